@@ -1,0 +1,66 @@
+#pragma once
+#include <coroutine>
+#include <mutex>
+#include <utility>
+
+#include "engine/base/event.h"
+
+namespace partita {
+
+// A lock that may be held across awaits, first come first served; a coroutine suspends for it, a
+// blocked thread sleeps. Thread-safe. Not for hot paths: manifests, catalog, recovery.
+class AsyncMutex {
+ public:
+  // Holds the mutex until destroyed or Release()d.
+  class [[nodiscard]] Guard {
+   public:
+    Guard() = default;
+    explicit Guard(AsyncMutex* mutex) : mutex_(mutex) {}
+    Guard(Guard&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
+    Guard& operator=(Guard&& other) noexcept {
+      Release();
+      mutex_ = std::exchange(other.mutex_, nullptr);
+      return *this;
+    }
+    ~Guard() { Release(); }
+    void Release() {
+      if (mutex_ != nullptr) std::exchange(mutex_, nullptr)->Unlock();
+    }
+
+   private:
+    AsyncMutex* mutex_ = nullptr;
+  };
+
+  class Awaiter {
+   public:
+    explicit Awaiter(AsyncMutex& mutex) : mutex_(mutex) {}
+    bool await_ready() {
+      if (!waiter_.blocking()) return false;
+      if (mutex_.Enqueue(&waiter_)) waiter_.BlockUntilWoken();
+      return true;
+    }
+    bool await_suspend(std::coroutine_handle<> handle) {
+      waiter_.SuspendAs(handle);
+      return mutex_.Enqueue(&waiter_);
+    }
+    Guard await_resume() { return Guard(&mutex_); }
+
+   private:
+    AsyncMutex& mutex_;
+    Waiter waiter_;
+  };
+
+  // `auto guard = co_await mutex.Lock();`
+  Awaiter Lock() { return Awaiter(*this); }
+
+ private:
+  bool Enqueue(Waiter* waiter);  // False when the lock was free and is now ours.
+  void Unlock();
+
+  std::mutex mutex_;
+  bool held_ = false;
+  Waiter* first_ = nullptr;
+  Waiter* last_ = nullptr;
+};
+
+}  // namespace partita

@@ -1,0 +1,23 @@
+#pragma once
+#include <cstdint>
+
+namespace partita {
+
+// Time as the engine sees it. Thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+
+  // Wall clock, 100 ns ticks since 1601-01-01T00:00:00Z. May step either way; no durability or
+  // ordering decision depends on it (F65).
+  virtual uint64_t WallTicks() = 0;
+
+  // Boot-time clock: nanoseconds, never steps back, goes on during suspend.
+  virtual uint64_t MonotonicNanos() = 0;
+};
+
+inline constexpr uint64_t kTicksPerSecond = 10'000'000;
+// Ticks from 1601-01-01 to 1970-01-01.
+inline constexpr uint64_t kUnixEpochTicks = 116'444'736'000'000'000;
+
+}  // namespace partita

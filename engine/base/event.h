@@ -1,0 +1,77 @@
+#pragma once
+#include <atomic>
+#include <coroutine>
+#include <cstdint>
+#include <mutex>
+
+#include "engine/base/executor.h"
+
+namespace partita {
+
+// One party that waits: a coroutine suspended on an executor, or a blocked thread. Lives in the
+// waiting side's frame. Wake() may be called once, from any thread, and is the last access to it.
+//
+//   writes: `state_` by the waker (release), read by the blocked thread (acquire).
+class Waiter {
+ public:
+  // Captures the current mode. REQUIRES: constructed on the thread that will wait.
+  Waiter() : executor_(Executor::Current()) {}
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+
+  void Wake();
+
+  bool blocking() const { return executor_ == nullptr; }
+  // Blocking mode: sleeps until Wake(); spins `spins` rounds first.
+  void BlockUntilWoken(int spins = 0);
+  // Executor mode: remembers whom to resume.
+  void SuspendAs(std::coroutine_handle<> handle) { resume_.handle = handle; }
+
+  Waiter* next = nullptr;
+
+ private:
+  Executor* executor_;
+  ResumeRunnable resume_;
+  std::atomic<uint32_t> state_{0};
+};
+
+// Set once, seen by all: everyone who waits on it goes on after Set(). Thread-safe. Waiters must
+// have gone on before it is destroyed.
+class Event {
+ public:
+  bool is_set() const { return set_.load(std::memory_order_acquire); }
+
+  // Wakes everyone. Idempotent.
+  void Set();
+
+  class Awaiter {
+   public:
+    explicit Awaiter(Event& event) : event_(event) {}
+    bool await_ready() {
+      if (event_.is_set()) return true;
+      if (!waiter_.blocking()) return false;
+      if (event_.Enqueue(&waiter_)) waiter_.BlockUntilWoken();
+      return true;
+    }
+    bool await_suspend(std::coroutine_handle<> handle) {
+      waiter_.SuspendAs(handle);
+      return event_.Enqueue(&waiter_);
+    }
+    void await_resume() noexcept {}
+
+   private:
+    Event& event_;
+    Waiter waiter_;
+  };
+  Awaiter Wait() { return Awaiter(*this); }
+
+ private:
+  // False when the event was set meanwhile; the waiter is then not queued.
+  bool Enqueue(Waiter* waiter);
+
+  std::mutex mutex_;
+  std::atomic<bool> set_{false};
+  Waiter* waiters_ = nullptr;
+};
+
+}  // namespace partita

@@ -1,0 +1,120 @@
+#pragma once
+#include <coroutine>
+#include <cstdint>
+
+#include "engine/base/task.h"
+
+namespace partita {
+
+// A unit of work queued on an executor. Intrusive, so that queueing allocates nothing; it must
+// stay alive until it has run.
+struct Runnable {
+  using Function = void (*)(Runnable* self);
+  Function run = nullptr;
+  Runnable* next = nullptr;
+};
+
+// Where coroutines run: one thread's event loop (a shard's worker, the simulator).
+//
+// Two modes, one code (DESIGN 2):
+// - On an executor's thread, Current() is that executor, and an await that must wait suspends.
+// - On any other thread (a synchronous caller, a background helper) Current() is null: *blocking
+//   mode*. Each await is then a plain blocking call, nothing suspends, and a Task runs to its end
+//   inside RunBlocking.
+//
+// Thread-safety: Post from any thread; everything else on the executor's own thread.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  // Runs `work` on this executor's thread, later, in the order posted by one thread.
+  virtual void Post(Runnable* work) = 0;
+
+  // Runs `work` on this executor's thread once MonotonicNanos() >= `deadline_ns`.
+  // REQUIRES: called on this executor's thread.
+  virtual void PostAt(uint64_t deadline_ns, Runnable* work) = 0;
+
+  // The executor's clock, in nanoseconds since an arbitrary start.
+  virtual uint64_t MonotonicNanos() = 0;
+
+  // True when the current slice of work has lasted so long (200 us) that others should get a turn.
+  virtual bool ShouldYield() = 0;
+
+  // The executor whose thread this is, or null in blocking mode.
+  static Executor* Current();
+
+  // Sets Current() for the lifetime of the object; used by implementations of Executor.
+  class Scope {
+   public:
+    explicit Scope(Executor* executor);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Executor* previous_;
+  };
+};
+
+// Resumes a coroutine when run; lives in the awaiter, that is in the coroutine's frame.
+struct ResumeRunnable : Runnable {
+  std::coroutine_handle<> handle;
+  ResumeRunnable() { run = &ResumeRunnable::Run; }
+  static void Run(Runnable* self) { static_cast<ResumeRunnable*>(self)->handle.resume(); }
+};
+
+// `co_await Yield();` lets other work of this executor run; nothing in blocking mode.
+class Yield {
+ public:
+  bool await_ready() noexcept { return Executor::Current() == nullptr; }
+  void await_suspend(std::coroutine_handle<> handle) {
+    resume_.handle = handle;
+    Executor::Current()->Post(&resume_);
+  }
+  void await_resume() noexcept {}
+
+ private:
+  ResumeRunnable resume_;
+};
+
+// `co_await YieldIfDue();` for long loops (slices of at most 200 us).
+class YieldIfDue {
+ public:
+  bool await_ready() noexcept {
+    Executor* executor = Executor::Current();
+    return executor == nullptr || !executor->ShouldYield();
+  }
+  void await_suspend(std::coroutine_handle<> handle) {
+    resume_.handle = handle;
+    Executor::Current()->Post(&resume_);
+  }
+  void await_resume() noexcept {}
+
+ private:
+  ResumeRunnable resume_;
+};
+
+// `co_await SleepFor(ns);` virtual time in the simulator, a sleeping thread in blocking mode.
+class SleepFor {
+ public:
+  explicit SleepFor(uint64_t duration_ns) : duration_ns_(duration_ns) {}
+  bool await_ready();  // In blocking mode sleeps here.
+  void await_suspend(std::coroutine_handle<> handle);
+  void await_resume() noexcept {}
+
+ private:
+  uint64_t duration_ns_;
+  ResumeRunnable resume_;
+};
+
+// Runs `task` to its end on this thread in blocking mode.
+// REQUIRES: Executor::Current() == nullptr (a worker must not block).
+template <typename T>
+T RunBlocking(Task<T> task) {
+  PARTITA_ASSERT(Executor::Current() == nullptr);
+  task.Start();
+  PARTITA_ASSERT(task.done());  // In blocking mode nothing suspends.
+  return task.Take();
+}
+
+}  // namespace partita

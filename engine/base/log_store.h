@@ -1,0 +1,96 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/ids.h"
+#include "engine/base/result.h"
+#include "engine/base/task.h"
+
+namespace partita {
+
+// Upper seam: one shard's log. The local one is in wal/.
+
+// A record to append. `payload` must stay alive and unchanged until the call that takes it has
+// ended. Positions are dense: each record's is one above the one before it.
+struct LogRecord {
+  LogPosition position;
+  Version version;  // The log keeps the highest it ever saw, for the clock (F18).
+  std::string_view payload;
+};
+
+// What Replay found at the end of the log (F31 to F33), for the start-up report.
+struct LogRecovery {
+  LogPosition first;          // First position delivered; 0 when none.
+  LogPosition last;           // Last position delivered; the next record gets last + 1.
+  Version version_max;        // Highest version or leased ceiling that the log knows of (F18).
+  uint64_t records = 0;
+  uint64_t torn_bytes = 0;    // Cut at the end because no proof exists beyond (F33).
+  bool clean = false;         // The log ended with a seal.
+};
+
+// Called for each record in position order. `payload` is valid during the call only.
+using LogReplaySink = std::function<Status(const LogRecord& record)>;
+
+// Two independent tokens guard it (DESIGN 2): Append, Flush, LeaseCeiling, Trim and Seal are called
+// by the holder of the flush token; AppendTail by the holder of the tail token, possibly at the
+// same time. durable_end and kernel_end may be read by any thread.
+class LogStore {
+ public:
+  virtual ~LogStore() = default;
+
+  // Reads back every record at or above `from`, in order, then opens a new segment and a new
+  // incarnation after them; nothing is ever appended after an unclean end. Flushes what it trusts
+  // first (F29). kCorruption, naming file and offset, when bytes with proof beyond them are bad.
+  // Called once, before anything else.
+  virtual Task<Result<LogRecovery>> Recover(LogPosition from, LogReplaySink sink) = 0;
+
+  // Writes records to the segments, in order. When it returns ok the kernel or the device holds
+  // them; they are durable only after Flush. After an error the segment is poisoned (F20) and the
+  // caller must go on as F21 says: MoveToNewSegment with everything not known flushed.
+  virtual Task<Status> Append(std::span<const LogRecord> records) = 0;
+
+  // Makes everything appended durable, and raises durable_end.
+  virtual Task<Status> Flush() = 0;
+
+  // Append and Flush in one, the fastest way this device has (linked write + fsync, or pwrite +
+  // fdatasync on the caller's thread).
+  virtual Task<Status> AppendAndFlush(std::span<const LogRecord> records) = 0;
+
+  // Copies records to the tail that the kernel owns (level `process`): survives any death of the
+  // process. Records come in position order without gaps; those already in segments may be left
+  // out. Never waits for a flush of the segments. A plain function: a few microseconds.
+  // kBusy when the tail is full until a Flush frees it.
+  virtual Status AppendTail(std::span<const LogRecord> records) = 0;
+
+  // Leaves the poisoned segment: writes `records` (every one above durable_end, in order) to a new
+  // file and flushes data and name. Ok: durable_end covers them. Error: still poisoned.
+  virtual Task<Status> MoveToNewSegment(std::span<const LogRecord> records) = 0;
+
+  // Promises durably that no version above `ceiling` was exposed without a record (F18): rides
+  // in the next frame that is flushed. Durable once durable_ceiling() >= ceiling.
+  virtual void LeaseCeiling(Version ceiling) = 0;
+  virtual Version durable_ceiling() const = 0;
+
+  // Records below `position` are needed no more; whole segments are recycled.
+  virtual Task<Status> Trim(LogPosition position) = 0;
+
+  // Writes the idle seal (F32): the durable watermark catches up with the last group, so that a
+  // bad record before it can be told from a torn tail. At close, `closing` says nothing follows.
+  virtual Task<Status> Seal(bool closing) = 0;
+
+  // Everything up to here is flushed / is held by the kernel (segments or tail).
+  virtual LogPosition durable_end() const = 0;
+  virtual LogPosition kernel_end() const = 0;
+
+  // Bytes of log that recovery would have to read now.
+  virtual uint64_t live_bytes() const = 0;
+
+  // Waits for I/O in flight and closes the files, without a seal. Must end before destruction.
+  virtual Task<Status> Close() = 0;
+};
+
+}  // namespace partita

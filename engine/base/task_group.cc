@@ -1,0 +1,68 @@
+#include "engine/base/task_group.h"
+
+namespace partita {
+
+namespace {
+
+// An eager coroutine that frees itself at its end: the only one in the engine, and the group joins it.
+struct SelfOwned {
+  struct promise_type {
+    SelfOwned get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+}  // namespace
+
+struct SpawnedTask : Runnable {
+  Task<void> task;
+  TaskGroup* group;
+  void (*finished)(TaskGroup*);
+
+  static SelfOwned Drive(std::unique_ptr<SpawnedTask> self) {
+    co_await std::move(self->task);
+    TaskGroup* group = self->group;
+    auto finished = self->finished;
+    self->task = Task<void>();  // The task's frame goes before the group learns of it.
+    self.reset();
+    finished(group);
+  }
+};
+
+void TaskGroup::Spawn(Executor& executor, Task<void> task) {
+  running_.fetch_add(1, std::memory_order_acq_rel);
+  auto spawned = std::make_unique<SpawnedTask>();
+  spawned->task = std::move(task);
+  spawned->group = this;
+  spawned->finished = [](TaskGroup* group) { group->Finished(); };
+  spawned->run = [](Runnable* self) {
+    SpawnedTask::Drive(std::unique_ptr<SpawnedTask>(static_cast<SpawnedTask*>(self)));
+  };
+  executor.Post(spawned.release());
+}
+
+void TaskGroup::Finished() {
+  std::shared_ptr<Event> idle;
+  {
+    std::lock_guard lock(mutex_);
+    if (running_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    idle = std::move(idle_);
+  }
+  if (idle) idle->Set();
+}
+
+Task<void> TaskGroup::Join() {
+  std::shared_ptr<Event> idle;
+  {
+    std::lock_guard lock(mutex_);
+    if (running_.load(std::memory_order_acquire) == 0) co_return;
+    if (!idle_) idle_ = std::make_shared<Event>();
+    idle = idle_;
+  }
+  co_await idle->Wait();
+}
+
+}  // namespace partita
