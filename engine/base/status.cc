@@ -56,6 +56,7 @@ Status Status::WithContext(std::string_view context) const {
   if (ok()) return *this;
   Status status(code_, std::string(context) + ": " + message_);
   status.retry_after_us_ = retry_after_us_;
+  status.detail_ = detail_;
   return status;
 }
 

@@ -67,6 +67,14 @@ class [[nodiscard]] Status {
   // The wait that would suffice, in microseconds; 0 unless kThrottled.
   uint64_t retry_after_us() const { return retry_after_us_; }
 
+  // A finer reason within the code, for a face that must tell reasons apart; 0 = none. Who sets it
+  // owns the enum behind it (api/names.h: Violation, with kInvalidArgument).
+  uint16_t detail() const { return detail_; }
+  Status WithDetail(uint16_t detail) && {
+    detail_ = detail;
+    return std::move(*this);
+  }
+
   // "Ok", or "Corruption: file 12, offset 4096: bad seal".
   std::string ToString() const;
 
@@ -75,6 +83,7 @@ class [[nodiscard]] Status {
 
  private:
   Code code_ = Code::kOk;
+  uint16_t detail_ = 0;
   uint64_t retry_after_us_ = 0;
   std::string message_;
 };
