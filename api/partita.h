@@ -1,0 +1,343 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/entity.h"
+#include "engine/base/result.h"
+#include "engine/base/status.h"
+
+// Partita: a single-node storage engine for tables of typed entities. This is the one header to
+// include.
+//
+//   partita::Options options;
+//   options.directory = "data";
+//   options.create_if_missing = true;
+//   auto database = partita::Database::Open(options);
+//   auto table = (*database)->CreateTable("Orders");
+//   partita::Entity order("customer-7", "order-0001");
+//   order.Set("Total", 129.5);
+//   auto written = table->Insert(order);            // durable when it returns
+//   auto read = table->Get("customer-7", "order-0001");
+//   (*database)->Close();
+//
+// Data model. A *table* holds *entities*; an entity has a PartitionKey and a RowKey, which together
+// are its key, and up to 252 typed properties. Entities of one PartitionKey form a *partition*; a
+// batch within one partition is atomic. Reads give entities in (PartitionKey, RowKey) order by
+// UTF-16 code units. *Raw* tables hold opaque bytes under two byte-string keys instead.
+//
+// Threads. Every method of Database, Table and RawTable may be called from any thread at any time
+// between Open and Close. Values (Entity, Page, ...) belong to the caller.
+//
+// Errors are values (engine/base/status.h): a code for the decision, a message for the person. No
+// call throws. kUnknown means in doubt: the write is wholly there or wholly not, and a later read
+// that shows which is final.
+//
+// Durability. A write that returned ok at kPower survives loss of power; at kProcess, any death of
+// the process; kMemory promises nothing past the process. All three are atomic, ordered and
+// visible alike. A read never shows what a crash may take back.
+namespace partita {
+
+class Store;
+class Runtime;
+
+enum class Durability : uint8_t {
+  kTableDefault = 0,  // In a write: what the table was created with. In TableOptions: Options::durability.
+  kPower = 1,
+  kProcess = 2,
+  kMemory = 3,
+};
+
+enum class IoBackend : uint8_t {
+  kUring,    // io_uring; Open fails with kUnsupported, saying why, where the kernel refuses it.
+  kThreads,  // Plain system calls on helper threads, same promises; for containers that forbid io_uring.
+};
+
+// Everything that can be set; the rest is derived or measured ("partita doctor" shows it).
+struct Options {
+  // The store's directory. Required. One process at a time.
+  std::string directory;
+
+  // Makes an empty store where the directory is missing or empty. Never set by default: an empty
+  // store in place of a lost one would hide the loss.
+  bool create_if_missing = false;
+
+  // One number for memtables, cache, filters, indexes and buffers, in bytes. 64 MiB to 1 TiB.
+  // Resident memory stays within 5 % of it plus some 30 MiB of fixed part (code, stacks, rings).
+  uint64_t memory_bytes = uint64_t{1} << 30;
+
+  // Shards = worker threads, each pinned to a core. 0: as many as the machine has cores. 0 to 256.
+  // A store may be opened with another number than it was made with; ranges are then re-assigned.
+  uint32_t shards = 0;
+
+  // What Durability::kTableDefault means for tables created without their own. Not kTableDefault.
+  Durability durability = Durability::kPower;
+
+  IoBackend io_backend = IoBackend::kUring;
+};
+
+struct TableOptions {
+  Durability durability = Durability::kTableDefault;
+  // PartitionKeys where the table is cut into ranges from the start, sorted, distinct; the ranges
+  // are dealt to the shards in turn. Empty: one range, on one shard.
+  std::vector<std::string> split_partition_keys;
+};
+
+struct TableInfo {
+  std::string name;  // As created.
+  bool raw = false;
+  Durability durability = Durability::kPower;
+  uint64_t created_ticks = 0;  // 100 ns since 1601-01-01 UTC.
+};
+
+// What a write does and when it may.
+enum class WriteAction : uint8_t {
+  kInsert,           // kAlreadyExists when the entity exists.
+  kReplace,          // Update: kNotFound when it does not; all properties are replaced.
+  kMerge,            // kNotFound when it does not; given properties are set, others stay.
+  kInsertOrReplace,  // Unconditional.
+  kInsertOrMerge,    // Unconditional.
+  kDelete,           // kNotFound when it does not exist; only the keys of the entity are used.
+};
+
+// One operation of a batch.
+struct Write {
+  WriteAction action = WriteAction::kInsert;
+  Entity entity;
+  // An ETag as returned by a write or a read: the operation then needs the entity to have it, else
+  // kPreconditionFailed. Empty: no condition. Allowed with kReplace, kMerge and kDelete.
+  std::string if_match;
+};
+
+struct WriteOptions {
+  Durability durability = Durability::kTableDefault;
+};
+
+// The answer to a single write or to a batch.
+struct WriteResult {
+  Status status;
+  uint32_t failed_operation = 0;  // Index in the batch of the operation that was refused.
+  uint64_t timestamp_ticks = 0;   // Of every entity written: 100 ns since 1601-01-01 UTC.
+  std::string etag;               // The same as ETag text.
+  bool ok() const { return status.ok(); }
+};
+using WriteCallback = std::function<void(WriteResult)>;
+
+// Limits of a batch; larger ones only when embedded, by option. Source: table-service 1 and 12.
+struct BatchOptions {
+  Durability durability = Durability::kTableDefault;
+  uint32_t operations_max = 100;
+  uint64_t bytes_max = 4u << 20;  // Sum of entity sizes by the service's formula; at most 64 MiB.
+};
+
+enum class ScanOrder : uint8_t { kAscending, kDescending };
+
+// Which entities, and how many at once.
+struct ScanOptions {
+  // Bounds on (PartitionKey, RowKey); unset: open. Lower bounds are inclusive, upper ones
+  // exclusive. A row bound needs both partition bounds to name the same partition: use OnePartition.
+  std::optional<std::string> partition_lower, partition_upper;
+  std::optional<std::string> partition;  // Only this partition; the row bounds apply within it.
+  std::optional<std::string> row_lower, row_upper;
+  ScanOrder order = ScanOrder::kAscending;
+  uint32_t limit = 1000;                // Entities in the page, 1 to 100,000.
+  uint64_t bytes_limit = 4u << 20;      // Of stored entities; at least one entity is always given.
+  std::string continuation;             // From the page before; empty: from the start.
+};
+
+// One page of a scan: one point in time for each shard it touched.
+struct Page {
+  std::vector<Entity> entities;
+  std::string continuation;  // Opaque, stateless, never expires; empty: nothing is left.
+  uint64_t scanned = 0;      // Entries looked at.
+};
+
+struct RawRow {
+  std::string partition_key, row_key, value;
+};
+struct RawPage {
+  std::vector<RawRow> rows;
+  std::string continuation;
+  uint64_t scanned = 0;
+};
+
+// A handle to an entity table; cheap to copy; valid until the database is closed. After the table
+// was deleted every call answers kNotFound, also when a table of the same name was made since.
+class Table {
+ public:
+  const std::string& name() const;
+
+  // ---- Writes. Durable at their level, and visible, when they return.
+  WriteResult Insert(const Entity& entity, WriteOptions options = {}) const;
+  WriteResult Replace(const Entity& entity, std::string_view if_match = {}, WriteOptions options = {}) const;
+  WriteResult Merge(const Entity& entity, std::string_view if_match = {}, WriteOptions options = {}) const;
+  WriteResult InsertOrReplace(const Entity& entity, WriteOptions options = {}) const;
+  WriteResult InsertOrMerge(const Entity& entity, WriteOptions options = {}) const;
+  WriteResult Delete(std::string_view partition_key, std::string_view row_key,
+                     std::string_view if_match = {}, WriteOptions options = {}) const;
+
+  // Entity group transaction: all or nothing. One partition, each RowKey once.
+  WriteResult Transact(std::span<const Write> writes, BatchOptions options = {}) const;
+
+  // Independent operations, each with its own answer, in any partitions. `results` is filled in
+  // order. They have no order among them but are logged together: N of them cost little more than
+  // one flush.
+  std::vector<WriteResult> WriteMany(std::span<const Write> writes, WriteOptions options = {}) const;
+
+  // Starts the write and returns; `done` is called once, on a worker thread: it must not block.
+  // Calls in flight together have no order. When the bounded queue is full `done` gets kBusy at once.
+  void WriteAsync(Write write, WriteOptions options, WriteCallback done) const;
+  void TransactAsync(std::vector<Write> writes, BatchOptions options, WriteCallback done) const;
+
+  // ---- Reads.
+  // kNotFound; kCorruption when the bytes that would answer are damaged.
+  Result<Entity> Get(std::string_view partition_key, std::string_view row_key) const;
+
+  // The same into a buffer that is reused: a cached read allocates nothing once it is large enough.
+  // The record is read with EntityView (api/entity.h).
+  Status GetRecord(std::string_view partition_key, std::string_view row_key, std::string* record,
+                   uint64_t* timestamp_ticks) const;
+
+  // Many keys at once: reads that miss memory go to the disk together. Answers in the order asked.
+  struct Key {
+    std::string partition_key, row_key;
+  };
+  std::vector<Result<Entity>> GetMany(std::span<const Key> keys) const;
+
+  void GetAsync(std::string partition_key, std::string row_key,
+                std::function<void(Result<Entity>)> done) const;
+
+  Result<Page> Scan(const ScanOptions& options) const;
+
+  // Entities within the bounds; reads all of them. limit, bytes_limit and continuation are ignored.
+  Result<uint64_t> Count(const ScanOptions& options) const;
+
+ private:
+  friend class Database;
+  struct State;
+  explicit Table(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+// A handle to a raw table: two byte-string keys without 0x00, together at most 4 KiB, and one value
+// of up to 16 MiB. Otherwise as Table.
+class RawTable {
+ public:
+  const std::string& name() const;
+
+  WriteResult Put(std::string_view partition_key, std::string_view row_key, std::string_view value,
+                  WriteOptions options = {}) const;
+  WriteResult Delete(std::string_view partition_key, std::string_view row_key, WriteOptions options = {}) const;
+
+  struct Operation {
+    bool remove = false;
+    std::string partition_key, row_key, value;
+  };
+  // Atomic; one partition, each row key once, up to 10,000 operations and 64 MiB.
+  WriteResult Apply(std::span<const Operation> operations, WriteOptions options = {}) const;
+  void ApplyAsync(std::vector<Operation> operations, WriteOptions options, WriteCallback done) const;
+
+  // kNotFound leaves `value` unchanged.
+  Status Get(std::string_view partition_key, std::string_view row_key, std::string* value) const;
+  void GetAsync(std::string partition_key, std::string row_key,
+                std::function<void(Result<std::string>)> done) const;
+  std::vector<Result<std::string>> GetMany(std::span<const Table::Key> keys) const;
+
+  Result<RawPage> Scan(const ScanOptions& options) const;
+
+ private:
+  friend class Database;
+  struct State;
+  explicit RawTable(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+// Counters and sizes, per shard and in all, at one moment.
+struct ShardStats {
+  uint32_t shard = 0;
+  uint64_t memtable_bytes = 0, memtable_entries = 0, frozen_memtables = 0;
+  uint64_t log_live_bytes = 0;
+  struct Level {
+    uint64_t files = 0, bytes = 0, entries = 0, tombstones = 0;
+  };
+  std::vector<Level> levels;
+  uint64_t writes = 0, flushes = 0, compactions = 0;
+  uint64_t bytes_written_user = 0;        // Keys and values accepted.
+  uint64_t bytes_written_log = 0, bytes_written_flush = 0, bytes_written_compaction = 0;
+  uint64_t bytes_read_compaction = 0;
+  uint64_t compaction_debt_bytes = 0;
+  uint64_t write_delay_us_total = 0, write_delay_us_max = 0;
+  bool fenced = false;
+};
+struct DatabaseStats {
+  std::vector<ShardStats> shards;
+  uint64_t cache_bytes = 0, cache_capacity = 0, cache_hits = 0, cache_misses = 0;
+  uint64_t memory_budget = 0, memtable_pool_bytes = 0, resident_table_bytes = 0;
+  uint64_t resident_set_bytes = 0;  // Of the process, from the kernel.
+};
+
+struct VerifyReport {
+  uint64_t tables_read = 0, entries = 0, bytes = 0;
+  std::vector<std::string> damages;  // File, offset, rule; empty: clean.
+};
+
+// What recovery did at open, for the start-up log.
+struct OpenReport {
+  uint64_t records_replayed = 0, torn_bytes = 0, leftover_files_removed = 0;
+  bool clean_shutdown = true;
+  uint32_t shards = 0, shards_before = 0;
+  double seconds = 0;
+};
+
+class Database {
+ public:
+  // Opens or creates the store and recovers it. kLocked names the process that holds it; kNotFound
+  // when there is no store and create_if_missing is false; kInvalidArgument names the option and
+  // its bounds, or says that the directory holds something else.
+  static Result<std::unique_ptr<Database>> Open(const Options& options);
+
+  // Flushes everything accepted at kPower and kProcess, seals the logs and stops (F7). No call may
+  // run or start meanwhile. The destructor closes too, and drops the status.
+  Status Close();
+  ~Database();
+
+  // kAlreadyExists; kInvalidArgument for a bad name; kBusy while a table of that name is still
+  // being deleted. Durable when it returns, as is deletion.
+  Result<Table> CreateTable(std::string_view name, const TableOptions& options = {});
+  Result<RawTable> CreateRawTable(std::string_view name, const TableOptions& options = {});
+  // kNotFound; kInvalidArgument when the table is of the other kind.
+  Result<Table> OpenTable(std::string_view name);
+  Result<RawTable> OpenRawTable(std::string_view name);
+  // Drops all entities at once, by metadata: the cost does not depend on the size.
+  Status DeleteTable(std::string_view name);
+  std::vector<TableInfo> ListTables() const;
+
+  // Returns when everything acknowledged before is durable at kPower (F8).
+  Status Barrier();
+  // Writes every memtable to tables and waits for it.
+  Status Flush();
+  // Flushes, then compacts until nothing is due.
+  Status CompactAll();
+
+  DatabaseStats Stats() const;
+  const OpenReport& open_report() const;
+  // Reads every table file and checks each seal, checksum, order and count.
+  Result<VerifyReport> Verify();
+
+  // For tests and tools inside this project: runs on a given world (the simulator).
+  static Result<std::unique_ptr<Database>> OpenOn(Runtime& runtime, const Options& options);
+
+ private:
+  Database();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+  friend class Table;
+  friend class RawTable;
+};
+
+}  // namespace partita

@@ -1,0 +1,191 @@
+#include "engine/catalog.h"
+
+#include <algorithm>
+
+#include "engine/base/coding.h"
+#include "engine/base/user_key.h"
+
+namespace partita {
+
+namespace {
+
+bool SameIgnoringCase(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && FoldCase(a) == FoldCase(b);
+}
+
+Result<TableDescriptor> ReadTable(ByteReader* in) {
+  TableDescriptor table;
+  table.id = TableId(in->ReadLe32());
+  table.account = std::string(in->ReadBytes());
+  table.name = std::string(in->ReadBytes());
+  table.raw = in->ReadU8() != 0;
+  uint8_t durability = in->ReadU8();
+  table.created_ticks = in->ReadLe64();
+  if (!in->ok()) return Status::Corruption("catalog: table list is cut short");
+  if (durability < 1 || durability > 3) {
+    return Status::Corruption("catalog: table " + table.name + " has unknown durability " +
+                              std::to_string(durability));
+  }
+  table.durability = static_cast<DurabilityLevel>(durability);
+  return table;
+}
+
+Result<RangeDescriptor> ReadRange(ByteReader* in) {
+  RangeDescriptor range;
+  range.lower = std::string(in->ReadBytes());
+  range.upper = std::string(in->ReadBytes());
+  range.owner = ShardId(in->ReadLe32());
+  range.epoch = RangeEpoch(in->ReadLe64());
+  if (!in->ok()) return Status::Corruption("catalog: range list is cut short");
+  return range;
+}
+
+Status CheckRanges(const Catalog& catalog) {
+  for (size_t i = 0; i < catalog.ranges.size(); ++i) {
+    const RangeDescriptor& range = catalog.ranges[i];
+    if (range.owner.value >= catalog.shard_count) {
+      return Status::Corruption("catalog: range " + std::to_string(i) + " is owned by shard " +
+                                std::to_string(range.owner.value) + " of " +
+                                std::to_string(catalog.shard_count));
+    }
+    if (!range.upper.empty() && range.upper <= range.lower) {
+      return Status::Corruption("catalog: range " + std::to_string(i) + " ends before it begins");
+    }
+    if (i > 0 && (catalog.ranges[i - 1].upper.empty() || catalog.ranges[i - 1].upper > range.lower)) {
+      return Status::Corruption("catalog: ranges " + std::to_string(i - 1) + " and " + std::to_string(i) +
+                                " overlap");
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
+std::string FoldCase(std::string_view name) {
+  std::string folded(name);
+  for (char& c : folded) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return folded;
+}
+
+const TableDescriptor* Catalog::FindTable(std::string_view account, std::string_view name) const {
+  for (const TableDescriptor& table : tables) {
+    if (table.account == account && SameIgnoringCase(table.name, name)) return &table;
+  }
+  return nullptr;
+}
+
+const TableDescriptor* Catalog::FindTable(TableId id) const {
+  for (const TableDescriptor& table : tables) {
+    if (table.id == id) return &table;
+  }
+  return nullptr;
+}
+
+TableId Catalog::AddTable(TableDescriptor table, const std::vector<std::string>& splits) {
+  table.id = TableId(next_table_id++);
+  TableId id = table.id;
+  tables.push_back(std::move(table));
+  ++epoch;
+  std::string lower = TableLowerBound(id);
+  for (size_t i = 0; i <= splits.size(); ++i) {
+    RangeDescriptor range;
+    range.lower = lower;
+    range.upper = i < splits.size() ? splits[i] : TableUpperBound(id);
+    range.owner = ShardId(static_cast<uint32_t>((id.value + i) % shard_count));
+    range.epoch = RangeEpoch(epoch);
+    lower = range.upper;
+    ranges.push_back(std::move(range));
+  }
+  std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.lower < b.lower; });
+  return id;
+}
+
+void Catalog::RemoveTable(TableId id) {
+  ++epoch;
+  std::erase_if(tables, [id](const TableDescriptor& table) { return table.id == id; });
+  std::string lower = TableLowerBound(id);
+  std::string upper = TableUpperBound(id);
+  std::erase_if(ranges, [&](const RangeDescriptor& range) {
+    return range.lower >= lower && (upper.empty() || range.lower < upper);
+  });
+}
+
+void Catalog::AssignRanges(uint32_t shards) {
+  ++epoch;
+  shard_count = shards;
+  uint32_t within_table = 0;
+  std::string previous_table;
+  for (RangeDescriptor& range : ranges) {
+    std::string table = range.lower.substr(0, kTableIdSize);
+    within_table = table == previous_table ? within_table + 1 : 0;
+    previous_table = table;
+    range.owner = ShardId((LoadBe32(table.data()) + within_table) % shards);
+    range.epoch = RangeEpoch(epoch);
+  }
+}
+
+std::string EncodeCatalog(const Catalog& catalog) {
+  std::string out;
+  AppendLe16(&out, kCatalogFormat);
+  AppendLe64(&out, catalog.store.value);
+  AppendLe32(&out, catalog.incarnation);
+  AppendLe32(&out, catalog.layout);
+  AppendLe32(&out, catalog.shard_count);
+  AppendLe32(&out, catalog.next_table_id);
+  AppendLe64(&out, catalog.epoch);
+  AppendVarint(&out, catalog.tables.size());
+  for (const TableDescriptor& table : catalog.tables) {
+    AppendLe32(&out, table.id.value);
+    AppendBytes(&out, table.account);
+    AppendBytes(&out, table.name);
+    out.push_back(table.raw ? 1 : 0);
+    out.push_back(static_cast<char>(table.durability));
+    AppendLe64(&out, table.created_ticks);
+  }
+  AppendVarint(&out, catalog.ranges.size());
+  for (const RangeDescriptor& range : catalog.ranges) {
+    AppendBytes(&out, range.lower);
+    AppendBytes(&out, range.upper);
+    AppendLe32(&out, range.owner.value);
+    AppendLe64(&out, range.epoch.value);
+  }
+  return out;
+}
+
+Result<Catalog> DecodeCatalog(std::string_view bytes) {
+  ByteReader in(bytes);
+  uint16_t format = in.ReadLe16();
+  if (!in.ok()) return Status::Corruption("catalog: empty");
+  if (format > kCatalogFormat) {
+    return Status::Unsupported("catalog: format " + std::to_string(format) + " is newer than " +
+                               std::to_string(kCatalogFormat) + ", which this version reads");
+  }
+  Catalog catalog;
+  catalog.store = StoreId(in.ReadLe64());
+  catalog.incarnation = in.ReadLe32();
+  catalog.layout = in.ReadLe32();
+  catalog.shard_count = in.ReadLe32();
+  catalog.next_table_id = in.ReadLe32();
+  catalog.epoch = in.ReadLe64();
+  if (!in.ok() || catalog.shard_count == 0) return Status::Corruption("catalog: header is cut short");
+  // Every table and range takes several bytes, so a count beyond what is left is not believed (F77).
+  uint64_t tables = in.ReadVarint();
+  if (tables > in.remaining()) return Status::Corruption("catalog: table count is beyond its size");
+  for (uint64_t i = 0; i < tables; ++i) {
+    PARTITA_ASSIGN(TableDescriptor table, ReadTable(&in));
+    catalog.tables.push_back(std::move(table));
+  }
+  uint64_t ranges = in.ReadVarint();
+  if (ranges > in.remaining()) return Status::Corruption("catalog: range count is beyond its size");
+  for (uint64_t i = 0; i < ranges; ++i) {
+    PARTITA_ASSIGN(RangeDescriptor range, ReadRange(&in));
+    catalog.ranges.push_back(std::move(range));
+  }
+  if (!in.AtCleanEnd()) return Status::Corruption("catalog: bytes left over at the end");
+  PARTITA_TRY(CheckRanges(catalog));
+  return catalog;
+}
+
+}  // namespace partita

@@ -1,0 +1,73 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/ids.h"
+#include "engine/base/meta_store.h"
+#include "engine/base/result.h"
+#include "engine/base/task.h"
+#include "engine/write_request.h"
+
+namespace partita {
+
+// One table. Names keep the case of their creation and are unique ignoring case within an account.
+struct TableDescriptor {
+  TableId id;
+  std::string account;
+  std::string name;
+  bool raw = false;  // Byte keys and opaque values instead of entities.
+  DurabilityLevel durability = DurabilityLevel::kPower;
+  uint64_t created_ticks = 0;
+};
+
+// An interval of user keys with one owner shard and one level set.
+struct RangeDescriptor {
+  std::string lower;  // Inclusive.
+  std::string upper;  // Exclusive; empty: to the end.
+  ShardId owner;
+  RangeEpoch epoch;
+};
+
+// The store-wide root: what exists and who owns it. A value; changed by copying, and replaced
+// whole and atomically in the meta store (one durable record decides: F19).
+//
+// Encoded (little-endian, inside the sealed meta value of key "catalog"):
+//   u16 format · u64 store id · u32 incarnation · u32 layout · u32 shard count · u32 next table id
+//   · u64 epoch · varint tables { u32 id, bytes account, bytes name, u8 raw, u8 durability,
+//   u64 created } · varint ranges { bytes lower, bytes upper, u32 owner, u64 epoch }
+struct Catalog {
+  StoreId store;
+  uint32_t incarnation = 0;  // Rises with every open; names logs and objects (F30).
+  uint32_t layout = 1;       // Rises when the number of shards changes; names manifests and logs.
+  uint32_t shard_count = 1;
+  uint32_t next_table_id = 1;  // Never reused (F19).
+  uint64_t epoch = 0;          // Rises with every change.
+  std::vector<TableDescriptor> tables;
+  std::vector<RangeDescriptor> ranges;  // Sorted by lower, disjoint.
+
+  const TableDescriptor* FindTable(std::string_view account, std::string_view name) const;
+  const TableDescriptor* FindTable(TableId id) const;
+
+  // Adds a table and its ranges: one on shard (id mod shards), or one more for each of `splits`
+  // (sorted user-key bounds inside the table). Returns its id.
+  TableId AddTable(TableDescriptor table, const std::vector<std::string>& splits);
+  void RemoveTable(TableId id);
+
+  // Gives every range an owner below `shards` again, keeping ranges whole (F67).
+  void AssignRanges(uint32_t shards);
+};
+
+inline constexpr uint16_t kCatalogFormat = 1;
+inline constexpr std::string_view kCatalogKey = "catalog";
+
+std::string EncodeCatalog(const Catalog& catalog);
+// kCorruption, or kUnsupported for a newer format; the message says which field.
+Result<Catalog> DecodeCatalog(std::string_view bytes);
+
+// ASCII lower case: how names are compared.
+std::string FoldCase(std::string_view name);
+
+}  // namespace partita
