@@ -1,0 +1,23 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "api/entity.h"
+#include "engine/base/entity_record.h"
+#include "engine/base/ids.h"
+
+namespace partita {
+
+// Entity <-> what the engine stores: user key and entity record. Between the public value class and
+// the codec, so that the public header needs neither.
+
+// REQUIRES: ValidateEntity(entity) was ok.
+std::string EncodeEntityKey(TableId table, const Entity& entity);
+std::string EncodeEntityContent(const Entity& entity, const PropertyNames* names = nullptr);
+
+// The entity that lies under `user_key` with `version` as its Timestamp. Checks both byte strings:
+// kCorruption or kUnsupported when they are no key and record (F42, F77).
+Result<Entity> DecodeEntity(std::string_view user_key, Version version, std::string_view content,
+                            const PropertyNames* names = nullptr);
+
+}  // namespace partita
