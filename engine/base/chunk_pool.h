@@ -1,0 +1,83 @@
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace partita {
+
+// Memory in chunks of one size, up to a limit: what memtable arenas live in.
+//
+// One range of addresses is reserved at construction, aligned to huge pages and advised to use
+// them. A page is touched once, by its first user or in the background by Prefault(), and is then
+// recycled: memory that a virtual machine gave back costs up to 8 us per 4 KiB to touch again
+// (DESIGN 11), so nothing is returned to the kernel before the pool dies. The resident set
+// therefore rises to what was ever in use at once, at most capacity_bytes().
+//
+// Thread-safe. Past the limit Acquire answers nullptr, early and without harm (F58); it never
+// throws. Every chunk must be back before the pool is destroyed.
+class ChunkPool {
+ public:
+  // 1 MiB: half a huge page, so that the smallest memtable costs little, while a 64 MiB memtable
+  // takes its lock only 64 times, and the unused end of its last chunk is under 2 %.
+  static constexpr size_t kChunkSize = size_t{1} << 20;
+
+  // The limit is rounded down to whole chunks. When the kernel refuses the address range the pool
+  // is empty (capacity_bytes() == 0) and each Acquire fails.
+  explicit ChunkPool(size_t limit_bytes);
+  ~ChunkPool();
+  ChunkPool(const ChunkPool&) = delete;
+  ChunkPool& operator=(const ChunkPool&) = delete;
+
+  // One chunk; its content is undefined. nullptr at the limit.
+  uint8_t* Acquire() { return AcquireRun(1); }
+
+  // `chunks` chunks that lie side by side, nullptr when there is no such run. Single chunks are
+  // taken from the low end of the range and longer runs from the high end, so that runs stay
+  // possible; a run refused for fragmentation becomes possible again when memtables die.
+  // REQUIRES: chunks >= 1.
+  uint8_t* AcquireRun(size_t chunks);
+
+  // Gives back what AcquireRun(chunks) returned.
+  void Release(uint8_t* first, size_t chunks = 1);
+
+  // Touches the first `bytes` of the range, so that later users do not pay for it. Safe beside
+  // every other call; may take seconds, meant for a background thread. Returns how many bytes from
+  // the start of the range are known to be touched; fewer than asked when the kernel refused.
+  size_t Prefault(size_t bytes);
+
+  size_t capacity_bytes() const { return chunk_count_ * kChunkSize; }
+  // In use now, and at most so far.
+  size_t used_bytes() const { return used_chunks_.load(std::memory_order_relaxed) * kChunkSize; }
+  size_t used_bytes_max() const { return used_chunks_max_.load(std::memory_order_relaxed) * kChunkSize; }
+  size_t free_bytes() const { return capacity_bytes() - used_bytes(); }
+  // How often Acquire or AcquireRun answered nullptr.
+  uint64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }
+
+ private:
+  // A maximal search of `chunks` free neighbours; chunk_count_ when there is none.
+  size_t FindFreeLow() const;
+  size_t FindFreeRunHigh(size_t chunks) const;
+  bool IsFree(size_t chunk) const { return (free_[chunk / 64] >> (chunk % 64) & 1) != 0; }
+  void Mark(size_t first, size_t chunks, bool free);
+
+  void* mapping_ = nullptr;
+  size_t mapping_size_ = 0;
+  uint8_t* base_ = nullptr;  // First huge-page boundary in the mapping.
+  size_t chunk_count_ = 0;
+
+  std::mutex mutex_;
+  std::vector<uint64_t> free_;  // One bit a chunk; guarded by mutex_.
+  size_t low_hint_ = 0;         // No free chunk lies in a word below this one; guarded by mutex_.
+
+  std::mutex prefault_mutex_;
+  size_t prefaulted_bytes_ = 0;  // Guarded by prefault_mutex_.
+
+  // Written under mutex_, read anywhere.
+  std::atomic<size_t> used_chunks_{0};
+  std::atomic<size_t> used_chunks_max_{0};
+  std::atomic<uint64_t> refusals_{0};
+};
+
+}  // namespace partita
