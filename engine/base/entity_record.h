@@ -46,6 +46,15 @@ inline constexpr size_t kEntityRecordSlotSize = 6;
 inline constexpr size_t kEntityRecordPropertiesMax = 255;
 inline constexpr size_t kEntityRecordSizeMax = (1 << 24) - 1;
 inline constexpr uint16_t kPropertyIdMax = 4096;
+inline constexpr size_t kFixedValueSize = 8;
+inline constexpr size_t kGuidValueSize = 16;
+// Two bytes of varint; a name of the table model has at most 255 characters of three bytes.
+inline constexpr size_t kInlineNameSizeMax = (1 << 14) - 1;
+
+constexpr size_t EntityRecordCellsStart(size_t property_count) {
+  return kEntityRecordHeaderSize + property_count * (kEntityRecordSlotSize + 1);
+}
+constexpr size_t InlineNamePrefixSize(size_t name_size) { return name_size < 0x80 ? 1 : 2; }
 
 // The frequent property names of one table, id <-> name. An id once given keeps its name for ever.
 // Implementations are safe to read from any thread.
@@ -77,6 +86,9 @@ class PropertyView {
 
   PropertyValue ToValue() const;
 
+  // The value's bytes as they lie in the record, whatever the type.
+  std::string_view raw() const { return bytes_; }
+
   // Size by the service's formula: 8 + 2 * name + value, in UTF-16 units (spec 8).
   size_t BilledSize() const;
 
@@ -85,6 +97,10 @@ class PropertyView {
   std::string_view bytes_;
   PropertyType type_;
 };
+
+// What one value counts in the service's size formula; the length arguments count for String (UTF-16
+// units) and Binary (bytes) only.
+size_t BilledValueSize(PropertyType type, size_t text_units, size_t binary_bytes);
 
 // Reads an entity record. A view: `content` and `names` outlive it. `names` may be null when the
 // table has no ids. Cheap to make and to copy; safe to use from any thread.
@@ -119,7 +135,14 @@ class EntityRecordView {
   // 4 + 2 * (PartitionKey + RowKey) units and compare with 1 MiB.
   size_t BilledSize() const;
 
+  // Directory index of the property of that name and id (0: none), nothing when absent.
+  std::optional<size_t> IndexOf(std::string_view name, uint16_t id) const;
+
  private:
+  Status CheckNoNameTwice() const;
+  std::optional<size_t> IndexOfId(uint16_t id) const;
+  std::optional<size_t> IndexOfInline(std::string_view name) const;
+
   std::string_view content_;
   const PropertyNames* names_;
 };

@@ -41,4 +41,8 @@ void AppendUtf8Character(std::string* out, char32_t character);
 // REQUIRES: well-formed UTF-8.
 std::string_view Utf16Prefix(std::string_view text, size_t units);
 
+// OrderedText and Utf8FromOrdered (user_key.h) into memory the caller has: as many bytes as the text.
+void CopyAsOrderedText(char* to, std::string_view utf8);
+void CopyAsUtf8(char* to, std::string_view ordered);
+
 }  // namespace partita
