@@ -112,8 +112,8 @@ class LocalLogStore final : public LogStore {
   // Sees to it that a segment lies ready, so that no commit has to create one. To be called in the
   // background after each rotation (needs_prepare()); without it the append that needs a segment
   // makes it. REQUIRES: ended before Close.
-  Task<Status> PrepareNext();
-  bool needs_prepare() const;
+  Task<Status> PrepareNext() override;
+  bool needs_prepare() const override;
 
   // The error that poisoned the current segment, or ok. Flush token.
   const Status& poison() const { return poison_; }

@@ -89,6 +89,11 @@ class LogStore {
   // Bytes of log that recovery would have to read now.
   virtual uint64_t live_bytes() const = 0;
 
+  // True when PrepareNext has something to do: a segment to make ready, so that no commit has to.
+  virtual bool needs_prepare() const = 0;
+  // Makes it ready. Beside everything else, on any thread, one at a time.
+  virtual Task<Status> PrepareNext() = 0;
+
   // Waits for I/O in flight and closes the files, without a seal. Must end before destruction.
   virtual Task<Status> Close() = 0;
 };
