@@ -1,0 +1,155 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/ids.h"
+
+namespace partita {
+
+// Memory for one decoded block, still private to whoever fills it.
+class BlockFrame;
+// Keeps a decoded block, and every view into it, alive. Movable.
+class BlockPin;
+
+struct BlockKey {
+  ObjectId object;      // Never reused, so what a removed file left behind just ages out.
+  uint64_t offset = 0;  // Of the block in the object.
+};
+
+// How long a block stays without being used again.
+enum class CachePriority : uint8_t {
+  kScan,   // Goes first: a scan touches it once.
+  kPoint,  // Read by a point lookup.
+  kIndex,  // Index blocks: each saves a read for many data blocks.
+};
+
+struct CacheStatistics {
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t inserts = 0;
+  uint64_t evictions = 0;
+  uint64_t refused = 0;     // Frames that found no room and were served from the heap.
+  uint64_t used_bytes = 0;  // Frames handed out, cached or being filled.
+  uint64_t capacity_bytes = 0;
+  uint64_t pinned_blocks = 0;  // Cached blocks with a pin at this moment.
+  uint64_t blocks = 0;
+};
+
+// What reading tables met; counted here because every reader of a store shares the cache.
+struct ReadFaults {
+  std::atomic<uint64_t> transient{0};        // Bad at first, good when read again past caches (F52).
+  std::atomic<uint64_t> damaged_parts{0};    // Bad twice: answered with kCorruption.
+  std::atomic<uint64_t> damaged_filters{0};  // Bad twice, answered with "maybe" (F45).
+};
+
+// Decoded blocks of all tables of a store, in memory taken once.
+//
+// - Looking up takes no lock and writes only the slot it hits: one atomic add to pin, one to unpin.
+// - Memory is an arena per partition, reserved at construction, in granules of 1 KiB (frames hold
+//   decoded blocks, not disk pages; with 4 KiB granules a block of its own for a 2.5 KiB entity
+//   would waste a third). It is touched by use or by TouchMemory(), and never given back. A frame
+//   that finds no room (too large for the partition, or everything pinned) comes from the heap and
+//   lives as long as its pin.
+// - Eviction is CLOCK with a small use count: scans enter with none, points with one, index blocks
+//   with the greatest, hits add one. A scan thus only displaces what was not used since the hand
+//   last passed; that is the probation that makes it scan resistant.
+// - Inserting locks its partition (never while reading a disk). Two threads that miss the same
+//   block both read it; the second insert yields the first's frame.
+//
+// Atomics: see block_cache.cc. Outlives all pins and readers. Thread-safe.
+class BlockCache {
+ public:
+  explicit BlockCache(uint64_t capacity_bytes);
+  ~BlockCache();
+  BlockCache(const BlockCache&) = delete;
+  BlockCache& operator=(const BlockCache&) = delete;
+
+  // An empty pin when the block is not there.
+  BlockPin Lookup(BlockKey key);
+
+  // Memory of `size` bytes for a block about to be decoded, evicting as needed. Always succeeds
+  // unless the heap is exhausted too: check data().
+  BlockFrame NewFrame(BlockKey key, size_t size);
+
+  // Like NewFrame, but from the heap: for reads that shall leave no trace in the cache.
+  static BlockFrame NewHeapFrame(size_t size);
+
+  // Makes a filled frame findable, and pins it. When the block is already there the frame is given
+  // back and the existing one pinned. A heap frame is not cached, only pinned.
+  BlockPin Insert(BlockKey key, BlockFrame frame, CachePriority priority);
+
+  // Touches up to `bytes` more of the arenas; false when all is touched. For an idle moment after
+  // open: first touch of fresh memory costs up to 8 us per 4 KiB on virtual machines.
+  bool TouchMemory(size_t bytes);
+
+  CacheStatistics statistics() const;
+  uint64_t capacity_bytes() const { return capacity_bytes_; }
+  ReadFaults& faults() { return faults_; }
+
+  // Walks all partitions; for tests.
+  void CheckInvariants() const;
+
+ private:
+  friend class BlockFrame;
+  friend class BlockPin;
+  struct Slot;
+  struct Partition;
+  struct Counters;
+
+  Partition& PartitionOf(uint64_t hash) const;
+
+  uint64_t capacity_bytes_;
+  uint32_t partition_mask_ = 0;
+  std::vector<std::unique_ptr<Partition>> partitions_;
+  std::unique_ptr<Counters[]> counters_;
+  std::mutex touch_mutex_;
+  size_t touched_ = 0;
+  ReadFaults faults_;
+};
+
+class BlockFrame {
+ public:
+  BlockFrame() = default;
+  BlockFrame(BlockFrame&& other) noexcept { *this = std::move(other); }
+  BlockFrame& operator=(BlockFrame&& other) noexcept;
+  ~BlockFrame() { Release(); }
+
+  uint8_t* data() { return data_; }
+  size_t size() const { return size_; }
+  std::string_view view() const { return {reinterpret_cast<const char*>(data_), size_}; }
+
+ private:
+  friend class BlockCache;
+  friend class BlockPin;
+  void Release();
+
+  uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+  BlockCache::Partition* partition_ = nullptr;  // Null: from the heap.
+};
+
+class BlockPin {
+ public:
+  BlockPin() = default;
+  BlockPin(BlockPin&& other) noexcept { *this = std::move(other); }
+  BlockPin& operator=(BlockPin&& other) noexcept;
+  ~BlockPin() { Release(); }
+
+  explicit operator bool() const { return content_.data() != nullptr; }
+  // The decoded block.
+  std::string_view content() const { return content_; }
+  void Release();
+
+ private:
+  friend class BlockCache;
+  std::string_view content_;
+  BlockCache::Slot* slot_ = nullptr;  // Null: the frame below.
+  BlockFrame frame_;
+};
+
+}  // namespace partita

@@ -1,0 +1,121 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/coding.h"
+#include "engine/base/entry_iterator.h"
+#include "engine/base/lookup.h"
+#include "engine/base/result.h"
+#include "engine/base/task.h"
+#include "sstable/key_hash.h"
+#include "sstable/table_info.h"
+#include "sstable/table_iterator.h"
+#include "sstable/table_reader.h"
+
+namespace partita {
+
+inline constexpr size_t kLevels = 7;
+
+// A reference to a table file as plain data: what manifests write.
+//
+//   varint level
+//   bytes  lower, upper         only keys in [lower, upper); empty upper: no bound
+//   ...    table info           see table_info.h
+struct FileMeta {
+  uint32_t level = 0;
+  std::string lower;
+  std::string upper;
+  TableInfo info;
+
+  friend bool operator==(const FileMeta&, const FileMeta&) = default;
+};
+void AppendFileMeta(std::string* out, const FileMeta& meta);
+// reader->ok() is false afterwards when the bytes were short or the level is out of bounds.
+FileMeta ReadFileMeta(ByteReader* reader);
+
+// A *virtual* reference: of the file's entries only those with keys in [lower, upper) count; an
+// empty `upper` is no bound. One file may be referred to by several level sets.
+struct FileRef {
+  std::shared_ptr<TableReader> table;  // Null when the file could not be opened; see `damage`.
+  TableInfo info;
+  std::string lower;
+  std::string upper;
+  Status damage;  // Why `table` is null: what every read of these keys answers (F39, F43).
+
+  // The keys that can really occur: [first, last], both within the file.
+  std::string_view first() const;  // max(lower, smallest)
+  // True when `user_key` is within both bounds and file.
+  bool MayHold(std::string_view user_key) const;
+  bool OverlapsBounds(std::string_view lower_bound, std::string_view upper_bound) const;
+};
+
+// The difference between two level sets. Removed first, then added.
+struct LevelEdit {
+  struct Added {
+    uint32_t level = 0;
+    FileRef file;
+  };
+  struct Removed {
+    uint32_t level = 0;
+    ObjectId id;
+    std::string lower;  // Tells apart several references to one file.
+  };
+  std::vector<Added> added;
+  std::vector<Removed> removed;
+};
+
+// An immutable picture of a range's table files. Thread-safe; shared by read views.
+//
+// Level 0: possibly overlapping, newest first: by version_max, then version_min, then id, all
+// descending. Which entry is newest is decided by versions, never by file numbers (M20).
+// Levels 1..: sorted by key, disjoint within [lower, upper). What a level holds of a key is newer
+// than what any deeper level holds.
+class LevelSet {
+ public:
+  static constexpr size_t kLevels = partita::kLevels;
+
+  LevelSet() = default;
+
+  // The set after `edit`. kInvalidArgument when a removed reference is not there or an added one
+  // overlaps its level: then nothing was changed.
+  Result<std::shared_ptr<const LevelSet>> Apply(const LevelEdit& edit) const;
+
+  const std::vector<FileRef>& level(size_t level) const { return levels_[level]; }
+  bool empty() const;
+  size_t file_count() const;
+  uint64_t LevelBytes(size_t level) const;
+
+  // The newest entry with version <= `at_most`; see TableReader::TryGet. needs_io: some file that
+  // decides is not in memory (or damaged: Get then says so).
+  TableLookup TryGet(std::string_view user_key, const KeyHash& hash, Version at_most, BlockPin* pin) const;
+  // REQUIRES: the caller keeps this set and `user_key` alive.
+  Task<Result<Lookup>> Get(std::string_view user_key, KeyHash hash, Version at_most, BlockPin* pin) const;
+
+  // Appends iterators that together yield every entry with key in [options.lower, options.upper):
+  // one for each file of level 0, one for each deeper level, which opens its files lazily.
+  // The caller keeps this set alive while they are used.
+  void AddIterators(Direction direction, const IterOptions& options,
+                    std::vector<std::unique_ptr<EntryIterator>>* out) const;
+
+  // The files of `level` with keys in [lower, upper); an empty upper is no bound.
+  std::vector<const FileRef*> Overlapping(size_t level, std::string_view lower, std::string_view upper) const;
+
+  // Every invariant above; kCorruption says which is broken. For tests, recovery and debug builds.
+  Status CheckInvariants() const;
+
+ private:
+  const FileRef* FindFile(size_t level, std::string_view user_key) const;
+
+  std::array<std::vector<FileRef>, kLevels> levels_;
+};
+
+// One file within its virtual bounds and those of `options`. Works for damaged files too: their
+// Fetch returns the damage.
+std::unique_ptr<EntryIterator> NewFileIterator(const FileRef& file, Direction direction,
+                                               const IterOptions& options);
+
+}  // namespace partita

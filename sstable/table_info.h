@@ -1,0 +1,35 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/base/coding.h"
+#include "engine/base/ids.h"
+
+namespace partita {
+
+// What is known of a table file without opening it; manifests repeat it.
+struct TableInfo {
+  ObjectId id;
+  uint64_t file_size = 0;
+  uint64_t entry_count = 0;  // Puts and tombstones; a full read must find as many (F47).
+  uint64_t tombstone_count = 0;
+  uint64_t raw_bytes = 0;  // User keys and stored values, before any encoding.
+  std::string smallest;    // First user key.
+  std::string largest;     // Last user key.
+  Version version_min;
+  Version version_max;
+
+  friend bool operator==(const TableInfo&, const TableInfo&) = default;
+};
+
+// A table info as bytes, part of larger formats (properties of a table, manifest edits):
+//
+//   varint id, file_size, entry_count, tombstone_count, raw_bytes
+//   bytes  smallest, largest        (varint length, then the bytes)
+//   varint version_min, version_max
+void AppendTableInfo(std::string* out, const TableInfo& info);
+// reader->ok() is false afterwards when the bytes were short.
+TableInfo ReadTableInfo(ByteReader* reader);
+
+}  // namespace partita

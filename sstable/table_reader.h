@@ -1,0 +1,119 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/entry_iterator.h"
+#include "engine/base/lookup.h"
+#include "engine/base/object_store.h"
+#include "engine/base/result.h"
+#include "engine/base/task.h"
+#include "sstable/block_cache.h"
+#include "sstable/footer_format.h"
+#include "sstable/fuse_filter.h"
+#include "sstable/index_record.h"
+#include "sstable/key_hash.h"
+#include "sstable/properties.h"
+#include "sstable/table_info.h"
+#include "sstable/table_iterator.h"
+
+namespace partita {
+
+// What one step of a lookup knows without I/O.
+struct TableLookup {
+  Lookup lookup;
+  bool needs_io = false;  // The answer lies in a block that is not in memory.
+};
+
+// What Verify counted.
+struct TableVerifyReport {
+  uint64_t entries = 0;
+  uint64_t tombstones = 0;
+  uint64_t data_blocks = 0;
+  uint64_t index_blocks = 0;
+  uint64_t bytes_read = 0;
+};
+
+// An open table file: footer, properties, top index and filters are verified and resident; index
+// and data blocks are read through the cache.
+//
+// Immutable after Open and thread-safe; any thread may look up. Shared lifetime: level sets and
+// iterators hold it. The cache and the store outlive it.
+//
+// Failing: a part whose seal is wrong is read once more past all caches (F52). If it is still
+// wrong, or cannot be read, the answer is kCorruption naming object, offset and what was expected:
+// for the keys of that block only (F43, F48), for the whole file when Open met it. A damaged filter
+// is counted and means "maybe" (F45).
+class TableReader : public std::enable_shared_from_this<TableReader> {
+ public:
+  // kNotFound when there is no such object (damage, if a manifest names it: F35), kCorruption for
+  // truncated, foreign, swapped or rotted files, kUnsupported for newer formats (F66).
+  static Task<Result<std::shared_ptr<TableReader>>> Open(ObjectStore& store, BlockCache& cache,
+                                                         StoreId store_id, ObjectId id);
+
+  const TableInfo& info() const { return properties_.info; }
+  const TableProperties& properties() const { return properties_; }
+  const Footer& footer() const { return footer_; }
+  const std::string& name() const { return object_->name(); }
+  // Memory that this reader holds outside the cache.
+  uint64_t resident_bytes() const { return resident_bytes_; }
+
+  // False: surely no entry of this key, or of any key of this partition, is in the file.
+  bool MayContainKey(const KeyHash& hash) const { return key_filter_.MayContain(hash.key); }
+  bool MayContainPartition(const KeyHash& hash) const { return partition_filter_.MayContain(hash.partition); }
+
+  // The newest entry of `user_key` with version <= `at_most`, as far as memory knows. A found value
+  // is kept alive by `*pin`.
+  TableLookup TryGet(const KeyHash& hash, std::string_view user_key, Version at_most, BlockPin* pin) const;
+
+  // The same, reading what is missing into the cache.
+  Task<Result<Lookup>> Get(KeyHash hash, std::string_view user_key, Version at_most, BlockPin* pin) const;
+
+  std::unique_ptr<TableIterator> NewIterator(Direction direction, IterOptions options = {}) const;
+
+  // Reads every part past the cache and checks every seal, the order of all keys, every stored
+  // value's checksum (F51), the filters against the keys (no false negative), and counts against
+  // footer and properties (F47). Stops at the first damage. `report` counts what was read so far.
+  Task<Status> Verify(TableVerifyReport* report) const;
+
+ private:
+  friend class TableIterator;
+  friend class BlockWalker;
+  TableReader(std::shared_ptr<ObjectReader> object, BlockCache& cache, StoreId store);
+
+  struct LoadRequest {
+    PartHandle handle;
+    SealKind kind = SealKind::kDataBlock;
+    CachePriority priority = CachePriority::kPoint;
+    bool fill_cache = true;
+  };
+  // Reads, checks, decodes and validates one block.
+  Task<Result<BlockPin>> LoadBlock(LoadRequest request) const;
+  // Reads the stored bytes of a part and checks them, with the one re-read of F52.
+  Task<Result<std::string>> ReadPart(PartHandle handle, SealKind kind) const;
+  // The same for bytes that a larger read already brought; re-reads only when they are bad.
+  Status DecodeBlock(std::string_view part, PartHandle handle, SealKind kind, uint8_t* content) const;
+  Identity IdentityOf(uint64_t offset, SealKind kind) const {
+    return PartIdentity(store_, object_->id(), offset, kind);
+  }
+  Status Damaged(const Status& cause, uint64_t offset, SealKind kind) const;
+
+  Task<Status> OpenParts();
+  Task<Status> OpenFooter();
+  Task<Status> OpenFilter(PartHandle handle, FuseFilter* filter);
+
+  std::shared_ptr<ObjectReader> object_;
+  BlockCache& cache_;
+  StoreId store_;
+  Footer footer_;
+  TableProperties properties_;
+  std::string top_index_content_;
+  DataBlock top_index_;
+  FuseFilter key_filter_;
+  FuseFilter partition_filter_;
+  uint64_t resident_bytes_ = 0;
+};
+
+}  // namespace partita
