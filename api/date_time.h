@@ -10,9 +10,9 @@ namespace partita {
 
 // DateTime <-> text as the service writes it (spec 6).
 
-// `YYYY-MM-DDThh:mm[:ss[.f{0..7}]]`, then `Z`, an offset `+hh:mm` or `-hh:mm` (converted to UTC), or
-// nothing (UTC). kInvalidArgument: kInvalidInput for text of another form or a moment that no calendar
-// has, kOutOfRangeInput for one before 1601 or after 9999.
+// `YYYY-MM-DDThh:mm[:ss[.f]]` with 1 to 7 digits f, then `Z`, an offset `+hh:mm` or `-hh:mm` (converted to
+// UTC), or nothing (UTC). kInvalidArgument: kInvalidInput for text of another form or a moment that no
+// calendar has, kOutOfRangeInput for one before 1601 or after 9999.
 Result<DateTime> ParseDateTime(std::string_view text);
 
 // UTC with `Z`; up to seven digits of fraction, trailing zeros and an empty fraction left out.

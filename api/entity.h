@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/entity_record.h"
 #include "engine/base/property_value.h"
 #include "engine/base/result.h"
 #include "engine/base/status.h"
@@ -44,6 +45,13 @@ class Entity {
   // Sets the value of that name: replaces it where it stands (the type may change) or adds it at the
   // end. Returns this entity, so that calls chain.
   Entity& Set(std::string_view name, PropertyValue value);
+
+  // For readers and importers that know each name is new: adds at the end without looking.
+  // REQUIRES: !Has(name).
+  void AppendProperty(std::string_view name, PropertyValue value) {
+    properties_.push_back({std::string(name), std::move(value)});
+  }
+  void ReserveProperties(size_t count) { properties_.reserve(count); }
 
   // Removes it; false when there was none.
   bool Erase(std::string_view name);
@@ -87,18 +95,19 @@ class Entity {
   uint64_t timestamp_ticks_ = 0;
 };
 
+// The properties of one entity where they lie in a record, without making an Entity: what
+// Table::GetRecord gives. Find(name) reads one property and touches no other; inserted(k) goes through
+// them in the entity's order. See engine/base/entity_record.h.
+using EntityView = EntityRecordView;
+
 // Size as the service bills it: 4 + 2 * (PartitionKey + RowKey) + per property 8 + 2 * name + value,
 // text in UTF-16 units (api/limits.h). REQUIRES: well-formed UTF-8 throughout.
 size_t EntitySizeBytes(const Entity& entity);
 
 // Ok when a table takes this entity. Checked in this order, the first broken rule is told: number of
-// properties, names, single values (both keys, then the properties), the whole. kInvalidArgument; the message says what and
-// where, ViolationOf (api/names.h) gives the service's code.
+// properties, names, single values (both keys, then the properties), the whole. kInvalidArgument; the message
+// says what and where, ViolationOf (api/names.h) gives the service's code.
 Status ValidateEntity(const Entity& entity);
-
-// The same rules for the properties alone; `fixed_units` is the UTF-16 length of both keys together.
-// REQUIRES: names are distinct.
-Status ValidateProperties(std::span<const Property> properties, size_t fixed_units);
 
 // After a merge: number of properties and whole size of the record `content`, the two rules that two
 // valid halves can break together. Keys in UTF-8 or ordered text.
