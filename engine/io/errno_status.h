@@ -1,0 +1,16 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "engine/base/status.h"
+
+namespace partita {
+
+// The status of a failed system call, as engine/io/file.h lists the codes; the message names
+// operation, path and errno text, and what to do where that is known.
+Status ErrnoStatus(std::string_view operation, std::string_view path, int error);
+
+// The same, naming the offset as well.
+Status ErrnoStatusAt(std::string_view operation, std::string_view path, uint64_t offset, int error);
+
+}  // namespace partita

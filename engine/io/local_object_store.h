@@ -1,0 +1,51 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/object_store.h"
+#include "engine/io/file.h"
+
+namespace partita {
+
+// Where the local stores keep their files, relative to the store's directory.
+inline constexpr const char* kObjectDirectory = "tables";
+inline constexpr const char* kMetaDirectory = "meta";
+
+enum class IfMissing : uint8_t {
+  kCreate,  // Create the subdirectory, durably (a new store).
+  kFail,    // A store is expected: kNotFound, nothing is changed on disk (F35, F69).
+};
+
+// "tables/000000000012.sst": at least twelve decimal digits.
+std::string ObjectPath(ObjectId id);
+// The id of a file name without directory, read strictly: exactly what ObjectPath would print.
+// nullopt for every other name.
+std::optional<ObjectId> ParseObjectName(std::string_view name);
+
+// ObjectStore in files of one directory, one file an object, read and written past the page cache.
+//
+// A written file is padded to pages while it grows and cut to its exact length at the end; then
+// data, length and name are flushed, in this order (F25). Thread-safe. `files` outlives it, and it
+// outlives its writers and readers.
+class LocalObjectStore final : public ObjectStore {
+ public:
+  static Task<Result<std::unique_ptr<LocalObjectStore>>> Open(FileSystem& files, IfMissing if_missing);
+
+  Task<Result<std::unique_ptr<ObjectWriter>>> Create(ObjectId id) override;
+  Task<Result<std::shared_ptr<ObjectReader>>> Open(ObjectId id) override;
+  Task<Status> Remove(ObjectId id) override;
+
+  // Files whose names are not object names are left alone and not listed.
+  Task<Result<std::vector<ObjectInfo>>> List() override;
+  // Those: what does not belong here, for a report. They are never removed.
+  Task<Result<std::vector<std::string>>> ListForeign();
+
+ private:
+  explicit LocalObjectStore(FileSystem& files) : files_(files) {}
+
+  FileSystem& files_;
+};
+
+}  // namespace partita

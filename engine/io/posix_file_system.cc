@@ -1,0 +1,282 @@
+#include "engine/io/posix_file_system.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+#include "engine/base/executor.h"
+#include "engine/io/errno_status.h"
+#include "engine/io/offload.h"
+#include "engine/io/posix_file.h"
+#include "engine/io/system_clock.h"
+
+namespace partita {
+
+namespace {
+
+constexpr mode_t kFileMode = 0600;
+constexpr mode_t kDirectoryMode = 0700;
+constexpr uint64_t kLockRetryNanos = 50'000'000;
+constexpr const char* kLockName = "LOCK";
+
+// Relative, without "..", so that no name leads out of the store.
+Status CheckPath(std::string_view path) {
+  std::string_view rest = path;
+  while (true) {
+    const size_t slash = rest.find('/');
+    const std::string_view part = rest.substr(0, slash);
+    if (part.empty() || part == "..") break;
+    if (slash == std::string_view::npos) return Status();
+    rest.remove_prefix(slash + 1);
+  }
+  return Status::InvalidArgument("\"" + std::string(path) + "\" is not a path inside the store's directory");
+}
+
+int OpenFlags(OpenMode mode) {
+  switch (mode) {
+    case OpenMode::kRead:
+      return O_RDONLY | O_CLOEXEC;
+    case OpenMode::kReadWrite:
+      return O_RDWR | O_CLOEXEC;
+    case OpenMode::kCreate:
+      return O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL;
+    case OpenMode::kCreateOrOpen:
+      return O_RDWR | O_CLOEXEC | O_CREAT;
+  }
+  return O_RDONLY | O_CLOEXEC;
+}
+
+class PosixMapping final : public SharedMapping {
+ public:
+  PosixMapping(void* start, size_t size) : bytes_(static_cast<uint8_t*>(start), size) {}
+  ~PosixMapping() override { munmap(bytes_.data(), bytes_.size()); }
+  std::span<uint8_t> bytes() override { return bytes_; }
+  void Stored(uint64_t, uint64_t) override {}
+
+ private:
+  std::span<uint8_t> bytes_;
+};
+
+class PosixLock final : public DirectoryLock {
+ public:
+  explicit PosixLock(int descriptor) : descriptor_(descriptor) {}
+  ~PosixLock() override { close(descriptor_); }  // Which releases it.
+
+ private:
+  int descriptor_;
+};
+
+// Who holds the lock, for a message: its process id stands in the file.
+std::string HolderOf(int descriptor) {
+  char text[16] = "";
+  ssize_t size = pread(descriptor, text, sizeof text - 1, 0);
+  pid_t holder = 0;
+  if (size > 0) std::from_chars(text, text + size, holder);
+  if (holder <= 0) return "another process (it left no process id)";
+  if (holder == getpid()) return "this process (" + std::to_string(holder) + ") already";
+  return "process " + std::to_string(holder);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PosixFileSystem>> PosixFileSystem::Open(const std::string& directory,
+                                                               BatchReads batch_reads) {
+  int root = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (root < 0) return ErrnoStatus("open directory", directory, errno);
+  return std::unique_ptr<PosixFileSystem>(new PosixFileSystem(directory, root, batch_reads));
+}
+
+PosixFileSystem::~PosixFileSystem() { close(root_); }
+
+Task<Result<std::unique_ptr<File>>> PosixFileSystem::Open(std::string_view path, OpenMode mode, FileIo io) {
+  PARTITA_CO_TRY(CheckPath(path));
+  const std::string name(path);
+  auto open = [&] { return OpenNow(name, mode, io); };
+  co_return co_await Offload(open);
+}
+
+Result<std::unique_ptr<File>> PosixFileSystem::OpenNow(const std::string& path, OpenMode mode, FileIo io) {
+  const int flags = OpenFlags(mode);
+  bool direct = io == FileIo::kDirect;
+  int descriptor = openat(root_, path.c_str(), flags | (direct ? O_DIRECT : 0), kFileMode);
+  if (descriptor < 0 && errno == EINVAL && direct) {
+    // The file system knows no O_DIRECT. Linux has created the file by then, if it did not exist,
+    // so an exclusive creation must not be asked for again where the first try made it.
+    direct = false;
+    direct_io_refused_.store(true, std::memory_order_relaxed);
+    descriptor = openat(root_, path.c_str(), flags, kFileMode);
+    if (descriptor < 0 && errno == EEXIST && mode == OpenMode::kCreate) {
+      descriptor = openat(root_, path.c_str(), flags & ~(O_CREAT | O_EXCL));
+    }
+  }
+  if (descriptor < 0) return ErrnoStatus("open", path, errno);
+  return std::unique_ptr<File>(
+      std::make_unique<PosixFile>(FileHandle{descriptor, direct, path}, io, batch_reads_));
+}
+
+Task<Status> PosixFileSystem::Remove(std::string_view path) {
+  PARTITA_CO_TRY(CheckPath(path));
+  const std::string name(path);
+  auto remove = [&]() -> Status {
+    if (unlinkat(root_, name.c_str(), 0) != 0) return ErrnoStatus("remove", name, errno);
+    return Status();
+  };
+  co_return co_await Offload(remove);
+}
+
+Task<Status> PosixFileSystem::Rename(std::string_view from, std::string_view to) {
+  PARTITA_CO_TRY(CheckPath(from));
+  PARTITA_CO_TRY(CheckPath(to));
+  const std::string source(from), target(to);
+  auto rename = [&]() -> Status {
+    if (renameat(root_, source.c_str(), root_, target.c_str()) != 0) {
+      return ErrnoStatus("rename to \"" + target + "\" of", source, errno);
+    }
+    return Status();
+  };
+  co_return co_await Offload(rename);
+}
+
+Task<Status> PosixFileSystem::CreateDirectory(std::string_view path) {
+  PARTITA_CO_TRY(CheckPath(path));
+  const std::string name(path);
+  auto create = [&]() -> Status {
+    if (mkdirat(root_, name.c_str(), kDirectoryMode) == 0) return Status();
+    const int error = errno;
+    struct stat information {};
+    const bool is_directory =
+        error == EEXIST && fstatat(root_, name.c_str(), &information, 0) == 0 && S_ISDIR(information.st_mode);
+    return is_directory ? Status() : ErrnoStatus("create directory", name, error);
+  };
+  co_return co_await Offload(create);
+}
+
+Result<int> PosixFileSystem::OpenDirectoryNow(const std::string& path, const char* purpose) {
+  if (!path.empty()) PARTITA_TRY(CheckPath(path));
+  int descriptor = openat(root_, path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return ErrnoStatus(purpose, path.empty() ? directory_ : path, errno);
+  return descriptor;
+}
+
+Task<Status> PosixFileSystem::FlushDirectory(std::string_view path) {
+  const std::string name(path);
+  auto flush = [&]() -> Status {
+    PARTITA_ASSIGN(int descriptor, OpenDirectoryNow(name, "flush directory"));
+    const int error = fsync(descriptor) == 0 ? 0 : errno;
+    close(descriptor);
+    return error == 0 ? Status() : ErrnoStatus("flush directory", name.empty() ? directory_ : name, error);
+  };
+  co_return co_await Offload(flush);
+}
+
+Task<Result<std::vector<DirectoryEntry>>> PosixFileSystem::List(std::string_view path) {
+  const std::string name(path);
+  auto list = [&] { return ListNow(name); };
+  co_return co_await Offload(list);
+}
+
+Result<std::vector<DirectoryEntry>> PosixFileSystem::ListNow(const std::string& path) {
+  PARTITA_ASSIGN(int descriptor, OpenDirectoryNow(path, "list directory"));
+  DIR* directory = fdopendir(descriptor);  // Takes the descriptor.
+  if (directory == nullptr) {
+    const int error = errno;
+    close(descriptor);
+    return ErrnoStatus("list directory", path, error);
+  }
+  std::vector<DirectoryEntry> entries;
+  errno = 0;
+  while (const dirent* item = readdir(directory)) {
+    struct stat information {};
+    if (fstatat(descriptor, item->d_name, &information, AT_SYMLINK_NOFOLLOW) == 0) {
+      if (S_ISREG(information.st_mode)) {
+        entries.push_back({item->d_name, static_cast<uint64_t>(information.st_size)});
+      }
+    } else if (errno != ENOENT) {  // Removed meanwhile.
+      break;
+    }
+    errno = 0;
+  }
+  const int error = errno;
+  closedir(directory);
+  if (error != 0) return ErrnoStatus("list directory", path, error);
+  return entries;
+}
+
+Task<Result<bool>> PosixFileSystem::Exists(std::string_view path) {
+  PARTITA_CO_TRY(CheckPath(path));
+  const std::string name(path);
+  auto exists = [&]() -> Result<bool> {
+    struct stat information {};
+    if (fstatat(root_, name.c_str(), &information, 0) == 0) return true;
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    return ErrnoStatus("look for", name, errno);
+  };
+  co_return co_await Offload(exists);
+}
+
+Result<std::unique_ptr<SharedMapping>> PosixFileSystem::Map(std::string_view path, uint64_t size) {
+  PARTITA_TRY(CheckPath(path));
+  if (size == 0) return Status::InvalidArgument("map \"" + std::string(path) + "\": the size is 0");
+  const std::string name(path);
+  int descriptor = openat(root_, name.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return ErrnoStatus("map", name, errno);
+  struct stat information {};
+  if (fstat(descriptor, &information) == 0 && static_cast<uint64_t>(information.st_size) < size) {
+    close(descriptor);
+    return Status::InvalidArgument("map \"" + name + "\": it has " + std::to_string(information.st_size) +
+                                   " bytes, " + std::to_string(size) + " are needed");
+  }
+  void* start = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  const int error = errno;
+  close(descriptor);  // The mapping keeps the file.
+  if (start == MAP_FAILED) return ErrnoStatus("map", name, error);
+  return std::unique_ptr<SharedMapping>(std::make_unique<PosixMapping>(start, size));
+}
+
+Task<Result<std::unique_ptr<DirectoryLock>>> PosixFileSystem::Lock(uint64_t wait_ns) {
+  SystemClock clock;
+  const uint64_t deadline = clock.MonotonicNanos() + wait_ns;
+  while (true) {
+    auto attempt = [&] { return TryLockNow(); };
+    auto locked = co_await Offload(attempt);
+    if (locked.ok() || locked.code() != Code::kLocked) co_return locked;
+    const uint64_t now = clock.MonotonicNanos();
+    if (now >= deadline) co_return locked;
+    co_await SleepFor(std::min(kLockRetryNanos, deadline - now));
+  }
+}
+
+Result<std::unique_ptr<DirectoryLock>> PosixFileSystem::TryLockNow() {
+  int descriptor = openat(root_, kLockName, O_RDWR | O_CREAT | O_CLOEXEC, kFileMode);
+  if (descriptor < 0) return ErrnoStatus("open the lock of", directory_, errno);
+  auto lock = std::make_unique<PosixLock>(descriptor);
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    if (error != EWOULDBLOCK && error != EINTR) return ErrnoStatus("lock", directory_, error);
+    return Status::Locked("the store \"" + directory_ + "\" is held by " + HolderOf(descriptor) +
+                          "; one process at a time can open it");
+  }
+  // Only a hint for messages: the lock holds whether or not it can be written.
+  const std::string holder = std::to_string(getpid()) + "\n";
+  if (ftruncate(descriptor, 0) == 0) (void)!pwrite(descriptor, holder.data(), holder.size(), 0);
+  return std::unique_ptr<DirectoryLock>(std::move(lock));
+}
+
+Task<Result<uint64_t>> PosixFileSystem::FreeBytes() {
+  auto free_bytes = [&]() -> Result<uint64_t> {
+    struct statvfs information {};
+    if (fstatvfs(root_, &information) != 0) return ErrnoStatus("statvfs", directory_, errno);
+    return static_cast<uint64_t>(information.f_bavail) * information.f_frsize;
+  };
+  co_return co_await Offload(free_bytes);
+}
+
+}  // namespace partita

@@ -1,0 +1,136 @@
+#include "engine/io/real_runtime.h"
+
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "engine/io/errno_status.h"
+#include "engine/io/thread_executor.h"
+#include "engine/io/thread_setup.h"
+#include "engine/io/uring_executor.h"
+
+namespace partita {
+
+namespace {
+
+// With rings, the I/O threads only do what touches names; without, all file I/O. A disk that is
+// kept busy needs a depth of 32 or so.
+constexpr uint32_t kIoThreadsWithRings = 2;
+constexpr uint32_t kIoThreadsPerShard = 8;
+constexpr uint32_t kIoThreadsMax = 32;
+
+uint32_t IoThreadCount(const RealRuntimeOptions& options) {
+  if (options.backend == IoBackend::kUring) return kIoThreadsWithRings;
+  return std::min(kIoThreadsMax, options.shards * kIoThreadsPerShard);
+}
+
+Status CheckCount(const char* option, uint32_t value, uint32_t max) {
+  if (value >= 1 && value <= max) return Status();
+  return Status::InvalidArgument(std::string("option ") + option + " is " + std::to_string(value) +
+                                 "; it must be between 1 and " + std::to_string(max));
+}
+
+Status CheckOptions(const RealRuntimeOptions& options) {
+  if (options.directory.empty()) return Status::InvalidArgument("option directory is empty");
+  PARTITA_TRY(CheckCount("shards", options.shards, kShardsMax));
+  PARTITA_TRY(CheckCount("idle_helpers", options.idle_helpers, kHelpersMax));
+  PARTITA_TRY(CheckCount("ordinary_helpers", options.ordinary_helpers, kHelpersMax));
+  return Status();
+}
+
+// Makes the store's directory, and its name durable.
+Status CreateRoot(const std::string& directory) {
+  if (mkdir(directory.c_str(), 0700) != 0) {
+    if (errno == EEXIST) return Status();  // That it is a directory shows when it is opened.
+    return ErrnoStatus("create directory", directory, errno);
+  }
+  std::error_code unused;
+  const std::filesystem::path parent = std::filesystem::absolute(directory, unused).parent_path();
+  PARTITA_ASSIGN(auto parent_files, PosixFileSystem::Open(parent.string(), BatchReads::kCallByCall));
+  return RunBlocking(parent_files->FlushDirectory(""));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RealRuntime>> RealRuntime::Open(const RealRuntimeOptions& options) {
+  PARTITA_TRY(CheckOptions(options));
+  if (options.create_directory) PARTITA_TRY(CreateRoot(options.directory));
+  std::unique_ptr<RealRuntime> runtime(new RealRuntime(options));
+  Status started = runtime->Start();
+  if (!started.ok()) {
+    (void)runtime->Close();
+    return started;
+  }
+  return runtime;
+}
+
+Status RealRuntime::Start() {
+  const BatchReads batch_reads =
+      options_.backend == IoBackend::kUring ? BatchReads::kRing : BatchReads::kCallByCall;
+  PARTITA_ASSIGN(files_, PosixFileSystem::Open(options_.directory, batch_reads));
+  io_threads_ = std::make_unique<TaskPool>();
+  PARTITA_TRY(io_threads_->Start("partita-io", IoThreadCount(options_), ThreadPriority::kOrdinary));
+  PARTITA_TRY(StartWorkers());
+  idle_helpers_ = std::make_unique<TaskPool>();
+  PARTITA_TRY(idle_helpers_->Start("partita-idle", options_.idle_helpers, ThreadPriority::kIdle));
+  ordinary_helpers_ = std::make_unique<TaskPool>();
+  return ordinary_helpers_->Start("partita-help", options_.ordinary_helpers, ThreadPriority::kOrdinary);
+}
+
+Status RealRuntime::StartWorkers() {
+  const std::vector<int> cpus = AllowedCpus();
+  for (uint32_t shard = 0; shard < options_.shards; ++shard) {
+    std::unique_ptr<IoWorker> worker;
+    if (options_.backend == IoBackend::kUring) {
+      worker = std::make_unique<UringExecutor>(*io_threads_, Uring::Options());
+    } else {
+      worker = std::make_unique<ThreadExecutor>(*io_threads_);
+    }
+    const bool pin = options_.pin_workers && !cpus.empty();
+    const int cpu = pin ? cpus[shard % cpus.size()] : IoWorker::kAnyCpu;
+    PARTITA_TRY(worker->Start("partita-w" + std::to_string(shard), cpu));
+    workers_.push_back(std::move(worker));
+  }
+  return Status();
+}
+
+Status RealRuntime::Close() {
+  if (closed_) return Status();
+  closed_ = true;
+  // Helpers may wait for the workers, and workers for the I/O threads, so this is the order.
+  if (idle_helpers_) idle_helpers_->Close();
+  if (ordinary_helpers_) ordinary_helpers_->Close();
+  for (auto& worker : workers_) worker->Stop();
+  if (io_threads_) io_threads_->Close();
+  return Status();
+}
+
+RealRuntime::~RealRuntime() { (void)Close(); }
+
+uint64_t RealRuntime::RandomU64() {
+  uint64_t value;
+  // Never short nor interrupted for so few bytes, once the machine has booted.
+  while (getrandom(&value, sizeof value, 0) != sizeof value) {
+  }
+  return value;
+}
+
+Executor& RealRuntime::shard_executor(ShardId shard) {
+  PARTITA_ASSERT(shard.value < workers_.size());
+  return *workers_[shard.value];
+}
+
+Executor& RealRuntime::background(BackgroundClass background_class) {
+  return background_class == BackgroundClass::kIdle ? *idle_helpers_ : *ordinary_helpers_;
+}
+
+void RealRuntime::Run(Task<void> root) { RunBlocking(std::move(root)); }
+
+const char* RealRuntime::name() const {
+  return options_.backend == IoBackend::kUring ? "io_uring" : "threads";
+}
+
+}  // namespace partita

@@ -1,0 +1,13 @@
+#pragma once
+#include "engine/base/clock.h"
+
+namespace partita {
+
+// The machine's clocks: CLOCK_REALTIME and CLOCK_BOOTTIME. Stateless, thread-safe.
+class SystemClock final : public Clock {
+ public:
+  uint64_t WallTicks() override;
+  uint64_t MonotonicNanos() override;
+};
+
+}  // namespace partita

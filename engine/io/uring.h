@@ -1,0 +1,49 @@
+#pragma once
+#include <liburing.h>
+
+#include <cstdint>
+#include <string>
+
+#include "engine/base/result.h"
+
+namespace partita {
+
+// One io_uring instance, used by the thread that opened it and by no other.
+//
+// Set-up asks for everything that makes it fast and gives up, flag by flag, what the kernel does
+// not know; what correctness needs (completions are never dropped, F60) is demanded.
+class Uring {
+ public:
+  struct Options {
+    uint32_t submissions = 256;
+    uint32_t completions = 4096;
+  };
+
+  Uring() = default;
+  ~Uring() { Close(); }
+  Uring(const Uring&) = delete;
+  Uring& operator=(const Uring&) = delete;
+
+  // kUnsupported: the message names the errno, its likely cause and what to do (F59).
+  Status Open(const Options& options);
+  void Close();
+
+  bool is_open() const { return open_; }
+  io_uring* get() { return &ring_; }
+  // e.g. "single-issuer, defer-taskrun, registered-ring".
+  std::string Features() const;
+
+ private:
+  int SetUp(const Options& options);
+  Status CheckAbilities();
+
+  io_uring ring_{};
+  bool open_ = false;
+  bool registered_ = false;
+  uint32_t setup_flags_ = 0;
+};
+
+// Why io_uring cannot be used here, in words.
+Status UringRefused(int error);
+
+}  // namespace partita

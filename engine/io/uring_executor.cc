@@ -1,0 +1,143 @@
+#include "engine/io/uring_executor.h"
+
+#include <sched.h>
+
+#include <array>
+#include <cerrno>
+
+namespace partita {
+
+namespace {
+
+// User data of the read of the eventfd; no operation has this address.
+constexpr uint64_t kWakeTag = 1;
+constexpr unsigned kReapBatch = 64;
+
+}  // namespace
+
+RingOperation RingOperation::Piece(const FileHandle& file, const Transfer& transfer) {
+  RingOperation operation;
+  operation.kind = transfer.kind() == Transfer::Kind::kRead ? Kind::kRead : Kind::kWrite;
+  operation.descriptor = file.descriptor;
+  operation.offset = transfer.offset();
+  operation.data = transfer.data();
+  operation.size = transfer.size();
+  return operation;
+}
+
+RingOperation RingOperation::Flush(const FileHandle& file) {
+  RingOperation operation;
+  operation.kind = Kind::kFlush;
+  operation.descriptor = file.descriptor;
+  return operation;
+}
+
+void PrepareSubmission(io_uring_sqe* sqe, RingOperation* operation) {
+  switch (operation->kind) {
+    case RingOperation::Kind::kRead:
+      io_uring_prep_read(sqe, operation->descriptor, operation->data, operation->size, operation->offset);
+      break;
+    case RingOperation::Kind::kWrite:
+      io_uring_prep_write(sqe, operation->descriptor, operation->data, operation->size, operation->offset);
+      break;
+    case RingOperation::Kind::kFlush:
+      io_uring_prep_fsync(sqe, operation->descriptor, IORING_FSYNC_DATASYNC);
+      break;
+  }
+  if (operation->linked) sqe->flags |= IOSQE_IO_LINK;
+  io_uring_sqe_set_data(sqe, operation);
+}
+
+Status UringExecutor::SetUp() { return uring_.Open(options_); }
+
+void UringExecutor::TearDown() {
+  PARTITA_ASSERT(in_flight_ == 0);
+  uring_.Close();  // Takes the armed read of the eventfd with it.
+}
+
+void UringExecutor::Submit(std::span<RingOperation> operations) {
+  for (size_t i = 0; i < operations.size(); ++i) {
+    // A chain must reach the kernel in one submission, or it is no chain.
+    if (operations[i].linked && io_uring_sq_space_left(uring_.get()) < 2) SubmitQueued();
+    io_uring_sqe* sqe = NextSubmission();
+    PrepareSubmission(sqe, &operations[i]);
+    ++in_flight_;
+  }
+}
+
+io_uring_sqe* UringExecutor::NextSubmission() {
+  io_uring_sqe* sqe = io_uring_get_sqe(uring_.get());
+  while (sqe == nullptr) {
+    SubmitQueued();
+    sqe = io_uring_get_sqe(uring_.get());
+  }
+  return sqe;
+}
+
+// Hands everything queued to the kernel.
+void UringExecutor::SubmitQueued() {
+  while (io_uring_sq_ready(uring_.get()) > 0) {
+    int result = io_uring_submit(uring_.get());
+    if (result >= 0) continue;
+    // Short of memory, or too many completions wait to be fetched: take those and try again.
+    PARTITA_ASSERT(result == -EAGAIN || result == -EBUSY || result == -EINTR);
+    io_uring_get_events(uring_.get());
+    Reap();
+    sched_yield();
+  }
+}
+
+void UringExecutor::Poll() {
+  SubmitQueued();
+  if (in_flight_ > 0 || wake_armed_) Reap();
+}
+
+void UringExecutor::Sleep(uint64_t wait_ns) {
+  ArmWake();
+  io_uring_cqe* first = nullptr;
+  int result;
+  if (wait_ns == kForever) {
+    result = io_uring_submit_and_wait(uring_.get(), 1);
+  } else {
+    __kernel_timespec timeout{static_cast<int64_t>(wait_ns / 1'000'000'000),
+                              static_cast<long long>(wait_ns % 1'000'000'000)};
+    result = io_uring_submit_and_wait_timeout(uring_.get(), &first, 1, &timeout, nullptr);
+  }
+  PARTITA_ASSERT(result >= 0 || result == -ETIME || result == -EINTR || result == -EAGAIN ||
+                 result == -EBUSY);
+  Reap();
+}
+
+void UringExecutor::ArmWake() {
+  if (wake_armed_) return;
+  io_uring_sqe* sqe = NextSubmission();
+  io_uring_prep_read(sqe, mailbox().wake_descriptor(), &wake_count_, sizeof wake_count_, 0);
+  io_uring_sqe_set_data64(sqe, kWakeTag);
+  wake_armed_ = true;
+}
+
+void UringExecutor::Reap() {
+  std::array<io_uring_cqe*, kReapBatch> completions;
+  while (true) {
+    if (IO_URING_READ_ONCE(*uring_.get()->sq.kflags) & IORING_SQ_CQ_OVERFLOW) ++overflows_seen_;
+    // Also runs the kernel's deferred work and fetches overflowed completions when there are any.
+    unsigned count = io_uring_peek_batch_cqe(uring_.get(), completions.data(), kReapBatch);
+    if (count == 0) return;
+    for (unsigned i = 0; i < count; ++i) Completed(completions[i]->user_data, completions[i]->res);
+    io_uring_cq_advance(uring_.get(), count);
+  }
+}
+
+void UringExecutor::Completed(uint64_t user_data, int32_t result) {
+  if (user_data == kWakeTag) {
+    wake_armed_ = false;
+    return;
+  }
+  auto* operation = reinterpret_cast<RingOperation*>(user_data);
+  operation->result = result;
+  --in_flight_;
+  RingBatch* batch = operation->batch;
+  if (--batch->remaining_ == 0) Enqueue(&batch->resume_);
+}
+
+}  // namespace partita

@@ -1,0 +1,95 @@
+#pragma once
+#include <coroutine>
+#include <cstdint>
+#include <span>
+
+#include "engine/io/io_worker.h"
+#include "engine/io/transfer.h"
+#include "engine/io/uring.h"
+
+namespace partita {
+
+class RingBatch;
+
+// One operation on a descriptor, performed by a ring.
+struct RingOperation {
+  enum class Kind : uint8_t { kRead, kWrite, kFlush };
+  Kind kind = Kind::kRead;
+  bool linked = false;  // The next one of the batch starts only after this one succeeded whole.
+  int descriptor = -1;
+  uint64_t offset = 0;
+  uint8_t* data = nullptr;
+  uint32_t size = 0;
+  int32_t result = 0;  // Bytes or a negative errno, once the batch is over.
+  RingBatch* batch = nullptr;
+
+  static RingOperation Piece(const FileHandle& file, const Transfer& transfer);
+  static RingOperation Flush(const FileHandle& file);
+};
+
+// Fills in a submission; `operation` comes back as its user data.
+void PrepareSubmission(io_uring_sqe* sqe, RingOperation* operation);
+
+// A shard's worker whose file I/O goes through its own ring.
+//
+// Operations are queued, handed to the kernel once a turn, and their completions reaped in bulk.
+// Completions that overflow the ring wait in the kernel and are fetched (F60). Operations, their
+// buffers and descriptors stay untouched until their completion (F62).
+class UringExecutor final : public IoWorker {
+ public:
+  UringExecutor(TaskPool& io_threads, const Uring::Options& options)
+      : IoWorker(io_threads), options_(options) {}
+
+  UringExecutor* ring() override { return this; }
+
+  // Queues all operations of a batch; resumes its coroutine when all are over.
+  void Submit(std::span<RingOperation> operations);
+
+  uint64_t overflows_seen() const { return overflows_seen_; }  // For tests.
+
+ protected:
+  Status SetUp() override;
+  void TearDown() override;
+  void Poll() override;
+  void Sleep(uint64_t wait_ns) override;
+  bool NothingInFlight() const override { return in_flight_ == 0; }
+
+ private:
+  io_uring_sqe* NextSubmission();
+  void SubmitQueued();
+  void ArmWake();
+  void Reap();
+  void Completed(uint64_t user_data, int32_t result);
+
+  const Uring::Options options_;
+  Uring uring_;
+  uint64_t in_flight_ = 0;
+  uint64_t overflows_seen_ = 0;
+  bool wake_armed_ = false;  // A read of the mailbox's eventfd is in the kernel's hands.
+  uint64_t wake_count_ = 0;  // What it reads into.
+};
+
+// `co_await RingBatch(ring, operations);` performs them all. REQUIRES: on the ring's thread.
+class RingBatch {
+ public:
+  RingBatch(UringExecutor& ring, std::span<RingOperation> operations)
+      : ring_(ring), operations_(operations), remaining_(operations.size()) {}
+
+  bool await_ready() const { return operations_.empty(); }
+  void await_suspend(std::coroutine_handle<> handle) {
+    resume_.handle = handle;
+    for (RingOperation& operation : operations_) operation.batch = this;
+    ring_.Submit(operations_);
+  }
+  void await_resume() {}
+
+ private:
+  friend class UringExecutor;
+
+  UringExecutor& ring_;
+  std::span<RingOperation> operations_;
+  size_t remaining_;
+  ResumeRunnable resume_;
+};
+
+}  // namespace partita
