@@ -84,12 +84,19 @@ class Memtable {
   using Inner = memtable_internal::Inner;
   struct Path;
 
-  Leaf* FindLeafForWrite(std::string_view user_key, Path* path) const;
-  Record* NewRecord(const Entry& entry);
-  void InsertIntoLeaf(Leaf* leaf, size_t slot, const Record* record);
-  void SplitAndInsert(std::string_view user_key, const Record* record);
-  void InsertSeparator(Path* path, const Record* separator, Node* right);
-  void GrowRoot(const Record* separator, Node* left, Node* right);
+  // Reader's way down: the leaf that holds the key (or the last leaf), and the even sequence under
+  // which that was so. nullptr while nothing was inserted.
+  const Leaf* FindLeaf(std::string_view user_key, uint64_t* sequence) const;
+  const Leaf* FindLastLeaf(uint64_t* sequence) const;
+
+  // Writer's ways.
+  Leaf* FindLeafForInsert(std::string_view user_key);
+  Leaf* DescendForSplit(std::string_view user_key, Path* path) const;
+  const Record* NewRecord(const Entry& entry, const Record* older);
+  void SplitAndInsert(const Record* record);
+  Leaf* SplitLeaf(Leaf* left, const Record* record);
+  void InsertSeparators(const Path& path, Node* left, Node* right);
+  Inner* SplitInner(Inner* left, size_t slot, const Record* separator, Node* child);
   void Count(const Entry& entry);
 
   Arena arena_;

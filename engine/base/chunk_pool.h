@@ -56,7 +56,7 @@ class ChunkPool {
   uint64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }
 
  private:
-  // A maximal search of `chunks` free neighbours; chunk_count_ when there is none.
+  // Index of the lowest free chunk, or of the highest run of free ones; chunk_count_: there is none.
   size_t FindFreeLow() const;
   size_t FindFreeRunHigh(size_t chunks) const;
   bool IsFree(size_t chunk) const { return (free_[chunk / 64] >> (chunk % 64) & 1) != 0; }

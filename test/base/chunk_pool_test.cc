@@ -1,0 +1,129 @@
+#include "engine/base/chunk_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace partita {
+namespace {
+
+constexpr size_t kChunk = ChunkPool::kChunkSize;
+
+TEST(ChunkPoolTest, HandsOutDistinctWritableChunksUpToTheLimit) {
+  ChunkPool pool(5 * kChunk + 1234);
+  EXPECT_EQ(pool.capacity_bytes(), 5 * kChunk);
+  std::set<uint8_t*> chunks;
+  while (uint8_t* chunk = pool.Acquire()) {
+    std::memset(chunk, 0xAB, kChunk);
+    EXPECT_TRUE(chunks.insert(chunk).second);
+  }
+  EXPECT_EQ(chunks.size(), 5u);
+  EXPECT_EQ(pool.free_bytes(), 0u);
+  EXPECT_EQ(pool.refusals(), 1u);
+  for (uint8_t* chunk : chunks) pool.Release(chunk);
+  EXPECT_EQ(pool.used_bytes(), 0u);
+  EXPECT_EQ(pool.used_bytes_max(), 5 * kChunk);
+}
+
+TEST(ChunkPoolTest, AReleasedChunkIsTakenAgainBeforeAnUntouchedOne) {
+  ChunkPool pool(200 * kChunk);
+  uint8_t* first = pool.Acquire();
+  uint8_t* second = pool.Acquire();
+  pool.Release(first);
+  EXPECT_EQ(pool.Acquire(), first);
+  pool.Release(second);
+  pool.Release(first);
+}
+
+TEST(ChunkPoolTest, RunsLieSideBySideAndComeFromTheFarEnd) {
+  ChunkPool pool(130 * kChunk);
+  uint8_t* single = pool.Acquire();
+  uint8_t* run = pool.AcquireRun(66);
+  ASSERT_NE(run, nullptr);
+  EXPECT_EQ(run, single + 64 * kChunk);
+  std::memset(run, 1, 66 * kChunk);
+  pool.Release(run, 66);
+  pool.Release(single);
+}
+
+TEST(ChunkPoolTest, ARunThatFragmentationForbidsIsRefusedUntilNeighboursAreFree) {
+  ChunkPool pool(4 * kChunk);
+  std::vector<uint8_t*> chunks;
+  for (int i = 0; i < 4; ++i) chunks.push_back(pool.Acquire());
+  pool.Release(chunks[0]);
+  pool.Release(chunks[2]);
+  EXPECT_EQ(pool.AcquireRun(2), nullptr);
+  pool.Release(chunks[1]);
+  uint8_t* run = pool.AcquireRun(3);
+  EXPECT_EQ(run, chunks[0]);
+  EXPECT_EQ(pool.AcquireRun(5), nullptr);
+  pool.Release(run, 3);
+  pool.Release(chunks[3]);
+}
+
+TEST(ChunkPoolTest, ALimitBelowOneChunkIsAnEmptyPool) {
+  ChunkPool pool(kChunk - 1);
+  EXPECT_EQ(pool.capacity_bytes(), 0u);
+  EXPECT_EQ(pool.Acquire(), nullptr);
+  EXPECT_EQ(pool.Prefault(kChunk), 0u);
+}
+
+TEST(ChunkPoolTest, AnAddressRangeThatTheKernelRefusesIsAnEmptyPool) {
+  ChunkPool pool(size_t{1} << 60);
+  EXPECT_EQ(pool.capacity_bytes(), 0u);
+  EXPECT_EQ(pool.Acquire(), nullptr);
+}
+
+TEST(ChunkPoolTest, PrefaultChangesNothingInChunksInUse) {
+  ChunkPool pool(6 * kChunk);
+  uint8_t* chunk = pool.Acquire();
+  std::memset(chunk, 0x5C, kChunk);
+  EXPECT_EQ(pool.Prefault(3 * kChunk), 3 * kChunk);
+  EXPECT_EQ(pool.Prefault(SIZE_MAX / 2), 6 * kChunk);
+  for (size_t i = 0; i < kChunk; ++i) ASSERT_EQ(chunk[i], 0x5C);
+  pool.Release(chunk);
+}
+
+TEST(ChunkPoolTest, ThreadsNeverShareAChunk) {
+  constexpr int kThreads = 4;
+  ChunkPool pool(8 * kChunk);
+  std::atomic<int> clashes{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 2000; ++i) {
+        const size_t chunks = 1 + static_cast<size_t>((i + t) % 3);
+        uint8_t* run = pool.AcquireRun(chunks);
+        if (run == nullptr) continue;
+        for (size_t c = 0; c < chunks; ++c) run[c * kChunk] = static_cast<uint8_t>(t);
+        for (size_t c = 0; c < chunks; ++c) clashes += run[c * kChunk] != t ? 1 : 0;
+        pool.Release(run, chunks);
+      }
+    });
+  }
+  threads.emplace_back([&] { pool.Prefault(8 * kChunk); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(clashes.load(), 0);
+  EXPECT_EQ(pool.used_bytes(), 0u);
+  EXPECT_LE(pool.used_bytes_max(), 8 * kChunk);
+}
+
+using ChunkPoolDeathTest = ::testing::Test;
+
+TEST(ChunkPoolDeathTest, GivingAChunkBackTwiceEndsTheProcess) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(
+      {
+        ChunkPool pool(2 * kChunk);
+        uint8_t* chunk = pool.Acquire();
+        pool.Release(chunk);
+        pool.Release(chunk);
+      },
+      "IsFree");
+}
+
+}  // namespace
+}  // namespace partita
