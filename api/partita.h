@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/entity.h"
+#include "engine/base/io_backend.h"
 #include "engine/base/result.h"
 #include "engine/base/status.h"
 
@@ -53,11 +54,6 @@ enum class Durability : uint8_t {
   kMemory = 3,
 };
 
-enum class IoBackend : uint8_t {
-  kUring,    // io_uring; Open fails with kUnsupported, saying why, where the kernel refuses it.
-  kThreads,  // Plain system calls on helper threads, same promises; for containers that forbid io_uring.
-};
-
 // Everything that can be set; the rest is derived or measured ("partita doctor" shows it).
 struct Options {
   // The store's directory. Required. One process at a time.
@@ -78,6 +74,8 @@ struct Options {
   // What Durability::kTableDefault means for tables created without their own. Not kTableDefault.
   Durability durability = Durability::kPower;
 
+  // io_uring needs kernel 6.1 and a machine that allows it: otherwise Open fails with kUnsupported and
+  // says why; it never falls back by itself. kThreads works everywhere.
   IoBackend io_backend = IoBackend::kUring;
 };
 

@@ -132,6 +132,7 @@ std::string EncodeCatalog(const Catalog& catalog) {
   AppendLe64(&out, catalog.store.value);
   AppendLe32(&out, catalog.incarnation);
   AppendLe32(&out, catalog.layout);
+  AppendLe32(&out, catalog.formed_layout);
   AppendLe32(&out, catalog.shard_count);
   AppendLe32(&out, catalog.next_table_id);
   AppendLe64(&out, catalog.epoch);
@@ -166,6 +167,7 @@ Result<Catalog> DecodeCatalog(std::string_view bytes) {
   catalog.store = StoreId(in.ReadLe64());
   catalog.incarnation = in.ReadLe32();
   catalog.layout = in.ReadLe32();
+  catalog.formed_layout = in.ReadLe32();
   catalog.shard_count = in.ReadLe32();
   catalog.next_table_id = in.ReadLe32();
   catalog.epoch = in.ReadLe64();

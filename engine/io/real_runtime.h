@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/io_backend.h"
 #include "engine/base/result.h"
 #include "engine/io/io_worker.h"
 #include "engine/io/posix_file_system.h"
@@ -12,11 +13,6 @@
 #include "engine/io/task_pool.h"
 
 namespace partita {
-
-enum class IoBackend : uint8_t {
-  kUring,    // A ring per shard. Needs kernel 6.1 and a machine that allows io_uring.
-  kThreads,  // Plain system calls on I/O threads: same promises, for machines that forbid io_uring.
-};
 
 inline constexpr uint32_t kShardsMax = 256;
 inline constexpr uint32_t kHelpersMax = 256;
