@@ -65,7 +65,7 @@ class SimDisk {
   void CrashProcess();
 
   // Files as processes see them. Paths as in FileSystem. What is written here is durable at once,
-  // its name included, and missing parent directories are made.
+  // its name included (with all other unflushed names), and missing parent directories are made.
   Result<std::string> ReadFile(std::string_view path) const;
   void WriteFile(std::string_view path, std::string_view content);
   void WriteFileAt(std::string_view path, uint64_t offset, std::string_view bytes);
@@ -99,9 +99,6 @@ class SimDisk {
   friend class SimDevice;
   friend class SimRuntime;
   friend class SimFileSystem;
-  friend class SimFile;
-  friend class SimMapping;
-  friend class SimLock;
 
   static constexpr size_t kLogSize = 512;
 
@@ -109,7 +106,6 @@ class SimDisk {
   std::string_view Intern(std::string_view path);
   std::shared_ptr<SimInode> NewInode();
   std::shared_ptr<SimInode> FindOrMake(std::string_view path);
-  std::vector<std::shared_ptr<SimInode>> LiveInodes() const;
   uint64_t free_bytes() const { return capacity_ > used_bytes() ? capacity_ - used_bytes() : 0; }
   void EndProcesses();
 

@@ -1,10 +1,11 @@
 #pragma once
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/io/sim_crash_dice.h"
+#include "engine/io/sim_page_pool.h"
 #include "engine/io/sim_random.h"
 
 namespace partita {
@@ -12,48 +13,6 @@ namespace partita {
 inline constexpr size_t kSimSectorSize = 512;  // What a power cut leaves whole.
 inline constexpr size_t kSimSectorsPerPage = kPageSize / kSimSectorSize;
 inline constexpr uint64_t kSimFileSizeMax = uint64_t{1} << 36;
-
-// The simulated device's memory, in 4 KiB pages, and the count of pages that files take up (a page
-// of zeros takes space on the device, but no memory here). Freed pages keep their old bytes, which
-// is where stale bytes come from.
-class SimPagePool {
- public:
-  uint8_t* Take();  // Contents undefined, but the same in each run of a seed.
-  uint8_t* TakeZero();
-  void Give(uint8_t* page);
-
-  // Bytes that some file, living or dead, once held; null while there are none.
-  const uint8_t* AnyPage(uint64_t chance) const;
-
-  void CountAllocated(int64_t pages) { allocated_pages_ += static_cast<uint64_t>(pages); }
-  uint64_t allocated_pages() const { return allocated_pages_; }
-
- private:
-  static constexpr size_t kChunkPages = 32;
-  std::vector<std::unique_ptr<uint8_t[]>> chunks_;
-  std::vector<uint8_t*> free_;
-  uint64_t allocated_pages_ = 0;
-};
-
-// What one power cut does to each volatile change: a pure function of its seed, the change's
-// sequence number and its place, so that it does not matter in which order changes are asked about.
-class SimCrashDice {
- public:
-  explicit SimCrashDice(uint64_t seed);
-  bool SectorSurvives(uint64_t sequence, uint64_t sector) const;
-  bool SizeSurvives(uint64_t sequence) const;
-  bool NameSurvives(uint64_t sequence) const;
-  bool FillsWithStaleBytes(uint64_t inode) const;
-  uint64_t Word(uint64_t salt, uint64_t word) const;
-
- private:
-  enum class Mood : uint8_t { kNothingSurvives, kAllSurvives, kMixed };
-  Mood MoodOf(uint64_t salt) const;
-  uint64_t seed_;
-  Mood data_;
-  Mood sizes_;
-  Mood names_;
-};
 
 // One file's bytes: what processes see, and for each page what it held before each change that no
 // flush has covered yet.
@@ -112,6 +71,7 @@ class SimInode {
     uint8_t* before = nullptr;  // Null: a page of zeros.
     uint8_t sectors = 0;        // Which sectors the change touched.
     bool lost = false;          // A failed flush dropped it: it will never be durable.
+    bool by_size = false;       // A truncation's doing: survives with the size change, not as data.
   };
   struct DirtyPage {
     uint32_t page = 0;
@@ -136,7 +96,9 @@ class SimInode {
   void ForgetVersions(DirtyPage& dirty);
   uint8_t* Bytes(Page& page);
   void Undo(Page& page, const Version& version, uint8_t sectors);
-  void FlushVersions(DirtyPage& dirty, uint64_t covered, uint8_t sectors_lost);
+  void FlushVersions(DirtyPage& dirty, uint64_t covered);
+  void FailVersions(DirtyPage& dirty, uint64_t covered, uint8_t sectors_lost);
+  void DropEmptyVersions(DirtyPage& dirty);
   void CrashPage(DirtyPage& dirty, const SimCrashDice& dice, uint64_t size_durable);
   void ChangeSize(uint64_t size, uint64_t sequence);
   void CutTo(uint64_t size);

@@ -94,7 +94,7 @@ class SimRuntime : public Runtime {
 
   // Crashes now. What was in flight may have happened wholly, partly or not at all.
   void CrashNow();
-  bool crashed() const { return crashed_; }
+  bool crashed() const;
 
   // Called after each completed operation, before anyone is told. Must not call the runtime but
   // for CrashNow and the observers.
@@ -126,7 +126,6 @@ class SimRuntime : public Runtime {
   std::unique_ptr<SimClock> clock_;
   std::unique_ptr<SimDevice> device_;
   std::unique_ptr<SimFileSystem> files_;
-  bool crashed_ = false;
   uint32_t next_client_ = 0;
   uint32_t next_background_ = 0;
   size_t spawned_running_ = 0;
