@@ -1,0 +1,74 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "bench/load/row_generator.h"
+#include "engine/base/result.h"
+
+namespace partita::bench {
+
+// How long an acknowledged write lasts, in the words of Partita (DESIGN 2); adapters say what they
+// take for it.
+enum class DurabilityLevel : uint8_t { kPower, kProcess, kMemory };
+
+// What every engine is opened with, so that a comparison gives both the same.
+struct EngineConfig {
+  std::string directory;
+  uint64_t memory_bytes = uint64_t{1} << 30;
+  DurabilityLevel durability = DurabilityLevel::kProcess;
+  // Partitions of the data set: where an engine with several shards cuts its key space.
+  uint64_t partition_count = 1;
+  // Lets a peer read through the page cache, outside its memory budget.
+  bool page_cache = false;
+};
+
+struct Row {
+  RowKeys keys;
+  std::string value;
+};
+
+// Receives the rows of a scan; return false to stop.
+using RowVisitor = std::function<bool(std::string_view row_key, std::string_view value)>;
+
+// The operations that the load needs, as one engine offers them. Every method but Close may be
+// called from any thread. Closing is the destructor's work when Close was not called.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // Durable at `level` when it returns.
+  virtual Status Put(const RowKeys& keys, std::string_view value, DurabilityLevel level) = 0;
+
+  // All or nothing; the rows are of one partition.
+  virtual Status PutAtomically(std::span<const Row> rows, DurabilityLevel level) = 0;
+
+  // kNotFound when there is no such row. `value` is reused from call to call.
+  virtual Status Get(const RowKeys& keys, std::string* value) = 0;
+
+  // Visits up to `limit` rows in key order, from `from` on, across partitions.
+  virtual Status Scan(const RowKeys& from, uint64_t limit, const RowVisitor& visit) = 0;
+
+  // True when PutAsync works; else many outstanding writes need a thread each.
+  virtual bool has_async_put() const { return false; }
+
+  // Starts the write and returns; `done` is called on a thread of the engine.
+  virtual void PutAsync(const RowKeys& keys, std::string value, DurabilityLevel level,
+                        std::function<void(Status)> done);
+
+  // Writes everything to tables and waits until no compaction is due.
+  virtual Status Settle() = 0;
+
+  virtual Status Close() = 0;
+};
+
+// The engines this program was built with.
+std::span<const std::string_view> EngineNames();
+
+// kUnsupported for an engine it was not built with.
+Result<std::unique_ptr<Engine>> OpenEngine(std::string_view name, const EngineConfig& config);
+
+}  // namespace partita::bench

@@ -1,0 +1,131 @@
+#include "bench/load/partita_engine.h"
+
+#include <thread>
+#include <vector>
+
+#include "api/partita.h"
+
+namespace partita::bench {
+namespace {
+
+constexpr std::string_view kTableName = "BenchTable";
+
+Durability ToDurability(DurabilityLevel level) {
+  switch (level) {
+    case DurabilityLevel::kPower:
+      return Durability::kPower;
+    case DurabilityLevel::kProcess:
+      return Durability::kProcess;
+    case DurabilityLevel::kMemory:
+      return Durability::kMemory;
+  }
+  return Durability::kPower;
+}
+
+class PartitaEngine final : public Engine {
+ public:
+  PartitaEngine(std::unique_ptr<Database> database, RawTable table)
+      : database_(std::move(database)), table_(std::move(table)) {}
+
+  Status Put(const RowKeys& keys, std::string_view value, DurabilityLevel level) override {
+    return table_.Put(keys.partition(), keys.row(), value, {.durability = ToDurability(level)}).status;
+  }
+
+  Status PutAtomically(std::span<const Row> rows, DurabilityLevel level) override {
+    std::vector<RawTable::Operation> operations;
+    operations.reserve(rows.size());
+    for (const Row& row : rows) {
+      operations.push_back({.partition_key = std::string(row.keys.partition()),
+                            .row_key = std::string(row.keys.row()),
+                            .value = row.value});
+    }
+    return table_.Apply(operations, {.durability = ToDurability(level)}).status;
+  }
+
+  Status Get(const RowKeys& keys, std::string* value) override {
+    return table_.Get(keys.partition(), keys.row(), value);
+  }
+
+  // From the middle of a partition to its end, then from the next partition on, in pages.
+  Status Scan(const RowKeys& from, uint64_t limit, const RowVisitor& visit) override {
+    ScanOptions options;
+    options.partition = std::string(from.partition());
+    options.row_lower = std::string(from.row());
+    uint64_t visited = 0;
+    bool go_on = true;
+    PARTITA_TRY(ScanPages(options, limit, visit, &visited, &go_on));
+    if (!go_on || visited == limit) return Status();
+    ScanOptions rest;
+    rest.partition_lower = std::string(from.partition()) + '\x01';
+    return ScanPages(rest, limit, visit, &visited, &go_on);
+  }
+
+  bool has_async_put() const override { return true; }
+
+  void PutAsync(const RowKeys& keys, std::string value, DurabilityLevel level,
+                std::function<void(Status)> done) override {
+    std::vector<RawTable::Operation> operations(1);
+    operations[0].partition_key = std::string(keys.partition());
+    operations[0].row_key = std::string(keys.row());
+    operations[0].value = std::move(value);
+    table_.ApplyAsync(std::move(operations), {.durability = ToDurability(level)},
+                      [done = std::move(done)](const WriteResult& result) { done(result.status); });
+  }
+
+  Status Settle() override { return database_->CompactAll(); }
+
+  Status Close() override { return database_->Close(); }
+
+ private:
+  Status ScanPages(ScanOptions options, uint64_t limit, const RowVisitor& visit, uint64_t* visited,
+                   bool* go_on) {
+    constexpr uint64_t kPageRows = 1000;
+    do {
+      options.limit = static_cast<uint32_t>(std::min(kPageRows, limit - *visited));
+      PARTITA_ASSIGN(RawPage page, table_.Scan(options));
+      for (const RawRow& row : page.rows) {
+        ++*visited;
+        *go_on = visit(row.row_key, row.value);
+        if (!*go_on) return Status();
+      }
+      options.continuation = std::move(page.continuation);
+    } while (!options.continuation.empty() && *visited < limit);
+    return Status();
+  }
+
+  std::unique_ptr<Database> database_;
+  RawTable table_;
+};
+
+// Cuts the table into one range a shard, each with as many partitions.
+TableOptions CutForShards(uint64_t partition_count, DurabilityLevel level) {
+  TableOptions options;
+  options.durability = ToDurability(level);
+  const uint64_t shards = std::max(1u, std::thread::hardware_concurrency());
+  for (uint64_t cut = 1; cut < shards; ++cut) {
+    const uint64_t partition = partition_count * cut / shards;
+    const std::string key(KeysOf(partition * kRowsPerPartition).partition());
+    if (options.split_partition_keys.empty() || options.split_partition_keys.back() < key) {
+      options.split_partition_keys.push_back(key);
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> OpenPartita(const EngineConfig& config) {
+  Options options;
+  options.directory = config.directory;
+  options.create_if_missing = true;
+  options.memory_bytes = config.memory_bytes;
+  PARTITA_ASSIGN(std::unique_ptr<Database> database, Database::Open(options));
+  Result<RawTable> table = database->OpenRawTable(kTableName);
+  if (table.code() == Code::kNotFound) {
+    table = database->CreateRawTable(kTableName, CutForShards(config.partition_count, config.durability));
+  }
+  if (!table.ok()) return table.status();
+  return std::unique_ptr<Engine>(std::make_unique<PartitaEngine>(std::move(database), std::move(*table)));
+}
+
+}  // namespace partita::bench
