@@ -287,6 +287,15 @@ void SimInode::FailFlush(uint64_t covered, SimRandom& random) {
   }
 }
 
+void SimInode::MakeAllDurable() {
+  for (DirtyPage& dirty : dirty_) {
+    ForgetVersions(dirty);
+    pages_[dirty.page].dirty = 0;
+  }
+  dirty_.clear();
+  size_changes_.clear();
+}
+
 void SimInode::DropCache() {
   for (uint32_t i = static_cast<uint32_t>(dirty_.size()); i-- > 0;) {
     DirtyPage& dirty = dirty_[i];
