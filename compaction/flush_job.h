@@ -1,0 +1,56 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compaction/job.h"
+#include "compaction/retention.h"
+#include "engine/base/entry_iterator.h"
+#include "engine/base/result.h"
+#include "engine/base/task.h"
+
+namespace partita {
+
+class TableOutputs;
+
+struct FlushSpec {
+  // All entries of the frozen memtables that are flushed, forward. They stay until the job ended.
+  std::unique_ptr<EntryIterator> entries;
+  // What the memtables counted; a flush that meets another number fails (F47). Nothing: unknown.
+  std::optional<uint64_t> entries_expected;
+  RetentionPolicy retention;
+  // Sorted keys at which files are cut (range boundaries, FlushCutPoints): no file has keys on both
+  // sides of one.
+  std::vector<std::string> cut_points;
+};
+
+// Writes frozen memtables as tables of level 0: a merge with one input.
+//
+// Each stored value is verified before it is written down as valid (F51): a mismatch ends the job
+// with kCorruption naming table and key. Tombstones are kept, as older levels may hold their keys.
+// Any failure discards every output and leaves the input as it was; the caller retries with a new
+// job, new ids and backoff (F22). Codes: kCorruption, kIoError, kNoSpace, kCancelled.
+//
+// Used once, by one thread at a time: an executor's, in slices, or a helper's in blocking mode.
+class FlushJob {
+ public:
+  FlushJob(JobContext context, FlushSpec spec);
+  ~FlushJob();
+
+  // The edit adds to level 0, and adds nothing when every entry was dropped.
+  Task<Result<JobResult>> Run();
+
+  // Outputs that a failed job could not remove from the store; leftovers for F37.
+  const std::vector<ObjectId>& left_behind() const;
+
+ private:
+  Task<Status> WriteAll(JobStatistics* statistics);
+
+  JobContext context_;
+  FlushSpec spec_;
+  std::unique_ptr<TableOutputs> outputs_;
+};
+
+}  // namespace partita

@@ -1,0 +1,60 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "engine/base/ids.h"
+#include "engine/base/object_store.h"
+#include "sstable/block_cache.h"
+#include "sstable/level_set.h"
+#include "sstable/table_writer.h"
+#include "sstable/zone_map.h"
+
+namespace partita {
+
+// What flush and merge jobs have in common: the world they work in and what they report.
+
+// Everything referred to outlives the job.
+struct JobContext {
+  ObjectStore& store;
+  BlockCache& cache;
+  StoreId store_id;
+  // A fresh, never used id; called once for each output, on the job's thread.
+  std::function<ObjectId()> next_object_id;
+  // True for tables that were deleted: their entries are dropped. May be empty.
+  std::function<bool(TableId)> is_dead_table;
+  ZoneExtractor zones;  // Empty: versions only.
+  uint64_t target_file_bytes = 32ull << 20;
+  size_t block_size = kBlockSizeDefault;
+  // Set from any thread to end the job with kCancelled at its next slice. May be null.
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+// in = out + dropped, for each entry and a counted reason (F47); checked before a job succeeds.
+struct JobStatistics {
+  uint64_t entries_in = 0;
+  uint64_t entries_out = 0;
+  uint64_t dropped_shadowed = 0;
+  uint64_t dropped_tombstones = 0;
+  uint64_t dropped_dead_table = 0;
+  uint64_t raw_bytes_in = 0;  // User keys and stored values.
+  uint64_t bytes_in = 0;      // Of input files, as far as their references reach.
+  uint64_t bytes_written = 0;
+  uint64_t bytes_verified = 0;  // Read back from the outputs.
+  uint64_t blocks_passed = 0;   // Input blocks copied as they were.
+  uint64_t blocks_merged = 0;   // Input blocks taken apart.
+  uint64_t files_moved = 0;
+
+  bool Accounted() const {
+    return entries_in == entries_out + dropped_shadowed + dropped_tombstones + dropped_dead_table;
+  }
+};
+
+// What a job that succeeded has made. Every added file is durable (F25) and was read back (F47); the
+// removed references may go once the edit is durable.
+struct JobResult {
+  LevelEdit edit;
+  JobStatistics statistics;
+};
+
+}  // namespace partita

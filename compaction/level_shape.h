@@ -1,0 +1,83 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/base/ids.h"
+#include "sstable/level_set.h"
+
+namespace partita {
+
+// A level set as plain data: all that picking a compaction and pacing writers look at.
+
+// A half-open span of user keys. An empty upper is no bound; lower == upper (not empty) is no key.
+struct KeySpan {
+  std::string lower;
+  std::string upper;
+
+  bool Overlaps(const KeySpan& other) const {
+    return (upper.empty() || other.lower < upper) && (other.upper.empty() || lower < other.upper);
+  }
+  // Grows to hold `other` too.
+  void Extend(const KeySpan& other);
+  friend bool operator==(const KeySpan&, const KeySpan&) = default;
+};
+
+struct FileShape {
+  ObjectId id;
+  std::string reference_lower;  // With level and id, names the reference (LevelEdit::Removed).
+  KeySpan span;                 // The keys that can really occur: bounds cut to the file's own.
+  uint64_t size = 0;            // Bytes of the file within the span; estimated for a slice.
+  uint64_t entries = 0;         // Of the whole file.
+  uint64_t tombstones = 0;      // Of the whole file.
+  Version version_max;
+  // Bytes outside the span that only this reference keeps on disk (the other slices are gone).
+  uint64_t foreign_bytes = 0;
+  // Input of a running job, or damaged and set aside (F46). Neither it nor what it overlaps on the
+  // way of a job is touched (M21).
+  bool busy = false;
+  // Compressed as its level wants it at the bottom: it may be moved there as it is.
+  bool bottom_compression = false;
+};
+
+// A job under way: its output does not show in any level yet, but its place is taken.
+struct RunningSpan {
+  uint32_t input_level = 0;
+  uint32_t output_level = 0;
+  KeySpan span;
+};
+
+struct LevelShape {
+  // Level 0: newest first. Levels 1..: by key, disjoint.
+  std::array<std::vector<FileShape>, kLevels> levels;
+  std::vector<RunningSpan> running;
+  // Tombstones below this version may be dropped where no deeper level holds their keys; the same
+  // bound that the jobs are given (MergeSpec). 0: none.
+  Version droppable_before;
+
+  uint64_t LevelBytes(size_t level) const;
+  uint64_t TotalBytes() const;
+  uint64_t foreign_bytes() const;
+};
+
+// What the caller knows of each reference beyond the level set.
+struct FileCondition {
+  bool busy = false;
+  uint64_t foreign_bytes = 0;
+};
+
+// The shape of `set`. Damaged files (no table) are busy: they are never compacted (F46).
+// `condition_of` may be empty.
+LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<RunningSpan> running,
+                   const std::function<FileCondition(uint32_t level, const FileRef&)>& condition_of);
+
+// The half-open span of keys that a reference can really hold.
+KeySpan SpanOf(const FileRef& file);
+
+// How many files of level 0 a key may have to be looked for in, at worst: each file lies one
+// sublevel above the highest older file that it overlaps. Index as in the shape; from 1 on.
+std::vector<uint32_t> SublevelsOf(const std::vector<FileShape>& level0_newest_first);
+
+}  // namespace partita

@@ -1,0 +1,64 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compaction/level_shape.h"
+#include "compaction/level_targets.h"
+
+namespace partita {
+
+// Why a compaction was picked; for metrics and logs.
+enum class PickReason : uint8_t {
+  kLevel0Depth,   // Level 0 is too deep or too large: merged into the base level.
+  kLevel0Small,   // Many small files on level 0: merged among themselves.
+  kLevelSize,     // A level is larger than its target.
+  kTombstones,    // Tombstones that can be dropped fill much of a file.
+  kForeignBytes,  // A slice keeps more bytes on disk than it uses.
+};
+std::string_view ReasonName(PickReason reason);
+
+struct PlanInput {
+  uint32_t level = 0;
+  ObjectId id;
+  std::string reference_lower;
+  friend bool operator==(const PlanInput&, const PlanInput&) = default;
+};
+
+// What one job shall do. `inputs`: the upper level first, level 0 newest first, deeper ones by key.
+struct CompactionPlan {
+  uint32_t input_level = 0;
+  uint32_t output_level = 0;
+  std::vector<PlanInput> inputs;
+  // Nothing to merge and nothing to gain by rewriting: only the references move.
+  bool trivial_move = false;
+  double score = 0;  // 1: due; the greatest is picked first.
+  PickReason reason = PickReason::kLevelSize;
+  KeySpan span;  // Of all inputs; taken (RunningSpan) while the job runs.
+  uint64_t input_bytes = 0;
+  uint64_t overlap_bytes = 0;  // Of those, on the output level.
+};
+
+// The most urgent compaction that may start beside the running ones, or none. A pure function: the
+// same shape gives the same plan.
+//
+// Which inputs are right:
+// - Level 0, downwards: each file brings every *older* file of level 0 it overlaps (else an older
+//   entry would stay above a newer one: M22), then every file of the output level within the span
+//   of all. Newer files join while they are free.
+// - Level 0, among itself: neighbours in age only, so that nothing is between them.
+// - Deeper: one file and those it overlaps on the next level.
+// - A plan with a busy file among them, or whose span overlaps that of a running job on any level
+//   both work on, is no plan (M21).
+//
+// Which is best: greatest level score first; then tombstone-dense files before all others, then
+// the fewest bytes of the output level rewritten per byte moved, then the smallest key.
+std::optional<CompactionPlan> PickCompaction(const LevelShape& shape, const PickerOptions& options);
+
+// Keys at which a flush should cut its files so that level 0 stacks in columns, each of which can
+// be merged down by itself: boundaries of the base level's files, about `target_file_bytes` of
+// flushed data apart. Sorted; may be empty.
+std::vector<std::string> FlushCutPoints(const LevelShape& shape, const PickerOptions& options);
+
+}  // namespace partita
