@@ -113,6 +113,6 @@ Status ValidateEntity(const Entity& entity);
 // valid halves can break together. Keys in UTF-8 or ordered text.
 // REQUIRES: the record was checked (EntityRecordView::Check).
 Status ValidateMergedRecord(std::string_view partition_key, std::string_view row_key,
-                            std::string_view content);
+                            std::string_view content, const PropertyNames* names = nullptr);
 
 }  // namespace partita
