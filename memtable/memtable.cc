@@ -113,12 +113,12 @@ void Memtable::Count(const Entry& entry) {
 const memtable_internal::Record* Memtable::NewRecord(const Entry& entry, const Record* older) {
   return new (record_stash_.Take()) Record{
       .key_data = entry.user_key.data(),
-      .value_data = entry.value.data(),
-      .older = older,
-      .version = entry.version,
-      .value_size = static_cast<uint32_t>(entry.value.size()),
       .key_size = static_cast<uint32_t>(entry.user_key.size() & memtable_internal::kKeySizeMax),
       .kind_code = static_cast<uint8_t>(entry.kind),
+      .value_size = static_cast<uint32_t>(entry.value.size()),
+      .older = older,
+      .version = entry.version,
+      .value_data = entry.value.data(),
   };
 }
 

@@ -81,6 +81,7 @@ Position Node::FindAmongEqualHeads(std::string_view key, const Shape& now, size_
                                    uint64_t head) const {
   size_t end = first + 1;
   while (end < now.count && heads[end].load(std::memory_order_relaxed) == head) ++end;
+  if (end - first > 2) PrefetchKeys(first, end, now.prefix_size);
   const std::string_view rest = key.substr(std::min<size_t>(now.prefix_size, key.size()));
   while (first < end) {
     const size_t middle = first + (end - first) / 2;
@@ -139,12 +140,18 @@ void Node::AdmitKey(std::string_view key) {
   TakeHeads(now);
 }
 
-void Node::TakeHeads(const Shape& next) {
-  // Two rounds of prefetches: the records, then the keys they name, would miss one after the other.
-  for (size_t i = 0; i < next.count; ++i) __builtin_prefetch(records[i].load(std::memory_order_relaxed));
-  for (size_t i = 0; i < next.count; ++i) {
-    __builtin_prefetch(records[i].load(std::memory_order_relaxed)->key_data + next.prefix_size);
+void Node::PrefetchKeys(size_t first, size_t end, size_t prefix_size) const {
+  // Two rounds, the records and then the keys they name: the misses of a round overlap, where a
+  // binary search would take them one after the other.
+  for (size_t i = first; i < end; ++i) __builtin_prefetch(records[i].load(std::memory_order_relaxed));
+  for (size_t i = first; i < end; ++i) {
+    const char* key = LoadRecord(i)->key_data;
+    __builtin_prefetch(key + prefix_size);
   }
+}
+
+void Node::TakeHeads(const Shape& next) {
+  PrefetchKeys(0, next.count, next.prefix_size);
   for (size_t i = 0; i < next.count; ++i) {
     const Record* record = records[i].load(std::memory_order_relaxed);
     heads[i].store(HeadOf(record->key(), next.prefix_size), std::memory_order_relaxed);

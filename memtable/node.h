@@ -50,13 +50,14 @@ inline constexpr size_t kCacheLine = 64;
 inline constexpr size_t kKeySizeMax = (size_t{1} << 24) - 1;
 
 struct Record {
+  // What a search reads comes first, so that it seldom lies on two cache lines.
   const char* key_data;
-  const char* value_data;
-  const Record* older;
-  Version version;
-  uint32_t value_size;
   uint32_t key_size : 24;
   uint32_t kind_code : 8;
+  uint32_t value_size;
+  const Record* older;
+  Version version;
+  const char* value_data;
 
   std::string_view key() const { return {key_data, key_size}; }
   std::string_view value() const { return {value_data, value_size}; }
@@ -129,6 +130,7 @@ struct alignas(kCacheLine) Node {
     heads[slot].store(head, std::memory_order_relaxed);
     records[slot].store(record, std::memory_order_release);
   }
+  void PrefetchKeys(size_t first, size_t end, size_t prefix_size) const;
   // Takes all heads anew, after another prefix.
   void TakeHeads(const Shape& next);
   Position FindAmongEqualHeads(std::string_view key, const Shape& now, size_t first, uint64_t head) const;

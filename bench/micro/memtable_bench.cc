@@ -101,6 +101,7 @@ void BM_Insert(benchmark::State& state, KeyShape shape, Order order) {
   std::vector<std::string> keys = Keys::Of(shape).hits;
   if (order == Order::kSorted) std::sort(keys.begin(), keys.end());
   size_t bytes = 0;
+  Pool();
   for (auto _ : state) {
     auto memtable = Filled(keys);
     bytes = memtable->memory_used();
@@ -121,7 +122,7 @@ void BM_Lookup(benchmark::State& state, KeyShape shape, bool hit) {
     const Lookup lookup = memtable.Get(keys[random() % kKeys], kVersionMax);
     found += lookup.state == LookupState::kFound ? 1 : 0;
   }
-  if (hit && found != state.iterations()) state.SkipWithError("a key was missed");
+  if (hit && found != static_cast<uint64_t>(state.iterations())) state.SkipWithError("a key was missed");
   if (!hit && found != 0) state.SkipWithError("a key was found that is not there");
   state.SetItemsProcessed(static_cast<int64_t>(state.iterations()));
 }
