@@ -9,6 +9,9 @@
 namespace partita {
 
 namespace {
+// Keeps a disk's chance apart from that of a runtime with the same seed.
+constexpr uint64_t kCrashSalt = 0xd15cd15c;
+
 constexpr std::string_view kSimOpNames[] = {
     "open",   "read",  "write",           "flush", "size",   "truncate", "drop-cache", "remove",
     "rename", "mkdir", "flush-directory", "list",  "exists", "lock",     "free-bytes", "store"};
@@ -34,7 +37,7 @@ std::string SimOperationRecord::ToString() const {
   return line;
 }
 
-SimDisk::SimDisk(uint64_t seed) : seed_(seed), random_(seed ^ 0xd15c) {}
+SimDisk::SimDisk(uint64_t seed) : seed_(seed), random_(seed ^ kCrashSalt) {}
 
 SimDisk::~SimDisk() { PARTITA_ASSERT(live_.empty()); }
 
@@ -135,6 +138,11 @@ std::unique_ptr<SimDisk> SimDisk::Clone() const {
   }
   clone->names_ = names_.CloneWith(copies);
   return clone;
+}
+
+void SimDisk::Reseed(uint64_t seed) {
+  seed_ = seed;
+  random_ = SimRandom(seed ^ kCrashSalt);
 }
 
 std::vector<SimOperationRecord> SimDisk::operations() const {

@@ -84,6 +84,8 @@ class SimDisk {
   // A copy of everything, volatile state and chance included, as if the world forked. No process
   // may be on the disk.
   std::unique_ptr<SimDisk> Clone() const;
+  // Draws what crashes do from `seed` from here on; so one run's clones can crash in many ways.
+  void Reseed(uint64_t seed);
 
   // Space. Bytes count in whole 4 KiB pages once written, zeros too; holes are free.
   void set_capacity(uint64_t bytes) { capacity_ = bytes; }
