@@ -59,9 +59,10 @@ const std::vector<PackageRule> kPackageRules = {
     {R"(simdjson.*)", {"api/cli"}},
     {R"(CLI/.*)", {"api/cli"}},
     {R"(rocksdb/.*|benchmark/.*|gtest/.*|gmock/.*|rapidcheck.*|seccomp\.h)", {}},
-    // What talks to the kernel about files and threads lies below the lower seam (DESIGN 10). The
-    // command line asks the terminal for its width and catches signals.
-    {R"(sys/.*|linux/.*|asm/.*|unistd\.h|fcntl\.h|poll\.h|dirent\.h|sched\.h|aio\.h)",
+    // What talks to the kernel lies below the lower seam. The command line asks the terminal for its
+    // width and catches signals.
+    {R"(sys/mman\.h)", {"engine/io", "engine/base/chunk_pool.cc"}},  // Pools are mapped, not malloced.
+    {R"(sys/(?!mman\.h).*|linux/.*|asm/.*|unistd\.h|fcntl\.h|poll\.h|dirent\.h|sched\.h|aio\.h)",
      {"engine/io", "api/http", "api/cli"}},
 };
 
