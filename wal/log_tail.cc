@@ -1,0 +1,117 @@
+#include "wal/log_tail.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/base/aligned_buffer.h"
+#include "engine/base/assert.h"
+
+namespace partita {
+namespace {
+
+constexpr uint64_t kTailSizeMax = 1ull << 30;
+constexpr uint64_t kZeroChunk = 1u << 20;
+
+// The file appears under its name only once it is whole, so its size says where the halves are.
+Task<Status> CreateTail(FileSystem& files, std::string directory, std::string path, uint64_t size) {
+  const std::string unfinished = path + ".new";
+  PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
+                    co_await files.Open(unfinished, OpenMode::kCreateOrOpen, FileIo::kBuffered));
+  PARTITA_CO_TRY(co_await file->Truncate(0));
+  AlignedBuffer zeros(std::min(size, kZeroChunk));
+  if (zeros.data() == nullptr) co_return Status::ResourceExhausted("no memory for " + path);
+  std::memset(zeros.data(), 0, zeros.size());
+  for (uint64_t offset = 0; offset < size; offset += zeros.size()) {
+    const size_t step = std::min<uint64_t>(zeros.size(), size - offset);
+    PARTITA_CO_TRY(co_await file->WriteAt(offset, zeros.span().first(step)));
+  }
+  PARTITA_CO_TRY(co_await file->Flush());
+  file.reset();
+  PARTITA_CO_TRY(co_await files.Rename(unfinished, path));
+  co_return co_await files.FlushDirectory(directory);
+}
+
+}  // namespace
+
+Task<Result<std::unique_ptr<LogTail>>> LogTail::Open(FileSystem& files, std::string directory,
+                                                     const LogIdentity& owner, Incarnation incarnation,
+                                                     uint64_t size) {
+  const LogIdentity owner_copy = owner;
+  const std::string path = directory + "/tail";
+  PARTITA_CO_ASSIGN(const bool exists, co_await files.Exists(path));
+  if (!exists) PARTITA_CO_TRY(co_await CreateTail(files, directory, path, size));
+  PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
+                    co_await files.Open(path, OpenMode::kReadWrite, FileIo::kBuffered));
+  PARTITA_CO_ASSIGN(const uint64_t actual, co_await file->Size());
+  if (actual == 0 || actual > kTailSizeMax || actual % (2 * kPageSize) != 0) {
+    co_return Status::Corruption(path + ": a log tail of " + std::to_string(actual) +
+                                 " bytes; expected a multiple of 8192");
+  }
+  PARTITA_CO_ASSIGN(std::unique_ptr<SharedMapping> mapping, files.Map(path, actual));
+  co_return std::unique_ptr<LogTail>(new LogTail(owner_copy, incarnation, std::move(mapping)));
+}
+
+LogTail::LogTail(const LogIdentity& owner, Incarnation incarnation, std::unique_ptr<SharedMapping> mapping)
+    : owner_(owner),
+      incarnation_(incarnation),
+      mapping_(std::move(mapping)),
+      bytes_(mapping_->bytes()),
+      half_size_(bytes_.size() / 2) {}
+
+std::map<LogPosition, TailRecord> LogTail::ReadAll(Incarnation incarnation) const {
+  std::map<LogPosition, TailRecord> records;
+  for (uint64_t half = 0; half < 2; ++half) {
+    const uint64_t end = (half + 1) * half_size_;
+    uint64_t offset = half * half_size_;
+    TailRecord record;
+    while (offset < end) {
+      const std::string_view rest(reinterpret_cast<const char*>(bytes_.data()) + offset, end - offset);
+      if (!DecodeTailRecord(owner_, incarnation, offset, rest, &record)) break;
+      records.insert_or_assign(record.position, record);
+      offset += TailRecordSize(record.payload.size());
+    }
+  }
+  return records;
+}
+
+bool LogTail::Fits(std::span<const LogRecord> records, LogPosition durable_end) const {
+  uint64_t used = halves_[current_].used;
+  bool may_switch = halves_[1 - current_].last <= durable_end;
+  for (const LogRecord& record : records) {
+    const uint64_t size = TailRecordSize(record.payload.size());
+    if (used + size > half_size_) {
+      if (!may_switch || size > half_size_) return false;
+      may_switch = false;
+      used = 0;
+    }
+    used += size;
+  }
+  return true;
+}
+
+Status LogTail::Append(std::span<const LogRecord> records, LogPosition durable_end) {
+  while (!records.empty() && records.front().position <= end_) records = records.subspan(1);
+  if (!Fits(records, durable_end)) {
+    return Status::Busy("the log's tail is full until a flush frees it");
+  }
+  for (const LogRecord& record : records) Write(record);
+  return Status();
+}
+
+void LogTail::Write(const LogRecord& record) {
+  PARTITA_ASSERT(record.position > end_);
+  const uint64_t size = TailRecordSize(record.payload.size());
+  if (halves_[current_].used + size > half_size_) {
+    current_ = 1 - current_;
+    halves_[current_] = Half{};
+  }
+  Half& half = halves_[current_];
+  const uint64_t offset = current_ * half_size_ + half.used;
+  const TailRecord tail_record{record.position, record.version, record.payload};
+  EncodeTailRecord(owner_, incarnation_, offset, tail_record, bytes_.subspan(offset, size));
+  mapping_->Stored(offset, size);
+  half.used += size;
+  half.last = end_ = record.position;
+}
+
+}  // namespace partita
