@@ -1,0 +1,60 @@
+#include "engine/base/memory_budget.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "engine/base/assert.h"
+#include "engine/base/chunk_pool.h"
+
+namespace partita {
+
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+// Text and static data, and what each worker brings with it (stacks, ring, counters).
+constexpr size_t kFixedBytes = 24 * kMiB;
+constexpr size_t kFixedBytesAShard = 2 * kMiB;
+
+constexpr size_t kLogBufferMin = 2 * kMiB;
+constexpr size_t kLogBufferMax = 8 * kMiB;
+
+// A shard's part of the pool holds its active memtable and those that wait for their flush, so that
+// writers go on while the disk is busy.
+constexpr size_t kMemtablesAShard = 4;
+// Above this a larger memtable saves little merging, but lengthens recovery.
+constexpr size_t kMemtableFreezeMax = 64 * kMiB;
+
+size_t RoundDown(size_t value, size_t unit) { return value / unit * unit; }
+
+}  // namespace
+
+Result<MemoryPlan> DeriveMemoryPlan(size_t budget_bytes, size_t shards) {
+  PARTITA_ASSERT(shards >= 1);
+  const size_t shards_min =
+      shards > SIZE_MAX / kMemoryBudgetPerShardMin ? SIZE_MAX : shards * kMemoryBudgetPerShardMin;
+  const size_t needed = std::max(kMemoryBudgetMin, shards_min);
+  if (budget_bytes < needed) {
+    return Status::InvalidArgument("memory budget of " + std::to_string(budget_bytes) +
+                                   " bytes is below the " + std::to_string(needed) + " bytes (" +
+                                   std::to_string(needed / kMiB) + " MiB) that " + std::to_string(shards) +
+                                   (shards == 1 ? " shard needs" : " shards need"));
+  }
+  MemoryPlan plan;
+  plan.budget_bytes = budget_bytes;
+  plan.memtable_bytes = RoundDown(budget_bytes / 16 * 5, ChunkPool::kChunkSize);
+  plan.memtable_freeze_bytes =
+      std::min(plan.memtable_bytes / (shards * kMemtablesAShard), kMemtableFreezeMax);
+  plan.compaction_bytes = budget_bytes / 8;
+  plan.log_buffer_bytes = std::clamp(budget_bytes / 32 / shards, kLogBufferMin, kLogBufferMax);
+  plan.request_bytes = budget_bytes / 16;
+  const size_t given =
+      plan.memtable_bytes + plan.compaction_bytes + plan.log_buffer_bytes * shards + plan.request_bytes;
+  PARTITA_ASSERT(given < budget_bytes);
+  plan.cache_bytes = budget_bytes - given;
+  plan.fixed_bytes = kFixedBytes + kFixedBytesAShard * shards;
+  return plan;
+}
+
+}  // namespace partita

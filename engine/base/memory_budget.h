@@ -1,0 +1,45 @@
+#pragma once
+#include <cstddef>
+
+#include "engine/base/result.h"
+
+namespace partita {
+
+// How the one memory option is divided (DESIGN 11). All figures are bytes; a plain value.
+//
+//   share of the budget              for
+//   5/16                             memtables: chunks of one pool, shared by all shards
+//   1/8                              compaction: read-ahead, output buffers, compressor contexts
+//   1/32, 2 to 8 MiB a shard         log buffers: one being filled while one is written
+//   1/16                             connections, requests and pages under way, retired read views
+//   the rest, 15/32 at 1 GiB         block cache; index blocks and filters are charged to it
+//
+// Memtables get much because each doubling saves a share of the merge into level 1; the cache gets
+// most because a miss costs fifty microseconds.
+//
+// Beside the budget stands the fixed part, which no option changes: program text, thread stacks,
+// rings, catalog, counters. The resident set stays within 5 % of budget_bytes, plus fixed_bytes.
+struct MemoryPlan {
+  size_t budget_bytes = 0;
+  size_t memtable_bytes = 0;         // Limit of the store's ChunkPool; whole chunks.
+  size_t memtable_freeze_bytes = 0;  // A shard freezes its active memtable at this memory_used().
+  size_t cache_bytes = 0;            // Block cache of the store.
+  size_t compaction_bytes = 0;       // All jobs together.
+  size_t log_buffer_bytes = 0;       // Of one shard.
+  size_t request_bytes = 0;          // Of the store.
+  size_t fixed_bytes = 0;            // On top of the budget.
+
+  bool operator==(const MemoryPlan&) const = default;
+};
+
+// Below this the shares would be too small to work with: a memtable must hold several of the
+// largest transactions (4 MiB), a compaction one buffer for each input and output.
+inline constexpr size_t kMemoryBudgetMin = size_t{64} << 20;
+// What each shard needs at least.
+inline constexpr size_t kMemoryBudgetPerShardMin = size_t{16} << 20;
+
+// kInvalidArgument, saying the minimum, when the budget is too small for so many shards.
+// REQUIRES: shards >= 1.
+Result<MemoryPlan> DeriveMemoryPlan(size_t budget_bytes, size_t shards);
+
+}  // namespace partita
