@@ -1,0 +1,135 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "api/cli/line_reader.h"
+#include "api/cli/record_reader.h"
+#include "api/entity.h"
+
+namespace partita {
+
+// CSV after RFC 4180 with a header line:
+//
+//   PartitionKey,RowKey,Name,Age,Age@type
+//   p,r1,"Doe, J.",42,Edm.Int32
+//
+// A column `X` holds the values of property X, an optional column `X@type` their types; where it is
+// missing or empty the value is a String: nothing is guessed. An empty field without quotes means that
+// the entity has no such property, unless its type is given; `""` is the empty string. PartitionKey
+// and RowKey must be there; Timestamp and columns that begin `odata.` are ignored. Values are in the
+// text forms of api/value_text.h. Line ends are LF or CR LF; a field in quotes may hold both, and a
+// quote as `""`. Columns stand in any order.
+
+// What a header line says. Shared by reader and writer.
+class CsvColumns {
+ public:
+  // A property with its two columns, by position in the line.
+  struct Column {
+    std::string name;
+    size_t value = kAbsent;
+    size_t type = kAbsent;
+  };
+  static constexpr size_t kAbsent = SIZE_MAX;
+
+  const std::vector<Column>& columns() const { return columns_; }
+  size_t field_count() const { return field_count_; }
+  size_t partition_key() const { return partition_key_; }
+  size_t row_key() const { return row_key_; }
+
+  // kInvalidArgument: a key is missing, a column stands twice, a name breaks the rules, or `X@type`
+  // stands without X.
+  static Result<CsvColumns> FromHeader(const std::vector<std::string>& fields);
+
+  // Before writing: makes room for this entity's properties, in the order they are first seen, and
+  // for types where one is not a String.
+  void Observe(const Entity& entity);
+
+  // The header line for what was observed, with its line end.
+  std::string HeaderLine();
+
+ private:
+  Column* FindOrAdd(std::string_view name);
+
+  std::vector<Column> columns_;
+  std::unordered_map<std::string, size_t> index_;
+  size_t field_count_ = 0;
+  size_t partition_key_ = kAbsent;
+  size_t row_key_ = kAbsent;
+};
+
+// Splits lines into fields. A field in quotes may run over lines; feed them until the record is done.
+// Used by one thread.
+class CsvRecordParser {
+ public:
+  enum class State : uint8_t {
+    kDone,      // fields() holds the record.
+    kNeedLine,  // A quote is open: feed the next line.
+    kError,     // error() says what; the record ends with this line.
+  };
+  void Start();
+  State Feed(std::string_view text, std::string_view ending);
+
+  struct Field {
+    std::string text;
+    bool quoted = false;
+  };
+  const std::vector<Field>& fields() const { return fields_; }
+  const std::string& error() const { return error_; }
+  // Bytes fed since Start.
+  size_t bytes() const { return bytes_; }
+  // Forgets the text so far, so that a record that is too large takes no memory until its end.
+  void DropText();
+
+ private:
+  // Between two characters of a record.
+  enum class Position : uint8_t { kFieldStart, kPlain, kQuoted, kAfterQuote };
+  void StartField() { fields_.emplace_back(); }
+  bool FeedPlain(char c, size_t column);
+  bool FeedAfterQuote(char c, size_t column);
+
+  std::vector<Field> fields_;
+  std::string error_;
+  size_t bytes_ = 0;
+  Position position_ = Position::kFieldStart;
+};
+
+class CsvReader : public RecordReader {
+ public:
+  // Reads the header line. kInvalidArgument: it breaks a rule, or the input is empty; kIoError.
+  static Result<std::unique_ptr<CsvReader>> Open(std::unique_ptr<ByteSource> source,
+                                                 size_t record_bytes_max = kRecordBytesMax);
+
+  // A record with a misplaced quote costs its line. One that is too large, or whose quote is never
+  // closed, is skipped to its end: what stands within quotes is never taken for a record.
+  std::optional<Result<Entity>> Next() override;
+
+  uint64_t line_number() const override { return record_line_; }
+  uint64_t resume_offset() const override { return lines_.offset(); }
+  uint64_t resume_line() const override { return lines_.line_number() + 1; }
+  Status SkipTo(uint64_t offset, uint64_t line) override { return lines_.SkipTo(offset, line); }
+
+  const CsvColumns& columns() const { return columns_; }
+
+ private:
+  CsvReader(std::unique_ptr<ByteSource> source, size_t record_bytes_max);
+  // Reads a record into parser_: ok, or what is wrong; nothing at the end.
+  std::optional<Status> ReadRecord();
+  std::optional<Status> FinishRecord(CsvRecordParser::State state, bool too_large);
+  Result<Entity> BuildEntity() const;
+
+  LineReader lines_;
+  size_t record_bytes_max_;
+  CsvRecordParser parser_;
+  CsvColumns columns_;
+  uint64_t record_line_ = 0;
+};
+
+// Appends the entity as one record with its line end (CR LF). kInvalidArgument when it has a property or
+// type that `columns` has no place for (it was not observed); nothing is appended then.
+// REQUIRES: ValidateEntity(entity) was ok; columns.HeaderLine() was called after the last Observe.
+Status AppendCsvRecord(std::string* out, const CsvColumns& columns, const Entity& entity);
+
+}  // namespace partita
