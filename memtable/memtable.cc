@@ -14,6 +14,7 @@ using memtable_internal::kCacheLine;
 using memtable_internal::kHeightMax;
 using memtable_internal::kNodeSlots;
 using memtable_internal::Position;
+using memtable_internal::TagOf;
 
 namespace {
 
@@ -90,7 +91,7 @@ void Memtable::Insert(const Entry& entry) {
     leaf->records[position.slot].store(NewRecord(entry, older), std::memory_order_release);
   } else if (const Record* record = NewRecord(entry, nullptr); leaf->count() < kNodeSlots) {
     leaf->Lock();
-    leaf->InsertSlot(position.slot, record);
+    leaf->InsertKey(position.slot, record);
     leaf->Unlock();
     last_leaf_ = leaf;
   } else {
@@ -177,16 +178,23 @@ memtable_internal::Leaf* Memtable::SplitLeaf(Leaf* left, const Record* record) {
   const Overfull all(*left, slot, record);
   const size_t prefix_size = left->LoadShape().prefix_size;
   const Record* separator = all.records[keep];
+  std::array<uint8_t, kNodeSlots + 1> tags;
+  const Leaf::Tags old_tags = left->LoadTags();
+  std::copy(old_tags.begin(), old_tags.begin() + slot, tags.begin());
+  tags[slot] = TagOf(record->key());
+  std::copy(old_tags.begin() + slot, old_tags.end(), tags.begin() + slot + 1);
 
   Leaf* right = new (leaf_stash_.Take()) Leaf();
   ++leaf_count_;
   right->Assign(all.RecordsIn(keep, kNodeSlots + 1), all.HeadsIn(keep, kNodeSlots + 1), prefix_size,
                 separator, left->high);
+  right->StoreTags(std::span(tags).subspan(keep));
   Leaf* after = left->next.load(std::memory_order_relaxed);
   right->next.store(after, std::memory_order_relaxed);
   right->prev.store(left, std::memory_order_relaxed);
 
   left->Assign(all.RecordsIn(0, keep), all.HeadsIn(0, keep), prefix_size, left->low, separator);
+  left->StoreTags(std::span(tags).first(keep));
   left->next.store(right, std::memory_order_release);
   // Outside the lock of `after`: a backward scan that meets the old value sees that it is stale.
   if (after != nullptr) after->prev.store(right, std::memory_order_release);
@@ -292,13 +300,13 @@ const memtable_internal::Leaf* Memtable::FindLastLeaf(uint64_t* sequence) const 
 }
 
 Lookup Memtable::Get(std::string_view user_key, Version at_most) const {
+  const uint8_t tag = TagOf(user_key);
   const Record* record = nullptr;
   while (true) {
     uint64_t sequence = 0;
     const Leaf* leaf = FindLeaf(user_key, &sequence);
     if (leaf == nullptr) return {};
-    const Position position = leaf->Find(user_key);
-    record = position.equal ? leaf->LoadRecord(position.slot) : nullptr;
+    record = leaf->FindExact(user_key, tag);
     if (leaf->StillValid(sequence)) break;
   }
   while (record != nullptr && record->version > at_most) record = record->older;

@@ -30,7 +30,9 @@ void CheckNode(const memtable_internal::Node& node) {
 
 uint64_t CountVersions(const memtable_internal::Leaf& leaf) {
   uint64_t entries = 0;
+  const memtable_internal::Leaf::Tags tags = leaf.LoadTags();
   for (size_t i = 0; i < leaf.count(); ++i) {
+    PARTITA_ASSERT(tags[i] == memtable_internal::TagOf(leaf.LoadRecord(i)->key()));
     for (const auto* record = leaf.LoadRecord(i); record != nullptr; record = record->older) {
       PARTITA_ASSERT(record->older == nullptr || record->older->version < record->version);
       PARTITA_ASSERT(record->key() == leaf.LoadRecord(i)->key());

@@ -1,9 +1,11 @@
 #include "memtable/node.h"
 
 #include <bit>
+#include <cstring>
 #include <thread>
 
 #include "engine/base/assert.h"
+#include "engine/base/checksum.h"
 
 namespace partita::memtable_internal {
 
@@ -177,6 +179,54 @@ void Node::Assign(std::span<const Record* const> new_records, std::span<const ui
   } else {
     next.prefix_size = static_cast<uint32_t>(shared);
     TakeHeads(next);
+  }
+}
+
+uint8_t TagOf(std::string_view key) { return static_cast<uint8_t>(Hash64(key)); }
+
+const Record* Leaf::FindExact(std::string_view key, uint8_t tag) const {
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  constexpr uint64_t kLow7 = 0x7F7F7F7F7F7F7F7F;
+  const Shape now = LoadShape();
+  // What the fences imply needs no compare, and often lies on another cache line.
+  const size_t skip = now.implied ? std::min<size_t>(now.prefix_size, key.size()) : 0;
+  for (size_t word = 0; word * 8 < now.count; ++word) {
+    const uint64_t differing = tags[word].load(std::memory_order_relaxed) ^ (kOnes * tag);
+    // 0x80 in each byte that is zero, that is, where tags are equal.
+    uint64_t equal = ~(((differing & kLow7) + kLow7) | differing | kLow7);
+    for (; equal != 0; equal &= equal - 1) {
+      const size_t slot = word * 8 + static_cast<size_t>(std::countr_zero(equal)) / 8;
+      if (slot >= now.count) break;
+      const Record* record = LoadRecord(slot);
+      if (record->key_size != key.size()) continue;
+      if (std::memcmp(record->key_data + skip, key.data() + skip, key.size() - skip) == 0) return record;
+    }
+  }
+  return nullptr;
+}
+
+void Leaf::InsertKey(size_t slot, const Record* record) {
+  const size_t before = count();
+  Tags bytes = LoadTags();
+  std::copy_backward(bytes.begin() + slot, bytes.begin() + before, bytes.begin() + before + 1);
+  bytes[slot] = TagOf(record->key());
+  StoreTags(bytes);
+  InsertSlot(slot, record);
+}
+
+Leaf::Tags Leaf::LoadTags() const {
+  Tags bytes;
+  for (size_t word = 0; word < tags.size(); ++word) {
+    StoreLe64(bytes.data() + word * 8, tags[word].load(std::memory_order_relaxed));
+  }
+  return bytes;
+}
+
+void Leaf::StoreTags(std::span<const uint8_t> bytes) {
+  Tags all{};
+  std::copy(bytes.begin(), bytes.end(), all.begin());
+  for (size_t word = 0; word < tags.size(); ++word) {
+    tags[word].store(LoadLe64(all.data() + word * 8), std::memory_order_relaxed);
   }
 }
 

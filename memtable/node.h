@@ -21,6 +21,7 @@
 // reads keys only where heads are equal. Between its two fences a node's keys must share what the
 // fences share, so there the prefix needs no compare (it is *implied*); nodes at the edges of the
 // tree lack a fence, their prefix is what their keys share, and the searched key is compared with it.
+// A leaf also keeps a hash byte of each key, the *tag*, for point reads.
 //
 // Readers take no lock:
 //   1. A node's sequence is odd while the writer changes it. A reader notes an even sequence, reads,
@@ -136,10 +137,28 @@ struct alignas(kCacheLine) Node {
   Position FindAmongEqualHeads(std::string_view key, const Shape& now, size_t first, uint64_t head) const;
 };
 
+// A byte of the key's hash.
+uint8_t TagOf(std::string_view key);
+
 struct Leaf : Node {
+  using Tags = std::array<uint8_t, kNodeSlots>;
+
   Leaf() : Node(0) {}
+
+  // Reader's side: the newest record of exactly this key, or nullptr. `tag` is TagOf(key). Where many
+  // heads are equal (rows of one partition) this reads one key, while an ordered search reads several.
+  const Record* FindExact(std::string_view key, uint8_t tag) const;
+
+  // Writer's side, as InsertSlot.
+  void InsertKey(size_t slot, const Record* record);
+  Tags LoadTags() const;
+  // Sets the tags of the slots from 0 on.
+  void StoreTags(std::span<const uint8_t> bytes);
+
   std::atomic<Leaf*> next{nullptr};
   std::atomic<Leaf*> prev{nullptr};
+  // Byte i of these words is the tag of slot i.
+  std::array<std::atomic<uint64_t>, kNodeSlots / 8> tags;
 };
 
 struct Inner : Node {
