@@ -27,6 +27,8 @@ constexpr size_t kHugePageSize = size_t{2} << 20;
 constexpr size_t kPrefaultStep = size_t{8} << 20;
 constexpr size_t kWordBits = 64;
 
+uint64_t BitOf(size_t chunk) { return uint64_t{1} << (chunk % kWordBits); }
+
 size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
@@ -47,8 +49,8 @@ ChunkPool::ChunkPool(size_t limit_bytes) {
   // Only advice: kernels without huge pages refuse it, and small pages serve as well.
   (void)madvise(base_, RoundUp(chunks * kChunkSize, kHugePageSize), MADV_HUGEPAGE);
   chunk_count_ = chunks;
-  free_.assign(RoundUp(chunks, kWordBits) / kWordBits, 0);
-  Mark(0, chunks, /*free=*/true);
+  free_ = std::make_unique<std::atomic<uint64_t>[]>(RoundUp(chunks, kWordBits) / kWordBits);
+  for (size_t i = 0; i < chunks; ++i) free_[i / kWordBits].fetch_or(BitOf(i), std::memory_order_relaxed);
   ASAN_POISON_MEMORY_REGION(base_, chunk_count_ * kChunkSize);
 }
 
@@ -62,59 +64,72 @@ ChunkPool::~ChunkPool() {
 
 uint8_t* ChunkPool::AcquireRun(size_t chunks) {
   PARTITA_ASSERT(chunks >= 1);
-  std::lock_guard lock(mutex_);
-  const size_t first = chunks == 1 ? FindFreeLow() : FindFreeRunHigh(chunks);
+  const size_t first = chunks == 1 ? TakeLowest() : TakeHighestRun(chunks);
   if (first == chunk_count_) {
     refusals_.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
-  Mark(first, chunks, /*free=*/false);
-  if (chunks == 1) low_hint_ = first / kWordBits;
-  const size_t used = used_chunks_.load(std::memory_order_relaxed) + chunks;
-  used_chunks_.store(used, std::memory_order_relaxed);
-  used_chunks_max_.store(std::max(used, used_bytes_max() / kChunkSize), std::memory_order_relaxed);
+  CountUse(chunks);
   uint8_t* memory = base_ + first * kChunkSize;
   ASAN_UNPOISON_MEMORY_REGION(memory, chunks * kChunkSize);
   return memory;
+}
+
+void ChunkPool::CountUse(size_t chunks) {
+  const size_t used = used_chunks_.fetch_add(chunks, std::memory_order_relaxed) + chunks;
+  size_t max = used_chunks_max_.load(std::memory_order_relaxed);
+  while (max < used && !used_chunks_max_.compare_exchange_weak(max, used, std::memory_order_relaxed)) {
+  }
 }
 
 void ChunkPool::Release(uint8_t* first, size_t chunks) {
   PARTITA_ASSERT(first >= base_);
   const size_t offset = static_cast<size_t>(first - base_);
   PARTITA_ASSERT(offset % kChunkSize == 0);
-  const size_t index = offset / kChunkSize;
-  PARTITA_ASSERT(index + chunks <= chunk_count_);
+  PARTITA_ASSERT(offset / kChunkSize + chunks <= chunk_count_);
   // Under AddressSanitizer, who reads on after the memtable died is found.
   ASAN_POISON_MEMORY_REGION(first, chunks * kChunkSize);
-  std::lock_guard lock(mutex_);
-  for (size_t i = index; i < index + chunks; ++i) PARTITA_ASSERT(!IsFree(i));
-  Mark(index, chunks, /*free=*/true);
-  low_hint_ = std::min(low_hint_, index / kWordBits);
-  used_chunks_.store(used_chunks_.load(std::memory_order_relaxed) - chunks, std::memory_order_relaxed);
+  // First the count, so that it is never above the capacity.
+  used_chunks_.fetch_sub(chunks, std::memory_order_relaxed);
+  GiveBack(offset / kChunkSize, chunks);
 }
 
-size_t ChunkPool::FindFreeLow() const {
-  for (size_t word = low_hint_; word < free_.size(); ++word) {
-    if (free_[word] != 0) return word * kWordBits + static_cast<size_t>(std::countr_zero(free_[word]));
+bool ChunkPool::TakeChunk(size_t chunk) {
+  const uint64_t before = free_[chunk / kWordBits].fetch_and(~BitOf(chunk), std::memory_order_acquire);
+  return (before & BitOf(chunk)) != 0;
+}
+
+void ChunkPool::GiveBack(size_t first, size_t chunks) {
+  for (size_t i = first; i < first + chunks; ++i) {
+    const uint64_t before = free_[i / kWordBits].fetch_or(BitOf(i), std::memory_order_release);
+    PARTITA_ASSERT((before & BitOf(i)) == 0);  // It was in use.
+  }
+}
+
+size_t ChunkPool::TakeLowest() {
+  for (size_t first = 0; first < chunk_count_; first += kWordBits) {
+    uint64_t word = free_[first / kWordBits].load(std::memory_order_relaxed);
+    while (word != 0) {
+      const size_t chunk = first + static_cast<size_t>(std::countr_zero(word));
+      if (TakeChunk(chunk)) return chunk;
+      word = free_[first / kWordBits].load(std::memory_order_relaxed);
+    }
   }
   return chunk_count_;
 }
 
-size_t ChunkPool::FindFreeRunHigh(size_t chunks) const {
+size_t ChunkPool::TakeHighestRun(size_t chunks) {
   size_t run = 0;
   for (size_t i = chunk_count_; i > 0; --i) {
-    run = IsFree(i - 1) ? run + 1 : 0;
-    if (run == chunks) return i - 1;
+    if (TakeChunk(i - 1)) {
+      if (++run == chunks) return i - 1;
+    } else {
+      GiveBack(i, run);
+      run = 0;
+    }
   }
+  GiveBack(0, run);
   return chunk_count_;
-}
-
-void ChunkPool::Mark(size_t first, size_t chunks, bool free) {
-  for (size_t i = first; i < first + chunks; ++i) {
-    const uint64_t bit = uint64_t{1} << (i % kWordBits);
-    uint64_t& word = free_[i / kWordBits];
-    word = free ? word | bit : word & ~bit;
-  }
 }
 
 size_t ChunkPool::Prefault(size_t bytes) {

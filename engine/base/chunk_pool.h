@@ -2,8 +2,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
-#include <vector>
 
 namespace partita {
 
@@ -15,8 +15,10 @@ namespace partita {
 // (DESIGN 11), so nothing is returned to the kernel before the pool dies. The resident set
 // therefore rises to what was ever in use at once, at most capacity_bytes().
 //
-// Thread-safe. Past the limit Acquire answers nullptr, early and without harm (F58); it never
-// throws. Every chunk must be back before the pool is destroyed.
+// Thread-safe without a lock: a chunk belongs to whoever cleared its bit in a map of free ones, so a
+// background thread that is interrupted while it gives memory back holds up nobody. Past the limit
+// Acquire answers nullptr, early and without harm (F58); it never throws. Every chunk must be back
+// before the pool is destroyed.
 class ChunkPool {
  public:
   // 1 MiB: half a huge page, so that the smallest memtable costs little, while a 64 MiB memtable
@@ -35,7 +37,8 @@ class ChunkPool {
 
   // `chunks` chunks that lie side by side, nullptr when there is no such run. Single chunks are
   // taken from the low end of the range and longer runs from the high end, so that runs stay
-  // possible; a run refused for fragmentation becomes possible again when memtables die.
+  // possible; a run refused for fragmentation becomes possible again when memtables die. While a
+  // long run is being gathered, others may be refused although it fails in the end.
   // REQUIRES: chunks >= 1.
   uint8_t* AcquireRun(size_t chunks);
 
@@ -56,25 +59,27 @@ class ChunkPool {
   uint64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }
 
  private:
-  // Index of the lowest free chunk, or of the highest run of free ones; chunk_count_: there is none.
-  size_t FindFreeLow() const;
-  size_t FindFreeRunHigh(size_t chunks) const;
-  bool IsFree(size_t chunk) const { return (free_[chunk / 64] >> (chunk % 64) & 1) != 0; }
-  void Mark(size_t first, size_t chunks, bool free);
+  // Index of the chunk or first chunk taken; chunk_count_: there is none.
+  size_t TakeLowest();
+  size_t TakeHighestRun(size_t chunks);
+  // False when somebody else has it.
+  bool TakeChunk(size_t chunk);
+  void GiveBack(size_t first, size_t chunks);
+  void CountUse(size_t chunks);
 
   void* mapping_ = nullptr;
   size_t mapping_size_ = 0;
   uint8_t* base_ = nullptr;  // First huge-page boundary in the mapping.
   size_t chunk_count_ = 0;
 
-  std::mutex mutex_;
-  std::vector<uint64_t> free_;  // One bit a chunk; guarded by mutex_.
-  size_t low_hint_ = 0;         // No free chunk lies in a word below this one; guarded by mutex_.
+  // One bit a chunk, set: free. Taking is an acquire and giving back a release operation, which
+  // orders the last use of a chunk before the next one's first.
+  std::unique_ptr<std::atomic<uint64_t>[]> free_;
 
   std::mutex prefault_mutex_;
   size_t prefaulted_bytes_ = 0;  // Guarded by prefault_mutex_.
 
-  // Written under mutex_, read anywhere.
+  // Counters; they order nothing.
   std::atomic<size_t> used_chunks_{0};
   std::atomic<size_t> used_chunks_max_{0};
   std::atomic<uint64_t> refusals_{0};

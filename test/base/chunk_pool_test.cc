@@ -122,7 +122,7 @@ TEST(ChunkPoolDeathTest, GivingAChunkBackTwiceEndsTheProcess) {
         pool.Release(chunk);
         pool.Release(chunk);
       },
-      "IsFree");
+      "before & BitOf");
 }
 
 }  // namespace
