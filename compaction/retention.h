@@ -51,8 +51,8 @@ class RetentionFilter {
   // True when every entry with a key in [first, last] would be kept, given that none of them is a
   // version of the last judged key, each has another key, and no tombstone is among them.
   bool KeepsAll(std::string_view first, std::string_view last);
-  // Tells the filter that entries up to this key and version went out unjudged.
-  void Passed(std::string_view last_key, Version last_version);
+  // Tells the filter that all entries up to this key, its every version included, went out unjudged.
+  void Passed(std::string_view last_key);
 
   // The key judged last; empty at first.
   std::string_view last_key() const { return last_key_; }

@@ -1,0 +1,223 @@
+#include "compaction/level0_picker.h"
+
+#include <algorithm>
+
+#include "engine/base/assert.h"
+
+// Level 0 as columns: files of one flush side by side, flushes stacked, the newest on top.
+//
+//        key ->   a     f     m     t        seed: the oldest file of a stack (sublevel 1)
+//   newest   [--- 7 ---][--- 8 ---]          closure of a file: itself and every older file it
+//            [--- 5 ---][- 6 -]                overlaps, and every older file those overlap, ...
+//   oldest   [-- 1 --][-- 2 --][3]           set = closure of the seed, then closures of newer files
+//                                              while they are free: e.g. 1, then 5 + 7 if 2 joins too
+//
+// A closed set may be merged down: no older file is left above it (M22).
+
+namespace partita {
+namespace {
+
+// One job takes at most so much of level 0, so that jobs stay short: several columns, or one very
+// deep one.
+constexpr uint64_t kLevel0JobFlushes = 6;
+// Merging among itself: at least so many files, of which the oldest is no larger than all newer ones
+// together (so each byte is rewritten about log2 of a flush's size often), and none is large.
+constexpr size_t kSmallFilesMin = 4;
+// It is preferred to going down when that would rewrite so many bytes per byte of level 0.
+constexpr double kDearOverlap = 2 * kLevelGrowth;
+
+class Level0 {
+ public:
+  Level0(const LevelShape& shape, const PickerOptions& options, uint32_t base_level)
+      : shape_(shape), files_(shape.levels[0]), options_(options), base_level_(base_level) {}
+
+  std::optional<CompactionPlan> BestDown() const;
+  std::optional<CompactionPlan> AmongItself() const;
+
+ private:
+  using Set = std::vector<bool>;  // By index in files_, newest first.
+
+  bool AddClosure(size_t file, Set* set) const;
+  std::optional<Set> GrownFrom(size_t seed) const;
+  std::optional<CompactionPlan> PlanDown(const Set& set) const;
+  uint64_t BytesOf(const Set& set) const;
+  KeySpan SpanOfSet(const Set& set) const;
+  uint64_t BaseBytesUnder(const KeySpan& span) const;
+
+  const LevelShape& shape_;
+  const std::vector<FileShape>& files_;
+  const PickerOptions& options_;
+  uint32_t base_level_;
+};
+
+// Adds `file` and all it needs; false when something of that is busy (M21).
+bool Level0::AddClosure(size_t file, Set* set) const {
+  std::vector<size_t> open{file};
+  while (!open.empty()) {
+    size_t at = open.back();
+    open.pop_back();
+    if ((*set)[at]) continue;
+    if (files_[at].busy) return false;
+    (*set)[at] = true;
+    for (size_t older = at + 1; older < files_.size(); ++older) {
+      if (!(*set)[older] && files_[older].span.Overlaps(files_[at].span)) open.push_back(older);
+    }
+  }
+  return true;
+}
+
+uint64_t Level0::BytesOf(const Set& set) const {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < files_.size(); ++i) bytes += set[i] ? files_[i].size : 0;
+  return bytes;
+}
+
+KeySpan Level0::SpanOfSet(const Set& set) const {
+  std::optional<KeySpan> span;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    if (!set[i]) continue;
+    if (!span) {
+      span = files_[i].span;
+    } else {
+      span->Extend(files_[i].span);
+    }
+  }
+  PARTITA_ASSERT(span.has_value());
+  return *span;
+}
+
+uint64_t Level0::BaseBytesUnder(const KeySpan& span) const {
+  uint64_t bytes = 0;
+  for (const FileShape* file : OverlappingFiles(shape_.levels[base_level_], span)) bytes += file->size;
+  return bytes;
+}
+
+// The seed's closure, with every newer file that costs no more of the base level than it brings.
+std::optional<Level0::Set> Level0::GrownFrom(size_t seed) const {
+  Set set(files_.size());
+  if (!AddClosure(seed, &set)) return std::nullopt;
+  const uint64_t bytes_max = kLevel0JobFlushes * options_.flush_bytes;
+  for (size_t i = files_.size(); i-- > 0;) {
+    if (set[i] || !files_[i].span.Overlaps(SpanOfSet(set))) continue;
+    Set grown = set;
+    if (!AddClosure(i, &grown) || BytesOf(grown) > bytes_max) continue;
+    uint64_t cost = BaseBytesUnder(SpanOfSet(grown)) - BaseBytesUnder(SpanOfSet(set));
+    if (cost <= BytesOf(grown) - BytesOf(set)) set = std::move(grown);
+  }
+  return set;
+}
+
+bool MutuallyDisjoint(const std::vector<const FileShape*>& files) {
+  for (size_t i = 0; i < files.size(); ++i) {
+    for (size_t j = i + 1; j < files.size(); ++j) {
+      if (files[i]->span.Overlaps(files[j]->span)) return false;
+    }
+  }
+  return true;
+}
+
+std::optional<CompactionPlan> Level0::PlanDown(const Set& set) const {
+  CompactionPlan plan;
+  plan.output_level = base_level_;
+  plan.reason = PickReason::kLevel0Depth;
+  plan.span = SpanOfSet(set);
+  std::vector<const FileShape*> taken;
+  uint64_t tombstones = 0;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    if (!set[i]) continue;
+    AddInput(&plan, 0, files_[i]);
+    taken.push_back(&files_[i]);
+    tombstones += files_[i].tombstones;
+  }
+  const KeySpan own_span = plan.span;
+  for (const FileShape* file : OverlappingFiles(shape_.levels[base_level_], own_span)) {
+    if (file->busy) return std::nullopt;
+    AddInput(&plan, base_level_, *file);
+    plan.span.Extend(file->span);
+  }
+  if (CollidesWithRunning(shape_, plan)) return std::nullopt;
+  // Level 0 is not compressed, so it never moves into the last level; tombstones are merged, to be
+  // dropped as early as they can.
+  plan.trivial_move = plan.overlap_bytes == 0 && plan.inputs.size() == taken.size() &&
+                      base_level_ + 1 < kLevels && tombstones == 0 && MutuallyDisjoint(taken);
+  return plan;
+}
+
+std::optional<CompactionPlan> Level0::BestDown() const {
+  std::optional<CompactionPlan> best;
+  double best_ratio = 0;
+  const std::vector<uint32_t> sublevels = SublevelsOf(files_);
+  for (size_t seed = files_.size(); seed-- > 0;) {
+    if (sublevels[seed] != 1) continue;
+    std::optional<Set> set = GrownFrom(seed);
+    if (!set) continue;
+    std::optional<CompactionPlan> plan = PlanDown(*set);
+    if (!plan) continue;
+    uint64_t own = plan->input_bytes - plan->overlap_bytes;
+    double ratio = static_cast<double>(plan->overlap_bytes) / static_cast<double>(std::max<uint64_t>(own, 1));
+    bool better = !best || ratio < best_ratio || (ratio == best_ratio && plan->span.lower < best->span.lower);
+    if (!better) continue;
+    best = std::move(plan);
+    best_ratio = ratio;
+  }
+  return best;
+}
+
+// The newest run of idle neighbours in age that is worth merging into one.
+std::optional<CompactionPlan> Level0::AmongItself() const {
+  size_t begin = 0;
+  while (begin < files_.size() && files_[begin].busy) ++begin;
+  uint64_t bytes = 0;
+  size_t end = begin;
+  for (; end < files_.size() && !files_[end].busy; ++end) {
+    bool small = files_[end].size <= options_.flush_bytes / 2;
+    bool grown_too_much = end - begin >= kSmallFilesMin && files_[end].size > bytes;
+    if (!small || grown_too_much) break;
+    bytes += files_[end].size;
+  }
+  if (end - begin < kSmallFilesMin) return std::nullopt;
+  CompactionPlan plan;
+  plan.reason = PickReason::kLevel0Small;
+  plan.span = files_[begin].span;
+  for (size_t i = begin; i < end; ++i) {
+    AddInput(&plan, 0, files_[i]);
+    plan.span.Extend(files_[i].span);
+  }
+  if (CollidesWithRunning(shape_, plan)) return std::nullopt;
+  return plan;
+}
+
+uint32_t DeepestSublevel(const LevelShape& shape) {
+  std::vector<FileShape> idle;
+  for (const FileShape& file : shape.levels[0]) {
+    if (!file.busy) idle.push_back(file);
+  }
+  std::vector<uint32_t> sublevels = SublevelsOf(idle);
+  return sublevels.empty() ? 0 : *std::max_element(sublevels.begin(), sublevels.end());
+}
+
+}  // namespace
+
+double Level0Score(const LevelShape& shape, const PickerOptions& options) {
+  uint64_t bytes = 0;
+  for (const FileShape& file : shape.levels[0]) bytes += file.busy ? 0 : file.size;
+  double by_depth = static_cast<double>(DeepestSublevel(shape)) / kLevel0SublevelsMerged;
+  double by_bytes = static_cast<double>(bytes) / static_cast<double>(options.level0_bytes());
+  return std::max(by_depth, by_bytes);
+}
+
+std::optional<CompactionPlan> PickLevel0(const LevelShape& shape, const PickerOptions& options,
+                                         const LevelTargets& targets) {
+  Level0 level0(shape, options, targets.base_level);
+  std::optional<CompactionPlan> down = level0.BestDown();
+  if (down) {
+    uint64_t own = down->input_bytes - down->overlap_bytes;
+    bool dear = static_cast<double>(down->overlap_bytes) > kDearOverlap * static_cast<double>(own);
+    if (!dear) return down;
+  }
+  // Down is not possible now, or would rewrite much for little.
+  std::optional<CompactionPlan> among = level0.AmongItself();
+  return among ? std::move(among) : std::move(down);
+}
+
+}  // namespace partita

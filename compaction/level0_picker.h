@@ -1,0 +1,27 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "compaction/picker.h"
+
+namespace partita {
+
+// The part of picking that level 0 needs, and what it shares with picker.cc.
+
+// Sublevels against kLevel0SublevelsMerged, or bytes against what level 0 should hold, idle files
+// only; 1 and above: due.
+double Level0Score(const LevelShape& shape, const PickerOptions& options);
+
+// The best plan for level 0: down into the base level, or among itself.
+std::optional<CompactionPlan> PickLevel0(const LevelShape& shape, const PickerOptions& options,
+                                         const LevelTargets& targets);
+
+// The files of a level from 1 on with keys of `span`.
+std::vector<const FileShape*> OverlappingFiles(const std::vector<FileShape>& sorted, const KeySpan& span);
+
+void AddInput(CompactionPlan* plan, uint32_t level, const FileShape& file);
+
+// True when a running job works on a level that the plan works on too, on overlapping keys (M21).
+bool CollidesWithRunning(const LevelShape& shape, const CompactionPlan& plan);
+
+}  // namespace partita

@@ -1,0 +1,112 @@
+#include "compaction/level_shape.h"
+
+#include <algorithm>
+
+#include "compaction/compression_policy.h"
+
+namespace partita {
+namespace {
+
+// Where `key` lies between `first` and `last`, judged by the 8 bytes behind what those two share.
+double PlaceBetween(std::string_view first, std::string_view last, std::string_view key) {
+  size_t shared = std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first - first.begin();
+  auto number = [shared](std::string_view bytes) {
+    uint64_t value = 0;
+    for (size_t i = shared; i < shared + 8; ++i) {
+      value = value << 8 | (i < bytes.size() ? static_cast<uint8_t>(bytes[i]) : 0u);
+    }
+    return static_cast<double>(value);
+  };
+  if (key <= first) return 0;
+  if (key >= last) return 1;
+  double width = number(last) - number(first);
+  return width > 0 ? std::clamp((number(key) - number(first)) / width, 0.0, 1.0) : 0.5;
+}
+
+// A slice's share of its file. At least a sixteenth: reading it costs something, whatever its keys.
+uint64_t SizeWithin(const FileRef& file) {
+  const TableInfo& info = file.info;
+  double begin = PlaceBetween(info.smallest, info.largest, file.lower);
+  double end = file.upper.empty() ? 1 : PlaceBetween(info.smallest, info.largest, file.upper);
+  double share = std::clamp(end - begin, 1.0 / 16, 1.0);
+  return static_cast<uint64_t>(share * static_cast<double>(info.file_size));
+}
+
+}  // namespace
+
+void KeySpan::Extend(const KeySpan& other) {
+  if (other.lower < lower) lower = other.lower;
+  if (other.upper.empty() || (!upper.empty() && other.upper > upper)) upper = other.upper;
+}
+
+uint64_t LevelShape::LevelBytes(size_t level) const {
+  uint64_t bytes = 0;
+  for (const FileShape& file : levels[level]) bytes += file.size;
+  return bytes;
+}
+
+uint64_t LevelShape::TotalBytes() const {
+  uint64_t bytes = 0;
+  for (size_t level = 0; level < kLevels; ++level) bytes += LevelBytes(level);
+  return bytes;
+}
+
+uint64_t LevelShape::foreign_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& level : levels) {
+    for (const FileShape& file : level) bytes += file.foreign_bytes;
+  }
+  return bytes;
+}
+
+KeySpan SpanOf(const FileRef& file) {
+  KeySpan span;
+  span.lower = std::max(file.lower, file.info.smallest);
+  // The least key above `largest`, so that the span is half-open like all bounds.
+  span.upper = file.info.largest + '\0';
+  if (!file.upper.empty() && file.upper < span.upper) span.upper = file.upper;
+  return span;
+}
+
+LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<RunningSpan> running,
+                   const std::function<FileCondition(uint32_t level, const FileRef&)>& condition_of) {
+  LevelShape shape;
+  shape.droppable_before = droppable_before;
+  shape.running = std::move(running);
+  const Compression bottom = CompressionForLevel(LevelRole::kBottom);
+  for (uint32_t level = 0; level < kLevels; ++level) {
+    for (const FileRef& file : set.level(level)) {
+      FileCondition condition = condition_of ? condition_of(level, file) : FileCondition{};
+      FileShape made;
+      made.id = file.info.id;
+      made.reference_lower = file.lower;
+      made.span = SpanOf(file);
+      made.size = SizeWithin(file);
+      made.entries = file.info.entry_count;
+      made.tombstones = file.info.tombstone_count;
+      made.version_max = file.info.version_max;
+      made.foreign_bytes = condition.foreign_bytes;
+      made.busy = condition.busy || file.table == nullptr;
+      made.bottom_compression = file.table != nullptr &&
+                                file.table->properties().codec == static_cast<uint8_t>(bottom.codec) &&
+                                file.table->properties().level == bottom.level;
+      shape.levels[level].push_back(std::move(made));
+    }
+  }
+  return shape;
+}
+
+std::vector<uint32_t> SublevelsOf(const std::vector<FileShape>& level0_newest_first) {
+  const std::vector<FileShape>& files = level0_newest_first;
+  std::vector<uint32_t> sublevels(files.size(), 1);
+  for (size_t i = files.size(); i-- > 0;) {  // Oldest first.
+    for (size_t older = i + 1; older < files.size(); ++older) {
+      if (sublevels[older] >= sublevels[i] && files[i].span.Overlaps(files[older].span)) {
+        sublevels[i] = sublevels[older] + 1;
+      }
+    }
+  }
+  return sublevels;
+}
+
+}  // namespace partita

@@ -1,0 +1,241 @@
+#include "compaction/merge_job.h"
+
+#include <algorithm>
+
+#include "compaction/compression_policy.h"
+#include "compaction/older_entries.h"
+#include "compaction/run_cursor.h"
+#include "compaction/slice_pacer.h"
+#include "compaction/table_outputs.h"
+#include "engine/base/assert.h"
+#include "engine/base/merging_iterator.h"
+
+// 1. Each input file of level 0, and all input files of a deeper level together, are one run. The
+//    runs are merged in internal order.
+// 2. At the first entry of an input block, if the whole block comes before every other run's next
+//    key and nothing of it can go, its compressed bytes are copied and the cursor skips it.
+// 3. Otherwise the entry is judged (retention.h) and written or counted as dropped.
+// 4. Between keys, the output is ended where the cutter says.
+// 5. At the end: accounts, read-back, edit. On any failure: everything written is removed.
+//
+// The hard case is a tombstone in a block that could pass: copying it would keep it for another
+// round, so a block with tombstones passes only when none of them could go yet.
+
+namespace partita {
+namespace {
+
+// Smaller blocks are taken apart, so that what fraying there is heals (TableOutputs::AtBlockEnd).
+bool LargeEnough(const PassThroughBlock& block, size_t block_size) {
+  std::string_view first = block.decoded->value(0);
+  std::string_view last = block.decoded->value(block.decoded->size() - 1);
+  return static_cast<size_t>(last.data() + last.size() - first.data()) >= block_size / 3;
+}
+
+std::vector<BelowFile> FilesBelow(const LevelSet& levels, const CompactionPlan& plan) {
+  std::vector<BelowFile> below;
+  if (plan.output_level == 0 || plan.output_level + 1 >= kLevels) return below;
+  for (const FileRef& file : levels.level(plan.output_level + 1)) {
+    KeySpan span = SpanOf(file);
+    if (span.Overlaps(plan.span)) below.push_back({std::move(span), file.info.file_size});
+  }
+  return below;
+}
+
+}  // namespace
+
+struct MergeJob::State {
+  State(JobContext job_context, MergeSpec merge_spec)
+      : context(std::move(job_context)),
+        spec(std::move(merge_spec)),
+        output_compression(CompressionForLevel(RoleOfLevel(spec.plan.output_level, kLevels - 1))),
+        older(spec.levels, spec.plan),
+        filter(spec.retention, context.is_dead_table,
+               [this](const Entry& entry) { return Droppable(entry); }),
+        outputs(context, output_compression,
+                OutputCutter(spec.cut_points, FilesBelow(*spec.levels, spec.plan), context.target_file_bytes),
+                &result.statistics) {}
+
+  bool Droppable(const Entry& tombstone) const;
+  void OpenRuns();
+  Task<Status> MergeAll();
+  bool MayPass(RunCursor& run);
+  Task<Status> PassBlock(RunCursor& run, const PassThroughBlock& block);
+  void Move();
+  void DescribeEdit();
+
+  JobContext context;
+  MergeSpec spec;
+  Compression output_compression;
+  JobResult result;
+  OlderEntries older;
+  RetentionFilter filter;
+  TableOutputs outputs;
+  std::vector<RunCursor*> runs;  // Owned by `merged`.
+  std::unique_ptr<MergingIterator> merged;
+  std::string key_out;  // The last key that the outputs were asked about.
+  bool any_out = false;
+  bool started = false;
+};
+
+MergeJob::MergeJob(JobContext context, MergeSpec spec)
+    : state_(std::make_unique<State>(std::move(context), std::move(spec))) {}
+MergeJob::~MergeJob() = default;
+
+const std::vector<ObjectId>& MergeJob::left_behind() const { return state_->outputs.left_behind(); }
+
+std::optional<PlanInput> MergeJob::failed_input() const {
+  for (const RunCursor* run : state_->runs) {
+    const FileRef* file = run->failed_file();
+    if (file == nullptr) continue;
+    for (const PlanInput& input : state_->spec.plan.inputs) {
+      if (input.id == file->info.id && input.reference_lower == file->lower) return input;
+    }
+  }
+  return std::nullopt;
+}
+
+Task<Result<JobResult>> MergeJob::Run() {
+  State& s = *state_;
+  PARTITA_ASSERT(!s.started);
+  s.started = true;
+  if (s.spec.plan.trivial_move) {
+    s.Move();
+    co_return std::move(s.result);
+  }
+  s.OpenRuns();
+  Status merged = co_await s.MergeAll();
+  if (merged.ok()) merged = co_await s.outputs.Finish();
+  if (!merged.ok()) {
+    co_await s.outputs.Discard();  // F22: the inputs stay, the next try writes new files.
+    co_return merged.WithContext("compaction to level " + std::to_string(s.spec.plan.output_level));
+  }
+  s.DescribeEdit();
+  co_return std::move(s.result);
+}
+
+void MergeJob::State::OpenRuns() {
+  std::vector<std::unique_ptr<EntryIterator>> sources;
+  std::vector<FileRef> files;
+  auto add_run = [&] {
+    if (files.empty()) return;
+    auto run = std::make_unique<RunCursor>(std::move(files));
+    files.clear();
+    runs.push_back(run.get());
+    sources.push_back(std::move(run));
+  };
+  uint32_t level = spec.plan.input_level;
+  for (const PlanInput& input : spec.plan.inputs) {
+    const FileRef* file = FindReference(*spec.levels, input);
+    PARTITA_ASSERT(file != nullptr);
+    PARTITA_ASSERT(file->table != nullptr);  // Damaged files are never inputs (F46).
+    if (input.level != level || input.level == 0) add_run();
+    level = input.level;
+    files.push_back(*file);
+    result.statistics.bytes_in += file->info.file_size;
+  }
+  add_run();
+  merged = std::make_unique<MergingIterator>(std::move(sources), Direction::kForward);
+}
+
+Task<Status> MergeJob::State::MergeAll() {
+  SlicePacer slices(context);
+  IterState state = merged->SeekToFirst();
+  while (state != IterState::kEnd) {
+    if (slices.Due()) PARTITA_CO_TRY(co_await slices.Turn());
+    if (state == IterState::kNeedsIo) {
+      PARTITA_CO_TRY(co_await merged->Fetch());
+      state = merged->state();
+      continue;
+    }
+    RunCursor& run = *runs[merged->leading_source()];
+    if (run.table().AtBlockStart()) {
+      std::optional<PassThroughBlock> block;
+      if (MayPass(run)) block = run.table().CurrentPassThrough();
+      if (block && LargeEnough(*block, context.block_size)) {
+        PARTITA_CO_TRY(co_await PassBlock(run, *block));
+        run.SkipBlock();
+        state = merged->LeadingSourceMoved();
+        continue;
+      }
+      ++result.statistics.blocks_merged;
+    }
+    const Entry& entry = merged->entry();
+    ++result.statistics.entries_in;
+    result.statistics.raw_bytes_in += entry.user_key.size() + entry.value.size();
+    PARTITA_CO_ASSIGN(Fate fate, filter.Judge(entry));
+    CountFate(fate, &result.statistics);
+    if (fate == Fate::kKeep) {
+      if (!any_out || entry.user_key != key_out) {
+        if (outputs.MustTurn(entry.user_key)) PARTITA_CO_TRY(co_await outputs.Turn());
+        key_out.assign(entry.user_key);
+        any_out = true;
+      }
+      PARTITA_CO_TRY(outputs.Add(entry));
+      if (outputs.NeedsDrain()) PARTITA_CO_TRY(co_await outputs.Drain());
+    }
+    state = merged->Next();
+  }
+  co_return Status();
+}
+
+bool MergeJob::State::Droppable(const Entry& tombstone) const {
+  if (tombstone.version >= spec.droppable_before) return false;
+  if (spec.may_exist_elsewhere && spec.may_exist_elsewhere(tombstone.user_key)) return false;
+  return !older.MayExist(tombstone.user_key, tombstone.version);
+}
+
+// Whether the block that `run` stands at the start of may go out as it is.
+bool MergeJob::State::MayPass(RunCursor& run) {
+  if (!spec.pass_through || !outputs.AtBlockEnd()) return false;
+  const TableProperties& source = run.file().table->properties();
+  bool same_class = source.codec == static_cast<uint8_t>(output_compression.codec) &&
+                    source.level == output_compression.level;
+  if (!same_class) return false;
+  const BlockSummary& block = run.table().CurrentBlock();
+  if (block.older_versions > 0) return false;
+  if (block.tombstone_count > 0 && block.version_min < spec.droppable_before) return false;
+  std::optional<std::string_view> next = merged->NextKeyOfOthers();
+  if (next && *next <= block.last_key) return false;
+  if (outputs.CutPointWithin(block.first_key, block.last_key)) return false;
+  return filter.KeepsAll(block.first_key, block.last_key);
+}
+
+Task<Status> MergeJob::State::PassBlock(RunCursor& run, const PassThroughBlock& block) {
+  // A copy: the block may be asked about after a wait.
+  const BlockSummary& summary = run.table().CurrentBlock();
+  const uint64_t entries = summary.entry_count;
+  if (outputs.MustTurn(summary.first_key)) PARTITA_CO_TRY(co_await outputs.Turn());
+  key_out.assign(summary.last_key);
+  any_out = true;
+  PARTITA_CO_TRY(outputs.AddBlock(block, entries));
+  filter.Passed(key_out);
+  result.statistics.entries_in += entries;
+  result.statistics.blocks_passed += 1;
+  if (outputs.NeedsDrain()) PARTITA_CO_TRY(co_await outputs.Drain());
+  co_return Status();
+}
+
+void MergeJob::State::DescribeEdit() {
+  for (const PlanInput& input : spec.plan.inputs) {
+    result.edit.removed.push_back({input.level, input.id, input.reference_lower});
+  }
+  for (const auto& table : outputs.tables()) {
+    FileRef file;
+    file.table = table;
+    file.info = table->info();
+    result.edit.added.push_back({spec.plan.output_level, std::move(file)});
+  }
+}
+
+// The same references, one level deeper: no byte is read or written.
+void MergeJob::State::Move() {
+  for (const PlanInput& input : spec.plan.inputs) {
+    const FileRef* file = FindReference(*spec.levels, input);
+    PARTITA_ASSERT(file != nullptr);
+    result.edit.removed.push_back({input.level, input.id, input.reference_lower});
+    result.edit.added.push_back({spec.plan.output_level, *file});
+    ++result.statistics.files_moved;
+  }
+}
+
+}  // namespace partita

@@ -1,0 +1,32 @@
+#pragma once
+#include <array>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "compaction/picker.h"
+#include "engine/base/ids.h"
+#include "sstable/level_set.h"
+
+namespace partita {
+
+// Answers, for one plan, whether a level set may hold an older entry of a key outside the plan's
+// inputs: then a tombstone of that key still hides something (M47). Looks at every level from the
+// input level down, and at files of level 0 that are not entirely newer than the tombstone. Filters
+// help; a damaged one means "may" (F45).
+class OlderEntries {
+ public:
+  OlderEntries(std::shared_ptr<const LevelSet> levels, const CompactionPlan& plan);
+
+  bool MayExist(std::string_view user_key, Version tombstone) const;
+
+ private:
+  std::shared_ptr<const LevelSet> levels_;
+  std::vector<const FileRef*> level0_;
+  std::array<std::vector<const FileRef*>, kLevels> deeper_;  // By key.
+};
+
+// The reference that a plan's input names; null when the set has none.
+const FileRef* FindReference(const LevelSet& levels, const PlanInput& input);
+
+}  // namespace partita

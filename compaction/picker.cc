@@ -1,0 +1,235 @@
+#include "compaction/picker.h"
+
+#include <algorithm>
+
+#include "compaction/level0_picker.h"
+#include "engine/base/assert.h"
+
+namespace partita {
+namespace {
+
+// A file is worth rewriting for its tombstones from this share of its entries on.
+constexpr uint64_t kTombstoneShare = 4;
+// A slice is worth rewriting when it keeps more than its own size on disk beside it.
+bool KeepsTooMuch(const FileShape& file) { return file.foreign_bytes > file.size; }
+bool IsTombstoneDense(const FileShape& file) {
+  return file.tombstones > 0 && file.tombstones * kTombstoneShare >= file.entries;
+}
+
+// Below its target a level is left alone; scores of other reasons stand in this order beside it.
+constexpr double kScoreDue = 1.0;
+constexpr double kScoreTombstones = 0.9;
+constexpr double kScoreForeign = 0.8;
+
+struct Candidate {
+  CompactionPlan plan;
+  bool dense = false;
+  double rewritten_per_byte = 0;
+};
+
+bool Better(const Candidate& a, const Candidate& b) {
+  if (a.dense != b.dense) return a.dense;
+  if (a.rewritten_per_byte != b.rewritten_per_byte) return a.rewritten_per_byte < b.rewritten_per_byte;
+  return a.plan.span.lower < b.plan.span.lower;
+}
+
+// True when no level deeper than `level` has keys of `span`.
+bool NothingBelow(const LevelShape& shape, uint32_t level, const KeySpan& span) {
+  for (uint32_t below = level + 1; below < kLevels; ++below) {
+    if (!OverlappingFiles(shape.levels[below], span).empty()) return false;
+  }
+  return true;
+}
+
+// Moving keeps the file as it is, so it must have nothing that rewriting it here would drop, and
+// must be compressed as its new level wants it: what moved down uncompressed is compressed when it
+// enters the last level, and only then.
+bool MayMove(const LevelShape& shape, const FileShape& file, uint32_t output_level) {
+  if (output_level == kLevels - 1 && !file.bottom_compression) return false;
+  return file.tombstones == 0 || !NothingBelow(shape, output_level, file.span);
+}
+
+// Merges `file` of `level` into the next one.
+std::optional<Candidate> DownFrom(const LevelShape& shape, uint32_t level, const FileShape& file) {
+  if (file.busy) return std::nullopt;
+  Candidate candidate;
+  CompactionPlan& plan = candidate.plan;
+  plan.input_level = level;
+  plan.output_level = level + 1;
+  plan.span = file.span;
+  AddInput(&plan, level, file);
+  for (const FileShape* below : OverlappingFiles(shape.levels[level + 1], file.span)) {
+    if (below->busy) return std::nullopt;
+    AddInput(&plan, level + 1, *below);
+    plan.span.Extend(below->span);
+  }
+  if (CollidesWithRunning(shape, plan)) return std::nullopt;
+  plan.trivial_move = plan.inputs.size() == 1 && MayMove(shape, file, level + 1);
+  candidate.dense = IsTombstoneDense(file);
+  candidate.rewritten_per_byte =
+      static_cast<double>(plan.overlap_bytes) / static_cast<double>(std::max<uint64_t>(file.size, 1));
+  return candidate;
+}
+
+// Rewrites `file` on its own level, to get rid of what it holds in vain.
+std::optional<Candidate> InPlace(const LevelShape& shape, uint32_t level, const FileShape& file) {
+  if (file.busy) return std::nullopt;
+  Candidate candidate;
+  CompactionPlan& plan = candidate.plan;
+  plan.input_level = level;
+  plan.output_level = level;
+  plan.span = file.span;
+  AddInput(&plan, level, file);
+  if (CollidesWithRunning(shape, plan)) return std::nullopt;
+  candidate.dense = IsTombstoneDense(file);
+  return candidate;
+}
+
+void KeepBetter(std::optional<Candidate>* best, std::optional<Candidate> candidate) {
+  if (candidate && (!*best || Better(*candidate, **best))) *best = std::move(candidate);
+}
+
+std::optional<CompactionPlan> Scored(std::optional<Candidate> candidate, double score, PickReason reason) {
+  if (!candidate) return std::nullopt;
+  candidate->plan.score = score;
+  candidate->plan.reason = reason;
+  return std::move(candidate->plan);
+}
+
+// Files whose tombstones can all be dropped: at the bottom of their keys by a rewrite, else by being
+// merged down towards it.
+std::optional<CompactionPlan> PickForTombstones(const LevelShape& shape) {
+  std::optional<Candidate> best;
+  for (uint32_t level = 1; level < kLevels; ++level) {
+    for (const FileShape& file : shape.levels[level]) {
+      if (!IsTombstoneDense(file) || file.version_max >= shape.droppable_before) continue;
+      KeepBetter(&best, NothingBelow(shape, level, file.span) ? InPlace(shape, level, file)
+                                                              : DownFrom(shape, level, file));
+    }
+    if (best) break;  // Upper levels first: their tombstones meet those below on the way.
+  }
+  return Scored(std::move(best), kScoreTombstones, PickReason::kTombstones);
+}
+
+std::optional<CompactionPlan> PickForForeignBytes(const LevelShape& shape) {
+  std::optional<Candidate> best;
+  for (uint32_t level = 1; level < kLevels; ++level) {
+    for (const FileShape& file : shape.levels[level]) {
+      if (KeepsTooMuch(file)) KeepBetter(&best, InPlace(shape, level, file));
+    }
+  }
+  return Scored(std::move(best), kScoreForeign, PickReason::kForeignBytes);
+}
+
+struct ScoredLevel {
+  uint32_t level = 0;
+  double score = 0;
+};
+
+// What a running job takes off a level counts as gone: else one overfull level starts many jobs.
+uint64_t IdleBytes(const std::vector<FileShape>& files) {
+  uint64_t bytes = 0;
+  for (const FileShape& file : files) bytes += file.busy ? 0 : file.size;
+  return bytes;
+}
+
+std::vector<ScoredLevel> DueLevels(const LevelShape& shape, const PickerOptions& options,
+                                   const LevelTargets& targets) {
+  std::vector<ScoredLevel> due;
+  double depth = Level0Score(shape, options);
+  if (depth >= kScoreDue) due.push_back({0, depth});
+  for (uint32_t level = 1; level < kLevels - 1; ++level) {
+    uint64_t bytes = IdleBytes(shape.levels[level]);
+    if (bytes == 0) continue;
+    // A level to be emptied counts as twice too large: it stands in level 0's way.
+    double score = targets.bytes[level] == 0
+                       ? 2.0
+                       : static_cast<double>(bytes) / static_cast<double>(targets.bytes[level]);
+    if (score > kScoreDue) due.push_back({level, score});
+  }
+  std::sort(due.begin(), due.end(), [](const ScoredLevel& a, const ScoredLevel& b) {
+    return a.score != b.score ? a.score > b.score : a.level < b.level;
+  });
+  return due;
+}
+
+}  // namespace
+
+std::string_view ReasonName(PickReason reason) {
+  switch (reason) {
+    case PickReason::kLevel0Depth:
+      return "level 0 depth";
+    case PickReason::kLevel0Small:
+      return "small files on level 0";
+    case PickReason::kLevelSize:
+      return "level size";
+    case PickReason::kTombstones:
+      return "tombstones";
+    case PickReason::kForeignBytes:
+      return "foreign bytes";
+  }
+  return "?";
+}
+
+std::vector<const FileShape*> OverlappingFiles(const std::vector<FileShape>& sorted, const KeySpan& span) {
+  std::vector<const FileShape*> found;
+  auto at = std::partition_point(sorted.begin(), sorted.end(), [&span](const FileShape& file) {
+    return !file.span.upper.empty() && file.span.upper <= span.lower;
+  });
+  for (; at != sorted.end() && (span.upper.empty() || at->span.lower < span.upper); ++at)
+    found.push_back(&*at);
+  return found;
+}
+
+void AddInput(CompactionPlan* plan, uint32_t level, const FileShape& file) {
+  plan->inputs.push_back(PlanInput{level, file.id, file.reference_lower});
+  plan->input_bytes += file.size;
+  if (level == plan->output_level && level != plan->input_level) plan->overlap_bytes += file.size;
+}
+
+bool CollidesWithRunning(const LevelShape& shape, const CompactionPlan& plan) {
+  for (const RunningSpan& running : shape.running) {
+    bool levels_meet = running.input_level <= plan.output_level && plan.input_level <= running.output_level;
+    if (levels_meet && running.span.Overlaps(plan.span)) return true;
+  }
+  return false;
+}
+
+std::optional<CompactionPlan> PickCompaction(const LevelShape& shape, const PickerOptions& options) {
+  const LevelTargets targets = TargetsFor(shape, options);
+  for (const ScoredLevel& due : DueLevels(shape, options, targets)) {
+    if (due.level == 0) {
+      std::optional<CompactionPlan> plan = PickLevel0(shape, options, targets);
+      if (!plan) continue;
+      plan->score = due.score;
+      return plan;
+    }
+    std::optional<Candidate> best;
+    for (const FileShape& file : shape.levels[due.level]) KeepBetter(&best, DownFrom(shape, due.level, file));
+    if (best) return Scored(std::move(best), due.score, PickReason::kLevelSize);
+  }
+  if (auto plan = PickForTombstones(shape)) return plan;
+  return PickForForeignBytes(shape);
+}
+
+std::vector<std::string> FlushCutPoints(const LevelShape& shape, const PickerOptions& options) {
+  const LevelTargets targets = TargetsFor(shape, options);
+  const std::vector<FileShape>& base = shape.levels[targets.base_level];
+  const uint64_t total = shape.LevelBytes(targets.base_level);
+  std::vector<std::string> cuts;
+  if (total == 0) return cuts;
+  // Flushed data is taken to be spread like the base level's.
+  const uint64_t columns = std::max<uint64_t>(options.flush_bytes / options.target_file_bytes, 1);
+  const uint64_t column_bytes = std::max<uint64_t>(total / columns, 1);
+  uint64_t bytes = 0;
+  for (const FileShape& file : base) {
+    if (bytes >= column_bytes) {
+      cuts.push_back(file.span.lower);
+      bytes = 0;
+    }
+    bytes += file.size;
+  }
+  return cuts;
+}
+
+}  // namespace partita

@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/base/entry_iterator.h"
+#include "sstable/level_set.h"
+#include "sstable/table_iterator.h"
+
+namespace partita {
+
+// A merge input: files that follow each other in key order (one of level 0, or all inputs of a
+// deeper level), walked forward within their virtual bounds, past the cache, with their blocks shown.
+//
+// A file that ends before it gave as many entries as it was written with makes Fetch return
+// kCorruption: an input that ends early must not pass for a shorter one (M12, F47).
+class RunCursor final : public EntryIterator {
+ public:
+  // REQUIRES: !files.empty(), each with a table, disjoint and in key order.
+  explicit RunCursor(std::vector<FileRef> files);
+
+  IterState SeekToFirst() override;
+  IterState Seek(std::string_view user_key) override;
+  IterState Next() override;
+  IterState state() const override { return state_; }
+  Task<Status> Fetch() override;
+  const Entry& entry() const override { return table_->entry(); }
+
+  // The file and the table cursor that entry() comes from. REQUIRES: state() == kEntry.
+  const FileRef& file() const { return files_[at_]; }
+  TableIterator& table() { return *table_; }
+  // Moves behind the current block. REQUIRES: state() == kEntry, at the start of the block, which
+  // lies within the bounds (CurrentPassThrough() gave it).
+  IterState SkipBlock();
+
+  // The file whose Fetch failed.
+  const FileRef* failed_file() const { return failed_ ? &files_[at_] : nullptr; }
+
+ private:
+  void OpenFile();
+  IterState Settle();
+  bool CountIsRight() const;
+
+  std::vector<FileRef> files_;
+  size_t at_ = 0;
+  std::unique_ptr<TableIterator> table_;
+  uint64_t entries_ = 0;    // Given by the current file.
+  bool counted_ = false;    // The current file is walked from its first entry.
+  bool cut_short_ = false;  // It gave fewer or more than it should: Fetch says so.
+  bool failed_ = false;
+  IterState state_ = IterState::kEnd;
+};
+
+}  // namespace partita

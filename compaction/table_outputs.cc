@@ -1,0 +1,142 @@
+#include "compaction/table_outputs.h"
+
+#include <algorithm>
+
+#include "engine/base/assert.h"
+#include "engine/base/coding.h"
+#include "engine/base/user_key.h"
+
+namespace partita {
+
+TableOutputs::TableOutputs(JobContext& context, Compression compression, OutputCutter cutter,
+                           JobStatistics* statistics)
+    : context_(context), compression_(compression), cutter_(std::move(cutter)), statistics_(statistics) {}
+
+TableOutputs::~TableOutputs() { PARTITA_ASSERT(writer_ == nullptr); }
+
+bool TableOutputs::MustTurn(std::string_view key) {
+  if (writer_ == nullptr) {
+    cutter_.CutBefore(key, {}, 0);
+    return true;
+  }
+  return cutter_.CutBefore(key, writer_->last_key(), writer_->estimated_size());
+}
+
+Task<Status> TableOutputs::Turn() {
+  if (writer_ != nullptr) PARTITA_CO_TRY(co_await EndTable());
+  block_fill_ = 0;
+  TableWriterOptions options;
+  options.store = context_.store_id;
+  options.id = context_.next_object_id();
+  options.compression = compression_;
+  options.block_size = context_.block_size;
+  options.zones = context_.zones;
+  PARTITA_CO_ASSIGN(writer_, co_await TableWriter::Create(context_.store, std::move(options)));
+  co_return Status();
+}
+
+Status TableOutputs::Add(const Entry& entry) {
+  ++statistics_->entries_out;
+  size_t size = entry.user_key.size() + entry.value.size();
+  block_fill_ = block_fill_ + size > context_.block_size ? size : block_fill_ + size;
+  Status added = writer_->Add(entry);
+  return added.ok() ? added : added.WithContext(DescribeKey(entry.user_key));
+}
+
+Status TableOutputs::AddBlock(const PassThroughBlock& block, uint64_t entry_count) {
+  statistics_->entries_out += entry_count;
+  block_fill_ = 0;
+  Status added = writer_->AddBlock(block);
+  return added.ok() ? added : added.WithContext("block from " + DescribeKey(block.decoded->Key(0)));
+}
+
+Task<Status> TableOutputs::Drain() { co_return co_await writer_->Drain(); }
+
+Task<Status> TableOutputs::EndTable() {
+  Result<TableInfo> info = co_await writer_->Finish();
+  if (!info.ok()) co_return info.status();  // Discard abandons the writer.
+  writer_.reset();
+  finished_.push_back(info->id);
+  statistics_->bytes_written += info->file_size;
+  co_return co_await ReadBack(std::move(info).value());
+}
+
+// F47: what is on disk is read in full, past all caches, before any input is let go.
+Task<Status> TableOutputs::ReadBack(TableInfo info) {
+  PARTITA_CO_ASSIGN(std::shared_ptr<TableReader> table,
+                    co_await TableReader::Open(context_.store, context_.cache, context_.store_id, info.id));
+  TableVerifyReport report;
+  PARTITA_CO_TRY(co_await table->Verify(&report));
+  statistics_->bytes_verified += report.bytes_read;
+  if (report.entries != info.entry_count || report.tombstones != info.tombstone_count ||
+      table->info() != info) {
+    co_return Status::Corruption(table->name() + ": read back other counts than were written (F47)");
+  }
+  tables_.push_back(std::move(table));
+  co_return Status();
+}
+
+Task<Status> TableOutputs::Finish() {
+  if (writer_ != nullptr) PARTITA_CO_TRY(co_await EndTable());
+  uint64_t entries = 0;
+  for (const auto& table : tables_) entries += table->info().entry_count;
+  if (entries != statistics_->entries_out) {
+    co_return Status::Corruption("outputs hold " + std::to_string(entries) + " entries, " +
+                                 std::to_string(statistics_->entries_out) + " were written (F47)");
+  }
+  co_return CheckAccounts(*statistics_);
+}
+
+Task<void> TableOutputs::Discard() {
+  if (writer_ != nullptr) {
+    co_await writer_->Abandon();
+    writer_.reset();
+  }
+  tables_.clear();
+  for (ObjectId id : finished_) {
+    Status removed = co_await context_.store.Remove(id);
+    if (!removed.ok()) left_behind_.push_back(id);
+  }
+  finished_.clear();
+}
+
+std::string DescribeKey(std::string_view user_key) {
+  static constexpr size_t kShown = 48;
+  static const char kDigits[] = "0123456789abcdef";
+  std::string text;
+  if (user_key.size() >= kTableIdSize) text = "table " + std::to_string(LoadBe32(user_key.data())) + ", ";
+  text += "key ";
+  for (char c : user_key.substr(0, kShown)) {
+    text += kDigits[static_cast<uint8_t>(c) >> 4];
+    text += kDigits[static_cast<uint8_t>(c) & 15];
+  }
+  if (user_key.size() > kShown) text += "...";
+  return text;
+}
+
+void CountFate(Fate fate, JobStatistics* statistics) {
+  switch (fate) {
+    case Fate::kKeep:
+      break;  // Counted where it is written.
+    case Fate::kShadowed:
+      ++statistics->dropped_shadowed;
+      break;
+    case Fate::kTombstoneDropped:
+      ++statistics->dropped_tombstones;
+      break;
+    case Fate::kDeadTable:
+      ++statistics->dropped_dead_table;
+      break;
+  }
+}
+
+Status CheckAccounts(const JobStatistics& statistics) {
+  if (statistics.Accounted()) return Status();
+  return Status::Corruption("a job took in " + std::to_string(statistics.entries_in) +
+                            " entries and accounts for " +
+                            std::to_string(statistics.entries_out + statistics.dropped_shadowed +
+                                           statistics.dropped_tombstones + statistics.dropped_dead_table) +
+                            " (F47)");
+}
+
+}  // namespace partita

@@ -1,0 +1,82 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "compaction/job.h"
+#include "compaction/output_cutter.h"
+#include "compaction/retention.h"
+#include "engine/base/result.h"
+#include "engine/base/task.h"
+#include "sstable/table_reader.h"
+#include "sstable/table_writer.h"
+
+namespace partita {
+
+// The tables that a job writes, one after the other.
+//
+// Use: for each key that goes out, `if (MustTurn(key)) co_await Turn();`, then Add or AddBlock (plain,
+// no coroutine an entry), then `if (NeedsDrain()) co_await Drain();`. At the end Finish, or
+// after any failure Discard; one of the two before destruction.
+class TableOutputs {
+ public:
+  // `context` and `statistics` outlive it.
+  TableOutputs(JobContext& context, Compression compression, OutputCutter cutter, JobStatistics* statistics);
+  ~TableOutputs();
+
+  // True when the file at hand ends before `key`, or none is open: Turn() must be awaited.
+  // REQUIRES: asked once for each key, in rising order, before its first entry.
+  bool MustTurn(std::string_view key);
+  // Ends the file at hand, if any, and opens the next.
+  Task<Status> Turn();
+
+  // kCorruption names table and key when the stored value is not what its writer gave (F51).
+  Status Add(const Entry& entry);
+  Status AddBlock(const PassThroughBlock& block, uint64_t entry_count);
+  // True when a cut point lies in (first, last].
+  bool CutPointWithin(std::string_view first, std::string_view last) const {
+    return cutter_.CutPointWithin(first, last);
+  }
+
+  // False when copying a block now would close the block at hand half empty: passing would fray the
+  // tables into ever smaller blocks.
+  bool AtBlockEnd() const { return block_fill_ == 0 || block_fill_ >= context_.block_size / 2; }
+
+  bool NeedsDrain() const { return writer_ != nullptr && writer_->NeedsDrain(); }
+  Task<Status> Drain();
+
+  // Ends the last file. Every file is then durable (F25) and was read back in full (F47).
+  Task<Status> Finish();
+  // Removes everything written (F22).
+  Task<void> Discard();
+
+  const std::vector<std::shared_ptr<TableReader>>& tables() const { return tables_; }
+  // What Discard could not remove.
+  const std::vector<ObjectId>& left_behind() const { return left_behind_; }
+
+ private:
+  Task<Status> EndTable();
+  Task<Status> ReadBack(TableInfo info);
+
+  JobContext& context_;
+  Compression compression_;
+  OutputCutter cutter_;
+  JobStatistics* statistics_;
+  std::unique_ptr<TableWriter> writer_;
+  size_t block_fill_ = 0;           // Bytes in the writer's unfinished block, about.
+  std::vector<ObjectId> finished_;  // Durable, whether read back or not.
+  std::vector<std::shared_ptr<TableReader>> tables_;
+  std::vector<ObjectId> left_behind_;
+};
+
+// "table 7, key 00000007..." for messages about one entry.
+std::string DescribeKey(std::string_view user_key);
+
+// Counts what became of an entry (F47).
+void CountFate(Fate fate, JobStatistics* statistics);
+
+// kCorruption when entries do not add up (F47).
+Status CheckAccounts(const JobStatistics& statistics);
+
+}  // namespace partita
