@@ -1,0 +1,441 @@
+#include "engine/commit_log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/assert.h"
+
+namespace partita {
+
+namespace {
+
+// Versions of lower levels are exposed at most this far ahead of what is flushed (F18, DESIGN 2).
+constexpr uint64_t kLeaseTicks = 10 * kTicksPerSecond;
+// While the clock runs ahead of the wall clock (after a restart within a lease) leases are short,
+// so that the lead does not grow with every restart.
+constexpr uint64_t kShortLeaseTicks = kTicksPerSecond / 100;
+
+// At most this much log, or for this long, stays unflushed (DESIGN 5).
+constexpr uint64_t kUnflushedBytesMax = 4u << 20;
+constexpr uint64_t kTickNanos = 40'000'000;
+
+// What one round writes at most, so that a round ends in a few milliseconds.
+constexpr uint64_t kRoundBytesMax = 4u << 20;
+
+// Retrying to leave the fence: doubling from 50 ms to 2 s, so writes resume well within 10 s of
+// space returning (F56).
+constexpr uint64_t kFenceRetryNanosMin = 50'000'000;
+constexpr uint64_t kFenceRetryNanosMax = 2'000'000'000;
+
+Status InDoubt(const Status& why) {
+  return Status::Unknown("the outcome of the write is in doubt: " + why.ToString());
+}
+
+}  // namespace
+
+// `co_await WaitFor(log, &waiter)`.
+class CommitLog::WaitFor {
+ public:
+  WaitFor(CommitLog& log, VisibleWaiter* waiter) : log_(log), waiter_(waiter) {}
+  bool await_ready() {
+    if (!waiter_->waiter.blocking()) return false;
+    if (log_.Enqueue(waiter_)) waiter_->waiter.BlockUntilWoken(kSpins);
+    return true;
+  }
+  bool await_suspend(std::coroutine_handle<> handle) {
+    waiter_->waiter.SuspendAs(handle);
+    return log_.Enqueue(waiter_);
+  }
+  void await_resume() noexcept {}
+
+ private:
+  // A commit takes tens of microseconds of I/O: spinning for it only takes the core from others.
+  static constexpr int kSpins = 0;
+  CommitLog& log_;
+  VisibleWaiter* waiter_;
+};
+
+CommitLog::CommitLog(LogStore& log, Executor& worker, Clock& clock) : log_(log), worker_(worker), clock_(clock) {}
+
+CommitLog::~CommitLog() { PARTITA_ASSERT(waiters_ == nullptr); }
+
+void CommitLog::Start(LogPosition last, Version version_max) {
+  decided_ = visible_ = last.value;
+  appended_ = last.value;
+  base_ = last.value + 1;
+  visible_version_ = version_max.value;
+  last_version_ = version_max.value;
+}
+
+Version CommitLog::LeaseNow() const {
+  uint64_t last = last_version_.load(std::memory_order_relaxed);
+  bool ahead = last > clock_.WallTicks();
+  return Version(last + (ahead ? kShortLeaseTicks : kLeaseTicks));
+}
+
+LogPosition CommitLog::Append(Decided decided) {
+  uint64_t size = decided.payload.size();
+  bool power = decided.level == DurabilityLevel::kPower;
+  if (!power) lower_levels_used_.store(true, std::memory_order_relaxed);
+  uint64_t position;
+  bool visible_at_once = false;
+  {
+    std::lock_guard lock(mutex_);
+    PARTITA_ASSERT(last_version_.load(std::memory_order_relaxed) < decided.version.value);
+    last_version_.store(decided.version.value, std::memory_order_relaxed);
+    position = decided_.load(std::memory_order_relaxed) + 1;
+    visible_at_once = decided.level == DurabilityLevel::kMemory &&
+                      visible_.load(std::memory_order_relaxed) + 1 == position &&
+                      decided.version <= log_.durable_ceiling();
+    records_.push_back(Record{decided.version, decided.level, decided.payload, std::move(decided.keep)});
+    decided_.store(position, std::memory_order_release);
+    if (visible_at_once) {
+      visible_version_.store(decided.version.value, std::memory_order_release);
+      visible_.store(position, std::memory_order_release);
+    }
+  }
+  unlogged_bytes_.fetch_add(size, std::memory_order_relaxed);
+  if (power) WantFlush(position);
+  return LogPosition(position);
+}
+
+bool CommitLog::Enqueue(VisibleWaiter* waiter) {
+  std::lock_guard lock(mutex_);
+  uint64_t reached = waiter->until_durable ? log_.durable_end().value : visible_.load(std::memory_order_relaxed);
+  if (reached >= waiter->position) return false;
+  if (in_doubt_.load(std::memory_order_relaxed)) {
+    waiter->status = InDoubt(fence_reason_);
+    return false;
+  }
+  waiter->next = waiters_;
+  waiters_ = waiter;
+  return true;
+}
+
+void CommitLog::Publish() {
+  VisibleWaiter* wake = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    uint64_t durable = log_.durable_end().value;
+    uint64_t kernel = std::max(durable, log_.kernel_end().value);
+    Version ceiling = log_.durable_ceiling();
+    uint64_t visible = visible_.load(std::memory_order_relaxed);
+    uint64_t decided = decided_.load(std::memory_order_relaxed);
+    uint64_t version = visible_version_.load(std::memory_order_relaxed);
+    PARTITA_ASSERT(durable <= decided);
+    while (visible < decided) {
+      const Record& record = records_[visible + 1 - base_];
+      bool done = visible + 1 <= durable;
+      if (!done && record.version <= ceiling) {
+        done = record.level == DurabilityLevel::kMemory ||
+               (record.level == DurabilityLevel::kProcess && visible + 1 <= kernel);
+      }
+      if (!done) break;
+      ++visible;
+      version = record.version.value;
+    }
+    // The version first: a reader that sees the position may rely on the version.
+    visible_version_.store(version, std::memory_order_release);
+    visible_.store(visible, std::memory_order_release);
+    while (base_ <= std::min(durable, visible)) {
+      records_.pop_front();
+      ++base_;
+    }
+    for (VisibleWaiter** link = &waiters_; *link != nullptr;) {
+      VisibleWaiter* waiter = *link;
+      if (waiter->position <= (waiter->until_durable ? durable : visible)) {
+        *link = waiter->next;
+        waiter->next = wake;
+        wake = waiter;
+      } else {
+        link = &waiter->next;
+      }
+    }
+  }
+  while (wake != nullptr) {
+    VisibleWaiter* waiter = wake;
+    wake = wake->next;
+    waiter->waiter.Wake();
+  }
+}
+
+void CommitLog::FailWaiters(const Status& why) {
+  VisibleWaiter* failed;
+  {
+    std::lock_guard lock(mutex_);
+    failed = std::exchange(waiters_, nullptr);
+    if (decided_.load() > visible_.load()) in_doubt_.store(true, std::memory_order_release);
+  }
+  while (failed != nullptr) {
+    VisibleWaiter* waiter = failed;
+    failed = failed->next;
+    waiter->status = InDoubt(why);
+    waiter->waiter.Wake();
+  }
+}
+
+Status CommitLog::fence_reason() const {
+  std::lock_guard lock(mutex_);
+  return fence_reason_;
+}
+
+bool CommitLog::TryTakeFlushToken() {
+  return !flush_token_.load(std::memory_order_relaxed) && !flush_token_.exchange(true, std::memory_order_seq_cst);
+}
+
+void CommitLog::ReleaseFlushToken() { flush_token_.store(false, std::memory_order_seq_cst); }
+
+void CommitLog::WantFlush(uint64_t position) {
+  uint64_t wanted = flush_wanted_.load();
+  while (wanted < position && !flush_wanted_.compare_exchange_weak(wanted, position)) {
+  }
+}
+
+bool CommitLog::WantsFlush() const { return flush_wanted_.load() > log_.durable_end().value; }
+
+std::vector<LogRecord> CommitLog::TakeUnappended() {
+  std::lock_guard lock(mutex_);
+  std::vector<LogRecord> taken;
+  uint64_t decided = decided_.load(std::memory_order_relaxed);
+  uint64_t bytes = 0;
+  for (uint64_t p = appended_ + 1; p <= decided && bytes < kRoundBytesMax; ++p) {
+    const Record& record = records_[p - base_];
+    taken.push_back(LogRecord{LogPosition(p), record.version, record.payload});
+    bytes += record.payload.size();
+  }
+  unlogged_bytes_.fetch_sub(std::min(bytes, unlogged_bytes_.load()), std::memory_order_relaxed);
+  bytes_appended_.fetch_add(bytes, std::memory_order_relaxed);
+  return taken;
+}
+
+Task<Status> CommitLog::FlushRound() {
+  PARTITA_ASSERT(flush_token_.load());
+  if (fenced()) co_return fence_reason();
+  if (lower_levels_used_.load(std::memory_order_relaxed)) log_.LeaseCeiling(LeaseNow());
+  std::vector<LogRecord> records = TakeUnappended();
+  bool lease_due = lower_levels_used_.load(std::memory_order_relaxed) &&
+                   log_.durable_ceiling().value < last_version_.load(std::memory_order_relaxed);
+  Status done;
+  if (!records.empty()) {
+    done = co_await log_.AppendAndFlush(records);
+  } else if (log_.durable_end().value < appended_ || lease_due) {
+    done = co_await log_.Flush();
+  }
+  if (!done.ok()) {
+    // F20: nothing of this group is acknowledged, and this segment is not used again.
+    std::lock_guard lock(mutex_);
+    fence_reason_ = done;
+    fenced_.store(true, std::memory_order_release);
+    co_return done;
+  }
+  if (!records.empty()) {
+    std::lock_guard lock(mutex_);
+    appended_ = records.back().position.value;
+  }
+  Publish();
+  co_return Status();
+}
+
+void CommitLog::TailRound() {
+  std::vector<LogRecord> records;
+  std::vector<std::shared_ptr<const void>> keep;  // A flush beside us may let records go.
+  {
+    std::lock_guard lock(mutex_);
+    uint64_t decided = decided_.load(std::memory_order_relaxed);
+    uint64_t from = std::max({log_.kernel_end().value, log_.durable_end().value, base_ - 1}) + 1;
+    for (uint64_t p = from; p <= decided; ++p) {
+      const Record& record = records_[p - base_];
+      records.push_back(LogRecord{LogPosition(p), record.version, record.payload});
+      if (keep.empty() || keep.back() != record.keep) keep.push_back(record.keep);
+    }
+  }
+  if (records.empty()) return;
+  // A full tail is not an error: the next flush covers these records and frees it.
+  if (!log_.AppendTail(records).ok()) return;
+  Publish();
+}
+
+Task<Status> CommitLog::AwaitVisible(LogPosition position, DurabilityLevel level) {
+  if (level != DurabilityLevel::kPower && visible_position() < position && !fenced()) {
+    // At most two tries: the holder before us may have taken its records before ours was there.
+    for (int i = 0; i < 2 && visible_position() < position; ++i) {
+      if (tail_token_.exchange(true, std::memory_order_acquire)) continue;
+      TailRound();
+      tail_token_.store(false, std::memory_order_release);
+    }
+  }
+  ArmTick();
+  bool blocking = Executor::Current() == nullptr;
+  while (visible_position() < position) {
+    WantFlush(position.value);
+    if (fenced() || !blocking) {
+      WakeWorker();
+    } else if (TryTakeFlushToken()) {
+      Status round = co_await FlushRound();
+      ReleaseFlushToken();
+      // Others decided meanwhile, or the log failed: the worker goes on (F21 is its alone).
+      if (!round.ok() || WantsFlush()) WakeWorker();
+      if (visible_position() >= position) break;
+      if (round.ok()) continue;
+    }
+    VisibleWaiter waiter(position.value, /*durable=*/false);
+    co_await WaitFor(*this, &waiter);
+    if (!waiter.status.ok()) co_return waiter.status;
+  }
+  if (unlogged_bytes_.load(std::memory_order_relaxed) > kUnflushedBytesMax / 2) WakeWorker();
+  co_return Status();
+}
+
+Task<Status> CommitLog::FlushThrough(LogPosition position) {
+  while (log_.durable_end() < position) {
+    WantFlush(position.value);
+    WakeWorker();
+    VisibleWaiter waiter(position.value, /*durable=*/true);
+    co_await WaitFor(*this, &waiter);
+    if (!waiter.status.ok()) co_return waiter.status;
+  }
+  co_return Status();
+}
+
+void CommitLog::WakeWorker() {
+  if (worker_awake_.exchange(true, std::memory_order_seq_cst)) return;
+  tasks_.Spawn(worker_, DriveOnWorker(this));
+}
+
+Task<void> CommitLog::DriveOnWorker(CommitLog* self) {
+  while (true) {
+    if (self->fenced()) {
+      co_await self->LeaveFence();
+      if (self->fenced()) break;  // Closing.
+    }
+    if (self->TryTakeFlushToken()) {
+      Status round = co_await self->FlushRound();
+      self->ReleaseFlushToken();
+      if (!round.ok()) continue;
+    }
+    bool more = self->WantsFlush() ||
+                self->unlogged_bytes_.load(std::memory_order_relaxed) > kUnflushedBytesMax / 2;
+    if (more && !self->flush_token_.load()) {
+      co_await Yield();  // Callers posted to this worker decide first, and share the next flush.
+      continue;
+    }
+    self->worker_awake_.store(false, std::memory_order_seq_cst);
+    // Asked between the check and the store: whoever asked saw us awake, so we look again. A token
+    // held by a caller is no reason to stay: it wakes us when it leaves work behind.
+    if (!self->WantsFlush() || self->flush_token_.load()) break;
+    if (self->worker_awake_.exchange(true, std::memory_order_seq_cst)) break;
+  }
+  if (self->fenced()) self->worker_awake_.store(false, std::memory_order_seq_cst);
+}
+
+Task<void> CommitLog::LeaveFence() {
+  uint64_t pause = kFenceRetryNanosMin;
+  while (fenced() && !closing_.load()) {
+    if (!TryTakeFlushToken()) {
+      co_await SleepFor(kFenceRetryNanosMin / 50);
+      continue;
+    }
+    std::vector<LogRecord> records;
+    {
+      std::lock_guard lock(mutex_);
+      uint64_t durable = log_.durable_end().value;
+      for (size_t i = 0; i < records_.size(); ++i) {
+        uint64_t position = base_ + i;
+        if (position <= durable) continue;
+        records.push_back(LogRecord{LogPosition(position), records_[i].version, records_[i].payload});
+      }
+    }
+    Status moved = co_await log_.MoveToNewSegment(records);
+    if (moved.ok()) {
+      {
+        std::lock_guard lock(mutex_);
+        if (!records.empty()) appended_ = records.back().position.value;
+        fence_reason_ = Status();
+        in_doubt_.store(false, std::memory_order_release);
+        fenced_.store(false, std::memory_order_release);
+      }
+      ReleaseFlushToken();
+      Publish();
+      co_return;
+    }
+    {
+      std::lock_guard lock(mutex_);
+      fence_reason_ = moved;
+    }
+    ReleaseFlushToken();
+    FailWaiters(moved);  // A second failure keeps the fence (F21); nobody waits for it for ever.
+    co_await SleepFor(pause);
+    pause = std::min(pause * 2, kFenceRetryNanosMax);
+  }
+}
+
+void CommitLog::ArmTick() {
+  if (tick_armed_.load(std::memory_order_relaxed)) return;
+  if (closing_.load(std::memory_order_relaxed)) return;
+  if (tick_armed_.exchange(true, std::memory_order_seq_cst)) return;
+  tasks_.Spawn(worker_, TickOnWorker(this));
+}
+
+Task<void> CommitLog::TickOnWorker(CommitLog* self) {
+  uint64_t seen = 0;
+  while (!self->closing_.load()) {
+    co_await SleepFor(kTickNanos);
+    if (self->closing_.load()) break;
+    uint64_t decided = self->decided_.load();
+    if (self->log_.durable_end().value < decided || decided != seen) {
+      seen = decided;
+      if (self->log_.durable_end().value < decided) {
+        self->WantFlush(decided);
+        self->WakeWorker();
+      }
+      continue;
+    }
+    // Nothing new since the last tick and all is flushed: the idle seal (F32), then rest.
+    if (!self->fenced() && self->TryTakeFlushToken()) {
+      Status sealed = co_await self->log_.Seal(/*closing=*/false);
+      if (!sealed.ok()) {
+        std::lock_guard lock(self->mutex_);
+        self->fence_reason_ = sealed;
+        self->fenced_.store(true, std::memory_order_release);
+      }
+      self->ReleaseFlushToken();
+      if (!sealed.ok() || self->WantsFlush()) self->WakeWorker();
+    }
+    self->tick_armed_.store(false, std::memory_order_seq_cst);
+    if (self->decided_.load() == seen) co_return;
+    if (self->tick_armed_.exchange(true, std::memory_order_seq_cst)) co_return;
+  }
+  self->tick_armed_.store(false, std::memory_order_seq_cst);
+}
+
+Task<void> CommitLog::Trim(LogPosition position) {
+  while (!fenced() && !closing_.load()) {
+    if (TryTakeFlushToken()) {
+      // A failure leaves segments behind that a later trim or open recycles.
+      Status ignored = co_await log_.Trim(position);
+      (void)ignored;
+      ReleaseFlushToken();
+      if (WantsFlush()) WakeWorker();
+      co_return;
+    }
+    co_await SleepFor(100'000);
+  }
+}
+
+Task<Status> CommitLog::Close() {
+  Status flushed;
+  if (log_.durable_end().value < decided_.load()) flushed = co_await FlushAll();
+  closing_.store(true);
+  co_await tasks_.Join();
+  if (flushed.ok() && fenced()) flushed = fence_reason();
+  PARTITA_ASSERT(TryTakeFlushToken());
+  if (flushed.ok()) flushed = co_await log_.Seal(/*closing=*/true);
+  Status closed = co_await log_.Close();
+  {
+    std::lock_guard lock(mutex_);
+    records_.clear();
+  }
+  co_return flushed.ok() ? closed : flushed;
+}
+
+}  // namespace partita

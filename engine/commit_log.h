@@ -1,0 +1,152 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/clock.h"
+#include "engine/base/event.h"
+#include "engine/base/log_store.h"
+#include "engine/base/task.h"
+#include "engine/base/task_group.h"
+#include "engine/write_request.h"
+
+namespace partita {
+
+// From decision to answer: stages *log* and *publish* of a write (DESIGN 2), for one shard.
+//
+// A decided record gets the next position and joins the queue. Whoever takes the *flush token*
+// writes what was decided so far and flushes it if any record asks for that: this alone is group
+// commit. A lone synchronous caller does it with plain system calls; when others wait, the worker
+// goes on. Records at `process` are copied, under the *tail token*, to a tail that the kernel owns,
+// and do not wait for a flush in progress.
+//
+// What is visible is the longest prefix of positions in which each record is durable at its own
+// level; answers wait for that (F9, F12, F13). A failed append or flush fences the shard (F20); only
+// the worker leads it out, by writing everything not known flushed to a new segment (F21).
+//
+// Threads: Append on the strand; the rest from any thread. `mutex_` guards the queue and is held for
+// well under a microsecond; the two tokens are atomics; `visible_version_` is read by every reader.
+class CommitLog {
+ public:
+  CommitLog(LogStore& log, Executor& worker, Clock& clock);
+  ~CommitLog();
+  CommitLog(const CommitLog&) = delete;
+  CommitLog& operator=(const CommitLog&) = delete;
+
+  // Where recovery ended: everything up to `last` is durable and visible.
+  void Start(LogPosition last, Version version_max);
+
+  // What the strand hands over. `payload` lies in the memory that `keep` owns.
+  struct Decided {
+    Version version;
+    DurabilityLevel level;
+    std::string_view payload;
+    std::shared_ptr<const void> keep;
+  };
+  // On the strand: gives the record its position. REQUIRES: !fenced().
+  LogPosition Append(Decided decided);
+
+  // The last position given; a refusal waits for it (F13).
+  LogPosition last_decided() const { return LogPosition(decided_.load(std::memory_order_acquire)); }
+
+  // Drives the log as far as `level` asks, and ends when `position` is visible. kUnknown when the
+  // outcome is in doubt (F15).
+  Task<Status> AwaitVisible(LogPosition position, DurabilityLevel level);
+
+  // Ends when everything up to `position` is flushed; in doubt when that may never happen.
+  Task<Status> FlushThrough(LogPosition position);
+  // Ends when everything decided so far is flushed (F8).
+  Task<Status> FlushAll() { return FlushThrough(last_decided()); }
+
+  Version visible_version() const { return Version(visible_version_.load(std::memory_order_acquire)); }
+  LogPosition visible_position() const { return LogPosition(visible_.load(std::memory_order_acquire)); }
+
+  bool fenced() const { return fenced_.load(std::memory_order_acquire); }
+  // Why, while fenced.
+  Status fence_reason() const;
+  // A waiter was answered kUnknown, and what it wrote is not decided yet: a reader that meets an
+  // entry above the visible version must answer in-doubt too (DESIGN 2).
+  bool in_doubt() const { return in_doubt_.load(std::memory_order_acquire); }
+
+  // Recycles log segments below `position`. Ok also when the log is fenced: nothing is lost.
+  Task<void> Trim(LogPosition position);
+
+  // Stops background rounds, flushes and seals (F7).
+  Task<Status> Close();
+
+  uint64_t bytes_appended() const { return bytes_appended_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Record {
+    Version version;
+    DurabilityLevel level;
+    std::string_view payload;
+    std::shared_ptr<const void> keep;
+  };
+  struct VisibleWaiter {
+    uint64_t position;
+    bool until_durable;
+    Waiter waiter;
+    Status status;
+    VisibleWaiter* next = nullptr;
+    explicit VisibleWaiter(uint64_t p, bool durable) : position(p), until_durable(durable) {}
+  };
+  class WaitFor;
+
+  // One round under the flush token: append what is there, flush if asked, publish.
+  Task<Status> FlushRound();
+  // Worker: rounds until nobody asks any more; then ticks until the log is idle and sealed.
+  static Task<void> DriveOnWorker(CommitLog* self);
+  Task<void> LeaveFence();
+  // One round under the tail token.
+  void TailRound();
+
+  bool TryTakeFlushToken();
+  void ReleaseFlushToken();
+  void WantFlush(uint64_t position);
+  bool WantsFlush() const;
+  // Makes the worker run rounds soon.
+  void WakeWorker();
+  void ArmTick();
+  static Task<void> TickOnWorker(CommitLog* self);
+
+  std::vector<LogRecord> TakeUnappended();
+  void Publish();                       // Takes mutex_.
+  void FailWaiters(const Status& why);  // Takes mutex_.
+  bool Enqueue(VisibleWaiter* waiter);  // False: nothing to wait for.
+  Version LeaseNow() const;
+
+  LogStore& log_;
+  Executor& worker_;
+  Clock& clock_;
+  TaskGroup tasks_;
+
+  mutable std::mutex mutex_;
+  std::deque<Record> records_;       // Positions base_ .. decided_, all not yet known flushed.
+  uint64_t base_ = 1;                // Position of records_.front().
+  uint64_t appended_ = 0;            // Handed to the segments without error.
+  VisibleWaiter* waiters_ = nullptr;
+  Status fence_reason_;
+
+  std::atomic<uint64_t> decided_{0};
+  std::atomic<uint64_t> visible_{0};
+  std::atomic<uint64_t> visible_version_{0};
+  std::atomic<uint64_t> flush_wanted_{0};  // Flush asked for up to here.
+  std::atomic<uint64_t> last_version_{0};
+  std::atomic<uint64_t> unlogged_bytes_{0};
+  std::atomic<uint64_t> bytes_appended_{0};
+  std::atomic<bool> lower_levels_used_{false};
+  std::atomic<bool> flush_token_{false};
+  std::atomic<bool> tail_token_{false};
+  std::atomic<bool> worker_awake_{false};
+  std::atomic<bool> tick_armed_{false};
+  std::atomic<bool> fenced_{false};
+  std::atomic<bool> in_doubt_{false};
+  std::atomic<bool> closing_{false};
+};
+
+}  // namespace partita

@@ -1,0 +1,80 @@
+#include "engine/manifest.h"
+
+#include "engine/base/coding.h"
+
+namespace partita {
+
+std::string EncodeManifest(const Manifest& manifest) {
+  std::string out;
+  AppendLe16(&out, kManifestFormat);
+  AppendLe32(&out, manifest.shard.value);
+  AppendLe32(&out, manifest.layout);
+  AppendLe64(&out, manifest.replay_from.value);
+  AppendLe64(&out, manifest.version_ceiling.value);
+  AppendVarint(&out, manifest.files.size());
+  for (const FileMeta& file : manifest.files) AppendFileMeta(&out, file);
+  return out;
+}
+
+Result<Manifest> DecodeManifest(std::string_view bytes) {
+  ByteReader in(bytes);
+  uint16_t format = in.ReadLe16();
+  if (!in.ok()) return Status::Corruption("manifest: empty");
+  if (format > kManifestFormat) {
+    return Status::Unsupported("manifest: format " + std::to_string(format) + " is newer than " +
+                               std::to_string(kManifestFormat) + ", which this version reads");
+  }
+  Manifest manifest;
+  manifest.shard = ShardId(in.ReadLe32());
+  manifest.layout = in.ReadLe32();
+  manifest.replay_from = LogPosition(in.ReadLe64());
+  manifest.version_ceiling = Version(in.ReadLe64());
+  uint64_t files = in.ReadVarint();
+  if (!in.ok()) return Status::Corruption("manifest: header is cut short");
+  if (files > in.remaining()) return Status::Corruption("manifest: file count is beyond its size");
+  for (uint64_t i = 0; i < files; ++i) {
+    manifest.files.push_back(ReadFileMeta(&in));
+    if (!in.ok()) return Status::Corruption("manifest: file " + std::to_string(i) + " is cut short");
+    if (manifest.files.back().level >= static_cast<uint32_t>(LevelSet::kLevels)) {
+      return Status::Corruption("manifest: file " + std::to_string(i) + " is on an unknown level");
+    }
+  }
+  if (!in.AtCleanEnd()) return Status::Corruption("manifest: bytes left over at the end");
+  return manifest;
+}
+
+std::string ManifestKey(uint32_t layout, ShardId shard) {
+  return "shard-" + std::to_string(layout) + "-" + std::to_string(shard.value);
+}
+
+std::string LogDirectory(uint32_t layout, ShardId shard) {
+  return "log-" + std::to_string(layout) + "-" + std::to_string(shard.value);
+}
+
+Task<Result<Manifest>> ManifestStore::Load() {
+  PARTITA_CO_ASSIGN(std::optional<MetaValue> value, co_await meta_.Get(key_));
+  if (!value.has_value()) co_return Status::NotFound("there is no manifest " + key_);
+  generation_ = value->generation;
+  generation_known_ = true;
+  Result<Manifest> manifest = DecodeManifest(value->bytes);
+  if (!manifest.ok()) co_return manifest.status().WithContext("meta/" + key_);
+  co_return manifest;
+}
+
+Task<Status> ManifestStore::Save(const Manifest& manifest) {
+  if (!generation_known_) {
+    PARTITA_CO_ASSIGN(std::optional<MetaValue> value, co_await meta_.Get(key_));
+    generation_ = value.has_value() ? value->generation : 0;
+    generation_known_ = true;
+  }
+  std::string bytes = EncodeManifest(manifest);
+  Result<uint64_t> swapped = co_await meta_.CompareAndSwap(key_, generation_, bytes);
+  if (!swapped.ok()) {
+    generation_known_ = false;
+    co_return swapped.status();
+  }
+  generation_ = *swapped;
+  co_return Status();
+}
+
+}  // namespace partita

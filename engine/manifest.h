@@ -1,0 +1,68 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/ids.h"
+#include "engine/base/meta_store.h"
+#include "engine/base/result.h"
+#include "engine/base/task.h"
+#include "sstable/level_set.h"
+
+namespace partita {
+
+// What one shard has on disk: its table files, by virtual reference, and from where its log counts.
+//
+// It is replaced whole and atomically in the meta store with each flush or compaction. A file costs
+// some 150 bytes here, so at 1 TiB of data a replacement writes 2 to 3 MiB for every 64 MiB flushed;
+// in exchange there is no manifest log with a torn end to decide about, and a failed write leaves
+// the old value whole (F23, F34).
+//
+// Encoded (little-endian, inside the sealed meta value of key "shard-<layout>-<index>"):
+//   u16 format · u32 shard · u32 layout · u64 replay_from · u64 version_ceiling · varint files
+//   { file meta, see sstable/level_set.h }
+struct Manifest {
+  ShardId shard;
+  uint32_t layout = 1;
+  // Records below it are in table files (F36); replay starts here.
+  LogPosition replay_from{1};
+  // No version above it was exposed before the records that the log holds (F18).
+  Version version_ceiling;
+  std::vector<FileMeta> files;
+};
+
+inline constexpr uint16_t kManifestFormat = 1;
+
+std::string EncodeManifest(const Manifest& manifest);
+// kCorruption, or kUnsupported for a newer format; the message says which field.
+Result<Manifest> DecodeManifest(std::string_view bytes);
+
+std::string ManifestKey(uint32_t layout, ShardId shard);
+// The directory of a shard's log. A layout has its own, so a store whose number of shards changed
+// never reads a log of another layout.
+std::string LogDirectory(uint32_t layout, ShardId shard);
+
+// Loads and replaces one shard's manifest; remembers the generation. One user at a time.
+class ManifestStore {
+ public:
+  // With kMayExist the first Save replaces whatever an interrupted change of layout left.
+  enum class Existing : uint8_t { kLoadFirst, kMayExist };
+  ManifestStore(MetaStore& meta, uint32_t layout, ShardId shard, Existing existing = Existing::kLoadFirst)
+      : meta_(meta), key_(ManifestKey(layout, shard)), generation_known_(existing == Existing::kLoadFirst) {}
+
+  // kNotFound when there is none.
+  Task<Result<Manifest>> Load();
+
+  // Replaces the manifest durably. After kUnknown or any other failure the value on disk is either
+  // the old or the new one: the next Save reads the generation first.
+  Task<Status> Save(const Manifest& manifest);
+
+ private:
+  MetaStore& meta_;
+  std::string key_;
+  uint64_t generation_ = 0;
+  bool generation_known_;
+};
+
+}  // namespace partita

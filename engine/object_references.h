@@ -1,0 +1,45 @@
+#pragma once
+#include <mutex>
+#include <unordered_map>
+
+#include "engine/base/assert.h"
+#include "engine/base/ids.h"
+
+namespace partita {
+
+// How many manifests refer to each object, store-wide. In memory only: rebuilt at open from all
+// manifests (DESIGN 6). An object is removed when its count falls to zero and the manifest that
+// dropped the last reference is durable. Thread-safe.
+class ObjectReferences {
+ public:
+  void Add(ObjectId id) {
+    std::lock_guard lock(mutex_);
+    ++counts_[id];
+  }
+
+  // True when that was the last reference.
+  bool Drop(ObjectId id) {
+    std::lock_guard lock(mutex_);
+    auto found = counts_.find(id);
+    PARTITA_ASSERT(found != counts_.end());
+    if (--found->second > 0) return false;
+    counts_.erase(found);
+    return true;
+  }
+
+  bool Contains(ObjectId id) const {
+    std::lock_guard lock(mutex_);
+    return counts_.contains(id);
+  }
+
+  void Clear() {
+    std::lock_guard lock(mutex_);
+    counts_.clear();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<ObjectId, uint32_t> counts_;
+};
+
+}  // namespace partita

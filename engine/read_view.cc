@@ -1,0 +1,116 @@
+#include "engine/read_view.h"
+
+#include <algorithm>
+
+#include "engine/base/assert.h"
+
+namespace partita {
+
+const RangeView* ReadView::FindRange(std::string_view user_key) const {
+  auto after = std::upper_bound(ranges.begin(), ranges.end(), user_key,
+                                [](std::string_view key, const RangeView& range) { return key < range.lower; });
+  if (after == ranges.begin()) return nullptr;
+  const RangeView& range = *std::prev(after);
+  return range.Contains(user_key) ? &range : nullptr;
+}
+
+Lookup ReadView::GetFromMemtables(std::string_view user_key, Version at_most) const {
+  // Newer memtables hold newer versions of a key, so the first answer is the newest.
+  Lookup found = active->Get(user_key, at_most);
+  for (const MemtableRef& memtable : frozen) {
+    if (found.state != LookupState::kAbsent) return found;
+    found = memtable.table->Get(user_key, at_most);
+  }
+  return found;
+}
+
+void ViewPin::Release() {
+  if (view_ == nullptr) return;
+  publisher_->Unpin(view_);
+  publisher_ = nullptr;
+  view_ = nullptr;
+}
+
+ReadViewPublisher::~ReadViewPublisher() {
+  Reclaim();
+  PARTITA_ASSERT(retired_.empty());
+  delete current_.load();
+}
+
+void ReadViewPublisher::Publish(std::unique_ptr<ReadView> next) {
+  const ReadView* old = current_.exchange(next.release(), std::memory_order_acq_rel);
+  if (old == nullptr) return;
+  {
+    std::lock_guard lock(mutex_);
+    const_cast<ReadView*>(old)->retired_.store(true, std::memory_order_release);
+    retired_.emplace_back(old);
+  }
+  Reclaim();
+}
+
+ReadViewPublisher::Guard::Guard(ReadViewPublisher& publisher)
+    : publisher_(publisher), slot_(HazardSlots::Slot()) {
+  if (slot_ == nullptr) {
+    // No slot left: pin under the lock that reclaiming takes, so the view cannot go meanwhile.
+    std::lock_guard lock(publisher.mutex_);
+    view_ = publisher.current_.load(std::memory_order_acquire);
+    view_->pins_.fetch_add(1, std::memory_order_acq_rel);
+    return;
+  }
+  PARTITA_DEBUG_ASSERT(slot_->load(std::memory_order_relaxed) == nullptr);
+  const ReadView* seen = publisher.current_.load(std::memory_order_acquire);
+  while (true) {
+    slot_->store(seen, std::memory_order_relaxed);
+    HazardSlots::LightBarrier();
+    const ReadView* again = publisher.current_.load(std::memory_order_acquire);
+    if (again == seen) break;
+    seen = again;
+  }
+  view_ = seen;
+}
+
+ReadViewPublisher::Guard::~Guard() {
+  if (slot_ == nullptr) {
+    publisher_.Unpin(view_);
+    return;
+  }
+  slot_->store(nullptr, std::memory_order_release);
+}
+
+ViewPin ReadViewPublisher::Guard::ToPin() const {
+  view_->pins_.fetch_add(1, std::memory_order_acq_rel);
+  return ViewPin(&publisher_, view_);
+}
+
+void ReadViewPublisher::Unpin(const ReadView* view) {
+  // Read before the count falls: after that the view may be gone.
+  bool retired = view->retired_.load(std::memory_order_acquire);
+  uint32_t before = view->pins_.fetch_sub(1, std::memory_order_acq_rel);
+  PARTITA_ASSERT(before > 0);
+  // A view retired between the two lines is freed by the next Publish or tick at the latest.
+  if (before == 1 && retired) Reclaim();
+}
+
+void ReadViewPublisher::Reclaim() {
+  std::vector<std::unique_ptr<const ReadView>> free;
+  {
+    std::lock_guard lock(mutex_);
+    if (retired_.empty()) return;
+    HazardSlots::HeavyBarrier();
+    for (auto& view : retired_) {
+      // Slot first, count second: a reader raises the count before it clears its slot.
+      if (HazardSlots::Holds(view.get())) continue;
+      if (view->pins_.load(std::memory_order_acquire) != 0) continue;
+      free.push_back(std::move(view));
+    }
+    std::erase(retired_, nullptr);
+  }
+  // Freed outside the lock: a view may hold the last reference to whole memtables and tables.
+}
+
+size_t ReadViewPublisher::retired_count() {
+  std::lock_guard lock(mutex_);
+  return retired_.size();
+}
+
+}  // namespace partita

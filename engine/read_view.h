@@ -1,0 +1,141 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/base/ids.h"
+#include "engine/hazard.h"
+#include "memtable/memtable.h"
+#include "sstable/level_set.h"
+
+namespace partita {
+
+// One range of a shard as readers see it.
+struct RangeView {
+  std::string lower;  // Inclusive.
+  std::string upper;  // Exclusive; empty: to the end.
+  RangeEpoch epoch;
+  std::shared_ptr<const LevelSet> levels;
+
+  bool Contains(std::string_view user_key) const {
+    return user_key >= lower && (upper.empty() || user_key < upper);
+  }
+};
+
+// A memtable, with the log positions it holds once it is frozen.
+struct MemtableRef {
+  std::shared_ptr<Memtable> table;
+  LogPosition last;  // Last position in it; meaningful once frozen.
+};
+
+// All that a read of one shard needs, as one immutable picture: the active and frozen memtables and
+// the level sets of the shard's ranges (elsewhere called a superversion). What keeps a view keeps
+// all of it alive.
+struct ReadView {
+  std::shared_ptr<Memtable> active;
+  std::vector<MemtableRef> frozen;  // Newest first.
+  std::vector<RangeView> ranges;    // Sorted by lower, disjoint.
+  // Rises whenever something left the memtables or the ranges (a flush was installed, a table
+  // dropped): what was resolved under another counter must be resolved again (DESIGN 2).
+  uint64_t structure_counter = 0;
+
+  // The range that holds the key, or null.
+  const RangeView* FindRange(std::string_view user_key) const;
+
+  // The newest entry with version <= at_most in the memtables.
+  Lookup GetFromMemtables(std::string_view user_key, Version at_most) const;
+
+ private:
+  friend class ReadViewPublisher;
+  mutable std::atomic<uint32_t> pins_{0};
+  std::atomic<bool> retired_{false};
+};
+
+// A counted hold on a view, for whoever waits (misses, scans, writes). Movable.
+class ViewPin {
+ public:
+  ViewPin() = default;
+  ViewPin(ViewPin&& other) noexcept
+      : publisher_(std::exchange(other.publisher_, nullptr)), view_(std::exchange(other.view_, nullptr)) {}
+  ViewPin& operator=(ViewPin&& other) noexcept {
+    if (this != &other) {
+      Release();
+      publisher_ = std::exchange(other.publisher_, nullptr);
+      view_ = std::exchange(other.view_, nullptr);
+    }
+    return *this;
+  }
+  ~ViewPin() { Release(); }
+  void Release();
+
+  const ReadView* operator->() const { return view_; }
+  const ReadView& operator*() const { return *view_; }
+  explicit operator bool() const { return view_ != nullptr; }
+
+ private:
+  friend class ReadViewPublisher;
+  ViewPin(class ReadViewPublisher* publisher, const ReadView* view) : publisher_(publisher), view_(view) {}
+  class ReadViewPublisher* publisher_ = nullptr;
+  const ReadView* view_ = nullptr;
+};
+
+// Publishes a shard's view and frees old ones when nobody looks at them any more.
+//
+// Atomics: `current_` is written on the shard's strand and read by any thread; a reader's hazard
+// slot by that reader; a view's pin count by any thread that holds a slot or a pin on it. A pin is
+// taken only while the slot protects the view, so a view that no slot holds and whose count is zero
+// can be freed: nobody can reach it again.
+class ReadViewPublisher {
+ public:
+  ReadViewPublisher() = default;
+  ~ReadViewPublisher();  // REQUIRES: no reader left.
+  ReadViewPublisher(const ReadViewPublisher&) = delete;
+  ReadViewPublisher& operator=(const ReadViewPublisher&) = delete;
+
+  // Replaces the view. On the strand.
+  void Publish(std::unique_ptr<ReadView> next);
+
+  // The current view, while the Guard lives. No system call, wait, or second Guard on the same
+  // thread meanwhile: it is one slot.
+  class Guard {
+   public:
+    explicit Guard(ReadViewPublisher& publisher);
+    ~Guard();
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+    const ReadView* operator->() const { return view_; }
+    const ReadView& operator*() const { return *view_; }
+    // Turns into a counted hold that outlives the guard.
+    ViewPin ToPin() const;
+
+   private:
+    ReadViewPublisher& publisher_;
+    std::atomic<const void*>* slot_;
+    const ReadView* view_;
+  };
+
+  ViewPin Pin() { return Guard(*this).ToPin(); }
+
+  // The view as the strand sees it. On the strand.
+  const ReadView& current() const { return *current_.load(std::memory_order_relaxed); }
+
+  // Frees what can be freed. Any thread.
+  void Reclaim();
+
+  size_t retired_count();
+
+ private:
+  friend class ViewPin;
+  void Unpin(const ReadView* view);
+
+  std::atomic<const ReadView*> current_{nullptr};
+  std::mutex mutex_;  // Guards retired_, and the slow road of readers without a slot.
+  std::vector<std::unique_ptr<const ReadView>> retired_;
+};
+
+}  // namespace partita

@@ -1,0 +1,275 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compaction/job.h"
+#include "compaction/picker.h"
+#include "engine/base/async_mutex.h"
+#include "engine/base/chunk_pool.h"
+#include "engine/base/log_store.h"
+#include "engine/base/meta_store.h"
+#include "engine/base/object_store.h"
+#include "engine/base/task_group.h"
+#include "engine/batch_record.h"
+#include "engine/catalog.h"
+#include "engine/commit_log.h"
+#include "engine/hybrid_clock.h"
+#include "engine/io/runtime.h"
+#include "engine/manifest.h"
+#include "engine/object_references.h"
+#include "engine/pacer.h"
+#include "engine/read_view.h"
+#include "engine/strand.h"
+#include "engine/write_request.h"
+#include "sstable/block_cache.h"
+#include "sstable/level_set.h"
+#include "wal/local_log_store.h"
+
+namespace partita {
+
+// For tests that prove the tests: a defect planted in the engine must be caught by the crash oracle.
+enum class EngineDefect : uint8_t {
+  kNone,
+  kSkipConditionRecheck,   // Decides on what was resolved, whatever came since.
+  kPublishBeforeDurable,   // Shows and acknowledges records before the log is flushed.
+  kForgetReplayFrom,       // Replays the whole log, flushed records included (F36).
+  kReuseVersions,          // Starts the clock below the durable ceiling (F17).
+};
+
+// What a shard needs of the store around it. Outlives the shard.
+struct ShardContext {
+  Runtime& runtime;
+  ObjectStore& objects;
+  MetaStore& meta;
+  BlockCache& cache;
+  ChunkPool& memtable_pool;
+  ObjectReferences& references;
+  StoreId store;
+  uint32_t layout = 1;
+  Incarnation incarnation;
+  uint32_t shard_count = 1;
+  std::function<ObjectId()> next_object;           // Thread-safe; never the same twice (F41).
+  ZoneExtractor zones;
+  size_t memtable_bytes = 0;                       // An active memtable is frozen at this size.
+  uint64_t table_file_bytes = 32u << 20;           // Size at which flushes and compactions cut files.
+  uint64_t log_segment_bytes = 64u << 20;
+  uint64_t log_tail_bytes = 8u << 20;
+  EngineDefect planted = EngineDefect::kNone;
+  LogDefect planted_log = LogDefect::kNone;
+};
+
+struct ShardStatistics {
+  uint64_t memtable_bytes = 0, memtable_entries = 0, frozen_memtables = 0;
+  uint64_t log_live_bytes = 0, log_bytes = 0;
+  struct Level {
+    uint64_t files = 0, bytes = 0, entries = 0, tombstones = 0;
+  };
+  std::vector<Level> levels;
+  uint64_t writes = 0, flushes = 0, compactions = 0, bytes_user = 0, bytes_flushed = 0;
+  uint64_t bytes_compaction_read = 0, bytes_compaction_written = 0, debt_bytes = 0;
+  uint64_t delay_us_total = 0, delay_us_max = 0, resident_table_bytes = 0;
+  bool fenced = false;
+};
+
+// One core's share of the store: the road of a write (resolve, decide, log, publish), reads through
+// the published view, and the flushes and compactions of its ranges.
+//
+// Owned by the Store; lifecycle Open, use from any thread, Close. Parts, each with its own file:
+// strand_ (who decides), commit_log_ (log and publish), views_ (what readers see), clock_
+// (versions), manifest_store_ (what is on disk), pacer_ (how much writers are slowed). Fields under
+// "strand" are touched only by requests that run on it.
+class Shard {
+ public:
+  struct Recovered {
+    LogRecovery log;
+    uint64_t records_skipped = 0;  // Of dropped tables.
+  };
+
+  // Loads the manifest, opens its tables, replays the log (F28 to F38). With `fresh` there must be
+  // neither manifest nor log yet, and both are made. Ranges: those of the catalog that it owns.
+  static Task<Result<std::unique_ptr<Shard>>> Open(ShardContext context, ShardId id, const Catalog& catalog,
+                                                   bool fresh);
+  ~Shard();
+
+  // ---- The road of a write. kMoved when the range is not (or no longer) here.
+  Task<WriteOutcome> Write(const WriteRequest& request);
+
+  // ---- Reads.
+  enum class ReadState : uint8_t {
+    kFound,
+    kAbsent,
+    kNeedsIo,   // Only TryGet: ask Get.
+    kMoved,
+    kInDoubt,   // F15.
+  };
+  struct ReadAnswer {
+    ReadState state = ReadState::kAbsent;
+    Version version;
+  };
+  // What memory alone can answer; never waits, allocates nothing when *content is large enough,
+  // which then holds the entity's content.
+  ReadAnswer TryGet(std::string_view user_key, std::string* content);
+  Task<Result<ReadAnswer>> Get(std::string_view user_key, std::string* content);
+
+  // A page of [lower, upper) within one range: visible entries at one point in time.
+  struct ScanRequest {
+    std::string lower;
+    std::string upper;  // Empty: to the end of the range.
+    Direction direction = Direction::kForward;
+    uint32_t limit = 1000;
+    uint64_t bytes_limit = 4u << 20;
+  };
+  // Takes the rows of a page as they are found; the views are valid during the call.
+  class RowSink {
+   public:
+    virtual ~RowSink() = default;
+    virtual void Add(std::string_view user_key, Version version, std::string_view content) = 0;
+  };
+  struct ScanAnswer {
+    uint64_t rows = 0;
+    uint64_t scanned = 0;   // Entries looked at, hidden ones and tombstones included.
+    bool done = false;      // The interval is exhausted.
+    // Where to go on: forward the inclusive lower bound, backward the exclusive upper one.
+    std::string next_key;
+  };
+  // kMoved as above; kUnknown in doubt; kCorruption at a damaged range: never a shorter list (F43).
+  // A null sink counts only. Both arguments must outlive the call.
+  Task<Result<ScanAnswer>> Scan(const ScanRequest& request, RowSink* sink);
+
+  // ---- Structure.
+  // Adds ranges of a new table; ends when every reader and writer that starts now sees them.
+  Task<void> AddRanges(std::vector<RangeDescriptor> ranges);
+  // Lets go of a dropped table's ranges; afterwards no write of it can be decided here (DESIGN 2).
+  Task<void> DropTable(TableId table);
+
+  // ---- Maintenance.
+  Task<Status> FlushLog() { return commit_log_->FlushAll(); }
+  // Freezes the active memtable and ends when everything is in table files.
+  Task<Status> FlushMemtables();
+  // Compacts until nothing is due.
+  Task<Status> CompactAll();
+  // Flushes the log, seals it, stops all jobs. Nothing else may run (F7).
+  Task<Status> Close();
+
+  ShardStatistics Statistics();
+  // Every virtual reference, with its level.
+  std::vector<FileMeta> Files();
+  std::vector<FileRef> FileRefs();
+  Status CheckInvariants();
+  const Recovered& recovered() const { return recovered_; }
+  // No version above it was ever exposed. After Close.
+  Version version_ceiling() const { return std::max(log_->durable_ceiling(), clock_->last()); }
+  ShardId id() const { return id_; }
+  ManifestStore& manifest_store() { return manifest_store_; }
+
+ private:
+  struct ResolvedOp;
+  struct Batch;
+  struct DecideRequest;
+  struct StructureRequest;
+  using ViewChange = std::function<void(ReadView*)>;
+
+  Shard(ShardContext context, ShardId id);
+
+  // shard_recovery.cc
+  Task<Status> Recover(const Catalog& catalog, bool fresh);
+  Task<Result<std::unique_ptr<ReadView>>> LoadView(const Catalog& catalog, const Manifest& manifest);
+  Task<FileRef> OpenFile(FileMeta meta);
+  Task<Status> ReplayLog(const Manifest& manifest, ReadView* view);
+  Status ReplayRecord(const LogRecord& record, ReadView* view);
+  Task<Status> SpillReplay(Manifest* manifest, ReadView* view, LogPosition last);
+
+  // shard_write.cc
+  Task<Status> AwaitRoom(uint64_t bytes);
+  Task<Status> Resolve(Batch* batch);
+  Task<Status> ResolveOp(Batch* batch, size_t index, const ReadView& view, const RangeView& range);
+  bool EncodePayload(Batch* batch, const std::shared_ptr<Memtable>& memtable);
+  void Decide(Batch* batch);
+  bool LookAgain(Batch* batch, const ReadView& view);
+  static bool CheckOps(Batch* batch);
+  void Accept(Batch* batch, const ReadView& view);
+  void FreezeActive();
+
+  // shard_maintenance.cc
+  static std::unique_ptr<ReadView> CopyView(const ReadView& view);
+  // Runs `work` on the strand.
+  Task<void> OnStrand(std::function<void()> work);
+  // Publishes a changed copy of the view under a new structure counter.
+  Task<void> ChangeStructure(ViewChange change);
+  void ScheduleFlush();
+  static Task<void> FlushLoop(Shard* self);
+  Task<Status> FlushOldest();
+  // Writes a memtable to level-0 tables; the references are cut at the view's ranges.
+  Task<Result<std::vector<FileRef>>> WriteMemtable(const Memtable& memtable, const ReadView& view);
+  // One edit: saves the manifest, then publishes. Edits are by range (its lower bound).
+  struct Install {
+    std::map<std::string, LevelEdit> edits;
+    std::shared_ptr<Memtable> flushed;  // May be null.
+    LogPosition replay_from;            // 0: as it was.
+  };
+  Task<Status> InstallEdit(Install install);
+  void ScheduleCompaction();
+  static Task<void> CompactInBackground(Shard* self);
+  struct CompactionWork;
+  static Task<void> InstallInBackground(Shard* self, std::shared_ptr<CompactionWork> work);
+  std::shared_ptr<CompactionWork> PickWork();
+  Task<Status> RunWork(CompactionWork* work);
+  Task<Status> InstallWork(CompactionWork* work);
+  PickerOptions Picker() const;
+  LevelShape ShapeOfRange(const RangeView& range);
+  JobContext MakeJobContext(const ReadView& view);
+  void NoteBackgroundError(const Status& status);
+  Manifest BuildManifest(const ReadView& view, LogPosition replay_from) const;
+  static Task<void> PrepareLog(Shard* self);
+  static Task<void> CleanUp(Shard* self);
+  void UpdateDebt(const ReadView& view);
+  void UpdatePressure();
+
+  ShardContext context_;
+  const ShardId id_;
+  std::unique_ptr<LogStore> log_;
+  std::unique_ptr<CommitLog> commit_log_;
+  ManifestStore manifest_store_;
+  ReadViewPublisher views_;
+  Strand strand_;
+  Pacer pacer_;
+  TaskGroup tasks_;
+
+  // Strand.
+  std::unique_ptr<HybridClock> clock_;
+  uint64_t decisions_ = 0;
+
+  // Guarded by structure_mutex_: whoever changes what is on disk holds it from reading the view to
+  // publishing the next one.
+  AsyncMutex structure_mutex_;
+  LogPosition replay_from_;
+  std::vector<ObjectId> referenced_;  // By the manifest on disk; sorted, each once.
+  // Held through a compaction, from picking to installing.
+  AsyncMutex compaction_mutex_;
+
+  // Set by one thread at a time, read by any.
+  std::atomic<bool> flush_running_{false};
+  std::atomic<bool> compaction_running_{false};
+  std::atomic<bool> prepare_running_{false};
+  std::atomic<bool> closing_{false};
+  std::atomic<uint32_t> hold_installs_{0};  // Writers that resolved in vain twice.
+  std::atomic<uint64_t> writes_{0}, flushes_{0}, compactions_{0}, bytes_user_{0}, bytes_flushed_{0};
+  std::atomic<uint64_t> bytes_compaction_read_{0}, bytes_compaction_written_{0}, debt_bytes_{0};
+  std::atomic<uint64_t> frozen_bytes_{0};
+  std::atomic<uint64_t> debt_nanos_per_kib_{0};  // Above 0 compactions run at ordinary priority.
+  std::mutex set_aside_mutex_;
+  std::set<ObjectId> set_aside_;  // Inputs that could not be read: never compacted again (F46).
+  Status last_background_error_;  // Guarded by set_aside_mutex_.
+  Version replayed_version_;  // During recovery.
+  Recovered recovered_;
+};
+
+}  // namespace partita

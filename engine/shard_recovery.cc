@@ -1,0 +1,255 @@
+#include <algorithm>
+#include <cstring>
+
+#include "engine/base/user_key.h"
+#include "engine/shard.h"
+#include "wal/local_log_store.h"
+
+// Recovery of one shard (F28 to F38):
+//
+//  1. Load the manifest. One that is missing or damaged refuses the shard (F35, F39).
+//  2. Open its tables. A damaged one leaves its range damaged, and the shard opens (F39).
+//  3. Replay the log from the manifest's replay_from into memtables; nothing is rewritten into
+//     tables unless memory does not suffice (then what is there is flushed first, and the log is
+//     read on from there).
+//  4. Start the clock above everything that was ever exposed (F17, F18).
+//
+// It may be killed anywhere and repeated: until a manifest is saved nothing on disk changes but for
+// what the log does to make its own torn end harmless (F33).
+
+namespace partita {
+
+namespace {
+
+// A replayed memtable is frozen at the same size as a written one, so that what could be accepted
+// fits again.
+constexpr const char* kOutOfMemory = "log replay ran out of memtable memory";
+
+}  // namespace
+
+Shard::Shard(ShardContext context, ShardId id)
+    : context_(std::move(context)), id_(id), manifest_store_(context_.meta, context_.layout, id) {}
+
+Shard::~Shard() = default;
+
+Task<Result<std::unique_ptr<Shard>>> Shard::Open(ShardContext context, ShardId id, const Catalog& catalog,
+                                                 bool fresh) {
+  std::unique_ptr<Shard> shard(new Shard(std::move(context), id));
+  Status recovered = co_await shard->Recover(catalog, fresh);
+  if (!recovered.ok()) {
+    if (shard->log_ != nullptr) {
+      Status closed = co_await shard->log_->Close();
+      (void)closed;
+    }
+    co_return recovered.WithContext("shard " + std::to_string(id.value));
+  }
+  co_return shard;
+}
+
+Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
+  Result<Manifest> loaded = co_await manifest_store_.Load();
+  if (!loaded.ok()) {
+    if (loaded.code() != Code::kNotFound) co_return loaded.status();
+    if (!fresh) {
+      co_return Status::Corruption("meta/" + ManifestKey(context_.layout, id_) +
+                                   " is missing although the catalog names the shard (F35)");
+    }
+    Manifest first;
+    first.shard = id_;
+    first.layout = context_.layout;
+    first.replay_from = LogPosition(0);  // The log does not exist yet.
+    PARTITA_CO_TRY(co_await manifest_store_.Save(first));
+    loaded = first;
+  }
+  Manifest manifest = std::move(loaded).value();
+  if (manifest.shard != id_ || manifest.layout != context_.layout) {
+    co_return Status::Corruption("meta/" + ManifestKey(context_.layout, id_) + " belongs to shard " +
+                                 std::to_string(manifest.shard.value) + " of layout " +
+                                 std::to_string(manifest.layout) + " (F66)");
+  }
+  for (const FileMeta& file : manifest.files) referenced_.push_back(file.info.id);
+  std::sort(referenced_.begin(), referenced_.end());
+  referenced_.erase(std::unique(referenced_.begin(), referenced_.end()), referenced_.end());
+  for (ObjectId id : referenced_) context_.references.Add(id);
+
+  PARTITA_CO_ASSIGN(std::unique_ptr<ReadView> view, co_await LoadView(catalog, manifest));
+  while (true) {
+    Status replayed = co_await ReplayLog(manifest, view.get());
+    if (replayed.ok()) break;
+    if (replayed.code() != Code::kResourceExhausted) co_return replayed;
+    PARTITA_CO_TRY(co_await SpillReplay(&manifest, view.get(), recovered_.log.last));
+  }
+  if (manifest.replay_from.value == 0) {
+    // The log exists now, and must from here on (F69).
+    manifest.replay_from = LogPosition(1);
+    PARTITA_CO_TRY(co_await manifest_store_.Save(manifest));
+  }
+  replay_from_ = manifest.replay_from;
+
+  Version floor = std::max(recovered_.log.version_max, manifest.version_ceiling);
+  for (const FileMeta& file : manifest.files) floor = std::max(floor, file.info.version_max);
+  if (context_.planted == EngineDefect::kReuseVersions) floor = Version(view->active->version_max().value);
+  clock_ = std::make_unique<HybridClock>(context_.runtime.clock(), floor);
+  commit_log_ = std::make_unique<CommitLog>(*log_, context_.runtime.shard_executor(ShardId(
+                                                       id_.value % context_.runtime.shard_count())),
+                                            context_.runtime.clock());
+  LogPosition last = log_->durable_end();
+  commit_log_->Start(last, floor);
+  for (const MemtableRef& memtable : view->frozen) frozen_bytes_ += memtable.table->memory_used();
+  UpdateDebt(*view);
+  bool flush_due = !view->frozen.empty();
+  views_.Publish(std::move(view));
+  if (flush_due) ScheduleFlush();
+  ScheduleCompaction();
+  co_return Status();
+}
+
+Task<FileRef> Shard::OpenFile(FileMeta meta) {
+  FileRef file;
+  file.info = meta.info;
+  file.lower = meta.lower;
+  file.upper = meta.upper;
+  Result<std::shared_ptr<TableReader>> opened =
+      co_await TableReader::Open(context_.objects, context_.cache, context_.store, meta.info.id);
+  if (opened.ok()) {
+    file.table = std::move(opened).value();
+  } else {
+    // A file that the manifest names and the directory lacks is damage, not emptiness (F35).
+    file.damage = opened.code() == Code::kNotFound ? Status::Corruption(opened.status().message())
+                                                   : opened.status();
+  }
+  co_return file;
+}
+
+Task<Result<std::unique_ptr<ReadView>>> Shard::LoadView(const Catalog& catalog, const Manifest& manifest) {
+  auto view = std::make_unique<ReadView>();
+  view->active = std::make_shared<Memtable>(context_.memtable_pool);
+  view->structure_counter = 1;
+  std::map<ObjectId, FileRef> open;
+  for (const FileMeta& meta : manifest.files) {
+    if (open.contains(meta.info.id)) continue;
+    FileRef file = co_await OpenFile(meta);
+    // Out of descriptors or memory is not damage: the store does not open half.
+    if (file.damage.code() == Code::kResourceExhausted) co_return file.damage;
+    open.emplace(meta.info.id, std::move(file));
+  }
+  for (const RangeDescriptor& range : catalog.ranges) {
+    if (range.owner != id_) continue;
+    LevelEdit edit;
+    for (const FileMeta& meta : manifest.files) {
+      bool below = !range.upper.empty() && meta.lower >= range.upper;
+      bool above = !meta.upper.empty() && meta.upper <= range.lower;
+      if (below || above) continue;
+      FileRef file = open.at(meta.info.id);
+      file.lower = std::max(meta.lower, range.lower);
+      file.upper = meta.upper.empty() || (!range.upper.empty() && range.upper < meta.upper) ? range.upper : meta.upper;
+      if (!file.OverlapsBounds(range.lower, range.upper)) continue;
+      edit.added.push_back({meta.level, std::move(file)});
+    }
+    Result<std::shared_ptr<const LevelSet>> levels = LevelSet().Apply(edit);
+    if (!levels.ok()) {
+      co_return Status::Corruption("meta/" + ManifestKey(context_.layout, id_) + ": " + levels.status().message());
+    }
+    view->ranges.push_back(RangeView{range.lower, range.upper, range.epoch, std::move(levels).value()});
+  }
+  co_return view;
+}
+
+Task<Status> Shard::ReplayLog(const Manifest& manifest, ReadView* view) {
+  LocalLogOptions options;
+  options.store = context_.store;
+  options.shard = id_;
+  options.directory = LogDirectory(context_.layout, id_);
+  options.incarnation = context_.incarnation;
+  options.segment_size = context_.log_segment_bytes;
+  options.tail_size = context_.log_tail_bytes;
+  options.must_exist = manifest.replay_from.value > 0;
+  options.planted = context_.planted_log;
+  if (log_ != nullptr) {
+    Status closed = co_await log_->Close();
+    (void)closed;
+  }
+  PARTITA_CO_ASSIGN(std::unique_ptr<LocalLogStore> log,
+                    co_await LocalLogStore::Open(context_.runtime.files(), context_.runtime.clock(), options));
+  log_ = std::move(log);
+  LogPosition from = manifest.replay_from;
+  if (context_.planted == EngineDefect::kForgetReplayFrom) from = LogPosition(0);
+  recovered_.log = LogRecovery();
+  replayed_version_ = Version();
+  PARTITA_CO_ASSIGN(LogRecovery recovery, co_await log_->Recover(from, [this, view](const LogRecord& record) {
+    return ReplayRecord(record, view);
+  }));
+  recovered_.log = recovery;
+  co_return Status();
+}
+
+Status Shard::ReplayRecord(const LogRecord& record, ReadView* view) {
+  PARTITA_ASSIGN(BatchRecordReader check, BatchRecordReader::Open(record.payload));
+  if (check.header().version <= replayed_version_) {
+    return Status::Corruption("log record " + std::to_string(record.position.value) +
+                              " has a version that does not rise");
+  }
+  Entry entry;
+  bool live = check.Next(&entry);
+  // A record of a table that was dropped, or of a range that is not ours any more, counts no more.
+  if (live) live = view->FindRange(entry.user_key) != nullptr;
+  if (!live) {
+    PARTITA_TRY(check.status());
+    ++recovered_.records_skipped;
+    recovered_.log.last = record.position;
+    return Status();
+  }
+  Memtable* memtable = view->active.get();
+  if (memtable->memory_used() >= context_.memtable_bytes) {
+    view->frozen.insert(view->frozen.begin(), MemtableRef{view->active, recovered_.log.last});
+    view->active = std::make_shared<Memtable>(context_.memtable_pool);
+    memtable = view->active.get();
+  }
+  uint8_t* memory = memtable->arena().Allocate(record.payload.size());
+  if (memory == nullptr || !memtable->Reserve(check.header().operations)) {
+    return Status::ResourceExhausted(kOutOfMemory);
+  }
+  std::memcpy(memory, record.payload.data(), record.payload.size());
+  std::string_view payload(reinterpret_cast<const char*>(memory), record.payload.size());
+  PARTITA_ASSIGN(BatchRecordReader reader, BatchRecordReader::Open(payload));
+  while (reader.Next(&entry)) memtable->Insert(entry);
+  PARTITA_TRY(reader.status());
+  replayed_version_ = check.header().version;
+  recovered_.log.last = record.position;
+  return Status();
+}
+
+// The log holds more than the memtables may take, e.g. because the budget is smaller than before:
+// what was replayed goes to tables, and the log is read on behind it.
+Task<Status> Shard::SpillReplay(Manifest* manifest, ReadView* view, LogPosition last) {
+  if (view->active->empty() && view->frozen.empty()) {
+    co_return Status::ResourceExhausted("a single log record does not fit the memtable budget; open the store "
+                                        "with more memory");
+  }
+  if (!view->active->empty()) {
+    view->frozen.insert(view->frozen.begin(), MemtableRef{view->active, last});
+    view->active = std::make_shared<Memtable>(context_.memtable_pool);
+  }
+  while (!view->frozen.empty()) {
+    PARTITA_CO_ASSIGN(std::vector<FileRef> files, co_await WriteMemtable(*view->frozen.back().table, *view));
+    for (RangeView& range : view->ranges) {
+      LevelEdit edit;
+      for (const FileRef& file : files) {
+        if (file.lower == range.lower) edit.added.push_back({0, file});
+      }
+      PARTITA_CO_ASSIGN(range.levels, range.levels->Apply(edit));
+    }
+    view->frozen.pop_back();
+  }
+  Manifest next = BuildManifest(*view, LogPosition(last.value + 1));
+  PARTITA_CO_TRY(co_await manifest_store_.Save(next));
+  for (const FileMeta& file : next.files) {
+    if (std::binary_search(referenced_.begin(), referenced_.end(), file.info.id)) continue;
+    context_.references.Add(file.info.id);
+    referenced_.insert(std::upper_bound(referenced_.begin(), referenced_.end(), file.info.id), file.info.id);
+  }
+  *manifest = std::move(next);
+  co_return Status();
+}
+
+}  // namespace partita

@@ -1,0 +1,359 @@
+#include <cstring>
+
+#include "engine/base/stored_value.h"
+#include "engine/base/user_key.h"
+#include "engine/shard.h"
+
+// The road of a write: resolve, decide, log, publish (DESIGN 2).
+//
+//  1. Resolve (any thread, may do I/O): through a pinned view, read the newest entry of every key
+//     that a condition or merge needs, visible or not; build merge results; encode the log record
+//     into the active memtable's memory. Remember the view's structure counter.
+//  2. Decide (on the strand, no I/O): if the structure changed, what was read may be gone from the
+//     memtables: resolve again. Else only memtables can hold something newer: look there, check
+//     the conditions, give position and version, insert.
+//  3. and 4. in commit_log.h.
+//
+// The hard case is a condition decided against an entry that is not yet visible: it counts, because
+// whatever we build on precedes us in the log, so no crash keeps us and loses it (F12, F16); and a
+// refusal waits until what it was decided against is visible (F13).
+
+namespace partita {
+
+namespace {
+
+// Merge results up to this size are rebuilt on the strand; larger ones resolve again.
+constexpr size_t kRemergeBytesMax = 4096;
+// After so many vain resolves the batch makes flush installs wait for it.
+constexpr int kResolvesBeforeHold = 2;
+// How long a write waits for memtable memory before it answers busy (F58).
+constexpr uint64_t kRoomWaitNanosMax = 10'000'000'000;
+constexpr uint64_t kRoomPollNanos = 500'000;
+
+bool NeedsOld(const WriteOp& op) {
+  return op.precondition != Precondition::kNone || op.kind == WriteKind::kMerge;
+}
+
+}  // namespace
+
+// What is known of one operation's entity, and what the operation makes of it.
+struct Shard::ResolvedOp {
+  LookupState state = LookupState::kAbsent;
+  Version version;
+  std::string base;    // Content found, for merges only.
+  std::string merged;  // Merge result.
+  Status merge_status;
+};
+
+struct Shard::Batch {
+  enum class Verdict : uint8_t { kAccepted, kRefused, kResolveAgain, kNoRoom, kFenced };
+
+  explicit Batch(const WriteRequest& r) : request(r) {
+    for (const WriteOp& op : r.ops) {
+      any_old = any_old || NeedsOld(op);
+      bytes += op.user_key.size() + op.content.size() + kBatchOperationOverheadMax;
+    }
+    if (any_old && r.ops.size() > 1) more.resize(r.ops.size() - 1);
+  }
+  ResolvedOp& resolved(size_t i) { return i == 0 ? first : more[i - 1]; }
+  std::string_view content(size_t i) {
+    return request.ops[i].kind == WriteKind::kMerge ? std::string_view(resolved(i).merged) : request.ops[i].content;
+  }
+  void Refuse(size_t i, Status status) {
+    verdict = Verdict::kRefused;
+    failed_op = static_cast<uint32_t>(i);
+    refusal = std::move(status);
+  }
+
+  const WriteRequest& request;
+  bool any_old = false;
+  uint64_t bytes = kBatchRecordHeaderSize;
+
+  ResolvedOp first;
+  std::vector<ResolvedOp> more;
+  uint64_t structure_counter = 0;
+  RangeEpoch epoch;
+
+  std::shared_ptr<Memtable> memtable;  // Whose arena holds the payload.
+  uint8_t* payload = nullptr;
+  std::string_view payload_view;
+
+  Verdict verdict = Verdict::kResolveAgain;
+  Status refusal;
+  uint32_t failed_op = 0;
+  LogPosition position;
+  Version version;
+};
+
+struct Shard::DecideRequest : Strand::Request {
+  Shard* shard;
+  Batch* batch;
+  DecideRequest(Shard* s, Batch* b) : shard(s), batch(b) {
+    decide = [](Strand::Request* self) {
+      auto* request = static_cast<DecideRequest*>(self);
+      request->shard->Decide(request->batch);
+    };
+  }
+};
+
+Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
+  PARTITA_ASSERT(!request.ops.empty());
+  WriteOutcome outcome;
+  if (strand_.queued() > Strand::kQueueMax) {
+    outcome.status = Status::Busy("shard " + std::to_string(id_.value) + " has " +
+                                  std::to_string(Strand::kQueueMax) + " writes waiting; try again");
+    co_return outcome;
+  }
+  Batch batch(request);
+  uint64_t delay = pacer_.Charge(batch.bytes);
+  if (delay > 0) co_await SleepFor(delay);
+
+  uint64_t waited_for_room = 0;
+  bool holding = false;
+  for (int attempt = 0;; ++attempt) {
+    if (attempt >= kResolvesBeforeHold && !holding) {
+      holding = true;
+      hold_installs_.fetch_add(1);
+    }
+    outcome.status = co_await Resolve(&batch);
+    if (!outcome.status.ok()) break;
+    if (batch.verdict != Batch::Verdict::kNoRoom) {
+      DecideRequest decide(this, &batch);
+      co_await strand_.Run(&decide);
+    }
+    if (batch.verdict == Batch::Verdict::kResolveAgain) continue;
+    if (batch.verdict != Batch::Verdict::kNoRoom) break;
+    if (waited_for_room >= kRoomWaitNanosMax) {
+      outcome.status = Status::Busy("no memtable memory came free for 10 s; flushes are behind");
+      break;
+    }
+    co_await SleepFor(kRoomPollNanos);
+    waited_for_room += kRoomPollNanos;
+  }
+  if (holding) hold_installs_.fetch_sub(1);
+  if (waited_for_room > 0) pacer_.Waited(waited_for_room);
+  if (!outcome.status.ok()) co_return outcome;
+
+  if (batch.verdict == Batch::Verdict::kFenced) {
+    outcome.status = batch.refusal;
+    co_return outcome;
+  }
+  bool accepted = batch.verdict == Batch::Verdict::kAccepted;
+  // A refusal waits for the last position before it, at that record's own level (F13).
+  DurabilityLevel level = accepted ? request.durability : DurabilityLevel::kPower;
+  if (context_.planted != EngineDefect::kPublishBeforeDurable && commit_log_->visible_position() < batch.position) {
+    outcome.status = co_await commit_log_->AwaitVisible(batch.position, level);
+    if (!outcome.status.ok()) co_return outcome;
+  }
+  if (accepted) {
+    outcome.version = batch.version;
+    writes_.fetch_add(1, std::memory_order_relaxed);
+    bytes_user_.fetch_add(batch.bytes, std::memory_order_relaxed);
+  } else {
+    outcome.status = std::move(batch.refusal);
+    outcome.failed_op = batch.failed_op;
+  }
+  co_return outcome;
+}
+
+Task<Status> Shard::Resolve(Batch* batch) {
+  ViewPin view = views_.Pin();
+  const RangeView* range = view->FindRange(batch->request.ops[0].user_key);
+  if (range == nullptr) co_return Status::Moved("shard does not own the key");
+  batch->structure_counter = view->structure_counter;
+  batch->epoch = range->epoch;
+  batch->verdict = Batch::Verdict::kResolveAgain;
+  for (size_t i = 0; i < batch->request.ops.size(); ++i) {
+    if (!NeedsOld(batch->request.ops[i])) continue;
+    PARTITA_CO_TRY(co_await ResolveOp(batch, i, *view, *range));
+  }
+  if (!EncodePayload(batch, view->active)) batch->verdict = Batch::Verdict::kNoRoom;
+  if (batch->verdict == Batch::Verdict::kNoRoom && frozen_bytes_.load() == 0) {
+    // The pool is taken up by actives, ours among them: make room ourselves.
+    std::function<void()> freeze = [this] { FreezeActive(); };
+    co_await OnStrand(std::move(freeze));
+  }
+  co_return Status();
+}
+
+namespace {
+
+// Makes the merge result of one operation from what is known of its entity.
+void BuildMerge(const WriteRequest& request, const WriteOp& op, bool present, std::string_view base,
+                std::string* merged, Status* status) {
+  PARTITA_ASSERT(request.merge != nullptr);
+  Result<std::string> result = request.merge(op.user_key, present ? base : std::string_view(), op.content);
+  *status = result.ok() ? Status() : result.status();
+  if (result.ok()) *merged = std::move(result).value();
+}
+
+}  // namespace
+
+Task<Status> Shard::ResolveOp(Batch* batch, size_t index, const ReadView& view, const RangeView& range) {
+  const WriteOp& op = batch->request.ops[index];
+  ResolvedOp& resolved = batch->resolved(index);
+  BlockPin pin;
+  // The newest entry whatever the visible version.
+  Lookup found = view.GetFromMemtables(op.user_key, kVersionMax);
+  if (found.state == LookupState::kAbsent) {
+    KeyHash hash = HashKey(op.user_key);
+    TableLookup quick = range.levels->TryGet(op.user_key, hash, kVersionMax, &pin);
+    found = quick.lookup;
+    if (quick.needs_io) {
+      Result<Lookup> read = co_await range.levels->Get(op.user_key, hash, kVersionMax, &pin);
+      // What must know the old state fails in a damaged range (F49).
+      if (!read.ok()) co_return read.status();
+      found = *read;
+    }
+  }
+  resolved.state = found.state;
+  resolved.version = found.version;
+  if (op.kind == WriteKind::kMerge) {
+    bool present = found.state == LookupState::kFound;
+    if (present) resolved.base = StoredValueContent(found.value);
+    BuildMerge(batch->request, op, present, resolved.base, &resolved.merged, &resolved.merge_status);
+  }
+  co_return Status();
+}
+
+bool Shard::EncodePayload(Batch* batch, const std::shared_ptr<Memtable>& memtable) {
+  const WriteRequest& request = batch->request;
+  size_t size = kBatchRecordHeaderSize;
+  for (size_t i = 0; i < request.ops.size(); ++i) {
+    size += kBatchOperationOverheadMax + request.ops[i].user_key.size() + batch->content(i).size();
+  }
+  uint8_t* memory = memtable->arena().Allocate(size);
+  if (memory == nullptr) return false;
+  BatchRecordWriter writer(memory, request.table, batch->epoch);
+  for (size_t i = 0; i < request.ops.size(); ++i) {
+    bool remove = request.ops[i].kind == WriteKind::kDelete;
+    writer.Add(remove ? EntryKind::kTombstone : EntryKind::kPut, request.ops[i].user_key,
+               remove ? std::string_view() : batch->content(i));
+  }
+  batch->memtable = memtable;
+  batch->payload = memory;
+  batch->payload_view = writer.Finish();
+  return true;
+}
+
+void Shard::Decide(Batch* batch) {
+  PARTITA_ASSERT(strand_.HeldByThisThread());
+  if (commit_log_->fenced()) {
+    batch->verdict = Batch::Verdict::kFenced;
+    Status reason = commit_log_->fence_reason();
+    // The disk being full has its own status (F54); anything else is an I/O error of this shard.
+    Code code = reason.code() == Code::kNoSpace ? Code::kNoSpace : Code::kIoError;
+    batch->refusal = Status(code, "shard " + std::to_string(id_.value) +
+                                      " takes no writes until its log can be written again: " + reason.message());
+    return;
+  }
+  const ReadView& view = views_.current();
+  if (batch->any_old && view.structure_counter != batch->structure_counter) {
+    batch->verdict = Batch::Verdict::kResolveAgain;
+    return;
+  }
+  const RangeView* range = view.FindRange(batch->request.ops[0].user_key);
+  if (range == nullptr || range->epoch != batch->epoch) {
+    batch->verdict = Batch::Verdict::kResolveAgain;  // Which will answer kMoved, or use the new epoch.
+    return;
+  }
+  // Until the conditions are checked: a refusal answers when all before it is visible.
+  batch->position = commit_log_->last_decided();
+  bool rebuilt = false;
+  if (batch->any_old && context_.planted != EngineDefect::kSkipConditionRecheck) {
+    rebuilt = LookAgain(batch, view);
+    if (batch->verdict == Batch::Verdict::kResolveAgain && rebuilt) {
+      rebuilt = false;
+      return;
+    }
+  }
+  if (batch->any_old && !CheckOps(batch)) return;
+  // The payload must lie in the memtable that its entries go to.
+  if (rebuilt || batch->memtable != view.active) {
+    if (!EncodePayload(batch, view.active)) {
+      batch->verdict = Batch::Verdict::kNoRoom;
+      return;
+    }
+  }
+  Accept(batch, view);
+}
+
+// Replaces what was resolved by anything newer in the memtables, not yet visible entries included.
+// True when a merge result changed; the verdict kResolveAgain with true means it is too large to
+// be rebuilt here.
+bool Shard::LookAgain(Batch* batch, const ReadView& view) {
+  bool rebuilt = false;
+  batch->verdict = Batch::Verdict::kAccepted;
+  for (size_t i = 0; i < batch->request.ops.size(); ++i) {
+    const WriteOp& op = batch->request.ops[i];
+    if (!NeedsOld(op)) continue;
+    ResolvedOp& resolved = batch->resolved(i);
+    Lookup newer = view.GetFromMemtables(op.user_key, kVersionMax);
+    if (newer.state == LookupState::kAbsent || newer.version <= resolved.version) continue;
+    resolved.state = newer.state;
+    resolved.version = newer.version;
+    if (op.kind != WriteKind::kMerge) continue;
+    bool present = newer.state == LookupState::kFound;
+    std::string_view base = present ? StoredValueContent(newer.value) : std::string_view();
+    if (base.size() + op.content.size() > kRemergeBytesMax) {
+      batch->verdict = Batch::Verdict::kResolveAgain;
+      return true;
+    }
+    BuildMerge(batch->request, op, present, base, &resolved.merged, &resolved.merge_status);
+    rebuilt = true;
+  }
+  return rebuilt;
+}
+
+// Checks every condition in the order of the operations; the first that fails refuses the batch.
+bool Shard::CheckOps(Batch* batch) {
+  for (size_t i = 0; i < batch->request.ops.size(); ++i) {
+    const WriteOp& op = batch->request.ops[i];
+    if (!NeedsOld(op)) continue;
+    ResolvedOp& resolved = batch->resolved(i);
+    bool present = resolved.state == LookupState::kFound;
+    if (op.precondition == Precondition::kAbsent && present) {
+      batch->Refuse(i, Status::AlreadyExists("the entity already exists"));
+      return false;
+    }
+    // Existence before tag: a missing row is not found even with a stale tag (table-service 9.3).
+    bool wants_present = op.precondition == Precondition::kPresent || op.precondition == Precondition::kVersionEquals;
+    if (wants_present && !present) {
+      batch->Refuse(i, Status::NotFound("the entity does not exist"));
+      return false;
+    }
+    if (op.precondition == Precondition::kVersionEquals && resolved.version != op.expected_version) {
+      batch->Refuse(i, Status::PreconditionFailed("the entity was changed since the ETag given was read"));
+      return false;
+    }
+    if (op.kind == WriteKind::kMerge && !resolved.merge_status.ok()) {
+      batch->Refuse(i, resolved.merge_status);
+      return false;
+    }
+  }
+  return true;
+}
+
+void Shard::Accept(Batch* batch, const ReadView& view) {
+  Memtable& memtable = *view.active;
+  if (!memtable.Reserve(batch->request.ops.size())) {
+    batch->verdict = Batch::Verdict::kNoRoom;
+    if (!memtable.empty() && view.frozen.size() < 2) FreezeActive();
+    return;
+  }
+  if ((++decisions_ & 1023) == 0) clock_->FollowWall();
+  Version version = clock_->Next();
+  SetBatchVersion(batch->payload, version);
+  Result<BatchRecordReader> reader = BatchRecordReader::Open(batch->payload_view);
+  PARTITA_ASSERT(reader.ok());
+  Entry entry;
+  while (reader->Next(&entry)) memtable.Insert(entry);  // Above the visible version.
+  PARTITA_ASSERT(reader->status().ok());
+  CommitLog::Decided decided{version, batch->request.durability, batch->payload_view, batch->memtable};
+  batch->position = commit_log_->Append(std::move(decided));
+  batch->version = version;
+  batch->verdict = Batch::Verdict::kAccepted;
+  if (memtable.memory_used() >= context_.memtable_bytes) FreezeActive();
+}
+
+}  // namespace partita

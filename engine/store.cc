@@ -1,0 +1,311 @@
+#include "engine/store.h"
+
+#include <algorithm>
+
+#include "engine/base/user_key.h"
+
+namespace partita {
+
+namespace {
+
+std::string NameKey(std::string_view account, std::string_view name) {
+  return std::string(account) + "/" + FoldCase(name);
+}
+
+Status NoSuchTable(std::string_view name) {
+  return Status::NotFound("there is no table named '" + std::string(name) + "'");
+}
+
+// A moved range is routed anew at most so often: moves are rare, a missing table is not a move.
+constexpr int kRoutesMax = 100;
+
+}  // namespace
+
+Store::Store(Runtime& runtime, StoreOptions options) : runtime_(runtime), options_(std::move(options)) {}
+
+Store::~Store() { PARTITA_ASSERT(closed_ || shards_.empty()); }
+
+// ---- Names.
+
+Result<TableDescriptor> Store::FindTable(std::string_view account, std::string_view name) const {
+  std::lock_guard lock(names_mutex_);
+  const TableDescriptor* table = catalog_.FindTable(account, name);
+  if (table == nullptr) return NoSuchTable(name);
+  return *table;
+}
+
+std::vector<TableDescriptor> Store::ListTables(std::string_view account) const {
+  std::vector<TableDescriptor> tables;
+  {
+    std::lock_guard lock(names_mutex_);
+    for (const TableDescriptor& table : catalog_.tables) {
+      if (table.account == account) tables.push_back(table);
+    }
+  }
+  std::sort(tables.begin(), tables.end(),
+            [](const auto& a, const auto& b) { return FoldCase(a.name) < FoldCase(b.name); });
+  return tables;
+}
+
+Catalog Store::CatalogCopy() const {
+  std::lock_guard lock(names_mutex_);
+  return catalog_;
+}
+
+Task<Status> Store::SaveCatalog(Catalog next) {
+  std::string bytes = EncodeCatalog(next);
+  Result<uint64_t> saved = co_await meta_->CompareAndSwap(kCatalogKey, catalog_generation_, bytes);
+  if (saved.code() == Code::kUnknown || saved.code() == Code::kPreconditionFailed) {
+    // In doubt: what a read finds now is settled and durable, and decides (F15).
+    PARTITA_CO_ASSIGN(std::optional<MetaValue> found, co_await meta_->Get(kCatalogKey));
+    if (!found.has_value()) co_return Status::Corruption("meta/catalog vanished");
+    catalog_generation_ = found->generation;
+    if (found->bytes != bytes) co_return saved.status();
+  } else if (!saved.ok()) {
+    co_return saved.status();
+  } else {
+    catalog_generation_ = *saved;
+  }
+  std::lock_guard lock(names_mutex_);
+  catalog_ = std::move(next);
+  co_return Status();
+}
+
+Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
+  AsyncMutex::Guard changing = co_await catalog_mutex_.Lock();
+  Catalog next = CatalogCopy();
+  if (next.FindTable(spec.account, spec.name) != nullptr) {
+    co_return Status::AlreadyExists("a table named '" + spec.name + "' exists already");
+  }
+  {
+    std::lock_guard lock(names_mutex_);
+    if (std::find(deleting_.begin(), deleting_.end(), NameKey(spec.account, spec.name)) != deleting_.end()) {
+      co_return Status::Busy("table '" + spec.name + "' is being deleted; try again");
+    }
+  }
+  TableDescriptor table;
+  table.account = spec.account;
+  table.name = spec.name;
+  table.raw = spec.raw;
+  table.durability = spec.durability;
+  table.created_ticks = runtime_.clock().WallTicks();
+  std::vector<std::string> splits;
+  for (const std::string& partition : spec.split_partitions) {
+    splits.push_back(EncodeUserKey(TableId(next.next_table_id), partition, ""));
+  }
+  TableId id = next.AddTable(table, splits);
+  PARTITA_CO_TRY(co_await SaveCatalog(next));
+
+  // Durable, so decided (F19). The shards take the ranges before anyone is routed to them.
+  std::string lower = TableLowerBound(id);
+  for (auto& shard : shards_) {
+    std::vector<RangeDescriptor> ranges;
+    for (const RangeDescriptor& range : next.ranges) {
+      if (range.owner == shard->id() && range.lower.substr(0, kTableIdSize) == lower) ranges.push_back(range);
+    }
+    if (!ranges.empty()) co_await shard->AddRanges(std::move(ranges));
+  }
+  PublishRoutes();
+  co_return *next.FindTable(id);
+}
+
+Task<Status> Store::DeleteTable(std::string account, std::string name) {
+  std::string key = NameKey(account, name);
+  TableId id;
+  {
+    AsyncMutex::Guard changing = co_await catalog_mutex_.Lock();
+    Catalog next = CatalogCopy();
+    const TableDescriptor* table = next.FindTable(account, name);
+    if (table == nullptr) co_return NoSuchTable(name);
+    id = table->id;
+    next.RemoveTable(id);
+    {
+      std::lock_guard lock(names_mutex_);
+      deleting_.push_back(key);
+    }
+    Status saved = co_await SaveCatalog(next);
+    if (!saved.ok()) {
+      std::lock_guard lock(names_mutex_);
+      std::erase(deleting_, key);
+      co_return saved;
+    }
+    PublishRoutes();
+  }
+  // Acknowledged only when no shard can decide a write of the old table any more (DESIGN 2).
+  for (auto& shard : shards_) co_await shard->DropTable(id);
+  std::lock_guard lock(names_mutex_);
+  std::erase(deleting_, key);
+  co_return Status();
+}
+
+void Store::PublishRoutes() {
+  auto map = std::make_unique<RangeMap>();
+  {
+    std::lock_guard lock(names_mutex_);
+    map->ranges = catalog_.ranges;
+  }
+  routes_.Publish(std::move(map));
+}
+
+// ---- Entities.
+
+Shard* Store::RouteTo(std::string_view user_key) const {
+  return routes_.With([&](const RangeMap& map) -> Shard* {
+    const RangeDescriptor* range = map.Find(user_key);
+    return range == nullptr ? nullptr : shards_[range->owner.value].get();
+  });
+}
+
+Executor& Store::ExecutorFor(std::string_view user_key) {
+  Shard* shard = RouteTo(user_key);
+  return runtime_.shard_executor(shard == nullptr ? ShardId(0) : shard->id());
+}
+
+Task<WriteOutcome> Store::Write(const WriteRequest& request) {
+  WriteOutcome outcome;
+  for (int i = 0; i < kRoutesMax; ++i) {
+    Shard* shard = RouteTo(request.ops[0].user_key);
+    if (shard == nullptr) break;
+    outcome = co_await shard->Write(request);
+    if (outcome.status.code() != Code::kMoved) co_return outcome;
+  }
+  outcome.status = Status::NotFound("the table does not exist (any more)");
+  co_return outcome;
+}
+
+Shard::ReadAnswer Store::TryGet(std::string_view user_key, std::string* content) {
+  Shard* shard = RouteTo(user_key);
+  if (shard == nullptr) return {Shard::ReadState::kMoved, {}};
+  return shard->TryGet(user_key, content);
+}
+
+Task<Result<Shard::ReadAnswer>> Store::Get(std::string_view user_key, std::string* content) {
+  for (int i = 0; i < kRoutesMax; ++i) {
+    Shard* shard = RouteTo(user_key);
+    if (shard == nullptr) break;
+    Result<Shard::ReadAnswer> answer = co_await shard->Get(user_key, content);
+    if (!answer.ok() || answer->state != Shard::ReadState::kMoved) co_return answer;
+  }
+  co_return Status::NotFound("the table does not exist (any more)");
+}
+
+Task<Result<Shard::ScanAnswer>> Store::Scan(const Shard::ScanRequest& request, Shard::RowSink* sink) {
+  bool forward = request.direction == Direction::kForward;
+  Shard::ScanRequest part = request;
+  Shard::ScanAnswer total;
+  int moved = 0;
+  while (true) {
+    if (!part.upper.empty() && part.lower >= part.upper) break;
+    std::string range_lower, range_upper;
+    Shard* shard = routes_.With([&](const RangeMap& map) -> Shard* {
+      const RangeDescriptor* range = forward ? map.Find(part.lower) : map.FindBelow(part.upper);
+      if (range == nullptr || (!range->upper.empty() && range->upper <= part.lower)) return nullptr;
+      range_lower = range->lower;
+      range_upper = range->upper;
+      return shards_[range->owner.value].get();
+    });
+    if (shard == nullptr) co_return Status::NotFound("the table does not exist (any more)");
+    Shard::ScanRequest piece = part;
+    piece.lower = std::max(part.lower, range_lower);
+    if (!range_upper.empty() && (part.upper.empty() || range_upper < part.upper)) piece.upper = range_upper;
+    piece.limit = request.limit - static_cast<uint32_t>(total.rows);
+    Result<Shard::ScanAnswer> answer = co_await shard->Scan(piece, sink);
+    if (answer.code() == Code::kMoved && ++moved < kRoutesMax) continue;
+    if (!answer.ok()) {
+      // Rows already given stand; the continuation asks again at the damage (F44).
+      if (total.rows == 0) co_return answer.status();
+      total.next_key = forward ? piece.lower : piece.upper;
+      co_return total;
+    }
+    total.rows += answer->rows;
+    total.scanned += answer->scanned;
+    if (!answer->done) {
+      total.next_key = std::move(answer->next_key);
+      co_return total;
+    }
+    // On to the neighbour.
+    if (forward) {
+      if (piece.upper.empty() || (!part.upper.empty() && piece.upper >= part.upper)) break;
+      part.lower = piece.upper;
+    } else {
+      if (piece.lower <= part.lower) break;
+      part.upper = piece.lower;
+    }
+    if (total.rows >= request.limit) {
+      total.next_key = forward ? part.lower : part.upper;
+      co_return total;
+    }
+  }
+  total.done = true;
+  co_return total;
+}
+
+// ---- Maintenance.
+
+Task<Status> Store::Barrier() {
+  for (auto& shard : shards_) PARTITA_CO_TRY(co_await shard->FlushLog());
+  co_return Status();
+}
+
+Task<Status> Store::FlushMemtables() {
+  for (auto& shard : shards_) PARTITA_CO_TRY(co_await shard->FlushMemtables());
+  co_return Status();
+}
+
+Task<Status> Store::CompactAll() {
+  PARTITA_CO_TRY(co_await FlushMemtables());
+  for (auto& shard : shards_) PARTITA_CO_TRY(co_await shard->CompactAll());
+  co_return Status();
+}
+
+Task<Result<Store::VerifyResult>> Store::Verify(std::function<void(uint64_t, uint64_t)> progress) {
+  VerifyResult result;
+  uint64_t due = 0;
+  std::map<ObjectId, FileRef> files;
+  for (auto& shard : shards_) {
+    for (FileRef& file : shard->FileRefs()) files.emplace(file.info.id, std::move(file));
+  }
+  for (const auto& [id, file] : files) due += file.info.file_size;
+  for (const auto& [id, file] : files) {
+    ++result.tables;
+    if (file.table == nullptr) {
+      result.damages.push_back(file.damage.ToString());
+      continue;
+    }
+    TableVerifyReport report;
+    Status verified = co_await file.table->Verify(&report);
+    if (!verified.ok()) result.damages.push_back(verified.ToString());
+    result.entries += report.entries;
+    result.bytes += report.bytes_read;
+    if (progress) progress(result.bytes, due);
+  }
+  for (auto& shard : shards_) {
+    Status checked = shard->CheckInvariants();
+    if (!checked.ok()) result.damages.push_back(checked.ToString());
+  }
+  co_return result;
+}
+
+std::vector<ShardStatistics> Store::Statistics() {
+  std::vector<ShardStatistics> statistics;
+  for (auto& shard : shards_) statistics.push_back(shard->Statistics());
+  return statistics;
+}
+
+uint64_t Store::memtable_pool_bytes() const { return memtable_pool_->capacity_bytes(); }
+
+Task<Status> Store::Close() {
+  PARTITA_ASSERT(!closed_);
+  Status first;
+  for (auto& shard : shards_) {
+    Status closed = co_await shard->Close();
+    if (first.ok()) first = closed;
+  }
+  co_await tasks_.Join();
+  shards_.clear();
+  lock_.reset();
+  closed_ = true;
+  co_return first;
+}
+
+}  // namespace partita

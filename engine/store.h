@@ -1,0 +1,156 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/base/async_mutex.h"
+#include "engine/base/chunk_pool.h"
+#include "engine/base/task_group.h"
+#include "engine/catalog.h"
+#include "engine/io/local_meta_store.h"
+#include "engine/io/local_object_store.h"
+#include "engine/io/runtime.h"
+#include "engine/object_references.h"
+#include "engine/range_map.h"
+#include "engine/shard.h"
+#include "engine/write_request.h"
+#include "sstable/block_cache.h"
+
+namespace partita {
+
+struct StoreOptions {
+  bool create_if_missing = false;
+  uint64_t memory_bytes = uint64_t{1} << 30;
+  uint32_t shards = 1;
+  ZoneExtractor zones;
+  uint64_t lock_wait_ns = 5'000'000'000;  // A dying process may hold the lock while its I/O drains (F64).
+  // Sizes that tests make tiny; 0: derived from memory_bytes.
+  size_t memtable_bytes = 0;
+  uint64_t table_file_bytes = 0;
+  uint64_t log_segment_bytes = 0;
+  uint64_t log_tail_bytes = 0;
+  EngineDefect planted = EngineDefect::kNone;
+  LogDefect planted_log = LogDefect::kNone;
+};
+
+// What recovery met, for the start-up report.
+struct StoreOpenReport {
+  uint64_t records_replayed = 0;
+  uint64_t torn_bytes = 0;
+  uint64_t leftover_objects_removed = 0;
+  bool clean_shutdown = true;
+  bool created = false;
+  uint32_t shards_before = 0;  // Differs from the present number when ranges were re-assigned (F67).
+};
+
+// A whole store: the catalog and its shards, on a Runtime. Keys and contents are bytes to it; the
+// table model is api/'s.
+//
+// Lifecycle: Open, use from any thread (blocking mode) or executor, Close. All methods that return
+// Task run in either mode. Routing: a key's shard comes from the range map, an immutable snapshot
+// published by pointer; a shard that no longer owns the key answers kMoved and the call routes anew.
+class Store {
+ public:
+  // kNotFound: no store here and create_if_missing is false. kInvalidArgument: the directory holds
+  // something else. kCorruption: store files without their root (F69), or damaged roots (F39).
+  static Task<Result<std::unique_ptr<Store>>> Open(Runtime& runtime, StoreOptions options);
+  ~Store();
+
+  // F7. Nothing else may run or start.
+  Task<Status> Close();
+
+  // ---- Tables.
+  struct TableSpec {
+    std::string account;
+    std::string name;
+    bool raw = false;
+    DurabilityLevel durability = DurabilityLevel::kPower;
+    std::vector<std::string> split_partitions;  // Ordered text or raw bytes, sorted, distinct.
+  };
+  // kAlreadyExists; kBusy while a table of this name is being deleted.
+  Task<Result<TableDescriptor>> CreateTable(TableSpec spec);
+  // kNotFound.
+  Task<Status> DeleteTable(std::string account, std::string name);
+  Result<TableDescriptor> FindTable(std::string_view account, std::string_view name) const;
+  std::vector<TableDescriptor> ListTables(std::string_view account) const;
+
+  // ---- Entities. Keys of one WriteRequest lie in one partition.
+  Task<WriteOutcome> Write(const WriteRequest& request);
+  // Memory only; kNeedsIo sends the caller to Get. kMoved here means: there is no such table.
+  Shard::ReadAnswer TryGet(std::string_view user_key, std::string* content);
+  // kNotFound when the table is gone; a missing key is an answer.
+  Task<Result<Shard::ReadAnswer>> Get(std::string_view user_key, std::string* content);
+  // A page of the interval, which lies in one table; goes on over ranges and shards until the limit.
+  Task<Result<Shard::ScanAnswer>> Scan(const Shard::ScanRequest& request, Shard::RowSink* sink);
+
+  // ---- Maintenance.
+  Task<Status> Barrier();
+  Task<Status> FlushMemtables();
+  Task<Status> CompactAll();
+
+  struct VerifyResult {
+    uint64_t tables = 0, entries = 0, bytes = 0;
+    std::vector<std::string> damages;
+  };
+  // Reads every table file; `progress` (may be null) is called after each with bytes done and due.
+  Task<Result<VerifyResult>> Verify(std::function<void(uint64_t, uint64_t)> progress);
+
+  std::vector<ShardStatistics> Statistics();
+  CacheStatistics CacheStats() const { return cache_->statistics(); }
+  uint64_t memtable_pool_bytes() const;
+  const StoreOpenReport& open_report() const { return report_; }
+  Catalog CatalogCopy() const;
+  uint32_t shard_count() const { return static_cast<uint32_t>(shards_.size()); }
+  Runtime& runtime() { return runtime_; }
+  // The worker that a key's asynchronous calls run on; shard 0's for unknown keys.
+  Executor& ExecutorFor(std::string_view user_key);
+
+ private:
+  Store(Runtime& runtime, StoreOptions options);
+
+  // store_open.cc
+  Task<Status> OpenAll();
+  Task<Status> FindOrCreateCatalog();
+  Task<Status> CheckEmptyDirectory();
+  Task<Status> OpenShards(uint32_t count, bool forming);
+  static Task<void> OpenOneShard(Store* store, ShardId id, bool forming, Result<std::unique_ptr<Shard>>* out);
+  Task<Status> Reshard(uint32_t shards);
+  Task<Status> RemoveLeftovers();
+  Task<Status> RemoveOldLayouts();
+  Task<Status> SaveCatalog(Catalog next);
+  ShardContext MakeShardContext();
+  void DeriveSizes();
+
+  void PublishRoutes();
+  Shard* RouteTo(std::string_view user_key) const;
+
+  Runtime& runtime_;
+  StoreOptions options_;
+  std::unique_ptr<DirectoryLock> lock_;
+  std::unique_ptr<LocalMetaStore> meta_;
+  std::unique_ptr<LocalObjectStore> objects_;
+  std::unique_ptr<BlockCache> cache_;
+  std::unique_ptr<ChunkPool> memtable_pool_;
+  ObjectReferences references_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  TaskGroup tasks_;
+  StoreOpenReport report_;
+  bool closed_ = false;
+
+  // Changes of the catalog, one at a time.
+  AsyncMutex catalog_mutex_;
+  uint64_t catalog_generation_ = 0;
+  // Guards catalog_ and deleting_ for readers of names; held briefly.
+  mutable std::mutex names_mutex_;
+  Catalog catalog_;
+  std::vector<std::string> deleting_;  // "account/name", folded: being deleted.
+
+  RangeMapPublisher routes_;
+  std::atomic<uint32_t> next_object_{1};
+};
+
+}  // namespace partita

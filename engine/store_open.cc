@@ -1,0 +1,271 @@
+#include <algorithm>
+
+#include "engine/store.h"
+
+// Opening a store:
+//
+//  1. Lock the directory (F64). Find the catalog, or create it when that was asked for and nothing
+//     else is there (F69).
+//  2. Raise the incarnation durably: logs and objects of this life have names and seals of their own
+//     (F17, F30).
+//  3. Open all shards in parallel: each loads its manifest, opens its tables, replays its log.
+//  4. When another number of shards is asked for: flush everything to tables, write manifests for
+//     the new layout, and commit the change with one swap of the catalog; then open again (F67).
+//     A crash before the swap leaves the old layout whole, one after it the new.
+//  5. Remove what no manifest names (F37).
+
+namespace partita {
+
+namespace {
+
+// Shares of the memory budget: 30 % memtables, 50 % block cache; the rest is for filters and
+// indexes (about 3 bytes an entity), compaction buffers (1 MiB reads and writes), connections, and
+// the allocator's slack.
+constexpr double kMemtableShare = 0.30;
+constexpr double kCacheShare = 0.50;
+// A shard freezes its memtable when it holds a quarter of its share: one active, up to three frozen.
+constexpr uint64_t kMemtablesPerShard = 4;
+constexpr uint64_t kMemtableBytesMin = 2u << 20;
+
+bool IsStoreKey(std::string_view key) { return key.starts_with("shard-") || key == kCatalogKey; }
+
+}  // namespace
+
+Task<Result<std::unique_ptr<Store>>> Store::Open(Runtime& runtime, StoreOptions options) {
+  std::unique_ptr<Store> store(new Store(runtime, std::move(options)));
+  Status opened = co_await store->OpenAll();
+  if (opened.ok()) co_return store;
+  for (auto& shard : store->shards_) {
+    if (shard == nullptr) continue;
+    Status closed = co_await shard->Close();
+    (void)closed;  // The reason for not opening is the one to tell.
+  }
+  store->shards_.clear();
+  co_return opened;
+}
+
+void Store::DeriveSizes() {
+  uint64_t memory = options_.memory_bytes;
+  uint64_t pool = static_cast<uint64_t>(static_cast<double>(memory) * kMemtableShare);
+  if (options_.memtable_bytes == 0) {
+    options_.memtable_bytes = std::max(pool / options_.shards / kMemtablesPerShard, kMemtableBytesMin);
+  }
+  memtable_pool_ = std::make_unique<ChunkPool>(
+      std::max<uint64_t>(pool, options_.memtable_bytes * options_.shards * kMemtablesPerShard));
+  cache_ = std::make_unique<BlockCache>(static_cast<uint64_t>(static_cast<double>(memory) * kCacheShare));
+  if (options_.table_file_bytes == 0) options_.table_file_bytes = 32u << 20;
+  if (options_.log_segment_bytes == 0) options_.log_segment_bytes = 64u << 20;
+  if (options_.log_tail_bytes == 0) options_.log_tail_bytes = 8u << 20;
+}
+
+ShardContext Store::MakeShardContext() {
+  ShardContext context{.runtime = runtime_,
+                       .objects = *objects_,
+                       .meta = *meta_,
+                       .cache = *cache_,
+                       .memtable_pool = *memtable_pool_,
+                       .references = references_,
+                       .store = catalog_.store,
+                       .layout = catalog_.layout,
+                       .incarnation = Incarnation(catalog_.incarnation),
+                       .shard_count = catalog_.shard_count,
+                       .next_object = nullptr,
+                       .zones = options_.zones,
+                       .memtable_bytes = options_.memtable_bytes,
+                       .table_file_bytes = options_.table_file_bytes,
+                       .log_segment_bytes = options_.log_segment_bytes,
+                       .log_tail_bytes = options_.log_tail_bytes,
+                       .planted = options_.planted,
+                       .planted_log = options_.planted_log};
+  // The incarnation is durable and rises with each open, so no id is given twice (F41).
+  context.next_object = [this] {
+    return ObjectId(uint64_t{catalog_.incarnation} << 32 | next_object_.fetch_add(1));
+  };
+  return context;
+}
+
+Task<Status> Store::OpenAll() {
+  if (options_.shards == 0) co_return Status::InvalidArgument("shards must be at least 1");
+  DeriveSizes();
+  PARTITA_CO_ASSIGN(lock_, co_await runtime_.files().Lock(options_.lock_wait_ns));
+  PARTITA_CO_TRY(co_await FindOrCreateCatalog());
+
+  Catalog next = catalog_;
+  ++next.incarnation;
+  PARTITA_CO_TRY(co_await SaveCatalog(std::move(next)));
+
+  bool forming = catalog_.formed_layout != catalog_.layout;
+  report_.shards_before = catalog_.shard_count;
+  PARTITA_CO_TRY(co_await OpenShards(catalog_.shard_count, forming));
+  if (forming) {
+    Catalog formed = catalog_;
+    formed.formed_layout = formed.layout;
+    PARTITA_CO_TRY(co_await SaveCatalog(std::move(formed)));
+  }
+  if (catalog_.shard_count != options_.shards) PARTITA_CO_TRY(co_await Reshard(options_.shards));
+  PARTITA_CO_TRY(co_await RemoveOldLayouts());
+  PARTITA_CO_TRY(co_await RemoveLeftovers());
+  PublishRoutes();
+  co_return Status();
+}
+
+Task<Status> Store::CheckEmptyDirectory() {
+  PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> entries, co_await runtime_.files().List(""));
+  for (const DirectoryEntry& entry : entries) {
+    if (entry.name == "LOCK") continue;
+    co_return Status::InvalidArgument("the directory is not a Partita store: it holds '" + entry.name +
+                                      "' but no meta/catalog; name an empty or a new directory");
+  }
+  bool has_log = false;
+  PARTITA_CO_ASSIGN(has_log, co_await runtime_.files().Exists(LogDirectory(1, ShardId(0))));
+  bool has_meta = false;
+  PARTITA_CO_ASSIGN(has_meta, co_await runtime_.files().Exists(kMetaDirectory));
+  if (has_meta) {
+    PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> meta, co_await runtime_.files().List(kMetaDirectory));
+    for (const DirectoryEntry& entry : meta) has_log = has_log || entry.name.starts_with("shard-");
+  }
+  bool has_tables = false;
+  PARTITA_CO_ASSIGN(has_tables, co_await runtime_.files().Exists(kObjectDirectory));
+  if (has_tables) {
+    PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> tables, co_await runtime_.files().List(kObjectDirectory));
+    has_log = has_log || !tables.empty();
+  }
+  if (has_log) {
+    co_return Status::Corruption("meta/catalog is missing beside other files of a Partita store (F69); restore it, "
+                                 "or move the directory away");
+  }
+  co_return Status();
+}
+
+Task<Status> Store::FindOrCreateCatalog() {
+  std::optional<StoreId> id;
+  PARTITA_CO_ASSIGN(id, co_await ReadStoreId(runtime_.files()));
+  if (!id.has_value()) {
+    PARTITA_CO_TRY(co_await CheckEmptyDirectory());
+    if (!options_.create_if_missing) {
+      co_return Status::NotFound("there is no store in this directory; to create one, say so (create_if_missing)");
+    }
+  }
+  IfMissing if_missing = id.has_value() ? IfMissing::kFail : IfMissing::kCreate;
+  StoreId store = id.has_value() ? *id : StoreId(runtime_.RandomU64() | 1);
+  PARTITA_CO_ASSIGN(meta_, co_await LocalMetaStore::Open(runtime_.files(), store, if_missing));
+  if (!id.has_value()) {
+    // The subdirectories first: the catalog's existence says that they are there.
+    PARTITA_CO_ASSIGN(objects_, co_await LocalObjectStore::Open(runtime_.files(), IfMissing::kCreate));
+    Catalog catalog;
+    catalog.store = store;
+    catalog.shard_count = options_.shards;
+    PARTITA_CO_TRY(co_await SaveCatalog(std::move(catalog)));
+    report_.created = true;
+    co_return Status();
+  }
+  PARTITA_CO_ASSIGN(objects_, co_await LocalObjectStore::Open(runtime_.files(), IfMissing::kFail));
+  PARTITA_CO_ASSIGN(std::optional<MetaValue> value, co_await meta_->Get(kCatalogKey));
+  if (!value.has_value()) co_return Status::Corruption("meta/catalog vanished while it was opened");
+  Result<Catalog> catalog = DecodeCatalog(value->bytes);
+  if (!catalog.ok()) co_return catalog.status().WithContext("meta/catalog");
+  if (catalog->store != store) co_return Status::Corruption("meta/catalog: two store ids (F66)");
+  catalog_ = std::move(catalog).value();
+  catalog_generation_ = value->generation;
+  co_return Status();
+}
+
+Task<void> Store::OpenOneShard(Store* store, ShardId id, bool forming, Result<std::unique_ptr<Shard>>* out) {
+  *out = co_await Shard::Open(store->MakeShardContext(), id, store->catalog_, forming);
+}
+
+Task<Status> Store::OpenShards(uint32_t count, bool forming) {
+  shards_.clear();
+  references_.Clear();
+  std::vector<Result<std::unique_ptr<Shard>>> opened;
+  for (uint32_t i = 0; i < count; ++i) opened.emplace_back(Status::Closed("not opened"));
+  for (uint32_t i = 0; i < count; ++i) {
+    Executor& worker = runtime_.shard_executor(ShardId(i % runtime_.shard_count()));
+    tasks_.Spawn(worker, OpenOneShard(this, ShardId(i), forming, &opened[i]));
+  }
+  co_await tasks_.Join();
+  Status first;
+  for (auto& shard : opened) {
+    if (!shard.ok()) {
+      if (first.ok()) first = shard.status();
+      continue;
+    }
+    const LogRecovery& log = (*shard)->recovered().log;
+    report_.records_replayed += log.records;
+    report_.torn_bytes += log.torn_bytes;
+    report_.clean_shutdown = report_.clean_shutdown && (log.clean || report_.created);
+    shards_.push_back(std::move(shard).value());
+  }
+  co_return first;
+}
+
+Task<Status> Store::Reshard(uint32_t shards) {
+  std::vector<FileMeta> files;
+  Version ceiling;
+  for (auto& shard : shards_) {
+    PARTITA_CO_TRY(co_await shard->FlushMemtables());
+    for (FileMeta& file : shard->Files()) files.push_back(std::move(file));
+  }
+  for (auto& shard : shards_) {
+    PARTITA_CO_TRY(co_await shard->Close());
+    ceiling = std::max(ceiling, shard->version_ceiling());
+  }
+  shards_.clear();
+
+  Catalog next = catalog_;
+  ++next.layout;
+  next.formed_layout = next.layout;
+  next.AssignRanges(shards);
+  for (uint32_t i = 0; i < shards; ++i) {
+    Manifest manifest;
+    manifest.shard = ShardId(i);
+    manifest.layout = next.layout;
+    manifest.replay_from = LogPosition(0);  // Its log does not exist yet.
+    // Above everything that any old shard exposed: ranges change hands (F17, F18).
+    manifest.version_ceiling = ceiling;
+    for (const FileMeta& file : files) {
+      for (const RangeDescriptor& range : next.ranges) {
+        if (range.owner.value == i && range.lower <= file.lower && (range.upper.empty() || file.lower < range.upper)) {
+          manifest.files.push_back(file);
+        }
+      }
+    }
+    ManifestStore store(*meta_, next.layout, ShardId(i), ManifestStore::Existing::kMayExist);
+    PARTITA_CO_TRY(co_await store.Save(manifest));
+  }
+  PARTITA_CO_TRY(co_await SaveCatalog(std::move(next)));  // The commit.
+  co_return co_await OpenShards(shards, /*forming=*/false);
+}
+
+Task<Status> Store::RemoveOldLayouts() {
+  PARTITA_CO_ASSIGN(std::vector<std::string> keys, co_await meta_->List());
+  std::string present = "shard-" + std::to_string(catalog_.layout) + "-";
+  for (const std::string& key : keys) {
+    if (!IsStoreKey(key) || key == kCatalogKey || key.starts_with(present)) continue;
+    // Its log goes first: a manifest without a log would look like damage, were it ever read.
+    std::string directory = "log-" + key.substr(std::string_view("shard-").size());
+    bool there = false;
+    PARTITA_CO_ASSIGN(there, co_await runtime_.files().Exists(directory));
+    if (there) {
+      PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> segments, co_await runtime_.files().List(directory));
+      for (const DirectoryEntry& segment : segments) {
+        PARTITA_CO_TRY(co_await runtime_.files().Remove(directory + "/" + segment.name));
+      }
+    }
+    PARTITA_CO_TRY(co_await meta_->Remove(key));
+  }
+  co_return Status();
+}
+
+Task<Status> Store::RemoveLeftovers() {
+  PARTITA_CO_ASSIGN(std::vector<ObjectInfo> objects, co_await objects_->List());
+  for (const ObjectInfo& object : objects) {
+    // Objects of this incarnation are being written by jobs that recovery scheduled.
+    if (object.id.value >> 32 >= catalog_.incarnation || references_.Contains(object.id)) continue;
+    PARTITA_CO_TRY(co_await objects_->Remove(object.id));
+    ++report_.leftover_objects_removed;
+  }
+  co_return Status();
+}
+
+}  // namespace partita
