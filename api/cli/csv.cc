@@ -170,7 +170,7 @@ CsvRecordParser::State CsvRecordParser::Feed(std::string_view text, std::string_
 // ---- CsvReader ----
 
 CsvReader::CsvReader(std::unique_ptr<ByteSource> source, size_t record_bytes_max)
-    : lines_(std::move(source), record_bytes_max), record_bytes_max_(record_bytes_max) {}
+    : lines_(std::move(source), record_bytes_max, LongLines::kSplit), record_bytes_max_(record_bytes_max) {}
 
 Result<std::unique_ptr<CsvReader>> CsvReader::Open(std::unique_ptr<ByteSource> source,
                                                    size_t record_bytes_max) {
@@ -195,12 +195,13 @@ std::optional<Status> CsvReader::ReadRecord() {
     const Line& got = line->value();
     if (!started && got.text.empty()) continue;  // A blank line.
     started = true;
-    state = parser_.Feed(got.text, got.ending);
+    // After an error the rest of the line is only skipped.
+    if (state != CsvRecordParser::State::kError) state = parser_.Feed(got.text, got.ending);
     if (parser_.bytes() > record_bytes_max_) {
       too_large = true;
       parser_.DropText();
     }
-    if (state != CsvRecordParser::State::kNeedLine) break;
+    if (state != CsvRecordParser::State::kNeedLine && !got.continues) break;
   }
   if (!started) return std::nullopt;
   return FinishRecord(state, too_large);

@@ -42,8 +42,8 @@ Result<size_t> MemorySource::Read(char* to, size_t size) {
   return count;
 }
 
-LineReader::LineReader(std::unique_ptr<ByteSource> source, size_t line_bytes_max)
-    : source_(std::move(source)), line_bytes_max_(line_bytes_max) {}
+LineReader::LineReader(std::unique_ptr<ByteSource> source, size_t line_bytes_max, LongLines long_lines)
+    : source_(std::move(source)), line_bytes_max_(line_bytes_max), long_lines_(long_lines) {}
 
 // Reads more behind the window, moving it to the front or growing the buffer when there is no room.
 Status LineReader::Fill() {
@@ -72,7 +72,7 @@ std::optional<Result<Line>> LineReader::Next() {
       const bool has_return = newline > 0 && window()[newline - 1] == '\r';
       return GiveLine(newline - (has_return ? 1 : 0), has_return ? 2 : 1);
     }
-    if (newline != std::string_view::npos || window().size() > line_bytes_max_ + 1) return SkipLongLine();
+    if (newline != std::string_view::npos || window().size() > line_bytes_max_ + 1) return TakeLongLine();
     if (at_end_) break;
     searched = window().size();
     if (Status status = Fill(); !status.ok()) return Result<Line>(status);
@@ -82,10 +82,12 @@ std::optional<Result<Line>> LineReader::Next() {
 }
 
 std::optional<Result<Line>> LineReader::GiveLine(size_t text_size, size_t ending_size) {
-  if (text_size > line_bytes_max_) return SkipLongLine();
+  if (text_size > line_bytes_max_) return TakeLongLine();
   Line line;
   line.offset = offset_;
-  line.number = ++line_number_;
+  if (!within_line_) ++line_number_;
+  within_line_ = false;
+  line.number = line_number_;
   line.text = window().substr(0, text_size);
   line.ending = window().substr(text_size, ending_size);
   Consume(text_size + ending_size);
@@ -93,6 +95,15 @@ std::optional<Result<Line>> LineReader::GiveLine(size_t text_size, size_t ending
     line.text.remove_prefix(kByteOrderMark.size());
   }
   return Result<Line>(line);
+}
+
+// REQUIRES: more than the maximum is in the window before the next line feed.
+std::optional<Result<Line>> LineReader::TakeLongLine() {
+  if (long_lines_ == LongLines::kRefuse) return SkipLongLine();
+  Result<Line> piece = *GiveLine(line_bytes_max_, 0);
+  piece->continues = true;
+  within_line_ = true;
+  return piece;
 }
 
 std::optional<Result<Line>> LineReader::SkipLongLine() {

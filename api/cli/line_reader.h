@@ -46,19 +46,26 @@ class MemorySource : public ByteSource {
 struct Line {
   std::string_view text;    // Without its ending.
   std::string_view ending;  // LF, CR LF, or nothing at the end of the input.
+  bool continues = false;   // A piece of a line; the next piece follows (LongLines::kSplit).
   uint64_t number = 0;      // From 1.
   uint64_t offset = 0;      // Of its first byte.
+};
+
+// What happens to a line above the maximum.
+enum class LongLines : uint8_t {
+  kRefuse,  // It is told as an error and skipped to its end.
+  kSplit,   // It is given in pieces of at most the maximum.
 };
 
 // Cuts an input into lines. Holds at most one line of the given maximum and a read buffer. A UTF-8 byte
 // order mark at the very start is not part of the first line. Used by one thread.
 class LineReader {
  public:
-  LineReader(std::unique_ptr<ByteSource> source, size_t line_bytes_max);
+  LineReader(std::unique_ptr<ByteSource> source, size_t line_bytes_max,
+             LongLines long_lines = LongLines::kRefuse);
 
-  // The next line, nothing at the end. The views are valid until the next call. A line above the maximum
-  // is kInvalidArgument naming its number and is skipped to its end. kIoError: the input failed; nothing
-  // follows.
+  // The next line, nothing at the end. The views are valid until the next call. A refused long line is
+  // kInvalidArgument naming its number. kIoError: the input failed; nothing follows.
   std::optional<Result<Line>> Next();
 
   // Of the line given last.
@@ -78,11 +85,14 @@ class LineReader {
     offset_ += count;
   }
   std::optional<Result<Line>> GiveLine(size_t text_size, size_t ending_size);
+  std::optional<Result<Line>> TakeLongLine();
   std::optional<Result<Line>> SkipLongLine();
 
   std::unique_ptr<ByteSource> source_;
   size_t line_bytes_max_;
-  std::string buffer_;  // [begin_, end_) is input not yet given.
+  LongLines long_lines_;
+  bool within_line_ = false;  // The piece given last continues.
+  std::string buffer_;        // [begin_, end_) is input not yet given.
   size_t begin_ = 0;
   size_t end_ = 0;
   bool at_end_ = false;  // The source has no more.
