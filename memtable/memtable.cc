@@ -13,6 +13,7 @@ using memtable_internal::HeadOf;
 using memtable_internal::kCacheLine;
 using memtable_internal::kHeightMax;
 using memtable_internal::kNodeSlots;
+using memtable_internal::LeafUse;
 using memtable_internal::Position;
 using memtable_internal::TagOf;
 
@@ -148,6 +149,7 @@ memtable_internal::Leaf* Memtable::DescendForSplit(std::string_view user_key, Pa
     path->slots[path->depth] = slot;
     ++path->depth;
     node = inner->LoadChild(slot);
+    node->PrefetchForFind();
   }
   return static_cast<Leaf*>(node);
 }
@@ -260,7 +262,7 @@ namespace {
 // One way down, node.h rules 1 to 3. False when the writer came between: begin again.
 template <typename ChooseChild>
 bool DescendOnce(const std::atomic<memtable_internal::Node*>& root_pointer, const ChooseChild& choose,
-                 const memtable_internal::Leaf** leaf, uint64_t* sequence) {
+                 LeafUse use, const memtable_internal::Leaf** leaf, uint64_t* sequence) {
   const memtable_internal::Node* node = root_pointer.load(std::memory_order_acquire);
   *leaf = nullptr;
   if (node == nullptr) return true;
@@ -271,6 +273,11 @@ bool DescendOnce(const std::atomic<memtable_internal::Node*>& root_pointer, cons
     const memtable_internal::Node* child = inner->LoadChild(choose(*inner));
     // Before the child is touched: a torn slot may name a child slot that was never filled.
     if (!inner->StillValid(node_sequence)) return false;
+    if (inner->level == 1 && use == LeafUse::kExact) {
+      static_cast<const memtable_internal::Leaf*>(child)->PrefetchForFindExact();
+    } else {
+      child->PrefetchForFind();
+    }
     const uint64_t child_sequence = child->BeginRead();
     if (!inner->StillValid(node_sequence)) return false;
     node = child;
@@ -283,10 +290,11 @@ bool DescendOnce(const std::atomic<memtable_internal::Node*>& root_pointer, cons
 
 }  // namespace
 
-const memtable_internal::Leaf* Memtable::FindLeaf(std::string_view user_key, uint64_t* sequence) const {
+const memtable_internal::Leaf* Memtable::FindLeaf(std::string_view user_key, LeafUse use,
+                                                  uint64_t* sequence) const {
   const Leaf* leaf = nullptr;
   auto choose = [user_key](const Inner& inner) { return inner.ChildSlot(user_key); };
-  while (!DescendOnce(root_, choose, &leaf, sequence)) {
+  while (!DescendOnce(root_, choose, use, &leaf, sequence)) {
   }
   return leaf;
 }
@@ -294,7 +302,7 @@ const memtable_internal::Leaf* Memtable::FindLeaf(std::string_view user_key, uin
 const memtable_internal::Leaf* Memtable::FindLastLeaf(uint64_t* sequence) const {
   const Leaf* leaf = nullptr;
   auto choose = [](const Inner& inner) { return inner.count(); };
-  while (!DescendOnce(root_, choose, &leaf, sequence)) {
+  while (!DescendOnce(root_, choose, LeafUse::kOrdered, &leaf, sequence)) {
   }
   return leaf;
 }
@@ -304,7 +312,7 @@ Lookup Memtable::Get(std::string_view user_key, Version at_most) const {
   const Record* record = nullptr;
   while (true) {
     uint64_t sequence = 0;
-    const Leaf* leaf = FindLeaf(user_key, &sequence);
+    const Leaf* leaf = FindLeaf(user_key, LeafUse::kExact, &sequence);
     if (leaf == nullptr) return {};
     record = leaf->FindExact(user_key, tag);
     if (leaf->StillValid(sequence)) break;

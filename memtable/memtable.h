@@ -86,7 +86,7 @@ class Memtable {
 
   // Reader's way down: the leaf that holds the key (or the last leaf), and the even sequence under
   // which that was so. nullptr while nothing was inserted.
-  const Leaf* FindLeaf(std::string_view user_key, uint64_t* sequence) const;
+  const Leaf* FindLeaf(std::string_view user_key, memtable_internal::LeafUse use, uint64_t* sequence) const;
   const Leaf* FindLastLeaf(uint64_t* sequence) const;
 
   // Writer's ways.

@@ -38,7 +38,7 @@ IterState MemtableIterator::Seek(std::string_view user_key) {
   size_t slot = 0;
   while (true) {
     uint64_t sequence = 0;
-    const Leaf* leaf = memtable_.FindLeaf(user_key, &sequence);
+    const Leaf* leaf = memtable_.FindLeaf(user_key, memtable_internal::LeafUse::kOrdered, &sequence);
     if (leaf == nullptr) return state_ = IterState::kEnd;
     slot = leaf->Find(user_key).slot;
     if (CopyLeaf(leaf, sequence)) break;

@@ -101,6 +101,14 @@ struct alignas(kCacheLine) Node {
   Shape LoadShape() const { return Shape::Unpack(shape.load(std::memory_order_acquire)); }
   const Record* LoadRecord(size_t slot) const { return records[slot].load(std::memory_order_acquire); }
   Position Find(std::string_view key) const;
+  // Asks for what Find reads of a node at once, so that the steps of its binary search do not miss
+  // one after the other.
+  void PrefetchForFind() const {
+    const char* start = reinterpret_cast<const char*>(this);
+    for (size_t line = 0; line < 1 + kNodeSlots * 8 / kCacheLine; ++line) {
+      __builtin_prefetch(start + line * kCacheLine);
+    }
+  }
 
   // Writer's side. Between Lock and Unlock readers wait; every change happens there, except to
   // nodes that nobody can reach yet.
@@ -137,6 +145,9 @@ struct alignas(kCacheLine) Node {
   Position FindAmongEqualHeads(std::string_view key, const Shape& now, size_t first, uint64_t head) const;
 };
 
+// What a way down to a leaf is for: FindExact or Find. Decides what is prefetched.
+enum class LeafUse : uint8_t { kExact, kOrdered };
+
 // A byte of the key's hash.
 uint8_t TagOf(std::string_view key);
 
@@ -148,6 +159,11 @@ struct Leaf : Node {
   // Reader's side: the newest record of exactly this key, or nullptr. `tag` is TagOf(key). Where many
   // heads are equal (rows of one partition) this reads one key, while an ordered search reads several.
   const Record* FindExact(std::string_view key, uint8_t tag) const;
+
+  void PrefetchForFindExact() const {
+    __builtin_prefetch(this);
+    __builtin_prefetch(&tags);
+  }
 
   // Writer's side, as InsertSlot.
   void InsertKey(size_t slot, const Record* record);

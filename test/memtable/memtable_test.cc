@@ -173,7 +173,7 @@ TEST(MemtableTest, RisingKeysFillTheirLeaves) {
         {Place(memtable.arena(), EncodeUserKey(TableId(3), "p", row)), Version(1), EntryKind::kPut, {}});
   }
   memtable.CheckInvariants();
-  // 17 bytes a slot when leaves are full, 40 a record, 24 a key; a tree of half-full leaves needs more.
+  // 18 bytes a slot when leaves are full, 40 a record, 24 a key; a tree of half-full leaves needs more.
   EXPECT_LT(memtable.memory_used() / kKeys, 86u);
 }
 
