@@ -36,7 +36,8 @@ class Waiter {
 };
 
 // Set once, seen by all: everyone who waits on it goes on after Set(). Thread-safe. Waiters must
-// have gone on before it is destroyed.
+// have gone on before it is destroyed; the last of them may destroy it at once, while Set() is
+// still returning. (Who saw only is_set() may not.)
 class Event {
  public:
   bool is_set() const { return set_.load(std::memory_order_acquire); }
@@ -47,8 +48,9 @@ class Event {
   class Awaiter {
    public:
     explicit Awaiter(Event& event) : event_(event) {}
+    // Goes by the mutex even when the event is set: who has passed it knows that Set() is done
+    // with the event, and may destroy it.
     bool await_ready() {
-      if (event_.is_set()) return true;
       if (!waiter_.blocking()) return false;
       if (event_.Enqueue(&waiter_)) waiter_.BlockUntilWoken();
       return true;
