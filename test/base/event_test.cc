@@ -1,0 +1,105 @@
+#include "engine/base/event.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "engine/base/task_group.h"
+#include "test/base/test_executor.h"
+
+namespace partita {
+namespace {
+
+Task<void> WaitAndCount(Event& event, std::atomic<int>& count) {
+  co_await event.Wait();
+  count.fetch_add(1);
+}
+
+TEST(EventTest, ASetEventLetsEveryoneThrough) {
+  Event event;
+  EXPECT_FALSE(event.is_set());
+  event.Set();
+  event.Set();
+  EXPECT_TRUE(event.is_set());
+  std::atomic<int> count{0};
+  RunBlocking(WaitAndCount(event, count));
+  EXPECT_EQ(count, 1);
+}
+
+TEST(EventTest, SetWakesBlockedThreadsAndSuspendedTasks) {
+  for (int round = 0; round < 50; ++round) {
+    ThreadExecutor executor;
+    Event event;
+    std::atomic<int> count{0};
+    TaskGroup group;
+    for (int i = 0; i < 3; ++i) group.Spawn(executor, WaitAndCount(event, count));
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) threads.emplace_back([&] { RunBlocking(WaitAndCount(event, count)); });
+    event.Set();
+    for (std::thread& thread : threads) thread.join();
+    RunBlocking(group.Join());
+    EXPECT_EQ(count, 6);
+  }
+}
+
+TEST(EventTest, WhatWasWrittenBeforeSetIsSeenAfterWait) {
+  ThreadExecutor executor;
+  for (int round = 0; round < 300; ++round) {
+    Event event;
+    int plain = 0;  // ThreadSanitizer watches it.
+    std::thread setter([&] {
+      plain = round;
+      event.Set();
+    });
+    std::atomic<int> count{0};
+    RunBlocking(WaitAndCount(event, count));
+    EXPECT_EQ(plain, round);
+    setter.join();
+  }
+}
+
+struct SetsEvent : Runnable {
+  Event* event;
+};
+
+// The usual shape of a call to a worker: an event in the caller's frame, gone as soon as the caller
+// goes on. Set must not touch it after that.
+TEST(EventTest, AWaiterMayDestroyTheEventAsSoonAsItGoesOn) {
+  ThreadExecutor executor;
+  for (int round = 0; round < 5'000; ++round) {
+    auto event = std::make_unique<Event>();
+    SetsEvent work;
+    work.event = event.get();
+    work.run = [](Runnable* self) { static_cast<SetsEvent*>(self)->event->Set(); };
+    executor.Post(&work);
+    std::atomic<int> count{0};
+    RunBlocking(WaitAndCount(*event, count));
+    event.reset();
+  }
+}
+
+Task<void> WaitThenDestroy(std::unique_ptr<Event> event) {
+  co_await event->Wait();
+  event.reset();
+}
+
+TEST(EventTest, ATaskMayDestroyTheEventAsSoonAsItGoesOn) {
+  ThreadExecutor waits;
+  ThreadExecutor sets;
+  std::vector<SetsEvent> work(5'000);
+  TaskGroup group;
+  for (SetsEvent& one : work) {
+    auto event = std::make_unique<Event>();
+    one.event = event.get();
+    one.run = [](Runnable* self) { static_cast<SetsEvent*>(self)->event->Set(); };
+    group.Spawn(waits, WaitThenDestroy(std::move(event)));
+    sets.Post(&one);
+  }
+  RunBlocking(group.Join());
+}
+
+}  // namespace
+}  // namespace partita
