@@ -103,6 +103,7 @@ class LocalLogStore final : public LogStore {
   void LeaseCeiling(Version ceiling) override;
   Version durable_ceiling() const override;
   Task<Status> Trim(LogPosition position) override;
+  // A close is clean (LogRecovery::clean) only when segments got all that the tail has.
   Task<Status> Seal(bool closing) override;
   LogPosition durable_end() const override;
   LogPosition kernel_end() const override;
