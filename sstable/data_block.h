@@ -23,7 +23,7 @@ namespace partita {
 //       24     1      version_width w   0..8 bytes that hold every (version - version_min)
 //       25     7      reserved          zero, checked on read
 //       32   8*n      heads             key bytes [p, p+8) of each entry, zero-padded: big-endian numbers
-//      ...   4*n      slots             begin u16 in the suffixes, rest u16 = key size - p
+//      ...   6*n      slots             begin u32 in the suffixes, rest u16 = key size - p
 //      ...     p      prefix
 //      ...     s      suffixes          key bytes from p+8 on, one after the other
 //      ...   w*n      versions
@@ -35,26 +35,21 @@ namespace partita {
 // two blocks. Why heads: one 8-byte compare decides nearly every step of a search; ties (heads
 // equal) compare the rest. Why `rest` beside the zero-padded head: "a" and "a\0" have equal heads.
 inline constexpr size_t kDataBlockHeaderSize = 32;
-inline constexpr size_t kUserKeySizeMax = 16 * 1024;
-// Suffixes are addressed with 16 bits: a block is closed before they could outgrow them.
-inline constexpr size_t kSuffixesSizeMax = UINT16_MAX;
-static_assert(kUserKeySizeMax < kSuffixesSizeMax);
+inline constexpr size_t kSlotSize = 4 + 2;
+inline constexpr size_t kUserKeySizeMax = 32 * 1024;
+static_assert(kUserKeySizeMax <= UINT16_MAX);
 
 // Builds block contents. Reusable: Finish leaves it empty.
 class DataBlockBuilder {
  public:
-  // REQUIRES: Fits(entry), and internal order.
+  // REQUIRES: internal order, and a user key of at most kUserKeySizeMax bytes.
   void Add(const Entry& entry);
-
-  // False when the entry's key would not fit beside the others and must go to another block. Always
-  // true for an empty block, or for another version of the last key.
-  bool Fits(std::string_view user_key) const;
 
   bool empty() const { return entries_.empty(); }
   size_t entry_count() const { return entries_.size(); }
-  // Size of the content if finished now.
+  // Size of the content if finished now; an estimate when keys are shorter than prefix + 8 bytes.
   size_t content_size() const;
-  // What Add of a new key would make of it, at most.
+  // What Add of a new key would make of it, about.
   size_t content_size_with(size_t key_size, size_t value_size) const;
   std::string_view first_key() const { return KeyAt(0); }
   std::string_view last_key() const { return KeyAt(entries_.size() - 1); }
@@ -104,7 +99,7 @@ class DataBlock {
     uint32_t begin = i == 0 ? 0 : LoadLe32(value_ends_ + 4 * (i - 1));
     return {values_ + begin, LoadLe32(value_ends_ + 4 * i) - begin};
   }
-  size_t key_size(uint32_t i) const { return prefix_size_ + LoadLe16(slots_ + 4 * i + 2); }
+  size_t key_size(uint32_t i) const { return prefix_size_ + LoadLe16(slots_ + kSlotSize * i + 4); }
   // Writes the user key into `out`, replacing it.
   void KeyTo(uint32_t i, std::string* out) const;
   std::string Key(uint32_t i) const {
@@ -123,6 +118,11 @@ class DataBlock {
 
  private:
   uint64_t Head(uint32_t i) const { return LoadBe64(heads_ + 8 * i); }
+  std::string_view Suffix(uint32_t i) const;
+  int CompareEntries(uint32_t a, uint32_t b) const;
+  int CompareTail(uint32_t i, uint64_t head, std::string_view tail) const;
+  // How `user_key` compares to every key that starts with the prefix; 0 when it starts with it too.
+  int CompareToPrefix(std::string_view user_key) const;
 
   uint32_t count_ = 0;
   uint32_t prefix_size_ = 0;

@@ -7,7 +7,6 @@
 
 #include "engine/base/entry_iterator.h"
 #include "sstable/table_writer.h"
-#include "sstable/zone_map.h"
 
 namespace partita {
 
@@ -29,8 +28,9 @@ struct IterOptions {
 
 // The current data block as a whole.
 struct BlockSummary {
-  std::string_view first_key;  // Valid until the iterator leaves the block.
-  std::string_view last_key;
+  std::string first_key;
+  std::string last_key;
+  std::string fence;  // What the index says of the block: no key of it is above.
   uint32_t entry_count = 0;
   uint32_t tombstone_count = 0;
   uint32_t older_versions = 0;  // Entries that have a newer version of their key in the block.
@@ -74,7 +74,7 @@ class TableIterator : public EntryIterator {
 
  private:
   struct State;
-  std::unique_ptr<State> s_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace partita

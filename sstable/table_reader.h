@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/aligned_buffer.h"
 #include "engine/base/entry_iterator.h"
 #include "engine/base/lookup.h"
 #include "engine/base/object_store.h"
@@ -80,28 +81,40 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
 
  private:
   friend class TableIterator;
-  friend class BlockWalker;
+  friend class TableVerifier;
   TableReader(std::shared_ptr<ObjectReader> object, BlockCache& cache, StoreId store);
 
+  // The stored bytes of a part, checked.
+  struct StoredPart {
+    AlignedBuffer buffer;
+    std::string_view bytes;  // Within the buffer.
+  };
   struct LoadRequest {
     PartHandle handle;
     SealKind kind = SealKind::kDataBlock;
     CachePriority priority = CachePriority::kPoint;
     bool fill_cache = true;
   };
-  // Reads, checks, decodes and validates one block.
+
+  // Reads and checks a part, with the one re-read of F52.
+  Task<Result<StoredPart>> ReadPart(PartHandle handle, SealKind kind) const;
+  Task<Result<StoredPart>> ReadPartOnce(PartHandle handle, SealKind kind, ReadCaching caching) const;
+  // Decodes and validates a checked block, into the cache when asked to.
+  Result<BlockPin> DecodeBlock(std::string_view part, const LoadRequest& request) const;
+  Status ValidateIndex(std::string_view content) const;
+  // ReadPart and DecodeBlock.
   Task<Result<BlockPin>> LoadBlock(LoadRequest request) const;
-  // Reads the stored bytes of a part and checks them, with the one re-read of F52.
-  Task<Result<std::string>> ReadPart(PartHandle handle, SealKind kind) const;
-  // The same for bytes that a larger read already brought; re-reads only when they are bad.
-  Status DecodeBlock(std::string_view part, PartHandle handle, SealKind kind, uint8_t* content) const;
+
   Identity IdentityOf(uint64_t offset, SealKind kind) const {
     return PartIdentity(store_, object_->id(), offset, kind);
   }
+  // `cause` with object, offset and kind; a failed read of a part is damage too (F43).
   Status Damaged(const Status& cause, uint64_t offset, SealKind kind) const;
+  BlockKey KeyOf(const PartHandle& handle) const { return {object_->id(), handle.offset}; }
 
-  Task<Status> OpenParts();
   Task<Status> OpenFooter();
+  Task<Status> OpenProperties();
+  Task<Status> OpenTopIndex();
   Task<Status> OpenFilter(PartHandle handle, FuseFilter* filter);
 
   std::shared_ptr<ObjectReader> object_;

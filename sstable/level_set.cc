@@ -1,0 +1,221 @@
+#include "sstable/level_set.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "engine/base/assert.h"
+#include "sstable/level_iterator.h"
+
+namespace partita {
+
+void AppendFileMeta(std::string* out, const FileMeta& meta) {
+  AppendVarint(out, meta.level);
+  AppendBytes(out, meta.lower);
+  AppendBytes(out, meta.upper);
+  AppendTableInfo(out, meta.info);
+}
+
+FileMeta ReadFileMeta(ByteReader* reader) {
+  FileMeta meta;
+  const uint64_t level = reader->ReadVarint();
+  if (level >= kLevels) reader->ReadRaw(SIZE_MAX);  // Fails the reader.
+  meta.level = static_cast<uint32_t>(level);
+  meta.lower = reader->ReadBytes();
+  meta.upper = reader->ReadBytes();
+  meta.info = ReadTableInfo(reader);
+  return meta;
+}
+
+// --- File references ---
+
+std::string_view FileRef::first() const { return std::max<std::string_view>(lower, info.smallest); }
+
+bool FileRef::MayHold(std::string_view user_key) const {
+  return user_key >= lower && (upper.empty() || user_key < upper) && user_key >= info.smallest &&
+         user_key <= info.largest;
+}
+
+bool FileRef::OverlapsBounds(std::string_view lower_bound, std::string_view upper_bound) const {
+  if (!upper_bound.empty() && first() >= upper_bound) return false;
+  return info.largest >= lower_bound && (upper.empty() || upper > lower_bound);
+}
+
+namespace {
+
+bool Newer(const FileRef& a, const FileRef& b) {
+  const auto key = [](const FileRef& f) {
+    return std::make_tuple(f.info.version_max, f.info.version_min, f.info.id);
+  };
+  return key(a) > key(b);
+}
+
+bool KeyOrder(const FileRef& a, const FileRef& b) { return a.first() < b.first(); }
+
+// True when every key of `a` is below every key of `b`. REQUIRES: a.first() <= b.first().
+bool EndsBefore(const FileRef& a, const FileRef& b) {
+  return std::string_view(a.info.largest) < b.first() ||
+         (!a.upper.empty() && std::string_view(a.upper) <= b.first());
+}
+
+Status CheckLevel(size_t level, const std::vector<FileRef>& files) {
+  for (size_t i = 1; i < files.size(); ++i) {
+    const bool in_order = level == 0 ? !Newer(files[i], files[i - 1]) : EndsBefore(files[i - 1], files[i]);
+    if (!in_order) {
+      return Status::Corruption(
+          "level " + std::to_string(level) + ": files " + std::to_string(files[i - 1].info.id.value) +
+          " and " + std::to_string(files[i].info.id.value) + (level == 0 ? " are out of order" : " overlap"));
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
+// --- Edits ---
+
+Result<std::shared_ptr<const LevelSet>> LevelSet::Apply(const LevelEdit& edit) const {
+  auto next = std::make_shared<LevelSet>(*this);
+  for (const LevelEdit::Removed& removed : edit.removed) {
+    if (removed.level >= kLevels)
+      return Status::InvalidArgument("edit of level " + std::to_string(removed.level));
+    std::vector<FileRef>& files = next->levels_[removed.level];
+    const auto at = std::find_if(files.begin(), files.end(), [&](const FileRef& file) {
+      return file.info.id == removed.id && file.lower == removed.lower;
+    });
+    if (at == files.end()) {
+      return Status::InvalidArgument("edit removes file " + std::to_string(removed.id.value) +
+                                     ", which level " + std::to_string(removed.level) + " does not have");
+    }
+    files.erase(at);
+  }
+  for (const LevelEdit::Added& added : edit.added) {
+    if (added.level >= kLevels)
+      return Status::InvalidArgument("edit of level " + std::to_string(added.level));
+    std::vector<FileRef>& files = next->levels_[added.level];
+    const auto order = added.level == 0 ? Newer : KeyOrder;
+    files.insert(std::upper_bound(files.begin(), files.end(), added.file, order), added.file);
+  }
+  for (size_t level = 0; level < kLevels; ++level) {
+    Status status = CheckLevel(level, next->levels_[level]);
+    if (!status.ok()) return Status::InvalidArgument("edit refused: " + status.message());
+  }
+  return std::shared_ptr<const LevelSet>(std::move(next));
+}
+
+// --- Reading ---
+
+bool LevelSet::empty() const { return file_count() == 0; }
+
+size_t LevelSet::file_count() const {
+  size_t count = 0;
+  for (const auto& files : levels_) count += files.size();
+  return count;
+}
+
+uint64_t LevelSet::LevelBytes(size_t level) const {
+  uint64_t bytes = 0;
+  for (const FileRef& file : levels_[level]) bytes += file.info.file_size;
+  return bytes;
+}
+
+const FileRef* LevelSet::FindFile(size_t level, std::string_view user_key) const {
+  const std::vector<FileRef>& files = levels_[level];
+  const auto after = std::partition_point(files.begin(), files.end(),
+                                          [&](const FileRef& file) { return file.first() <= user_key; });
+  if (after == files.begin() || !(after - 1)->MayHold(user_key)) return nullptr;
+  return &*(after - 1);
+}
+
+TableLookup LevelSet::TryGet(std::string_view user_key, const KeyHash& hash, Version at_most,
+                             BlockPin* pin) const {
+  TableLookup best;
+  for (const FileRef& file : levels_[0]) {
+    // All files from here on are older than what was found; without a find nothing is.
+    if (best.lookup.state != LookupState::kAbsent && file.info.version_max <= best.lookup.version) break;
+    if (file.info.version_min > at_most || !file.MayHold(user_key)) continue;
+    if (file.table == nullptr) return {.lookup = {}, .needs_io = true};
+    BlockPin own;
+    TableLookup found = file.table->TryGet(hash, user_key, at_most, &own);
+    if (found.needs_io) return found;
+    if (found.lookup.state == LookupState::kAbsent) continue;
+    if (best.lookup.state != LookupState::kAbsent && found.lookup.version <= best.lookup.version) continue;
+    best = found;
+    *pin = std::move(own);
+  }
+  for (size_t level = 1; level < kLevels && best.lookup.state == LookupState::kAbsent; ++level) {
+    const FileRef* file = FindFile(level, user_key);
+    if (file == nullptr || file->info.version_min > at_most) continue;
+    if (file->table == nullptr) return {.lookup = {}, .needs_io = true};
+    best = file->table->TryGet(hash, user_key, at_most, pin);
+    if (best.needs_io) return best;
+  }
+  return best;
+}
+
+Task<Result<Lookup>> LevelSet::Get(std::string_view user_key, KeyHash hash, Version at_most,
+                                   BlockPin* pin) const {
+  Lookup best;
+  for (const FileRef& file : levels_[0]) {
+    if (best.state != LookupState::kAbsent && file.info.version_max <= best.version) break;
+    if (file.info.version_min > at_most || !file.MayHold(user_key)) continue;
+    if (file.table == nullptr) co_return file.damage;
+    BlockPin own;
+    Result<Lookup> found = co_await file.table->Get(hash, user_key, at_most, &own);
+    if (!found.ok()) co_return found.status();
+    if (found->state == LookupState::kAbsent) continue;
+    if (best.state != LookupState::kAbsent && found->version <= best.version) continue;
+    best = *found;
+    *pin = std::move(own);
+  }
+  for (size_t level = 1; level < kLevels && best.state == LookupState::kAbsent; ++level) {
+    const FileRef* file = FindFile(level, user_key);
+    if (file == nullptr || file->info.version_min > at_most) continue;
+    if (file->table == nullptr) co_return file->damage;
+    PARTITA_CO_ASSIGN(best, co_await file->table->Get(hash, user_key, at_most, pin));
+  }
+  co_return best;
+}
+
+std::vector<const FileRef*> LevelSet::Overlapping(size_t level, std::string_view lower,
+                                                  std::string_view upper) const {
+  std::vector<const FileRef*> files;
+  for (const FileRef& file : levels_[level]) {
+    if (file.OverlapsBounds(lower, upper)) files.push_back(&file);
+  }
+  return files;
+}
+
+void LevelSet::AddIterators(Direction direction, const IterOptions& options,
+                            std::vector<std::unique_ptr<EntryIterator>>* out) const {
+  for (const FileRef* file : Overlapping(0, options.lower, options.upper)) {
+    std::vector<const FileRef*> one{file};
+    out->push_back(std::make_unique<LevelIterator>(std::move(one), direction, options));
+  }
+  for (size_t level = 1; level < kLevels; ++level) {
+    std::vector<const FileRef*> files = Overlapping(level, options.lower, options.upper);
+    if (files.empty()) continue;
+    out->push_back(std::make_unique<LevelIterator>(std::move(files), direction, options));
+  }
+}
+
+Status LevelSet::CheckInvariants() const {
+  for (size_t level = 0; level < kLevels; ++level) {
+    PARTITA_TRY(CheckLevel(level, levels_[level]));
+    for (const FileRef& file : levels_[level]) {
+      const std::string which =
+          "level " + std::to_string(level) + ", file " + std::to_string(file.info.id.value);
+      if (file.table == nullptr && file.damage.ok())
+        return Status::Corruption(which + ": neither table nor damage");
+      if (file.table != nullptr && file.table->info() != file.info) {
+        return Status::Corruption(which + ": the table differs from what the manifest says of it");
+      }
+      if (!file.upper.empty() && file.lower >= file.upper)
+        return Status::Corruption(which + ": bounds are empty");
+      if (file.info.smallest > file.info.largest) return Status::Corruption(which + ": keys are empty");
+    }
+  }
+  return Status();
+}
+
+}  // namespace partita

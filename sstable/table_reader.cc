@@ -1,0 +1,257 @@
+#include "sstable/table_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/assert.h"
+
+namespace partita {
+
+namespace {
+
+std::string_view KindName(SealKind kind) {
+  switch (kind) {
+    case SealKind::kDataBlock:
+      return "data block";
+    case SealKind::kIndexBlock:
+      return "index block";
+    case SealKind::kFilterBlock:
+      return "filter";
+    case SealKind::kProperties:
+      return "properties";
+    case SealKind::kFooter:
+      return "footer";
+    default:
+      return "part";
+  }
+}
+
+// Worth another read past all caches: the bytes were wrong, or did not come.
+bool MayBeTransient(const Status& status) {
+  return status.code() == Code::kCorruption || status.code() == Code::kIoError;
+}
+
+}  // namespace
+
+TableReader::TableReader(std::shared_ptr<ObjectReader> object, BlockCache& cache, StoreId store)
+    : object_(std::move(object)), cache_(cache), store_(store) {}
+
+// --- Opening ---
+
+Task<Result<std::shared_ptr<TableReader>>> TableReader::Open(ObjectStore& store, BlockCache& cache,
+                                                             StoreId store_id, ObjectId id) {
+  Result<std::shared_ptr<ObjectReader>> object = co_await store.Open(id);
+  if (!object.ok()) co_return object.status();
+  std::shared_ptr<TableReader> reader(new TableReader(std::move(object).value(), cache, store_id));
+  PARTITA_CO_TRY(co_await reader->OpenFooter());
+  PARTITA_CO_TRY(co_await reader->OpenProperties());
+  PARTITA_CO_TRY(co_await reader->OpenTopIndex());
+  PARTITA_CO_TRY(co_await reader->OpenFilter(reader->footer_.key_filter, &reader->key_filter_));
+  PARTITA_CO_TRY(co_await reader->OpenFilter(reader->footer_.partition_filter, &reader->partition_filter_));
+  reader->resident_bytes_ = sizeof(TableReader) + reader->top_index_content_.size() +
+                            reader->key_filter_.memory_bytes() + reader->partition_filter_.memory_bytes();
+  co_return reader;
+}
+
+Task<Status> TableReader::OpenFooter() {
+  const uint64_t size = object_->size();
+  if (size < kPageSize || size % kPageSize != 0) {
+    co_return Status::Corruption(name() + ": " + std::to_string(size) +
+                                 " bytes, expected a multiple of 4096: truncated, or not a table file");
+  }
+  AlignedBuffer page(kPageSize);
+  if (page.data() == nullptr) co_return Status::ResourceExhausted("no memory to open " + name());
+  Status status;
+  for (ReadCaching caching : {ReadCaching::kNormal, ReadCaching::kPastCaches}) {
+    status = co_await object_->ReadOne(size - kPageSize, page.span(), caching);
+    if (status.ok()) {
+      status = DecodeFooter(page.view(kPageSize - kFooterSize, kFooterSize), size, store_, object_->id(),
+                            &footer_);
+    }
+    if (status.ok() && caching == ReadCaching::kPastCaches) cache_.faults().transient.fetch_add(1);
+    if (!MayBeTransient(status)) break;
+  }
+  if (!MayBeTransient(status)) co_return status.ok() ? status : status.WithContext(name());
+  cache_.faults().damaged_parts.fetch_add(1);
+  co_return Damaged(status, size - kFooterSize, SealKind::kFooter);
+}
+
+Task<Status> TableReader::OpenProperties() {
+  Result<StoredPart> part = co_await ReadPart(footer_.properties, SealKind::kProperties);
+  if (!part.ok()) co_return part.status();
+  std::string content(footer_.properties.content_size, '\0');
+  Status status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));
+  if (status.ok()) {
+    Result<TableProperties> properties = DecodeProperties(content);
+    status = properties.status();
+    if (status.ok()) properties_ = std::move(properties).value();
+  }
+  // The same facts from two places of the file (STYLE 4).
+  const TableInfo& info = properties_.info;
+  if (status.ok() &&
+      (info.id != object_->id() || info.entry_count != footer_.entry_count ||
+       info.tombstone_count != footer_.tombstone_count || info.version_max != footer_.version_max)) {
+    status = Status::Corruption("properties that contradict the footer");
+  }
+  if (!status.ok()) co_return Damaged(status, footer_.properties.offset, SealKind::kProperties);
+  properties_.info.file_size = footer_.file_size;
+  co_return status;
+}
+
+Task<Status> TableReader::OpenTopIndex() {
+  Result<StoredPart> part = co_await ReadPart(footer_.top_index, SealKind::kIndexBlock);
+  if (!part.ok()) co_return part.status();
+  std::string content(footer_.top_index.content_size, '\0');
+  Status status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));
+  if (status.ok()) status = ValidateIndex(content);
+  if (!status.ok()) co_return Damaged(status, footer_.top_index.offset, SealKind::kIndexBlock);
+  top_index_content_ = std::move(content);
+  top_index_ = DataBlock(top_index_content_);
+  co_return status;
+}
+
+// Only a lack of memory fails: a damaged filter is an answer, "maybe" (F45).
+Task<Status> TableReader::OpenFilter(PartHandle handle, FuseFilter* filter) {
+  if (handle.stored_size == 0) co_return Status();  // The writer could not build it.
+  Result<StoredPart> part = co_await ReadPart(handle, SealKind::kFilterBlock);
+  Status status = part.status();
+  if (status.ok()) {
+    std::string content(handle.content_size, '\0');
+    status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));
+    if (status.ok()) status = filter->Load(std::move(content));
+  }
+  if (status.code() == Code::kResourceExhausted) co_return status;
+  if (!status.ok()) cache_.faults().damaged_filters.fetch_add(1);
+  co_return Status();
+}
+
+// --- Parts and blocks ---
+
+Status TableReader::Damaged(const Status& cause, uint64_t offset, SealKind kind) const {
+  std::string where = name() + ", offset " + std::to_string(offset) + ", " + std::string(KindName(kind));
+  // Bytes that cannot be read are damage to whoever asks for the keys in them.
+  if (cause.code() == Code::kIoError)
+    return Status::Corruption(where + ": cannot be read: " + cause.message());
+  return cause.WithContext(where);
+}
+
+Task<Result<TableReader::StoredPart>> TableReader::ReadPartOnce(PartHandle handle, SealKind kind,
+                                                                ReadCaching caching) const {
+  // The file is a whole number of pages, so the pages around a part lie within it.
+  const uint64_t begin = AlignDown(handle.offset, kPageSize);
+  const uint64_t end = AlignUp(handle.end(), kPageSize);
+  StoredPart part;
+  part.buffer = AlignedBuffer(end - begin);
+  if (part.buffer.data() == nullptr) co_return Status::ResourceExhausted("no memory to read from " + name());
+  PARTITA_CO_TRY(co_await object_->ReadOne(begin, part.buffer.span(), caching));
+  part.bytes = part.buffer.view(handle.offset - begin, handle.stored_size);
+  PARTITA_CO_TRY(CheckPart(part.bytes, handle, IdentityOf(handle.offset, kind)));
+  co_return part;
+}
+
+Task<Result<TableReader::StoredPart>> TableReader::ReadPart(PartHandle handle, SealKind kind) const {
+  Result<StoredPart> part = co_await ReadPartOnce(handle, kind, ReadCaching::kNormal);
+  if (part.ok()) co_return part;
+  if (!MayBeTransient(part.status())) co_return part.status().WithContext(name());
+  part = co_await ReadPartOnce(handle, kind, ReadCaching::kPastCaches);
+  if (part.ok()) {
+    cache_.faults().transient.fetch_add(1);
+    co_return part;
+  }
+  if (!MayBeTransient(part.status())) co_return part.status().WithContext(name());
+  cache_.faults().damaged_parts.fetch_add(1);
+  co_return Damaged(part.status(), handle.offset, kind);
+}
+
+Status TableReader::ValidateIndex(std::string_view content) const {
+  PARTITA_TRY(DataBlock::Validate(content));
+  const DataBlock index(content);
+  for (uint32_t i = 0; i < index.size(); ++i) {
+    if (!ValidIndexRecord(index.value(i), footer_.index_end)) {
+      return Status::Corruption("index entry " + std::to_string(i) + " points outside the file");
+    }
+  }
+  return Status();
+}
+
+Result<BlockPin> TableReader::DecodeBlock(std::string_view part, const LoadRequest& request) const {
+  const PartHandle& handle = request.handle;
+  BlockFrame frame = request.fill_cache ? cache_.NewFrame(KeyOf(handle), handle.content_size)
+                                        : BlockCache::NewHeapFrame(handle.content_size);
+  if (frame.data() == nullptr) return Status::ResourceExhausted("no memory for a block of " + name());
+  Status status = DecodePart(part, frame.data());
+  if (status.ok()) {
+    status = request.kind == SealKind::kIndexBlock ? ValidateIndex(frame.view())
+                                                   : DataBlock::Validate(frame.view());
+  }
+  if (!status.ok()) {
+    if (status.code() == Code::kCorruption) cache_.faults().damaged_parts.fetch_add(1);
+    return Damaged(status, handle.offset, request.kind);
+  }
+  return cache_.Insert(KeyOf(handle), std::move(frame), request.priority);
+}
+
+Task<Result<BlockPin>> TableReader::LoadBlock(LoadRequest request) const {
+  Result<StoredPart> part = co_await ReadPart(request.handle, request.kind);
+  if (!part.ok()) co_return part.status();
+  co_return DecodeBlock(part->bytes, request);
+}
+
+// --- Lookups ---
+
+TableLookup TableReader::TryGet(const KeyHash& hash, std::string_view user_key, Version at_most,
+                                BlockPin* pin) const {
+  TableLookup result;
+  if (!key_filter_.MayContain(hash.key)) return result;
+  const uint32_t top = top_index_.LowerBound(user_key);
+  if (top == top_index_.size()) return result;
+  BlockPin index_pin = cache_.Lookup(KeyOf(IndexRecordHandle(top_index_.value(top))));
+  if (!index_pin) {
+    result.needs_io = true;
+    return result;
+  }
+  const DataBlock index(index_pin.content());
+  const uint32_t at = index.LowerBound(user_key);
+  if (at == index.size()) return result;
+  BlockPin data_pin = cache_.Lookup(KeyOf(IndexRecordHandle(index.value(at))));
+  if (!data_pin) {
+    result.needs_io = true;
+    return result;
+  }
+  result.lookup = DataBlock(data_pin.content()).Find(user_key, at_most);
+  if (result.lookup.state == LookupState::kFound) *pin = std::move(data_pin);
+  return result;
+}
+
+Task<Result<Lookup>> TableReader::Get(KeyHash hash, std::string_view user_key, Version at_most,
+                                      BlockPin* pin) const {
+  if (!key_filter_.MayContain(hash.key)) co_return Lookup();
+  const uint32_t top = top_index_.LowerBound(user_key);
+  if (top == top_index_.size()) co_return Lookup();
+  LoadRequest request{.handle = IndexRecordHandle(top_index_.value(top)),
+                      .kind = SealKind::kIndexBlock,
+                      .priority = CachePriority::kIndex};
+  BlockPin index_pin = cache_.Lookup(KeyOf(request.handle));
+  if (!index_pin) {
+    PARTITA_CO_ASSIGN(index_pin, co_await LoadBlock(request));
+  }
+  const DataBlock index(index_pin.content());
+  const uint32_t at = index.LowerBound(user_key);
+  if (at == index.size()) co_return Lookup();
+  request = {.handle = IndexRecordHandle(index.value(at)),
+             .kind = SealKind::kDataBlock,
+             .priority = CachePriority::kPoint};
+  BlockPin data_pin = cache_.Lookup(KeyOf(request.handle));
+  if (!data_pin) {
+    PARTITA_CO_ASSIGN(data_pin, co_await LoadBlock(request));
+  }
+  const Lookup lookup = DataBlock(data_pin.content()).Find(user_key, at_most);
+  if (lookup.state == LookupState::kFound) *pin = std::move(data_pin);
+  co_return lookup;
+}
+
+std::unique_ptr<TableIterator> TableReader::NewIterator(Direction direction, IterOptions options) const {
+  return std::make_unique<TableIterator>(shared_from_this(), direction, std::move(options));
+}
+
+}  // namespace partita

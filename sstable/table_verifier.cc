@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <string>
+
+#include "engine/base/executor.h"
+#include "engine/base/stored_value.h"
+#include "sstable/table_reader.h"
+
+// Verification of one table, in two walks:
+// 1. The parts that stand alone: footer, properties, top index, filters, index blocks; all read past
+//    every cache again, although Open has seen most of them.
+// 2. All data blocks through a bypassing iterator, which proves each block's seal and inner order;
+//    here come what lies between blocks, the index's claims, the filters, and the sums.
+
+namespace partita {
+
+class TableVerifier {
+ public:
+  TableVerifier(const TableReader& table, TableVerifyReport* report) : table_(table), report_(*report) {}
+
+  Task<Status> Run() {
+    PARTITA_CO_TRY(co_await VerifyFooter());
+    PARTITA_CO_TRY(co_await VerifyPart(table_.footer_.properties, SealKind::kProperties));
+    PARTITA_CO_TRY(co_await VerifyPart(table_.footer_.top_index, SealKind::kIndexBlock));
+    for (PartHandle filter : {table_.footer_.key_filter, table_.footer_.partition_filter}) {
+      if (filter.stored_size > 0) PARTITA_CO_TRY(co_await VerifyPart(filter, SealKind::kFilterBlock));
+    }
+    for (uint32_t i = 0; i < table_.top_index_.size(); ++i) {
+      const PartHandle handle = IndexRecordHandle(table_.top_index_.value(i));
+      PARTITA_CO_TRY(co_await VerifyIndexBlock(handle, i));
+    }
+    PARTITA_CO_TRY(co_await VerifyEntries());
+    co_return VerifySums();
+  }
+
+ private:
+  Task<Status> VerifyFooter() {
+    AlignedBuffer page(kPageSize);
+    const uint64_t size = table_.object_->size();
+    Status status = co_await table_.object_->ReadOne(size - kPageSize, page.span(), ReadCaching::kPastCaches);
+    Footer footer;
+    if (status.ok()) {
+      status = DecodeFooter(page.view(kPageSize - kFooterSize, kFooterSize), size, table_.store_,
+                            table_.object_->id(), &footer);
+    }
+    if (status.ok() && footer != table_.footer_)
+      status = Status::Corruption("footer differs from the one opened");
+    report_.bytes_read += kPageSize;
+    if (!status.ok()) co_return table_.Damaged(status, size - kFooterSize, SealKind::kFooter);
+    co_return status;
+  }
+
+  Task<Status> VerifyPart(PartHandle handle, SealKind kind) {
+    Result<TableReader::StoredPart> part =
+        co_await table_.ReadPartOnce(handle, kind, ReadCaching::kPastCaches);
+    report_.bytes_read += handle.stored_size;
+    if (!part.ok()) co_return table_.Damaged(part.status(), handle.offset, kind);
+    co_return Status();
+  }
+
+  Task<Status> VerifyIndexBlock(PartHandle handle, uint32_t top_at) {
+    Result<TableReader::StoredPart> part =
+        co_await table_.ReadPartOnce(handle, SealKind::kIndexBlock, ReadCaching::kPastCaches);
+    report_.bytes_read += handle.stored_size;
+    if (!part.ok()) co_return table_.Damaged(part.status(), handle.offset, SealKind::kIndexBlock);
+    std::string content(handle.content_size, '\0');
+    Status status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));
+    if (status.ok()) status = table_.ValidateIndex(content);
+    if (status.ok()) {
+      const DataBlock index(content);
+      if (index.Key(index.size() - 1) != table_.top_index_.Key(top_at)) {
+        status = Status::Corruption("last fence differs from the top index");
+      }
+      for (uint32_t i = 0; status.ok() && i < index.size(); ++i) {
+        status = IndexRecordZones(index.value(i)).status();
+      }
+    }
+    if (!status.ok()) co_return table_.Damaged(status, handle.offset, SealKind::kIndexBlock);
+    ++report_.index_blocks;
+    co_return Status();
+  }
+
+  Task<Status> VerifyEntries() {
+    std::unique_ptr<TableIterator> it =
+        table_.NewIterator(Direction::kForward, {.caching = IterCaching::kBypass, .lower = "", .upper = ""});
+    IterState state = it->SeekToFirst();
+    while (true) {
+      if (state == IterState::kNeedsIo) {
+        PARTITA_CO_TRY(co_await it->Fetch());
+        state = it->state();
+        continue;
+      }
+      if (state == IterState::kEnd) co_return Status();
+      if (it->AtBlockStart()) PARTITA_CO_TRY(VerifyBlock(it->CurrentBlock()));
+      PARTITA_CO_TRY(VerifyEntry(it->entry()));
+      state = it->Next();
+      if ((report_.entries & 255) == 0) co_await YieldIfDue();
+    }
+  }
+
+  Status VerifyBlock(const BlockSummary& block) {
+    ++report_.data_blocks;
+    const bool first = report_.data_blocks == 1;
+    if (!first && block.first_key <= fence_)
+      return Status::Corruption(table_.name() + ": a block begins below the fence before it");
+    if (block.last_key > block.fence)
+      return Status::Corruption(table_.name() + ": a block reaches above its fence");
+    if (first && block.first_key != table_.info().smallest)
+      return Status::Corruption(table_.name() + ": first key is not the smallest");
+    fence_ = block.fence;
+    last_key_ = block.last_key;
+    return Status();
+  }
+
+  Status VerifyEntry(const Entry& entry) {
+    ++report_.entries;
+    if (entry.kind == EntryKind::kTombstone) ++report_.tombstones;
+    version_max_ = std::max(version_max_, entry.version);
+    if (!StoredValueIntact(entry))
+      return Status::Corruption(table_.name() + ": a stored value fails its checksum (F51)");
+    const KeyHash hash = HashKey(entry.user_key);
+    if (!table_.MayContainKey(hash) || !table_.MayContainPartition(hash)) {
+      return Status::Corruption(table_.name() + ": a filter denies a key that the file holds (F45)");
+    }
+    return Status();
+  }
+
+  Status VerifySums() const {
+    const Footer& footer = table_.footer_;
+    if (report_.entries != footer.entry_count || report_.tombstones != footer.tombstone_count) {
+      return Status::Corruption(table_.name() + ": holds " + std::to_string(report_.entries) +
+                                " entries, the footer says " + std::to_string(footer.entry_count) + " (F47)");
+    }
+    if (version_max_ != footer.version_max || last_key_ != table_.info().largest ||
+        report_.data_blocks != table_.properties_.data_blocks ||
+        report_.index_blocks != table_.properties_.index_blocks) {
+      return Status::Corruption(table_.name() + ": properties that contradict the entries");
+    }
+    return Status();
+  }
+
+  const TableReader& table_;
+  TableVerifyReport& report_;
+  std::string fence_;
+  std::string last_key_;
+  Version version_max_;
+};
+
+Task<Status> TableReader::Verify(TableVerifyReport* report) const {
+  *report = TableVerifyReport();
+  TableVerifier verifier(*this, report);
+  co_return co_await verifier.Run();
+}
+
+}  // namespace partita
