@@ -86,7 +86,7 @@ struct TableOptions {
   std::vector<std::string> split_partition_keys;
 };
 
-struct TableInfo {
+struct TableDescription {
   std::string name;  // As created.
   bool raw = false;
   Durability durability = Durability::kPower;
@@ -313,7 +313,7 @@ class Database {
   Result<RawTable> OpenRawTable(std::string_view name);
   // Drops all entities at once, by metadata: the cost does not depend on the size.
   Status DeleteTable(std::string_view name);
-  std::vector<TableInfo> ListTables() const;
+  std::vector<TableDescription> ListTables() const;
 
   // Returns when everything acknowledged before is durable at kPower (F8).
   Status Barrier();
@@ -330,12 +330,11 @@ class Database {
   // For tests and tools inside this project: runs on a given world (the simulator).
   static Result<std::unique_ptr<Database>> OpenOn(Runtime& runtime, const Options& options);
 
+  struct Impl;  // Private to the library.
+
  private:
   Database();
-  struct Impl;
   std::unique_ptr<Impl> impl_;
-  friend class Table;
-  friend class RawTable;
 };
 
 }  // namespace partita

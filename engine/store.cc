@@ -292,8 +292,6 @@ std::vector<ShardStatistics> Store::Statistics() {
   return statistics;
 }
 
-uint64_t Store::memtable_pool_bytes() const { return memtable_pool_->capacity_bytes(); }
-
 Task<Status> Store::Close() {
   PARTITA_ASSERT(!closed_);
   Status first;

@@ -9,6 +9,7 @@
 
 #include "engine/base/async_mutex.h"
 #include "engine/base/chunk_pool.h"
+#include "engine/base/memory_budget.h"
 #include "engine/base/task_group.h"
 #include "engine/catalog.h"
 #include "engine/io/local_meta_store.h"
@@ -101,7 +102,7 @@ class Store {
 
   std::vector<ShardStatistics> Statistics();
   CacheStatistics CacheStats() const { return cache_->statistics(); }
-  uint64_t memtable_pool_bytes() const;
+  const MemoryPlan& memory_plan() const { return memory_plan_; }
   const StoreOpenReport& open_report() const { return report_; }
   Catalog CatalogCopy() const;
   uint32_t shard_count() const { return static_cast<uint32_t>(shards_.size()); }
@@ -123,7 +124,7 @@ class Store {
   Task<Status> RemoveOldLayouts();
   Task<Status> SaveCatalog(Catalog next);
   ShardContext MakeShardContext();
-  void DeriveSizes();
+  Status DeriveSizes();
 
   void PublishRoutes();
   Shard* RouteTo(std::string_view user_key) const;
@@ -133,6 +134,7 @@ class Store {
   std::unique_ptr<DirectoryLock> lock_;
   std::unique_ptr<LocalMetaStore> meta_;
   std::unique_ptr<LocalObjectStore> objects_;
+  MemoryPlan memory_plan_;
   std::unique_ptr<BlockCache> cache_;
   std::unique_ptr<ChunkPool> memtable_pool_;
   ObjectReferences references_;

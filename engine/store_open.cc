@@ -18,15 +18,6 @@ namespace partita {
 
 namespace {
 
-// Shares of the memory budget: 30 % memtables, 50 % block cache; the rest is for filters and
-// indexes (about 3 bytes an entity), compaction buffers (1 MiB reads and writes), connections, and
-// the allocator's slack.
-constexpr double kMemtableShare = 0.30;
-constexpr double kCacheShare = 0.50;
-// A shard freezes its memtable when it holds a quarter of its share: one active, up to three frozen.
-constexpr uint64_t kMemtablesPerShard = 4;
-constexpr uint64_t kMemtableBytesMin = 2u << 20;
-
 bool IsStoreKey(std::string_view key) { return key.starts_with("shard-") || key == kCatalogKey; }
 
 }  // namespace
@@ -44,18 +35,16 @@ Task<Result<std::unique_ptr<Store>>> Store::Open(Runtime& runtime, StoreOptions 
   co_return opened;
 }
 
-void Store::DeriveSizes() {
-  uint64_t memory = options_.memory_bytes;
-  uint64_t pool = static_cast<uint64_t>(static_cast<double>(memory) * kMemtableShare);
-  if (options_.memtable_bytes == 0) {
-    options_.memtable_bytes = std::max(pool / options_.shards / kMemtablesPerShard, kMemtableBytesMin);
-  }
-  memtable_pool_ = std::make_unique<ChunkPool>(
-      std::max<uint64_t>(pool, options_.memtable_bytes * options_.shards * kMemtablesPerShard));
-  cache_ = std::make_unique<BlockCache>(static_cast<uint64_t>(static_cast<double>(memory) * kCacheShare));
+Status Store::DeriveSizes() {
+  PARTITA_ASSIGN(MemoryPlan plan, DeriveMemoryPlan(options_.memory_bytes, options_.shards));
+  memory_plan_ = plan;
+  if (options_.memtable_bytes == 0) options_.memtable_bytes = plan.memtable_freeze_bytes;
+  memtable_pool_ = std::make_unique<ChunkPool>(plan.memtable_bytes);
+  cache_ = std::make_unique<BlockCache>(plan.cache_bytes);
   if (options_.table_file_bytes == 0) options_.table_file_bytes = 32u << 20;
   if (options_.log_segment_bytes == 0) options_.log_segment_bytes = 64u << 20;
   if (options_.log_tail_bytes == 0) options_.log_tail_bytes = 8u << 20;
+  return Status();
 }
 
 ShardContext Store::MakeShardContext() {
@@ -86,7 +75,7 @@ ShardContext Store::MakeShardContext() {
 
 Task<Status> Store::OpenAll() {
   if (options_.shards == 0) co_return Status::InvalidArgument("shards must be at least 1");
-  DeriveSizes();
+  PARTITA_CO_TRY(DeriveSizes());
   PARTITA_CO_ASSIGN(lock_, co_await runtime_.files().Lock(options_.lock_wait_ns));
   PARTITA_CO_TRY(co_await FindOrCreateCatalog());
 

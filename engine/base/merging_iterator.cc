@@ -27,65 +27,52 @@
 namespace partita {
 namespace {
 
-class MergingIterator final : public EntryIterator {
- public:
-  MergingIterator(std::vector<std::unique_ptr<EntryIterator>> sources, Direction direction)
-      : sources_(std::move(sources)),
-        backward_(direction == Direction::kBackward),
-        players_(sources_.size()),
-        losers_(sources_.size()) {}
+// The big-endian integer of `size` <= 8 bytes, padded with zeros behind, so that it orders as they do.
+uint64_t HeadOf(const char* from, size_t size) {
+  if (size >= 8) return LoadBe64(from);
+  uint64_t head = 0;
+  for (size_t i = 0; i < size; ++i)
+    head |= static_cast<uint64_t>(static_cast<uint8_t>(from[i])) << (56 - 8 * i);
+  return head;
+}
 
-  IterState SeekToFirst() override {
-    for (auto& source : sources_) source->SeekToFirst();
-    return AfterSeek();
-  }
+}  // namespace
 
-  IterState Seek(std::string_view user_key) override {
-    for (auto& source : sources_) source->Seek(user_key);
-    return AfterSeek();
-  }
+MergingIterator::MergingIterator(std::vector<std::unique_ptr<EntryIterator>> sources, Direction direction)
+    : sources_(std::move(sources)),
+      backward_(direction == Direction::kBackward),
+      players_(sources_.size()),
+      losers_(sources_.size()) {
+  PARTITA_ASSERT(!sources_.empty());
+}
 
-  IterState Next() override {
-    PARTITA_DEBUG_ASSERT(state_ == IterState::kEntry);
-    if (sources_[winner_]->Next() == IterState::kNeedsIo) return state_ = IterState::kNeedsIo;
-    return AfterMove();
-  }
+IterState MergingIterator::SeekToFirst() {
+  for (auto& source : sources_) source->SeekToFirst();
+  return AfterSeek();
+}
 
-  IterState state() const override { return state_; }
-  const Entry& entry() const override { return *players_[winner_].entry; }
+IterState MergingIterator::Seek(std::string_view user_key) {
+  for (auto& source : sources_) source->Seek(user_key);
+  return AfterSeek();
+}
 
-  Task<Status> Fetch() override;
+IterState MergingIterator::Next() {
+  PARTITA_DEBUG_ASSERT(state_ == IterState::kEntry);
+  sources_[winner_]->Next();
+  return LeadingSourceMoved();
+}
 
- private:
-  // What a source shows, with the front of its key as integers.
-  struct Player {
-    uint64_t head = 0;
-    uint64_t second_head = 0;
-    const Entry* entry = nullptr;  // Null at the end.
-  };
-  static constexpr size_t kHeadsSize = 16;
-  static constexpr size_t kNone = SIZE_MAX;
+IterState MergingIterator::LeadingSourceMoved() {
+  if (sources_[winner_]->state() == IterState::kNeedsIo) return state_ = IterState::kNeedsIo;
+  return AfterMove();
+}
 
-  IterState AfterSeek();
-  IterState AfterMove();
-  void Load(size_t source);
-  bool Before(size_t a, size_t b) const;
-  bool BeforeByRest(size_t a, size_t b) const;
-  size_t Play(size_t node);
-  void Replay();
-  size_t BestLoserOnPath() const;
-  Task<Status> FetchOneByOne();
-  Task<Status> FetchTogether(Executor& executor);
-
-  std::vector<std::unique_ptr<EntryIterator>> sources_;
-  bool backward_;
-  std::vector<Player> players_;
-  std::vector<size_t> losers_;  // By node; [0] is unused.
-  size_t winner_ = 0;
-  size_t challenger_ = kNone;  // Known only while the winner leads for longer than one entry.
-  bool rebuild_ = false;       // A seek waits for I/O; the tree is to be built.
-  IterState state_ = IterState::kEnd;
-};
+std::optional<std::string_view> MergingIterator::NextKeyOfOthers() const {
+  PARTITA_DEBUG_ASSERT(state_ == IterState::kEntry);
+  size_t best = challenger_ != kNone ? challenger_ : BestLoserOnPath();
+  if (best == kNone || players_[best].entry == nullptr) return std::nullopt;
+  return players_[best].entry->user_key;
+}
 
 IterState MergingIterator::AfterSeek() {
   rebuild_ = true;
@@ -106,15 +93,6 @@ IterState MergingIterator::AfterMove() {
   }
   Replay();
   return state_ = players_[winner_].entry != nullptr ? IterState::kEntry : IterState::kEnd;
-}
-
-// The big-endian integer of `size` <= 8 bytes, padded with zeros behind, so that it orders as they do.
-uint64_t HeadOf(const char* from, size_t size) {
-  if (size >= 8) return LoadBe64(from);
-  uint64_t head = 0;
-  for (size_t i = 0; i < size; ++i)
-    head |= static_cast<uint64_t>(static_cast<uint8_t>(from[i])) << (56 - 8 * i);
-  return head;
 }
 
 void MergingIterator::Load(size_t source) {
@@ -204,9 +182,11 @@ Task<Status> MergingIterator::FetchOneByOne() {
   co_return Status();
 }
 
+namespace {
 Task<void> FetchUntilDone(EntryIterator* source, Status* outcome) {
   while (outcome->ok() && source->state() == IterState::kNeedsIo) *outcome = co_await source->Fetch();
 }
+}  // namespace
 
 // After a seek, as many reads are in flight as sources wait: the seek takes one read's time.
 Task<Status> MergingIterator::FetchTogether(Executor& executor) {
@@ -222,6 +202,7 @@ Task<Status> MergingIterator::FetchTogether(Executor& executor) {
   co_return Status();
 }
 
+namespace {
 class EmptyIterator final : public EntryIterator {
  public:
   IterState SeekToFirst() override { return IterState::kEnd; }

@@ -1,8 +1,11 @@
 #pragma once
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/entry_iterator.h"
+#include "engine/base/executor.h"
 
 namespace partita {
 
@@ -10,9 +13,9 @@ namespace partita {
 // what that is in each direction). Nothing is hidden or dropped here: all versions come out, and
 // whoever reads decides.
 //
-// `sources` are all cursors of direction `direction`. Their order matters in one case only: two
-// entries with the same key *and* version, which a healthy store does not have (asserted in debug
-// builds), come out in the order of their sources, so the newer source belongs first.
+// The sources are all cursors of one direction. Their order matters in one case only: two entries
+// with the same key *and* version, which a healthy store does not have (asserted in debug builds),
+// come out in the order of their sources, so the newer source belongs first.
 //
 // kNeedsIo: a source that must read makes the merged cursor ask for Fetch(), which fetches every
 // source that waits (beside each other on an executor, one by one in blocking mode) and then goes
@@ -21,8 +24,60 @@ namespace partita {
 // Cost: Next() allocates nothing. One comparison an entry while one source leads, none while it is
 // the only one left, about log2(sources) when the lead changes; keys are compared by their first
 // 16 bytes, held as two integers, and only on a tie by the rest.
-//
-// Owns the sources. With no source it is at its end; with one it is that source.
+class MergingIterator final : public EntryIterator {
+ public:
+  // Owns the sources. REQUIRES: !sources.empty().
+  MergingIterator(std::vector<std::unique_ptr<EntryIterator>> sources, Direction direction);
+
+  IterState SeekToFirst() override;
+  IterState Seek(std::string_view user_key) override;
+  IterState Next() override;
+  IterState state() const override { return state_; }
+  Task<Status> Fetch() override;
+  const Entry& entry() const override { return *players_[winner_].entry; }
+
+  // The index of the source that entry() comes from. REQUIRES: state() == kEntry.
+  size_t leading_source() const { return winner_; }
+
+  // The key that the merge would go on with if the leading source ended here; nothing when all others
+  // are at their end. Valid until the next move. REQUIRES: state() == kEntry.
+  std::optional<std::string_view> NextKeyOfOthers() const;
+
+  // To be called after the caller itself moved the leading source forward. REQUIRES: state() was kEntry.
+  IterState LeadingSourceMoved();
+
+ private:
+  // What a source shows, with the front of its key as integers.
+  struct Player {
+    uint64_t head = 0;
+    uint64_t second_head = 0;
+    const Entry* entry = nullptr;  // Null at the end.
+  };
+  static constexpr size_t kHeadsSize = 16;
+  static constexpr size_t kNone = SIZE_MAX;
+
+  IterState AfterSeek();
+  IterState AfterMove();
+  void Load(size_t source);
+  bool Before(size_t a, size_t b) const;
+  bool BeforeByRest(size_t a, size_t b) const;
+  size_t Play(size_t node);
+  void Replay();
+  size_t BestLoserOnPath() const;
+  Task<Status> FetchOneByOne();
+  Task<Status> FetchTogether(Executor& executor);
+
+  std::vector<std::unique_ptr<EntryIterator>> sources_;
+  bool backward_;
+  std::vector<Player> players_;
+  std::vector<size_t> losers_;  // By node; [0] is unused.
+  size_t winner_ = 0;
+  size_t challenger_ = kNone;  // Known only while the winner leads for longer than one entry.
+  bool rebuild_ = false;       // A seek waits for I/O; the tree is to be built.
+  IterState state_ = IterState::kEnd;
+};
+
+// A merging iterator over any number of sources: with none it is at its end, with one it is that source.
 std::unique_ptr<EntryIterator> MakeMergingIterator(std::vector<std::unique_ptr<EntryIterator>> sources,
                                                    Direction direction);
 

@@ -1,0 +1,276 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "api/database_impl.h"
+#include "api/names.h"
+#include "api/table_state.h"
+#include "engine/base/entity_record.h"
+
+namespace partita {
+
+namespace {
+
+constexpr const char* kDefaultAccount = "default";
+
+// Zones of entities; raw values, which are no records, have none.
+void ExtractZones(std::string_view content, ZoneSink& sink) {
+  if (!EntityRecordView(content).Check().ok()) return;
+  ZoneCodes(content, nullptr, [&sink](std::string_view name, PropertyType type, uint64_t code) {
+    sink.Add(name, static_cast<uint8_t>(type), code);
+  });
+}
+
+Status CheckOptions(const Options& options) {
+  if (options.directory.empty()) return Status::InvalidArgument("directory is empty; it must name the store");
+  if (options.memory_bytes < (64ull << 20) || options.memory_bytes > (1ull << 40)) {
+    return Status::InvalidArgument("memory_bytes is " + std::to_string(options.memory_bytes) +
+                                   "; it must be 64 MiB to 1 TiB");
+  }
+  if (options.shards > kShardsMax) {
+    return Status::InvalidArgument("shards is " + std::to_string(options.shards) + "; it must be 0 to 256");
+  }
+  if (options.durability == Durability::kTableDefault) {
+    return Status::InvalidArgument("durability must be kPower, kProcess or kMemory: it is what tables default to");
+  }
+  return Status();
+}
+
+uint32_t ShardsOf(const Options& options) {
+  if (options.shards != 0) return options.shards;
+  return std::clamp(std::thread::hardware_concurrency(), 1u, kShardsMax);
+}
+
+OpenReport ReportOf(const StoreOpenReport& report, uint32_t shards) {
+  OpenReport out;
+  out.records_replayed = report.records_replayed;
+  out.torn_bytes = report.torn_bytes;
+  out.leftover_files_removed = report.leftover_objects_removed;
+  out.clean_shutdown = report.clean_shutdown;
+  out.shards = shards;
+  out.shards_before = report.shards_before;
+  return out;
+}
+
+uint64_t ResidentSetBytes() {
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr) return 0;
+  unsigned long total = 0, resident = 0;
+  int read = std::fscanf(file, "%lu %lu", &total, &resident);
+  std::fclose(file);
+  return read == 2 ? resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
+}
+
+ShardStats StatsOf(const ShardStatistics& from, uint32_t shard) {
+  ShardStats to;
+  to.shard = shard;
+  to.memtable_bytes = from.memtable_bytes;
+  to.memtable_entries = from.memtable_entries;
+  to.frozen_memtables = from.frozen_memtables;
+  to.log_live_bytes = from.log_live_bytes;
+  for (const auto& level : from.levels) {
+    to.levels.push_back({level.files, level.bytes, level.entries, level.tombstones});
+  }
+  to.writes = from.writes;
+  to.flushes = from.flushes;
+  to.compactions = from.compactions;
+  to.bytes_written_user = from.bytes_user;
+  to.bytes_written_log = from.log_bytes;
+  to.bytes_written_flush = from.bytes_flushed;
+  to.bytes_written_compaction = from.bytes_compaction_written;
+  to.bytes_read_compaction = from.bytes_compaction_read;
+  to.compaction_debt_bytes = from.debt_bytes;
+  to.write_delay_us_total = from.delay_us_total;
+  to.write_delay_us_max = from.delay_us_max;
+  to.fenced = from.fenced;
+  return to;
+}
+
+}  // namespace
+
+Database::Database() : impl_(std::make_unique<Impl>()) {}
+
+Result<std::unique_ptr<Database>> Database::OpenOn(Runtime& runtime, const Options& options) {
+  auto started = std::chrono::steady_clock::now();
+  std::unique_ptr<Database> database(new Database());
+  Impl& impl = *database->impl_;
+  impl.runtime = &runtime;
+  impl.options = options;
+  StoreOptions store;
+  store.create_if_missing = options.create_if_missing;
+  store.memory_bytes = options.memory_bytes;
+  store.shards = ShardsOf(options);
+  store.zones = ExtractZones;
+  PARTITA_ASSIGN(impl.store, runtime.RunToEnd(Store::Open(runtime, std::move(store))));
+  impl.report = ReportOf(impl.store->open_report(), impl.store->shard_count());
+  impl.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  return database;
+}
+
+Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
+  PARTITA_TRY(CheckOptions(options));
+  RealRuntimeOptions runtime_options;
+  runtime_options.directory = options.directory;
+  runtime_options.create_directory = options.create_if_missing;
+  runtime_options.shards = ShardsOf(options);
+  runtime_options.backend = options.io_backend;
+  runtime_options.idle_helpers = runtime_options.shards;
+  runtime_options.ordinary_helpers = runtime_options.shards + 1;
+  Result<std::unique_ptr<RealRuntime>> opened = RealRuntime::Open(runtime_options);
+  if (!opened.ok()) return opened.status().WithContext("opening '" + options.directory + "'");
+  std::unique_ptr<RealRuntime> runtime = std::move(opened).value();
+  Result<std::unique_ptr<Database>> database = OpenOn(*runtime, options);
+  if (!database.ok()) {
+    Status closed = runtime->Close();
+    (void)closed;  // The reason for not opening is the one to tell.
+    return database.status().WithContext("opening '" + options.directory + "'");
+  }
+  (*database)->impl_->own_runtime = std::move(runtime);
+  return database;
+}
+
+Database::~Database() {
+  Status closed = Close();
+  (void)closed;
+}
+
+Status Database::Close() {
+  if (impl_->store == nullptr) return Status();
+  impl_->Run(WaitForCalls(impl_.get()));
+  Status closed = impl_->Run(impl_->store->Close());
+  impl_->store.reset();
+  if (impl_->own_runtime != nullptr) {
+    Status ended = impl_->own_runtime->Close();
+    if (closed.ok()) closed = ended;
+  }
+  return closed;
+}
+
+Task<bool> WaitForCalls(Database::Impl* impl) {
+  co_await impl->calls.Join();
+  co_return true;
+}
+
+// ---- Tables.
+
+namespace {
+
+Task<Result<TableDescriptor>> Create(Database::Impl* impl, Store::TableSpec spec) {
+  co_return co_await impl->store->CreateTable(std::move(spec));
+}
+
+Result<TableDescriptor> CreateAny(Database::Impl* impl, std::string_view name, const TableOptions& options, bool raw) {
+  PARTITA_TRY(CheckTableName(name));
+  Store::TableSpec spec;
+  spec.account = kDefaultAccount;
+  spec.name = std::string(name);
+  spec.raw = raw;
+  spec.durability = LevelOf(options.durability, impl->options.durability);
+  for (const std::string& split : options.split_partition_keys) {
+    if (!raw) PARTITA_TRY(CheckKey(KeyKind::kPartitionKey, split));
+    if (split.empty() || split.find('\0') != std::string::npos) {
+      return Status::InvalidArgument("a split key is empty or holds a zero byte");
+    }
+    spec.split_partitions.push_back(raw ? split : OrderedText(split));
+  }
+  bool sorted = std::is_sorted(spec.split_partitions.begin(), spec.split_partitions.end());
+  bool distinct = std::adjacent_find(spec.split_partitions.begin(), spec.split_partitions.end()) ==
+                  spec.split_partitions.end();
+  if (!sorted || !distinct) {
+    return Status::InvalidArgument("split_partition_keys must be sorted by UTF-16 code units, each once");
+  }
+  return impl->Run(Create(impl, std::move(spec)));
+}
+
+std::shared_ptr<const TableCore> CoreOf(Database::Impl* impl, const TableDescriptor& table) {
+  auto core = std::make_shared<TableCore>();
+  core->impl = impl;
+  core->id = table.id;
+  core->name = table.name;
+  core->durability = static_cast<Durability>(table.durability);
+  return core;
+}
+
+Result<TableDescriptor> Find(Database::Impl* impl, std::string_view name, bool raw) {
+  PARTITA_ASSIGN(TableDescriptor table, impl->store->FindTable(kDefaultAccount, name));
+  if (table.raw != raw) {
+    return Status::InvalidArgument("table '" + table.name + "' is " + (table.raw ? "a raw table" : "an entity table") +
+                                   "; open it as one");
+  }
+  return table;
+}
+
+}  // namespace
+
+Result<Table> Database::CreateTable(std::string_view name, const TableOptions& options) {
+  PARTITA_ASSIGN(TableDescriptor table, CreateAny(impl_.get(), name, options, /*raw=*/false));
+  return Table(std::make_shared<const Table::State>(*CoreOf(impl_.get(), table)));
+}
+
+Result<RawTable> Database::CreateRawTable(std::string_view name, const TableOptions& options) {
+  PARTITA_ASSIGN(TableDescriptor table, CreateAny(impl_.get(), name, options, /*raw=*/true));
+  return RawTable(std::make_shared<const RawTable::State>(*CoreOf(impl_.get(), table)));
+}
+
+Result<Table> Database::OpenTable(std::string_view name) {
+  PARTITA_ASSIGN(TableDescriptor table, Find(impl_.get(), name, /*raw=*/false));
+  return Table(std::make_shared<const Table::State>(*CoreOf(impl_.get(), table)));
+}
+
+Result<RawTable> Database::OpenRawTable(std::string_view name) {
+  PARTITA_ASSIGN(TableDescriptor table, Find(impl_.get(), name, /*raw=*/true));
+  return RawTable(std::make_shared<const RawTable::State>(*CoreOf(impl_.get(), table)));
+}
+
+Status Database::DeleteTable(std::string_view name) {
+  return impl_->Run(impl_->store->DeleteTable(kDefaultAccount, std::string(name)));
+}
+
+std::vector<TableDescription> Database::ListTables() const {
+  std::vector<TableDescription> tables;
+  for (const TableDescriptor& table : impl_->store->ListTables(kDefaultAccount)) {
+    tables.push_back({table.name, table.raw, static_cast<Durability>(table.durability), table.created_ticks});
+  }
+  return tables;
+}
+
+// ---- Maintenance.
+
+Status Database::Barrier() { return impl_->Run(impl_->store->Barrier()); }
+Status Database::Flush() { return impl_->Run(impl_->store->FlushMemtables()); }
+Status Database::CompactAll() { return impl_->Run(impl_->store->CompactAll()); }
+const OpenReport& Database::open_report() const { return impl_->report; }
+
+DatabaseStats Database::Stats() const {
+  DatabaseStats stats;
+  std::vector<ShardStatistics> shards = impl_->store->Statistics();
+  for (size_t i = 0; i < shards.size(); ++i) {
+    stats.shards.push_back(StatsOf(shards[i], static_cast<uint32_t>(i)));
+    stats.resident_table_bytes += shards[i].resident_table_bytes;
+  }
+  CacheStatistics cache = impl_->store->CacheStats();
+  stats.cache_bytes = cache.used_bytes;
+  stats.cache_capacity = cache.capacity_bytes;
+  stats.cache_hits = cache.hits;
+  stats.cache_misses = cache.misses;
+  stats.memory_budget = impl_->options.memory_bytes;
+  stats.memtable_pool_bytes = impl_->store->memory_plan().memtable_bytes;
+  stats.resident_set_bytes = ResidentSetBytes();
+  return stats;
+}
+
+Result<VerifyReport> Database::Verify() {
+  PARTITA_ASSIGN(Store::VerifyResult result, impl_->Run(impl_->store->Verify(nullptr)));
+  VerifyReport report;
+  report.tables_read = result.tables;
+  report.entries = result.entries;
+  report.bytes = result.bytes;
+  report.damages = std::move(result.damages);
+  return report;
+}
+
+}  // namespace partita

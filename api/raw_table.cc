@@ -1,0 +1,266 @@
+#include <unordered_set>
+
+#include "api/etag.h"
+#include "api/table_state.h"
+
+namespace partita {
+
+namespace {
+
+constexpr size_t kRawValueSizeMax = 16u << 20;  // DESIGN 4.
+constexpr size_t kRawOperationsMax = 10'000;
+constexpr size_t kRawBatchBytesMax = 64u << 20;
+
+Status CheckRawKeys(std::string_view partition_key, std::string_view row_key) {
+  if (partition_key.size() + row_key.size() > KeyBuffer::kRawKeysMax) {
+    return Status::InvalidArgument("the two keys take " + std::to_string(partition_key.size() + row_key.size()) +
+                                   " bytes; at most 4,096 are allowed");
+  }
+  if (partition_key.find('\0') != partition_key.npos || row_key.find('\0') != row_key.npos) {
+    return Status::InvalidArgument("a key holds a zero byte, which raw keys must not");
+  }
+  return Status();
+}
+
+Status CheckRawOperation(const RawTable::Operation& operation) {
+  PARTITA_TRY(CheckRawKeys(operation.partition_key, operation.row_key));
+  if (operation.value.size() > kRawValueSizeMax) {
+    return Status::InvalidArgument("the value has " + std::to_string(operation.value.size()) +
+                                   " bytes; at most 16 MiB are allowed");
+  }
+  return Status();
+}
+
+struct RawBatch {
+  std::vector<std::string> keys;
+  std::vector<RawTable::Operation> operations;  // Kept when the batch outlives its caller.
+  std::vector<WriteOp> ops;
+  WriteRequest request;
+};
+
+WriteResult RawResult(WriteOutcome outcome) {
+  WriteResult result;
+  result.status = std::move(outcome.status);
+  result.failed_operation = outcome.failed_op;
+  if (!result.ok()) return result;
+  result.timestamp_ticks = outcome.version.value;
+  result.etag = FormatEtag(outcome.version);
+  return result;
+}
+
+WriteResult RawRefused(Status status, size_t operation = 0) {
+  WriteResult result;
+  result.status = std::move(status);
+  result.failed_operation = static_cast<uint32_t>(operation);
+  return result;
+}
+
+std::optional<WriteResult> Encode(const TableCore& table, std::span<const RawTable::Operation> operations,
+                                  WriteOptions options, RawBatch* batch) {
+  if (operations.empty() || operations.size() > kRawOperationsMax) {
+    return RawRefused(Status::InvalidArgument("a batch takes 1 to 10,000 operations, not " +
+                                              std::to_string(operations.size())));
+  }
+  size_t bytes = 0;
+  std::unordered_set<std::string_view> rows;
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const RawTable::Operation& operation = operations[i];
+    Status checked = CheckRawOperation(operation);
+    if (!checked.ok()) return RawRefused(std::move(checked), i);
+    bytes += operation.value.size() + operation.row_key.size();
+    if (operation.partition_key != operations[0].partition_key || !rows.insert(operation.row_key).second ||
+        bytes > kRawBatchBytesMax) {
+      return RawRefused(Status::InvalidArgument("operation " + std::to_string(i) +
+                                                " has another partition key, repeats a row key, or takes the batch "
+                                                "beyond 64 MiB"),
+                        i);
+    }
+    batch->keys.push_back(EncodeUserKey(table.id, operation.partition_key, operation.row_key));
+  }
+  for (size_t i = 0; i < operations.size(); ++i) {
+    WriteOp op;
+    op.kind = operations[i].remove ? WriteKind::kDelete : WriteKind::kPut;
+    op.user_key = batch->keys[i];
+    op.content = operations[i].value;
+    batch->ops.push_back(op);
+  }
+  batch->request.table = table.id;
+  batch->request.ops = batch->ops;
+  batch->request.durability = LevelOf(options.durability, table.durability);
+  return std::nullopt;
+}
+
+// One operation without copies: the road of an embedder's put.
+WriteResult RunSingle(const TableCore& table, WriteKind kind, std::string_view partition_key,
+                      std::string_view row_key, std::string_view value, WriteOptions options) {
+  Status checked = CheckRawKeys(partition_key, row_key);
+  if (checked.ok() && value.size() > kRawValueSizeMax) {
+    checked = Status::InvalidArgument("the value has " + std::to_string(value.size()) +
+                                      " bytes; at most 16 MiB are allowed");
+  }
+  if (!checked.ok()) return RawRefused(std::move(checked));
+  KeyBuffer key(table.id, partition_key, row_key, /*ordered_text=*/false);
+  WriteOp op;
+  op.kind = kind;
+  op.user_key = key.key();
+  op.content = value;
+  WriteRequest request;
+  request.table = table.id;
+  request.ops = std::span<const WriteOp>(&op, 1);
+  request.durability = LevelOf(options.durability, table.durability);
+  return RawResult(table.impl->Run(table.impl->store->Write(request)));
+}
+
+Status RawStatusOf(const Shard::ReadAnswer& answer) {
+  if (answer.state == Shard::ReadState::kFound) return Status();
+  if (answer.state == Shard::ReadState::kInDoubt) return Status::Unknown("the last write of this key is in doubt");
+  if (answer.state == Shard::ReadState::kMoved) return Status::NotFound("the table does not exist (any more)");
+  return Status::NotFound("there is no such key");
+}
+
+Task<Status> ReadRaw(Store* store, std::string_view user_key, std::string* value) {
+  Shard::ReadAnswer answer = store->TryGet(user_key, value);
+  if (answer.state == Shard::ReadState::kNeedsIo || answer.state == Shard::ReadState::kMoved) {
+    PARTITA_CO_ASSIGN(answer, co_await store->Get(user_key, value));
+  }
+  co_return RawStatusOf(answer);
+}
+
+Task<Result<std::string>> ReadRawOwned(Store* store, std::string user_key) {
+  std::string value;
+  PARTITA_CO_TRY(co_await ReadRaw(store, user_key, &value));
+  co_return value;
+}
+
+Task<void> ReadRawThenCall(Store* store, std::string user_key, std::function<void(Result<std::string>)> done) {
+  Result<std::string> value = co_await ReadRawOwned(store, std::move(user_key));
+  done(std::move(value));
+}
+
+Task<void> ReadRawInto(Store* store, std::string user_key, Result<std::string>* out) {
+  *out = co_await ReadRawOwned(store, std::move(user_key));
+}
+
+Task<bool> ReadRawTogether(Store* store, const std::vector<std::pair<size_t, std::string>>* missing,
+                           std::vector<Result<std::string>>* results) {
+  TaskGroup group;
+  for (const auto& [index, user_key] : *missing) {
+    group.Spawn(store->ExecutorFor(user_key), ReadRawInto(store, user_key, &(*results)[index]));
+  }
+  co_await group.Join();
+  co_return true;
+}
+
+Task<void> ApplyThenCall(Database::Impl* impl, std::unique_ptr<RawBatch> batch, WriteCallback done) {
+  WriteOutcome outcome = co_await impl->store->Write(batch->request);
+  done(RawResult(std::move(outcome)));
+}
+
+class RawSink : public Shard::RowSink {
+ public:
+  explicit RawSink(std::vector<RawRow>* out) : out_(out) {}
+  void Add(std::string_view user_key, Version, std::string_view content) override {
+    Result<UserKeyParts> parts = DecodeUserKey(user_key);
+    PARTITA_ASSERT(parts.ok());  // It was found under a valid bound.
+    out_->push_back({std::string(parts->partition_key), std::string(parts->row_key), std::string(content)});
+  }
+
+ private:
+  std::vector<RawRow>* out_;
+};
+
+}  // namespace
+
+const std::string& RawTable::name() const { return state_->name; }
+
+WriteResult RawTable::Put(std::string_view partition_key, std::string_view row_key, std::string_view value,
+                          WriteOptions options) const {
+  return RunSingle(*state_, WriteKind::kPut, partition_key, row_key, value, options);
+}
+
+WriteResult RawTable::Delete(std::string_view partition_key, std::string_view row_key, WriteOptions options) const {
+  return RunSingle(*state_, WriteKind::kDelete, partition_key, row_key, {}, options);
+}
+
+WriteResult RawTable::Apply(std::span<const Operation> operations, WriteOptions options) const {
+  RawBatch batch;
+  if (std::optional<WriteResult> refused = Encode(*state_, operations, options, &batch)) return *refused;
+  return RawResult(state_->impl->Run(state_->impl->store->Write(batch.request)));
+}
+
+void RawTable::ApplyAsync(std::vector<Operation> operations, WriteOptions options, WriteCallback done) const {
+  auto batch = std::make_unique<RawBatch>();
+  batch->operations = std::move(operations);
+  if (std::optional<WriteResult> refused = Encode(*state_, batch->operations, options, batch.get())) {
+    return done(std::move(*refused));
+  }
+  std::string_view key = batch->ops[0].user_key;
+  WriteCallback busy = done;
+  Database::Impl* impl = state_->impl;
+  if (!impl->Start(key, ApplyThenCall(impl, std::move(batch), std::move(done)))) {
+    busy(RawRefused(Status::Busy("too many calls are under way; try again")));
+  }
+}
+
+Status RawTable::Get(std::string_view partition_key, std::string_view row_key, std::string* value) const {
+  PARTITA_TRY(CheckRawKeys(partition_key, row_key));
+  KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/false);
+  Store* store = state_->impl->store.get();
+  Shard::ReadAnswer answer = store->TryGet(key.key(), value);
+  if (answer.state == Shard::ReadState::kFound) return Status();
+  if (answer.state == Shard::ReadState::kAbsent) return RawStatusOf(answer);
+  return state_->impl->Run(ReadRaw(store, key.key(), value));
+}
+
+void RawTable::GetAsync(std::string partition_key, std::string row_key,
+                        std::function<void(Result<std::string>)> done) const {
+  Status checked = CheckRawKeys(partition_key, row_key);
+  if (!checked.ok()) return done(checked);
+  std::string key = EncodeUserKey(state_->id, partition_key, row_key);
+  std::function<void(Result<std::string>)> busy = done;
+  if (!state_->impl->Start(key, ReadRawThenCall(state_->impl->store.get(), key, std::move(done)))) {
+    busy(Status::Busy("too many calls are under way; try again"));
+  }
+}
+
+std::vector<Result<std::string>> RawTable::GetMany(std::span<const Table::Key> keys) const {
+  std::vector<Result<std::string>> results;
+  std::vector<std::pair<size_t, std::string>> missing;
+  Store* store = state_->impl->store.get();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    Status checked = CheckRawKeys(keys[i].partition_key, keys[i].row_key);
+    if (!checked.ok()) {
+      results.emplace_back(checked);
+      continue;
+    }
+    KeyBuffer key(state_->id, keys[i].partition_key, keys[i].row_key, /*ordered_text=*/false);
+    std::string value;
+    Shard::ReadAnswer answer = store->TryGet(key.key(), &value);
+    if (answer.state == Shard::ReadState::kFound) {
+      results.emplace_back(std::move(value));
+      continue;
+    }
+    results.emplace_back(RawStatusOf(answer));
+    if (answer.state != Shard::ReadState::kAbsent) missing.emplace_back(i, key.key());
+  }
+  if (!missing.empty()) state_->impl->Run(ReadRawTogether(store, &missing, &results));
+  return results;
+}
+
+Result<RawPage> RawTable::Scan(const ScanOptions& options) const {
+  PARTITA_ASSIGN(ScanBounds bounds, BoundsOf(options, state_->id, /*ordered_text=*/false));
+  Shard::ScanRequest request;
+  request.lower = std::move(bounds.lower);
+  request.upper = std::move(bounds.upper);
+  request.direction = options.order == ScanOrder::kAscending ? Direction::kForward : Direction::kBackward;
+  request.limit = options.limit;
+  request.bytes_limit = options.bytes_limit;
+  RawPage page;
+  RawSink sink(&page.rows);
+  PARTITA_ASSIGN(Shard::ScanAnswer answer, state_->impl->Run(state_->impl->store->Scan(request, &sink)));
+  page.scanned = answer.scanned;
+  if (!answer.done) page.continuation = ContinuationOf(options, state_->id, answer.next_key);
+  return page;
+}
+
+}  // namespace partita

@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <cstring>
+
+#include "api/continuation.h"
+#include "api/database_impl.h"
+#include "engine/base/coding.h"
+
+namespace partita {
+
+KeyBuffer::KeyBuffer(TableId table, std::string_view partition_key, std::string_view row_key, bool ordered_text) {
+  PARTITA_ASSERT(partition_key.size() + row_key.size() <= kRawKeysMax);
+  StoreBe32(bytes_, table.value);
+  size_ = kTableIdSize;
+  Append(partition_key, ordered_text);
+  bytes_[size_++] = '\0';
+  Append(row_key, ordered_text);
+}
+
+void KeyBuffer::Append(std::string_view text, bool ordered_text) {
+  std::memcpy(bytes_ + size_, text.data(), text.size());
+  if (ordered_text) {
+    // UTF-8 with the lead bytes EE and EF as F5 and F6 (user_key.h).
+    for (size_t i = size_; i < size_ + text.size(); ++i) {
+      uint8_t byte = static_cast<uint8_t>(bytes_[i]);
+      if (byte >= 0xEE && byte <= 0xEF) bytes_[i] = static_cast<char>(byte + 7);
+    }
+  }
+  size_ += text.size();
+}
+
+DurabilityLevel LevelOf(Durability asked, Durability table_default) {
+  Durability durability = asked == Durability::kTableDefault ? table_default : asked;
+  return static_cast<DurabilityLevel>(durability);
+}
+
+namespace {
+
+std::string StoredText(std::string_view text, bool ordered_text) {
+  return ordered_text ? OrderedText(text) : std::string(text);
+}
+
+Status CheckScanOptions(const ScanOptions& options) {
+  if (options.limit < 1 || options.limit > 100'000) {
+    return Status::InvalidArgument("limit is " + std::to_string(options.limit) + "; it must be 1 to 100,000");
+  }
+  if ((options.row_lower || options.row_upper) && !options.partition) {
+    return Status::InvalidArgument("row bounds need `partition`: rows are ordered within a partition only");
+  }
+  if (options.partition && (options.partition_lower || options.partition_upper)) {
+    return Status::InvalidArgument("give either `partition` or partition bounds, not both");
+  }
+  for (const auto* bound : {&options.partition, &options.partition_lower, &options.partition_upper,
+                            &options.row_lower, &options.row_upper}) {
+    if (*bound && (*bound)->find('\0') != std::string::npos) {
+      return Status::InvalidArgument("a scan bound holds a zero byte");
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
+Result<ScanBounds> BoundsOf(const ScanOptions& options, TableId table, bool ordered_text) {
+  PARTITA_TRY(CheckScanOptions(options));
+  ScanBounds bounds{TableLowerBound(table), TableUpperBound(table)};
+  if (options.partition) {
+    std::string partition = StoredText(*options.partition, ordered_text);
+    bounds.lower = EncodeUserKey(table, partition, StoredText(options.row_lower.value_or(""), ordered_text));
+    if (options.row_upper) {
+      bounds.upper = EncodeUserKey(table, partition, StoredText(*options.row_upper, ordered_text));
+    } else {
+      bounds.upper = PrefixSuccessor(EncodeUserKey(table, partition, ""));
+    }
+  }
+  if (options.partition_lower) {
+    bounds.lower = EncodeUserKey(table, StoredText(*options.partition_lower, ordered_text), "");
+  }
+  if (options.partition_upper) {
+    bounds.upper = EncodeUserKey(table, StoredText(*options.partition_upper, ordered_text), "");
+  }
+  if (options.continuation.empty()) return bounds;
+  PARTITA_ASSIGN(Continuation from, DecodeContinuation(options.continuation));
+  Direction direction = options.order == ScanOrder::kAscending ? Direction::kForward : Direction::kBackward;
+  if (from.table != table || from.direction != direction) {
+    return Status::InvalidArgument("the continuation belongs to another table or scan order");
+  }
+  if (direction == Direction::kForward) {
+    bounds.lower = std::max(bounds.lower, from.user_key);
+  } else {
+    bounds.upper = std::min(bounds.upper, from.user_key);
+  }
+  return bounds;
+}
+
+std::string ContinuationOf(const ScanOptions& options, TableId table, const std::string& next_key) {
+  Direction direction = options.order == ScanOrder::kAscending ? Direction::kForward : Direction::kBackward;
+  return EncodeContinuation(Continuation{direction, table, next_key});
+}
+
+}  // namespace partita

@@ -1,0 +1,193 @@
+#include "api/entity_codec.h"
+#include "api/names.h"
+#include "api/table_state.h"
+
+// Reads of entity tables. A read that memory can answer runs on the calling thread and takes no
+// coroutine; only a miss pays for one.
+
+namespace partita {
+
+namespace {
+
+Status CheckKeys(std::string_view partition_key, std::string_view row_key) {
+  PARTITA_TRY(CheckKey(KeyKind::kPartitionKey, partition_key));
+  return CheckKey(KeyKind::kRowKey, row_key);
+}
+
+Status NoSuchEntity() { return Status::NotFound("there is no entity with these keys"); }
+
+Status StatusOf(const Shard::ReadAnswer& answer) {
+  switch (answer.state) {
+    case Shard::ReadState::kFound:
+      return Status();
+    case Shard::ReadState::kInDoubt:
+      return Status::Unknown("the last write of this entity is in doubt; try again when the shard has recovered");
+    case Shard::ReadState::kMoved:
+      return Status::NotFound("the table does not exist (any more)");
+    case Shard::ReadState::kAbsent:
+    case Shard::ReadState::kNeedsIo:
+      break;
+  }
+  return NoSuchEntity();
+}
+
+// Content and version of one key, in either mode.
+Task<Result<Version>> ReadContent(Store* store, std::string_view user_key, std::string* content) {
+  Shard::ReadAnswer answer = store->TryGet(user_key, content);
+  if (answer.state == Shard::ReadState::kNeedsIo || answer.state == Shard::ReadState::kMoved) {
+    PARTITA_CO_ASSIGN(answer, co_await store->Get(user_key, content));
+  }
+  Status status = StatusOf(answer);
+  if (!status.ok()) co_return status;
+  co_return answer.version;
+}
+
+Task<Result<Entity>> ReadEntity(Store* store, std::string user_key) {
+  std::string content;
+  PARTITA_CO_ASSIGN(Version version, co_await ReadContent(store, user_key, &content));
+  co_return DecodeEntity(user_key, version, content);
+}
+
+// Decodes rows as they are found.
+class EntitySink : public Shard::RowSink {
+ public:
+  explicit EntitySink(std::vector<Entity>* out) : out_(out) {}
+  void Add(std::string_view user_key, Version version, std::string_view content) override {
+    Result<Entity> entity = DecodeEntity(user_key, version, content);
+    if (entity.ok()) {
+      out_->push_back(std::move(entity).value());
+    } else if (status_.ok()) {
+      status_ = entity.status();
+    }
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  std::vector<Entity>* out_;
+  Status status_;
+};
+
+Shard::ScanRequest RequestOf(const ScanOptions& options, ScanBounds bounds) {
+  Shard::ScanRequest request;
+  request.lower = std::move(bounds.lower);
+  request.upper = std::move(bounds.upper);
+  request.direction = options.order == ScanOrder::kAscending ? Direction::kForward : Direction::kBackward;
+  request.limit = options.limit;
+  request.bytes_limit = options.bytes_limit;
+  return request;
+}
+
+}  // namespace
+
+Status Table::GetRecord(std::string_view partition_key, std::string_view row_key, std::string* record,
+                        uint64_t* timestamp_ticks) const {
+  PARTITA_TRY(CheckKeys(partition_key, row_key));
+  KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/true);
+  Store* store = state_->impl->store.get();
+  Shard::ReadAnswer answer = store->TryGet(key.key(), record);
+  if (answer.state == Shard::ReadState::kFound) {
+    *timestamp_ticks = answer.version.value;
+    return Status();
+  }
+  if (answer.state == Shard::ReadState::kAbsent) return NoSuchEntity();
+  PARTITA_ASSIGN(Version version, state_->impl->Run(ReadContent(store, key.key(), record)));
+  *timestamp_ticks = version.value;
+  return Status();
+}
+
+Result<Entity> Table::Get(std::string_view partition_key, std::string_view row_key) const {
+  std::string record;
+  uint64_t ticks = 0;
+  PARTITA_TRY(GetRecord(partition_key, row_key, &record, &ticks));
+  KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/true);
+  return DecodeEntity(key.key(), Version(ticks), record);
+}
+
+namespace {
+
+Task<void> ReadInto(Store* store, std::string user_key, Result<Entity>* out) {
+  *out = co_await ReadEntity(store, std::move(user_key));
+}
+
+Task<bool> ReadTogether(Store* store, const std::vector<std::pair<size_t, std::string>>* missing,
+                        std::vector<Result<Entity>>* results) {
+  TaskGroup group;
+  for (const auto& [index, user_key] : *missing) {
+    group.Spawn(store->ExecutorFor(user_key), ReadInto(store, user_key, &(*results)[index]));
+  }
+  co_await group.Join();
+  co_return true;
+}
+
+Task<void> ReadThenCall(Store* store, std::string user_key, std::function<void(Result<Entity>)> done) {
+  Result<Entity> entity = co_await ReadEntity(store, std::move(user_key));
+  done(std::move(entity));
+}
+
+}  // namespace
+
+std::vector<Result<Entity>> Table::GetMany(std::span<const Key> keys) const {
+  std::vector<Result<Entity>> results;
+  std::vector<std::pair<size_t, std::string>> missing;  // What memory cannot answer.
+  Store* store = state_->impl->store.get();
+  std::string content;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    Status checked = CheckKeys(keys[i].partition_key, keys[i].row_key);
+    if (!checked.ok()) {
+      results.emplace_back(checked);
+      continue;
+    }
+    KeyBuffer key(state_->id, keys[i].partition_key, keys[i].row_key, /*ordered_text=*/true);
+    Shard::ReadAnswer answer = store->TryGet(key.key(), &content);
+    if (answer.state == Shard::ReadState::kFound) {
+      results.push_back(DecodeEntity(key.key(), answer.version, content));
+      continue;
+    }
+    results.emplace_back(NoSuchEntity());
+    if (answer.state != Shard::ReadState::kAbsent) missing.emplace_back(i, key.key());
+  }
+  if (!missing.empty()) state_->impl->Run(ReadTogether(store, &missing, &results));
+  return results;
+}
+
+void Table::GetAsync(std::string partition_key, std::string row_key, std::function<void(Result<Entity>)> done) const {
+  Status checked = CheckKeys(partition_key, row_key);
+  if (!checked.ok()) return done(checked);
+  KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/true);
+  std::function<void(Result<Entity>)> busy = done;
+  Task<void> call = ReadThenCall(state_->impl->store.get(), std::string(key.key()), std::move(done));
+  if (!state_->impl->Start(key.key(), std::move(call))) {
+    busy(Status::Busy("too many calls are under way; try again"));
+  }
+}
+
+Result<Page> Table::Scan(const ScanOptions& options) const {
+  PARTITA_ASSIGN(ScanBounds bounds, BoundsOf(options, state_->id, /*ordered_text=*/true));
+  Shard::ScanRequest request = RequestOf(options, std::move(bounds));
+  Page page;
+  EntitySink sink(&page.entities);
+  PARTITA_ASSIGN(Shard::ScanAnswer answer, state_->impl->Run(state_->impl->store->Scan(request, &sink)));
+  PARTITA_TRY(sink.status());
+  page.scanned = answer.scanned;
+  if (!answer.done) page.continuation = ContinuationOf(options, state_->id, answer.next_key);
+  return page;
+}
+
+Result<uint64_t> Table::Count(const ScanOptions& options) const {
+  ScanOptions all = options;
+  all.continuation.clear();
+  all.limit = 100'000;
+  all.order = ScanOrder::kAscending;
+  PARTITA_ASSIGN(ScanBounds bounds, BoundsOf(all, state_->id, /*ordered_text=*/true));
+  Shard::ScanRequest request = RequestOf(all, std::move(bounds));
+  request.bytes_limit = UINT64_MAX;
+  uint64_t count = 0;
+  while (true) {
+    PARTITA_ASSIGN(Shard::ScanAnswer answer, state_->impl->Run(state_->impl->store->Scan(request, nullptr)));
+    count += answer.rows;
+    if (answer.done) return count;
+    request.lower = answer.next_key;
+  }
+}
+
+}  // namespace partita

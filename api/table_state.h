@@ -1,0 +1,16 @@
+#pragma once
+#include "api/database_impl.h"
+
+namespace partita {
+
+struct Table::State : TableCore {
+  explicit State(TableCore core) : TableCore(std::move(core)) {}
+};
+
+struct RawTable::State : TableCore {
+  explicit State(TableCore core) : TableCore(std::move(core)) {}
+};
+
+Task<bool> WaitForCalls(Database::Impl* impl);
+
+}  // namespace partita

@@ -1,0 +1,277 @@
+#include <condition_variable>
+#include <mutex>
+#include <unordered_set>
+
+#include "api/entity_codec.h"
+#include "api/etag.h"
+#include "api/limits.h"
+#include "api/names.h"
+#include "api/table_state.h"
+#include "engine/base/entity_record.h"
+
+// Writes of entity tables: check, encode, hand to the engine.
+
+namespace partita {
+
+namespace {
+
+constexpr uint64_t kEmbeddedBatchBytesMax = 64ull << 20;  // What a log record carries in good time.
+
+// Merge semantics of the service; checks the limits that two valid halves can break together.
+Result<std::string> MergeContents(std::string_view user_key, std::string_view base, std::string_view patch) {
+  if (base.empty()) return std::string(patch);
+  PARTITA_ASSIGN(std::string merged, MergeEntityRecords(base, patch));
+  PARTITA_ASSIGN(UserKeyParts parts, DecodeUserKey(user_key));
+  PARTITA_TRY(ValidateMergedRecord(parts.partition_key, parts.row_key, merged));
+  return merged;
+}
+
+// A batch with all bytes it needs, so that it may outlive its caller.
+struct EncodedBatch {
+  std::vector<std::string> keys;
+  std::vector<std::string> contents;
+  std::vector<WriteOp> ops;
+  WriteRequest request;
+};
+
+Status ApplyCondition(const Write& write, WriteOp* op) {
+  bool conditional = write.action == WriteAction::kReplace || write.action == WriteAction::kMerge ||
+                     write.action == WriteAction::kDelete;
+  if (write.if_match.empty()) {
+    if (conditional) op->precondition = Precondition::kPresent;
+    return Status();
+  }
+  if (!conditional) {
+    return Status::InvalidArgument("if_match is allowed with replace, merge and delete only");
+  }
+  ParsedEtag etag = ParseEtag(write.if_match);
+  switch (etag.form) {
+    case EtagForm::kMalformed:
+      return BrokenRule(Violation::kInvalidInput, "if_match is " + QuotedForMessage(write.if_match) +
+                                                      "; it must be '*' or one ETag as a read or write returned it");
+    case EtagForm::kAny:
+      op->precondition = Precondition::kPresent;
+      return Status();
+    case EtagForm::kForeign:
+      op->precondition = Precondition::kVersionEquals;
+      op->expected_version = Version(0);  // No entity has it.
+      return Status();
+    case EtagForm::kVersion:
+      op->precondition = Precondition::kVersionEquals;
+      op->expected_version = etag.version;
+      return Status();
+  }
+  return Status();
+}
+
+Status CheckEntity(const Write& write) {
+  if (write.action != WriteAction::kDelete) return ValidateEntity(write.entity);
+  PARTITA_TRY(CheckKey(KeyKind::kPartitionKey, write.entity.partition_key()));
+  return CheckKey(KeyKind::kRowKey, write.entity.row_key());
+}
+
+Status AddOp(const Write& write, TableId table, EncodedBatch* batch) {
+  PARTITA_TRY(CheckEntity(write));
+  WriteOp op;
+  PARTITA_TRY(ApplyCondition(write, &op));
+  switch (write.action) {
+    case WriteAction::kInsert:
+      op.precondition = Precondition::kAbsent;
+      break;
+    case WriteAction::kMerge:
+    case WriteAction::kInsertOrMerge:
+      op.kind = WriteKind::kMerge;
+      break;
+    case WriteAction::kDelete:
+      op.kind = WriteKind::kDelete;
+      break;
+    case WriteAction::kReplace:
+    case WriteAction::kInsertOrReplace:
+      break;
+  }
+  batch->keys.push_back(EncodeEntityKey(table, write.entity));
+  batch->contents.push_back(op.kind == WriteKind::kDelete ? std::string() : EncodeEntityContent(write.entity));
+  batch->ops.push_back(op);
+  return Status();
+}
+
+// The views are set last, when nothing moves any more.
+void Link(EncodedBatch* batch, const TableCore& table, Durability durability) {
+  for (size_t i = 0; i < batch->ops.size(); ++i) {
+    batch->ops[i].user_key = batch->keys[i];
+    batch->ops[i].content = batch->contents[i];
+  }
+  batch->request.table = table.id;
+  batch->request.ops = batch->ops;
+  batch->request.durability = LevelOf(durability, table.durability);
+  batch->request.merge = MergeContents;
+}
+
+WriteResult ResultOf(WriteOutcome outcome) {
+  WriteResult result;
+  result.status = std::move(outcome.status);
+  result.failed_operation = outcome.failed_op;
+  if (!result.ok()) return result;
+  result.timestamp_ticks = outcome.version.value;
+  result.etag = FormatEtag(outcome.version);
+  return result;
+}
+
+WriteResult Refused(Status status, size_t operation) {
+  WriteResult result;
+  result.status = std::move(status);
+  result.failed_operation = static_cast<uint32_t>(operation);
+  return result;
+}
+
+// Checks and encodes; on failure the result says which operation and why.
+std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const Write> writes,
+                                       const BatchOptions& options, EncodedBatch* batch) {
+  if (writes.empty()) return Refused(Status::InvalidArgument("the batch is empty"), 0);
+  if (writes.size() > options.operations_max) {
+    return Refused(Status::InvalidArgument("the batch has " + std::to_string(writes.size()) + " operations; at most " +
+                                           std::to_string(options.operations_max) + " are allowed"),
+                   options.operations_max);
+  }
+  if (options.bytes_max > kEmbeddedBatchBytesMax) {
+    return Refused(Status::InvalidArgument("bytes_max is above 64 MiB"), 0);
+  }
+  batch->keys.reserve(writes.size());
+  batch->contents.reserve(writes.size());
+  uint64_t bytes = 0;
+  std::unordered_set<std::string_view> rows;
+  for (size_t i = 0; i < writes.size(); ++i) {
+    const Entity& entity = writes[i].entity;
+    if (entity.partition_key() != writes[0].entity.partition_key()) {
+      return Refused(Status::InvalidArgument("all operations of a batch must have one PartitionKey; operation " +
+                                             std::to_string(i) + " has another"),
+                     i);
+    }
+    if (!rows.insert(entity.row_key()).second) {
+      return Refused(Status::InvalidArgument("operation " + std::to_string(i) + " names a RowKey for the second time"),
+                     i);
+    }
+    Status added = AddOp(writes[i], table.id, batch);
+    if (!added.ok()) return Refused(std::move(added), i);
+    bytes += EntitySizeBytes(entity);
+    if (bytes > options.bytes_max) {
+      return Refused(Status::InvalidArgument("the entities of the batch are larger than " +
+                                             std::to_string(options.bytes_max) + " bytes together"),
+                     i);
+    }
+  }
+  Link(batch, table, options.durability);
+  return std::nullopt;
+}
+
+std::optional<WriteResult> EncodeOne(const TableCore& table, const Write& write, Durability durability,
+                                     EncodedBatch* batch) {
+  Status added = AddOp(write, table.id, batch);
+  if (!added.ok()) return Refused(std::move(added), 0);
+  Link(batch, table, durability);
+  return std::nullopt;
+}
+
+WriteResult RunOne(const TableCore& table, Write write, WriteOptions options) {
+  EncodedBatch batch;
+  if (std::optional<WriteResult> refused = EncodeOne(table, write, options.durability, &batch)) return *refused;
+  return ResultOf(table.impl->Run(table.impl->store->Write(batch.request)));
+}
+
+Task<void> RunAsync(Database::Impl* impl, std::unique_ptr<EncodedBatch> batch, WriteCallback done) {
+  WriteOutcome outcome = co_await impl->store->Write(batch->request);
+  done(ResultOf(std::move(outcome)));
+}
+
+void Launch(Database::Impl* impl, std::unique_ptr<EncodedBatch> batch, WriteCallback done) {
+  std::string_view key = batch->ops[0].user_key;
+  // The callback is needed twice: one of the two is used.
+  WriteCallback busy = done;
+  if (impl->Start(key, RunAsync(impl, std::move(batch), std::move(done)))) return;
+  busy(Refused(Status::Busy("too many calls are under way; try again"), 0));
+}
+
+}  // namespace
+
+const std::string& Table::name() const { return state_->name; }
+
+WriteResult Table::Insert(const Entity& entity, WriteOptions options) const {
+  return RunOne(*state_, Write{WriteAction::kInsert, entity, ""}, options);
+}
+WriteResult Table::Replace(const Entity& entity, std::string_view if_match, WriteOptions options) const {
+  return RunOne(*state_, Write{WriteAction::kReplace, entity, std::string(if_match)}, options);
+}
+WriteResult Table::Merge(const Entity& entity, std::string_view if_match, WriteOptions options) const {
+  return RunOne(*state_, Write{WriteAction::kMerge, entity, std::string(if_match)}, options);
+}
+WriteResult Table::InsertOrReplace(const Entity& entity, WriteOptions options) const {
+  return RunOne(*state_, Write{WriteAction::kInsertOrReplace, entity, ""}, options);
+}
+WriteResult Table::InsertOrMerge(const Entity& entity, WriteOptions options) const {
+  return RunOne(*state_, Write{WriteAction::kInsertOrMerge, entity, ""}, options);
+}
+WriteResult Table::Delete(std::string_view partition_key, std::string_view row_key, std::string_view if_match,
+                          WriteOptions options) const {
+  Entity entity{std::string(partition_key), std::string(row_key)};
+  return RunOne(*state_, Write{WriteAction::kDelete, std::move(entity), std::string(if_match)}, options);
+}
+
+WriteResult Table::Transact(std::span<const Write> writes, BatchOptions options) const {
+  EncodedBatch batch;
+  if (std::optional<WriteResult> refused = EncodeBatch(*state_, writes, options, &batch)) return *refused;
+  return ResultOf(state_->impl->Run(state_->impl->store->Write(batch.request)));
+}
+
+namespace {
+
+// Independent writes under way together; the answers go to `results`.
+Task<void> RunInto(Database::Impl* impl, EncodedBatch* batch, WriteResult* result) {
+  WriteOutcome outcome = co_await impl->store->Write(batch->request);
+  *result = ResultOf(std::move(outcome));
+}
+
+Task<bool> RunTogether(Database::Impl* impl, std::vector<std::unique_ptr<EncodedBatch>>* batches,
+                       std::vector<WriteResult>* results) {
+  TaskGroup group;
+  for (size_t i = 0; i < batches->size(); ++i) {
+    EncodedBatch* batch = (*batches)[i].get();
+    if (batch == nullptr) continue;
+    group.Spawn(impl->store->ExecutorFor(batch->ops[0].user_key), RunInto(impl, batch, &(*results)[i]));
+  }
+  co_await group.Join();
+  co_return true;
+}
+
+}  // namespace
+
+std::vector<WriteResult> Table::WriteMany(std::span<const Write> writes, WriteOptions options) const {
+  std::vector<WriteResult> results(writes.size());
+  std::vector<std::unique_ptr<EncodedBatch>> batches(writes.size());
+  for (size_t i = 0; i < writes.size(); ++i) {
+    batches[i] = std::make_unique<EncodedBatch>();
+    std::optional<WriteResult> refused = EncodeOne(*state_, writes[i], options.durability, batches[i].get());
+    if (!refused) continue;
+    results[i] = std::move(*refused);
+    batches[i].reset();
+  }
+  state_->impl->Run(RunTogether(state_->impl, &batches, &results));
+  return results;
+}
+
+void Table::WriteAsync(Write write, WriteOptions options, WriteCallback done) const {
+  auto batch = std::make_unique<EncodedBatch>();
+  if (std::optional<WriteResult> refused = EncodeOne(*state_, write, options.durability, batch.get())) {
+    return done(std::move(*refused));
+  }
+  Launch(state_->impl, std::move(batch), std::move(done));
+}
+
+void Table::TransactAsync(std::vector<Write> writes, BatchOptions options, WriteCallback done) const {
+  auto batch = std::make_unique<EncodedBatch>();
+  if (std::optional<WriteResult> refused = EncodeBatch(*state_, writes, options, batch.get())) {
+    return done(std::move(*refused));
+  }
+  Launch(state_->impl, std::move(batch), std::move(done));
+}
+
+}  // namespace partita
