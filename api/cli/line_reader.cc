@@ -11,7 +11,9 @@
 namespace partita {
 namespace {
 
-constexpr size_t kReadSize = 256 << 10;
+// Reads grow to this: small inputs take little memory, long ones few calls.
+constexpr size_t kReadSizeMin = 4 << 10;
+constexpr size_t kReadSizeMax = 256 << 10;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
@@ -47,13 +49,14 @@ LineReader::LineReader(std::unique_ptr<ByteSource> source, size_t line_bytes_max
 
 // Reads more behind the window, moving it to the front or growing the buffer when there is no room.
 Status LineReader::Fill() {
-  if (begin_ > 0 && end_ + kReadSize > buffer_.size()) {
+  const size_t wanted = std::clamp(buffer_.size(), kReadSizeMin, kReadSizeMax);
+  if (begin_ > 0 && end_ + wanted > buffer_.size()) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
   }
-  if (end_ + kReadSize > buffer_.size()) buffer_.resize(std::max(2 * buffer_.size(), end_ + kReadSize));
-  Result<size_t> count = source_->Read(buffer_.data() + end_, kReadSize);
+  if (end_ + wanted > buffer_.size()) buffer_.resize(std::max(2 * buffer_.size(), end_ + wanted));
+  Result<size_t> count = source_->Read(buffer_.data() + end_, wanted);
   if (!count.ok()) {
     failed_ = true;
     return count.status();
