@@ -292,8 +292,10 @@ Lookup DataBlock::Find(std::string_view user_key, Version at_most) const {
     if (++i == count_ || !same_key_as_before(i)) return {};
   }
   Lookup lookup;
-  lookup.state = kind(i) == EntryKind::kPut ? LookupState::kFound : LookupState::kDeleted;
   lookup.version = version(i);
+  lookup.state = LookupState::kDeleted;
+  if (kind(i) == EntryKind::kTombstone) return lookup;
+  lookup.state = LookupState::kFound;
   lookup.value = value(i);
   return lookup;
 }

@@ -1,0 +1,278 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "engine/base/coding.h"
+#include "test/sstable/table_fixture.h"
+
+namespace partita {
+namespace {
+
+// A table of several blocks in few bytes, both codecs, all kinds of parts.
+class DamageTest : public testing::Test {
+ protected:
+  void Write(Compression compression) {
+    entries_.clear();
+    for (int i = 0; i < 24; ++i) {
+      std::string key = Key("p" + std::to_string(i / 6), "r" + std::to_string(i % 6));
+      if (i % 5 == 0) entries_.push_back(Tombstone(key, 200 + static_cast<uint64_t>(i)));
+      entries_.push_back(
+          Put(key, 100 + static_cast<uint64_t>(i), std::string(140, static_cast<char>('a' + i))));
+    }
+    ASSERT_TRUE(RunBlocking(store_.Remove(kId)).ok());
+    Result<TableInfo> info =
+        WriteTable(store_, kId, entries_, {.compression = compression, .block_size = 1024, .zones = {}});
+    ASSERT_TRUE(info.ok());
+    good_ = store_.bytes(kId);
+  }
+
+  // Reads everything there is; every answer must be right or kCorruption. Returns how many answers
+  // were kCorruption.
+  size_t CheckNeverWrong(const std::string& what) {
+    BlockCache cache(1 << 20);
+    auto table = OpenTable(store_, cache, kId);
+    if (!table.ok()) {
+      EXPECT_EQ(table.code(), Code::kCorruption) << what << ": " << table.status().ToString();
+      EXPECT_NE(table.status().message().find("tables/5.sst"), std::string::npos) << table.status().message();
+      return SIZE_MAX;
+    }
+    size_t damaged = 0;
+    for (const OwnedEntry& entry : entries_) {
+      for (std::string key : {entry.user_key, entry.user_key + "x"}) {
+        const Lookup expected = ExpectedLookup(entries_, key, entry.version);
+        BlockPin pin;
+        Result<Lookup> got = RunBlocking((*table)->Get(HashKey(key), key, entry.version, &pin));
+        if (!got.ok()) {
+          EXPECT_EQ(got.code(), Code::kCorruption) << what;
+          ++damaged;
+          continue;
+        }
+        EXPECT_EQ(got->state, expected.state) << what;
+        EXPECT_EQ(got->version, expected.version) << what;
+        EXPECT_EQ(got->value, expected.state == LookupState::kFound ? expected.value : "") << what;
+      }
+    }
+    for (Direction direction : {Direction::kForward, Direction::kBackward}) {
+      for (IterCaching caching : {IterCaching::kFill, IterCaching::kBypass}) {
+        auto it = (*table)->NewIterator(direction, {.caching = caching, .lower = "", .upper = ""});
+        Status status;
+        std::vector<OwnedEntry> got = Drain(*it, it->SeekToFirst(), &status);
+        std::vector<OwnedEntry> expected = Expected(entries_, direction, "", "");
+        // A scan stops at the damage; it never steps over it and never ends early without saying so (F44).
+        EXPECT_TRUE(got.size() <= expected.size() && std::equal(got.begin(), got.end(), expected.begin()))
+            << what;
+        EXPECT_EQ(status.ok(), got.size() == expected.size()) << what;
+        if (!status.ok()) {
+          ++damaged;
+          EXPECT_EQ(status.code(), Code::kCorruption) << what;
+          EXPECT_EQ(RunBlocking(it->Fetch()).code(), Code::kCorruption) << what;  // It stays in front of it.
+        }
+      }
+    }
+    return damaged;
+  }
+
+  static constexpr ObjectId kId{5};
+  MemoryObjectStore store_;
+  std::vector<OwnedEntry> entries_;
+  std::string good_;
+};
+
+// covers: F40 F41 F43 F44 F45
+TEST_F(DamageTest, NoFlippedByteEverGivesAWrongAnswer) {
+  for (Compression compression : {Compression::None(), Compression::Zstd(1)}) {
+    Write(compression);
+    size_t closed = 0, some = 0, none = 0;
+    for (size_t at = 0; at < good_.size(); ++at) {
+      // The padding before the footer means nothing; a few of its bytes will do.
+      if (good_.size() - at < kPageSize && good_[at] == 0 && at % 16 != 0 && at + kFooterSize < good_.size())
+        continue;
+      std::string bad = good_;
+      bad[at] = static_cast<char>(bad[at] ^ (1 << (at % 8)));
+      store_.Put(kId, std::move(bad));
+      const size_t damaged = CheckNeverWrong("byte " + std::to_string(at));
+      (damaged == SIZE_MAX ? closed : damaged > 0 ? some : none) += 1;
+      if (HasFailure()) return;
+    }
+    EXPECT_GT(closed, kFooterSize - 1);  // At least every byte of the footer harms the file ...
+    EXPECT_GT(some, 500u);               // ... every byte of a data block its keys ...
+    EXPECT_GT(none, 50u);                // ... and filters and padding nothing.
+  }
+}
+
+// covers: F48
+TEST_F(DamageTest, ADamagedBlockHarmsOnlyItsOwnKeys) {
+  Write(Compression::None());
+  std::string bad = good_;
+  bad[kPartHeaderSize + 40] ^= 1;  // In the first data block.
+  store_.Put(kId, std::move(bad));
+  BlockCache cache(1 << 20);
+  auto table = OpenTable(store_, cache, kId);
+  ASSERT_TRUE(table.ok());
+  BlockPin pin;
+  Result<Lookup> first =
+      RunBlocking((*table)->Get(HashKey(entries_[0].user_key), entries_[0].user_key, kVersionMax, &pin));
+  EXPECT_EQ(first.code(), Code::kCorruption);
+  EXPECT_NE(first.status().message().find("offset 0, data block"), std::string::npos)
+      << first.status().message();
+  EXPECT_NE(first.status().message().find("expected"), std::string::npos);
+  const std::string& last = entries_.back().user_key;
+  EXPECT_TRUE(RunBlocking((*table)->Get(HashKey(last), last, kVersionMax, &pin)).ok());
+  EXPECT_EQ(cache.faults().damaged_parts.load(), 1u);
+  TableVerifyReport report;
+  EXPECT_EQ(RunBlocking((*table)->Verify(&report)).code(), Code::kCorruption);
+}
+
+// covers: F52
+TEST_F(DamageTest, BytesThatAreGoodWhenReadAgainAreCountedAsTransient) {
+  Write(Compression::Zstd(1));
+  store_.faults().on_read = [](ObjectId, uint64_t, std::span<uint8_t> bytes, ReadCaching caching) {
+    if (caching == ReadCaching::kNormal) {
+      for (uint8_t& byte : bytes) byte ^= 0x10;
+    }
+    return Status();
+  };
+  EXPECT_EQ(CheckNeverWrong("transient"), 0u);
+  BlockCache cache(1 << 20);
+  auto table = OpenTable(store_, cache, kId);
+  ASSERT_TRUE(table.ok());
+  const uint64_t at_open = cache.faults().transient.load();
+  EXPECT_EQ(at_open, 5u);  // Footer, properties, top index and two filters.
+  EXPECT_EQ(cache.faults().damaged_parts.load(), 0u);
+}
+
+// covers: F43
+TEST_F(DamageTest, AnUnreadableBlockIsDamageToItsKeysNotAnEnd) {
+  Write(Compression::None());
+  store_.faults().on_read = [](ObjectId, uint64_t offset, std::span<uint8_t>, ReadCaching) {
+    return offset == 0 ? Status::IoError("EIO") : Status();
+  };
+  const size_t damaged = CheckNeverWrong("EIO");
+  EXPECT_GT(damaged, 0u);
+  EXPECT_NE(damaged, SIZE_MAX);
+}
+
+TEST_F(DamageTest, LackOfMemoryIsNotReportedAsDamage) {
+  Write(Compression::None());
+  BlockCache cache(1 << 20);
+  auto table = OpenTable(store_, cache, kId);
+  ASSERT_TRUE(table.ok());
+  store_.faults().on_read = [](ObjectId, uint64_t, std::span<uint8_t>, ReadCaching) {
+    return Status::ResourceExhausted("no memory");
+  };
+  BlockPin pin;
+  EXPECT_EQ(RunBlocking((*table)->Get(HashKey(entries_[0].user_key), entries_[0].user_key, kVersionMax, &pin))
+                .code(),
+            Code::kResourceExhausted);
+  EXPECT_EQ(cache.faults().damaged_parts.load(), 0u);
+}
+
+// covers: F41 F66
+TEST_F(DamageTest, ForeignAndSwappedFilesAreRefused) {
+  Write(Compression::None());
+  BlockCache cache(1 << 20);
+  // The same bytes under another id: a swapped file.
+  store_.Put(ObjectId(6), good_);
+  EXPECT_EQ(OpenTable(store_, cache, ObjectId(6)).code(), Code::kCorruption);
+  // Another store's file.
+  EXPECT_EQ(RunBlocking(TableReader::Open(store_, cache, StoreId(99), kId)).code(), Code::kCorruption);
+  // Not tables at all.
+  for (std::string bytes :
+       {std::string(), std::string("hello"), std::string(kPageSize, '\0'), std::string(8192, 'x')}) {
+    store_.Put(ObjectId(7), bytes);
+    EXPECT_EQ(OpenTable(store_, cache, ObjectId(7)).code(), Code::kCorruption);
+  }
+  // covers: F35, by its code: the one who has a manifest calls it damage.
+  EXPECT_EQ(OpenTable(store_, cache, ObjectId(8)).code(), Code::kNotFound);
+}
+
+TEST_F(DamageTest, TruncatedAndExtendedFilesAreRefused) {
+  Write(Compression::None());
+  for (size_t size = 0; size < good_.size(); size += 97) {
+    store_.Put(kId, good_.substr(0, size));
+    EXPECT_EQ(CheckNeverWrong("cut to " + std::to_string(size)), SIZE_MAX);
+  }
+  for (size_t size = kPageSize; size < good_.size(); size += kPageSize) {
+    store_.Put(kId, good_.substr(0, size));
+    EXPECT_EQ(CheckNeverWrong("cut to " + std::to_string(size)), SIZE_MAX);
+  }
+  store_.Put(kId, good_ + std::string(kPageSize, '\0'));
+  EXPECT_EQ(CheckNeverWrong("extended"), SIZE_MAX);
+}
+
+// covers: F41
+TEST_F(DamageTest, PagesInTheWrongPlaceAreFound) {
+  Write(Compression::None());
+  for (size_t from = 0; from + kPageSize <= good_.size(); from += 1024) {
+    for (size_t to = 0; to + 1024 <= good_.size(); to += 1024) {
+      if (from == to) continue;
+      std::string bad = good_;
+      bad.replace(to, 1024, good_, from, 1024);
+      store_.Put(kId, std::move(bad));
+      CheckNeverWrong("moved " + std::to_string(from) + " to " + std::to_string(to));
+    }
+  }
+}
+
+// covers: F66
+TEST_F(DamageTest, NewerFormatsAreRefusedAsUnsupported) {
+  Write(Compression::None());
+  std::string newer = good_;
+  char* footer = newer.data() + newer.size() - kFooterSize;
+  StoreLe16(footer + 112, kTableFormat + 1);
+  const Identity identity = PartIdentity(kTestStore, kId, newer.size() - kFooterSize, SealKind::kFooter);
+  StoreLe64(footer + 120, Seal(std::string_view(footer, 120), identity));
+  store_.Put(kId, newer);
+  BlockCache cache(1 << 20);
+  EXPECT_EQ(OpenTable(store_, cache, kId).code(), Code::kUnsupported);
+
+  // A data block of a newer part format.
+  newer = good_;
+  newer[20] = kPartFormat + 1;
+  const uint32_t stored = LoadLe32(newer.data() + 8);
+  StoreLe64(newer.data(), Hash64(std::string_view(newer).substr(8, stored - 8)) ^
+                              PartIdentity(kTestStore, kId, 0, SealKind::kDataBlock).Mix());
+  store_.Put(kId, newer);
+  auto table = OpenTable(store_, cache, kId);
+  ASSERT_TRUE(table.ok());
+  BlockPin pin;
+  EXPECT_EQ(RunBlocking((*table)->Get(HashKey(entries_[0].user_key), entries_[0].user_key, kVersionMax, &pin))
+                .code(),
+            Code::kUnsupported);
+}
+
+// covers: F47
+TEST_F(DamageTest, VerifyCountsEntriesAgainstTheFooter) {
+  Write(Compression::None());
+  std::string bad = good_;
+  char* footer = bad.data() + bad.size() - kFooterSize;
+  StoreLe64(footer + 80, LoadLe64(footer + 80) + 1);
+  const Identity identity = PartIdentity(kTestStore, kId, bad.size() - kFooterSize, SealKind::kFooter);
+  StoreLe64(footer + 120, Seal(std::string_view(footer, 120), identity));
+  store_.Put(kId, bad);
+  BlockCache cache(1 << 20);
+  EXPECT_EQ(OpenTable(store_, cache, kId).code(), Code::kCorruption);  // Properties and footer disagree.
+}
+
+// covers: F51
+TEST_F(DamageTest, VerifyFindsAValueThatChangedBeforeItsBlockWasSealed) {
+  Write(Compression::None());
+  std::string bad = good_;
+  const uint32_t stored = LoadLe32(bad.data() + 8);
+  bad[stored - 1] ^=
+      1;  // The last value byte of the first block; sealed again as if the writer had not looked.
+  StoreLe64(bad.data(), Hash64(std::string_view(bad).substr(8, stored - 8)) ^
+                            PartIdentity(kTestStore, kId, 0, SealKind::kDataBlock).Mix());
+  store_.Put(kId, bad);
+  BlockCache cache(1 << 20);
+  auto table = OpenTable(store_, cache, kId);
+  ASSERT_TRUE(table.ok());
+  TableVerifyReport report;
+  Status status = RunBlocking((*table)->Verify(&report));
+  EXPECT_EQ(status.code(), Code::kCorruption);
+  EXPECT_NE(status.message().find("F51"), std::string::npos) << status.message();
+}
+
+}  // namespace
+}  // namespace partita
