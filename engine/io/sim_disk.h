@@ -87,7 +87,8 @@ class SimDisk {
   // Draws what crashes do from `seed` from here on; so one run's clones can crash in many ways.
   void Reseed(uint64_t seed);
 
-  // Space. Bytes count in whole 4 KiB pages once written, zeros too; holes are free.
+  // Space. Bytes count in whole 4 KiB pages once written, zeros too; holes are free. A file's space
+  // is free once it has neither a name nor an open handle.
   void set_capacity(uint64_t bytes) { capacity_ = bytes; }
   uint64_t capacity() const { return capacity_; }
   uint64_t used_bytes() const { return pool_.allocated_pages() * kPageSize; }

@@ -88,6 +88,9 @@ struct SimOptions {
   double yield_chance = 0.125;  // That Executor::ShouldYield() says yes.
   // Aborts after so many steps: a retry loop that never ends would hang the test otherwise.
   uint64_t steps_max = 1'000'000'000;
+  // Aborts a Run() after so much virtual time: with a timer that comes again for ever, a deadlock
+  // never runs out of things to do.
+  uint64_t run_ns_max = uint64_t{48} * 3600 * 1'000'000'000;
   uint64_t wall_ticks_start = 133'800'000'000'000'000;  // Of the wall clock; early 2025.
 };
 

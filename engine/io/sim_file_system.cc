@@ -28,8 +28,13 @@ class InFlight {
 class SimFile : public File {
  public:
   SimFile(SimDevice& device, std::string_view path, std::shared_ptr<SimInode> inode, OpenMode mode, FileIo io)
-      : device_(device), path_(path), name_(path), inode_(std::move(inode)), mode_(mode), io_(io) {}
-  ~SimFile() override { PARTITA_ASSERT(in_flight_ == 0); }
+      : device_(device), path_(path), name_(path), inode_(std::move(inode)), mode_(mode), io_(io) {
+    inode_->AddUser();
+  }
+  ~SimFile() override {
+    PARTITA_ASSERT(in_flight_ == 0);
+    inode_->RemoveUser();
+  }
 
   const std::string& path() const override { return name_; }
   Task<Result<size_t>> ReadAt(uint64_t offset, std::span<uint8_t> buffer) override;

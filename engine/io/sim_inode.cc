@@ -32,6 +32,8 @@ SimInode::SimInode(const SimInode& other, SimPagePool& pool)
     : id_(other.id_),
       pool_(pool),
       size_(other.size_),
+      allocated_(other.allocated_),
+      linked_(other.linked_),
       pages_(other.pages_),
       dirty_(other.dirty_),
       size_changes_(other.size_changes_) {
@@ -43,8 +45,8 @@ SimInode::SimInode(const SimInode& other, SimPagePool& pool)
   };
   for (Page& page : pages_) {
     page.bytes = copy(page.bytes);
-    pool.CountAllocated(page.allocated ? 1 : 0);
   }
+  if (counted()) pool.CountAllocated(allocated_);
   for (DirtyPage& dirty : dirty_) {
     for (uint32_t i = 0; i < dirty.count; ++i) dirty.versions[i].before = copy(dirty.versions[i].before);
   }
@@ -412,7 +414,30 @@ uint64_t SimInode::UnflushedSectors() const {
 void SimInode::Allocate(Page& page, bool allocated) {
   if (page.allocated == allocated) return;
   page.allocated = allocated;
-  pool_.CountAllocated(allocated ? 1 : -1);
+  const int64_t change = allocated ? 1 : -1;
+  allocated_ += change;
+  if (counted()) pool_.CountAllocated(change);
+}
+
+void SimInode::SetLinked(bool linked) {
+  const bool before = counted();
+  linked_ = linked;
+  if (counted() != before) pool_.CountAllocated(before ? -allocated_ : allocated_);
+}
+
+void SimInode::AddUser() {
+  if (!counted()) pool_.CountAllocated(allocated_);
+  ++users_;
+}
+
+void SimInode::RemoveUser() {
+  --users_;
+  if (!counted()) pool_.CountAllocated(-allocated_);
+}
+
+void SimInode::AddMapping(std::span<uint8_t> bytes) {
+  mappings_.push_back(bytes);
+  AddUser();
 }
 
 void SimInode::UpdateMappings(uint64_t offset, uint64_t size) {
@@ -427,6 +452,7 @@ void SimInode::UpdateMappings(uint64_t offset, uint64_t size) {
 
 void SimInode::RemoveMapping(std::span<uint8_t> bytes) {
   std::erase_if(mappings_, [bytes](std::span<uint8_t> mapping) { return mapping.data() == bytes.data(); });
+  RemoveUser();
 }
 
 }  // namespace partita

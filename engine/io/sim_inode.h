@@ -58,8 +58,13 @@ class SimInode {
 
   uint64_t UnflushedSectors() const;
 
+  // Space counts while a name leads here or a process holds the file open.
+  void SetLinked(bool linked);
+  void AddUser();
+  void RemoveUser();
+
   // Memory that shares the page cache of [0, bytes.size()): kept equal to the file until removed.
-  void AddMapping(std::span<uint8_t> bytes) { mappings_.push_back(bytes); }
+  void AddMapping(std::span<uint8_t> bytes);
   void RemoveMapping(std::span<uint8_t> bytes);
 
  private:
@@ -103,11 +108,15 @@ class SimInode {
   void ChangeSize(uint64_t size, uint64_t sequence);
   void CutTo(uint64_t size);
   void Allocate(Page& page, bool allocated);
+  bool counted() const { return linked_ || users_ > 0; }
   void UpdateMappings(uint64_t offset, uint64_t size);
 
   const uint64_t id_;
   SimPagePool& pool_;
   uint64_t size_ = 0;
+  int64_t allocated_ = 0;  // Pages that are no holes.
+  bool linked_ = false;
+  uint32_t users_ = 0;
   std::vector<Page> pages_;
   std::vector<DirtyPage> dirty_;
   std::vector<SizeChange> size_changes_;

@@ -82,6 +82,8 @@ bool SimNames::DependsOn(const Change& later, const Change& earlier) {
 
 void SimNames::Add(Change change) {
   Apply(now_, change);
+  if (change.replaced != nullptr) change.replaced->SetLinked(false);
+  if (change.inode != nullptr) change.inode->SetLinked(change.kind != Kind::kRemove);
   pending_.push_back(std::move(change));
   if (pending_.size() <= kPendingMax) return;
   std::vector<bool> wanted(pending_.size(), false);
@@ -148,6 +150,7 @@ void SimNames::CrashPower(const SimCrashDice& dice) {
   for (size_t i = 0; i < pending_.size(); ++i) {
     if (survives[i]) Apply(durable_, pending_[i]);
   }
+  for (const InodePtr& inode : AllFiles()) inode->SetLinked(false);
   // A directory whose name is gone takes along what lies in it. Sorted, so parents come first.
   std::erase_if(durable_.directories, [this](const std::string& path) {
     for (std::string_view parent = SimParentOf(path); !parent.empty(); parent = SimParentOf(parent)) {
@@ -161,6 +164,7 @@ void SimNames::CrashPower(const SimCrashDice& dice) {
   });
   pending_.clear();
   now_ = durable_;
+  for (const auto& [path, inode] : now_.files) inode->SetLinked(true);
 }
 
 std::vector<SimNames::InodePtr> SimNames::AllFiles() const {

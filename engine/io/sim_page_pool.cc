@@ -1,5 +1,6 @@
 #include "engine/io/sim_page_pool.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace partita {
@@ -7,8 +8,12 @@ namespace partita {
 uint8_t* SimPagePool::Take() {
   if (free_.empty()) {
     // Zeroed: what is "undefined" must still be the same in each run of a seed.
-    chunks_.push_back(std::make_unique<uint8_t[]>(kChunkPages * kPageSize));
-    for (size_t i = kChunkPages; i-- > 0;) free_.push_back(chunks_.back().get() + i * kPageSize);
+    const size_t count = std::clamp<size_t>(pages_.size(), 2, kChunkPagesMax);
+    chunks_.push_back(std::make_unique<uint8_t[]>(count * kPageSize));
+    for (size_t i = count; i-- > 0;) {
+      pages_.push_back(chunks_.back().get() + i * kPageSize);
+      free_.push_back(pages_.back());
+    }
   }
   uint8_t* page = free_.back();
   free_.pop_back();
@@ -24,9 +29,7 @@ uint8_t* SimPagePool::TakeZero() {
 void SimPagePool::Give(uint8_t* page) { free_.push_back(page); }
 
 const uint8_t* SimPagePool::AnyPage(uint64_t chance) const {
-  if (chunks_.empty()) return nullptr;
-  const uint64_t page = chance % (chunks_.size() * kChunkPages);
-  return chunks_[page / kChunkPages].get() + page % kChunkPages * kPageSize;
+  return pages_.empty() ? nullptr : pages_[chance % pages_.size()];
 }
 
 }  // namespace partita

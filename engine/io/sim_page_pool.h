@@ -23,8 +23,9 @@ class SimPagePool {
   uint64_t allocated_pages() const { return allocated_pages_; }
 
  private:
-  static constexpr size_t kChunkPages = 32;
-  std::vector<std::unique_ptr<uint8_t[]>> chunks_;
+  static constexpr size_t kChunkPagesMax = 64;
+  std::vector<std::unique_ptr<uint8_t[]>> chunks_;  // Growing: most simulated disks are tiny.
+  std::vector<uint8_t*> pages_;                     // Of all chunks.
   std::vector<uint8_t*> free_;
   uint64_t allocated_pages_ = 0;
 };

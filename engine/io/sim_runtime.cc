@@ -71,8 +71,12 @@ void SimRuntime::Run(Task<void> root) {
   PARTITA_ASSERT(Executor::Current() == nullptr);
   TaskGroup group;
   group.Spawn(*clients_[0], std::move(root));
+  const uint64_t end_ns = scheduler_.now_ns() + options().run_ns_max;
   while (group.running() > 0) {
-    if (!scheduler_.Step() && !scheduler_.AdvanceToNextDeadline()) FailDeadlocked();
+    if (scheduler_.Step()) continue;
+    if (!scheduler_.AdvanceToNextDeadline())
+      FailDeadlocked("nothing is ready, no timer or operation is pending");
+    if (scheduler_.now_ns() > end_ns) FailDeadlocked("SimOptions::run_ns_max has passed");
   }
 }
 
@@ -126,20 +130,20 @@ uint64_t SimRuntime::operations_begun() const { return device_->begun(); }
 uint64_t SimRuntime::operations_completed() const { return device_->completed(); }
 uint64_t SimRuntime::operations_in_flight() const { return device_->in_flight(); }
 
-void SimRuntime::FailDeadlocked() const {
+void SimRuntime::FailDeadlocked(const char* how) const {
   std::string waiting;
   for (const std::string& name : spawned_names_) {
     if (!name.empty()) waiting.append("  ").append(name).append("\n");
   }
-  std::fprintf(
-      stderr,
-      "simulator: deadlock: nothing is ready, no timer or operation is pending, and the root task has "
-      "not ended\nseed %llu, time %llu ns, step %llu, operations completed %llu%s\n"
-      "client tasks still waiting:\n%sexecutors:\n%slatest operations:\n%s",
-      static_cast<unsigned long long>(options().seed), static_cast<unsigned long long>(now_ns()),
-      static_cast<unsigned long long>(steps()), static_cast<unsigned long long>(operations_completed()),
-      crashed() ? ", crashed" : "", waiting.empty() ? "  none\n" : waiting.c_str(),
-      scheduler_.Describe().c_str(), disk_.DescribeOperations(32).c_str());
+  std::fprintf(stderr,
+               "simulator: deadlock: %s, and the root task has not ended\nseed %llu, time %llu ns, step "
+               "%llu, operations completed %llu%s\n"
+               "client tasks still waiting:\n%sexecutors:\n%slatest operations:\n%s",
+               how, static_cast<unsigned long long>(options().seed),
+               static_cast<unsigned long long>(now_ns()), static_cast<unsigned long long>(steps()),
+               static_cast<unsigned long long>(operations_completed()), crashed() ? ", crashed" : "",
+               waiting.empty() ? "  none\n" : waiting.c_str(), scheduler_.Describe().c_str(),
+               disk_.DescribeOperations(32).c_str());
   std::fflush(stderr);
   std::abort();
 }

@@ -60,7 +60,8 @@ class SimRuntime : public Runtime {
   uint32_t shard_count() const override;
   Executor& background(BackgroundClass background_class) override;
   // Turns the scheduler until `root`, which runs on the client executor 0, has ended. When nothing
-  // is left that could wake anyone, prints what waits and aborts: a deadlock.
+  // is left that could wake anyone (or SimOptions::run_ns_max has passed), prints what waits and
+  // aborts: a deadlock.
   void Run(Task<void> root) override;
   const char* name() const override { return "simulator"; }
 
@@ -115,7 +116,7 @@ class SimRuntime : public Runtime {
   friend class SimDevice;
 
   Task<void> Track(Task<void> task, size_t slot);
-  [[noreturn]] void FailDeadlocked() const;
+  [[noreturn]] void FailDeadlocked(const char* how) const;
 
   SimDisk& disk_;
   SimScheduler scheduler_;

@@ -511,11 +511,14 @@ TEST(SimDiskTest, SpaceCountsWrittenPagesZerosIncludedAndComesBackOnRemoval) {
     process.Write(*file, 0, std::string(10 * kPageSize, 'x'));
     EXPECT_EQ(disk.used_bytes(), 10 * kPageSize);
     EXPECT_EQ(RunBlocking(process.files().FreeBytes()).value(), 90 * kPageSize);
-    process.Remove("f");
     process.FlushDirectory();
+    process.Flush(*file);
+    process.Remove("f");
     EXPECT_EQ(disk.used_bytes(), 10 * kPageSize);  // Still open.
   }
   EXPECT_EQ(disk.used_bytes(), 0u);
+  disk.CrashPower();  // May bring the name back, and with it the space.
+  EXPECT_EQ(disk.used_bytes(), disk.FileExists("f") ? 10 * kPageSize : 0u);
 }
 
 TEST(SimDiskTest, AFullDiskTakesWhatFitsAndRefusesTheRest) {

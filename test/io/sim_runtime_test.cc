@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -173,6 +175,23 @@ TEST(SimRuntimeDeathTest, ADeadlockAbortsAndSaysWhatWaits) {
       "deadlock.*\n.*seed 77.*\n.*waiting:\n *the one that waits");
 }
 
+Task<void> SleepForever() {
+  while (true) co_await SleepFor(1'000'000'000);
+}
+
+TEST(SimRuntimeDeathTest, ADeadlockBesideATimerThatComesForEverAbortsToo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        SimDisk disk(1);
+        SimRuntime runtime({.seed = 1}, disk);
+        Event event;
+        runtime.Spawn(SleepForever(), "the timer");
+        runtime.Run(WaitFor(event));
+      },
+      "deadlock.*run_ns_max");
+}
+
 Task<void> YieldForever() {
   while (true) co_await Yield();
 }
@@ -240,7 +259,8 @@ TEST(SimRuntimeTest, AnEventLetsAllWhoWaitGoOn) {
 Task<void> JoinMany(SimRuntime& runtime, int& done) {
   TaskGroup group;
   Event event;
-  for (uint32_t i = 0; i < 20; ++i) group.Spawn(runtime.shard_executor(ShardId(i % 2)), CountAfter(event, done));
+  for (uint32_t i = 0; i < 20; ++i)
+    group.Spawn(runtime.shard_executor(ShardId(i % 2)), CountAfter(event, done));
   group.Spawn(runtime.background(BackgroundClass::kIdle), SetAfterSleep(event));
   co_await group.Join();
   EXPECT_EQ(done, 20);
