@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <new>
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
@@ -84,10 +85,11 @@ class SpreadReads {
 
 PosixFile::~PosixFile() {
   IoWorker* worker = IoWorker::Current();
-  if (worker == nullptr) {
+  auto* request = worker == nullptr ? nullptr : new (std::nothrow) CloseRequest(handle_.descriptor);
+  if (request == nullptr) {
     close(handle_.descriptor);
   } else {
-    worker->io_threads().Post(new CloseRequest(handle_.descriptor));
+    worker->io_threads().Post(request);
   }
 }
 

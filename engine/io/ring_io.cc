@@ -37,6 +37,10 @@ class ThreadRing {
   // Null when this thread cannot have one; tried once.
   static ThreadRing* OfThisThread() {
     static thread_local ThreadRing ring;
+    if (ring.state_ == State::kOpen && !ring.uring_.OpenedByThisProcess()) {
+      ring.uring_.Close();
+      ring.state_ = State::kUntried;
+    }
     if (ring.state_ == State::kUntried) {
       Status opened =
           ring.uring_.Open({.submissions = kThreadRingDepth, .completions = 2 * kThreadRingDepth});

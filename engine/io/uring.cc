@@ -1,6 +1,7 @@
 #include "engine/io/uring.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -58,6 +59,7 @@ Status Uring::Open(const Options& options) {
   int error = SetUp(options);
   if (error != 0) return UringRefused(error);
   open_ = true;
+  process_ = getpid();
   Status able = CheckAbilities();
   if (!able.ok()) {
     Close();
@@ -106,9 +108,15 @@ Status Uring::CheckAbilities() {
 
 void Uring::Close() {
   if (!open_) return;
-  io_uring_queue_exit(&ring_);
   open_ = false;
+  if (OpenedByThisProcess()) {
+    io_uring_queue_exit(&ring_);
+  } else {
+    close(ring_.ring_fd);
+  }
 }
+
+bool Uring::OpenedByThisProcess() const { return process_ == getpid(); }
 
 std::string Uring::Features() const {
   std::string features;

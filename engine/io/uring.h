@@ -1,5 +1,6 @@
 #pragma once
 #include <liburing.h>
+#include <sys/types.h>
 
 #include <cstdint>
 #include <string>
@@ -8,7 +9,8 @@
 
 namespace partita {
 
-// One io_uring instance, used by the thread that opened it and by no other.
+// One io_uring instance, used by the thread that opened it and by no other. After fork(2) the
+// child's copy is dead, as its memory stays with the parent: Close only forgets it there.
 //
 // Set-up asks for everything that makes it fast and gives up, flag by flag, what the kernel does
 // not know; what correctness needs (completions are never dropped, F60) is demanded.
@@ -29,6 +31,7 @@ class Uring {
   void Close();
 
   bool is_open() const { return open_; }
+  bool OpenedByThisProcess() const;
   io_uring* get() { return &ring_; }
   // e.g. "single-issuer, defer-taskrun, registered-ring".
   std::string Features() const;
@@ -41,6 +44,7 @@ class Uring {
   bool open_ = false;
   bool registered_ = false;
   uint32_t setup_flags_ = 0;
+  pid_t process_ = 0;  // That opened it.
 };
 
 // Why io_uring cannot be used here, in words.

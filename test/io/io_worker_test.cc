@@ -88,7 +88,7 @@ TEST_P(IoWorkerTest, WorkOfManySendersRunsOnceAndInEachSendersOrder) {
 }
 
 TEST_P(IoWorkerTest, NoWakeIsLostBetweenTheLastLookAndTheSleep) {
-  constexpr int kRounds = 20'000;
+  constexpr int kRounds = 10'000;
   auto nothing = []() -> Task<void> { co_return; };
   for (int i = 0; i < kRounds; ++i) {  // The worker has just fallen asleep, or is about to.
     TaskGroup group;

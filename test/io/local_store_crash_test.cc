@@ -164,7 +164,14 @@ TEST(LocalMetaStoreCrashTest, AFailedDirectoryFlushIsInDoubt) {
   ASSERT_TRUE(runtime.RunToEnd((*store)->CompareAndSwap("m", 0, "one")).ok());
   runtime.AddFault({.operations = SimOps(SimOp::kFlushDirectory), .count = 1});
   EXPECT_EQ(runtime.RunToEnd((*store)->CompareAndSwap("m", 1, "two")).code(), Code::kUnknown);
-  // The next swap reads first, and goes by what it finds.
+  // What is found is written anew under a new name: a later success of the flush that failed would
+  // prove nothing (F20).
+  const uint64_t renames = disk.operation_count(SimOp::kRename);
+  EXPECT_EQ(runtime.RunToEnd((*store)->Get("m")).value()->bytes, "two");
+  EXPECT_EQ(disk.operation_count(SimOp::kRename), renames + 1);
+  EXPECT_EQ(runtime.RunToEnd((*store)->Get("m")).value()->bytes, "two");
+  EXPECT_EQ(disk.operation_count(SimOp::kRename), renames + 1);
+  // A swap in doubt goes by what it finds.
   EXPECT_EQ(runtime.RunToEnd((*store)->CompareAndSwap("m", 1, "other two")).code(),
             Code::kPreconditionFailed);
   EXPECT_EQ(runtime.RunToEnd((*store)->CompareAndSwap("m", 2, "three")).value(), 3u);

@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -235,6 +236,49 @@ TEST_P(PosixFileTest, ManyWritersAtOnceEachKeepTheirBytes) {
   AlignedBuffer read(pages.size());
   ASSERT_EQ(Run(file->ReadAt(0, read.span())).value(), read.size());
   EXPECT_EQ(std::memcmp(read.data(), pages.data(), read.size()), 0);
+}
+
+// ramfs knows no O_DIRECT.
+TEST_P(PosixFileTest, WhereDirectIoIsRefusedFilesGoThroughTheCacheAndItIsTold) {
+  const std::string mount_point = directory_.path() + "/ram";
+  ASSERT_TRUE(Run(files().CreateDirectory("ram")).ok());
+  if (mount("ramfs", mount_point.c_str(), "ramfs", 0, nullptr) != 0) {
+    GTEST_SKIP() << "mounting a ramfs needs CAP_SYS_ADMIN";
+  }
+  auto& posix_files = static_cast<PosixFileSystem&>(files());
+  ASSERT_NE(OpenFile("direct", OpenMode::kCreate, FileIo::kDirect), nullptr);
+  EXPECT_FALSE(posix_files.direct_io_refused());
+  {
+    auto file = OpenFile("ram/a", OpenMode::kCreate, FileIo::kDirect);
+    EXPECT_TRUE(posix_files.direct_io_refused());
+    AlignedBuffer pages = NumberedPages(4);
+    EXPECT_TRUE(Run(file->WriteAndFlush(0, pages.span())).ok());
+    AlignedBuffer read(pages.size());
+    EXPECT_EQ(Run(file->ReadAt(0, read.span())).value(), read.size());
+    EXPECT_EQ(std::memcmp(read.data(), pages.data(), read.size()), 0);
+    EXPECT_EQ(Run(files().Open("ram/a", OpenMode::kCreate, FileIo::kDirect)).code(), Code::kAlreadyExists);
+  }
+  EXPECT_EQ(umount2(mount_point.c_str(), MNT_DETACH), 0);
+}
+
+// Batch reads keep a ring per thread, which does not survive a fork.
+TEST(PosixFileForkTest, AForkedChildReadsBatchesAndExits) {
+  TempDirectory directory;
+  auto files = PosixFileSystem::Open(directory.path(), BatchReads::kRing);
+  ASSERT_TRUE(files.ok());
+  auto file = RunBlocking((*files)->Open("a", OpenMode::kCreate, FileIo::kBuffered));
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(RunBlocking((*file)->WriteAt(0, Bytes("0123456789"))).ok());
+  uint8_t first[4], second[4];
+  const FileRead reads[] = {{0, first}, {4, second}};
+  ASSERT_TRUE(RunBlocking((*file)->ReadBatch(reads)).ok());
+  const pid_t child = fork();
+  if (child == 0) exit(RunBlocking((*file)->ReadBatch(reads)).ok() && second[0] == '4' ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(RunBlocking((*file)->ReadBatch(reads)).ok());  // The parent's ring is unharmed.
 }
 
 TEST(PosixFileDeathTest, AnUnalignedDirectReadIsAProgrammersError) {
