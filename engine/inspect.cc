@@ -1,0 +1,274 @@
+#include "engine/inspect.h"
+
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "engine/base/executor.h"
+#include "engine/base/text.h"
+#include "engine/base/user_key.h"
+#include "engine/catalog.h"
+#include "engine/inspect_text.h"
+#include "engine/io/local_meta_store.h"
+#include "engine/io/meta_format.h"
+#include "engine/io/posix_file_system.h"
+#include "engine/manifest.h"
+#include "wal/log_inspect.h"
+
+namespace partita {
+
+namespace {
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+std::vector<ReportValue> FrameRow(const InspectedFrame& frame) {
+  return {frame.offset,
+          frame.size,
+          frame.payload_size,
+          uint64_t{frame.pieces},
+          frame.first_position.value,
+          frame.durable_position.value,
+          Joined(frame.flags),
+          std::string(frame.in_chain ? "chain" : "beyond")};
+}
+
+Report DescribeSegment(const std::string& path, const InspectedSegment& segment) {
+  Report report;
+  report.title = "log segment " + path;
+  if (!segment.header_valid) {
+    report.damages.push_back(path + ", offset 0: " + segment.header_problem);
+    return report;
+  }
+  report.Add("store", HexText(segment.store.value));
+  report.Add("shard", uint64_t{segment.shard.value});
+  report.Add("segment", segment.segment.value, segment.segment.value == 0 ? "prepared, not in use" : "");
+  report.Add("incarnation", uint64_t{segment.incarnation.value});
+  report.Add("segment_bytes", segment.segment_size);
+  report.Add("first_position", segment.first_position.value);
+  report.Add("last_position", segment.last_position.value);
+  report.Add("durable_position", segment.durable_position.value, "the highest watermark of any valid frame");
+  report.Add("version_ceiling", segment.version_ceiling.value);
+  report.Add("previous_segment", segment.previous_segment.value);
+  report.Add("flags", Joined(segment.flags));
+  report.Add("frames", segment.frames);
+  report.Add("frames_beyond_end", segment.frames_beyond);
+  report.Add("records_ended", segment.records_ended);
+  report.Add("end_offset", segment.end_offset, segment.end_reason);
+  if (segment.damaged) {
+    report.damages.push_back(path + ", offset " + std::to_string(segment.end_offset) + ": " +
+                             segment.end_reason + " (F31)");
+  }
+  return report;
+}
+
+// The value in a file of the meta store, or the report that says why there is none.
+struct MetaFile {
+  MetaRecord record;
+  Report report;
+  bool readable = false;
+};
+
+Task<Result<std::string>> ReadWhole(FileSystem* files, std::string name) {
+  std::unique_ptr<File> file;
+  PARTITA_CO_ASSIGN(file, co_await files->Open(name, OpenMode::kRead, FileIo::kBuffered));
+  uint64_t size = 0;
+  PARTITA_CO_ASSIGN(size, co_await file->Size());
+  if (size > kMetaHeaderSize + kMetaValueSizeMax) {
+    co_return Status::InvalidArgument("'" + name + "' has " + std::to_string(size) +
+                                      " bytes; a catalog or manifest has less");
+  }
+  std::string bytes(size, '\0');
+  size_t read = 0;
+  PARTITA_CO_ASSIGN(
+      read, co_await file->ReadAt(0, std::span<uint8_t>(reinterpret_cast<uint8_t*>(bytes.data()), size)));
+  bytes.resize(read);
+  co_return bytes;
+}
+
+Result<MetaFile> ReadMetaFile(const std::string& path, const std::string& kind) {
+  PARTITA_ASSIGN(FilePlace place, PlaceOf(path));
+  if (!IsMetaKey(place.name)) {
+    return Status::InvalidArgument("'" + path + "' has no name of a " + kind +
+                                   "; its seal covers the name, so inspect it where it lies, in STORE/meta/");
+  }
+  PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> files,
+                 PosixFileSystem::Open(place.directory, BatchReads::kCallByCall));
+  PARTITA_ASSIGN(std::string bytes, RunBlocking(ReadWhole(files.get(), place.name)));
+  MetaFile out;
+  out.report.title = kind + " " + path;
+  out.report.Add("file_bytes", uint64_t{bytes.size()});
+  Result<MetaRecord> record = DecodeMeta(place.name, path, bytes);
+  if (!record.ok()) {
+    if (record.code() != Code::kCorruption) return record.status();
+    out.report.damages.push_back(record.status().message());
+    return out;
+  }
+  out.record = std::move(record).value();
+  out.readable = true;
+  out.report.Add("store", HexText(out.record.store.value));
+  out.report.Add("generation", out.record.value.generation);
+  return out;
+}
+
+std::string DurabilityText(DurabilityLevel level) {
+  switch (level) {
+    case DurabilityLevel::kPower:
+      return "power";
+    case DurabilityLevel::kProcess:
+      return "process";
+    case DurabilityLevel::kMemory:
+      return "memory";
+  }
+  return "unknown";
+}
+
+void DescribeCatalog(const Catalog& catalog, Report* report) {
+  report->Add("incarnation", uint64_t{catalog.incarnation}, "rises with every opening");
+  report->Add("layout", uint64_t{catalog.layout}, "rises when the number of shards changes");
+  report->Add("shards", uint64_t{catalog.shard_count});
+  report->Add("next_table_id", uint64_t{catalog.next_table_id});
+  report->Add("epoch", catalog.epoch);
+  ReportTable tables{"tables", {"id", "account", "name", "kind", "durability", "created_ticks"}, {}};
+  for (const TableDescriptor& table : catalog.tables) {
+    tables.rows.push_back({uint64_t{table.id.value}, SafeText(table.account), SafeText(table.name),
+                           std::string(table.raw ? "raw" : "entities"), DurabilityText(table.durability),
+                           table.created_ticks});
+  }
+  report->tables.push_back(std::move(tables));
+  ReportTable ranges{"ranges", {"lower", "upper", "owner", "epoch"}, {}};
+  for (const RangeDescriptor& range : catalog.ranges) {
+    ranges.rows.push_back(
+        {UserKeyText(range.lower), UserKeyText(range.upper), uint64_t{range.owner.value}, range.epoch.value});
+  }
+  report->tables.push_back(std::move(ranges));
+}
+
+void DescribeManifest(const Manifest& manifest, Report* report) {
+  report->Add("shard", uint64_t{manifest.shard.value});
+  report->Add("layout", uint64_t{manifest.layout});
+  report->Add("replay_from", manifest.replay_from.value, "records below it are in table files");
+  report->Add("version_ceiling", manifest.version_ceiling.value);
+  uint64_t bytes = 0, entries = 0;
+  ReportTable files{
+      "files", {"level", "file", "file_bytes", "entries", "tombstones", "smallest", "largest"}, {}};
+  for (const FileMeta& file : manifest.files) {
+    bytes += file.info.file_size;
+    entries += file.info.entry_count;
+    files.rows.push_back({uint64_t{file.level}, ObjectPath(file.info.id), file.info.file_size,
+                          file.info.entry_count, file.info.tombstone_count, UserKeyText(file.info.smallest),
+                          UserKeyText(file.info.largest)});
+  }
+  report->Add("table_files", uint64_t{manifest.files.size()});
+  report->Add("table_bytes", bytes);
+  report->Add("entries", entries);
+  report->tables.push_back(std::move(files));
+}
+
+}  // namespace
+
+Result<FilePlace> PlaceOf(const std::string& path) {
+  const std::filesystem::path whole(path);
+  FilePlace place{whole.parent_path().string(), whole.filename().string()};
+  if (place.directory.empty()) place.directory = ".";
+  if (place.name.empty() || place.name == "." || place.name == "..") {
+    return Status::InvalidArgument("'" + path + "' names no file");
+  }
+  std::error_code error;
+  if (std::filesystem::is_directory(whole, error)) {
+    return Status::InvalidArgument("'" + path + "' is a directory; name a file in it");
+  }
+  if (!std::filesystem::exists(whole, error)) return Status::NotFound("there is no file '" + path + "'");
+  return place;
+}
+
+std::string HexText(uint64_t value) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text(16, '0');
+  for (size_t i = 0; i < 16; ++i) text[15 - i] = kDigits[(value >> (4 * i)) & 15];
+  return text;
+}
+
+std::string SafeText(std::string_view bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  const bool valid = IsValidUtf8(bytes);
+  std::string text;
+  for (char c : bytes) {
+    const unsigned byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !valid)) {
+      text += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+std::string UserKeyText(std::string_view user_key) {
+  if (user_key.empty()) return "(end)";
+  Result<UserKeyParts> parts = DecodeUserKey(user_key);
+  // Bounds of ranges and fences are prefixes of keys, or end within one.
+  if (!parts.ok()) return "bytes " + SafeText(user_key);
+  return "table " + std::to_string(parts->table.value) + " '" +
+         SafeText(Utf8FromOrdered(parts->partition_key)) + "' '" + SafeText(Utf8FromOrdered(parts->row_key)) +
+         "'";
+}
+
+Result<Report> InspectLogFile(const std::string& path, const InspectOptions& options) {
+  PARTITA_ASSIGN(FilePlace place, PlaceOf(path));
+  PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> files,
+                 PosixFileSystem::Open(place.directory, BatchReads::kCallByCall));
+  ReportTable frames{
+      "frames",
+      {"offset", "bytes", "payload_bytes", "pieces", "first_position", "durable_position", "flags", "place"},
+      {}};
+  auto each = [&frames, &options](const InspectedFrame& frame) {
+    if (frames.rows.size() < options.rows_max) frames.rows.push_back(FrameRow(frame));
+  };
+  PARTITA_ASSIGN(InspectedSegment segment, RunBlocking(InspectSegment(*files, place.name, each)));
+  Report report = DescribeSegment(path, segment);
+  if (!frames.rows.empty()) report.tables.push_back(std::move(frames));
+  return report;
+}
+
+Result<Report> InspectManifestFile(const std::string& path) {
+  PARTITA_ASSIGN(MetaFile file, ReadMetaFile(path, "manifest"));
+  if (!file.readable) return std::move(file.report);
+  Result<Manifest> manifest = DecodeManifest(file.record.value.bytes);
+  if (!manifest.ok()) {
+    if (manifest.code() != Code::kCorruption) return manifest.status().WithContext(path);
+    file.report.damages.push_back(path + ", offset " + std::to_string(kMetaHeaderSize) + ": " +
+                                  manifest.status().message());
+    return std::move(file.report);
+  }
+  DescribeManifest(*manifest, &file.report);
+  return std::move(file.report);
+}
+
+Result<Report> InspectCatalogFile(const std::string& path) {
+  PARTITA_ASSIGN(MetaFile file, ReadMetaFile(path, "catalog"));
+  if (!file.readable) return std::move(file.report);
+  Result<Catalog> catalog = DecodeCatalog(file.record.value.bytes);
+  if (!catalog.ok()) {
+    if (catalog.code() != Code::kCorruption) return catalog.status().WithContext(path);
+    file.report.damages.push_back(path + ", offset " + std::to_string(kMetaHeaderSize) + ": " +
+                                  catalog.status().message());
+    return std::move(file.report);
+  }
+  DescribeCatalog(*catalog, &file.report);
+  return std::move(file.report);
+}
+
+std::optional<uint32_t> ShardCountOfStore(const std::string& directory) {
+  const std::string path = directory + "/" + kMetaDirectory + "/" + kCatalogKey;
+  Result<MetaFile> file = ReadMetaFile(path, "catalog");
+  if (!file.ok() || !file->readable) return std::nullopt;
+  Result<Catalog> catalog = DecodeCatalog(file->record.value.bytes);
+  if (!catalog.ok()) return std::nullopt;
+  return catalog->shard_count;
+}
+
+}  // namespace partita

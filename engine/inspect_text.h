@@ -1,0 +1,27 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "engine/base/result.h"
+
+namespace partita {
+
+// What the inspecting tools share: where a file lies, and keys and ids as text.
+
+struct FilePlace {
+  std::string directory;  // "." when the path has none.
+  std::string name;
+};
+// kInvalidArgument for a path that ends in no file name or is a directory; kNotFound.
+Result<FilePlace> PlaceOf(const std::string& path);
+
+// 16 hex digits, as store ids are written.
+std::string HexText(uint64_t value);
+
+// The text, with control characters and, when it is not UTF-8, all other bytes as \xHH.
+std::string SafeText(std::string_view bytes);
+
+// "table 3 'partition' 'row'"; "(end)" for the empty key, which bounds nothing.
+std::string UserKeyText(std::string_view user_key);
+
+}  // namespace partita
