@@ -58,7 +58,9 @@ struct ShardContext {
   uint32_t shard_count = 1;
   std::function<ObjectId()> next_object;           // Thread-safe; never the same twice (F41).
   ZoneExtractor zones;
-  size_t memtable_bytes = 0;                       // An active memtable is frozen at this size.
+  // An active memtable is frozen at this size in memory, or with so many bytes of keys and values.
+  size_t memtable_bytes = 0;
+  size_t memtable_data_bytes = SIZE_MAX;
   uint64_t table_file_bytes = 32u << 20;           // Size at which flushes and compactions cut files.
   uint64_t log_segment_bytes = 64u << 20;
   uint64_t log_tail_bytes = 8u << 20;
@@ -196,6 +198,7 @@ class Shard {
   bool LookAgain(Batch* batch, const ReadView& view);
   static bool CheckOps(Batch* batch);
   void Accept(Batch* batch, const ReadView& view);
+  bool IsFull(const Memtable& memtable) const;
   void FreezeActive();
 
   // shard_maintenance.cc

@@ -325,7 +325,7 @@ Task<Status> Shard::FlushMemtables() {
 
 PickerOptions Shard::Picker() const {
   PickerOptions options;
-  options.flush_bytes = context_.memtable_bytes;
+  options.flush_bytes = std::min(context_.memtable_bytes, context_.memtable_data_bytes);
   options.target_file_bytes = context_.table_file_bytes;
   return options;
 }

@@ -200,7 +200,7 @@ Status Shard::ReplayRecord(const LogRecord& record, ReadView* view) {
     return Status();
   }
   Memtable* memtable = view->active.get();
-  if (memtable->memory_used() >= context_.memtable_bytes) {
+  if (IsFull(*memtable)) {
     view->frozen.insert(view->frozen.begin(), MemtableRef{view->active, recovered_.log.last});
     view->active = std::make_shared<Memtable>(context_.memtable_pool);
     memtable = view->active.get();

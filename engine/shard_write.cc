@@ -334,6 +334,11 @@ bool Shard::CheckOps(Batch* batch) {
   return true;
 }
 
+bool Shard::IsFull(const Memtable& memtable) const {
+  return memtable.memory_used() >= context_.memtable_bytes ||
+         memtable.key_bytes() + memtable.value_bytes() >= context_.memtable_data_bytes;
+}
+
 void Shard::Accept(Batch* batch, const ReadView& view) {
   Memtable& memtable = *view.active;
   if (!memtable.Reserve(batch->request.ops.size())) {
@@ -353,7 +358,7 @@ void Shard::Accept(Batch* batch, const ReadView& view) {
   batch->position = commit_log_->Append(std::move(decided));
   batch->version = version;
   batch->verdict = Batch::Verdict::kAccepted;
-  if (memtable.memory_used() >= context_.memtable_bytes) FreezeActive();
+  if (IsFull(memtable)) FreezeActive();
 }
 
 }  // namespace partita

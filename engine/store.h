@@ -30,7 +30,7 @@ struct StoreOptions {
   ZoneExtractor zones;
   uint64_t lock_wait_ns = 5'000'000'000;  // A dying process may hold the lock while its I/O drains (F64).
   // Sizes that tests make tiny; 0: derived from memory_bytes.
-  size_t memtable_bytes = 0;
+  size_t memtable_data_bytes = SIZE_MAX;  // Bytes of keys and values at which a memtable is frozen.
   uint64_t table_file_bytes = 0;
   uint64_t log_segment_bytes = 0;
   uint64_t log_tail_bytes = 0;

@@ -38,7 +38,6 @@ Task<Result<std::unique_ptr<Store>>> Store::Open(Runtime& runtime, StoreOptions 
 Status Store::DeriveSizes() {
   PARTITA_ASSIGN(MemoryPlan plan, DeriveMemoryPlan(options_.memory_bytes, options_.shards));
   memory_plan_ = plan;
-  if (options_.memtable_bytes == 0) options_.memtable_bytes = plan.memtable_freeze_bytes;
   memtable_pool_ = std::make_unique<ChunkPool>(plan.memtable_bytes);
   cache_ = std::make_unique<BlockCache>(plan.cache_bytes);
   if (options_.table_file_bytes == 0) options_.table_file_bytes = 32u << 20;
@@ -60,7 +59,8 @@ ShardContext Store::MakeShardContext() {
                        .shard_count = catalog_.shard_count,
                        .next_object = nullptr,
                        .zones = options_.zones,
-                       .memtable_bytes = options_.memtable_bytes,
+                       .memtable_bytes = memory_plan_.memtable_freeze_bytes,
+                       .memtable_data_bytes = options_.memtable_data_bytes,
                        .table_file_bytes = options_.table_file_bytes,
                        .log_segment_bytes = options_.log_segment_bytes,
                        .log_tail_bytes = options_.log_tail_bytes,

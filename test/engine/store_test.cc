@@ -1,0 +1,114 @@
+#include "engine/store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "engine/base/user_key.h"
+#include "engine/io/sim_runtime.h"
+
+namespace partita {
+namespace {
+
+StoreOptions SmallStore(uint32_t shards) {
+  StoreOptions options;
+  options.create_if_missing = true;
+  options.memory_bytes = 64u << 20;
+  options.shards = shards;
+  options.memtable_data_bytes = 32u << 10;
+  options.table_file_bytes = 64u << 10;
+  options.log_segment_bytes = 256u << 10;
+  options.log_tail_bytes = 64u << 10;
+  return options;
+}
+
+std::unique_ptr<Store> OpenStore(SimRuntime& runtime, StoreOptions options) {
+  Result<std::unique_ptr<Store>> store = runtime.RunToEnd(Store::Open(runtime, std::move(options)));
+  EXPECT_TRUE(store.ok()) << store.status().ToString();
+  return store.ok() ? std::move(store).value() : nullptr;
+}
+
+TableId MakeTable(SimRuntime& runtime, Store& store, std::string name) {
+  Store::TableSpec spec;
+  spec.account = "default";
+  spec.name = std::move(name);
+  spec.raw = true;
+  Result<TableDescriptor> table = runtime.RunToEnd(store.CreateTable(std::move(spec)));
+  EXPECT_TRUE(table.ok()) << table.status().ToString();
+  return table->id;
+}
+
+WriteOutcome WriteOne(SimRuntime& runtime, Store& store, TableId table, WriteOp op,
+                      DurabilityLevel level = DurabilityLevel::kPower) {
+  WriteRequest request;
+  request.table = table;
+  request.ops = std::span<const WriteOp>(&op, 1);
+  request.durability = level;
+  return runtime.RunToEnd(store.Write(request));
+}
+
+Status Put(SimRuntime& runtime, Store& store, TableId table, std::string_view pk, std::string_view rk,
+           std::string_view value, DurabilityLevel level = DurabilityLevel::kPower) {
+  std::string key = EncodeUserKey(table, pk, rk);
+  WriteOp op;
+  op.user_key = key;
+  op.content = value;
+  return WriteOne(runtime, store, table, op, level).status;
+}
+
+std::string GetText(SimRuntime& runtime, Store& store, TableId table, std::string_view pk, std::string_view rk) {
+  std::string content;
+  std::string key = EncodeUserKey(table, pk, rk);
+  Result<Shard::ReadAnswer> answer = runtime.RunToEnd(store.Get(key, &content));
+  if (!answer.ok()) return answer.status().ToString();
+  return answer->state == Shard::ReadState::kFound ? content : "absent";
+}
+
+TEST(StoreTest, GivesBackWhatWasPutAfterACleanRestart) {
+  SimDisk disk(1);
+  TableId table;
+  {
+    SimRuntime runtime({.seed = 1, .shards = 2}, disk);
+    std::unique_ptr<Store> store = OpenStore(runtime, SmallStore(2));
+    ASSERT_NE(store, nullptr);
+    table = MakeTable(runtime, *store, "first");
+    EXPECT_TRUE(Put(runtime, *store, table, "p", "r", "value").ok());
+    EXPECT_EQ(GetText(runtime, *store, table, "p", "r"), "value");
+    EXPECT_EQ(GetText(runtime, *store, table, "p", "other"), "absent");
+    EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+  }
+  SimRuntime runtime({.seed = 2, .shards = 2}, disk);
+  std::unique_ptr<Store> store = OpenStore(runtime, SmallStore(2));
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(GetText(runtime, *store, table, "p", "r"), "value");
+  EXPECT_TRUE(store->open_report().clean_shutdown);
+  EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+}
+
+TEST(StoreTest, KeepsEverythingThroughFlushesAndCompactions) {
+  SimDisk disk(7);
+  SimRuntime runtime({.seed = 7, .shards = 2}, disk);
+  std::unique_ptr<Store> store = OpenStore(runtime, SmallStore(2));
+  ASSERT_NE(store, nullptr);
+  TableId table = MakeTable(runtime, *store, "many");
+  std::map<std::string, std::string> expected;
+  for (int i = 0; i < 3000; ++i) {
+    std::string row = "row" + std::to_string(i * 7919 % 1000);
+    std::string value = "value" + std::to_string(i) + std::string(100, 'x');
+    ASSERT_TRUE(Put(runtime, *store, table, "p", row, value, DurabilityLevel::kProcess).ok());
+    expected[row] = value;
+  }
+  ASSERT_TRUE(runtime.RunToEnd(store->CompactAll()).ok());
+  for (const auto& [row, value] : expected) ASSERT_EQ(GetText(runtime, *store, table, "p", row), value);
+  std::vector<ShardStatistics> statistics = store->Statistics();
+  EXPECT_GT(statistics[table.value % 2].flushes, 3u);
+  EXPECT_GT(statistics[table.value % 2].compactions, 0u);
+  Result<Store::VerifyResult> verified = runtime.RunToEnd(store->Verify(nullptr));
+  ASSERT_TRUE(verified.ok());
+  EXPECT_THAT(verified->damages, testing::IsEmpty());
+  EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+}
+
+}  // namespace
+}  // namespace partita
