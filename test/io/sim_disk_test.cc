@@ -193,6 +193,26 @@ TEST(SimDiskTest, AGrownFileKeepsItsOldSizeOrShowsDataOrZeroOrStaleBytes) {
     EXPECT_TRUE(seen.contains(state)) << state << "\n" << Keys(seen);
 }
 
+TEST(SimDiskTest, BytesBeyondASizeThatDidNotSurviveNeverComeBack) {
+  uint64_t cut = 0;
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    SimDisk disk(seed);
+    disk.WriteFile("f", std::string(512, 'a'));
+    {
+      Process process(disk);
+      const auto file = process.Open("f");
+      process.Write(*file, 512, std::string(8192, 'b'));
+    }
+    disk.CrashPower();
+    if (disk.ReadFile("f").value().size() > 512) continue;
+    ++cut;
+    EXPECT_EQ(disk.used_bytes(), kPageSize) << "seed " << seed;
+    disk.TruncateFile("f", 8192);
+    EXPECT_EQ(LettersOf(disk, "f"), "a" + std::string(15, '0')) << "seed " << seed;
+  }
+  EXPECT_GT(cut, 100u);
+}
+
 TEST(SimDiskTest, AFlushCoversOnlyTheFileItIsFor) {
   const auto seen = AfterPowerCuts(
       [](SimDisk& disk) {
