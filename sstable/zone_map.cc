@@ -110,8 +110,9 @@ void ZoneMapBuilder::FinishBlock() {
   block_entry_count_ = 0;
   if (trained_ || blocks_.size() < kZoneTrainingBlocks) return;
   trained_ = true;
+  const std::vector<uint32_t> chosen = MostFrequent();
   for (Candidate& candidate : candidates_) candidate.kept = false;
-  for (uint32_t i : MostFrequent()) candidates_[i].kept = true;
+  for (uint32_t i : chosen) candidates_[i].kept = true;
 }
 
 std::vector<uint32_t> ZoneMapBuilder::MostFrequent() const {

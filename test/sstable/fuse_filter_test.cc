@@ -1,0 +1,98 @@
+#include "sstable/fuse_filter.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <unordered_set>
+
+#include "sstable/key_hash.h"
+#include "test/sstable/table_fixture.h"
+
+namespace partita {
+namespace {
+
+FuseFilter Load(std::string content) {
+  FuseFilter filter;
+  Status status = filter.Load(std::move(content));
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  return filter;
+}
+
+// covers: M28
+TEST(FuseFilterTest, NoKeyThatWasGivenIsDenied) {
+  std::mt19937_64 random(TestSeed());
+  for (size_t count : {1, 2, 3, 4, 5, 7, 10, 16, 33, 100, 257, 1000, 5000, 100'000}) {
+    for (int round = 0; round < (count < 1000 ? 50 : 2); ++round) {
+      std::vector<uint64_t> hashes(count);
+      for (uint64_t& hash : hashes) hash = random();
+      std::vector<uint64_t> given = hashes;
+      const std::string content = BuildFuseFilter(&given);
+      ASSERT_FALSE(content.empty());
+      const FuseFilter filter = Load(content);
+      for (uint64_t hash : hashes) ASSERT_TRUE(filter.MayContain(hash)) << count;
+    }
+  }
+}
+
+// covers: M28
+TEST(FuseFilterTest, RepeatedHashesAreFine) {
+  std::mt19937_64 random(TestSeed());
+  for (size_t distinct : {1, 2, 50, 3000}) {
+    std::vector<uint64_t> hashes;
+    for (size_t i = 0; i < distinct; ++i) hashes.insert(hashes.end(), 1 + random() % 4, random());
+    std::vector<uint64_t> given = hashes;
+    const FuseFilter filter = Load(BuildFuseFilter(&given));
+    for (uint64_t hash : hashes) ASSERT_TRUE(filter.MayContain(hash));
+  }
+}
+
+TEST(FuseFilterTest, OneInTwoHundredAndFiftySixOtherKeysPasses) {
+  std::mt19937_64 random(TestSeed());
+  std::vector<uint64_t> hashes(50'000);
+  for (uint64_t& hash : hashes) hash = random();
+  const std::string content = BuildFuseFilter(&hashes);
+  EXPECT_LT(static_cast<double>(content.size()) * 8 / 50'000, 9.9);  // Bits a key.
+  const FuseFilter filter = Load(content);
+  size_t passed = 0;
+  for (int i = 0; i < 1'000'000; ++i) passed += filter.MayContain(random());
+  EXPECT_GT(passed, 3000u);
+  EXPECT_LT(passed, 4900u);  // 3906 expected.
+}
+
+TEST(FuseFilterTest, TheFilterOfNoKeysDeniesEverything) {
+  std::vector<uint64_t> none;
+  const FuseFilter filter = Load(BuildFuseFilter(&none));
+  EXPECT_FALSE(filter.MayContain(1));
+}
+
+// covers: F45 F77
+TEST(FuseFilterTest, WhatIsNoFilterIsRefusedAndMeansMaybe) {
+  std::mt19937_64 random(TestSeed());
+  std::vector<uint64_t> hashes{1, 2, 3};
+  const std::string good = BuildFuseFilter(&hashes);
+  for (int round = 0; round < 5000; ++round) {
+    std::string bad = good;
+    bad[random() % kFuseFilterHeaderSize] = static_cast<char>(random());
+    if (random() % 3 == 0) bad.resize(random() % (bad.size() + 1));
+    FuseFilter filter;
+    if (filter.Load(bad).ok()) {
+      (void)filter.MayContain(random());  // Within bounds, whatever it answers.
+    } else {
+      EXPECT_TRUE(filter.MayContain(random()));
+    }
+  }
+}
+
+TEST(KeyHashTest, PartitionsAreToldApartAndBrokenKeysAreHashedWhole) {
+  const std::string a1 = Key("a", "1"), a2 = Key("a", "2"), b1 = Key("b", "1"), empty_row = Key("a", "");
+  EXPECT_EQ(HashKey(a1).partition, HashKey(a2).partition);
+  EXPECT_EQ(HashKey(a1).partition, HashKey(empty_row).partition);
+  EXPECT_EQ(HashKey(a1).partition, HashPartitionPrefix(PartitionPrefix(a2)));
+  EXPECT_NE(HashKey(a1).partition, HashKey(b1).partition);
+  EXPECT_NE(HashKey(a1).key, HashKey(a2).key);
+  EXPECT_EQ(PartitionPrefixOrAll("abc"), "abc");
+  EXPECT_EQ(PartitionPrefixOrAll("abcdefg"), "abcdefg");
+}
+
+}  // namespace
+}  // namespace partita

@@ -1,0 +1,225 @@
+#include "sstable/level_set.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "test/sstable/table_fixture.h"
+
+namespace partita {
+namespace {
+
+class LevelSetTest : public testing::Test {
+ protected:
+  FileRef File(uint64_t id, const std::vector<OwnedEntry>& entries, std::string lower = "",
+               std::string upper = "") {
+    Result<TableInfo> info =
+        WriteTable(store_, ObjectId(id), entries, {.compression = {}, .block_size = 1024, .zones = {}});
+    EXPECT_TRUE(info.ok()) << info.status().ToString();
+    return Ref(id, std::move(lower), std::move(upper));
+  }
+  FileRef Ref(uint64_t id, std::string lower, std::string upper) {
+    auto table = OpenTable(store_, cache_, ObjectId(id));
+    EXPECT_TRUE(table.ok());
+    FileRef file;
+    file.table = *table;
+    file.info = (*table)->info();
+    file.lower = std::move(lower);
+    file.upper = std::move(upper);
+    return file;
+  }
+  static std::string K(int i) { return Key("p", std::to_string(10'000 + i)); }
+  static std::vector<OwnedEntry> Run(int first, int last, uint64_t version, int step = 1) {
+    std::vector<OwnedEntry> entries;
+    for (int i = first; i < last; i += step)
+      entries.push_back(Put(K(i), version, "v" + std::to_string(version)));
+    return entries;
+  }
+  static std::shared_ptr<const LevelSet> With(const LevelSet& set, std::vector<LevelEdit::Added> added) {
+    LevelEdit edit;
+    edit.added = std::move(added);
+    auto next = set.Apply(edit);
+    EXPECT_TRUE(next.ok()) << next.status().ToString();
+    return *next;
+  }
+  static uint64_t VersionOf(const LevelSet& set, const std::string& key, Version at_most = kVersionMax) {
+    BlockPin pin, second;
+    Result<Lookup> got = RunBlocking(set.Get(key, HashKey(key), at_most, &pin));
+    EXPECT_TRUE(got.ok()) << got.status().ToString();
+    TableLookup tried = set.TryGet(key, HashKey(key), at_most, &second);
+    EXPECT_FALSE(tried.needs_io);  // Get has just brought everything.
+    EXPECT_EQ(tried.lookup.state, got->state);
+    EXPECT_EQ(tried.lookup.version, got->version);
+    if (got->state == LookupState::kFound) EXPECT_EQ(tried.lookup.value, got->value);
+    return got->state == LookupState::kAbsent ? 0 : got->version.value;
+  }
+
+  MemoryObjectStore store_;
+  BlockCache cache_{8 << 20};
+};
+
+// covers: M20
+TEST_F(LevelSetTest, LevelZeroIsDecidedByVersionsNotByFileNumbers) {
+  LevelSet empty;
+  auto set = With(
+      empty, {{0, File(9, Run(0, 10, 100))}, {0, File(3, Run(5, 15, 200))}, {0, File(5, Run(0, 3, 150))}});
+  EXPECT_EQ(set->level(0)[0].info.id, ObjectId(3));  // Newest first, though its number is the least.
+  EXPECT_EQ(VersionOf(*set, K(7)), 200u);
+  EXPECT_EQ(VersionOf(*set, K(1)), 150u);
+  EXPECT_EQ(VersionOf(*set, K(4)), 100u);
+  EXPECT_EQ(VersionOf(*set, K(7), Version(199)), 100u);
+  EXPECT_EQ(VersionOf(*set, K(12)), 200u);
+  EXPECT_EQ(VersionOf(*set, K(20)), 0u);
+  EXPECT_TRUE(set->CheckInvariants().ok());
+}
+
+TEST_F(LevelSetTest, AnOlderFileWithANewerVersionOfTheKeyWins) {
+  // The file that is newer as a whole holds the older version of this key.
+  std::vector<OwnedEntry> a{Put(K(1), 50, "old"), Put(K(2), 300, "x")};
+  std::vector<OwnedEntry> b{Put(K(1), 100, "new")};
+  auto set = With(LevelSet(), {{0, File(1, a)}, {0, File(2, b)}});
+  EXPECT_EQ(VersionOf(*set, K(1)), 100u);
+}
+
+TEST_F(LevelSetTest, UpperLevelsHideLowerOnesAndTombstonesStopTheSearch) {
+  auto set =
+      With(LevelSet(),
+           {{3, File(1, Run(0, 20, 10))}, {1, File(2, Run(5, 10, 20))}, {0, File(3, {Tombstone(K(6), 30)})}});
+  EXPECT_EQ(VersionOf(*set, K(1)), 10u);
+  EXPECT_EQ(VersionOf(*set, K(5)), 20u);
+  std::string key = K(6);
+  BlockPin pin;
+  EXPECT_EQ(RunBlocking(set->Get(key, HashKey(key), kVersionMax, &pin))->state, LookupState::kDeleted);
+  EXPECT_EQ(VersionOf(*set, K(6), Version(29)), 20u);
+}
+
+TEST_F(LevelSetTest, OnlyKeysWithinTheVirtualBoundsExist) {
+  File(1, Run(0, 100, 10));
+  auto set = With(LevelSet(), {{1, Ref(1, K(20), K(40))}, {1, Ref(1, K(60), "")}});
+  EXPECT_EQ(VersionOf(*set, K(19)), 0u);
+  EXPECT_EQ(VersionOf(*set, K(20)), 10u);
+  EXPECT_EQ(VersionOf(*set, K(39)), 10u);
+  EXPECT_EQ(VersionOf(*set, K(40)), 0u);
+  EXPECT_EQ(VersionOf(*set, K(60)), 10u);
+  EXPECT_EQ(VersionOf(*set, K(99)), 10u);
+  for (Direction direction : {Direction::kForward, Direction::kBackward}) {
+    std::vector<std::unique_ptr<EntryIterator>> iterators;
+    set->AddIterators(direction, {}, &iterators);
+    ASSERT_EQ(iterators.size(), 1u);
+    EXPECT_EQ(DrainAll(*iterators[0]).size(), 60u);
+  }
+  EXPECT_TRUE(set->CheckInvariants().ok());
+}
+
+TEST_F(LevelSetTest, EditsReplaceFilesAndLeaveTheOldSetAlone) {
+  auto before = With(LevelSet(), {{1, File(1, Run(0, 10, 10))}, {1, File(2, Run(20, 30, 10))}});
+  LevelEdit edit;
+  edit.removed.push_back({1, ObjectId(1), ""});
+  edit.added.push_back({1, File(3, Run(0, 15, 20))});
+  auto after = before->Apply(edit);
+  ASSERT_TRUE(after.ok());
+  EXPECT_EQ(VersionOf(*before, K(5)), 10u);
+  EXPECT_EQ(VersionOf(**after, K(5)), 20u);
+  EXPECT_EQ((*after)->file_count(), 2u);
+  EXPECT_EQ(before->file_count(), 2u);
+}
+
+TEST_F(LevelSetTest, EditsThatBreakTheInvariantsAreRefused) {
+  auto set = With(LevelSet(), {{1, File(1, Run(0, 10, 10))}});
+  LevelEdit overlap;
+  overlap.added.push_back({1, File(2, Run(9, 12, 20))});
+  EXPECT_EQ(set->Apply(overlap).code(), Code::kInvalidArgument);
+  LevelEdit missing;
+  missing.removed.push_back({1, ObjectId(77), ""});
+  EXPECT_EQ(set->Apply(missing).code(), Code::kInvalidArgument);
+  LevelEdit wrong_bound;
+  wrong_bound.removed.push_back({1, ObjectId(1), "other"});
+  EXPECT_EQ(set->Apply(wrong_bound).code(), Code::kInvalidArgument);
+  LevelEdit too_deep;
+  too_deep.added.push_back({7, File(3, Run(50, 60, 20))});
+  EXPECT_EQ(set->Apply(too_deep).code(), Code::kInvalidArgument);
+}
+
+TEST_F(LevelSetTest, ALevelOfDisjointFilesIsOneSortedSequence) {
+  std::vector<OwnedEntry> all;
+  LevelEdit edit;
+  for (int f = 0; f < 8; ++f) {
+    std::vector<OwnedEntry> part = Run(f * 20, f * 20 + 15, 10);
+    all.insert(all.end(), part.begin(), part.end());
+    edit.added.push_back({2, File(static_cast<uint64_t>(f) + 1, part)});
+  }
+  auto set = LevelSet().Apply(edit);
+  ASSERT_TRUE(set.ok());
+  std::mt19937_64 random(TestSeed());
+  for (Direction direction : {Direction::kForward, Direction::kBackward}) {
+    for (int round = 0; round < 60; ++round) {
+      IterOptions options;
+      if (random() % 2) options.lower = K(static_cast<int>(random() % 170));
+      if (random() % 2) options.upper = K(static_cast<int>(random() % 170));
+      std::vector<std::unique_ptr<EntryIterator>> iterators;
+      (*set)->AddIterators(direction, options, &iterators);
+      const std::vector<OwnedEntry> expected = Expected(all, direction, options.lower, options.upper);
+      if (iterators.empty()) {
+        EXPECT_TRUE(expected.empty());
+        continue;
+      }
+      ASSERT_EQ(iterators.size(), 1u);
+      EXPECT_EQ(DrainAll(*iterators[0]), expected);
+      std::string key = K(static_cast<int>(random() % 170));
+      std::string lower = options.lower, upper = options.upper;
+      if (direction == Direction::kForward) lower = std::max(lower, key);
+      if (direction == Direction::kBackward) upper = upper.empty() ? key : std::min(upper, key);
+      Status status;
+      EXPECT_EQ(Drain(*iterators[0], iterators[0]->Seek(key), &status),
+                Expected(all, direction, lower, upper));
+    }
+  }
+}
+
+// covers: F39 F43
+TEST_F(LevelSetTest, AFileThatCouldNotBeOpenedDamagesItsKeysOnly) {
+  FileRef broken = File(1, Run(0, 10, 10));
+  broken.table = nullptr;
+  broken.damage = Status::Corruption("tables/1.sst: bad footer");
+  auto set = With(LevelSet(), {{1, broken}, {1, File(2, Run(20, 30, 10))}, {2, File(3, Run(0, 30, 5))}});
+  std::string key = K(5);
+  BlockPin pin;
+  EXPECT_TRUE(set->TryGet(key, HashKey(key), kVersionMax, &pin).needs_io);
+  EXPECT_EQ(RunBlocking(set->Get(key, HashKey(key), kVersionMax, &pin)).code(), Code::kCorruption);
+  EXPECT_EQ(VersionOf(*set, K(25)), 10u);
+  EXPECT_EQ(VersionOf(*set, K(15)), 5u);
+  std::vector<std::unique_ptr<EntryIterator>> iterators;
+  set->AddIterators(Direction::kBackward, {}, &iterators);
+  Status status;
+  EXPECT_EQ(Drain(*iterators[0], iterators[0]->SeekToFirst(), &status).size(), 10u);
+  EXPECT_EQ(status.code(), Code::kCorruption);
+  iterators.clear();
+  set->AddIterators(Direction::kForward, {.caching = IterCaching::kFill, .lower = K(20), .upper = ""},
+                    &iterators);
+  EXPECT_EQ(DrainAll(*iterators[0]).size(), 10u);
+}
+
+TEST_F(LevelSetTest, FileReferencesSurviveEncoding) {
+  FileMeta meta;
+  meta.level = 6;
+  meta.lower = "a";
+  meta.upper = std::string("b\0c", 3);
+  meta.info = File(1, Run(0, 10, 10)).info;
+  std::string bytes;
+  AppendFileMeta(&bytes, meta);
+  ByteReader reader(bytes);
+  EXPECT_EQ(ReadFileMeta(&reader), meta);
+  EXPECT_TRUE(reader.AtCleanEnd());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    ByteReader cut(std::string_view(bytes).substr(0, size));
+    ReadFileMeta(&cut);
+    EXPECT_FALSE(cut.ok());
+  }
+  bytes[0] = 7;
+  ByteReader too_deep(bytes);
+  ReadFileMeta(&too_deep);
+  EXPECT_FALSE(too_deep.ok());
+}
+
+}  // namespace
+}  // namespace partita
