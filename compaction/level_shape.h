@@ -53,8 +53,9 @@ struct LevelShape {
   // Level 0: newest first. Levels 1..: by key, disjoint.
   std::array<std::vector<FileShape>, kLevels> levels;
   std::vector<RunningSpan> running;
-  // Tombstones below this version may be dropped where no deeper level holds their keys; the same
-  // bound that the jobs are given (MergeSpec). 0: none.
+  // Every tombstone below this version can be dropped where no deeper level holds its key: no
+  // snapshot lies below it, nor does anything that MergeSpec::may_exist_elsewhere would answer for.
+  // 0: none. Higher than is true, a file would be rewritten for tombstones that stay, again and again.
   Version droppable_before;
 
   uint64_t LevelBytes(size_t level) const;

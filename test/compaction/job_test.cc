@@ -1,0 +1,395 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compaction/compression_policy.h"
+#include "compaction/run_cursor.h"
+#include "test/compaction/job_test_world.h"
+
+namespace partita {
+namespace {
+
+std::string Key(uint32_t partition, uint32_t row, uint32_t table = 1) {
+  char row_text[16];
+  std::snprintf(row_text, sizeof row_text, "%06u", row);
+  char partition_text[16];
+  std::snprintf(partition_text, sizeof partition_text, "p%03u", partition);
+  return EncodeUserKey(TableId(table), partition_text, row_text);
+}
+
+std::string Content(uint64_t seed, size_t size = 100) {
+  std::string content;
+  while (content.size() < size) content += "value-" + std::to_string(seed * 7919 + content.size()) + ";";
+  return content;
+}
+
+std::vector<ModelEntry> Puts(uint32_t from, uint32_t to, uint64_t version, uint32_t step = 1,
+                             uint32_t table = 1) {
+  std::vector<ModelEntry> entries;
+  for (uint32_t row = from; row < to; row += step) {
+    entries.push_back(
+        MakeEntry(Key(row / 100, row, table), version, EntryKind::kPut, Content(row + version)));
+  }
+  return entries;
+}
+
+RetentionPolicy AllVisible() { return {kVersionMax, {}}; }
+
+class JobTest : public testing::Test {
+ protected:
+  void FlushOk(std::vector<ModelEntry> entries) {
+    Result<JobResult> result = world_.Flush(std::move(entries), AllVisible());
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+  }
+  // Merges all of `input` into `output`.
+  JobResult MergeOk(uint32_t input, uint32_t output, bool pass_through = true) {
+    MergeSpec spec = world_.SpecFor(world_.PlanOfLevels(input, output), AllVisible());
+    spec.pass_through = pass_through;
+    Result<JobResult> result = world_.Merge(std::move(spec));
+    EXPECT_TRUE(result.ok()) << result.status().ToString();
+    return result.ok() ? *result : JobResult{};
+  }
+  // A merge that must fail leaves the level set and the objects as they were.
+  Status MergeFails(uint32_t input, uint32_t output) {
+    size_t objects = world_.ObjectCount();
+    auto before = world_.levels;
+    Result<JobResult> result = world_.Merge(world_.SpecFor(world_.PlanOfLevels(input, output), AllVisible()));
+    EXPECT_FALSE(result.ok());
+    EXPECT_EQ(world_.levels, before);
+    EXPECT_EQ(world_.ObjectCount(), objects);
+    return result.status();
+  }
+
+  JobWorld world_;
+};
+
+// covers: F47
+TEST_F(JobTest, AFlushWritesEveryEntryInFilesNearTheTargetSize) {
+  std::vector<ModelEntry> entries = Puts(0, 1000, 5);
+  Result<JobResult> result = world_.Flush(entries, AllVisible());
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(world_.EntriesOf(0), entries);
+  EXPECT_EQ(result->statistics.entries_in, 1000u);
+  EXPECT_EQ(result->statistics.entries_out, 1000u);
+  EXPECT_GT(result->statistics.bytes_verified, 0u);
+  ASSERT_GT(result->edit.added.size(), 4u);
+  for (const auto& added : result->edit.added) EXPECT_LT(added.file.info.file_size, 48 * 1024u);
+}
+
+TEST_F(JobTest, AFlushCutsAtCutPointsAndNowhereWithinThem) {
+  world_.target_file_bytes = 1 << 20;
+  Result<JobResult> result = world_.Flush(Puts(0, 300, 5), AllVisible(), {Key(1, 150), Key(2, 201)});
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(result->edit.added.size(), 3u);
+  EXPECT_EQ(result->edit.added[0].file.info.largest, Key(1, 149));
+  EXPECT_EQ(result->edit.added[1].file.info.smallest, Key(1, 150));
+  EXPECT_EQ(result->edit.added[2].file.info.smallest, Key(2, 201));
+}
+
+TEST_F(JobTest, AFlushOfADeadTableAddsNothing) {
+  world_.dead_table = TableId(3);
+  Result<JobResult> result = world_.Flush(Puts(0, 50, 5, 1, 3), AllVisible());
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->edit.added.empty());
+  EXPECT_EQ(result->statistics.dropped_dead_table, 50u);
+  EXPECT_EQ(world_.ObjectCount(), 0u);
+}
+
+// covers: F51 F22
+TEST_F(JobTest, AFlushStopsAtAFlippedBitAndNamesTableAndKey) {
+  std::vector<ModelEntry> entries = Puts(0, 400, 5);
+  entries[300].value[40] ^= 4;
+  Result<JobResult> result = world_.Flush(std::move(entries), AllVisible());
+  EXPECT_EQ(result.code(), Code::kCorruption);
+  EXPECT_THAT(result.status().message(), testing::HasSubstr("table 1, key 000000017030303300303030333030"));
+  EXPECT_EQ(world_.ObjectCount(), 0u);
+}
+
+// covers: F47
+TEST_F(JobTest, AFlushNoticesThatItsSourceEndedEarly) {
+  FlushSpec spec;
+  spec.entries = std::make_unique<VectorSource>(Puts(0, 20, 5));
+  spec.entries_expected = 21;
+  spec.retention = AllVisible();
+  FlushJob job(world_.Context(), std::move(spec));
+  EXPECT_EQ(RunBlocking(job.Run()).code(), Code::kCorruption);
+  EXPECT_EQ(world_.ObjectCount(), 0u);
+}
+
+// covers: F22
+TEST_F(JobTest, AFlushThatCannotWriteLeavesNothingBehind) {
+  world_.store.faults().append_fails_after = 9000;
+  EXPECT_EQ(world_.Flush(Puts(0, 1000, 5), AllVisible()).code(), Code::kNoSpace);
+  EXPECT_EQ(world_.ObjectCount(), 0u);
+  world_.store.faults().append_fails_after = UINT64_MAX;
+  world_.store.faults().finish_failure = Status::IoError("planted");
+  EXPECT_EQ(world_.Flush(Puts(0, 1000, 5), AllVisible()).code(), Code::kIoError);
+  EXPECT_EQ(world_.ObjectCount(), 0u);
+  world_.store.faults().finish_failure = Status();
+  FlushOk(Puts(0, 1000, 5));  // A retry with new ids goes through.
+}
+
+// covers: F47
+TEST_F(JobTest, AnOutputThatReadsBackWrongIsNotTrusted) {
+  world_.store.faults().on_read = [](ObjectId, uint64_t offset, std::span<uint8_t> bytes, ReadCaching) {
+    if (offset == 0) bytes[100] ^= 1;
+    return Status();
+  };
+  EXPECT_EQ(world_.Flush(Puts(0, 1000, 5), AllVisible()).code(), Code::kCorruption);
+  EXPECT_EQ(world_.ObjectCount(), 0u);
+}
+
+TEST_F(JobTest, AMergeKeepsTheNewestVersionOfEachKey) {
+  FlushOk(Puts(0, 500, 5));
+  FlushOk(Puts(0, 500, 6, 3));
+  JobResult result = MergeOk(0, 6);
+  std::map<std::string, ModelEntry> expected;
+  for (ModelEntry& entry : Puts(0, 500, 5)) expected[entry.key] = entry;
+  for (ModelEntry& entry : Puts(0, 500, 6, 3)) expected[entry.key] = entry;
+  std::vector<ModelEntry> rows;
+  for (auto& [key, entry] : expected) rows.push_back(entry);
+  EXPECT_EQ(world_.EntriesOf(6), rows);
+  EXPECT_EQ(result.statistics.dropped_shadowed, 167u);
+  EXPECT_TRUE(world_.levels->level(0).empty());
+  EXPECT_EQ(world_.ObjectCount(), world_.FileCount());
+}
+
+// M18
+TEST_F(JobTest, VersionsOfOneKeyStayInOneFile) {
+  world_.target_file_bytes = 4096;
+  std::vector<ModelEntry> entries;
+  for (uint64_t version = 1; version <= 200; ++version) {
+    for (uint32_t row : {1, 2})
+      entries.push_back(MakeEntry(Key(0, row), version, EntryKind::kPut, Content(version)));
+  }
+  Result<JobResult> flushed = world_.Flush(entries, {Version(0), {}});
+  ASSERT_TRUE(flushed.ok()) << flushed.status().ToString();
+  ASSERT_EQ(flushed->edit.added.size(), 2u);
+  Result<JobResult> merged = world_.Merge(world_.SpecFor(world_.PlanOfLevels(0, 6), {Version(0), {}}));
+  ASSERT_TRUE(merged.ok()) << merged.status().ToString();
+  ASSERT_EQ(merged->edit.added.size(), 2u);
+  EXPECT_EQ(world_.EntriesOf(6).size(), 400u);
+}
+
+std::vector<ModelEntry> Tombstones(uint32_t from, uint32_t to, uint64_t version) {
+  std::vector<ModelEntry> entries;
+  for (uint32_t row = from; row < to; ++row) {
+    entries.push_back(MakeEntry(Key(row / 100, row), version, EntryKind::kTombstone, ""));
+  }
+  return entries;
+}
+
+// M47
+TEST_F(JobTest, ATombstoneStaysWhileOlderEntriesLieDeeperAndGoesWithThem) {
+  world_.droppable_before = kVersionMax;
+  FlushOk(Puts(0, 100, 5));
+  MergeOk(0, 6);
+  FlushOk(Tombstones(0, 50, 6));
+  FlushOk(Tombstones(200, 250, 7));  // Nothing older anywhere.
+  JobResult middle = MergeOk(0, 5);
+  EXPECT_EQ(middle.statistics.dropped_tombstones, 50u);
+  EXPECT_EQ(world_.EntriesOf(5), Tombstones(0, 50, 6));
+  JobResult bottom = MergeOk(5, 6);
+  EXPECT_EQ(bottom.statistics.dropped_tombstones, 50u);
+  EXPECT_EQ(world_.EntriesOf(), Puts(50, 100, 5));
+}
+
+// M47
+TEST_F(JobTest, ATombstoneStaysAboveAnOlderFileOfLevel0) {
+  world_.droppable_before = kVersionMax;
+  FlushOk(Puts(0, 20, 5));
+  FlushOk(Tombstones(0, 20, 6));
+  FlushOk(Puts(500, 510, 7));
+  CompactionPlan plan = world_.PlanOfLevels(0, 0);
+  plan.inputs.pop_back();  // The oldest stays out.
+  ASSERT_TRUE(world_.Merge(world_.SpecFor(plan, AllVisible())).ok());
+  EXPECT_TRUE(VisibleAt(world_.EntriesOf(), Version(6)).empty());
+}
+
+// M47
+TEST_F(JobTest, ATombstoneStaysWhileTheCallerKnowsOfOlderEntries) {
+  world_.droppable_before = Version(7);
+  FlushOk(Tombstones(0, 10, 6));
+  FlushOk(Tombstones(10, 20, 7));
+  MergeSpec spec = world_.SpecFor(world_.PlanOfLevels(0, 6), AllVisible());
+  spec.may_exist_elsewhere = [](std::string_view key) { return key < Key(0, 5); };
+  ASSERT_TRUE(world_.Merge(std::move(spec)).ok());
+  std::vector<ModelEntry> kept = Tombstones(0, 5, 6);
+  for (ModelEntry& entry : Tombstones(10, 20, 7)) kept.push_back(entry);
+  EXPECT_EQ(world_.EntriesOf(), kept);
+}
+
+TEST_F(JobTest, BlocksThatNothingOverlapsPassWithTheSameContent) {
+  FlushOk(Puts(0, 2000, 5));
+  MergeOk(0, 6);
+  FlushOk(Puts(1000, 1050, 6));
+  std::vector<ModelEntry> expected = Puts(0, 1000, 5);
+  for (ModelEntry& entry : Puts(1000, 1050, 6)) expected.push_back(entry);
+  for (ModelEntry& entry : Puts(1050, 2000, 5)) expected.push_back(entry);
+  JobResult passed = MergeOk(0, 6);
+  EXPECT_GT(passed.statistics.blocks_passed, 10 * passed.statistics.blocks_merged);
+  EXPECT_EQ(passed.statistics.dropped_shadowed, 50u);
+  EXPECT_EQ(world_.EntriesOf(6), expected);
+}
+
+TEST_F(JobTest, BlocksOfAnotherCompressionClassDoNotPass) {
+  FlushOk(Puts(0, 500, 5));
+  EXPECT_EQ(MergeOk(0, 5).statistics.blocks_passed, 0u);
+  EXPECT_EQ(MergeOk(5, 6).statistics.blocks_passed, 0u);
+  EXPECT_GT(MergeOk(6, 6).statistics.blocks_passed, 0u);
+  EXPECT_EQ(world_.EntriesOf(6), Puts(0, 500, 5));
+}
+
+TEST_F(JobTest, BlocksOfDeadTablesDoNotPass) {
+  FlushOk(Puts(0, 300, 5, 1, 1));
+  FlushOk(Puts(0, 300, 5, 1, 2));
+  FlushOk(Puts(0, 300, 5, 1, 3));
+  MergeOk(0, 6);
+  world_.dead_table = TableId(2);
+  JobResult result = MergeOk(6, 6);
+  EXPECT_EQ(result.statistics.dropped_dead_table, 300u);
+  EXPECT_GT(result.statistics.blocks_passed, 0u);
+  std::vector<ModelEntry> expected = Puts(0, 300, 5, 1, 1);
+  for (ModelEntry& entry : Puts(0, 300, 5, 1, 3)) expected.push_back(entry);
+  EXPECT_EQ(world_.EntriesOf(), expected);
+}
+
+// M19
+TEST_F(JobTest, VirtualBoundsAreRespected) {
+  FlushOk(Puts(0, 400, 5));
+  world_.target_file_bytes = 1 << 20;
+  MergeOk(0, 6);
+  ASSERT_EQ(world_.levels->level(6).size(), 1u);
+  FileRef slice = world_.levels->level(6)[0];
+  LevelEdit edit;
+  edit.removed.push_back({6, slice.info.id, ""});
+  slice.lower = Key(1, 150);
+  slice.upper = Key(2, 250);
+  edit.added.push_back({6, slice});
+  world_.Install(edit);
+  FlushOk(Puts(200, 205, 6));
+  JobResult result = MergeOk(0, 6);
+  std::vector<ModelEntry> expected = Puts(150, 200, 5);
+  for (ModelEntry& entry : Puts(200, 205, 6)) expected.push_back(entry);
+  for (ModelEntry& entry : Puts(205, 250, 5)) expected.push_back(entry);
+  EXPECT_EQ(world_.EntriesOf(), expected);
+  EXPECT_EQ(result.statistics.entries_in, 105u);
+}
+
+TEST_F(JobTest, OutputsAreCutAtCutPointsEvenBetweenPassedBlocks) {
+  FlushOk(Puts(0, 1000, 5));
+  world_.target_file_bytes = 1 << 20;
+  MergeOk(0, 6);
+  MergeSpec spec = world_.SpecFor(world_.PlanOfLevels(6, 6), AllVisible());
+  spec.cut_points = {Key(3, 333), Key(7, 700)};
+  Result<JobResult> result = world_.Merge(std::move(spec));
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(result->edit.added.size(), 3u);
+  EXPECT_EQ(result->edit.added[1].file.info.smallest, Key(3, 333));
+  EXPECT_EQ(result->edit.added[2].file.info.smallest, Key(7, 700));
+  EXPECT_GT(result->statistics.blocks_passed, 0u);
+  EXPECT_EQ(world_.EntriesOf(), Puts(0, 1000, 5));
+}
+
+TEST_F(JobTest, ATrivialMoveReadsAndWritesNothing) {
+  FlushOk(Puts(0, 100, 5));
+  MergeOk(0, 5);
+  uint64_t reads = world_.store.reads();
+  CompactionPlan plan = world_.PlanOfLevels(5, 6);
+  plan.trivial_move = true;
+  Result<JobResult> result = world_.Merge(world_.SpecFor(plan, AllVisible()));
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(world_.store.reads(), reads);
+  EXPECT_EQ(world_.EntriesOf(6), Puts(0, 100, 5));
+}
+
+// covers: F22 F46, M12
+TEST_F(JobTest, AReadErrorEndsTheMergeWithoutOutputAndNamesTheInput) {
+  FlushOk(Puts(0, 300, 5));
+  MergeOk(0, 6);
+  FlushOk(Puts(0, 300, 6));
+  for (uint32_t level : {0, 6}) {
+    const ObjectId bad = world_.levels->level(level).back().info.id;
+    world_.store.faults().on_read = [&](ObjectId id, uint64_t, std::span<uint8_t>, ReadCaching) {
+      return id == bad ? Status::IoError("planted") : Status();
+    };
+    Status failed = MergeFails(0, 6);
+    EXPECT_TRUE(failed.code() == Code::kIoError || failed.code() == Code::kCorruption) << failed.ToString();
+    ASSERT_TRUE(world_.failed_input.has_value());
+    EXPECT_EQ(world_.failed_input->id, bad);
+    EXPECT_EQ(world_.failed_input->level, level);
+    world_.store.faults().on_read = {};
+  }
+  MergeOk(0, 6);
+  EXPECT_EQ(world_.EntriesOf(), Puts(0, 300, 6));
+}
+
+// covers: F43 F46
+TEST_F(JobTest, ADamagedBlockIsNeverLeftOut) {
+  FlushOk(Puts(0, 300, 5));
+  MergeOk(0, 6);
+  FlushOk(Puts(0, 10, 6));
+  const ObjectId bad = world_.levels->level(6)[0].info.id;
+  world_.store.bytes(bad)[100] ^= 0x10;
+  EXPECT_EQ(MergeFails(0, 6).code(), Code::kCorruption);
+  ASSERT_TRUE(world_.failed_input.has_value());
+  EXPECT_EQ(world_.failed_input->id, bad);
+}
+
+// covers: F47, M12
+TEST_F(JobTest, AnInputThatEndsEarlyIsCorruption) {
+  FlushOk(Puts(0, 100, 5));
+  FileRef file = world_.levels->level(0)[0];
+  file.info.entry_count += 1;  // As if the reader had lost one.
+  RunCursor run({file});
+  uint64_t entries = 0;
+  Status failed;
+  for (IterState state = run.SeekToFirst(); state != IterState::kEnd && failed.ok();) {
+    if (state == IterState::kNeedsIo) {
+      failed = RunBlocking(run.Fetch());
+      state = run.state();
+    } else {
+      ++entries;
+      state = run.Next();
+    }
+  }
+  EXPECT_EQ(entries, file.info.entry_count - 1);
+  EXPECT_EQ(failed.code(), Code::kCorruption);
+  ASSERT_NE(run.failed_file(), nullptr);
+}
+
+// covers: F22
+TEST_F(JobTest, AWriteErrorDiscardsTheOutputsAndKeepsTheInputs) {
+  FlushOk(Puts(0, 1000, 5));
+  for (uint64_t limit : {0, 5'000, 12'000}) {
+    world_.store.faults().append_fails_after = limit;
+    EXPECT_EQ(MergeFails(0, 6).code(), Code::kNoSpace);
+  }
+  world_.store.faults().append_fails_after = UINT64_MAX;
+  MergeOk(0, 6);
+  EXPECT_EQ(world_.EntriesOf(), Puts(0, 1000, 5));
+}
+
+TEST_F(JobTest, ACancelledJobLeavesEverythingAsItWas) {
+  FlushOk(Puts(0, 1000, 5));
+  uint64_t reads = 0;
+  world_.store.faults().on_read = [&](ObjectId, uint64_t, std::span<uint8_t>, ReadCaching) {
+    if (++reads == 6) world_.cancel = true;
+    return Status();
+  };
+  EXPECT_EQ(MergeFails(0, 6).code(), Code::kCancelled);
+  world_.cancel = false;
+  MergeOk(0, 6);
+}
+
+TEST_F(JobTest, EachLevelIsCompressedAsItsRoleSays) {
+  FlushOk(Puts(0, 300, 5));
+  EXPECT_EQ(world_.levels->level(0)[0].table->properties().codec, static_cast<uint8_t>(Codec::kStored));
+  MergeOk(0, 4);
+  EXPECT_EQ(world_.levels->level(4)[0].table->properties().level, -1);
+  MergeOk(4, 6);
+  EXPECT_EQ(world_.levels->level(6)[0].table->properties().level, 3);
+  EXPECT_TRUE(ShapeOf(*world_.levels, Version(0), {}, {}).levels[6][0].bottom_compression);
+}
+
+}  // namespace
+}  // namespace partita

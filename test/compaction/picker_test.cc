@@ -1,0 +1,273 @@
+#include "compaction/picker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "test/compaction/lsm_simulation.h"
+
+namespace partita {
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+
+FileShape File(uint64_t id, std::string lower, std::string last, uint64_t size = 32 * kMiB) {
+  FileShape file;
+  file.id = ObjectId(id);
+  file.span = {std::move(lower), last + '\0'};
+  file.size = size;
+  file.entries = size / 1024;
+  file.version_max = Version(id);
+  file.bottom_compression = true;
+  return file;
+}
+
+std::vector<uint64_t> Ids(const CompactionPlan& plan) {
+  std::vector<uint64_t> ids;
+  for (const PlanInput& input : plan.inputs) ids.push_back(input.id.value);
+  return ids;
+}
+
+using testing::ElementsAre;
+
+TEST(PickerTest, LeavesAQuietShapeAlone) {
+  EXPECT_FALSE(PickCompaction(LevelShape{}, PickerOptions{}).has_value());
+  LevelShape shape;
+  shape.levels[0] = {File(9, "a", "z"), File(8, "a", "z")};
+  shape.levels[6] = {File(1, "a", "m"), File(2, "n", "z")};
+  EXPECT_FALSE(PickCompaction(shape, PickerOptions{}).has_value());
+}
+
+TEST(PickerTest, MergesADeepLevel0IntoTheLastLevelOfASmallStore) {
+  LevelShape shape;
+  shape.levels[0] = {File(9, "a", "z"), File(8, "a", "z"), File(7, "a", "z"), File(6, "a", "z")};
+  shape.levels[6] = {File(1, "a", "m"), File(2, "zz", "zzz")};
+  std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->output_level, 6u);
+  EXPECT_EQ(plan->reason, PickReason::kLevel0Depth);
+  EXPECT_THAT(Ids(*plan), ElementsAre(9, 8, 7, 6, 1));
+  EXPECT_FALSE(plan->trivial_move);
+}
+
+// M22
+TEST(PickerTest, TakesEveryOlderFileOfLevel0ThatAnInputOverlaps) {
+  LevelShape shape;
+  shape.levels[0] = {File(9, "c", "f"), File(8, "e", "k"), File(7, "a", "d"), File(6, "j", "m"),
+                     File(5, "x", "z")};
+  shape.levels[0].insert(shape.levels[0].begin(), {File(12, "c", "d"), File(11, "c", "d")});
+  std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  std::vector<uint64_t> ids = Ids(*plan);
+  auto has = [&](uint64_t id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); };
+  ASSERT_TRUE(has(7) || has(6) || has(5));
+  if (has(9)) EXPECT_TRUE(has(7));
+  if (has(8)) EXPECT_TRUE(has(6));
+  if (has(11) || has(12)) EXPECT_TRUE(has(9) && has(7));
+}
+
+// M21
+TEST(PickerTest, ABusyFileExcludesWhatItOverlaps) {
+  LevelShape shape;
+  shape.levels[0] = {File(9, "a", "c"), File(8, "a", "c"), File(7, "a", "c"), File(6, "a", "c")};
+  shape.levels[6] = {File(1, "b", "d")};
+  shape.levels[6][0].busy = true;
+  std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+  if (plan) EXPECT_EQ(plan->output_level, 0u);  // Among itself is still possible.
+  shape.levels[6][0].busy = false;
+  shape.levels[0][3].busy = true;  // The oldest: nothing above it may go down.
+  EXPECT_FALSE(PickCompaction(shape, PickerOptions{}).has_value());
+}
+
+// M21
+TEST(PickerTest, APlaceThatARunningJobWritesToIsTaken) {
+  LevelShape shape;
+  shape.levels[0] = {File(9, "e", "f"), File(8, "e", "f"), File(7, "e", "f"), File(6, "e", "f")};
+  shape.running.push_back({0, 6, {"a", "z"}});
+  EXPECT_FALSE(PickCompaction(shape, PickerOptions{}).has_value());
+  shape.running[0].span = {"g", "z"};
+  EXPECT_TRUE(PickCompaction(shape, PickerOptions{}).has_value());
+}
+
+TEST(PickerTest, MergesSmallFilesAmongThemselvesRatherThanRewritingMuchForLittle) {
+  LevelShape shape;
+  for (uint64_t id = 12; id > 8; --id) shape.levels[0].push_back(File(id, "a", "z", kMiB));
+  for (char c = 'a'; c <= 'z'; ++c)
+    shape.levels[6].push_back(File(static_cast<uint64_t>(c), {c}, {c}, 64 * kMiB));
+  std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->reason, PickReason::kLevel0Small);
+  EXPECT_EQ(plan->output_level, 0u);
+  EXPECT_THAT(Ids(*plan), ElementsAre(12, 11, 10, 9));
+}
+
+LevelShape LargeShape() {
+  LevelShape shape;  // 8 GiB at the bottom: level 5 holds about 1.4 GiB.
+  for (int i = 0; i < 256; ++i) {
+    std::string key = LsmSimulation::KeyText(static_cast<uint32_t>(i) << 8);
+    shape.levels[6].push_back(File(1000 + static_cast<uint64_t>(i), key, key + "z"));
+  }
+  return shape;
+}
+
+TEST(PickerTest, LevelsGrowBottomUpWithTheData) {
+  PickerOptions options;
+  LevelShape small;
+  small.levels[6] = {File(1, "a", "b", 2048 * kMiB)};
+  EXPECT_EQ(TargetsFor(small, options).base_level, 6u);
+  LevelTargets targets = TargetsFor(LargeShape(), options);
+  EXPECT_EQ(targets.base_level, 5u);
+  EXPECT_GT(targets.bytes[5], 1024 * kMiB);
+  EXPECT_LT(targets.bytes[5], 1700 * kMiB);
+  LevelShape huge;
+  huge.levels[6] = {File(1, "a", "b", 100ull << 30)};
+  EXPECT_EQ(TargetsFor(huge, options).base_level, 4u);
+  EXPECT_LE(TargetsFor(huge, options).growth, kLevelGrowth);
+}
+
+TEST(PickerTest, EmptiesLevelsAboveTheBaseBeforeLevel0PassesThem) {
+  PickerOptions options;
+  LevelShape shape;
+  shape.levels[3] = {File(5, "c", "d")};
+  shape.levels[6] = {File(1, "a", "b")};
+  EXPECT_EQ(TargetsFor(shape, options).base_level, 3u);
+  std::optional<CompactionPlan> plan = PickCompaction(shape, options);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->input_level, 3u);
+  EXPECT_TRUE(plan->trivial_move);
+}
+
+TEST(PickerTest, MovesDownTheFileWithTheLeastOverlap) {
+  LevelShape shape = LargeShape();
+  for (uint64_t i = 0; i < 60; ++i) {
+    std::string key = LsmSimulation::KeyText(static_cast<uint32_t>(i * 4) << 8);
+    std::string last = i == 41 ? key + "a" : LsmSimulation::KeyText(static_cast<uint32_t>(i * 4 + 2) << 8);
+    shape.levels[5].push_back(File(100 + i, key, last));
+  }
+  std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->reason, PickReason::kLevelSize);
+  EXPECT_EQ(Ids(*plan).front(), 141u);
+  EXPECT_EQ(plan->inputs.size(), 2u);
+}
+
+TEST(PickerTest, TombstoneDenseFilesGoFirst) {
+  LevelShape shape = LargeShape();
+  for (uint64_t i = 0; i < 60; ++i) {
+    std::string key = LsmSimulation::KeyText(static_cast<uint32_t>(i * 4) << 8);
+    shape.levels[5].push_back(File(100 + i, key, key + "a"));
+  }
+  shape.levels[5][17].tombstones = shape.levels[5][17].entries / 2;
+  std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(Ids(*plan).front(), 117u);
+}
+
+TEST(PickerTest, RewritesABottomFileOfTombstonesOnlyWhenTheyCanGo) {
+  LevelShape shape;
+  shape.levels[6] = {File(5, "a", "b")};
+  shape.levels[6][0].tombstones = shape.levels[6][0].entries / 2;
+  EXPECT_FALSE(PickCompaction(shape, PickerOptions{}).has_value());
+  shape.droppable_before = Version(6);
+  std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->reason, PickReason::kTombstones);
+  EXPECT_EQ(plan->output_level, 6u);
+  EXPECT_FALSE(plan->trivial_move);
+}
+
+TEST(PickerTest, RewritesASliceThatKeepsMoreThanItUses) {
+  LevelShape shape;
+  shape.levels[6] = {File(5, "a", "b"), File(6, "c", "d")};
+  shape.levels[6][1].foreign_bytes = shape.levels[6][1].size + 1;
+  std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->reason, PickReason::kForeignBytes);
+  EXPECT_THAT(Ids(*plan), ElementsAre(6));
+}
+
+TEST(PickerTest, MovesAFileOnlyWhenRewritingItWouldGainNothing) {
+  LevelShape shape;
+  shape.levels[5] = {File(5, "a", "b")};  // A level to be emptied.
+  shape.levels[4] = {File(6, "x", "y")};
+  std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_TRUE(plan->trivial_move);
+  shape.levels[4].clear();
+  shape.levels[5][0].bottom_compression = false;  // It would stay badly compressed for good.
+  plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_FALSE(plan->trivial_move);
+  shape.levels[5][0].bottom_compression = true;
+  shape.levels[5][0].tombstones = 1;  // It would stay there for good.
+  plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_FALSE(plan->trivial_move);
+}
+
+TEST(PickerTest, SublevelsCountTheFilesAKeyMayBeIn) {
+  std::vector<FileShape> files{File(4, "a", "m"), File(3, "n", "z"), File(2, "k", "p"), File(1, "a", "c")};
+  EXPECT_THAT(SublevelsOf(files), ElementsAre(2, 2, 1, 1));
+}
+
+PickerOptions SmallOptions() { return {.flush_bytes = kMiB, .target_file_bytes = kMiB / 4}; }
+
+TEST(PickerSimulationTest, RandomOverwritesAreAnsweredRightWithBoundedAmplification) {
+  LsmSimulation simulation(SmallOptions());
+  std::mt19937 random(20);
+  for (int i = 0; i < 300; ++i) {
+    std::vector<uint32_t> keys;
+    for (int k = 0; k < 1024; ++k) keys.push_back(random() % 60'000);
+    simulation.Flush(keys);
+    simulation.RunUntilQuiet();
+    ASSERT_LT(simulation.files(0), kLevel0SublevelsMerged * 8);
+  }
+  simulation.ExpectRightAnswers();
+  std::printf("random overwrites: write amplification %.2f, space amplification %.2f\n",
+              simulation.WriteAmplification(), simulation.SpaceAmplification());
+  EXPECT_LT(simulation.WriteAmplification(), 14);
+  EXPECT_LT(simulation.SpaceAmplification(), 1.35);
+}
+
+TEST(PickerSimulationTest, RisingKeysAreWrittenAboutTwice) {
+  LsmSimulation simulation(SmallOptions());
+  uint32_t next = 0;
+  for (int i = 0; i < 200; ++i) {
+    std::vector<uint32_t> keys;
+    for (int k = 0; k < 1024; ++k) keys.push_back(next++);
+    simulation.Flush(keys);
+    simulation.RunUntilQuiet();
+  }
+  simulation.ExpectRightAnswers();
+  std::printf("rising keys: write amplification %.2f, %llu moves\n", simulation.WriteAmplification(),
+              static_cast<unsigned long long>(simulation.moves()));
+  EXPECT_LT(simulation.WriteAmplification(), 2.5);
+}
+
+// M21, M22
+TEST(PickerSimulationTest, JobsSideBySideNeverMixUpVersions) {
+  for (uint32_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    LsmSimulation simulation({.flush_bytes = 64 * 1024, .target_file_bytes = 16 * 1024});
+    for (int i = 0; i < 250; ++i) {
+      std::vector<uint32_t> keys;
+      uint32_t center = random() % 4000;
+      uint32_t width = 1 + random() % (seed % 2 == 0 ? 4000 : 300);
+      for (uint32_t k = 1 + random() % 64; k > 0; --k) keys.push_back(center + random() % width);
+      simulation.Flush(keys);
+      for (uint32_t k = random() % 3; k > 0 && simulation.running_jobs() < 3; --k) simulation.StartJob();
+      if (simulation.running_jobs() > 0 && random() % 2 == 0) {
+        simulation.FinishJob(random() % simulation.running_jobs());
+      }
+      if (i % 10 == 0) simulation.ExpectRightAnswers();
+      if (HasFatalFailure() || HasNonfatalFailure()) return;
+    }
+    simulation.RunUntilQuiet();
+    simulation.ExpectRightAnswers();
+  }
+}
+
+}  // namespace
+}  // namespace partita
