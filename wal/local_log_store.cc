@@ -102,7 +102,7 @@ Task<Result<LogRecovery>> LocalLogStore::Recover(LogPosition from, LogReplaySink
   PARTITA_CO_TRY(co_await appender_->CopyToNewSegment(copies));
   for (auto& file : found.late_spares) pool_->Release(std::move(file));
   for (auto& file : found.leftovers) co_await pool_->Discard(std::move(file));  // F37.
-  PARTITA_CO_TRY(co_await pool_->RemoveBeyond(options_.spare_segments_max));
+  (void)co_await pool_->RemoveBeyond(options_.spare_segments_max);              // Tried again at each Trim.
   Publish();
   RaiseKernelEnd(found.report.last);
   poison_ = Status();

@@ -102,6 +102,7 @@ class LocalLogStore final : public LogStore {
   Task<Status> MoveToNewSegment(std::span<const LogRecord> records) override;
   void LeaseCeiling(Version ceiling) override;
   Version durable_ceiling() const override;
+  // An error says that a spare file could not be removed; the log goes on.
   Task<Status> Trim(LogPosition position) override;
   // A close is clean (LogRecovery::clean) only when segments got all that the tail has.
   Task<Status> Seal(bool closing) override;

@@ -375,6 +375,71 @@ TEST(LocalLogStoreTest, FilesOfAnotherStoreOrShardAreRefusedAndLeftAlone) {
   EXPECT_EQ(disk.ReadFile(path).value(), before);
 }
 
+TEST(LocalLogStoreTest, ALogOfAnotherSegmentSizeIsReadAndItsFilesAreReplaced) {
+  SimDisk disk(25);
+  auto options = LogProcess::Options();
+  const auto payloads = Payloads(1, 60, 3000);
+  {
+    LogProcess process(disk, options);
+    process.Recover();
+    ASSERT_TRUE(process.AppendAndFlush(1, {payloads.begin(), payloads.begin() + 50}).ok());
+  }
+  options.segment_size = 128 << 10;
+  options.incarnation = Incarnation{2};
+  {
+    LogProcess process(disk, options);
+    EXPECT_EQ(process.Recover().payloads, std::vector<std::string>(payloads.begin(), payloads.begin() + 50));
+    ASSERT_TRUE(process.AppendAndFlush(51, {payloads.begin() + 50, payloads.end()}).ok());
+    ASSERT_TRUE(process.Trim(60).ok());
+  }
+  for (const std::string& path : disk.ListFiles(kTestDirectory + "/0")) {
+    EXPECT_EQ(disk.ReadFile(path)->size(), options.segment_size) << path;
+  }
+  options.incarnation = Incarnation{3};
+  LogProcess again(disk, options);
+  EXPECT_EQ(again.Recover(60).payloads, std::vector<std::string>{payloads.back()});
+}
+
+// F28: a log with a torn group and records that only the tail has, its recovery killed at every
+// operation, once and twice.
+TEST(LocalLogStoreTest, ARecoveryKilledAnywhereEndsInTheSameState) {
+  SimDisk original(26);
+  auto options = LogProcess::Options();
+  options.segment_size = 16 << 10;
+  const auto payloads = Payloads(1, 30, 700);
+  {
+    LogProcess process(original, options);
+    process.Recover();
+    for (uint64_t p = 1; p <= 12; ++p) ASSERT_TRUE(process.AppendAndFlush(p, {payloads[p - 1]}).ok());
+    ASSERT_TRUE(process.AppendTail(13, {payloads.begin() + 12, payloads.end()}).ok());
+  }
+  original.CrashProcess();
+  for (uint64_t first = 1; first < 200; ++first) {
+    auto disk = original.Clone();
+    bool crashed = false;
+    for (uint32_t round = 0; round < 3; ++round) {
+      options.incarnation = Incarnation{2 + round};
+      LogProcess process(*disk, options, first);
+      // Twice at the same place, then a little further on.
+      process.runtime().CrashAtOperation(first + (round == 2 ? 3 : 0),
+                                         first % 2 == 0 ? SimCrashMoment::kBefore : SimCrashMoment::kAfter);
+      auto replayed = process.TryRecover();
+      crashed = process.runtime().crashed();
+      if (!crashed) EXPECT_EQ(replayed->payloads, payloads);
+      process.Close();
+      disk->CrashProcess();
+    }
+    options.incarnation = Incarnation{9};
+    LogProcess last(*disk, options);
+    EXPECT_EQ(last.Recover().payloads, payloads) << "killed at operation " << first;
+    if (!crashed) {
+      EXPECT_GT(first, 20u);
+      return;
+    }
+  }
+  FAIL() << "the recovery never ended";
+}
+
 TEST(LocalLogStoreTest, AnAbsentLogThatMustExistIsDamage) {
   SimDisk disk(21);
   auto options = LogProcess::Options();
