@@ -35,13 +35,16 @@ class Level0 {
   std::optional<CompactionPlan> AmongItself() const;
 
  private:
-  using Set = std::vector<bool>;  // By index in files_, newest first.
+  // Some files of level 0, closed: every older file that one of them overlaps is among them.
+  struct Set {
+    std::vector<bool> has;  // By index in files_, newest first.
+    std::optional<KeySpan> span;
+    uint64_t bytes = 0;
+  };
 
   bool AddClosure(size_t file, Set* set) const;
   std::optional<Set> GrownFrom(size_t seed) const;
   std::optional<CompactionPlan> PlanDown(const Set& set) const;
-  uint64_t BytesOf(const Set& set) const;
-  KeySpan SpanOfSet(const Set& set) const;
   uint64_t BaseBytesUnder(const KeySpan& span) const;
 
   const LevelShape& shape_;
@@ -56,34 +59,20 @@ bool Level0::AddClosure(size_t file, Set* set) const {
   while (!open.empty()) {
     size_t at = open.back();
     open.pop_back();
-    if ((*set)[at]) continue;
+    if (set->has[at]) continue;
     if (files_[at].busy) return false;
-    (*set)[at] = true;
+    set->has[at] = true;
+    set->bytes += files_[at].size;
+    if (!set->span) {
+      set->span = files_[at].span;
+    } else {
+      set->span->Extend(files_[at].span);
+    }
     for (size_t older = at + 1; older < files_.size(); ++older) {
-      if (!(*set)[older] && files_[older].span.Overlaps(files_[at].span)) open.push_back(older);
+      if (!set->has[older] && files_[older].span.Overlaps(files_[at].span)) open.push_back(older);
     }
   }
   return true;
-}
-
-uint64_t Level0::BytesOf(const Set& set) const {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < files_.size(); ++i) bytes += set[i] ? files_[i].size : 0;
-  return bytes;
-}
-
-KeySpan Level0::SpanOfSet(const Set& set) const {
-  std::optional<KeySpan> span;
-  for (size_t i = 0; i < files_.size(); ++i) {
-    if (!set[i]) continue;
-    if (!span) {
-      span = files_[i].span;
-    } else {
-      span->Extend(files_[i].span);
-    }
-  }
-  PARTITA_ASSERT(span.has_value());
-  return *span;
 }
 
 uint64_t Level0::BaseBytesUnder(const KeySpan& span) const {
@@ -94,15 +83,19 @@ uint64_t Level0::BaseBytesUnder(const KeySpan& span) const {
 
 // The seed's closure, with every newer file that costs no more of the base level than it brings.
 std::optional<Level0::Set> Level0::GrownFrom(size_t seed) const {
-  Set set(files_.size());
+  Set set;
+  set.has.resize(files_.size());
   if (!AddClosure(seed, &set)) return std::nullopt;
   const uint64_t bytes_max = kLevel0JobFlushes * options_.flush_bytes;
-  for (size_t i = files_.size(); i-- > 0;) {
-    if (set[i] || !files_[i].span.Overlaps(SpanOfSet(set))) continue;
+  uint64_t base_bytes = BaseBytesUnder(*set.span);
+  for (size_t i = files_.size(); i-- > 0 && set.bytes < bytes_max;) {
+    if (set.has[i] || files_[i].busy || !files_[i].span.Overlaps(*set.span)) continue;
     Set grown = set;
-    if (!AddClosure(i, &grown) || BytesOf(grown) > bytes_max) continue;
-    uint64_t cost = BaseBytesUnder(SpanOfSet(grown)) - BaseBytesUnder(SpanOfSet(set));
-    if (cost <= BytesOf(grown) - BytesOf(set)) set = std::move(grown);
+    if (!AddClosure(i, &grown) || grown.bytes > bytes_max) continue;
+    uint64_t grown_base_bytes = BaseBytesUnder(*grown.span);
+    if (grown_base_bytes - base_bytes > grown.bytes - set.bytes) continue;
+    set = std::move(grown);
+    base_bytes = grown_base_bytes;
   }
   return set;
 }
@@ -120,11 +113,11 @@ std::optional<CompactionPlan> Level0::PlanDown(const Set& set) const {
   CompactionPlan plan;
   plan.output_level = base_level_;
   plan.reason = PickReason::kLevel0Depth;
-  plan.span = SpanOfSet(set);
+  plan.span = *set.span;
   std::vector<const FileShape*> taken;
   uint64_t tombstones = 0;
   for (size_t i = 0; i < files_.size(); ++i) {
-    if (!set[i]) continue;
+    if (!set.has[i]) continue;
     AddInput(&plan, 0, files_[i]);
     taken.push_back(&files_[i]);
     tombstones += files_[i].tombstones;
