@@ -1,0 +1,339 @@
+#include "api/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <sstream>
+
+#include "api/cli/commands.h"
+#include "api/cli/figures.h"
+#include "api/cli/nearest_name.h"
+
+// The one file that knows CLI11; its exceptions end here.
+
+namespace partita {
+
+namespace {
+
+constexpr const char* kDescription =
+    "partita keeps tables of typed entities on this machine's disk.\n"
+    "A store is a directory; name it with --data DIR or the variable PARTITA_DATA.\n";
+constexpr const char* kFooter =
+    "Begin with:\n"
+    "  partita create-table Orders --data ./store\n"
+    "  partita put Orders '{\"PartitionKey\":\"anna\",\"RowKey\":\"0001\",\"Total\":12.5}' --data ./store\n"
+    "  partita scan Orders --data ./store\n\n"
+    "Exit codes: 0 done; 1 bad records, damage, or what was asked for does not exist; 2 usage; 3 the\n"
+    "command could not finish. 'partita COMMAND --help' explains a command.";
+
+// All flags of all commands, filled by CLI11, and the command that was chosen.
+struct Words {
+  StoreFlags store;
+  std::string memory = "1G", durability, io = "uring";
+  std::optional<uint32_t> shards;
+  ImportFlags import;
+  ExportFlags export_;
+  KeyFlags key;
+  ScanFlags scan;
+  PutFlags put;
+  CreateTableFlags create_table;
+  std::string delete_table;
+  InspectFlags inspect;
+  DemoFlags demo;
+  std::function<ExitCode(Console&)> run;
+};
+
+// The next two sections of help: what the command does, and an example.
+CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& description,
+                     const std::string& example, std::function<void()> chosen) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->footer("Example:\n  " + example +
+                  "\n\nOptions for the store (--data, --memory, ...): partita --help");
+  command->callback(std::move(chosen));
+  return command;
+}
+
+void AddStoreOptions(CLI::App& app, Words* words) {
+  app.add_option("--data", words->store.directory, "The store's directory")
+      ->envname("PARTITA_DATA")
+      ->type_name("DIR");
+  app.add_option("--memory", words->memory, "Memory budget, 64M to 1T")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  app.add_option("--shards", words->shards,
+                 "Worker threads, 1 to 256; default: as the store has, one a core for a new one. Another "
+                 "number re-divides the store")
+      ->check(CLI::Range(1, 256))
+      ->type_name("N");
+  app.add_option("--durability", words->durability,
+                 "What a write survives: loss of power, death of the process, or nothing; default: what the "
+                 "table was created with, power for new ones")
+      ->check(CLI::IsMember({"power", "process", "memory"}))
+      ->type_name("power|process|memory");
+  app.add_option("--io", words->io, "How the disk is reached; threads where io_uring is forbidden")
+      ->check(CLI::IsMember({"uring", "threads"}))
+      ->type_name("uring|threads")
+      ->capture_default_str();
+  app.add_flag("--json", words->store.json, "Answers as JSON, where there is a choice");
+}
+
+void AddTransferCommands(CLI::App& app, Words* words) {
+  CLI::App* import = AddCommand(
+      app, "import", "Write the records of a file to a table",
+      "partita import people.csv --table People --create --data ./store",
+      [words] { words->run = [words](Console& c) { return RunImport(words->store, words->import, c); }; });
+  import
+      ->add_option("file", words->import.file,
+                   "JSON lines, CSV or a Debian package index; - is standard input")
+      ->required()
+      ->type_name("FILE");
+  import->add_option("--table", words->import.table, "Where to")->required()->type_name("T");
+  import->add_option("--format", words->import.format, "Default: by the file's ending (.jsonl, .csv)")
+      ->check(CLI::IsMember({"jsonl", "csv", "debian"}))
+      ->type_name("jsonl|csv|debian");
+  import
+      ->add_option("--mode", words->import.mode,
+                   "What happens where an entity exists: put replaces it, insert refuses the record, merge "
+                   "keeps its other properties, replace refuses the record where none exists")
+      ->check(CLI::IsMember({"put", "insert", "replace", "merge"}))
+      ->type_name("put|insert|replace|merge")
+      ->capture_default_str();
+  import->add_flag("--create", words->import.create, "Make the store and the table when they are missing");
+  import->add_flag("--strict", words->import.strict, "Stop at the first bad record; else good ones are kept");
+  import->add_flag("--resume", words->import.resume,
+                   "Go on where an interrupted import stopped (FILE.partita-resume)");
+  import->add_option("--errors", words->import.errors_max, "Bad records listed; all are counted")
+      ->type_name("N")
+      ->capture_default_str();
+
+  CLI::App* export_ = AddCommand(
+      app, "export", "Write a table to a file",
+      "partita export --table People -o people.jsonl --data ./store",
+      [words] { words->run = [words](Console& c) { return RunExport(words->store, words->export_, c); }; });
+  export_->add_option("--table", words->export_.table, "Which")->required()->type_name("T");
+  export_->add_option("--format", words->export_.format, "Default: by the file's ending, else jsonl")
+      ->check(CLI::IsMember({"jsonl", "csv"}))
+      ->type_name("jsonl|csv");
+  export_->add_option("-o,--output", words->export_.file, "Where to; default: standard output")
+      ->type_name("FILE");
+}
+
+void AddKeys(CLI::App* command, KeyFlags* key) {
+  command->add_option("table", key->table, "The table")->required();
+  command->add_option("partition_key", key->partition_key, "Its PartitionKey")->required();
+  command->add_option("row_key", key->row_key, "Its RowKey")->required();
+}
+
+void AddReadCommands(CLI::App& app, Words* words) {
+  CLI::App* get = AddCommand(
+      app, "get", "Show one entity", "partita get Orders anna 0001 --data ./store",
+      [words] { words->run = [words](Console& c) { return RunGet(words->store, words->key, c); }; });
+  AddKeys(get, &words->key);
+
+  CLI::App* scan = AddCommand(
+      app, "scan", "Show entities in order of their keys, as JSON lines",
+      "partita scan Orders --partition anna --from-row 0001 --to-row 0100 --data ./store",
+      [words] { words->run = [words](Console& c) { return RunScan(words->store, words->scan, c); }; });
+  ScanOptions& options = words->scan.options;
+  scan->add_option("table", words->scan.table, "The table")->required();
+  scan->add_option("--partition", options.partition, "Only this partition")->type_name("PK");
+  scan->add_option("--from-row", options.row_lower, "From this RowKey on (with --partition)")
+      ->type_name("RK");
+  scan->add_option("--to-row", options.row_upper, "Up to, without, this RowKey (with --partition)")
+      ->type_name("RK");
+  scan->add_option("--from-partition", options.partition_lower, "From this PartitionKey on")->type_name("PK");
+  scan->add_option("--to-partition", options.partition_upper, "Up to, without, this PartitionKey")
+      ->type_name("PK");
+  scan->add_option("--limit", words->scan.limit, "Entities shown; 0: all")
+      ->type_name("N")
+      ->capture_default_str();
+  scan->add_flag_callback(
+      "--descending", [words] { words->scan.options.order = ScanOrder::kDescending; }, "Last key first");
+  scan->add_flag("--count", words->scan.count, "Only how many there are");
+}
+
+void AddWriteCommands(CLI::App& app, Words* words) {
+  CLI::App* put = AddCommand(
+      app, "put", "Write one entity; prints its ETag",
+      "partita put Orders '{\"PartitionKey\":\"anna\",\"RowKey\":\"0001\",\"Total\":12.5}' --data ./store",
+      [words] { words->run = [words](Console& c) { return RunPut(words->store, words->put, c); }; });
+  put->add_option("table", words->put.table, "The table")->required();
+  put->add_option("entity", words->put.entity_json, "A JSON object; - is standard input")
+      ->required()
+      ->type_name("JSON");
+  put->add_option("--mode", words->put.mode, "As for import")
+      ->check(CLI::IsMember({"put", "insert", "replace", "merge"}))
+      ->type_name("put|insert|replace|merge")
+      ->capture_default_str();
+  put->add_option("--if-match", words->put.if_match, "Only if the entity has this ETag")->type_name("ETAG");
+
+  CLI::App* remove = AddCommand(
+      app, "delete", "Delete one entity", "partita delete Orders anna 0001 --data ./store",
+      [words] { words->run = [words](Console& c) { return RunDelete(words->store, words->key, c); }; });
+  AddKeys(remove, &words->key);
+  remove->add_option("--if-match", words->key.if_match, "Only if the entity has this ETag")
+      ->type_name("ETAG");
+}
+
+void AddTableCommands(CLI::App& app, Words* words) {
+  AddCommand(app, "tables", "List the tables", "partita tables --data ./store",
+             [words] { words->run = [words](Console& c) { return RunTables(words->store, c); }; });
+  CLI::App* create = AddCommand(app, "create-table", "Make a table, and the store when it is missing",
+                                "partita create-table Orders --data ./store", [words] {
+                                  words->run = [words](Console& c) {
+                                    return RunCreateTable(words->store, words->create_table, c);
+                                  };
+                                });
+  create->add_option("table", words->create_table.table, "3 to 63 letters and digits")->required();
+  create->add_flag("--raw", words->create_table.raw, "Opaque bytes under two keys instead of entities");
+  create
+      ->add_option("--split", words->create_table.split_partition_keys,
+                   "PartitionKeys at which the table is divided among the shards, in order")
+      ->type_name("PK...");
+  CLI::App* remove = AddCommand(app, "delete-table", "Delete a table with all its entities",
+                                "partita delete-table Orders --data ./store", [words] {
+                                  words->run = [words](Console& c) {
+                                    return RunDeleteTable(words->store, words->delete_table, c);
+                                  };
+                                });
+  remove->add_option("table", words->delete_table, "The table")->required();
+}
+
+void AddToolCommands(CLI::App& app, Words* words) {
+  AddCommand(app, "stats", "Levels, files, bytes, amplification, memory", "partita stats --data ./store",
+             [words] { words->run = [words](Console& c) { return RunStats(words->store, c); }; });
+  AddCommand(app, "verify", "Read everything and check every seal, order and count",
+             "partita verify --data ./store",
+             [words] { words->run = [words](Console& c) { return RunVerify(words->store, c); }; });
+  CLI::App* inspect = AddCommand(
+      app, "inspect", "Show one file of a store, also beside the process that has it open",
+      "partita inspect manifest ./store/meta/shard-1-0",
+      [words] { words->run = [words](Console& c) { return RunInspect(words->store, words->inspect, c); }; });
+  inspect
+      ->add_option("kind", words->inspect.kind,
+                   "wal: STORE/log-*/*; table: STORE/tables/*.sst; manifest: STORE/meta/shard-*; catalog: "
+                   "STORE/meta/catalog")
+      ->required()
+      ->check(CLI::IsMember({"wal", "table", "manifest", "catalog"}))
+      ->type_name("wal|table|manifest|catalog");
+  inspect->add_option("file", words->inspect.file, "The file")->required()->type_name("FILE");
+  inspect->add_option("--rows", words->inspect.rows_max, "Frames or entries listed")
+      ->type_name("N")
+      ->capture_default_str();
+  AddCommand(app, "doctor", "Show machine, disk and limits, what is derived from them and why",
+             "partita doctor --data ./store",
+             [words] { words->run = [words](Console& c) { return RunDoctor(words->store, c); }; });
+  CLI::App* demo = AddCommand(
+      app, "demo", "Import this machine's package index, read, update and check every property of it",
+      "partita demo --smoke --data ./new-directory",
+      [words] { words->run = [words](Console& c) { return RunDemo(words->store, words->demo, c); }; });
+  demo->add_option("--index", words->demo.index,
+                   "A Debian package index; - is standard input; default: what apt-cache dumpavail prints")
+      ->type_name("FILE");
+  demo->add_flag("--smoke", words->demo.smoke, "Bounded to less than a minute");
+}
+
+void AddCommands(CLI::App& app, Words* words) {
+  app.require_subcommand(1);
+  app.fallthrough();  // Options of the store may stand before and behind the command.
+  app.footer(kFooter);
+  AddStoreOptions(app, words);
+  AddTransferCommands(app, words);
+  AddReadCommands(app, words);
+  AddWriteCommands(app, words);
+  AddTableCommands(app, words);
+  AddToolCommands(app, words);
+}
+
+Status FillStoreFlags(Words* words) {
+  Result<uint64_t> memory = ParseBytes(words->memory);
+  if (!memory.ok()) return memory.status().WithContext("--memory");
+  words->store.memory_bytes = *memory;
+  words->store.shards = words->shards;
+  if (words->durability == "power") words->store.durability = Durability::kPower;
+  if (words->durability == "process") words->store.durability = Durability::kProcess;
+  if (words->durability == "memory") words->store.durability = Durability::kMemory;
+  words->store.io_backend = words->io == "threads" ? IoBackend::kThreads : IoBackend::kUring;
+  return Status();
+}
+
+std::vector<std::string> OptionNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> CommandNamesOf(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+// "unknown option '--tabel'; did you mean --table?" for the first word that nothing took.
+std::string UnknownWord(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining(/*recurse=*/true);
+  const auto word = std::find_if(words.begin(), words.end(), [](const std::string& w) { return w != "--"; });
+  if (word == words.end()) return "";
+  const std::vector<CLI::App*> commands = app.get_subcommands();
+  std::vector<std::string> known = OptionNames(app);
+  std::string what = "option";
+  if (!word->starts_with("-")) {
+    what = commands.empty() ? "command" : "word";
+    known = commands.empty() ? CommandNamesOf(app) : std::vector<std::string>();
+  } else if (!commands.empty()) {
+    for (std::string& name : OptionNames(*commands[0])) known.push_back(std::move(name));
+  }
+  const std::string nearest = NearestName(word->substr(0, word->find('=')), known);
+  return "unknown " + what + " '" + *word + "'" + (nearest.empty() ? "" : "; did you mean " + nearest + "?");
+}
+
+ExitCode Explain(CLI::App& app, const CLI::ParseError& error, Console& console) {
+  std::ostringstream out, err;
+  const int code = app.exit(error, out, err);
+  console.out << out.str();
+  if (code == 0) return ExitCode::kOk;
+  const std::vector<CLI::App*> commands = app.get_subcommands();
+  const std::string of = commands.empty() ? "partita" : "partita " + commands[0]->get_name();
+  const std::string unknown = UnknownWord(app);
+  const std::string what = !unknown.empty()   ? unknown
+                           : commands.empty() ? "which command? There are: " +
+                                                    [&app] {
+                                                      std::string names;
+                                                      for (const std::string& name : CommandNamesOf(app))
+                                                        names += " " + name;
+                                                      return names.substr(1);
+                                                    }()
+                                              : std::string(error.what());
+  console.err << of << ": " << what << "\nTry: " << of << " --help\n";
+  return ExitCode::kUsage;
+}
+
+}  // namespace
+
+ExitCode RunCommandLine(const std::vector<std::string>& words, Console& console) {
+  Words flags;
+  CLI::App app(kDescription, "partita");
+  AddCommands(app, &flags);
+  try {
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::ParseError& error) {
+    return Explain(app, error, console);
+  }
+  const Status filled = FillStoreFlags(&flags);
+  if (!filled.ok()) return Fail(console, filled);
+  return flags.run(console);
+}
+
+std::vector<std::string> CommandNames() {
+  Words flags;
+  CLI::App app(kDescription, "partita");
+  AddCommands(app, &flags);
+  return CommandNamesOf(app);
+}
+
+}  // namespace partita

@@ -1,0 +1,103 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/cli/console.h"
+#include "api/partita.h"
+
+namespace partita {
+
+// The commands of `partita`: what each takes and does. command_line.h turns words into these structs; tests
+// call them directly. Each prints to the console and returns the exit code; none throws.
+
+// What every command that opens a store takes.
+struct StoreFlags {
+  std::string directory;  // --data
+  uint64_t memory_bytes = uint64_t{1} << 30;
+  std::optional<uint32_t> shards;        // Unset: as the store has; a new one gets one a core.
+  std::optional<Durability> durability;  // Unset: as each table says; a new table gets kPower.
+  IoBackend io_backend = IoBackend::kUring;
+  bool json = false;
+};
+
+// import FILE: writes the records of a file to a table.
+struct ImportFlags {
+  std::string file;  // "-": standard input.
+  std::string table;
+  std::string format;        // "jsonl", "csv", "debian"; empty: by the file's ending.
+  std::string mode = "put";  // "put" (insert or replace), "insert", "replace", "merge" (insert or merge)
+  bool create = false;
+  bool strict = false;
+  bool resume = false;
+  uint32_t errors_max = 20;               // Bad records printed; all are counted.
+  uint64_t checkpoint_bytes = 64u << 20;  // Input between two checkpoints, at most; also every 5 s.
+};
+ExitCode RunImport(const StoreFlags& store, const ImportFlags& flags, Console& console);
+
+// export: writes a table to a file or the console.
+struct ExportFlags {
+  std::string table;
+  std::string format;  // "jsonl", "csv"; empty: by the file's ending, else jsonl.
+  std::string file;    // Empty or "-": standard output.
+};
+ExitCode RunExport(const StoreFlags& store, const ExportFlags& flags, Console& console);
+
+struct KeyFlags {
+  std::string table, partition_key, row_key;
+  std::string if_match;  // delete only.
+};
+ExitCode RunGet(const StoreFlags& store, const KeyFlags& flags, Console& console);
+ExitCode RunDelete(const StoreFlags& store, const KeyFlags& flags, Console& console);
+
+// scan: entities as JSON lines.
+struct ScanFlags {
+  std::string table;
+  ScanOptions options;   // limit and continuation are not used.
+  uint64_t limit = 100;  // 0: all.
+  bool count = false;    // Prints only how many.
+};
+ExitCode RunScan(const StoreFlags& store, const ScanFlags& flags, Console& console);
+
+// put: one entity, given as a JSON object.
+struct PutFlags {
+  std::string table;
+  std::string entity_json;  // "-": read from standard input.
+  std::string mode = "put";
+  std::string if_match;
+};
+ExitCode RunPut(const StoreFlags& store, const PutFlags& flags, Console& console);
+
+ExitCode RunTables(const StoreFlags& store, Console& console);
+struct CreateTableFlags {
+  std::string table;
+  bool raw = false;
+  std::vector<std::string> split_partition_keys;
+};
+ExitCode RunCreateTable(const StoreFlags& store, const CreateTableFlags& flags, Console& console);
+ExitCode RunDeleteTable(const StoreFlags& store, const std::string& table, Console& console);
+
+ExitCode RunStats(const StoreFlags& store, Console& console);
+// Reads everything and checks every seal, order and count. kFindings, with a list, when there is damage.
+ExitCode RunVerify(const StoreFlags& store, Console& console);
+
+// inspect: one file of a store, without opening it. kFindings when it is damaged.
+struct InspectFlags {
+  std::string kind;  // "wal", "table", "manifest", "catalog"
+  std::string file;
+  uint32_t rows_max = 20;
+};
+ExitCode RunInspect(const StoreFlags& store, const InspectFlags& flags, Console& console);
+
+// doctor: machine, device and derived settings. kFindings when something keeps the engine from working.
+ExitCode RunDoctor(const StoreFlags& store, Console& console);
+
+// demo: the main job, on a Debian package index (see demo.h). kOk only if every step gave the right answer.
+struct DemoFlags {
+  std::string index;  // "-": standard input; empty: what `apt-cache dumpavail` prints.
+  bool smoke = false;
+};
+ExitCode RunDemo(const StoreFlags& store, const DemoFlags& flags, Console& console);
+
+}  // namespace partita

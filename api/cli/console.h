@@ -1,0 +1,39 @@
+#pragma once
+#include <ostream>
+#include <string_view>
+
+#include "engine/base/status.h"
+
+namespace partita {
+
+// What the program `partita` ends with.
+enum class ExitCode : int {
+  kOk = 0,
+  kFindings = 1,  // Some records were bad, damage was found, or what was asked for does not exist.
+  kUsage = 2,     // The command line, or a name or value on it, breaks a rule.
+  kFailed = 3,    // Disk, lock, memory, interruption: the command could not finish.
+};
+
+// Whether the user asked to stop (Ctrl-C). Used by one thread.
+class InterruptSource {
+ public:
+  virtual ~InterruptSource() = default;
+  // From here on a first interrupt is only noted; before, and for the second one, it ends the program.
+  virtual void Arm() {}
+  virtual bool Requested() { return false; }
+};
+
+// Where a command reads and writes. Outlives the command.
+struct Console {
+  std::ostream& out;
+  std::ostream& err;
+  bool err_is_terminal = false;  // Progress is drawn in place, else told in lines.
+  InterruptSource& interrupts;
+};
+
+// Prints "partita: <message>" and returns the exit code for it: kUsage for kInvalidArgument, kFindings for
+// kNotFound, kAlreadyExists, kPreconditionFailed and kCorruption, else kFailed. REQUIRES: !status.ok().
+ExitCode Fail(Console& console, const Status& status);
+ExitCode FailUsage(Console& console, std::string_view message);
+
+}  // namespace partita

@@ -1,0 +1,29 @@
+#include <algorithm>
+#include <thread>
+
+#include "api/cli/commands.h"
+#include "api/cli/report_printer.h"
+#include "engine/inspect.h"
+
+namespace partita {
+
+ExitCode RunDoctor(const StoreFlags& store, Console& console) {
+  DiagnoseOptions options;
+  options.directory = store.directory.empty() ? "." : store.directory;
+  options.memory_bytes = store.memory_bytes;
+  const std::optional<uint32_t> of_store = ShardCountOfStore(options.directory);
+  options.shards = store.shards.value_or(of_store.value_or(0));
+  if (options.shards == 0) options.shards = std::max(1u, std::thread::hardware_concurrency());
+  Result<Report> report = Diagnose(options);
+  if (!report.ok()) return Fail(console, report.status());
+  report->Add("store", std::string(of_store.has_value() ? "present" : "none"),
+              of_store.has_value() ? std::to_string(*of_store) + " shards" : "in this directory");
+  if (store.json) {
+    PrintReportJson(console.out, *report);
+  } else {
+    PrintReport(console.out, *report);
+  }
+  return report->damages.empty() ? ExitCode::kOk : ExitCode::kFindings;
+}
+
+}  // namespace partita

@@ -1,0 +1,182 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <functional>
+
+#include "api/cli/commands.h"
+#include "api/cli/csv.h"
+#include "api/cli/figures.h"
+#include "api/cli/jsonl.h"
+#include "api/cli/open_store.h"
+#include "api/cli/progress.h"
+#include "api/cli/record_source.h"
+
+// partita export: pages of a scan, appended to a file.
+//
+// A file appears under its name only when it is whole: it is written as FILE.partial, flushed, and then
+// renamed. CSV needs its columns before its first record, so the table is read twice; an entity that
+// changes in between and no longer fits the columns is told as a bad record.
+
+namespace partita {
+
+namespace {
+
+constexpr uint32_t kPageEntities = 1000;
+
+// Where the text goes: a file under its working name, or the console.
+class ExportTarget {
+ public:
+  ExportTarget(const std::string& file, Console& console)
+      : file_(file == "-" ? "" : file), console_(console) {}
+  ~ExportTarget() {
+    if (!finished_ && opened_) ::unlink(WorkingName().c_str());
+  }
+
+  Status Open() {
+    if (file_.empty()) return Status();
+    stream_.open(WorkingName(), std::ios::binary | std::ios::trunc);
+    if (!stream_) return Failure("cannot write");
+    opened_ = true;
+    return Status();
+  }
+
+  Status Write(std::string_view text) {
+    std::ostream& out = file_.empty() ? console_.out : stream_;
+    errno = 0;
+    if (out.write(text.data(), static_cast<std::streamsize>(text.size()))) return Status();
+    return Failure("cannot write");
+  }
+
+  Status Finish() {
+    if (file_.empty()) {
+      console_.out.flush();
+      return console_.out ? Status() : Failure("cannot write");
+    }
+    stream_.close();
+    const int fd = ::open(WorkingName().c_str(), O_RDONLY | O_CLOEXEC);
+    const bool flushed = fd >= 0 && ::fsync(fd) == 0;
+    if (fd >= 0) ::close(fd);
+    if (!stream_ || !flushed) return Failure("cannot write");
+    if (std::rename(WorkingName().c_str(), file_.c_str()) != 0) return Failure("cannot replace");
+    finished_ = true;
+    return Status();
+  }
+
+ private:
+  std::string WorkingName() const { return file_ + ".partial"; }
+  Status Failure(const char* what) const {
+    const std::string name = file_.empty() ? "standard output" : "'" + WorkingName() + "'";
+    const std::string text = std::string(what) + " " + name + ": " + std::strerror(errno);
+    return errno == ENOSPC ? Status::NoSpace(text) : Status::IoError(text);
+  }
+
+  const std::string file_;
+  Console& console_;
+  std::ofstream stream_;
+  bool opened_ = false;
+  bool finished_ = false;
+};
+
+class ExportCommand {
+ public:
+  ExportCommand(const StoreFlags& store, const ExportFlags& flags, Console& console)
+      : store_flags_(store), flags_(flags), console_(console), target_(flags.file, console) {}
+
+  ExitCode Run() {
+    const Status done = Export();
+    ExitCode code = done.ok() ? (bad_ > 0 ? ExitCode::kFindings : ExitCode::kOk) : Fail(console_, done);
+    return database_ == nullptr ? code : CloseStore(*database_, code, console_);
+  }
+
+ private:
+  Status Export() {
+    const bool to_console = flags_.file.empty() || flags_.file == "-";
+    const bool default_format = flags_.format.empty() && to_console;
+    PARTITA_ASSIGN(format_, ChooseFormat(default_format ? "jsonl" : flags_.format, flags_.file));
+    if (format_ == RecordFormat::kDebianIndex) {
+      return Status::InvalidArgument("debian is a format to import from; export as jsonl or csv");
+    }
+    PARTITA_ASSIGN(database_, OpenStore(store_flags_, IfNoStore::kFail));
+    PARTITA_ASSIGN(Table table, OpenTableOf(*database_, flags_.table));
+    console_.interrupts.Arm();
+    PARTITA_TRY(FirstPass(table));
+    PARTITA_TRY(target_.Open());
+    if (format_ == RecordFormat::kCsv) PARTITA_TRY(target_.Write(columns_.HeaderLine()));
+    Progress progress(console_, "export", Progress::Unit::kRecords, total_);
+    PARTITA_TRY(EachPage(table, [this, &progress](const Page& page) { return WritePage(page, progress); }));
+    PARTITA_TRY(target_.Finish());
+    progress.Finish();
+    console_.err << "exported " << FormatCount(exported_) << " records, " << FormatCount(bad_) << " bad, in "
+                 << FormatSeconds(progress.seconds()) << "\n";
+    return Status();
+  }
+
+  // Learns the columns, or only how many there are when someone watches.
+  Status FirstPass(const Table& table) {
+    if (format_ != RecordFormat::kCsv) {
+      if (!console_.err_is_terminal) return Status();
+      PARTITA_ASSIGN(total_, table.Count({}));
+      return Status();
+    }
+    Progress progress(console_, "columns", Progress::Unit::kRecords, 0);
+    return EachPage(table, [this, &progress](const Page& page) {
+      for (const Entity& entity : page.entities) columns_.Observe(entity);
+      total_ += page.entities.size();
+      progress.Update(total_, total_);
+      return Status();
+    });
+  }
+
+  Status EachPage(const Table& table, const std::function<Status(const Page&)>& handle) {
+    ScanOptions options;
+    options.limit = kPageEntities;
+    do {
+      if (console_.interrupts.Requested()) return Status::Cancelled("interrupted; nothing was exported");
+      PARTITA_ASSIGN(Page page, table.Scan(options));
+      PARTITA_TRY(handle(page));
+      options.continuation = page.continuation;
+    } while (!options.continuation.empty());
+    return Status();
+  }
+
+  Status WritePage(const Page& page, Progress& progress) {
+    text_.clear();
+    for (const Entity& entity : page.entities) {
+      if (format_ == RecordFormat::kCsv) {
+        const Status appended = AppendCsvRecord(&text_, columns_, entity);
+        if (!appended.ok()) {
+          ++bad_;
+          progress.Message("changed while it was exported: '" + entity.partition_key() + "' '" +
+                           entity.row_key() + "': " + appended.message());
+          continue;
+        }
+      } else {
+        AppendJsonLine(&text_, entity);
+      }
+      ++exported_;
+    }
+    progress.Update(exported_, exported_);
+    return target_.Write(text_);
+  }
+
+  const StoreFlags& store_flags_;
+  const ExportFlags& flags_;
+  Console& console_;
+  RecordFormat format_ = RecordFormat::kJsonLines;
+  std::unique_ptr<Database> database_;
+  ExportTarget target_;
+  CsvColumns columns_;
+  std::string text_;
+  uint64_t total_ = 0, exported_ = 0, bad_ = 0;
+};
+
+}  // namespace
+
+ExitCode RunExport(const StoreFlags& store, const ExportFlags& flags, Console& console) {
+  return ExportCommand(store, flags, console).Run();
+}
+
+}  // namespace partita

@@ -1,0 +1,21 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/base/result.h"
+
+namespace partita {
+
+// Figures as people read them, and back.
+
+std::string FormatCount(uint64_t count);    // "1,234,567"
+std::string FormatBytes(uint64_t bytes);    // "512 B", "1.5 MiB"
+std::string FormatSeconds(double seconds);  // "0.123 s", "12.3 s", "3:05", "2:03:05"
+std::string FormatRate(double count, double seconds, std::string_view unit);  // "1,234 records/s"
+
+// "64M", "1G", "1.5GiB", "1048576": powers of 1024; K, M, G, T, with or without "B" or "iB", any case.
+// kInvalidArgument.
+Result<uint64_t> ParseBytes(std::string_view text);
+
+}  // namespace partita

@@ -1,0 +1,117 @@
+#include "api/cli/import_checkpoint.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "engine/base/checksum.h"
+
+namespace partita {
+
+namespace {
+
+constexpr std::string_view kHeader = "partita-resume 1";
+constexpr uint64_t kHashedBytes = 4096;
+
+Status SystemFailure(const std::string& what, const std::string& path) {
+  return Status::IoError(what + " '" + path + "': " + std::strerror(errno));
+}
+
+// The hash of the bytes before `offset`, in hex.
+Result<std::string> HashBefore(const std::string& source, uint64_t offset) {
+  std::ifstream file(source, std::ios::binary);
+  const uint64_t size = std::min(offset, kHashedBytes);
+  std::string bytes(size, '\0');
+  file.seekg(static_cast<std::streamoff>(offset - size));
+  file.read(bytes.data(), static_cast<std::streamsize>(size));
+  if (!file)
+    return Status::InvalidArgument("'" + source + "' has less than " + std::to_string(offset) + " bytes");
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(Hash64(bytes)));
+  return std::string(text);
+}
+
+Status WriteDurably(const std::string& path, const std::string& text) {
+  const std::string fresh = path + ".new";
+  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return SystemFailure("cannot write", fresh);
+  const ssize_t written = ::write(fd, text.data(), text.size());
+  const bool whole = written == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
+  Status status = whole ? Status() : SystemFailure("cannot write", fresh);
+  ::close(fd);
+  if (status.ok() && std::rename(fresh.c_str(), path.c_str()) != 0)
+    status = SystemFailure("cannot replace", path);
+  if (!status.ok()) ::unlink(fresh.c_str());
+  return status;
+}
+
+bool ReadNumber(const std::map<std::string, std::string>& fields, const char* name, uint64_t* out) {
+  const auto field = fields.find(name);
+  if (field == fields.end() || field->second.empty() || field->second.size() > 19) return false;
+  if (field->second.find_first_not_of("0123456789") != std::string::npos) return false;
+  *out = std::stoull(field->second);
+  return true;
+}
+
+}  // namespace
+
+std::string CheckpointPath(const std::string& source) { return source + ".partita-resume"; }
+
+Status SaveCheckpoint(const std::string& source, const ImportCheckpoint& checkpoint) {
+  PARTITA_ASSIGN(std::string before, HashBefore(source, checkpoint.position.offset));
+  std::ostringstream text;
+  text << kHeader << "\ntable " << checkpoint.table << "\nstore " << checkpoint.store << "\nformat "
+       << checkpoint.format << "\noffset " << checkpoint.position.offset << "\nline "
+       << checkpoint.position.line << "\nimported " << checkpoint.position.imported << "\nbad "
+       << checkpoint.position.bad << "\nbefore " << before << "\n";
+  return WriteDurably(CheckpointPath(source), text.str());
+}
+
+Result<std::optional<ImportCheckpoint>> LoadCheckpoint(const std::string& source,
+                                                       const ImportCheckpoint& expected) {
+  const std::string path = CheckpointPath(source);
+  std::ifstream file(path);
+  if (!file) return std::optional<ImportCheckpoint>();
+  const std::string advice = "; remove it and import from the start, or name what it was made for";
+  std::string line;
+  std::getline(file, line);
+  std::map<std::string, std::string> fields;
+  if (line != kHeader)
+    return Status::InvalidArgument("'" + path + "' is no checkpoint of an import" + advice);
+  while (std::getline(file, line)) {
+    const size_t space = line.find(' ');
+    if (space != std::string::npos) fields[line.substr(0, space)] = line.substr(space + 1);
+  }
+  ImportCheckpoint found{fields["table"], fields["store"], fields["format"], {}};
+  if (!ReadNumber(fields, "offset", &found.position.offset) ||
+      !ReadNumber(fields, "line", &found.position.line) ||
+      !ReadNumber(fields, "imported", &found.position.imported) ||
+      !ReadNumber(fields, "bad", &found.position.bad)) {
+    return Status::InvalidArgument("'" + path + "' is damaged" + advice);
+  }
+  if (found.table != expected.table || found.store != expected.store || found.format != expected.format) {
+    return Status::InvalidArgument("'" + path + "' was made by an import of format " + found.format +
+                                   " into table '" + found.table + "' of store '" + found.store + "'" +
+                                   advice);
+  }
+  Result<std::string> before = HashBefore(source, found.position.offset);
+  if (!before.ok() || *before != fields["before"]) {
+    return Status::InvalidArgument("'" + source + "' has changed since '" + path + "' was written" + advice);
+  }
+  return std::optional<ImportCheckpoint>(std::move(found));
+}
+
+Status RemoveCheckpoint(const std::string& source) {
+  const std::string path = CheckpointPath(source);
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return Status();
+  return SystemFailure("cannot remove", path);
+}
+
+}  // namespace partita

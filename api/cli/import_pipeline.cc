@@ -1,0 +1,182 @@
+#include "api/cli/import_pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <utility>
+
+namespace partita {
+
+namespace {
+
+constexpr uint64_t kBusyWaitUs = 2'000;
+constexpr uint64_t kRetryWaitUsMax = 1'000'000;
+
+size_t KeyHash(const Entity& entity) {
+  const std::hash<std::string> hash;
+  return hash(entity.partition_key()) * 31 + hash(entity.row_key());
+}
+
+// The record's own fault: others may still be written.
+bool IsRefusal(Code code) {
+  return code == Code::kInvalidArgument || code == Code::kAlreadyExists || code == Code::kNotFound ||
+         code == Code::kPreconditionFailed;
+}
+
+}  // namespace
+
+ImportPipeline::ImportPipeline(Table table, const Options& options, const ImportPosition& start)
+    : table_(std::move(table)),
+      options_(options),
+      last_offset_(start.offset),
+      position_(start),
+      imported_(start.imported),
+      bad_(start.bad) {}
+
+ImportPipeline::~ImportPipeline() { Drain(); }
+
+void ImportPipeline::Submit(Entity entity, const Place& place) {
+  const size_t key_hash = KeyHash(entity);
+  uint64_t sequence = 0;
+  Write write{options_.action, std::move(entity), {}};
+  {
+    std::unique_lock lock(mutex_);
+    while (!HasRoom(key_hash)) WaitABit(&lock);
+    if (!failure_.ok()) return;
+    Slot slot;
+    slot.place = place;
+    slot.write = write;
+    slot.key_hash = key_hash;
+    slot.bytes = static_cast<size_t>(place.next_offset - last_offset_);
+    last_offset_ = place.next_offset;
+    bytes_in_flight_ += slot.bytes;
+    ++in_flight_;
+    keys_in_flight_.insert(key_hash);
+    sequence = first_sequence_ + slots_.size();
+    slots_.push_back(std::move(slot));
+  }
+  Start(sequence, std::move(write));
+}
+
+void ImportPipeline::SkipBad(const Place& place) {
+  std::lock_guard lock(mutex_);
+  ++bad_;
+  last_offset_ = place.next_offset;
+  Slot slot;
+  slot.place = place;
+  slot.state = SlotState::kRefused;
+  slots_.push_back(std::move(slot));
+  AdvancePosition();
+}
+
+void ImportPipeline::Drain() {
+  std::unique_lock lock(mutex_);
+  while (in_flight_ > 0) WaitABit(&lock);
+}
+
+// Called without the lock: the answer may come before it returns, on this thread.
+void ImportPipeline::Start(uint64_t sequence, Write write) {
+  table_.WriteAsync(std::move(write), options_.write,
+                    [this, sequence](WriteResult result) { Complete(sequence, result); });
+}
+
+void ImportPipeline::Complete(uint64_t sequence, const WriteResult& result) {
+  std::lock_guard lock(mutex_);
+  Slot& slot = SlotOf(sequence);
+  const Code code = result.status.code();
+  if (result.ok()) {
+    ++imported_;
+    Finish(&slot, SlotState::kWritten);
+  } else if ((code == Code::kBusy || code == Code::kThrottled) && failure_.ok()) {
+    slot.state = SlotState::kRetry;
+    retries_.push_back(sequence);
+    retry_wait_us_ = std::max({retry_wait_us_, kBusyWaitUs, result.status.retry_after_us()});
+  } else if (IsRefusal(code)) {
+    ++bad_;
+    refusals_.push_back({slot.place.line, result.status});
+    Finish(&slot, SlotState::kRefused);
+  } else {
+    if (failure_.ok()) failure_ = result.status;
+    Finish(&slot, SlotState::kFailed);
+  }
+  // Under the lock: once it is released, the waiting destructor may end this object.
+  completed_.notify_all();
+}
+
+void ImportPipeline::Finish(Slot* slot, SlotState state) {
+  slot->state = state;
+  slot->write = Write();
+  keys_in_flight_.erase(slot->key_hash);
+  bytes_in_flight_ -= slot->bytes;
+  --in_flight_;
+  AdvancePosition();
+}
+
+void ImportPipeline::AdvancePosition() {
+  while (!slots_.empty()) {
+    const Slot& front = slots_.front();
+    const bool passes =
+        front.state == SlotState::kWritten || (front.state == SlotState::kRefused && !options_.strict);
+    if (!passes) return;
+    position_.offset = front.place.next_offset;
+    position_.line = front.place.next_line;
+    ++(front.state == SlotState::kWritten ? position_.imported : position_.bad);
+    slots_.pop_front();
+    ++first_sequence_;
+  }
+}
+
+bool ImportPipeline::HasRoom(size_t key_hash) const {
+  if (!failure_.ok()) return true;  // Nothing is started any more.
+  return in_flight_ < options_.writes_max && bytes_in_flight_ < options_.bytes_max &&
+         !keys_in_flight_.contains(key_hash);
+}
+
+void ImportPipeline::WaitABit(std::unique_lock<std::mutex>* lock) {
+  if (retries_.empty()) {
+    completed_.wait(*lock);
+    return;
+  }
+  std::vector<std::pair<uint64_t, Write>> again;
+  for (uint64_t sequence : retries_) {
+    Slot& slot = SlotOf(sequence);
+    slot.state = SlotState::kInFlight;
+    again.emplace_back(sequence, slot.write);
+  }
+  retries_.clear();
+  const auto wait = std::chrono::microseconds(std::min(std::exchange(retry_wait_us_, 0), kRetryWaitUsMax));
+  lock->unlock();
+  std::this_thread::sleep_for(wait);
+  for (auto& [sequence, write] : again) Start(sequence, std::move(write));
+  lock->lock();
+}
+
+ImportPosition ImportPipeline::position() const {
+  std::lock_guard lock(mutex_);
+  return position_;
+}
+
+uint64_t ImportPipeline::imported() const {
+  std::lock_guard lock(mutex_);
+  return imported_;
+}
+
+uint64_t ImportPipeline::bad() const {
+  std::lock_guard lock(mutex_);
+  return bad_;
+}
+
+std::vector<ImportPipeline::Refusal> ImportPipeline::TakeRefusals() {
+  std::lock_guard lock(mutex_);
+  std::vector<Refusal> taken = std::exchange(refusals_, {});
+  std::sort(taken.begin(), taken.end(), [](const Refusal& a, const Refusal& b) { return a.line < b.line; });
+  return taken;
+}
+
+Status ImportPipeline::failure() const {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+}  // namespace partita

@@ -1,0 +1,112 @@
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "api/partita.h"
+
+namespace partita {
+
+// A place in an input: everything before it has been dealt with.
+struct ImportPosition {
+  uint64_t offset = 0;
+  uint64_t line = 1;
+  uint64_t imported = 0;  // Records before it that were written,
+  uint64_t bad = 0;       // and that were refused.
+};
+
+// Writes the records of an input with many writes in flight, and knows up to where all of them are
+// acknowledged.
+//
+// Order: writes in flight together have none, so a record whose key is in flight waits for that write;
+// records of one key are thus written in the order of the input. Bounds: `writes_max` writes and
+// `bytes_max` bytes of input are in flight at once. kBusy and kThrottled are tried again.
+//
+// One thread submits; completions come from the workers. The table's database outlives it. The destructor
+// waits for all writes.
+class ImportPipeline {
+ public:
+  struct Options {
+    WriteAction action = WriteAction::kInsertOrReplace;
+    WriteOptions write;
+    bool strict = false;  // The position does not pass a refused record.
+    size_t writes_max = 1024;
+    size_t bytes_max = 32u << 20;
+  };
+  // `start` is where an earlier import got to.
+  ImportPipeline(Table table, const Options& options, const ImportPosition& start);
+  ~ImportPipeline();
+
+  // A record: where it begins, and the input's place after it.
+  struct Place {
+    uint64_t line = 0;
+    uint64_t next_offset = 0;
+    uint64_t next_line = 0;
+  };
+  // Starts the write; waits while the bounds are reached.
+  void Submit(Entity entity, const Place& place);
+  // A record that could not be read.
+  void SkipBad(const Place& place);
+  // Waits for all writes in flight.
+  void Drain();
+
+  // Everything before it is acknowledged or refused.
+  ImportPosition position() const;
+  // Of all writes so far, in any order.
+  uint64_t imported() const;
+  uint64_t bad() const;
+
+  struct Refusal {
+    uint64_t line = 0;
+    Status status;
+  };
+  // Records that the table refused since the last call, by line.
+  std::vector<Refusal> TakeRefusals();
+
+  // Why nothing more can be written: disk full, store closed, ... Ok while it goes on.
+  Status failure() const;
+
+ private:
+  enum class SlotState : uint8_t { kInFlight, kRetry, kWritten, kRefused, kFailed };
+  struct Slot {
+    Place place;
+    Write write;  // Kept to be tried again.
+    size_t key_hash = 0;
+    size_t bytes = 0;
+    SlotState state = SlotState::kInFlight;
+  };
+
+  void Start(uint64_t sequence, Write write);
+  void Complete(uint64_t sequence, const WriteResult& result);
+  // These run with the lock held.
+  Slot& SlotOf(uint64_t sequence) { return slots_[sequence - first_sequence_]; }
+  void Finish(Slot* slot, SlotState state);
+  void AdvancePosition();
+  bool HasRoom(size_t key_hash) const;
+  // Starts again what was turned away, and waits for a completion. Unlocks meanwhile.
+  void WaitABit(std::unique_lock<std::mutex>* lock);
+
+  const Table table_;
+  const Options options_;
+
+  mutable std::mutex mutex_;  // Guards everything below.
+  std::condition_variable completed_;
+  std::deque<Slot> slots_;  // In the order of the input; the front is the first one not done.
+  uint64_t first_sequence_ = 0;
+  uint64_t last_offset_ = 0;
+  size_t in_flight_ = 0;
+  size_t bytes_in_flight_ = 0;
+  std::unordered_set<size_t> keys_in_flight_;  // Hashes.
+  std::vector<uint64_t> retries_;              // Sequences.
+  uint64_t retry_wait_us_ = 0;
+  ImportPosition position_;
+  uint64_t imported_ = 0, bad_ = 0;
+  std::vector<Refusal> refusals_;
+  Status failure_;
+};
+
+}  // namespace partita

@@ -1,0 +1,80 @@
+#include "api/cli/open_store.h"
+
+#include "engine/inspect.h"
+
+namespace partita {
+
+namespace {
+
+Status WithAdvice(const Status& status, const StoreFlags& flags) {
+  if (status.code() == Code::kNotFound) {
+    return Status::NotFound(
+        status.message() +
+        "; check --data, or make a store with 'partita create-table' or 'import --create'");
+  }
+  if (status.code() == Code::kUnsupported && flags.io_backend == IoBackend::kUring) {
+    return Status::Unsupported(status.message() +
+                               "; --io threads works without io_uring, 'partita doctor' tells more");
+  }
+  return status;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore if_no_store) {
+  if (flags.directory.empty()) {
+    return Status::InvalidArgument("which store? Name its directory with --data DIR, or set PARTITA_DATA");
+  }
+  Options options;
+  options.directory = flags.directory;
+  options.create_if_missing = if_no_store == IfNoStore::kCreate;
+  options.memory_bytes = flags.memory_bytes;
+  // Another number of shards would have the store re-divided, which only who asks for it wants.
+  options.shards = flags.shards.value_or(ShardCountOfStore(flags.directory).value_or(0));
+  options.durability = flags.durability.value_or(Durability::kPower);
+  options.io_backend = flags.io_backend;
+  Result<std::unique_ptr<Database>> database = Database::Open(options);
+  if (!database.ok()) return WithAdvice(database.status(), flags);
+  return database;
+}
+
+Result<Table> OpenTableOf(Database& database, const std::string& name) {
+  Result<Table> table = database.OpenTable(name);
+  if (table.ok() || table.code() != Code::kNotFound) return table;
+  std::string known;
+  for (const TableDescription& other : database.ListTables())
+    known += (known.empty() ? "" : ", ") + other.name;
+  return Status::NotFound("there is no table '" + name + "'; " +
+                          (known.empty() ? "the store has none" : "the store has: " + known));
+}
+
+Result<WriteAction> ParseWriteMode(std::string_view mode) {
+  if (mode == "put") return WriteAction::kInsertOrReplace;
+  if (mode == "insert") return WriteAction::kInsert;
+  if (mode == "replace") return WriteAction::kReplace;
+  if (mode == "merge") return WriteAction::kInsertOrMerge;
+  return Status::InvalidArgument("mode '" + std::string(mode) + "' is none of put, insert, replace, merge");
+}
+
+std::string_view DurabilityName(Durability durability) {
+  switch (durability) {
+    case Durability::kTableDefault:
+      return "table default";
+    case Durability::kPower:
+      return "power";
+    case Durability::kProcess:
+      return "process";
+    case Durability::kMemory:
+      return "memory";
+  }
+  return "unknown";
+}
+
+ExitCode CloseStore(Database& database, ExitCode so_far, Console& console) {
+  const Status closed = database.Close();
+  if (closed.ok()) return so_far;
+  const ExitCode failed = Fail(console, closed.WithContext("closing the store"));
+  return so_far == ExitCode::kOk ? failed : so_far;
+}
+
+}  // namespace partita

@@ -1,0 +1,28 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "api/cli/commands.h"
+#include "api/partita.h"
+
+namespace partita {
+
+enum class IfNoStore : uint8_t { kFail, kCreate };
+
+// Opens the store that the flags name. Errors say what to do about them on the command line.
+Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore if_no_store);
+
+// Opens one table; kNotFound names the tables there are.
+Result<Table> OpenTableOf(Database& database, const std::string& name);
+
+// "put", "insert", "replace", "merge" as actions; "insert-or-..." is what put and merge mean.
+// kInvalidArgument names the choices.
+Result<WriteAction> ParseWriteMode(std::string_view mode);
+
+std::string_view DurabilityName(Durability durability);
+
+// Closes the store when a command is done: its failure counts when the command itself was fine.
+ExitCode CloseStore(Database& database, ExitCode so_far, Console& console);
+
+}  // namespace partita

@@ -1,0 +1,73 @@
+#include "api/cli/progress.h"
+
+#include <algorithm>
+
+#include "api/cli/figures.h"
+
+namespace partita {
+
+namespace {
+
+constexpr double kRedrawSeconds = 0.1;
+constexpr double kLineSeconds = 5;
+constexpr uint32_t kCallsBetweenLooks = 32;
+constexpr size_t kBarWidth = 20;
+constexpr std::string_view kEraseLine = "\r\x1b[K";
+
+}  // namespace
+
+Progress::Progress(Console& console, std::string label, Unit unit, uint64_t total)
+    : console_(console), label_(std::move(label)), unit_(unit), total_(total) {}
+
+void Progress::StartAt(uint64_t done, uint64_t records) {
+  first_done_ = done;
+  first_records_ = records;
+}
+
+void Progress::Update(uint64_t done, uint64_t records) {
+  if (calls_until_look_ > 0) {
+    --calls_until_look_;
+    return;
+  }
+  calls_until_look_ = kCallsBetweenLooks;
+  const double interval = console_.err_is_terminal ? kRedrawSeconds : kLineSeconds;
+  if (Elapsed(printed_) < interval) return;
+  printed_ = std::chrono::steady_clock::now();
+  if (console_.err_is_terminal) {
+    console_.err << kEraseLine << Line(done, records) << std::flush;
+    bar_shown_ = true;
+  } else {
+    console_.err << Line(done, records) << std::endl;
+  }
+}
+
+std::string Progress::Line(uint64_t done, uint64_t records) const {
+  const double seconds = std::max(Elapsed(started_), 1e-3);
+  std::string line = label_;
+  if (total_ > 0) {
+    const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total_));
+    const auto full = static_cast<size_t>(share * kBarWidth);
+    line += " [" + std::string(full, '#') + std::string(kBarWidth - full, '.') + "] ";
+    line += std::to_string(static_cast<int>(share * 100)) + " %";
+  }
+  line += "  " + FormatCount(records) + " records";
+  if (unit_ == Unit::kBytes) line += "  " + FormatBytes(done);
+  line += "  " + FormatRate(static_cast<double>(records - first_records_), seconds, "records");
+  const double rate = static_cast<double>(done - first_done_) / seconds;
+  if (total_ > done && rate > 0) {
+    line += "  " + FormatSeconds(static_cast<double>(total_ - done) / rate) + " left";
+  }
+  return line;
+}
+
+void Progress::Message(std::string_view line) {
+  Finish();
+  console_.err << line << "\n";
+}
+
+void Progress::Finish() {
+  if (bar_shown_) console_.err << kEraseLine << std::flush;
+  bar_shown_ = false;
+}
+
+}  // namespace partita

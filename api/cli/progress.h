@@ -1,0 +1,52 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "api/cli/console.h"
+
+namespace partita {
+
+// How far a long command is, on the error stream: a bar with rate and time left, drawn in place ten times a
+// second, when that is a terminal; elsewhere a line every five seconds. Used by one thread.
+//
+//   import [##########..........]  52 %  31,204 records  26.1 MiB  61,000 records/s  0:01 left
+class Progress {
+ public:
+  // `total` in whatever unit Update counts; 0: not known.
+  enum class Unit : uint8_t { kBytes, kRecords };
+  Progress(Console& console, std::string label, Unit unit, uint64_t total);
+  ~Progress() { Finish(); }
+
+  // Cheap enough for every record. `done` counts to the total, `records` is what was handled so far.
+  void Update(uint64_t done, uint64_t records);
+  // Prints a line of its own, such as an error, without disturbing the bar.
+  void Message(std::string_view line);
+  // Removes the bar. Idempotent.
+  void Finish();
+
+  double seconds() const { return Elapsed(started_); }
+
+  // For a resumed command: rates and time left count from here.
+  void StartAt(uint64_t done, uint64_t records);
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  static double Elapsed(Time since) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
+  }
+  std::string Line(uint64_t done, uint64_t records) const;
+
+  Console& console_;
+  const std::string label_;
+  const Unit unit_;
+  const uint64_t total_;
+  const Time started_ = std::chrono::steady_clock::now();
+  Time printed_ = started_;
+  uint64_t first_done_ = 0, first_records_ = 0;
+  uint32_t calls_until_look_ = 0;  // The clock is not read at each call.
+  bool bar_shown_ = false;
+};
+
+}  // namespace partita

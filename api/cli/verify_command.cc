@@ -1,0 +1,44 @@
+#include <chrono>
+
+#include "api/cli/commands.h"
+#include "api/cli/figures.h"
+#include "api/cli/open_store.h"
+#include "api/cli/report_printer.h"
+
+namespace partita {
+
+namespace {
+
+Report Describe(const VerifyReport& verified, const OpenReport& opened, const std::string& directory) {
+  Report report;
+  report.title = "verify of " + directory;
+  report.Add("table_files", verified.tables_read);
+  report.Add("entries", verified.entries);
+  report.Add("read_bytes", verified.bytes);
+  report.Add("log_records", opened.records_replayed, "replayed, and so checked, when the store was opened");
+  report.Add("log_torn_bytes", opened.torn_bytes, "an unfinished write at the end of the log; not damage");
+  report.damages = verified.damages;
+  return report;
+}
+
+}  // namespace
+
+ExitCode RunVerify(const StoreFlags& store, Console& console) {
+  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
+  if (!database.ok()) return Fail(console, database.status());
+  const auto started = std::chrono::steady_clock::now();
+  Result<VerifyReport> verified = (*database)->Verify();
+  if (!verified.ok()) return CloseStore(**database, Fail(console, verified.status()), console);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  const Report report = Describe(*verified, (*database)->open_report(), store.directory);
+  if (store.json) {
+    PrintReportJson(console.out, report);
+  } else {
+    PrintReport(console.out, report);
+    console.out << (report.damages.empty() ? "everything is sound; read in " : "there is damage; read in ")
+                << FormatSeconds(seconds) << "\n";
+  }
+  return CloseStore(**database, report.damages.empty() ? ExitCode::kOk : ExitCode::kFindings, console);
+}
+
+}  // namespace partita
