@@ -18,9 +18,9 @@ struct PickerOptions {
 // Level 0 is merged down once a read may have to look into this many of its files.
 inline constexpr uint32_t kLevel0SublevelsMerged = 4;
 
-// Each level is at most so much larger than the one above. Simulated random overwrites of 2,000
-// flushes (picker_test prints it) write less with 10 than with 8, as there are fewer levels; space
-// amplification by superseded entries stays near 1/10.
+// Each level is at most so much larger than the one above. In simulated random overwrites (lsm_simulation.h,
+// data of 117 flushes) 10 and 8 write about the same (amplification 11.1 and 10.8, space 1.21 and
+// 1.19); 10 has fewer levels for reads to look into at most sizes.
 inline constexpr double kLevelGrowth = 10.0;
 
 // Sizes that the levels should not exceed, bottom-up: the last level is as large as the data, level
