@@ -3,6 +3,8 @@
 
 #include "compaction/compression_policy.h"
 #include "compaction/run_cursor.h"
+#include "engine/base/task_group.h"
+#include "test/base/test_executor.h"
 #include "test/compaction/job_test_world.h"
 
 namespace partita {
@@ -379,6 +381,27 @@ TEST_F(JobTest, ACancelledJobLeavesEverythingAsItWas) {
   EXPECT_EQ(MergeFails(0, 6).code(), Code::kCancelled);
   world_.cancel = false;
   MergeOk(0, 6);
+}
+
+Task<void> RunJob(MergeJob* job, std::optional<Result<JobResult>>* result) {
+  result->emplace(co_await job->Run());
+}
+
+TEST_F(JobTest, OnAnExecutorAJobRunsInSlicesToTheSameResult) {
+  FlushOk(Puts(0, 500, 5));
+  FlushOk(Puts(0, 500, 6, 3));
+  MergeJob job(world_.Context(), world_.SpecFor(world_.PlanOfLevels(0, 6), AllVisible()));
+  std::optional<Result<JobResult>> result;
+  {
+    ThreadExecutor executor;  // Asks for a yield at every opportunity.
+    TaskGroup group;
+    group.Spawn(executor, RunJob(&job, &result));
+    RunBlocking(group.Join());
+  }
+  ASSERT_TRUE(result.has_value() && result->ok());
+  EXPECT_EQ((*result)->statistics.dropped_shadowed, 167u);
+  world_.Install((*result)->edit);
+  EXPECT_EQ(world_.EntriesOf(6).size(), 500u);
 }
 
 TEST_F(JobTest, EachLevelIsCompressedAsItsRoleSays) {
