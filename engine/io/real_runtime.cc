@@ -18,13 +18,14 @@ namespace {
 
 // With rings, the I/O threads only do what touches names; without, all file I/O. A disk that is
 // kept busy needs a depth of 32 or so.
-constexpr uint32_t kIoThreadsWithRings = 2;
-constexpr uint32_t kIoThreadsPerShard = 8;
+constexpr uint32_t kIoThreadsPerRingShard = 2;
+constexpr uint32_t kIoThreadsPerThreadShard = 8;
 constexpr uint32_t kIoThreadsMax = 32;
 
 uint32_t IoThreadCount(const RealRuntimeOptions& options) {
-  if (options.backend == IoBackend::kUring) return kIoThreadsWithRings;
-  return std::min(kIoThreadsMax, options.shards * kIoThreadsPerShard);
+  const bool rings = options.backend == IoBackend::kUring;
+  const uint32_t per_shard = rings ? kIoThreadsPerRingShard : kIoThreadsPerThreadShard;
+  return std::min(kIoThreadsMax, options.shards * per_shard);
 }
 
 Status CheckCount(const char* option, uint32_t value, uint32_t max) {

@@ -88,6 +88,15 @@ class ThreadRing {
 }  // namespace
 
 Task<void> RingTransferAll(UringExecutor& ring, const FileHandle& file, std::span<Transfer> transfers) {
+  if (transfers.size() == 1) {  // The common case allocates nothing.
+    Transfer& transfer = transfers[0];
+    while (!transfer.finished()) {
+      RingOperation operation = RingOperation::Piece(file, transfer);
+      co_await RingBatch(ring, std::span(&operation, 1));
+      transfer.Take(operation.result);
+    }
+    co_return;
+  }
   while (true) {
     Round round(file, transfers, transfers.size());
     if (round.empty()) co_return;
