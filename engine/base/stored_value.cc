@@ -16,6 +16,7 @@ uint32_t StoredValueChecksum(std::string_view user_key, EntryKind kind, std::str
 
 void WriteStoredValue(std::string_view user_key, EntryKind kind, std::string_view content, uint8_t* to) {
   StoreLe32(to, StoredValueChecksum(user_key, kind, content));
+  if (content.empty()) return;  // A tombstone: memcpy wants no null, not even of no bytes.
   std::memcpy(to + kStoredValueHeaderSize, content.data(), content.size());
 }
 
