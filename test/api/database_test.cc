@@ -1,0 +1,432 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "api/partita.h"
+#include "test/support/scratch_directory.h"
+
+// covers: F7 F10 F11 F14 F16 F64 F67 F69, on both real backends.
+
+namespace partita {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class DatabaseTest : public testing::TestWithParam<IoBackend> {
+ protected:
+  Options OptionsOf(uint32_t shards = 2) {
+    Options options;
+    options.directory = directory_.path() + "/store";
+    options.create_if_missing = true;
+    options.memory_bytes = 64u << 20;
+    options.shards = shards;
+    options.io_backend = GetParam();
+    return options;
+  }
+
+  void SetUp() override {
+    Result<std::unique_ptr<Database>> probe = Database::Open(OptionsOf());
+    if (!probe.ok() && probe.code() == Code::kUnsupported) GTEST_SKIP() << probe.status().ToString();
+    ASSERT_TRUE(probe.ok()) << probe.status().ToString();
+    database_ = std::move(probe).value();
+  }
+
+  Table MakeTable(std::string_view name = "Things", TableOptions options = {}) {
+    Result<Table> table = database_->CreateTable(name, options);
+    EXPECT_TRUE(table.ok()) << table.status().ToString();
+    return *table;
+  }
+
+  void Reopen(uint32_t shards = 2) {
+    EXPECT_TRUE(database_->Close().ok());
+    Options options = OptionsOf(shards);
+    options.create_if_missing = false;
+    Result<std::unique_ptr<Database>> opened = Database::Open(options);
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    database_ = std::move(opened).value();
+  }
+
+  ScratchDirectory directory_;
+  std::unique_ptr<Database> database_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, DatabaseTest, testing::Values(IoBackend::kUring, IoBackend::kThreads),
+                         [](const auto& info) { return info.param == IoBackend::kUring ? "Uring" : "Threads"; });
+
+Entity Thing(std::string_view pk, std::string_view rk, int32_t n) {
+  Entity entity{std::string(pk), std::string(rk)};
+  entity.Set("N", n).Set("Text", "thing number " + std::to_string(n));
+  return entity;
+}
+
+TEST_P(DatabaseTest, EachWriteActionKeepsItsCondition) {
+  Table table = MakeTable();
+  EXPECT_EQ(table.Replace(Thing("p", "r", 1)).status.code(), Code::kNotFound);
+  EXPECT_EQ(table.Merge(Thing("p", "r", 1)).status.code(), Code::kNotFound);
+  EXPECT_EQ(table.Delete("p", "r").status.code(), Code::kNotFound);
+  EXPECT_TRUE(table.Insert(Thing("p", "r", 1)).ok());
+  EXPECT_EQ(table.Insert(Thing("p", "r", 2)).status.code(), Code::kAlreadyExists);
+  EXPECT_EQ(*table.Get("p", "r")->GetInt32("N"), 1);
+
+  Entity patch("p", "r");
+  patch.Set("Extra", true);
+  EXPECT_TRUE(table.Merge(patch).ok());
+  Result<Entity> merged = table.Get("p", "r");
+  EXPECT_EQ(merged->property_count(), 3u);
+  EXPECT_TRUE(*merged->GetBoolean("Extra"));
+
+  EXPECT_TRUE(table.InsertOrReplace(patch).ok());
+  EXPECT_EQ(table.Get("p", "r")->property_count(), 1u);
+  EXPECT_TRUE(table.InsertOrMerge(Thing("p", "r", 5)).ok());
+  EXPECT_EQ(table.Get("p", "r")->property_count(), 3u);
+  EXPECT_TRUE(table.Delete("p", "r").ok());
+  EXPECT_EQ(table.Get("p", "r").code(), Code::kNotFound);
+  EXPECT_TRUE(table.InsertOrMerge(Thing("p", "r", 6)).ok());
+  EXPECT_EQ(*table.Get("p", "r")->GetInt32("N"), 6);
+}
+
+TEST_P(DatabaseTest, AStaleEtagIsRefusedAndTheRightOneIsNot) {
+  Table table = MakeTable();
+  WriteResult first = table.Insert(Thing("p", "r", 1));
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(table.Get("p", "r")->etag(), first.etag);
+  WriteResult second = table.Replace(Thing("p", "r", 2), first.etag);
+  ASSERT_TRUE(second.ok());
+  EXPECT_NE(second.etag, first.etag);
+  EXPECT_EQ(table.Replace(Thing("p", "r", 3), first.etag).status.code(), Code::kPreconditionFailed);
+  EXPECT_EQ(table.Delete("p", "r", first.etag).status.code(), Code::kPreconditionFailed);
+  EXPECT_EQ(table.Delete("p", "r", "W/\"wrong\"").status.code(), Code::kPreconditionFailed);
+  EXPECT_EQ(table.Delete("p", "r", "nonsense").status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(table.Delete("p", "missing", first.etag).status.code(), Code::kNotFound);
+  EXPECT_TRUE(table.Merge(Thing("p", "r", 4), "*").ok());
+  EXPECT_EQ(*table.Get("p", "r")->GetInt32("N"), 4);
+}
+
+TEST_P(DatabaseTest, ATransactionIsAllOrNothingAndNamesTheOperationThatFailed) {
+  Table table = MakeTable();
+  ASSERT_TRUE(table.Insert(Thing("p", "taken", 0)).ok());
+  std::vector<Write> writes;
+  for (int i = 0; i < 99; ++i) {
+    writes.push_back({WriteAction::kInsert, Thing("p", "row" + std::to_string(i), i), ""});
+  }
+  writes.push_back({WriteAction::kInsert, Thing("p", "taken", 1), ""});
+  WriteResult refused = table.Transact(writes);
+  EXPECT_EQ(refused.status.code(), Code::kAlreadyExists);
+  EXPECT_EQ(refused.failed_operation, 99u);
+  EXPECT_EQ(*table.Count({}), 1u);
+
+  writes.back().action = WriteAction::kReplace;
+  WriteResult done = table.Transact(writes);
+  ASSERT_TRUE(done.ok()) << done.status.ToString();
+  EXPECT_EQ(*table.Count({}), 100u);
+  EXPECT_EQ(table.Get("p", "row7")->etag(), done.etag);
+  EXPECT_EQ(table.Get("p", "taken")->etag(), done.etag);
+}
+
+TEST_P(DatabaseTest, ATransactionBeyondTheRulesIsRefusedBeforeAnythingHappens) {
+  Table table = MakeTable();
+  std::vector<Write> two_partitions = {{WriteAction::kInsert, Thing("p", "a", 1), ""},
+                                       {WriteAction::kInsert, Thing("q", "b", 1), ""}};
+  EXPECT_EQ(table.Transact(two_partitions).status.code(), Code::kInvalidArgument);
+  std::vector<Write> twice = {{WriteAction::kInsert, Thing("p", "a", 1), ""},
+                              {WriteAction::kDelete, Thing("p", "a", 1), ""}};
+  EXPECT_EQ(table.Transact(twice).failed_operation, 1u);
+  std::vector<Write> many;
+  for (int i = 0; i < 101; ++i) many.push_back({WriteAction::kInsert, Thing("p", std::to_string(i), i), ""});
+  EXPECT_EQ(table.Transact(many).status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(table.Transact(std::span<const Write>()).status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(*table.Count({}), 0u);
+}
+
+TEST_P(DatabaseTest, ScansGiveKeyOrderInBothDirectionsThroughPages) {
+  TableOptions split;
+  split.split_partition_keys = {"p3", "p6"};
+  Table table = MakeTable("Split", split);
+  std::vector<std::string> expected;
+  for (int p = 0; p < 9; ++p) {
+    for (int r = 0; r < 20; ++r) {
+      std::string row = (r < 10 ? "0" : "") + std::to_string(r);
+      ASSERT_TRUE(table.Insert(Thing("p" + std::to_string(p), row, r), {.durability = Durability::kProcess}).ok());
+      expected.push_back("p" + std::to_string(p) + "/" + row);
+    }
+  }
+  for (ScanOrder order : {ScanOrder::kAscending, ScanOrder::kDescending}) {
+    for (uint32_t limit : {1u, 7u, 20u, 1000u}) {
+      ScanOptions options;
+      options.order = order;
+      options.limit = limit;
+      std::vector<std::string> seen;
+      do {
+        Result<Page> page = table.Scan(options);
+        ASSERT_TRUE(page.ok()) << page.status().ToString();
+        EXPECT_LE(page->entities.size(), limit);
+        for (const Entity& entity : page->entities) seen.push_back(entity.partition_key() + "/" + entity.row_key());
+        options.continuation = page->continuation;
+      } while (!options.continuation.empty());
+      std::vector<std::string> wanted = expected;
+      if (order == ScanOrder::kDescending) std::reverse(wanted.begin(), wanted.end());
+      EXPECT_EQ(seen, wanted) << "limit " << limit;
+    }
+  }
+  ScanOptions rows;
+  rows.partition = "p4";
+  rows.row_lower = "05";
+  rows.row_upper = "08";
+  EXPECT_EQ(table.Scan(rows)->entities.size(), 3u);
+  ScanOptions partitions;
+  partitions.partition_lower = "p2";
+  partitions.partition_upper = "p5";
+  EXPECT_EQ(*table.Count(partitions), 60u);
+}
+
+TEST_P(DatabaseTest, KeysSortByUtf16CodeUnits) {
+  Table table = MakeTable();
+  // U+10000 is D800 DC00 in UTF-16 and sorts before U+E000 and U+FFFD there, after them in UTF-8.
+  for (const char* key : {"\xF0\x90\x80\x80", "\xEE\x80\x80", "\xEF\xBF\xBD", "z"}) {
+    ASSERT_TRUE(table.Insert(Thing(key, "r", 1)).ok());
+  }
+  Result<Page> page = table.Scan({});
+  std::vector<std::string> keys;
+  for (const Entity& entity : page->entities) keys.push_back(entity.partition_key());
+  EXPECT_THAT(keys, testing::ElementsAre("z", "\xF0\x90\x80\x80", "\xEE\x80\x80", "\xEF\xBF\xBD"));
+}
+
+TEST_P(DatabaseTest, EveryLevelSurvivesACleanClose) {
+  Table table = MakeTable();
+  ASSERT_TRUE(table.Insert(Thing("p", "power", 1), {.durability = Durability::kPower}).ok());
+  ASSERT_TRUE(table.Insert(Thing("p", "process", 2), {.durability = Durability::kProcess}).ok());
+  ASSERT_TRUE(table.Insert(Thing("p", "memory", 3), {.durability = Durability::kMemory}).ok());
+  std::string etag = table.Get("p", "memory")->etag();
+  Reopen();
+  EXPECT_TRUE(database_->open_report().clean_shutdown);
+  Table again = *database_->OpenTable("things");
+  EXPECT_EQ(again.name(), "Things");
+  EXPECT_EQ(*again.Count({}), 3u);
+  EXPECT_EQ(again.Get("p", "memory")->etag(), etag);
+  EXPECT_GT(again.Replace(Thing("p", "memory", 4)).etag, etag);
+}
+
+TEST_P(DatabaseTest, AnotherNumberOfShardsServesEveryKey) {
+  std::vector<std::string> names = {"Alpha", "Beta", "Gamma", "Delta", "Epsilon"};
+  for (const std::string& name : names) {
+    Table table = MakeTable(name);
+    for (int i = 0; i < 50; ++i) {
+      ASSERT_TRUE(table.Insert(Thing("p" + std::to_string(i), "r", i), {.durability = Durability::kProcess}).ok());
+    }
+  }
+  for (uint32_t shards : {1u, 3u, 4u, 2u}) {
+    Reopen(shards);
+    for (const std::string& name : names) {
+      Table table = *database_->OpenTable(name);
+      EXPECT_EQ(*table.Count({}), 50u) << name << " with " << shards << " shards";
+      EXPECT_EQ(*table.Get("p17", "r")->GetInt32("N"), 17);
+    }
+    EXPECT_THAT(database_->Verify()->damages, IsEmpty());
+  }
+}
+
+TEST_P(DatabaseTest, ADroppedTableIsGoneAndItsNameIsFree) {
+  Table table = MakeTable("Gone");
+  ASSERT_TRUE(table.Insert(Thing("p", "r", 1)).ok());
+  ASSERT_TRUE(database_->Flush().ok());
+  ASSERT_TRUE(database_->DeleteTable("gone").ok());
+  EXPECT_EQ(database_->DeleteTable("gone").code(), Code::kNotFound);
+  EXPECT_EQ(table.Get("p", "r").code(), Code::kNotFound);
+  EXPECT_EQ(table.Insert(Thing("p", "r", 1)).status.code(), Code::kNotFound);
+  Table fresh = MakeTable("GONE");
+  EXPECT_EQ(*fresh.Count({}), 0u);
+  Reopen();
+  EXPECT_EQ(*database_->OpenTable("Gone")->Count({}), 0u);
+}
+
+TEST_P(DatabaseTest, BadNamesAndKeysAreRefusedByRule) {
+  EXPECT_EQ(database_->CreateTable("ab").code(), Code::kInvalidArgument);
+  EXPECT_EQ(database_->CreateTable("1abc").code(), Code::kInvalidArgument);
+  EXPECT_EQ(database_->CreateTable("tables").code(), Code::kInvalidArgument);
+  EXPECT_EQ(database_->OpenTable("nothing").code(), Code::kNotFound);
+  Table table = MakeTable();
+  EXPECT_EQ(database_->CreateTable("THINGS").code(), Code::kAlreadyExists);
+  EXPECT_EQ(database_->OpenRawTable("Things").code(), Code::kInvalidArgument);
+  EXPECT_EQ(table.Insert(Thing("a/b", "r", 1)).status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(table.Insert(Thing("p", std::string(513, 'x'), 1)).status.code(), Code::kInvalidArgument);
+  EXPECT_TRUE(table.Insert(Thing("p", std::string(512, 'x'), 1)).ok());
+  ScanOptions scan;
+  scan.limit = 0;
+  EXPECT_EQ(table.Scan(scan).code(), Code::kInvalidArgument);
+  scan.limit = 1;
+  scan.continuation = "made up";
+  EXPECT_EQ(table.Scan(scan).code(), Code::kInvalidArgument);
+}
+
+TEST_P(DatabaseTest, RawTablesKeepBytes) {
+  RawTable raw = *database_->CreateRawTable("Bytes");
+  std::string value("\x00\x01\xFF binary", 10);
+  ASSERT_TRUE(raw.Put("\xEE\xEF", "\x01", value).ok());
+  std::string read;
+  ASSERT_TRUE(raw.Get("\xEE\xEF", "\x01", &read).ok());
+  EXPECT_EQ(read, value);
+  EXPECT_EQ(raw.Get("\xEE\xEF", "\x02", &read).code(), Code::kNotFound);
+  EXPECT_EQ(raw.Put(std::string_view("a\0b", 3), "r", value).status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(raw.Put("p", std::string(4096, 'k'), value).status.code(), Code::kInvalidArgument);
+  std::string large(3u << 20, 'L');
+  ASSERT_TRUE(raw.Put("large", "r", large).ok());
+  ASSERT_TRUE(database_->Flush().ok());
+  ASSERT_TRUE(raw.Get("large", "r", &read).ok());
+  EXPECT_EQ(read, large);
+  EXPECT_EQ(raw.Scan({})->rows.size(), 2u);
+}
+
+TEST_P(DatabaseTest, AsynchronousCallsAnswerOnceEach) {
+  Table table = MakeTable();
+  constexpr int kCalls = 2000;
+  std::mutex mutex;
+  std::condition_variable all;
+  int answered = 0, failed = 0;
+  for (int i = 0; i < kCalls; ++i) {
+    table.WriteAsync({WriteAction::kInsert, Thing("p" + std::to_string(i % 10), std::to_string(i), i), ""}, {},
+                     [&](WriteResult result) {
+                       std::lock_guard lock(mutex);
+                       if (!result.ok()) ++failed;
+                       if (++answered == kCalls) all.notify_one();
+                     });
+  }
+  {
+    std::unique_lock lock(mutex);
+    all.wait(lock, [&] { return answered == kCalls; });
+  }
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(*table.Count({}), static_cast<uint64_t>(kCalls));
+  std::vector<Table::Key> keys;
+  for (int i = 0; i < 100; ++i) keys.push_back({"p" + std::to_string(i % 10), std::to_string(i)});
+  keys.push_back({"p", "missing"});
+  std::vector<Result<Entity>> entities = table.GetMany(keys);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(*entities[static_cast<size_t>(i)]->GetInt32("N"), i);
+  EXPECT_EQ(entities.back().code(), Code::kNotFound);
+}
+
+TEST_P(DatabaseTest, IndependentWritesEachHaveTheirAnswer) {
+  Table table = MakeTable();
+  ASSERT_TRUE(table.Insert(Thing("p", "1", 0)).ok());
+  std::vector<Write> writes;
+  for (int i = 0; i < 50; ++i) writes.push_back({WriteAction::kInsert, Thing("p", std::to_string(i), i), ""});
+  std::vector<WriteResult> results = table.WriteMany(writes);
+  for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].ok(), i != 1) << i;
+}
+
+// Conditional increments from many threads: each success counts once, so the sum is exact (F16).
+TEST_P(DatabaseTest, ConditionalWritersNeverLoseAnUpdate) {
+  Table table = MakeTable();
+  ASSERT_TRUE(table.Insert(Thing("p", "counter", 0)).ok());
+  constexpr int kThreads = 4;
+  constexpr int kEach = 50;
+  std::atomic<int> refused{0};
+  auto increment = [&](Durability durability) {
+    for (int i = 0; i < kEach;) {
+      Result<Entity> now = table.Get("p", "counter");
+      ASSERT_TRUE(now.ok());
+      Entity next = Thing("p", "counter", *now->GetInt32("N") + 1);
+      WriteResult written = table.Replace(next, now->etag(), {.durability = durability});
+      if (written.ok()) {
+        ++i;
+      } else {
+        ASSERT_EQ(written.status.code(), Code::kPreconditionFailed) << written.status.ToString();
+        ++refused;
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  Durability levels[] = {Durability::kPower, Durability::kProcess, Durability::kMemory, Durability::kPower};
+  for (int t = 0; t < kThreads; ++t) threads.emplace_back(increment, levels[t]);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(*table.Get("p", "counter")->GetInt32("N"), kThreads * kEach);
+}
+
+// Readers beside writers, flushes and compactions: a value once seen is never older later, and a
+// transaction is seen whole (F10, F14).
+TEST_P(DatabaseTest, ReadersSeeTransactionsWholeAndNeverGoBack) {
+  RawTable raw = *database_->CreateRawTable("Pairs");
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    std::string filler(2000, 'f');
+    for (int i = 0; i < 2000; ++i) {
+      std::string text = std::to_string(1'000'000 + i);
+      std::vector<RawTable::Operation> pair = {{false, "p", "a", text + filler}, {false, "p", "b", text + filler}};
+      ASSERT_TRUE(raw.Apply(pair, {.durability = Durability::kProcess}).ok());
+      if (i % 500 == 499) ASSERT_TRUE(database_->Flush().ok());
+    }
+    stop = true;
+  });
+  std::vector<std::thread> readers;
+  for (int r = 0; r < 2; ++r) {
+    readers.emplace_back([&] {
+      std::string last;
+      while (!stop) {
+        Result<RawPage> page = raw.Scan({});
+        ASSERT_TRUE(page.ok()) << page.status().ToString();
+        if (page->rows.empty()) continue;
+        ASSERT_EQ(page->rows.size(), 2u);
+        ASSERT_EQ(page->rows[0].value, page->rows[1].value);
+        std::string now = page->rows[0].value.substr(0, 7);
+        ASSERT_GE(now, last);
+        last = now;
+        std::string got;
+        ASSERT_TRUE(raw.Get("p", "a", &got).ok());
+        ASSERT_GE(got.substr(0, 7), last);
+      }
+    });
+  }
+  writer.join();
+  for (std::thread& reader : readers) reader.join();
+}
+
+TEST_P(DatabaseTest, ASecondOpenIsToldWhoHoldsTheStore) {
+  Options options = OptionsOf();
+  Result<std::unique_ptr<Database>> second = Database::Open(options);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.code(), Code::kLocked);
+  EXPECT_THAT(second.status().message(), HasSubstr(std::to_string(getpid())));
+  EXPECT_TRUE(MakeTable().Insert(Thing("p", "r", 1)).ok());
+}
+
+TEST_P(DatabaseTest, ADirectoryThatIsNotAStoreIsLeftAlone) {
+  std::string path = directory_.path() + "/photos";
+  std::filesystem::create_directory(path);
+  std::ofstream(path + "/cat.jpg") << "not ours";
+  Options options = OptionsOf();
+  options.directory = path;
+  Result<std::unique_ptr<Database>> opened = Database::Open(options);
+  EXPECT_EQ(opened.code(), Code::kInvalidArgument);
+  EXPECT_THAT(opened.status().message(), HasSubstr("cat.jpg"));
+  options.directory = directory_.path() + "/nowhere";
+  options.create_if_missing = false;
+  EXPECT_EQ(Database::Open(options).code(), Code::kNotFound);
+}
+
+TEST_P(DatabaseTest, AMissingCatalogBesideStoreFilesIsDamage) {
+  MakeTable();
+  ASSERT_TRUE(database_->Close().ok());
+  std::filesystem::remove(directory_.path() + "/store/meta/catalog");
+  Result<std::unique_ptr<Database>> opened = Database::Open(OptionsOf());
+  EXPECT_EQ(opened.code(), Code::kCorruption);
+  EXPECT_THAT(opened.status().message(), HasSubstr("F69"));
+}
+
+TEST_P(DatabaseTest, OptionsOutOfBoundsAreRefusedByName) {
+  Options options = OptionsOf();
+  options.memory_bytes = 1;
+  EXPECT_THAT(Database::Open(options).status().message(), HasSubstr("memory_bytes"));
+  options = OptionsOf(257);
+  EXPECT_THAT(Database::Open(options).status().message(), HasSubstr("shards"));
+  options = OptionsOf();
+  options.directory.clear();
+  EXPECT_THAT(Database::Open(options).status().message(), HasSubstr("directory"));
+}
+
+}  // namespace
+}  // namespace partita
