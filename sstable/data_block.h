@@ -91,6 +91,13 @@ class DataBlock {
   // ok no method reads outside `content`, whatever the bytes are (F77). kCorruption says what.
   static Status Validate(std::string_view content);
 
+  // Asks for the lines that a search reads first, all at once: in a block out of cache each step of
+  // the search would otherwise wait for memory by itself.
+  static void Prefetch(std::string_view content) {
+    for (size_t at = 0; at < content.size() && at < 16 * 64; at += 64)
+      __builtin_prefetch(content.data() + at);
+  }
+
   uint32_t size() const { return count_; }
   EntryKind kind(uint32_t i) const { return static_cast<EntryKind>(kinds_[i] & 0x7F); }
   bool same_key_as_before(uint32_t i) const { return (kinds_[i] & 0x80) != 0; }

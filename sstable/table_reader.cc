@@ -210,6 +210,7 @@ TableLookup TableReader::TryGet(const KeyHash& hash, std::string_view user_key, 
     result.needs_io = true;
     return result;
   }
+  DataBlock::Prefetch(index_pin.content());
   const DataBlock index(index_pin.content());
   const uint32_t at = index.LowerBound(user_key);
   if (at == index.size()) return result;
@@ -218,6 +219,7 @@ TableLookup TableReader::TryGet(const KeyHash& hash, std::string_view user_key, 
     result.needs_io = true;
     return result;
   }
+  DataBlock::Prefetch(data_pin.content());
   result.lookup = DataBlock(data_pin.content()).Find(user_key, at_most);
   if (result.lookup.state == LookupState::kFound) *pin = std::move(data_pin);
   return result;

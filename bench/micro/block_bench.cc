@@ -245,19 +245,18 @@ Packing Pack(const std::vector<uint32_t>& sizes, size_t share) {
 }
 
 // Stored sizes of the data blocks, in order.
-std::vector<uint32_t> StoredSizes(const std::string& file, uint64_t index_begin) {
+std::vector<uint32_t> StoredSizes(const TableReader& table) {
   std::vector<uint32_t> sizes;
-  for (uint64_t at = 0; at + kPartHeaderSize <= index_begin;) {
-    const uint32_t size = LoadLe32(file.data() + at + 8);
-    if (size == 0) {  // Padding; parts are at least a header long.
-      at = AlignUp(at + 1, kPageSize);
+  auto it =
+      table.NewIterator(Direction::kForward, {.caching = IterCaching::kBypass, .lower = "", .upper = ""});
+  for (IterState s = it->SeekToFirst(); s != IterState::kEnd;) {
+    if (s == IterState::kNeedsIo) {
+      (void)RunBlocking(it->Fetch());
+      s = it->state();
       continue;
     }
-    sizes.push_back(size);
-    at += size;
-    if (at % kPageSize != 0 && at + kPartHeaderSize <= index_begin && LoadLe32(file.data() + at + 8) == 0) {
-      at = AlignUp(at, kPageSize);
-    }
+    sizes.push_back(static_cast<uint32_t>(it->CurrentPassThrough()->stored.size()));
+    s = it->SkipBlock();
   }
   return sizes;
 }
@@ -275,7 +274,7 @@ void BM_BuildTable(benchmark::State& state) {
   }
   BlockCache cache(1 << 20);
   auto table = *RunBlocking(TableReader::Open(store, cache, kStore, ObjectId(1)));
-  const std::vector<uint32_t> sizes = StoredSizes(store.bytes(ObjectId(1)), table->footer().index_begin);
+  const std::vector<uint32_t> sizes = StoredSizes(*table);
   const Packing dense = Pack(sizes, 0), aligned = Pack(sizes, 1), ours = Pack(sizes, 8);
   state.counters["ratio"] = static_cast<double>(info.raw_bytes) / static_cast<double>(info.file_size);
   state.counters["pages_dense"] = dense.pages;
