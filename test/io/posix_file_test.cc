@@ -288,7 +288,6 @@ TEST(PosixFileDeathTest, AnUnalignedDirectReadIsAProgrammersError) {
   auto file = RunBlocking((*files)->Open("a", OpenMode::kCreate, FileIo::kDirect));
   ASSERT_TRUE(file.ok());
   AlignedBuffer page(kPageSize);
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH((void)RunBlocking((*file)->ReadAt(100, page.span())), "kPageSize");
 }
 
