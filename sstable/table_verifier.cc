@@ -53,15 +53,16 @@ class TableVerifier {
     Result<TableReader::StoredPart> part =
         co_await table_.ReadPartOnce(handle, kind, ReadCaching::kPastCaches);
     report_.bytes_read += handle.stored_size;
-    if (!part.ok()) co_return table_.Damaged(part.status(), handle.offset, kind);
-    co_return Status();
+    if (!part.ok()) part = co_await table_.ReadPart(handle, kind);  // May have been transient (F52).
+    co_return part.status();
   }
 
   Task<Status> VerifyIndexBlock(PartHandle handle, uint32_t top_at) {
     Result<TableReader::StoredPart> part =
         co_await table_.ReadPartOnce(handle, SealKind::kIndexBlock, ReadCaching::kPastCaches);
     report_.bytes_read += handle.stored_size;
-    if (!part.ok()) co_return table_.Damaged(part.status(), handle.offset, SealKind::kIndexBlock);
+    if (!part.ok()) part = co_await table_.ReadPart(handle, SealKind::kIndexBlock);  // As above.
+    if (!part.ok()) co_return part.status();
     std::string content(handle.content_size, '\0');
     Status status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));
     if (status.ok()) status = table_.ValidateIndex(content);
