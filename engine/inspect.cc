@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "engine/base/coding.h"
 #include "engine/base/executor.h"
 #include "engine/base/text.h"
 #include "engine/base/user_key.h"
@@ -209,12 +210,15 @@ std::string SafeText(std::string_view bytes) {
 
 std::string UserKeyText(std::string_view user_key) {
   if (user_key.empty()) return "(end)";
-  Result<UserKeyParts> parts = DecodeUserKey(user_key);
-  // Bounds of ranges and fences are prefixes of keys, or end within one.
-  if (!parts.ok()) return "bytes " + SafeText(user_key);
-  return "table " + std::to_string(parts->table.value) + " '" +
-         SafeText(Utf8FromOrdered(parts->partition_key)) + "' '" + SafeText(Utf8FromOrdered(parts->row_key)) +
-         "'";
+  if (user_key.size() < kTableIdSize) return "bytes " + SafeText(user_key);
+  std::string text = "table " + std::to_string(LoadBe32(user_key.data()));
+  if (user_key.size() == kTableIdSize) return text;
+  // Bounds of ranges, and fences, may end within the PartitionKey.
+  const std::string_view keys = user_key.substr(kTableIdSize);
+  const size_t separator = keys.find('\0');
+  text += " '" + SafeText(Utf8FromOrdered(keys.substr(0, separator))) + "'";
+  if (separator == std::string_view::npos) return text;
+  return text + " '" + SafeText(Utf8FromOrdered(keys.substr(separator + 1))) + "'";
 }
 
 Result<Report> InspectLogFile(const std::string& path, const InspectOptions& options) {

@@ -21,7 +21,8 @@ std::string HexText(uint64_t value);
 // The text, with control characters and, when it is not UTF-8, all other bytes as \xHH.
 std::string SafeText(std::string_view bytes);
 
-// "table 3 'partition' 'row'"; "(end)" for the empty key, which bounds nothing.
+// "table 3 'partition' 'row'", or what a key that ends before that has; "(end)" for the empty one,
+// which bounds nothing.
 std::string UserKeyText(std::string_view user_key);
 
 }  // namespace partita

@@ -70,10 +70,10 @@ void AddStoreOptions(CLI::App& app, Words* words) {
                  "What a write survives: loss of power, death of the process, or nothing; default: what the "
                  "table was created with, power for new ones")
       ->check(CLI::IsMember({"power", "process", "memory"}))
-      ->type_name("power|process|memory");
+      ->type_name("LEVEL");
   app.add_option("--io", words->io, "How the disk is reached; threads where io_uring is forbidden")
       ->check(CLI::IsMember({"uring", "threads"}))
-      ->type_name("uring|threads")
+      ->type_name("BACKEND")
       ->capture_default_str();
   app.add_flag("--json", words->store.json, "Answers as JSON, where there is a choice");
 }
@@ -91,13 +91,13 @@ void AddTransferCommands(CLI::App& app, Words* words) {
   import->add_option("--table", words->import.table, "Where to")->required()->type_name("T");
   import->add_option("--format", words->import.format, "Default: by the file's ending (.jsonl, .csv)")
       ->check(CLI::IsMember({"jsonl", "csv", "debian"}))
-      ->type_name("jsonl|csv|debian");
+      ->type_name("FORMAT");
   import
       ->add_option("--mode", words->import.mode,
                    "What happens where an entity exists: put replaces it, insert refuses the record, merge "
                    "keeps its other properties, replace refuses the record where none exists")
       ->check(CLI::IsMember({"put", "insert", "replace", "merge"}))
-      ->type_name("put|insert|replace|merge")
+      ->type_name("MODE")
       ->capture_default_str();
   import->add_flag("--create", words->import.create, "Make the store and the table when they are missing");
   import->add_flag("--strict", words->import.strict, "Stop at the first bad record; else good ones are kept");
@@ -114,7 +114,7 @@ void AddTransferCommands(CLI::App& app, Words* words) {
   export_->add_option("--table", words->export_.table, "Which")->required()->type_name("T");
   export_->add_option("--format", words->export_.format, "Default: by the file's ending, else jsonl")
       ->check(CLI::IsMember({"jsonl", "csv"}))
-      ->type_name("jsonl|csv");
+      ->type_name("FORMAT");
   export_->add_option("-o,--output", words->export_.file, "Where to; default: standard output")
       ->type_name("FILE");
 }
@@ -164,7 +164,7 @@ void AddWriteCommands(CLI::App& app, Words* words) {
       ->type_name("JSON");
   put->add_option("--mode", words->put.mode, "As for import")
       ->check(CLI::IsMember({"put", "insert", "replace", "merge"}))
-      ->type_name("put|insert|replace|merge")
+      ->type_name("MODE")
       ->capture_default_str();
   put->add_option("--if-match", words->put.if_match, "Only if the entity has this ETag")->type_name("ETAG");
 
@@ -216,7 +216,7 @@ void AddToolCommands(CLI::App& app, Words* words) {
                    "STORE/meta/catalog")
       ->required()
       ->check(CLI::IsMember({"wal", "table", "manifest", "catalog"}))
-      ->type_name("wal|table|manifest|catalog");
+      ->type_name("KIND");
   inspect->add_option("file", words->inspect.file, "The file")->required()->type_name("FILE");
   inspect->add_option("--rows", words->inspect.rows_max, "Frames or entries listed")
       ->type_name("N")

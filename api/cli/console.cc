@@ -23,6 +23,11 @@ ExitCode Fail(Console& console, const Status& status) {
   }
 }
 
+ExitCode FailToStart(Console& console, const Status& status) {
+  const ExitCode code = Fail(console, status);
+  return status.code() == Code::kNotFound ? ExitCode::kFailed : code;
+}
+
 ExitCode FailUsage(Console& console, std::string_view message) {
   console.err << "partita: " << message << "\n";
   return ExitCode::kUsage;

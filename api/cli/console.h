@@ -34,6 +34,8 @@ struct Console {
 // Prints "partita: <message>" and returns the exit code for it: kUsage for kInvalidArgument, kFindings for
 // kNotFound, kAlreadyExists, kPreconditionFailed and kCorruption, else kFailed. REQUIRES: !status.ok().
 ExitCode Fail(Console& console, const Status& status);
+// The same for what a command needs to begin, a store or an input file: kFailed also when that is not there.
+ExitCode FailToStart(Console& console, const Status& status);
 ExitCode FailUsage(Console& console, std::string_view message);
 
 }  // namespace partita

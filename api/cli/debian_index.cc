@@ -55,7 +55,8 @@ std::optional<int64_t> ParseInt64(std::string_view text) {
 
 std::string DebianPropertyName(std::string_view field_name) {
   std::string name(field_name);
-  std::replace_if(name.begin(), name.end(), [](char c) { return !IsNameCharacter(c); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !IsNameCharacter(c); }, '_');
   if (!name.empty() && name[0] >= '0' && name[0] <= '9') name.insert(0, "_");
   if (IsSystemPropertyName(name)) name.push_back('_');
   return name;

@@ -5,7 +5,7 @@ namespace partita {
 
 ExitCode RunDelete(const StoreFlags& store, const KeyFlags& flags, Console& console) {
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
-  if (!database.ok()) return Fail(console, database.status());
+  if (!database.ok()) return FailToStart(console, database.status());
   auto remove = [&]() -> Status {
     PARTITA_ASSIGN(Table table, OpenTableOf(**database, flags.table));
     return table.Delete(flags.partition_key, flags.row_key, flags.if_match).status;

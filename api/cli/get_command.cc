@@ -24,7 +24,7 @@ void PrintEntity(std::ostream& out, const Entity& entity) {
 
 ExitCode RunGet(const StoreFlags& store, const KeyFlags& flags, Console& console) {
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
-  if (!database.ok()) return Fail(console, database.status());
+  if (!database.ok()) return FailToStart(console, database.status());
   auto get = [&]() -> Status {
     PARTITA_ASSIGN(Table table, OpenTableOf(**database, flags.table));
     Result<Entity> entity = table.Get(flags.partition_key, flags.row_key);

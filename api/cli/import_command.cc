@@ -28,7 +28,7 @@ class ImportCommand {
 
   ExitCode Run() {
     const Status prepared = Prepare();
-    if (!prepared.ok()) return Finish(Fail(console_, prepared));
+    if (!prepared.ok()) return Finish(FailToStart(console_, prepared));
     const uint64_t total = source_->size();
     Progress progress(console_, "import", Progress::Unit::kBytes, total);
     progress.StartAt(start_.offset, start_.imported + start_.bad);

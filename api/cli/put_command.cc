@@ -48,7 +48,7 @@ ExitCode RunPut(const StoreFlags& store, const PutFlags& flags, Console& console
   Result<Entity> entity = parse();
   if (!entity.ok()) return Fail(console, entity.status());
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
-  if (!database.ok()) return Fail(console, database.status());
+  if (!database.ok()) return FailToStart(console, database.status());
   auto put = [&]() -> Status {
     PARTITA_ASSIGN(Table table, OpenTableOf(**database, flags.table));
     const WriteResult written = WriteEntity(table, flags, *action, *entity);

@@ -48,7 +48,7 @@ ExitCode RunScan(const StoreFlags& store, const ScanFlags& flags, Console& conso
                      "--partition is one partition, --from-partition and --to-partition are several");
   }
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
-  if (!database.ok()) return Fail(console, database.status());
+  if (!database.ok()) return FailToStart(console, database.status());
   auto scan = [&]() -> Status {
     PARTITA_ASSIGN(Table table, OpenTableOf(**database, flags.table));
     return flags.count ? CountEntities(table, flags, console) : PrintEntities(table, flags, console);

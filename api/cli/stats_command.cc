@@ -7,7 +7,7 @@ namespace partita {
 
 ExitCode RunStats(const StoreFlags& store, Console& console) {
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
-  if (!database.ok()) return Fail(console, database.status());
+  if (!database.ok()) return FailToStart(console, database.status());
   const Report report = DescribeStats((*database)->Stats(), store.directory);
   if (store.json) {
     PrintReportJson(console.out, report);

@@ -9,7 +9,7 @@ namespace partita {
 
 ExitCode RunTables(const StoreFlags& store, Console& console) {
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
-  if (!database.ok()) return Fail(console, database.status());
+  if (!database.ok()) return FailToStart(console, database.status());
   Report report;
   report.title = "tables of " + store.directory;
   ReportTable tables{"tables", {"name", "kind", "durability", "created"}, {}};
@@ -29,7 +29,7 @@ ExitCode RunTables(const StoreFlags& store, Console& console) {
 
 ExitCode RunCreateTable(const StoreFlags& store, const CreateTableFlags& flags, Console& console) {
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kCreate);
-  if (!database.ok()) return Fail(console, database.status());
+  if (!database.ok()) return FailToStart(console, database.status());
   TableOptions options;
   options.durability = store.durability.value_or(Durability::kTableDefault);
   options.split_partition_keys = flags.split_partition_keys;
@@ -40,7 +40,7 @@ ExitCode RunCreateTable(const StoreFlags& store, const CreateTableFlags& flags, 
 
 ExitCode RunDeleteTable(const StoreFlags& store, const std::string& table, Console& console) {
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
-  if (!database.ok()) return Fail(console, database.status());
+  if (!database.ok()) return FailToStart(console, database.status());
   const Status deleted = (*database)->DeleteTable(table);
   return CloseStore(**database, deleted.ok() ? ExitCode::kOk : Fail(console, deleted), console);
 }

@@ -25,7 +25,7 @@ Report Describe(const VerifyReport& verified, const OpenReport& opened, const st
 
 ExitCode RunVerify(const StoreFlags& store, Console& console) {
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
-  if (!database.ok()) return Fail(console, database.status());
+  if (!database.ok()) return FailToStart(console, database.status());
   const auto started = std::chrono::steady_clock::now();
   Result<VerifyReport> verified = (*database)->Verify();
   if (!verified.ok()) return CloseStore(**database, Fail(console, verified.status()), console);

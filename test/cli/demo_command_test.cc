@@ -1,0 +1,50 @@
+#include "test/cli/command_fixture.h"
+
+namespace partita {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+using DemoCommandTest = CommandTest;
+
+// A package index of so many stanzas, all fields of one repeated Architecture case included.
+std::string MakeIndex(int packages) {
+  std::string index;
+  for (int i = 0; i < packages; ++i) {
+    const std::string name = "pack" + std::to_string(i);
+    index += "Package: " + name + "\nVersion: 1:" + std::to_string(i % 7) +
+             ".0\nInstalled-Size: " + std::to_string(i * 3) +
+             "\nSection: " + (i % 50 == 0 ? "non-free/x" : "libs") +
+             "\nArchitecture: amd64\nDescription: a package\n of several\n .\n lines\nMulti-Arch: same\n\n";
+    if (i % 1000 == 0) {
+      index += "Package: " + name + "\nVersion: 1:" + std::to_string(i % 7) +
+               ".0\nSection: libs\nArchitecture: all\n\n";
+    }
+  }
+  return index;
+}
+
+TEST_F(DemoCommandTest, EveryStepGivesTheRightAnswer) {
+  const std::string index = Write("index", MakeIndex(10'100));
+  const CommandOutcome demo = Run({"demo", "--smoke", "--index", index});
+  EXPECT_EQ(demo.code, ExitCode::kOk) << demo.out << demo.err;
+  EXPECT_THAT(demo.out, AllOf(HasSubstr("smoke: ok"), HasSubstr("nothing missing, nothing extra"),
+                              HasSubstr("field names changed"), HasSubstr("14. verify")));
+}
+
+TEST_F(DemoCommandTest, ASmallIndexIsAFailure) {
+  const CommandOutcome demo = Run({"demo", "--smoke", "--index", Write("index", MakeIndex(500))});
+  EXPECT_EQ(demo.code, ExitCode::kFindings);
+  EXPECT_THAT(demo.out, AllOf(HasSubstr("FAILED"), HasSubstr("at least 10,000"), HasSubstr("smoke: FAILED")));
+}
+
+TEST_F(DemoCommandTest, RefusesAStoreThatHasTheTableAlready) {
+  ASSERT_EQ(Run({"create-table", "Packages"}).code, ExitCode::kOk);
+  const CommandOutcome demo = Run({"demo", "--index", Write("index", MakeIndex(1))});
+  EXPECT_EQ(demo.code, ExitCode::kFindings);
+  EXPECT_THAT(demo.out, HasSubstr("name a new directory with --data"));
+}
+
+}  // namespace
+}  // namespace partita

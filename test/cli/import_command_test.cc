@@ -1,0 +1,163 @@
+#include <string>
+
+#include "api/cli/import_checkpoint.h"
+#include "test/cli/command_fixture.h"
+
+namespace partita {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using ImportCommandTest = CommandTest;
+
+std::string JsonRecord(int i) {
+  return R"({"PartitionKey":"p","RowKey":"r)" + std::to_string(100000 + i) + R"(","Number":)" +
+         std::to_string(i) + "}\n";
+}
+
+std::string JsonRecords(int from, int to) {
+  std::string text;
+  for (int i = from; i < to; ++i) text += JsonRecord(i);
+  return text;
+}
+
+TEST_F(ImportCommandTest, CountsAndListsBadRecordsAndKeepsTheGoodOnes) {
+  const std::string file =
+      Write("in.jsonl", JsonRecord(1) + "{\"PartitionKey\":\n" + JsonRecord(2) +
+                            "{\"PartitionKey\":\"a/b\",\"RowKey\":\"r\"}\n" + JsonRecord(3));
+  const CommandOutcome imported = Run({"import", file, "--table", "Things", "--create"});
+  EXPECT_EQ(imported.code, ExitCode::kFindings);
+  EXPECT_THAT(imported.err, AllOf(HasSubstr("line 2:"), HasSubstr("line 4:"), HasSubstr("PartitionKey")));
+  EXPECT_THAT(imported.err, Not(HasSubstr("line 3:")));
+  EXPECT_THAT(imported.out, HasSubstr("imported 3 records into 'Things', 2 bad"));
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "3\n");
+  EXPECT_FALSE(std::filesystem::exists(CheckpointPath(file)));
+}
+
+TEST_F(ImportCommandTest, ListsNoMoreBadRecordsThanAskedForButCountsAll) {
+  std::string text;
+  for (int i = 0; i < 30; ++i) text += "not json\n";
+  const std::string file = Write("in.jsonl", text);
+  const CommandOutcome imported = Run({"import", file, "--table", "Things", "--create", "--errors", "3"});
+  EXPECT_EQ(imported.code, ExitCode::kFindings);
+  EXPECT_THAT(imported.err, AllOf(HasSubstr("line 3:"), Not(HasSubstr("line 4:")), HasSubstr("not listed")));
+  EXPECT_THAT(imported.out, HasSubstr("30 bad"));
+}
+
+TEST_F(ImportCommandTest, StrictStopsAtTheFirstBadRecordAndGoesOnWhenItIsMended) {
+  const std::string good = JsonRecords(0, 10);
+  const std::string file = Write("in.jsonl", good + "oops\n" + JsonRecords(10, 20));
+  const CommandOutcome stopped = Run({"import", file, "--table", "Things", "--create", "--strict"});
+  EXPECT_EQ(stopped.code, ExitCode::kFindings);
+  EXPECT_THAT(stopped.err,
+              AllOf(HasSubstr("line 11:"), HasSubstr("before line 11 is done"), HasSubstr("--resume")));
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "10\n");
+
+  Write("in.jsonl", good + JsonRecords(10, 20));
+  const CommandOutcome resumed =
+      Run({"import", file, "--table", "Things", "--strict", "--resume", "--mode", "insert"});
+  EXPECT_EQ(resumed.code, ExitCode::kOk) << resumed.err;
+  EXPECT_THAT(resumed.out, HasSubstr("imported 20 records"));
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "20\n");
+}
+
+TEST_F(ImportCommandTest, ResumesAfterAnInterruptionWithoutWritingAnyRecordTwice) {
+  const std::string file = Write("in.jsonl", JsonRecords(0, 500));
+  const CommandOutcome stopped =
+      Run({"import", file, "--table", "Things", "--create", "--mode", "insert"}, /*interrupt_after=*/124);
+  EXPECT_EQ(stopped.code, ExitCode::kFailed);
+  EXPECT_THAT(stopped.err,
+              AllOf(HasSubstr("interrupted"), HasSubstr("before line 124 is done"), HasSubstr("--resume")));
+  EXPECT_TRUE(std::filesystem::exists(CheckpointPath(file)));
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "123\n");
+
+  // Inserting a record again would be refused and counted as bad.
+  const CommandOutcome resumed = Run({"import", file, "--table", "Things", "--mode", "insert", "--resume"});
+  EXPECT_EQ(resumed.code, ExitCode::kOk) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("going on at line 124"));
+  EXPECT_THAT(resumed.out, HasSubstr("imported 500 records into 'Things', 0 bad"));
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "500\n");
+  EXPECT_FALSE(std::filesystem::exists(CheckpointPath(file)));
+}
+
+TEST_F(ImportCommandTest, RefusesToResumeAFileThatHasChangedBeforeThePlace) {
+  const std::string file = Write("in.jsonl", JsonRecords(0, 500));
+  Run({"import", file, "--table", "Things", "--create"}, /*interrupt_after=*/100);
+  Write("in.jsonl", JsonRecords(1, 501));
+  const CommandOutcome resumed = Run({"import", file, "--table", "Things", "--resume"});
+  EXPECT_EQ(resumed.code, ExitCode::kUsage);
+  EXPECT_THAT(resumed.err, AllOf(HasSubstr("has changed"), HasSubstr("remove it and import from the start")));
+}
+
+TEST_F(ImportCommandTest, RefusesToResumeIntoAnotherTable) {
+  const std::string file = Write("in.jsonl", JsonRecords(0, 500));
+  Run({"import", file, "--table", "Things", "--create"}, /*interrupt_after=*/100);
+  const CommandOutcome resumed = Run({"import", file, "--table", "Others", "--create", "--resume"});
+  EXPECT_EQ(resumed.code, ExitCode::kUsage);
+  EXPECT_THAT(resumed.err, HasSubstr("into table 'Things'"));
+}
+
+TEST_F(ImportCommandTest, TheLastOfSeveralRecordsWithOneKeyStays) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) {
+    text += R"({"PartitionKey":"p","RowKey":")" + std::to_string(i % 3) + R"(","Number":)" +
+            std::to_string(i) + "}\n";
+  }
+  const std::string file = Write("in.jsonl", text);
+  EXPECT_EQ(Run({"import", file, "--table", "Things", "--create"}).code, ExitCode::kOk);
+  const std::string scanned = Run({"scan", "Things"}).out;
+  EXPECT_THAT(scanned,
+              AllOf(HasSubstr("\"Number\":297"), HasSubstr("\"Number\":298"), HasSubstr("\"Number\":299")));
+}
+
+TEST_F(ImportCommandTest, RefusesWithLineNumbersWhatTheTableDoesNotTake) {
+  const std::string file = Write("in.jsonl", JsonRecords(0, 3) + JsonRecords(1, 2));
+  const CommandOutcome imported = Run({"import", file, "--table", "Things", "--create", "--mode", "insert"});
+  EXPECT_EQ(imported.code, ExitCode::kFindings);
+  EXPECT_THAT(imported.err, AllOf(HasSubstr("line 4:"), HasSubstr("AlreadyExists")));
+}
+
+TEST_F(ImportCommandTest, MergeKeepsTheOtherProperties) {
+  const std::string first = Write("a.csv", "PartitionKey,RowKey,A,A@type\np,r,1,Edm.Int32\n");
+  const std::string second = Write("b.csv", "PartitionKey,RowKey,B\np,r,two\n");
+  EXPECT_EQ(Run({"import", first, "--table", "Things", "--create"}).code, ExitCode::kOk);
+  EXPECT_EQ(Run({"import", second, "--table", "Things", "--mode", "merge"}).code, ExitCode::kOk);
+  EXPECT_THAT(Run({"get", "Things", "p", "r", "--json"}).out,
+              AllOf(HasSubstr("\"A\":1"), HasSubstr("\"B\":\"two\"")));
+}
+
+TEST_F(ImportCommandTest, CsvReportsTheLineOfABadRecord) {
+  const std::string file =
+      Write("in.csv", "PartitionKey,RowKey,A,A@type\np,1,7,Edm.Int32\np,2,x,Edm.Int32\np,3,9,Edm.Int32\n");
+  const CommandOutcome imported = Run({"import", file, "--table", "Things", "--create"});
+  EXPECT_EQ(imported.code, ExitCode::kFindings);
+  EXPECT_THAT(imported.err, HasSubstr("line 3"));
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "2\n");
+}
+
+TEST_F(ImportCommandTest, SaysWhatIsMissing) {
+  const std::string file = Write("in.jsonl", JsonRecord(1));
+  const CommandOutcome no_store = Run({"import", file, "--table", "Things"});
+  EXPECT_EQ(no_store.code, ExitCode::kFailed);
+  EXPECT_THAT(no_store.err, AllOf(HasSubstr(store_), HasSubstr("--create")));
+  EXPECT_FALSE(std::filesystem::exists(store_)) << "a store was made without being asked for";
+
+  EXPECT_EQ(Run({"create-table", "Others"}).code, ExitCode::kOk);
+  const CommandOutcome no_table = Run({"import", file, "--table", "Things"});
+  EXPECT_EQ(no_table.code, ExitCode::kFailed);
+  EXPECT_THAT(no_table.err,
+              AllOf(HasSubstr("no table 'Things'"), HasSubstr("Others"), HasSubstr("--create")));
+
+  const CommandOutcome no_file = Run({"import", directory_ + "/none.csv", "--table", "Others"});
+  EXPECT_EQ(no_file.code, ExitCode::kFailed);
+  EXPECT_THAT(no_file.err, HasSubstr("none.csv"));
+
+  const CommandOutcome no_format = Run({"import", Write("data.txt", ""), "--table", "Others"});
+  EXPECT_EQ(no_format.code, ExitCode::kUsage);
+  EXPECT_THAT(no_format.err, HasSubstr("--format"));
+}
+
+}  // namespace
+}  // namespace partita

@@ -1,0 +1,260 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "test/cli/command_fixture.h"
+
+// stats, verify, inspect, doctor, tables, get, put, delete, and what stands in the way of opening a store.
+
+namespace partita {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class StoreCommandTest : public CommandTest {
+ protected:
+  // A store with a table file in it.
+  void MakeStoreWithTableFile() {
+    auto database = Database::Open(SmallOptions());
+    ASSERT_TRUE(database.ok()) << database.status().ToString();
+    auto table = (*database)->CreateTable("Things", {.durability = Durability::kProcess});
+    ASSERT_TRUE(table.ok()) << table.status().ToString();
+    for (int i = 0; i < 300; ++i) {
+      Entity entity("p", "r" + std::to_string(i));
+      entity.Set("Text", std::string(100, static_cast<char>('a' + i % 26)));
+      ASSERT_TRUE(table->Insert(entity).ok());
+    }
+    ASSERT_TRUE((*database)->Flush().ok());
+    ASSERT_TRUE((*database)->Close().ok());
+  }
+
+  std::string FirstFileIn(const std::string& directory) const {
+    std::string first;
+    for (const auto& entry : std::filesystem::directory_iterator(store_ + "/" + directory)) {
+      if (first.empty() || entry.path().string() < first) first = entry.path().string();
+    }
+    return first;
+  }
+
+  static void FlipByte(const std::string& path, std::streamoff offset) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(offset);
+    const auto byte = static_cast<char>(file.get() ^ 0x10);
+    file.seekp(offset);
+    file.put(byte);
+    ASSERT_TRUE(file.good());
+  }
+
+  CommandOutcome Inspect(const std::string& kind, const std::string& file) {
+    return RunAsGiven({"inspect", kind, file});
+  }
+};
+
+TEST_F(StoreCommandTest, PutGetScanAndDeleteOneEntity) {
+  ASSERT_EQ(Run({"create-table", "Things"}).code, ExitCode::kOk);
+  const CommandOutcome put = Run({"put", "Things", R"({"PartitionKey":"p","RowKey":"r","N":1})"});
+  EXPECT_EQ(put.code, ExitCode::kOk) << put.err;
+  const std::string etag = put.out.substr(0, put.out.find('\n'));
+  EXPECT_THAT(Run({"get", "Things", "p", "r"}).out, AllOf(HasSubstr("N  (Edm.Int32)  1"), HasSubstr(etag)));
+
+  EXPECT_EQ(Run({"put", "Things", R"({"PartitionKey":"p","RowKey":"r","N":2})", "--if-match", etag}).code,
+            ExitCode::kOk);
+  const CommandOutcome stale = Run({"delete", "Things", "p", "r", "--if-match", etag});
+  EXPECT_EQ(stale.code, ExitCode::kFindings);
+  EXPECT_THAT(stale.err, HasSubstr("PreconditionFailed"));
+
+  EXPECT_EQ(Run({"delete", "Things", "p", "r"}).code, ExitCode::kOk);
+  const CommandOutcome gone = Run({"get", "Things", "p", "r"});
+  EXPECT_EQ(gone.code, ExitCode::kFindings);
+  EXPECT_THAT(gone.err, HasSubstr("has no entity \"p\" \"r\""));
+}
+
+TEST_F(StoreCommandTest, ScanKeepsToItsBoundsOrderAndLimit) {
+  std::string text;
+  for (const char* key : {"a", "b", "c"}) {
+    for (int row = 1; row <= 3; ++row) {
+      text += std::string(R"({"PartitionKey":")") + key + R"(","RowKey":")" + std::to_string(row) + "\"}\n";
+    }
+  }
+  ASSERT_EQ(Run({"import", Write("in.jsonl", text), "--table", "Things", "--create"}).code, ExitCode::kOk);
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "9\n");
+  EXPECT_EQ(Run({"scan", "Things", "--count", "--partition", "b"}).out, "3\n");
+  EXPECT_EQ(Run({"scan", "Things", "--count", "--partition", "b", "--from-row", "2"}).out, "2\n");
+  EXPECT_EQ(Run({"scan", "Things", "--count", "--partition", "b", "--to-row", "2"}).out, "1\n");
+  EXPECT_EQ(Run({"scan", "Things", "--count", "--from-partition", "b", "--to-partition", "c"}).out, "3\n");
+  const CommandOutcome last = Run({"scan", "Things", "--descending", "--limit", "1"});
+  EXPECT_THAT(last.out, HasSubstr(R"("PartitionKey":"c","RowKey":"3")"));
+  EXPECT_THAT(last.err, HasSubstr("there is more"));
+  const CommandOutcome rows = Run({"scan", "Things", "--from-row", "2"});
+  EXPECT_EQ(rows.code, ExitCode::kUsage);
+  EXPECT_THAT(rows.err, HasSubstr("--partition"));
+}
+
+TEST_F(StoreCommandTest, TheEmptyKeyIsAKey) {
+  ASSERT_EQ(Run({"create-table", "Things"}).code, ExitCode::kOk);
+  ASSERT_EQ(Run({"put", "Things", R"({"PartitionKey":"","RowKey":"","N":1})"}).code, ExitCode::kOk);
+  const CommandOutcome got = Run({"get", "Things", "", ""});
+  EXPECT_EQ(got.code, ExitCode::kOk) << got.err;
+  EXPECT_EQ(Run({"scan", "Things", "--count", "--partition", ""}).out, "1\n");
+}
+
+TEST_F(StoreCommandTest, TablesAreListedAndDeleted) {
+  ASSERT_EQ(Run({"create-table", "Things"}).code, ExitCode::kOk);
+  ASSERT_EQ(Run({"create-table", "Bytes", "--raw"}).code, ExitCode::kOk);
+  const CommandOutcome twice = Run({"create-table", "things"});
+  EXPECT_EQ(twice.code, ExitCode::kFindings);
+  EXPECT_THAT(twice.err, HasSubstr("AlreadyExists"));
+  EXPECT_THAT(Run({"tables", "--json"}).out,
+              AllOf(HasSubstr(R"("name":"Things","kind":"entities","durability":"process")"),
+                    HasSubstr(R"("name":"Bytes","kind":"raw")")));
+  EXPECT_EQ(Run({"delete-table", "Things"}).code, ExitCode::kOk);
+  EXPECT_THAT(Run({"tables"}).out, AllOf(Not(HasSubstr("Things")), HasSubstr("Bytes")));
+}
+
+TEST_F(StoreCommandTest, StatsShowLevelsAndAmplification) {
+  MakeStoreWithTableFile();
+  const CommandOutcome stats = Run({"stats"});
+  EXPECT_EQ(stats.code, ExitCode::kOk) << stats.err;
+  EXPECT_THAT(stats.out, AllOf(HasSubstr("space amplification"), HasSubstr("write amplification"),
+                               HasSubstr("memory budget bytes"), HasSubstr("levels (1)")));
+  EXPECT_THAT(Run({"stats", "--json"}).out,
+              AllOf(HasSubstr("\"table_files\":1"), HasSubstr("\"entries\":300")));
+}
+
+TEST_F(StoreCommandTest, VerifyOfASoundStoreFindsNothing) {
+  MakeStoreWithTableFile();
+  const CommandOutcome verified = Run({"verify"});
+  EXPECT_EQ(verified.code, ExitCode::kOk) << verified.err;
+  EXPECT_THAT(verified.out, HasSubstr("everything is sound"));
+}
+
+TEST_F(StoreCommandTest, VerifyOfADamagedFileNamesFileAndOffset) {
+  MakeStoreWithTableFile();
+  const std::string file = FirstFileIn("tables");
+  FlipByte(file, 100);
+  const CommandOutcome verified = Run({"verify"});
+  EXPECT_EQ(verified.code, ExitCode::kFindings);
+  const std::string name = "tables/" + std::filesystem::path(file).filename().string();
+  EXPECT_THAT(verified.out, AllOf(HasSubstr(name), HasSubstr("offset 0"), HasSubstr("there is damage")));
+  EXPECT_THAT(Run({"verify", "--json"}).out, HasSubstr("\"damages\":[\""));
+
+  const CommandOutcome inspected = Inspect("table", file);
+  EXPECT_EQ(inspected.code, ExitCode::kFindings);
+  EXPECT_THAT(inspected.out, AllOf(HasSubstr(name), HasSubstr("offset 0")));
+}
+
+TEST_F(StoreCommandTest, InspectShowsEachKindOfFile) {
+  MakeStoreWithTableFile();
+  const CommandOutcome table = Inspect("table", FirstFileIn("tables"));
+  EXPECT_EQ(table.code, ExitCode::kOk) << table.err;
+  EXPECT_THAT(table.out, AllOf(HasSubstr("table 1 'p' 'r0'"), HasSubstr("entries (20)"), HasSubstr("300")));
+  const CommandOutcome manifest = Inspect("manifest", store_ + "/meta/shard-1-0");
+  EXPECT_EQ(manifest.code, ExitCode::kOk) << manifest.err;
+  EXPECT_THAT(manifest.out, HasSubstr("files (1)"));
+  const CommandOutcome catalog = Inspect("catalog", store_ + "/meta/catalog");
+  EXPECT_EQ(catalog.code, ExitCode::kOk) << catalog.err;
+  EXPECT_THAT(catalog.out, AllOf(HasSubstr("Things"), HasSubstr("process")));
+  EXPECT_THAT(RunAsGiven({"inspect", "catalog", store_ + "/meta/catalog", "--json"}).out,
+              HasSubstr(R"("name":"Things")"));
+  bool looked = false;
+  for (const auto& entry : std::filesystem::directory_iterator(store_ + "/log-1-0")) {
+    if (entry.path().extension() != ".log") continue;
+    const CommandOutcome log = Inspect("wal", entry.path().string());
+    EXPECT_EQ(log.code, ExitCode::kOk) << log.out << log.err;
+    EXPECT_THAT(log.out, HasSubstr("first position"));
+    looked = true;
+  }
+  EXPECT_TRUE(looked);
+}
+
+TEST_F(StoreCommandTest, InspectWorksWhileTheStoreIsOpen) {
+  MakeStoreWithTableFile();
+  auto database = Database::Open(SmallOptions());
+  ASSERT_TRUE(database.ok()) << database.status().ToString();
+  EXPECT_EQ(Inspect("table", FirstFileIn("tables")).code, ExitCode::kOk);
+  EXPECT_EQ(Inspect("catalog", store_ + "/meta/catalog").code, ExitCode::kOk);
+}
+
+TEST_F(StoreCommandTest, InspectOfForeignAndDamagedFilesSaysWhatIsWrong) {
+  MakeStoreWithTableFile();
+  const std::string foreign = Write("shard-1-0", std::string(5000, 'x'));
+  for (const char* kind : {"manifest", "catalog", "wal"}) {
+    const CommandOutcome outcome = Inspect(kind, foreign);
+    EXPECT_EQ(outcome.code, ExitCode::kFindings) << kind << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("shard-1-0")) << kind;
+  }
+  EXPECT_EQ(Inspect("table", foreign).code, ExitCode::kUsage);
+  EXPECT_EQ(Inspect("table", directory_ + "/none.sst").code, ExitCode::kFindings);
+  EXPECT_EQ(Inspect("wal", directory_).code, ExitCode::kUsage);
+  FlipByte(store_ + "/meta/catalog", 50);
+  EXPECT_EQ(Inspect("catalog", store_ + "/meta/catalog").code, ExitCode::kFindings);
+  const CommandOutcome verified = Run({"verify"});
+  EXPECT_EQ(verified.code, ExitCode::kFindings);
+  EXPECT_THAT(verified.err, HasSubstr("meta/catalog"));
+}
+
+TEST_F(StoreCommandTest, DoctorExplainsWhatItFoundAndDerived) {
+  std::filesystem::create_directory(store_);
+  const CommandOutcome doctor = Run({"doctor"});
+  EXPECT_THAT(doctor.out, AllOf(HasSubstr("kernel"), HasSubstr("flush policy"), HasSubstr("cache bytes")));
+  EXPECT_THAT(Run({"doctor", "--json"}).out,
+              AllOf(HasSubstr("\"flush_policy_why\""), HasSubstr("\"budget_bytes\":67108864")));
+  EXPECT_TRUE(std::filesystem::is_empty(store_)) << "doctor left something behind";
+}
+
+TEST_F(StoreCommandTest, ASecondProcessIsToldWhoHoldsTheStore) {
+  auto database = Database::Open(SmallOptions());
+  ASSERT_TRUE(database.ok()) << database.status().ToString();
+  const char* io = backend_ == IoBackend::kUring ? "uring" : "threads";
+  const std::string command =
+      std::string(PARTITA_COMMAND) + " tables --memory 64M --io " + io + " --data '" + store_ + "' 2>&1";
+  std::FILE* pipe = popen(command.c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  char text[1024] = {};
+  const size_t size = std::fread(text, 1, sizeof(text) - 1, pipe);
+  const int status = pclose(pipe);
+  EXPECT_EQ(WEXITSTATUS(status), 3) << text;
+  EXPECT_THAT(std::string(text, size), AllOf(HasSubstr(std::to_string(getpid())), HasSubstr(store_)));
+}
+
+TEST_F(StoreCommandTest, AForeignDirectoryIsLeftAlone) {
+  std::filesystem::create_directory(store_);
+  std::ofstream(store_ + "/letter.txt") << "dear reader";
+  const CommandOutcome created = Run({"create-table", "Things"});
+  EXPECT_EQ(created.code, ExitCode::kUsage);
+  EXPECT_THAT(created.err, AllOf(HasSubstr("not a Partita store"), HasSubstr("letter.txt")));
+  EXPECT_EQ(Read(store_ + "/letter.txt"), "dear reader");
+}
+
+TEST_F(StoreCommandTest, AMissingStoreIsNamed) {
+  const CommandOutcome missing = Run({"tables"});
+  EXPECT_EQ(missing.code, ExitCode::kFailed);
+  EXPECT_THAT(missing.err, AllOf(HasSubstr(store_), HasSubstr("create-table")));
+}
+
+// As another user where this one may write everything.
+TEST_F(StoreCommandTest, AReadOnlyDirectoryIsAClearError) {
+  MakeStoreWithTableFile();
+  std::filesystem::permissions(directory_, std::filesystem::perms(0755));
+  std::filesystem::permissions(store_, std::filesystem::perms(0555));
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) _exit(100);
+    const CommandOutcome outcome = Run({"put", "Things", R"({"PartitionKey":"p","RowKey":"r"})"});
+    const bool clear = outcome.err.find(store_) != std::string::npos &&
+                       outcome.err.find("Permission denied") != std::string::npos;
+    if (!clear) std::fprintf(stderr, "%s", outcome.err.c_str());
+    _exit(clear ? static_cast<int>(outcome.code) : 101);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(ExitCode::kFailed));
+}
+
+}  // namespace
+}  // namespace partita
