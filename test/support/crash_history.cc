@@ -1,0 +1,145 @@
+#include <algorithm>
+
+#include "test/support/store_workload.h"
+
+// Histories made of lives and crashes.
+
+namespace partita {
+
+namespace {
+
+class HistoryRunner {
+ public:
+  explicit HistoryRunner(const CrashHistory& history)
+      : history_(history),
+        random_(history.seed * 0x9E3779B97F4A7C15u + 1),
+        disk_(std::make_unique<SimDisk>(history.seed)) {
+    world_.shards = 0;
+  }
+
+  CrashReport Run() {
+    for (uint32_t life = 0; life < history_.lives && Sound(world_); ++life) {
+      bool clean = RunLife(*disk_, &world_, /*work=*/true);
+      if (!Sound(world_)) break;
+      for (uint32_t clone = 0; clone < history_.clones && Sound(world_); ++clone) FollowClone(clean);
+      if (!Sound(world_)) break;
+      Crash(*disk_, &world_, clean);
+    }
+    if (Sound(world_)) Settle(*disk_, &world_);
+    report_.violations = world_.model.violations();
+    if (report_.violations.empty()) report_.violations = std::move(clone_violations_);
+    report_.requests = world_.requests;
+    report_.acknowledged = world_.acknowledged;
+    report_.refused = world_.refused;
+    report_.in_doubt = world_.in_doubt;
+    return report_;
+  }
+
+ private:
+  uint64_t Draw(uint64_t below) { return random_() % below; }
+  bool Chance(uint32_t percent) { return Draw(100) < percent; }
+  bool Sound(const StoreWorld& world) const {
+    return world.model.violations().empty() && clone_violations_.empty();
+  }
+
+  // True when it ended with a clean close.
+  bool RunLife(SimDisk& disk, StoreWorld* world, bool work) {
+    StoreLife::Plan plan;
+    plan.seed = random_();
+    plan.work = work;
+    plan.shards = Chance(75) && world->shards > 0 ? world->shards : 1 + static_cast<uint32_t>(Draw(4));
+    plan.end = Chance(work ? 35 : 20) ? StoreLife::End::kClose : StoreLife::End::kCrash;
+    SimOptions options;
+    options.seed = plan.seed;
+    options.shards = plan.shards;
+    options.clients = history_.workload.clients + 1;
+    options.wall_ticks_start = DrawWallClock(world);
+    SimRuntime runtime(options, disk);
+    bool faults_only = history_.workload.faults && Chance(60);
+    if (Chance(85) && !(work && faults_only)) {
+      uint64_t most = Chance(25) || !work ? 60 : history_.operations_max;
+      runtime.CrashAtOperation(1 + Draw(most), Chance(50) ? SimCrashMoment::kBefore : SimCrashMoment::kAfter);
+    }
+    StoreLife life(runtime, *world, history_.workload, plan);
+    runtime.Run(life.Main());
+    if (runtime.crashed() && !life.compared()) ++report_.crashes_in_recovery;
+    world->wall_ticks = runtime.clock().WallTicks();
+    return life.closed_cleanly();
+  }
+
+  uint64_t DrawWallClock(StoreWorld* world) {
+    constexpr uint64_t kHour = 3600 * kTicksPerSecond;
+    if (Chance(20)) return world->wall_ticks - Draw(kHour);
+    if (Chance(20)) return world->wall_ticks + Draw(kHour);
+    return world->wall_ticks;
+  }
+
+  void Crash(SimDisk& disk, StoreWorld* world, bool clean) {
+    CrashKind kind = Chance(60) ? CrashKind::kPower : CrashKind::kProcess;
+    if (clean && Chance(30)) return;  // An ordinary restart.
+    ++report_.crash_points;
+    if (kind == CrashKind::kPower) {
+      disk.CrashPower();
+    } else {
+      disk.CrashProcess();
+    }
+    world->model.Crashed(kind);
+  }
+
+  // Opens until a life compared everything; recovery may be killed on the way.
+  void Settle(SimDisk& disk, StoreWorld* world) {
+    uint64_t compared = world->rows_compared;
+    for (int i = 0; i < 4 && Sound(*world); ++i) {
+      StoreLife::Plan plan;
+      plan.seed = random_();
+      plan.work = false;
+      plan.shards = Chance(80) && world->shards > 0 ? world->shards : 1 + static_cast<uint32_t>(Draw(4));
+      plan.end = Chance(20) ? StoreLife::End::kClose : StoreLife::End::kCrash;
+      SimOptions options;
+      options.seed = plan.seed;
+      options.shards = plan.shards;
+      options.wall_ticks_start = DrawWallClock(world);
+      SimRuntime runtime(options, disk);
+      bool interrupt = i < 3 && Chance(25);
+      if (interrupt) {
+        runtime.CrashAtOperation(1 + Draw(60), Chance(50) ? SimCrashMoment::kBefore : SimCrashMoment::kAfter);
+      }
+      StoreLife life(runtime, *world, history_.workload, plan);
+      runtime.Run(life.Main());
+      if (life.compared()) break;
+      if (!runtime.crashed()) break;  // A violation says why.
+      ++report_.crashes_in_recovery;
+      ++report_.crash_points;
+      CrashKind kind = Chance(50) ? CrashKind::kPower : CrashKind::kProcess;
+      if (kind == CrashKind::kPower) {
+        disk.CrashPower();
+      } else {
+        disk.CrashProcess();
+      }
+      world->model.Crashed(kind);
+    }
+    report_.rows_compared += world->rows_compared - compared;
+  }
+
+  void FollowClone(bool clean) {
+    std::unique_ptr<SimDisk> disk = disk_->Clone();
+    disk->Reseed(random_());
+    StoreWorld world = world_;
+    Crash(*disk, &world, clean);
+    Settle(*disk, &world);
+    clone_violations_ = world.model.violations();
+  }
+
+  const CrashHistory history_;
+  std::mt19937_64 random_;
+  std::unique_ptr<SimDisk> disk_;
+  StoreWorld world_;
+  CrashReport report_;
+  std::vector<std::string> clone_violations_;
+};
+
+}  // namespace
+
+CrashReport RunCrashHistory(const CrashHistory& history) { return HistoryRunner(history).Run(); }
+
+}  // namespace partita
