@@ -36,6 +36,7 @@ class ImportCommand {
     options.action = action_;
     options.write.durability = store_flags_.durability.value_or(Durability::kTableDefault);
     options.strict = flags_.strict;
+    options.accept_equal = flags_.resume;
     ImportPipeline pipeline(*table_, options, start_);
     pipeline_ = &pipeline;
     const ImportOutcome outcome = Import(pipeline, progress);

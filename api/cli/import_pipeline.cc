@@ -82,9 +82,19 @@ void ImportPipeline::Start(uint64_t sequence, Write write) {
 }
 
 void ImportPipeline::Complete(uint64_t sequence, const WriteResult& result) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   Slot& slot = SlotOf(sequence);
   const Code code = result.status.code();
+  if (code == Code::kAlreadyExists && options_.accept_equal) {
+    const std::string partition_key = slot.write.entity.partition_key();
+    const std::string row_key = slot.write.entity.row_key();
+    lock.unlock();
+    table_.GetAsync(partition_key, row_key,
+                    [this, sequence, refusal = result.status](const Result<Entity>& existing) {
+                      CompleteComparison(sequence, refusal, existing);
+                    });
+    return;
+  }
   if (result.ok()) {
     ++imported_;
     Finish(&slot, SlotState::kWritten);
@@ -93,15 +103,32 @@ void ImportPipeline::Complete(uint64_t sequence, const WriteResult& result) {
     retries_.push_back(sequence);
     retry_wait_us_ = std::max({retry_wait_us_, kBusyWaitUs, result.status.retry_after_us()});
   } else if (IsRefusal(code)) {
-    ++bad_;
-    refusals_.push_back({slot.place.line, result.status});
-    Finish(&slot, SlotState::kRefused);
+    Refuse(&slot, result.status);
   } else {
     if (failure_.ok()) failure_ = result.status;
     Finish(&slot, SlotState::kFailed);
   }
   // Under the lock: once it is released, the waiting destructor may end this object.
   completed_.notify_all();
+}
+
+void ImportPipeline::CompleteComparison(uint64_t sequence, const Status& refusal,
+                                        const Result<Entity>& existing) {
+  std::lock_guard lock(mutex_);
+  Slot& slot = SlotOf(sequence);
+  if (existing.ok() && existing.value() == slot.write.entity) {
+    ++imported_;
+    Finish(&slot, SlotState::kWritten);
+  } else {
+    Refuse(&slot, refusal);
+  }
+  completed_.notify_all();
+}
+
+void ImportPipeline::Refuse(Slot* slot, const Status& status) {
+  ++bad_;
+  refusals_.push_back({slot->place.line, status});
+  Finish(slot, SlotState::kRefused);
 }
 
 void ImportPipeline::Finish(Slot* slot, SlotState state) {

@@ -34,6 +34,9 @@ class ImportPipeline {
     WriteAction action = WriteAction::kInsertOrReplace;
     WriteOptions write;
     bool strict = false;  // The position does not pass a refused record.
+    // An insert that meets an entity equal to the record counts as written: after a crash, what was written
+    // behind the last checkpoint comes again.
+    bool accept_equal = false;
     size_t writes_max = 1024;
     size_t bytes_max = 32u << 20;
   };
@@ -82,9 +85,11 @@ class ImportPipeline {
 
   void Start(uint64_t sequence, Write write);
   void Complete(uint64_t sequence, const WriteResult& result);
+  void CompleteComparison(uint64_t sequence, const Status& refusal, const Result<Entity>& existing);
   // These run with the lock held.
   Slot& SlotOf(uint64_t sequence) { return slots_[sequence - first_sequence_]; }
   void Finish(Slot* slot, SlotState state);
+  void Refuse(Slot* slot, const Status& status);
   void AdvancePosition();
   bool HasRoom(size_t key_hash) const;
   // Starts again what was turned away, and waits for a completion. Unlocks meanwhile.

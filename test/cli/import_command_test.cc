@@ -63,7 +63,7 @@ TEST_F(ImportCommandTest, StrictStopsAtTheFirstBadRecordAndGoesOnWhenItIsMended)
   EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "20\n");
 }
 
-TEST_F(ImportCommandTest, ResumesAfterAnInterruptionWithoutWritingAnyRecordTwice) {
+TEST_F(ImportCommandTest, ResumesAfterAnInterruptionWhereItStopped) {
   const std::string file = Write("in.jsonl", JsonRecords(0, 500));
   const CommandOutcome stopped =
       Run({"import", file, "--table", "Things", "--create", "--mode", "insert"}, /*interrupt_after=*/124);
@@ -73,13 +73,31 @@ TEST_F(ImportCommandTest, ResumesAfterAnInterruptionWithoutWritingAnyRecordTwice
   EXPECT_TRUE(std::filesystem::exists(CheckpointPath(file)));
   EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "123\n");
 
-  // Inserting a record again would be refused and counted as bad.
+  // A record that were written again would come back.
+  EXPECT_EQ(Run({"delete", "Things", "p", "r100122"}).code, ExitCode::kOk);
   const CommandOutcome resumed = Run({"import", file, "--table", "Things", "--mode", "insert", "--resume"});
   EXPECT_EQ(resumed.code, ExitCode::kOk) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("going on at line 124"));
   EXPECT_THAT(resumed.out, HasSubstr("imported 500 records into 'Things', 0 bad"));
-  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "500\n");
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "499\n");
   EXPECT_FALSE(std::filesystem::exists(CheckpointPath(file)));
+}
+
+// After a crash the checkpoint lies behind what was written.
+TEST_F(ImportCommandTest, ResumedInsertsAcceptTheRecordsThatTheyFindWritten) {
+  const std::string file = Write("in.jsonl", JsonRecords(0, 300));
+  ASSERT_EQ(Run({"import", file, "--table", "Things", "--create"}).code, ExitCode::kOk);
+  ASSERT_EQ(Run({"put", "Things", R"({"PartitionKey":"p","RowKey":"r100250","Number":-1})"}).code,
+            ExitCode::kOk);
+  ImportCheckpoint checkpoint{"Things", store_, "jsonl", {}};
+  checkpoint.position = {.offset = JsonRecords(0, 200).size(), .line = 201, .imported = 200, .bad = 0};
+  ASSERT_TRUE(SaveCheckpoint(file, checkpoint).ok());
+
+  const CommandOutcome resumed = Run({"import", file, "--table", "Things", "--mode", "insert", "--resume"});
+  EXPECT_EQ(resumed.code, ExitCode::kFindings);
+  EXPECT_THAT(resumed.err,
+              AllOf(HasSubstr("line 251:"), HasSubstr("AlreadyExists"), Not(HasSubstr("line 250:"))));
+  EXPECT_THAT(resumed.out, HasSubstr("imported 299 records into 'Things', 1 bad"));
 }
 
 TEST_F(ImportCommandTest, RefusesToResumeAFileThatHasChangedBeforeThePlace) {
