@@ -191,12 +191,11 @@ Task<Status> Store::OpenShards(uint32_t count, bool forming) {
 Task<Status> Store::Reshard(uint32_t shards) {
   std::vector<FileMeta> files;
   Version ceiling;
-  for (auto& shard : shards_) {
-    PARTITA_CO_TRY(co_await shard->FlushMemtables());
-    for (FileMeta& file : shard->Files()) files.push_back(std::move(file));
-  }
+  for (auto& shard : shards_) PARTITA_CO_TRY(co_await shard->FlushMemtables());
   for (auto& shard : shards_) {
     PARTITA_CO_TRY(co_await shard->Close());
+    // Only now: a compaction that ran until then may have replaced files.
+    for (FileMeta& file : shard->Files()) files.push_back(std::move(file));
     ceiling = std::max(ceiling, shard->version_ceiling());
   }
   shards_.clear();
