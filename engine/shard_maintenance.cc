@@ -41,6 +41,7 @@ struct StrandWork : Strand::Request {
 
 struct Shard::CompactionWork {
   std::string range_lower;
+  std::string range_upper;
   std::shared_ptr<const LevelSet> levels;
   CompactionPlan plan;
   JobContext context;
@@ -373,7 +374,7 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork() {
     std::optional<CompactionPlan> plan = PickCompaction(ShapeOfRange(range), Picker());
     if (!plan.has_value() || (best != nullptr && best->plan.score >= plan->score)) continue;
     best = std::make_shared<CompactionWork>(
-        CompactionWork{range.lower, range.levels, *plan, MakeJobContext(*view), {}, {}});
+        CompactionWork{range.lower, range.upper, range.levels, *plan, MakeJobContext(*view), {}, {}});
   }
   if (best != nullptr) best->retention.visible = commit_log_->visible_version();
   return best;
@@ -403,7 +404,12 @@ Task<Status> Shard::RunWork(CompactionWork* work) {
 Task<Status> Shard::InstallWork(CompactionWork* work) {
   Install install;
   install.edits[work->range_lower] = work->result.edit;
-  // The outputs serve this range alone.
+  // The outputs serve this range alone; their references say so, as resharding goes by them.
+  for (LevelEdit::Added& added : install.edits[work->range_lower].added) {
+    if (!added.file.lower.empty()) continue;
+    added.file.lower = work->range_lower;
+    added.file.upper = work->range_upper;
+  }
   PARTITA_CO_TRY(co_await InstallEdit(std::move(install)));
   compactions_.fetch_add(1, std::memory_order_relaxed);
   bytes_compaction_read_.fetch_add(work->result.statistics.bytes_in, std::memory_order_relaxed);
