@@ -154,9 +154,10 @@ class Shard {
 
   // ---- Maintenance.
   Task<Status> FlushLog() { return commit_log_->FlushAll(); }
-  // Freezes the active memtable and ends when everything is in table files.
+  // Freezes the active memtable and ends when everything is in table files. After a failed attempt
+  // it answers why; the attempts go on behind it.
   Task<Status> FlushMemtables();
-  // Compacts until nothing is due.
+  // Compacts until nothing is due, or an attempt failed.
   Task<Status> CompactAll();
   // Flushes the log, seals it, stops all jobs. Nothing else may run (F7).
   Task<Status> Close();
@@ -230,6 +231,10 @@ class Shard {
   LevelShape ShapeOfRange(const RangeView& range);
   JobContext MakeJobContext(const ReadView& view);
   void NoteBackgroundError(const Status& status);
+  // The same, of an attempt that whoever waits for its end must hear of.
+  void NoteFailedAttempt(const Status& status);
+  // Ok as long as no attempt failed since there were `seen`.
+  Status FailedSince(uint64_t seen);
   Manifest BuildManifest(const ReadView& view, LogPosition replay_from) const;
   static Task<void> PrepareLog(Shard* self);
   static Task<void> CleanUp(Shard* self);
@@ -263,6 +268,7 @@ class Shard {
   std::atomic<bool> compaction_running_{false};
   std::atomic<bool> prepare_running_{false};
   std::atomic<bool> closing_{false};
+  std::atomic<uint64_t> failed_attempts_{0};  // Of flushes, compactions and manifest saves; each is retried.
   std::atomic<uint32_t> hold_installs_{0};  // Writers that resolved in vain twice.
   std::atomic<uint64_t> writes_{0}, flushes_{0}, compactions_{0}, bytes_user_{0}, bytes_flushed_{0};
   std::atomic<uint64_t> bytes_compaction_read_{0}, bytes_compaction_written_{0}, debt_bytes_{0};

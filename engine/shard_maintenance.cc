@@ -47,6 +47,7 @@ struct Shard::CompactionWork {
   JobContext context;
   RetentionPolicy retention;
   JobResult result;
+  bool more = true;  // Go on with what is due next.
 };
 
 // ---- Views.
@@ -122,6 +123,18 @@ void Shard::NoteBackgroundError(const Status& status) {
   last_background_error_ = status;
 }
 
+void Shard::NoteFailedAttempt(const Status& status) {
+  if (status.ok()) return;
+  NoteBackgroundError(status);
+  failed_attempts_.fetch_add(1);
+}
+
+Status Shard::FailedSince(uint64_t seen) {
+  if (failed_attempts_.load() == seen) return Status();
+  std::lock_guard lock(set_aside_mutex_);
+  return last_background_error_;
+}
+
 // ---- Installing.
 
 Manifest Shard::BuildManifest(const ReadView& view, LogPosition replay_from) const {
@@ -169,7 +182,7 @@ Task<Status> Shard::InstallEdit(Install install) {
   for (uint64_t pause = kRetryNanosMin;; pause = std::min(pause * 2, kRetryNanosMax)) {
     Status saved = co_await manifest_store_.Save(manifest);
     if (saved.ok()) break;
-    NoteBackgroundError(saved);
+    NoteFailedAttempt(saved);
     // Closing: what is on disk is the old manifest or the new one, and the files of both are there.
     if (closing_.load()) co_return saved;
     co_await SleepFor(pause);
@@ -226,7 +239,7 @@ Task<void> Shard::FlushLoop(Shard* self) {
       continue;
     }
     Status flushed = co_await self->FlushOldest();
-    self->NoteBackgroundError(flushed);
+    self->NoteFailedAttempt(flushed);
     if (!flushed.ok()) {
       co_await SleepFor(pause);
       pause = std::min(pause * 2, kRetryNanosMax);
@@ -306,6 +319,7 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
 }
 
 Task<Status> Shard::FlushMemtables() {
+  uint64_t failed = failed_attempts_.load();
   std::function<void()> freeze = [this] { FreezeActive(); };
   co_await OnStrand(std::move(freeze));
   while (true) {
@@ -317,6 +331,7 @@ Task<Status> Shard::FlushMemtables() {
     if (idle) co_return Status();
     if (closing_.load()) co_return Status::Closed("the store is closing");
     if (commit_log_->fenced()) co_return commit_log_->fence_reason();
+    PARTITA_CO_TRY(FailedSince(failed));
     ScheduleFlush();
     co_await SleepFor(1'000'000);
   }
@@ -434,7 +449,7 @@ Task<void> Shard::CompactInBackground(Shard* self) {
   Status done = co_await self->RunWork(work.get());
   if (!done.ok()) {
     // The next flush asks again; what could not be read is set aside (F22, F46).
-    self->NoteBackgroundError(done);
+    self->NoteFailedAttempt(done);
     self->compaction_running_.store(false);
     co_return;
   }
@@ -445,25 +460,30 @@ Task<void> Shard::CompactInBackground(Shard* self) {
 
 Task<void> Shard::InstallInBackground(Shard* self, std::shared_ptr<CompactionWork> work) {
   Status installed = co_await self->InstallWork(work.get());
-  self->NoteBackgroundError(installed);
+  self->NoteFailedAttempt(installed);
   self->compaction_running_.store(false);
-  if (installed.ok()) self->ScheduleCompaction();
+  if (installed.ok() && work->more) self->ScheduleCompaction();
 }
 
 Task<Status> Shard::CompactAll() {
+  uint64_t failed = failed_attempts_.load();
   while (!closing_.load()) {
+    PARTITA_CO_TRY(FailedSince(failed));
     if (compaction_running_.exchange(true)) {
       co_await SleepFor(1'000'000);
       continue;
     }
     std::shared_ptr<CompactionWork> work = PickWork();
     Status done;
-    if (work != nullptr) {
-      done = co_await RunWork(work.get());
-      if (done.ok()) done = co_await InstallWork(work.get());
+    if (work != nullptr) done = co_await RunWork(work.get());
+    if (work == nullptr || !done.ok()) {
+      compaction_running_.store(false);
+      co_return done;
     }
-    compaction_running_.store(false);
-    if (work == nullptr || !done.ok()) co_return done;
+    // Behind us: a save of the manifest is repeated until it succeeds, and we need not wait so long.
+    work->more = false;
+    tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), InstallInBackground(this, std::move(work)));
+    while (compaction_running_.load() && FailedSince(failed).ok()) co_await SleepFor(100'000);
   }
   co_return Status::Closed("the store is closing");
 }
