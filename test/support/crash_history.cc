@@ -1,4 +1,5 @@
-#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 #include "test/support/store_workload.h"
 
@@ -61,10 +62,25 @@ class HistoryRunner {
       runtime.CrashAtOperation(1 + Draw(most), Chance(50) ? SimCrashMoment::kBefore : SimCrashMoment::kAfter);
     }
     StoreLife life(runtime, *world, history_.workload, plan);
+    if (std::getenv("PARTITA_TRACE") != nullptr) {
+      std::printf("history %llu: %u shards, working\n", (unsigned long long)history_.seed, plan.shards);
+      std::fflush(stdout);
+    }
     runtime.Run(life.Main());
+    Trace(disk, *world, plan, runtime.crashed(), life.compared());
     if (runtime.crashed() && !life.compared()) ++report_.crashes_in_recovery;
     world->wall_ticks = runtime.clock().WallTicks();
     return life.closed_cleanly();
+  }
+
+  // With PARTITA_TRACE set: what each life was, and the last operations of one that went wrong.
+  static void Trace(const SimDisk& disk, const StoreWorld& world, const StoreLife::Plan& plan, bool crashed,
+                    bool compared) {
+    if (std::getenv("PARTITA_TRACE") == nullptr) return;
+    std::printf("life: %u shards, %s, %s, %s\n", plan.shards, plan.work ? "work" : "no work",
+                crashed ? "crashed" : "ended", compared ? "compared" : "not compared");
+    if (world.model.violations().empty()) return;
+    std::printf("%s\n", disk.DescribeOperations(400).c_str());
   }
 
   uint64_t DrawWallClock(StoreWorld* world) {
@@ -106,6 +122,7 @@ class HistoryRunner {
       }
       StoreLife life(runtime, *world, history_.workload, plan);
       runtime.Run(life.Main());
+      Trace(disk, *world, plan, runtime.crashed(), life.compared());
       if (life.compared()) break;
       if (!runtime.crashed()) break;  // A violation says why.
       ++report_.crashes_in_recovery;
