@@ -192,13 +192,16 @@ Task<Status> Store::Reshard(uint32_t shards) {
   std::vector<FileMeta> files;
   Version ceiling;
   for (auto& shard : shards_) PARTITA_CO_TRY(co_await shard->FlushMemtables());
+  Status closed;
   for (auto& shard : shards_) {
-    PARTITA_CO_TRY(co_await shard->Close());
+    Status one = co_await shard->Close();
+    if (closed.ok()) closed = one;
     // Only now: a compaction that ran until then may have replaced files.
     for (FileMeta& file : shard->Files()) files.push_back(std::move(file));
     ceiling = std::max(ceiling, shard->version_ceiling());
   }
   shards_.clear();
+  PARTITA_CO_TRY(closed);
 
   Catalog next = catalog_;
   ++next.layout;
