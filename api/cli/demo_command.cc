@@ -71,10 +71,10 @@ bool Demo::Run() {
                      RunStep("update by ETag", [this] { return UpdateByEtag(); }) &&
                      RunStep("transaction of 100", [this] { return Transact(); }) &&
                      RunStep("refused transaction", [this] { return RefuseTransaction(); }) &&
+                     (flags_.smoke || RunStep("compact", [this] { return Stats(); })) &&
                      RunStep("restart", [this] { return Restart(); }) &&
                      RunStep("compare everything, both ways", [this] { return CompareAll(); }) &&
-                     RunStep("verify", [this] { return Verify(); }) &&
-                     (flags_.smoke || RunStep("compact", [this] { return Stats(); }));
+                     RunStep("verify", [this] { return Verify(); });
   table_.reset();
   const bool closed =
       database_ == nullptr || CloseStore(*database_, ExitCode::kOk, console_) == ExitCode::kOk;

@@ -37,6 +37,7 @@ class ImportCommand {
     options.write.durability = store_flags_.durability.value_or(Durability::kTableDefault);
     options.strict = flags_.strict;
     options.accept_equal = flags_.resume;
+    options.stop = [this] { return console_.interrupts.Requested(); };
     ImportPipeline pipeline(*table_, options, start_);
     pipeline_ = &pipeline;
     const ImportOutcome outcome = Import(pipeline, progress);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint64_t kBusyWaitUs = 2'000;
 constexpr uint64_t kRetryWaitUsMax = 1'000'000;
+constexpr auto kAskToStopEvery = std::chrono::seconds(1);
 
 size_t KeyHash(const Entity& entity) {
   const std::hash<std::string> hash;
@@ -43,7 +44,7 @@ void ImportPipeline::Submit(Entity entity, const Place& place) {
   {
     std::unique_lock lock(mutex_);
     while (!HasRoom(key_hash)) WaitABit(&lock);
-    if (!failure_.ok()) return;
+    if (!failure_.ok() || stopping_) return;
     Slot slot;
     slot.place = place;
     slot.write = write;
@@ -97,15 +98,16 @@ void ImportPipeline::Complete(uint64_t sequence, const WriteResult& result) {
   }
   if (result.ok()) {
     ++imported_;
+    busy_since_.reset();
     Finish(&slot, SlotState::kWritten);
-  } else if ((code == Code::kBusy || code == Code::kThrottled) && failure_.ok()) {
+  } else if (TriesAgain(code)) {
     slot.state = SlotState::kRetry;
     retries_.push_back(sequence);
     retry_wait_us_ = std::max({retry_wait_us_, kBusyWaitUs, result.status.retry_after_us()});
   } else if (IsRefusal(code)) {
     Refuse(&slot, result.status);
   } else {
-    if (failure_.ok()) failure_ = result.status;
+    if (failure_.ok() && !stopping_) failure_ = result.status;
     Finish(&slot, SlotState::kFailed);
   }
   // Under the lock: once it is released, the waiting destructor may end this object.
@@ -155,14 +157,14 @@ void ImportPipeline::AdvancePosition() {
 }
 
 bool ImportPipeline::HasRoom(size_t key_hash) const {
-  if (!failure_.ok()) return true;  // Nothing is started any more.
+  if (!failure_.ok() || stopping_) return true;  // Nothing is started any more.
   return in_flight_ < options_.writes_max && bytes_in_flight_ < options_.bytes_max &&
          !keys_in_flight_.contains(key_hash);
 }
 
 void ImportPipeline::WaitABit(std::unique_lock<std::mutex>* lock) {
   if (retries_.empty()) {
-    completed_.wait(*lock);
+    if (completed_.wait_for(*lock, kAskToStopEvery) == std::cv_status::timeout) AskToStop();
     return;
   }
   std::vector<std::pair<uint64_t, Write>> again;
@@ -177,6 +179,19 @@ void ImportPipeline::WaitABit(std::unique_lock<std::mutex>* lock) {
   std::this_thread::sleep_for(wait);
   for (auto& [sequence, write] : again) Start(sequence, std::move(write));
   lock->lock();
+  AskToStop();
+}
+
+bool ImportPipeline::TriesAgain(Code code) {
+  if (code != Code::kBusy && code != Code::kThrottled) return false;
+  if (!failure_.ok() || stopping_) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (!busy_since_) busy_since_ = now;
+  return std::chrono::duration<double>(now - *busy_since_).count() < options_.busy_seconds_max;
+}
+
+void ImportPipeline::AskToStop() {
+  if (options_.stop && options_.stop()) stopping_ = true;
 }
 
 ImportPosition ImportPipeline::position() const {

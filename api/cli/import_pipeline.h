@@ -1,8 +1,11 @@
 #pragma once
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -24,7 +27,8 @@ struct ImportPosition {
 //
 // Order: writes in flight together have none, so a record whose key is in flight waits for that write;
 // records of one key are thus written in the order of the input. Bounds: `writes_max` writes and
-// `bytes_max` bytes of input are in flight at once. kBusy and kThrottled are tried again.
+// `bytes_max` bytes of input are in flight at once. kBusy and kThrottled are tried again, until no write
+// got through for `busy_seconds_max` (a full disk), or the user wants to stop.
 //
 // One thread submits; completions come from the workers. The table's database outlives it. The destructor
 // waits for all writes.
@@ -37,6 +41,8 @@ class ImportPipeline {
     // An insert that meets an entity equal to the record counts as written: after a crash, what was written
     // behind the last checkpoint comes again.
     bool accept_equal = false;
+    double busy_seconds_max = 30;
+    std::function<bool()> stop;  // Asked while waiting, once a second; may be empty.
     size_t writes_max = 1024;
     size_t bytes_max = 32u << 20;
   };
@@ -50,7 +56,8 @@ class ImportPipeline {
     uint64_t next_offset = 0;
     uint64_t next_line = 0;
   };
-  // Starts the write; waits while the bounds are reached.
+  // Starts the write; waits while the bounds are reached. Does nothing after a failure, or when the wait was
+  // stopped.
   void Submit(Entity entity, const Place& place);
   // A record that could not be read.
   void SkipBad(const Place& place);
@@ -91,6 +98,8 @@ class ImportPipeline {
   void Finish(Slot* slot, SlotState state);
   void Refuse(Slot* slot, const Status& status);
   void AdvancePosition();
+  bool TriesAgain(Code code);
+  void AskToStop();
   bool HasRoom(size_t key_hash) const;
   // Starts again what was turned away, and waits for a completion. Unlocks meanwhile.
   void WaitABit(std::unique_lock<std::mutex>* lock);
@@ -108,6 +117,8 @@ class ImportPipeline {
   std::unordered_set<size_t> keys_in_flight_;  // Hashes.
   std::vector<uint64_t> retries_;              // Sequences.
   uint64_t retry_wait_us_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> busy_since_;  // Since then no write got through.
+  bool stopping_ = false;
   ImportPosition position_;
   uint64_t imported_ = 0, bad_ = 0;
   std::vector<Refusal> refusals_;

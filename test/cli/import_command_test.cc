@@ -7,7 +7,9 @@ namespace partita {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Le;
 using ::testing::Not;
 
 using ImportCommandTest = CommandTest;
@@ -21,6 +23,12 @@ std::string JsonRecords(int from, int to) {
   std::string text;
   for (int i = from; i < to; ++i) text += JsonRecord(i);
   return text;
+}
+
+// The number that follows `words` in the text.
+int LineAfter(const std::string& text, const std::string& words) {
+  const size_t at = text.find(words);
+  return at == std::string::npos ? -1 : std::atoi(text.c_str() + at + words.size());
 }
 
 TEST_F(ImportCommandTest, CountsAndListsBadRecordsAndKeepsTheGoodOnes) {
@@ -68,22 +76,22 @@ TEST_F(ImportCommandTest, ResumesAfterAnInterruptionWhereItStopped) {
   const CommandOutcome stopped =
       Run({"import", file, "--table", "Things", "--create", "--mode", "insert"}, /*interrupt_after=*/124);
   EXPECT_EQ(stopped.code, ExitCode::kFailed);
-  EXPECT_THAT(stopped.err,
-              AllOf(HasSubstr("interrupted"), HasSubstr("before line 124 is done"), HasSubstr("--resume")));
+  EXPECT_THAT(stopped.err, AllOf(HasSubstr("interrupted"), HasSubstr("is done"), HasSubstr("--resume")));
   EXPECT_TRUE(std::filesystem::exists(CheckpointPath(file)));
-  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "123\n");
+  const int line = LineAfter(stopped.err, "before line ");
+  ASSERT_THAT(line, AllOf(Ge(2), Le(124))) << stopped.err;
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, std::to_string(line - 1) + "\n");
 
   // A record that were written again would come back.
-  EXPECT_EQ(Run({"delete", "Things", "p", "r100122"}).code, ExitCode::kOk);
+  EXPECT_EQ(Run({"delete", "Things", "p", "r100000"}).code, ExitCode::kOk);
   const CommandOutcome resumed = Run({"import", file, "--table", "Things", "--mode", "insert", "--resume"});
   EXPECT_EQ(resumed.code, ExitCode::kOk) << resumed.err;
-  EXPECT_THAT(resumed.err, HasSubstr("going on at line 124"));
+  EXPECT_EQ(LineAfter(resumed.err, "going on at line "), line);
   EXPECT_THAT(resumed.out, HasSubstr("imported 500 records into 'Things', 0 bad"));
   EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "499\n");
   EXPECT_FALSE(std::filesystem::exists(CheckpointPath(file)));
 }
 
-// After a crash the checkpoint lies behind what was written.
 TEST_F(ImportCommandTest, ResumedInsertsAcceptTheRecordsThatTheyFindWritten) {
   const std::string file = Write("in.jsonl", JsonRecords(0, 300));
   ASSERT_EQ(Run({"import", file, "--table", "Things", "--create"}).code, ExitCode::kOk);
