@@ -1,9 +1,5 @@
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <thread>
 
 #include "api/database_impl.h"
@@ -31,7 +27,7 @@ Status CheckOptions(const Options& options) {
     return Status::InvalidArgument("memory_bytes is " + std::to_string(options.memory_bytes) +
                                    "; it must be 64 MiB to 1 TiB");
   }
-  if (options.shards > kShardsMax) {
+  if (options.shards > kShardCountMax) {
     return Status::InvalidArgument("shards is " + std::to_string(options.shards) + "; it must be 0 to 256");
   }
   if (options.durability == Durability::kTableDefault) {
@@ -42,7 +38,7 @@ Status CheckOptions(const Options& options) {
 
 uint32_t ShardsOf(const Options& options) {
   if (options.shards != 0) return options.shards;
-  return std::clamp(std::thread::hardware_concurrency(), 1u, kShardsMax);
+  return std::clamp(std::thread::hardware_concurrency(), 1u, kShardCountMax);
 }
 
 OpenReport ReportOf(const StoreOpenReport& report, uint32_t shards) {
@@ -54,15 +50,6 @@ OpenReport ReportOf(const StoreOpenReport& report, uint32_t shards) {
   out.shards = shards;
   out.shards_before = report.shards_before;
   return out;
-}
-
-uint64_t ResidentSetBytes() {
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr) return 0;
-  unsigned long total = 0, resident = 0;
-  int read = std::fscanf(file, "%lu %lu", &total, &resident);
-  std::fclose(file);
-  return read == 2 ? resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
 }
 
 ShardStats StatsOf(const ShardStatistics& from, uint32_t shard) {
@@ -113,22 +100,12 @@ Result<std::unique_ptr<Database>> Database::OpenOn(Runtime& runtime, const Optio
 
 Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
   PARTITA_TRY(CheckOptions(options));
-  RealRuntimeOptions runtime_options;
-  runtime_options.directory = options.directory;
-  runtime_options.create_directory = options.create_if_missing;
-  runtime_options.shards = ShardsOf(options);
-  runtime_options.backend = options.io_backend;
-  runtime_options.idle_helpers = runtime_options.shards;
-  runtime_options.ordinary_helpers = runtime_options.shards + 1;
-  Result<std::unique_ptr<RealRuntime>> opened = RealRuntime::Open(runtime_options);
+  WorldOptions world{options.directory, options.create_if_missing, ShardsOf(options), options.io_backend};
+  Result<std::unique_ptr<Runtime>> opened = OpenWorld(world);
   if (!opened.ok()) return opened.status().WithContext("opening '" + options.directory + "'");
-  std::unique_ptr<RealRuntime> runtime = std::move(opened).value();
+  std::unique_ptr<Runtime> runtime = std::move(opened).value();
   Result<std::unique_ptr<Database>> database = OpenOn(*runtime, options);
-  if (!database.ok()) {
-    Status closed = runtime->Close();
-    (void)closed;  // The reason for not opening is the one to tell.
-    return database.status().WithContext("opening '" + options.directory + "'");
-  }
+  if (!database.ok()) return database.status().WithContext("opening '" + options.directory + "'");
   (*database)->impl_->own_runtime = std::move(runtime);
   return database;
 }
@@ -143,10 +120,7 @@ Status Database::Close() {
   impl_->Run(WaitForCalls(impl_.get()));
   Status closed = impl_->Run(impl_->store->Close());
   impl_->store.reset();
-  if (impl_->own_runtime != nullptr) {
-    Status ended = impl_->own_runtime->Close();
-    if (closed.ok()) closed = ended;
-  }
+  impl_->own_runtime.reset();
   return closed;
 }
 

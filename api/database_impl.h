@@ -6,14 +6,14 @@
 #include "api/partita.h"
 #include "engine/base/task_group.h"
 #include "engine/base/user_key.h"
-#include "engine/io/real_runtime.h"
 #include "engine/store.h"
+#include "engine/world.h"
 
 namespace partita {
 
 // What Database, Table and RawTable share behind the public header.
 struct Database::Impl {
-  std::unique_ptr<RealRuntime> own_runtime;  // Null when opened on a given world.
+  std::unique_ptr<Runtime> own_runtime;  // Null when opened on a given world.
   Runtime* runtime = nullptr;
   std::unique_ptr<Store> store;
   Options options;

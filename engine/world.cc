@@ -1,0 +1,36 @@
+#include "engine/world.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "engine/io/real_runtime.h"
+
+namespace partita {
+
+static_assert(kShardCountMax == kShardsMax);
+
+Result<std::unique_ptr<Runtime>> OpenWorld(const WorldOptions& options) {
+  RealRuntimeOptions real;
+  real.directory = options.directory;
+  real.create_directory = options.create_directory;
+  real.shards = options.shards;
+  real.backend = options.backend;
+  // Compaction runs on idle-class helpers, one a shard; flushes and installs need one each, so that
+  // none waits for another shard's.
+  real.idle_helpers = options.shards;
+  real.ordinary_helpers = options.shards + 1;
+  PARTITA_ASSIGN(std::unique_ptr<RealRuntime> runtime, RealRuntime::Open(real));
+  return std::unique_ptr<Runtime>(std::move(runtime));
+}
+
+uint64_t ResidentSetBytes() {
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr) return 0;
+  unsigned long total = 0, resident = 0;
+  int read = std::fscanf(file, "%lu %lu", &total, &resident);
+  std::fclose(file);
+  return read == 2 ? resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
+}
+
+}  // namespace partita

@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/base/io_backend.h"
+#include "engine/base/result.h"
+#include "engine/io/runtime.h"
+
+namespace partita {
+
+inline constexpr uint32_t kShardCountMax = 256;
+
+// What the api layer says of the world a store runs in; the rest is derived.
+struct WorldOptions {
+  std::string directory;
+  bool create_directory = false;
+  uint32_t shards = 1;  // Workers, 1 to kShardCountMax.
+  IoBackend backend = IoBackend::kUring;
+};
+
+// Starts the real world: files of the directory, clocks, one worker a shard, helpers. It ends its
+// threads when destroyed, after the store was closed. kUnsupported when the backend cannot be had,
+// kNotFound for a missing directory.
+Result<std::unique_ptr<Runtime>> OpenWorld(const WorldOptions& options);
+
+// Memory of this process that is in RAM, in bytes; 0 when the kernel does not say.
+uint64_t ResidentSetBytes();
+
+}  // namespace partita
