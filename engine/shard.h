@@ -101,6 +101,10 @@ class Shard {
                                                    bool fresh);
   ~Shard();
 
+  // Starts the flushes and compactions that are due. Only once every shard is open: until then it is
+  // not known which files are shared, and one that all open shards let go would be removed (F37).
+  void StartBackground();
+
   // ---- The road of a write. kMoved when the range is not (or no longer) here.
   Task<WriteOutcome> Write(const WriteRequest& request);
 
@@ -259,6 +263,7 @@ class Shard {
   // publishing the next one.
   AsyncMutex structure_mutex_;
   LogPosition replay_from_;
+  bool clean_up_due_ = false;  // The manifest on disk names files that no range here uses.
   std::vector<ObjectId> referenced_;  // By the manifest on disk; sorted, each once.
   // Held through a compaction, from picking to installing.
   AsyncMutex compaction_mutex_;

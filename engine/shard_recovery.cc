@@ -97,14 +97,16 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   commit_log_->Start(last, floor);
   for (const MemtableRef& memtable : view->frozen) frozen_bytes_ += memtable.table->memory_used();
   UpdateDebt(*view);
-  bool flush_due = !view->frozen.empty();
-  bool clean_up_due = BuildManifest(*view, replay_from_).files.size() < manifest.files.size();
+  clean_up_due_ = BuildManifest(*view, replay_from_).files.size() < manifest.files.size();
   views_.Publish(std::move(view));
-  if (flush_due) ScheduleFlush();
-  // Files of tables that were dropped just before the last life ended.
-  if (clean_up_due) tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), CleanUp(this));
-  ScheduleCompaction();
   co_return Status();
+}
+
+void Shard::StartBackground() {
+  ScheduleFlush();
+  ScheduleCompaction();
+  // Files of tables that were dropped just before the last life ended.
+  if (clean_up_due_) tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), CleanUp(this));
 }
 
 Task<FileRef> Shard::OpenFile(FileMeta meta) {

@@ -185,6 +185,9 @@ Task<Status> Store::OpenShards(uint32_t count, bool forming) {
     report_.clean_shutdown = report_.clean_shutdown && (log.clean || report_.created);
     shards_.push_back(std::move(shard).value());
   }
+  if (first.ok()) {
+    for (auto& shard : shards_) shard->StartBackground();
+  }
   co_return first;
 }
 
