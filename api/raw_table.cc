@@ -118,17 +118,19 @@ Status RawStatusOf(const Shard::ReadAnswer& answer) {
   return Status::NotFound("there is no such key");
 }
 
-Task<Status> ReadRaw(Store* store, std::string_view user_key, std::string* value) {
-  Shard::ReadAnswer answer = store->TryGet(user_key, value);
-  if (answer.state == Shard::ReadState::kNeedsIo || answer.state == Shard::ReadState::kMoved) {
-    PARTITA_CO_ASSIGN(answer, co_await store->Get(user_key, value));
-  }
+// What memory could not answer.
+Task<Status> FetchRaw(Store* store, std::string_view user_key, std::string* value) {
+  PARTITA_CO_ASSIGN(Shard::ReadAnswer answer, co_await store->Get(user_key, value));
   co_return RawStatusOf(answer);
 }
 
 Task<Result<std::string>> ReadRawOwned(Store* store, std::string user_key) {
   std::string value;
-  PARTITA_CO_TRY(co_await ReadRaw(store, user_key, &value));
+  Shard::ReadAnswer answer = store->TryGet(user_key, &value);
+  Status status = RawStatusOf(answer);
+  bool from_memory = answer.state == Shard::ReadState::kFound || answer.state == Shard::ReadState::kAbsent;
+  if (!from_memory) status = co_await FetchRaw(store, user_key, &value);
+  if (!status.ok()) co_return status;
   co_return value;
 }
 
@@ -209,7 +211,7 @@ Status RawTable::Get(std::string_view partition_key, std::string_view row_key, s
   Shard::ReadAnswer answer = store->TryGet(key.key(), value);
   if (answer.state == Shard::ReadState::kFound) return Status();
   if (answer.state == Shard::ReadState::kAbsent) return RawStatusOf(answer);
-  return state_->impl->Run(ReadRaw(store, key.key(), value));
+  return state_->impl->Run(FetchRaw(store, key.key(), value));
 }
 
 void RawTable::GetAsync(std::string partition_key, std::string row_key,

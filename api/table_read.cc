@@ -31,12 +31,9 @@ Status StatusOf(const Shard::ReadAnswer& answer) {
   return NoSuchEntity();
 }
 
-// Content and version of one key, in either mode.
-Task<Result<Version>> ReadContent(Store* store, std::string_view user_key, std::string* content) {
-  Shard::ReadAnswer answer = store->TryGet(user_key, content);
-  if (answer.state == Shard::ReadState::kNeedsIo || answer.state == Shard::ReadState::kMoved) {
-    PARTITA_CO_ASSIGN(answer, co_await store->Get(user_key, content));
-  }
+// Content and version of what memory could not answer.
+Task<Result<Version>> FetchContent(Store* store, std::string_view user_key, std::string* content) {
+  PARTITA_CO_ASSIGN(Shard::ReadAnswer answer, co_await store->Get(user_key, content));
   Status status = StatusOf(answer);
   if (!status.ok()) co_return status;
   co_return answer.version;
@@ -44,7 +41,10 @@ Task<Result<Version>> ReadContent(Store* store, std::string_view user_key, std::
 
 Task<Result<Entity>> ReadEntity(Store* store, std::string user_key) {
   std::string content;
-  PARTITA_CO_ASSIGN(Version version, co_await ReadContent(store, user_key, &content));
+  Shard::ReadAnswer answer = store->TryGet(user_key, &content);
+  if (answer.state == Shard::ReadState::kFound) co_return DecodeEntity(user_key, answer.version, content);
+  if (answer.state == Shard::ReadState::kAbsent) co_return NoSuchEntity();
+  PARTITA_CO_ASSIGN(Version version, co_await FetchContent(store, user_key, &content));
   co_return DecodeEntity(user_key, version, content);
 }
 
@@ -90,7 +90,7 @@ Status Table::GetRecord(std::string_view partition_key, std::string_view row_key
     return Status();
   }
   if (answer.state == Shard::ReadState::kAbsent) return NoSuchEntity();
-  PARTITA_ASSIGN(Version version, state_->impl->Run(ReadContent(store, key.key(), record)));
+  PARTITA_ASSIGN(Version version, state_->impl->Run(FetchContent(store, key.key(), record)));
   *timestamp_ticks = version.value;
   return Status();
 }
