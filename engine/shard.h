@@ -235,6 +235,8 @@ class Shard {
   LevelShape ShapeOfRange(const RangeView& range);
   JobContext MakeJobContext(const ReadView& view);
   void NoteBackgroundError(const Status& status);
+  // What a write is told that finds no memory because flushes find no space (F54).
+  Status OutOfSpace();
   // The same, of an attempt that whoever waits for its end must hear of.
   void NoteFailedAttempt(const Status& status);
   // Ok as long as no attempt failed since there were `seen`.
@@ -273,6 +275,7 @@ class Shard {
   std::atomic<bool> compaction_running_{false};
   std::atomic<bool> prepare_running_{false};
   std::atomic<bool> closing_{false};
+  std::atomic<bool> out_of_space_{false};  // The last flush or manifest save met a full disk (F54).
   std::atomic<uint64_t> failed_attempts_{0};  // Of flushes, compactions and manifest saves; each is retried.
   std::atomic<uint32_t> hold_installs_{0};  // Writers that resolved in vain twice.
   std::atomic<uint64_t> writes_{0}, flushes_{0}, compactions_{0}, bytes_user_{0}, bytes_flushed_{0};
@@ -282,7 +285,9 @@ class Shard {
   std::mutex set_aside_mutex_;
   std::set<ObjectId> set_aside_;  // Inputs that could not be read: never compacted again (F46).
   Status last_background_error_;  // Guarded by set_aside_mutex_.
+  Version version_floor_;     // What recovery found to be exposed at most; later versions are above.
   Version replayed_version_;  // During recovery.
+  bool replay_needs_memory_ = false;  // During recovery: the memtables are full, not the machine.
   Recovered recovered_;
 };
 

@@ -121,6 +121,14 @@ void Shard::NoteBackgroundError(const Status& status) {
   if (status.ok()) return;
   std::lock_guard lock(set_aside_mutex_);
   last_background_error_ = status;
+  if (status.code() == Code::kNoSpace) out_of_space_.store(true);
+}
+
+Status Shard::OutOfSpace() {
+  std::lock_guard lock(set_aside_mutex_);
+  return Status::NoSpace("shard " + std::to_string(id_.value) +
+                         " takes no writes until its memtables can be flushed again, then by itself (F56): " +
+                         last_background_error_.message());
 }
 
 void Shard::NoteFailedAttempt(const Status& status) {
@@ -142,7 +150,8 @@ Manifest Shard::BuildManifest(const ReadView& view, LogPosition replay_from) con
   manifest.shard = id_;
   manifest.layout = context_.layout;
   manifest.replay_from = replay_from;
-  manifest.version_ceiling = log_->durable_ceiling();
+  // The log alone may know less: after a change of layout it is new, and what others exposed is not.
+  manifest.version_ceiling = std::max(log_->durable_ceiling(), version_floor_);
   for (const RangeView& range : view.ranges) {
     for (uint32_t level = 0; level < kLevels; ++level) {
       for (const FileRef& file : range.levels->level(level)) {
@@ -187,6 +196,7 @@ Task<Status> Shard::InstallEdit(Install install) {
     if (closing_.load()) co_return saved;
     co_await SleepFor(pause);
   }
+  out_of_space_.store(false);
   replay_from_ = manifest.replay_from;
   referenced_ = std::move(now);
 

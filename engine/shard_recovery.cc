@@ -67,6 +67,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
                                  std::to_string(manifest.shard.value) + " of layout " +
                                  std::to_string(manifest.layout) + " (F66)");
   }
+  version_floor_ = manifest.version_ceiling;
   for (const FileMeta& file : manifest.files) referenced_.push_back(file.info.id);
   std::sort(referenced_.begin(), referenced_.end());
   referenced_.erase(std::unique(referenced_.begin(), referenced_.end()), referenced_.end());
@@ -76,7 +77,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   while (true) {
     Status replayed = co_await ReplayLog(manifest, view.get());
     if (replayed.ok()) break;
-    if (replayed.code() != Code::kResourceExhausted) co_return replayed;
+    if (!replay_needs_memory_) co_return replayed;
     PARTITA_CO_TRY(co_await SpillReplay(&manifest, view.get(), recovered_.log.last));
   }
   if (manifest.replay_from.value == 0) {
@@ -88,6 +89,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
 
   Version floor = std::max(recovered_.log.version_max, manifest.version_ceiling);
   for (const FileMeta& file : manifest.files) floor = std::max(floor, file.info.version_max);
+  version_floor_ = floor;
   if (context_.planted == EngineDefect::kReuseVersions) floor = Version(view->active->version_max().value);
   clock_ = std::make_unique<HybridClock>(context_.runtime.clock(), floor);
   commit_log_ = std::make_unique<CommitLog>(*log_, context_.runtime.shard_executor(ShardId(
@@ -181,6 +183,7 @@ Task<Status> Shard::ReplayLog(const Manifest& manifest, ReadView* view) {
   if (context_.planted == EngineDefect::kForgetReplayFrom) from = LogPosition(0);
   recovered_.log = LogRecovery();
   replayed_version_ = Version();
+  replay_needs_memory_ = false;
   PARTITA_CO_ASSIGN(LogRecovery recovery, co_await log_->Recover(from, [this, view](const LogRecord& record) {
     return ReplayRecord(record, view);
   }));
@@ -212,6 +215,7 @@ Status Shard::ReplayRecord(const LogRecord& record, ReadView* view) {
   }
   uint8_t* memory = memtable->arena().Allocate(record.payload.size());
   if (memory == nullptr || !memtable->Reserve(check.header().operations)) {
+    replay_needs_memory_ = true;
     return Status::ResourceExhausted(kOutOfMemory);
   }
   std::memcpy(memory, record.payload.data(), record.payload.size());
