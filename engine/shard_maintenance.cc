@@ -79,11 +79,15 @@ Task<void> Shard::ChangeStructure(ViewChange change) {
 void Shard::FreezeActive() {
   PARTITA_ASSERT(strand_.HeldByThisThread());
   const ReadView& old = views_.current();
-  if (old.active->empty()) return;
+  bool empty = old.active->empty();
+  // Memory that refused or repeated batches took comes back with a new memtable only.
+  if (empty && old.active->arena().reserved_bytes() == 0) return;
   std::unique_ptr<ReadView> next = CopyView(old);
-  next->frozen.insert(next->frozen.begin(), MemtableRef{old.active, commit_log_->last_decided()});
   next->active = std::make_shared<Memtable>(context_.memtable_pool);
-  frozen_bytes_.fetch_add(old.active->memory_used());
+  if (empty) return views_.Publish(std::move(next));
+  uint64_t bytes = old.active->memory_used();
+  next->frozen.insert(next->frozen.begin(), MemtableRef{old.active, commit_log_->last_decided(), bytes});
+  frozen_bytes_.fetch_add(bytes);
   UpdatePressure();
   views_.Publish(std::move(next));
   ScheduleFlush();
@@ -121,7 +125,6 @@ void Shard::NoteBackgroundError(const Status& status) {
   if (status.ok()) return;
   std::lock_guard lock(set_aside_mutex_);
   last_background_error_ = status;
-  if (status.code() == Code::kNoSpace) out_of_space_.store(true);
 }
 
 Status Shard::OutOfSpace() {
@@ -192,6 +195,7 @@ Task<Status> Shard::InstallEdit(Install install) {
     Status saved = co_await manifest_store_.Save(manifest);
     if (saved.ok()) break;
     NoteFailedAttempt(saved);
+    if (saved.code() == Code::kNoSpace) out_of_space_.store(true);
     // Closing: what is on disk is the old manifest or the new one, and the files of both are there.
     if (closing_.load()) co_return saved;
     co_await SleepFor(pause);
@@ -210,8 +214,8 @@ Task<Status> Shard::InstallEdit(Install install) {
     }
     if (install.flushed != nullptr) {
       PARTITA_ASSERT(!view->frozen.empty() && view->frozen.back().table == install.flushed);
+      frozen_bytes_.fetch_sub(view->frozen.back().bytes);
       view->frozen.pop_back();
-      frozen_bytes_.fetch_sub(install.flushed->memory_used());
     }
   };
   co_await ChangeStructure(std::move(change));
@@ -251,6 +255,7 @@ Task<void> Shard::FlushLoop(Shard* self) {
     Status flushed = co_await self->FlushOldest();
     self->NoteFailedAttempt(flushed);
     if (!flushed.ok()) {
+      if (flushed.code() == Code::kNoSpace) self->out_of_space_.store(true);
       co_await SleepFor(pause);
       pause = std::min(pause * 2, kRetryNanosMax);
       continue;

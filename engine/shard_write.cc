@@ -1,4 +1,4 @@
-#include <cstring>
+#include <algorithm>
 
 #include "engine/base/stored_value.h"
 #include "engine/base/user_key.h"
@@ -26,6 +26,9 @@ namespace {
 constexpr size_t kRemergeBytesMax = 4096;
 // After so many vain resolves the batch makes flush installs wait for it.
 constexpr int kResolvesBeforeHold = 2;
+// What one batch may take in the log, below the log's own limit of 128 MiB for a record: a record that
+// the log could never take must not be decided.
+constexpr size_t kBatchRecordBytesMax = 112u << 20;
 // How long a write waits for memtable memory before it answers busy (F58).
 constexpr uint64_t kRoomWaitNanosMax = 10'000'000'000;
 constexpr uint64_t kRoomPollNanos = 500'000;
@@ -110,8 +113,9 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
 
   uint64_t waited_for_room = 0;
   bool holding = false;
-  for (int attempt = 0;; ++attempt) {
-    if (attempt >= kResolvesBeforeHold && !holding) {
+  int resolved_in_vain = 0;
+  while (true) {
+    if (resolved_in_vain >= kResolvesBeforeHold && !holding) {
       holding = true;
       hold_installs_.fetch_add(1);
     }
@@ -121,8 +125,15 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
       DecideRequest decide(this, &batch);
       co_await strand_.Run(&decide);
     }
-    if (batch.verdict == Batch::Verdict::kResolveAgain) continue;
+    if (batch.verdict == Batch::Verdict::kResolveAgain) {
+      ++resolved_in_vain;
+      continue;
+    }
     if (batch.verdict != Batch::Verdict::kNoRoom) break;
+    if (out_of_space_.load()) {  // What it would wait for does not come before someone makes space.
+      outcome.status = OutOfSpace();
+      break;
+    }
     if (waited_for_room >= kRoomWaitNanosMax) {
       outcome.status = Status::Busy("no memtable memory came free for 10 s; flushes are behind");
       break;
@@ -139,13 +150,16 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
     co_return outcome;
   }
   bool accepted = batch.verdict == Batch::Verdict::kAccepted;
-  // A refusal waits for the last position before it, at that record's own level (F13).
-  DurabilityLevel level = accepted ? request.durability : DurabilityLevel::kPower;
+  // A refusal waits for the last position before it, at that record's own level (F13): the tail is
+  // enough for `process` records, and whoever waits for more has the flush done.
+  DurabilityLevel level = accepted ? request.durability : DurabilityLevel::kProcess;
+  batch.memtable.reset();  // Waiting keeps no arena alive.
   if (context_.planted != EngineDefect::kPublishBeforeDurable && commit_log_->visible_position() < batch.position) {
     outcome.status = co_await commit_log_->AwaitVisible(batch.position, level);
     if (!outcome.status.ok()) co_return outcome;
   }
   if (accepted) {
+    commit_log_->NoteAccepted();
     outcome.version = batch.version;
     writes_.fetch_add(1, std::memory_order_relaxed);
     bytes_user_.fetch_add(batch.bytes, std::memory_order_relaxed);
@@ -167,8 +181,19 @@ Task<Status> Shard::Resolve(Batch* batch) {
     if (!NeedsOld(batch->request.ops[i])) continue;
     PARTITA_CO_TRY(co_await ResolveOp(batch, i, *view, *range));
   }
-  if (!EncodePayload(batch, view->active)) batch->verdict = Batch::Verdict::kNoRoom;
-  if (batch->verdict == Batch::Verdict::kNoRoom && frozen_bytes_.load() == 0) {
+  // What would be refused needs no payload: memory given to it would not come back before the
+  // memtable goes. The strand encodes it in the rare case that it turns out otherwise.
+  if (batch->any_old && !CheckOps(batch)) {
+    batch->memtable.reset();
+    batch->verdict = Batch::Verdict::kResolveAgain;
+    co_return Status();
+  }
+  bool encoded_before = !batch->any_old && batch->memtable == view->active;
+  Status encoded = encoded_before ? Status() : EncodePayload(batch, view->active);
+  if (encoded.ok()) co_return Status();
+  if (encoded.code() != Code::kResourceExhausted) co_return encoded;
+  batch->verdict = Batch::Verdict::kNoRoom;
+  if (view->frozen.empty()) {
     // The pool is taken up by actives, ours among them: make room ourselves.
     std::function<void()> freeze = [this] { FreezeActive(); };
     co_await OnStrand(std::move(freeze));
@@ -216,14 +241,19 @@ Task<Status> Shard::ResolveOp(Batch* batch, size_t index, const ReadView& view, 
   co_return Status();
 }
 
-bool Shard::EncodePayload(Batch* batch, const std::shared_ptr<Memtable>& memtable) {
+Status Shard::EncodePayload(Batch* batch, const std::shared_ptr<Memtable>& memtable) {
   const WriteRequest& request = batch->request;
   size_t size = kBatchRecordHeaderSize;
   for (size_t i = 0; i < request.ops.size(); ++i) {
     size += kBatchOperationOverheadMax + request.ops[i].user_key.size() + batch->content(i).size();
   }
+  size_t room = std::min<size_t>(kBatchRecordBytesMax, context_.memtable_pool.capacity_bytes() / 2);
+  if (size > room) {
+    return Status::InvalidArgument("the batch takes " + std::to_string(size) + " bytes; at most " +
+                                   std::to_string(room) + " fit (half of the memtable memory, 112 MiB at most)");
+  }
   uint8_t* memory = memtable->arena().Allocate(size);
-  if (memory == nullptr) return false;
+  if (memory == nullptr) return Status::ResourceExhausted("no memtable memory");
   BatchRecordWriter writer(memory, request.table, batch->epoch);
   for (size_t i = 0; i < request.ops.size(); ++i) {
     bool remove = request.ops[i].kind == WriteKind::kDelete;
@@ -233,7 +263,7 @@ bool Shard::EncodePayload(Batch* batch, const std::shared_ptr<Memtable>& memtabl
   batch->memtable = memtable;
   batch->payload = memory;
   batch->payload_view = writer.Finish();
-  return true;
+  return Status();
 }
 
 void Shard::Decide(Batch* batch) {
@@ -244,7 +274,8 @@ void Shard::Decide(Batch* batch) {
     // The disk being full has its own status (F54); anything else is an I/O error of this shard.
     Code code = reason.code() == Code::kNoSpace ? Code::kNoSpace : Code::kIoError;
     batch->refusal = Status(code, "shard " + std::to_string(id_.value) +
-                                      " takes no writes until its log can be written again: " + reason.message());
+                                      " takes no writes until its log can be written again, then by itself: " +
+                                      reason.message());
     return;
   }
   const ReadView& view = views_.current();
@@ -267,13 +298,18 @@ void Shard::Decide(Batch* batch) {
       return;
     }
   }
-  if (batch->any_old && !CheckOps(batch)) return;
+  if (batch->any_old && !CheckOps(batch)) {
+    if (IsFull(*view.active)) FreezeActive();
+    return;
+  }
   // The payload must lie in the memtable that its entries go to.
   if (rebuilt || batch->memtable != view.active) {
-    if (!EncodePayload(batch, view.active)) {
+    Status encoded = EncodePayload(batch, view.active);
+    if (encoded.code() == Code::kResourceExhausted) {
       batch->verdict = Batch::Verdict::kNoRoom;
       return;
     }
+    if (!encoded.ok()) return batch->Refuse(0, std::move(encoded));
   }
   Accept(batch, view);
 }

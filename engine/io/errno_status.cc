@@ -31,6 +31,8 @@ Code CodeOf(int error) {
 
 std::string_view Advice(int error) {
   switch (error) {
+    case ENOSPC:
+      return "; the disk is full: free space on it";
     case EMFILE:
       return "; the process has no file descriptors left: raise `ulimit -n` (LimitNOFILE= in a service unit)";
     case ENFILE:

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "engine/io/errno_status.h"
+
 namespace partita {
 
 namespace {
@@ -33,9 +35,6 @@ std::string LikelyCause(int error) {
       return "it may lock too little memory: `ulimit -l` is " + std::to_string(limit.rlim_cur / 1024) +
              " KiB";
     }
-    case EMFILE:
-    case ENFILE:
-      return "there are no file descriptors left: raise `ulimit -n`";
     default:
       return "the kernel is too old: 6.1 is the minimum";
   }
@@ -44,6 +43,8 @@ std::string LikelyCause(int error) {
 }  // namespace
 
 Status UringRefused(int error) {
+  // Not a reason to do without io_uring: the store needs descriptors on any backend.
+  if (error == EMFILE || error == ENFILE) return ErrnoStatus("set up", "io_uring", error);
   char text[128] = "";
   std::string message = "io_uring cannot be set up: ";
   message.append(strerror_r(error, text, sizeof text)).append(" (errno ").append(std::to_string(error));
