@@ -288,8 +288,11 @@ std::string UnknownWord(const CLI::App& app) {
   } else if (!commands.empty()) {
     for (std::string& name : OptionNames(*commands[0])) known.push_back(std::move(name));
   }
-  const std::string nearest = NearestName(word->substr(0, word->find('=')), known);
-  return "unknown " + what + " '" + *word + "'" + (nearest.empty() ? "" : "; did you mean " + nearest + "?");
+  const std::string name = word->substr(0, word->find('='));
+  const std::string nearest = NearestName(name, known);
+  std::string advice = nearest.empty() ? "" : "; did you mean " + nearest + "?";
+  if (nearest == name) advice = "; behind -- there are no options, give them before";
+  return "unknown " + what + " '" + *word + "'" + advice;
 }
 
 ExitCode Explain(CLI::App& app, const CLI::ParseError& error, Console& console) {

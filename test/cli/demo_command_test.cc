@@ -33,6 +33,14 @@ TEST_F(DemoCommandTest, EveryStepGivesTheRightAnswer) {
                               HasSubstr("field names changed"), HasSubstr("14. verify")));
 }
 
+TEST_F(DemoCommandTest, StanzasThatCannotBeReadAreToldAndLeftOut) {
+  const std::string index = "Package: nameless\nSection: libs\n\n" + MakeIndex(10'100) + "no colon here\n\n";
+  const CommandOutcome demo = Run({"demo", "--smoke", "--index", Write("index", index)});
+  EXPECT_EQ(demo.code, ExitCode::kOk) << demo.out << demo.err;
+  EXPECT_THAT(demo.out, AllOf(HasSubstr("2 bad"), HasSubstr("smoke: ok")));
+  EXPECT_THAT(demo.err, HasSubstr("stanza at line 1"));
+}
+
 TEST_F(DemoCommandTest, ASmallIndexIsAFailure) {
   const CommandOutcome demo = Run({"demo", "--smoke", "--index", Write("index", MakeIndex(500))});
   EXPECT_EQ(demo.code, ExitCode::kFindings);
