@@ -264,7 +264,6 @@ Task<Status> CommitLog::AwaitVisible(LogPosition position, DurabilityLevel level
       tail_token_.store(false, std::memory_order_release);
     }
   }
-  ArmTick();
   bool blocking = Executor::Current() == nullptr;
   while (visible_position() < position) {
     WantFlush(position.value);
@@ -282,8 +281,12 @@ Task<Status> CommitLog::AwaitVisible(LogPosition position, DurabilityLevel level
     co_await WaitFor(*this, &waiter);
     if (!waiter.status.ok()) co_return waiter.status;
   }
-  if (unlogged_bytes_.load(std::memory_order_relaxed) > kUnflushedBytesMax / 2) WakeWorker();
   co_return Status();
+}
+
+void CommitLog::NoteAccepted() {
+  ArmTick();
+  if (unlogged_bytes_.load(std::memory_order_relaxed) > kUnflushedBytesMax / 2) WakeWorker();
 }
 
 Task<Status> CommitLog::FlushThrough(LogPosition position) {
@@ -351,11 +354,12 @@ Task<void> CommitLog::LeaveFence() {
         std::lock_guard lock(mutex_);
         if (!records.empty()) appended_ = records.back().position.value;
         fence_reason_ = Status();
-        in_doubt_.store(false, std::memory_order_release);
         fenced_.store(false, std::memory_order_release);
       }
       ReleaseFlushToken();
+      // Visible first: a reader that meets no doubt any more sees what was in doubt (F15).
       Publish();
+      in_doubt_.store(false, std::memory_order_release);
       co_return;
     }
     {
@@ -400,6 +404,8 @@ Task<void> CommitLog::TickOnWorker(CommitLog* self) {
       }
       self->ReleaseFlushToken();
       if (!sealed.ok() || self->WantsFlush()) self->WakeWorker();
+    } else {
+      continue;  // The seal is still owed (F32).
     }
     self->tick_armed_.store(false, std::memory_order_seq_cst);
     if (self->decided_.load() == seen) co_return;

@@ -62,7 +62,12 @@ class CommitLog {
   // Ends when everything decided so far is flushed (F8).
   Task<Status> FlushAll() { return FlushThrough(last_decided()); }
 
+  // After each accepted write, whatever its level: keeps the log moving to the disk.
+  void NoteAccepted();
+
   Version visible_version() const { return Version(visible_version_.load(std::memory_order_acquire)); }
+  // Of the last record decided.
+  Version last_version() const { return Version(last_version_.load(std::memory_order_acquire)); }
   LogPosition visible_position() const { return LogPosition(visible_.load(std::memory_order_acquire)); }
 
   bool fenced() const { return fenced_.load(std::memory_order_acquire); }

@@ -27,10 +27,11 @@ struct RangeView {
   }
 };
 
-// A memtable, with the log positions it holds once it is frozen.
+// A frozen memtable.
 struct MemtableRef {
   std::shared_ptr<Memtable> table;
-  LogPosition last;  // Last position in it; meaningful once frozen.
+  LogPosition last;    // Last position in it.
+  uint64_t bytes = 0;  // Memory it took when it was frozen.
 };
 
 // All that a read of one shard needs, as one immutable picture: the active and frozen memtables and

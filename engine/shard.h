@@ -141,6 +141,7 @@ class Shard {
   };
   struct ScanAnswer {
     uint64_t rows = 0;
+    uint64_t bytes = 0;     // Of keys and contents given.
     uint64_t scanned = 0;   // Entries looked at, hidden ones and tombstones included.
     bool done = false;      // The interval is exhausted.
     // Where to go on: forward the inclusive lower bound, backward the exclusive upper one.
@@ -151,8 +152,9 @@ class Shard {
   Task<Result<ScanAnswer>> Scan(const ScanRequest& request, RowSink* sink);
 
   // ---- Structure.
-  // Adds ranges of a new table; ends when every reader and writer that starts now sees them.
-  Task<void> AddRanges(std::vector<RangeDescriptor> ranges);
+  // Adds ranges of a new table; ends when every reader and writer that starts now sees them. Its
+  // versions will be above `above`.
+  Task<void> AddRanges(std::vector<RangeDescriptor> ranges, Version above);
   // Lets go of a dropped table's ranges; afterwards no write of it can be decided here (DESIGN 2).
   Task<void> DropTable(TableId table);
 
@@ -172,6 +174,8 @@ class Shard {
   std::vector<FileRef> FileRefs();
   Status CheckInvariants();
   const Recovered& recovered() const { return recovered_; }
+  // Every version decided so far is at or below it.
+  Version last_version() const { return commit_log_->last_version(); }
   // No version above it was ever exposed. After Close.
   Version version_ceiling() const { return std::max(log_->durable_ceiling(), clock_->last()); }
   ShardId id() const { return id_; }
@@ -195,10 +199,10 @@ class Shard {
   Task<Status> SpillReplay(Manifest* manifest, ReadView* view, LogPosition last);
 
   // shard_write.cc
-  Task<Status> AwaitRoom(uint64_t bytes);
   Task<Status> Resolve(Batch* batch);
   Task<Status> ResolveOp(Batch* batch, size_t index, const ReadView& view, const RangeView& range);
-  bool EncodePayload(Batch* batch, const std::shared_ptr<Memtable>& memtable);
+  // kResourceExhausted: no memory just now. kInvalidArgument: too large for ever.
+  Status EncodePayload(Batch* batch, const std::shared_ptr<Memtable>& memtable);
   void Decide(Batch* batch);
   bool LookAgain(Batch* batch, const ReadView& view);
   static bool CheckOps(Batch* batch);

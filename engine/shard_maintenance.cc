@@ -93,8 +93,9 @@ void Shard::FreezeActive() {
   ScheduleFlush();
 }
 
-Task<void> Shard::AddRanges(std::vector<RangeDescriptor> ranges) {
-  ViewChange change = [&ranges](ReadView* view) {
+Task<void> Shard::AddRanges(std::vector<RangeDescriptor> ranges, Version above) {
+  ViewChange change = [this, &ranges, above](ReadView* view) {
+    clock_->RaiseTo(above);
     for (RangeDescriptor& range : ranges) {
       view->ranges.push_back(
           RangeView{range.lower, range.upper, range.epoch, std::make_shared<const LevelSet>()});
@@ -459,6 +460,8 @@ Task<void> Shard::CompactInBackground(Shard* self) {
   if (!self->closing_.load()) work = self->PickWork();
   if (work == nullptr) {
     self->compaction_running_.store(false);
+    // A flush that installed between the look and the store saw us running.
+    if (!self->closing_.load() && self->PickWork() != nullptr) self->ScheduleCompaction();
     co_return;
   }
   Status done = co_await self->RunWork(work.get());

@@ -13,9 +13,14 @@ namespace {
 // A page looks at the clock's slice this often.
 constexpr uint32_t kEntriesPerYield = 64;
 
+// A page is one point in time, and holds its view for at most so long (DESIGN 3).
+constexpr uint64_t kPageNanosMax = 5'000'000'000;
+
 // An entry above the visible version may turn out either way while the shard is in doubt (F15).
-bool MeetsDoubt(const CommitLog& log, const ReadView& view, std::string_view user_key, Version visible) {
-  if (!log.in_doubt()) return false;
+// `doubt` was read before the visible version: doubt that ended in between counts.
+bool MeetsDoubt(bool doubt, const CommitLog& log, const ReadView& view, std::string_view user_key,
+                Version visible) {
+  if (!doubt && !log.in_doubt()) return false;
   Lookup newest = view.GetFromMemtables(user_key, kVersionMax);
   return newest.state != LookupState::kAbsent && newest.version > visible;
 }
@@ -33,10 +38,11 @@ Shard::ReadAnswer Answer(const Lookup& lookup, std::string* content) {
 
 Shard::ReadAnswer Shard::TryGet(std::string_view user_key, std::string* content) {
   ReadViewPublisher::Guard view(views_);
+  bool doubt = commit_log_->in_doubt();
   Version visible = commit_log_->visible_version();
   const RangeView* range = view->FindRange(user_key);
   if (range == nullptr) return {ReadState::kMoved, {}};
-  if (MeetsDoubt(*commit_log_, *view, user_key, visible)) return {ReadState::kInDoubt, {}};
+  if (MeetsDoubt(doubt, *commit_log_, *view, user_key, visible)) return {ReadState::kInDoubt, {}};
   Lookup found = view->GetFromMemtables(user_key, visible);
   if (found.state != LookupState::kAbsent) return Answer(found, content);
   BlockPin pin;
@@ -47,10 +53,11 @@ Shard::ReadAnswer Shard::TryGet(std::string_view user_key, std::string* content)
 
 Task<Result<Shard::ReadAnswer>> Shard::Get(std::string_view user_key, std::string* content) {
   ViewPin view = views_.Pin();
+  bool doubt = commit_log_->in_doubt();
   Version visible = commit_log_->visible_version();
   const RangeView* range = view->FindRange(user_key);
   if (range == nullptr) co_return ReadAnswer{ReadState::kMoved, {}};
-  if (MeetsDoubt(*commit_log_, *view, user_key, visible)) co_return ReadAnswer{ReadState::kInDoubt, {}};
+  if (MeetsDoubt(doubt, *commit_log_, *view, user_key, visible)) co_return ReadAnswer{ReadState::kInDoubt, {}};
   Lookup found = view->GetFromMemtables(user_key, visible);
   if (found.state != LookupState::kAbsent) co_return Answer(found, content);
   BlockPin pin;
@@ -60,7 +67,9 @@ Task<Result<Shard::ReadAnswer>> Shard::Get(std::string_view user_key, std::strin
 
 Task<Result<Shard::ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink* sink) {
   ViewPin view = views_.Pin();
+  bool doubt = commit_log_->in_doubt();
   Version visible = commit_log_->visible_version();
+  uint64_t deadline = context_.runtime.clock().MonotonicNanos() + kPageNanosMax;
   const RangeView* range = view->FindRange(request.lower);
   if (range == nullptr) co_return Status::Moved("shard does not own the key");
   bool forward = request.direction == Direction::kForward;
@@ -102,7 +111,7 @@ Task<Result<Shard::ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink*
     if (forward ? !upper.empty() && entry.user_key >= upper : entry.user_key < request.lower) break;
     if (++answer.scanned % kEntriesPerYield == 0) co_await YieldIfDue();
     if (entry.version > visible) {
-      if (commit_log_->in_doubt()) {
+      if (doubt || commit_log_->in_doubt()) {
         // The page ends before the key; the next one asks again.
         if (answer.rows == 0) co_return Status::Unknown("a write of this key is in doubt");
         answer.next_key = forward ? std::string(entry.user_key) : last_key;
@@ -114,12 +123,17 @@ Task<Result<Shard::ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink*
         answer.next_key = forward ? std::string(entry.user_key) : last_key;
         co_return answer;
       }
+      if (have_last && answer.scanned % 1024 == 0 && context_.runtime.clock().MonotonicNanos() > deadline) {
+        answer.next_key = forward ? std::string(entry.user_key) : last_key;
+        co_return answer;
+      }
       last_key.assign(entry.user_key);
       have_last = true;
       if (entry.kind == EntryKind::kPut) {
         std::string_view content = StoredValueContent(entry.value);
         ++answer.rows;
         bytes += entry.user_key.size() + content.size();
+        answer.bytes = bytes;
         if (sink != nullptr) sink->Add(entry.user_key, entry.version, content);
       }
     }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/base/coding.h"
 #include "engine/base/user_key.h"
 #include "engine/shard.h"
 #include "wal/local_log_store.h"
@@ -89,6 +90,10 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
 
   Version floor = std::max(recovered_.log.version_max, manifest.version_ceiling);
   for (const FileMeta& file : manifest.files) floor = std::max(floor, file.info.version_max);
+  for (const RangeDescriptor& range : catalog.ranges) {
+    const TableDescriptor* table = catalog.FindTable(TableId(LoadBe32(range.lower.data())));
+    if (range.owner == id_ && table != nullptr) floor = std::max(floor, Version(table->created_ticks));
+  }
   version_floor_ = floor;
   if (context_.planted == EngineDefect::kReuseVersions) floor = Version(view->active->version_max().value);
   clock_ = std::make_unique<HybridClock>(context_.runtime.clock(), floor);
@@ -97,7 +102,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
                                             context_.runtime.clock());
   LogPosition last = log_->durable_end();
   commit_log_->Start(last, floor);
-  for (const MemtableRef& memtable : view->frozen) frozen_bytes_ += memtable.table->memory_used();
+  for (const MemtableRef& memtable : view->frozen) frozen_bytes_ += memtable.bytes;
   UpdateDebt(*view);
   clean_up_due_ = BuildManifest(*view, replay_from_).files.size() < manifest.files.size();
   views_.Publish(std::move(view));
@@ -209,9 +214,18 @@ Status Shard::ReplayRecord(const LogRecord& record, ReadView* view) {
   }
   Memtable* memtable = view->active.get();
   if (IsFull(*memtable)) {
-    view->frozen.insert(view->frozen.begin(), MemtableRef{view->active, recovered_.log.last});
+    view->frozen.insert(view->frozen.begin(), MemtableRef{view->active, recovered_.log.last, view->active->memory_used()});
     view->active = std::make_shared<Memtable>(context_.memtable_pool);
     memtable = view->active.get();
+  }
+  // Shards replay beside each other from one pool: each keeps to its share, so that none finds it
+  // taken by another.
+  uint64_t share = context_.memtable_pool.capacity_bytes() / context_.shard_count;
+  uint64_t used = memtable->arena().reserved_bytes();
+  for (const MemtableRef& frozen : view->frozen) used += frozen.table->arena().reserved_bytes();
+  if (used > 0 && used + record.payload.size() + 2 * ChunkPool::kChunkSize > share) {
+    replay_needs_memory_ = true;
+    return Status::ResourceExhausted(kOutOfMemory);
   }
   uint8_t* memory = memtable->arena().Allocate(record.payload.size());
   if (memory == nullptr || !memtable->Reserve(check.header().operations)) {
@@ -236,7 +250,7 @@ Task<Status> Shard::SpillReplay(Manifest* manifest, ReadView* view, LogPosition 
                                         "with more memory");
   }
   if (!view->active->empty()) {
-    view->frozen.insert(view->frozen.begin(), MemtableRef{view->active, last});
+    view->frozen.insert(view->frozen.begin(), MemtableRef{view->active, last, view->active->memory_used()});
     view->active = std::make_shared<Memtable>(context_.memtable_pool);
   }
   while (!view->frozen.empty()) {

@@ -16,6 +16,10 @@ Status NoSuchTable(std::string_view name) {
   return Status::NotFound("there is no table named '" + std::string(name) + "'");
 }
 
+// Settling a catalog change in doubt is tried again after 50 ms, doubling up to 2 s.
+constexpr uint64_t kSettleNanosMin = 50'000'000;
+constexpr uint64_t kSettleNanosMax = 2'000'000'000;
+
 // A moved range is routed anew at most so often: moves are rare, a missing table is not a move.
 constexpr int kRoutesMax = 100;
 
@@ -56,8 +60,17 @@ Task<Status> Store::SaveCatalog(Catalog next) {
   std::string bytes = EncodeCatalog(next);
   Result<uint64_t> saved = co_await meta_->CompareAndSwap(kCatalogKey, catalog_generation_, bytes);
   if (saved.code() == Code::kUnknown || saved.code() == Code::kPreconditionFailed) {
-    // In doubt: what a read finds now is settled and durable, and decides (F15).
-    PARTITA_CO_ASSIGN(std::optional<MetaValue> found, co_await meta_->Get(kCatalogKey));
+    // In doubt: what a read finds now is settled and durable, and decides (F15). Until one has
+    // answered nothing may go on from a catalog that may be the wrong one.
+    Result<std::optional<MetaValue>> read = co_await meta_->Get(kCatalogKey);
+    uint64_t pause = kSettleNanosMin;
+    while (!read.ok() && opened_ && !closing_.load()) {  // An open that fails is asked for again.
+      co_await SleepFor(pause);
+      pause = std::min(pause * 2, kSettleNanosMax);
+      read = co_await meta_->Get(kCatalogKey);
+    }
+    if (!read.ok()) co_return Status::Unknown("the catalog change is in doubt: " + read.status().ToString());
+    std::optional<MetaValue> found = std::move(read).value();
     if (!found.has_value()) co_return Status::Corruption("meta/catalog vanished");
     catalog_generation_ = found->generation;
     if (found->bytes != bytes) co_return saved.status();
@@ -88,7 +101,10 @@ Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
   table.name = spec.name;
   table.raw = spec.raw;
   table.durability = spec.durability;
+  // Above every version so far: a table of this name may have lived on another shard, whose clock may
+  // be ahead, and an ETag of it must match nothing here (F17).
   table.created_ticks = runtime_.clock().WallTicks();
+  for (auto& shard : shards_) table.created_ticks = std::max(table.created_ticks, shard->last_version().value);
   std::vector<std::string> splits;
   for (const std::string& partition : spec.split_partitions) {
     splits.push_back(EncodeUserKey(TableId(next.next_table_id), partition, ""));
@@ -103,7 +119,7 @@ Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
     for (const RangeDescriptor& range : next.ranges) {
       if (range.owner == shard->id() && range.lower.substr(0, kTableIdSize) == lower) ranges.push_back(range);
     }
-    if (!ranges.empty()) co_await shard->AddRanges(std::move(ranges));
+    if (!ranges.empty()) co_await shard->AddRanges(std::move(ranges), Version(table.created_ticks));
   }
   PublishRoutes();
   co_return *next.FindTable(id);
@@ -209,6 +225,7 @@ Task<Result<Shard::ScanAnswer>> Store::Scan(const Shard::ScanRequest& request, S
     piece.lower = std::max(part.lower, range_lower);
     if (!range_upper.empty() && (part.upper.empty() || range_upper < part.upper)) piece.upper = range_upper;
     piece.limit = request.limit - static_cast<uint32_t>(total.rows);
+    piece.bytes_limit = request.bytes_limit - total.bytes;
     Result<Shard::ScanAnswer> answer = co_await shard->Scan(piece, sink);
     if (answer.code() == Code::kMoved && ++moved < kRoutesMax) continue;
     if (!answer.ok()) {
@@ -218,6 +235,7 @@ Task<Result<Shard::ScanAnswer>> Store::Scan(const Shard::ScanRequest& request, S
       co_return total;
     }
     total.rows += answer->rows;
+    total.bytes += answer->bytes;
     total.scanned += answer->scanned;
     if (!answer->done) {
       total.next_key = std::move(answer->next_key);
@@ -231,7 +249,7 @@ Task<Result<Shard::ScanAnswer>> Store::Scan(const Shard::ScanRequest& request, S
       if (piece.lower <= part.lower) break;
       part.upper = piece.lower;
     }
-    if (total.rows >= request.limit) {
+    if (total.rows >= request.limit || total.bytes >= request.bytes_limit) {
       total.next_key = forward ? part.lower : part.upper;
       co_return total;
     }
@@ -294,6 +312,7 @@ std::vector<ShardStatistics> Store::Statistics() {
 
 Task<Status> Store::Close() {
   PARTITA_ASSERT(!closed_);
+  closing_.store(true);
   Status first;
   for (auto& shard : shards_) {
     Status closed = co_await shard->Close();

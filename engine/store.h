@@ -142,6 +142,8 @@ class Store {
   TaskGroup tasks_;
   StoreOpenReport report_;
   bool closed_ = false;
+  bool opened_ = false;  // Set at the end of OpenAll.
+  std::atomic<bool> closing_{false};
 
   // Changes of the catalog, one at a time.
   AsyncMutex catalog_mutex_;

@@ -67,8 +67,8 @@ ShardContext Store::MakeShardContext() {
                        .planted = options_.planted,
                        .planted_log = options_.planted_log};
   // The incarnation is durable and rises with each open, so no id is given twice (F41).
-  context.next_object = [this] {
-    return ObjectId(uint64_t{catalog_.incarnation} << 32 | next_object_.fetch_add(1));
+  context.next_object = [this, incarnation = uint64_t{catalog_.incarnation}] {
+    return ObjectId(incarnation << 32 | next_object_.fetch_add(1));
   };
   return context;
 }
@@ -95,6 +95,7 @@ Task<Status> Store::OpenAll() {
   PARTITA_CO_TRY(co_await RemoveOldLayouts());
   PARTITA_CO_TRY(co_await RemoveLeftovers());
   PublishRoutes();
+  opened_ = true;
   co_return Status();
 }
 

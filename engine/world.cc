@@ -16,10 +16,10 @@ Result<std::unique_ptr<Runtime>> OpenWorld(const WorldOptions& options) {
   real.create_directory = options.create_directory;
   real.shards = options.shards;
   real.backend = options.backend;
-  // Compaction runs on idle-class helpers, one a shard; flushes and installs need one each, so that
-  // none waits for another shard's.
+  // Compactions run on idle-class helpers, or on ordinary ones when they are far behind: one a shard.
+  // As many more for flushes and installs, so that none of them waits behind a compaction.
   real.idle_helpers = options.shards;
-  real.ordinary_helpers = options.shards + 1;
+  real.ordinary_helpers = 2 * options.shards;
   PARTITA_ASSIGN(std::unique_ptr<RealRuntime> runtime, RealRuntime::Open(real));
   return std::unique_ptr<Runtime>(std::move(runtime));
 }
