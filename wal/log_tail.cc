@@ -47,6 +47,7 @@ Task<Result<std::unique_ptr<LogTail>>> LogTail::Open(FileSystem& files, std::str
     co_return Status::Corruption(path + ": a log tail of " + std::to_string(actual) +
                                  " bytes; expected a multiple of 8192");
   }
+  PARTITA_CO_TRY(co_await file->Flush());  // F29: what a dead process left is trusted from here on.
   PARTITA_CO_ASSIGN(std::unique_ptr<SharedMapping> mapping, files.Map(path, actual));
   co_return std::unique_ptr<LogTail>(new LogTail(owner_copy, incarnation, std::move(mapping)));
 }
