@@ -2,6 +2,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "api/partita.h"
 #include "engine/base/task_group.h"
@@ -20,29 +21,47 @@ struct Database::Impl {
   OpenReport report;
   TaskGroup calls;                       // Asynchronous calls under way.
   std::atomic<uint32_t> calls_waiting{0};
+  std::atomic<uint64_t> call_bytes{0};
 
   // Asynchronous calls beyond this answer kBusy at once: about a second of work for one core.
   static constexpr uint32_t kCallsMax = 65'536;
 
+  // Runs `task` to its end. A worker must not wait: called from a callback it answers that instead.
   template <typename T>
   T Run(Task<T> task) {
-    return runtime->RunToEnd(std::move(task));
+    if (Executor::Current() == nullptr || own_runtime == nullptr) return runtime->RunToEnd(std::move(task));
+    Status refused = Status::InvalidArgument("a call that may wait was made from a callback; use its Async form");
+    if constexpr (std::is_same_v<T, WriteOutcome>) {
+      return WriteOutcome{std::move(refused), 0, Version()};
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return false;
+    } else {
+      return refused;
+    }
   }
 
-  // Starts `call` on the worker of `user_key`; false when too many are under way.
-  bool Start(std::string_view user_key, Task<void> call) {
-    if (calls_waiting.fetch_add(1, std::memory_order_relaxed) >= kCallsMax) {
-      calls_waiting.fetch_sub(1, std::memory_order_relaxed);
+  // Starts `call`, which holds `bytes` of memory, on the worker of `user_key`; false when too much is
+  // under way (F58).
+  bool Start(std::string_view user_key, size_t bytes, Task<void> call) {
+    uint64_t held = call_bytes.fetch_add(bytes, std::memory_order_relaxed);
+    uint32_t waiting = calls_waiting.fetch_add(1, std::memory_order_relaxed);
+    // A call too large for the share goes alone.
+    if (waiting >= kCallsMax || (held > 0 && held + bytes > store->memory_plan().request_bytes)) {
+      Finished(this, bytes);
       return false;
     }
-    calls.Spawn(store->ExecutorFor(user_key), Counted(this, std::move(call)));
+    calls.Spawn(store->ExecutorFor(user_key), Counted(this, bytes, std::move(call)));
     return true;
   }
 
  private:
-  static Task<void> Counted(Impl* impl, Task<void> call) {
-    co_await std::move(call);
+  static void Finished(Impl* impl, size_t bytes) {
     impl->calls_waiting.fetch_sub(1, std::memory_order_relaxed);
+    impl->call_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  }
+  static Task<void> Counted(Impl* impl, size_t bytes, Task<void> call) {
+    co_await std::move(call);
+    Finished(impl, bytes);
   }
 };
 

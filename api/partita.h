@@ -33,7 +33,8 @@
 // UTF-16 code units. *Raw* tables hold opaque bytes under two byte-string keys instead.
 //
 // Threads. Every method of Database, Table and RawTable may be called from any thread at any time
-// between Open and Close. Values (Entity, Page, ...) belong to the caller.
+// between Open and Close; from a callback, which runs on a worker, only the asynchronous ones (others
+// answer kInvalidArgument where they would have to wait). Values (Entity, Page, ...) belong to the caller.
 //
 // Errors are values (engine/base/status.h): a code for the decision, a message for the person. No
 // call throws. kUnknown means in doubt: the write is wholly there or wholly not, and a later read

@@ -8,6 +8,8 @@ namespace partita {
 namespace {
 
 constexpr size_t kRawValueSizeMax = 16u << 20;  // DESIGN 4.
+// What a call in flight takes beside keys and contents, about: frames and vectors.
+constexpr size_t kRawCallBytes = 512;
 constexpr size_t kRawOperationsMax = 10'000;
 constexpr size_t kRawBatchBytesMax = 64u << 20;
 
@@ -199,7 +201,9 @@ void RawTable::ApplyAsync(std::vector<Operation> operations, WriteOptions option
   std::string_view key = batch->ops[0].user_key;
   WriteCallback busy = done;
   Database::Impl* impl = state_->impl;
-  if (!impl->Start(key, ApplyThenCall(impl, std::move(batch), std::move(done)))) {
+  size_t bytes = 0;
+  for (const WriteOp& op : batch->ops) bytes += op.user_key.size() + op.content.size() + kRawCallBytes;
+  if (!impl->Start(key, bytes, ApplyThenCall(impl, std::move(batch), std::move(done)))) {
     busy(RawRefused(Status::Busy("too many calls are under way; try again")));
   }
 }
@@ -220,7 +224,7 @@ void RawTable::GetAsync(std::string partition_key, std::string row_key,
   if (!checked.ok()) return done(checked);
   std::string key = EncodeUserKey(state_->id, partition_key, row_key);
   std::function<void(Result<std::string>)> busy = done;
-  if (!state_->impl->Start(key, ReadRawThenCall(state_->impl->store.get(), key, std::move(done)))) {
+  if (!state_->impl->Start(key, kRawCallBytes, ReadRawThenCall(state_->impl->store.get(), key, std::move(done)))) {
     busy(Status::Busy("too many calls are under way; try again"));
   }
 }

@@ -84,6 +84,12 @@ Result<ScanBounds> BoundsOf(const ScanOptions& options, TableId table, bool orde
   if (from.table != table || from.direction != direction) {
     return Status::InvalidArgument("the continuation belongs to another table or scan order");
   }
+  // A key of another table, or none, would lead the scan out of this one (F78).
+  std::string table_prefix = TableLowerBound(table);
+  if (!from.user_key.starts_with(table_prefix) && from.user_key != bounds.upper) {
+    return Status::InvalidArgument("the continuation is not one that a scan returned");
+  }
+  if (from.user_key.empty()) return Status::InvalidArgument("the continuation names no key");
   if (direction == Direction::kForward) {
     bounds.lower = std::max(bounds.lower, from.user_key);
   } else {

@@ -14,6 +14,9 @@ Status CheckKeys(std::string_view partition_key, std::string_view row_key) {
   return CheckKey(KeyKind::kRowKey, row_key);
 }
 
+// What a read in flight takes, about: frames, and an entity of the usual size.
+constexpr size_t kReadCallBytes = 2048;
+
 Status NoSuchEntity() { return Status::NotFound("there is no entity with these keys"); }
 
 Status StatusOf(const Shard::ReadAnswer& answer) {
@@ -156,7 +159,7 @@ void Table::GetAsync(std::string partition_key, std::string row_key, std::functi
   KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/true);
   std::function<void(Result<Entity>)> busy = done;
   Task<void> call = ReadThenCall(state_->impl->store.get(), std::string(key.key()), std::move(done));
-  if (!state_->impl->Start(key.key(), std::move(call))) {
+  if (!state_->impl->Start(key.key(), kReadCallBytes, std::move(call))) {
     busy(Status::Busy("too many calls are under way; try again"));
   }
 }

@@ -15,6 +15,8 @@ namespace partita {
 
 namespace {
 
+// What a call in flight takes beside keys and contents, about: frames and vectors.
+constexpr size_t kCallOverheadBytes = 512;
 constexpr uint64_t kEmbeddedBatchBytesMax = 64ull << 20;  // What a log record carries in good time.
 
 // Merge semantics of the service; checks the limits that two valid halves can break together.
@@ -187,7 +189,9 @@ void Launch(Database::Impl* impl, std::unique_ptr<EncodedBatch> batch, WriteCall
   std::string_view key = batch->ops[0].user_key;
   // The callback is needed twice: one of the two is used.
   WriteCallback busy = done;
-  if (impl->Start(key, RunAsync(impl, std::move(batch), std::move(done)))) return;
+  size_t bytes = 0;
+  for (const WriteOp& op : batch->ops) bytes += op.user_key.size() + op.content.size() + kCallOverheadBytes;
+  if (impl->Start(key, bytes, RunAsync(impl, std::move(batch), std::move(done)))) return;
   busy(Refused(Status::Busy("too many calls are under way; try again"), 0));
 }
 
