@@ -385,6 +385,59 @@ TEST_P(DatabaseTest, ReadersSeeTransactionsWholeAndNeverGoBack) {
   for (std::thread& reader : readers) reader.join();
 }
 
+// A refused batch must not keep memtable memory: the pool here is 20 MiB, the refusals 60 MiB.
+TEST_P(DatabaseTest, RefusalsDoNotUseUpTheMemory) {
+  Table table = MakeTable();
+  Entity entity = Thing("p", "taken", 1);
+  for (int i = 0; i < 4; ++i) entity.Set("Fill" + std::to_string(i), std::string(30'000, 'f'));
+  ASSERT_TRUE(table.Insert(entity).ok());
+  for (int i = 0; i < 500; ++i) ASSERT_EQ(table.Insert(entity).status.code(), Code::kAlreadyExists);
+  entity.set_row_key("free");
+  EXPECT_TRUE(table.Insert(entity).ok());
+}
+
+TEST_P(DatabaseTest, ABatchThatMemoryCouldNeverTakeIsRefusedAtOnce) {
+  RawTable raw = *database_->CreateRawTable("Large");
+  std::vector<RawTable::Operation> operations;
+  for (int i = 0; i < 3; ++i) operations.push_back({false, "p", std::to_string(i), std::string(5u << 20, 'x')});
+  WriteResult result = raw.Apply(operations);
+  EXPECT_EQ(result.status.code(), Code::kInvalidArgument) << result.status.ToString();
+  EXPECT_TRUE(raw.Put("p", "small", "v").ok());
+}
+
+TEST_P(DatabaseTest, AForgedContinuationLeadsNowhereElse) {
+  Table first = MakeTable("First");
+  Table second = MakeTable("Second");
+  ASSERT_TRUE(first.Insert(Thing("p", "1", 1)).ok());
+  ASSERT_TRUE(first.Insert(Thing("p", "2", 1)).ok());
+  ASSERT_TRUE(second.Insert(Thing("p", "1", 1)).ok());
+  ScanOptions options;
+  options.limit = 1;
+  options.continuation = second.Scan({}).ok() ? first.Scan(options)->continuation : "";
+  ASSERT_FALSE(options.continuation.empty());
+  EXPECT_TRUE(first.Scan(options).ok());
+  EXPECT_EQ(second.Scan(options).code(), Code::kInvalidArgument);
+  options.order = ScanOrder::kDescending;
+  EXPECT_EQ(first.Scan(options).code(), Code::kInvalidArgument);
+}
+
+TEST_P(DatabaseTest, ACallThatWouldWaitInACallbackSaysSo) {
+  Table table = MakeTable();
+  std::mutex mutex;
+  std::condition_variable answered;
+  std::optional<WriteResult> inner;
+  table.WriteAsync({WriteAction::kInsert, Thing("p", "1", 1), ""}, {}, [&](WriteResult) {
+    WriteResult result = table.Insert(Thing("p", "2", 2));
+    std::lock_guard lock(mutex);
+    inner = std::move(result);
+    answered.notify_one();
+  });
+  std::unique_lock lock(mutex);
+  answered.wait(lock, [&] { return inner.has_value(); });
+  EXPECT_EQ(inner->status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(inner->status.message(), HasSubstr("Async"));
+}
+
 TEST_P(DatabaseTest, ASecondOpenIsToldWhoHoldsTheStore) {
   Options options = OptionsOf();
   Result<std::unique_ptr<Database>> second = Database::Open(options);
