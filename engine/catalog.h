@@ -20,7 +20,7 @@ struct TableDescriptor {
   std::string name;
   bool raw = false;  // Byte keys and opaque values instead of entities.
   DurabilityLevel durability = DurabilityLevel::kPower;
-  uint64_t created_ticks = 0;
+  uint64_t created_ticks = 0;  // Below every version in it (F17), so ahead of the wall clock at times.
 };
 
 // An interval of user keys with one owner shard and one level set.

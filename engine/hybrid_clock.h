@@ -24,6 +24,8 @@ class HybridClock {
     return Version(last_);
   }
   Version last() const { return Version(last_); }
+  // Every version given from here on is above `floor`.
+  void RaiseTo(Version floor) { last_ = std::max(last_, floor.value); }
 
   // Ticks that the clock would give now if nothing had been given before.
   uint64_t NowTicks() const { return wall_base_ + (clock_.MonotonicNanos() - mono_base_) / 100; }
