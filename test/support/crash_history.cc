@@ -20,19 +20,18 @@ class HistoryRunner {
 
   CrashReport Run() {
     for (uint32_t life = 0; life < history_.lives && Sound(world_); ++life) {
-      bool clean = RunLife(*disk_, &world_, /*work=*/true);
+      bool read_back = Chance(60) || !Settle(*disk_, &world_);
+      if (!Sound(world_)) break;
+      bool clean = RunLife(*disk_, &world_, read_back);
       if (!Sound(world_)) break;
       for (uint32_t clone = 0; clone < history_.clones && Sound(world_); ++clone) FollowClone(clean);
       if (!Sound(world_)) break;
       Crash(*disk_, &world_, clean);
     }
-    if (Sound(world_)) Settle(*disk_, &world_);
+    if (Sound(world_)) (void)Settle(*disk_, &world_);
     report_.violations = world_.model.violations();
     if (report_.violations.empty()) report_.violations = std::move(clone_violations_);
-    report_.requests = world_.requests;
-    report_.acknowledged = world_.acknowledged;
-    report_.refused = world_.refused;
-    report_.in_doubt = world_.in_doubt;
+    report_.counts.Add(world_.counts);
     return report_;
   }
 
@@ -44,12 +43,12 @@ class HistoryRunner {
   }
 
   // True when it ended with a clean close.
-  bool RunLife(SimDisk& disk, StoreWorld* world, bool work) {
+  bool RunLife(SimDisk& disk, StoreWorld* world, bool read_back) {
     StoreLife::Plan plan;
     plan.seed = random_();
-    plan.work = work;
+    plan.read_back = read_back;
     plan.shards = Chance(75) && world->shards > 0 ? world->shards : 1 + static_cast<uint32_t>(Draw(4));
-    plan.end = Chance(work ? 35 : 20) ? StoreLife::End::kClose : StoreLife::End::kCrash;
+    plan.end = Chance(35) ? StoreLife::End::kClose : StoreLife::End::kCrash;
     SimOptions options;
     options.seed = plan.seed;
     options.shards = plan.shards;
@@ -57,8 +56,8 @@ class HistoryRunner {
     options.wall_ticks_start = DrawWallClock(world);
     SimRuntime runtime(options, disk);
     bool faults_only = history_.workload.faults && Chance(60);
-    if (Chance(85) && !(work && faults_only)) {
-      uint64_t most = Chance(25) || !work ? 60 : history_.operations_max;
+    if (Chance(85) && !faults_only) {
+      uint64_t most = Chance(15) ? 60 : history_.operations_max;
       runtime.CrashAtOperation(1 + Draw(most), Chance(50) ? SimCrashMoment::kBefore : SimCrashMoment::kAfter);
     }
     StoreLife life(runtime, *world, history_.workload, plan);
@@ -94,6 +93,10 @@ class HistoryRunner {
     CrashKind kind = Chance(60) ? CrashKind::kPower : CrashKind::kProcess;
     if (clean && Chance(30)) return;  // An ordinary restart.
     ++report_.crash_points;
+    CutOff(disk, world, kind);
+  }
+
+  static void CutOff(SimDisk& disk, StoreWorld* world, CrashKind kind) {
     if (kind == CrashKind::kPower) {
       disk.CrashPower();
     } else {
@@ -102,9 +105,9 @@ class HistoryRunner {
     world->model.Crashed(kind);
   }
 
-  // Opens until a life compared everything; recovery may be killed on the way.
-  void Settle(SimDisk& disk, StoreWorld* world) {
-    uint64_t compared = world->rows_compared;
+  // Opens until a life compared everything; recovery may be killed on the way. False when none did.
+  bool Settle(SimDisk& disk, StoreWorld* world) {
+    bool settled = false;
     for (int i = 0; i < 4 && Sound(*world); ++i) {
       StoreLife::Plan plan;
       plan.seed = random_();
@@ -123,27 +126,25 @@ class HistoryRunner {
       StoreLife life(runtime, *world, history_.workload, plan);
       runtime.Run(life.Main());
       Trace(disk, *world, plan, runtime.crashed(), life.compared());
-      if (life.compared()) break;
+      settled = life.compared();
+      if (settled) break;
       if (!runtime.crashed()) break;  // A violation says why.
       ++report_.crashes_in_recovery;
       ++report_.crash_points;
       CrashKind kind = Chance(50) ? CrashKind::kPower : CrashKind::kProcess;
-      if (kind == CrashKind::kPower) {
-        disk.CrashPower();
-      } else {
-        disk.CrashProcess();
-      }
-      world->model.Crashed(kind);
+      CutOff(disk, world, kind);
     }
-    report_.rows_compared += world->rows_compared - compared;
+    return settled && Sound(*world);
   }
 
   void FollowClone(bool clean) {
     std::unique_ptr<SimDisk> disk = disk_->Clone();
     disk->Reseed(random_());
     StoreWorld world = world_;
+    world.counts = WorkloadCounts();
     Crash(*disk, &world, clean);
-    Settle(*disk, &world);
+    (void)Settle(*disk, &world);
+    report_.counts.Add(world.counts);
     clone_violations_ = world.model.violations();
   }
 

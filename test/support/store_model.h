@@ -86,7 +86,9 @@ class StoreModel {
   void SeenDuringRecovery(const std::string& key, const std::optional<Row>& row);
   // Everything there is after an open: judged against the life that ended, and the next begins.
   void Recovered(const Rows& rows);
-  // The same while the store lives on: only the history is judged.
+  // What was compared last is taken for what is there now, as nobody wrote since.
+  void StartsUnread();
+  // Judges the history so far, while the store lives on.
   void CheckHistory();
   // Ranges may change hands now.
   void Resharded();

@@ -338,6 +338,14 @@ void StoreModel::Recovered(const Rows& rows) {
   StartLife(rows);
 }
 
+void StoreModel::StartsUnread() {
+  Rows rows;
+  for (const auto& [name, key] : keys_) {
+    if (key.base) rows[name] = *key.base;
+  }
+  StartLife(rows);
+}
+
 void StoreModel::StartLife(const Rows& rows) {
   for (auto& [name, key] : keys_) {
     key.writes.clear();

@@ -94,7 +94,7 @@ Task<void> StoreLife::ReadBack() {
   if (!same) co_return;
   if (Chance(25)) co_await CheckStructure();
   if (crashed()) co_return;
-  world_.rows_compared += rows.size();
+  world_.counts.rows_compared += rows.size();
   world_.model.Recovered(rows);
   AdoptShards();
   compared_ = true;
@@ -109,7 +109,10 @@ void StoreLife::AdoptShards() {
       }
     }
   }
-  if (world_.shards != store_->shard_count()) world_.model.Resharded();
+  if (world_.shards != store_->shard_count()) {
+    world_.model.Resharded();
+    ++world_.counts.layouts;
+  }
   world_.shards = store_->shard_count();
 }
 
@@ -207,7 +210,8 @@ void StoreLife::CheckLeftovers() {
   }
   uint64_t there = runtime_.disk().ListFiles(kObjectDirectory).size();
   if (there > referenced) {
-    Violation(std::to_string(there) + " objects are there, " + std::to_string(referenced) + " referred to (F37)");
+    Violation(std::to_string(there) + " objects are there, " + std::to_string(referenced) +
+              " referred to (F37)");
   }
 }
 

@@ -17,6 +17,18 @@ std::string RowName(uint64_t i) { return "r" + std::to_string(i); }
 
 // ---- The world.
 
+void WorkloadCounts::Add(const WorkloadCounts& other) {
+  requests += other.requests;
+  acknowledged += other.acknowledged;
+  refused += other.refused;
+  in_doubt += other.in_doubt;
+  rows_compared += other.rows_compared;
+  flushes += other.flushes;
+  compactions += other.compactions;
+  drops += other.drops;
+  layouts += other.layouts;
+}
+
 void StoreWorld::AddTable(size_t index, TableId id, const Catalog& catalog) {
   Table& table = tables[index];
   table.id = id;
@@ -79,10 +91,23 @@ Task<void> StoreLife::Main() {
     co_return;
   }
   store_ = std::move(opened).value();
-  if (!crashed()) co_await ReadBack();
+  if (!crashed()) {
+    if (plan_.read_back) {
+      co_await ReadBack();
+    } else {
+      world_.model.StartsUnread();
+      AdoptShards();
+      compared_ = true;
+    }
+  }
   if (compared_ && plan_.work && !crashed()) co_await Work();
   if (plan_.end == End::kCrash && !crashed()) runtime_.CrashNow();
+  for (const ShardStatistics& shard : store_->Statistics()) {
+    world_.counts.flushes += shard.flushes;
+    world_.counts.compactions += shard.compactions;
+  }
   Status closed = co_await store_->Close();
+  co_await keeper_.Join();
   store_.reset();
   if (crashed()) co_return;
   if (!closed.ok()) Violation("close failed: " + closed.ToString());
@@ -91,11 +116,20 @@ Task<void> StoreLife::Main() {
 }
 
 Task<void> StoreLife::Work() {
+  if (Chance(30)) partitions_ = 1;
+  for (size_t i = 0; i < StoreWorld::kTables && !crashed(); ++i) {
+    const StoreWorld::Table& table = world_.tables[i];
+    if (!table.id && table.pending == StoreWorld::Table::Pending::kNone && Chance(60)) co_await CreateTable(i);
+  }
+  if (crashed()) co_return;
   faulty_ = options_.faults;
   if (options_.faults) AddFaults();
-  tasks_.Spawn(runtime_.client(0), Keeper(this));
+  keeper_.Spawn(runtime_.client(0), Keeper(this));
   for (uint32_t i = 1; i <= options_.clients; ++i) tasks_.Spawn(runtime_.client(i), Client(this, i));
   co_await tasks_.Join();
+  // On a dead disk a change of tables in doubt is settled never, and ends only with Close.
+  uint64_t due = runtime_.now_ns() + 30'000'000'000;
+  while (keeper_.running() > 0 && !(crashed() && runtime_.now_ns() > due)) co_await SleepFor(1'000'000);
   if (options_.faults && !crashed()) co_await ProveResumed();
   if (crashed()) co_return;
   if (Chance(30)) {
@@ -158,7 +192,7 @@ Task<void> StoreLife::ChangeTable() {
   if (table.pending != StoreWorld::Table::Pending::kNone) co_return;
   if (!table.id) {
     co_await CreateTable(index);
-  } else if (Chance(40)) {
+  } else if (Chance(25)) {
     co_await DropTable(index);
   }
 }
@@ -188,6 +222,7 @@ Task<void> StoreLife::DropTable(size_t index) {
   Status dropped = co_await store_->DeleteTable(kAccount, table.name);
   if (crashed()) co_return;
   if (dropped.ok()) {
+    ++world_.counts.drops;
     world_.DropTable(index);
     co_return;
   }
@@ -235,7 +270,7 @@ Task<void> StoreLife::WriteOnce() {
     co_return;
   }
   uint64_t number = world_.model.NextNumber();
-  std::string partition = PartitionName(Draw(StoreWorld::kPartitions));
+  std::string partition = PartitionName(Draw(partitions_));
   std::vector<StoreModel::Op> ops;
   uint64_t count = Chance(65) ? 1 : 2 + Draw(StoreWorld::kRows - 1);
   uint64_t first = Draw(StoreWorld::kRows);
@@ -266,7 +301,7 @@ Task<void> StoreLife::WriteOps(size_t table, std::vector<StoreModel::Op> ops, Du
   request.durability = level;
   request.merge = MergeForModel;
   world_.model.Begin(number, level, ops);
-  ++world_.requests;
+  ++world_.counts.requests;
   WriteOutcome outcome = co_await store_->Write(request);
   if (!crashed()) TellWrite(table, id, number, outcome);
 }
@@ -277,15 +312,15 @@ void StoreLife::TellWrite(size_t table, TableId id, uint64_t number, const Write
   bool condition =
       code == Code::kAlreadyExists || code == Code::kNotFound || code == Code::kPreconditionFailed;
   if (code == Code::kOk) {
-    ++world_.acknowledged;
+    ++world_.counts.acknowledged;
     model.Acknowledge(number, outcome.version);
   } else if (code == Code::kNotFound && !Live(table, id)) {
     model.Refuse(number, Code::kClosed, 0);  // The table went.
   } else if (condition) {
-    ++world_.refused;
+    ++world_.counts.refused;
     model.Refuse(number, code, outcome.failed_op);
   } else if (code == Code::kUnknown) {
-    ++world_.in_doubt;
+    ++world_.counts.in_doubt;
     model.InDoubt(number);
     if (!faulty_) Violation("in doubt without a fault: " + outcome.status.ToString());
   } else {
@@ -301,8 +336,7 @@ Task<void> StoreLife::GetOnce() {
   size_t table = Draw(StoreWorld::kTables);
   if (!world_.tables[table].id) co_return;
   TableId id = *world_.tables[table].id;
-  std::string key =
-      EncodeUserKey(id, PartitionName(Draw(StoreWorld::kPartitions)), RowName(Draw(StoreWorld::kRows)));
+  std::string key = EncodeUserKey(id, PartitionName(Draw(partitions_)), RowName(Draw(StoreWorld::kRows)));
   uint64_t begun = world_.model.Now();
   std::string content;
   Shard::ReadAnswer answer = store_->TryGet(key, &content);
@@ -325,8 +359,7 @@ Task<void> StoreLife::ScanOnce() {
   size_t table = Draw(StoreWorld::kTables);
   if (!world_.tables[table].id) co_return;
   TableId id = *world_.tables[table].id;
-  std::string lower =
-      EncodeUserKey(id, PartitionName(Draw(StoreWorld::kPartitions)), RowName(Draw(StoreWorld::kRows)));
+  std::string lower = EncodeUserKey(id, PartitionName(Draw(partitions_)), RowName(Draw(StoreWorld::kRows)));
   StoreModel::Rows ignored;
   bool whole =
       co_await ScanPages(lower, TableUpperBound(id), Chance(50) ? Direction::kForward : Direction::kBackward,

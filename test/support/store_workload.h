@@ -17,12 +17,19 @@ namespace partita {
 
 // What a random life of a store is made of.
 struct WorkloadOptions {
-  uint32_t requests = 12;   // Of each client.
-  uint32_t clients = 3;     // Plus one that does maintenance.
+  uint32_t requests = 25;   // Of each client.
+  uint32_t clients = 4;     // Plus one that does maintenance.
   bool faults = false;      // I/O faults while the clients work.
   bool power_only = false;  // Every write at level power.
   EngineDefect planted = EngineDefect::kNone;
   LogDefect planted_log = LogDefect::kNone;
+};
+
+// What happened, to show that a run was not idle.
+struct WorkloadCounts {
+  uint64_t requests = 0, acknowledged = 0, refused = 0, in_doubt = 0, rows_compared = 0;
+  uint64_t flushes = 0, compactions = 0, drops = 0, layouts = 0;
+  void Add(const WorkloadCounts& other);
 };
 
 // What outlives a process: the model, and what is known of the tables. A value; copied with clones
@@ -42,7 +49,7 @@ struct StoreWorld {
   std::set<uint32_t> table_ids;  // Ever seen.
   uint32_t shards = 1;           // Of the last completed open; 0: never.
   uint64_t wall_ticks = 133'800'000'000'000'000;
-  uint64_t requests = 0, acknowledged = 0, refused = 0, in_doubt = 0, rows_compared = 0;
+  WorkloadCounts counts;
 
   // Knows a table that exists with these ranges.
   void AddTable(size_t index, TableId id, const Catalog& catalog);
@@ -61,6 +68,8 @@ class StoreLife {
     uint64_t seed = 1;
     uint32_t shards = 1;
     bool work = true;
+    // What is there was compared by the life before, which wrote nothing: reads go to cold tables.
+    bool read_back = true;
     End end = End::kCrash;  // When the planned crash was not reached.
   };
 
@@ -117,24 +126,26 @@ class StoreLife {
   std::mt19937_64 random_;
   std::unique_ptr<Store> store_;
   TaskGroup tasks_;
+  TaskGroup keeper_;
   bool compared_ = false;
   bool closed_cleanly_ = false;
-  bool faulty_ = false;  // Faults are on, or their consequences may still be felt.
+  uint32_t partitions_ = StoreWorld::kPartitions;  // That clients write to: fewer make them meet.
+  bool faulty_ = false;                            // Faults are on, or their consequences may still be felt.
 };
 
 // One random history: lives that end in crashes, each crash followed on `clones` copies of the disk
 // as well. Stops at the first violation.
 struct CrashHistory {
   uint64_t seed = 1;
-  uint32_t lives = 5;
+  uint32_t lives = 8;
   uint32_t clones = 3;
-  uint64_t operations_max = 500;  // A crash is drawn among so many I/O operations.
+  uint64_t operations_max = 800;  // A crash is drawn among so many I/O operations.
   WorkloadOptions workload;
 };
 struct CrashReport {
   uint64_t crash_points = 0;
   uint64_t crashes_in_recovery = 0;
-  uint64_t requests = 0, acknowledged = 0, refused = 0, in_doubt = 0, rows_compared = 0;
+  WorkloadCounts counts;
   std::vector<std::string> violations;
 };
 CrashReport RunCrashHistory(const CrashHistory& history);
