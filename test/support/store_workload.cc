@@ -117,11 +117,6 @@ Task<void> StoreLife::Main() {
 
 Task<void> StoreLife::Work() {
   if (Chance(30)) partitions_ = 1;
-  for (size_t i = 0; i < StoreWorld::kTables && !crashed(); ++i) {
-    const StoreWorld::Table& table = world_.tables[i];
-    if (!table.id && table.pending == StoreWorld::Table::Pending::kNone && Chance(60)) co_await CreateTable(i);
-  }
-  if (crashed()) co_return;
   faulty_ = options_.faults;
   if (options_.faults) AddFaults();
   keeper_.Spawn(runtime_.client(0), Keeper(this));
@@ -160,6 +155,11 @@ Task<void> StoreLife::Client(StoreLife* self, uint32_t) {
 // ---- Maintenance and tables.
 
 Task<void> StoreLife::Keeper(StoreLife* self) {
+  for (size_t i = 0; i < StoreWorld::kTables && !self->crashed(); ++i) {
+    const StoreWorld::Table& table = self->world_.tables[i];
+    bool missing = !table.id && table.pending == StoreWorld::Table::Pending::kNone;
+    if (missing && self->Chance(60)) co_await self->CreateTable(i);
+  }
   for (uint32_t i = 0; i < self->options_.requests / 2 && !self->crashed(); ++i) {
     co_await self->KeepOnce();
     co_await SleepFor(self->Draw(self->Chance(10) ? 200'000'000 : 4'000'000));
