@@ -29,6 +29,7 @@ class TableVerifier {
       PARTITA_CO_TRY(co_await VerifyIndexBlock(handle, i));
     }
     PARTITA_CO_TRY(co_await VerifyEntries());
+    report_.bytes_read = table_.object_->size();  // The data blocks were read with their entries.
     co_return VerifySums();
   }
 
