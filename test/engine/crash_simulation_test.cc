@@ -117,7 +117,8 @@ TEST(CrashSimulationTest, NoFaultBreaksAPromise) {
   ExpectNoViolation(4'000'000, 4'000, history);
 }
 
-// ---- The proof is proved: each planted defect is found.
+// ---- The proof is proved: each planted defect is found. Those of the log that show only where stored
+// bytes rot, or where one group takes several frames, are planted in test/wal.
 
 CrashHistory Planted(EngineDefect defect) {
   CrashHistory history;
@@ -132,7 +133,7 @@ CrashHistory Planted(LogDefect defect) {
 }
 
 TEST(CrashSimulationPlantedTest, FindsADroppedConditionRecheck) {
-  ExpectFound(Planted(EngineDefect::kSkipConditionRecheck), 200);
+  ExpectFound(Planted(EngineDefect::kSkipConditionRecheck), 500);
 }
 TEST(CrashSimulationPlantedTest, FindsAnswersBeforeTheLogIsDurable) {
   ExpectFound(Planted(EngineDefect::kPublishBeforeDurable), 200);
@@ -155,15 +156,6 @@ TEST(CrashSimulationPlantedTest, FindsReusedVersions) {
 }
 TEST(CrashSimulationPlantedTest, FindsASkippedFlush) { ExpectFound(Planted(LogDefect::kSkipFlush), 200); }
 TEST(CrashSimulationPlantedTest, FindsAForgottenTail) { ExpectFound(Planted(LogDefect::kForgetTail), 200); }
-TEST(CrashSimulationPlantedTest, FindsAWatermarkThatStandsStill) {
-  ExpectFound(Planted(LogDefect::kStuckWatermark), 2000);
-}
-TEST(CrashSimulationPlantedTest, FindsTornTailsCutInTheMiddle) {
-  ExpectFound(Planted(LogDefect::kEveryBadIsTorn), 2000);
-}
-TEST(CrashSimulationPlantedTest, FindsUnflushedFramesTakenForProof) {
-  ExpectFound(Planted(LogDefect::kValidityIsProof), 2000);
-}
 
 }  // namespace
 }  // namespace partita
