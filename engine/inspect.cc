@@ -153,6 +153,7 @@ void DescribeManifest(const Manifest& manifest, Report* report) {
   report->Add("layout", uint64_t{manifest.layout});
   report->Add("replay_from", manifest.replay_from.value, "records below it are in table files");
   report->Add("version_ceiling", manifest.version_ceiling.value);
+  report->Add("log_segment", manifest.log_segment, "the log had reached this segment");
   uint64_t bytes = 0, entries = 0;
   ReportTable files{
       "files", {"level", "file", "file_bytes", "entries", "tombstones", "smallest", "largest"}, {}};

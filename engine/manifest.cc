@@ -11,6 +11,7 @@ std::string EncodeManifest(const Manifest& manifest) {
   AppendLe32(&out, manifest.layout);
   AppendLe64(&out, manifest.replay_from.value);
   AppendLe64(&out, manifest.version_ceiling.value);
+  AppendLe64(&out, manifest.log_segment);
   AppendVarint(&out, manifest.files.size());
   for (const FileMeta& file : manifest.files) AppendFileMeta(&out, file);
   return out;
@@ -22,13 +23,14 @@ Result<Manifest> DecodeManifest(std::string_view bytes) {
   if (!in.ok()) return Status::Corruption("manifest: empty");
   if (format > kManifestFormat) {
     return Status::Unsupported("manifest: format " + std::to_string(format) + " is newer than " +
-                               std::to_string(kManifestFormat) + ", which this version reads");
+                               std::to_string(kManifestFormat) + ", which this version reads (F66)");
   }
   Manifest manifest;
   manifest.shard = ShardId(in.ReadLe32());
   manifest.layout = in.ReadLe32();
   manifest.replay_from = LogPosition(in.ReadLe64());
   manifest.version_ceiling = Version(in.ReadLe64());
+  if (format >= 2) manifest.log_segment = in.ReadLe64();
   uint64_t files = in.ReadVarint();
   if (!in.ok()) return Status::Corruption("manifest: header is cut short");
   if (files > in.remaining()) return Status::Corruption("manifest: file count is beyond its size");

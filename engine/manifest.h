@@ -20,8 +20,9 @@ namespace partita {
 // the old value whole (F23, F34).
 //
 // Encoded (little-endian, inside the sealed meta value of key "shard-<layout>-<index>"):
-//   u16 format · u32 shard · u32 layout · u64 replay_from · u64 version_ceiling · varint files
-//   { file meta, see sstable/level_set.h }
+//   u16 format · u32 shard · u32 layout · u64 replay_from · u64 version_ceiling · u64 log_segment
+//   · varint files { file meta, see sstable/level_set.h }
+// Format 1 had no log_segment; it is read as 0.
 struct Manifest {
   ShardId shard;
   uint32_t layout = 1;
@@ -29,10 +30,12 @@ struct Manifest {
   LogPosition replay_from{1};
   // No version above it was exposed before the records that the log holds (F18).
   Version version_ceiling;
+  // The log had reached this segment: one that ends before it has lost its newest files (F35).
+  uint64_t log_segment = 0;
   std::vector<FileMeta> files;
 };
 
-inline constexpr uint16_t kManifestFormat = 1;
+inline constexpr uint16_t kManifestFormat = 2;
 
 std::string EncodeManifest(const Manifest& manifest);
 // kCorruption, or kUnsupported for a newer format; the message says which field.

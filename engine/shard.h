@@ -239,6 +239,8 @@ class Shard {
   LevelShape ShapeOfRange(const RangeView& range);
   JobContext MakeJobContext(const ReadView& view);
   void NoteBackgroundError(const Status& status);
+  // Has the manifest say in the background that the log goes on in another segment, if it does.
+  void RecordLogSegment();
   // What a write is told that finds no memory because flushes find no space (F54).
   Status OutOfSpace();
   // The same, of an attempt that whoever waits for its end must hear of.
@@ -279,6 +281,8 @@ class Shard {
   std::atomic<bool> compaction_running_{false};
   std::atomic<bool> prepare_running_{false};
   std::atomic<bool> closing_{false};
+  std::atomic<uint64_t> log_segment_{0};    // What the manifest on disk says (F35).
+  std::atomic<uint64_t> segment_asked_{0};  // What it was last asked to say.
   std::atomic<bool> out_of_space_{false};  // The last flush or manifest save met a full disk (F54).
   std::atomic<uint64_t> failed_attempts_{0};  // Of flushes, compactions and manifest saves; each is retried.
   std::atomic<uint32_t> hold_installs_{0};  // Writers that resolved in vain twice.

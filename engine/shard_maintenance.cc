@@ -147,6 +147,13 @@ Status Shard::FailedSince(uint64_t seen) {
   return last_background_error_;
 }
 
+void Shard::RecordLogSegment() {
+  uint64_t newest = log_->newest_segment();
+  uint64_t asked = segment_asked_.load(std::memory_order_relaxed);
+  if (newest <= asked || closing_.load() || !segment_asked_.compare_exchange_strong(asked, newest)) return;
+  tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), CleanUp(this));
+}
+
 // ---- Installing.
 
 Manifest Shard::BuildManifest(const ReadView& view, LogPosition replay_from) const {
@@ -156,6 +163,7 @@ Manifest Shard::BuildManifest(const ReadView& view, LogPosition replay_from) con
   manifest.replay_from = replay_from;
   // The log alone may know less: after a change of layout it is new, and what others exposed is not.
   manifest.version_ceiling = std::max(log_->durable_ceiling(), version_floor_);
+  manifest.log_segment = std::max(log_->newest_segment(), log_segment_.load());
   for (const RangeView& range : view.ranges) {
     for (uint32_t level = 0; level < kLevels; ++level) {
       for (const FileRef& file : range.levels->level(level)) {
@@ -202,6 +210,7 @@ Task<Status> Shard::InstallEdit(Install install) {
     co_await SleepFor(pause);
   }
   out_of_space_.store(false);
+  log_segment_.store(manifest.log_segment);
   replay_from_ = manifest.replay_from;
   referenced_ = std::move(now);
 
@@ -512,6 +521,13 @@ Task<Status> Shard::Close() {
   closing_.store(true);
   co_await tasks_.Join();
   Status closed = co_await commit_log_->Close();
+  if (closed.ok() && log_->newest_segment() > log_segment_.load()) {
+    ViewPin view = views_.Pin();
+    Manifest manifest = BuildManifest(*view, replay_from_);
+    view.Release();
+    Status recorded = co_await manifest_store_.Save(manifest);
+    (void)recorded;  // Nothing is lost by that: the next life finds the segment and records it.
+  }
   views_.Reclaim();
   co_return closed;
 }

@@ -22,9 +22,12 @@ namespace partita {
 
 namespace {
 
-// A replayed memtable is frozen at the same size as a written one, so that what could be accepted
-// fits again.
-constexpr const char* kOutOfMemory = "log replay ran out of memtable memory";
+// Tells a full pool from other things that may run out (descriptors) while the log is read.
+constexpr uint16_t kPoolIsFull = 1;
+
+Status PoolIsFull() {
+  return Status::ResourceExhausted("log replay ran out of memtable memory").WithDetail(kPoolIsFull);
+}
 
 }  // namespace
 
@@ -69,6 +72,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
                                  std::to_string(manifest.layout) + " (F66)");
   }
   version_floor_ = manifest.version_ceiling;
+  log_segment_ = manifest.log_segment;
   for (const FileMeta& file : manifest.files) referenced_.push_back(file.info.id);
   std::sort(referenced_.begin(), referenced_.end());
   referenced_.erase(std::unique(referenced_.begin(), referenced_.end()), referenced_.end());
@@ -81,11 +85,11 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
     if (!replay_needs_memory_) co_return replayed;
     PARTITA_CO_TRY(co_await SpillReplay(&manifest, view.get(), recovered_.log.last));
   }
-  if (manifest.replay_from.value == 0) {
-    // The log exists now, and must from here on (F69).
-    manifest.replay_from = LogPosition(1);
-    PARTITA_CO_TRY(co_await manifest_store_.Save(manifest));
-  }
+  // The log exists now, and must from here on, up to the segment just begun (F35, F69).
+  if (manifest.replay_from.value == 0) manifest.replay_from = LogPosition(1);
+  manifest.log_segment = log_->newest_segment();
+  PARTITA_CO_TRY(co_await manifest_store_.Save(manifest));
+  log_segment_ = segment_asked_ = manifest.log_segment;
   replay_from_ = manifest.replay_from;
 
   Version floor = std::max(recovered_.log.version_max, manifest.version_ceiling);
@@ -127,8 +131,9 @@ Task<FileRef> Shard::OpenFile(FileMeta meta) {
     file.table = std::move(opened).value();
   } else {
     // A file that the manifest names and the directory lacks is damage, not emptiness (F35).
-    file.damage = opened.code() == Code::kNotFound ? Status::Corruption(opened.status().message())
-                                                   : opened.status();
+    file.damage = opened.code() == Code::kNotFound
+                      ? Status::Corruption(opened.status().message() + ", although the manifest names it (F35)")
+                      : opened.status();
   }
   co_return file;
 }
@@ -143,6 +148,8 @@ Task<Result<std::unique_ptr<ReadView>>> Shard::LoadView(const Catalog& catalog, 
     FileRef file = co_await OpenFile(meta);
     // Out of descriptors or memory is not damage: the store does not open half.
     if (file.damage.code() == Code::kResourceExhausted) co_return file.damage;
+    // Nor is a file that a newer version wrote: that version reads it (F66).
+    if (file.damage.code() == Code::kUnsupported) co_return file.damage;
     open.emplace(meta.info.id, std::move(file));
   }
   for (const RangeDescriptor& range : catalog.ranges) {
@@ -176,6 +183,7 @@ Task<Status> Shard::ReplayLog(const Manifest& manifest, ReadView* view) {
   options.segment_size = context_.log_segment_bytes;
   options.tail_size = context_.log_tail_bytes;
   options.must_exist = manifest.replay_from.value > 0;
+  options.newest_segment = manifest.log_segment;
   options.planted = context_.planted_log;
   if (log_ != nullptr) {
     Status closed = co_await log_->Close();
@@ -225,12 +233,12 @@ Status Shard::ReplayRecord(const LogRecord& record, ReadView* view) {
   for (const MemtableRef& frozen : view->frozen) used += frozen.table->arena().reserved_bytes();
   if (used > 0 && used + record.payload.size() + 2 * ChunkPool::kChunkSize > share) {
     replay_needs_memory_ = true;
-    return Status::ResourceExhausted(kOutOfMemory);
+    return PoolIsFull();
   }
   uint8_t* memory = memtable->arena().Allocate(record.payload.size());
   if (memory == nullptr || !memtable->Reserve(check.header().operations)) {
     replay_needs_memory_ = true;
-    return Status::ResourceExhausted(kOutOfMemory);
+    return PoolIsFull();
   }
   std::memcpy(memory, record.payload.data(), record.payload.size());
   std::string_view payload(reinterpret_cast<const char*>(memory), record.payload.size());

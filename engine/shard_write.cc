@@ -161,6 +161,7 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
   if (accepted) {
     commit_log_->NoteAccepted();
     outcome.version = batch.version;
+    RecordLogSegment();
     writes_.fetch_add(1, std::memory_order_relaxed);
     bytes_user_.fetch_add(batch.bytes, std::memory_order_relaxed);
   } else {

@@ -80,7 +80,7 @@ Task<Status> LocalLogStore::OpenFiles() {
                                         options_.segment_size);
   appender_ = std::make_unique<LogAppender>(*pool_, clock_, options_);
   PARTITA_CO_ASSIGN(tail_, co_await LogTail::Open(files_, options_.directory, owner, options_.incarnation,
-                                                  options_.tail_size));
+                                                  options_.tail_size, options_.must_exist));
   co_return Status();
 }
 
@@ -218,6 +218,8 @@ LogPosition LocalLogStore::kernel_end() const {
 
 uint64_t LocalLogStore::live_bytes() const { return live_bytes_.load(std::memory_order_relaxed); }
 
+uint64_t LocalLogStore::newest_segment() const { return newest_segment_.load(std::memory_order_acquire); }
+
 Task<Status> LocalLogStore::Close() {
   // I/O in flight belongs to calls that have not ended; there is none of our own.
   state_ = State::kClosed;
@@ -243,6 +245,7 @@ void LocalLogStore::Publish() {
   RaiseKernelEnd(appender_->flushed_end());
   durable_ceiling_.store(appender_->flushed_version().value, std::memory_order_release);
   live_bytes_.store(appender_->live_bytes(), std::memory_order_relaxed);
+  newest_segment_.store(appender_->newest_segment().value, std::memory_order_release);
 }
 
 void LocalLogStore::RaiseKernelEnd(LogPosition end) {

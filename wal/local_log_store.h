@@ -34,6 +34,7 @@ struct LocalLogOptions {
   uint32_t frame_size_max = 256u << 10;  // Bytes; 4 KiB to kFrameSizeMax, a multiple of 4 KiB.
   uint32_t spare_segments_max = 3;       // Recycled segments kept; further ones are removed.
   bool must_exist = false;               // An absent log is then damage, not a new one (F69).
+  uint64_t newest_segment = 0;           // What LogStore::newest_segment said in an earlier life (F35).
   LogDefect planted = LogDefect::kNone;
 };
 
@@ -73,7 +74,7 @@ struct LocalLogStats {
 //   durable_end_      written under the flush token (release); read by AppendTail, to see which
 //                     half of the tail is free, and by anyone (acquire)
 //   kernel_end_       raised under either token (compare-and-swap, release); read by anyone
-//   durable_ceiling_, live_bytes_   written under the flush token; read by anyone
+//   durable_ceiling_, live_bytes_, newest_segment_   written under the flush token; read by anyone
 //
 // Fails: kCorruption naming file, offset and rule; kIoError, kNoSpace, kResourceExhausted from the
 // file system; kUnsupported for files of a newer format; kClosed after Seal(closing) or Close.
@@ -109,6 +110,7 @@ class LocalLogStore final : public LogStore {
   LogPosition durable_end() const override;
   LogPosition kernel_end() const override;
   uint64_t live_bytes() const override;
+  uint64_t newest_segment() const override;
   Task<Status> Close() override;
 
   // Sees to it that a segment lies ready, so that no commit has to create one. To be called in the
@@ -147,6 +149,7 @@ class LocalLogStore final : public LogStore {
   std::atomic<uint64_t> kernel_end_{0};
   std::atomic<uint64_t> durable_ceiling_{0};
   std::atomic<uint64_t> live_bytes_{0};
+  std::atomic<uint64_t> newest_segment_{0};
 };
 
 }  // namespace partita

@@ -69,6 +69,8 @@ class LogAppender {
 
   void RaiseCeiling(Version ceiling) { ceiling_leased_ = std::max(ceiling_leased_, ceiling); }
 
+  // The one being written; 0 before the first. Its header is durable.
+  SegmentId newest_segment() const { return segments_.empty() ? SegmentId{} : segments_.back().id; }
   LogPosition appended_end() const { return appended_end_; }
   LogPosition flushed_end() const { return flushed_.position; }
   Version flushed_version() const { return flushed_.version; }

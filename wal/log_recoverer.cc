@@ -58,6 +58,12 @@ Task<Status> LogRecoverer::Examine(std::unique_ptr<File> file) {
   } else if (header.code() != Code::kCorruption) {
     co_return header.status().WithContext(file->path());
   }
+  // Zero-written to its full size before its header said so (F57): what is shorter was cut.
+  PARTITA_CO_ASSIGN(const uint64_t size, co_await file->Size());
+  if (candidate.in_use() && size < candidate.header().segment_size) {
+    co_return Status::Corruption(At(*file, size) + "the file ends, though its header says that it has " +
+                                 std::to_string(candidate.header().segment_size) + " bytes (F35)");
+  }
   PARTITA_CO_ASSIGN(candidate.has_first_frame,
                     co_await SegmentReader::ReadFirstFrame(*file, owner_, &candidate.first_frame));
   candidate.file = std::move(file);
@@ -137,6 +143,11 @@ Status LogRecoverer::CheckNoLaterSegment() const {
                               "the header is bad, though the frame behind it is of segment " +
                               std::to_string(candidate.first_frame.segment.value) + ", later than " +
                               std::to_string(head.value) + ", the last one found (F31)");
+  }
+  if (head.value < options_.newest_segment) {
+    return Status::Corruption(options_.directory + ": segment " + std::to_string(options_.newest_segment) +
+                              " of the log is missing or its header is lost; the newest one found is " +
+                              std::to_string(head.value) + " (F35)");
   }
   return Status();
 }

@@ -35,17 +35,22 @@ Task<Status> CreateTail(FileSystem& files, std::string directory, std::string pa
 
 Task<Result<std::unique_ptr<LogTail>>> LogTail::Open(FileSystem& files, std::string directory,
                                                      const LogIdentity& owner, Incarnation incarnation,
-                                                     uint64_t size) {
+                                                     uint64_t size, bool must_exist) {
   const LogIdentity owner_copy = owner;
   const std::string path = directory + "/tail";
   PARTITA_CO_ASSIGN(const bool exists, co_await files.Exists(path));
+  if (!exists && must_exist) {
+    co_return Status::Corruption(path +
+                                 ": the log's tail is missing; what was acknowledged at level process "
+                                 "may stand there alone (F35)");
+  }
   if (!exists) PARTITA_CO_TRY(co_await CreateTail(files, directory, path, size));
   PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
                     co_await files.Open(path, OpenMode::kReadWrite, FileIo::kBuffered));
   PARTITA_CO_ASSIGN(const uint64_t actual, co_await file->Size());
   if (actual == 0 || actual > kTailSizeMax || actual % (2 * kPageSize) != 0) {
     co_return Status::Corruption(path + ": a log tail of " + std::to_string(actual) +
-                                 " bytes; expected a multiple of 8192");
+                                 " bytes; expected a multiple of 8192 (F35)");
   }
   PARTITA_CO_TRY(co_await file->Flush());  // F29: what a dead process left is trusted from here on.
   PARTITA_CO_ASSIGN(std::unique_ptr<SharedMapping> mapping, files.Map(path, actual));

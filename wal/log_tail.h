@@ -23,9 +23,10 @@ namespace partita {
 // Append belongs to the holder of the tail token; ReadAll to recovery, before the first Append.
 class LogTail {
  public:
+  // Makes the file when it is missing, or says kCorruption when it `must_exist`.
   static Task<Result<std::unique_ptr<LogTail>>> Open(FileSystem& files, std::string directory,
                                                      const LogIdentity& owner, Incarnation incarnation,
-                                                     uint64_t size);
+                                                     uint64_t size, bool must_exist);
 
   // Every record of that incarnation, by position. Views into the mapping, valid until Append.
   std::map<LogPosition, TailRecord> ReadAll(Incarnation incarnation) const;

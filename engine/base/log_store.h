@@ -89,6 +89,11 @@ class LogStore {
   // Bytes of log that recovery would have to read now.
   virtual uint64_t live_bytes() const = 0;
 
+  // Rises each time the log goes on in a new file, which is durable by then. Kept by the owner and
+  // given to the next life, it shows that the newest file was lost: older ones end well without it
+  // (F31, F35). Any thread.
+  virtual uint64_t newest_segment() const = 0;
+
   // True when PrepareNext has something to do: a segment to make ready, so that no commit has to.
   virtual bool needs_prepare() const = 0;
   // Makes it ready. Beside everything else, on any thread, one at a time.
