@@ -161,7 +161,7 @@ Result<Catalog> DecodeCatalog(std::string_view bytes) {
   if (!in.ok()) return Status::Corruption("catalog: empty");
   if (format > kCatalogFormat) {
     return Status::Unsupported("catalog: format " + std::to_string(format) + " is newer than " +
-                               std::to_string(kCatalogFormat) + ", which this version reads");
+                               std::to_string(kCatalogFormat) + ", which this version reads (F66)");
   }
   Catalog catalog;
   catalog.store = StoreId(in.ReadLe64());

@@ -116,6 +116,7 @@ class Store {
   // store_open.cc
   Task<Status> OpenAll();
   Task<Status> FindOrCreateCatalog();
+  Task<Status> RefuseNewerFormats();
   Task<Status> CheckEmptyDirectory();
   Task<Status> OpenShards(uint32_t count, bool forming);
   static Task<void> OpenOneShard(Store* store, ShardId id, bool forming, Result<std::unique_ptr<Shard>>* out);

@@ -79,6 +79,7 @@ Task<Status> Store::OpenAll() {
   PARTITA_CO_ASSIGN(lock_, co_await runtime_.files().Lock(options_.lock_wait_ns));
   PARTITA_CO_TRY(co_await FindOrCreateCatalog());
 
+  PARTITA_CO_TRY(co_await RefuseNewerFormats());
   Catalog next = catalog_;
   ++next.incarnation;
   PARTITA_CO_TRY(co_await SaveCatalog(std::move(next)));
@@ -157,6 +158,16 @@ Task<Status> Store::FindOrCreateCatalog() {
   if (catalog->store != store) co_return Status::Corruption("meta/catalog: two store ids (F66)");
   catalog_ = std::move(catalog).value();
   catalog_generation_ = value->generation;
+  co_return Status();
+}
+
+// Before anything is written (F66). What else is wrong with a manifest its shard will say.
+Task<Status> Store::RefuseNewerFormats() {
+  for (uint32_t i = 0; i < catalog_.shard_count; ++i) {
+    ManifestStore manifests(*meta_, catalog_.layout, ShardId(i));
+    Result<Manifest> manifest = co_await manifests.Load();
+    if (manifest.code() == Code::kUnsupported) co_return manifest.status();
+  }
   co_return Status();
 }
 

@@ -57,7 +57,7 @@ Task<Status> TableReader::OpenFooter() {
   const uint64_t size = object_->size();
   if (size < kPageSize || size % kPageSize != 0) {
     co_return Status::Corruption(name() + ": " + std::to_string(size) +
-                                 " bytes, expected a multiple of 4096: truncated, or not a table file");
+                                 " bytes, expected a multiple of 4096: truncated, or not a table file (F48)");
   }
   AlignedBuffer page(kPageSize);
   if (page.data() == nullptr) co_return Status::ResourceExhausted("no memory to open " + name());
@@ -131,8 +131,8 @@ Status TableReader::Damaged(const Status& cause, uint64_t offset, SealKind kind)
   std::string where = name() + ", offset " + std::to_string(offset) + ", " + std::string(KindName(kind));
   // Bytes that cannot be read are damage to whoever asks for the keys in them.
   if (cause.code() == Code::kIoError)
-    return Status::Corruption(where + ": cannot be read: " + cause.message());
-  return cause.WithContext(where);
+    return Status::Corruption(where + ": cannot be read: " + cause.message() + " (F43)");
+  return Status(cause.code(), where + ": " + cause.message() + " (F43)");
 }
 
 Task<Result<TableReader::StoredPart>> TableReader::ReadPartOnce(PartHandle handle, SealKind kind,

@@ -59,7 +59,7 @@ Result<SealedHeader> DecodeSegmentHeader(std::string_view page) {
   const uint16_t format = LoadLe16(from + kFormat);
   if (format > kLogFormat) {
     return Status::Unsupported("log format " + std::to_string(format) + " is newer than " +
-                               std::to_string(kLogFormat) + ", the newest known here");
+                               std::to_string(kLogFormat) + ", the newest known here (F66)");
   }
   SealedHeader out;
   out.seal = LoadLe64(from + kSeal);

@@ -106,7 +106,7 @@ Task<Result<std::optional<MetaValue>>> LocalMetaStore::Settle(std::string_view k
     if (store_ != StoreId() && record->store != store_) {
       co_return Status::Corruption("\"" + KeyPath(key) + "\", offset 8: it belongs to store " +
                                    Hex(record->store) + ", expected store " + Hex(store_) +
-                                   ": a foreign store's file");
+                                   ": a foreign store's file (F66)");
     }
     value = record->value;
   }

@@ -23,7 +23,7 @@ uint64_t SealOf(std::string_view key, StoreId store, uint64_t generation, std::s
 
 Status Bad(std::string_view name, size_t offset, std::string_view what) {
   std::string message = "\"" + std::string(name) + "\", offset " + std::to_string(offset) + ": ";
-  return Status::Corruption(message.append(what));
+  return Status::Corruption(message.append(what).append(" (F41)"));
 }
 
 Status BadNumber(std::string_view name, size_t offset, const char* field, uint64_t found, uint64_t expected) {
@@ -70,7 +70,7 @@ Result<MetaRecord> DecodeMeta(std::string_view key, std::string_view name, std::
   if (format > kMetaFormat) {
     return Status::Unsupported("\"" + std::string(name) + "\" has format " + std::to_string(format) +
                                ", this version reads up to " + std::to_string(kMetaFormat) +
-                               ": a newer version wrote it");
+                               ": a newer version wrote it (F66)");
   }
   if (format == 0) return BadNumber(name, 4, "format", format, kMetaFormat);
   if (reserved != 0) return BadNumber(name, 6, "reserved field", reserved, 0);
