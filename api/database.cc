@@ -41,6 +41,13 @@ uint32_t ShardsOf(const Options& options) {
   return std::clamp(std::thread::hardware_concurrency(), 1u, kShardCountMax);
 }
 
+// What to do about files that refuse the open: nothing here repairs them (F39, F53).
+Status WithAdvice(const Status& status) {
+  if (status.code() != Code::kCorruption) return status;
+  return Status(status.code(), status.message() + ". Put the file back from a copy of the store; nothing was repaired "
+                                                  "or cut away");
+}
+
 OpenReport ReportOf(const StoreOpenReport& report, uint32_t shards) {
   OpenReport out;
   out.records_replayed = report.records_replayed;
@@ -105,7 +112,7 @@ Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
   if (!opened.ok()) return opened.status().WithContext("opening '" + options.directory + "'");
   std::unique_ptr<Runtime> runtime = std::move(opened).value();
   Result<std::unique_ptr<Database>> database = OpenOn(*runtime, options);
-  if (!database.ok()) return database.status().WithContext("opening '" + options.directory + "'");
+  if (!database.ok()) return WithAdvice(database.status()).WithContext("opening '" + options.directory + "'");
   (*database)->impl_->own_runtime = std::move(runtime);
   return database;
 }

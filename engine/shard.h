@@ -243,6 +243,8 @@ class Shard {
   void RecordLogSegment();
   // What a write is told that finds no memory because flushes find no space (F54).
   Status OutOfSpace();
+  // The same when they are slow, or fail for another reason (F58).
+  Status FlushesBehind();
   // The same, of an attempt that whoever waits for its end must hear of.
   void NoteFailedAttempt(const Status& status);
   // Ok as long as no attempt failed since there were `seen`.

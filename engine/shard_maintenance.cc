@@ -135,6 +135,13 @@ Status Shard::OutOfSpace() {
                          last_background_error_.message());
 }
 
+Status Shard::FlushesBehind() {
+  std::lock_guard lock(set_aside_mutex_);
+  std::string text = "no memtable memory came free for 10 s; flushes are behind";
+  if (!last_background_error_.ok()) text += "; what failed last in the background: " + last_background_error_.message();
+  return Status::Busy(std::move(text));
+}
+
 void Shard::NoteFailedAttempt(const Status& status) {
   if (status.ok()) return;
   NoteBackgroundError(status);

@@ -135,7 +135,7 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
       break;
     }
     if (waited_for_room >= kRoomWaitNanosMax) {
-      outcome.status = Status::Busy("no memtable memory came free for 10 s; flushes are behind");
+      outcome.status = FlushesBehind();
       break;
     }
     co_await SleepFor(kRoomPollNanos);

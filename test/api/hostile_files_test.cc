@@ -155,7 +155,7 @@ class HostileFilesTest : public testing::Test {
       std::printf("%s %s: %s\n", path.c_str(), damage.name.c_str(), opened.ToString().c_str());
       EXPECT_EQ(opened.code(), damage.code) << opened.ToString();
       EXPECT_THAT(opened.message(), AllOf(HasSubstr(path), HasSubstr(damage.expected), HasSubstr("(F"),
-                                          HasSubstr(store_->options().directory)));
+                                          HasSubstr("from a copy"), HasSubstr(store_->options().directory)));
       file.Restore();
     }
     ExpectAllIsThere();
