@@ -9,6 +9,7 @@ namespace partita {
 namespace {
 
 constexpr const char* kAccount = "default";
+constexpr uint64_t kCapacity = uint64_t{1} << 40;
 
 std::string PartitionName(uint64_t i) { return "p" + std::to_string(i); }
 std::string RowName(uint64_t i) { return "r" + std::to_string(i); }
@@ -109,6 +110,7 @@ Task<void> StoreLife::Main() {
   Status closed = co_await store_->Close();
   co_await keeper_.Join();
   store_.reset();
+  runtime_.disk().set_capacity(kCapacity);  // Whoever starts it again has made room.
   if (crashed()) co_return;
   if (!closed.ok()) Violation("close failed: " + closed.ToString());
   closed_cleanly_ = closed.ok();
@@ -370,6 +372,8 @@ Task<void> StoreLife::ScanOnce() {
 // ---- Faults.
 
 void StoreLife::AddFaults() {
+  // A disk that is full soon (F54).
+  if (Chance(20)) runtime_.disk().set_capacity(runtime_.disk().used_bytes() + Draw(256u << 10));
   for (uint64_t i = 0, n = 1 + Draw(3); i < n; ++i) {
     SimFault fault;
     uint64_t kind = Draw(100);
@@ -399,6 +403,7 @@ void StoreLife::AddFaults() {
 // F21, F56: writes resume by themselves once the fault is over.
 Task<void> StoreLife::ProveResumed() {
   runtime_.ClearFaults();
+  runtime_.disk().set_capacity(kCapacity);
   co_await SleepFor(10'000'000'000);
   if (crashed()) co_return;
   faulty_ = false;
