@@ -198,8 +198,19 @@ Task<void> StoreLife::CheckStructure() {
     co_return;
   }
   for (const std::string& damage : verified->damages) Violation("verify: " + damage);
-  co_await SleepFor(1'000'000'000);
-  if (!crashed()) CheckLeftovers();
+  // Until the jobs that recovery started are done.
+  uint64_t before = UINT64_MAX;
+  for (int i = 0; i < 120 && !crashed(); ++i) {
+    uint64_t now = 0;
+    for (const ShardStatistics& shard : store_->Statistics()) now += shard.flushes + shard.compactions;
+    if (now == before) {
+      CheckLeftovers();
+      co_return;
+    }
+    before = now;
+    co_await SleepFor(1'000'000'000);
+  }
+  Violation("compactions do not end although nobody writes");
 }
 
 // What nothing refers to is gone (F37), once the jobs that recovery started are done.
@@ -208,11 +219,12 @@ void StoreLife::CheckLeftovers() {
   for (const ShardStatistics& shard : store_->Statistics()) {
     for (const ShardStatistics::Level& level : shard.levels) referenced += level.files;
   }
-  uint64_t there = runtime_.disk().ListFiles(kObjectDirectory).size();
-  if (there > referenced) {
-    Violation(std::to_string(there) + " objects are there, " + std::to_string(referenced) +
-              " referred to (F37)");
-  }
+  std::vector<std::string> there = runtime_.disk().ListFiles(kObjectDirectory);
+  if (there.size() <= referenced) return;
+  std::string names;
+  for (const std::string& name : there) names += " " + name;
+  Violation(std::to_string(there.size()) + " objects are there, " + std::to_string(referenced) +
+            " referred to (F37), in life " + std::to_string(store_->CatalogCopy().incarnation) + ":" + names);
 }
 
 }  // namespace partita
