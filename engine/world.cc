@@ -1,8 +1,6 @@
 #include "engine/world.h"
 
-#include <unistd.h>
-
-#include <cstdio>
+#include <fstream>
 
 #include "engine/io/real_runtime.h"
 
@@ -25,12 +23,13 @@ Result<std::unique_ptr<Runtime>> OpenWorld(const WorldOptions& options) {
 }
 
 uint64_t ResidentSetBytes() {
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr) return 0;
-  unsigned long total = 0, resident = 0;
-  int read = std::fscanf(file, "%lu %lu", &total, &resident);
-  std::fclose(file);
-  return read == 2 ? resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) : 0;
+  std::ifstream status("/proc/self/status");
+  std::string field;
+  while (status >> field) {
+    uint64_t kib = 0;
+    if (field == "VmRSS:" && status >> kib) return kib * 1024;
+  }
+  return 0;
 }
 
 }  // namespace partita
