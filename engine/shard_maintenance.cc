@@ -428,6 +428,15 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork() {
 }
 
 Task<Status> Shard::RunWork(CompactionWork* work) {
+  // Only with room for its output (F57): one that fails at the end has meanwhile taken from flushes
+  // what they need. Where the room is unknown it begins.
+  if (!work->plan.trivial_move) {
+    Result<uint64_t> room = co_await context_.runtime.files().FreeBytes();
+    if (room.ok() && *room < work->plan.input_bytes) {
+      co_return Status::NoSpace("a compaction of " + std::to_string(work->plan.input_bytes) + " bytes waits for room: " +
+                                std::to_string(*room) + " bytes of the disk are free (F57)");
+    }
+  }
   MergeSpec spec;
   spec.plan = work->plan;
   spec.levels = work->levels;

@@ -1,0 +1,83 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/base/user_key.h"
+#include "engine/io/sim_runtime.h"
+#include "engine/store.h"
+
+// covers: F54 F56 F57: on a full disk no compaction begins that could not end; writes are refused
+// with their own status, and go on by themselves when there is space.
+
+namespace partita {
+namespace {
+
+using testing::HasSubstr;
+
+StoreOptions SmallTables() {
+  StoreOptions options;
+  options.create_if_missing = true;
+  options.memory_bytes = 64u << 20;
+  options.shards = 1;
+  options.memtable_data_bytes = 32u << 10;
+  options.table_file_bytes = 64u << 10;
+  options.log_segment_bytes = 256u << 10;
+  options.log_tail_bytes = 64u << 10;
+  return options;
+}
+
+Status Put(SimRuntime& runtime, Store& store, TableId table, int row) {
+  std::string key = EncodeUserKey(table, "p", std::to_string(row * 7919 % 1000));
+  std::string value(500, ' ');  // Does not compress, so that tables are as large as their rows.
+  uint64_t random = static_cast<uint64_t>(row + 1) * 0x9E3779B97F4A7C15u;
+  for (char& c : value) {
+    random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+    c = static_cast<char>(random >> 20);
+  }
+  WriteOp op;
+  op.user_key = key;
+  op.content = value;
+  WriteRequest request;
+  request.table = table;
+  request.ops = std::span<const WriteOp>(&op, 1);
+  return runtime.RunToEnd(store.Write(request)).status;
+}
+
+TEST(FullDiskStoreTest, ACompactionWithoutRoomForItsOutputDoesNotBegin) {
+  SimDisk disk(3);
+  SimRuntime runtime({.seed = 3, .shards = 1}, disk);
+  Result<std::unique_ptr<Store>> opened = runtime.RunToEnd(Store::Open(runtime, SmallTables()));
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  Store& store = **opened;
+  Store::TableSpec spec;
+  spec.account = "default";
+  spec.name = "rows";
+  spec.raw = true;
+  TableId table = runtime.RunToEnd(store.CreateTable(std::move(spec)))->id;
+  int row = 0;
+  for (; row < 1000; ++row) ASSERT_TRUE(Put(runtime, store, table, row).ok());
+  ASSERT_TRUE(runtime.RunToEnd(store.CompactAll()).ok());
+  uint64_t compactions = store.Statistics()[0].compactions;
+
+  // Room for flushes, not for rewriting all that is there.
+  disk.set_capacity(disk.used_bytes() + (300u << 10));
+  Status compacted;
+  for (int i = 0; i < 1000 && compacted.ok(); ++i) {
+    Status written = Put(runtime, store, table, row++);
+    ASSERT_TRUE(written.ok()) << written.ToString();
+    if (i % 100 == 99) compacted = runtime.RunToEnd(store.CompactAll());
+  }
+  EXPECT_EQ(compacted.code(), Code::kNoSpace) << compacted.ToString();
+  EXPECT_THAT(compacted.message(), HasSubstr("(F57)"));
+
+  disk.set_capacity(uint64_t{1} << 40);
+  EXPECT_TRUE(runtime.RunToEnd(store.CompactAll()).ok());
+  EXPECT_GT(store.Statistics()[0].compactions, compactions);
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(Put(runtime, store, table, row++).ok());
+  Result<Store::VerifyResult> verified = runtime.RunToEnd(store.Verify(nullptr));
+  ASSERT_TRUE(verified.ok());
+  EXPECT_THAT(verified->damages, testing::IsEmpty());
+  EXPECT_TRUE(runtime.RunToEnd(store.Close()).ok());
+}
+
+}  // namespace
+}  // namespace partita
