@@ -62,7 +62,8 @@ Result<Continuation> DecodeContinuation(std::string_view text) {
   if (!FromBase64Url(text, &bytes) || bytes.size() < 2 + 4 + 4) return malformed;
   std::string_view body = std::string_view(bytes).substr(0, bytes.size() - 4);
   if (LoadLe32(bytes.data() + body.size()) != static_cast<uint32_t>(Hash64(body))) return malformed;
-  if (static_cast<uint8_t>(body[0]) != kContinuationFormat || static_cast<uint8_t>(body[1]) > 1) return malformed;
+  if (static_cast<uint8_t>(body[0]) != kContinuationFormat || static_cast<uint8_t>(body[1]) > 1)
+    return malformed;
   Continuation continuation;
   continuation.direction = body[1] == 0 ? Direction::kForward : Direction::kBackward;
   continuation.table = TableId(LoadLe32(body.data() + 2));

@@ -31,7 +31,8 @@ Status CheckOptions(const Options& options) {
     return Status::InvalidArgument("shards is " + std::to_string(options.shards) + "; it must be 0 to 256");
   }
   if (options.durability == Durability::kTableDefault) {
-    return Status::InvalidArgument("durability must be kPower, kProcess or kMemory: it is what tables default to");
+    return Status::InvalidArgument(
+        "durability must be kPower, kProcess or kMemory: it is what tables default to");
   }
   return Status();
 }
@@ -44,8 +45,9 @@ uint32_t ShardsOf(const Options& options) {
 // What to do about files that refuse the open: nothing here repairs them (F39, F53).
 Status WithAdvice(const Status& status) {
   if (status.code() != Code::kCorruption) return status;
-  return Status(status.code(), status.message() + ". Put the file back from a copy of the store; nothing was repaired "
-                                                  "or cut away");
+  return Status(status.code(), status.message() +
+                                   ". Put the file back from a copy of the store; nothing was repaired "
+                                   "or cut away");
 }
 
 OpenReport ReportOf(const StoreOpenReport& report, uint32_t shards) {
@@ -144,7 +146,8 @@ Task<Result<TableDescriptor>> Create(Database::Impl* impl, Store::TableSpec spec
   co_return co_await impl->store->CreateTable(std::move(spec));
 }
 
-Result<TableDescriptor> CreateAny(Database::Impl* impl, std::string_view name, const TableOptions& options, bool raw) {
+Result<TableDescriptor> CreateAny(Database::Impl* impl, std::string_view name, const TableOptions& options,
+                                  bool raw) {
   PARTITA_TRY(CheckTableName(name));
   Store::TableSpec spec;
   spec.account = kDefaultAccount;
@@ -179,8 +182,8 @@ std::shared_ptr<const TableCore> CoreOf(Database::Impl* impl, const TableDescrip
 Result<TableDescriptor> Find(Database::Impl* impl, std::string_view name, bool raw) {
   PARTITA_ASSIGN(TableDescriptor table, impl->store->FindTable(kDefaultAccount, name));
   if (table.raw != raw) {
-    return Status::InvalidArgument("table '" + table.name + "' is " + (table.raw ? "a raw table" : "an entity table") +
-                                   "; open it as one");
+    return Status::InvalidArgument("table '" + table.name + "' is " +
+                                   (table.raw ? "a raw table" : "an entity table") + "; open it as one");
   }
   return table;
 }

@@ -19,7 +19,7 @@ struct Database::Impl {
   std::unique_ptr<Store> store;
   Options options;
   OpenReport report;
-  TaskGroup calls;                       // Asynchronous calls under way.
+  TaskGroup calls;  // Asynchronous calls under way.
   std::atomic<uint32_t> calls_waiting{0};
   std::atomic<uint64_t> call_bytes{0};
 
@@ -30,7 +30,8 @@ struct Database::Impl {
   template <typename T>
   T Run(Task<T> task) {
     if (Executor::Current() == nullptr || own_runtime == nullptr) return runtime->RunToEnd(std::move(task));
-    Status refused = Status::InvalidArgument("a call that may wait was made from a callback; use its Async form");
+    Status refused =
+        Status::InvalidArgument("a call that may wait was made from a callback; use its Async form");
     if constexpr (std::is_same_v<T, WriteOutcome>) {
       return WriteOutcome{std::move(refused), 0, Version()};
     } else if constexpr (std::is_same_v<T, bool>) {

@@ -144,9 +144,9 @@ struct ScanOptions {
   std::optional<std::string> partition;  // Only this partition; the row bounds apply within it.
   std::optional<std::string> row_lower, row_upper;
   ScanOrder order = ScanOrder::kAscending;
-  uint32_t limit = 1000;                // Entities in the page, 1 to 100,000.
-  uint64_t bytes_limit = 4u << 20;      // Of stored entities; at least one entity is always given.
-  std::string continuation;             // From the page before; empty: from the start.
+  uint32_t limit = 1000;            // Entities in the page, 1 to 100,000.
+  uint64_t bytes_limit = 4u << 20;  // Of stored entities; at least one entity is always given.
+  std::string continuation;         // From the page before; empty: from the start.
 };
 
 // One page of a scan: one point in time for each shard it touched.
@@ -177,8 +177,8 @@ class Table {
   WriteResult Merge(const Entity& entity, std::string_view if_match = {}, WriteOptions options = {}) const;
   WriteResult InsertOrReplace(const Entity& entity, WriteOptions options = {}) const;
   WriteResult InsertOrMerge(const Entity& entity, WriteOptions options = {}) const;
-  WriteResult Delete(std::string_view partition_key, std::string_view row_key,
-                     std::string_view if_match = {}, WriteOptions options = {}) const;
+  WriteResult Delete(std::string_view partition_key, std::string_view row_key, std::string_view if_match = {},
+                     WriteOptions options = {}) const;
 
   // Entity group transaction: all or nothing. One partition, each RowKey once.
   WriteResult Transact(std::span<const Write> writes, BatchOptions options = {}) const;
@@ -231,7 +231,8 @@ class RawTable {
 
   WriteResult Put(std::string_view partition_key, std::string_view row_key, std::string_view value,
                   WriteOptions options = {}) const;
-  WriteResult Delete(std::string_view partition_key, std::string_view row_key, WriteOptions options = {}) const;
+  WriteResult Delete(std::string_view partition_key, std::string_view row_key,
+                     WriteOptions options = {}) const;
 
   struct Operation {
     bool remove = false;
@@ -266,7 +267,7 @@ struct ShardStats {
   };
   std::vector<Level> levels;
   uint64_t writes = 0, flushes = 0, compactions = 0;
-  uint64_t bytes_written_user = 0;        // Keys and values accepted.
+  uint64_t bytes_written_user = 0;  // Keys and values accepted.
   uint64_t bytes_written_log = 0, bytes_written_flush = 0, bytes_written_compaction = 0;
   uint64_t bytes_read_compaction = 0;
   uint64_t compaction_debt_bytes = 0;

@@ -15,7 +15,8 @@ constexpr size_t kRawBatchBytesMax = 64u << 20;
 
 Status CheckRawKeys(std::string_view partition_key, std::string_view row_key) {
   if (partition_key.size() + row_key.size() > KeyBuffer::kRawKeysMax) {
-    return Status::InvalidArgument("the two keys take " + std::to_string(partition_key.size() + row_key.size()) +
+    return Status::InvalidArgument("the two keys take " +
+                                   std::to_string(partition_key.size() + row_key.size()) +
                                    " bytes; at most 4,096 are allowed");
   }
   if (partition_key.find('\0') != partition_key.npos || row_key.find('\0') != row_key.npos) {
@@ -72,10 +73,11 @@ std::optional<WriteResult> Encode(const TableCore& table, std::span<const RawTab
     bytes += operation.value.size() + operation.row_key.size();
     if (operation.partition_key != operations[0].partition_key || !rows.insert(operation.row_key).second ||
         bytes > kRawBatchBytesMax) {
-      return RawRefused(Status::InvalidArgument("operation " + std::to_string(i) +
-                                                " has another partition key, repeats a row key, or takes the batch "
-                                                "beyond 64 MiB"),
-                        i);
+      return RawRefused(
+          Status::InvalidArgument("operation " + std::to_string(i) +
+                                  " has another partition key, repeats a row key, or takes the batch "
+                                  "beyond 64 MiB"),
+          i);
     }
     batch->keys.push_back(EncodeUserKey(table.id, operation.partition_key, operation.row_key));
   }
@@ -115,8 +117,10 @@ WriteResult RunSingle(const TableCore& table, WriteKind kind, std::string_view p
 
 Status RawStatusOf(const Shard::ReadAnswer& answer) {
   if (answer.state == Shard::ReadState::kFound) return Status();
-  if (answer.state == Shard::ReadState::kInDoubt) return Status::Unknown("the last write of this key is in doubt");
-  if (answer.state == Shard::ReadState::kMoved) return Status::NotFound("the table does not exist (any more)");
+  if (answer.state == Shard::ReadState::kInDoubt)
+    return Status::Unknown("the last write of this key is in doubt");
+  if (answer.state == Shard::ReadState::kMoved)
+    return Status::NotFound("the table does not exist (any more)");
   return Status::NotFound("there is no such key");
 }
 
@@ -136,7 +140,8 @@ Task<Result<std::string>> ReadRawOwned(Store* store, std::string user_key) {
   co_return value;
 }
 
-Task<void> ReadRawThenCall(Store* store, std::string user_key, std::function<void(Result<std::string>)> done) {
+Task<void> ReadRawThenCall(Store* store, std::string user_key,
+                           std::function<void(Result<std::string>)> done) {
   Result<std::string> value = co_await ReadRawOwned(store, std::move(user_key));
   done(std::move(value));
 }
@@ -182,7 +187,8 @@ WriteResult RawTable::Put(std::string_view partition_key, std::string_view row_k
   return RunSingle(*state_, WriteKind::kPut, partition_key, row_key, value, options);
 }
 
-WriteResult RawTable::Delete(std::string_view partition_key, std::string_view row_key, WriteOptions options) const {
+WriteResult RawTable::Delete(std::string_view partition_key, std::string_view row_key,
+                             WriteOptions options) const {
   return RunSingle(*state_, WriteKind::kDelete, partition_key, row_key, {}, options);
 }
 
@@ -224,7 +230,8 @@ void RawTable::GetAsync(std::string partition_key, std::string row_key,
   if (!checked.ok()) return done(checked);
   std::string key = EncodeUserKey(state_->id, partition_key, row_key);
   std::function<void(Result<std::string>)> busy = done;
-  if (!state_->impl->Start(key, kRawCallBytes, ReadRawThenCall(state_->impl->store.get(), key, std::move(done)))) {
+  if (!state_->impl->Start(key, kRawCallBytes,
+                           ReadRawThenCall(state_->impl->store.get(), key, std::move(done)))) {
     busy(Status::Busy("too many calls are under way; try again"));
   }
 }

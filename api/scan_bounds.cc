@@ -7,7 +7,8 @@
 
 namespace partita {
 
-KeyBuffer::KeyBuffer(TableId table, std::string_view partition_key, std::string_view row_key, bool ordered_text) {
+KeyBuffer::KeyBuffer(TableId table, std::string_view partition_key, std::string_view row_key,
+                     bool ordered_text) {
   PARTITA_ASSERT(partition_key.size() + row_key.size() <= kRawKeysMax);
   StoreBe32(bytes_, table.value);
   size_ = kTableIdSize;

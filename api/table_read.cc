@@ -24,7 +24,8 @@ Status StatusOf(const Shard::ReadAnswer& answer) {
     case Shard::ReadState::kFound:
       return Status();
     case Shard::ReadState::kInDoubt:
-      return Status::Unknown("the last write of this entity is in doubt; try again when the shard has recovered");
+      return Status::Unknown(
+          "the last write of this entity is in doubt; try again when the shard has recovered");
     case Shard::ReadState::kMoved:
       return Status::NotFound("the table does not exist (any more)");
     case Shard::ReadState::kAbsent:
@@ -153,7 +154,8 @@ std::vector<Result<Entity>> Table::GetMany(std::span<const Key> keys) const {
   return results;
 }
 
-void Table::GetAsync(std::string partition_key, std::string row_key, std::function<void(Result<Entity>)> done) const {
+void Table::GetAsync(std::string partition_key, std::string row_key,
+                     std::function<void(Result<Entity>)> done) const {
   Status checked = CheckKeys(partition_key, row_key);
   if (!checked.ok()) return done(checked);
   KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/true);

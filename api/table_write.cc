@@ -49,8 +49,9 @@ Status ApplyCondition(const Write& write, WriteOp* op) {
   ParsedEtag etag = ParseEtag(write.if_match);
   switch (etag.form) {
     case EtagForm::kMalformed:
-      return BrokenRule(Violation::kInvalidInput, "if_match is " + QuotedForMessage(write.if_match) +
-                                                      "; it must be '*' or one ETag as a read or write returned it");
+      return BrokenRule(Violation::kInvalidInput,
+                        "if_match is " + QuotedForMessage(write.if_match) +
+                            "; it must be '*' or one ETag as a read or write returned it");
     case EtagForm::kAny:
       op->precondition = Precondition::kPresent;
       return Status();
@@ -92,7 +93,8 @@ Status AddOp(const Write& write, TableId table, EncodedBatch* batch) {
       break;
   }
   batch->keys.push_back(EncodeEntityKey(table, write.entity));
-  batch->contents.push_back(op.kind == WriteKind::kDelete ? std::string() : EncodeEntityContent(write.entity));
+  batch->contents.push_back(op.kind == WriteKind::kDelete ? std::string()
+                                                          : EncodeEntityContent(write.entity));
   batch->ops.push_back(op);
   return Status();
 }
@@ -131,9 +133,10 @@ std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const W
                                        const BatchOptions& options, EncodedBatch* batch) {
   if (writes.empty()) return Refused(Status::InvalidArgument("the batch is empty"), 0);
   if (writes.size() > options.operations_max) {
-    return Refused(Status::InvalidArgument("the batch has " + std::to_string(writes.size()) + " operations; at most " +
-                                           std::to_string(options.operations_max) + " are allowed"),
-                   options.operations_max);
+    return Refused(
+        Status::InvalidArgument("the batch has " + std::to_string(writes.size()) + " operations; at most " +
+                                std::to_string(options.operations_max) + " are allowed"),
+        options.operations_max);
   }
   if (options.bytes_max > kEmbeddedBatchBytesMax) {
     return Refused(Status::InvalidArgument("bytes_max is above 64 MiB"), 0);
@@ -145,13 +148,15 @@ std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const W
   for (size_t i = 0; i < writes.size(); ++i) {
     const Entity& entity = writes[i].entity;
     if (entity.partition_key() != writes[0].entity.partition_key()) {
-      return Refused(Status::InvalidArgument("all operations of a batch must have one PartitionKey; operation " +
-                                             std::to_string(i) + " has another"),
-                     i);
+      return Refused(
+          Status::InvalidArgument("all operations of a batch must have one PartitionKey; operation " +
+                                  std::to_string(i) + " has another"),
+          i);
     }
     if (!rows.insert(entity.row_key()).second) {
-      return Refused(Status::InvalidArgument("operation " + std::to_string(i) + " names a RowKey for the second time"),
-                     i);
+      return Refused(
+          Status::InvalidArgument("operation " + std::to_string(i) + " names a RowKey for the second time"),
+          i);
     }
     Status added = AddOp(writes[i], table.id, batch);
     if (!added.ok()) return Refused(std::move(added), i);
@@ -176,7 +181,8 @@ std::optional<WriteResult> EncodeOne(const TableCore& table, const Write& write,
 
 WriteResult RunOne(const TableCore& table, Write write, WriteOptions options) {
   EncodedBatch batch;
-  if (std::optional<WriteResult> refused = EncodeOne(table, write, options.durability, &batch)) return *refused;
+  if (std::optional<WriteResult> refused = EncodeOne(table, write, options.durability, &batch))
+    return *refused;
   return ResultOf(table.impl->Run(table.impl->store->Write(batch.request)));
 }
 

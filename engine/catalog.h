@@ -35,13 +35,13 @@ struct RangeDescriptor {
 // whole and atomically in the meta store (one durable record decides: F19).
 //
 // Encoded (little-endian, inside the sealed meta value of key "catalog"):
-//   u16 format · u64 store id · u32 incarnation · u32 layout · u32 formed layout · u32 shard count · u32 next table id
-//   · u64 epoch · varint tables { u32 id, bytes account, bytes name, u8 raw, u8 durability,
-//   u64 created } · varint ranges { bytes lower, bytes upper, u32 owner, u64 epoch }
+//   u16 format · u64 store id · u32 incarnation · u32 layout · u32 formed layout · u32 shard count · u32 next
+//   table id · u64 epoch · varint tables { u32 id, bytes account, bytes name, u8 raw, u8 durability, u64
+//   created } · varint ranges { bytes lower, bytes upper, u32 owner, u64 epoch }
 struct Catalog {
   StoreId store;
-  uint32_t incarnation = 0;  // Rises with every open; names logs and objects (F30).
-  uint32_t layout = 1;       // Rises when the number of shards changes; names manifests and logs.
+  uint32_t incarnation = 0;    // Rises with every open; names logs and objects (F30).
+  uint32_t layout = 1;         // Rises when the number of shards changes; names manifests and logs.
   uint32_t formed_layout = 0;  // The layout whose manifests are known to exist; else creation goes on.
   uint32_t shard_count = 1;
   uint32_t next_table_id = 1;  // Never reused (F19).

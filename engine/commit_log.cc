@@ -55,7 +55,8 @@ class CommitLog::WaitFor {
   VisibleWaiter* waiter_;
 };
 
-CommitLog::CommitLog(LogStore& log, Executor& worker, Clock& clock) : log_(log), worker_(worker), clock_(clock) {}
+CommitLog::CommitLog(LogStore& log, Executor& worker, Clock& clock)
+    : log_(log), worker_(worker), clock_(clock) {}
 
 CommitLog::~CommitLog() { PARTITA_ASSERT(waiters_ == nullptr); }
 
@@ -101,7 +102,8 @@ LogPosition CommitLog::Append(Decided decided) {
 
 bool CommitLog::Enqueue(VisibleWaiter* waiter) {
   std::lock_guard lock(mutex_);
-  uint64_t reached = waiter->until_durable ? log_.durable_end().value : visible_.load(std::memory_order_relaxed);
+  uint64_t reached =
+      waiter->until_durable ? log_.durable_end().value : visible_.load(std::memory_order_relaxed);
   if (reached >= waiter->position) return false;
   if (in_doubt_.load(std::memory_order_relaxed)) {
     waiter->status = InDoubt(fence_reason_);
@@ -180,7 +182,8 @@ Status CommitLog::fence_reason() const {
 }
 
 bool CommitLog::TryTakeFlushToken() {
-  return !flush_token_.load(std::memory_order_relaxed) && !flush_token_.exchange(true, std::memory_order_seq_cst);
+  return !flush_token_.load(std::memory_order_relaxed) &&
+         !flush_token_.exchange(true, std::memory_order_seq_cst);
 }
 
 void CommitLog::ReleaseFlushToken() { flush_token_.store(false, std::memory_order_seq_cst); }
@@ -316,8 +319,8 @@ Task<void> CommitLog::DriveOnWorker(CommitLog* self) {
       self->ReleaseFlushToken();
       if (!round.ok()) continue;
     }
-    bool more = self->WantsFlush() ||
-                self->unlogged_bytes_.load(std::memory_order_relaxed) > kUnflushedBytesMax / 2;
+    bool more =
+        self->WantsFlush() || self->unlogged_bytes_.load(std::memory_order_relaxed) > kUnflushedBytesMax / 2;
     if (more && !self->flush_token_.load()) {
       co_await Yield();  // Callers posted to this worker decide first, and share the next flush.
       continue;

@@ -131,9 +131,9 @@ class CommitLog {
   TaskGroup tasks_;
 
   mutable std::mutex mutex_;
-  std::deque<Record> records_;       // Positions base_ .. decided_, all not yet known flushed.
-  uint64_t base_ = 1;                // Position of records_.front().
-  uint64_t appended_ = 0;            // Handed to the segments without error.
+  std::deque<Record> records_;  // Positions base_ .. decided_, all not yet known flushed.
+  uint64_t base_ = 1;           // Position of records_.front().
+  uint64_t appended_ = 0;       // Handed to the segments without error.
   VisibleWaiter* waiters_ = nullptr;
   Status fence_reason_;
 

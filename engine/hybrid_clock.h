@@ -17,7 +17,10 @@ class HybridClock {
  public:
   // `floor`: every version given is above it (all that recovery saw, leased ceilings included).
   HybridClock(Clock& clock, Version floor)
-      : clock_(clock), last_(floor.value), wall_base_(clock.WallTicks()), mono_base_(clock.MonotonicNanos()) {}
+      : clock_(clock),
+        last_(floor.value),
+        wall_base_(clock.WallTicks()),
+        mono_base_(clock.MonotonicNanos()) {}
 
   Version Next() {
     last_ = std::max(last_ + 1, NowTicks());

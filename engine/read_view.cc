@@ -7,8 +7,9 @@
 namespace partita {
 
 const RangeView* ReadView::FindRange(std::string_view user_key) const {
-  auto after = std::upper_bound(ranges.begin(), ranges.end(), user_key,
-                                [](std::string_view key, const RangeView& range) { return key < range.lower; });
+  auto after =
+      std::upper_bound(ranges.begin(), ranges.end(), user_key,
+                       [](std::string_view key, const RangeView& range) { return key < range.lower; });
   if (after == ranges.begin()) return nullptr;
   const RangeView& range = *std::prev(after);
   return range.Contains(user_key) ? &range : nullptr;

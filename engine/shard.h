@@ -38,10 +38,10 @@ namespace partita {
 // For tests that prove the tests: a defect planted in the engine must be caught by the crash oracle.
 enum class EngineDefect : uint8_t {
   kNone,
-  kSkipConditionRecheck,   // Decides on what was resolved, whatever came since.
-  kPublishBeforeDurable,   // Shows and acknowledges records before the log is flushed.
-  kForgetReplayFrom,       // Replays the whole log, flushed records included (F36).
-  kReuseVersions,          // Starts the clock below the durable ceiling (F17).
+  kSkipConditionRecheck,  // Decides on what was resolved, whatever came since.
+  kPublishBeforeDurable,  // Shows and acknowledges records before the log is flushed.
+  kForgetReplayFrom,      // Replays the whole log, flushed records included (F36).
+  kReuseVersions,         // Starts the clock below the durable ceiling (F17).
 };
 
 // What a shard needs of the store around it. Outlives the shard.
@@ -56,12 +56,12 @@ struct ShardContext {
   uint32_t layout = 1;
   Incarnation incarnation;
   uint32_t shard_count = 1;
-  std::function<ObjectId()> next_object;           // Thread-safe; never the same twice (F41).
+  std::function<ObjectId()> next_object;  // Thread-safe; never the same twice (F41).
   ZoneExtractor zones;
   // An active memtable is frozen at this size in memory, or with so many bytes of keys and values.
   size_t memtable_bytes = 0;
   size_t memtable_data_bytes = SIZE_MAX;
-  uint64_t table_file_bytes = 32u << 20;           // Size at which flushes and compactions cut files.
+  uint64_t table_file_bytes = 32u << 20;  // Size at which flushes and compactions cut files.
   uint64_t log_segment_bytes = 64u << 20;
   uint64_t log_tail_bytes = 8u << 20;
   EngineDefect planted = EngineDefect::kNone;
@@ -112,9 +112,9 @@ class Shard {
   enum class ReadState : uint8_t {
     kFound,
     kAbsent,
-    kNeedsIo,   // Only TryGet: ask Get.
+    kNeedsIo,  // Only TryGet: ask Get.
     kMoved,
-    kInDoubt,   // F15.
+    kInDoubt,  // F15.
   };
   struct ReadAnswer {
     ReadState state = ReadState::kAbsent;
@@ -141,9 +141,9 @@ class Shard {
   };
   struct ScanAnswer {
     uint64_t rows = 0;
-    uint64_t bytes = 0;     // Of keys and contents given.
-    uint64_t scanned = 0;   // Entries looked at, hidden ones and tombstones included.
-    bool done = false;      // The interval is exhausted.
+    uint64_t bytes = 0;    // Of keys and contents given.
+    uint64_t scanned = 0;  // Entries looked at, hidden ones and tombstones included.
+    bool done = false;     // The interval is exhausted.
     // Where to go on: forward the inclusive lower bound, backward the exclusive upper one.
     std::string next_key;
   };
@@ -273,7 +273,7 @@ class Shard {
   // publishing the next one.
   AsyncMutex structure_mutex_;
   LogPosition replay_from_;
-  bool clean_up_due_ = false;  // The manifest on disk names files that no range here uses.
+  bool clean_up_due_ = false;         // The manifest on disk names files that no range here uses.
   std::vector<ObjectId> referenced_;  // By the manifest on disk; sorted, each once.
   // Held through a compaction, from picking to installing.
   AsyncMutex compaction_mutex_;
@@ -283,20 +283,20 @@ class Shard {
   std::atomic<bool> compaction_running_{false};
   std::atomic<bool> prepare_running_{false};
   std::atomic<bool> closing_{false};
-  std::atomic<uint64_t> log_segment_{0};    // What the manifest on disk says (F35).
-  std::atomic<uint64_t> segment_asked_{0};  // What it was last asked to say.
-  std::atomic<bool> out_of_space_{false};  // The last flush or manifest save met a full disk (F54).
+  std::atomic<uint64_t> log_segment_{0};      // What the manifest on disk says (F35).
+  std::atomic<uint64_t> segment_asked_{0};    // What it was last asked to say.
+  std::atomic<bool> out_of_space_{false};     // The last flush or manifest save met a full disk (F54).
   std::atomic<uint64_t> failed_attempts_{0};  // Of flushes, compactions and manifest saves; each is retried.
-  std::atomic<uint32_t> hold_installs_{0};  // Writers that resolved in vain twice.
+  std::atomic<uint32_t> hold_installs_{0};    // Writers that resolved in vain twice.
   std::atomic<uint64_t> writes_{0}, flushes_{0}, compactions_{0}, bytes_user_{0}, bytes_flushed_{0};
   std::atomic<uint64_t> bytes_compaction_read_{0}, bytes_compaction_written_{0}, debt_bytes_{0};
   std::atomic<uint64_t> frozen_bytes_{0};
   std::atomic<uint64_t> debt_nanos_per_kib_{0};  // Above 0 compactions run at ordinary priority.
   std::mutex set_aside_mutex_;
-  std::set<ObjectId> set_aside_;  // Inputs that could not be read: never compacted again (F46).
-  Status last_background_error_;  // Guarded by set_aside_mutex_.
-  Version version_floor_;     // What recovery found to be exposed at most; later versions are above.
-  Version replayed_version_;  // During recovery.
+  std::set<ObjectId> set_aside_;      // Inputs that could not be read: never compacted again (F46).
+  Status last_background_error_;      // Guarded by set_aside_mutex_.
+  Version version_floor_;             // What recovery found to be exposed at most; later versions are above.
+  Version replayed_version_;          // During recovery.
   bool replay_needs_memory_ = false;  // During recovery: the memtables are full, not the machine.
   Recovered recovered_;
 };

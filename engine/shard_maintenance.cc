@@ -110,11 +110,13 @@ Task<void> Shard::DropTable(TableId table) {
   std::string prefix = TableLowerBound(table);
   bool held = false;
   ViewChange change = [&prefix, &held](ReadView* view) {
-    held = std::erase_if(view->ranges, [&](const RangeView& range) { return range.lower.starts_with(prefix); }) > 0;
+    held = std::erase_if(view->ranges,
+                         [&](const RangeView& range) { return range.lower.starts_with(prefix); }) > 0;
   };
   co_await ChangeStructure(std::move(change));
   // The files go with the next manifest, which is written behind the caller's back.
-  if (held && !closing_.load()) tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), CleanUp(this));
+  if (held && !closing_.load())
+    tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), CleanUp(this));
 }
 
 Task<void> Shard::CleanUp(Shard* self) {
@@ -138,7 +140,8 @@ Status Shard::OutOfSpace() {
 Status Shard::FlushesBehind() {
   std::lock_guard lock(set_aside_mutex_);
   std::string text = "no memtable memory came free for 10 s; flushes are behind";
-  if (!last_background_error_.ok()) text += "; what failed last in the background: " + last_background_error_.message();
+  if (!last_background_error_.ok())
+    text += "; what failed last in the background: " + last_background_error_.message();
   return Status::Busy(std::move(text));
 }
 
@@ -203,8 +206,10 @@ Task<Status> Shard::InstallEdit(Install install) {
   std::sort(now.begin(), now.end());
   now.erase(std::unique(now.begin(), now.end()), now.end());
   std::vector<ObjectId> added, dropped;
-  std::set_difference(now.begin(), now.end(), referenced_.begin(), referenced_.end(), std::back_inserter(added));
-  std::set_difference(referenced_.begin(), referenced_.end(), now.begin(), now.end(), std::back_inserter(dropped));
+  std::set_difference(now.begin(), now.end(), referenced_.begin(), referenced_.end(),
+                      std::back_inserter(added));
+  std::set_difference(referenced_.begin(), referenced_.end(), now.begin(), now.end(),
+                      std::back_inserter(dropped));
   for (ObjectId id : added) context_.references.Add(id);
 
   for (uint64_t pause = kRetryNanosMin;; pause = std::min(pause * 2, kRetryNanosMax)) {
@@ -221,7 +226,8 @@ Task<Status> Shard::InstallEdit(Install install) {
   replay_from_ = manifest.replay_from;
   referenced_ = std::move(now);
 
-  for (uint64_t waited = 0; hold_installs_.load() > 0 && waited < kHoldNanosMax; waited += kHoldNanosMax / 50) {
+  for (uint64_t waited = 0; hold_installs_.load() > 0 && waited < kHoldNanosMax;
+       waited += kHoldNanosMax / 50) {
     co_await SleepFor(kHoldNanosMax / 50);
   }
   ViewChange change = [this, &changed, &install](ReadView* view) {
@@ -317,7 +323,8 @@ Task<Status> Shard::FlushOldest() {
 }
 
 JobContext Shard::MakeJobContext(const ReadView& view) {
-  JobContext job{context_.objects, context_.cache, context_.store, context_.next_object, nullptr, context_.zones};
+  JobContext job{context_.objects,     context_.cache, context_.store,
+                 context_.next_object, nullptr,        context_.zones};
   std::set<uint32_t> live;
   for (const RangeView& range : view.ranges) live.insert(LoadBe32(range.lower.data()));
   job.is_dead_table = [live = std::move(live)](TableId table) { return !live.contains(table.value); };
@@ -332,7 +339,8 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
   spec.entries_expected = memtable.entry_count();
   spec.retention.visible = commit_log_ == nullptr ? memtable.version_max() : commit_log_->visible_version();
   for (const RangeView& range : view.ranges) {
-    for (std::string& cut : FlushCutPoints(ShapeOfRange(range), Picker())) spec.cut_points.push_back(std::move(cut));
+    for (std::string& cut : FlushCutPoints(ShapeOfRange(range), Picker()))
+      spec.cut_points.push_back(std::move(cut));
   }
   FlushJob job(MakeJobContext(view), std::move(spec));
   PARTITA_CO_ASSIGN(JobResult result, co_await job.Run());
@@ -343,7 +351,8 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
       FileRef file = added.file;
       file.lower = range.lower;
       file.upper = range.upper;
-      bool holds = file.info.largest >= range.lower && (range.upper.empty() || file.info.smallest < range.upper);
+      bool holds =
+          file.info.largest >= range.lower && (range.upper.empty() || file.info.smallest < range.upper);
       if (holds) files.push_back(std::move(file));
     }
   }
@@ -433,8 +442,9 @@ Task<Status> Shard::RunWork(CompactionWork* work) {
   if (!work->plan.trivial_move) {
     Result<uint64_t> room = co_await context_.runtime.files().FreeBytes();
     if (room.ok() && *room < work->plan.input_bytes) {
-      co_return Status::NoSpace("a compaction of " + std::to_string(work->plan.input_bytes) + " bytes waits for room: " +
-                                std::to_string(*room) + " bytes of the disk are free (F57)");
+      co_return Status::NoSpace("a compaction of " + std::to_string(work->plan.input_bytes) +
+                                " bytes waits for room: " + std::to_string(*room) +
+                                " bytes of the disk are free (F57)");
     }
   }
   MergeSpec spec;
@@ -525,7 +535,8 @@ Task<Status> Shard::CompactAll() {
     }
     // Behind us: a save of the manifest is repeated until it succeeds, and we need not wait so long.
     work->more = false;
-    tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), InstallInBackground(this, std::move(work)));
+    tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary),
+                 InstallInBackground(this, std::move(work)));
     while (compaction_running_.load() && FailedSince(failed).ok()) co_await SleepFor(100'000);
   }
   co_return Status::Closed("the store is closing");

@@ -57,7 +57,8 @@ Task<Result<Shard::ReadAnswer>> Shard::Get(std::string_view user_key, std::strin
   Version visible = commit_log_->visible_version();
   const RangeView* range = view->FindRange(user_key);
   if (range == nullptr) co_return ReadAnswer{ReadState::kMoved, {}};
-  if (MeetsDoubt(doubt, *commit_log_, *view, user_key, visible)) co_return ReadAnswer{ReadState::kInDoubt, {}};
+  if (MeetsDoubt(doubt, *commit_log_, *view, user_key, visible))
+    co_return ReadAnswer{ReadState::kInDoubt, {}};
   Lookup found = view->GetFromMemtables(user_key, visible);
   if (found.state != LookupState::kAbsent) co_return Answer(found, content);
   BlockPin pin;
@@ -78,7 +79,8 @@ Task<Result<Shard::ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink*
 
   std::vector<std::unique_ptr<EntryIterator>> sources;
   sources.push_back(view->active->NewIterator(request.direction));
-  for (const MemtableRef& memtable : view->frozen) sources.push_back(memtable.table->NewIterator(request.direction));
+  for (const MemtableRef& memtable : view->frozen)
+    sources.push_back(memtable.table->NewIterator(request.direction));
   IterOptions options;
   options.lower = request.lower;
   options.upper = upper;

@@ -101,9 +101,9 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   version_floor_ = floor;
   if (context_.planted == EngineDefect::kReuseVersions) floor = Version(view->active->version_max().value);
   clock_ = std::make_unique<HybridClock>(context_.runtime.clock(), floor);
-  commit_log_ = std::make_unique<CommitLog>(*log_, context_.runtime.shard_executor(ShardId(
-                                                       id_.value % context_.runtime.shard_count())),
-                                            context_.runtime.clock());
+  commit_log_ = std::make_unique<CommitLog>(
+      *log_, context_.runtime.shard_executor(ShardId(id_.value % context_.runtime.shard_count())),
+      context_.runtime.clock());
   LogPosition last = log_->durable_end();
   commit_log_->Start(last, floor);
   for (const MemtableRef& memtable : view->frozen) frozen_bytes_ += memtable.bytes;
@@ -131,9 +131,10 @@ Task<FileRef> Shard::OpenFile(FileMeta meta) {
     file.table = std::move(opened).value();
   } else {
     // A file that the manifest names and the directory lacks is damage, not emptiness (F35).
-    file.damage = opened.code() == Code::kNotFound
-                      ? Status::Corruption(opened.status().message() + ", although the manifest names it (F35)")
-                      : opened.status();
+    file.damage =
+        opened.code() == Code::kNotFound
+            ? Status::Corruption(opened.status().message() + ", although the manifest names it (F35)")
+            : opened.status();
   }
   co_return file;
 }
@@ -161,13 +162,15 @@ Task<Result<std::unique_ptr<ReadView>>> Shard::LoadView(const Catalog& catalog, 
       if (below || above) continue;
       FileRef file = open.at(meta.info.id);
       file.lower = std::max(meta.lower, range.lower);
-      file.upper = meta.upper.empty() || (!range.upper.empty() && range.upper < meta.upper) ? range.upper : meta.upper;
+      file.upper =
+          meta.upper.empty() || (!range.upper.empty() && range.upper < meta.upper) ? range.upper : meta.upper;
       if (!file.OverlapsBounds(range.lower, range.upper)) continue;
       edit.added.push_back({meta.level, std::move(file)});
     }
     Result<std::shared_ptr<const LevelSet>> levels = LevelSet().Apply(edit);
     if (!levels.ok()) {
-      co_return Status::Corruption("meta/" + ManifestKey(context_.layout, id_) + ": " + levels.status().message());
+      co_return Status::Corruption("meta/" + ManifestKey(context_.layout, id_) + ": " +
+                                   levels.status().message());
     }
     view->ranges.push_back(RangeView{range.lower, range.upper, range.epoch, std::move(levels).value()});
   }
@@ -189,8 +192,9 @@ Task<Status> Shard::ReplayLog(const Manifest& manifest, ReadView* view) {
     Status closed = co_await log_->Close();
     (void)closed;
   }
-  PARTITA_CO_ASSIGN(std::unique_ptr<LocalLogStore> log,
-                    co_await LocalLogStore::Open(context_.runtime.files(), context_.runtime.clock(), options));
+  PARTITA_CO_ASSIGN(
+      std::unique_ptr<LocalLogStore> log,
+      co_await LocalLogStore::Open(context_.runtime.files(), context_.runtime.clock(), options));
   log_ = std::move(log);
   LogPosition from = manifest.replay_from;
   if (context_.planted == EngineDefect::kForgetReplayFrom) from = LogPosition(0);
@@ -222,7 +226,8 @@ Status Shard::ReplayRecord(const LogRecord& record, ReadView* view) {
   }
   Memtable* memtable = view->active.get();
   if (IsFull(*memtable)) {
-    view->frozen.insert(view->frozen.begin(), MemtableRef{view->active, recovered_.log.last, view->active->memory_used()});
+    view->frozen.insert(view->frozen.begin(),
+                        MemtableRef{view->active, recovered_.log.last, view->active->memory_used()});
     view->active = std::make_shared<Memtable>(context_.memtable_pool);
     memtable = view->active.get();
   }
@@ -254,8 +259,9 @@ Status Shard::ReplayRecord(const LogRecord& record, ReadView* view) {
 // what was replayed goes to tables, and the log is read on behind it.
 Task<Status> Shard::SpillReplay(Manifest* manifest, ReadView* view, LogPosition last) {
   if (view->active->empty() && view->frozen.empty()) {
-    co_return Status::ResourceExhausted("a single log record does not fit the memtable budget; open the store "
-                                        "with more memory");
+    co_return Status::ResourceExhausted(
+        "a single log record does not fit the memtable budget; open the store "
+        "with more memory");
   }
   if (!view->active->empty()) {
     view->frozen.insert(view->frozen.begin(), MemtableRef{view->active, last, view->active->memory_used()});

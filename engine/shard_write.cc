@@ -60,7 +60,8 @@ struct Shard::Batch {
   }
   ResolvedOp& resolved(size_t i) { return i == 0 ? first : more[i - 1]; }
   std::string_view content(size_t i) {
-    return request.ops[i].kind == WriteKind::kMerge ? std::string_view(resolved(i).merged) : request.ops[i].content;
+    return request.ops[i].kind == WriteKind::kMerge ? std::string_view(resolved(i).merged)
+                                                    : request.ops[i].content;
   }
   void Refuse(size_t i, Status status) {
     verdict = Verdict::kRefused;
@@ -154,7 +155,8 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
   // enough for `process` records, and whoever waits for more has the flush done.
   DurabilityLevel level = accepted ? request.durability : DurabilityLevel::kProcess;
   batch.memtable.reset();  // Waiting keeps no arena alive.
-  if (context_.planted != EngineDefect::kPublishBeforeDurable && commit_log_->visible_position() < batch.position) {
+  if (context_.planted != EngineDefect::kPublishBeforeDurable &&
+      commit_log_->visible_position() < batch.position) {
     outcome.status = co_await commit_log_->AwaitVisible(batch.position, level);
     if (!outcome.status.ok()) co_return outcome;
   }
@@ -251,7 +253,8 @@ Status Shard::EncodePayload(Batch* batch, const std::shared_ptr<Memtable>& memta
   size_t room = std::min<size_t>(kBatchRecordBytesMax, context_.memtable_pool.capacity_bytes() / 2);
   if (size > room) {
     return Status::InvalidArgument("the batch takes " + std::to_string(size) + " bytes; at most " +
-                                   std::to_string(room) + " fit (half of the memtable memory, 112 MiB at most)");
+                                   std::to_string(room) +
+                                   " fit (half of the memtable memory, 112 MiB at most)");
   }
   uint8_t* memory = memtable->arena().Allocate(size);
   if (memory == nullptr) return Status::ResourceExhausted("no memtable memory");
@@ -274,9 +277,9 @@ void Shard::Decide(Batch* batch) {
     Status reason = commit_log_->fence_reason();
     // The disk being full has its own status (F54); anything else is an I/O error of this shard.
     Code code = reason.code() == Code::kNoSpace ? Code::kNoSpace : Code::kIoError;
-    batch->refusal = Status(code, "shard " + std::to_string(id_.value) +
-                                      " takes no writes until its log can be written again, then by itself: " +
-                                      reason.message());
+    batch->refusal = Status(
+        code, "shard " + std::to_string(id_.value) +
+                  " takes no writes until its log can be written again, then by itself: " + reason.message());
     return;
   }
   const ReadView& view = views_.current();
@@ -354,7 +357,8 @@ bool Shard::CheckOps(Batch* batch) {
       return false;
     }
     // Existence before tag: a missing row is not found even with a stale tag (table-service 9.3).
-    bool wants_present = op.precondition == Precondition::kPresent || op.precondition == Precondition::kVersionEquals;
+    bool wants_present =
+        op.precondition == Precondition::kPresent || op.precondition == Precondition::kVersionEquals;
     if (wants_present && !present) {
       batch->Refuse(i, Status::NotFound("the entity does not exist"));
       return false;

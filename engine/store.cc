@@ -104,7 +104,8 @@ Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
   // Above every version so far: a table of this name may have lived on another shard, whose clock may
   // be ahead, and an ETag of it must match nothing here (F17).
   table.created_ticks = runtime_.clock().WallTicks();
-  for (auto& shard : shards_) table.created_ticks = std::max(table.created_ticks, shard->last_version().value);
+  for (auto& shard : shards_)
+    table.created_ticks = std::max(table.created_ticks, shard->last_version().value);
   std::vector<std::string> splits;
   for (const std::string& partition : spec.split_partitions) {
     splits.push_back(EncodeUserKey(TableId(next.next_table_id), partition, ""));

@@ -122,8 +122,9 @@ Task<Status> Store::CheckEmptyDirectory() {
     has_log = has_log || !tables.empty();
   }
   if (has_log) {
-    co_return Status::Corruption("meta/catalog is missing beside other files of a Partita store (F69); restore it, "
-                                 "or move the directory away");
+    co_return Status::Corruption(
+        "meta/catalog is missing beside other files of a Partita store (F69); restore it, "
+        "or move the directory away");
   }
   co_return Status();
 }
@@ -134,7 +135,8 @@ Task<Status> Store::FindOrCreateCatalog() {
   if (!id.has_value()) {
     PARTITA_CO_TRY(co_await CheckEmptyDirectory());
     if (!options_.create_if_missing) {
-      co_return Status::NotFound("there is no store in this directory; to create one, say so (create_if_missing)");
+      co_return Status::NotFound(
+          "there is no store in this directory; to create one, say so (create_if_missing)");
     }
   }
   IfMissing if_missing = id.has_value() ? IfMissing::kFail : IfMissing::kCreate;
@@ -231,7 +233,8 @@ Task<Status> Store::Reshard(uint32_t shards) {
     manifest.version_ceiling = ceiling;
     for (const FileMeta& file : files) {
       for (const RangeDescriptor& range : next.ranges) {
-        if (range.owner.value == i && range.lower <= file.lower && (range.upper.empty() || file.lower < range.upper)) {
+        if (range.owner.value == i && range.lower <= file.lower &&
+            (range.upper.empty() || file.lower < range.upper)) {
           manifest.files.push_back(file);
         }
       }

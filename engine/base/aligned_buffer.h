@@ -13,7 +13,9 @@ inline constexpr size_t kPageSize = 4096;
 inline constexpr uint64_t AlignUp(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
-inline constexpr uint64_t AlignDown(uint64_t value, uint64_t alignment) { return value / alignment * alignment; }
+inline constexpr uint64_t AlignDown(uint64_t value, uint64_t alignment) {
+  return value / alignment * alignment;
+}
 
 // Owned memory aligned to kPageSize, whose size is a multiple of it: what direct I/O wants.
 // Contents start undefined.

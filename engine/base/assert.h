@@ -8,10 +8,10 @@ namespace partita {
 }  // namespace partita
 
 // On in every build: what must hold on entry, after a wait, and before bytes leave for disk.
-#define PARTITA_ASSERT(condition)                                                \
-  do {                                                                           \
-    if (!(condition)) [[unlikely]]                                               \
-      ::partita::AssertFailed(#condition, __FILE__, __LINE__);                   \
+#define PARTITA_ASSERT(condition)                              \
+  do {                                                         \
+    if (!(condition)) [[unlikely]]                             \
+      ::partita::AssertFailed(#condition, __FILE__, __LINE__); \
   } while (false)
 
 // For checks that cost more than O(1); on in debug and sanitizer builds.

@@ -19,9 +19,7 @@ StreamHash::~StreamHash() { XXH3_freeState(static_cast<XXH3_state_t*>(state_)); 
 void StreamHash::Update(std::string_view bytes) {
   XXH3_64bits_update(static_cast<XXH3_state_t*>(state_), bytes.data(), bytes.size());
 }
-uint64_t StreamHash::Digest() const {
-  return XXH3_64bits_digest(static_cast<const XXH3_state_t*>(state_));
-}
+uint64_t StreamHash::Digest() const { return XXH3_64bits_digest(static_cast<const XXH3_state_t*>(state_)); }
 
 uint64_t Identity::Mix() const {
   uint8_t fields[8 * 4 + 1];
@@ -33,8 +31,6 @@ uint64_t Identity::Mix() const {
   return XXH3_64bits(fields, sizeof fields);
 }
 
-uint64_t Seal(std::string_view content, const Identity& identity) {
-  return Hash64(content) ^ identity.Mix();
-}
+uint64_t Seal(std::string_view content, const Identity& identity) { return Hash64(content) ^ identity.Mix(); }
 
 }  // namespace partita

@@ -35,7 +35,7 @@ enum class SealKind : uint8_t {
   kIndexBlock = 5,
   kFilterBlock = 6,
   kFooter = 7,
-  kMeta = 8,      // A value of the meta store: catalog, manifest.
+  kMeta = 8,  // A value of the meta store: catalog, manifest.
   kProperties = 9,
 };
 

@@ -24,7 +24,8 @@ struct Entry {
 };
 
 // Internal order: user key ascending, then version descending (newest first).
-inline bool EntryBefore(std::string_view key_a, Version version_a, std::string_view key_b, Version version_b) {
+inline bool EntryBefore(std::string_view key_a, Version version_a, std::string_view key_b,
+                        Version version_b) {
   int order = key_a.compare(key_b);
   return order != 0 ? order < 0 : version_a > version_b;
 }

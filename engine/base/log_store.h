@@ -24,12 +24,12 @@ struct LogRecord {
 
 // What Replay found at the end of the log (F31 to F33), for the start-up report.
 struct LogRecovery {
-  LogPosition first;          // First position delivered; 0 when none.
-  LogPosition last;           // Last position delivered; the next record gets last + 1.
-  Version version_max;        // Highest version or leased ceiling that the log knows of (F18).
+  LogPosition first;    // First position delivered; 0 when none.
+  LogPosition last;     // Last position delivered; the next record gets last + 1.
+  Version version_max;  // Highest version or leased ceiling that the log knows of (F18).
   uint64_t records = 0;
-  uint64_t torn_bytes = 0;    // Cut at the end because no proof exists beyond (F33).
-  bool clean = false;         // The log ended with a seal.
+  uint64_t torn_bytes = 0;  // Cut at the end because no proof exists beyond (F33).
+  bool clean = false;       // The log ended with a seal.
 };
 
 // Called for each record in position order. `payload` is valid during the call only.

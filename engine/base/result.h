@@ -11,8 +11,8 @@ namespace partita {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                  // NOLINT: implicit by intent
-  Result(Status status) : status_(std::move(status)) {           // NOLINT: implicit by intent
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit by intent
+  Result(Status status) : status_(std::move(status)) {  // NOLINT: implicit by intent
     PARTITA_ASSERT(!status_.ok());
   }
 
@@ -57,10 +57,10 @@ Status ToStatus(const Result<T>& result) {
 #define PARTITA_CONCAT(a, b) PARTITA_CONCAT_INNER(a, b)
 
 // Returns a non-ok status to the caller. Stands alone as a statement.
-#define PARTITA_TRY(expression)                                                        \
-  do {                                                                                 \
-    auto partita_status = ::partita::internal::ToStatus(expression);                   \
-    if (!partita_status.ok()) return partita_status;                                   \
+#define PARTITA_TRY(expression)                                      \
+  do {                                                               \
+    auto partita_status = ::partita::internal::ToStatus(expression); \
+    if (!partita_status.ok()) return partita_status;                 \
   } while (false)
 
 // `PARTITA_ASSIGN(auto x, F());` unwraps the value or returns the status.
@@ -68,11 +68,11 @@ Status ToStatus(const Result<T>& result) {
   PARTITA_ASSIGN_INNER(PARTITA_CONCAT(partita_result_, __LINE__), declaration, return, expression)
 
 // The same inside coroutines; the expression may hold a co_await.
-#define PARTITA_CO_TRY(expression)                                                     \
-  do {                                                                                 \
-    auto partita_outcome = (expression);                                               \
-    auto partita_status = ::partita::internal::ToStatus(std::move(partita_outcome));   \
-    if (!partita_status.ok()) co_return partita_status;                                \
+#define PARTITA_CO_TRY(expression)                                                   \
+  do {                                                                               \
+    auto partita_outcome = (expression);                                             \
+    auto partita_status = ::partita::internal::ToStatus(std::move(partita_outcome)); \
+    if (!partita_status.ok()) co_return partita_status;                              \
   } while (false)
 
 #define PARTITA_CO_ASSIGN(declaration, expression) \

@@ -37,7 +37,8 @@ std::string Utf8FromOrdered(std::string_view ordered) {
   return out;
 }
 
-void AppendUserKey(std::string* out, TableId table, std::string_view partition_key, std::string_view row_key) {
+void AppendUserKey(std::string* out, TableId table, std::string_view partition_key,
+                   std::string_view row_key) {
   PARTITA_DEBUG_ASSERT(partition_key.find('\0') == partition_key.npos);
   PARTITA_DEBUG_ASSERT(row_key.find('\0') == row_key.npos);
   char id[kTableIdSize];

@@ -69,9 +69,9 @@ class SharedMapping {
 };
 
 enum class OpenMode : uint8_t {
-  kRead,          // Must exist.
-  kReadWrite,     // Must exist.
-  kCreate,        // Must not exist: kAlreadyExists.
+  kRead,       // Must exist.
+  kReadWrite,  // Must exist.
+  kCreate,     // Must not exist: kAlreadyExists.
   kCreateOrOpen,
 };
 
@@ -94,10 +94,10 @@ class FileSystem {
   virtual ~FileSystem() = default;
 
   virtual Task<Result<std::unique_ptr<File>>> Open(std::string_view path, OpenMode mode, FileIo io) = 0;
-  virtual Task<Status> Remove(std::string_view path) = 0;  // kNotFound when absent.
+  virtual Task<Status> Remove(std::string_view path) = 0;                       // kNotFound when absent.
   virtual Task<Status> Rename(std::string_view from, std::string_view to) = 0;  // Replaces `to`.
-  virtual Task<Status> CreateDirectory(std::string_view path) = 0;  // Ok when it exists.
-  virtual Task<Status> FlushDirectory(std::string_view path) = 0;   // "" is the root.
+  virtual Task<Status> CreateDirectory(std::string_view path) = 0;              // Ok when it exists.
+  virtual Task<Status> FlushDirectory(std::string_view path) = 0;               // "" is the root.
   virtual Task<Result<std::vector<DirectoryEntry>>> List(std::string_view path) = 0;  // Files only.
   virtual Task<Result<bool>> Exists(std::string_view path) = 0;
 

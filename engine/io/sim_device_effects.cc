@@ -38,7 +38,8 @@ bool SimDevice::Apply(SimOperation& operation) {
       List(operation);
       return true;
     case SimOp::kExists:
-      operation.value = disk_.names_.Find(operation.path) != nullptr || disk_.names_.HasDirectory(operation.path) ? 1 : 0;
+      operation.value =
+          disk_.names_.Find(operation.path) != nullptr || disk_.names_.HasDirectory(operation.path) ? 1 : 0;
       return true;
     case SimOp::kFreeBytes:
       operation.value = disk_.free_bytes();

@@ -57,7 +57,9 @@ class DatabaseTest : public testing::TestWithParam<IoBackend> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Backends, DatabaseTest, testing::Values(IoBackend::kUring, IoBackend::kThreads),
-                         [](const auto& info) { return info.param == IoBackend::kUring ? "Uring" : "Threads"; });
+                         [](const auto& info) {
+                           return info.param == IoBackend::kUring ? "Uring" : "Threads";
+                         });
 
 Entity Thing(std::string_view pk, std::string_view rk, int32_t n) {
   Entity entity{std::string(pk), std::string(rk)};
@@ -152,7 +154,8 @@ TEST_P(DatabaseTest, ScansGiveKeyOrderInBothDirectionsThroughPages) {
   for (int p = 0; p < 9; ++p) {
     for (int r = 0; r < 20; ++r) {
       std::string row = (r < 10 ? "0" : "") + std::to_string(r);
-      ASSERT_TRUE(table.Insert(Thing("p" + std::to_string(p), row, r), {.durability = Durability::kProcess}).ok());
+      ASSERT_TRUE(
+          table.Insert(Thing("p" + std::to_string(p), row, r), {.durability = Durability::kProcess}).ok());
       expected.push_back("p" + std::to_string(p) + "/" + row);
     }
   }
@@ -166,7 +169,8 @@ TEST_P(DatabaseTest, ScansGiveKeyOrderInBothDirectionsThroughPages) {
         Result<Page> page = table.Scan(options);
         ASSERT_TRUE(page.ok()) << page.status().ToString();
         EXPECT_LE(page->entities.size(), limit);
-        for (const Entity& entity : page->entities) seen.push_back(entity.partition_key() + "/" + entity.row_key());
+        for (const Entity& entity : page->entities)
+          seen.push_back(entity.partition_key() + "/" + entity.row_key());
         options.continuation = page->continuation;
       } while (!options.continuation.empty());
       std::vector<std::string> wanted = expected;
@@ -217,7 +221,8 @@ TEST_P(DatabaseTest, AnotherNumberOfShardsServesEveryKey) {
   for (const std::string& name : names) {
     Table table = MakeTable(name);
     for (int i = 0; i < 50; ++i) {
-      ASSERT_TRUE(table.Insert(Thing("p" + std::to_string(i), "r", i), {.durability = Durability::kProcess}).ok());
+      ASSERT_TRUE(
+          table.Insert(Thing("p" + std::to_string(i), "r", i), {.durability = Durability::kProcess}).ok());
     }
   }
   for (uint32_t shards : {1u, 3u, 4u, 2u}) {
@@ -289,8 +294,8 @@ TEST_P(DatabaseTest, AsynchronousCallsAnswerOnceEach) {
   std::condition_variable all;
   int answered = 0, failed = 0;
   for (int i = 0; i < kCalls; ++i) {
-    table.WriteAsync({WriteAction::kInsert, Thing("p" + std::to_string(i % 10), std::to_string(i), i), ""}, {},
-                     [&](WriteResult result) {
+    table.WriteAsync({WriteAction::kInsert, Thing("p" + std::to_string(i % 10), std::to_string(i), i), ""},
+                     {}, [&](WriteResult result) {
                        std::lock_guard lock(mutex);
                        if (!result.ok()) ++failed;
                        if (++answered == kCalls) all.notify_one();
@@ -356,7 +361,8 @@ TEST_P(DatabaseTest, ReadersSeeTransactionsWholeAndNeverGoBack) {
     std::string filler(2000, 'f');
     for (int i = 0; i < 2000; ++i) {
       std::string text = std::to_string(1'000'000 + i);
-      std::vector<RawTable::Operation> pair = {{false, "p", "a", text + filler}, {false, "p", "b", text + filler}};
+      std::vector<RawTable::Operation> pair = {{false, "p", "a", text + filler},
+                                               {false, "p", "b", text + filler}};
       ASSERT_TRUE(raw.Apply(pair, {.durability = Durability::kProcess}).ok());
       if (i % 500 == 499) ASSERT_TRUE(database_->Flush().ok());
     }
@@ -399,7 +405,8 @@ TEST_P(DatabaseTest, RefusalsDoNotUseUpTheMemory) {
 TEST_P(DatabaseTest, ABatchThatMemoryCouldNeverTakeIsRefusedAtOnce) {
   RawTable raw = *database_->CreateRawTable("Large");
   std::vector<RawTable::Operation> operations;
-  for (int i = 0; i < 3; ++i) operations.push_back({false, "p", std::to_string(i), std::string(5u << 20, 'x')});
+  for (int i = 0; i < 3; ++i)
+    operations.push_back({false, "p", std::to_string(i), std::string(5u << 20, 'x')});
   WriteResult result = raw.Apply(operations);
   EXPECT_EQ(result.status.code(), Code::kInvalidArgument) << result.status.ToString();
   EXPECT_TRUE(raw.Put("p", "small", "v").ok());

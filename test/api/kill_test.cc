@@ -65,7 +65,8 @@ constexpr uint32_t kWriters = 3;
         Note note{t, n, 0};
         if (write(pipe, &note, sizeof note) != sizeof note) _exit(5);
         std::string value = std::to_string(n) + " " + filler;
-        std::vector<RawTable::Operation> pair = {{false, partition, "a", value}, {false, partition, "b", value}};
+        std::vector<RawTable::Operation> pair = {{false, partition, "a", value},
+                                                 {false, partition, "b", value}};
         if (!table->Apply(pair, {.durability = level}).ok()) _exit(6);
         note.acknowledged = 1;
         if (write(pipe, &note, sizeof note) != sizeof note) _exit(5);
@@ -155,13 +156,16 @@ void RunRounds(IoBackend backend, int rounds) {
 TEST(KillTest, NothingAcknowledgedIsLostWhenTheProcessIsKilledOnTheRing) {
   {
     ScratchDirectory probe;
-    Result<std::unique_ptr<Database>> opened = Database::Open(StoreOptionsAt(probe.path() + "/s", IoBackend::kUring));
+    Result<std::unique_ptr<Database>> opened =
+        Database::Open(StoreOptionsAt(probe.path() + "/s", IoBackend::kUring));
     if (!opened.ok() && opened.code() == Code::kUnsupported) GTEST_SKIP() << opened.status().ToString();
   }
   RunRounds(IoBackend::kUring, kRounds);
 }
 
-TEST(KillTest, NothingAcknowledgedIsLostWhenTheProcessIsKilledOnThreads) { RunRounds(IoBackend::kThreads, kRounds / 5); }
+TEST(KillTest, NothingAcknowledgedIsLostWhenTheProcessIsKilledOnThreads) {
+  RunRounds(IoBackend::kThreads, kRounds / 5);
+}
 
 }  // namespace
 }  // namespace partita

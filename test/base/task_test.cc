@@ -163,9 +163,7 @@ Task<void> HoldAcrossYield(CountsLife held) {
 
 TEST(TaskTest, DestroyingATaskDestroysWhatItsFrameHolds) {
   int alive = 0;
-  {
-    Task<void> never_started = HoldAcrossYield(CountsLife(&alive));
-  }
+  { Task<void> never_started = HoldAcrossYield(CountsLife(&alive)); }
   EXPECT_EQ(alive, 0);
   ManualExecutor executor;
   {

@@ -57,7 +57,8 @@ Status Put(SimRuntime& runtime, Store& store, TableId table, std::string_view pk
   return WriteOne(runtime, store, table, op, level).status;
 }
 
-std::string GetText(SimRuntime& runtime, Store& store, TableId table, std::string_view pk, std::string_view rk) {
+std::string GetText(SimRuntime& runtime, Store& store, TableId table, std::string_view pk,
+                    std::string_view rk) {
   std::string content;
   std::string key = EncodeUserKey(table, pk, rk);
   Result<Shard::ReadAnswer> answer = runtime.RunToEnd(store.Get(key, &content));
