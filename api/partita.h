@@ -68,7 +68,8 @@ struct Options {
   // Resident memory stays within 5 % of it plus some 30 MiB of fixed part (code, stacks, rings).
   uint64_t memory_bytes = uint64_t{1} << 30;
 
-  // Shards = worker threads, each pinned to a core. 0: as many as the machine has cores. 0 to 256.
+  // Shards = worker threads, each with its own log and memtables. 0: as many as the machine has cores.
+  // 0 to 256.
   // A store may be opened with another number than it was made with; ranges are then re-assigned.
   uint32_t shards = 0;
 
