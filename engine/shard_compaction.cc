@@ -1,0 +1,187 @@
+#include <algorithm>
+
+#include "compaction/merge_job.h"
+#include "compaction/pacing.h"
+#include "engine/base/coding.h"
+#include "engine/base/user_key.h"
+#include "engine/shard.h"
+
+// A shard's compactions: what is behind and how much writers are slowed for it, what to do next, doing
+// it on a helper, and handing the result to InstallEdit (shard_maintenance.cc).
+
+namespace partita {
+
+struct Shard::CompactionWork {
+  std::string range_lower;
+  std::string range_upper;
+  std::shared_ptr<const LevelSet> levels;
+  CompactionPlan plan;
+  JobContext context;
+  RetentionPolicy retention;
+  JobResult result;
+  bool more = true;  // Go on with what is due next.
+};
+
+PickerOptions Shard::Picker() const {
+  PickerOptions options;
+  options.flush_bytes = std::min(context_.memtable_bytes, context_.memtable_data_bytes);
+  options.target_file_bytes = context_.table_file_bytes;
+  return options;
+}
+
+LevelShape Shard::ShapeOfRange(const RangeView& range) {
+  std::set<ObjectId> aside;
+  {
+    std::lock_guard lock(set_aside_mutex_);
+    aside = set_aside_;
+  }
+  auto condition = [&aside](uint32_t, const FileRef& file) {
+    return FileCondition{aside.contains(file.info.id), 0};
+  };
+  Version droppable = commit_log_ == nullptr ? Version() : commit_log_->visible_version();
+  return ShapeOf(*range.levels, droppable, {}, condition);
+}
+
+void Shard::UpdateDebt(const ReadView& view) {
+  uint64_t debt_nanos = 0;
+  uint64_t pending = 0;
+  for (const RangeView& range : view.ranges) {
+    if (range.levels->empty()) continue;
+    LevelShape shape = ShapeOfRange(range);
+    CompactionDebt debt = DebtOf(shape, Picker());
+    pending += debt.pending_bytes;
+    debt_nanos = std::max(debt_nanos, WriteDelayNanos(debt, DebtBudget(shape, Picker()), 1024));
+  }
+  debt_bytes_.store(pending, std::memory_order_relaxed);
+  debt_nanos_per_kib_.store(debt_nanos, std::memory_order_relaxed);
+  UpdatePressure();
+}
+
+void Shard::UpdatePressure() {
+  uint64_t share = std::max<uint64_t>(context_.memtable_pool.capacity_bytes() / context_.shard_count, 1);
+  // The active memtable counts as full: it will be.
+  double used = static_cast<double>(frozen_bytes_.load() + context_.memtable_bytes);
+  pacer_.SetPressure(used / static_cast<double>(share), debt_nanos_per_kib_.load(std::memory_order_relaxed));
+}
+
+std::shared_ptr<Shard::CompactionWork> Shard::PickWork() {
+  ViewPin view = views_.Pin();
+  std::shared_ptr<CompactionWork> best;
+  for (const RangeView& range : view->ranges) {
+    if (range.levels->empty()) continue;
+    std::optional<CompactionPlan> plan = PickCompaction(ShapeOfRange(range), Picker());
+    if (!plan.has_value() || (best != nullptr && best->plan.score >= plan->score)) continue;
+    best = std::make_shared<CompactionWork>(
+        CompactionWork{range.lower, range.upper, range.levels, *plan, MakeJobContext(*view), {}, {}});
+  }
+  if (best != nullptr) best->retention.visible = commit_log_->visible_version();
+  return best;
+}
+
+Task<Status> Shard::RunWork(CompactionWork* work) {
+  // Only with room for its output (F57): one that fails at the end has meanwhile taken from flushes
+  // what they need. Where the room is unknown it begins.
+  if (!work->plan.trivial_move) {
+    Result<uint64_t> room = co_await context_.runtime.files().FreeBytes();
+    if (room.ok() && *room < work->plan.input_bytes) {
+      co_return Status::NoSpace("a compaction of " + std::to_string(work->plan.input_bytes) +
+                                " bytes waits for room: " + std::to_string(*room) +
+                                " bytes of the disk are free (F57)");
+    }
+  }
+  MergeSpec spec;
+  spec.plan = work->plan;
+  spec.levels = work->levels;
+  spec.retention = work->retention;
+  // Memtables and the replayable log hold only what is newer than any table of this range.
+  spec.droppable_before = Version(work->retention.visible.value);
+  MergeJob job(work->context, std::move(spec));
+  Result<JobResult> result = co_await job.Run();
+  if (!result.ok()) {
+    std::optional<PlanInput> failed = job.failed_input();
+    if (failed.has_value()) {
+      std::lock_guard lock(set_aside_mutex_);
+      set_aside_.insert(failed->id);
+    }
+    co_return result.status();
+  }
+  work->result = std::move(result).value();
+  co_return Status();
+}
+
+Task<Status> Shard::InstallWork(CompactionWork* work) {
+  Install install;
+  install.edits[work->range_lower] = work->result.edit;
+  // The outputs serve this range alone; their references say so, as resharding goes by them.
+  for (LevelEdit::Added& added : install.edits[work->range_lower].added) {
+    if (!added.file.lower.empty()) continue;
+    added.file.lower = work->range_lower;
+    added.file.upper = work->range_upper;
+  }
+  PARTITA_CO_TRY(co_await InstallEdit(std::move(install)));
+  compactions_.fetch_add(1, std::memory_order_relaxed);
+  bytes_compaction_read_.fetch_add(work->result.statistics.bytes_in, std::memory_order_relaxed);
+  bytes_compaction_written_.fetch_add(work->result.statistics.bytes_written, std::memory_order_relaxed);
+  co_return Status();
+}
+
+void Shard::ScheduleCompaction() {
+  if (closing_.load() || compaction_running_.exchange(true)) return;
+  bool ordinary = debt_nanos_per_kib_.load() > 0;
+  BackgroundClass background = ordinary ? BackgroundClass::kOrdinary : BackgroundClass::kIdle;
+  tasks_.Spawn(context_.runtime.background(background), CompactInBackground(this));
+}
+
+Task<void> Shard::CompactInBackground(Shard* self) {
+  std::shared_ptr<CompactionWork> work;
+  if (!self->closing_.load()) work = self->PickWork();
+  if (work == nullptr) {
+    self->compaction_running_.store(false);
+    // A flush that installed between the look and the store saw us running.
+    if (!self->closing_.load() && self->PickWork() != nullptr) self->ScheduleCompaction();
+    co_return;
+  }
+  Status done = co_await self->RunWork(work.get());
+  if (!done.ok()) {
+    // The next flush asks again; what could not be read is set aside (F22, F46).
+    self->NoteFailedAttempt(done);
+    self->compaction_running_.store(false);
+    co_return;
+  }
+  // Installing takes locks that flushes wait for: not on an idle-class thread (DESIGN 7).
+  self->tasks_.Spawn(self->context_.runtime.background(BackgroundClass::kOrdinary),
+                     InstallInBackground(self, std::move(work)));
+}
+
+Task<void> Shard::InstallInBackground(Shard* self, std::shared_ptr<CompactionWork> work) {
+  Status installed = co_await self->InstallWork(work.get());
+  self->NoteFailedAttempt(installed);
+  self->compaction_running_.store(false);
+  if (installed.ok() && work->more) self->ScheduleCompaction();
+}
+
+Task<Status> Shard::CompactAll() {
+  uint64_t failed = failed_attempts_.load();
+  while (!closing_.load()) {
+    PARTITA_CO_TRY(FailedSince(failed));
+    if (compaction_running_.exchange(true)) {
+      co_await SleepFor(1'000'000);
+      continue;
+    }
+    std::shared_ptr<CompactionWork> work = PickWork();
+    Status done;
+    if (work != nullptr) done = co_await RunWork(work.get());
+    if (work == nullptr || !done.ok()) {
+      compaction_running_.store(false);
+      co_return done;
+    }
+    // Behind us: a save of the manifest is repeated until it succeeds, and we need not wait so long.
+    work->more = false;
+    tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary),
+                 InstallInBackground(this, std::move(work)));
+    while (compaction_running_.load() && FailedSince(failed).ok()) co_await SleepFor(100'000);
+  }
+  co_return Status::Closed("the store is closing");
+}
+
+}  // namespace partita
