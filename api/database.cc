@@ -11,8 +11,6 @@ namespace partita {
 
 namespace {
 
-constexpr const char* kDefaultAccount = "default";
-
 // Zones of entities; raw values, which are no records, have none.
 void ExtractZones(std::string_view content, ZoneSink& sink) {
   if (!EntityRecordView(content).Check().ok()) return;
@@ -34,7 +32,7 @@ Status CheckOptions(const Options& options) {
     return Status::InvalidArgument(
         "durability must be kPower, kProcess or kMemory: it is what tables default to");
   }
-  return Status();
+  return CheckAccountName(options.account);
 }
 
 uint32_t ShardsOf(const Options& options) {
@@ -150,7 +148,7 @@ Result<TableDescriptor> CreateAny(Database::Impl* impl, std::string_view name, c
                                   bool raw) {
   PARTITA_TRY(CheckTableName(name));
   Store::TableSpec spec;
-  spec.account = kDefaultAccount;
+  spec.account = impl->options.account;
   spec.name = std::string(name);
   spec.raw = raw;
   spec.durability = LevelOf(options.durability, impl->options.durability);
@@ -180,7 +178,7 @@ std::shared_ptr<const TableCore> CoreOf(Database::Impl* impl, const TableDescrip
 }
 
 Result<TableDescriptor> Find(Database::Impl* impl, std::string_view name, bool raw) {
-  PARTITA_ASSIGN(TableDescriptor table, impl->store->FindTable(kDefaultAccount, name));
+  PARTITA_ASSIGN(TableDescriptor table, impl->store->FindTable(impl->options.account, name));
   if (table.raw != raw) {
     return Status::InvalidArgument("table '" + table.name + "' is " +
                                    (table.raw ? "a raw table" : "an entity table") + "; open it as one");
@@ -211,12 +209,12 @@ Result<RawTable> Database::OpenRawTable(std::string_view name) {
 }
 
 Status Database::DeleteTable(std::string_view name) {
-  return impl_->Run(impl_->store->DeleteTable(kDefaultAccount, std::string(name)));
+  return impl_->Run(impl_->store->DeleteTable(impl_->options.account, std::string(name)));
 }
 
 std::vector<TableDescription> Database::ListTables() const {
   std::vector<TableDescription> tables;
-  for (const TableDescriptor& table : impl_->store->ListTables(kDefaultAccount)) {
+  for (const TableDescriptor& table : impl_->store->ListTables(impl_->options.account)) {
     tables.push_back({table.name, table.raw, static_cast<Durability>(table.durability), table.created_ticks});
   }
   return tables;

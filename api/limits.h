@@ -11,6 +11,10 @@ namespace partita {
 inline constexpr size_t kTableNameSizeMin = 3;
 inline constexpr size_t kTableNameSizeMax = 63;
 
+// Documented: naming rules for storage accounts.
+inline constexpr size_t kAccountNameSizeMin = 3;
+inline constexpr size_t kAccountNameSizeMax = 24;
+
 // Documented as 1 KiB in UTF-16; that units are counted: an emulator; the code that answers: a public
 // test suite run against the service.
 inline constexpr size_t kKeyUnitsMax = 512;

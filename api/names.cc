@@ -133,6 +133,15 @@ Status CheckTableName(std::string_view name) {
   return Status();
 }
 
+Status CheckAccountName(std::string_view name) {
+  bool right_size = name.size() >= kAccountNameSizeMin && name.size() <= kAccountNameSizeMax;
+  bool right_characters = std::all_of(
+      name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+  if (right_size && right_characters) return Status();
+  return BrokenRule(Violation::kInvalidInput,
+                    "account " + QuotedForMessage(name) + " is no account name: 3 to 24 of a-z and 0-9");
+}
+
 std::string FoldTableName(std::string_view name) {
   std::string folded(name);
   std::transform(folded.begin(), folded.end(), folded.begin(), AsciiLower);

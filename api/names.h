@@ -42,6 +42,9 @@ std::string QuotedForMessage(std::string_view text);
 // (kOutOfRangeInput, kInvalidResourceName, kInvalidInput; length is tested first).
 Status CheckTableName(std::string_view name);
 
+// An account's name: 3 to 24 of [a-z0-9] (kInvalidInput).
+Status CheckAccountName(std::string_view name);
+
 // Table names are unique ignoring case; this is the form to compare. REQUIRES: a valid name.
 std::string FoldTableName(std::string_view name);
 

@@ -76,6 +76,11 @@ struct Options {
   // What Durability::kTableDefault means for tables created without their own. Not kTableDefault.
   Durability durability = Durability::kPower;
 
+  // Whose tables these calls see. A store can hold those of several accounts, which only its HTTP
+  // service tells apart; the default is the account that table clients use for local development.
+  // 3 to 24 characters [a-z0-9].
+  std::string account = "devstoreaccount1";
+
   // io_uring needs kernel 6.1 and a machine that allows it: otherwise Open fails with kUnsupported and
   // says why; it never falls back by itself. kThreads works everywhere.
   IoBackend io_backend = IoBackend::kUring;
@@ -336,6 +341,7 @@ class Database {
   struct Impl;  // Private to the library.
 
  private:
+  friend class AsyncDatabase;
   Database();
   std::unique_ptr<Impl> impl_;
 };

@@ -1,3 +1,4 @@
+#include "api/async_database.h"
 #include "api/entity_codec.h"
 #include "api/names.h"
 #include "api/table_state.h"
@@ -83,20 +84,50 @@ Shard::ScanRequest RequestOf(const ScanOptions& options, ScanBounds bounds) {
 
 }  // namespace
 
-Status Table::GetRecord(std::string_view partition_key, std::string_view row_key, std::string* record,
-                        uint64_t* timestamp_ticks) const {
-  PARTITA_TRY(CheckKeys(partition_key, row_key));
-  KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/true);
-  Store* store = state_->impl->store.get();
-  Shard::ReadAnswer answer = store->TryGet(key.key(), record);
+namespace {
+
+// What memory knows of the key; nothing when the disk must be asked.
+std::optional<Status> TryRead(Store* store, std::string_view user_key, std::string* record,
+                              uint64_t* timestamp_ticks) {
+  Shard::ReadAnswer answer = store->TryGet(user_key, record);
   if (answer.state == Shard::ReadState::kFound) {
     *timestamp_ticks = answer.version.value;
     return Status();
   }
   if (answer.state == Shard::ReadState::kAbsent) return NoSuchEntity();
+  return std::nullopt;
+}
+
+}  // namespace
+
+Status Table::GetRecord(std::string_view partition_key, std::string_view row_key, std::string* record,
+                        uint64_t* timestamp_ticks) const {
+  PARTITA_TRY(CheckKeys(partition_key, row_key));
+  KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/true);
+  Store* store = state_->impl->store.get();
+  std::optional<Status> known = TryRead(store, key.key(), record, timestamp_ticks);
+  if (known) return *known;
   PARTITA_ASSIGN(Version version, state_->impl->Run(FetchContent(store, key.key(), record)));
   *timestamp_ticks = version.value;
   return Status();
+}
+
+std::optional<Status> AsyncTable::TryGetRecord(std::string_view partition_key, std::string_view row_key,
+                                               std::string* record, uint64_t* timestamp_ticks) const {
+  Status checked = CheckKeys(partition_key, row_key);
+  if (!checked.ok()) return checked;
+  KeyBuffer key(core_->id, partition_key, row_key, /*ordered_text=*/true);
+  return TryRead(core_->impl->store.get(), key.key(), record, timestamp_ticks);
+}
+
+Task<Status> AsyncTable::GetRecord(std::string_view partition_key, std::string_view row_key,
+                                   std::string* record, uint64_t* timestamp_ticks) const {
+  std::optional<Status> known = TryGetRecord(partition_key, row_key, record, timestamp_ticks);
+  if (known) co_return *known;
+  KeyBuffer key(core_->id, partition_key, row_key, /*ordered_text=*/true);
+  PARTITA_CO_ASSIGN(Version version, co_await FetchContent(core_->impl->store.get(), key.key(), record));
+  *timestamp_ticks = version.value;
+  co_return Status();
 }
 
 Result<Entity> Table::Get(std::string_view partition_key, std::string_view row_key) const {

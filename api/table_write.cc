@@ -2,6 +2,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "api/async_database.h"
 #include "api/entity_codec.h"
 #include "api/etag.h"
 #include "api/limits.h"
@@ -282,6 +283,25 @@ void Table::TransactAsync(std::vector<Write> writes, BatchOptions options, Write
     return done(std::move(*refused));
   }
   Launch(state_->impl, std::move(batch), std::move(done));
+}
+
+// ---- The same on a worker.
+
+Task<WriteResult> AsyncTable::Write(const partita::Write& write) const {
+  EncodedBatch batch;
+  std::optional<WriteResult> refused = EncodeOne(*core_, write, Durability::kTableDefault, &batch);
+  if (refused) co_return std::move(*refused);
+  WriteOutcome outcome = co_await core_->impl->store->Write(batch.request);
+  co_return ResultOf(std::move(outcome));
+}
+
+Task<WriteResult> AsyncTable::Transact(std::span<const partita::Write> writes,
+                                       const BatchOptions& options) const {
+  EncodedBatch batch;
+  std::optional<WriteResult> refused = EncodeBatch(*core_, writes, options, &batch);
+  if (refused) co_return std::move(*refused);
+  WriteOutcome outcome = co_await core_->impl->store->Write(batch.request);
+  co_return ResultOf(std::move(outcome));
 }
 
 }  // namespace partita

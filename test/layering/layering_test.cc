@@ -43,7 +43,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"engine", {"compaction", "sstable", "memtable", "wal", "engine/io", "engine/base"}},
     {"api", {"engine", "engine/base"}},
     {"api/http", {"api", "engine", "engine/base", "engine/io"}},
-    {"api/cli", {"api", "engine", "engine/base"}},
+    {"api/cli", {"api/http", "api", "engine", "engine/base"}},
 };
 
 // Packages and kernel interfaces, and the only places that may include them. test/ and bench/ may
@@ -56,8 +56,9 @@ const std::vector<PackageRule> kPackageRules = {
     {R"(liburing.*)", {"engine/io"}},
     {R"(zstd.*|zdict\.h)", {"sstable"}},
     {R"(xxhash\.h)", {"engine/base/checksum.cc", "engine/base/stored_value.cc"}},
-    {R"(simdjson.*)", {"api/cli"}},
-    {R"(CLI/.*)", {"api/cli"}},
+    {R"(simdjson.*)", {"api/cli", "api/http"}},
+    {R"(CLI/.*|toml\+\+/.*)", {"api/cli"}},
+    {R"(boost/.*|openssl/.*|pugixml.*)", {"api/http"}},
     {R"(rocksdb/.*|benchmark/.*|gtest/.*|gmock/.*|rapidcheck.*|seccomp\.h)", {}},
     // Pools are mapped, not malloced.
     {R"(sys/mman\.h)", {"engine/io", "engine/base/chunk_pool.cc", "sstable/frame_arena.cc"}},

@@ -1,0 +1,58 @@
+#include "api/async_database.h"
+
+#include <utility>
+
+#include "api/database_impl.h"
+#include "api/names.h"
+
+namespace partita {
+
+const std::string& AsyncTable::name() const { return core_->name; }
+TableId AsyncTable::id() const { return core_->id; }
+Store& AsyncTable::store() const { return *core_->impl->store; }
+
+AsyncDatabase::AsyncDatabase(Database& database) : impl_(database.impl_.get()) {}
+
+Runtime& AsyncDatabase::runtime() const { return *impl_->runtime; }
+Store& AsyncDatabase::store() const { return *impl_->store; }
+
+Result<AsyncTable> AsyncDatabase::FindTable(std::string_view account, std::string_view name) const {
+  PARTITA_ASSIGN(TableDescriptor table, impl_->store->FindTable(account, name));
+  if (table.raw) return Status::NotFound("table '" + table.name + "' is a raw table");
+  auto core = std::make_shared<TableCore>();
+  core->impl = impl_;
+  core->id = table.id;
+  core->name = std::move(table.name);
+  core->durability = static_cast<Durability>(table.durability);
+  return AsyncTable(std::move(core));
+}
+
+std::vector<TableDescription> AsyncDatabase::ListTables(std::string_view account) const {
+  std::vector<TableDescription> tables;
+  for (TableDescriptor& table : impl_->store->ListTables(account)) {
+    if (table.raw) continue;
+    tables.push_back(
+        {std::move(table.name), false, static_cast<Durability>(table.durability), table.created_ticks});
+  }
+  return tables;
+}
+
+Task<Status> AsyncDatabase::CreateTable(std::string_view account, std::string_view name) const {
+  Status checked = CheckTableName(name);
+  if (!checked.ok()) co_return checked;
+  Store::TableSpec spec;
+  spec.account = std::string(account);
+  spec.name = std::string(name);
+  spec.durability = LevelOf(Durability::kTableDefault, impl_->options.durability);
+  PARTITA_CO_ASSIGN([[maybe_unused]] TableDescriptor table,
+                    co_await impl_->store->CreateTable(std::move(spec)));
+  co_return Status();
+}
+
+Task<Status> AsyncDatabase::DeleteTable(std::string_view account, std::string_view name) const {
+  std::string account_copy(account);
+  std::string name_copy(name);
+  co_return co_await impl_->store->DeleteTable(std::move(account_copy), std::move(name_copy));
+}
+
+}  // namespace partita

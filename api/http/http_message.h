@@ -1,0 +1,67 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/task.h"
+
+namespace partita::http {
+
+enum class Method : uint8_t { kGet, kHead, kPost, kPut, kDelete, kMerge, kPatch, kOptions, kOther };
+
+// "GET" and so on; "" for kOther.
+std::string_view MethodName(Method method);
+// Exact spelling, as HTTP wants it; kOther for any other token.
+Method MethodFromName(std::string_view name);
+
+struct HeaderField {
+  std::string_view name;
+  std::string_view value;  // Without white space around it.
+};
+
+// Header names are equal ignoring ASCII case.
+bool SameHeaderName(std::string_view a, std::string_view b);
+
+// One request, read whole. All views are valid until the answer is complete.
+struct HttpRequest {
+  Method method = Method::kOther;
+  std::string_view method_text;      // As sent: what is signed.
+  std::string_view target;           // The request line's, as sent: path, then maybe '?' and query.
+  std::vector<HeaderField> headers;  // In the order sent.
+  std::string_view body;             // Chunked bodies are joined. 64 readable bytes follow it (simdjson).
+  bool has_body = false;             // A Content-Length above 0, or a chunked body.
+  bool secure = false;               // Came over TLS.
+  std::string_view remote_address;   // Numeric, without port: "127.0.0.1", "::1".
+  uint64_t arrived_ticks = 0;        // Wall clock, 100 ns since 1601-01-01 UTC.
+
+  // The first field of this name, ignoring case; nothing when there is none.
+  std::optional<std::string_view> Header(std::string_view name) const;
+  size_t HeaderCount(std::string_view name) const;
+};
+
+// The answer, filled in by a handler. The connection adds the status line, Content-Length, Date, Server
+// and what keep-alive needs.
+struct HttpResponse {
+  int status = 500;
+  std::string headers;  // Finished lines, each "Name: value\r\n".
+  std::string body;
+  bool omit_body = false;  // For HEAD: Content-Length tells of the body, which is not sent.
+  bool close = false;      // Closes the connection after this answer.
+
+  // REQUIRES: neither holds CR or LF.
+  void AddHeader(std::string_view name, std::string_view value);
+  void Clear();  // Keeps the memory.
+};
+
+// Answers requests. Handle runs on a worker's thread and never blocks it; it may suspend. Thread-safe:
+// requests of many connections are handled at once.
+class RequestHandler {
+ public:
+  virtual ~RequestHandler() = default;
+  // `response` is empty, with status 500. Both outlive the task.
+  virtual Task<void> Handle(const HttpRequest& request, HttpResponse* response) = 0;
+};
+
+}  // namespace partita::http
