@@ -1,0 +1,330 @@
+#include "api/http/batch_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/limits.h"
+
+// One pass from front to back, never back:
+//
+//   1. skip to the first delimiter of the batch;
+//   2. read that part's MIME headers: a multipart type opens the changeset, anything else is the query;
+//   3. read part after part: MIME headers, request line, headers, body, to the next delimiter;
+//   4. after the changeset only an end of the batch may follow.
+//
+// The hard case is where a body ends. Some clients put the next delimiter right behind the JSON, without a
+// line end, and a property may hold the text of a delimiter. So JSON is not searched but scanned to its
+// closing brace, knowing strings. Text that is no JSON object ends at the next line that begins with a
+// delimiter; what it is worth is for the JSON reader to say.
+
+namespace partita::http {
+
+namespace {
+
+constexpr size_t kBoundarySizeMax = 70;
+
+bool IsSpace(char c) { return c == ' ' || c == '\t'; }
+bool IsSpaceOrLineEnd(char c) { return IsSpace(c) || c == '\r' || c == '\n'; }
+
+std::string_view Trimmed(std::string_view text) {
+  while (!text.empty() && IsSpaceOrLineEnd(text.front())) text.remove_prefix(1);
+  while (!text.empty() && IsSpaceOrLineEnd(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+bool HasControlCharacter(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && byte != '\t') || byte == 0x7F;
+  });
+}
+
+ServiceError NoBatch() { return ServiceError(ErrorCode::kInvalidInput); }
+
+// What a place in the text can be with respect to one boundary.
+enum class Mark { kNone, kDelimiter, kClose };
+
+class Reader {
+ public:
+  Reader(std::string_view text, std::string_view outer) : text_(text), outer_(outer) {}
+
+  bool Read(Batch* batch);
+
+ private:
+  struct MimeHeaders {
+    std::string_view content_type;
+    std::string_view content_id;
+  };
+
+  bool AtEnd() const { return at_ >= text_.size(); }
+  std::string_view Rest() const { return text_.substr(at_); }
+
+  Mark MarkHere(std::string_view boundary) const;
+  bool AtAnyMark() const;
+  void SkipMark(std::string_view boundary);
+  bool SkipToMark();
+  void SkipBlanks();
+  std::string_view TakeLine();
+
+  template <typename Visit>
+  bool ReadHeaders(Visit&& visit);
+  bool ReadMimeHeaders(MimeHeaders* headers);
+  bool ReadChangeset(Batch* batch);
+  bool ReadPart(std::string_view content_id, BatchPart* part);
+  bool ReadRequestLine(BatchPart* part);
+  bool SkipJsonObject();
+  bool ReadBody(BatchPart* part);
+  bool EndsHere();
+
+  std::string_view text_;
+  std::string_view outer_;  // Boundary of the batch.
+  std::string_view inner_;  // Boundary of the changeset; empty outside of it.
+  size_t at_ = 0;
+};
+
+// A delimiter ends with its line or the text, so that `--batch_1` is no delimiter of boundary `batch`.
+Mark Reader::MarkHere(std::string_view boundary) const {
+  std::string_view rest = Rest();
+  if (boundary.empty() || !rest.starts_with("--") || !rest.substr(2).starts_with(boundary))
+    return Mark::kNone;
+  rest.remove_prefix(2 + boundary.size());
+  Mark mark = Mark::kDelimiter;
+  if (rest.starts_with("--")) {
+    mark = Mark::kClose;
+    rest.remove_prefix(2);
+  }
+  while (!rest.empty() && IsSpace(rest.front())) rest.remove_prefix(1);
+  return rest.empty() || rest.front() == '\n' || rest.starts_with("\r\n") ? mark : Mark::kNone;
+}
+
+bool Reader::AtAnyMark() const { return MarkHere(inner_) != Mark::kNone || MarkHere(outer_) != Mark::kNone; }
+
+// REQUIRES: MarkHere(boundary) is a mark.
+void Reader::SkipMark(std::string_view boundary) {
+  at_ += 2 + boundary.size();
+  TakeLine();
+}
+
+// To the next mark at the begin of a line, here included; false when there is none.
+bool Reader::SkipToMark() {
+  if (at_ > 0 && text_[at_ - 1] != '\n') TakeLine();
+  while (!AtEnd()) {
+    if (AtAnyMark()) return true;
+    TakeLine();
+  }
+  return false;
+}
+
+void Reader::SkipBlanks() {
+  while (!AtEnd() && IsSpaceOrLineEnd(text_[at_])) ++at_;
+}
+
+// The rest of this line without its end, which is CRLF or LF.
+std::string_view Reader::TakeLine() {
+  std::string_view rest = Rest();
+  const size_t end = rest.find('\n');
+  at_ = end == std::string_view::npos ? text_.size() : at_ + end + 1;
+  std::string_view line = rest.substr(0, end);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+// Header lines up to an empty line, which is taken, or to a mark or the end, which are not.
+template <typename Visit>
+bool Reader::ReadHeaders(Visit&& visit) {
+  while (!AtEnd() && !AtAnyMark()) {
+    std::string_view line = TakeLine();
+    if (line.empty()) return true;
+    const size_t colon = line.find(':');
+    if (colon == 0 || colon == std::string_view::npos || HasControlCharacter(line)) return false;
+    if (!visit(HeaderField{Trimmed(line.substr(0, colon)), Trimmed(line.substr(colon + 1))})) return false;
+  }
+  return true;
+}
+
+bool Reader::ReadMimeHeaders(MimeHeaders* headers) {
+  return ReadHeaders([headers](const HeaderField& field) {
+    if (SameHeaderName(field.name, "Content-Type")) headers->content_type = field.value;
+    if (SameHeaderName(field.name, "Content-ID")) headers->content_id = field.value;
+    return true;
+  });
+}
+
+bool Reader::ReadRequestLine(BatchPart* part) {
+  std::string_view line = TakeLine();
+  if (HasControlCharacter(line)) return false;
+  const size_t method_end = line.find(' ');
+  const size_t version = line.rfind(" HTTP/1.");
+  if (method_end == std::string_view::npos || version == std::string_view::npos || version <= method_end) {
+    return false;
+  }
+  part->method_text = line.substr(0, method_end);
+  part->method = MethodFromName(part->method_text);
+  std::string_view target = Trimmed(line.substr(method_end, version - method_end));
+  // Scheme and host may be others than the request's (a proxy, a tunnel): they say nothing here.
+  const size_t scheme = target.find("://");
+  if (scheme != std::string_view::npos && scheme < target.find('/')) {
+    target.remove_prefix(scheme + 3);
+    target.remove_prefix(std::min(target.find_first_of("/?"), target.size()));
+  }
+  part->target = target;
+  return true;
+}
+
+// Over the JSON object that begins here; false at the place where it can be none. Outside of strings no
+// JSON has two dashes, inside none has a line end: the scan can not run over a delimiter.
+bool Reader::SkipJsonObject() {
+  size_t depth = 0;
+  bool in_string = false;
+  for (; at_ < text_.size(); ++at_) {
+    const char c = text_[at_];
+    if (in_string) {
+      if (c == '\\') {
+        if (++at_ >= text_.size() || static_cast<unsigned char>(text_[at_]) < 0x20) return false;
+      } else if (c == '"') {
+        in_string = false;
+      } else if (static_cast<unsigned char>(c) < 0x20) {
+        return false;
+      }
+      continue;
+    }
+    if (c == '"') in_string = true;
+    if (c == '-' && text_.substr(at_).starts_with("--")) return false;
+    if (c == '{') ++depth;
+    if (c == '}' && --depth == 0) {
+      ++at_;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Reader::ReadBody(BatchPart* part) {
+  SkipBlanks();
+  const size_t begin = at_;
+  if (AtEnd()) return true;
+  if (text_[at_] == '{' && SkipJsonObject()) {
+    const size_t end = at_;
+    SkipBlanks();
+    if (AtEnd() || AtAnyMark()) {
+      part->body = text_.substr(begin, end - begin);
+      return true;
+    }
+  }
+  SkipToMark();
+  part->body = Trimmed(text_.substr(begin, at_ - begin));
+  return true;
+}
+
+bool Reader::ReadPart(std::string_view content_id, BatchPart* part) {
+  part->content_id = content_id;
+  SkipBlanks();
+  if (AtEnd() || AtAnyMark() || !ReadRequestLine(part)) return false;
+  const bool read = ReadHeaders([part](const HeaderField& field) {
+    if (part->headers.size() == kBatchPartHeadersMax) return false;
+    part->headers.push_back(field);
+    if (SameHeaderName(field.name, "Content-ID")) part->content_id = field.value;
+    return true;
+  });
+  return read && ReadBody(part);
+}
+
+// The parts of the changeset; ends behind its closing mark or before a mark of the batch.
+bool Reader::ReadChangeset(Batch* batch) {
+  if (!SkipToMark()) return false;
+  while (MarkHere(outer_) == Mark::kNone) {
+    const bool closes = MarkHere(inner_) == Mark::kClose;
+    if (MarkHere(inner_) == Mark::kNone) return false;
+    SkipMark(inner_);
+    if (closes) return true;
+    SkipBlanks();
+    if (AtAnyMark()) continue;  // A mark without dashes that means the end, or an empty part.
+    if (batch->parts.size() == kTransactionOperationsMax) {
+      batch->too_many_parts = true;
+      return true;
+    }
+    MimeHeaders mime;
+    BatchPart part;
+    if (!ReadMimeHeaders(&mime) || !ReadPart(mime.content_id, &part)) return false;
+    batch->parts.push_back(std::move(part));
+    if (!AtAnyMark()) return false;  // It breaks off.
+  }
+  return true;
+}
+
+// True when the batch ends here: at its closing mark, at a mark without dashes and nothing behind, or at
+// the end of the text.
+bool Reader::EndsHere() {
+  if (!SkipToMark()) return true;
+  if (MarkHere(outer_) == Mark::kClose) return true;
+  if (MarkHere(outer_) == Mark::kNone) return false;
+  SkipMark(outer_);
+  SkipBlanks();
+  return AtEnd() || MarkHere(outer_) == Mark::kClose;
+}
+
+bool Reader::Read(Batch* batch) {
+  if (!SkipToMark() || MarkHere(outer_) != Mark::kDelimiter) return false;
+  SkipMark(outer_);
+  SkipBlanks();
+  MimeHeaders mime;
+  if (!ReadMimeHeaders(&mime)) return false;
+  if (std::optional<std::string_view> boundary = BoundaryOf(mime.content_type)) {
+    if (*boundary == outer_) return false;
+    inner_ = *boundary;
+    if (!ReadChangeset(batch) || batch->parts.empty()) return false;
+    if (batch->too_many_parts) return true;
+    inner_ = {};
+    return EndsHere();
+  }
+  batch->query = true;
+  BatchPart part;
+  if (!ReadPart(mime.content_id, &part)) return false;
+  batch->parts.push_back(std::move(part));
+  return EndsHere();
+}
+
+}  // namespace
+
+std::optional<std::string_view> BatchPart::Header(std::string_view name) const {
+  for (const HeaderField& field : headers) {
+    if (SameHeaderName(field.name, name)) return field.value;
+  }
+  return std::nullopt;
+}
+
+size_t BatchPart::HeaderCount(std::string_view name) const {
+  return static_cast<size_t>(std::count_if(headers.begin(), headers.end(), [&](const HeaderField& field) {
+    return SameHeaderName(field.name, name);
+  }));
+}
+
+std::optional<std::string_view> BoundaryOf(std::string_view content_type) {
+  size_t at = content_type.find(';');
+  if (!SameHeaderName(Trimmed(content_type.substr(0, at)), "multipart/mixed")) return std::nullopt;
+  while (at != std::string_view::npos) {
+    std::string_view rest = Trimmed(content_type.substr(at + 1));
+    at = content_type.find(';', at + 1);
+    const size_t equals = rest.find('=');
+    if (equals == std::string_view::npos || !SameHeaderName(Trimmed(rest.substr(0, equals)), "boundary"))
+      continue;
+    rest = Trimmed(rest.substr(equals + 1));
+    // A quoted boundary may hold a semicolon.
+    std::string_view boundary = rest.starts_with('"') ? rest.substr(1, rest.find('"', 1) - 1)
+                                                      : Trimmed(rest.substr(0, rest.find(';')));
+    if (boundary.empty() || boundary.size() > kBoundarySizeMax || HasControlCharacter(boundary))
+      return std::nullopt;
+    return boundary;
+  }
+  return std::nullopt;
+}
+
+std::optional<ServiceError> ReadBatch(std::string_view content_type, std::string_view body, Batch* batch) {
+  std::optional<std::string_view> boundary = BoundaryOf(content_type);
+  if (!boundary) return NoBatch();
+  Reader reader(body, *boundary);
+  if (!reader.Read(batch) || batch->parts.empty()) return NoBatch();
+  return std::nullopt;
+}
+
+}  // namespace partita::http
