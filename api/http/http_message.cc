@@ -59,6 +59,12 @@ size_t HttpRequest::HeaderCount(std::string_view name) const {
   }));
 }
 
+void RequestHandler::Refuse(int status, std::string_view reason, HttpResponse* response) {
+  response->status = status;
+  response->AddHeader("Content-Type", "text/plain; charset=utf-8");
+  response->body.append(reason).append("\n");
+}
+
 void HttpResponse::AddHeader(std::string_view name, std::string_view value) {
   PARTITA_ASSERT(!HasLineBreak(name) && !HasLineBreak(value));
   headers.append(name);

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,9 +33,18 @@ struct HttpRequest {
   std::vector<HeaderField> headers;  // In the order sent.
   std::string_view body;             // Chunked bodies are joined. 64 readable bytes follow it (simdjson).
   bool has_body = false;             // A Content-Length above 0, or a chunked body.
+  bool has_length = false;           // The sender told where the body ends: a Content-Length, or chunks.
+                                     // Without, `body` is empty, and a method that needs one is a 411.
+  bool body_too_large = false;       // Over the limit: `body` is empty and was not read. The handler words
+                                     // the 413; the connection closes after whatever it answers.
   bool secure = false;               // Came over TLS.
   std::string_view remote_address;   // Numeric, without port: "127.0.0.1", "::1".
   uint64_t arrived_ticks = 0;        // Wall clock, 100 ns since 1601-01-01 UTC.
+
+  // Set as soon as it shows that nobody will read the answer (reset, or cut at a stop). Null when the
+  // request did not come over a connection. A peer that only finished sending still wants its answer.
+  const std::atomic<bool>* peer_gone = nullptr;
+  bool PeerIsGone() const { return peer_gone != nullptr && peer_gone->load(std::memory_order_relaxed); }
 
   // The first field of this name, ignoring case; nothing when there is none.
   std::optional<std::string_view> Header(std::string_view name) const;
@@ -62,6 +72,11 @@ class RequestHandler {
   virtual ~RequestHandler() = default;
   // `response` is empty, with status 500. Both outlive the task.
   virtual Task<void> Handle(const HttpRequest& request, HttpResponse* response) = 0;
+
+  // Words the answer to bytes that are no request, or to one that cannot be taken: `status` is 400, 408,
+  // 414, 417, 431, 501, 503 or 505, `reason` a sentence for a person. The connection closes after it. By
+  // default the sentence as plain text.
+  virtual void Refuse(int status, std::string_view reason, HttpResponse* response);
 };
 
 }  // namespace partita::http
