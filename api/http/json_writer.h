@@ -1,0 +1,115 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/http/media_type.h"
+#include "api/http/resource.h"
+#include "api/http/selection.h"
+#include "api/http/service_error.h"
+#include "engine/base/entity_record.h"
+
+namespace partita::http {
+
+// Bodies of answers (spec 5, 13.1) and URLs of things (spec 4.2), appended to a string. Keys and text may be
+// UTF-8 or ordered text (user_key.h) everywhere here: UTF-8 comes out.
+
+// ---- URLs. Quotes in keys are doubled, the rest percent-encoded:
+// `https://HOST/t(PartitionKey='a',RowKey='b')`.
+
+// `Tables('t')` under the base: Location of a created table.
+void AppendTableUrl(std::string* out, const UrlBase& base, std::string_view table);
+// Location and DataServiceId of an inserted entity.
+void AppendEntityUrl(std::string* out, const UrlBase& base, std::string_view table,
+                     std::string_view partition_key, std::string_view row_key);
+
+// ---- Entities.
+
+// One row as a read finds it.
+struct EntityRow {
+  std::string_view partition_key;
+  std::string_view row_key;
+  uint64_t timestamp_ticks = 0;  // Version; at most kDateTimeTicksMax.
+  EntityRecordView record;       // REQUIRES: checked.
+};
+
+// How the entities of one answer look: made once a request, used for each row. Immutable; safe to use from
+// any thread. `names` (may be null) must outlive it.
+class EntityFormat {
+ public:
+  // `table`: the name that the answer's URLs show.
+  EntityFormat(MetadataLevel level, const UrlBase& base, std::string_view account, std::string_view table,
+               const Selection& selection, const PropertyNames* names = nullptr);
+
+  MetadataLevel level() const { return level_; }
+
+  // An entity alone: the answer to a point get or an insert, odata.metadata first.
+  void AppendEntity(std::string* out, const EntityRow& row) const;
+
+  // A list: start, rows, end (AppendListEnd). A row that follows another is preceded by a comma.
+  void AppendListStart(std::string* out) const;
+  void AppendListEntity(std::string* out, const EntityRow& row) const;
+
+ private:
+  // One name of $select.
+  struct Column {
+    enum class Kind : uint8_t { kPartitionKey, kRowKey, kTimestamp, kCustom };
+    Kind kind = Kind::kCustom;
+    uint16_t id = 0;  // Of the property; 0: none.
+    std::string name;
+    std::string label;  // `"name":`, escaped.
+  };
+  void AppendRow(std::string* out, std::string_view start, const EntityRow& row) const;
+  void AddColumn(const std::string& name, const PropertyNames* names);
+
+  MetadataLevel level_;
+  bool selects_all_;
+  std::vector<Column> columns_;  // When not everything is selected.
+  std::string list_start_;
+  std::string lone_start_;  // Up to an entity's own first member; `{` and odata.metadata.
+  std::string id_start_;    // Full metadata: `"odata.type":"...","odata.id":"...(PartitionKey='`.
+  std::string link_start_;  // Full metadata: `"odata.editLink":"t(PartitionKey='`.
+};
+
+void AppendListEnd(std::string* out);
+
+// ---- Tables.
+
+// What Create Table and the get of one table answer.
+void AppendTable(std::string* out, MetadataLevel level, const UrlBase& base, std::string_view account,
+                 std::string_view table);
+// The answer to Query Tables; ends with AppendListEnd.
+void AppendTableListStart(std::string* out, MetadataLevel level, const UrlBase& base);
+void AppendListTable(std::string* out, MetadataLevel level, const UrlBase& base, std::string_view account,
+                     std::string_view table);
+
+// ---- Errors.
+
+// What the text of an error says besides its message.
+struct ErrorContext {
+  std::string_view request_id;
+  uint64_t time_ticks = 0;              // Written with exactly seven digits of fraction.
+  std::optional<uint32_t> batch_index;  // `3:` before the message (spec 12.4).
+};
+
+void AppendJsonError(std::string* out, const ServiceError& error, const ErrorContext& context);
+
+// kData: data resources when JSON was not asked for, `<error xmlns=...>`, Content-Type
+// application/xml;charset=utf-8. kService: authentication, ACL and properties, `<m:error xmlns:m=...>`,
+// Content-Type application/xml.
+enum class XmlErrorForm : uint8_t { kData, kService };
+void AppendXmlError(std::string* out, const ServiceError& error, const ErrorContext& context,
+                    XmlErrorForm form);
+
+// ---- Pieces.
+
+// The text as a JSON string with its quotes.
+void AppendJsonString(std::string* out, std::string_view text);
+// Character data of XML: `<`, `>`, `&` and quotes as references, characters that XML cannot hold as U+FFFD.
+void AppendXmlText(std::string* out, std::string_view text);
+// Everything but unreserved characters (RFC 3986) and quotes as %XX; quotes are doubled.
+void AppendUrlKey(std::string* out, std::string_view key);
+
+}  // namespace partita::http
