@@ -2,13 +2,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "api/http/access_policies.h"
 #include "api/http/accounts.h"
 #include "api/http/http_message.h"
+#include "api/http/query_parameters.h"
+#include "api/http/resource.h"
 #include "api/http/service_error.h"
 #include "engine/base/clock.h"
 
@@ -38,20 +39,6 @@ enum class Operation : uint8_t {
   kGetServiceProperties,
   kSetServiceProperties,
   kGetServiceStats,
-};
-
-// Where the request says it goes (spec 2.1).
-struct AuthorizedAddress {
-  std::string_view account;  // Without "-secondary". May name no account.
-  bool secondary = false;    // "-secondary" was there: reads only.
-  bool path_style = false;   // The account is the first segment of the path, not a label of the host.
-};
-
-// One parameter of the query, name and value percent-decoded once. Order does not matter; no parameter of a
-// SAS may stand twice.
-struct QueryField {
-  std::string_view name;
-  std::string_view value;
 };
 
 // Where a table SAS that names a stored policy finds it. Thread-safe, must not block.
@@ -123,14 +110,15 @@ class Authorizer {
 
   // Fills in `*grant`, or refuses: with XML what is about the signature, its dates or the token itself, in
   // the format of the resource what a valid token does not allow. An account that does not exist answers
-  // as a wrong signature does and takes the same work. Time is request.arrived_ticks.
-  std::optional<ServiceError> Authorize(const HttpRequest& request, const AuthorizedAddress& address,
-                                        std::span<const QueryField> query, Grant* grant) const;
+  // as a wrong signature does and takes the same work. Time is request.arrived_ticks. `resource` and
+  // `query` are what ParseResource and QueryParameters read off the request's target.
+  std::optional<ServiceError> Authorize(const HttpRequest& request, const Resource& resource,
+                                        const QueryParameters& query, Grant* grant) const;
 
  private:
   std::optional<ServiceError> AuthorizeByHeader(const HttpRequest& request, std::string_view authorization,
-                                                const AuthorizedAddress& address,
-                                                std::span<const QueryField> query, Grant* grant) const;
+                                                const Resource& resource, const QueryParameters& query,
+                                                Grant* grant) const;
 
   const AccountSet& accounts_;
   PolicySource* policies_;
