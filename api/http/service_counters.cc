@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kSlots = 64;
 
-constexpr std::array<std::string_view, kOperationCount> kOperationNames = {
+constexpr std::array<std::string_view, kRequestKindCount> kKindNames = {
     "QueryTables",
     "GetTable",
     "CreateTable",
@@ -39,7 +39,7 @@ using Counter = std::atomic<uint64_t>;
 void Add(Counter* counter, uint64_t value) { counter->fetch_add(value, std::memory_order_relaxed); }
 uint64_t Read(const Counter& counter) { return counter.load(std::memory_order_relaxed); }
 
-struct OperationCounters {
+struct KindCounters {
   std::array<Counter, ServiceCounters::kStatusClasses> by_status_class{};
   std::array<Counter, ServiceCounters::kLatencyBuckets> by_latency{};
   Counter microseconds{0};
@@ -62,7 +62,7 @@ size_t SlotOfThread() {
 }  // namespace
 
 struct alignas(64) ServiceCounters::Slot {
-  std::array<OperationCounters, kOperationCount> operations{};
+  std::array<KindCounters, kRequestKindCount> kinds{};
   Counter bytes_in{0};
   Counter bytes_out{0};
   Counter entities_scanned{0};
@@ -70,9 +70,9 @@ struct alignas(64) ServiceCounters::Slot {
   Counter throttled{0};
 };
 
-std::string_view OperationName(Operation operation) {
-  PARTITA_ASSERT(static_cast<size_t>(operation) < kOperationCount);
-  return kOperationNames[static_cast<size_t>(operation)];
+std::string_view RequestKindName(RequestKind kind) {
+  PARTITA_ASSERT(static_cast<size_t>(kind) < kRequestKindCount);
+  return kKindNames[static_cast<size_t>(kind)];
 }
 
 ServiceCounters::ServiceCounters() : slots_(std::make_unique<Slot[]>(kSlots)) {}
@@ -80,10 +80,10 @@ ServiceCounters::~ServiceCounters() = default;
 
 ServiceCounters::Slot& ServiceCounters::MySlot() { return slots_[SlotOfThread()]; }
 
-void ServiceCounters::CountRequest(Operation operation, int status, uint64_t microseconds, uint64_t bytes_in,
+void ServiceCounters::CountRequest(RequestKind kind, int status, uint64_t microseconds, uint64_t bytes_in,
                                    uint64_t bytes_out) {
   Slot& slot = MySlot();
-  OperationCounters& counters = slot.operations[static_cast<size_t>(operation)];
+  KindCounters& counters = slot.kinds[static_cast<size_t>(kind)];
   Add(&counters.by_status_class[StatusClass(status)], 1);
   Add(&counters.by_latency[LatencyBucket(microseconds)], 1);
   Add(&counters.microseconds, microseconds);
@@ -101,9 +101,9 @@ ServiceCounters::Totals ServiceCounters::Sum() const {
   Totals totals;
   for (size_t s = 0; s < kSlots; ++s) {
     const Slot& slot = slots_[s];
-    for (size_t o = 0; o < kOperationCount; ++o) {
-      const OperationCounters& from = slot.operations[o];
-      OperationTotals& to = totals.operations[o];
+    for (size_t o = 0; o < kRequestKindCount; ++o) {
+      const KindCounters& from = slot.kinds[o];
+      KindTotals& to = totals.kinds[o];
       for (size_t i = 0; i < kStatusClasses; ++i) to.by_status_class[i] += Read(from.by_status_class[i]);
       for (size_t i = 0; i < kLatencyBuckets; ++i) to.by_latency[i] += Read(from.by_latency[i]);
       to.microseconds += Read(from.microseconds);

@@ -10,7 +10,7 @@
 namespace partita::http {
 
 // What a request turned out to ask for (spec 3).
-enum class Operation : uint8_t {
+enum class RequestKind : uint8_t {
   kQueryTables,
   kGetTable,
   kCreateTable,
@@ -32,14 +32,14 @@ enum class Operation : uint8_t {
   kPreflight,
   kUnknown,  // Refused before it was clear.
 };
-inline constexpr size_t kOperationCount = static_cast<size_t>(Operation::kUnknown) + 1;
+inline constexpr size_t kRequestKindCount = static_cast<size_t>(RequestKind::kUnknown) + 1;
 
 // "GetEntity" and so on, as metrics and logs name it.
-std::string_view OperationName(Operation operation);
+std::string_view RequestKindName(RequestKind kind);
 
 // One answered request, for the access log. The views are valid during the call only.
 struct AccessRecord {
-  Operation operation = Operation::kUnknown;
+  RequestKind kind = RequestKind::kUnknown;
   std::string_view method;
   std::string_view target;  // Path and query as sent, but the value of `sig` stands as REDACTED.
   std::string_view account;
@@ -67,13 +67,13 @@ class ServiceCounters {
   static constexpr size_t kLatencyBuckets = 24;
   static constexpr size_t kStatusClasses = 4;  // 2xx, 3xx, 4xx, 5xx.
 
-  struct OperationTotals {
+  struct KindTotals {
     std::array<uint64_t, kStatusClasses> by_status_class{};
     std::array<uint64_t, kLatencyBuckets> by_latency{};
     uint64_t microseconds = 0;
   };
   struct Totals {
-    std::array<OperationTotals, kOperationCount> operations{};
+    std::array<KindTotals, kRequestKindCount> kinds{};
     uint64_t bytes_in = 0;
     uint64_t bytes_out = 0;
     uint64_t entities_scanned = 0;  // By queries.
@@ -84,7 +84,7 @@ class ServiceCounters {
   ServiceCounters();
   ~ServiceCounters();
 
-  void CountRequest(Operation operation, int status, uint64_t microseconds, uint64_t bytes_in,
+  void CountRequest(RequestKind kind, int status, uint64_t microseconds, uint64_t bytes_in,
                     uint64_t bytes_out);
   void CountScanned(uint64_t entities);
   void CountBatchOperations(uint64_t operations);
