@@ -7,7 +7,7 @@
 
 namespace partita {
 
-const std::string& AsyncTable::name() const { return core_->name; }
+const std::string& AsyncTable::name() const { return core_->name(); }
 TableId AsyncTable::id() const { return core_->id; }
 Store& AsyncTable::store() const { return *core_->impl->store; }
 
@@ -17,14 +17,10 @@ Runtime& AsyncDatabase::runtime() const { return *impl_->runtime; }
 Store& AsyncDatabase::store() const { return *impl_->store; }
 
 Result<AsyncTable> AsyncDatabase::FindTable(std::string_view account, std::string_view name) const {
-  PARTITA_ASSIGN(TableDescriptor table, impl_->store->FindTable(account, name));
-  if (table.raw) return Status::NotFound("table '" + table.name + "' is a raw table");
-  auto core = std::make_shared<TableCore>();
-  core->impl = impl_;
-  core->id = table.id;
-  core->name = std::move(table.name);
-  core->durability = static_cast<Durability>(table.durability);
-  return AsyncTable(std::move(core));
+  std::shared_ptr<const TableDescriptor> table = impl_->store->LookUpTable(account, name);
+  if (table == nullptr) return Status::NotFound("there is no table named '" + std::string(name) + "'");
+  if (table->raw) return Status::NotFound("table '" + table->name + "' is a raw table");
+  return AsyncTable(std::make_shared<const TableCore>(impl_, std::move(table)));
 }
 
 std::vector<TableDescription> AsyncDatabase::ListTables(std::string_view account) const {
@@ -53,6 +49,26 @@ Task<Status> AsyncDatabase::DeleteTable(std::string_view account, std::string_vi
   std::string account_copy(account);
   std::string name_copy(name);
   co_return co_await impl_->store->DeleteTable(std::move(account_copy), std::move(name_copy));
+}
+
+Attributes AsyncDatabase::TableAttributes(std::string_view account, std::string_view name) const {
+  std::shared_ptr<const TableDescriptor> table = impl_->store->LookUpTable(account, name);
+  return table == nullptr || table->raw ? nullptr : table->attributes;
+}
+
+Attributes AsyncDatabase::AccountAttributes(std::string_view account) const {
+  return impl_->store->AccountAttributes(account);
+}
+
+Task<Status> AsyncDatabase::SetTableAttributes(std::string account, std::string name,
+                                               std::string bytes) const {
+  Result<AsyncTable> table = FindTable(account, name);  // A raw table has none.
+  if (!table.ok()) co_return table.status();
+  co_return co_await impl_->store->SetTableAttributes(std::move(account), std::move(name), std::move(bytes));
+}
+
+Task<Status> AsyncDatabase::SetAccountAttributes(std::string account, std::string bytes) const {
+  co_return co_await impl_->store->SetAccountAttributes(std::move(account), std::move(bytes));
 }
 
 }  // namespace partita

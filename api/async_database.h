@@ -60,6 +60,13 @@ class AsyncDatabase {
   Task<Status> CreateTable(std::string_view account, std::string_view name) const;
   Task<Status> DeleteTable(std::string_view account, std::string_view name) const;
 
+  // Opaque bytes kept beside an entity table or an account (Store::SetTableAttributes); null: none, or no
+  // such table. Reading asks memory only.
+  Attributes TableAttributes(std::string_view account, std::string_view name) const;
+  Attributes AccountAttributes(std::string_view account) const;
+  Task<Status> SetTableAttributes(std::string account, std::string name, std::string bytes) const;
+  Task<Status> SetAccountAttributes(std::string account, std::string bytes) const;
+
  private:
   Database::Impl* impl_;
 };

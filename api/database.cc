@@ -169,12 +169,7 @@ Result<TableDescriptor> CreateAny(Database::Impl* impl, std::string_view name, c
 }
 
 std::shared_ptr<const TableCore> CoreOf(Database::Impl* impl, const TableDescriptor& table) {
-  auto core = std::make_shared<TableCore>();
-  core->impl = impl;
-  core->id = table.id;
-  core->name = table.name;
-  core->durability = static_cast<Durability>(table.durability);
-  return core;
+  return std::make_shared<const TableCore>(impl, std::make_shared<const TableDescriptor>(table));
 }
 
 Result<TableDescriptor> Find(Database::Impl* impl, std::string_view name, bool raw) {

@@ -70,8 +70,15 @@ struct Database::Impl {
 struct TableCore {
   Database::Impl* impl = nullptr;
   TableId id;
-  std::string name;
+  std::shared_ptr<const TableDescriptor> descriptor;  // As it was when the handle was made.
   Durability durability = Durability::kPower;
+
+  TableCore(Database::Impl* owner, std::shared_ptr<const TableDescriptor> table)
+      : impl(owner),
+        id(table->id),
+        descriptor(std::move(table)),
+        durability(static_cast<Durability>(descriptor->durability)) {}
+  const std::string& name() const { return descriptor->name; }  // As created.
 };
 
 // The user key of one entity in a fixed buffer, so that a cached read allocates nothing.

@@ -180,7 +180,7 @@ class RawSink : public Shard::RowSink {
 
 }  // namespace
 
-const std::string& RawTable::name() const { return state_->name; }
+const std::string& RawTable::name() const { return state_->TableCore::name(); }
 
 WriteResult RawTable::Put(std::string_view partition_key, std::string_view row_key, std::string_view value,
                           WriteOptions options) const {

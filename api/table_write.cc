@@ -204,7 +204,7 @@ void Launch(Database::Impl* impl, std::unique_ptr<EncodedBatch> batch, WriteCall
 
 }  // namespace
 
-const std::string& Table::name() const { return state_->name; }
+const std::string& Table::name() const { return state_->TableCore::name(); }
 
 WriteResult Table::Insert(const Entity& entity, WriteOptions options) const {
   return RunOne(*state_, Write{WriteAction::kInsert, entity, ""}, options);

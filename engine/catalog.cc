@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/base/assert.h"
 #include "engine/base/coding.h"
 #include "engine/base/user_key.h"
 
@@ -13,7 +14,17 @@ bool SameIgnoringCase(std::string_view a, std::string_view b) {
   return a.size() == b.size() && FoldCase(a) == FoldCase(b);
 }
 
-Result<TableDescriptor> ReadTable(ByteReader* in) {
+constexpr uint16_t kFormatWithAttributes = 2;
+
+Attributes MakeAttributes(std::string bytes) {
+  return bytes.empty() ? nullptr : std::make_shared<const std::string>(std::move(bytes));
+}
+
+void AppendAttributes(std::string* out, const Attributes& attributes) {
+  AppendBytes(out, attributes == nullptr ? std::string_view() : std::string_view(*attributes));
+}
+
+Result<TableDescriptor> ReadTable(ByteReader* in, uint16_t format) {
   TableDescriptor table;
   table.id = TableId(in->ReadLe32());
   table.account = std::string(in->ReadBytes());
@@ -21,6 +32,7 @@ Result<TableDescriptor> ReadTable(ByteReader* in) {
   table.raw = in->ReadU8() != 0;
   uint8_t durability = in->ReadU8();
   table.created_ticks = in->ReadLe64();
+  if (format >= kFormatWithAttributes) table.attributes = MakeAttributes(std::string(in->ReadBytes()));
   if (!in->ok()) return Status::Corruption("catalog: table list is cut short");
   if (durability < 1 || durability > 3) {
     return Status::Corruption("catalog: table " + table.name + " has unknown durability " +
@@ -38,6 +50,29 @@ Result<RangeDescriptor> ReadRange(ByteReader* in) {
   range.epoch = RangeEpoch(in->ReadLe64());
   if (!in->ok()) return Status::Corruption("catalog: range list is cut short");
   return range;
+}
+
+Result<AccountDescriptor> ReadAccount(ByteReader* in) {
+  AccountDescriptor account;
+  account.name = std::string(in->ReadBytes());
+  account.attributes = MakeAttributes(std::string(in->ReadBytes()));
+  if (!in->ok()) return Status::Corruption("catalog: account list is cut short");
+  return account;
+}
+
+Status ReadAccounts(ByteReader* in, Catalog* catalog) {
+  uint64_t accounts = in->ReadVarint();
+  if (accounts > in->remaining()) return Status::Corruption("catalog: account count is beyond its size");
+  for (uint64_t i = 0; i < accounts; ++i) {
+    PARTITA_ASSIGN(AccountDescriptor account, ReadAccount(in));
+    // Without attributes there is no reason to name it: such an entry is never written.
+    if (account.attributes == nullptr) return Status::Corruption("catalog: account without attributes");
+    for (const AccountDescriptor& known : catalog->accounts) {
+      if (known.name == account.name) return Status::Corruption("catalog: account listed twice");
+    }
+    catalog->accounts.push_back(std::move(account));
+  }
+  return Status();
 }
 
 Status CheckRanges(const Catalog& catalog) {
@@ -112,6 +147,26 @@ void Catalog::RemoveTable(TableId id) {
   });
 }
 
+void Catalog::SetTableAttributes(TableId id, std::string bytes) {
+  auto it = std::find_if(tables.begin(), tables.end(), [id](const auto& table) { return table.id == id; });
+  PARTITA_ASSERT(it != tables.end());
+  ++epoch;
+  it->attributes = MakeAttributes(std::move(bytes));
+}
+
+void Catalog::SetAccountAttributes(std::string_view account, std::string bytes) {
+  ++epoch;
+  std::erase_if(accounts, [account](const AccountDescriptor& known) { return known.name == account; });
+  if (!bytes.empty()) accounts.push_back({std::string(account), MakeAttributes(std::move(bytes))});
+}
+
+size_t Catalog::AttributesSize() const {
+  size_t size = 0;
+  for (const TableDescriptor& table : tables) size += table.attributes ? table.attributes->size() : 0;
+  for (const AccountDescriptor& account : accounts) size += account.attributes->size();
+  return size;
+}
+
 void Catalog::AssignRanges(uint32_t shards) {
   ++epoch;
   shard_count = shards;
@@ -144,6 +199,7 @@ std::string EncodeCatalog(const Catalog& catalog) {
     out.push_back(table.raw ? 1 : 0);
     out.push_back(static_cast<char>(table.durability));
     AppendLe64(&out, table.created_ticks);
+    AppendAttributes(&out, table.attributes);
   }
   AppendVarint(&out, catalog.ranges.size());
   for (const RangeDescriptor& range : catalog.ranges) {
@@ -151,6 +207,11 @@ std::string EncodeCatalog(const Catalog& catalog) {
     AppendBytes(&out, range.upper);
     AppendLe32(&out, range.owner.value);
     AppendLe64(&out, range.epoch.value);
+  }
+  AppendVarint(&out, catalog.accounts.size());
+  for (const AccountDescriptor& account : catalog.accounts) {
+    AppendBytes(&out, account.name);
+    AppendAttributes(&out, account.attributes);
   }
   return out;
 }
@@ -176,7 +237,7 @@ Result<Catalog> DecodeCatalog(std::string_view bytes) {
   uint64_t tables = in.ReadVarint();
   if (tables > in.remaining()) return Status::Corruption("catalog: table count is beyond its size");
   for (uint64_t i = 0; i < tables; ++i) {
-    PARTITA_ASSIGN(TableDescriptor table, ReadTable(&in));
+    PARTITA_ASSIGN(TableDescriptor table, ReadTable(&in, format));
     catalog.tables.push_back(std::move(table));
   }
   uint64_t ranges = in.ReadVarint();
@@ -185,6 +246,7 @@ Result<Catalog> DecodeCatalog(std::string_view bytes) {
     PARTITA_ASSIGN(RangeDescriptor range, ReadRange(&in));
     catalog.ranges.push_back(std::move(range));
   }
+  if (format >= kFormatWithAttributes) PARTITA_TRY(ReadAccounts(&in, &catalog));
   if (!in.AtCleanEnd()) return Status::Corruption("catalog: bytes left over at the end");
   PARTITA_TRY(CheckRanges(catalog));
   return catalog;

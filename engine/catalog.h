@@ -13,6 +13,12 @@
 
 namespace partita {
 
+// Opaque bytes that a face keeps beside a name; never changed in place. Null: none.
+using Attributes = std::shared_ptr<const std::string>;
+inline constexpr size_t kAttributesSizeMax = 64 << 10;  // Of one name.
+// Of all names: every change of the catalog writes it whole.
+inline constexpr size_t kAttributesTotalMax = 64 << 20;
+
 // One table. Names keep the case of their creation and are unique ignoring case within an account.
 struct TableDescriptor {
   TableId id;
@@ -21,6 +27,13 @@ struct TableDescriptor {
   bool raw = false;  // Byte keys and opaque values instead of entities.
   DurabilityLevel durability = DurabilityLevel::kPower;
   uint64_t created_ticks = 0;  // Below every version in it (F17), so ahead of the wall clock at times.
+  Attributes attributes;       // Gone with the table. The service: stored access policies.
+};
+
+// What is kept of an account; one without attributes has none of these.
+struct AccountDescriptor {
+  std::string name;
+  Attributes attributes;  // The service: its properties.
 };
 
 // An interval of user keys with one owner shard and one level set.
@@ -37,7 +50,11 @@ struct RangeDescriptor {
 // Encoded (little-endian, inside the sealed meta value of key "catalog"):
 //   u16 format · u64 store id · u32 incarnation · u32 layout · u32 formed layout · u32 shard count · u32 next
 //   table id · u64 epoch · varint tables { u32 id, bytes account, bytes name, u8 raw, u8 durability, u64
-//   created } · varint ranges { bytes lower, bytes upper, u32 owner, u64 epoch }
+//   created, bytes attributes } · varint ranges { bytes lower, bytes upper, u32 owner, u64 epoch } · varint
+//   accounts { bytes name, bytes attributes }
+//
+// No attributes are the empty bytes. Format 1 has neither attributes nor accounts and is still read; the
+// first change writes format 2.
 struct Catalog {
   StoreId store;
   uint32_t incarnation = 0;    // Rises with every open; names logs and objects (F30).
@@ -47,7 +64,8 @@ struct Catalog {
   uint32_t next_table_id = 1;  // Never reused (F19).
   uint64_t epoch = 0;          // Rises with every change.
   std::vector<TableDescriptor> tables;
-  std::vector<RangeDescriptor> ranges;  // Sorted by lower, disjoint.
+  std::vector<RangeDescriptor> ranges;      // Sorted by lower, disjoint.
+  std::vector<AccountDescriptor> accounts;  // Each name once.
 
   const TableDescriptor* FindTable(std::string_view account, std::string_view name) const;
   const TableDescriptor* FindTable(TableId id) const;
@@ -57,11 +75,17 @@ struct Catalog {
   TableId AddTable(TableDescriptor table, const std::vector<std::string>& splits);
   void RemoveTable(TableId id);
 
+  // Empty bytes remove. REQUIRES: the table exists.
+  void SetTableAttributes(TableId id, std::string bytes);
+  void SetAccountAttributes(std::string_view account, std::string bytes);
+  // Bytes of all attributes.
+  size_t AttributesSize() const;
+
   // Gives every range an owner below `shards` again, keeping ranges whole (F67).
   void AssignRanges(uint32_t shards);
 };
 
-inline constexpr uint16_t kCatalogFormat = 1;
+inline constexpr uint16_t kCatalogFormat = 2;
 
 std::string EncodeCatalog(const Catalog& catalog);
 // kCorruption, or kUnsupported for a newer format; the message says which field.

@@ -127,19 +127,29 @@ std::string DurabilityText(DurabilityLevel level) {
   return "unknown";
 }
 
+uint64_t AttributeBytes(const Attributes& attributes) {
+  return attributes == nullptr ? 0 : attributes->size();
+}
+
 void DescribeCatalog(const Catalog& catalog, Report* report) {
   report->Add("incarnation", uint64_t{catalog.incarnation}, "rises with every opening");
   report->Add("layout", uint64_t{catalog.layout}, "rises when the number of shards changes");
   report->Add("shards", uint64_t{catalog.shard_count});
   report->Add("next_table_id", uint64_t{catalog.next_table_id});
   report->Add("epoch", catalog.epoch);
-  ReportTable tables{"tables", {"id", "account", "name", "kind", "durability", "created_ticks"}, {}};
+  ReportTable tables{
+      "tables", {"id", "account", "name", "kind", "durability", "created_ticks", "attribute_bytes"}, {}};
   for (const TableDescriptor& table : catalog.tables) {
     tables.rows.push_back({uint64_t{table.id.value}, SafeText(table.account), SafeText(table.name),
                            std::string(table.raw ? "raw" : "entities"), DurabilityText(table.durability),
-                           table.created_ticks});
+                           table.created_ticks, AttributeBytes(table.attributes)});
   }
   report->tables.push_back(std::move(tables));
+  ReportTable accounts{"accounts", {"name", "attribute_bytes"}, {}};
+  for (const AccountDescriptor& account : catalog.accounts) {
+    accounts.rows.push_back({SafeText(account.name), AttributeBytes(account.attributes)});
+  }
+  report->tables.push_back(std::move(accounts));
   ReportTable ranges{"ranges", {"lower", "upper", "owner", "epoch"}, {}};
   for (const RangeDescriptor& range : catalog.ranges) {
     ranges.rows.push_back(

@@ -32,10 +32,14 @@ Store::~Store() { PARTITA_ASSERT(closed_ || shards_.empty()); }
 // ---- Names.
 
 Result<TableDescriptor> Store::FindTable(std::string_view account, std::string_view name) const {
-  std::lock_guard lock(names_mutex_);
-  const TableDescriptor* table = catalog_.FindTable(account, name);
+  std::shared_ptr<const TableDescriptor> table = LookUpTable(account, name);
   if (table == nullptr) return NoSuchTable(name);
   return *table;
+}
+
+std::shared_ptr<const TableDescriptor> Store::LookUpTable(std::string_view account,
+                                                          std::string_view name) const {
+  return names_.With([&](const NameIndex& names) { return names.FindTable(account, name); });
 }
 
 std::vector<TableDescriptor> Store::ListTables(std::string_view account) const {
@@ -79,6 +83,7 @@ Task<Status> Store::SaveCatalog(Catalog next) {
   } else {
     catalog_generation_ = *saved;
   }
+  names_.Publish(std::make_unique<const NameIndex>(next));
   std::lock_guard lock(names_mutex_);
   catalog_ = std::move(next);
   co_return Status();

@@ -15,6 +15,7 @@
 #include "engine/io/local_meta_store.h"
 #include "engine/io/local_object_store.h"
 #include "engine/io/runtime.h"
+#include "engine/name_index.h"
 #include "engine/object_references.h"
 #include "engine/range_map.h"
 #include "engine/shard.h"
@@ -77,7 +78,19 @@ class Store {
   // kNotFound.
   Task<Status> DeleteTable(std::string account, std::string name);
   Result<TableDescriptor> FindTable(std::string_view account, std::string_view name) const;
+  // The same without a copy, for the hot path: no lock, no allocation. Null when there is none.
+  std::shared_ptr<const TableDescriptor> LookUpTable(std::string_view account, std::string_view name) const;
   std::vector<TableDescriptor> ListTables(std::string_view account) const;
+
+  // Replaces the bytes kept beside a table (TableDescriptor::attributes); empty ones remove. They are
+  // deleted with it. Durable on return, all or nothing after a crash; kUnknown: in doubt until the next
+  // opening. kNotFound; kInvalidArgument above kAttributesSizeMax; kResourceExhausted when all attributes
+  // together are above kAttributesTotalMax.
+  Task<Status> SetTableAttributes(std::string account, std::string name, std::string bytes);
+  // The same for an account, which needs no table.
+  Task<Status> SetAccountAttributes(std::string account, std::string bytes);
+  // Null: none. As cheap as LookUpTable.
+  Attributes AccountAttributes(std::string_view account) const;
 
   // ---- Entities. Keys of one WriteRequest lie in one partition.
   Task<WriteOutcome> Write(const WriteRequest& request);
@@ -149,11 +162,12 @@ class Store {
   // Changes of the catalog, one at a time.
   AsyncMutex catalog_mutex_;
   uint64_t catalog_generation_ = 0;
-  // Guards catalog_ and deleting_ for readers of names; held briefly.
+  // Guards catalog_ and deleting_; held briefly. Look-ups of one name go to names_ instead.
   mutable std::mutex names_mutex_;
   Catalog catalog_;
   std::vector<std::string> deleting_;  // "account/name", folded: being deleted.
 
+  SnapshotPublisher<NameIndex> names_;  // Of catalog_; published with it.
   RangeMapPublisher routes_;
   std::atomic<uint32_t> next_object_{1};
 };

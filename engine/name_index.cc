@@ -1,0 +1,64 @@
+#include "engine/name_index.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/base/checksum.h"
+
+namespace partita {
+
+namespace {
+
+char Fold(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+
+bool SameIgnoringCase(std::string_view a, std::string_view b) {
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return Fold(x) == Fold(y); });
+}
+
+// The hash of the account and the folded name.
+uint64_t HashOf(std::string_view account, std::string_view name) {
+  // Room for every name of the table model; only raw tables can have a longer one.
+  constexpr size_t kNameSizeMax = 128;
+  const uint64_t seed = Hash64(account);
+  if (name.size() > kNameSizeMax) return Hash64WithSeed(FoldCase(name), seed);
+  char folded[kNameSizeMax];
+  std::transform(name.begin(), name.end(), folded, Fold);
+  return Hash64WithSeed(std::string_view(folded, name.size()), seed);
+}
+
+}  // namespace
+
+NameIndex::NameIndex(const Catalog& catalog)
+    : slots_(std::bit_ceil(2 * catalog.tables.size() + 1)), accounts_(catalog.accounts) {
+  for (const TableDescriptor& table : catalog.tables) Add(table);
+}
+
+void NameIndex::Add(const TableDescriptor& table) {
+  const uint64_t hash = HashOf(table.account, table.name);
+  size_t at = hash & (slots_.size() - 1);
+  while (slots_[at].table != nullptr) at = (at + 1) & (slots_.size() - 1);
+  slots_[at] = {hash, std::make_shared<const TableDescriptor>(table)};
+}
+
+std::shared_ptr<const TableDescriptor> NameIndex::FindTable(std::string_view account,
+                                                            std::string_view name) const {
+  const uint64_t hash = HashOf(account, name);
+  size_t at = hash & (slots_.size() - 1);
+  for (; slots_[at].table != nullptr; at = (at + 1) & (slots_.size() - 1)) {
+    const Slot& slot = slots_[at];
+    if (slot.hash == hash && slot.table->account == account && SameIgnoringCase(slot.table->name, name)) {
+      return slot.table;
+    }
+  }
+  return nullptr;
+}
+
+Attributes NameIndex::AccountAttributes(std::string_view account) const {
+  for (const AccountDescriptor& known : accounts_) {
+    if (known.name == account) return known.attributes;
+  }
+  return nullptr;
+}
+
+}  // namespace partita
