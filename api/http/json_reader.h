@@ -43,18 +43,13 @@ class JsonBodyReader {
   std::optional<ServiceError> ReadUpdate(std::string_view body, std::string_view partition_key,
                                          std::string_view row_key, Entity* entity);
 
-  // `{"TableName":"t"}`: the name, unchecked. PropertiesNeedValue when absent or null; other members are
-  // ignored.
+  // `{"TableName":"t"}`: the name, unchecked. PropertiesNeedValue when absent or null; other names
+  // mean nothing.
   std::optional<ServiceError> ReadTableName(std::string_view body, std::string* name);
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// The size of the first JSON object in `text`, white space before it included: up to its closing brace,
-// found by brackets and strings alone. npos when it does not end. For bodies that are not counted (batch
-// parts).
-size_t FirstJsonObjectSize(std::string_view text);
 
 }  // namespace partita::http

@@ -1,20 +1,20 @@
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "api/http/error_body.h"
+#include "api/http/json_text.h"
 #include "api/http/media_type.h"
 #include "api/http/resource.h"
 #include "api/http/selection.h"
-#include "api/http/service_error.h"
 #include "engine/base/entity_record.h"
 
 namespace partita::http {
 
-// Bodies of answers (spec 5, 13.1) and URLs of things (spec 4.2), appended to a string. Keys and text may be
-// UTF-8 or ordered text (user_key.h) everywhere here: UTF-8 comes out.
+// Bodies of answers (spec 5) and URLs of things (spec 4.2), appended to a string. Keys may be UTF-8 or
+// ordered text (user_key.h) everywhere here: UTF-8 comes out. Text alone: json_text.h; errors: error_body.h.
 
 // ---- URLs. Quotes in keys are doubled, the rest percent-encoded:
 // `https://HOST/t(PartitionKey='a',RowKey='b')`.
@@ -62,6 +62,8 @@ class EntityFormat {
     std::string label;  // `"name":`, escaped.
   };
   void AppendRow(std::string* out, std::string_view start, const EntityRow& row) const;
+  void WriteSelected(TextSink* sink, const EntityRow& row) const;
+  void WriteAll(TextSink* sink, const EntityRow& row) const;
   void AddColumn(const std::string& name, const PropertyNames* names);
 
   MetadataLevel level_;
@@ -84,32 +86,5 @@ void AppendTable(std::string* out, MetadataLevel level, const UrlBase& base, std
 void AppendTableListStart(std::string* out, MetadataLevel level, const UrlBase& base);
 void AppendListTable(std::string* out, MetadataLevel level, const UrlBase& base, std::string_view account,
                      std::string_view table);
-
-// ---- Errors.
-
-// What the text of an error says besides its message.
-struct ErrorContext {
-  std::string_view request_id;
-  uint64_t time_ticks = 0;              // Written with exactly seven digits of fraction.
-  std::optional<uint32_t> batch_index;  // `3:` before the message (spec 12.4).
-};
-
-void AppendJsonError(std::string* out, const ServiceError& error, const ErrorContext& context);
-
-// kData: data resources when JSON was not asked for, `<error xmlns=...>`, Content-Type
-// application/xml;charset=utf-8. kService: authentication, ACL and properties, `<m:error xmlns:m=...>`,
-// Content-Type application/xml.
-enum class XmlErrorForm : uint8_t { kData, kService };
-void AppendXmlError(std::string* out, const ServiceError& error, const ErrorContext& context,
-                    XmlErrorForm form);
-
-// ---- Pieces.
-
-// The text as a JSON string with its quotes.
-void AppendJsonString(std::string* out, std::string_view text);
-// Character data of XML: `<`, `>`, `&` and quotes as references, characters that XML cannot hold as U+FFFD.
-void AppendXmlText(std::string* out, std::string_view text);
-// Everything but unreserved characters (RFC 3986) and quotes as %XX; quotes are doubled.
-void AppendUrlKey(std::string* out, std::string_view key);
 
 }  // namespace partita::http

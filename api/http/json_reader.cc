@@ -1,0 +1,363 @@
+#include "api/http/json_reader.h"
+
+#include <simdjson.h>
+
+#include <array>
+#include <vector>
+
+#include "api/limits.h"
+#include "api/names.h"
+#include "api/value_text.h"
+#include "engine/base/assert.h"
+#include "engine/base/checksum.h"
+#include "engine/base/text.h"
+
+// Two passes. The first goes once through the JSON text and makes one Member for each name X, of what X and
+// X@odata.type say, wherever they stand; a small hash table finds it again, which also tells names that stand
+// twice. The second makes the typed values. Text is copied once more then, into the entity.
+namespace partita::http {
+namespace {
+
+using simdjson::ondemand::json_type;
+using MaybeError = std::optional<ServiceError>;
+
+constexpr std::string_view kAnnotation = "@odata.type";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+// Nesting within members that are ignored; all others have none.
+constexpr int kIgnoredDepthMax = 32;
+// A parser that grew beyond this for one large body is given back after it.
+constexpr size_t kParserCapacityKept = 256 << 10;
+
+enum class TokenKind : uint8_t { kAbsent, kString, kNumber, kTrue, kFalse, kNull };
+
+// A value as it stands in the body: views into the body or the parser's buffers.
+struct Token {
+  TokenKind kind = TokenKind::kAbsent;
+  std::string_view text;  // Of a string, unescaped; of others, as written.
+};
+
+// What one body says of one name.
+struct Member {
+  std::string_view name;
+  Token value;
+  Token type;  // The value of its @odata.type.
+};
+
+ServiceError Invalid() { return ServiceError(ErrorCode::kInvalidInput); }
+
+// Text of three bytes ED A0..BF xx is a surrogate: no character.
+bool HasSurrogate(std::string_view text) {
+  for (size_t at = text.find('\xED'); at != text.npos; at = text.find('\xED', at + 1)) {
+    if (at + 1 < text.size() && static_cast<uint8_t>(text[at + 1]) >= 0xA0) return true;
+  }
+  return false;
+}
+
+std::string_view TrimEnd(std::string_view token) {
+  while (!token.empty() &&
+         (token.back() == ' ' || token.back() == '\t' || token.back() == '\r' || token.back() == '\n')) {
+    token.remove_suffix(1);
+  }
+  return token;
+}
+
+// A scalar. False for a nested value and for what is no JSON.
+bool ReadToken(simdjson::ondemand::value value, Token* token) {
+  json_type type;
+  if (value.type().get(type)) return false;
+  if (type == json_type::string) {
+    token->kind = TokenKind::kString;
+    return !value.get_string().get(token->text) && !HasSurrogate(token->text);
+  }
+  if (type == json_type::array || type == json_type::object) return false;
+  token->text = TrimEnd(value.raw_json_token());
+  if (type == json_type::number) {
+    token->kind = TokenKind::kNumber;
+    return IsJsonNumber(token->text);
+  }
+  if (token->text == "null") {
+    token->kind = TokenKind::kNull;
+  } else if (token->text == "true") {
+    token->kind = TokenKind::kTrue;
+  } else {
+    token->kind = TokenKind::kFalse;
+    return token->text == "false";
+  }
+  return true;
+}
+
+// Goes through a value that means nothing, so that it is at least JSON.
+bool ReadIgnored(simdjson::ondemand::value value, int depth) {
+  json_type type;
+  if (depth > kIgnoredDepthMax || value.type().get(type)) return false;
+  if (type == json_type::array) {
+    simdjson::ondemand::array array;
+    if (value.get_array().get(array)) return false;
+    for (auto item : array) {
+      simdjson::ondemand::value element;
+      if (std::move(item).get(element) || !ReadIgnored(element, depth + 1)) return false;
+    }
+    return true;
+  }
+  if (type == json_type::object) {
+    simdjson::ondemand::object object;
+    if (value.get_object().get(object)) return false;
+    for (auto item : object) {
+      simdjson::ondemand::field field;
+      std::string_view name;
+      if (std::move(item).get(field) || field.unescaped_key().get(name)) return false;
+      if (!ReadIgnored(field.value(), depth + 1)) return false;
+    }
+    return true;
+  }
+  Token token;
+  return ReadToken(value, &token);
+}
+
+// The value of a member without annotation.
+std::optional<PropertyValue> InferValue(const Token& token) {
+  if (token.kind == TokenKind::kString) return PropertyValue(token.text);
+  if (token.kind == TokenKind::kNumber) return InferJsonNumber(token.text);
+  return PropertyValue(token.kind == TokenKind::kTrue);
+}
+
+// A string is taken for every type, other tokens for the types they can be.
+bool TokenFits(TokenKind kind, PropertyType type) {
+  if (kind == TokenKind::kString) return true;
+  if (kind == TokenKind::kNumber)
+    return type == PropertyType::kInt32 || type == PropertyType::kInt64 || type == PropertyType::kDouble;
+  return type == PropertyType::kBoolean;
+}
+
+// The type is told by its text; Edm.String is by far the most frequent.
+MaybeError ReadAnnotatedValue(const Member& member, std::optional<PropertyValue>* value) {
+  const std::optional<PropertyType> type = PropertyTypeFromEdmName(member.type.text);
+  if (member.type.kind != TokenKind::kString || !type || !TokenFits(member.value.kind, *type))
+    return Invalid();
+  if (*type == PropertyType::kString) {
+    *value = PropertyValue(member.value.text);
+    return std::nullopt;
+  }
+  Result<PropertyValue> parsed = ParseValueText(*type, member.value.text);
+  if (parsed.ok()) {
+    *value = std::move(parsed).value();
+    return std::nullopt;
+  }
+  if (ViolationOf(parsed.status()) != Violation::kOutOfRangeInput) return Invalid();
+  return ServiceError(ErrorCode::kOutOfRangeInput, "The '" + std::string(member.name) +
+                                                       "' parameter of value '" +
+                                                       std::string(member.value.text) + "' is out of range.");
+}
+
+MaybeError ReadValue(const Member& member, std::optional<PropertyValue>* value) {
+  const bool annotated = member.type.kind != TokenKind::kAbsent && member.type.kind != TokenKind::kNull;
+  if (annotated) return ReadAnnotatedValue(member, value);
+  *value = InferValue(member.value);
+  if (!*value) return Invalid();
+  return std::nullopt;
+}
+
+}  // namespace
+
+struct JsonBodyReader::State {
+  simdjson::ondemand::parser parser;
+  std::vector<Member> members;  // As their names are first seen.
+  std::vector<uint16_t> order;  // Members that have a value, in the order of the values.
+
+  // Open addressing; an entry holds stamp << 16 | index of the member. A new stamp empties the table at once.
+  static constexpr size_t kSlots = 4 * kBodyNamesMax;
+  std::array<uint32_t, kSlots> slots{};
+  uint32_t stamp = 0;
+
+  void Begin();
+  Member* FindOrAdd(std::string_view name);
+  const Member* Find(std::string_view name);
+  size_t SlotOf(std::string_view name) const;
+  MaybeError Scan(std::string_view body);
+  MaybeError ScanObject(simdjson::ondemand::object object);
+  MaybeError ScanField(simdjson::ondemand::field field);
+  MaybeError CheckRulesBefore(const Entity& entity, ServiceError conversion);
+  MaybeError TakeKey(std::string_view name, std::optional<std::string_view>* key);
+  MaybeError Build(Entity* entity);
+};
+
+void JsonBodyReader::State::Begin() {
+  members.clear();
+  order.clear();
+  stamp = (stamp + 1) & 0xFFFF;
+  if (stamp == 0) {
+    slots.fill(0);
+    stamp = 1;
+  }
+}
+
+// The slot where `name` is or would be.
+size_t JsonBodyReader::State::SlotOf(std::string_view name) const {
+  // The seed is hard to guess, so that nobody sends names that collide.
+  size_t slot = Hash64WithSeed(name, reinterpret_cast<uintptr_t>(this));
+  for (;; ++slot) {
+    slot %= kSlots;
+    const uint32_t entry = slots[slot];
+    if (entry >> 16 != stamp || members[entry & 0xFFFF].name == name) return slot;
+  }
+}
+
+// Null when there are too many names already.
+Member* JsonBodyReader::State::FindOrAdd(std::string_view name) {
+  const size_t slot = SlotOf(name);
+  if (slots[slot] >> 16 == stamp) return &members[slots[slot] & 0xFFFF];
+  if (members.size() == kBodyNamesMax) return nullptr;
+  slots[slot] = stamp << 16 | static_cast<uint32_t>(members.size());
+  members.push_back({.name = name});
+  return &members.back();
+}
+
+const Member* JsonBodyReader::State::Find(std::string_view name) {
+  const size_t slot = SlotOf(name);
+  return slots[slot] >> 16 == stamp ? &members[slots[slot] & 0xFFFF] : nullptr;
+}
+
+MaybeError JsonBodyReader::State::ScanField(simdjson::ondemand::field field) {
+  std::string_view name;
+  if (field.unescaped_key().get(name) || HasSurrogate(name)) return Invalid();
+  const bool annotates = name.ends_with(kAnnotation);
+  const std::string_view subject = annotates ? name.substr(0, name.size() - kAnnotation.size()) : name;
+  Member* member = FindOrAdd(subject);
+  if (member == nullptr) return ServiceError(ErrorCode::kTooManyProperties);
+  Token* token = annotates ? &member->type : &member->value;
+  if (token->kind != TokenKind::kAbsent) return ServiceError(ErrorCode::kDuplicatePropertiesSpecified);
+  // Ignored whatever their values: control information, the Timestamp, and annotations of annotations.
+  if (subject.starts_with("odata.") || subject == "Timestamp" || subject.ends_with(kAnnotation)) {
+    token->kind = TokenKind::kNull;
+    if (!ReadIgnored(field.value(), 0)) return Invalid();
+    return std::nullopt;
+  }
+  if (!ReadToken(field.value(), token)) return Invalid();
+  if (!annotates) order.push_back(static_cast<uint16_t>(member - members.data()));
+  return std::nullopt;
+}
+
+MaybeError JsonBodyReader::State::ScanObject(simdjson::ondemand::object object) {
+  for (auto result : object) {
+    simdjson::ondemand::field field;
+    if (std::move(result).get(field)) return Invalid();
+    if (MaybeError error = ScanField(field)) return error;
+  }
+  return std::nullopt;
+}
+
+// Fills `members` and `order`.
+MaybeError JsonBodyReader::State::Scan(std::string_view body) {
+  Begin();
+  if (body.starts_with(kByteOrderMark)) body.remove_prefix(kByteOrderMark.size());
+  if (parser.capacity() > kParserCapacityKept && body.size() <= kParserCapacityKept)
+    parser = simdjson::ondemand::parser();
+  simdjson::ondemand::document document;
+  simdjson::ondemand::object object;
+  if (parser.iterate(body.data(), body.size(), body.size() + simdjson::SIMDJSON_PADDING).get(document) ||
+      document.get_object().get(object)) {
+    return Invalid();
+  }
+  if (MaybeError error = ScanObject(object)) return error;
+  // Anything but the end after the object's closing brace.
+  if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) return Invalid();
+  return std::nullopt;
+}
+
+// A value could not be converted; rules that come before the single values (spec 8) are told first.
+// `entity` has the keys.
+MaybeError JsonBodyReader::State::CheckRulesBefore(const Entity& entity, ServiceError conversion) {
+  size_t count = 0;
+  MaybeError name_error;
+  for (const uint16_t index : order) {
+    const Member& member = members[index];
+    if (member.value.kind == TokenKind::kNull || IsSystemPropertyName(member.name)) continue;
+    ++count;
+    if (name_error) continue;
+    const Status name = CheckPropertyName(member.name);
+    if (!name.ok()) name_error = ErrorOfStatus(name, /*for_table=*/false);
+  }
+  if (count > kCustomPropertiesMax) return ServiceError(ErrorCode::kTooManyProperties);
+  if (name_error) return name_error;
+  Status key = CheckKey(KeyKind::kPartitionKey, entity.partition_key());
+  if (key.ok()) key = CheckKey(KeyKind::kRowKey, entity.row_key());
+  if (!key.ok()) return ErrorOfStatus(key, /*for_table=*/false);
+  return conversion;
+}
+
+// Nothing when absent or null.
+MaybeError JsonBodyReader::State::TakeKey(std::string_view name, std::optional<std::string_view>* key) {
+  const Member* member = Find(name);
+  if (member == nullptr || member->value.kind == TokenKind::kAbsent ||
+      member->value.kind == TokenKind::kNull) {
+    return std::nullopt;
+  }
+  if (member->value.kind != TokenKind::kString) return Invalid();
+  *key = member->value.text;
+  return std::nullopt;
+}
+
+// The properties; the keys are in the entity already.
+MaybeError JsonBodyReader::State::Build(Entity* entity) {
+  entity->ClearProperties();
+  entity->set_timestamp_ticks(0);
+  entity->ReserveProperties(std::min(order.size(), kCustomPropertiesMax + 3));
+  for (const uint16_t index : order) {
+    const Member& member = members[index];
+    if (member.value.kind == TokenKind::kNull) continue;
+    if (member.name == "PartitionKey" || member.name == "RowKey") continue;
+    std::optional<PropertyValue> value;
+    if (MaybeError error = ReadValue(member, &value)) return CheckRulesBefore(*entity, *std::move(error));
+    entity->AppendProperty(member.name, *std::move(value));
+  }
+  return std::nullopt;
+}
+
+JsonBodyReader::JsonBodyReader() : state_(std::make_unique<State>()) {}
+JsonBodyReader::~JsonBodyReader() = default;
+JsonBodyReader::JsonBodyReader(JsonBodyReader&&) noexcept = default;
+JsonBodyReader& JsonBodyReader::operator=(JsonBodyReader&&) noexcept = default;
+
+JsonBodyReader& JsonBodyReader::OfThisThread() {
+  thread_local JsonBodyReader reader;
+  return reader;
+}
+
+std::optional<ServiceError> JsonBodyReader::ReadInsert(std::string_view body, Entity* entity) {
+  if (MaybeError error = state_->Scan(body)) return error;
+  std::optional<std::string_view> partition_key;
+  std::optional<std::string_view> row_key;
+  if (MaybeError error = state_->TakeKey("PartitionKey", &partition_key)) return error;
+  if (MaybeError error = state_->TakeKey("RowKey", &row_key)) return error;
+  if (!partition_key || !row_key) return ServiceError(ErrorCode::kPropertiesNeedValue);
+  entity->set_partition_key(std::string(*partition_key));
+  entity->set_row_key(std::string(*row_key));
+  return state_->Build(entity);
+}
+
+std::optional<ServiceError> JsonBodyReader::ReadUpdate(std::string_view body, std::string_view partition_key,
+                                                       std::string_view row_key, Entity* entity) {
+  if (MaybeError error = state_->Scan(body)) return error;
+  std::optional<std::string_view> given_partition_key;
+  std::optional<std::string_view> given_row_key;
+  if (MaybeError error = state_->TakeKey("PartitionKey", &given_partition_key)) return error;
+  if (MaybeError error = state_->TakeKey("RowKey", &given_row_key)) return error;
+  if (given_partition_key.value_or(partition_key) != partition_key ||
+      given_row_key.value_or(row_key) != row_key) {
+    return Invalid();
+  }
+  entity->set_partition_key(std::string(partition_key));
+  entity->set_row_key(std::string(row_key));
+  return state_->Build(entity);
+}
+
+std::optional<ServiceError> JsonBodyReader::ReadTableName(std::string_view body, std::string* name) {
+  if (MaybeError error = state_->Scan(body)) return error;
+  std::optional<std::string_view> given;
+  if (MaybeError error = state_->TakeKey("TableName", &given)) return error;
+  if (!given) return ServiceError(ErrorCode::kPropertiesNeedValue);
+  name->assign(*given);
+  return std::nullopt;
+}
+
+}  // namespace partita::http
