@@ -127,7 +127,7 @@ Result<DateTime> ParseDateTime(std::string_view text) {
   return DateTime{static_cast<uint64_t>(ticks)};
 }
 
-void AppendDateTime(std::string* out, DateTime time) {
+char* WriteDateTime(char* to, DateTime time) {
   PARTITA_ASSERT(time.ticks <= kDateTimeTicksMax);
   const uint64_t seconds = time.ticks / kTicksPerSecond;
   uint64_t fraction = time.ticks % kTicksPerSecond;
@@ -143,8 +143,7 @@ void AppendDateTime(std::string* out, DateTime time) {
   const int64_t month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
   const int64_t year = era * 400 + year_of_era + (month <= 2 ? 1 : 0);
 
-  char text[32];
-  char* to = WriteDigits(text, static_cast<uint64_t>(year), 4);
+  to = WriteDigits(to, static_cast<uint64_t>(year), 4);
   *to++ = '-';
   to = WriteDigits(to, static_cast<uint64_t>(month), 2);
   *to++ = '-';
@@ -162,7 +161,12 @@ void AppendDateTime(std::string* out, DateTime time) {
     to = WriteDigits(to, fraction, digits);
   }
   *to++ = 'Z';
-  out->append(text, static_cast<size_t>(to - text));
+  return to;
+}
+
+void AppendDateTime(std::string* out, DateTime time) {
+  char text[kDateTimeTextMax];
+  out->append(text, static_cast<size_t>(WriteDateTime(text, time) - text));
 }
 
 std::string FormatDateTime(DateTime time) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,5 +20,8 @@ Result<DateTime> ParseDateTime(std::string_view text);
 // REQUIRES: at most kDateTimeTicksMax.
 std::string FormatDateTime(DateTime time);
 void AppendDateTime(std::string* out, DateTime time);
+// The same to memory of at least kDateTimeTextMax bytes; returns the end of what was written.
+inline constexpr size_t kDateTimeTextMax = 28;
+char* WriteDateTime(char* to, DateTime time);
 
 }  // namespace partita

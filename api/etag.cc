@@ -1,5 +1,7 @@
 #include "api/etag.h"
 
+#include <algorithm>
+
 #include "api/date_time.h"
 
 namespace partita {
@@ -8,6 +10,8 @@ namespace {
 constexpr std::string_view kOpening = "W/\"";
 constexpr std::string_view kTimeOpening = "datetime'";
 constexpr std::string_view kEscapedColon = "%3A";
+static_assert(kEtagTextMax >=
+              kOpening.size() + kTimeOpening.size() + kDateTimeTextMax + 2 * (kEscapedColon.size() - 1) + 2);
 
 std::string_view TrimWhiteSpace(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -35,18 +39,26 @@ std::string UnescapeColons(std::string_view text) {
 
 }  // namespace
 
-std::string FormatEtag(Version version) {
-  std::string etag(kOpening);
-  etag += kTimeOpening;
-  for (char c : FormatDateTime(DateTime{version.value})) {
-    if (c == ':') {
-      etag += kEscapedColon;
+char* WriteEtag(char* to, Version version) {
+  const auto write = [&to](std::string_view text) { to = std::copy(text.begin(), text.end(), to); };
+  char time[kDateTimeTextMax];
+  const char* end = WriteDateTime(time, DateTime{version.value});
+  write(kOpening);
+  write(kTimeOpening);
+  for (const char* from = time; from != end; ++from) {
+    if (*from == ':') {
+      write(kEscapedColon);
     } else {
-      etag.push_back(c);
+      *to++ = *from;
     }
   }
-  etag += "'\"";
-  return etag;
+  write("'\"");
+  return to;
+}
+
+std::string FormatEtag(Version version) {
+  char text[kEtagTextMax];
+  return std::string(text, WriteEtag(text, version));
 }
 
 ParsedEtag ParseEtag(std::string_view text) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,6 +17,9 @@ namespace partita {
 
 // REQUIRES: version.value <= kDateTimeTicksMax.
 std::string FormatEtag(Version version);
+// The same to memory of at least kEtagTextMax bytes; returns the end of what was written.
+inline constexpr size_t kEtagTextMax = 48;
+char* WriteEtag(char* to, Version version);
 
 // What the text of an If-Match can be.
 enum class EtagForm : uint8_t {

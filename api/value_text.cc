@@ -1,5 +1,6 @@
 #include "api/value_text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -95,80 +96,93 @@ std::optional<Guid> ParseGuid(std::string_view text) {
   return guid;
 }
 
+uint8_t ByteOf(char c) { return static_cast<uint8_t>(c); }
+
 std::optional<Binary> ParseBase64(std::string_view text) {
   if (text.size() % 4 != 0) return std::nullopt;
   size_t padding = 0;
   while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
-  Binary binary;
-  binary.bytes.reserve(text.size() / 4 * 3);
-  uint32_t bits = 0;
   const size_t digits = text.size() - padding;
-  for (size_t i = 0; i < digits; ++i) {
-    const int8_t value = kBase64Values[static_cast<uint8_t>(text[i])];
-    if (value < 0) return std::nullopt;
-    bits = bits << 6 | static_cast<uint32_t>(value);
-    // Every digit but a group's first completes a byte.
-    if (i % 4 != 0)
-      binary.bytes.push_back(static_cast<char>(static_cast<uint8_t>(bits >> (6 - 2 * (i % 4)))));
+  Binary binary;
+  binary.bytes.resize(digits * 3 / 4);
+  char* to = binary.bytes.data();
+  int32_t bad = 0;  // Negative once a character is no digit.
+  size_t at = 0;
+  for (; digits - at >= 4; at += 4) {
+    int32_t bits = 0;
+    for (size_t i = 0; i < 4; ++i) {
+      const int32_t value = kBase64Values[ByteOf(text[at + i])];
+      bad |= value;
+      bits = bits << 6 | (value & 0x3F);
+    }
+    *to++ = static_cast<char>(bits >> 16);
+    *to++ = static_cast<char>(bits >> 8 & 0xFF);
+    *to++ = static_cast<char>(bits & 0xFF);
   }
+  uint32_t bits = 0;
+  for (size_t i = 0; at + i < digits; ++i) {
+    const int32_t value = kBase64Values[ByteOf(text[at + i])];
+    bad |= value;
+    bits = bits << 6 | static_cast<uint32_t>(value & 0x3F);
+    // Every digit but a group's first completes a byte.
+    if (i != 0) *to++ = static_cast<char>(static_cast<uint8_t>(bits >> (6 - 2 * i)));
+  }
+  if (bad < 0) return std::nullopt;
   return binary;
 }
 
-void AppendBase64(std::string* out, std::string_view bytes) {
-  out->reserve(out->size() + (bytes.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const size_t taken = std::min<size_t>(3, bytes.size() - i);
-    uint32_t bits = 0;
-    for (size_t j = 0; j < 3; ++j) bits = bits << 8 | (j < taken ? static_cast<uint8_t>(bytes[i + j]) : 0);
-    for (size_t j = 0; j < 4; ++j) {
-      out->push_back(j <= taken ? kBase64Digits[bits >> (18 - 6 * j) & 0x3F] : '=');
-    }
-  }
-}
+bool IsPlain(double magnitude) { return magnitude == 0 || (magnitude >= 1e-5 && magnitude < 1e15); }
 
-void AppendDouble(std::string* out, double value) {
-  if (std::isnan(value)) {
-    out->append("NaN");
-    return;
-  }
-  if (std::isinf(value)) {
-    out->append(value < 0 ? "-Infinity" : "Infinity");
-    return;
-  }
-  char text[32];
-  const double magnitude = std::abs(value);
-  const bool plain = magnitude == 0 || (magnitude >= 1e-5 && magnitude < 1e15);
-  const std::chars_format format = plain ? std::chars_format::fixed : std::chars_format::scientific;
-  const char* end = std::to_chars(text, text + sizeof text, value, format).ptr;
-  const std::string_view digits(text, static_cast<size_t>(end - text));
-  const size_t exponent = digits.find('e');
-  const std::string_view mantissa = digits.substr(0, exponent);
-  out->append(mantissa);
-  if (mantissa.find('.') == mantissa.npos) out->append(".0");
-  if (exponent != digits.npos) out->append("E").append(digits.substr(exponent + 1));
-}
-
-void AppendGuid(std::string* out, const Guid& guid) {
-  size_t nibbles = 0;
-  for (size_t at = 0; at < 36; ++at) {
-    if (IsGuidHyphen(at)) {
-      out->push_back('-');
-      continue;
-    }
-    const uint8_t byte = guid.bytes[nibbles / 2];
-    out->push_back("0123456789abcdef"[nibbles % 2 == 0 ? byte >> 4 : byte & 0xF]);
-    ++nibbles;
-  }
-}
-
-template <typename T>
-void AppendInteger(std::string* out, T value) {
-  char text[24];
-  const char* end = std::to_chars(text, text + sizeof text, value).ptr;
-  out->append(text, static_cast<size_t>(end - text));
-}
+char* WriteText(char* to, std::string_view text) { return std::copy(text.begin(), text.end(), to); }
 
 }  // namespace
+
+char* WriteInteger(char* to, int64_t value) { return std::to_chars(to, to + kIntegerTextMax, value).ptr; }
+
+char* WriteDouble(char* to, double value) {
+  if (std::isnan(value)) return WriteText(to, "NaN");
+  if (std::isinf(value)) return WriteText(to, value < 0 ? "-Infinity" : "Infinity");
+  if (IsPlain(std::abs(value))) {
+    char* end = std::to_chars(to, to + kDoubleTextMax, value, std::chars_format::fixed).ptr;
+    return std::find(to, end, '.') == end ? WriteText(end, ".0") : end;
+  }
+  char* end = std::to_chars(to, to + kDoubleTextMax, value, std::chars_format::scientific).ptr;
+  char* exponent = std::find(to, end, 'e');
+  *exponent = 'E';
+  if (std::find(to, exponent, '.') != exponent) return end;
+  std::copy_backward(exponent, end, end + 2);
+  WriteText(exponent, ".0");
+  return end + 2;
+}
+
+char* WriteGuid(char* to, const Guid& guid) {
+  for (size_t i = 0; i < guid.bytes.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) *to++ = '-';
+    *to++ = "0123456789abcdef"[guid.bytes[i] >> 4];
+    *to++ = "0123456789abcdef"[guid.bytes[i] & 0xF];
+  }
+  return to;
+}
+
+char* WriteBase64(char* to, std::string_view bytes) {
+  size_t i = 0;
+  for (; bytes.size() - i >= 3; i += 3) {
+    const uint32_t bits =
+        uint32_t{ByteOf(bytes[i])} << 16 | uint32_t{ByteOf(bytes[i + 1])} << 8 | ByteOf(bytes[i + 2]);
+    *to++ = kBase64Digits[bits >> 18];
+    *to++ = kBase64Digits[bits >> 12 & 0x3F];
+    *to++ = kBase64Digits[bits >> 6 & 0x3F];
+    *to++ = kBase64Digits[bits & 0x3F];
+  }
+  if (i == bytes.size()) return to;
+  const bool two = bytes.size() - i == 2;
+  const uint32_t bits = uint32_t{ByteOf(bytes[i])} << 16 | (two ? uint32_t{ByteOf(bytes[i + 1])} << 8 : 0);
+  *to++ = kBase64Digits[bits >> 18];
+  *to++ = kBase64Digits[bits >> 12 & 0x3F];
+  *to++ = two ? kBase64Digits[bits >> 6 & 0x3F] : '=';
+  *to++ = '=';
+  return to;
+}
 
 bool IsJsonNumber(std::string_view text) {
   size_t at = text.starts_with('-') ? 1 : 0;
@@ -234,21 +248,30 @@ Result<PropertyValue> ParseValueText(PropertyType type, std::string_view text) {
 void AppendValueText(std::string* out, const PropertyValue& value) {
   if (const auto* text = value.if_string()) {
     out->append(*text);
-  } else if (const auto* narrow = value.if_int32()) {
-    AppendInteger(out, *narrow);
-  } else if (const auto* wide = value.if_int64()) {
-    AppendInteger(out, *wide);
-  } else if (const auto* number = value.if_double()) {
-    AppendDouble(out, *number);
-  } else if (const auto* flag = value.if_boolean()) {
-    out->append(*flag ? "true" : "false");
-  } else if (const auto* time = value.if_date_time()) {
-    AppendDateTime(out, *time);
-  } else if (const auto* guid = value.if_guid()) {
-    AppendGuid(out, *guid);
-  } else if (const auto* binary = value.if_binary()) {
-    AppendBase64(out, binary->bytes);
+    return;
   }
+  if (const auto* binary = value.if_binary()) {
+    const size_t size = out->size();
+    out->resize(size + Base64Size(binary->bytes.size()));
+    WriteBase64(out->data() + size, binary->bytes);
+    return;
+  }
+  char text[std::max({kIntegerTextMax, kDoubleTextMax, kDateTimeTextMax, kGuidTextSize})];
+  char* end = text;
+  if (const auto* narrow = value.if_int32()) {
+    end = WriteInteger(text, *narrow);
+  } else if (const auto* wide = value.if_int64()) {
+    end = WriteInteger(text, *wide);
+  } else if (const auto* number = value.if_double()) {
+    end = WriteDouble(text, *number);
+  } else if (const auto* flag = value.if_boolean()) {
+    end = WriteText(text, *flag ? "true" : "false");
+  } else if (const auto* time = value.if_date_time()) {
+    end = WriteDateTime(text, *time);
+  } else if (const auto* guid = value.if_guid()) {
+    end = WriteGuid(text, *guid);
+  }
+  out->append(text, end);
 }
 
 }  // namespace partita

@@ -1,4 +1,6 @@
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +21,16 @@ Result<PropertyValue> ParseValueText(PropertyType type, std::string_view text);
 // The canonical form: what ParseValueText reads back to the same value. Doubles are the shortest text
 // that does, always with a point; Guids are lower case. REQUIRES: a DateTime is at most kDateTimeTicksMax.
 void AppendValueText(std::string* out, const PropertyValue& value);
+
+// The same of one type, to memory of at least so many bytes; each returns the end of what was written.
+inline constexpr size_t kIntegerTextMax = 20;
+char* WriteInteger(char* to, int64_t value);
+inline constexpr size_t kDoubleTextMax = 32;
+char* WriteDouble(char* to, double value);
+inline constexpr size_t kGuidTextSize = 36;
+char* WriteGuid(char* to, const Guid& guid);
+constexpr size_t Base64Size(size_t bytes) { return (bytes + 2) / 3 * 4; }
+char* WriteBase64(char* to, std::string_view bytes);
 
 // True for a number of the JSON grammar.
 bool IsJsonNumber(std::string_view text);
