@@ -19,7 +19,7 @@ namespace {
 
 // One job takes at most so much of level 0, so that jobs stay short: several columns, or one very
 // deep one.
-constexpr uint64_t kLevel0JobFlushes = 6;
+constexpr uint64_t kLevel0JobFlushes = 12;
 // Merging among itself: at least so many files, of which the oldest is no larger than all newer ones
 // together (so each byte is rewritten about log2 of a flush's size often), and none is large.
 constexpr size_t kSmallFilesMin = 4;

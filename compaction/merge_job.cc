@@ -47,7 +47,7 @@ struct MergeJob::State {
   State(JobContext job_context, MergeSpec merge_spec)
       : context(std::move(job_context)),
         spec(std::move(merge_spec)),
-        output_compression(CompressionForLevel(RoleOfLevel(spec.plan.output_level, kLevels - 1))),
+        output_compression(CompressionForLevel(spec.plan.output_level)),
         older(spec.levels, spec.plan),
         filter(spec.retention, context.is_dead_table,
                [this](const Entry& entry) { return Droppable(entry); }),
