@@ -62,7 +62,7 @@ struct KeyRange {
   bool Contains(std::string_view partition_key, std::string_view row_key) const;
 };
 
-// What one request may do. A value.
+// What one request may do: nothing, until Authorize has filled it in. A value.
 class Grant {
  public:
   // Why `operation` on `table` (in any case; "" where there is none) is refused; nothing when it is allowed.
@@ -83,12 +83,12 @@ class Grant {
 
  private:
   friend class Authorizer;
-  enum class Kind : uint8_t { kAccountKey, kTableSas, kAccountSas };
+  enum class Kind : uint8_t { kNothing, kAccountKey, kTableSas, kAccountSas };
 
   std::optional<ServiceError> CheckTableSas(Operation operation, std::string_view table) const;
   std::optional<ServiceError> CheckAccountSas(Operation operation) const;
 
-  Kind kind_ = Kind::kAccountKey;
+  Kind kind_ = Kind::kNothing;
   bool secondary_ = false;
   uint32_t permissions_ = 0;     // A bit for each letter of `sp`.
   uint32_t resource_types_ = 0;  // A bit for each letter of `srt`.
@@ -119,6 +119,8 @@ class Authorizer {
   std::optional<ServiceError> AuthorizeByHeader(const HttpRequest& request, std::string_view authorization,
                                                 const Resource& resource, const QueryParameters& query,
                                                 Grant* grant) const;
+  std::optional<ServiceError> AuthorizeByToken(const HttpRequest& request, const Resource& resource,
+                                               const QueryParameters& query, Grant* grant) const;
 
   const AccountSet& accounts_;
   PolicySource* policies_;

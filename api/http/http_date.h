@@ -17,4 +17,8 @@ std::optional<DateTime> ParseHttpDate(std::string_view text);
 void AppendHttpDate(std::string* out, DateTime time);
 std::string FormatHttpDate(DateTime time);
 
+// The form of dates in XML bodies: `2025-01-15T10:20:30.1234567Z`, always with seven digits of fraction.
+// REQUIRES: at most kDateTimeTicksMax.
+void AppendSevenDigitTime(std::string* out, DateTime time);
+
 }  // namespace partita::http

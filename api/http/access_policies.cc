@@ -1,0 +1,130 @@
+#include "api/http/access_policies.h"
+
+#include <algorithm>
+
+#include "api/date_time.h"
+#include "api/http/http_date.h"
+#include "api/http/json_text.h"
+#include "api/http/xml_reader.h"
+#include "engine/base/text.h"
+
+namespace partita::http {
+
+namespace {
+
+constexpr std::string_view kHead = "\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\"utf-8\"?>";
+constexpr std::string_view kPermissions = "raud";
+
+ServiceError InvalidDocument() { return ServiceError(ErrorCode::kInvalidXmlDocument).AsXml(); }
+
+// An empty element says as much as none.
+std::optional<ServiceError> ReadTime(pugi::xml_node node, std::optional<DateTime>* time) {
+  if (!node) return std::nullopt;
+  const std::optional<std::string> text = TrimmedTextOf(node);
+  if (!text) return InvalidDocument();
+  if (text->empty()) return std::nullopt;
+  *time = ParseSasTime(*text);
+  if (!*time) return InvalidDocument();
+  return std::nullopt;
+}
+
+std::optional<ServiceError> ReadAccessPolicy(pugi::xml_node node, StoredPolicy* policy) {
+  if (!HoldsOnly(node, {"Start", "Expiry", "Permission"})) return InvalidDocument();
+  if (auto refused = ReadTime(node.child("Start"), &policy->start)) return refused;
+  if (auto refused = ReadTime(node.child("Expiry"), &policy->expiry)) return refused;
+  if (const pugi::xml_node permission = node.child("Permission")) {
+    const std::optional<std::string> text = TrimmedTextOf(permission);
+    if (!text) return InvalidDocument();
+    if (text->find_first_not_of(kPermissions) != text->npos) {
+      return ServiceError(ErrorCode::kInvalidXmlNodeValue).AsXml();
+    }
+    policy->permission = *text;
+  }
+  return std::nullopt;
+}
+
+std::optional<ServiceError> ReadIdentifier(pugi::xml_node node, StoredPolicy* policy) {
+  if (std::string_view(node.name()) != "SignedIdentifier" || !HoldsOnly(node, {"Id", "AccessPolicy"})) {
+    return InvalidDocument();
+  }
+  // Without an Id: recorded.
+  const std::optional<std::string> id = node.child("Id") ? TextOf(node.child("Id")) : std::nullopt;
+  if (!id || id->empty() || Utf16Units(*id) > kStoredPolicyIdUnitsMax) return InvalidDocument();
+  policy->id = *id;
+  const pugi::xml_node terms = node.child("AccessPolicy");
+  return terms ? ReadAccessPolicy(terms, policy) : std::nullopt;
+}
+
+void AppendTime(std::string* out, const char* name, const std::optional<DateTime>& time) {
+  if (!time) return;
+  out->append("<").append(name).append(">");
+  AppendSevenDigitTime(out, *time);
+  out->append("</").append(name).append(">");
+}
+
+void AppendIdentifier(std::string* out, const StoredPolicy& policy) {
+  out->append("<SignedIdentifier><Id>");
+  AppendXmlText(out, policy.id);
+  out->append("</Id>");
+  // One without terms is not given back: recorded.
+  if (policy.start || policy.expiry || !policy.permission.empty()) {
+    out->append("<AccessPolicy>");
+    AppendTime(out, "Start", policy.start);
+    AppendTime(out, "Expiry", policy.expiry);
+    if (!policy.permission.empty()) {
+      out->append("<Permission>").append(policy.permission).append("</Permission>");
+    }
+    out->append("</AccessPolicy>");
+  }
+  out->append("</SignedIdentifier>");
+}
+
+}  // namespace
+
+const StoredPolicy* StoredPolicies::Find(std::string_view id) const {
+  const auto it =
+      std::find_if(policies.begin(), policies.end(), [id](const auto& policy) { return policy.id == id; });
+  return it == policies.end() ? nullptr : &*it;
+}
+
+std::optional<DateTime> ParseSasTime(std::string_view text) {
+  constexpr size_t kDateSize = 10;  // YYYY-MM-DD
+  std::string whole(text);
+  if (text.size() == kDateSize) {
+    whole.append("T00:00Z");
+  } else if (!text.ends_with('Z')) {
+    return std::nullopt;
+  }
+  Result<DateTime> time = ParseDateTime(whole);
+  if (!time.ok()) return std::nullopt;
+  return *time;
+}
+
+std::optional<ServiceError> ReadAccessPolicies(std::string_view xml, StoredPolicies* policies) {
+  StoredPolicies read;
+  if (!xml.empty()) {
+    pugi::xml_document document;
+    pugi::xml_node root;
+    if (auto refused = ParseXml(xml, "SignedIdentifiers", &document, &root)) return refused;
+    if (!HoldsElementsOnly(root)) return InvalidDocument();
+    for (const pugi::xml_node node : root.children()) {
+      StoredPolicy policy;
+      if (read.policies.size() == kStoredPoliciesMax) return InvalidDocument();
+      if (auto refused = ReadIdentifier(node, &policy)) return refused;
+      if (read.Find(policy.id) != nullptr) return InvalidDocument();
+      read.policies.push_back(std::move(policy));
+    }
+  }
+  *policies = std::move(read);
+  return std::nullopt;
+}
+
+std::string WriteAccessPolicies(const StoredPolicies& policies) {
+  std::string xml(kHead);
+  if (policies.policies.empty()) return xml.append("<SignedIdentifiers />");
+  xml.append("<SignedIdentifiers>");
+  for (const StoredPolicy& policy : policies.policies) AppendIdentifier(&xml, policy);
+  return xml.append("</SignedIdentifiers>");
+}
+
+}  // namespace partita::http
