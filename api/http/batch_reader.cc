@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/http/media_type.h"
 #include "api/limits.h"
 
 // One pass from front to back, never back:
@@ -51,11 +52,6 @@ class Reader {
   bool Read(Batch* batch);
 
  private:
-  struct MimeHeaders {
-    std::string_view content_type;
-    std::string_view content_id;
-  };
-
   bool AtEnd() const { return at_ >= text_.size(); }
   std::string_view Rest() const { return text_.substr(at_); }
 
@@ -68,12 +64,12 @@ class Reader {
 
   template <typename Visit>
   bool ReadHeaders(Visit&& visit);
-  bool ReadMimeHeaders(MimeHeaders* headers);
+  bool ReadMimeHeaders(std::string_view* content_type);
   bool ReadChangeset(Batch* batch);
-  bool ReadPart(std::string_view content_id, BatchPart* part);
-  bool ReadRequestLine(BatchPart* part);
+  bool ReadPart(HttpRequest* part);
+  bool ReadRequestLine(HttpRequest* part);
   bool SkipJsonObject();
-  bool ReadBody(BatchPart* part);
+  void ReadBody(HttpRequest* part);
   bool EndsHere();
 
   std::string_view text_;
@@ -142,15 +138,15 @@ bool Reader::ReadHeaders(Visit&& visit) {
   return true;
 }
 
-bool Reader::ReadMimeHeaders(MimeHeaders* headers) {
-  return ReadHeaders([headers](const HeaderField& field) {
-    if (SameHeaderName(field.name, "Content-Type")) headers->content_type = field.value;
-    if (SameHeaderName(field.name, "Content-ID")) headers->content_id = field.value;
+// A Content-ID among them is of no use: it is not given back (recorded), and nothing refers to it.
+bool Reader::ReadMimeHeaders(std::string_view* content_type) {
+  return ReadHeaders([content_type](const HeaderField& field) {
+    if (SameHeaderName(field.name, "Content-Type")) *content_type = field.value;
     return true;
   });
 }
 
-bool Reader::ReadRequestLine(BatchPart* part) {
+bool Reader::ReadRequestLine(HttpRequest* part) {
   std::string_view line = TakeLine();
   if (HasControlCharacter(line)) return false;
   const size_t method_end = line.find(' ');
@@ -160,14 +156,7 @@ bool Reader::ReadRequestLine(BatchPart* part) {
   }
   part->method_text = line.substr(0, method_end);
   part->method = MethodFromName(part->method_text);
-  std::string_view target = Trimmed(line.substr(method_end, version - method_end));
-  // Scheme and host may be others than the request's (a proxy, a tunnel): they say nothing here.
-  const size_t scheme = target.find("://");
-  if (scheme != std::string_view::npos && scheme < target.find('/')) {
-    target.remove_prefix(scheme + 3);
-    target.remove_prefix(std::min(target.find_first_of("/?"), target.size()));
-  }
-  part->target = target;
+  part->target = Trimmed(line.substr(method_end, version - method_end));
   return true;
 }
 
@@ -199,34 +188,35 @@ bool Reader::SkipJsonObject() {
   return false;
 }
 
-bool Reader::ReadBody(BatchPart* part) {
+void Reader::ReadBody(HttpRequest* part) {
   SkipBlanks();
   const size_t begin = at_;
-  if (AtEnd()) return true;
+  if (AtEnd()) return;
   if (text_[at_] == '{' && SkipJsonObject()) {
     const size_t end = at_;
     SkipBlanks();
     if (AtEnd() || AtAnyMark()) {
       part->body = text_.substr(begin, end - begin);
-      return true;
+      return;
     }
   }
   SkipToMark();
   part->body = Trimmed(text_.substr(begin, at_ - begin));
-  return true;
 }
 
-bool Reader::ReadPart(std::string_view content_id, BatchPart* part) {
-  part->content_id = content_id;
+bool Reader::ReadPart(HttpRequest* part) {
   SkipBlanks();
   if (AtEnd() || AtAnyMark() || !ReadRequestLine(part)) return false;
   const bool read = ReadHeaders([part](const HeaderField& field) {
     if (part->headers.size() == kBatchPartHeadersMax) return false;
     part->headers.push_back(field);
-    if (SameHeaderName(field.name, "Content-ID")) part->content_id = field.value;
     return true;
   });
-  return read && ReadBody(part);
+  if (!read) return false;
+  ReadBody(part);
+  part->has_body = !part->body.empty();
+  part->has_length = true;  // It ends where the part does.
+  return true;
 }
 
 // The parts of the changeset; ends behind its closing mark or before a mark of the batch.
@@ -243,9 +233,9 @@ bool Reader::ReadChangeset(Batch* batch) {
       batch->too_many_parts = true;
       return true;
     }
-    MimeHeaders mime;
-    BatchPart part;
-    if (!ReadMimeHeaders(&mime) || !ReadPart(mime.content_id, &part)) return false;
+    std::string_view type;
+    HttpRequest part;
+    if (!ReadMimeHeaders(&type) || !ReadPart(&part)) return false;
     batch->parts.push_back(std::move(part));
     if (!AtAnyMark()) return false;  // It breaks off.
   }
@@ -267,9 +257,9 @@ bool Reader::Read(Batch* batch) {
   if (!SkipToMark() || MarkHere(outer_) != Mark::kDelimiter) return false;
   SkipMark(outer_);
   SkipBlanks();
-  MimeHeaders mime;
-  if (!ReadMimeHeaders(&mime)) return false;
-  if (std::optional<std::string_view> boundary = BoundaryOf(mime.content_type)) {
+  std::string_view type;
+  if (!ReadMimeHeaders(&type)) return false;
+  if (std::optional<std::string_view> boundary = BoundaryOf(type)) {
     if (*boundary == outer_) return false;
     inner_ = *boundary;
     if (!ReadChangeset(batch) || batch->parts.empty()) return false;
@@ -278,45 +268,20 @@ bool Reader::Read(Batch* batch) {
     return EndsHere();
   }
   batch->query = true;
-  BatchPart part;
-  if (!ReadPart(mime.content_id, &part)) return false;
+  HttpRequest part;
+  if (!ReadPart(&part)) return false;
   batch->parts.push_back(std::move(part));
   return EndsHere();
 }
 
 }  // namespace
 
-std::optional<std::string_view> BatchPart::Header(std::string_view name) const {
-  for (const HeaderField& field : headers) {
-    if (SameHeaderName(field.name, name)) return field.value;
-  }
-  return std::nullopt;
-}
-
-size_t BatchPart::HeaderCount(std::string_view name) const {
-  return static_cast<size_t>(std::count_if(headers.begin(), headers.end(), [&](const HeaderField& field) {
-    return SameHeaderName(field.name, name);
-  }));
-}
-
 std::optional<std::string_view> BoundaryOf(std::string_view content_type) {
-  size_t at = content_type.find(';');
-  if (!SameHeaderName(Trimmed(content_type.substr(0, at)), "multipart/mixed")) return std::nullopt;
-  while (at != std::string_view::npos) {
-    std::string_view rest = Trimmed(content_type.substr(at + 1));
-    at = content_type.find(';', at + 1);
-    const size_t equals = rest.find('=');
-    if (equals == std::string_view::npos || !SameHeaderName(Trimmed(rest.substr(0, equals)), "boundary"))
-      continue;
-    rest = Trimmed(rest.substr(equals + 1));
-    // A quoted boundary may hold a semicolon.
-    std::string_view boundary = rest.starts_with('"') ? rest.substr(1, rest.find('"', 1) - 1)
-                                                      : Trimmed(rest.substr(0, rest.find(';')));
-    if (boundary.empty() || boundary.size() > kBoundarySizeMax || HasControlCharacter(boundary))
-      return std::nullopt;
-    return boundary;
-  }
-  return std::nullopt;
+  if (!SameHeaderName(MediaTypeName(content_type), "multipart/mixed")) return std::nullopt;
+  std::optional<std::string_view> boundary = MediaTypeParameter(content_type, "boundary");
+  if (!boundary || boundary->empty() || boundary->size() > kBoundarySizeMax) return std::nullopt;
+  if (HasControlCharacter(*boundary)) return std::nullopt;
+  return boundary;
 }
 
 std::optional<ServiceError> ReadBatch(std::string_view content_type, std::string_view body, Batch* batch) {

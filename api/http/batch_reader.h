@@ -9,32 +9,16 @@
 
 namespace partita::http {
 
-// The request inside one part of a batch. Views into the body of the batch.
-struct BatchPart {
-  Method method = Method::kOther;
-  std::string_view method_text;
-  // Path, and maybe '?' and query, as sent; scheme and host of an absolute URL are cut off, which may leave
-  // nothing. Begins with '/' otherwise.
-  std::string_view target;
-  std::vector<HeaderField> headers;  // Of the inner request.
-  // From the MIME headers or the inner ones; empty when there is none.
-  std::string_view content_id;
-  // The JSON of the part, without white space around it; more of the batch, or the 64 bytes that follow
-  // its body, can be read behind it.
-  std::string_view body;
-
-  // The first field of this name, ignoring case; nothing when there is none.
-  std::optional<std::string_view> Header(std::string_view name) const;
-  size_t HeaderCount(std::string_view name) const;
-};
-
 // A batch, not yet understood: what the operations are is for who runs them.
 struct Batch {
   // One query stands directly in the batch; else `parts` are those of the one changeset.
   bool query = false;
   // The changeset holds more than kTransactionOperationsMax parts; `parts` are then the first so many.
   bool too_many_parts = false;
-  std::vector<BatchPart> parts;  // Never empty.
+  // The requests inside the parts, never none: views into the batch. `target` is as sent, which may be
+  // absolute and of another host. `body` is the JSON of the part, without white space around it; behind it
+  // more of the batch can be read, or the 64 bytes that follow its body.
+  std::vector<HttpRequest> parts;
 };
 
 // Reads the body of a $batch (spec 12.2), whose Content-Type names the boundary, as tolerantly as clients

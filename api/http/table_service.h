@@ -34,6 +34,8 @@ class TableService : public RequestHandler {
   ~TableService() override;
 
   Task<void> Handle(const HttpRequest& request, HttpResponse* response) override;
+  // In the service's form, so that clients find a code and a request id in it.
+  void Refuse(int status, std::string_view reason, HttpResponse* response) override;
 
   const ServiceCounters& counters() const;
 

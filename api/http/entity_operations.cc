@@ -1,0 +1,191 @@
+#include <utility>
+
+#include "api/entity_codec.h"
+#include "api/etag.h"
+#include "api/http/json_writer.h"
+#include "api/http/selection.h"
+#include "api/http/service_core.h"
+#include "api/names.h"
+
+// Operations on one entity (spec 10.4 to 10.7).
+
+namespace partita::http {
+
+namespace {
+
+// The key that a forbidden character stands in, told as the service does.
+ServiceError ForbiddenKey(const Entity& entity) {
+  const bool partition = !CheckKey(KeyKind::kPartitionKey, entity.partition_key()).ok();
+  std::string text = "The '";
+  text.append(KeyKindName(partition ? KeyKind::kPartitionKey : KeyKind::kRowKey));
+  text.append("' parameter of value '");
+  text.append(partition ? entity.partition_key() : entity.row_key());
+  text.append("' is out of range.");
+  return ServiceError(ErrorCode::kOutOfRangeInput, std::move(text)).Early();
+}
+
+ServiceError ErrorOfInvalid(const Write& write, const Status& status) {
+  switch (ViolationOf(status)) {
+    case Violation::kOutOfRangeInput:
+      // A DateTime out of range was refused when the body was read.
+      return ForbiddenKey(write.entity);
+    case Violation::kPropertyValueTooLarge:
+      // Under an over-long key nothing can be there to delete (recorded by a test suite).
+      if (write.action == WriteAction::kDelete) return ServiceError(ErrorCode::kResourceNotFound);
+      break;
+    default:
+      break;
+  }
+  return ErrorOfStatus(status, /*for_table=*/false);
+}
+
+// True when the table that the name means now is another one, or none.
+bool TableIsGone(const ServiceCore& core, const Resource& resource, const AsyncTable& table) {
+  Result<AsyncTable> now = core.database.FindTable(resource.account, resource.table);
+  return !now.ok() || now->id() != table.id();
+}
+
+// Step 8 for the properties, when the table is not there to ask.
+std::optional<ServiceError> CheckEntityOf(const Write& write) {
+  if (write.action == WriteAction::kDelete) return std::nullopt;
+  Status status = ValidateEntity(write.entity);
+  if (status.ok()) return std::nullopt;
+  return ErrorOfInvalid(write, status);
+}
+
+}  // namespace
+
+Answer FindTable(const ServiceCore& core, const Resource& resource, std::optional<AsyncTable>* table) {
+  Status name = CheckTableName(resource.table);
+  if (!name.ok()) return ErrorOfStatus(name, /*for_table=*/true).Early();
+  Result<AsyncTable> found = core.database.FindTable(resource.account, resource.table);
+  if (!found.ok()) return ServiceError(ErrorCode::kTableNotFound).Early();
+  table->emplace(std::move(found).value());
+  return std::nullopt;
+}
+
+ServiceError ErrorOfWrite(const ServiceCore& core, const Resource& resource, const AsyncTable& table,
+                          const Write& write, const Status& status) {
+  if (status.code() == Code::kInvalidArgument) return ErrorOfInvalid(write, status);
+  if (status.code() == Code::kNotFound && TableIsGone(core, resource, table)) {
+    return ServiceError(ErrorCode::kTableNotFound).Early();
+  }
+  return ErrorOfStatus(status, /*for_table=*/false);
+}
+
+void AnswerWritten(const ServiceRequest& request, const AsyncTable& table, const Write& write,
+                   const WriteResult& result, HttpResponse* response) {
+  response->status = 204;
+  if (write.action == WriteAction::kDelete) return;
+  std::string* headers = &response->headers;
+  if (write.action == WriteAction::kInsert) {
+    const Entity& entity = write.entity;
+    std::string url;
+    AppendEntityUrl(&url, request.resource.base, table.name(), entity.partition_key(), entity.row_key());
+    if (request.preference != Preference::kNoContent) {
+      response->status = 201;
+      AppendJsonContentType(request.level, headers);
+      const std::string record = EncodeEntityContent(entity);
+      const Selection everything;
+      const EntityFormat format(request.level, request.resource.base, request.resource.account, table.name(),
+                                everything);
+      format.AppendEntity(&response->body, {entity.partition_key(), entity.row_key(), result.timestamp_ticks,
+                                            EntityRecordView(record)});
+    }
+    AppendHeader(headers, "Location", url);
+    if (request.preference == Preference::kNoContent) AppendHeader(headers, "DataServiceId", url);
+  }
+  AppendHeader(headers, "ETag", result.etag);
+}
+
+Task<Answer> AnswerEntityWrite(Exchange& exchange) {
+  const ServiceRequest& request = exchange.request;
+  const Resource& resource = request.resource;
+  Write write;
+  std::optional<ServiceError> refused = CheckBody(request);
+  if (!refused) refused = ReadWrite(request, &write);
+  if (!refused) {
+    refused = exchange.grant.CheckKey(*OperationOf(request.kind), write.entity.partition_key(),
+                                      write.entity.row_key());
+  }
+  if (refused) co_return std::move(*refused);
+  std::optional<AsyncTable> table;
+  refused = FindTable(exchange.core, resource, &table);
+  if (refused) {
+    std::optional<ServiceError> entity_refused = CheckEntityOf(write);
+    co_return entity_refused ? std::move(entity_refused) : std::move(refused);
+  }
+  WriteResult result = co_await table->Write(write);
+  if (!result.ok()) co_return ErrorOfWrite(exchange.core, resource, *table, write, result.status);
+  exchange.response->headers.append(kNoSniffLine).append(kNoCacheLine);
+  AppendPreferenceApplied(request, &exchange.response->headers);
+  AnswerWritten(request, *table, write, result, exchange.response);
+  co_return std::nullopt;
+}
+
+namespace {
+
+// Why a read found nothing.
+ServiceError ErrorOfRead(const ServiceCore& core, const Resource& resource, const AsyncTable& table,
+                         const Status& status) {
+  // A key that no entity can have: nothing is there (spec 7.2).
+  if (status.code() == Code::kInvalidArgument) return ServiceError(ErrorCode::kResourceNotFound);
+  if (status.code() == Code::kNotFound && TableIsGone(core, resource, table)) {
+    return ServiceError(ErrorCode::kTableNotFound).Early();
+  }
+  return ErrorOfStatus(status, /*for_table=*/false);
+}
+
+struct PointRead {
+  Selection selection;
+  std::optional<AsyncTable> table;
+};
+
+Answer PreparePointRead(Exchange& exchange, PointRead* read) {
+  const ServiceRequest& request = exchange.request;
+  const Resource& resource = request.resource;
+  Answer refused = request.query.CheckSupported();
+  if (!refused) refused = Selection::Parse(request.query.Find("$select"), &read->selection);
+  if (!refused) refused = FindTable(exchange.core, resource, &read->table);
+  if (!refused) {
+    refused = exchange.grant.CheckKey(Operation::kGetEntity, resource.partition_key, resource.row_key);
+  }
+  return refused;
+}
+
+Answer AnswerFound(Exchange& exchange, const PointRead& read, const std::string& record, uint64_t ticks) {
+  const ServiceRequest& request = exchange.request;
+  const Resource& resource = request.resource;
+  const EntityRecordView view(record);
+  Status checked = view.Check();
+  if (!checked.ok()) return ErrorOfStatus(checked, /*for_table=*/false);
+  HttpResponse* response = exchange.response;
+  response->status = 200;
+  response->headers.append(kNoSniffLine).append(kNoCacheLine);
+  AppendJsonContentType(request.level, &response->headers);
+  AppendHeader(&response->headers, "ETag", FormatEtag(Version(ticks)));
+  const EntityFormat format(request.level, resource.base, resource.account, read.table->name(),
+                            read.selection);
+  format.AppendEntity(&response->body, {resource.partition_key, resource.row_key, ticks, view});
+  return std::nullopt;
+}
+
+}  // namespace
+
+Task<Answer> AnswerGetEntity(Exchange& exchange) {
+  const Resource& resource = exchange.request.resource;
+  PointRead read;
+  Answer refused = PreparePointRead(exchange, &read);
+  if (refused) co_return refused;
+  std::string record;
+  uint64_t ticks = 0;
+  std::optional<Status> status =
+      read.table->TryGetRecord(resource.partition_key, resource.row_key, &record, &ticks);
+  if (!status) {
+    status = co_await read.table->GetRecord(resource.partition_key, resource.row_key, &record, &ticks);
+  }
+  if (!status->ok()) co_return ErrorOfRead(exchange.core, resource, *read.table, *status);
+  co_return AnswerFound(exchange, read, record, ticks);
+}
+
+}  // namespace partita::http

@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "api/http/json_writer.h"
+#include "api/http/query_options.h"
+#include "api/http/selection.h"
+#include "api/http/service_core.h"
+#include "api/limits.h"
+#include "api/query.h"
+#include "api/query_token.h"
+
+// Query Entities (spec 11): one page straight from the rows to the body of the answer.
+
+namespace partita::http {
+
+namespace {
+
+constexpr uint64_t kNanosPerSecond = 1'000'000'000;
+
+// Writes each row where it lies.
+class JsonSink : public QueryRowSink {
+ public:
+  JsonSink(const EntityFormat& format, std::string* body) : format_(format), body_(body) {}
+
+  bool Add(const QueryRow& row) override {
+    const EntityRecordView record(row.content);
+    status_ = record.Check();
+    if (!status_.ok()) return false;
+    format_.AppendListEntity(body_, {row.partition_key, row.row_key, row.version.value, record});
+    return true;
+  }
+
+  const Status& status() const { return status_; }
+
+ private:
+  const EntityFormat& format_;
+  std::string* body_;
+  Status status_;
+};
+
+partita::KeyRange RangeOf(const KeyRange* granted) {
+  partita::KeyRange range;
+  if (granted == nullptr) return range;
+  if (granted->lower_partition) range.start = {*granted->lower_partition, granted->lower_row};
+  if (granted->upper_partition) range.end = {*granted->upper_partition, granted->upper_row};
+  return range;
+}
+
+struct EntityQuery {
+  Query query;
+  Selection selection;
+  std::optional<AsyncTable> table;
+};
+
+Answer PrepareQuery(Exchange& exchange, EntityQuery* entity_query) {
+  const ServiceRequest& request = exchange.request;
+  const QueryParameters& parameters = request.query;
+  Query& query = entity_query->query;
+  Answer refused = parameters.CheckSupported();
+  if (!refused) refused = Selection::Parse(parameters.Find("$select"), &entity_query->selection);
+  if (!refused) refused = ReadFilter(parameters, &query.filter);
+  if (!refused) refused = ReadTop(parameters, &query.top);
+  if (refused) return refused;
+  Result<std::optional<QueryPosition>> from =
+      DecodePosition(parameters.Find("NextPartitionKey"), parameters.Find("NextRowKey"));
+  if (!from.ok()) return ServiceError(ErrorCode::kInvalidInput).Early();
+  query.from = std::move(from).value();
+  query.range = RangeOf(exchange.grant.key_range());
+  query.limits.nanos = std::min(query.limits.nanos, request.timeout_seconds * kNanosPerSecond);
+  query.cancelled = request.http.peer_gone;
+  if (request.resource.kind == ResourceKind::kPartition) {
+    Filter partition =
+        Filter::Comparison("PartitionKey", ComparisonOp::kEqual, request.resource.partition_key);
+    query.filter = query.filter.empty() ? std::move(partition)
+                                        : Filter::And(std::move(partition), std::move(query.filter));
+  }
+  return FindTable(exchange.core, request.resource, &entity_query->table);
+}
+
+ServiceError ErrorOfQuery(const Status& status) {
+  if (status.code() == Code::kNotFound) return ServiceError(ErrorCode::kTableNotFound).Early();
+  return ErrorOfStatus(status, /*for_table=*/false);
+}
+
+}  // namespace
+
+std::optional<ServiceError> ReadFilter(const QueryParameters& query, Filter* filter) {
+  std::optional<std::string_view> text = query.Find("$filter");
+  if (!text) return std::nullopt;
+  Result<Filter> parsed = ParseFilter(*text);
+  if (!parsed.ok()) {
+    const bool not_run = parsed.code() == Code::kUnsupported;
+    return ServiceError(not_run ? ErrorCode::kNotImplemented : ErrorCode::kInvalidInput,
+                        parsed.status().message())
+        .Early();
+  }
+  *filter = std::move(parsed).value();
+  return std::nullopt;
+}
+
+std::optional<ServiceError> ReadTop(const QueryParameters& query, std::optional<uint32_t>* top) {
+  std::optional<std::string_view> text = query.Find("$top");
+  if (!text) return std::nullopt;
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error != std::errc() || end != text->data() + text->size() || value > kPageEntitiesMax) {
+    return ServiceError(ErrorCode::kInvalidInput).Early();
+  }
+  *top = value;
+  return std::nullopt;
+}
+
+Task<Answer> AnswerQueryEntities(Exchange& exchange) {
+  const ServiceRequest& request = exchange.request;
+  EntityQuery entity_query;
+  Answer refused = PrepareQuery(exchange, &entity_query);
+  if (refused) co_return refused;
+
+  HttpResponse* response = exchange.response;
+  const AsyncTable& table = *entity_query.table;
+  const EntityFormat format(request.level, request.resource.base, request.resource.account, table.name(),
+                            entity_query.selection);
+  format.AppendListStart(&response->body);
+  JsonSink sink(format, &response->body);
+  Result<QueryPage> page = co_await RunQuery(table, entity_query.query, &sink);
+  if (!page.ok()) co_return ErrorOfQuery(page.status());
+  exchange.core.counters.CountScanned(page->scanned);
+  if (!sink.status().ok()) co_return ErrorOfQuery(sink.status());
+  AppendListEnd(&response->body);
+
+  response->status = 200;
+  response->headers.append(kNoSniffLine).append(kNoCacheLine);
+  AppendJsonContentType(request.level, &response->headers);
+  if (page->next) {
+    AppendHeader(&response->headers, "x-ms-continuation-NextPartitionKey",
+                 EncodeKeyToken(page->next->partition_key));
+    AppendHeader(&response->headers, "x-ms-continuation-NextRowKey", EncodeKeyToken(page->next->row_key));
+  }
+  co_return std::nullopt;
+}
+
+}  // namespace partita::http

@@ -1,0 +1,80 @@
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/async_database.h"
+#include "api/http/answer.h"
+#include "api/http/authorization.h"
+#include "api/http/service_counters.h"
+#include "api/http/service_error.h"
+#include "api/http/service_request.h"
+#include "api/http/stored_settings.h"
+#include "api/http/table_service.h"
+
+namespace partita::http {
+
+// What all operations work with: the inside of a TableService. Thread-safe as its parts are.
+struct ServiceCore {
+  ServiceCore(Database& db, const AccountSet& accounts, TableServiceOptions service_options)
+      : options(std::move(service_options)),
+        database(db),
+        settings(database),
+        authorizer(accounts, &settings, options.authorization) {}
+
+  TableServiceOptions options;
+  AsyncDatabase database;
+  StoredSettings settings;
+  Authorizer authorizer;
+  ServiceCounters counters;
+};
+
+// One request on its way through an operation. The references outlive the operation's task.
+struct Exchange {
+  ServiceCore& core;
+  ServiceRequest& request;
+  const Grant& grant;
+  const AnswerIdentity& identity;
+  HttpResponse* response;
+};
+
+// The operations. Each fills in status, headers and body of the answer, but for the headers that every
+// answer has, or refuses: then what the response holds does not matter. `exchange` outlives the task.
+// The request has passed steps 1 to 7 of spec 10.9 and Grant::Check.
+using Answer = std::optional<ServiceError>;
+
+// entity_operations.cc
+Task<Answer> AnswerGetEntity(Exchange& exchange);
+Task<Answer> AnswerEntityWrite(Exchange& exchange);
+// query_operations.cc
+Task<Answer> AnswerQueryEntities(Exchange& exchange);
+// table_operations.cc
+Task<Answer> AnswerCreateTable(Exchange& exchange);
+Task<Answer> AnswerDeleteTable(Exchange& exchange);
+Task<Answer> AnswerQueryTables(Exchange& exchange);
+Task<Answer> AnswerGetTable(Exchange& exchange);
+// acl_operations.cc
+Task<Answer> AnswerGetTableAcl(Exchange& exchange);
+Task<Answer> AnswerSetTableAcl(Exchange& exchange);
+// service_operations.cc
+Task<Answer> AnswerGetServiceProperties(Exchange& exchange);
+Task<Answer> AnswerSetServiceProperties(Exchange& exchange);
+Task<Answer> AnswerGetServiceStats(Exchange& exchange);
+// batch_operations.cc
+Task<Answer> AnswerBatch(Exchange& exchange);
+
+// ---- What several of them share; entity_operations.cc.
+
+// The table of the request. 400 for an ill-formed name, 404 TableNotFound; both early.
+Answer FindTable(const ServiceCore& core, const Resource& resource, std::optional<AsyncTable>* table);
+
+// What a refused write of `write` to `table` is to its client.
+ServiceError ErrorOfWrite(const ServiceCore& core, const Resource& resource, const AsyncTable& table,
+                          const Write& write, const Status& status);
+
+// Status, headers and body of a write that succeeded, but for Preference-Applied.
+void AnswerWritten(const ServiceRequest& request, const AsyncTable& table, const Write& write,
+                   const WriteResult& result, HttpResponse* response);
+
+}  // namespace partita::http

@@ -1,0 +1,191 @@
+#include "api/http/table_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/http/cors.h"
+#include "api/http/request_id.h"
+#include "api/http/service_core.h"
+
+namespace partita::http {
+
+namespace {
+
+constexpr size_t kClientRequestIdMax = 1024;
+constexpr uint64_t kNanosPerMicro = 1000;
+
+// Visible ASCII and spaces: what may stand in an answer's header.
+bool IsHeaderText(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+// One request from its arrival to its answer.
+struct Visit {
+  explicit Visit(const HttpRequest& request) : http(request), request(request) {}
+
+  const HttpRequest& http;
+  ServiceRequest request;
+  RequestId id;
+  AnswerIdentity identity{id.text(), http.arrived_ticks};
+  Grant grant;
+  std::string_view version = kNewestVersion;
+  std::string_view error_code;
+  uint64_t started_nanos = 0;
+};
+
+// Steps 1 to 7 of spec 10.9; a preflight, which nobody signs, is answered here.
+Answer Admit(ServiceCore& core, Visit* visit, HttpResponse* response) {
+  ServiceRequest& request = visit->request;
+  Answer refused = ReadAddress(core.options.addresses, &request);
+  ReadFormat(&request);
+  if (refused) return refused;
+  if (request.http.method == Method::kOptions) {
+    request.kind = RequestKind::kPreflight;
+    return AnswerPreflight(request.http, core.settings.Properties(request.resource.account).get(), response);
+  }
+  refused = ReadVersion(request, &visit->version);
+  if (!refused) {
+    refused = core.authorizer.Authorize(request.http, request.resource, request.query, &visit->grant);
+  }
+  if (!refused) refused = ReadKind(&request);
+  if (refused) return refused;
+  if (std::optional<Operation> operation = OperationOf(request.kind)) {
+    refused = visit->grant.Check(*operation, request.resource.table);
+    if (refused) return refused;
+  }
+  return ReadHeaders(&request);
+}
+
+// Not a coroutine: it chooses one. REQUIRES: a kind that has an operation.
+Task<Answer> Run(Exchange& exchange) {
+  switch (exchange.request.kind) {
+    case RequestKind::kQueryTables:
+      return AnswerQueryTables(exchange);
+    case RequestKind::kGetTable:
+      return AnswerGetTable(exchange);
+    case RequestKind::kCreateTable:
+      return AnswerCreateTable(exchange);
+    case RequestKind::kDeleteTable:
+      return AnswerDeleteTable(exchange);
+    case RequestKind::kGetTableAcl:
+      return AnswerGetTableAcl(exchange);
+    case RequestKind::kSetTableAcl:
+      return AnswerSetTableAcl(exchange);
+    case RequestKind::kQueryEntities:
+      return AnswerQueryEntities(exchange);
+    case RequestKind::kGetEntity:
+      return AnswerGetEntity(exchange);
+    case RequestKind::kBatch:
+      return AnswerBatch(exchange);
+    case RequestKind::kGetServiceProperties:
+      return AnswerGetServiceProperties(exchange);
+    case RequestKind::kSetServiceProperties:
+      return AnswerSetServiceProperties(exchange);
+    case RequestKind::kGetServiceStats:
+      return AnswerGetServiceStats(exchange);
+    default:
+      PARTITA_ASSERT(IsEntityWrite(exchange.request.kind));
+      return AnswerEntityWrite(exchange);
+  }
+}
+
+// What every answer has.
+void AppendCommonHeaders(const HttpRequest& http, const RequestId& id, std::string_view version,
+                         HttpResponse* response) {
+  AppendHeader(&response->headers, "x-ms-request-id", id.text());
+  AppendHeader(&response->headers, "x-ms-version", version);
+  std::optional<std::string_view> client_id = http.Header("x-ms-client-request-id");
+  // Longer ones are against the protocol; no client sends any, and echoing them helps nobody.
+  if (client_id && client_id->size() <= kClientRequestIdMax && IsHeaderText(*client_id)) {
+    AppendHeader(&response->headers, "x-ms-client-request-id", *client_id);
+  }
+}
+
+void Log(const AccessLog& log, const Visit& visit, const HttpResponse& response, uint64_t microseconds) {
+  if (!log) return;
+  const std::string target = TargetForLog(visit.http.target);
+  AccessRecord record;
+  record.kind = visit.request.kind;
+  record.method = visit.http.method_text;
+  record.target = target;
+  record.account = visit.request.resource.account;
+  record.remote_address = visit.http.remote_address;
+  record.request_id = visit.id.text();
+  record.client_request_id = visit.http.Header("x-ms-client-request-id").value_or("");
+  record.error_code = visit.error_code;
+  record.status = response.status;
+  record.bytes_in = visit.http.body.size();
+  record.bytes_out = response.omit_body ? 0 : response.body.size();
+  record.microseconds = microseconds;
+  log(record);
+}
+
+void Finish(ServiceCore& core, Visit* visit, const Answer& refused, HttpResponse* response) {
+  const HttpRequest& http = visit->http;
+  if (refused) {
+    visit->error_code = ErrorCodeName(refused->code);
+    AnswerError(visit->request, *refused, visit->identity, response);
+  }
+  AppendCommonHeaders(http, visit->id, visit->version, response);
+  if (visit->request.kind != RequestKind::kPreflight) {
+    AddCorsHeaders(http, core.settings.Properties(visit->request.resource.account).get(), response);
+  }
+  response->omit_body = http.method == Method::kHead;
+  const uint64_t microseconds =
+      (core.database.runtime().clock().MonotonicNanos() - visit->started_nanos) / kNanosPerMicro;
+  core.counters.CountRequest(visit->request.kind, response->status, microseconds, http.body.size(),
+                             response->body.size());
+  Log(core.options.access_log, *visit, *response, microseconds);
+}
+
+// The codes that fit what the connection could not take; the status is the connection's.
+ErrorCode CodeOfRefusal(int status) {
+  switch (status) {
+    case 501:
+    case 505:
+      return ErrorCode::kNotImplemented;
+    case 503:
+      return ErrorCode::kServerBusy;
+    case 408:
+      return ErrorCode::kOperationTimedOut;
+    default:
+      return ErrorCode::kInvalidInput;
+  }
+}
+
+}  // namespace
+
+struct TableService::Impl : ServiceCore {
+  using ServiceCore::ServiceCore;
+};
+
+TableService::TableService(Database& database, const AccountSet& accounts, TableServiceOptions options)
+    : impl_(std::make_unique<Impl>(database, accounts, std::move(options))) {}
+TableService::~TableService() = default;
+
+const ServiceCounters& TableService::counters() const { return impl_->counters; }
+
+Task<void> TableService::Handle(const HttpRequest& http, HttpResponse* response) {
+  Visit visit(http);
+  visit.started_nanos = impl_->database.runtime().clock().MonotonicNanos();
+  Answer refused = Admit(*impl_, &visit, response);
+  if (!refused && visit.request.kind != RequestKind::kPreflight) {
+    Exchange exchange{*impl_, visit.request, visit.grant, visit.identity, response};
+    Task<Answer> run = Run(exchange);
+    refused = co_await std::move(run);
+  }
+  Finish(*impl_, &visit, refused, response);
+}
+
+void TableService::Refuse(int status, std::string_view reason, HttpResponse* response) {
+  const HttpRequest nothing;
+  const ServiceRequest request(nothing);
+  const RequestId id;
+  ServiceError error(CodeOfRefusal(status), std::string(reason));
+  error.status = status;
+  AnswerError(request, error, {id.text(), impl_->database.runtime().clock().WallTicks()}, response);
+  AppendCommonHeaders(nothing, id, kNewestVersion, response);
+  impl_->counters.CountRequest(RequestKind::kUnknown, status, 0, 0, response->body.size());
+}
+
+}  // namespace partita::http
