@@ -168,10 +168,11 @@ Task<void> ApplyThenCall(Database::Impl* impl, std::unique_ptr<RawBatch> batch, 
 class RawSink : public Shard::RowSink {
  public:
   explicit RawSink(std::vector<RawRow>* out) : out_(out) {}
-  void Add(std::string_view user_key, Version, std::string_view content) override {
+  Verdict Add(std::string_view user_key, Version, std::string_view content) override {
     Result<UserKeyParts> parts = DecodeUserKey(user_key);
     PARTITA_ASSERT(parts.ok());  // It was found under a valid bound.
     out_->push_back({std::string(parts->partition_key), std::string(parts->row_key), std::string(content)});
+    return Verdict::kTaken;
   }
 
  private:

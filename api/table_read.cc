@@ -57,13 +57,14 @@ Task<Result<Entity>> ReadEntity(Store* store, std::string user_key) {
 class EntitySink : public Shard::RowSink {
  public:
   explicit EntitySink(std::vector<Entity>* out) : out_(out) {}
-  void Add(std::string_view user_key, Version version, std::string_view content) override {
+  Verdict Add(std::string_view user_key, Version version, std::string_view content) override {
     Result<Entity> entity = DecodeEntity(user_key, version, content);
     if (entity.ok()) {
       out_->push_back(std::move(entity).value());
     } else if (status_.ok()) {
       status_ = entity.status();
     }
+    return Verdict::kTaken;
   }
   const Status& status() const { return status_; }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -125,6 +126,15 @@ class Shard {
   ReadAnswer TryGet(std::string_view user_key, std::string* content);
   Task<Result<ReadAnswer>> Get(std::string_view user_key, std::string* content);
 
+  // Keys [lower, upper).
+  struct ScanInterval {
+    std::string lower;
+    std::string upper;
+    // Exactly one key: read as a point, through the filters.
+    bool IsPoint() const {
+      return upper.size() == lower.size() + 1 && upper.back() == '\0' && upper.starts_with(lower);
+    }
+  };
   // A page of [lower, upper) within one range: visible entries at one point in time.
   struct ScanRequest {
     std::string lower;
@@ -132,16 +142,30 @@ class Shard {
     Direction direction = Direction::kForward;
     uint32_t limit = 1000;
     uint64_t bytes_limit = 4u << 20;
+    // When not empty: of those keys only the ones in these intervals, which are sorted and disjoint; no
+    // upper is empty. Forward only. Outlive the call.
+    std::span<const ScanInterval> only;
+    // By the runtime's clock: the page ends soon after. 0: 5 s after the call, the most that a page may
+    // hold its view (DESIGN 3).
+    uint64_t deadline_ns = 0;
   };
   // Takes the rows of a page as they are found; the views are valid during the call.
   class RowSink {
    public:
+    enum class Verdict : uint8_t {
+      kTaken,   // Counts for the page's limits.
+      kPassed,  // Not wanted.
+      kStop,    // Not this page's: it ends before this row.
+    };
     virtual ~RowSink() = default;
-    virtual void Add(std::string_view user_key, Version version, std::string_view content) = 0;
+    virtual Verdict Add(std::string_view user_key, Version version, std::string_view content) = 0;
+    // Asked now and then, whether rows come by or not (every 64 entries, hidden ones and tombstones
+    // included). False: the page ends here, once it has got past one key.
+    virtual bool GoOn() { return true; }
   };
   struct ScanAnswer {
-    uint64_t rows = 0;
-    uint64_t bytes = 0;    // Of keys and contents given.
+    uint64_t rows = 0;     // Taken.
+    uint64_t bytes = 0;    // Of their keys and contents.
     uint64_t scanned = 0;  // Entries looked at, hidden ones and tombstones included.
     bool done = false;     // The interval is exhausted.
     // Where to go on: forward the inclusive lower bound, backward the exclusive upper one.

@@ -23,6 +23,9 @@ constexpr uint64_t kSettleNanosMax = 2'000'000'000;
 // A moved range is routed anew at most so often: moves are rare, a missing table is not a move.
 constexpr int kRoutesMax = 100;
 
+// A page takes at most so long, whatever ranges it spans (DESIGN 3).
+constexpr uint64_t kPageNanosMax = 5'000'000'000;
+
 }  // namespace
 
 Store::Store(Runtime& runtime, StoreOptions options) : runtime_(runtime), options_(std::move(options)) {}
@@ -211,13 +214,27 @@ Task<Result<Shard::ReadAnswer>> Store::Get(std::string_view user_key, std::strin
   co_return Status::NotFound("the table does not exist (any more)");
 }
 
+namespace {
+// The first key at or behind `lower` that one of the intervals wants; empty when there is none.
+std::string FirstWanted(std::span<const Shard::ScanInterval> only, std::string lower) {
+  const auto ends_before = [](const Shard::ScanInterval& interval, const std::string& key) {
+    return interval.upper <= key;
+  };
+  const auto found = std::lower_bound(only.begin(), only.end(), lower, ends_before);
+  if (found == only.end()) return {};
+  return std::max(found->lower, lower);
+}
+}  // namespace
+
 Task<Result<Shard::ScanAnswer>> Store::Scan(const Shard::ScanRequest& request, Shard::RowSink* sink) {
   bool forward = request.direction == Direction::kForward;
   Shard::ScanRequest part = request;
+  if (part.deadline_ns == 0) part.deadline_ns = runtime_.clock().MonotonicNanos() + kPageNanosMax;
   Shard::ScanAnswer total;
   int moved = 0;
   while (true) {
-    if (!part.upper.empty() && part.lower >= part.upper) break;
+    if (!request.only.empty()) part.lower = FirstWanted(request.only, std::move(part.lower));
+    if (part.lower.empty() || (!part.upper.empty() && part.lower >= part.upper)) break;
     std::string range_lower, range_upper;
     Shard* shard = routes_.With([&](const RangeMap& map) -> Shard* {
       const RangeDescriptor* range = forward ? map.Find(part.lower) : map.FindBelow(part.upper);

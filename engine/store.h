@@ -98,7 +98,8 @@ class Store {
   Shard::ReadAnswer TryGet(std::string_view user_key, std::string* content);
   // kNotFound when the table is gone; a missing key is an answer.
   Task<Result<Shard::ReadAnswer>> Get(std::string_view user_key, std::string* content);
-  // A page of the interval, which lies in one table; goes on over ranges and shards until the limit.
+  // A page of the interval, which lies in one table and has a lower bound; goes on over ranges and shards
+  // until a limit or the sink ends it.
   Task<Result<Shard::ScanAnswer>> Scan(const Shard::ScanRequest& request, Shard::RowSink* sink);
 
   // ---- Maintenance.

@@ -16,8 +16,9 @@ constexpr const char* kAccount = "default";
 class RowCollector : public Shard::RowSink {
  public:
   explicit RowCollector(std::vector<std::pair<std::string, StoreModel::Row>>* rows) : rows_(rows) {}
-  void Add(std::string_view user_key, Version version, std::string_view content) override {
+  Verdict Add(std::string_view user_key, Version version, std::string_view content) override {
     rows_->emplace_back(user_key, StoreModel::Row{version, std::string(content)});
+    return Verdict::kTaken;
   }
 
  private:
