@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,12 +70,15 @@ class CompiledFilter {
   static constexpr uint32_t kReject = UINT32_MAX - 1;
 
   uint32_t AddTest(const FilterNode& node, uint32_t when_true, uint32_t when_false);
-  void SetConstant(Test* test, const PropertyValue& value);
+  static void SetConstant(Test* test, const PropertyValue& value);
   uint32_t SlotOf(const std::string& name);
   Subject SubjectOf(const std::string& name) const;
   bool Run(const Row& row);
   bool IsTrue(const Test& test, const Row& row);
-  static Outcome Compare(const Test& test, PropertyType type, std::string_view raw);
+  bool IsTrueOfProperty(const Test& test, const EntityRecordView& record);
+  // The slot's property; nothing when the record lacks it.
+  std::optional<PropertyView> Find(Slot* slot, const EntityRecordView& record);
+  static Outcome CompareCode(const Test& test, PropertyType type, uint64_t code);
   static Outcome CompareText(const Test& test, PropertyType type, std::string_view text);
 
   Target target_;

@@ -71,10 +71,8 @@ struct QueryPlan {
   Filter residual;                      // Empty when the intervals alone decide.
 };
 
-// Plans without I/O. A filter that would need more than kPlanIntervalsMax intervals is read as fewer,
-// wider ones.
+// Plans without I/O. A filter that would need thousands of intervals (key_boxes.h) is read as wider ones.
 QueryPlan PlanQuery(const Filter& filter, const KeyRange& range = {});
-inline constexpr size_t kPlanIntervalsMax = 4096;
 
 // Leaves only what lies at `position` or behind it. The kind stays: it is the query's, not the page's.
 void CutBefore(QueryPlan* plan, const QueryPosition& position);

@@ -1,0 +1,254 @@
+#include "api/compiled_filter.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/base/assert.h"
+
+namespace partita {
+namespace {
+
+constexpr uint16_t BitOf(PropertyType type) {
+  return static_cast<uint16_t>(1u << static_cast<unsigned>(type));
+}
+
+constexpr size_t kSharedSlotsMax = 32;
+
+// The two zeros are equal; nothing else shares a value.
+uint64_t CodeForComparison(double value) { return OrderedCodeOfDouble(value == 0 ? 0.0 : value); }
+
+bool IsNan(uint64_t double_code) {
+  return double_code > kInfinityCode || double_code < kNegativeInfinityCode;
+}
+
+}  // namespace
+
+struct CompiledFilter::Row {
+  UserKeyParts key;
+  Version version;
+  std::string_view content;
+  std::string_view table_name;
+};
+
+// ---- Compiling.
+
+namespace {
+// A subtree to be compiled, and where to go on after it. `true_after_right` / `false_after_right`: at the
+// start of the subtree compiled just before, which is the right operand of the same `and` / `or`.
+struct Work {
+  size_t root;
+  uint32_t when_true, when_false;
+  bool true_after_right = false, false_after_right = false;
+};
+}  // namespace
+
+// From the last test to the first: a subtree must know where what follows it begins. `entry_` is always
+// where the subtree compiled last begins; tests lie in the list in reverse.
+CompiledFilter::CompiledFilter(const Filter& filter, Target target, const PropertyNames* names)
+    : target_(target), names_(names) {
+  const std::vector<FilterNode>& nodes = filter.nodes();
+  std::vector<Work> works;
+  if (!filter.empty()) works.push_back({nodes.size() - 1, kAccept, kReject});
+  while (!works.empty()) {
+    Work work = works.back();
+    works.pop_back();
+    if (work.true_after_right) work.when_true = entry_;
+    if (work.false_after_right) work.when_false = entry_;
+    const FilterNode& node = nodes[work.root];
+    const size_t right = work.root - 1;
+    switch (node.kind) {
+      case FilterNodeKind::kConstant:
+        entry_ = node.truth ? work.when_true : work.when_false;
+        break;
+      case FilterNodeKind::kNot:
+        works.push_back({right, work.when_false, work.when_true});
+        break;
+      case FilterNodeKind::kAnd:
+      case FilterNodeKind::kOr: {
+        const bool is_and = node.kind == FilterNodeKind::kAnd;
+        works.push_back({right - nodes[right].size, work.when_true, work.when_false, is_and, !is_and});
+        works.push_back({right, work.when_true, work.when_false});
+        break;
+      }
+      default:
+        entry_ = AddTest(node, work.when_true, work.when_false);
+    }
+  }
+}
+
+uint32_t CompiledFilter::AddTest(const FilterNode& node, uint32_t when_true, uint32_t when_false) {
+  Test test{.subject = SubjectOf(node.name), .when_true = when_true, .when_false = when_false};
+  if (test.subject == Subject::kMissing) return when_false;
+  if (test.subject == Subject::kProperty) test.slot = SlotOf(node.name);
+  if (node.kind == FilterNodeKind::kProperty) {
+    if (test.subject != Subject::kProperty) return when_false;  // No key or Timestamp is a Boolean.
+    test.bare = true;
+  } else {
+    constexpr uint8_t kAccepted[] = {
+        kEqual, kLess | kGreater | kUnordered, kGreater, kGreater | kEqual, kLess, kLess | kEqual};
+    test.accepted = kAccepted[static_cast<size_t>(node.op)];
+    test.only_equality = node.op == ComparisonOp::kEqual || node.op == ComparisonOp::kNotEqual;
+    SetConstant(&test, node.value);
+  }
+  tests_.push_back(std::move(test));
+  return static_cast<uint32_t>(tests_.size() - 1);
+}
+
+// A constant is widened to the property's type and never the other way (spec 11.3).
+void CompiledFilter::SetConstant(Test* test, const PropertyValue& value) {
+  test->comparable = BitOf(value.type());
+  if (CodeIsExact(value.type())) test->code = OrderedCode(value);
+  switch (value.type()) {
+    case PropertyType::kInt32:
+      test->comparable |= BitOf(PropertyType::kInt64) | BitOf(PropertyType::kDouble);
+      test->double_code = CodeForComparison(*value.if_int32());
+      break;
+    case PropertyType::kInt64:
+      test->comparable |= BitOf(PropertyType::kDouble);
+      test->double_code = CodeForComparison(static_cast<double>(*value.if_int64()));
+      break;
+    case PropertyType::kDouble:
+      test->double_code = CodeForComparison(*value.if_double());
+      break;
+    case PropertyType::kString:
+      test->bytes = OrderedText(*value.if_string());
+      break;
+    case PropertyType::kGuid:
+      test->bytes.assign(reinterpret_cast<const char*>(value.if_guid()->bytes.data()), kGuidValueSize);
+      break;
+    case PropertyType::kBinary:
+      test->bytes = value.if_binary()->bytes;
+      break;
+    default:
+      break;
+  }
+}
+
+CompiledFilter::Subject CompiledFilter::SubjectOf(const std::string& name) const {
+  if (target_ == Target::kTables) return name == "TableName" ? Subject::kTableName : Subject::kMissing;
+  if (name == "PartitionKey") return Subject::kPartitionKey;
+  if (name == "RowKey") return Subject::kRowKey;
+  if (name == "Timestamp") return Subject::kTimestamp;
+  return Subject::kProperty;
+}
+
+// Tests of one property share a slot; beyond a few names the search would cost more than it saves.
+uint32_t CompiledFilter::SlotOf(const std::string& name) {
+  const auto same = [&name](const Slot& slot) { return slot.name == name; };
+  const auto end = slots_.begin() + static_cast<ptrdiff_t>(std::min(slots_.size(), kSharedSlotsMax));
+  const auto found = std::find_if(slots_.begin(), end, same);
+  if (found != end) return static_cast<uint32_t>(found - slots_.begin());
+  slots_.push_back({.name = name, .id = names_ == nullptr ? uint16_t{0} : names_->IdOf(name)});
+  return static_cast<uint32_t>(slots_.size() - 1);
+}
+
+// ---- Running.
+
+bool CompiledFilter::Matches(const UserKeyParts& key, Version version, std::string_view content) {
+  PARTITA_DEBUG_ASSERT(target_ == Target::kEntities);
+  return Run({.key = key, .version = version, .content = content});
+}
+
+bool CompiledFilter::MatchesTable(std::string_view name) {
+  PARTITA_ASSERT(target_ == Target::kTables);
+  return Run({.table_name = name});  // ASCII, so its ordered text too.
+}
+
+bool CompiledFilter::Run(const Row& row) {
+  uint32_t at = entry_;
+  while (at < kReject) {
+    const Test& test = tests_[at];
+    at = IsTrue(test, row) ? test.when_true : test.when_false;
+  }
+  return at == kAccept;
+}
+
+bool CompiledFilter::IsTrue(const Test& test, const Row& row) {
+  Outcome outcome = kUnordered;
+  switch (test.subject) {
+    case Subject::kProperty:
+      return IsTrueOfProperty(test, EntityRecordView(row.content, names_));
+    case Subject::kPartitionKey:
+      outcome = CompareText(test, PropertyType::kString, row.key.partition_key);
+      break;
+    case Subject::kRowKey:
+      outcome = CompareText(test, PropertyType::kString, row.key.row_key);
+      break;
+    case Subject::kTimestamp:
+      outcome = CompareCode(test, PropertyType::kDateTime, row.version.value);
+      break;
+    case Subject::kTableName:
+      outcome = CompareText(test, PropertyType::kString, row.table_name);
+      break;
+    case Subject::kMissing:
+      return false;
+  }
+  return (test.accepted & outcome) != 0;
+}
+
+bool CompiledFilter::IsTrueOfProperty(const Test& test, const EntityRecordView& record) {
+  const std::optional<PropertyView> property = Find(&slots_[test.slot], record);
+  if (!property) return false;  // Whatever the operator.
+  const PropertyType type = property->type();
+  if (test.bare) return type == PropertyType::kBoolean && property->code() != 0;
+  const Outcome outcome = CodeIsExact(type) ? CompareCode(test, type, property->code())
+                                            : CompareText(test, type, property->ordered_bytes());
+  return (test.accepted & outcome) != 0;
+}
+
+// Rows of a table mostly have the same properties, so the place in the row before is tried first. Without
+// ids the directory is sorted by name, and two names tell that the one between them is missing.
+std::optional<PropertyView> CompiledFilter::Find(Slot* slot, const EntityRecordView& record) {
+  const size_t count = record.property_count();
+  if (slot->place < count) {
+    const PropertyView there = record.stored(slot->place);
+    if (there.name() == slot->name) return there;
+  }
+  if (names_ != nullptr) {
+    const std::optional<size_t> index = record.IndexOf(slot->name, slot->id);
+    if (!index) return std::nullopt;
+    slot->place = static_cast<uint32_t>(*index);
+    return record.stored(*index);
+  }
+  size_t low = 0;
+  size_t high = count;
+  if (slot->place < count && record.stored(slot->place).name() > slot->name) high = slot->place;
+  if (slot->place > 0 && slot->place <= high && record.stored(slot->place - 1).name() < slot->name) {
+    low = slot->place;
+  }
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (record.stored(middle).name() < slot->name) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  slot->place = static_cast<uint32_t>(low);
+  if (low == count) return std::nullopt;
+  const PropertyView there = record.stored(low);
+  if (there.name() != slot->name) return std::nullopt;
+  return there;
+}
+
+// A mismatch of types counts as less (spec 11.3).
+CompiledFilter::Outcome CompiledFilter::CompareCode(const Test& test, PropertyType type, uint64_t code) {
+  if ((test.comparable & BitOf(type)) == 0) return kLess;
+  uint64_t constant = test.code;
+  if (type == PropertyType::kDouble) {
+    constant = test.double_code;
+    if (IsNan(code) || IsNan(constant)) return kUnordered;
+    if (code == kNegativeZeroCode) code = kZeroCode;
+  }
+  return code < constant ? kLess : code > constant ? kGreater : kEqual;
+}
+
+CompiledFilter::Outcome CompiledFilter::CompareText(const Test& test, PropertyType type,
+                                                    std::string_view text) {
+  if ((test.comparable & BitOf(type)) == 0) return kLess;
+  if (test.only_equality && text.size() != test.bytes.size()) return kLess;
+  const int order = text.compare(test.bytes);
+  return order < 0 ? kLess : order > 0 ? kGreater : kEqual;
+}
+
+}  // namespace partita
