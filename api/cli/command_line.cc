@@ -9,6 +9,7 @@
 #include "api/cli/commands.h"
 #include "api/cli/figures.h"
 #include "api/cli/nearest_name.h"
+#include "api/cli/version.h"
 
 // The one file that knows CLI11; its exceptions end here.
 
@@ -23,7 +24,8 @@ constexpr const char* kFooter =
     "Begin with:\n"
     "  partita create-table Orders --data ./store\n"
     "  partita put Orders '{\"PartitionKey\":\"anna\",\"RowKey\":\"0001\",\"Total\":12.5}' --data ./store\n"
-    "  partita scan Orders --data ./store\n\n"
+    "  partita scan Orders --data ./store\n"
+    "  partita serve --data ./store\n\n"
     "Exit codes: 0 done; 1 bad records, damage, or what was asked for does not exist; 2 usage; 3 the\n"
     "command could not finish. 'partita COMMAND --help' explains a command.";
 
@@ -41,6 +43,8 @@ struct Words {
   std::string delete_table;
   InspectFlags inspect;
   DemoFlags demo;
+  ServeFlags serve;
+  SasFlags sas;
   std::function<ExitCode(Console&)> run;
 };
 
@@ -75,6 +79,10 @@ void AddStoreOptions(CLI::App& app, Words* words) {
       ->check(CLI::IsMember({"uring", "threads"}))
       ->type_name("BACKEND")
       ->capture_default_str();
+  app.add_option("--account", words->store.account,
+                 "Whose tables, in a store that 'partita serve' keeps for several accounts; default: "
+                 "devstoreaccount1")
+      ->type_name("NAME");
   app.add_flag("--json", words->store.json, "Answers as JSON, where there is a choice");
 }
 
@@ -234,11 +242,85 @@ void AddToolCommands(CLI::App& app, Words* words) {
   demo->add_flag("--smoke", words->demo.smoke, "Bounded to less than a minute");
 }
 
+void AddServe(CLI::App& app, Words* words) {
+  CLI::App* serve = AddCommand(
+      app, "serve", "Serve tables over HTTP to the Azure Table clients of every language",
+      "partita serve --data ./store --listen 127.0.0.1:10002\n"
+      "  partita serve --data /var/lib/partita --listen 0.0.0.0:443 --account contoso --key BASE64 "
+      "--cert cert.pem --key-file key.pem\n\n"
+      "What stands on the command line wins over the environment (AZURITE_ACCOUNTS=NAME:KEY[:KEY2];...),\n"
+      "which wins over the settings file: TOML with data, listen, memory, shards, durability, io, create,\n"
+      "admin, admin-public, cert, key-file, access-log, path-style-hosts, connections-max, and [[account]]\n"
+      "sections with name, keys, disabled. Unknown settings are refused.\n\n"
+      "SIGTERM or Ctrl-C: requests in flight end, the store is flushed, exit code 0; a second one ends it "
+      "at\n"
+      "once. SIGHUP: reads the certificate and opens the access log anew. Scripts wait for the line READY",
+      [words] { words->run = [words](Console& c) { return RunServe(words->store, words->serve, c); }; });
+  ServeFlags& flags = words->serve;
+  serve
+      ->add_option("--listen", flags.listen,
+                   "Where; may be given several times; port 0 takes a free one; default: 127.0.0.1:10002. "
+                   "With --cert TLS is spoken, but on http://IP:PORT")
+      ->type_name("IP:PORT");
+  serve
+      ->add_option("--account", flags.accounts,
+                   "An account, with its --key behind it; may be given several times. Default, on loopback "
+                   "only: the development account, devstoreaccount1")
+      ->type_name("NAME");
+  serve
+      ->add_option("--key", flags.keys,
+                   "Its key, base64; KEY:KEY2 while one is replaced. Others see it in the list of processes: "
+                   "AZURITE_ACCOUNTS and the settings file keep it from them")
+      ->type_name("KEY");
+  serve->add_option("--settings", flags.settings_file, "Settings file, TOML")->type_name("FILE");
+  serve
+      ->add_option("--admin", flags.admin,
+                   "Address of /healthz, /readyz and /metrics (Prometheus), which asks nobody who he is")
+      ->type_name("IP:PORT");
+  serve->add_flag("--admin-public", flags.admin_public, "Allows --admin on an address that others reach");
+  serve->add_option("--cert", flags.certificate_file, "TLS certificate, then its chain, PEM")
+      ->type_name("FILE");
+  serve->add_option("--key-file", flags.key_file, "Its private key, PEM")->type_name("FILE");
+  serve->add_option("--access-log", flags.access_log, "A line for each request; - is standard output")
+      ->type_name("FILE");
+  serve->add_flag("--no-create", flags.no_create,
+                  "Refuse to start where there is no store, rather than make an empty one");
+  serve->add_option("--connections-max", flags.connections_max, "More are told 503; default: 16384")
+      ->type_name("N");
+}
+
+void AddSas(CLI::App& app, Words* words) {
+  CLI::App* sas =
+      AddCommand(app, "sas", "Make a token (shared access signature) for clients that do not have the key",
+                 "partita sas --account devstoreaccount1 --table Orders --permissions raud --expiry 12h\n"
+                 "  curl \"http://127.0.0.1:10002/devstoreaccount1/Orders()?$(partita sas --table Orders)\"",
+                 [words] { words->run = [words](Console& c) { return RunSas(words->sas, c); }; });
+  sas->add_option("--account", words->sas.account, "The account; default: devstoreaccount1")
+      ->type_name("NAME");
+  sas->add_option("--key", words->sas.key,
+                  "Its key; default: as AZURITE_ACCOUNTS has it; the development account's is known")
+      ->type_name("KEY");
+  sas->add_option("--table", words->sas.table, "For this table alone; default: for the whole account")
+      ->type_name("T");
+  sas->add_option("--permissions", words->sas.permissions,
+                  "For a table some of r (query), a (add), u (update), d (delete), default r; for an account "
+                  "also w, l, c, default rl")
+      ->type_name("LETTERS");
+  sas->add_option("--expiry", words->sas.expiry,
+                  "Until when: 2030-01-01T00:00:00Z, or from now on: 90m, 12h, 7d; default: 1h")
+      ->type_name("TIME");
+  sas->add_option("--partition", words->sas.partition, "Only this PartitionKey (with --table)")
+      ->type_name("PK");
+}
+
 void AddCommands(CLI::App& app, Words* words) {
   app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("partita ") + kPartitaVersion);
   app.fallthrough();  // Options of the store may stand before and behind the command.
   app.footer(kFooter);
   AddStoreOptions(app, words);
+  AddServe(app, words);
+  AddSas(app, words);
   AddTransferCommands(app, words);
   AddReadCommands(app, words);
   AddWriteCommands(app, words);
@@ -327,6 +409,8 @@ ExitCode RunCommandLine(const std::vector<std::string>& words, Console& console)
   } catch (const CLI::ParseError& error) {
     return Explain(app, error, console);
   }
+  flags.serve.memory_given = app.get_option("--memory")->count() > 0;
+  flags.serve.io_given = app.get_option("--io")->count() > 0;
   const Status filled = FillStoreFlags(&flags);
   if (!filled.ok()) return Fail(console, filled);
   return flags.run(console);

@@ -15,6 +15,7 @@ namespace partita {
 // What every command that opens a store takes.
 struct StoreFlags {
   std::string directory;  // --data
+  std::string account;    // --account: whose tables; empty: the development account's.
   uint64_t memory_bytes = uint64_t{1} << 30;
   std::optional<uint32_t> shards;        // Unset: as the store has; a new one gets one a core.
   std::optional<Durability> durability;  // Unset: as each table says; a new table gets kPower.
@@ -99,5 +100,32 @@ struct DemoFlags {
   bool smoke = false;
 };
 ExitCode RunDemo(const StoreFlags& store, const DemoFlags& flags, Console& console);
+
+// serve: the table service over HTTP, until it is asked to stop (SIGTERM, Ctrl-C). serve_settings.h joins
+// these flags with environment and settings file.
+struct ServeFlags {
+  std::vector<std::string> listen;          // [http://|https://]IP:PORT
+  std::vector<std::string> accounts, keys;  // In pairs; a key may be KEY:KEY2.
+  std::string settings_file;
+  std::string admin;  // IP:PORT; empty: none.
+  bool admin_public = false;
+  std::string certificate_file, key_file;
+  std::string access_log;  // "-": standard output; empty: none.
+  bool no_create = false;
+  std::optional<int64_t> connections_max;
+  bool memory_given = false, io_given = false;  // --memory, --io: else the settings file may say.
+};
+ExitCode RunServe(const StoreFlags& store, const ServeFlags& flags, Console& console);
+
+// sas: prints a shared access signature, with which a client without the key may do what it says.
+struct SasFlags {
+  std::string account;      // Empty: the development account.
+  std::string key;          // Empty: the development account's, or as AZURITE_ACCOUNTS has it.
+  std::string table;        // Empty: a token for the whole account.
+  std::string permissions;  // Empty: reading.
+  std::string expiry;       // "2030-01-01T00:00:00Z", or a time from now: "90m", "12h", "7d".
+  std::string partition;    // Only this partition.
+};
+ExitCode RunSas(const SasFlags& flags, Console& console);
 
 }  // namespace partita

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <ostream>
 #include <string_view>
 
@@ -21,6 +22,13 @@ class InterruptSource {
   // From here on a first interrupt is only noted; before, and for the second one, it ends the program.
   virtual void Arm() {}
   virtual bool Requested() { return false; }
+
+  // For a command that runs until it is told otherwise: from here on SIGHUP is noted too, as a wish to
+  // read certificates and open logs anew; else it ends the program.
+  virtual void ArmReload() {}
+  enum class Wish : uint8_t { kStop, kReload };
+  // Blocks until there is a wish. REQUIRES: Arm was called.
+  virtual Wish Wait() { return Wish::kStop; }
 };
 
 // Where a command reads and writes. Outlives the command.

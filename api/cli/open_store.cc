@@ -33,6 +33,7 @@ Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore i
   options.shards = flags.shards.value_or(ShardCountOfStore(flags.directory).value_or(0));
   options.durability = flags.durability.value_or(Durability::kPower);
   options.io_backend = flags.io_backend;
+  if (!flags.account.empty()) options.account = flags.account;
   Result<std::unique_ptr<Database>> database = Database::Open(options);
   if (!database.ok()) return WithAdvice(database.status(), flags);
   return database;

@@ -1,5 +1,7 @@
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <iostream>
 
@@ -8,13 +10,31 @@
 namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
+volatile std::sig_atomic_t reload_wanted = 0;
+int wake_pipe[2] = {-1, -1};  // A byte for each signal: what Wait sleeps on.
 
-void NoteInterrupt(int) { interrupted = 1; }
+void Wake() {
+  const int saved = errno;
+  const char byte = 0;
+  [[maybe_unused]] const ssize_t written = write(wake_pipe[1], &byte, 1);
+  errno = saved;
+}
+
+void NoteInterrupt(int) {
+  interrupted = 1;
+  Wake();
+}
+
+void NoteReload(int) {
+  reload_wanted = 1;
+  Wake();
+}
 
 // Ctrl-C and a polite kill are noted once; the second one ends the process.
 class SignalInterrupts final : public partita::InterruptSource {
  public:
   void Arm() override {
+    OpenPipe();
     struct sigaction action {};
     action.sa_handler = NoteInterrupt;
     action.sa_flags = static_cast<int>(SA_RESETHAND);
@@ -23,6 +43,32 @@ class SignalInterrupts final : public partita::InterruptSource {
     sigaction(SIGTERM, &action, nullptr);
   }
   bool Requested() override { return interrupted != 0; }
+
+  void ArmReload() override {
+    OpenPipe();
+    struct sigaction action {};
+    action.sa_handler = NoteReload;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGHUP, &action, nullptr);
+  }
+  Wish Wait() override {
+    while (true) {
+      if (interrupted != 0) return Wish::kStop;
+      if (reload_wanted != 0) {
+        reload_wanted = 0;
+        return Wish::kReload;
+      }
+      char byte;
+      if (read(wake_pipe[0], &byte, 1) < 0 && errno != EINTR) return Wish::kStop;
+    }
+  }
+
+ private:
+  static void OpenPipe() {
+    if (wake_pipe[0] >= 0) return;
+    // A full pipe wakes as well as a fuller one would: the writing end never blocks.
+    if (pipe2(wake_pipe, O_CLOEXEC) == 0) fcntl(wake_pipe[1], F_SETFL, O_NONBLOCK);
+  }
 };
 
 }  // namespace

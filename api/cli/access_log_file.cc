@@ -1,0 +1,168 @@
+#include "api/cli/access_log_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+namespace partita {
+
+namespace {
+
+Result<int> OpenForAppend(const std::string& path) {
+  if (path == "-") return STDOUT_FILENO;
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+  if (descriptor < 0) return Status::IoError("access log " + path + ": " + std::strerror(errno));
+  return descriptor;
+}
+
+void CloseUnlessStandard(int descriptor) {
+  if (descriptor > STDERR_FILENO) ::close(descriptor);
+}
+
+void AppendTime(std::string* out) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  const std::time_t seconds = us / 1'000'000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[40];
+  const size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  out->append(text, size);
+  std::snprintf(text, sizeof text, ".%06lldZ", static_cast<long long>(us % 1'000'000));
+  out->append(text);
+}
+
+// Bytes that would break the line, or end a field, stand as %XX.
+void AppendField(std::string* out, std::string_view text) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  out->push_back(' ');
+  if (text.empty()) out->push_back('-');
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > 0x20 && byte != 0x7f) {
+      out->push_back(c);
+    } else {
+      out->push_back('%');
+      out->push_back(kHex[byte >> 4]);
+      out->push_back(kHex[byte & 15]);
+    }
+  }
+}
+
+void AppendNamed(std::string* out, std::string_view name, uint64_t value) {
+  out->push_back(' ');
+  out->append(name).push_back('=');
+  out->append(std::to_string(value));
+}
+
+void AppendNamed(std::string* out, std::string_view name, std::string_view value) {
+  out->push_back(' ');
+  out->append(name).push_back('=');
+  const size_t before = out->size();
+  AppendField(out, value);
+  out->erase(before, 1);  // The space.
+}
+
+std::string LineOf(const http::AccessRecord& record) {
+  std::string line;
+  line.reserve(256 + record.target.size());
+  AppendTime(&line);
+  AppendField(&line, record.remote_address);
+  AppendField(&line, record.account);
+  AppendField(&line, http::RequestKindName(record.kind));
+  AppendField(&line, record.method);
+  AppendField(&line, record.target);
+  line.append(" ").append(std::to_string(record.status));
+  AppendNamed(&line, "in", record.bytes_in);
+  AppendNamed(&line, "out", record.bytes_out);
+  AppendNamed(&line, "us", record.microseconds);
+  AppendNamed(&line, "error", record.error_code);
+  AppendNamed(&line, "id", record.request_id);
+  AppendNamed(&line, "client", record.client_request_id);
+  line.push_back('\n');
+  return line;
+}
+
+// A failed write loses its lines: a log has nobody to tell.
+void WriteAll(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AccessLogFile>> AccessLogFile::Open(const std::string& path) {
+  PARTITA_ASSIGN(const int descriptor, OpenForAppend(path));
+  return std::unique_ptr<AccessLogFile>(new AccessLogFile(path, descriptor));
+}
+
+AccessLogFile::AccessLogFile(std::string path, int descriptor)
+    : path_(std::move(path)), descriptor_(descriptor), writer_([this] { WriteLoop(); }) {}
+
+AccessLogFile::~AccessLogFile() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  writer_.join();
+  if (replacement_ >= 0) CloseUnlessStandard(replacement_);
+  CloseUnlessStandard(descriptor_);
+}
+
+void AccessLogFile::Add(const http::AccessRecord& record) {
+  std::string line = LineOf(record);
+  const std::lock_guard lock(mutex_);
+  if (buffer_.size() + line.size() > kBufferBytesMax) {
+    ++dropped_;
+    return;
+  }
+  const bool was_empty = buffer_.empty();
+  buffer_.append(line);
+  if (was_empty) wake_.notify_one();
+}
+
+Status AccessLogFile::Reopen() {
+  PARTITA_ASSIGN(const int descriptor, OpenForAppend(path_));
+  const std::lock_guard lock(mutex_);
+  if (replacement_ >= 0) CloseUnlessStandard(replacement_);
+  replacement_ = descriptor;
+  wake_.notify_one();
+  return Status();
+}
+
+void AccessLogFile::WriteLoop() {
+  std::string taken;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [this] { return stopping_ || !buffer_.empty() || replacement_ >= 0; });
+    taken.clear();
+    taken.swap(buffer_);
+    if (dropped_ > 0) {
+      taken += "# " + std::to_string(dropped_) + " lines were dropped: the log could not keep up\n";
+      dropped_ = 0;
+    }
+    const bool done = stopping_;
+    lock.unlock();
+    WriteAll(descriptor_, taken);
+    lock.lock();
+    // What was logged before the change went to the old file.
+    if (replacement_ >= 0 && buffer_.empty()) {
+      CloseUnlessStandard(descriptor_);
+      descriptor_ = std::exchange(replacement_, -1);
+    }
+    if (done && buffer_.empty()) return;
+  }
+}
+
+}  // namespace partita

@@ -1,0 +1,52 @@
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "api/http/service_counters.h"
+#include "engine/base/result.h"
+
+namespace partita {
+
+// The access log of `partita serve`: one line for each answered request, as space-separated fields with a
+// name, which both people and tools read:
+//
+//   2026-01-15T10:20:30.123456Z 127.0.0.1 devstoreaccount1 GetEntity GET /devstoreaccount1/t(...) 200
+//     in=0 out=181 us=57 error=- id=5f2c... client=7d1f...
+//
+// (on one line). A signature never stands in it: the service redacts `sig`.
+//
+// Thread-safe. Add never waits for the disk: lines go to a bounded buffer that a thread of its own writes
+// out; when it is full lines are dropped and counted, and the log says how many.
+class AccessLogFile {
+ public:
+  // Appends to `path`, or to standard output for "-". kIoError.
+  static Result<std::unique_ptr<AccessLogFile>> Open(const std::string& path);
+  ~AccessLogFile();  // Writes what is left.
+
+  void Add(const http::AccessRecord& record);
+
+  // Opens the file anew, as after a rotation (SIGHUP). After a failure the old file is written on.
+  Status Reopen();
+
+ private:
+  AccessLogFile(std::string path, int descriptor);
+  void WriteLoop();
+
+  static constexpr size_t kBufferBytesMax = 8u << 20;
+
+  const std::string path_;
+  std::mutex mutex_;  // Guards all below.
+  std::condition_variable wake_;
+  std::string buffer_;
+  uint64_t dropped_ = 0;
+  int descriptor_;
+  int replacement_ = -1;  // The writer changes to it.
+  bool stopping_ = false;
+  std::thread writer_;
+};
+
+}  // namespace partita

@@ -1,0 +1,47 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/cli/metrics_text.h"
+#include "api/http/http_message.h"
+#include "api/http/http_server.h"
+#include "api/http/table_service.h"
+
+namespace partita {
+
+// Answers on the admin address:
+//
+//   /healthz   200 while the process lives
+//   /readyz    200 while requests are accepted; 503, with the reason, while the server stops or a shard
+//              has fenced itself after a failed write
+//   /metrics   MetricsText
+//
+// Asks nobody who he is: the address must be one that only operators reach. Thread-safe.
+class AdminHandler : public http::RequestHandler {
+ public:
+  // All outlive this; `servers` are those of the table service.
+  AdminHandler(const Database& database, const http::TableService& service,
+               std::vector<const http::HttpServer*> servers, std::string version);
+
+  Task<void> Handle(const http::HttpRequest& request, http::HttpResponse* response) override;
+
+  // From here on /readyz says 503.
+  void NoteStopping() { stopping_.store(true, std::memory_order_relaxed); }
+
+ private:
+  ServerMetrics Collect() const;
+  // Why the server is not ready; empty when it is.
+  std::string Unready(const DatabaseStats& stats) const;
+
+  const Database& database_;
+  const http::TableService& service_;
+  const std::vector<const http::HttpServer*> servers_;
+  const std::string version_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace partita

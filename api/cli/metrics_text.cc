@@ -1,0 +1,204 @@
+#include "api/cli/metrics_text.h"
+
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+namespace partita {
+
+namespace {
+
+using http::RequestKind;
+using http::ServiceCounters;
+using KindTotals = ServiceCounters::KindTotals;
+
+constexpr std::array<std::string_view, ServiceCounters::kStatusClasses> kClassNames = {"2xx", "3xx", "4xx",
+                                                                                       "5xx"};
+
+class Writer {
+ public:
+  // Opens a family: its samples follow.
+  void Family(std::string_view name, std::string_view type, std::string_view help) {
+    name_ = name;
+    text_.append("# HELP partita_").append(name).append(" ").append(help);
+    text_.append("\n# TYPE partita_").append(name).append(" ").append(type).append("\n");
+  }
+  void Sample(uint64_t value, std::string_view labels = {}, std::string_view suffix = {}) {
+    Begin(labels, suffix);
+    text_.append(std::to_string(value)).append("\n");
+  }
+  void Sample(double value, std::string_view labels = {}, std::string_view suffix = {}) {
+    Begin(labels, suffix);
+    std::array<char, 40> number{};
+    std::snprintf(number.data(), number.size(), "%.9g", value);
+    text_.append(number.data()).append("\n");
+  }
+  void Gauge(std::string_view name, std::string_view help, uint64_t value) {
+    Family(name, "gauge", help);
+    Sample(value);
+  }
+  void Counter(std::string_view name, std::string_view help, uint64_t value) {
+    Family(name, "counter", help);
+    Sample(value);
+  }
+  std::string Take() { return std::move(text_); }
+
+ private:
+  void Begin(std::string_view labels, std::string_view suffix) {
+    text_.append("partita_").append(name_).append(suffix);
+    if (!labels.empty()) text_.append("{").append(labels).append("}");
+    text_.append(" ");
+  }
+
+  std::string name_;
+  std::string text_;
+};
+
+std::string Label(std::string_view name, std::string_view value) {
+  return std::string(name) + "=\"" + std::string(value) + "\"";
+}
+
+uint64_t CountOf(const KindTotals& kind) {
+  uint64_t count = 0;
+  for (const uint64_t of_class : kind.by_status_class) count += of_class;
+  return count;
+}
+
+void WriteRequests(const ServiceCounters::Totals& totals, Writer* out) {
+  out->Family("http_requests_total", "counter", "Answered requests by operation and class of status.");
+  for (size_t kind = 0; kind < totals.kinds.size(); ++kind) {
+    const std::string operation = Label("operation", http::RequestKindName(static_cast<RequestKind>(kind)));
+    for (size_t i = 0; i < kClassNames.size(); ++i) {
+      out->Sample(totals.kinds[kind].by_status_class[i], operation + "," + Label("status", kClassNames[i]));
+    }
+  }
+  out->Family("http_request_duration_seconds", "histogram",
+              "From the whole request read to its answer made, by operation.");
+  for (size_t kind = 0; kind < totals.kinds.size(); ++kind) {
+    const KindTotals& of_kind = totals.kinds[kind];
+    if (CountOf(of_kind) == 0) continue;
+    const std::string operation = Label("operation", http::RequestKindName(static_cast<RequestKind>(kind)));
+    uint64_t so_far = 0;
+    for (size_t i = 0; i < of_kind.by_latency.size(); ++i) {
+      so_far += of_kind.by_latency[i];
+      std::array<char, 40> bound{};
+      std::snprintf(bound.data(), bound.size(), "%.6f", static_cast<double>(uint64_t{1} << i) / 1e6);
+      const bool last = i + 1 == of_kind.by_latency.size();
+      out->Sample(so_far, operation + "," + Label("le", last ? "+Inf" : bound.data()), "_bucket");
+    }
+    out->Sample(static_cast<double>(of_kind.microseconds) / 1e6, operation, "_sum");
+    out->Sample(so_far, operation, "_count");
+  }
+  out->Counter("entities_scanned_total", "Entities that queries looked at.", totals.entities_scanned);
+  out->Counter("batch_operations_total", "Operations within transactions.", totals.batch_operations);
+  out->Counter("throttled_total", "Answers that said 503 Server Busy.", totals.throttled);
+}
+
+void WriteConnections(const http::HttpCounters& http, Writer* out) {
+  out->Gauge("http_connections_open", "Connections now.", http.connections_open);
+  out->Counter("http_connections_accepted_total", "Connections taken.", http.connections_accepted);
+  out->Counter("http_connections_refused_total", "Connections over the limit.", http.connections_refused);
+  out->Counter("http_accept_failures_total", "No descriptor or memory to accept with.", http.accept_failures);
+  out->Counter("http_tls_failures_total", "TLS handshakes that failed.", http.tls_failures);
+  out->Counter("http_framing_errors_total", "Bytes that are no request.", http.framing_errors);
+  out->Counter("http_timeouts_total", "Connections closed as too slow.", http.timeouts);
+  out->Counter("http_received_bytes_total", "Bytes from clients.", http.bytes_received);
+  out->Counter("http_sent_bytes_total", "Bytes to clients.", http.bytes_sent);
+  out->Gauge("http_buffer_bytes", "Memory of large requests and answers under way.", http.buffer_bytes);
+}
+
+using ShardField = uint64_t ShardStats::*;
+struct ShardFamily {
+  std::string_view name, type, help;
+  ShardField field;
+};
+constexpr std::array<ShardFamily, 8> kShardFamilies = {{
+    {"memtable_bytes", "gauge", "Writes in memory that no table holds yet.", &ShardStats::memtable_bytes},
+    {"memtable_entries", "gauge", "Entries among them.", &ShardStats::memtable_entries},
+    {"memtables_frozen", "gauge", "Memtables that wait to be written out.", &ShardStats::frozen_memtables},
+    {"log_live_bytes", "gauge", "Log that a restart would read.", &ShardStats::log_live_bytes},
+    {"writes_total", "counter", "Writes decided.", &ShardStats::writes},
+    {"flushes_total", "counter", "Memtables written out.", &ShardStats::flushes},
+    {"compactions_total", "counter", "Merges done.", &ShardStats::compactions},
+    {"compaction_debt_bytes", "gauge", "What merges still have to move.", &ShardStats::compaction_debt_bytes},
+}};
+
+void WriteLevels(const DatabaseStats& stats, Writer* out) {
+  using LevelField = uint64_t ShardStats::Level::*;
+  const auto family = [&](std::string_view name, std::string_view help, LevelField field) {
+    out->Family(name, "gauge", help);
+    for (const ShardStats& shard : stats.shards) {
+      for (size_t level = 0; level < shard.levels.size(); ++level) {
+        out->Sample(shard.levels[level].*field, Label("shard", std::to_string(shard.shard)) + "," +
+                                                    Label("level", std::to_string(level)));
+      }
+    }
+  };
+  family("level_files", "Table files by shard and level.", &ShardStats::Level::files);
+  family("level_bytes", "Their bytes on disk.", &ShardStats::Level::bytes);
+  family("level_entries", "Their entries.", &ShardStats::Level::entries);
+  family("level_tombstones", "Their deletions.", &ShardStats::Level::tombstones);
+}
+
+void WriteShards(const DatabaseStats& stats, Writer* out) {
+  for (const ShardFamily& family : kShardFamilies) {
+    out->Family(family.name, family.type, family.help);
+    for (const ShardStats& shard : stats.shards)
+      out->Sample(shard.*family.field, Label("shard", std::to_string(shard.shard)));
+  }
+  out->Family("written_bytes_total", "counter", "Bytes accepted from users, and written for them.");
+  for (const ShardStats& shard : stats.shards) {
+    const std::string of = Label("shard", std::to_string(shard.shard)) + ",";
+    out->Sample(shard.bytes_written_user, of + Label("to", "user"));
+    out->Sample(shard.bytes_written_log, of + Label("to", "log"));
+    out->Sample(shard.bytes_written_flush, of + Label("to", "flush"));
+    out->Sample(shard.bytes_written_compaction, of + Label("to", "compaction"));
+  }
+  out->Family("write_delay_seconds_total", "counter", "Time that writes were held back for merges.");
+  for (const ShardStats& shard : stats.shards) {
+    out->Sample(static_cast<double>(shard.write_delay_us_total) / 1e6,
+                Label("shard", std::to_string(shard.shard)));
+  }
+  out->Family("shard_fenced", "gauge", "1: the shard refuses writes, because its log failed.");
+  for (const ShardStats& shard : stats.shards)
+    out->Sample(uint64_t{shard.fenced}, Label("shard", std::to_string(shard.shard)));
+  WriteLevels(stats, out);
+}
+
+}  // namespace
+
+std::string MetricsText(const ServerMetrics& metrics) {
+  Writer out;
+  out.Family("build_info", "gauge", "Always 1; the label tells the version.");
+  out.Sample(uint64_t{1}, Label("version", metrics.version));
+  out.Gauge("uptime_seconds", "Since the service began to listen.", metrics.uptime_seconds);
+  out.Gauge("ready", "1: requests are accepted, and no shard is fenced.",
+            metrics.accepting ? uint64_t{1} : uint64_t{0});
+  WriteRequests(metrics.service, &out);
+  WriteConnections(metrics.http, &out);
+  const DatabaseStats& stats = metrics.database;
+  out.Gauge("cache_bytes", "Blocks in memory.", stats.cache_bytes);
+  out.Gauge("cache_capacity_bytes", "Room for blocks.", stats.cache_capacity);
+  out.Counter("cache_hits_total", "Blocks found in memory.", stats.cache_hits);
+  out.Counter("cache_misses_total", "Blocks read from the disk.", stats.cache_misses);
+  out.Gauge("memory_budget_bytes", "The one number for memory.", stats.memory_budget);
+  out.Gauge("resident_set_bytes", "Memory of the process.", stats.resident_set_bytes);
+  WriteShards(stats, &out);
+  return out.Take();
+}
+
+void AddCounters(http::HttpCounters* sum, const http::HttpCounters& one) {
+  sum->connections_open += one.connections_open;
+  sum->connections_accepted += one.connections_accepted;
+  sum->connections_refused += one.connections_refused;
+  sum->accept_failures += one.accept_failures;
+  sum->tls_failures += one.tls_failures;
+  sum->requests += one.requests;
+  sum->framing_errors += one.framing_errors;
+  sum->timeouts += one.timeouts;
+  sum->bytes_received += one.bytes_received;
+  sum->bytes_sent += one.bytes_sent;
+  sum->buffer_bytes += one.buffer_bytes;
+}
+
+}  // namespace partita

@@ -1,0 +1,174 @@
+#include <cctype>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+
+#include "api/cli/commands.h"
+#include "api/date_time.h"
+#include "api/http/accounts.h"
+#include "api/http/sas_token.h"
+#include "api/names.h"
+#include "engine/base/clock.h"
+
+namespace partita {
+
+namespace {
+
+using http::SasKind;
+using http::SasToken;
+
+// The protocol version that all clients in use sign for.
+constexpr std::string_view kVersion = "2019-02-02";
+constexpr std::string_view kDefaultExpiry = "1h";
+
+// Everything but letters, digits and -_.~ as %XX.
+void AppendParameter(std::string* out, std::string_view name, std::string_view value) {
+  constexpr char kHex[] = "0123456789ABCDEF";
+  if (value.empty()) return;
+  if (!out->empty()) out->push_back('&');
+  out->append(name).push_back('=');
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || std::string_view("-_.~").find(c) != std::string_view::npos) {
+      out->push_back(c);
+    } else {
+      out->push_back('%');
+      out->push_back(kHex[byte >> 4]);
+      out->push_back(kHex[byte & 15]);
+    }
+  }
+}
+
+// "90m" and so on, in seconds.
+std::optional<int64_t> ParseDuration(std::string_view text) {
+  if (text.size() < 2 || text.size() > 8) return std::nullopt;
+  int64_t number = 0;
+  for (const char c : text.substr(0, text.size() - 1)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    number = number * 10 + (c - '0');
+  }
+  switch (text.back()) {
+    case 's':
+      return number;
+    case 'm':
+      return number * 60;
+    case 'h':
+      return number * 3600;
+    case 'd':
+      return number * 86'400;
+    default:
+      return std::nullopt;
+  }
+}
+
+Result<std::string> ExpiryText(const std::string& text) {
+  const std::optional<int64_t> seconds = ParseDuration(text);
+  if (!seconds) {
+    const Result<DateTime> time = ParseDateTime(text);
+    if (time.ok()) return FormatDateTime(*time);
+    return Status::InvalidArgument(
+        "--expiry takes a time, such as 2030-01-01T00:00:00Z, or how long from now: 90m, 12h, 7d; not '" +
+        text + "'");
+  }
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const int64_t unix_seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count() + *seconds;
+  return FormatDateTime({kUnixEpochTicks + static_cast<uint64_t>(unix_seconds) * kTicksPerSecond});
+}
+
+Status CheckPermissions(std::string_view given, std::string_view allowed) {
+  for (const char c : given) {
+    if (allowed.find(c) == std::string_view::npos) {
+      return Status::InvalidArgument("permission '" + std::string(1, c) + "' is none of " +
+                                     std::string(allowed));
+    }
+  }
+  return Status();
+}
+
+// In the order of `allowed`, as the service wants them.
+std::string InOrder(std::string_view given, std::string_view allowed) {
+  std::string ordered;
+  for (const char c : allowed) {
+    if (given.find(c) != std::string_view::npos) ordered.push_back(c);
+  }
+  return ordered;
+}
+
+// The key to sign with: given, or that of AZURITE_ACCOUNTS, or the public one of the development account.
+Result<std::string> KeyOf(const std::string& account, const std::string& given) {
+  if (!given.empty()) return given;
+  if (const char* text = std::getenv("AZURITE_ACCOUNTS")) {
+    PARTITA_ASSIGN(const std::vector<http::AccountSettings> accounts, http::ParseAccountsText(text));
+    for (const http::AccountSettings& one : accounts) {
+      if (one.name == account) return one.keys.front();
+    }
+  }
+  if (account == http::kDevelopmentAccount) return std::string(http::kDevelopmentKey);
+  return Status::InvalidArgument("which key does account '" + account +
+                                 "' have? Give --key KEY, or set AZURITE_ACCOUNTS=" + account + ":KEY");
+}
+
+Result<std::string> TableToken(const SasFlags& flags, const std::string& expiry, const std::string& account,
+                               const http::SigningKey& key) {
+  constexpr std::string_view kAllowed = "raud";
+  PARTITA_TRY(CheckTableName(flags.table));
+  const std::string permissions = flags.permissions.empty() ? "r" : flags.permissions;
+  PARTITA_TRY(CheckPermissions(permissions, kAllowed));
+  const std::string ordered = InOrder(permissions, kAllowed);
+  SasToken token{.kind = SasKind::kTable, .version = kVersion, .permission = ordered, .expiry = expiry};
+  token.table = flags.table;
+  token.lower_partition = token.upper_partition = flags.partition;
+  token.has_lower_partition = token.has_upper_partition = !flags.partition.empty();
+  std::string text;
+  AppendParameter(&text, "sv", token.version);
+  AppendParameter(&text, "tn", token.table);
+  AppendParameter(&text, "sp", token.permission);
+  AppendParameter(&text, "se", token.expiry);
+  AppendParameter(&text, "spk", flags.partition);
+  AppendParameter(&text, "epk", flags.partition);
+  AppendParameter(&text, "sig", key.Sign(http::TableSasText(token, account)));
+  return text;
+}
+
+Result<std::string> AccountToken(const SasFlags& flags, const std::string& expiry, const std::string& account,
+                                 const http::SigningKey& key) {
+  constexpr std::string_view kAllowed = "rwdlacup";
+  if (!flags.partition.empty()) return Status::InvalidArgument("--partition needs --table");
+  const std::string permissions = flags.permissions.empty() ? "rl" : flags.permissions;
+  PARTITA_TRY(CheckPermissions(permissions, kAllowed));
+  const std::string ordered = InOrder(permissions, kAllowed);
+  SasToken token{.kind = SasKind::kAccount, .version = kVersion, .permission = ordered, .expiry = expiry};
+  token.services = "t";
+  token.resource_types = "sco";
+  std::string text;
+  AppendParameter(&text, "sv", token.version);
+  AppendParameter(&text, "ss", token.services);
+  AppendParameter(&text, "srt", token.resource_types);
+  AppendParameter(&text, "sp", token.permission);
+  AppendParameter(&text, "se", token.expiry);
+  AppendParameter(&text, "sig",
+                  key.Sign(http::AccountSasText(token, account, http::EncryptionScopeLine::kByVersion)));
+  return text;
+}
+
+Result<std::string> MakeToken(const SasFlags& flags) {
+  const std::string account = flags.account.empty() ? std::string(http::kDevelopmentAccount) : flags.account;
+  PARTITA_TRY(CheckAccountName(account));
+  PARTITA_ASSIGN(const std::string key_text, KeyOf(account, flags.key));
+  PARTITA_ASSIGN(const http::SigningKey key, http::SigningKey::FromBase64(key_text));
+  PARTITA_ASSIGN(const std::string expiry,
+                 ExpiryText(flags.expiry.empty() ? std::string(kDefaultExpiry) : flags.expiry));
+  return flags.table.empty() ? AccountToken(flags, expiry, account, key)
+                             : TableToken(flags, expiry, account, key);
+}
+
+}  // namespace
+
+ExitCode RunSas(const SasFlags& flags, Console& console) {
+  const Result<std::string> token = MakeToken(flags);
+  if (!token.ok()) return Fail(console, token.status());
+  console.out << *token << "\n";
+  return ExitCode::kOk;
+}
+
+}  // namespace partita

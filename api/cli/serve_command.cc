@@ -1,0 +1,221 @@
+#include <sys/resource.h>
+
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include "api/async_database.h"
+#include "api/cli/access_log_file.h"
+#include "api/cli/admin_handler.h"
+#include "api/cli/commands.h"
+#include "api/cli/figures.h"
+#include "api/cli/open_store.h"
+#include "api/cli/serve_settings.h"
+#include "api/cli/version.h"
+#include "api/http/http_server.h"
+#include "api/http/table_service.h"
+#include "api/http/tls_context.h"
+
+namespace partita {
+
+namespace {
+
+// Beside connections a server holds files open: tables, logs, the ring.
+constexpr rlim_t kOtherDescriptors = 4096;
+constexpr uint64_t kHttpBufferBytesMax = 256u << 20;
+
+// Lets the process open as many descriptors as it may. Returns how many that are.
+uint64_t RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+std::string WithScheme(bool tls, const std::string& address) {
+  return (tls ? "https://" : "http://") + address;
+}
+
+// Everything that runs while the service does, in the order it is made; undone in the reverse one.
+class Serving {
+ public:
+  explicit Serving(const ServeSettings& settings) : settings_(settings) {}
+
+  Status Start();
+  // What to know about the running service, ending with the READY line that scripts wait for.
+  void Announce(std::ostream& out) const;
+  Status Reload();
+  // Lets requests in flight end, on all addresses at once.
+  void Stop();
+  Database& database() { return *database_; }
+
+ private:
+  Status OpenParts();
+  Status Listen();
+
+  const ServeSettings& settings_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<http::AccountSet> accounts_;
+  std::unique_ptr<http::TlsContext> tls_;
+  std::unique_ptr<AccessLogFile> access_log_;
+  std::unique_ptr<http::TableService> service_;
+  std::vector<std::unique_ptr<http::HttpServer>> servers_;
+  std::unique_ptr<AdminHandler> admin_handler_;
+  std::unique_ptr<http::HttpServer> admin_server_;
+  uint64_t descriptors_max_ = 0;
+};
+
+Status Serving::OpenParts() {
+  descriptors_max_ = RaiseDescriptorLimit();
+  // What fails for a typing error fails before the store is touched.
+  PARTITA_ASSIGN(http::AccountSet accounts, http::AccountSet::Create(settings_.accounts));
+  accounts_ = std::make_unique<http::AccountSet>(std::move(accounts));
+  if (!settings_.certificate_file.empty()) {
+    PARTITA_ASSIGN(
+        tls_, http::TlsContext::Open({.certificate = settings_.certificate_file, .key = settings_.key_file}));
+  }
+  if (!settings_.access_log.empty()) {
+    PARTITA_ASSIGN(access_log_, AccessLogFile::Open(settings_.access_log));
+  }
+  PARTITA_ASSIGN(database_,
+                 OpenStore(settings_.store, settings_.create_store ? IfNoStore::kCreate : IfNoStore::kFail));
+  return Status();
+}
+
+Status Serving::Listen() {
+  Runtime& runtime = AsyncDatabase(*database_).runtime();
+  http::HttpServerOptions options{.connections_max = settings_.connections_max,
+                                  .server_name = std::string("Partita/") + kPartitaVersion};
+  options.buffer_bytes_max = std::min(kHttpBufferBytesMax, settings_.store.memory_bytes / 4);
+  std::vector<const http::HttpServer*> servers;
+  for (const ListenAddress& listen : settings_.listen) {
+    options.address = listen.address;
+    options.tls = listen.tls ? tls_.get() : nullptr;
+    Result<std::unique_ptr<http::HttpServer>> server = http::HttpServer::Open(runtime, options, *service_);
+    if (!server.ok()) return server.status().WithContext("listening on " + listen.address);
+    servers.push_back(server->get());
+    servers_.push_back(std::move(*server));
+  }
+  if (!settings_.admin) return Status();
+  admin_handler_ = std::make_unique<AdminHandler>(*database_, *service_, std::move(servers), kPartitaVersion);
+  options.address = settings_.admin->address;
+  options.tls = nullptr;
+  Result<std::unique_ptr<http::HttpServer>> admin = http::HttpServer::Open(runtime, options, *admin_handler_);
+  if (!admin.ok()) return admin.status().WithContext("listening on " + options.address + " (--admin)");
+  admin_server_ = std::move(*admin);
+  return Status();
+}
+
+Status Serving::Start() {
+  PARTITA_TRY(OpenParts());
+  http::TableServiceOptions options;
+  options.addresses.path_style_hosts = settings_.path_style_hosts;
+  if (access_log_ != nullptr) {
+    options.access_log = [log = access_log_.get()](const http::AccessRecord& record) { log->Add(record); };
+  }
+  service_ = std::make_unique<http::TableService>(*database_, *accounts_, std::move(options));
+  return Listen();
+}
+
+void AnnounceStore(const Database& database, const StoreFlags& store, std::ostream& out) {
+  const OpenReport& report = database.open_report();
+  out << "  store       " << store.directory << ", " << report.shards << " shards, "
+      << FormatBytes(store.memory_bytes) << " of memory\n"
+      << "  durability  " << DurabilityName(store.durability.value_or(Durability::kPower))
+      << " for tables that are made without their own\n"
+      << "  recovery    " << (report.clean_shutdown ? "clean" : "after a stop that was not clean") << ", "
+      << FormatCount(report.records_replayed) << " log records replayed, " << FormatSeconds(report.seconds)
+      << "\n";
+  if (report.shards_before != 0 && report.shards_before != report.shards) {
+    out << "              re-divided from " << report.shards_before << " shards\n";
+  }
+}
+
+void Serving::Announce(std::ostream& out) const {
+  out << "partita " << kPartitaVersion << ", table service\n";
+  AnnounceStore(*database_, settings_.store, out);
+  std::string ready = "READY";
+  ListenAddress first;
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    const std::string url = WithScheme(settings_.listen[i].tls, servers_[i]->address());
+    if (i == 0) first = {.address = servers_[i]->address(), .tls = settings_.listen[i].tls};
+    out << "  listening   " << url << "\n";
+    ready += " " + url;
+  }
+  if (admin_server_ != nullptr) {
+    const std::string url = WithScheme(false, admin_server_->address());
+    out << "  admin       " << url << " (/healthz /readyz /metrics)\n";
+    ready += " admin=" + url;
+  }
+  for (const http::AccountSettings& account : settings_.accounts) {
+    out << "  account     " << account.name << ", by " << settings_.accounts_from << "\n";
+    // Only the key that is public anyway is printed: logs are read by many.
+    http::AccountSettings shown = account;
+    if (account.keys.front() != http::kDevelopmentKey) shown.keys = {"YOUR-KEY"};
+    out << "  connect     " << ConnectionString(shown, first) << "\n";
+  }
+  if (descriptors_max_ < settings_.connections_max + kOtherDescriptors) {
+    out << "  note        " << FormatCount(descriptors_max_) << " descriptors are allowed, too few for "
+        << FormatCount(settings_.connections_max) << " connections; raise ulimit -n\n";
+  }
+  out << ready << std::endl;  // Flushed: scripts wait for it.
+}
+
+Status Serving::Reload() {
+  if (tls_ != nullptr) PARTITA_TRY(tls_->Reload());
+  if (access_log_ != nullptr) PARTITA_TRY(access_log_->Reopen());
+  return Status();
+}
+
+void Serving::Stop() {
+  if (admin_handler_ != nullptr) admin_handler_->NoteStopping();
+  std::vector<std::thread> stopping;
+  for (const auto& server : servers_) stopping.emplace_back([&server] { server->Stop(); });
+  for (std::thread& thread : stopping) thread.join();
+  // Last, so that who asks meanwhile hears that the server stops.
+  if (admin_server_ != nullptr) admin_server_->Stop();
+}
+
+// Until it is asked to stop.
+void ServeUntilAsked(Serving* serving, Console& console) {
+  while (console.interrupts.Wait() == InterruptSource::Wish::kReload) {
+    const Status reloaded = serving->Reload();
+    console.out << (reloaded.ok() ? "certificates and logs are opened anew"
+                                  : "reload failed, all stays as it was: " + reloaded.message())
+                << std::endl;
+  }
+}
+
+Status WithAdvice(const Status& status) {
+  if (status.code() != Code::kLocked) return status;
+  return Status::Locked(status.message() +
+                        "; is another partita running? Another port: --listen 127.0.0.1:PORT");
+}
+
+}  // namespace
+
+ExitCode RunServe(const StoreFlags& store, const ServeFlags& flags, Console& console) {
+  const char* azurite_accounts = std::getenv("AZURITE_ACCOUNTS");
+  Result<ServeSettings> settings =
+      ResolveServeSettings(store, flags, azurite_accounts == nullptr ? "" : azurite_accounts);
+  if (!settings.ok()) return FailToStart(console, settings.status());
+
+  console.interrupts.Arm();
+  console.interrupts.ArmReload();
+  Serving serving(*settings);
+  const Status started = serving.Start();
+  if (!started.ok()) {
+    serving.Stop();
+    return FailToStart(console, WithAdvice(started));
+  }
+  serving.Announce(console.out);
+  ServeUntilAsked(&serving, console);
+  console.out << "stopping: requests in flight end, the store is flushed; again to stop at once" << std::endl;
+  serving.Stop();
+  const ExitCode code = CloseStore(serving.database(), ExitCode::kOk, console);
+  if (code == ExitCode::kOk) console.out << "stopped" << std::endl;
+  return code;
+}
+
+}  // namespace partita

@@ -1,0 +1,52 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/cli/commands.h"
+#include "api/http/accounts.h"
+#include "engine/base/result.h"
+
+namespace partita {
+
+// One address that the service listens on.
+struct ListenAddress {
+  std::string address;  // "127.0.0.1:10002", "[::1]:0"
+  bool tls = false;
+  bool loopback = false;
+};
+
+// What `partita serve` runs with, everything decided and checked.
+struct ServeSettings {
+  StoreFlags store;
+  bool create_store = true;
+  std::vector<ListenAddress> listen;
+  std::vector<http::AccountSettings> accounts;
+  std::string accounts_from;  // For the start-up lines: "the command line" and so on.
+  std::optional<ListenAddress> admin;
+  std::string certificate_file, key_file;  // Both or none.
+  std::string access_log;                  // A file, "-" for standard output, or empty: none.
+  std::vector<std::string> path_style_hosts = {"localhost"};
+  uint32_t connections_max = 16'384;
+};
+
+// Joins the command line, the environment and the settings file; what stands first in this list wins.
+//
+// `azurite_accounts` is the variable AZURITE_ACCOUNTS, empty when it is not set. Accounts are taken whole
+// from the first of the three that names any. Where none does, and every address is loopback, it is the
+// development account, which everybody knows the key of.
+//
+// kInvalidArgument says what is wrong, where it stands and what would do; kNotFound: no settings file.
+Result<ServeSettings> ResolveServeSettings(const StoreFlags& store, const ServeFlags& flags,
+                                           std::string_view azurite_accounts);
+
+// "127.0.0.1:10002", "[::1]:10002", "localhost:10002", each maybe behind http:// or https://; without a
+// scheme TLS is as `tls` says. kInvalidArgument.
+Result<ListenAddress> ParseListenAddress(std::string_view text, bool tls);
+
+// The text that table clients connect with.
+std::string ConnectionString(const http::AccountSettings& account, const ListenAddress& listen);
+
+}  // namespace partita
