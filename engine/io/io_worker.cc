@@ -101,8 +101,10 @@ void IoWorker::Loop() {
     TakeMail();
     FireTimers();
     RunSome();
-    Poll();
-    if (first_ != nullptr) continue;
+    if (first_ != nullptr) {
+      Poll();
+      continue;
+    }
     if (Finished()) return;
     SleepUntilWork();
   }
@@ -141,10 +143,10 @@ void IoWorker::SleepUntilWork() {
   if (!timers_.empty()) {
     const uint64_t now = MonotonicNanos();
     const uint64_t deadline = timers_.front().deadline_ns;
-    if (deadline <= now) return;
+    if (deadline <= now) return Poll();
     wait_ns = deadline - now;
   }
-  if (!mailbox_.AnnounceSleep()) return;
+  if (!mailbox_.AnnounceSleep()) return Poll();
   Sleep(wait_ns);
 }
 

@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "engine/base/executor.h"
-#include "engine/base/status.h"
+#include "engine/base/result.h"
 #include "engine/io/mailbox.h"
 #include "engine/io/task_pool.h"
 
 namespace partita {
 
 class UringExecutor;
+class WorkerSockets;
 struct StartReport;
 
 // The event loop of a shard's worker: one thread that runs what is posted to it, fires timers, and
@@ -19,7 +20,8 @@ struct StartReport;
 //
 // One turn: take the mail, fire the timers that are due, run at most kRunnablesPerTurn pieces of
 // work, hand all submissions of the turn to the kernel at once and take its completions; with
-// nothing left to run, sleep until a completion, a message or the next timer.
+// nothing left to run, sleep until a completion, a message or the next timer. The last submissions
+// before a sleep go along with it, in one system call.
 //
 // Lifecycle: Start, Stop (waits for I/O in flight and for timers, F60), destruction, once nobody
 // posts any more. Everything but Post and Stop runs on the worker's own thread.
@@ -45,6 +47,10 @@ class IoWorker : public Executor {
 
   // Non-null when file I/O of this worker goes through its ring.
   virtual UringExecutor* ring() { return nullptr; }
+
+  // The network half of this worker, made at the first call. What is open there keeps the worker from
+  // stopping. kUnsupported, kResourceExhausted.
+  virtual Result<WorkerSockets*> Sockets() = 0;
 
   // The threads that do for this worker what would block it. Work posted there ends by a Post to
   // this worker; between the two calls the worker does not stop.

@@ -5,12 +5,17 @@
 #include <array>
 #include <cerrno>
 
+#include "engine/io/ring_sockets.h"
+
 namespace partita {
 
 namespace {
 
 // User data of the read of the eventfd; no operation has this address.
 constexpr uint64_t kWakeTag = 1;
+// Set in the user data of operations that report to a RingCompletion; addresses leave it free.
+constexpr uint64_t kCompletionTag = 2;
+static_assert(alignof(RingCompletion) >= 4 && alignof(RingOperation) >= 4);
 constexpr unsigned kReapBatch = 64;
 
 }  // namespace
@@ -48,11 +53,33 @@ void PrepareSubmission(io_uring_sqe* sqe, RingOperation* operation) {
   io_uring_sqe_set_data(sqe, operation);
 }
 
+UringExecutor::UringExecutor(TaskPool& io_threads, const Uring::Options& options)
+    : IoWorker(io_threads), options_(options) {}
+
+UringExecutor::~UringExecutor() = default;
+
 Status UringExecutor::SetUp() { return uring_.Open(options_); }
 
 void UringExecutor::TearDown() {
   PARTITA_ASSERT(in_flight_ == 0);
   uring_.Close();  // Takes the armed read of the eventfd with it.
+  sockets_.reset();
+}
+
+Result<WorkerSockets*> UringExecutor::Sockets() {
+  if (sockets_ == nullptr) {
+    PARTITA_ASSIGN(sockets_, RingSockets::Open(*this));
+  }
+  return sockets_.get();
+}
+
+void UringExecutor::Attach(io_uring_sqe* sqe, RingCompletion* completion) {
+  io_uring_sqe_set_data64(sqe, Tag(completion));
+  ++in_flight_;
+}
+
+uint64_t UringExecutor::Tag(RingCompletion* completion) {
+  return reinterpret_cast<uint64_t>(completion) | kCompletionTag;
 }
 
 void UringExecutor::Submit(std::span<RingOperation> operations) {
@@ -123,18 +150,25 @@ void UringExecutor::Reap() {
     // Also runs the kernel's deferred work and fetches overflowed completions when there are any.
     unsigned count = io_uring_peek_batch_cqe(uring_.get(), completions.data(), kReapBatch);
     if (count == 0) return;
-    for (unsigned i = 0; i < count; ++i) Completed(completions[i]->user_data, completions[i]->res);
+    for (unsigned i = 0; i < count; ++i) Completed(*completions[i]);
     io_uring_cq_advance(uring_.get(), count);
   }
 }
 
-void UringExecutor::Completed(uint64_t user_data, int32_t result) {
+void UringExecutor::Completed(const io_uring_cqe& completion) {
+  const uint64_t user_data = completion.user_data;
   if (user_data == kWakeTag) {
     wake_armed_ = false;
     return;
   }
+  if ((user_data & kCompletionTag) != 0) {
+    if ((completion.flags & IORING_CQE_F_MORE) == 0) --in_flight_;
+    auto* receiver = reinterpret_cast<RingCompletion*>(user_data & ~kCompletionTag);
+    receiver->Completed(completion.res, completion.flags);
+    return;
+  }
   auto* operation = reinterpret_cast<RingOperation*>(user_data);
-  operation->result = result;
+  operation->result = completion.res;
   --in_flight_;
   RingBatch* batch = operation->batch;
   if (--batch->remaining_ == 0) Enqueue(&batch->resume_);

@@ -1,6 +1,7 @@
 #pragma once
 #include <coroutine>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "engine/io/io_worker.h"
@@ -10,6 +11,7 @@
 namespace partita {
 
 class RingBatch;
+class RingSockets;
 
 // One operation on a descriptor, performed by a ring.
 struct RingOperation {
@@ -30,20 +32,39 @@ struct RingOperation {
 // Fills in a submission; `operation` comes back as its user data.
 void PrepareSubmission(io_uring_sqe* sqe, RingOperation* operation);
 
-// A shard's worker whose file I/O goes through its own ring.
+// What an operation other than those on files reports to.
+class RingCompletion {
+ public:
+  // More completions of the operation follow when `flags` has IORING_CQE_F_MORE. Called while
+  // completions are reaped: may post work, but submits nothing.
+  virtual void Completed(int32_t result, uint32_t flags) = 0;
+
+ protected:
+  ~RingCompletion() = default;
+};
+
+// A shard's worker whose file and network I/O goes through its own ring.
 //
 // Operations are queued, handed to the kernel once a turn, and their completions reaped in bulk.
 // Completions that overflow the ring wait in the kernel and are fetched (F60). Operations, their
 // buffers and descriptors stay untouched until their completion (F62).
 class UringExecutor final : public IoWorker {
  public:
-  UringExecutor(TaskPool& io_threads, const Uring::Options& options)
-      : IoWorker(io_threads), options_(options) {}
+  UringExecutor(TaskPool& io_threads, const Uring::Options& options);
+  ~UringExecutor() override;
 
   UringExecutor* ring() override { return this; }
+  Result<WorkerSockets*> Sockets() override;
 
   // Queues all operations of a batch; resumes its coroutine when all are over.
   void Submit(std::span<RingOperation> operations);
+
+  // An operation that reports to a RingCompletion: get a submission, prepare it, then attach.
+  io_uring_sqe* NextOperation() { return NextSubmission(); }
+  void Attach(io_uring_sqe* sqe, RingCompletion* completion);
+  // What a cancellation names the operation by.
+  static uint64_t Tag(RingCompletion* completion);
+  io_uring* handle() { return uring_.get(); }
 
   uint64_t overflows_seen() const { return overflows_seen_; }  // For tests.
 
@@ -59,10 +80,11 @@ class UringExecutor final : public IoWorker {
   void SubmitQueued();
   void ArmWake();
   void Reap();
-  void Completed(uint64_t user_data, int32_t result);
+  void Completed(const io_uring_cqe& completion);
 
   const Uring::Options options_;
   Uring uring_;
+  std::unique_ptr<RingSockets> sockets_;
   uint64_t in_flight_ = 0;
   uint64_t overflows_seen_ = 0;
   bool wake_armed_ = false;  // A read of the mailbox's eventfd is in the kernel's hands.

@@ -1,0 +1,193 @@
+#include "engine/io/connection.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "engine/io/errno_status.h"
+#include "engine/io/io_worker.h"
+#include "engine/io/socket_address.h"
+#include "engine/io/worker_sockets.h"
+
+namespace partita {
+
+Connection::Connection(WorkerSockets& sockets, int descriptor)
+    : sockets_(sockets), descriptor_(descriptor), peer_host_(SocketAddress::PeerOf(descriptor).Host()) {}
+
+Connection::~Connection() { PARTITA_ASSERT(!reader_waits_ && !sending_); }
+
+void Connection::Release() {
+  PARTITA_ASSERT(!reader_waits_ && !sending_);
+  if (link_of_list != nullptr) {
+    *link_of_list = next_of_list;
+    if (next_of_list != nullptr) next_of_list->link_of_list = link_of_list;
+  }
+  sockets_.deadlines().Clear(this);
+  sockets_.Recycle(&inbox_);
+  CloseAndDelete();
+}
+
+void Connection::SetDeadline(uint32_t from_now_ms) {
+  timed_out_ = false;
+  deadline_ms_ = from_now_ms;
+  if (from_now_ms == 0) {
+    sockets_.deadlines().Clear(this);
+  } else {
+    sockets_.deadlines().Set(this, uint64_t{from_now_ms} * 1'000'000);
+  }
+}
+
+void Connection::DeadlinePassed() {
+  timed_out_ = true;
+  WakeReader();
+  if (!sending_) return;
+  gone_.store(true, std::memory_order_relaxed);
+  shutdown(descriptor_, SHUT_RDWR);  // The kernel gives the bytes back with an error.
+}
+
+void Connection::Cut() {
+  cut_ = true;
+  gone_.store(true, std::memory_order_relaxed);
+  shutdown(descriptor_, SHUT_RDWR);
+  WakeReader();
+}
+
+void Connection::EndWhenIdle() {
+  ends_when_idle_ = true;
+  if (target_ == nullptr) WakeReader();
+}
+
+void Connection::EndSending() { shutdown(descriptor_, SHUT_WR); }
+
+void Connection::Recycle(std::string* buffer) { sockets_.Recycle(buffer); }
+
+Connection::Waiting Connection::Readable() { return Waiting(*this); }
+Connection::Receiving Connection::Receive(std::string* in) { return Receiving(*this, in); }
+Connection::Sending Connection::Send(std::string_view bytes, More more) {
+  return Sending(*this, bytes, more);
+}
+
+bool Connection::Reading::await_ready() {
+  if (connection_.HasInput() || connection_.cut_ || connection_.timed_out_) return true;
+  connection_.Look();
+  return connection_.HasInput() || (target_ == nullptr && connection_.ends_when_idle_);
+}
+
+void Connection::Reading::await_suspend(std::coroutine_handle<> handle) {
+  PARTITA_ASSERT(!connection_.reader_waits_);
+  connection_.reader_waits_ = true;
+  connection_.target_ = target_;
+  connection_.read_resume_.handle = handle;
+  connection_.WantInput();
+}
+
+Status Connection::Waiting::await_resume() {
+  connection_.reader_waits_ = connection_.reader_woken_ = false;
+  if (connection_.HasInput() && !connection_.cut_) return Status();
+  return connection_.ReadStatus();
+}
+
+Result<size_t> Connection::Receiving::await_resume() {
+  Connection& c = connection_;
+  c.reader_waits_ = c.reader_woken_ = false;
+  c.target_ = nullptr;
+  size_t size = std::exchange(c.received_, 0);
+  if (!c.inbox_.empty()) {
+    size += c.inbox_.size();
+    if (target_->empty()) {
+      target_->swap(c.inbox_);
+    } else {
+      target_->append(c.inbox_);
+    }
+    c.inbox_.clear();
+    c.sockets_.Recycle(&c.inbox_);
+  }
+  if (size > 0) return size;
+  Status status = c.ReadStatus();
+  if (!status.ok()) return status;
+  return size_t{0};
+}
+
+// Why there is no input. Ok: the peer sends no more.
+Status Connection::ReadStatus() const {
+  if (cut_) return Status::Cancelled("the connection was cut");
+  if (input_error_ != 0) return ErrnoStatus("receive", peer_host_, input_error_);
+  if (input_ended_) return Status();
+  if (timed_out_) return Status::DeadlineExceeded("nothing came from " + peer_host_ + " in time");
+  return Status::Cancelled("idle connections are ended");
+}
+
+void Connection::Deliver(const char* bytes, size_t size) {
+  bytes_received_ += size;
+  if (reader_waits_ && target_ != nullptr) {
+    if (target_->empty()) sockets_.Supply(target_);
+    target_->append(bytes, size);
+    received_ += size;
+  } else {
+    if (inbox_.empty()) sockets_.Supply(&inbox_);
+    inbox_.append(bytes, size);
+  }
+  WakeReader();
+}
+
+void Connection::DeliverEnd(int error) {
+  input_ended_ = true;
+  input_error_ = error;
+  if (error != 0) gone_.store(true, std::memory_order_relaxed);
+  WakeReader();
+}
+
+void Connection::WakeReader() {
+  if (!reader_waits_ || reader_woken_) return;
+  reader_woken_ = true;
+  sockets_.worker().Post(&read_resume_);
+}
+
+bool Connection::Sending::await_ready() {
+  Connection& c = connection_;
+  PARTITA_ASSERT(!c.sending_);
+  c.send_rest_ = bytes_;
+  c.send_more_ = more_;
+  c.send_suspended_ = false;
+  c.sending_ = true;
+  if (c.cut_ || bytes_.empty()) {
+    c.FinishSend(c.cut_ ? Status::Cancelled("the connection was cut") : Status());
+  } else {
+    c.StartSend();
+  }
+  c.send_suspended_ = c.sending_;
+  return !c.sending_;
+}
+
+Status Connection::Sending::await_resume() { return std::move(connection_.send_status_); }
+
+bool Connection::Sent(int64_t result) {
+  if (result < 0) {
+    gone_.store(true, std::memory_order_relaxed);
+    if (timed_out_) {
+      FinishSend(Status::DeadlineExceeded(peer_host_ + " took nothing in time"));
+    } else if (cut_) {
+      FinishSend(Status::Cancelled("the connection was cut"));
+    } else {
+      FinishSend(ErrnoStatus("send", peer_host_, static_cast<int>(-result)));
+    }
+    return false;
+  }
+  bytes_sent_ += static_cast<uint64_t>(result);
+  send_rest_.remove_prefix(static_cast<size_t>(result));
+  if (send_rest_.empty()) {
+    FinishSend(Status());
+    return false;
+  }
+  if (deadline_ms_ != 0 && !timed_out_) SetDeadline(deadline_ms_);
+  return true;
+}
+
+void Connection::FinishSend(Status status) {
+  sending_ = false;
+  send_status_ = std::move(status);
+  if (send_suspended_) sockets_.worker().Post(&send_resume_);
+}
+
+}  // namespace partita
