@@ -1,0 +1,266 @@
+#include "api/http/http_connection.h"
+
+#include <algorithm>
+
+#include "engine/base/clock.h"
+
+namespace partita::http {
+
+namespace {
+
+constexpr uint64_t kFreeBufferBytes = 16 << 10;  // Each connection's share that is not counted.
+constexpr size_t kBodyPadding = 64;              // HttpRequest::body
+// Gathered answers are sent when they are so many bytes; a body of that size is not copied.
+constexpr size_t kGatherBytes = 64 << 10;
+// How long and how much is read after the last answer (see the class).
+constexpr uint32_t kLingerMillis = 2'000;
+constexpr uint64_t kLingerBytes = 16 << 20;
+// Connections beyond connections_max that are told so; still more are closed without a word.
+constexpr uint64_t kToldOfRefusal = 1'024;
+
+}  // namespace
+
+HttpConnection::HttpConnection(HttpServerCore& core, ConnectionHandle connection)
+    : core_(core), lane_(core.LaneOfThisWorker()), connection_(std::move(connection)) {
+  core_.open.fetch_add(1, std::memory_order_relaxed);
+}
+
+HttpConnection::~HttpConnection() {
+  CountBytes();
+  if (exchange_ != nullptr) lane_.GiveBack(std::move(exchange_));
+  core_.buffer_bytes.fetch_sub(charged_, std::memory_order_relaxed);
+  core_.open.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Task<void> HttpConnection::Run() {
+  connection_->SetDeadline(core_.options.timeouts.header_ms);
+  if (!co_await Open()) co_return;
+  After after = After::kGoOn;
+  while (after == After::kGoOn) {
+    Status readable = co_await Readable();
+    if (!readable.ok()) {
+      if (readable.code() == Code::kDeadlineExceeded) lane_.timeouts.Add(1);
+      break;
+    }
+    exchange_ = lane_.Borrow();
+    after = co_await ServeBurst();
+    CountBytes();
+    if (after != After::kGoOn) break;
+    lane_.GiveBack(std::move(exchange_));
+    (void)ChargeBuffers();
+    connection_->SetDeadline(core_.options.timeouts.idle_ms);
+  }
+  co_await End(after);
+}
+
+// Lets the connection in, or says why not.
+Task<bool> HttpConnection::Open() {
+  const uint64_t open = core_.open.load(std::memory_order_relaxed);
+  if (open > core_.options.connections_max) {
+    lane_.refused.Add(1);
+    if (core_.options.tls != nullptr || open > core_.options.connections_max + kToldOfRefusal)
+      co_return false;
+    exchange_ = lane_.Borrow();
+    const After after = co_await RefuseRequest(503, "There are too many connections.");
+    co_await End(after);
+    co_return false;
+  }
+  if (core_.options.tls == nullptr) co_return true;
+  tls_.emplace(*connection_, core_.options.tls->Current());
+  Status shaken = co_await tls_->Handshake();
+  if (!shaken.ok()) lane_.tls_failures.Add(1);
+  co_return shaken.ok();
+}
+
+// Answers what comes until nothing is left over.
+Task<HttpConnection::After> HttpConnection::ServeBurst() {
+  Exchange& exchange = *exchange_;
+  begin_ = 0;
+  head_deadline_ = false;
+  HttpParser::Step step = HttpParser::Step::kNeedMore;
+  while (true) {
+    After after = After::kGoOn;
+    switch (step) {
+      case HttpParser::Step::kRequest:
+        after = co_await Answer();
+        break;
+      case HttpParser::Step::kRefused:
+        lane_.framing_errors.Add(1);
+        co_return co_await RefuseRequest(exchange.parser.refusal().status, exchange.parser.refusal().reason);
+      case HttpParser::Step::kContinue:
+        exchange.out.append("HTTP/1.1 100 Continue\r\n\r\n");
+        after = co_await WaitForMore();
+        break;
+      case HttpParser::Step::kNeedMore:
+        after = co_await WaitForMore();
+        break;
+    }
+    if (after != After::kGoOn) co_return after;
+    if (begin_ == exchange.in.size()) {
+      after = co_await Flush();
+      exchange.in.clear();
+      co_return after;
+    }
+    step = exchange.parser.Parse(std::string_view(exchange.in).substr(begin_));
+  }
+}
+
+Task<HttpConnection::After> HttpConnection::Answer() {
+  Exchange& exchange = *exchange_;
+  HttpRequest& request = exchange.parser.request();
+  FillInRequest(&request);
+  lane_.requests.Add(1);
+  exchange.response.Clear();
+  co_await core_.handler.Handle(request, &exchange.response);
+
+  exchange.response.omit_body = exchange.response.omit_body || request.method == Method::kHead;
+  const bool keep_alive =
+      exchange.parser.keep_alive() && !exchange.response.close && !connection_->ends_when_idle();
+  const bool unread = request.body_too_large;
+  const After after = co_await GatherAnswer(keep_alive);
+  begin_ += exchange.parser.consumed();
+  exchange.parser.Reset();
+  head_deadline_ = false;
+  if (after != After::kGoOn || keep_alive) co_return after;
+  const After flushed = co_await Flush();
+  if (flushed != After::kGoOn) co_return flushed;
+  co_return unread || begin_ < exchange.in.size() ? After::kLinger : After::kClose;
+}
+
+void HttpConnection::FillInRequest(HttpRequest* request) {
+  request->secure = tls_.has_value();
+  request->remote_address = connection_->peer_host();
+  request->arrived_ticks = core_.runtime.clock().WallTicks();
+  request->peer_gone = &connection_->gone();
+}
+
+// Puts the answer behind those gathered before, and sends them when they have become many.
+Task<HttpConnection::After> HttpConnection::GatherAnswer(bool keep_alive) {
+  Exchange& exchange = *exchange_;
+  HttpResponse& response = exchange.response;
+  if (response.body.size() > kGatherBytes && !ChargeBuffers()) {
+    response.Clear();
+    core_.handler.Refuse(503, "The server holds too many large answers.", &response);
+    response.AddHeader("Retry-After", "1");
+  }
+  ResponseWriter::Framing framing;
+  framing.keep_alive = keep_alive;
+  framing.http_1_0 = exchange.parser.awaits_body() && exchange.parser.is_http_1_0();
+  framing.wall_ticks = core_.runtime.clock().WallTicks();
+  lane_.writer().AppendHead(response, framing, &exchange.out);
+  if (!ResponseWriter::SendsBody(response)) co_return After::kGoOn;
+  if (response.body.size() <= kGatherBytes) {
+    exchange.out.append(response.body);
+    if (exchange.out.size() < kGatherBytes) co_return After::kGoOn;
+    co_return co_await Flush();
+  }
+  connection_->SetDeadline(core_.options.timeouts.transfer_ms);
+  Status sent = co_await Send(exchange.out, Connection::More::kYes);
+  exchange.out.clear();
+  if (sent.ok()) sent = co_await Send(response.body, Connection::More::kNo);
+  co_return sent.ok() ? After::kGoOn : After::kDrop;
+}
+
+Task<HttpConnection::After> HttpConnection::Flush() {
+  if (exchange_->out.empty()) co_return After::kGoOn;
+  connection_->SetDeadline(core_.options.timeouts.transfer_ms);
+  Status sent = co_await Send(exchange_->out, Connection::More::kNo);
+  exchange_->out.clear();
+  if (sent.code() == Code::kDeadlineExceeded) lane_.timeouts.Add(1);
+  co_return sent.ok() ? After::kGoOn : After::kDrop;
+}
+
+// Receives more of the request at begin_.
+Task<HttpConnection::After> HttpConnection::WaitForMore() {
+  Exchange& exchange = *exchange_;
+  const After flushed = co_await Flush();
+  if (flushed != After::kGoOn) co_return flushed;
+  exchange.in.erase(0, begin_);
+  begin_ = 0;
+  if (exchange.parser.awaits_body()) {
+    connection_->SetDeadline(core_.options.timeouts.transfer_ms);
+  } else if (!head_deadline_) {
+    connection_->SetDeadline(core_.options.timeouts.header_ms);
+    head_deadline_ = true;
+  }
+  Result<size_t> received = co_await Receive();
+  if (!received.ok()) {
+    if (received.code() != Code::kDeadlineExceeded) co_return After::kDrop;
+    lane_.timeouts.Add(1);
+    co_return co_await RefuseRequest(408, "The request did not come in time.");
+  }
+  if (*received == 0) co_return After::kDrop;  // Half a request is none.
+  exchange.in.reserve(exchange.in.size() + kBodyPadding);
+  if (!ChargeBuffers()) co_return co_await RefuseRequest(503, "The server holds too many large requests.");
+  co_return After::kGoOn;
+}
+
+Task<HttpConnection::After> HttpConnection::RefuseRequest(int status, std::string_view reason) {
+  Exchange& exchange = *exchange_;
+  exchange.response.Clear();
+  core_.handler.Refuse(status, reason, &exchange.response);
+  exchange.parser.Reset();
+  const After gathered = co_await GatherAnswer(/*keep_alive=*/false);
+  if (gathered != After::kGoOn) co_return gathered;
+  const After flushed = co_await Flush();
+  co_return flushed == After::kGoOn ? After::kLinger : flushed;
+}
+
+Task<void> HttpConnection::End(After after) {
+  if (after == After::kDrop) co_return;
+  if (tls_.has_value()) {
+    connection_->SetDeadline(kLingerMillis);
+    co_await tls_->EndSending();
+  } else {
+    connection_->EndSending();
+  }
+  if (after != After::kLinger) co_return;
+  connection_->SetDeadline(kLingerMillis);
+  std::string& unwanted = exchange_->in;
+  for (uint64_t total = 0; total < kLingerBytes && !connection_->ends_when_idle();) {
+    unwanted.clear();
+    Result<size_t> received = co_await connection_->Receive(&unwanted);
+    if (!received.ok() || *received == 0) co_return;
+    total += *received;
+  }
+}
+
+Task<Status> HttpConnection::Readable() {
+  if (tls_.has_value()) co_return co_await tls_->Readable();
+  co_return co_await connection_->Readable();
+}
+
+Task<Result<size_t>> HttpConnection::Receive() {
+  if (tls_.has_value()) co_return co_await tls_->Receive(&exchange_->in);
+  co_return co_await connection_->Receive(&exchange_->in);
+}
+
+Task<Status> HttpConnection::Send(std::string_view bytes, Connection::More more) {
+  if (tls_.has_value()) co_return co_await tls_->Send(bytes);
+  co_return co_await connection_->Send(bytes, more);
+}
+
+// Counts what this connection's buffers hold now. False when it grew although all hold too much.
+bool HttpConnection::ChargeBuffers() {
+  uint64_t held = 0;
+  if (exchange_ != nullptr) {
+    held = exchange_->in.capacity() + exchange_->parser.memory() + exchange_->out.capacity() +
+           exchange_->response.body.capacity();
+  }
+  const uint64_t due = held - std::min(held, kFreeBufferBytes);
+  if (due == charged_) return true;
+  const uint64_t before = core_.buffer_bytes.fetch_add(due - charged_, std::memory_order_relaxed);
+  const bool grew = due > charged_;
+  const bool fits = before + (due - charged_) <= core_.options.buffer_bytes_max;
+  charged_ = due;
+  return fits || !grew;
+}
+
+void HttpConnection::CountBytes() {
+  lane_.bytes_received.Add(connection_->bytes_received() - received_);
+  lane_.bytes_sent.Add(connection_->bytes_sent() - sent_);
+  received_ = connection_->bytes_received();
+  sent_ = connection_->bytes_sent();
+}
+
+}  // namespace partita::http

@@ -1,0 +1,68 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "api/http/server_core.h"
+#include "api/http/tls_stream.h"
+#include "engine/base/task.h"
+#include "engine/io/connection.h"
+
+namespace partita::http {
+
+// Serves one connection from its opening to its end, on its worker:
+//
+//   1. Idle: waits, holding next to nothing, until bytes come (or idle_ms passed: it ends silently).
+//   2. Borrows an Exchange and answers requests as long as whole ones are there; the answers of a pipeline
+//      are gathered and sent at once. Bytes of an incomplete one: sends what is gathered, waits for more.
+//   3. Everything answered and nothing left over: gives the Exchange back, goes to 1.
+//
+// Ends after a request that says so, a refusal, a time-out, or when the server drains. Where unread bytes of
+// the peer may be on their way, it stops sending and reads on for a while: closing at once would send a
+// reset, which can overtake the answer and destroy it.
+class HttpConnection {
+ public:
+  HttpConnection(HttpServerCore& core, ConnectionHandle connection);
+  ~HttpConnection();
+
+  Task<void> Run();
+
+ private:
+  enum class After : uint8_t {
+    kGoOn,
+    kClose,   // Everything the peer sent has been read.
+    kLinger,  // The peer may still be sending.
+    kDrop,    // Nothing more can be sent.
+  };
+
+  Task<bool> Open();
+  Task<After> ServeBurst();
+  Task<After> Answer();
+  Task<After> WaitForMore();
+  Task<After> RefuseRequest(int status, std::string_view reason);
+  Task<After> GatherAnswer(bool keep_alive);
+  Task<After> Flush();
+  Task<void> End(After after);
+
+  Task<Status> Readable();
+  Task<Result<size_t>> Receive();
+  Task<Status> Send(std::string_view bytes, Connection::More more);
+
+  void FillInRequest(HttpRequest* request);
+  bool ChargeBuffers();
+  void CountBytes();
+
+  HttpServerCore& core_;
+  ServerLane& lane_;
+  ConnectionHandle connection_;
+  std::optional<TlsStream> tls_;
+  std::unique_ptr<Exchange> exchange_;
+  size_t begin_ = 0;            // Of the current request in exchange_->in.
+  bool head_deadline_ = false;  // Set for the request whose head is coming.
+  uint64_t charged_ = 0;        // Of core_.buffer_bytes.
+  uint64_t received_ = 0;       // Counted so far.
+  uint64_t sent_ = 0;
+};
+
+}  // namespace partita::http
