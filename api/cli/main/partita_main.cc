@@ -22,6 +22,8 @@ void Wake() {
 
 void NoteInterrupt(int) {
   interrupted = 1;
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
   Wake();
 }
 
@@ -37,7 +39,6 @@ class SignalInterrupts final : public partita::InterruptSource {
     OpenPipe();
     struct sigaction action {};
     action.sa_handler = NoteInterrupt;
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);

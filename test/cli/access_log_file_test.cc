@@ -1,0 +1,68 @@
+#include "api/cli/access_log_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace partita {
+namespace {
+
+using ::testing::HasSubstr;
+
+class AccessLogFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "partita-log-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::string Read(const std::string& name) const {
+    std::ifstream in(directory_ + "/" + name);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+
+  std::string directory_;
+};
+
+TEST_F(AccessLogFileTest, ARequestIsOneLineOfFields) {
+  {
+    auto log = AccessLogFile::Open(directory_ + "/log");
+    ASSERT_TRUE(log.ok());
+    (*log)->Add({.kind = http::RequestKind::kGetEntity,
+                 .method = "GET",
+                 .target = "/a/t(PartitionKey='p',RowKey='r')",
+                 .account = "a",
+                 .remote_address = "::1",
+                 .request_id = "id-1",
+                 .client_request_id = "two words\nand a line",
+                 .status = 200,
+                 .bytes_out = 181,
+                 .microseconds = 57});
+  }
+  EXPECT_THAT(Read("log"),
+              HasSubstr("Z ::1 a GetEntity GET /a/t(PartitionKey='p',RowKey='r') 200 in=0 out=181 "
+                        "us=57 error=- id=id-1 client=two%20words%0Aand%20a%20line\n"));
+}
+
+TEST_F(AccessLogFileTest, AfterReopenLinesGoToTheNewFile) {
+  auto log = AccessLogFile::Open(directory_ + "/log");
+  ASSERT_TRUE(log.ok());
+  std::filesystem::rename(directory_ + "/log", directory_ + "/old");
+  ASSERT_TRUE((*log)->Reopen().ok());
+  (*log)->Add({.method = "GET", .target = "/first"});
+  log->reset();
+  // Whether a line that is logged while the file changes goes to the old or the new one is open; none is
+  // lost.
+  EXPECT_THAT(Read("log") + Read("old"), HasSubstr("/first"));
+  EXPECT_TRUE(std::filesystem::exists(directory_ + "/log"));
+}
+
+TEST_F(AccessLogFileTest, WhatCannotBeOpenedIsRefused) {
+  EXPECT_THAT(AccessLogFile::Open(directory_ + "/no/log").status().message(), HasSubstr("No such file"));
+}
+
+}  // namespace
+}  // namespace partita

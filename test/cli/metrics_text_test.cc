@@ -1,0 +1,61 @@
+#include "api/cli/metrics_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <sstream>
+
+namespace partita {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ServerMetrics SomeMetrics() {
+  http::ServiceCounters counters;
+  counters.CountRequest(http::RequestKind::kGetEntity, 200, 3, 10, 20);
+  counters.CountRequest(http::RequestKind::kGetEntity, 404, 100'000'000, 10, 20);
+  ServerMetrics metrics{.service = counters.Sum(), .accepting = true, .version = "1.2.3"};
+  metrics.http.connections_open = 7;
+  metrics.database.shards.resize(2);
+  metrics.database.shards[1].shard = 1;
+  metrics.database.shards[1].fenced = true;
+  metrics.database.shards[1].levels.push_back({.files = 5});
+  return metrics;
+}
+
+TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
+  const std::string text = MetricsText(SomeMetrics());
+  EXPECT_THAT(text, HasSubstr("partita_http_requests_total{operation=\"GetEntity\",status=\"2xx\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("partita_http_requests_total{operation=\"GetEntity\",status=\"4xx\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("partita_http_connections_open 7\n"));
+  EXPECT_THAT(text, HasSubstr("partita_shard_fenced{shard=\"1\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("partita_level_files{shard=\"1\",level=\"0\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("partita_build_info{version=\"1.2.3\"} 1\n"));
+}
+
+TEST(MetricsTextTest, AHistogramIsCumulativeAndEndsWithEverything) {
+  const std::string text = MetricsText(SomeMetrics());
+  const auto bucket = [](const char* le, int count) {
+    return "partita_http_request_duration_seconds_bucket{operation=\"GetEntity\",le=\"" + std::string(le) +
+           "\"} " + std::to_string(count) + "\n";
+  };
+  EXPECT_THAT(text, HasSubstr(bucket("0.000002", 0)));
+  EXPECT_THAT(text, HasSubstr(bucket("0.000004", 1)));
+  EXPECT_THAT(text, HasSubstr(bucket("+Inf", 2)));
+  EXPECT_THAT(text, HasSubstr("partita_http_request_duration_seconds_count{operation=\"GetEntity\"} 2\n"));
+  EXPECT_THAT(text, Not(HasSubstr("duration_seconds_count{operation=\"InsertEntity\"}")));
+}
+
+TEST(MetricsTextTest, EveryLineIsACommentOrASample) {
+  const std::regex form(R"((# (HELP|TYPE) partita_[a-z0-9_]+ .+|partita_[a-z0-9_]+(\{[^}]*\})? [0-9.e+-]+))");
+  std::istringstream lines(MetricsText(SomeMetrics()));
+  size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count)
+    EXPECT_TRUE(std::regex_match(line, form)) << line;
+  EXPECT_GT(count, 100u);
+}
+
+}  // namespace
+}  // namespace partita

@@ -1,0 +1,51 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/cli/command_fixture.h"
+
+namespace partita {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class SasCommandTest : public CommandTest {};
+
+// The worked example of the reference, section 22.14.
+TEST_F(SasCommandTest, ATokenForOnePartitionIsSignedAsTheReferenceSays) {
+  const CommandOutcome outcome = RunAsGiven(
+      {"sas", "--account", "contoso", "--key",
+       "cW/v/E7TrIw7LD13KgOQmnbqDmWdreuqsZ339o+SMYKWm4zU0Idg56iJd7PMMQK5om4fbk8ujMkdrz/WmXNC5A==", "--table",
+       "orders", "--permissions", "r", "--expiry", "2030-01-01T00:00:00Z", "--partition", "p1"});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "sv=2019-02-02&tn=orders&sp=r&se=2030-01-01T00%3A00%3A00Z&spk=p1&epk=p1&"
+            "sig=SGP9IYMkMmRdfFCMIUWAjJUeFtwsLdx7AdyB3GN%2F%2FhI%3D\n");
+}
+
+TEST_F(SasCommandTest, ATokenWithoutTableIsForTheAccount) {
+  const CommandOutcome outcome = RunAsGiven({"sas", "--expiry", "2d"});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("sv=2019-02-02&ss=t&srt=sco&sp=rl&se="));
+}
+
+TEST_F(SasCommandTest, PermissionsAreBroughtIntoOrder) {
+  const CommandOutcome outcome = RunAsGiven({"sas", "--table", "orders", "--permissions", "dar"});
+  EXPECT_THAT(outcome.out, HasSubstr("&sp=rad&"));
+}
+
+TEST_F(SasCommandTest, WhatMakesNoTokenIsRefused) {
+  EXPECT_THAT(RunAsGiven({"sas", "--table", "orders", "--permissions", "x"}).err, HasSubstr("none of raud"));
+  EXPECT_THAT(RunAsGiven({"sas", "--table", "a-b"}).err, HasSubstr("a-b"));
+  EXPECT_THAT(RunAsGiven({"sas", "--expiry", "soon"}).err, HasSubstr("--expiry takes"));
+  EXPECT_THAT(RunAsGiven({"sas", "--account", "contoso"}).err, HasSubstr("which key"));
+  EXPECT_EQ(RunAsGiven({"sas", "--account", "contoso"}).code, ExitCode::kUsage);
+  EXPECT_THAT(RunAsGiven({"sas", "--partition", "p"}).err, HasSubstr("needs --table"));
+}
+
+TEST_F(SasCommandTest, TheVersionIsTold) {
+  EXPECT_THAT(RunAsGiven({"--version"}).out, StartsWith("partita "));
+}
+
+}  // namespace
+}  // namespace partita
