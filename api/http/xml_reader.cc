@@ -20,6 +20,17 @@ bool IsTooDeep(pugi::xml_node top) {
   return !top.traverse(walker);
 }
 
+// A character reference can name what XML, or UTF-8, cannot hold: it would not come back as it was.
+bool IsXmlText(std::string_view text) {
+  constexpr std::string_view kFffe = "\xEF\xBF\xBE";
+  constexpr std::string_view kFfff = "\xEF\xBF\xBF";
+  const auto is_control = [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n';
+  };
+  return IsValidUtf8(text) && std::none_of(text.begin(), text.end(), is_control) &&
+         text.find(kFffe) == text.npos && text.find(kFfff) == text.npos;
+}
+
 bool IsWhiteSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 }  // namespace
@@ -65,6 +76,7 @@ std::optional<std::string> TextOf(pugi::xml_node node) {
     if (child.type() != pugi::node_pcdata && child.type() != pugi::node_cdata) return std::nullopt;
     text.append(child.value());
   }
+  if (!IsXmlText(text)) return std::nullopt;
   return text;
 }
 

@@ -27,7 +27,8 @@ bool HoldsElementsOnly(pugi::xml_node node);
 // True when all children are elements of these names, each at most once.
 bool HoldsOnly(pugi::xml_node node, std::initializer_list<std::string_view> names);
 
-// The text of an element, all of it; nothing when it holds elements.
+// The text of an element, all of it; nothing when it holds elements, or a character that XML has
+// not.
 std::optional<std::string> TextOf(pugi::xml_node node);
 // The same without white space around it.
 std::optional<std::string> TrimmedTextOf(pugi::xml_node node);
