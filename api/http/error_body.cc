@@ -1,6 +1,6 @@
 #include "api/http/error_body.h"
 
-#include "api/date_time.h"
+#include "api/http/http_date.h"
 #include "api/http/json_text.h"
 
 namespace partita::http {
@@ -8,22 +8,12 @@ namespace {
 
 constexpr std::string_view kXmlNamespace = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata";
 
-// Unlike a Timestamp, the time of an error keeps the zeros of its fraction.
-void AppendSevenDigitTime(std::string* out, uint64_t ticks) {
-  constexpr size_t kSecondsSize = 19;  // YYYY-MM-DDThh:mm:ss
-  char text[kDateTimeTextMax];
-  char* end = WriteDateTime(text, DateTime{ticks}) - 1;  // Without Z.
-  if (end == text + kSecondsSize) *end++ = '.';
-  out->append(text, end);
-  out->append(kDateTimeTextMax - 1 - static_cast<size_t>(end - text), '0').push_back('Z');
-}
-
 // Message, request id and time, a line each.
 std::string MessageText(const ServiceError& error, const ErrorContext& context) {
   std::string text;
   if (context.batch_index) text.append(std::to_string(*context.batch_index)).push_back(':');
   text.append(error.message).append("\nRequestId:").append(context.request_id).append("\nTime:");
-  AppendSevenDigitTime(&text, context.time_ticks);
+  AppendSevenDigitTime(&text, DateTime{context.time_ticks});
   return text;
 }
 

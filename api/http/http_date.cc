@@ -54,12 +54,12 @@ std::string FormatHttpDate(DateTime time) {
 }
 
 void AppendSevenDigitTime(std::string* out, DateTime time) {
-  constexpr std::string_view kWhole = "YYYY-MM-DDThh:mm:ss.fffffff";
-  std::string text = FormatDateTime(time);
-  text.pop_back();  // Z.
-  if (text.find('.') == text.npos) text.push_back('.');
-  text.resize(kWhole.size(), '0');
-  out->append(text).push_back('Z');
+  constexpr size_t kSecondsSize = 19;  // YYYY-MM-DDThh:mm:ss
+  char text[kDateTimeTextMax];
+  char* end = WriteDateTime(text, time) - 1;  // Without Z.
+  if (end == text + kSecondsSize) *end++ = '.';
+  out->append(text, end);
+  out->append(kDateTimeTextMax - 1 - static_cast<size_t>(end - text), '0').push_back('Z');
 }
 
 }  // namespace partita::http
