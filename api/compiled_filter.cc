@@ -79,6 +79,7 @@ CompiledFilter::CompiledFilter(const Filter& filter, Target target, const Proper
 uint32_t CompiledFilter::AddTest(const FilterNode& node, uint32_t when_true, uint32_t when_false) {
   Test test{.subject = SubjectOf(node.name), .when_true = when_true, .when_false = when_false};
   if (test.subject == Subject::kMissing) return when_false;
+  if (when_true == when_false) return when_true;  // Beside a constant: the test decides nothing.
   if (test.subject == Subject::kProperty) test.slot = SlotOf(node.name);
   if (node.kind == FilterNodeKind::kProperty) {
     if (test.subject != Subject::kProperty) return when_false;  // No key or Timestamp is a Boolean.

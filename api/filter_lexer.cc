@@ -87,11 +87,9 @@ std::optional<PropertyValue> IntegerValue(std::string_view digits, bool is_long)
 
 std::optional<PropertyValue> DoubleValue(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc::result_out_of_range && value == 0) return 0.0;
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  Result<PropertyValue> value = ParseValueText(PropertyType::kDouble, text);
+  if (!value.ok()) return std::nullopt;
+  return std::move(value).value();
 }
 
 }  // namespace

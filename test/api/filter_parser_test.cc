@@ -1,0 +1,170 @@
+#include "api/filter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/names.h"
+#include "test/support/random_filter.h"
+
+namespace partita {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kGeneric[] = "One of the request inputs is not valid.";
+constexpr char kNotImplemented[] = "The requested operation is not implemented on the specified resource.";
+
+std::string Reprinted(std::string_view text) {
+  Result<Filter> filter = ParseFilter(text);
+  return filter.ok() ? filter->ToString() : filter.status().ToString();
+}
+
+std::string Refusal(std::string_view text) {
+  Result<Filter> filter = ParseFilter(text);
+  EXPECT_FALSE(filter.ok()) << text;
+  if (filter.code() == Code::kInvalidArgument) {
+    EXPECT_EQ(ViolationOf(filter.status()), Violation::kInvalidInput) << text;
+  } else {
+    EXPECT_EQ(filter.code(), Code::kUnsupported) << text;
+  }
+  return filter.status().message();
+}
+
+TEST(FilterParserTest, PrecedenceIsComparisonThenNotThenAndThenOr) {
+  EXPECT_EQ(Reprinted("a eq 1 or b eq 2 and c eq 3"), "a eq 1 or b eq 2 and c eq 3");
+  EXPECT_EQ(Reprinted("a eq 1 or (b eq 2 and c eq 3)"), "a eq 1 or b eq 2 and c eq 3");
+  EXPECT_EQ(Reprinted("(a eq 1 or b eq 2) and c eq 3"), "(a eq 1 or b eq 2) and c eq 3");
+  EXPECT_EQ(Reprinted("not a eq 1 and b eq 2"), "not (a eq 1) and b eq 2");
+  EXPECT_EQ(Reprinted("not(a or b)"), "not (a or b)");
+  EXPECT_EQ(Reprinted("a and (b and c)"), "a and (b and c)");
+  EXPECT_EQ(Reprinted("a and b and c"), "a and b and c");
+}
+
+TEST(FilterParserTest, EveryLiteralKeepsItsType) {
+  EXPECT_EQ(Reprinted("a eq -7"), "a eq -7");
+  EXPECT_EQ(Reprinted("a eq +7"), "a eq 7");
+  EXPECT_EQ(Reprinted("a eq 2147483648"), "a eq 2147483648L");
+  EXPECT_EQ(Reprinted("a eq 5l"), "a eq 5L");
+  EXPECT_EQ(Reprinted("a eq -9223372036854775808L"), "a eq -9223372036854775808L");
+  EXPECT_EQ(Reprinted("a eq 1.5E-3"), "a eq 0.0015");
+  EXPECT_EQ(Reprinted("a eq 'O''Brien'"), "a eq 'O''Brien'");
+  EXPECT_EQ(Reprinted("a eq ''''"), "a eq ''''");
+  EXPECT_EQ(Reprinted("a eq binary'01Ff'"), "a eq X'01ff'");
+  EXPECT_EQ(Reprinted("a eq GUID'6F9619FF-8B86-D011-B42D-00C04FC964FF'"),
+            "a eq guid'6f9619ff-8b86-d011-b42d-00c04fc964ff'");
+  EXPECT_EQ(Reprinted("a eq datetime'2024-05-06'"), "a eq datetime'2024-05-06T00:00:00Z'");
+  EXPECT_EQ(Reprinted("a eq false"), "a eq false");
+}
+
+TEST(FilterParserTest, AConstantOnTheLeftIsTurnedRound) {
+  EXPECT_EQ(Reprinted("5 lt a"), "a gt 5");
+  EXPECT_EQ(Reprinted("5 le a"), "a ge 5");
+  EXPECT_EQ(Reprinted("5 gt a"), "a lt 5");
+  EXPECT_EQ(Reprinted("5 ge a"), "a le 5");
+  EXPECT_EQ(Reprinted("5 ne a"), "a ne 5");
+  EXPECT_EQ(Reprinted("(5) eq (a)"), "a eq 5");
+}
+
+TEST(FilterParserTest, NamesMayLookLikeOperators) {
+  EXPECT_EQ(Reprinted("android eq 1 and note ne 'x' and guid1 eq 2"),
+            "android eq 1 and note ne 'x' and guid1 eq 2");
+  EXPECT_EQ(Reprinted("sub eq 'x' and mod gt 1 and eq lt 2 and x eq 1"),
+            "sub eq 'x' and mod gt 1 and eq lt 2 and x eq 1");
+  EXPECT_EQ(Reprinted("length eq 5"), "length eq 5");
+}
+
+TEST(FilterParserTest, ASyntaxErrorNamesWhereTheParserStopped) {
+  EXPECT_EQ(Refusal("aaa bbb ccc"), "Syntax error at position 7 in 'aaa bbb ccc'.");
+  EXPECT_EQ(Refusal("property1 eq 1'invalid'"), "Syntax error at position 23 in 'property1 eq 1'invalid''.");
+  EXPECT_EQ(Refusal("i eq 5'x'"), "Syntax error at position 9 in 'i eq 5'x''.");
+  EXPECT_EQ(Refusal("i eq"), "Syntax error at position 4 in 'i eq'.");
+  EXPECT_EQ(Refusal("(i eq 5"), "Syntax error at position 7 in '(i eq 5'.");
+  EXPECT_EQ(Refusal("i = 5"), "Syntax error at position 2 in 'i = 5'.");
+  EXPECT_EQ(Refusal("i eq 5)"), "Syntax error at position 7 in 'i eq 5)'.");
+  EXPECT_EQ(Refusal("i eq 5and j"), "Syntax error at position 9 in 'i eq 5and j'.");
+  EXPECT_EQ(Refusal("a eq 1 eq 2"), "Syntax error at position 9 in 'a eq 1 eq 2'.");
+  EXPECT_EQ(Refusal("a eq not b"), "Syntax error at position 8 in 'a eq not b'.");
+  // Units of UTF-16, not bytes: the emoji counts two.
+  EXPECT_EQ(Refusal("s eq '\xF0\x9F\x98\x80' x"),
+            "Syntax error at position 11 in 's eq '\xF0\x9F\x98\x80' x'.");
+}
+
+TEST(FilterParserTest, MalformedLiteralsAreNamed) {
+  EXPECT_EQ(Refusal("l eq 9223372036854775808L"),
+            "Unrecognized 'Edm.Int64' literal '9223372036854775808L' at '5' in 'l eq 9223372036854775808L'.");
+  EXPECT_THAT(Refusal("l eq 99999999999999999999"), StartsWith("Unrecognized 'Edm.Int32' literal"));
+  EXPECT_THAT(Refusal("d eq 1e999"), StartsWith("Unrecognized 'Edm.Double' literal"));
+  EXPECT_THAT(Refusal("t eq datetime'yesterday'"), StartsWith("Unrecognized 'Edm.DateTime' literal"));
+  EXPECT_THAT(Refusal("b eq X'010'"), StartsWith("Unrecognized 'Edm.Binary' literal"));
+  EXPECT_THAT(Refusal("g eq guid'zzz'"), StartsWith("Unrecognized 'Edm.Guid' literal"));
+}
+
+TEST(FilterParserTest, NullIsRefusedByItsOperator) {
+  EXPECT_EQ(Refusal("p eq null"), kGeneric);
+  EXPECT_EQ(Refusal("null ne p"), kGeneric);
+  EXPECT_EQ(Refusal("null"), kGeneric);
+  EXPECT_EQ(Refusal("p lt null"),
+            "The operator 'LessThan' is not supported for the 'null' literal; only equality checks are "
+            "supported.");
+  EXPECT_THAT(Refusal("p ge null"), HasSubstr("'GreaterThanOrEqual'"));
+}
+
+TEST(FilterParserTest, WhatIsParsedButNotRunIsNotImplemented) {
+  for (const char* text : {"a eq b", "1 eq 2", "startswith(s,'he')", "substringof('ell', s) and a eq 1",
+                           "length(s) eq 5", "s eq tolower('X')", "i add 1 eq 6", "i mul (2 sub 1) lt 3",
+                           "(a eq 1) eq true", "not endswith(trim(s),'x')"}) {
+    SCOPED_TRACE(text);
+    EXPECT_EQ(ParseFilter(text).code(), Code::kUnsupported);
+    EXPECT_EQ(Refusal(text), kNotImplemented);
+  }
+  EXPECT_EQ(ParseFilter("contains(s,'x')").code(), Code::kInvalidArgument);
+  EXPECT_EQ(ParseFilter("i in (5,6)").code(), Code::kInvalidArgument);
+}
+
+TEST(FilterParserTest, ASyntaxErrorFurtherOnWins) {
+  EXPECT_THAT(Refusal("startswith(s,'he') and"), StartsWith("Syntax error"));
+  EXPECT_THAT(Refusal("p eq null and )"), StartsWith("Syntax error"));
+  EXPECT_THAT(Refusal("startswith(s,"), StartsWith("Syntax error"));
+  EXPECT_EQ(Refusal("a eq b and p eq null"), kGeneric);
+}
+
+TEST(FilterParserTest, AConstantThatIsNoBooleanIsNoCondition) {
+  for (const char* text : {"5", "'abc'", "a eq 1 and 5", "not 'x'", "5 or a eq 1"}) {
+    SCOPED_TRACE(text);
+    EXPECT_EQ(Refusal(text), kGeneric);
+  }
+}
+
+TEST(FilterParserTest, DepthIsBoundedAndLengthOfChainsIsNot) {
+  const auto nested = [](size_t depth) {
+    return std::string(depth, '(') + "a eq 1" + std::string(depth, ')');
+  };
+  EXPECT_TRUE(ParseFilter(nested(500)).ok());
+  EXPECT_TRUE(ParseFilter(nested(kFilterDepthMax)).ok());
+  EXPECT_EQ(Refusal(nested(kFilterDepthMax + 1)), kGeneric);
+  std::string nots;
+  for (size_t i = 0; i <= kFilterDepthMax; ++i) nots += "not ";
+  EXPECT_EQ(Refusal(nots + "a"), kGeneric);
+  std::string chain = "a";
+  while (chain.size() + 5 <= kFilterTextMax) chain += " or a";
+  Result<Filter> filter = ParseFilter(chain);
+  ASSERT_TRUE(filter.ok());
+  EXPECT_EQ(filter->ToString(), chain);
+  EXPECT_EQ(Refusal(chain + " or a eq 'long'"), kGeneric);
+}
+
+TEST(FilterParserTest, TextThatIsNoUtf8IsRefused) { EXPECT_EQ(Refusal("a eq '\xFF'"), kGeneric); }
+
+TEST(FilterParserTest, WhatIsPrintedParsesToTheSameTree) {
+  FilterDice dice(20'240'501);
+  for (int i = 0; i < 5'000; ++i) {
+    const std::string text = dice.RandomFilter(1 + dice.Below(12), 30).ToString();
+    Result<Filter> parsed = ParseFilter(text);
+    ASSERT_TRUE(parsed.ok()) << text << ": " << parsed.status().ToString();
+    ASSERT_EQ(parsed->ToString(), text);
+  }
+}
+
+}  // namespace
+}  // namespace partita
