@@ -21,7 +21,7 @@ namespace partita {
 namespace {
 
 // Beside connections a server holds files open: tables, logs, the ring.
-constexpr rlim_t kOtherDescriptors = 4096;
+constexpr rlim_t kOtherDescriptors = 2048;
 constexpr uint64_t kHttpBufferBytesMax = 256u << 20;
 
 // Lets the process open as many descriptors as it may. Returns how many that are.

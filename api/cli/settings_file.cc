@@ -1,7 +1,5 @@
 #include "api/cli/settings_file.h"
 
-// Results instead of exceptions.
-#define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
 #include <array>
@@ -155,13 +153,13 @@ Result<SettingsFile> Reader::Read(const toml::table& table) {
 }  // namespace
 
 Result<SettingsFile> ParseSettings(const std::string& text, const std::string& name) {
-  const toml::parse_result parsed = toml::parse(text, name);
-  if (!parsed) {
-    const toml::parse_error& error = parsed.error();
+  // The one place where toml++ throws.
+  try {
+    return Reader(name).Read(toml::parse(text, name));
+  } catch (const toml::parse_error& error) {
     return Status::InvalidArgument(name + ":" + std::to_string(error.source().begin.line) + ": " +
                                    std::string(error.description()));
   }
-  return Reader(name).Read(parsed.table());
 }
 
 Result<SettingsFile> ReadSettingsFile(const std::string& path) {

@@ -61,11 +61,13 @@ start_azurite() {
   local work=$1 modules=$2
   export TABLE_ACCOUNT=devstoreaccount1 TABLE_EXTRAS=
   export TABLE_KEY="Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+  local port  # Azurite takes port 0, but does not tell which one it got.
+  port=$(/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
   (cd "$work" && exec node "$modules/azurite/dist/src/table/main.js" --inMemoryPersistence --skipApiVersionCheck \
-    --disableTelemetry --silent --tablePort 0 > server.log 2>&1) &
+    --disableTelemetry --silent --tablePort "$port" > server.log 2>&1) &
   server_pid=$!
   wait_for_line "$work/server.log" 'successfully started on' 30 || return 1
-  TABLE_ENDPOINT=http://$(sed -n 's/.*successfully started on //p' "$work/server.log")/$TABLE_ACCOUNT
+  TABLE_ENDPOINT=http://127.0.0.1:$port/$TABLE_ACCOUNT
   export TABLE_ENDPOINT
 }
 

@@ -1,0 +1,178 @@
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <functional>
+#include <regex>
+
+#include "test/cli/command_fixture.h"
+
+namespace partita {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// Runs a function of the test, on the serving thread, whenever the server has nothing to do but wait.
+class ScriptedInterrupts final : public InterruptSource {
+ public:
+  using Step = std::function<Wish()>;
+  explicit ScriptedInterrupts(std::vector<Step> steps) : steps_(std::move(steps)) {}
+  Wish Wait() override { return next_ < steps_.size() ? steps_[next_++]() : Wish::kStop; }
+
+ private:
+  std::vector<Step> steps_;
+  size_t next_ = 0;
+};
+
+class ServeCommandTest : public CommandTest {
+ protected:
+  // `partita serve` on the small store of the fixture; `steps` see what was printed so far in printed().
+  CommandOutcome Serve(std::vector<std::string> words, std::vector<ScriptedInterrupts::Step> steps) {
+    for (const char* word : {"--memory", "64M", "--shards", "1", "--io"}) words.emplace_back(word);
+    words.emplace_back(backend_ == IoBackend::kUring ? "uring" : "threads");
+    words.insert(words.begin(), "serve");
+    std::ostringstream err;
+    out_.str("");
+    ScriptedInterrupts interrupts(std::move(steps));
+    Console console{.out = out_, .err = err, .interrupts = interrupts};
+    CommandOutcome outcome;
+    outcome.code = RunCommandLine(words, console);
+    outcome.out = out_.str();
+    outcome.err = err.str();
+    return outcome;
+  }
+  std::string printed() const { return out_.str(); }
+
+  // The port behind `before` on the READY line.
+  uint16_t PortBehind(const std::string& before) const {
+    const std::regex form("READY.* " + before + R"(127\.0\.0\.1:(\d+))");
+    std::smatch found;
+    const std::string text = printed();
+    return std::regex_search(text, found, form) ? static_cast<uint16_t>(std::stoi(found[1])) : uint16_t{0};
+  }
+
+  // The whole answer to a GET, or "" when there is none.
+  static std::string Get(uint16_t port, const std::string& path) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    std::string answer;
+    if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) {
+      const std::string request = "GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
+      EXPECT_EQ(::write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
+      char buffer[4096];
+      for (ssize_t size; (size = ::read(fd, buffer, sizeof buffer)) > 0;) answer.append(buffer, size);
+    }
+    ::close(fd);
+    return answer;
+  }
+
+  std::ostringstream out_;
+};
+
+using Wish = InterruptSource::Wish;
+
+TEST_F(ServeCommandTest, ItServesUntilItIsAskedToStopAndLeavesTheStoreInOrder) {
+  const CommandOutcome outcome = Serve(
+      {"--data", store_, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, {[this] {
+        EXPECT_THAT(Get(PortBehind("http://"), "/devstoreaccount1/Tables"),
+                    HasSubstr("AuthenticationFailed"));
+        EXPECT_THAT(Get(PortBehind("admin=http://"), "/healthz"), StartsWith("HTTP/1.1 200"));
+        EXPECT_THAT(Get(PortBehind("admin=http://"), "/readyz"), StartsWith("HTTP/1.1 200"));
+        EXPECT_THAT(Get(PortBehind("admin=http://"), "/metrics"), HasSubstr("partita_http_requests_total"));
+        EXPECT_THAT(Get(PortBehind("admin=http://"), "/"), StartsWith("HTTP/1.1 404"));
+        return Wish::kStop;
+      }});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("AccountName=devstoreaccount1"));
+  EXPECT_THAT(outcome.out, HasSubstr("stopped\n"));
+  EXPECT_EQ(Get(PortBehind("http://"), "/"), "") << "the port is closed";
+
+  const Result<std::unique_ptr<Database>> database = Database::Open(SmallOptions());
+  ASSERT_TRUE(database.ok()) << database.status().message();
+  EXPECT_TRUE((*database)->open_report().clean_shutdown);
+}
+
+TEST_F(ServeCommandTest, AKeyThatIsNotPublicIsNotPrinted) {
+  const CommandOutcome outcome = Serve({"--data", store_, "--listen", "127.0.0.1:0", "--account", "contoso",
+                                        "--key", "c29tZSBrZXkgb2Ygc29tZW9uZQ=="},
+                                       {});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("AccountName=contoso;AccountKey=YOUR-KEY"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("c29tZSBrZXk")));
+}
+
+TEST_F(ServeCommandTest, APortInUseAndALockedStoreAreToldWithAdvice) {
+  const CommandOutcome first =
+      Serve({"--data", store_, "--listen", "127.0.0.1:0"}, {[this] {
+              const std::string address = "127.0.0.1:" + std::to_string(PortBehind("http://"));
+              std::vector<std::string> words = {
+                  "serve",    "--data", directory_ + "/other",
+                  "--memory", "64M",    "--shards",
+                  "1",        "--io",   backend_ == IoBackend::kUring ? "uring" : "threads",
+                  "--listen", address};
+              const CommandOutcome same_port = RunAsGiven(words);
+              EXPECT_EQ(same_port.code, ExitCode::kFailed);
+              EXPECT_THAT(same_port.err, HasSubstr(address));
+              EXPECT_THAT(same_port.err, HasSubstr("--listen"));
+
+              words[2] = store_;
+              words.back() = "127.0.0.1:0";
+              const CommandOutcome same_store = RunAsGiven(words);
+              EXPECT_EQ(same_store.code, ExitCode::kFailed);
+              EXPECT_THAT(same_store.err, HasSubstr(store_));
+              return Wish::kStop;
+            }});
+  EXPECT_EQ(first.code, ExitCode::kOk) << first.err;
+}
+
+TEST_F(ServeCommandTest, WithNoCreateAMissingStoreIsNoEmptyOne) {
+  const CommandOutcome outcome = Serve({"--data", store_, "--listen", "127.0.0.1:0", "--no-create"}, {});
+  EXPECT_EQ(outcome.code, ExitCode::kFailed);
+  EXPECT_FALSE(std::filesystem::exists(store_));
+}
+
+TEST_F(ServeCommandTest, TheAccessLogIsOpenedAnewWhenAsked) {
+  const std::string log = directory_ + "/access.log";
+  const CommandOutcome outcome = Serve({"--data", store_, "--listen", "127.0.0.1:0", "--access-log", log},
+                                       {[&] {
+                                          Get(PortBehind("http://"), "/devstoreaccount1/Tables?sig=secret");
+                                          std::filesystem::rename(log, log + ".1");
+                                          return Wish::kReload;
+                                        },
+                                        [&] {
+                                          EXPECT_THAT(printed(), HasSubstr("opened anew"));
+                                          Get(PortBehind("http://"), "/devstoreaccount1/second");
+                                          return Wish::kStop;
+                                        }});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+  EXPECT_TRUE(std::filesystem::exists(log));
+  const std::string logged = Read(log + ".1") + Read(log);
+  EXPECT_THAT(logged, HasSubstr(" GET /devstoreaccount1/Tables?sig="));
+  EXPECT_THAT(logged, Not(HasSubstr("secret")));
+  EXPECT_THAT(logged, HasSubstr(" GET /devstoreaccount1/second 403 "));
+}
+
+TEST_F(ServeCommandTest, WhatIsWrongOnTheCommandLineIsToldBeforeAStoreIsMade) {
+  const auto refusal = [this](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--data", store_});
+    const CommandOutcome outcome = Serve(std::move(words), {});
+    EXPECT_NE(outcome.code, ExitCode::kOk);
+    EXPECT_FALSE(std::filesystem::exists(store_)) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_THAT(refusal({"--listen", "0.0.0.0:0"}), HasSubstr("no account is configured"));
+  EXPECT_THAT(refusal({"--listen", "nowhere"}), HasSubstr("IP:PORT"));
+  EXPECT_THAT(refusal({"--cert", directory_ + "/none", "--key-file", directory_ + "/none"}),
+              HasSubstr(directory_ + "/none"));
+  EXPECT_THAT(refusal({"--lissten", "127.0.0.1:0"}), HasSubstr("did you mean --listen?"));
+}
+
+}  // namespace
+}  // namespace partita
