@@ -94,6 +94,17 @@ Answer CheckTogether(const Changeset& changeset, size_t i, std::unordered_set<st
   return std::nullopt;
 }
 
+// The first failing part is told. Before a failure that was found while reading, an entity may break rules
+// that the write alone would find.
+void FindEarlierFailure(Changeset* changeset) {
+  for (size_t i = 0; i < changeset->writes.size() && i < changeset->failure->operation; ++i) {
+    Answer refused = CheckEntityOf(changeset->writes[i]);
+    if (!refused) continue;
+    changeset->failure = Failure{static_cast<uint32_t>(i), std::move(*refused)};
+    return;
+  }
+}
+
 // Second pass, up to the failure that is known. Returns a refusal of the whole: a key that is not permitted.
 Answer ReadParts(Exchange& exchange, Changeset* changeset) {
   const size_t count = changeset->failure ? changeset->failure->operation : changeset->requests.size();
@@ -178,6 +189,7 @@ Task<Answer> RunChangeset(Exchange& exchange, Batch& batch) {
   Answer denied = PermitParts(exchange, &batch, &changeset);
   if (!denied) denied = ReadParts(exchange, &changeset);
   if (denied) co_return denied;
+  if (changeset.failure && !batch.too_many_parts) FindEarlierFailure(&changeset);
   if (!changeset.failure) {
     Answer refused = FindTable(exchange.core, changeset.requests[0].resource, &changeset.table);
     if (refused) changeset.failure = Failure{0, std::move(*refused)};

@@ -45,23 +45,24 @@ bool TableIsGone(const ServiceCore& core, const Resource& resource, const AsyncT
   return !now.ok() || now->id() != table.id();
 }
 
-// Step 8 for the properties, when the table is not there to ask.
-std::optional<ServiceError> CheckEntityOf(const Write& write) {
+}  // namespace
+
+Answer FindTable(const ServiceCore& core, const Resource& resource, std::optional<AsyncTable>* table) {
+  Result<AsyncTable> found = core.database.FindTable(resource.account, resource.table);
+  if (found.ok()) {
+    table->emplace(std::move(found).value());
+    return std::nullopt;
+  }
+  Status name = CheckTableName(resource.table);
+  if (!name.ok()) return ErrorOfStatus(name, /*for_table=*/true).Early();
+  return ServiceError(ErrorCode::kTableNotFound).Early();
+}
+
+Answer CheckEntityOf(const Write& write) {
   if (write.action == WriteAction::kDelete) return std::nullopt;
   Status status = ValidateEntity(write.entity);
   if (status.ok()) return std::nullopt;
   return ErrorOfInvalid(write, status);
-}
-
-}  // namespace
-
-Answer FindTable(const ServiceCore& core, const Resource& resource, std::optional<AsyncTable>* table) {
-  Status name = CheckTableName(resource.table);
-  if (!name.ok()) return ErrorOfStatus(name, /*for_table=*/true).Early();
-  Result<AsyncTable> found = core.database.FindTable(resource.account, resource.table);
-  if (!found.ok()) return ServiceError(ErrorCode::kTableNotFound).Early();
-  table->emplace(std::move(found).value());
-  return std::nullopt;
 }
 
 ServiceError ErrorOfWrite(const ServiceCore& core, const Resource& resource, const AsyncTable& table,

@@ -69,6 +69,10 @@ Task<Answer> AnswerBatch(Exchange& exchange);
 // The table of the request. 400 for an ill-formed name, 404 TableNotFound; both early.
 Answer FindTable(const ServiceCore& core, const Resource& resource, std::optional<AsyncTable>* table);
 
+// Step 8 for names, values and sizes. The write asks it too; this is for who must know before, because
+// another refusal would otherwise be told first.
+Answer CheckEntityOf(const Write& write);
+
 // What a refused write of `write` to `table` is to its client.
 ServiceError ErrorOfWrite(const ServiceCore& core, const Resource& resource, const AsyncTable& table,
                           const Write& write, const Status& status);

@@ -229,7 +229,7 @@ bool ServiceRequest::ForXml() const {
     case RequestKind::kPreflight:
       return true;
     case RequestKind::kUnknown:
-      return resource.kind == ResourceKind::kService || query.Has("comp");
+      return query.Has("comp") || query.Has("restype");
     default:
       return false;
   }
@@ -341,11 +341,14 @@ std::optional<ServiceError> ReadHeaders(ServiceRequest* request) {
   // The answer to a batch is multipart whatever is asked; the Accept of each part counts for that part.
   if (request->ForXml() || request->kind == RequestKind::kBatch) return std::nullopt;
   if (request->json_refused) {
-    return ChooseMetadataLevel(request->query.Find("$format"), request->http.Header("Accept"),
-                               &request->level);
+    error =
+        ChooseMetadataLevel(request->query.Find("$format"), request->http.Header("Accept"), &request->level);
+  } else if (ReadsJsonBody(request->kind)) {
+    error = CheckJsonContentType(request->http.Header("Content-Type"));
   }
-  if (ReadsJsonBody(request->kind)) return CheckJsonContentType(request->http.Header("Content-Type"));
-  return std::nullopt;
+  // A data resource has its own form of XML, for who did not ask for JSON (spec 13.1).
+  if (error) error->as_xml = false;
+  return error;
 }
 
 std::optional<ServiceError> CheckBody(const ServiceRequest& request) {

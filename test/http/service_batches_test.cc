@@ -1,0 +1,248 @@
+// Section 12 of the reference, of the whole service, beside the vectors.
+#include <gmock/gmock.h>
+
+#include "test/http/service_client.h"
+
+namespace partita::http {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr std::string_view kBatchType = "Content-Type: multipart/mixed; boundary=b\n";
+
+// One part; lines end with CRLF.
+std::string Part(std::string_view request, std::string_view headers = "", std::string_view body = "") {
+  std::string part = "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n";
+  part.append(request).append(" HTTP/1.1\r\n");
+  for (char c : headers) part.append(c == '\n' ? "\r\n" : std::string(1, c));
+  part.append("\r\n").append(body).append("\r\n");
+  return part;
+}
+std::string Insert(std::string_view partition, std::string_view row,
+                   std::string_view headers = "Prefer: return-no-content\n") {
+  return Part(
+      "POST /orders", headers,
+      "{\"PartitionKey\":\"" + std::string(partition) + "\",\"RowKey\":\"" + std::string(row) + "\"}");
+}
+std::string Changeset(std::string_view parts) {
+  return "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n" + std::string(parts) +
+         "--c--\r\n--b--\r\n";
+}
+std::string Query(std::string_view target, std::string_view headers = "") {
+  return "--b\r\nContent-Type: application/http\r\n\r\nGET " + std::string(target) + " HTTP/1.1\r\n" +
+         std::string(headers) + "\r\n\r\n--b--\r\n";
+}
+
+class ServiceBatches : public ::testing::Test {
+ protected:
+  void SetUp() override { world.MakeTable("orders"); }
+  Reply Send(std::string_view body, std::string_view headers = "") {
+    return world.Post("/$batch", body, std::string(kBatchType) + std::string(headers));
+  }
+  std::string All() { return world.Get("/orders()").body; }
+
+  ServiceWorld world;
+};
+
+TEST_F(ServiceBatches, TheAnswerHasTheBytesOfTheReference) {  // 12.3
+  world.Insert("orders", "p", "2");
+  const Reply reply = Send(
+      Changeset(Insert("p", "1") + Part("DELETE /orders(PartitionKey='p',RowKey='2')", "If-Match: *\n")));
+  EXPECT_EQ(reply.status, 202);
+  EXPECT_EQ(reply.Header("Cache-Control"), "no-cache");
+  EXPECT_EQ(reply.Header("X-Content-Type-Options"), "nosniff");
+  const std::string type = reply.Header("Content-Type");
+  ASSERT_THAT(type, StartsWith("multipart/mixed; boundary=batchresponse_"));
+  const std::string batch = type.substr(type.find('=') + 1);
+  const std::string change = reply.Between("multipart/mixed; boundary=", "\r\n");
+  ASSERT_THAT(change, StartsWith("changesetresponse_"));
+  const std::string tag = world.Get("/orders(PartitionKey='p',RowKey='1')").Etag();
+  const std::string url = "https://contoso.table.core.windows.net/orders(PartitionKey='p',RowKey='1')";
+  const std::string part =
+      "--" + change +
+      "\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
+      "HTTP/1.1 204 No Content\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-cache\r\n";
+  EXPECT_EQ(reply.body,
+            "--" + batch + "\r\nContent-Type: multipart/mixed; boundary=" + change + "\r\n\r\n" + part +
+                "Preference-Applied: return-no-content\r\nDataServiceVersion: 3.0;\r\nLocation: " + url +
+                "\r\nDataServiceId: " + url + "\r\nETag: " + tag + "\r\n\r\n\r\n" + part +
+                "DataServiceVersion: 1.0;\r\n\r\n\r\n" + "--" + change + "--\r\n--" + batch + "--\r\n");
+}
+
+TEST_F(ServiceBatches, AFailureIsOnePartWithTheBytesOfTheReference) {  // 12.4
+  world.Insert("orders", "p", "taken");
+  const std::string before = All();
+  const Reply reply =
+      Send(Changeset(Insert("p", "1") + Insert("p", "2") + Insert("p", "3") + Insert("p", "taken")));
+  EXPECT_EQ(reply.status, 202);
+  EXPECT_THAT(PartsOf(reply), ElementsAre(409));
+  const std::string change = reply.Between("multipart/mixed; boundary=", "\r\n");
+  EXPECT_THAT(
+      reply.body,
+      HasSubstr(
+          "HTTP/1.1 409 Conflict\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-cache\r\n"
+          "Preference-Applied: return-no-content\r\nDataServiceVersion: 3.0;\r\n"
+          "Content-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8\r\n\r\n"
+          "{\"odata.error\":{\"code\":\"EntityAlreadyExists\",\"message\":{\"lang\":\"en-US\",\"value\":"
+          "\"3:The specified entity already exists.\\nRequestId:" +
+          reply.Header("x-ms-request-id") + "\\nTime:"));
+  EXPECT_THAT(reply.body, HasSubstr("\"}}}\r\n--" + change + "--\r\n"));
+  EXPECT_EQ(All(), before);
+}
+
+TEST_F(ServiceBatches, EveryKindOfOperationWorksAndConditionsCount) {
+  const std::string tag = world.Insert("orders", "p", "r", ",\"a\":1").Etag();
+  const std::string row = "/orders(PartitionKey='p',RowKey='";
+  for (std::string_view r : {"2", "3"}) world.Insert("orders", "p", r, ",\"a\":1");
+  const Reply reply = Send(
+      Changeset(Insert("p", "1", "") + Part("MERGE " + row + "r')", "If-Match: " + tag + "\n", "{\"b\":1}") +
+                Part("PUT " + row + "2')", "If-Match: *\n", "{\"b\":1}") +
+                Part("PATCH " + row + "4')", "", "{\"b\":1}") + Part("PUT " + row + "5')", "", "{\"b\":1}") +
+                Part("DELETE " + row + "3')", "If-Match: *\n")));
+  EXPECT_THAT(PartsOf(reply), ElementsAre(201, 204, 204, 204, 204, 204)) << reply.body;
+  EXPECT_THAT(world.Get(row + "r')").body, HasSubstr("\"a\":1,\"b\":1"));
+  EXPECT_THAT(world.Get(row + "2')").body, Not(HasSubstr("\"a\":1")));
+  EXPECT_EQ(world.Get(row + "3')").status, 404);
+  EXPECT_EQ(world.Get(row + "4')").status, 200);
+  EXPECT_EQ(world.Get(row + "5')").status, 200);
+  const Reply stale =
+      Send(Changeset(Insert("p", "6") + Part("MERGE " + row + "r')", "If-Match: " + tag + "\n", "{}")));
+  EXPECT_THAT(PartsOf(stale), ElementsAre(412));
+  EXPECT_EQ(stale.Message(), "1:The update condition specified in the request was not satisfied.");
+  EXPECT_EQ(world.Get(row + "6')").status, 404);
+}
+
+TEST_F(ServiceBatches, InnerHeadersDecideEachPart) {
+  const Reply reply =
+      Send(Changeset(Insert("p", "1", "Accept: application/json;odata=fullmetadata\nContent-ID: 7\n") +
+                     Insert("p", "2", "Accept: application/json;odata=nometadata\n") +
+                     Insert("p", "3", "Prefer: return-no-content\n")),
+           "Accept: multipart/mixed\n");
+  EXPECT_THAT(PartsOf(reply), ElementsAre(201, 201, 204));
+  EXPECT_THAT(reply.body,
+              HasSubstr("HTTP/1.1 201 Created\r\nContent-ID: 7\r\nX-Content-Type-Options: nosniff\r\n"));
+  EXPECT_THAT(reply.body, HasSubstr("odata=fullmetadata;streaming=true;charset=utf-8\r\n"));
+  EXPECT_THAT(reply.body, HasSubstr("\r\n{\"PartitionKey\":\"p\",\"RowKey\":\"2\",\"Timestamp\":"));
+  EXPECT_EQ(reply.body.find("\"RowKey\":\"3\""), std::string::npos);  // Never a body for who asked for none.
+}
+
+TEST_F(ServiceBatches, ContentIdsComeBackOnFailures) {
+  world.Insert("orders", "p", "1");
+  EXPECT_THAT(Send(Changeset(Insert("p", "1", "Content-ID: 12\n"))).body,
+              HasSubstr("HTTP/1.1 409 Conflict\r\nContent-ID: 12\r\n"));
+}
+
+TEST_F(ServiceBatches, AddressesOfPartsMayNameOtherHosts) {
+  const std::string host = "Host: 127.0.0.1:10002\n";
+  world.Post("/devstoreaccount1/Tables", "{\"TableName\":\"orders\"}", host);
+  int row = 0;
+  for (std::string_view url : {"https://other.example/orders", "http://127.0.0.1:1/devstoreaccount1/orders",
+                               "/orders", "/devstoreaccount1/orders", "/devstoreaccount1/orders()?sv=x&sig=y",
+                               "http://h/orders?$format=application/json", "orders"}) {
+    const std::string part = Part("POST " + std::string(url), "",
+                                  "{\"PartitionKey\":\"p\",\"RowKey\":\"" + std::to_string(++row) + "\"}");
+    const Reply reply =
+        world.Post("/devstoreaccount1/$batch", Changeset(part), host + std::string(kBatchType));
+    EXPECT_THAT(PartsOf(reply), ElementsAre(201)) << url << reply.body;
+    EXPECT_THAT(reply.body,
+                HasSubstr("Location: https://127.0.0.1:10002/devstoreaccount1/orders(PartitionKey='p'"));
+  }
+}
+
+TEST_F(ServiceBatches, FailuresOfPartsAreFoundInOrderAndApplyNothing) {
+  const std::string before = All();
+  const struct {
+    std::string part;
+    std::string message;
+    std::string code;
+  } cases[] = {
+      {Part("POST /orders", "", "{"), "1:One of the request inputs is not valid.", "InvalidInput"},
+      {Part("POST /orders", "", "{\"PartitionKey\":\"p\"}"), "1:The values are not specified",
+       "PropertiesNeedValue"},
+      {Part("POST /orders", "", "{\"PartitionKey\":\"p\",\"RowKey\":\"a/b\"}"),
+       "1:The 'RowKey' parameter of value 'a/b'", "OutOfRangeInput"},
+      {Part("PUT /orders(PartitionKey='p',RowKey='a%2Fb')", "", "{}"), "1:", "InvalidInput"},
+      {Part("PUT /orders(PartitionKey='p',RowKey='x')", "If-Match: bad\n", "{}"), "1:The etag value 'bad'",
+       "InvalidInput"},
+      {Part("PUT /orders(PartitionKey='p',RowKey='x')", "", "{\"a-b\":1}"), "1:The property name is invalid.",
+       "PropertyNameInvalid"},
+      {Part("DELETE /orders(PartitionKey='p',RowKey='x')"), "1:", "MissingRequiredHeader"},
+      {Part("POST /Tables", "", "{\"TableName\":\"abc\"}"), "1:", "InvalidInput"},
+      {Part("GET /orders(PartitionKey='p',RowKey='x')"), "1:", "InvalidInput"},
+      {Part("POST /orders", "Content-Type: application/atom+xml\n", "<a/>"), "1:", "AtomFormatNotSupported"},
+      {Part("BREW /orders"), "1:", "UnsupportedHttpVerb"},
+      {Part("POST /$batch"), "1:", "InvalidInput"},
+  };
+  for (const auto& failing : cases) {
+    SCOPED_TRACE(failing.part);
+    const Reply reply =
+        Send(Changeset(Insert("p", "1") + failing.part + Part("POST /orders", "", "nonsense")));
+    EXPECT_EQ(reply.status, 202);
+    EXPECT_EQ(PartsOf(reply).size(), 1u) << reply.body;
+    EXPECT_EQ(reply.Code(), failing.code);
+    EXPECT_THAT(reply.Message(), StartsWith(failing.message));
+    EXPECT_EQ(All(), before);
+  }
+}
+
+TEST_F(ServiceBatches, TablesAreCheckedForTheWholeAtTheFirstPart) {
+  const auto post = [](std::string_view table) {
+    return Part("POST /" + std::string(table), "", "{\"PartitionKey\":\"p\",\"RowKey\":\"1\"}");
+  };
+  const Reply missing = Send(Changeset(post("nosuch")));
+  EXPECT_EQ(missing.Message(), "0:The table specified does not exist.");
+  EXPECT_EQ(missing.body.find("Cache-Control"), std::string::npos);
+  EXPECT_EQ(Send(Changeset(post("bad_name"))).Message(),
+            "0:The specifed resource name contains invalid characters.");
+  EXPECT_EQ(Send(Changeset(post("ORDERS") + Insert("p", "2"))).status, 202);
+  EXPECT_EQ(world.Get("/orders(PartitionKey='p',RowKey='2')").status, 200);  // One table in two cases.
+}
+
+TEST_F(ServiceBatches, AQueryStandsAlone) {
+  world.Insert("orders", "p", "1", ",\"a\":1");
+  const Reply get =
+      Send(Query("/orders(PartitionKey='p',RowKey='1')", "Accept: application/json;odata=nometadata"));
+  EXPECT_EQ(get.status, 202);
+  EXPECT_EQ(get.body.find("changeset"), std::string::npos);
+  EXPECT_THAT(get.body, HasSubstr("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(get.body, HasSubstr("ETag: W/\"datetime'"));
+  EXPECT_THAT(
+      get.body,
+      HasSubstr("DataServiceVersion: 3.0;\r\n\r\n{\"PartitionKey\":\"p\",\"RowKey\":\"1\",\"Timestamp\":"));
+  EXPECT_THAT(Send(Query("/orders()?$filter=a%20eq%201")).body, HasSubstr("\"value\":[{\"odata.etag\":"));
+  const Reply absent = Send(Query("/orders(PartitionKey='p',RowKey='2')"));
+  EXPECT_THAT(PartsOf(absent), ElementsAre(404));
+  EXPECT_EQ(absent.Code(), "ResourceNotFound");
+  EXPECT_THAT(PartsOf(Send(Query("/Tables"))), ElementsAre(400));
+}
+
+TEST_F(ServiceBatches, WhatRefusesTheWholeIsAPlainAnswer) {
+  const std::string good = Changeset(Insert("p", "1"));
+  const Reply wrong_key = Send(good, "Authorization: SharedKey contoso:AAAA\n");
+  EXPECT_EQ(wrong_key.Outcome(), "403 AuthenticationFailed");
+  EXPECT_EQ(wrong_key.Header("Content-Type"), "application/xml");
+  EXPECT_EQ(world.Post("/$batch", good, "Content-Type: application/json\n").Outcome(), "400 InvalidInput");
+  EXPECT_EQ(Send("garbage").Outcome(), "400 InvalidInput");
+  EXPECT_EQ(Send(Changeset("")).Outcome(), "400 InvalidInput");
+  EXPECT_EQ(Send(good.substr(0, good.size() - 20)).Outcome(), "400 InvalidInput");  // Breaks off.
+  EXPECT_EQ(All().find("RowKey"), std::string::npos);
+  const Reply secondary = Send(good, "Host: contoso-secondary.table.core.windows.net\n");
+  EXPECT_EQ(secondary.Outcome(), "403 InsufficientAccountPermissions");
+}
+
+TEST_F(ServiceBatches, TextOfFourMebibytesIsTaken) {
+  std::string parts;
+  for (int i = 0; i < 100; ++i) {
+    parts += Part("POST /orders", "Prefer: return-no-content\n",
+                  "{\"PartitionKey\":\"p\",\"RowKey\":\"" + std::to_string(i) + "\",\"a\":\"" +
+                      std::string(30'000, 'x') + "\"}");
+  }
+  const Reply reply = Send(Changeset(parts));  // 3 MB of JSON, 6 MB by the formula.
+  EXPECT_EQ(PartsOf(reply).size(), 100u) << reply.body.substr(0, 500);
+}
+
+}  // namespace
+}  // namespace partita::http

@@ -1,0 +1,157 @@
+// Section 11 of the reference, of the whole service. Filters against single entities are tested with the
+// evaluator; here: that the text arrives there, pages, tokens, projection, and key ranges.
+#include <gmock/gmock.h>
+
+#include "test/http/service_client.h"
+
+namespace partita::http {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::string_view kNone = "Accept: application/json;odata=nometadata\n";
+
+class ServiceQueries : public ::testing::Test {
+ protected:
+  void SetUp() override { world.MakeTable("ttt"); }
+
+  // The RowKeys of an answer in order, joined by spaces.
+  std::string Rows(const Reply& reply) {
+    std::string rows;
+    constexpr std::string_view kName = "\"RowKey\":\"";
+    for (size_t at = reply.body.find(kName); at != std::string::npos; at = reply.body.find(kName, at + 1)) {
+      const size_t begin = at + kName.size();
+      rows += (rows.empty() ? "" : " ") + reply.body.substr(begin, reply.body.find('"', begin) - begin);
+    }
+    return rows;
+  }
+  std::string NextOf(const Reply& reply) {
+    return "&NextPartitionKey=" + reply.Header("x-ms-continuation-NextPartitionKey") +
+           "&NextRowKey=" + reply.Header("x-ms-continuation-NextRowKey");
+  }
+
+  ServiceWorld world;
+};
+
+TEST_F(ServiceQueries, FiltersAreDecodedOnceAndRun) {
+  world.Insert("ttt", "p", "1", ",\"a\":\"x y\"");
+  world.Insert("ttt", "p", "2", ",\"a\":\"x+y\"");
+  world.Insert("ttt", "p", "3", ",\"b\":5");
+  EXPECT_EQ(Rows(world.Get("/ttt()?$filter=a+eq+'x+y'")), "1");
+  EXPECT_EQ(Rows(world.Get("/ttt()?%24filter=a%20eq%20%27x%2By%27")), "2");
+  EXPECT_EQ(Rows(world.Get("/ttt()?$filter=b%20gt%204")), "3");
+  EXPECT_EQ(Rows(world.Get("/ttt()?$filter=not%20(a%20ge%20'')")), "3");
+  EXPECT_EQ(Rows(world.Get("/ttt?$filter=")), "1 2 3");
+  EXPECT_EQ(world.Get("/ttt()?$filter=a%20eq%20null").Outcome(), "400 InvalidInput");
+}
+
+TEST_F(ServiceQueries, EveryRowComesOnceOverPages) {
+  std::string expected;
+  for (int i = 0; i < 25; ++i) {
+    const std::string row = std::to_string(100 + i);
+    ASSERT_EQ(
+        world.Insert("ttt", i < 10 ? "" : "p" + std::to_string(i % 3), row, ",\"n\":" + std::to_string(i))
+            .status,
+        201);
+  }
+  const std::string all = Rows(world.Get("/ttt()"));
+  ASSERT_EQ(all.size(), 25 * 4 - 1u);
+  std::string paged;
+  std::string next;
+  int pages = 0;
+  for (;;) {
+    const Reply reply = world.Get("/ttt()?$top=4" + next);
+    ASSERT_EQ(reply.status, 200) << reply.body;
+    paged += (paged.empty() ? "" : " ") + Rows(reply);
+    ASSERT_LT(++pages, 10);
+    if (!reply.Has("x-ms-continuation-NextPartitionKey")) break;
+    ASSERT_TRUE(reply.Has("x-ms-continuation-NextRowKey"));
+    next = NextOf(reply);
+  }
+  EXPECT_EQ(paged, all);
+  EXPECT_EQ(pages, 7);
+}
+
+TEST_F(ServiceQueries, PagesHoldAtMostAThousandRows) {
+  std::string batch;
+  for (int b = 0; b < 11; ++b) {
+    batch = "--b\nContent-Type: multipart/mixed; boundary=c\n\n";
+    for (int i = 0; i < 100; ++i) {
+      batch +=
+          "--c\nContent-Type: application/http\n\nPOST /ttt HTTP/1.1\nPrefer: "
+          "return-no-content\n\n{\"PartitionKey\":\"p\",\"RowKey\":\"" +
+          std::to_string(10'000 + b * 100 + i) + "\"}\n";
+    }
+    ASSERT_EQ(
+        world.Post("/$batch", batch + "--c--\n--b--", "Content-Type: multipart/mixed; boundary=b\n").status,
+        202);
+  }
+  const Reply first = world.Get("/ttt()?$select=RowKey", kNone);
+  EXPECT_EQ(Rows(first).size(), 1000 * 6 - 1u);
+  const Reply second = world.Get("/ttt()?$select=RowKey" + NextOf(first), kNone);
+  EXPECT_EQ(Rows(second).size(), 100 * 6 - 1u);
+  EXPECT_FALSE(second.Has("x-ms-continuation-NextPartitionKey"));
+}
+
+TEST_F(ServiceQueries, ATokenComesOnlyWhenAnotherMatchFollows) {
+  for (int i = 0; i < 4; ++i) world.Insert("ttt", "p", std::to_string(i), ",\"n\":" + std::to_string(i % 2));
+  const Reply first = world.Get("/ttt()?$top=1&$filter=n%20eq%200");
+  EXPECT_EQ(Rows(first), "0");
+  ASSERT_TRUE(first.Has("x-ms-continuation-NextPartitionKey"));
+  const Reply second = world.Get("/ttt()?$top=1&$filter=n%20eq%200" + NextOf(first));
+  EXPECT_EQ(Rows(second), "2");
+  EXPECT_FALSE(second.Has("x-ms-continuation-NextPartitionKey"));
+}
+
+TEST_F(ServiceQueries, TokensAreTakenInEveryFormClientsSendThem) {
+  world.Insert("ttt", "cust-17", "0001");
+  world.Insert("ttt", "cust-17", "0009");
+  // The forms of the reference, encoded not at all, once and twice; without the row; with an empty one.
+  for (std::string_view next :
+       {"NextPartitionKey=1!12!Y3VzdC0xNw--&NextRowKey=1!8!MDAwOQ--",
+        "NextPartitionKey=1%2112%21Y3VzdC0xNw--&NextRowKey=1%218%21MDAwOQ--",
+        "NextPartitionKey=1%252112%2521Y3VzdC0xNw--&NextRowKey=1%25218%2521MDAwOQ--"}) {
+    EXPECT_EQ(Rows(world.Get("/ttt()?" + std::string(next))), "0009") << next;
+  }
+  for (std::string_view next :
+       {"NextPartitionKey=1!12!Y3VzdC0xNw--", "NextPartitionKey=1!12!Y3VzdC0xNw--&NextRowKey="}) {
+    EXPECT_EQ(Rows(world.Get("/ttt()?" + std::string(next))), "0001 0009") << next;
+  }
+}
+
+TEST_F(ServiceQueries, TopIsBounded) {
+  world.Insert("ttt", "p", "1");
+  EXPECT_EQ(world.Get("/ttt()?$top=0", kNone).body, "{\"value\":[]}");
+  EXPECT_EQ(Rows(world.Get("/ttt()?$top=1000")), "1");
+  for (std::string_view top : {"-1", "1001", "x", "1.5", "99999999999", ""}) {
+    EXPECT_EQ(world.Get("/ttt()?$top=" + std::string(top)).Outcome(), "400 InvalidInput") << top;
+  }
+}
+
+TEST_F(ServiceQueries, ListsHaveTheDocumentedFrame) {
+  world.Insert("ttt", "p", "1", ",\"a\":1");
+  const Reply minimal = world.Get("/ttt()?$select=a,b");
+  EXPECT_THAT(minimal.body,
+              ::testing::StartsWith("{\"odata.metadata\":\"https://contoso.table.core.windows.net/"
+                                    "$metadata#ttt&$select=a,b\",\"value\":[{\"odata.etag\":\"W/"));
+  EXPECT_THAT(minimal.body, HasSubstr("\"a\":1,\"b\":null}]}"));
+  EXPECT_THAT(world.Get("/ttt()", "Accept: application/json;odata=fullmetadata\n").body,
+              HasSubstr("\"odata.editLink\":\"ttt(PartitionKey='p',RowKey='1')\",\"PartitionKey\":\"p\""));
+  EXPECT_FALSE(minimal.Has("ETag"));
+}
+
+TEST_F(ServiceQueries, MoreThan255SelectedNamesAreRefused) {
+  std::string names = "p0";
+  for (int i = 1; i < 255; ++i) names += ",p" + std::to_string(i);
+  EXPECT_EQ(world.Get("/ttt()?$select=" + names).status, 200);
+  EXPECT_EQ(world.Get("/ttt()?$select=" + names + ",p255").Outcome(), "400 InvalidInput");
+}
+
+TEST_F(ServiceQueries, ATimeoutMayBeGiven) {
+  world.Insert("ttt", "p", "1");
+  EXPECT_EQ(Rows(world.Get("/ttt()?timeout=1")), "1");
+  EXPECT_EQ(Rows(world.Get("/ttt()?timeout=9999")), "1");
+}
+
+}  // namespace
+}  // namespace partita::http
