@@ -114,8 +114,8 @@ Task<HttpConnection::After> HttpConnection::Answer() {
   co_await core_.handler.Handle(request, &exchange.response);
 
   exchange.response.omit_body = exchange.response.omit_body || request.method == Method::kHead;
-  const bool keep_alive =
-      exchange.parser.keep_alive() && !exchange.response.close && !connection_->ends_when_idle();
+  const bool keep_alive = exchange.parser.keep_alive() && !exchange.response.close &&
+                          !core_.stopping.load(std::memory_order_relaxed);
   const bool unread = request.body_too_large;
   const After after = co_await GatherAnswer(keep_alive);
   begin_ += exchange.parser.consumed();
@@ -216,8 +216,10 @@ Task<void> HttpConnection::End(After after) {
   }
   if (after != After::kLinger) co_return;
   connection_->SetDeadline(kLingerMillis);
-  std::string& unwanted = exchange_->in;
-  for (uint64_t total = 0; total < kLingerBytes && !connection_->ends_when_idle();) {
+  lane_.GiveBack(std::move(exchange_));
+  (void)ChargeBuffers();
+  std::string unwanted;
+  for (uint64_t total = 0; total < kLingerBytes && !core_.stopping.load(std::memory_order_relaxed);) {
     unwanted.clear();
     Result<size_t> received = co_await connection_->Receive(&unwanted);
     if (!received.ok() || *received == 0) co_return;

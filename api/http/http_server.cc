@@ -84,7 +84,10 @@ uint16_t HttpServer::port() const { return core_->listener->address().port(); }
 
 std::string HttpServer::address() const { return core_->listener->address().ToString(); }
 
-void HttpServer::Stop() { core_->listener->Close(core_->options.timeouts.stop_ms); }
+void HttpServer::Stop() {
+  core_->stopping.store(true, std::memory_order_relaxed);
+  core_->listener->Close(core_->options.timeouts.stop_ms);
+}
 
 HttpCounters HttpServer::counters() const {
   HttpCounters counters;

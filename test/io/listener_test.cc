@@ -311,6 +311,8 @@ TEST_P(ListenerTest, ConnectionsHaveTheOptionsOfTheListener) {
     if (no_delay != 0 && keep_alive != 0) ++found;
   }
   EXPECT_EQ(found, 1);
+  client.Close();
+  outcome.done.wait();
 }
 
 TEST_P(ListenerTest, WithoutDescriptorsItRestsAndThenGoesOn) {
