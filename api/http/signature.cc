@@ -1,6 +1,6 @@
 // SHA256_Init and its sisters are called deprecated since OpenSSL 3, in favour of EVP, whose contexts are
-// allocated and whose providers are asked at every copy: 1.1 us a signature against 0.25 us this way (a
-// SharedKey text of 90 bytes, SHA extensions, signature_test). They stay part of OpenSSL 3.
+// allocated and copied with their provider's: 905 ns a signature against 202 ns this way (a SharedKey text
+// of 86 bytes, a machine with SHA extensions). They stay part of OpenSSL 3.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "api/http/signature.h"
 
