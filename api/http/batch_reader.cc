@@ -132,8 +132,9 @@ bool Reader::ReadHeaders(Visit&& visit) {
     std::string_view line = TakeLine();
     if (line.empty()) return true;
     const size_t colon = line.find(':');
-    if (colon == 0 || colon == std::string_view::npos || HasControlCharacter(line)) return false;
-    if (!visit(HeaderField{Trimmed(line.substr(0, colon)), Trimmed(line.substr(colon + 1))})) return false;
+    if (colon == std::string_view::npos || HasControlCharacter(line)) return false;
+    const HeaderField field{Trimmed(line.substr(0, colon)), Trimmed(line.substr(colon + 1))};
+    if (field.name.empty() || !visit(field)) return false;
   }
   return true;
 }
