@@ -1,0 +1,233 @@
+#include "engine/page_scan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "engine/base/user_key.h"
+#include "engine/io/sim_runtime.h"
+#include "engine/store.h"
+
+namespace partita {
+namespace {
+
+using ::testing::ElementsAre;
+using Verdict = Shard::RowSink::Verdict;
+
+// Takes rows until told otherwise.
+class Taker : public Shard::RowSink {
+ public:
+  std::vector<std::string> keys;
+  std::function<Verdict(const std::string& key)> judge = [](const std::string&) { return Verdict::kTaken; };
+  bool goes_on = true;
+  int asked = 0;
+
+  Verdict Add(std::string_view user_key, Version, std::string_view content) override {
+    const Verdict verdict = judge(std::string(user_key));
+    EXPECT_EQ(content, "value of " + std::string(user_key.substr(kTableIdSize)));
+    if (verdict == Verdict::kTaken) keys.emplace_back(user_key);
+    return verdict;
+  }
+  bool GoOn() override {
+    ++asked;
+    return goes_on;
+  }
+};
+
+// A table cut into three ranges on two shards, with rows in memtables and files, and tombstones.
+class PageScanTest : public testing::Test {
+ protected:
+  PageScanTest() : disk_(5), runtime_({.seed = 5, .shards = 2}, disk_) {
+    StoreOptions options;
+    options.create_if_missing = true;
+    options.memory_bytes = 64u << 20;
+    options.shards = 2;
+    options.log_segment_bytes = 256u << 10;
+    options.log_tail_bytes = 64u << 10;
+    store_ = std::move(runtime_.RunToEnd(Store::Open(runtime_, options))).value();
+    Store::TableSpec spec;
+    spec.account = "default";
+    spec.name = "rows";
+    spec.raw = true;
+    spec.split_partitions = {"b", "c"};
+    table_ = runtime_.RunToEnd(store_->CreateTable(spec))->id;
+    for (int round = 0; round < 3; ++round) {
+      for (const char* partition : {"a", "b", "bb", "c", "d"}) {
+        for (int i = round; i < 60; i += round + 1) Write(partition, i, /*remove=*/(i + round) % 7 == 0);
+      }
+      if (round < 2) EXPECT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
+    }
+  }
+  ~PageScanTest() override { EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok()); }
+
+  std::string Key(const std::string& partition, int i) const {
+    std::string row = std::to_string(i);
+    return EncodeUserKey(table_, partition, std::string(3 - row.size(), '0') + row);
+  }
+  void Write(const std::string& partition, int i, bool remove) {
+    const std::string key = Key(partition, i);
+    const std::string content = "value of " + key.substr(kTableIdSize);
+    WriteOp op;
+    op.user_key = key;
+    op.kind = remove ? WriteKind::kDelete : WriteKind::kPut;
+    if (!remove) op.content = content;
+    WriteRequest request;
+    request.table = table_;
+    request.ops = std::span<const WriteOp>(&op, 1);
+    request.durability = DurabilityLevel::kMemory;
+    const WriteOutcome outcome = runtime_.RunToEnd(store_->Write(request));
+    if (remove) {
+      rows_.erase(key);
+    } else {
+      EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+      rows_.insert(key);
+    }
+  }
+
+  Shard::ScanRequest Whole(Direction direction = Direction::kForward) const {
+    Shard::ScanRequest request;
+    request.lower = TableLowerBound(table_);
+    request.upper = TableUpperBound(table_);
+    request.direction = direction;
+    request.limit = UINT32_MAX;
+    return request;
+  }
+  Shard::ScanAnswer Scan(const Shard::ScanRequest& request, Shard::RowSink* sink) {
+    Result<Shard::ScanAnswer> answer = runtime_.RunToEnd(store_->Scan(request, sink));
+    EXPECT_TRUE(answer.ok()) << answer.status().ToString();
+    return answer.ok() ? *answer : Shard::ScanAnswer();
+  }
+  std::vector<std::string> Expected(Direction direction) const {
+    std::vector<std::string> keys(rows_.begin(), rows_.end());
+    if (direction == Direction::kBackward) std::reverse(keys.begin(), keys.end());
+    return keys;
+  }
+
+  SimDisk disk_;
+  SimRuntime runtime_;
+  std::unique_ptr<Store> store_;
+  TableId table_;
+  std::set<std::string> rows_;
+};
+
+TEST_F(PageScanTest, RowsThatAreRefusedDoNotCountForThePage) {
+  Taker sink;
+  int seen = 0;
+  sink.judge = [&seen](const std::string&) { return ++seen % 10 == 0 ? Verdict::kTaken : Verdict::kPassed; };
+  const Shard::ScanAnswer answer = Scan(Whole(), &sink);
+  EXPECT_TRUE(answer.done);
+  EXPECT_EQ(static_cast<size_t>(seen), rows_.size());
+  EXPECT_EQ(answer.rows, rows_.size() / 10);
+  EXPECT_EQ(answer.rows, sink.keys.size());
+}
+
+TEST_F(PageScanTest, APageEndsBeforeTheRowThatTheSinkStopsAt) {
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    Shard::ScanRequest request = Whole(direction);
+    std::vector<std::string> all;
+    for (int pages = 0; pages < 1000; ++pages) {
+      Taker sink;
+      std::string stopped_at;
+      int seen = 0;
+      sink.judge = [&](const std::string& key) {
+        if (++seen <= 7) return Verdict::kTaken;
+        stopped_at = key;
+        return Verdict::kStop;
+      };
+      const Shard::ScanAnswer answer = Scan(request, &sink);
+      all.insert(all.end(), sink.keys.begin(), sink.keys.end());
+      if (answer.done) break;
+      ASSERT_EQ(answer.next_key, direction == Direction::kForward ? stopped_at : stopped_at + '\0');
+      (direction == Direction::kForward ? request.lower : request.upper) = answer.next_key;
+    }
+    EXPECT_EQ(all, Expected(direction));
+  }
+}
+
+TEST_F(PageScanTest, ASinkThatDoesNotGoOnEndsThePageWithoutLosingARow) {
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    Shard::ScanRequest request = Whole(direction);
+    std::vector<std::string> all;
+    int pages = 1;
+    for (; pages < 1000; ++pages) {
+      Taker sink;
+      sink.goes_on = false;
+      const Shard::ScanAnswer answer = Scan(request, &sink);
+      EXPECT_LE(answer.scanned, 128u);
+      all.insert(all.end(), sink.keys.begin(), sink.keys.end());
+      if (answer.done) break;
+      (direction == Direction::kForward ? request.lower : request.upper) = answer.next_key;
+    }
+    EXPECT_EQ(all, Expected(direction));
+    EXPECT_GT(pages, 3);
+  }
+}
+
+TEST_F(PageScanTest, ADeadlineInThePastStillLetsEveryPageGetOn) {
+  Shard::ScanRequest request = Whole();
+  request.deadline_ns = 1;
+  size_t rows = 0;
+  for (int pages = 0; pages < 1000; ++pages) {
+    Taker sink;
+    const Shard::ScanAnswer answer = Scan(request, &sink);
+    rows += answer.rows;
+    if (answer.done) break;
+    ASSERT_GT(answer.next_key, request.lower);
+    request.lower = answer.next_key;
+  }
+  EXPECT_EQ(rows, rows_.size());
+}
+
+TEST_F(PageScanTest, IntervalsGiveTheirKeysAcrossRangesAndNothingElse) {
+  std::mt19937_64 random(6);
+  const char* partitions[] = {"", "a", "b", "ba", "bb", "c", "d", "e"};
+  for (int round = 0; round < 300; ++round) {
+    std::set<std::string> cuts;
+    while (cuts.size() < 2 + random() % 12) cuts.insert(Key(partitions[random() % 8], random() % 70));
+    std::vector<Shard::ScanInterval> intervals;
+    for (auto cut = cuts.begin(); cut != cuts.end(); ++cut) {
+      const auto next = std::next(cut);
+      if (random() % 3 == 0) {
+        intervals.push_back({*cut, *cut + '\0'});
+      } else if (next != cuts.end()) {
+        intervals.push_back({*cut, *next});
+        if (random() % 2 == 0) cut = next;
+        if (cut == cuts.end()) break;
+      }
+    }
+    std::vector<std::string> expected, found;
+    for (const std::string& key : rows_) {
+      for (const auto& interval : intervals) {
+        if (key >= interval.lower && key < interval.upper) expected.push_back(key);
+      }
+    }
+    Shard::ScanRequest request = Whole();
+    request.only = intervals;
+    request.limit = 1 + random() % 40;
+    while (!intervals.empty()) {
+      Taker sink;
+      const Shard::ScanAnswer answer = Scan(request, &sink);
+      ASSERT_LE(answer.rows, request.limit);
+      found.insert(found.end(), sink.keys.begin(), sink.keys.end());
+      if (answer.done) break;
+      ASSERT_GT(answer.next_key, request.lower);
+      request.lower = answer.next_key;
+    }
+    ASSERT_EQ(found, expected);
+  }
+}
+
+TEST_F(PageScanTest, IntervalsBehindTheTablesRowsEndAtOnce) {
+  Taker sink;
+  const std::vector<Shard::ScanInterval> intervals = {{Key("x", 1), Key("x", 2)}};
+  Shard::ScanRequest request = Whole();
+  request.only = intervals;
+  const Shard::ScanAnswer answer = Scan(request, &sink);
+  EXPECT_TRUE(answer.done);
+  EXPECT_EQ(answer.scanned, 0u);
+}
+
+}  // namespace
+}  // namespace partita
