@@ -1,6 +1,7 @@
 #include "api/http/http_connection.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/clock.h"
 
@@ -37,7 +38,12 @@ Task<void> HttpConnection::Run() {
   if (!co_await Open()) co_return;
   After after = After::kGoOn;
   while (after == After::kGoOn) {
-    Status readable = co_await Readable();
+    Status readable;
+    if (tls_.has_value()) {
+      readable = co_await ReadableTls();
+    } else {
+      readable = co_await connection_->Readable();
+    }
     if (!readable.ok()) {
       if (readable.code() == Code::kDeadlineExceeded) lane_.timeouts.Add(1);
       break;
@@ -117,13 +123,16 @@ Task<HttpConnection::After> HttpConnection::Answer() {
   const bool keep_alive = exchange.parser.keep_alive() && !exchange.response.close &&
                           !core_.stopping.load(std::memory_order_relaxed);
   const bool unread = request.body_too_large;
-  const After after = co_await GatherAnswer(keep_alive);
+  GatherAnswer(keep_alive);
+  After after = After::kGoOn;
+  if (IsLargeAnswer()) after = co_await SendLargeAnswer();
   begin_ += exchange.parser.consumed();
   exchange.parser.Reset();
   head_deadline_ = false;
+  if (after != After::kGoOn) co_return after;
+  if (keep_alive && exchange.out.size() < kGatherBytes) co_return After::kGoOn;
+  after = co_await Flush();
   if (after != After::kGoOn || keep_alive) co_return after;
-  const After flushed = co_await Flush();
-  if (flushed != After::kGoOn) co_return flushed;
   co_return unread || begin_ < exchange.in.size() ? After::kLinger : After::kClose;
 }
 
@@ -134,12 +143,13 @@ void HttpConnection::FillInRequest(HttpRequest* request) {
   request->peer_gone = &connection_->gone();
 }
 
-// Puts the answer behind those gathered before, and sends them when they have become many.
-Task<HttpConnection::After> HttpConnection::GatherAnswer(bool keep_alive) {
+// Puts the answer behind those gathered before; a large body is left for SendLargeAnswer.
+void HttpConnection::GatherAnswer(bool keep_alive) {
   Exchange& exchange = *exchange_;
   HttpResponse& response = exchange.response;
   if (response.body.size() > kGatherBytes && !ChargeBuffers()) {
     response.Clear();
+    std::string().swap(response.body);
     core_.handler.Refuse(503, "The server holds too many large answers.", &response);
     response.AddHeader("Retry-After", "1");
   }
@@ -148,23 +158,39 @@ Task<HttpConnection::After> HttpConnection::GatherAnswer(bool keep_alive) {
   framing.http_1_0 = exchange.parser.awaits_body() && exchange.parser.is_http_1_0();
   framing.wall_ticks = core_.runtime.clock().WallTicks();
   lane_.writer().AppendHead(response, framing, &exchange.out);
-  if (!ResponseWriter::SendsBody(response)) co_return After::kGoOn;
-  if (response.body.size() <= kGatherBytes) {
-    exchange.out.append(response.body);
-    if (exchange.out.size() < kGatherBytes) co_return After::kGoOn;
-    co_return co_await Flush();
-  }
+  if (ResponseWriter::SendsBody(response) && !IsLargeAnswer()) exchange.out.append(response.body);
+}
+
+bool HttpConnection::IsLargeAnswer() const {
+  const HttpResponse& response = exchange_->response;
+  return response.body.size() > kGatherBytes && ResponseWriter::SendsBody(response);
+}
+
+Task<HttpConnection::After> HttpConnection::SendLargeAnswer() {
+  Exchange& exchange = *exchange_;
   connection_->SetDeadline(core_.options.timeouts.transfer_ms);
-  Status sent = co_await Send(exchange.out, Connection::More::kYes);
+  Status sent;
+  if (tls_.has_value()) {
+    sent = co_await SendTls(exchange.out);
+    if (sent.ok()) sent = co_await SendTls(exchange.response.body);
+  } else {
+    sent = co_await connection_->Send(exchange.out, Connection::More::kYes);
+    if (sent.ok()) sent = co_await connection_->Send(exchange.response.body);
+  }
   exchange.out.clear();
-  if (sent.ok()) sent = co_await Send(response.body, Connection::More::kNo);
+  if (sent.code() == Code::kDeadlineExceeded) lane_.timeouts.Add(1);
   co_return sent.ok() ? After::kGoOn : After::kDrop;
 }
 
 Task<HttpConnection::After> HttpConnection::Flush() {
   if (exchange_->out.empty()) co_return After::kGoOn;
   connection_->SetDeadline(core_.options.timeouts.transfer_ms);
-  Status sent = co_await Send(exchange_->out, Connection::More::kNo);
+  Status sent;
+  if (tls_.has_value()) {
+    sent = co_await SendTls(exchange_->out);
+  } else {
+    sent = co_await connection_->Send(exchange_->out);
+  }
   exchange_->out.clear();
   if (sent.code() == Code::kDeadlineExceeded) lane_.timeouts.Add(1);
   co_return sent.ok() ? After::kGoOn : After::kDrop;
@@ -173,17 +199,23 @@ Task<HttpConnection::After> HttpConnection::Flush() {
 // Receives more of the request at begin_.
 Task<HttpConnection::After> HttpConnection::WaitForMore() {
   Exchange& exchange = *exchange_;
-  const After flushed = co_await Flush();
-  if (flushed != After::kGoOn) co_return flushed;
-  exchange.in.erase(0, begin_);
-  begin_ = 0;
+  if (!exchange.out.empty()) {
+    const After flushed = co_await Flush();
+    if (flushed != After::kGoOn) co_return flushed;
+  }
+  if (begin_ > 0) exchange.in.erase(0, std::exchange(begin_, 0));
   if (exchange.parser.awaits_body()) {
     connection_->SetDeadline(core_.options.timeouts.transfer_ms);
   } else if (!head_deadline_) {
     connection_->SetDeadline(core_.options.timeouts.header_ms);
     head_deadline_ = true;
   }
-  Result<size_t> received = co_await Receive();
+  Result<size_t> received = size_t{0};
+  if (tls_.has_value()) {
+    received = co_await ReceiveTls();
+  } else {
+    received = co_await connection_->Receive(&exchange.in);
+  }
   if (!received.ok()) {
     if (received.code() != Code::kDeadlineExceeded) co_return After::kDrop;
     lane_.timeouts.Add(1);
@@ -200,8 +232,7 @@ Task<HttpConnection::After> HttpConnection::RefuseRequest(int status, std::strin
   exchange.response.Clear();
   core_.handler.Refuse(status, reason, &exchange.response);
   exchange.parser.Reset();
-  const After gathered = co_await GatherAnswer(/*keep_alive=*/false);
-  if (gathered != After::kGoOn) co_return gathered;
+  GatherAnswer(/*keep_alive=*/false);
   const After flushed = co_await Flush();
   co_return flushed == After::kGoOn ? After::kLinger : flushed;
 }
@@ -227,20 +258,11 @@ Task<void> HttpConnection::End(After after) {
   }
 }
 
-Task<Status> HttpConnection::Readable() {
-  if (tls_.has_value()) co_return co_await tls_->Readable();
-  co_return co_await connection_->Readable();
-}
+Task<Status> HttpConnection::ReadableTls() { co_return co_await tls_->Readable(); }
 
-Task<Result<size_t>> HttpConnection::Receive() {
-  if (tls_.has_value()) co_return co_await tls_->Receive(&exchange_->in);
-  co_return co_await connection_->Receive(&exchange_->in);
-}
+Task<Result<size_t>> HttpConnection::ReceiveTls() { co_return co_await tls_->Receive(&exchange_->in); }
 
-Task<Status> HttpConnection::Send(std::string_view bytes, Connection::More more) {
-  if (tls_.has_value()) co_return co_await tls_->Send(bytes);
-  co_return co_await connection_->Send(bytes, more);
-}
+Task<Status> HttpConnection::SendTls(std::string_view bytes) { co_return co_await tls_->Send(bytes); }
 
 // Counts what this connection's buffers hold now. False when it grew although all hold too much.
 bool HttpConnection::ChargeBuffers() {

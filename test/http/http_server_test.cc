@@ -1,0 +1,448 @@
+#include "api/http/http_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <fstream>
+#include <latch>
+#include <thread>
+
+#include "test/http/tls_client.h"
+#include "test/io/real_world.h"
+#include "test/support/socket_client.h"
+
+namespace partita::http {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+// Answers by the path: what a request needs to show of the server.
+class TestHandler final : public RequestHandler {
+ public:
+  Task<void> Handle(const HttpRequest& request, HttpResponse* response) override {
+    response->status = 200;
+    if (request.body_too_large) {
+      response->status = 413;
+      response->body = "too large";
+    } else if (request.method == Method::kPost && !request.has_length) {
+      response->status = 411;
+    } else if (request.target == "/echo") {
+      response->body.assign(request.body);
+      response->AddHeader("X-From", request.remote_address);
+      if (request.secure) response->AddHeader("X-Secure", "yes");
+    } else if (request.target == "/large") {
+      response->body.assign(3 << 20, 'L');
+    } else if (request.target == "/none") {
+      response->status = 204;
+    } else if (request.target == "/wait") {
+      waiting.count_down();
+      co_await go_on.Wait();
+      response->body = "waited";
+    } else if (request.target == "/gone") {
+      waiting.count_down();
+      while (!request.PeerIsGone()) co_await SleepFor(1'000'000);
+      seen_gone.count_down();
+    } else {
+      response->body.assign(request.target);
+    }
+  }
+
+  std::latch waiting{1};
+  std::latch seen_gone{1};
+  Event go_on;
+};
+
+class HttpServerTest : public testing::TestWithParam<IoBackend> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == IoBackend::kUring && !UringAvailable()) {
+      GTEST_SKIP() << "io_uring is forbidden on this machine";
+    }
+    RealRuntimeOptions options;
+    options.directory = directory_.path();
+    options.backend = GetParam();
+    options.shards = 2;
+    auto opened = RealRuntime::Open(options);
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    runtime_ = std::move(opened).value();
+  }
+  void TearDown() override { server_.reset(); }
+
+  void Open() {
+    auto opened = HttpServer::Open(*runtime_, options_, handler_);
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    server_ = std::move(opened).value();
+  }
+  SocketClient Connect() { return SocketClient(SocketAddress::Parse(server_->address()).value()); }
+
+  // One answer that has a Content-Length.
+  static std::string ReadAnswer(SocketClient& client) {
+    std::string answer = client.ReceiveUntil("\r\n\r\n");
+    const size_t at = answer.find("Content-Length: ");
+    if (at == std::string::npos) return answer + "(no length)";
+    return answer + client.Receive(std::stoul(answer.substr(at + 16)));
+  }
+  std::string Ask(std::string_view request) {
+    SocketClient client = Connect();
+    EXPECT_TRUE(client.Send(request));
+    return ReadAnswer(client);
+  }
+
+  TempDirectory directory_;
+  std::unique_ptr<RealRuntime> runtime_;
+  TestHandler handler_;
+  HttpServerOptions options_;
+  std::unique_ptr<HttpServer> server_;
+};
+INSTANTIATE_TEST_SUITE_P(Backends, HttpServerTest, testing::Values(IoBackend::kUring, IoBackend::kThreads),
+                         [](const auto& info) {
+                           return info.param == IoBackend::kUring ? "Ring" : "Threads";
+                         });
+
+std::string Get(std::string_view target, std::string_view headers = "") {
+  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: h\r\n" + std::string(headers) + "\r\n";
+}
+
+std::string Post(std::string_view target, std::string_view body, std::string_view headers = "") {
+  return "POST " + std::string(target) + " HTTP/1.1\r\nHost: h\r\n" + std::string(headers) +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+}
+
+TEST_P(HttpServerTest, AnswersWithTheHeadersThatBelongToIt) {
+  Open();
+  SocketClient client = Connect();
+  ASSERT_TRUE(client.Send(Post("/echo", "hello")));
+  const std::string answer = ReadAnswer(client);
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nDate: "));
+  EXPECT_THAT(answer, HasSubstr(" GMT\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nServer: Partita/"));
+  EXPECT_THAT(answer, HasSubstr("\r\nX-From: 127.0.0.1\r\n"));
+  EXPECT_THAT(answer, Not(HasSubstr("Connection:")));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\nhello"));
+  ASSERT_TRUE(client.Send(Get("/none")));
+  EXPECT_THAT(ReadAnswer(client), HasSubstr("204 No Content\r\n"));
+  ASSERT_TRUE(client.Send("HEAD /echo-not HTTP/1.1\r\nHost: h\r\n\r\n"));
+  EXPECT_THAT(client.ReceiveUntil("\r\n\r\n"), HasSubstr("Content-Length: 9\r\n"));
+  ASSERT_TRUE(client.Send(Get("/after")));
+  EXPECT_THAT(ReadAnswer(client), EndsWith("/after")) << "no body followed the HEAD";
+}
+
+TEST_P(HttpServerTest, PipelinedRequestsAreAnsweredInOrderWhateverPiecesTheyComeIn) {
+  Open();
+  std::string stream;
+  for (int i = 0; i < 50; ++i) {
+    stream += i % 3 == 0 ? Post("/echo", "/" + std::to_string(i)) : Get("/" + std::to_string(i));
+  }
+  for (size_t piece : {stream.size(), size_t{1'000}, size_t{61}}) {
+    SocketClient client = Connect();
+    for (size_t at = 0; at < stream.size(); at += piece) ASSERT_TRUE(client.Send(stream.substr(at, piece)));
+    for (int i = 0; i < 50; ++i) EXPECT_THAT(ReadAnswer(client), EndsWith("\r\n/" + std::to_string(i)));
+  }
+  EXPECT_EQ(server_->counters().requests, 150u);
+  EXPECT_EQ(server_->counters().framing_errors, 0u);
+}
+
+TEST_P(HttpServerTest, AsksAWaitingClientForItsBody) {
+  Open();
+  SocketClient client = Connect();
+  const std::string request = Post("/echo", "body", "Expect: 100-continue\r\n");
+  ASSERT_TRUE(client.Send(request.substr(0, request.size() - 4)));
+  EXPECT_EQ(client.Receive(kContinue.size()), kContinue);
+  ASSERT_TRUE(client.Send("body"));
+  EXPECT_THAT(ReadAnswer(client), EndsWith("body"));
+}
+
+TEST_P(HttpServerTest, TakesChunkedAndLargeBodies) {
+  Open();
+  EXPECT_THAT(Ask("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+                  "chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"),
+              EndsWith("\r\n\r\nabcde"));
+  const std::string large(4 << 20, 'b');
+  EXPECT_THAT(Ask(Post("/echo", large)), EndsWith("\r\n\r\n" + large));
+  EXPECT_THAT(Ask("POST /echo HTTP/1.1\r\nHost: h\r\n\r\n"), StartsWith("HTTP/1.1 411 Length Required\r\n"));
+}
+
+TEST_P(HttpServerTest, ABodyOverTheLimitIsAnsweredByTheHandlerAndEndsTheConnection) {
+  Open();
+  SocketClient client = Connect();
+  const std::string head = "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 10000000\r\n\r\n";
+  ASSERT_TRUE(client.Send(head));
+  ASSERT_TRUE(client.Send(std::string(6'000'000, 'x')));  // The answer survives what is still on its way.
+  const std::string answer = ReadAnswer(client);
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 413 "));
+  EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+  EXPECT_THAT(answer, EndsWith("too large"));
+  client.EndSending();
+  EXPECT_EQ(client.ReceiveAll(), "");
+  SocketClient waiting = Connect();
+  ASSERT_TRUE(
+      waiting.Send("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 10000000\r\n\r\n"));
+  EXPECT_THAT(ReadAnswer(waiting), StartsWith("HTTP/1.1 413 ")) << "without asking for the body";
+}
+
+TEST_P(HttpServerTest, RefusesWhatIsNoRequestAndHarmsNobodyElse) {
+  Open();
+  SocketClient other = Connect();
+  ASSERT_TRUE(other.Send(Get("/first")));
+  EXPECT_THAT(ReadAnswer(other), EndsWith("/first"));
+  for (const std::string& bad : {std::string("\x16\x03\x01\x02\x03"), std::string("GET / HTTP/1.1\r\n\r\n"),
+                                 Get("/", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n")}) {
+    SocketClient client = Connect();
+    ASSERT_TRUE(client.Send(bad));
+    const std::string answer = ReadAnswer(client);
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 Bad Request\r\n"));
+    EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+    client.EndSending();
+    EXPECT_EQ(client.ReceiveAll(), "");
+  }
+  EXPECT_THAT(Ask(Get("/" + std::string(20'000, 'a'))), StartsWith("HTTP/1.1 414 "));
+  EXPECT_THAT(Ask(Get("/", "A: " + std::string(40'000, 'a') + "\r\n")), StartsWith("HTTP/1.1 431 "));
+  EXPECT_EQ(server_->counters().framing_errors, 5u);
+  ASSERT_TRUE(other.Send(Get("/second")));
+  EXPECT_THAT(ReadAnswer(other), EndsWith("/second"));
+}
+
+TEST_P(HttpServerTest, KeepsOrClosesAsTheClientSays) {
+  Open();
+  SocketClient closing = Connect();
+  ASSERT_TRUE(closing.Send(Get("/x", "Connection: close\r\n")));
+  const std::string answer = closing.ReceiveAll();
+  EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+  EXPECT_THAT(answer, EndsWith("/x"));
+  SocketClient old = Connect();
+  ASSERT_TRUE(old.Send("GET /old HTTP/1.0\r\n\r\n"));
+  EXPECT_THAT(old.ReceiveAll(), EndsWith("/old"));
+  SocketClient kept = Connect();
+  ASSERT_TRUE(kept.Send("GET /kept HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
+  EXPECT_THAT(ReadAnswer(kept), HasSubstr("Connection: keep-alive\r\n"));
+  ASSERT_TRUE(kept.Send(Get("/again")));
+  EXPECT_THAT(ReadAnswer(kept), EndsWith("/again"));
+}
+
+TEST_P(HttpServerTest, LargeAnswersArriveWholeInAPipeline) {
+  Open();
+  SocketClient client = Connect();
+  ASSERT_TRUE(client.Send(Get("/large") + Get("/small") + Get("/large")));
+  EXPECT_THAT(ReadAnswer(client), EndsWith(std::string(3 << 20, 'L')));
+  EXPECT_THAT(ReadAnswer(client), EndsWith("/small"));
+  EXPECT_THAT(ReadAnswer(client), EndsWith(std::string(3 << 20, 'L')));
+}
+
+TEST_P(HttpServerTest, HalfRequestsAndVanishingPeersAreHarmless) {
+  Open();
+  for (size_t cut : {1, 10, 30, 60}) {
+    SocketClient client = Connect();
+    ASSERT_TRUE(client.Send(Post("/echo", std::string(100, 'x')).substr(0, cut)));
+    if (cut % 20 == 0) client.Reset();
+  }
+  {
+    SocketClient client = Connect();
+    ASSERT_TRUE(client.Send(Get("/large") + Get("/large")));
+    client.Reset();
+  }
+  SocketClient leaving = Connect();
+  ASSERT_TRUE(leaving.Send(Get("/gone")));
+  handler_.waiting.wait();
+  leaving.Reset();
+  handler_.seen_gone.wait();
+  EXPECT_THAT(Ask(Get("/healthy")), EndsWith("/healthy"));
+}
+
+TEST_P(HttpServerTest, SlowClientsRunOutOfTime) {
+  options_.timeouts.header_ms = 150;
+  options_.timeouts.transfer_ms = 150;
+  options_.timeouts.idle_ms = 300;
+  Open();
+  SocketClient slow_head = Connect();
+  ASSERT_TRUE(slow_head.Send("GET / HT"));
+  SocketClient slow_body = Connect();
+  ASSERT_TRUE(slow_body.Send(Post("/echo", "body").substr(0, 50)));
+  SocketClient silent = Connect();
+  SocketClient idle = Connect();
+  ASSERT_TRUE(idle.Send(Get("/x")));
+  EXPECT_THAT(ReadAnswer(idle), EndsWith("/x"));
+  EXPECT_THAT(ReadAnswer(slow_head), StartsWith("HTTP/1.1 408 "));
+  EXPECT_THAT(ReadAnswer(slow_body), StartsWith("HTTP/1.1 408 "));
+  EXPECT_EQ(silent.ReceiveAll(), "");
+  EXPECT_EQ(idle.ReceiveAll(), "");
+  EXPECT_EQ(server_->counters().timeouts, 4u);
+}
+
+TEST_P(HttpServerTest, StopAnswersWhatIsInFlightAndClosesWhatIsIdle) {
+  Open();
+  SocketClient idle = Connect();
+  ASSERT_TRUE(idle.Send(Get("/x")));
+  EXPECT_THAT(ReadAnswer(idle), EndsWith("/x"));
+  SocketClient busy = Connect();
+  ASSERT_TRUE(busy.Send(Get("/wait")));
+  handler_.waiting.wait();
+  std::thread stopper([this] { server_->Stop(); });
+  EXPECT_EQ(idle.ReceiveAll(), "");  // At once, while the other request still runs.
+  EXPECT_FALSE(Connect().connected());
+  handler_.go_on.Set();
+  const std::string answer = busy.ReceiveAll();
+  stopper.join();
+  EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+  EXPECT_THAT(answer, EndsWith("waited"));
+  EXPECT_EQ(server_->counters().connections_open, 0u);
+}
+
+TEST_P(HttpServerTest, StopCutsWhatOutlastsTheGrace) {
+  options_.timeouts.stop_ms = 100;
+  Open();
+  SocketClient client = Connect();
+  ASSERT_TRUE(client.Send(Get("/gone")));
+  handler_.waiting.wait();
+  server_->Stop();  // The handler ends once it sees that nobody reads its answer.
+  handler_.seen_gone.wait();
+  EXPECT_EQ(server_->counters().connections_open, 0u);
+}
+
+TEST_P(HttpServerTest, ConnectionsOverTheLimitAreToldSo) {
+  options_.connections_max = 2;
+  Open();
+  SocketClient first = Connect(), second = Connect();
+  for (SocketClient* client : {&first, &second}) {
+    ASSERT_TRUE(client->Send(Get("/in")));
+    EXPECT_THAT(ReadAnswer(*client), EndsWith("/in"));
+  }
+  SocketClient third = Connect();
+  EXPECT_THAT(ReadAnswer(third), StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+  EXPECT_EQ(server_->counters().connections_refused, 1u);
+  ASSERT_TRUE(first.Send(Get("/still")));
+  EXPECT_THAT(ReadAnswer(first), EndsWith("/still"));
+}
+
+TEST_P(HttpServerTest, LargeRequestsAndAnswersShareABoundedMemory) {
+  options_.buffer_bytes_max = 1 << 20;
+  Open();
+  EXPECT_THAT(Ask(Get("/large")), StartsWith("HTTP/1.1 503 "));
+  SocketClient client = Connect();
+  ASSERT_TRUE(client.Send(Post("/echo", std::string(3 << 20, 'x'))));
+  EXPECT_THAT(ReadAnswer(client), StartsWith("HTTP/1.1 503 "));
+  while (server_->counters().buffer_bytes > 0) std::this_thread::yield();  // Before it has closed.
+  EXPECT_THAT(Ask(Post("/echo", std::string(100'000, 'y'))), StartsWith("HTTP/1.1 200 "));
+}
+
+uint64_t ResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * 4096;
+}
+
+TEST_P(HttpServerTest, TenThousandIdleConnectionsCostLittle) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  // Both ends of each connection are here.
+  const int kConnections = static_cast<int>(std::min<uint64_t>(10'000, (limit.rlim_cur - 200) / 2));
+  Open();
+  std::vector<SocketClient> clients;
+  clients.reserve(kConnections);
+  const std::string request = Get("/idle");
+  EXPECT_THAT(Ask(request), EndsWith("/idle"));
+  const uint64_t before = ResidentBytes();
+  for (int i = 0; i < kConnections; ++i) {
+    clients.push_back(Connect());
+    ASSERT_TRUE(clients.back().Send(request));
+    ASSERT_THAT(ReadAnswer(clients.back()), EndsWith("/idle"));
+  }
+  const uint64_t each = (ResidentBytes() - before) / kConnections;
+  std::printf("%d idle connections, %lu bytes each (with the client's object)\n", kConnections, each);
+  EXPECT_EQ(server_->counters().connections_open, static_cast<uint64_t>(kConnections));
+#if !defined(__SANITIZE_ADDRESS__) && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+  EXPECT_LT(each, 4'096u);
+#endif
+  ASSERT_TRUE(clients[kConnections / 2].Send(Get("/awake")));
+  EXPECT_THAT(ReadAnswer(clients[kConnections / 2]), EndsWith("/awake"));
+}
+
+class HttpsServerTest : public HttpServerTest {
+ protected:
+  void OpenTls() {
+    certificate_ = std::make_unique<TestCertificate>(directory_.path(), "first");
+    auto context = TlsContext::Open({certificate_->certificate_path(), certificate_->key_path()});
+    ASSERT_TRUE(context.ok()) << context.status().ToString();
+    context_ = std::move(context).value();
+    options_.tls = context_.get();
+    Open();
+  }
+
+  std::unique_ptr<TestCertificate> certificate_;
+  std::unique_ptr<TlsContext> context_;
+};
+INSTANTIATE_TEST_SUITE_P(Backends, HttpsServerTest, testing::Values(IoBackend::kUring, IoBackend::kThreads),
+                         [](const auto& info) {
+                           return info.param == IoBackend::kUring ? "Ring" : "Threads";
+                         });
+
+TEST_P(HttpsServerTest, AnswersOverTls12And13) {
+  OpenTls();
+  for (int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    TlsClient client(Connect(), version);
+    ASSERT_TRUE(client.shaken()) << client.error();
+    for (size_t size : {size_t{5}, size_t{100'000}, size_t{3} << 20}) {
+      const std::string body(size, 's');
+      ASSERT_TRUE(client.Send(Post("/echo", body)));
+      const std::string answer = client.ReceiveUntilEnd(body);
+      EXPECT_THAT(answer.substr(0, 300), HasSubstr("X-Secure: yes\r\n"));
+      EXPECT_EQ(answer.size() - answer.find("\r\n\r\n") - 4, size);
+    }
+  }
+}
+
+TEST_P(HttpsServerTest, OldVersionsAndPlainHttpAreCutOff) {
+  OpenTls();
+  TlsClient old(Connect(), TLS1_1_VERSION);
+  EXPECT_FALSE(old.shaken());
+  SocketClient plain = Connect();
+  ASSERT_TRUE(plain.Send(Get("/x")));
+  EXPECT_THAT(plain.ReceiveAll(), Not(HasSubstr("HTTP/1.1 200")));
+  EXPECT_EQ(server_->counters().tls_failures, 2u);
+  TlsClient healthy(Connect(), TLS1_3_VERSION);
+  EXPECT_TRUE(healthy.shaken());
+}
+
+TEST_P(HttpsServerTest, ReloadGivesNewConnectionsTheNewCertificate) {
+  OpenTls();
+  TlsClient before(Connect(), TLS1_3_VERSION);
+  EXPECT_EQ(before.peer_name(), "first");
+  TestCertificate second(directory_.path(), "second");
+  ASSERT_TRUE(context_->Reload().ok());
+  TlsClient after(Connect(), TLS1_3_VERSION);
+  EXPECT_EQ(after.peer_name(), "second");
+  ASSERT_TRUE(before.Send(Get("/still")));
+  EXPECT_THAT(before.ReceiveUntilEnd("/still"), EndsWith("/still"));
+
+  std::ofstream(second.key_path()) << "no key";
+  Status reloaded = context_->Reload();
+  EXPECT_EQ(reloaded.code(), Code::kInvalidArgument);
+  EXPECT_THAT(reloaded.message(), HasSubstr(second.key_path()));
+  TlsClient kept(Connect(), TLS1_3_VERSION);
+  EXPECT_EQ(kept.peer_name(), "second");
+}
+
+TEST(TlsContextTest, RefusesFilesThatDoNotServe) {
+  TempDirectory directory;
+  TestCertificate one(directory.path(), "one");
+  TempDirectory elsewhere;
+  TestCertificate two(elsewhere.path(), "two");
+  auto missing = TlsContext::Open({directory.path() + "/nowhere", one.key_path()});
+  EXPECT_EQ(missing.code(), Code::kInvalidArgument);
+  EXPECT_THAT(missing.status().message(), HasSubstr("nowhere"));
+  EXPECT_EQ(TlsContext::Open({one.key_path(), one.key_path()}).code(), Code::kInvalidArgument);
+  auto mixed = TlsContext::Open({one.certificate_path(), two.key_path()});
+  EXPECT_EQ(mixed.code(), Code::kInvalidArgument);
+  EXPECT_THAT(mixed.status().message(), HasSubstr("mismatch"));
+}
+
+}  // namespace
+}  // namespace partita::http
