@@ -292,8 +292,13 @@ HttpParser::Step HttpParser::ParseChunks(std::string_view in) {
   s.continue_due = false;
   beast::error_code error;
   s.consumed += s.parser->put({in.data() + s.consumed, in.size() - s.consumed}, error);
-  // What is left over is part of the framing too, or the next request when this one is done.
-  const size_t looked_at = s.parser->is_done() ? s.consumed : in.size();
+  // An unfinished line is part of the framing too, and so is one that announced too large a chunk.
+  size_t looked_at = s.consumed;
+  if (error == beast::http::error::need_more) {
+    looked_at = in.size();
+  } else if (error == beast::http::error::body_limit) {
+    looked_at = std::min(in.find("\r\n", s.consumed + 2), in.size());
+  }
   if (looked_at - s.head_end - s.joined_body.size() > limits_.body_bytes) {
     return Refuse(400, "The chunks are too small.");
   }

@@ -226,6 +226,18 @@ TEST(HttpParserTest, HoldsTheLimits) {
             "refused 400");
 }
 
+// Found by fuzzing: what follows a chunk that is too large was taken for framing, if it came along.
+TEST(HttpParserTest, AChunkTooLargeIsThatWhateverFollowsIt) {
+  HttpLimits limits;
+  limits.body_bytes = 300;
+  const std::string head = WithHeaders("Transfer-Encoding: chunked\r\n");
+  for (size_t follows : {0, 10, 1'000}) {
+    const std::string stream = head + "abc\r\n" + std::string(follows, 'x');
+    EXPECT_THAT(ParseInPieces(stream, stream.size(), limits)[0], HasSubstr("too-large close"));
+    EXPECT_THAT(ParseInPieces(stream, 1, limits)[0], HasSubstr("too-large close"));
+  }
+}
+
 TEST(HttpParserTest, IsAsGoodAsNewAfterReset) {
   HttpParser parser;
   EXPECT_EQ(parser.Parse("bad\n"), Step::kRefused);
