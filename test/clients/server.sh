@@ -20,7 +20,7 @@ install_modules() {
 wait_for_line() {
   local tries=$(($3 * 20))
   while [ $tries -gt 0 ]; do
-    grep -q -e "$2" "$1" && return 0
+    grep -qs -e "$2" "$1" && return 0
     kill -0 "$server_pid" 2> /dev/null || break
     sleep 0.05
     tries=$((tries - 1))
