@@ -34,6 +34,9 @@ class CompiledFilter {
   // True when no row does.
   bool matches_none() const { return entry_ == kReject; }
 
+  // Comparisons in it: what a row costs, at most.
+  size_t test_count() const { return tests_.size(); }
+
   // Whether the entity matches: its keys (ordered text), its version, which is its Timestamp, and its
   // record. REQUIRES: Target::kEntities; `content` was checked where it entered the store (entity_record.h).
   bool Matches(const UserKeyParts& key, Version version, std::string_view content);

@@ -9,9 +9,6 @@
 namespace partita {
 namespace {
 
-// Pairs of boxes that an intersection looks at.
-constexpr size_t kPairsMax = 1 << 16;
-
 constexpr char kBefore = '\0';
 constexpr char kAfter = '\1';
 
@@ -54,8 +51,10 @@ KeyBoxes BoxesOfKeyComparison(const FilterNode& node, bool negated) {
   // intervals are built on what keys cannot hold.
   const bool beyond_keys = text->find(kBefore) != text->npos || text->find(kAfter) != text->npos;
   if (op == ComparisonOp::kNotEqual || beyond_keys) return KeyBoxes::All(/*exact=*/false);
+  KeyInterval keys = KeyInterval::Where(op, *text);
+  if (keys.IsEmpty()) return KeyBoxes::None();
   KeyBox box;
-  (node.name == "PartitionKey" ? box.partitions : box.rows) = KeyInterval::Where(op, *text);
+  (node.name == "PartitionKey" ? box.partitions : box.rows) = std::move(keys);
   return {.boxes = {std::move(box)}};
 }
 
@@ -111,8 +110,17 @@ KeyInterval KeyInterval::And(const KeyInterval& other) const {
 
 // ---- Sets.
 
-KeyBoxes Intersection(KeyBoxes a, KeyBoxes b) {
-  if (a.boxes.size() * b.boxes.size() > kPairsMax) {
+KeyBoxes Intersection(KeyBoxes a, KeyBoxes b, size_t* work_left) {
+  // A condition that says nothing of keys is most of them, and costs nothing.
+  if (IsAll(a) || IsAll(b)) {
+    KeyBoxes& narrower = IsAll(a) ? b : a;
+    narrower.exact = narrower.boxes.empty() || (a.exact && b.exact);
+    return std::move(narrower);
+  }
+  const size_t pairs = a.boxes.size() * b.boxes.size();
+  const bool too_much = pairs > *work_left;
+  *work_left -= std::min(pairs, *work_left);
+  if (too_much) {
     // Either alone holds every match.
     KeyBoxes& fewer = a.boxes.size() < b.boxes.size() ? a : b;
     fewer.exact = false;
@@ -146,7 +154,7 @@ KeyBoxes Union(KeyBoxes a, KeyBoxes b) {
 
 // Bottom-up over the post-order, with `not` pushed down to the leaves beforehand: below an odd number of
 // them `and` and `or` change places and comparisons turn into their complements.
-KeyBoxes BoxesOf(const Filter& filter) {
+KeyBoxes BoxesOf(const Filter& filter, size_t* work_left) {
   const std::vector<FilterNode>& nodes = filter.nodes();
   if (nodes.empty()) return KeyBoxes::All(/*exact=*/true);
   std::vector<bool> negated(nodes.size());
@@ -168,7 +176,7 @@ KeyBoxes BoxesOf(const Filter& filter) {
     KeyBoxes right = std::move(sets.back());
     sets.pop_back();
     const bool is_and = (nodes[i].kind == FilterNodeKind::kAnd) != negated[i];
-    sets.back() = is_and ? Intersection(std::move(sets.back()), std::move(right))
+    sets.back() = is_and ? Intersection(std::move(sets.back()), std::move(right), work_left)
                          : Union(std::move(sets.back()), std::move(right));
   }
   PARTITA_ASSERT(sets.size() == 1);

@@ -44,10 +44,14 @@ struct KeyBoxes {
 };
 inline constexpr size_t kKeyBoxesMax = 4096;
 
-KeyBoxes Intersection(KeyBoxes a, KeyBoxes b);
+// Work that one plan may take: pairs of boxes intersected, some 100 ns each. A hostile filter must not
+// hold a worker; once the work is used up, intersections keep one side only.
+inline constexpr size_t kPlanWorkMax = 1 << 16;
+
+KeyBoxes Intersection(KeyBoxes a, KeyBoxes b, size_t* work_left);
 KeyBoxes Union(KeyBoxes a, KeyBoxes b);
 
 // The boxes of a whole filter.
-KeyBoxes BoxesOf(const Filter& filter);
+KeyBoxes BoxesOf(const Filter& filter, size_t* work_left);
 
 }  // namespace partita

@@ -176,14 +176,16 @@ bool KeyRange::Contains(std::string_view partition_key, std::string_view row_key
 
 QueryPlan PlanQuery(const Filter& filter, const KeyRange& range) {
   KeyBoxes keys = KeyBoxes::All(/*exact=*/true);
+  size_t work_left = kPlanWorkMax;
   bool exact = true;  // The intervals say all that the conjuncts left out of the residual say.
   std::vector<size_t> left_over;
   const std::vector<size_t> conjuncts = Conjuncts(filter);
   for (const size_t root : conjuncts) {
-    KeyBoxes boxes = conjuncts.size() == 1 ? BoxesOf(filter) : BoxesOf(filter.Subtree(root));
+    KeyBoxes boxes =
+        conjuncts.size() == 1 ? BoxesOf(filter, &work_left) : BoxesOf(filter.Subtree(root), &work_left);
     if (!boxes.exact) left_over.push_back(root);
     boxes.exact = true;
-    keys = Intersection(std::move(keys), std::move(boxes));
+    keys = Intersection(std::move(keys), std::move(boxes), &work_left);
     exact = exact && keys.exact;
   }
 

@@ -9,9 +9,6 @@
 namespace partita {
 namespace {
 
-// After so many entries others may get a turn, and the page may end.
-constexpr uint32_t kEntriesPerSlice = 64;
-
 // A page holds its view for at most so long (DESIGN 3).
 constexpr uint64_t kPageNanosMax = 5'000'000'000;
 
@@ -83,7 +80,7 @@ Task<Status> PageScan::Walk(std::string lower, std::string upper) {
     if (state == IterState::kEnd) break;
     const Entry& entry = merged_->entry();
     if (forward_ ? !upper.empty() && entry.user_key >= upper : entry.user_key < lower) break;
-    if (++entries_ % kEntriesPerSlice == 0) {
+    if (++entries_ % request_.entries_per_slice == 0) {
       co_await YieldIfDue();
       if (SliceEndsPage(entry.user_key)) break;
     }
@@ -103,7 +100,7 @@ Task<Status> PageScan::Walk(std::string lower, std::string upper) {
 }
 
 Task<Status> PageScan::ReadPoint(const std::string& key) {
-  if (++entries_ % kEntriesPerSlice == 0) {
+  if (++entries_ % request_.entries_per_slice == 0) {
     co_await YieldIfDue();
     if (SliceEndsPage(key)) co_return Status();
   }

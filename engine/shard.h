@@ -126,6 +126,7 @@ class Shard {
   ReadAnswer TryGet(std::string_view user_key, std::string* content);
   Task<Result<ReadAnswer>> Get(std::string_view user_key, std::string* content);
 
+  static constexpr uint32_t kEntriesPerSlice = 64;
   // Keys [lower, upper).
   struct ScanInterval {
     std::string lower;
@@ -148,6 +149,9 @@ class Shard {
     // By the runtime's clock: the page ends soon after. 0: 5 s after the call, the most that a page may
     // hold its view (DESIGN 3).
     uint64_t deadline_ns = 0;
+    // After so many entries others may get a turn, and the sink is asked whether to go on. Above 0; less
+    // for a sink that takes long over a row.
+    uint32_t entries_per_slice = kEntriesPerSlice;
   };
   // Takes the rows of a page as they are found; the views are valid during the call.
   class RowSink {
@@ -159,8 +163,8 @@ class Shard {
     };
     virtual ~RowSink() = default;
     virtual Verdict Add(std::string_view user_key, Version version, std::string_view content) = 0;
-    // Asked now and then, whether rows come by or not (every 64 entries, hidden ones and tombstones
-    // included). False: the page ends here, once it has got past one key.
+    // Asked once a slice, whether rows come by or not (hidden entries and tombstones count). False: the page
+    // ends here, once it has got past one key.
     virtual bool GoOn() { return true; }
   };
   struct ScanAnswer {
