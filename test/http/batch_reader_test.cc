@@ -107,7 +107,8 @@ TEST(BatchReaderTest, BoundariesMayBeQuoted) {
 TEST(BatchReaderTest, AQueryStandsAlone) {
   Batch batch;
   const std::string get = "--b\nContent-Type: application/http\n\nGET /t() HTTP/1.1\nAccept: */*\n\n";
-  ASSERT_FALSE(ReadBatch(kType, get + "--b--", &batch).has_value());
+  const std::string alone = get + "--b--";
+  ASSERT_FALSE(ReadBatch(kType, alone, &batch).has_value());
   EXPECT_TRUE(batch.query);
   EXPECT_EQ(batch.parts[0].target, "/t()");
   EXPECT_THAT(BodiesOf(get + get + "--b--"), ElementsAre("refused"));
