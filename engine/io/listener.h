@@ -20,10 +20,9 @@ namespace partita {
 
 // Listens on one address and serves each connection by a coroutine of its own, on the workers of a runtime.
 //
-// The first worker accepts and gives each connection to the worker that has fewest. (Measured against it:
-// with one listening socket a worker, SO_REUSEPORT, the kernel deals by hash, and 16 connections over two
-// workers fall apart 11 to 5 or worse in two cases of ten; with one socket that all workers accept from,
-// whoever woke last gets nearly all.) From there on it stays on its worker: no hop per request.
+// The first worker accepts and gives each connection to the worker that has fewest. (With one listening
+// socket a worker, SO_REUSEPORT, the kernel deals by hash: measured, 16 connections over two workers fell
+// apart 11 to 5 or worse in one case of five.) From there on it stays on its worker: no hop per request.
 //
 // Connections have TCP_NODELAY and SO_KEEPALIVE (a silent peer is found dead after two minutes).
 //
