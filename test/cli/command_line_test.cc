@@ -14,7 +14,7 @@ using CommandLineTest = CommandTest;
 
 TEST_F(CommandLineTest, EveryCommandExplainsItselfWithAnExample) {
   const std::vector<std::string> commands = CommandNames();
-  EXPECT_THAT(commands, AllOf(SizeIs(14), Contains("import"), Contains("demo")));
+  EXPECT_THAT(commands, AllOf(SizeIs(16), Contains("import"), Contains("demo")));
   const CommandOutcome all = RunAsGiven({"--help"});
   EXPECT_EQ(all.code, ExitCode::kOk);
   for (const std::string& command : commands) {
