@@ -1,5 +1,6 @@
 -- The requests that wrk sends, of the kind that LOAD_KIND names. Environment:
 --   LOAD_KIND      insert, egt, point, range, filter
+--   LOAD_BASE      "http://HOST:PORT": what stands before LOAD_PATH in the parts of a transaction
 --   LOAD_PATH      "/ACCOUNT/TABLE", where the endpoint ends
 --   LOAD_BATCH     "/ACCOUNT/$batch"
 --   LOAD_SAS       the query of a token
@@ -8,6 +9,7 @@
 local kind, path, sas = os.getenv("LOAD_KIND"), os.getenv("LOAD_PATH"), os.getenv("LOAD_SAS")
 local rows, run = tonumber(os.getenv("LOAD_ROWS")), os.getenv("LOAD_RUN")
 local partitions = math.max(1, math.floor(rows / 1000))
+local base = os.getenv("LOAD_BASE")
 local thread_count = 0
 local headers = {["x-ms-version"] = "2019-02-02", ["Accept"] = "application/json;odata=nometadata",
                  ["Content-Type"] = "application/json"}
@@ -45,7 +47,7 @@ function makers.egt()
   local parts = {"--batch_1\r\nContent-Type: multipart/mixed; boundary=changeset_1\r\n\r\n"}
   for i = 0, 99 do
     parts[#parts + 1] = "--changeset_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n" ..
-      "POST http://localhost" .. path .. " HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json;odata=nometadata\r\n" ..
+      "POST " .. base .. path .. " HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json;odata=nometadata\r\n" ..
       "Prefer: return-no-content\r\n\r\n" .. entity(partition, string.format("%03d", i)) .. "\r\n"
   end
   parts[#parts + 1] = "--changeset_1--\r\n--batch_1--\r\n"

@@ -42,8 +42,12 @@ start_partita() {
   export TABLE_KEY="Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
   TABLE_SECOND_KEY=$(openssl rand -base64 64 | tr -d '\n') || return 1
   export TABLE_SECOND_KEY
-  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
-    -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout "$work/key.pem" -out "$work/cert.pem" 2> /dev/null || return 1
+  local name
+  for name in "" next-; do  # The second one is what SIGHUP finds.
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
+      -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout "$work/${name}key.pem" -out "$work/${name}cert.pem" \
+      2> /dev/null || return 1
+  done
   AZURITE_ACCOUNTS="$TABLE_ACCOUNT:$TABLE_KEY;$TABLE_SECOND_ACCOUNT:$TABLE_SECOND_KEY" \
     "$program" serve --data "$work/store" --memory 512M ${io:+--io "$io"} \
     --listen http://127.0.0.1:0 --listen https://127.0.0.1:0 --cert "$work/cert.pem" --key-file "$work/key.pem" \
@@ -53,7 +57,8 @@ start_partita() {
   TABLE_ENDPOINT=http://127.0.0.1:$(port_of "$work/server.log" http://)/$TABLE_ACCOUNT
   TABLE_TLS_PORT=$(port_of "$work/server.log" https://)
   TABLE_ADMIN_PORT=$(port_of "$work/server.log" admin=http://)
-  export TABLE_ENDPOINT TABLE_TLS_PORT TABLE_ADMIN_PORT
+  TABLE_SERVER_PID=$server_pid TABLE_ACCESS_LOG=$work/access.log
+  export TABLE_ENDPOINT TABLE_TLS_PORT TABLE_ADMIN_PORT TABLE_SERVER_PID TABLE_ACCESS_LOG
 }
 
 # Azurite, tables only, in memory: its fast mode.
@@ -71,11 +76,11 @@ start_azurite() {
   export TABLE_ENDPOINT
 }
 
-# SIGTERM; true if the server then ends with exit code 0 within 20 seconds.
+# SIGTERM, unless "$1" is signalled-already; true if the server then ends with exit code 0 within 20 seconds.
 stop_server() {
   local pid=$server_pid tries=400 code
   server_pid=
-  kill -TERM "$pid" 2> /dev/null || return 1
+  [ "${1:-}" = signalled-already ] || kill -TERM "$pid" 2> /dev/null || return 1
   while kill -0 "$pid" 2> /dev/null && [ $tries -gt 0 ]; do
     sleep 0.05
     tries=$((tries - 1))
