@@ -33,7 +33,4 @@ class BatchWriter {
   bool in_changeset_ = false;
 };
 
-// "No Content" and so on: the reason phrase of the statuses this service gives; "" for others.
-std::string_view ReasonPhrase(int status);
-
 }  // namespace partita::http

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "api/http/batch_writer.h"
+#include "api/http/response_writer.h"
 
 namespace partita::http {
 namespace {
@@ -197,7 +198,7 @@ TEST(BatchWriterTest, AQueryHasNoChangeset) {
 
 TEST(BatchWriterTest, EveryStatusOfTheServiceHasAReason) {
   for (int status : {200, 201, 202, 204, 400, 401, 403, 404, 405, 409, 411, 412, 413, 415, 500, 501, 503}) {
-    EXPECT_NE(ReasonPhrase(status), "") << status;
+    EXPECT_NE(StatusReason(status), "") << status;
   }
 }
 
