@@ -64,8 +64,8 @@ class Response:
 class Connection:
     """One connection; answers are read in order."""
 
-    def __init__(self, host=HOST, port=PORT, wrap=None, timeout=20):
-        self.socket = socket.create_connection((host, port), timeout=timeout)
+    def __init__(self, host=HOST, port=None, wrap=None, timeout=20):
+        self.socket = socket.create_connection((host, port or PORT), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if wrap:
             self.socket = wrap(self.socket)
