@@ -114,6 +114,17 @@ TEST_F(StoreCommandTest, TablesAreListedAndDeleted) {
   EXPECT_THAT(Run({"tables"}).out, AllOf(Not(HasSubstr("Things")), HasSubstr("Bytes")));
 }
 
+TEST_F(StoreCommandTest, AccountsSeeOnlyTheirOwnTables) {
+  EXPECT_EQ(Run({"create-table", "Orders"}).code, ExitCode::kOk);
+  EXPECT_EQ(Run({"create-table", "Orders", "--account", "contoso"}).code, ExitCode::kOk);
+  EXPECT_EQ(Run({"create-table", "Bills", "--account", "contoso"}).code, ExitCode::kOk);
+  EXPECT_THAT(Run({"tables", "--account", "contoso"}).out, HasSubstr("Bills"));
+  EXPECT_THAT(Run({"tables"}).out, Not(HasSubstr("Bills")));
+  EXPECT_EQ(Run({"delete-table", "Orders", "--account", "contoso"}).code, ExitCode::kOk);
+  EXPECT_THAT(Run({"tables"}).out, HasSubstr("Orders"));
+  EXPECT_EQ(Run({"tables", "--account", "No_Account"}).code, ExitCode::kUsage);
+}
+
 TEST_F(StoreCommandTest, StatsShowLevelsAndAmplification) {
   MakeStoreWithTableFile();
   const CommandOutcome stats = Run({"stats"});
