@@ -1,5 +1,7 @@
 #include "engine/base/text.h"
 
+#include <algorithm>
+
 #include "engine/base/assert.h"
 #include "engine/base/coding.h"
 
@@ -10,6 +12,13 @@ constexpr uint64_t kHighBits = 0x8080'8080'8080'8080;
 
 // Where EE and EF may stand as lead bytes, or F5 and F6 in their place.
 enum class TextForm { kUtf8, kOrdered };
+
+// ASCII takes a step of 32 bytes: most text is ASCII, and long.
+constexpr size_t kAsciiStep = 32;
+bool IsAsciiStep(const uint8_t* bytes) {
+  return ((LoadLe64(bytes) | LoadLe64(bytes + 8) | LoadLe64(bytes + 16) | LoadLe64(bytes + 24)) &
+          kHighBits) == 0;
+}
 
 bool IsContinuation(uint8_t byte) { return (byte & 0xC0) == 0x80; }
 
@@ -44,6 +53,7 @@ size_t ErrorOffset(std::string_view text) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
   size_t at = 0;
   while (at < text.size()) {
+    while (text.size() - at >= kAsciiStep && IsAsciiStep(bytes + at)) at += kAsciiStep;
     while (text.size() - at >= 8 && (LoadLe64(bytes + at) & kHighBits) == 0) at += 8;
     if (at == text.size()) break;
     const size_t size = CharacterSize<kForm>(bytes + at, text.size() - at);
@@ -64,11 +74,20 @@ bool IsValidOrderedText(std::string_view text) {
 }
 
 size_t Utf16Units(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
   size_t units = 0;
-  for (char c : text) {
-    const auto byte = static_cast<uint8_t>(c);
-    // Each lead byte is a unit; the leads of four-byte characters are two (F5, F6 lead three bytes).
-    units += static_cast<size_t>((byte & 0xC0) != 0x80) + static_cast<size_t>(byte >= 0xF0 && byte <= 0xF4);
+  size_t at = 0;
+  while (at < text.size()) {
+    if (text.size() - at >= kAsciiStep && IsAsciiStep(bytes + at)) {
+      units += kAsciiStep;
+      at += kAsciiStep;
+      continue;
+    }
+    for (const size_t end = std::min(text.size(), at + kAsciiStep); at < end; ++at) {
+      const uint8_t byte = bytes[at];
+      // Each lead byte is a unit; the leads of four-byte characters are two (F5, F6 lead three bytes).
+      units += static_cast<size_t>((byte & 0xC0) != 0x80) + static_cast<size_t>(byte >= 0xF0 && byte <= 0xF4);
+    }
   }
   return units;
 }

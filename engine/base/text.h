@@ -8,7 +8,7 @@
 namespace partita {
 
 // Text of the table model: UTF-8 in memory, measured in UTF-16 code units, because the service's
-// limits and order are defined on those. Plain functions; ASCII takes a fast path of 8 bytes a step.
+// limits and order are defined on those. Plain functions; ASCII takes a fast path of 32 bytes a step.
 
 // True for well-formed UTF-8: no overlong form, no surrogate, nothing above U+10FFFF.
 bool IsValidUtf8(std::string_view text);
