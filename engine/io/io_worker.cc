@@ -69,7 +69,9 @@ uint64_t IoWorker::MonotonicNanos() { return SystemClock().MonotonicNanos(); }
 bool IoWorker::ShouldYield() {
   const uint64_t now = MonotonicNanos();
   if (slice_began_ns_ == 0) slice_began_ns_ = now;
-  return now - slice_began_ns_ >= kSliceNanos;
+  const bool due = now - slice_began_ns_ >= kSliceNanos;
+  slice_over_ = slice_over_ || due;
+  return due;
 }
 
 void IoWorker::Enqueue(Runnable* work) {
@@ -130,7 +132,8 @@ void IoWorker::FireTimers() {
 }
 
 void IoWorker::RunSome() {
-  for (int i = 0; i < kRunnablesPerTurn && first_ != nullptr; ++i) {
+  slice_over_ = false;
+  for (int i = 0; i < kRunnablesPerTurn && first_ != nullptr && !slice_over_; ++i) {
     Runnable* work = first_;
     first_ = work->next;
     slice_began_ns_ = 0;

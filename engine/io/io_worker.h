@@ -19,9 +19,10 @@ struct StartReport;
 // waits for I/O. Subclasses say how I/O is done: UringExecutor, ThreadExecutor.
 //
 // One turn: take the mail, fire the timers that are due, run at most kRunnablesPerTurn pieces of
-// work, hand all submissions of the turn to the kernel at once and take its completions; with
-// nothing left to run, sleep until a completion, a message or the next timer. The last submissions
-// before a sleep go along with it, in one system call.
+// work, fewer when one of them takes a whole slice (a long loop would be alone otherwise, and I/O
+// wait for 128 slices of it), hand all submissions of the turn to the kernel at once and take its
+// completions; with nothing left to run, sleep until a completion, a message or the next timer. The last
+// submissions before a sleep go along with it, in one system call.
 //
 // Lifecycle: Start, Stop (waits for I/O in flight and for timers, F60), destruction, once nobody
 // posts any more. Everything but Post and Stop runs on the worker's own thread.
@@ -104,6 +105,7 @@ class IoWorker : public Executor {
   std::vector<Timer> timers_;  // A heap; the next one to fire is in front.
   uint64_t timers_set_ = 0;
   uint64_t slice_began_ns_ = 0;  // 0: the running piece of work has not asked yet.
+  bool slice_over_ = false;      // Of a piece of work of this turn.
   uint64_t offloads_ = 0;
   bool stopping_ = false;
 };

@@ -184,6 +184,29 @@ TEST_P(IoWorkerTest, ALongSliceIsAskedToYield) {
   EXPECT_GE(lasted_ns, 200'000u);
 }
 
+TEST_P(IoWorkerTest, NobodyWaitsForMoreThanASliceOfALongLoop) {
+  auto loop = [](Executor& executor, const std::atomic<bool>& stop, uint32_t* slices) -> Task<void> {
+    while (!stop && *slices < 1'000) {
+      const uint64_t begin = executor.MonotonicNanos();
+      while (executor.MonotonicNanos() - begin < 1'000'000) {
+      }
+      ++*slices;
+      co_await YieldIfDue();
+    }
+  };
+  auto sleep = [](std::atomic<bool>& stop) -> Task<void> {
+    co_await SleepFor(1'000'000);
+    stop = true;
+  };
+  std::atomic<bool> stop = false;
+  uint32_t slices = 0;
+  TaskGroup group;
+  group.Spawn(worker(), sleep(stop));
+  group.Spawn(worker(), loop(worker(), stop, &slices));
+  RunBlocking(group.Join());
+  EXPECT_LT(slices, 64u);
+}
+
 TEST_P(IoWorkerTest, WorkersKnowThemselvesAndBlockSignals) {
   struct Seen {
     Executor* current;
