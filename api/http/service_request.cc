@@ -8,6 +8,7 @@
 #include "api/etag.h"
 #include "api/http/json_reader.h"
 #include "api/value_text.h"
+#include "engine/base/text.h"
 
 namespace partita::http {
 
@@ -139,7 +140,8 @@ bool IsKnownComp(const ServiceRequest& request) {
 // The recorded text; it quotes what was sent.
 ServiceError MalformedTag(std::string_view value) {
   std::string text = "The etag value '";
-  text.append(value.substr(0, 256));
+  // Any byte can come in a header, but not go into JSON.
+  text.append(IsValidUtf8(value) ? Utf16Prefix(value, 256) : "(no UTF-8)");
   text.append(
       "' specified in one of the request headers is not valid. Please make sure only one etag value is "
       "specified and is valid.");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "api/http/service_request.h"
+#include "engine/base/text.h"
 #include "test/http/service_client.h"
 
 namespace partita::http {
@@ -128,6 +129,10 @@ TEST_F(ServiceErrors, InvalidInput) {
       tag.Message(),
       "The etag value 'abc' specified in one of the request headers is not valid. Please make sure only one "
       "etag value is specified and is valid.");
+  // What is quoted stays UTF-8.
+  EXPECT_TRUE(IsValidUtf8(world.Put(kRow, "{}", "If-Match: \xFF\xC3x\n").body));
+  const std::string long_tag = "If-Match: " + std::string(255, 'x') + "\xC3\xA9\xC3\xA9\n";
+  EXPECT_TRUE(IsValidUtf8(world.Put(kRow, "{}", long_tag).body));
 }
 
 TEST_F(ServiceErrors, InvalidMd5AndMd5Mismatch) {
