@@ -43,6 +43,7 @@ void InheritFrom(const HttpRequest& outer, HttpRequest* part) {
   part->remote_address = outer.remote_address;
   part->arrived_ticks = outer.arrived_ticks;
   part->peer_gone = outer.peer_gone;
+  part->buffers = outer.buffers;
 }
 
 Answer UnderstandPart(const Resource& outer, ServiceRequest* request) {

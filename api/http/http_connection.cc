@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/base/clock.h"
+#include "engine/base/executor.h"
 
 namespace partita::http {
 
@@ -22,14 +23,13 @@ constexpr uint64_t kToldOfRefusal = 1'024;
 }  // namespace
 
 HttpConnection::HttpConnection(HttpServerCore& core, ConnectionHandle connection)
-    : core_(core), lane_(core.LaneOfThisWorker()), connection_(std::move(connection)) {
+    : core_(core), lane_(core.LaneOfThisWorker()), connection_(std::move(connection)), share_(&core.buffers) {
   core_.open.fetch_add(1, std::memory_order_relaxed);
 }
 
 HttpConnection::~HttpConnection() {
   CountBytes();
   if (exchange_ != nullptr) lane_.GiveBack(std::move(exchange_));
-  core_.buffer_bytes.fetch_sub(charged_, std::memory_order_relaxed);
   core_.open.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -89,6 +89,9 @@ Task<HttpConnection::After> HttpConnection::ServeBurst() {
     switch (step) {
       case HttpParser::Step::kRequest:
         after = co_await Answer();
+        // A pipeline may hold hundreds, and all that is between two of them may be work: others get their
+        // turn.
+        if (after == After::kGoOn && begin_ < exchange.in.size()) co_await YieldIfDue();
         break;
       case HttpParser::Step::kRefused:
         lane_.framing_errors.Add(1);
@@ -141,6 +144,7 @@ void HttpConnection::FillInRequest(HttpRequest* request) {
   request->remote_address = connection_->peer_host();
   request->arrived_ticks = core_.runtime.clock().WallTicks();
   request->peer_gone = &connection_->gone();
+  request->buffers = &core_.buffers;
 }
 
 // Puts the answer behind those gathered before; a large body is left for SendLargeAnswer.
@@ -267,17 +271,13 @@ Task<Status> HttpConnection::SendTls(std::string_view bytes) { co_return co_awai
 // Counts what this connection's buffers hold now. False when it grew although all hold too much.
 bool HttpConnection::ChargeBuffers() {
   uint64_t held = 0;
+  uint64_t counted = kFreeBufferBytes;
   if (exchange_ != nullptr) {
     held = exchange_->in.capacity() + exchange_->parser.memory() + exchange_->out.capacity() +
            exchange_->response.body.capacity();
+    counted += exchange_->response.body_share.bytes();
   }
-  const uint64_t due = held - std::min(held, kFreeBufferBytes);
-  if (due == charged_) return true;
-  const uint64_t before = core_.buffer_bytes.fetch_add(due - charged_, std::memory_order_relaxed);
-  const bool grew = due > charged_;
-  const bool fits = before + (due - charged_) <= core_.options.buffer_bytes_max;
-  charged_ = due;
-  return fits || !grew;
+  return share_.Set(held - std::min(held, counted));
 }
 
 void HttpConnection::CountBytes() {

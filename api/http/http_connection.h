@@ -65,7 +65,7 @@ class HttpConnection {
   std::unique_ptr<Exchange> exchange_;
   size_t begin_ = 0;            // Of the current request in exchange_->in.
   bool head_deadline_ = false;  // Set for the request whose head is coming.
-  uint64_t charged_ = 0;        // Of core_.buffer_bytes.
+  BufferShare share_;           // Of core_.buffers, besides the answer's own.
   uint64_t received_ = 0;       // Counted so far.
   uint64_t sent_ = 0;
 };

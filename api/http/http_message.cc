@@ -79,6 +79,7 @@ void HttpResponse::Clear() {
   body.clear();
   omit_body = false;
   close = false;
+  body_share = BufferShare();
 }
 
 }  // namespace partita::http

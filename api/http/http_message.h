@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/http/buffer_budget.h"
 #include "engine/base/task.h"
 
 namespace partita::http {
@@ -46,6 +47,10 @@ struct HttpRequest {
   const std::atomic<bool>* peer_gone = nullptr;
   bool PeerIsGone() const { return peer_gone != nullptr && peer_gone->load(std::memory_order_relaxed); }
 
+  // Where a handler counts an answer that may grow large while it grows (HttpResponse::body_share); null:
+  // nobody counts.
+  BufferBudget* buffers = nullptr;
+
   // The first field of this name, ignoring case; nothing when there is none.
   std::optional<std::string_view> Header(std::string_view name) const;
   size_t HeaderCount(std::string_view name) const;
@@ -59,6 +64,7 @@ struct HttpResponse {
   std::string body;
   bool omit_body = false;  // For HEAD: Content-Length tells of the body, which is not sent.
   bool close = false;      // Closes the connection after this answer.
+  BufferShare body_share;  // What its handler has counted of the body's memory. Goes with the body.
 
   // REQUIRES: neither holds CR or LF.
   void AddHeader(std::string_view name, std::string_view value);

@@ -104,7 +104,7 @@ HttpCounters HttpServer::counters() const {
     counters.bytes_received += lane->bytes_received.Get();
     counters.bytes_sent += lane->bytes_sent.Get();
   }
-  counters.buffer_bytes = core_->buffer_bytes.load(std::memory_order_relaxed);
+  counters.buffer_bytes = core_->buffers.held();
   return counters;
 }
 

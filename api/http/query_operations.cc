@@ -17,18 +17,28 @@ namespace partita::http {
 namespace {
 
 constexpr uint64_t kNanosPerSecond = 1'000'000'000;
+// A page ends when its text has so many bytes. The page's own limit counts what is stored; absent properties
+// that are selected, or escapes, can be many times as much.
+constexpr size_t kPageTextMax = 8 << 20;
+constexpr size_t kUncountedText = 16 << 10;  // Most pages are small.
 
-// Writes each row where it lies.
+// Writes each row where it lies. Queries take turns on a worker, so that many pages grow at once: what they
+// hold is counted while they do, and when all hold too much each ends where it is (spec 17.2: better than to
+// refuse).
 class JsonSink : public QueryRowSink {
  public:
-  JsonSink(const EntityFormat& format, std::string* body) : format_(format), body_(body) {}
+  JsonSink(const EntityFormat& format, BufferBudget* buffers, HttpResponse* response)
+      : format_(format), body_(&response->body), share_(&response->body_share) {
+    *share_ = BufferShare(buffers);
+  }
 
   bool Add(const QueryRow& row) override {
     const EntityRecordView record(row.content);
     status_ = record.Check();
     if (!status_.ok()) return false;
     format_.AppendListEntity(body_, {row.partition_key, row.row_key, row.version.value, record});
-    return true;
+    const size_t held = body_->capacity();
+    return share_->Set(held - std::min(held, kUncountedText)) && body_->size() < kPageTextMax;
   }
 
   const Status& status() const { return status_; }
@@ -36,6 +46,7 @@ class JsonSink : public QueryRowSink {
  private:
   const EntityFormat& format_;
   std::string* body_;
+  BufferShare* share_;
   Status status_;
 };
 
@@ -122,7 +133,7 @@ Task<Answer> AnswerQueryEntities(Exchange& exchange) {
   const EntityFormat format(request.level, request.resource.base, request.resource.account, table.name(),
                             entity_query.selection);
   format.AppendListStart(&response->body);
-  JsonSink sink(format, &response->body);
+  JsonSink sink(format, request.http.buffers, response);
   Result<QueryPage> page = co_await RunQuery(table, entity_query.query, &sink);
   if (!page.ok()) co_return ErrorOfQuery(page.status());
   exchange.core.counters.CountScanned(page->scanned);

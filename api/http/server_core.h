@@ -52,7 +52,7 @@ class ServerLane {
 
 // A server's state that all its connections share.
 //
-//   `open`, `buffer_bytes`: any worker adds and takes away. `stopping`: set once, before the listener's end.
+//   `open`, `buffers`: any worker adds and takes away. `stopping`: set once, before the listener's end.
 class HttpServerCore {
  public:
   HttpServerCore(Runtime& runtime, const HttpServerOptions& server_options, RequestHandler& request_handler);
@@ -63,7 +63,7 @@ class HttpServerCore {
   const HttpServerOptions options;
   RequestHandler& handler;
   std::atomic<uint64_t> open{0};
-  std::atomic<uint64_t> buffer_bytes{0};
+  BufferBudget buffers{options.buffer_bytes_max};
   std::atomic<bool> stopping{false};
   std::vector<std::unique_ptr<ServerLane>> lanes;
   std::unique_ptr<Listener> listener;

@@ -1,5 +1,6 @@
 #include "api/http/tls_stream.h"
 
+#include <openssl/buffer.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -89,6 +90,20 @@ Task<Status> TlsStream::Readable() {
   co_return co_await connection_.Readable();
 }
 
+// OpenSSL's buffer keeps the size of the largest piece that ever came, a MiB of a fast sender: nobody counts
+// it, and each connection would hold it until its end.
+void TlsStream::ShrinkInput() {
+  BIO* in = SSL_get_rbio(ssl_.get());
+  BUF_MEM* memory = nullptr;
+  BIO_get_mem_ptr(in, &memory);
+  if (memory->max <= 2 * kRecordBytes) return;
+  char* rest = nullptr;
+  const long size = BIO_get_mem_data(in, &rest);
+  BIO* smaller = BIO_new(BIO_s_mem());
+  if (size > 0) BIO_write(smaller, rest, static_cast<int>(size));
+  SSL_set0_rbio(ssl_.get(), smaller);
+}
+
 // Takes all that is there.
 TlsStream::Progress TlsStream::Decrypt(std::string* in, size_t* size) {
   static thread_local char plain[kRecordBytes];
@@ -101,7 +116,10 @@ TlsStream::Progress TlsStream::Decrypt(std::string* in, size_t* size) {
       continue;
     }
     const int error = SSL_get_error(ssl_.get(), result);
-    if (error == SSL_ERROR_WANT_READ) return Progress::kWantsInput;
+    if (error == SSL_ERROR_WANT_READ) {
+      ShrinkInput();
+      return Progress::kWantsInput;
+    }
     if (error == SSL_ERROR_ZERO_RETURN) return Progress::kDone;
     const char* reason = ERR_reason_error_string(ERR_peek_last_error());
     reason_ = reason == nullptr ? "the stream is broken" : reason;

@@ -39,6 +39,7 @@ class TlsStream {
   enum class Progress : uint8_t { kDone, kWantsInput, kFailed };
   Progress TryHandshake();
   Progress Decrypt(std::string* in, size_t* size);
+  void ShrinkInput();
   Task<Result<size_t>> ReceiveCipher();
   Task<Status> SendCipher();
   Status Failure(std::string_view what) const;

@@ -39,6 +39,15 @@ class TestHandler final : public RequestHandler {
       if (request.secure) response->AddHeader("X-Secure", "yes");
     } else if (request.target == "/large") {
       response->body.assign(3 << 20, 'L');
+    } else if (request.target == "/counted") {
+      response->body_share = BufferShare(request.buffers);
+      response->body.assign(3 << 20, 'C');
+      counted_fits = response->body_share.Set(response->body.capacity());
+    } else if (request.target == "/slow") {
+      slow_requests.fetch_add(1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } else if (request.target == "/slow-so-far") {
+      response->body = std::to_string(slow_requests.load());
     } else if (request.target == "/none") {
       response->status = 204;
     } else if (request.target == "/wait") {
@@ -56,6 +65,8 @@ class TestHandler final : public RequestHandler {
 
   std::latch waiting{1};
   std::latch seen_gone{1};
+  std::atomic<int> slow_requests{0};
+  std::atomic<bool> counted_fits{true};
   Event go_on;
 };
 
@@ -332,6 +343,43 @@ TEST_P(HttpServerTest, LargeRequestsAndAnswersShareABoundedMemory) {
   EXPECT_THAT(Ask(Post("/echo", std::string(100'000, 'y'))), StartsWith("HTTP/1.1 200 "));
 }
 
+// Its handler has counted it, has been told that it does not fit, and has made of it what it can.
+TEST_P(HttpServerTest, AnAnswerThatItsHandlerCountedIsSent) {
+  options_.buffer_bytes_max = 1 << 20;
+  Open();
+  {
+    SocketClient client = Connect();
+    ASSERT_TRUE(client.Send(Get("/counted")));
+    EXPECT_THAT(ReadAnswer(client), EndsWith("CCC"));
+    EXPECT_FALSE(handler_.counted_fits);
+  }
+  while (server_->counters().buffer_bytes > 0) std::this_thread::yield();
+}
+
+TEST_P(HttpServerTest, ALongPipelineHoldsUpNobodyElse) {
+  Open();
+  // The first and the third share a worker.
+  SocketClient first = Connect();
+  ASSERT_TRUE(first.Send(Get("/first")));
+  EXPECT_THAT(ReadAnswer(first), EndsWith("/first"));
+  SocketClient second = Connect();
+  ASSERT_TRUE(second.Send(Get("/second")));
+  EXPECT_THAT(ReadAnswer(second), EndsWith("/second"));
+  SocketClient third = Connect();
+  ASSERT_TRUE(third.Send(Get("/third")));
+  EXPECT_THAT(ReadAnswer(third), EndsWith("/third"));
+
+  constexpr int kRequests = 80;  // They come in one piece of less than 4 KiB.
+  std::string pipeline;
+  for (int i = 0; i < kRequests; ++i) pipeline += Get("/slow");
+  ASSERT_TRUE(first.Send(pipeline));
+  while (handler_.slow_requests == 0) std::this_thread::yield();
+  ASSERT_TRUE(third.Send(Get("/slow-so-far")));
+  const std::string answer = ReadAnswer(third);
+  EXPECT_LT(std::stoi(answer.substr(answer.rfind('\n') + 1)), kRequests / 2);
+  for (int i = 0; i < kRequests; ++i) ASSERT_THAT(ReadAnswer(first), StartsWith("HTTP/1.1 200 "));
+}
+
 uint64_t ResidentBytes() {
   std::ifstream file("/proc/self/statm");
   uint64_t total = 0, resident = 0;
@@ -397,6 +445,32 @@ TEST_P(HttpsServerTest, AnswersOverTls12And13) {
       EXPECT_EQ(answer.size() - answer.find("\r\n\r\n") - 4, size);
     }
   }
+}
+
+// Bodies come faster than they are decrypted, in pieces of hundreds of KiB: what they leave behind is little.
+TEST_P(HttpsServerTest, IdleConnectionsKeepNothingOfTheirBodies) {
+  OpenTls();
+  constexpr int kConnections = 100;
+  const std::string body(1 << 20, 's');
+  std::vector<std::unique_ptr<TlsClient>> clients;
+  const auto send = [&](TlsClient& client) {
+    ASSERT_TRUE(client.shaken()) << client.error();
+    ASSERT_TRUE(client.Send(Post("/none", body)));
+    ASSERT_THAT(client.ReceiveUntilEnd(""), StartsWith("HTTP/1.1 204 "));
+  };
+  const auto connect = [&] {
+    clients.push_back(std::make_unique<TlsClient>(Connect(), TLS1_3_VERSION));
+    send(*clients.back());
+  };
+  for (int i = 0; i < 10; ++i) connect();
+  const uint64_t before = ResidentBytes();
+  for (int i = 0; i < kConnections; ++i) connect();
+  const uint64_t after = ResidentBytes();
+  const uint64_t each = (after - std::min(before, after)) / kConnections;
+  std::printf("%lu bytes each (with the client's side)\n", each);
+#if !defined(__SANITIZE_ADDRESS__) && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+  EXPECT_LT(each, 150'000u);
+#endif
 }
 
 TEST_P(HttpsServerTest, OldVersionsAndPlainHttpAreCutOff) {

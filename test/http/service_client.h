@@ -153,6 +153,7 @@ class ServiceWorld {
   std::string remote_address = "127.0.0.1";
   bool body_too_large = false;
   bool withhold_length = false;  // Neither Content-Length nor chunks.
+  BufferBudget* buffers = nullptr;
 
  private:
   static AccountSet MakeAccounts() {
@@ -240,6 +241,7 @@ inline Reply ServiceWorld::Send(std::string_view text, bool complete) {
   request.body_too_large = body_too_large;
   request.secure = secure;
   request.remote_address = remote_address;
+  request.buffers = buffers;
   request.arrived_ticks = runtime_.clock().WallTicks();
   if (complete) Complete(&request);
   HttpResponse response;

@@ -30,6 +30,23 @@ class ServiceQueries : public ::testing::Test {
            "&NextRowKey=" + reply.Header("x-ms-continuation-NextRowKey");
   }
 
+  // Rows 10000 and so on.
+  void InsertHundreds(int hundreds) {
+    std::string batch;
+    for (int b = 0; b < hundreds; ++b) {
+      batch = "--b\nContent-Type: multipart/mixed; boundary=c\n\n";
+      for (int i = 0; i < 100; ++i) {
+        batch +=
+            "--c\nContent-Type: application/http\n\nPOST /ttt HTTP/1.1\nPrefer: "
+            "return-no-content\n\n{\"PartitionKey\":\"p\",\"RowKey\":\"" +
+            std::to_string(10'000 + b * 100 + i) + "\"}\n";
+      }
+      ASSERT_EQ(
+          world.Post("/$batch", batch + "--c--\n--b--", "Content-Type: multipart/mixed; boundary=b\n").status,
+          202);
+    }
+  }
+
   ServiceWorld world;
 };
 
@@ -73,24 +90,52 @@ TEST_F(ServiceQueries, EveryRowComesOnceOverPages) {
 }
 
 TEST_F(ServiceQueries, PagesHoldAtMostAThousandRows) {
-  std::string batch;
-  for (int b = 0; b < 11; ++b) {
-    batch = "--b\nContent-Type: multipart/mixed; boundary=c\n\n";
-    for (int i = 0; i < 100; ++i) {
-      batch +=
-          "--c\nContent-Type: application/http\n\nPOST /ttt HTTP/1.1\nPrefer: "
-          "return-no-content\n\n{\"PartitionKey\":\"p\",\"RowKey\":\"" +
-          std::to_string(10'000 + b * 100 + i) + "\"}\n";
-    }
-    ASSERT_EQ(
-        world.Post("/$batch", batch + "--c--\n--b--", "Content-Type: multipart/mixed; boundary=b\n").status,
-        202);
-  }
+  InsertHundreds(11);
   const Reply first = world.Get("/ttt()?$select=RowKey", kNone);
   EXPECT_EQ(Rows(first).size(), 1000 * 6 - 1u);
   const Reply second = world.Get("/ttt()?$select=RowKey" + NextOf(first), kNone);
   EXPECT_EQ(Rows(second).size(), 100 * 6 - 1u);
   EXPECT_FALSE(second.Has("x-ms-continuation-NextPartitionKey"));
+}
+
+// The text of a page can be many times what is stored.
+TEST_F(ServiceQueries, PagesEndWhenTheirTextIsLarge) {
+  InsertHundreds(10);
+  std::string select = "RowKey";
+  for (int i = 100; i < 350; ++i) select += "," + std::string(50, 'a') + std::to_string(i);
+  std::string rows;
+  int pages = 0;
+  for (std::string next; next.empty() || next.find("(none)") == std::string::npos; ++pages) {
+    const Reply page = world.Get("/ttt()?$select=" + select + next, kNone);
+    ASSERT_EQ(page.status, 200) << page.body.substr(0, 200);
+    EXPECT_LT(page.body.size(), 9u << 20);
+    rows += (rows.empty() ? "" : " ") + Rows(page);
+    next = NextOf(page);
+  }
+  EXPECT_EQ(pages, 2);
+  EXPECT_EQ(rows, Rows(world.Get("/ttt()?$select=RowKey")));
+}
+
+TEST_F(ServiceQueries, PagesEndEarlyWhileBuffersAreScarceAndMissNothing) {
+  const std::string filler = ",\"a\":\"" + std::string(30'000, 'x') + "\"";
+  for (int i = 100; i < 130; ++i) world.Insert("ttt", "p", std::to_string(i), filler);
+  BufferBudget budget(256 << 10);
+  BufferShare others(&budget);
+  EXPECT_TRUE(others.Set(200 << 10));
+  world.buffers = &budget;
+  std::string rows;
+  int pages = 0;
+  for (std::string next; next.empty() || next.find("(none)") == std::string::npos; ++pages) {
+    const Reply page = world.Get("/ttt()?$top=30" + next, kNone);
+    ASSERT_EQ(page.status, 200);
+    EXPECT_LT(page.body.size(), 150'000u);
+    rows += (rows.empty() ? "" : " ") + Rows(page);
+    next = NextOf(page);
+    EXPECT_EQ(budget.held(), others.bytes()) << "given back with the answer";
+  }
+  EXPECT_GE(pages, 8);
+  world.buffers = nullptr;
+  EXPECT_EQ(rows, Rows(world.Get("/ttt()")));
 }
 
 TEST_F(ServiceQueries, ATokenComesOnlyWhenAnotherMatchFollows) {

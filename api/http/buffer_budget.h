@@ -1,0 +1,57 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace partita::http {
+
+// What the connections of a server may hold in large buffers, all together. It counts and tells; who holds
+// the buffers acts on it. Thread-safe.
+class BufferBudget {
+ public:
+  explicit BufferBudget(uint64_t bytes_max) : bytes_max_(bytes_max) {}
+
+  uint64_t held() const { return held_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class BufferShare;
+  const uint64_t bytes_max_;
+  std::atomic<uint64_t> held_{0};
+};
+
+// One holder's part of a budget, given back with this object. Of one thread at a time; the budget outlives
+// it.
+class BufferShare {
+ public:
+  BufferShare() = default;
+  // `budget` may be null: then nobody counts, and everything fits.
+  explicit BufferShare(BufferBudget* budget) : budget_(budget) {}
+  BufferShare(BufferShare&& other) noexcept
+      : budget_(other.budget_), bytes_(std::exchange(other.bytes_, 0)) {}
+  BufferShare& operator=(BufferShare&& other) noexcept {
+    Set(0);
+    budget_ = other.budget_;
+    bytes_ = std::exchange(other.bytes_, 0);
+    return *this;
+  }
+  ~BufferShare() { Set(0); }
+
+  uint64_t bytes() const { return bytes_; }
+
+  // Holds so many bytes from now on. False when it grew although all hold too much; counted they are all the
+  // same.
+  bool Set(uint64_t bytes) {
+    if (bytes == bytes_ || budget_ == nullptr) return true;
+    const uint64_t before = budget_->held_.fetch_add(bytes - bytes_, std::memory_order_relaxed);
+    const bool grew = bytes > bytes_;
+    const bool fits = before + (bytes - bytes_) <= budget_->bytes_max_;
+    bytes_ = bytes;
+    return fits || !grew;
+  }
+
+ private:
+  BufferBudget* budget_ = nullptr;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace partita::http
