@@ -151,7 +151,9 @@ void HttpConnection::FillInRequest(HttpRequest* request) {
 void HttpConnection::GatherAnswer(bool keep_alive) {
   Exchange& exchange = *exchange_;
   HttpResponse& response = exchange.response;
-  if (response.body.size() > kGatherBytes && !ChargeBuffers()) {
+  // A handler that counted has been told already, and has made of it what it could.
+  const bool counted = response.body_share.bytes() > 0;
+  if (response.body.size() > kGatherBytes && !ChargeBuffers() && !counted) {
     response.Clear();
     std::string().swap(response.body);
     core_.handler.Refuse(503, "The server holds too many large answers.", &response);

@@ -349,7 +349,7 @@ TEST_P(HttpServerTest, AnAnswerThatItsHandlerCountedIsSent) {
   Open();
   {
     SocketClient client = Connect();
-    ASSERT_TRUE(client.Send(Get("/counted")));
+    ASSERT_TRUE(client.Send(Get("/counted", "X-Long: " + std::string(20'000, 'x') + "\r\n")));
     EXPECT_THAT(ReadAnswer(client), EndsWith("CCC"));
     EXPECT_FALSE(handler_.counted_fits);
   }
