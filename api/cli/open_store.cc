@@ -1,5 +1,7 @@
 #include "api/cli/open_store.h"
 
+#include <sys/resource.h>
+
 #include "engine/inspect.h"
 
 namespace partita {
@@ -21,10 +23,19 @@ Status WithAdvice(const Status& status, const StoreFlags& flags) {
 
 }  // namespace
 
+uint64_t RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
 Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore if_no_store) {
   if (flags.directory.empty()) {
     return Status::InvalidArgument("which store? Name its directory with --data DIR, or set PARTITA_DATA");
   }
+  RaiseDescriptorLimit();
   Options options;
   options.directory = flags.directory;
   options.create_if_missing = if_no_store == IfNoStore::kCreate;

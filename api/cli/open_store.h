@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,7 +11,12 @@ namespace partita {
 
 enum class IfNoStore : uint8_t { kFail, kCreate };
 
-// Opens the store that the flags name. Errors say what to do about them on the command line.
+// Lets the process open as many descriptors as it may: a table file takes one, and the usual limit of 1,024
+// is less than a store of 20 GiB has. Returns how many that are; 0 when it cannot be known.
+uint64_t RaiseDescriptorLimit();
+
+// Opens the store that the flags name, after RaiseDescriptorLimit. Errors say what to do about them on the
+// command line.
 Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore if_no_store);
 
 // Opens one table; kNotFound names the tables there are.

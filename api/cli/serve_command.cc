@@ -1,5 +1,3 @@
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -22,17 +20,8 @@ namespace partita {
 namespace {
 
 // Beside connections a server holds files open: tables, logs, the ring.
-constexpr rlim_t kOtherDescriptors = 2048;
+constexpr uint64_t kOtherDescriptors = 2048;
 constexpr uint64_t kHttpBufferBytesMax = 256u << 20;
-
-// Lets the process open as many descriptors as it may. Returns how many that are.
-uint64_t RaiseDescriptorLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  return limit.rlim_cur;
-}
 
 std::string WithScheme(bool tls, const std::string& address) {
   return (tls ? "https://" : "http://") + address;
