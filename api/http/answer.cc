@@ -42,7 +42,10 @@ void AppendPreferenceApplied(const ServiceRequest& request, std::string* headers
 }
 
 void AppendPreferenceApplied(const ServiceRequest& request, const ServiceError& error, std::string* headers) {
-  if (error.as_xml || error.code == ErrorCode::kOutOfRangeInput) return;
+  // A key with forbidden characters is refused without the echo, a table name of a wrong length with it
+  // (spec 4.2).
+  const bool about_name = error.message.starts_with("The specified resource name");
+  if (error.as_xml || (error.code == ErrorCode::kOutOfRangeInput && !about_name)) return;
   AppendPreferenceApplied(request, headers);
 }
 

@@ -22,8 +22,9 @@ struct HttpTimeouts {
   // Between requests. Longer than what clients keep pooled connections for (60 to 100 s), so that it is
   // they who close, and no request is sent into a connection that just ended.
   uint32_t idle_ms = 120'000;
-  // At Stop: for requests in flight to be answered.
-  uint32_t stop_ms = 10'000;
+  // At Stop: for requests in flight to be answered. Half of what a service manager or a container runtime
+  // leaves a process before it is killed (10 s), so that the store can still be flushed in order.
+  uint32_t stop_ms = 5'000;
 };
 
 struct HttpServerOptions {

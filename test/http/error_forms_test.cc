@@ -107,6 +107,8 @@ TEST_F(ErrorForms, OnlyThePreferenceThatWasSentIsEchoed) {
   const std::string body = "{\"PartitionKey\":\"p\",\"RowKey\":\"r\"}";
   EXPECT_EQ(world.Post("/orders", body, prefer).Header("Preference-Applied"), "return-no-content");  // 409.
   EXPECT_EQ(world.Post("/bad_name", body, prefer).Header("Preference-Applied"), "return-no-content");
+  EXPECT_EQ(world.Post("/Tables", "{\"TableName\":\"ab\"}", prefer).Header("Preference-Applied"),
+            "return-no-content");  // Too short.
   EXPECT_EQ(world.Post("/orders", "{}", prefer).Header("Preference-Applied"), "return-no-content");
   EXPECT_EQ(world.Post("/Tables", "{\"TableName\":\"orders\"}", prefer).Header("Preference-Applied"),
             "return-no-content");
