@@ -83,6 +83,7 @@ Task<HttpConnection::After> HttpConnection::ServeBurst() {
   Exchange& exchange = *exchange_;
   begin_ = 0;
   head_deadline_ = false;
+  body_deadline_ns_ = 0;
   HttpParser::Step step = HttpParser::Step::kNeedMore;
   while (true) {
     After after = After::kGoOn;
@@ -132,6 +133,7 @@ Task<HttpConnection::After> HttpConnection::Answer() {
   begin_ += exchange.parser.consumed();
   exchange.parser.Reset();
   head_deadline_ = false;
+  body_deadline_ns_ = 0;
   if (after != After::kGoOn) co_return after;
   if (keep_alive && exchange.out.size() < kGatherBytes) co_return After::kGoOn;
   after = co_await Flush();
@@ -202,6 +204,18 @@ Task<HttpConnection::After> HttpConnection::Flush() {
   co_return sent.ok() ? After::kGoOn : After::kDrop;
 }
 
+// The deadline for more of a body; false when its time is over.
+bool HttpConnection::SetBodyDeadline() {
+  constexpr uint64_t kNanosPerMilli = 1'000'000;
+  const HttpTimeouts& timeouts = core_.options.timeouts;
+  const uint64_t now = core_.runtime.clock().MonotonicNanos();
+  if (body_deadline_ns_ == 0) body_deadline_ns_ = now + timeouts.body_ms * kNanosPerMilli;
+  if (now >= body_deadline_ns_) return false;
+  const uint64_t left_ms = (body_deadline_ns_ - now) / kNanosPerMilli + 1;
+  connection_->SetDeadline(static_cast<uint32_t>(std::min<uint64_t>(left_ms, timeouts.transfer_ms)));
+  return true;
+}
+
 // Receives more of the request at begin_.
 Task<HttpConnection::After> HttpConnection::WaitForMore() {
   Exchange& exchange = *exchange_;
@@ -211,7 +225,7 @@ Task<HttpConnection::After> HttpConnection::WaitForMore() {
   }
   if (begin_ > 0) exchange.in.erase(0, std::exchange(begin_, 0));
   if (exchange.parser.awaits_body()) {
-    connection_->SetDeadline(core_.options.timeouts.transfer_ms);
+    if (!SetBodyDeadline()) co_return co_await RefuseSlow();
   } else if (!head_deadline_) {
     connection_->SetDeadline(core_.options.timeouts.header_ms);
     head_deadline_ = true;
@@ -224,13 +238,17 @@ Task<HttpConnection::After> HttpConnection::WaitForMore() {
   }
   if (!received.ok()) {
     if (received.code() != Code::kDeadlineExceeded) co_return After::kDrop;
-    lane_.timeouts.Add(1);
-    co_return co_await RefuseRequest(408, "The request did not come in time.");
+    co_return co_await RefuseSlow();
   }
   if (*received == 0) co_return After::kDrop;  // Half a request is none.
   exchange.in.reserve(exchange.in.size() + kBodyPadding);
   if (!ChargeBuffers()) co_return co_await RefuseRequest(503, "The server holds too many large requests.");
   co_return After::kGoOn;
+}
+
+Task<HttpConnection::After> HttpConnection::RefuseSlow() {
+  lane_.timeouts.Add(1);
+  co_return co_await RefuseRequest(408, "The request did not come in time.");
 }
 
 Task<HttpConnection::After> HttpConnection::RefuseRequest(int status, std::string_view reason) {

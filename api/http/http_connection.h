@@ -43,6 +43,7 @@ class HttpConnection {
   [[gnu::noinline]] Task<After> Answer();
   [[gnu::noinline]] Task<After> WaitForMore();
   [[gnu::noinline]] Task<After> RefuseRequest(int status, std::string_view reason);
+  [[gnu::noinline]] Task<After> RefuseSlow();
   [[gnu::noinline]] Task<After> SendLargeAnswer();
   [[gnu::noinline]] Task<After> Flush();
   [[gnu::noinline]] Task<void> End(After after);
@@ -55,6 +56,7 @@ class HttpConnection {
   [[gnu::noinline]] Task<Status> SendTls(std::string_view bytes);
 
   void FillInRequest(HttpRequest* request);
+  bool SetBodyDeadline();
   bool ChargeBuffers();
   void CountBytes();
 
@@ -63,10 +65,11 @@ class HttpConnection {
   ConnectionHandle connection_;
   std::optional<TlsStream> tls_;
   std::unique_ptr<Exchange> exchange_;
-  size_t begin_ = 0;            // Of the current request in exchange_->in.
-  bool head_deadline_ = false;  // Set for the request whose head is coming.
-  BufferShare share_;           // Of core_.buffers, besides the answer's own.
-  uint64_t received_ = 0;       // Counted so far.
+  size_t begin_ = 0;               // Of the current request in exchange_->in.
+  bool head_deadline_ = false;     // Set for the request whose head is coming.
+  uint64_t body_deadline_ns_ = 0;  // Of the body that is coming; 0: none is yet.
+  BufferShare share_;              // Of core_.buffers, besides the answer's own.
+  uint64_t received_ = 0;          // Counted so far.
   uint64_t sent_ = 0;
 };
 

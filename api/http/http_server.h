@@ -19,6 +19,9 @@ struct HttpTimeouts {
   uint32_t header_ms = 10'000;
   // Without a byte of an expected body, or without the peer taking a byte of the answer.
   uint32_t transfer_ms = 30'000;
+  // From the first wait for a body to its end, however often a byte comes: 4 MiB at 35 KiB a second. Bodies
+  // are held before it is known who sends them, so nobody may hold that memory for as long as he likes.
+  uint32_t body_ms = 120'000;
   // Between requests. Longer than what clients keep pooled connections for (60 to 100 s), so that it is
   // they who close, and no request is sent into a connection that just ended.
   uint32_t idle_ms = 120'000;

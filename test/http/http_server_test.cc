@@ -287,6 +287,17 @@ TEST_P(HttpServerTest, SlowClientsRunOutOfTime) {
   EXPECT_EQ(server_->counters().timeouts, 4u);
 }
 
+TEST_P(HttpServerTest, ABodyThatDripsRunsOutOfTimeToo) {
+  options_.timeouts.body_ms = 300;  // transfer_ms is 30 s.
+  Open();
+  SocketClient client = Connect();
+  ASSERT_TRUE(client.Send(Post("/echo", std::string(1000, 'b')).substr(0, 60)));
+  int drops = 0;
+  for (; drops < 100 && client.WaitQuietly(20); ++drops) ASSERT_TRUE(client.Send("b"));
+  EXPECT_LT(drops, 100);
+  EXPECT_THAT(ReadAnswer(client), StartsWith("HTTP/1.1 408 "));
+}
+
 TEST_P(HttpServerTest, StopAnswersWhatIsInFlightAndClosesWhatIsIdle) {
   Open();
   SocketClient idle = Connect();
