@@ -156,7 +156,9 @@ void HttpConnection::GatherAnswer(bool keep_alive) {
   // A handler that counted has been told already, and has made of it what it could.
   const bool counted = response.body_share.bytes() > 0;
   if (response.body.size() > kGatherBytes && !ChargeBuffers() && !counted) {
+    const bool omit_body = response.omit_body;
     response.Clear();
+    response.omit_body = omit_body;
     std::string().swap(response.body);
     core_.handler.Refuse(503, "The server holds too many large answers.", &response);
     response.AddHeader("Retry-After", "1");
