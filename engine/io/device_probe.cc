@@ -98,6 +98,7 @@ void ProbeDisk(dev_t device, DeviceReport* report) {
 
 // A line of mountinfo: "36 35 98:0 /root /mount options optional... - ext4 /dev/sda1 options".
 void ProbeFileSystem(dev_t device, DeviceReport* report) {
+  report->file_system = "unknown";  // In a chroot the list may lack the mount that it lies on.
   const std::string wanted = std::to_string(major(device)) + ":" + std::to_string(minor(device));
   std::ifstream mounts("/proc/self/mountinfo");
   std::string line;

@@ -17,7 +17,7 @@ struct DeviceReport {
   std::string io_uring_problem;    // Why not, and what to do; empty when it can.
   std::string io_uring_features;   // e.g. "single-issuer, defer-taskrun, registered-ring".
 
-  std::string file_system;             // e.g. "ext4"
+  std::string file_system;             // e.g. "ext4"; "unknown"
   std::string block_device;            // e.g. "vda"; of a partition, the whole disk.
   std::optional<bool> volatile_cache;  // The device's write cache must be flushed.
   std::optional<bool> fua;             // The device can write through its cache.

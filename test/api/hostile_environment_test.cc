@@ -231,7 +231,8 @@ std::string OpenAsSomebodyElse(const Options& options) {
 }
 
 TEST(ReadOnlyDirectoryTest, ADirectoryOrFileWithoutPermissionIsNamed) {
-  ScratchDirectory directory;
+  // Where everybody may go: the tree itself may lie below a directory that is root's alone.
+  ScratchDirectory directory("/var/tmp");
   Options options = OptionsAt(directory.path() + "/store", IoBackend::kThreads);
   RowLedger ledger;
   MakeStore(options, &ledger);

@@ -9,10 +9,9 @@ namespace partita {
 // that refuses direct I/O: PARTITA_SCRATCH or the working directory.
 class ScratchDirectory {
  public:
-  ScratchDirectory() {
-    const char* base = std::getenv("PARTITA_SCRATCH");
-    std::string pattern = (base != nullptr ? std::string(base) : std::filesystem::current_path().string()) +
-                          "/partita-test-XXXXXX";
+  ScratchDirectory() : ScratchDirectory(DefaultBase()) {}
+  explicit ScratchDirectory(const std::string& base) {
+    std::string pattern = base + "/partita-test-XXXXXX";
     char* made = mkdtemp(pattern.data());
     path_ = made != nullptr ? made : "";
   }
@@ -26,6 +25,11 @@ class ScratchDirectory {
   const std::string& path() const { return path_; }
 
  private:
+  static std::string DefaultBase() {
+    const char* base = std::getenv("PARTITA_SCRATCH");
+    return base != nullptr ? std::string(base) : std::filesystem::current_path().string();
+  }
+
   std::string path_;
 };
 
