@@ -22,7 +22,7 @@ class SocketClient {
   }
   SocketClient(SocketClient&& other) noexcept
       : descriptor_(std::exchange(other.descriptor_, -1)),
-        connected_(other.connected_),
+        connect_error_(other.connect_error_),
         address_(other.address_) {}
   ~SocketClient() {
     if (descriptor_ >= 0) close(descriptor_);
@@ -35,9 +35,15 @@ class SocketClient {
     setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   }
-  void ConnectPrepared() { connected_ = connect(descriptor_, address_.get(), address_.size()) == 0; }
+  void ConnectPrepared() {
+    connect_error_ = connect(descriptor_, address_.get(), address_.size()) == 0 ? 0 : errno;
+    // An interrupted connect goes on by itself; a second call would be told that it is under way.
+    if (connect_error_ == EINTR) connect_error_ = AwaitConnected();
+  }
 
-  bool connected() const { return connected_; }
+  bool connected() const { return connect_error_ == 0; }
+  // The errno of the last attempt to connect; 0 when it succeeded.
+  int connect_error() const { return connect_error_; }
   int descriptor() const { return descriptor_; }
 
   bool Send(std::string_view bytes) {
@@ -108,8 +114,21 @@ class SocketClient {
     return got;
   }
 
+  // What became of a connection under way, as an errno.
+  int AwaitConnected() {
+    pollfd writable{descriptor_, POLLOUT, 0};
+    int ready;
+    do {
+      ready = poll(&writable, 1, 10'000);
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0) return ETIMEDOUT;
+    int error = 0;
+    socklen_t size = sizeof error;
+    return getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+  }
+
   int descriptor_ = -1;
-  bool connected_ = false;
+  int connect_error_ = ENOTCONN;
   SocketAddress address_;
 };
 
