@@ -22,6 +22,8 @@ struct TableCore;
 // Thread-safety: as Database and Table. Arguments by reference must outlive the returned task.
 class AsyncTable {
  public:
+  explicit AsyncTable(std::shared_ptr<const TableCore> core) : core_(std::move(core)) {}
+
   const std::string& name() const;  // As created.
   TableId id() const;
   Store& store() const;
@@ -39,8 +41,6 @@ class AsyncTable {
                          uint64_t* timestamp_ticks) const;
 
  private:
-  friend class AsyncDatabase;
-  explicit AsyncTable(std::shared_ptr<const TableCore> core) : core_(std::move(core)) {}
   std::shared_ptr<const TableCore> core_;
 };
 

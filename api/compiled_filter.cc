@@ -12,7 +12,7 @@ constexpr uint16_t BitOf(PropertyType type) {
   return static_cast<uint16_t>(1u << static_cast<unsigned>(type));
 }
 
-constexpr size_t kSharedSlotsMax = 32;
+constexpr size_t kSharedProbesMax = 32;
 
 // The two zeros are equal; nothing else shares a value.
 uint64_t CodeForComparison(double value) { return OrderedCodeOfDouble(value == 0 ? 0.0 : value); }
@@ -80,7 +80,7 @@ uint32_t CompiledFilter::AddTest(const FilterNode& node, uint32_t when_true, uin
   Test test{.subject = SubjectOf(node.name), .when_true = when_true, .when_false = when_false};
   if (test.subject == Subject::kMissing) return when_false;
   if (when_true == when_false) return when_true;  // Beside a constant: the test decides nothing.
-  if (test.subject == Subject::kProperty) test.slot = SlotOf(node.name);
+  if (test.subject == Subject::kProperty) test.probe = ProbeOf(node.name);
   if (node.kind == FilterNodeKind::kProperty) {
     if (test.subject != Subject::kProperty) return when_false;  // No key or Timestamp is a Boolean.
     test.bare = true;
@@ -91,6 +91,7 @@ uint32_t CompiledFilter::AddTest(const FilterNode& node, uint32_t when_true, uin
     test.only_equality = node.op == ComparisonOp::kEqual || node.op == ComparisonOp::kNotEqual;
     SetConstant(&test, node.value);
   }
+  if (test.subject == Subject::kPartitionKey || test.subject == Subject::kRowKey) asks_for_keys_ = true;
   tests_.push_back(std::move(test));
   return static_cast<uint32_t>(tests_.size() - 1);
 }
@@ -133,14 +134,14 @@ CompiledFilter::Subject CompiledFilter::SubjectOf(const std::string& name) const
   return Subject::kProperty;
 }
 
-// Tests of one property share a slot; beyond a few names the search would cost more than it saves.
-uint32_t CompiledFilter::SlotOf(const std::string& name) {
-  const auto same = [&name](const Slot& slot) { return slot.name == name; };
-  const auto end = slots_.begin() + static_cast<ptrdiff_t>(std::min(slots_.size(), kSharedSlotsMax));
-  const auto found = std::find_if(slots_.begin(), end, same);
-  if (found != end) return static_cast<uint32_t>(found - slots_.begin());
-  slots_.push_back({.name = name, .id = names_ == nullptr ? uint16_t{0} : names_->IdOf(name)});
-  return static_cast<uint32_t>(slots_.size() - 1);
+// Tests of one property share a probe; beyond a few names the search would cost more than it saves.
+uint32_t CompiledFilter::ProbeOf(const std::string& name) {
+  const auto same = [&name](const PropertyProbe& probe) { return probe.name() == name; };
+  const auto end = probes_.begin() + static_cast<ptrdiff_t>(std::min(probes_.size(), kSharedProbesMax));
+  const auto found = std::find_if(probes_.begin(), end, same);
+  if (found != end) return static_cast<uint32_t>(found - probes_.begin());
+  probes_.emplace_back(name, names_);
+  return static_cast<uint32_t>(probes_.size() - 1);
 }
 
 // ---- Running.
@@ -148,6 +149,21 @@ uint32_t CompiledFilter::SlotOf(const std::string& name) {
 bool CompiledFilter::Matches(const UserKeyParts& key, Version version, std::string_view content) {
   PARTITA_DEBUG_ASSERT(target_ == Target::kEntities);
   return Run({.key = key, .version = version, .content = content});
+}
+
+uint64_t CompiledFilter::MatchesOf(std::span<const KeylessRow> rows) {
+  PARTITA_ASSERT(rows.size() <= 64);
+  PARTITA_ASSERT(!asks_for_keys_);
+  if (entry_ < kReject && tests_[entry_].subject == Subject::kProperty) {
+    const PropertyProbe& probe = probes_[tests_[entry_].probe];
+    for (const KeylessRow& row : rows) probe.Prefetch(row.content);
+  }
+  uint64_t matching = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const bool matches = Run({.version = rows[i].version, .content = rows[i].content});
+    matching |= uint64_t{matches} << i;
+  }
+  return matching;
 }
 
 bool CompiledFilter::MatchesTable(std::string_view name) {
@@ -168,7 +184,7 @@ bool CompiledFilter::IsTrue(const Test& test, const Row& row) {
   Outcome outcome = kUnordered;
   switch (test.subject) {
     case Subject::kProperty:
-      return IsTrueOfProperty(test, EntityRecordView(row.content, names_));
+      return IsTrueOfProperty(test, row.content);
     case Subject::kPartitionKey:
       outcome = CompareText(test, PropertyType::kString, row.key.partition_key);
       break;
@@ -187,49 +203,14 @@ bool CompiledFilter::IsTrue(const Test& test, const Row& row) {
   return (test.accepted & outcome) != 0;
 }
 
-bool CompiledFilter::IsTrueOfProperty(const Test& test, const EntityRecordView& record) {
-  const std::optional<PropertyView> property = Find(&slots_[test.slot], record);
+bool CompiledFilter::IsTrueOfProperty(const Test& test, std::string_view content) {
+  const std::optional<PropertyView> property = probes_[test.probe].Find(content);
   if (!property) return false;  // Whatever the operator.
   const PropertyType type = property->type();
   if (test.bare) return type == PropertyType::kBoolean && property->code() != 0;
   const Outcome outcome = CodeIsExact(type) ? CompareCode(test, type, property->code())
                                             : CompareText(test, type, property->ordered_bytes());
   return (test.accepted & outcome) != 0;
-}
-
-// Rows of a table mostly have the same properties, so the place in the row before is tried first. Without
-// ids the directory is sorted by name, and two names tell that the one between them is missing.
-std::optional<PropertyView> CompiledFilter::Find(Slot* slot, const EntityRecordView& record) {
-  const size_t count = record.property_count();
-  if (slot->place < count) {
-    const PropertyView there = record.stored(slot->place);
-    if (there.name() == slot->name) return there;
-  }
-  if (names_ != nullptr) {
-    const std::optional<size_t> index = record.IndexOf(slot->name, slot->id);
-    if (!index) return std::nullopt;
-    slot->place = static_cast<uint32_t>(*index);
-    return record.stored(*index);
-  }
-  size_t low = 0;
-  size_t high = count;
-  if (slot->place < count && record.stored(slot->place).name() > slot->name) high = slot->place;
-  if (slot->place > 0 && slot->place <= high && record.stored(slot->place - 1).name() < slot->name) {
-    low = slot->place;
-  }
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (record.stored(middle).name() < slot->name) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  slot->place = static_cast<uint32_t>(low);
-  if (low == count) return std::nullopt;
-  const PropertyView there = record.stored(low);
-  if (there.name() != slot->name) return std::nullopt;
-  return there;
 }
 
 // A mismatch of types counts as less (spec 11.3).

@@ -1,13 +1,15 @@
 #pragma once
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/filter.h"
 #include "engine/base/entity_record.h"
+#include "engine/base/entry_run.h"
 #include "engine/base/ids.h"
+#include "engine/base/property_probe.h"
 #include "engine/base/user_key.h"
 
 namespace partita {
@@ -34,12 +36,19 @@ class CompiledFilter {
   // True when no row does.
   bool matches_none() const { return entry_ == kReject; }
 
+  // True when rows cannot be told from their versions and contents alone.
+  bool asks_for_keys() const { return asks_for_keys_; }
+
   // Comparisons in it: what a row costs, at most.
   size_t test_count() const { return tests_.size(); }
 
   // Whether the entity matches: its keys (ordered text), its version, which is its Timestamp, and its
   // record. REQUIRES: Target::kEntities; `content` was checked where it entered the store (entity_record.h).
   bool Matches(const UserKeyParts& key, Version version, std::string_view content);
+
+  // The same of up to 64 rows at once, whose misses of the caches overlap: bit i is set when row i matches.
+  // REQUIRES: !asks_for_keys(), Target::kEntities, and as above.
+  uint64_t MatchesOf(std::span<const KeylessRow> rows);
 
   // Whether a table of this name, in UTF-8, matches. REQUIRES: Target::kTables.
   bool MatchesTable(std::string_view name);
@@ -56,17 +65,11 @@ class CompiledFilter {
     bool only_equality = false;  // The operator does not tell less from greater.
     uint8_t accepted = 0;        // Outcomes that make it true.
     uint16_t comparable = 0;     // Bit t: properties of PropertyType t are compared by value.
-    uint32_t slot = 0;           // Of the property's name.
+    uint32_t probe = 0;          // Of the property's name.
     uint32_t when_true = 0, when_false = 0;
     uint64_t code = 0;         // Of the constant, in its own type.
     uint64_t double_code = 0;  // Of the constant widened to Double.
     std::string bytes;         // Of a String (ordered text), Guid or Binary constant.
-  };
-  // A property that the filter names, and where the row before had it.
-  struct Slot {
-    std::string name;
-    uint16_t id = 0;
-    uint32_t place = 0;  // Directory index, or where the name would stand.
   };
   struct Row;
   static constexpr uint32_t kAccept = UINT32_MAX;
@@ -74,20 +77,19 @@ class CompiledFilter {
 
   uint32_t AddTest(const FilterNode& node, uint32_t when_true, uint32_t when_false);
   static void SetConstant(Test* test, const PropertyValue& value);
-  uint32_t SlotOf(const std::string& name);
+  uint32_t ProbeOf(const std::string& name);
   Subject SubjectOf(const std::string& name) const;
   bool Run(const Row& row);
   bool IsTrue(const Test& test, const Row& row);
-  bool IsTrueOfProperty(const Test& test, const EntityRecordView& record);
-  // The slot's property; nothing when the record lacks it.
-  std::optional<PropertyView> Find(Slot* slot, const EntityRecordView& record);
+  bool IsTrueOfProperty(const Test& test, std::string_view content);
   static Outcome CompareCode(const Test& test, PropertyType type, uint64_t code);
   static Outcome CompareText(const Test& test, PropertyType type, std::string_view text);
 
   Target target_;
   const PropertyNames* names_;
   std::vector<Test> tests_;
-  std::vector<Slot> slots_;
+  std::vector<PropertyProbe> probes_;
+  bool asks_for_keys_ = false;
   uint32_t entry_ = kAccept;
 };
 

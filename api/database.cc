@@ -32,6 +32,9 @@ Status CheckOptions(const Options& options) {
     return Status::InvalidArgument(
         "durability must be kPower, kProcess or kMemory: it is what tables default to");
   }
+  if (options.read_only && options.create_if_missing) {
+    return Status::InvalidArgument("create_if_missing and read_only exclude each other");
+  }
   return CheckAccountName(options.account);
 }
 
@@ -96,7 +99,9 @@ Result<std::unique_ptr<Database>> Database::OpenOn(Runtime& runtime, const Optio
   impl.options = options;
   StoreOptions store;
   store.create_if_missing = options.create_if_missing;
+  store.read_only = options.read_only;
   store.memory_bytes = options.memory_bytes;
+  store.host_memory_bytes = options.host_memory_bytes;
   store.shards = ShardsOf(options);
   store.zones = ExtractZones;
   PARTITA_ASSIGN(impl.store, runtime.RunToEnd(Store::Open(runtime, std::move(store))));

@@ -100,13 +100,17 @@ class KeyBuffer {
 
 DurabilityLevel LevelOf(Durability asked, Durability table_default);
 
-// Keys [lower, upper) of a scan, and its direction; the continuation is already applied.
+Direction DirectionOf(ScanOrder order);
+
+// Keys [lower, upper) of a scan; the continuation is already applied.
 struct ScanBounds {
   std::string lower;
   std::string upper;
 };
 Result<ScanBounds> BoundsOf(const ScanOptions& options, TableId table, bool ordered_text);
-// Where a page that ended at `next_key` goes on.
-std::string ContinuationOf(const ScanOptions& options, TableId table, const std::string& next_key);
+// Where a page that ended at the user key `next_key` goes on (api/continuation.h), and back.
+std::string ContinuationOf(ScanOrder order, TableId table, std::string next_key);
+// kInvalidArgument: it is not one of this table and order.
+Result<std::string> KeyOfContinuation(std::string_view continuation, ScanOrder order, TableId table);
 
 }  // namespace partita

@@ -55,7 +55,8 @@ Status CheckValue(const Property& property) {
                                                       ": Edm.String value is not well-formed UTF-8 at byte " +
                                                       std::to_string(error));
     }
-    const size_t units = Utf16Units(*text);
+    // A character has at least as many bytes as units.
+    const size_t units = text->size() <= kStringUnitsMax ? 0 : Utf16Units(*text);
     if (units > kStringUnitsMax) return too_large(std::to_string(units) + " UTF-16 units", kStringUnitsMax);
   }
   if (const Binary* binary = property.value.if_binary(); binary && binary->bytes.size() > kBinaryBytesMax) {
@@ -134,6 +135,18 @@ std::string Entity::etag() const {
   return timestamp_ticks_ == 0 ? std::string() : FormatEtag(Version(timestamp_ticks_));
 }
 
+size_t EntitySizeBoundBytes(const Entity& entity) {
+  size_t size = kEntitySizeBase + 2 * (entity.partition_key().size() + entity.row_key().size());
+  for (const Property& property : entity.properties()) {
+    const std::string* text = property.value.if_string();
+    const Binary* binary = property.value.if_binary();
+    size += 8 + 2 * property.name.size() +
+            BilledValueSize(property.value.type(), text == nullptr ? 0 : text->size(),
+                            binary == nullptr ? 0 : binary->bytes.size());
+  }
+  return size;
+}
+
 size_t EntitySizeBytes(const Entity& entity) {
   size_t size = kEntitySizeBase + 2 * (Utf16Units(entity.partition_key()) + Utf16Units(entity.row_key()));
   for (const Property& property : entity.properties()) size += PropertySize(property);
@@ -146,6 +159,7 @@ Status ValidateEntity(const Entity& entity) {
   PARTITA_TRY(CheckKey(KeyKind::kPartitionKey, entity.partition_key()));
   PARTITA_TRY(CheckKey(KeyKind::kRowKey, entity.row_key()));
   for (const Property& property : entity.properties()) PARTITA_TRY(CheckValue(property));
+  if (EntitySizeBoundBytes(entity) <= kEntitySizeMax) return Status();
   return CheckSize(EntitySizeBytes(entity));
 }
 

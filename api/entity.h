@@ -104,6 +104,9 @@ using EntityView = EntityRecordView;
 // text in UTF-16 units (api/limits.h). REQUIRES: well-formed UTF-8 throughout.
 size_t EntitySizeBytes(const Entity& entity);
 
+// Never less than that, and found without looking at the text: its bytes are counted for units.
+size_t EntitySizeBoundBytes(const Entity& entity);
+
 // Ok when a table takes this entity. Checked in this order, the first broken rule is told: number of
 // properties, names, single values (both keys, then the properties), the whole. kInvalidArgument; the message
 // says what and where, ViolationOf (api/names.h) gives the service's code.

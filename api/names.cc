@@ -166,6 +166,11 @@ Status CheckKey(KeyKind kind, std::string_view key) {
                           " UTF-16 units; allowed are " + std::to_string(kKeyUnitsMax));
   }
   for (size_t at = 0; at < key.size();) {
+    const auto byte = static_cast<uint8_t>(key[at]);
+    if (byte < 0x80 && !IsForbiddenInKey(byte)) {
+      ++at;
+      continue;
+    }
     const DecodedCharacter decoded = *DecodeUtf8(key, at);
     if (IsForbiddenInKey(decoded.character)) {
       return BrokenRule(Violation::kOutOfRangeInput, Subject(KeyKindName(kind), key) + " holds " +

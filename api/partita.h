@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "api/entity.h"
+#include "api/query_options.h"
 #include "engine/base/io_backend.h"
+#include "engine/base/maintenance.h"
 #include "engine/base/result.h"
 #include "engine/base/status.h"
 
@@ -60,6 +62,11 @@ struct Options {
   // The store's directory. Required. One process at a time.
   std::string directory;
 
+  // Opens for reading only: nothing on disk is changed, so a snapshot, a backup or a read-only medium can be
+  // read, by several processes at once, but not beside one that writes (kLocked). What is in the logs is
+  // replayed into memory, which must hold it. Writes answer kUnsupported; `shards` counts threads only.
+  bool read_only = false;
+
   // Makes an empty store where the directory is missing or empty. Never set by default: an empty
   // store in place of a lost one would hide the loss.
   bool create_if_missing = false;
@@ -67,6 +74,9 @@ struct Options {
   // One number for memtables, cache, filters, indexes and buffers, in bytes. 64 MiB to 1 TiB.
   // Resident memory stays within 5 % of it plus some 30 MiB of fixed part (code, stacks, rings).
   uint64_t memory_bytes = uint64_t{1} << 30;
+  // Part of memory_bytes that the store leaves to its host, which so can keep its own buffers within the one
+  // number; the room for blocks gives way. 0 to a quarter of memory_bytes.
+  uint64_t host_memory_bytes = 0;
 
   // Shards = worker threads, each with its own log and memtables. 0: as many as the machine has cores.
   // 0 to 256.
@@ -140,35 +150,13 @@ struct BatchOptions {
   uint64_t bytes_max = 4u << 20;  // Sum of entity sizes by the service's formula; at most 64 MiB.
 };
 
-enum class ScanOrder : uint8_t { kAscending, kDescending };
-
-// Which entities, and how many at once.
-struct ScanOptions {
-  // Bounds on (PartitionKey, RowKey); unset: open. Lower bounds are inclusive, upper ones
-  // exclusive. A row bound needs both partition bounds to name the same partition: use OnePartition.
-  std::optional<std::string> partition_lower, partition_upper;
-  std::optional<std::string> partition;  // Only this partition; the row bounds apply within it.
-  std::optional<std::string> row_lower, row_upper;
-  ScanOrder order = ScanOrder::kAscending;
-  uint32_t limit = 1000;            // Entities in the page, 1 to 100,000.
-  uint64_t bytes_limit = 4u << 20;  // Of stored entities; at least one entity is always given.
-  std::string continuation;         // From the page before; empty: from the start.
-};
-
-// One page of a scan: one point in time for each shard it touched.
-struct Page {
-  std::vector<Entity> entities;
-  std::string continuation;  // Opaque, stateless, never expires; empty: nothing is left.
-  uint64_t scanned = 0;      // Entries looked at.
-};
-
 struct RawRow {
   std::string partition_key, row_key, value;
 };
 struct RawPage {
   std::vector<RawRow> rows;
-  std::string continuation;
-  uint64_t scanned = 0;
+  std::string continuation;  // As Page's.
+  QueryCost cost;
 };
 
 // A handle to an entity table; cheap to copy; valid until the database is closed. After the table
@@ -217,9 +205,39 @@ class Table {
   void GetAsync(std::string partition_key, std::string row_key,
                 std::function<void(Result<Entity>)> done) const;
 
-  Result<Page> Scan(const ScanOptions& options) const;
+  // ---- Queries (api/query_options.h has the options and answers). What runs through many entities runs in
+  // slices beside everything else, on the worker that has them; nothing is locked, no write waits.
+  //
+  // Errors of all: kInvalidArgument and kUnsupported for a filter or option that breaks a rule; for a filter
+  // the message says where and what. kNotFound; kCancelled; kCorruption, kUnknown: at what is damaged or in
+  // doubt, never a shorter answer.
 
-  // Entities within the bounds; reads all of them. limit, bytes_limit and continuation are ignored.
+  // One page, in the order of keys. Go on with its continuation while it is not empty: an entity that is
+  // there throughout comes once, whatever happens to others meanwhile, also after the store was opened anew.
+  // A page that has entities ends before what is damaged or in doubt; the next one says what it is.
+  Result<Page> Query(const QueryOptions& options) const;
+
+  // All pages of it: calls `visit` with each entity, in order, on this thread, until it answers false or
+  // `top` is reached. Holds one page at a time. `options.continuation` says where to begin.
+  Result<QueryCost> ForEach(const QueryOptions& options,
+                            const std::function<bool(Entity entity)>& visit) const;
+
+  // Several values over all entities that match, in one pass on all shards at once:
+  //
+  //   orders.Aggregate({{AggregateKind::kCount}, {AggregateKind::kSum, "Total"}}, {.filter = "Total gt
+  //   100.0"})
+  //
+  // Of the options only filter, where, time_limit and cancelled count. Holds no entities. An entity that
+  // changes meanwhile counts as it was or as it is. A count without condition reads keys only.
+  Result<AggregateAnswer> Aggregate(const std::vector<AggregateOf>& wanted, const QueryOptions& options = {},
+                                    const QueryProgress& progress = {}) const;
+
+  // How it would be answered; asks memory only and reads nothing. What it took is in each page's cost.
+  Result<Explanation> Explain(const QueryOptions& options) const;
+
+  // The query for key bounds alone; its continuations are those of Query.
+  Result<Page> Scan(const ScanOptions& options) const;
+  // Entities within key bounds. limit, bytes_limit, order and continuation are ignored.
   Result<uint64_t> Count(const ScanOptions& options) const;
 
  private:
@@ -334,6 +352,22 @@ class Database {
   const OpenReport& open_report() const;
   // Reads every table file and checks each seal, checksum, order and count.
   Result<VerifyReport> Verify();
+
+  // Reads everything on disk that can change an answer, past all caches, and checks it: to be run regularly,
+  // since what rots where nobody reads is found too late. Beside everything else; options.pace bounds it.
+  // Damage is a finding in the report. kCancelled by options.pace.progress.
+  Result<ScrubReport> Scrub(const ScrubOptions& options = {});
+
+  // Writes a backup to the new directory `directory`, beside everything else that happens: everything
+  // acknowledged before the call, of each shard a prefix of what it did, batches whole. Every block is read
+  // back before the directory gets its name; until then it is called DIRECTORY.partial. kAlreadyExists;
+  // kCorruption: something in the store is damaged, so there is no backup; kCancelled by
+  // options.pace.progress.
+  Result<BackupReport> Backup(const std::string& directory, const BackupOptions& options = {});
+  // Makes a store of a backup in a new or empty directory, or one where this was interrupted; verified when
+  // it returns. It is opened with Open. No ETag that the original ever gave is given by it again.
+  static Result<BackupReport> Restore(const std::string& backup, const std::string& directory,
+                                      const BackupOptions& options = {});
 
   // For tests and tools inside this project: runs on a given world (the simulator).
   static Result<std::unique_ptr<Database>> OpenOn(Runtime& runtime, const Options& options);

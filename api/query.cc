@@ -1,8 +1,10 @@
 #include "api/query.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "api/compiled_filter.h"
+#include "api/zone_filter.h"
 #include "engine/base/assert.h"
 #include "engine/base/clock.h"
 
@@ -20,22 +22,42 @@ uint32_t RowsMax(const Query& query) {
   return std::min(query.top.value_or(query.limits.rows), query.limits.rows);
 }
 
+UserKeyParts PartsOf(std::string_view user_key) {
+  const std::string_view partition = PartitionPrefix(user_key);
+  return {.partition_key = partition.substr(kTableIdSize, partition.size() - kTableIdSize - 1),
+          .row_key = user_key.substr(partition.size())};
+}
+
 // Asks the filter of each row as it is found and gives the matching ones on. Once the page is full it looks
 // ahead for the next match, so that the continuation names it, or the end is seen (spec 11.7).
 class PageSink : public Shard::RowSink {
  public:
   PageSink(const Query& query, const Filter& residual, Clock& clock, QueryRowSink* rows)
-      : query_(query), filter_(residual), clock_(clock), rows_(rows), rows_max_(RowsMax(query)) {}
+      : query_(query),
+        residual_(residual),
+        filter_(residual),
+        clock_(clock),
+        rows_(rows),
+        rows_max_(RowsMax(query)) {}
+
+  uint64_t Wanted(std::span<const KeylessRow> rows) override {
+    if (filter_.asks_for_keys()) return UINT64_MAX;
+    if (rows_->takes_keyless()) return GiveKeyless(rows);
+    if (filter_.matches_all()) return UINT64_MAX;
+    uint64_t wanted = filter_.MatchesOf(rows);
+    // Behind a full page every row counts up to the next match; at the last one Add ends the page.
+    const uint32_t before_match = std::min<uint32_t>(std::countr_zero(wanted), rows.size());
+    for (uint32_t i = 0; full_ && i < before_match; ++i) {
+      if (LooksTooFar()) return uint64_t{1} << i;
+    }
+    return wanted;
+  }
 
   Verdict Add(std::string_view user_key, Version version, std::string_view content) override {
-    const std::string_view partition = PartitionPrefix(user_key);
-    const UserKeyParts key{
-        .partition_key = partition.substr(kTableIdSize, partition.size() - kTableIdSize - 1),
-        .row_key = user_key.substr(partition.size()),
-    };
-    if (!filter_.matches_all() && !filter_.Matches(key, version, content)) {
-      const bool too_far = full_ && ++looked_ahead_ >= query_.limits.look_ahead_rows;
-      return too_far ? Verdict::kStop : Verdict::kPassed;
+    const UserKeyParts key = PartsOf(user_key);
+    // Others were asked for before (Wanted).
+    if (filter_.asks_for_keys() && !filter_.Matches(key, version, content)) {
+      return LooksTooFar() ? Verdict::kStop : Verdict::kPassed;
     }
     if (full_) return Verdict::kStop;
     const bool wants_more = rows_->Add({key.partition_key, key.row_key, version, content});
@@ -53,7 +75,10 @@ class PageSink : public Shard::RowSink {
     return !full_ || clock_.MonotonicNanos() < look_ahead_deadline_ns_;
   }
 
+  std::unique_ptr<Shard::RowSieve> NewSieve() override;
+
   bool matches_none() const { return filter_.matches_none(); }
+  uint64_t given() const { return given_; }
 
   // Long filters get shorter slices, so that no filter holds a worker for longer.
   uint32_t entries_per_slice() const {
@@ -62,7 +87,20 @@ class PageSink : public Shard::RowSink {
   }
 
  private:
+  // For none of them Add is to follow.
+  uint64_t GiveKeyless(std::span<const KeylessRow> rows) {
+    uint64_t wanted = filter_.matches_all() ? UINT64_MAX : filter_.MatchesOf(rows);
+    if (rows.size() < 64) wanted &= (uint64_t{1} << rows.size()) - 1;
+    given_ += static_cast<uint64_t>(std::popcount(wanted));
+    if (wanted != 0) rows_->AddKeyless(rows, wanted);
+    return 0;
+  }
+
+  // To be asked of each row that does not match.
+  bool LooksTooFar() { return full_ && ++looked_ahead_ >= query_.limits.look_ahead_rows; }
+
   const Query& query_;
+  const Filter& residual_;
   CompiledFilter filter_;
   Clock& clock_;
   QueryRowSink* rows_;
@@ -73,6 +111,33 @@ class PageSink : public Shard::RowSink {
   uint32_t looked_ahead_ = 0;
   uint64_t look_ahead_deadline_ns_ = 0;
 };
+
+// The filter alone, for another thread.
+class FilterSieve : public Shard::RowSieve {
+ public:
+  FilterSieve(const Query& query, const Filter& residual) : query_(query), filter_(residual) {}
+
+  uint64_t Wanted(std::span<const KeylessRow> rows) override {
+    return filter_.asks_for_keys() ? UINT64_MAX : filter_.MatchesOf(rows);
+  }
+  bool Passes(std::string_view user_key, Version version, std::string_view content) override {
+    return !filter_.asks_for_keys() || filter_.Matches(PartsOf(user_key), version, content);
+  }
+  bool GoOn() override { return !IsCancelled(query_); }
+
+ private:
+  const Query& query_;
+  CompiledFilter filter_;
+};
+
+// Rows given while one range was scanned for ScanAhead::kStartAfterNanos: with more, the page is soon full.
+constexpr uint64_t kFewRows = 128;
+
+std::unique_ptr<Shard::RowSieve> PageSink::NewSieve() {
+  if (!query_.scan_ahead || filter_.matches_all() || full_ || given_ >= rows_max_ / 8 + kFewRows)
+    return nullptr;
+  return std::make_unique<FilterSieve>(query_, residual_);
+}
 
 // The plan's intervals as user keys of the table.
 std::vector<Shard::ScanInterval> IntervalsOf(const QueryPlan& plan, TableId table) {
@@ -86,16 +151,6 @@ std::vector<Shard::ScanInterval> IntervalsOf(const QueryPlan& plan, TableId tabl
   return intervals;
 }
 
-// The position of a bound that a page ended at. A bound without a separator lies between two partitions,
-// where no key is.
-QueryPosition PositionOf(std::string_view bound) {
-  bound.remove_prefix(std::min(kTableIdSize, bound.size()));
-  const size_t separator = std::min(bound.find('\0'), bound.size());
-  QueryPosition position{.partition_key = Utf8FromOrdered(bound.substr(0, separator))};
-  if (separator < bound.size()) position.row_key = Utf8FromOrdered(bound.substr(separator + 1));
-  return position;
-}
-
 }  // namespace
 
 Task<Result<QueryPage>> RunPlannedQuery(const AsyncTable& table, const QueryPlan& plan, const Query& query,
@@ -103,31 +158,39 @@ Task<Result<QueryPage>> RunPlannedQuery(const AsyncTable& table, const QueryPlan
   QueryPage page;
   if (RowsMax(query) == 0) co_return page;
   QueryPlan rest{.kind = plan.kind, .intervals = plan.intervals};
-  if (query.from) CutBefore(&rest, *query.from);
+  if (query.from && query.direction == Direction::kForward) CutBefore(&rest, *query.from);
+  if (query.from && query.direction == Direction::kBackward) CutFrom(&rest, *query.from);
   if (rest.intervals.empty()) co_return page;
   if (IsCancelled(query)) co_return Status::Cancelled("the query was cancelled");
 
   Store& store = table.store();
   Clock& clock = store.runtime().clock();
+  const uint64_t started = clock.MonotonicNanos();
   PageSink rows(query, plan.residual, clock, sink);
   if (rows.matches_none()) co_return page;
   const std::vector<Shard::ScanInterval> intervals = IntervalsOf(rest, table.id());
   Shard::ScanRequest request;
   request.lower = intervals.front().lower;
   request.upper = intervals.back().upper;
+  request.direction = query.direction;
   // One interval over rows needs no list; a list of one key is read as a point.
   if (intervals.size() > 1 || intervals.front().IsPoint()) request.only = intervals;
+  if (plan.residual.empty()) request.entries_expected = RowsMax(query) + uint64_t{1};
   request.limit = UINT32_MAX;  // The sink knows when the page is full.
   request.bytes_limit = UINT64_MAX;
   request.entries_per_slice = rows.entries_per_slice();
-  request.deadline_ns = clock.MonotonicNanos() + query.limits.nanos;
+  request.deadline_ns = started + query.limits.nanos;
+  const ZoneFilter zones(plan.residual);
+  if (query.use_zone_maps && zones.useful()) request.predicate = &zones;
   PARTITA_CO_ASSIGN(Shard::ScanAnswer answer, co_await store.Scan(request, &rows));
 
   if (!answer.done && IsCancelled(query)) co_return Status::Cancelled("the query was cancelled");
-  page.rows = answer.rows;
+  page.rows = rows.given();
   page.bytes = answer.bytes;
   page.scanned = answer.scanned;
-  if (!answer.done) page.next = PositionOf(answer.next_key);
+  page.blocks = answer.blocks;
+  page.nanos = clock.MonotonicNanos() - started;
+  if (!answer.done) page.next = PositionOf(std::string_view(answer.next_key).substr(kTableIdSize));
   co_return page;
 }
 

@@ -10,7 +10,9 @@
 #include "api/async_database.h"
 #include "api/filter.h"
 #include "api/limits.h"
+#include "api/query_options.h"
 #include "api/query_plan.h"
+#include "engine/base/entry_run.h"
 #include "engine/base/result.h"
 #include "engine/base/task.h"
 #include "engine/base/user_key.h"
@@ -28,10 +30,16 @@ struct QueryLimits {
 
 struct Query {
   Filter filter;
+  Direction direction = Direction::kForward;
   std::optional<uint32_t> top;        // At most so many rows on this page; 0: an empty page, and the end.
-  std::optional<QueryPosition> from;  // Where the page before said to go on.
+  std::optional<QueryPosition> from;  // Where the page before said to go on; backward: what lies before it.
   KeyRange range;
   QueryLimits limits;
+  // False: zone maps are not asked, every block is read. For tests and measurements: the rows are the same.
+  bool use_zone_maps = true;
+  // While few rows match, other shards may scan the ranges to come; what they found is dropped where the page
+  // ends before. False where the caller deals the ranges out himself.
+  bool scan_ahead = true;
   // Set to true by any thread when nobody waits for the answer any more; may be null. Must outlive the call.
   const std::atomic<bool>* cancelled = nullptr;
 };
@@ -49,17 +57,28 @@ class QueryRowSink {
   virtual ~QueryRowSink() = default;
   // Takes a row. False: the page ends after it.
   virtual bool Add(const QueryRow& row) = 0;
+
+  // True: it can do without keys. AddKeyless is then called in place of Add wherever the filter can, too,
+  // which saves making them; such rows end no page, but count in it. The same throughout its life.
+  virtual bool takes_keyless() const { return false; }
+  // Takes those of the rows whose bit is set in `wanted`.
+  virtual void AddKeyless(std::span<const KeylessRow> rows, uint64_t wanted) {}
 };
 
 struct QueryPage {
   uint64_t rows = 0;                  // Given to the sink.
   uint64_t bytes = 0;                 // Of their keys and records.
   uint64_t scanned = 0;               // Entries looked at: what throughput targets count (spec 17.1).
-  std::optional<QueryPosition> next;  // Where to go on: a key at or before the next match; nothing: the end.
+  BlockCounts blocks;                 // Of table files, without those of single keys.
+  uint64_t nanos = 0;                 // From the call to the end.
+  std::optional<QueryPosition> next;  // Where to go on, with no match between; nothing: the end.
+
+  QueryCost cost() const { return {scanned, rows, blocks, nanos}; }
 };
 
-// Gives the rows of one page to `sink` in (PartitionKey, RowKey) order. Runs on a worker without blocking
-// it, in slices of at most 200 us, or to its end in blocking mode. All three arguments must outlive the task.
+// Gives the rows of one page to `sink` in (PartitionKey, RowKey) order, or its reverse. Runs on a worker
+// without blocking it, in slices of at most 200 us, or to its end in blocking mode. All three arguments must
+// outlive the task.
 //
 // The page is one point in time for each partition it touches. It may be empty and yet have a `next`. A row
 // that is there throughout is given once over the pages, whatever happens to others meanwhile.
@@ -67,7 +86,7 @@ struct QueryPage {
 // kNotFound: the table is gone. kCancelled. kCorruption, kUnknown: what stands where the page would begin is
 // damaged or in doubt; a page that has rows ends before such a place instead.
 Task<Result<QueryPage>> RunQuery(const AsyncTable& table, const Query& query, QueryRowSink* sink);
-// The same for a plan made before: PlanQuery(query.filter, query.range). CutBefore must not have been called.
+// The same for a plan made before, whole: PlanQuery(query.filter, query.range).
 Task<Result<QueryPage>> RunPlannedQuery(const AsyncTable& table, const QueryPlan& plan, const Query& query,
                                         QueryRowSink* sink);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/key_boxes.h"
+#include "api/zone_filter.h"
 #include "engine/base/user_key.h"
 
 namespace partita {
@@ -156,6 +157,18 @@ std::vector<size_t> Conjuncts(const Filter& filter) {
 
 }  // namespace
 
+std::string BoundOf(const QueryPosition& position) {
+  return FirstKeyFrom(position.partition_key, position.row_key);
+}
+
+// A bound without a separator lies between two partitions, where no key is.
+QueryPosition PositionOf(std::string_view bound) {
+  const size_t separator = std::min(bound.find(kSeparator), bound.size());
+  QueryPosition position{.partition_key = Utf8FromOrdered(bound.substr(0, separator))};
+  if (separator < bound.size()) position.row_key = Utf8FromOrdered(bound.substr(separator + 1));
+  return position;
+}
+
 std::string_view PlanKindName(PlanKind kind) {
   constexpr std::string_view kNames[] = {"empty",     "point",           "points", "row-range", "row-ranges",
                                          "partition", "partition-range", "ranges", "table-scan"};
@@ -211,9 +224,22 @@ QueryPlan PlanQuery(const Filter& filter, const KeyRange& range) {
 }
 
 void CutBefore(QueryPlan* plan, const QueryPosition& position) {
-  const PlanInterval rest{.lower = FirstKeyFrom(position.partition_key, position.row_key)};
+  const PlanInterval rest{.lower = BoundOf(position)};
   for (PlanInterval& interval : plan->intervals) Cut(&interval, rest);
   std::erase_if(plan->intervals, IsEmpty);
+}
+
+void CutFrom(QueryPlan* plan, const QueryPosition& position) {
+  const PlanInterval rest{.upper = BoundOf(position)};
+  for (PlanInterval& interval : plan->intervals) Cut(&interval, rest);
+  std::erase_if(plan->intervals, IsEmpty);
+}
+
+void AppendCut(const QueryPlan& plan, const PlanInterval& owned, QueryPlan* part) {
+  for (PlanInterval interval : plan.intervals) {
+    Cut(&interval, owned);
+    if (!IsEmpty(interval)) part->intervals.push_back(std::move(interval));
+  }
 }
 
 // ---- In words.
@@ -264,11 +290,16 @@ std::string BoundsOfInterval(const PlanInterval& interval) {
 
 }  // namespace
 
-Explanation Explain(const QueryPlan& plan) {
-  Explanation explanation{.kind = std::string(PlanKindName(plan.kind)), .residual = plan.residual.ToString()};
+Explanation Explain(const QueryPlan& plan, size_t bounds_max) {
+  Explanation explanation;
+  explanation.kind = std::string(PlanKindName(plan.kind));
+  explanation.residual = plan.residual.ToString();
   for (const PlanInterval& interval : plan.intervals) {
+    if (explanation.bounds.size() == bounds_max) break;
     explanation.bounds.push_back(BoundsOfInterval(interval));
   }
+  const ZoneFilter zones(plan.residual);
+  if (zones.useful()) explanation.zone_maps.assign(zones.properties().begin(), zones.properties().end());
   return explanation;
 }
 

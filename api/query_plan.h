@@ -6,15 +6,21 @@
 #include <vector>
 
 #include "api/filter.h"
+#include "api/query_options.h"
 
 namespace partita {
 
-// A place in a table's order. Keys in UTF-8.
+// A place in a table's order, between two keys: just before the key. Keys in UTF-8.
 struct QueryPosition {
   std::string partition_key;
   std::string row_key;
   friend bool operator==(const QueryPosition&, const QueryPosition&) = default;
 };
+
+// The position as a bound of user keys without the table id (user_key.h), and back. Every bound between keys
+// that a scan ended at has a position.
+std::string BoundOf(const QueryPosition& position);
+QueryPosition PositionOf(std::string_view bound);
 
 // What a request may see of a table: the cut by a shared access signature (spec 14.4). Both ends are
 // inclusive; an end that is not set is open. An end without its row_key takes in the partition whole.
@@ -76,15 +82,13 @@ QueryPlan PlanQuery(const Filter& filter, const KeyRange& range = {});
 
 // Leaves only what lies at `position` or behind it. The kind stays: it is the query's, not the page's.
 void CutBefore(QueryPlan* plan, const QueryPosition& position);
+// Leaves only what lies before `position`.
+void CutFrom(QueryPlan* plan, const QueryPosition& position);
 
-// A plan in words.
-struct Explanation {
-  std::string kind;
-  // Each interval as a condition on the keys, e.g. "PartitionKey eq 'a' and RowKey ge 'b'"; "all" for the
-  // whole table.
-  std::vector<std::string> bounds;
-  std::string residual;  // "" when there is none.
-};
-Explanation Explain(const QueryPlan& plan);
+// Appends to `part` what of the intervals lies in `owned`.
+void AppendCut(const QueryPlan& plan, const PlanInterval& owned, QueryPlan* part);
+
+// A plan in words, with at most `bounds_max` of its intervals.
+Explanation Explain(const QueryPlan& plan, size_t bounds_max = SIZE_MAX);
 
 }  // namespace partita

@@ -266,14 +266,19 @@ Result<RawPage> RawTable::Scan(const ScanOptions& options) const {
   Shard::ScanRequest request;
   request.lower = std::move(bounds.lower);
   request.upper = std::move(bounds.upper);
-  request.direction = options.order == ScanOrder::kAscending ? Direction::kForward : Direction::kBackward;
+  request.direction = DirectionOf(options.order);
   request.limit = options.limit;
   request.bytes_limit = options.bytes_limit;
   RawPage page;
   RawSink sink(&page.rows);
+  Clock& clock = state_->impl->runtime->clock();
+  const uint64_t started = clock.MonotonicNanos();
   PARTITA_ASSIGN(Shard::ScanAnswer answer, state_->impl->Run(state_->impl->store->Scan(request, &sink)));
-  page.scanned = answer.scanned;
-  if (!answer.done) page.continuation = ContinuationOf(options, state_->id, answer.next_key);
+  page.cost = {.scanned = answer.scanned,
+               .returned = answer.rows,
+               .blocks = answer.blocks,
+               .nanos = clock.MonotonicNanos() - started};
+  if (!answer.done) page.continuation = ContinuationOf(options.order, state_->id, std::move(answer.next_key));
   return page;
 }
 

@@ -80,28 +80,33 @@ Result<ScanBounds> BoundsOf(const ScanOptions& options, TableId table, bool orde
     bounds.upper = EncodeUserKey(table, StoredText(*options.partition_upper, ordered_text), "");
   }
   if (options.continuation.empty()) return bounds;
-  PARTITA_ASSIGN(Continuation from, DecodeContinuation(options.continuation));
-  Direction direction = options.order == ScanOrder::kAscending ? Direction::kForward : Direction::kBackward;
-  if (from.table != table || from.direction != direction) {
-    return Status::InvalidArgument("the continuation belongs to another table or scan order");
-  }
-  // A key of another table, or none, would lead the scan out of this one (F78).
-  std::string table_prefix = TableLowerBound(table);
-  if (!from.user_key.starts_with(table_prefix) && from.user_key != bounds.upper) {
-    return Status::InvalidArgument("the continuation is not one that a scan returned");
-  }
-  if (from.user_key.empty()) return Status::InvalidArgument("the continuation names no key");
-  if (direction == Direction::kForward) {
-    bounds.lower = std::max(bounds.lower, from.user_key);
+  PARTITA_ASSIGN(std::string from, KeyOfContinuation(options.continuation, options.order, table));
+  if (options.order == ScanOrder::kAscending) {
+    bounds.lower = std::max(bounds.lower, from);
   } else {
-    bounds.upper = std::min(bounds.upper, from.user_key);
+    bounds.upper = std::min(bounds.upper, from);
   }
   return bounds;
 }
 
-std::string ContinuationOf(const ScanOptions& options, TableId table, const std::string& next_key) {
-  Direction direction = options.order == ScanOrder::kAscending ? Direction::kForward : Direction::kBackward;
-  return EncodeContinuation(Continuation{direction, table, next_key});
+Direction DirectionOf(ScanOrder order) {
+  return order == ScanOrder::kAscending ? Direction::kForward : Direction::kBackward;
+}
+
+Result<std::string> KeyOfContinuation(std::string_view continuation, ScanOrder order, TableId table) {
+  PARTITA_ASSIGN(Continuation from, DecodeContinuation(continuation));
+  if (from.table != table || from.direction != DirectionOf(order)) {
+    return Status::InvalidArgument("the continuation belongs to another table or order");
+  }
+  // A key of another table, or none, would lead the scan out of this one (F78).
+  if (!from.user_key.starts_with(TableLowerBound(table)) && from.user_key != TableUpperBound(table)) {
+    return Status::InvalidArgument("the continuation is not one that a scan returned");
+  }
+  return std::move(from.user_key);
+}
+
+std::string ContinuationOf(ScanOrder order, TableId table, std::string next_key) {
+  return EncodeContinuation(Continuation{DirectionOf(order), table, std::move(next_key)});
 }
 
 }  // namespace partita

@@ -53,40 +53,6 @@ Task<Result<Entity>> ReadEntity(Store* store, std::string user_key) {
   co_return DecodeEntity(user_key, version, content);
 }
 
-// Decodes rows as they are found.
-class EntitySink : public Shard::RowSink {
- public:
-  explicit EntitySink(std::vector<Entity>* out) : out_(out) {}
-  Verdict Add(std::string_view user_key, Version version, std::string_view content) override {
-    Result<Entity> entity = DecodeEntity(user_key, version, content);
-    if (entity.ok()) {
-      out_->push_back(std::move(entity).value());
-    } else if (status_.ok()) {
-      status_ = entity.status();
-    }
-    return Verdict::kTaken;
-  }
-  const Status& status() const { return status_; }
-
- private:
-  std::vector<Entity>* out_;
-  Status status_;
-};
-
-Shard::ScanRequest RequestOf(const ScanOptions& options, ScanBounds bounds) {
-  Shard::ScanRequest request;
-  request.lower = std::move(bounds.lower);
-  request.upper = std::move(bounds.upper);
-  request.direction = options.order == ScanOrder::kAscending ? Direction::kForward : Direction::kBackward;
-  request.limit = options.limit;
-  request.bytes_limit = options.bytes_limit;
-  return request;
-}
-
-}  // namespace
-
-namespace {
-
 // What memory knows of the key; nothing when the disk must be asked.
 std::optional<Status> TryRead(Store* store, std::string_view user_key, std::string* record,
                               uint64_t* timestamp_ticks) {
@@ -195,35 +161,6 @@ void Table::GetAsync(std::string partition_key, std::string row_key,
   Task<void> call = ReadThenCall(state_->impl->store.get(), std::string(key.key()), std::move(done));
   if (!state_->impl->Start(key.key(), kReadCallBytes, std::move(call))) {
     busy(Status::Busy("too many calls are under way; try again"));
-  }
-}
-
-Result<Page> Table::Scan(const ScanOptions& options) const {
-  PARTITA_ASSIGN(ScanBounds bounds, BoundsOf(options, state_->id, /*ordered_text=*/true));
-  Shard::ScanRequest request = RequestOf(options, std::move(bounds));
-  Page page;
-  EntitySink sink(&page.entities);
-  PARTITA_ASSIGN(Shard::ScanAnswer answer, state_->impl->Run(state_->impl->store->Scan(request, &sink)));
-  PARTITA_TRY(sink.status());
-  page.scanned = answer.scanned;
-  if (!answer.done) page.continuation = ContinuationOf(options, state_->id, answer.next_key);
-  return page;
-}
-
-Result<uint64_t> Table::Count(const ScanOptions& options) const {
-  ScanOptions all = options;
-  all.continuation.clear();
-  all.limit = 100'000;
-  all.order = ScanOrder::kAscending;
-  PARTITA_ASSIGN(ScanBounds bounds, BoundsOf(all, state_->id, /*ordered_text=*/true));
-  Shard::ScanRequest request = RequestOf(all, std::move(bounds));
-  request.bytes_limit = UINT64_MAX;
-  uint64_t count = 0;
-  while (true) {
-    PARTITA_ASSIGN(Shard::ScanAnswer answer, state_->impl->Run(state_->impl->store->Scan(request, nullptr)));
-    count += answer.rows;
-    if (answer.done) return count;
-    request.lower = answer.next_key;
   }
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <unordered_set>
@@ -31,11 +32,24 @@ Result<std::string> MergeContents(std::string_view user_key, std::string_view ba
 
 // A batch with all bytes it needs, so that it may outlive its caller.
 struct EncodedBatch {
-  std::vector<std::string> keys;
-  std::vector<std::string> contents;
+  struct Place {
+    size_t key = 0;  // Where it begins in `bytes`; the content lies behind it.
+    size_t content = 0;
+    size_t end = 0;
+  };
+  std::string bytes;  // One piece of memory for all keys and contents.
+  std::vector<Place> places;
   std::vector<WriteOp> ops;
   WriteRequest request;
 };
+
+// About what the encoded form takes of entities that have so many bytes by the service's formula, which
+// counts text twice; at most so much at once, the rest grows.
+size_t EncodedRoom(uint64_t bytes_bound, size_t count) {
+  constexpr uint64_t kRoomMax = 4u << 20;
+  constexpr size_t kOverhead = 64;
+  return static_cast<size_t>(std::min<uint64_t>(bytes_bound / 2 + count * kOverhead, kRoomMax));
+}
 
 Status ApplyCondition(const Write& write, WriteOp* op) {
   bool conditional = write.action == WriteAction::kReplace || write.action == WriteAction::kMerge ||
@@ -93,18 +107,24 @@ Status AddOp(const Write& write, TableId table, EncodedBatch* batch) {
     case WriteAction::kInsertOrReplace:
       break;
   }
-  batch->keys.push_back(EncodeEntityKey(table, write.entity));
-  batch->contents.push_back(op.kind == WriteKind::kDelete ? std::string()
-                                                          : EncodeEntityContent(write.entity));
+  EncodedBatch::Place place;
+  place.key = batch->bytes.size();
+  AppendEntityKey(&batch->bytes, table, write.entity);
+  place.content = batch->bytes.size();
+  if (op.kind != WriteKind::kDelete) AppendEntityContent(&batch->bytes, write.entity);
+  place.end = batch->bytes.size();
+  batch->places.push_back(place);
   batch->ops.push_back(op);
   return Status();
 }
 
 // The views are set last, when nothing moves any more.
 void Link(EncodedBatch* batch, const TableCore& table, Durability durability) {
+  const std::string_view bytes = batch->bytes;
   for (size_t i = 0; i < batch->ops.size(); ++i) {
-    batch->ops[i].user_key = batch->keys[i];
-    batch->ops[i].content = batch->contents[i];
+    const EncodedBatch::Place& place = batch->places[i];
+    batch->ops[i].user_key = bytes.substr(place.key, place.content - place.key);
+    batch->ops[i].content = bytes.substr(place.content, place.end - place.content);
   }
   batch->request.table = table.id;
   batch->request.ops = batch->ops;
@@ -142,10 +162,14 @@ std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const W
   if (options.bytes_max > kEmbeddedBatchBytesMax) {
     return Refused(Status::InvalidArgument("bytes_max is above 64 MiB"), 0);
   }
-  batch->keys.reserve(writes.size());
-  batch->contents.reserve(writes.size());
+  uint64_t bytes_bound = 0;
+  for (const Write& write : writes) bytes_bound += EntitySizeBoundBytes(write.entity);
+  batch->places.reserve(writes.size());
+  batch->ops.reserve(writes.size());
+  batch->bytes.reserve(EncodedRoom(bytes_bound, writes.size()));
   uint64_t bytes = 0;
   std::unordered_set<std::string_view> rows;
+  rows.reserve(writes.size());
   for (size_t i = 0; i < writes.size(); ++i) {
     const Entity& entity = writes[i].entity;
     if (entity.partition_key() != writes[0].entity.partition_key()) {
@@ -161,7 +185,7 @@ std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const W
     }
     Status added = AddOp(writes[i], table.id, batch);
     if (!added.ok()) return Refused(std::move(added), i);
-    bytes += EntitySizeBytes(entity);
+    if (bytes_bound > options.bytes_max) bytes += EntitySizeBytes(entity);
     if (bytes > options.bytes_max) {
       return Refused(Status::InvalidArgument("the entities of the batch are larger than " +
                                              std::to_string(options.bytes_max) + " bytes together"),
@@ -174,6 +198,7 @@ std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const W
 
 std::optional<WriteResult> EncodeOne(const TableCore& table, const Write& write, Durability durability,
                                      EncodedBatch* batch) {
+  batch->bytes.reserve(EncodedRoom(EntitySizeBoundBytes(write.entity), 1));
   Status added = AddOp(write, table.id, batch);
   if (!added.ok()) return Refused(std::move(added), 0);
   Link(batch, table, durability);

@@ -271,12 +271,12 @@ Task<Status> CommitLog::AwaitVisible(LogPosition position, DurabilityLevel level
   while (visible_position() < position) {
     WantFlush(position.value);
     if (fenced() || !blocking) {
-      WakeWorker();
+      WakeDriver();
     } else if (TryTakeFlushToken()) {
       Status round = co_await FlushRound();
       ReleaseFlushToken();
-      // Others decided meanwhile, or the log failed: the worker goes on (F21 is its alone).
-      if (!round.ok() || WantsFlush()) WakeWorker();
+      // Others decided meanwhile, or the log failed: the driver goes on (F21 is its alone).
+      if (!round.ok() || WantsFlush()) WakeDriver();
       if (visible_position() >= position) break;
       if (round.ok()) continue;
     }
@@ -289,13 +289,13 @@ Task<Status> CommitLog::AwaitVisible(LogPosition position, DurabilityLevel level
 
 void CommitLog::NoteAccepted() {
   ArmTick();
-  if (unlogged_bytes_.load(std::memory_order_relaxed) > kUnflushedBytesMax / 2) WakeWorker();
+  if (unlogged_bytes_.load(std::memory_order_relaxed) > kUnflushedBytesMax / 2) WakeDriver();
 }
 
 Task<Status> CommitLog::FlushThrough(LogPosition position) {
   while (log_.durable_end() < position) {
     WantFlush(position.value);
-    WakeWorker();
+    WakeDriver();
     VisibleWaiter waiter(position.value, /*durable=*/true);
     co_await WaitFor(*this, &waiter);
     if (!waiter.status.ok()) co_return waiter.status;
@@ -303,12 +303,13 @@ Task<Status> CommitLog::FlushThrough(LogPosition position) {
   co_return Status();
 }
 
-void CommitLog::WakeWorker() {
-  if (worker_awake_.exchange(true, std::memory_order_seq_cst)) return;
-  tasks_.Spawn(worker_, DriveOnWorker(this));
+void CommitLog::WakeDriver() {
+  if (driven_.exchange(true, std::memory_order_seq_cst)) return;
+  Executor* here = Executor::Current();
+  tasks_.Spawn(here != nullptr ? *here : worker_, Drive(this));
 }
 
-Task<void> CommitLog::DriveOnWorker(CommitLog* self) {
+Task<void> CommitLog::Drive(CommitLog* self) {
   while (true) {
     if (self->fenced()) {
       co_await self->LeaveFence();
@@ -322,16 +323,16 @@ Task<void> CommitLog::DriveOnWorker(CommitLog* self) {
     bool more =
         self->WantsFlush() || self->unlogged_bytes_.load(std::memory_order_relaxed) > kUnflushedBytesMax / 2;
     if (more && !self->flush_token_.load()) {
-      co_await Yield();  // Callers posted to this worker decide first, and share the next flush.
+      co_await Yield();  // Who is queued on this worker decides first, and shares the next flush.
       continue;
     }
-    self->worker_awake_.store(false, std::memory_order_seq_cst);
+    self->driven_.store(false, std::memory_order_seq_cst);
     // Asked between the check and the store: whoever asked saw us awake, so we look again. A token
     // held by a caller is no reason to stay: it wakes us when it leaves work behind.
     if (!self->WantsFlush() || self->flush_token_.load()) break;
-    if (self->worker_awake_.exchange(true, std::memory_order_seq_cst)) break;
+    if (self->driven_.exchange(true, std::memory_order_seq_cst)) break;
   }
-  if (self->fenced()) self->worker_awake_.store(false, std::memory_order_seq_cst);
+  if (self->fenced()) self->driven_.store(false, std::memory_order_seq_cst);
 }
 
 Task<void> CommitLog::LeaveFence() {
@@ -393,7 +394,7 @@ Task<void> CommitLog::TickOnWorker(CommitLog* self) {
       seen = decided;
       if (self->log_.durable_end().value < decided) {
         self->WantFlush(decided);
-        self->WakeWorker();
+        self->WakeDriver();
       }
       continue;
     }
@@ -406,7 +407,7 @@ Task<void> CommitLog::TickOnWorker(CommitLog* self) {
         self->fenced_.store(true, std::memory_order_release);
       }
       self->ReleaseFlushToken();
-      if (!sealed.ok() || self->WantsFlush()) self->WakeWorker();
+      if (!sealed.ok() || self->WantsFlush()) self->WakeDriver();
     } else {
       continue;  // The seal is still owed (F32).
     }
@@ -424,7 +425,7 @@ Task<void> CommitLog::Trim(LogPosition position) {
       Status ignored = co_await log_.Trim(position);
       (void)ignored;
       ReleaseFlushToken();
-      if (WantsFlush()) WakeWorker();
+      if (WantsFlush()) WakeDriver();
       co_return;
     }
     co_await SleepFor(100'000);

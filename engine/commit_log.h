@@ -20,13 +20,15 @@ namespace partita {
 //
 // A decided record gets the next position and joins the queue. Whoever takes the *flush token*
 // writes what was decided so far and flushes it if any record asks for that: this alone is group
-// commit. A lone synchronous caller does it with plain system calls; when others wait, the worker
-// goes on. Records at `process` are copied, under the *tail token*, to a tail that the kernel owns,
-// and do not wait for a flush in progress.
+// commit. A lone synchronous caller does it with plain system calls; when others wait, or who asks is
+// a worker, the *driver* goes on: one coroutine at most, on the worker that asked first, whichever
+// shard it serves, since a hop to another thread costs more than the rest of a commit. Records at `process`
+// are copied, under the *tail token*, to a tail that the kernel owns, and do not wait for a flush in
+// progress.
 //
 // What is visible is the longest prefix of positions in which each record is durable at its own
 // level; answers wait for that (F9, F12, F13). A failed append or flush fences the shard (F20); only
-// the worker leads it out, by writing everything not known flushed to a new segment (F21).
+// the driver leads it out, by writing everything not known flushed to a new segment (F21).
 //
 // Threads: Append on the strand; the rest from any thread. `mutex_` guards the queue and is held for
 // well under a microsecond; the two tokens are atomics; `visible_version_` is read by every reader.
@@ -104,8 +106,8 @@ class CommitLog {
 
   // One round under the flush token: append what is there, flush if asked, publish.
   Task<Status> FlushRound();
-  // Worker: rounds until nobody asks any more; then ticks until the log is idle and sealed.
-  static Task<void> DriveOnWorker(CommitLog* self);
+  // Rounds until nobody asks any more.
+  static Task<void> Drive(CommitLog* self);
   Task<void> LeaveFence();
   // One round under the tail token.
   void TailRound();
@@ -114,8 +116,8 @@ class CommitLog {
   void ReleaseFlushToken();
   void WantFlush(uint64_t position);
   bool WantsFlush() const;
-  // Makes the worker run rounds soon.
-  void WakeWorker();
+  // Makes the driver run rounds soon: on this worker, or the shard's when this thread is none.
+  void WakeDriver();
   void ArmTick();
   static Task<void> TickOnWorker(CommitLog* self);
 
@@ -147,7 +149,7 @@ class CommitLog {
   std::atomic<bool> lower_levels_used_{false};
   std::atomic<bool> flush_token_{false};
   std::atomic<bool> tail_token_{false};
-  std::atomic<bool> worker_awake_{false};
+  std::atomic<bool> driven_{false};
   std::atomic<bool> tick_armed_{false};
   std::atomic<bool> fenced_{false};
   std::atomic<bool> in_doubt_{false};

@@ -1,10 +1,13 @@
 #include "engine/page_scan.h"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "engine/base/merging_iterator.h"
 #include "engine/base/stored_value.h"
+#include "engine/base/text.h"
+#include "engine/base/user_key.h"
 
 namespace partita {
 namespace {
@@ -21,17 +24,20 @@ PageScan::PageScan(const Shard::ScanRequest& request, Shard::RowSink* sink, Sour
       clock_(clock),
       forward_(request.direction == Direction::kForward),
       upper_(request.upper),
-      deadline_ns_(request.deadline_ns) {
-  PARTITA_ASSERT(request.only.empty() || forward_);
+      deadline_ns_(request.deadline_ns),
+      slice_left_(request.entries_per_slice - 1) {
   const std::string& range_upper = source.range.upper;
   if (upper_.empty() || (!range_upper.empty() && range_upper < upper_)) upper_ = range_upper;
   if (deadline_ns_ == 0) deadline_ns_ = clock.MonotonicNanos() + kPageNanosMax;
+  tables_.predicate = request.predicate;
+  tables_.visible = source.visible;
 }
 
 Task<Status> PageScan::Run() {
-  if (request_.only.empty()) PARTITA_CO_TRY(co_await Walk(request_.lower, upper_));
-  for (const Shard::ScanInterval& interval : request_.only) {
-    if (ended_) break;
+  const std::span<const Shard::ScanInterval> only = request_.only;
+  if (only.empty()) PARTITA_CO_TRY(co_await Walk(request_.lower, upper_));
+  for (size_t i = 0; i < only.size() && !ended_; ++i) {
+    const Shard::ScanInterval& interval = only[forward_ ? i : only.size() - 1 - i];
     if (interval.upper <= request_.lower || (!upper_.empty() && interval.lower >= upper_)) continue;
     if (interval.IsPoint()) {
       PARTITA_CO_TRY(co_await ReadPoint(interval.lower));
@@ -46,6 +52,7 @@ Task<Status> PageScan::Run() {
 }
 
 IterState PageScan::Seek(const std::string& lower, const std::string& upper) {
+  tables_.until = forward_ ? upper : lower;
   if (merged_ == nullptr) {
     const Direction direction = request_.direction;
     std::vector<std::unique_ptr<EntryIterator>> sources;
@@ -54,8 +61,12 @@ IterState PageScan::Seek(const std::string& lower, const std::string& upper) {
       sources.push_back(memtable.table->NewIterator(direction));
     }
     IterOptions options;
-    options.lower = lower;
-    options.upper = request_.only.empty() ? upper : upper_;
+    // Of all intervals that this page may come to; the first one is at hand.
+    options.lower = request_.only.empty() || forward_ ? lower : request_.lower;
+    options.upper = request_.only.empty() || !forward_ ? upper : upper_;
+    options.read_ahead = source_.read_ahead;
+    options.entries_expected = request_.entries_expected;
+    options.scan = &tables_;
     source_.range.levels->AddIterators(direction, options, &sources);
     merged_ = MakeMergingIterator(std::move(sources), direction);
   }
@@ -78,42 +89,196 @@ Task<Status> PageScan::Walk(std::string lower, std::string upper) {
       state = merged_->state();
     }
     if (state == IterState::kEnd) break;
-    const Entry& entry = merged_->entry();
-    if (forward_ ? !upper.empty() && entry.user_key >= upper : entry.user_key < lower) break;
-    if (++entries_ % request_.entries_per_slice == 0) {
-      co_await YieldIfDue();
-      if (SliceEndsPage(entry.user_key)) break;
-    }
-    ++answer_.scanned;
-    if (entry.version > source_.visible) {
-      if (source_.doubt || source_.log.in_doubt()) {
-        // The page ends before the key; the next one asks again.
-        Status in_doubt = Status::Unknown("a write of this key is in doubt");
-        co_return EndAt(ResumeBefore(entry.user_key), std::move(in_doubt));
+    if (run_.empty()) {
+      const std::string_view key = merged_->entry().user_key;
+      if (forward_ ? !upper.empty() && key >= upper : key < lower) break;
+      if (merged_->entry().kind == EntryKind::kMilestone) {
+        co_await YieldIfDue();
+        if (MilestoneEndsPage(key)) break;
+        state = merged_->Next();
+        continue;
       }
-    } else if (!IsDecided(entry.user_key)) {
-      if (Decide(entry.user_key, entry.version, entry.kind, entry.value)) break;
+      StartRun(lower, upper);
     }
-    state = merged_->Next();
+    if (SliceIsUp()) {
+      co_await YieldIfDue();
+      if (SliceEndsPage(CurrentKey())) break;
+    }
+    const Step step = run_.empty() ? DecideEntry(merged_->entry()) : DecideRun();
+    if (step == Step::kEnded) break;
+    if (step == Step::kInDoubt) {
+      // The page ends before the key; the next one asks again.
+      Status in_doubt = Status::Unknown("a write of this key is in doubt");
+      co_return EndAt(ResumeBefore(CurrentKey()), std::move(in_doubt));
+    }
+    if (step == Step::kStay) continue;
+    state = run_.empty() ? merged_->Next() : merged_->SkipRun(run_);
+    run_ = OpenRun();
   }
   co_return Status();
 }
 
+bool PageScan::SliceIsUp() {
+  if (slice_left_ > 0) return false;
+  slice_left_ = request_.entries_per_slice;
+  return true;
+}
+
+bool PageScan::IsUncertain(Version version) const {
+  return version > source_.visible && (source_.doubt || source_.log.in_doubt());
+}
+
+std::string_view PageScan::CurrentKey() {
+  if (run_.empty()) return merged_->entry().user_key;
+  merged_->RunKeyTo(run_.at, &key_);
+  return key_;
+}
+
+PageScan::Step PageScan::DecideEntry(const Entry& entry) {
+  --slice_left_;
+  ++answer_.scanned;
+  if (IsUncertain(entry.version)) return Step::kInDoubt;
+  if (entry.version > source_.visible || IsDecided(entry.user_key)) return Step::kPast;
+  return Decide(entry.user_key, entry.version, entry.kind, entry.value) ? Step::kEnded : Step::kPast;
+}
+
+// ---- Runs.
+
+// Leaves run_ empty when the current entry is to be decided alone.
+void PageScan::StartRun(const std::string& lower, const std::string& upper) {
+  if (alone_ > 0) {
+    --alone_;
+    return;
+  }
+  // The sources know the bounds of the whole page; only one interval of several ends before them.
+  const bool bounded = request_.only.empty();
+  std::optional<std::string_view> before;
+  if (!bounded && forward_) before = upper;
+  static_cast<EntryRun&>(run_) = merged_->Run(before);
+  if (run_.end - run_.begin < 2) {
+    // Sources that take turns: runs would cost more than they save.
+    alone_ = kEntriesAlone;
+    run_ = OpenRun();
+    return;
+  }
+  if (!bounded && !forward_) {
+    merged_->RunKeyTo(run_.begin, &key_);
+    if (key_ < lower) {
+      run_ = OpenRun();
+      return;
+    }
+  }
+  run_.is_over = false;
+  run_.is_decided = IsDecided(merged_->entry().user_key);
+  run_.at = run_.begin;
+  if (forward_) return;
+  run_.at = run_.end - 1;
+  while (run_.columns->same_key_as_before(run_.at)) --run_.at;
+  run_.group_begin = run_.at;
+}
+
+void PageScan::StepInRun() {
+  const uint32_t next = run_.at + 1;
+  if (next < run_.end && (forward_ || run_.columns->same_key_as_before(next))) {
+    run_.at = next;
+    run_.is_decided = run_.is_decided && run_.columns->same_key_as_before(next);
+    return;
+  }
+  if (forward_ || run_.group_begin == run_.begin) {
+    run_.is_over = true;
+    return;
+  }
+  uint32_t newest = run_.group_begin - 1;
+  while (run_.columns->same_key_as_before(newest)) --newest;
+  run_.at = run_.group_begin = newest;
+  run_.is_decided = false;
+}
+
+// Decides as much of the run as the slice allows.
+PageScan::Step PageScan::DecideRun() {
+  const uint64_t scanned_before = answer_.scanned;
+  const Step step = Gather();
+  if (gathered_ > 0 && GiveGathered(scanned_before)) return Step::kEnded;
+  return step;
+}
+
+// Goes over entries of the run: what decides its key and is a put is left in rows_.
+PageScan::Step PageScan::Gather() {
+  const EntryColumns& columns = *run_.columns;
+  const uint32_t budget = std::min<uint32_t>(slice_left_, Shard::kRowsAtOnceMax);
+  uint32_t looked = 0;
+  uint32_t last_decided = UINT32_MAX;
+  Step step = Step::kStay;
+  gathered_ = 0;
+  while (looked < budget && step == Step::kStay) {
+    const uint32_t at = run_.at;
+    ++looked;
+    if (!run_.is_decided) {
+      const Version version = columns.version(at);
+      if (version <= source_.visible) {
+        run_.is_decided = true;
+        last_decided = at;
+        if (columns.kind(at) == EntryKind::kPut) {
+          const std::string_view content = StoredValueContent(columns.value(at));
+          // Each value is a miss of the caches: all of them at once.
+          __builtin_prefetch(content.data());
+          __builtin_prefetch(content.data() + 64);
+          rows_[gathered_] = {version, content};
+          gathered_from_[gathered_++] = {at, looked};
+        }
+      } else if (IsUncertain(version)) {
+        step = Step::kInDoubt;
+        break;
+      }
+    }
+    StepInRun();
+    if (run_.is_over) step = Step::kPast;
+  }
+  slice_left_ -= looked;
+  answer_.scanned += looked;
+  if (last_decided != UINT32_MAX) {
+    merged_->RunKeyTo(last_decided, &last_key_);
+    have_last_ = true;
+  }
+  return step;
+}
+
+bool PageScan::GiveGathered(uint64_t scanned_before) {
+  const auto end_before = [&](uint32_t i) {
+    answer_.scanned = scanned_before + gathered_from_[i].looked;
+    merged_->RunKeyTo(gathered_from_[i].entry, &key_);
+    have_last_ = false;  // It went ahead of what the page gives.
+    return EndBeforeRow(key_);
+  };
+  if (IsFull()) return end_before(0);
+  uint64_t wanted = sink_ == nullptr ? UINT64_MAX : sink_->Wanted({rows_.data(), gathered_});
+  if (gathered_ < 64) wanted &= (uint64_t{1} << gathered_) - 1;
+  while (wanted != 0) {
+    const uint32_t i = static_cast<uint32_t>(std::countr_zero(wanted));
+    wanted &= wanted - 1;
+    merged_->RunKeyTo(gathered_from_[i].entry, &key_);
+    if (!GiveRow(key_, rows_[i])) return end_before(i);
+    if (IsFull() && i + 1 < gathered_) return end_before(i + 1);
+  }
+  return false;
+}
+
 Task<Status> PageScan::ReadPoint(const std::string& key) {
-  if (++entries_ % request_.entries_per_slice == 0) {
+  if (SliceIsUp()) {
     co_await YieldIfDue();
     if (SliceEndsPage(key)) co_return Status();
   }
+  --slice_left_;
   ++answer_.scanned;
   if (MeetsDoubt(source_.doubt, source_.log, source_.view, key, source_.visible)) {
     Status in_doubt = Status::Unknown("a write of this key is in doubt");
-    co_return EndAt(key, std::move(in_doubt));
+    co_return EndAt(ResumeBefore(key), std::move(in_doubt));
   }
   Lookup found = source_.view.GetFromMemtables(key, source_.visible);
   BlockPin pin;
   if (found.state == LookupState::kAbsent) {
     Result<Lookup> read = co_await source_.range.levels->Get(key, HashKey(key), source_.visible, &pin);
-    if (!read.ok()) co_return EndAt(key, read.status());
+    if (!read.ok()) co_return EndAt(ResumeBefore(key), read.status());
     found = *read;
   }
   const bool is_put = found.state == LookupState::kFound;
@@ -123,35 +288,49 @@ Task<Status> PageScan::ReadPoint(const std::string& key) {
 
 bool PageScan::Decide(std::string_view user_key, Version version, EntryKind kind, std::string_view value) {
   if (kind == EntryKind::kPut) {
-    const std::string_view content = StoredValueContent(value);
-    using Verdict = Shard::RowSink::Verdict;
-    Verdict verdict = Verdict::kTaken;
-    if (answer_.rows >= request_.limit || (answer_.rows > 0 && answer_.bytes >= request_.bytes_limit)) {
-      verdict = Verdict::kStop;
-    } else if (sink_ != nullptr) {
-      verdict = sink_->Add(user_key, version, content);
-    }
-    if (verdict == Verdict::kStop) {
-      answer_.next_key = ResumeBefore(user_key);
-      return ended_ = true;
-    }
-    if (verdict == Verdict::kTaken) {
-      ++answer_.rows;
-      answer_.bytes += user_key.size() + content.size();
-    }
+    const KeylessRow row{version, StoredValueContent(value)};
+    if (IsFull()) return EndBeforeRow(user_key);
+    const bool wanted = sink_ == nullptr || (sink_->Wanted({&row, 1}) & 1) != 0;
+    if (wanted && !GiveRow(user_key, row)) return EndBeforeRow(user_key);
   }
   last_key_.assign(user_key);
   have_last_ = true;
   return false;
 }
 
-// Only behind a decided key: every page gets on.
-bool PageScan::SliceEndsPage(std::string_view user_key) {
-  if (last_key_.empty()) return false;
-  const bool goes_on = clock_.MonotonicNanos() <= deadline_ns_ && (sink_ == nullptr || sink_->GoOn());
-  if (goes_on) return false;
+// False: the sink stops the page before the row.
+bool PageScan::GiveRow(std::string_view user_key, const KeylessRow& row) {
+  using Verdict = Shard::RowSink::Verdict;
+  const Verdict verdict = sink_ == nullptr ? Verdict::kTaken : sink_->Add(user_key, row.version, row.content);
+  if (verdict == Verdict::kStop) return false;
+  if (verdict == Verdict::kTaken) {
+    ++answer_.rows;
+    answer_.bytes += user_key.size() + row.content.size();
+  }
+  return true;
+}
+
+bool PageScan::EndBeforeRow(std::string_view user_key) {
   answer_.next_key = ResumeBefore(user_key);
   return ended_ = true;
+}
+
+bool PageScan::GoesOn() {
+  return clock_.MonotonicNanos() <= deadline_ns_ && (sink_ == nullptr || sink_->GoOn());
+}
+
+// Only behind a decided key: every page gets on.
+bool PageScan::SliceEndsPage(std::string_view user_key) {
+  return !last_key_.empty() && !GoesOn() && EndBeforeRow(user_key);
+}
+
+// Of what lies in front of a milestone nothing is wanted, so the page gets on there as well. But milestones
+// are cut from keys, and a continuation must be text: one that ends within a character is let go by.
+bool PageScan::MilestoneEndsPage(std::string_view milestone) {
+  if (!IsValidOrderedText(milestone.substr(std::min(kTableIdSize, milestone.size())))) return false;
+  const std::string next = ResumeBefore(milestone);
+  const bool gets_on = forward_ ? next > request_.lower : upper_.empty() || next < upper_;
+  return gets_on && !GoesOn() && EndBeforeRow(milestone);
 }
 
 Status PageScan::EndAt(std::string next_key, Status reason) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -7,6 +8,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/entry_iterator.h"
 #include "engine/shard.h"
+#include "sstable/table_scan.h"
 
 namespace partita {
 
@@ -20,7 +22,12 @@ bool MeetsDoubt(bool doubt, const CommitLog& log, const ReadView& view, std::str
 // Steps: 1. Each interval is walked by a merging iterator, or, when it is one key, read as a point.
 // 2. Of each key the newest visible version decides; versions below it are hidden. 3. Where the page ends
 // early, `next_key` is a key that was not decided, and none before it is: so nothing is given twice or
-// passed over.
+// passed over. 4. What the request's predicate rules out is not read; milestones (table_scan.h) tell how far
+// the cursors came meanwhile, and the page may end there too.
+//
+// Entries that lie beside each other in a block are decided as a run (entry_iterator.h): hidden versions
+// drop out, the sink is asked of the rows that are left all together, and keys are built only for those
+// that it wants. A key of a run occurs in no other source behind it, so a run need not look past its end.
 //
 // Lives through one call of Run, which is all it is for; the arguments outlive it.
 class PageScan {
@@ -31,20 +38,62 @@ class PageScan {
     const CommitLog& log;
     Version visible;  // Read after the view.
     bool doubt;       // Read before `visible`.
+    ReadAheadPool* read_ahead;
   };
   PageScan(const Shard::ScanRequest& request, Shard::RowSink* sink, Source source, Clock& clock);
 
   // Contract and errors: Shard::Scan. After ok, answer().
   Task<Status> Run();
-  Shard::ScanAnswer answer() { return std::move(answer_); }
+  Shard::ScanAnswer answer() {
+    answer_.blocks = tables_.counts;
+    return std::move(answer_);
+  }
 
  private:
+  // A run that is being decided, and how far it was. Entries come in iteration order.
+  struct OpenRun : EntryRun {
+    uint32_t at = 0;           // The next entry.
+    uint32_t group_begin = 0;  // Where the key of it begins; backward only.
+    bool is_decided = false;   // Its key is, by an entry before.
+    bool is_over = false;      // No entry is left.
+  };
+  static constexpr uint32_t kEntriesAlone = 7;
+  // A row of the run that waits for the sink's answer.
+  struct Gathered {
+    uint32_t entry;
+    uint32_t looked;  // Entries looked at since the gathering began, it included.
+  };
+  enum class Step : uint8_t {
+    kStay,     // Entries of the run are left for the next slice.
+    kPast,     // Done with the current entry or run.
+    kEnded,    // The page has ended, and where it goes on is set.
+    kInDoubt,  // The entry at hand may turn out either way (F15).
+  };
+
   Task<Status> Walk(std::string lower, std::string upper);
   Task<Status> ReadPoint(const std::string& key);
   IterState Seek(const std::string& lower, const std::string& upper);
+  void StartRun(const std::string& lower, const std::string& upper);
+  Step DecideRun();
+  Step Gather();
+  void StepInRun();
+  Step DecideEntry(const Entry& entry);
+  // The key of the current entry, of a run or not. Valid until the next call.
+  std::string_view CurrentKey();
+  bool IsUncertain(Version version) const;
   // Each true: the page has ended, and where it goes on is set.
   bool Decide(std::string_view user_key, Version version, EntryKind kind, std::string_view value);
+  bool GiveGathered(uint64_t scanned_before);
+  bool GiveRow(std::string_view user_key, const KeylessRow& row);
+  bool EndBeforeRow(std::string_view user_key);
+  bool GoesOn();
   bool SliceEndsPage(std::string_view user_key);
+  bool MilestoneEndsPage(std::string_view milestone);
+  bool IsFull() const {
+    return answer_.rows >= request_.limit || (answer_.rows > 0 && answer_.bytes >= request_.bytes_limit);
+  }
+  // True: a slice is over, and the next one has begun.
+  bool SliceIsUp();
   // What was found stands, and the next page asks again at `next_key`; with nothing found, the reason.
   Status EndAt(std::string next_key, Status reason);
   std::string ResumeBefore(std::string_view user_key) const;
@@ -57,8 +106,15 @@ class PageScan {
   const bool forward_;
   std::string upper_;  // Of the page, within the range.
   uint64_t deadline_ns_;
+  TableScan tables_;  // Of the cursors in merged_.
   std::unique_ptr<EntryIterator> merged_;
-  uint32_t entries_ = 0;
+  uint32_t slice_left_;  // Entries until others may get a turn.
+  OpenRun run_;
+  uint32_t alone_ = 0;  // So many entries are decided alone before a run is asked for again.
+  uint32_t gathered_ = 0;
+  std::array<KeylessRow, Shard::kRowsAtOnceMax> rows_;
+  std::array<Gathered, Shard::kRowsAtOnceMax> gathered_from_;
+  std::string key_;
   std::string last_key_;  // The last key decided; entries of it that follow are older versions.
   bool have_last_ = false;
   bool ended_ = false;

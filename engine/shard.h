@@ -14,6 +14,8 @@
 #include "compaction/job.h"
 #include "compaction/picker.h"
 #include "engine/base/async_mutex.h"
+#include "engine/base/block_counts.h"
+#include "engine/base/block_predicate.h"
 #include "engine/base/chunk_pool.h"
 #include "engine/base/log_store.h"
 #include "engine/base/meta_store.h"
@@ -32,6 +34,7 @@
 #include "engine/write_request.h"
 #include "sstable/block_cache.h"
 #include "sstable/level_set.h"
+#include "sstable/read_ahead_pool.h"
 #include "wal/local_log_store.h"
 
 namespace partita {
@@ -51,6 +54,7 @@ struct ShardContext {
   ObjectStore& objects;
   MetaStore& meta;
   BlockCache& cache;
+  ReadAheadPool& read_ahead;
   ChunkPool& memtable_pool;
   ObjectReferences& references;
   StoreId store;
@@ -65,6 +69,7 @@ struct ShardContext {
   uint64_t table_file_bytes = 32u << 20;  // Size at which flushes and compactions cut files.
   uint64_t log_segment_bytes = 64u << 20;
   uint64_t log_tail_bytes = 8u << 20;
+  bool read_only = false;  // Nothing on disk is changed; no background work starts (F64).
   EngineDefect planted = EngineDefect::kNone;
   LogDefect planted_log = LogDefect::kNone;
 };
@@ -144,7 +149,7 @@ class Shard {
     uint32_t limit = 1000;
     uint64_t bytes_limit = 4u << 20;
     // When not empty: of those keys only the ones in these intervals, which are sorted and disjoint; no
-    // upper is empty. Forward only. Outlive the call.
+    // upper is empty, here and above. Outlive the call.
     std::span<const ScanInterval> only;
     // By the runtime's clock: the page ends soon after. 0: 5 s after the call, the most that a page may
     // hold its view (DESIGN 3).
@@ -152,6 +157,23 @@ class Shard {
     // After so many entries others may get a turn, and the sink is asked whether to go on. Above 0; less
     // for a sink that takes long over a row.
     uint32_t entries_per_slice = kEntriesPerSlice;
+    // What the sink would refuse anyway, for zone maps: blocks and files that it rules out are not read. It
+    // must not rule out what the sink takes. Null: every block is read. Outlives the call.
+    const BlockPredicate* predicate = nullptr;
+    // About how many entries the page will look at; 0: unknown. Not many more are read ahead.
+    uint64_t entries_expected = 0;
+  };
+  static constexpr size_t kRowsAtOnceMax = 64;
+  // Parts rows on another thread than the sink's, for ranges that are scanned ahead of their turn: the sink
+  // is asked later, in its turn, of the rows that pass. Used by one thread at a time, beside its sink.
+  class RowSieve {
+   public:
+    virtual ~RowSieve() = default;
+    // As RowSink::Wanted, and then, of a row with its key: false when the sink would pass it.
+    virtual uint64_t Wanted(std::span<const KeylessRow> rows) { return UINT64_MAX; }
+    virtual bool Passes(std::string_view user_key, Version version, std::string_view content) { return true; }
+    // False: nobody waits for the rows any more.
+    virtual bool GoOn() { return true; }
   };
   // Takes the rows of a page as they are found; the views are valid during the call.
   class RowSink {
@@ -162,15 +184,23 @@ class Shard {
       kStop,    // Not this page's: it ends before this row.
     };
     virtual ~RowSink() = default;
+    // Asked of every row once, in the order they come out, before its key is built; of up to kRowsAtOnceMax
+    // rows at once. Bit i clear: row i is not wanted (kPassed). For the others Add follows, in their order;
+    // for none of them when the page ends before.
+    virtual uint64_t Wanted(std::span<const KeylessRow> rows) { return UINT64_MAX; }
     virtual Verdict Add(std::string_view user_key, Version version, std::string_view content) = 0;
     // Asked once a slice, whether rows come by or not (hidden entries and tombstones count). False: the page
     // ends here, once it has got past one key.
     virtual bool GoOn() { return true; }
+    // Asked of a scan of several ranges that lasts: a sieve when so few rows pass that other shards should
+    // scan theirs at the same time, else null. Outlived by the sink.
+    virtual std::unique_ptr<RowSieve> NewSieve() { return nullptr; }
   };
   struct ScanAnswer {
     uint64_t rows = 0;     // Taken.
     uint64_t bytes = 0;    // Of their keys and contents.
     uint64_t scanned = 0;  // Entries looked at, hidden ones and tombstones included.
+    BlockCounts blocks;    // Of table files. Points (ScanInterval::IsPoint) are not counted.
     bool done = false;     // The interval is exhausted.
     // Where to go on: forward the inclusive lower bound, backward the exclusive upper one.
     std::string next_key;
@@ -197,6 +227,9 @@ class Shard {
   Task<Status> Close();
 
   ShardStatistics Statistics();
+  // The level sets of this moment, as a manifest without log; each file has a reference in
+  // ShardContext::references more, which the caller drops.
+  Task<Manifest> PinFiles();
   // Every virtual reference, with its level.
   std::vector<FileMeta> Files();
   std::vector<FileRef> FileRefs();
@@ -228,7 +261,8 @@ class Shard {
 
   // shard_write.cc
   Task<Status> Resolve(Batch* batch);
-  Task<Status> ResolveOp(Batch* batch, size_t index, const ReadView& view, const RangeView& range);
+  Task<Status> ResolveOp(Batch* batch, size_t index, const ReadView& view, const RangeView& range,
+                         bool in_files);
   // kResourceExhausted: no memory just now. kInvalidArgument: too large for ever.
   Status EncodePayload(Batch* batch, const std::shared_ptr<Memtable>& memtable);
   void Decide(Batch* batch);

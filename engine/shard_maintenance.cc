@@ -348,13 +348,17 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
 
 Task<Status> Shard::FlushMemtables() {
   uint64_t failed = failed_attempts_.load();
-  std::function<void()> freeze = [this] { FreezeActive(); };
+  LogPosition last;  // What is written meanwhile does not count, or this might never end.
+  std::function<void()> freeze = [this, &last] {
+    FreezeActive();
+    last = commit_log_->last_decided();
+  };
   co_await OnStrand(std::move(freeze));
   while (true) {
     bool idle = false;
     {
       ViewPin view = views_.Pin();
-      idle = view->frozen.empty();
+      idle = view->frozen.empty() || view->frozen.back().last > last;
     }
     if (idle) co_return Status();
     if (closing_.load()) co_return Status::Closed("the store is closing");
@@ -371,7 +375,7 @@ Task<Status> Shard::Close() {
   closing_.store(true);
   co_await tasks_.Join();
   Status closed = co_await commit_log_->Close();
-  if (closed.ok() && log_->newest_segment() > log_segment_.load()) {
+  if (closed.ok() && !context_.read_only && log_->newest_segment() > log_segment_.load()) {
     ViewPin view = views_.Pin();
     Manifest manifest = BuildManifest(*view, replay_from_);
     view.Release();

@@ -64,7 +64,13 @@ Task<Result<Shard::ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink*
   Version visible = commit_log_->visible_version();
   const RangeView* range = view->FindRange(request.lower);
   if (range == nullptr) co_return Status::Moved("shard does not own the key");
-  PageScan scan(request, sink, {*view, *range, *commit_log_, visible, doubt}, context_.runtime.clock());
+  const PageScan::Source source{.view = *view,
+                                .range = *range,
+                                .log = *commit_log_,
+                                .visible = visible,
+                                .doubt = doubt,
+                                .read_ahead = &context_.read_ahead};
+  PageScan scan(request, sink, source, context_.runtime.clock());
   PARTITA_CO_TRY(co_await scan.Run());
   co_return scan.answer();
 }

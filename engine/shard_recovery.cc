@@ -62,7 +62,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
     first.shard = id_;
     first.layout = context_.layout;
     first.replay_from = LogPosition(0);  // The log does not exist yet.
-    PARTITA_CO_TRY(co_await manifest_store_.Save(first));
+    if (!context_.read_only) PARTITA_CO_TRY(co_await manifest_store_.Save(first));
     loaded = first;
   }
   Manifest manifest = std::move(loaded).value();
@@ -83,12 +83,17 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
     Status replayed = co_await ReplayLog(manifest, view.get());
     if (replayed.ok()) break;
     if (!replay_needs_memory_) co_return replayed;
+    if (context_.read_only) {
+      co_return Status::ResourceExhausted(
+          "the log holds more than the memtables may take, and who only reads cannot write tables; open the "
+          "store with more memory, or for writing");
+    }
     PARTITA_CO_TRY(co_await SpillReplay(&manifest, view.get(), recovered_.log.last));
   }
   // The log exists now, and must from here on, up to the segment just begun (F35, F69).
   if (manifest.replay_from.value == 0) manifest.replay_from = LogPosition(1);
   manifest.log_segment = log_->newest_segment();
-  PARTITA_CO_TRY(co_await manifest_store_.Save(manifest));
+  if (!context_.read_only) PARTITA_CO_TRY(co_await manifest_store_.Save(manifest));
   log_segment_ = segment_asked_ = manifest.log_segment;
   replay_from_ = manifest.replay_from;
 
@@ -114,6 +119,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
 }
 
 void Shard::StartBackground() {
+  if (context_.read_only) return;
   ScheduleFlush();
   ScheduleCompaction();
   // Files of tables that were dropped just before the last life ended.
@@ -187,6 +193,7 @@ Task<Status> Shard::ReplayLog(const Manifest& manifest, ReadView* view) {
   options.tail_size = context_.log_tail_bytes;
   options.must_exist = manifest.replay_from.value > 0;
   options.newest_segment = manifest.log_segment;
+  options.read_only = context_.read_only;
   options.planted = context_.planted_log;
   if (log_ != nullptr) {
     Status closed = co_await log_->Close();
@@ -225,7 +232,7 @@ Status Shard::ReplayRecord(const LogRecord& record, ReadView* view) {
     return Status();
   }
   Memtable* memtable = view->active.get();
-  if (IsFull(*memtable)) {
+  if (!context_.read_only && IsFull(*memtable)) {  // Who only reads flushes none: one takes the least memory.
     view->frozen.insert(view->frozen.begin(),
                         MemtableRef{view->active, recovered_.log.last, view->active->memory_used()});
     view->active = std::make_shared<Memtable>(context_.memtable_pool);

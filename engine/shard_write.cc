@@ -180,9 +180,13 @@ Task<Status> Shard::Resolve(Batch* batch) {
   batch->structure_counter = view->structure_counter;
   batch->epoch = range->epoch;
   batch->verdict = Batch::Verdict::kResolveAgain;
+  const std::string_view first_key = batch->request.ops[0].user_key;
+  // A transaction that opens a partition looks for none of its rows in the files.
+  const bool in_files = batch->request.ops.size() == 1 || !batch->any_old ||
+                        range->levels->MayHoldPartition(first_key, HashKey(first_key));
   for (size_t i = 0; i < batch->request.ops.size(); ++i) {
     if (!NeedsOld(batch->request.ops[i])) continue;
-    PARTITA_CO_TRY(co_await ResolveOp(batch, i, *view, *range));
+    PARTITA_CO_TRY(co_await ResolveOp(batch, i, *view, *range, in_files));
   }
   // What would be refused needs no payload: memory given to it would not come back before the
   // memtable goes. The strand encodes it in the rare case that it turns out otherwise.
@@ -217,13 +221,14 @@ void BuildMerge(const WriteRequest& request, const WriteOp& op, bool present, st
 
 }  // namespace
 
-Task<Status> Shard::ResolveOp(Batch* batch, size_t index, const ReadView& view, const RangeView& range) {
+Task<Status> Shard::ResolveOp(Batch* batch, size_t index, const ReadView& view, const RangeView& range,
+                              bool in_files) {
   const WriteOp& op = batch->request.ops[index];
   ResolvedOp& resolved = batch->resolved(index);
   BlockPin pin;
   // The newest entry whatever the visible version.
   Lookup found = view.GetFromMemtables(op.user_key, kVersionMax);
-  if (found.state == LookupState::kAbsent) {
+  if (found.state == LookupState::kAbsent && in_files) {
     KeyHash hash = HashKey(op.user_key);
     TableLookup quick = range.levels->TryGet(op.user_key, hash, kVersionMax, &pin);
     found = quick.lookup;

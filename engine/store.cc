@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "engine/base/user_key.h"
+#include "engine/io/read_only_file_system.h"
+#include "engine/io/runtime_over.h"
 
 namespace partita {
 
@@ -23,14 +25,20 @@ constexpr uint64_t kSettleNanosMax = 2'000'000'000;
 // A moved range is routed anew at most so often: moves are rare, a missing table is not a move.
 constexpr int kRoutesMax = 100;
 
-// A page takes at most so long, whatever ranges it spans (DESIGN 3).
-constexpr uint64_t kPageNanosMax = 5'000'000'000;
-
 }  // namespace
 
-Store::Store(Runtime& runtime, StoreOptions options) : runtime_(runtime), options_(std::move(options)) {}
+Store::Store(Runtime& runtime, StoreOptions options)
+    : reading_files_(options.read_only ? std::make_unique<ReadOnlyFileSystem>(runtime.files()) : nullptr),
+      reading_runtime_(options.read_only ? std::make_unique<RuntimeOver>(runtime, *reading_files_) : nullptr),
+      runtime_(options.read_only ? *reading_runtime_ : runtime),
+      options_(std::move(options)) {}
 
 Store::~Store() { PARTITA_ASSERT(closed_ || shards_.empty()); }
+
+Status Store::CheckWritable() const {
+  if (!options_.read_only) return Status();
+  return Status::Unsupported("the store was opened for reading only (F64)");
+}
 
 // ---- Names.
 
@@ -64,6 +72,7 @@ Catalog Store::CatalogCopy() const {
 }
 
 Task<Status> Store::SaveCatalog(Catalog next) {
+  PARTITA_CO_TRY(CheckWritable());
   std::string bytes = EncodeCatalog(next);
   Result<uint64_t> saved = co_await meta_->CompareAndSwap(kCatalogKey, catalog_generation_, bytes);
   if (saved.code() == Code::kUnknown || saved.code() == Code::kPreconditionFailed) {
@@ -186,8 +195,23 @@ Executor& Store::ExecutorFor(std::string_view user_key) {
   return runtime_.shard_executor(shard == nullptr ? ShardId(0) : shard->id());
 }
 
+std::vector<RangeDescriptor> Store::RangesOf(TableId table) const {
+  const std::string lower = TableLowerBound(table);
+  const std::string upper = TableUpperBound(table);
+  return routes_.With([&](const RangeMap& map) {
+    std::vector<RangeDescriptor> ranges;
+    for (const RangeDescriptor& range : map.ranges) {
+      const bool ends_before = !range.upper.empty() && range.upper <= lower;
+      if (!ends_before && range.lower < upper) ranges.push_back(range);
+    }
+    return ranges;
+  });
+}
+
 Task<WriteOutcome> Store::Write(const WriteRequest& request) {
   WriteOutcome outcome;
+  if (options_.read_only) outcome.status = CheckWritable();
+  if (!outcome.status.ok()) co_return outcome;
   for (int i = 0; i < kRoutesMax; ++i) {
     Shard* shard = RouteTo(request.ops[0].user_key);
     if (shard == nullptr) break;
@@ -214,73 +238,6 @@ Task<Result<Shard::ReadAnswer>> Store::Get(std::string_view user_key, std::strin
   co_return Status::NotFound("the table does not exist (any more)");
 }
 
-namespace {
-// The first key at or behind `lower` that one of the intervals wants; empty when there is none.
-std::string FirstWanted(std::span<const Shard::ScanInterval> only, std::string lower) {
-  const auto ends_before = [](const Shard::ScanInterval& interval, const std::string& key) {
-    return interval.upper <= key;
-  };
-  const auto found = std::lower_bound(only.begin(), only.end(), lower, ends_before);
-  if (found == only.end()) return {};
-  return std::max(found->lower, lower);
-}
-}  // namespace
-
-Task<Result<Shard::ScanAnswer>> Store::Scan(const Shard::ScanRequest& request, Shard::RowSink* sink) {
-  bool forward = request.direction == Direction::kForward;
-  Shard::ScanRequest part = request;
-  if (part.deadline_ns == 0) part.deadline_ns = runtime_.clock().MonotonicNanos() + kPageNanosMax;
-  Shard::ScanAnswer total;
-  int moved = 0;
-  while (true) {
-    if (!request.only.empty()) part.lower = FirstWanted(request.only, std::move(part.lower));
-    if (part.lower.empty() || (!part.upper.empty() && part.lower >= part.upper)) break;
-    std::string range_lower, range_upper;
-    Shard* shard = routes_.With([&](const RangeMap& map) -> Shard* {
-      const RangeDescriptor* range = forward ? map.Find(part.lower) : map.FindBelow(part.upper);
-      if (range == nullptr || (!range->upper.empty() && range->upper <= part.lower)) return nullptr;
-      range_lower = range->lower;
-      range_upper = range->upper;
-      return shards_[range->owner.value].get();
-    });
-    if (shard == nullptr) co_return Status::NotFound("the table does not exist (any more)");
-    Shard::ScanRequest piece = part;
-    piece.lower = std::max(part.lower, range_lower);
-    if (!range_upper.empty() && (part.upper.empty() || range_upper < part.upper)) piece.upper = range_upper;
-    piece.limit = request.limit - static_cast<uint32_t>(total.rows);
-    piece.bytes_limit = request.bytes_limit - total.bytes;
-    Result<Shard::ScanAnswer> answer = co_await shard->Scan(piece, sink);
-    if (answer.code() == Code::kMoved && ++moved < kRoutesMax) continue;
-    if (!answer.ok()) {
-      // Rows already given stand; the continuation asks again at the damage (F44).
-      if (total.rows == 0) co_return answer.status();
-      total.next_key = forward ? piece.lower : piece.upper;
-      co_return total;
-    }
-    total.rows += answer->rows;
-    total.bytes += answer->bytes;
-    total.scanned += answer->scanned;
-    if (!answer->done) {
-      total.next_key = std::move(answer->next_key);
-      co_return total;
-    }
-    // On to the neighbour.
-    if (forward) {
-      if (piece.upper.empty() || (!part.upper.empty() && piece.upper >= part.upper)) break;
-      part.lower = piece.upper;
-    } else {
-      if (piece.lower <= part.lower) break;
-      part.upper = piece.lower;
-    }
-    if (total.rows >= request.limit || total.bytes >= request.bytes_limit) {
-      total.next_key = forward ? part.lower : part.upper;
-      co_return total;
-    }
-  }
-  total.done = true;
-  co_return total;
-}
-
 // ---- Maintenance.
 
 Task<Status> Store::Barrier() {
@@ -289,11 +246,13 @@ Task<Status> Store::Barrier() {
 }
 
 Task<Status> Store::FlushMemtables() {
+  PARTITA_CO_TRY(CheckWritable());
   for (auto& shard : shards_) PARTITA_CO_TRY(co_await shard->FlushMemtables());
   co_return Status();
 }
 
 Task<Status> Store::CompactAll() {
+  PARTITA_CO_TRY(CheckWritable());
   PARTITA_CO_TRY(co_await FlushMemtables());
   for (auto& shard : shards_) PARTITA_CO_TRY(co_await shard->CompactAll());
   co_return Status();
@@ -342,6 +301,7 @@ Task<Status> Store::Close() {
     if (first.ok()) first = closed;
   }
   co_await tasks_.Join();
+  co_await read_ahead_->Join();  // Of scans that ended early.
   shards_.clear();
   lock_.reset();
   closed_ = true;

@@ -9,6 +9,7 @@
 
 #include "engine/base/async_mutex.h"
 #include "engine/base/chunk_pool.h"
+#include "engine/base/maintenance.h"
 #include "engine/base/memory_budget.h"
 #include "engine/base/task_group.h"
 #include "engine/catalog.h"
@@ -18,15 +19,24 @@
 #include "engine/name_index.h"
 #include "engine/object_references.h"
 #include "engine/range_map.h"
+#include "engine/scan_ahead.h"
 #include "engine/shard.h"
 #include "engine/write_request.h"
 #include "sstable/block_cache.h"
+#include "sstable/read_ahead_pool.h"
 
 namespace partita {
 
+struct StoreImage;
+
 struct StoreOptions {
   bool create_if_missing = false;
+  // Nothing on disk is changed, whatever state it is in (F64): logs are replayed into memory, which must
+  // hold them; every write is kUnsupported. Beside other readers, not beside a writer. `shards` is ignored:
+  // a store is read as it is divided.
+  bool read_only = false;
   uint64_t memory_bytes = uint64_t{1} << 30;
+  uint64_t host_memory_bytes = 0;  // Of memory_bytes: what the store leaves to who opens it.
   uint32_t shards = 1;
   ZoneExtractor zones;
   uint64_t lock_wait_ns = 5'000'000'000;  // A dying process may hold the lock while its I/O drains (F64).
@@ -107,6 +117,14 @@ class Store {
   Task<Status> FlushMemtables();
   Task<Status> CompactAll();
 
+  // A verified backup, with everything acknowledged before the call, in the empty directory `to` (F68,
+  // engine/backup.h); beside all other calls. `base`: that of an earlier backup, or null. Both outlive it.
+  Task<Result<BackupReport>> Backup(FileSystem& to, FileSystem* base, BackupOptions options);
+
+  // Reads everything past all caches at a bounded rate, beside everything else, and checks it as a read
+  // does (F50, engine/scrub.cc). kCancelled when the watcher stopped it.
+  Task<Result<ScrubReport>> Scrub(ScrubOptions options);
+
   struct VerifyResult {
     uint64_t tables = 0, entries = 0, bytes = 0;
     std::vector<std::string> damages;
@@ -121,6 +139,8 @@ class Store {
   Catalog CatalogCopy() const;
   uint32_t shard_count() const { return static_cast<uint32_t>(shards_.size()); }
   Runtime& runtime() { return runtime_; }
+  // The ranges of a table as they are now, in order; none when it is gone. Another shard may have them soon.
+  std::vector<RangeDescriptor> RangesOf(TableId table) const;
   // The worker that a key's asynchronous calls run on; shard 0's for unknown keys.
   Executor& ExecutorFor(std::string_view user_key);
 
@@ -129,6 +149,7 @@ class Store {
 
   // store_open.cc
   Task<Status> OpenAll();
+  Task<Status> OpenForReading();
   Task<Status> FindOrCreateCatalog();
   Task<Status> RefuseNewerFormats();
   Task<Status> CheckEmptyDirectory();
@@ -138,12 +159,23 @@ class Store {
   Task<Status> RemoveLeftovers();
   Task<Status> RemoveOldLayouts();
   Task<Status> SaveCatalog(Catalog next);
+  Task<Status> DropPins(const StoreImage& image);
   ShardContext MakeShardContext();
   Status DeriveSizes();
+  // kUnsupported when the store was opened for reading only.
+  Status CheckWritable() const;
 
   void PublishRoutes();
   Shard* RouteTo(std::string_view user_key) const;
 
+  // store_scan.cc
+  struct ScanCourse;
+  std::optional<ScanAhead::Piece> NextPiece(Shard::ScanRequest* rest, bool* routed);
+  Task<Result<Shard::ScanAnswer>> ScanOn(ScanCourse* course, Shard::RowSink* sink, ScanAhead* ahead);
+
+  // Opened for reading only: the files, and the runtime that has them.
+  std::unique_ptr<FileSystem> reading_files_;
+  std::unique_ptr<Runtime> reading_runtime_;
   Runtime& runtime_;
   StoreOptions options_;
   std::unique_ptr<DirectoryLock> lock_;
@@ -151,6 +183,8 @@ class Store {
   std::unique_ptr<LocalObjectStore> objects_;
   MemoryPlan memory_plan_;
   std::unique_ptr<BlockCache> cache_;
+  std::unique_ptr<ReadAheadPool> read_ahead_;
+  ScanAhead::Slots scans_ahead_{1};
   std::unique_ptr<ChunkPool> memtable_pool_;
   ObjectReferences references_;
   std::vector<std::unique_ptr<Shard>> shards_;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "engine/backup.h"
 #include "engine/store.h"
 
 // Opening a store:
@@ -20,6 +21,10 @@ namespace {
 
 // Tables are this large, so that the bottom of a store of 1 TiB is some 30,000 files.
 constexpr uint64_t kTableFileBytes = 32u << 20;
+
+// What scans read ahead at most, all of them together: of the memory for requests and pages under way.
+constexpr size_t kReadAheadShare = 4;
+constexpr size_t kReadAheadBytesMax = size_t{64} << 20;
 
 // A flush makes one file, or at least two: a file a little smaller than a flush would leave a rest of each
 // flush in a file of its own, and level 0 would stack in no columns. Simulated random overwrites (data of 280
@@ -46,10 +51,15 @@ Task<Result<std::unique_ptr<Store>>> Store::Open(Runtime& runtime, StoreOptions 
 }
 
 Status Store::DeriveSizes() {
-  PARTITA_ASSIGN(MemoryPlan plan, DeriveMemoryPlan(options_.memory_bytes, options_.shards));
+  PARTITA_ASSIGN(MemoryPlan plan,
+                 DeriveMemoryPlan(options_.memory_bytes, options_.shards, options_.host_memory_bytes));
   memory_plan_ = plan;
   memtable_pool_ = std::make_unique<ChunkPool>(plan.memtable_bytes);
   cache_ = std::make_unique<BlockCache>(plan.cache_bytes);
+  const size_t read_ahead_bytes = std::min(plan.request_bytes / kReadAheadShare, kReadAheadBytesMax);
+  scans_ahead_.free.store(static_cast<int>(std::max<size_t>(read_ahead_bytes / ScanAhead::kBytesMax, 1)));
+  read_ahead_ =
+      std::make_unique<ReadAheadPool>(runtime_.background(BackgroundClass::kInput), read_ahead_bytes);
   if (options_.table_file_bytes == 0) options_.table_file_bytes = TableFileBytes(plan.memtable_freeze_bytes);
   if (options_.log_segment_bytes == 0) options_.log_segment_bytes = 64u << 20;
   if (options_.log_tail_bytes == 0) options_.log_tail_bytes = 8u << 20;
@@ -61,6 +71,7 @@ ShardContext Store::MakeShardContext() {
                        .objects = *objects_,
                        .meta = *meta_,
                        .cache = *cache_,
+                       .read_ahead = *read_ahead_,
                        .memtable_pool = *memtable_pool_,
                        .references = references_,
                        .store = catalog_.store,
@@ -74,6 +85,7 @@ ShardContext Store::MakeShardContext() {
                        .table_file_bytes = options_.table_file_bytes,
                        .log_segment_bytes = options_.log_segment_bytes,
                        .log_tail_bytes = options_.log_tail_bytes,
+                       .read_only = options_.read_only,
                        .planted = options_.planted,
                        .planted_log = options_.planted_log};
   // The incarnation is durable and rises with each open, so no id is given twice (F41).
@@ -83,7 +95,29 @@ ShardContext Store::MakeShardContext() {
   return context;
 }
 
+// The same road as far as it changes nothing: the incarnation is raised in memory, nothing is removed.
+Task<Status> Store::OpenForReading() {
+  auto locked = co_await runtime_.files().Lock(options_.lock_wait_ns);
+  if (locked.code() == Code::kNotFound) {
+    // No lock and no store: the latter is what to tell.
+    PARTITA_CO_ASSIGN(std::optional<StoreId> id, co_await ReadStoreId(runtime_.files()));
+    if (!id.has_value()) co_return Status::NotFound("there is no store in this directory");
+  }
+  PARTITA_CO_ASSIGN(lock_, std::move(locked));
+  PARTITA_CO_TRY(co_await FindOrCreateCatalog());
+  options_.shards = catalog_.shard_count;
+  PARTITA_CO_TRY(DeriveSizes());
+  names_.Publish(std::make_unique<const NameIndex>(catalog_));
+  ++catalog_.incarnation;
+  report_.shards_before = catalog_.shard_count;
+  PARTITA_CO_TRY(co_await OpenShards(catalog_.shard_count, catalog_.formed_layout != catalog_.layout));
+  PublishRoutes();
+  opened_ = true;
+  co_return Status();
+}
+
 Task<Status> Store::OpenAll() {
+  if (options_.read_only) co_return co_await OpenForReading();
   if (options_.shards == 0) co_return Status::InvalidArgument("shards must be at least 1");
   PARTITA_CO_TRY(DeriveSizes());
   PARTITA_CO_ASSIGN(lock_, co_await runtime_.files().Lock(options_.lock_wait_ns));
@@ -140,8 +174,12 @@ Task<Status> Store::CheckEmptyDirectory() {
 }
 
 Task<Status> Store::FindOrCreateCatalog() {
+  PARTITA_CO_TRY(co_await CheckIsNoBackup(runtime_.files(), /*writing=*/!options_.read_only));
   std::optional<StoreId> id;
   PARTITA_CO_ASSIGN(id, co_await ReadStoreId(runtime_.files()));
+  if (options_.read_only && options_.create_if_missing) {
+    co_return Status::InvalidArgument("a store cannot be created by opening it for reading only");
+  }
   if (!id.has_value()) {
     PARTITA_CO_TRY(co_await CheckEmptyDirectory());
     if (!options_.create_if_missing) {

@@ -271,6 +271,25 @@ BlockPin BlockCache::Lookup(BlockKey key) {
   return pin;
 }
 
+void BlockCache::PrefetchSlot(BlockKey key) const {
+  const uint64_t hash = HashOf(key);
+  const Partition& partition = PartitionOf(hash);
+  __builtin_prefetch(&partition.slots[Partition::HomeOf(hash) & partition.mask]);
+}
+
+// Without a pin: by the time it is used the address may be another block's, which costs a line or two.
+// Blocks that were displaced are not searched for.
+void BlockCache::PrefetchBlock(BlockKey key) const {
+  constexpr size_t kLines = 8;  // Header and key area of a block of fifteen entries.
+  const uint64_t hash = HashOf(key);
+  const Partition& partition = PartitionOf(hash);
+  const Slot& slot = partition.slots[Partition::HomeOf(hash) & partition.mask];
+  if (!slot.Holds(key)) return;
+  const uint8_t* content = partition.arena.At(slot.granule.load(std::memory_order_relaxed));
+  const size_t size = slot.size.load(std::memory_order_relaxed);
+  for (size_t at = 0; at < std::min(size, kLines * 64); at += 64) __builtin_prefetch(content + at);
+}
+
 BlockFrame BlockCache::NewFrame(BlockKey key, size_t size) {
   PARTITA_ASSERT(size > 0);
   Partition& partition = PartitionOf(HashOf(key));

@@ -72,6 +72,11 @@ class BlockCache {
   // An empty pin when the block is not there.
   BlockPin Lookup(BlockKey key);
 
+  // For a scan, which knows what it will look up soon: the first asks for the memory that finding the block
+  // touches, the second, some time later, for the first lines of the block if it is there. Nothing changes.
+  void PrefetchSlot(BlockKey key) const;
+  void PrefetchBlock(BlockKey key) const;
+
   // Memory of `size` bytes for a block about to be decoded, evicting as needed. Always succeeds
   // unless the heap is exhausted too: check data().
   BlockFrame NewFrame(BlockKey key, size_t size);

@@ -147,17 +147,17 @@ DataBlock::DataBlock(std::string_view content) {
   const Layout layout = LayoutOf(base);
   count_ = static_cast<uint32_t>(layout.count);
   prefix_size_ = static_cast<uint32_t>(layout.prefix_size);
-  version_width_ = static_cast<unsigned>(layout.width);
-  version_min_ = LoadLe64(base + 16);
   heads_ = base + layout.heads();
   slots_ = base + layout.slots();
   prefix_ = base + layout.prefix();
   suffixes_ = base + layout.suffixes();
-  versions_ = base + layout.versions();
-  value_ends_ = base + layout.value_ends();
-  kinds_ = base + layout.kinds();
-  values_ = base + layout.values();
-  end_ = base + content.size();
+  columns_ = EntryColumns({.versions = base + layout.versions(),
+                           .value_ends = base + layout.value_ends(),
+                           .kinds = base + layout.kinds(),
+                           .values = base + layout.values(),
+                           .end = base + content.size(),
+                           .version_min = LoadLe64(base + 16),
+                           .version_width = static_cast<unsigned>(layout.width)});
   PARTITA_DEBUG_ASSERT(layout.total() == content.size());
 }
 
@@ -179,7 +179,7 @@ Status DataBlock::Validate(std::string_view content) {
     size_t rest = LoadLe16(block.slots_ + kSlotSize * i + 4);
     if (rest > 8 && begin + (rest - 8) > layout.suffixes_size) return Bad("a key reaches past the suffixes");
     if (rest < 8 && (block.Head(i) << (8 * rest)) != 0) return Bad("a head is not zero-padded");
-    uint32_t end = LoadLe32(block.value_ends_ + 4 * i);
+    uint32_t end = block.columns_.value_end(i);
     if (end < value_end || end > layout.values_size) return Bad("a value reaches past the values");
     value_end = end;
     EntryKind kind = block.kind(i);
@@ -198,18 +198,6 @@ Status DataBlock::Validate(std::string_view content) {
   }
   if (value_end != layout.values_size) return Bad("values beyond the last entry");
   return Status();
-}
-
-Version DataBlock::version(uint32_t i) const {
-  if (version_width_ == 0) return Version(version_min_);
-  const char* at = versions_ + static_cast<size_t>(version_width_) * i;
-  uint64_t delta = 0;
-  if (at + 8 <= end_) {
-    delta = LoadLe64(at) & (UINT64_MAX >> (64 - 8 * version_width_));
-  } else {
-    std::memcpy(&delta, at, version_width_);
-  }
-  return Version(version_min_ + delta);
 }
 
 std::string_view DataBlock::Suffix(uint32_t i) const {

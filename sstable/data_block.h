@@ -6,6 +6,7 @@
 
 #include "engine/base/coding.h"
 #include "engine/base/entry.h"
+#include "engine/base/entry_run.h"
 #include "engine/base/lookup.h"
 #include "engine/base/status.h"
 
@@ -99,13 +100,11 @@ class DataBlock {
   }
 
   uint32_t size() const { return count_; }
-  EntryKind kind(uint32_t i) const { return static_cast<EntryKind>(kinds_[i] & 0x7F); }
-  bool same_key_as_before(uint32_t i) const { return (kinds_[i] & 0x80) != 0; }
-  Version version(uint32_t i) const;
-  std::string_view value(uint32_t i) const {
-    uint32_t begin = i == 0 ? 0 : LoadLe32(value_ends_ + 4 * (i - 1));
-    return {values_ + begin, LoadLe32(value_ends_ + 4 * i) - begin};
-  }
+  EntryKind kind(uint32_t i) const { return columns_.kind(i); }
+  bool same_key_as_before(uint32_t i) const { return columns_.same_key_as_before(i); }
+  Version version(uint32_t i) const { return columns_.version(i); }
+  std::string_view value(uint32_t i) const { return columns_.value(i); }
+  const EntryColumns& columns() const { return columns_; }
   size_t key_size(uint32_t i) const { return prefix_size_ + LoadLe16(slots_ + kSlotSize * i + 4); }
   // Writes the user key into `out`, replacing it.
   void KeyTo(uint32_t i, std::string* out) const;
@@ -133,17 +132,11 @@ class DataBlock {
 
   uint32_t count_ = 0;
   uint32_t prefix_size_ = 0;
-  unsigned version_width_ = 0;
-  uint64_t version_min_ = 0;
   const char* heads_ = nullptr;
   const char* slots_ = nullptr;
   const char* prefix_ = nullptr;
   const char* suffixes_ = nullptr;
-  const char* versions_ = nullptr;
-  const char* value_ends_ = nullptr;
-  const char* kinds_ = nullptr;
-  const char* values_ = nullptr;
-  const char* end_ = nullptr;
+  EntryColumns columns_;
 };
 
 }  // namespace partita

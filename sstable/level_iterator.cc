@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "sstable/table_scan.h"
+#include "sstable/table_zones.h"
+
 namespace partita {
 
 namespace {
@@ -34,41 +37,103 @@ std::unique_ptr<EntryIterator> NewFileIterator(const FileRef& file, Direction di
   return file.table->NewIterator(direction, std::move(clipped));
 }
 
-LevelIterator::LevelIterator(std::vector<const FileRef*> files, Direction direction, IterOptions options)
-    : files_(std::move(files)), direction_(direction), options_(std::move(options)) {
+LevelIterator::LevelIterator(std::vector<const FileRef*> files, Direction direction, IterOptions options,
+                             std::optional<FilesBeneath> beneath)
+    : files_(std::move(files)),
+      direction_(direction),
+      options_(std::move(options)),
+      beneath_(std::move(beneath)) {
   if (direction_ == Direction::kBackward) std::reverse(files_.begin(), files_.end());
+  options_.beneath = beneath_ ? &*beneath_ : nullptr;
 }
 
-void LevelIterator::OpenAt(size_t index) {
-  at_ = index;
-  current_ = index < files_.size() ? NewFileIterator(*files_[index], direction_, options_) : nullptr;
+// ---- Passing over files.
+
+// True when the walk at hand wants no key of the file or of those behind it.
+bool LevelIterator::BeyondUntil(const FileRef& file) const {
+  if (options_.scan == nullptr || options_.scan->until.empty()) return false;
+  const std::string_view until = options_.scan->until;
+  if (direction_ == Direction::kForward) return file.first() >= until;
+  return file.info.largest < until || (!file.upper.empty() && file.upper <= until);
 }
+
+// True when nothing of the file is wanted, and nothing that it hides.
+bool LevelIterator::PassOver(const FileRef& file) {
+  if (!beneath_ || file.table == nullptr || file.info.version_max > options_.scan->visible) return false;
+  if (TableZones(*options_.scan->predicate, file.table->properties()).FileMayMatch()) return false;
+  return !beneath_->MayMatch(file.first(), file.info.largest, file.info.version_max);
+}
+
+IterState LevelIterator::ShowMilestone() {
+  const FileRef& next = *files_[at_];
+  milestone_key_ = next.first();
+  if (direction_ == Direction::kBackward) {
+    milestone_key_ = next.info.largest;
+    milestone_key_.push_back('\0');
+    if (!next.upper.empty() && next.upper < milestone_key_) milestone_key_ = next.upper;
+  }
+  milestone_ = options_.scan->Milestone(milestone_key_);
+  at_milestone_ = true;
+  return IterState::kEntry;
+}
+
+// To the first entry of the files from `index` on.
+IterState LevelIterator::EnterFrom(size_t index) {
+  current_ = nullptr;
+  for (at_ = index; at_ < files_.size() && !BeyondUntil(*files_[at_]); ++at_) {
+    const FileRef& file = *files_[at_];
+    if (PassOver(file)) {
+      if (at_ >= passed_to_) {
+        passed_to_ = at_ + 1;
+        ++options_.scan->counts.files_skipped;
+        options_.scan->counts.blocks_skipped += file.table->properties().data_blocks;
+      }
+      const size_t cost = 8 * (2 + options_.scan->predicate->cost()) + beneath_->TakeCost();
+      if (!options_.scan->Passed(cost) || at_ + 1 == files_.size()) continue;
+      ++at_;
+      return ShowMilestone();
+    }
+    Open();
+    const IterState state = current_->SeekToFirst();
+    if (state != IterState::kEnd) return state;
+  }
+  return IterState::kEnd;
+}
+
+// ---- Moving.
+
+void LevelIterator::Open() { current_ = NewFileIterator(*files_[at_], direction_, options_); }
 
 IterState LevelIterator::Settle(IterState state) {
-  while (state == IterState::kEnd && at_ + 1 < files_.size()) {
-    OpenAt(at_ + 1);
-    state = current_->SeekToFirst();
-  }
+  if (state == IterState::kEnd) state = EnterFrom(at_ + 1);
   return state_ = state;
 }
 
 IterState LevelIterator::SeekToFirst() {
-  OpenAt(0);
-  return Settle(current_ == nullptr ? IterState::kEnd : current_->SeekToFirst());
+  at_milestone_ = false;
+  return state_ = EnterFrom(0);
 }
 
 IterState LevelIterator::Seek(std::string_view user_key) {
+  at_milestone_ = false;
   // Files wholly in front of the key are skipped unopened.
   const auto in_front = [&](const FileRef* file) {
     return direction_ == Direction::kForward ? std::string_view(file->info.largest) < user_key
                                              : file->first() >= user_key;
   };
   const auto first = std::partition_point(files_.begin(), files_.end(), in_front);
-  OpenAt(static_cast<size_t>(first - files_.begin()));
-  return Settle(current_ == nullptr ? IterState::kEnd : current_->Seek(user_key));
+  const size_t index = static_cast<size_t>(first - files_.begin());
+  if (first == files_.end() || PassOver(**first)) return state_ = EnterFrom(index);
+  at_ = index;
+  Open();
+  return Settle(current_->Seek(user_key));
 }
 
-IterState LevelIterator::Next() { return Settle(current_->Next()); }
+IterState LevelIterator::Next() {
+  if (!at_milestone_) return Settle(current_->Next());
+  at_milestone_ = false;
+  return state_ = EnterFrom(at_);
+}
 
 Task<Status> LevelIterator::Fetch() {
   PARTITA_CO_TRY(co_await current_->Fetch());

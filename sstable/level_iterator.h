@@ -1,38 +1,58 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/base/entry_iterator.h"
+#include "sstable/files_beneath.h"
 #include "sstable/level_set.h"
 
 namespace partita {
 
 // The files of one level, one after the other: disjoint and in key order, opened as the cursor comes
 // to them. The files must outlive it.
+//
+// With a TableScan (options.scan) that has a predicate, files that it rules out are not opened.
 class LevelIterator : public EntryIterator {
  public:
-  // `files` in key order, whatever the direction.
-  LevelIterator(std::vector<const FileRef*> files, Direction direction, IterOptions options);
+  // `files` in key order, whatever the direction. `beneath`: what lies beneath them; nothing: that is not
+  // known, and no block or file is passed over.
+  LevelIterator(std::vector<const FileRef*> files, Direction direction, IterOptions options,
+                std::optional<FilesBeneath> beneath = std::nullopt);
 
   IterState SeekToFirst() override;
   IterState Seek(std::string_view user_key) override;
   IterState Next() override;
   IterState state() const override { return state_; }
   Task<Status> Fetch() override;
-  const Entry& entry() const override { return current_->entry(); }
+  const Entry& entry() const override { return at_milestone_ ? milestone_ : current_->entry(); }
+  EntryRun Run(std::optional<std::string_view> before) const override {
+    return at_milestone_ ? EntryRun() : current_->Run(before);
+  }
+  void RunKeyTo(uint32_t i, std::string* out) const override { current_->RunKeyTo(i, out); }
+  IterState SkipRun(const EntryRun& run) override { return Settle(current_->SkipRun(run)); }
 
  private:
-  void OpenAt(size_t index);
+  void Open();
+  bool BeyondUntil(const FileRef& file) const;
+  bool PassOver(const FileRef& file);
+  IterState EnterFrom(size_t index);
+  IterState ShowMilestone();
   // Goes on to the next files while the current one has ended.
   IterState Settle(IterState state);
 
   std::vector<const FileRef*> files_;  // In iteration order.
   Direction direction_;
   IterOptions options_;
+  std::optional<FilesBeneath> beneath_;
   size_t at_ = 0;
+  size_t passed_to_ = 0;  // Files in front of it that were passed over have been counted.
   std::unique_ptr<EntryIterator> current_;
+  bool at_milestone_ = false;  // In front of files_[at_].
+  std::string milestone_key_;
+  Entry milestone_;
   IterState state_ = IterState::kEnd;
 };
 

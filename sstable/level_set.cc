@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "engine/base/assert.h"
+#include "sstable/files_beneath.h"
 #include "sstable/level_iterator.h"
+#include "sstable/table_scan.h"
 
 namespace partita {
 
@@ -127,6 +129,27 @@ const FileRef* LevelSet::FindFile(size_t level, std::string_view user_key) const
   return &*(after - 1);
 }
 
+bool LevelSet::MayHoldPartition(std::string_view user_key, const KeyHash& hash) const {
+  const std::string_view lower = PartitionPrefixOrAll(user_key);
+  const std::string upper = PrefixSuccessor(lower);
+  const auto may_hold = [&](const FileRef& file) {
+    return file.OverlapsBounds(lower, upper) &&
+           (file.table == nullptr || file.table->MayContainPartition(hash));
+  };
+  if (std::any_of(levels_[0].begin(), levels_[0].end(), may_hold)) return true;
+  for (size_t level = 1; level < kLevels; ++level) {
+    const std::vector<FileRef>& files = levels_[level];
+    const auto end = std::partition_point(files.begin(), files.end(), [&](const FileRef& file) {
+      return upper.empty() || file.first() < upper;
+    });
+    // Those that end below the partition stand in front of those that do not.
+    for (auto file = end; file != files.begin() && (file - 1)->info.largest >= lower; --file) {
+      if (may_hold(*(file - 1))) return true;
+    }
+  }
+  return false;
+}
+
 TableLookup LevelSet::TryGet(std::string_view user_key, const KeyHash& hash, Version at_most,
                              BlockPin* pin) const {
   TableLookup best;
@@ -188,14 +211,20 @@ std::vector<const FileRef*> LevelSet::Overlapping(size_t level, std::string_view
 
 void LevelSet::AddIterators(Direction direction, const IterOptions& options,
                             std::vector<std::unique_ptr<EntryIterator>>* out) const {
+  const bool passes_over = options.scan != nullptr && options.scan->predicate != nullptr;
+  const auto beneath = [&](size_t level, const FileRef* self) -> std::optional<FilesBeneath> {
+    if (!passes_over) return std::nullopt;
+    return FilesBeneath(*this, level, self, *options.scan->predicate);
+  };
   for (const FileRef* file : Overlapping(0, options.lower, options.upper)) {
     std::vector<const FileRef*> one{file};
-    out->push_back(std::make_unique<LevelIterator>(std::move(one), direction, options));
+    out->push_back(std::make_unique<LevelIterator>(std::move(one), direction, options, beneath(0, file)));
   }
   for (size_t level = 1; level < kLevels; ++level) {
     std::vector<const FileRef*> files = Overlapping(level, options.lower, options.upper);
     if (files.empty()) continue;
-    out->push_back(std::make_unique<LevelIterator>(std::move(files), direction, options));
+    out->push_back(
+        std::make_unique<LevelIterator>(std::move(files), direction, options, beneath(level, nullptr)));
   }
 }
 

@@ -95,6 +95,11 @@ class LevelSet {
   // REQUIRES: the caller keeps this set and `user_key` alive.
   Task<Result<Lookup>> Get(std::string_view user_key, KeyHash hash, Version at_most, BlockPin* pin) const;
 
+  // False when surely no file has an entry of the partition of `user_key`, whose hash is `hash`: one probe
+  // for each file whose keys span it, where a lookup of each of a transaction's rows would take as many for
+  // every row. A damaged file may have one.
+  bool MayHoldPartition(std::string_view user_key, const KeyHash& hash) const;
+
   // Appends iterators that together yield every entry with key in [options.lower, options.upper):
   // one for each file of level 0, one for each deeper level, which opens its files lazily.
   // The caller keeps this set alive while they are used.

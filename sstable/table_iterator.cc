@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/base/aligned_buffer.h"
 #include "engine/base/assert.h"
+#include "sstable/block_passing.h"
+#include "sstable/read_ahead_window.h"
 #include "sstable/table_reader.h"
+#include "sstable/table_scan.h"
 
 // How it moves. A position is (entry of the top index, entry of an index block, entry of a data
 // block). Seek and Next set a *target* and call Proceed, which goes down from wherever it is:
 // 1. no index block: take it from the cache, else stop with kNeedsIo;
-// 2. no data block: take it from the cache, else decode it from the window that an earlier read
+// 2. a data block that nobody wants (block_passing.h): go on behind it, now and then showing a milestone;
+//    no data block: take it from the cache, else decode it from the window that an earlier read
 //    brought, else stop with kNeedsIo;
 // 3. place within the block as the target says; when the target lies beyond it, go on with the next
 //    block (next index block) and its first entry.
@@ -23,9 +26,8 @@ namespace partita {
 
 namespace {
 
-constexpr size_t kReadAheadFirst = 16 * 1024;
-constexpr size_t kReadAheadMax = 256 * 1024;
-constexpr size_t kReadAheadBypass = 1024 * 1024;
+// Comparisons that one step of the way ahead spends on blocks that will be passed over: some 50 us.
+constexpr size_t kRouteCostMax = 4096;
 
 enum class Target : uint8_t {
   kKey,   // The key in `target_key`.
@@ -34,28 +36,44 @@ enum class Target : uint8_t {
 
 }  // namespace
 
-struct TableIterator::State {
+struct TableIterator::State final : private ReadAheadRoute {
   State(std::shared_ptr<const TableReader> t, Direction d, IterOptions o)
-      : table(std::move(t)), forward(d == Direction::kForward), options(std::move(o)) {}
+      : table(std::move(t)),
+        forward(d == Direction::kForward),
+        options(std::move(o)),
+        window(WindowOptions()) {
+    const bool passes_over = options.beneath != nullptr && options.scan != nullptr && !bypass();
+    if (!passes_over || options.scan->predicate == nullptr) return;
+    passing.emplace(table->properties(), table->top_index_, *options.scan, *options.beneath);
+  }
 
   IterState SeekTo(std::string_view key, bool whole);
   IterState Proceed();
+  bool PassesOver();
+  std::optional<IterState> PassOver();
+  bool EndsBehind() const;
+  void CountRead(uint64_t bytes) {
+    if (options.scan != nullptr) options.scan->counts.bytes_read += bytes;
+  }
   bool EnterIndex();
   bool EnterBlock();
   void EnteredBlock();
+  void PrefetchNeighbours() const;
   bool PlaceInBlock();
   bool StepBlock();
   IterState StandAt(uint32_t where, bool new_key);
+  IterState NextGroup();
+  EntryRun RunForward(std::optional<std::string_view> before) const;
+  EntryRun RunBackward(std::optional<std::string_view> before) const;
   Task<Status> FetchIndex();
   Task<Status> FetchBlock();
-  Task<Status> FetchWindow(const PartHandle& handle);
-  std::pair<uint64_t, uint64_t> WindowAround(const PartHandle& handle) const;
-  bool WindowHolds(const PartHandle& handle) const {
-    return handle.offset >= window_begin && handle.end() <= window_end;
-  }
-  std::string_view WindowBytes(const PartHandle& handle) const {
-    return window.view(handle.offset - window_begin, handle.stored_size);
-  }
+  ReadAheadWindow::Options WindowOptions() const;
+  void Restart() override;
+  std::optional<PartHandle> NextPart() override;
+  bool RouteEndsAt(const DataBlock& fences, uint32_t i) const;
+  std::optional<PartHandle> NextIndexOfRoute();
+  bool LeavesOut(const DataBlock& records);
+  BlockPin IndexFromWindow(const PartHandle& where);
   TableReader::LoadRequest DataRequest() const {
     return {.handle = handle,
             .kind = SealKind::kDataBlock,
@@ -77,6 +95,9 @@ struct TableIterator::State {
   BlockPin index_pin;
   DataBlock index;
   uint32_t index_at = 0;
+  std::optional<BlockPassing> passing;  // Nothing: every block is read.
+  bool wanted = false;                  // The block at index_at is not passed over.
+  bool at_milestone = false;            // entry is one; the position is that of the next block.
 
   bool has_block = false;
   bool window_is_suspect = false;  // The block's bytes in the window were bad: read it alone.
@@ -87,11 +108,14 @@ struct TableIterator::State {
   uint32_t group_begin = 0;  // Backward: the newest version of the current key.
   bool check_bound = false;  // The block reaches to the far bound.
 
-  // The pages read last; their blocks are decoded when the cursor comes to them.
-  AlignedBuffer window;
-  uint64_t window_begin = 0;
-  uint64_t window_end = 0;
-  size_t read_ahead = 0;
+  // Stored blocks read last; they are decoded when the cursor comes to them.
+  ReadAheadWindow window;
+  // What NextPart named last: an entry of an index block, of this one when route_top == top_at.
+  uint32_t route_top = 0;
+  uint32_t route_at = 0;
+  BlockPin route_pin;
+  DataBlock route_index;
+  bool route_asked_index = false;  // It named the next index block.
 
   // What pass-through needs of the current block (kBypass).
   TableReader::StoredPart stored_alone;
@@ -133,6 +157,8 @@ IterState TableIterator::Seek(std::string_view user_key) {
 IterState TableIterator::State::SeekTo(std::string_view key_in, bool whole) {
   target = whole ? Target::kEdge : Target::kKey;
   target_key.assign(key_in);
+  wanted = at_milestone = false;
+  window.Jumped();
   const DataBlock& top = table->top_index_;
   uint32_t found = whole ? top.size() : top.LowerBound(target_key);
   has_block = false;
@@ -150,16 +176,45 @@ IterState TableIterator::State::SeekTo(std::string_view key_in, bool whole) {
 IterState TableIterator::State::Proceed() {
   while (true) {
     if (!has_index && !EnterIndex()) return state = IterState::kNeedsIo;
+    if (PassesOver()) {
+      if (const std::optional<IterState> stands = PassOver()) return state = *stands;
+      continue;
+    }
     if (!has_block && !EnterBlock()) return state = IterState::kNeedsIo;
     if (PlaceInBlock()) return StandAt(at, /*new_key=*/true);
     if (!StepBlock()) return state = IterState::kEnd;
   }
 }
 
+// True when the block in front need not be read.
+bool TableIterator::State::PassesOver() {
+  if (!passing || wanted || has_block) return false;
+  wanted = !passing->MayPass({index, index_at, top_at});
+  return !wanted;
+}
+
+// Goes on behind the block; where the cursor stands when that is at the end or at a milestone.
+std::optional<IterState> TableIterator::State::PassOver() {
+  const bool milestone =
+      passing->Passed({index, index_at, top_at}, forward ? Direction::kForward : Direction::kBackward);
+  if (EndsBehind() || !StepBlock()) return IterState::kEnd;
+  if (!milestone) return std::nullopt;
+  entry = passing->milestone();
+  at_milestone = true;
+  return IterState::kEntry;
+}
+
+// True when no block behind the one in front can hold a key that is wanted.
+bool TableIterator::State::EndsBehind() const {
+  const bool at_edge = forward ? index_at + 1 == index.size() : index_at == 0;
+  return at_edge ? RouteEndsAt(table->top_index_, top_at) : RouteEndsAt(index, index_at);
+}
+
 bool TableIterator::State::EnterIndex() {
   if (!index_pin) {
     const PartHandle where = IndexRecordHandle(table->top_index_.value(top_at));
     if (!bypass()) index_pin = table->cache_.Lookup(table->KeyOf(where));
+    if (!index_pin) index_pin = IndexFromWindow(where);
     if (!index_pin) return false;
   }
   has_index = true;
@@ -175,8 +230,8 @@ bool TableIterator::State::EnterIndex() {
 bool TableIterator::State::EnterBlock() {
   handle = IndexRecordHandle(index.value(index_at));
   if (!block_pin && !bypass()) block_pin = table->cache_.Lookup(table->KeyOf(handle));
-  if (!block_pin && !window_is_suspect && WindowHolds(handle)) {
-    const std::string_view bytes = WindowBytes(handle);
+  if (!block_pin && !window_is_suspect && window.Holds(handle)) {
+    const std::string_view bytes = window.Bytes(handle);
     // Bad bytes: Fetch reads the block alone, and says so if it stays bad (F52).
     window_is_suspect =
         !CheckPart(bytes, handle, table->IdentityOf(handle.offset, SealKind::kDataBlock)).ok();
@@ -198,12 +253,26 @@ void TableIterator::State::EnteredBlock() {
   has_block = true;
   has_summary = false;
   window_is_suspect = false;
+  if (options.scan != nullptr) ++options.scan->counts.blocks_read;
   block = DataBlock(block_pin.content());
   // Bounds are compared entry by entry only in the one block that reaches them.
   if (forward) {
     check_bound = !options.upper.empty() && block.CompareKey(block.size() - 1, options.upper) >= 0;
   } else {
     check_bound = block.CompareKey(0, options.lower) < 0;
+  }
+  if (!bypass()) PrefetchNeighbours();
+}
+
+// A scan of cached blocks would wait for memory twice a block: to find it, and for its header.
+void TableIterator::State::PrefetchNeighbours() const {
+  const uint32_t next = forward ? index_at + 1 : index_at - 1;  // Past the end when there is none.
+  const uint32_t second = forward ? index_at + 2 : index_at - 2;
+  if (next < index.size()) {
+    table->cache_.PrefetchBlock(table->KeyOf(IndexRecordHandle(index.value(next))));
+  }
+  if (second < index.size()) {
+    table->cache_.PrefetchSlot(table->KeyOf(IndexRecordHandle(index.value(second))));
   }
 }
 
@@ -224,7 +293,7 @@ bool TableIterator::State::PlaceInBlock() {
 // To the neighbouring block in iteration order; false at the end of the table.
 bool TableIterator::State::StepBlock() {
   target = Target::kEdge;
-  has_block = false;
+  wanted = has_block = false;
   block_pin.Release();
   if (forward ? index_at + 1 < index.size() : index_at > 0) {
     index_at += forward ? 1 : -1;
@@ -254,18 +323,62 @@ IterState TableIterator::State::StandAt(uint32_t where, bool new_key) {
 IterState TableIterator::Next() {
   State& s = *state_;
   PARTITA_DEBUG_ASSERT(s.state == IterState::kEntry);
+  if (std::exchange(s.at_milestone, false)) return s.Proceed();
   if (s.at + 1 < s.block.size()) {
     const bool same_key = s.block.same_key_as_before(s.at + 1);
     if (s.forward || same_key) return s.StandAt(s.at + 1, !same_key);
   }
-  if (!s.forward && s.group_begin > 0) {
-    uint32_t newest = s.group_begin - 1;
-    while (s.block.same_key_as_before(newest)) --newest;
-    s.group_begin = newest;
-    return s.StandAt(newest, /*new_key=*/true);
+  return s.NextGroup();
+}
+
+// From the last entry of a key on to the next key; forward, only from the end of the block.
+IterState TableIterator::State::NextGroup() {
+  if (!forward && group_begin > 0) {
+    uint32_t newest = group_begin - 1;
+    while (block.same_key_as_before(newest)) --newest;
+    group_begin = newest;
+    return StandAt(newest, /*new_key=*/true);
   }
-  if (!s.StepBlock()) return s.state = IterState::kEnd;
-  return s.Proceed();
+  if (!StepBlock()) return state = IterState::kEnd;
+  return Proceed();
+}
+
+// --- Runs ---
+
+EntryRun TableIterator::Run(std::optional<std::string_view> before) const {
+  PARTITA_DEBUG_ASSERT(state_->state == IterState::kEntry);
+  if (state_->at_milestone) return {};
+  return state_->forward ? state_->RunForward(before) : state_->RunBackward(before);
+}
+
+EntryRun TableIterator::State::RunForward(std::optional<std::string_view> before) const {
+  uint32_t end = check_bound ? block.LowerBound(options.upper) : block.size();
+  if (before && block.CompareKey(end - 1, *before) >= 0) end = block.LowerBound(*before);
+  return {&block.columns(), at, std::max(at, end)};
+}
+
+EntryRun TableIterator::State::RunBackward(std::optional<std::string_view> before) const {
+  if (at != group_begin) return {};  // On an older version: the rest of the key comes out by itself.
+  uint32_t end = at + 1;
+  while (end < block.size() && block.same_key_as_before(end)) ++end;
+  uint32_t begin = check_bound ? block.LowerBound(options.lower) : 0;
+  if (before && block.CompareKey(begin, *before) <= 0) {
+    begin = block.LowerBound(*before);
+    // Only keys above it.
+    if (begin < end && block.CompareKey(begin, *before) == 0) ++begin;
+    while (begin < end && block.same_key_as_before(begin)) ++begin;
+  }
+  return {&block.columns(), std::min(begin, end), end};
+}
+
+void TableIterator::RunKeyTo(uint32_t i, std::string* out) const { state_->block.KeyTo(i, out); }
+
+IterState TableIterator::SkipRun(const EntryRun& run) {
+  State& s = *state_;
+  PARTITA_ASSERT(s.state == IterState::kEntry && !run.empty());
+  if (s.forward && run.end < s.block.size()) return s.StandAt(run.end, /*new_key=*/true);
+  s.group_begin = run.begin;
+  return s.NextGroup();
 }
 
 // --- Reading ---
@@ -274,6 +387,7 @@ Task<Status> TableIterator::Fetch() {
   State& s = *state_;
   PARTITA_ASSERT(s.state == IterState::kNeedsIo);
   Status status = s.has_index ? co_await s.FetchBlock() : co_await s.FetchIndex();
+  s.CountRead(s.window.TakeBytesPlanned());
   if (!status.ok()) co_return status;
   s.Proceed();
   co_return Status();
@@ -284,17 +398,24 @@ Task<Status> TableIterator::State::FetchIndex() {
                                          .kind = SealKind::kIndexBlock,
                                          .priority = CachePriority::kIndex,
                                          .fill_cache = options.caching == IterCaching::kFill};
+  if (window.Awaits(request.handle)) {
+    Status read = co_await window.Fetch(table->object_, request.handle, *this);
+    if (read.ok()) index_pin = IndexFromWindow(request.handle);
+    if (index_pin) co_return Status();
+  }
+  CountRead(request.handle.stored_size);
   PARTITA_CO_ASSIGN(index_pin, co_await table->LoadBlock(request));
   co_return Status();
 }
 
 Task<Status> TableIterator::State::FetchBlock() {
   if (!window_is_suspect) {
-    Status read = co_await FetchWindow(handle);
+    Status read = co_await window.Fetch(table->object_, handle, *this);
     if (read.ok()) co_return read;
     if (read.code() != Code::kIoError) co_return read.WithContext(table->name());
   }
   // The run could not be read, or this block of it was bad: the block alone, which reads twice.
+  CountRead(handle.stored_size);
   Result<TableReader::StoredPart> part = co_await table->ReadPart(handle, SealKind::kDataBlock);
   if (!part.ok()) {
     window_is_suspect = true;
@@ -308,46 +429,96 @@ Task<Status> TableIterator::State::FetchBlock() {
   co_return Status();
 }
 
-// The pages to read for `handle`: it, and what lies behind it in iteration order, but nothing that
-// the far bound, as far as this index block knows it, makes useless.
-std::pair<uint64_t, uint64_t> TableIterator::State::WindowAround(const PartHandle& wanted) const {
-  if (forward) {
-    uint64_t end = std::min(wanted.offset + std::max<uint64_t>(read_ahead, wanted.stored_size),
-                            table->footer_.index_begin);
-    if (!options.upper.empty()) {
-      const uint32_t last = index.LowerBound(options.upper);
-      if (last < index.size()) end = std::min(end, IndexRecordHandle(index.value(last)).end());
+// --- The way ahead ---
+
+ReadAheadWindow::Options TableIterator::State::WindowOptions() const {
+  ReadAheadWindow::Options window_options{.pool = options.read_ahead, .large = bypass()};
+  const uint64_t entries = table->info().entry_count;
+  if (options.entries_expected > 0 && entries > 0) {
+    const uint64_t bytes_per_entry = table->info().file_size / entries + 1;
+    if (options.entries_expected < UINT64_MAX / bytes_per_entry) {
+      window_options.bytes_expected = options.entries_expected * bytes_per_entry;
     }
-    return {AlignDown(wanted.offset, kPageSize), AlignUp(std::max(end, wanted.end()), kPageSize)};
   }
-  uint64_t begin = wanted.end() > read_ahead ? wanted.end() - read_ahead : 0;
-  if (!options.lower.empty()) {
-    const uint32_t first = index.LowerBound(options.lower);
-    if (first < index.size()) begin = std::max(begin, IndexRecordHandle(index.value(first)).offset);
-  }
-  return {AlignDown(std::min(begin, wanted.offset), kPageSize), AlignUp(wanted.end(), kPageSize)};
+  return window_options;
 }
 
-Task<Status> TableIterator::State::FetchWindow(const PartHandle& wanted_in) {
-  const PartHandle wanted = wanted_in;
-  // In order when it follows what was read last, but for the page they share.
-  const bool in_order =
-      forward ? wanted.offset >= AlignDown(window_end - (window_end > 0), kPageSize) &&
-                    wanted.offset <= window_end + kPageSize
-              : wanted.end() <= window_begin + kPageSize && wanted.end() + kPageSize >= window_begin;
-  if (bypass()) {
-    read_ahead = kReadAheadBypass;
-  } else {
-    read_ahead = read_ahead > 0 && in_order ? std::min(read_ahead * 2, kReadAheadMax) : kReadAheadFirst;
+void TableIterator::State::Restart() {
+  route_top = top_at;
+  route_at = index_at;
+  route_pin.Release();
+  route_asked_index = false;
+}
+
+// True when no part behind entry `i` can hold a key within the bounds.
+bool TableIterator::State::RouteEndsAt(const DataBlock& fences, uint32_t i) const {
+  const auto ends_at = [&](std::string_view bound) {
+    if (bound.empty()) return false;
+    // Forward: keys behind a fence are above it. Backward: those of the part in front are at or below its
+    // own.
+    return forward ? fences.CompareKey(i, bound) >= 0 : fences.CompareKey(i - 1, bound) < 0;
+  };
+  if (!forward && i == 0) return true;
+  return ends_at(forward ? options.upper : options.lower) ||
+         (options.scan != nullptr && ends_at(options.scan->until));
+}
+
+// The blocks behind the current one, and each index block before the blocks that it tells of.
+std::optional<PartHandle> TableIterator::State::NextPart() {
+  if (forward ? route_top < top_at : route_top > top_at) Restart();  // The cursor has overtaken it.
+  const size_t cost_end = passing ? passing->looks_cost() + kRouteCostMax : 0;
+  while (!passing || passing->looks_cost() <= cost_end) {
+    const DataBlock& records = route_top == top_at ? index : route_index;
+    const bool at_edge = forward ? route_at + 1 == records.size() : route_at == 0;
+    if (at_edge) {
+      const std::optional<PartHandle> next = NextIndexOfRoute();
+      if (!next || route_asked_index || !LeavesOut(route_index)) return next;
+      continue;
+    }
+    if (RouteEndsAt(records, route_at)) return std::nullopt;
+    route_at += forward ? 1 : -1;
+    if (!LeavesOut(records)) return IndexRecordHandle(records.value(route_at));
   }
-  const auto [begin, end] = WindowAround(wanted);
-  window_begin = window_end = 0;  // Nothing is in it if the read fails.
-  if (window.size() < end - begin) window = AlignedBuffer(end - begin);
-  if (window.data() == nullptr) co_return Status::ResourceExhausted("no memory to read ahead");
-  PARTITA_CO_TRY(co_await table->object_->ReadOne(begin, window.span().subspan(0, end - begin)));
-  window_begin = begin;
-  window_end = end;
-  co_return Status();
+  return std::nullopt;
+}
+
+// True when the block that the route has come to will be passed over.
+bool TableIterator::State::LeavesOut(const DataBlock& records) {
+  return passing && passing->MayPass({records, route_at, route_top});
+}
+
+// Goes on in the next index block when it is in memory; names it once when it is not.
+std::optional<PartHandle> TableIterator::State::NextIndexOfRoute() {
+  const DataBlock& top = table->top_index_;
+  if ((forward && route_top + 1 == top.size()) || RouteEndsAt(top, route_top)) return std::nullopt;
+  const uint32_t next = forward ? route_top + 1 : route_top - 1;
+  const PartHandle where = IndexRecordHandle(top.value(next));
+  BlockPin pin;
+  if (!bypass()) pin = table->cache_.Lookup(table->KeyOf(where));
+  if (!pin) pin = IndexFromWindow(where);
+  if (!pin) {
+    if (std::exchange(route_asked_index, true)) return std::nullopt;
+    return where;
+  }
+  route_pin = std::move(pin);
+  route_index = DataBlock(route_pin.content());
+  route_top = next;
+  route_at = forward ? 0 : route_index.size() - 1;
+  route_asked_index = false;
+  return IndexRecordHandle(route_index.value(route_at));
+}
+
+// An index block that was read along; none when it is not there or damaged: then it is read alone.
+BlockPin TableIterator::State::IndexFromWindow(const PartHandle& where) {
+  if (!window.Holds(where)) return BlockPin();
+  const std::string_view bytes = window.Bytes(where);
+  if (!CheckPart(bytes, where, table->IdentityOf(where.offset, SealKind::kIndexBlock)).ok())
+    return BlockPin();
+  Result<BlockPin> decoded = table->DecodeBlock(bytes, {.handle = where,
+                                                        .kind = SealKind::kIndexBlock,
+                                                        .priority = CachePriority::kIndex,
+                                                        .fill_cache = options.caching == IterCaching::kFill});
+  return decoded.ok() ? std::move(decoded).value() : BlockPin();
 }
 
 // --- Blocks as a whole ---

@@ -10,7 +10,10 @@
 
 namespace partita {
 
+class ReadAheadPool;
+class FilesBeneath;
 class TableReader;
+struct TableScan;
 
 // How an iterator meets the cache.
 enum class IterCaching : uint8_t {
@@ -24,6 +27,15 @@ struct IterOptions {
   // Only keys in [lower, upper); an empty `upper` is no bound (virtual references: DESIGN 6).
   std::string lower;
   std::string upper;
+  // Where a long scan has what comes next read while it works; null: it waits for each read.
+  ReadAheadPool* read_ahead = nullptr;
+  // About how many entries will be used; 0: unknown. Not many more are read ahead.
+  uint64_t entries_expected = 0;
+  // What the scan's cursors share; null: nothing is passed over and nothing counted. Outlives the cursor.
+  TableScan* scan = nullptr;
+  // What lies beneath the table, which LevelIterator knows; null: that is not known, and nothing is passed
+  // over. Outlives the cursor.
+  FilesBeneath* beneath = nullptr;
 };
 
 // The current data block as a whole.
@@ -41,8 +53,8 @@ struct BlockSummary {
 // A cursor over one table within bounds (contract: entry_iterator.h), which also shows the data
 // blocks it walks, for block pass-through.
 //
-// Reads ahead: runs of neighbouring blocks in one read, growing from 16 to 256 KiB while the
-// cursor goes on in order (1 MiB at once with kBypass). A damaged block makes Fetch return
+// Reads ahead: neighbouring blocks in one read, more and more of them while the cursor goes on in
+// order (1 MiB at once with kBypass); see read_ahead_window.h. A damaged block makes Fetch return
 // kCorruption, and the cursor stays in front of it: it is never stepped over (F44).
 // The table must outlive it (it keeps the reader alive itself).
 class TableIterator : public EntryIterator {
@@ -56,6 +68,9 @@ class TableIterator : public EntryIterator {
   IterState state() const override;
   Task<Status> Fetch() override;
   const Entry& entry() const override;
+  EntryRun Run(std::optional<std::string_view> before) const override;
+  void RunKeyTo(uint32_t i, std::string* out) const override;
+  IterState SkipRun(const EntryRun& run) override;
 
   // True when entry() is the first entry of its data block.
   // REQUIRES: state() == kEntry, forward direction.

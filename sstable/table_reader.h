@@ -72,6 +72,13 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // The same, reading what is missing into the cache.
   Task<Result<Lookup>> Get(KeyHash hash, std::string_view user_key, Version at_most, BlockPin* pin) const;
 
+  // The top index (index_record.h), and the data index block that its entry `top_at` names, as far as memory
+  // has it: else an empty pin.
+  const DataBlock& top_index() const { return top_index_; }
+  BlockPin CachedIndex(uint32_t top_at) const {
+    return cache_.Lookup(KeyOf(IndexRecordHandle(top_index_.value(top_at))));
+  }
+
   std::unique_ptr<TableIterator> NewIterator(Direction direction, IterOptions options = {}) const;
 
   // Reads every part past the cache and checks every seal, the order of all keys, every stored

@@ -119,10 +119,17 @@ class TableVerifier {
     version_max_ = std::max(version_max_, entry.version);
     if (!StoredValueIntact(entry))
       return Status::Corruption(table_.name() + ": a stored value fails its checksum (F51)");
-    const KeyHash hash = HashKey(entry.user_key);
-    if (!table_.MayContainKey(hash) || !table_.MayContainPartition(hash)) {
-      return Status::Corruption(table_.name() + ": a filter denies a key that the file holds (F45)");
+    const std::string_view partition = PartitionPrefixOrAll(entry.user_key);
+    KeyHash hash;
+    hash.key = Hash64(entry.user_key);
+    bool denied = !table_.MayContainKey(hash);
+    if (partition != partition_) {
+      partition_ = partition;
+      hash.partition = HashPartitionPrefix(partition);
+      denied = denied || !table_.MayContainPartition(hash);
     }
+    if (denied)
+      return Status::Corruption(table_.name() + ": a filter denies a key that the file holds (F45)");
     return Status();
   }
 
@@ -144,6 +151,7 @@ class TableVerifier {
   TableVerifyReport& report_;
   std::string fence_;
   std::string last_key_;
+  std::string partition_;  // Of the last entry.
   Version version_max_;
 };
 

@@ -40,6 +40,23 @@ ZoneMap ReadZoneMap(ByteReader* reader) {
   return map;
 }
 
+bool ZoneMapView::Find(uint8_t property, Zone* zone) const {
+  const char* zones = bytes_.data() + kZoneMapHeaderSize;
+  // The builder writes a zone for every property, in order.
+  size_t at = property;
+  if (at >= size() || static_cast<uint8_t>(zones[kZoneSize * at]) != property) {
+    for (at = 0; at < size() && static_cast<uint8_t>(zones[kZoneSize * at]) != property;) ++at;
+    if (at == size()) return false;
+  }
+  const char* from = zones + kZoneSize * at;
+  zone->property = property;
+  zone->absent = from[1] != 0;
+  zone->types = LoadLe16(from + 2);
+  zone->least = LoadLe64(from + 4);
+  zone->greatest = LoadLe64(from + 12);
+  return true;
+}
+
 void ZoneMapBuilder::Add(const Entry& entry) {
   ZoneMap& map = block_.map;
   if (block_entry_count_++ == 0) {

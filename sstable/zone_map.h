@@ -72,6 +72,27 @@ inline constexpr size_t kZoneSize = 1 + 1 + 2 + 8 + 8;
 void AppendZoneMap(std::string* out, const ZoneMap& map);
 ZoneMap ReadZoneMap(ByteReader* reader);
 
+// A stored zone map where it lies: reads what is asked for and allocates nothing.
+class ZoneMapView {
+ public:
+  explicit ZoneMapView(std::string_view bytes) : bytes_(bytes) {}
+
+  // False: these bytes are no zone map, and nothing else may be asked.
+  bool valid() const {
+    return bytes_.size() >= kZoneMapHeaderSize && bytes_.size() == kZoneMapHeaderSize + kZoneSize * size();
+  }
+  Version version_min() const { return Version(LoadLe64(bytes_.data())); }
+  Version version_max() const { return Version(LoadLe64(bytes_.data() + 8)); }
+  uint32_t tombstones() const { return LoadLe32(bytes_.data() + 16); }
+  size_t size() const { return static_cast<uint8_t>(bytes_[20]); }
+
+  // Writes the zone of property number `property` to *zone; false when there is none.
+  bool Find(uint8_t property, Zone* zone) const;
+
+ private:
+  std::string_view bytes_;
+};
+
 // Gathers the zone maps of a file while it is written, block by block.
 //
 // Use: Add for each entry, FinishBlock at the end of each block, Finish once. Memory: one zone per

@@ -69,11 +69,22 @@ Task<Result<std::unique_ptr<LocalLogStore>>> LocalLogStore::Open(FileSystem& fil
   co_return std::move(log);
 }
 
+Task<Status> LocalLogStore::OpenFilesForReading() {
+  if (absent_) co_return Status();
+  const LogIdentity owner{options_.store, options_.shard};
+  PARTITA_CO_ASSIGN(tail_,
+                    co_await LogTail::OpenForReading(files_, options_.directory, owner, options_.must_exist));
+  co_return Status();
+}
+
 Task<Status> LocalLogStore::OpenFiles() {
-  if (options_.must_exist) {
+  if (options_.must_exist || options_.read_only) {
     PARTITA_CO_ASSIGN(const bool exists, co_await files_.Exists(options_.directory));
-    if (!exists) co_return Status::Corruption(options_.directory + ": the log's directory is missing (F35)");
+    absent_ = !exists;
+    if (absent_ && options_.must_exist)
+      co_return Status::Corruption(options_.directory + ": the log's directory is missing (F35)");
   }
+  if (options_.read_only) co_return co_await OpenFilesForReading();
   PARTITA_CO_TRY(co_await MakeDirectories(files_, options_.directory));
   const LogIdentity owner{options_.store, options_.shard};
   pool_ = std::make_unique<SegmentPool>(files_, options_.directory, owner, options_.incarnation,
@@ -87,6 +98,7 @@ Task<Status> LocalLogStore::OpenFiles() {
 Task<Result<LogRecovery>> LocalLogStore::Recover(LogPosition from, LogReplaySink sink) {
   PARTITA_ASSERT(state_ == State::kOpened);
   poison_ = Status::Closed("the log was not recovered");  // Until it is.
+  if (options_.read_only) co_return co_await RecoverForReading(from, std::move(sink));
   PARTITA_CO_ASSIGN(auto segments, co_await OpenSegments(files_, options_.directory, *pool_));
   LogRecoverer recoverer(files_, options_, *tail_);
   PARTITA_CO_ASSIGN(LogRecoverer::Outcome found,
@@ -107,6 +119,25 @@ Task<Result<LogRecovery>> LocalLogStore::Recover(LogPosition from, LogReplaySink
   RaiseKernelEnd(found.report.last);
   poison_ = Status();
   state_ = State::kRunning;
+  co_return found.report;
+}
+
+Task<Result<LogRecovery>> LocalLogStore::RecoverForReading(LogPosition from, LogReplaySink sink) {
+  poison_ = Status::Unsupported("the log was opened for reading only (F64)");
+  state_ = State::kRunning;
+  if (absent_) co_return LogRecovery();
+  const LogIdentity owner{options_.store, options_.shard};
+  SegmentPool unused(files_, options_.directory, owner, options_.incarnation, options_.segment_size);
+  PARTITA_CO_ASSIGN(auto segments, co_await OpenSegments(files_, options_.directory, unused));
+  LogRecoverer recoverer(files_, options_, *tail_);
+  PARTITA_CO_ASSIGN(LogRecoverer::Outcome found,
+                    co_await recoverer.Run(std::move(segments), from, std::move(sink)));
+  durable_end_.store(found.report.last.value, std::memory_order_release);
+  RaiseKernelEnd(found.report.last);
+  durable_ceiling_.store(found.report.version_max.value, std::memory_order_release);
+  if (!found.start.segments.empty()) {
+    newest_segment_.store(found.start.segments.back().id.value, std::memory_order_release);
+  }
   co_return found.report;
 }
 
@@ -197,6 +228,7 @@ Task<Status> LocalLogStore::Trim(LogPosition position) {
 }
 
 Task<Status> LocalLogStore::Seal(bool closing) {
+  if (options_.read_only) co_return Status();
   PARTITA_CO_TRY(Ready());
   Status status = co_await appender_->Flush();
   if (status.ok() && (closing || !appender_->sealed())) {
@@ -223,8 +255,8 @@ uint64_t LocalLogStore::newest_segment() const { return newest_segment_.load(std
 Task<Status> LocalLogStore::Close() {
   // I/O in flight belongs to calls that have not ended; there is none of our own.
   state_ = State::kClosed;
-  appender_->Close();
-  pool_->Close();
+  if (appender_ != nullptr) appender_->Close();
+  if (pool_ != nullptr) pool_->Close();
   tail_.reset();
   co_return Status();
 }

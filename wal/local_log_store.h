@@ -34,7 +34,10 @@ struct LocalLogOptions {
   uint32_t frame_size_max = 256u << 10;  // Bytes; 4 KiB to kFrameSizeMax, a multiple of 4 KiB.
   uint32_t spare_segments_max = 3;       // Recycled segments kept; further ones are removed.
   bool must_exist = false;               // An absent log is then damage, not a new one (F69).
-  uint64_t newest_segment = 0;           // What LogStore::newest_segment said in an earlier life (F35).
+  // Recover reads and changes nothing (F64); afterwards writes are refused, Seal does nothing. The file
+  // system need not allow more than reading. A log that is absent, where it need not exist, is empty.
+  bool read_only = false;
+  uint64_t newest_segment = 0;  // What LogStore::newest_segment said in an earlier life (F35).
   LogDefect planted = LogDefect::kNone;
 };
 
@@ -127,6 +130,8 @@ class LocalLogStore final : public LogStore {
   LocalLogStore(FileSystem& files, Clock& clock, LocalLogOptions options);
 
   Task<Status> OpenFiles();
+  Task<Status> OpenFilesForReading();
+  Task<Result<LogRecovery>> RecoverForReading(LogPosition from, LogReplaySink sink);
   Task<Status> Write(std::span<const LogRecord> records, bool flush);
   Status CheckRecords(std::span<const LogRecord> records) const;
   Status Ready() const;
@@ -137,6 +142,7 @@ class LocalLogStore final : public LogStore {
   FileSystem& files_;
   Clock& clock_;
   const LocalLogOptions options_;
+  bool absent_ = false;  // Read-only: there is no log.
   std::unique_ptr<SegmentPool> pool_;
   std::unique_ptr<LogAppender> appender_;
   std::unique_ptr<LogTail> tail_;

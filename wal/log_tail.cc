@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/assert.h"
@@ -31,7 +32,51 @@ Task<Status> CreateTail(FileSystem& files, std::string directory, std::string pa
   co_return co_await files.FlushDirectory(directory);
 }
 
+Status TailMissing(const std::string& path) {
+  return Status::Corruption(path +
+                            ": the log's tail is missing; what was acknowledged at level process "
+                            "may stand there alone (F35)");
+}
+
+Status CheckSize(const std::string& path, uint64_t size) {
+  if (size > 0 && size <= kTailSizeMax && size % (2 * kPageSize) == 0) return Status();
+  return Status::Corruption(path + ": a log tail of " + std::to_string(size) +
+                            " bytes; expected a multiple of 8192 (F35)");
+}
+
+// What a file held when it was read; not shared with anyone.
+class TailCopy final : public SharedMapping {
+ public:
+  explicit TailCopy(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}
+  std::span<uint8_t> bytes() override { return bytes_; }
+  void Stored(uint64_t, uint64_t) override {}
+
+ private:
+  std::vector<uint8_t> bytes_;
+};
+
 }  // namespace
+
+Task<Result<std::unique_ptr<LogTail>>> LogTail::OpenForReading(FileSystem& files, std::string directory,
+                                                               const LogIdentity& owner, bool must_exist) {
+  const LogIdentity owner_copy = owner;
+  const std::string path = directory + "/tail";
+  std::vector<uint8_t> bytes(2 * kPageSize);
+  PARTITA_CO_ASSIGN(const bool exists, co_await files.Exists(path));
+  if (!exists && must_exist) co_return TailMissing(path);
+  if (exists) {
+    PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
+                      co_await files.Open(path, OpenMode::kRead, FileIo::kBuffered));
+    PARTITA_CO_ASSIGN(const uint64_t actual, co_await file->Size());
+    PARTITA_CO_TRY(CheckSize(path, actual));
+    PARTITA_CO_TRY(co_await file->Flush());  // F29.
+    bytes.resize(actual);
+    PARTITA_CO_ASSIGN(const size_t count, co_await file->ReadAt(0, bytes));
+    if (count != actual) co_return Status::IoError(path + ": the file became shorter while it was read");
+  }
+  std::unique_ptr<SharedMapping> copy = std::make_unique<TailCopy>(std::move(bytes));
+  co_return std::unique_ptr<LogTail>(new LogTail(owner_copy, Incarnation{}, std::move(copy)));
+}
 
 Task<Result<std::unique_ptr<LogTail>>> LogTail::Open(FileSystem& files, std::string directory,
                                                      const LogIdentity& owner, Incarnation incarnation,
@@ -39,19 +84,12 @@ Task<Result<std::unique_ptr<LogTail>>> LogTail::Open(FileSystem& files, std::str
   const LogIdentity owner_copy = owner;
   const std::string path = directory + "/tail";
   PARTITA_CO_ASSIGN(const bool exists, co_await files.Exists(path));
-  if (!exists && must_exist) {
-    co_return Status::Corruption(path +
-                                 ": the log's tail is missing; what was acknowledged at level process "
-                                 "may stand there alone (F35)");
-  }
+  if (!exists && must_exist) co_return TailMissing(path);
   if (!exists) PARTITA_CO_TRY(co_await CreateTail(files, directory, path, size));
   PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
                     co_await files.Open(path, OpenMode::kReadWrite, FileIo::kBuffered));
   PARTITA_CO_ASSIGN(const uint64_t actual, co_await file->Size());
-  if (actual == 0 || actual > kTailSizeMax || actual % (2 * kPageSize) != 0) {
-    co_return Status::Corruption(path + ": a log tail of " + std::to_string(actual) +
-                                 " bytes; expected a multiple of 8192 (F35)");
-  }
+  PARTITA_CO_TRY(CheckSize(path, actual));
   PARTITA_CO_TRY(co_await file->Flush());  // F29: what a dead process left is trusted from here on.
   PARTITA_CO_ASSIGN(std::unique_ptr<SharedMapping> mapping, files.Map(path, actual));
   co_return std::unique_ptr<LogTail>(new LogTail(owner_copy, incarnation, std::move(mapping)));

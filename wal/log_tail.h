@@ -28,6 +28,11 @@ class LogTail {
                                                      const LogIdentity& owner, Incarnation incarnation,
                                                      uint64_t size, bool must_exist);
 
+  // The tail as it stands, for ReadAll alone: nothing is mapped or made. A missing one is empty unless it
+  // `must_exist`.
+  static Task<Result<std::unique_ptr<LogTail>>> OpenForReading(FileSystem& files, std::string directory,
+                                                               const LogIdentity& owner, bool must_exist);
+
   // Every record of that incarnation, by position. Views into the mapping, valid until Append.
   std::map<LogPosition, TailRecord> ReadAll(Incarnation incarnation) const;
 

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <utility>
@@ -13,6 +12,8 @@
 namespace partita {
 
 namespace {
+
+constexpr std::chrono::milliseconds kGatherTime{100};
 
 Result<int> OpenForAppend(const std::string& path) {
   if (path == "-") return STDOUT_FILENO;
@@ -25,34 +26,56 @@ void CloseUnlessStandard(int descriptor) {
   if (descriptor > STDERR_FILENO) ::close(descriptor);
 }
 
+// The text of a second is made once a second on each thread.
 void AppendTime(std::string* out) {
+  struct Second {
+    std::time_t at = -1;
+    char text[40] = {};
+    size_t size = 0;
+  };
+  thread_local Second second;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
   const std::time_t seconds = us / 1'000'000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[40];
-  const size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  out->append(text, size);
-  std::snprintf(text, sizeof text, ".%06lldZ", static_cast<long long>(us % 1'000'000));
-  out->append(text);
+  if (seconds != second.at) {
+    std::tm parts{};
+    gmtime_r(&seconds, &parts);
+    second.size = std::strftime(second.text, sizeof second.text, "%Y-%m-%dT%H:%M:%S", &parts);
+    second.at = seconds;
+  }
+  out->append(second.text, second.size);
+  char fraction[] = ".000000Z";
+  auto rest = static_cast<uint32_t>(us % 1'000'000);
+  for (size_t i = 6; i > 0; --i, rest /= 10) fraction[i] = static_cast<char>('0' + rest % 10);
+  out->append(fraction);
 }
 
-// Bytes that would break the line, or end a field, stand as %XX.
-void AppendField(std::string* out, std::string_view text) {
+// A byte that would break the line, or end a field; it stands as %XX.
+bool Breaks(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte <= 0x20 || byte == 0x7f;
+}
+
+void AppendEscaped(std::string* out, std::string_view text) {
   constexpr char kHex[] = "0123456789ABCDEF";
-  out->push_back(' ');
   if (text.empty()) out->push_back('-');
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte > 0x20 && byte != 0x7f) {
-      out->push_back(c);
-    } else {
-      out->push_back('%');
-      out->push_back(kHex[byte >> 4]);
-      out->push_back(kHex[byte & 15]);
-    }
+  while (!text.empty()) {
+    size_t plain = 0;
+    while (plain < text.size() && !Breaks(text[plain])) ++plain;
+    out->append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) return;
+    const auto byte = static_cast<unsigned char>(text[0]);
+    out->push_back('%');
+    out->push_back(kHex[byte >> 4]);
+    out->push_back(kHex[byte & 15]);
+    text.remove_prefix(1);
   }
+}
+
+void AppendField(std::string* out, std::string_view text) {
+  out->push_back(' ');
+  AppendEscaped(out, text);
 }
 
 void AppendNamed(std::string* out, std::string_view name, uint64_t value) {
@@ -64,9 +87,7 @@ void AppendNamed(std::string* out, std::string_view name, uint64_t value) {
 void AppendNamed(std::string* out, std::string_view name, std::string_view value) {
   out->push_back(' ');
   out->append(name).push_back('=');
-  const size_t before = out->size();
-  AppendField(out, value);
-  out->erase(before, 1);  // The space.
+  AppendEscaped(out, value);
 }
 
 std::string LineOf(const http::AccessRecord& record) {
@@ -127,9 +148,9 @@ void AccessLogFile::Add(const http::AccessRecord& record) {
     ++dropped_;
     return;
   }
-  const bool was_empty = buffer_.empty();
+  const size_t before = buffer_.size();
   buffer_.append(line);
-  if (was_empty) wake_.notify_one();
+  if (before == 0 || (before < kGatherBytes && buffer_.size() >= kGatherBytes)) wake_.notify_one();
 }
 
 Status AccessLogFile::Reopen() {
@@ -146,6 +167,8 @@ void AccessLogFile::WriteLoop() {
   std::unique_lock lock(mutex_);
   while (true) {
     wake_.wait(lock, [this] { return stopping_ || !buffer_.empty() || replacement_ >= 0; });
+    wake_.wait_for(lock, kGatherTime,
+                   [this] { return stopping_ || buffer_.size() >= kGatherBytes || replacement_ >= 0; });
     taken.clear();
     taken.swap(buffer_);
     if (dropped_ > 0) {

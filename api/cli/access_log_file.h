@@ -20,7 +20,8 @@ namespace partita {
 // (on one line). A signature never stands in it: the service redacts `sig`.
 //
 // Thread-safe. Add never waits for the disk: lines go to a bounded buffer that a thread of its own writes
-// out; when it is full lines are dropped and counted, and the log says how many.
+// out, 100 ms after the first of them or when they are many, so that a request neither wakes a thread nor
+// costs a write; when it is full lines are dropped and counted, and the log says how many.
 class AccessLogFile {
  public:
   // Appends to `path`, or to standard output for "-". kIoError.
@@ -37,6 +38,7 @@ class AccessLogFile {
   void WriteLoop();
 
   static constexpr size_t kBufferBytesMax = 8u << 20;
+  static constexpr size_t kGatherBytes = 256u << 10;  // So much is written at once.
 
   const std::string path_;
   std::mutex mutex_;  // Guards all below.

@@ -26,7 +26,8 @@ std::string AdminHandler::Unready(const DatabaseStats& stats) const {
 }
 
 ServerMetrics AdminHandler::Collect() const {
-  ServerMetrics metrics{.service = service_.counters().Sum(), .database = database_.Stats()};
+  ServerMetrics metrics{
+      .service = service_.counters().Sum(), .database = database_.Stats(), .heap = ReadHeapFigures()};
   for (const http::HttpServer* server : servers_) AddCounters(&metrics.http, server->counters());
   metrics.accepting = Unready(metrics.database).empty();
   metrics.uptime_seconds = static_cast<uint64_t>(

@@ -17,10 +17,12 @@ struct StoreFlags {
   std::string directory;  // --data
   std::string account;    // --account: whose tables; empty: the development account's.
   uint64_t memory_bytes = uint64_t{1} << 30;
+  uint64_t host_memory_bytes = 0;        // Of memory_bytes: what the command needs for itself. No option.
   std::optional<uint32_t> shards;        // Unset: as the store has; a new one gets one a core.
   std::optional<Durability> durability;  // Unset: as each table says; a new table gets kPower.
   IoBackend io_backend = IoBackend::kUring;
   bool json = false;
+  bool read_only = false;
 };
 
 // import FILE: writes the records of a file to a table.
@@ -61,6 +63,22 @@ struct ScanFlags {
 };
 ExitCode RunScan(const StoreFlags& store, const ScanFlags& flags, Console& console);
 
+// query: the entities that match a filter, or values over them.
+struct QueryFlags {
+  std::string table;
+  std::string filter;               // `$filter` text; empty: all.
+  std::vector<std::string> select;  // Empty: all properties.
+  std::string format = "jsonl";     // "jsonl", "csv", "table"
+  uint64_t top = 100;               // 0: all.
+  bool top_given = false;
+  bool reverse = false;
+  bool explain = false;       // The plan and what it took, on the error stream.
+  bool explain_only = false;  // The plan alone; nothing is read.
+  bool count = false;
+  std::vector<std::string> min, max, sum;
+};
+ExitCode RunQueryCommand(const StoreFlags& store, const QueryFlags& flags, Console& console);
+
 // put: one entity, given as a JSON object.
 struct PutFlags {
   std::string table;
@@ -82,6 +100,23 @@ ExitCode RunDeleteTable(const StoreFlags& store, const std::string& table, Conso
 ExitCode RunStats(const StoreFlags& store, Console& console);
 // Reads everything and checks every seal, order and count. kFindings, with a list, when there is damage.
 ExitCode RunVerify(const StoreFlags& store, Console& console);
+
+// scrub: reads all files past the caches at a bounded rate. kFindings when there is damage.
+struct ScrubFlags {
+  uint64_t bytes_per_second = 0;
+  std::string within;  // "90m", "12h", "7d"; empty: no period.
+};
+ExitCode RunScrub(const StoreFlags& store, const ScrubFlags& flags, Console& console);
+
+// backup: a verified copy of the store in a new directory. restore: a store made of one, in --data.
+struct BackupFlags {
+  std::string directory;  // The backup's.
+  std::string base;       // An earlier backup to share files with; backup only.
+  bool copy = false;
+  uint64_t bytes_per_second = 0;
+};
+ExitCode RunBackup(const StoreFlags& store, const BackupFlags& flags, Console& console);
+ExitCode RunRestore(const StoreFlags& store, const BackupFlags& flags, Console& console);
 
 // inspect: one file of a store, without opening it. kFindings when it is damaged.
 struct InspectFlags {

@@ -51,6 +51,27 @@ std::string FormatRate(double count, double seconds, std::string_view unit) {
   return FormatCount(static_cast<uint64_t>(std::llround(rate))) + " " + std::string(unit) + "/s";
 }
 
+std::optional<int64_t> ParseDuration(std::string_view text) {
+  if (text.size() < 2 || text.size() > 8) return std::nullopt;
+  int64_t number = 0;
+  for (const char c : text.substr(0, text.size() - 1)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    number = number * 10 + (c - '0');
+  }
+  switch (text.back()) {
+    case 's':
+      return number;
+    case 'm':
+      return number * 60;
+    case 'h':
+      return number * 3600;
+    case 'd':
+      return number * 86'400;
+    default:
+      return std::nullopt;
+  }
+}
+
 Result<uint64_t> ParseBytes(std::string_view text) {
   const Status bad =
       Status::InvalidArgument("'" + std::string(text) + "' is no size; write for example 512M, 1G or 1.5GiB");

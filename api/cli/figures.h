@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,5 +18,8 @@ std::string FormatRate(double count, double seconds, std::string_view unit);  //
 // "64M", "1G", "1.5GiB", "1048576": powers of 1024; K, M, G, T, with or without "B" or "iB", any case.
 // kInvalidArgument.
 Result<uint64_t> ParseBytes(std::string_view text);
+
+// "30s", "90m", "12h", "7d" in seconds; at most seven digits. Nothing for other texts.
+std::optional<int64_t> ParseDuration(std::string_view text);
 
 }  // namespace partita

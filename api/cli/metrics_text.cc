@@ -1,5 +1,6 @@
 #include "api/cli/metrics_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string_view>
@@ -183,6 +184,12 @@ std::string MetricsText(const ServerMetrics& metrics) {
   out.Counter("cache_misses_total", "Blocks read from the disk.", stats.cache_misses);
   out.Gauge("memory_budget_bytes", "The one number for memory.", stats.memory_budget);
   out.Gauge("resident_set_bytes", "Memory of the process.", stats.resident_set_bytes);
+  out.Gauge("heap_used_bytes", "What the program holds beside the pools for memtables and blocks.",
+            metrics.heap.used_bytes);
+  out.Gauge("heap_held_bytes", "What malloc took from the system for it.", metrics.heap.held_bytes);
+  out.Gauge("memtable_pool_bytes", "Room for memtables.", stats.memtable_pool_bytes);
+  out.Gauge("table_index_bytes", "Of open tables, held outside the room for blocks.",
+            stats.resident_table_bytes);
   WriteShards(stats, &out);
   return out.Take();
 }
@@ -198,7 +205,7 @@ void AddCounters(http::HttpCounters* sum, const http::HttpCounters& one) {
   sum->timeouts += one.timeouts;
   sum->bytes_received += one.bytes_received;
   sum->bytes_sent += one.bytes_sent;
-  sum->buffer_bytes += one.buffer_bytes;
+  sum->buffer_bytes = std::max(sum->buffer_bytes, one.buffer_bytes);  // All addresses share one budget.
 }
 
 }  // namespace partita

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "api/cli/process_heap.h"
 #include "api/http/http_server.h"
 #include "api/http/service_counters.h"
 #include "api/partita.h"
@@ -12,6 +13,7 @@ struct ServerMetrics {
   http::ServiceCounters::Totals service;
   http::HttpCounters http;  // Of all addresses together.
   DatabaseStats database;
+  HeapFigures heap;
   bool accepting = false;
   uint64_t uptime_seconds = 0;
   std::string version;

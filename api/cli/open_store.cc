@@ -38,8 +38,10 @@ Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore i
   RaiseDescriptorLimit();
   Options options;
   options.directory = flags.directory;
-  options.create_if_missing = if_no_store == IfNoStore::kCreate;
+  options.create_if_missing = if_no_store == IfNoStore::kCreate && !flags.read_only;
+  options.read_only = flags.read_only;
   options.memory_bytes = flags.memory_bytes;
+  options.host_memory_bytes = flags.host_memory_bytes;
   // Another number of shards would have the store re-divided, which only who asks for it wants.
   options.shards = flags.shards.value_or(ShardCountOfStore(flags.directory).value_or(0));
   options.durability = flags.durability.value_or(Durability::kPower);

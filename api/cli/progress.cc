@@ -30,6 +30,10 @@ void Progress::Update(uint64_t done, uint64_t records) {
     return;
   }
   calls_until_look_ = kCallsBetweenLooks;
+  UpdateNow(done, records);
+}
+
+void Progress::UpdateNow(uint64_t done, uint64_t records) {
   const double interval = console_.err_is_terminal ? kRedrawSeconds : kLineSeconds;
   if (Elapsed(printed_) < interval) return;
   printed_ = std::chrono::steady_clock::now();

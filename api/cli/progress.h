@@ -21,6 +21,8 @@ class Progress {
 
   // Cheap enough for every record. `done` counts to the total, `records` is what was handled so far.
   void Update(uint64_t done, uint64_t records);
+  // The same for steps that take long: looks at the clock each time.
+  void UpdateNow(uint64_t done, uint64_t records);
   // Prints a line of its own, such as an error, without disturbing the bar.
   void Message(std::string_view line);
   // Removes the bar. Idempotent.

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "api/cli/commands.h"
+#include "api/cli/figures.h"
 #include "api/date_time.h"
 #include "api/http/accounts.h"
 #include "api/http/sas_token.h"
@@ -36,28 +37,6 @@ void AppendParameter(std::string* out, std::string_view name, std::string_view v
       out->push_back(kHex[byte >> 4]);
       out->push_back(kHex[byte & 15]);
     }
-  }
-}
-
-// "90m" and so on, in seconds.
-std::optional<int64_t> ParseDuration(std::string_view text) {
-  if (text.size() < 2 || text.size() > 8) return std::nullopt;
-  int64_t number = 0;
-  for (const char c : text.substr(0, text.size() - 1)) {
-    if (c < '0' || c > '9') return std::nullopt;
-    number = number * 10 + (c - '0');
-  }
-  switch (text.back()) {
-    case 's':
-      return number;
-    case 'm':
-      return number * 60;
-    case 'h':
-      return number * 3600;
-    case 'd':
-      return number * 86'400;
-    default:
-      return std::nullopt;
   }
 }
 

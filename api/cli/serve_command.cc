@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "api/async_database.h"
@@ -9,6 +10,7 @@
 #include "api/cli/commands.h"
 #include "api/cli/figures.h"
 #include "api/cli/open_store.h"
+#include "api/cli/process_heap.h"
 #include "api/cli/serve_settings.h"
 #include "api/cli/version.h"
 #include "api/http/http_server.h"
@@ -21,7 +23,15 @@ namespace {
 
 // Beside connections a server holds files open: tables, logs, the ring.
 constexpr uint64_t kOtherDescriptors = 2048;
-constexpr uint64_t kHttpBufferBytesMax = 256u << 20;
+// What connections hold in large buffers, all together: an eighth of the memory number, within it, and room
+// for one largest transaction at least.
+constexpr uint64_t kHttpBufferShare = 8;
+constexpr uint64_t kHttpBufferBytesMin = 16u << 20;
+constexpr uint64_t kHttpBufferBytesMax = uint64_t{1} << 30;
+
+uint64_t HttpBufferBytes(const StoreFlags& store) {
+  return std::clamp(store.memory_bytes / kHttpBufferShare, kHttpBufferBytesMin, kHttpBufferBytesMax);
+}
 
 std::string WithScheme(bool tls, const std::string& address) {
   return (tls ? "https://" : "http://") + address;
@@ -50,6 +60,7 @@ class Serving {
   std::unique_ptr<http::TlsContext> tls_;
   std::unique_ptr<AccessLogFile> access_log_;
   std::unique_ptr<http::TableService> service_;
+  std::optional<http::BufferBudget> buffers_;  // Of all servers.
   std::vector<std::unique_ptr<http::HttpServer>> servers_;
   std::unique_ptr<AdminHandler> admin_handler_;
   std::unique_ptr<http::HttpServer> admin_server_;
@@ -68,8 +79,10 @@ Status Serving::OpenParts() {
   if (!settings_.access_log.empty()) {
     PARTITA_ASSIGN(access_log_, AccessLogFile::Open(settings_.access_log));
   }
-  PARTITA_ASSIGN(database_,
-                 OpenStore(settings_.store, settings_.create_store ? IfNoStore::kCreate : IfNoStore::kFail));
+  StoreFlags store = settings_.store;
+  store.host_memory_bytes = HttpBufferBytes(store);
+  buffers_.emplace(store.host_memory_bytes / 3 * 2);  // And a third for what waits for room.
+  PARTITA_ASSIGN(database_, OpenStore(store, settings_.create_store ? IfNoStore::kCreate : IfNoStore::kFail));
   return Status();
 }
 
@@ -77,7 +90,7 @@ Status Serving::Listen() {
   Runtime& runtime = AsyncDatabase(*database_).runtime();
   http::HttpServerOptions options{.connections_max = settings_.connections_max,
                                   .server_name = std::string("Partita/") + kPartitaVersion};
-  options.buffer_bytes_max = std::min(kHttpBufferBytesMax, settings_.store.memory_bytes / 4);
+  options.buffers = &*buffers_;
   std::vector<const http::HttpServer*> servers;
   for (const ListenAddress& listen : settings_.listen) {
     options.address = listen.address;
@@ -193,6 +206,8 @@ ExitCode RunServe(const StoreFlags& store, const ServeFlags& flags, Console& con
 
   console.interrupts.Arm();
   console.interrupts.ArmReload();
+  KeepHeapSmall();
+  HeapTrimmer trimmer;
   Serving serving(*settings);
   const Status started = serving.Start();
   if (!started.ok()) {

@@ -25,6 +25,9 @@ constexpr std::string_view kTooManyText =
 // Text of a body counts twice by the service's formula, so 4 MiB of JSON can hold more than 4 MiB of entity.
 constexpr uint64_t kTransactionSizeMax = 64 << 20;
 
+// Of the answer to an operation that was done.
+constexpr size_t kUsualPartBytes = 512;
+
 struct Failure {
   uint32_t operation = 0;
   ServiceError error;
@@ -53,11 +56,17 @@ Answer UnderstandPart(const Resource& outer, ServiceRequest* request) {
   return refused;
 }
 
-// First pass. Returns a refusal of the whole: a part that is not permitted.
+// First pass. Returns a refusal of the whole: a part that is not permitted. What repeats a part that was
+// understood and permitted is so too.
 Answer PermitParts(Exchange& exchange, Batch* batch, Changeset* changeset) {
   changeset->requests.reserve(batch->parts.size());
-  for (HttpRequest& part : batch->parts) {
+  for (size_t i = 0; i < batch->parts.size(); ++i) {
+    HttpRequest& part = batch->parts[i];
     InheritFrom(exchange.request.http, &part);
+    if (batch->repeats[i] && !changeset->failure) {
+      changeset->requests.emplace_back(part, changeset->requests[i - 1]);
+      continue;
+    }
     ServiceRequest& request = changeset->requests.emplace_back(part);
     Answer refused = UnderstandPart(exchange.request.resource, &request);
     if (!refused) {
@@ -107,14 +116,20 @@ void FindEarlierFailure(Changeset* changeset) {
 }
 
 // Second pass, up to the failure that is known. Returns a refusal of the whole: a key that is not permitted.
-Answer ReadParts(Exchange& exchange, Changeset* changeset) {
+Answer ReadParts(Exchange& exchange, const Batch& batch, Changeset* changeset) {
   const size_t count = changeset->failure ? changeset->failure->operation : changeset->requests.size();
   changeset->writes.reserve(count);  // `rows` views the keys in it.
   std::unordered_set<std::string_view> rows;
+  rows.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     ServiceRequest& request = changeset->requests[i];
     Write& write = changeset->writes.emplace_back();
-    Answer refused = ReadHeaders(&request);
+    Answer refused;
+    if (batch.repeats[i]) {
+      CopyHeaders(changeset->requests[i - 1], &request);  // Which were in order: nothing failed so far.
+    } else {
+      refused = ReadHeaders(&request);
+    }
     if (!refused) refused = CheckBody(request);
     if (!refused) refused = ReadWrite(request, &write);
     if (!refused) {
@@ -150,15 +165,17 @@ void AddErrorPart(const ServiceRequest& request, const Failure& failure, const A
   writer->AddPart(failure.error.status, headers, body);
 }
 
+// `answer` is scratch: it keeps its memory from part to part.
 void AddWrittenPart(const ServiceRequest& request, const AsyncTable& table, const Write& write,
-                    const WriteResult& result, BatchWriter* writer) {
-  HttpResponse answer;
-  AppendContentId(request, &answer.headers);
-  answer.headers.append(kNoSniffLine).append(kNoCacheLine);
-  AppendPreferenceApplied(request, &answer.headers);
-  AppendHeader(&answer.headers, "DataServiceVersion", write.action == WriteAction::kInsert ? "3.0;" : "1.0;");
-  AnswerWritten(request, table, write, result, &answer);
-  writer->AddPart(answer.status, answer.headers, answer.body);
+                    const WriteResult& result, HttpResponse* answer, BatchWriter* writer) {
+  answer->Clear();
+  AppendContentId(request, &answer->headers);
+  answer->headers.append(kNoSniffLine).append(kNoCacheLine);
+  AppendPreferenceApplied(request, &answer->headers);
+  AppendHeader(&answer->headers, "DataServiceVersion",
+               write.action == WriteAction::kInsert ? "3.0;" : "1.0;");
+  AnswerWritten(request, table, write, result, answer);
+  writer->AddPart(answer->status, answer->headers, answer->body);
 }
 
 void FinishBatch(const BatchWriter& writer, HttpResponse* response) {
@@ -177,8 +194,10 @@ void AnswerChangeset(Exchange& exchange, const Changeset& changeset, const Write
     AddErrorPart(changeset.requests[changeset.failure->operation], *changeset.failure, exchange.identity,
                  &writer);
   } else {
+    exchange.response->body.reserve(changeset.writes.size() * kUsualPartBytes);
+    HttpResponse answer;
     for (size_t i = 0; i < changeset.writes.size(); ++i) {
-      AddWrittenPart(changeset.requests[i], *changeset.table, changeset.writes[i], result, &writer);
+      AddWrittenPart(changeset.requests[i], *changeset.table, changeset.writes[i], result, &answer, &writer);
     }
   }
   writer.End();
@@ -188,7 +207,7 @@ void AnswerChangeset(Exchange& exchange, const Changeset& changeset, const Write
 Task<Answer> RunChangeset(Exchange& exchange, Batch& batch) {
   Changeset changeset;
   Answer denied = PermitParts(exchange, &batch, &changeset);
-  if (!denied) denied = ReadParts(exchange, &changeset);
+  if (!denied) denied = ReadParts(exchange, batch, &changeset);
   if (denied) co_return denied;
   if (changeset.failure && !batch.too_many_parts) FindEarlierFailure(&changeset);
   if (!changeset.failure) {

@@ -19,6 +19,9 @@ struct Batch {
   // absolute and of another host. `body` is the JSON of the part, without white space around it; behind it
   // more of the batch can be read, or the 64 bytes that follow its body.
   std::vector<HttpRequest> parts;
+  // Of the same index: request line and headers are, letter by letter, those of the part before, as clients
+  // write them that insert many entities. So what was read from them there holds here.
+  std::vector<bool> repeats;
 };
 
 // Reads the body of a $batch (spec 12.2), whose Content-Type names the boundary, as tolerantly as clients

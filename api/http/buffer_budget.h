@@ -11,6 +11,7 @@ class BufferBudget {
  public:
   explicit BufferBudget(uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
+  uint64_t bytes_max() const { return bytes_max_; }
   uint64_t held() const { return held_.load(std::memory_order_relaxed); }
 
  private:
@@ -47,6 +48,17 @@ class BufferShare {
     const bool fits = before + (bytes - bytes_) <= budget_->bytes_max_;
     bytes_ = bytes;
     return fits || !grew;
+  }
+
+  // Holds so many bytes from now on if they fit; false, and nothing has changed, when they do not.
+  bool TrySet(uint64_t bytes) {
+    if (bytes <= bytes_ || budget_ == nullptr) return Set(bytes);
+    uint64_t held = budget_->held();
+    do {
+      if (held + (bytes - bytes_) > budget_->bytes_max_) return false;
+    } while (!budget_->held_.compare_exchange_weak(held, held + (bytes - bytes_), std::memory_order_relaxed));
+    bytes_ = bytes;
+    return true;
   }
 
  private:

@@ -12,6 +12,9 @@ namespace {
 
 constexpr uint64_t kFreeBufferBytes = 16 << 10;  // Each connection's share that is not counted.
 constexpr size_t kBodyPadding = 64;              // HttpRequest::body
+// How long a body waits for room among the buffers, and how often it asks.
+constexpr uint64_t kRoomWaitNanos = 10'000'000'000;
+constexpr uint64_t kRoomAskNanos = 5'000'000;
 // Gathered answers are sent when they are so many bytes; a body of that size is not copied.
 constexpr size_t kGatherBytes = 64 << 10;
 // How long and how much is read after the last answer (see the class).
@@ -98,10 +101,16 @@ Task<HttpConnection::After> HttpConnection::ServeBurst() {
         lane_.framing_errors.Add(1);
         co_return co_await RefuseRequest(exchange.parser.refusal().status, exchange.parser.refusal().reason);
       case HttpParser::Step::kContinue:
+        after = co_await AdmitBody(/*asks_first=*/true);
+        if (after != After::kGoOn) break;
         exchange.out.append("HTTP/1.1 100 Continue\r\n\r\n");
         after = co_await WaitForMore();
         break;
       case HttpParser::Step::kNeedMore:
+        if (exchange.parser.awaits_body() && body_deadline_ns_ == 0) {
+          after = co_await AdmitBody(/*asks_first=*/false);
+          if (after != After::kGoOn) break;
+        }
         after = co_await WaitForMore();
         break;
     }
@@ -141,11 +150,65 @@ Task<HttpConnection::After> HttpConnection::Answer() {
   co_return unread || begin_ < exchange.in.size() ? After::kLinger : After::kClose;
 }
 
+// Before the first wait for a body: whether its sender may send it, and memory for all of it.
+Task<HttpConnection::After> HttpConnection::AdmitBody(bool asks_first) {
+  Exchange& exchange = *exchange_;
+  const size_t told = exchange.parser.told_body_bytes();
+  const bool large = told > kFreeBufferBytes || exchange.parser.comes_in_chunks();
+  if (!large && !asks_first) co_return After::kGoOn;
+  HttpRequest& request = exchange.parser.request();
+  FillInRequest(&request);
+  exchange.response.Clear();
+  if (core_.handler.RefuseBeforeBody(request, &exchange.response)) {
+    lane_.requests.Add(1);
+    exchange.response.omit_body = exchange.response.omit_body || request.method == Method::kHead;
+    exchange.parser.Reset();
+    GatherAnswer(/*keep_alive=*/false);
+    const After flushed = co_await Flush();
+    co_return flushed == After::kGoOn ? After::kLinger : flushed;
+  }
+  if (told <= kFreeBufferBytes) co_return After::kGoOn;
+  const After flushed = co_await Flush();  // What was answered before does not wait for room.
+  if (flushed != After::kGoOn) co_return flushed;
+  if (!co_await WaitForRoom()) {
+    co_return co_await RefuseRequest(503, "The server holds too many large requests.");
+  }
+  // In one piece of the right size: growing by doubling would hold three times as much for moments.
+  std::string whole;
+  whole.reserve(exchange.parser.head_bytes() + told + kBodyPadding);
+  whole.assign(exchange.in, begin_);
+  exchange.in.swap(whole);
+  begin_ = 0;
+  co_return After::kGoOn;
+}
+
+// Until the body that was told is counted; false when the others hold too much for too long.
+Task<bool> HttpConnection::WaitForRoom() {
+  Clock& clock = core_.runtime.clock();
+  const uint64_t end = clock.MonotonicNanos() + kRoomWaitNanos;
+  const uint64_t wanted = LargeBytesHeld();
+  if (share_.TrySet(wanted)) co_return true;
+  // Were it counted with the others, those who wait could keep each other waiting.
+  BufferShare waiting(&core_.waiting);
+  if (wanted > core_.buffers.bytes_max() || !waiting.TrySet(exchange_->in.capacity())) co_return false;
+  share_.Set(0);
+  while (!share_.TrySet(wanted)) {
+    const bool over = clock.MonotonicNanos() >= end || connection_->gone().load(std::memory_order_relaxed) ||
+                      core_.stopping.load(std::memory_order_relaxed);
+    if (over) co_return false;
+    co_await SleepFor(kRoomAskNanos);
+  }
+  co_return true;
+}
+
 void HttpConnection::FillInRequest(HttpRequest* request) {
   request->secure = tls_.has_value();
   request->remote_address = connection_->peer_host();
   request->arrived_ticks = core_.runtime.clock().WallTicks();
-  request->peer_gone = &connection_->gone();
+  // Who ends its half before its request is looked at does so by habit, and reads the answer; later it has
+  // most likely gone.
+  const bool half_closes = connection_->hung_up().load(std::memory_order_relaxed);
+  request->peer_gone = half_closes ? &connection_->gone() : &connection_->hung_up();
   request->buffers = &core_.buffers;
 }
 
@@ -244,7 +307,10 @@ Task<HttpConnection::After> HttpConnection::WaitForMore() {
   }
   if (*received == 0) co_return After::kDrop;  // Half a request is none.
   exchange.in.reserve(exchange.in.size() + kBodyPadding);
-  if (!ChargeBuffers()) co_return co_await RefuseRequest(503, "The server holds too many large requests.");
+  // Headers come first, and a body whose size they told has its room. Chunks are counted as they come.
+  if (!ChargeBuffers() && exchange.parser.comes_in_chunks()) {
+    co_return co_await RefuseRequest(503, "The server holds too many large requests.");
+  }
   co_return After::kGoOn;
 }
 
@@ -277,10 +343,11 @@ Task<void> HttpConnection::End(After after) {
   (void)ChargeBuffers();
   std::string unwanted;
   for (uint64_t total = 0; total < kLingerBytes && !core_.stopping.load(std::memory_order_relaxed);) {
-    unwanted.clear();
     Result<size_t> received = co_await connection_->Receive(&unwanted);
     if (!received.ok() || *received == 0) co_return;
     total += *received;
+    unwanted.clear();
+    connection_->Recycle(&unwanted);  // A burst may have been large, and the next may be long in coming.
   }
 }
 
@@ -290,17 +357,22 @@ Task<Result<size_t>> HttpConnection::ReceiveTls() { co_return co_await tls_->Rec
 
 Task<Status> HttpConnection::SendTls(std::string_view bytes) { co_return co_await tls_->Send(bytes); }
 
-// Counts what this connection's buffers hold now. False when it grew although all hold too much.
-bool HttpConnection::ChargeBuffers() {
-  uint64_t held = 0;
-  uint64_t counted = kFreeBufferBytes;
-  if (exchange_ != nullptr) {
-    held = exchange_->in.capacity() + exchange_->parser.memory() + exchange_->out.capacity() +
-           exchange_->response.body.capacity();
-    counted += exchange_->response.body_share.bytes();
-  }
-  return share_.Set(held - std::min(held, counted));
+// What this connection holds beyond its free share, and the handler has not counted. Of a body both the
+// memory that it will fill and what the handler makes of it, which is as large.
+uint64_t HttpConnection::LargeBytesHeld() const {
+  if (exchange_ == nullptr) return 0;
+  const HttpParser& parser = exchange_->parser;
+  const uint64_t told = parser.told_body_bytes();
+  const uint64_t in = std::max<uint64_t>(exchange_->in.capacity(), told);
+  uint64_t held =
+      in + told + 2 * parser.memory() + exchange_->out.capacity() + exchange_->response.body.capacity();
+  if (tls_.has_value() && exchange_->response.body.size() > kGatherBytes) held += TlsStream::kSendMemory;
+  const uint64_t counted = kFreeBufferBytes + exchange_->response.body_share.bytes();
+  return held - std::min(held, counted);
 }
+
+// Counts what this connection's buffers hold now. False when it grew although all hold too much.
+bool HttpConnection::ChargeBuffers() { return share_.Set(LargeBytesHeld()); }
 
 void HttpConnection::CountBytes() {
   lane_.bytes_received.Add(connection_->bytes_received() - received_);

@@ -16,6 +16,9 @@ namespace partita::http {
 //   1. Idle: waits, holding next to nothing, until bytes come (or idle_ms passed: it ends silently).
 //   2. Borrows an Exchange and answers requests as long as whole ones are there; the answers of a pipeline
 //      are gathered and sent at once. Bytes of an incomplete one: sends what is gathered, waits for more.
+//      Before a large body is received, the handler may refuse it by its headers, and all of its memory is
+//      counted: it waits until there is room (a server that holds too much slows its clients), and is
+//      refused when none comes in time.
 //   3. Everything answered and nothing left over: gives the Exchange back, goes to 1.
 //
 // Ends after a request that says so, a refusal, a time-out, or when the server drains. Where unread bytes of
@@ -41,6 +44,8 @@ class HttpConnection {
   [[gnu::noinline]] Task<bool> Open();
   [[gnu::noinline]] Task<After> ServeBurst();
   [[gnu::noinline]] Task<After> Answer();
+  [[gnu::noinline]] Task<After> AdmitBody(bool asks_first);
+  [[gnu::noinline]] Task<bool> WaitForRoom();
   [[gnu::noinline]] Task<After> WaitForMore();
   [[gnu::noinline]] Task<After> RefuseRequest(int status, std::string_view reason);
   [[gnu::noinline]] Task<After> RefuseSlow();
@@ -57,6 +62,7 @@ class HttpConnection {
 
   void FillInRequest(HttpRequest* request);
   bool SetBodyDeadline();
+  uint64_t LargeBytesHeld() const;
   bool ChargeBuffers();
   void CountBytes();
 

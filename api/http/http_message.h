@@ -42,8 +42,9 @@ struct HttpRequest {
   std::string_view remote_address;   // Numeric, without port: "127.0.0.1", "::1".
   uint64_t arrived_ticks = 0;        // Wall clock, 100 ns since 1601-01-01 UTC.
 
-  // Set as soon as it shows that nobody will read the answer (reset, or cut at a stop). Null when the
-  // request did not come over a connection. A peer that only finished sending still wants its answer.
+  // Set as soon as it shows that nobody will read the answer (reset, or cut at a stop), or the peer ends
+  // its half while it is answered, as a client does that drops the connection. Null when the request did not
+  // come over a connection. A peer that had finished sending before still wants its answer.
   const std::atomic<bool>* peer_gone = nullptr;
   bool PeerIsGone() const { return peer_gone != nullptr && peer_gone->load(std::memory_order_relaxed); }
 
@@ -78,6 +79,11 @@ class RequestHandler {
   virtual ~RequestHandler() = default;
   // `response` is empty, with status 500. Both outlive the task.
   virtual Task<void> Handle(const HttpRequest& request, HttpResponse* response) = 0;
+
+  // Asked before a body is received that is large, or that its sender first asks for by `Expect`: whether to
+  // refuse `request`, of which all but the body is there, whatever that may be. True: `response` is filled
+  // in as by Handle, the body is not read, and the connection closes. Nobody has to: by default false.
+  virtual bool RefuseBeforeBody(const HttpRequest& request, HttpResponse* response);
 
   // Words the answer to bytes that are no request, or to one that cannot be taken: `status` is 400, 408,
   // 414, 417, 431, 501, 503 or 505, `reason` a sentence for a person. The connection closes after it. By

@@ -341,6 +341,12 @@ bool HttpParser::is_http_1_0() const { return impl_->parser->version == 10; }
 
 bool HttpParser::awaits_body() const { return impl_->head_end != 0; }
 
+size_t HttpParser::told_body_bytes() const { return impl_->body_size; }
+
+size_t HttpParser::head_bytes() const { return impl_->head_end; }
+
+bool HttpParser::comes_in_chunks() const { return impl_->body == Impl::Body::kChunked; }
+
 size_t HttpParser::memory() const { return impl_->joined_body.capacity(); }
 
 }  // namespace partita::http

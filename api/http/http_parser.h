@@ -56,6 +56,7 @@ class HttpParser {
 
   // Of the last Parse, with views into its `in` or into this object, valid until Reset. The fields that the
   // connection knows (secure, remote_address, ...) are left alone. REQUIRES: kRequest.
+  // Right after the Parse that found the end of the headers (awaits_body) also without a body.
   HttpRequest& request() { return request_; }
   // Whether the client wants to send more requests on this connection. REQUIRES: kRequest.
   bool keep_alive() const;
@@ -65,6 +66,12 @@ class HttpParser {
 
   // The headers are complete, and the body is not.
   bool awaits_body() const;
+  // Bytes of the body as the headers tell them, which are within the limit; 0: there is none, it is too
+  // large, or it comes in chunks and only its end will tell. Until Reset.
+  size_t told_body_bytes() const;
+  // Of the head; 0 before it is complete. Until Reset.
+  size_t head_bytes() const;
+  bool comes_in_chunks() const;
   // Bytes held besides `in`: a body that is being joined.
   size_t memory() const;
 

@@ -35,8 +35,12 @@ struct HttpServerOptions {
   TlsContext* tls = nullptr;            // Speaks TLS when given. Outlives the server.
   uint32_t connections_max = 16'384;    // More are told 503 and closed.
   // What all connections together may hold in buffers beyond 16 KiB each: large bodies that are on their
-  // way in, large answers on their way out. Beyond it a large request or answer becomes a 503.
+  // way in and what becomes of them, large answers on their way out. A large body that finds no room waits a
+  // while, with what has come of it (half as much more, of all together); then, as a large answer at once, it
+  // becomes a 503.
   uint64_t buffer_bytes_max = 256 << 20;
+  // When given, it decides in place of buffer_bytes_max: several servers share it. Outlives them.
+  BufferBudget* buffers = nullptr;
   std::string server_name = "Partita/0.1.0";  // The Server header.
   HttpTimeouts timeouts;
 };
@@ -54,7 +58,7 @@ struct HttpCounters {
   uint64_t timeouts = 0;
   uint64_t bytes_received = 0;  // Before decryption.
   uint64_t bytes_sent = 0;      // After encryption.
-  uint64_t buffer_bytes = 0;    // Against HttpServerOptions::buffer_bytes_max.
+  uint64_t buffer_bytes = 0;    // Against the budget, with what other servers hold that share it.
 };
 
 class HttpServerCore;

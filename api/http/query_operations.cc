@@ -2,6 +2,7 @@
 #include <charconv>
 #include <utility>
 
+#include "api/http/explain_headers.h"
 #include "api/http/json_writer.h"
 #include "api/http/query_options.h"
 #include "api/http/selection.h"
@@ -36,17 +37,35 @@ class JsonSink : public QueryRowSink {
     const EntityRecordView record(row.content);
     status_ = record.Check();
     if (!status_.ok()) return false;
+    const size_t before = body_->size();
     format_.AppendListEntity(body_, {row.partition_key, row.row_key, row.version.value, record});
-    const size_t held = body_->capacity();
-    return share_->Set(held - std::min(held, kUncountedText)) && body_->size() < kPageTextMax;
+    if (std::exchange(first_, false) && !share_->Set(Counted(body_->capacity()))) {
+      // A large row that finds no room would be held beyond it all the same.
+      status_ = Status::ResourceExhausted("the server holds too many large answers");
+      return false;
+    }
+    return body_->size() < kPageTextMax && MakeRoom(body_->size() - before);
   }
 
   const Status& status() const { return status_; }
 
  private:
+  static size_t Counted(size_t held) { return held - std::min(held, kUncountedText); }
+
+  // Memory for another row such as the last, counted before it is taken; false when there is none.
+  bool MakeRoom(size_t row_bytes) {
+    const size_t wanted = body_->size() + row_bytes;
+    const size_t doubled = std::min(2 * body_->size(), kPageTextMax + row_bytes);
+    const size_t room = wanted <= body_->capacity() ? body_->capacity() : std::max(wanted, doubled);
+    if (!share_->TrySet(Counted(room))) return false;
+    body_->reserve(room);
+    return true;
+  }
+
   const EntityFormat& format_;
   std::string* body_;
   BufferShare* share_;
+  bool first_ = true;
   Status status_;
 };
 
@@ -134,7 +153,8 @@ Task<Answer> AnswerQueryEntities(Exchange& exchange) {
                             entity_query.selection);
   format.AppendListStart(&response->body);
   JsonSink sink(format, request.http.buffers, response);
-  Result<QueryPage> page = co_await RunQuery(table, entity_query.query, &sink);
+  const QueryPlan plan = PlanQuery(entity_query.query.filter, entity_query.query.range);
+  Result<QueryPage> page = co_await RunPlannedQuery(table, plan, entity_query.query, &sink);
   if (!page.ok()) co_return ErrorOfQuery(page.status());
   exchange.core.counters.CountScanned(page->scanned);
   if (!sink.status().ok()) co_return ErrorOfQuery(sink.status());
@@ -148,6 +168,7 @@ Task<Answer> AnswerQueryEntities(Exchange& exchange) {
                  EncodeKeyToken(page->next->partition_key));
     AppendHeader(&response->headers, "x-ms-continuation-NextRowKey", EncodeKeyToken(page->next->row_key));
   }
+  if (AsksForExplanation(request.http)) AppendExplanation(plan, *page, &response->headers);
   co_return std::nullopt;
 }
 

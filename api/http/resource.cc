@@ -227,18 +227,24 @@ void AppendUrlBase(std::string* out, const UrlBase& base) {
 }
 
 bool AppendPercentDecoded(std::string* out, std::string_view text, PlusSign plus) {
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '%') {
-      const int high = at + 2 < text.size() ? HexDigitValue(text[at + 1]) : -1;
-      const int low = at + 2 < text.size() ? HexDigitValue(text[at + 2]) : -1;
+  while (true) {
+    size_t plain = 0;
+    while (plain < text.size() && text[plain] != '%' && text[plain] != '+') ++plain;
+    out->append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) return true;
+    size_t taken = 1;
+    if (text[0] == '%') {
+      taken = 3;
+      const int high = text.size() >= taken ? HexDigitValue(text[1]) : -1;
+      const int low = text.size() >= taken ? HexDigitValue(text[2]) : -1;
       if (high < 0 || low < 0) return false;
       out->push_back(static_cast<char>(static_cast<uint8_t>(high * 16 + low)));
-      at += 2;
     } else {
-      out->push_back(text[at] == '+' && plus == PlusSign::kSpace ? ' ' : text[at]);
+      out->push_back(plus == PlusSign::kSpace ? ' ' : '+');
     }
+    text.remove_prefix(taken);
   }
-  return true;
 }
 
 bool IsPathStyleHost(std::string_view host, const AddressRules& rules) {

@@ -52,7 +52,8 @@ class ServerLane {
 
 // A server's state that all its connections share.
 //
-//   `open`, `buffers`: any worker adds and takes away. `stopping`: set once, before the listener's end.
+//   `open`, `buffers`, `waiting`: any worker adds and takes away. `stopping`: set once, before the listener's
+//   end.
 class HttpServerCore {
  public:
   HttpServerCore(Runtime& runtime, const HttpServerOptions& server_options, RequestHandler& request_handler);
@@ -63,7 +64,10 @@ class HttpServerCore {
   const HttpServerOptions options;
   RequestHandler& handler;
   std::atomic<uint64_t> open{0};
-  BufferBudget buffers{options.buffer_bytes_max};
+  BufferBudget own_buffers{options.buffer_bytes_max};
+  BufferBudget& buffers = options.buffers == nullptr ? own_buffers : *options.buffers;
+  // What of large bodies came before anybody could ask whether there is room, and now waits for it.
+  BufferBudget waiting{buffers.bytes_max() / 2};
   std::atomic<bool> stopping{false};
   std::vector<std::unique_ptr<ServerLane>> lanes;
   std::unique_ptr<Listener> listener;

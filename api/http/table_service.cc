@@ -33,6 +33,21 @@ struct Visit {
   uint64_t started_nanos = 0;
 };
 
+// The steps of spec 10.9 that look at no body: whose it is, and whether he may.
+Answer Identify(ServiceCore& core, Visit* visit) {
+  ServiceRequest& request = visit->request;
+  Answer refused = ReadVersion(request, &visit->version);
+  if (!refused) {
+    refused = core.authorizer.Authorize(request.http, request.resource, request.query, &visit->grant);
+  }
+  if (!refused) refused = ReadKind(&request);
+  if (refused) return refused;
+  if (std::optional<Operation> operation = OperationOf(request.kind)) {
+    return visit->grant.Check(*operation, request.resource.table);
+  }
+  return std::nullopt;
+}
+
 // Steps 1 to 7 of spec 10.9; a preflight, which nobody signs, is answered here.
 Answer Admit(ServiceCore& core, Visit* visit, HttpResponse* response) {
   ServiceRequest& request = visit->request;
@@ -43,16 +58,8 @@ Answer Admit(ServiceCore& core, Visit* visit, HttpResponse* response) {
     request.kind = RequestKind::kPreflight;
     return AnswerPreflight(request.http, core.settings.Properties(request.resource.account).get(), response);
   }
-  refused = ReadVersion(request, &visit->version);
-  if (!refused) {
-    refused = core.authorizer.Authorize(request.http, request.resource, request.query, &visit->grant);
-  }
-  if (!refused) refused = ReadKind(&request);
+  refused = Identify(core, visit);
   if (refused) return refused;
-  if (std::optional<Operation> operation = OperationOf(request.kind)) {
-    refused = visit->grant.Check(*operation, request.resource.table);
-    if (refused) return refused;
-  }
   return ReadHeaders(&request);
 }
 
@@ -175,6 +182,19 @@ Task<void> TableService::Handle(const HttpRequest& http, HttpResponse* response)
     refused = co_await std::move(run);
   }
   Finish(*impl_, &visit, refused, response);
+}
+
+// Signatures and grants are about the headers alone, so who may not write is told before he sends 4 MiB.
+bool TableService::RefuseBeforeBody(const HttpRequest& http, HttpResponse* response) {
+  if (http.method == Method::kOptions) return false;
+  Visit visit(http);
+  visit.started_nanos = impl_->database.runtime().clock().MonotonicNanos();
+  Answer refused = ReadAddress(impl_->options.addresses, &visit.request);
+  ReadFormat(&visit.request);
+  if (!refused) refused = Identify(*impl_, &visit);
+  if (!refused) return false;
+  Finish(*impl_, &visit, refused, response);
+  return true;
 }
 
 void TableService::Refuse(int status, std::string_view reason, HttpResponse* response) {

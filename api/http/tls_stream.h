@@ -18,6 +18,9 @@ namespace partita::http {
 // an I/O thread of it. Deadlines are the connection's. Outlived by `connection`.
 class TlsStream {
  public:
+  // What Send holds at most while it goes on.
+  static constexpr size_t kSendMemory = 96 << 10;
+
   TlsStream(Connection& connection, const std::shared_ptr<ssl_ctx_st>& context);
   ~TlsStream();
   TlsStream(const TlsStream&) = delete;

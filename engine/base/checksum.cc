@@ -1,6 +1,9 @@
 #include "engine/base/checksum.h"
 
 #include <xxhash.h>
+#ifdef PARTITA_XXHASH_DISPATCH
+#include <xxh_x86dispatch.h>  // The same hashes by the widest registers of this machine.
+#endif
 
 #include "engine/base/coding.h"
 

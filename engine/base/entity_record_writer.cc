@@ -1,4 +1,6 @@
 // Writing entity records: encode and merge. Reading is in entity_record.cc.
+#include "engine/base/entity_record_writer.h"
+
 #include <algorithm>
 #include <array>
 #include <bitset>
@@ -36,9 +38,10 @@ char* WriteName(char* to, std::string_view name) {
   return to + name.size();
 }
 
-// Lays out `cells`, given in insert order, and lets `write_value(char* to, const Cell&)` fill each value.
+// Lays out `cells`, given in insert order, behind what `out` holds, and lets `write_value(char* to, const
+// Cell&)` fill each value.
 template <typename WriteValue>
-std::string BuildRecord(std::span<const Cell> cells, WriteValue&& write_value) {
+void AppendRecord(std::string* out, std::span<const Cell> cells, WriteValue&& write_value) {
   const size_t count = cells.size();
   PARTITA_ASSERT(count <= kEntityRecordPropertiesMax);
   std::array<uint8_t, kEntityRecordPropertiesMax> sorted;  // Directory index -> insert index.
@@ -51,24 +54,25 @@ std::string BuildRecord(std::span<const Cell> cells, WriteValue&& write_value) {
   std::sort(sorted.begin(), sorted.begin() + count,
             [&](uint8_t a, uint8_t b) { return CellBefore(cells[a], cells[b]); });
 
-  std::string record(size, '\0');
+  const size_t begin = out->size();
+  out->resize(begin + size);
+  char* const record = out->data() + begin;
   record[0] = static_cast<char>(kEntityRecordFormat);
   record[1] = static_cast<char>(count);
-  char* slot = record.data() + kEntityRecordHeaderSize;
+  char* slot = record + kEntityRecordHeaderSize;
   char* order = slot + count * kEntityRecordSlotSize;
   char* to = order + count;
   for (size_t i = 0; i < count; ++i, slot += kEntityRecordSlotSize) {
     const Cell& cell = cells[sorted[i]];
     PARTITA_ASSERT(i == 0 || CellBefore(cells[sorted[i - 1]], cell));  // Names are distinct.
     StoreLe16(slot, cell.id);
-    StoreLe32(slot + 2, static_cast<uint32_t>(cell.type) << 24 | static_cast<uint32_t>(to - record.data()));
+    StoreLe32(slot + 2, static_cast<uint32_t>(cell.type) << 24 | static_cast<uint32_t>(to - record));
     order[sorted[i]] = static_cast<char>(i);
     if (cell.id == 0) to = WriteName(to, cell.name);
     write_value(to, cell);
     to += cell.value_size;
   }
-  PARTITA_ASSERT(to == record.data() + record.size());
-  return record;
+  PARTITA_ASSERT(to == record + size);
 }
 
 uint32_t ValueSize(const PropertyValue& value) {
@@ -95,8 +99,15 @@ uint16_t IdOrZero(const PropertyNames* names, std::string_view name) {
 }  // namespace
 
 std::string EncodeEntityRecord(std::span<const Property> properties, const PropertyNames* names) {
+  std::string record;
+  AppendEntityRecord(&record, properties, names);
+  return record;
+}
+
+void AppendEntityRecord(std::string* out, std::span<const Property> properties, const PropertyNames* names) {
   PARTITA_ASSERT(properties.size() <= kEntityRecordPropertiesMax);
-  std::vector<Cell> cells;
+  thread_local std::vector<Cell> cells;  // Keeps its memory, of 12 KiB at most.
+  cells.clear();
   cells.reserve(properties.size());
   for (size_t i = 0; i < properties.size(); ++i) {
     const Property& property = properties[i];
@@ -106,8 +117,8 @@ std::string EncodeEntityRecord(std::span<const Property> properties, const Prope
     cells.push_back(
         {IdOrZero(names, property.name), property.name, property.value.type(), ValueSize(property.value), i});
   }
-  return BuildRecord(std::span(cells.data(), properties.size()),
-                     [&](char* to, const Cell& cell) { WriteValue(to, properties[cell.source].value); });
+  AppendRecord(out, std::span(cells.data(), properties.size()),
+               [&](char* to, const Cell& cell) { WriteValue(to, properties[cell.source].value); });
 }
 
 Result<std::string> MergeEntityRecords(std::string_view base, std::string_view patch,
@@ -151,9 +162,11 @@ Result<std::string> MergeEntityRecords(std::string_view base, std::string_view p
   if (EntityRecordCellsStart(cells.size()) + cell_bytes > kEntityRecordSizeMax) {
     return Status::InvalidArgument("merged entity: does not fit a record of 16 MiB");
   }
-  return BuildRecord(cells, [&](char* to, const Cell& cell) {
+  std::string merged;
+  AppendRecord(&merged, cells, [&](char* to, const Cell& cell) {
     if (cell.value_size > 0) std::memcpy(to, values[cell.source], cell.value_size);
   });
+  return merged;
 }
 
 }  // namespace partita

@@ -10,6 +10,9 @@ namespace partita {
 enum class EntryKind : uint8_t {
   kPut = 1,
   kTombstone = 2,  // "Deleted": kept until nothing below it can be uncovered.
+  // Never stored, and no entry: what a cursor that passes over blocks unread (table_scan.h) shows now and
+  // then to say how far it came. Only scans that asked for that meet it.
+  kMilestone = 127,
 };
 
 // One version of one user key. Views into memory that the source keeps alive (a memtable, a pinned

@@ -1,8 +1,12 @@
 #pragma once
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 
+#include "engine/base/assert.h"
 #include "engine/base/entry.h"
+#include "engine/base/entry_run.h"
 #include "engine/base/result.h"
 #include "engine/base/task.h"
 
@@ -54,6 +58,24 @@ class EntryIterator {
 
   // Valid until the next move. REQUIRES: state() == kEntry.
   virtual const Entry& entry() const = 0;
+
+  // ---- Many entries at once, for who scans: nothing is moved and no key is built for each.
+
+  // The entries from entry() on that lie in one block and come out of this cursor one after the other, in
+  // iteration order before the key `before` (nothing: no bound). Empty when the source has none to show, as
+  // memtables do not, or cannot part them from here: then entry() alone is it. Valid until the next move.
+  // REQUIRES: state() == kEntry.
+  virtual EntryRun Run(std::optional<std::string_view> before) const { return {}; }
+
+  // Writes the user key of entry `i` of the run into `out`, replacing it.
+  // REQUIRES: `i` lies in what Run() gave, and the cursor did not move since.
+  virtual void RunKeyTo(uint32_t i, std::string* out) const { out->assign(entry().user_key); }
+
+  // Moves to the first entry behind the run. REQUIRES: Run() gave it, not empty, since the last move.
+  virtual IterState SkipRun(const EntryRun& run) {
+    PARTITA_ASSERT(run.empty());  // Who shows runs can skip them.
+    return Next();
+  }
 };
 
 }  // namespace partita

@@ -26,11 +26,14 @@ constexpr size_t kMemtablesAShard = 4;
 // Above this a larger memtable saves little merging, but lengthens recovery.
 constexpr size_t kMemtableFreezeMax = 64 * kMiB;
 
+// The host may have a quarter: a cache without the larger part of its share would not be worth its name.
+constexpr size_t kHostShareMin = 4;
+
 size_t RoundDown(size_t value, size_t unit) { return value / unit * unit; }
 
 }  // namespace
 
-Result<MemoryPlan> DeriveMemoryPlan(size_t budget_bytes, size_t shards) {
+Result<MemoryPlan> DeriveMemoryPlan(size_t budget_bytes, size_t shards, size_t host_bytes) {
   PARTITA_ASSERT(shards >= 1);
   const size_t shards_min =
       shards > SIZE_MAX / kMemoryBudgetPerShardMin ? SIZE_MAX : shards * kMemoryBudgetPerShardMin;
@@ -41,6 +44,11 @@ Result<MemoryPlan> DeriveMemoryPlan(size_t budget_bytes, size_t shards) {
                                    std::to_string(needed / kMiB) + " MiB) that " + std::to_string(shards) +
                                    (shards == 1 ? " shard needs" : " shards need"));
   }
+  if (host_bytes > budget_bytes / kHostShareMin) {
+    return Status::InvalidArgument("the host wants " + std::to_string(host_bytes) +
+                                   " bytes for itself, more than a quarter of the memory budget of " +
+                                   std::to_string(budget_bytes) + " bytes");
+  }
   MemoryPlan plan;
   plan.budget_bytes = budget_bytes;
   plan.memtable_bytes = RoundDown(budget_bytes / 16 * 5, ChunkPool::kChunkSize);
@@ -49,8 +57,9 @@ Result<MemoryPlan> DeriveMemoryPlan(size_t budget_bytes, size_t shards) {
   plan.compaction_bytes = budget_bytes / 8;
   plan.log_buffer_bytes = std::clamp(budget_bytes / 32 / shards, kLogBufferMin, kLogBufferMax);
   plan.request_bytes = budget_bytes / 16;
-  const size_t given =
-      plan.memtable_bytes + plan.compaction_bytes + plan.log_buffer_bytes * shards + plan.request_bytes;
+  plan.host_bytes = host_bytes;
+  const size_t given = plan.memtable_bytes + plan.compaction_bytes + plan.log_buffer_bytes * shards +
+                       plan.request_bytes + plan.host_bytes;
   PARTITA_ASSERT(given < budget_bytes);
   plan.cache_bytes = budget_bytes - given;
   plan.fixed_bytes = kFixedBytes + kFixedBytesAShard * shards;

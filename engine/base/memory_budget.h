@@ -12,6 +12,7 @@ namespace partita {
 //   1/8                              compaction: read-ahead, output buffers, compressor contexts
 //   1/32, 2 to 8 MiB a shard         log buffers: one being filled while one is written
 //   1/16                             connections, requests and pages under way, retired read views
+//   as much as it asks, up to 1/4    the host: what a server holds in buffers of its connections
 //   the rest, 15/32 at 1 GiB         block cache; index blocks and filters are charged to it
 //
 // Memtables get much because each doubling saves a share of the merge into level 1; the cache gets
@@ -27,6 +28,7 @@ struct MemoryPlan {
   size_t compaction_bytes = 0;       // All jobs together.
   size_t log_buffer_bytes = 0;       // Of one shard.
   size_t request_bytes = 0;          // Of the store.
+  size_t host_bytes = 0;             // Not the store's to use.
   size_t fixed_bytes = 0;            // On top of the budget.
 
   bool operator==(const MemoryPlan&) const = default;
@@ -38,8 +40,9 @@ inline constexpr size_t kMemoryBudgetMin = size_t{64} << 20;
 // What each shard needs at least.
 inline constexpr size_t kMemoryBudgetPerShardMin = size_t{16} << 20;
 
-// kInvalidArgument, saying the minimum, when the budget is too small for so many shards.
+// kInvalidArgument, saying the minimum, when the budget is too small for so many shards, or when the host
+// wants more than a quarter of it.
 // REQUIRES: shards >= 1.
-Result<MemoryPlan> DeriveMemoryPlan(size_t budget_bytes, size_t shards);
+Result<MemoryPlan> DeriveMemoryPlan(size_t budget_bytes, size_t shards, size_t host_bytes = 0);
 
 }  // namespace partita

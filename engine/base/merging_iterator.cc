@@ -62,6 +62,18 @@ IterState MergingIterator::Next() {
   return LeadingSourceMoved();
 }
 
+EntryRun MergingIterator::Run(std::optional<std::string_view> before) const {
+  const std::optional<std::string_view> others = NextKeyOfOthers();
+  if (others && (!before || (*others < *before) != backward_)) return sources_[winner_]->Run(others);
+  return sources_[winner_]->Run(before);
+}
+
+IterState MergingIterator::SkipRun(const EntryRun& run) {
+  PARTITA_DEBUG_ASSERT(state_ == IterState::kEntry);
+  sources_[winner_]->SkipRun(run);
+  return LeadingSourceMoved();
+}
+
 IterState MergingIterator::LeadingSourceMoved() {
   if (sources_[winner_]->state() == IterState::kNeedsIo) return state_ = IterState::kNeedsIo;
   return AfterMove();

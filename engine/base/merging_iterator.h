@@ -35,6 +35,10 @@ class MergingIterator final : public EntryIterator {
   IterState state() const override { return state_; }
   Task<Status> Fetch() override;
   const Entry& entry() const override { return *players_[winner_].entry; }
+  // What the leading source shows, up to the next key of the others.
+  EntryRun Run(std::optional<std::string_view> before) const override;
+  void RunKeyTo(uint32_t i, std::string* out) const override { sources_[winner_]->RunKeyTo(i, out); }
+  IterState SkipRun(const EntryRun& run) override;
 
   // The index of the source that entry() comes from. REQUIRES: state() == kEntry.
   size_t leading_source() const { return winner_; }

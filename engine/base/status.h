@@ -26,7 +26,7 @@ enum class Code : uint8_t {
   kIoError,
   kCorruption,  // Bytes failed verification; the keys they hold cannot be answered (F43).
   kMoved,       // Engine only: the range has another owner now; route again.
-  kFenced,      // Engine only: the shard takes no writes for now (F21).
+  kFenced,      // Engine only: the shard takes no writes until its log is led out (F21).
 };
 
 // The code's name as it is printed, e.g. "NotFound".

@@ -1,17 +1,16 @@
 #include "engine/base/stored_value.h"
 
-#include <xxhash.h>
-
 #include <cstring>
 
+#include "engine/base/checksum.h"
 #include "engine/base/coding.h"
 
 namespace partita {
 
 uint32_t StoredValueChecksum(std::string_view user_key, EntryKind kind, std::string_view content) {
   // Chained through the seed rather than streamed: two short one-shot hashes cost less than a state.
-  uint64_t seed = XXH3_64bits_withSeed(user_key.data(), user_key.size(), static_cast<uint64_t>(kind));
-  return static_cast<uint32_t>(XXH3_64bits_withSeed(content.data(), content.size(), seed));
+  uint64_t seed = Hash64WithSeed(user_key, static_cast<uint64_t>(kind));
+  return static_cast<uint32_t>(Hash64WithSeed(content, seed));
 }
 
 void WriteStoredValue(std::string_view user_key, EntryKind kind, std::string_view content, uint8_t* to) {

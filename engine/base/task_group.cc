@@ -17,31 +17,38 @@ struct SelfOwned {
 
 }  // namespace
 
-struct SpawnedTask : Runnable {
+struct TaskGroup::Spawned : Runnable {
   Task<void> task;
   TaskGroup* group;
-  void (*finished)(TaskGroup*);
 
-  static SelfOwned Drive(std::unique_ptr<SpawnedTask> self) {
+  static SelfOwned Drive(std::unique_ptr<Spawned> self) {
     co_await std::move(self->task);
     TaskGroup* group = self->group;
-    auto finished = self->finished;
     self->task = Task<void>();  // The task's frame goes before the group learns of it.
     self.reset();
-    finished(group);
+    group->Finished();
   }
 };
 
-void TaskGroup::Spawn(Executor& executor, Task<void> task) {
+std::unique_ptr<TaskGroup::Spawned> TaskGroup::Count(Task<void> task) {
   running_.fetch_add(1, std::memory_order_acq_rel);
-  auto spawned = std::make_unique<SpawnedTask>();
+  auto spawned = std::make_unique<Spawned>();
   spawned->task = std::move(task);
   spawned->group = this;
-  spawned->finished = [](TaskGroup* group) { group->Finished(); };
+  return spawned;
+}
+
+void TaskGroup::Spawn(Executor& executor, Task<void> task) {
+  std::unique_ptr<Spawned> spawned = Count(std::move(task));
   spawned->run = [](Runnable* self) {
-    SpawnedTask::Drive(std::unique_ptr<SpawnedTask>(static_cast<SpawnedTask*>(self)));
+    Spawned::Drive(std::unique_ptr<Spawned>(static_cast<Spawned*>(self)));
   };
   executor.Post(spawned.release());
+}
+
+void TaskGroup::StartHere(Task<void> task) {
+  PARTITA_ASSERT(Executor::Current() != nullptr);
+  Spawned::Drive(Count(std::move(task)));
 }
 
 void TaskGroup::Finished() {

@@ -17,12 +17,18 @@ class TaskGroup {
   // Starts `task` on `executor`: an event loop, or a background helper, where it runs blocking.
   void Spawn(Executor& executor, Task<void> task);
 
+  // Starts `task` on this thread at once, up to its first wait.
+  // REQUIRES: Executor::Current() != nullptr (in blocking mode it would end here).
+  void StartHere(Task<void> task);
+
   // Ends when every spawned task has ended. May be called once nothing more is spawned.
   Task<void> Join();
 
   size_t running() const { return running_.load(std::memory_order_acquire); }
 
  private:
+  struct Spawned;
+  std::unique_ptr<Spawned> Count(Task<void> task);
   void Finished();
 
   std::atomic<size_t> running_{0};

@@ -20,6 +20,19 @@ bool IsAsciiStep(const uint8_t* bytes) {
           kHighBits) == 0;
 }
 
+// Bytes at the front that are ASCII: whole steps and words, or all. The last word may overlap the one before.
+size_t AsciiPrefix(const uint8_t* bytes, size_t size) {
+  size_t at = 0;
+  while (size - at >= kAsciiStep && IsAsciiStep(bytes + at)) at += kAsciiStep;
+  while (size - at >= 8 && (LoadLe64(bytes + at) & kHighBits) == 0) at += 8;
+  if (size - at >= 8) return at;
+  if (size >= 8) return (LoadLe64(bytes + size - 8) & kHighBits) == 0 ? size : at;
+  for (; at < size; ++at) {
+    if (bytes[at] >= 0x80) break;
+  }
+  return at;
+}
+
 bool IsContinuation(uint8_t byte) { return (byte & 0xC0) == 0x80; }
 
 // Bytes of the character that starts with `text[0]`, 0 when it is not well-formed. Follows the table
@@ -53,8 +66,7 @@ size_t ErrorOffset(std::string_view text) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
   size_t at = 0;
   while (at < text.size()) {
-    while (text.size() - at >= kAsciiStep && IsAsciiStep(bytes + at)) at += kAsciiStep;
-    while (text.size() - at >= 8 && (LoadLe64(bytes + at) & kHighBits) == 0) at += 8;
+    at += AsciiPrefix(bytes + at, text.size() - at);
     if (at == text.size()) break;
     const size_t size = CharacterSize<kForm>(bytes + at, text.size() - at);
     if (size == 0) return at;
@@ -75,8 +87,8 @@ bool IsValidOrderedText(std::string_view text) {
 
 size_t Utf16Units(std::string_view text) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
-  size_t units = 0;
-  size_t at = 0;
+  size_t at = AsciiPrefix(bytes, text.size());
+  size_t units = at;
   while (at < text.size()) {
     if (text.size() - at >= kAsciiStep && IsAsciiStep(bytes + at)) {
       units += kAsciiStep;

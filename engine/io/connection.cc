@@ -42,13 +42,13 @@ void Connection::DeadlinePassed() {
   timed_out_ = true;
   WakeReader();
   if (!sending_) return;
-  gone_.store(true, std::memory_order_relaxed);
+  PeerIsGone();
   shutdown(descriptor_, SHUT_RDWR);  // The kernel gives the bytes back with an error.
 }
 
 void Connection::Cut() {
   cut_ = true;
-  gone_.store(true, std::memory_order_relaxed);
+  PeerIsGone();
   shutdown(descriptor_, SHUT_RDWR);
   WakeReader();
 }
@@ -134,7 +134,7 @@ void Connection::Deliver(const char* bytes, size_t size) {
 void Connection::DeliverEnd(int error) {
   input_ended_ = true;
   input_error_ = error;
-  if (error != 0) gone_.store(true, std::memory_order_relaxed);
+  error != 0 ? PeerIsGone() : PeerHungUp();
   WakeReader();
 }
 
@@ -164,7 +164,7 @@ Status Connection::Sending::await_resume() { return std::move(connection_.send_s
 
 bool Connection::Sent(int64_t result) {
   if (result < 0) {
-    gone_.store(true, std::memory_order_relaxed);
+    PeerIsGone();
     if (timed_out_) {
       FinishSend(Status::DeadlineExceeded(peer_host_ + " took nothing in time"));
     } else if (cut_) {

@@ -61,6 +61,9 @@ class Connection : private DeadlineWheel::Entry {
 
   // True once it is known that nobody reads what is sent. Any thread.
   const std::atomic<bool>& gone() const { return gone_; }
+  // True once the peer sends no more. It may still read, but most who end first have gone: a plain close
+  // looks like this until something is sent. Any thread.
+  const std::atomic<bool>& hung_up() const { return hung_up_; }
 
   // Keeps the memory of `buffer` for the next message on this worker, of whichever connection, or frees
   // it when it is large or there is enough of it. `buffer` is empty and without memory afterwards.
@@ -120,7 +123,11 @@ class Connection : private DeadlineWheel::Entry {
   virtual void WantInput() {}
   void Deliver(const char* bytes, size_t size);
   void DeliverEnd(int error);  // 0: an orderly end.
-  void PeerIsGone() { gone_.store(true, std::memory_order_relaxed); }
+  void PeerIsGone() {
+    gone_.store(true, std::memory_order_relaxed);
+    PeerHungUp();
+  }
+  void PeerHungUp() { hung_up_.store(true, std::memory_order_relaxed); }
   bool reader_waits() const { return reader_waits_; }
   bool input_ended() const { return input_ended_; }
   size_t inbox_size() const { return inbox_.size(); }
@@ -153,6 +160,7 @@ class Connection : private DeadlineWheel::Entry {
   uint64_t bytes_sent_ = 0;
   uint32_t deadline_ms_ = 0;
   std::atomic<bool> gone_{false};
+  std::atomic<bool> hung_up_{false};
   bool cut_ = false;
   bool ends_when_idle_ = false;
   bool timed_out_ = false;

@@ -29,6 +29,7 @@ class EpollConnection final : public Connection, private ReadinessTaker {
       // Otherwise the end could hide behind a short read, and no event would tell of it again.
       if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) end_is_near_ = true;
       if ((events & EPOLLERR) != 0) PeerIsGone();
+      if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0) PeerHungUp();
       if (reader_waits()) Look();
     }
     if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0 && sending()) StartSend();

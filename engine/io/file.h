@@ -101,6 +101,11 @@ class FileSystem {
   virtual Task<Result<std::vector<DirectoryEntry>>> List(std::string_view path) = 0;  // Files only.
   virtual Task<Result<bool>> Exists(std::string_view path) = 0;
 
+  // Gives `path`, which is free, the content of the file that `from_path` names in `from`, without copying
+  // it: a hard link, or a reflink. The content is flushed then; the name is durable after FlushDirectory.
+  // kUnsupported where that cannot be had. For files that are never changed in place.
+  virtual Task<Status> Share(FileSystem& from, std::string_view from_path, std::string_view path);
+
   // Maps a file, which must have at least `size` bytes, shared and writable.
   virtual Result<std::unique_ptr<SharedMapping>> Map(std::string_view path, uint64_t size) = 0;
 
@@ -108,7 +113,15 @@ class FileSystem {
   // `wait_ns` (a dying process may hold it while its I/O drains).
   virtual Task<Result<std::unique_ptr<DirectoryLock>>> Lock(uint64_t wait_ns) = 0;
 
+  // The lock of readers: any number at once, none beside a holder of Lock, who waits for them in turn.
+  // Changes nothing on disk, so there must have been a holder of Lock before: else kNotFound.
+  virtual Task<Result<std::unique_ptr<DirectoryLock>>> LockShared(uint64_t wait_ns) = 0;
+
   virtual Task<Result<uint64_t>> FreeBytes() = 0;
 };
+
+inline Task<Status> FileSystem::Share(FileSystem&, std::string_view, std::string_view) {
+  co_return Status::Unsupported("files cannot be shared here");
+}
 
 }  // namespace partita

@@ -2,7 +2,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -145,6 +147,44 @@ Task<Status> PosixFileSystem::Rename(std::string_view from, std::string_view to)
   co_return co_await Offload(rename);
 }
 
+Task<Status> PosixFileSystem::Share(FileSystem& from, std::string_view from_path, std::string_view path) {
+  PARTITA_CO_TRY(CheckPath(from_path));
+  PARTITA_CO_TRY(CheckPath(path));
+  auto* other = dynamic_cast<PosixFileSystem*>(&from);
+  if (other == nullptr) co_return Status::Unsupported("only files of this machine can be shared");
+  const std::string source(from_path), target(path);
+  auto share = [&] { return ShareNow(other->root_, source, target); };
+  co_return co_await Offload(share);
+}
+
+Status PosixFileSystem::ShareNow(int from_root, const std::string& from, const std::string& to) {
+  const int source = openat(from_root, from.c_str(), O_RDONLY | O_CLOEXEC);
+  if (source < 0) return ErrnoStatus("open", from, errno);
+  const bool linked = linkat(from_root, from.c_str(), root_, to.c_str(), 0) == 0;
+  if (linked || errno == ENOENT || errno == EEXIST) {
+    // Whoever copied the file there may never have flushed it.
+    Status status = linked ? Status() : ErrnoStatus("link", to, errno);
+    if (linked && fsync(source) != 0) status = ErrnoStatus("flush", from, errno);
+    close(source);
+    return status;
+  }
+  const int target = openat(root_, to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode);
+  Status shared;
+  if (target < 0) {
+    shared = ErrnoStatus("create", to, errno);
+  } else {
+    if (ioctl(target, FICLONE, source) != 0) {
+      shared = Status::Unsupported("\"" + to + "\" can neither be a hard link nor a reflink here");
+    } else if (fsync(target) != 0) {
+      shared = ErrnoStatus("flush", to, errno);
+    }
+    close(target);
+    if (!shared.ok()) unlinkat(root_, to.c_str(), 0);
+  }
+  close(source);
+  return shared;
+}
+
 Task<Status> PosixFileSystem::CreateDirectory(std::string_view path) {
   PARTITA_CO_TRY(CheckPath(path));
   const std::string name(path);
@@ -242,10 +282,18 @@ Result<std::unique_ptr<SharedMapping>> PosixFileSystem::Map(std::string_view pat
 }
 
 Task<Result<std::unique_ptr<DirectoryLock>>> PosixFileSystem::Lock(uint64_t wait_ns) {
+  return LockAs(LockKind::kWriter, wait_ns);
+}
+
+Task<Result<std::unique_ptr<DirectoryLock>>> PosixFileSystem::LockShared(uint64_t wait_ns) {
+  return LockAs(LockKind::kReader, wait_ns);
+}
+
+Task<Result<std::unique_ptr<DirectoryLock>>> PosixFileSystem::LockAs(LockKind kind, uint64_t wait_ns) {
   SystemClock clock;
   const uint64_t deadline = clock.MonotonicNanos() + wait_ns;
   while (true) {
-    auto attempt = [&] { return TryLockNow(); };
+    auto attempt = [&] { return TryLockNow(kind); };
     auto locked = co_await Offload(attempt);
     if (locked.ok() || locked.code() != Code::kLocked) co_return locked;
     const uint64_t now = clock.MonotonicNanos();
@@ -254,16 +302,26 @@ Task<Result<std::unique_ptr<DirectoryLock>>> PosixFileSystem::Lock(uint64_t wait
   }
 }
 
-Result<std::unique_ptr<DirectoryLock>> PosixFileSystem::TryLockNow() {
-  int descriptor = openat(root_, kLockName, O_RDWR | O_CREAT | O_CLOEXEC, kFileMode);
+Result<std::unique_ptr<DirectoryLock>> PosixFileSystem::TryLockNow(LockKind kind) {
+  const bool writer = kind == LockKind::kWriter;
+  int descriptor = openat(root_, kLockName, (writer ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, kFileMode);
+  if (descriptor < 0 && errno == ENOENT) {
+    return Status::NotFound("the store \"" + directory_ +
+                            "\" has no file LOCK, without which nothing keeps a writer out while it is "
+                            "read; where none can be, make an empty one");
+  }
   if (descriptor < 0) return ErrnoStatus("open the lock of", directory_, errno);
   auto lock = std::make_unique<PosixLock>(descriptor);
-  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+  if (flock(descriptor, (writer ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
     const int error = errno;
     if (error != EWOULDBLOCK && error != EINTR) return ErrnoStatus("lock", directory_, error);
-    return Status::Locked("the store \"" + directory_ + "\" is held by " + HolderOf(descriptor) +
-                          "; one process at a time can open it");
+    // The id in the file is a writer's, perhaps of long ago.
+    const bool only_readers = writer && flock(descriptor, LOCK_SH | LOCK_NB) == 0;
+    return Status::Locked("the store \"" + directory_ + "\" is held by " +
+                          (only_readers ? "processes that read it" : HolderOf(descriptor)) +
+                          "; one process at a time can open it, or several for reading only");
   }
+  if (!writer) return std::unique_ptr<DirectoryLock>(std::move(lock));
   // Only a hint for messages: the lock holds whether or not it can be written.
   const std::string holder = std::to_string(getpid()) + "\n";
   if (ftruncate(descriptor, 0) == 0) (void)!pwrite(descriptor, holder.data(), holder.size(), 0);

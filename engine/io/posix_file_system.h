@@ -32,6 +32,7 @@ class PosixFileSystem final : public FileSystem {
   Task<Result<std::unique_ptr<File>>> Open(std::string_view path, OpenMode mode, FileIo io) override;
   Task<Status> Remove(std::string_view path) override;
   Task<Status> Rename(std::string_view from, std::string_view to) override;
+  Task<Status> Share(FileSystem& from, std::string_view from_path, std::string_view path) override;
   Task<Status> CreateDirectory(std::string_view path) override;
   Task<Status> FlushDirectory(std::string_view path) override;
   Task<Result<std::vector<DirectoryEntry>>> List(std::string_view path) override;
@@ -40,6 +41,7 @@ class PosixFileSystem final : public FileSystem {
 
   // The lock is flock(2) on the file LOCK, which holds the holder's process id in decimal.
   Task<Result<std::unique_ptr<DirectoryLock>>> Lock(uint64_t wait_ns) override;
+  Task<Result<std::unique_ptr<DirectoryLock>>> LockShared(uint64_t wait_ns) override;
   Task<Result<uint64_t>> FreeBytes() override;
 
   bool direct_io_refused() const { return direct_io_refused_.load(std::memory_order_relaxed); }
@@ -51,9 +53,12 @@ class PosixFileSystem final : public FileSystem {
 
   // These block.
   Result<std::unique_ptr<File>> OpenNow(const std::string& path, OpenMode mode, FileIo io);
+  Status ShareNow(int from_root, const std::string& from, const std::string& to);
   Result<int> OpenDirectoryNow(const std::string& path, const char* purpose);
   Result<std::vector<DirectoryEntry>> ListNow(const std::string& path);
-  Result<std::unique_ptr<DirectoryLock>> TryLockNow();
+  enum class LockKind : uint8_t { kWriter, kReader };
+  Result<std::unique_ptr<DirectoryLock>> TryLockNow(LockKind kind);
+  Task<Result<std::unique_ptr<DirectoryLock>>> LockAs(LockKind kind, uint64_t wait_ns);
 
   const std::string directory_;  // For messages.
   const int root_;               // An open descriptor of it.

@@ -125,7 +125,15 @@ Executor& RealRuntime::shard_executor(ShardId shard) {
 }
 
 Executor& RealRuntime::background(BackgroundClass background_class) {
-  return background_class == BackgroundClass::kIdle ? *idle_helpers_ : *ordinary_helpers_;
+  switch (background_class) {
+    case BackgroundClass::kIdle:
+      return *idle_helpers_;
+    case BackgroundClass::kOrdinary:
+      break;
+    case BackgroundClass::kInput:
+      return *io_threads_;
+  }
+  return *ordinary_helpers_;
 }
 
 void RealRuntime::Run(Task<void> root) { RunBlocking(std::move(root)); }

@@ -119,6 +119,11 @@ Task<Status> RingWriteAndFlush(UringExecutor& ring, const FileHandle& file, uint
   if (transfer.finished()) co_return co_await RingFlush(ring, file);
   RingOperation chain[2] = {RingOperation::Piece(file, transfer), RingOperation::Flush(file)};
   chain[0].linked = true;
+  if (ring.KnowsSilence()) {
+    chain[0].silent = true;
+    chain[0].result = static_cast<int32_t>(chain[0].size);
+    chain[1].result = -ECANCELED;
+  }
   co_await RingBatch(ring, std::span(chain, 2));
   transfer.Take(chain[0].result);
 

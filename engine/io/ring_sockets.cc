@@ -17,7 +17,7 @@ constexpr size_t kMappedBytes = size_t{RingBuffers::kCount} * RingBuffers::kByte
 static_assert((RingBuffers::kCount & (RingBuffers::kCount - 1)) == 0);
 
 // More than this unread while nobody receives stops the receiving: the rest waits with the peer.
-constexpr size_t kInboxBytesMax = 64 << 10;
+constexpr size_t kInboxBytesMax = 16 << 10;
 
 // A connection whose receive stays armed in the ring.
 class RingConnection final : public Connection {
@@ -70,7 +70,7 @@ class RingConnection final : public Connection {
     if ((flags & IORING_CQE_F_BUFFER) != 0) {
       const uint32_t buffer = flags >> IORING_CQE_BUFFER_SHIFT;
       if (result > 0 && !released_) Deliver(ring_.buffers().At(buffer), static_cast<size_t>(result));
-      ring_.buffers().GiveBack(buffer);
+      ring_.GiveBackLater(buffer);
     }
     if (released_) {
       DeleteIfDone();
@@ -234,6 +234,22 @@ void RingBuffers::GiveBack(uint32_t buffer) {
   io_uring_buf_ring_add(ring_, memory_ + size_t{buffer} * kBytes, kBytes, static_cast<uint16_t>(buffer),
                         io_uring_buf_ring_mask(kCount), 0);
   io_uring_buf_ring_advance(ring_, 1);
+}
+
+RingSockets::RingSockets(UringExecutor& ring) : WorkerSockets(ring), ring_(ring) {
+  returning_.owner = this;
+  returning_.run = [](Runnable* self) { static_cast<Returning*>(self)->owner->GiveBackAll(); };
+  returned_.reserve(RingBuffers::kCount);
+}
+
+void RingSockets::GiveBackLater(uint32_t buffer) {
+  if (returned_.empty()) worker().Post(&returning_);
+  returned_.push_back(buffer);
+}
+
+void RingSockets::GiveBackAll() {
+  for (const uint32_t buffer : returned_) buffers_.GiveBack(buffer);
+  returned_.clear();
 }
 
 Result<std::unique_ptr<RingSockets>> RingSockets::Open(UringExecutor& ring) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "engine/base/result.h"
 #include "engine/io/uring_executor.h"
@@ -12,9 +13,10 @@ namespace partita {
 // share it. All of it is in the kernel's hands but for the buffer whose completion is being handled.
 class RingBuffers {
  public:
-  // 2 MiB a worker. A request and its neighbours of a pipeline fit into one buffer; when a burst finds
-  // none left, its connections receive again once these have come back.
-  static constexpr uint32_t kCount = 512;
+  // 1 MiB a worker, and the most that comes in a turn, be it to one connection. A request and its neighbours
+  // of a pipeline fit into one buffer; when a burst finds none left, its connections receive again once
+  // these have come back.
+  static constexpr uint32_t kCount = 256;
   static constexpr uint32_t kBytes = 4096;
   static constexpr uint16_t kGroup = 1;
 
@@ -43,13 +45,23 @@ class RingSockets final : public WorkerSockets {
   int socket_flags() const override;
 
   UringExecutor& ring() { return ring_; }
-  RingBuffers& buffers() { return buffers_; }
+  const RingBuffers& buffers() const { return buffers_; }
+  // The kernel gets it back in the next turn, not while completions are reaped: it would fill it again at
+  // once, and a reaping that goes on as long as peers send would take in all they have before anybody may
+  // look.
+  void GiveBackLater(uint32_t buffer);
 
  private:
-  explicit RingSockets(UringExecutor& ring) : WorkerSockets(ring), ring_(ring) {}
+  struct Returning : Runnable {
+    RingSockets* owner;
+  };
+  explicit RingSockets(UringExecutor& ring);
+  void GiveBackAll();
 
   UringExecutor& ring_;
   RingBuffers buffers_;
+  Returning returning_;
+  std::vector<uint32_t> returned_;  // Not empty: returning_ is posted.
 };
 
 }  // namespace partita

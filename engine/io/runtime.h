@@ -14,6 +14,7 @@ namespace partita {
 enum class BackgroundClass : uint8_t {
   kIdle,      // Runs only when a core is idle (SCHED_IDLE).
   kOrdinary,  // Ordinary priority: flushes, and compaction when debt is high.
+  kInput,     // Waits for the device beside a caller in blocking mode: one read each, nothing longer.
 };
 
 // The world an engine runs in: files, clock, randomness and threads, real or simulated. The

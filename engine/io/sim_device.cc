@@ -110,6 +110,7 @@ void SimDevice::Crash() {
   for (SimMapping* mapping : mappings_) mapping->KeepUnannounced();
   crashed_ = true;
   if (disk_.lock_holder_ == process_) disk_.lock_holder_ = 0;
+  disk_.lock_readers_.erase(process_);
   scheduler_.Trace(0xc4a54ed);
 }
 

@@ -131,6 +131,7 @@ class SimDevice {
   // Does the operation, or its next piece; true when nothing is left of it.
   bool Apply(SimOperation& operation);
   bool ApplyTransfer(SimOperation& operation);
+  void ApplyLock(SimOperation& operation);
   void ApplyFault(SimOperation& operation);
   void ApplyNames(SimOperation& operation);
   void Open(SimOperation& operation);

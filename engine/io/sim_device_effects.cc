@@ -45,12 +45,26 @@ bool SimDevice::Apply(SimOperation& operation) {
       operation.value = disk_.free_bytes();
       return true;
     case SimOp::kLock:
-      operation.value = disk_.lock_holder_;
-      if (disk_.lock_holder_ == 0) disk_.lock_holder_ = process_;
+      ApplyLock(operation);
       return true;
     default:
       ApplyNames(operation);
       return true;
+  }
+}
+
+// The value is who stands in the way, or 0.
+void SimDevice::ApplyLock(SimOperation& operation) {
+  const bool shared = operation.mode == OpenMode::kRead;
+  operation.value = disk_.lock_holder_;
+  if (operation.value == 0 && !shared && !disk_.lock_readers_.empty()) {
+    operation.value = *disk_.lock_readers_.begin();
+  }
+  if (operation.value != 0) return;
+  if (shared) {
+    disk_.lock_readers_.insert(process_);
+  } else {
+    disk_.lock_holder_ = process_;
   }
 }
 

@@ -44,6 +44,7 @@ SimDisk::~SimDisk() { PARTITA_ASSERT(live_.empty()); }
 void SimDisk::EndProcesses() {
   for (SimRuntime* runtime : live_) runtime->CrashNow();
   lock_holder_ = 0;
+  lock_readers_.clear();
 }
 
 void SimDisk::CrashPower() {

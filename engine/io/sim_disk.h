@@ -119,8 +119,9 @@ class SimDisk {
   uint64_t sequence_ = 0;  // Of volatile changes: writes, sizes, names.
   uint64_t next_inode_ = 1;
   uint64_t capacity_ = uint64_t{1} << 40;
-  uint32_t processes_ = 0;    // Ever.
-  uint32_t lock_holder_ = 0;  // The process that holds the directory lock, or 0.
+  uint32_t processes_ = 0;                // Ever.
+  uint32_t lock_holder_ = 0;              // The process that holds the directory lock, or 0.
+  std::multiset<uint32_t> lock_readers_;  // Those that hold the lock of readers, once for each time.
   std::vector<SimRuntime*> live_;
   std::set<std::string, std::less<>> interned_;
   std::vector<SimOperationRecord> log_;  // A ring of kLogSize.

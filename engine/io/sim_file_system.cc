@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <utility>
 
 #include "engine/base/assert.h"
@@ -188,6 +189,21 @@ class SimLock : public DirectoryLock {
   uint32_t& holder_;
 };
 
+// Held by any number of readers, each of which is told apart by its process only.
+class SimSharedLock : public DirectoryLock {
+ public:
+  SimSharedLock(SimDevice& device, std::multiset<uint32_t>& readers) : device_(device), readers_(readers) {}
+  ~SimSharedLock() override {
+    if (device_.crashed()) return;
+    const auto mine = readers_.find(device_.process());
+    if (mine != readers_.end()) readers_.erase(mine);
+  }
+
+ private:
+  SimDevice& device_;
+  std::multiset<uint32_t>& readers_;
+};
+
 }  // namespace
 
 std::string_view SimFileSystem::Intern(std::string_view path) {
@@ -274,13 +290,15 @@ Result<std::unique_ptr<SharedMapping>> SimFileSystem::Map(std::string_view path,
   return mapping;
 }
 
-Task<Result<std::unique_ptr<DirectoryLock>>> SimFileSystem::Lock(uint64_t wait_ns) {
+// kRead is the lock of readers.
+Task<Status> SimFileSystem::TakeLock(OpenMode mode, uint64_t wait_ns) {
   const uint64_t deadline_ns = device_.scheduler().now_ns() + wait_ns;
   while (true) {
     SimOperation operation(SimOp::kLock, {});
+    operation.mode = mode;
     co_await device_.Do(operation);
     if (!operation.status.ok()) co_return std::move(operation.status);
-    if (operation.value == 0) break;
+    if (operation.value == 0) co_return Status();
     // A blocked caller outside the scheduler cannot wait: no virtual time would pass.
     if (Executor::Current() == nullptr || device_.scheduler().now_ns() >= deadline_ns) {
       co_return Status::Locked("the store's directory is locked by process " +
@@ -288,7 +306,18 @@ Task<Result<std::unique_ptr<DirectoryLock>>> SimFileSystem::Lock(uint64_t wait_n
     }
     co_await SleepFor(kLockRetryNs);
   }
+}
+
+Task<Result<std::unique_ptr<DirectoryLock>>> SimFileSystem::Lock(uint64_t wait_ns) {
+  PARTITA_CO_TRY(co_await TakeLock(OpenMode::kReadWrite, wait_ns));
   std::unique_ptr<DirectoryLock> lock = std::make_unique<SimLock>(device_, device_.disk().lock_holder_);
+  co_return std::move(lock);
+}
+
+Task<Result<std::unique_ptr<DirectoryLock>>> SimFileSystem::LockShared(uint64_t wait_ns) {
+  PARTITA_CO_TRY(co_await TakeLock(OpenMode::kRead, wait_ns));
+  std::unique_ptr<DirectoryLock> lock =
+      std::make_unique<SimSharedLock>(device_, device_.disk().lock_readers_);
   co_return std::move(lock);
 }
 

@@ -24,6 +24,7 @@ class SimFileSystem : public FileSystem {
   Task<Result<bool>> Exists(std::string_view path) override;
   Result<std::unique_ptr<SharedMapping>> Map(std::string_view path, uint64_t size) override;
   Task<Result<std::unique_ptr<DirectoryLock>>> Lock(uint64_t wait_ns) override;
+  Task<Result<std::unique_ptr<DirectoryLock>>> LockShared(uint64_t wait_ns) override;
   Task<Result<uint64_t>> FreeBytes() override;
 
  private:
@@ -33,6 +34,7 @@ class SimFileSystem : public FileSystem {
   Task<Status> Plain(SimOp op, std::string_view path, std::string_view to);
   Task<Result<std::vector<DirectoryEntry>>> ListInterned(std::string_view path);
   Task<Result<bool>> ExistsInterned(std::string_view path);
+  Task<Status> TakeLock(OpenMode mode, uint64_t wait_ns);
 
   SimDevice& device_;
 };

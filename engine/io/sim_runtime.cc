@@ -44,6 +44,7 @@ SimRuntime::SimRuntime(const SimOptions& options, SimDisk& disk) : disk_(disk), 
 SimRuntime::~SimRuntime() {
   PARTITA_ASSERT(spawned_running_ == 0);  // Run it to its end first: RunUntilIdle, AdvanceTime.
   if (disk_.lock_holder_ == device_->process()) disk_.lock_holder_ = 0;
+  disk_.lock_readers_.erase(device_->process());
   std::erase(disk_.live_, this);
 }
 

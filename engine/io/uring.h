@@ -32,6 +32,9 @@ class Uring {
 
   bool is_open() const { return open_; }
   bool OpenedByThisProcess() const;
+
+  // IOSQE_CQE_SKIP_SUCCESS is there.
+  bool SkipsCompletions() const { return (ring_.features & IORING_FEAT_CQE_SKIP) != 0; }
   io_uring* get() { return &ring_; }
   // e.g. "single-issuer, defer-taskrun, registered-ring".
   std::string Features() const;

@@ -17,6 +17,9 @@ constexpr uint64_t kWakeTag = 1;
 constexpr uint64_t kCompletionTag = 2;
 static_assert(alignof(RingCompletion) >= 4 && alignof(RingOperation) >= 4);
 constexpr unsigned kReapBatch = 64;
+// An operation of this size is worth a system call of its own: who reads ahead goes on working, for as long
+// as the device needs, before its turn ends.
+constexpr uint32_t kLargeBytes = 64 * 1024;
 
 }  // namespace
 
@@ -50,7 +53,14 @@ void PrepareSubmission(io_uring_sqe* sqe, RingOperation* operation) {
       break;
   }
   if (operation->linked) sqe->flags |= IOSQE_IO_LINK;
+  if (operation->silent) sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
   io_uring_sqe_set_data(sqe, operation);
+}
+
+size_t RingBatch::CompletionsOf(std::span<const RingOperation> operations) {
+  size_t count = 0;
+  for (const RingOperation& operation : operations) count += operation.silent ? 0 : 1;
+  return count;
 }
 
 UringExecutor::UringExecutor(TaskPool& io_threads, const Uring::Options& options)
@@ -83,13 +93,16 @@ uint64_t UringExecutor::Tag(RingCompletion* completion) {
 }
 
 void UringExecutor::Submit(std::span<RingOperation> operations) {
+  bool large = false;
   for (size_t i = 0; i < operations.size(); ++i) {
     // A chain must reach the kernel in one submission, or it is no chain.
     if (operations[i].linked && io_uring_sq_space_left(uring_.get()) < 2) SubmitQueued();
     io_uring_sqe* sqe = NextSubmission();
     PrepareSubmission(sqe, &operations[i]);
-    ++in_flight_;
+    if (!operations[i].silent) ++in_flight_;  // Counts completions to come.
+    large = large || operations[i].size >= kLargeBytes;
   }
+  if (large) SubmitQueued();
 }
 
 io_uring_sqe* UringExecutor::NextSubmission() {

@@ -18,6 +18,10 @@ struct RingOperation {
   enum class Kind : uint8_t { kRead, kWrite, kFlush };
   Kind kind = Kind::kRead;
   bool linked = false;  // The next one of the batch starts only after this one succeeded whole.
+  // Before one that it is linked to: unless it fails, or moves less, it ends without a completion; and if it
+  // does, the other one ends without. So the two have one completion, and a sleeping worker wakes once.
+  // Its result must stand there beforehand as that of a success, the other one's as -ECANCELED.
+  bool silent = false;
   int descriptor = -1;
   uint64_t offset = 0;
   uint8_t* data = nullptr;
@@ -65,6 +69,8 @@ class UringExecutor final : public IoWorker {
   // What a cancellation names the operation by.
   static uint64_t Tag(RingCompletion* completion);
   io_uring* handle() { return uring_.get(); }
+  // Operations may be silent here.
+  bool KnowsSilence() const { return uring_.SkipsCompletions(); }
 
   uint64_t overflows_seen() const { return overflows_seen_; }  // For tests.
 
@@ -95,7 +101,7 @@ class UringExecutor final : public IoWorker {
 class RingBatch {
  public:
   RingBatch(UringExecutor& ring, std::span<RingOperation> operations)
-      : ring_(ring), operations_(operations), remaining_(operations.size()) {}
+      : ring_(ring), operations_(operations), remaining_(CompletionsOf(operations)) {}
 
   bool await_ready() const { return operations_.empty(); }
   void await_suspend(std::coroutine_handle<> handle) {
@@ -107,6 +113,7 @@ class RingBatch {
 
  private:
   friend class UringExecutor;
+  static size_t CompletionsOf(std::span<const RingOperation> operations);
 
   UringExecutor& ring_;
   std::span<RingOperation> operations_;

@@ -70,6 +70,7 @@ TEST(EntitySizeVectorTest, SizesAndVerdictsAreTheServices) {
     SCOPED_TRACE(vector["id"].text);
     const Entity entity = EntityOfVector(vector);
     EXPECT_EQ(EntitySizeBytes(entity), static_cast<size_t>(vector["size"].number));
+    EXPECT_GE(EntitySizeBoundBytes(entity), EntitySizeBytes(entity));
     const Status status = ValidateEntity(entity);
     EXPECT_EQ(status.ok(), vector["accepted"].boolean) << status.ToString();
     if (!status.ok()) EXPECT_EQ(ViolationName(ViolationOf(status)), vector["code"].text);

@@ -13,6 +13,7 @@
 #include "test/support/filter_reference.h"
 #include "test/support/random_filter.h"
 #include "test/support/scratch_directory.h"
+#include "test/support/small_database.h"
 
 // covers: F14 for queries, and pages as spec 11.7 has them.
 
@@ -51,14 +52,7 @@ class Collector : public QueryRowSink {
 class QueryTest : public testing::Test {
  protected:
   void SetUp() override {
-    Options options;
-    options.directory = directory_.path() + "/store";
-    options.create_if_missing = true;
-    options.memory_bytes = 64u << 20;
-    options.shards = 2;
-    options.durability = Durability::kMemory;
-    options.io_backend = IoBackend::kThreads;
-    Result<std::unique_ptr<Database>> opened = Database::Open(options);
+    auto opened = OpenSmallDatabase(directory_.path() + "/store", 2);
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     database_ = std::move(opened).value();
     MakeTable("Things", {});

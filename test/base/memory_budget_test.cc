@@ -49,6 +49,20 @@ TEST(MemoryBudgetTest, TheSharesAreTheBudgetWhateverItsSizeAndTheShards) {
   }
 }
 
+TEST(MemoryBudgetTest, WhatTheHostTakesComesFromTheCacheAlone) {
+  const Result<MemoryPlan> whole = DeriveMemoryPlan(256 * kMiB, 2);
+  const Result<MemoryPlan> shared = DeriveMemoryPlan(256 * kMiB, 2, 32 * kMiB);
+  ASSERT_TRUE(whole.ok() && shared.ok());
+  MemoryPlan expected = *whole;
+  expected.cache_bytes -= 32 * kMiB;
+  expected.host_bytes = 32 * kMiB;
+  EXPECT_EQ(*shared, expected);
+  EXPECT_TRUE(DeriveMemoryPlan(64 * kMiB, 4, 16 * kMiB).ok());
+  const Result<MemoryPlan> greedy = DeriveMemoryPlan(256 * kMiB, 2, 64 * kMiB + 1);
+  EXPECT_EQ(greedy.code(), Code::kInvalidArgument);
+  EXPECT_THAT(greedy.status().message(), HasSubstr("more than a quarter"));
+}
+
 TEST(MemoryBudgetTest, TooLittleIsRefusedWithTheMinimumInTheMessage) {
   Result<MemoryPlan> plan = DeriveMemoryPlan(64 * kMiB - 1, 1);
   EXPECT_EQ(plan.code(), Code::kInvalidArgument);

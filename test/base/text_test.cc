@@ -67,6 +67,25 @@ TEST(TextTest, IllFormedSequencesAreRefusedWhereTheyStart) {
   }
 }
 
+TEST(TextTest, OneCharacterAmongAsciiIsFoundWhereverItStands) {
+  for (size_t size = 0; size < 100; ++size) {
+    const std::string ascii(size, 'a');
+    ASSERT_EQ(Utf16Units(ascii), size);
+    ASSERT_TRUE(IsValidUtf8(ascii));
+    for (size_t at = 0; at <= size; ++at) {
+      for (const std::string character : {"\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"}) {
+        std::string text = ascii;
+        text.insert(at, character);
+        ASSERT_EQ(Utf16Units(text), size + (character.size() == 4 ? 2 : 1)) << size << " " << at;
+        ASSERT_EQ(Utf8ErrorOffset(text), text.size()) << size << " " << at;
+      }
+      std::string broken = ascii;
+      broken.insert(at, "\xBF");
+      ASSERT_EQ(Utf8ErrorOffset(broken), at) << size;
+    }
+  }
+}
+
 TEST(TextTest, OrderedTextRefusesTheBytesItReplaces) {
   EXPECT_TRUE(IsValidOrderedText("\xF5\x80\x80"));
   EXPECT_TRUE(IsValidOrderedText("\xF6\xBF\xBF"));

@@ -47,6 +47,25 @@ TEST_F(AccessLogFileTest, ARequestIsOneLineOfFields) {
                         "us=57 error=- id=id-1 client=two%20words%0Aand%20a%20line\n"));
 }
 
+TEST_F(AccessLogFileTest, LinesComeInTheOrderTheyWereAddedAndWithoutAskingForThem) {
+  auto log = AccessLogFile::Open(directory_ + "/log");
+  ASSERT_TRUE(log.ok());
+  constexpr int kLines = 5'000;  // More than is gathered for one write.
+  for (int i = 0; i < kLines; ++i) {
+    const std::string target = "/line/" + std::to_string(i) + "/";
+    (*log)->Add({.method = "GET", .target = target});
+  }
+  // The log is open still: its own thread writes, whether or not more comes.
+  std::string text;
+  const std::string last = "/line/" + std::to_string(kLines - 1) + "/";
+  while (text.find(last) == std::string::npos) text = Read("log");
+  size_t at = 0;
+  for (int i = 0; i < kLines; ++i) {
+    at = text.find("/line/" + std::to_string(i) + "/", at);
+    ASSERT_NE(at, std::string::npos) << i;
+  }
+}
+
 TEST_F(AccessLogFileTest, AfterReopenLinesGoToTheNewFile) {
   auto log = AccessLogFile::Open(directory_ + "/log");
   ASSERT_TRUE(log.ok());

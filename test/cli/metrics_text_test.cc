@@ -18,6 +18,7 @@ ServerMetrics SomeMetrics() {
   counters.CountRequest(http::RequestKind::kGetEntity, 404, 100'000'000, 10, 20);
   ServerMetrics metrics{.service = counters.Sum(), .accepting = true, .version = "1.2.3"};
   metrics.http.connections_open = 7;
+  metrics.heap = {.used_bytes = 123, .held_bytes = 456};
   metrics.database.shards.resize(2);
   metrics.database.shards[1].shard = 1;
   metrics.database.shards[1].fenced = true;
@@ -30,6 +31,8 @@ TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
   EXPECT_THAT(text, HasSubstr("partita_http_requests_total{operation=\"GetEntity\",status=\"2xx\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_http_requests_total{operation=\"GetEntity\",status=\"4xx\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_http_connections_open 7\n"));
+  EXPECT_THAT(text, HasSubstr("partita_heap_used_bytes 123\n"));
+  EXPECT_THAT(text, HasSubstr("partita_heap_held_bytes 456\n"));
   EXPECT_THAT(text, HasSubstr("partita_shard_fenced{shard=\"1\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_level_files{shard=\"1\",level=\"0\"} 5\n"));
   EXPECT_THAT(text, HasSubstr("partita_build_info{version=\"1.2.3\"} 1\n"));

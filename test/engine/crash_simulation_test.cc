@@ -40,13 +40,13 @@ std::string TestName() {
 void Print(const CrashReport& report) {
   auto number = [](uint64_t value) { return std::to_string(value); };
   const WorkloadCounts& counts = report.counts;
-  std::string text = number(report.crash_points) + " crash points, " + number(report.crashes_in_recovery) +
-                     " of them in recovery; " + number(counts.requests) +
-                     " writes: " + number(counts.acknowledged) + " acknowledged, " + number(counts.refused) +
-                     " refused, " + number(counts.in_doubt) + " in doubt; " + number(counts.flushes) +
-                     " flushes, " + number(counts.compactions) + " compactions, " + number(counts.drops) +
-                     " table drops, " + number(counts.layouts) + " changes of layout; " +
-                     number(counts.rows_compared) + " rows compared";
+  std::string text =
+      number(report.crash_points) + " crash points, " + number(report.crashes_in_recovery) +
+      " of them in recovery; " + number(counts.requests) + " writes: " + number(counts.acknowledged) +
+      " acknowledged, " + number(counts.refused) + " refused, " + number(counts.in_doubt) + " in doubt; " +
+      number(counts.flushes) + " flushes, " + number(counts.compactions) + " compactions, " +
+      number(counts.drops) + " table drops, " + number(counts.layouts) + " changes of layout, " +
+      number(counts.glimpses) + " read-only opens; " + number(counts.rows_compared) + " rows compared";
   std::puts(text.c_str());
 }
 
@@ -80,6 +80,7 @@ void ExpectNoViolation(uint64_t first_seed, uint64_t points, CrashHistory histor
   EXPECT_GT(total.counts.compactions, points / 100);
   EXPECT_GT(total.counts.drops, points / 100);
   EXPECT_GT(total.counts.layouts, points / 100);
+  if (history.workload.glimpses) EXPECT_GT(total.counts.glimpses, points / 10);
 }
 
 // Runs histories until one shows a violation; fails when `seeds` histories show none.
@@ -109,6 +110,13 @@ TEST(CrashSimulationTest, NoCrashInLongLivesBreaksAPromise) {
   history.workload.requests = 120;
   history.operations_max = 4000;
   ExpectNoViolation(3'000'000, 6'000, history);
+}
+
+// F64, F15, F28: what a read-only open shows before recovery is what recovery leaves.
+TEST(CrashSimulationTest, AReadOnlyOpenAfterACrashShowsWhatRecoveryKeepsAndChangesNothing) {
+  CrashHistory history;
+  history.workload.glimpses = true;
+  ExpectNoViolation(5'000'000, 3'000, history);
 }
 
 TEST(CrashSimulationTest, NoFaultBreaksAPromise) {

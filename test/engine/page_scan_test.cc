@@ -180,10 +180,10 @@ TEST_F(PageScanTest, ADeadlineInThePastStillLetsEveryPageGetOn) {
   EXPECT_EQ(rows, rows_.size());
 }
 
-TEST_F(PageScanTest, IntervalsGiveTheirKeysAcrossRangesAndNothingElse) {
+TEST_F(PageScanTest, IntervalsGiveTheirKeysAcrossRangesAndNothingElseInBothDirections) {
   std::mt19937_64 random(6);
   const char* partitions[] = {"", "a", "b", "ba", "bb", "c", "d", "e"};
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 400; ++round) {
     std::set<std::string> cuts;
     while (cuts.size() < 2 + random() % 12) cuts.insert(Key(partitions[random() % 8], random() % 70));
     std::vector<Shard::ScanInterval> intervals;
@@ -203,7 +203,9 @@ TEST_F(PageScanTest, IntervalsGiveTheirKeysAcrossRangesAndNothingElse) {
         if (key >= interval.lower && key < interval.upper) expected.push_back(key);
       }
     }
-    Shard::ScanRequest request = Whole();
+    const bool forward = round % 2 == 0;
+    if (!forward) std::reverse(expected.begin(), expected.end());
+    Shard::ScanRequest request = Whole(forward ? Direction::kForward : Direction::kBackward);
     request.only = intervals;
     request.limit = 1 + random() % 40;
     while (!intervals.empty()) {
@@ -212,10 +214,11 @@ TEST_F(PageScanTest, IntervalsGiveTheirKeysAcrossRangesAndNothingElse) {
       ASSERT_LE(answer.rows, request.limit);
       found.insert(found.end(), sink.keys.begin(), sink.keys.end());
       if (answer.done) break;
-      ASSERT_GT(answer.next_key, request.lower);
-      request.lower = answer.next_key;
+      std::string& bound = forward ? request.lower : request.upper;
+      ASSERT_TRUE(forward ? answer.next_key > bound : answer.next_key < bound);
+      bound = answer.next_key;
     }
-    ASSERT_EQ(found, expected);
+    ASSERT_EQ(found, expected) << (forward ? "forward" : "backward");
   }
 }
 
@@ -224,9 +227,12 @@ TEST_F(PageScanTest, IntervalsBehindTheTablesRowsEndAtOnce) {
   const std::vector<Shard::ScanInterval> intervals = {{Key("x", 1), Key("x", 2)}};
   Shard::ScanRequest request = Whole();
   request.only = intervals;
-  const Shard::ScanAnswer answer = Scan(request, &sink);
-  EXPECT_TRUE(answer.done);
-  EXPECT_EQ(answer.scanned, 0u);
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    request.direction = direction;
+    const Shard::ScanAnswer answer = Scan(request, &sink);
+    EXPECT_TRUE(answer.done);
+    EXPECT_EQ(answer.scanned, 0u);
+  }
 }
 
 }  // namespace

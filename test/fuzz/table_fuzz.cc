@@ -32,7 +32,13 @@ void ReadBlock(std::string_view content) {
     (void)block.Find(key, block.version(i));
     (void)block.LowerBound(key.substr(0, key.size() / 2));
     (void)StoredValueIntact({key, block.version(i), block.kind(i), block.value(i)});
-    if (ValidIndexRecord(block.value(i), 1 << 20)) (void)IndexRecordZones(block.value(i));
+    if (!ValidIndexRecord(block.value(i), 1 << 20)) continue;
+    (void)IndexRecordZones(block.value(i));
+    const ZoneMapView zones(block.value(i).substr(kIndexRecordHeaderSize));
+    Zone zone;
+    for (int property = 0; zones.valid() && property < 256; ++property) {
+      (void)zones.Find(static_cast<uint8_t>(property), &zone);
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <random>
 
 #include "api/http/batch_writer.h"
 #include "api/http/response_writer.h"
@@ -150,6 +151,92 @@ TEST(BatchReaderTest, PartsAndHeadersAreBounded) {
   for (size_t i = 0; i < kBatchPartHeadersMax; ++i) headers += "a: b\n";
   EXPECT_THAT(BodiesOf(kStart + Part("{}\n", headers) + kEnd), ElementsAre("{}"));
   EXPECT_THAT(BodiesOf(kStart + Part("{}\n", headers + "a: b\n") + kEnd), ElementsAre("refused"));
+}
+
+// What a head of a part may look like; some are the begin of another one.
+const std::vector<std::string> kHeads = {
+    "POST /t HTTP/1.1\nPrefer: x\n\n",
+    "POST /t HTTP/1.1\nPrefer: x\r\n\r\n",
+    "POST /t HTTP/1.1\nPrefer: x\nA: b\n\n",
+    "POST /t HTTP/1.1\n\n",
+    "PUT /t(PartitionKey='a',RowKey='b') HTTP/1.1\r\nIf-Match: *\r\n\r\n",
+    "PUT /t(PartitionKey='a',RowKey='c') HTTP/1.1\r\nIf-Match: *\r\n\r\n",
+};
+const std::vector<std::string> kMimes = {"Content-Type: application/http\n\n", "A: b\r\n\r\n"};
+
+TEST(BatchReaderTest, APartThatRepeatsTheHeadOfTheOneBeforeIsReadAsItIsAlone) {
+  const uint64_t seed = 20261120;
+  std::mt19937_64 random(seed);
+  int repeated = 0;
+  for (int round = 0; round < 2'000; ++round) {
+    std::string parts;
+    std::vector<std::string> alone;
+    std::vector<size_t> heads;
+    const size_t count = 1 + random() % 5;
+    for (size_t i = 0; i < count; ++i) {
+      heads.push_back(random() % 2 == 0 && i > 0 ? heads.back() : random() % kHeads.size());
+      const std::string body = random() % 4 == 0 ? "" : "{\"n\":" + std::to_string(i) + "}";
+      alone.push_back("--c\n" + kMimes[random() % kMimes.size()] + kHeads[heads.back()] + body + "\n");
+      parts += alone.back();
+    }
+    Batch batch;
+    const std::string text = kStart + parts + kEnd;
+    ASSERT_FALSE(ReadBatch(kType, text, &batch).has_value()) << text;
+    ASSERT_EQ(batch.parts.size(), count);
+    ASSERT_EQ(batch.repeats.size(), count);
+    for (size_t i = 0; i < count; ++i) {
+      Batch one;
+      const std::string one_text = kStart + alone[i] + kEnd;
+      ASSERT_FALSE(ReadBatch(kType, one_text, &one).has_value());
+      const HttpRequest& part = batch.parts[i];
+      const HttpRequest& expected = one.parts[0];
+      EXPECT_EQ(batch.repeats[i], i > 0 && heads[i] == heads[i - 1]) << text;
+      repeated += batch.repeats[i] ? 1 : 0;
+      EXPECT_EQ(part.method, expected.method);
+      EXPECT_EQ(part.target, expected.target);
+      EXPECT_EQ(part.body, expected.body);
+      EXPECT_EQ(part.has_body, expected.has_body);
+      ASSERT_EQ(part.headers.size(), expected.headers.size());
+      for (size_t h = 0; h < part.headers.size(); ++h) {
+        EXPECT_EQ(part.headers[h].name, expected.headers[h].name);
+        EXPECT_EQ(part.headers[h].value, expected.headers[h].value);
+      }
+    }
+  }
+  EXPECT_GT(repeated, 500);
+}
+
+TEST(BatchReaderTest, AHeadThatEndsAtADelimiterRepeatsNothing) {
+  Batch batch;
+  const std::string open = "--c\nContent-Type: application/http\n\nDELETE /t HTTP/1.1\nIf-Match: *\n";
+  const std::string text = kStart + open + open + Part("{}\n") + Part("{}\n") + kEnd;
+  ASSERT_FALSE(ReadBatch(kType, text, &batch).has_value());
+  EXPECT_THAT(batch.repeats, ElementsAre(false, false, false, true));
+}
+
+TEST(BatchReaderTest, AStringMayBreakOffOrEndAnywhere) {
+  for (size_t before = 0; before < 70; ++before) {
+    const std::string plain(before, 'x');
+    for (const std::string tail : {"", "\\\"y", "\\\\", "\xC3\xA9", "}--c"}) {
+      const std::string json = "{\"a\":\"" + plain + tail + "\"}";
+      EXPECT_THAT(BodiesOf(kStart + Part(json + "\n") + kEnd), ElementsAre(json)) << before;
+    }
+    for (const char control : {'\n', '\x01', '\x1F', '\t'}) {
+      const std::string broken = "{\"a\":\"" + plain + control + "z";
+      EXPECT_THAT(BodiesOf(kStart + Part(broken + "\n") + Part("{}\n") + kEnd), ElementsAre(broken, "{}"));
+    }
+  }
+}
+
+TEST(BatchReaderTest, AControlCharacterRefusesAHeaderWhereverItStands) {
+  for (size_t before = 0; before < 70; ++before) {
+    const std::string value(before, 'x');
+    for (const char control : {'\x01', '\x1F', '\x7F'}) {
+      EXPECT_THAT(BodiesOf(kStart + Part("{}\n", "A: b" + value + control + "z\n") + kEnd),
+                  ElementsAre("refused"));
+    }
+    EXPECT_THAT(BodiesOf(kStart + Part("{}\n", "A: b" + value + "\t\x80z\n") + kEnd), ElementsAre("{}"));
+  }
 }
 
 TEST(BatchReaderTest, NoTextTakesMoreThanLinearTime) {

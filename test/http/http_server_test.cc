@@ -63,6 +63,15 @@ class TestHandler final : public RequestHandler {
     }
   }
 
+  bool RefuseBeforeBody(const HttpRequest& request, HttpResponse* response) override {
+    if (request.target != "/forbidden") return false;
+    EXPECT_TRUE(request.body.empty());
+    EXPECT_EQ(request.remote_address, "127.0.0.1");
+    response->status = 403;
+    response->body = "no";
+    return true;
+  }
+
   std::latch waiting{1};
   std::latch seen_gone{1};
   std::atomic<int> slow_requests{0};
@@ -169,6 +178,45 @@ TEST_P(HttpServerTest, AsksAWaitingClientForItsBody) {
   EXPECT_EQ(client.Receive(kContinue.size()), kContinue);
   ASSERT_TRUE(client.Send("body"));
   EXPECT_THAT(ReadAnswer(client), EndsWith("body"));
+}
+
+TEST_P(HttpServerTest, ABodyThatIsRefusedByItsHeadersIsNotReceived) {
+  Open();
+  const std::string large = Post("/forbidden", std::string(3 << 20, 'x'));
+  for (const std::string& head :
+       {large.substr(0, large.find("\r\n\r\n") + 4),
+        std::string(
+            "POST /forbidden HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n"),
+        std::string("POST /forbidden HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")}) {
+    SocketClient client = Connect();
+    ASSERT_TRUE(client.Send(Get("/before") + head));  // Gathered answers come before it.
+    EXPECT_THAT(ReadAnswer(client), EndsWith("/before"));
+    const std::string answer = ReadAnswer(client);
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 403 "));
+    EXPECT_THAT(answer, HasSubstr("Connection: close"));
+    EXPECT_THAT(answer, EndsWith("no"));
+  }
+  // A small body that is there with its headers costs nothing: it is the handler's as ever.
+  EXPECT_THAT(Ask(Post("/forbidden", "small")), EndsWith("/forbidden"));
+}
+
+TEST_P(HttpServerTest, ALargeBodyWaitsUntilThereIsRoomForIt) {
+  BufferBudget budget(4 << 20);
+  options_.buffers = &budget;
+  Open();
+  BufferShare others(&budget);
+  ASSERT_TRUE(others.Set(3 << 20));
+  SocketClient client = Connect();
+  const std::string body(1 << 20, 'w');
+  const std::string request = Post("/echo", body);
+  const size_t head = request.find("\r\n\r\n") + 4;
+  ASSERT_TRUE(client.Send(request.substr(0, head)));
+  ASSERT_TRUE(client.Send(request.substr(head)));
+  EXPECT_EQ(budget.held(), 3u << 20) << "what does not fit is not counted";
+  EXPECT_THAT(Ask(Post("/echo", "small")), EndsWith("small"));  // Others are served meanwhile.
+  others.Set(0);
+  EXPECT_THAT(ReadAnswer(client), EndsWith("\r\n\r\n" + body));
+  while (budget.held() > 0) std::this_thread::yield();
 }
 
 TEST_P(HttpServerTest, TakesChunkedAndLargeBodies) {

@@ -100,6 +100,19 @@ TEST_F(ServiceAccess, EachPermissionOpensItsOperationsAndNoOther) {
             "application/json;odata=minimalmetadata;streaming=true;charset=utf-8");
 }
 
+// What the headers alone decide is told before the body is sent; what they allow is told with it.
+TEST_F(ServiceAccess, WhoMayNotWriteIsRefusedBeforeHisBody) {
+  const std::string head = "POST /orders HTTP/1.1\nContent-Type: application/json\nContent-Length: 4000000\n";
+  EXPECT_EQ(world.RefuseBeforeBody(head + "\n").status, 0);
+  const Reply forged = world.RefuseBeforeBody(head + "Authorization: SharedKeyLite contoso:AAAA\n\n");
+  EXPECT_EQ(forged.Outcome(), "403 AuthenticationFailed");
+  EXPECT_FALSE(forged.Header("x-ms-request-id").empty());
+  // Neither the body nor its checksum is there yet.
+  EXPECT_EQ(world.RefuseBeforeBody(head + "Content-MD5: 1B2M2Y8AsgTpgAmY7PhCfg==\n\n").status, 0);
+  // A preflight is answered, not refused, and signs nothing.
+  EXPECT_EQ(world.RefuseBeforeBody("OPTIONS /orders HTTP/1.1\nOrigin: http://a\n\n").status, 0);
+}
+
 TEST_F(ServiceAccess, ATableTokenReachesNothingElse) {
   world.MakeTable("other");
   const std::string token = Token({});

@@ -129,6 +129,28 @@ TEST_F(ServiceBatches, InnerHeadersDecideEachPart) {
   EXPECT_EQ(reply.body.find("\"RowKey\":\"3\""), std::string::npos);  // Never a body for who asked for none.
 }
 
+TEST_F(ServiceBatches, PartsThatRepeatAHeadAreAnsweredLikeThoseThatDoNot) {
+  const std::string echo = "Prefer: return-content\nAccept: application/json;odata=nometadata\n";
+  const std::string quiet = "Prefer: return-no-content\n";
+  const Reply reply =
+      Send(Changeset(Insert("p", "1", echo) + Insert("p", "2", echo) + Insert("p", "3", quiet) +
+                     Insert("p", "4", quiet) + Insert("p", "5", echo)));
+  EXPECT_THAT(PartsOf(reply), ElementsAre(201, 201, 204, 204, 201)) << reply.body;
+  for (const std::string row : {"1", "2", "5"}) {
+    EXPECT_THAT(reply.body, HasSubstr("\r\n\r\n{\"PartitionKey\":\"p\",\"RowKey\":\"" + row + "\""));
+  }
+  EXPECT_THAT(reply.body, Not(HasSubstr("odata.metadata")));
+
+  // What is wrong with a head is told of the first part that has it, and so is what only a repeat has.
+  const std::string bad = "Content-Type: text/plain\n";
+  const Reply refused =
+      Send(Changeset(Insert("q", "1", quiet) + Insert("q", "2", bad) + Insert("q", "3", bad)));
+  EXPECT_THAT(refused.body, HasSubstr("\"value\":\"1:")) << refused.body;
+  const Reply twice = Send(Changeset(Insert("q", "1") + Insert("q", "2") + Insert("q", "1")));
+  EXPECT_THAT(twice.body, HasSubstr("InvalidDuplicateRow")) << twice.body;
+  EXPECT_THAT(twice.body, HasSubstr("\"value\":\"2:")) << twice.body;
+}
+
 TEST_F(ServiceBatches, ContentIdsComeBackOnFailures) {
   world.Insert("orders", "p", "1");
   EXPECT_THAT(Send(Changeset(Insert("p", "1", "Content-ID: 12\n"))).body,

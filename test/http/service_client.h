@@ -113,6 +113,14 @@ class ServiceWorld {
   // The same, adding nothing: what is not in the text is not sent.
   Reply AskExactly(std::string_view text) { return Send(text, /*complete=*/false); }
 
+  // The refusal of a request before its body is received; status 0 when there is none.
+  Reply RefuseBeforeBody(std::string_view text) {
+    before_body_ = true;
+    Reply reply = Send(text, /*complete=*/true);
+    before_body_ = false;
+    return reply;
+  }
+
   // Shorthands.
   Reply Get(std::string_view target, std::string_view headers = "") {
     return Plain("GET", target, headers, "");
@@ -176,6 +184,7 @@ class ServiceWorld {
   std::unique_ptr<Database> database_;
   std::unique_ptr<TableService> service_;
   std::vector<std::unique_ptr<std::string>> kept_;
+  bool before_body_ = false;
 };
 
 inline std::string_view TakeLine(std::string_view* rest) {
@@ -245,7 +254,11 @@ inline Reply ServiceWorld::Send(std::string_view text, bool complete) {
   request.arrived_ticks = runtime_.clock().WallTicks();
   if (complete) Complete(&request);
   HttpResponse response;
-  runtime_.Run(service_->Handle(request, &response));
+  if (before_body_) {
+    if (!service_->RefuseBeforeBody(request, &response)) return {};
+  } else {
+    runtime_.Run(service_->Handle(request, &response));
+  }
   return {response.status, std::move(response.headers), std::move(response.body), response.omit_body};
 }
 

@@ -138,6 +138,21 @@ TEST_F(ServiceQueries, PagesEndEarlyWhileBuffersAreScarceAndMissNothing) {
   EXPECT_EQ(rows, Rows(world.Get("/ttt()")));
 }
 
+TEST_F(ServiceQueries, ALargeFirstRowThatFindsNoRoomIsToldToComeAgain) {
+  world.Insert("ttt", "p", "0", ",\"a\":\"" + std::string(30'000, 'x') + "\"");
+  world.Insert("ttt", "q", "0", ",\"a\":\"small\"");
+  BufferBudget budget(64 << 10);
+  BufferShare others(&budget);
+  EXPECT_TRUE(others.Set(60 << 10));
+  world.buffers = &budget;
+  EXPECT_EQ(world.Get("/ttt()?$filter=PartitionKey%20eq%20'p'").Outcome(), "503 ServerBusy");
+  EXPECT_EQ(world.Get("/ttt()?$filter=PartitionKey%20eq%20'q'").status, 200);
+  EXPECT_EQ(budget.held(), others.bytes());
+  others.Set(0);
+  EXPECT_EQ(world.Get("/ttt()?$filter=PartitionKey%20eq%20'p'").status, 200);
+  world.buffers = nullptr;
+}
+
 TEST_F(ServiceQueries, ATokenComesOnlyWhenAnotherMatchFollows) {
   for (int i = 0; i < 4; ++i) world.Insert("ttt", "p", std::to_string(i), ",\"n\":" + std::to_string(i % 2));
   const Reply first = world.Get("/ttt()?$top=1&$filter=n%20eq%200");
@@ -196,6 +211,69 @@ TEST_F(ServiceQueries, ATimeoutMayBeGiven) {
   world.Insert("ttt", "p", "1");
   EXPECT_EQ(Rows(world.Get("/ttt()?timeout=1")), "1");
   EXPECT_EQ(Rows(world.Get("/ttt()?timeout=9999")), "1");
+}
+
+// ---- Our extension: `x-partita-explain: true` (api/http/explain_headers.h).
+
+constexpr std::string_view kExplain = "x-partita-explain: true\n";
+
+TEST_F(ServiceQueries, WhoAsksIsToldThePlanAndItsCostInHeaders) {
+  for (int i = 0; i < 9; ++i) {
+    world.Insert("ttt", "p", std::to_string(i), ",\"a\":" + std::to_string(i));
+  }
+  const std::string query =
+      "/ttt()?$filter=PartitionKey%20eq%20'p'%20and%20RowKey%20ge%20'4'%20and%20a%20lt%207";
+  const Reply plain = world.Get(query);
+  const Reply told = world.Get(query, kExplain);
+  EXPECT_EQ(told.body, plain.body);
+  EXPECT_EQ(told.status, 200);
+  EXPECT_EQ(told.Header("x-partita-plan"), "row-range");
+  EXPECT_EQ(told.Header("x-partita-bounds"), "PartitionKey eq 'p' and RowKey ge '4'");
+  EXPECT_EQ(told.Header("x-partita-residual"), "a lt 7");
+  EXPECT_EQ(told.Header("x-partita-zone-maps"), "a");
+  EXPECT_THAT(told.Header("x-partita-cost"),
+              ::testing::StartsWith("scanned=5, returned=3, density=0.600, blocks-read="));
+}
+
+TEST_F(ServiceQueries, OthersGetNoWordOfThePlan) {
+  world.Insert("ttt", "p", "1");
+  for (std::string_view headers : {"", "x-partita-explain: false\n", "x-partita-explain: \n"}) {
+    const Reply reply = world.Get("/ttt()?$filter=a%20eq%201", headers);
+    EXPECT_EQ(reply.status, 200);
+    for (const char* name : {"plan", "bounds", "residual", "zone-maps", "cost"}) {
+      EXPECT_FALSE(reply.Has(std::string("x-partita-") + name)) << name;
+    }
+  }
+}
+
+TEST_F(ServiceQueries, AContradictionAndATableScanAreToldAsSuch) {
+  const Reply empty =
+      world.Get("/ttt()?$filter=PartitionKey%20eq%20'a'%20and%20PartitionKey%20eq%20'b'", kExplain);
+  EXPECT_EQ(empty.Header("x-partita-plan"), "empty");
+  EXPECT_FALSE(empty.Has("x-partita-bounds"));
+  EXPECT_THAT(empty.Header("x-partita-cost"), ::testing::StartsWith("scanned=0, returned=0, density=1.000"));
+  const Reply all = world.Get("/ttt()", kExplain);
+  EXPECT_EQ(all.Header("x-partita-plan"), "table-scan");
+  EXPECT_EQ(all.Header("x-partita-bounds"), "all");
+  EXPECT_FALSE(all.Has("x-partita-residual"));
+}
+
+TEST_F(ServiceQueries, ExplanationsAreAsciiAndBounded) {
+  const Reply text = world.Get("/ttt()?$filter=a%20eq%20'%C3%BC%25%0D%0Ax'", kExplain);
+  EXPECT_EQ(text.Header("x-partita-residual"), "a eq '%C3%BC%25%0D%0Ax'");
+  std::string filter = "a%20eq%20'" + std::string(1100, 'x') + "'";
+  EXPECT_EQ(world.Get("/ttt()?$filter=" + filter, kExplain).Header("x-partita-residual").size(), 1024u);
+  filter = "a%20eq%20'";
+  for (int i = 0; i < 500; ++i) filter += "%C3%BC";
+  const std::string cut = world.Get("/ttt()?$filter=" + filter + "'", kExplain).Header("x-partita-residual");
+  EXPECT_LE(cut.size(), 1024u);
+  EXPECT_TRUE(cut.ends_with("%BC...") || cut.ends_with("%C3...")) << cut.substr(cut.size() - 12);
+}
+
+TEST_F(ServiceQueries, ARefusalExplainsNothing) {
+  const Reply reply = world.Get("/ttt()?$filter=a%20eq", kExplain);
+  EXPECT_EQ(reply.Outcome(), "400 InvalidInput");
+  EXPECT_FALSE(reply.Has("x-partita-plan"));
 }
 
 }  // namespace

@@ -196,6 +196,15 @@ TEST_P(PosixFileTest, AFullDiskIsNoSpaceAndReadsGoOn) {
     AlignedBuffer read(half.size());
     EXPECT_EQ(Run(file->ReadAt(0, read.span())).value(), read.size());
     EXPECT_EQ(std::memcmp(read.data(), half.data(), read.size()), 0);
+    // Where nothing fits at all the write fails whole, and with space it goes on; no failure leaves a
+    // completion behind that another call would take for its own.
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(Run(file->WriteAndFlush(8 * half.size(), half.span())).code(), Code::kNoSpace);
+      EXPECT_EQ(Run(file->WriteAndFlush(half.size(), more.span())).code(), Code::kNoSpace);
+      EXPECT_TRUE(Run(file->WriteAndFlush(0, half.span())).ok());
+    }
+    ASSERT_TRUE(Run(file->Truncate(half.size())).ok());
+    EXPECT_TRUE(Run(file->WriteAndFlush(half.size(), half.span())).ok());
     file.reset();
   }
   EXPECT_EQ(umount2(mount_point.c_str(), MNT_DETACH), 0);

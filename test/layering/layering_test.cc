@@ -55,7 +55,7 @@ struct PackageRule {
 const std::vector<PackageRule> kPackageRules = {
     {R"(liburing.*)", {"engine/io"}},
     {R"(zstd.*|zdict\.h)", {"sstable"}},
-    {R"(xxhash\.h)", {"engine/base/checksum.cc", "engine/base/stored_value.cc"}},
+    {R"(xxh.*\.h)", {"engine/base/checksum.cc"}},
     {R"(simdjson.*)", {"api/cli", "api/http"}},
     {R"(CLI/.*|toml\+\+/.*)", {"api/cli"}},
     {R"(boost/.*|openssl/.*|pugixml.*)", {"api/http"}},

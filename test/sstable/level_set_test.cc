@@ -111,6 +111,48 @@ TEST_F(LevelSetTest, OnlyKeysWithinTheVirtualBoundsExist) {
   EXPECT_TRUE(set->CheckInvariants().ok());
 }
 
+TEST_F(LevelSetTest, APartitionThatNoFileHoldsIsTold) {
+  const auto may_hold = [](const LevelSet& set, const std::string& partition) {
+    const std::string key = Key(partition, "any");
+    return set.MayHoldPartition(key, HashKey(key));
+  };
+  EXPECT_FALSE(may_hold(LevelSet(), "p"));
+  // Level 0 by its filter and bounds; deeper levels by the file in which the partition would lie, or both
+  // of those that it lies in.
+  std::vector<OwnedEntry> first, second, third;
+  for (int i = 0; i < 300; ++i) {
+    const std::string number = std::to_string(1000 + 2 * i);
+    (i < 100 ? first : i < 200 ? second : third).push_back(Put(Key("p" + number, "a"), 10, "v"));
+  }
+  second.insert(second.begin(), Put(Key("p1198", "b"), 10, "v"));
+  auto set = With(LevelSet(), {{0, File(1, {Put(Key("m", "r"), 50, "v"), Put(Key("z", "r"), 50, "v")})},
+                               {3, File(2, first)},
+                               {3, File(3, second)},
+                               {3, File(4, third)}});
+  int maybe = 0;
+  for (int i = 0; i < 300; ++i) {
+    EXPECT_TRUE(may_hold(*set, "p" + std::to_string(1000 + 2 * i))) << i;
+    maybe += may_hold(*set, "p" + std::to_string(1001 + 2 * i)) ? 1 : 0;
+  }
+  EXPECT_LT(maybe, 20);  // One in 256 of each filter, no luck in it: the hashes are what they are.
+  EXPECT_TRUE(may_hold(*set, "m"));
+  EXPECT_TRUE(may_hold(*set, "z"));
+  EXPECT_FALSE(may_hold(*set, "a"));
+  EXPECT_FALSE(may_hold(*set, "zz"));
+
+  // Only within the virtual bounds, and always where nobody can look.
+  auto bounded = With(LevelSet(), {{2, Ref(2, Key("p1010", ""), Key("p1020", ""))}});
+  EXPECT_TRUE(may_hold(*bounded, "p1010"));
+  EXPECT_FALSE(may_hold(*bounded, "p1008"));
+  EXPECT_FALSE(may_hold(*bounded, "p1020"));
+  FileRef damaged = Ref(2, "", "");
+  damaged.table = nullptr;
+  damaged.damage = Status::Corruption("planted");
+  auto broken = With(LevelSet(), {{2, damaged}});
+  EXPECT_TRUE(may_hold(*broken, "p1001"));
+  EXPECT_FALSE(may_hold(*broken, "q"));
+}
+
 TEST_F(LevelSetTest, EditsReplaceFilesAndLeaveTheOldSetAlone) {
   auto before = With(LevelSet(), {{1, File(1, Run(0, 10, 10))}, {1, File(2, Run(20, 30, 10))}});
   LevelEdit edit;

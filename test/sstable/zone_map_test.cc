@@ -160,6 +160,34 @@ TEST(ZoneMapTest, ATableKeepsItsZonesInIndexAndProperties) {
   EXPECT_TRUE(RunBlocking((*table)->Verify(&report)).ok());
 }
 
+TEST(ZoneMapTest, AViewShowsWhatIsStoredAndRefusesWhatIsNone) {
+  std::mt19937_64 random(TestSeed());
+  for (int round = 0; round < 200; ++round) {
+    ZoneMap map{.version_min = Version(random()), .version_max = Version(random()), .tombstones = 7};
+    const uint8_t step = static_cast<uint8_t>(1 + random() % 3);  // 1: as the builder numbers them.
+    for (size_t i = random() % (kZonePropertiesMax + 1); i > 0; --i) {
+      map.zones.push_back({.property = static_cast<uint8_t>(map.zones.size() * step),
+                           .absent = random() % 2 == 0,
+                           .types = static_cast<uint16_t>(random()),
+                           .least = random(),
+                           .greatest = random()});
+    }
+    std::string bytes;
+    AppendZoneMap(&bytes, map);
+    const ZoneMapView view(bytes);
+    ASSERT_TRUE(view.valid());
+    ZoneMap seen{view.version_min(), view.version_max(), view.tombstones(), {}};
+    for (int property = 0; property < 256; ++property) {
+      Zone zone;
+      if (view.Find(static_cast<uint8_t>(property), &zone)) seen.zones.push_back(zone);
+    }
+    EXPECT_EQ(seen, map);
+    EXPECT_FALSE(ZoneMapView(std::string_view(bytes).substr(1)).valid());
+    EXPECT_FALSE(ZoneMapView(std::string_view(bytes).substr(0, random() % bytes.size())).valid());
+    EXPECT_FALSE(ZoneMapView(bytes + "x").valid());
+  }
+}
+
 TEST(FenceTest, AFenceSeparatesItsNeighboursAndIsShort) {
   EXPECT_EQ(FenceBetween("abcdef", "abxyz"), "abd");
   EXPECT_EQ(FenceBetween("abc", "abcd"), "abc");

@@ -57,9 +57,58 @@ bool StoreLife::SettleTables() {
   return world_.model.violations().size() == before;
 }
 
-Task<void> StoreLife::ReadBack() {
-  if (!SettleTables()) co_return;
+// What a read-only open shows stays so, and nothing on the disk is changed by it (F15, F64).
+Task<void> StoreLife::Glimpse() {
+  constexpr SimOp kChanges[] = {SimOp::kWrite,  SimOp::kTruncate,        SimOp::kRemove,
+                                SimOp::kRename, SimOp::kCreateDirectory, SimOp::kStore};
+  auto changes = [&] {
+    uint64_t sum = 0;
+    for (const SimOp op : kChanges) sum += runtime_.disk().operation_count(op);
+    return sum;
+  };
+  const uint64_t changes_before = changes();
+  const std::vector<std::string> files_before = runtime_.disk().ListFiles();
+  StoreOptions options = Options();
+  options.read_only = true;
+  options.create_if_missing = false;
+  Result<std::unique_ptr<Store>> opened = co_await Store::Open(runtime_, std::move(options));
+  if (!opened.ok()) {
+    const bool never_made = opened.code() == Code::kNotFound && world_.shards == 0;
+    if (!never_made && !crashed()) {
+      Violation("the store does not open for reading: " + opened.status().ToString());
+    }
+    co_return;
+  }
+  store_ = std::move(opened).value();
   StoreModel::Rows rows;
+  bool whole = false;
+  if (!crashed()) whole = co_await ReadAll(&rows);
+  if (whole) ++world_.counts.glimpses;
+  Status closed = co_await store_->Close();
+  store_.reset();
+  if (crashed()) co_return;
+  if (!closed.ok()) Violation("close after reading failed: " + closed.ToString());
+  if (changes() != changes_before || runtime_.disk().ListFiles() != files_before) {
+    Violation("opening for reading only changed the disk (F64)");
+  }
+}
+
+Task<void> StoreLife::ReadBack() {
+  StoreModel::Rows rows;
+  const bool whole = co_await ReadAll(&rows);
+  if (!whole) co_return;
+  if (Chance(25)) co_await CheckStructure();
+  if (crashed()) co_return;
+  world_.counts.rows_compared += rows.size();
+  world_.model.Recovered(rows);
+  AdoptShards();
+  compared_ = true;
+}
+
+// Everything there is, by scans of both directions and by gets; false when it ended early.
+Task<bool> StoreLife::ReadAll(StoreModel::Rows* all) {
+  if (!SettleTables()) co_return false;
+  StoreModel::Rows& rows = *all;
   for (const StoreWorld::Table& table : world_.tables) {
     if (!table.id) continue;
     std::optional<TableId> id = table.id;
@@ -69,7 +118,7 @@ Task<void> StoreLife::ReadBack() {
     bool whole =
         co_await ScanPages(TableLowerBound(*id), TableUpperBound(*id), Direction::kForward, limit, &seen);
     for (const auto& [key, row] : seen) world_.model.SeenDuringRecovery(key, row);
-    if (!whole) co_return;
+    if (!whole) co_return false;
     for (const std::string& key : world_.model.Keys()) {
       bool absent = key.starts_with(TableLowerBound(*id)) && !seen.contains(key);
       if (absent) world_.model.SeenDuringRecovery(key, std::nullopt);
@@ -79,7 +128,7 @@ Task<void> StoreLife::ReadBack() {
     limit = Chance(50) ? 1000 : 1 + static_cast<uint32_t>(Draw(7));
     whole = co_await ScanPages(TableLowerBound(*id), TableUpperBound(*id), Direction::kBackward, limit,
                                &backward);
-    if (!whole) co_return;
+    if (!whole) co_return false;
     for (const auto& [key, row] : backward) {
       auto other = rows.find(key);
       if (other == rows.end() || other->second.version != row.version ||
@@ -91,14 +140,7 @@ Task<void> StoreLife::ReadBack() {
     for (const auto& [key, row] : rows) forward_count += key.starts_with(TableLowerBound(*id)) ? 1 : 0;
     if (forward_count != backward.size()) Violation("a backward scan finds another number of rows");
   }
-  bool same = co_await GetEach(rows);
-  if (!same) co_return;
-  if (Chance(25)) co_await CheckStructure();
-  if (crashed()) co_return;
-  world_.counts.rows_compared += rows.size();
-  world_.model.Recovered(rows);
-  AdoptShards();
-  compared_ = true;
+  co_return co_await GetEach(rows);
 }
 
 void StoreLife::AdoptShards() {

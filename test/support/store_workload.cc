@@ -28,6 +28,7 @@ void WorkloadCounts::Add(const WorkloadCounts& other) {
   compactions += other.compactions;
   drops += other.drops;
   layouts += other.layouts;
+  glimpses += other.glimpses;
 }
 
 void StoreWorld::AddTable(size_t index, TableId id, const Catalog& catalog) {
@@ -85,6 +86,10 @@ StoreOptions StoreLife::Options() {
 }
 
 Task<void> StoreLife::Main() {
+  if (options_.glimpses && Chance(40)) {
+    co_await Glimpse();
+    if (crashed() || !world_.model.violations().empty()) co_return;
+  }
   StoreOptions options = Options();
   Result<std::unique_ptr<Store>> opened = co_await Store::Open(runtime_, std::move(options));
   if (!opened.ok()) {

@@ -21,6 +21,7 @@ struct WorkloadOptions {
   uint32_t clients = 4;     // Plus one that does maintenance.
   bool faults = false;      // I/O faults while the clients work.
   bool power_only = false;  // Every write at level power.
+  bool glimpses = false;    // Before some opens the store is opened for reading only, and read back.
   EngineDefect planted = EngineDefect::kNone;
   LogDefect planted_log = LogDefect::kNone;
 };
@@ -28,7 +29,7 @@ struct WorkloadOptions {
 // What happened, to show that a run was not idle.
 struct WorkloadCounts {
   uint64_t requests = 0, acknowledged = 0, refused = 0, in_doubt = 0, rows_compared = 0;
-  uint64_t flushes = 0, compactions = 0, drops = 0, layouts = 0;
+  uint64_t flushes = 0, compactions = 0, drops = 0, layouts = 0, glimpses = 0;
   void Add(const WorkloadCounts& other);
 };
 
@@ -90,6 +91,8 @@ class StoreLife {
 
   // store_readback.cc: reading everything and comparing.
   Task<void> ReadBack();
+  Task<void> Glimpse();
+  Task<bool> ReadAll(StoreModel::Rows* rows);
   bool SettleTables();
   Task<bool> ReadTable(TableId table, StoreModel::Rows* rows);
   Task<bool> ScanPages(std::string lower, std::string upper, Direction direction, uint32_t limit,

@@ -1,8 +1,9 @@
 """Raw requests about addresses, methods, headers, payloads, conditions, queries: what no SDK sends."""
 import json
 import re
+import unittest
 
-from raw_case import (HOST, JSON, PORT, PREFIX, RawCase, ask, entity, fresh_table_name, main, table_sas)
+from raw_case import (EXTRAS, HOST, JSON, PORT, PREFIX, RawCase, ask, entity, fresh_table_name, main, table_sas)
 from raw_client import ACCOUNT
 
 
@@ -483,6 +484,21 @@ class Queries(RawCase):
         """A syntax error says where the parser stopped"""
         answer = ask("GET", "/%s()?$filter=aaa%%20bbb%%20ccc" % self.table)
         self.assertEqual("Syntax error at position 7 in 'aaa bbb ccc'.", answer.message)
+
+    @unittest.skipUnless(EXTRAS == "partita", "the peer does not explain")
+    def test_explain(self):
+        """Who sends x-partita-explain is told plan and cost in headers; the body is the same, others are told nothing"""
+        target = "/%s()?$filter=PartitionKey%%20eq%%20'q'%%20and%%20RowKey%%20ge%%20'2'%%20and%%20n%%20lt%%204" % self.table
+        plain = ask("GET", target)
+        told = ask("GET", target, headers={"x-partita-explain": "true"})
+        self.assertEqual((200, plain.body), (told.status, told.body))
+        self.assertEqual("row-range", told.header("x-partita-plan"))
+        self.assertEqual("PartitionKey eq 'q' and RowKey ge '2'", told.header("x-partita-bounds"))
+        self.assertEqual("n lt 4", told.header("x-partita-residual"))
+        self.assertRegex(told.header("x-partita-cost"),
+                         r"^scanned=4, returned=2, density=0.500, blocks-read=\d+, blocks-skipped=\d+, "
+                         r"files-skipped=\d+, bytes-read=\d+, microseconds=\d+$")
+        self.assertFalse([name for name, _ in plain.headers if name.lower().startswith("x-partita")])
 
 
 class Errors(RawCase):

@@ -65,6 +65,24 @@ void ReadOrders(const char* directory, const std::string& etag) {
   if (page->entities.size() != 3)
     Fail("the scan gave " + std::to_string(page->entities.size()) + " of 3 orders");
 
+  auto late = orders->Query({.filter = "PartitionKey eq 'customer-7' and Total gt 135.0",
+                             .select = {"Total"},
+                             .order = partita::ScanOrder::kDescending,
+                             .top = 2});
+  Check(late.status(), "query");
+  if (late->entities.size() != 2 || late->entities[0].row_key() != "order-0009" ||
+      late->entities[0].property_count() != 1) {
+    Fail("the query did not give the last two orders, and of them the total alone");
+  }
+  auto sums = orders->Aggregate({{}, {partita::AggregateKind::kSum, "Items"}}, {.filter = "Items ge 5"});
+  Check(sums.status(), "aggregate");
+  if (sums->count != 5 || *sums->values[1].value->if_int64() != 5 + 6 + 7 + 8 + 9) {
+    Fail("the aggregate counts or sums wrongly");
+  }
+  if (orders->Explain({.filter = "RowKey eq 'a' and RowKey eq 'b'"})->kind != "empty") {
+    Fail("a contradiction is not told as such");
+  }
+
   partita::Entity changed("customer-7", "order-0009");
   changed.Set("Total", 1.0);
   Check(orders->Replace(changed, etag).status, "replace with the current ETag");

@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "api/aggregator.h"
+#include "api/entity_query.h"
+#include "api/query.h"
+#include "api/table_state.h"
+#include "engine/base/task_group.h"
+
+// Aggregates: the table's intervals are dealt to the shards that own them, each runs through its own on its
+// worker, page by page, and what they found is put together. Nothing needs an order, so none waits for
+// another.
+
+namespace partita {
+
+namespace {
+
+// A page lets go of its view, and tells how far it is, so often.
+constexpr uint64_t kAggregatePageNanos = 100'000'000;
+
+// What one shard runs through.
+struct Share {
+  QueryPlan plan;
+  Aggregator aggregator;
+  Status status;
+};
+
+// What the shares of one call have in common.
+class AggregateCall {
+ public:
+  AggregateCall(Clock& clock, uint64_t limit_ns, const std::atomic<bool>* cancelled,
+                const QueryProgress& progress)
+      : clock_(clock),
+        started_(clock.MonotonicNanos()),
+        deadline_(limit_ns == 0 ? UINT64_MAX : started_ + limit_ns),
+        cancelled_(cancelled),
+        progress_(progress) {}
+
+  Task<void> Run(const AsyncTable& table, Share* share);
+  QueryCost cost() const { return cost_; }
+
+ private:
+  Task<Status> RunPages(const AsyncTable& table, Share* share);
+  void Tell(const QueryPage& page);
+
+  Clock& clock_;
+  const uint64_t started_;
+  const uint64_t deadline_;
+  const std::atomic<bool>* cancelled_;
+  const QueryProgress& progress_;
+  std::atomic<bool> failed_{false};  // Set by the first share that cannot go on; the others then stop.
+  std::mutex mutex_;                 // Guards cost_, and lets one thread tell at a time.
+  QueryCost cost_;
+};
+
+class AggregateSink : public QueryRowSink {
+ public:
+  explicit AggregateSink(Aggregator* aggregator) : aggregator_(aggregator) {}
+  bool Add(const QueryRow& row) override {
+    aggregator_->Add(row.partition_key, row.row_key, row.version, row.content);
+    return true;
+  }
+  bool takes_keyless() const override { return !aggregator_->needs_keys(); }
+  void AddKeyless(std::span<const KeylessRow> rows, uint64_t wanted) override {
+    aggregator_->AddKeyless(rows, wanted);
+  }
+
+ private:
+  Aggregator* aggregator_;
+};
+
+Task<void> AggregateCall::Run(const AsyncTable& table, Share* share) {
+  share->status = co_await RunPages(table, share);
+  if (!share->status.ok()) failed_.store(true, std::memory_order_relaxed);
+}
+
+Task<Status> AggregateCall::RunPages(const AsyncTable& table, Share* share) {
+  AggregateSink sink(&share->aggregator);
+  Query query;
+  query.limits = {.rows = UINT32_MAX, .bytes = UINT64_MAX};
+  query.cancelled = cancelled_;
+  query.scan_ahead = false;  // The shares are that already.
+  while (true) {
+    const uint64_t now = clock_.MonotonicNanos();
+    query.limits.nanos = std::min(kAggregatePageNanos, deadline_ - std::min(deadline_, now));
+    PARTITA_CO_ASSIGN(QueryPage page, co_await RunPlannedQuery(table, share->plan, query, &sink));
+    Tell(page);
+    if (!page.next) co_return Status();
+    if (failed_.load(std::memory_order_relaxed)) co_return Status::Cancelled("another shard failed");
+    if (clock_.MonotonicNanos() >= deadline_) {
+      co_return Status::DeadlineExceeded("the aggregate was not done within its time limit");
+    }
+    query.from = std::move(page.next);
+  }
+}
+
+void AggregateCall::Tell(const QueryPage& page) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  cost_ += page.cost();
+  cost_.nanos = clock_.MonotonicNanos() - started_;
+  if (progress_) progress_(cost_);
+}
+
+// The plan cut into what each shard owns; one share where that is enough.
+std::vector<Share> SharesOf(const QueryPlan& plan, const std::vector<RangeDescriptor>& ranges, TableId table,
+                            const Aggregator& aggregator) {
+  const std::string first = TableLowerBound(table);
+  std::vector<std::pair<ShardId, QueryPlan>> parts;
+  for (const RangeDescriptor& range : ranges) {
+    PlanInterval owned{.lower = std::max(range.lower, first).substr(kTableIdSize)};
+    if (range.upper.starts_with(first)) owned.upper = range.upper.substr(kTableIdSize);
+    const auto same = [&range](const auto& part) { return part.first == range.owner; };
+    auto part = std::find_if(parts.begin(), parts.end(), same);
+    if (part == parts.end()) {
+      QueryPlan empty;
+      empty.residual = plan.residual;
+      part = parts.insert(parts.end(), {range.owner, std::move(empty)});
+    }
+    AppendCut(plan, owned, &part->second);
+  }
+  std::erase_if(parts, [](const auto& part) { return part.second.intervals.empty(); });
+  std::vector<Share> shares;
+  if (parts.size() <= 1) {
+    shares.push_back({plan, aggregator, Status()});
+  } else {
+    for (auto& [owner, part] : parts) shares.push_back({std::move(part), aggregator, Status()});
+  }
+  return shares;
+}
+
+Task<bool> RunShares(const AsyncTable& table, AggregateCall* call, std::vector<Share>* shares) {
+  if (shares->size() == 1) {
+    co_await call->Run(table, &shares->front());
+    co_return true;
+  }
+  TaskGroup group;
+  for (Share& share : *shares) {
+    const std::string at = TableLowerBound(table.id()) + share.plan.intervals.front().lower;
+    group.Spawn(table.store().ExecutorFor(at), call->Run(table, &share));
+  }
+  co_await group.Join();
+  co_return true;
+}
+
+// What made a share stop, rather than that others stopped for it.
+Status FirstFailure(const std::vector<Share>& shares) {
+  Status failure;
+  for (const Share& share : shares) {
+    if (failure.ok() || failure.code() == Code::kCancelled) {
+      if (!share.status.ok()) failure = share.status;
+    }
+  }
+  return failure;
+}
+
+Status CheckWanted(const std::vector<AggregateOf>& wanted) {
+  for (const AggregateOf& one : wanted) {
+    if (one.kind != AggregateKind::kCount && one.property.empty()) {
+      return Status::InvalidArgument("min, max and sum need the name of a property");
+    }
+  }
+  return Status();
+}
+
+Result<AggregateAnswer> RunAggregate(const std::shared_ptr<const TableCore>& core, const QueryPlan& plan,
+                                     const std::vector<AggregateOf>& wanted, const QueryOptions& options,
+                                     const QueryProgress& progress) {
+  const AsyncTable table(core);
+  Clock& clock = core->impl->runtime->clock();
+  AggregateCall call(clock, NanosOf(options.time_limit), options.cancelled, progress);
+  std::vector<Share> shares = SharesOf(plan, table.store().RangesOf(core->id), core->id, Aggregator(wanted));
+  if (!core->impl->Run(RunShares(table, &call, &shares))) {
+    return Status::InvalidArgument("an aggregate may wait: it cannot be asked for in a callback");
+  }
+  PARTITA_TRY(FirstFailure(shares));
+  Aggregator total(wanted);
+  for (const Share& share : shares) total.Merge(share.aggregator);
+  AggregateAnswer answer = total.Answer();
+  answer.cost = call.cost();
+  return answer;
+}
+
+}  // namespace
+
+Result<AggregateAnswer> Table::Aggregate(const std::vector<AggregateOf>& wanted, const QueryOptions& options,
+                                         const QueryProgress& progress) const {
+  PARTITA_TRY(CheckWanted(wanted));
+  PARTITA_ASSIGN(const Filter filter, FilterOf(options));
+  return RunAggregate(state_, PlanQuery(filter), wanted, options, progress);
+}
+
+Result<uint64_t> Table::Count(const ScanOptions& options) const {
+  ScanOptions all = options;
+  all.continuation.clear();
+  PARTITA_ASSIGN(const ScanBounds bounds, BoundsOf(all, state_->id, /*ordered_text=*/true));
+  PARTITA_ASSIGN(const AggregateAnswer answer, RunAggregate(state_, PlanOf(bounds, state_->id), {}, {}, {}));
+  return answer.count;
+}
+
+}  // namespace partita

@@ -1,0 +1,65 @@
+#include "api/cli/process_heap.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/world.h"
+
+namespace partita {
+
+namespace {
+
+// Above what most answers and bodies need: those stay with malloc and are never touched anew.
+constexpr int kLargeBytes = 512 << 10;
+constexpr int kTrimBytes = 2 << 20;
+// Each heap has holes of its own; threads beyond so many share one.
+constexpr int kHeapsMax = 4;
+constexpr uint64_t kGrownBytes = 8 << 20;
+constexpr std::chrono::milliseconds kLookEvery{200};
+
+}  // namespace
+
+HeapFigures ReadHeapFigures() {
+  const struct mallinfo2 figures = mallinfo2();
+  return {.used_bytes = figures.uordblks + figures.hblkhd, .held_bytes = figures.arena + figures.hblkhd};
+}
+
+void KeepHeapSmall() {
+  // A refusal leaves malloc as it is, which is slower to give back and not wrong.
+  (void)mallopt(M_MMAP_THRESHOLD, kLargeBytes);
+  (void)mallopt(M_TRIM_THRESHOLD, kTrimBytes);
+  (void)mallopt(M_ARENA_MAX, kHeapsMax);
+}
+
+HeapTrimmer::HeapTrimmer() : thread_([this] { Run(); }) {}
+
+HeapTrimmer::~HeapTrimmer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  stop_.notify_all();
+  thread_.join();
+}
+
+uint64_t HeapTrimmer::trims() const {
+  const std::lock_guard lock(mutex_);
+  return trims_;
+}
+
+void HeapTrimmer::Run() {
+  uint64_t least = ResidentSetBytes();  // Since the last trim.
+  std::unique_lock lock(mutex_);
+  while (!stop_.wait_for(lock, kLookEvery, [this] { return stopping_; })) {
+    const uint64_t resident = ResidentSetBytes();
+    least = std::min(least, resident);
+    if (resident < least + kGrownBytes) continue;
+    malloc_trim(0);
+    least = ResidentSetBytes();
+    ++trims_;
+  }
+}
+
+}  // namespace partita

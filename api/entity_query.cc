@@ -1,0 +1,162 @@
+#include "api/entity_query.h"
+
+#include <algorithm>
+
+#include "api/entity_codec.h"
+#include "api/query.h"
+#include "api/table_state.h"
+
+// Queries of entity tables by the public header: options are checked and planned here, and run as the HTTP
+// service's are (api/query.h).
+
+namespace partita {
+
+uint64_t NanosOf(std::chrono::nanoseconds duration) {
+  return static_cast<uint64_t>(std::max<int64_t>(duration.count(), 0));
+}
+
+Result<Filter> FilterOf(const QueryOptions& options) {
+  Result<Filter> filter = ParseFilter(options.filter);
+  if (filter.code() == Code::kUnsupported) {
+    return Status::Unsupported("filter: it compares something else than a property with a constant");
+  }
+  if (!filter.ok()) return filter.status().WithContext("filter");
+  return Filter::And(std::move(filter).value(), options.where);
+}
+
+QueryPlan PlanOf(const ScanBounds& bounds, TableId table) {
+  PlanInterval interval{.lower = bounds.lower.substr(kTableIdSize)};
+  if (bounds.upper != TableUpperBound(table)) interval.upper = bounds.upper.substr(kTableIdSize);
+  QueryPlan plan;
+  if (bounds.lower < bounds.upper) plan.intervals.push_back(std::move(interval));
+  return plan;
+}
+
+namespace {
+
+constexpr uint32_t kPageRowsMax = 100'000;
+
+Status CheckPageLimit(uint32_t limit) {
+  if (limit >= 1 && limit <= kPageRowsMax) return Status();
+  return Status::InvalidArgument("limit is " + std::to_string(limit) + "; it must be 1 to 100,000");
+}
+
+// What to run: options that were checked.
+struct PreparedQuery {
+  Query query;
+  QueryPlan plan;
+  std::vector<std::string> select;  // Sorted.
+};
+
+Result<PreparedQuery> Prepare(const QueryOptions& options, TableId table) {
+  PARTITA_TRY(CheckPageLimit(options.limit));
+  PreparedQuery prepared;
+  Query& query = prepared.query;
+  PARTITA_ASSIGN(query.filter, FilterOf(options));
+  prepared.plan = PlanQuery(query.filter);
+  query.direction = DirectionOf(options.order);
+  query.limits.rows = static_cast<uint32_t>(std::min<uint64_t>(options.limit, options.top));
+  query.limits.bytes = options.bytes_limit;
+  if (options.time_limit.count() > 0) {
+    query.limits.nanos = std::min(query.limits.nanos, NanosOf(options.time_limit));
+  }
+  if (!options.continuation.empty()) {
+    PARTITA_ASSIGN(std::string key, KeyOfContinuation(options.continuation, options.order, table));
+    query.from = PositionOf(std::string_view(key).substr(kTableIdSize));
+  }
+  query.cancelled = options.cancelled;
+  prepared.select = options.select;
+  std::sort(prepared.select.begin(), prepared.select.end());
+  return prepared;
+}
+
+// Decodes rows as they are found.
+class EntitySink : public QueryRowSink {
+ public:
+  // `select` is sorted. All outlive this.
+  EntitySink(std::span<const std::string> select, std::vector<Entity>* out) : select_(select), out_(out) {}
+  bool Add(const QueryRow& row) override {
+    Result<Entity> entity = DecodeSelected(row.partition_key, row.row_key, row.version, row.content, select_);
+    if (!entity.ok()) {
+      status_ = entity.status();
+      return false;
+    }
+    out_->push_back(std::move(entity).value());
+    return true;
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  std::span<const std::string> select_;
+  std::vector<Entity>* out_;
+  Status status_;
+};
+
+// One page on this thread. `next_key` in the continuation, because a client may keep it for ever.
+Result<Page> RunPage(const std::shared_ptr<const TableCore>& core, const PreparedQuery& prepared,
+                     ScanOrder order) {
+  const AsyncTable table(core);
+  Page page;
+  EntitySink sink(prepared.select, &page.entities);
+  PARTITA_ASSIGN(QueryPage ran,
+                 core->impl->Run(RunPlannedQuery(table, prepared.plan, prepared.query, &sink)));
+  PARTITA_TRY(sink.status());
+  page.cost = ran.cost();
+  if (ran.next) {
+    page.continuation = ContinuationOf(order, core->id, TableLowerBound(core->id) + BoundOf(*ran.next));
+  }
+  return page;
+}
+
+}  // namespace
+
+Result<Page> Table::Query(const QueryOptions& options) const {
+  PARTITA_ASSIGN(const PreparedQuery prepared, Prepare(options, state_->id));
+  return RunPage(state_, prepared, options.order);
+}
+
+Result<Page> Table::Scan(const ScanOptions& options) const {
+  PARTITA_TRY(CheckPageLimit(options.limit));
+  PARTITA_ASSIGN(const ScanBounds bounds, BoundsOf(options, state_->id, /*ordered_text=*/true));
+  PreparedQuery prepared{.plan = PlanOf(bounds, state_->id)};
+  prepared.query.direction = DirectionOf(options.order);
+  prepared.query.limits.rows = options.limit;
+  prepared.query.limits.bytes = options.bytes_limit;
+  return RunPage(state_, prepared, options.order);
+}
+
+Result<QueryCost> Table::ForEach(const QueryOptions& options,
+                                 const std::function<bool(Entity entity)>& visit) const {
+  PARTITA_ASSIGN(PreparedQuery prepared, Prepare(options, state_->id));
+  Clock& clock = state_->impl->runtime->clock();
+  const uint64_t limit_ns = NanosOf(options.time_limit);
+  const uint64_t started = clock.MonotonicNanos();
+  QueryCost cost;
+  while (true) {
+    prepared.query.limits.rows =
+        static_cast<uint32_t>(std::min<uint64_t>(options.limit, options.top - cost.returned));
+    PARTITA_ASSIGN(Page page, RunPage(state_, prepared, options.order));
+    cost += page.cost;
+    for (Entity& entity : page.entities) {
+      if (!visit(std::move(entity))) return cost;
+    }
+    if (page.continuation.empty() || cost.returned >= options.top) return cost;
+    if (limit_ns > 0) {
+      const uint64_t elapsed = clock.MonotonicNanos() - started;
+      if (elapsed >= limit_ns) {
+        return Status::DeadlineExceeded("the query was not done within its time limit; " +
+                                        std::to_string(cost.returned) + " entities were given");
+      }
+      prepared.query.limits.nanos = std::min(QueryLimits().nanos, limit_ns - elapsed);
+    }
+    PARTITA_ASSIGN(std::string key, KeyOfContinuation(page.continuation, options.order, state_->id));
+    prepared.query.from = PositionOf(std::string_view(key).substr(kTableIdSize));
+  }
+}
+
+Result<Explanation> Table::Explain(const QueryOptions& options) const {
+  PARTITA_ASSIGN(const PreparedQuery prepared, Prepare(options, state_->id));
+  return partita::Explain(prepared.plan);
+}
+
+}  // namespace partita

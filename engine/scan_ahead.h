@@ -1,0 +1,100 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/base/event.h"
+#include "engine/base/task_group.h"
+#include "engine/io/runtime.h"
+#include "engine/shard.h"
+
+namespace partita {
+
+// The ranges that a scan will come to, scanned on other workers while the first one still is: a filter that
+// few rows pass is then evaluated by all shards at once.
+//
+// 1. Nothing is started before the scan has lasted a millisecond and its sink says that it is worth it
+//    (RowSink::NewSieve): a page that fills up soon costs no other shard anything.
+// 2. Then each other worker scans one range, in the order in which the scan will come to them, and keeps the
+//    rows that pass, at most kBytesMax of all together. What it does not find room for is not lost: the page
+//    ends there, so that a partition is never given from two points in time (F14).
+// 3. The scan comes to such a range: Take waits for it, gives its rows to the sink in key order, on the
+//    thread of the scan, and the worker that is free goes on with another range.
+//
+// Belongs to one call of Store::Scan; used by one thread at a time, but for the scans that it runs. Close
+// must end before it goes, and what it was given outlives that.
+class ScanAhead {
+ public:
+  static constexpr uint64_t kStartAfterNanos = 1'000'000;
+  static constexpr size_t kBytesMax = 4u << 20;
+  static constexpr size_t kRangesMax = 16;
+
+  // How many scans of a store may yet work ahead at the same time: each holds up to kBytesMax.
+  struct Slots {
+    explicit Slots(int count) : free(count) {}
+    std::atomic<int> free;
+  };
+
+  // A range's part of the scan.
+  struct Piece {
+    Shard* shard = nullptr;
+    Shard::ScanRequest request;
+  };
+  // The next piece of a scan, of which its request is cut off; nothing at the end or when routing fails.
+  using Router = std::function<std::optional<Piece>(Shard::ScanRequest* rest)>;
+
+  // `rest`: behind the range that is scanned first.
+  ScanAhead(Runtime& runtime, Slots& slots, Shard::ScanRequest rest, Shard::RowSink* sink, Router router);
+  ~ScanAhead();
+
+  // What ranges are to be scanned with that nobody has scanned ahead: the sink, and it sees when to start.
+  Shard::RowSink* sink() { return &watch_; }
+
+  // True when the piece is, or has been, scanned ahead. What lies in front of it is dropped.
+  bool Has(const Shard::ScanRequest& piece);
+  // As Shard::Scan of the piece, with what was found before. REQUIRES: Has(piece).
+  Task<Result<Shard::ScanAnswer>> Take(const Shard::ScanRequest& piece);
+
+  // Stops what runs and waits for it.
+  Task<void> Close();
+
+ private:
+  // Passes everything on, and asks once a slice whether it is time to start.
+  class Watch final : public Shard::RowSink {
+   public:
+    explicit Watch(ScanAhead* owner) : owner_(owner) {}
+    uint64_t Wanted(std::span<const KeylessRow> rows) override { return owner_->target_->Wanted(rows); }
+    Verdict Add(std::string_view user_key, Version version, std::string_view content) override {
+      return owner_->target_->Add(user_key, version, content);
+    }
+    bool GoOn() override;
+
+   private:
+    ScanAhead* owner_;
+  };
+  class RangeScan;
+
+  void Start();
+  void StartMore();
+  static Task<void> Run(RangeScan* scan);
+
+  Runtime& runtime_;
+  Slots& slots_;
+  Shard::RowSink* const target_;
+  const Router router_;
+  Watch watch_{this};
+  const uint64_t start_at_ns_;
+  bool decided_ = false;  // Whether it is worth it, and there is a slot.
+  bool has_slot_ = false;
+  std::vector<Executor*> workers_;                   // Without the one that runs the scan.
+  Shard::ScanRequest rest_;                          // Not yet started.
+  std::deque<std::unique_ptr<RangeScan>> scans_;     // In the order of the scan.
+  std::vector<std::unique_ptr<RangeScan>> dropped_;  // Stopped, perhaps not at their end.
+  TaskGroup tasks_;
+};
+
+}  // namespace partita

@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+
+#include "engine/base/executor.h"
+#include "engine/io/local_meta_store.h"
+#include "engine/store.h"
+#include "engine/task_pacer.h"
+#include "sstable/block_cache.h"
+#include "sstable/table_reader.h"
+#include "wal/log_inspect.h"
+
+// Scrubbing a store that is in use (F50): catalog and manifests, then logs, then table files.
+//
+// Table files do not change, and whatever is listed at the beginning is read, unless it was let go since.
+// A log does change: a frame may be written between the look at its place and the look behind it, and then
+// seems to be missing before one that proves it. So what looks damaged is looked at again, and counts
+// only when it always looks the same.
+
+namespace partita {
+
+namespace {
+
+constexpr uint64_t kScrubCacheBytes = 4u << 20;
+constexpr int kLooksMax = 5;
+constexpr uint64_t kPauseNanos = 20'000'000;
+
+struct Due {
+  ObjectId id;
+  uint64_t bytes = 0;
+};
+
+uint64_t RateOf(const ScrubOptions& options, uint64_t bytes) {
+  const uint64_t most = options.pace.bytes_per_second;
+  if (options.period_seconds == 0) return most;
+  const uint64_t spread = std::max<uint64_t>(bytes / options.period_seconds, 1);
+  return most == 0 ? spread : std::min(most, spread);
+}
+
+// So that what is read next are the medium's own bytes.
+Task<void> DropCacheOf(FileSystem& files, std::string path) {
+  auto file = co_await files.Open(path, OpenMode::kRead, FileIo::kBuffered);
+  if (file.ok()) (void)co_await (*file)->DropCache();  // Else the read below says why.
+}
+
+class Scrubber {
+ public:
+  Scrubber(FileSystem& files, ObjectStore& objects, const Catalog& catalog, TaskPacer& pacer)
+      : files_(files), catalog_(catalog), pacer_(pacer), paced_(objects, pacer), cache_(kScrubCacheBytes) {}
+
+  Task<Status> Meta() {
+    std::vector<std::string> keys = {kCatalogKey};
+    for (uint32_t i = 0; i < catalog_.shard_count; ++i) {
+      keys.push_back(ManifestKey(catalog_.layout, ShardId(i)));
+    }
+    // A store of its own, which has nothing in memory: what it answers is on the disk.
+    PARTITA_CO_ASSIGN(auto meta, co_await LocalMetaStore::Open(files_, catalog_.store, IfMissing::kFail));
+    for (const std::string& key : keys) {
+      co_await DropCacheOf(files_, std::string(kMetaDirectory) + "/" + key);
+      Result<std::optional<MetaValue>> value = co_await meta->Get(key);
+      Status checked = value.status();
+      if (checked.ok()) {
+        checked = CheckValue(key, *value);
+        if (value->has_value()) report_.bytes += (*value)->bytes.size();
+      }
+      ++report_.meta_values;
+      if (!checked.ok()) report_.damages.push_back(checked.ToString());
+    }
+    co_return co_await pacer_.Spend(0);
+  }
+
+  Task<Status> Logs() {
+    for (uint32_t i = 0; i < catalog_.shard_count; ++i) {
+      const std::string directory = LogDirectory(catalog_.layout, ShardId(i));
+      PARTITA_CO_ASSIGN(const bool exists, co_await files_.Exists(directory));
+      if (!exists) continue;  // A backup has none; a store's shard does not open without.
+      // Looked at again when it seems damaged: it may just be being written. What is damaged stays so.
+      std::vector<std::string> found;
+      for (int look = 0; look < kLooksMax; ++look) {
+        PARTITA_CO_ASSIGN(std::vector<std::string> seen,
+                          co_await DamagesOfLog(directory, ShardId(i), look == 0));
+        if (look > 0) {
+          std::erase_if(found, [&](const std::string& damage) {
+            return std::find(seen.begin(), seen.end(), damage) == seen.end();
+          });
+        } else {
+          found = std::move(seen);
+        }
+        if (found.empty()) break;
+        co_await SleepFor(kPauseNanos);
+      }
+      report_.damages.insert(report_.damages.end(), found.begin(), found.end());
+    }
+    co_return Status();
+  }
+
+  // `wanted`: whether anything refers to the file (still).
+  Task<Status> Table(Due due, const ObjectReferences& references) {
+    if (!references.Contains(due.id)) {
+      pacer_.NotDue(due.bytes);
+      co_return Status();
+    }
+    TableVerifyReport found;
+    Status verified;
+    Result<std::shared_ptr<TableReader>> table =
+        co_await TableReader::Open(paced_, cache_, catalog_.store, due.id);
+    if (table.ok()) {
+      verified = co_await (*table)->Verify(&found);
+    } else {
+      verified = table.status();
+    }
+    if (pacer_.cancelled()) co_return Status::Cancelled("stopped as it was asked to");
+    if (!verified.ok() && verified.code() == Code::kNotFound && !references.Contains(due.id))
+      co_return Status();
+    ++report_.tables;
+    report_.entries += found.entries;
+    report_.bytes += due.bytes;
+    if (!verified.ok()) report_.damages.push_back(verified.ToString());
+    co_return Status();
+  }
+
+  ScrubReport& report() { return report_; }
+
+ private:
+  struct Segment {
+    std::string path;
+    InspectedSegment found;
+  };
+
+  Status CheckValue(const std::string& key, const std::optional<MetaValue>& value) {
+    const std::string name = std::string(kMetaDirectory) + "/" + key;
+    if (!value.has_value()) return Status::Corruption(name + " is missing (F35)");
+    if (key == kCatalogKey) return DecodeCatalog(value->bytes).status();
+    const Result<Manifest> manifest = DecodeManifest(value->bytes);
+    return manifest.ok() ? Status() : manifest.status().WithContext(name);
+  }
+
+  // Every segment file of a log, those in use by their number.
+  Task<Result<std::map<SegmentId, Segment>>> SegmentsOf(std::string directory, bool count) {
+    std::map<SegmentId, Segment> segments;
+    PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> entries, co_await files_.List(directory));
+    for (const DirectoryEntry& entry : entries) {
+      if (!entry.name.ends_with(".log")) continue;
+      const std::string path = directory + "/" + entry.name;
+      co_await DropCacheOf(files_, path);
+      Result<InspectedSegment> segment = co_await InspectSegment(files_, path, nullptr);
+      if (segment.code() == Code::kNotFound) continue;  // Removed meanwhile.
+      PARTITA_CO_TRY(segment.status());
+      if (count) PARTITA_CO_TRY(co_await pacer_.Spend(entry.size));
+      // One without a valid header is being made, or was; whether it should have one recovery knows.
+      if (!segment->header_valid || segment->segment.value == 0) continue;
+      if (count) ++report_.log_segments;
+      if (count) report_.bytes += segment->end_offset;
+      segments[segment->segment] = {path, std::move(segment).value()};
+    }
+    co_return segments;
+  }
+
+  // What of a log counts: from the segment on that holds the manifest's replay_from. Each must reach to
+  // where its successor begins (F34), and where it ends no later frame may prove that there was more (F31);
+  // but what its successor begins with again is void in it.
+  Task<Result<std::vector<std::string>>> DamagesOfLog(std::string directory, ShardId shard, bool count) {
+    std::vector<std::string> damages;
+    PARTITA_CO_ASSIGN(auto segments, co_await SegmentsOf(directory, count));
+    // Read after the segments: what was trimmed and used again meanwhile lies below it.
+    PARTITA_CO_ASSIGN(auto meta, co_await LocalMetaStore::Open(files_, catalog_.store, IfMissing::kFail));
+    ManifestStore manifests(*meta, catalog_.layout, shard);
+    const Result<Manifest> manifest = co_await manifests.Load();  // If it is bad, Meta has said so.
+    const LogPosition from = manifest.ok() ? manifest->replay_from : LogPosition(UINT64_MAX);
+    for (auto at = segments.begin(); at != segments.end(); ++at) {
+      const InspectedSegment& segment = at->second.found;
+      const LogPosition next{std::max(segment.last_position.value + 1, segment.first_position.value)};
+      const auto successor = std::next(at);
+      std::string problem;
+      if (successor == segments.end()) {
+        if (segment.damaged) problem = segment.end_reason + " (F31)";
+      } else {
+        const LogPosition begins = successor->second.found.first_position;
+        if (begins <= from) continue;
+        if (next < begins) {
+          problem = "position " + std::to_string(next.value) +
+                    " is not here, but the next segment begins at " + std::to_string(begins.value) + " (F34)";
+        }
+      }
+      if (problem.empty()) continue;
+      damages.push_back(at->second.path + ", offset " + std::to_string(segment.end_offset) + ": " + problem);
+    }
+    co_return damages;
+  }
+
+  FileSystem& files_;
+  const Catalog& catalog_;
+  TaskPacer& pacer_;
+  PacedObjectStore paced_;
+  BlockCache cache_;
+  ScrubReport report_;
+};
+
+}  // namespace
+
+Task<Result<ScrubReport>> Store::Scrub(ScrubOptions options) {
+  std::map<ObjectId, uint64_t> tables;
+  for (auto& shard : shards_) {
+    for (const FileMeta& file : shard->Files()) tables.emplace(file.info.id, file.info.file_size);
+  }
+  uint64_t bytes = 0;
+  for (const auto& [id, size] : tables) bytes += size;
+  for (const ShardStatistics& shard : Statistics()) bytes += shard.log_live_bytes;
+  options.pace.bytes_per_second = RateOf(options, bytes);
+
+  TaskPacer pacer(runtime_.clock(), options.pace, bytes);
+  const Catalog catalog = CatalogCopy();
+  Scrubber scrubber(runtime_.files(), *objects_, catalog, pacer);
+  PARTITA_CO_TRY(co_await scrubber.Meta());
+  PARTITA_CO_TRY(co_await scrubber.Logs());
+  for (const auto& [id, size] : tables) {
+    PARTITA_CO_TRY(co_await scrubber.Table({id, size}, references_));
+  }
+  co_return std::move(scrubber.report());
+}
+
+}  // namespace partita

@@ -1,0 +1,57 @@
+#include <set>
+
+#include "engine/backup.h"
+#include "engine/store.h"
+
+// The online half of a backup: one moment of each shard, held until the files are elsewhere (backup.h).
+
+namespace partita {
+
+// What the level sets hold now, and the files kept from removal until they are dropped again. The level
+// sets are a prefix of the shard's log: memtables are flushed oldest first, and each edit is published
+// under the mutex that is held here, together with the position up to which it holds everything.
+Task<Manifest> Shard::PinFiles() {
+  AsyncMutex::Guard structure = co_await structure_mutex_.Lock();
+  Manifest manifest;
+  {
+    ViewPin view = views_.Pin();
+    manifest = BuildManifest(*view, LogPosition(0));
+  }
+  manifest.log_segment = 0;  // No log goes along.
+  std::set<ObjectId> once;
+  for (const FileMeta& file : manifest.files) {
+    if (once.insert(file.info.id).second) context_.references.Add(file.info.id);
+  }
+  co_return manifest;
+}
+
+Task<Status> Store::DropPins(const StoreImage& image) {
+  Status first;
+  for (const Manifest& manifest : image.manifests) {
+    std::set<ObjectId> once;
+    for (const FileMeta& file : manifest.files) {
+      if (!once.insert(file.info.id).second || !references_.Drop(file.info.id)) continue;
+      Status removed = co_await objects_->Remove(file.info.id);
+      if (first.ok()) first = removed;
+    }
+  }
+  co_return first;
+}
+
+Task<Result<BackupReport>> Store::Backup(FileSystem& to, FileSystem* base, BackupOptions options) {
+  PARTITA_CO_TRY(co_await FlushMemtables());
+  StoreImage image;
+  {
+    // Tables are neither made nor dropped between the catalog and the shards' moments.
+    AsyncMutex::Guard changing = co_await catalog_mutex_.Lock();
+    image.catalog = CatalogCopy();
+    for (auto& shard : shards_) image.manifests.push_back(co_await shard->PinFiles());
+  }
+  Result<BackupReport> report =
+      co_await WriteBackup(runtime_.clock(), runtime_.files(), image, to, base, options);
+  // What could not be removed is a leftover that the next opening removes (F37).
+  (void)co_await DropPins(image);
+  co_return report;
+}
+
+}  // namespace partita

@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/assert.h"
+#include "engine/scan_ahead.h"
+#include "engine/store.h"
+
+// A scan goes range by range, in key order; when few rows pass, other shards work ahead (scan_ahead.h).
+
+namespace partita {
+
+namespace {
+
+// A moved range is routed anew at most so often: moves are rare, a missing table is not a move.
+constexpr int kRoutesMax = 100;
+
+// A page takes at most so long, whatever ranges it spans (DESIGN 3).
+constexpr uint64_t kPageNanosMax = 5'000'000'000;
+
+// Cuts off the scan's near end what no interval wants; false when nothing is left that one does.
+bool SkipUnwanted(std::span<const Shard::ScanInterval> only, bool forward, Shard::ScanRequest* part) {
+  if (forward) {
+    const auto ends_before = [](const Shard::ScanInterval& interval, const std::string& key) {
+      return interval.upper <= key;
+    };
+    const auto found = std::lower_bound(only.begin(), only.end(), part->lower, ends_before);
+    if (found == only.end()) return false;
+    part->lower = std::max(part->lower, found->lower);
+  } else {
+    PARTITA_ASSERT(!part->upper.empty());
+    const auto begins_before = [](const Shard::ScanInterval& interval, const std::string& key) {
+      return interval.lower < key;
+    };
+    const auto behind = std::lower_bound(only.begin(), only.end(), part->upper, begins_before);
+    if (behind == only.begin()) return false;
+    part->upper = std::min(part->upper, std::prev(behind)->upper);
+  }
+  return true;
+}
+
+Status NoTable() { return Status::NotFound("the table does not exist (any more)"); }
+
+}  // namespace
+
+// How far a scan is.
+struct Store::ScanCourse {
+  const Shard::ScanRequest& whole;
+  ScanAhead::Piece piece;   // In turn.
+  Shard::ScanRequest rest;  // Behind it; without a lower bound at the end.
+
+  bool forward() const { return whole.direction == Direction::kForward; }
+  bool at_end() const { return rest.lower.empty(); }
+  // The piece in turn is to be routed again.
+  void StepBack() {
+    if (forward()) {
+      rest.lower = piece.request.lower;
+    } else {
+      rest.lower = whole.lower;
+      rest.upper = piece.request.upper;
+    }
+  }
+};
+
+// The part of `rest` that lies in the range it comes to first, which is cut off; nothing when none is left,
+// when no range is there, `*routed` becomes false.
+std::optional<ScanAhead::Piece> Store::NextPiece(Shard::ScanRequest* rest, bool* routed) {
+  const bool forward = rest->direction == Direction::kForward;
+  if (rest->lower.empty()) return std::nullopt;
+  if (!rest->only.empty() && !SkipUnwanted(rest->only, forward, rest)) return std::nullopt;
+  if (!rest->upper.empty() && rest->lower >= rest->upper) return std::nullopt;
+  ScanAhead::Piece piece{.request = *rest};
+  Shard::ScanRequest& request = piece.request;
+  piece.shard = routes_.With([&](const RangeMap& map) -> Shard* {
+    const RangeDescriptor* range = forward ? map.Find(rest->lower) : map.FindBelow(rest->upper);
+    if (range == nullptr || (!range->upper.empty() && range->upper <= rest->lower)) return nullptr;
+    request.lower = std::max(rest->lower, range->lower);
+    if (!range->upper.empty() && (rest->upper.empty() || range->upper < rest->upper))
+      request.upper = range->upper;
+    return shards_[range->owner.value].get();
+  });
+  if (piece.shard == nullptr) {
+    *routed = false;
+    return std::nullopt;
+  }
+  // On to the neighbour.
+  if (forward) {
+    const bool last = request.upper.empty() || request.upper == rest->upper;
+    rest->lower = last ? std::string() : request.upper;
+  } else if (request.lower == rest->lower) {
+    rest->lower.clear();
+  } else {
+    rest->upper = request.lower;
+  }
+  return piece;
+}
+
+Task<Result<Shard::ScanAnswer>> Store::Scan(const Shard::ScanRequest& request, Shard::RowSink* sink) {
+  ScanCourse course{.whole = request, .piece = {}, .rest = request};
+  if (request.deadline_ns == 0) course.rest.deadline_ns = runtime_.clock().MonotonicNanos() + kPageNanosMax;
+  bool routed = true;
+  std::optional<ScanAhead::Piece> first = NextPiece(&course.rest, &routed);
+  if (!routed) co_return NoTable();
+  if (!first) co_return Shard::ScanAnswer{.done = true};
+  course.piece = std::move(*first);
+  if (course.at_end() || sink == nullptr) co_return co_await ScanOn(&course, sink, nullptr);
+
+  const auto router = [this](Shard::ScanRequest* rest) {
+    bool unused;
+    return NextPiece(rest, &unused);
+  };
+  ScanAhead ahead(runtime_, scans_ahead_, course.rest, sink, router);
+  Result<Shard::ScanAnswer> answer = co_await ScanOn(&course, ahead.sink(), &ahead);
+  co_await ahead.Close();
+  co_return answer;
+}
+
+// Scans the piece in turn and all behind it. `ahead` may be null.
+Task<Result<Shard::ScanAnswer>> Store::ScanOn(ScanCourse* course, Shard::RowSink* sink, ScanAhead* ahead) {
+  const Shard::ScanRequest& whole = course->whole;
+  Shard::ScanAnswer total;
+  for (int moved = 0; true;) {
+    Shard::ScanRequest& request = course->piece.request;
+    request.limit = whole.limit - static_cast<uint32_t>(total.rows);
+    request.bytes_limit = whole.bytes_limit - total.bytes;
+    if (whole.entries_expected > 0) {
+      request.entries_expected = whole.entries_expected - std::min(whole.entries_expected - 1, total.scanned);
+    }
+    Result<Shard::ScanAnswer> answer = Shard::ScanAnswer();
+    if (ahead != nullptr && ahead->Has(request)) {
+      answer = co_await ahead->Take(request);
+    } else {
+      answer = co_await course->piece.shard->Scan(request, sink);
+    }
+    const bool again = answer.code() == Code::kMoved && ++moved < kRoutesMax;
+    if (!answer.ok() && !again) {
+      // Rows already given stand; the continuation asks again at the damage (F44).
+      if (total.rows == 0) co_return answer.status();
+      total.next_key = course->forward() ? request.lower : request.upper;
+      co_return total;
+    }
+    if (again) {
+      course->StepBack();
+    } else {
+      total.rows += answer->rows;
+      total.bytes += answer->bytes;
+      total.scanned += answer->scanned;
+      total.blocks += answer->blocks;
+      if (!answer->done) {
+        total.next_key = std::move(answer->next_key);
+        co_return total;
+      }
+      const bool is_full = total.rows >= whole.limit || total.bytes >= whole.bytes_limit;
+      // A page whose ranges hold little looks at the time and the sink here, too.
+      const bool goes_on =
+          runtime_.clock().MonotonicNanos() <= course->rest.deadline_ns && (sink == nullptr || sink->GoOn());
+      if ((is_full || !goes_on) && !course->at_end()) {
+        total.next_key = course->forward() ? course->rest.lower : course->rest.upper;
+        co_return total;
+      }
+    }
+    bool routed = true;
+    std::optional<ScanAhead::Piece> next = NextPiece(&course->rest, &routed);
+    if (!routed) co_return NoTable();
+    if (!next) break;
+    course->piece = std::move(*next);
+  }
+  total.done = true;
+  co_return total;
+}
+
+}  // namespace partita

@@ -1,0 +1,86 @@
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/base/object_store.h"
+#include "sstable/part_format.h"
+#include "sstable/read_ahead_pool.h"
+
+namespace partita {
+
+// The parts of a file that a cursor wants next, in the order in which it will come to them. What a route
+// leaves out (blocks that a zone map skips) is not read.
+class ReadAheadRoute {
+ public:
+  // Begins anew behind the part that the cursor is about to fetch.
+  virtual void Restart() = 0;
+  // The part behind the one given last. Nothing: no more is known now, or no more is wanted.
+  virtual std::optional<PartHandle> NextPart() = 0;
+
+ protected:
+  ~ReadAheadRoute() = default;
+};
+
+// The pages that a cursor over one file has read and not yet come to, and those that are on their way.
+//
+// 1. Parts that lie near each other are read together, in pieces that grow from 16 KiB while the cursor
+//    goes on in order. So a short scan reads little more than it uses.
+// 2. Without a pool a piece is read when the cursor comes to it; pieces grow to 256 KiB.
+// 3. With a pool, a cursor that has gone on for a while has the next pieces read while it works on one
+//    (at most kAheadMax of up to 512 KiB, each at most half of what was asked for before: a scan that ends
+//    early has read in vain about twice what it used, at worst).
+//
+// Holds bytes as they are stored and checks nothing. Belongs to one cursor, which may go at any time: see
+// ReadAheadPiece.
+class ReadAheadWindow {
+ public:
+  static constexpr size_t kAheadMax = 2;
+
+  struct Options {
+    ReadAheadPool* pool = nullptr;
+    bool large = false;  // 1 MiB at once, for what will be read whole; no pool is used.
+    // About as much as will be used of this file: nothing is read ahead beyond it.
+    uint64_t bytes_expected = UINT64_MAX;
+  };
+  explicit ReadAheadWindow(Options options) : options_(options) {}
+
+  bool Holds(const PartHandle& part) const;
+  // Its read has begun: Fetch is cheaper than to read it otherwise.
+  bool Awaits(const PartHandle& part) const;
+  // REQUIRES: Holds(part). Valid until the next Fetch.
+  std::string_view Bytes(const PartHandle& part) const;
+
+  // Reads `wanted`, unless it is on its way, and what comes behind it on `route`. After an error nothing is
+  // held and nothing on its way.
+  Task<Status> Fetch(std::shared_ptr<ObjectReader> object, PartHandle wanted, ReadAheadRoute& route);
+
+  // Bytes whose reads were planned since this was last asked.
+  uint64_t TakeBytesPlanned() { return std::exchange(bytes_planned_, 0); }
+
+  // The cursor was sent elsewhere: unless it goes on where it was, the next piece is small again.
+  void Jumped() { jumped_ = true; }
+
+ private:
+  using Runs = std::vector<ReadAheadRun>;
+  void Grow(const PartHandle& wanted);
+  Runs PlanFrom(const PartHandle& wanted, ReadAheadRoute& route);
+  void Fill(Runs* runs, ReadAheadRoute& route);
+  void StartAhead(const std::shared_ptr<ObjectReader>& object, ReadAheadRoute& route);
+  bool ReadsAhead() const;
+
+  const Options options_;
+  bool jumped_ = true;
+  size_t size_ = 0;  // Of the piece planned last.
+  uint64_t bytes_planned_ = 0;
+  uint64_t total_ = 0;  // Planned since the cursor was sent elsewhere.
+  std::shared_ptr<ReadAheadPiece> current_;
+  std::deque<std::shared_ptr<ReadAheadPiece>> ahead_;  // In the order of the route.
+  std::optional<PartHandle> left_over_;                // Of the route: found no room in the last piece.
+};
+
+}  // namespace partita

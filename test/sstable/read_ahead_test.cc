@@ -1,0 +1,327 @@
+// Cursors that have the next pieces of a table read while they work: on the simulator, in blocking mode with
+// helpers that are late or never come, and on the real disk.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "engine/io/local_object_store.h"
+#include "engine/io/real_runtime.h"
+#include "engine/io/sim_runtime.h"
+#include "sstable/read_ahead_pool.h"
+#include "sstable/read_ahead_window.h"
+#include "test/sstable/table_fixture.h"
+#include "test/support/scratch_directory.h"
+
+namespace partita {
+namespace {
+
+constexpr ObjectId kTable{3};
+constexpr size_t kPoolBytes = 8 << 20;
+
+// About 3 MiB in blocks of 4 KiB, with more index blocks than one.
+std::vector<OwnedEntry> ManyEntries(uint64_t seed, int count = 6000) {
+  std::mt19937_64 random(seed);
+  std::vector<OwnedEntry> entries;
+  for (int i = 0; i < count; ++i) {
+    const std::string number = std::to_string(100'000 + i);
+    entries.push_back(Put(Key("p", number), 7, RandomBytes(random, 300 + random() % 400)));
+  }
+  return entries;
+}
+
+Task<Status> WriteOn(ObjectStore& store, const std::vector<OwnedEntry>& entries) {
+  TableWriterOptions options;
+  options.store = kTestStore;
+  options.id = kTable;
+  options.block_size = 4096;
+  auto created = co_await TableWriter::Create(store, std::move(options));
+  if (!created.ok()) co_return created.status();
+  for (const OwnedEntry& entry : entries) {
+    PARTITA_CO_TRY((*created)->Add(entry.view()));
+    if ((*created)->NeedsDrain()) PARTITA_CO_TRY(co_await (*created)->Drain());
+  }
+  Result<TableInfo> info = co_await (*created)->Finish();
+  co_return info.status();
+}
+
+Task<Status> ReadAll(EntryIterator& it, IterState state, size_t limit, std::vector<OwnedEntry>* out) {
+  while (state != IterState::kEnd && out->size() < limit) {
+    if (state == IterState::kNeedsIo) {
+      PARTITA_CO_TRY(co_await it.Fetch());
+      state = it.state();
+      continue;
+    }
+    out->push_back(Copy(it.entry()));
+    state = it.Next();
+  }
+  co_return Status();
+}
+
+// What the scans of one run met.
+struct Course {
+  uint64_t started = 0;      // Reads ahead.
+  uint64_t left_behind = 0;  // Cursors that went while a read of theirs was in flight.
+  uint64_t failed = 0;
+  uint64_t faults = 0;
+  size_t held_max = 0;
+};
+
+// Scans with random bounds, seeks and ends, each right or refused.
+Task<void> ScanAround(ObjectStore& store, ReadAheadPool& pool, SimRuntime* runtime, uint64_t seed,
+                      const std::vector<OwnedEntry>& entries, Course* course) {
+  std::mt19937_64 random(seed);
+  BlockCache cache(256 << 10);
+  auto opened = co_await TableReader::Open(store, cache, kTestStore, kTable);
+  if (!opened.ok()) {
+    ++course->failed;
+    co_return;
+  }
+  std::shared_ptr<TableReader> table = std::move(opened).value();
+  constexpr IterCaching kCachings[] = {IterCaching::kFill, IterCaching::kLookOnly, IterCaching::kBypass};
+  for (int round = 0; round < 12; ++round) {
+    IterOptions options{.caching = kCachings[random() % 3], .read_ahead = &pool};
+    if (random() % 3 == 0) options.lower = entries[random() % entries.size()].user_key;
+    if (random() % 3 == 0) options.upper = entries[random() % entries.size()].user_key;
+    if (random() % 4 == 0) options.entries_expected = 1 + random() % 3000;
+    const Direction direction = random() % 2 == 0 ? Direction::kForward : Direction::kBackward;
+    std::unique_ptr<TableIterator> it = table->NewIterator(direction, options);
+    for (int walk = 0; walk < 3; ++walk) {
+      std::string lower = options.lower, upper = options.upper;
+      IterState state = IterState::kEnd;
+      if (walk == 0) {
+        state = it->SeekToFirst();
+      } else {
+        const std::string key = entries[random() % entries.size()].user_key;
+        if (direction == Direction::kForward) {
+          lower = std::max(lower, key);
+        } else {
+          upper = upper.empty() ? key : std::min(upper, key);
+        }
+        state = it->Seek(key);
+      }
+      std::vector<OwnedEntry> expected = Expected(entries, direction, lower, upper);
+      const size_t limit = random() % 3 == 0 ? expected.size() + 1 : random() % (expected.size() + 1);
+      std::vector<OwnedEntry> got;
+      Status status = co_await ReadAll(*it, state, limit, &got);
+      course->held_max = std::max(course->held_max, pool.held_bytes());
+      if (!status.ok()) ++course->failed;
+      if (status.ok() && expected.size() > limit) expected.resize(limit);
+      if (!status.ok()) expected.resize(std::min(got.size(), expected.size()));
+      EXPECT_EQ(got, expected) << "round " << round << ", walk " << walk;
+    }
+    it.reset();
+    if (runtime != nullptr && runtime->operations_in_flight() > 0) ++course->left_behind;
+  }
+  table.reset();
+  course->started = pool.started();
+}
+
+Task<void> SimulatedRun(SimRuntime& runtime, uint64_t seed, size_t pool_bytes,
+                        const std::vector<OwnedEntry>& entries, SimFault fault, Course* course) {
+  auto store = co_await LocalObjectStore::Open(runtime.files(), IfMissing::kCreate);
+  Status written = co_await WriteOn(**store, entries);
+  EXPECT_TRUE(written.ok()) << written.ToString();
+  const size_t added = runtime.AddFault(fault);
+  ReadAheadPool pool(runtime.background(BackgroundClass::kInput), pool_bytes);
+  co_await ScanAround(**store, pool, &runtime, seed, entries, course);
+  co_await pool.Join();
+  course->faults = runtime.FaultHits(added);
+}
+
+Course Simulate(uint64_t seed, size_t pool_bytes, SimFault fault) {
+  Course course;
+  const std::vector<OwnedEntry> entries = ManyEntries(seed);
+  SimDisk disk(seed);
+  SimRuntime runtime({.seed = seed}, disk);
+  runtime.Run(SimulatedRun(runtime, seed, pool_bytes, entries, fault, &course));
+  return course;
+}
+
+TEST(ReadAheadTest, EveryScanIsRightAndMayEndWhileReadsAreInFlight) {
+  Course total;
+  for (uint64_t seed = TestSeed(); seed < TestSeed() + 4; ++seed) {
+    SimFault slow{.effect = SimEffect::kSlow, .operations = SimOps(SimOp::kRead)};
+    slow.probability = 0.1;
+    slow.delay_ns = 30'000'000;
+    const Course course = Simulate(seed, kPoolBytes, slow);
+    EXPECT_EQ(course.failed, 0u);
+    total.started += course.started;
+    total.left_behind += course.left_behind;
+  }
+  EXPECT_GT(total.started, 20u);
+  EXPECT_GT(total.left_behind, 4u);
+}
+
+// covers: F43 F44 F52 F62
+TEST(ReadAheadTest, FailedAndDamagedReadsAheadAreReadAgainOrReported) {
+  for (SimEffect effect : {SimEffect::kError, SimEffect::kRotOnce, SimEffect::kShort}) {
+    SimFault fault{.effect = effect, .operations = SimOps(SimOp::kRead)};
+    fault.probability = 0.05;
+    const Course course = Simulate(TestSeed(), kPoolBytes, fault);
+    if (effect == SimEffect::kShort) EXPECT_EQ(course.failed, 0u);
+    EXPECT_GT(course.faults, 3u);
+    EXPECT_LT(course.failed, 12u);  // A read that fails now and then fails few scans.
+  }
+  SimFault broken{.effect = SimEffect::kError, .operations = SimOps(SimOp::kRead)};
+  const Course course = Simulate(TestSeed(), kPoolBytes, broken);
+  EXPECT_EQ(course.failed, 1u);  // The table could not be opened.
+}
+
+TEST(ReadAheadTest, ThePoolBoundsWhatAllCursorsHold) {
+  const Course none = Simulate(TestSeed(), 0, SimFault{.operations = 0});
+  EXPECT_EQ(none.started, 0u);
+  EXPECT_EQ(none.failed, 0u);
+  constexpr size_t kLittle = 300 << 10;
+  const Course little = Simulate(TestSeed(), kLittle, SimFault{.operations = 0});
+  EXPECT_GT(little.started, 0u);
+  EXPECT_LE(little.held_max, kLittle);
+}
+
+// Runs what is posted when told to.
+class LateExecutor : public Executor {
+ public:
+  void Post(Runnable* work) override { work_.push_back(work); }
+  void PostAt(uint64_t, Runnable*) override { FAIL(); }
+  uint64_t MonotonicNanos() override { return 0; }
+  bool ShouldYield() override { return false; }
+  size_t RunAll() {
+    const std::vector<Runnable*> work = std::exchange(work_, {});
+    for (Runnable* one : work) one->run(one);
+    return work.size();
+  }
+
+ private:
+  std::vector<Runnable*> work_;
+};
+
+TEST(ReadAheadTest, ABlockedCallerReadsItselfWhatNoHelperHasBegun) {
+  MemoryObjectStore store;
+  const std::vector<OwnedEntry> entries = ManyEntries(TestSeed());
+  ASSERT_TRUE(RunBlocking(WriteOn(store, entries)).ok());
+  LateExecutor helpers;
+  ReadAheadPool pool(helpers, kPoolBytes);
+  Course course;
+  RunBlocking(ScanAround(store, pool, nullptr, TestSeed(), entries, &course));
+  EXPECT_EQ(course.failed, 0u);
+  EXPECT_GT(course.started, 4u);
+  const uint64_t reads = store.reads();
+  EXPECT_EQ(helpers.RunAll(), course.started);
+  // Those that no cursor waited for are performed now; the others are not read twice.
+  EXPECT_LT(store.reads() - reads, course.started);
+  RunBlocking(pool.Join());
+}
+
+// Bytes of the table read by a scan of `limit` entries that says how many it will use, or does not.
+uint64_t BytesRead(uint64_t limit, uint64_t entries_expected) {
+  MemoryObjectStore store;
+  const std::vector<OwnedEntry> entries = ManyEntries(TestSeed());
+  EXPECT_TRUE(RunBlocking(WriteOn(store, entries)).ok());
+  BlockCache cache(1 << 20);
+  auto table = OpenTable(store, cache, kTable);
+  EXPECT_TRUE(table.ok());
+  LateExecutor helpers;
+  ReadAheadPool pool(helpers, kPoolBytes);
+  const uint64_t before = store.read_bytes();
+  {
+    auto it = (*table)->NewIterator(Direction::kForward,
+                                    {.read_ahead = &pool, .entries_expected = entries_expected});
+    std::vector<OwnedEntry> got;
+    EXPECT_TRUE(RunBlocking(ReadAll(*it, it->SeekToFirst(), limit, &got)).ok());
+    EXPECT_EQ(got.size(), limit);
+  }
+  helpers.RunAll();
+  RunBlocking(pool.Join());
+  return store.read_bytes() - before;
+}
+
+TEST(ReadAheadTest, AShortScanReadsLittleMoreThanItUses) {
+  constexpr uint64_t kEntryBytes = 560;  // About, with its share of the index.
+  EXPECT_LT(BytesRead(100, 100), 2 * 100 * kEntryBytes + (32 << 10));
+  EXPECT_LT(BytesRead(100, 0), 2 * 100 * kEntryBytes + (32 << 10));
+  EXPECT_LT(BytesRead(1000, 1000), 3 * 1000 * kEntryBytes / 2);
+  EXPECT_LT(BytesRead(1000, 0), 3 * 1000 * kEntryBytes);
+}
+
+// Parts of equal size, of which some are wanted.
+class ListedRoute final : public ReadAheadRoute {
+ public:
+  explicit ListedRoute(std::vector<PartHandle> parts) : parts_(std::move(parts)) {}
+  void Restart() override { at_ = 1; }
+  std::optional<PartHandle> NextPart() override {
+    if (at_ == parts_.size()) return std::nullopt;
+    return parts_[at_++];
+  }
+  const std::vector<PartHandle>& parts() const { return parts_; }
+
+ private:
+  std::vector<PartHandle> parts_;
+  size_t at_ = 1;
+};
+
+TEST(ReadAheadTest, WhatTheRouteLeavesOutIsNotReadAndWhatLiesApartComesInOneBatch) {
+  constexpr size_t kPartSize = 8192;
+  constexpr size_t kParts = 512;
+  MemoryObjectStore store;
+  std::string bytes;
+  for (size_t i = 0; i < kParts; ++i) bytes.append(kPartSize, static_cast<char>('a' + i % 26));
+  store.Put(kTable, bytes);
+  auto object = RunBlocking(store.Open(kTable));
+  ASSERT_TRUE(object.ok());
+  for (size_t step : {1, 2, 3, 7, 40}) {
+    std::vector<PartHandle> parts;
+    for (size_t i = 0; i < kParts; i += step) {
+      parts.push_back({.offset = i * kPartSize, .stored_size = kPartSize, .content_size = kPartSize});
+    }
+    ListedRoute route(parts);
+    const uint64_t before = store.read_bytes();
+    ReadAheadWindow window({});
+    size_t fetches = 0;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (!window.Holds(parts[i])) {
+        ++fetches;
+        ListedRoute rest(std::vector<PartHandle>(parts.begin() + static_cast<ptrdiff_t>(i), parts.end()));
+        ASSERT_TRUE(RunBlocking(window.Fetch(*object, parts[i], rest)).ok());
+      }
+      ASSERT_EQ(window.Bytes(parts[i]), bytes.substr(parts[i].offset, kPartSize));
+    }
+    const uint64_t read = store.read_bytes() - before;
+    const uint64_t wanted = parts.size() * kPartSize;
+    // A gap of one or two parts is read along; a greater one never.
+    EXPECT_LE(read, step <= 3 ? kParts * kPartSize : wanted) << step;
+    EXPECT_LT(fetches, parts.size() / 2) << step;
+  }
+}
+
+TEST(ReadAheadTest, ScansOnTheRealDiskAreRightWithBothBackendsOnWorkersAndOnCallers) {
+  const std::vector<OwnedEntry> entries = ManyEntries(TestSeed());
+  for (IoBackend backend : {IoBackend::kUring, IoBackend::kThreads}) {
+    ScratchDirectory directory;
+    RealRuntimeOptions options;
+    options.directory = directory.path();
+    options.backend = backend;
+    auto runtime = RealRuntime::Open(options);
+    ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
+    auto store = RunBlocking(LocalObjectStore::Open((*runtime)->files(), IfMissing::kCreate));
+    ASSERT_TRUE(store.ok());
+    ASSERT_TRUE(RunBlocking(WriteOn(**store, entries)).ok());
+    for (bool on_worker : {false, true}) {
+      ReadAheadPool pool((*runtime)->background(BackgroundClass::kInput), kPoolBytes);
+      Course course;
+      Task<void> scans = ScanAround(**store, pool, nullptr, TestSeed(), entries, &course);
+      if (on_worker) {
+        TaskGroup group;
+        group.Spawn((*runtime)->shard_executor(ShardId(0)), std::move(scans));
+        RunBlocking(group.Join());
+      } else {
+        RunBlocking(std::move(scans));
+      }
+      RunBlocking(pool.Join());
+      EXPECT_EQ(course.failed, 0u);
+      EXPECT_GT(course.started, 4u);
+    }
+    EXPECT_TRUE((*runtime)->Close().ok());
+  }
+}
+
+}  // namespace
+}  // namespace partita
