@@ -1,0 +1,45 @@
+"""A `partita serve` of its own for the programs beside this, and what it tells of its memory."""
+import os
+import re
+import socket
+import subprocess
+import sys
+import urllib.request
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+PROGRAM = os.path.join(ROOT, "build/release/bin/partita")
+sys.path.insert(0, os.path.join(ROOT, "test", "clients", "raw"))
+
+
+def start(program, memory_mib, directory, environment=None):
+    """The server, and the address of its figures. The endpoint is in the environment, for raw_client."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        admin = "127.0.0.1:%d" % free.getsockname()[1]
+    server = subprocess.Popen([program, "serve", "--data", directory + "/store", "--memory", "%dM" % memory_mib,
+                               "--listen", "127.0.0.1:0", "--admin", admin],
+                              stdout=subprocess.PIPE, text=True, env=environment)
+    for line in server.stdout:
+        if line.startswith("READY"):
+            os.environ["TABLE_ENDPOINT"] = line.split()[1] + "/devstoreaccount1"
+            return server, "http://" + admin
+    sys.exit("the server did not start")
+
+
+class Sample:
+    """What the server holds at one moment, in bytes; from the system, and from its own figures."""
+
+    FIGURES = {"used": "heap_used_bytes", "held": "heap_held_bytes", "cache": "cache_bytes",
+               "capacity": "cache_capacity_bytes", "buffers": "http_buffer_bytes"}
+
+    def __init__(self, pid, admin):
+        with open("/proc/%d/status" % pid) as file:
+            status = file.read()
+        self.resident, self.peak = (int(re.search(r"^%s:\s+(\d+) kB" % field, status, re.M).group(1)) << 10
+                                    for field in ("VmRSS", "VmHWM"))
+        text = urllib.request.urlopen(admin + "/metrics", timeout=30).read().decode()
+        for name, figure in self.FIGURES.items():
+            setattr(self, name, int(re.search(r"^partita_%s (\d+)$" % figure, text, re.M).group(1)))
+
+    def __str__(self):
+        return "MiB: %6.1f resident  %6.1f heap used  %6.1f held  %5.1f of %.1f cache" % tuple(
+            bytes / 2**20 for bytes in (self.resident, self.used, self.held, self.cache, self.capacity))
