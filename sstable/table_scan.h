@@ -5,8 +5,25 @@
 #include "engine/base/block_counts.h"
 #include "engine/base/block_predicate.h"
 #include "engine/base/entry.h"
+#include "engine/base/status.h"
 
 namespace partita {
+
+// A part of a table that could not be read and was stepped over: keys in [lower, upper), which may have had
+// entries of up to `version_max` there. An empty `upper` is no bound.
+struct SkippedSpan {
+  std::string lower;
+  std::string upper;
+  Version version_max;
+  Status why;
+};
+
+// Is told of each of them, before the cursor shows anything that lies behind.
+class SkippedSpanSink {
+ public:
+  virtual ~SkippedSpanSink() = default;
+  virtual void Skipped(SkippedSpan span) = 0;
+};
 
 // What the cursors of one scan share: what they need not read, how far they are wanted, and what they took.
 //
@@ -20,6 +37,9 @@ struct TableScan {
   // The far bound of the walk at hand: forward, keys from it on are not wanted, backward, keys below it.
   // Empty: no bound. A cursor that comes to it may say that it is at its end, so whoever moves it seeks anew.
   std::string until;
+  // Null: a damaged part is an error of Fetch, and the cursor stays in front of it. Else who asked for it is
+  // told, and the cursor goes on behind (F44).
+  SkippedSpanSink* skipped = nullptr;
 
   BlockCounts counts;
 
