@@ -12,16 +12,30 @@ namespace {
 // Stands in for a file that could not be opened: any entry it may hold is a read that fails (F43).
 class DamagedFileIterator : public EntryIterator {
  public:
-  explicit DamagedFileIterator(Status damage) : damage_(std::move(damage)) {}
-  IterState SeekToFirst() override { return IterState::kNeedsIo; }
-  IterState Seek(std::string_view) override { return IterState::kNeedsIo; }
-  IterState Next() override { return IterState::kNeedsIo; }
-  IterState state() const override { return IterState::kNeedsIo; }
-  Task<Status> Fetch() override { co_return damage_; }
+  DamagedFileIterator(const FileRef& file, const IterOptions& options)
+      : span_{std::max({file.lower, file.info.smallest, options.lower}), file.info.largest + '\0',
+              file.info.version_max, file.damage},
+        sink_(options.scan == nullptr ? nullptr : options.scan->skipped) {
+    for (const std::string& bound : {file.upper, options.upper}) {
+      if (!bound.empty() && bound < span_.upper) span_.upper = bound;
+    }
+  }
+  IterState SeekToFirst() override { return state_ = IterState::kNeedsIo; }
+  IterState Seek(std::string_view) override { return state_ = IterState::kNeedsIo; }
+  IterState Next() override { return state_; }
+  IterState state() const override { return state_; }
+  Task<Status> Fetch() override {
+    if (sink_ == nullptr) co_return span_.why;
+    if (span_.lower < span_.upper) sink_->Skipped(span_);
+    state_ = IterState::kEnd;
+    co_return Status();
+  }
   const Entry& entry() const override { return entry_; }
 
  private:
-  Status damage_;
+  SkippedSpan span_;
+  SkippedSpanSink* const sink_;  // Null: damage is an error.
+  IterState state_ = IterState::kNeedsIo;
   Entry entry_;
 };
 
@@ -29,7 +43,7 @@ class DamagedFileIterator : public EntryIterator {
 
 std::unique_ptr<EntryIterator> NewFileIterator(const FileRef& file, Direction direction,
                                                const IterOptions& options) {
-  if (file.table == nullptr) return std::make_unique<DamagedFileIterator>(file.damage);
+  if (file.table == nullptr) return std::make_unique<DamagedFileIterator>(file, options);
   IterOptions clipped = options;
   clipped.lower = std::max(options.lower, file.lower);
   if (clipped.upper.empty() || (!file.upper.empty() && file.upper < clipped.upper))

@@ -40,6 +40,13 @@ class SegmentReader {
   using FrameVisitor = std::function<void(uint64_t offset, const ParsedFrame& frame)>;
   Task<Result<FramesBeyond>> ScanBeyond(FrameVisitor each = nullptr);
 
+  // Goes on with a valid frame that ScanBeyond has shown, whose predecessors are lost. For salvage alone:
+  // recovery does not step over what is bad (F31).
+  void ResumeAt(uint64_t offset, uint64_t previous_seal) {
+    offset_ = offset;
+    last_seal_ = previous_seal;
+  }
+
   // Forgets what was read, and has the next read go past all caches (F52).
   Task<Status> Reload();
 

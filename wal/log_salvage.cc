@@ -1,0 +1,352 @@
+#include "wal/log_salvage.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "wal/log_tail.h"
+#include "wal/segment_pool.h"
+#include "wal/segment_reader.h"
+
+namespace partita {
+
+namespace {
+
+bool IsDamage(const Status& status) {
+  return status.code() == Code::kCorruption || status.code() == Code::kIoError;
+}
+
+class LogSalvager {
+ public:
+  LogSalvager(FileSystem& files, const LocalLogOptions& options, LogPosition from, LogReplaySink sink)
+      : files_(files), options_(options), owner_{options.store, options.shard}, from_(from) {
+    sink_ = [this, sink = std::move(sink)](const LogRecord& record) {
+      Status taken = sink(record);
+      if (!taken.ok()) {
+        refused_ = !IsDamage(taken);
+        return taken;
+      }
+      if (out_.records++ == 0) out_.first = record.position;
+      out_.last = record.position;
+      out_.version_last = record.version;
+      return taken;
+    };
+  }
+
+  // What a log that recovery reads has beside its records.
+  Task<Result<SalvagedLog>> LookAt() {
+    PARTITA_CO_TRY(co_await FindSegments());
+    PARTITA_CO_TRY(co_await LookAtTheRest());
+    co_return std::move(out_);
+  }
+
+  Task<Result<SalvagedLog>> Run() {
+    PARTITA_CO_TRY(co_await FindSegments());
+    FindChain();
+    out_.lost = true;  // Until the walk has come to the end.
+    if (!chain_.empty()) {
+      PARTITA_CO_TRY(co_await Walk());
+      PARTITA_CO_TRY(co_await LookAtTheRest());
+    }
+    if (!out_.lost) PARTITA_CO_TRY(co_await ReadTail());
+    if (head_id() < options_.newest_segment) out_.lost = true;    // F35.
+    if (delivered_to_.value + 1 < from_.value) out_.lost = true;  // F31.
+    co_return std::move(out_);
+  }
+
+ private:
+  struct Segment {
+    std::unique_ptr<File> file;
+    SealedHeader sealed;
+    bool has_header = true;  // Else it is made of the first frame.
+    bool in_effect = true;
+    const SegmentHeader& header() const { return sealed.header; }
+  };
+
+  // ---- What there is.
+
+  Task<Status> FindSegments() {
+    PARTITA_CO_ASSIGN(const bool exists, co_await files_.Exists(options_.directory));
+    if (!exists) co_return Status();
+    PARTITA_CO_ASSIGN(const std::vector<DirectoryEntry> entries, co_await files_.List(options_.directory));
+    for (const DirectoryEntry& entry : entries) {
+      uint64_t number = 0;
+      if (!SegmentPool::IsSegmentName(entry.name, &number)) continue;
+      const std::string path = options_.directory + "/" + entry.name;
+      auto file = co_await SegmentPool::OpenFile(files_, path, OpenMode::kRead);
+      if (!file.ok() && !IsDamage(file.status())) co_return file.status();
+      if (!file.ok()) continue;  // The first attempt has said so.
+      PARTITA_CO_TRY(co_await Examine(std::move(file).value()));
+    }
+    co_return Status();
+  }
+
+  Task<Status> Examine(std::unique_ptr<File> file) {
+    Segment segment;
+    auto header = co_await SegmentReader::ReadHeader(*file);
+    if (!header.ok() && !IsDamage(header.status())) co_return header.status().WithContext(file->path());
+    if (header.ok()) {
+      segment.sealed = *header;
+    } else {
+      const std::optional<SealedHeader> made = co_await HeaderOfFirstFrame(*file);
+      if (!made) co_return Status();
+      segment.sealed = *made;
+      segment.has_header = false;
+    }
+    if (segment.sealed.owner.store != owner_.store || segment.sealed.owner.shard != owner_.shard ||
+        !segment.header().in_use()) {
+      co_return Status();
+    }
+    out_.incarnation_max = std::max(out_.incarnation_max, segment.header().incarnation);
+    out_.version_max = std::max(out_.version_max, segment.header().version_ceiling);
+    segment.file = std::move(file);
+    segment.in_effect = !segment.header().awaits_effect() || co_await TakesEffect(segment);
+    segments_.emplace(segment.header().segment, std::move(segment));
+    co_return Status();
+  }
+
+  // What the header of a segment said is in its first frame, too: 3.
+  Task<std::optional<SealedHeader>> HeaderOfFirstFrame(File& file) {
+    const Result<uint64_t> size = co_await file.Size();
+    FrameHeader first;
+    const Result<bool> found = co_await SegmentReader::ReadFirstFrame(file, owner_, &first);
+    if (!size.ok() || !found.ok() || !*found) co_return std::nullopt;
+    SealedHeader made;
+    made.owner = owner_;
+    made.header.segment = first.segment;
+    made.header.incarnation = first.incarnation;
+    made.header.segment_size = AlignDown(*size, kPageSize);
+    made.header.first_position = first.first_position;
+    if (first.continues()) made.header.flags = kSegmentContinues;
+    made.seal = first.previous_seal;  // With it the chain of seals begins.
+    co_return made;
+  }
+
+  Task<bool> TakesEffect(const Segment& segment) {
+    SegmentReader reader(*segment.file, segment.sealed);
+    ParsedFrame frame;
+    while (true) {
+      Result<bool> found = co_await NextAgain(&reader, &frame);
+      if (!found.ok() || !*found) co_return false;
+      if (frame.header.takes_effect()) co_return true;
+    }
+  }
+
+  // From the newest segment in effect back along the names of predecessors; where that name is lost or names
+  // nothing, the next older segment stands in, and positions tell whether it fits.
+  void FindChain() {
+    auto at = segments_.end();
+    for (auto i = segments_.begin(); i != segments_.end(); ++i) {
+      if (i->second.in_effect) at = i;
+    }
+    while (at != segments_.end()) {
+      chain_.push_back(&at->second);
+      const SegmentId previous = at->second.header().previous_segment;
+      auto named = at->second.has_header ? segments_.find(previous) : segments_.end();
+      if (named == segments_.end() && at != segments_.begin()) {
+        const bool is_first = at->second.has_header && previous.value == 0;
+        if (!is_first) named = std::prev(at);
+      }
+      if (named != segments_.end() && named->first >= at->first) break;
+      at = named;
+    }
+    std::reverse(chain_.begin(), chain_.end());
+  }
+
+  uint64_t head_id() const { return chain_.empty() ? 0 : chain_.back()->header().segment.value; }
+
+  // ---- The walk.
+
+  Task<Status> Walk() {
+    size_t first = 0;
+    for (size_t i = 1; i < chain_.size(); ++i) {
+      const SegmentHeader& header = chain_[i]->header();
+      if (header.first_position < from_ || (header.first_position == from_ && !header.continues())) first = i;
+    }
+    const SegmentHeader& begin = chain_[first]->header();
+    const bool holds = begin.first_position < from_ || (begin.first_position == from_ && !begin.continues());
+    if (from_.value > 0 && !holds) co_return Status();  // A gap in front of everything.
+    assembler_.emplace(from_, begin.first_position, begin.continues());
+    for (size_t i = first; i < chain_.size(); ++i) {
+      PARTITA_CO_ASSIGN(const bool whole, co_await WalkSegment(i));
+      delivered_to_ = LogPosition(assembler_->next().value - 1);
+      if (!whole) co_return Status();
+    }
+    out_.lost = false;
+    co_return Status();
+  }
+
+  // True when the segment holds all that its successor does not; of the last one, all that was flushed.
+  Task<Result<bool>> WalkSegment(size_t index) {
+    const Segment& segment = *chain_[index];
+    const SegmentHeader* next = index + 1 < chain_.size() ? &chain_[index + 1]->header() : nullptr;
+    const bool next_has_seal = next != nullptr && chain_[index + 1]->has_header;
+    SegmentReader reader(*segment.file, segment.sealed);
+    ParsedFrame frame;
+    while (next == nullptr || !next_has_seal || reader.last_seal() != next->previous_seal) {
+      if (next != nullptr && !next_has_seal && IsAtBegin(*next)) break;
+      Result<bool> found = co_await NextAgain(&reader, &frame);
+      if (!found.ok() && !IsDamage(found.status())) co_return found.status();
+      if (found.ok() && *found) {
+        NoteVersions(frame.header);
+        Status fed = assembler_->Feed(frame, sink_);
+        if (refused_) co_return fed;
+        if (!fed.ok()) co_return false;
+        continue;
+      }
+      if (next != nullptr && IsAtBegin(*next)) break;
+      PARTITA_CO_ASSIGN(const bool resumed, co_await ResumeBefore(&reader));
+      if (resumed) continue;
+      if (next != nullptr) co_return false;
+      Result<FramesBeyond> beyond = co_await reader.ScanBeyond();
+      if (!beyond.ok()) co_return false;
+      if (beyond->any && beyond->durable_max >= assembler_->next()) co_return false;
+      break;  // A torn tail, or the end.
+    }
+    if (next == nullptr || !next->continues()) assembler_->DropPartial();
+    co_return next == nullptr || assembler_->next() == next->first_position;
+  }
+
+  bool IsAtBegin(const SegmentHeader& next) const {
+    return assembler_->next() == next.first_position && (!next.continues() || assembler_->partial());
+  }
+
+  // Damage in front of `from`: on to the last later frame that begins at or before it (3).
+  Task<Result<bool>> ResumeBefore(SegmentReader* reader) {
+    if (from_.value == 0 || assembler_->next() > from_ || assembler_->delivered() > 0) co_return false;
+    std::optional<FrameHeader> best;
+    uint64_t best_at = 0;
+    SegmentReader::FrameVisitor visit = [&](uint64_t offset, const ParsedFrame& frame) {
+      const FrameHeader& header = frame.header;
+      if (header.continues() || header.first_position > from_) return;
+      if (header.first_position <= assembler_->next() && header.piece_count == 0) return;
+      best = header;
+      best_at = offset;
+    };
+    Result<FramesBeyond> beyond = co_await reader->ScanBeyond(std::move(visit));
+    if (!beyond.ok() && !IsDamage(beyond.status())) co_return beyond.status();
+    if (!best) co_return false;
+    reader->ResumeAt(best_at, best->previous_seal);
+    assembler_.emplace(from_, best->first_position, /*headless=*/false);
+    co_return true;
+  }
+
+  Task<Result<bool>> NextAgain(SegmentReader* reader, ParsedFrame* frame) {
+    auto found = co_await reader->Next(frame);
+    if (found.ok() ? *found : !IsDamage(found.status())) co_return std::move(found);
+    (void)co_await reader->Reload();
+    co_return co_await reader->Next(frame);
+  }
+
+  // ---- Behind the prefix.
+
+  void NoteVersions(const FrameHeader& header) {
+    out_.version_max = std::max({out_.version_max, header.version_max, header.version_ceiling});
+  }
+
+  // Every valid frame of every segment, wherever it stands: 4.
+  Task<Status> LookAtTheRest() {
+    for (auto& [id, segment] : segments_) {
+      SegmentReader reader(*segment.file, segment.sealed);
+      SegmentReader::FrameVisitor visit = [this](uint64_t, const ParsedFrame& frame) {
+        NoteVersions(frame.header);
+        const uint64_t ends = frame.header.next_position().value - 1;
+        reached_ = std::max({reached_, LogPosition(ends), frame.header.durable_position});
+      };
+      Result<FramesBeyond> seen = co_await reader.ScanBeyond(std::move(visit));
+      if (!seen.ok() && !IsDamage(seen.status())) co_return seen.status();
+    }
+    if (out_.lost && reached_ > delivered_to_) out_.lost_to = reached_;
+    co_return Status();
+  }
+
+  Task<Status> ReadTail() {
+    auto tail = co_await LogTail::OpenForReading(files_, options_.directory, owner_, /*must_exist=*/false);
+    if (!tail.ok() && !IsDamage(tail.status())) co_return tail.status();
+    if (!tail.ok()) {
+      out_.lost = true;
+      co_return Status();
+    }
+    PARTITA_CO_ASSIGN(const bool there, co_await files_.Exists(options_.directory + "/tail"));
+    if (!there && options_.must_exist) out_.lost = true;  // Of level process, what segments do not hold.
+    const auto records = (*tail)->ReadAll(chain_.back()->header().incarnation);
+    for (auto at = records.find(LogPosition{delivered_to_.value + 1});
+         at != records.end() && at->first.value == delivered_to_.value + 1; ++at) {
+      const TailRecord& record = at->second;
+      delivered_to_ = record.position;
+      out_.version_max = std::max(out_.version_max, record.version);
+      if (record.position < from_) continue;
+      Status taken = sink_(LogRecord{record.position, record.version, record.payload});
+      if (refused_) co_return taken;
+      if (!taken.ok()) {
+        out_.lost = true;
+        break;
+      }
+    }
+    co_return Status();
+  }
+
+  FileSystem& files_;
+  const LocalLogOptions& options_;
+  const LogIdentity owner_;
+  const LogPosition from_;
+  LogReplaySink sink_;
+  bool refused_ = false;  // The sink wants no more.
+  std::map<SegmentId, Segment> segments_;
+  std::vector<Segment*> chain_;  // Oldest first.
+  std::optional<RecordAssembler> assembler_;
+  LogPosition delivered_to_;
+  LogPosition reached_;
+  SalvagedLog out_;
+};
+
+// As recovery reads it. The first of the results says what recovery said.
+Task<Result<LogRecovery>> ReadAsRecovery(FileSystem& files, Clock& clock, const LocalLogOptions& options,
+                                         LogPosition from, LogReplaySink sink) {
+  PARTITA_CO_ASSIGN(std::unique_ptr<LocalLogStore> log, co_await LocalLogStore::Open(files, clock, options));
+  Result<LogRecovery> recovered = co_await log->Recover(from, std::move(sink));
+  Status closed = co_await log->Close();
+  (void)closed;
+  co_return recovered;
+}
+
+}  // namespace
+
+Task<Result<SalvagedLog>> SalvageLog(FileSystem& files, Clock& clock, LocalLogOptions options,
+                                     LogPosition from, LogReplaySink sink) {
+  options.read_only = true;
+  options.incarnation = Incarnation(UINT32_MAX);
+  // Whether it is sound, before anything is delivered.
+  LogReplaySink check = [](const LogRecord&) { return Status(); };
+  const Result<LogRecovery> sound = co_await ReadAsRecovery(files, clock, options, from, std::move(check));
+  if (!sound.ok() && !IsDamage(sound.status())) co_return sound.status();
+
+  if (!sound.ok()) {
+    LogSalvager salvager(files, options, from, std::move(sink));
+    PARTITA_CO_ASSIGN(SalvagedLog found, co_await salvager.Run());
+    found.damages.push_back(sound.status().ToString());
+    co_return found;
+  }
+  LogSalvager looker(files, options, from, nullptr);
+  PARTITA_CO_ASSIGN(SalvagedLog found, co_await looker.LookAt());
+  found.version_max = std::max(found.version_max, sound->version_max);
+  LogReplaySink note = [&found, &sink](const LogRecord& record) {
+    Status taken = sink(record);
+    if (!taken.ok()) return taken;
+    if (found.records++ == 0) found.first = record.position;
+    found.last = record.position;
+    found.version_last = record.version;
+    return taken;
+  };
+  const Result<LogRecovery> read = co_await ReadAsRecovery(files, clock, options, from, std::move(note));
+  if (!read.ok() && !IsDamage(read.status())) co_return read.status();
+  if (!read.ok()) {
+    // Sound frames with a record that the sink cannot read.
+    found.lost = true;
+    found.damages.push_back(read.status().ToString());
+  }
+  co_return found;
+}
+
+}  // namespace partita

@@ -1,0 +1,43 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "engine/base/clock.h"
+#include "engine/base/log_store.h"
+#include "engine/io/file.h"
+#include "wal/local_log_store.h"
+
+namespace partita {
+
+// What a damaged log still holds: for repairs (F53). Nothing is changed on disk, but for flushes (F29).
+//
+//  1. A log that recovery can read is read as recovery does, and nothing is lost.
+//  2. Else the chain of segments is walked from the oldest one that may count, as far as positions run
+//     without a gap from `from` on: the *dense prefix*, which is what F12 allows a shard to be. What a
+//     later segment begins with again is void in the earlier ones.
+//  3. Damage that lies wholly in front of `from` loses nothing: the walk goes on at a later frame that
+//     begins at or before `from`. A segment whose header is bad but whose first frame is good says in that
+//     frame what the header said.
+//  4. What follows the prefix is not delivered, only looked at: for the versions in it, above which the
+//     clock must go on, and for how far the log is known to have reached.
+struct SalvagedLog {
+  LogPosition first;  // Delivered; 0: none.
+  LogPosition last;
+  uint64_t records = 0;
+  Version version_last;  // Of the last record delivered.
+  Version version_max;   // Of anything in the log, leased ceilings and what is lost included (F18).
+  Incarnation incarnation_max;
+  std::vector<std::string> damages;  // File, offset, rule; empty: sound.
+  // Records at or above `from` are missing behind `last`, or may be.
+  bool lost = false;
+  LogPosition lost_to;  // The log is known to have reached it; 0: not known.
+};
+
+// Reads the log `options` names, from `from` on (0: all it holds), and calls `sink` with each record of the
+// dense prefix; a sink that answers kCorruption ends the prefix in front of that record, another error of it
+// ends the call. `options.read_only` is taken for set and `options.incarnation` is not looked at.
+// A log that is absent is empty, and damage when it must exist.
+Task<Result<SalvagedLog>> SalvageLog(FileSystem& files, Clock& clock, LocalLogOptions options,
+                                     LogPosition from, LogReplaySink sink);
+
+}  // namespace partita
