@@ -87,6 +87,7 @@ Task<Status> Store::SaveCatalog(Catalog next) {
     }
     if (!read.ok()) co_return Status::Unknown("the catalog change is in doubt: " + read.status().ToString());
     std::optional<MetaValue> found = std::move(read).value();
+    if (!found.has_value() && catalog_generation_ == 0) co_return saved.status();  // Was to be the first.
     if (!found.has_value()) co_return Status::Corruption("meta/catalog vanished");
     catalog_generation_ = found->generation;
     if (found->bytes != bytes) co_return saved.status();

@@ -76,6 +76,22 @@ class StoreModel {
   // All rows within an interval; those of one group were read at one point.
   void SeenPage(const std::string& lower, const std::string& upper, const Rows& rows, uint64_t begun);
 
+  // What a copy of the store must hold (F68): claimed when the backup begins, complete when it has ended.
+  // Only for keys of tables that were there all the while.
+  struct CopyClaim {
+    std::set<std::string> keys;
+    uint64_t begun = 0;
+  };
+  CopyClaim ClaimCopy() { return {{}, Now()}; }
+  // The rows of a restored copy, within the life that made it; judged with the life's history.
+  void SeenCopy(const CopyClaim& claim, const Rows& rows);
+  // The highest version that any shard has shown: a restored store begins above (F17).
+  Version ShownMax() const;
+  std::string EntityOf(const std::string& key) const;
+  // Writes in doubt of the lives so far that were seen to have happened, and others.
+  uint64_t doubts_happened() const { return doubts_happened_; }
+  uint64_t doubts_without_trace() const { return doubts_without_trace_; }
+
   // Everything settled before `begun` is at level power now (F8).
   void Barrier(uint64_t begun);
   void ClosedCleanly();
@@ -155,6 +171,7 @@ class StoreModel {
   void CheckSeen(const std::string& name, const Key& key, const History& history);
   bool MayHaveSeen(const Seen& seen, const History& history) const;
   void CheckPages();
+  void CheckCopies();
   void Expose(const std::string& name, const Key& key, Version version, const std::string& content);
   // Finds who wrote a row and learns the version; false after a violation.
   bool Attribute(const std::string& name, const Key& key, const Row& row, const char* where, bool settles);
@@ -169,6 +186,8 @@ class StoreModel {
   std::map<std::string, Key> keys_;
   std::map<uint64_t, Write> writes_;  // Of this life.
   std::vector<Page> pages_;
+  std::vector<std::pair<CopyClaim, Rows>> copies_;
+  uint64_t doubts_happened_ = 0, doubts_without_trace_ = 0;
   std::map<std::string, std::map<uint64_t, std::string>> exposed_;  // entity -> version -> content.
   std::map<uint32_t, Version> shown_max_;                           // Of each shard (F18).
   std::map<std::string, std::optional<Row>> pinned_;                // Shown by an incomplete recovery.

@@ -159,6 +159,7 @@ void StoreModel::CheckHistory() {
     CheckSeen(name, key, history);
   }
   CheckPages();
+  CheckCopies();
 }
 
 // ---- After a crash or close.
@@ -357,7 +358,12 @@ void StoreModel::StartLife(const Rows& rows) {
     Version& shown = shown_max_[key.shard];
     shown = std::max(shown, row->second.version);
   }
+  for (const auto& [number, write] : writes_) {
+    if (write.answer != Answer::kInDoubt) continue;
+    ++(write.version.value != 0 ? doubts_happened_ : doubts_without_trace_);
+  }
   writes_.clear();
+  copies_.clear();
   pages_.clear();
   pinned_.clear();
   worst_ = CrashKind::kNone;

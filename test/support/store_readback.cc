@@ -97,7 +97,7 @@ Task<void> StoreLife::ReadBack() {
   StoreModel::Rows rows;
   const bool whole = co_await ReadAll(&rows);
   if (!whole) co_return;
-  if (Chance(25)) co_await CheckStructure();
+  if (Chance(25) && !faulty_) co_await CheckStructure();
   if (crashed()) co_return;
   world_.counts.rows_compared += rows.size();
   world_.model.Recovered(rows);
@@ -163,7 +163,7 @@ Task<bool> StoreLife::GetEach(const StoreModel::Rows& rows) {
   for (const std::string& key : world_.model.Keys()) {
     std::string content;
     Result<Shard::ReadAnswer> read = co_await store_->Get(key, &content);
-    if (crashed()) co_return false;
+    if (crashed() || (faulty_ && !read.ok())) co_return false;
     auto row = rows.find(key);
     bool found = read.ok() && read->state == Shard::ReadState::kFound;
     if (!read.ok() || read->state == Shard::ReadState::kInDoubt || found != (row != rows.end()) ||
@@ -192,8 +192,12 @@ Task<bool> StoreLife::ScanPages(std::string lower, std::string upper, Direction 
     std::vector<std::pair<std::string, StoreModel::Row>> found;
     RowCollector sink(&found);
     uint64_t begun = world_.model.Now();
+    ++world_.counts.pages;
     Result<Shard::ScanAnswer> answer = co_await store_->Scan(request, &sink);
-    if (crashed()) co_return false;
+    if (crashed()) {
+      if (compared_) world_.KeepScan({lower, upper, direction});
+      co_return false;
+    }
     if (!answer.ok()) {
       bool live = false;
       for (size_t i = 0; i < StoreWorld::kTables; ++i) live = live || Live(i, table);

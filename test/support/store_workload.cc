@@ -1,6 +1,7 @@
 #include "test/support/store_workload.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "engine/base/user_key.h"
 
@@ -9,10 +10,6 @@ namespace partita {
 namespace {
 
 constexpr const char* kAccount = "default";
-constexpr uint64_t kCapacity = uint64_t{1} << 40;
-
-std::string PartitionName(uint64_t i) { return "p" + std::to_string(i); }
-std::string RowName(uint64_t i) { return "r" + std::to_string(i); }
 
 }  // namespace
 
@@ -29,6 +26,16 @@ void WorkloadCounts::Add(const WorkloadCounts& other) {
   drops += other.drops;
   layouts += other.layouts;
   glimpses += other.glimpses;
+  gets += other.gets;
+  pages += other.pages;
+  keeps += other.keeps;
+  backups += other.backups;
+  restores += other.restores;
+  scrubs += other.scrubs;
+  continued += other.continued;
+  opens_failed += other.opens_failed;
+  faults_hit += other.faults_hit;
+  disk_operations += other.disk_operations;
 }
 
 void StoreWorld::AddTable(size_t index, TableId id, const Catalog& catalog) {
@@ -38,7 +45,7 @@ void StoreWorld::AddTable(size_t index, TableId id, const Catalog& catalog) {
   table_ids.insert(id.value);
   for (uint32_t p = 0; p < kPartitions; ++p) {
     for (uint32_t r = 0; r < kRows; ++r) {
-      std::string key = EncodeUserKey(id, PartitionName(p), RowName(r));
+      std::string key = EncodeUserKey(id, StoreWorld::PartitionName(p), StoreWorld::RowName(r));
       for (size_t i = 0; i < catalog.ranges.size(); ++i) {
         const RangeDescriptor& range = catalog.ranges[i];
         if (key < range.lower || (!range.upper.empty() && key >= range.upper)) continue;
@@ -48,8 +55,8 @@ void StoreWorld::AddTable(size_t index, TableId id, const Catalog& catalog) {
                catalog.ranges[i - part - 1].lower.substr(0, kTableIdSize) == key.substr(0, kTableIdSize)) {
           ++part;
         }
-        model.AddKey(key, table.name + "/" + PartitionName(p) + "/" + RowName(r), id.value * 16 + part,
-                     range.owner.value);
+        model.AddKey(key, table.name + "/" + StoreWorld::PartitionName(p) + "/" + StoreWorld::RowName(r),
+                     id.value * 16 + part, range.owner.value);
       }
     }
   }
@@ -62,13 +69,37 @@ void StoreWorld::DropTable(size_t index) {
   table.pending = Table::Pending::kNone;
 }
 
+void StoreWorld::KeepScan(OpenScan scan) {
+  if (open_scans.size() == kOpenScans) open_scans.erase(open_scans.begin());
+  open_scans.push_back(std::move(scan));
+}
+
 // ---- A life.
 
 StoreLife::StoreLife(SimRuntime& runtime, StoreWorld& world, const WorkloadOptions& options, const Plan& plan)
-    : runtime_(runtime), world_(world), options_(options), plan_(plan), random_(plan.seed) {}
+    : runtime_(runtime),
+      world_(world),
+      options_(options),
+      plan_(plan),
+      random_(plan.seed),
+      watch_(&world.rare) {
+  runtime_.OnCompletion([this](const SimOperationRecord& operation) { Watch(operation); });
+}
+
+void StoreLife::Watch(const SimOperationRecord& operation) {
+  watch_.Saw(operation);
+  if (!plan_.crash_within || !watch_.Within(*plan_.crash_within)) return;
+  if (within_++ == plan_.crash_delay) runtime_.CrashNow();
+}
+
+void StoreLife::Tell(const std::string& what) const {
+  std::printf("  %12.3f ms  %s\n", static_cast<double>(runtime_.now_ns()) / 1e6, what.c_str());
+}
 
 void StoreLife::Violation(std::string text) {
-  if (!crashed()) world_.model.Violation(std::move(text));
+  if (crashed()) return;
+  if (options_.trace) Tell("VIOLATION: " + text);
+  world_.model.Violation(std::move(text));
 }
 
 StoreOptions StoreLife::Options() {
@@ -91,12 +122,30 @@ Task<void> StoreLife::Main() {
     if (crashed() || !world_.model.violations().empty()) co_return;
   }
   StoreOptions options = Options();
+  if (plan_.opening_faults) AddOpeningFaults();
   Result<std::unique_ptr<Store>> opened = co_await Store::Open(runtime_, std::move(options));
+  const bool fault = FaultsHit() > 0;
+  if (plan_.opening_faults) {
+    runtime_.ClearFaults();
+    runtime_.disk().set_capacity(kCapacity);
+  }
   if (!opened.ok()) {
-    Violation("the store does not open: " + opened.status().ToString());
+    NoteEnd();
+    if (!fault || opened.code() == Code::kCorruption) {
+      Violation("the store does not open: " + opened.status().ToString());
+    }
+    if (!crashed()) ++world_.counts.opens_failed;
+    if (options_.trace) Tell("not opened: " + opened.status().ToString());
     co_return;
   }
   store_ = std::move(opened).value();
+  if (options_.trace) Tell("opened with " + std::to_string(store_->shard_count()) + " shards");
+  if (!crashed()) NoteOpened();
+  if (fault) {
+    // A table file that could not be opened is a damaged range for as long as this process lives (F39).
+    faulty_ = true;
+    co_await SleepFor(kFaultsFeltNs);
+  }
   if (!crashed()) {
     if (plan_.read_back) {
       co_await ReadBack();
@@ -108,6 +157,7 @@ Task<void> StoreLife::Main() {
   }
   if (compared_ && plan_.work && !crashed()) co_await Work();
   if (plan_.end == End::kCrash && !crashed()) runtime_.CrashNow();
+  NoteEnd();
   for (const ShardStatistics& shard : store_->Statistics()) {
     world_.counts.flushes += shard.flushes;
     world_.counts.compactions += shard.compactions;
@@ -122,9 +172,38 @@ Task<void> StoreLife::Main() {
   if (closed_cleanly_ && compared_) world_.model.ClosedCleanly();
 }
 
+void StoreLife::NoteOpened() {
+  const StoreOpenReport& report = store_->open_report();
+  if (report.torn_bytes > 0) world_.rare.Note(RareState::kTornTail);
+  if (report.leftover_objects_removed > 0) world_.rare.Note(RareState::kLeftoversRemoved);
+  if (world_.last_open_failed) world_.rare.Note(RareState::kOpenFailedThenWorked);
+}
+
+// Where it ended, for the counts; what is done after a crash means nothing.
+void StoreLife::NoteEnd() {
+  world_.counts.disk_operations += runtime_.operations_completed();
+  world_.counts.faults_hit += FaultsHit();
+  world_.last_open_failed = store_ == nullptr && !crashed();
+  if (!crashed()) {
+    world_.recovery_crashes = compared_ ? 0 : world_.recovery_crashes;
+    return;
+  }
+  watch_.Crashed();
+  if (backing_up_) world_.rare.Note(RareState::kCrashInBackup);
+  if (restoring_) world_.rare.Note(RareState::kCrashInRestore);
+  for (const StoreWorld::Table& table : world_.tables) {
+    if (compared_ && table.pending != StoreWorld::Table::Pending::kNone) {
+      world_.rare.Note(RareState::kCrashInTableChange);
+    }
+  }
+  world_.recovery_crashes = compared_ ? 0 : world_.recovery_crashes + 1;
+  if (world_.recovery_crashes > 0) world_.rare.Note(RareState::kCrashInRecovery);
+  if (world_.recovery_crashes == 2) world_.rare.Note(RareState::kCrashInRecoveryTwice);
+}
+
 Task<void> StoreLife::Work() {
   if (Chance(30)) partitions_ = 1;
-  faulty_ = options_.faults;
+  faulty_ = options_.faults;  // Everything could be read, so what opening met is over.
   if (options_.faults) AddFaults();
   keeper_.Spawn(runtime_.client(0), Keeper(this));
   for (uint32_t i = 1; i <= options_.clients; ++i) tasks_.Spawn(runtime_.client(i), Client(this, i));
@@ -145,9 +224,12 @@ Task<void> StoreLife::Work() {
   }
 }
 
-Task<void> StoreLife::Client(StoreLife* self, uint32_t) {
+Task<void> StoreLife::Client(StoreLife* self, uint32_t index) {
   for (uint32_t i = 0; i < self->options_.requests && !self->crashed(); ++i) {
+    if (self->plan_.requests_cut.contains({index, i})) continue;
+    self->DrawFor(index, i);
     uint64_t what = self->Draw(100);
+    uint64_t pause_ns = self->Chance(15) ? self->Draw(5'000'000) : 0;
     if (what < 75) {
       co_await self->WriteOnce();
     } else if (what < 90) {
@@ -155,7 +237,7 @@ Task<void> StoreLife::Client(StoreLife* self, uint32_t) {
     } else {
       co_await self->ScanOnce();
     }
-    if (self->Chance(15)) co_await SleepFor(self->Draw(5'000'000));
+    if (pause_ns > 0) co_await SleepFor(pause_ns);
   }
 }
 
@@ -168,21 +250,30 @@ Task<void> StoreLife::Keeper(StoreLife* self) {
     if (missing && self->Chance(60)) co_await self->CreateTable(i);
   }
   for (uint32_t i = 0; i < self->options_.requests / 2 && !self->crashed(); ++i) {
+    if (self->plan_.requests_cut.contains({0, i})) continue;
+    self->DrawFor(0, i);
+    uint64_t pause_ns = self->Draw(self->Chance(10) ? 200'000'000 : 4'000'000);
     co_await self->KeepOnce();
-    co_await SleepFor(self->Draw(self->Chance(10) ? 200'000'000 : 4'000'000));
+    co_await SleepFor(pause_ns);
   }
 }
 
 Task<void> StoreLife::KeepOnce() {
   uint64_t what = Draw(100);
   Status done;
-  if (what < 30) {
+  ++world_.counts.keeps;
+  if (options_.copies && what >= 94) {
+    done = co_await KeepCopies(what);
+  } else if (what < 30) {
     co_await ChangeTable();
   } else if (what < 55) {
+    if (options_.trace) Tell("keeper: flush memtables");
     done = co_await store_->FlushMemtables();
   } else if (what < 70) {
+    if (options_.trace) Tell("keeper: compact all");
     done = co_await store_->CompactAll();
   } else if (what < 85) {
+    if (options_.trace) Tell("keeper: barrier");
     uint64_t begun = world_.model.Now();
     done = co_await store_->Barrier();
     if (done.ok() && !crashed()) world_.model.Barrier(begun);
@@ -191,6 +282,15 @@ Task<void> StoreLife::KeepOnce() {
     runtime_.StepWallClock(static_cast<int64_t>(Draw(2 * kHour)) - kHour);
   }
   if (!done.ok() && !faulty_) Violation("maintenance failed: " + done.ToString());
+}
+
+Task<Status> StoreLife::KeepCopies(uint64_t what) {
+  if (what >= 97) co_return co_await ScrubOnce();
+  if (what >= 96 && !world_.copies.empty()) {
+    co_await RestoreOnce(Draw(world_.copies.size()), nullptr);
+    co_return Status();
+  }
+  co_return co_await BackUp();
 }
 
 Task<void> StoreLife::ChangeTable() {
@@ -213,6 +313,7 @@ Task<void> StoreLife::CreateTable(size_t index) {
   if (index == 0) spec.split_partitions = {"p2"};
   table.pending = StoreWorld::Table::Pending::kCreate;
   Result<TableDescriptor> made = co_await store_->CreateTable(std::move(spec));
+  if (options_.trace) Tell("keeper: create " + table.name + ": " + made.status().ToString());
   if (crashed()) co_return;
   if (made.ok()) {
     if (!world_.table_ids.insert(made->id.value).second) Violation("a table id was used twice (F19)");
@@ -227,6 +328,7 @@ Task<void> StoreLife::DropTable(size_t index) {
   StoreWorld::Table& table = world_.tables[index];
   table.pending = StoreWorld::Table::Pending::kDrop;
   Status dropped = co_await store_->DeleteTable(kAccount, table.name);
+  if (options_.trace) Tell("keeper: drop " + table.name + ": " + dropped.ToString());
   if (crashed()) co_return;
   if (dropped.ok()) {
     ++world_.counts.drops;
@@ -241,189 +343,6 @@ Task<void> StoreLife::DropTable(size_t index) {
 bool StoreLife::Live(size_t table, TableId id) const {
   const StoreWorld::Table& now = world_.tables[table];
   return now.id == id && now.pending == StoreWorld::Table::Pending::kNone;
-}
-
-// ---- Writes.
-
-StoreModel::Op StoreLife::DrawOp(const std::string& key, uint64_t number, size_t index) {
-  StoreModel::Op op;
-  op.key = key;
-  uint64_t kind = Draw(100);
-  op.kind = kind < 55 ? WriteKind::kPut : kind < 75 ? WriteKind::kMerge : WriteKind::kDelete;
-  uint64_t condition = Draw(100);
-  if (condition < 12) {
-    op.precondition = Precondition::kAbsent;
-  } else if (condition < 30) {
-    op.precondition = Precondition::kPresent;
-  } else if (condition < 50) {
-    op.precondition = Precondition::kVersionEquals;
-    op.expected = world_.model.LastVersion(key);
-    if (Chance(15)) op.expected = world_.model.OlderVersion(key);
-    if (Chance(8)) op.expected = Version(op.expected.value + Draw(1000));
-  }
-  if (op.kind == WriteKind::kDelete) return op;
-  uint64_t padding = Chance(85) ? Draw(60) : Chance(80) ? Draw(700) : Draw(6000);
-  op.content =
-      std::to_string(number) + "." + std::to_string(index) + ":" + std::string(padding, 'a' + number % 26);
-  return op;
-}
-
-Task<void> StoreLife::WriteOnce() {
-  size_t table = Draw(StoreWorld::kTables);
-  for (size_t i = 0; i < StoreWorld::kTables && !world_.tables[table].id; ++i)
-    table = (table + 1) % StoreWorld::kTables;
-  if (!world_.tables[table].id) {
-    co_await SleepFor(1'000'000);
-    co_return;
-  }
-  uint64_t number = world_.model.NextNumber();
-  std::string partition = PartitionName(Draw(partitions_));
-  std::vector<StoreModel::Op> ops;
-  uint64_t count = Chance(65) ? 1 : 2 + Draw(StoreWorld::kRows - 1);
-  uint64_t first = Draw(StoreWorld::kRows);
-  for (uint64_t i = 0; i < count; ++i) {
-    std::string key =
-        EncodeUserKey(*world_.tables[table].id, partition, RowName((first + i) % StoreWorld::kRows));
-    ops.push_back(DrawOp(key, number, i));
-    if (count > 1 && Chance(60)) ops.back().precondition = Precondition::kNone;  // So that some get through.
-  }
-  uint64_t level = options_.power_only ? 0 : Draw(100);
-  co_await WriteOps(table, std::move(ops),
-                    level < 40   ? DurabilityLevel::kPower
-                    : level < 75 ? DurabilityLevel::kProcess
-                                 : DurabilityLevel::kMemory,
-                    number);
-}
-
-Task<void> StoreLife::WriteOps(size_t table, std::vector<StoreModel::Op> ops, DurabilityLevel level,
-                               uint64_t number) {
-  TableId id = *world_.tables[table].id;
-  std::vector<WriteOp> given;
-  for (const StoreModel::Op& op : ops) {
-    given.push_back(WriteOp{op.kind, op.precondition, op.expected, op.key, op.content});
-  }
-  WriteRequest request;
-  request.table = id;
-  request.ops = given;
-  request.durability = level;
-  request.merge = MergeForModel;
-  world_.model.Begin(number, level, ops);
-  ++world_.counts.requests;
-  WriteOutcome outcome = co_await store_->Write(request);
-  if (!crashed()) TellWrite(table, id, number, outcome);
-}
-
-void StoreLife::TellWrite(size_t table, TableId id, uint64_t number, const WriteOutcome& outcome) {
-  StoreModel& model = world_.model;
-  Code code = outcome.status.code();
-  bool condition =
-      code == Code::kAlreadyExists || code == Code::kNotFound || code == Code::kPreconditionFailed;
-  if (code == Code::kOk) {
-    ++world_.counts.acknowledged;
-    model.Acknowledge(number, outcome.version);
-  } else if (code == Code::kNotFound && !Live(table, id)) {
-    model.Refuse(number, Code::kClosed, 0);  // The table went.
-  } else if (condition) {
-    ++world_.counts.refused;
-    model.Refuse(number, code, outcome.failed_op);
-  } else if (code == Code::kUnknown) {
-    ++world_.counts.in_doubt;
-    model.InDoubt(number);
-    if (!faulty_) Violation("in doubt without a fault: " + outcome.status.ToString());
-  } else {
-    model.Refuse(number, code, 0);
-    bool fault = code == Code::kIoError || code == Code::kNoSpace || code == Code::kResourceExhausted;
-    if (code != Code::kBusy && !(faulty_ && fault)) Violation("write: " + outcome.status.ToString());
-  }
-}
-
-// ---- Reads.
-
-Task<void> StoreLife::GetOnce() {
-  size_t table = Draw(StoreWorld::kTables);
-  if (!world_.tables[table].id) co_return;
-  TableId id = *world_.tables[table].id;
-  std::string key = EncodeUserKey(id, PartitionName(Draw(partitions_)), RowName(Draw(StoreWorld::kRows)));
-  uint64_t begun = world_.model.Now();
-  std::string content;
-  Shard::ReadAnswer answer = store_->TryGet(key, &content);
-  if (answer.state == Shard::ReadState::kNeedsIo || answer.state == Shard::ReadState::kMoved) {
-    Result<Shard::ReadAnswer> read = co_await store_->Get(key, &content);
-    if (crashed()) co_return;
-    if (!read.ok()) {
-      bool gone = read.code() == Code::kNotFound && !Live(table, id);
-      if (!gone && !faulty_) Violation("get: " + read.status().ToString());
-      co_return;
-    }
-    answer = *read;
-  }
-  if (answer.state == Shard::ReadState::kFound) world_.model.SeenRow(key, answer.version, content, begun);
-  if (answer.state == Shard::ReadState::kAbsent) world_.model.SeenAbsent(key, begun);
-  if (answer.state == Shard::ReadState::kInDoubt) world_.model.SeenInDoubt(key, begun);
-}
-
-Task<void> StoreLife::ScanOnce() {
-  size_t table = Draw(StoreWorld::kTables);
-  if (!world_.tables[table].id) co_return;
-  TableId id = *world_.tables[table].id;
-  std::string lower = EncodeUserKey(id, PartitionName(Draw(partitions_)), RowName(Draw(StoreWorld::kRows)));
-  StoreModel::Rows ignored;
-  bool whole =
-      co_await ScanPages(lower, TableUpperBound(id), Chance(50) ? Direction::kForward : Direction::kBackward,
-                         1 + static_cast<uint32_t>(Draw(6)), &ignored);
-  (void)whole;
-}
-
-// ---- Faults.
-
-void StoreLife::AddFaults() {
-  // A disk that is full soon (F54).
-  if (Chance(20)) runtime_.disk().set_capacity(runtime_.disk().used_bytes() + Draw(256u << 10));
-  for (uint64_t i = 0, n = 1 + Draw(3); i < n; ++i) {
-    SimFault fault;
-    uint64_t kind = Draw(100);
-    fault.skip = Draw(80);
-    fault.count = Chance(50) ? 1 : 1 + Draw(20);
-    if (Chance(30)) fault.probability = 0.2;
-    SimOpSet changes = SimOps(SimOp::kWrite, SimOp::kFlush, SimOp::kFlushDirectory, SimOp::kOpen,
-                              SimOp::kRename, SimOp::kTruncate, SimOp::kRemove);
-    if (kind < 50) {
-      fault.operations = Chance(60) ? SimOps(SimOp::kWrite, SimOp::kFlush) : changes;
-    } else if (kind < 70) {
-      fault.operations = SimOps(SimOp::kWrite, SimOp::kOpen, SimOp::kTruncate);
-      fault.code = Code::kNoSpace;
-      fault.count = 1 + Draw(60);
-    } else if (kind < 85) {
-      fault.effect = SimEffect::kSlow;
-      fault.delay_ns = 1'000'000 + Draw(2'000'000'000);
-    } else {
-      fault.effect = SimEffect::kShort;
-      fault.operations = SimOps(SimOp::kRead, SimOp::kWrite);
-      fault.count = 100;
-    }
-    runtime_.AddFault(fault);
-  }
-}
-
-// F21, F56: writes resume by themselves once the fault is over.
-Task<void> StoreLife::ProveResumed() {
-  runtime_.ClearFaults();
-  runtime_.disk().set_capacity(kCapacity);
-  co_await SleepFor(10'000'000'000);
-  if (crashed()) co_return;
-  faulty_ = false;
-  for (size_t table = 0; table < StoreWorld::kTables; ++table) {
-    if (!world_.tables[table].id || world_.tables[table].pending != StoreWorld::Table::Pending::kNone)
-      continue;
-    for (uint32_t p = 0; p < StoreWorld::kPartitions && !crashed(); ++p) {
-      uint64_t number = world_.model.NextNumber();
-      StoreModel::Op op;
-      op.key = EncodeUserKey(*world_.tables[table].id, PartitionName(p), RowName(0));
-      op.content = std::to_string(number) + ".0:resumed";
-      std::vector<StoreModel::Op> ops{op};
-      co_await WriteOps(table, std::move(ops), DurabilityLevel::kPower, number);
-    }
-  }
 }
 
 }  // namespace partita

@@ -3,14 +3,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "engine/base/task_group.h"
+#include "engine/io/sim_random.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
+#include "test/support/rare_states.h"
 #include "test/support/store_model.h"
 
 namespace partita {
@@ -22,6 +23,8 @@ struct WorkloadOptions {
   bool faults = false;      // I/O faults while the clients work.
   bool power_only = false;  // Every write at level power.
   bool glimpses = false;    // Before some opens the store is opened for reading only, and read back.
+  bool copies = false;      // Backups, restores and scrubs beside the clients, scans across lives.
+  bool trace = false;       // Tells on standard output what is asked and answered.
   EngineDefect planted = EngineDefect::kNone;
   LogDefect planted_log = LogDefect::kNone;
 };
@@ -30,6 +33,10 @@ struct WorkloadOptions {
 struct WorkloadCounts {
   uint64_t requests = 0, acknowledged = 0, refused = 0, in_doubt = 0, rows_compared = 0;
   uint64_t flushes = 0, compactions = 0, drops = 0, layouts = 0, glimpses = 0;
+  uint64_t gets = 0, pages = 0, keeps = 0, backups = 0, restores = 0, scrubs = 0, continued = 0;
+  uint64_t opens_failed = 0, faults_hit = 0, disk_operations = 0;
+  // Of the store, by its clients and keeper.
+  uint64_t calls() const { return requests + gets + pages + keeps; }
   void Add(const WorkloadCounts& other);
 };
 
@@ -44,6 +51,8 @@ struct StoreWorld {
   static constexpr size_t kTables = 3;
   static constexpr uint32_t kPartitions = 4;
   static constexpr uint32_t kRows = 5;
+  static std::string PartitionName(uint64_t i) { return "p" + std::to_string(i); }
+  static std::string RowName(uint64_t i) { return "r" + std::to_string(i); }
 
   StoreModel model;
   std::array<Table, kTables> tables{{{"ta", {}, {}}, {"tb", {}, {}}, {"tc", {}, {}}}};
@@ -51,6 +60,28 @@ struct StoreWorld {
   uint32_t shards = 1;           // Of the last completed open; 0: never.
   uint64_t wall_ticks = 133'800'000'000'000'000;
   WorkloadCounts counts;
+  RareStates rare;
+
+  // A scan that a life did not bring to its end; a later one may go on where it was (continuations never
+  // expire).
+  struct OpenScan {
+    std::string lower, upper;
+    Direction direction = Direction::kForward;
+  };
+  static constexpr size_t kOpenScans = 8;
+  std::vector<OpenScan> open_scans;
+  void KeepScan(OpenScan scan);
+  // A backup that an earlier life made, or may have made.
+  struct Copy {
+    std::string directory;
+    bool complete = false;                 // Answered so.
+    uint64_t created_ticks = 0;            // Then: by the wall clock.
+    std::optional<StoreModel::Rows> rows;  // When it was restored once.
+  };
+  std::vector<Copy> copies;
+  uint32_t directories = 0;  // Ever named.
+  bool last_open_failed = false;
+  uint32_t recovery_crashes = 0;  // One after the other.
 
   // Knows a table that exists with these ranges.
   void AddTable(size_t index, TableId id, const Catalog& catalog);
@@ -72,7 +103,18 @@ class StoreLife {
     // What is there was compared by the life before, which wrote nothing: reads go to cold tables.
     bool read_back = true;
     End end = End::kCrash;  // When the planned crash was not reached.
+    bool opening_faults = false;
+    // Crashes after so many operations within that state (DiskWatch::Within).
+    std::optional<RareState> crash_within;
+    uint32_t crash_delay = 0;
+    // What is left out, to make a failure smaller: requests of an actor (0 is the keeper), and faults by
+    // their number; those of the opening count from kOpeningFault on, kFullDisk is the disk that fills up.
+    std::set<std::pair<uint32_t, uint32_t>> requests_cut;
+    std::set<uint32_t> faults_cut;
   };
+  static constexpr uint32_t kFullDisk = 0, kOpeningFault = 10;
+  static constexpr uint64_t kCapacity = uint64_t{1} << 40;   // Of the disk, but for kFullDisk.
+  static constexpr uint64_t kFaultsFeltNs = 10'000'000'000;  // F56: then all is as if there had been none.
 
   StoreLife(SimRuntime& runtime, StoreWorld& world, const WorkloadOptions& options, const Plan& plan);
 
@@ -84,8 +126,14 @@ class StoreLife {
 
  private:
   StoreOptions Options();
-  uint64_t Draw(uint64_t below) { return random_() % below; }
+  uint64_t Draw(uint64_t below) { return random_.Below(below); }
   bool Chance(uint32_t percent) { return Draw(100) < percent; }
+  // What a request draws depends on its number alone, so that leaving out others does not change it. It draws
+  // all it needs before it waits for anything.
+  void DrawFor(uint32_t actor, uint32_t request) {
+    random_ = SimRandom(plan_.seed ^ SimRandom::Mix(uint64_t{actor + 1} << 32 | request));
+  }
+  void Tell(const std::string& what) const;
   bool crashed() const { return runtime_.crashed(); }
   void Violation(std::string text);
 
@@ -109,6 +157,11 @@ class StoreLife {
   static Task<void> Client(StoreLife* self, uint32_t index);
   static Task<void> Keeper(StoreLife* self);
   Task<void> KeepOnce();
+  Task<Status> KeepCopies(uint64_t what);
+  void Watch(const SimOperationRecord& operation);
+  void NoteOpened();
+  void NoteEnd();
+  void TellRequest(uint64_t number, DurabilityLevel level, const std::vector<StoreModel::Op>& ops) const;
   Task<void> WriteOnce();
   Task<void> WriteOps(size_t table, std::vector<StoreModel::Op> ops, DurabilityLevel level, uint64_t number);
   void TellWrite(size_t table, TableId id, uint64_t number, const WriteOutcome& outcome);
@@ -119,14 +172,30 @@ class StoreLife {
   Task<void> CreateTable(size_t index);
   Task<void> DropTable(size_t index);
   void AddFaults();
+  void AddFault(uint32_t number, const SimFault& fault);
+  SimFault DrawFault(uint64_t skip_max);
+  void AddOpeningFaults();
+  uint64_t FaultsHit() const;
   Task<void> ProveResumed();
   bool Live(size_t table, TableId id) const;
+
+  // store_copies.cc: backups, restores, scrubs.
+  Task<Status> BackUp();
+  Task<void> RestoreOnce(size_t copy, const StoreModel::CopyClaim* claim);
+  Task<bool> ReadCopy(Store* copy, StoreModel::Rows* rows);
+  Task<Status> ScrubOnce();
+  Task<void> RemoveAll(std::string directory);
 
   SimRuntime& runtime_;
   StoreWorld& world_;
   const WorkloadOptions options_;
   const Plan plan_;
-  std::mt19937_64 random_;
+  SimRandom random_;
+  std::vector<size_t> faults_added_;
+  DiskWatch watch_;
+  uint32_t within_ = 0;  // Operations so far within plan_.crash_within.
+  bool backing_up_ = false;
+  bool restoring_ = false;
   std::unique_ptr<Store> store_;
   TaskGroup tasks_;
   TaskGroup keeper_;

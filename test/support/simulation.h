@@ -1,0 +1,61 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "test/support/store_workload.h"
+
+namespace partita {
+
+// What of a drawn simulation is left out, so that a failure gets small. As text, e.g.
+// "life.0,crash.2,fault.4.10,request.5.1.0-7": a life, a planned crash, a fault of a life, requests 0 to 7 of
+// actor 1 (0 is the keeper) of life 5.
+struct SimulationCuts {
+  std::set<uint32_t> lives;
+  std::set<uint32_t> crashes;
+  std::set<std::pair<uint32_t, uint32_t>> faults;
+  std::map<std::pair<uint32_t, uint32_t>, std::set<uint32_t>> requests;
+
+  static std::optional<SimulationCuts> Parse(std::string_view text);  // Empty: not such a text.
+  std::string ToString() const;
+};
+
+// A whole store's life and deaths, drawn from one seed: one process, one thread, clients, shards, clock,
+// scheduler, faults and crashes. Judged by StoreModel throughout.
+//
+// Against CrashHistory: faults come during recovery too, backups are taken and restored, scans go on in later
+// lives, and everything drawn can be left out piece by piece. CrashHistory follows each crash several times,
+// which makes crash points cheap; this makes states rich.
+struct Simulation {
+  uint64_t seed = 1;
+  uint32_t lives = 10;
+  uint32_t requests = 60;  // Of each client, in each life.
+  uint32_t clients = 4;
+  bool faults = true;
+  bool trace = false;
+  SimulationCuts cuts;
+  EngineDefect planted = EngineDefect::kNone;
+  LogDefect planted_log = LogDefect::kNone;
+};
+
+struct SimulationReport {
+  uint32_t lives = 0;    // Run, the one with the violation included.
+  uint64_t crashes = 0;  // Of power and process.
+  uint64_t hash = 0;     // Of the whole course: the same for the same seed and binary.
+  WorkloadCounts counts;
+  RareStates rare;
+  std::vector<std::string> violations;
+};
+SimulationReport RunSimulation(const Simulation& simulation);
+
+// Leaves out of a failing simulation what it fails without: lives, crashes, faults, requests. `fails` is
+// asked of each candidate until nothing more can go, or it has been asked `tries_max` times.
+SimulationCuts MinimiseSimulation(Simulation failing, uint32_t lives_run, uint32_t tries_max,
+                                  const std::function<bool(const Simulation&)>& fails);
+
+}  // namespace partita
