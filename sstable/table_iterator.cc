@@ -67,6 +67,12 @@ struct TableIterator::State final : private ReadAheadRoute {
   EntryRun RunBackward(std::optional<std::string_view> before) const;
   Task<Status> FetchIndex();
   Task<Status> FetchBlock();
+  bool MaySkip(const Status& status) const {
+    return status.code() == Code::kCorruption && options.scan != nullptr && options.scan->skipped != nullptr;
+  }
+  void SkipDamaged(Status why);
+  bool EndsBehindPart() const;
+  bool StepPart();
   ReadAheadWindow::Options WindowOptions() const;
   void Restart() override;
   std::optional<PartHandle> NextPart() override;
@@ -388,9 +394,57 @@ Task<Status> TableIterator::Fetch() {
   PARTITA_ASSERT(s.state == IterState::kNeedsIo);
   Status status = s.has_index ? co_await s.FetchBlock() : co_await s.FetchIndex();
   s.CountRead(s.window.TakeBytesPlanned());
+  if (s.MaySkip(status)) {
+    s.SkipDamaged(std::move(status));
+    co_return Status();
+  }
   if (!status.ok()) co_return status;
   s.Proceed();
   co_return Status();
+}
+
+// Steps over what could not be read: a data block, or an index block and all that it names.
+void TableIterator::State::SkipDamaged(Status why) {
+  const DataBlock& top = table->top_index_;
+  SkippedSpan span{.version_max = table->info().version_max, .why = std::move(why)};
+  const bool first_of_index = !has_index || index_at == 0;
+  if (!first_of_index) {
+    index.KeyTo(index_at - 1, &span.lower);
+  } else if (top_at > 0) {
+    top.KeyTo(top_at - 1, &span.lower);
+  }
+  // Of keys above the fence in front, up to the own one.
+  if (!first_of_index || top_at > 0) span.lower.push_back('\0');
+  span.lower = std::max({span.lower, table->info().smallest, options.lower});
+  has_index ? index.KeyTo(index_at, &span.upper) : top.KeyTo(top_at, &span.upper);
+  span.upper = std::min(span.upper, table->info().largest) + '\0';
+  if (!options.upper.empty() && options.upper < span.upper) span.upper = options.upper;
+
+  window.Jumped();
+  window_is_suspect = false;
+  const bool ended = EndsBehindPart() || !StepPart();
+  if (span.lower < span.upper) options.scan->skipped->Skipped(std::move(span));
+  if (ended) {
+    state = IterState::kEnd;
+  } else {
+    Proceed();
+  }
+}
+
+// True when no key behind the part in front can be within the bounds.
+bool TableIterator::State::EndsBehindPart() const {
+  return has_index ? EndsBehind() : RouteEndsAt(table->top_index_, top_at);
+}
+
+// As StepBlock, also from an index block that could not be read.
+bool TableIterator::State::StepPart() {
+  if (has_index) return StepBlock();
+  target = Target::kEdge;
+  wanted = has_block = false;
+  if (forward ? top_at + 1 == table->top_index_.size() : top_at == 0) return false;
+  top_at += forward ? 1 : -1;
+  index_pin.Release();
+  return true;
 }
 
 Task<Status> TableIterator::State::FetchIndex() {

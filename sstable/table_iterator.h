@@ -55,7 +55,8 @@ struct BlockSummary {
 //
 // Reads ahead: neighbouring blocks in one read, more and more of them while the cursor goes on in
 // order (1 MiB at once with kBypass); see read_ahead_window.h. A damaged block makes Fetch return
-// kCorruption, and the cursor stays in front of it: it is never stepped over (F44).
+// kCorruption, and the cursor stays in front of it: it is never stepped over (F44), unless the scan says
+// that it may (TableScan::skipped).
 // The table must outlive it (it keeps the reader alive itself).
 class TableIterator : public EntryIterator {
  public:

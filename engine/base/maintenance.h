@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,45 @@ struct BackupReport {
   uint64_t bytes_shared = 0;   // Of those that are links.
   uint64_t entries = 0;        // Read back and verified.
   uint64_t created_ticks = 0;  // When the backup was taken: 100 ns since 1601-01-01 UTC.
+};
+
+struct RepairOptions {
+  TaskPace pace;
+  // False: nothing is changed; the report lists what is damaged and what would be lost.
+  bool apply = false;
+  // For what the logs hold, which goes through memory. At least 160 MiB: a log record may have 128 MiB.
+  uint64_t memory_bytes = uint64_t{256} << 20;
+};
+
+// What damage may have done to a table's entities with keys in [lower, upper) (engine/base/user_key.h; an
+// empty upper is no bound) that were written after `after_ticks` (Timestamp, 100 ns since 1601-01-01 UTC; 0:
+// whenever). Others are kept as they are.
+struct RepairLostRange {
+  std::string table;  // Its name; "table 7" when that is lost.
+  std::string lower, upper;
+  uint64_t after_ticks = 0;
+  std::string text;  // The keys for people.
+};
+
+// One thing that is damaged.
+struct RepairDamage {
+  std::string file;  // Within the store: "tables/000000000012.sst", "log-1-0", "meta/catalog".
+  std::optional<uint32_t> shard;
+  std::string reason;       // As a read would give it: file, offset, rule.
+  std::string consequence;  // What a repair makes of it.
+  // Empty: nothing is lost. Within them entities are absent, or are as they were before: an older state, or
+  // one that was deleted, may come to light.
+  std::vector<RepairLostRange> lost;
+};
+
+struct RepairReport {
+  std::vector<RepairDamage> damages;  // Empty: the store is sound, and there is nothing to repair.
+  uint64_t shards = 0;
+  uint64_t tables = 0;       // Table files read, whole.
+  uint64_t entries = 0;      // In them, those that are kept.
+  uint64_t log_records = 0;  // Of the logs, those that are kept.
+  bool applied = false;
+  std::string kept_in;  // Applied: the directory within the store that has the old bytes.
 };
 
 }  // namespace partita

@@ -1,0 +1,127 @@
+#include <algorithm>
+
+#include "engine/base/user_key.h"
+#include "engine/inspect_text.h"
+#include "engine/io/local_meta_store.h"
+#include "engine/repair_survey.h"
+
+// What a repair tells of its findings: each damage, what becomes of it, and which keys it may have cost.
+
+namespace partita {
+
+namespace {
+
+std::string Number(uint64_t value) { return std::to_string(value); }
+
+std::string Joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
+  return all;
+}
+
+}  // namespace
+
+void RepairSurvey::ListDamages() {
+  RepairReport& report = found_.report;
+  report.shards = found_.shards.size();
+  if (found_.catalog_lost) {
+    RepairDamage damage{.file = "meta/catalog", .reason = catalog_damage_.ToString()};
+    damage.consequence = "made anew from what is left: " + Number(found_.catalog.tables.size()) +
+                         " tables come back under names like recovered000007, without their access policies "
+                         "and service properties; one that was deleted just before may be among them, one "
+                         "without entities is not";
+    report.damages.push_back(std::move(damage));
+  }
+  for (const RepairFindings::Shard& shard : found_.shards) {
+    const auto why = manifest_damages_.find(shard.id.value);
+    if (why != manifest_damages_.end()) ListManifest(shard, why->second);
+    if (!shard.log.damages.empty()) ListLog(shard);
+  }
+  for (const auto& [id, table] : found_.tables) {
+    if (!table.damage.ok()) ListTable(table);
+  }
+}
+
+void RepairSurvey::ListManifest(const RepairFindings::Shard& shard, const Status& why) {
+  RepairDamage damage{.file = "meta/" + ManifestKey(found_.catalog.layout, shard.id),
+                      .shard = shard.id.value,
+                      .reason = why.ToString()};
+  damage.consequence =
+      "the shard's table files are found again by what they hold; where a compaction was interrupted, what "
+      "had "
+      "been deleted may be back";
+  found_.report.damages.push_back(std::move(damage));
+}
+
+void RepairSurvey::ListLog(const RepairFindings::Shard& shard) {
+  const SalvagedLog& log = shard.log;
+  RepairDamage damage{.file = LogDirectory(found_.catalog.layout, shard.id),
+                      .shard = shard.id.value,
+                      .reason = Joined(log.damages)};
+  if (!log.lost) {
+    damage.consequence = "nothing of it is needed or lost: " + Number(log.records) + " records are kept";
+    found_.report.damages.push_back(std::move(damage));
+    return;
+  }
+  damage.consequence = "the " + Number(log.records) + " records in front of the damage are kept";
+  damage.consequence += "; what the shard wrote after them is lost";
+  if (log.lost_to > log.last)
+    damage.consequence += ", up to position " + Number(log.lost_to.value) + " at least";
+  AddLostShard(shard.id, std::max(log.version_last, shard.flushed_to), &damage);
+  found_.report.damages.push_back(std::move(damage));
+}
+
+void RepairSurvey::ListTable(const RepairFindings::Table& table) {
+  RepairDamage damage{.file = ObjectPath(table.id), .reason = table.damage.ToString()};
+  if (!table.named && table.reader == nullptr) {
+    damage.consequence = "set aside: it was of a shard whose manifest is lost, or never finished";
+    for (const RepairFindings::Shard& shard : found_.shards) {
+      if (shard.manifest_lost) AddLostShard(shard.id, Version(), &damage);
+    }
+    found_.report.damages.push_back(std::move(damage));
+    return;
+  }
+  if (table.reader != nullptr) {
+    damage.consequence = "written anew with the " + Number(table.entries) + " entries that can be read, of " +
+                         Number(table.reader->info().entry_count);
+    for (const SkippedSpan& span : table.lost) AddLost(span.lower, span.upper, Version(), &damage);
+    found_.report.damages.push_back(std::move(damage));
+    return;
+  }
+  damage.consequence = "lost: it does not open";
+  for (const RepairFindings::Shard& shard : found_.shards) {
+    for (const FileMeta& file : shard.manifest.files) {
+      if (file.info.id != table.id) continue;
+      damage.shard = shard.id.value;
+      std::string upper = file.info.largest + '\0';
+      if (!file.upper.empty() && file.upper < upper) upper = file.upper;
+      AddLost(std::max(file.lower, file.info.smallest), upper, Version(), &damage);
+    }
+  }
+  found_.report.damages.push_back(std::move(damage));
+}
+
+void RepairSurvey::AddLostShard(ShardId shard, Version after, RepairDamage* damage) const {
+  for (const RangeDescriptor& range : found_.catalog.ranges) {
+    // Whose the ranges were, a lost catalog does not say any more.
+    if (found_.catalog_lost || range.owner == shard) AddLost(range.lower, range.upper, after, damage);
+  }
+}
+
+void RepairSurvey::AddLost(std::string_view lower, std::string_view upper, Version after,
+                           RepairDamage* damage) const {
+  for (const TableDescriptor& table : found_.catalog.tables) {
+    RepairLostRange range;
+    range.lower = std::max(TableLowerBound(table.id), std::string(lower));
+    range.upper = TableUpperBound(table.id);
+    if (!upper.empty() && (range.upper.empty() || upper < range.upper)) range.upper = upper;
+    if (!range.upper.empty() && range.lower >= range.upper) continue;
+    range.table = table.name;
+    range.after_ticks = after.value;
+    const bool whole = range.lower == TableLowerBound(table.id) && range.upper == TableUpperBound(table.id);
+    range.text = whole ? "all of it" : UserKeyText(range.lower) + " up to " + UserKeyText(range.upper);
+    damage->lost.push_back(std::move(range));
+  }
+}
+
+}  // namespace partita

@@ -1,0 +1,439 @@
+#include "engine/repair_survey.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "engine/backup.h"
+#include "engine/base/coding.h"
+#include "engine/base/entity_record.h"
+#include "engine/base/executor.h"
+#include "engine/base/stored_value.h"
+#include "engine/base/user_key.h"
+#include "engine/batch_record.h"
+#include "engine/io/local_meta_store.h"
+#include "wal/log_inspect.h"
+
+namespace partita {
+
+namespace {
+
+constexpr uint64_t kSurveyCacheBytes = 8u << 20;
+// Ids of tables that nothing is left of, and which must not be given again (F19).
+constexpr uint32_t kTableIdGap = 1u << 16;
+
+std::string MetaPath(const std::string& key) { return std::string(kMetaDirectory) + "/" + key; }
+
+// What keeps the bytes from being known, and not the tool from working.
+bool IsDamage(const Status& status) {
+  return status.code() == Code::kCorruption || status.code() == Code::kIoError ||
+         status.code() == Code::kNotFound;
+}
+
+struct ShardKey {
+  uint32_t layout = 0;
+  uint32_t index = 0;
+};
+
+std::optional<ShardKey> ParseShardKey(std::string_view key) {
+  constexpr std::string_view kPrefix = "shard-";
+  if (!key.starts_with(kPrefix)) return std::nullopt;
+  ShardKey out;
+  const char* end = key.data() + key.size();
+  auto layout = std::from_chars(key.data() + kPrefix.size(), end, out.layout);
+  if (layout.ec != std::errc() || layout.ptr == end || *layout.ptr != '-') return std::nullopt;
+  auto index = std::from_chars(layout.ptr + 1, end, out.index);
+  if (index.ec != std::errc() || index.ptr != end) return std::nullopt;
+  return out;
+}
+
+std::string RecoveredName(uint32_t id) {
+  std::string digits = std::to_string(id);
+  return "recovered" + std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits;
+}
+
+class SpanList final : public SkippedSpanSink {
+ public:
+  explicit SpanList(std::vector<SkippedSpan>* out) : out_(out) {}
+  void Skipped(SkippedSpan span) override { out_->push_back(std::move(span)); }
+
+ private:
+  std::vector<SkippedSpan>* out_;
+};
+
+}  // namespace
+
+bool RepairFindings::any_manifest_lost() const {
+  return std::any_of(shards.begin(), shards.end(), [](const Shard& shard) { return shard.manifest_lost; });
+}
+
+const RangeDescriptor* RepairFindings::FindRange(std::string_view user_key) const {
+  for (const RangeDescriptor& range : catalog.ranges) {
+    if (user_key >= range.lower && (range.upper.empty() || user_key < range.upper)) return &range;
+  }
+  return nullptr;
+}
+
+Task<Status> ReadWhatThereIs(const TableReader& table, SkippedSpanSink* skipped,
+                             std::function<Status(const Entry&)> take,
+                             std::function<Task<Status>()> between) {
+  TableScan scan;
+  scan.skipped = skipped;
+  IterOptions options;
+  options.caching = IterCaching::kBypass;
+  options.scan = &scan;
+  std::unique_ptr<TableIterator> it = table.NewIterator(Direction::kForward, std::move(options));
+  uint64_t taken = 0;
+  for (IterState state = it->SeekToFirst(); state != IterState::kEnd;) {
+    if (state == IterState::kNeedsIo) {
+      PARTITA_CO_TRY(co_await it->Fetch());
+      state = it->state();
+      continue;
+    }
+    const Entry& entry = it->entry();
+    if (StoredValueIntact(entry)) {
+      PARTITA_CO_TRY(take(entry));
+    } else {
+      const std::string key(entry.user_key);
+      skipped->Skipped({key, key + '\0', entry.version,
+                        Status::Corruption(table.name() + ": a stored value fails its checksum (F51)")});
+    }
+    if (between) PARTITA_CO_TRY(co_await between());
+    if ((++taken & 255) == 0) co_await YieldIfDue();
+    state = it->Next();
+  }
+  co_return Status();
+}
+
+RepairSurvey::RepairSurvey(const RepairWorld& world, FileSystem& files, const RepairOptions& options)
+    : world_(world),
+      files_(files),
+      options_(options),
+      pacer_(world.clock, options_.pace, 0),
+      cache_(kSurveyCacheBytes) {}
+
+Task<Status> RepairSurvey::Run() {
+  PARTITA_CO_TRY(co_await CheckIsNoBackup(files_, options_.apply));
+  PARTITA_CO_TRY(co_await FindCatalog());
+  PARTITA_CO_ASSIGN(objects_, co_await LocalObjectStore::Open(files_, IfMissing::kFail));
+  PARTITA_CO_TRY(co_await FindManifests());
+  PARTITA_CO_TRY(co_await FindLogs());
+  PARTITA_CO_TRY(co_await FindTables());
+  if (found_.catalog_lost) RebuildCatalog();
+  ListDamages();
+  co_return Status();
+}
+
+// ---- 1. The catalog.
+
+Task<Result<MetaRecord>> RepairSurvey::ReadMeta(std::string key) {
+  const std::string path = MetaPath(key);
+  PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
+                    co_await files_.Open(path, OpenMode::kRead, FileIo::kBuffered));
+  PARTITA_CO_TRY(co_await file->Flush());  // F29.
+  PARTITA_CO_ASSIGN(const uint64_t size, co_await file->Size());
+  if (size > kMetaHeaderSize + kMetaValueSizeMax) {
+    co_return Status::Corruption(path + " has " + std::to_string(size) + " bytes: too many for a value");
+  }
+  std::string bytes(size, '\0');
+  const std::span<uint8_t> buffer(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size());
+  PARTITA_CO_ASSIGN(const size_t read, co_await file->ReadAt(0, buffer));
+  bytes.resize(read);
+  co_return DecodeMeta(key, path, bytes);
+}
+
+Task<Status> RepairSurvey::FindCatalog() {
+  PARTITA_CO_ASSIGN(const bool has_meta, co_await files_.Exists(kMetaDirectory));
+  if (!has_meta) co_return Status::NotFound("there is no store in this directory");
+  PARTITA_CO_ASSIGN(const std::vector<DirectoryEntry> entries, co_await files_.List(kMetaDirectory));
+  for (const DirectoryEntry& entry : entries) {
+    if (!IsMetaKey(entry.name)) continue;
+    meta_keys_.insert(entry.name);
+    if (auto key = ParseShardKey(entry.name)) found_.layout_max = std::max(found_.layout_max, key->layout);
+  }
+  if (meta_keys_.empty()) co_return Status::NotFound("there is no store in this directory");
+  Result<MetaRecord> record = co_await ReadMeta(kCatalogKey);
+  Result<Catalog> catalog =
+      record.ok() ? DecodeCatalog(record->value.bytes) : Result<Catalog>(record.status());
+  if (catalog.ok() && catalog->store != record->store) {
+    catalog = Status::Corruption(MetaPath(kCatalogKey) + ": two store ids (F66)");
+  }
+  if (!catalog.ok() && !IsDamage(catalog.status())) co_return catalog.status();
+  if (catalog.ok()) {
+    found_.store = record->store;
+    found_.catalog_generation = record->value.generation;
+    found_.catalog = std::move(catalog).value();
+    found_.incarnation_max = found_.catalog.incarnation;
+    found_.layout_max = std::max(found_.layout_max, found_.catalog.layout);
+    for (const TableDescriptor& table : found_.catalog.tables) {
+      found_.version_max = std::max(found_.version_max, Version(table.created_ticks));
+    }
+    co_return Status();
+  }
+  catalog_damage_ = catalog.status();
+  found_.catalog_lost = true;
+  PARTITA_CO_TRY(co_await GuessLayout());
+  co_return co_await FindStoreId();
+}
+
+// Where two layouts are, a change between them was interrupted, and the older one is complete, as nothing is
+// written to the newer before the older is gone.
+Task<Status> RepairSurvey::GuessLayout() {
+  Catalog& catalog = found_.catalog;
+  catalog.layout = 0;
+  for (const std::string& name : meta_keys_) {
+    const auto key = ParseShardKey(name);
+    if (key && (catalog.layout == 0 || key->layout < catalog.layout)) catalog.layout = key->layout;
+  }
+  if (catalog.layout == 0) catalog.layout = 1;
+  catalog.shard_count = 0;
+  for (const std::string& name : meta_keys_) {
+    const auto key = ParseShardKey(name);
+    if (key && key->layout == catalog.layout) {
+      catalog.shard_count = std::max(catalog.shard_count, key->index + 1);
+    }
+  }
+  while (true) {
+    PARTITA_CO_ASSIGN(const bool more,
+                      co_await files_.Exists(LogDirectory(catalog.layout, ShardId(catalog.shard_count))));
+    if (!more) break;
+    ++catalog.shard_count;
+  }
+  found_.layout_max = std::max(found_.layout_max, catalog.layout);
+  if (catalog.shard_count > 0) co_return Status();
+  co_return Status::Corruption("neither the catalog nor any manifest or log is left: restore a backup");
+}
+
+// Every value of the meta store, and every segment of a log, says whose it is.
+Task<Status> RepairSurvey::FindStoreId() {
+  for (const std::string& key : meta_keys_) {
+    Result<MetaRecord> record = co_await ReadMeta(key);
+    if (!record.ok()) continue;
+    found_.store = record->store;
+    co_return Status();
+  }
+  for (uint32_t i = 0; i < found_.catalog.shard_count; ++i) {
+    const std::string directory = LogDirectory(found_.catalog.layout, ShardId(i));
+    const Result<std::vector<DirectoryEntry>> entries = co_await files_.List(directory);
+    if (!entries.ok()) continue;
+    for (const DirectoryEntry& entry : *entries) {
+      if (!entry.name.ends_with(".log")) continue;
+      Result<InspectedSegment> segment =
+          co_await InspectSegment(files_, directory + "/" + entry.name, nullptr);
+      if (!segment.ok() || !segment->header_valid) continue;
+      found_.store = segment->store;
+      co_return Status();
+    }
+  }
+  co_return Status::Corruption("nothing that can be read says which store this is: restore a backup");
+}
+
+// ---- 2. Manifests.
+
+Task<Status> RepairSurvey::FindManifests() {
+  const Catalog& catalog = found_.catalog;
+  const bool forming = !found_.catalog_lost && catalog.formed_layout != catalog.layout;
+  for (uint32_t i = 0; i < catalog.shard_count; ++i) {
+    const std::string key = ManifestKey(catalog.layout, ShardId(i));
+    RepairFindings::Shard shard;
+    shard.id = ShardId(i);
+    Result<MetaRecord> record = co_await ReadMeta(key);
+    Result<Manifest> manifest =
+        record.ok() ? DecodeManifest(record->value.bytes) : Result<Manifest>(record.status());
+    Status damage = manifest.status();
+    if (manifest.ok() && (record->store != found_.store || manifest->shard != ShardId(i) ||
+                          manifest->layout != catalog.layout)) {
+      damage = Status::Corruption("it belongs to another store or shard (F66)");
+    }
+    if (!damage.ok() && !IsDamage(damage)) co_return damage;
+    if (damage.ok()) {
+      shard.manifest = std::move(manifest).value();
+      found_.version_max = std::max(found_.version_max, shard.manifest.version_ceiling);
+      for (const FileMeta& file : shard.manifest.files) {
+        shard.flushed_to = std::max(shard.flushed_to, file.info.version_max);
+      }
+      found_.version_max = std::max(found_.version_max, shard.flushed_to);
+    } else {
+      shard.manifest.shard = ShardId(i);
+      shard.manifest.layout = catalog.layout;
+      shard.manifest.replay_from = LogPosition(0);
+      const bool fresh = forming && damage.code() == Code::kNotFound;
+      if (!fresh) manifest_damages_[i] = damage.WithContext(MetaPath(key));
+    }
+    found_.shards.push_back(std::move(shard));
+  }
+  // Without the catalog nothing says which keys were the shard's: then all are found again alike.
+  for (RepairFindings::Shard& shard : found_.shards) {
+    const bool all = found_.catalog_lost && !manifest_damages_.empty();
+    shard.manifest_lost = all || manifest_damages_.contains(shard.id.value);
+    if (!shard.manifest_lost) continue;
+    shard.manifest.files.clear();
+    shard.manifest.replay_from = LogPosition(0);
+  }
+  co_return Status();
+}
+
+// ---- 3. Logs.
+
+LocalLogOptions RepairSurvey::LogOptionsOf(const RepairFindings::Shard& shard) const {
+  LocalLogOptions options;
+  options.store = found_.store;
+  options.shard = shard.id;
+  options.directory = LogDirectory(found_.catalog.layout, shard.id);
+  options.must_exist = shard.manifest_lost || shard.manifest.replay_from.value > 0;
+  options.newest_segment = shard.manifest.log_segment;
+  options.read_only = true;
+  return options;
+}
+
+Task<Status> RepairSurvey::FindLogs() {
+  for (RepairFindings::Shard& shard : found_.shards) {
+    Version last;
+    LogReplaySink look = [&](const LogRecord& record) {
+      PARTITA_ASSIGN(BatchRecordReader reader, BatchRecordReader::Open(record.payload));
+      if (reader.header().version <= last) {
+        return Status::Corruption("log record " + std::to_string(record.position.value) +
+                                  " has a version that does not rise");
+      }
+      Entry entry;
+      while (reader.Next(&entry)) {
+        if (!found_.catalog_lost || entry.user_key.size() < kTableIdSize) continue;
+        Met& met = met_[LoadBe32(entry.user_key.data())];
+        if (met.kind_known || entry.kind != EntryKind::kPut) continue;
+        met.is_entity = EntityRecordView(StoredValueContent(entry.value)).Check().ok();
+        met.kind_known = true;
+      }
+      last = reader.header().version;
+      return reader.status();
+    };
+    PARTITA_CO_ASSIGN(shard.log, co_await SalvageLog(files_, world_.clock, LogOptionsOf(shard),
+                                                     shard.manifest.replay_from, std::move(look)));
+    found_.version_max = std::max({found_.version_max, shard.log.version_max, shard.log.version_last});
+    found_.incarnation_max = std::max(found_.incarnation_max, shard.log.incarnation_max.value);
+    found_.report.log_records += shard.log.records;
+    PARTITA_CO_TRY(co_await pacer_.Spend(0));
+  }
+  co_return Status();
+}
+
+// ---- 4. Tables.
+
+Task<Status> RepairSurvey::FindTables() {
+  for (const RepairFindings::Shard& shard : found_.shards) {
+    for (const FileMeta& file : shard.manifest.files) {
+      const bool live = found_.catalog_lost || found_.FindRange(std::max(file.lower, file.info.smallest));
+      if (!live) continue;  // Of a table that was dropped.
+      RepairFindings::Table& table = found_.tables[file.info.id];
+      table.id = file.info.id;
+      table.named = true;
+    }
+  }
+  PARTITA_CO_ASSIGN(const std::vector<ObjectInfo> objects, co_await objects_->List());
+  for (const ObjectInfo& object : objects) {
+    const uint32_t incarnation = static_cast<uint32_t>(object.id.value >> 32);
+    // Left by a repair that was interrupted: nothing but what it was made of.
+    const bool of_repair = !found_.catalog_lost && incarnation > found_.catalog.incarnation;
+    found_.incarnation_max = std::max(found_.incarnation_max, incarnation);
+    if (found_.any_manifest_lost() && !of_repair) found_.tables[object.id].id = object.id;
+  }
+  for (auto& [id, table] : found_.tables) PARTITA_CO_TRY(co_await ReadTable(&table));
+  co_return Status();
+}
+
+Task<Status> RepairSurvey::ReadTable(RepairFindings::Table* table) {
+  PacedObjectStore paced(*objects_, pacer_);
+  Result<std::shared_ptr<TableReader>> opened =
+      co_await TableReader::Open(paced, cache_, found_.store, table->id);
+  if (pacer_.cancelled()) co_return Status::Cancelled("stopped as it was asked to");
+  if (!opened.ok() && !IsDamage(opened.status())) co_return opened.status();
+  ++found_.report.tables;
+  if (!opened.ok()) {
+    table->damage = opened.status();
+    if (table->damage.code() == Code::kNotFound) {
+      table->damage = Status::Corruption(table->damage.message() + ", although the manifest names it (F35)");
+    }
+    co_return Status();
+  }
+  const TableReader& reader = **opened;
+  found_.version_max = std::max(found_.version_max, reader.info().version_max);
+  TableVerifyReport verified;
+  table->damage = co_await reader.Verify(&verified);
+  if (pacer_.cancelled()) co_return Status::Cancelled("stopped as it was asked to");
+  if (!table->damage.ok() && !IsDamage(table->damage)) co_return table->damage;
+  table->entries = verified.entries;
+  if (!table->damage.ok()) {
+    SpanList lost(&table->lost);
+    table->entries = 0;
+    auto count = [table](const Entry&) {
+      ++table->entries;
+      return Status();
+    };
+    PARTITA_CO_TRY(co_await ReadWhatThereIs(reader, &lost, std::move(count)));
+    if (table->lost.empty() && table->entries != reader.info().entry_count) {
+      table->lost.push_back(
+          {reader.info().smallest, reader.info().largest + '\0', reader.info().version_max, table->damage});
+    }
+  }
+  if (found_.catalog_lost) PARTITA_CO_TRY(co_await NoteTablesIn(reader));
+  found_.report.entries += table->entries;
+  // Open again from unpaced files when it is needed.
+  if (table->damage.ok() && !found_.any_manifest_lost()) co_return Status();
+  PARTITA_CO_ASSIGN(table->reader, co_await TableReader::Open(*objects_, cache_, found_.store, table->id));
+  co_return Status();
+}
+
+// ---- 5. Tables of a lost catalog.
+
+Task<Status> RepairSurvey::NoteTablesIn(const TableReader& table) {
+  std::vector<SkippedSpan> unread;
+  SpanList skipped(&unread);
+  TableScan scan;
+  scan.skipped = &skipped;
+  IterOptions options;
+  options.scan = &scan;
+  std::unique_ptr<TableIterator> it = table.NewIterator(Direction::kForward, std::move(options));
+  IterState state = it->SeekToFirst();
+  while (state != IterState::kEnd) {
+    if (state == IterState::kNeedsIo) {
+      PARTITA_CO_TRY(co_await it->Fetch());
+      state = it->state();
+      continue;
+    }
+    const Entry& entry = it->entry();
+    if (entry.user_key.size() < kTableIdSize) co_return Status();
+    const uint32_t id = LoadBe32(entry.user_key.data());
+    Met& met = met_[id];
+    if (!met.kind_known && entry.kind != EntryKind::kPut) {
+      state = it->Next();  // Only what was put tells which kind it is.
+      continue;
+    }
+    if (!met.kind_known) met.is_entity = EntityRecordView(StoredValueContent(entry.value)).Check().ok();
+    met.kind_known = true;
+    const std::string next = TableUpperBound(TableId(id));
+    if (next.empty()) break;
+    state = it->Seek(next);
+  }
+  co_return Status();
+}
+
+void RepairSurvey::RebuildCatalog() {
+  Catalog& catalog = found_.catalog;
+  catalog.store = found_.store;
+  catalog.incarnation = found_.incarnation_max;
+  catalog.formed_layout = catalog.layout;
+  catalog.epoch = 1;
+  for (const auto& [id, met] : met_) {
+    TableDescriptor table;
+    table.id = TableId(id);
+    table.account = world_.account;
+    table.name = RecoveredName(id);
+    table.raw = !met.is_entity;
+    table.created_ticks = found_.version_max.value;
+    catalog.tables.push_back(std::move(table));
+    catalog.ranges.push_back({TableLowerBound(TableId(id)), TableUpperBound(TableId(id)),
+                              ShardId(id % catalog.shard_count), RangeEpoch(catalog.epoch)});
+    catalog.next_table_id = id + 1;
+  }
+  catalog.next_table_id += kTableIdGap;
+}
+
+}  // namespace partita

@@ -1,0 +1,115 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/catalog.h"
+#include "engine/io/local_object_store.h"
+#include "engine/io/meta_format.h"
+#include "engine/manifest.h"
+#include "engine/repair.h"
+#include "engine/task_pacer.h"
+#include "sstable/block_cache.h"
+#include "sstable/table_reader.h"
+#include "sstable/table_scan.h"
+#include "wal/log_salvage.h"
+
+namespace partita {
+
+// What a damaged store still holds, and what is damaged; nothing is changed.
+//
+// Steps: 1. The catalog; a lost one is guessed from the names of manifests. 2. The manifests. 3. The logs, as
+// far as they go. 4. Every table file that a manifest names, whole; when a manifest is lost, all that lie
+// there. 5. A lost catalog's tables, from the keys that 3 and 4 have met.
+struct RepairFindings {
+  struct Shard {
+    ShardId id;
+    bool manifest_lost = false;
+    Manifest manifest;  // Lost: as of a new shard.
+    SalvagedLog log;
+    // Of every version at or below it the shard's tables hold what there was (logs are flushed in order).
+    Version flushed_to;
+  };
+  struct Table {
+    ObjectId id;
+    std::shared_ptr<TableReader> reader;  // Null: it does not open.
+    Status damage;                        // Ok: sound.
+    std::vector<SkippedSpan> lost;
+    uint64_t entries = 0;  // That can be read.
+    bool named = false;    // By a manifest that can be read.
+  };
+
+  StoreId store;
+  bool catalog_lost = false;
+  uint64_t catalog_generation = 0;
+  Catalog catalog;  // Lost: made anew, in the present layout.
+  std::vector<Shard> shards;
+  std::map<ObjectId, Table> tables;
+  uint32_t layout_max = 0;       // That any name in the directory tells of.
+  uint32_t incarnation_max = 0;  // Of logs, objects and catalog.
+  Version version_max;           // Of anything seen.
+  RepairReport report;
+
+  bool any_manifest_lost() const;
+  const RangeDescriptor* FindRange(std::string_view user_key) const;
+};
+
+// The world a repair reads in: files through which nothing can be changed, or those of the repair.
+class RepairSurvey {
+ public:
+  RepairSurvey(const RepairWorld& world, FileSystem& files, const RepairOptions& options);
+
+  Task<Status> Run();
+  RepairFindings& findings() { return found_; }
+  BlockCache& cache() { return cache_; }
+  LocalObjectStore& objects() { return *objects_; }
+  FileSystem& files() { return files_; }
+  LocalLogOptions LogOptionsOf(const RepairFindings::Shard& shard) const;
+
+ private:
+  Task<Status> FindCatalog();
+  Task<Status> FindStoreId();
+  Task<Status> GuessLayout();
+  Task<Status> FindManifests();
+  Task<Status> FindLogs();
+  Task<Status> FindTables();
+  Task<Status> ReadTable(RepairFindings::Table* table);
+  Task<Status> NoteTablesIn(const TableReader& table);
+  void RebuildCatalog();
+  void ListDamages();
+  void ListLog(const RepairFindings::Shard& shard);
+  void ListTable(const RepairFindings::Table& table);
+  void ListManifest(const RepairFindings::Shard& shard, const Status& why);
+  // Cuts [lower, upper) at tables, and puts it in words.
+  void AddLost(std::string_view lower, std::string_view upper, Version after, RepairDamage* damage) const;
+  void AddLostShard(ShardId shard, Version after, RepairDamage* damage) const;
+  Task<Result<MetaRecord>> ReadMeta(std::string key);
+
+  const RepairWorld& world_;
+  FileSystem& files_;
+  const RepairOptions& options_;
+  TaskPacer pacer_;
+  BlockCache cache_;
+  std::unique_ptr<LocalObjectStore> objects_;
+  std::set<std::string> meta_keys_;
+  std::map<uint32_t, Status> manifest_damages_;  // By shard.
+  Status catalog_damage_;
+  struct Met {
+    bool is_entity = true;
+    bool kind_known = false;
+  };
+  std::map<uint32_t, Met> met_;  // Table ids, when the catalog is lost.
+  RepairFindings found_;
+};
+
+// Every entry of the table that can be read, in order: `take` with each, then `between` (may be null), which
+// may wait; what cannot be read is told to `skipped`. All outlive the task.
+Task<Status> ReadWhatThereIs(const TableReader& table, SkippedSpanSink* skipped,
+                             std::function<Status(const Entry&)> take,
+                             std::function<Task<Status>()> between = nullptr);
+
+}  // namespace partita

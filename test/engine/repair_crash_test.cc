@@ -1,0 +1,86 @@
+#include <cstdlib>
+
+#include "test/engine/repair_fixture.h"
+
+// covers: F53 F28. A repair that is killed.
+
+namespace partita {
+namespace {
+
+// Crashes are tried at every so many operations; PARTITA_STRIDE=1: at each, which takes a minute.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr uint64_t kStride = 47;
+#else
+constexpr uint64_t kStride = 7;
+#endif
+#else
+constexpr uint64_t kStride = 7;
+#endif
+
+uint64_t Stride() {
+  const char* text = std::getenv("PARTITA_STRIDE");
+  return text == nullptr ? kStride : std::max<uint64_t>(std::strtoull(text, nullptr, 10), 1);
+}
+
+// F28: whatever a crash leaves is the old store, to be repaired again, or the new one.
+class RepairCrashTest : public RepairTest, public testing::WithParamInterface<const char*> {
+ protected:
+  void Damage() {
+    const std::string what = GetParam();
+    if (what == "Log") disk_->FlipBit(Segments(0).back(), 20 * kPageSize + 100, 3);
+    if (what == "Manifest") disk_->FlipBit("meta/shard-1-1", 60, 2);
+    if (what == "Catalog") disk_->FlipBit("meta/catalog", 60, 2);
+    if (what == "Tables") {
+      const std::vector<std::string> tables = TablesBySize();
+      disk_->FlipBit(tables[0], 1000, 2);
+      disk_->FlipBit(tables[1], disk_->ReadFile(tables[1])->size() - 20, 2);
+    }
+  }
+
+  // The repair, killed at an operation; false when it had ended by then.
+  bool RepairAndCrash(SimDisk& disk, uint64_t operation) {
+    SimRuntime runtime(NextLife(), disk);
+    runtime.CrashAtOperation(operation,
+                             operation % 2 == 0 ? SimCrashMoment::kBefore : SimCrashMoment::kAfter);
+    (void)Run(runtime, /*apply=*/true);
+    repaired_at_ = runtime.clock().WallTicks();
+    return runtime.crashed();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Damages, RepairCrashTest, testing::Values("Log", "Manifest", "Catalog", "Tables"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(RepairCrashTest, ACrashAtAnyOperationLeavesTheOldStoreOrTheNewOne) {
+  Damage();
+  const RepairReport listed = List();
+  ASSERT_FALSE(listed.damages.empty());
+  std::unique_ptr<SimDisk> damaged = disk_->Clone();
+  uint64_t old_stores = 0, new_stores = 0;
+  bool crashed = true;
+  for (uint64_t operation = 1; crashed; operation += Stride()) {
+    SCOPED_TRACE(operation);
+    std::unique_ptr<SimDisk> disk = damaged->Clone();
+    disk->Reseed(operation);
+    crashed = RepairAndCrash(*disk, operation);
+    operation % 4 < 2 ? disk->CrashPower() : disk->CrashProcess();
+    std::swap(disk_, disk);
+    const RepairReport again = List();
+    ++(again.damages.empty() ? new_stores : old_stores);
+    if (!again.damages.empty()) {
+      EXPECT_EQ(LostRanges(again), LostRanges(listed));
+      SimRuntime runtime(NextLife(), *disk_);
+      auto applied = Run(runtime, /*apply=*/true);
+      ASSERT_TRUE(applied.ok()) << applied.status().ToString();
+      repaired_at_ = runtime.clock().WallTicks();
+    }
+    ExpectSoundStore(listed, /*names_kept=*/std::string(GetParam()) != "Catalog");
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(old_stores, 2u);
+  EXPECT_GT(new_stores, 0u);
+}
+
+}  // namespace
+}  // namespace partita
