@@ -10,7 +10,7 @@
 #include <new>
 #include <string>
 
-#include "test/support/simulation.h"
+#include "test/simulation/groups.h"
 
 // The command behind test/simulate. Seeds are run in a child process, so that a failed assertion or a
 // deadlock of the engine is a failing seed like any other; the parent then shows and minimises it.
@@ -19,7 +19,8 @@ namespace partita {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: simulate [--seed N] [--seeds COUNT] [--minutes M] [--cut CUTS] [--trace] [--no-faults]\n"
+    "usage: simulate [--group GROUP] [--seed N] [--seeds COUNT] [--minutes M] [--cut CUTS] [--trace] "
+    "[--no-faults]\n"
     "                [--lives N] [--requests N] [--plant DEFECT] [--tries N] [--json]\n"
     "\n"
     "Runs a whole store in one thread, again and again: shards, clients, clock, scheduler, faults and "
@@ -28,6 +29,9 @@ constexpr const char* kUsage =
     "trace,\n"
     "made smaller, and printed as a command that reproduces it. Exit code 0: nothing failed, 1: a seed did.\n"
     "\n"
+    "  --group GROUP  simulate (default); crash: many crash points; faults: one fault at a time; flips: one\n"
+    "                 flipped bit at a time. Only the first is made smaller, and takes all the options "
+    "below\n"
     "  --seed N       the first seed (default 1)\n"
     "  --seeds COUNT  how many, one after the other (default 1)\n"
     "  --minutes M    as many as fit into M minutes instead\n"
@@ -42,6 +46,7 @@ constexpr const char* kUsage =
     "  --json         print the totals as one line of JSON\n";
 
 struct Arguments {
+  Group group = Group::kSimulate;
   Simulation simulation;
   uint64_t seeds = 1;
   double minutes = 0;
@@ -50,16 +55,7 @@ struct Arguments {
   std::string plant;
 };
 
-// What the children tell; in memory that is shared with them.
-struct Totals {
-  uint64_t seed = 0;  // Being run.
-  uint64_t seeds = 0, lives = 0, crashes = 0;
-  uint32_t lives_of_failing = 0;
-  WorkloadCounts counts;
-  RareStates rare;
-  char violation[4096] = {};
-};
-
+// What the children tell.
 Totals* shared_totals() {
   static Totals* totals = [] {
     void* memory = mmap(nullptr, sizeof(Totals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -121,7 +117,11 @@ Arguments Parse(int count, char** given) {
       continue;
     }
     ++i;
-    if (option == "--seed") {
+    if (option == "--group") {
+      const auto group = GroupOf(value == nullptr ? "" : value);
+      if (!group) Fail("--group takes simulate, crash, faults or flips");
+      arguments.group = *group;
+    } else if (option == "--seed") {
       simulation.seed = NumberOf(option, value);
     } else if (option == "--seeds") {
       arguments.seeds = NumberOf(option, value);
@@ -149,21 +149,9 @@ Arguments Parse(int count, char** given) {
 }
 
 // Runs seeds until one fails or the time is over; in a child. Exit code 1: a violation, in the totals.
-void RunSeeds(Simulation simulation, uint64_t seeds, double until) {
-  Totals* totals = shared_totals();
+void RunSeeds(Group group, Simulation simulation, uint64_t seeds, double until) {
   for (uint64_t i = 0; i < seeds && (until == 0 || Seconds() < until); ++i) {
-    totals->seed = simulation.seed;
-    const SimulationReport report = RunSimulation(simulation);
-    ++totals->seeds;
-    totals->lives += report.lives;
-    totals->crashes += report.crashes;
-    totals->counts.Add(report.counts);
-    totals->rare.Add(report.rare);
-    totals->lives_of_failing = report.lives;
-    if (!report.violations.empty()) {
-      std::strncpy(totals->violation, report.violations[0].c_str(), sizeof totals->violation - 1);
-      std::_Exit(1);
-    }
+    if (!RunSeed(group, simulation, shared_totals())) std::_Exit(1);
     ++simulation.seed;
   }
 }
@@ -171,12 +159,12 @@ void RunSeeds(Simulation simulation, uint64_t seeds, double until) {
 enum class Errors : uint8_t { kShown, kHidden };
 
 // Whether the child found something; by violation, assertion or deadlock.
-bool FailsInChild(const Simulation& simulation, uint64_t seeds, double until, Errors errors) {
+bool FailsInChild(Group group, const Simulation& simulation, uint64_t seeds, double until, Errors errors) {
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
     if (errors == Errors::kHidden && std::freopen("/dev/null", "w", stderr) == nullptr) std::_Exit(2);
-    RunSeeds(simulation, seeds, until);
+    RunSeeds(group, simulation, seeds, until);
     std::fflush(stdout);
     std::_Exit(0);
   }
@@ -193,7 +181,9 @@ bool FailsInChild(const Simulation& simulation, uint64_t seeds, double until, Er
 }
 
 std::string CommandFor(const Arguments& arguments, const Simulation& simulation) {
-  std::string command = "test/simulate --seed " + std::to_string(simulation.seed);
+  std::string command = "test/simulate";
+  if (arguments.group != Group::kSimulate) command += " --group " + std::string(GroupName(arguments.group));
+  command += " --seed " + std::to_string(simulation.seed);
   if (simulation.lives != Simulation().lives) command += " --lives " + std::to_string(simulation.lives);
   if (simulation.requests != Simulation().requests)
     command += " --requests " + std::to_string(simulation.requests);
@@ -208,29 +198,39 @@ void ShowFailure(const Arguments& arguments, Simulation failing) {
   failing.seed = totals->seed;
   std::printf("seed %" PRIu64 " fails: %s\n  again: %s\n", failing.seed, totals->violation,
               CommandFor(arguments, failing).c_str());
-  if (failing.trace || arguments.tries_max == 0) return;
+  if (failing.trace || arguments.tries_max == 0 || arguments.group != Group::kSimulate) return;
   std::printf("making it smaller ...\n");
   // A child that ended by a signal told no number of lives.
   const uint32_t lives = std::max(totals->lives_of_failing, 1u);
   const bool by_signal = std::strncmp(totals->violation, "ended by", 8) == 0;
-  failing.cuts = MinimiseSimulation(
-      failing, by_signal ? failing.lives + 1 : lives, arguments.tries_max,
-      [](const Simulation& candidate) { return FailsInChild(candidate, 1, 0, Errors::kHidden); });
+  failing.cuts = MinimiseSimulation(failing, by_signal ? failing.lives + 1 : lives, arguments.tries_max,
+                                    [](const Simulation& candidate) {
+                                      return FailsInChild(Group::kSimulate, candidate, 1, 0, Errors::kHidden);
+                                    });
   failing.trace = true;
   std::printf("trace of what is left:\n");
-  FailsInChild(failing, 1, 0, Errors::kShown);
+  FailsInChild(Group::kSimulate, failing, 1, 0, Errors::kShown);
   std::printf("still fails: %s\n  smaller: %s\n", totals->violation, CommandFor(arguments, failing).c_str());
 }
 
-void PrintJson(const Totals& totals, double seconds, bool failed) {
+void PrintJson(Group group, const Totals& totals, double seconds, bool failed) {
   const WorkloadCounts& counts = totals.counts;
-  std::string text = "{\"group\": \"simulate\"";
+  std::string text = "{\"group\": \"" + std::string(GroupName(group)) + "\"";
   auto number = [&text](std::string_view name, uint64_t value) {
     text += ", \"" + std::string(name) + "\": " + std::to_string(value);
   };
   number("failed", failed ? 1 : 0);
   number("seconds", static_cast<uint64_t>(seconds));
   number("seeds", totals.seeds);
+  if (group == Group::kFlips) {
+    number("flips", totals.flips);
+    number("refused", totals.flips_refused);
+    number("damaged", totals.flips_damaged);
+    number("harmless", totals.flips_harmless);
+    std::printf("%s}\n", text.c_str());
+    return;
+  }
+  if (group == Group::kFaults) number("single_faults", totals.single_faults);
   number("lives", totals.lives);
   number("crash_points", totals.crashes);
   number("operations", counts.calls());
@@ -256,8 +256,16 @@ void PrintJson(const Totals& totals, double seconds, bool failed) {
   std::printf("%s}}\n", text.c_str());
 }
 
-void PrintText(const Totals& totals, double seconds) {
+void PrintText(Group group, const Totals& totals, double seconds) {
   const WorkloadCounts& counts = totals.counts;
+  if (group == Group::kFlips) {
+    std::printf("%" PRIu64 " seeds, %" PRIu64 " flipped bits: %" PRIu64 " stores refused to open, %" PRIu64
+                " answered damage, %" PRIu64 " were whole; %.0f s\n",
+                totals.seeds, totals.flips, totals.flips_refused, totals.flips_damaged, totals.flips_harmless,
+                seconds);
+    return;
+  }
+  if (group == Group::kFaults) std::printf("%" PRIu64 " single faults; ", totals.single_faults);
   std::printf("%" PRIu64 " seeds, %" PRIu64 " lives, %" PRIu64 " crashes, %" PRIu64 " faults; %" PRIu64
               " calls of the store, %" PRIu64 " disk operations; %.0f s\n",
               totals.seeds, totals.lives, totals.crashes, counts.faults_hit, counts.calls(),
@@ -274,14 +282,14 @@ int Main(int count, char** given) {
   const double begun = Seconds();
   const double until = arguments.minutes > 0 ? begun + arguments.minutes * 60 : 0;
   const uint64_t seeds = arguments.minutes > 0 ? UINT64_MAX : arguments.seeds;
-  const bool failed = FailsInChild(arguments.simulation, seeds, until, Errors::kShown);
+  const bool failed = FailsInChild(arguments.group, arguments.simulation, seeds, until, Errors::kShown);
   const double seconds = Seconds() - begun;
   const Totals totals = *shared_totals();
   if (failed) ShowFailure(arguments, arguments.simulation);
   if (arguments.json) {
-    PrintJson(totals, seconds, failed);
+    PrintJson(arguments.group, totals, seconds, failed);
   } else {
-    PrintText(totals, seconds);
+    PrintText(arguments.group, totals, seconds);
   }
   return failed ? 1 : 0;
 }

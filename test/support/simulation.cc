@@ -83,6 +83,14 @@ class SimulationRunner {
       if (of.first != life) continue;
       for (uint32_t request : requests) draw.plan.requests_cut.insert({of.second, request});
     }
+    if (simulation_.only_fault) {
+      draw.crash_at = 0;
+      draw.plan.crash_within.reset();
+      draw.plan.end = StoreLife::End::kCrash;
+      draw.faults = draw.plan.opening_faults = false;
+      draw.kind = CrashKind::kPower;
+      if (simulation_.only_fault->life == life) draw.plan.only_fault = simulation_.only_fault->fault;
+    }
     const bool clean = Live(life, draw);
     // An open that failed, or a clean close, may be followed by another open and nothing else.
     if ((clean || world_.last_open_failed) && draw.restart) return;
@@ -134,6 +142,7 @@ class SimulationRunner {
       std::fflush(stdout);
     }
     runtime.Run(store_life.Main());
+    report_.life_operations.push_back(runtime.operations_completed());
     world_.wall_ticks = runtime.clock().WallTicks();
     report_.hash = SimRandom::Mix(report_.hash ^ runtime.TraceHash());
     if (simulation_.trace && !Sound()) std::printf("%s\n", disk_.DescribeOperations(60).c_str());

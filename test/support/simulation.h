@@ -37,6 +37,12 @@ struct Simulation {
   uint32_t requests = 60;  // Of each client, in each life.
   uint32_t clients = 4;
   bool faults = true;
+  // In place of drawn faults and crashes: this one, in this life, and a loss of power after each life.
+  struct OnlyFault {
+    uint32_t life = 0;
+    SimFault fault;
+  };
+  std::optional<OnlyFault> only_fault;
   bool trace = false;
   SimulationCuts cuts;
   EngineDefect planted = EngineDefect::kNone;
@@ -44,14 +50,26 @@ struct Simulation {
 };
 
 struct SimulationReport {
-  uint32_t lives = 0;    // Run, the one with the violation included.
-  uint64_t crashes = 0;  // Of power and process.
-  uint64_t hash = 0;     // Of the whole course: the same for the same seed and binary.
+  uint32_t lives = 0;                     // Run, the one with the violation included.
+  uint64_t crashes = 0;                   // Of power and process.
+  std::vector<uint64_t> life_operations;  // Of the disk, in each life.
+  uint64_t hash = 0;                      // Of the whole course: the same for the same seed and binary.
   WorkloadCounts counts;
   RareStates rare;
   std::vector<std::string> violations;
 };
 SimulationReport RunSimulation(const Simulation& simulation);
+
+// Makes a store as a life without trouble leaves it, closed or killed, and then flips single bits of its
+// files, each in a copy: what is read afterwards is as it was, or an error; never anything else (F40 to F45).
+struct FlipReport {
+  uint64_t flips = 0;
+  uint64_t refused = 0;   // The store did not open.
+  uint64_t damaged = 0;   // It opened, and some reads answered corruption.
+  uint64_t harmless = 0;  // Everything was there.
+  std::vector<std::string> violations;
+};
+FlipReport RunFlips(uint64_t seed, uint32_t flips);
 
 // Leaves out of a failing simulation what it fails without: lives, crashes, faults, requests. `fails` is
 // asked of each candidate until nothing more can go, or it has been asked `tries_max` times.

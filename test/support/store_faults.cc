@@ -60,6 +60,8 @@ void StoreLife::AddFaults() {
 
 // Recovery meets errors of all kinds, of reading too.
 void StoreLife::AddOpeningFaults() {
+  if (plan_.only_fault) AddFault(kOpeningFault, *plan_.only_fault);
+  if (!plan_.opening_faults) return;
   for (uint64_t i = 0, n = 1 + Draw(2); i < n; ++i) {
     SimFault fault = DrawFault(40);
     if (fault.effect == SimEffect::kError && fault.code == Code::kIoError && Chance(25)) {
@@ -67,6 +69,12 @@ void StoreLife::AddOpeningFaults() {
     }
     AddFault(kOpeningFault + static_cast<uint32_t>(i), fault);
   }
+}
+
+void StoreLife::EndOpeningFaults() {
+  if (!plan_.opening_faults) return;
+  runtime_.ClearFaults();
+  runtime_.disk().set_capacity(kCapacity);
 }
 
 // F21, F56: writes resume by themselves once the fault is over.

@@ -122,13 +122,10 @@ Task<void> StoreLife::Main() {
     if (crashed() || !world_.model.violations().empty()) co_return;
   }
   StoreOptions options = Options();
-  if (plan_.opening_faults) AddOpeningFaults();
+  AddOpeningFaults();
   Result<std::unique_ptr<Store>> opened = co_await Store::Open(runtime_, std::move(options));
   const bool fault = FaultsHit() > 0;
-  if (plan_.opening_faults) {
-    runtime_.ClearFaults();
-    runtime_.disk().set_capacity(kCapacity);
-  }
+  EndOpeningFaults();
   if (!opened.ok()) {
     NoteEnd();
     if (!fault || opened.code() == Code::kCorruption) {
@@ -141,11 +138,9 @@ Task<void> StoreLife::Main() {
   store_ = std::move(opened).value();
   if (options_.trace) Tell("opened with " + std::to_string(store_->shard_count()) + " shards");
   if (!crashed()) NoteOpened();
-  if (fault) {
-    // A table file that could not be opened is a damaged range for as long as this process lives (F39).
-    faulty_ = true;
-    co_await SleepFor(kFaultsFeltNs);
-  }
+  // A table file that could not be opened is a damaged range for as long as this process lives (F39).
+  faulty_ = fault || plan_.only_fault;
+  if (fault) co_await SleepFor(kFaultsFeltNs);
   if (!crashed()) {
     if (plan_.read_back) {
       co_await ReadBack();
@@ -203,7 +198,7 @@ void StoreLife::NoteEnd() {
 
 Task<void> StoreLife::Work() {
   if (Chance(30)) partitions_ = 1;
-  faulty_ = options_.faults;  // Everything could be read, so what opening met is over.
+  faulty_ = options_.faults || plan_.only_fault;  // Everything could be read: what opening met is over.
   if (options_.faults) AddFaults();
   keeper_.Spawn(runtime_.client(0), Keeper(this));
   for (uint32_t i = 1; i <= options_.clients; ++i) tasks_.Spawn(runtime_.client(i), Client(this, i));
@@ -211,7 +206,7 @@ Task<void> StoreLife::Work() {
   // On a dead disk a change of tables in doubt is settled never, and ends only with Close.
   uint64_t due = runtime_.now_ns() + 30'000'000'000;
   while (keeper_.running() > 0 && !(crashed() && runtime_.now_ns() > due)) co_await SleepFor(1'000'000);
-  if (options_.faults && !crashed()) co_await ProveResumed();
+  if (faulty_ && !crashed()) co_await ProveResumed();
   if (crashed()) co_return;
   if (Chance(30)) {
     StoreModel::Rows rows;

@@ -104,6 +104,7 @@ class StoreLife {
     bool read_back = true;
     End end = End::kCrash;  // When the planned crash was not reached.
     bool opening_faults = false;
+    std::optional<SimFault> only_fault;  // From the first operation on, until it hit and was got over.
     // Crashes after so many operations within that state (DiskWatch::Within).
     std::optional<RareState> crash_within;
     uint32_t crash_delay = 0;
@@ -175,6 +176,7 @@ class StoreLife {
   void AddFault(uint32_t number, const SimFault& fault);
   SimFault DrawFault(uint64_t skip_max);
   void AddOpeningFaults();
+  void EndOpeningFaults();
   uint64_t FaultsHit() const;
   Task<void> ProveResumed();
   bool Live(size_t table, TableId id) const;
