@@ -119,17 +119,20 @@ IterState LevelIterator::EnterFrom(size_t index) {
 void LevelIterator::Open() { current_ = NewFileIterator(*files_[at_], direction_, options_); }
 
 IterState LevelIterator::Settle(IterState state) {
-  if (state == IterState::kEnd) state = EnterFrom(at_ + 1);
+  if (state == IterState::kEnd) {
+    options_.in_stride = true;
+    state = EnterFrom(at_ + 1);
+  }
   return state_ = state;
 }
 
 IterState LevelIterator::SeekToFirst() {
-  at_milestone_ = false;
+  at_milestone_ = options_.in_stride = false;
   return state_ = EnterFrom(0);
 }
 
 IterState LevelIterator::Seek(std::string_view user_key) {
-  at_milestone_ = false;
+  at_milestone_ = options_.in_stride = false;
   // Files wholly in front of the key are skipped unopened.
   const auto in_front = [&](const FileRef* file) {
     return direction_ == Direction::kForward ? std::string_view(file->info.largest) < user_key

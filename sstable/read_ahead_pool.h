@@ -9,6 +9,7 @@
 #include "engine/base/event.h"
 #include "engine/base/object_store.h"
 #include "engine/base/task_group.h"
+#include "sstable/part_format.h"
 
 namespace partita {
 
@@ -35,6 +36,19 @@ class ReadAheadPiece {
   // REQUIRES: Arrive has returned ok.
   std::string_view Bytes(const ReadAheadRun& run, uint64_t offset, size_t size) const {
     return buffer_.view(run.at + (offset - run.begin), size);
+  }
+
+  // The part as it is stored; empty when no run holds it. REQUIRES: as Bytes.
+  std::string_view Find(const PartHandle& part) const {
+    const ReadAheadRun* run = RunOf(part);
+    return run == nullptr ? std::string_view() : Bytes(*run, part.offset, part.stored_size);
+  }
+  // The run that holds the part; null: none.
+  const ReadAheadRun* RunOf(const PartHandle& part) const {
+    for (const ReadAheadRun& run : runs_) {
+      if (part.offset >= run.begin && part.end() <= run.end) return &run;
+    }
+    return nullptr;
   }
 
   // Ends when the bytes are there; reads them itself when nobody has begun to. Called once, by the cursor.

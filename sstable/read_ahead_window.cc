@@ -23,11 +23,7 @@ constexpr uint64_t kGapMax = 4 * kPageSize;
 constexpr size_t kRunsMax = 16;
 
 const ReadAheadRun* Find(const ReadAheadPiece* piece, const PartHandle& part) {
-  if (piece == nullptr) return nullptr;
-  for (const ReadAheadRun& run : piece->runs()) {
-    if (part.offset >= run.begin && part.end() <= run.end) return &run;
-  }
-  return nullptr;
+  return piece == nullptr ? nullptr : piece->RunOf(part);
 }
 
 uint64_t SizeOf(const std::vector<ReadAheadRun>& runs) {
@@ -89,7 +85,8 @@ void ReadAheadWindow::Grow(const PartHandle& wanted) {
   } else if (in_order && total_ < options_.bytes_expected) {
     size_ = std::min(size_ * 2, kSizeMax);
   } else {
-    size_ = kSizeFirst;
+    const bool large = options_.in_stride && current_ == nullptr && options_.bytes_expected > kSizeMax;
+    size_ = large ? kSizeMax : kSizeFirst;
   }
   if (!in_order) total_ = 0;
 }

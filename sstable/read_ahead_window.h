@@ -31,7 +31,8 @@ class ReadAheadRoute {
 // 1. Parts that lie near each other are read together, in pieces that grow from 16 KiB while the cursor
 //    goes on in order. So a short scan reads little more than it uses.
 // 2. Without a pool a piece is read when the cursor comes to it; pieces grow to 256 KiB.
-// 3. With a pool, a cursor that has gone on for a while has the next pieces read while it works on one
+// 3. Where the scan comes from the end of another file pieces have that size from the start.
+// 4. With a pool, a cursor that has gone on for a while has the next pieces read while it works on one
 //    (at most kAheadMax of up to 512 KiB, each at most half of what was asked for before: a scan that ends
 //    early has read in vain about twice what it used, at worst).
 //
@@ -44,6 +45,8 @@ class ReadAheadWindow {
   struct Options {
     ReadAheadPool* pool = nullptr;
     bool large = false;  // 1 MiB at once, for what will be read whole; no pool is used.
+    // The scan comes from the file in front and was going on in order there: the first piece is large.
+    bool in_stride = false;
     // About as much as will be used of this file: nothing is read ahead beyond it.
     uint64_t bytes_expected = UINT64_MAX;
   };

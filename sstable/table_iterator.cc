@@ -4,10 +4,7 @@
 #include <utility>
 
 #include "engine/base/assert.h"
-#include "sstable/block_passing.h"
-#include "sstable/read_ahead_window.h"
-#include "sstable/table_reader.h"
-#include "sstable/table_scan.h"
+#include "sstable/table_iterator_state.h"
 
 // How it moves. A position is (entry of the top index, entry of an index block, entry of a data
 // block). Seek and Next set a *target* and call Proceed, which goes down from wherever it is:
@@ -23,115 +20,6 @@
 // keys >= K; then the answer is the last key of the block before.
 
 namespace partita {
-
-namespace {
-
-// Comparisons that one step of the way ahead spends on blocks that will be passed over: some 50 us.
-constexpr size_t kRouteCostMax = 4096;
-
-enum class Target : uint8_t {
-  kKey,   // The key in `target_key`.
-  kEdge,  // The block's first key in iteration order.
-};
-
-}  // namespace
-
-struct TableIterator::State final : private ReadAheadRoute {
-  State(std::shared_ptr<const TableReader> t, Direction d, IterOptions o)
-      : table(std::move(t)),
-        forward(d == Direction::kForward),
-        options(std::move(o)),
-        window(WindowOptions()) {
-    const bool passes_over = options.beneath != nullptr && options.scan != nullptr && !bypass();
-    if (!passes_over || options.scan->predicate == nullptr) return;
-    passing.emplace(table->properties(), table->top_index_, *options.scan, *options.beneath);
-  }
-
-  IterState SeekTo(std::string_view key, bool whole);
-  IterState Proceed();
-  bool PassesOver();
-  std::optional<IterState> PassOver();
-  bool EndsBehind() const;
-  void CountRead(uint64_t bytes) {
-    if (options.scan != nullptr) options.scan->counts.bytes_read += bytes;
-  }
-  bool EnterIndex();
-  bool EnterBlock();
-  void EnteredBlock();
-  void PrefetchNeighbours() const;
-  bool PlaceInBlock();
-  bool StepBlock();
-  IterState StandAt(uint32_t where, bool new_key);
-  IterState NextGroup();
-  EntryRun RunForward(std::optional<std::string_view> before) const;
-  EntryRun RunBackward(std::optional<std::string_view> before) const;
-  Task<Status> FetchIndex();
-  Task<Status> FetchBlock();
-  bool MaySkip(const Status& status) const {
-    return status.code() == Code::kCorruption && options.scan != nullptr && options.scan->skipped != nullptr;
-  }
-  void SkipDamaged(Status why);
-  bool EndsBehindPart() const;
-  bool StepPart();
-  ReadAheadWindow::Options WindowOptions() const;
-  void Restart() override;
-  std::optional<PartHandle> NextPart() override;
-  bool RouteEndsAt(const DataBlock& fences, uint32_t i) const;
-  std::optional<PartHandle> NextIndexOfRoute();
-  bool LeavesOut(const DataBlock& records);
-  BlockPin IndexFromWindow(const PartHandle& where);
-  TableReader::LoadRequest DataRequest() const {
-    return {.handle = handle,
-            .kind = SealKind::kDataBlock,
-            .priority = CachePriority::kScan,
-            .fill_cache = options.caching == IterCaching::kFill};
-  }
-  bool bypass() const { return options.caching == IterCaching::kBypass; }
-
-  std::shared_ptr<const TableReader> table;
-  const bool forward;
-  const IterOptions options;
-  IterState state = IterState::kEnd;
-
-  Target target = Target::kEdge;
-  std::string target_key;
-
-  uint32_t top_at = 0;
-  bool has_index = false;
-  BlockPin index_pin;
-  DataBlock index;
-  uint32_t index_at = 0;
-  std::optional<BlockPassing> passing;  // Nothing: every block is read.
-  bool wanted = false;                  // The block at index_at is not passed over.
-  bool at_milestone = false;            // entry is one; the position is that of the next block.
-
-  bool has_block = false;
-  bool window_is_suspect = false;  // The block's bytes in the window were bad: read it alone.
-  PartHandle handle;
-  BlockPin block_pin;
-  DataBlock block;
-  uint32_t at = 0;
-  uint32_t group_begin = 0;  // Backward: the newest version of the current key.
-  bool check_bound = false;  // The block reaches to the far bound.
-
-  // Stored blocks read last; they are decoded when the cursor comes to them.
-  ReadAheadWindow window;
-  // What NextPart named last: an entry of an index block, of this one when route_top == top_at.
-  uint32_t route_top = 0;
-  uint32_t route_at = 0;
-  BlockPin route_pin;
-  DataBlock route_index;
-  bool route_asked_index = false;  // It named the next index block.
-
-  // What pass-through needs of the current block (kBypass).
-  TableReader::StoredPart stored_alone;
-  std::string_view stored;
-  bool has_summary = false;
-  BlockSummary summary;
-
-  std::string key;
-  Entry entry;
-};
 
 TableIterator::TableIterator(std::shared_ptr<const TableReader> table, Direction direction,
                              IterOptions options)
@@ -164,6 +52,7 @@ IterState TableIterator::State::SeekTo(std::string_view key_in, bool whole) {
   target = whole ? Target::kEdge : Target::kKey;
   target_key.assign(key_in);
   wanted = at_milestone = false;
+  index_in_order = index_in_order && !std::exchange(sought, true);
   window.Jumped();
   const DataBlock& top = table->top_index_;
   uint32_t found = whole ? top.size() : top.LowerBound(target_key);
@@ -308,6 +197,7 @@ bool TableIterator::State::StepBlock() {
   if (forward ? top_at + 1 == table->top_index_.size() : top_at == 0) return false;
   top_at += forward ? 1 : -1;
   has_index = false;
+  index_in_order = true;
   index_pin.Release();
   return true;
 }
@@ -447,21 +337,6 @@ bool TableIterator::State::StepPart() {
   return true;
 }
 
-Task<Status> TableIterator::State::FetchIndex() {
-  const TableReader::LoadRequest request{.handle = IndexRecordHandle(table->top_index_.value(top_at)),
-                                         .kind = SealKind::kIndexBlock,
-                                         .priority = CachePriority::kIndex,
-                                         .fill_cache = options.caching == IterCaching::kFill};
-  if (window.Awaits(request.handle)) {
-    Status read = co_await window.Fetch(table->object_, request.handle, *this);
-    if (read.ok()) index_pin = IndexFromWindow(request.handle);
-    if (index_pin) co_return Status();
-  }
-  CountRead(request.handle.stored_size);
-  PARTITA_CO_ASSIGN(index_pin, co_await table->LoadBlock(request));
-  co_return Status();
-}
-
 Task<Status> TableIterator::State::FetchBlock() {
   if (!window_is_suspect) {
     Status read = co_await window.Fetch(table->object_, handle, *this);
@@ -481,98 +356,6 @@ Task<Status> TableIterator::State::FetchBlock() {
   stored_alone = std::move(part).value();
   stored = stored_alone.bytes;
   co_return Status();
-}
-
-// --- The way ahead ---
-
-ReadAheadWindow::Options TableIterator::State::WindowOptions() const {
-  ReadAheadWindow::Options window_options{.pool = options.read_ahead, .large = bypass()};
-  const uint64_t entries = table->info().entry_count;
-  if (options.entries_expected > 0 && entries > 0) {
-    const uint64_t bytes_per_entry = table->info().file_size / entries + 1;
-    if (options.entries_expected < UINT64_MAX / bytes_per_entry) {
-      window_options.bytes_expected = options.entries_expected * bytes_per_entry;
-    }
-  }
-  return window_options;
-}
-
-void TableIterator::State::Restart() {
-  route_top = top_at;
-  route_at = index_at;
-  route_pin.Release();
-  route_asked_index = false;
-}
-
-// True when no part behind entry `i` can hold a key within the bounds.
-bool TableIterator::State::RouteEndsAt(const DataBlock& fences, uint32_t i) const {
-  const auto ends_at = [&](std::string_view bound) {
-    if (bound.empty()) return false;
-    // Forward: keys behind a fence are above it. Backward: those of the part in front are at or below its
-    // own.
-    return forward ? fences.CompareKey(i, bound) >= 0 : fences.CompareKey(i - 1, bound) < 0;
-  };
-  if (!forward && i == 0) return true;
-  return ends_at(forward ? options.upper : options.lower) ||
-         (options.scan != nullptr && ends_at(options.scan->until));
-}
-
-// The blocks behind the current one, and each index block before the blocks that it tells of.
-std::optional<PartHandle> TableIterator::State::NextPart() {
-  if (forward ? route_top < top_at : route_top > top_at) Restart();  // The cursor has overtaken it.
-  const size_t cost_end = passing ? passing->looks_cost() + kRouteCostMax : 0;
-  while (!passing || passing->looks_cost() <= cost_end) {
-    const DataBlock& records = route_top == top_at ? index : route_index;
-    const bool at_edge = forward ? route_at + 1 == records.size() : route_at == 0;
-    if (at_edge) {
-      const std::optional<PartHandle> next = NextIndexOfRoute();
-      if (!next || route_asked_index || !LeavesOut(route_index)) return next;
-      continue;
-    }
-    if (RouteEndsAt(records, route_at)) return std::nullopt;
-    route_at += forward ? 1 : -1;
-    if (!LeavesOut(records)) return IndexRecordHandle(records.value(route_at));
-  }
-  return std::nullopt;
-}
-
-// True when the block that the route has come to will be passed over.
-bool TableIterator::State::LeavesOut(const DataBlock& records) {
-  return passing && passing->MayPass({records, route_at, route_top});
-}
-
-// Goes on in the next index block when it is in memory; names it once when it is not.
-std::optional<PartHandle> TableIterator::State::NextIndexOfRoute() {
-  const DataBlock& top = table->top_index_;
-  if ((forward && route_top + 1 == top.size()) || RouteEndsAt(top, route_top)) return std::nullopt;
-  const uint32_t next = forward ? route_top + 1 : route_top - 1;
-  const PartHandle where = IndexRecordHandle(top.value(next));
-  BlockPin pin;
-  if (!bypass()) pin = table->cache_.Lookup(table->KeyOf(where));
-  if (!pin) pin = IndexFromWindow(where);
-  if (!pin) {
-    if (std::exchange(route_asked_index, true)) return std::nullopt;
-    return where;
-  }
-  route_pin = std::move(pin);
-  route_index = DataBlock(route_pin.content());
-  route_top = next;
-  route_at = forward ? 0 : route_index.size() - 1;
-  route_asked_index = false;
-  return IndexRecordHandle(route_index.value(route_at));
-}
-
-// An index block that was read along; none when it is not there or damaged: then it is read alone.
-BlockPin TableIterator::State::IndexFromWindow(const PartHandle& where) {
-  if (!window.Holds(where)) return BlockPin();
-  const std::string_view bytes = window.Bytes(where);
-  if (!CheckPart(bytes, where, table->IdentityOf(where.offset, SealKind::kIndexBlock)).ok())
-    return BlockPin();
-  Result<BlockPin> decoded = table->DecodeBlock(bytes, {.handle = where,
-                                                        .kind = SealKind::kIndexBlock,
-                                                        .priority = CachePriority::kIndex,
-                                                        .fill_cache = options.caching == IterCaching::kFill});
-  return decoded.ok() ? std::move(decoded).value() : BlockPin();
 }
 
 // --- Blocks as a whole ---

@@ -31,6 +31,8 @@ struct IterOptions {
   ReadAheadPool* read_ahead = nullptr;
   // About how many entries will be used; 0: unknown. Not many more are read ahead.
   uint64_t entries_expected = 0;
+  // The scan comes from the end of the file in front: it need not show first that it is a long one.
+  bool in_stride = false;
   // What the scan's cursors share; null: nothing is passed over and nothing counted. Outlives the cursor.
   TableScan* scan = nullptr;
   // What lies beneath the table, which LevelIterator knows; null: that is not known, and nothing is passed

@@ -17,9 +17,9 @@ namespace partita {
 // was not the right one:
 //
 //   read the index · import it · parse it again on its own · point reads · a row range, both ways ·
-//   a partition · a count · updates by ETag · a transaction of 100 and a refused one · (not with --smoke:
-//   compaction, and what was written how often) · a restart · every property of every entity compared, both
-//   ways · verify
+//   a partition · a count · a filter on properties and its plan · updates by ETag · a transaction of 100 and
+//   a refused one · (not with --smoke: compaction, and what was written how often) · a restart · every
+//   property of every entity compared, both ways · verify
 //
 // What is expected never comes from the reader that imported, but from ExpectedPackages. Leaves the table
 // `Packages` as imported. One use, one thread.
@@ -43,6 +43,7 @@ class Demo {
   Result<std::string> ReadRowRange();
   Result<std::string> ReadPartition();
   Result<std::string> Count();
+  Result<std::string> FilterByProperties();
   Result<std::string> UpdateByEtag();
   Result<std::string> Transact();
   Result<std::string> RefuseTransaction();

@@ -68,6 +68,7 @@ bool Demo::Run() {
                      RunStep("row range, both ways", [this] { return ReadRowRange(); }) &&
                      RunStep("partition", [this] { return ReadPartition(); }) &&
                      RunStep("count", [this] { return Count(); }) &&
+                     RunStep("filter on properties", [this] { return FilterByProperties(); }) &&
                      RunStep("update by ETag", [this] { return UpdateByEtag(); }) &&
                      RunStep("transaction of 100", [this] { return Transact(); }) &&
                      RunStep("refused transaction", [this] { return RefuseTransaction(); }) &&

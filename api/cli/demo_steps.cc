@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kPointReads = 20'000;
 constexpr size_t kPointsCompared = 500;
 constexpr size_t kTransactionSize = 100;
+constexpr int64_t kLargePackage = 1'000'000;  // Bytes.
 constexpr const char* kMark = "Demo_mark";
 
 Status Wrong(const std::string& what) { return Status::Corruption("wrong answer: " + what); }
@@ -133,6 +134,40 @@ Result<std::string> Demo::Count() {
     return Wrong(FormatCount(count) + " entities, expected " + FormatCount(expected_.stanzas().size()));
   }
   return FormatCount(count) + " entities, as many as were imported";
+}
+
+Result<std::string> Demo::FilterByProperties() {
+  uint64_t expected = 0;
+  for (const auto& [key, stanza] : expected_.stanzas()) {
+    const std::map<std::string, std::string> properties = ExpectedDebianProperties(stanza);
+    const auto size = properties.find("Size");
+    const auto architecture = properties.find("Architecture");
+    if (size == properties.end() || architecture == properties.end()) continue;
+    const bool large = size->second.starts_with("n:") && std::stoll(size->second.substr(2)) > kLargePackage;
+    if (large && architecture->second == "s:all") ++expected;
+  }
+  QueryOptions options;
+  options.filter = "Architecture eq 'all' and Size gt " + std::to_string(kLargePackage) + "L";
+  options.select = {"Package", "Size", "Architecture"};
+  PARTITA_ASSIGN(const Explanation plan, table_->Explain(options));
+  if (plan.kind != "table-scan") return Wrong("the plan is '" + plan.kind + "', expected 'table-scan'");
+  uint64_t found = 0;
+  bool right = true;
+  PARTITA_ASSIGN(const QueryCost cost, table_->ForEach(options, [&](const Entity& entity) {
+    const int64_t* size = entity.GetInt64("Size");
+    ++found;
+    right =
+        right && entity.property_count() == options.select.size() && size != nullptr && *size > kLargePackage;
+    return true;
+  }));
+  PARTITA_ASSIGN(const AggregateAnswer totals,
+                 table_->Aggregate({{AggregateKind::kMax, "Size"}, {AggregateKind::kSum, "Size"}}, options));
+  if (!right || found != expected || totals.count != expected) {
+    return Wrong(FormatCount(found) + " found and " + FormatCount(totals.count) + " counted, expected " +
+                 FormatCount(expected));
+  }
+  return "'" + options.filter + "': " + plan.kind + ", " + FormatCount(cost.scanned) + " looked at, " +
+         FormatCount(found) + " found, as expected";
 }
 
 Result<std::string> Demo::UpdateByEtag() {

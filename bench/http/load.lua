@@ -1,5 +1,5 @@
 -- The requests that wrk sends, of the kind that LOAD_KIND names. Environment:
---   LOAD_KIND      insert, egt, point, range, filter
+--   LOAD_KIND      insert, egt, point, range, filter, scan
 --   LOAD_BASE      "http://HOST:PORT": what stands before LOAD_PATH in the parts of a transaction
 --   LOAD_PATH      "/ACCOUNT/TABLE", where the endpoint ends
 --   LOAD_BATCH     "/ACCOUNT/$batch"
@@ -73,6 +73,12 @@ function makers.filter()
   local least = math.random(0, 98) * 10
   local filter = string.format("PartitionKey%%20eq%%20'p%06d'%%20and%%20Count%%20ge%%20%d%%20and%%20Count%%20lt%%20%d",
                                math.random(0, partitions - 1), least, least + 10)
+  return wrk.format("GET", path .. "()?$filter=" .. filter .. "&" .. sas, headers)
+end
+
+function makers.scan()
+  -- The condition on RowKey keeps zone maps from sparing any of it.
+  local filter = string.format("Count%%20eq%%20%d%%20or%%20RowKey%%20eq%%20'none'", math.random(0, 999))
   return wrk.format("GET", path .. "()?$filter=" .. filter .. "&" .. sas, headers)
 end
 

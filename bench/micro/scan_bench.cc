@@ -10,7 +10,6 @@
 // machine meets all alike; printed is the median of the rounds in entities per second of CPU time of the
 // whole process, and how many times ours is of each of RocksDB's. RocksDB comes with blocks of 4 KiB, as
 // bench/load has it, and of 16 KiB, which is its better choice for scans.
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +26,7 @@
 #include "api/compiled_filter.h"
 #include "api/partita.h"
 #include "api/query.h"
+#include "bench/micro/wide_entity.h"
 #include "engine/base/stored_value.h"
 #include "engine/base/user_key.h"
 #ifdef PARTITA_WITH_ROCKSDB
@@ -38,8 +38,7 @@
 namespace partita {
 namespace {
 
-constexpr size_t kRecordSize = 1024;
-constexpr uint64_t kMemoryPerRow = 3 * kRecordSize;
+constexpr uint64_t kMemoryPerRow = 3 * 1024;
 
 struct Settings {
   uint64_t rows = 200'000;
@@ -53,45 +52,6 @@ struct Settings {
 [[noreturn]] void Die(const std::string& what) {
   std::fprintf(stderr, "bench_scan: %s\n", what.c_str());
   std::_Exit(1);
-}
-
-std::string Word(std::mt19937_64& random, size_t size_min, size_t size_max) {
-  std::string word(size_min + random() % (size_max - size_min + 1), ' ');
-  for (char& c : word) c = static_cast<char>('a' + random() % 26);
-  return word;
-}
-
-// Row `index`: 12 properties of 8 types, 1 KiB as a record; one row in a hundred has Level 7.
-Entity MakeEntity(std::mt19937_64& random, uint64_t index) {
-  char row[24];
-  std::snprintf(row, sizeof row, "%012llu", static_cast<unsigned long long>(index));
-  Entity entity("customer-00001", row);
-  entity.Set("Active", random() % 2 == 0);
-  entity.Set("Amount", static_cast<double>(random() % 1'000'000) / 100);
-  entity.Set("Attempts", static_cast<int32_t>(random() % 10));
-  entity.Set("Category", Word(random, 4, 12));
-  entity.Set("City", Word(random, 6, 20));
-  entity.Set("Created", DateTime{636'000'000'000'000'000 + index * 10'000'000});
-  Guid guid;
-  for (auto& byte : guid.bytes) byte = static_cast<uint8_t>(random());
-  entity.Set("Id", guid);
-  entity.Set("Level", static_cast<int32_t>(random() % 100));
-  entity.Set("Price", static_cast<double>(random() % 100'000) / 7);
-  entity.Set("Quantity", static_cast<int64_t>(random() % 1'000'000'000));
-  entity.Set("Signature", Binary{Word(random, 32, 32)});
-  entity.Set("Text", "");
-  const size_t without = EncodeEntityRecord(entity.properties()).size();
-  entity.Set("Text", Word(random, kRecordSize - without, kRecordSize - without));
-  return entity;
-}
-
-double CpuSeconds() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 struct Outcome {
@@ -258,9 +218,9 @@ void Compare(const Settings& settings, const std::string& title, const Filter& f
   Outcome expected;
   for (int round = -1; round < settings.rounds; ++round) {  // The first one warms the caches.
     for (size_t i = 0; i < contenders.size(); ++i) {
-      const double before = CpuSeconds();
+      const double before = bench::CpuSeconds();
       const Outcome outcome = contenders[i]->Scan(filter);
-      const double seconds = CpuSeconds() - before;
+      const double seconds = bench::CpuSeconds() - before;
       if (round < 0 && i == 0) expected = outcome;
       if (outcome.rows != expected.rows || outcome.bytes != expected.bytes) Die("the answers differ");
       if (round >= 0) rates[i].push_back(static_cast<double>(settings.rows) / seconds);
@@ -329,7 +289,8 @@ int Main(int argc, char** argv) {
 #endif
     for (auto& contender : contenders) {
       std::mt19937_64 random(1);
-      for (uint64_t i = 0; i < settings.rows; ++i) contender->Put(MakeEntity(random, i));
+      for (uint64_t i = 0; i < settings.rows; ++i)
+        contender->Put(bench::MakeWideEntity(random, "customer-00001", i));
       contender->Settle();
     }
     Compare(settings, "filter Level eq 7", FilterOf("Level eq 7"), contenders);

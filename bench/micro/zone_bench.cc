@@ -9,8 +9,6 @@
 // A round runs the query without zone maps and then with them (A B A B); printed are the medians of the
 // rounds, CPU time of the whole process and wall time, and the blocks. The blocks that match are counted from
 // below: as many as the matching rows fill.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -22,12 +20,11 @@
 
 #include "api/partita.h"
 #include "api/query.h"
-#include "engine/base/entity_record.h"
+#include "bench/micro/wide_entity.h"
 
 namespace partita {
 namespace {
 
-constexpr size_t kRecordSize = 1024;
 constexpr uint64_t kTicksFirst = 636'000'000'000'000'000;
 constexpr uint64_t kTicksPerRow = 10'000'000;  // A second.
 
@@ -48,41 +45,6 @@ void Check(const Status& status) {
   if (!status.ok()) Die(status.ToString());
 }
 
-std::string Word(std::mt19937_64& random, size_t size) {
-  std::string word(size, ' ');
-  for (char& c : word) c = static_cast<char>('a' + random() % 26);
-  return word;
-}
-
-Entity MakeEntity(std::mt19937_64& random, uint64_t index) {
-  char row[24];
-  std::snprintf(row, sizeof row, "%012llu", static_cast<unsigned long long>(index));
-  Entity entity("customer-00001", row);
-  entity.Set("Active", random() % 2 == 0);
-  entity.Set("Amount", static_cast<double>(random() % 1'000'000) / 100);
-  entity.Set("Attempts", static_cast<int32_t>(random() % 10));
-  entity.Set("Category", Word(random, 8));
-  entity.Set("City", Word(random, 12));
-  entity.Set("Created", DateTime{kTicksFirst + index * kTicksPerRow + random() % kTicksPerRow});
-  entity.Set("Level", static_cast<int32_t>(random() % 100));
-  entity.Set("Price", static_cast<double>(random() % 100'000) / 7);
-  entity.Set("Quantity", static_cast<int64_t>(random() % 1'000'000'000));
-  entity.Set("Signature", Binary{Word(random, 32)});
-  entity.Set("Source", Word(random, 6));
-  entity.Set("Text", "");
-  const size_t without = EncodeEntityRecord(entity.properties()).size();
-  entity.Set("Text", Word(random, kRecordSize - without));
-  return entity;
-}
-
-double CpuSeconds() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 double WallSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -133,11 +95,14 @@ class Bench {
 
   void Load() {
     std::mt19937_64 random(42);
-    for (uint64_t i = 0; i < settings_.rows; ++i) Check(table_->Insert(MakeEntity(random, i)).status);
+    for (uint64_t i = 0; i < settings_.rows; ++i)
+      Check(table_->Insert(bench::MakeWideEntity(random, "customer-00001", i)).status);
     Check(database_->CompactAll());
     const auto updates = static_cast<uint64_t>(static_cast<double>(settings_.rows) * settings_.updates / 100);
     for (uint64_t i = 0; i < updates; ++i) {
-      Check(table_->InsertOrReplace(MakeEntity(random, random() % settings_.rows)).status);
+      Check(
+          table_->InsertOrReplace(bench::MakeWideEntity(random, "customer-00001", random() % settings_.rows))
+              .status);
     }
     if (updates > 0) Check(database_->CompactAll());
   }
@@ -152,7 +117,7 @@ class Bench {
     query.use_zone_maps = use_zone_maps;
     CountingSink sink;
     Run run;
-    run.cpu = -CpuSeconds();
+    run.cpu = -bench::CpuSeconds();
     run.wall = -WallSeconds();
     while (true) {
       Result<QueryPage> page =
@@ -163,7 +128,7 @@ class Bench {
       if (!page->next) break;
       query.from = page->next;
     }
-    run.cpu += CpuSeconds();
+    run.cpu += bench::CpuSeconds();
     run.wall += WallSeconds();
     return run;
   }

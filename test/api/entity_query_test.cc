@@ -249,6 +249,22 @@ TEST_F(EntityQueryTest, CancelledCallsSayThatTheyAre) {
   EXPECT_EQ(table.Aggregate({{}}, options).code(), Code::kCancelled);
 }
 
+TEST_F(EntityQueryTest, CallsCancelledInTheMiddleStopAndSayThatTheyAre) {
+  const Table table = Make();
+  Put(table, "p", 2000);
+  std::atomic<bool> cancelled{false};
+  QueryOptions options;
+  options.cancelled = &cancelled;
+  options.limit = 100;
+  uint64_t seen = 0;
+  const auto take_ten = [&](const Entity&) {
+    cancelled = ++seen >= 10;
+    return true;
+  };
+  EXPECT_EQ(table.ForEach(options, take_ten).code(), Code::kCancelled);
+  EXPECT_LE(seen, 100u);  // What was in the page is given.
+}
+
 TEST_F(EntityQueryTest, OutOfTimeAPageGoesOnAndTheRestSaysSo) {
   const Table table = Make();
   Put(table, "p", 1000);

@@ -83,6 +83,7 @@ Task<void> ScanAround(ObjectStore& store, ReadAheadPool& pool, SimRuntime* runti
     if (random() % 3 == 0) options.lower = entries[random() % entries.size()].user_key;
     if (random() % 3 == 0) options.upper = entries[random() % entries.size()].user_key;
     if (random() % 4 == 0) options.entries_expected = 1 + random() % 3000;
+    options.in_stride = random() % 2 == 0;
     const Direction direction = random() % 2 == 0 ? Direction::kForward : Direction::kBackward;
     std::unique_ptr<TableIterator> it = table->NewIterator(direction, options);
     for (int walk = 0; walk < 3; ++walk) {
@@ -240,6 +241,33 @@ TEST(ReadAheadTest, AShortScanReadsLittleMoreThanItUses) {
   EXPECT_LT(BytesRead(100, 0), 2 * 100 * kEntryBytes + (32 << 10));
   EXPECT_LT(BytesRead(1000, 1000), 3 * 1000 * kEntryBytes / 2);
   EXPECT_LT(BytesRead(1000, 0), 3 * 1000 * kEntryBytes);
+}
+
+// Reads of a whole table from a store that counts them, with nothing in the cache.
+uint64_t ReadsOfAll(Direction direction, bool in_stride) {
+  MemoryObjectStore store;
+  const std::vector<OwnedEntry> entries = ManyEntries(5);
+  EXPECT_TRUE(RunBlocking(WriteOn(store, entries)).ok());
+  BlockCache cache(64 << 10);
+  auto table = OpenTable(store, cache, kTable);
+  EXPECT_TRUE(table.ok());
+  EXPECT_GT((*table)->properties().index_blocks, 2u);
+  const uint64_t before = store.reads();
+  std::unique_ptr<TableIterator> it =
+      (*table)->NewIterator(direction, {.caching = IterCaching::kLookOnly, .in_stride = in_stride});
+  std::vector<OwnedEntry> got;
+  EXPECT_TRUE(RunBlocking(ReadAll(*it, it->SeekToFirst(), entries.size() + 1, &got)).ok());
+  EXPECT_EQ(got, Expected(entries, direction, "", ""));
+  return store.reads() - before;
+}
+
+// Of 256 KiB each but for the last one, and one for all index blocks.
+TEST(ReadAheadTest, AScanInStrideReadsLargePiecesFromTheStartAndItsIndexBlocksTogether) {
+  for (Direction direction : {Direction::kForward, Direction::kBackward}) {
+    const uint64_t in_stride = ReadsOfAll(direction, true);
+    EXPECT_LE(in_stride, (3u << 20) / (256 << 10) + 3);
+    EXPECT_GE(ReadsOfAll(direction, false), in_stride + 4);
+  }
 }
 
 // Parts of equal size, of which some are wanted.

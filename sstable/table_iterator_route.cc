@@ -1,0 +1,161 @@
+#include <algorithm>
+
+#include "sstable/table_iterator_state.h"
+
+// What a table's cursor reads ahead: the blocks behind the one it is at, in the order in which it will come
+// to them, and the index blocks that name them. Index blocks lie together behind all data; a cursor that goes
+// on in order reads many at once, or each would end what is known of the way.
+
+namespace partita {
+
+namespace {
+
+// Comparisons that one step of the way ahead spends on blocks that will be passed over: some 50 us.
+constexpr size_t kRouteCostMax = 4096;
+
+// Index blocks that are read together: those of some 10 MiB of data.
+constexpr uint64_t kIndexesSizeMax = 256 * 1024;
+// An index takes less than this part of its data.
+constexpr uint64_t kIndexPartOfData = 16;
+
+}  // namespace
+
+Task<Status> TableIterator::State::FetchIndex() {
+  const TableReader::LoadRequest request{.handle = IndexRecordHandle(table->top_index_.value(top_at)),
+                                         .kind = SealKind::kIndexBlock,
+                                         .priority = CachePriority::kIndex,
+                                         .fill_cache = options.caching == IterCaching::kFill};
+  if (window.Awaits(request.handle)) {
+    Status read = co_await window.Fetch(table->object_, request.handle, *this);
+    if (read.ok()) index_pin = IndexFromWindow(request.handle);
+    if (index_pin) co_return Status();
+  }
+  if (index_in_order) {
+    co_await FetchIndexes(request.handle);
+    index_pin = IndexFromWindow(request.handle);
+    if (index_pin) co_return Status();
+  }
+  CountRead(request.handle.stored_size);
+  PARTITA_CO_ASSIGN(index_pin, co_await table->LoadBlock(request));
+  co_return Status();
+}
+
+// Reads the index block and those behind it into `indexes`; nothing is there after an error.
+Task<void> TableIterator::State::FetchIndexes(PartHandle first) {
+  const uint64_t size_max =
+      std::min(kIndexesSizeMax, WindowOptions().bytes_expected / kIndexPartOfData + first.stored_size);
+  ReadAheadRun run{AlignDown(first.offset, kPageSize), AlignUp(first.end(), kPageSize), 0};
+  if (forward) {
+    const uint64_t end = std::min(first.offset + size_max, table->footer_.index_end);
+    run.end = std::max(run.end, AlignUp(end, kPageSize));
+  } else {
+    const uint64_t begin = first.end() - std::min(size_max, first.end() - table->footer_.index_begin);
+    run.begin = std::min(run.begin, AlignDown(begin, kPageSize));
+  }
+  indexes = ReadAheadPool::Prepare(table->object_, {run});
+  if (indexes == nullptr) co_return;
+  CountRead(run.size());
+  Status read = co_await indexes->Arrive();
+  if (!read.ok()) indexes = nullptr;
+}
+
+// --- The way ahead ---
+
+ReadAheadWindow::Options TableIterator::State::WindowOptions() const {
+  ReadAheadWindow::Options window_options{
+      .pool = options.read_ahead, .large = bypass(), .in_stride = options.in_stride};
+  const uint64_t entries = table->info().entry_count;
+  if (options.entries_expected > 0 && entries > 0) {
+    const uint64_t bytes_per_entry = table->info().file_size / entries + 1;
+    if (options.entries_expected < UINT64_MAX / bytes_per_entry) {
+      window_options.bytes_expected = options.entries_expected * bytes_per_entry;
+    }
+  }
+  return window_options;
+}
+
+void TableIterator::State::Restart() {
+  route_top = top_at;
+  route_at = index_at;
+  route_pin.Release();
+  route_asked_index = false;
+}
+
+// True when no part behind entry `i` can hold a key within the bounds.
+bool TableIterator::State::RouteEndsAt(const DataBlock& fences, uint32_t i) const {
+  const auto ends_at = [&](std::string_view bound) {
+    if (bound.empty()) return false;
+    // Forward: keys behind a fence are above it. Backward: those of the part in front are at or below its
+    // own.
+    return forward ? fences.CompareKey(i, bound) >= 0 : fences.CompareKey(i - 1, bound) < 0;
+  };
+  if (!forward && i == 0) return true;
+  return ends_at(forward ? options.upper : options.lower) ||
+         (options.scan != nullptr && ends_at(options.scan->until));
+}
+
+// The blocks behind the current one, and each index block before the blocks that it tells of.
+std::optional<PartHandle> TableIterator::State::NextPart() {
+  if (forward ? route_top < top_at : route_top > top_at) Restart();  // The cursor has overtaken it.
+  const size_t cost_end = passing ? passing->looks_cost() + kRouteCostMax : 0;
+  while (!passing || passing->looks_cost() <= cost_end) {
+    const DataBlock& records = route_top == top_at ? index : route_index;
+    const bool at_edge = forward ? route_at + 1 == records.size() : route_at == 0;
+    if (at_edge) {
+      const std::optional<PartHandle> next = NextIndexOfRoute();
+      if (!next || route_asked_index || !LeavesOut(route_index)) return next;
+      continue;
+    }
+    if (RouteEndsAt(records, route_at)) return std::nullopt;
+    route_at += forward ? 1 : -1;
+    if (!LeavesOut(records)) return IndexRecordHandle(records.value(route_at));
+  }
+  return std::nullopt;
+}
+
+// True when the block that the route has come to will be passed over.
+bool TableIterator::State::LeavesOut(const DataBlock& records) {
+  return passing && passing->MayPass({records, route_at, route_top});
+}
+
+// Goes on in the next index block when it is in memory; names it once when it is not.
+std::optional<PartHandle> TableIterator::State::NextIndexOfRoute() {
+  const DataBlock& top = table->top_index_;
+  if ((forward && route_top + 1 == top.size()) || RouteEndsAt(top, route_top)) return std::nullopt;
+  const uint32_t next = forward ? route_top + 1 : route_top - 1;
+  const PartHandle where = IndexRecordHandle(top.value(next));
+  BlockPin pin;
+  if (!bypass()) pin = table->cache_.Lookup(table->KeyOf(where));
+  if (!pin) pin = IndexFromWindow(where);
+  if (!pin) {
+    // In order, it will be read with those behind it.
+    if (index_in_order || std::exchange(route_asked_index, true)) return std::nullopt;
+    return where;
+  }
+  route_pin = std::move(pin);
+  route_index = DataBlock(route_pin.content());
+  route_top = next;
+  route_at = forward ? 0 : route_index.size() - 1;
+  route_asked_index = false;
+  return IndexRecordHandle(route_index.value(route_at));
+}
+
+// An index block that was read along; none when it is not there or damaged: then it is read alone.
+BlockPin TableIterator::State::IndexFromWindow(const PartHandle& where) {
+  std::string_view bytes;
+  if (window.Holds(where)) {
+    bytes = window.Bytes(where);
+  } else if (indexes != nullptr) {
+    bytes = indexes->Find(where);
+  }
+  if (bytes.empty()) return BlockPin();
+  if (!CheckPart(bytes, where, table->IdentityOf(where.offset, SealKind::kIndexBlock)).ok())
+    return BlockPin();
+  Result<BlockPin> decoded = table->DecodeBlock(bytes, {.handle = where,
+                                                        .kind = SealKind::kIndexBlock,
+                                                        .priority = CachePriority::kIndex,
+                                                        .fill_cache = options.caching == IterCaching::kFill});
+  return decoded.ok() ? std::move(decoded).value() : BlockPin();
+}
+
+}  // namespace partita
