@@ -122,6 +122,22 @@ count_fuzz() {
   fi
 }
 
+# A program that is one test: exit code 0 passed, 77 skipped, with the reason on the log's last line.
+count_program() {
+  local name=$1 rc=$2 log=$3
+  if [ "$rc" -eq 0 ]; then
+    count_pass "$name"
+  elif [ "$rc" -ne 77 ]; then
+    tail -n 40 "$log" | sed 's/^/   | /'
+    count_failure "$name ended with exit code $rc; whole log: $log"
+  elif skip_is_listed "$name"; then
+    skipped=$((skipped + 1))
+    printf '   %-34s skipped: %s\n' "$name" "$(tail -n 1 "$log")"
+  else
+    count_failure "$name was skipped, and test/skips.txt does not list it: $(tail -n 1 "$log")"
+  fi
+}
+
 # A script that prints `PASS name` and `FAIL name` lines.
 count_lines() {
   local what=$1 rc=$2 log=$3 line
