@@ -17,9 +17,16 @@ class ObjectReferences {
     ++counts_[id];
   }
 
+  // From here on no reference is the last one: a manifest that cannot be read may hold another (F39).
+  void KeepAll() {
+    std::lock_guard lock(mutex_);
+    keep_all_ = true;
+  }
+
   // True when that was the last reference.
   bool Drop(ObjectId id) {
     std::lock_guard lock(mutex_);
+    if (keep_all_) return false;
     auto found = counts_.find(id);
     PARTITA_ASSERT(found != counts_.end());
     if (--found->second > 0) return false;
@@ -39,6 +46,7 @@ class ObjectReferences {
 
  private:
   mutable std::mutex mutex_;
+  bool keep_all_ = false;
   std::unordered_map<ObjectId, uint32_t> counts_;
 };
 

@@ -42,6 +42,7 @@ class ScanAhead {
   // A range's part of the scan.
   struct Piece {
     Shard* shard = nullptr;
+    const Status* damage = nullptr;  // Instead of the shard: why it is not served.
     Shard::ScanRequest request;
   };
   // The next piece of a scan, of which its request is cut off; nothing at the end or when routing fails.

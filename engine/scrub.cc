@@ -201,7 +201,7 @@ class Scrubber {
 
 Task<Result<ScrubReport>> Store::Scrub(ScrubOptions options) {
   std::map<ObjectId, uint64_t> tables;
-  for (auto& shard : shards_) {
+  for (Shard* shard : sound_shards_) {
     for (const FileMeta& file : shard->Files()) tables.emplace(file.info.id, file.info.file_size);
   }
   uint64_t bytes = 0;

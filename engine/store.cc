@@ -22,6 +22,8 @@ Status NoSuchTable(std::string_view name) {
 constexpr uint64_t kSettleNanosMin = 50'000'000;
 constexpr uint64_t kSettleNanosMax = 2'000'000'000;
 
+constexpr uint64_t kLeaseTicksMax = 11 * kTicksPerSecond;
+
 // A moved range is routed anew at most so often: moves are rare, a missing table is not a move.
 constexpr int kRoutesMax = 100;
 
@@ -102,6 +104,16 @@ Task<Status> Store::SaveCatalog(Catalog next) {
   co_return Status();
 }
 
+// A new table needs none of the shards that are not served.
+void Store::KeepOffDamagedShards(TableId id, Catalog* catalog) const {
+  if (sound_shards_.empty()) return;
+  size_t turn = 0;
+  for (RangeDescriptor& range : catalog->ranges) {
+    if (!range.lower.starts_with(TableLowerBound(id)) || shard_damages_[range.owner.value].ok()) continue;
+    range.owner = sound_shards_[turn++ % sound_shards_.size()]->id();
+  }
+}
+
 Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
   AsyncMutex::Guard changing = co_await catalog_mutex_.Lock();
   Catalog next = CatalogCopy();
@@ -122,18 +134,21 @@ Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
   // Above every version so far: a table of this name may have lived on another shard, whose clock may
   // be ahead, and an ETag of it must match nothing here (F17).
   table.created_ticks = runtime_.clock().WallTicks();
-  for (auto& shard : shards_)
+  for (Shard* shard : sound_shards_)
     table.created_ticks = std::max(table.created_ticks, shard->last_version().value);
+  // What a damaged shard gave may lie as far ahead as a lease goes.
+  if (degraded()) table.created_ticks += kLeaseTicksMax;
   std::vector<std::string> splits;
   for (const std::string& partition : spec.split_partitions) {
     splits.push_back(EncodeUserKey(TableId(next.next_table_id), partition, ""));
   }
   TableId id = next.AddTable(table, splits);
+  if (degraded()) KeepOffDamagedShards(id, &next);
   PARTITA_CO_TRY(co_await SaveCatalog(next));
 
   // Durable, so decided (F19). The shards take the ranges before anyone is routed to them.
   std::string lower = TableLowerBound(id);
-  for (auto& shard : shards_) {
+  for (Shard* shard : sound_shards_) {
     std::vector<RangeDescriptor> ranges;
     for (const RangeDescriptor& range : next.ranges) {
       if (range.owner == shard->id() && range.lower.substr(0, kTableIdSize) == lower) ranges.push_back(range);
@@ -167,7 +182,7 @@ Task<Status> Store::DeleteTable(std::string account, std::string name) {
     PublishRoutes();
   }
   // Acknowledged only when no shard can decide a write of the old table any more (DESIGN 2).
-  for (auto& shard : shards_) co_await shard->DropTable(id);
+  for (Shard* shard : sound_shards_) co_await shard->DropTable(id);
   std::lock_guard lock(names_mutex_);
   std::erase(deleting_, key);
   co_return Status();
@@ -184,15 +199,20 @@ void Store::PublishRoutes() {
 
 // ---- Entities.
 
-Shard* Store::RouteTo(std::string_view user_key) const {
-  return routes_.With([&](const RangeMap& map) -> Shard* {
+Store::Route Store::RouteOf(ShardId owner) const {
+  Shard* shard = shards_[owner.value].get();
+  return {shard, shard == nullptr ? &shard_damages_[owner.value] : nullptr};
+}
+
+Store::Route Store::RouteTo(std::string_view user_key) const {
+  return routes_.With([&](const RangeMap& map) {
     const RangeDescriptor* range = map.Find(user_key);
-    return range == nullptr ? nullptr : shards_[range->owner.value].get();
+    return range == nullptr ? Route() : RouteOf(range->owner);
   });
 }
 
 Executor& Store::ExecutorFor(std::string_view user_key) {
-  Shard* shard = RouteTo(user_key);
+  Shard* shard = RouteTo(user_key).shard;
   return runtime_.shard_executor(shard == nullptr ? ShardId(0) : shard->id());
 }
 
@@ -214,9 +234,13 @@ Task<WriteOutcome> Store::Write(const WriteRequest& request) {
   if (options_.read_only) outcome.status = CheckWritable();
   if (!outcome.status.ok()) co_return outcome;
   for (int i = 0; i < kRoutesMax; ++i) {
-    Shard* shard = RouteTo(request.ops[0].user_key);
-    if (shard == nullptr) break;
-    outcome = co_await shard->Write(request);
+    const Route route = RouteTo(request.ops[0].user_key);
+    if (route.damage != nullptr) {
+      outcome.status = *route.damage;
+      co_return outcome;
+    }
+    if (route.shard == nullptr) break;
+    outcome = co_await route.shard->Write(request);
     if (outcome.status.code() != Code::kMoved) co_return outcome;
   }
   outcome.status = Status::NotFound("the table does not exist (any more)");
@@ -224,16 +248,18 @@ Task<WriteOutcome> Store::Write(const WriteRequest& request) {
 }
 
 Shard::ReadAnswer Store::TryGet(std::string_view user_key, std::string* content) {
-  Shard* shard = RouteTo(user_key);
-  if (shard == nullptr) return {Shard::ReadState::kMoved, {}};
-  return shard->TryGet(user_key, content);
+  const Route route = RouteTo(user_key);
+  if (route.damage != nullptr) return {Shard::ReadState::kNeedsIo, {}};  // Get says why it cannot.
+  if (route.shard == nullptr) return {Shard::ReadState::kMoved, {}};
+  return route.shard->TryGet(user_key, content);
 }
 
 Task<Result<Shard::ReadAnswer>> Store::Get(std::string_view user_key, std::string* content) {
   for (int i = 0; i < kRoutesMax; ++i) {
-    Shard* shard = RouteTo(user_key);
-    if (shard == nullptr) break;
-    Result<Shard::ReadAnswer> answer = co_await shard->Get(user_key, content);
+    const Route route = RouteTo(user_key);
+    if (route.damage != nullptr) co_return *route.damage;
+    if (route.shard == nullptr) break;
+    Result<Shard::ReadAnswer> answer = co_await route.shard->Get(user_key, content);
     if (!answer.ok() || answer->state != Shard::ReadState::kMoved) co_return answer;
   }
   co_return Status::NotFound("the table does not exist (any more)");
@@ -242,20 +268,20 @@ Task<Result<Shard::ReadAnswer>> Store::Get(std::string_view user_key, std::strin
 // ---- Maintenance.
 
 Task<Status> Store::Barrier() {
-  for (auto& shard : shards_) PARTITA_CO_TRY(co_await shard->FlushLog());
+  for (Shard* shard : sound_shards_) PARTITA_CO_TRY(co_await shard->FlushLog());
   co_return Status();
 }
 
 Task<Status> Store::FlushMemtables() {
   PARTITA_CO_TRY(CheckWritable());
-  for (auto& shard : shards_) PARTITA_CO_TRY(co_await shard->FlushMemtables());
+  for (Shard* shard : sound_shards_) PARTITA_CO_TRY(co_await shard->FlushMemtables());
   co_return Status();
 }
 
 Task<Status> Store::CompactAll() {
   PARTITA_CO_TRY(CheckWritable());
   PARTITA_CO_TRY(co_await FlushMemtables());
-  for (auto& shard : shards_) PARTITA_CO_TRY(co_await shard->CompactAll());
+  for (Shard* shard : sound_shards_) PARTITA_CO_TRY(co_await shard->CompactAll());
   co_return Status();
 }
 
@@ -263,7 +289,8 @@ Task<Result<Store::VerifyResult>> Store::Verify(std::function<void(uint64_t, uin
   VerifyResult result;
   uint64_t due = 0;
   std::map<ObjectId, FileRef> files;
-  for (auto& shard : shards_) {
+  result.damages = report_.damaged_shards;
+  for (Shard* shard : sound_shards_) {
     for (FileRef& file : shard->FileRefs()) files.emplace(file.info.id, std::move(file));
   }
   for (const auto& [id, file] : files) due += file.info.file_size;
@@ -280,7 +307,7 @@ Task<Result<Store::VerifyResult>> Store::Verify(std::function<void(uint64_t, uin
     result.bytes += report.bytes_read;
     if (progress) progress(result.bytes, due);
   }
-  for (auto& shard : shards_) {
+  for (Shard* shard : sound_shards_) {
     Status checked = shard->CheckInvariants();
     if (!checked.ok()) result.damages.push_back(checked.ToString());
   }
@@ -289,7 +316,9 @@ Task<Result<Store::VerifyResult>> Store::Verify(std::function<void(uint64_t, uin
 
 std::vector<ShardStatistics> Store::Statistics() {
   std::vector<ShardStatistics> statistics;
-  for (auto& shard : shards_) statistics.push_back(shard->Statistics());
+  for (auto& shard : shards_) {
+    statistics.push_back(shard == nullptr ? ShardStatistics() : shard->Statistics());
+  }
   return statistics;
 }
 
@@ -297,12 +326,13 @@ Task<Status> Store::Close() {
   PARTITA_ASSERT(!closed_);
   closing_.store(true);
   Status first;
-  for (auto& shard : shards_) {
+  for (Shard* shard : sound_shards_) {
     Status closed = co_await shard->Close();
     if (first.ok()) first = closed;
   }
   co_await tasks_.Join();
   co_await read_ahead_->Join();  // Of scans that ended early.
+  sound_shards_.clear();
   shards_.clear();
   lock_.reset();
   closed_ = true;

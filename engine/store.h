@@ -35,6 +35,10 @@ struct StoreOptions {
   // hold them; every write is kUnsupported. Beside other readers, not beside a writer. `shards` is ignored:
   // a store is read as it is divided.
   bool read_only = false;
+  // A shard whose manifest or log is damaged does not keep the others from being served (F39): what concerns
+  // its keys answers kCorruption, naming what is damaged. No object is removed anywhere meanwhile, as nobody
+  // knows what the shard needs. `shards` is ignored.
+  bool open_degraded = false;
   uint64_t memory_bytes = uint64_t{1} << 30;
   uint64_t host_memory_bytes = 0;  // Of memory_bytes: what the store leaves to who opens it.
   uint32_t shards = 1;
@@ -57,6 +61,7 @@ struct StoreOpenReport {
   bool clean_shutdown = true;
   bool created = false;
   uint32_t shards_before = 0;  // Differs from the present number when ranges were re-assigned (F67).
+  std::vector<std::string> damaged_shards;  // Of a degraded open: what keeps each of them from being served.
 };
 
 // A whole store: the catalog and its shards, on a Runtime. Keys and contents are bytes to it; the
@@ -155,6 +160,7 @@ class Store {
   Task<Status> CheckEmptyDirectory();
   Task<Status> OpenShards(uint32_t count, bool forming);
   static Task<void> OpenOneShard(Store* store, ShardId id, bool forming, Result<std::unique_ptr<Shard>>* out);
+  void NoteDamagedShard(const Status& why);
   Task<Status> Reshard(uint32_t shards);
   Task<Status> RemoveLeftovers();
   Task<Status> RemoveOldLayouts();
@@ -164,9 +170,17 @@ class Store {
   Status DeriveSizes();
   // kUnsupported when the store was opened for reading only.
   Status CheckWritable() const;
+  void KeepOffDamagedShards(TableId id, Catalog* catalog) const;
 
   void PublishRoutes();
-  Shard* RouteTo(std::string_view user_key) const;
+  // Both null: there is no such table.
+  struct Route {
+    Shard* shard = nullptr;
+    const Status* damage = nullptr;  // Instead of the shard: why it is not served.
+  };
+  Route RouteTo(std::string_view user_key) const;
+  Route RouteOf(ShardId owner) const;
+  bool degraded() const { return sound_shards_.size() < shards_.size(); }
 
   // store_scan.cc
   struct ScanCourse;
@@ -187,7 +201,9 @@ class Store {
   ScanAhead::Slots scans_ahead_{1};
   std::unique_ptr<ChunkPool> memtable_pool_;
   ObjectReferences references_;
-  std::vector<std::unique_ptr<Shard>> shards_;
+  std::vector<std::unique_ptr<Shard>> shards_;  // By number; null: damaged.
+  std::vector<Shard*> sound_shards_;            // The others.
+  std::vector<Status> shard_damages_;           // By number; ok: sound.
   TaskGroup tasks_;
   StoreOpenReport report_;
   bool closed_ = false;

@@ -39,6 +39,10 @@ Task<Status> Store::DropPins(const StoreImage& image) {
 }
 
 Task<Result<BackupReport>> Store::Backup(FileSystem& to, FileSystem* base, BackupOptions options) {
+  if (degraded()) {
+    co_return Status::Corruption("there is no backup of a store of which a shard is damaged: " +
+                                 report_.damaged_shards.front());
+  }
   PARTITA_CO_TRY(co_await FlushMemtables());
   StoreImage image;
   {

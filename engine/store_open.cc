@@ -14,6 +14,8 @@
 //     the new layout, and commit the change with one swap of the catalog; then open again (F67).
 //     A crash before the swap leaves the old layout whole, one after it the new.
 //  5. Remove what no manifest names (F37).
+//
+// A degraded open (F39) goes on without the shards that 3 refuses, and leaves out 4 and 5.
 
 namespace partita {
 
@@ -46,6 +48,7 @@ Task<Result<std::unique_ptr<Store>>> Store::Open(Runtime& runtime, StoreOptions 
     Status closed = co_await shard->Close();
     (void)closed;  // The reason for not opening is the one to tell.
   }
+  store->sound_shards_.clear();
   store->shards_.clear();
   co_return opened;
 }
@@ -122,6 +125,10 @@ Task<Status> Store::OpenAll() {
   PARTITA_CO_TRY(DeriveSizes());
   PARTITA_CO_ASSIGN(lock_, co_await runtime_.files().Lock(options_.lock_wait_ns));
   PARTITA_CO_TRY(co_await FindOrCreateCatalog());
+  if (options_.open_degraded && options_.shards != catalog_.shard_count) {
+    options_.shards = catalog_.shard_count;
+    PARTITA_CO_TRY(DeriveSizes());
+  }
 
   PARTITA_CO_TRY(co_await RefuseNewerFormats());
   Catalog next = catalog_;
@@ -137,8 +144,10 @@ Task<Status> Store::OpenAll() {
     PARTITA_CO_TRY(co_await SaveCatalog(std::move(formed)));
   }
   if (catalog_.shard_count != options_.shards) PARTITA_CO_TRY(co_await Reshard(options_.shards));
-  PARTITA_CO_TRY(co_await RemoveOldLayouts());
-  PARTITA_CO_TRY(co_await RemoveLeftovers());
+  if (!degraded()) {
+    PARTITA_CO_TRY(co_await RemoveOldLayouts());
+    PARTITA_CO_TRY(co_await RemoveLeftovers());
+  }
   PublishRoutes();
   opened_ = true;
   co_return Status();
@@ -226,7 +235,9 @@ Task<void> Store::OpenOneShard(Store* store, ShardId id, bool forming, Result<st
 }
 
 Task<Status> Store::OpenShards(uint32_t count, bool forming) {
+  sound_shards_.clear();
   shards_.clear();
+  shard_damages_.assign(count, Status());
   references_.Clear();
   std::vector<Result<std::unique_ptr<Shard>>> opened;
   for (uint32_t i = 0; i < count; ++i) opened.emplace_back(Status::Closed("not opened"));
@@ -237,6 +248,11 @@ Task<Status> Store::OpenShards(uint32_t count, bool forming) {
   co_await tasks_.Join();
   Status first;
   for (auto& shard : opened) {
+    const bool damaged = shard.code() == Code::kCorruption || shard.code() == Code::kIoError;
+    if (damaged && options_.open_degraded) {
+      NoteDamagedShard(shard.status());
+      continue;
+    }
     if (!shard.ok()) {
       if (first.ok()) first = shard.status();
       continue;
@@ -246,11 +262,23 @@ Task<Status> Store::OpenShards(uint32_t count, bool forming) {
     report_.torn_bytes += log.torn_bytes;
     report_.clean_shutdown = report_.clean_shutdown && (log.clean || report_.created);
     shards_.push_back(std::move(shard).value());
+    sound_shards_.push_back(shards_.back().get());
   }
   if (first.ok()) {
-    for (auto& shard : shards_) shard->StartBackground();
+    if (degraded()) references_.KeepAll();
+    for (Shard* shard : sound_shards_) shard->StartBackground();
   }
   co_return first;
+}
+
+// Its place in shards_ stays empty.
+void Store::NoteDamagedShard(const Status& why) {
+  shard_damages_[shards_.size()] =
+      Status::Corruption(why.message() +
+                         "; the store is open without this shard, 'partita repair' lists what "
+                         "can be kept of it (F39)");
+  report_.damaged_shards.push_back(why.ToString());
+  shards_.push_back(nullptr);
 }
 
 Task<Status> Store::Reshard(uint32_t shards) {
@@ -265,6 +293,7 @@ Task<Status> Store::Reshard(uint32_t shards) {
     for (FileMeta& file : shard->Files()) files.push_back(std::move(file));
     ceiling = std::max(ceiling, shard->version_ceiling());
   }
+  sound_shards_.clear();
   shards_.clear();
   PARTITA_CO_TRY(closed);
 

@@ -70,15 +70,17 @@ std::optional<ScanAhead::Piece> Store::NextPiece(Shard::ScanRequest* rest, bool*
   if (!rest->upper.empty() && rest->lower >= rest->upper) return std::nullopt;
   ScanAhead::Piece piece{.request = *rest};
   Shard::ScanRequest& request = piece.request;
-  piece.shard = routes_.With([&](const RangeMap& map) -> Shard* {
+  const Route route = routes_.With([&](const RangeMap& map) {
     const RangeDescriptor* range = forward ? map.Find(rest->lower) : map.FindBelow(rest->upper);
-    if (range == nullptr || (!range->upper.empty() && range->upper <= rest->lower)) return nullptr;
+    if (range == nullptr || (!range->upper.empty() && range->upper <= rest->lower)) return Route();
     request.lower = std::max(rest->lower, range->lower);
     if (!range->upper.empty() && (rest->upper.empty() || range->upper < rest->upper))
       request.upper = range->upper;
-    return shards_[range->owner.value].get();
+    return RouteOf(range->owner);
   });
-  if (piece.shard == nullptr) {
+  piece.shard = route.shard;
+  piece.damage = route.damage;
+  if (piece.shard == nullptr && piece.damage == nullptr) {
     *routed = false;
     return std::nullopt;
   }
@@ -106,7 +108,9 @@ Task<Result<Shard::ScanAnswer>> Store::Scan(const Shard::ScanRequest& request, S
 
   const auto router = [this](Shard::ScanRequest* rest) {
     bool unused;
-    return NextPiece(rest, &unused);
+    std::optional<ScanAhead::Piece> piece = NextPiece(rest, &unused);
+    if (piece && piece->shard == nullptr) piece.reset();  // The scan says so in its turn.
+    return piece;
   };
   ScanAhead ahead(runtime_, scans_ahead_, course.rest, sink, router);
   Result<Shard::ScanAnswer> answer = co_await ScanOn(&course, ahead.sink(), &ahead);
@@ -126,7 +130,9 @@ Task<Result<Shard::ScanAnswer>> Store::ScanOn(ScanCourse* course, Shard::RowSink
       request.entries_expected = whole.entries_expected - std::min(whole.entries_expected - 1, total.scanned);
     }
     Result<Shard::ScanAnswer> answer = Shard::ScanAnswer();
-    if (ahead != nullptr && ahead->Has(request)) {
+    if (course->piece.damage != nullptr) {
+      answer = *course->piece.damage;
+    } else if (ahead != nullptr && ahead->Has(request)) {
       answer = co_await ahead->Take(request);
     } else {
       answer = co_await course->piece.shard->Scan(request, sink);
