@@ -391,7 +391,7 @@ TEST_P(DatabaseTest, ReadersSeeTransactionsWholeAndNeverGoBack) {
   for (std::thread& reader : readers) reader.join();
 }
 
-// A refused batch must not keep memtable memory: the pool here is 20 MiB, the refusals 60 MiB.
+// covers: F58. A refused batch must not keep memtable memory: the pool here is 20 MiB, the refusals 60 MiB.
 TEST_P(DatabaseTest, RefusalsDoNotUseUpTheMemory) {
   Table table = MakeTable();
   Entity entity = Thing("p", "taken", 1);

@@ -11,6 +11,9 @@
 // I/O operation, each crash drawn several times over, and everything compared with an independent
 // model afterwards (test/support/store_model.h says what is checked).
 //
+// covers: F1 F2 F3 F4 F6 F8 F9 F10 F12 F13 F15 F17 F18 F28 F36 F37 F65: writes of all levels, barriers, table
+// changes; the wall clock steps both ways.
+//
 // One seed again: PARTITA_SEED=<seed> bin/test_engine --gtest_filter=<the test>; more of them:
 // PARTITA_SEEDS=<count>.
 

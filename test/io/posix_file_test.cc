@@ -69,6 +69,7 @@ TEST_P(PosixFileTest, AReadAtTheEndIsShortAndPastItIsEmpty) {
   EXPECT_EQ(Run(file->ReadAt(0, std::span<uint8_t>())).value(), 0u);
 }
 
+// covers: F63
 TEST_P(PosixFileTest, DirectReadsAndWritesCarryWholePages) {
   auto file = OpenFile("a", OpenMode::kCreate, FileIo::kDirect);
   AlignedBuffer written = NumberedPages(64);

@@ -1,4 +1,7 @@
 // The command behind test/power_cut: see there, and power_run.h for what it does.
+//
+// covers: F2 F3 F6 F8 F9 F10 F12 F19 F20 F21 F28 F29 F54 F56 F61 F63, with the kernel and a real file system
+// between.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

@@ -215,6 +215,7 @@ TEST(LocalLogStoreTest, RecoveringFromBelowTheTrimmedPartIsDamage) {
   EXPECT_NE(replayed.status().message().find("F34"), std::string::npos) << replayed.status().ToString();
 }
 
+// covers: F32
 TEST(LocalLogStoreTest, TheWatermarkMovesWithEachFlushedGroupAndWithTheSeal) {
   SimDisk disk(13);
   LogProcess process(disk, LogProcess::Options());

@@ -1,0 +1,114 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "engine/base/executor.h"
+#include "engine/base/user_key.h"
+#include "engine/io/sim_runtime.h"
+#include "engine/store.h"
+#include "wal/segment_format.h"
+
+// covers: F32 F38
+//
+// What a log leaves open: after an idle moment nothing, and to replay at most what memtables held.
+
+namespace partita {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kIdleNanos = 200'000'000;  // Twice what F32 grants until the seal.
+constexpr size_t kValueBytes = 1000;
+constexpr size_t kMemtableBytes = 32u << 10;
+
+// One process on the disk; ends without closing.
+class Life {
+ public:
+  Life(SimDisk& disk, uint64_t seed) : runtime_({.seed = seed, .shards = 1}, disk) {
+    StoreOptions options;
+    options.create_if_missing = true;
+    options.memory_bytes = 64u << 20;
+    options.memtable_data_bytes = kMemtableBytes;
+    options.log_segment_bytes = 64u << 10;
+    options.log_tail_bytes = 64u << 10;
+    Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, std::move(options)));
+    status = opened.status();
+    if (opened.ok()) store_ = std::move(opened).value();
+  }
+
+  void Write(int rows) {
+    Store::TableSpec spec{.account = "default", .name = "rows", .raw = true, .split_partitions = {}};
+    Result<TableDescriptor> table = runtime_.RunToEnd(store_->CreateTable(std::move(spec)));
+    ASSERT_TRUE(table.ok()) << table.status().ToString();
+    const std::string value(kValueBytes, 'v');
+    for (int i = 0; i < rows; ++i) {
+      const std::string key = EncodeUserKey(table->id, "p", std::to_string(i));
+      const WriteOp op{.user_key = key, .content = value};
+      const WriteRequest request{.table = table->id, .ops = std::span<const WriteOp>(&op, 1)};
+      const WriteOutcome written = runtime_.RunToEnd(store_->Write(request));
+      ASSERT_TRUE(written.status.ok()) << written.status.ToString();
+    }
+  }
+
+  void Idle() { runtime_.Run(Sleep()); }
+  const StoreOpenReport& report() const { return store_->open_report(); }
+
+  ~Life() {
+    runtime_.CrashNow();
+    if (store_ != nullptr) (void)runtime_.RunToEnd(store_->Close());
+  }
+
+  Status status;
+
+ private:
+  static Task<void> Sleep() { co_await SleepFor(kIdleNanos); }
+
+  SimRuntime runtime_;
+  std::unique_ptr<Store> store_;
+};
+
+// What the device lost; an idle seal, if there is one, comes behind it.
+void DestroyFirstRecord(SimDisk& disk) {
+  for (const std::string& path : disk.ListFiles("log-1-0/")) {
+    if (path.ends_with(".log")) disk.WriteFileAt(path, kSegmentHeaderSize, std::string(256, '\0'));
+  }
+}
+
+// F32: the only group of a log that was idle for a while is missed when it is gone. A device that lost it
+// right after it was written would leave the same bytes as a torn write: that cannot be told (F31).
+TEST(LogBoundsTest, AfterAnIdleMomentALostLastGroupIsNoTornTail) {
+  for (const bool idle : {true, false}) {
+    SimDisk disk(7);
+    {
+      Life life(disk, 1);
+      ASSERT_TRUE(life.status.ok()) << life.status.ToString();
+      ASSERT_NO_FATAL_FAILURE(life.Write(1));
+      if (idle) life.Idle();
+    }
+    DestroyFirstRecord(disk);
+    Life next(disk, 2);
+    EXPECT_EQ(next.status.code(), idle ? Code::kCorruption : Code::kOk) << next.status.ToString();
+    if (idle) EXPECT_THAT(next.status.message(), HasSubstr("(F31)"));
+  }
+}
+
+// F38: a hundred memtables were written; to replay are those that may wait for their flush, and the active
+// one.
+TEST(LogBoundsTest, RecoveryReplaysNoMoreThanMemtablesHold) {
+  SimDisk disk(8);
+  constexpr int kRows = 100 * kMemtableBytes / kValueBytes;
+  {
+    Life life(disk, 1);
+    ASSERT_TRUE(life.status.ok()) << life.status.ToString();
+    ASSERT_NO_FATAL_FAILURE(life.Write(kRows));
+  }
+  Life next(disk, 2);
+  ASSERT_TRUE(next.status.ok()) << next.status.ToString();
+  EXPECT_GT(next.report().records_replayed, 0u);
+  constexpr uint64_t kMemtablesWaitingMax = 10;
+  EXPECT_LE(next.report().records_replayed, kMemtablesWaitingMax * kMemtableBytes / kValueBytes);
+}
+
+}  // namespace
+}  // namespace partita
