@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <map>
 #include <thread>
 #include <vector>
@@ -111,7 +112,9 @@ void RunRounds(IoBackend backend, int rounds) {
   ScratchDirectory directory;
   std::string path = directory.path() + "/store";
   std::map<uint32_t, uint32_t> begun, acknowledged;
-  uint64_t random = 88172645463325252ull;
+  // PARTITA_SEED draws other moments; where the kill falls within an operation is up to the machine.
+  const char* seed = std::getenv("PARTITA_SEED");
+  uint64_t random = 88172645463325252ull ^ (seed == nullptr ? 0 : std::strtoull(seed, nullptr, 10));
   uint64_t total = 0;
   for (int round = 0; round < rounds; ++round) {
     int ends[2];

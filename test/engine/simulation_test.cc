@@ -4,7 +4,7 @@
 
 #include "engine/io/sim_runtime.h"
 
-// covers: F6 F9 F10 F12 F13 F14 F15 F16 F17 F18 F19 F20 F21 F22 F23 F25 F28 F29 F31 F33 F37 F44 F50 F54 F56
+// covers: F6 F9 F10 F12 F13 F14 F15 F16 F17 F18 F19 F20 F21 F22 F23 F25 F28 F29 F31 F33 F37 F50 F54 F56
 // F67 F68
 //
 // The whole engine in one thread from one seed, with faults at every step, recovery included. A seed that
