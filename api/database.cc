@@ -9,8 +9,6 @@
 
 namespace partita {
 
-namespace {
-
 // Zones of entities; raw values, which are no records, have none.
 void ExtractZones(std::string_view content, ZoneSink& sink) {
   if (!EntityRecordView(content).Check().ok()) return;
@@ -18,6 +16,8 @@ void ExtractZones(std::string_view content, ZoneSink& sink) {
     sink.Add(name, static_cast<uint8_t>(type), code);
   });
 }
+
+namespace {
 
 Status CheckOptions(const Options& options) {
   if (options.directory.empty()) return Status::InvalidArgument("directory is empty; it must name the store");
@@ -43,12 +43,13 @@ uint32_t ShardsOf(const Options& options) {
   return std::clamp(std::thread::hardware_concurrency(), 1u, kShardCountMax);
 }
 
-// What to do about files that refuse the open: nothing here repairs them (F39, F53).
+// What to do about files that refuse the open (F39, F53).
 Status WithAdvice(const Status& status) {
   if (status.code() != Code::kCorruption) return status;
   return Status(status.code(), status.message() +
-                                   ". Put the file back from a copy of the store; nothing was repaired "
-                                   "or cut away");
+                                   ". Put the file back from a copy of the store, see what 'partita repair' "
+                                   "can keep, or open the store without what is damaged (open_degraded, "
+                                   "--degraded); nothing was changed");
 }
 
 OpenReport ReportOf(const StoreOpenReport& report, uint32_t shards) {
@@ -59,6 +60,7 @@ OpenReport ReportOf(const StoreOpenReport& report, uint32_t shards) {
   out.clean_shutdown = report.clean_shutdown;
   out.shards = shards;
   out.shards_before = report.shards_before;
+  out.damaged_shards = report.damaged_shards;
   return out;
 }
 
@@ -100,6 +102,7 @@ Result<std::unique_ptr<Database>> Database::OpenOn(Runtime& runtime, const Optio
   StoreOptions store;
   store.create_if_missing = options.create_if_missing;
   store.read_only = options.read_only;
+  store.open_degraded = options.open_degraded;
   store.memory_bytes = options.memory_bytes;
   store.host_memory_bytes = options.host_memory_bytes;
   store.shards = ShardsOf(options);

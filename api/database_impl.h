@@ -12,6 +12,9 @@
 
 namespace partita {
 
+// Zones of entities; raw values, which are no records, have none. A ZoneExtractor.
+void ExtractZones(std::string_view content, ZoneSink& sink);
+
 // What Database, Table and RawTable share behind the public header.
 struct Database::Impl {
   std::unique_ptr<Runtime> own_runtime;  // Null when opened on a given world.

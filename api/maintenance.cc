@@ -1,7 +1,8 @@
 #include "api/database_impl.h"
 #include "engine/backup.h"
+#include "engine/repair.h"
 
-// What is done with a store's files as a whole: backups, and stores made from them.
+// What is done with a store's files as a whole: backups, stores made from them, repairs.
 
 namespace partita {
 
@@ -27,6 +28,18 @@ Result<BackupReport> Database::Restore(const std::string& backup, const std::str
                                        const BackupOptions& options) {
   PARTITA_TRY(CheckMayWait());
   return RestoreStore(backup, directory, options);
+}
+
+Result<RepairReport> Database::Repair(const std::string& directory, const RepairOptions& options) {
+  PARTITA_TRY(CheckMayWait());
+  if (options.memory_bytes < kRepairMemoryMin) {
+    return Status::InvalidArgument("memory_bytes is " + std::to_string(options.memory_bytes) +
+                                   "; a repair needs at least 160 MiB");
+  }
+  const std::string account = options.account.empty() ? Options().account : options.account;
+  Result<RepairReport> report = RepairStoreIn(directory, account, ExtractZones, options);
+  if (!report.ok()) return report.status().WithContext("repair of '" + directory + "'");
+  return report;
 }
 
 }  // namespace partita

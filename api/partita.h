@@ -67,6 +67,12 @@ struct Options {
   // replayed into memory, which must hold it. Writes answer kUnsupported; `shards` counts threads only.
   bool read_only = false;
 
+  // A shard whose log or manifest is damaged otherwise refuses the open (kCorruption). With this the store is
+  // opened without it: calls that concern its keys answer kCorruption, naming what is damaged; all others
+  // work. Until it is repaired no table file is removed. OpenReport::damaged_shards says which shards that
+  // are; `shards` counts threads only.
+  bool open_degraded = false;
+
   // Makes an empty store where the directory is missing or empty. Never set by default: an empty
   // store in place of a lost one would hide the loss.
   bool create_if_missing = false;
@@ -315,6 +321,7 @@ struct OpenReport {
   uint64_t records_replayed = 0, torn_bytes = 0, leftover_files_removed = 0;
   bool clean_shutdown = true;
   uint32_t shards = 0, shards_before = 0;
+  std::vector<std::string> damaged_shards;  // Why each of them is not served (Options::open_degraded).
   double seconds = 0;
 };
 
@@ -368,6 +375,13 @@ class Database {
   // it returns. It is opened with Open. No ETag that the original ever gave is given by it again.
   static Result<BackupReport> Restore(const std::string& backup, const std::string& directory,
                                       const BackupOptions& options = {});
+
+  // Lists what is damaged in the store in `directory`, which nobody has open, and what a repair would lose;
+  // reads all of it. With options.apply it then repairs the store: everything that is not listed as lost is
+  // kept, and the old bytes lie in RepairReport::kept_in, a directory within the store, until somebody
+  // removes it. Killed anywhere it leaves the store as it was or repaired. kNotFound: no store; kLocked: in
+  // use; kInvalidArgument: a backup. Blocks.
+  static Result<RepairReport> Repair(const std::string& directory, const RepairOptions& options = {});
 
   // For tests and tools inside this project: runs on a given world (the simulator).
   static Result<std::unique_ptr<Database>> OpenOn(Runtime& runtime, const Options& options);

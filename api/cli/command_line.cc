@@ -45,6 +45,7 @@ struct Words {
   InspectFlags inspect;
   ScrubFlags scrub;
   BackupFlags backup;
+  RepairFlags repair;
   std::string rate;  // Of long tasks, per second.
   DemoFlags demo;
   ServeFlags serve;
@@ -88,6 +89,10 @@ void AddStoreOptions(CLI::App& app, Words* words) {
                  "devstoreaccount1")
       ->type_name("NAME");
   app.add_flag("--json", words->store.json, "Answers as JSON, where there is a choice");
+  app.add_flag(
+      "--degraded", words->store.degraded,
+      "Open also when the log or manifest of a shard is damaged: its keys answer with what is wrong, "
+      "the others are served; 'partita repair' lists what can be kept");
   app.add_flag("--read-only", words->store.read_only,
                "Change nothing on disk: for commands that read a snapshot, a backup or a read-only medium; "
                "several at once, none beside a process that writes");
@@ -289,6 +294,25 @@ void AddBackupCommands(CLI::App& app, Words* words) {
   }
 }
 
+void AddRepair(CLI::App& app, Words* words) {
+  CLI::App* repair = AddCommand(
+      app, "repair", "List what is damaged in a store that nobody has open, and repair it when told to",
+      "partita repair --data ./store\n"
+      "  partita repair --apply --data ./store\n\n"
+      "Without --apply nothing is changed: every file is read, and what would be lost is listed, table by\n"
+      "table, with the keys and why. Exit code 0: sound; 1: there is damage; 3: it could not be told.\n"
+      "With --apply all that is not listed is kept, the store is opened and read back (0: it is sound now),\n"
+      "and the old files stay in DIR/damaged-TIME with the list, FOUND.txt: remove that when nobody needs "
+      "it.\n"
+      "Where rows are lost an older state of them, or one that was deleted, may come to light. Killed at "
+      "any\n"
+      "moment it leaves the store as it was, or repaired. With a recent backup, compare: 'partita restore'\n"
+      "loses what came after the backup, a repair what is damaged. Until then --degraded serves the rest",
+      [words] { words->run = [words](Console& c) { return RunRepair(words->store, words->repair, c); }; });
+  repair->add_flag("--apply", words->repair.apply, "Repair; else only list");
+  AddRate(repair, words);
+}
+
 void AddToolCommands(CLI::App& app, Words* words) {
   AddCommand(app, "stats", "Levels, files, bytes, amplification, memory", "partita stats --data ./store",
              [words] { words->run = [words](Console& c) { return RunStats(words->store, c); }; });
@@ -412,6 +436,7 @@ void AddCommands(CLI::App& app, Words* words) {
   AddToolCommands(app, words);
   AddScrub(app, words);
   AddBackupCommands(app, words);
+  AddRepair(app, words);
 }
 
 Status FillStoreFlags(Words* words) {
@@ -421,7 +446,7 @@ Status FillStoreFlags(Words* words) {
   if (!words->rate.empty()) {
     Result<uint64_t> rate = ParseBytes(words->rate);
     if (!rate.ok()) return rate.status().WithContext("--rate");
-    words->backup.bytes_per_second = words->scrub.bytes_per_second = *rate;
+    words->backup.bytes_per_second = words->scrub.bytes_per_second = words->repair.bytes_per_second = *rate;
   }
   words->store.shards = words->shards;
   if (words->durability == "power") words->store.durability = Durability::kPower;

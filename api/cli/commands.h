@@ -23,6 +23,7 @@ struct StoreFlags {
   IoBackend io_backend = IoBackend::kUring;
   bool json = false;
   bool read_only = false;
+  bool degraded = false;
 };
 
 // import FILE: writes the records of a file to a table.
@@ -117,6 +118,14 @@ struct BackupFlags {
 };
 ExitCode RunBackup(const StoreFlags& store, const BackupFlags& flags, Console& console);
 ExitCode RunRestore(const StoreFlags& store, const BackupFlags& flags, Console& console);
+
+// repair: lists what is damaged and what would be lost; repairs it when that is asked for. kFindings when
+// there is damage that was only listed.
+struct RepairFlags {
+  bool apply = false;
+  uint64_t bytes_per_second = 0;
+};
+ExitCode RunRepair(const StoreFlags& store, const RepairFlags& flags, Console& console);
 
 // inspect: one file of a store, without opening it. kFindings when it is damaged.
 struct InspectFlags {

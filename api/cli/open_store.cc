@@ -40,6 +40,7 @@ Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore i
   options.directory = flags.directory;
   options.create_if_missing = if_no_store == IfNoStore::kCreate && !flags.read_only;
   options.read_only = flags.read_only;
+  options.open_degraded = flags.degraded;
   options.memory_bytes = flags.memory_bytes;
   options.host_memory_bytes = flags.host_memory_bytes;
   // Another number of shards would have the store re-divided, which only who asks for it wants.

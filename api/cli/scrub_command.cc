@@ -37,7 +37,7 @@ ExitCode RunScrub(const StoreFlags& store, const ScrubFlags& flags, Console& con
     PrintReport(console.out, report);
     console.out << (report.damages.empty()
                         ? "everything is sound\n"
-                        : "there is damage; restore a backup, or let reads say which keys it holds\n");
+                        : "there is damage; restore a backup, or see what 'partita repair' can keep\n");
   }
   return CloseStore(**database, report.damages.empty() ? ExitCode::kOk : ExitCode::kFindings, console);
 }

@@ -133,6 +133,7 @@ void AnnounceStore(const Database& database, const StoreFlags& store, std::ostre
   if (report.shards_before != 0 && report.shards_before != report.shards) {
     out << "              re-divided from " << report.shards_before << " shards\n";
   }
+  for (const std::string& damage : report.damaged_shards) out << "  not served  " << damage << "\n";
 }
 
 void Serving::Announce(std::ostream& out) const {

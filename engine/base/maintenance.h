@@ -54,12 +54,16 @@ struct BackupReport {
   uint64_t created_ticks = 0;  // When the backup was taken: 100 ns since 1601-01-01 UTC.
 };
 
+inline constexpr uint64_t kRepairMemoryMin = uint64_t{160} << 20;
+
 struct RepairOptions {
   TaskPace pace;
   // False: nothing is changed; the report lists what is damaged and what would be lost.
   bool apply = false;
   // For what the logs hold, which goes through memory. At least 160 MiB: a log record may have 128 MiB.
   uint64_t memory_bytes = uint64_t{256} << 20;
+  // Whose the tables are that a lost catalog named. Empty: the default account's (api/partita.h).
+  std::string account{};
 };
 
 // What damage may have done to a table's entities with keys in [lower, upper) (engine/base/user_key.h; an

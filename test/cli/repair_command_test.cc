@@ -1,0 +1,113 @@
+#include <fstream>
+#include <map>
+
+#include "test/cli/command_fixture.h"
+
+// repair and --degraded as a user calls them. covers: F39 F53
+
+namespace partita {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+namespace fs = std::filesystem;
+
+class RepairCommandTest : public CommandTest {
+ protected:
+  void FillStore() {
+    ASSERT_EQ(Run({"create-table", "Orders"}).code, ExitCode::kOk);
+    for (const char* row : {"1", "2", "3"}) {
+      const std::string entity =
+          R"({"PartitionKey":"anna","RowKey":")" + std::string(row) + R"(","Total":12.5})";
+      ASSERT_EQ(Run({"put", "Orders", entity}).code, ExitCode::kOk);
+    }
+  }
+  // Another bit in a byte of the file.
+  void Flip(const std::string& name, std::streamoff offset) const {
+    std::fstream file(store_ + "/" + name, std::ios::in | std::ios::out | std::ios::binary);
+    ASSERT_TRUE(file.is_open()) << name;
+    file.seekg(offset);
+    const int byte = file.get();
+    file.seekp(offset);
+    file.put(static_cast<char>(byte ^ 4));
+  }
+  std::map<std::string, std::string> AllFiles() const {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(store_)) {
+      if (entry.is_regular_file()) files[entry.path().string()] = Read(entry.path().string());
+    }
+    return files;
+  }
+  std::string SideDirectory() const {
+    for (const auto& entry : fs::directory_iterator(store_)) {
+      if (entry.path().filename().string().starts_with("damaged-")) return entry.path().string();
+    }
+    return "";
+  }
+};
+
+TEST_F(RepairCommandTest, ListsFirstThenRepairsAndKeepsTheOldBytes) {
+  FillStore();
+  const CommandOutcome sound = Run({"repair"});
+  EXPECT_EQ(sound.code, ExitCode::kOk) << sound.out << sound.err;
+  EXPECT_THAT(sound.out, HasSubstr("nothing to repair"));
+
+  Flip("meta/shard-1-0", 60);
+  EXPECT_NE(Run({"scan", "Orders"}).code, ExitCode::kOk);
+  const std::string damaged_bytes = Read(store_ + "/meta/shard-1-0");
+  const auto before = AllFiles();
+  const CommandOutcome listed = Run({"repair"});
+  EXPECT_EQ(listed.code, ExitCode::kFindings) << listed.out << listed.err;
+  EXPECT_THAT(listed.out, AllOf(HasSubstr("meta/shard-1-0"), HasSubstr("nothing was changed")));
+  EXPECT_TRUE(AllFiles() == before);
+
+  const CommandOutcome repaired = Run({"repair", "--apply"});
+  EXPECT_EQ(repaired.code, ExitCode::kOk) << repaired.out << repaired.err;
+  EXPECT_THAT(repaired.out, HasSubstr("repaired: the store opens"));
+  ASSERT_NE(SideDirectory(), "");
+  EXPECT_EQ(Read(SideDirectory() + "/meta/shard-1-0"), damaged_bytes);
+  EXPECT_THAT(Read(SideDirectory() + "/FOUND.txt"), HasSubstr("meta/shard-1-0"));
+  EXPECT_THAT(Run({"scan", "Orders", "--count"}).out, HasSubstr("3"));
+  EXPECT_THAT(Run({"get", "Orders", "anna", "2"}).out, HasSubstr("12.5"));
+  EXPECT_EQ(Run({"repair"}).code, ExitCode::kOk);
+}
+
+TEST_F(RepairCommandTest, ALostCatalogComesBackUnderOtherNames) {
+  FillStore();
+  fs::remove(store_ + "/meta/catalog");
+  EXPECT_EQ(Run({"repair", "--apply"}).code, ExitCode::kOk);
+  EXPECT_THAT(Run({"tables"}).out, HasSubstr("recovered000001"));
+  EXPECT_THAT(Run({"get", "recovered000001", "anna", "2"}).out, HasSubstr("12.5"));
+}
+
+TEST_F(RepairCommandTest, AnswersAsJsonAndRefusesContradictions) {
+  FillStore();
+  Flip("meta/catalog", 60);
+  const CommandOutcome listed = Run({"repair", "--json"});
+  EXPECT_EQ(listed.code, ExitCode::kFindings);
+  EXPECT_THAT(listed.out, AllOf(HasSubstr("\"damaged\""), HasSubstr("\"file\""), HasSubstr("meta/catalog")));
+  EXPECT_EQ(Run({"repair", "--apply", "--read-only"}).code, ExitCode::kUsage);
+  store_ = directory_ + "/nowhere";
+  EXPECT_EQ(Run({"repair"}).code, ExitCode::kFailed);
+  EXPECT_THAT(RunAsGiven({"repair", "--help"}).out, AllOf(HasSubstr("--apply"), HasSubstr("damaged-TIME")));
+}
+
+TEST_F(RepairCommandTest, ADegradedOpenServesWhatIsSound) {
+  FillStore();
+  // The only shard's log: nothing of the table is served, but the store opens.
+  fs::remove_all(store_ + "/log-1-0");
+  const CommandOutcome refused = Run({"query", "Orders"});
+  EXPECT_NE(refused.code, ExitCode::kOk);
+  EXPECT_THAT(refused.err, HasSubstr("--degraded"));
+  const CommandOutcome tables = Run({"tables", "--degraded"});
+  EXPECT_EQ(tables.code, ExitCode::kOk) << tables.err;
+  EXPECT_THAT(tables.out, HasSubstr("Orders"));
+  const CommandOutcome query = Run({"query", "Orders", "--degraded"});
+  EXPECT_EQ(query.code, ExitCode::kFindings);
+  EXPECT_THAT(query.err, AllOf(HasSubstr("log-1-0"), HasSubstr("partita repair")));
+}
+
+}  // namespace
+}  // namespace partita
