@@ -29,8 +29,44 @@ PageScan::PageScan(const Shard::ScanRequest& request, Shard::RowSink* sink, Sour
   const std::string& range_upper = source.range.upper;
   if (upper_.empty() || (!range_upper.empty() && range_upper < upper_)) upper_ = range_upper;
   if (deadline_ns_ == 0) deadline_ns_ = clock.MonotonicNanos() + kPageNanosMax;
-  tables_.predicate = request.predicate;
+  if (request.skip_damage) {
+    tables_.skipped = this;
+  } else {
+    tables_.predicate = request.predicate;
+  }
   tables_.visible = source.visible;
+}
+
+Shard::ScanAnswer PageScan::answer() {
+  answer_.blocks = tables_.counts;
+  // What lies behind the end the next page will come to.
+  for (SkippedSpan& span : answer_.skipped) {
+    if (answer_.done) break;
+    if (forward_) {
+      span.upper = span.upper.empty() ? answer_.next_key : std::min(span.upper, answer_.next_key);
+    } else {
+      span.lower = std::max(span.lower, answer_.next_key);
+    }
+  }
+  std::erase_if(answer_.skipped,
+                [](const SkippedSpan& span) { return !span.upper.empty() && span.lower >= span.upper; });
+  return std::move(answer_);
+}
+
+// The cursors come to the same part again when the page has several intervals.
+void PageScan::Skipped(SkippedSpan span) {
+  for (const SkippedSpan& known : answer_.skipped) {
+    if (known.lower == span.lower && known.upper == span.upper) return;
+  }
+  answer_.skipped.push_back(std::move(span));
+}
+
+bool PageScan::IsWithheld(std::string_view user_key, Version version) const {
+  for (const SkippedSpan& span : answer_.skipped) {
+    const bool within = user_key >= span.lower && (span.upper.empty() || user_key < span.upper);
+    if (within && version <= span.version_max) return true;
+  }
+  return false;
 }
 
 Task<Status> PageScan::Run() {
@@ -146,6 +182,7 @@ PageScan::Step PageScan::DecideEntry(const Entry& entry) {
 
 // Leaves run_ empty when the current entry is to be decided alone.
 void PageScan::StartRun(const std::string& lower, const std::string& upper) {
+  if (!answer_.skipped.empty()) return;  // Each key is to be held against what was skipped.
   if (alone_ > 0) {
     --alone_;
     return;
@@ -278,6 +315,12 @@ Task<Status> PageScan::ReadPoint(const std::string& key) {
   BlockPin pin;
   if (found.state == LookupState::kAbsent) {
     Result<Lookup> read = co_await source_.range.levels->Get(key, HashKey(key), source_.visible, &pin);
+    if (read.code() == Code::kCorruption && request_.skip_damage) {
+      Skipped({key, key + '\0', kVersionMax, read.status()});
+      last_key_ = key;
+      have_last_ = true;
+      co_return Status();
+    }
     if (!read.ok()) co_return EndAt(ResumeBefore(key), read.status());
     found = *read;
   }
@@ -287,7 +330,7 @@ Task<Status> PageScan::ReadPoint(const std::string& key) {
 }
 
 bool PageScan::Decide(std::string_view user_key, Version version, EntryKind kind, std::string_view value) {
-  if (kind == EntryKind::kPut) {
+  if (kind == EntryKind::kPut && !IsWithheld(user_key, version)) {
     const KeylessRow row{version, StoredValueContent(value)};
     if (IsFull()) return EndBeforeRow(user_key);
     const bool wanted = sink_ == nullptr || (sink_->Wanted({&row, 1}) & 1) != 0;

@@ -29,8 +29,12 @@ bool MeetsDoubt(bool doubt, const CommitLog& log, const ReadView& view, std::str
 // drop out, the sink is asked of the rows that are left all together, and keys are built only for those
 // that it wants. A key of a run occurs in no other source behind it, so a run need not look past its end.
 //
+// 5. With skip_damage, damaged parts are stepped over (TableScan::skipped) and noted before any key in them
+// is decided; of such keys an entry that the part may have held a newer one of is withheld, and with it all
+// older ones.
+//
 // Lives through one call of Run, which is all it is for; the arguments outlive it.
-class PageScan {
+class PageScan : private SkippedSpanSink {
  public:
   struct Source {
     const ReadView& view;  // Pinned.
@@ -44,10 +48,7 @@ class PageScan {
 
   // Contract and errors: Shard::Scan. After ok, answer().
   Task<Status> Run();
-  Shard::ScanAnswer answer() {
-    answer_.blocks = tables_.counts;
-    return std::move(answer_);
-  }
+  Shard::ScanAnswer answer();
 
  private:
   // A run that is being decided, and how far it was. Entries come in iteration order.
@@ -81,6 +82,8 @@ class PageScan {
   // The key of the current entry, of a run or not. Valid until the next call.
   std::string_view CurrentKey();
   bool IsUncertain(Version version) const;
+  void Skipped(SkippedSpan span) override;
+  bool IsWithheld(std::string_view user_key, Version version) const;
   // Each true: the page has ended, and where it goes on is set.
   bool Decide(std::string_view user_key, Version version, EntryKind kind, std::string_view value);
   bool GiveGathered(uint64_t scanned_before);

@@ -35,6 +35,7 @@
 #include "sstable/block_cache.h"
 #include "sstable/level_set.h"
 #include "sstable/read_ahead_pool.h"
+#include "sstable/table_scan.h"
 #include "wal/local_log_store.h"
 
 namespace partita {
@@ -162,6 +163,11 @@ class Shard {
     const BlockPredicate* predicate = nullptr;
     // About how many entries the page will look at; 0: unknown. Not many more are read ahead.
     uint64_t entries_expected = 0;
+    // False: the page ends in front of what is damaged (F44). True: it goes on behind, ScanAnswer::skipped
+    // says what was passed, and of the keys in there only those are given of which something newer is known
+    // than the damaged part can hold: no older state, nothing that was deleted (F43). Nothing is passed over
+    // by zone maps then, and no other shard scans ahead.
+    bool skip_damage = false;
   };
   static constexpr size_t kRowsAtOnceMax = 64;
   // Parts rows on another thread than the sink's, for ranges that are scanned ahead of their turn: the sink
@@ -204,6 +210,8 @@ class Shard {
     bool done = false;     // The interval is exhausted.
     // Where to go on: forward the inclusive lower bound, backward the exclusive upper one.
     std::string next_key;
+    // The answer is incomplete when there are any: within what the page has decided, each part once.
+    std::vector<SkippedSpan> skipped;
   };
   // kMoved as above; kUnknown in doubt; kCorruption at a damaged range: never a shorter list (F43).
   // A null sink counts only. Both arguments must outlive the call.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "engine/base/assert.h"
@@ -104,7 +105,8 @@ Task<Result<Shard::ScanAnswer>> Store::Scan(const Shard::ScanRequest& request, S
   if (!routed) co_return NoTable();
   if (!first) co_return Shard::ScanAnswer{.done = true};
   course.piece = std::move(*first);
-  if (course.at_end() || sink == nullptr) co_return co_await ScanOn(&course, sink, nullptr);
+  if (course.at_end() || sink == nullptr || request.skip_damage)
+    co_return co_await ScanOn(&course, sink, nullptr);
 
   const auto router = [this](Shard::ScanRequest* rest) {
     bool unused;
@@ -130,7 +132,10 @@ Task<Result<Shard::ScanAnswer>> Store::ScanOn(ScanCourse* course, Shard::RowSink
       request.entries_expected = whole.entries_expected - std::min(whole.entries_expected - 1, total.scanned);
     }
     Result<Shard::ScanAnswer> answer = Shard::ScanAnswer();
-    if (course->piece.damage != nullptr) {
+    if (course->piece.damage != nullptr && whole.skip_damage) {
+      answer->done = true;
+      answer->skipped.push_back({request.lower, request.upper, kVersionMax, *course->piece.damage});
+    } else if (course->piece.damage != nullptr) {
       answer = *course->piece.damage;
     } else if (ahead != nullptr && ahead->Has(request)) {
       answer = co_await ahead->Take(request);
@@ -151,6 +156,7 @@ Task<Result<Shard::ScanAnswer>> Store::ScanOn(ScanCourse* course, Shard::RowSink
       total.bytes += answer->bytes;
       total.scanned += answer->scanned;
       total.blocks += answer->blocks;
+      std::move(answer->skipped.begin(), answer->skipped.end(), std::back_inserter(total.skipped));
       if (!answer->done) {
         total.next_key = std::move(answer->next_key);
         co_return total;
