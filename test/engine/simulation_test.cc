@@ -4,8 +4,8 @@
 
 #include "engine/io/sim_runtime.h"
 
-// covers: F6 F9 F10 F12 F13 F14 F15 F16 F17 F18 F19 F20 F21 F22 F23 F25 F28 F29 F31 F33 F37 F50 F54 F56
-// F67 F68
+// covers: F6 F9 F10 F12 F13 F14 F15 F16 F17 F18 F19 F20 F21 F22 F23 F25 F28 F29 F31 F33 F37 F40 F41 F42 F43
+// F45 F50 F54 F56 F67 F68
 //
 // The whole engine in one thread from one seed, with faults at every step, recovery included. A seed that
 // fails here: test/simulate --seed N shows it, and makes it smaller.
@@ -121,7 +121,54 @@ TEST(SimulationTest, AStoreThatCouldNotBeCreatedIsNotCalledDamaged) {
   EXPECT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
 }
 
+// F40 to F45, F52: whatever bit flips, what is read is right or an error.
+TEST(SimulationTest, AFlippedBitNeverLeadsToOtherRows) {
+  FlipReport total;
+  for (uint64_t seed = 1; seed <= 40 / kSlowdown; ++seed) {
+    const FlipReport report = RunFlips(seed, 100);
+    ASSERT_TRUE(report.violations.empty())
+        << report.violations[0] << "\nagain: test/simulate --group flips --seed " << seed;
+    total.refused += report.refused;
+    total.damaged += report.damaged;
+    total.harmless += report.harmless;
+  }
+  EXPECT_GT(total.refused, 0u);
+  EXPECT_GT(total.damaged, 0u);
+  EXPECT_GT(total.harmless, 0u);
+}
+
+// F20 to F26, F54, F56: one fault, at any operation of a life, and then a loss of power.
+TEST(SimulationTest, NoSingleFaultBreaksAPromise) {
+  Simulation simulation;
+  simulation.lives = 2;
+  simulation.requests = 15;
+  simulation.only_fault = Simulation::OnlyFault{UINT32_MAX, {}};
+  const uint64_t operations = RunSimulation(simulation).life_operations[0];
+  uint64_t hits = 0;
+  for (uint64_t at = 1; at <= operations; at += kSlowdown * 2) {
+    for (const Code code : {Code::kIoError, Code::kNoSpace}) {
+      SimFault fault;
+      fault.first_operation = at;
+      fault.count = 1;
+      fault.code = code;
+      simulation.only_fault = Simulation::OnlyFault{0, fault};
+      const SimulationReport report = RunSimulation(simulation);
+      ASSERT_TRUE(report.violations.empty()) << report.violations[0] << "\noperation " << at;
+      hits += report.counts.faults_hit;
+    }
+  }
+  EXPECT_GT(hits, operations / 4 / kSlowdown);
+}
+
 // ---- The proof is proved.
+
+TEST(SimulationPlantedTest, FlipsFindALogThatTakesDamageForATornTail) {
+  bool found = false;
+  for (uint64_t seed = 25; seed <= 125 && !found; ++seed) {
+    found = !RunFlips(seed, 200, LogDefect::kEveryBadIsTorn).violations.empty();
+  }
+  EXPECT_TRUE(found);
+}
 
 uint64_t SeedsUntilFound(Simulation simulation, uint64_t seeds_max) {
   for (simulation.seed = 1; simulation.seed <= seeds_max; ++simulation.seed) {

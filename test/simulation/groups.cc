@@ -35,6 +35,7 @@ std::vector<std::string> RunCrashes(const Simulation& simulation, Totals* totals
   const CrashReport report = RunCrashHistory(history);
   totals->crashes += report.crash_points;
   totals->counts.Add(report.counts);
+  totals->rare.Add(report.rare);
   return report.violations;
 }
 
@@ -107,7 +108,7 @@ bool RunSeed(Group group, const Simulation& simulation, Totals* totals) {
   } else if (group == Group::kFaults) {
     violations = RunFaults(simulation, totals);
   } else {
-    FlipReport report = RunFlips(simulation.seed, kFlipsOfASeed);
+    FlipReport report = RunFlips(simulation.seed, kFlipsOfASeed, simulation.planted_log);
     totals->flips += report.flips;
     totals->flips_refused += report.refused;
     totals->flips_damaged += report.damaged;

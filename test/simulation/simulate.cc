@@ -41,7 +41,7 @@ constexpr const char* kUsage =
     "  --lives N      processes that live and die on one store (default 10)\n"
     "  --requests N   of each of the four clients in each life (default 60)\n"
     "  --plant DEFECT break the engine on purpose: skip-flush, forget-tail, publish-early, reuse-versions,\n"
-    "                 skip-recheck\n"
+    "                 skip-recheck, every-bad-is-torn\n"
     "  --tries N      how often a failing seed is run again to make it smaller (default 400)\n"
     "  --json         print the totals as one line of JSON\n";
 
@@ -82,6 +82,8 @@ void Plant(const std::string& name, Simulation* simulation) {
     simulation->planted_log = LogDefect::kSkipFlush;
   } else if (name == "forget-tail") {
     simulation->planted_log = LogDefect::kForgetTail;
+  } else if (name == "every-bad-is-torn") {
+    simulation->planted_log = LogDefect::kEveryBadIsTorn;
   } else if (name == "publish-early") {
     simulation->planted = EngineDefect::kPublishBeforeDurable;
   } else if (name == "reuse-versions") {

@@ -33,6 +33,7 @@ class HistoryRunner {
     report_.violations = world_.model.violations();
     if (report_.violations.empty()) report_.violations = std::move(clone_violations_);
     report_.counts.Add(world_.counts);
+    report_.rare.Add(world_.rare);
     return report_;
   }
 
@@ -143,9 +144,11 @@ class HistoryRunner {
     disk->Reseed(random_());
     StoreWorld world = world_;
     world.counts = WorkloadCounts();
+    world.rare = RareStates();
     Crash(*disk, &world, clean);
     (void)Settle(*disk, &world);
     report_.counts.Add(world.counts);
+    report_.rare.Add(world.rare);
     clone_violations_ = world.model.violations();
   }
 

@@ -60,8 +60,9 @@ struct SimulationReport {
 };
 SimulationReport RunSimulation(const Simulation& simulation);
 
-// Makes a store as a life without trouble leaves it, closed or killed, and then flips single bits of its
-// files, each in a copy: what is read afterwards is as it was, or an error; never anything else (F40 to F45).
+// Makes a store as a life without trouble leaves it, closed or killed at rest, and then flips single bits of
+// its files, each in a copy: what is read afterwards is as it was, or an error; never anything else (F40 to
+// F45).
 struct FlipReport {
   uint64_t flips = 0;
   uint64_t refused = 0;   // The store did not open.
@@ -69,7 +70,7 @@ struct FlipReport {
   uint64_t harmless = 0;  // Everything was there.
   std::vector<std::string> violations;
 };
-FlipReport RunFlips(uint64_t seed, uint32_t flips);
+FlipReport RunFlips(uint64_t seed, uint32_t flips, LogDefect planted = LogDefect::kNone);
 
 // Leaves out of a failing simulation what it fails without: lives, crashes, faults, requests. `fails` is
 // asked of each candidate until nothing more can go, or it has been asked `tries_max` times.

@@ -19,12 +19,13 @@ class RowsOfTable : public Shard::RowSink {
   StoreModel::Rows* rows_;
 };
 
-StoreOptions OptionsFor(uint32_t shards) {
+StoreOptions OptionsFor(uint32_t shards, LogDefect planted) {
   StoreOptions options;
   options.memory_bytes = 64u << 20;
   options.shards = shards;
   options.log_segment_bytes = 32u << 10;
   options.log_tail_bytes = 16u << 10;
+  options.planted_log = planted;
   return options;
 }
 
@@ -79,7 +80,7 @@ Task<void> ReadEverything(Runtime* runtime, StoreOptions options, const StoreMod
 
 class Flipper {
  public:
-  explicit Flipper(uint64_t seed) : random_(seed), disk_(seed) {}
+  Flipper(uint64_t seed, LogDefect planted) : planted_(planted), random_(seed), disk_(seed) {}
 
   FlipReport Run(uint32_t flips) {
     MakeStore();
@@ -99,18 +100,23 @@ class Flipper {
     StoreLife::Plan plan;
     plan.seed = random_.Next();
     plan.shards = shards_ = 1 + static_cast<uint32_t>(random_.Below(2));
-    plan.end = StoreLife::End::kClose;
+    plan.end = random_.Chance(0.5) ? StoreLife::End::kClose : StoreLife::End::kQuietCrash;
     WorkloadOptions workload;
     workload.requests = 40;
+    // The keeper goes on for longer than the clients: without its last flushes the log holds something.
+    const uint32_t keeps = random_.Chance(0.7) ? 4 : workload.requests;
+    for (uint32_t i = keeps; i < workload.requests; ++i) plan.requests_cut.insert({0, i});
     SimRuntime runtime({.seed = plan.seed, .shards = shards_, .clients = workload.clients + 1}, disk_);
     StoreLife life(runtime, world, workload, plan);
     runtime.Run(life.Main());
-    if (!life.closed_cleanly()) report_.violations.push_back("the store could not be made");
+    const bool made = life.compared() && world.model.violations().empty();
+    if (!made) report_.violations.push_back("the store could not be made");
+    disk_.CrashPower();
   }
 
   void Read(SimDisk& disk, const StoreModel::Rows& known, Answers* out) {
     SimRuntime runtime({.seed = 1, .shards = shards_}, disk);
-    runtime.Run(ReadEverything(&runtime, OptionsFor(shards_), &known, out));
+    runtime.Run(ReadEverything(&runtime, OptionsFor(shards_, planted_), &known, out));
   }
 
   void Flip() {
@@ -161,6 +167,7 @@ class Flipper {
     ++(answers.failed_scans + answers.failed_keys.size() > 0 ? report_.damaged : report_.harmless);
   }
 
+  const LogDefect planted_;
   SimRandom random_;
   SimDisk disk_;
   uint32_t shards_ = 1;
@@ -170,6 +177,8 @@ class Flipper {
 
 }  // namespace
 
-FlipReport RunFlips(uint64_t seed, uint32_t flips) { return Flipper(seed).Run(flips); }
+FlipReport RunFlips(uint64_t seed, uint32_t flips, LogDefect planted) {
+  return Flipper(seed, planted).Run(flips);
+}
 
 }  // namespace partita

@@ -151,7 +151,12 @@ Task<void> StoreLife::Main() {
     }
   }
   if (compared_ && plan_.work && !crashed()) co_await Work();
-  if (plan_.end == End::kCrash && !crashed()) runtime_.CrashNow();
+  if (plan_.end == End::kQuietCrash && !crashed()) {
+    Status barrier = co_await store_->Barrier();
+    if (!barrier.ok()) Violation("barrier: " + barrier.ToString());
+    co_await SleepFor(kFaultsFeltNs);
+  }
+  if (plan_.end != End::kClose && !crashed()) runtime_.CrashNow();
   NoteEnd();
   for (const ShardStatistics& shard : store_->Statistics()) {
     world_.counts.flushes += shard.flushes;

@@ -95,7 +95,11 @@ struct StoreWorld {
 // once runtime.crashed() means nothing and is not told to the model.
 class StoreLife {
  public:
-  enum class End : uint8_t { kClose, kCrash };
+  enum class End : uint8_t {
+    kClose,
+    kCrash,
+    kQuietCrash,  // After a barrier, and so late that idle logs are sealed (F32): nothing is left to chance.
+  };
   struct Plan {
     uint64_t seed = 1;
     uint32_t shards = 1;
@@ -220,6 +224,7 @@ struct CrashReport {
   uint64_t crash_points = 0;
   uint64_t crashes_in_recovery = 0;
   WorkloadCounts counts;
+  RareStates rare;
   std::vector<std::string> violations;
 };
 CrashReport RunCrashHistory(const CrashHistory& history);
