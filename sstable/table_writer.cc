@@ -5,6 +5,7 @@
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/assert.h"
+#include "engine/base/site.h"
 #include "engine/base/stored_value.h"
 #include "sstable/footer_format.h"
 #include "sstable/fuse_filter.h"
@@ -107,7 +108,7 @@ Status TableWriter::Add(const Entry& entry) {
     return Status::InvalidArgument("user key of " + std::to_string(entry.user_key.size()) +
                                    " bytes, allowed are 1 to " + std::to_string(kUserKeySizeMax));
   }
-  if (!StoredValueIntact(entry)) {
+  if (SiteIsOn("table.write.value_check") && !StoredValueIntact(entry)) {
     return Status::Corruption("an entry's value differs from what its writer gave, on its way to object " +
                               std::to_string(s.options.id.value) + " (F51)");
   }
@@ -160,7 +161,7 @@ Status TableWriter::AddBlock(const PassThroughBlock& passed) {
   std::string key = decoded.Key(0);
   PARTITA_ASSERT(s.properties.info.entry_count == 0 || key > s.last_key);
   // The old seal was checked when the block was read; this finds what flipped in memory since (F51).
-  if (PartContentHash(passed.stored) != passed.content_hash) {
+  if (SiteIsOn("table.pass.check") && PartContentHash(passed.stored) != passed.content_hash) {
     return Status::Corruption("a block changed in memory on its way to object " +
                               std::to_string(s.options.id.value));
   }
@@ -170,7 +171,7 @@ Status TableWriter::AddBlock(const PassThroughBlock& passed) {
     const bool new_key = !decoded.same_key_as_before(i);
     if (new_key) decoded.KeyTo(i, &key);
     const Entry entry{key, decoded.version(i), decoded.kind(i), decoded.value(i)};
-    if (!StoredValueIntact(entry)) {
+    if (SiteIsOn("table.pass.value_check") && !StoredValueIntact(entry)) {
       return Status::Corruption(
           "a passed block holds a value that differs from what its writer gave, on its way to object " +
           std::to_string(s.options.id.value) + " (F51)");

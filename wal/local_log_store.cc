@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/assert.h"
+#include "engine/base/site.h"
 #include "wal/log_appender.h"
 #include "wal/log_recoverer.h"
 #include "wal/log_tail.h"
@@ -28,7 +29,7 @@ Task<Status> MakeDirectories(FileSystem& files, std::string directory) {
     const std::string path = directory.substr(0, slash);
     const std::string parent = begin == 0 ? "" : directory.substr(0, begin - 1);
     PARTITA_CO_TRY(co_await files.CreateDirectory(path));
-    PARTITA_CO_TRY(co_await files.FlushDirectory(parent));
+    if (SiteIsOn("wal.directory.dirflush")) PARTITA_CO_TRY(co_await files.FlushDirectory(parent));
     begin = slash == std::string::npos ? slash : slash + 1;
   }
   co_return Status();

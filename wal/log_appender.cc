@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/assert.h"
+#include "engine/base/site.h"
 
 namespace partita {
 namespace {
@@ -106,7 +107,7 @@ Task<Status> LogAppender::WriteMark(uint16_t flags) {
 // behind it counts (F2).
 Task<Status> LogAppender::Rotate(bool continues) {
   if (unflushed_) {
-    PARTITA_CO_TRY(co_await TimedFlush());
+    if (SiteIsOn("wal.rotate.flush")) PARTITA_CO_TRY(co_await TimedFlush());
     MarkFlushed();
   }
   uint16_t flags = continues ? kSegmentContinues : 0;
@@ -131,7 +132,8 @@ Task<Status> LogAppender::BeginSegment(uint16_t flags, LogPosition first_positio
   next_segment_.value++;  // An id is never tried twice: what a failed attempt left is unknown.
   const uint64_t seal = EncodeSegmentHeader(owner_, header, page.span());
   const uint64_t began_ns = clock_.MonotonicNanos();
-  Status written = co_await file->WriteAndFlush(0, page.span());
+  Status written = SiteIsOn("wal.segment.flush") ? co_await file->WriteAndFlush(0, page.span())
+                                                 : co_await file->WriteAt(0, page.span());
   NoteFlush(began_ns);
   if (!written.ok()) {
     co_await pool_.Discard(std::move(file));
@@ -210,7 +212,7 @@ uint64_t LogAppender::live_bytes() const {
 }
 
 Task<Status> LogAppender::TimedFlush() {
-  if (planted_ == LogDefect::kSkipFlush) co_return Status();
+  if (planted_ == LogDefect::kSkipFlush || !SiteIsOn("wal.appended.flush")) co_return Status();
   const uint64_t began_ns = clock_.MonotonicNanos();
   Status status = co_await current_file().Flush();
   NoteFlush(began_ns);
@@ -218,7 +220,9 @@ Task<Status> LogAppender::TimedFlush() {
 }
 
 Task<Status> LogAppender::TimedWriteAndFlush(uint64_t offset, std::span<const uint8_t> bytes) {
-  if (planted_ == LogDefect::kSkipFlush) co_return co_await current_file().WriteAt(offset, bytes);
+  if (planted_ == LogDefect::kSkipFlush || !SiteIsOn("wal.group.flush")) {
+    co_return co_await current_file().WriteAt(offset, bytes);
+  }
   const uint64_t began_ns = clock_.MonotonicNanos();
   Status status = co_await current_file().WriteAndFlush(offset, bytes);
   NoteFlush(began_ns);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/assert.h"
+#include "engine/base/site.h"
 
 namespace partita {
 namespace {
@@ -17,7 +18,9 @@ std::string Number(LogPosition position) { return std::to_string(position.value)
 
 Task<Result<LogRecoverer::Outcome>> LogRecoverer::Run(std::vector<std::unique_ptr<File>> segment_files,
                                                       LogPosition from, LogReplaySink sink) {
-  PARTITA_CO_TRY(co_await files_.FlushDirectory(options_.directory));  // F29: names too.
+  if (SiteIsOn("wal.recovery.dirflush")) {
+    PARTITA_CO_TRY(co_await files_.FlushDirectory(options_.directory));  // F29: names too.
+  }
   for (std::unique_ptr<File>& file : segment_files) {
     PARTITA_CO_TRY(co_await Examine(std::move(file)));
   }
@@ -44,7 +47,7 @@ Task<Result<LogRecoverer::Outcome>> LogRecoverer::Run(std::vector<std::unique_pt
 }
 
 Task<Status> LogRecoverer::Examine(std::unique_ptr<File> file) {
-  PARTITA_CO_TRY(co_await file->Flush());  // F29.
+  if (SiteIsOn("wal.recovery.flush")) PARTITA_CO_TRY(co_await file->Flush());  // F29.
   PARTITA_CO_TRY(co_await file->DropCache());
   Candidate candidate;
   auto header = co_await SegmentReader::ReadHeader(*file);

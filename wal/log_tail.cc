@@ -6,6 +6,7 @@
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/assert.h"
+#include "engine/base/site.h"
 
 namespace partita {
 namespace {
@@ -26,9 +27,10 @@ Task<Status> CreateTail(FileSystem& files, std::string directory, std::string pa
     const size_t step = std::min<uint64_t>(zeros.size(), size - offset);
     PARTITA_CO_TRY(co_await file->WriteAt(offset, zeros.span().first(step)));
   }
-  PARTITA_CO_TRY(co_await file->Flush());
+  if (SiteIsOn("wal.tail.flush")) PARTITA_CO_TRY(co_await file->Flush());
   file.reset();
   PARTITA_CO_TRY(co_await files.Rename(unfinished, path));
+  if (!SiteIsOn("wal.tail.dirflush")) co_return Status();
   co_return co_await files.FlushDirectory(directory);
 }
 
@@ -69,7 +71,7 @@ Task<Result<std::unique_ptr<LogTail>>> LogTail::OpenForReading(FileSystem& files
                       co_await files.Open(path, OpenMode::kRead, FileIo::kBuffered));
     PARTITA_CO_ASSIGN(const uint64_t actual, co_await file->Size());
     PARTITA_CO_TRY(CheckSize(path, actual));
-    PARTITA_CO_TRY(co_await file->Flush());  // F29.
+    if (SiteIsOn("wal.tail_glimpse.flush")) PARTITA_CO_TRY(co_await file->Flush());  // F29.
     bytes.resize(actual);
     PARTITA_CO_ASSIGN(const size_t count, co_await file->ReadAt(0, bytes));
     if (count != actual) co_return Status::IoError(path + ": the file became shorter while it was read");
@@ -90,7 +92,8 @@ Task<Result<std::unique_ptr<LogTail>>> LogTail::Open(FileSystem& files, std::str
                     co_await files.Open(path, OpenMode::kReadWrite, FileIo::kBuffered));
   PARTITA_CO_ASSIGN(const uint64_t actual, co_await file->Size());
   PARTITA_CO_TRY(CheckSize(path, actual));
-  PARTITA_CO_TRY(co_await file->Flush());  // F29: what a dead process left is trusted from here on.
+  // F29: what a dead process left is trusted from here on.
+  if (SiteIsOn("wal.tail_recovery.flush")) PARTITA_CO_TRY(co_await file->Flush());
   PARTITA_CO_ASSIGN(std::unique_ptr<SharedMapping> mapping, files.Map(path, actual));
   co_return std::unique_ptr<LogTail>(new LogTail(owner_copy, incarnation, std::move(mapping)));
 }

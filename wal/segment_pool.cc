@@ -6,6 +6,7 @@
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/executor.h"
+#include "engine/base/site.h"
 #include "wal/segment_format.h"
 
 namespace partita {
@@ -133,7 +134,7 @@ Task<Result<std::unique_ptr<File>>> SegmentPool::Create() {
   std::unique_ptr<File> file = std::move(opened).value();
   Status status = co_await ZeroWrite(file.get());
   // The name must be durable before anything in the file counts (F25).
-  if (status.ok()) status = co_await files_.FlushDirectory(directory_);
+  if (status.ok() && SiteIsOn("wal.spare.dirflush")) status = co_await files_.FlushDirectory(directory_);
   if (!status.ok()) {
     co_await Discard(std::move(file));
     co_return status.WithContext("cannot prepare a log segment");
@@ -152,11 +153,13 @@ Task<Status> SegmentPool::ZeroWrite(File* file) {
     PARTITA_CO_TRY(co_await file->WriteAt(offset, zeros.span().first(size)));
     co_await YieldIfDue();
   }
-  PARTITA_CO_TRY(co_await file->Flush());
+  if (SiteIsOn("wal.spare.flush")) PARTITA_CO_TRY(co_await file->Flush());
   // Only now, with all blocks written, does the file say that it is prepared.
   const SegmentHeader prepared{.incarnation = incarnation_, .segment_size = segment_size_};
   EncodeSegmentHeader(owner_, prepared, zeros.span().first(kSegmentHeaderSize));
-  co_return co_await file->WriteAndFlush(0, zeros.span().first(kSegmentHeaderSize));
+  const std::span<const uint8_t> page = zeros.span().first(kSegmentHeaderSize);
+  if (!SiteIsOn("wal.prepared.flush")) co_return co_await file->WriteAt(0, page);
+  co_return co_await file->WriteAndFlush(0, page);
 }
 
 }  // namespace partita

@@ -6,6 +6,7 @@
 #endif
 
 #include "engine/base/coding.h"
+#include "engine/base/site.h"
 
 namespace partita {
 
@@ -25,6 +26,7 @@ void StreamHash::Update(std::string_view bytes) {
 uint64_t StreamHash::Digest() const { return XXH3_64bits_digest(static_cast<const XXH3_state_t*>(state_)); }
 
 uint64_t Identity::Mix() const {
+  if (!SiteIsOn("identity.check")) return 0;
   uint8_t fields[8 * 4 + 1];
   StoreLe64(fields, store.value);
   StoreLe64(fields + 8, file);

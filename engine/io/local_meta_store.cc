@@ -1,6 +1,7 @@
 #include "engine/io/local_meta_store.h"
 
 #include "engine/base/assert.h"
+#include "engine/base/site.h"
 #include "engine/io/meta_format.h"
 
 namespace partita {
@@ -52,8 +53,8 @@ Task<Result<std::optional<MetaRecord>>> ReadKey(FileSystem& files, std::string_v
   if (!opened.ok() && opened.code() != Code::kNotFound) co_return opened.status();
   const bool present = opened.ok();
   if (before == BeforeAnswer::kFlush) {
-    if (present) PARTITA_CO_TRY(co_await opened.value()->Flush());
-    PARTITA_CO_TRY(co_await files.FlushDirectory(kMetaDirectory));
+    if (present && SiteIsOn("meta.read.flush")) PARTITA_CO_TRY(co_await opened.value()->Flush());
+    if (SiteIsOn("meta.read.dirflush")) PARTITA_CO_TRY(co_await files.FlushDirectory(kMetaDirectory));
   }
   if (!present) co_return std::optional<MetaRecord>();
   PARTITA_CO_ASSIGN(const std::string bytes, co_await ReadWhole(path, *opened.value()));
@@ -76,7 +77,7 @@ Task<Result<std::unique_ptr<LocalMetaStore>>> LocalMetaStore::Open(FileSystem& f
                                                                    IfMissing if_missing) {
   if (if_missing == IfMissing::kCreate) {
     PARTITA_CO_TRY(co_await files.CreateDirectory(kMetaDirectory));
-    PARTITA_CO_TRY(co_await files.FlushDirectory(""));
+    if (SiteIsOn("meta.directory.dirflush")) PARTITA_CO_TRY(co_await files.FlushDirectory(""));
   } else {
     PARTITA_CO_TRY(co_await files.List(kMetaDirectory));
   }
@@ -157,11 +158,13 @@ Task<Status> LocalMetaStore::Replace(std::string_view key, Key& state, StoreId s
   {
     PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
                       co_await files_.Open(new_path, OpenMode::kCreate, FileIo::kBuffered));
-    PARTITA_CO_TRY(co_await file->WriteAndFlush(0, content));  // Data before the name that says so (F25).
+    // Data before the name that says so (F25).
+    PARTITA_CO_TRY(SiteIsOn("meta.flush") ? co_await file->WriteAndFlush(0, content)
+                                          : co_await file->WriteAt(0, content));
   }
   state.trust = Trust::kInDoubt;
   Status renamed = co_await files_.Rename(new_path, path);
-  if (renamed.ok()) renamed = co_await files_.FlushDirectory(kMetaDirectory);
+  if (renamed.ok() && SiteIsOn("meta.dirflush")) renamed = co_await files_.FlushDirectory(kMetaDirectory);
   if (!renamed.ok())
     co_return Status::Unknown("swap of meta key \"" + std::string(key) + "\": " + renamed.ToString());
   state.trust = Trust::kSettled;
@@ -189,7 +192,9 @@ Task<Status> LocalMetaStore::Remove(std::string_view key) {
   state.trust = Trust::kInDoubt;
   Status removed = co_await files_.Remove(KeyPath(key));
   if (removed.code() == Code::kNotFound) removed = Status();
-  if (removed.ok()) removed = co_await files_.FlushDirectory(kMetaDirectory);
+  if (removed.ok() && SiteIsOn("meta.remove.dirflush")) {
+    removed = co_await files_.FlushDirectory(kMetaDirectory);
+  }
   if (!removed.ok()) {
     co_return Status::Unknown("removal of meta key \"" + std::string(key) + "\": " + removed.ToString());
   }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/site.h"
 
 namespace partita {
 
@@ -38,8 +39,8 @@ class LocalObjectWriter final : public ObjectWriter {
     if (buffered_ > 0) PARTITA_CO_TRY(co_await WriteBuffered());
     if (written_ != length) PARTITA_CO_TRY(co_await file_->Truncate(length));
     // Data and length, then the name; only after both may anything refer to it (F25).
-    PARTITA_CO_TRY(co_await file_->Flush());
-    PARTITA_CO_TRY(co_await files_.FlushDirectory(kObjectDirectory));
+    if (SiteIsOn("object.flush")) PARTITA_CO_TRY(co_await file_->Flush());
+    if (SiteIsOn("object.dirflush")) PARTITA_CO_TRY(co_await files_.FlushDirectory(kObjectDirectory));
     file_.reset();
     finished_size_ = length;
     co_return Status();
@@ -185,7 +186,7 @@ Task<Result<std::unique_ptr<LocalObjectStore>>> LocalObjectStore::Open(FileSyste
                                                                        IfMissing if_missing) {
   if (if_missing == IfMissing::kCreate) {
     PARTITA_CO_TRY(co_await files.CreateDirectory(kObjectDirectory));
-    PARTITA_CO_TRY(co_await files.FlushDirectory(""));
+    if (SiteIsOn("object.directory.dirflush")) PARTITA_CO_TRY(co_await files.FlushDirectory(""));
   } else {
     PARTITA_CO_TRY(co_await files.List(kObjectDirectory));
   }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "engine/base/site.h"
 #include "engine/io/errno_status.h"
 #include "engine/io/thread_executor.h"
 #include "engine/io/thread_setup.h"
@@ -51,6 +52,7 @@ Status CreateRoot(const std::string& directory) {
   std::error_code unused;
   const std::filesystem::path parent = std::filesystem::absolute(directory, unused).parent_path();
   PARTITA_ASSIGN(auto parent_files, PosixFileSystem::Open(parent.string(), BatchReads::kCallByCall));
+  if (!SiteIsOn("root.dirflush")) return Status();
   return RunBlocking(parent_files->FlushDirectory(""));
 }
 

@@ -255,16 +255,47 @@ TEST_F(DamageTest, VerifyCountsEntriesAgainstTheFooter) {
   EXPECT_EQ(OpenTable(store_, cache, kId).code(), Code::kCorruption);  // Properties and footer disagree.
 }
 
+// The last value byte of the first block is another; sealed again as if the writer had not looked.
+std::string WithAValueChangedBeforeItWasSealed(ObjectId id, std::string bad) {
+  const uint32_t stored = LoadLe32(bad.data() + 8);
+  bad[stored - 1] ^= 1;
+  StoreLe64(bad.data(), Hash64(std::string_view(bad).substr(8, stored - 8)) ^
+                            PartIdentity(kTestStore, id, 0, SealKind::kDataBlock).Mix());
+  return bad;
+}
+
+// covers: F51
+TEST_F(DamageTest, ACompactionDoesNotPassOnABlockWithAValueThatChangedBeforeItWasSealed) {
+  Write(Compression::None());
+  store_.Put(kId, WithAValueChangedBeforeItWasSealed(kId, good_));
+  BlockCache cache(1 << 20);
+  auto table = OpenTable(store_, cache, kId);
+  ASSERT_TRUE(table.ok());
+  auto it =
+      (*table)->NewIterator(Direction::kForward, {.caching = IterCaching::kBypass, .lower = "", .upper = ""});
+  IterState state = it->SeekToFirst();
+  while (state == IterState::kNeedsIo) {
+    ASSERT_TRUE(RunBlocking(it->Fetch()).ok());
+    state = it->state();
+  }
+  ASSERT_EQ(state, IterState::kEntry);
+  const std::optional<PassThroughBlock> passed = it->CurrentPassThrough();
+  ASSERT_TRUE(passed.has_value());
+  TableWriterOptions options;
+  options.store = kTestStore;
+  options.id = ObjectId(6);
+  auto writer = RunBlocking(TableWriter::Create(store_, options));
+  ASSERT_TRUE(writer.ok());
+  const Status added = (*writer)->AddBlock(*passed);
+  EXPECT_EQ(added.code(), Code::kCorruption);
+  EXPECT_NE(added.message().find("a passed block holds a value"), std::string::npos) << added.message();
+  RunBlocking((*writer)->Abandon());
+}
+
 // covers: F51
 TEST_F(DamageTest, VerifyFindsAValueThatChangedBeforeItsBlockWasSealed) {
   Write(Compression::None());
-  std::string bad = good_;
-  const uint32_t stored = LoadLe32(bad.data() + 8);
-  bad[stored - 1] ^=
-      1;  // The last value byte of the first block; sealed again as if the writer had not looked.
-  StoreLe64(bad.data(), Hash64(std::string_view(bad).substr(8, stored - 8)) ^
-                            PartIdentity(kTestStore, kId, 0, SealKind::kDataBlock).Mix());
-  store_.Put(kId, bad);
+  store_.Put(kId, WithAValueChangedBeforeItWasSealed(kId, good_));
   BlockCache cache(1 << 20);
   auto table = OpenTable(store_, cache, kId);
   ASSERT_TRUE(table.ok());
