@@ -13,6 +13,7 @@
 
 namespace partita {
 
+class EncodedBatch;
 struct TableCore;
 
 // The calls of api/partita.h as coroutines, for the faces inside this project (the HTTP service, the
@@ -31,6 +32,9 @@ class AsyncTable {
   // As the methods of Table. A refused argument answers without suspending.
   Task<WriteResult> Write(const partita::Write& write) const;
   Task<WriteResult> Transact(std::span<const partita::Write> writes, const BatchOptions& options) const;
+  // The same of what was encoded before, for this table (id()). The limits of BatchOptions are the caller's
+  // to keep: 64 MiB are the most that a log takes in good time. REQUIRES: batch.size() > 0; used once.
+  Task<WriteResult> Transact(EncodedBatch& batch) const;
 
   // The entity record (engine/base/entity_record.h) under a key and its Timestamp: what memory can
   // answer at once, without waiting; nothing when the disk must be asked: then GetRecord. A key that no

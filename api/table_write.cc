@@ -1,15 +1,12 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
-#include <unordered_set>
 
 #include "api/async_database.h"
-#include "api/entity_codec.h"
+#include "api/encoded_batch.h"
 #include "api/etag.h"
-#include "api/limits.h"
-#include "api/names.h"
+#include "api/row_keys.h"
 #include "api/table_state.h"
-#include "engine/base/entity_record.h"
 
 // Writes of entity tables: check, encode, hand to the engine.
 
@@ -20,117 +17,6 @@ namespace {
 // What a call in flight takes beside keys and contents, about: frames and vectors.
 constexpr size_t kCallOverheadBytes = 512;
 constexpr uint64_t kEmbeddedBatchBytesMax = 64ull << 20;  // What a log record carries in good time.
-
-// Merge semantics of the service; checks the limits that two valid halves can break together.
-Result<std::string> MergeContents(std::string_view user_key, std::string_view base, std::string_view patch) {
-  if (base.empty()) return std::string(patch);
-  PARTITA_ASSIGN(std::string merged, MergeEntityRecords(base, patch));
-  PARTITA_ASSIGN(UserKeyParts parts, DecodeUserKey(user_key));
-  PARTITA_TRY(ValidateMergedRecord(parts.partition_key, parts.row_key, merged));
-  return merged;
-}
-
-// A batch with all bytes it needs, so that it may outlive its caller.
-struct EncodedBatch {
-  struct Place {
-    size_t key = 0;  // Where it begins in `bytes`; the content lies behind it.
-    size_t content = 0;
-    size_t end = 0;
-  };
-  std::string bytes;  // One piece of memory for all keys and contents.
-  std::vector<Place> places;
-  std::vector<WriteOp> ops;
-  WriteRequest request;
-};
-
-// About what the encoded form takes of entities that have so many bytes by the service's formula, which
-// counts text twice; at most so much at once, the rest grows.
-size_t EncodedRoom(uint64_t bytes_bound, size_t count) {
-  constexpr uint64_t kRoomMax = 4u << 20;
-  constexpr size_t kOverhead = 64;
-  return static_cast<size_t>(std::min<uint64_t>(bytes_bound / 2 + count * kOverhead, kRoomMax));
-}
-
-Status ApplyCondition(const Write& write, WriteOp* op) {
-  bool conditional = write.action == WriteAction::kReplace || write.action == WriteAction::kMerge ||
-                     write.action == WriteAction::kDelete;
-  if (write.if_match.empty()) {
-    if (conditional) op->precondition = Precondition::kPresent;
-    return Status();
-  }
-  if (!conditional) {
-    return Status::InvalidArgument("if_match is allowed with replace, merge and delete only");
-  }
-  ParsedEtag etag = ParseEtag(write.if_match);
-  switch (etag.form) {
-    case EtagForm::kMalformed:
-      return BrokenRule(Violation::kInvalidInput,
-                        "if_match is " + QuotedForMessage(write.if_match) +
-                            "; it must be '*' or one ETag as a read or write returned it");
-    case EtagForm::kAny:
-      op->precondition = Precondition::kPresent;
-      return Status();
-    case EtagForm::kForeign:
-      op->precondition = Precondition::kVersionEquals;
-      op->expected_version = Version(0);  // No entity has it.
-      return Status();
-    case EtagForm::kVersion:
-      op->precondition = Precondition::kVersionEquals;
-      op->expected_version = etag.version;
-      return Status();
-  }
-  return Status();
-}
-
-Status CheckEntity(const Write& write) {
-  if (write.action != WriteAction::kDelete) return ValidateEntity(write.entity);
-  PARTITA_TRY(CheckKey(KeyKind::kPartitionKey, write.entity.partition_key()));
-  return CheckKey(KeyKind::kRowKey, write.entity.row_key());
-}
-
-Status AddOp(const Write& write, TableId table, EncodedBatch* batch) {
-  PARTITA_TRY(CheckEntity(write));
-  WriteOp op;
-  PARTITA_TRY(ApplyCondition(write, &op));
-  switch (write.action) {
-    case WriteAction::kInsert:
-      op.precondition = Precondition::kAbsent;
-      break;
-    case WriteAction::kMerge:
-    case WriteAction::kInsertOrMerge:
-      op.kind = WriteKind::kMerge;
-      break;
-    case WriteAction::kDelete:
-      op.kind = WriteKind::kDelete;
-      break;
-    case WriteAction::kReplace:
-    case WriteAction::kInsertOrReplace:
-      break;
-  }
-  EncodedBatch::Place place;
-  place.key = batch->bytes.size();
-  AppendEntityKey(&batch->bytes, table, write.entity);
-  place.content = batch->bytes.size();
-  if (op.kind != WriteKind::kDelete) AppendEntityContent(&batch->bytes, write.entity);
-  place.end = batch->bytes.size();
-  batch->places.push_back(place);
-  batch->ops.push_back(op);
-  return Status();
-}
-
-// The views are set last, when nothing moves any more.
-void Link(EncodedBatch* batch, const TableCore& table, Durability durability) {
-  const std::string_view bytes = batch->bytes;
-  for (size_t i = 0; i < batch->ops.size(); ++i) {
-    const EncodedBatch::Place& place = batch->places[i];
-    batch->ops[i].user_key = bytes.substr(place.key, place.content - place.key);
-    batch->ops[i].content = bytes.substr(place.content, place.end - place.content);
-  }
-  batch->request.table = table.id;
-  batch->request.ops = batch->ops;
-  batch->request.durability = LevelOf(durability, table.durability);
-  batch->request.merge = MergeContents;
-}
 
 WriteResult ResultOf(WriteOutcome outcome) {
   WriteResult result;
@@ -164,12 +50,9 @@ std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const W
   }
   uint64_t bytes_bound = 0;
   for (const Write& write : writes) bytes_bound += EntitySizeBoundBytes(write.entity);
-  batch->places.reserve(writes.size());
-  batch->ops.reserve(writes.size());
-  batch->bytes.reserve(EncodedRoom(bytes_bound, writes.size()));
+  batch->Reserve(writes.size(), EncodedRoom(bytes_bound, writes.size()));
   uint64_t bytes = 0;
-  std::unordered_set<std::string_view> rows;
-  rows.reserve(writes.size());
+  RowKeys rows;
   for (size_t i = 0; i < writes.size(); ++i) {
     const Entity& entity = writes[i].entity;
     if (entity.partition_key() != writes[0].entity.partition_key()) {
@@ -178,12 +61,12 @@ std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const W
                                   std::to_string(i) + " has another"),
           i);
     }
-    if (!rows.insert(entity.row_key()).second) {
+    if (!rows.Add(entity.row_key())) {
       return Refused(
           Status::InvalidArgument("operation " + std::to_string(i) + " names a RowKey for the second time"),
           i);
     }
-    Status added = AddOp(writes[i], table.id, batch);
+    Status added = batch->Add(writes[i]);
     if (!added.ok()) return Refused(std::move(added), i);
     if (bytes_bound > options.bytes_max) bytes += EntitySizeBytes(entity);
     if (bytes > options.bytes_max) {
@@ -192,37 +75,38 @@ std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const W
                      i);
     }
   }
-  Link(batch, table, options.durability);
+  batch->Link(LevelOf(options.durability, table.durability));
   return std::nullopt;
 }
 
 std::optional<WriteResult> EncodeOne(const TableCore& table, const Write& write, Durability durability,
                                      EncodedBatch* batch) {
-  batch->bytes.reserve(EncodedRoom(EntitySizeBoundBytes(write.entity), 1));
-  Status added = AddOp(write, table.id, batch);
+  batch->Reserve(1, EncodedRoom(EntitySizeBoundBytes(write.entity), 1));
+  Status added = batch->Add(write);
   if (!added.ok()) return Refused(std::move(added), 0);
-  Link(batch, table, durability);
+  batch->Link(LevelOf(durability, table.durability));
   return std::nullopt;
 }
 
 WriteResult RunOne(const TableCore& table, Write write, WriteOptions options) {
-  EncodedBatch batch;
+  EncodedBatch batch(table.id);
   if (std::optional<WriteResult> refused = EncodeOne(table, write, options.durability, &batch))
     return *refused;
-  return ResultOf(table.impl->Run(table.impl->store->Write(batch.request)));
+  return ResultOf(table.impl->Run(table.impl->store->Write(batch.request())));
 }
 
 Task<void> RunAsync(Database::Impl* impl, std::unique_ptr<EncodedBatch> batch, WriteCallback done) {
-  WriteOutcome outcome = co_await impl->store->Write(batch->request);
+  WriteOutcome outcome = co_await impl->store->Write(batch->request());
   done(ResultOf(std::move(outcome)));
 }
 
 void Launch(Database::Impl* impl, std::unique_ptr<EncodedBatch> batch, WriteCallback done) {
-  std::string_view key = batch->ops[0].user_key;
+  std::string_view key = batch->request().ops[0].user_key;
   // The callback is needed twice: one of the two is used.
   WriteCallback busy = done;
   size_t bytes = 0;
-  for (const WriteOp& op : batch->ops) bytes += op.user_key.size() + op.content.size() + kCallOverheadBytes;
+  for (const WriteOp& op : batch->request().ops)
+    bytes += op.user_key.size() + op.content.size() + kCallOverheadBytes;
   if (impl->Start(key, bytes, RunAsync(impl, std::move(batch), std::move(done)))) return;
   busy(Refused(Status::Busy("too many calls are under way; try again"), 0));
 }
@@ -253,16 +137,16 @@ WriteResult Table::Delete(std::string_view partition_key, std::string_view row_k
 }
 
 WriteResult Table::Transact(std::span<const Write> writes, BatchOptions options) const {
-  EncodedBatch batch;
+  EncodedBatch batch(state_->id);
   if (std::optional<WriteResult> refused = EncodeBatch(*state_, writes, options, &batch)) return *refused;
-  return ResultOf(state_->impl->Run(state_->impl->store->Write(batch.request)));
+  return ResultOf(state_->impl->Run(state_->impl->store->Write(batch.request())));
 }
 
 namespace {
 
 // Independent writes under way together; the answers go to `results`.
 Task<void> RunInto(Database::Impl* impl, EncodedBatch* batch, WriteResult* result) {
-  WriteOutcome outcome = co_await impl->store->Write(batch->request);
+  WriteOutcome outcome = co_await impl->store->Write(batch->request());
   *result = ResultOf(std::move(outcome));
 }
 
@@ -272,7 +156,8 @@ Task<bool> RunTogether(Database::Impl* impl, std::vector<std::unique_ptr<Encoded
   for (size_t i = 0; i < batches->size(); ++i) {
     EncodedBatch* batch = (*batches)[i].get();
     if (batch == nullptr) continue;
-    group.Spawn(impl->store->ExecutorFor(batch->ops[0].user_key), RunInto(impl, batch, &(*results)[i]));
+    group.Spawn(impl->store->ExecutorFor(batch->request().ops[0].user_key),
+                RunInto(impl, batch, &(*results)[i]));
   }
   co_await group.Join();
   co_return true;
@@ -284,7 +169,7 @@ std::vector<WriteResult> Table::WriteMany(std::span<const Write> writes, WriteOp
   std::vector<WriteResult> results(writes.size());
   std::vector<std::unique_ptr<EncodedBatch>> batches(writes.size());
   for (size_t i = 0; i < writes.size(); ++i) {
-    batches[i] = std::make_unique<EncodedBatch>();
+    batches[i] = std::make_unique<EncodedBatch>(state_->id);
     std::optional<WriteResult> refused = EncodeOne(*state_, writes[i], options.durability, batches[i].get());
     if (!refused) continue;
     results[i] = std::move(*refused);
@@ -295,7 +180,7 @@ std::vector<WriteResult> Table::WriteMany(std::span<const Write> writes, WriteOp
 }
 
 void Table::WriteAsync(Write write, WriteOptions options, WriteCallback done) const {
-  auto batch = std::make_unique<EncodedBatch>();
+  auto batch = std::make_unique<EncodedBatch>(state_->id);
   if (std::optional<WriteResult> refused = EncodeOne(*state_, write, options.durability, batch.get())) {
     return done(std::move(*refused));
   }
@@ -303,7 +188,7 @@ void Table::WriteAsync(Write write, WriteOptions options, WriteCallback done) co
 }
 
 void Table::TransactAsync(std::vector<Write> writes, BatchOptions options, WriteCallback done) const {
-  auto batch = std::make_unique<EncodedBatch>();
+  auto batch = std::make_unique<EncodedBatch>(state_->id);
   if (std::optional<WriteResult> refused = EncodeBatch(*state_, writes, options, batch.get())) {
     return done(std::move(*refused));
   }
@@ -313,19 +198,25 @@ void Table::TransactAsync(std::vector<Write> writes, BatchOptions options, Write
 // ---- The same on a worker.
 
 Task<WriteResult> AsyncTable::Write(const partita::Write& write) const {
-  EncodedBatch batch;
+  EncodedBatch batch(core_->id);
   std::optional<WriteResult> refused = EncodeOne(*core_, write, Durability::kTableDefault, &batch);
   if (refused) co_return std::move(*refused);
-  WriteOutcome outcome = co_await core_->impl->store->Write(batch.request);
+  WriteOutcome outcome = co_await core_->impl->store->Write(batch.request());
+  co_return ResultOf(std::move(outcome));
+}
+
+Task<WriteResult> AsyncTable::Transact(EncodedBatch& batch) const {
+  batch.Link(LevelOf(Durability::kTableDefault, core_->durability));
+  WriteOutcome outcome = co_await core_->impl->store->Write(batch.request());
   co_return ResultOf(std::move(outcome));
 }
 
 Task<WriteResult> AsyncTable::Transact(std::span<const partita::Write> writes,
                                        const BatchOptions& options) const {
-  EncodedBatch batch;
+  EncodedBatch batch(core_->id);
   std::optional<WriteResult> refused = EncodeBatch(*core_, writes, options, &batch);
   if (refused) co_return std::move(*refused);
-  WriteOutcome outcome = co_await core_->impl->store->Write(batch.request);
+  WriteOutcome outcome = co_await core_->impl->store->Write(batch.request());
   co_return ResultOf(std::move(outcome));
 }
 

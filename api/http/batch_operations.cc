@@ -1,15 +1,16 @@
 #include <algorithm>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "api/encoded_batch.h"
 #include "api/http/batch_reader.h"
 #include "api/http/batch_writer.h"
 #include "api/http/error_body.h"
 #include "api/http/request_id.h"
 #include "api/http/service_core.h"
 #include "api/limits.h"
+#include "api/row_keys.h"
 
 // Entity group transactions (spec 12). Nothing is applied before every part is known to be sound: a first
 // pass understands and permits all parts, a second one reads their bodies, in order, and the engine decides
@@ -22,8 +23,9 @@ namespace {
 constexpr std::string_view kTooManyText =
     "The batch request operation exceeds the maximum 100 changes per change set.";
 
-// Text of a body counts twice by the service's formula, so 4 MiB of JSON can hold more than 4 MiB of entity.
-constexpr uint64_t kTransactionSizeMax = 64 << 20;
+// A batch becomes one log record, of 64 MiB at most (AsyncTable::Transact). A property of six bytes of JSON
+// takes 17 of it, longer ones less for a byte.
+static_assert(kRequestBodyMax <= 16 << 20);
 
 // Of the answer to an operation that was done.
 constexpr size_t kUsualPartBytes = 512;
@@ -33,11 +35,28 @@ struct Failure {
   ServiceError error;
 };
 
+// What parts with one head have in common.
+struct Head {
+  explicit Head(const HttpRequest& http) : request(http) {}
+
+  ServiceRequest request;
+  WriteAction action = WriteAction::kInsert;
+  std::string lines;  // Of the answer to each of them that was done: the headers that do not differ.
+};
+
 struct Changeset {
-  std::vector<ServiceRequest> requests;  // One for each part, in order.
-  std::vector<Write> writes;             // Of the same index.
+  std::vector<Head> heads;  // Of the same index as the batch's.
   std::optional<AsyncTable> table;
+  std::optional<EncodedBatch> encoded;  // All parts so far. For `table`; nothing without one.
+  std::string partition_key;
+  RowKeys rows;
   std::optional<Failure> failure;  // The first part that fails, and why.
+  // What the write alone would find in the parts that were read: the first operation that breaks a rule of
+  // its own, and the first with an entity, which counts before a failure of a later part too.
+  std::optional<Failure> broken;
+  std::optional<Failure> broken_entity;
+
+  Head& HeadOf(const Batch& batch, size_t part) { return heads[batch.parts[part].head]; }
 };
 
 // What the outer request decides for its parts.
@@ -56,18 +75,15 @@ Answer UnderstandPart(const Resource& outer, ServiceRequest* request) {
   return refused;
 }
 
-// First pass. Returns a refusal of the whole: a part that is not permitted. What repeats a part that was
-// understood and permitted is so too.
+// First pass, head by head: parts that share one are understood and permitted together. Returns a refusal of
+// the whole: a part that is not permitted.
 Answer PermitParts(Exchange& exchange, Batch* batch, Changeset* changeset) {
-  changeset->requests.reserve(batch->parts.size());
+  changeset->heads.reserve(batch->heads.size());
   for (size_t i = 0; i < batch->parts.size(); ++i) {
-    HttpRequest& part = batch->parts[i];
+    if (!batch->IsFirstOfHead(i)) continue;
+    HttpRequest& part = batch->RequestOf(i);
     InheritFrom(exchange.request.http, &part);
-    if (batch->repeats[i] && !changeset->failure) {
-      changeset->requests.emplace_back(part, changeset->requests[i - 1]);
-      continue;
-    }
-    ServiceRequest& request = changeset->requests.emplace_back(part);
+    ServiceRequest& request = changeset->heads.emplace_back(part).request;
     Answer refused = UnderstandPart(exchange.request.resource, &request);
     if (!refused) {
       if (IsEntityWrite(request.kind)) {
@@ -78,8 +94,7 @@ Answer PermitParts(Exchange& exchange, Batch* batch, Changeset* changeset) {
       }
     }
     if (refused && !changeset->failure) {
-      changeset->failure =
-          Failure{static_cast<uint32_t>(changeset->requests.size() - 1), std::move(*refused)};
+      changeset->failure = Failure{static_cast<uint32_t>(i), std::move(*refused)};
     }
   }
   if (batch->too_many_parts) {
@@ -90,58 +105,67 @@ Answer PermitParts(Exchange& exchange, Batch* batch, Changeset* changeset) {
 }
 
 // What operation `i` breaks together with those before it.
-Answer CheckTogether(const Changeset& changeset, size_t i, std::unordered_set<std::string_view>* rows) {
-  const Entity& entity = changeset.writes[i].entity;
-  const ServiceRequest& first = changeset.requests[0];
+Answer CheckTogether(const Batch& batch, size_t i, const Entity& entity, Changeset* changeset) {
+  const ServiceRequest& first = changeset->heads[0].request;
   // The code is unconfirmed.
-  if (!SameHeaderName(changeset.requests[i].resource.table, first.resource.table)) {
+  if (!SameHeaderName(changeset->HeadOf(batch, i).request.resource.table, first.resource.table)) {
     return ServiceError(ErrorCode::kInvalidInput);
   }
-  if (entity.partition_key() != changeset.writes[0].entity.partition_key()) {
+  if (i == 0) changeset->partition_key = entity.partition_key();
+  if (entity.partition_key() != changeset->partition_key) {
     return ServiceError(ErrorCode::kCommandsInBatchActOnDifferentPartitions).Early();
   }
-  if (!rows->insert(entity.row_key()).second) return ServiceError(ErrorCode::kInvalidDuplicateRow);
+  if (!changeset->rows.Add(entity.row_key())) return ServiceError(ErrorCode::kInvalidDuplicateRow);
   return std::nullopt;
 }
 
-// The first failing part is told. Before a failure that was found while reading, an entity may break rules
-// that the write alone would find.
-void FindEarlierFailure(Changeset* changeset) {
-  for (size_t i = 0; i < changeset->writes.size() && i < changeset->failure->operation; ++i) {
-    Answer refused = CheckEntityOf(changeset->writes[i]);
-    if (!refused) continue;
-    changeset->failure = Failure{static_cast<uint32_t>(i), std::move(*refused)};
+// Encodes operation `i`, as long as none before it broke a rule: then its entity is only looked at.
+void Encode(const Write& write, size_t i, Changeset* changeset) {
+  const bool has_entity = write.action != WriteAction::kDelete;
+  if (changeset->encoded && !changeset->broken) {
+    Status added = changeset->encoded->Add(write);
+    if (added.ok()) return;
+    changeset->broken = Failure{static_cast<uint32_t>(i), ErrorOfInvalid(write, added)};
+    if (has_entity && !changeset->broken_entity) changeset->broken_entity = changeset->broken;
     return;
+  }
+  if (changeset->broken_entity || !has_entity) return;
+  Status valid = ValidateEntity(write.entity);
+  if (!valid.ok()) {
+    changeset->broken_entity = Failure{static_cast<uint32_t>(i), ErrorOfInvalid(write, valid)};
   }
 }
 
+Answer ReadPart(Batch* batch, size_t i, Changeset* changeset, Write* write) {
+  batch->RequestOf(i);  // From here on the head's request has this part's body.
+  Head& head = changeset->HeadOf(*batch, i);
+  Answer refused;
+  if (batch->IsFirstOfHead(i)) refused = ReadHeaders(&head.request);
+  if (!refused) refused = CheckBody(head.request);
+  if (!refused) refused = ReadWrite(head.request, write);
+  head.action = write->action;
+  return refused;
+}
+
 // Second pass, up to the failure that is known. Returns a refusal of the whole: a key that is not permitted.
-Answer ReadParts(Exchange& exchange, const Batch& batch, Changeset* changeset) {
-  const size_t count = changeset->failure ? changeset->failure->operation : changeset->requests.size();
-  changeset->writes.reserve(count);  // `rows` views the keys in it.
-  std::unordered_set<std::string_view> rows;
-  rows.reserve(count);
+Answer ReadParts(Exchange& exchange, Batch* batch, Changeset* changeset) {
+  const size_t count = changeset->failure ? changeset->failure->operation : batch->parts.size();
+  // Text in JSON is as long as encoded, or longer.
+  if (changeset->encoded) changeset->encoded->Reserve(count, exchange.request.http.body.size());
   for (size_t i = 0; i < count; ++i) {
-    ServiceRequest& request = changeset->requests[i];
-    Write& write = changeset->writes.emplace_back();
-    Answer refused;
-    if (batch.repeats[i]) {
-      CopyHeaders(changeset->requests[i - 1], &request);  // Which were in order: nothing failed so far.
-    } else {
-      refused = ReadHeaders(&request);
-    }
-    if (!refused) refused = CheckBody(request);
-    if (!refused) refused = ReadWrite(request, &write);
+    Write write;
+    Answer refused = ReadPart(batch, i, changeset, &write);
     if (!refused) {
-      Answer denied = exchange.grant.CheckKey(*OperationOf(request.kind), write.entity.partition_key(),
-                                              write.entity.row_key());
+      Answer denied = exchange.grant.CheckKey(*OperationOf(changeset->HeadOf(*batch, i).request.kind),
+                                              write.entity.partition_key(), write.entity.row_key());
       if (denied) return denied;
-      refused = CheckTogether(*changeset, i, &rows);
+      refused = CheckTogether(*batch, i, write.entity, changeset);
     }
     if (refused) {
       changeset->failure = Failure{static_cast<uint32_t>(i), std::move(*refused)};
       return std::nullopt;
     }
+    Encode(write, i, changeset);
   }
   return std::nullopt;
 }
@@ -165,17 +189,12 @@ void AddErrorPart(const ServiceRequest& request, const Failure& failure, const A
   writer->AddPart(failure.error.status, headers, body);
 }
 
-// `answer` is scratch: it keeps its memory from part to part.
-void AddWrittenPart(const ServiceRequest& request, const AsyncTable& table, const Write& write,
-                    const WriteResult& result, HttpResponse* answer, BatchWriter* writer) {
-  answer->Clear();
-  AppendContentId(request, &answer->headers);
-  answer->headers.append(kNoSniffLine).append(kNoCacheLine);
-  AppendPreferenceApplied(request, &answer->headers);
-  AppendHeader(&answer->headers, "DataServiceVersion",
-               write.action == WriteAction::kInsert ? "3.0;" : "1.0;");
-  AnswerWritten(request, table, write, result, answer);
-  writer->AddPart(answer->status, answer->headers, answer->body);
+// The headers that do not differ between the parts of one head.
+void PrepareLines(Head* head) {
+  AppendContentId(head->request, &head->lines);
+  head->lines.append(kNoSniffLine).append(kNoCacheLine);
+  AppendPreferenceApplied(head->request, &head->lines);
+  AppendHeader(&head->lines, "DataServiceVersion", head->action == WriteAction::kInsert ? "3.0;" : "1.0;");
 }
 
 void FinishBatch(const BatchWriter& writer, HttpResponse* response) {
@@ -185,51 +204,66 @@ void FinishBatch(const BatchWriter& writer, HttpResponse* response) {
 }
 
 // Of a changeset that was applied whole or not at all.
-void AnswerChangeset(Exchange& exchange, const Changeset& changeset, const WriteResult& result) {
+void AnswerChangeset(Exchange& exchange, const Batch& batch, Changeset& changeset,
+                     const WriteResult& result) {
   const RequestId batch_id;
   const RequestId changeset_id;
   BatchWriter writer(&exchange.response->body, batch_id.text(), changeset_id.text());
   writer.BeginChangeset();
   if (changeset.failure) {
-    AddErrorPart(changeset.requests[changeset.failure->operation], *changeset.failure, exchange.identity,
-                 &writer);
+    AddErrorPart(changeset.HeadOf(batch, changeset.failure->operation).request, *changeset.failure,
+                 exchange.identity, &writer);
   } else {
-    exchange.response->body.reserve(changeset.writes.size() * kUsualPartBytes);
-    HttpResponse answer;
-    for (size_t i = 0; i < changeset.writes.size(); ++i) {
-      AddWrittenPart(changeset.requests[i], *changeset.table, changeset.writes[i], result, &answer, &writer);
+    exchange.response->body.reserve(batch.parts.size() * kUsualPartBytes);
+    HttpResponse answer;  // Keeps its memory from part to part.
+    for (size_t i = 0; i < batch.parts.size(); ++i) {
+      Head& head = changeset.HeadOf(batch, i);
+      if (batch.IsFirstOfHead(i)) PrepareLines(&head);
+      answer.Clear();
+      answer.headers.append(head.lines);
+      const WrittenEntity written{head.action, changeset.partition_key, changeset.rows.at(i),
+                                  changeset.encoded->record(i)};
+      AnswerWritten(head.request, *changeset.table, written, result, &answer);
+      writer.AddPart(answer.status, answer.headers, answer.body);
     }
   }
   writer.End();
   FinishBatch(writer, exchange.response);
 }
 
+// Whose part refused the write, and what that is to its client.
+Failure FailureOf(const ServiceCore& core, const Batch& batch, Changeset& changeset,
+                  const WriteResult& result) {
+  const uint32_t operation = std::min(result.failed_operation, static_cast<uint32_t>(batch.parts.size() - 1));
+  const Head& head = changeset.HeadOf(batch, operation);
+  Write write;
+  write.action = head.action;
+  write.entity = Entity(changeset.partition_key, std::string(changeset.rows.at(operation)));
+  return {operation, ErrorOfWrite(core, head.request.resource, *changeset.table, write, result.status)};
+}
+
 Task<Answer> RunChangeset(Exchange& exchange, Batch& batch) {
   Changeset changeset;
   Answer denied = PermitParts(exchange, &batch, &changeset);
-  if (!denied) denied = ReadParts(exchange, batch, &changeset);
   if (denied) co_return denied;
-  if (changeset.failure && !batch.too_many_parts) FindEarlierFailure(&changeset);
-  if (!changeset.failure) {
-    Answer refused = FindTable(exchange.core, changeset.requests[0].resource, &changeset.table);
-    if (refused) changeset.failure = Failure{0, std::move(*refused)};
-  }
+  Answer no_table = FindTable(exchange.core, changeset.heads[0].request.resource, &changeset.table);
+  if (!no_table) changeset.encoded.emplace(changeset.table->id());
+  denied = ReadParts(exchange, &batch, &changeset);
+  if (denied) co_return denied;
+  // The first failing part is told, but for too many of them.
+  if (changeset.failure && !batch.too_many_parts && changeset.broken_entity)
+    changeset.failure = changeset.broken_entity;
+  if (!changeset.failure && no_table) changeset.failure = Failure{0, std::move(*no_table)};
+  if (!changeset.failure) changeset.failure = changeset.broken;
   WriteResult result;
-  if (!changeset.failure) {
-    BatchOptions options;
-    options.bytes_max = kTransactionSizeMax;
-    result = co_await changeset.table->Transact(changeset.writes, options);
-  }
+  if (!changeset.failure) result = co_await changeset.table->Transact(*changeset.encoded);
   if (!result.ok()) {
-    const uint32_t operation =
-        std::min(result.failed_operation, static_cast<uint32_t>(changeset.writes.size() - 1));
-    ServiceError error = ErrorOfWrite(exchange.core, changeset.requests[operation].resource, *changeset.table,
-                                      changeset.writes[operation], result.status);
+    Failure failure = FailureOf(exchange.core, batch, changeset, result);
     // No part's fault: a plain answer, so that a client tries the whole again.
-    if (error.status >= 500) co_return error;
-    changeset.failure = Failure{operation, std::move(error)};
+    if (failure.error.status >= 500) co_return std::move(failure.error);
+    changeset.failure = std::move(failure);
   }
-  AnswerChangeset(exchange, changeset, result);
+  AnswerChangeset(exchange, batch, changeset, result);
   co_return std::nullopt;
 }
 
@@ -278,7 +312,7 @@ Task<Answer> AnswerBatch(Exchange& exchange) {
   if (!refused) refused = ReadBatch(http.Header("Content-Type").value_or(""), http.body, &batch);
   if (refused) co_return refused;
   exchange.core.counters.CountBatchOperations(batch.parts.size());
-  if (batch.query) co_return co_await RunQueryPart(exchange, batch.parts[0]);
+  if (batch.query) co_return co_await RunQueryPart(exchange, batch.RequestOf(0));
   co_return co_await RunChangeset(exchange, batch);
 }
 

@@ -79,12 +79,12 @@ class Reader {
   bool ReadMimeHeaders(std::string_view* content_type);
   bool ReadChangeset(Batch* batch);
   bool SkipRepeatedMimeHeaders();
-  bool ReadPart(HttpRequest* part);
-  bool RepeatPart(Batch* batch);
-  void FinishPart(HttpRequest* part);
+  bool ReadHead(HttpRequest* head);
+  bool ReadPart(Batch* batch);
+  bool RepeatsHead();
   bool ReadRequestLine(HttpRequest* part);
   bool SkipJsonObject();
-  void ReadBody(HttpRequest* part);
+  std::string_view ReadBody();
   bool EndsHere();
 
   std::string_view text_;
@@ -230,43 +230,34 @@ bool Reader::SkipJsonObject() {
   return false;
 }
 
-void Reader::ReadBody(HttpRequest* part) {
+std::string_view Reader::ReadBody() {
   SkipBlanks();
   const size_t begin = at_;
-  if (AtEnd()) return;
+  if (AtEnd()) return {};
   if (text_[at_] == '{' && SkipJsonObject()) {
     const size_t end = at_;
     SkipBlanks();
-    if (AtEnd() || AtAnyMark()) {
-      part->body = text_.substr(begin, end - begin);
-      return;
-    }
+    if (AtEnd() || AtAnyMark()) return text_.substr(begin, end - begin);
   }
   SkipToMark();
-  part->body = Trimmed(text_.substr(begin, at_ - begin));
+  return Trimmed(text_.substr(begin, at_ - begin));
 }
 
-bool Reader::ReadPart(HttpRequest* part) {
+bool Reader::ReadHead(HttpRequest* head) {
   SkipBlanks();
   const size_t begin = at_;
   head_ = {};
-  if (AtEnd() || AtAnyMark() || !ReadRequestLine(part)) return false;
-  part->headers.reserve(kUsualHeaders);
-  const bool read = ReadHeaders([part](const HeaderField& field) {
-    if (part->headers.size() == kBatchPartHeadersMax) return false;
-    part->headers.push_back(field);
+  if (AtEnd() || AtAnyMark() || !ReadRequestLine(head)) return false;
+  head->headers.reserve(kUsualHeaders);
+  head->has_length = true;  // The body ends where the part does.
+  const bool read = ReadHeaders([head](const HeaderField& field) {
+    if (head->headers.size() == kBatchPartHeadersMax) return false;
+    head->headers.push_back(field);
     return true;
   });
   if (!read) return false;
   if (EndsWithEmptyLine(text_.substr(begin, at_ - begin))) head_ = text_.substr(begin, at_ - begin);
-  FinishPart(part);
   return true;
-}
-
-void Reader::FinishPart(HttpRequest* part) {
-  ReadBody(part);
-  part->has_body = !part->body.empty();
-  part->has_length = true;  // It ends where the part does.
 }
 
 // The same text in the same place is read as it was before: a mark within it would have ended it there too.
@@ -276,17 +267,19 @@ bool Reader::SkipRepeatedMimeHeaders() {
   return true;
 }
 
-// Adds a part whose head is that of the part before; false when it is another one.
-bool Reader::RepeatPart(Batch* batch) {
+// Over the head of a part when it is that of the part before; false when it is another one.
+bool Reader::RepeatsHead() {
   if (head_.empty()) return false;
   SkipBlanks();
   if (!Rest().starts_with(head_)) return false;
   at_ += head_.size();
-  HttpRequest part = batch->parts.back();
-  part.body = {};
-  FinishPart(&part);
-  batch->parts.push_back(std::move(part));
-  batch->repeats.push_back(true);
+  return true;
+}
+
+// One part, behind its MIME headers.
+bool Reader::ReadPart(Batch* batch) {
+  if (!RepeatsHead() && !ReadHead(&batch->heads.emplace_back())) return false;
+  batch->parts.push_back({batch->heads.size() - 1, ReadBody()});
   return true;
 }
 
@@ -311,12 +304,7 @@ bool Reader::ReadChangeset(Batch* batch) {
       const std::string_view read = text_.substr(begin, at_ - begin);
       mime_headers_ = EndsWithEmptyLine(read) ? read : std::string_view();
     }
-    if (!RepeatPart(batch)) {
-      HttpRequest part;
-      if (!ReadPart(&part)) return false;
-      batch->parts.push_back(std::move(part));
-      batch->repeats.push_back(false);
-    }
+    if (!ReadPart(batch)) return false;
     if (!AtAnyMark()) return false;  // It breaks off.
   }
   return true;
@@ -348,11 +336,7 @@ bool Reader::Read(Batch* batch) {
     return EndsHere();
   }
   batch->query = true;
-  HttpRequest part;
-  if (!ReadPart(&part)) return false;
-  batch->parts.push_back(std::move(part));
-  batch->repeats.push_back(false);
-  return EndsHere();
+  return ReadPart(batch) && EndsHere();
 }
 
 }  // namespace

@@ -15,13 +15,26 @@ struct Batch {
   bool query = false;
   // The changeset holds more than kTransactionOperationsMax parts; `parts` are then the first so many.
   bool too_many_parts = false;
-  // The requests inside the parts, never none: views into the batch. `target` is as sent, which may be
-  // absolute and of another host. `body` is the JSON of the part, without white space around it; behind it
-  // more of the batch can be read, or the 64 bytes that follow its body.
-  std::vector<HttpRequest> parts;
-  // Of the same index: request line and headers are, letter by letter, those of the part before, as clients
-  // write them that insert many entities. So what was read from them there holds here.
-  std::vector<bool> repeats;
+  // A part: the request in `heads` with a body of its own, which is the JSON of the part, without white space
+  // around it; behind it more of the batch can be read, or the 64 bytes that follow its body.
+  struct Part {
+    size_t head = 0;
+    std::string_view body;
+  };
+  std::vector<Part> parts;  // Never none.
+  // Request line and headers, views into the batch; `target` is as sent, which may be absolute and of another
+  // host. Parts that follow each other with the same ones, letter by letter, share them, as clients write
+  // them that insert many entities. In the order of their first parts, none without.
+  std::vector<HttpRequest> heads;
+
+  bool IsFirstOfHead(size_t part) const { return part == 0 || parts[part].head != parts[part - 1].head; }
+  // The head of a part with that part's body. REQUIRES: part < parts.size(). Until the next call of it.
+  HttpRequest& RequestOf(size_t part) {
+    HttpRequest& request = heads[parts[part].head];
+    request.body = parts[part].body;
+    request.has_body = !request.body.empty();
+    return request;
+  }
 };
 
 // Reads the body of a $batch (spec 12.2), whose Content-Type names the boundary, as tolerantly as clients

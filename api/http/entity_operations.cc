@@ -24,6 +24,14 @@ ServiceError ForbiddenKey(const Entity& entity) {
   return ServiceError(ErrorCode::kOutOfRangeInput, std::move(text)).Early();
 }
 
+// True when the table that the name means now is another one, or none.
+bool TableIsGone(const ServiceCore& core, const Resource& resource, const AsyncTable& table) {
+  Result<AsyncTable> now = core.database.FindTable(resource.account, resource.table);
+  return !now.ok() || now->id() != table.id();
+}
+
+}  // namespace
+
 ServiceError ErrorOfInvalid(const Write& write, const Status& status) {
   switch (ViolationOf(status)) {
     case Violation::kOutOfRangeInput:
@@ -38,14 +46,6 @@ ServiceError ErrorOfInvalid(const Write& write, const Status& status) {
   }
   return ErrorOfStatus(status, /*for_table=*/false);
 }
-
-// True when the table that the name means now is another one, or none.
-bool TableIsGone(const ServiceCore& core, const Resource& resource, const AsyncTable& table) {
-  Result<AsyncTable> now = core.database.FindTable(resource.account, resource.table);
-  return !now.ok() || now->id() != table.id();
-}
-
-}  // namespace
 
 Answer FindTable(const ServiceCore& core, const Resource& resource, std::optional<AsyncTable>* table) {
   Result<AsyncTable> found = core.database.FindTable(resource.account, resource.table);
@@ -74,24 +74,26 @@ ServiceError ErrorOfWrite(const ServiceCore& core, const Resource& resource, con
   return ErrorOfStatus(status, /*for_table=*/false);
 }
 
-void AnswerWritten(const ServiceRequest& request, const AsyncTable& table, const Write& write,
+bool AnswersEntity(const ServiceRequest& request, WriteAction action) {
+  return action == WriteAction::kInsert && request.preference != Preference::kNoContent;
+}
+
+void AnswerWritten(const ServiceRequest& request, const AsyncTable& table, const WrittenEntity& written,
                    const WriteResult& result, HttpResponse* response) {
   response->status = 204;
-  if (write.action == WriteAction::kDelete) return;
+  if (written.action == WriteAction::kDelete) return;
   std::string* headers = &response->headers;
-  if (write.action == WriteAction::kInsert) {
-    const Entity& entity = write.entity;
+  if (written.action == WriteAction::kInsert) {
     std::string url;
-    AppendEntityUrl(&url, request.resource.base, table.name(), entity.partition_key(), entity.row_key());
-    if (request.preference != Preference::kNoContent) {
+    AppendEntityUrl(&url, request.resource.base, table.name(), written.partition_key, written.row_key);
+    if (AnswersEntity(request, written.action)) {
       response->status = 201;
       AppendJsonContentType(request.level, headers);
-      const std::string record = EncodeEntityContent(entity);
       const Selection everything;
       const EntityFormat format(request.level, request.resource.base, request.resource.account, table.name(),
                                 everything);
-      format.AppendEntity(&response->body, {entity.partition_key(), entity.row_key(), result.timestamp_ticks,
-                                            EntityRecordView(record)});
+      format.AppendEntity(&response->body, {written.partition_key, written.row_key, result.timestamp_ticks,
+                                            EntityRecordView(written.record)});
     }
     AppendHeader(headers, "Location", url);
     if (request.preference == Preference::kNoContent) AppendHeader(headers, "DataServiceId", url);
@@ -120,7 +122,10 @@ Task<Answer> AnswerEntityWrite(Exchange& exchange) {
   if (!result.ok()) co_return ErrorOfWrite(exchange.core, resource, *table, write, result.status);
   exchange.response->headers.append(kNoSniffLine).append(kNoCacheLine);
   AppendPreferenceApplied(request, &exchange.response->headers);
-  AnswerWritten(request, *table, write, result, exchange.response);
+  std::string record;
+  if (AnswersEntity(request, write.action)) record = EncodeEntityContent(write.entity);
+  const WrittenEntity written{write.action, write.entity.partition_key(), write.entity.row_key(), record};
+  AnswerWritten(request, *table, written, result, exchange.response);
   co_return std::nullopt;
 }
 

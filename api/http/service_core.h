@@ -73,12 +73,24 @@ Answer FindTable(const ServiceCore& core, const Resource& resource, std::optiona
 // another refusal would otherwise be told first.
 Answer CheckEntityOf(const Write& write);
 
+// What a write is to its client that breaks a rule of its own (kInvalidArgument).
+ServiceError ErrorOfInvalid(const Write& write, const Status& status);
+
 // What a refused write of `write` to `table` is to its client.
 ServiceError ErrorOfWrite(const ServiceCore& core, const Resource& resource, const AsyncTable& table,
                           const Write& write, const Status& status);
 
+// What was written; views.
+struct WrittenEntity {
+  WriteAction action = WriteAction::kInsert;
+  std::string_view partition_key;
+  std::string_view row_key;
+  std::string_view record;  // Only where AnswersEntity.
+};
+// Whether the answer to a write of this kind repeats the entity.
+bool AnswersEntity(const ServiceRequest& request, WriteAction action);
 // Status, headers and body of a write that succeeded, but for Preference-Applied.
-void AnswerWritten(const ServiceRequest& request, const AsyncTable& table, const Write& write,
+void AnswerWritten(const ServiceRequest& request, const AsyncTable& table, const WrittenEntity& written,
                    const WriteResult& result, HttpResponse* response);
 
 }  // namespace partita::http

@@ -221,17 +221,6 @@ WriteAction ActionOf(RequestKind kind) {
 
 }  // namespace
 
-ServiceRequest::ServiceRequest(const HttpRequest& request, const ServiceRequest& like)
-    : http(request),
-      resource(like.resource),
-      query(like.query),
-      method(like.method),
-      kind(like.kind),
-      level(like.level),
-      json_refused(like.json_refused) {
-  CopyHeaders(like, this);
-}
-
 bool ServiceRequest::ForXml() const {
   switch (kind) {
     case RequestKind::kGetTableAcl:
@@ -362,13 +351,6 @@ std::optional<ServiceError> ReadHeaders(ServiceRequest* request) {
   // A data resource has its own form of XML, for who did not ask for JSON (spec 13.1).
   if (error) error->as_xml = false;
   return error;
-}
-
-void CopyHeaders(const ServiceRequest& like, ServiceRequest* request) {
-  request->preference = like.preference;
-  request->preference_text = like.preference_text;
-  request->if_match = like.if_match;
-  request->timeout_seconds = like.timeout_seconds;
 }
 
 std::optional<ServiceError> CheckBody(const ServiceRequest& request) {

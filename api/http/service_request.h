@@ -22,9 +22,6 @@ enum class Preference : uint8_t { kNone, kContent, kNoContent };
 // it in step by step, in the order of checks of spec 10.9. It views `http`, which must outlive it.
 struct ServiceRequest {
   explicit ServiceRequest(const HttpRequest& request) : http(request) {}
-  // What `like` has become; `request` has the same request line and headers, letter by letter. What stands
-  // here of them views those of `like`, which must live as long.
-  ServiceRequest(const HttpRequest& request, const ServiceRequest& like);
 
   const HttpRequest& http;
   Resource resource;
@@ -64,9 +61,6 @@ std::optional<Operation> OperationOf(RequestKind kind);
 
 // Steps 6 and 7: conditions, Prefer, DataServiceVersion, the timeout; then media types.
 std::optional<ServiceError> ReadHeaders(ServiceRequest* request);
-
-// The same from one with the same headers, of which they were read without error.
-void CopyHeaders(const ServiceRequest& like, ServiceRequest* request);
 
 // Step 8: that there is a body that may be read: 411, 413, Content-Type, Content-MD5.
 std::optional<ServiceError> CheckBody(const ServiceRequest& request);

@@ -25,7 +25,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PARTITA_ASSERT(batch.parts.size() <= partita::kTransactionOperationsMax);
   PARTITA_ASSERT(!batch.query || batch.parts.size() == 1);
   const char* read_to = body.data();
-  for (const HttpRequest& part : batch.parts) {
+  for (size_t i = 0; i < batch.parts.size(); ++i) {
+    PARTITA_ASSERT(batch.parts[i].head < batch.heads.size());
+    const HttpRequest& part = batch.RequestOf(i);
     PARTITA_ASSERT(part.headers.size() <= partita::http::kBatchPartHeadersMax);
     PARTITA_ASSERT(part.has_body == !part.body.empty());
     for (const auto& field : part.headers) {

@@ -21,7 +21,7 @@ std::vector<std::string> BodiesOf(std::string_view text, std::string_view type =
   Batch batch;
   if (ReadBatch(type, text, &batch)) return {"refused"};
   std::vector<std::string> bodies;
-  for (const HttpRequest& part : batch.parts) bodies.emplace_back(part.body);
+  for (const Batch::Part& part : batch.parts) bodies.emplace_back(part.body);
   return bodies;
 }
 
@@ -42,7 +42,7 @@ TEST(BatchReaderTest, MethodTargetAndHeadersOfAPartAreRead) {
       "Content-ID: 8\r\n\r\n\r\n--c--\r\n--b--\r\n";
   ASSERT_FALSE(ReadBatch(kType, text, &batch).has_value());
   ASSERT_EQ(batch.parts.size(), 1u);
-  const HttpRequest& part = batch.parts[0];
+  const HttpRequest& part = batch.RequestOf(0);
   EXPECT_FALSE(batch.query);
   EXPECT_EQ(part.method, Method::kDelete);
   EXPECT_EQ(part.target, "https://h/t(PartitionKey='a b',RowKey='c')?x=1");
@@ -112,7 +112,7 @@ TEST(BatchReaderTest, AQueryStandsAlone) {
   const std::string alone = get + "--b--";
   ASSERT_FALSE(ReadBatch(kType, alone, &batch).has_value());
   EXPECT_TRUE(batch.query);
-  EXPECT_EQ(batch.parts[0].target, "/t()");
+  EXPECT_EQ(batch.RequestOf(0).target, "/t()");
   EXPECT_THAT(BodiesOf(get + get + "--b--"), ElementsAre("refused"));
   EXPECT_THAT(BodiesOf(get + kStart + Part("{}\n") + kEnd), ElementsAre("refused"));
   EXPECT_THAT(BodiesOf(kStart + Part("{}\n") + "--c--\n" + get + "--b--"), ElementsAre("refused"));
@@ -183,15 +183,14 @@ TEST(BatchReaderTest, APartThatRepeatsTheHeadOfTheOneBeforeIsReadAsItIsAlone) {
     const std::string text = kStart + parts + kEnd;
     ASSERT_FALSE(ReadBatch(kType, text, &batch).has_value()) << text;
     ASSERT_EQ(batch.parts.size(), count);
-    ASSERT_EQ(batch.repeats.size(), count);
     for (size_t i = 0; i < count; ++i) {
       Batch one;
       const std::string one_text = kStart + alone[i] + kEnd;
       ASSERT_FALSE(ReadBatch(kType, one_text, &one).has_value());
-      const HttpRequest& part = batch.parts[i];
-      const HttpRequest& expected = one.parts[0];
-      EXPECT_EQ(batch.repeats[i], i > 0 && heads[i] == heads[i - 1]) << text;
-      repeated += batch.repeats[i] ? 1 : 0;
+      const HttpRequest& part = batch.RequestOf(i);
+      const HttpRequest& expected = one.RequestOf(0);
+      EXPECT_EQ(batch.IsFirstOfHead(i), i == 0 || heads[i] != heads[i - 1]) << text;
+      repeated += batch.IsFirstOfHead(i) ? 0 : 1;
       EXPECT_EQ(part.method, expected.method);
       EXPECT_EQ(part.target, expected.target);
       EXPECT_EQ(part.body, expected.body);
@@ -211,7 +210,10 @@ TEST(BatchReaderTest, AHeadThatEndsAtADelimiterRepeatsNothing) {
   const std::string open = "--c\nContent-Type: application/http\n\nDELETE /t HTTP/1.1\nIf-Match: *\n";
   const std::string text = kStart + open + open + Part("{}\n") + Part("{}\n") + kEnd;
   ASSERT_FALSE(ReadBatch(kType, text, &batch).has_value());
-  EXPECT_THAT(batch.repeats, ElementsAre(false, false, false, true));
+  std::vector<size_t> heads;
+  for (const Batch::Part& part : batch.parts) heads.push_back(part.head);
+  EXPECT_THAT(heads, ElementsAre(0, 1, 2, 2));
+  EXPECT_EQ(batch.heads.size(), 3u);
 }
 
 TEST(BatchReaderTest, AStringMayBreakOffOrEndAnywhere) {

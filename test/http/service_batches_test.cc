@@ -223,6 +223,37 @@ TEST_F(ServiceBatches, TablesAreCheckedForTheWholeAtTheFirstPart) {
   EXPECT_EQ(world.Get("/orders(PartitionKey='p',RowKey='2')").status, 200);  // One table in two cases.
 }
 
+TEST_F(ServiceBatches, ABrokenEntityIsToldBeforeALaterFailureAndABrokenDeleteIsNot) {
+  const auto broken = [](std::string_view table) {
+    return Part("POST /" + std::string(table), "", "{\"PartitionKey\":\"p\",\"RowKey\":\"b\",\"a-b\":1}");
+  };
+  const std::string deletion =
+      Part("DELETE /orders(PartitionKey='p',RowKey='" + std::string(600, 'k') + "')", "If-Match: *\n");
+  const std::string nonsense = Part("POST /orders", "", "nonsense");
+  const struct {
+    std::string parts;
+    std::string operation;
+    std::string code;
+  } cases[] = {
+      {Insert("p", "1") + broken("orders") + nonsense, "1:", "PropertyNameInvalid"},
+      {deletion + broken("orders") + nonsense, "1:", "PropertyNameInvalid"},
+      {deletion + nonsense, "1:", "InvalidInput"},
+      {Insert("p", "1") + deletion + broken("orders"), "1:", "ResourceNotFound"},
+      {deletion + Insert("p", "1"), "0:", "ResourceNotFound"},
+      {broken("nosuch"), "0:", "TableNotFound"},
+      {broken("nosuch") + nonsense, "0:", "PropertyNameInvalid"},
+  };
+  const std::string before = All();
+  for (const auto& failing : cases) {
+    SCOPED_TRACE(failing.parts);
+    const Reply reply = Send(Changeset(failing.parts));
+    EXPECT_EQ(reply.status, 202);
+    EXPECT_EQ(reply.Code(), failing.code);
+    EXPECT_THAT(reply.Message(), StartsWith(failing.operation));
+    EXPECT_EQ(All(), before);
+  }
+}
+
 TEST_F(ServiceBatches, AQueryStandsAlone) {
   world.Insert("orders", "p", "1", ",\"a\":1");
   const Reply get =
