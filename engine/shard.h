@@ -266,6 +266,7 @@ class Shard {
   Task<Status> ReplayLog(const Manifest& manifest, ReadView* view);
   Status ReplayRecord(const LogRecord& record, ReadView* view);
   Task<Status> SpillReplay(Manifest* manifest, ReadView* view, LogPosition last);
+  Task<Status> EmptyLog(Manifest* manifest, ReadView* view);
 
   // shard_write.cc
   Task<Status> Resolve(Batch* batch);

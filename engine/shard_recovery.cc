@@ -13,7 +13,8 @@
 //  3. Replay the log from the manifest's replay_from into memtables; nothing is rewritten into
 //     tables unless memory does not suffice (then what is there is flushed first, and the log is
 //     read on from there).
-//  4. Start the clock above everything that was ever exposed (F17, F18).
+//  4. Let go of log segments that hold little: each opening begins a new one.
+//  5. Start the clock above everything that was ever exposed (F17, F18).
 //
 // It may be killed anywhere and repeated: until a manifest is saved nothing on disk changes but for
 // what the log does to make its own torn end harmless (F33).
@@ -24,6 +25,9 @@ namespace {
 
 // Tells a full pool from other things that may run out (descriptors) while the log is read.
 constexpr uint16_t kPoolIsFull = 1;
+
+// Segments that a log may have beyond what its records need before a recovery lets go of them.
+constexpr uint64_t kIdleSegmentsMax = 4;
 
 Status PoolIsFull() {
   return Status::ResourceExhausted("log replay ran out of memtable memory").WithDetail(kPoolIsFull);
@@ -90,10 +94,15 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
     }
     PARTITA_CO_TRY(co_await SpillReplay(&manifest, view.get(), recovered_.log.last));
   }
+  if (!context_.read_only) PARTITA_CO_TRY(co_await EmptyLog(&manifest, view.get()));
   // The log exists now, and must from here on, up to the segment just begun (F35, F69).
   if (manifest.replay_from.value == 0) manifest.replay_from = LogPosition(1);
   manifest.log_segment = log_->newest_segment();
-  if (!context_.read_only) PARTITA_CO_TRY(co_await manifest_store_.Save(manifest));
+  if (!context_.read_only) {
+    PARTITA_CO_TRY(co_await manifest_store_.Save(manifest));
+    Status ignored = co_await log_->Trim(manifest.replay_from);  // A spare that stays; tried again.
+    (void)ignored;
+  }
   log_segment_ = segment_asked_ = manifest.log_segment;
   replay_from_ = manifest.replay_from;
 
@@ -293,6 +302,23 @@ Task<Status> Shard::SpillReplay(Manifest* manifest, ReadView* view, LogPosition 
     referenced_.insert(std::upper_bound(referenced_.begin(), referenced_.end(), file.info.id), file.info.id);
   }
   *manifest = std::move(next);
+  co_return Status();
+}
+
+// Without writes nothing would ever trim a log, and every opening adds a segment to it: one that holds
+// nothing is begun anew, and what a long one holds in vain is written to tables.
+Task<Status> Shard::EmptyLog(Manifest* manifest, ReadView* view) {
+  const LogPosition last = recovered_.log.last;
+  uint64_t held = view->active->empty() ? 0 : view->active->arena().reserved_bytes();
+  for (const MemtableRef& frozen : view->frozen) held += frozen.table->arena().reserved_bytes();
+  if (held > 0) {
+    const uint64_t idle = kIdleSegmentsMax * context_.log_segment_bytes;
+    if (log_->live_bytes() > idle + 2 * held) co_return co_await SpillReplay(manifest, view, last);
+    co_return Status();
+  }
+  manifest->replay_from = LogPosition(last.value + 1);
+  // What is let go of may have been all that knew of these versions.
+  manifest->version_ceiling = std::max(manifest->version_ceiling, recovered_.log.version_max);
   co_return Status();
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
+#include "engine/manifest.h"
 
 namespace partita {
 namespace {
@@ -109,6 +110,66 @@ TEST(StoreTest, KeepsEverythingThroughFlushesAndCompactions) {
   ASSERT_TRUE(verified.ok());
   EXPECT_THAT(verified->damages, testing::IsEmpty());
   EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+}
+
+// Bytes of the log files of both shards.
+uint64_t LogBytes(SimRuntime& runtime, uint32_t shards) {
+  uint64_t size = 0;
+  for (uint32_t shard = 0; shard < shards; ++shard) {
+    Result<std::vector<DirectoryEntry>> entries =
+        runtime.RunToEnd(runtime.files().List(LogDirectory(/*layout=*/1, ShardId(shard))));
+    EXPECT_TRUE(entries.ok()) << entries.status().ToString();
+    if (!entries.ok()) continue;
+    for (const DirectoryEntry& entry : *entries) size += entry.size;
+  }
+  return size;
+}
+
+// One shard holds a row, the other nothing. Every opening begins a log segment.
+TEST(StoreTest, OpeningOverAndOverTakesNoMoreRoom) {
+  SimDisk disk(11);
+  TableId table;
+  uint64_t early = 0;
+  for (uint64_t life = 1; life <= 60; ++life) {
+    SimRuntime runtime({.seed = life, .shards = 2}, disk);
+    std::unique_ptr<Store> store = OpenStore(runtime, SmallStore(2));
+    ASSERT_NE(store, nullptr);
+    if (life == 1) {
+      table = MakeTable(runtime, *store, "one");
+      ASSERT_TRUE(Put(runtime, *store, table, "p", "r", "value").ok());
+    }
+    ASSERT_EQ(GetText(runtime, *store, table, "p", "r"), "value") << life;
+    ASSERT_TRUE(runtime.RunToEnd(store->Close()).ok());
+    const uint64_t size = LogBytes(runtime, 2);
+    if (life == 20) early = size;
+    if (life > 20) {
+      ASSERT_LE(size, early + 2 * SmallStore(2).log_segment_bytes) << life;
+    }
+  }
+}
+
+// Versions given before a log was let go of are not given again.
+TEST(StoreTest, VersionsGoOnRisingOverOpeningsWithNothingInTheLog) {
+  SimDisk disk(12);
+  TableId table;
+  Version last;
+  for (uint64_t life = 1; life <= 8; ++life) {
+    SimRuntime runtime({.seed = life, .shards = 1}, disk);
+    std::unique_ptr<Store> store = OpenStore(runtime, SmallStore(1));
+    ASSERT_NE(store, nullptr);
+    table = MakeTable(runtime, *store, "t" + std::to_string(life));
+    const std::string key = EncodeUserKey(table, "p", "r");
+    WriteOp op;
+    op.user_key = key;
+    op.content = "value";
+    const WriteOutcome outcome = WriteOne(runtime, *store, table, op);
+    ASSERT_TRUE(outcome.status.ok());
+    ASSERT_GT(outcome.version, last) << life;
+    last = outcome.version;
+    ASSERT_TRUE(runtime.RunToEnd(store->DeleteTable("default", "t" + std::to_string(life)))
+                    .ok());  // Its record counts no more.
+    ASSERT_TRUE(runtime.RunToEnd(store->Close()).ok());
+  }
 }
 
 }  // namespace
