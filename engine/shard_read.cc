@@ -64,6 +64,10 @@ Task<Result<Shard::ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink*
   Version visible = commit_log_->visible_version();
   const RangeView* range = view->FindRange(request.lower);
   if (range == nullptr) co_return Status::Moved("shard does not own the key");
+  // Asked by an older map: what lies behind the range would be taken for scanned.
+  if (!request.upper.empty() && !range->upper.empty() && range->upper < request.upper) {
+    co_return Status::Moved("shard does not own all keys");
+  }
   const PageScan::Source source{.view = *view,
                                 .range = *range,
                                 .log = *commit_log_,

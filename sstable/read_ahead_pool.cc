@@ -79,12 +79,18 @@ std::shared_ptr<ReadAheadPiece> ReadAheadPool::Start(std::shared_ptr<ObjectReade
   return piece;
 }
 
-std::shared_ptr<ReadAheadPiece> ReadAheadPool::Prepare(std::shared_ptr<ObjectReader> object,
-                                                       std::vector<ReadAheadRun> runs) {
-  AlignedBuffer buffer = NewBuffer(SizeOf(runs));
-  if (buffer.data() == nullptr) return nullptr;
+std::shared_ptr<ReadAheadPiece> ReadAheadPool::Prepare(ReadAheadPool* pool,
+                                                       std::shared_ptr<ObjectReader> object,
+                                                       std::vector<ReadAheadRun> runs, AlignedBuffer buffer) {
+  const size_t size = SizeOf(runs);
+  const bool counted = buffer.data() != nullptr && size <= buffer.size();
+  if (!counted) {
+    if (buffer.data() != nullptr) pool->GiveBack(std::move(buffer));
+    buffer = NewBuffer(size);
+    if (buffer.data() == nullptr) return nullptr;
+  }
   return std::shared_ptr<ReadAheadPiece>(
-      new ReadAheadPiece(nullptr, std::move(object), std::move(runs), std::move(buffer)));
+      new ReadAheadPiece(counted ? pool : nullptr, std::move(object), std::move(runs), std::move(buffer)));
 }
 
 Task<void> ReadAheadPool::Read(std::shared_ptr<ReadAheadPiece> piece) {

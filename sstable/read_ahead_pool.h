@@ -94,9 +94,10 @@ class ReadAheadPool {
   std::shared_ptr<ReadAheadPiece> Start(std::shared_ptr<ObjectReader> object, std::vector<ReadAheadRun> runs,
                                         AlignedBuffer buffer);
 
-  // A piece that is read when its cursor wants it, by Arrive. Not counted; null when there is no memory.
-  static std::shared_ptr<ReadAheadPiece> Prepare(std::shared_ptr<ObjectReader> object,
-                                                 std::vector<ReadAheadRun> runs);
+  // A piece that is read when its cursor wants it, by Arrive. `buffer` is one that `pool` gave; where it has
+  // no room for all runs the piece gets memory that is not counted. Null when there is none.
+  static std::shared_ptr<ReadAheadPiece> Prepare(ReadAheadPool* pool, std::shared_ptr<ObjectReader> object,
+                                                 std::vector<ReadAheadRun> runs, AlignedBuffer buffer);
 
   // Ends when no read is in flight. No cursor may start one meanwhile.
   Task<void> Join() { return reads_.Join(); }

@@ -148,7 +148,12 @@ Task<Status> ReadAheadWindow::Fetch(std::shared_ptr<ObjectReader> object, PartHa
     ahead_.pop_front();
   } else {
     Grow(wanted);
-    current_ = ReadAheadPool::Prepare(object, PlanFrom(wanted, route));
+    AlignedBuffer buffer;
+    if (options_.pool != nullptr && size_ > kSizeFirst) {
+      buffer = options_.pool->TakeBuffer(size_);
+      if (buffer.data() == nullptr) size_ = kSizeFirst;  // Scans have all the memory they may: small pieces.
+    }
+    current_ = ReadAheadPool::Prepare(options_.pool, object, PlanFrom(wanted, route), std::move(buffer));
     if (current_ == nullptr) co_return Status::ResourceExhausted("no memory to read ahead");
   }
   jumped_ = false;

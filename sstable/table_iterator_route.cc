@@ -45,14 +45,23 @@ Task<void> TableIterator::State::FetchIndexes(PartHandle first) {
   const uint64_t size_max =
       std::min(kIndexesSizeMax, WindowOptions().bytes_expected / kIndexPartOfData + first.stored_size);
   ReadAheadRun run{AlignDown(first.offset, kPageSize), AlignUp(first.end(), kPageSize), 0};
-  if (forward) {
-    const uint64_t end = std::min(first.offset + size_max, table->footer_.index_end);
-    run.end = std::max(run.end, AlignUp(end, kPageSize));
-  } else {
-    const uint64_t begin = first.end() - std::min(size_max, first.end() - table->footer_.index_begin);
-    run.begin = std::min(run.begin, AlignDown(begin, kPageSize));
+  const DataBlock& top = table->top_index_;
+  for (uint32_t i = top_at; !RouteEndsAt(top, i) && (!forward || i + 1 < top.size());) {
+    i += forward ? 1 : -1;
+    const PartHandle next = IndexRecordHandle(top.value(i));
+    const uint64_t begin = std::min(run.begin, AlignDown(next.offset, kPageSize));
+    const uint64_t end = std::max(run.end, AlignUp(next.end(), kPageSize));
+    if (end - begin > size_max) break;
+    run = {begin, end, 0};
   }
-  indexes = ReadAheadPool::Prepare(table->object_, {run});
+  ReadAheadPool* const pool = bypass() ? nullptr : options.read_ahead;
+  AlignedBuffer buffer;
+  indexes = nullptr;
+  if (pool != nullptr) {
+    buffer = pool->TakeBuffer(run.size());
+    if (buffer.data() == nullptr) co_return;
+  }
+  indexes = ReadAheadPool::Prepare(pool, table->object_, {run}, std::move(buffer));
   if (indexes == nullptr) co_return;
   CountRead(run.size());
   Status read = co_await indexes->Arrive();
@@ -96,6 +105,7 @@ bool TableIterator::State::RouteEndsAt(const DataBlock& fences, uint32_t i) cons
 
 // The blocks behind the current one, and each index block before the blocks that it tells of.
 std::optional<PartHandle> TableIterator::State::NextPart() {
+  if (!has_index) return std::nullopt;  // The cursor waits for the index block that it would begin with.
   if (forward ? route_top < top_at : route_top > top_at) Restart();  // The cursor has overtaken it.
   const size_t cost_end = passing ? passing->looks_cost() + kRouteCostMax : 0;
   while (!passing || passing->looks_cost() <= cost_end) {
@@ -148,7 +158,10 @@ BlockPin TableIterator::State::IndexFromWindow(const PartHandle& where) {
   } else if (indexes != nullptr) {
     bytes = indexes->Find(where);
   }
-  if (bytes.empty()) return BlockPin();
+  if (bytes.empty()) {
+    indexes = nullptr;  // The cursor is past them.
+    return BlockPin();
+  }
   if (!CheckPart(bytes, where, table->IdentityOf(where.offset, SealKind::kIndexBlock)).ok())
     return BlockPin();
   Result<BlockPin> decoded = table->DecodeBlock(bytes, {.handle = where,

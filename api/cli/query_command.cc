@@ -109,7 +109,7 @@ class QueryCommand {
     };
     PARTITA_TRY(EachEntity(table, options, write, cost, &more));
     PARTITA_TRY(output->Finish());
-    if (more) console_.err << "partita: there is more; --top N shows N entities, --top 0 all\n";
+    if (more) console_.err << "partita: there may be more; --top N shows N entities, --top 0 all\n";
     return Status();
   }
 

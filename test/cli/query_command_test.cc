@@ -38,7 +38,7 @@ TEST_F(QueryCommandTest, ShowsWhatMatchesAsJsonLines) {
 TEST_F(QueryCommandTest, SaysWhenThereIsMore) {
   const CommandOutcome first = Run({"query", "Things"});
   EXPECT_EQ(std::count(first.out.begin(), first.out.end(), '\n'), 100);
-  EXPECT_THAT(first.err, HasSubstr("there is more; --top N"));
+  EXPECT_THAT(first.err, HasSubstr("there may be more; --top N"));
   const CommandOutcome all = Run({"query", "Things", "--top", "0"});
   EXPECT_EQ(std::count(all.out.begin(), all.out.end(), '\n'), 150);
   EXPECT_EQ(all.err, "");

@@ -244,7 +244,7 @@ TEST(ReadAheadTest, AShortScanReadsLittleMoreThanItUses) {
 }
 
 // Reads of a whole table from a store that counts them, with nothing in the cache.
-uint64_t ReadsOfAll(Direction direction, bool in_stride) {
+uint64_t ReadsOfAll(Direction direction, bool in_stride, ReadAheadPool* pool = nullptr) {
   MemoryObjectStore store;
   const std::vector<OwnedEntry> entries = ManyEntries(5);
   EXPECT_TRUE(RunBlocking(WriteOn(store, entries)).ok());
@@ -253,8 +253,8 @@ uint64_t ReadsOfAll(Direction direction, bool in_stride) {
   EXPECT_TRUE(table.ok());
   EXPECT_GT((*table)->properties().index_blocks, 2u);
   const uint64_t before = store.reads();
-  std::unique_ptr<TableIterator> it =
-      (*table)->NewIterator(direction, {.caching = IterCaching::kLookOnly, .in_stride = in_stride});
+  std::unique_ptr<TableIterator> it = (*table)->NewIterator(
+      direction, {.caching = IterCaching::kLookOnly, .read_ahead = pool, .in_stride = in_stride});
   std::vector<OwnedEntry> got;
   EXPECT_TRUE(RunBlocking(ReadAll(*it, it->SeekToFirst(), entries.size() + 1, &got)).ok());
   EXPECT_EQ(got, Expected(entries, direction, "", ""));
@@ -268,6 +268,22 @@ TEST(ReadAheadTest, AScanInStrideReadsLargePiecesFromTheStartAndItsIndexBlocksTo
     EXPECT_LE(in_stride, (3u << 20) / (256 << 10) + 3);
     EXPECT_GE(ReadsOfAll(direction, false), in_stride + 4);
   }
+}
+
+// Many scans at once: those that find no memory left go on in small pieces, which nobody counts.
+TEST(ReadAheadTest, AScanThatGetsNoMemoryReadsSmallPieces) {
+  LateExecutor helpers;
+  ReadAheadPool none(helpers, /*bytes_max=*/0);
+  for (Direction direction : {Direction::kForward, Direction::kBackward}) {
+    EXPECT_GE(ReadsOfAll(direction, true, &none), (3u << 20) / (20 << 10));
+  }
+  EXPECT_EQ(none.held_bytes(), 0u);
+  ReadAheadPool enough(helpers, kPoolBytes);
+  const uint64_t reads = ReadsOfAll(Direction::kForward, true, &enough);
+  EXPECT_LE(reads, (3u << 20) / (256 << 10) + 3);
+  EXPECT_GT(enough.held_bytes(), 0u);  // Kept for the next scan.
+  helpers.RunAll();
+  RunBlocking(enough.Join());
 }
 
 // Parts of equal size, of which some are wanted.
