@@ -23,7 +23,7 @@ constexpr uint64_t kSlowdown = 1;
 constexpr uint64_t kSlowdown = 1;
 #endif
 
-constexpr uint64_t kSeeds = 400;
+constexpr uint64_t kSeeds = 700;
 
 void Add(const SimulationReport& report, SimulationReport* total) {
   total->lives += report.lives;
