@@ -3,6 +3,7 @@
 #include "test/wal/log_harness.h"
 #include "wal/frame_format.h"
 #include "wal/log_inspect.h"
+#include "wal/segment_format.h"
 
 namespace partita {
 namespace {
@@ -194,6 +195,30 @@ TEST(LocalLogStoreTest, TrimRecyclesSegmentsAndOldBytesNeverComeBack) {
   LogProcess again(disk, options);
   Replayed replayed = again.Recover(next - 5);
   EXPECT_EQ(replayed.payloads, Payloads(next - 5, 5, 2000));
+}
+
+// covers: F30. Each frame here is whole and in its place; only that the second one follows the first is
+// wrong.
+TEST(LocalLogStoreTest, AFrameThatFollowsAnotherOneIsNotTakenForTheNext) {
+  SimDisk disk(22), other_disk(23);
+  for (SimDisk* each : {&disk, &other_disk}) {
+    LogProcess process(*each, LogProcess::Options());
+    process.Recover();
+    const std::string first = each == &disk ? "one history" : "another one";
+    ASSERT_TRUE(process.AppendAndFlush(1, {first}).ok());
+    ASSERT_TRUE(process.AppendAndFlush(2, {"the same"}).ok());
+  }
+  const std::string path = disk.ListFiles(kTestDirectory)[0];
+  const uint64_t second_frame = kSegmentHeaderSize + kPageSize;
+  const std::string others = *other_disk.ReadFile(path);
+  ASSERT_GE(others.size(), second_frame + kPageSize);
+  disk.WriteFileAt(path, second_frame, std::string_view(others).substr(second_frame, kPageSize));
+  auto options = LogProcess::Options();
+  options.incarnation = Incarnation{2};
+  LogProcess again(disk, options);
+  const auto replayed = again.TryRecover(1);
+  EXPECT_EQ(replayed.code(), Code::kCorruption);
+  EXPECT_NE(replayed.status().message().find("F30"), std::string::npos) << replayed.status().ToString();
 }
 
 TEST(LocalLogStoreTest, RecoveringFromBelowTheTrimmedPartIsDamage) {
