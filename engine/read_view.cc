@@ -25,6 +25,12 @@ Lookup ReadView::GetFromMemtables(std::string_view user_key, Version at_most) co
   return found;
 }
 
+bool ReadView::MemtablesHoldAnyOf(std::string_view first, std::string_view last) const {
+  if (active->HoldsAnyOf(first, last)) return true;
+  return std::any_of(frozen.begin(), frozen.end(),
+                     [&](const MemtableRef& memtable) { return memtable.table->HoldsAnyOf(first, last); });
+}
+
 void ViewPin::Release() {
   if (view_ == nullptr) return;
   publisher_->Unpin(view_);

@@ -50,6 +50,8 @@ struct ReadView {
 
   // The newest entry with version <= at_most in the memtables.
   Lookup GetFromMemtables(std::string_view user_key, Version at_most) const;
+  // False: no memtable has an entry, of whatever version, of a key in [first, last].
+  bool MemtablesHoldAnyOf(std::string_view first, std::string_view last) const;
 
  private:
   friend class ReadViewPublisher;

@@ -270,8 +270,8 @@ class Shard {
 
   // shard_write.cc
   Task<Status> Resolve(Batch* batch);
-  Task<Status> ResolveOp(Batch* batch, size_t index, const ReadView& view, const RangeView& range,
-                         bool in_files);
+  static void NoteFound(Batch* batch, size_t index, const Lookup& found);
+  static bool MayBeInMemtables(const Batch& batch, const ReadView& view);
   // kResourceExhausted: no memory just now. kInvalidArgument: too large for ever.
   Status EncodePayload(Batch* batch, const std::shared_ptr<Memtable>& memtable);
   void Decide(Batch* batch);

@@ -184,9 +184,23 @@ Task<Status> Shard::Resolve(Batch* batch) {
   // A transaction that opens a partition looks for none of its rows in the files.
   const bool in_files = batch->request.ops.size() == 1 || !batch->any_old ||
                         range->levels->MayHoldPartition(first_key, HashKey(first_key));
+  const bool in_memtables = MayBeInMemtables(*batch, *view);
   for (size_t i = 0; i < batch->request.ops.size(); ++i) {
-    if (!NeedsOld(batch->request.ops[i])) continue;
-    PARTITA_CO_TRY(co_await ResolveOp(batch, i, *view, *range, in_files));
+    const WriteOp& op = batch->request.ops[i];
+    if (!NeedsOld(op)) continue;
+    BlockPin pin;
+    // The newest entry whatever the visible version.
+    Lookup found = in_memtables ? view->GetFromMemtables(op.user_key, kVersionMax) : Lookup();
+    if (found.state == LookupState::kAbsent && in_files) {
+      const KeyHash hash = HashKey(op.user_key);
+      TableLookup quick = range->levels->TryGet(op.user_key, hash, kVersionMax, &pin);
+      found = quick.lookup;
+      // What must know the old state fails in a damaged range (F49).
+      if (quick.needs_io) {
+        PARTITA_CO_ASSIGN(found, co_await range->levels->Get(op.user_key, hash, kVersionMax, &pin));
+      }
+    }
+    NoteFound(batch, i, found);
   }
   // What would be refused needs no payload: memory given to it would not come back before the
   // memtable goes. The strand encodes it in the rare case that it turns out otherwise.
@@ -221,32 +235,26 @@ void BuildMerge(const WriteRequest& request, const WriteOp& op, bool present, st
 
 }  // namespace
 
-Task<Status> Shard::ResolveOp(Batch* batch, size_t index, const ReadView& view, const RangeView& range,
-                              bool in_files) {
+// What is known of operation `index`, and its merge result.
+void Shard::NoteFound(Batch* batch, size_t index, const Lookup& found) {
   const WriteOp& op = batch->request.ops[index];
   ResolvedOp& resolved = batch->resolved(index);
-  BlockPin pin;
-  // The newest entry whatever the visible version.
-  Lookup found = view.GetFromMemtables(op.user_key, kVersionMax);
-  if (found.state == LookupState::kAbsent && in_files) {
-    KeyHash hash = HashKey(op.user_key);
-    TableLookup quick = range.levels->TryGet(op.user_key, hash, kVersionMax, &pin);
-    found = quick.lookup;
-    if (quick.needs_io) {
-      Result<Lookup> read = co_await range.levels->Get(op.user_key, hash, kVersionMax, &pin);
-      // What must know the old state fails in a damaged range (F49).
-      if (!read.ok()) co_return read.status();
-      found = *read;
-    }
-  }
   resolved.state = found.state;
   resolved.version = found.version;
-  if (op.kind == WriteKind::kMerge) {
-    bool present = found.state == LookupState::kFound;
-    if (present) resolved.base = StoredValueContent(found.value);
-    BuildMerge(batch->request, op, present, resolved.base, &resolved.merged, &resolved.merge_status);
-  }
-  co_return Status();
+  if (op.kind != WriteKind::kMerge) return;
+  const bool present = found.state == LookupState::kFound;
+  if (present) resolved.base = StoredValueContent(found.value);
+  BuildMerge(batch->request, op, present, resolved.base, &resolved.merged, &resolved.merge_status);
+}
+
+// False when no memtable has a key within the batch's, as when it opens a partition or goes on at the end of
+// one: a look at a leaf instead of a way down for each of its keys.
+bool Shard::MayBeInMemtables(const Batch& batch, const ReadView& view) {
+  const std::span<const WriteOp> ops = batch.request.ops;
+  if (ops.size() == 1 || !batch.any_old) return true;
+  const auto [first, last] = std::minmax_element(
+      ops.begin(), ops.end(), [](const WriteOp& a, const WriteOp& b) { return a.user_key < b.user_key; });
+  return view.MemtablesHoldAnyOf(first->user_key, last->user_key);
 }
 
 Status Shard::EncodePayload(Batch* batch, const std::shared_ptr<Memtable>& memtable) {
@@ -329,6 +337,7 @@ void Shard::Decide(Batch* batch) {
 bool Shard::LookAgain(Batch* batch, const ReadView& view) {
   bool rebuilt = false;
   batch->verdict = Batch::Verdict::kAccepted;
+  if (!MayBeInMemtables(*batch, view)) return false;
   for (size_t i = 0; i < batch->request.ops.size(); ++i) {
     const WriteOp& op = batch->request.ops[i];
     if (!NeedsOld(op)) continue;

@@ -323,6 +323,11 @@ Lookup Memtable::Get(std::string_view user_key, Version at_most) const {
   return {deleted ? LookupState::kDeleted : LookupState::kFound, record->version, record->value()};
 }
 
+bool Memtable::HoldsAnyOf(std::string_view first, std::string_view last) const {
+  MemtableIterator at(*this, Direction::kForward, kVersionMax);
+  return at.Seek(first) == IterState::kEntry && at.entry().user_key <= last;
+}
+
 std::unique_ptr<EntryIterator> Memtable::NewIterator(Direction direction, Version at_most) const {
   return std::make_unique<MemtableIterator>(*this, direction, at_most);
 }

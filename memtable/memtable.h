@@ -55,6 +55,10 @@ class Memtable {
   // Sees every Insert that happened before the call.
   Lookup Get(std::string_view user_key, Version at_most) const;
 
+  // Whether there is an entry, of whatever version, of a key in [first, last]. Any thread. Sees every Insert
+  // that happened before the call.
+  bool HoldsAnyOf(std::string_view first, std::string_view last) const;
+
   // All entries with version <= at_most, every version, newest first per key; state() is kEnd
   // until a Seek, and never kNeedsIo. Any thread makes one, one thread uses it, beside the writer;
   // the memtable must outlive it. It sees at least what was inserted before it was created, each

@@ -63,6 +63,20 @@ class MemtableOracleTest : public ::testing::TestWithParam<Shape> {
     for (int i = 0; i < 200; ++i) {
       const std::string key = RandomKey(GetParam(), random);
       ExpectSameLookup(memtable.Get(key, kVersionMax), oracle.Get(key, UINT64_MAX));
+      CompareSpan(memtable, oracle, key, random);
+    }
+  }
+
+  // Spans that begin at `key` and end there, just before it, or at another.
+  void CompareSpan(const Memtable& memtable, const Oracle& oracle, const std::string& key,
+                   std::mt19937_64& random) {
+    const std::string other = RandomKey(GetParam(), random);
+    const std::string before = key.substr(0, key.size() / 2);
+    for (const auto& [first, last] :
+         {std::minmax(key, key), std::minmax(key, other), std::minmax(before, key)}) {
+      const auto found = oracle.keys().lower_bound(first);
+      const bool any = found != oracle.keys().end() && found->first <= last;
+      EXPECT_EQ(memtable.HoldsAnyOf(first, last), any);
     }
   }
 };

@@ -23,6 +23,7 @@ TEST(MemtableTest, AnEmptyOneAnswersAbsentAndTakesNoMemory) {
   Memtable memtable(pool);
   EXPECT_TRUE(memtable.empty());
   EXPECT_EQ(memtable.Get("a", kVersionMax).state, LookupState::kAbsent);
+  EXPECT_FALSE(memtable.HoldsAnyOf("", "\xFF"));
   EXPECT_TRUE(ScanAll(memtable, Direction::kForward).empty());
   EXPECT_TRUE(ScanAll(memtable, Direction::kBackward).empty());
   EXPECT_TRUE(ScanFrom(memtable, Direction::kForward, "a").empty());
@@ -50,6 +51,19 @@ TEST(MemtableTest, ATombstoneAnswersDeletedNotAbsent) {
   ExpectSameLookup(memtable.Get("k", Version(6)), {LookupState::kFound, Version(5), "value"});
   ExpectSameLookup(memtable.Get("k", Version(5)), {LookupState::kFound, Version(5), "value"});
   EXPECT_EQ(memtable.Get("k", Version(4)).state, LookupState::kAbsent);
+}
+
+TEST(MemtableTest, ATombstoneIsHeldToo) {
+  ChunkPool pool(4 * kMiB);
+  Memtable memtable(pool);
+  Put(memtable, "b", 1, "value");
+  Delete(memtable, "d", 2);
+  EXPECT_TRUE(memtable.HoldsAnyOf("d", "d"));
+  EXPECT_TRUE(memtable.HoldsAnyOf("a", "b"));
+  EXPECT_TRUE(memtable.HoldsAnyOf("c", "z"));
+  EXPECT_FALSE(memtable.HoldsAnyOf("c", "cz"));
+  EXPECT_FALSE(memtable.HoldsAnyOf("da", "z"));
+  EXPECT_FALSE(memtable.HoldsAnyOf("", "az"));
 }
 
 TEST(MemtableTest, VersionsAreNeverCut) {
