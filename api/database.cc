@@ -11,7 +11,7 @@ namespace partita {
 
 // Zones of entities; raw values, which are no records, have none.
 void ExtractZones(std::string_view content, ZoneSink& sink) {
-  if (!EntityRecordView(content).Check().ok()) return;
+  if (!EntityRecordView(content).IsWalkable()) return;
   ZoneCodes(content, nullptr, [&sink](std::string_view name, PropertyType type, uint64_t code) {
     sink.Add(name, static_cast<uint8_t>(type), code);
   });

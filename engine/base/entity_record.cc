@@ -48,6 +48,14 @@ NameAndRest SplitCell(std::string_view cell) {
   return {cell.substr(prefix, size), cell.substr(prefix + size)};
 }
 
+// Where the value of an inline-name cell begins, maybe beyond its end; 0 when the name's size is not there.
+size_t InlineNameEnd(std::string_view cell) {
+  if (cell.empty()) return 0;
+  const size_t low = static_cast<uint8_t>(cell[0]);
+  if (low < 0x80) return 1 + low;
+  return cell.size() < 2 ? 0 : 2 + ((low & 0x7F) | static_cast<size_t>(static_cast<uint8_t>(cell[1])) << 7);
+}
+
 std::string_view InlineName(std::string_view content, uint32_t offset) {
   return SplitCell(content.substr(offset)).name;
 }
@@ -211,6 +219,30 @@ Status EntityRecordView::Check() const {
   }
   PARTITA_TRY(CheckInsertOrder(content_, count));
   return CheckNoNameTwice();
+}
+
+bool EntityRecordView::IsWalkable() const {
+  if (content_.size() < kEntityRecordHeaderSize) return false;
+  if (static_cast<uint8_t>(content_[0]) != kEntityRecordFormat) return false;
+  const size_t count = property_count();
+  const size_t cells = EntityRecordCellsStart(count);
+  if (content_.size() < cells) return false;
+  for (size_t i = 0; i < count; ++i) {
+    const Slot slot = LoadSlot(content_, i);
+    const size_t end = CellEnd(content_, i);
+    if (slot.offset < cells || end < slot.offset || end > content_.size()) return false;
+    if (slot.type < kPropertyTypeMin || slot.type > kPropertyTypeMax) return false;
+    size_t value_size = end - slot.offset;
+    if (slot.id != 0) {
+      if (names_ == nullptr || names_->NameOf(slot.id).empty()) return false;
+    } else {
+      const size_t name_end = InlineNameEnd(content_.substr(slot.offset, value_size));
+      if (name_end == 0 || name_end > value_size) return false;
+      value_size -= name_end;
+    }
+    if (CodeIsExact(static_cast<PropertyType>(slot.type)) && value_size != kFixedValueSize) return false;
+  }
+  return true;
 }
 
 // A name may stand inline or as an id, never both.

@@ -260,17 +260,24 @@ TEST(EntityRecordCheckTest, EveryCutIsRefused) {
 TEST(EntityRecordCheckTest, AChangedByteIsRefusedOrReadsWithinBounds) {
   const FixedNames names({{"text", 7}, {"flag", 9}});
   std::string content = EncodeEntityRecord(OneOfEach(), &names);
-  int refused = 0;
+  int refused = 0, walked = 0;
   for (size_t at = 0; at < content.size(); ++at) {
     const char kept = content[at];
     for (int value = 0; value < 256; ++value) {
       content[at] = static_cast<char>(value);
       const std::string exact = content;  // Its own heap block: a sanitizer sees one byte too far.
       const EntityRecordView view(exact, &names);
+      if (view.IsWalkable()) {
+        ++walked;
+        ZoneCodes(exact, &names, [&](std::string_view name, PropertyType, uint64_t) {
+          ASSERT_LE(name.size(), exact.size());
+        });
+      }
       if (!view.Check().ok()) {
         ++refused;
         continue;
       }
+      ASSERT_TRUE(view.IsWalkable());
       size_t bytes = 0;
       for (size_t k = 0; k < view.property_count(); ++k) {
         const PropertyView property = view.inserted(k);
@@ -285,6 +292,21 @@ TEST(EntityRecordCheckTest, AChangedByteIsRefusedOrReadsWithinBounds) {
     content[at] = kept;
   }
   EXPECT_GT(refused, 10'000);
+  EXPECT_GT(walked, 10'000);
+}
+
+// covers: F42
+TEST(EntityRecordCheckTest, ACutIsWalkableOnlyWithinAValueWithoutSize) {
+  const std::string content = EncodeEntityRecord(OneOfEach());
+  ASSERT_TRUE(EntityRecordView(content).IsWalkable());
+  for (size_t size = 0; size < content.size(); ++size) {
+    const std::string cut = content.substr(0, size);  // As above.
+    const EntityRecordView view(cut);
+    if (!view.IsWalkable()) continue;
+    // Only the last value may be shorter, where its type has no size.
+    EXPECT_FALSE(CodeIsExact(view.stored(view.property_count() - 1).type())) << size;
+    ZoneCodes(cut, nullptr, [](std::string_view, PropertyType, uint64_t) {});
+  }
 }
 
 std::string WithByte(std::string content, size_t at, uint8_t value) {

@@ -30,7 +30,10 @@ class SomeNames : public PropertyNames {
 
 void ReadRecord(std::string_view bytes, const PropertyNames* names) {
   const EntityRecordView view(bytes, names);
+  const bool walkable = view.IsWalkable();
+  if (walkable) ZoneCodes(bytes, names, [](std::string_view, PropertyType, uint64_t) {});
   if (!view.Check().ok()) return;
+  PARTITA_ASSERT(walkable);
   size_t size = 0;
   for (size_t k = 0; k < view.property_count(); ++k) {
     const PropertyView property = view.inserted(k);
@@ -40,7 +43,6 @@ void ReadRecord(std::string_view bytes, const PropertyNames* names) {
     size += property.BilledSize();
   }
   PARTITA_ASSERT(size == view.BilledSize());
-  ZoneCodes(bytes, names, [](std::string_view, PropertyType, uint64_t) {});
 }
 
 void FuzzRecord(std::string_view bytes) {
