@@ -18,6 +18,9 @@ constexpr uint64_t kShortLeaseTicks = kTicksPerSecond / 100;
 // At most this much log, or for this long, stays unflushed (DESIGN 5).
 constexpr uint64_t kUnflushedBytesMax = 4u << 20;
 constexpr uint64_t kTickNanos = 40'000'000;
+// Between two rounds at most so many turns of the worker are given to those who are just coming: no timer,
+// and nothing at all for a lone writer, who leaves no work behind a round.
+constexpr int kGatherTurnsMax = 4;
 
 // What one round writes at most, so that a round ends in a few milliseconds.
 constexpr uint64_t kRoundBytesMax = 4u << 20;
@@ -309,6 +312,17 @@ void CommitLog::WakeDriver() {
   tasks_.Spawn(here != nullptr ? *here : worker_, Drive(this));
 }
 
+// Between two rounds: who has been received by then decides first, and shares the next flush. A turn of the
+// worker takes in what has come; as long as that brings records, as after a round that answered many, another
+// may bring more.
+Task<void> CommitLog::Gather() {
+  uint64_t seen = 0;
+  for (int turn = 0; turn < kGatherTurnsMax && seen != decided_.load(std::memory_order_relaxed); ++turn) {
+    seen = decided_.load(std::memory_order_relaxed);
+    co_await SleepFor(0);
+  }
+}
+
 Task<void> CommitLog::Drive(CommitLog* self) {
   while (true) {
     if (self->fenced()) {
@@ -323,7 +337,7 @@ Task<void> CommitLog::Drive(CommitLog* self) {
     bool more =
         self->WantsFlush() || self->unlogged_bytes_.load(std::memory_order_relaxed) > kUnflushedBytesMax / 2;
     if (more && !self->flush_token_.load()) {
-      co_await Yield();  // Who is queued on this worker decides first, and shares the next flush.
+      co_await self->Gather();
       continue;
     }
     self->driven_.store(false, std::memory_order_seq_cst);

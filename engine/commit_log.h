@@ -108,6 +108,7 @@ class CommitLog {
   Task<Status> FlushRound();
   // Rounds until nobody asks any more.
   static Task<void> Drive(CommitLog* self);
+  Task<void> Gather();
   Task<void> LeaveFence();
   // One round under the tail token.
   void TailRound();
