@@ -65,6 +65,7 @@ Result<PreparedQuery> Prepare(const QueryOptions& options, TableId table) {
     query.from = PositionOf(std::string_view(key).substr(kTableIdSize));
   }
   query.cancelled = options.cancelled;
+  query.skip_damage = options.skip_damage;
   prepared.select = options.select;
   std::sort(prepared.select.begin(), prepared.select.end());
   return prepared;
@@ -102,6 +103,7 @@ Result<Page> RunPage(const std::shared_ptr<const TableCore>& core, const Prepare
                  core->impl->Run(RunPlannedQuery(table, prepared.plan, prepared.query, &sink)));
   PARTITA_TRY(sink.status());
   page.cost = ran.cost();
+  page.skipped = std::move(ran.skipped);
   if (ran.next) {
     page.continuation = ContinuationOf(order, core->id, TableLowerBound(core->id) + BoundOf(*ran.next));
   }
@@ -122,11 +124,15 @@ Result<Page> Table::Scan(const ScanOptions& options) const {
   prepared.query.direction = DirectionOf(options.order);
   prepared.query.limits.rows = options.limit;
   prepared.query.limits.bytes = options.bytes_limit;
+  prepared.query.skip_damage = options.skip_damage;
   return RunPage(state_, prepared, options.order);
 }
 
 Result<QueryCost> Table::ForEach(const QueryOptions& options,
                                  const std::function<bool(Entity entity)>& visit) const {
+  if (options.skip_damage) {
+    return Status::InvalidArgument("skip_damage is for pages, which say what they skipped: use Query");
+  }
   PARTITA_ASSIGN(PreparedQuery prepared, Prepare(options, state_->id));
   Clock& clock = state_->impl->runtime->clock();
   const uint64_t limit_ns = NanosOf(options.time_limit);

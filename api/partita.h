@@ -163,6 +163,7 @@ struct RawPage {
   std::vector<RawRow> rows;
   std::string continuation;  // As Page's.
   QueryCost cost;
+  std::vector<SkippedKeys> skipped;  // As Page's.
 };
 
 // A handle to an entity table; cheap to copy; valid until the database is closed. After the table
@@ -243,7 +244,7 @@ class Table {
 
   // The query for key bounds alone; its continuations are those of Query.
   Result<Page> Scan(const ScanOptions& options) const;
-  // Entities within key bounds. limit, bytes_limit, order and continuation are ignored.
+  // Entities within key bounds. limit, bytes_limit, order, continuation and skip_damage are ignored.
   Result<uint64_t> Count(const ScanOptions& options) const;
 
  private:

@@ -7,6 +7,7 @@
 #include "api/zone_filter.h"
 #include "engine/base/assert.h"
 #include "engine/base/clock.h"
+#include "engine/inspect_text.h"
 
 namespace partita {
 namespace {
@@ -153,6 +154,22 @@ std::vector<Shard::ScanInterval> IntervalsOf(const QueryPlan& plan, TableId tabl
 
 }  // namespace
 
+std::vector<SkippedKeys> SkippedKeysOf(std::span<const SkippedSpan> spans) {
+  // "table 3 'anna' '0001'": of one table that need not be said.
+  const auto text = [](const std::string& user_key) {
+    const std::string whole = UserKeyText(user_key);
+    const size_t quote = whole.find('\'');
+    return quote == std::string::npos ? std::string("(the end)") : whole.substr(quote);
+  };
+  std::vector<SkippedKeys> out;
+  for (const SkippedSpan& span : spans) {
+    const bool from_begin = span.lower.size() <= kTableIdSize;
+    out.push_back({(from_begin ? "(the beginning)" : text(span.lower)) + " up to " + text(span.upper),
+                   span.why.message()});
+  }
+  return out;
+}
+
 Task<Result<QueryPage>> RunPlannedQuery(const AsyncTable& table, const QueryPlan& plan, const Query& query,
                                         QueryRowSink* sink) {
   QueryPage page;
@@ -180,6 +197,7 @@ Task<Result<QueryPage>> RunPlannedQuery(const AsyncTable& table, const QueryPlan
   request.bytes_limit = UINT64_MAX;
   request.entries_per_slice = rows.entries_per_slice();
   request.deadline_ns = started + query.limits.nanos;
+  request.skip_damage = query.skip_damage;
   const ZoneFilter zones(plan.residual);
   if (query.use_zone_maps && zones.useful()) request.predicate = &zones;
   PARTITA_CO_ASSIGN(Shard::ScanAnswer answer, co_await store.Scan(request, &rows));
@@ -190,6 +208,7 @@ Task<Result<QueryPage>> RunPlannedQuery(const AsyncTable& table, const QueryPlan
   page.scanned = answer.scanned;
   page.blocks = answer.blocks;
   page.nanos = clock.MonotonicNanos() - started;
+  page.skipped = SkippedKeysOf(answer.skipped);
   if (!answer.done) page.next = PositionOf(std::string_view(answer.next_key).substr(kTableIdSize));
   co_return page;
 }

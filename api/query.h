@@ -16,6 +16,7 @@
 #include "engine/base/result.h"
 #include "engine/base/task.h"
 #include "engine/base/user_key.h"
+#include "engine/store.h"
 
 namespace partita {
 
@@ -40,6 +41,7 @@ struct Query {
   // While few rows match, other shards may scan the ranges to come; what they found is dropped where the page
   // ends before. False where the caller deals the ranges out himself.
   bool scan_ahead = true;
+  bool skip_damage = false;  // QueryOptions::skip_damage.
   // Set to true by any thread when nobody waits for the answer any more; may be null. Must outlive the call.
   const std::atomic<bool>* cancelled = nullptr;
 };
@@ -72,6 +74,7 @@ struct QueryPage {
   BlockCounts blocks;                 // Of table files, without those of single keys.
   uint64_t nanos = 0;                 // From the call to the end.
   std::optional<QueryPosition> next;  // Where to go on, with no match between; nothing: the end.
+  std::vector<SkippedKeys> skipped;   // Page::skipped.
 
   QueryCost cost() const { return {scanned, rows, blocks, nanos}; }
 };
@@ -95,6 +98,9 @@ struct TablePage {
   std::vector<std::string> names;   // As created.
   std::optional<std::string> next;  // The table to go on with: EncodeKeyToken makes the NextTableName.
 };
+
+// What a scan of a table skipped, for people.
+std::vector<SkippedKeys> SkippedKeysOf(std::span<const SkippedSpan> spans);
 
 // The tables of `tables` that match, from `from` on (a name in any case; empty: from the start), at most
 // min(`top`, 1,000). Comparisons on TableName are exact; any other name in the filter is a property that no

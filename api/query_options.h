@@ -28,6 +28,7 @@ struct ScanOptions {
   uint32_t limit = 1000;            // Entities in the page, 1 to 100,000.
   uint64_t bytes_limit = 4u << 20;  // Of stored entities; at least one entity is always given.
   std::string continuation;         // From the page before; empty: from the start.
+  bool skip_damage = false;         // As QueryOptions'.
 };
 
 // Which entities by a condition on any of their properties, what of them, and how many at once.
@@ -68,6 +69,18 @@ struct QueryOptions {
   // Set to true by any thread to stop the call, which then answers kCancelled within milliseconds. May be
   // null; must outlive the call.
   const std::atomic<bool>* cancelled = nullptr;
+
+  // A page ends in front of what is damaged, and the next one answers kCorruption. True: it goes on behind,
+  // and Page::skipped names what it does not speak for. What is given is certain all the same: of entities
+  // within a damaged part only those that are surely newer than what it had. For pages alone: ForEach answers
+  // kInvalidArgument, Aggregate does not look at it.
+  bool skip_damage = false;
+};
+
+// Keys that a page says nothing of, as it was to step over damage: entities may be missing there.
+struct SkippedKeys {
+  std::string keys;  // From, and up to without, in words: "'anna' '0001' up to 'anna' '0007'".
+  std::string why;   // What is damaged: file, offset, rule.
 };
 
 // What a query took.
@@ -97,6 +110,9 @@ struct Page {
   // left. A page may be empty and yet have one: the time was up before a match came.
   std::string continuation;
   QueryCost cost;
+  // Not empty: the page is incomplete (QueryOptions::skip_damage). A part that goes on behind the page is
+  // named again by the next one, from there on.
+  std::vector<SkippedKeys> skipped;
 };
 
 // How a query would be answered.

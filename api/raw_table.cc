@@ -1,6 +1,7 @@
 #include <unordered_set>
 
 #include "api/etag.h"
+#include "api/query.h"
 #include "api/table_state.h"
 
 namespace partita {
@@ -269,6 +270,7 @@ Result<RawPage> RawTable::Scan(const ScanOptions& options) const {
   request.direction = DirectionOf(options.order);
   request.limit = options.limit;
   request.bytes_limit = options.bytes_limit;
+  request.skip_damage = options.skip_damage;
   RawPage page;
   RawSink sink(&page.rows);
   Clock& clock = state_->impl->runtime->clock();
@@ -278,6 +280,7 @@ Result<RawPage> RawTable::Scan(const ScanOptions& options) const {
                .returned = answer.rows,
                .blocks = answer.blocks,
                .nanos = clock.MonotonicNanos() - started};
+  page.skipped = SkippedKeysOf(answer.skipped);
   if (!answer.done) page.continuation = ContinuationOf(options.order, state_->id, std::move(answer.next_key));
   return page;
 }

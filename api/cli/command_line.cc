@@ -29,6 +29,10 @@ constexpr const char* kFooter =
     "Exit codes: 0 done; 1 bad records, damage, or what was asked for does not exist; 2 usage; 3 the\n"
     "command could not finish. 'partita COMMAND --help' explains a command.";
 
+constexpr const char* kSkipDamageHelp =
+    "Go on behind what is damaged, and list the keys that may be missing for it (exit code 1 then); what is "
+    "given is certain";
+
 // All flags of all commands, filled by CLI11, and the command that was chosen.
 struct Words {
   StoreFlags store;
@@ -137,6 +141,7 @@ void AddTransferCommands(CLI::App& app, Words* words) {
       ->type_name("FORMAT");
   export_->add_option("-o,--output", words->export_.file, "Where to; default: standard output")
       ->type_name("FILE");
+  export_->add_flag("--skip-damage", words->export_.skip_damage, kSkipDamageHelp);
 }
 
 void AddKeys(CLI::App* command, KeyFlags* key) {
@@ -202,6 +207,7 @@ void AddQuery(CLI::App& app, Words* words) {
       ->capture_default_str();
   query->add_flag("--explain", flags.explain, "Tell also the plan, and what it took (on the error stream)");
   query->add_flag("--explain-only", flags.explain_only, "Tell the plan, and read nothing");
+  query->add_flag("--skip-damage", flags.skip_damage, kSkipDamageHelp);
   query->add_flag("--count", flags.count, "How many match");
   query->add_option("--min", flags.min, "The least value of a property")->type_name("NAME");
   query->add_option("--max", flags.max, "The greatest; RowKey, Timestamp can be asked for, too")

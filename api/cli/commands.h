@@ -45,6 +45,7 @@ struct ExportFlags {
   std::string table;
   std::string format;  // "jsonl", "csv"; empty: by the file's ending, else jsonl.
   std::string file;    // Empty or "-": standard output.
+  bool skip_damage = false;
 };
 ExitCode RunExport(const StoreFlags& store, const ExportFlags& flags, Console& console);
 
@@ -77,6 +78,7 @@ struct QueryFlags {
   bool explain_only = false;  // The plan alone; nothing is read.
   bool count = false;
   std::vector<std::string> min, max, sum;
+  bool skip_damage = false;
 };
 ExitCode RunQueryCommand(const StoreFlags& store, const QueryFlags& flags, Console& console);
 

@@ -87,7 +87,8 @@ class ExportCommand {
 
   ExitCode Run() {
     const Status done = Export();
-    ExitCode code = done.ok() ? (bad_ > 0 ? ExitCode::kFindings : ExitCode::kOk) : Fail(console_, done);
+    const bool findings = bad_ > 0 || skipped_ > 0;
+    ExitCode code = done.ok() ? (findings ? ExitCode::kFindings : ExitCode::kOk) : Fail(console_, done);
     return database_ == nullptr ? code : CloseStore(*database_, code, console_);
   }
 
@@ -117,7 +118,7 @@ class ExportCommand {
   // Learns the columns, or only how many there are when someone watches.
   Status FirstPass(const Table& table) {
     if (format_ != RecordFormat::kCsv) {
-      if (!console_.err_is_terminal) return Status();
+      if (!console_.err_is_terminal || flags_.skip_damage) return Status();
       PARTITA_ASSIGN(total_, table.Count({}));
       return Status();
     }
@@ -133,6 +134,7 @@ class ExportCommand {
   Status EachPage(const Table& table, const std::function<Status(const Page&)>& handle) {
     ScanOptions options;
     options.limit = kPageEntities;
+    options.skip_damage = flags_.skip_damage;
     do {
       if (console_.interrupts.Requested()) return Status::Cancelled("interrupted; nothing was exported");
       PARTITA_ASSIGN(Page page, table.Scan(options));
@@ -144,6 +146,10 @@ class ExportCommand {
 
   Status WritePage(const Page& page, Progress& progress) {
     text_.clear();
+    for (const SkippedKeys& skipped : page.skipped) {
+      ++skipped_;
+      progress.Message("skipped: " + skipped.keys + ": " + skipped.why);
+    }
     for (const Entity& entity : page.entities) {
       if (format_ == RecordFormat::kCsv) {
         const Status appended = AppendCsvRecord(&text_, columns_, entity);
@@ -170,7 +176,7 @@ class ExportCommand {
   ExportTarget target_;
   CsvColumns columns_;
   std::string text_;
-  uint64_t total_ = 0, exported_ = 0, bad_ = 0;
+  uint64_t total_ = 0, exported_ = 0, bad_ = 0, skipped_ = 0;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <atomic>
+#include <set>
 
 #include "api/cli/commands.h"
 #include "api/cli/figures.h"
@@ -44,9 +45,9 @@ class QueryCommand {
     Result<std::unique_ptr<Database>> database = OpenStore(store_flags_, IfNoStore::kFail);
     if (!database.ok()) return FailToStart(console_, database.status());
     const Status done = Query(**database);
-    const ExitCode code = !done.ok()     ? Fail(console_, done)
-                          : changed_ > 0 ? ExitCode::kFindings
-                                         : ExitCode::kOk;
+    const ExitCode code = !done.ok()                               ? Fail(console_, done)
+                          : changed_ > 0 || !skipped_keys_.empty() ? ExitCode::kFindings
+                                                                   : ExitCode::kOk;
     return CloseStore(**database, code, console_);
   }
 
@@ -56,6 +57,9 @@ class QueryCommand {
     if (!wanted_.empty() && shapes_entities) {
       return "--count, --min, --max and --sum give values over all entities that match: leave out --select, "
              "--top and --reverse";
+    }
+    if (!wanted_.empty() && flags_.skip_damage) {
+      return "values over all entities are never given of some: leave out --skip-damage";
     }
     if (flags_.format == "table" && (flags_.top == 0 || flags_.top > kPrintedTableRowsMax)) {
       return "a printed table holds up to 10,000 entities: give --top, or take --format csv";
@@ -71,6 +75,7 @@ class QueryCommand {
     options.order = flags_.reverse ? ScanOrder::kDescending : ScanOrder::kAscending;
     options.limit = kPageEntities;
     options.time_limit = kPageTime;
+    options.skip_damage = flags_.skip_damage;
     const Result<Explanation> planned = table.Explain(options);
     if (planned.code() == Code::kUnsupported) return Status::InvalidArgument(planned.status().message());
     PARTITA_ASSIGN(const Explanation plan, planned);
@@ -124,6 +129,11 @@ class QueryCommand {
       options.top = top - cost->returned;
       PARTITA_ASSIGN(const Page page, table.Query(options));
       *cost += page.cost;
+      if (!page.skipped.empty()) progress.Finish();
+      for (const SkippedKeys& skipped : page.skipped) {
+        if (!skipped_keys_.insert(skipped.keys).second) continue;  // Told in the first pass.
+        console_.err << "partita: skipped: " << skipped.keys << ": " << skipped.why << "\n";
+      }
       if (!page.entities.empty()) progress.Finish();
       for (const Entity& entity : page.entities) PARTITA_TRY(handle(entity));
       options.continuation = page.continuation;
@@ -185,7 +195,8 @@ class QueryCommand {
   const QueryFlags& flags_;
   Console& console_;
   std::vector<AggregateOf> wanted_;
-  uint64_t changed_ = 0;  // Entities that no longer fitted the columns.
+  uint64_t changed_ = 0;                // Entities that no longer fitted the columns.
+  std::set<std::string> skipped_keys_;  // Of parts of the table that are damaged.
 };
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <fstream>
 #include <map>
 
@@ -107,6 +108,51 @@ TEST_F(RepairCommandTest, ADegradedOpenServesWhatIsSound) {
   const CommandOutcome query = Run({"query", "Orders", "--degraded"});
   EXPECT_EQ(query.code, ExitCode::kFindings);
   EXPECT_THAT(query.err, AllOf(HasSubstr("log-1-0"), HasSubstr("partita repair")));
+}
+
+TEST_F(RepairCommandTest, DamageIsSkippedWhenAskedAndAlwaysTold) {
+  {
+    Options options = SmallOptions();
+    options.durability = Durability::kMemory;
+    auto database = Database::Open(options);
+    ASSERT_TRUE(database.ok()) << database.status().ToString();
+    auto table = (*database)->CreateTable("Orders");
+    ASSERT_TRUE(table.ok());
+    for (int i = 0; i < 2000; ++i) {
+      Entity entity("anna", "r" + std::to_string(10000 + i));
+      entity.Set("Note", std::string(100, static_cast<char>('a' + i % 26)));
+      ASSERT_TRUE(table->Insert(entity).ok());
+    }
+    ASSERT_TRUE((*database)->CompactAll().ok());
+    ASSERT_TRUE((*database)->Close().ok());
+  }
+  for (const auto& entry : fs::directory_iterator(store_ + "/tables")) {
+    Flip("tables/" + entry.path().filename().string(), 20'000);
+  }
+  const std::string out = directory_ + "/out.jsonl";
+  EXPECT_NE(Run({"export", "--table", "Orders", "-o", out}).code, ExitCode::kOk);
+  EXPECT_FALSE(fs::exists(out));
+  const CommandOutcome exported = Run({"export", "--table", "Orders", "-o", out, "--skip-damage"});
+  EXPECT_EQ(exported.code, ExitCode::kFindings) << exported.err;
+  EXPECT_THAT(exported.err, AllOf(HasSubstr("skipped: "), HasSubstr("'anna' 'r1"), HasSubstr(".sst")));
+  const std::string lines = Read(out);
+  const auto count = std::count(lines.begin(), lines.end(), '\n');
+  EXPECT_GT(count, 500);
+  EXPECT_LT(count, 2000);
+  EXPECT_NE(Run({"query", "Orders", "--top", "0"}).code, ExitCode::kOk);
+  const CommandOutcome queried = Run({"query", "Orders", "--top", "0", "--skip-damage"});
+  EXPECT_EQ(queried.code, ExitCode::kFindings);
+  EXPECT_EQ(std::count(queried.out.begin(), queried.out.end(), '\n'), count);
+  EXPECT_THAT(queried.err, HasSubstr("skipped: "));
+  EXPECT_EQ(Run({"query", "Orders", "--count", "--skip-damage"}).code, ExitCode::kUsage);
+
+  auto database = Database::Open(SmallOptions());
+  ASSERT_TRUE(database.ok()) << database.status().ToString();
+  auto table = (*database)->OpenTable("Orders");
+  ASSERT_TRUE(table.ok());
+  QueryOptions query;
+  query.skip_damage = true;
+  EXPECT_EQ(table->ForEach(query, [](Entity) { return true; }).code(), Code::kInvalidArgument);
 }
 
 }  // namespace
