@@ -143,7 +143,11 @@ Task<Status> RepairTables::Begin(uint32_t level) {
 
 Task<Status> RepairTables::Add(const Entry& entry) {
   PARTITA_CO_TRY(writer_->Add(entry));
-  if (writer_->NeedsDrain()) PARTITA_CO_TRY(co_await writer_->Drain());
+  co_return co_await DrainIfDue();
+}
+
+Task<Status> RepairTables::DrainIfDue() {
+  if (writer_->NeedsDrain()) co_return co_await writer_->Drain();
   co_return Status();
 }
 
@@ -185,10 +189,7 @@ Task<Result<std::optional<TableInfo>>> RepairTables::OfDamaged(const RepairFindi
 Task<Status> RepairTables::CopyDamaged(const TableReader& table) {
   NoteNothing skipped;
   auto add = [this](const Entry& entry) { return writer_->Add(entry); };
-  auto drain = [this]() -> Task<Status> {
-    if (writer_->NeedsDrain()) co_return co_await writer_->Drain();
-    co_return Status();
-  };
+  auto drain = [this] { return DrainIfDue(); };
   co_return co_await ReadWhatThereIs(table, &skipped, add, drain);
 }
 

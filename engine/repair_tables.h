@@ -40,6 +40,7 @@ class RepairTables {
   // The file that is being written, if any.
   Task<Status> Begin(uint32_t level);
   Task<Status> Add(const Entry& entry);
+  Task<Status> DrainIfDue();
   Task<Result<TableInfo>> End();
   Task<Status> EndBadly(Status why);
 
