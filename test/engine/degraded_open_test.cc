@@ -86,7 +86,14 @@ TEST_P(DegradedOpenTest, ServesTheOtherShardsAndRemovesNothing) {
             IsDamaged(store, EncodeUserKey(TableId(1), "p1", "new")) ? Code::kCorruption : Code::kOk);
 
   // Compactions, dropped tables: no file goes.
+  for (int i = 0; i < 2400; ++i) {
+    const std::string key =
+        EncodeUserKey(TableId(1), "p" + std::to_string(i % 2), "r" + std::to_string(i * 7919 % 500));
+    if (!IsDamaged(store, key)) ASSERT_TRUE(Put(runtime, store, key).status.ok());
+    if (i % 200 == 0) ASSERT_TRUE(runtime.RunToEnd(store.FlushMemtables()).ok());
+  }
   EXPECT_TRUE(runtime.RunToEnd(store.CompactAll()).ok());
+  EXPECT_GT(store.Statistics()[0].bytes_compaction_read, 0u);
   EXPECT_TRUE(runtime.RunToEnd(store.DeleteTable("default", "others")).ok());
   runtime.AdvanceTime(5'000'000'000);
   for (const auto& [path, bytes] : before) {
