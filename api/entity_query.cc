@@ -18,7 +18,10 @@ uint64_t NanosOf(std::chrono::nanoseconds duration) {
 Result<Filter> FilterOf(const QueryOptions& options) {
   Result<Filter> filter = ParseFilter(options.filter);
   if (filter.code() == Code::kUnsupported) {
-    return Status::Unsupported("filter: it compares something else than a property with a constant");
+    return Status::Unsupported(
+        "filter: only comparisons of a property with a constant (eq ne gt ge lt le), joined by and, or, not; "
+        "there "
+        "are no functions, and properties are not compared with each other");
   }
   if (!filter.ok()) return filter.status().WithContext("filter");
   return Filter::And(std::move(filter).value(), options.where);

@@ -2,18 +2,27 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <sstream>
 
-#include "api/cli/commands.h"
+#include "api/cli/command_words.h"
 #include "api/cli/figures.h"
 #include "api/cli/nearest_name.h"
 #include "api/cli/version.h"
 
-// The one file that knows CLI11; its exceptions end here.
+// CLI11's exceptions end here.
 
 namespace partita {
+
+// The next two sections of help: what the command does, and an example.
+CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& description,
+                     const std::string& example, std::function<void()> chosen) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->footer("Example:\n  " + example +
+                  "\n\nOptions for the store (--data, --memory, ...): partita --help");
+  command->callback(std::move(chosen));
+  return command;
+}
 
 namespace {
 
@@ -32,40 +41,6 @@ constexpr const char* kFooter =
 constexpr const char* kSkipDamageHelp =
     "Go on behind what is damaged, and list the keys that may be missing for it (exit code 1 then); what is "
     "given is certain";
-
-// All flags of all commands, filled by CLI11, and the command that was chosen.
-struct Words {
-  StoreFlags store;
-  std::string memory = "1G", durability, io = "uring";
-  std::optional<uint32_t> shards;
-  ImportFlags import;
-  ExportFlags export_;
-  KeyFlags key;
-  ScanFlags scan;
-  QueryFlags query;
-  PutFlags put;
-  CreateTableFlags create_table;
-  std::string delete_table;
-  InspectFlags inspect;
-  ScrubFlags scrub;
-  BackupFlags backup;
-  RepairFlags repair;
-  std::string rate;  // Of long tasks, per second.
-  DemoFlags demo;
-  ServeFlags serve;
-  SasFlags sas;
-  std::function<ExitCode(Console&)> run;
-};
-
-// The next two sections of help: what the command does, and an example.
-CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& description,
-                     const std::string& example, std::function<void()> chosen) {
-  CLI::App* command = app.add_subcommand(name, description);
-  command->footer("Example:\n  " + example +
-                  "\n\nOptions for the store (--data, --memory, ...): partita --help");
-  command->callback(std::move(chosen));
-  return command;
-}
 
 void AddStoreOptions(CLI::App& app, Words* words) {
   app.add_option("--data", words->store.directory, "The store's directory")
@@ -171,6 +146,7 @@ void AddReadCommands(CLI::App& app, Words* words) {
   scan->add_option("--to-partition", options.partition_upper, "Up to, without, this PartitionKey")
       ->type_name("PK");
   scan->add_option("--limit", words->scan.limit, "Entities shown; 0: all")
+      ->check(CLI::NonNegativeNumber)
       ->type_name("N")
       ->capture_default_str();
   scan->add_flag_callback(
@@ -189,6 +165,8 @@ void AddQuery(CLI::App& app, Words* words) {
       "A filter compares properties with constants: eq ne gt ge lt le, joined by and, or, not, (). "
       "Constants:\n"
       "'text' ('' is a quote in it), 5, 5L, 5.0, true, datetime'2026-01-31T00:00:00Z', guid'...', X'0a'.\n"
+      "5 compares with properties of type Int32, Int64 and Double; 5L with Int64 and Double, 5.0 with "
+      "Double.\n"
       "Conditions on PartitionKey and RowKey decide how much is read: --explain tells",
       [words] {
         words->run = [words](Console& c) { return RunQueryCommand(words->store, words->query, c); };
@@ -199,7 +177,10 @@ void AddQuery(CLI::App& app, Words* words) {
   query->add_option("--select", flags.select, "Only these properties, besides the keys")
       ->delimiter(',')
       ->type_name("NAME,...");
-  query->add_option("--top", flags.top, "Entities shown; 0: all")->type_name("N")->capture_default_str();
+  query->add_option("--top", flags.top, "Entities shown; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N")
+      ->capture_default_str();
   query->add_flag("--reverse", flags.reverse, "Last key first");
   query->add_option("--format", flags.format, "JSON lines, CSV, or a table for people")
       ->check(CLI::IsMember({"jsonl", "csv", "table"}))
@@ -260,63 +241,6 @@ void AddTableCommands(CLI::App& app, Words* words) {
                                   };
                                 });
   remove->add_option("table", words->delete_table, "The table")->required();
-}
-
-void AddRate(CLI::App* command, Words* words) {
-  command
-      ->add_option("--rate", words->rate, "Bytes read and written a second at most, like 50M; default: any")
-      ->type_name("SIZE");
-}
-
-void AddScrub(CLI::App& app, Words* words) {
-  CLI::App* scrub = AddCommand(
-      app, "scrub", "Read every file past the caches, at a bounded rate, and check every seal",
-      "partita scrub --within 8h --data ./store\n  partita scrub --read-only --data /mnt/backups/monday",
-      [words] { words->run = [words](Console& c) { return RunScrub(words->store, words->scrub, c); }; });
-  scrub->add_option("--within", words->scrub.within, "Spread the reading over this time: 90m, 12h, 7d")
-      ->type_name("TIME");
-  AddRate(scrub, words);
-}
-
-void AddBackupCommands(CLI::App& app, Words* words) {
-  CLI::App* backup = AddCommand(
-      app, "backup", "Write a backup of the store to a new directory, and read all of it back",
-      "partita backup ./backups/monday --data ./store\n"
-      "  partita backup /mnt/other/tuesday --base /mnt/other/monday --data ./store\n\n"
-      "On one file system the files are shared, which takes no time and no room, but is no second copy of\n"
-      "their blocks; on another one only --base shares. What is not complete is called NAME.partial",
-      [words] { words->run = [words](Console& c) { return RunBackup(words->store, words->backup, c); }; });
-  backup->add_option("directory", words->backup.directory, "Made by this; must not exist")->required();
-  backup->add_option("--base", words->backup.base, "An earlier backup of this store: files it has are shared")
-      ->type_name("DIR");
-  CLI::App* restore = AddCommand(
-      app, "restore", "Make a store of a backup, and read all of it back",
-      "partita restore ./backups/monday --data ./new-store",
-      [words] { words->run = [words](Console& c) { return RunRestore(words->store, words->backup, c); }; });
-  restore->add_option("directory", words->backup.directory, "The backup")->required();
-  for (CLI::App* command : {backup, restore}) {
-    command->add_flag("--copy", words->backup.copy, "Copy each file, also where it could be shared");
-    AddRate(command, words);
-  }
-}
-
-void AddRepair(CLI::App& app, Words* words) {
-  CLI::App* repair = AddCommand(
-      app, "repair", "List what is damaged in a store that nobody has open, and repair it when told to",
-      "partita repair --data ./store\n"
-      "  partita repair --apply --data ./store\n\n"
-      "Without --apply nothing is changed: every file is read, and what would be lost is listed, table by\n"
-      "table, with the keys and why. Exit code 0: sound; 1: there is damage; 3: it could not be told.\n"
-      "With --apply all that is not listed is kept, the store is opened and read back (0: it is sound now),\n"
-      "and the old files stay in DIR/damaged-TIME with the list, FOUND.txt: remove that when nobody needs "
-      "it.\n"
-      "Where rows are lost an older state of them, or one that was deleted, may come to light. Killed at "
-      "any\n"
-      "moment it leaves the store as it was, or repaired. With a recent backup, compare: 'partita restore'\n"
-      "loses what came after the backup, a repair what is damaged. Until then --degraded serves the rest",
-      [words] { words->run = [words](Console& c) { return RunRepair(words->store, words->repair, c); }; });
-  repair->add_flag("--apply", words->repair.apply, "Repair; else only list");
-  AddRate(repair, words);
 }
 
 void AddToolCommands(CLI::App& app, Words* words) {
@@ -440,9 +364,7 @@ void AddCommands(CLI::App& app, Words* words) {
   AddWriteCommands(app, words);
   AddTableCommands(app, words);
   AddToolCommands(app, words);
-  AddScrub(app, words);
-  AddBackupCommands(app, words);
-  AddRepair(app, words);
+  AddMaintenanceCommands(app, words);
 }
 
 Status FillStoreFlags(Words* words) {

@@ -1,0 +1,73 @@
+#include "api/cli/command_words.h"
+
+// The commands that look after a store: scrub, backup, restore, repair.
+namespace partita {
+
+namespace {
+
+void AddRate(CLI::App* command, Words* words) {
+  command
+      ->add_option("--rate", words->rate, "Bytes read and written a second at most, like 50M; default: any")
+      ->type_name("SIZE");
+}
+
+void AddScrub(CLI::App& app, Words* words) {
+  CLI::App* scrub = AddCommand(
+      app, "scrub", "Read every file past the caches, at a bounded rate, and check every seal",
+      "partita scrub --within 8h --data ./store\n  partita scrub --read-only --data /mnt/backups/monday",
+      [words] { words->run = [words](Console& c) { return RunScrub(words->store, words->scrub, c); }; });
+  scrub->add_option("--within", words->scrub.within, "Spread the reading over this time: 90m, 12h, 7d")
+      ->type_name("TIME");
+  AddRate(scrub, words);
+}
+
+void AddBackupCommands(CLI::App& app, Words* words) {
+  CLI::App* backup = AddCommand(
+      app, "backup", "Write a backup of the store to a new directory, and read all of it back",
+      "partita backup ./backups/monday --data ./store\n"
+      "  partita backup /mnt/other/tuesday --base /mnt/other/monday --data ./store\n\n"
+      "On one file system the files are shared, which takes no time and no room, but is no second copy of\n"
+      "their blocks; on another one only --base shares. What is not complete is called NAME.partial",
+      [words] { words->run = [words](Console& c) { return RunBackup(words->store, words->backup, c); }; });
+  backup->add_option("directory", words->backup.directory, "Made by this; must not exist")->required();
+  backup->add_option("--base", words->backup.base, "An earlier backup of this store: files it has are shared")
+      ->type_name("DIR");
+  CLI::App* restore = AddCommand(
+      app, "restore", "Make a store of a backup, and read all of it back",
+      "partita restore ./backups/monday --data ./new-store",
+      [words] { words->run = [words](Console& c) { return RunRestore(words->store, words->backup, c); }; });
+  restore->add_option("directory", words->backup.directory, "The backup")->required();
+  for (CLI::App* command : {backup, restore}) {
+    command->add_flag("--copy", words->backup.copy, "Copy each file, also where it could be shared");
+    AddRate(command, words);
+  }
+}
+
+void AddRepair(CLI::App& app, Words* words) {
+  CLI::App* repair = AddCommand(
+      app, "repair", "List what is damaged in a store that nobody has open, and repair it when told to",
+      "partita repair --data ./store\n"
+      "  partita repair --apply --data ./store\n\n"
+      "Without --apply nothing is changed: every file is read, and what would be lost is listed, table by\n"
+      "table, with the keys and why. Exit code 0: sound; 1: there is damage; 3: it could not be told.\n"
+      "With --apply all that is not listed is kept, the store is opened and read back (0: it is sound now),\n"
+      "and the old files stay in DIR/damaged-TIME with the list, FOUND.txt: remove that when nobody needs "
+      "it.\n"
+      "Where rows are lost an older state of them, or one that was deleted, may come to light. Killed at "
+      "any\n"
+      "moment it leaves the store as it was, or repaired. With a recent backup, compare: 'partita restore'\n"
+      "loses what came after the backup, a repair what is damaged. Until then --degraded serves the rest",
+      [words] { words->run = [words](Console& c) { return RunRepair(words->store, words->repair, c); }; });
+  repair->add_flag("--apply", words->repair.apply, "Repair; else only list");
+  AddRate(repair, words);
+}
+
+}  // namespace
+
+void AddMaintenanceCommands(CLI::App& app, Words* words) {
+  AddScrub(app, words);
+  AddBackupCommands(app, words);
+  AddRepair(app, words);
+}
+
+}  // namespace partita

@@ -1,0 +1,43 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "api/cli/commands.h"
+
+// What the files of the command line share (command_line*.cc): the only ones that know CLI11.
+namespace partita {
+
+// All flags of all commands, filled by CLI11, and the command that was chosen.
+struct Words {
+  StoreFlags store;
+  std::string memory = "1G", durability, io = "uring";
+  std::optional<uint32_t> shards;
+  ImportFlags import;
+  ExportFlags export_;
+  KeyFlags key;
+  ScanFlags scan;
+  QueryFlags query;
+  PutFlags put;
+  CreateTableFlags create_table;
+  std::string delete_table;
+  InspectFlags inspect;
+  ScrubFlags scrub;
+  BackupFlags backup;
+  RepairFlags repair;
+  std::string rate;  // Of long tasks, per second.
+  DemoFlags demo;
+  ServeFlags serve;
+  SasFlags sas;
+  std::function<ExitCode(Console&)> run;
+};
+
+CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& description,
+                     const std::string& example, std::function<void()> chosen);
+
+// scrub, backup, restore, repair.
+void AddMaintenanceCommands(CLI::App& app, Words* words);
+
+}  // namespace partita
