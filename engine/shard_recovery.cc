@@ -100,8 +100,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   manifest.log_segment = log_->newest_segment();
   if (!context_.read_only) {
     PARTITA_CO_TRY(co_await manifest_store_.Save(manifest));
-    Status ignored = co_await log_->Trim(manifest.replay_from);  // A spare that stays; tried again.
-    (void)ignored;
+    (void)co_await log_->Trim(manifest.replay_from);  // A spare that cannot be removed: tried again.
   }
   log_segment_ = segment_asked_ = manifest.log_segment;
   replay_from_ = manifest.replay_from;
