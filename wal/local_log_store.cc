@@ -177,8 +177,8 @@ Task<Status> LocalLogStore::Write(std::span<const LogRecord> records, bool flush
   // Without records, or with a ceiling that no frame carries yet, there may still be something.
   if (status.ok() && flush) status = co_await appender_->Flush();
   if (!status.ok()) co_return Poison(status);
+  RaiseKernelEnd(appender_->appended_end());  // First: who fills the tail takes it to be above durable_end().
   Publish();
-  RaiseKernelEnd(appender_->appended_end());
   co_return Status();
 }
 
@@ -209,8 +209,8 @@ Task<Status> LocalLogStore::MoveToNewSegment(std::span<const LogRecord> records)
   Status status = co_await appender_->CopyToNewSegment(records);
   if (!status.ok()) co_return Poison(status);
   poison_ = Status();
+  RaiseKernelEnd(appender_->appended_end());  // First: who fills the tail takes it to be above durable_end().
   Publish();
-  RaiseKernelEnd(appender_->appended_end());
   co_return Status();
 }
 
