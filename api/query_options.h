@@ -157,7 +157,7 @@ struct AggregateValue {
   std::optional<PropertyValue> value{};  // kCount: an Int64. Nothing where there was no value to take.
   uint64_t taken = 0;                    // Entities whose value went into it.
   uint64_t passed_over = 0;              // Entities that have the property with a value it does not take.
-  bool exact = true;  // False: integers whose sum no Int64 holds.
+  bool exact = true;                     // False: integers whose sum no Int64 holds.
 };
 
 struct AggregateAnswer {
