@@ -25,7 +25,7 @@ namespace {
 constexpr uint64_t kTableFileBytes = 32u << 20;
 
 // What scans read ahead at most, all of them together: of the memory for requests and pages under way.
-constexpr size_t kReadAheadShare = 4;
+constexpr size_t kReadAheadShare = 2;
 constexpr size_t kReadAheadBytesMax = size_t{64} << 20;
 
 // A flush makes one file, or at least two: a file a little smaller than a flush would leave a rest of each

@@ -41,14 +41,19 @@ class DamagedFileIterator : public EntryIterator {
 
 }  // namespace
 
-std::unique_ptr<EntryIterator> NewFileIterator(const FileRef& file, Direction direction,
-                                               const IterOptions& options) {
-  if (file.table == nullptr) return std::make_unique<DamagedFileIterator>(file, options);
+std::unique_ptr<TableIterator> NewTableIterator(const FileRef& file, Direction direction,
+                                                const IterOptions& options) {
   IterOptions clipped = options;
   clipped.lower = std::max(options.lower, file.lower);
   if (clipped.upper.empty() || (!file.upper.empty() && file.upper < clipped.upper))
     clipped.upper = file.upper;
   return file.table->NewIterator(direction, std::move(clipped));
+}
+
+std::unique_ptr<EntryIterator> NewFileIterator(const FileRef& file, Direction direction,
+                                               const IterOptions& options) {
+  if (file.table == nullptr) return std::make_unique<DamagedFileIterator>(file, options);
+  return NewTableIterator(file, direction, options);
 }
 
 LevelIterator::LevelIterator(std::vector<const FileRef*> files, Direction direction, IterOptions options,
@@ -107,8 +112,7 @@ IterState LevelIterator::EnterFrom(size_t index) {
       ++at_;
       return ShowMilestone();
     }
-    Open();
-    const IterState state = current_->SeekToFirst();
+    const IterState state = OpenAtFirst();
     if (state != IterState::kEnd) return state;
   }
   return IterState::kEnd;
@@ -116,23 +120,69 @@ IterState LevelIterator::EnterFrom(size_t index) {
 
 // ---- Moving.
 
-void LevelIterator::Open() { current_ = NewFileIterator(*files_[at_], direction_, options_); }
+void LevelIterator::Open() {
+  const FileRef& file = *files_[at_];
+  table_ = nullptr;
+  if (file.table == nullptr) {
+    current_ = NewFileIterator(file, direction_, options_);
+  } else {
+    UseTable(NewTableIterator(file, direction_, options_));
+  }
+}
+
+void LevelIterator::UseTable(std::unique_ptr<TableIterator> table) {
+  table_ = table.get();
+  current_ = std::move(table);
+}
+
+IterState LevelIterator::OpenAtFirst() {
+  if (next_ == nullptr || next_at_ != at_) {
+    next_ = nullptr;
+    Open();
+    return current_->SeekToFirst();
+  }
+  UseTable(std::move(next_));
+  return current_->state();
+}
+
+// Has what the next file begins with read while what is left of this one is scanned.
+void LevelIterator::AnticipateNext() {
+  if (table_ == nullptr || !table_->ReadsToEnd()) return;
+  if (next_at_ != at_ + 1) {
+    next_at_ = at_ + 1;
+    if (next_at_ == files_.size()) return;
+    const FileRef& file = *files_[next_at_];
+    if (file.table == nullptr || BeyondUntil(file) || PassOver(file)) return;
+    IterOptions options = options_;
+    options.read_in_stride = table_->read_in_stride();
+    next_ = NewTableIterator(file, direction_, options);
+  }
+  if (next_ != nullptr) next_->Anticipate();
+}
+
+// From here on nothing is known of how the scan goes on.
+void LevelIterator::Jump() {
+  at_milestone_ = false;
+  options_.read_in_stride = 0;
+  next_ = nullptr;
+  next_at_ = 0;
+}
 
 IterState LevelIterator::Settle(IterState state) {
   if (state == IterState::kEnd) {
-    options_.in_stride = true;
+    if (table_ != nullptr) options_.read_in_stride = table_->read_in_stride();
     state = EnterFrom(at_ + 1);
   }
   return state_ = state;
 }
 
 IterState LevelIterator::SeekToFirst() {
-  at_milestone_ = options_.in_stride = false;
+  Jump();
   return state_ = EnterFrom(0);
 }
 
 IterState LevelIterator::Seek(std::string_view user_key) {
-  at_milestone_ = options_.in_stride = false;
+  Jump();
   // Files wholly in front of the key are skipped unopened.
   const auto in_front = [&](const FileRef* file) {
     return direction_ == Direction::kForward ? std::string_view(file->info.largest) < user_key
@@ -154,6 +204,7 @@ IterState LevelIterator::Next() {
 
 Task<Status> LevelIterator::Fetch() {
   PARTITA_CO_TRY(co_await current_->Fetch());
+  AnticipateNext();
   Settle(current_->state());
   co_return Status();
 }

@@ -14,6 +14,7 @@ namespace partita {
 // The files of one level, one after the other: disjoint and in key order, opened as the cursor comes
 // to them. The files must outlive it.
 //
+// With options.read_ahead a long scan begins the next file while it works on the end of one.
 // With a TableScan (options.scan) that has a predicate, files that it rules out are not opened.
 class LevelIterator : public EntryIterator {
  public:
@@ -36,6 +37,10 @@ class LevelIterator : public EntryIterator {
 
  private:
   void Open();
+  void UseTable(std::unique_ptr<TableIterator> table);
+  IterState OpenAtFirst();
+  void AnticipateNext();
+  void Jump();
   bool BeyondUntil(const FileRef& file) const;
   bool PassOver(const FileRef& file);
   IterState EnterFrom(size_t index);
@@ -50,7 +55,10 @@ class LevelIterator : public EntryIterator {
   size_t at_ = 0;
   size_t passed_to_ = 0;  // Files in front of it that were passed over have been counted.
   std::unique_ptr<EntryIterator> current_;
-  bool at_milestone_ = false;  // In front of files_[at_].
+  TableIterator* table_ = nullptr;       // current_, unless its file is damaged.
+  size_t next_at_ = 0;                   // at_ + 1: it is known whether files_[at_ + 1] is begun ahead.
+  std::unique_ptr<TableIterator> next_;  // Over files_[next_at_], of which reads are on their way.
+  bool at_milestone_ = false;            // In front of files_[at_].
   std::string milestone_key_;
   Entry milestone_;
   IterState state_ = IterState::kEnd;

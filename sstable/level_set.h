@@ -118,7 +118,11 @@ class LevelSet {
   std::array<std::vector<FileRef>, kLevels> levels_;
 };
 
-// One file within its virtual bounds and those of `options`. Works for damaged files too: their
+// One file within its virtual bounds and those of `options`. REQUIRES: it is not damaged.
+std::unique_ptr<TableIterator> NewTableIterator(const FileRef& file, Direction direction,
+                                                const IterOptions& options);
+
+// As NewTableIterator. Works for damaged files too: their
 // Fetch returns the damage.
 std::unique_ptr<EntryIterator> NewFileIterator(const FileRef& file, Direction direction,
                                                const IterOptions& options);

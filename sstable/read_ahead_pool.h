@@ -51,6 +51,8 @@ class ReadAheadPiece {
     return nullptr;
   }
 
+  // Arrive would not wait.
+  bool has_arrived() const { return done_.is_set(); }
   // Ends when the bytes are there; reads them itself when nobody has begun to. Called once, by the cursor.
   Task<Status> Arrive();
 

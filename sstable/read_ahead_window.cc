@@ -85,8 +85,8 @@ void ReadAheadWindow::Grow(const PartHandle& wanted) {
   } else if (in_order && total_ < options_.bytes_expected) {
     size_ = std::min(size_ * 2, kSizeMax);
   } else {
-    const bool large = options_.in_stride && current_ == nullptr && options_.bytes_expected > kSizeMax;
-    size_ = large ? kSizeMax : kSizeFirst;
+    const bool in_stride = current_ == nullptr && options_.bytes_expected > kSizeMax;
+    size_ = in_stride ? std::clamp<uint64_t>(options_.read_in_stride / 2, kSizeFirst, kSizeMax) : kSizeFirst;
   }
   if (!in_order) total_ = 0;
 }
@@ -116,16 +116,30 @@ ReadAheadWindow::Runs ReadAheadWindow::PlanFrom(const PartHandle& wanted, ReadAh
 }
 
 bool ReadAheadWindow::ReadsAhead() const {
-  return options_.pool != nullptr && !options_.large && size_ >= kAheadSizeMin &&
-         total_ < options_.bytes_expected;
+  return options_.pool != nullptr && !options_.large && size_ >= kAheadSizeMin;
+}
+
+bool ReadAheadWindow::ReadsOn() const { return ReadsAhead() && total_ < options_.bytes_expected; }
+
+void ReadAheadWindow::Begin(const std::shared_ptr<ObjectReader>& object, PartHandle first,
+                            ReadAheadRoute& route) {
+  PARTITA_ASSERT(options_.pool != nullptr && current_ == nullptr);
+  if (!ahead_.empty()) return;
+  Grow(first);
+  size_ = std::clamp<uint64_t>(read_in_stride() / 2, size_, kAheadSizeMax);
+  if (AlignUp(first.end(), kPageSize) - AlignDown(first.offset, kPageSize) > size_) return;
+  AlignedBuffer buffer = options_.pool->TakeBuffer(size_);
+  if (buffer.data() == nullptr) return;
+  ahead_.push_back(options_.pool->Start(object, PlanFrom(first, route), std::move(buffer)));
+  StartAhead(object, route);
 }
 
 void ReadAheadWindow::StartAhead(const std::shared_ptr<ObjectReader>& object, ReadAheadRoute& route) {
-  while (ahead_.size() < kAheadMax && ReadsAhead()) {
+  while (ahead_.size() < kAheadMax && ReadsOn()) {
     // A second one only once pieces have their full size.
     if (!ahead_.empty() && size_ < kAheadSizeMax) return;
     const size_t size_before = size_;
-    size_ = std::clamp<uint64_t>(total_ / 2, size_, kAheadSizeMax);
+    size_ = std::clamp<uint64_t>(read_in_stride() / 2, size_, kAheadSizeMax);
     // The memory first: what is planned is read, or the route would have lost it.
     AlignedBuffer buffer = options_.pool->TakeBuffer(size_);
     Runs runs;

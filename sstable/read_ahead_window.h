@@ -31,7 +31,8 @@ class ReadAheadRoute {
 // 1. Parts that lie near each other are read together, in pieces that grow from 16 KiB while the cursor
 //    goes on in order. So a short scan reads little more than it uses.
 // 2. Without a pool a piece is read when the cursor comes to it; pieces grow to 256 KiB.
-// 3. Where the scan comes from the end of another file pieces have that size from the start.
+// 3. Where the scan comes from the end of another file pieces have such a size from the start, and may be on
+//    their way before the cursor wants them.
 // 4. With a pool, a cursor that has gone on for a while has the next pieces read while it works on one
 //    (at most kAheadMax of up to 512 KiB, each at most half of what was asked for before: a scan that ends
 //    early has read in vain about twice what it used, at worst).
@@ -45,8 +46,8 @@ class ReadAheadWindow {
   struct Options {
     ReadAheadPool* pool = nullptr;
     bool large = false;  // 1 MiB at once, for what will be read whole; no pool is used.
-    // The scan comes from the file in front and was going on in order there: the first piece is large.
-    bool in_stride = false;
+    // What the scan has read in order in the files in front: the first piece is large.
+    uint64_t read_in_stride = 0;
     // About as much as will be used of this file: nothing is read ahead beyond it.
     uint64_t bytes_expected = UINT64_MAX;
   };
@@ -62,6 +63,14 @@ class ReadAheadWindow {
   // held and nothing on its way.
   Task<Status> Fetch(std::shared_ptr<ObjectReader> object, PartHandle wanted, ReadAheadRoute& route);
 
+  // Begins to read `first`, which will be fetched first of all, and what comes behind it, if there is memory.
+  // REQUIRES: a pool, and nothing was fetched yet.
+  void Begin(const std::shared_ptr<ObjectReader>& object, PartHandle first, ReadAheadRoute& route);
+  // True when the cursor works on some pieces while others are read.
+  bool ReadsAhead() const;
+  // Bytes planned in order, those of the files in front included.
+  uint64_t read_in_stride() const { return options_.read_in_stride + total_; }
+
   // Bytes whose reads were planned since this was last asked.
   uint64_t TakeBytesPlanned() { return std::exchange(bytes_planned_, 0); }
 
@@ -74,7 +83,7 @@ class ReadAheadWindow {
   Runs PlanFrom(const PartHandle& wanted, ReadAheadRoute& route);
   void Fill(Runs* runs, ReadAheadRoute& route);
   void StartAhead(const std::shared_ptr<ObjectReader>& object, ReadAheadRoute& route);
-  bool ReadsAhead() const;
+  bool ReadsOn() const;
 
   const Options options_;
   bool jumped_ = true;

@@ -31,8 +31,9 @@ struct IterOptions {
   ReadAheadPool* read_ahead = nullptr;
   // About how many entries will be used; 0: unknown. Not many more are read ahead.
   uint64_t entries_expected = 0;
-  // The scan comes from the end of the file in front: it need not show first that it is a long one.
-  bool in_stride = false;
+  // Bytes that the scan has read ahead, in order, in the files in front: it need not show anew that it is a
+  // long one.
+  uint64_t read_in_stride = 0;
   // What the scan's cursors share; null: nothing is passed over and nothing counted. Outlives the cursor.
   TableScan* scan = nullptr;
   // What lies beneath the table, which LevelIterator knows; null: that is not known, and nothing is passed
@@ -70,6 +71,15 @@ class TableIterator : public EntryIterator {
   IterState Next() override;
   IterState state() const override;
   Task<Status> Fetch() override;
+
+  // True when all that is left of the table, within the bounds, has been read ahead or is on its way.
+  bool ReadsToEnd() const;
+  // Bytes read ahead in order, those of the files in front included.
+  uint64_t read_in_stride() const;
+  // Instead of SeekToFirst, before it is known when the cursor will be wanted: begins the reads with which it
+  // starts. Never waits, so it goes as far as it can each time it is called. REQUIRES: read_ahead.
+  void Anticipate();
+
   const Entry& entry() const override;
   EntryRun Run(std::optional<std::string_view> before) const override;
   void RunKeyTo(uint32_t i, std::string* out) const override;

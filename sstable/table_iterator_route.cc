@@ -40,8 +40,8 @@ Task<Status> TableIterator::State::FetchIndex() {
   co_return Status();
 }
 
-// Reads the index block and those behind it into `indexes`; nothing is there after an error.
-Task<void> TableIterator::State::FetchIndexes(PartHandle first) {
+// The pages of the index block and of those behind it that the scan will come to.
+ReadAheadRun TableIterator::State::IndexRunFrom(PartHandle first) const {
   const uint64_t size_max =
       std::min(kIndexesSizeMax, WindowOptions().bytes_expected / kIndexPartOfData + first.stored_size);
   ReadAheadRun run{AlignDown(first.offset, kPageSize), AlignUp(first.end(), kPageSize), 0};
@@ -54,25 +54,64 @@ Task<void> TableIterator::State::FetchIndexes(PartHandle first) {
     if (end - begin > size_max) break;
     run = {begin, end, 0};
   }
-  ReadAheadPool* const pool = bypass() ? nullptr : options.read_ahead;
-  AlignedBuffer buffer;
-  indexes = nullptr;
-  if (pool != nullptr) {
-    buffer = pool->TakeBuffer(run.size());
-    if (buffer.data() == nullptr) co_return;
+  return run;
+}
+
+// Reads the index block and those behind it into `indexes`; nothing is there after an error.
+Task<void> TableIterator::State::FetchIndexes(PartHandle first) {
+  if (indexes == nullptr || indexes->RunOf(first) == nullptr) {
+    const ReadAheadRun run = IndexRunFrom(first);
+    ReadAheadPool* const pool = bypass() ? nullptr : options.read_ahead;
+    AlignedBuffer buffer;
+    indexes = nullptr;
+    if (pool != nullptr) {
+      buffer = pool->TakeBuffer(run.size());
+      if (buffer.data() == nullptr) co_return;
+    }
+    indexes = ReadAheadPool::Prepare(pool, table->object_, {run}, std::move(buffer));
+    if (indexes == nullptr) co_return;
+    CountRead(run.size());
   }
-  indexes = ReadAheadPool::Prepare(pool, table->object_, {run}, std::move(buffer));
-  if (indexes == nullptr) co_return;
-  CountRead(run.size());
   Status read = co_await indexes->Arrive();
   if (!read.ok()) indexes = nullptr;
+}
+
+// --- Before it is wanted ---
+
+bool TableIterator::ReadsToEnd() const { return state_->route_ended && state_->window.ReadsAhead(); }
+uint64_t TableIterator::read_in_stride() const { return state_->window.read_in_stride(); }
+
+void TableIterator::Anticipate() {
+  PARTITA_ASSERT(state_->options.read_ahead != nullptr);
+  if (!state_->sought) SeekToFirst();
+  state_->Anticipate();
+}
+
+void TableIterator::State::Anticipate() {
+  if (state != IterState::kNeedsIo) return;
+  if (!has_index) {
+    if (indexes == nullptr) BeginIndexes();
+    if (indexes == nullptr || !indexes->has_arrived()) return;
+    if (Proceed() != IterState::kNeedsIo || !has_index) return;
+  }
+  window.Begin(table->object_, handle, *this);
+  CountRead(window.TakeBytesPlanned());
+}
+
+// Begins to read the index block and those behind it, if there is memory.
+void TableIterator::State::BeginIndexes() {
+  const ReadAheadRun run = IndexRunFrom(IndexRecordHandle(table->top_index_.value(top_at)));
+  AlignedBuffer buffer = options.read_ahead->TakeBuffer(run.size());
+  if (buffer.data() == nullptr) return;
+  indexes = options.read_ahead->Start(table->object_, {run}, std::move(buffer));
+  CountRead(run.size());
 }
 
 // --- The way ahead ---
 
 ReadAheadWindow::Options TableIterator::State::WindowOptions() const {
   ReadAheadWindow::Options window_options{
-      .pool = options.read_ahead, .large = bypass(), .in_stride = options.in_stride};
+      .pool = options.read_ahead, .large = bypass(), .read_in_stride = options.read_in_stride};
   const uint64_t entries = table->info().entry_count;
   if (options.entries_expected > 0 && entries > 0) {
     const uint64_t bytes_per_entry = table->info().file_size / entries + 1;
@@ -87,7 +126,7 @@ void TableIterator::State::Restart() {
   route_top = top_at;
   route_at = index_at;
   route_pin.Release();
-  route_asked_index = false;
+  route_asked_index = route_ended = false;
 }
 
 // True when no part behind entry `i` can hold a key within the bounds.
@@ -116,7 +155,10 @@ std::optional<PartHandle> TableIterator::State::NextPart() {
       if (!next || route_asked_index || !LeavesOut(route_index)) return next;
       continue;
     }
-    if (RouteEndsAt(records, route_at)) return std::nullopt;
+    if (RouteEndsAt(records, route_at)) {
+      route_ended = true;
+      return std::nullopt;
+    }
     route_at += forward ? 1 : -1;
     if (!LeavesOut(records)) return IndexRecordHandle(records.value(route_at));
   }
@@ -131,7 +173,8 @@ bool TableIterator::State::LeavesOut(const DataBlock& records) {
 // Goes on in the next index block when it is in memory; names it once when it is not.
 std::optional<PartHandle> TableIterator::State::NextIndexOfRoute() {
   const DataBlock& top = table->top_index_;
-  if ((forward && route_top + 1 == top.size()) || RouteEndsAt(top, route_top)) return std::nullopt;
+  route_ended = (forward && route_top + 1 == top.size()) || RouteEndsAt(top, route_top);
+  if (route_ended) return std::nullopt;
   const uint32_t next = forward ? route_top + 1 : route_top - 1;
   const PartHandle where = IndexRecordHandle(top.value(next));
   BlockPin pin;
@@ -156,6 +199,7 @@ BlockPin TableIterator::State::IndexFromWindow(const PartHandle& where) {
   if (window.Holds(where)) {
     bytes = window.Bytes(where);
   } else if (indexes != nullptr) {
+    if (!indexes->has_arrived()) return BlockPin();
     bytes = indexes->Find(where);
   }
   if (bytes.empty()) {

@@ -46,6 +46,9 @@ struct TableIterator::State final : private ReadAheadRoute {
   EntryRun RunBackward(std::optional<std::string_view> before) const;
   Task<Status> FetchIndex();
   Task<void> FetchIndexes(PartHandle first);
+  ReadAheadRun IndexRunFrom(PartHandle first) const;
+  void Anticipate();
+  void BeginIndexes();
   Task<Status> FetchBlock();
   bool MaySkip(const Status& status) const {
     return status.code() == Code::kCorruption && options.scan != nullptr && options.scan->skipped != nullptr;
@@ -99,7 +102,7 @@ struct TableIterator::State final : private ReadAheadRoute {
   bool check_bound = false;  // The block reaches to the far bound.
 
   // The cursor came to the index block in front of it from its neighbour: it will come to those behind, too.
-  bool index_in_order = options.in_stride || bypass();
+  bool index_in_order = options.read_in_stride > 0 || bypass();
   bool sought = false;
   std::shared_ptr<ReadAheadPiece> indexes;  // Index blocks, as they are stored; null: none.
 
@@ -111,6 +114,7 @@ struct TableIterator::State final : private ReadAheadRoute {
   BlockPin route_pin;
   DataBlock route_index;
   bool route_asked_index = false;  // It named the next index block.
+  bool route_ended = false;        // Behind what it named nothing is wanted.
 
   // What pass-through needs of the current block (kBypass).
   TableReader::StoredPart stored_alone;

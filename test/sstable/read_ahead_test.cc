@@ -7,6 +7,7 @@
 #include "engine/io/local_object_store.h"
 #include "engine/io/real_runtime.h"
 #include "engine/io/sim_runtime.h"
+#include "sstable/level_iterator.h"
 #include "sstable/read_ahead_pool.h"
 #include "sstable/read_ahead_window.h"
 #include "test/sstable/table_fixture.h"
@@ -15,7 +16,7 @@
 namespace partita {
 namespace {
 
-constexpr ObjectId kTable{3};
+constexpr ObjectId kTable{3};  // The first one; others have the next numbers.
 constexpr size_t kPoolBytes = 8 << 20;
 
 // About 3 MiB in blocks of 4 KiB, with more index blocks than one.
@@ -29,10 +30,10 @@ std::vector<OwnedEntry> ManyEntries(uint64_t seed, int count = 6000) {
   return entries;
 }
 
-Task<Status> WriteOn(ObjectStore& store, const std::vector<OwnedEntry>& entries) {
+Task<Status> WriteOn(ObjectStore& store, std::span<const OwnedEntry> entries, ObjectId id = kTable) {
   TableWriterOptions options;
   options.store = kTestStore;
-  options.id = kTable;
+  options.id = id;
   options.block_size = 4096;
   auto created = co_await TableWriter::Create(store, std::move(options));
   if (!created.ok()) co_return created.status();
@@ -42,6 +43,41 @@ Task<Status> WriteOn(ObjectStore& store, const std::vector<OwnedEntry>& entries)
   }
   Result<TableInfo> info = co_await (*created)->Finish();
   co_return info.status();
+}
+
+// Into so many tables, one behind the other.
+Task<Status> WriteOn(ObjectStore& store, const std::vector<OwnedEntry>& entries, size_t tables) {
+  const size_t share = entries.size() / tables + 1;
+  for (size_t i = 0; i < tables; ++i) {
+    const size_t begin = i * share;
+    const auto part = std::span(entries).subspan(begin, std::min(share, entries.size() - begin));
+    PARTITA_CO_TRY(co_await WriteOn(store, part, ObjectId(kTable.value + i)));
+  }
+  co_return Status();
+}
+
+Task<Result<std::vector<FileRef>>> OpenAll(ObjectStore& store, BlockCache& cache, size_t tables) {
+  std::vector<FileRef> files;
+  for (size_t i = 0; i < tables; ++i) {
+    auto opened = co_await TableReader::Open(store, cache, kTestStore, ObjectId(kTable.value + i));
+    if (!opened.ok()) co_return opened.status();
+    FileRef file;
+    file.table = *opened;
+    file.info = (*opened)->info();
+    files.push_back(std::move(file));
+  }
+  co_return files;
+}
+
+// Over one table, or over several as a level has them.
+std::unique_ptr<EntryIterator> CursorOver(const std::vector<FileRef>& files, Direction direction,
+                                          const IterOptions& options) {
+  if (files.size() == 1) return NewFileIterator(files[0], direction, options);
+  std::vector<const FileRef*> within;
+  for (const FileRef& file : files) {
+    if (file.OverlapsBounds(options.lower, options.upper)) within.push_back(&file);
+  }
+  return std::make_unique<LevelIterator>(std::move(within), direction, options);
 }
 
 Task<Status> ReadAll(EntryIterator& it, IterState state, size_t limit, std::vector<OwnedEntry>* out) {
@@ -68,24 +104,24 @@ struct Course {
 
 // Scans with random bounds, seeks and ends, each right or refused.
 Task<void> ScanAround(ObjectStore& store, ReadAheadPool& pool, SimRuntime* runtime, uint64_t seed,
-                      const std::vector<OwnedEntry>& entries, Course* course) {
+                      const std::vector<OwnedEntry>& entries, size_t tables, Course* course) {
   std::mt19937_64 random(seed);
   BlockCache cache(256 << 10);
-  auto opened = co_await TableReader::Open(store, cache, kTestStore, kTable);
+  auto opened = co_await OpenAll(store, cache, tables);
   if (!opened.ok()) {
     ++course->failed;
     co_return;
   }
-  std::shared_ptr<TableReader> table = std::move(opened).value();
+  std::vector<FileRef> files = std::move(opened).value();
   constexpr IterCaching kCachings[] = {IterCaching::kFill, IterCaching::kLookOnly, IterCaching::kBypass};
   for (int round = 0; round < 12; ++round) {
     IterOptions options{.caching = kCachings[random() % 3], .read_ahead = &pool};
     if (random() % 3 == 0) options.lower = entries[random() % entries.size()].user_key;
     if (random() % 3 == 0) options.upper = entries[random() % entries.size()].user_key;
     if (random() % 4 == 0) options.entries_expected = 1 + random() % 3000;
-    options.in_stride = random() % 2 == 0;
+    if (random() % 2 == 0) options.read_in_stride = random() % (2u << 20);
     const Direction direction = random() % 2 == 0 ? Direction::kForward : Direction::kBackward;
-    std::unique_ptr<TableIterator> it = table->NewIterator(direction, options);
+    std::unique_ptr<EntryIterator> it = CursorOver(files, direction, options);
     for (int walk = 0; walk < 3; ++walk) {
       std::string lower = options.lower, upper = options.upper;
       IterState state = IterState::kEnd;
@@ -113,28 +149,29 @@ Task<void> ScanAround(ObjectStore& store, ReadAheadPool& pool, SimRuntime* runti
     it.reset();
     if (runtime != nullptr && runtime->operations_in_flight() > 0) ++course->left_behind;
   }
-  table.reset();
+  files.clear();
   course->started = pool.started();
 }
 
 Task<void> SimulatedRun(SimRuntime& runtime, uint64_t seed, size_t pool_bytes,
-                        const std::vector<OwnedEntry>& entries, SimFault fault, Course* course) {
+                        const std::vector<OwnedEntry>& entries, size_t tables, SimFault fault,
+                        Course* course) {
   auto store = co_await LocalObjectStore::Open(runtime.files(), IfMissing::kCreate);
-  Status written = co_await WriteOn(**store, entries);
+  Status written = co_await WriteOn(**store, entries, tables);
   EXPECT_TRUE(written.ok()) << written.ToString();
   const size_t added = runtime.AddFault(fault);
   ReadAheadPool pool(runtime.background(BackgroundClass::kInput), pool_bytes);
-  co_await ScanAround(**store, pool, &runtime, seed, entries, course);
+  co_await ScanAround(**store, pool, &runtime, seed, entries, tables, course);
   co_await pool.Join();
   course->faults = runtime.FaultHits(added);
 }
 
-Course Simulate(uint64_t seed, size_t pool_bytes, SimFault fault) {
+Course Simulate(uint64_t seed, size_t pool_bytes, SimFault fault, size_t tables = 1) {
   Course course;
   const std::vector<OwnedEntry> entries = ManyEntries(seed);
   SimDisk disk(seed);
   SimRuntime runtime({.seed = seed}, disk);
-  runtime.Run(SimulatedRun(runtime, seed, pool_bytes, entries, fault, &course));
+  runtime.Run(SimulatedRun(runtime, seed, pool_bytes, entries, tables, fault, &course));
   return course;
 }
 
@@ -144,7 +181,7 @@ TEST(ReadAheadTest, EveryScanIsRightAndMayEndWhileReadsAreInFlight) {
     SimFault slow{.effect = SimEffect::kSlow, .operations = SimOps(SimOp::kRead)};
     slow.probability = 0.1;
     slow.delay_ns = 30'000'000;
-    const Course course = Simulate(seed, kPoolBytes, slow);
+    const Course course = Simulate(seed, kPoolBytes, slow, /*tables=*/seed % 2 == 0 ? 1 : 5);
     EXPECT_EQ(course.failed, 0u);
     total.started += course.started;
     total.left_behind += course.left_behind;
@@ -158,10 +195,12 @@ TEST(ReadAheadTest, FailedAndDamagedReadsAheadAreReadAgainOrReported) {
   for (SimEffect effect : {SimEffect::kError, SimEffect::kRotOnce, SimEffect::kShort}) {
     SimFault fault{.effect = effect, .operations = SimOps(SimOp::kRead)};
     fault.probability = 0.05;
-    const Course course = Simulate(TestSeed(), kPoolBytes, fault);
-    if (effect == SimEffect::kShort) EXPECT_EQ(course.failed, 0u);
-    EXPECT_GT(course.faults, 3u);
-    EXPECT_LT(course.failed, 12u);  // A read that fails now and then fails few scans.
+    for (size_t tables : {1, 5}) {
+      const Course course = Simulate(TestSeed(), kPoolBytes, fault, tables);
+      if (effect == SimEffect::kShort) EXPECT_EQ(course.failed, 0u);
+      EXPECT_GT(course.faults, 1u);
+      EXPECT_LT(course.failed, 12u);  // A read that fails now and then fails few scans.
+    }
   }
   SimFault broken{.effect = SimEffect::kError, .operations = SimOps(SimOp::kRead)};
   const Course course = Simulate(TestSeed(), kPoolBytes, broken);
@@ -202,7 +241,7 @@ TEST(ReadAheadTest, ABlockedCallerReadsItselfWhatNoHelperHasBegun) {
   LateExecutor helpers;
   ReadAheadPool pool(helpers, kPoolBytes);
   Course course;
-  RunBlocking(ScanAround(store, pool, nullptr, TestSeed(), entries, &course));
+  RunBlocking(ScanAround(store, pool, nullptr, TestSeed(), entries, /*tables=*/1, &course));
   EXPECT_EQ(course.failed, 0u);
   EXPECT_GT(course.started, 4u);
   const uint64_t reads = store.reads();
@@ -244,7 +283,7 @@ TEST(ReadAheadTest, AShortScanReadsLittleMoreThanItUses) {
 }
 
 // Reads of a whole table from a store that counts them, with nothing in the cache.
-uint64_t ReadsOfAll(Direction direction, bool in_stride, ReadAheadPool* pool = nullptr) {
+uint64_t ReadsOfAll(Direction direction, uint64_t in_stride, ReadAheadPool* pool = nullptr) {
   MemoryObjectStore store;
   const std::vector<OwnedEntry> entries = ManyEntries(5);
   EXPECT_TRUE(RunBlocking(WriteOn(store, entries)).ok());
@@ -254,7 +293,7 @@ uint64_t ReadsOfAll(Direction direction, bool in_stride, ReadAheadPool* pool = n
   EXPECT_GT((*table)->properties().index_blocks, 2u);
   const uint64_t before = store.reads();
   std::unique_ptr<TableIterator> it = (*table)->NewIterator(
-      direction, {.caching = IterCaching::kLookOnly, .read_ahead = pool, .in_stride = in_stride});
+      direction, {.caching = IterCaching::kLookOnly, .read_ahead = pool, .read_in_stride = in_stride});
   std::vector<OwnedEntry> got;
   EXPECT_TRUE(RunBlocking(ReadAll(*it, it->SeekToFirst(), entries.size() + 1, &got)).ok());
   EXPECT_EQ(got, Expected(entries, direction, "", ""));
@@ -264,10 +303,45 @@ uint64_t ReadsOfAll(Direction direction, bool in_stride, ReadAheadPool* pool = n
 // Of 256 KiB each but for the last one, and one for all index blocks.
 TEST(ReadAheadTest, AScanInStrideReadsLargePiecesFromTheStartAndItsIndexBlocksTogether) {
   for (Direction direction : {Direction::kForward, Direction::kBackward}) {
-    const uint64_t in_stride = ReadsOfAll(direction, true);
+    const uint64_t in_stride = ReadsOfAll(direction, 1 << 20);
     EXPECT_LE(in_stride, (3u << 20) / (256 << 10) + 3);
-    EXPECT_GE(ReadsOfAll(direction, false), in_stride + 4);
+    EXPECT_GE(ReadsOfAll(direction, 0), in_stride + 4);
   }
+}
+
+// A long scan has begun the next file before it comes to it: with reads ahead that are done in time it waits
+// for none at a file's start, in either direction.
+TEST(ReadAheadTest, ALongScanWaitsForNothingWhereOneFileEndsAndTheNextBegins) {
+  constexpr size_t kTables = 5;
+  MemoryObjectStore store;
+  const std::vector<OwnedEntry> entries = ManyEntries(TestSeed(), /*count=*/20'000);
+  ASSERT_TRUE(RunBlocking(WriteOn(store, entries, kTables)).ok());
+  BlockCache cache(64 << 10);
+  auto files = RunBlocking(OpenAll(store, cache, kTables));
+  ASSERT_TRUE(files.ok());
+  LateExecutor helpers;
+  ReadAheadPool pool(helpers, kPoolBytes);
+  for (Direction direction : {Direction::kForward, Direction::kBackward}) {
+    auto it = CursorOver(*files, direction, {.caching = IterCaching::kLookOnly, .read_ahead = &pool});
+    const std::vector<OwnedEntry> expected = Expected(entries, direction, "", "");
+    uint64_t waited_for = 0;  // From the middle of the second file on.
+    IterState state = it->SeekToFirst();
+    for (size_t i = 0; i < expected.size(); ++i) {
+      while (state == IterState::kNeedsIo) {
+        const uint64_t before = store.reads();
+        ASSERT_TRUE(RunBlocking(it->Fetch()).ok());
+        if (i > 3 * expected.size() / kTables / 2) waited_for += store.reads() - before;
+        helpers.RunAll();
+        state = it->state();
+      }
+      ASSERT_EQ(state, IterState::kEntry);
+      ASSERT_EQ(Copy(it->entry()), expected[i]);
+      state = it->Next();
+    }
+    EXPECT_EQ(state, IterState::kEnd);
+    EXPECT_EQ(waited_for, 0u);
+  }
+  RunBlocking(pool.Join());
 }
 
 // Many scans at once: those that find no memory left go on in small pieces, which nobody counts.
@@ -275,11 +349,11 @@ TEST(ReadAheadTest, AScanThatGetsNoMemoryReadsSmallPieces) {
   LateExecutor helpers;
   ReadAheadPool none(helpers, /*bytes_max=*/0);
   for (Direction direction : {Direction::kForward, Direction::kBackward}) {
-    EXPECT_GE(ReadsOfAll(direction, true, &none), (3u << 20) / (20 << 10));
+    EXPECT_GE(ReadsOfAll(direction, 1 << 20, &none), (3u << 20) / (20 << 10));
   }
   EXPECT_EQ(none.held_bytes(), 0u);
   ReadAheadPool enough(helpers, kPoolBytes);
-  const uint64_t reads = ReadsOfAll(Direction::kForward, true, &enough);
+  const uint64_t reads = ReadsOfAll(Direction::kForward, 1 << 20, &enough);
   EXPECT_LE(reads, (3u << 20) / (256 << 10) + 3);
   EXPECT_GT(enough.held_bytes(), 0u);  // Kept for the next scan.
   helpers.RunAll();
@@ -351,7 +425,7 @@ TEST(ReadAheadTest, ScansOnTheRealDiskAreRightWithBothBackendsOnWorkersAndOnCall
     for (bool on_worker : {false, true}) {
       ReadAheadPool pool((*runtime)->background(BackgroundClass::kInput), kPoolBytes);
       Course course;
-      Task<void> scans = ScanAround(**store, pool, nullptr, TestSeed(), entries, &course);
+      Task<void> scans = ScanAround(**store, pool, nullptr, TestSeed(), entries, /*tables=*/1, &course);
       if (on_worker) {
         TaskGroup group;
         group.Spawn((*runtime)->shard_executor(ShardId(0)), std::move(scans));
