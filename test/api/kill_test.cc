@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/partita.h"
+#include "test/support/memory_cgroup.h"
 #include "test/support/scratch_directory.h"
 
 // covers: F3 F6 F10 F12 F28: a process killed at any moment under load, on the real disk.
@@ -108,52 +109,82 @@ int WaitFor(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
+// What the notes of all loads said, by writer.
+struct Progress {
+  std::map<uint32_t, uint32_t> begun, acknowledged;
+  uint64_t seen = 0;
+
+  // False when the load has ended and all that it said was read.
+  bool ReadNote(int pipe) {
+    Note note;
+    if (read(pipe, &note, sizeof note) != sizeof note) return false;
+    (note.acknowledged ? acknowledged : begun)[note.thread] = note.counter;
+    ++seen;
+    return true;
+  }
+  // Where a load goes on.
+  uint32_t base() const {
+    uint32_t last = 0;
+    for (const auto& [thread, counter] : begun) last = std::max(last, counter);
+    return last;
+  }
+};
+
+// A child that loads, and its pipe.
+struct Load {
+  pid_t child = -1;
+  int pipe = -1;
+};
+
+Load StartLoad(const std::string& path, IoBackend backend, uint32_t base,
+               const MemoryCgroup* group = nullptr) {
+  int ends[2];
+  if (pipe(ends) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    if (group != nullptr && !group->Join()) _exit(7);
+    LoadForEver(path, backend, ends[1], base);
+  }
+  close(ends[1]);
+  return {child, ends[0]};
+}
+
+// Kills the load, unless it is gone, reads what it had said, and has a new process check the store.
+void EndAndCheck(const std::string& path, IoBackend backend, const Load& load, Progress* progress) {
+  kill(load.child, SIGKILL);
+  ASSERT_EQ(WaitFor(load.child), 1000 + SIGKILL) << "the loading child ended by itself";
+  while (progress->ReadNote(load.pipe)) {
+  }
+  close(load.pipe);
+  const pid_t checker = fork();
+  ASSERT_GE(checker, 0);
+  if (checker == 0) CheckAndExit(path, backend, progress->begun, progress->acknowledged);
+  ASSERT_EQ(WaitFor(checker), 0);
+}
+
 void RunRounds(IoBackend backend, int rounds) {
   ScratchDirectory directory;
-  std::string path = directory.path() + "/store";
-  std::map<uint32_t, uint32_t> begun, acknowledged;
+  const std::string path = directory.path() + "/store";
+  Progress progress;
   // PARTITA_SEED draws other moments; where the kill falls within an operation is up to the machine.
   const char* seed = std::getenv("PARTITA_SEED");
   uint64_t random = 88172645463325252ull ^ (seed == nullptr ? 0 : std::strtoull(seed, nullptr, 10));
-  uint64_t total = 0;
   for (int round = 0; round < rounds; ++round) {
-    int ends[2];
-    ASSERT_EQ(pipe(ends), 0);
-    uint32_t base = 0;
-    for (const auto& [thread, counter] : begun) base = std::max(base, counter);
-    pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      close(ends[0]);
-      LoadForEver(path, backend, ends[1], base);
-    }
-    close(ends[1]);
+    SCOPED_TRACE("round " + std::to_string(round));
+    const Load load = StartLoad(path, backend, progress.base());
+    ASSERT_GT(load.child, 0);
     random ^= random << 13, random ^= random >> 7, random ^= random << 17;
     // The kill comes after a drawn number of notes; every third round already while it opens.
-    uint64_t notes = round % 3 == 2 ? 0 : 1 + random % 3000;
-    Note note;
-    uint64_t seen = 0;
-    while (seen < notes && read(ends[0], &note, sizeof note) == sizeof note) {
-      (note.acknowledged ? acknowledged : begun)[note.thread] = note.counter;
-      ++seen;
+    const uint64_t notes = round % 3 == 2 ? 0 : 1 + random % 3000;
+    for (uint64_t seen = 0; seen < notes && progress.ReadNote(load.pipe); ++seen) {
     }
     // A drawn moment, not a wait for something: poll with no descriptors is a timer.
     if (notes == 0) poll(nullptr, 0, static_cast<int>(random % 30));
-    kill(child, SIGKILL);
-    int ended = WaitFor(child);
-    ASSERT_EQ(ended, 1000 + SIGKILL) << "the loading child ended by itself in round " << round;
-    while (read(ends[0], &note, sizeof note) == sizeof note) {
-      (note.acknowledged ? acknowledged : begun)[note.thread] = note.counter;
-      ++seen;
-    }
-    close(ends[0]);
-    total += seen;
-    pid_t checker = fork();
-    ASSERT_GE(checker, 0);
-    if (checker == 0) CheckAndExit(path, backend, begun, acknowledged);
-    ASSERT_EQ(WaitFor(checker), 0) << "round " << round;
+    EndAndCheck(path, backend, load, &progress);
+    if (testing::Test::HasFatalFailure()) return;
   }
-  std::printf("%d kills, %llu notes\n", rounds, static_cast<unsigned long long>(total));
+  std::printf("%d kills, %llu notes\n", rounds, static_cast<unsigned long long>(progress.seen));
 }
 
 TEST(KillTest, NothingAcknowledgedIsLostWhenTheProcessIsKilledOnTheRing) {
@@ -168,6 +199,39 @@ TEST(KillTest, NothingAcknowledgedIsLostWhenTheProcessIsKilledOnTheRing) {
 
 TEST(KillTest, NothingAcknowledgedIsLostWhenTheProcessIsKilledOnThreads) {
   RunRounds(IoBackend::kThreads, kRounds / 5);
+}
+
+// The memory that a store was given and its fixed part suffice it, page cache included, however long it is
+// written to; under less it is slow or killed, and loses nothing.
+// covers: F58
+TEST(KillTest, AStoreStaysWithinItsControlGroupAndLosesNothingInOneThatIsTooSmall) {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+#endif
+  constexpr uint64_t kFixedBytes = 52 << 20;  // Code, stacks, rings, mapped logs: as bench/http/soak allows.
+  constexpr uint64_t kNotes = 10'000;         // Some 30 MB of writes.
+  std::string why_not;
+  const uint64_t limit = (64u << 20) + kFixedBytes;
+  std::optional<MemoryCgroup> group = MemoryCgroup::Create(limit, &why_not);
+  if (!group) GTEST_SKIP() << why_not;
+  ScratchDirectory directory;
+  const std::string path = directory.path() + "/store";
+  Progress progress;
+  for (uint64_t share : {1, 2, 4, 6, 8, 12}) {
+    ASSERT_TRUE(group->SetLimit(limit / share));
+    const Load load = StartLoad(path, IoBackend::kThreads, progress.base(), &*group);
+    ASSERT_GT(load.child, 0);
+    const uint64_t end = progress.seen + kNotes;
+    bool lives = true;
+    while (lives && progress.seen < end) lives = progress.ReadNote(load.pipe);
+    std::printf("with %llu MiB: %s\n", static_cast<unsigned long long>(limit / share >> 20),
+                lives ? "lives" : "killed");
+    if (share == 1) ASSERT_TRUE(lives) << "killed within its memory";
+    EndAndCheck(path, IoBackend::kThreads, load, &progress);
+    if (HasFatalFailure()) return;
+  }
 }
 
 }  // namespace
