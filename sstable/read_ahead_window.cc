@@ -115,18 +115,18 @@ ReadAheadWindow::Runs ReadAheadWindow::PlanFrom(const PartHandle& wanted, ReadAh
   return runs;
 }
 
-bool ReadAheadWindow::ReadsAhead() const {
-  return options_.pool != nullptr && !options_.large && size_ >= kAheadSizeMin;
+bool ReadAheadWindow::ReadsOn() const {
+  return options_.pool != nullptr && !options_.large && size_ >= kAheadSizeMin &&
+         read_in_stride() < options_.bytes_expected;
 }
-
-bool ReadAheadWindow::ReadsOn() const { return ReadsAhead() && total_ < options_.bytes_expected; }
 
 void ReadAheadWindow::Begin(const std::shared_ptr<ObjectReader>& object, PartHandle first,
                             ReadAheadRoute& route) {
   PARTITA_ASSERT(options_.pool != nullptr && current_ == nullptr);
-  if (!ahead_.empty()) return;
-  Grow(first);
-  size_ = std::clamp<uint64_t>(read_in_stride() / 2, size_, kAheadSizeMax);
+  if (!ahead_.empty() || options_.read_in_stride >= options_.bytes_expected) return;
+  total_ = 0;
+  const uint64_t left = options_.bytes_expected - options_.read_in_stride;
+  size_ = std::clamp<uint64_t>(std::min(options_.read_in_stride / 2, left), kSizeFirst, kAheadSizeMax);
   if (AlignUp(first.end(), kPageSize) - AlignDown(first.offset, kPageSize) > size_) return;
   AlignedBuffer buffer = options_.pool->TakeBuffer(size_);
   if (buffer.data() == nullptr) return;

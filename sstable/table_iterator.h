@@ -72,7 +72,8 @@ class TableIterator : public EntryIterator {
   IterState state() const override;
   Task<Status> Fetch() override;
 
-  // True when all that is left of the table, within the bounds, has been read ahead or is on its way.
+  // True when all that is left of the table, within the bounds, has been read ahead or is on its way, and the
+  // scan will use more.
   bool ReadsToEnd() const;
   // Bytes read ahead in order, those of the files in front included.
   uint64_t read_in_stride() const;

@@ -78,7 +78,7 @@ Task<void> TableIterator::State::FetchIndexes(PartHandle first) {
 
 // --- Before it is wanted ---
 
-bool TableIterator::ReadsToEnd() const { return state_->route_ended && state_->window.ReadsAhead(); }
+bool TableIterator::ReadsToEnd() const { return state_->route_ended && state_->window.ReadsOn(); }
 uint64_t TableIterator::read_in_stride() const { return state_->window.read_in_stride(); }
 
 void TableIterator::Anticipate() {

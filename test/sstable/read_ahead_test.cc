@@ -251,20 +251,21 @@ TEST(ReadAheadTest, ABlockedCallerReadsItselfWhatNoHelperHasBegun) {
   RunBlocking(pool.Join());
 }
 
-// Bytes of the table read by a scan of `limit` entries that says how many it will use, or does not.
-uint64_t BytesRead(uint64_t limit, uint64_t entries_expected) {
+// Bytes read by a scan of `limit` entries, from `first` on, that says how many it will use, or does not.
+uint64_t BytesRead(uint64_t limit, uint64_t entries_expected, size_t tables = 1, size_t first = 0) {
   MemoryObjectStore store;
   const std::vector<OwnedEntry> entries = ManyEntries(TestSeed());
-  EXPECT_TRUE(RunBlocking(WriteOn(store, entries)).ok());
+  EXPECT_TRUE(RunBlocking(WriteOn(store, entries, tables)).ok());
   BlockCache cache(1 << 20);
-  auto table = OpenTable(store, cache, kTable);
-  EXPECT_TRUE(table.ok());
+  auto files = RunBlocking(OpenAll(store, cache, tables));
+  EXPECT_TRUE(files.ok());
   LateExecutor helpers;
   ReadAheadPool pool(helpers, kPoolBytes);
   const uint64_t before = store.read_bytes();
   {
-    auto it = (*table)->NewIterator(Direction::kForward,
-                                    {.read_ahead = &pool, .entries_expected = entries_expected});
+    auto it = CursorOver(
+        *files, Direction::kForward,
+        {.lower = entries[first].user_key, .read_ahead = &pool, .entries_expected = entries_expected});
     std::vector<OwnedEntry> got;
     EXPECT_TRUE(RunBlocking(ReadAll(*it, it->SeekToFirst(), limit, &got)).ok());
     EXPECT_EQ(got.size(), limit);
@@ -280,6 +281,9 @@ TEST(ReadAheadTest, AShortScanReadsLittleMoreThanItUses) {
   EXPECT_LT(BytesRead(100, 0), 2 * 100 * kEntryBytes + (32 << 10));
   EXPECT_LT(BytesRead(1000, 1000), 3 * 1000 * kEntryBytes / 2);
   EXPECT_LT(BytesRead(1000, 0), 3 * 1000 * kEntryBytes);
+  // Where it ends, and where it goes on in the next file.
+  EXPECT_LT(BytesRead(1000, 1000, /*tables=*/3, /*first=*/980), 7 * 1000 * kEntryBytes / 4);
+  EXPECT_LT(BytesRead(1000, 1000, /*tables=*/3, /*first=*/1400), 7 * 1000 * kEntryBytes / 4);
 }
 
 // Reads of a whole table from a store that counts them, with nothing in the cache.
