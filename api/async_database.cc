@@ -18,7 +18,7 @@ Store& AsyncDatabase::store() const { return *impl_->store; }
 
 Result<AsyncTable> AsyncDatabase::FindTable(std::string_view account, std::string_view name) const {
   std::shared_ptr<const TableDescriptor> table = impl_->store->LookUpTable(account, name);
-  if (table == nullptr) return Status::NotFound("there is no table named '" + std::string(name) + "'");
+  if (table == nullptr) return impl_->store->WhyNoTable(account, name);
   if (table->raw) return Status::NotFound("table '" + table->name + "' is a raw table");
   return AsyncTable(std::make_shared<const TableCore>(impl_, std::move(table)));
 }

@@ -86,6 +86,8 @@ ShardStats StatsOf(const ShardStatistics& from, uint32_t shard) {
   to.write_delay_us_total = from.delay_us_total;
   to.write_delay_us_max = from.delay_us_max;
   to.fenced = from.fenced;
+  to.stalled = from.stalled;
+  to.stalls = from.stalls;
   return to;
 }
 
@@ -245,6 +247,7 @@ DatabaseStats Database::Stats() const {
   stats.memory_budget = impl_->options.memory_bytes;
   stats.memtable_pool_bytes = impl_->store->memory_plan().memtable_bytes;
   stats.resident_set_bytes = ResidentSetBytes();
+  stats.catalog_in_doubt = impl_->store->catalog_in_doubt();
   return stats;
 }
 

@@ -303,13 +303,16 @@ struct ShardStats {
   uint64_t bytes_read_compaction = 0;
   uint64_t compaction_debt_bytes = 0;
   uint64_t write_delay_us_total = 0, write_delay_us_max = 0;
-  bool fenced = false;
+  bool fenced = false;   // Takes no writes for now: its log failed, or is stalled.
+  bool stalled = false;  // The disk did not answer by the deadline (30 s).
+  uint64_t stalls = 0;   // How often.
 };
 struct DatabaseStats {
   std::vector<ShardStats> shards;
   uint64_t cache_bytes = 0, cache_capacity = 0, cache_hits = 0, cache_misses = 0;
   uint64_t memory_budget = 0, memtable_pool_bytes = 0, resident_table_bytes = 0;
   uint64_t resident_set_bytes = 0;  // Of the process, from the kernel.
+  bool catalog_in_doubt = false;    // How the last change of a table ended is not known yet.
 };
 
 struct VerifyReport {

@@ -15,9 +15,8 @@ constexpr uint64_t kLeaseTicks = 10 * kTicksPerSecond;
 // so that the lead does not grow with every restart.
 constexpr uint64_t kShortLeaseTicks = kTicksPerSecond / 100;
 
-// At most this much log, or for this long, stays unflushed (DESIGN 5).
+// At most this much log stays unflushed (DESIGN 5); how long, commit_log_tick.cc says.
 constexpr uint64_t kUnflushedBytesMax = 4u << 20;
-constexpr uint64_t kTickNanos = 40'000'000;
 // Between two rounds at most so many turns of the worker are given to those who are just coming: no timer,
 // and nothing at all for a lone writer, who leaves no work behind a round.
 constexpr int kGatherTurnsMax = 4;
@@ -58,8 +57,8 @@ class CommitLog::WaitFor {
   VisibleWaiter* waiter_;
 };
 
-CommitLog::CommitLog(LogStore& log, Executor& worker, Clock& clock)
-    : log_(log), worker_(worker), clock_(clock) {}
+CommitLog::CommitLog(LogStore& log, Executor& worker, Clock& clock, uint64_t io_deadline_ns)
+    : log_(log), worker_(worker), clock_(clock), io_deadline_ns_(io_deadline_ns) {}
 
 CommitLog::~CommitLog() { PARTITA_ASSERT(waiters_ == nullptr); }
 
@@ -108,8 +107,8 @@ bool CommitLog::Enqueue(VisibleWaiter* waiter) {
   uint64_t reached =
       waiter->until_durable ? log_.durable_end().value : visible_.load(std::memory_order_relaxed);
   if (reached >= waiter->position) return false;
-  if (in_doubt_.load(std::memory_order_relaxed)) {
-    waiter->status = InDoubt(fence_reason_);
+  if (in_doubt_.load(std::memory_order_relaxed) && fenced()) {
+    waiter->status = InDoubt(FenceReasonLocked());
     return false;
   }
   waiter->next = waiters_;
@@ -142,6 +141,8 @@ void CommitLog::Publish() {
     // The version first: a reader that sees the position may rely on the version.
     visible_version_.store(version, std::memory_order_release);
     visible_.store(visible, std::memory_order_release);
+    // Visible first: a reader that meets no doubt any more sees what was in doubt (F15).
+    if (visible >= doubt_through_ && !fenced()) in_doubt_.store(false, std::memory_order_release);
     while (base_ <= std::min(durable, visible)) {
       records_.pop_front();
       ++base_;
@@ -169,7 +170,10 @@ void CommitLog::FailWaiters(const Status& why) {
   {
     std::lock_guard lock(mutex_);
     failed = std::exchange(waiters_, nullptr);
-    if (decided_.load() > visible_.load()) in_doubt_.store(true, std::memory_order_release);
+    if (decided_.load() > visible_.load()) {
+      doubt_through_ = decided_.load();
+      in_doubt_.store(true, std::memory_order_release);
+    }
   }
   while (failed != nullptr) {
     VisibleWaiter* waiter = failed;
@@ -181,15 +185,30 @@ void CommitLog::FailWaiters(const Status& why) {
 
 Status CommitLog::fence_reason() const {
   std::lock_guard lock(mutex_);
-  return fence_reason_;
+  return FenceReasonLocked();
+}
+
+Status CommitLog::FenceReasonLocked() const { return stalled() ? Overdue() : fence_reason_; }
+
+// F20: nothing of this group is acknowledged, and this segment is not used again.
+void CommitLog::Fence(const Status& why) {
+  std::lock_guard lock(mutex_);
+  fence_reason_ = why;
+  fenced_.store(true, std::memory_order_release);
 }
 
 bool CommitLog::TryTakeFlushToken() {
-  return !flush_token_.load(std::memory_order_relaxed) &&
-         !flush_token_.exchange(true, std::memory_order_seq_cst);
+  uint64_t token = flush_token_.load(std::memory_order_relaxed);
+  return (token & kTokenHeld) == 0 &&
+         flush_token_.compare_exchange_strong(token, token + kTokenCountOne + kTokenHeld);
 }
 
-void CommitLog::ReleaseFlushToken() { flush_token_.store(false, std::memory_order_seq_cst); }
+bool CommitLog::ReleaseFlushToken() {
+  const uint64_t token = flush_token_.fetch_and(~(kTokenHeld | kTokenOverdue));
+  if ((token & kTokenOverdue) == 0) return true;
+  Publish();  // Ends the doubt, unless more is to be written.
+  return false;
+}
 
 void CommitLog::WantFlush(uint64_t position) {
   uint64_t wanted = flush_wanted_.load();
@@ -215,8 +234,8 @@ std::vector<LogRecord> CommitLog::TakeUnappended() {
 }
 
 Task<Status> CommitLog::FlushRound() {
-  PARTITA_ASSERT(flush_token_.load());
-  if (fenced()) co_return fence_reason();
+  PARTITA_ASSERT(FlushTokenHeld());
+  if (fenced_.load()) co_return fence_reason();
   if (lower_levels_used_.load(std::memory_order_relaxed)) log_.LeaseCeiling(LeaseNow());
   std::vector<LogRecord> records = TakeUnappended();
   bool lease_due = lower_levels_used_.load(std::memory_order_relaxed) &&
@@ -228,10 +247,7 @@ Task<Status> CommitLog::FlushRound() {
     done = co_await log_.Flush();
   }
   if (!done.ok()) {
-    // F20: nothing of this group is acknowledged, and this segment is not used again.
-    std::lock_guard lock(mutex_);
-    fence_reason_ = done;
-    fenced_.store(true, std::memory_order_release);
+    Fence(done);
     co_return done;
   }
   if (!records.empty()) {
@@ -272,14 +288,16 @@ Task<Status> CommitLog::AwaitVisible(LogPosition position, DurabilityLevel level
   }
   bool blocking = Executor::Current() == nullptr;
   while (visible_position() < position) {
+    ArmTick();
     WantFlush(position.value);
     if (fenced() || !blocking) {
       WakeDriver();
     } else if (TryTakeFlushToken()) {
       Status round = co_await FlushRound();
-      ReleaseFlushToken();
+      const bool in_time = ReleaseFlushToken();
       // Others decided meanwhile, or the log failed: the driver goes on (F21 is its alone).
       if (!round.ok() || WantsFlush()) WakeDriver();
+      if (!in_time) co_return InDoubt(round.ok() ? Overdue() : round);
       if (visible_position() >= position) break;
       if (round.ok()) continue;
     }
@@ -297,6 +315,7 @@ void CommitLog::NoteAccepted() {
 
 Task<Status> CommitLog::FlushThrough(LogPosition position) {
   while (log_.durable_end() < position) {
+    ArmTick();
     WantFlush(position.value);
     WakeDriver();
     VisibleWaiter waiter(position.value, /*durable=*/true);
@@ -325,9 +344,9 @@ Task<void> CommitLog::Gather() {
 
 Task<void> CommitLog::Drive(CommitLog* self) {
   while (true) {
-    if (self->fenced()) {
+    if (self->fenced_.load()) {
       co_await self->LeaveFence();
-      if (self->fenced()) break;  // Closing.
+      if (self->fenced_.load()) break;  // Closing.
     }
     if (self->TryTakeFlushToken()) {
       Status round = co_await self->FlushRound();
@@ -336,22 +355,22 @@ Task<void> CommitLog::Drive(CommitLog* self) {
     }
     bool more =
         self->WantsFlush() || self->unlogged_bytes_.load(std::memory_order_relaxed) > kUnflushedBytesMax / 2;
-    if (more && !self->flush_token_.load()) {
+    if (more && !self->FlushTokenHeld()) {
       co_await self->Gather();
       continue;
     }
     self->driven_.store(false, std::memory_order_seq_cst);
     // Asked between the check and the store: whoever asked saw us awake, so we look again. A token
     // held by a caller is no reason to stay: it wakes us when it leaves work behind.
-    if (!self->WantsFlush() || self->flush_token_.load()) break;
+    if (!self->WantsFlush() || self->FlushTokenHeld()) break;
     if (self->driven_.exchange(true, std::memory_order_seq_cst)) break;
   }
-  if (self->fenced()) self->driven_.store(false, std::memory_order_seq_cst);
+  if (self->fenced_.load()) self->driven_.store(false, std::memory_order_seq_cst);
 }
 
 Task<void> CommitLog::LeaveFence() {
   uint64_t pause = kFenceRetryNanosMin;
-  while (fenced() && !closing_.load()) {
+  while (fenced_.load() && !closing_.load()) {
     if (!TryTakeFlushToken()) {
       co_await SleepFor(kFenceRetryNanosMin / 50);
       continue;
@@ -375,9 +394,7 @@ Task<void> CommitLog::LeaveFence() {
         fenced_.store(false, std::memory_order_release);
       }
       ReleaseFlushToken();
-      // Visible first: a reader that meets no doubt any more sees what was in doubt (F15).
       Publish();
-      in_doubt_.store(false, std::memory_order_release);
       co_return;
     }
     {
@@ -389,47 +406,6 @@ Task<void> CommitLog::LeaveFence() {
     co_await SleepFor(pause);
     pause = std::min(pause * 2, kFenceRetryNanosMax);
   }
-}
-
-void CommitLog::ArmTick() {
-  if (tick_armed_.load(std::memory_order_relaxed)) return;
-  if (closing_.load(std::memory_order_relaxed)) return;
-  if (tick_armed_.exchange(true, std::memory_order_seq_cst)) return;
-  tasks_.Spawn(worker_, TickOnWorker(this));
-}
-
-Task<void> CommitLog::TickOnWorker(CommitLog* self) {
-  uint64_t seen = 0;
-  while (!self->closing_.load()) {
-    co_await SleepFor(kTickNanos);
-    if (self->closing_.load()) break;
-    uint64_t decided = self->decided_.load();
-    if (self->log_.durable_end().value < decided || decided != seen) {
-      seen = decided;
-      if (self->log_.durable_end().value < decided) {
-        self->WantFlush(decided);
-        self->WakeDriver();
-      }
-      continue;
-    }
-    // Nothing new since the last tick and all is flushed: the idle seal (F32), then rest.
-    if (!self->fenced() && self->TryTakeFlushToken()) {
-      Status sealed = co_await self->log_.Seal(/*closing=*/false);
-      if (!sealed.ok()) {
-        std::lock_guard lock(self->mutex_);
-        self->fence_reason_ = sealed;
-        self->fenced_.store(true, std::memory_order_release);
-      }
-      self->ReleaseFlushToken();
-      if (!sealed.ok() || self->WantsFlush()) self->WakeDriver();
-    } else {
-      continue;  // The seal is still owed (F32).
-    }
-    self->tick_armed_.store(false, std::memory_order_seq_cst);
-    if (self->decided_.load() == seen) co_return;
-    if (self->tick_armed_.exchange(true, std::memory_order_seq_cst)) co_return;
-  }
-  self->tick_armed_.store(false, std::memory_order_seq_cst);
 }
 
 Task<void> CommitLog::Trim(LogPosition position) {

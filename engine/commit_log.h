@@ -16,6 +16,10 @@
 
 namespace partita {
 
+// What waits for the disk for longer is answered in doubt (F26). As long as the kernel gives a command before
+// it resets the device (SCSI and NVMe: 30 s): who waited that long has seen the kernel try all that it can.
+inline constexpr uint64_t kIoDeadlineNanos = 30'000'000'000;
+
 // From decision to answer: stages *log* and *publish* of a write (DESIGN 2), for one shard.
 //
 // A decided record gets the next position and joins the queue. Whoever takes the *flush token*
@@ -34,7 +38,7 @@ namespace partita {
 // well under a microsecond; the two tokens are atomics; `visible_version_` is read by every reader.
 class CommitLog {
  public:
-  CommitLog(LogStore& log, Executor& worker, Clock& clock);
+  CommitLog(LogStore& log, Executor& worker, Clock& clock, uint64_t io_deadline_ns);
   ~CommitLog();
   CommitLog(const CommitLog&) = delete;
   CommitLog& operator=(const CommitLog&) = delete;
@@ -72,7 +76,10 @@ class CommitLog {
   Version last_version() const { return Version(last_version_.load(std::memory_order_acquire)); }
   LogPosition visible_position() const { return LogPosition(visible_.load(std::memory_order_acquire)); }
 
-  bool fenced() const { return fenced_.load(std::memory_order_acquire); }
+  // Takes no records: after a failed write (F20), or stalled (F26).
+  bool fenced() const { return fenced_.load(std::memory_order_acquire) || stalled(); }
+  bool stalled() const { return (flush_token_.load(std::memory_order_acquire) & kTokenOverdue) != 0; }
+  uint64_t stalls() const { return stalls_.load(std::memory_order_relaxed); }
   // Why, while fenced.
   Status fence_reason() const;
   // A waiter was answered kUnknown, and what it wrote is not decided yet: a reader that meets an
@@ -113,14 +120,21 @@ class CommitLog {
   // One round under the tail token.
   void TailRound();
 
+  bool FlushTokenHeld() const { return (flush_token_.load() & kTokenHeld) != 0; }
   bool TryTakeFlushToken();
-  void ReleaseFlushToken();
+  // False when it was held beyond the deadline: then this flush acknowledges nothing (F26).
+  bool ReleaseFlushToken();
+  void Fence(const Status& why);
+  Status FenceReasonLocked() const;  // Under mutex_.
   void WantFlush(uint64_t position);
   bool WantsFlush() const;
   // Makes the driver run rounds soon: on this worker, or the shard's when this thread is none.
   void WakeDriver();
   void ArmTick();
   static Task<void> TickOnWorker(CommitLog* self);
+  void WatchFlushToken();
+  Status Overdue() const;
+  static Task<void> SealIdle(CommitLog* self, uint64_t decided);
 
   std::vector<LogRecord> TakeUnappended();
   void Publish();                       // Takes mutex_.
@@ -131,6 +145,7 @@ class CommitLog {
   LogStore& log_;
   Executor& worker_;
   Clock& clock_;
+  const uint64_t io_deadline_ns_;
   TaskGroup tasks_;
 
   mutable std::mutex mutex_;
@@ -139,6 +154,7 @@ class CommitLog {
   uint64_t appended_ = 0;       // Handed to the segments without error.
   VisibleWaiter* waiters_ = nullptr;
   Status fence_reason_;
+  uint64_t doubt_through_ = 0;  // What was answered in doubt lies up to here.
 
   std::atomic<uint64_t> decided_{0};
   std::atomic<uint64_t> visible_{0};
@@ -148,7 +164,17 @@ class CommitLog {
   std::atomic<uint64_t> unlogged_bytes_{0};
   std::atomic<uint64_t> bytes_appended_{0};
   std::atomic<bool> lower_levels_used_{false};
-  std::atomic<bool> flush_token_{false};
+  // The flush token: how often it was taken, and two bits about now. Both clear: free.
+  static constexpr uint64_t kTokenHeld = 1;
+  static constexpr uint64_t kTokenOverdue = 2;  // Set beside kTokenHeld only, by the tick.
+  static constexpr uint64_t kTokenCountOne = 4;
+  std::atomic<uint64_t> flush_token_{0};
+  std::atomic<uint64_t> stalls_{0};
+  // The tick's own.
+  uint64_t watched_token_ = 0;  // The holding it met last,
+  uint64_t watched_ticks_ = 0;  // and how often since.
+  // What was decided when the log was last sealed as idle since the tick began.
+  std::atomic<uint64_t> sealed_through_{UINT64_MAX};
   std::atomic<bool> tail_token_{false};
   std::atomic<bool> driven_{false};
   std::atomic<bool> tick_armed_{false};

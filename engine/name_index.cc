@@ -29,9 +29,16 @@ uint64_t HashOf(std::string_view account, std::string_view name) {
 
 }  // namespace
 
-NameIndex::NameIndex(const Catalog& catalog)
+NameIndex::NameIndex(const Catalog& catalog, const TableDescriptor* in_doubt)
     : slots_(std::bit_ceil(2 * catalog.tables.size() + 1)), accounts_(catalog.accounts) {
-  for (const TableDescriptor& table : catalog.tables) Add(table);
+  if (in_doubt != nullptr) in_doubt_ = *in_doubt;
+  for (const TableDescriptor& table : catalog.tables) {
+    if (!IsInDoubt(table.account, table.name)) Add(table);
+  }
+}
+
+bool NameIndex::IsInDoubt(std::string_view account, std::string_view name) const {
+  return in_doubt_ && in_doubt_->account == account && SameIgnoringCase(in_doubt_->name, name);
 }
 
 void NameIndex::Add(const TableDescriptor& table) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -12,10 +13,12 @@ namespace partita {
 // it is read without a lock (snapshot_publisher.h). A table is found ignoring the case of its name.
 class NameIndex {
  public:
-  explicit NameIndex(const Catalog& catalog);
+  // `in_doubt`: a table of which is not known whether it exists (F15), whatever the catalog says.
+  explicit NameIndex(const Catalog& catalog, const TableDescriptor* in_doubt = nullptr);
 
-  // Null when there is no such table.
+  // Null when there is no such table, or IsInDoubt().
   std::shared_ptr<const TableDescriptor> FindTable(std::string_view account, std::string_view name) const;
+  bool IsInDoubt(std::string_view account, std::string_view name) const;
   Attributes AccountAttributes(std::string_view account) const;
 
  private:
@@ -28,6 +31,7 @@ class NameIndex {
 
   std::vector<Slot> slots_;                  // Open addressing, at most half full; a power of two.
   std::vector<AccountDescriptor> accounts_;  // Few.
+  std::optional<TableDescriptor> in_doubt_;  // Nearly never.
 };
 
 }  // namespace partita

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,12 @@ namespace partita {
 // Which shard owns which interval of user keys: sorted, immutable (DESIGN 8).
 struct RangeMap {
   std::vector<RangeDescriptor> ranges;
+  // What the keys of a table begin with whose deletion is in doubt (F15); empty: there is none.
+  std::string in_doubt;
+
+  bool IsInDoubt(const RangeDescriptor& range) const {
+    return !in_doubt.empty() && range.lower.starts_with(in_doubt);
+  }
 
   // The range that holds the key, or null: no such table.
   const RangeDescriptor* Find(std::string_view user_key) const {

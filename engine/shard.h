@@ -70,7 +70,8 @@ struct ShardContext {
   uint64_t table_file_bytes = 32u << 20;  // Size at which flushes and compactions cut files.
   uint64_t log_segment_bytes = 64u << 20;
   uint64_t log_tail_bytes = 8u << 20;
-  bool read_only = false;  // Nothing on disk is changed; no background work starts (F64).
+  uint64_t io_deadline_ns = 0;  // See StoreOptions.
+  bool read_only = false;       // Nothing on disk is changed; no background work starts (F64).
   EngineDefect planted = EngineDefect::kNone;
   LogDefect planted_log = LogDefect::kNone;
 };
@@ -85,7 +86,9 @@ struct ShardStatistics {
   uint64_t writes = 0, flushes = 0, compactions = 0, bytes_user = 0, bytes_flushed = 0;
   uint64_t bytes_compaction_read = 0, bytes_compaction_written = 0, debt_bytes = 0;
   uint64_t delay_us_total = 0, delay_us_max = 0, resident_table_bytes = 0;
-  bool fenced = false;
+  bool fenced = false;   // Takes no writes: its log failed (F20), or does not answer.
+  bool stalled = false;  // The latter (F26).
+  uint64_t stalls = 0;   // How often since the store was opened.
 };
 
 // One core's share of the store: the road of a write (resolve, decide, log, publish), reads through

@@ -445,6 +445,8 @@ ShardStatistics Shard::Statistics() {
   s.delay_us_total = pacer_.total_us();
   s.delay_us_max = pacer_.longest_us();
   s.fenced = commit_log_->fenced();
+  s.stalled = commit_log_->stalled();
+  s.stalls = commit_log_->stalls();
   return s;
 }
 

@@ -116,7 +116,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   clock_ = std::make_unique<HybridClock>(context_.runtime.clock(), floor);
   commit_log_ = std::make_unique<CommitLog>(
       *log_, context_.runtime.shard_executor(ShardId(id_.value % context_.runtime.shard_count())),
-      context_.runtime.clock());
+      context_.runtime.clock(), context_.io_deadline_ns);
   LogPosition last = log_->durable_end();
   commit_log_->Start(last, floor);
   for (const MemtableRef& memtable : view->frozen) frozen_bytes_ += memtable.bytes;

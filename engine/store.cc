@@ -10,20 +10,6 @@ namespace partita {
 
 namespace {
 
-std::string NameKey(std::string_view account, std::string_view name) {
-  return std::string(account) + "/" + FoldCase(name);
-}
-
-Status NoSuchTable(std::string_view name) {
-  return Status::NotFound("there is no table named '" + std::string(name) + "'");
-}
-
-// Settling a catalog change in doubt is tried again after 50 ms, doubling up to 2 s.
-constexpr uint64_t kSettleNanosMin = 50'000'000;
-constexpr uint64_t kSettleNanosMax = 2'000'000'000;
-
-constexpr uint64_t kLeaseTicksMax = 11 * kTicksPerSecond;
-
 // A moved range is routed anew at most so often: moves are rare, a missing table is not a move.
 constexpr int kRoutesMax = 100;
 
@@ -46,8 +32,15 @@ Status Store::CheckWritable() const {
 
 Result<TableDescriptor> Store::FindTable(std::string_view account, std::string_view name) const {
   std::shared_ptr<const TableDescriptor> table = LookUpTable(account, name);
-  if (table == nullptr) return NoSuchTable(name);
+  if (table == nullptr) return WhyNoTable(account, name);
   return *table;
+}
+
+Status Store::WhyNoTable(std::string_view account, std::string_view name) const {
+  const bool in_doubt = names_.With([&](const NameIndex& names) { return names.IsInDoubt(account, name); });
+  if (!in_doubt) return Status::NotFound("there is no table named '" + std::string(name) + "'");
+  return Status::Unknown("whether there is a table named '" + std::string(name) +
+                         "' is in doubt until the catalog can be read again, then by itself (F26)");
 }
 
 std::shared_ptr<const TableDescriptor> Store::LookUpTable(std::string_view account,
@@ -73,130 +66,6 @@ Catalog Store::CatalogCopy() const {
   return catalog_;
 }
 
-Task<Status> Store::SaveCatalog(Catalog next) {
-  PARTITA_CO_TRY(CheckWritable());
-  std::string bytes = EncodeCatalog(next);
-  Result<uint64_t> saved = co_await meta_->CompareAndSwap(kCatalogKey, catalog_generation_, bytes);
-  if (saved.code() == Code::kUnknown || saved.code() == Code::kPreconditionFailed) {
-    // In doubt: what a read finds now is settled and durable, and decides (F15). Until one has
-    // answered nothing may go on from a catalog that may be the wrong one.
-    Result<std::optional<MetaValue>> read = co_await meta_->Get(kCatalogKey);
-    uint64_t pause = kSettleNanosMin;
-    while (!read.ok() && opened_ && !closing_.load()) {  // An open that fails is asked for again.
-      co_await SleepFor(pause);
-      pause = std::min(pause * 2, kSettleNanosMax);
-      read = co_await meta_->Get(kCatalogKey);
-    }
-    if (!read.ok()) co_return Status::Unknown("the catalog change is in doubt: " + read.status().ToString());
-    std::optional<MetaValue> found = std::move(read).value();
-    if (!found.has_value() && catalog_generation_ == 0) co_return saved.status();  // Was to be the first.
-    if (!found.has_value()) co_return Status::Corruption("meta/catalog vanished");
-    catalog_generation_ = found->generation;
-    if (found->bytes != bytes) co_return saved.status();
-  } else if (!saved.ok()) {
-    co_return saved.status();
-  } else {
-    catalog_generation_ = *saved;
-  }
-  names_.Publish(std::make_unique<const NameIndex>(next));
-  std::lock_guard lock(names_mutex_);
-  catalog_ = std::move(next);
-  co_return Status();
-}
-
-// A new table needs none of the shards that are not served.
-void Store::KeepOffDamagedShards(TableId id, Catalog* catalog) const {
-  if (sound_shards_.empty()) return;
-  size_t turn = 0;
-  for (RangeDescriptor& range : catalog->ranges) {
-    if (!range.lower.starts_with(TableLowerBound(id)) || shard_damages_[range.owner.value].ok()) continue;
-    range.owner = sound_shards_[turn++ % sound_shards_.size()]->id();
-  }
-}
-
-Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
-  AsyncMutex::Guard changing = co_await catalog_mutex_.Lock();
-  Catalog next = CatalogCopy();
-  if (next.FindTable(spec.account, spec.name) != nullptr) {
-    co_return Status::AlreadyExists("a table named '" + spec.name + "' exists already");
-  }
-  {
-    std::lock_guard lock(names_mutex_);
-    if (std::find(deleting_.begin(), deleting_.end(), NameKey(spec.account, spec.name)) != deleting_.end()) {
-      co_return Status::Busy("table '" + spec.name + "' is being deleted; try again");
-    }
-  }
-  TableDescriptor table;
-  table.account = spec.account;
-  table.name = spec.name;
-  table.raw = spec.raw;
-  table.durability = spec.durability;
-  // Above every version so far: a table of this name may have lived on another shard, whose clock may
-  // be ahead, and an ETag of it must match nothing here (F17).
-  table.created_ticks = runtime_.clock().WallTicks();
-  for (Shard* shard : sound_shards_)
-    table.created_ticks = std::max(table.created_ticks, shard->last_version().value);
-  // What a damaged shard gave may lie as far ahead as a lease goes.
-  if (degraded()) table.created_ticks += kLeaseTicksMax;
-  std::vector<std::string> splits;
-  for (const std::string& partition : spec.split_partitions) {
-    splits.push_back(EncodeUserKey(TableId(next.next_table_id), partition, ""));
-  }
-  TableId id = next.AddTable(table, splits);
-  if (degraded()) KeepOffDamagedShards(id, &next);
-  PARTITA_CO_TRY(co_await SaveCatalog(next));
-
-  // Durable, so decided (F19). The shards take the ranges before anyone is routed to them.
-  std::string lower = TableLowerBound(id);
-  for (Shard* shard : sound_shards_) {
-    std::vector<RangeDescriptor> ranges;
-    for (const RangeDescriptor& range : next.ranges) {
-      if (range.owner == shard->id() && range.lower.substr(0, kTableIdSize) == lower) ranges.push_back(range);
-    }
-    if (!ranges.empty()) co_await shard->AddRanges(std::move(ranges), Version(table.created_ticks));
-  }
-  PublishRoutes();
-  co_return *next.FindTable(id);
-}
-
-Task<Status> Store::DeleteTable(std::string account, std::string name) {
-  std::string key = NameKey(account, name);
-  TableId id;
-  {
-    AsyncMutex::Guard changing = co_await catalog_mutex_.Lock();
-    Catalog next = CatalogCopy();
-    const TableDescriptor* table = next.FindTable(account, name);
-    if (table == nullptr) co_return NoSuchTable(name);
-    id = table->id;
-    next.RemoveTable(id);
-    {
-      std::lock_guard lock(names_mutex_);
-      deleting_.push_back(key);
-    }
-    Status saved = co_await SaveCatalog(next);
-    if (!saved.ok()) {
-      std::lock_guard lock(names_mutex_);
-      std::erase(deleting_, key);
-      co_return saved;
-    }
-    PublishRoutes();
-  }
-  // Acknowledged only when no shard can decide a write of the old table any more (DESIGN 2).
-  for (Shard* shard : sound_shards_) co_await shard->DropTable(id);
-  std::lock_guard lock(names_mutex_);
-  std::erase(deleting_, key);
-  co_return Status();
-}
-
-void Store::PublishRoutes() {
-  auto map = std::make_unique<RangeMap>();
-  {
-    std::lock_guard lock(names_mutex_);
-    map->ranges = catalog_.ranges;
-  }
-  routes_.Publish(std::move(map));
-}
-
 // ---- Entities.
 
 Store::Route Store::RouteOf(ShardId owner) const {
@@ -207,7 +76,8 @@ Store::Route Store::RouteOf(ShardId owner) const {
 Store::Route Store::RouteTo(std::string_view user_key) const {
   return routes_.With([&](const RangeMap& map) {
     const RangeDescriptor* range = map.Find(user_key);
-    return range == nullptr ? Route() : RouteOf(range->owner);
+    if (range == nullptr) return Route();
+    return map.IsInDoubt(*range) ? Route{nullptr, &deletion_in_doubt_} : RouteOf(range->owner);
   });
 }
 
@@ -325,12 +195,12 @@ std::vector<ShardStatistics> Store::Statistics() {
 Task<Status> Store::Close() {
   PARTITA_ASSERT(!closed_);
   closing_.store(true);
+  co_await tasks_.Join();  // First: a change of the catalog that is settled now goes on to the shards.
   Status first;
   for (Shard* shard : sound_shards_) {
     Status closed = co_await shard->Close();
     if (first.ok()) first = closed;
   }
-  co_await tasks_.Join();
   co_await read_ahead_->Join();  // Of scans that ended early.
   sound_shards_.clear();
   shards_.clear();

@@ -44,11 +44,12 @@ struct StoreOptions {
   uint32_t shards = 1;
   ZoneExtractor zones;
   uint64_t lock_wait_ns = 5'000'000'000;  // A dying process may hold the lock while its I/O drains (F64).
-  // Sizes that tests make tiny; 0: derived from memory_bytes.
+  // What tests make tiny. Sizes of 0 are derived from memory_bytes.
   size_t memtable_data_bytes = SIZE_MAX;  // Bytes of keys and values at which a memtable is frozen.
   uint64_t table_file_bytes = 0;
   uint64_t log_segment_bytes = 0;
   uint64_t log_tail_bytes = 0;
+  uint64_t io_deadline_ns = kIoDeadlineNanos;
   EngineDefect planted = EngineDefect::kNone;
   LogDefect planted_log = LogDefect::kNone;
 };
@@ -88,19 +89,24 @@ class Store {
     DurabilityLevel durability = DurabilityLevel::kPower;
     std::vector<std::string> split_partitions;  // Ordered text or raw bytes, sorted, distinct.
   };
+  // Changes of tables and attributes are made one at a time (store_catalog.cc). All of them: kUnknown when in
+  // doubt, at the deadline at the latest (F26); kIoError from then on until it is known how that one ended;
+  // kDeadlineExceeded when another one took so long that this one did not begin. Meanwhile a table that is in
+  // doubt answers kUnknown, and ListTables and attributes are as they were.
   // kAlreadyExists; kBusy while a table of this name is being deleted.
   Task<Result<TableDescriptor>> CreateTable(TableSpec spec);
   // kNotFound.
   Task<Status> DeleteTable(std::string account, std::string name);
+  // kNotFound; kUnknown.
   Result<TableDescriptor> FindTable(std::string_view account, std::string_view name) const;
   // The same without a copy, for the hot path: no lock, no allocation. Null when there is none.
   std::shared_ptr<const TableDescriptor> LookUpTable(std::string_view account, std::string_view name) const;
+  Status WhyNoTable(std::string_view account, std::string_view name) const;
   std::vector<TableDescriptor> ListTables(std::string_view account) const;
 
   // Replaces the bytes kept beside a table (TableDescriptor::attributes); empty ones remove. They are
-  // deleted with it. Durable on return, all or nothing after a crash; kUnknown: in doubt until the next
-  // opening. kNotFound; kInvalidArgument above kAttributesSizeMax; kResourceExhausted when all attributes
-  // together are above kAttributesTotalMax.
+  // deleted with it. Durable on return, all or nothing after a crash. kNotFound; kInvalidArgument above
+  // kAttributesSizeMax; kResourceExhausted when all attributes together are above kAttributesTotalMax.
   Task<Status> SetTableAttributes(std::string account, std::string name, std::string bytes);
   // The same for an account, which needs no table.
   Task<Status> SetAccountAttributes(std::string account, std::string bytes);
@@ -138,6 +144,8 @@ class Store {
   Task<Result<VerifyResult>> Verify(std::function<void(uint64_t, uint64_t)> progress);
 
   std::vector<ShardStatistics> Statistics();
+  // A change of the catalog was answered in doubt and is not settled yet (F26).
+  bool catalog_in_doubt() const;
   CacheStatistics CacheStats() const { return cache_->statistics(); }
   const MemoryPlan& memory_plan() const { return memory_plan_; }
   const StoreOpenReport& open_report() const { return report_; }
@@ -164,15 +172,27 @@ class Store {
   Task<Status> Reshard(uint32_t shards);
   Task<Status> RemoveLeftovers();
   Task<Status> RemoveOldLayouts();
-  Task<Status> SaveCatalog(Catalog next);
+  Task<Status> SaveCatalog(Catalog next);  // While nobody else is there.
   Task<Status> DropPins(const StoreImage& image);
   ShardContext MakeShardContext();
   Status DeriveSizes();
   // kUnsupported when the store was opened for reading only.
   Status CheckWritable() const;
+
+  // store_catalog.cc
+  struct CatalogChange;
+  using ChangePtr = std::shared_ptr<CatalogChange>;
+  Task<Result<ChangePtr>> BeginChange();
+  Task<Status> MakeChange(ChangePtr change);
+  static Task<void> SwapCatalog(Store* self, ChangePtr change);
+  static Task<void> SettleChange(Store* self, ChangePtr change, Status swapped);
+  static Task<void> WatchChange(Store* self, ChangePtr change);
+  Task<void> PutInForce(CatalogChange* change);
+  void EndChange(CatalogChange* change, const Status& status);
   void KeepOffDamagedShards(TableId id, Catalog* catalog) const;
 
-  void PublishRoutes();
+  void PublishCatalog();
+  void PublishCatalogLocked();  // Under names_mutex_.
   // Both null: there is no such table.
   struct Route {
     Shard* shard = nullptr;
@@ -210,13 +230,17 @@ class Store {
   bool opened_ = false;  // Set at the end of OpenAll.
   std::atomic<bool> closing_{false};
 
+  const Status deletion_in_doubt_ = Status::Unknown(
+      "whether the table was deleted is in doubt until the catalog can be read again, then by itself (F26)");
+
   // Changes of the catalog, one at a time.
   AsyncMutex catalog_mutex_;
   uint64_t catalog_generation_ = 0;
-  // Guards catalog_ and deleting_; held briefly. Look-ups of one name go to names_ instead.
+  // Guards what follows, and the answers of changes; held briefly. Look-ups of one name go to names_ instead.
   mutable std::mutex names_mutex_;
   Catalog catalog_;
   std::vector<std::string> deleting_;  // "account/name", folded: being deleted.
+  ChangePtr change_in_doubt_;          // Answered so, and not settled yet.
 
   SnapshotPublisher<NameIndex> names_;  // Of catalog_; published with it.
   RangeMapPublisher routes_;

@@ -1,5 +1,6 @@
 // What faces keep beside the names of tables and accounts (catalog.h): decided by the same durable change
 // of the catalog as the tables themselves (F19).
+#include "engine/catalog_change.h"
 #include "engine/store.h"
 
 namespace partita {
@@ -26,22 +27,20 @@ Attributes Store::AccountAttributes(std::string_view account) const {
 
 Task<Status> Store::SetTableAttributes(std::string account, std::string name, std::string bytes) {
   PARTITA_CO_TRY(CheckSize(bytes.size()));
-  AsyncMutex::Guard changing = co_await catalog_mutex_.Lock();
-  Catalog next = CatalogCopy();
-  const TableDescriptor* table = next.FindTable(account, name);
-  if (table == nullptr) co_return Status::NotFound("there is no table named '" + name + "'");
-  next.SetTableAttributes(table->id, std::move(bytes));
-  PARTITA_CO_TRY(CheckTotal(next));
-  co_return co_await SaveCatalog(std::move(next));
+  PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
+  const TableDescriptor* table = change->next.FindTable(account, name);
+  if (table == nullptr) co_return WhyNoTable(account, name);
+  change->next.SetTableAttributes(table->id, std::move(bytes));
+  PARTITA_CO_TRY(CheckTotal(change->next));
+  co_return co_await MakeChange(std::move(change));
 }
 
 Task<Status> Store::SetAccountAttributes(std::string account, std::string bytes) {
   PARTITA_CO_TRY(CheckSize(bytes.size()));
-  AsyncMutex::Guard changing = co_await catalog_mutex_.Lock();
-  Catalog next = CatalogCopy();
-  next.SetAccountAttributes(account, std::move(bytes));
-  PARTITA_CO_TRY(CheckTotal(next));
-  co_return co_await SaveCatalog(std::move(next));
+  PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
+  change->next.SetAccountAttributes(account, std::move(bytes));
+  PARTITA_CO_TRY(CheckTotal(change->next));
+  co_return co_await MakeChange(std::move(change));
 }
 
 }  // namespace partita

@@ -1,6 +1,7 @@
 #include <set>
 
 #include "engine/backup.h"
+#include "engine/catalog_change.h"
 #include "engine/store.h"
 
 // The online half of a backup: one moment of each shard, held until the files are elsewhere (backup.h).
@@ -47,8 +48,8 @@ Task<Result<BackupReport>> Store::Backup(FileSystem& to, FileSystem* base, Backu
   StoreImage image;
   {
     // Tables are neither made nor dropped between the catalog and the shards' moments.
-    AsyncMutex::Guard changing = co_await catalog_mutex_.Lock();
-    image.catalog = CatalogCopy();
+    PARTITA_CO_ASSIGN(ChangePtr no_change, co_await BeginChange());
+    image.catalog = no_change->next;
     for (auto& shard : shards_) image.manifests.push_back(co_await shard->PinFiles());
   }
   Result<BackupReport> report =

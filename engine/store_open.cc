@@ -88,6 +88,7 @@ ShardContext Store::MakeShardContext() {
                        .table_file_bytes = options_.table_file_bytes,
                        .log_segment_bytes = options_.log_segment_bytes,
                        .log_tail_bytes = options_.log_tail_bytes,
+                       .io_deadline_ns = options_.io_deadline_ns,
                        .read_only = options_.read_only,
                        .planted = options_.planted,
                        .planted_log = options_.planted_log};
@@ -110,11 +111,10 @@ Task<Status> Store::OpenForReading() {
   PARTITA_CO_TRY(co_await FindOrCreateCatalog());
   options_.shards = catalog_.shard_count;
   PARTITA_CO_TRY(DeriveSizes());
-  names_.Publish(std::make_unique<const NameIndex>(catalog_));
   ++catalog_.incarnation;
   report_.shards_before = catalog_.shard_count;
   PARTITA_CO_TRY(co_await OpenShards(catalog_.shard_count, catalog_.formed_layout != catalog_.layout));
-  PublishRoutes();
+  PublishCatalog();
   opened_ = true;
   co_return Status();
 }
@@ -148,8 +148,29 @@ Task<Status> Store::OpenAll() {
     PARTITA_CO_TRY(co_await RemoveOldLayouts());
     PARTITA_CO_TRY(co_await RemoveLeftovers());
   }
-  PublishRoutes();
+  PublishCatalog();
   opened_ = true;
+  co_return Status();
+}
+
+Task<Status> Store::SaveCatalog(Catalog next) {
+  const std::string bytes = EncodeCatalog(next);
+  Result<uint64_t> saved = co_await meta_->CompareAndSwap(kCatalogKey, catalog_generation_, bytes);
+  if (saved.code() == Code::kUnknown || saved.code() == Code::kPreconditionFailed) {
+    // In doubt: what a read finds now is settled and durable, and decides (F15).
+    Result<std::optional<MetaValue>> read = co_await meta_->Get(kCatalogKey);
+    if (!read.ok()) co_return Status::Unknown("the catalog change is in doubt: " + read.status().ToString());
+    std::optional<MetaValue> found = std::move(read).value();
+    if (!found.has_value() && catalog_generation_ == 0) co_return saved.status();  // Was to be the first.
+    if (!found.has_value()) co_return Status::Corruption("meta/catalog vanished");
+    catalog_generation_ = found->generation;
+    if (found->bytes != bytes) co_return saved.status();
+  } else if (!saved.ok()) {
+    co_return saved.status();
+  } else {
+    catalog_generation_ = *saved;
+  }
+  catalog_ = std::move(next);
   co_return Status();
 }
 

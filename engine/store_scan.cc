@@ -77,7 +77,7 @@ std::optional<ScanAhead::Piece> Store::NextPiece(Shard::ScanRequest* rest, bool*
     request.lower = std::max(rest->lower, range->lower);
     if (!range->upper.empty() && (rest->upper.empty() || range->upper < rest->upper))
       request.upper = range->upper;
-    return RouteOf(range->owner);
+    return map.IsInDoubt(*range) ? Route{nullptr, &deletion_in_doubt_} : RouteOf(range->owner);
   });
   piece.shard = route.shard;
   piece.damage = route.damage;

@@ -20,8 +20,11 @@ AdminHandler::AdminHandler(const Database& database, const http::TableService& s
 std::string AdminHandler::Unready(const DatabaseStats& stats) const {
   if (stopping_.load(std::memory_order_relaxed)) return "stopping";
   for (const ShardStats& shard : stats.shards) {
+    if (shard.stalled)
+      return "shard " + std::to_string(shard.shard) + " is stalled: its disk does not answer";
     if (shard.fenced) return "shard " + std::to_string(shard.shard) + " is fenced after a failed write";
   }
+  if (stats.catalog_in_doubt) return "how the last change of a table ended is not known yet";
   return "";
 }
 

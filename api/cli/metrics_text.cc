@@ -160,9 +160,17 @@ void WriteShards(const DatabaseStats& stats, Writer* out) {
     out->Sample(static_cast<double>(shard.write_delay_us_total) / 1e6,
                 Label("shard", std::to_string(shard.shard)));
   }
-  out->Family("shard_fenced", "gauge", "1: the shard refuses writes, because its log failed.");
+  out->Family("shard_fenced", "gauge", "1: the shard refuses writes, because its log failed or is stalled.");
   for (const ShardStats& shard : stats.shards)
     out->Sample(uint64_t{shard.fenced}, Label("shard", std::to_string(shard.shard)));
+  out->Family("shard_stalled", "gauge", "1: the disk has not answered the shard's log for 30 s.");
+  for (const ShardStats& shard : stats.shards)
+    out->Sample(uint64_t{shard.stalled}, Label("shard", std::to_string(shard.shard)));
+  out->Family("shard_stalls_total", "counter", "How often that was so.");
+  for (const ShardStats& shard : stats.shards)
+    out->Sample(shard.stalls, Label("shard", std::to_string(shard.shard)));
+  out->Gauge("catalog_in_doubt", "1: how the last change of a table ended is not known yet.",
+             uint64_t{stats.catalog_in_doubt});
   WriteLevels(stats, out);
 }
 
@@ -173,7 +181,7 @@ std::string MetricsText(const ServerMetrics& metrics) {
   out.Family("build_info", "gauge", "Always 1; the label tells the version.");
   out.Sample(uint64_t{1}, Label("version", metrics.version));
   out.Gauge("uptime_seconds", "Since the service began to listen.", metrics.uptime_seconds);
-  out.Gauge("ready", "1: requests are accepted, and no shard is fenced.",
+  out.Gauge("ready", "1: requests are accepted, no shard is fenced, and the catalog is known.",
             metrics.accepting ? uint64_t{1} : uint64_t{0});
   WriteRequests(metrics.service, &out);
   WriteConnections(metrics.http, &out);

@@ -38,15 +38,16 @@ ReportValue Ratio(uint64_t of, uint64_t to) {
 }
 
 ReportTable ShardTable(const DatabaseStats& stats) {
-  ReportTable table{"shards",
-                    {"shard", "memtable_bytes", "memtable_entries", "frozen", "log_live_bytes", "writes",
-                     "flushes", "compactions", "debt_bytes", "delay_us_total", "delay_us_max", "fenced"},
-                    {}};
+  ReportTable table{
+      "shards",
+      {"shard", "memtable_bytes", "memtable_entries", "frozen", "log_live_bytes", "writes", "flushes",
+       "compactions", "debt_bytes", "delay_us_total", "delay_us_max", "fenced", "stalled"},
+      {}};
   for (const ShardStats& shard : stats.shards) {
     table.rows.push_back({uint64_t{shard.shard}, shard.memtable_bytes, shard.memtable_entries,
                           shard.frozen_memtables, shard.log_live_bytes, shard.writes, shard.flushes,
                           shard.compactions, shard.compaction_debt_bytes, shard.write_delay_us_total,
-                          shard.write_delay_us_max, shard.fenced});
+                          shard.write_delay_us_max, shard.fenced, shard.stalled});
   }
   return table;
 }

@@ -55,6 +55,7 @@ Answer FindTable(const ServiceCore& core, const Resource& resource, std::optiona
   }
   Status name = CheckTableName(resource.table);
   if (!name.ok()) return ErrorOfStatus(name, /*for_table=*/true).Early();
+  if (found.code() == Code::kUnknown) return ErrorOfStatus(found.status(), /*for_table=*/true).Early();
   return ServiceError(ErrorCode::kTableNotFound).Early();
 }
 

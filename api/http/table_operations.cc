@@ -13,6 +13,16 @@
 
 namespace partita::http {
 
+namespace {
+
+// Of a table that could not be found: it is not there, or that is in doubt.
+ServiceError NoTableError(const Status& status) {
+  if (status.code() == Code::kUnknown) return ErrorOfStatus(status, /*for_table=*/true);
+  return ServiceError(ErrorCode::kResourceNotFound);
+}
+
+}  // namespace
+
 Task<Answer> AnswerCreateTable(Exchange& exchange) {
   const ServiceRequest& request = exchange.request;
   const Resource& resource = request.resource;
@@ -44,8 +54,9 @@ Task<Answer> AnswerDeleteTable(Exchange& exchange) {
   const Resource& resource = exchange.request.resource;
   const AsyncDatabase& database = exchange.core.database;
   // An ill-formed name is no table's either: 404 (recorded). Raw tables are not of this service.
-  if (!CheckTableName(resource.table).ok() || !database.FindTable(resource.account, resource.table).ok()) {
-    co_return ServiceError(ErrorCode::kResourceNotFound);
+  if (!CheckTableName(resource.table).ok()) co_return ServiceError(ErrorCode::kResourceNotFound);
+  if (Result<AsyncTable> table = database.FindTable(resource.account, resource.table); !table.ok()) {
+    co_return NoTableError(table.status());
   }
   Status deleted = co_await database.DeleteTable(resource.account, resource.table);
   if (!deleted.ok()) co_return ErrorOfStatus(deleted, /*for_table=*/true);
@@ -92,7 +103,7 @@ Task<Answer> AnswerGetTable(Exchange& exchange) {
   const Resource& resource = request.resource;
   if (!CheckTableName(resource.table).ok()) co_return ServiceError(ErrorCode::kResourceNotFound);
   Result<AsyncTable> table = exchange.core.database.FindTable(resource.account, resource.table);
-  if (!table.ok()) co_return ServiceError(ErrorCode::kResourceNotFound);
+  if (!table.ok()) co_return NoTableError(table.status());
   HttpResponse* response = exchange.response;
   response->status = 200;
   response->headers.append(kNoSniffLine).append(kNoCacheLine);

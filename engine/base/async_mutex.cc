@@ -18,6 +18,11 @@ bool AsyncMutex::Enqueue(Waiter* waiter) {
   return true;
 }
 
+AsyncMutex::Guard AsyncMutex::TryLock() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(held_, true) ? Guard() : Guard(this);
+}
+
 void AsyncMutex::Unlock() {
   Waiter* heir;
   {

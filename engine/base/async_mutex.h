@@ -23,6 +23,7 @@ class AsyncMutex {
       return *this;
     }
     ~Guard() { Release(); }
+    bool held() const { return mutex_ != nullptr; }
     void Release() {
       if (mutex_ != nullptr) std::exchange(mutex_, nullptr)->Unlock();
     }
@@ -52,6 +53,9 @@ class AsyncMutex {
 
   // `auto guard = co_await mutex.Lock();`
   Awaiter Lock() { return Awaiter(*this); }
+
+  // Without the lock when another one has it.
+  Guard TryLock();
 
  private:
   bool Enqueue(Waiter* waiter);  // False when the lock was free and is now ours.

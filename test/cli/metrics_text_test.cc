@@ -22,6 +22,8 @@ ServerMetrics SomeMetrics() {
   metrics.database.shards.resize(2);
   metrics.database.shards[1].shard = 1;
   metrics.database.shards[1].fenced = true;
+  metrics.database.shards[1].stalled = true;
+  metrics.database.shards[1].stalls = 3;
   metrics.database.shards[1].levels.push_back({.files = 5});
   return metrics;
 }
@@ -34,6 +36,9 @@ TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
   EXPECT_THAT(text, HasSubstr("partita_heap_used_bytes 123\n"));
   EXPECT_THAT(text, HasSubstr("partita_heap_held_bytes 456\n"));
   EXPECT_THAT(text, HasSubstr("partita_shard_fenced{shard=\"1\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("partita_shard_stalled{shard=\"1\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("partita_shard_stalls_total{shard=\"1\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("partita_catalog_in_doubt 0\n"));
   EXPECT_THAT(text, HasSubstr("partita_level_files{shard=\"1\",level=\"0\"} 5\n"));
   EXPECT_THAT(text, HasSubstr("partita_build_info{version=\"1.2.3\"} 1\n"));
 }

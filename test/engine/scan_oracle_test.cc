@@ -207,7 +207,7 @@ class World {
   SimDisk disk_{1};
   SimRuntime runtime_;
   TickingClock clock_;
-  CommitLog log_{store_, runtime_.shard_executor(ShardId(0)), clock_};
+  CommitLog log_{store_, runtime_.shard_executor(ShardId(0)), clock_, kIoDeadlineNanos};
   ReadView view_;
   std::set<std::string> keys_;
   std::map<std::string, Versions> entries_;

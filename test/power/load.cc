@@ -21,6 +21,8 @@ constexpr int kTriesMax = 100;         // Of one operation on a disk that fails:
 constexpr int kFullTriesMax = 30'000;  // On one that was full: a minute; F56 grants 10 s of an idle machine.
 constexpr uint32_t kFullMicrosecondsMax = 400'000;
 constexpr off_t kBallastPiece = 64 << 10;
+// A file system that gave up its journal refuses for ever; that is not waited for as long as a store would.
+constexpr uint64_t kFailingDeadlineNanos = 5'000'000'000;
 constexpr uint32_t kKeeperTablesMax = 1u << 20;  // Of one process.
 
 class RowMap : public Shard::RowSink {
@@ -249,6 +251,7 @@ StoreOptions LoadStoreOptions(const LoadPlan& plan) {
   options.log_segment_bytes = 512u << 10;
   options.log_tail_bytes = 128u << 10;
   options.planted_log = plan.planted;
+  if (plan.disk_may_fail) options.io_deadline_ns = kFailingDeadlineNanos;
   return options;
 }
 

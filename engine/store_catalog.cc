@@ -1,0 +1,255 @@
+#include <algorithm>
+
+#include "engine/base/user_key.h"
+#include "engine/catalog_change.h"
+#include "engine/store.h"
+
+// Changes of the catalog: one at a time, each decided by one durable swap (F19).
+//
+//  1. Wait for one's turn (BeginChange), and work out the catalog to be.
+//  2. Swap it in the meta store (SwapCatalog). When that is in doubt: read until there is an answer
+//     (SettleChange); what a read finds is settled and durable, and decides (F15). Until then nothing may go
+//     on from a catalog that may be the wrong one, so the turn is kept.
+//  3. Put it in force: shards take the ranges of a new table before anyone is routed to them, and let go of a
+//     dropped one's before that is acknowledged.
+//
+// Who asked is answered when that is done, or at the deadline, in doubt (F26, WatchChange); 2 and 3 go on
+// without him. A caller in blocking mode does the swap itself and cannot come back before the kernel does;
+// others then find that they do not get their turn. While a change is in doubt, so is its table: a look-up
+// by name and, of a deletion, every read and write answer kUnknown.
+
+namespace partita {
+
+namespace {
+
+// Settling a change in doubt is tried again after 50 ms, doubling up to 2 s.
+constexpr uint64_t kSettleNanosMin = 50'000'000;
+constexpr uint64_t kSettleNanosMax = 2'000'000'000;
+
+constexpr uint64_t kTurnPollNanos = 1'000'000;
+constexpr uint64_t kWatchNanos = 40'000'000;
+
+constexpr uint64_t kLeaseTicksMax = 11 * kTicksPerSecond;
+
+std::string NameKey(std::string_view account, std::string_view name) {
+  return std::string(account) + "/" + FoldCase(name);
+}
+
+}  // namespace
+
+Task<Result<Store::ChangePtr>> Store::BeginChange() {
+  PARTITA_CO_TRY(CheckWritable());
+  for (uint64_t waited = 0;; waited += kTurnPollNanos) {
+    AsyncMutex::Guard turn = catalog_mutex_.TryLock();
+    if (turn.held()) {
+      auto change = std::make_shared<CatalogChange>();
+      change->turn = std::move(turn);
+      change->next = CatalogCopy();
+      co_return change;
+    }
+    if (catalog_in_doubt()) {
+      co_return Status::IoError(
+          "tables and their settings cannot be changed before it is known how the last change ended, then by "
+          "itself (F26)");
+    }
+    if (waited >= options_.io_deadline_ns) {
+      co_return Status::DeadlineExceeded(
+          "another change of tables has not ended yet; this one did not begin");
+    }
+    co_await SleepFor(kTurnPollNanos);
+  }
+}
+
+bool Store::catalog_in_doubt() const {
+  std::lock_guard lock(names_mutex_);
+  return change_in_doubt_ != nullptr;
+}
+
+Task<Status> Store::MakeChange(ChangePtr change) {
+  tasks_.Spawn(runtime_.shard_executor(ShardId(0)), WatchChange(this, change));
+  if (Executor::Current() == nullptr) {
+    co_await SwapCatalog(this, change);
+  } else {
+    tasks_.StartHere(SwapCatalog(this, change));
+  }
+  co_await change->answered.Wait();
+  std::lock_guard lock(names_mutex_);
+  co_return *change->answer;
+}
+
+Task<void> Store::SwapCatalog(Store* self, ChangePtr change) {
+  const std::string bytes = EncodeCatalog(change->next);
+  Result<uint64_t> swapped =
+      co_await self->meta_->CompareAndSwap(kCatalogKey, self->catalog_generation_, bytes);
+  if (swapped.code() == Code::kUnknown || swapped.code() == Code::kPreconditionFailed) {
+    Executor& executor = self->runtime_.shard_executor(ShardId(0));
+    self->tasks_.Spawn(executor, SettleChange(self, std::move(change), swapped.status()));
+    co_return;
+  }
+  if (swapped.ok()) {
+    self->catalog_generation_ = *swapped;
+    co_await self->PutInForce(change.get());
+  }
+  self->EndChange(change.get(), swapped.status());
+}
+
+Task<void> Store::SettleChange(Store* self, ChangePtr change, Status swapped) {
+  Result<std::optional<MetaValue>> read = co_await self->meta_->Get(kCatalogKey);
+  for (uint64_t pause = kSettleNanosMin; !read.ok() && !self->closing_.load();
+       pause = std::min(pause * 2, kSettleNanosMax)) {
+    co_await SleepFor(pause);
+    read = co_await self->meta_->Get(kCatalogKey);
+  }
+  Status ended;
+  if (!read.ok()) {  // Only the next opening will know.
+    ended = Status::Unknown("the catalog change is in doubt: " + read.status().ToString());
+  } else if (!read->has_value()) {
+    ended = Status::Corruption("meta/catalog vanished");
+  } else {
+    self->catalog_generation_ = (*read)->generation;
+    if ((*read)->bytes == EncodeCatalog(change->next)) {
+      co_await self->PutInForce(change.get());
+    } else {
+      ended = Status::IoError("the change of tables was not made: " + swapped.message());
+    }
+  }
+  self->EndChange(change.get(), ended);
+}
+
+// Answers whoever asked for a change once it takes too long, counted in turns, so that a process that was
+// stopped for a while does not blame its disk.
+Task<void> Store::WatchChange(Store* self, ChangePtr change) {
+  for (uint64_t waited = 0; waited < self->options_.io_deadline_ns; waited += kWatchNanos) {
+    co_await SleepFor(kWatchNanos);
+    if (change->answered.is_set() || self->closing_.load()) co_return;
+  }
+  {
+    std::lock_guard lock(self->names_mutex_);
+    if (change->decided || change->answer) co_return;
+    change->answer = Status::Unknown("the change of tables is in doubt: the disk did not answer within " +
+                                     std::to_string(self->options_.io_deadline_ns / 1'000'000) + " ms (F26)");
+    self->change_in_doubt_ = change;
+    self->PublishCatalogLocked();
+  }
+  change->answered.Set();
+}
+
+// The catalog to be is durable, so decided (F19).
+Task<void> Store::PutInForce(CatalogChange* change) {
+  if (change->made) {
+    const std::string lower = TableLowerBound(change->made->id);
+    for (Shard* shard : sound_shards_) {
+      std::vector<RangeDescriptor> ranges;
+      for (const RangeDescriptor& range : change->next.ranges) {
+        if (range.owner == shard->id() && range.lower.starts_with(lower)) ranges.push_back(range);
+      }
+      if (!ranges.empty()) co_await shard->AddRanges(std::move(ranges), Version(change->made->created_ticks));
+    }
+  }
+  {
+    std::lock_guard lock(names_mutex_);
+    change->decided = true;
+    catalog_ = std::move(change->next);
+    change_in_doubt_ = nullptr;
+    PublishCatalogLocked();
+  }
+  change->turn.Release();
+  // Acknowledged only when no shard can decide a write of the old table any more (DESIGN 2).
+  if (!change->dropped) co_return;
+  for (Shard* shard : sound_shards_) co_await shard->DropTable(change->dropped->id);
+}
+
+void Store::EndChange(CatalogChange* change, const Status& status) {
+  ChangePtr was_in_doubt;
+  {
+    std::lock_guard lock(names_mutex_);
+    if (change->dropped) std::erase(deleting_, NameKey(change->dropped->account, change->dropped->name));
+    if (!change->decided && status.code() != Code::kUnknown) {
+      change->decided = true;
+      was_in_doubt = std::exchange(change_in_doubt_, nullptr);
+      if (was_in_doubt != nullptr) PublishCatalogLocked();
+    }
+    if (!change->answer) change->answer = status;
+  }
+  change->turn.Release();
+  change->answered.Set();
+}
+
+void Store::PublishCatalog() {
+  std::lock_guard lock(names_mutex_);
+  PublishCatalogLocked();
+}
+
+void Store::PublishCatalogLocked() {
+  const TableDescriptor* in_doubt = nullptr;
+  auto map = std::make_unique<RangeMap>();
+  map->ranges = catalog_.ranges;
+  if (change_in_doubt_ != nullptr && change_in_doubt_->made) in_doubt = &*change_in_doubt_->made;
+  if (change_in_doubt_ != nullptr && change_in_doubt_->dropped) {
+    in_doubt = &*change_in_doubt_->dropped;
+    map->in_doubt = TableLowerBound(in_doubt->id);
+  }
+  routes_.Publish(std::move(map));
+  names_.Publish(std::make_unique<const NameIndex>(catalog_, in_doubt));
+}
+
+// A new table needs none of the shards that are not served.
+void Store::KeepOffDamagedShards(TableId id, Catalog* catalog) const {
+  if (sound_shards_.empty()) return;
+  size_t turn = 0;
+  for (RangeDescriptor& range : catalog->ranges) {
+    if (!range.lower.starts_with(TableLowerBound(id)) || shard_damages_[range.owner.value].ok()) continue;
+    range.owner = sound_shards_[turn++ % sound_shards_.size()]->id();
+  }
+}
+
+Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
+  PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
+  Catalog& next = change->next;
+  if (next.FindTable(spec.account, spec.name) != nullptr) {
+    co_return Status::AlreadyExists("a table named '" + spec.name + "' exists already");
+  }
+  {
+    std::lock_guard lock(names_mutex_);
+    if (std::find(deleting_.begin(), deleting_.end(), NameKey(spec.account, spec.name)) != deleting_.end()) {
+      co_return Status::Busy("table '" + spec.name + "' is being deleted; try again");
+    }
+  }
+  TableDescriptor table;
+  table.account = spec.account;
+  table.name = spec.name;
+  table.raw = spec.raw;
+  table.durability = spec.durability;
+  // Above every version so far: a table of this name may have lived on another shard, whose clock may
+  // be ahead, and an ETag of it must match nothing here (F17).
+  table.created_ticks = runtime_.clock().WallTicks();
+  for (Shard* shard : sound_shards_)
+    table.created_ticks = std::max(table.created_ticks, shard->last_version().value);
+  // What a damaged shard gave may lie as far ahead as a lease goes.
+  if (degraded()) table.created_ticks += kLeaseTicksMax;
+  std::vector<std::string> splits;
+  for (const std::string& partition : spec.split_partitions) {
+    splits.push_back(EncodeUserKey(TableId(next.next_table_id), partition, ""));
+  }
+  const TableId id = next.AddTable(table, splits);
+  if (degraded()) KeepOffDamagedShards(id, &next);
+  const TableDescriptor made = *next.FindTable(id);
+  change->made = made;
+  PARTITA_CO_TRY(co_await MakeChange(std::move(change)));
+  co_return made;
+}
+
+Task<Status> Store::DeleteTable(std::string account, std::string name) {
+  PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
+  const TableDescriptor* table = change->next.FindTable(account, name);
+  if (table == nullptr) co_return WhyNoTable(account, name);
+  change->dropped = *table;
+  change->next.RemoveTable(table->id);
+  {
+    std::lock_guard lock(names_mutex_);
+    deleting_.push_back(NameKey(account, name));
+  }
+  co_return co_await MakeChange(std::move(change));
+}
+
+}  // namespace partita

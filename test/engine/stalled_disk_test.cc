@@ -1,0 +1,381 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "engine/base/user_key.h"
+#include "engine/io/runtime_over.h"
+#include "engine/io/sim_runtime.h"
+#include "engine/store.h"
+#include "engine/world.h"
+#include "test/support/hanging_files.h"
+#include "test/support/scratch_directory.h"
+
+// covers: F26 F62 F13 F15 F20 F21: on a disk that does not answer, whoever waits is told so at the deadline,
+// and is never told another thing afterwards.
+
+namespace partita {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+StoreOptions SmallStore() {
+  StoreOptions options;
+  options.create_if_missing = true;
+  options.memory_bytes = 64u << 20;
+  options.shards = 1;
+  return options;
+}
+
+Result<TableDescriptor> MakeTable(Runtime& runtime, Store& store, std::string name) {
+  Store::TableSpec spec;
+  spec.account = "acct";
+  spec.name = std::move(name);
+  spec.raw = true;
+  return runtime.RunToEnd(store.CreateTable(std::move(spec)));
+}
+
+struct Write {
+  std::string row;
+  Precondition precondition = Precondition::kNone;
+  DurabilityLevel durability = DurabilityLevel::kPower;
+};
+
+Task<Status> Put(Store* store, TableId table, Write write) {
+  const std::string key = EncodeUserKey(table, "p", write.row);
+  const WriteOp op{.precondition = write.precondition, .user_key = key, .content = write.row};
+  WriteRequest request{
+      .table = table, .ops = std::span<const WriteOp>(&op, 1), .durability = write.durability};
+  WriteOutcome outcome = co_await store->Write(request);
+  co_return outcome.status;
+}
+
+template <typename T>
+Task<void> Into(Task<T> task, std::optional<T>* out) {
+  out->emplace(co_await std::move(task));
+}
+
+// A store on a simulated disk, with the row "old" in it.
+class StalledDiskTest : public testing::TestWithParam<uint64_t> {
+ protected:
+  using Answer = std::optional<Status>;
+
+  void SetUp() override {
+    Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, SmallStore()));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    store_ = std::move(opened).value();
+    table_ = MakeTable(runtime_, *store_, "rows")->id;
+    ASSERT_TRUE(runtime_.RunToEnd(Put(store_.get(), table_, {"old"})).ok());
+  }
+  void TearDown() override {
+    if (store_ != nullptr) EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
+  }
+
+  // The next `operations` on the log take a minute, after `skip` others.
+  void Hang(SimOpSet operations, uint64_t skip = 0) {
+    runtime_.AddFault({.effect = SimEffect::kSlow,
+                       .operations = operations,
+                       .path_prefix = "log-",
+                       .skip = skip,
+                       .count = 1,
+                       .delay_ns = 60 * kSecond});
+  }
+  void Begin(Write write, Answer* answer) {
+    runtime_.Spawn(Into(Put(store_.get(), table_, std::move(write)), answer));
+  }
+  Code CodeOf(const Answer& answer) { return answer ? answer->code() : Code::kOk; }
+  ShardStatistics Shard0() { return store_->Statistics()[0]; }
+  Shard::ReadState Read(std::string row) {
+    std::string content;
+    return runtime_.RunToEnd(store_->Get(EncodeUserKey(table_, "p", row), &content))->state;
+  }
+
+  SimDisk disk_{GetParam()};
+  SimRuntime runtime_{{.seed = GetParam(), .shards = 1}, disk_};
+  std::unique_ptr<Store> store_;
+  TableId table_;
+};
+INSTANTIATE_TEST_SUITE_P(Seeds, StalledDiskTest, testing::Range(uint64_t{1}, uint64_t{9}));
+
+TEST_P(StalledDiskTest, AnswersInDoubtAtTheDeadlineAndGoesOnWhenTheDiskDoes) {
+  Hang(SimOps(SimOp::kFlush));
+  Answer first, second, weak, refused, late, barrier;
+  Begin({"first"}, &first);
+  Begin({"second"}, &second);
+  runtime_.AdvanceTime(10'000'000);
+  Begin({"first", Precondition::kAbsent}, &refused);  // Whether it exists already hangs on the flush (F13).
+  Begin({.row = "weak", .durability = DurabilityLevel::kProcess}, &weak);
+  runtime_.Spawn(Into(store_->Barrier(), &barrier));
+  runtime_.AdvanceTime(29 * kSecond);
+  EXPECT_FALSE(first || second || refused || weak || barrier);
+  EXPECT_FALSE(Shard0().stalled);
+
+  runtime_.AdvanceTime(2 * kSecond);
+  for (const Answer* answer : {&first, &second, &refused, &weak, &barrier}) {
+    EXPECT_EQ(CodeOf(*answer), Code::kUnknown);
+  }
+  EXPECT_THAT(first->message(), HasSubstr("(F26)"));
+  EXPECT_TRUE(Shard0().stalled);
+  EXPECT_TRUE(Shard0().fenced);
+
+  // Nothing more is let in; what is certain is read, what is not is not.
+  Begin({"late"}, &late);
+  runtime_.AdvanceTime(kSecond / 100);
+  EXPECT_EQ(CodeOf(late), Code::kIoError);
+  EXPECT_THAT(late->message(), HasSubstr("(F26)"));
+  EXPECT_EQ(Read("old"), Shard::ReadState::kFound);
+  EXPECT_EQ(Read("first"), Shard::ReadState::kInDoubt);
+  EXPECT_EQ(Read("late"), Shard::ReadState::kAbsent);
+
+  runtime_.AdvanceTime(60 * kSecond);
+  EXPECT_FALSE(Shard0().fenced);
+  EXPECT_EQ(Shard0().stalls, 1u);
+  EXPECT_EQ(CodeOf(first), Code::kUnknown);
+  for (const char* row : {"old", "first", "second", "weak"}) EXPECT_EQ(Read(row), Shard::ReadState::kFound);
+  EXPECT_EQ(Read("late"), Shard::ReadState::kAbsent);
+  EXPECT_TRUE(runtime_.RunToEnd(Put(store_.get(), table_, {"late"})).ok());
+}
+
+// It hangs first and fails then: the shard leaves that file, with all that is in doubt (F21).
+TEST_P(StalledDiskTest, GoesOnInANewFileWhenWhatHungFails) {
+  Hang(SimOps(SimOp::kWrite));
+  runtime_.AddFault({.operations = SimOps(SimOp::kFlush), .path_prefix = "log-", .count = 1});
+  Answer first;
+  Begin({"first"}, &first);
+  runtime_.AdvanceTime(31 * kSecond);
+  EXPECT_EQ(CodeOf(first), Code::kUnknown);
+  EXPECT_TRUE(Shard0().stalled);
+  runtime_.AdvanceTime(60 * kSecond);
+  EXPECT_FALSE(Shard0().fenced);
+  EXPECT_EQ(Read("first"), Shard::ReadState::kFound);
+  EXPECT_TRUE(runtime_.RunToEnd(Put(store_.get(), table_, {"more"})).ok());
+}
+
+// The flush fails, and the disk hangs over the way out.
+TEST_P(StalledDiskTest, AnswersThoseWhoWaitForTheNewFile) {
+  runtime_.AddFault({.operations = SimOps(SimOp::kFlush), .path_prefix = "log-", .count = 1});
+  Hang(SimOps(SimOp::kFlush), /*skip=*/0);
+  Answer first;
+  Begin({"first"}, &first);
+  runtime_.AdvanceTime(31 * kSecond);
+  EXPECT_EQ(CodeOf(first), Code::kUnknown);
+  EXPECT_TRUE(Shard0().stalled);
+  EXPECT_EQ(Read("first"), Shard::ReadState::kInDoubt);
+  runtime_.AdvanceTime(60 * kSecond);
+  EXPECT_FALSE(Shard0().fenced);
+  EXPECT_EQ(Read("first"), Shard::ReadState::kFound);
+  EXPECT_EQ(CodeOf(first), Code::kUnknown);
+}
+
+// Nobody waits for the idle seal (F32), but for the log that it holds.
+TEST_P(StalledDiskTest, AHungSealIsWatchedAsWell) {
+  Hang(SimOps(SimOp::kFlush));
+  runtime_.AdvanceTime(kSecond);  // The seal of what SetUp wrote, if it was not before.
+  Answer first;
+  Begin({"first"}, &first);
+  runtime_.AdvanceTime(31 * kSecond);
+  EXPECT_EQ(CodeOf(first), Code::kUnknown);
+  runtime_.AdvanceTime(60 * kSecond);
+  EXPECT_FALSE(Shard0().fenced);
+  EXPECT_EQ(Read("first"), Shard::ReadState::kFound);
+  EXPECT_EQ(Shard0().stalls, 1u);
+}
+
+// What was in doubt is, after a crash in the middle of it, wholly there or wholly not; nothing else is lost.
+TEST_P(StalledDiskTest, ACrashMeanwhileKeepsWhatWasAcknowledged) {
+  Hang(SimOps(SimOp::kFlush));
+  Answer first;
+  Begin({"first"}, &first);
+  runtime_.AdvanceTime(31 * kSecond);
+  EXPECT_EQ(CodeOf(first), Code::kUnknown);
+  runtime_.CrashNow();
+  (void)runtime_.RunToEnd(store_->Close());
+  disk_.CrashPower();
+
+  SimRuntime again({.seed = GetParam() + 100, .shards = 1}, disk_);
+  Result<std::unique_ptr<Store>> opened = again.RunToEnd(Store::Open(again, SmallStore()));
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  std::string content;
+  EXPECT_EQ(again.RunToEnd((*opened)->Get(EncodeUserKey(table_, "p", "old"), &content))->state,
+            Shard::ReadState::kFound);
+  EXPECT_TRUE(again.RunToEnd(Put(opened->get(), table_, {"more"})).ok());
+  EXPECT_TRUE(again.RunToEnd((*opened)->Close()).ok());
+  store_ = nullptr;
+}
+
+// ---- Changes of tables.
+
+class StalledCatalogTest : public StalledDiskTest {
+ protected:
+  Task<Status> Create(std::string name) {
+    Store::TableSpec spec;
+    spec.account = "acct";
+    spec.name = std::move(name);
+    spec.raw = true;
+    Result<TableDescriptor> made = co_await store_->CreateTable(std::move(spec));
+    co_return made.status();
+  }
+  Code Find(std::string_view name) { return store_->FindTable("acct", name).code(); }
+  // From now on no name becomes durable: swaps of the catalog come to nothing known.
+  void RefuseNames() {
+    runtime_.AddFault({.operations = SimOps(SimOp::kFlushDirectory), .path_prefix = "meta"});
+  }
+  // Whatever the catalog's operation in doubt was; answers of reads and writes of "rows" go on.
+  void ExpectRowsAreServed() {
+    EXPECT_EQ(Read("old"), Shard::ReadState::kFound);
+    EXPECT_TRUE(runtime_.RunToEnd(Put(store_.get(), table_, {"meanwhile"})).ok());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Seeds, StalledCatalogTest, testing::Range(uint64_t{1}, uint64_t{9}));
+
+TEST_P(StalledCatalogTest, ACreationIsInDoubtUntilTheDiskAnswersAgain) {
+  RefuseNames();
+  Answer made, waiting, after;
+  runtime_.Spawn(Into(Create("new"), &made));
+  runtime_.AdvanceTime(kSecond);
+  runtime_.Spawn(Into(store_->DeleteTable("acct", "rows"), &waiting));
+  runtime_.AdvanceTime(28 * kSecond);
+  EXPECT_FALSE(made || waiting);
+  runtime_.AdvanceTime(3 * kSecond);
+  EXPECT_EQ(CodeOf(made), Code::kUnknown);
+  EXPECT_EQ(CodeOf(waiting), Code::kIoError);
+  EXPECT_TRUE(store_->catalog_in_doubt());
+  EXPECT_EQ(Find("New"), Code::kUnknown);
+  EXPECT_EQ(Find("rows"), Code::kOk);
+  EXPECT_EQ(Find("other"), Code::kNotFound);
+  ExpectRowsAreServed();
+  runtime_.Spawn(Into(Create("more"), &after));
+  runtime_.AdvanceTime(kSecond / 100);
+  EXPECT_EQ(CodeOf(after), Code::kIoError);
+  EXPECT_THAT(after->message(), HasSubstr("(F26)"));
+
+  runtime_.ClearFaults();
+  runtime_.AdvanceTime(3 * kSecond);
+  EXPECT_FALSE(store_->catalog_in_doubt());
+  EXPECT_EQ(CodeOf(made), Code::kUnknown);
+  EXPECT_EQ(Find("other"), Code::kNotFound);
+  const bool there = Find("new") == Code::kOk;
+  EXPECT_EQ(runtime_.RunToEnd(Create("new")).code(), there ? Code::kAlreadyExists : Code::kOk);
+  const Result<TableDescriptor> table = store_->FindTable("acct", "new");
+  ASSERT_TRUE(table.ok());
+  EXPECT_TRUE(runtime_.RunToEnd(Put(store_.get(), table->id, {"row"})).ok());
+}
+
+TEST_P(StalledCatalogTest, ADeletionIsInDoubtUntilTheDiskAnswersAgain) {
+  ASSERT_TRUE(runtime_.RunToEnd(Create("other")).ok());
+  const TableId other = store_->FindTable("acct", "other")->id;
+  ASSERT_TRUE(runtime_.RunToEnd(Put(store_.get(), other, {"row"})).ok());
+  RefuseNames();
+  Answer dropped;
+  runtime_.Spawn(Into(store_->DeleteTable("acct", "other"), &dropped));
+  runtime_.AdvanceTime(31 * kSecond);
+  EXPECT_EQ(CodeOf(dropped), Code::kUnknown);
+  EXPECT_EQ(Find("other"), Code::kUnknown);
+  // Neither read nor written by who found it before: a crash might take it away (F13).
+  const std::string key = EncodeUserKey(other, "p", "row");
+  std::string content;
+  EXPECT_EQ(runtime_.RunToEnd(store_->Get(key, &content)).code(), Code::kUnknown);
+  EXPECT_EQ(store_->TryGet(key, &content).state, Shard::ReadState::kNeedsIo);
+  EXPECT_EQ(runtime_.RunToEnd(Put(store_.get(), other, {"row"})).code(), Code::kUnknown);
+  Shard::ScanRequest scan;
+  scan.lower = TableLowerBound(other);
+  scan.upper = TableUpperBound(other);
+  EXPECT_EQ(runtime_.RunToEnd(store_->Scan(scan, nullptr)).code(), Code::kUnknown);
+  ExpectRowsAreServed();
+
+  runtime_.ClearFaults();
+  runtime_.AdvanceTime(3 * kSecond);
+  EXPECT_EQ(CodeOf(dropped), Code::kUnknown);
+  const Code now = Find("other");
+  EXPECT_TRUE(now == Code::kOk || now == Code::kNotFound);
+  const Code read = runtime_.RunToEnd(store_->Get(key, &content)).code();
+  EXPECT_EQ(read, now == Code::kOk ? Code::kOk : Code::kNotFound);
+}
+
+// What takes long and comes to its end then is in force, and was in doubt for who asked.
+TEST_P(StalledCatalogTest, ALateEndIsNoAcknowledgement) {
+  runtime_.AddFault({.effect = SimEffect::kSlow,
+                     .operations = SimOps(SimOp::kFlush, SimOp::kFlushDirectory),
+                     .path_prefix = "meta",
+                     .count = 1,
+                     .delay_ns = 60 * kSecond});
+  Answer made, set;
+  runtime_.Spawn(Into(Create("new"), &made));
+  runtime_.AdvanceTime(kSecond);
+  runtime_.Spawn(Into(store_->SetAccountAttributes("acct", "properties"), &set));
+  runtime_.AdvanceTime(30 * kSecond);
+  EXPECT_EQ(CodeOf(made), Code::kUnknown);
+  EXPECT_EQ(CodeOf(set), Code::kIoError);
+  EXPECT_EQ(Find("new"), Code::kUnknown);
+  ExpectRowsAreServed();
+  runtime_.AdvanceTime(40 * kSecond);
+  EXPECT_EQ(CodeOf(made), Code::kUnknown);
+  EXPECT_EQ(Find("new"), Code::kOk);
+  EXPECT_TRUE(runtime_.RunToEnd(store_->SetAccountAttributes("acct", "properties")).ok());
+}
+
+// Closing does not wait for a disk that refuses for ever, and the next life finds one or the other.
+TEST_P(StalledCatalogTest, ClosingEndsTheDoubtForTheNextLife) {
+  RefuseNames();
+  Answer made;
+  runtime_.Spawn(Into(Create("new"), &made));
+  runtime_.AdvanceTime(31 * kSecond);
+  EXPECT_EQ(CodeOf(made), Code::kUnknown);
+  EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
+  store_ = nullptr;
+  runtime_.ClearFaults();
+  Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, SmallStore()));
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  store_ = std::move(opened).value();
+  EXPECT_NE(Find("new"), Code::kUnknown);
+  ExpectRowsAreServed();
+}
+
+// Real threads: the caller whose own transfer hangs cannot come back before the kernel lets it, and learns
+// then that it is in doubt; the other one is answered meanwhile.
+TEST(StalledStoreTest, OthersAreAnsweredWhileOneThreadHangsInTheKernel) {
+  ScratchDirectory directory;
+  Result<std::unique_ptr<Runtime>> world =
+      OpenWorld({.directory = directory.path() + "/store", .create_directory = true, .shards = 1});
+  ASSERT_TRUE(world.ok()) << world.status().ToString();
+  HangingFiles files((*world)->files(), "log-");
+  RuntimeOver runtime(**world, files);
+  StoreOptions options = SmallStore();
+  options.io_deadline_ns = kSecond / 5;
+  Result<std::unique_ptr<Store>> opened = runtime.RunToEnd(Store::Open(runtime, options));
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  Store& store = **opened;
+  const TableId table = MakeTable(runtime, store, "rows")->id;
+
+  files.HangNext();
+  Status hung;
+  std::thread writer([&] {
+    // At times the worker flushes in its place.
+    while (!files.OneHung()) hung = RunBlocking(Put(&store, table, {"hung"}));
+  });
+  files.WaitUntilOneHangs();
+  // Until the deadline in doubt, as the flush that hangs comes first; then refused.
+  const Status other = RunBlocking(Put(&store, table, {"other"}));
+  EXPECT_TRUE(other.code() == Code::kUnknown || other.code() == Code::kIoError) << other.ToString();
+  EXPECT_THAT(other.message(), HasSubstr("(F26)"));
+  EXPECT_TRUE(store.Statistics()[0].stalled);
+  const Status later = RunBlocking(Put(&store, table, {"later"}));
+  EXPECT_EQ(later.code(), Code::kIoError);
+
+  files.LetGo();
+  writer.join();
+  EXPECT_EQ(hung.code(), Code::kUnknown) << hung.ToString();
+  EXPECT_FALSE(store.Statistics()[0].stalled);
+  std::string content;
+  EXPECT_EQ(RunBlocking(store.Get(EncodeUserKey(table, "p", "hung"), &content))->state,
+            Shard::ReadState::kFound);
+  EXPECT_TRUE(RunBlocking(Put(&store, table, {"later"})).ok());
+  EXPECT_TRUE(runtime.RunToEnd(store.Close()).ok());
+}
+
+}  // namespace
+}  // namespace partita
