@@ -1,0 +1,64 @@
+#include "wal/segment_pool.h"
+
+#include <gtest/gtest.h>
+
+#include "test/wal/log_harness.h"
+#include "wal/segment_format.h"
+
+// covers: F25 F57
+
+namespace partita {
+namespace {
+
+// Zeroed in several writes, so that a crash may leave some of them.
+constexpr uint64_t kSegmentSize = 2 << 20;
+constexpr uint64_t kDraws = 100;
+
+Task<void> PrepareTwo(FileSystem& files) {
+  if (!(co_await files.CreateDirectory("log")).ok()) co_return;
+  SegmentPool pool(files, "log", {kTestStore, kTestShard}, Incarnation{1}, kSegmentSize);
+  for (int i = 0; i < 2; ++i) {
+    if (!(co_await pool.PrepareNext()).ok()) co_return;
+    if (!(co_await pool.Acquire()).ok()) co_return;
+  }
+}
+
+// How many files say that they are prepared.
+uint64_t CheckPrepared(const SimDisk& disk) {
+  uint64_t prepared = 0;
+  for (const std::string& path : disk.ListFiles("log")) {
+    const std::string content = disk.ReadFile(path).value();
+    const std::string_view page = std::string_view(content).substr(0, kSegmentHeaderSize);
+    if (page.size() < kSegmentHeaderSize || !DecodeSegmentHeader(page).ok()) continue;
+    ++prepared;
+    EXPECT_EQ(content.size(), kSegmentSize) << path;
+    EXPECT_EQ(content.find_first_not_of('\0', kSegmentHeaderSize), std::string::npos) << path;
+  }
+  return prepared;
+}
+
+// Else a write into it could fail for want of space, or leave a stranger's old bytes behind it.
+TEST(SegmentPoolTest, AFileThatSaysItIsPreparedIsZeroToItsEndAfterAnyCrash) {
+  uint64_t prepared = 0;
+  bool crashed = true;
+  for (uint64_t number = 1; crashed; ++number) {
+    SimDisk disk(1);
+    {
+      SimRuntime runtime({.seed = 1}, disk);
+      runtime.CrashAtOperation(number, SimCrashMoment::kAfter);
+      runtime.Run(PrepareTwo(runtime.files()));
+      crashed = runtime.crashed();
+    }
+    for (uint64_t draw = 1; draw <= kDraws; ++draw) {
+      const std::unique_ptr<SimDisk> copy = disk.Clone();
+      copy->Reseed(draw);
+      copy->CrashPower();
+      prepared += CheckPrepared(*copy);
+      ASSERT_FALSE(HasFailure()) << "operation " << number << ", draw " << draw;
+    }
+  }
+  EXPECT_GT(prepared, kDraws);
+}
+
+}  // namespace
+}  // namespace partita
