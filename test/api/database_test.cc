@@ -269,6 +269,20 @@ TEST_P(DatabaseTest, BadNamesAndKeysAreRefusedByRule) {
   EXPECT_EQ(table.Scan(scan).code(), Code::kInvalidArgument);
 }
 
+TEST_P(DatabaseTest, NamesOfFullLengthAreKeptToTheLastLetter) {
+  const std::string stem(62, 'n');
+  Table first = MakeTable(stem + "a");
+  Table second = MakeTable(stem + "b");
+  ASSERT_TRUE(first.Insert(Thing("p", "r", 1)).ok());
+  EXPECT_EQ(database_->CreateTable(stem + "ab").code(), Code::kInvalidArgument);
+  Reopen();
+  auto again = database_->OpenTable(stem + "a");
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  EXPECT_EQ(*again->Count({}), 1u);
+  EXPECT_EQ(*database_->OpenTable(stem + "b")->Count({}), 0u);
+  EXPECT_EQ(database_->OpenTable(stem).code(), Code::kNotFound);
+}
+
 TEST_P(DatabaseTest, RawTablesKeepBytes) {
   RawTable raw = *database_->CreateRawTable("Bytes");
   std::string value("\x00\x01\xFF binary", 10);

@@ -67,8 +67,9 @@ TEST(RetentionFilterTest, EntriesOfADeadTableAreCountedAsSuch) {
   RetentionFilter filter({Version(10), {}}, [](TableId table) { return table == TableId(2); }, {});
   std::string live = Key("r", 1);
   std::string dead = Key("r", 2);
-  EXPECT_THAT(JudgeAll(filter, {Put(live, 3), Put(dead, 20), Put(dead, 4)}),
-              ElementsAre(Fate::kKeep, Fate::kDeadTable, Fate::kDeadTable));
+  std::string behind = Key("r", 3);
+  EXPECT_THAT(JudgeAll(filter, {Put(live, 3), Put(dead, 20), Put(dead, 4), Put(behind, 5)}),
+              ElementsAre(Fate::kKeep, Fate::kDeadTable, Fate::kDeadTable, Fate::kKeep));
 }
 
 TEST(RetentionFilterTest, EntriesOutOfOrderAreCorruption) {

@@ -215,6 +215,29 @@ TEST_F(DamageTest, PagesInTheWrongPlaceAreFound) {
   }
 }
 
+// Whole ones, with seals that are right but for the place.
+TEST_F(DamageTest, BlocksInTheWrongPlaceAreFound) {
+  Write(Compression::None());
+  std::map<uint32_t, std::vector<size_t>> places;  // Of parts, by their size.
+  for (size_t at = 0; at + kPartHeaderSize <= good_.size();) {
+    const uint32_t size = LoadLe32(good_.data() + at + 8);
+    if (size < kPartHeaderSize || size > good_.size() - at) break;
+    places[size].push_back(at);
+    at += size;
+  }
+  size_t swapped = 0;
+  for (const auto& [size, of_size] : places) {
+    for (size_t i = 1; i < of_size.size(); ++i, ++swapped) {
+      std::string bad = good_;
+      bad.replace(of_size[0], size, good_, of_size[i], size);
+      bad.replace(of_size[i], size, good_, of_size[0], size);
+      store_.Put(kId, std::move(bad));
+      EXPECT_GT(CheckNeverWrong("swapped with the part at " + std::to_string(of_size[i])), 0u);
+    }
+  }
+  EXPECT_GT(swapped, 0u);
+}
+
 // covers: F66
 TEST_F(DamageTest, NewerFormatsAreRefusedAsUnsupported) {
   Write(Compression::None());
