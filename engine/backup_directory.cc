@@ -3,6 +3,7 @@
 
 #include "engine/backup.h"
 #include "engine/base/executor.h"
+#include "engine/base/site.h"
 #include "engine/io/local_meta_store.h"
 #include "engine/io/posix_file_system.h"
 #include "engine/io/runtime.h"
@@ -63,6 +64,7 @@ Status MakeDirectory(const fs::path& path) {
 
 Task<Status> TakeFinalName(FileSystem& parent, std::string from, std::string to) {
   PARTITA_CO_TRY(co_await parent.Rename(from, to));
+  if (!SiteIsOn("backup.name.dirflush")) co_return Status();
   co_return co_await parent.FlushDirectory("");
 }
 
@@ -113,7 +115,7 @@ Result<BackupReport> RestoreStore(const std::string& backup, const std::string& 
   if (!fs::exists(place.whole(), error)) {
     PARTITA_TRY(MakeDirectory(place.whole()));
     PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> parent, OpenFiles(place.parent));
-    PARTITA_TRY(RunBlocking(parent->FlushDirectory("")));
+    if (SiteIsOn("restore.name.dirflush")) PARTITA_TRY(RunBlocking(parent->FlushDirectory("")));
   }
   PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> to, OpenFiles(place.whole()));
   std::random_device device;

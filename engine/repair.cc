@@ -5,6 +5,7 @@
 #include <set>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/site.h"
 #include "engine/io/local_meta_store.h"
 #include "engine/io/read_only_file_system.h"
 #include "engine/repair_survey.h"
@@ -157,10 +158,13 @@ class Repair {
     for (const std::string& key : meta) {
       PARTITA_CO_TRY(co_await Keep(std::string(kMetaDirectory) + "/" + key));
     }
-    PARTITA_CO_TRY(co_await world_.files.FlushDirectory(side_ + "/" + kMetaDirectory));
+    if (SiteIsOn("repair.kept_meta.dirflush")) {
+      PARTITA_CO_TRY(co_await world_.files.FlushDirectory(side_ + "/" + kMetaDirectory));
+    }
     PARTITA_CO_TRY(co_await KeepTables());
     PARTITA_CO_TRY(co_await WriteList());
-    PARTITA_CO_TRY(co_await world_.files.FlushDirectory(side_));
+    if (SiteIsOn("repair.kept.dirflush")) PARTITA_CO_TRY(co_await world_.files.FlushDirectory(side_));
+    if (!SiteIsOn("repair.kept_name.dirflush")) co_return Status();
     co_return co_await world_.files.FlushDirectory("");
   }
 
@@ -187,6 +191,7 @@ class Repair {
     for (const DirectoryEntry& entry : entries) {
       PARTITA_CO_TRY(co_await Keep(directory + "/" + entry.name));
     }
+    if (!SiteIsOn("repair.kept_log.dirflush")) co_return Status();
     co_return co_await world_.files.FlushDirectory(side_ + "/" + directory);
   }
 
@@ -198,6 +203,7 @@ class Repair {
     for (const auto& [id, table] : found().tables) {
       if (!named.contains(id)) PARTITA_CO_TRY(co_await Keep(ObjectPath(id)));
     }
+    if (!SiteIsOn("repair.kept_tables.dirflush")) co_return Status();
     co_return co_await world_.files.FlushDirectory(side_ + "/" + kObjectDirectory);
   }
 
@@ -219,6 +225,7 @@ class Repair {
       PARTITA_CO_TRY(co_await ReadAsFarAsPossible(**from, offset, chunk));
       PARTITA_CO_TRY(co_await to->WriteAt(offset, chunk));
     }
+    if (!SiteIsOn("repair.copy.flush")) co_return Status();
     co_return co_await to->Flush();
   }
 
@@ -250,6 +257,7 @@ class Repair {
     PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
                       co_await world_.files.Open(side_ + "/FOUND.txt", OpenMode::kCreate, FileIo::kBuffered));
     const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+    if (!SiteIsOn("repair.list.flush")) co_return co_await file->WriteAt(0, bytes);
     co_return co_await file->WriteAndFlush(0, bytes);
   }
 
@@ -274,9 +282,11 @@ class Repair {
       PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
                         co_await world_.files.Open(new_path, OpenMode::kCreateOrOpen, FileIo::kBuffered));
       PARTITA_CO_TRY(co_await file->Truncate(0));
-      PARTITA_CO_TRY(co_await file->WriteAndFlush(0, content));
+      PARTITA_CO_TRY(SiteIsOn("repair.catalog.flush") ? co_await file->WriteAndFlush(0, content)
+                                                      : co_await file->WriteAt(0, content));
     }
     PARTITA_CO_TRY(co_await world_.files.Rename(new_path, path));
+    if (!SiteIsOn("repair.catalog.dirflush")) co_return Status();
     co_return co_await world_.files.FlushDirectory(kMetaDirectory);
   }
 

@@ -7,6 +7,7 @@
 #include "engine/base/coding.h"
 #include "engine/base/entity_record.h"
 #include "engine/base/executor.h"
+#include "engine/base/site.h"
 #include "engine/base/stored_value.h"
 #include "engine/base/user_key.h"
 #include "engine/batch_record.h"
@@ -90,7 +91,7 @@ Task<Status> ReadWhatThereIs(const TableReader& table, SkippedSpanSink* skipped,
       continue;
     }
     const Entry& entry = it->entry();
-    if (StoredValueIntact(entry)) {
+    if (!SiteIsOn("repair.survey.value_check") || StoredValueIntact(entry)) {
       PARTITA_CO_TRY(take(entry));
     } else {
       const std::string key(entry.user_key);
@@ -129,7 +130,7 @@ Task<Result<MetaRecord>> RepairSurvey::ReadMeta(std::string key) {
   const std::string path = MetaPath(key);
   PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
                     co_await files_.Open(path, OpenMode::kRead, FileIo::kBuffered));
-  PARTITA_CO_TRY(co_await file->Flush());  // F29.
+  if (SiteIsOn("repair.survey.flush")) PARTITA_CO_TRY(co_await file->Flush());  // F29.
   PARTITA_CO_ASSIGN(const uint64_t size, co_await file->Size());
   if (size > kMetaHeaderSize + kMetaValueSizeMax) {
     co_return Status::Corruption(path + " has " + std::to_string(size) + " bytes: too many for a value");

@@ -8,6 +8,7 @@
 #include "compaction/flush_job.h"
 #include "engine/base/coding.h"
 #include "engine/base/executor.h"
+#include "engine/base/site.h"
 #include "engine/base/stored_value.h"
 #include "engine/batch_record.h"
 
@@ -234,7 +235,8 @@ Task<Status> RepairTables::Merge(const RangeDescriptor& range,
     const Entry& entry = it->entry();
     const bool same_key = entry.user_key == last_key;
     // What the survey could not trust it has listed.
-    if (!(same_key && entry.version == last_version) && StoredValueIntact(entry)) {
+    const bool intact = !SiteIsOn("repair.merge.value_check") || StoredValueIntact(entry);
+    if (!(same_key && entry.version == last_version) && intact) {
       if (writer_ != nullptr && !same_key && writer_->estimated_size() >= kFileBytes) {
         PARTITA_CO_ASSIGN(TableInfo info, co_await End());
         out->push_back({1, range.lower, range.upper, std::move(info)});

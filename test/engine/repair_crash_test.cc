@@ -82,5 +82,33 @@ TEST_P(RepairCrashTest, ACrashAtAnyOperationLeavesTheOldStoreOrTheNewOne) {
   EXPECT_GT(new_stores, 0u);
 }
 
+// All that it made and all that it kept, the names included.
+TEST_P(RepairCrashTest, WhatEndedSurvivesALossOfPower) {
+  Damage();
+  const RepairReport listed = List();
+  const auto before = AllFiles(*disk_);
+  RepairReport applied;
+  {
+    SimRuntime runtime(NextLife(), *disk_);
+    auto report = Run(runtime, /*apply=*/true);
+    ASSERT_TRUE(report.ok()) << report.status().ToString();
+    applied = *report;
+    repaired_at_ = runtime.clock().WallTicks();
+  }
+  std::unique_ptr<SimDisk> ended = std::move(disk_);
+  for (uint64_t draw = 1; draw <= 20; ++draw) {
+    SCOPED_TRACE(draw);
+    disk_ = ended->Clone();
+    disk_->Reseed(draw);
+    disk_->CrashPower();
+    ASSERT_THAT(List().damages, testing::IsEmpty());
+    ExpectOldBytesKept(before, applied);
+    if (HasFailure()) return;
+    EXPECT_NE(disk_->ReadFile(applied.kept_in + "/FOUND.txt")->find("partita repair"), std::string::npos);
+    if (draw == 1) ExpectSoundStore(listed, /*names_kept=*/std::string(GetParam()) != "Catalog");
+    if (HasFailure()) return;
+  }
+}
+
 }  // namespace
 }  // namespace partita
