@@ -121,9 +121,19 @@ Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
   Result<std::unique_ptr<Runtime>> opened = OpenWorld(world);
   if (!opened.ok()) return opened.status().WithContext("opening '" + options.directory + "'");
   std::unique_ptr<Runtime> runtime = std::move(opened).value();
+  std::string volatile_storage;
+  if (!options.read_only) {
+    PARTITA_ASSIGN(volatile_storage, WhyPowerIsNotGiven(options.directory));
+  }
+  if (!volatile_storage.empty() && !options.allow_volatile_storage) {
+    return Status::Unsupported(
+        "opening '" + options.directory + "': what is flushed there would not survive a loss of power: " +
+        volatile_storage + "; allow_volatile_storage (--allow-volatile-storage) opens it nevertheless (F5)");
+  }
   Result<std::unique_ptr<Database>> database = OpenOn(*runtime, options);
   if (!database.ok()) return WithAdvice(database.status()).WithContext("opening '" + options.directory + "'");
   (*database)->impl_->own_runtime = std::move(runtime);
+  (*database)->impl_->report.volatile_storage = std::move(volatile_storage);
   return database;
 }
 
@@ -247,6 +257,9 @@ DatabaseStats Database::Stats() const {
   stats.memory_budget = impl_->options.memory_bytes;
   stats.memtable_pool_bytes = impl_->store->memory_plan().memtable_bytes;
   stats.resident_set_bytes = ResidentSetBytes();
+  stats.durability = stats.durability_in_force = impl_->options.durability;
+  const bool given = impl_->report.volatile_storage.empty() || stats.durability != Durability::kPower;
+  if (!given) stats.durability_in_force = Durability::kProcess;
   stats.catalog_in_doubt = impl_->store->catalog_in_doubt();
   return stats;
 }

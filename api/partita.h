@@ -92,6 +92,11 @@ struct Options {
   // What Durability::kTableDefault means for tables created without their own. Not kTableDefault.
   Durability durability = Durability::kPower;
 
+  // Where a flush is known not to survive a loss of power (a file system in memory, an overlay mounted
+  // volatile, a disk whose cache is not flushed), opening for writing fails with kUnsupported. True: it is
+  // opened there nevertheless, and kPower is no more than kProcess (OpenReport::volatile_storage).
+  bool allow_volatile_storage = false;
+
   // Whose tables these calls see. A store can hold those of several accounts, which only its HTTP
   // service tells apart; the default is the account that table clients use for local development.
   // 3 to 24 characters [a-z0-9].
@@ -311,8 +316,10 @@ struct DatabaseStats {
   std::vector<ShardStats> shards;
   uint64_t cache_bytes = 0, cache_capacity = 0, cache_hits = 0, cache_misses = 0;
   uint64_t memory_budget = 0, memtable_pool_bytes = 0, resident_table_bytes = 0;
-  uint64_t resident_set_bytes = 0;  // Of the process, from the kernel.
-  bool catalog_in_doubt = false;    // How the last change of a table ended is not known yet.
+  uint64_t resident_set_bytes = 0;                      // Of the process, from the kernel.
+  Durability durability = Durability::kPower;           // Of tables made without their own,
+  Durability durability_in_force = Durability::kPower;  // and what it comes to on this disk.
+  bool catalog_in_doubt = false;  // How the last change of a table ended is not known yet.
 };
 
 struct VerifyReport {
@@ -326,6 +333,7 @@ struct OpenReport {
   bool clean_shutdown = true;
   uint32_t shards = 0, shards_before = 0;
   std::vector<std::string> damaged_shards;  // Why each of them is not served (Options::open_degraded).
+  std::string volatile_storage;  // Why kPower is not given (Options::allow_volatile_storage); empty: it is.
   double seconds = 0;
 };
 

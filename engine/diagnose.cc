@@ -62,6 +62,9 @@ void DescribeDevice(const DeviceReport& device, Report* report) {
 }
 
 void DescribeFlushPolicy(const DeviceReport& device, Report* report) {
+  const std::string lost = WhyFlushesAreLost(device);
+  report->Add("durability_max", std::string(lost.empty() ? "power" : "process"),
+              lost.empty() ? "nothing speaks against it" : lost + "; see --allow-volatile-storage");
   const bool guessed = !device.volatile_cache.has_value();
   if (device.flush_only()) {
     report->Add("flush_policy", std::string("write, then fdatasync: one flush for all who gathered"),

@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "engine/io/device_probe.h"
 #include "engine/io/real_runtime.h"
 
 namespace partita {
@@ -21,6 +22,8 @@ Result<std::unique_ptr<Runtime>> OpenWorld(const WorldOptions& options) {
   PARTITA_ASSIGN(std::unique_ptr<RealRuntime> runtime, RealRuntime::Open(real));
   return std::unique_ptr<Runtime>(std::move(runtime));
 }
+
+Result<std::string> WhyPowerIsNotGiven(const std::string& directory) { return WhyFlushesAreLost(directory); }
 
 uint64_t ResidentSetBytes() {
   std::ifstream status("/proc/self/status");

@@ -19,6 +19,9 @@ struct WorldOptions {
   IoBackend backend = IoBackend::kUring;
 };
 
+// Why the level `power` cannot be had in a directory (F5); empty: nothing speaks against it.
+Result<std::string> WhyPowerIsNotGiven(const std::string& directory);
+
 // Starts the real world: files of the directory, clocks, one worker a shard, helpers. It ends its
 // threads when destroyed, after the store was closed. kUnsupported when the backend cannot be had,
 // kNotFound for a missing directory.

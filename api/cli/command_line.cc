@@ -72,6 +72,11 @@ void AddStoreOptions(CLI::App& app, Words* words) {
       "--degraded", words->store.degraded,
       "Open also when the log or manifest of a shard is damaged: its keys answer with what is wrong, "
       "the others are served; 'partita repair' lists what can be kept");
+  app.add_flag(
+         "--allow-volatile-storage", words->store.allow_volatile_storage,
+         "Open a store also where nothing survives a loss of power, such as a file system in memory; the "
+         "durability 'power' is no more than 'process' there")
+      ->envname("PARTITA_ALLOW_VOLATILE_STORAGE");
   app.add_flag("--read-only", words->store.read_only,
                "Change nothing on disk: for commands that read a snapshot, a backup or a read-only medium; "
                "several at once, none beside a process that writes");

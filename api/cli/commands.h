@@ -24,6 +24,7 @@ struct StoreFlags {
   bool json = false;
   bool read_only = false;
   bool degraded = false;
+  bool allow_volatile_storage = false;
 };
 
 // import FILE: writes the records of a file to a table.

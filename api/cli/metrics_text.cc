@@ -1,5 +1,7 @@
 #include "api/cli/metrics_text.h"
 
+#include "api/cli/open_store.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -171,6 +173,10 @@ void WriteShards(const DatabaseStats& stats, Writer* out) {
     out->Sample(shard.stalls, Label("shard", std::to_string(shard.shard)));
   out->Gauge("catalog_in_doubt", "1: how the last change of a table ended is not known yet.",
              uint64_t{stats.catalog_in_doubt});
+  out->Family("durability_info", "gauge",
+              "Always 1; the level of new tables, and what it comes to on this disk.");
+  out->Sample(uint64_t{1}, Label("level", DurabilityName(stats.durability)) + "," +
+                               Label("in_force", DurabilityName(stats.durability_in_force)));
   WriteLevels(stats, out);
 }
 

@@ -14,7 +14,8 @@ Status WithAdvice(const Status& status, const StoreFlags& flags) {
         status.message() +
         "; check --data, or make a store with 'partita create-table' or 'import --create'");
   }
-  if (status.code() == Code::kUnsupported && flags.io_backend == IoBackend::kUring) {
+  const bool of_the_disk = status.message().find("(F5)") != std::string::npos;
+  if (status.code() == Code::kUnsupported && !of_the_disk && flags.io_backend == IoBackend::kUring) {
     return Status::Unsupported(status.message() +
                                "; --io threads works without io_uring, 'partita doctor' tells more");
   }
@@ -47,6 +48,7 @@ Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore i
   options.shards = flags.shards.value_or(ShardCountOfStore(flags.directory).value_or(0));
   options.durability = flags.durability.value_or(Durability::kPower);
   options.io_backend = flags.io_backend;
+  options.allow_volatile_storage = flags.allow_volatile_storage;
   if (!flags.account.empty()) options.account = flags.account;
   Result<std::unique_ptr<Database>> database = Database::Open(options);
   if (!database.ok()) return WithAdvice(database.status(), flags);

@@ -126,8 +126,12 @@ void AnnounceStore(const Database& database, const StoreFlags& store, std::ostre
   out << "  store       " << store.directory << ", " << report.shards << " shards, "
       << FormatBytes(store.memory_bytes) << " of memory\n"
       << "  durability  " << DurabilityName(store.durability.value_or(Durability::kPower))
-      << " for tables that are made without their own\n"
-      << "  recovery    " << (report.clean_shutdown ? "clean" : "after a stop that was not clean") << ", "
+      << " for tables that are made without their own\n";
+  if (!report.volatile_storage.empty()) {
+    out << "              power is in force as process: " << report.volatile_storage
+        << " (--allow-volatile-storage)\n";
+  }
+  out << "  recovery    " << (report.clean_shutdown ? "clean" : "after a stop that was not clean") << ", "
       << FormatCount(report.records_replayed) << " log records replayed, " << FormatSeconds(report.seconds)
       << "\n";
   if (report.shards_before != 0 && report.shards_before != report.shards) {

@@ -70,6 +70,8 @@ Status TakeStore(const ServeFlags& flags, const SettingsFile& file, StoreFlags* 
     return Status::InvalidArgument("shards is 1 to 256");
   }
   TakeUnlessSet(&store->shards, file.shards);
+  store->allow_volatile_storage =
+      store->allow_volatile_storage || file.allow_volatile_storage.value_or(false);
   return Status();
 }
 

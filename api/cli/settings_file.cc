@@ -134,6 +134,7 @@ std::vector<Reader::Key> Reader::Keys() {
           {"durability", Text(&file_.durability)},
           {"io", Text(&file_.io)},
           {"create", Flag(&file_.create)},
+          {"allow-volatile-storage", Flag(&file_.allow_volatile_storage)},
           {"admin", Text(&file_.admin)},
           {"admin-public", Flag(&file_.admin_public)},
           {"cert", Text(&file_.cert)},

@@ -23,7 +23,7 @@ namespace partita {
 struct SettingsFile {
   std::optional<std::string> data, memory, durability, io;
   std::optional<int64_t> shards, connections_max;
-  std::optional<bool> create, admin_public;
+  std::optional<bool> create, admin_public, allow_volatile_storage;
   std::vector<std::string> listen;
   std::optional<std::string> admin, cert, key_file, access_log;
   std::vector<std::string> path_style_hosts;

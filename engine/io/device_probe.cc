@@ -1,8 +1,10 @@
 #include "engine/io/device_probe.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
@@ -109,9 +111,23 @@ void ProbeFileSystem(dev_t device, DeviceReport* report) {
     if (number != wanted) continue;
     while (fields >> field && field != "-") {
     }
+    std::string source;
     if (fields >> type) report->file_system = type;
+    fields >> source >> report->mount_options;
     return;
   }
+}
+
+// A chroot may hide the mount, but not this.
+void ProbeFileSystemMagic(const std::string& directory, DeviceReport* report) {
+  struct statfs magic {};
+  if (report->file_system != "unknown" || statfs(directory.c_str(), &magic) != 0) return;
+  if (magic.f_type == TMPFS_MAGIC) report->file_system = "tmpfs";
+  if (magic.f_type == RAMFS_MAGIC) report->file_system = "ramfs";
+}
+
+bool HasOption(std::string_view options, std::string_view wanted) {
+  return ("," + std::string(options) + ",").find("," + std::string(wanted) + ",") != std::string::npos;
 }
 
 // An unnamed file in `directory`, or one whose name is removed at once: nothing stays behind.
@@ -191,12 +207,40 @@ Result<DeviceReport> ProbeDevice(const std::string& directory, ProbeCommits comm
   ProbeLimits(&report);
   ProbeDisk(information.st_dev, &report);
   ProbeFileSystem(information.st_dev, &report);
+  ProbeFileSystemMagic(directory, &report);
   if (commits == ProbeCommits::kMeasure) {
     ProbeWrites(directory, &report);
   } else {
     report.commit_problem = "not asked for";
   }
   return report;
+}
+
+std::string WhyFlushesAreLost(const DeviceReport& report) {
+  const std::string& type = report.file_system;
+  if (type == "tmpfs" || type == "ramfs" || type == "hugetlbfs")
+    return "it is a file system in memory (" + type + ")";
+  if (report.block_device.starts_with("ram") || report.block_device.starts_with("zram"))
+    return "its disk is in memory (" + report.block_device + ")";
+  if (type == "overlay" && HasOption(report.mount_options, "volatile"))
+    return "it is an overlay mounted 'volatile', which flushes nothing";
+  // Allowed where there is no cache that could be lost.
+  const bool cached = report.volatile_cache.value_or(true);
+  for (const char* option : {"nobarrier", "barrier=0", "fsync_mode=nobarrier"}) {
+    if (cached && HasOption(report.mount_options, option))
+      return "it is mounted '" + std::string(option) + "', and the cache of its disk is not known to be safe";
+  }
+  return "";
+}
+
+Result<std::string> WhyFlushesAreLost(const std::string& directory) {
+  struct stat information {};
+  if (stat(directory.c_str(), &information) != 0) return ErrnoStatus("look at", directory, errno);
+  DeviceReport report;
+  ProbeDisk(information.st_dev, &report);
+  ProbeFileSystem(information.st_dev, &report);
+  ProbeFileSystemMagic(directory, &report);
+  return WhyFlushesAreLost(report);
 }
 
 }  // namespace partita

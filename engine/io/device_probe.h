@@ -18,6 +18,7 @@ struct DeviceReport {
   std::string io_uring_features;   // e.g. "single-issuer, defer-taskrun, registered-ring".
 
   std::string file_system;             // e.g. "ext4"; "unknown"
+  std::string mount_options;           // Of the file system itself: e.g. "rw,nobarrier"; empty: unknown.
   std::string block_device;            // e.g. "vda"; of a partition, the whole disk.
   std::optional<bool> volatile_cache;  // The device's write cache must be flushed.
   std::optional<bool> fua;             // The device can write through its cache.
@@ -50,5 +51,11 @@ enum class ProbeCommits : uint8_t {
 // Looks at `directory`, which must exist: kNotFound, or kIoError when it cannot be looked at.
 // Blocking, for start-up and the command line.
 Result<DeviceReport> ProbeDevice(const std::string& directory, ProbeCommits commits);
+
+// Why what is flushed there does not survive a loss of power (F5), as far as a machine tells; empty: nothing
+// speaks against it. What a device only pretends to flush nobody can see.
+std::string WhyFlushesAreLost(const DeviceReport& report);
+// The same of a directory; looks at no more than it needs, and changes nothing. Errors as ProbeDevice.
+Result<std::string> WhyFlushesAreLost(const std::string& directory);
 
 }  // namespace partita

@@ -23,6 +23,7 @@ class DatabaseTest : public testing::TestWithParam<IoBackend> {
   Options OptionsOf(uint32_t shards = 2) {
     Options options;
     options.directory = directory_.path() + "/store";
+    options.allow_volatile_storage = true;  // Wherever the tests run.
     options.create_if_missing = true;
     options.memory_bytes = 64u << 20;
     options.shards = shards;

@@ -33,6 +33,7 @@ constexpr size_t kRowSize = 16'000;
 Options OptionsAt(const std::string& directory, IoBackend backend, uint32_t shards = 1) {
   Options options;
   options.directory = directory;
+  options.allow_volatile_storage = true;  // Wherever the tests run.
   options.create_if_missing = true;
   options.memory_bytes = 64u << 20;
   options.shards = shards;

@@ -41,6 +41,7 @@ struct Note {
 Options StoreOptionsAt(const std::string& path, IoBackend backend) {
   Options options;
   options.directory = path;
+  options.allow_volatile_storage = true;  // Wherever the tests run.
   options.create_if_missing = true;
   options.memory_bytes = 64u << 20;
   options.shards = 2;

@@ -28,6 +28,7 @@ namespace fs = std::filesystem;
 Options SmallStore(const std::string& directory) {
   Options options;
   options.directory = directory;
+  options.allow_volatile_storage = true;  // Wherever the tests run.
   options.create_if_missing = true;
   options.memory_bytes = 64u << 20;
   options.shards = 2;

@@ -51,6 +51,7 @@ class QueryPaging : public testing::Test {
   void Open() {
     Options options;
     options.directory = directory_.path() + "/store";
+    options.allow_volatile_storage = true;  // Wherever the tests run.
     options.create_if_missing = true;
     options.memory_bytes = 64u << 20;
     options.shards = 2;

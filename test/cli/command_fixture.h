@@ -40,12 +40,14 @@ class CommandTest : public ::testing::Test {
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     directory_ = pattern;
     store_ = directory_ + "/store";
+    setenv("PARTITA_ALLOW_VOLATILE_STORAGE", "1", /*overwrite=*/1);  // Wherever the tests run.
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
   Options SmallOptions() const {
     Options options;
     options.directory = store_;
+    options.allow_volatile_storage = true;  // Wherever the tests run.
     options.create_if_missing = true;
     options.memory_bytes = 64u << 20;
     options.shards = 1;

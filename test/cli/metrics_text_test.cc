@@ -24,6 +24,7 @@ ServerMetrics SomeMetrics() {
   metrics.database.shards[1].fenced = true;
   metrics.database.shards[1].stalled = true;
   metrics.database.shards[1].stalls = 3;
+  metrics.database.durability_in_force = Durability::kProcess;
   metrics.database.shards[1].levels.push_back({.files = 5});
   return metrics;
 }
@@ -39,6 +40,7 @@ TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
   EXPECT_THAT(text, HasSubstr("partita_shard_stalled{shard=\"1\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_shard_stalls_total{shard=\"1\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("partita_catalog_in_doubt 0\n"));
+  EXPECT_THAT(text, HasSubstr("partita_durability_info{level=\"power\",in_force=\"process\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_level_files{shard=\"1\",level=\"0\"} 5\n"));
   EXPECT_THAT(text, HasSubstr("partita_build_info{version=\"1.2.3\"} 1\n"));
 }

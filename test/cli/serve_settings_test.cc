@@ -107,7 +107,8 @@ TEST_F(ServeSettingsTest, NoRefusalShowsAKey) {
 
 TEST_F(ServeSettingsTest, TheFileSaysWhatTheCommandLineDoesNot) {
   const std::string file = Write(
-      "memory = \"256M\"\nio = \"threads\"\nshards = 3\ndurability = \"process\"\ncreate = false\n"
+      "memory = \"256M\"\nio = \"threads\"\nshards = 3\ndurability = \"process\"\ncreate = "
+      "false\nallow-volatile-storage = true\n"
       "admin = \"127.0.0.1:9\"\naccess-log = \"-\"\nconnections-max = 10\n");
   const Result<ServeSettings> settings = ResolveServeSettings(store_, {.settings_file = file}, "");
   ASSERT_TRUE(settings.ok()) << settings.status().message();
@@ -116,6 +117,7 @@ TEST_F(ServeSettingsTest, TheFileSaysWhatTheCommandLineDoesNot) {
   EXPECT_EQ(settings->store.shards, 3u);
   EXPECT_EQ(settings->store.durability, Durability::kProcess);
   EXPECT_FALSE(settings->create_store);
+  EXPECT_TRUE(settings->store.allow_volatile_storage);
   EXPECT_EQ(settings->admin->address, "127.0.0.1:9");
   EXPECT_EQ(settings->access_log, "-");
   EXPECT_EQ(settings->connections_max, 10u);

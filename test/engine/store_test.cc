@@ -172,5 +172,30 @@ TEST(StoreTest, VersionsGoOnRisingOverOpeningsWithNothingInTheLog) {
   }
 }
 
+// F5: where flushes are refused no level is given, so no store is opened; nothing is harmed by trying.
+TEST(StoreTest, IsNotOpenedWhereTheFileSystemRefusesToFlush) {
+  SimDisk disk(5);
+  TableId table;
+  for (int life = 0; life < 3; ++life) {
+    SimRuntime runtime({.seed = 5, .shards = 1}, disk);
+    for (SimOp flush : {SimOp::kFlush, SimOp::kFlushDirectory}) {
+      const size_t fault = runtime.AddFault({.operations = SimOps(flush), .code = Code::kUnsupported});
+      const Result<std::unique_ptr<Store>> refused = runtime.RunToEnd(Store::Open(runtime, SmallStore(1)));
+      EXPECT_FALSE(refused.ok()) << life;
+      runtime.RemoveFault(fault);
+    }
+    std::unique_ptr<Store> store = OpenStore(runtime, SmallStore(1));
+    ASSERT_NE(store, nullptr);
+    if (life == 0) table = MakeTable(runtime, *store, "rows");
+    for (int before = 0; before < life; ++before) {
+      std::string content;
+      const std::string key = EncodeUserKey(table, "p", "r" + std::to_string(before));
+      EXPECT_EQ(runtime.RunToEnd(store->Get(key, &content))->state, Shard::ReadState::kFound);
+    }
+    ASSERT_TRUE(Put(runtime, *store, table, "p", "r" + std::to_string(life), "value").ok());
+    ASSERT_TRUE(runtime.RunToEnd(store->Close()).ok());
+  }
+}
+
 }  // namespace
 }  // namespace partita

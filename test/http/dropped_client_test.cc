@@ -52,6 +52,7 @@ TEST_P(DroppedClientTest, QueriesOfClientsThatHaveGoneStop) {
   ScratchDirectory directory;
   Options options;
   options.directory = directory.path() + "/store";
+  options.allow_volatile_storage = true;  // Wherever the tests run.
   options.create_if_missing = true;
   options.memory_bytes = 64 << 20;
   options.shards = 2;

@@ -12,6 +12,7 @@ namespace partita {
 inline Result<std::unique_ptr<Database>> OpenSmallDatabase(std::string directory, uint32_t shards) {
   Options options;
   options.directory = std::move(directory);
+  options.allow_volatile_storage = true;  // Wherever the tests run.
   options.create_if_missing = true;
   options.memory_bytes = 64u << 20;
   options.shards = shards;
