@@ -24,8 +24,10 @@ namespace {
 // Tables are this large, so that the bottom of a store of 1 TiB is some 30,000 files.
 constexpr uint64_t kTableFileBytes = 32u << 20;
 
-// What scans read ahead at most, all of them together: of the memory for requests and pages under way.
+// Of the memory for requests and pages under way: what scans read ahead at most, all of them together, and
+// the rows that other shards have found for them.
 constexpr size_t kReadAheadShare = 2;
+constexpr size_t kScanAheadShare = 4;
 constexpr size_t kReadAheadBytesMax = size_t{64} << 20;
 
 // A flush makes one file, or at least two: a file a little smaller than a flush would leave a rest of each
@@ -60,7 +62,8 @@ Status Store::DeriveSizes() {
   memtable_pool_ = std::make_unique<ChunkPool>(plan.memtable_bytes);
   cache_ = std::make_unique<BlockCache>(plan.cache_bytes);
   const size_t read_ahead_bytes = std::min(plan.request_bytes / kReadAheadShare, kReadAheadBytesMax);
-  scans_ahead_.free.store(static_cast<int>(std::max<size_t>(read_ahead_bytes / ScanAhead::kBytesMax, 1)));
+  const size_t scan_ahead_bytes = std::min(plan.request_bytes / kScanAheadShare, kReadAheadBytesMax);
+  scans_ahead_.free.store(static_cast<int>(std::max<size_t>(scan_ahead_bytes / ScanAhead::kBytesMax, 1)));
   read_ahead_ =
       std::make_unique<ReadAheadPool>(runtime_.background(BackgroundClass::kInput), read_ahead_bytes);
   if (options_.table_file_bytes == 0) options_.table_file_bytes = TableFileBytes(plan.memtable_freeze_bytes);

@@ -99,9 +99,12 @@ IterState LevelIterator::ShowMilestone() {
 // To the first entry of the files from `index` on.
 IterState LevelIterator::EnterFrom(size_t index) {
   current_ = nullptr;
+  table_ = nullptr;
   for (at_ = index; at_ < files_.size() && !BeyondUntil(*files_[at_]); ++at_) {
     const FileRef& file = *files_[at_];
-    if (PassOver(file)) {
+    // Of what is begun it was asked before.
+    const bool begun = next_ != nullptr && next_at_ == at_;
+    if (!begun && PassOver(file)) {
       if (at_ >= passed_to_) {
         passed_to_ = at_ + 1;
         ++options_.scan->counts.files_skipped;

@@ -94,7 +94,8 @@ std::shared_ptr<ReadAheadPiece> ReadAheadPool::Prepare(ReadAheadPool* pool,
 }
 
 Task<void> ReadAheadPool::Read(std::shared_ptr<ReadAheadPiece> piece) {
-  if (piece->Claim()) co_await piece->Perform();
+  const bool wanted = piece.use_count() > 1;  // The cursor still has it.
+  if (wanted && piece->Claim()) co_await piece->Perform();
 }
 
 AlignedBuffer ReadAheadPool::TakeBuffer(size_t size) {

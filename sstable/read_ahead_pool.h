@@ -33,7 +33,7 @@ class ReadAheadPiece {
   ReadAheadPiece& operator=(const ReadAheadPiece&) = delete;
 
   const std::vector<ReadAheadRun>& runs() const { return runs_; }
-  // REQUIRES: Arrive has returned ok.
+  // REQUIRES: is_there(), or Arrive has returned ok.
   std::string_view Bytes(const ReadAheadRun& run, uint64_t offset, size_t size) const {
     return buffer_.view(run.at + (offset - run.begin), size);
   }
@@ -51,9 +51,9 @@ class ReadAheadPiece {
     return nullptr;
   }
 
-  // Arrive would not wait.
-  bool has_arrived() const { return done_.is_set(); }
-  // Ends when the bytes are there; reads them itself when nobody has begun to. Called once, by the cursor.
+  // The bytes are there: Arrive would say so at once.
+  bool is_there() const { return done_.is_set() && status_.ok(); }
+  // Ends when the bytes are there; reads them itself when nobody has begun to. Called by the cursor alone.
   Task<Status> Arrive();
 
  private:

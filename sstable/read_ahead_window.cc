@@ -117,7 +117,7 @@ ReadAheadWindow::Runs ReadAheadWindow::PlanFrom(const PartHandle& wanted, ReadAh
 
 bool ReadAheadWindow::ReadsOn() const {
   return options_.pool != nullptr && !options_.large && size_ >= kAheadSizeMin &&
-         read_in_stride() < options_.bytes_expected;
+         total_ < options_.bytes_expected;
 }
 
 void ReadAheadWindow::Begin(const std::shared_ptr<ObjectReader>& object, PartHandle first,
@@ -131,7 +131,7 @@ void ReadAheadWindow::Begin(const std::shared_ptr<ObjectReader>& object, PartHan
   AlignedBuffer buffer = options_.pool->TakeBuffer(size_);
   if (buffer.data() == nullptr) return;
   ahead_.push_back(options_.pool->Start(object, PlanFrom(first, route), std::move(buffer)));
-  StartAhead(object, route);
+  if (left > size_) StartAhead(object, route);
 }
 
 void ReadAheadWindow::StartAhead(const std::shared_ptr<ObjectReader>& object, ReadAheadRoute& route) {

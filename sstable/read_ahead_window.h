@@ -48,7 +48,8 @@ class ReadAheadWindow {
     bool large = false;  // 1 MiB at once, for what will be read whole; no pool is used.
     // What the scan has read in order in the files in front: the first piece is large.
     uint64_t read_in_stride = 0;
-    // About as much as will be used, of the files in front and of this one: nothing is read ahead beyond it.
+    // About as much as will be used: nothing is read ahead beyond it, in this file, and no file is begun
+    // beyond it, those in front counted.
     uint64_t bytes_expected = UINT64_MAX;
   };
   explicit ReadAheadWindow(Options options) : options_(options) {}
@@ -66,8 +67,9 @@ class ReadAheadWindow {
   // Begins to read `first`, which will be fetched first of all, and what comes behind it, if there is memory.
   // REQUIRES: a pool, and nothing was fetched yet.
   void Begin(const std::shared_ptr<ObjectReader>& object, PartHandle first, ReadAheadRoute& route);
-  // True when the cursor works on some pieces while others are read, and will use more of them.
-  bool ReadsOn() const;
+  // True when the cursor works on some pieces while others are read, and will use more than those of this
+  // file and of the files in front.
+  bool MayBeginNext() const { return ReadsOn() && read_in_stride() < options_.bytes_expected; }
   // Bytes planned in order, those of the files in front included.
   uint64_t read_in_stride() const { return options_.read_in_stride + total_; }
 
@@ -83,6 +85,7 @@ class ReadAheadWindow {
   Runs PlanFrom(const PartHandle& wanted, ReadAheadRoute& route);
   void Fill(Runs* runs, ReadAheadRoute& route);
   void StartAhead(const std::shared_ptr<ObjectReader>& object, ReadAheadRoute& route);
+  bool ReadsOn() const;
 
   const Options options_;
   bool jumped_ = true;

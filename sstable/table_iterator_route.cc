@@ -41,9 +41,8 @@ Task<Status> TableIterator::State::FetchIndex() {
 }
 
 // The pages of the index block and of those behind it that the scan will come to.
-ReadAheadRun TableIterator::State::IndexRunFrom(PartHandle first) const {
-  const uint64_t size_max =
-      std::min(kIndexesSizeMax, WindowOptions().bytes_expected / kIndexPartOfData + first.stored_size);
+ReadAheadRun TableIterator::State::IndexRunFrom(PartHandle first, uint64_t size_max) const {
+  size_max = std::min(size_max, WindowOptions().bytes_expected / kIndexPartOfData + first.stored_size);
   ReadAheadRun run{AlignDown(first.offset, kPageSize), AlignUp(first.end(), kPageSize), 0};
   const DataBlock& top = table->top_index_;
   for (uint32_t i = top_at; !RouteEndsAt(top, i) && (!forward || i + 1 < top.size());) {
@@ -60,7 +59,7 @@ ReadAheadRun TableIterator::State::IndexRunFrom(PartHandle first) const {
 // Reads the index block and those behind it into `indexes`; nothing is there after an error.
 Task<void> TableIterator::State::FetchIndexes(PartHandle first) {
   if (indexes == nullptr || indexes->RunOf(first) == nullptr) {
-    const ReadAheadRun run = IndexRunFrom(first);
+    const ReadAheadRun run = IndexRunFrom(first, kIndexesSizeMax);
     ReadAheadPool* const pool = bypass() ? nullptr : options.read_ahead;
     AlignedBuffer buffer;
     indexes = nullptr;
@@ -78,7 +77,7 @@ Task<void> TableIterator::State::FetchIndexes(PartHandle first) {
 
 // --- Before it is wanted ---
 
-bool TableIterator::ReadsToEnd() const { return state_->route_ended && state_->window.ReadsOn(); }
+bool TableIterator::ReadsToEnd() const { return state_->route_ended && state_->window.MayBeginNext(); }
 uint64_t TableIterator::read_in_stride() const { return state_->window.read_in_stride(); }
 
 void TableIterator::Anticipate() {
@@ -91,7 +90,7 @@ void TableIterator::State::Anticipate() {
   if (state != IterState::kNeedsIo) return;
   if (!has_index) {
     if (indexes == nullptr) BeginIndexes();
-    if (indexes == nullptr || !indexes->has_arrived()) return;
+    if (indexes == nullptr || !indexes->is_there()) return;
     if (Proceed() != IterState::kNeedsIo || !has_index) return;
   }
   window.Begin(table->object_, handle, *this);
@@ -100,7 +99,9 @@ void TableIterator::State::Anticipate() {
 
 // Begins to read the index block and those behind it, if there is memory.
 void TableIterator::State::BeginIndexes() {
-  const ReadAheadRun run = IndexRunFrom(IndexRecordHandle(table->top_index_.value(top_at)));
+  // No more of it than the scan has read ahead so far: it may be at its end.
+  const uint64_t size_max = std::min(kIndexesSizeMax, options.read_in_stride / 2);
+  const ReadAheadRun run = IndexRunFrom(IndexRecordHandle(table->top_index_.value(top_at)), size_max);
   AlignedBuffer buffer = options.read_ahead->TakeBuffer(run.size());
   if (buffer.data() == nullptr) return;
   indexes = options.read_ahead->Start(table->object_, {run}, std::move(buffer));
@@ -199,7 +200,7 @@ BlockPin TableIterator::State::IndexFromWindow(const PartHandle& where) {
   if (window.Holds(where)) {
     bytes = window.Bytes(where);
   } else if (indexes != nullptr) {
-    if (!indexes->has_arrived()) return BlockPin();
+    if (!indexes->is_there()) return BlockPin();
     bytes = indexes->Find(where);
   }
   if (bytes.empty()) {

@@ -46,7 +46,7 @@ struct TableIterator::State final : private ReadAheadRoute {
   EntryRun RunBackward(std::optional<std::string_view> before) const;
   Task<Status> FetchIndex();
   Task<void> FetchIndexes(PartHandle first);
-  ReadAheadRun IndexRunFrom(PartHandle first) const;
+  ReadAheadRun IndexRunFrom(PartHandle first, uint64_t size_max) const;
   void Anticipate();
   void BeginIndexes();
   Task<Status> FetchBlock();
