@@ -18,7 +18,7 @@ TEST(BackupCrashTest, ACrashAtAnyOperationLeavesNothingThatIsCalledCompleteOrABa
       World world(*disk, 100 + point);
       world.runtime.CrashAtOperation(point,
                                      point % 2 == 0 ? SimCrashMoment::kAfter : SimCrashMoment::kBefore);
-      auto opened = world.runtime.RunToEnd(Store::Open(world.runtime, SmallStore()));
+      auto opened = world.runtime.RunToEnd(Store::Open(world.runtime, BackedUpStore()));
       if (opened.ok()) {
         world.store = std::move(opened).value();
         answered_ok = world.BackUp().ok() && !world.runtime.crashed();

@@ -13,6 +13,7 @@
 #include "engine/io/runtime_over.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
+#include "test/support/small_store.h"
 #include "test/support/subdirectory.h"
 
 // A store on a simulated disk to be backed up and restored beside itself.
@@ -20,15 +21,8 @@ namespace partita {
 
 inline constexpr int kRowsOfABatch = 4;
 
-inline StoreOptions SmallStore() {
-  StoreOptions options;
-  options.create_if_missing = true;
-  options.memory_bytes = 64u << 20;
-  options.shards = 2;
-  options.memtable_data_bytes = 8u << 10;
-  options.table_file_bytes = 16u << 10;
-  options.log_segment_bytes = 256u << 10;
-  options.log_tail_bytes = 64u << 10;
+inline StoreOptions BackedUpStore() {
+  StoreOptions options = SmallStoreOptions(/*shards=*/2, /*memtable_data_bytes=*/8u << 10);
   options.lock_wait_ns = 0;
   return options;
 }
@@ -45,7 +39,7 @@ struct World {
         backup_world(runtime, backup) {}
 
   void Open() {
-    auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+    auto opened = runtime.RunToEnd(Store::Open(runtime, BackedUpStore()));
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     store = std::move(opened).value();
   }
@@ -72,7 +66,7 @@ struct World {
     return runtime.RunToEnd(RestoreBackup(runtime.clock(), 4711, backup, restored, BackupOptions()));
   }
   Result<std::unique_ptr<Store>> OpenRestored() {
-    StoreOptions options = SmallStore();
+    StoreOptions options = BackedUpStore();
     options.create_if_missing = false;
     return runtime.RunToEnd(Store::Open(restored_world, options));
   }

@@ -66,7 +66,7 @@ TEST(BackupTest, IsReadWithoutBeingRestoredAndNeverWrittenTo) {
   ASSERT_TRUE(world.BackUp().ok());
   EXPECT_EQ(world.BackUp().code(), Code::kAlreadyExists);
   ASSERT_TRUE(world.Close().ok());
-  StoreOptions options = SmallStore();
+  StoreOptions options = BackedUpStore();
   EXPECT_EQ(world.runtime.RunToEnd(Store::Open(world.backup_world, options)).code(), Code::kInvalidArgument);
   options.create_if_missing = false;
   options.read_only = true;

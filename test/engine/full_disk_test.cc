@@ -4,6 +4,7 @@
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
+#include "test/support/small_store.h"
 
 // covers: F54 F56 F57: on a full disk no compaction begins that could not end; writes are refused
 // with their own status, and go on by themselves when there is space.
@@ -12,18 +13,6 @@ namespace partita {
 namespace {
 
 using testing::HasSubstr;
-
-StoreOptions SmallTables() {
-  StoreOptions options;
-  options.create_if_missing = true;
-  options.memory_bytes = 64u << 20;
-  options.shards = 1;
-  options.memtable_data_bytes = 32u << 10;
-  options.table_file_bytes = 64u << 10;
-  options.log_segment_bytes = 256u << 10;
-  options.log_tail_bytes = 64u << 10;
-  return options;
-}
 
 Status Put(SimRuntime& runtime, Store& store, TableId table, int row) {
   std::string key = EncodeUserKey(table, "p", std::to_string(row * 7919 % 1000));
@@ -45,7 +34,8 @@ Status Put(SimRuntime& runtime, Store& store, TableId table, int row) {
 TEST(FullDiskStoreTest, ACompactionWithoutRoomForItsOutputDoesNotBegin) {
   SimDisk disk(3);
   SimRuntime runtime({.seed = 3, .shards = 1}, disk);
-  Result<std::unique_ptr<Store>> opened = runtime.RunToEnd(Store::Open(runtime, SmallTables()));
+  Result<std::unique_ptr<Store>> opened =
+      runtime.RunToEnd(Store::Open(runtime, SmallStoreOptions(/*shards=*/1)));
   ASSERT_TRUE(opened.ok()) << opened.status().ToString();
   Store& store = **opened;
   Store::TableSpec spec;

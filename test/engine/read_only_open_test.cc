@@ -6,27 +6,21 @@
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
+#include "test/support/small_store.h"
 
 // covers: F64. What crashes leave is read in test/engine/crash_simulation_test.cc.
 
 namespace partita {
 namespace {
 
-StoreOptions SmallStore(uint32_t shards) {
-  StoreOptions options;
-  options.create_if_missing = true;
-  options.memory_bytes = 64u << 20;
-  options.shards = shards;
-  options.memtable_data_bytes = 32u << 10;
-  options.table_file_bytes = 64u << 10;
-  options.log_segment_bytes = 256u << 10;
-  options.log_tail_bytes = 64u << 10;
+StoreOptions UnlockedStore(uint32_t shards) {
+  StoreOptions options = SmallStoreOptions(shards);
   options.lock_wait_ns = 0;
   return options;
 }
 
 StoreOptions ForReading() {
-  StoreOptions options = SmallStore(1);
+  StoreOptions options = UnlockedStore(1);
   options.create_if_missing = false;
   options.read_only = true;
   return options;
@@ -47,7 +41,7 @@ class ReadOnlyOpenTest : public testing::Test {
   // A store of two shards with tables and log, which its process leaves without closing.
   void FillAndCrash() {
     SimRuntime runtime({.seed = 1, .shards = 2}, disk_);
-    auto store = Open(runtime, SmallStore(2));
+    auto store = Open(runtime, UnlockedStore(2));
     ASSERT_TRUE(store.ok()) << store.status().ToString();
     Store::TableSpec spec;
     spec.account = "default";
@@ -140,11 +134,11 @@ TEST_F(ReadOnlyOpenTest, GoesBesideOtherReadersButNotBesideAWriter) {
   auto other = Open(second, ForReading());
   ASSERT_TRUE(other.ok()) << other.status().ToString();
   EXPECT_TRUE(second.RunToEnd((*other)->Close()).ok());
-  EXPECT_EQ(Open(second, SmallStore(2)).code(), Code::kLocked);
+  EXPECT_EQ(Open(second, UnlockedStore(2)).code(), Code::kLocked);
   EXPECT_TRUE(first.RunToEnd((*reader)->Close()).ok());
 
   SimRuntime third({.seed = 6, .shards = 2}, disk_);
-  auto writer = Open(third, SmallStore(2));
+  auto writer = Open(third, UnlockedStore(2));
   ASSERT_TRUE(writer.ok()) << writer.status().ToString();
   EXPECT_EQ(Open(first, ForReading()).code(), Code::kLocked);
   EXPECT_TRUE(third.RunToEnd((*writer)->Close()).ok());
@@ -159,7 +153,7 @@ TEST_F(ReadOnlyOpenTest, SaysThatThereIsNoStore) {
 TEST_F(ReadOnlyOpenTest, SaysSoWhenMemoryDoesNotHoldTheLog) {
   {
     SimRuntime runtime({.seed = 9, .shards = 1}, disk_);
-    StoreOptions large = SmallStore(1);
+    StoreOptions large = UnlockedStore(1);
     large.memory_bytes = 1u << 30;
     large.memtable_data_bytes = SIZE_MAX;
     large.log_segment_bytes = 4u << 20;

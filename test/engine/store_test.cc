@@ -8,21 +8,10 @@
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/manifest.h"
+#include "test/support/small_store.h"
 
 namespace partita {
 namespace {
-
-StoreOptions SmallStore(uint32_t shards) {
-  StoreOptions options;
-  options.create_if_missing = true;
-  options.memory_bytes = 64u << 20;
-  options.shards = shards;
-  options.memtable_data_bytes = 32u << 10;
-  options.table_file_bytes = 64u << 10;
-  options.log_segment_bytes = 256u << 10;
-  options.log_tail_bytes = 64u << 10;
-  return options;
-}
 
 std::unique_ptr<Store> OpenStore(SimRuntime& runtime, StoreOptions options) {
   Result<std::unique_ptr<Store>> store = runtime.RunToEnd(Store::Open(runtime, std::move(options)));
@@ -72,7 +61,7 @@ TEST(StoreTest, GivesBackWhatWasPutAfterACleanRestart) {
   TableId table;
   {
     SimRuntime runtime({.seed = 1, .shards = 2}, disk);
-    std::unique_ptr<Store> store = OpenStore(runtime, SmallStore(2));
+    std::unique_ptr<Store> store = OpenStore(runtime, SmallStoreOptions(2));
     ASSERT_NE(store, nullptr);
     table = MakeTable(runtime, *store, "first");
     EXPECT_TRUE(Put(runtime, *store, table, "p", "r", "value").ok());
@@ -81,7 +70,7 @@ TEST(StoreTest, GivesBackWhatWasPutAfterACleanRestart) {
     EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
   }
   SimRuntime runtime({.seed = 2, .shards = 2}, disk);
-  std::unique_ptr<Store> store = OpenStore(runtime, SmallStore(2));
+  std::unique_ptr<Store> store = OpenStore(runtime, SmallStoreOptions(2));
   ASSERT_NE(store, nullptr);
   EXPECT_EQ(GetText(runtime, *store, table, "p", "r"), "value");
   EXPECT_TRUE(store->open_report().clean_shutdown);
@@ -91,7 +80,7 @@ TEST(StoreTest, GivesBackWhatWasPutAfterACleanRestart) {
 TEST(StoreTest, KeepsEverythingThroughFlushesAndCompactions) {
   SimDisk disk(7);
   SimRuntime runtime({.seed = 7, .shards = 2}, disk);
-  std::unique_ptr<Store> store = OpenStore(runtime, SmallStore(2));
+  std::unique_ptr<Store> store = OpenStore(runtime, SmallStoreOptions(2));
   ASSERT_NE(store, nullptr);
   TableId table = MakeTable(runtime, *store, "many");
   std::map<std::string, std::string> expected;
@@ -132,7 +121,7 @@ TEST(StoreTest, OpeningOverAndOverTakesNoMoreRoom) {
   uint64_t early = 0;
   for (uint64_t life = 1; life <= 60; ++life) {
     SimRuntime runtime({.seed = life, .shards = 2}, disk);
-    std::unique_ptr<Store> store = OpenStore(runtime, SmallStore(2));
+    std::unique_ptr<Store> store = OpenStore(runtime, SmallStoreOptions(2));
     ASSERT_NE(store, nullptr);
     if (life == 1) {
       table = MakeTable(runtime, *store, "one");
@@ -143,7 +132,7 @@ TEST(StoreTest, OpeningOverAndOverTakesNoMoreRoom) {
     const uint64_t size = LogBytes(runtime, 2);
     if (life == 20) early = size;
     if (life > 20) {
-      ASSERT_LE(size, early + 2 * SmallStore(2).log_segment_bytes) << life;
+      ASSERT_LE(size, early + 2 * SmallStoreOptions(2).log_segment_bytes) << life;
     }
   }
 }
@@ -155,7 +144,7 @@ TEST(StoreTest, VersionsGoOnRisingOverOpeningsWithNothingInTheLog) {
   Version last;
   for (uint64_t life = 1; life <= 8; ++life) {
     SimRuntime runtime({.seed = life, .shards = 1}, disk);
-    std::unique_ptr<Store> store = OpenStore(runtime, SmallStore(1));
+    std::unique_ptr<Store> store = OpenStore(runtime, SmallStoreOptions(1));
     ASSERT_NE(store, nullptr);
     table = MakeTable(runtime, *store, "t" + std::to_string(life));
     const std::string key = EncodeUserKey(table, "p", "r");
@@ -180,11 +169,12 @@ TEST(StoreTest, IsNotOpenedWhereTheFileSystemRefusesToFlush) {
     SimRuntime runtime({.seed = 5, .shards = 1}, disk);
     for (SimOp flush : {SimOp::kFlush, SimOp::kFlushDirectory}) {
       const size_t fault = runtime.AddFault({.operations = SimOps(flush), .code = Code::kUnsupported});
-      const Result<std::unique_ptr<Store>> refused = runtime.RunToEnd(Store::Open(runtime, SmallStore(1)));
+      const Result<std::unique_ptr<Store>> refused =
+          runtime.RunToEnd(Store::Open(runtime, SmallStoreOptions(1)));
       EXPECT_FALSE(refused.ok()) << life;
       runtime.RemoveFault(fault);
     }
-    std::unique_ptr<Store> store = OpenStore(runtime, SmallStore(1));
+    std::unique_ptr<Store> store = OpenStore(runtime, SmallStoreOptions(1));
     ASSERT_NE(store, nullptr);
     if (life == 0) table = MakeTable(runtime, *store, "rows");
     for (int before = 0; before < life; ++before) {

@@ -14,6 +14,7 @@
 #include "engine/store.h"
 #include "test/support/failing_files.h"
 #include "test/support/linearizability.h"
+#include "test/support/small_store.h"
 
 // A round: three new partitions, four threads that call as an embedding server does (inline execution, read
 // views, the strand taken by whoever finds it free) and two clients that are coroutines on the workers
@@ -278,14 +279,7 @@ class HistoryRunner {
   }
 
   Status Open(Runtime& runtime) {
-    StoreOptions options;
-    options.create_if_missing = true;
-    options.memory_bytes = 64u << 20;
-    options.shards = 2;
-    options.memtable_data_bytes = 24u << 10;
-    options.table_file_bytes = 32u << 10;
-    options.log_segment_bytes = 256u << 10;
-    options.log_tail_bytes = 64u << 10;
+    StoreOptions options = SmallStoreOptions(/*shards=*/2, /*memtable_data_bytes=*/24u << 10);
     options.planted = options_.planted;
     PARTITA_ASSIGN(store_, runtime.RunToEnd(Store::Open(runtime, std::move(options))));
     Store::TableSpec spec;

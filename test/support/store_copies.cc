@@ -1,6 +1,7 @@
 #include "engine/backup.h"
 #include "engine/base/user_key.h"
 #include "engine/io/runtime_over.h"
+#include "test/support/row_collector.h"
 #include "test/support/store_workload.h"
 #include "test/support/subdirectory.h"
 
@@ -8,21 +9,7 @@
 
 namespace partita {
 
-namespace {
-
-class RowsOfCopy : public Shard::RowSink {
- public:
-  explicit RowsOfCopy(StoreModel::Rows* rows) : rows_(rows) {}
-  Verdict Add(std::string_view user_key, Version version, std::string_view content) override {
-    rows_->emplace(user_key, StoreModel::Row{version, std::string(content)});
-    return Verdict::kTaken;
-  }
-
- private:
-  StoreModel::Rows* rows_;
-};
-
-}  // namespace
+namespace {}  // namespace
 
 Task<Status> StoreLife::BackUp() {
   const size_t index = world_.copies.size();
@@ -121,7 +108,7 @@ Task<bool> StoreLife::ReadCopy(Store* copy, StoreModel::Rows* rows) {
     request.lower = TableLowerBound(table.id);
     request.upper = TableUpperBound(table.id);
     for (bool done = false; !done;) {
-      RowsOfCopy sink(rows);
+      RowCollector sink(rows);
       Result<Shard::ScanAnswer> answer = co_await copy->Scan(request, &sink);
       if (crashed()) co_return false;
       if (!answer.ok()) {

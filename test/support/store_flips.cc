@@ -1,4 +1,5 @@
 #include "engine/base/user_key.h"
+#include "test/support/row_collector.h"
 #include "test/support/simulation.h"
 
 // Single flipped bits in the files of a store that was closed.
@@ -6,18 +7,6 @@
 namespace partita {
 
 namespace {
-
-class RowsOfTable : public Shard::RowSink {
- public:
-  explicit RowsOfTable(StoreModel::Rows* rows) : rows_(rows) {}
-  Verdict Add(std::string_view user_key, Version version, std::string_view content) override {
-    rows_->emplace(user_key, StoreModel::Row{version, std::string(content)});
-    return Verdict::kTaken;
-  }
-
- private:
-  StoreModel::Rows* rows_;
-};
 
 StoreOptions OptionsFor(uint32_t shards, LogDefect planted) {
   StoreOptions options;
@@ -51,7 +40,7 @@ Task<void> ReadEverything(Runtime* runtime, StoreOptions options, const StoreMod
     request.upper = TableUpperBound(table.id);
     request.limit = 7;
     for (bool done = false; !done;) {
-      RowsOfTable sink(&out->rows);
+      RowCollector sink(&out->rows);
       Result<Shard::ScanAnswer> answer = co_await store.Scan(request, &sink);
       if (!answer.ok()) {
         ++out->failed_scans;
