@@ -10,8 +10,10 @@
 #include "engine/base/merging_iterator.h"
 #include "sstable/files_beneath.h"
 #include "sstable/level_iterator.h"
+#include "sstable/read_ahead_pool.h"
 #include "sstable/table_scan.h"
 #include "test/sstable/table_fixture.h"
+#include "test/support/late_executor.h"
 
 namespace partita {
 namespace {
@@ -96,6 +98,10 @@ class BlockPassingTest : public testing::Test {
     options.lower = bounds.lower;
     options.upper = bounds.upper;
     options.scan = &scan_;
+    if (pool_) {
+      options.caching = IterCaching::kLookOnly;
+      options.read_ahead = &*pool_;
+    }
     std::vector<std::unique_ptr<EntryIterator>> sources;
     if (planted == Planted::kNothing) {
       set_->AddIterators(direction, options, &sources);
@@ -126,6 +132,7 @@ class BlockPassingTest : public testing::Test {
         Status fetched = RunBlocking(merged->Fetch());
         EXPECT_TRUE(fetched.ok()) << fetched.ToString();
         if (!fetched.ok()) break;
+        if (milestones_ % 3 != 1) helpers_.RunAll();  // Now and then they are late.
         state = merged->state();
         continue;
       }
@@ -167,6 +174,8 @@ class BlockPassingTest : public testing::Test {
 
   MemoryObjectStore store_;
   BlockCache cache_{8 << 20};
+  LateExecutor helpers_;
+  std::optional<ReadAheadPool> pool_;  // Nothing: scans read when they need to.
   uint64_t last_id_ = 0;
   std::shared_ptr<const LevelSet> set_ = std::make_shared<LevelSet>();
   LevelSet empty_set_;
@@ -246,6 +255,43 @@ TEST_F(BlockPassingTest, WhatIsPassedOverGoesOnHidingWhatIsOlder) {
       EXPECT_THAT(Scan(predicate, direction, {}, Planted::kForgetsWhatLiesBeneath), testing::SizeIs(3));
     }
   }
+}
+
+// Files of a level are begun ahead, found not to match, and asked of what is above and beneath in turns.
+TEST_F(BlockPassingTest, ScansThatReadAheadFindTheSame) {
+  std::mt19937_64 random(TestSeed());
+  constexpr size_t kRows = 24'000;
+  for (size_t first = 0; first < kRows; first += kRows / 4) Add(3, Rows(first, first + kRows / 4, 10));
+  for (size_t first = 0; first < kRows; first += kRows / 3) {
+    std::vector<OwnedEntry> newer;
+    for (size_t i = first; i < first + kRows / 3; ++i) {
+      if (i % 7000 < 3000) continue;  // Blocks of older rows that nothing lies above.
+      if (random() % 5 == 0) newer.push_back(Tombstone(K(i), 20));
+      if (random() % 5 == 0) newer.push_back(Row(i, 30, random() % kRows));
+    }
+    Add(1, newer);
+  }
+  // Some files begin in the cache.
+  const NumberIn all(0, kRows);
+  for (size_t first = 0; first < kRows; first += kRows / 2)
+    Scan(all, Direction::kForward, {K(first), K(first + 9)});
+  pool_.emplace(helpers_, 8 << 20);
+  uint64_t skipped = 0, begun = 0;
+  for (int round = 0; round < 12; ++round) {
+    const uint64_t low = random() % kRows;
+    const NumberIn predicate(low, low + random() % (round % 2 == 0 ? kRows : 100),
+                             /*cost=*/1 + round % 3 * 50);
+    const Direction direction = round % 4 < 2 ? Direction::kForward : Direction::kBackward;
+    visible_ = Version(round % 5 == 0 ? 15 : 1000);
+    Bounds bounds;
+    if (round % 3 == 0) bounds = {K(random() % (kRows / 2)), K(kRows / 2 + random() % (kRows / 2))};
+    EXPECT_EQ(Scan(predicate, direction, bounds), Expect(predicate, direction, bounds)) << round;
+    skipped += scan_.counts.files_skipped;
+    begun = pool_->started();
+  }
+  EXPECT_GT(skipped, 0u);
+  EXPECT_GT(begun, 10u);
+  RunBlocking(pool_->Join());
 }
 
 TEST_F(BlockPassingTest, AFileOfTombstonesIsPassedOverOnlyWhereNothingLiesBeneath) {

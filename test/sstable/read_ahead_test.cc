@@ -11,6 +11,7 @@
 #include "sstable/read_ahead_pool.h"
 #include "sstable/read_ahead_window.h"
 #include "test/sstable/table_fixture.h"
+#include "test/support/late_executor.h"
 #include "test/support/scratch_directory.h"
 
 namespace partita {
@@ -217,23 +218,6 @@ TEST(ReadAheadTest, ThePoolBoundsWhatAllCursorsHold) {
   EXPECT_GT(little.started, 0u);
   EXPECT_LE(little.held_max, kLittle);
 }
-
-// Runs what is posted when told to.
-class LateExecutor : public Executor {
- public:
-  void Post(Runnable* work) override { work_.push_back(work); }
-  void PostAt(uint64_t, Runnable*) override { FAIL(); }
-  uint64_t MonotonicNanos() override { return 0; }
-  bool ShouldYield() override { return false; }
-  size_t RunAll() {
-    const std::vector<Runnable*> work = std::exchange(work_, {});
-    for (Runnable* one : work) one->run(one);
-    return work.size();
-  }
-
- private:
-  std::vector<Runnable*> work_;
-};
 
 TEST(ReadAheadTest, ABlockedCallerReadsItselfWhatNoHelperHasBegun) {
   MemoryObjectStore store;
