@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "engine/base/assert.h"
+#include "engine/base/site.h"
 
 namespace partita {
 
@@ -75,12 +76,13 @@ std::atomic<const void*>* HazardSlots::Slot() {
 void HazardSlots::LightBarrier() {
   if (use_membarrier) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-  } else {
+  } else if (SiteIsOn("hazard.light.fence")) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
 }
 
 void HazardSlots::HeavyBarrier() {
+  if (!SiteIsOn("hazard.heavy.fence")) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (use_membarrier) PARTITA_ASSERT(Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0);
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "engine/base/site.h"
 #include "engine/base/stored_value.h"
 #include "engine/base/user_key.h"
 #include "engine/shard.h"
@@ -155,8 +156,9 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
   // enough for `process` records, and whoever waits for more has the flush done.
   DurabilityLevel level = accepted ? request.durability : DurabilityLevel::kProcess;
   batch.memtable.reset();  // Waiting keeps no arena alive.
-  if (context_.planted != EngineDefect::kPublishBeforeDurable &&
-      commit_log_->visible_position() < batch.position) {
+  const bool waits =
+      context_.planted != EngineDefect::kPublishBeforeDurable && SiteIsOn("write.visible.wait");
+  if (waits && commit_log_->visible_position() < batch.position) {
     outcome.status = co_await commit_log_->AwaitVisible(batch.position, level);
     if (!outcome.status.ok()) co_return outcome;
   }
