@@ -22,6 +22,9 @@ void Ledger::Add(const Note& note) {
     case Note::Kind::kRefused:
       ++refused_;
       break;
+    case Note::Kind::kGivenUp:
+      ++given_up_;
+      break;
     default:
       break;
   }

@@ -23,6 +23,7 @@ class Ledger {
   Bounds BoundsNow() const { return {acknowledged_, begun_}; }
 
   uint64_t refused() const { return refused_; }
+  uint64_t given_up() const { return given_up_; }
   uint64_t transactions() const { return transactions_; }  // Acknowledged ones.
 
   // Something had been acknowledged at level power when the disk had `cut` entries: there is a store.
@@ -40,7 +41,7 @@ class Ledger {
 
   std::vector<Note> notes_;
   Numbers acknowledged_{}, begun_{};
-  uint64_t refused_ = 0, transactions_ = 0;
+  uint64_t refused_ = 0, given_up_ = 0, transactions_ = 0;
 };
 
 }  // namespace partita

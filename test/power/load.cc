@@ -102,7 +102,7 @@ class Loader {
       usleep(kRetryMicroseconds);
     }
     if (plan_.fill_disk) Leave(5, std::string(what) + " does not resume (F56): " + status.ToString());
-    given_up_.store(true);
+    if (!given_up_.exchange(true)) Say(Note::Kind::kGivenUp, 0, 0);
     return false;
   }
 

@@ -45,6 +45,7 @@ struct Note {
     kDropBegun,
     kDropDone,
     kRefused,  // An operation failed, as it may when the disk fails.
+    kGivenUp,  // So often that nothing more is tried: a file system that gave up its journal, mostly.
   };
   Kind kind = Kind::kFound;
   uint32_t writer = 0;

@@ -104,10 +104,11 @@ void Print(const CommandLine& line, const PowerTotals& totals, double seconds) {
             "%llu, "
             "\"cuts_in_recovery\": %llu, \"recordings\": %llu, \"block_writes_and_flushes\": %llu, "
             "\"flushes\": %llu, \"bytes\": %llu, \"transactions\": %llu, \"kills\": %llu, \"refused\": %llu, "
+            "\"given_up\": %llu, "
             "\"failures\": %llu, \"seconds\": %.1f}\n"
           : "%s, faults %s, seed %llu: %llu images (%llu of power lost again during recovery) of %llu "
             "recordings: %llu block writes and flushes (%llu), %llu bytes, %llu transactions acknowledged, "
-            "%llu kills, %llu calls refused; %llu failures; %.1f s\n";
+            "%llu kills, %llu calls refused, %llu loads that gave up; %llu failures; %.1f s\n";
   std::printf(format, line.power.file_system == FileSystemKind::kXfs ? "xfs" : "ext4",
               line.power.disk_fails   ? "eio"
               : line.power.disk_fills ? "full"
@@ -115,7 +116,7 @@ void Print(const CommandLine& line, const PowerTotals& totals, double seconds) {
               number(line.power.seed), number(totals.images), number(totals.second_cuts),
               number(totals.recordings), number(totals.entries), number(totals.flushes), number(totals.bytes),
               number(totals.transactions), number(totals.kills), number(totals.refused),
-              number(totals.failures), seconds);
+              number(totals.given_up), number(totals.failures), seconds);
 }
 
 int RunJobs(const CommandLine& line) {

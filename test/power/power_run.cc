@@ -77,6 +77,7 @@ void PowerTotals::Add(const PowerTotals& other) {
   images += other.images, second_cuts += other.second_cuts, recordings += other.recordings;
   entries += other.entries, flushes += other.flushes, bytes += other.bytes;
   transactions += other.transactions, kills += other.kills, refused += other.refused;
+  given_up += other.given_up;
   failures += other.failures;
 }
 
@@ -139,6 +140,7 @@ Status PowerRun::Record(uint64_t seed, Ledger* ledger, PowerTotals* totals) {
   totals->bytes += size.bytes;
   totals->transactions += ledger->transactions();
   totals->refused += ledger->refused();
+  totals->given_up += ledger->given_up();
   return mounted_->Unmount();
 }
 

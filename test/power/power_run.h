@@ -26,7 +26,8 @@ struct PowerTotals {
   uint64_t recordings = 0, entries = 0, flushes = 0, bytes = 0;
   uint64_t transactions = 0;  // Acknowledged while recording.
   uint64_t kills = 0;
-  uint64_t refused = 0;  // Calls that failed on a failing or full disk.
+  uint64_t refused = 0;   // Calls that failed on a failing or full disk.
+  uint64_t given_up = 0;  // Loads that gave up on a disk that failed for good, which they may.
   uint64_t failures = 0;
   void Add(const PowerTotals& other);
 };
