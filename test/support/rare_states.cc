@@ -29,6 +29,7 @@ constexpr std::string_view kNames[] = {
     "failed table write, then success",
     "failed manifest or catalog write, then success",
     "no space, then success",
+    "log not answered by the deadline",
     "failed recovery, then a good one",
     "torn tail cut",
     "leftover table files removed",

@@ -102,6 +102,10 @@ void StoreLife::Violation(std::string text) {
   world_.model.Violation(std::move(text));
 }
 
+// Short enough that drawn slow operations, up to 2 s long, exceed it (F26); none takes a tenth of it without
+// a fault.
+constexpr uint64_t kIoDeadlineNanosOfLife = 1'000'000'000;
+
 StoreOptions StoreLife::Options() {
   StoreOptions options;
   options.create_if_missing = true;
@@ -111,6 +115,7 @@ StoreOptions StoreLife::Options() {
   options.table_file_bytes = 4096u << Draw(3);
   options.log_segment_bytes = 32u << 10;
   options.log_tail_bytes = 16u << 10;
+  options.io_deadline_ns = kIoDeadlineNanosOfLife;
   options.planted = options_.planted;
   options.planted_log = options_.planted_log;
   return options;
@@ -161,6 +166,7 @@ Task<void> StoreLife::Main() {
   for (const ShardStatistics& shard : store_->Statistics()) {
     world_.counts.flushes += shard.flushes;
     world_.counts.compactions += shard.compactions;
+    world_.rare.Note(RareState::kStalled, shard.stalls);
   }
   Status closed = co_await store_->Close();
   co_await keeper_.Join();
