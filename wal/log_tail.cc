@@ -92,8 +92,9 @@ Task<Result<std::unique_ptr<LogTail>>> LogTail::Open(FileSystem& files, std::str
                     co_await files.Open(path, OpenMode::kReadWrite, FileIo::kBuffered));
   PARTITA_CO_ASSIGN(const uint64_t actual, co_await file->Size());
   PARTITA_CO_TRY(CheckSize(path, actual));
-  // F29: what a dead process left is trusted from here on.
-  if (SiteIsOn("wal.tail_recovery.flush")) PARTITA_CO_TRY(co_await file->Flush());
+  // Not flushed here: what only the tail holds is written to the log and flushed there before it is trusted
+  // (F29). A flush that failed would make the kernel drop pages of it, and with them, after a process that
+  // died, the only copy of what was acknowledged at level process (F3).
   PARTITA_CO_ASSIGN(std::unique_ptr<SharedMapping> mapping, files.Map(path, actual));
   co_return std::unique_ptr<LogTail>(new LogTail(owner_copy, incarnation, std::move(mapping)));
 }

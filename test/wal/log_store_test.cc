@@ -160,6 +160,31 @@ TEST(LocalLogStoreTest, WhatTheTailGaveBackSurvivesThePowerCutAfterwards) {
   EXPECT_EQ(third.Recover().payloads, payloads);
 }
 
+// covers: F3 F29. One flush after the other fails while the log is opened after a death: the process that
+// comes then still finds what only the tail holds.
+TEST(LocalLogStoreTest, WhatOnlyTheTailHoldsSurvivesAnOpeningWhoseFlushesFail) {
+  const auto payloads = Payloads(1, 30, 300);
+  uint64_t failed_openings = 0;
+  for (uint64_t skip = 0; skip < 8; ++skip) {
+    SimDisk disk(9);
+    {
+      LogProcess process(disk, LogProcess::Options());
+      process.Recover();
+      ASSERT_TRUE(process.AppendTail(1, payloads).ok());
+    }
+    disk.CrashProcess();
+    {
+      LogProcess again(disk, LogProcess::Options(2));
+      again.runtime().AddFault({.operations = SimOps(SimOp::kFlush), .skip = skip, .count = 1});
+      if (!again.TryRecover().ok()) ++failed_openings;
+    }
+    disk.CrashProcess();
+    LogProcess third(disk, LogProcess::Options(3));
+    EXPECT_EQ(third.Recover().payloads, payloads) << skip;
+  }
+  EXPECT_GT(failed_openings, 0u);
+}
+
 TEST(LocalLogStoreTest, AFullTailIsBusyUntilAFlushFreesIt) {
   SimDisk disk(10);
   LogProcess process(disk, LogProcess::Options());
