@@ -108,6 +108,7 @@ bool CommitLog::Enqueue(VisibleWaiter* waiter) {
       waiter->until_durable ? log_.durable_end().value : visible_.load(std::memory_order_relaxed);
   if (reached >= waiter->position) return false;
   if (in_doubt_.load(std::memory_order_relaxed) && fenced()) {
+    doubt_through_ = std::max(doubt_through_, waiter->position);
     waiter->status = InDoubt(FenceReasonLocked());
     return false;
   }

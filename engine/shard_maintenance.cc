@@ -363,7 +363,7 @@ Task<Status> Shard::FlushMemtables() {
     }
     if (idle) co_return Status();
     if (closing_.load()) co_return Status::Closed("the store is closing");
-    if (commit_log_->fenced()) co_return commit_log_->fence_reason();
+    if (commit_log_->fenced()) PARTITA_CO_TRY(commit_log_->fence_reason());  // Ok: it has ended meanwhile.
     PARTITA_CO_TRY(FailedSince(failed));
     ScheduleFlush();
     co_await SleepFor(1'000'000);

@@ -92,10 +92,19 @@ Task<Result<std::unique_ptr<LogTail>>> LogTail::Open(FileSystem& files, std::str
                     co_await files.Open(path, OpenMode::kReadWrite, FileIo::kBuffered));
   PARTITA_CO_ASSIGN(const uint64_t actual, co_await file->Size());
   PARTITA_CO_TRY(CheckSize(path, actual));
-  // Not flushed here: what only the tail holds is written to the log and flushed there before it is trusted
-  // (F29). A flush that failed would make the kernel drop pages of it, and with them, after a process that
-  // died, the only copy of what was acknowledged at level process (F3).
   PARTITA_CO_ASSIGN(std::unique_ptr<SharedMapping> mapping, files.Map(path, actual));
+  // F29: what a dead process left is trusted from here on.
+  if (SiteIsOn("wal.tail_recovery.flush")) {
+    const std::vector<uint8_t> left(mapping->bytes().begin(), mapping->bytes().end());
+    Status flushed = co_await file->Flush();
+    if (!flushed.ok()) {
+      // The kernel now takes the pages for clean and may drop them, and with them the only copy of what was
+      // acknowledged at level process (F3). Stored anew they are as good as they were.
+      std::copy(left.begin(), left.end(), mapping->bytes().begin());
+      mapping->Stored(0, left.size());
+      co_return flushed;
+    }
+  }
   co_return std::unique_ptr<LogTail>(new LogTail(owner_copy, incarnation, std::move(mapping)));
 }
 

@@ -118,10 +118,10 @@ void ProbeFileSystem(dev_t device, DeviceReport* report) {
   }
 }
 
-// A chroot may hide the mount, but not this.
+// A chroot may hide the mount, but not this; and a tmpfs has other names, such as rootfs.
 void ProbeFileSystemMagic(const std::string& directory, DeviceReport* report) {
   struct statfs magic {};
-  if (report->file_system != "unknown" || statfs(directory.c_str(), &magic) != 0) return;
+  if (statfs(directory.c_str(), &magic) != 0) return;
   if (magic.f_type == TMPFS_MAGIC) report->file_system = "tmpfs";
   if (magic.f_type == RAMFS_MAGIC) report->file_system = "ramfs";
 }
