@@ -278,6 +278,8 @@ Task<Status> Shard::SpillReplay(Manifest* manifest, ReadView* view, LogPosition 
         "a single log record does not fit the memtable budget; open the store "
         "with more memory");
   }
+  // F27: what was spilled before is not replayed again, or this would have no end.
+  PARTITA_ASSERT(last >= manifest->replay_from);
   if (!view->active->empty()) {
     view->frozen.insert(view->frozen.begin(), MemtableRef{view->active, last, view->active->memory_used()});
     view->active = std::make_shared<Memtable>(context_.memtable_pool);
