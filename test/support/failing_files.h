@@ -4,41 +4,24 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "engine/io/file.h"
 #include "engine/io/sim_random.h"
+#include "test/support/forwarding_files.h"
 
 namespace partita {
 
 // Files of a real file system of which, while it is told to, writes and flushes under a path fail at times: a
 // failed write was done or not, a failed flush was not. Thread-safe.
-class FailingFiles final : public FileSystem {
+class FailingFiles final : public ForwardingFiles {
  public:
   FailingFiles(FileSystem& files, std::string path_prefix, uint64_t seed)
-      : files_(files), path_prefix_(std::move(path_prefix)), seed_(seed) {}
+      : ForwardingFiles(files), path_prefix_(std::move(path_prefix)), seed_(seed) {}
 
   // One of so many writes and flushes fails; 0: none.
   void FailOneOf(uint64_t n) { one_of_.store(n, std::memory_order_relaxed); }
   uint64_t failed() const { return failed_.load(std::memory_order_relaxed); }
 
   Task<Result<std::unique_ptr<File>>> Open(std::string_view path, OpenMode mode, FileIo io) override;
-  Task<Status> Remove(std::string_view path) override { return files_.Remove(path); }
-  Task<Status> Rename(std::string_view from, std::string_view to) override { return files_.Rename(from, to); }
-  Task<Status> CreateDirectory(std::string_view path) override { return files_.CreateDirectory(path); }
-  Task<Status> FlushDirectory(std::string_view path) override { return files_.FlushDirectory(path); }
-  Task<Result<std::vector<DirectoryEntry>>> List(std::string_view path) override { return files_.List(path); }
-  Task<Result<bool>> Exists(std::string_view path) override { return files_.Exists(path); }
-  Result<std::unique_ptr<SharedMapping>> Map(std::string_view path, uint64_t size) override {
-    return files_.Map(path, size);
-  }
-  Task<Result<std::unique_ptr<DirectoryLock>>> Lock(uint64_t wait_ns) override {
-    return files_.Lock(wait_ns);
-  }
-  Task<Result<std::unique_ptr<DirectoryLock>>> LockShared(uint64_t wait_ns) override {
-    return files_.LockShared(wait_ns);
-  }
-  Task<Result<uint64_t>> FreeBytes() override { return files_.FreeBytes(); }
 
  private:
   class FailingFile;
@@ -53,49 +36,40 @@ class FailingFiles final : public FileSystem {
     return drawn | 1;
   }
 
-  FileSystem& files_;
   const std::string path_prefix_;
   const uint64_t seed_;
   std::atomic<uint64_t> one_of_{0}, calls_{0}, failed_{0};
 };
 
-class FailingFiles::FailingFile final : public File {
+class FailingFiles::FailingFile final : public ForwardingFile {
  public:
-  FailingFile(FailingFiles& world, std::unique_ptr<File> file) : world_(world), file_(std::move(file)) {}
+  FailingFile(FailingFiles& world, std::unique_ptr<File> file)
+      : ForwardingFile(std::move(file)), world_(world) {}
 
-  const std::string& path() const override { return file_->path(); }
-  Task<Result<size_t>> ReadAt(uint64_t offset, std::span<uint8_t> buffer) override {
-    return file_->ReadAt(offset, buffer);
-  }
-  Task<Status> ReadBatch(std::span<const FileRead> reads) override { return file_->ReadBatch(reads); }
   Task<Status> WriteAt(uint64_t offset, std::span<const uint8_t> bytes) override {
     const uint64_t failure = world_.DrawFailure();
-    if (failure == 0 || failure % 3 == 0) PARTITA_CO_TRY(co_await file_->WriteAt(offset, bytes));
+    if (failure == 0 || failure % 3 == 0) PARTITA_CO_TRY(co_await ForwardingFile::WriteAt(offset, bytes));
     co_return failure == 0 ? Status() : Status::IoError("write: injected");
   }
   Task<Status> Flush() override {
     if (world_.DrawFailure() != 0) co_return Status::IoError("flush: injected");
-    co_return co_await file_->Flush();
+    co_return co_await ForwardingFile::Flush();
   }
   Task<Status> WriteAndFlush(uint64_t offset, std::span<const uint8_t> bytes) override {
     const uint64_t failure = world_.DrawFailure();
-    if (failure == 0) co_return co_await file_->WriteAndFlush(offset, bytes);
-    if (failure % 3 == 0) PARTITA_CO_TRY(co_await file_->WriteAt(offset, bytes));
+    if (failure == 0) co_return co_await ForwardingFile::WriteAndFlush(offset, bytes);
+    if (failure % 3 == 0) PARTITA_CO_TRY(co_await ForwardingFile::WriteAt(offset, bytes));
     co_return Status::IoError("write and flush: injected");
   }
-  Task<Result<uint64_t>> Size() override { return file_->Size(); }
-  Task<Status> Truncate(uint64_t size) override { return file_->Truncate(size); }
-  Task<Status> DropCache() override { return file_->DropCache(); }
 
  private:
   FailingFiles& world_;
-  const std::unique_ptr<File> file_;
 };
 
 inline Task<Result<std::unique_ptr<File>>> FailingFiles::Open(std::string_view path, OpenMode mode,
                                                               FileIo io) {
   const bool watched = path.starts_with(path_prefix_);
-  PARTITA_CO_ASSIGN(std::unique_ptr<File> file, co_await files_.Open(path, mode, io));
+  PARTITA_CO_ASSIGN(std::unique_ptr<File> file, co_await ForwardingFiles::Open(path, mode, io));
   if (!watched) co_return std::move(file);
   std::unique_ptr<File> failing = std::make_unique<FailingFile>(*this, std::move(file));
   co_return std::move(failing);
