@@ -54,6 +54,11 @@ class File {
   virtual Task<Result<uint64_t>> Size() = 0;
   virtual Task<Status> Truncate(uint64_t size) = 0;
 
+  // Sets space aside for the file's first `size` bytes, so that writing them takes no more, and makes it at
+  // least that long; what was never written reads as zeros. kNoSpace: some of it may have been set aside.
+  // kUnsupported where the file system knows no such thing.
+  virtual Task<Status> Allocate(uint64_t size) = 0;
+
   // Asks the kernel to drop its clean cached pages of this file (for re-reads, F52).
   virtual Task<Status> DropCache() = 0;
 };

@@ -18,6 +18,8 @@ namespace partita {
 
 namespace {
 
+constexpr int kInterruptionsMax = 100;
+
 UringExecutor* CurrentRing() {
   IoWorker* worker = IoWorker::Current();
   return worker == nullptr ? nullptr : worker->ring();
@@ -180,6 +182,17 @@ Task<Status> PosixFile::Truncate(uint64_t size) {
     return Status();
   };
   co_return co_await Offload(truncate);
+}
+
+Task<Status> PosixFile::Allocate(uint64_t size) {
+  auto allocate = [this, size]() -> Status {
+    for (int i = 0; i < kInterruptionsMax; ++i) {  // F24.
+      if (fallocate(handle_.descriptor, 0, 0, static_cast<off_t>(size)) == 0) return Status();
+      if (errno != EINTR) break;
+    }
+    return ErrnoStatusAt("allocate", handle_.path, size, errno);
+  };
+  co_return co_await Offload(allocate);
 }
 
 Task<Status> PosixFile::DropCache() {

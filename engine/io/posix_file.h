@@ -23,6 +23,7 @@ class PosixFile final : public File {
   Task<Status> WriteAndFlush(uint64_t offset, std::span<const uint8_t> bytes) override;
   Task<Result<uint64_t>> Size() override;
   Task<Status> Truncate(uint64_t size) override;
+  Task<Status> Allocate(uint64_t size) override;
   Task<Status> DropCache() override;
 
  private:

@@ -130,6 +130,7 @@ void SimDevice::DoPartly(SimOperation& operation) {
     }
     case SimOp::kOpen:
     case SimOp::kTruncate:
+    case SimOp::kAllocate:
     case SimOp::kRemove:
     case SimOp::kRename:
     case SimOp::kCreateDirectory:

@@ -204,6 +204,12 @@ void SimDevice::ApplyNames(SimOperation& operation) {
         operation.inode->Truncate(operation.size, ++disk_.sequence_);
       }
       return;
+    case SimOp::kAllocate:
+      if (need(operation.inode->PagesToAllocate(0, operation.size) * kPageSize <= disk_.free_bytes(),
+               Code::kNoSpace, "no space left")) {
+        operation.inode->SetAside(operation.size, ++disk_.sequence_);
+      }
+      return;
     case SimOp::kRemove:
       if (need(names.Find(operation.path) != nullptr, Code::kNotFound, "no such file")) {
         names.Remove(operation.path, ++disk_.sequence_);

@@ -25,9 +25,10 @@ enum class SimOp : uint8_t {
   kExists,
   kLock,
   kFreeBytes,
+  kAllocate,
   kStore,  // Bytes stored through a SharedMapping: logged and counted, never suspends or fails.
 };
-inline constexpr size_t kSimOpCount = 16;
+inline constexpr size_t kSimOpCount = 17;
 std::string_view SimOpName(SimOp op);
 
 // A set of operation kinds, e.g. SimOps(SimOp::kRead, SimOp::kWrite).

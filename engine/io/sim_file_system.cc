@@ -45,6 +45,7 @@ class SimFile : public File {
   Task<Status> WriteAndFlush(uint64_t offset, std::span<const uint8_t> bytes) override;
   Task<Result<uint64_t>> Size() override;
   Task<Status> Truncate(uint64_t size) override;
+  Task<Status> Allocate(uint64_t size) override;
   Task<Status> DropCache() override;
 
  private:
@@ -162,6 +163,16 @@ Task<Status> SimFile::Truncate(uint64_t size) {
   RequireWritable("truncation");
   const InFlight in_flight(in_flight_);
   SimOperation operation(SimOp::kTruncate, path_);
+  operation.inode = inode_.get();
+  operation.size = size;
+  co_await device_.Do(operation);
+  co_return std::move(operation.status);
+}
+
+Task<Status> SimFile::Allocate(uint64_t size) {
+  RequireWritable("allocation");
+  const InFlight in_flight(in_flight_);
+  SimOperation operation(SimOp::kAllocate, path_);
   operation.inode = inode_.get();
   operation.size = size;
   co_await device_.Do(operation);

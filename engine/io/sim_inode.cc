@@ -218,6 +218,14 @@ void SimInode::Truncate(uint64_t size, uint64_t sequence) {
   if (size < old_size) UpdateMappings(size, old_size - size);
 }
 
+void SimInode::SetAside(uint64_t size, uint64_t sequence) {
+  PARTITA_ASSERT(size <= kSimFileSizeMax);
+  const uint64_t pages = (size + kPageSize - 1) / kPageSize;
+  if (pages_.size() < pages) pages_.resize(pages);
+  for (uint64_t page = 0; page < pages; ++page) Allocate(pages_[page], true);
+  if (size > size_) ChangeSize(size, sequence);
+}
+
 void SimInode::ChangeSize(uint64_t size, uint64_t sequence) {
   if (size_changes_.size() == kSizeChangesMax) {
     // Forgets one size that the file had in between.

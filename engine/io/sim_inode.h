@@ -40,6 +40,9 @@ class SimInode {
   // REQUIRES: offset + bytes.size() <= kSimFileSizeMax; `sequence` above every earlier one.
   void Write(uint64_t offset, std::span<const uint8_t> bytes, uint64_t sequence);
   void Truncate(uint64_t size, uint64_t sequence);
+  // Takes the space of the first `size` bytes and makes the file at least so long, without writing to it.
+  // That space is lost with the size: a truncation that a crash undoes brings back the size alone.
+  void SetAside(uint64_t size, uint64_t sequence);
 
   // Makes all changes up to `covered` durable.
   void Flush(uint64_t covered);

@@ -206,6 +206,15 @@ TEST_P(PosixFileTest, AFullDiskIsNoSpaceAndReadsGoOn) {
     }
     ASSERT_TRUE(Run(file->Truncate(half.size())).ok());
     EXPECT_TRUE(Run(file->WriteAndFlush(half.size(), half.span())).ok());
+    // Space that is set aside is nobody else's, and writing there takes none.
+    ASSERT_TRUE(Run(file->Truncate(0)).ok());
+    EXPECT_EQ(Run(file->Allocate(3 * half.size())).code(), Code::kNoSpace);
+    ASSERT_TRUE(Run(file->Allocate(half.size())).ok());
+    EXPECT_EQ(Run(file->Size()).value(), half.size());
+    auto another = OpenFile("small/b", OpenMode::kCreate, FileIo::kDirect);
+    EXPECT_EQ(Run(another->WriteAt(0, more.span())).code(), Code::kNoSpace);
+    EXPECT_TRUE(Run(file->WriteAndFlush(0, half.span())).ok());
+    another.reset();
     file.reset();
   }
   EXPECT_EQ(umount2(mount_point.c_str(), MNT_DETACH), 0);

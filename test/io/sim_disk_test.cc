@@ -554,6 +554,29 @@ TEST(SimDiskTest, AFullDiskTakesWhatFitsAndRefusesTheRest) {
   process.Write(*file, 10 * kPageSize, "z");
 }
 
+TEST(SimDiskTest, SpaceSetAsideIsTakenUntilItIsCutOffAndLostWithTheSize) {
+  SimDisk disk(1);
+  disk.set_capacity(10 * kPageSize);
+  {
+    Process process(disk);
+    const auto file = process.Open("f");
+    EXPECT_EQ(RunBlocking(file->Allocate(11 * kPageSize)).code(), Code::kNoSpace);
+    EXPECT_EQ(disk.used_bytes(), 0u);
+    ASSERT_TRUE(RunBlocking(file->Allocate(8 * kPageSize)).ok());
+    EXPECT_EQ(disk.used_bytes(), 8 * kPageSize);
+    EXPECT_EQ(disk.ReadFile("f").value(), std::string(8 * kPageSize, '\0'));
+    process.Write(*file, 0, std::string(8 * kPageSize, 'x'));  // Takes no more.
+    EXPECT_EQ(disk.used_bytes(), 8 * kPageSize);
+    ASSERT_TRUE(RunBlocking(file->Truncate(kPageSize)).ok());
+    EXPECT_EQ(disk.used_bytes(), kPageSize);
+    ASSERT_TRUE(RunBlocking(file->Truncate(0)).ok());
+    ASSERT_TRUE(RunBlocking(file->Flush()).ok());
+    ASSERT_TRUE(RunBlocking(file->Allocate(8 * kPageSize)).ok());  // And not flushed.
+  }
+  disk.CrashPower();
+  if (disk.FileExists("f")) EXPECT_EQ(disk.used_bytes(), disk.ReadFile("f").value().size());
+}
+
 TEST(SimDiskTest, AClonesFutureIsItsOwn) {
   SimDisk disk(7);
   disk.WriteFile("f", std::string(2048, 'o'));

@@ -56,6 +56,7 @@ class ForwardingFile : public File {
   }
   Task<Result<uint64_t>> Size() override { return file_->Size(); }
   Task<Status> Truncate(uint64_t size) override { return file_->Truncate(size); }
+  Task<Status> Allocate(uint64_t size) override { return file_->Allocate(size); }
   Task<Status> DropCache() override { return file_->DropCache(); }
 
  private:
