@@ -29,6 +29,10 @@ constexpr uint64_t kRoundBytesMax = 4u << 20;
 constexpr uint64_t kFenceRetryNanosMin = 50'000'000;
 constexpr uint64_t kFenceRetryNanosMax = 2'000'000'000;
 
+// A trim that was not let in for 10 ms goes next.
+constexpr uint64_t kTrimPollNanos = 100'000;
+constexpr int kTrimTriesMax = 100;
+
 Status InDoubt(const Status& why) {
   return Status::Unknown("the outcome of the write is in doubt: " + why.ToString());
 }
@@ -198,7 +202,8 @@ void CommitLog::Fence(const Status& why) {
   fenced_.store(true, std::memory_order_release);
 }
 
-bool CommitLog::TryTakeFlushToken() {
+bool CommitLog::TryTakeFlushToken(TokenFor purpose) {
+  if (purpose == TokenFor::kLog && trim_waits_.load()) return false;  // Its end wakes the driver.
   uint64_t token = flush_token_.load(std::memory_order_relaxed);
   return (token & kTokenHeld) == 0 &&
          flush_token_.compare_exchange_strong(token, token + kTokenCountOne + kTokenHeld);
@@ -410,17 +415,22 @@ Task<void> CommitLog::LeaveFence() {
 }
 
 Task<void> CommitLog::Trim(LogPosition position) {
-  while (!fenced() && !closing_.load()) {
-    if (TryTakeFlushToken()) {
+  for (int tries = 0; !fenced() && !closing_.load(); ++tries) {
+    // Writers who hold the token one after the other would keep it for ever, and the log would grow.
+    if (tries == kTrimTriesMax) trim_waits_.store(true);
+    if (TryTakeFlushToken(TokenFor::kTrim)) {
       // A failure leaves segments behind that a later trim or open recycles.
       Status ignored = co_await log_.Trim(position);
       (void)ignored;
+      trim_waits_.store(false);
       ReleaseFlushToken();
       if (WantsFlush()) WakeDriver();
       co_return;
     }
-    co_await SleepFor(100'000);
+    co_await SleepFor(kTrimPollNanos);
   }
+  trim_waits_.store(false);
+  if (WantsFlush()) WakeDriver();
 }
 
 Task<Status> CommitLog::Close() {

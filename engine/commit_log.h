@@ -121,7 +121,8 @@ class CommitLog {
   void TailRound();
 
   bool FlushTokenHeld() const { return (flush_token_.load() & kTokenHeld) != 0; }
-  bool TryTakeFlushToken();
+  enum class TokenFor : uint8_t { kLog, kTrim };
+  bool TryTakeFlushToken(TokenFor purpose = TokenFor::kLog);
   // False when it was held beyond the deadline: then this flush acknowledges nothing (F26).
   bool ReleaseFlushToken();
   void Fence(const Status& why);
@@ -175,6 +176,7 @@ class CommitLog {
   uint64_t watched_ticks_ = 0;  // and how often since.
   // What was decided when the log was last sealed as idle since the tick began.
   std::atomic<uint64_t> sealed_through_{UINT64_MAX};
+  std::atomic<bool> trim_waits_{false};  // A trim is next to get the flush token.
   std::atomic<bool> tail_token_{false};
   std::atomic<bool> driven_{false};
   std::atomic<bool> tick_armed_{false};

@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 Status Put(SimRuntime& runtime, Store& store, TableId table, int row) {
-  std::string key = EncodeUserKey(table, "p", std::to_string(row * 7919 % 1000));
+  std::string key = EncodeUserKey(table, "p", std::to_string(row * 7919 % 3000));
   std::string value(500, ' ');  // Does not compress, so that tables are as large as their rows.
   uint64_t random = static_cast<uint64_t>(row + 1) * 0x9E3779B97F4A7C15u;
   for (char& c : value) {
@@ -44,12 +44,12 @@ TEST(FullDiskStoreTest, ACompactionWithoutRoomForItsOutputDoesNotBegin) {
   spec.raw = true;
   TableId table = runtime.RunToEnd(store.CreateTable(std::move(spec)))->id;
   int row = 0;
-  for (; row < 1000; ++row) ASSERT_TRUE(Put(runtime, store, table, row).ok());
+  for (; row < 3000; ++row) ASSERT_TRUE(Put(runtime, store, table, row).ok());
   ASSERT_TRUE(runtime.RunToEnd(store.CompactAll()).ok());
   uint64_t compactions = store.Statistics()[0].compactions;
 
-  // Room for flushes, not for rewriting all that is there.
-  disk.set_capacity(disk.used_bytes() + (300u << 10));
+  // Room for flushes and two log segments, not for rewriting all that is there.
+  disk.set_capacity(disk.used_bytes() + (700u << 10));
   Status compacted;
   for (int i = 0; i < 1000 && compacted.ok(); ++i) {
     Status written = Put(runtime, store, table, row++);

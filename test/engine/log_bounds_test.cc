@@ -21,6 +21,7 @@ using testing::HasSubstr;
 constexpr uint64_t kIdleNanos = 200'000'000;  // Twice what F32 grants until the seal.
 constexpr size_t kValueBytes = 1000;
 constexpr size_t kMemtableBytes = 32u << 10;
+constexpr uint64_t kSegmentBytes = 64u << 10;
 
 // One process on the disk; ends without closing.
 class Life {
@@ -30,7 +31,7 @@ class Life {
     options.create_if_missing = true;
     options.memory_bytes = 64u << 20;
     options.memtable_data_bytes = kMemtableBytes;
-    options.log_segment_bytes = 64u << 10;
+    options.log_segment_bytes = kSegmentBytes;
     options.log_tail_bytes = 64u << 10;
     Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, std::move(options)));
     status = opened.status();
@@ -48,6 +49,7 @@ class Life {
       const WriteRequest request{.table = table->id, .ops = std::span<const WriteOp>(&op, 1)};
       const WriteOutcome written = runtime_.RunToEnd(store_->Write(request));
       ASSERT_TRUE(written.status.ok()) << written.status.ToString();
+      live_bytes_max = std::max(live_bytes_max, store_->Statistics()[0].log_live_bytes);
     }
   }
 
@@ -60,6 +62,7 @@ class Life {
   }
 
   Status status;
+  uint64_t live_bytes_max = 0;
 
  private:
   static Task<void> Sleep() { co_await SleepFor(kIdleNanos); }
@@ -108,6 +111,17 @@ TEST(LogBoundsTest, RecoveryReplaysNoMoreThanMemtablesHold) {
   EXPECT_GT(next.report().records_replayed, 0u);
   constexpr uint64_t kMemtablesWaitingMax = 10;
   EXPECT_LE(next.report().records_replayed, kMemtablesWaitingMax * kMemtableBytes / kValueBytes);
+}
+
+// A writer who takes the log again the moment he gives it back does not keep it from being trimmed.
+TEST(LogBoundsTest, ALogThatIsNeverAtRestIsTrimmed) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    SimDisk disk(seed);
+    Life life(disk, seed);
+    ASSERT_TRUE(life.status.ok()) << life.status.ToString();
+    ASSERT_NO_FATAL_FAILURE(life.Write(1000));
+    EXPECT_LE(life.live_bytes_max, 8 * kSegmentBytes) << seed;
+  }
 }
 
 }  // namespace
