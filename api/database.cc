@@ -261,6 +261,11 @@ DatabaseStats Database::Stats() const {
   const bool given = impl_->report.volatile_storage.empty() || stats.durability != Durability::kPower;
   if (!given) stats.durability_in_force = Durability::kProcess;
   stats.catalog_in_doubt = impl_->store->catalog_in_doubt();
+  const DiskReserve& reserve = impl_->store->reserve();
+  stats.reserve_bytes = reserve.bytes_held();
+  stats.reserve_wanted = reserve.bytes_wanted();
+  stats.out_of_space = reserve.low();
+  stats.times_out_of_space = reserve.times_low();
   return stats;
 }
 

@@ -320,6 +320,10 @@ struct DatabaseStats {
   Durability durability = Durability::kPower;           // Of tables made without their own,
   Durability durability_in_force = Durability::kPower;  // and what it comes to on this disk.
   bool catalog_in_doubt = false;  // How the last change of a table ended is not known yet.
+  uint64_t reserve_bytes = 0;     // Of the disk's space, set aside for when it is full,
+  uint64_t reserve_wanted = 0;    // and how much should be.
+  bool out_of_space = false;      // The disk is full: only deletes, and drops of tables, are accepted.
+  uint64_t times_out_of_space = 0;
 };
 
 struct VerifyReport {

@@ -24,6 +24,7 @@
 #include "engine/batch_record.h"
 #include "engine/catalog.h"
 #include "engine/commit_log.h"
+#include "engine/disk_reserve.h"
 #include "engine/hybrid_clock.h"
 #include "engine/io/runtime.h"
 #include "engine/manifest.h"
@@ -47,17 +48,20 @@ enum class EngineDefect : uint8_t {
   kPublishBeforeDurable,  // Shows and acknowledges records before the log is flushed.
   kForgetReplayFrom,      // Replays the whole log, flushed records included (F36).
   kReuseVersions,         // Starts the clock below the durable ceiling (F17).
+  kKeepReserve,           // Keeps the reserve of space when it is to be given back (F55).
 };
 
 // What a shard needs of the store around it. Outlives the shard.
 struct ShardContext {
   Runtime& runtime;
   ObjectStore& objects;
+  ObjectStore& unreserved_objects;  // The same, past the reserve: for compactions.
   MetaStore& meta;
   BlockCache& cache;
   ReadAheadPool& read_ahead;
   ChunkPool& memtable_pool;
   ObjectReferences& references;
+  DiskReserve& reserve;
   StoreId store;
   uint32_t layout = 1;
   Incarnation incarnation;
@@ -282,6 +286,8 @@ class Shard {
   static bool CheckOps(Batch* batch);
   void Accept(Batch* batch, const ReadView& view);
   bool IsFull(const Memtable& memtable) const;
+  // Ok, or what is told to a batch that may not be taken for want of space (F55).
+  Status CheckSpace(const WriteRequest& request) const;
   void FreezeActive();
 
   // shard_maintenance.cc
@@ -310,8 +316,10 @@ class Shard {
   Task<Status> RunWork(CompactionWork* work);
   Task<Status> InstallWork(CompactionWork* work);
   PickerOptions Picker() const;
+  // What flushing everything would write at most.
+  uint64_t MemtableBytes();
   LevelShape ShapeOfRange(const RangeView& range);
-  JobContext MakeJobContext(const ReadView& view);
+  JobContext MakeJobContext(const ReadView& view, ObjectStore& objects);
   void NoteBackgroundError(const Status& status);
   // Has the manifest say in the background that the log goes on in another segment, if it does.
   void RecordLogSegment();
@@ -342,6 +350,7 @@ class Shard {
   // Strand.
   std::unique_ptr<HybridClock> clock_;
   uint64_t decisions_ = 0;
+  uint64_t frozen_at_segment_ = 0;  // The log's newest segment when a memtable was frozen last.
 
   // Guarded by structure_mutex_: whoever changes what is on disk holds it from reading the view to
   // publishing the next one.

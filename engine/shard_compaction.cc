@@ -67,15 +67,23 @@ void Shard::UpdatePressure() {
 std::shared_ptr<Shard::CompactionWork> Shard::PickWork() {
   ViewPin view = views_.Pin();
   std::shared_ptr<CompactionWork> best;
+  // What certainly fits may use a reserve that is not held for writes any more, as it frees space (F55); else
+  // it is no reason to give it back.
+  ObjectStore& objects = context_.reserve.low() ? context_.objects : context_.unreserved_objects;
   for (const RangeView& range : view->ranges) {
     if (range.levels->empty()) continue;
     std::optional<CompactionPlan> plan = PickCompaction(ShapeOfRange(range), Picker());
     if (!plan.has_value() || (best != nullptr && best->plan.score >= plan->score)) continue;
-    best = std::make_shared<CompactionWork>(
-        CompactionWork{range.lower, range.upper, range.levels, *plan, MakeJobContext(*view), {}, {}});
+    best = std::make_shared<CompactionWork>(CompactionWork{
+        range.lower, range.upper, range.levels, *plan, MakeJobContext(*view, objects), {}, {}});
   }
   if (best != nullptr) best->retention.visible = commit_log_->visible_version();
   return best;
+}
+
+uint64_t Shard::MemtableBytes() {
+  ViewPin view = views_.Pin();
+  return view->active->memory_used() + frozen_bytes_.load();
 }
 
 Task<Status> Shard::RunWork(CompactionWork* work) {
@@ -83,7 +91,11 @@ Task<Status> Shard::RunWork(CompactionWork* work) {
   // what they need. Where the room is unknown it begins.
   if (!work->plan.trivial_move) {
     Result<uint64_t> room = co_await context_.runtime.files().FreeBytes();
-    if (room.ok() && *room < work->plan.input_bytes) {
+    // Of a reserve that is low it leaves to flushes what they need.
+    const bool low = context_.reserve.low();
+    const uint64_t needed = work->plan.input_bytes + (low ? MemtableBytes() : 0);
+    if (room.ok() && low) *room += context_.reserve.bytes_held();
+    if (room.ok() && *room < needed) {
       co_return Status::NoSpace("a compaction of " + std::to_string(work->plan.input_bytes) +
                                 " bytes waits for room: " + std::to_string(*room) +
                                 " bytes of the disk are free (F57)");

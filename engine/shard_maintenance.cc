@@ -67,6 +67,7 @@ Task<void> Shard::ChangeStructure(ViewChange change) {
 void Shard::FreezeActive() {
   PARTITA_ASSERT(strand_.HeldByThisThread());
   const ReadView& old = views_.current();
+  frozen_at_segment_ = log_->newest_segment();
   bool empty = old.active->empty();
   // Memory that refused or repeated batches took comes back with a new memtable only.
   if (empty && old.active->arena().reserved_bytes() == 0) return;
@@ -273,7 +274,9 @@ Task<void> Shard::FlushLoop(Shard* self) {
     }
     pause = kRetryNanosMin;
     self->ScheduleCompaction();
-    if (self->log_->needs_prepare() && !self->prepare_running_.exchange(true)) {
+    // While the reserve is low a segment is made when a log needs it, and not before.
+    const bool low = self->context_.reserve.low();
+    if (!low && self->log_->needs_prepare() && !self->prepare_running_.exchange(true)) {
       self->tasks_.Spawn(self->context_.runtime.background(BackgroundClass::kOrdinary), PrepareLog(self));
     }
   }
@@ -310,9 +313,8 @@ Task<Status> Shard::FlushOldest() {
   co_return Status();
 }
 
-JobContext Shard::MakeJobContext(const ReadView& view) {
-  JobContext job{context_.objects,     context_.cache, context_.store,
-                 context_.next_object, nullptr,        context_.zones};
+JobContext Shard::MakeJobContext(const ReadView& view, ObjectStore& objects) {
+  JobContext job{objects, context_.cache, context_.store, context_.next_object, nullptr, context_.zones};
   std::set<uint32_t> live;
   for (const RangeView& range : view.ranges) live.insert(LoadBe32(range.lower.data()));
   job.is_dead_table = [live = std::move(live)](TableId table) { return !live.contains(table.value); };
@@ -330,7 +332,7 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
     for (std::string& cut : FlushCutPoints(ShapeOfRange(range), Picker()))
       spec.cut_points.push_back(std::move(cut));
   }
-  FlushJob job(MakeJobContext(view), std::move(spec));
+  FlushJob job(MakeJobContext(view, context_.objects), std::move(spec));
   PARTITA_CO_ASSIGN(JobResult result, co_await job.Run());
   std::vector<FileRef> files;
   for (const LevelEdit::Added& added : result.edit.added) {

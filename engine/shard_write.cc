@@ -121,6 +121,8 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
       holding = true;
       hold_installs_.fetch_add(1);
     }
+    outcome.status = CheckSpace(request);
+    if (!outcome.status.ok()) break;
     outcome.status = co_await Resolve(&batch);
     if (!outcome.status.ok()) break;
     if (batch.verdict != Batch::Verdict::kNoRoom) {
@@ -391,7 +393,18 @@ bool Shard::CheckOps(Batch* batch) {
   return true;
 }
 
+Status Shard::CheckSpace(const WriteRequest& request) const {
+  if (!context_.reserve.low()) return Status();
+  for (const WriteOp& op : request.ops) {
+    if (op.kind != WriteKind::kDelete) return context_.reserve.Refusal();
+  }
+  return Status();
+}
+
 bool Shard::IsFull(const Memtable& memtable) const {
+  // While there is no space for further segments, a memtable must not need more than one: a delete on its own
+  // takes a page of the log, and much less in memory. Once it is flushed the older ones are free.
+  if (context_.reserve.low() && log_->newest_segment() > frozen_at_segment_) return true;
   return memtable.memory_used() >= context_.memtable_bytes ||
          memtable.key_bytes() + memtable.value_bytes() >= context_.memtable_data_bytes;
 }

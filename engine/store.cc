@@ -18,9 +18,13 @@ constexpr int kRoutesMax = 100;
 
 Store::Store(Runtime& runtime, StoreOptions options)
     : reading_files_(options.read_only ? std::make_unique<ReadOnlyFileSystem>(runtime.files()) : nullptr),
-      reading_runtime_(options.read_only ? std::make_unique<RuntimeOver>(runtime, *reading_files_) : nullptr),
-      runtime_(options.read_only ? *reading_runtime_ : runtime),
-      options_(std::move(options)) {}
+      reserve_(runtime),
+      runtime_over_(std::make_unique<RuntimeOver>(
+          runtime, options.read_only ? *reading_files_ : static_cast<FileSystem&>(reserve_))),
+      runtime_(*runtime_over_),
+      options_(std::move(options)) {
+  if (options_.planted == EngineDefect::kKeepReserve) reserve_.PlantKeeping();
+}
 
 Store::~Store() { PARTITA_ASSERT(closed_ || shards_.empty()); }
 
@@ -28,6 +32,8 @@ Status Store::CheckWritable() const {
   if (!options_.read_only) return Status();
   return Status::Unsupported("the store was opened for reading only (F64)");
 }
+
+Status Store::CheckSpace() const { return reserve_.low() ? reserve_.Refusal() : Status(); }
 
 // ---- Names.
 
@@ -206,6 +212,7 @@ Task<Status> Store::Close() {
   co_await read_ahead_->Join();  // Of scans that ended early.
   sound_shards_.clear();
   shards_.clear();
+  co_await reserve_.Close();
   lock_.reset();
   closed_ = true;
   co_return first;

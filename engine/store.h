@@ -13,6 +13,7 @@
 #include "engine/base/memory_budget.h"
 #include "engine/base/task_group.h"
 #include "engine/catalog.h"
+#include "engine/disk_reserve.h"
 #include "engine/io/local_meta_store.h"
 #include "engine/io/local_object_store.h"
 #include "engine/io/runtime.h"
@@ -49,6 +50,7 @@ struct StoreOptions {
   uint64_t table_file_bytes = 0;
   uint64_t log_segment_bytes = 0;
   uint64_t log_tail_bytes = 0;
+  uint64_t reserve_bytes = 0;
   uint64_t io_deadline_ns = kIoDeadlineNanos;
   EngineDefect planted = EngineDefect::kNone;
   LogDefect planted_log = LogDefect::kNone;
@@ -146,6 +148,8 @@ class Store {
   std::vector<ShardStatistics> Statistics();
   // A change of the catalog was answered in doubt and is not settled yet (F26).
   bool catalog_in_doubt() const;
+  // Of space on the disk (F55).
+  const DiskReserve& reserve() const { return reserve_; }
   CacheStatistics CacheStats() const { return cache_->statistics(); }
   const MemoryPlan& memory_plan() const { return memory_plan_; }
   const StoreOpenReport& open_report() const { return report_; }
@@ -164,6 +168,7 @@ class Store {
   Task<Status> OpenAll();
   Task<Status> OpenForReading();
   Task<Status> FindOrCreateCatalog();
+  Task<Status> OpenObjects(IfMissing if_missing);
   Task<Status> RefuseNewerFormats();
   Task<Status> CheckEmptyDirectory();
   Task<Status> OpenShards(uint32_t count, bool forming);
@@ -178,6 +183,8 @@ class Store {
   Status DeriveSizes();
   // kUnsupported when the store was opened for reading only.
   Status CheckWritable() const;
+  // kNoSpace while only what frees space is taken (F55).
+  Status CheckSpace() const;
 
   // store_catalog.cc
   struct CatalogChange;
@@ -207,14 +214,17 @@ class Store {
   std::optional<ScanAhead::Piece> NextPiece(Shard::ScanRequest* rest, bool* routed);
   Task<Result<Shard::ScanAnswer>> ScanOn(ScanCourse* course, Shard::RowSink* sink, ScanAhead* ahead);
 
-  // Opened for reading only: the files, and the runtime that has them.
+  // The store's files: of one that is opened for reading only they cannot be changed, else they go on with
+  // the reserve where they find no space.
   std::unique_ptr<FileSystem> reading_files_;
-  std::unique_ptr<Runtime> reading_runtime_;
+  DiskReserve reserve_;
+  std::unique_ptr<Runtime> runtime_over_;
   Runtime& runtime_;
   StoreOptions options_;
   std::unique_ptr<DirectoryLock> lock_;
   std::unique_ptr<LocalMetaStore> meta_;
   std::unique_ptr<LocalObjectStore> objects_;
+  std::unique_ptr<LocalObjectStore> unreserved_objects_;  // The same, without a share in the reserve.
   MemoryPlan memory_plan_;
   std::unique_ptr<BlockCache> cache_;
   std::unique_ptr<ReadAheadPool> read_ahead_;

@@ -27,6 +27,7 @@ Attributes Store::AccountAttributes(std::string_view account) const {
 
 Task<Status> Store::SetTableAttributes(std::string account, std::string name, std::string bytes) {
   PARTITA_CO_TRY(CheckSize(bytes.size()));
+  if (!bytes.empty()) PARTITA_CO_TRY(CheckSpace());
   PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
   const TableDescriptor* table = change->next.FindTable(account, name);
   if (table == nullptr) co_return WhyNoTable(account, name);
@@ -37,6 +38,7 @@ Task<Status> Store::SetTableAttributes(std::string account, std::string name, st
 
 Task<Status> Store::SetAccountAttributes(std::string account, std::string bytes) {
   PARTITA_CO_TRY(CheckSize(bytes.size()));
+  if (!bytes.empty()) PARTITA_CO_TRY(CheckSpace());
   PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
   change->next.SetAccountAttributes(account, std::move(bytes));
   PARTITA_CO_TRY(CheckTotal(change->next));

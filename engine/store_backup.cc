@@ -53,7 +53,7 @@ Task<Result<BackupReport>> Store::Backup(FileSystem& to, FileSystem* base, Backu
     for (auto& shard : shards_) image.manifests.push_back(co_await shard->PinFiles());
   }
   Result<BackupReport> report =
-      co_await WriteBackup(runtime_.clock(), runtime_.files(), image, to, base, options);
+      co_await WriteBackup(runtime_.clock(), reserve_.files(), image, to, base, options);
   // What could not be removed is a leftover that the next opening removes (F37).
   (void)co_await DropPins(image);
   co_return report;

@@ -204,6 +204,7 @@ void Store::KeepOffDamagedShards(TableId id, Catalog* catalog) const {
 }
 
 Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
+  PARTITA_CO_TRY(CheckSpace());
   PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
   Catalog& next = change->next;
   if (next.FindTable(spec.account, spec.name) != nullptr) {

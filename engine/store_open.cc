@@ -14,6 +14,7 @@
 //     the new layout, and commit the change with one swap of the catalog; then open again (F67).
 //     A crash before the swap leaves the old layout whole, one after it the new.
 //  5. Remove what no manifest names (F37).
+//  6. Take the reserve of space (F55). What an earlier life left of it 1 to 5 may use up.
 //
 // A degraded open (F39) goes on without the shards that 3 refuses, and leaves out 4 and 5.
 
@@ -52,6 +53,7 @@ Task<Result<std::unique_ptr<Store>>> Store::Open(Runtime& runtime, StoreOptions 
   }
   store->sound_shards_.clear();
   store->shards_.clear();
+  co_await store->reserve_.Close();
   co_return opened;
 }
 
@@ -69,17 +71,23 @@ Status Store::DeriveSizes() {
   if (options_.table_file_bytes == 0) options_.table_file_bytes = TableFileBytes(plan.memtable_freeze_bytes);
   if (options_.log_segment_bytes == 0) options_.log_segment_bytes = 64u << 20;
   if (options_.log_tail_bytes == 0) options_.log_tail_bytes = 8u << 20;
+  if (options_.reserve_bytes == 0) {
+    const ReservePlan reserve{plan.memtable_bytes, options_.log_segment_bytes, options_.shards};
+    options_.reserve_bytes = reserve.bytes();
+  }
   return Status();
 }
 
 ShardContext Store::MakeShardContext() {
   ShardContext context{.runtime = runtime_,
                        .objects = *objects_,
+                       .unreserved_objects = *unreserved_objects_,
                        .meta = *meta_,
                        .cache = *cache_,
                        .read_ahead = *read_ahead_,
                        .memtable_pool = *memtable_pool_,
                        .references = references_,
+                       .reserve = reserve_,
                        .store = catalog_.store,
                        .layout = catalog_.layout,
                        .incarnation = Incarnation(catalog_.incarnation),
@@ -127,6 +135,7 @@ Task<Status> Store::OpenAll() {
   if (options_.shards == 0) co_return Status::InvalidArgument("shards must be at least 1");
   PARTITA_CO_TRY(DeriveSizes());
   PARTITA_CO_ASSIGN(lock_, co_await runtime_.files().Lock(options_.lock_wait_ns));
+  co_await reserve_.Adopt();
   PARTITA_CO_TRY(co_await FindOrCreateCatalog());
   if (options_.open_degraded && options_.shards != catalog_.shard_count) {
     options_.shards = catalog_.shard_count;
@@ -151,6 +160,7 @@ Task<Status> Store::OpenAll() {
     PARTITA_CO_TRY(co_await RemoveOldLayouts());
     PARTITA_CO_TRY(co_await RemoveLeftovers());
   }
+  co_await reserve_.Take(options_.reserve_bytes);
   PublishCatalog();
   opened_ = true;
   co_return Status();
@@ -180,7 +190,7 @@ Task<Status> Store::SaveCatalog(Catalog next) {
 Task<Status> Store::CheckEmptyDirectory() {
   PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> entries, co_await runtime_.files().List(""));
   for (const DirectoryEntry& entry : entries) {
-    if (entry.name == "LOCK") continue;
+    if (entry.name == "LOCK" || entry.name == kReserveName) continue;
     co_return Status::InvalidArgument("the directory is not a Partita store: it holds '" + entry.name +
                                       "' but no meta/catalog; name an empty or a new directory");
   }
@@ -206,6 +216,13 @@ Task<Status> Store::CheckEmptyDirectory() {
   co_return Status();
 }
 
+Task<Status> Store::OpenObjects(IfMissing if_missing) {
+  PARTITA_CO_ASSIGN(objects_, co_await LocalObjectStore::Open(runtime_.files(), if_missing));
+  FileSystem& files = options_.read_only ? runtime_.files() : reserve_.files();
+  PARTITA_CO_ASSIGN(unreserved_objects_, co_await LocalObjectStore::Open(files, IfMissing::kFail));
+  co_return Status();
+}
+
 Task<Status> Store::FindOrCreateCatalog() {
   PARTITA_CO_TRY(co_await CheckIsNoBackup(runtime_.files(), /*writing=*/!options_.read_only));
   std::optional<StoreId> id;
@@ -225,7 +242,7 @@ Task<Status> Store::FindOrCreateCatalog() {
   PARTITA_CO_ASSIGN(meta_, co_await LocalMetaStore::Open(runtime_.files(), store, if_missing));
   if (!id.has_value()) {
     // The subdirectories first: the catalog's existence says that they are there.
-    PARTITA_CO_ASSIGN(objects_, co_await LocalObjectStore::Open(runtime_.files(), IfMissing::kCreate));
+    PARTITA_CO_TRY(co_await OpenObjects(IfMissing::kCreate));
     Catalog catalog;
     catalog.store = store;
     catalog.shard_count = options_.shards;
@@ -233,7 +250,7 @@ Task<Status> Store::FindOrCreateCatalog() {
     report_.created = true;
     co_return Status();
   }
-  PARTITA_CO_ASSIGN(objects_, co_await LocalObjectStore::Open(runtime_.files(), IfMissing::kFail));
+  PARTITA_CO_TRY(co_await OpenObjects(IfMissing::kFail));
   PARTITA_CO_ASSIGN(std::optional<MetaValue> value, co_await meta_->Get(kCatalogKey));
   if (!value.has_value()) co_return Status::Corruption("meta/catalog vanished while it was opened");
   Result<Catalog> catalog = DecodeCatalog(value->bytes);

@@ -24,6 +24,7 @@ std::string AdminHandler::Unready(const DatabaseStats& stats) const {
       return "shard " + std::to_string(shard.shard) + " is stalled: its disk does not answer";
     if (shard.fenced) return "shard " + std::to_string(shard.shard) + " is fenced after a failed write";
   }
+  if (stats.out_of_space) return "the disk is full: only deletes are accepted";
   if (stats.catalog_in_doubt) return "how the last change of a table ended is not known yet";
   return "";
 }

@@ -173,6 +173,11 @@ void WriteShards(const DatabaseStats& stats, Writer* out) {
     out->Sample(shard.stalls, Label("shard", std::to_string(shard.shard)));
   out->Gauge("catalog_in_doubt", "1: how the last change of a table ended is not known yet.",
              uint64_t{stats.catalog_in_doubt});
+  out->Gauge("out_of_space", "1: the disk is full, and only deletes and drops of tables are accepted.",
+             uint64_t{stats.out_of_space});
+  out->Counter("out_of_space_total", "How often that was so.", stats.times_out_of_space);
+  out->Gauge("reserve_bytes", "Space on the disk set aside for when it is full.", stats.reserve_bytes);
+  out->Gauge("reserve_wanted_bytes", "How much of it there should be.", stats.reserve_wanted);
   out->Family("durability_info", "gauge",
               "Always 1; the level of new tables, and what it comes to on this disk.");
   out->Sample(uint64_t{1}, Label("level", DurabilityName(stats.durability)) + "," +

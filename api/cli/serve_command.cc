@@ -131,6 +131,10 @@ void AnnounceStore(const Database& database, const StoreFlags& store, std::ostre
     out << "              power is in force as process: " << report.volatile_storage
         << " (--allow-volatile-storage)\n";
   }
+  if (const DatabaseStats stats = database.Stats(); stats.out_of_space) {
+    out << "  disk full   only deletes are accepted until the store has " << FormatBytes(stats.reserve_wanted)
+        << " in reserve again\n";
+  }
   out << "  recovery    " << (report.clean_shutdown ? "clean" : "after a stop that was not clean") << ", "
       << FormatCount(report.records_replayed) << " log records replayed, " << FormatSeconds(report.seconds)
       << "\n";

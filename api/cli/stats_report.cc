@@ -85,6 +85,10 @@ Report DescribeStats(const DatabaseStats& stats, const std::string& directory) {
   report.Add("written_by_compaction_bytes", sums.compaction);
   report.Add("write_amplification", Ratio(sums.log + sums.flush + sums.compaction, sums.user),
              "(log + flush + compaction) / user");
+  report.Add("reserve_bytes", stats.reserve_bytes,
+             stats.out_of_space ? "the disk is full: only deletes are accepted until there is room for " +
+                                      std::to_string(stats.reserve_wanted)
+                                : "of the disk, set aside for when it is full");
   report.Add("memory_budget_bytes", stats.memory_budget);
   report.Add("resident_set_bytes", stats.resident_set_bytes, "of this process, from the kernel");
   report.Add("memtable_bytes", sums.memtable);

@@ -18,7 +18,7 @@
 #include "test/support/hostile_world.h"
 #include "test/support/scratch_directory.h"
 
-// covers: F54 F56 F59 F64 F80: full disks, read-only places, too few descriptors, io_uring forbidden,
+// covers: F54 F55 F56 F59 F64 F80: full disks, read-only places, too few descriptors, io_uring forbidden,
 // a second process. Each gives a clear error that says what to do, and loses nothing acknowledged.
 
 namespace partita {
@@ -161,6 +161,51 @@ TEST_P(FullDiskTest, WritesAreRefusedWhileReadsGoOnAndResumeWhenThereIsSpace) {
 
   mount_.Drain();
   ExpectWritesResume();
+  ExpectAllIsThereNowAndAfterARestart();
+}
+
+// Not one page is free. What the reserve is for is done; the rest is refused, and said so.
+TEST_P(FullDiskTest, WithoutAFreePageMemtablesAreFlushedAndDeletesAndDropsTaken) {
+  ASSERT_TRUE(database_->CreateTable("Other").ok());
+  Result<Table> other = database_->OpenTable("Other");
+  for (uint32_t n = 0; n < 200; ++n) ASSERT_TRUE(ledger_.Put(*table_, n, 1, kRowSize).ok());
+  RowLedger others;
+  for (uint32_t n = 0; n < 20; ++n) ASSERT_TRUE(others.Put(*other, n, 1, kRowSize).ok());
+  EXPECT_GT(database_->Stats().reserve_bytes, 0u);
+  ASSERT_TRUE(mount_.Fill(0));
+  ASSERT_LT(mount_.FreeBytes(), 64u << 10);
+
+  const Status flushed = database_->Flush();
+  EXPECT_TRUE(flushed.ok()) << flushed.ToString();
+  EXPECT_TRUE(database_->Stats().out_of_space);
+  EXPECT_EQ(ledger_.Put(*table_, 0, 2, kRowSize).status.code(), Code::kNoSpace);
+  EXPECT_EQ(database_->CreateTable("Third").status().code(), Code::kNoSpace);
+  for (uint32_t n = 50; n < 100; ++n) {
+    const WriteResult deleted = ledger_.Delete(*table_, n);
+    ASSERT_TRUE(deleted.ok()) << deleted.status.ToString();
+  }
+  const Status dropped = database_->DeleteTable("Other");
+  EXPECT_TRUE(dropped.ok()) << dropped.ToString();
+  EXPECT_EQ(ledger_.Compare(*table_, /*scan=*/true), "");
+  EXPECT_TRUE(database_->Flush().ok());
+  Status closed = database_->Close();
+  EXPECT_TRUE(closed.ok()) << closed.ToString();
+  database_.reset();
+
+  // What was left of the reserve is kept for this.
+  ASSERT_TRUE(mount_.Fill(0));
+  ASSERT_NO_FATAL_FAILURE(Open());
+  Result<Table> again = database_->OpenTable("Rows");
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  table_ = std::make_unique<Table>(*again);
+  EXPECT_TRUE(database_->Stats().out_of_space);
+  EXPECT_TRUE(ledger_.Delete(*table_, 100).ok());
+  EXPECT_EQ(ledger_.Compare(*table_, /*scan=*/true), "");
+
+  mount_.Drain();
+  ExpectWritesResume();
+  EXPECT_FALSE(database_->Stats().out_of_space);
+  EXPECT_EQ(database_->Stats().reserve_bytes, database_->Stats().reserve_wanted);
   ExpectAllIsThereNowAndAfterARestart();
 }
 

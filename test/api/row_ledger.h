@@ -17,6 +17,8 @@ class RowLedger {
   // Writes the row (unconditionally) and notes the answer. Returns it.
   WriteResult Put(const Table& table, uint32_t n, int32_t generation, size_t size);
 
+  WriteResult Delete(const Table& table, uint32_t n);
+
   // "" when the table holds just this, else the first difference. Every row is read by key; with
   // `scan` also all by a scan.
   std::string Compare(const Table& table, bool scan) const;
@@ -58,6 +60,14 @@ inline WriteResult RowLedger::Put(const Table& table, uint32_t n, int32_t genera
     doubts_[n] = Version{generation, size};
   }
   return written;
+}
+
+// REQUIRES: its outcome is not in doubt.
+inline WriteResult RowLedger::Delete(const Table& table, uint32_t n) {
+  const Entity row = Row(n, 0, 0);
+  WriteResult deleted = table.Delete(row.partition_key(), row.row_key());
+  if (deleted.ok()) rows_.erase(n);
+  return deleted;
 }
 
 inline std::string RowLedger::CompareRow(uint32_t n, const Entity& found) const {

@@ -25,6 +25,10 @@ ServerMetrics SomeMetrics() {
   metrics.database.shards[1].stalled = true;
   metrics.database.shards[1].stalls = 3;
   metrics.database.durability_in_force = Durability::kProcess;
+  metrics.database.out_of_space = true;
+  metrics.database.times_out_of_space = 2;
+  metrics.database.reserve_bytes = 77;
+  metrics.database.reserve_wanted = 88;
   metrics.database.shards[1].levels.push_back({.files = 5});
   return metrics;
 }
@@ -40,6 +44,10 @@ TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
   EXPECT_THAT(text, HasSubstr("partita_shard_stalled{shard=\"1\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_shard_stalls_total{shard=\"1\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("partita_catalog_in_doubt 0\n"));
+  EXPECT_THAT(text, HasSubstr("partita_out_of_space 1\n"));
+  EXPECT_THAT(text, HasSubstr("partita_out_of_space_total 2\n"));
+  EXPECT_THAT(text, HasSubstr("partita_reserve_bytes 77\n"));
+  EXPECT_THAT(text, HasSubstr("partita_reserve_wanted_bytes 88\n"));
   EXPECT_THAT(text, HasSubstr("partita_durability_info{level=\"power\",in_force=\"process\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_level_files{shard=\"1\",level=\"0\"} 5\n"));
   EXPECT_THAT(text, HasSubstr("partita_build_info{version=\"1.2.3\"} 1\n"));

@@ -250,6 +250,7 @@ StoreOptions LoadStoreOptions(const LoadPlan& plan) {
   options.table_file_bytes = 64u << 10;
   options.log_segment_bytes = 512u << 10;
   options.log_tail_bytes = 128u << 10;
+  options.reserve_bytes = 4u << 20;
   options.planted_log = plan.planted;
   if (plan.disk_may_fail) options.io_deadline_ns = kFailingDeadlineNanos;
   return options;

@@ -15,6 +15,7 @@ inline StoreOptions SmallStoreOptions(uint32_t shards, uint64_t memtable_data_by
   options.table_file_bytes = 2 * memtable_data_bytes;
   options.log_segment_bytes = 256u << 10;
   options.log_tail_bytes = 64u << 10;
+  options.reserve_bytes = 1u << 20;
   return options;
 }
 

@@ -73,7 +73,9 @@ Task<void> StoreLife::RestoreOnce(size_t index, const StoreModel::CopyClaim* cla
   StoreOptions options;
   options.memory_bytes = 64u << 20;
   options.shards = plan_.shards;
+  options.reserve_bytes = 256u << 10;
   Result<std::unique_ptr<Store>> opened = co_await Store::Open(there, options);
+  if (crashed() && opened.ok()) (void)co_await (*opened)->Close();
   if (crashed()) co_return;
   if (!opened.ok()) {
     if (!faulty_) Violation("a restored store does not open: " + opened.status().ToString());

@@ -14,6 +14,7 @@ StoreOptions OptionsFor(uint32_t shards, LogDefect planted) {
   options.shards = shards;
   options.log_segment_bytes = 32u << 10;
   options.log_tail_bytes = 16u << 10;
+  options.reserve_bytes = 256u << 10;
   options.planted_log = planted;
   return options;
 }

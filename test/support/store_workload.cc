@@ -115,6 +115,7 @@ StoreOptions StoreLife::Options() {
   options.table_file_bytes = 4096u << Draw(3);
   options.log_segment_bytes = 32u << 10;
   options.log_tail_bytes = 16u << 10;
+  options.reserve_bytes = 256u << 10;
   options.io_deadline_ns = kIoDeadlineNanosOfLife;
   options.planted = options_.planted;
   options.planted_log = options_.planted_log;
