@@ -25,6 +25,12 @@ constexpr uint64_t kLevel0JobFlushes = 12;
 constexpr size_t kSmallFilesMin = 4;
 // It is preferred to going down when that would rewrite so many bytes per byte of level 0.
 constexpr double kDearOverlap = 2 * kLevelGrowth;
+// Files of this share of a flush (compressed, since they repeat themselves, or flushed early) reach the depth
+// that is merged long before level 0 is full, and each merge down would rewrite a base many times their size:
+// they are merged among themselves until they weigh as much as what is below them.
+constexpr uint64_t kTinyShare = 8;
+constexpr double kDearOverlapOfTiny = 1.0;
+constexpr uint64_t kSmallShare = 2;
 
 class Level0 {
  public:
@@ -32,7 +38,8 @@ class Level0 {
       : shape_(shape), files_(shape.levels[0]), options_(options), base_level_(base_level) {}
 
   std::optional<CompactionPlan> BestDown() const;
-  std::optional<CompactionPlan> AmongItself() const;
+  // Of files of at most `file_bytes_max`.
+  std::optional<CompactionPlan> AmongItself(uint64_t file_bytes_max) const;
 
  private:
   // Some files of level 0, closed: every older file that one of them overlaps is among them.
@@ -157,18 +164,22 @@ std::optional<CompactionPlan> Level0::BestDown() const {
 }
 
 // The newest run of idle neighbours in age that is worth merging into one.
-std::optional<CompactionPlan> Level0::AmongItself() const {
+std::optional<CompactionPlan> Level0::AmongItself(uint64_t file_bytes_max) const {
   size_t begin = 0;
   while (begin < files_.size() && files_[begin].busy) ++begin;
   uint64_t bytes = 0;
   size_t end = begin;
   for (; end < files_.size() && !files_[end].busy; ++end) {
-    bool small = files_[end].size <= options_.flush_bytes / 2;
+    bool small = files_[end].size <= file_bytes_max;
     bool grown_too_much = end - begin >= kSmallFilesMin && files_[end].size > bytes;
     if (!small || grown_too_much) break;
     bytes += files_[end].size;
   }
   if (end - begin < kSmallFilesMin) return std::nullopt;
+  // Side by side they would become the same files again, and be picked again.
+  std::vector<const FileShape*> run;
+  for (size_t i = begin; i < end; ++i) run.push_back(&files_[i]);
+  if (MutuallyDisjoint(run)) return std::nullopt;
   CompactionPlan plan;
   plan.reason = PickReason::kLevel0Small;
   plan.span = files_[begin].span;
@@ -203,13 +214,16 @@ std::optional<CompactionPlan> PickLevel0(const LevelShape& shape, const PickerOp
                                          const LevelTargets& targets) {
   Level0 level0(shape, options, targets.base_level);
   std::optional<CompactionPlan> down = level0.BestDown();
+  uint64_t small = options.flush_bytes / kSmallShare;
   if (down) {
     uint64_t own = down->input_bytes - down->overlap_bytes;
-    bool dear = static_cast<double>(down->overlap_bytes) > kDearOverlap * static_cast<double>(own);
-    if (!dear) return down;
+    double overlap =
+        static_cast<double>(down->overlap_bytes) / static_cast<double>(std::max<uint64_t>(own, 1));
+    if (overlap <= kDearOverlapOfTiny) return down;
+    if (overlap <= kDearOverlap) small = options.flush_bytes / kTinyShare;
   }
   // Down is not possible now, or would rewrite much for little.
-  std::optional<CompactionPlan> among = level0.AmongItself();
+  std::optional<CompactionPlan> among = level0.AmongItself(small);
   return among ? std::move(among) : std::move(down);
 }
 

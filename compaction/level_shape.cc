@@ -87,9 +87,7 @@ LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<Ru
       made.version_max = file.info.version_max;
       made.foreign_bytes = condition.foreign_bytes;
       made.busy = condition.busy || file.table == nullptr;
-      made.bottom_compression = file.table != nullptr &&
-                                file.table->properties().codec == static_cast<uint8_t>(bottom.codec) &&
-                                file.table->properties().level == bottom.level;
+      made.bottom_compression = file.table != nullptr && IsOfClass(file.table->properties(), bottom);
       shape.levels[level].push_back(std::move(made));
     }
   }

@@ -31,6 +31,19 @@ bool LargeEnough(const PassThroughBlock& block, size_t block_size) {
   return static_cast<size_t>(last.data() + last.size() - first.data()) >= block_size / 3;
 }
 
+// Among itself, level 0 is compressed when anything of what is merged was (kFlushShrinkMin): written out in
+// full, that would take many times the room it had.
+Compression CompressionOfOutputs(const LevelSet& levels, const CompactionPlan& plan) {
+  if (plan.output_level > 0) return CompressionForLevel(plan.output_level);
+  const Compression below = CompressionForLevel(kLevels - 1);
+  for (const PlanInput& input : plan.inputs) {
+    const FileRef* file = FindReference(levels, input);
+    if (file != nullptr && file->table != nullptr && IsOfClass(file->table->properties(), below))
+      return below;
+  }
+  return CompressionForLevel(0);
+}
+
 std::vector<BelowFile> FilesBelow(const LevelSet& levels, const CompactionPlan& plan) {
   std::vector<BelowFile> below;
   if (plan.output_level == 0 || plan.output_level + 1 >= kLevels) return below;
@@ -47,7 +60,7 @@ struct MergeJob::State {
   State(JobContext job_context, MergeSpec merge_spec)
       : context(std::move(job_context)),
         spec(std::move(merge_spec)),
-        output_compression(CompressionForLevel(spec.plan.output_level)),
+        output_compression(CompressionOfOutputs(*spec.levels, spec.plan)),
         older(spec.levels, spec.plan),
         filter(spec.retention, context.is_dead_table,
                [this](const Entry& entry) { return Droppable(entry); }),
@@ -187,10 +200,7 @@ bool MergeJob::State::Droppable(const Entry& tombstone) const {
 // Whether the block that `run` stands at the start of may go out as it is.
 bool MergeJob::State::MayPass(RunCursor& run) {
   if (!spec.pass_through || !outputs.AtBlockEnd()) return false;
-  const TableProperties& source = run.file().table->properties();
-  bool same_class = source.codec == static_cast<uint8_t>(output_compression.codec) &&
-                    source.level == output_compression.level;
-  if (!same_class) return false;
+  if (!IsOfClass(run.file().table->properties(), output_compression)) return false;
   const BlockSummary& block = run.table().CurrentBlock();
   if (block.older_versions > 0) return false;
   if (block.tombstone_count > 0 && block.version_min < spec.droppable_before) return false;

@@ -9,8 +9,12 @@
 namespace partita {
 
 TableOutputs::TableOutputs(JobContext& context, Compression compression, OutputCutter cutter,
-                           JobStatistics* statistics)
-    : context_(context), compression_(compression), cutter_(std::move(cutter)), statistics_(statistics) {}
+                           JobStatistics* statistics, uint32_t shrink_min)
+    : context_(context),
+      compression_(compression),
+      shrink_min_(shrink_min),
+      cutter_(std::move(cutter)),
+      statistics_(statistics) {}
 
 TableOutputs::~TableOutputs() { PARTITA_ASSERT(writer_ == nullptr); }
 
@@ -29,6 +33,7 @@ Task<Status> TableOutputs::Turn() {
   options.store = context_.store_id;
   options.id = context_.next_object_id();
   options.compression = compression_;
+  options.shrink_min = shrink_min_;
   options.block_size = context_.block_size;
   options.zones = context_.zones;
   PARTITA_CO_ASSIGN(writer_, co_await TableWriter::Create(context_.store, std::move(options)));

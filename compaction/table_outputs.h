@@ -21,8 +21,9 @@ namespace partita {
 // after any failure Discard; one of the two before destruction.
 class TableOutputs {
  public:
-  // `context` and `statistics` outlive it.
-  TableOutputs(JobContext& context, Compression compression, OutputCutter cutter, JobStatistics* statistics);
+  // `context` and `statistics` outlive it. `shrink_min`: see TableWriterOptions.
+  TableOutputs(JobContext& context, Compression compression, OutputCutter cutter, JobStatistics* statistics,
+               uint32_t shrink_min = 1);
   ~TableOutputs();
 
   // True when the file at hand ends before `key`, or none is open: Turn() must be awaited.
@@ -61,6 +62,7 @@ class TableOutputs {
 
   JobContext& context_;
   Compression compression_;
+  uint32_t shrink_min_;
   OutputCutter cutter_;
   JobStatistics* statistics_;
   std::unique_ptr<TableWriter> writer_;

@@ -45,6 +45,7 @@ struct TableWriter::State {
         object(std::move(w)),
         encoder(options.compression),
         plain_encoder(Compression::None()),
+        compression_settled(options.shrink_min == 1),
         zones(options.zones) {
     properties.info.id = options.id;
   }
@@ -52,6 +53,10 @@ struct TableWriter::State {
   void Account(const Entry& entry, bool new_key);
   void BeginBlockAt(std::string_view first_key);
   Status CloseBlock();
+  Status SettleCompression(std::string_view content);
+  PartEncoder& block_encoder() {
+    return options.compression.codec == Codec::kStored ? plain_encoder : encoder;
+  }
   uint64_t PaddingBefore(size_t size) const;
   PartHandle Place(std::string_view part, SealKind kind, uint64_t content_hash);
   Result<PartHandle> PlacePart(PartEncoder& with, SealKind kind, std::string_view content);
@@ -61,7 +66,8 @@ struct TableWriter::State {
   TableWriterOptions options;
   std::unique_ptr<ObjectWriter> object;
   PartEncoder encoder;
-  PartEncoder plain_encoder;  // Filters do not compress.
+  PartEncoder plain_encoder;  // Filters do not compress, nor what `shrink_min` refused.
+  bool compression_settled;
   DataBlockBuilder block;
   bool block_is_full = false;  // The next key goes to another block, whatever its size.
   ZoneMapBuilder zones;
@@ -160,6 +166,7 @@ Status TableWriter::AddBlock(const PassThroughBlock& passed) {
   const DataBlock& decoded = *passed.decoded;
   std::string key = decoded.Key(0);
   PARTITA_ASSERT(s.properties.info.entry_count == 0 || key > s.last_key);
+  PARTITA_ASSERT(s.options.shrink_min == 1);
   // The old seal was checked when the block was read; this finds what flipped in memory since (F51).
   if (SiteIsOn("table.pass.check") && PartContentHash(passed.stored) != passed.content_hash) {
     return Status::Corruption("a block changed in memory on its way to object " +
@@ -194,11 +201,22 @@ Status TableWriter::State::CloseBlock() {
   scratch.clear();
   block.Finish(&scratch);
   PARTITA_DEBUG_ASSERT(DataBlock::Validate(scratch).ok());
-  Result<PartHandle> handle = PlacePart(encoder, SealKind::kDataBlock, scratch);
+  if (!compression_settled) PARTITA_TRY(SettleCompression(scratch));
+  Result<PartHandle> handle = PlacePart(block_encoder(), SealKind::kDataBlock, scratch);
   if (!handle.ok()) return handle.status();
   blocks.push_back({*handle, entries, last_key});
   zones.FinishBlock();
   block_is_full = false;
+  return Status();
+}
+
+// Whether the file is compressed. Blocks that say little, such as a small entity before a large one, do not
+// settle it; they are compressed, as each part names its own codec.
+Status TableWriter::State::SettleCompression(std::string_view content) {
+  if (content.size() < options.block_size / 2 || content.size() > kPartContentMax) return Status();
+  compression_settled = true;
+  PARTITA_ASSIGN(const std::string_view part, encoder.Encode(SealKind::kDataBlock, content));
+  if (part.size() * options.shrink_min > content.size()) options.compression = Compression::None();
   return Status();
 }
 
@@ -269,7 +287,7 @@ Status TableWriter::State::BuildIndex(const ZoneMapBuilder::Output& zone_maps) {
     const uint32_t count = static_cast<uint32_t>(index.entry_count());
     content.clear();
     index.Finish(&content);
-    PARTITA_ASSIGN(const PartHandle handle, PlacePart(encoder, SealKind::kIndexBlock, content));
+    PARTITA_ASSIGN(const PartHandle handle, PlacePart(block_encoder(), SealKind::kIndexBlock, content));
     record.clear();
     AppendIndexRecord(&record, handle, count);
     top.Add({.user_key = blocks[i].fence, .version = Version(0), .kind = EntryKind::kPut, .value = record});

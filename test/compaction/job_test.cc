@@ -404,6 +404,40 @@ TEST_F(JobTest, OnAnExecutorAJobRunsInSlicesToTheSameResult) {
   EXPECT_EQ(world_.EntriesOf(6).size(), 500u);
 }
 
+TEST_F(JobTest, AFlushOfWhatRepeatsItselfIsCompressedAndPassesThroughLaterMerges) {
+  const auto flush_alike = [this](uint32_t from, uint32_t to, uint64_t version) {
+    std::vector<ModelEntry> entries;
+    for (uint32_t row = from; row < to; ++row) {
+      entries.push_back(
+          MakeEntry(Key(row / 100, row), version, EntryKind::kPut, std::string(1000, 'a' + row % 3)));
+    }
+    FlushOk(std::move(entries));
+  };
+  flush_alike(0, 300, 5);
+  flush_alike(300, 600, 6);
+  for (const FileRef& file : world_.levels->level(0)) {
+    EXPECT_EQ(file.table->properties().codec, static_cast<uint8_t>(Codec::kZstd));
+    EXPECT_LT(file.info.file_size * kFlushShrinkMin, file.info.raw_bytes * 2);
+  }
+  const JobStatistics among = MergeOk(0, 0).statistics;  // Level 0 stays compressed, among itself, too.
+  EXPECT_GT(among.blocks_passed, among.blocks_merged);
+  const JobStatistics down = MergeOk(0, 6).statistics;
+  EXPECT_GT(down.blocks_passed, down.blocks_merged);
+  EXPECT_EQ(down.entries_out, 600u);
+}
+
+TEST_F(JobTest, WhatWasCompressedOnLevel0IsNotWrittenOutInFull) {
+  FlushOk(Puts(0, 300, 5));
+  std::vector<ModelEntry> alike;
+  for (uint32_t row = 300; row < 600; ++row)
+    alike.push_back(MakeEntry(Key(row / 100, row), 6, EntryKind::kPut, std::string(1000, 'a')));
+  FlushOk(std::move(alike));
+  const JobStatistics merged = MergeOk(0, 0).statistics;
+  EXPECT_EQ(world_.levels->level(0)[0].table->properties().codec, static_cast<uint8_t>(Codec::kZstd));
+  EXPECT_LE(merged.bytes_written, merged.bytes_in);
+  EXPECT_EQ(world_.EntriesOf(0).size(), 600u);
+}
+
 TEST_F(JobTest, AllLevelsButLevel0AreCompressedAlike) {
   FlushOk(Puts(0, 300, 5));
   EXPECT_EQ(world_.levels->level(0)[0].table->properties().codec, static_cast<uint8_t>(Codec::kStored));

@@ -136,6 +136,28 @@ TEST(PickerTest, MergesSmallFilesAmongThemselvesRatherThanRewritingMuchForLittle
   EXPECT_THAT(Ids(*plan), ElementsAre(18, 17, 16, 15, 14, 13, 12, 11));
 }
 
+// Files that repeat themselves and are therefore compressed: deep before they are large.
+TEST(PickerTest, MergesTinyFilesAmongThemselvesUntilTheyWeighAsMuchAsTheirBase) {
+  LevelShape shape;
+  shape.levels[0] = Stack(18, "a", "z", kMiB);
+  shape.levels[6] = {File(1, "a", "z", 9 * kMiB)};
+  std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->reason, PickReason::kLevel0Small);
+  EXPECT_EQ(plan->output_level, 0u);
+  shape.levels[6] = {File(1, "a", "z", 8 * kMiB)};
+  plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->output_level, 6u);
+
+  // Neither tiny nor facing a base so many times their size: down.
+  shape.levels[0] = Stack(18, "a", "z", 16 * kMiB);
+  shape.levels[6] = {File(1, "a", "z", 1024 * kMiB)};
+  plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->output_level, 6u);
+}
+
 LevelShape LargeShape() {
   LevelShape shape;  // 16 GiB at the bottom: level 5 holds about 2.7 GiB.
   for (int i = 0; i < 512; ++i) {
