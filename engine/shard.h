@@ -243,8 +243,9 @@ class Shard {
 
   ShardStatistics Statistics();
   // The level sets of this moment, as a manifest without log; each file has a reference in
-  // ShardContext::references more, which the caller drops.
-  Task<Manifest> PinFiles();
+  // ShardContext::references more, which the caller drops. What hinders a change of files from being saved is
+  // its error.
+  Task<Result<Manifest>> PinFiles();
   // Every virtual reference, with its level.
   std::vector<FileMeta> Files();
   std::vector<FileRef> FileRefs();

@@ -178,6 +178,8 @@ class Store {
   Task<Status> RemoveLeftovers();
   Task<Status> RemoveOldLayouts();
   Task<Status> SaveCatalog(Catalog next);  // While nobody else is there.
+  // The moment that a backup shows; also after an error what `image` got is to be dropped.
+  Task<Status> PinAll(StoreImage* image);
   Task<Status> DropPins(const StoreImage& image);
   ShardContext MakeShardContext();
   Status DeriveSizes();

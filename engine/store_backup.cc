@@ -8,11 +8,27 @@
 
 namespace partita {
 
+namespace {
+constexpr uint64_t kPinPollNanos = 1'000'000;
+}  // namespace
+
 // What the level sets hold now, and the files kept from removal until they are dropped again. The level
 // sets are a prefix of the shard's log: memtables are flushed oldest first, and each edit is published
-// under the mutex that is held here, together with the position up to which it holds everything.
-Task<Manifest> Shard::PinFiles() {
-  AsyncMutex::Guard structure = co_await structure_mutex_.Lock();
+// under the mutex that is held here, together with the position up to which it holds everything. An edit that
+// cannot be saved holds it until it can, which on a full disk may be never: whoever asks is told (F54).
+Task<Result<Manifest>> Shard::PinFiles() {
+  const uint64_t failed = failed_attempts_.load();
+  AsyncMutex::Guard structure = structure_mutex_.TryLock();
+  for (uint64_t waited = 0; !structure.held(); waited += kPinPollNanos) {
+    if (waited >= context_.io_deadline_ns) {
+      co_return Status::DeadlineExceeded("shard " + std::to_string(id_.value) +
+                                         " could not save a change of its files in time");
+    }
+    if (closing_.load()) co_return Status::Closed("the store is closing");
+    PARTITA_CO_TRY(FailedSince(failed));
+    co_await SleepFor(kPinPollNanos);
+    structure = structure_mutex_.TryLock();
+  }
   Manifest manifest;
   {
     ViewPin view = views_.Pin();
@@ -39,6 +55,17 @@ Task<Status> Store::DropPins(const StoreImage& image) {
   co_return first;
 }
 
+Task<Status> Store::PinAll(StoreImage* image) {
+  // Tables are neither made nor dropped between the catalog and the shards' moments.
+  PARTITA_CO_ASSIGN(ChangePtr no_change, co_await BeginChange());
+  image->catalog = no_change->next;
+  for (auto& shard : shards_) {
+    PARTITA_CO_ASSIGN(Manifest manifest, co_await shard->PinFiles());
+    image->manifests.push_back(std::move(manifest));
+  }
+  co_return Status();
+}
+
 Task<Result<BackupReport>> Store::Backup(FileSystem& to, FileSystem* base, BackupOptions options) {
   if (degraded()) {
     co_return Status::Corruption("there is no backup of a store of which a shard is damaged: " +
@@ -46,11 +73,10 @@ Task<Result<BackupReport>> Store::Backup(FileSystem& to, FileSystem* base, Backu
   }
   PARTITA_CO_TRY(co_await FlushMemtables());
   StoreImage image;
-  {
-    // Tables are neither made nor dropped between the catalog and the shards' moments.
-    PARTITA_CO_ASSIGN(ChangePtr no_change, co_await BeginChange());
-    image.catalog = no_change->next;
-    for (auto& shard : shards_) image.manifests.push_back(co_await shard->PinFiles());
+  const Status pinned = co_await PinAll(&image);
+  if (!pinned.ok()) {
+    (void)co_await DropPins(image);
+    co_return pinned;
   }
   Result<BackupReport> report =
       co_await WriteBackup(runtime_.clock(), reserve_.files(), image, to, base, options);

@@ -1,10 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/backup.h"
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
 #include "test/support/small_store.h"
+#include "test/support/subdirectory.h"
 
 // covers: F54 F56 F57: on a full disk no compaction begins that could not end; writes are refused
 // with their own status, and go on by themselves when there is space.
@@ -66,6 +68,40 @@ TEST(FullDiskStoreTest, ACompactionWithoutRoomForItsOutputDoesNotBegin) {
   Result<Store::VerifyResult> verified = runtime.RunToEnd(store.Verify(nullptr));
   ASSERT_TRUE(verified.ok());
   EXPECT_THAT(verified->damages, testing::IsEmpty());
+  EXPECT_TRUE(runtime.RunToEnd(store.Close()).ok());
+}
+
+// A change of files that cannot be saved is tried again for as long as it takes, and keeps others from
+// theirs.
+TEST(FullDiskStoreTest, ABackupIsToldThatNoManifestCanBeSaved) {
+  SimDisk disk(4);
+  SimRuntime runtime({.seed = 4, .shards = 1}, disk);
+  Result<std::unique_ptr<Store>> opened =
+      runtime.RunToEnd(Store::Open(runtime, SmallStoreOptions(/*shards=*/1)));
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  Store& store = **opened;
+  const auto create = [&](const char* name) {
+    Store::TableSpec spec;
+    spec.account = "default";
+    spec.name = name;
+    spec.raw = true;
+    return runtime.RunToEnd(store.CreateTable(std::move(spec)))->id;
+  };
+  const TableId kept = create("kept");
+  create("dropped");
+  for (int row = 0; row < 100; ++row) ASSERT_TRUE(Put(runtime, store, kept, row).ok());
+  Subdirectory to(runtime.files(), "backup");
+  ASSERT_TRUE(runtime.RunToEnd(to.Make()).ok());
+  ASSERT_TRUE(runtime.RunToEnd(store.FlushMemtables()).ok());
+  ASSERT_TRUE(runtime.RunToEnd(store.DeleteTable("default", "dropped")).ok());
+  disk.set_capacity(disk.used_bytes());  // The manifest without the table's files comes behind it.
+
+  Result<BackupReport> report = runtime.RunToEnd(store.Backup(to, nullptr, BackupOptions()));
+  EXPECT_EQ(report.status().code(), Code::kNoSpace) << report.status().ToString();
+
+  disk.set_capacity(uint64_t{1} << 40);
+  report = runtime.RunToEnd(store.Backup(to, nullptr, BackupOptions()));
+  EXPECT_TRUE(report.ok()) << report.status().ToString();
   EXPECT_TRUE(runtime.RunToEnd(store.Close()).ok());
 }
 
