@@ -287,6 +287,12 @@ class Shard {
   static bool CheckOps(Batch* batch);
   void Accept(Batch* batch, const ReadView& view);
   bool IsFull(const Memtable& memtable) const;
+  // What this shard may fill of the memtables' pool, of which its active memtable has taken so much: its
+  // part, or what the others leave unused, but for room for a memtable each. Of one table's load only one
+  // shard may have anything to do, and each doubling of its memtables saves merging.
+  uint64_t MemtableShare(uint64_t active_bytes) const;
+  // At which memory_used() an active memtable is frozen with such a share.
+  uint64_t FreezeBytes(uint64_t share) const;
   // Ok, or what is told to a batch that may not be taken for want of space (F55).
   Status CheckSpace(const WriteRequest& request) const;
   void FreezeActive();
@@ -336,7 +342,7 @@ class Shard {
   static Task<void> PrepareLog(Shard* self);
   static Task<void> CleanUp(Shard* self);
   void UpdateDebt(const ReadView& view);
-  void UpdatePressure();
+  void UpdatePressure(uint64_t active_bytes);
 
   ShardContext context_;
   const ShardId id_;

@@ -3,6 +3,7 @@
 #include "compaction/merge_job.h"
 #include "compaction/pacing.h"
 #include "engine/base/coding.h"
+#include "engine/base/memory_budget.h"
 #include "engine/base/user_key.h"
 #include "engine/shard.h"
 
@@ -54,14 +55,19 @@ void Shard::UpdateDebt(const ReadView& view) {
   }
   debt_bytes_.store(pending, std::memory_order_relaxed);
   debt_nanos_per_kib_.store(debt_nanos, std::memory_order_relaxed);
-  UpdatePressure();
+  UpdatePressure(view.active == nullptr ? 0 : view.active->memory_used());
 }
 
-void Shard::UpdatePressure() {
-  uint64_t share = std::max<uint64_t>(context_.memtable_pool.capacity_bytes() / context_.shard_count, 1);
+void Shard::UpdatePressure(uint64_t active_bytes) {
+  const uint64_t share = std::max<uint64_t>(MemtableShare(active_bytes), 1);
   // The active memtable counts as full: it will be.
-  double used = static_cast<double>(frozen_bytes_.load() + context_.memtable_bytes);
-  pacer_.SetPressure(used / static_cast<double>(share), debt_nanos_per_kib_.load(std::memory_order_relaxed));
+  const double used = static_cast<double>(frozen_bytes_.load() + FreezeBytes(share));
+  // What others hold beyond their parts, since they wrote alone, slows this one before it finds nothing left.
+  const ChunkPool& pool = context_.memtable_pool;
+  const double pool_used = static_cast<double>(pool.used_bytes()) /
+                           static_cast<double>(std::max<size_t>(pool.capacity_bytes(), 1));
+  pacer_.SetPressure(std::max(used / static_cast<double>(share), pool_used),
+                     debt_nanos_per_kib_.load(std::memory_order_relaxed));
 }
 
 std::shared_ptr<Shard::CompactionWork> Shard::PickWork() {

@@ -29,6 +29,17 @@ constexpr uint64_t kRetryNanosMax = 2'000'000'000;
 // How long installs wait for writers that resolved in vain twice (DESIGN 2).
 constexpr uint64_t kHoldNanosMax = 50'000'000;
 
+// The size to aim at for files, at most `file_bytes`, so that a flush of so many bytes has no rest in a file
+// of its own: flushes of about one size then stack in columns on level 0 (store_open.cc, TableFileBytes).
+// Files are cut from 3/4 of it on (output_cutter.h).
+uint64_t EvenFileBytes(uint64_t data_bytes, uint64_t file_bytes) {
+  const uint64_t cut_from = file_bytes / 4 * 3;
+  const uint64_t padded =
+      data_bytes + data_bytes / 8;  // Heads of entries, filters and indexes take room, too.
+  if (cut_from == 0 || padded < cut_from) return file_bytes;
+  return padded / (padded / cut_from + 1) / 3 * 4;
+}
+
 struct StrandWork : Strand::Request {
   std::function<void()> work;
   explicit StrandWork(std::function<void()> w) : work(std::move(w)) {
@@ -77,7 +88,7 @@ void Shard::FreezeActive() {
   uint64_t bytes = old.active->memory_used();
   next->frozen.insert(next->frozen.begin(), MemtableRef{old.active, commit_log_->last_decided(), bytes});
   frozen_bytes_.fetch_add(bytes);
-  UpdatePressure();
+  UpdatePressure(next->active->memory_used());
   views_.Publish(std::move(next));
   ScheduleFlush();
 }
@@ -332,7 +343,10 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
     for (std::string& cut : FlushCutPoints(ShapeOfRange(range), Picker()))
       spec.cut_points.push_back(std::move(cut));
   }
-  FlushJob job(MakeJobContext(view, context_.objects), std::move(spec));
+  JobContext context = MakeJobContext(view, context_.objects);
+  context.target_file_bytes =
+      EvenFileBytes(memtable.key_bytes() + memtable.value_bytes(), context.target_file_bytes);
+  FlushJob job(std::move(context), std::move(spec));
   PARTITA_CO_ASSIGN(JobResult result, co_await job.Run());
   std::vector<FileRef> files;
   for (const LevelEdit::Added& added : result.edit.added) {

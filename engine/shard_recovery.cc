@@ -247,11 +247,12 @@ Status Shard::ReplayRecord(const LogRecord& record, ReadView* view) {
     memtable = view->active.get();
   }
   // Shards replay beside each other from one pool: each keeps to its share, so that none finds it
-  // taken by another.
+  // taken by another. Who only reads could write nothing out, and asks for no more than there was in memory
+  // before.
   uint64_t share = context_.memtable_pool.capacity_bytes() / context_.shard_count;
   uint64_t used = memtable->arena().reserved_bytes();
   for (const MemtableRef& frozen : view->frozen) used += frozen.table->arena().reserved_bytes();
-  if (used > 0 && used + record.payload.size() + 2 * ChunkPool::kChunkSize > share) {
+  if (!context_.read_only && used > 0 && used + record.payload.size() + 2 * ChunkPool::kChunkSize > share) {
     replay_needs_memory_ = true;
     return PoolIsFull();
   }

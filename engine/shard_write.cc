@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "engine/base/memory_budget.h"
 #include "engine/base/site.h"
 #include "engine/base/stored_value.h"
 #include "engine/base/user_key.h"
@@ -405,8 +406,23 @@ bool Shard::IsFull(const Memtable& memtable) const {
   // While there is no space for further segments, a memtable must not need more than one: a delete on its own
   // takes a page of the log, and much less in memory. Once it is flushed the older ones are free.
   if (context_.reserve.low() && log_->newest_segment() > frozen_at_segment_) return true;
-  return memtable.memory_used() >= context_.memtable_bytes ||
+  const uint64_t used = memtable.memory_used();
+  return (used >= context_.memtable_bytes && used >= FreezeBytes(MemtableShare(used))) ||
          memtable.key_bytes() + memtable.value_bytes() >= context_.memtable_data_bytes;
+}
+
+uint64_t Shard::MemtableShare(uint64_t active_bytes) const {
+  const uint64_t capacity = context_.memtable_pool.capacity_bytes();
+  const uint64_t used = context_.memtable_pool.used_bytes();
+  const uint64_t mine = std::min(frozen_bytes_.load() + active_bytes, used);
+  const uint64_t others =
+      std::max<uint64_t>(used - mine, (context_.shard_count - 1) * context_.memtable_bytes);
+  return std::max(capacity / context_.shard_count, capacity - std::min(others, capacity));
+}
+
+uint64_t Shard::FreezeBytes(uint64_t share) const {
+  const uint64_t most = std::min(kMemtableGrowthAlone * context_.memtable_bytes, kMemtableFreezeMax);
+  return std::max<uint64_t>(std::min(share / kMemtablesAShard, most), context_.memtable_bytes);
 }
 
 void Shard::Accept(Batch* batch, const ReadView& view) {

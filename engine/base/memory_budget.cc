@@ -20,12 +20,6 @@ constexpr size_t kFixedBytesAShard = 2 * kMiB;
 constexpr size_t kLogBufferMin = 2 * kMiB;
 constexpr size_t kLogBufferMax = 8 * kMiB;
 
-// A shard's part of the pool holds its active memtable and those that wait for their flush, so that
-// writers go on while the disk is busy.
-constexpr size_t kMemtablesAShard = 4;
-// Above this a larger memtable saves little merging, but lengthens recovery.
-constexpr size_t kMemtableFreezeMax = 64 * kMiB;
-
 // The host may have a quarter: a cache without the larger part of its share would not be worth its name.
 constexpr size_t kHostShareMin = 4;
 

@@ -22,17 +22,28 @@ namespace partita {
 // rings, catalog, counters. The resident set stays within 5 % of budget_bytes, plus fixed_bytes.
 struct MemoryPlan {
   size_t budget_bytes = 0;
-  size_t memtable_bytes = 0;         // Limit of the store's ChunkPool; whole chunks.
-  size_t memtable_freeze_bytes = 0;  // A shard freezes its active memtable at this memory_used().
-  size_t cache_bytes = 0;            // Block cache of the store.
-  size_t compaction_bytes = 0;       // All jobs together.
-  size_t log_buffer_bytes = 0;       // Of one shard.
-  size_t request_bytes = 0;          // Of the store.
-  size_t host_bytes = 0;             // Not the store's to use.
-  size_t fixed_bytes = 0;            // On top of the budget.
+  size_t memtable_bytes = 0;  // Limit of the store's ChunkPool; whole chunks.
+  // A shard freezes its active memtable at this memory_used(), or at up to kMemtableGrowthAlone times as much
+  // while the other shards leave it more of the pool than its part.
+  size_t memtable_freeze_bytes = 0;
+  size_t cache_bytes = 0;       // Block cache of the store.
+  size_t compaction_bytes = 0;  // All jobs together.
+  size_t log_buffer_bytes = 0;  // Of one shard.
+  size_t request_bytes = 0;     // Of the store.
+  size_t host_bytes = 0;        // Not the store's to use.
+  size_t fixed_bytes = 0;       // On top of the budget.
 
   bool operator==(const MemoryPlan&) const = default;
 };
+
+// A shard's part of the pool holds its active memtable and those that wait for their flush, so that
+// writers go on while the disk is busy.
+inline constexpr size_t kMemtablesAShard = 4;
+// More would leave too much in the log for the part of the pool that replay grants a shard, and flushes that
+// the sizes of the levels know nothing of.
+inline constexpr size_t kMemtableGrowthAlone = 2;
+// Above this a larger memtable saves little merging, but lengthens recovery.
+inline constexpr size_t kMemtableFreezeMax = size_t{64} << 20;
 
 // Below this the shares would be too small to work with: a memtable must hold several of the
 // largest transactions (4 MiB), a compaction one buffer for each input and output.

@@ -101,6 +101,67 @@ TEST(StoreTest, KeepsEverythingThroughFlushesAndCompactions) {
   EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
 }
 
+// One table keeps one shard busy: it may fill what the other leaves unused, but for a memtable's room.
+TEST(StoreTest, AShardThatWritesAloneFreezesLargerMemtables) {
+  SimDisk disk(9);
+  SimRuntime runtime({.seed = 9, .shards = 2}, disk);
+  StoreOptions options = SmallStoreOptions(2);
+  options.memtable_data_bytes = SIZE_MAX;
+  options.log_segment_bytes = 8u << 20;
+  std::unique_ptr<Store> store = OpenStore(runtime, options);
+  ASSERT_NE(store, nullptr);
+  const MemoryPlan plan = store->memory_plan();
+  const TableId alone = MakeTable(runtime, *store, "alone");
+  const std::string value(16u << 10, 'v');
+  // The largest that the active memtable of the table's shard becomes, in so many puts.
+  const auto fill = [&](TableId table, int puts) {
+    uint64_t largest = 0;
+    for (int i = 0; i < puts; ++i) {
+      EXPECT_TRUE(Put(runtime, *store, table, "p", std::to_string(i), value, DurabilityLevel::kMemory).ok());
+      const ShardStatistics shard = store->Statistics()[table.value % 2];
+      if (shard.frozen_memtables == 0) largest = std::max(largest, shard.memtable_bytes);
+    }
+    return largest;
+  };
+  const uint64_t share = plan.memtable_bytes - plan.memtable_freeze_bytes;
+  const uint64_t reached = fill(alone, static_cast<int>(share / value.size()));
+  EXPECT_GT(reached, plan.memtable_freeze_bytes * 3 / 2);
+  EXPECT_LE(reached, share / kMemtablesAShard + 2 * value.size());
+  EXPECT_GT(store->Statistics()[alone.value % 2].flushes, 0u);
+  EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+}
+
+// What one shard has in its log may be more than its part of the memory that replay needs.
+TEST(StoreTest, ManyShardsOfWhichOneWritesOpenForReadingOnly) {
+  constexpr uint32_t kShards = 8;
+  SimDisk disk(10);
+  SimRuntime runtime({.seed = 10, .shards = kShards}, disk);
+  StoreOptions options = SmallStoreOptions(kShards);
+  options.memory_bytes = 128u << 20;
+  options.memtable_data_bytes = SIZE_MAX;
+  options.log_segment_bytes = 8u << 20;
+  std::unique_ptr<Store> store = OpenStore(runtime, options);
+  ASSERT_NE(store, nullptr);
+  const uint64_t freeze_bytes = store->memory_plan().memtable_freeze_bytes;
+  const TableId alone = MakeTable(runtime, *store, "alone");
+  const std::string value(16u << 10, 'v');
+  const auto unflushed = [&] { return store->Statistics()[alone.value % kShards].memtable_bytes; };
+  int rows = 0;
+  for (; unflushed() < freeze_bytes * kMemtableGrowthAlone - 4 * value.size(); ++rows) {
+    ASSERT_LT(rows, 1000);
+    ASSERT_TRUE(Put(runtime, *store, alone, "p", std::to_string(rows), value).ok());
+  }
+  EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+  store.reset();
+
+  options.read_only = true;
+  options.create_if_missing = false;
+  store = OpenStore(runtime, options);
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(GetText(runtime, *store, alone, "p", std::to_string(rows - 1)), value);
+  EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+}
+
 // Bytes of the log files of both shards.
 uint64_t LogBytes(SimRuntime& runtime, uint32_t shards) {
   uint64_t size = 0;
