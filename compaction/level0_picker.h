@@ -19,6 +19,11 @@ std::optional<CompactionPlan> PickLevel0(const LevelShape& shape, const PickerOp
 // The files of a level from 1 on with keys of `span`.
 std::vector<const FileShape*> OverlappingFiles(const std::vector<FileShape>& sorted, const KeySpan& span);
 
+// A file, or files together, worth rewriting for the tombstones among their entries.
+inline bool TombstonesAreDense(uint64_t tombstones, uint64_t entries) {
+  return tombstones > 0 && tombstones * 4 >= entries;
+}
+
 void AddInput(CompactionPlan* plan, uint32_t level, const FileShape& file);
 
 // True when a running job works on a level that the plan works on too, on overlapping keys (M21).

@@ -8,13 +8,9 @@
 namespace partita {
 namespace {
 
-// A file is worth rewriting for its tombstones from this share of its entries on.
-constexpr uint64_t kTombstoneShare = 4;
 // A slice is worth rewriting when it keeps more than its own size on disk beside it.
 bool KeepsTooMuch(const FileShape& file) { return file.foreign_bytes > file.size; }
-bool IsTombstoneDense(const FileShape& file) {
-  return file.tombstones > 0 && file.tombstones * kTombstoneShare >= file.entries;
-}
+bool IsTombstoneDense(const FileShape& file) { return TombstonesAreDense(file.tombstones, file.entries); }
 
 // Below its target a level is left alone; scores of other reasons stand in this order beside it.
 constexpr double kScoreDue = 1.0;

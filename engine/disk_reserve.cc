@@ -274,7 +274,7 @@ Status DiskReserve::Refusal() const {
       "the disk is full: only deletes, and drops of tables, are accepted until the store has " +
       std::to_string(wanted_.load() / kMiB) +
       " MiB in reserve again, then all writes, by themselves (F55); free space on the disk, or "
-      "delete entities or tables" +
+      "delete entities or tables, or open the store with less memory or fewer shards, which need less" +
       (why_.ok() ? "" : "; " + why_.message()));
 }
 

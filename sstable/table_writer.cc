@@ -211,12 +211,16 @@ Status TableWriter::State::CloseBlock() {
 }
 
 // Whether the file is compressed. Blocks that say little, such as a small entity before a large one, do not
-// settle it; they are compressed, as each part names its own codec.
+// settle it; they are compressed, as each part names its own codec. Tombstones are not, however alike: a
+// level is merged down for its weight, and what they delete takes room until then.
 Status TableWriter::State::SettleCompression(std::string_view content) {
   if (content.size() < options.block_size / 2 || content.size() > kPartContentMax) return Status();
   compression_settled = true;
   PARTITA_ASSIGN(const std::string_view part, encoder.Encode(SealKind::kDataBlock, content));
-  if (part.size() * options.shrink_min > content.size()) options.compression = Compression::None();
+  const TableInfo& info = properties.info;
+  if (part.size() * options.shrink_min > content.size() || info.tombstone_count * 2 > info.entry_count) {
+    options.compression = Compression::None();
+  }
   return Status();
 }
 

@@ -28,7 +28,7 @@ struct TableWriterOptions {
   ObjectId id;
   Compression compression;
   // The file is compressed only if its first block of some size, compressed, is at least so many times
-  // smaller. Not with AddBlock, whose blocks come as they are.
+  // smaller, and not mostly tombstones. Not with AddBlock, whose blocks come as they are.
   uint32_t shrink_min = 1;
   size_t block_size = kBlockSizeDefault;  // kBlockSizeMin..kBlockSizeMax.
   ZoneExtractor zones;                    // Empty: versions only.

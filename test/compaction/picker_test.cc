@@ -150,6 +150,13 @@ TEST(PickerTest, MergesTinyFilesAmongThemselvesUntilTheyWeighAsMuchAsTheirBase) 
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->output_level, 6u);
 
+  // What is mostly tombstones frees space there.
+  shape.levels[6] = {File(1, "a", "z", 64 * kMiB)};
+  for (FileShape& file : shape.levels[0]) file.tombstones = file.entries / 3;
+  plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->output_level, 6u);
+
   // Neither tiny nor facing a base so many times their size: down.
   shape.levels[0] = Stack(18, "a", "z", 16 * kMiB);
   shape.levels[6] = {File(1, "a", "z", 1024 * kMiB)};
