@@ -17,6 +17,10 @@
 namespace partita {
 namespace {
 
+// One job takes at most so much of level 0, so that jobs stay short: several columns, or one very deep
+// one.
+constexpr uint64_t kLevel0JobFlushes = 12;
+constexpr uint64_t kLevel0JobFlushesInShortSpace = 1;
 // Merging among itself: at least so many files, of which the oldest is no larger than all newer ones
 // together (so each byte is rewritten about log2 of a flush's size often), and none is large.
 constexpr size_t kSmallFilesMin = 4;
@@ -90,7 +94,8 @@ std::optional<Level0::Set> Level0::GrownFrom(size_t seed) const {
   Set set;
   set.has.resize(files_.size());
   if (!AddClosure(seed, &set)) return std::nullopt;
-  const uint64_t bytes_max = options_.level0_job_flushes * options_.flush_bytes;
+  const uint64_t flushes = options_.space_is_short ? kLevel0JobFlushesInShortSpace : kLevel0JobFlushes;
+  const uint64_t bytes_max = flushes * options_.flush_bytes;
   uint64_t base_bytes = BaseBytesUnder(*set.span);
   for (size_t i = files_.size(); i-- > 0 && set.bytes < bytes_max;) {
     if (set.has[i] || files_[i].busy || !files_[i].span.Overlaps(*set.span)) continue;
@@ -188,13 +193,6 @@ std::optional<CompactionPlan> Level0::AmongItself(uint64_t file_bytes_max) const
   return plan;
 }
 
-// What deletes free, they free once they are merged down.
-bool AreTombstoneDense(const std::vector<FileShape>& files) {
-  uint64_t tombstones = 0, entries = 0;
-  for (const FileShape& file : files) tombstones += file.tombstones, entries += file.entries;
-  return TombstonesAreDense(tombstones, entries);
-}
-
 uint32_t DeepestSublevel(const LevelShape& shape) {
   std::vector<FileShape> idle;
   for (const FileShape& file : shape.levels[0]) {
@@ -205,6 +203,12 @@ uint32_t DeepestSublevel(const LevelShape& shape) {
 }
 
 }  // namespace
+
+bool Level0IsTombstoneDense(const LevelShape& shape) {
+  uint64_t tombstones = 0, entries = 0;
+  for (const FileShape& file : shape.levels[0]) tombstones += file.tombstones, entries += file.entries;
+  return TombstonesAreDense(tombstones, entries);
+}
 
 double Level0Score(const LevelShape& shape, const PickerOptions& options) {
   uint64_t bytes = 0;
@@ -223,7 +227,7 @@ std::optional<CompactionPlan> PickLevel0(const LevelShape& shape, const PickerOp
     uint64_t own = down->input_bytes - down->overlap_bytes;
     double overlap =
         static_cast<double>(down->overlap_bytes) / static_cast<double>(std::max<uint64_t>(own, 1));
-    if (overlap <= kDearOverlapOfTiny || AreTombstoneDense(shape.levels[0])) return down;
+    if (overlap <= kDearOverlapOfTiny || Level0IsTombstoneDense(shape)) return down;
     if (overlap <= kDearOverlap) small = options.flush_bytes / kTinyShare;
   }
   // Down is not possible now, or would rewrite much for little.

@@ -12,6 +12,9 @@ namespace partita {
 // only; 1 and above: due.
 double Level0Score(const LevelShape& shape, const PickerOptions& options);
 
+// What deletes free, they free once they are merged down.
+bool Level0IsTombstoneDense(const LevelShape& shape);
+
 // The best plan for level 0: down into the base level, or among itself.
 std::optional<CompactionPlan> PickLevel0(const LevelShape& shape, const PickerOptions& options,
                                          const LevelTargets& targets);

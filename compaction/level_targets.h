@@ -10,9 +10,9 @@ namespace partita {
 struct PickerOptions {
   uint64_t flush_bytes = 64ull << 20;        // What one flush writes, about: a memtable.
   uint64_t target_file_bytes = 32ull << 20;  // Of a compaction's output file.
-  // One job takes at most so much of level 0, so that jobs stay short: several columns, or one very deep one.
-  // Less while space is short, as a job needs room for all it reads (F57).
-  uint64_t level0_job_flushes = 12;
+  // Jobs are small, as each needs room for all it reads (F57), and what is mostly tombstones is merged down
+  // at once, for the space that comes of it.
+  bool space_is_short = false;
 
   // What level 0 holds when it is merged down.
   uint64_t level0_bytes() const;

@@ -204,6 +204,13 @@ std::optional<CompactionPlan> PickCompaction(const LevelShape& shape, const Pick
     for (const FileShape& file : shape.levels[due.level]) KeepBetter(&best, DownFrom(shape, due.level, file));
     if (best) return Scored(std::move(best), due.score, PickReason::kLevelSize);
   }
+  if (options.space_is_short && Level0IsTombstoneDense(shape)) {
+    if (auto plan = PickLevel0(shape, options, targets)) {
+      plan->score = kScoreTombstones;
+      plan->reason = PickReason::kTombstones;
+      return plan;
+    }
+  }
   if (auto plan = PickForTombstones(shape)) return plan;
   return PickForForeignBytes(shape);
 }

@@ -23,6 +23,7 @@ constexpr uint64_t kDeleteBytes = 8 * kMiB;
 
 // Well within the 10 s of F56, and nothing for a machine to do.
 constexpr uint64_t kPollNanos = 250'000'000;
+constexpr uint32_t kFreeEveryPolls = 8;
 
 // Of what is free so much is left when not all can be had, and of what is wanted so little is not worth it.
 constexpr uint64_t kRestShare = 32;
@@ -156,7 +157,7 @@ Task<void> DiskReserve::Adopt() {
 Task<void> DiskReserve::Take(uint64_t bytes) {
   AsyncMutex::Guard turn = co_await turn_.Lock();
   wanted_.store(bytes);
-  Status taken = co_await TakeNow(IfLittle::kRest);
+  Status taken = co_await TakeNow();
   if (!taken.ok()) BecomeLow(taken);
 }
 
@@ -177,7 +178,7 @@ Task<bool> DiskReserve::GiveBack(uint64_t seen) {
 
 // Asks for the space that is missing before it takes any: an attempt that fails at the end has meanwhile
 // taken from flushes what they need. Where the room is unknown it tries.
-Task<Status> DiskReserve::TakeNow(IfLittle if_little) {
+Task<Status> DiskReserve::TakeNow() {
   const uint64_t wanted = wanted_.load();
   const uint64_t held = held_.load();
   uint64_t bytes = wanted;
@@ -188,7 +189,7 @@ Task<Status> DiskReserve::TakeNow(IfLittle if_little) {
       all = Status::NoSpace(std::to_string((held + *room) / kMiB) + " MiB are there");
       // Not quite all: the file system needs some for itself.
       bytes = AlignDown(held + *room - *room / kRestShare, kPageSize);
-      if (if_little == IfLittle::kNothing || bytes < held + wanted / kRestShare) co_return all;
+      if (bytes < held + wanted / kRestShare) co_return all;
     }
   }
   if (file_ == nullptr) {
@@ -196,8 +197,9 @@ Task<Status> DiskReserve::TakeNow(IfLittle if_little) {
   }
   Status taken = co_await SetAside(bytes);
   if (!taken.ok()) {
-    // What was had of it goes, as nobody would know of it.
+    // What was had of it goes, as nobody would know of it. Who found no space meanwhile tries again.
     Status cut = co_await file_->Truncate(held);
+    times_given_.fetch_add(1, std::memory_order_release);
     co_return cut.ok() ? taken : cut;
   }
   held_.store(bytes);
@@ -249,13 +251,15 @@ void DiskReserve::BecomeLow(Status why) {
 
 Task<void> DiskReserve::Poll(DiskReserve* self) {
   uint64_t seen = 0;
-  while (!self->closing_.load()) {
+  for (uint32_t polls = 1; !self->closing_.load(); ++polls) {
     co_await SleepFor(kPollNanos);
     AsyncMutex::Guard turn = co_await self->turn_.Lock();
-    // Whoever it was given back to just now is still using it.
+    if (polls % kFreeEveryPolls == 0 && self->free_space_) self->free_space_();
+    // Whoever it was given back to just now is still using it: the room there is is not to be had.
     const bool quiet = seen == self->times_given();
     seen = self->times_given();
-    Status taken = co_await self->TakeNow(quiet ? IfLittle::kRest : IfLittle::kNothing);
+    if (!quiet) continue;
+    Status taken = co_await self->TakeNow();
     if (taken.ok()) {
       // Both under the turn: who gives it back next starts the poll anew.
       self->polling_.store(false);
@@ -266,6 +270,11 @@ Task<void> DiskReserve::Poll(DiskReserve* self) {
     self->why_ = std::move(taken);
   }
   self->polling_.store(false);
+}
+
+Task<void> DiskReserve::StopCalling() {
+  AsyncMutex::Guard turn = co_await turn_.Lock();
+  free_space_ = nullptr;
 }
 
 Status DiskReserve::Refusal() const {
@@ -281,7 +290,7 @@ Status DiskReserve::Refusal() const {
 Task<void> DiskReserve::Close() {
   closing_.store(true);
   co_await tasks_.Join();
-  if (low()) (void)co_await TakeNow(IfLittle::kRest);
+  if (low()) (void)co_await TakeNow();
   file_.reset();
 }
 

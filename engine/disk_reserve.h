@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -61,6 +62,12 @@ class DiskReserve final : public FileSystem {
   // Nothing uses the files any more. What is held, or to be had, stays for the next life.
   Task<void> Close();
 
+  // Called every few seconds while it is low, on a shard's executor: what deletes free comes with flushes and
+  // compactions, which nobody asks for while no writes come. To be set before Take; must not wait.
+  void WhileLow(std::function<void()> free_space) { free_space_ = std::move(free_space); }
+  // Whom it calls is about to go: when this returns, it does not any more.
+  Task<void> StopCalling();
+
   bool low() const { return low_.load(std::memory_order_acquire); }
   // What is told to who is not served while low.
   Status Refusal() const;
@@ -107,9 +114,8 @@ class DiskReserve final : public FileSystem {
   Task<bool> GiveBack(uint64_t seen);
 
   Task<Result<std::unique_ptr<File>>> OpenSharing(std::string path, OpenMode mode, FileIo io);
-  // These three under turn_. kNoSpace: not all of it could be had; with kRest, what there is was.
-  enum class IfLittle : uint8_t { kNothing, kRest };
-  Task<Status> TakeNow(IfLittle if_little);
+  // These three under turn_. kNoSpace: not all of it could be had, but what there is was.
+  Task<Status> TakeNow();
   Task<Status> SetAside(uint64_t bytes);
   Task<Status> WriteNoise(uint64_t bytes);
   void BecomeLow(Status why);  // Starts the poll.
@@ -121,6 +127,8 @@ class DiskReserve final : public FileSystem {
 
   AsyncMutex turn_;  // Taking and giving back. Guards file_.
   std::unique_ptr<File> file_;
+
+  std::function<void()> free_space_;  // Called under turn_.
 
   mutable std::mutex why_mutex_;
   Status why_;  // Why it is low. Guarded by why_mutex_.

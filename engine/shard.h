@@ -233,6 +233,8 @@ class Shard {
 
   // ---- Maintenance.
   Task<Status> FlushLog() { return commit_log_->FlushAll(); }
+  // On a full disk: has memtables flushed and what deletes free compacted, behind the caller's back.
+  void FreeSpace();
   // Freezes the active memtable and ends when everything is in table files. After a failed attempt
   // it answers why; the attempts go on behind it.
   Task<Status> FlushMemtables();
@@ -304,6 +306,7 @@ class Shard {
   // Publishes a changed copy of the view under a new structure counter.
   Task<void> ChangeStructure(ViewChange change);
   void ScheduleFlush();
+  static Task<void> FlushForSpace(Shard* self);
   static Task<void> FlushLoop(Shard* self);
   Task<Status> FlushOldest();
   // Writes a memtable to level-0 tables; the references are cut at the view's ranges.

@@ -27,7 +27,7 @@ PickerOptions Shard::Picker() const {
   PickerOptions options;
   options.flush_bytes = std::min(context_.memtable_bytes, context_.memtable_data_bytes);
   options.target_file_bytes = context_.table_file_bytes;
-  if (context_.reserve.low()) options.level0_job_flushes = 1;
+  options.space_is_short = context_.reserve.low();
   return options;
 }
 

@@ -363,6 +363,17 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
   co_return files;
 }
 
+void Shard::FreeSpace() {
+  if (closing_.load()) return;
+  tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), FlushForSpace(this));
+}
+
+Task<void> Shard::FlushForSpace(Shard* self) {
+  std::function<void()> freeze = [self] { self->FreezeActive(); };
+  co_await self->OnStrand(std::move(freeze));
+  self->ScheduleCompaction();  // Also where nothing was to be flushed: of what found no room before.
+}
+
 Task<Status> Shard::FlushMemtables() {
   uint64_t failed = failed_attempts_.load();
   LogPosition last;  // What is written meanwhile does not count, or this might never end.

@@ -204,6 +204,7 @@ Task<Status> Store::Close() {
   PARTITA_ASSERT(!closed_);
   closing_.store(true);
   co_await tasks_.Join();  // First: a change of the catalog that is settled now goes on to the shards.
+  co_await reserve_.StopCalling();
   Status first;
   for (Shard* shard : sound_shards_) {
     Status closed = co_await shard->Close();

@@ -160,6 +160,9 @@ Task<Status> Store::OpenAll() {
     PARTITA_CO_TRY(co_await RemoveOldLayouts());
     PARTITA_CO_TRY(co_await RemoveLeftovers());
   }
+  reserve_.WhileLow([this] {
+    for (Shard* shard : sound_shards_) shard->FreeSpace();
+  });
   co_await reserve_.Take(options_.reserve_bytes);
   PublishCatalog();
   opened_ = true;

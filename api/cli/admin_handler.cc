@@ -24,7 +24,6 @@ std::string AdminHandler::Unready(const DatabaseStats& stats) const {
       return "shard " + std::to_string(shard.shard) + " is stalled: its disk does not answer";
     if (shard.fenced) return "shard " + std::to_string(shard.shard) + " is fenced after a failed write";
   }
-  if (stats.out_of_space) return "the disk is full: only deletes are accepted";
   if (stats.catalog_in_doubt) return "how the last change of a table ended is not known yet";
   return "";
 }
@@ -49,8 +48,12 @@ Task<void> AdminHandler::Handle(const http::HttpRequest& request, http::HttpResp
   } else if (path == "/healthz") {
     Answer(200, kPlain, "ok\n", response);
   } else if (path == "/readyz") {
-    const std::string unready = Unready(database_.Stats());
-    Answer(unready.empty() ? 200 : 503, kPlain, (unready.empty() ? "ready" : unready) + "\n", response);
+    const DatabaseStats stats = database_.Stats();
+    const std::string unready = Unready(stats);
+    // Taken out of service it could not be told what to delete.
+    const std::string ready =
+        stats.out_of_space ? "ready, but the disk is full: only deletes are accepted" : "ready";
+    Answer(unready.empty() ? 200 : 503, kPlain, (unready.empty() ? ready : unready) + "\n", response);
   } else if (path == "/metrics") {
     Answer(200, "text/plain; version=0.0.4; charset=utf-8", MetricsText(Collect()), response);
   } else {

@@ -15,8 +15,9 @@ namespace partita {
 // Answers on the admin address:
 //
 //   /healthz   200 while the process lives
-//   /readyz    200 while requests are accepted; 503, with the reason, while the server stops, a shard has
-//              fenced itself after a failed write or waits for its disk, or a change of tables is in doubt
+//   /readyz    200 while requests are accepted, were it only deletes as the disk is full, which it then
+//              says; 503, with the reason, while the server stops, a shard has fenced itself after a
+//              failed write or waits for its disk, or a change of tables is in doubt
 //   /metrics   MetricsText
 //
 // Asks nobody who he is: the address must be one that only operators reach. Thread-safe.

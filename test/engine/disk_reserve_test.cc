@@ -256,6 +256,33 @@ TEST(DiskReserveTest, DeletesFreeSpaceWhenCompactionsDropTheRows) {
   world.ExpectRows(table);
 }
 
+// A few deletes fill no memtable, no log segment and no level, and nobody writes after them.
+TEST(DiskReserveTest, FewDeletesOfLargeRowsFreeTheirSpaceToo) {
+  World world(6);
+  world.options.log_segment_bytes = 8u << 20;
+  world.options.memtable_data_bytes = 256u << 10;
+  world.options.reserve_bytes = 2u << 20;
+  ASSERT_TRUE(world.Open().ok());
+  const TableId table = world.MakeTable("rows");
+  for (uint64_t row = 0; row < 10'000; ++row) ASSERT_TRUE(world.Put(table, row, row).ok());
+  ASSERT_TRUE(world.runtime->RunToEnd(world.store->CompactAll()).ok());
+  world.Fill();
+  ASSERT_TRUE(world.Delete(table, 9'500).ok());
+  ASSERT_TRUE(world.Flush().ok());  // Finds no space, and gives the reserve back.
+  ASSERT_TRUE(world.low());
+  // By hundreds, as the service would: few bytes in the log.
+  for (uint64_t row = 0; row < 9'000; row += 100) {
+    std::vector<std::pair<uint64_t, WriteKind>> rows;
+    for (uint64_t i = row; i < row + 100; ++i) rows.push_back({i, WriteKind::kDelete});
+    ASSERT_TRUE(world.Write(table, std::move(rows), 0).ok());
+  }
+  for (uint64_t row = 0; row < 9'000; ++row) world.rows[row] = {"absent"};
+  world.runtime->AdvanceTime(8'000'000'000);
+  EXPECT_FALSE(world.low());
+  world.ExpectToResume(table);
+  world.ExpectRows(table);
+}
+
 // What finds no room of its own must not eat what flushes need.
 TEST(DiskReserveTest, ACompactionHasNoShareInIt) {
   World world(5);
