@@ -192,8 +192,13 @@ Task<Status> Store::SaveCatalog(Catalog next) {
 
 Task<Status> Store::CheckEmptyDirectory() {
   PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> entries, co_await runtime_.files().List(""));
+  bool has_more = false;
   for (const DirectoryEntry& entry : entries) {
-    if (entry.name == "LOCK" || entry.name == kReserveName) continue;
+    if (entry.name == "LOCK") continue;
+    if (entry.name == kReserveName) {  // Made only once a catalog was durable.
+      has_more = true;
+      continue;
+    }
     co_return Status::InvalidArgument("the directory is not a Partita store: it holds '" + entry.name +
                                       "' but no meta/catalog; name an empty or a new directory");
   }
@@ -203,15 +208,15 @@ Task<Status> Store::CheckEmptyDirectory() {
   PARTITA_CO_ASSIGN(has_meta, co_await runtime_.files().Exists(kMetaDirectory));
   if (has_meta) {
     PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> meta, co_await runtime_.files().List(kMetaDirectory));
-    for (const DirectoryEntry& entry : meta) has_log = has_log || entry.name.starts_with("shard-");
+    for (const DirectoryEntry& entry : meta) has_more = has_more || entry.name.starts_with("shard-");
   }
   bool has_tables = false;
   PARTITA_CO_ASSIGN(has_tables, co_await runtime_.files().Exists(kObjectDirectory));
   if (has_tables) {
     PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> tables, co_await runtime_.files().List(kObjectDirectory));
-    has_log = has_log || !tables.empty();
+    has_more = has_more || !tables.empty();
   }
-  if (has_log) {
+  if (has_log || has_more) {
     co_return Status::Corruption(
         "meta/catalog is missing beside other files of a Partita store (F69); restore it, "
         "or move the directory away");

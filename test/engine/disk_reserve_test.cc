@@ -11,7 +11,7 @@
 #include "engine/store.h"
 #include "test/support/small_store.h"
 
-// covers: F54 F55 F56: on a disk without a free page logs go on, memtables are flushed, manifests and the
+// covers: F54 F55 F56 F69: on a disk without a free page logs go on, memtables are flushed, manifests and the
 // catalog rewritten, deletes and drops of tables taken, whatever the moment at which it filled up; and once
 // there is space, the reserve is taken again before writes are.
 
@@ -354,6 +354,19 @@ TEST(DiskReserveTest, AStoreThatWasClosedWithItOpensOnADiskThatIsFullSince) {
   world.ExpectRows(table);
   world.MakeRoom();
   world.ExpectToResume(table);
+}
+
+// It is made once there is a catalog: on its own it says that the rest was lost (F69).
+TEST(DiskReserveTest, BesideNothingItSaysThatAStoreWasLost) {
+  World world(8);
+  {
+    auto file = world.runtime->RunToEnd(
+        world.runtime->files().Open(kReserveName, OpenMode::kCreateOrOpen, FileIo::kBuffered));
+    ASSERT_TRUE(file.ok()) << file.status().ToString();
+  }
+  const Status opened = world.Open();
+  EXPECT_EQ(opened.code(), Code::kCorruption) << opened.ToString();
+  EXPECT_THAT(opened.message(), HasSubstr("(F69)"));
 }
 
 TEST(DiskReserveTest, ALossOfPowerDoesNotTakeIt) {
