@@ -113,34 +113,28 @@ Task<Result<std::unique_ptr<File>>> DiskReserve::OpenSharing(std::string path, O
 }
 
 // Names take space, too, and on some file systems even their removal does.
-Task<Status> DiskReserve::Remove(std::string_view path) {
-  const std::string name(path);
+template <typename Operation>
+Task<Status> DiskReserve::OnName(Operation operation) {
   const uint64_t seen = times_given();
-  Status removed = co_await files_.Remove(name);
-  if (removed.code() != Code::kNoSpace) co_return removed;
+  Status done = co_await operation();
+  if (done.code() != Code::kNoSpace) co_return done;
   const bool again = co_await GiveBack(seen);
-  if (!again) co_return removed;
-  co_return co_await files_.Remove(name);
+  if (!again) co_return done;
+  co_return co_await operation();
+}
+
+Task<Status> DiskReserve::Remove(std::string_view path) {
+  return OnName([this, name = std::string(path)] { return files_.Remove(name); });
 }
 
 Task<Status> DiskReserve::Rename(std::string_view from, std::string_view to) {
-  const std::string old_name(from), new_name(to);
-  const uint64_t seen = times_given();
-  Status renamed = co_await files_.Rename(old_name, new_name);
-  if (renamed.code() != Code::kNoSpace) co_return renamed;
-  const bool again = co_await GiveBack(seen);
-  if (!again) co_return renamed;
-  co_return co_await files_.Rename(old_name, new_name);
+  return OnName([this, old_name = std::string(from), new_name = std::string(to)] {
+    return files_.Rename(old_name, new_name);
+  });
 }
 
 Task<Status> DiskReserve::CreateDirectory(std::string_view path) {
-  const std::string name(path);
-  const uint64_t seen = times_given();
-  Status created = co_await files_.CreateDirectory(name);
-  if (created.code() != Code::kNoSpace) co_return created;
-  const bool again = co_await GiveBack(seen);
-  if (!again) co_return created;
-  co_return co_await files_.CreateDirectory(name);
+  return OnName([this, name = std::string(path)] { return files_.CreateDirectory(name); });
 }
 
 // ---- The reserve.

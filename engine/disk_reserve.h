@@ -113,6 +113,9 @@ class DiskReserve final : public FileSystem {
   // True: it was given back since, so that another try may find space.
   Task<bool> GiveBack(uint64_t seen);
 
+  // `operation` starts a Task<Status>; once more after something was given back for it.
+  template <typename Operation>
+  Task<Status> OnName(Operation operation);
   Task<Result<std::unique_ptr<File>>> OpenSharing(std::string path, OpenMode mode, FileIo io);
   // These three under turn_. kNoSpace: not all of it could be had, but what there is was.
   Task<Status> TakeNow();
