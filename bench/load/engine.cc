@@ -1,13 +1,56 @@
 #include "bench/load/engine.h"
 
-#include <array>
+#include <vector>
 
 #include "bench/load/partita_engine.h"
 #ifdef PARTITA_WITH_ROCKSDB
-#include "bench/load/rocksdb_engine.h"
+#include "bench/peers/rocksdb_engine.h"
+#endif
+#ifdef PARTITA_WITH_LEVELDB
+#include "bench/peers/leveldb_engine.h"
+#endif
+#ifdef PARTITA_WITH_LMDB
+#include "bench/peers/lmdb_engine.h"
+#endif
+#ifdef PARTITA_WITH_WIREDTIGER
+#include "bench/peers/wiredtiger_engine.h"
 #endif
 
 namespace partita::bench {
+namespace {
+
+struct KnownEngine {
+  std::string_view name;
+  Result<std::unique_ptr<Engine>> (*open)(const EngineConfig& config);
+};
+
+#ifdef PARTITA_WITH_ROCKSDB
+template <RocksDbVariant kVariant>
+Result<std::unique_ptr<Engine>> OpenVariant(const EngineConfig& config) {
+  return OpenRocksDb(config, kVariant);
+}
+#endif
+
+constexpr KnownEngine kEngines[] = {
+    {"partita", OpenPartita},
+#ifdef PARTITA_WITH_ROCKSDB
+    {"rocksdb", OpenVariant<RocksDbVariant::kLeveled>},
+    {"rocksdb-universal", OpenVariant<RocksDbVariant::kUniversal>},
+    {"rocksdb-blob", OpenVariant<RocksDbVariant::kBlob>},
+    {"rocksdb-direct", OpenVariant<RocksDbVariant::kDirect>},
+#endif
+#ifdef PARTITA_WITH_LEVELDB
+    {"leveldb", OpenLevelDb},
+#endif
+#ifdef PARTITA_WITH_LMDB
+    {"lmdb", OpenLmdb},
+#endif
+#ifdef PARTITA_WITH_WIREDTIGER
+    {"wiredtiger", OpenWiredTiger},
+#endif
+};
+
+}  // namespace
 
 void Engine::PutAsync(const RowKeys& keys, std::string value, DurabilityLevel level,
                       std::function<void(Status)> done) {
@@ -15,21 +58,20 @@ void Engine::PutAsync(const RowKeys& keys, std::string value, DurabilityLevel le
 }
 
 std::span<const std::string_view> EngineNames() {
-#ifdef PARTITA_WITH_ROCKSDB
-  static constexpr std::array<std::string_view, 2> kNames = {"partita", "rocksdb"};
-#else
-  static constexpr std::array<std::string_view, 1> kNames = {"partita"};
-#endif
+  static const std::vector<std::string_view> kNames = [] {
+    std::vector<std::string_view> names;
+    for (const KnownEngine& engine : kEngines) names.push_back(engine.name);
+    return names;
+  }();
   return kNames;
 }
 
 Result<std::unique_ptr<Engine>> OpenEngine(std::string_view name, const EngineConfig& config) {
-  if (name == "partita") return OpenPartita(config);
-#ifdef PARTITA_WITH_ROCKSDB
-  if (name == "rocksdb") return OpenRocksDb(config);
-#endif
   std::string known;
-  for (std::string_view other : EngineNames()) known.append(" ").append(other);
+  for (const KnownEngine& engine : kEngines) {
+    if (engine.name == name) return engine.open(config);
+    known.append(" ").append(engine.name);
+  }
   return Status(Code::kUnsupported, "no engine '" + std::string(name) + "' in this program; it has:" + known);
 }
 

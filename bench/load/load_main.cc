@@ -49,10 +49,15 @@ Each read is checked against what was written; wrong answers are printed and end
 )";
 }
 
+std::string KnownEngines() {
+  std::string names;
+  for (std::string_view name : EngineNames()) names.append(names.empty() ? "" : ", ").append(name);
+  return names;
+}
+
 void Declare(CLI::App* app, Arguments* arguments) {
   LoadConfig& load = arguments->comparison.load;
-  app->add_option("--engine", load.engine, "The engine to measure: partita or rocksdb")
-      ->capture_default_str();
+  app->add_option("--engine", load.engine, "The engine to measure: " + KnownEngines())->capture_default_str();
   app->add_option("--compare", arguments->compared,
                   "Two engines A,B: interleave A B A B and print medians and ratios")
       ->delimiter(',')

@@ -59,7 +59,8 @@ const std::vector<PackageRule> kPackageRules = {
     {R"(simdjson.*)", {"api/cli", "api/http"}},
     {R"(CLI/.*|toml\+\+/.*)", {"api/cli"}},
     {R"(boost/.*|openssl/.*|pugixml.*)", {"api/http"}},
-    {R"(rocksdb/.*|benchmark/.*|gtest/.*|gmock/.*|rapidcheck.*|seccomp\.h)", {}},
+    {R"((rocksdb|leveldb)/.*|lmdb\.h|wiredtiger\.h|benchmark/.*|gtest/.*|gmock/.*|rapidcheck.*|seccomp\.h)",
+     {}},
     // Pools are mapped, not malloced.
     {R"(sys/mman\.h)", {"engine/io", "engine/base/chunk_pool.cc", "sstable/frame_arena.cc"}},
     // What talks to the kernel lies below the lower seam. The command line asks the terminal for its

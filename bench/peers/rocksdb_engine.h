@@ -1,9 +1,18 @@
 #pragma once
+#include <cstdint>
 #include <memory>
 
 #include "bench/load/engine.h"
 
 namespace partita::bench {
+
+// Which of RocksDB's ways to store the same data. Each is the best at some load.
+enum class RocksDbVariant : uint8_t {
+  kLeveled,    // Least space, fewest files to read.
+  kUniversal,  // Sorted runs merged rarely: fewer bytes written, more read.
+  kBlob,       // Values in files of their own: compaction moves keys only.
+  kDirect,     // Leveled, past the page cache, also where that is allowed.
+};
 
 // RocksDB, tuned as one would for this data: at a budget of 1 GiB a block cache of 512 MiB and
 // memtables of 3 x 64 MiB (in proportion for other budgets), bloom filters of 10 bits, 4 KiB blocks
@@ -14,7 +23,7 @@ namespace partita::bench {
 // commit; kMemory keeps the log in the process's buffer (manual flush).
 //
 // Reads go past the page cache unless EngineConfig::page_cache, so that the memory budget holds for
-// it as for the others. Keys are joined to 57 bytes: table, PartitionKey, 0x00, RowKey.
-Result<std::unique_ptr<Engine>> OpenRocksDb(const EngineConfig& config);
+// it as for the others.
+Result<std::unique_ptr<Engine>> OpenRocksDb(const EngineConfig& config, RocksDbVariant variant);
 
 }  // namespace partita::bench

@@ -1,4 +1,4 @@
-#include "bench/load/rocksdb_engine.h"
+#include "bench/peers/rocksdb_engine.h"
 
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
@@ -7,31 +7,16 @@
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
-#include <array>
 #include <chrono>
-#include <cstring>
 #include <initializer_list>
 #include <thread>
+
+#include "bench/peers/joined_key.h"
 
 namespace partita::bench {
 namespace {
 
-// The joined key, on the stack.
-class JoinedKey {
- public:
-  explicit JoinedKey(const RowKeys& keys) {
-    constexpr std::string_view kTable = "benchtable000001";
-    std::memcpy(bytes_.data(), kTable.data(), kTable.size());
-    std::memcpy(bytes_.data() + kTable.size(), keys.partition_text.data(), RowKeys::kPartitionSize);
-    bytes_[kTable.size() + RowKeys::kPartitionSize] = '\0';
-    std::memcpy(bytes_.data() + kTable.size() + RowKeys::kPartitionSize + 1, keys.row_text.data(),
-                RowKeys::kRowSize);
-  }
-  rocksdb::Slice slice() const { return {bytes_.data(), bytes_.size()}; }
-
- private:
-  std::array<char, 57> bytes_;
-};
+rocksdb::Slice ToSlice(const JoinedKey& key) { return {key.data(), key.size()}; }
 
 Status FromRocksDb(const rocksdb::Status& status) {
   if (status.ok()) return Status();
@@ -46,13 +31,13 @@ class RocksDbEngine final : public Engine {
 
   Status Put(const RowKeys& keys, std::string_view value, DurabilityLevel level) override {
     return FromRocksDb(
-        database_->Put(Options(level), JoinedKey(keys).slice(), rocksdb::Slice(value.data(), value.size())));
+        database_->Put(Options(level), ToSlice(JoinedKey(keys)), rocksdb::Slice(value.data(), value.size())));
   }
 
   Status PutAtomically(std::span<const Row> rows, DurabilityLevel level) override {
     rocksdb::WriteBatch batch;
     for (const Row& row : rows) {
-      const rocksdb::Status added = batch.Put(JoinedKey(row.keys).slice(), row.value);
+      const rocksdb::Status added = batch.Put(ToSlice(JoinedKey(row.keys)), row.value);
       if (!added.ok()) return FromRocksDb(added);
     }
     return FromRocksDb(database_->Write(Options(level), &batch));
@@ -61,7 +46,7 @@ class RocksDbEngine final : public Engine {
   Status Get(const RowKeys& keys, std::string* value) override {
     rocksdb::PinnableSlice pinned(value);
     const rocksdb::Status status = database_->Get(rocksdb::ReadOptions(), database_->DefaultColumnFamily(),
-                                                  JoinedKey(keys).slice(), &pinned);
+                                                  ToSlice(JoinedKey(keys)), &pinned);
     if (status.ok() && pinned.IsPinned()) value->assign(pinned.data(), pinned.size());
     return FromRocksDb(status);
   }
@@ -69,13 +54,10 @@ class RocksDbEngine final : public Engine {
   Status Scan(const RowKeys& from, uint64_t limit, const RowVisitor& visit) override {
     std::unique_ptr<rocksdb::Iterator> iterator(database_->NewIterator(rocksdb::ReadOptions()));
     uint64_t visited = 0;
-    for (iterator->Seek(JoinedKey(from).slice()); iterator->Valid() && visited < limit; iterator->Next()) {
+    for (iterator->Seek(ToSlice(JoinedKey(from))); iterator->Valid() && visited < limit; iterator->Next()) {
       const rocksdb::Slice key = iterator->key(), value = iterator->value();
       ++visited;
-      if (!visit({key.data() + key.size() - RowKeys::kRowSize, RowKeys::kRowSize},
-                 {value.data(), value.size()})) {
-        break;
-      }
+      if (!visit(JoinedKey::RowOf(key.data(), key.size()), {value.data(), value.size()})) break;
     }
     return FromRocksDb(iterator->status());
   }
@@ -125,7 +107,32 @@ rocksdb::BlockBasedTableOptions TableOptions(const EngineConfig& config) {
   return table;
 }
 
-rocksdb::Options DatabaseOptions(const EngineConfig& config) {
+// What the variant changes in the options of the leveled one.
+void Vary(RocksDbVariant variant, rocksdb::Options* options) {
+  switch (variant) {
+    case RocksDbVariant::kLeveled:
+      return;
+    case RocksDbVariant::kUniversal:
+      options->compaction_style = rocksdb::kCompactionStyleUniversal;
+      // Its merges are few and large: cut among the cores, or one of them holds up all.
+      options->max_subcompactions = 2;
+      return;
+    case RocksDbVariant::kBlob:
+      options->enable_blob_files = true;
+      options->min_blob_size = 512;  // Every value of 1 KiB.
+      options->blob_file_size = uint64_t{64} << 20;
+      // A blob is compressed by itself, once: zstd finds something in one, lz4 next to nothing.
+      options->blob_compression_type = rocksdb::kZSTD;
+      options->enable_blob_garbage_collection = true;
+      return;
+    case RocksDbVariant::kDirect:
+      options->use_direct_reads = true;
+      options->use_direct_io_for_flush_and_compaction = true;
+      return;
+  }
+}
+
+rocksdb::Options DatabaseOptions(const EngineConfig& config, RocksDbVariant variant) {
   rocksdb::Options options;
   options.create_if_missing = true;
   options.write_buffer_size = config.memory_bytes / 16;
@@ -145,15 +152,18 @@ rocksdb::Options DatabaseOptions(const EngineConfig& config) {
   options.manual_wal_flush = config.durability == DurabilityLevel::kMemory;
   options.use_direct_reads = !config.page_cache;
   options.use_direct_io_for_flush_and_compaction = !config.page_cache;
-  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(TableOptions(config)));
+  const rocksdb::BlockBasedTableOptions table = TableOptions(config);
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  options.blob_cache = table.block_cache;  // Blobs and blocks share the one number.
+  Vary(variant, &options);
   return options;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> OpenRocksDb(const EngineConfig& config) {
+Result<std::unique_ptr<Engine>> OpenRocksDb(const EngineConfig& config, RocksDbVariant variant) {
   rocksdb::DB* database = nullptr;
-  PARTITA_TRY(FromRocksDb(rocksdb::DB::Open(DatabaseOptions(config), config.directory, &database)));
+  PARTITA_TRY(FromRocksDb(rocksdb::DB::Open(DatabaseOptions(config, variant), config.directory, &database)));
   return std::unique_ptr<Engine>(std::make_unique<RocksDbEngine>(
       std::unique_ptr<rocksdb::DB>(database), config.durability == DurabilityLevel::kMemory));
 }

@@ -1,0 +1,83 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <string>
+
+#include "bench/load/engine.h"
+#include "bench/load/workload.h"
+#include "bench/peers/per_thread.h"
+
+namespace partita::bench {
+namespace {
+
+// Every engine of this program, a small load on each, checked by the load itself.
+class PeersTest : public testing::TestWithParam<std::string_view> {
+ protected:
+  PeersTest() {
+    std::string pattern = testing::TempDir() + "/peers-XXXXXX";
+    directory_ = mkdtemp(pattern.data());
+    config_.engine = GetParam();
+    config_.engine_config.directory = directory_ + "/" + config_.engine;
+    config_.engine_config.memory_bytes = uint64_t{64} << 20;
+    config_.keys = 1000;
+    config_.value_size = 256;
+    config_.seconds = 0.02;
+  }
+  ~PeersTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string directory_;
+  LoadConfig config_;
+};
+
+TEST_P(PeersTest, AnswersEachWorkloadRight) {
+  LoadRunner runner(config_);
+  for (const WorkloadInfo& info : Workloads()) {
+    const Result<Measurement> measured = runner.Run(info.name);
+    ASSERT_TRUE(measured.ok()) << info.name << ": " << measured.status().ToString();
+    EXPECT_TRUE(measured->IsCorrect())
+        << info.name << ": " << measured->wrong << " wrong, " << measured->missing << " missing, "
+        << measured->failed << " failed " << measured->first_error;
+    EXPECT_GT(measured->operations, 0u) << info.name;
+  }
+  EXPECT_TRUE(runner.Close().ok());
+}
+
+TEST_P(PeersTest, HoldsItsRowsWhenItIsOpenedAgain) {
+  for (int run = 0; run < 2; ++run) {
+    LoadRunner runner(config_);
+    const Result<Measurement> measured = runner.Run(run == 0 ? "fill-random" : "full-scan");
+    ASSERT_TRUE(measured.ok()) << measured.status().ToString();
+    EXPECT_TRUE(measured->IsCorrect());
+    EXPECT_EQ(measured->rows, config_.keys);
+    EXPECT_TRUE(runner.Close().ok());
+  }
+}
+
+std::string NameOf(const testing::TestParamInfo<std::string_view>& info) {
+  std::string name(info.param);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(Each, PeersTest, testing::ValuesIn(EngineNames().begin(), EngineNames().end()),
+                         NameOf);
+
+TEST(EngineTest, AnUnknownNameIsRefusedWithTheKnownOnes) {
+  const Result<std::unique_ptr<Engine>> opened = OpenEngine("abacus", {});
+  ASSERT_EQ(opened.code(), Code::kUnsupported);
+  EXPECT_NE(opened.status().message().find("partita"), std::string::npos);
+}
+
+TEST(PerThreadTest, KeepsOneForEachThreadUntilCleared) {
+  PerThread<int> numbers;
+  int made = 0;
+  const auto make = [&] { return std::make_unique<int>(++made); };
+  EXPECT_EQ(*numbers.Get(make), 1);
+  EXPECT_EQ(*numbers.Get(make), 1);
+  numbers.Clear();
+  EXPECT_EQ(*numbers.Get(make), 2);
+}
+
+}  // namespace
+}  // namespace partita::bench
