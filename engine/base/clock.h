@@ -14,6 +14,10 @@ class Clock {
 
   // Boot-time clock: nanoseconds, never steps back, goes on during suspend.
   virtual uint64_t MonotonicNanos() = 0;
+
+  // A time not above MonotonicNanos(), behind it by a tick of the kernel (up to 10 ms) and by whatever the
+  // machine was suspended; never steps back. For a fraction of the cost.
+  virtual uint64_t RecentNanos() { return MonotonicNanos(); }
 };
 
 inline constexpr uint64_t kTicksPerSecond = 10'000'000;

@@ -8,6 +8,7 @@ class SystemClock final : public Clock {
  public:
   uint64_t WallTicks() override;
   uint64_t MonotonicNanos() override;
+  uint64_t RecentNanos() override;
 };
 
 }  // namespace partita

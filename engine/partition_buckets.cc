@@ -1,0 +1,273 @@
+#include "engine/partition_buckets.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine/base/assert.h"
+#include "engine/base/checksum.h"
+
+namespace partita {
+
+namespace {
+
+// Beyond that many rounds the holder was probably interrupted.
+constexpr unsigned kSpinsBeforeYield = 256;
+
+class SpinLock {
+ public:
+  void lock() {
+    for (unsigned spins = 0; held_.exchange(true, std::memory_order_acquire);) {
+      while (held_.load(std::memory_order_relaxed)) {
+        if (++spins < kSpinsBeforeYield) {
+          __builtin_ia32_pause();
+        } else {
+          std::this_thread::yield();
+        }
+      }
+    }
+  }
+  void unlock() { held_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> held_{false};
+};
+
+constexpr size_t kInlineKeySize = 32;
+constexpr uint32_t kCallsASweep = 1024;
+
+}  // namespace
+
+// One bucket; one line of the cache. Free when `hash` is 0.
+struct alignas(64) PartitionBuckets::Slot {
+  uint64_t hash = 0;
+  TokenBucket bucket;
+  uint32_t key_size = 0;
+  union {
+    char inline_key[kInlineKeySize];
+    char* long_key;  // Owned.
+  };
+
+  Slot() {}
+  ~Slot() { Free(); }
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+
+  bool IsFree() const { return hash == 0; }
+  std::string_view key() const { return {key_size <= kInlineKeySize ? inline_key : long_key, key_size}; }
+  bool Is(uint64_t of_hash, std::string_view of_key) const { return hash == of_hash && key() == of_key; }
+
+  void Set(uint64_t new_hash, std::string_view new_key) {
+    char* memory = new_key.size() > kInlineKeySize ? new char[new_key.size()] : nullptr;
+    Free();  // Only now: a slot that became free would cut off those behind it.
+    if (memory != nullptr) long_key = memory;
+    std::memcpy(memory != nullptr ? memory : inline_key, new_key.data(), new_key.size());
+    key_size = static_cast<uint32_t>(new_key.size());
+    bucket = TokenBucket();
+    hash = new_hash;
+  }
+  // Leaves `from` free.
+  void MoveFrom(Slot* from) {
+    hash = std::exchange(from->hash, 0);
+    bucket = from->bucket;
+    key_size = from->key_size;
+    std::memcpy(inline_key, from->inline_key, kInlineKeySize);
+  }
+  void Free() {
+    if (hash != 0 && key_size > kInlineKeySize) delete[] long_key;
+    hash = 0;
+  }
+};
+
+class alignas(64) PartitionBuckets::Stripe {
+ public:
+  // The bucket of the key, or null when it is full and so not remembered.
+  Slot* Find(uint64_t hash, std::string_view key) {
+    if (slots_ == nullptr) return nullptr;
+    for (size_t i = hash & mask_; !slots_[i].IsFree(); i = (i + 1) & mask_) {
+      if (slots_[i].Is(hash, key)) return &slots_[i];
+    }
+    return nullptr;
+  }
+
+  // The bucket of the key, made if need be. Valid until the next call.
+  Slot& FindOrAdd(uint64_t hash, std::string_view key, BucketTime now) {
+    if (slots_ == nullptr || taken_ * 2 > mask_) Rebuild(now);
+    Slot* full = nullptr;
+    size_t i = hash & mask_;
+    for (; !slots_[i].IsFree(); i = (i + 1) & mask_) {
+      if (slots_[i].Is(hash, key)) return slots_[i];
+      if (full == nullptr && slots_[i].bucket.IsFull(now)) full = &slots_[i];
+    }
+    const bool is_new = full == nullptr;
+    if (is_new) full = &slots_[i];
+    full->Set(hash, key);
+    if (is_new) ++taken_;
+    return *full;
+  }
+
+  size_t CountActive(BucketTime now) const {
+    size_t active = 0;
+    for (size_t i = 0; i < slots(); ++i) {
+      if (!slots_[i].IsFree() && !slots_[i].bucket.IsFull(now)) ++active;
+    }
+    return active;
+  }
+
+  // Gives back memory that is needed no more. Returns how many buckets are not full.
+  size_t Sweep(BucketTime now) {
+    const size_t active = CountActive(now);
+    if (slots() > kSlotsMin && active * 8 <= slots()) Rebuild(now);
+    return active;
+  }
+
+  // Takes from the account. Costs far below its rate are gathered: threads that share an account then seldom
+  // meet at its bucket.
+  bool TryTake(SharedTokenBucket* account, BucketTime cost, BucketTime now) {
+    if (owed_ + cost <= kGatheredMax && (owed_ == 0 || owed_to_ == account)) {
+      if (!account->Gives(owed_ + cost, now)) return false;
+      owed_to_ = account;
+      owed_ += cost;
+      return true;
+    }
+    if (owed_ > 0) owed_to_->Take(std::exchange(owed_, 0), now);
+    return account->TryTake(cost, now);
+  }
+
+  // Once in so many calls: it is time to sweep a stripe.
+  bool IsTimeToSweep() { return ++calls_ % kCallsASweep == 0; }
+
+  size_t slots() const { return slots_ == nullptr ? 0 : mask_ + 1; }
+
+  SpinLock lock;
+
+ private:
+  void Rebuild(BucketTime now);
+
+  // Of an account's time: with all stripes together 4 ms' worth.
+  static constexpr BucketTime kGatheredMax = kBucketSecond / 65'536;
+
+  SharedTokenBucket* owed_to_ = nullptr;
+  BucketTime owed_ = 0;
+  size_t mask_ = 0;
+  size_t taken_ = 0;  // Slots that are not free.
+  uint32_t calls_ = 0;
+  std::unique_ptr<Slot[]> slots_;
+};
+
+// Moves the buckets that are not full into a table of which they take a quarter at most.
+void PartitionBuckets::Stripe::Rebuild(BucketTime now) {
+  std::vector<BucketTime> debts;
+  for (size_t i = 0; i < slots(); ++i) {
+    if (!slots_[i].IsFree() && !slots_[i].bucket.IsFull(now)) debts.push_back(slots_[i].bucket.full_at);
+  }
+  BucketTime forget_until = now;
+  if (debts.size() >= kSlotsMax / 2) {
+    const auto middle = debts.begin() + static_cast<ptrdiff_t>(debts.size() / 2);
+    std::nth_element(debts.begin(), middle, debts.end());
+    forget_until = *middle;
+  }
+  size_t size = kSlotsMin;
+  while (size < kSlotsMax && size < debts.size() * 4) size *= 2;
+  std::unique_ptr<Slot[]> old = std::exchange(slots_, std::make_unique<Slot[]>(size));
+  const size_t old_size = old == nullptr ? 0 : mask_ + 1;
+  mask_ = size - 1;
+  taken_ = 0;
+  for (size_t i = 0; i < old_size; ++i) {
+    if (old[i].IsFree() || old[i].bucket.full_at <= forget_until) continue;
+    size_t to = old[i].hash & mask_;
+    while (!slots_[to].IsFree()) to = (to + 1) & mask_;
+    slots_[to].MoveFrom(&old[i]);
+    ++taken_;
+  }
+  PARTITA_ASSERT(taken_ * 2 <= mask_);
+}
+
+PartitionBuckets::PartitionBuckets() : stripes_(std::make_unique<Stripe[]>(kStripes)) {}
+PartitionBuckets::~PartitionBuckets() = default;
+
+namespace {
+
+// Never 0, which says that a slot is free.
+uint64_t HashOf(std::string_view partition) { return Hash64(partition) | 1; }
+
+}  // namespace
+
+PartitionBuckets::Stripe& PartitionBuckets::StripeOf(uint64_t hash) { return stripes_[hash >> 56]; }
+
+PartitionBuckets::Verdict PartitionBuckets::TryTake(std::string_view partition, const Charge& charge,
+                                                    BucketTime now) {
+  const uint64_t hash = HashOf(partition);
+  Stripe& stripe = StripeOf(hash);
+  bool sweep = false;
+  Verdict verdict = Verdict::kTaken;
+  {
+    std::lock_guard lock(stripe.lock);
+    sweep = stripe.IsTimeToSweep();
+    TokenBucket& bucket = stripe.FindOrAdd(hash, partition, now).bucket;
+    if (!bucket.Gives(charge.partition_cost, now)) [[unlikely]] {
+      verdict = Verdict::kPartitionRefuses;
+    } else if (charge.account != nullptr && !stripe.TryTake(charge.account, charge.account_cost, now)) {
+      verdict = Verdict::kAccountRefuses;
+    } else {
+      bucket.Take(charge.partition_cost, now);
+    }
+  }
+  if (sweep) [[unlikely]]
+    SweepNext(now);
+  return verdict;
+}
+
+void PartitionBuckets::Take(std::string_view partition, BucketTime cost, BucketTime now) {
+  const uint64_t hash = HashOf(partition);
+  Stripe& stripe = StripeOf(hash);
+  std::lock_guard lock(stripe.lock);
+  stripe.FindOrAdd(hash, partition, now).bucket.Take(cost, now);
+}
+
+BucketTime PartitionBuckets::Promise(std::string_view partition, BucketTime cost, BucketTime now) {
+  const uint64_t hash = HashOf(partition);
+  Stripe& stripe = StripeOf(hash);
+  std::lock_guard lock(stripe.lock);
+  Slot* slot = stripe.Find(hash, partition);
+  if (slot == nullptr || slot->bucket.Gives(cost, now)) return 0;
+  return slot->bucket.Promise(cost, now);
+}
+
+bool PartitionBuckets::Gives(std::string_view partition, BucketTime cost, BucketTime now) {
+  const uint64_t hash = HashOf(partition);
+  Stripe& stripe = StripeOf(hash);
+  std::lock_guard lock(stripe.lock);
+  const Slot* slot = stripe.Find(hash, partition);
+  return slot == nullptr || slot->bucket.Gives(cost, now);
+}
+
+// So that what was active once is forgotten though nobody comes back to its stripe.
+void PartitionBuckets::SweepNext(BucketTime now) {
+  Stripe& stripe = stripes_[sweep_next_.fetch_add(1, std::memory_order_relaxed) % kStripes];
+  std::lock_guard lock(stripe.lock);
+  stripe.Sweep(now);
+}
+
+size_t PartitionBuckets::CountActive(BucketTime now) {
+  size_t active = 0;
+  for (size_t i = 0; i < kStripes; ++i) {
+    std::lock_guard lock(stripes_[i].lock);
+    active += stripes_[i].Sweep(now);
+  }
+  return active;
+}
+
+size_t PartitionBuckets::slots() {
+  size_t slots = 0;
+  for (size_t i = 0; i < kStripes; ++i) {
+    std::lock_guard lock(stripes_[i].lock);
+    slots += stripes_[i].slots();
+  }
+  return slots;
+}
+
+}  // namespace partita

@@ -1,0 +1,66 @@
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "engine/token_bucket.h"
+
+namespace partita {
+
+// The token buckets of all partitions that are in use, by their exact keys.
+//
+// A bucket that is full is forgotten: with a rate of 2,000 a second a partition is remembered for half a
+// millisecond after each entity, and for as long as it owes. So memory follows what is active, not how many
+// partitions there are. Beyond kActiveMax active ones (a flood of new partitions under tiny rates) those
+// that owe least are forgotten.
+//
+// Thread-safe. The buckets are dealt to stripes by the hash of their key; a stripe is an open hash table
+// under a spin lock, which is held for some 10 ns, and for some 10 us now and then when the table is rebuilt.
+class PartitionBuckets {
+ public:
+  static constexpr size_t kStripes = 256;
+  static constexpr size_t kSlotsMin = 16;    // Of a stripe.
+  static constexpr size_t kSlotsMax = 4096;  // 64 bytes each; at most half of them are in use.
+  static constexpr size_t kActiveMax = kStripes * kSlotsMax / 2;
+
+  PartitionBuckets();
+  ~PartitionBuckets();
+  PartitionBuckets(const PartitionBuckets&) = delete;
+  PartitionBuckets& operator=(const PartitionBuckets&) = delete;
+
+  struct Charge {
+    BucketTime partition_cost = 0;
+    // Null: it has no limit. Else it outlives this. Its tokens may be taken a little later: in each stripe up
+    // to 15 us' worth of them.
+    SharedTokenBucket* account = nullptr;
+    BucketTime account_cost = 0;
+  };
+  enum class Verdict : uint8_t { kTaken, kPartitionRefuses, kAccountRefuses };
+  // Takes from both buckets or from none.
+  Verdict TryTake(std::string_view partition, const Charge& charge, BucketTime now);
+  // Takes also what is not there, which the bucket then owes.
+  void Take(std::string_view partition, BucketTime cost, BucketTime now);
+  // The wait to tell somebody who is refused; 0 when it would be given by now.
+  BucketTime Promise(std::string_view partition, BucketTime cost, BucketTime now);
+  // Whether it would be given.
+  bool Gives(std::string_view partition, BucketTime cost, BucketTime now);
+
+  // How many are not full; forgets the others. Takes some 10 us for each 1,000 of them.
+  size_t CountActive(BucketTime now);
+  // Of all stripes, free ones too.
+  size_t slots();
+
+ private:
+  struct Slot;
+  class Stripe;
+
+  Stripe& StripeOf(uint64_t hash);
+  void SweepNext(BucketTime now);
+
+  std::unique_ptr<Stripe[]> stripes_;
+  std::atomic<size_t> sweep_next_{0};
+};
+
+}  // namespace partita

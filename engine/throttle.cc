@@ -1,0 +1,243 @@
+#include "engine/throttle.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/base/coding.h"
+#include "engine/base/user_key.h"
+#include "engine/catalog.h"
+
+namespace partita {
+
+namespace {
+
+constexpr uint64_t kTokenBytes = 1024;
+constexpr uint64_t kNanosPerMicro = 1000;
+
+TableId TableOf(std::string_view partition) { return TableId(LoadBe32(partition.data())); }
+
+std::string_view PartitionKeyOf(std::string_view partition) {
+  return partition.substr(kTableIdSize, partition.size() - kTableIdSize - 1);
+}
+
+bool IsFor(const ThroughputRule& rule, const TableDescriptor& table) {
+  return (rule.account.empty() || rule.account == table.account) &&
+         (rule.table.empty() || FoldCase(rule.table) == FoldCase(table.name));
+}
+
+// How closely a rule without prefix describes a table.
+int Closeness(const ThroughputRule& rule) {
+  return (rule.table.empty() ? 0 : 2) + (rule.account.empty() ? 0 : 1);
+}
+
+}  // namespace
+
+Throttle::Throttle(Clock& clock, EntityCost cost, std::function<Catalog()> catalog)
+    : clock_(clock), cost_(cost), catalog_(std::move(catalog)) {
+  policy_.Publish(std::make_unique<Policy>());
+}
+Throttle::~Throttle() = default;
+
+// ---- What is in force.
+
+namespace {
+
+// Table ids are dense, so the low bits part them.
+size_t FirstSlot(TableId table, size_t slots) { return table.value & (slots - 1); }
+
+}  // namespace
+
+void Throttle::Policy::Index() {
+  slots.assign(std::bit_ceil(tables.size() * 2 + 1), 0);
+  for (uint32_t i = 0; i < tables.size(); ++i) {
+    size_t slot = FirstSlot(tables[i].table, slots.size());
+    while (slots[slot] != 0) slot = (slot + 1) & (slots.size() - 1);
+    slots[slot] = i + 1;
+  }
+}
+
+const Throttle::TableLimits* Throttle::Policy::Find(TableId table) const {
+  for (size_t slot = FirstSlot(table, slots.size()); slots[slot] != 0;
+       slot = (slot + 1) & (slots.size() - 1)) {
+    const TableLimits& limits = tables[slots[slot] - 1];
+    if (limits.table == table) return &limits;
+  }
+  return nullptr;
+}
+
+Status Throttle::SetTargets(const ThroughputTargets& targets) {
+  PARTITA_TRY(CheckThroughputTargets(targets));
+  Catalog catalog = targets.IsOff() ? Catalog() : catalog_();
+  std::lock_guard lock(mutex_);
+  targets_ = targets;
+  policy_.Publish(Compile(catalog));
+  on_.store(!targets.IsOff(), std::memory_order_relaxed);
+  return Status();
+}
+
+ThroughputTargets Throttle::targets() const {
+  std::lock_guard lock(mutex_);
+  return targets_;
+}
+
+void Throttle::LearnTables() {
+  Catalog catalog = catalog_();
+  std::lock_guard lock(mutex_);
+  policy_.Publish(Compile(catalog));
+}
+
+// Under mutex_.
+std::unique_ptr<Throttle::Policy> Throttle::Compile(const Catalog& catalog) {
+  auto policy = std::make_unique<Policy>();
+  policy->known_below = TableId(catalog.next_table_id);
+  std::vector<const ThroughputRule*> rules;  // The closest last.
+  for (const ThroughputRule& rule : targets_.rules) rules.push_back(&rule);
+  std::sort(rules.begin(), rules.end(),
+            [](const auto* a, const auto* b) { return Closeness(*a) < Closeness(*b); });
+  for (const TableDescriptor& table : catalog.tables) {
+    TableLimits limits{.table = table.id,
+                       .raw = table.raw,
+                       .partition_token = TokenTime(targets_.partition_rate),
+                       .account_token = TokenTime(targets_.account_rate),
+                       .account = &accounts_[table.account]};
+    std::map<std::string, BucketTime> prefixes;
+    for (const ThroughputRule* rule : rules) {
+      if (!IsFor(*rule, table)) continue;
+      if (rule->account_rate) limits.account_token = TokenTime(*rule->account_rate);
+      if (!rule->partition_rate) continue;
+      const BucketTime token = TokenTime(*rule->partition_rate);
+      if (rule->partition_prefix.empty()) {
+        limits.partition_token = token;
+      } else {
+        prefixes[table.raw ? rule->partition_prefix : OrderedText(rule->partition_prefix)] = token;
+      }
+    }
+    for (const auto& [prefix, token] : prefixes) limits.prefixes.push_back({prefix, token});
+    std::sort(limits.prefixes.begin(), limits.prefixes.end(),
+              [](const auto& a, const auto& b) { return a.prefix.size() > b.prefix.size(); });
+    policy->tables.push_back(std::move(limits));
+  }
+  policy->Index();
+  return policy;
+}
+
+// Filled in where it lies: to copy what was just written field by field takes longer than all the rest.
+bool Throttle::LookUp(TableId table, std::string_view partition, Limits* limits) const {
+  return policy_.With([&](const Policy& policy) {
+    const TableLimits* found = policy.Find(table);
+    if (found == nullptr) return table < policy.known_below;
+    limits->raw = found->raw;
+    limits->partition_token = found->partition_token;
+    limits->account_token = found->account_token;
+    limits->account = found->account;
+    for (const PrefixRate& rate : found->prefixes) {
+      if (!PartitionKeyOf(partition).starts_with(rate.prefix)) continue;
+      limits->partition_token = rate.token;
+      break;
+    }
+    return true;
+  });
+}
+
+bool Throttle::FindLimits(std::string_view partition, Limits* limits) {
+  const TableId table = TableOf(partition);
+  if (!LookUp(table, partition, limits)) {
+    LearnTables();
+    LookUp(table, partition, limits);
+  }
+  return limits->any();
+}
+
+// ---- Charges.
+
+uint64_t Throttle::CostOf(const Limits& limits, std::string_view user_key, std::string_view content) const {
+  if (cost_ != nullptr && !limits.raw) return cost_(user_key, content);
+  return std::max<uint64_t>(1, (user_key.size() + content.size() + kTokenBytes - 1) / kTokenBytes);
+}
+
+Status Throttle::ChargeOps(const WriteRequest& request) {
+  const std::string_view partition = PartitionPrefix(request.ops[0].user_key);
+  Limits limits;
+  if (!FindLimits(partition, &limits)) return Status();
+  uint64_t tokens = 0;
+  for (const WriteOp& op : request.ops) {
+    tokens += op.kind == WriteKind::kDelete ? 1 : CostOf(limits, op.user_key, op.content);
+  }
+  return Charge(limits, partition, tokens);
+}
+
+Status Throttle::ChargeEntity(std::string_view user_key, std::string_view content) {
+  const std::string_view partition = PartitionPrefix(user_key);
+  Limits limits;
+  if (!FindLimits(partition, &limits)) return Status();
+  return Charge(limits, partition, CostOf(limits, user_key, content));
+}
+
+void Throttle::OweRead(std::string_view user_key, std::string_view content) {
+  if (!on()) return;
+  const std::string_view partition = PartitionPrefix(user_key);
+  Limits limits;
+  if (!FindLimits(partition, &limits)) return;
+  const uint64_t tokens = CostOf(limits, user_key, content);
+  if (tokens > 1) Owe(limits, partition, tokens - 1);
+}
+
+bool Throttle::TryTake(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now) {
+  PartitionBuckets::Charge charge{.partition_cost = tokens * limits.partition_token,
+                                  .account_cost = tokens * limits.account_token};
+  if (limits.account_token != 0) charge.account = limits.account;
+  if (limits.partition_token == 0) return charge.account->TryTake(charge.account_cost, now);
+  return partitions_.TryTake(partition, charge, now) == PartitionBuckets::Verdict::kTaken;
+}
+
+// A time that lies a little behind is good enough to see that there is plenty, and much cheaper.
+Status Throttle::Charge(const Limits& limits, std::string_view partition, uint64_t tokens) {
+  const BucketTime recent = clock_.RecentNanos() * kBucketTimePerNano;
+  if (TryTake(limits, partition, tokens, recent)) [[likely]]
+    return Status();
+  const BucketTime now = Now();
+  if (TryTake(limits, partition, tokens, now)) return Status();
+  return Refuse(limits, partition, tokens, now);
+}
+
+void Throttle::Owe(const Limits& limits, std::string_view partition, uint64_t tokens) {
+  const BucketTime now = Now();
+  if (limits.partition_token != 0) partitions_.Take(partition, tokens * limits.partition_token, now);
+  if (limits.account_token != 0) limits.account->Take(tokens * limits.account_token, now);
+}
+
+Status Throttle::Check(const Limits& limits, std::string_view partition) {
+  const BucketTime now = Now();
+  const bool given =
+      (limits.partition_token == 0 || partitions_.Gives(partition, limits.partition_token, now)) &&
+      (limits.account_token == 0 || limits.account->Gives(limits.account_token, now));
+  return given ? Status() : Refuse(limits, partition, 1, now);
+}
+
+Status Throttle::Refuse(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now) {
+  BucketTime of_partition = 0, of_account = 0;
+  if (limits.partition_token != 0) {
+    of_partition = partitions_.Promise(partition, tokens * limits.partition_token, now);
+  }
+  if (limits.account_token != 0) of_account = limits.account->Promise(tokens * limits.account_token, now);
+  const bool by_account = of_account > of_partition;
+  (by_account ? refused_by_account_ : refused_by_partition_).fetch_add(1, std::memory_order_relaxed);
+  constexpr BucketTime kMicro = kBucketTimePerNano * kNanosPerMicro;
+  const uint64_t wait_us = std::max<uint64_t>(1, (std::max(of_partition, of_account) + kMicro - 1) / kMicro);
+  const uint64_t rate =
+      kBucketSecond / (by_account ? limits.account_token : std::max<BucketTime>(1, limits.partition_token));
+  Status refused = Status::Throttled(
+      std::string(by_account ? "the account" : "the partition") + " is over its target of " +
+          std::to_string(rate) + " entities a second; try again in " + std::to_string(wait_us) + " us",
+      wait_us);
+  return std::move(refused).WithDetail(
+      static_cast<uint16_t>(by_account ? ThrottledBy::kAccount : ThrottledBy::kPartition));
+}
+
+Throttle::Statistics Throttle::statistics() {
+  return {.refused_by_partition = refused_by_partition_.load(std::memory_order_relaxed),
+          .refused_by_account = refused_by_account_.load(std::memory_order_relaxed),
+          .partitions_active = on() ? partitions_.CountActive(Now()) : 0};
+}
+
+}  // namespace partita

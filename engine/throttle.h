@@ -1,0 +1,129 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/clock.h"
+#include "engine/base/ids.h"
+#include "engine/base/status.h"
+#include "engine/base/throughput_targets.h"
+#include "engine/partition_buckets.h"
+#include "engine/snapshot_publisher.h"
+#include "engine/token_bucket.h"
+#include "engine/write_request.h"
+
+namespace partita {
+
+struct Catalog;
+
+// What an entity of the table model costs: its size in KiB, rounded up, at least 1. The engine knows no
+// entities, so api/ tells. A plain function; fast for small ones.
+using EntityCost = uint64_t (*)(std::string_view user_key, std::string_view content);
+
+// Keeps a store within its throughput targets (DESIGN 8): who is over one is refused before anything is done
+// for him, with the wait that would suffice.
+//
+//   writes   are charged whole before they are decided, once, whatever comes of them.
+//   reads    of one entity are charged as they are answered.
+//   scans    are charged behind each slice of rows, by a ScanMeter.
+//
+// All methods are thread-safe and wait for nobody. While there are no limits a charge is one load.
+class Throttle {
+ public:
+  // Tables are learnt from `catalog` when they are first met. `cost` may be null: all cost by their bytes.
+  Throttle(Clock& clock, EntityCost cost, std::function<Catalog()> catalog);
+  ~Throttle();
+
+  // In force at once, for calls that are not charged yet. What buckets owe stays. kInvalidArgument.
+  Status SetTargets(const ThroughputTargets& targets);
+  ThroughputTargets targets() const;
+  bool on() const { return on_.load(std::memory_order_relaxed); }
+
+  // kThrottled, with the wait and which of the two was over (ThrottledBy).
+  Status ChargeWrite(const WriteRequest& request) { return on() ? ChargeOps(request) : Status(); }
+  Status ChargeRead(std::string_view user_key, std::string_view content) {
+    return on() ? ChargeEntity(user_key, content) : Status();
+  }
+  // Of a read that was charged before it was known what it would find.
+  void OweRead(std::string_view user_key, std::string_view content);
+
+  struct Statistics {
+    uint64_t refused_by_partition = 0, refused_by_account = 0;
+    uint64_t partitions_active = 0;
+  };
+  Statistics statistics();
+
+ private:
+  friend class ScanMeter;
+
+  struct PrefixRate {
+    std::string prefix;  // As in user keys.
+    BucketTime token = 0;
+  };
+  struct TableLimits {
+    TableId table;
+    bool raw = false;
+    BucketTime partition_token = 0;  // 0: no limit, here and below.
+    BucketTime account_token = 0;
+    SharedTokenBucket* account = nullptr;
+    std::vector<PrefixRate> prefixes;  // The longest first.
+  };
+  // Of every table that there was.
+  struct Policy {
+    std::vector<TableLimits> tables;
+    std::vector<uint32_t> slots = {0};  // Open addressing, at most half full: index in `tables` + 1; 0: free.
+    TableId known_below;                // Tables below it that are not there are gone.
+
+    void Index();
+    const TableLimits* Find(TableId table) const;
+  };
+  // What is in force for one partition.
+  struct Limits {
+    bool raw = false;
+    BucketTime partition_token = 0;
+    BucketTime account_token = 0;
+    SharedTokenBucket* account = nullptr;
+
+    bool any() const { return partition_token != 0 || account_token != 0; }
+  };
+
+  Status ChargeOps(const WriteRequest& request);
+  Status ChargeEntity(std::string_view user_key, std::string_view content);
+  // False: there are none.
+  bool FindLimits(std::string_view partition, Limits* limits);
+  // False: the table is not known.
+  bool LookUp(TableId table, std::string_view partition, Limits* limits) const;
+  void LearnTables();
+  std::unique_ptr<Policy> Compile(const Catalog& catalog);
+  uint64_t CostOf(const Limits& limits, std::string_view user_key, std::string_view content) const;
+
+  bool TryTake(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now);
+  Status Charge(const Limits& limits, std::string_view partition, uint64_t tokens);
+  void Owe(const Limits& limits, std::string_view partition, uint64_t tokens);
+  // Ok when both would give a token.
+  Status Check(const Limits& limits, std::string_view partition);
+  Status Refuse(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now);
+
+  BucketTime Now() { return clock_.MonotonicNanos() * kBucketTimePerNano; }
+
+  Clock& clock_;
+  const EntityCost cost_;
+  const std::function<Catalog()> catalog_;
+  std::atomic<bool> on_{false};
+  PartitionBuckets partitions_;
+  SnapshotPublisher<Policy> policy_;
+  std::atomic<uint64_t> refused_by_partition_{0}, refused_by_account_{0};
+
+  // Guards what follows, and publishing.
+  mutable std::mutex mutex_;
+  ThroughputTargets targets_;
+  std::map<std::string, SharedTokenBucket> accounts_;  // Never removed: Limits point to them.
+};
+
+}  // namespace partita

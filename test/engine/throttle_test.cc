@@ -1,0 +1,318 @@
+#include "engine/throttle.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#include "engine/base/user_key.h"
+#include "engine/catalog.h"
+
+namespace partita {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+class HandClock : public Clock {
+ public:
+  uint64_t WallTicks() override { return 0; }
+  uint64_t MonotonicNanos() override { return now_.load(std::memory_order_relaxed); }
+  void Advance(uint64_t nanos) { now_.fetch_add(nanos, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> now_{3600 * kSecond};
+};
+
+// A throttle over a catalog of tables, without a store.
+class ThrottleTest : public testing::Test {
+ protected:
+  ThrottleTest() {
+    AddTable("acme", "Orders");
+    AddTable("acme", "Lines");
+    AddTable("other", "Orders");
+  }
+  TableId AddTable(std::string account, std::string name, bool raw = false) {
+    TableDescriptor table;
+    table.account = std::move(account);
+    table.name = std::move(name);
+    table.raw = raw;
+    return catalog_.AddTable(std::move(table), {});
+  }
+  // A write of `entities` small entities.
+  Status Write(TableId table, const std::string& partition, size_t entities = 1, size_t size = 10) {
+    std::vector<std::string> keys;
+    for (size_t i = 0; i < entities; ++i) keys.push_back(EncodeUserKey(table, partition, std::to_string(i)));
+    const std::string content(size, 'x');
+    std::vector<WriteOp> ops;
+    for (const std::string& key : keys) ops.push_back({.user_key = key, .content = content});
+    return throttle_.ChargeWrite({.table = table, .ops = ops});
+  }
+  // Entities let through while one is offered every `nanos` for `seconds`.
+  uint64_t Offer(TableId table, const std::string& partition, uint64_t nanos, uint64_t seconds) {
+    uint64_t admitted = 0;
+    for (uint64_t passed = 0; passed < seconds * kSecond; passed += nanos) {
+      if (Write(table, partition).ok()) ++admitted;
+      clock_.Advance(nanos);
+    }
+    return admitted;
+  }
+  void Set(const ThroughputTargets& targets) { ASSERT_TRUE(throttle_.SetTargets(targets).ok()); }
+
+  const TableId orders_{1}, lines_{2}, other_{3};
+  HandClock clock_;
+  Catalog catalog_;
+  Throttle throttle_{clock_, nullptr, [this] { return catalog_; }};
+};
+
+TEST_F(ThrottleTest, NothingIsLimitedByDefault) {
+  for (int i = 0; i < 100'000; ++i) ASSERT_TRUE(Write(orders_, "p").ok());
+  EXPECT_FALSE(throttle_.on());
+}
+
+TEST_F(ThrottleTest, OfTenThousandASecondOnOnePartitionTwoThousandGetThroughInAnyTenSecondsAfterTheBurst) {
+  Set(ThroughputTargets::Storage());
+  EXPECT_NEAR(Offer(orders_, "hot", kSecond / 10'000, 1), 4'000 + 2'000, 2);  // The burst, and what flows in.
+  for (int window = 0; window < 5; ++window) {
+    EXPECT_NEAR(Offer(orders_, "hot", kSecond / 10'000, 10), 20'000, 2) << "window " << window;
+  }
+}
+
+TEST_F(ThrottleTest, AHundredPartitionsAtAThousandEachGetTwentyThousandAnAccount) {
+  Set(ThroughputTargets::Storage());
+  std::vector<std::string> partitions;
+  for (int i = 0; i < 100; ++i) partitions.push_back("p" + std::to_string(i));
+  const auto offer = [&](uint64_t seconds) {
+    uint64_t admitted = 0;
+    for (uint64_t i = 0; i < seconds * 100'000; ++i) {
+      admitted += Write(orders_, partitions[i % 100]).ok() ? 1 : 0;
+      clock_.Advance(kSecond / 100'000);
+    }
+    return admitted;
+  };
+  offer(1);  // The burst of 40,000.
+  EXPECT_NEAR(offer(10), 200'000, 2);
+  EXPECT_NEAR(offer(10), 200'000, 2);
+  // Another account does not notice.
+  EXPECT_TRUE(Write(other_, "p").ok());
+}
+
+TEST_F(ThrottleTest, ABurstIsTwoSecondsWorthAndComesBackAfterTwoIdleSeconds) {
+  Set({.partition_rate = 1'000});
+  for (int round = 0; round < 3; ++round) {
+    uint64_t burst = 0;
+    while (Write(orders_, "p").ok()) ++burst;
+    EXPECT_EQ(burst, 2'000u);
+    clock_.Advance(2 * kSecond);
+  }
+}
+
+TEST_F(ThrottleTest, ATransactionCostsItsEntitiesAndLargeOnesCostByTheirKiB) {
+  Set({.partition_rate = 1'000});
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(Write(orders_, "egt", 100).ok());
+  EXPECT_EQ(Write(orders_, "egt").code(), Code::kThrottled);
+  // Keys count: 1,024 bytes of content take two.
+  for (int i = 0; i < 1'000; ++i) ASSERT_TRUE(Write(orders_, "wide", 1, 1024).ok());
+  EXPECT_EQ(Write(orders_, "wide").code(), Code::kThrottled);
+}
+
+TEST_F(ThrottleTest, WhatCostsMoreThanAWholeBucketIsGivenByAFullOneWhichOwesTheRest) {
+  Set({.partition_rate = 10});
+  ASSERT_TRUE(Write(orders_, "p", 100).ok());
+  Status refused = Write(orders_, "p");
+  ASSERT_EQ(refused.code(), Code::kThrottled);
+  // It holds 20, so it owes 80, and one more must flow in.
+  EXPECT_NEAR(static_cast<double>(refused.retry_after_us()), 8.1e6, 2);
+}
+
+TEST_F(ThrottleTest, TheWaitThatIsToldSuffices) {
+  Set(ThroughputTargets::Storage());
+  for (int round = 0; round < 1'000; ++round) {
+    Status refused = Write(orders_, "p", 7);
+    while (refused.ok()) refused = Write(orders_, "p", 7);
+    ASSERT_EQ(refused.code(), Code::kThrottled);
+    EXPECT_EQ(refused.detail(), static_cast<uint16_t>(ThrottledBy::kPartition));
+    clock_.Advance(refused.retry_after_us() * 1'000);
+    ASSERT_TRUE(Write(orders_, "p", 7).ok());
+  }
+}
+
+TEST_F(ThrottleTest, WaitersAreToldToComeOneAfterAnother) {
+  Set(ThroughputTargets::Storage());
+  while (Write(orders_, "p").ok()) {
+  }
+  uint64_t last = 0;
+  for (int i = 0; i < 100; ++i) {
+    const uint64_t wait = Write(orders_, "p").retry_after_us();
+    EXPECT_GE(wait, last + 499) << "waiter " << i;  // A token takes 500 us.
+    last = wait;
+  }
+  // A flood of refused calls makes nobody wait for more than a second longer than he must.
+  for (int i = 0; i < 100'000; ++i) last = Write(orders_, "p").retry_after_us();
+  EXPECT_LE(last, 1'001'001u);
+}
+
+// Clients that obey the wait, each coming back as told: everybody gets his share, and the bucket its rate.
+TEST_F(ThrottleTest, ClientsThatObeyShareABucketEvenly) {
+  Set(ThroughputTargets::Storage());
+  constexpr size_t kClients = 50;
+  std::vector<uint64_t> due(kClients, 0), served(kClients, 0);
+  const uint64_t begin = clock_.MonotonicNanos();
+  for (uint64_t now = 0; now < 20 * kSecond; now += 50'000) {
+    clock_.Advance(begin + now - clock_.MonotonicNanos());
+    for (size_t i = 0; i < kClients; ++i) {
+      if (due[i] > now) continue;
+      Status status = Write(orders_, "p");
+      if (status.ok() && now >= 10 * kSecond) ++served[i];
+      due[i] = now + status.retry_after_us() * 1'000;
+    }
+  }
+  uint64_t sum = 0;
+  for (const uint64_t of_one : served) {
+    sum += of_one;
+    EXPECT_NEAR(static_cast<double>(of_one), 400, 60);
+  }
+  EXPECT_NEAR(static_cast<double>(sum), 20'000, 200);
+}
+
+TEST_F(ThrottleTest, ARefusalByOneBucketTakesNothingFromTheOther) {
+  Set({.partition_rate = 1'000, .account_rate = 100});
+  uint64_t through = 0;
+  while (Write(orders_, "a").ok()) ++through;
+  EXPECT_EQ(through, 200u);
+  for (int i = 0; i < 1'000; ++i) {
+    Status refused = Write(orders_, "b");
+    ASSERT_EQ(refused.code(), Code::kThrottled);
+    EXPECT_EQ(refused.detail(), static_cast<uint16_t>(ThrottledBy::kAccount));
+  }
+  Set({.partition_rate = 1'000});
+  through = 0;
+  while (Write(orders_, "b").ok()) ++through;
+  EXPECT_EQ(through, 2'000u);
+}
+
+TEST_F(ThrottleTest, TheClosestRuleIsInForce) {
+  ThroughputTargets targets{.partition_rate = 100};
+  targets.rules = {{.account = "acme", .table = "ORDERS", .partition_rate = 30},
+                   {.table = "Orders", .partition_rate = 20},
+                   {.account = "acme", .partition_rate = 10},
+                   {.partition_prefix = "eu-", .partition_rate = 40},
+                   {.table = "Lines", .partition_prefix = "eu-west", .partition_rate = 0},
+                   {.account = "other", .account_rate = 5}};
+  Set(targets);
+  const auto burst = [&](TableId table, const std::string& partition) {
+    int through = 0;
+    while (through < 1'000 && Write(table, partition).ok()) ++through;
+    return through;
+  };
+  EXPECT_EQ(burst(orders_, "p"), 60);           // Table and account.
+  EXPECT_EQ(burst(lines_, "p"), 20);            // Account.
+  EXPECT_EQ(burst(lines_, "eu-north"), 80);     // Prefix.
+  EXPECT_EQ(burst(lines_, "eu-west1"), 1'000);  // A longer one, without limit.
+  EXPECT_EQ(burst(other_, "p"), 10);            // The account's own.
+}
+
+TEST_F(ThrottleTest, TargetsChangeWhileRunningAndTablesMadeLaterAreLearnt) {
+  Set({.partition_rate = 10});
+  while (Write(orders_, "p").ok()) {
+  }
+  Set({.partition_rate = 1'000});
+  clock_.Advance(kSecond / 500);
+  EXPECT_TRUE(Write(orders_, "p").ok());
+  const TableId later = AddTable("acme", "Later");
+  int through = 0;
+  while (through < 5'000 && Write(later, "p").ok()) ++through;
+  EXPECT_EQ(through, 2'000);
+  Set(ThroughputTargets::Off());
+  EXPECT_TRUE(Write(later, "p").ok());
+  // A table that is gone has no limits, and its write is refused elsewhere.
+  Set({.partition_rate = 1});
+  catalog_.RemoveTable(later);
+  Set({.partition_rate = 2});
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(Write(later, "p").ok());
+}
+
+TEST_F(ThrottleTest, BadTargetsAreRefusedAndNothingChanges) {
+  Set({.partition_rate = 7});
+  ThroughputTargets bad{.partition_rate = 100'000'000};
+  EXPECT_EQ(throttle_.SetTargets(bad).code(), Code::kInvalidArgument);
+  EXPECT_EQ(throttle_.targets().partition_rate, 7u);
+}
+
+TEST_F(ThrottleTest, MillionsOfPartitionsTakeMemoryOnlyWhileActive) {
+  Set(ThroughputTargets{.partition_rate = 2'000});
+  for (int i = 0; i < 2'000'000; ++i) {
+    ASSERT_TRUE(Write(orders_, "partition-number-" + std::to_string(i)).ok());
+    clock_.Advance(1'000);  // A million a second: some 500 are active.
+  }
+  EXPECT_LE(throttle_.statistics().partitions_active, 501u);
+  EXPECT_GE(throttle_.statistics().partitions_active, 499u);
+}
+
+TEST(PartitionBucketsTest, WhatWasActiveOnceIsGivenBackThoughOthersAreInUse) {
+  PartitionBuckets buckets;
+  HandClock clock;
+  const auto take = [&](const std::string& key) {
+    return buckets.TryTake(key, {.partition_cost = kBucketSecond / 10},
+                           clock.MonotonicNanos() * kBucketTimePerNano) == PartitionBuckets::Verdict::kTaken;
+  };
+  const BucketTime begin = clock.MonotonicNanos() * kBucketTimePerNano;
+  for (int i = 0; i < 300'000; ++i) ASSERT_TRUE(take("a rather long key of partition " + std::to_string(i)));
+  EXPECT_EQ(buckets.CountActive(begin), 300'000u);
+  EXPECT_GE(buckets.slots(), 600'000u);
+  // Only one partition is used from now on.
+  clock.Advance(2 * kSecond);
+  for (int i = 0; i < 300'000; ++i) take("hot");
+  EXPECT_LE(buckets.slots(), PartitionBuckets::kStripes * PartitionBuckets::kSlotsMin);
+}
+
+TEST(PartitionBucketsTest, AFloodUnderTinyRatesIsBounded) {
+  PartitionBuckets buckets;
+  const size_t now = 100 * kBucketSecond;
+  for (int i = 0; i < 1'500'000; ++i) {
+    buckets.Take("flood " + std::to_string(i), kBucketSecond + static_cast<BucketTime>(i), now);
+  }
+  EXPECT_LE(buckets.slots(), PartitionBuckets::kStripes * PartitionBuckets::kSlotsMax);
+  EXPECT_LE(buckets.CountActive(now), PartitionBuckets::kActiveMax);
+}
+
+TEST(PartitionBucketsTest, EachPartitionHasItsOwnWhateverTheLengthOfItsKey) {
+  PartitionBuckets buckets;
+  const size_t now = 100 * kBucketSecond;
+  std::string key;
+  for (size_t size = 0; size < 100; ++size, key.push_back('k')) buckets.Take(key, kBurst, now);
+  key.clear();
+  for (size_t size = 0; size < 100; ++size, key.push_back('k')) {
+    EXPECT_FALSE(buckets.Gives(key, 1, now)) << size;
+    EXPECT_TRUE(buckets.Gives(key + "x", 1, now)) << size;
+  }
+}
+
+TEST(ThrottleThreadsTest, ThreadsTogetherGetNotOneMoreThanTheBucketHas) {
+  HandClock clock;
+  Catalog catalog;
+  TableDescriptor table;
+  table.account = "acme";
+  table.name = "Orders";
+  const TableId id = catalog.AddTable(std::move(table), {});
+  Throttle throttle(clock, nullptr, [&] { return catalog; });
+  ASSERT_TRUE(throttle.SetTargets({.partition_rate = 10'000, .account_rate = 30'000}).ok());
+  std::atomic<uint64_t> admitted{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 40'000; ++i) {
+        const std::string key = EncodeUserKey(id, std::to_string((i + t) % 5), "row");
+        const WriteOp op{.user_key = key};
+        if (throttle.ChargeWrite({.table = id, .ops = {&op, 1}}).ok()) admitted.fetch_add(1);
+        if (t == 0 && i % 1'000 == 0) EXPECT_TRUE(throttle.SetTargets(throttle.targets()).ok());
+        if (t == 1 && i % 1'000 == 0) throttle.statistics();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(admitted.load(), 60'000u);
+}
+
+}  // namespace
+}  // namespace partita
