@@ -52,9 +52,27 @@ constexpr KnownEngine kEngines[] = {
 
 }  // namespace
 
+Status Engine::ReplaceAtomically(std::span<const Row> rows, DurabilityLevel level) {
+  const size_t lock = std::hash<std::string_view>()(rows.front().keys.partition()) % kPartitionLocks;
+  const std::lock_guard guard(partition_locks_[lock]);
+  std::string value;
+  for (const Row& row : rows) PARTITA_TRY(Get(row.keys, &value));
+  return PutAtomically(rows, level);
+}
+
+Status Engine::InsertForReplacing(std::span<const Row> rows) {
+  return PutAtomically(rows, DurabilityLevel::kProcess);
+}
+
+Status Engine::Drop() { return Status(Code::kUnsupported, "this engine cannot drop all rows at once"); }
+
 void Engine::PutAsync(const RowKeys& keys, std::string value, DurabilityLevel level,
                       std::function<void(Status)> done) {
   done(Status(Code::kUnsupported, "this engine has no asynchronous put"));
+}
+
+void Engine::GetAsync(const RowKeys& keys, std::function<void(Result<std::string>)> done) {
+  done(Status(Code::kUnsupported, "this engine has no asynchronous get"));
 }
 
 std::span<const std::string_view> EngineNames() {

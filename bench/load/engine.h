@@ -1,7 +1,9 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,23 +48,44 @@ class Engine {
   // All or nothing; the rows are of one partition.
   virtual Status PutAtomically(std::span<const Row> rows, DurabilityLevel level) = 0;
 
+  // All or nothing; the rows are of one partition and need not exist.
+  virtual Status DeleteAtomically(std::span<const RowKeys> rows, DurabilityLevel level) = 0;
+
+  // Overwrites rows of one partition on condition that each exists: kNotFound, and nothing is written,
+  // when one does not. Where an engine has no conditions this is what its user would do: a lock of his
+  // own for the partition, a read of each row, then PutAtomically.
+  virtual Status ReplaceAtomically(std::span<const Row> rows, DurabilityLevel level);
+
+  // Puts rows of one partition where ReplaceAtomically looks for them. Not from several threads at once.
+  virtual Status InsertForReplacing(std::span<const Row> rows);
+
+  // Drops all rows in the way that is meant for it; afterwards only Settle and Close are of use.
+  // kUnsupported: there is no such way.
+  virtual Status Drop();
+
   // kNotFound when there is no such row. `value` is reused from call to call.
   virtual Status Get(const RowKeys& keys, std::string* value) = 0;
 
   // Visits up to `limit` rows in key order, from `from` on, across partitions.
   virtual Status Scan(const RowKeys& from, uint64_t limit, const RowVisitor& visit) = 0;
 
-  // True when PutAsync works; else many outstanding writes need a thread each.
-  virtual bool has_async_put() const { return false; }
+  // True when PutAsync and GetAsync work; else many outstanding operations need a thread each.
+  virtual bool has_async() const { return false; }
 
   // Starts the write and returns; `done` is called on a thread of the engine.
   virtual void PutAsync(const RowKeys& keys, std::string value, DurabilityLevel level,
                         std::function<void(Status)> done);
+  // Starts the read and returns; as PutAsync.
+  virtual void GetAsync(const RowKeys& keys, std::function<void(Result<std::string>)> done);
 
   // Writes everything to tables and waits until no compaction is due.
   virtual Status Settle() = 0;
 
   virtual Status Close() = 0;
+
+ private:
+  static constexpr size_t kPartitionLocks = 256;
+  std::array<std::mutex, kPartitionLocks> partition_locks_;  // Of ReplaceAtomically.
 };
 
 // The engines this program was built with.

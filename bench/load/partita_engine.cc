@@ -1,5 +1,6 @@
 #include "bench/load/partita_engine.h"
 
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -9,6 +10,7 @@ namespace partita::bench {
 namespace {
 
 constexpr std::string_view kTableName = "BenchTable";
+constexpr std::string_view kEntityTableName = "BenchEntities";
 
 Durability ToDurability(DurabilityLevel level) {
   switch (level) {
@@ -24,8 +26,8 @@ Durability ToDurability(DurabilityLevel level) {
 
 class PartitaEngine final : public Engine {
  public:
-  PartitaEngine(std::unique_ptr<Database> database, RawTable table)
-      : database_(std::move(database)), table_(std::move(table)) {}
+  PartitaEngine(std::unique_ptr<Database> database, RawTable table, TableOptions options)
+      : database_(std::move(database)), table_(std::move(table)), options_(std::move(options)) {}
 
   Status Put(const RowKeys& keys, std::string_view value, DurabilityLevel level) override {
     return table_.Put(keys.partition(), keys.row(), value, {.durability = ToDurability(level)}).status;
@@ -41,6 +43,35 @@ class PartitaEngine final : public Engine {
     }
     return table_.Apply(operations, {.durability = ToDurability(level)}).status;
   }
+
+  Status DeleteAtomically(std::span<const RowKeys> rows, DurabilityLevel level) override {
+    std::vector<RawTable::Operation> operations;
+    operations.reserve(rows.size());
+    for (const RowKeys& keys : rows) {
+      operations.push_back({.remove = true,
+                            .partition_key = std::string(keys.partition()),
+                            .row_key = std::string(keys.row()),
+                            .value = {}});
+    }
+    return table_.Apply(operations, {.durability = ToDurability(level)}).status;
+  }
+
+  // Conditions are the table model's: an entity table beside the raw one, the value in one property.
+  Status ReplaceAtomically(std::span<const Row> rows, DurabilityLevel level) override {
+    return Transact(WriteAction::kReplace, rows, level);
+  }
+
+  Status InsertForReplacing(std::span<const Row> rows) override {
+    if (!entities_.has_value()) {
+      Result<Table> table = database_->OpenTable(kEntityTableName);
+      if (table.code() == Code::kNotFound) table = database_->CreateTable(kEntityTableName, options_);
+      if (!table.ok()) return table.status();
+      entities_.emplace(std::move(*table));
+    }
+    return Transact(WriteAction::kInsertOrReplace, rows, DurabilityLevel::kProcess);
+  }
+
+  Status Drop() override { return database_->DeleteTable(kTableName); }
 
   Status Get(const RowKeys& keys, std::string* value) override {
     return table_.Get(keys.partition(), keys.row(), value);
@@ -60,7 +91,7 @@ class PartitaEngine final : public Engine {
     return ScanPages(rest, limit, visit, &visited, &go_on);
   }
 
-  bool has_async_put() const override { return true; }
+  bool has_async() const override { return true; }
 
   void PutAsync(const RowKeys& keys, std::string value, DurabilityLevel level,
                 std::function<void(Status)> done) override {
@@ -72,11 +103,26 @@ class PartitaEngine final : public Engine {
                       [done = std::move(done)](const WriteResult& result) { done(result.status); });
   }
 
+  void GetAsync(const RowKeys& keys, std::function<void(Result<std::string>)> done) override {
+    table_.GetAsync(std::string(keys.partition()), std::string(keys.row()), std::move(done));
+  }
+
   Status Settle() override { return database_->CompactAll(); }
 
   Status Close() override { return database_->Close(); }
 
  private:
+  Status Transact(WriteAction action, std::span<const Row> rows, DurabilityLevel level) {
+    std::vector<Write> writes;
+    writes.reserve(rows.size());
+    for (const Row& row : rows) {
+      Entity entity(std::string(row.keys.partition()), std::string(row.keys.row()));
+      entity.Set("Value", Binary{.bytes = row.value});
+      writes.push_back({.action = action, .entity = std::move(entity), .if_match = {}});
+    }
+    return entities_->Transact(writes, {.durability = ToDurability(level)}).status;
+  }
+
   Status ScanPages(ScanOptions options, uint64_t limit, const RowVisitor& visit, uint64_t* visited,
                    bool* go_on) {
     constexpr uint64_t kPageRows = 1000;
@@ -95,6 +141,8 @@ class PartitaEngine final : public Engine {
 
   std::unique_ptr<Database> database_;
   RawTable table_;
+  TableOptions options_;
+  std::optional<Table> entities_;  // From the first InsertForReplacing on.
 };
 
 // Cuts the table into one range a shard, each with as many partitions.
@@ -120,12 +168,12 @@ Result<std::unique_ptr<Engine>> OpenPartita(const EngineConfig& config) {
   options.create_if_missing = true;
   options.memory_bytes = config.memory_bytes;
   PARTITA_ASSIGN(std::unique_ptr<Database> database, Database::Open(options));
+  const TableOptions table_options = CutForShards(config.partition_count, config.durability);
   Result<RawTable> table = database->OpenRawTable(kTableName);
-  if (table.code() == Code::kNotFound) {
-    table = database->CreateRawTable(kTableName, CutForShards(config.partition_count, config.durability));
-  }
+  if (table.code() == Code::kNotFound) table = database->CreateRawTable(kTableName, table_options);
   if (!table.ok()) return table.status();
-  return std::unique_ptr<Engine>(std::make_unique<PartitaEngine>(std::move(database), std::move(*table)));
+  return std::unique_ptr<Engine>(
+      std::make_unique<PartitaEngine>(std::move(database), std::move(*table), table_options));
 }
 
 }  // namespace partita::bench

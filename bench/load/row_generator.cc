@@ -105,6 +105,12 @@ RowKeys KeysOf(uint64_t index, bool missing) {
   return keys;
 }
 
+RowKeys KeysOfMissingPartition(uint64_t index) {
+  RowKeys keys = KeysOf(index);
+  keys.partition_text.back() = 'x';  // Behind the digits, so before the next ten partitions.
+  return keys;
+}
+
 ValueGenerator::ValueGenerator(size_t value_size, uint64_t seed) : value_size_(value_size) {
   PARTITA_ASSERT(value_size >= 64 && value_size <= 65536);
   EntityText text(seed);

@@ -24,6 +24,9 @@ struct RowKeys {
 inline constexpr uint64_t kRowsPerPartition = 100;
 RowKeys KeysOf(uint64_t index, bool missing = false);
 
+// Keys of a partition that does not exist and that sorts between those that do.
+RowKeys KeysOfMissingPartition(uint64_t index);
+
 // The values of the load: shaped like encoded entities (property names and type tags, ISO times,
 // GUIDs, words of a 512-word vocabulary, doubles, base64 filler), so that zstd leaves about half.
 //

@@ -6,66 +6,55 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <random>
-#include <thread>
-#include <vector>
 
-#include "bench/load/outstanding_writes.h"
-#include "bench/load/tally.h"
+#include "bench/load/batch_load.h"
+#include "bench/load/outstanding_operations.h"
+#include "bench/load/paced_load.h"
+#include "bench/load/read_load.h"
+#include "bench/load/recovery_load.h"
+#include "bench/load/removal_load.h"
+#include "bench/load/ycsb.h"
 
 namespace partita::bench {
 namespace {
 
+using Rows = WorkloadInfo::Rows;
 constexpr std::array kWorkloads = {
-    WorkloadInfo{"fill-seq", 1, true, "load all rows in key order into an empty store"},
-    WorkloadInfo{"fill-random", 1, true, "load all rows in random order into an empty store"},
-    WorkloadInfo{"overwrite", 1, false, "overwrite random rows"},
-    WorkloadInfo{"read-hot", 1, false, "read random rows of a hot set that fits a quarter of the memory"},
-    WorkloadInfo{"read-cold", 1, false, "read random rows of all (cold when the data exceeds the memory)"},
-    WorkloadInfo{"read-missing", 1, false, "read random keys that no row has"},
-    WorkloadInfo{"scan-100", 1, false, "scan the 100 rows of a random partition"},
-    WorkloadInfo{"full-scan", 1, false, "scan all rows once"},
-    WorkloadInfo{"sync-write", 16, false, "overwrite random rows, each durable against power loss"},
-    WorkloadInfo{"async-write", 64, false, "the same with so many outstanding and no thread for each"},
-    WorkloadInfo{"egt-100", 1, false, "overwrite a random partition: an atomic batch of 100 rows"},
+    WorkloadInfo{"fill-seq", 1, Rows::kLoads, "load all rows in key order into an empty store"},
+    WorkloadInfo{"fill-random", 1, Rows::kLoads, "load all rows in random order into an empty store"},
+    WorkloadInfo{"read-hot", 1, Rows::kNeeds,
+                 "read random rows of a hot set that fits a quarter of the memory"},
+    WorkloadInfo{"read-cold", 1, Rows::kNeeds,
+                 "read random rows of all (cold when the data exceeds the memory)"},
+    WorkloadInfo{"async-read", 64, Rows::kNeeds, "the same with so many outstanding and no thread for each"},
+    WorkloadInfo{"read-missing", 1, Rows::kNeeds, "read random keys that no row has"},
+    WorkloadInfo{"read-missing-partition", 1, Rows::kNeeds,
+                 "read random keys of partitions that do not exist"},
+    WorkloadInfo{"scan-hot", 1, Rows::kNeeds, "scan the 100 rows of a random partition of the hot set"},
+    WorkloadInfo{"scan-100", 1, Rows::kNeeds, "scan the 100 rows of a random partition of all"},
+    WorkloadInfo{"full-scan-hot", 1, Rows::kNeeds, "scan the hot set from end to end"},
+    WorkloadInfo{"full-scan", 1, Rows::kNeeds, "scan all rows once"},
+    WorkloadInfo{"ycsb-a", 2, Rows::kNeeds, "half reads, half overwrites, popular rows (Zipf 0.99)"},
+    WorkloadInfo{"ycsb-b", 2, Rows::kNeeds, "95 % reads, 5 % overwrites"},
+    WorkloadInfo{"ycsb-c", 2, Rows::kNeeds, "reads"},
+    WorkloadInfo{"ycsb-d", 2, Rows::kNeeds, "95 % reads of the newest rows, 5 % inserts"},
+    WorkloadInfo{"ycsb-e", 2, Rows::kNeeds, "95 % scans of 1 to 100 rows, 5 % inserts"},
+    WorkloadInfo{"ycsb-f", 2, Rows::kNeeds, "half reads, half read-modify-writes"},
+    WorkloadInfo{"read-while-writing", 4, Rows::kNeeds,
+                 "read random rows of all beside 20,000 overwrites a second"},
+    WorkloadInfo{"paced-70", 4, Rows::kNeeds,
+                 "half reads, half overwrites, at 70 % of the engine's own maximum"},
+    WorkloadInfo{"paced-50", 4, Rows::kNeeds, "the same at half of it"},
+    WorkloadInfo{"overwrite", 1, Rows::kNeeds, "overwrite random rows"},
+    WorkloadInfo{"sync-write", 16, Rows::kNeeds, "overwrite random rows, each durable against power loss"},
+    WorkloadInfo{"async-write", 64, Rows::kNeeds, "the same with so many outstanding and no thread for each"},
+    WorkloadInfo{"egt-100", 1, Rows::kNeeds, "overwrite a random partition: an atomic batch of 100 rows"},
+    WorkloadInfo{"egt-if", 1, Rows::kNeeds, "the same where each row must exist, durable against power loss"},
+    WorkloadInfo{"delete-seek", 1, Rows::kUsesUp, "delete 100,000 rows at the front, then seek the first"},
+    WorkloadInfo{"drop", 1, Rows::kUsesUp, "drop the table with all rows"},
+    WorkloadInfo{"recovery", 1, Rows::kOwnsAll,
+                 "open what a writer left that was killed; first in a process only"},
 };
-
-// One operation of thread-private state; false when there is no more to do.
-using Operation = std::function<bool(std::mt19937_64& random, Tally* tally)>;
-
-// Runs operations until they end or `seconds` are over; one clock reading an operation.
-void RunLoop(const Operation& operation, uint64_t seed, double seconds, Tally* tally) {
-  std::mt19937_64 random(seed);
-  uint64_t before = NowNanos();
-  const uint64_t end = before + static_cast<uint64_t>(seconds * 1e9);
-  while (before < end && operation(random, tally)) {
-    const uint64_t after = NowNanos();
-    tally->latency.Record(after - before);
-    ++tally->operations;
-    before = after;
-  }
-}
-
-// Runs one operation a thread, made by `make(thread)`, and adds up what they saw.
-void RunThreads(uint32_t threads, uint64_t seed, double seconds, size_t value_size,
-                const std::function<Operation(uint32_t thread)>& make, Measurement* measurement) {
-  std::vector<Tally> tallies(threads);
-  const uint64_t started = NowNanos();
-  if (threads == 1) {
-    RunLoop(make(0), seed, seconds, &tallies[0]);
-  } else {
-    std::vector<std::thread> running;
-    for (uint32_t thread = 0; thread < threads; ++thread) {
-      running.emplace_back(RunLoop, make(thread), seed + thread, seconds, &tallies[thread]);
-    }
-    for (std::thread& thread : running) thread.join();
-  }
-  measurement->seconds = static_cast<double>(NowNanos() - started) * 1e-9;
-  for (const Tally& tally : tallies) tally.AddTo(measurement, value_size);
-}
-
-constexpr double kUntilDone = 1e9;
 
 // "name" or "name:parallel"; null when there is none of that name or the number is wrong.
 const WorkloadInfo* Parse(std::string_view text, uint32_t* parallel) {
@@ -81,6 +70,21 @@ const WorkloadInfo* Parse(std::string_view text, uint32_t* parallel) {
     return valid && *parallel >= 1 && *parallel <= 4096 ? &info : nullptr;
   }
   return nullptr;
+}
+
+Status RunOutstanding(OutstandingOperations::Kind kind, const LoadContext& context,
+                      Measurement* measurement) {
+  if (!context.engine.has_async()) {
+    return kind == OutstandingOperations::Kind::kRead
+               ? RunReads(ReadOf::kExisting, context.config.keys, context, measurement)
+               : RunOverwrites(DurabilityLevel::kPower, context, measurement);
+  }
+  const uint64_t started = NowNanos();
+  OutstandingOperations operations(kind, context);
+  operations.Run();
+  measurement->seconds = static_cast<double>(NowNanos() - started) * 1e-9;
+  operations.AddTo(measurement);
+  return Status();
 }
 
 }  // namespace
@@ -105,13 +109,18 @@ Status LoadRunner::Close() {
   return status;
 }
 
-Status LoadRunner::OpenEmpty() {
+Status LoadRunner::MakeEmpty() {
   PARTITA_TRY(Close());
   std::error_code error;
   std::filesystem::remove(MarkerPath(), error);
   std::filesystem::remove_all(config_.engine_config.directory, error);
   std::filesystem::create_directories(config_.engine_config.directory, error);
-  if (error) return Status::IoError(config_.engine_config.directory + ": " + error.message());
+  return error ? Status::IoError(config_.engine_config.directory + ": " + error.message()) : Status();
+}
+
+Status LoadRunner::OpenEmpty() {
+  PARTITA_TRY(MakeEmpty());
+  has_opened_ = true;
   PARTITA_ASSIGN(engine_, OpenEngine(config_.engine, config_.engine_config));
   return Status();
 }
@@ -121,13 +130,41 @@ Status LoadRunner::OpenLoaded() {
   std::getline(std::ifstream(MarkerPath()), held);
   if (held == DataSetName()) {
     if (engine_ != nullptr) return Status();
+    has_opened_ = true;
     PARTITA_ASSIGN(engine_, OpenEngine(config_.engine, config_.engine_config));
     return Status();
   }
   PARTITA_TRY(OpenEmpty());
   Measurement untimed;
-  PARTITA_TRY(Fill(/*in_key_order=*/false, /*threads=*/1, &untimed));
+  PARTITA_TRY(Fill(/*in_key_order=*/false, Context(1), &untimed));
   return untimed.failed == 0 ? engine_->Settle() : Status::IoError("loading failed: " + untimed.first_error);
+}
+
+LoadContext LoadRunner::Context(uint32_t parallel) const {
+  return {.config = config_,
+          .values = values_,
+          .engine = *engine_,
+          .generation = NowNanos(),
+          .parallel = parallel};
+}
+
+Status LoadRunner::Prepare(const WorkloadInfo& info) {
+  std::error_code error;
+  switch (info.rows) {
+    case Rows::kLoads:
+      return OpenEmpty();
+    case Rows::kNeeds:
+      PARTITA_TRY(OpenLoaded());
+      return info.name.ends_with("-hot") ? WarmUp() : Status();
+    case Rows::kUsesUp:
+      PARTITA_TRY(OpenLoaded());
+      std::filesystem::remove(MarkerPath(), error);
+      return Status();
+    case Rows::kOwnsAll:
+      return has_opened_ ? Status(Code::kUnsupported, "recovery has to be the first workload of a process")
+                         : MakeEmpty();
+  }
+  return Status();
 }
 
 Result<Measurement> LoadRunner::Run(std::string_view workload) {
@@ -140,43 +177,59 @@ Result<Measurement> LoadRunner::Run(std::string_view workload) {
                                    "'; there are, each also with a number " +
                                    "of threads as in sync-write:16:" + known);
   }
-  if (info->starts_empty) {
-    PARTITA_TRY(OpenEmpty());
-  } else {
-    PARTITA_TRY(OpenLoaded());
-  }
+  PARTITA_TRY(Prepare(*info));
   Measurement measurement;
   measurement.engine = config_.engine;
   measurement.workload = workload;
-  generation_ = NowNanos();
-  if (info->name == "read-hot") PARTITA_TRY(WarmUp());
   const ResourceUse before = ResourceUse::Now();
-  PARTITA_TRY(RunNamed(info->name, parallel, &measurement));
+  if (info->rows == Rows::kOwnsAll) {
+    PARTITA_TRY(Recover(&measurement));
+  } else {
+    PARTITA_TRY(RunNamed(*info, Context(parallel), &measurement));
+  }
   if (measurement.user_bytes > 0) {
     const uint64_t settling = NowNanos();
     PARTITA_TRY(engine_->Settle());
     measurement.settle_seconds = static_cast<double>(NowNanos() - settling) * 1e-9;
   }
   const ResourceUse after = ResourceUse::Now();
-  measurement.cpu_seconds = after.cpu_seconds - before.cpu_seconds;
+  // A workload with a part of its own that does not count has told its CPU itself.
+  if (measurement.cpu_seconds == 0) measurement.cpu_seconds = after.cpu_seconds - before.cpu_seconds;
   measurement.written_bytes = after.written_bytes - before.written_bytes;
   measurement.resident_bytes = after.resident_bytes;
   measurement.disk_bytes = DiskBytesOf(config_.engine_config.directory);
   return measurement;
 }
 
-Status LoadRunner::RunNamed(std::string_view name, uint32_t parallel, Measurement* measurement) {
-  if (name == "fill-seq") return Fill(/*in_key_order=*/true, parallel, measurement);
-  if (name == "fill-random") return Fill(/*in_key_order=*/false, parallel, measurement);
-  if (name == "overwrite") return Write(config_.engine_config.durability, parallel, measurement);
-  if (name == "sync-write") return Write(DurabilityLevel::kPower, parallel, measurement);
-  if (name == "async-write") return WriteOutstanding(parallel, measurement);
-  if (name == "egt-100") return WriteAtomically(parallel, measurement);
-  if (name == "read-missing") return Read(config_.keys, /*missing=*/true, parallel, measurement);
-  if (name == "read-cold") return Read(config_.keys, /*missing=*/false, parallel, measurement);
-  if (name == "scan-100") return ScanPartitions(parallel, measurement);
-  if (name == "full-scan") return ScanAll(measurement);
-  return Read(HotKeys(), /*missing=*/false, parallel, measurement);  // read-hot
+Status LoadRunner::RunNamed(const WorkloadInfo& info, const LoadContext& context, Measurement* measurement) {
+  using Kind = OutstandingOperations::Kind;
+  const std::string_view name = info.name;
+  const DurabilityLevel usual = config_.engine_config.durability;
+  const uint64_t all = config_.keys;
+  if (name.starts_with("ycsb-")) return RunYcsb(name.back(), context, measurement);
+  if (name == "fill-seq") return Fill(/*in_key_order=*/true, context, measurement);
+  if (name == "fill-random") return Fill(/*in_key_order=*/false, context, measurement);
+  if (name == "overwrite") return RunOverwrites(usual, context, measurement);
+  if (name == "sync-write") return RunOverwrites(DurabilityLevel::kPower, context, measurement);
+  if (name == "egt-100") return RunBatches(context, measurement);
+  if (name == "egt-if") return RunConditionalBatches(context, measurement);
+  if (name == "read-hot") return RunReads(ReadOf::kExisting, HotKeys(), context, measurement);
+  if (name == "read-cold") return RunReads(ReadOf::kExisting, all, context, measurement);
+  if (name == "read-missing") return RunReads(ReadOf::kMissingRow, all, context, measurement);
+  if (name == "read-missing-partition") {
+    return RunReads(ReadOf::kMissingPartition, all, context, measurement);
+  }
+  if (name == "scan-hot") return RunScans(HotKeys(), context, measurement);
+  if (name == "scan-100") return RunScans(all, context, measurement);
+  if (name == "full-scan-hot") return RunFullScans(HotKeys(), config_.seconds, context, measurement);
+  if (name == "full-scan") return RunFullScans(all, /*seconds=*/0, context, measurement);
+  if (name == "read-while-writing") return RunReadsBesideWrites(context, measurement);
+  if (name == "paced-70") return RunPaced(0.7, context, measurement);
+  if (name == "paced-50") return RunPaced(0.5, context, measurement);
+  if (name == "async-read") return RunOutstanding(Kind::kRead, context, measurement);
+  if (name == "async-write") return RunOutstanding(Kind::kDurableWrite, context, measurement);
+  if (name == "delete-seek") return RunDeleteThenSeek(context, measurement);
+  return RunDrop(context, measurement);
 }
 
 // A quarter of the memory is cached by whatever cache an engine has.
@@ -191,157 +244,27 @@ Status LoadRunner::WarmUp() {
   return Status();
 }
 
-Status LoadRunner::Fill(bool in_key_order, uint32_t threads, Measurement* measurement) {
+Status LoadRunner::Recover(Measurement* measurement) {
+  has_opened_ = true;
+  PARTITA_ASSIGN(engine_, RunRecovery(config_, values_, measurement));
+  return Status();
+}
+
+Status LoadRunner::Fill(bool in_key_order, const LoadContext& context, Measurement* measurement) {
   const Permutation order(config_.keys, config_.seed);
   std::atomic<uint64_t> next = 0;
   RunThreads(
-      threads, config_.seed, kUntilDone, config_.value_size,
+      context.parallel, config_.seed, kUntilDone, config_.value_size,
       [&](uint32_t) -> Operation {
         return [&, value = std::string()](std::mt19937_64&, Tally* tally) mutable {
           const uint64_t position = next.fetch_add(1, std::memory_order_relaxed);
           if (position >= config_.keys) return false;
           const uint64_t index = in_key_order ? position : order.At(position);
-          values_.Fill(index, generation_, &value);
-          const Status status = engine_->Put(KeysOf(index), value, config_.engine_config.durability);
-          if (!status.ok()) {
-            tally->Failed(status);
-            return false;
-          }
-          ++tally->rows;
-          ++tally->rows_written;
-          return true;
+          return PutRow(context, index, config_.engine_config.durability, &value, tally);
         };
       },
       measurement);
   if (measurement->failed == 0) std::ofstream(MarkerPath()) << DataSetName() << "\n";
-  return Status();
-}
-
-Status LoadRunner::Write(DurabilityLevel level, uint32_t threads, Measurement* measurement) {
-  RunThreads(
-      threads, generation_, config_.seconds, config_.value_size,
-      [&, level](uint32_t) -> Operation {
-        return [&, level, value = std::string()](std::mt19937_64& random, Tally* tally) mutable {
-          const uint64_t index = random() % config_.keys;
-          values_.Fill(index, generation_ + tally->operations, &value);
-          const Status status = engine_->Put(KeysOf(index), value, level);
-          if (!status.ok()) {
-            tally->Failed(status);
-            return false;
-          }
-          ++tally->rows;
-          ++tally->rows_written;
-          return true;
-        };
-      },
-      measurement);
-  return Status();
-}
-
-Status LoadRunner::WriteOutstanding(uint32_t outstanding, Measurement* measurement) {
-  if (!engine_->has_async_put()) return Write(DurabilityLevel::kPower, outstanding, measurement);
-  const uint64_t started = NowNanos();
-  OutstandingWrites writes(
-      engine_.get(), &values_,
-      {.keys = config_.keys, .generation = generation_, .seconds = config_.seconds, .seed = generation_});
-  writes.Run(outstanding);
-  measurement->seconds = static_cast<double>(NowNanos() - started) * 1e-9;
-  writes.AddTo(measurement);
-  return Status();
-}
-
-Status LoadRunner::WriteAtomically(uint32_t threads, Measurement* measurement) {
-  const uint64_t partitions = config_.keys / kRowsPerPartition;
-  if (partitions == 0) return Status::InvalidArgument("egt-100 needs at least 100 keys");
-  RunThreads(
-      threads, generation_, config_.seconds, config_.value_size,
-      [&](uint32_t) -> Operation {
-        return
-            [&, rows = std::vector<Row>(kRowsPerPartition)](std::mt19937_64& random, Tally* tally) mutable {
-              const uint64_t first = random() % partitions * kRowsPerPartition;
-              for (uint64_t i = 0; i < kRowsPerPartition; ++i) {
-                rows[i].keys = KeysOf(first + i);
-                values_.Fill(first + i, generation_ + tally->operations, &rows[i].value);
-              }
-              const Status status = engine_->PutAtomically(rows, config_.engine_config.durability);
-              if (!status.ok()) {
-                tally->Failed(status);
-                return false;
-              }
-              tally->rows += kRowsPerPartition;
-              tally->rows_written += kRowsPerPartition;
-              return true;
-            };
-      },
-      measurement);
-  return Status();
-}
-
-Status LoadRunner::Read(uint64_t keys, bool missing, uint32_t threads, Measurement* measurement) {
-  RunThreads(
-      threads, generation_, config_.seconds, config_.value_size,
-      [&, keys, missing](uint32_t) -> Operation {
-        return [&, keys, missing, value = std::string()](std::mt19937_64& random, Tally* tally) mutable {
-          const uint64_t index = random() % keys;
-          const Status status = engine_->Get(KeysOf(index, missing), &value);
-          if (status.code() == Code::kNotFound) {
-            tally->missing += missing ? 0 : 1;
-          } else if (!status.ok()) {
-            tally->Failed(status);
-          } else {
-            ++tally->rows;
-            tally->wrong += missing || !values_.Check(index, value) ? 1 : 0;
-          }
-          return true;
-        };
-      },
-      measurement);
-  return Status();
-}
-
-Status LoadRunner::ScanPartitions(uint32_t threads, Measurement* measurement) {
-  const uint64_t partitions = config_.keys / kRowsPerPartition;
-  if (partitions == 0) return Status::InvalidArgument("scan-100 needs at least 100 keys");
-  RunThreads(
-      threads, generation_, config_.seconds, config_.value_size,
-      [&](uint32_t) -> Operation {
-        return [&](std::mt19937_64& random, Tally* tally) {
-          const uint64_t first = random() % partitions * kRowsPerPartition;
-          uint64_t at = first;
-          const Status status = engine_->Scan(
-              KeysOf(first), kRowsPerPartition, [&](std::string_view row_key, std::string_view value) {
-                tally->wrong += !values_.Check(at, value) || row_key != KeysOf(at).row();
-                ++at;
-                return true;
-              });
-          if (!status.ok()) tally->Failed(status);
-          tally->rows += at - first;
-          tally->missing += kRowsPerPartition - (at - first);
-          return true;
-        };
-      },
-      measurement);
-  return Status();
-}
-
-Status LoadRunner::ScanAll(Measurement* measurement) {
-  Tally tally;
-  uint64_t at = 0;
-  const uint64_t started = NowNanos();
-  const Status status =
-      engine_->Scan(KeysOf(0), UINT64_MAX, [&](std::string_view row_key, std::string_view value) {
-        tally.wrong += !values_.Check(at, value) || row_key != KeysOf(at).row();
-        ++at;
-        return true;
-      });
-  const uint64_t nanos = NowNanos() - started;
-  if (!status.ok()) tally.Failed(status);
-  tally.latency.Record(nanos);
-  tally.operations = 1;
-  tally.rows = at;
-  tally.missing = config_.keys - std::min(at, config_.keys);
-  measurement->seconds = static_cast<double>(nanos) * 1e-9;
-  tally.AddTo(measurement, config_.value_size);
   return Status();
 }
 

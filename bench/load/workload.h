@@ -6,27 +6,25 @@
 #include <string_view>
 
 #include "bench/load/engine.h"
+#include "bench/load/load_loop.h"
 #include "bench/load/measurement.h"
 #include "bench/load/row_generator.h"
 #include "engine/base/result.h"
 
 namespace partita::bench {
 
-// What to run, and on how much.
-struct LoadConfig {
-  std::string engine = "partita";
-  EngineConfig engine_config;
-  uint64_t keys = 300'000;
-  size_t value_size = 1024;
-  double seconds = 5;  // Of each workload that is not a load or a full scan.
-  uint64_t seed = 1;
-};
-
 // One workload as it can be asked for: "name" or "name:parallel".
 struct WorkloadInfo {
+  // What the rows of the data set are, before it and after.
+  enum class Rows : uint8_t {
+    kLoads,    // A load: begins with a fresh directory and fills it.
+    kNeeds,    // Needs the data set, leaves it whole.
+    kUsesUp,   // Needs the data set, and does not leave it.
+    kOwnsAll,  // Begins with a fresh directory, which it opens itself, and leaves something else in it.
+  };
   std::string_view name;
-  uint32_t parallel_default;  // Threads; outstanding writes for async-write.
-  bool starts_empty;          // A load: begins with a fresh directory.
+  uint32_t parallel_default;  // Threads; outstanding operations for async-write and async-read.
+  Rows rows;
   std::string_view meaning;
 };
 std::span<const WorkloadInfo> Workloads();
@@ -48,26 +46,25 @@ class LoadRunner {
   Status Close();
 
  private:
+  Status MakeEmpty();
   Status OpenEmpty();
   Status OpenLoaded();
+  // What the workload needs of the directory, opened or not.
+  Status Prepare(const WorkloadInfo& info);
+  Status RunNamed(const WorkloadInfo& info, const LoadContext& context, Measurement* measurement);
+  LoadContext Context(uint32_t parallel) const;
   std::string MarkerPath() const { return config_.engine_config.directory + ".loaded"; }
   std::string DataSetName() const;
 
   uint64_t HotKeys() const;
   Status WarmUp();
-  Status RunNamed(std::string_view name, uint32_t parallel, Measurement* measurement);
-  Status Fill(bool in_key_order, uint32_t threads, Measurement* measurement);
-  Status Write(DurabilityLevel level, uint32_t threads, Measurement* measurement);
-  Status WriteOutstanding(uint32_t outstanding, Measurement* measurement);
-  Status WriteAtomically(uint32_t threads, Measurement* measurement);
-  Status Read(uint64_t keys, bool missing, uint32_t threads, Measurement* measurement);
-  Status ScanPartitions(uint32_t threads, Measurement* measurement);
-  Status ScanAll(Measurement* measurement);
+  Status Recover(Measurement* measurement);
+  Status Fill(bool in_key_order, const LoadContext& context, Measurement* measurement);
 
   LoadConfig config_;
   ValueGenerator values_;
   std::unique_ptr<Engine> engine_;
-  uint64_t generation_ = 0;  // Of the values written next.
+  bool has_opened_ = false;
 };
 
 }  // namespace partita::bench

@@ -51,6 +51,12 @@ class LevelDbEngine final : public Engine {
     return FromLevelDb(database_->Write(Options(level), &batch));
   }
 
+  Status DeleteAtomically(std::span<const RowKeys> rows, DurabilityLevel level) override {
+    leveldb::WriteBatch batch;
+    for (const RowKeys& keys : rows) batch.Delete(ToSlice(JoinedKey(keys)));
+    return FromLevelDb(database_->Write(Options(level), &batch));
+  }
+
   Status Get(const RowKeys& keys, std::string* value) override {
     return FromLevelDb(database_->Get(leveldb::ReadOptions(), ToSlice(JoinedKey(keys)), value));
   }

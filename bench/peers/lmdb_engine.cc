@@ -85,6 +85,23 @@ class LmdbEngine final : public Engine {
     });
   }
 
+  Status DeleteAtomically(std::span<const RowKeys> rows, DurabilityLevel level) override {
+    return Write(level, [&](MDB_txn* transaction) {
+      for (const RowKeys& keys : rows) {
+        const JoinedKey joined(keys);
+        MDB_val key = ToValue(joined);
+        const int code = mdb_del(transaction, table_, &key, nullptr);
+        if (code != 0 && code != MDB_NOTFOUND) return code;
+      }
+      return 0;
+    });
+  }
+
+  Status Drop() override {
+    return Write(DurabilityLevel::kPower,
+                 [this](MDB_txn* transaction) { return mdb_drop(transaction, table_, /*del=*/0); });
+  }
+
   Status Get(const RowKeys& keys, std::string* value) override {
     Reader* reader = ThreadsReader();
     if (reader == nullptr) return NoReader();

@@ -1,6 +1,7 @@
 #include "bench/peers/rocksdb_engine.h"
 
 #include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/options.h>
@@ -41,6 +42,20 @@ class RocksDbEngine final : public Engine {
       if (!added.ok()) return FromRocksDb(added);
     }
     return FromRocksDb(database_->Write(Options(level), &batch));
+  }
+
+  Status DeleteAtomically(std::span<const RowKeys> rows, DurabilityLevel level) override {
+    rocksdb::WriteBatch batch;
+    for (const RowKeys& keys : rows) PARTITA_TRY(FromRocksDb(batch.Delete(ToSlice(JoinedKey(keys)))));
+    return FromRocksDb(database_->Write(Options(level), &batch));
+  }
+
+  // The files go, then a tombstone over what they left, as its authors advise.
+  Status Drop() override {
+    rocksdb::ColumnFamilyHandle* family = database_->DefaultColumnFamily();
+    const rocksdb::Slice begin, end("\xff", 1);
+    PARTITA_TRY(FromRocksDb(rocksdb::DeleteFilesInRange(database_.get(), family, nullptr, nullptr)));
+    return FromRocksDb(database_->DeleteRange(Options(DurabilityLevel::kPower), family, begin, end));
   }
 
   Status Get(const RowKeys& keys, std::string* value) override {

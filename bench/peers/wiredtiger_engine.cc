@@ -52,6 +52,13 @@ class Session {
     return cursor_->insert(cursor_);
   }
 
+  int Delete(const RowKeys& keys) {
+    const JoinedKey joined(keys);
+    WT_ITEM key = ToItem(joined.data(), joined.size());
+    cursor_->set_key(cursor_, &key);
+    return cursor_->remove(cursor_);
+  }
+
   // What `act` does in one transaction. What another transaction got in the way of is begun again.
   template <typename Act>
   Status Transact(const char* commit, const Act& act) {
@@ -90,6 +97,26 @@ class WiredTigerEngine final : public Engine {
       }
       return 0;
     });
+  }
+
+  Status DeleteAtomically(std::span<const RowKeys> rows, DurabilityLevel level) override {
+    return Write(level, [&](Session* session) {
+      for (const RowKeys& keys : rows) {
+        const int code = session->Delete(keys);
+        if (code != 0 && code != WT_NOTFOUND) return code;
+      }
+      return 0;
+    });
+  }
+
+  // Dropping needs the table to itself: no session may have a cursor on it.
+  Status Drop() override {
+    sessions_.Clear();
+    WT_SESSION* session = nullptr;
+    PARTITA_TRY(FromWiredTiger(connection_->open_session(connection_, nullptr, nullptr, &session)));
+    const int code = session->drop(session, kTableUri, nullptr);
+    session->close(session, nullptr);
+    return FromWiredTiger(code);
   }
 
   Status Get(const RowKeys& keys, std::string* value) override {

@@ -15,7 +15,7 @@ TEST(WorkloadTest, EachWorkloadHasItsOwnNameAndAMeaning) {
     EXPECT_FALSE(info.meaning.empty()) << info.name;
     EXPECT_GE(info.parallel_default, 1u) << info.name;
   }
-  EXPECT_EQ(names.size(), 11u);
+  EXPECT_EQ(names.size(), 28u);
 }
 
 TEST(WorkloadTest, AnUnknownNameOrNumberIsRefusedWithTheKnownNames) {

@@ -1,0 +1,109 @@
+#include "bench/load/paced_load.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace partita::bench {
+namespace {
+
+void SleepUntil(uint64_t nanos) {
+  const uint64_t now = NowNanos();
+  if (now < nanos) std::this_thread::sleep_for(std::chrono::nanoseconds(nanos - now));
+}
+
+// Runs `act` once for each due time of one thread: every `interval_ns` from `first_ns` on to `end_ns`.
+template <typename Act>
+void RunSchedule(uint64_t first_ns, uint64_t interval_ns, uint64_t end_ns, const Act& act, Tally* tally) {
+  for (uint64_t due = first_ns; due < end_ns; due += interval_ns) {
+    SleepUntil(due);
+    if (NowNanos() >= end_ns || !act()) return;  // What the engine could not keep up with is left out.
+    tally->latency.Record(NowNanos() - due);
+    ++tally->operations;
+  }
+}
+
+bool ReadOrWrite(const LoadContext& context, std::mt19937_64& random, std::string* buffer, Tally* tally) {
+  const uint64_t index = random() % context.config.keys;
+  if (random() % 2 == 0) {
+    GetRow(context, index, buffer, tally);
+    return true;
+  }
+  return PutRow(context, index, context.config.engine_config.durability, buffer, tally);
+}
+
+}  // namespace
+
+Status RunPaced(double fraction, const LoadContext& context, Measurement* measurement) {
+  Measurement at_most;
+  const LoadConfig& config = context.config;
+  RunThreads(
+      context.parallel, context.generation, config.seconds / 3, config.value_size,
+      [&](uint32_t) -> Operation {
+        return [&, buffer = std::string()](std::mt19937_64& random, Tally* tally) mutable {
+          return ReadOrWrite(context, random, &buffer, tally);
+        };
+      },
+      &at_most);
+  if (!at_most.IsCorrect() || at_most.operations == 0) {
+    return Status::IoError("at full speed it did not answer right: " + at_most.first_error);
+  }
+  const double rate = at_most.OperationsPerSecond() * fraction / context.parallel;
+  const auto interval = std::max<uint64_t>(1, static_cast<uint64_t>(1e9 / rate));
+  const ResourceUse before = ResourceUse::Now();
+  const uint64_t started = NowNanos();
+  const uint64_t end = started + static_cast<uint64_t>(config.seconds * 2e9 / 3);
+  std::vector<Tally> tallies(context.parallel);
+  std::vector<std::thread> running;
+  for (uint32_t thread = 0; thread < context.parallel; ++thread) {
+    running.emplace_back([&, thread] {
+      std::mt19937_64 random(context.generation + 100 + thread);
+      std::string buffer;
+      Tally* tally = &tallies[thread];
+      RunSchedule(
+          started + interval * thread / context.parallel, interval, end,
+          [&] { return ReadOrWrite(context, random, &buffer, tally); }, tally);
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  measurement->seconds = static_cast<double>(NowNanos() - started) * 1e-9;
+  measurement->cpu_seconds = ResourceUse::Now().cpu_seconds - before.cpu_seconds;
+  for (const Tally& tally : tallies) tally.AddTo(measurement, config.value_size);
+  return Status();
+}
+
+Status RunReadsBesideWrites(const LoadContext& context, Measurement* measurement) {
+  constexpr uint64_t kWriteIntervalNs = 50'000;
+  const LoadConfig& config = context.config;
+  Tally written;
+  const uint64_t started = NowNanos();
+  std::thread writer([&] {
+    std::mt19937_64 random(context.generation + 1'000'000);
+    std::string buffer;
+    RunSchedule(
+        started, kWriteIntervalNs, started + static_cast<uint64_t>(config.seconds * 1e9),
+        [&] {
+          return PutRow(context, random() % config.keys, config.engine_config.durability, &buffer, &written);
+        },
+        &written);
+  });
+  RunThreads(
+      context.parallel, context.generation, config.seconds, config.value_size,
+      [&](uint32_t) -> Operation {
+        return [&, buffer = std::string()](std::mt19937_64& random, Tally* tally) mutable {
+          GetRow(context, random() % config.keys, &buffer, tally);
+          return true;
+        };
+      },
+      measurement);
+  writer.join();
+  // Only what it wrote, and whether it could: its latency and count are not the reads'.
+  written.latency = Histogram();
+  written.operations = written.rows = 0;
+  written.AddTo(measurement, config.value_size);
+  return Status();
+}
+
+}  // namespace partita::bench

@@ -1,0 +1,16 @@
+#pragma once
+#include "bench/load/load_loop.h"
+
+namespace partita::bench {
+
+// The core workloads of YCSB, popularity by Zipf 0.99 and scattered over all rows:
+//
+//   A  half reads, half overwrites          D  95 % reads of what is newest, 5 % inserts
+//   B  95 % reads, 5 % overwrites           E  95 % scans of 1 to 100 rows, 5 % inserts
+//   C  reads                                F  half reads, half read-modify-writes
+//
+// The inserts of D and E get keys behind those of the data set, so that it stays whole.
+// REQUIRES: 'a' <= letter <= 'f'.
+Status RunYcsb(char letter, const LoadContext& context, Measurement* measurement);
+
+}  // namespace partita::bench
