@@ -73,6 +73,11 @@ Task<Result<BackupReport>> RestoreBackup(Clock& clock, uint64_t random, FileSyst
 // kInvalidArgument when the directory holds an unfinished backup or restore, or is a backup and `writing`.
 Task<Status> CheckIsNoBackup(FileSystem& files, bool writing);
 
+// A finished backup's directory `from` gets its name; and a directory to restore to is made. Durable when
+// they return.
+Task<Status> TakeBackupName(FileSystem& parent, std::string from, std::string name);
+Task<Status> MakeRestoreDirectory(FileSystem& parent, std::string name);
+
 // ---- On real directories.
 
 // A backup of the open store in the new directory `directory`; beside everything else that happens in

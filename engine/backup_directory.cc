@@ -54,20 +54,6 @@ Status RemovePartial(const fs::path& path) {
   return error ? FailedTo("remove", path, error) : Status();
 }
 
-Status MakeDirectory(const fs::path& path) {
-  std::error_code error;
-  fs::create_directory(path, error);
-  if (error) return FailedTo("make directory", path, error);
-  fs::permissions(path, fs::perms::owner_all, error);
-  return error ? FailedTo("set the mode of", path, error) : Status();
-}
-
-Task<Status> TakeFinalName(FileSystem& parent, std::string from, std::string to) {
-  PARTITA_CO_TRY(co_await parent.Rename(from, to));
-  if (!SiteIsOn("backup.name.dirflush")) co_return Status();
-  co_return co_await parent.FlushDirectory("");
-}
-
 Result<std::unique_ptr<PosixFileSystem>> OpenFiles(const fs::path& path) {
   return PosixFileSystem::Open(path.string(), BatchReads::kCallByCall);
 }
@@ -75,6 +61,7 @@ Result<std::unique_ptr<PosixFileSystem>> OpenFiles(const fs::path& path) {
 Result<BackupReport> BackUpTo(Runtime& runtime, Store& store, const Place& place,
                               const BackupOptions& options) {
   PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> parent, OpenFiles(place.parent));
+  PARTITA_TRY(RunBlocking(parent->CreateDirectory(place.name + ".partial")));
   PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> to, OpenFiles(place.partial()));
   std::unique_ptr<PosixFileSystem> base;
   if (!options.base.empty()) {
@@ -83,11 +70,23 @@ Result<BackupReport> BackUpTo(Runtime& runtime, Store& store, const Place& place
   }
   PARTITA_ASSIGN(BackupReport report, runtime.RunToEnd(store.Backup(*to, base.get(), options)));
   to.reset();
-  PARTITA_TRY(runtime.RunToEnd(TakeFinalName(*parent, place.name + ".partial", place.name)));
+  PARTITA_TRY(runtime.RunToEnd(TakeBackupName(*parent, place.name + ".partial", place.name)));
   return report;
 }
 
 }  // namespace
+
+Task<Status> TakeBackupName(FileSystem& parent, std::string from, std::string name) {
+  PARTITA_CO_TRY(co_await parent.Rename(from, name));
+  if (!SiteIsOn("backup.name.dirflush")) co_return Status();
+  co_return co_await parent.FlushDirectory("");
+}
+
+Task<Status> MakeRestoreDirectory(FileSystem& parent, std::string name) {
+  PARTITA_CO_TRY(co_await parent.CreateDirectory(name));
+  if (!SiteIsOn("restore.name.dirflush")) co_return Status();
+  co_return co_await parent.FlushDirectory("");
+}
 
 Result<BackupReport> BackUpStore(Runtime& runtime, Store& store, const std::string& directory,
                                  const BackupOptions& options) {
@@ -97,7 +96,6 @@ Result<BackupReport> BackUpStore(Runtime& runtime, Store& store, const std::stri
     return Status::AlreadyExists("'" + directory + "' exists already; a backup makes its directory");
   }
   PARTITA_TRY(RemovePartial(place.partial()));
-  PARTITA_TRY(MakeDirectory(place.partial()));
   Result<BackupReport> report = BackUpTo(runtime, store, place, options);
   if (!report.ok()) {
     const Status removed = RemovePartial(place.partial());
@@ -113,9 +111,8 @@ Result<BackupReport> RestoreStore(const std::string& backup, const std::string& 
   PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> from, OpenFiles(backup));
   std::error_code error;
   if (!fs::exists(place.whole(), error)) {
-    PARTITA_TRY(MakeDirectory(place.whole()));
     PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> parent, OpenFiles(place.parent));
-    if (SiteIsOn("restore.name.dirflush")) PARTITA_TRY(RunBlocking(parent->FlushDirectory("")));
+    PARTITA_TRY(RunBlocking(MakeRestoreDirectory(*parent, place.name)));
   }
   PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> to, OpenFiles(place.whole()));
   std::random_device device;

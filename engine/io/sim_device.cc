@@ -133,6 +133,7 @@ void SimDevice::DoPartly(SimOperation& operation) {
     case SimOp::kAllocate:
     case SimOp::kRemove:
     case SimOp::kRename:
+    case SimOp::kLink:
     case SimOp::kCreateDirectory:
       ApplyNames(operation);
       return;
@@ -196,7 +197,7 @@ void SimDevice::PickFault(SimOperation& operation) {
                          operation.number >= fault.first_operation &&
                          operation.number <= fault.last_operation && planned.hits < fault.count &&
                          (operation.path.starts_with(fault.path_prefix) ||
-                          (operation.op == SimOp::kRename && operation.to.starts_with(fault.path_prefix)));
+                          (!operation.to.empty() && operation.to.starts_with(fault.path_prefix)));
     if (!matches || ++planned.matches <= fault.skip) continue;
     if (fault.probability < 1.0 && !scheduler_.random().Chance(fault.probability)) continue;
     ++planned.hits;

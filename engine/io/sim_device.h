@@ -30,7 +30,7 @@ struct SimOperation : Runnable {
   bool exact = false;   // A read past the end is an error.
   OpenMode mode = OpenMode::kRead;
   std::string_view path;  // Interned in the disk.
-  std::string_view to;    // Of a rename; interned too.
+  std::string_view to;    // Of a rename or a link; interned too.
   SimInode* inode = nullptr;
   uint64_t offset = 0;
   uint64_t size = 0;
@@ -135,6 +135,7 @@ class SimDevice {
   void ApplyFault(SimOperation& operation);
   void ApplyNames(SimOperation& operation);
   void Open(SimOperation& operation);
+  void Rename(SimOperation& operation);
   void List(SimOperation& operation);
   void ReadPart(SimOperation& operation, uint64_t begin, uint64_t end);
   void WritePart(SimOperation& operation, uint64_t begin, uint64_t end);

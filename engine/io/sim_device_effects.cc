@@ -216,10 +216,14 @@ void SimDevice::ApplyNames(SimOperation& operation) {
       }
       return;
     case SimOp::kRename:
-      if (need(names.Find(operation.path) != nullptr, Code::kNotFound, "no such file") &&
+      Rename(operation);
+      return;
+    case SimOp::kLink:
+      operation.opened = names.Find(operation.path);
+      if (need(operation.opened != nullptr, Code::kNotFound, "no such file") &&
           need(names.HasDirectory(SimParentOf(operation.to)), Code::kNotFound, "no such directory") &&
-          need(operation.to.empty() || !names.HasDirectory(operation.to), Code::kIoError, "is a directory")) {
-        names.Rename(operation.path, operation.to, ++disk_.sequence_);
+          need(names.IsFree(operation.to), Code::kAlreadyExists, "exists")) {
+        names.Link(operation.to, operation.opened, ++disk_.sequence_);
       }
       return;
     case SimOp::kCreateDirectory:
@@ -231,6 +235,24 @@ void SimDevice::ApplyNames(SimOperation& operation) {
       return;
     default:
       PARTITA_ASSERT(false);  // Apply handles all others.
+  }
+}
+
+void SimDevice::Rename(SimOperation& operation) {
+  SimNames& names = disk_.names_;
+  const bool is_directory = !operation.path.empty() && names.HasDirectory(operation.path);
+  if (!is_directory && names.Find(operation.path) == nullptr) {
+    operation.status = Failure(operation, Code::kNotFound, "no such file");
+  } else if (!names.HasDirectory(SimParentOf(operation.to))) {
+    operation.status = Failure(operation, Code::kNotFound, "no such directory");
+  } else if (names.HasDirectory(operation.to)) {
+    operation.status = Failure(operation, Code::kIoError, "is a directory");
+  } else if (!is_directory) {
+    names.Rename(operation.path, operation.to, ++disk_.sequence_);
+  } else if (names.Find(operation.to) != nullptr) {
+    operation.status = Failure(operation, Code::kIoError, "is no directory");
+  } else {
+    names.RenameDirectory(operation.path, operation.to, ++disk_.sequence_);
   }
 }
 

@@ -13,9 +13,9 @@ namespace {
 constexpr uint64_t kCrashSalt = 0xd15cd15c;
 
 constexpr std::string_view kSimOpNames[] = {
-    "open",       "read",     "write", "flush",           "size", "truncate", "drop-cache",
-    "remove",     "rename",   "mkdir", "flush-directory", "list", "exists",   "lock",
-    "free-bytes", "allocate", "store"};
+    "open",   "read",  "write",           "flush", "size",   "truncate", "drop-cache", "remove",
+    "rename", "mkdir", "flush-directory", "list",  "exists", "lock",     "free-bytes", "allocate",
+    "link",   "store"};
 static_assert(std::size(kSimOpNames) == kSimOpCount);
 
 std::span<const uint8_t> AsBytes(std::string_view text) {

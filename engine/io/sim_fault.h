@@ -26,9 +26,10 @@ enum class SimOp : uint8_t {
   kLock,
   kFreeBytes,
   kAllocate,
+  kLink,   // A second name for a file.
   kStore,  // Bytes stored through a SharedMapping: logged and counted, never suspends or fails.
 };
-inline constexpr size_t kSimOpCount = 17;
+inline constexpr size_t kSimOpCount = 18;
 std::string_view SimOpName(SimOp op);
 
 // A set of operation kinds, e.g. SimOps(SimOp::kRead, SimOp::kWrite).

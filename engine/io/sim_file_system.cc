@@ -261,6 +261,24 @@ Task<Status> SimFileSystem::Rename(std::string_view from, std::string_view to) {
   return Plain(SimOp::kRename, Intern(from), Intern(to));
 }
 
+Task<Status> SimFileSystem::Share(FileSystem& from, std::string_view from_path, std::string_view path) {
+  const auto* other = dynamic_cast<SimFileSystem*>(&from);
+  if (other == nullptr || &other->device_ != &device_) return FileSystem::Share(from, from_path, path);
+  return ShareInterned(Intern(from_path), Intern(path));
+}
+
+// As on Linux: the name first, which stays when the flush fails.
+Task<Status> SimFileSystem::ShareInterned(std::string_view from, std::string_view to) {
+  SimOperation link(SimOp::kLink, from);
+  link.to = to;
+  co_await device_.Do(link);
+  if (!link.status.ok()) co_return std::move(link.status);
+  SimOperation flush(SimOp::kFlush, to);
+  flush.inode = link.opened.get();
+  co_await device_.Do(flush);
+  co_return std::move(flush.status);
+}
+
 Task<Status> SimFileSystem::CreateDirectory(std::string_view path) {
   return Plain(SimOp::kCreateDirectory, Intern(path), {});
 }

@@ -18,6 +18,8 @@ class SimFileSystem : public FileSystem {
   Task<Result<std::unique_ptr<File>>> Open(std::string_view path, OpenMode mode, FileIo io) override;
   Task<Status> Remove(std::string_view path) override;
   Task<Status> Rename(std::string_view from, std::string_view to) override;
+  // From the same disk only: a second name for the file.
+  Task<Status> Share(FileSystem& from, std::string_view from_path, std::string_view path) override;
   Task<Status> CreateDirectory(std::string_view path) override;
   Task<Status> FlushDirectory(std::string_view path) override;
   Task<Result<std::vector<DirectoryEntry>>> List(std::string_view path) override;
@@ -31,6 +33,7 @@ class SimFileSystem : public FileSystem {
   std::string_view Intern(std::string_view path);
   // Coroutines take the path interned: the caller's need not live until they run.
   Task<Result<std::unique_ptr<File>>> OpenInterned(std::string_view path, OpenMode mode, FileIo io);
+  Task<Status> ShareInterned(std::string_view from, std::string_view to);
   Task<Status> Plain(SimOp op, std::string_view path, std::string_view to);
   Task<Result<std::vector<DirectoryEntry>>> ListInterned(std::string_view path);
   Task<Result<bool>> ExistsInterned(std::string_view path);

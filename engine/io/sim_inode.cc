@@ -33,7 +33,7 @@ SimInode::SimInode(const SimInode& other, SimPagePool& pool)
       pool_(pool),
       size_(other.size_),
       allocated_(other.allocated_),
-      linked_(other.linked_),
+      names_(other.names_),
       pages_(other.pages_),
       dirty_(other.dirty_),
       size_changes_(other.size_changes_) {
@@ -427,10 +427,21 @@ void SimInode::Allocate(Page& page, bool allocated) {
   if (counted()) pool_.CountAllocated(change);
 }
 
-void SimInode::SetLinked(bool linked) {
+void SimInode::AddName() {
+  if (!counted()) pool_.CountAllocated(allocated_);
+  ++names_;
+}
+
+void SimInode::RemoveName() {
+  PARTITA_ASSERT(names_ > 0);
+  --names_;
+  if (!counted()) pool_.CountAllocated(-allocated_);
+}
+
+void SimInode::ForgetNames() {
   const bool before = counted();
-  linked_ = linked;
-  if (counted() != before) pool_.CountAllocated(before ? -allocated_ : allocated_);
+  names_ = 0;
+  if (counted() != before) pool_.CountAllocated(-allocated_);
 }
 
 void SimInode::AddUser() {

@@ -62,7 +62,9 @@ class SimInode {
   uint64_t UnflushedSectors() const;
 
   // Space counts while a name leads here or a process holds the file open.
-  void SetLinked(bool linked);
+  void AddName();
+  void RemoveName();
+  void ForgetNames();
   void AddUser();
   void RemoveUser();
 
@@ -111,14 +113,14 @@ class SimInode {
   void ChangeSize(uint64_t size, uint64_t sequence);
   void CutTo(uint64_t size);
   void Allocate(Page& page, bool allocated);
-  bool counted() const { return linked_ || users_ > 0; }
+  bool counted() const { return names_ > 0 || users_ > 0; }
   void UpdateMappings(uint64_t offset, uint64_t size);
 
   const uint64_t id_;
   SimPagePool& pool_;
   uint64_t size_ = 0;
   int64_t allocated_ = 0;  // Pages that are no holes.
-  bool linked_ = false;
+  uint32_t names_ = 0;
   uint32_t users_ = 0;
   std::vector<Page> pages_;
   std::vector<DirtyPage> dirty_;

@@ -6,6 +6,15 @@
 
 namespace partita {
 
+namespace {
+
+// `path` is `directory` or lies in it, at whatever depth.
+bool IsWithin(std::string_view path, std::string_view directory) {
+  return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
+}
+
+}  // namespace
+
 std::string_view SimParentOf(std::string_view path) {
   const size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
@@ -23,6 +32,11 @@ bool SimNames::HasDirectory(std::string_view path) const {
 void SimNames::Create(std::string_view path, InodePtr inode, uint64_t sequence) {
   PARTITA_ASSERT(HasDirectory(SimParentOf(path)) && !now_.files.contains(path));
   Add({.kind = Kind::kCreate, .sequence = sequence, .path = std::string(path), .inode = std::move(inode)});
+}
+
+void SimNames::Link(std::string_view path, InodePtr inode, uint64_t sequence) {
+  PARTITA_ASSERT(HasDirectory(SimParentOf(path)) && IsFree(path));
+  Add({.kind = Kind::kLink, .sequence = sequence, .path = std::string(path), .inode = std::move(inode)});
 }
 
 void SimNames::CreateDirectory(std::string_view path, uint64_t sequence) {
@@ -48,9 +62,33 @@ void SimNames::Rename(std::string_view from, std::string_view to, uint64_t seque
        .replaced = Find(to)});
 }
 
+void SimNames::RenameDirectory(std::string_view from, std::string_view to, uint64_t sequence) {
+  PARTITA_ASSERT(HasDirectory(from) && HasDirectory(SimParentOf(to)) && IsFree(to) && !IsWithin(to, from));
+  for (const Change& change : pending_) {
+    PARTITA_ASSERT(!IsWithin(SimParentOf(change.path), from) && !IsWithin(SimParentOf(change.to), from));
+  }
+  Add({.kind = Kind::kRenameDirectory,
+       .sequence = sequence,
+       .path = std::string(from),
+       .to = std::string(to)});
+}
+
+void SimNames::MoveDirectory(State& state, const std::string& from, const std::string& to) {
+  const auto moved = [&](const std::string& path) { return to + path.substr(from.size()); };
+  FileMap files;
+  for (auto& [path, inode] : state.files) files[IsWithin(path, from) ? moved(path) : path] = inode;
+  std::set<std::string, std::less<>> directories;
+  for (const std::string& path : state.directories) {
+    directories.insert(IsWithin(path, from) ? moved(path) : path);
+  }
+  state.files = std::move(files);
+  state.directories = std::move(directories);
+}
+
 void SimNames::Apply(State& state, const Change& change) {
   switch (change.kind) {
     case Kind::kCreate:
+    case Kind::kLink:
       state.files[change.path] = change.inode;
       return;
     case Kind::kCreateDirectory:
@@ -63,27 +101,38 @@ void SimNames::Apply(State& state, const Change& change) {
       state.files.erase(change.path);
       state.files[change.to] = change.inode;
       return;
+    case Kind::kRenameDirectory:
+      MoveDirectory(state, change.path, change.to);
+      return;
   }
 }
 
 bool SimNames::DependsOn(const Change& later, const Change& earlier) {
   if (earlier.kind == Kind::kCreateDirectory) {
     return later.path == earlier.path || SimParentOf(later.path) == earlier.path ||
-           (later.kind == Kind::kRename && SimParentOf(later.to) == earlier.path);
+           (!later.to.empty() && SimParentOf(later.to) == earlier.path);
+  }
+  if (earlier.kind == Kind::kRenameDirectory) {
+    const auto moves = [&](const std::string& path) {
+      return IsWithin(path, earlier.path) || IsWithin(path, earlier.to);
+    };
+    return moves(later.path) || (!later.to.empty() && moves(later.to));
   }
   const auto touches = [&](const std::string& path) {
     return !path.empty() && (path == earlier.path || path == earlier.to);
   };
   const auto holds = [&](const InodePtr& inode) {
-    return inode != nullptr && (inode == earlier.inode || inode == earlier.replaced);
+    const bool same = inode != nullptr && (inode == earlier.inode || inode == earlier.replaced);
+    return same && earlier.kind != Kind::kLink;
   };
   return touches(later.path) || touches(later.to) || holds(later.inode) || holds(later.replaced);
 }
 
 void SimNames::Add(Change change) {
   Apply(now_, change);
-  if (change.replaced != nullptr) change.replaced->SetLinked(false);
-  if (change.inode != nullptr) change.inode->SetLinked(change.kind != Kind::kRemove);
+  if (change.replaced != nullptr) change.replaced->RemoveName();
+  if (change.kind == Kind::kCreate || change.kind == Kind::kLink) change.inode->AddName();
+  if (change.kind == Kind::kRemove) change.inode->RemoveName();
   pending_.push_back(std::move(change));
   if (pending_.size() <= kPendingMax) return;
   std::vector<bool> wanted(pending_.size(), false);
@@ -94,7 +143,7 @@ void SimNames::Add(Change change) {
 // Notes that `directory` is flushed; true when that makes the change durable.
 bool SimNames::TakeFlushed(Change& change, std::string_view directory) const {
   if (SimParentOf(change.path) == directory) change.from_flushed = true;
-  if (change.kind != Kind::kRename) return change.from_flushed;
+  if (change.to.empty()) return change.from_flushed;
   if (SimParentOf(change.to) == directory) change.to_flushed = true;
   return change.from_flushed && change.to_flushed;
 }
@@ -114,7 +163,8 @@ void SimNames::Commit(const std::vector<bool>& wanted_in) {
     if (!wanted[i]) continue;
     for (size_t earlier = 0; earlier < i; ++earlier) {
       // A directory's own name is flushed through its parent, not through what lies in it.
-      if (pending_[earlier].kind == Kind::kCreateDirectory) continue;
+      const Kind kind = pending_[earlier].kind;
+      if (kind == Kind::kCreateDirectory || kind == Kind::kRenameDirectory) continue;
       if (DependsOn(pending_[i], pending_[earlier])) wanted[earlier] = true;
     }
   }
@@ -150,7 +200,7 @@ void SimNames::CrashPower(const SimCrashDice& dice) {
   for (size_t i = 0; i < pending_.size(); ++i) {
     if (survives[i]) Apply(durable_, pending_[i]);
   }
-  for (const InodePtr& inode : AllFiles()) inode->SetLinked(false);
+  for (const InodePtr& inode : AllFiles()) inode->ForgetNames();
   // A directory whose name is gone takes along what lies in it. Sorted, so parents come first.
   std::erase_if(durable_.directories, [this](const std::string& path) {
     for (std::string_view parent = SimParentOf(path); !parent.empty(); parent = SimParentOf(parent)) {
@@ -164,7 +214,7 @@ void SimNames::CrashPower(const SimCrashDice& dice) {
   });
   pending_.clear();
   now_ = durable_;
-  for (const auto& [path, inode] : now_.files) inode->SetLinked(true);
+  for (const auto& [path, inode] : now_.files) inode->AddName();
 }
 
 std::vector<SimNames::InodePtr> SimNames::AllFiles() const {

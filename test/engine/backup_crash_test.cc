@@ -5,7 +5,21 @@
 namespace partita {
 namespace {
 
-TEST(BackupCrashTest, ACrashAtAnyOperationLeavesNothingThatIsCalledCompleteOrABackupThatIs) {
+// Whether the copies' table files are the store's, or copies of them.
+class BackupCrashTest : public testing::TestWithParam<FileSharing> {};
+
+// Whatever losses of power leave of `disk`, `directory` is as it was.
+void ExpectFilesSurvive(const SimDisk& disk, const std::string& directory) {
+  EXPECT_FALSE(FilesIn(disk, directory).empty());
+  for (uint64_t draw = 1; draw <= 20; ++draw) {
+    std::unique_ptr<SimDisk> copy = disk.Clone();
+    copy->Reseed(draw);
+    copy->CrashPower();
+    EXPECT_EQ(FilesIn(*copy, directory), FilesIn(disk, directory));
+  }
+}
+
+TEST_P(BackupCrashTest, ACrashAtAnyOperationLeavesNothingThatIsCalledCompleteOrABackupThatIs) {
   SimDisk base(11);
   MakeClosedStore(base);
   uint64_t complete = 0, incomplete = 0;
@@ -16,6 +30,7 @@ TEST(BackupCrashTest, ACrashAtAnyOperationLeavesNothingThatIsCalledCompleteOrABa
     bool answered_ok = false;
     {
       World world(*disk, 100 + point);
+      world.options.sharing = GetParam();
       world.runtime.CrashAtOperation(point,
                                      point % 2 == 0 ? SimCrashMoment::kAfter : SimCrashMoment::kBefore);
       auto opened = world.runtime.RunToEnd(Store::Open(world.runtime, BackedUpStore()));
@@ -45,7 +60,7 @@ TEST(BackupCrashTest, ACrashAtAnyOperationLeavesNothingThatIsCalledCompleteOrABa
   EXPECT_GT(incomplete, 30u);
 }
 
-TEST(BackupCrashTest, ARestoreThatCrashesAnywhereIsNotServedAndCanBeDoneAgain) {
+TEST_P(BackupCrashTest, ARestoreThatCrashesAnywhereIsNotServedAndCanBeDoneAgain) {
   SimDisk base(12);
   MakeClosedStore(base);
   {
@@ -61,6 +76,7 @@ TEST(BackupCrashTest, ARestoreThatCrashesAnywhereIsNotServedAndCanBeDoneAgain) {
     disk->Reseed(point);
     {
       World world(*disk, 200 + point);
+      world.options.sharing = GetParam();
       world.runtime.CrashAtOperation(point,
                                      point % 2 == 0 ? SimCrashMoment::kAfter : SimCrashMoment::kBefore);
       (void)world.Restore();
@@ -84,27 +100,57 @@ TEST(BackupCrashTest, ARestoreThatCrashesAnywhereIsNotServedAndCanBeDoneAgain) {
   EXPECT_GT(refused, 20u);
 }
 
-TEST(BackupCrashTest, WhatEndedSurvivesALossOfPower) {
+TEST_P(BackupCrashTest, WhatEndedSurvivesALossOfPower) {
   SimDisk disk(18);
   MakeClosedStore(disk);
   {
     World world(disk, 50);
+    world.options.sharing = GetParam();
     world.Open();
     ASSERT_TRUE(world.BackUp().ok());
     ASSERT_TRUE(world.Restore().ok());
     ASSERT_TRUE(world.Close().ok());
   }
-  for (uint64_t draw = 1; draw <= 20; ++draw) {
-    std::unique_ptr<SimDisk> copy = disk.Clone();
-    copy->Reseed(draw);
-    copy->CrashPower();
-    EXPECT_EQ(FilesIn(*copy, "backup"), FilesIn(disk, "backup"));
-    EXPECT_EQ(FilesIn(*copy, "restored"), FilesIn(disk, "restored"));
+  ExpectFilesSurvive(disk, "backup");
+  ExpectFilesSurvive(disk, "restored");
+}
+
+// The name that BackUpStore gives at last.
+TEST_P(BackupCrashTest, ABackupKeepsItsNameInALossOfPower) {
+  SimDisk disk(21);
+  MakeClosedStore(disk);
+  {
+    World world(disk, 50);
+    world.options.sharing = GetParam();
+    world.Open();
+    ASSERT_TRUE(world.BackUp().ok());
+    ASSERT_TRUE(world.Close().ok());
+    ASSERT_TRUE(world.runtime.RunToEnd(TakeBackupName(world.runtime.files(), "backup", "monday")).ok());
   }
+  ExpectFilesSurvive(disk, "monday");
+}
+
+// And the one that RestoreStore gives at first.
+TEST_P(BackupCrashTest, ARestoredStoreKeepsItsNameInALossOfPower) {
+  SimDisk disk(22);
+  MakeClosedStore(disk);
+  {
+    World world(disk, 50);
+    world.options.sharing = GetParam();
+    world.Open();
+    ASSERT_TRUE(world.BackUp().ok());
+    ASSERT_TRUE(world.Close().ok());
+    ASSERT_TRUE(world.runtime.RunToEnd(MakeRestoreDirectory(world.runtime.files(), "again")).ok());
+    Subdirectory again(world.runtime.files(), "again");
+    const auto restored = world.runtime.RunToEnd(
+        RestoreBackup(world.runtime.clock(), 4711, world.backup, again, world.options));
+    ASSERT_TRUE(restored.ok()) << restored.status().ToString();
+  }
+  ExpectFilesSurvive(disk, "again");
 }
 
 // The second one begins by removing what the first one left.
-TEST(BackupCrashTest, ARestoreThatCrashesTwiceCanBeDoneAgain) {
+TEST_P(BackupCrashTest, ARestoreThatCrashesTwiceCanBeDoneAgain) {
   SimDisk base(19);
   MakeClosedStore(base);
   {
@@ -115,6 +161,7 @@ TEST(BackupCrashTest, ARestoreThatCrashesTwiceCanBeDoneAgain) {
   }
   {
     World world(base, 51);
+    world.options.sharing = GetParam();
     world.runtime.CrashAtOperation(200, SimCrashMoment::kAfter);
     (void)world.Restore();
     ASSERT_TRUE(world.runtime.crashed());
@@ -141,6 +188,12 @@ TEST(BackupCrashTest, ARestoreThatCrashesTwiceCanBeDoneAgain) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Files, BackupCrashTest,
+                         testing::Values(FileSharing::kNever, FileSharing::kWherePossible),
+                         [](const auto& info) {
+                           return info.param == FileSharing::kNever ? "OfItsOwn" : "SharedWithTheStore";
+                         });
 
 }  // namespace
 }  // namespace partita

@@ -59,11 +59,11 @@ struct World {
   }
   Result<BackupReport> BackUp() {
     PARTITA_TRY(runtime.RunToEnd(backup.Make()));
-    return runtime.RunToEnd(store->Backup(backup, nullptr, BackupOptions()));
+    return runtime.RunToEnd(store->Backup(backup, nullptr, options));
   }
   Result<BackupReport> Restore() {
     PARTITA_TRY(runtime.RunToEnd(restored.Make()));
-    return runtime.RunToEnd(RestoreBackup(runtime.clock(), 4711, backup, restored, BackupOptions()));
+    return runtime.RunToEnd(RestoreBackup(runtime.clock(), 4711, backup, restored, options));
   }
   Result<std::unique_ptr<Store>> OpenRestored() {
     StoreOptions options = BackedUpStore();
@@ -72,6 +72,7 @@ struct World {
   }
 
   SimRuntime runtime;
+  BackupOptions options{.sharing = FileSharing::kNever};
   Subdirectory backup, restored;
   RuntimeOver restored_world, backup_world;
   std::unique_ptr<Store> store;

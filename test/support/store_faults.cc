@@ -14,7 +14,7 @@ SimFault StoreLife::DrawFault(uint64_t skip_max) {
   fault.count = Chance(50) ? 1 : 1 + Draw(20);
   if (Chance(30)) fault.probability = 0.2;
   SimOpSet changes = SimOps(SimOp::kWrite, SimOp::kFlush, SimOp::kFlushDirectory, SimOp::kOpen,
-                            SimOp::kRename, SimOp::kTruncate, SimOp::kRemove);
+                            SimOp::kRename, SimOp::kLink, SimOp::kTruncate, SimOp::kRemove);
   if (kind < 50) {
     fault.operations = Chance(60) ? SimOps(SimOp::kWrite, SimOp::kFlush) : changes;
   } else if (kind < 70) {

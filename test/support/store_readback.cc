@@ -59,8 +59,8 @@ bool StoreLife::SettleTables() {
 
 // What a read-only open shows stays so, and nothing on the disk is changed by it (F15, F64).
 Task<void> StoreLife::Glimpse() {
-  constexpr SimOp kChanges[] = {SimOp::kWrite,  SimOp::kTruncate,        SimOp::kRemove,
-                                SimOp::kRename, SimOp::kCreateDirectory, SimOp::kStore};
+  constexpr SimOp kChanges[] = {SimOp::kWrite, SimOp::kTruncate,        SimOp::kRemove, SimOp::kRename,
+                                SimOp::kLink,  SimOp::kCreateDirectory, SimOp::kStore};
   auto changes = [&] {
     uint64_t sum = 0;
     for (const SimOp op : kChanges) sum += runtime_.disk().operation_count(op);

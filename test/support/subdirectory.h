@@ -26,6 +26,12 @@ class Subdirectory final : public FileSystem {
   Task<Status> Rename(std::string_view from, std::string_view to) override {
     return files_.Rename(In(from), In(to));
   }
+  // From a subdirectory of the same files, or from these files themselves.
+  Task<Status> Share(FileSystem& from, std::string_view from_path, std::string_view path) override {
+    auto* other = dynamic_cast<Subdirectory*>(&from);
+    FileSystem& source = other == nullptr ? from : other->files_;
+    return files_.Share(source, other == nullptr ? std::string(from_path) : other->In(from_path), In(path));
+  }
   Task<Status> CreateDirectory(std::string_view path) override { return files_.CreateDirectory(In(path)); }
   Task<Status> FlushDirectory(std::string_view path) override { return files_.FlushDirectory(In(path)); }
   Task<Result<std::vector<DirectoryEntry>>> List(std::string_view path) override {
