@@ -39,7 +39,12 @@ DiskContent::~DiskContent() {
   close(memory_);
 }
 
-std::span<const uint8_t> DiskContent::Read(uint64_t offset, size_t size) const {
+std::optional<std::span<const uint8_t>> DiskContent::Read(uint64_t offset, size_t size) {
+  if (Draw(faults_.reads_per_mille)) return std::nullopt;
+  return Shown(offset, size);
+}
+
+std::span<const uint8_t> DiskContent::Shown(uint64_t offset, size_t size) const {
   if (offset >= size_) return {};
   return (shows_image_ ? image_ : base_).subspan(offset, std::min<uint64_t>(size, size_ - offset));
 }
@@ -48,7 +53,7 @@ bool DiskContent::Write(uint64_t offset, std::span<const uint8_t> data) {
   if (offset > size_ || data.size() > size_ - offset) return false;
   BlockLog& log = shows_image_ ? image_log_ : recording_;
   uint8_t* disk = (shows_image_ ? image_ : base_).data();
-  const bool whole = !Draw(write_faults_);
+  const bool whole = !Draw(faults_.writes_per_mille);
   for (size_t at = 0; at < data.size();) {
     const size_t size = whole ? data.size() : std::min(sector_, data.size() - at);
     if (whole || (offset >= kSuperBlockEnd && random_() % 2 == 0)) {
@@ -62,7 +67,7 @@ bool DiskContent::Write(uint64_t offset, std::span<const uint8_t> data) {
 }
 
 bool DiskContent::Flush() {
-  if (Draw(flush_faults_)) return false;
+  if (Draw(faults_.flushes_per_mille)) return false;
   (shows_image_ ? image_log_ : recording_).AddFlush();
   if (!shows_image_) entries_->store(recording_.size(), std::memory_order_release);
   return true;
@@ -79,19 +84,18 @@ void DiskContent::Restart() {
   Clear();
   shows_image_ = false;
   recording_.Clear();
-  SetFaults(0, 0, 1);
+  SetFaults({});
   entries_->store(0, std::memory_order_release);
 }
 
-void DiskContent::SetFaults(uint32_t writes_per_mille, uint32_t flushes_per_mille, uint64_t seed) {
-  write_faults_ = writes_per_mille;
-  flush_faults_ = flushes_per_mille;
-  random_.seed(seed);
+void DiskContent::SetFaults(const DiskFaults& faults) {
+  faults_ = faults;
+  random_.seed(faults.seed);
 }
 
 Status DiskContent::ShowCut(uint64_t cut, uint64_t seed) {
   if (cut > recording_.size()) return Status::InvalidArgument("the recording has no such entry");
-  SetFaults(0, 0, seed);
+  SetFaults({.seed = seed});
   const size_t durable = recording_.DurableUntil(cut);
   // The base holds all that was recorded, or more than this image may have.
   if (!shows_image_ || durable < applied_) Clear();
@@ -130,7 +134,7 @@ Status DiskContent::SaveImage(const std::string& path) {
   BlockLog log;
   const std::vector<uint8_t> zeros(kPage, 0);
   for (uint64_t at = 0; at < size_; at += kPage) {
-    const std::span<const uint8_t> page = Read(at, kPage);
+    const std::span<const uint8_t> page = Shown(at, kPage);
     if (!std::equal(page.begin(), page.end(), zeros.begin())) log.AddWrite(at, page);
   }
   log.AddFlush();

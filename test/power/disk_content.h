@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -9,6 +10,15 @@
 #include "test/power/block_log.h"
 
 namespace partita {
+
+// How many in a thousand reads, writes and flushes fail with EIO. A failed write leaves a drawn part of its
+// sectors; a failed flush leaves its writes where they were, in the volatile cache.
+struct DiskFaults {
+  uint32_t reads_per_mille = 0;
+  uint32_t writes_per_mille = 0;
+  uint32_t flushes_per_mille = 0;
+  uint64_t seed = 1;
+};
 
 // The content of a VirtualDisk, in the process that serves it.
 //
@@ -24,12 +34,12 @@ class DiskContent {
   DiskContent& operator=(const DiskContent&) = delete;
 
   uint64_t size() const { return size_; }
-  std::span<const uint8_t> Read(uint64_t offset, size_t size) const;
-  bool Write(uint64_t offset, std::span<const uint8_t> data);  // False: EIO.
-  bool Flush();                                                // False: EIO.
+  std::optional<std::span<const uint8_t>> Read(uint64_t offset, size_t size);  // None: EIO.
+  bool Write(uint64_t offset, std::span<const uint8_t> data);                  // False: EIO.
+  bool Flush();                                                                // False: EIO.
 
   void Restart();
-  void SetFaults(uint32_t writes_per_mille, uint32_t flushes_per_mille, uint64_t seed);
+  void SetFaults(const DiskFaults& faults);
   Status ShowCut(uint64_t cut, uint64_t seed);
   Status ShowCutAgain(uint64_t seed);
   // The image as it was when it was first shown, as a recording of its own.
@@ -40,6 +50,7 @@ class DiskContent {
  private:
   void Clear();
   void BuildImage();
+  std::span<const uint8_t> Shown(uint64_t offset, size_t size) const;
   bool Draw(uint32_t per_mille) { return per_mille > 0 && random_() % 1000 < per_mille; }
 
   const uint64_t size_;
@@ -57,7 +68,7 @@ class DiskContent {
     uint64_t second_seed = 0;
   } shown_;
   BlockLog image_log_;  // What was done to the image since.
-  uint32_t write_faults_ = 0, flush_faults_ = 0;
+  DiskFaults faults_;
   std::mt19937_64 random_{1};
 };
 

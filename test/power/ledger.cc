@@ -118,17 +118,33 @@ std::string Ledger::CheckKeeperTables(const Store& store, uint64_t cut) const {
   return "";
 }
 
+std::string Ledger::CheckPartition(const PartitionState& state, const Bounds& bounds, uint32_t writer) const {
+  if (!state.error.empty()) return "writer " + std::to_string(writer) + ": " + state.error;
+  if (state.number >= bounds.at_least[writer] && state.number <= bounds.at_most[writer]) return "";
+  return "writer " + std::to_string(writer) + ": found transaction " + std::to_string(state.number) +
+         ", but " + std::to_string(bounds.at_least[writer]) + " was durable and " +
+         std::to_string(bounds.at_most[writer]) + " begun (F2, F6)";
+}
+
+std::string Ledger::CheckWhatIsRead(Store& store, uint64_t cut, uint64_t* refused) const {
+  const Bounds bounds = BoundsAt(cut);
+  for (uint32_t writer = 0; writer < kWriters; ++writer) {
+    const PartitionState state = ReadPartition(store, writer);
+    *refused += state.refused ? 1 : 0;
+    const std::string wrong = state.refused ? "" : CheckPartition(state, bounds, writer);
+    if (!wrong.empty()) return wrong;
+  }
+  return CheckKeeperTables(store, cut);
+}
+
 std::string Ledger::Check(Store& store, uint64_t cut) const {
   const Bounds bounds = BoundsAt(cut);
   Numbers found{};
   for (uint32_t writer = 0; writer < kWriters; ++writer) {
     const PartitionState state = ReadPartition(store, writer);
-    if (!state.error.empty()) return "writer " + std::to_string(writer) + ": " + state.error;
+    std::string wrong = CheckPartition(state, bounds, writer);
+    if (!wrong.empty()) return wrong;
     found[writer] = state.number;
-    if (state.number >= bounds.at_least[writer] && state.number <= bounds.at_most[writer]) continue;
-    return "writer " + std::to_string(writer) + ": found transaction " + std::to_string(state.number) +
-           ", but " + std::to_string(bounds.at_least[writer]) + " was durable and " +
-           std::to_string(bounds.at_most[writer]) + " begun (F2, F6)";
   }
   const std::string order = CheckOrder(found, cut);
   return order.empty() ? CheckKeeperTables(store, cut) : order;

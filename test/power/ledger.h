@@ -32,10 +32,15 @@ class Ledger {
   // "" if the store holds what it must after a loss of power at `cut`, else what is wrong.
   std::string Check(Store& store, uint64_t cut) const;
 
+  // Of a store on a disk that fails to read: each partition holds what it must or is refused, which is
+  // counted.
+  std::string CheckWhatIsRead(Store& store, uint64_t cut, uint64_t* refused) const;
+
   Status Save(const std::string& path) const;
   static Result<Ledger> Load(const std::string& path);
 
  private:
+  std::string CheckPartition(const PartitionState& state, const Bounds& bounds, uint32_t writer) const;
   std::string CheckOrder(const Numbers& found, uint64_t cut) const;
   std::string CheckKeeperTables(const Store& store, uint64_t cut) const;
 

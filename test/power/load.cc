@@ -273,11 +273,11 @@ PartitionState ReadPartition(Store& store, uint32_t writer) {
   request.limit = 7;  // Several pages.
   for (bool done = false; !done;) {
     Result<Shard::ScanAnswer> answer = store.runtime().RunToEnd(store.Scan(request, &found));
-    if (!answer.ok()) return {0, "scan: " + answer.status().ToString()};
+    if (!answer.ok()) return {0, "scan: " + answer.status().ToString(), true};
     done = answer->done;
     request.lower = answer->next_key;
   }
-  if (found.twice) return {0, "a scan gave a row twice"};
+  if (found.twice) return {0, "a scan gave a row twice", false};
   if (found.rows.empty()) return {};
   PartitionState state;
   state.number = static_cast<uint32_t>(std::strtoul(found.rows["count"].c_str(), nullptr, 10));

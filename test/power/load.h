@@ -79,6 +79,7 @@ StoreOptions LoadStoreOptions(const LoadPlan& plan);
 struct PartitionState {
   uint32_t number = 0;
   std::string error;
+  bool refused = false;  // The error is the store's answer.
 };
 PartitionState ReadPartition(Store& store, uint32_t writer);
 

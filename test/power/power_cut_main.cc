@@ -41,8 +41,9 @@ bool ParseOption(const std::string& name, const char* value, CommandLine* out) {
   const std::string text = value;
   if (name == "--fs" && (text == "ext4" || text == "xfs")) {
     out->power.file_system = text == "xfs" ? FileSystemKind::kXfs : FileSystemKind::kExt4;
-  } else if (name == "--faults" && (text == "none" || text == "eio" || text == "full")) {
+  } else if (name == "--faults" && (text == "none" || text == "eio" || text == "read" || text == "full")) {
     out->power.disk_fails = text == "eio";
+    out->power.reads_fail = text == "read";
     out->power.disk_fills = text == "full";
   } else if (name == "--plant" && text == "skip-log-flush") {
     out->power.planted = LogDefect::kSkipFlush;
@@ -104,19 +105,21 @@ void Print(const CommandLine& line, const PowerTotals& totals, double seconds) {
             "%llu, "
             "\"cuts_in_recovery\": %llu, \"recordings\": %llu, \"block_writes_and_flushes\": %llu, "
             "\"flushes\": %llu, \"bytes\": %llu, \"transactions\": %llu, \"kills\": %llu, \"refused\": %llu, "
-            "\"given_up\": %llu, "
+            "\"given_up\": %llu, \"reads_refused\": %llu, "
             "\"failures\": %llu, \"seconds\": %.1f}\n"
           : "%s, faults %s, seed %llu: %llu images (%llu of power lost again during recovery) of %llu "
             "recordings: %llu block writes and flushes (%llu), %llu bytes, %llu transactions acknowledged, "
-            "%llu kills, %llu calls refused, %llu loads that gave up; %llu failures; %.1f s\n";
+            "%llu kills, %llu calls refused, %llu loads that gave up, %llu refusals of images that could not "
+            "be read; %llu failures; %.1f s\n";
   std::printf(format, line.power.file_system == FileSystemKind::kXfs ? "xfs" : "ext4",
               line.power.disk_fails   ? "eio"
+              : line.power.reads_fail ? "read"
               : line.power.disk_fills ? "full"
                                       : "none",
               number(line.power.seed), number(totals.images), number(totals.second_cuts),
               number(totals.recordings), number(totals.entries), number(totals.flushes), number(totals.bytes),
               number(totals.transactions), number(totals.kills), number(totals.refused),
-              number(totals.given_up), number(totals.failures), seconds);
+              number(totals.given_up), number(totals.reads_refused), number(totals.failures), seconds);
 }
 
 int RunJobs(const CommandLine& line) {

@@ -11,10 +11,11 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <vector>
 
-#include "engine/world.h"
+#include "test/power/image_check.h"
 
 namespace partita {
 
@@ -31,9 +32,10 @@ constexpr int kSilenceMillisecondsMax = 120'000;
 void DieWithParent() { prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
 // Mostly flushes alone: a file system survives those that its own journal did not ask for.
-VirtualDisk::Faults DrawFaults(uint64_t seed) {
+DiskFaults DrawFaults(const PowerOptions& options, uint64_t seed) {
   constexpr uint32_t kRates[] = {2, 10, 50};
   const uint32_t rate = kRates[seed / 8 % std::size(kRates)];
+  if (options.reads_fail) return {.reads_per_mille = 4 * rate, .seed = seed};
   return {.writes_per_mille = seed % 4 == 0 ? rate : 0,
           .flushes_per_mille = seed % 4 == 1 ? 0 : rate,
           .seed = seed};
@@ -44,31 +46,31 @@ std::string DescribeEnd(int status) {
   return "signal " + std::to_string(WTERMSIG(status));
 }
 
-// "" or what is wrong, from the child that looks at an image.
-std::string LookAt(const LoadPlan& plan, const Ledger& ledger, uint64_t cut, bool close) {
-  const WorldOptions world{plan.directory, true, plan.shards, plan.backend};
-  Result<std::unique_ptr<Runtime>> opened = OpenWorld(world);
-  if (!opened.ok()) return "runtime: " + opened.status().ToString();
-  // Neither is destroyed: the process ends, with or without having closed the store.
-  Runtime* runtime = std::move(opened).value().release();
-  StoreOptions options = LoadStoreOptions(plan);
-  options.create_if_missing = !ledger.StoreExists(cut);  // A lost store must not pass for a new one (F69).
-  options.planted_log = LogDefect::kNone;
-  Result<std::unique_ptr<Store>> recovered = runtime->RunToEnd(Store::Open(*runtime, options));
-  if (!recovered.ok()) return "open: " + recovered.status().ToString();
-  Store* store = std::move(recovered).value().release();
-  std::string wrong = ledger.Check(*store, cut);
-  if (!wrong.empty()) return wrong;
-  const Result<Store::VerifyResult> verified = runtime->RunToEnd(store->Verify(nullptr));
-  if (!verified.ok()) return "verify: " + verified.status().ToString();
-  if (!verified->damages.empty()) return "verify: " + verified->damages.front();
-  // It takes writes, and what was there stays so.
-  const Result<TableDescriptor> made = runtime->RunToEnd(
-      store->CreateTable({.account = kLoadAccount, .name = "after", .raw = true, .split_partitions = {}}));
-  if (!made.ok() && made.code() != Code::kAlreadyExists) return "create table: " + made.status().ToString();
-  if (!close) return "";  // It ends like a killed process: what comes now is a second loss of power.
-  const Status closed = runtime->RunToEnd(store->Close());
-  return closed.ok() ? "" : "close: " + closed.ToString();
+// What a child that calls `look` says.
+Result<ImageFindings> InChild(const std::function<ImageFindings()>& look) {
+  int ends[2];
+  PARTITA_ASSERT(pipe2(ends, O_CLOEXEC) == 0);
+  const pid_t child = fork();
+  PARTITA_ASSERT(child >= 0);
+  if (child == 0) {
+    DieWithParent();
+    alarm(kCheckSecondsMax);
+    const ImageFindings found = look();
+    const std::string said = std::to_string(found.refused) + " " + found.wrong;
+    const bool written = write(ends[1], said.data(), said.size()) == static_cast<ssize_t>(said.size());
+    _exit(written ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string said;
+  char buffer[4096];
+  for (ssize_t size; (size = read(ends[0], buffer, sizeof buffer)) > 0;) {
+    said.append(buffer, static_cast<size_t>(size));
+  }
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status != 0) return Status::IoError("the process that looks at it ended with " + DescribeEnd(status));
+  return ImageFindings{said.substr(said.find(' ') + 1), std::strtoull(said.c_str(), nullptr, 10)};
 }
 
 }  // namespace
@@ -77,7 +79,7 @@ void PowerTotals::Add(const PowerTotals& other) {
   images += other.images, second_cuts += other.second_cuts, recordings += other.recordings;
   entries += other.entries, flushes += other.flushes, bytes += other.bytes;
   transactions += other.transactions, kills += other.kills, refused += other.refused;
-  given_up += other.given_up;
+  given_up += other.given_up, reads_refused += other.reads_refused;
   failures += other.failures;
 }
 
@@ -113,23 +115,24 @@ Status PowerRun::Record(uint64_t seed, Ledger* ledger, PowerTotals* totals) {
   PARTITA_TRY(mounted_->Mount());
   first_cut_ = disk.entries();
   LoadPlan plan{.directory = mounted_->path() + "/store", .planted = options_.planted};
-  plan.disk_may_fail = options_.disk_fails || options_.disk_fills;
+  plan.disk_may_fail = options_.disk_fails || options_.disk_fills || options_.reads_fail;
   plan.fill_disk = options_.disk_fills;
   const uint32_t lives = 1 + static_cast<uint32_t>(random() % kLivesMax);
   for (plan.life = 0; plan.life < lives; ++plan.life) {
     plan.seed = random();
     if (plan.life == 0 || random() % 3 == 0) plan.shards = 1 + static_cast<uint32_t>(random() % 2);
     plan.backend = random() % 4 == 0 ? IoBackend::kThreads : IoBackend::kUring;
-    const Ledger::Bounds bounds =
-        plan.life > 0 && options_.disk_fails ? ledger->BoundsAt(disk.entries()) : ledger->BoundsNow();
+    const Ledger::Bounds bounds = plan.life > 0 && (options_.disk_fails || options_.reads_fail)
+                                      ? ledger->BoundsAt(disk.entries())
+                                      : ledger->BoundsNow();
     plan.found_min = bounds.at_least;
     plan.found_max = bounds.at_most;
     const bool kill_it = random() % 3 != 0;
     PARTITA_TRY(LoadOnce(plan, kNotesMin + random() % (kNotesMax - kNotesMin), kill_it, ledger));
     totals->kills += kill_it ? 1 : 0;
     PARTITA_TRY(disk.SetFaults({}));
-    if (!options_.disk_fails) continue;
-    // A file system that lost a write of its own stops; mounted anew it goes on.
+    if (!options_.disk_fails && !options_.reads_fail) continue;
+    // A file system that lost a write of its own, or could not read, stops; mounted anew it goes on.
     PARTITA_TRY(mounted_->Unmount());
     PARTITA_TRY(mounted_->Mount());
   }
@@ -159,6 +162,7 @@ Status PowerRun::LoadOnce(const LoadPlan& plan, uint64_t notes_max, bool kill_it
     RunLoad(plan, mounted_->disk(), ends[1], stop);
   }
   close(ends[1]);
+  const bool fails = options_.disk_fails || options_.reads_fail;
   bool silent = false;
   Note note;
   for (uint64_t notes = 1;; ++notes) {
@@ -167,8 +171,8 @@ Status PowerRun::LoadOnce(const LoadPlan& plan, uint64_t notes_max, bool kill_it
     if (silent) kill(child, SIGKILL);
     if (read(ends[0], &note, sizeof note) != sizeof note) break;
     ledger->Add(note);
-    if (notes == notes_max / 4 && options_.disk_fails)
-      PARTITA_TRY(mounted_->disk().SetFaults(DrawFaults(plan.seed)));
+    if (notes == notes_max / 4 && fails)
+      PARTITA_TRY(mounted_->disk().SetFaults(DrawFaults(options_, plan.seed)));
     if (notes == notes_max && kill_it) kill(child, SIGKILL);
     if (notes == notes_max) stop->store(true);
   }
@@ -192,11 +196,11 @@ Status PowerRun::CheckImages(uint64_t seed, uint64_t first_cut, uint64_t count, 
   for (size_t i = 0; i < cuts.size() && totals->images < options_.images; ++i) {
     const uint64_t image_seed = random();
     PARTITA_TRY(mounted_->disk().ShowCut(cuts[i], image_seed));
-    PARTITA_TRY(CheckShown(cuts[i], image_seed, ledger));
+    PARTITA_TRY(CheckShown(cuts[i], image_seed, ledger, totals));
     ++totals->images;
     if (image_seed % 4 != 0 || totals->images == options_.images) continue;
     PARTITA_TRY(mounted_->disk().ShowCutAgain(image_seed + 1));
-    PARTITA_TRY(CheckShown(cuts[i], image_seed + 1, ledger));
+    PARTITA_TRY(CheckShown(cuts[i], image_seed + 1, ledger, totals));
     ++totals->images;
     ++totals->second_cuts;
   }
@@ -204,7 +208,7 @@ Status PowerRun::CheckImages(uint64_t seed, uint64_t first_cut, uint64_t count, 
 }
 
 // Mounts what the disk shows, and lets a child look at it.
-Status PowerRun::CheckShown(uint64_t cut, uint64_t seed, const Ledger& ledger) {
+Status PowerRun::CheckShown(uint64_t cut, uint64_t seed, const Ledger& ledger, PowerTotals* totals) {
   const Status mounted = mounted_->Mount();
   if (!mounted.ok()) return Failed(mounted, cut, seed, ledger);
   std::mt19937_64 random(seed);
@@ -213,30 +217,29 @@ Status PowerRun::CheckShown(uint64_t cut, uint64_t seed, const Ledger& ledger) {
   plan.backend = random() % 4 == 0 ? IoBackend::kThreads : IoBackend::kUring;
   unlink(BallastOf(plan.directory).c_str());  // A store may refuse to open on a full disk; not for ever.
   const bool close_it = random() % 2 == 0;
-  int ends[2];
-  PARTITA_ASSERT(pipe2(ends, O_CLOEXEC) == 0);
-  const pid_t child = fork();
-  PARTITA_ASSERT(child >= 0);
-  if (child == 0) {
-    DieWithParent();
-    alarm(kCheckSecondsMax);
-    const std::string wrong = LookAt(plan, ledger, cut, close_it);
-    const ssize_t written = write(ends[1], wrong.data(), wrong.size());
-    _exit(wrong.empty() && written == 0 ? 0 : 1);
-  }
-  close(ends[1]);
-  std::string wrong;
-  char buffer[4096];
-  for (ssize_t size; (size = read(ends[0], buffer, sizeof buffer)) > 0;) {
-    wrong.append(buffer, static_cast<size_t>(size));
-  }
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
+  if (options_.reads_fail) PARTITA_TRY(CheckWithFailingReads(plan, cut, seed, ledger, totals));
+  const Result<ImageFindings> found = InChild([&] { return LookAt(plan, ledger, cut, close_it); });
   const Status unmounted = mounted_->Unmount();
-  if (status != 0 && wrong.empty()) wrong = "the process that looks at it ended with " + DescribeEnd(status);
-  if (!wrong.empty()) return Failed(Status::Corruption(wrong), cut, seed, ledger);
+  if (!found.ok()) return Failed(found.status(), cut, seed, ledger);
+  if (!found->wrong.empty()) return Failed(Status::Corruption(found->wrong), cut, seed, ledger);
   return unmounted;
+}
+
+// While the disk fails to read at times; then what it shows is mounted anew, as a file system that could not
+// read what it needed may have given up.
+Status PowerRun::CheckWithFailingReads(const LoadPlan& plan, uint64_t cut, uint64_t seed,
+                                       const Ledger& ledger, PowerTotals* totals) {
+  constexpr uint32_t kRates[] = {5, 20, 100, 300};
+  PARTITA_TRY(
+      mounted_->disk().SetFaults({.reads_per_mille = kRates[seed % std::size(kRates)], .seed = seed}));
+  const Result<ImageFindings> found = InChild([&] { return LookThroughFaults(plan, ledger, cut); });
+  PARTITA_TRY(mounted_->disk().SetFaults({}));
+  PARTITA_TRY(mounted_->Unmount());
+  if (!found.ok()) return Failed(found.status(), cut, seed, ledger);
+  if (!found->wrong.empty()) return Failed(Status::Corruption(found->wrong), cut, seed, ledger);
+  totals->reads_refused += found->refused;
+  const Status mounted = mounted_->Mount();
+  return mounted.ok() ? mounted : Failed(mounted, cut, seed, ledger);
 }
 
 // Keeps the image and says how to look at it again.
@@ -261,7 +264,8 @@ Status PowerRun::Replay(const std::string& directory) {
   PARTITA_ASSIGN(const Ledger ledger, Ledger::Load(directory + "/notes"));
   PARTITA_TRY(mounted_->disk().Load(directory + "/image"));
   PARTITA_TRY(mounted_->disk().ShowCut(mounted_->disk().entries(), seed));
-  return CheckShown(cut, seed, ledger);
+  PowerTotals totals;
+  return CheckShown(cut, seed, ledger, &totals);
 }
 
 }  // namespace partita

@@ -14,6 +14,7 @@ struct PowerOptions {
   uint64_t images = 300;
   uint64_t seed = 1;
   bool disk_fails = false;  // EIO on writes and flushes while recording.
+  bool reads_fail = false;  // EIO on reads, while recording and while an image is looked at a first time.
   bool disk_fills = false;  // The file system is full time and again while recording.
   LogDefect planted = LogDefect::kNone;
   std::string directory;  // Empty; for mount points.
@@ -26,8 +27,9 @@ struct PowerTotals {
   uint64_t recordings = 0, entries = 0, flushes = 0, bytes = 0;
   uint64_t transactions = 0;  // Acknowledged while recording.
   uint64_t kills = 0;
-  uint64_t refused = 0;   // Calls that failed on a failing or full disk.
-  uint64_t given_up = 0;  // Loads that gave up on a disk that failed for good, which they may.
+  uint64_t refused = 0;        // Calls that failed on a failing or full disk.
+  uint64_t reads_refused = 0;  // Of them: openings, reads and checks of images on a disk whose reads fail.
+  uint64_t given_up = 0;       // Loads that gave up on a disk that failed for good, which they may.
   uint64_t failures = 0;
   void Add(const PowerTotals& other);
 };
@@ -54,7 +56,9 @@ class PowerRun {
   Status LoadOnce(const LoadPlan& plan, uint64_t notes_max, bool kill_it, Ledger* ledger);
   Status CheckImages(uint64_t seed, uint64_t first_cut, uint64_t count, const Ledger& ledger,
                      PowerTotals* totals);
-  Status CheckShown(uint64_t cut, uint64_t seed, const Ledger& ledger);
+  Status CheckShown(uint64_t cut, uint64_t seed, const Ledger& ledger, PowerTotals* totals);
+  Status CheckWithFailingReads(const LoadPlan& plan, uint64_t cut, uint64_t seed, const Ledger& ledger,
+                               PowerTotals* totals);
   Status Failed(const Status& failure, uint64_t cut, uint64_t seed, const Ledger& ledger);
 
   const PowerOptions options_;

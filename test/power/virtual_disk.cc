@@ -17,7 +17,6 @@
 #include <cstring>
 
 #include "engine/base/assert.h"
-#include "test/power/disk_content.h"
 
 // The parent asks over a socket pair; the child has one thread, which answers the kernel and the parent in
 // turn, so that nothing here needs a lock.
@@ -28,7 +27,7 @@ struct VirtualDisk::Command {
   enum class Kind : uint32_t { kRestart, kFaults, kSize, kCut, kCutAgain, kSaveImage, kLoad } kind;
   uint64_t cut = 0;
   uint64_t seed = 0;
-  Faults faults = {};
+  DiskFaults faults = {};
   char path[512] = {};
 };
 
@@ -79,7 +78,11 @@ void Open(fuse_req_t request, fuse_ino_t, fuse_file_info* file) {
 
 void Read(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info*) {
   const auto bytes = ContentOf(request)->Read(static_cast<uint64_t>(offset), size);
-  fuse_reply_buf(request, reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (bytes.has_value()) {
+    fuse_reply_buf(request, reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  } else {
+    fuse_reply_err(request, EIO);
+  }
 }
 
 void Write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off_t offset, fuse_file_info*) {
@@ -165,8 +168,7 @@ class DiskServer {
         content_.Restart();
         return Status();
       case Kind::kFaults:
-        content_.SetFaults(command.faults.writes_per_mille, command.faults.flushes_per_mille,
-                           command.faults.seed);
+        content_.SetFaults(command.faults);
         return Status();
       case Kind::kSize:
         return Status();
@@ -245,7 +247,7 @@ Result<VirtualDisk::LogSize> VirtualDisk::Ask(const Command& command) {
 }
 
 Status VirtualDisk::Restart() { return Ask({.kind = Command::Kind::kRestart}).status(); }
-Status VirtualDisk::SetFaults(const Faults& faults) {
+Status VirtualDisk::SetFaults(const DiskFaults& faults) {
   return Ask({.kind = Command::Kind::kFaults, .faults = faults}).status();
 }
 Result<VirtualDisk::LogSize> VirtualDisk::log_size() { return Ask({.kind = Command::Kind::kSize}); }

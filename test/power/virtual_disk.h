@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/base/result.h"
+#include "test/power/disk_content.h"
 
 namespace partita {
 
@@ -21,13 +22,6 @@ namespace partita {
 // mounted on it, and its loop device must have been invalidated, when an image is asked for.
 class VirtualDisk {
  public:
-  // How many in a thousand writes, and in a thousand flushes, fail with EIO. A failed write leaves a drawn
-  // part of its sectors; a failed flush leaves its writes where they were, in the volatile cache.
-  struct Faults {
-    uint32_t writes_per_mille = 0;
-    uint32_t flushes_per_mille = 0;
-    uint64_t seed = 1;
-  };
   struct LogSize {
     uint64_t entries = 0, bytes = 0, flushes = 0;
   };
@@ -46,7 +40,7 @@ class VirtualDisk {
 
   // Forgets everything: an empty disk that records.
   Status Restart();
-  Status SetFaults(const Faults& faults);
+  Status SetFaults(const DiskFaults& faults);
   Result<LogSize> log_size();
 
   // Shows the disk as a loss of power after `cut` entries leaves it (BlockLog::ApplySome), and records what
