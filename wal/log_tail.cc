@@ -46,6 +46,13 @@ Status CheckSize(const std::string& path, uint64_t size) {
                             " bytes; expected a multiple of 8192 (F35)");
 }
 
+Task<Result<std::vector<uint8_t>>> ReadWhole(File& file, uint64_t size) {
+  std::vector<uint8_t> bytes(size);
+  PARTITA_CO_ASSIGN(const size_t count, co_await file.ReadAt(0, bytes));
+  if (count != size) co_return Status::IoError(file.path() + ": the file became shorter while it was read");
+  co_return bytes;
+}
+
 // What a file held when it was read; not shared with anyone.
 class TailCopy final : public SharedMapping {
  public:
@@ -72,9 +79,7 @@ Task<Result<std::unique_ptr<LogTail>>> LogTail::OpenForReading(FileSystem& files
     PARTITA_CO_ASSIGN(const uint64_t actual, co_await file->Size());
     PARTITA_CO_TRY(CheckSize(path, actual));
     if (SiteIsOn("wal.tail_glimpse.flush")) PARTITA_CO_TRY(co_await file->Flush());  // F29.
-    bytes.resize(actual);
-    PARTITA_CO_ASSIGN(const size_t count, co_await file->ReadAt(0, bytes));
-    if (count != actual) co_return Status::IoError(path + ": the file became shorter while it was read");
+    PARTITA_CO_ASSIGN(bytes, co_await ReadWhole(*file, actual));
   }
   std::unique_ptr<SharedMapping> copy = std::make_unique<TailCopy>(std::move(bytes));
   co_return std::unique_ptr<LogTail>(new LogTail(owner_copy, Incarnation{}, std::move(copy)));
@@ -92,6 +97,9 @@ Task<Result<std::unique_ptr<LogTail>>> LogTail::Open(FileSystem& files, std::str
                     co_await files.Open(path, OpenMode::kReadWrite, FileIo::kBuffered));
   PARTITA_CO_ASSIGN(const uint64_t actual, co_await file->Size());
   PARTITA_CO_TRY(CheckSize(path, actual));
+  // Read by a call, which can fail, before anything looks at the mapping: a page of it that cannot be read
+  // ends the process.
+  PARTITA_CO_TRY((co_await ReadWhole(*file, actual)).status());
   PARTITA_CO_ASSIGN(std::unique_ptr<SharedMapping> mapping, files.Map(path, actual));
   // F29: what a dead process left is trusted from here on.
   if (SiteIsOn("wal.tail_recovery.flush")) {

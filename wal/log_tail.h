@@ -17,7 +17,8 @@ namespace partita {
 // Mapped, not written by system calls: encoding and storing a record of 1 KiB costs 0.11 us of CPU,
 // a buffered pwrite of it 4.5 us (BM_AppendTail against BM_TailByPwrite in bench/micro/log_bench.cc,
 // a busy 2-core virtual machine), and AppendTail may be a plain function. The price: a read error of
-// an evicted page would end the process by SIGBUS. The blocks are written once when the file is
+// an evicted page would end the process by SIGBUS. Open reads the file by a call first, where that is an
+// error only; a page that is evicted later may still do it. The blocks are written once when the file is
 // made, so a full disk cannot.
 //
 // Append belongs to the holder of the tail token; ReadAll to recovery, before the first Append.

@@ -272,6 +272,18 @@ TEST(LogDamageTest, AnUnreadableLogIsAnErrorNotItsEnd) {
   }
 }
 
+// F34. Seen in the mapping first, a page that cannot be read would end the process.
+TEST(LogDamageTest, AnUnreadableTailIsAnErrorNotTheEndOfTheProcess) {
+  SimDisk disk(21);
+  const auto payloads = WriteGroups(disk, 6, /*seal=*/false);
+  LogProcess process(disk, Second());
+  const size_t fault = process.runtime().AddFault(
+      {.operations = SimOps(SimOp::kRead), .path_prefix = kTestDirectory + "/tail", .count = 1});
+  EXPECT_EQ(process.TryOpen().code(), Code::kIoError);
+  EXPECT_EQ(process.runtime().FaultHits(fault), 1u);
+  EXPECT_EQ(process.Recover().payloads, payloads);
+}
+
 TEST(LogDamageTest, ATransferThatRotsOnceIsReadAgain) {
   SimDisk original(11);
   const auto payloads = WriteGroups(original, 10, /*seal=*/true);
