@@ -3,9 +3,12 @@
 #include <thread>
 
 #include "api/database_impl.h"
+#include "api/limits.h"
 #include "api/names.h"
 #include "api/table_state.h"
 #include "engine/base/entity_record.h"
+#include "engine/base/text.h"
+#include "engine/base/user_key.h"
 
 namespace partita {
 
@@ -18,6 +21,21 @@ void ExtractZones(std::string_view content, ZoneSink& sink) {
 }
 
 namespace {
+
+// Its size as the service counts it, in KiB (an EntityCost).
+uint64_t CostOfEntity(std::string_view user_key, std::string_view content) {
+  constexpr uint64_t kUnit = 1024;
+  // No size is above twice the encoded bytes: text may double, fixed parts take less than they do here.
+  if (2 * (user_key.size() + content.size()) <= kUnit) return 1;
+  const EntityRecordView record(content);
+  const Result<UserKeyParts> key = DecodeUserKey(user_key);
+  uint64_t size = user_key.size() + content.size();
+  if (key.ok() && record.IsWalkable()) {
+    size = kEntitySizeBase + 2 * (Utf16Units(key->partition_key) + Utf16Units(key->row_key)) +
+           record.BilledSize();
+  }
+  return std::max<uint64_t>(1, (size + kUnit - 1) / kUnit);
+}
 
 Status CheckOptions(const Options& options) {
   if (options.directory.empty()) return Status::InvalidArgument("directory is empty; it must name the store");
@@ -35,6 +53,7 @@ Status CheckOptions(const Options& options) {
   if (options.read_only && options.create_if_missing) {
     return Status::InvalidArgument("create_if_missing and read_only exclude each other");
   }
+  PARTITA_TRY(CheckThroughputTargets(options.throughput));
   return CheckAccountName(options.account);
 }
 
@@ -109,8 +128,10 @@ Result<std::unique_ptr<Database>> Database::OpenOn(Runtime& runtime, const Optio
   store.host_memory_bytes = options.host_memory_bytes;
   store.shards = ShardsOf(options);
   store.zones = ExtractZones;
+  store.entity_cost = CostOfEntity;
   PARTITA_ASSIGN(impl.store, runtime.RunToEnd(Store::Open(runtime, std::move(store))));
   impl.report = ReportOf(impl.store->open_report(), impl.store->shard_count());
+  PARTITA_TRY(impl.store->throttle().SetTargets(options.throughput));
   impl.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   return database;
 }
@@ -240,6 +261,10 @@ std::vector<TableDescription> Database::ListTables() const {
 Status Database::Barrier() { return impl_->Run(impl_->store->Barrier()); }
 Status Database::Flush() { return impl_->Run(impl_->store->FlushMemtables()); }
 Status Database::CompactAll() { return impl_->Run(impl_->store->CompactAll()); }
+Status Database::SetThroughputTargets(const ThroughputTargets& targets) {
+  return impl_->store->throttle().SetTargets(targets);
+}
+ThroughputTargets Database::throughput_targets() const { return impl_->store->throttle().targets(); }
 const OpenReport& Database::open_report() const { return impl_->report; }
 
 DatabaseStats Database::Stats() const {
@@ -266,6 +291,10 @@ DatabaseStats Database::Stats() const {
   stats.reserve_wanted = reserve.bytes_wanted();
   stats.out_of_space = reserve.low();
   stats.times_out_of_space = reserve.times_low();
+  const Throttle::Statistics throttle = impl_->store->throttle().statistics();
+  stats.throttled_by_partition = throttle.refused_by_partition;
+  stats.throttled_by_account = throttle.refused_by_account;
+  stats.throttled_partitions_active = throttle.partitions_active;
   return stats;
 }
 

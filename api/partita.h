@@ -14,6 +14,7 @@
 #include "engine/base/maintenance.h"
 #include "engine/base/result.h"
 #include "engine/base/status.h"
+#include "engine/base/throughput_targets.h"
 
 // Partita: a single-node storage engine for tables of typed entities. This is the one header to
 // include.
@@ -96,6 +97,10 @@ struct Options {
   // volatile, a disk whose cache is not flushed), opening for writing fails with kUnsupported. True: it is
   // opened there nevertheless, and kPower is no more than kProcess (OpenReport::volatile_storage).
   bool allow_volatile_storage = false;
+
+  // How many entities a second are let through, by partition and by account (throughput_targets.h); calls
+  // beyond answer kThrottled, with the wait that would suffice. Can be changed while the store is open.
+  ThroughputTargets throughput = ThroughputTargets::Off();
 
   // Whose tables these calls see. A store can hold those of several accounts, which only its HTTP
   // service tells apart; the default is the account that table clients use for local development.
@@ -221,8 +226,8 @@ class Table {
   // slices beside everything else, on the worker that has them; nothing is locked, no write waits.
   //
   // Errors of all: kInvalidArgument and kUnsupported for a filter or option that breaks a rule; for a filter
-  // the message says where and what. kNotFound; kCancelled; kCorruption, kUnknown: at what is damaged or in
-  // doubt, never a shorter answer.
+  // the message says where and what. kNotFound; kCancelled; kThrottled (a page that got on ends before, and
+  // the next one answers it); kCorruption, kUnknown: at what is damaged or in doubt, never a shorter answer.
 
   // One page, in the order of keys. Go on with its continuation while it is not empty: an entity that is
   // there throughout comes once, whatever happens to others meanwhile, also after the store was opened anew.
@@ -324,6 +329,9 @@ struct DatabaseStats {
   uint64_t reserve_wanted = 0;    // and how much should be.
   bool out_of_space = false;      // The disk is full: only deletes, and drops of tables, are accepted.
   uint64_t times_out_of_space = 0;
+  // Calls refused because a partition, or an account, was over its throughput target; and how many partitions
+  // are being counted now.
+  uint64_t throttled_by_partition = 0, throttled_by_account = 0, throttled_partitions_active = 0;
 };
 
 struct VerifyReport {
@@ -370,6 +378,10 @@ class Database {
   Status Flush();
   // Flushes, then compacts until nothing is due.
   Status CompactAll();
+
+  // Puts other throughput targets in force, at once and until the store is closed. kInvalidArgument.
+  Status SetThroughputTargets(const ThroughputTargets& targets);
+  ThroughputTargets throughput_targets() const;
 
   DatabaseStats Stats() const;
   const OpenReport& open_report() const;

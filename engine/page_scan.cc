@@ -8,6 +8,7 @@
 #include "engine/base/stored_value.h"
 #include "engine/base/text.h"
 #include "engine/base/user_key.h"
+#include "engine/scan_meter.h"
 
 namespace partita {
 namespace {
@@ -133,6 +134,10 @@ Task<Status> PageScan::Walk(std::string lower, std::string upper) {
         if (MilestoneEndsPage(key)) break;
         state = merged_->Next();
         continue;
+      }
+      if (request_.meter != nullptr) {
+        Status admitted = request_.meter->AdmitFirst(key);
+        if (!admitted.ok()) co_return EndAt(ResumeBefore(key), std::move(admitted));
       }
       StartRun(lower, upper);
     }
@@ -285,6 +290,7 @@ bool PageScan::GiveGathered(uint64_t scanned_before) {
     answer_.scanned = scanned_before + gathered_from_[i].looked;
     merged_->RunKeyTo(gathered_from_[i].entry, &key_);
     have_last_ = false;  // It went ahead of what the page gives.
+    MeterGathered(i);
     return EndBeforeRow(key_);
   };
   if (IsFull()) return end_before(0);
@@ -297,7 +303,28 @@ bool PageScan::GiveGathered(uint64_t scanned_before) {
     if (!GiveRow(key_, rows_[i])) return end_before(i);
     if (IsFull() && i + 1 < gathered_) return end_before(i + 1);
   }
+  MeterGathered(gathered_);
   return false;
+}
+
+// Keys are built where rows are large or partitions change, and of the ends of a run.
+void PageScan::MeterGathered(uint32_t count) {
+  if (request_.meter == nullptr || count == 0) return;
+  merged_->RunKeyTo(gathered_from_[0].entry, &metered_first_);
+  merged_->RunKeyTo(gathered_from_[count - 1].entry, &metered_last_);
+  const size_t longest = std::max(metered_first_.size(), metered_last_.size());
+  const bool one_by_one = longest > ScanMeter::kSmallKeyBytes ||
+                          PartitionPrefix(metered_first_) != PartitionPrefix(metered_last_);
+  uint32_t small = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!one_by_one && rows_[i].content.size() <= ScanMeter::kSmallRowBytes) {
+      ++small;
+      continue;
+    }
+    merged_->RunKeyTo(gathered_from_[i].entry, &metered_last_);
+    request_.meter->Note(metered_last_, rows_[i].content);
+  }
+  if (small > 0) request_.meter->NoteSmall(metered_first_, small);
 }
 
 Task<Status> PageScan::ReadPoint(const std::string& key) {
@@ -325,6 +352,7 @@ Task<Status> PageScan::ReadPoint(const std::string& key) {
     found = *read;
   }
   const bool is_put = found.state == LookupState::kFound;
+  if (!is_put && request_.meter != nullptr) request_.meter->NoteSmall(key, 1);
   Decide(key, found.version, is_put ? EntryKind::kPut : EntryKind::kTombstone, found.value);
   co_return Status();
 }
@@ -335,6 +363,7 @@ bool PageScan::Decide(std::string_view user_key, Version version, EntryKind kind
     if (IsFull()) return EndBeforeRow(user_key);
     const bool wanted = sink_ == nullptr || (sink_->Wanted({&row, 1}) & 1) != 0;
     if (wanted && !GiveRow(user_key, row)) return EndBeforeRow(user_key);
+    if (request_.meter != nullptr) request_.meter->Note(user_key, row.content);
   }
   last_key_.assign(user_key);
   have_last_ = true;
@@ -359,7 +388,8 @@ bool PageScan::EndBeforeRow(std::string_view user_key) {
 }
 
 bool PageScan::GoesOn() {
-  return clock_.MonotonicNanos() <= deadline_ns_ && (sink_ == nullptr || sink_->GoOn());
+  return clock_.MonotonicNanos() <= deadline_ns_ && (sink_ == nullptr || sink_->GoOn()) &&
+         (request_.meter == nullptr || request_.meter->Settle());
 }
 
 // Only behind a decided key: every page gets on.

@@ -87,6 +87,8 @@ class PageScan : private SkippedSpanSink {
   // Each true: the page has ended, and where it goes on is set.
   bool Decide(std::string_view user_key, Version version, EntryKind kind, std::string_view value);
   bool GiveGathered(uint64_t scanned_before);
+  // Of rows_, the first `count`.
+  void MeterGathered(uint32_t count);
   bool GiveRow(std::string_view user_key, const KeylessRow& row);
   bool EndBeforeRow(std::string_view user_key);
   bool GoesOn();
@@ -118,6 +120,7 @@ class PageScan : private SkippedSpanSink {
   std::array<KeylessRow, Shard::kRowsAtOnceMax> rows_;
   std::array<Gathered, Shard::kRowsAtOnceMax> gathered_from_;
   std::string key_;
+  std::string metered_first_, metered_last_;
   std::string last_key_;  // The last key decided; entries of it that follow are older versions.
   bool have_last_ = false;
   bool ended_ = false;

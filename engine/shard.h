@@ -80,6 +80,8 @@ struct ShardContext {
   LogDefect planted_log = LogDefect::kNone;
 };
 
+class ScanMeter;
+
 struct ShardStatistics {
   uint64_t memtable_bytes = 0, memtable_entries = 0, frozen_memtables = 0;
   uint64_t log_live_bytes = 0, log_bytes = 0;
@@ -175,6 +177,9 @@ class Shard {
     // than the damaged part can hold: no older state, nothing that was deleted (F43). Nothing is passed over
     // by zone maps then, and no other shard scans ahead.
     bool skip_damage = false;
+    // Told of each row that is looked at; the page ends when it says so, once it has got past one key. Store
+    // sets it when there are throughput targets. Null: nobody counts. Outlives the call.
+    ScanMeter* meter = nullptr;
   };
   static constexpr size_t kRowsAtOnceMax = 64;
   // Parts rows on another thread than the sink's, for ranges that are scanned ahead of their turn: the sink

@@ -108,7 +108,7 @@ std::vector<RangeDescriptor> Store::RangesOf(TableId table) const {
 
 Task<WriteOutcome> Store::Write(const WriteRequest& request) {
   WriteOutcome outcome;
-  if (options_.read_only) outcome.status = CheckWritable();
+  outcome.status = options_.read_only ? CheckWritable() : throttle_.ChargeWrite(request);
   if (!outcome.status.ok()) co_return outcome;
   for (int i = 0; i < kRoutesMax; ++i) {
     const Route route = RouteTo(request.ops[0].user_key);
@@ -128,15 +128,26 @@ Shard::ReadAnswer Store::TryGet(std::string_view user_key, std::string* content)
   const Route route = RouteTo(user_key);
   if (route.damage != nullptr) return {Shard::ReadState::kNeedsIo, {}};  // Get says why it cannot.
   if (route.shard == nullptr) return {Shard::ReadState::kMoved, {}};
-  return route.shard->TryGet(user_key, content);
+  const Shard::ReadAnswer answer = route.shard->TryGet(user_key, content);
+  const bool is_found = answer.state == Shard::ReadState::kFound;
+  if (!is_found && answer.state != Shard::ReadState::kAbsent) return answer;
+  // Likewise Get says that it is too much.
+  if (!throttle_.TryChargeRead(user_key, is_found ? *content : std::string_view())) {
+    return {Shard::ReadState::kNeedsIo, {}};
+  }
+  return answer;
 }
 
 Task<Result<Shard::ReadAnswer>> Store::Get(std::string_view user_key, std::string* content) {
+  Status charged = throttle_.ChargeRead(user_key);
+  if (!charged.ok()) co_return charged;
   for (int i = 0; i < kRoutesMax; ++i) {
     const Route route = RouteTo(user_key);
     if (route.damage != nullptr) co_return *route.damage;
     if (route.shard == nullptr) break;
     Result<Shard::ReadAnswer> answer = co_await route.shard->Get(user_key, content);
+    const bool is_found = answer.ok() && answer->state == Shard::ReadState::kFound;
+    if (is_found) throttle_.ChargeRestOfRead(user_key, *content);
     if (!answer.ok() || answer->state != Shard::ReadState::kMoved) co_return answer;
   }
   co_return Status::NotFound("the table does not exist (any more)");

@@ -22,6 +22,7 @@
 #include "engine/range_map.h"
 #include "engine/scan_ahead.h"
 #include "engine/shard.h"
+#include "engine/throttle.h"
 #include "engine/write_request.h"
 #include "sstable/block_cache.h"
 #include "sstable/read_ahead_pool.h"
@@ -44,6 +45,7 @@ struct StoreOptions {
   uint64_t host_memory_bytes = 0;  // Of memory_bytes: what the store leaves to who opens it.
   uint32_t shards = 1;
   ZoneExtractor zones;
+  EntityCost entity_cost = nullptr;       // For throughput targets; null: by bytes.
   uint64_t lock_wait_ns = 5'000'000'000;  // A dying process may hold the lock while its I/O drains (F64).
   // What tests make tiny. Sizes of 0 are derived from memory_bytes.
   size_t memtable_data_bytes = SIZE_MAX;  // Bytes of keys and values at which a memtable is frozen.
@@ -115,7 +117,8 @@ class Store {
   // Null: none. As cheap as LookUpTable.
   Attributes AccountAttributes(std::string_view account) const;
 
-  // ---- Entities. Keys of one WriteRequest lie in one partition.
+  // ---- Entities. Keys of one WriteRequest lie in one partition. All of them: kThrottled when they would
+  // exceed a throughput target.
   Task<WriteOutcome> Write(const WriteRequest& request);
   // Memory only; kNeedsIo sends the caller to Get. kMoved here means: there is no such table.
   Shard::ReadAnswer TryGet(std::string_view user_key, std::string* content);
@@ -150,6 +153,7 @@ class Store {
   bool catalog_in_doubt() const;
   // Of space on the disk (F55).
   const DiskReserve& reserve() const { return reserve_; }
+  Throttle& throttle() { return throttle_; }
   CacheStatistics CacheStats() const { return cache_->statistics(); }
   const MemoryPlan& memory_plan() const { return memory_plan_; }
   const StoreOpenReport& open_report() const { return report_; }
@@ -214,6 +218,7 @@ class Store {
   // store_scan.cc
   struct ScanCourse;
   std::optional<ScanAhead::Piece> NextPiece(Shard::ScanRequest* rest, bool* routed);
+  Task<Result<Shard::ScanAnswer>> ScanMetered(ScanCourse* course, Shard::RowSink* sink);
   Task<Result<Shard::ScanAnswer>> ScanOn(ScanCourse* course, Shard::RowSink* sink, ScanAhead* ahead);
 
   // The store's files: of one that is opened for reading only they cannot be changed, else they go on with
@@ -256,6 +261,7 @@ class Store {
 
   SnapshotPublisher<NameIndex> names_;  // Of catalog_; published with it.
   RangeMapPublisher routes_;
+  Throttle throttle_{runtime_.clock(), options_.entity_cost, [this] { return CatalogCopy(); }};
   std::atomic<uint32_t> next_object_{1};
 };
 

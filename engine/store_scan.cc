@@ -4,6 +4,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/scan_ahead.h"
+#include "engine/scan_meter.h"
 #include "engine/store.h"
 
 // A scan goes range by range, in key order; when few rows pass, other shards work ahead (scan_ahead.h).
@@ -105,6 +106,7 @@ Task<Result<Shard::ScanAnswer>> Store::Scan(const Shard::ScanRequest& request, S
   if (!routed) co_return NoTable();
   if (!first) co_return Shard::ScanAnswer{.done = true};
   course.piece = std::move(*first);
+  if (throttle_.on()) co_return co_await ScanMetered(&course, sink);
   if (course.at_end() || sink == nullptr || request.skip_damage)
     co_return co_await ScanOn(&course, sink, nullptr);
 
@@ -117,6 +119,18 @@ Task<Result<Shard::ScanAnswer>> Store::Scan(const Shard::ScanRequest& request, S
   ScanAhead ahead(runtime_, scans_ahead_, course.rest, sink, router);
   Result<Shard::ScanAnswer> answer = co_await ScanOn(&course, ahead.sink(), &ahead);
   co_await ahead.Close();
+  co_return answer;
+}
+
+// The same within throughput targets. Nobody works ahead: rows that the page does not come to would be
+// charged, and whoever has limits needs no second core.
+Task<Result<Shard::ScanAnswer>> Store::ScanMetered(ScanCourse* course, Shard::RowSink* sink) {
+  ScanMeter meter(throttle_);
+  const Shard::ScanRequest& first = course->piece.request;
+  PARTITA_CO_TRY(meter.Admit(course->forward() ? first.lower : first.upper));
+  course->piece.request.meter = course->rest.meter = &meter;
+  Result<Shard::ScanAnswer> answer = co_await ScanOn(course, sink, nullptr);
+  meter.Settle();
   co_return answer;
 }
 
@@ -163,8 +177,9 @@ Task<Result<Shard::ScanAnswer>> Store::ScanOn(ScanCourse* course, Shard::RowSink
       }
       const bool is_full = total.rows >= whole.limit || total.bytes >= whole.bytes_limit;
       // A page whose ranges hold little looks at the time and the sink here, too.
-      const bool goes_on =
-          runtime_.clock().MonotonicNanos() <= course->rest.deadline_ns && (sink == nullptr || sink->GoOn());
+      const bool goes_on = runtime_.clock().MonotonicNanos() <= course->rest.deadline_ns &&
+                           (sink == nullptr || sink->GoOn()) &&
+                           (request.meter == nullptr || request.meter->Settle());
       if ((is_full || !goes_on) && !course->at_end()) {
         total.next_key = course->forward() ? course->rest.lower : course->rest.upper;
         co_return total;

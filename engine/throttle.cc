@@ -166,15 +166,23 @@ Status Throttle::ChargeOps(const WriteRequest& request) {
   return Charge(limits, partition, tokens);
 }
 
-Status Throttle::ChargeEntity(std::string_view user_key, std::string_view content) {
+bool Throttle::TryChargeEntity(std::string_view user_key, std::string_view content) {
+  const std::string_view partition = PartitionPrefix(user_key);
+  Limits limits;
+  if (!FindLimits(partition, &limits)) return true;
+  const uint64_t tokens = CostOf(limits, user_key, content);
+  return TryTake(limits, partition, tokens, clock_.RecentNanos() * kBucketTimePerNano) ||
+         TryTake(limits, partition, tokens, Now());
+}
+
+Status Throttle::ChargeKey(std::string_view user_key) {
   const std::string_view partition = PartitionPrefix(user_key);
   Limits limits;
   if (!FindLimits(partition, &limits)) return Status();
-  return Charge(limits, partition, CostOf(limits, user_key, content));
+  return Charge(limits, partition, 1);
 }
 
-void Throttle::OweRead(std::string_view user_key, std::string_view content) {
-  if (!on()) return;
+void Throttle::OweRest(std::string_view user_key, std::string_view content) {
   const std::string_view partition = PartitionPrefix(user_key);
   Limits limits;
   if (!FindLimits(partition, &limits)) return;
@@ -206,12 +214,14 @@ void Throttle::Owe(const Limits& limits, std::string_view partition, uint64_t to
   if (limits.account_token != 0) limits.account->Take(tokens * limits.account_token, now);
 }
 
-Status Throttle::Check(const Limits& limits, std::string_view partition) {
+bool Throttle::Gives(const Limits& limits, std::string_view partition) {
   const BucketTime now = Now();
-  const bool given =
-      (limits.partition_token == 0 || partitions_.Gives(partition, limits.partition_token, now)) &&
-      (limits.account_token == 0 || limits.account->Gives(limits.account_token, now));
-  return given ? Status() : Refuse(limits, partition, 1, now);
+  return (limits.partition_token == 0 || partitions_.Gives(partition, limits.partition_token, now)) &&
+         (limits.account_token == 0 || limits.account->Gives(limits.account_token, now));
+}
+
+Status Throttle::Check(const Limits& limits, std::string_view partition) {
+  return Gives(limits, partition) ? Status() : Refuse(limits, partition, 1, Now());
 }
 
 Status Throttle::Refuse(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now) {
@@ -220,12 +230,12 @@ Status Throttle::Refuse(const Limits& limits, std::string_view partition, uint64
     of_partition = partitions_.Promise(partition, tokens * limits.partition_token, now);
   }
   if (limits.account_token != 0) of_account = limits.account->Promise(tokens * limits.account_token, now);
-  const bool by_account = of_account > of_partition;
+  const bool by_account = of_account > of_partition || limits.partition_token == 0;
   (by_account ? refused_by_account_ : refused_by_partition_).fetch_add(1, std::memory_order_relaxed);
   constexpr BucketTime kMicro = kBucketTimePerNano * kNanosPerMicro;
   const uint64_t wait_us = std::max<uint64_t>(1, (std::max(of_partition, of_account) + kMicro - 1) / kMicro);
-  const uint64_t rate =
-      kBucketSecond / (by_account ? limits.account_token : std::max<BucketTime>(1, limits.partition_token));
+  const BucketTime token = by_account ? limits.account_token : limits.partition_token;
+  const uint64_t rate = (kBucketSecond + token / 2) / token;
   Status refused = Status::Throttled(
       std::string(by_account ? "the account" : "the partition") + " is over its target of " +
           std::to_string(rate) + " entities a second; try again in " + std::to_string(wait_us) + " us",

@@ -47,11 +47,16 @@ class Throttle {
 
   // kThrottled, with the wait and which of the two was over (ThrottledBy).
   Status ChargeWrite(const WriteRequest& request) { return on() ? ChargeOps(request) : Status(); }
-  Status ChargeRead(std::string_view user_key, std::string_view content) {
-    return on() ? ChargeEntity(user_key, content) : Status();
+  // A read whose answer is at hand (empty when there is none). False: it was not charged; ChargeRead says why
+  // when it does not change its mind.
+  bool TryChargeRead(std::string_view user_key, std::string_view content) {
+    return !on() || TryChargeEntity(user_key, content);
   }
-  // Of a read that was charged before it was known what it would find.
-  void OweRead(std::string_view user_key, std::string_view content);
+  // A read before it is known what it will find, and then the rest. kThrottled.
+  Status ChargeRead(std::string_view user_key) { return on() ? ChargeKey(user_key) : Status(); }
+  void ChargeRestOfRead(std::string_view user_key, std::string_view content) {
+    if (on()) OweRest(user_key, content);
+  }
 
   struct Statistics {
     uint64_t refused_by_partition = 0, refused_by_account = 0;
@@ -94,7 +99,9 @@ class Throttle {
   };
 
   Status ChargeOps(const WriteRequest& request);
-  Status ChargeEntity(std::string_view user_key, std::string_view content);
+  bool TryChargeEntity(std::string_view user_key, std::string_view content);
+  Status ChargeKey(std::string_view user_key);
+  void OweRest(std::string_view user_key, std::string_view content);
   // False: there are none.
   bool FindLimits(std::string_view partition, Limits* limits);
   // False: the table is not known.
@@ -106,7 +113,8 @@ class Throttle {
   bool TryTake(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now);
   Status Charge(const Limits& limits, std::string_view partition, uint64_t tokens);
   void Owe(const Limits& limits, std::string_view partition, uint64_t tokens);
-  // Ok when both would give a token.
+  // Whether both would give a token; when not, Check says so to the caller.
+  bool Gives(const Limits& limits, std::string_view partition);
   Status Check(const Limits& limits, std::string_view partition);
   Status Refuse(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now);
 

@@ -1,0 +1,97 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "api/partita.h"
+#include "test/support/scratch_directory.h"
+#include "test/support/small_database.h"
+
+namespace partita {
+namespace {
+
+class ThroughputTest : public testing::Test {
+ protected:
+  ThroughputTest()
+      : database_(std::move(OpenSmallDatabase(directory_.path() + "/store", 2)).value()),
+        table_(database_->CreateTable("Orders").value()) {}
+  void Limit(const ThroughputTargets& targets) { ASSERT_TRUE(database_->SetThroughputTargets(targets).ok()); }
+  void Fill(const std::string& partition, int rows) {
+    for (int i = 0; i < rows; ++i) {
+      ASSERT_TRUE(table_.Insert(Entity(partition, std::to_string(1'000 + i)).Set("n", i)).ok());
+    }
+  }
+
+  ScratchDirectory directory_;
+  std::unique_ptr<Database> database_;
+  Table table_;
+};
+
+TEST_F(ThroughputTest, EveryKindOfCallAnswersThrottledWithTheWait) {
+  Fill("p", 200);
+  Limit({.partition_rate = 1});
+  std::vector<Write> batch;
+  for (int i = 0; i < 100; ++i) {
+    batch.push_back({WriteAction::kInsertOrReplace, Entity("p", std::to_string(1'000 + i)), ""});
+  }
+  ASSERT_TRUE(table_.Transact(batch).ok());  // It owes 98 s.
+  const auto is_throttled = [](const Status& status) {
+    EXPECT_EQ(status.code(), Code::kThrottled) << status.ToString();
+    EXPECT_GT(status.retry_after_us(), 90'000'000u);
+    EXPECT_EQ(status.detail(), static_cast<uint16_t>(ThrottledBy::kPartition));
+  };
+  is_throttled(table_.Insert(Entity("p", "new")).status);
+  is_throttled(table_.Delete("p", "1001").status);
+  is_throttled(table_.Transact(batch).status);
+  is_throttled(table_.WriteMany(batch)[0].status);
+  is_throttled(table_.Get("p", "1001").status());
+  is_throttled(table_.Get("p", "missing").status());
+  const Table::Key key{"p", "1001"};
+  is_throttled(table_.GetMany({&key, 1})[0].status());
+  is_throttled(table_.Query({.filter = "PartitionKey eq 'p'"}).status());
+  is_throttled(table_.Query({.filter = "PartitionKey eq 'p' and RowKey eq '1001'"}).status());
+  is_throttled(table_.Query({.filter = "PartitionKey eq 'p'", .order = ScanOrder::kDescending}).status());
+  is_throttled(table_.Count({.partition = "p"}).status());
+  EXPECT_TRUE(table_.Insert(Entity("other", "new")).ok());
+  EXPECT_GE(database_->Stats().throttled_by_partition, 8u);
+  Limit(ThroughputTargets::Off());
+  EXPECT_TRUE(table_.Get("p", "1001").ok());
+  EXPECT_EQ(table_.Get("p", "new").code(), Code::kNotFound);
+}
+
+TEST_F(ThroughputTest, PagesThatEndEarlyTogetherGiveEverythingOnce) {
+  Fill("p", 300);
+  QueryOptions options{.filter = "n ge 100"};
+  std::vector<std::string> rows;
+  Limit({.partition_rate = 50});
+  int throttled = 0;
+  while (true) {
+    Result<Page> page = table_.Query(options);
+    if (page.code() == Code::kThrottled) {
+      ++throttled;
+      Limit(ThroughputTargets::Off());
+      continue;
+    }
+    ASSERT_TRUE(page.ok()) << page.status().ToString();
+    for (const Entity& entity : page->entities) rows.push_back(entity.row_key());
+    if (page->continuation.empty()) break;
+    options.continuation = page->continuation;
+  }
+  EXPECT_EQ(throttled, 1);
+  ASSERT_EQ(rows.size(), 200u);
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(rows[static_cast<size_t>(i)], std::to_string(1'100 + i));
+}
+
+TEST_F(ThroughputTest, BadTargetsAreRefusedAtOpenAndLater) {
+  EXPECT_EQ(database_->SetThroughputTargets({.account_rate = 1'000'000'000}).code(), Code::kInvalidArgument);
+  EXPECT_TRUE(database_->throughput_targets().IsOff());
+  Options options;
+  options.directory = directory_.path() + "/other";
+  options.throughput.rules.emplace_back();
+  Result<std::unique_ptr<Database>> opened = Database::Open(options);
+  EXPECT_EQ(opened.code(), Code::kInvalidArgument);
+  EXPECT_NE(opened.status().message().find("throughput rule 1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace partita
