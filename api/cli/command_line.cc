@@ -290,13 +290,20 @@ void AddServe(CLI::App& app, Words* words) {
       "--cert cert.pem --key-file key.pem\n\n"
       "What stands on the command line wins over the environment (AZURITE_ACCOUNTS=NAME:KEY[:KEY2];...),\n"
       "which wins over the settings file: TOML with data, listen, memory, shards, durability, io, create,\n"
-      "admin, admin-public, cert, key-file, access-log, path-style-hosts, connections-max, and [[account]]\n"
-      "sections with name, keys, disabled. Unknown settings are refused.\n\n"
+      "admin, admin-public, cert, key-file, access-log, path-style-hosts, connections-max, throughput,\n"
+      "[[account]] sections with name, keys, disabled, and [[throughput-rule]] sections with account, "
+      "table,\n"
+      "partition-prefix, partition-rate, account-rate. Unknown settings are refused.\n\n"
+      "Over a throughput target clients are told 503 ServerBusy, with Retry-After and x-ms-retry-after-ms.\n"
+      "Counted as the service counts: entities written, read or scanned, each by its size in KiB. A bucket\n"
+      "holds what flows in within 2 s. Of several rules the one with the longest prefix is in force, then\n"
+      "the one that names the table, then the account; a rate of 0 is no limit.\n\n"
       "--memory is for everything: memtables, blocks, and (an eighth) large requests and answers under way.\n"
       "Beside it stand 5 %, some 40 MiB of fixed part, and 2 to 64 KiB for each open connection.\n\n"
       "SIGTERM or Ctrl-C: requests in flight end, the store is flushed, exit code 0; a second one ends it "
       "at\n"
-      "once. SIGHUP: reads the certificate and opens the access log anew. Scripts wait for the line READY",
+      "once. SIGHUP: reads the certificate and the throughput settings, and opens the access log anew.\n"
+      "Scripts wait for the line READY",
       [words] { words->run = [words](Console& c) { return RunServe(words->store, words->serve, c); }; });
   ServeFlags& flags = words->serve;
   serve
@@ -327,6 +334,11 @@ void AddServe(CLI::App& app, Words* words) {
       ->type_name("FILE");
   serve->add_flag("--no-create", flags.no_create,
                   "Refuse to start where there is no store, rather than make an empty one");
+  serve
+      ->add_option("--throughput", flags.throughput,
+                   "Entities a second: off (default), storage (2,000 a partition, 20,000 an account), or "
+                   "partition=N,account=N")
+      ->type_name("TARGETS");
   serve->add_option("--connections-max", flags.connections_max, "More are told 503; default: 16384")
       ->type_name("N");
 }

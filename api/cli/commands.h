@@ -159,6 +159,7 @@ struct ServeFlags {
   std::string certificate_file, key_file;
   std::string access_log;  // "-": standard output; empty: none.
   bool no_create = false;
+  std::string throughput;  // As ParseThroughputTargets reads it; empty: as the settings file says.
   std::optional<int64_t> connections_max;
   bool memory_given = false, io_given = false;  // --memory, --io: else the settings file may say.
 };

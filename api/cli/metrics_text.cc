@@ -209,6 +209,12 @@ std::string MetricsText(const ServerMetrics& metrics) {
   out.Gauge("memtable_pool_bytes", "Room for memtables.", stats.memtable_pool_bytes);
   out.Gauge("table_index_bytes", "Of open tables, held outside the room for blocks.",
             stats.resident_table_bytes);
+  out.Family("throttled_calls_total", "counter",
+             "Calls refused, by the throughput target that was exceeded.");
+  out.Sample(stats.throttled_by_partition, Label("by", "partition"));
+  out.Sample(stats.throttled_by_account, Label("by", "account"));
+  out.Gauge("throttled_partitions_active", "Partitions whose entities are being counted.",
+            stats.throttled_partitions_active);
   WriteShards(stats, &out);
   return out.Take();
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -40,7 +41,9 @@ std::string WithScheme(bool tls, const std::string& address) {
 // Everything that runs while the service does, in the order it is made; undone in the reverse one.
 class Serving {
  public:
-  explicit Serving(const ServeSettings& settings) : settings_(settings) {}
+  // `throughput` says what is to be in force from a reload on.
+  Serving(const ServeSettings& settings, std::function<Result<ThroughputTargets>()> throughput)
+      : settings_(settings), throughput_(std::move(throughput)) {}
 
   Status Start();
   // What to know about the running service, ending with the READY line that scripts wait for.
@@ -55,6 +58,7 @@ class Serving {
   Status Listen();
 
   const ServeSettings& settings_;
+  const std::function<Result<ThroughputTargets>()> throughput_;
   std::unique_ptr<Database> database_;
   std::unique_ptr<http::AccountSet> accounts_;
   std::unique_ptr<http::TlsContext> tls_;
@@ -83,7 +87,7 @@ Status Serving::OpenParts() {
   store.host_memory_bytes = HttpBufferBytes(store);
   buffers_.emplace(store.host_memory_bytes / 3 * 2);  // And a third for what waits for room.
   PARTITA_ASSIGN(database_, OpenStore(store, settings_.create_store ? IfNoStore::kCreate : IfNoStore::kFail));
-  return Status();
+  return database_->SetThroughputTargets(settings_.throughput);
 }
 
 Status Serving::Listen() {
@@ -121,6 +125,12 @@ Status Serving::Start() {
   return Listen();
 }
 
+std::string ThroughputLine(const ThroughputTargets& targets) {
+  std::string line = ThroughputText(targets);
+  if (!targets.rules.empty()) line += ", " + FormatCount(targets.rules.size()) + " rules";
+  return line;
+}
+
 void AnnounceStore(const Database& database, const StoreFlags& store, std::ostream& out) {
   const OpenReport& report = database.open_report();
   out << "  store       " << store.directory << ", " << report.shards << " shards, "
@@ -134,6 +144,9 @@ void AnnounceStore(const Database& database, const StoreFlags& store, std::ostre
   if (const DatabaseStats stats = database.Stats(); stats.out_of_space) {
     out << "  disk full   only deletes are accepted until the store has " << FormatBytes(stats.reserve_wanted)
         << " in reserve again\n";
+  }
+  if (const ThroughputTargets targets = database.throughput_targets(); !targets.IsOff()) {
+    out << "  throughput  " << ThroughputLine(targets) << "\n";
   }
   out << "  recovery    " << (report.clean_shutdown ? "clean" : "after a stop that was not clean") << ", "
       << FormatCount(report.records_replayed) << " log records replayed, " << FormatSeconds(report.seconds)
@@ -175,9 +188,10 @@ void Serving::Announce(std::ostream& out) const {
 }
 
 Status Serving::Reload() {
+  PARTITA_ASSIGN(const ThroughputTargets targets, throughput_());
   if (tls_ != nullptr) PARTITA_TRY(tls_->Reload());
   if (access_log_ != nullptr) PARTITA_TRY(access_log_->Reopen());
-  return Status();
+  return database_->SetThroughputTargets(targets);
 }
 
 void Serving::Stop() {
@@ -193,7 +207,8 @@ void Serving::Stop() {
 void ServeUntilAsked(Serving* serving, Console& console) {
   while (console.interrupts.Wait() == InterruptSource::Wish::kReload) {
     const Status reloaded = serving->Reload();
-    console.out << (reloaded.ok() ? "certificates and logs are opened anew"
+    console.out << (reloaded.ok() ? "certificates and logs are opened anew; throughput: " +
+                                        ThroughputLine(serving->database().throughput_targets())
                                   : "reload failed, all stays as it was: " + reloaded.message())
                 << std::endl;
   }
@@ -217,7 +232,7 @@ ExitCode RunServe(const StoreFlags& store, const ServeFlags& flags, Console& con
   console.interrupts.ArmReload();
   KeepHeapSmall();
   HeapTrimmer trimmer;
-  Serving serving(*settings);
+  Serving serving(*settings, [&flags] { return ResolveThroughput(flags); });
   const Status started = serving.Start();
   if (!started.ok()) {
     serving.Stop();

@@ -148,7 +148,27 @@ Status TakeAdmin(const ServeFlags& flags, const SettingsFile& file, ServeSetting
   return Status();
 }
 
+Result<ThroughputTargets> ThroughputOf(const ServeFlags& flags, const SettingsFile& file) {
+  std::string text = flags.throughput;
+  TakeIfEmpty(&text, file.throughput);
+  ThroughputTargets targets;
+  if (!text.empty()) {
+    PARTITA_ASSIGN(targets, ParseThroughputTargets(text));
+  }
+  targets.rules = file.throughput_rules;
+  PARTITA_TRY(CheckThroughputTargets(targets));
+  return targets;
+}
+
 }  // namespace
+
+Result<ThroughputTargets> ResolveThroughput(const ServeFlags& flags) {
+  SettingsFile file;
+  if (!flags.settings_file.empty()) {
+    PARTITA_ASSIGN(file, ReadSettingsFile(flags.settings_file));
+  }
+  return ThroughputOf(flags, file);
+}
 
 Result<ListenAddress> ParseListenAddress(std::string_view text, bool tls) {
   ListenAddress result{.tls = tls};
@@ -211,6 +231,7 @@ Result<ServeSettings> ResolveServeSettings(const StoreFlags& store, const ServeF
     return Status::InvalidArgument("connections-max is 1 to " + std::to_string(kConnectionsMax));
   }
   if (connections) settings.connections_max = static_cast<uint32_t>(*connections);
+  PARTITA_ASSIGN(settings.throughput, ThroughputOf(flags, file));
   PARTITA_TRY(TakeListen(flags, file, &settings));
   PARTITA_TRY(TakeAccounts(flags, file, azurite_accounts, &settings));
   PARTITA_TRY(TakeAdmin(flags, file, &settings));

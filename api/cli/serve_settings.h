@@ -8,6 +8,7 @@
 #include "api/cli/commands.h"
 #include "api/http/accounts.h"
 #include "engine/base/result.h"
+#include "engine/base/throughput_targets.h"
 
 namespace partita {
 
@@ -30,6 +31,7 @@ struct ServeSettings {
   std::string access_log;                  // A file, "-" for standard output, or empty: none.
   std::vector<std::string> path_style_hosts = {"localhost"};
   uint32_t connections_max = 16'384;
+  ThroughputTargets throughput;
 };
 
 // Joins the command line, the environment and the settings file; what stands first in this list wins.
@@ -41,6 +43,9 @@ struct ServeSettings {
 // kInvalidArgument says what is wrong, where it stands and what would do; kNotFound: no settings file.
 Result<ServeSettings> ResolveServeSettings(const StoreFlags& store, const ServeFlags& flags,
                                            std::string_view azurite_accounts);
+
+// The throughput targets alone, for a service that runs: the settings file is read anew. Errors as above.
+Result<ThroughputTargets> ResolveThroughput(const ServeFlags& flags);
 
 // "127.0.0.1:10002", "[::1]:10002", "localhost:10002", each maybe behind http:// or https://; without a
 // scheme TLS is as `tls` says. kInvalidArgument.

@@ -35,6 +35,7 @@ class Reader {
   void ReadTable(const toml::table& table, const std::vector<Key>& keys, const std::string& where);
   void ReadStrings(const toml::node& node, const std::string& key, std::vector<std::string>* out);
   void ReadAccounts(const toml::node& node, const std::string& key);
+  void ReadRules(const toml::node& node, const std::string& key);
 
   Handler Text(std::optional<std::string>* out);
   Handler Number(std::optional<int64_t>* out);
@@ -126,23 +127,55 @@ void Reader::ReadAccounts(const toml::node& node, const std::string& key) {
   }
 }
 
+void Reader::ReadRules(const toml::node& node, const std::string& key) {
+  const toml::array* array = node.as_array();
+  if (array == nullptr) return Refuse(node, "throughput rules are written as [[throughput-rule]] sections");
+  for (const toml::node& element : *array) {
+    const toml::table* table = element.as_table();
+    if (table == nullptr) {
+      return Refuse(element, "throughput rules are written as [[throughput-rule]] sections");
+    }
+    std::optional<std::string> account, of_table, prefix;
+    std::optional<int64_t> partition_rate, account_rate;
+    ReadTable(*table,
+              {{"account", Text(&account)},
+               {"table", Text(&of_table)},
+               {"partition-prefix", Text(&prefix)},
+               {"partition-rate", Number(&partition_rate)},
+               {"account-rate", Number(&account_rate)}},
+              " of a throughput rule");
+    if (partition_rate.value_or(0) < 0 || account_rate.value_or(0) < 0) {
+      Refuse(element, "a rate is 0 (no limit) or more entities a second");
+    }
+    ThroughputRule rule{.account = account.value_or(""),
+                        .table = of_table.value_or(""),
+                        .partition_prefix = prefix.value_or("")};
+    if (partition_rate) rule.partition_rate = static_cast<uint64_t>(*partition_rate);
+    if (account_rate) rule.account_rate = static_cast<uint64_t>(*account_rate);
+    file_.throughput_rules.push_back(std::move(rule));
+  }
+}
+
 std::vector<Reader::Key> Reader::Keys() {
-  return {{"data", Text(&file_.data)},
-          {"listen", Texts(&file_.listen)},
-          {"memory", Text(&file_.memory)},
-          {"shards", Number(&file_.shards)},
-          {"durability", Text(&file_.durability)},
-          {"io", Text(&file_.io)},
-          {"create", Flag(&file_.create)},
-          {"allow-volatile-storage", Flag(&file_.allow_volatile_storage)},
-          {"admin", Text(&file_.admin)},
-          {"admin-public", Flag(&file_.admin_public)},
-          {"cert", Text(&file_.cert)},
-          {"key-file", Text(&file_.key_file)},
-          {"access-log", Text(&file_.access_log)},
-          {"path-style-hosts", Texts(&file_.path_style_hosts)},
-          {"connections-max", Number(&file_.connections_max)},
-          {"account", [this](const toml::node& node, const std::string& key) { ReadAccounts(node, key); }}};
+  return {
+      {"data", Text(&file_.data)},
+      {"listen", Texts(&file_.listen)},
+      {"memory", Text(&file_.memory)},
+      {"shards", Number(&file_.shards)},
+      {"durability", Text(&file_.durability)},
+      {"io", Text(&file_.io)},
+      {"create", Flag(&file_.create)},
+      {"allow-volatile-storage", Flag(&file_.allow_volatile_storage)},
+      {"admin", Text(&file_.admin)},
+      {"admin-public", Flag(&file_.admin_public)},
+      {"cert", Text(&file_.cert)},
+      {"key-file", Text(&file_.key_file)},
+      {"access-log", Text(&file_.access_log)},
+      {"path-style-hosts", Texts(&file_.path_style_hosts)},
+      {"connections-max", Number(&file_.connections_max)},
+      {"throughput", Text(&file_.throughput)},
+      {"throughput-rule", [this](const toml::node& node, const std::string& key) { ReadRules(node, key); }},
+      {"account", [this](const toml::node& node, const std::string& key) { ReadAccounts(node, key); }}};
 }
 
 Result<SettingsFile> Reader::Read(const toml::table& table) {

@@ -6,6 +6,7 @@
 
 #include "api/http/accounts.h"
 #include "engine/base/result.h"
+#include "engine/base/throughput_targets.h"
 
 namespace partita {
 
@@ -17,9 +18,17 @@ namespace partita {
 //   cert = "/etc/partita/cert.pem"
 //   key-file = "/etc/partita/key.pem"
 //
+//   throughput = "storage"
+//
 //   [[account]]
 //   name = "contoso"
 //   keys = ["...", "..."]
+//
+//   [[throughput-rule]]
+//   account = "contoso"
+//   table = "Orders"
+//   partition-prefix = "eu-"
+//   partition-rate = 500
 struct SettingsFile {
   std::optional<std::string> data, memory, durability, io;
   std::optional<int64_t> shards, connections_max;
@@ -28,6 +37,8 @@ struct SettingsFile {
   std::optional<std::string> admin, cert, key_file, access_log;
   std::vector<std::string> path_style_hosts;
   std::vector<http::AccountSettings> accounts;
+  std::optional<std::string> throughput;
+  std::vector<ThroughputRule> throughput_rules;
 };
 
 // kNotFound, kIoError: the file cannot be read. kInvalidArgument: it is no TOML, a value is of the wrong

@@ -9,6 +9,7 @@ namespace partita::http {
 namespace {
 
 constexpr uint64_t kMicrosPerSecond = 1'000'000;
+constexpr uint64_t kMicrosPerMilli = 1'000;
 
 void AppendErrorBody(const ServiceRequest& request, const ServiceError& error, const AnswerIdentity& identity,
                      HttpResponse* response) {
@@ -69,8 +70,12 @@ void AnswerError(const ServiceRequest& request, const ServiceError& error, const
                  "resource_id=https://storage.azure.com");
   }
   if (error.retry_after_us > 0) {
-    const uint64_t seconds = (error.retry_after_us + kMicrosPerSecond - 1) / kMicrosPerSecond;
-    AppendHeader(&response->headers, "Retry-After", std::to_string(seconds));
+    const auto in_units_of = [&](uint64_t micros) {
+      return std::to_string((error.retry_after_us + micros - 1) / micros);
+    };
+    AppendHeader(&response->headers, "Retry-After", in_units_of(kMicrosPerSecond));
+    // Clients that know it come back when there is room, not up to a second later.
+    AppendHeader(&response->headers, "x-ms-retry-after-ms", in_units_of(kMicrosPerMilli));
   }
   AppendErrorBody(request, error, identity, response);
 }

@@ -5,6 +5,7 @@
 
 #include "api/names.h"
 #include "engine/base/assert.h"
+#include "engine/base/throughput_targets.h"
 
 namespace partita::http {
 
@@ -132,6 +133,9 @@ const CodeRow& RowOf(ErrorCode code) {
 // Clients obey it; the service is not known to send it (spec 17.2).
 constexpr uint64_t kRetryAfterUs = 1'000'000;
 
+// The service's text (spec 17.2).
+constexpr std::string_view kAccountLimitText = "Operations per second is over the account limit.";
+
 ServiceError Busy(uint64_t retry_after_us) {
   ServiceError error(ErrorCode::kServerBusy);
   error.retry_after_us = retry_after_us > 0 ? retry_after_us : kRetryAfterUs;
@@ -207,8 +211,11 @@ ServiceError ErrorOfStatus(const Status& status, bool for_table) {
       }
       return ServiceError(code);
     }
-    case Code::kThrottled:
-      return Busy(status.retry_after_us());
+    case Code::kThrottled: {
+      ServiceError error = Busy(status.retry_after_us());
+      if (status.detail() == static_cast<uint16_t>(ThrottledBy::kAccount)) error.message = kAccountLimitText;
+      return error;
+    }
     case Code::kBusy:
       // The only "busy" of the catalog: the name is that of a table whose deletion is under way.
       if (for_table) return ServiceError(ErrorCode::kTableBeingDeleted);

@@ -29,6 +29,9 @@ ServerMetrics SomeMetrics() {
   metrics.database.times_out_of_space = 2;
   metrics.database.reserve_bytes = 77;
   metrics.database.reserve_wanted = 88;
+  metrics.database.throttled_by_partition = 11;
+  metrics.database.throttled_by_account = 12;
+  metrics.database.throttled_partitions_active = 13;
   metrics.database.shards[1].levels.push_back({.files = 5});
   return metrics;
 }
@@ -48,6 +51,9 @@ TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
   EXPECT_THAT(text, HasSubstr("partita_out_of_space_total 2\n"));
   EXPECT_THAT(text, HasSubstr("partita_reserve_bytes 77\n"));
   EXPECT_THAT(text, HasSubstr("partita_reserve_wanted_bytes 88\n"));
+  EXPECT_THAT(text, HasSubstr("partita_throttled_calls_total{by=\"partition\"} 11\n"));
+  EXPECT_THAT(text, HasSubstr("partita_throttled_calls_total{by=\"account\"} 12\n"));
+  EXPECT_THAT(text, HasSubstr("partita_throttled_partitions_active 13\n"));
   EXPECT_THAT(text, HasSubstr("partita_durability_info{level=\"power\",in_force=\"process\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_level_files{shard=\"1\",level=\"0\"} 5\n"));
   EXPECT_THAT(text, HasSubstr("partita_build_info{version=\"1.2.3\"} 1\n"));

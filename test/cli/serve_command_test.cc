@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <regex>
 
@@ -158,6 +160,31 @@ TEST_F(ServeCommandTest, TheAccessLogIsOpenedAnewWhenAsked) {
   EXPECT_THAT(logged, HasSubstr(" GET /devstoreaccount1/second 401 "));
 }
 
+TEST_F(ServeCommandTest, ThroughputTargetsAreReadAnewWhenAsked) {
+  const std::string file = directory_ + "/settings.toml";
+  const auto write = [&](const std::string& text) { std::ofstream(file) << text; };
+  write("throughput = \"storage\"\n");
+  const CommandOutcome outcome = Serve(
+      {"--data", store_, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--settings", file},
+      {[&] {
+         EXPECT_THAT(printed(), HasSubstr("throughput  storage\n"));
+         write("throughput = \"partition=5\"\n[[throughput-rule]]\ntable = \"T\"\npartition-rate = 9\n");
+         return Wish::kReload;
+       },
+       [&] {
+         EXPECT_THAT(printed(), HasSubstr("throughput: partition=5, 1 rules\n"));
+         write("throughput = \"nonsense\"\n");
+         return Wish::kReload;
+       },
+       [&] {
+         EXPECT_THAT(printed(), HasSubstr("reload failed, all stays as it was: throughput 'nonsense'"));
+         EXPECT_THAT(Get(PortBehind("admin=http://"), "/metrics"),
+                     HasSubstr("partita_throttled_calls_total{by=\"partition\"} 0"));
+         return Wish::kStop;
+       }});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+}
+
 TEST_F(ServeCommandTest, WhatIsWrongOnTheCommandLineIsToldBeforeAStoreIsMade) {
   const auto refusal = [this](std::vector<std::string> words) {
     words.insert(words.begin(), {"--data", store_});
@@ -168,6 +195,7 @@ TEST_F(ServeCommandTest, WhatIsWrongOnTheCommandLineIsToldBeforeAStoreIsMade) {
   };
   EXPECT_THAT(refusal({"--listen", "0.0.0.0:0"}), HasSubstr("no account is configured"));
   EXPECT_THAT(refusal({"--listen", "nowhere"}), HasSubstr("IP:PORT"));
+  EXPECT_THAT(refusal({"--throughput", "much"}), HasSubstr("partition=N,account=N"));
   EXPECT_THAT(refusal({"--cert", directory_ + "/none", "--key-file", directory_ + "/none"}),
               HasSubstr(directory_ + "/none"));
   EXPECT_THAT(refusal({"--lissten", "127.0.0.1:0"}), HasSubstr("did you mean --listen?"));

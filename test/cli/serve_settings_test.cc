@@ -129,6 +129,37 @@ TEST_F(ServeSettingsTest, TheFileSaysWhatTheCommandLineDoesNot) {
   EXPECT_EQ(given->store.io_backend, IoBackend::kUring);
 }
 
+TEST_F(ServeSettingsTest, ThroughputTargetsAreReadAndTheCommandLineWins) {
+  const std::string file = Write(
+      "throughput = \"storage\"\n[[throughput-rule]]\naccount = \"contoso\"\ntable = \"Orders\"\n"
+      "partition-prefix = \"eu-\"\npartition-rate = 500\n[[throughput-rule]]\naccount = \"contoso\"\n"
+      "account-rate = 0\n");
+  const Result<ThroughputTargets> read = ResolveThroughput({.settings_file = file});
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ThroughputTargets expected = ThroughputTargets::Storage();
+  expected.rules = {
+      {.account = "contoso", .table = "Orders", .partition_prefix = "eu-", .partition_rate = 500},
+      {.account = "contoso", .account_rate = 0}};
+  EXPECT_EQ(*read, expected);
+  EXPECT_EQ(ResolveServeSettings(store_, {.settings_file = file}, "")->throughput, expected);
+
+  expected.partition_rate = 7;
+  expected.account_rate = 0;
+  EXPECT_EQ(ResolveThroughput({.settings_file = file, .throughput = "partition=7"}).value(), expected);
+  EXPECT_TRUE(ResolveThroughput({})->IsOff());
+}
+
+TEST_F(ServeSettingsTest, BadThroughputTargetsAreRefused) {
+  EXPECT_THAT(Refusal({.throughput = "fast"}), HasSubstr("off, storage, partition=N,account=N"));
+  const auto refusal = [this](const std::string& text) { return Refusal({.settings_file = Write(text)}); };
+  EXPECT_THAT(refusal("throughput = 5\n"), HasSubstr("throughput takes a text"));
+  EXPECT_THAT(refusal("throughput-rule = 5\n"), HasSubstr("[[throughput-rule]]"));
+  EXPECT_THAT(refusal("[[throughput-rule]]\ntable = \"T\"\n"), HasSubstr("rule 1: it sets neither"));
+  EXPECT_THAT(refusal("[[throughput-rule]]\npartition-rate = -1\n"), HasSubstr(":1: a rate is 0"));
+  EXPECT_THAT(refusal("[[throughput-rule]]\npartition-rate = 20000000\n"), HasSubstr("to 10000000"));
+  EXPECT_THAT(refusal("[[throughput-rule]]\npartition_rate = 1\n"), HasSubstr("mean partition-rate?"));
+}
+
 TEST_F(ServeSettingsTest, UnknownSettingsAreRefusedWithLineAndNearestName) {
   const std::string file = Write("memory = \"1G\"\nlissten = \"127.0.0.1:1\"\n");
   EXPECT_THAT(Refusal({.settings_file = file}),

@@ -4,6 +4,7 @@
 # process, and WORK/server.log what it printed.
 
 server_pid=
+server_settings=  # A settings file for partita, if any.
 
 # Puts the npm packages of test/clients/javascript into DIR, unless the same ones are there.
 install_modules() {
@@ -51,7 +52,7 @@ start_partita() {
   AZURITE_ACCOUNTS="$TABLE_ACCOUNT:$TABLE_KEY;$TABLE_SECOND_ACCOUNT:$TABLE_SECOND_KEY" \
     "$program" serve --data "$work/store" --memory 512M ${io:+--io "$io"} \
     --listen http://127.0.0.1:0 --listen https://127.0.0.1:0 --cert "$work/cert.pem" --key-file "$work/key.pem" \
-    --admin 127.0.0.1:0 --access-log "$work/access.log" > "$work/server.log" 2>&1 &
+    ${server_settings:+--settings "$server_settings"} --admin 127.0.0.1:0 --access-log "$work/access.log" > "$work/server.log" 2>&1 &
   server_pid=$!
   wait_for_line "$work/server.log" '^READY' 30 || return 1
   TABLE_ENDPOINT=http://127.0.0.1:$(port_of "$work/server.log" http://)/$TABLE_ACCOUNT

@@ -64,7 +64,7 @@ TEST(AnswerErrorTest, ThrottledClientsAreToldWhenToComeBack) {  // 22.15
   HttpResponse response;
   AnswerError(request, ErrorOfStatus(Status::Throttled("", 1'000'001), false), {"id", 0}, &response);
   EXPECT_EQ(response.status, 503);
-  EXPECT_THAT(response.headers, HasSubstr("\r\nRetry-After: 2\r\n"));
+  EXPECT_THAT(response.headers, HasSubstr("\r\nRetry-After: 2\r\nx-ms-retry-after-ms: 1001\r\n"));
   EXPECT_THAT(response.body,
               HasSubstr("\"value\":\"The server is currently unable to receive requests. Please retry "
                         "your request.\\nRequestId:id\\nTime:1601-01-01T00:00:00.0000000Z\""));
