@@ -1,4 +1,4 @@
-// partita-bench: measures a whole engine under load, and compares two.
+// partita-bench: measures a whole engine under load; `compare` compares several.
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/load/comparison.h"
+#include "bench/compare/compare_command.h"
 #include "bench/load/engine.h"
 #include "bench/load/measurement.h"
 #include "bench/load/workload.h"
@@ -19,8 +19,8 @@ namespace partita::bench {
 namespace {
 
 struct Arguments {
-  ComparisonConfig comparison;
-  std::vector<std::string> compared;
+  LoadConfig load;
+  std::vector<std::string> workloads;
   uint64_t memory_mib = 1024;
   std::string durability = "process";
   std::string json_path;
@@ -45,7 +45,8 @@ Each workload that needs rows loads them first, untimed, if the directory does n
 Each read is checked against what was written; wrong answers are printed and end in exit code 1.
 
   partita-bench --workload fill-random,read-hot:2,scan-100
-  partita-bench --compare partita,rocksdb --keys 1000000 --seconds 10 --json result.json
+  partita-bench --engine rocksdb --keys 1000000 --seconds 10 --json result.json
+  partita-bench compare --help
 )";
 }
 
@@ -56,16 +57,9 @@ std::string KnownEngines() {
 }
 
 void Declare(CLI::App* app, Arguments* arguments) {
-  LoadConfig& load = arguments->comparison.load;
+  LoadConfig& load = arguments->load;
   app->add_option("--engine", load.engine, "The engine to measure: " + KnownEngines())->capture_default_str();
-  app->add_option("--compare", arguments->compared,
-                  "Two engines A,B: interleave A B A B and print medians and ratios")
-      ->delimiter(',')
-      ->expected(2);
-  app->add_option("--rounds", arguments->comparison.rounds, "How often --compare repeats")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  app->add_option("--workload", arguments->comparison.workloads, "What to run, in this order; default: all")
+  app->add_option("--workload", arguments->workloads, "What to run, in this order; default: all")
       ->delimiter(',');
   app->add_option("--keys", load.keys, "Rows of the data set")
       ->capture_default_str()
@@ -94,10 +88,10 @@ void Declare(CLI::App* app, Arguments* arguments) {
 }
 
 Result<std::vector<Measurement>> RunOne(const Arguments& arguments) {
-  LoadRunner runner(arguments.comparison.load);
+  LoadRunner runner(arguments.load);
   std::vector<Measurement> measurements;
   std::printf("%s\n", TableHeader().c_str());
-  for (const std::string& workload : arguments.comparison.workloads) {
+  for (const std::string& workload : arguments.workloads) {
     PARTITA_ASSIGN(Measurement measurement, runner.Run(workload));
     std::printf("%s\n", TableLine(measurement).c_str());
     std::fflush(stdout);
@@ -108,10 +102,6 @@ Result<std::vector<Measurement>> RunOne(const Arguments& arguments) {
 }
 
 int Report(const Arguments& arguments, const std::vector<Measurement>& measurements) {
-  if (!arguments.compared.empty()) {
-    std::printf("\nmedians of %u rounds; ratios above 1: %s is better\n\n%s", arguments.comparison.rounds,
-                arguments.comparison.subject.c_str(), RatioTable(measurements, arguments.comparison).c_str());
-  }
   if (arguments.json_path == "-") {
     std::printf("%s", ToJson(measurements).c_str());
   } else if (!arguments.json_path.empty()) {
@@ -130,31 +120,23 @@ int Report(const Arguments& arguments, const std::vector<Measurement>& measureme
 
 int Main(int argc, char** argv) {
   Arguments arguments;
-  LoadConfig& load = arguments.comparison.load;
+  LoadConfig& load = arguments.load;
   load.engine_config.directory = "partita-bench-data";
-  CLI::App app("Measures a storage engine under load, and compares two.", "partita-bench");
+  CLI::App app("Measures a storage engine under load; compare holds it against others.", "partita-bench");
   Declare(&app, &arguments);
+  const CompareCommand compare(&app);
   CLI11_PARSE(app, argc, argv);
+  if (compare.is_asked_for()) return compare.Run();
   load.engine_config.memory_bytes = arguments.memory_mib << 20;
   load.engine_config.durability = ToLevel(arguments.durability);
-  if (arguments.comparison.workloads.empty()) {
-    for (const WorkloadInfo& info : Workloads()) arguments.comparison.workloads.emplace_back(info.name);
-  }
-  const bool compare = !arguments.compared.empty();
-  if (compare && arguments.compared[0] == arguments.compared[1]) {
-    std::fprintf(stderr, "partita-bench: --compare takes two different engines\n");
-    return 1;
-  }
-  if (compare) {
-    arguments.comparison.subject = arguments.compared[0];
-    arguments.comparison.peer = arguments.compared[1];
+  if (arguments.workloads.empty()) {
+    for (const WorkloadInfo& info : Workloads()) arguments.workloads.emplace_back(info.name);
   }
   const std::string directory = load.engine_config.directory;
   const bool existed = std::filesystem::exists(directory);
-  if (!compare) load.engine_config.directory += "/" + load.engine;
+  load.engine_config.directory += "/" + load.engine;
 
-  const Result<std::vector<Measurement>> measured =
-      compare ? RunComparison(arguments.comparison) : RunOne(arguments);
+  const Result<std::vector<Measurement>> measured = RunOne(arguments);
   // Only what this run made is removed.
   if (!arguments.keep && !existed) std::filesystem::remove_all(directory);
   if (!measured.ok()) {

@@ -3,10 +3,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
+
+#include "bench/load/format_text.h"
 
 namespace partita::bench {
 namespace {
@@ -16,30 +16,6 @@ double Seconds(const timeval& time) {
 }
 
 double Micros(uint64_t nanos) { return static_cast<double>(nanos) * 1e-3; }
-
-template <typename... Arguments>
-std::string Format(const char* format, Arguments... arguments) {
-  std::array<char, 1024> buffer;
-  const int size = std::snprintf(buffer.data(), buffer.size(), format, arguments...);
-  return {buffer.data(), static_cast<size_t>(size)};
-}
-
-// "1234567" -> "1.23 M": three digits are as many as one run is worth.
-std::string Short(double number) {
-  if (number >= 1e6) return Format("%.2f M", number / 1e6);
-  if (number >= 1e4) return Format("%.0f k", number / 1e3);
-  if (number >= 1e3) return Format("%.1f k", number / 1e3);
-  return Format(number >= 10 ? "%.0f" : "%.1f", number);
-}
-
-std::string Escaped(const std::string& text) {
-  std::string escaped;
-  for (char c : text) {
-    if (c == '"' || c == '\\') escaped += '\\';
-    escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return escaped;
-}
 
 }  // namespace
 
@@ -74,6 +50,13 @@ uint64_t DiskBytesOf(const std::string& directory) {
   return bytes;
 }
 
+std::string ShortNumber(double number) {
+  if (number >= 1e6) return Format("%.2f M", number / 1e6);
+  if (number >= 1e4) return Format("%.0f k", number / 1e3);
+  if (number >= 1e3) return Format("%.1f k", number / 1e3);
+  return Format(number >= 10 ? "%.0f" : "%.1f", number);
+}
+
 std::string TableHeader() {
   return Format("%-9s %-16s %9s %9s %9s %9s %9s %9s %9s %7s %6s %8s %8s", "engine", "workload", "ops/s",
                 "rows/s", "p50 us", "p99 us", "p99.9 us", "max us", "cpu us/op", "settle", "w-amp", "disk MB",
@@ -83,8 +66,8 @@ std::string TableHeader() {
 std::string TableLine(const Measurement& m) {
   std::string line =
       Format("%-9s %-16s %9s %9s %9.1f %9.1f %9.1f %9.0f %9.2f %6.1fs %6.2f %8.0f %8.0f", m.engine.c_str(),
-             m.workload.c_str(), Short(m.OperationsPerSecond()).c_str(),
-             Short(m.seconds > 0 ? static_cast<double>(m.rows) / m.seconds : 0).c_str(),
+             m.workload.c_str(), ShortNumber(m.OperationsPerSecond()).c_str(),
+             ShortNumber(m.seconds > 0 ? static_cast<double>(m.rows) / m.seconds : 0).c_str(),
              Micros(m.latency.Percentile(0.5)), Micros(m.latency.Percentile(0.99)),
              Micros(m.latency.Percentile(0.999)), Micros(m.latency.max()), m.CpuMicrosPerOperation(),
              m.settle_seconds, m.WriteAmplification(), static_cast<double>(m.disk_bytes) / 1e6,
@@ -98,30 +81,44 @@ std::string TableLine(const Measurement& m) {
   return line;
 }
 
+std::string EscapedForJson(const std::string& text) {
+  std::string escaped;
+  for (char c : text) {
+    if (c == '"' || c == '\\') escaped += '\\';
+    escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return escaped;
+}
+
+std::string JsonObject(const Measurement& m) {
+  std::string json =
+      Format("{\"engine\": \"%s\", \"workload\": \"%s\", \"operations\": %llu, \"rows\": %llu, ",
+             m.engine.c_str(), m.workload.c_str(), static_cast<unsigned long long>(m.operations),
+             static_cast<unsigned long long>(m.rows));
+  json +=
+      Format("\"seconds\": %.6f, \"settle_seconds\": %.6f, \"cpu_seconds\": %.6f, \"ops_per_second\": %.3f, ",
+             m.seconds, m.settle_seconds, m.cpu_seconds, m.OperationsPerSecond());
+  json += Format(
+      "\"p50_us\": %.3f, \"p90_us\": %.3f, \"p99_us\": %.3f, \"p999_us\": %.3f, \"max_us\": %.3f, ",
+      Micros(m.latency.Percentile(0.5)), Micros(m.latency.Percentile(0.9)),
+      Micros(m.latency.Percentile(0.99)), Micros(m.latency.Percentile(0.999)), Micros(m.latency.max()));
+  json += Format("\"cpu_us_per_operation\": %.4f, \"user_bytes\": %llu, \"written_bytes\": %llu, ",
+                 m.CpuMicrosPerOperation(), static_cast<unsigned long long>(m.user_bytes),
+                 static_cast<unsigned long long>(m.written_bytes));
+  json += Format("\"write_amplification\": %.4f, \"disk_bytes\": %llu, \"resident_bytes\": %llu, ",
+                 m.WriteAmplification(), static_cast<unsigned long long>(m.disk_bytes),
+                 static_cast<unsigned long long>(m.resident_bytes));
+  json += Format("\"wrong\": %llu, \"missing\": %llu, \"failed\": %llu, ",
+                 static_cast<unsigned long long>(m.wrong), static_cast<unsigned long long>(m.missing),
+                 static_cast<unsigned long long>(m.failed));
+  json += "\"first_error\": \"" + EscapedForJson(m.first_error) + "\"}";
+  return json;
+}
+
 std::string ToJson(const std::vector<Measurement>& measurements) {
   std::string json = "[";
   for (const Measurement& m : measurements) {
-    if (json.size() > 1) json += ",";
-    json += Format("\n  {\"engine\": \"%s\", \"workload\": \"%s\", \"operations\": %llu, \"rows\": %llu, ",
-                   m.engine.c_str(), m.workload.c_str(), static_cast<unsigned long long>(m.operations),
-                   static_cast<unsigned long long>(m.rows));
-    json += Format(
-        "\"seconds\": %.6f, \"settle_seconds\": %.6f, \"cpu_seconds\": %.6f, \"ops_per_second\": %.3f, ",
-        m.seconds, m.settle_seconds, m.cpu_seconds, m.OperationsPerSecond());
-    json += Format(
-        "\"p50_us\": %.3f, \"p90_us\": %.3f, \"p99_us\": %.3f, \"p999_us\": %.3f, \"max_us\": %.3f, ",
-        Micros(m.latency.Percentile(0.5)), Micros(m.latency.Percentile(0.9)),
-        Micros(m.latency.Percentile(0.99)), Micros(m.latency.Percentile(0.999)), Micros(m.latency.max()));
-    json += Format("\"cpu_us_per_operation\": %.4f, \"user_bytes\": %llu, \"written_bytes\": %llu, ",
-                   m.CpuMicrosPerOperation(), static_cast<unsigned long long>(m.user_bytes),
-                   static_cast<unsigned long long>(m.written_bytes));
-    json += Format("\"write_amplification\": %.4f, \"disk_bytes\": %llu, \"resident_bytes\": %llu, ",
-                   m.WriteAmplification(), static_cast<unsigned long long>(m.disk_bytes),
-                   static_cast<unsigned long long>(m.resident_bytes));
-    json += Format("\"wrong\": %llu, \"missing\": %llu, \"failed\": %llu, ",
-                   static_cast<unsigned long long>(m.wrong), static_cast<unsigned long long>(m.missing),
-                   static_cast<unsigned long long>(m.failed));
-    json += "\"first_error\": \"" + Escaped(m.first_error) + "\"}";
+    json += (json.size() > 1 ? ",\n  " : "\n  ") + JsonObject(m);
   }
   return json + "\n]\n";
 }

@@ -62,7 +62,14 @@ uint64_t DiskBytesOf(const std::string& directory);
 std::string TableHeader();
 std::string TableLine(const Measurement& measurement);
 
-// A JSON array of objects; latencies in microseconds, sizes in bytes.
+// "1234567" -> "1.23 M": three digits are as many as one run is worth.
+std::string ShortNumber(double number);
+
+std::string EscapedForJson(const std::string& text);
+
+// One measurement as a JSON object; all of them as an array of objects; latencies in microseconds, sizes in
+// bytes.
+std::string JsonObject(const Measurement& measurement);
 std::string ToJson(const std::vector<Measurement>& measurements);
 
 }  // namespace partita::bench

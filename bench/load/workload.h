@@ -28,6 +28,8 @@ struct WorkloadInfo {
   std::string_view meaning;
 };
 std::span<const WorkloadInfo> Workloads();
+// True for what LoadRunner::Run takes.
+bool IsWorkload(std::string_view text);
 
 // Runs workloads one after the other on one engine and one directory. A workload that needs rows
 // loads them first, untimed, when the directory does not hold the data set yet; which one it holds
@@ -49,6 +51,7 @@ class LoadRunner {
   Status MakeEmpty();
   Status OpenEmpty();
   Status OpenLoaded();
+  Status Load();
   // What the workload needs of the directory, opened or not.
   Status Prepare(const WorkloadInfo& info);
   Status RunNamed(const WorkloadInfo& info, const LoadContext& context, Measurement* measurement);

@@ -1,0 +1,113 @@
+#include "bench/compare/child_run.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace partita::bench {
+namespace {
+
+// What a child sends: its figures, then the first error or why it could not run.
+struct Message {
+  Figures figures;
+  bool could_run = false;
+  std::array<char, 512> error{};
+};
+static_assert(std::is_trivially_copyable_v<Message>);
+
+void Copy(const std::string& text, std::array<char, 512>* to) {
+  const size_t size = std::min(text.size(), to->size() - 1);
+  std::memcpy(to->data(), text.data(), size);
+  (*to)[size] = '\0';
+}
+
+Message RunHere(const LoadConfig& load, const std::string& workload, const MemoryGroup* group) {
+  Message message;
+  if (const Status entered = group == nullptr ? Status() : group->Enter(); !entered.ok()) {
+    Copy(entered.ToString(), &message.error);
+    return message;
+  }
+  LoadRunner runner(load);
+  Result<Measurement> measured = runner.Run(workload);
+  const Status closed = runner.Close();
+  if (!measured.ok() || !closed.ok()) {
+    Copy((measured.ok() ? closed : measured.status()).ToString(), &message.error);
+    return message;
+  }
+  message.figures = std::as_const(*measured);
+  message.could_run = true;
+  Copy(measured->first_error, &message.error);
+  return message;
+}
+
+bool WriteAll(int descriptor, const void* bytes, size_t size) {
+  const char* at = static_cast<const char*>(bytes);
+  while (size > 0) {
+    const ssize_t written = write(descriptor, at, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    at += written;
+    size -= static_cast<size_t>(written);
+  }
+  return true;
+}
+
+bool ReadAll(int descriptor, void* bytes, size_t size) {
+  char* at = static_cast<char*>(bytes);
+  while (size > 0) {
+    const ssize_t got = read(descriptor, at, size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    size -= static_cast<size_t>(got);
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<Measurement> RunInChild(const LoadConfig& load, const std::string& workload, const MemoryGroup* group,
+                               uint32_t seconds_max) {
+  std::array<int, 2> ends;
+  if (pipe(ends.data()) != 0) return Status::IoError(std::string("pipe: ") + std::strerror(errno));
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child < 0) return Status::IoError(std::string("fork: ") + std::strerror(errno));
+  if (child == 0) {
+    close(ends[0]);
+    std::signal(SIGINT, SIG_DFL);
+    std::signal(SIGTERM, SIG_DFL);
+    alarm(seconds_max);
+    const Message message = RunHere(load, workload, group);
+    // Not exit: what the parent had opened and registered is the parent's to end.
+    _exit(WriteAll(ends[1], &message, sizeof message) ? 0 : 1);
+  }
+  close(ends[1]);
+  Message message;
+  const bool complete = ReadAll(ends[0], &message, sizeof message);
+  close(ends[0]);
+  int exit_status = 0;
+  while (waitpid(child, &exit_status, 0) < 0 && errno == EINTR) continue;
+  const std::string what = load.engine + ", " + workload + ": ";
+  if (!complete) {
+    return Status::IoError(what + (WIFSIGNALED(exit_status)
+                                       ? std::string("ended by signal ") + strsignal(WTERMSIG(exit_status))
+                                       : "ended without a result"));
+  }
+  if (!message.could_run) return Status::IoError(what + message.error.data());
+  Measurement measurement;
+  static_cast<Figures&>(measurement) = message.figures;
+  measurement.engine = load.engine;
+  measurement.workload = workload;
+  measurement.first_error = message.error.data();
+  return measurement;
+}
+
+}  // namespace partita::bench

@@ -1,0 +1,149 @@
+#include "bench/compare/goals.h"
+
+#include <algorithm>
+#include <array>
+
+namespace partita::bench {
+namespace {
+
+double Micros(const Figures& figures, double fraction) {
+  return static_cast<double>(figures.latency.Percentile(fraction)) * 1e-3;
+}
+
+constexpr Metric kRate = {"ops/s", [](const Figures& f) { return f.OperationsPerSecond(); }, true};
+// Until no compaction is due any more: a load that leaves debt is not done.
+constexpr Metric kSettledRate = {
+    "ops/s, settled",
+    [](const Figures& f) { return static_cast<double>(f.operations) / (f.seconds + f.settle_seconds); },
+    true};
+constexpr Metric kCpu = {"CPU us/op", [](const Figures& f) { return f.CpuMicrosPerOperation(); }, false};
+constexpr Metric kP50 = {"p50 us", [](const Figures& f) { return Micros(f, 0.5); }, false};
+constexpr Metric kP99 = {"p99 us", [](const Figures& f) { return Micros(f, 0.99); }, false};
+constexpr Metric kP999 = {"p99.9 us", [](const Figures& f) { return Micros(f, 0.999); }, false};
+constexpr Metric kMax = {"max us", [](const Figures& f) { return Micros(f, 1); }, false};
+constexpr Metric kWritten = {"write amplification", [](const Figures& f) { return f.WriteAmplification(); },
+                             false};
+constexpr Metric kDisk = {"disk MB",
+                          [](const Figures& f) { return static_cast<double>(f.disk_bytes) * 1e-6; }, false};
+
+constexpr std::array kGoals = {
+    Goal{"fill-seq:1", &kSettledRate, "rocksdb", 1.5, 2.5},
+    Goal{"fill-random:1", &kSettledRate, "rocksdb", 2, 3},
+    Goal{"fill-random:1", &kWritten, "rocksdb", 1.0, 0.7},
+    Goal{"fill-random:1", &kDisk, "rocksdb", 0.9, 0.8},
+    Goal{"overwrite:1", &kRate, "rocksdb", 2, 3},
+    Goal{"overwrite:4", &kRate, "rocksdb", 2, 3},
+    Goal{"overwrite:16", &kRate, "rocksdb", 2, 3},
+    Goal{"egt-100:1", &kRate, "rocksdb", 2, 3},
+    Goal{"sync-write:1", &kRate, "rocksdb", 1.3, 1.5},
+    Goal{"sync-write:16", &kRate, "rocksdb", 1.5, 2},
+    Goal{"sync-write:64", &kRate, "rocksdb", 1.5, 2},
+    Goal{"async-write:64", &kRate, "rocksdb", 5, 8},
+    Goal{"egt-if:1", &kRate, "rocksdb", 2, 3.5},
+    Goal{"egt-if:16", &kRate, "rocksdb", 2, 3.5},
+    Goal{"read-hot:1", &kRate, "rocksdb", 2, 3},
+    Goal{"read-hot:2", &kRate, "rocksdb", 2, 3},
+    Goal{"read-hot:1", &kRate, "lmdb", 0.9, 1.2},
+    Goal{"read-hot:2", &kRate, "lmdb", 0.9, 1.2},
+    Goal{"read-missing:1", &kRate, "rocksdb", 1.5, 2.5},
+    Goal{"read-missing-partition:1", &kRate, "rocksdb", 2, 5},
+    Goal{"async-read:64", &kRate, "rocksdb", 1.1, 1.2},
+    Goal{"async-read:64", &kCpu, "rocksdb", 0.5, 0.4},
+    Goal{"async-read:64", &kP99, "rocksdb", 0.7, 0.5},
+    Goal{"read-cold:1", &kP50, "rocksdb", 1.0, 0.9},
+    Goal{"read-cold:1", &kCpu, "rocksdb", 0.8, 0.6},
+    Goal{"scan-hot:1", &kRate, "rocksdb", 2.5, 4},
+    Goal{"scan-hot:1", &kRate, "lmdb", 0.8, 0.8},
+    Goal{"scan-100:1", &kRate, "rocksdb", 2, 3},
+    Goal{"full-scan-hot:1", &kRate, "rocksdb", 2, 3},
+    Goal{"ycsb-a:2", &kRate, "rocksdb", 2, 3},
+    Goal{"ycsb-b:2", &kRate, "rocksdb", 1.5, 2.2},
+    Goal{"ycsb-c:2", &kRate, "rocksdb", 1.5, 2.2},
+    Goal{"ycsb-d:2", &kRate, "rocksdb", 1.5, 2.2},
+    Goal{"ycsb-e:2", &kRate, "rocksdb", 2, 3},
+    Goal{"ycsb-f:2", &kRate, "rocksdb", 2, 3},
+    Goal{"ycsb-a:2", &kRate, "wiredtiger", 1.2, 1.2},
+    Goal{"ycsb-b:2", &kRate, "wiredtiger", 1.2, 1.2},
+    Goal{"ycsb-c:2", &kRate, "wiredtiger", 1.2, 1.2},
+    Goal{"ycsb-e:2", &kRate, "wiredtiger", 1.2, 1.2},
+    Goal{"read-while-writing:4", &kRate, "rocksdb", 1.5, 2},
+    Goal{"read-while-writing:4", &kP999, "rocksdb", 0.5, 0.25},
+    Goal{"read-while-writing:4", &kMax, "rocksdb", 0.5, 0.25},
+    Goal{"paced-50:4", &kCpu, "rocksdb", 0.5, 0.33},
+    Goal{"delete-seek:1", &kP50, "", 100, 20},
+    Goal{"drop:1", &kMax, "", 20'000, 10'000},
+    Goal{"recovery:1", &kRate, "rocksdb", 2, 4},
+};
+
+bool IsVariantOf(const std::string& engine, std::string_view family) {
+  return engine == family || engine.starts_with(std::string(family) + "-");
+}
+
+Verdict Judge(const Goal& goal, double value) {
+  const auto meets = [&](double bound) {
+    return goal.metric->more_is_better && !goal.against.empty() ? value >= bound : value <= bound;
+  };
+  if (meets(goal.target)) return Verdict::kTarget;
+  return meets(goal.floor) ? Verdict::kFloor : Verdict::kMissed;
+}
+
+// The engine whose median is best among the variants of the family; empty when none was measured.
+std::string BestOf(const ComparisonResult& result, const Goal& goal) {
+  std::string best;
+  double best_median = 0;
+  for (const RoundMeasurement& m : result.measurements) {
+    if (m.workload != goal.workload || m.engine == best || !IsVariantOf(m.engine, goal.against)) continue;
+    const double median = Median(RoundsOf(result, m.engine, goal.workload, *goal.metric));
+    if (best.empty() || (goal.metric->more_is_better ? median > best_median : median < best_median)) {
+      best = m.engine;
+      best_median = median;
+    }
+  }
+  return best;
+}
+
+std::vector<double> Measured(std::vector<double> rounds) {
+  std::erase(rounds, 0.0);
+  return rounds;
+}
+
+}  // namespace
+
+std::span<const Goal> Goals() { return kGoals; }
+
+const Metric& RateMetric() { return kRate; }
+
+std::vector<double> RoundsOf(const ComparisonResult& result, const std::string& engine,
+                             std::string_view workload, const Metric& metric) {
+  std::vector<double> rounds;
+  for (const RoundMeasurement& m : result.measurements) {
+    if (m.engine != engine || m.workload != workload) continue;
+    rounds.resize(std::max<size_t>(rounds.size(), m.round + 1));
+    rounds[m.round] = metric.of(m);
+  }
+  return rounds;
+}
+
+std::vector<GoalResult> JudgeGoals(const ComparisonResult& result, const std::string& subject) {
+  std::vector<GoalResult> judged;
+  for (const Goal& goal : kGoals) {
+    GoalResult one{.goal = &goal};
+    const std::vector<double> own = RoundsOf(result, subject, goal.workload, *goal.metric);
+    if (!goal.against.empty()) one.peer = BestOf(result, goal);
+    if (own.empty() || (one.peer.empty() && !goal.against.empty())) continue;
+    one.own = Median(Measured(own));
+    if (goal.against.empty()) {
+      one.ratio = SummarizeRatio(own, std::vector<double>(own.size(), 1));
+    } else {
+      const std::vector<double> peers = RoundsOf(result, one.peer, goal.workload, *goal.metric);
+      one.peers = Median(Measured(peers));
+      one.ratio = SummarizeRatio(own, peers);
+    }
+    if (one.ratio.rounds == 0) continue;
+    one.verdict = Judge(goal, one.ratio.median);
+    judged.push_back(one);
+  }
+  return judged;
+}
+
+}  // namespace partita::bench

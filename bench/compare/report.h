@@ -1,0 +1,40 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "bench/compare/comparison.h"
+#include "bench/compare/goals.h"
+#include "bench/compare/machine.h"
+
+namespace partita::bench {
+
+// Everything that the three forms of a comparison's result tell.
+struct Report {
+  ComparisonConfig config;
+  ComparisonResult result;
+  Machine machine;
+  std::vector<GoalResult> goals;  // Of the first engine.
+
+  const std::string& subject() const { return config.engines.front(); }
+};
+Report MakeReport(const ComparisonConfig& config, ComparisonResult result);
+
+// The lines that say under what conditions it was measured.
+std::vector<std::string> ConditionsOf(const Report& report);
+
+// The goals with their verdicts, the rates of all engines, the probes: tables that read well as text and
+// as Markdown.
+std::string ToText(const Report& report);
+
+// One JSON object: machine, conditions, probes, measurements, goals, failures.
+std::string ToJson(const Report& report);
+
+// The medians that the tables and charts show.
+double MedianRate(const Report& report, const std::string& engine, const std::string& workload);
+// Of each probe over the rounds.
+Probes MedianProbes(const Report& report);
+std::string_view VerdictText(Verdict verdict);
+// Workloads in which `engine` had a higher median rate than the subject.
+std::vector<std::string> WorkloadsLedBy(const Report& report, const std::string& engine);
+
+}  // namespace partita::bench

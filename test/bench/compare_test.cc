@@ -1,0 +1,184 @@
+#include <gtest/gtest.h>
+#include <simdjson.h>
+
+#include <filesystem>
+#include <string>
+
+#include "bench/compare/comparison.h"
+#include "bench/compare/goals.h"
+#include "bench/compare/html_page.h"
+#include "bench/compare/report.h"
+#include "bench/compare/statistics.h"
+
+namespace partita::bench {
+namespace {
+
+TEST(StatisticsTest, MedianIsTheMiddleOrBetweenTheTwo) {
+  EXPECT_EQ(Median({}), 0);
+  EXPECT_EQ(Median({3, 1, 2}), 2);
+  EXPECT_EQ(Median({4, 1, 2, 3}), 2.5);
+}
+
+TEST(StatisticsTest, ARatioPairsRoundsAndLeavesOutWhatIsMissing) {
+  const RatioSummary ratio = SummarizeRatio({10, 0, 40, 90}, {5, 5, 0, 30});
+  EXPECT_EQ(ratio.rounds, 2u);
+  EXPECT_DOUBLE_EQ(ratio.median, 2.5);
+}
+
+TEST(StatisticsTest, TheIntervalIsStudentsOverTheLogarithms) {
+  const RatioSummary same = SummarizeRatio({2, 4, 6}, {1, 2, 3});
+  EXPECT_DOUBLE_EQ(same.lower, same.upper);
+  // Logarithms 0, 0.693, 1.386: mean 0.693, deviation 0.693, half width 4.303 * 0.693 / sqrt(3) = 1.722.
+  const RatioSummary spread = SummarizeRatio({1, 2, 4}, {1, 1, 1});
+  EXPECT_NEAR(spread.lower, 2 * std::exp(-1.722), 0.001);
+  EXPECT_NEAR(spread.upper, 2 * std::exp(1.722), 0.02);
+  const RatioSummary one = SummarizeRatio({3}, {2});
+  EXPECT_EQ(one.lower, one.upper);
+}
+
+TEST(GoalsTest, EachNamesAWorkloadThatThereIs) {
+  for (const Goal& goal : Goals()) {
+    EXPECT_TRUE(IsWorkload(goal.workload)) << goal.workload;
+    const bool more = goal.metric->more_is_better && !goal.against.empty();
+    EXPECT_TRUE(more ? goal.floor <= goal.target : goal.floor >= goal.target) << goal.workload;
+  }
+}
+
+RoundMeasurement Measured(const std::string& engine, const std::string& workload, uint32_t round,
+                          uint64_t operations) {
+  RoundMeasurement m;
+  m.engine = engine;
+  m.workload = workload;
+  m.round = round;
+  m.operations = operations;
+  m.seconds = 1;
+  m.cpu_seconds = 0.001;
+  m.latency.Record(50'000);
+  return m;
+}
+
+ComparisonResult ThreeRounds() {
+  ComparisonResult result;
+  for (uint32_t round = 0; round < 3; ++round) {
+    result.measurements.push_back(Measured("partita", "read-hot:1", round, 2400 + round));
+    result.measurements.push_back(Measured("rocksdb", "read-hot:1", round, 500));
+    result.measurements.push_back(Measured("rocksdb-blob", "read-hot:1", round, 1000));
+    result.measurements.push_back(Measured("lmdb", "read-hot:1", round, 4000));
+    result.measurements.push_back(Measured("partita", "delete-seek:1", round, 20));
+  }
+  return result;
+}
+
+TEST(GoalsTest, TheBestVariantCountsAndBoundsStandAlone) {
+  const std::vector<GoalResult> judged = JudgeGoals(ThreeRounds(), "partita");
+  ASSERT_EQ(judged.size(), 3u);
+  EXPECT_EQ(judged[0].peer, "rocksdb-blob");
+  EXPECT_NEAR(judged[0].ratio.median, 2.4, 0.01);
+  EXPECT_EQ(judged[0].verdict, Verdict::kFloor);
+  EXPECT_EQ(judged[1].peer, "lmdb");
+  EXPECT_EQ(judged[1].verdict, Verdict::kMissed);
+  EXPECT_EQ(judged[2].goal->workload, "delete-seek:1");
+  EXPECT_EQ(judged[2].verdict, Verdict::kFloor);  // 50 us, of at most 100.
+}
+
+Report SmallReport() {
+  ComparisonConfig config;
+  config.engines = {"partita", "rocksdb", "rocksdb-blob", "lmdb"};
+  config.workloads = {"read-hot:1", "delete-seek:1"};
+  ComparisonResult result = ThreeRounds();
+  result.failures.push_back(
+      {.engine = "lmdb", .workload = "delete-seek:1", .error = "a <tag> & \"more\"", .round = 1});
+  result.probes.push_back({.random_copies = 5000});
+  return MakeReport(config, std::move(result));
+}
+
+TEST(ReportTest, TheTextHasVerdictsSharesAndWhatIsMissing) {
+  const std::string text = ToText(SmallReport());
+  EXPECT_NE(text.find("floor met"), std::string::npos) << text;
+  EXPECT_NE(text.find("BELOW FLOOR"), std::string::npos) << text;
+  EXPECT_NE(text.find("0.48 | random copies"), std::string::npos) << text;
+  EXPECT_NE(text.find("lmdb is ahead in rate in: read-hot:1"), std::string::npos) << text;
+  EXPECT_NE(text.find("not measured: lmdb, delete-seek:1"), std::string::npos) << text;
+}
+
+TEST(ReportTest, TheJsonIsWellFormedAndComplete) {
+  const std::string json = ToJson(SmallReport());
+  simdjson::dom::parser parser;
+  simdjson::dom::element document;
+  ASSERT_EQ(parser.parse(json).get(document), simdjson::SUCCESS) << json;
+  EXPECT_EQ(document["measurements"].get_array().size(), 15u);
+  EXPECT_EQ(document["goals"].get_array().size(), 3u);
+  EXPECT_EQ(std::string_view(document["goals"].at(0)["peer"]), "rocksdb-blob");
+  EXPECT_EQ(std::string_view(document["failures"].at(0)["error"]), "a <tag> & \"more\"");
+}
+
+TEST(ReportTest, ThePageNeedsNoNetworkAndEscapesWhatEnginesSay) {
+  const std::string page = ToHtml(SmallReport());
+  EXPECT_EQ(page.find("http"), std::string::npos);
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+  EXPECT_EQ(page.find("<tag>"), std::string::npos);
+  EXPECT_NE(page.find("a &lt;tag&gt; &amp;"), std::string::npos);
+  EXPECT_NE(page.find("<circle"), std::string::npos);
+}
+
+TEST(LimitTest, GrowsWithWritersAndOnlyStandsWhereThereIsOne) {
+  Probes probes;
+  probes.flushes = 1000;
+  EXPECT_EQ(LimitOf("sync-write:16", probes, 1064)->rate, 16'000);
+  EXPECT_FALSE(LimitOf("ycsb-a:2", probes, 1064).has_value());
+}
+
+// All engines of this program, in processes of their own.
+TEST(ComparisonTest, MeasuresEachEngineInEachRoundAndGoesOnAfterAFailure) {
+  std::string pattern = testing::TempDir() + "/compare-XXXXXX";
+  const std::string directory = mkdtemp(pattern.data());
+  ComparisonConfig config;
+  config.load.keys = 500;
+  config.load.value_size = 128;
+  config.load.seconds = 0.01;
+  config.load.engine_config.directory = directory;
+  config.load.engine_config.memory_bytes = uint64_t{64} << 20;
+  config.engines = {"partita", "abacus"};
+  config.workloads = {"read-hot:2", "recovery:1"};
+  config.rounds = 2;
+  config.probe_seconds = 0;
+  const Result<ComparisonResult> result = RunComparison(config);
+  std::filesystem::remove_all(directory);
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  ASSERT_EQ(result->measurements.size(), 4u);
+  for (const RoundMeasurement& m : result->measurements) {
+    EXPECT_EQ(m.engine, "partita");
+    EXPECT_TRUE(m.IsCorrect()) << m.workload << ": " << m.first_error << ", " << m.missing << " missing";
+    EXPECT_GT(m.operations, 0u);
+  }
+  EXPECT_EQ(result->measurements[2].round, 1u);
+  ASSERT_EQ(result->failures.size(), 4u);
+  EXPECT_NE(result->failures[0].error.find("abacus"), std::string::npos) << result->failures[0].error;
+  EXPECT_FALSE(result->stopped);
+}
+
+TEST(ProbesTest, EachFigureIsMeasured) {
+  const Result<Probes> probes = RunProbes(testing::TempDir(), /*seconds=*/0.05);
+  // A file system without O_DIRECT has no device to ask.
+  if (!probes.ok()) {
+    EXPECT_EQ(probes.code(), Code::kIoError);
+    return;
+  }
+  for (const ProbeInfo& info : ProbeInfos()) EXPECT_GT((*probes).*info.figure, 0) << info.name;
+}
+
+TEST(ComparisonTest, BeginsNothingAfterItsTime) {
+  ComparisonConfig config;
+  config.load.engine_config.directory = testing::TempDir() + "/compare-never";
+  config.engines = {"partita"};
+  config.workloads = {"fill-seq"};
+  config.minutes_max = 0;
+  const Result<ComparisonResult> result = RunComparison(config);
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->stopped);
+  EXPECT_TRUE(result->measurements.empty());
+  std::filesystem::remove_all(config.load.engine_config.directory);
+}
+
+}  // namespace
+}  // namespace partita::bench
