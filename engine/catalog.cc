@@ -15,6 +15,7 @@ bool SameIgnoringCase(std::string_view a, std::string_view b) {
 }
 
 constexpr uint16_t kFormatWithAttributes = 2;
+constexpr uint16_t kFormatWithMoves = 3;
 
 Attributes MakeAttributes(std::string bytes) {
   return bytes.empty() ? nullptr : std::make_shared<const std::string>(std::move(bytes));
@@ -42,12 +43,13 @@ Result<TableDescriptor> ReadTable(ByteReader* in, uint16_t format) {
   return table;
 }
 
-Result<RangeDescriptor> ReadRange(ByteReader* in) {
+Result<RangeDescriptor> ReadRange(ByteReader* in, uint16_t format) {
   RangeDescriptor range;
   range.lower = std::string(in->ReadBytes());
   range.upper = std::string(in->ReadBytes());
   range.owner = ShardId(in->ReadLe32());
   range.epoch = RangeEpoch(in->ReadLe64());
+  if (format >= kFormatWithMoves) range.move_attempt = in->ReadLe64();
   if (!in->ok()) return Status::Corruption("catalog: range list is cut short");
   return range;
 }
@@ -178,7 +180,52 @@ void Catalog::AssignRanges(uint32_t shards) {
     previous_table = table;
     range.owner = ShardId((LoadBe32(table.data()) + within_table) % shards);
     range.epoch = RangeEpoch(epoch);
+    range.move_attempt = 0;
   }
+}
+
+const RangeDescriptor* Catalog::FindRange(std::string_view user_key) const {
+  const auto begins_above = [](std::string_view key, const RangeDescriptor& range) {
+    return key < range.lower;
+  };
+  const auto after = std::upper_bound(ranges.begin(), ranges.end(), user_key, begins_above);
+  if (after == ranges.begin()) return nullptr;
+  const RangeDescriptor& range = *std::prev(after);
+  return range.upper.empty() || user_key < range.upper ? &range : nullptr;
+}
+
+std::vector<RangeDescriptor>::iterator Catalog::RangeAt(std::string_view lower) {
+  const RangeDescriptor* found = FindRange(lower);
+  PARTITA_ASSERT(found != nullptr && found->lower == lower);
+  return ranges.begin() + (found - ranges.data());
+}
+
+void Catalog::SplitRange(std::string_view at) {
+  const RangeDescriptor* found = FindRange(at);
+  PARTITA_ASSERT(found != nullptr && found->lower < at);
+  const auto left = ranges.begin() + (found - ranges.data());
+  left->epoch = RangeEpoch(++epoch);
+  RangeDescriptor right = *left;
+  left->upper = right.lower = at;
+  ranges.insert(std::next(left), std::move(right));
+}
+
+void Catalog::MergeRanges(std::string_view at) {
+  const auto right = RangeAt(at);
+  PARTITA_ASSERT(right != ranges.begin());
+  RangeDescriptor& left = *std::prev(right);
+  PARTITA_ASSERT(left.upper == right->lower && left.owner == right->owner);
+  left.epoch = RangeEpoch(++epoch);
+  left.upper = right->upper;
+  if (left.move_attempt != right->move_attempt) left.move_attempt = 0;
+  ranges.erase(right);
+}
+
+void Catalog::MoveRange(std::string_view lower, ShardId owner, uint64_t attempt) {
+  const auto range = RangeAt(lower);
+  range->owner = owner;
+  range->move_attempt = attempt;
+  range->epoch = RangeEpoch(++epoch);
 }
 
 std::string EncodeCatalog(const Catalog& catalog) {
@@ -207,6 +254,7 @@ std::string EncodeCatalog(const Catalog& catalog) {
     AppendBytes(&out, range.upper);
     AppendLe32(&out, range.owner.value);
     AppendLe64(&out, range.epoch.value);
+    AppendLe64(&out, range.move_attempt);
   }
   AppendVarint(&out, catalog.accounts.size());
   for (const AccountDescriptor& account : catalog.accounts) {
@@ -243,7 +291,7 @@ Result<Catalog> DecodeCatalog(std::string_view bytes) {
   uint64_t ranges = in.ReadVarint();
   if (ranges > in.remaining()) return Status::Corruption("catalog: range count is beyond its size");
   for (uint64_t i = 0; i < ranges; ++i) {
-    PARTITA_ASSIGN(RangeDescriptor range, ReadRange(&in));
+    PARTITA_ASSIGN(RangeDescriptor range, ReadRange(&in, format));
     catalog.ranges.push_back(std::move(range));
   }
   if (format >= kFormatWithAttributes) PARTITA_TRY(ReadAccounts(&in, &catalog));

@@ -42,7 +42,13 @@ struct RangeDescriptor {
   std::string upper;  // Exclusive; empty: to the end.
   ShardId owner;
   RangeEpoch epoch;
+  // The move that brought it to its owner (DESIGN 8): what that one's manifest lists as prepared by it is the
+  // range's. 0: none.
+  uint64_t move_attempt = 0;
 };
+
+// Every change of the catalog writes all of them.
+inline constexpr size_t kRangesMax = 65536;
 
 // The store-wide root: what exists and who owns it. A value; changed by copying, and replaced
 // whole and atomically in the meta store (one durable record decides: F19).
@@ -50,11 +56,11 @@ struct RangeDescriptor {
 // Encoded (little-endian, inside the sealed meta value of key "catalog"):
 //   u16 format · u64 store id · u32 incarnation · u32 layout · u32 formed layout · u32 shard count · u32 next
 //   table id · u64 epoch · varint tables { u32 id, bytes account, bytes name, u8 raw, u8 durability, u64
-//   created, bytes attributes } · varint ranges { bytes lower, bytes upper, u32 owner, u64 epoch } · varint
-//   accounts { bytes name, bytes attributes }
+//   created, bytes attributes } · varint ranges { bytes lower, bytes upper, u32 owner, u64 epoch, u64 move
+//   attempt } · varint accounts { bytes name, bytes attributes }
 //
-// No attributes are the empty bytes. Format 1 has neither attributes nor accounts and is still read; the
-// first change writes format 2.
+// No attributes are the empty bytes. Format 1 has neither attributes nor accounts, format 2 no move attempts;
+// both are still read, and the first change writes format 3.
 struct Catalog {
   StoreId store;
   uint32_t incarnation = 0;    // Rises with every open; names logs and objects (F30).
@@ -83,9 +89,22 @@ struct Catalog {
 
   // Gives every range an owner below `shards` again, keeping ranges whole (F67).
   void AssignRanges(uint32_t shards);
+
+  // The range that holds the key, or null.
+  const RangeDescriptor* FindRange(std::string_view user_key) const;
+  // Cuts in two at `at`. REQUIRES: a range holds `at` and begins below it.
+  void SplitRange(std::string_view at);
+  // Joins the range that begins at `at` to the one in front. REQUIRES: both touch and have one table and
+  // owner.
+  void MergeRanges(std::string_view at);
+  // REQUIRES: a range begins at `lower`.
+  void MoveRange(std::string_view lower, ShardId owner, uint64_t attempt);
+
+ private:
+  std::vector<RangeDescriptor>::iterator RangeAt(std::string_view lower);
 };
 
-inline constexpr uint16_t kCatalogFormat = 2;
+inline constexpr uint16_t kCatalogFormat = 3;
 
 std::string EncodeCatalog(const Catalog& catalog);
 // kCorruption, or kUnsupported for a newer format; the message says which field.

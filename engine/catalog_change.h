@@ -7,12 +7,25 @@
 
 namespace partita {
 
+// A range on its way from one shard to another; fenced where it was.
+struct Store::RangeMove {
+  AsyncMutex::Guard alone;  // No other move meanwhile.
+  Shard* from = nullptr;
+  Shard* to = nullptr;
+  std::string lower;
+  uint64_t attempt = 0;
+  Shard::HandOver hand_over;
+  uint64_t pause_ns = 0;  // Once it was made.
+};
+
 // A change of the catalog on its way. Shared by who asked for it, who makes it and who watches the deadline.
 struct Store::CatalogChange {
   AsyncMutex::Guard turn;  // To change the catalog.
   Catalog next;
   // What of tables it changes, when it does; of a deletion the table as it was.
   std::optional<TableDescriptor> made, dropped;
+  std::vector<RangeDescriptor> reshaped;  // Ranges of one owner, with no gap, in place of what it has there.
+  std::optional<RangeMove> moved;
 
   // Under names_mutex_.
   bool decided = false;          // In force, or surely not.

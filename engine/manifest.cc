@@ -1,5 +1,7 @@
 #include "engine/manifest.h"
 
+#include <utility>
+
 #include "engine/base/coding.h"
 
 namespace partita {
@@ -14,8 +16,29 @@ std::string EncodeManifest(const Manifest& manifest) {
   AppendLe64(&out, manifest.log_segment);
   AppendVarint(&out, manifest.files.size());
   for (const FileMeta& file : manifest.files) AppendFileMeta(&out, file);
+  AppendLe64(&out, manifest.prepared.attempt);
+  AppendVarint(&out, manifest.prepared.files.size());
+  for (const FileMeta& file : manifest.prepared.files) AppendFileMeta(&out, file);
   return out;
 }
+
+namespace {
+
+Status ReadFiles(ByteReader* in, std::vector<FileMeta>* files) {
+  const uint64_t count = in->ReadVarint();
+  if (!in->ok()) return Status::Corruption("manifest: header is cut short");
+  if (count > in->remaining()) return Status::Corruption("manifest: file count is beyond its size");
+  for (uint64_t i = 0; i < count; ++i) {
+    files->push_back(ReadFileMeta(in));
+    if (!in->ok()) return Status::Corruption("manifest: file " + std::to_string(i) + " is cut short");
+    if (files->back().level >= static_cast<uint32_t>(LevelSet::kLevels)) {
+      return Status::Corruption("manifest: file " + std::to_string(i) + " is on an unknown level");
+    }
+  }
+  return Status();
+}
+
+}  // namespace
 
 Result<Manifest> DecodeManifest(std::string_view bytes) {
   ByteReader in(bytes);
@@ -31,18 +54,36 @@ Result<Manifest> DecodeManifest(std::string_view bytes) {
   manifest.replay_from = LogPosition(in.ReadLe64());
   manifest.version_ceiling = Version(in.ReadLe64());
   if (format >= 2) manifest.log_segment = in.ReadLe64();
-  uint64_t files = in.ReadVarint();
-  if (!in.ok()) return Status::Corruption("manifest: header is cut short");
-  if (files > in.remaining()) return Status::Corruption("manifest: file count is beyond its size");
-  for (uint64_t i = 0; i < files; ++i) {
-    manifest.files.push_back(ReadFileMeta(&in));
-    if (!in.ok()) return Status::Corruption("manifest: file " + std::to_string(i) + " is cut short");
-    if (manifest.files.back().level >= static_cast<uint32_t>(LevelSet::kLevels)) {
-      return Status::Corruption("manifest: file " + std::to_string(i) + " is on an unknown level");
-    }
+  PARTITA_TRY(ReadFiles(&in, &manifest.files));
+  if (format >= 3) {
+    manifest.prepared.attempt = in.ReadLe64();
+    PARTITA_TRY(ReadFiles(&in, &manifest.prepared.files));
   }
   if (!in.AtCleanEnd()) return Status::Corruption("manifest: bytes left over at the end");
   return manifest;
+}
+
+void Manifest::Settle(const Catalog& catalog) {
+  const PreparedFiles taken = std::exchange(prepared, PreparedFiles());
+  if (taken.attempt == 0) return;
+  for (const RangeDescriptor& range : catalog.ranges) {
+    if (range.owner != shard || range.move_attempt != taken.attempt) continue;
+    for (FileMeta file : taken.files) {
+      if (CutTo(range.lower, range.upper, &file)) files.push_back(std::move(file));
+    }
+  }
+}
+
+void Manifest::KeepOwned(const Catalog& catalog) {
+  Settle(catalog);
+  std::vector<FileMeta> owned;
+  for (const RangeDescriptor& range : catalog.ranges) {
+    if (range.owner != shard) continue;
+    for (FileMeta file : files) {
+      if (CutTo(range.lower, range.upper, &file)) owned.push_back(std::move(file));
+    }
+  }
+  files = std::move(owned);
 }
 
 std::string ManifestKey(uint32_t layout, ShardId shard) {

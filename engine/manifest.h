@@ -8,9 +8,17 @@
 #include "engine/base/meta_store.h"
 #include "engine/base/result.h"
 #include "engine/base/task.h"
+#include "engine/catalog.h"
 #include "sstable/level_set.h"
 
 namespace partita {
+
+// The files of a range that is on its way to this shard. They are its own if, and as far as, the catalog has
+// ranges here that this attempt brought; attempts are never repeated (DESIGN 8).
+struct PreparedFiles {
+  uint64_t attempt = 0;  // 0: none.
+  std::vector<FileMeta> files;
+};
 
 // What one shard has on disk: its table files, by virtual reference, and from where its log counts.
 //
@@ -21,8 +29,8 @@ namespace partita {
 //
 // Encoded (little-endian, inside the sealed meta value of key "shard-<layout>-<index>"):
 //   u16 format · u32 shard · u32 layout · u64 replay_from · u64 version_ceiling · u64 log_segment
-//   · varint files { file meta, see sstable/level_set.h }
-// Format 1 had no log_segment; it is read as 0.
+//   · varint files { file meta, see sstable/level_set.h } · u64 attempt · varint prepared { file meta }
+// Format 1 had no log_segment, which is read as 0; formats 1 and 2 had nothing prepared.
 struct Manifest {
   ShardId shard;
   uint32_t layout = 1;
@@ -33,9 +41,15 @@ struct Manifest {
   // The log had reached this segment: one that ends before it has lost its newest files (F35).
   uint64_t log_segment = 0;
   std::vector<FileMeta> files;
+  PreparedFiles prepared;
+
+  // Takes over what was prepared, if the catalog says that its move was made; else forgets it.
+  void Settle(const Catalog& catalog);
+  // Settles, and forgets what the catalog gives to other shards, or to none.
+  void KeepOwned(const Catalog& catalog);
 };
 
-inline constexpr uint16_t kManifestFormat = 2;
+inline constexpr uint16_t kManifestFormat = 3;
 
 std::string EncodeManifest(const Manifest& manifest);
 // kCorruption, or kUnsupported for a newer format; the message says which field.

@@ -9,6 +9,10 @@
 
 namespace partita {
 
+// A key whose shard does not own it (any more) is routed anew at most so often, for about a second: a move is
+// over before that, and a missing table is not a move.
+inline constexpr int kRoutesMax = 1000;
+
 // Which shard owns which interval of user keys: sorted, immutable (DESIGN 8).
 struct RangeMap {
   std::vector<RangeDescriptor> ranges;

@@ -21,6 +21,7 @@ struct RangeView {
   std::string upper;  // Exclusive; empty: to the end.
   RangeEpoch epoch;
   std::shared_ptr<const LevelSet> levels;
+  bool fenced = false;  // On its way to another shard: read, but not written here (DESIGN 8).
 
   bool Contains(std::string_view user_key) const {
     return user_key >= lower && (upper.empty() || user_key < upper);
@@ -44,6 +45,8 @@ struct ReadView {
   // Rises whenever something left the memtables or the ranges (a flush was installed, a table
   // dropped): what was resolved under another counter must be resolved again (DESIGN 2).
   uint64_t structure_counter = 0;
+  // The last move that brought a range here (RangeDescriptor::move_attempt).
+  uint64_t move_attempt = 0;
 
   // The range that holds the key, or null.
   const RangeView* FindRange(std::string_view user_key) const;

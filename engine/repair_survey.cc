@@ -262,15 +262,45 @@ Task<Status> RepairSurvey::FindManifests() {
     }
     found_.shards.push_back(std::move(shard));
   }
+  if (!found_.catalog_lost) {
+    for (RepairFindings::Shard& shard : found_.shards) shard.manifest.KeepOwned(catalog);
+  }
   // Without the catalog nothing says which keys were the shard's: then all are found again alike.
   for (RepairFindings::Shard& shard : found_.shards) {
-    const bool all = found_.catalog_lost && !manifest_damages_.empty();
+    const bool all = found_.catalog_lost && (!manifest_damages_.empty() || RangesHaveMoved());
     shard.manifest_lost = all || manifest_damages_.contains(shard.id.value);
     if (!shard.manifest_lost) continue;
     shard.manifest.files.clear();
     shard.manifest.replay_from = LogPosition(0);
   }
   co_return Status();
+}
+
+// Two manifests name files with the same keys, or one names prepared ones: which counts only the catalog
+// knew.
+bool RepairSurvey::RangesHaveMoved() const {
+  struct Reach {
+    std::string first, last;
+    uint32_t shard;
+  };
+  std::vector<Reach> files;
+  for (const RepairFindings::Shard& shard : found_.shards) {
+    if (shard.manifest.prepared.attempt != 0) return true;
+    for (const FileMeta& file : shard.manifest.files) {
+      const bool ends_before = !file.upper.empty() && file.upper <= file.info.largest;
+      files.push_back({std::max(file.lower, file.info.smallest),
+                       ends_before ? file.upper : file.info.largest + '\0', shard.id.value});
+    }
+  }
+  std::sort(files.begin(), files.end(), [](const Reach& a, const Reach& b) { return a.first < b.first; });
+  std::map<uint32_t, std::string> reached;  // By shard.
+  for (const Reach& file : files) {
+    for (const auto& [shard, last] : reached) {
+      if (shard != file.shard && file.first < last) return true;
+    }
+    reached[file.shard] = std::max(reached[file.shard], file.last);
+  }
+  return false;
 }
 
 // ---- 3. Logs.

@@ -75,6 +75,7 @@ class RepairSurvey {
   Task<Status> FindStoreId();
   Task<Status> GuessLayout();
   Task<Status> FindManifests();
+  bool RangesHaveMoved() const;
   Task<Status> FindLogs();
   Task<Status> FindTables();
   Task<Status> ReadTable(RepairFindings::Table* table);

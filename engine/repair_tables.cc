@@ -70,10 +70,13 @@ Task<Result<std::vector<FileMeta>>> RepairTables::OfLog(const RepairFindings::Sh
       // Not beyond what the survey has listed as kept.
       if (record.position > shard.log.last) return Status::Corruption("behind the prefix that is kept");
       PARTITA_ASSIGN(BatchRecordReader check, BatchRecordReader::Open(record.payload));
+      last = record.position;
       Entry entry;
       if (!check.Next(&entry)) return check.status();
-      last = record.position;
-      if (RangeOf(entry.user_key) == nullptr) return Status();  // Of a table that was dropped.
+      // Of a table that was dropped, or of a range that has another owner now.
+      const RangeDescriptor* range = RangeOf(entry.user_key);
+      const bool is_its = survey_.findings().catalog_lost || (range != nullptr && range->owner == shard.id);
+      if (range == nullptr || !is_its) return Status();
       uint8_t* memory = memtable.arena().Allocate(record.payload.size());
       if (memory == nullptr || !memtable.Reserve(check.header().operations)) {
         last = LogPosition(record.position.value - 1);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -229,12 +230,47 @@ class Shard {
   // A null sink counts only. Both arguments must outlive the call.
   Task<Result<ScanAnswer>> Scan(const ScanRequest& request, RowSink* sink);
 
-  // ---- Structure.
+  // ---- Structure (shard_ranges.cc).
   // Adds ranges of a new table; ends when every reader and writer that starts now sees them. Its
   // versions will be above `above`.
   Task<void> AddRanges(std::vector<RangeDescriptor> ranges, Version above);
   // Lets go of a dropped table's ranges; afterwards no write of it can be decided here (DESIGN 2).
   Task<void> DropTable(TableId table);
+  // Cuts or joins ranges: in place of those that it has between the bounds of `ranges`, which are all its own
+  // and leave no gap, it has these. No data is touched.
+  Task<void> ReshapeRanges(std::vector<RangeDescriptor> ranges);
+
+  // A move, step by step; store_ranges.cc has the course of it. A range is named by its lower bound.
+  //
+  // New owner, first: sees to it that its log holds nothing that counts of keys it does not own now. What it
+  // may have had of the range in an earlier time is then behind replay_from, and dead.
+  Task<Status> PrepareToTake();
+  // Old owner: flushes until the memtables hold at most `enough` bytes of the range, or gives up after some
+  // rounds: then what is left is more.
+  Task<Status> FlushRange(std::string lower, uint64_t enough);
+  // What the new owner takes over.
+  struct HandOver {
+    std::shared_ptr<const LevelSet> levels;  // With what was in memtables, in tables of their own.
+    Version last;                            // No version of it is above.
+    uint64_t rest_bytes = 0;                 // Of those tables.
+    uint64_t fenced_ns = 0;                  // Since then writes wait; by the runtime's clock.
+    std::vector<ObjectId> pinned;
+  };
+  // Old owner: from here on writes of the range wait, until it is released or the fence lifted; after an
+  // error it is. What it returns is durable, and its files stay: each has a reference in
+  // ShardContext::references more, which DropHandOver gives back.
+  Task<Result<HandOver>> HandOverRange(std::string lower);
+  Task<void> DropHandOver(HandOver range);
+  Task<void> LiftFence(std::string lower);
+  // New owner: has its manifest name the files, in force if the catalog ever names the attempt as the one
+  // that brought the range here, and its versions go on above `range.last`, durably.
+  Task<Status> PrepareRange(uint64_t attempt, const HandOver& range);
+  // The attempt will not be made. Forgotten behind the caller's back.
+  void ForgetPrepared(uint64_t attempt);
+  // New owner, once the catalog names it: the range is read and written here.
+  Task<void> TakeRange(RangeDescriptor range, std::shared_ptr<const LevelSet> levels);
+  // Old owner, then.
+  Task<void> ReleaseRange(std::string lower);
 
   // ---- Maintenance.
   Task<Status> FlushLog() { return commit_log_->FlushAll(); }
@@ -245,7 +281,9 @@ class Shard {
   Task<Status> FlushMemtables();
   // Compacts until nothing is due, or an attempt failed.
   Task<Status> CompactAll();
-  // Flushes the log, seals it, stops all jobs. Nothing else may run (F7).
+  // Flushes the log, seals it, stops all jobs. Nothing else may run (F7), but for changes of ranges after
+  // BeginClose: from there on what cannot be saved is not tried again, so that nobody waits for it.
+  void BeginClose() { closing_.store(true); }
   Task<Status> Close();
 
   ShardStatistics Statistics();
@@ -287,6 +325,12 @@ class Shard {
   Task<Status> Resolve(Batch* batch);
   static void NoteFound(Batch* batch, size_t index, const Lookup& found);
   static bool MayBeInMemtables(const Batch& batch, const ReadView& view);
+  // After a verdict that is none yet; an error: it waits no longer.
+  struct WriteWaits {
+    uint64_t for_room_ns = 0, for_move_ns = 0;
+    int resolved_in_vain = 0;
+  };
+  Task<Status> PauseBeforeRetry(const Batch& batch, WriteWaits* waits);
   // kResourceExhausted: no memory just now. kInvalidArgument: too large for ever.
   Status EncodePayload(Batch* batch, const std::shared_ptr<Memtable>& memtable);
   void Decide(Batch* batch);
@@ -314,15 +358,40 @@ class Shard {
   static Task<void> FlushForSpace(Shard* self);
   static Task<void> FlushLoop(Shard* self);
   Task<Status> FlushOldest();
-  // Writes a memtable to level-0 tables; the references are cut at the view's ranges.
+  // Freezes what is there; the last position decided by then.
+  Task<LogPosition> FreezeNow();
+  // Until no memtable holds any position up to `last`; an error: an attempt failed meanwhile.
+  Task<Status> AwaitFlushed(LogPosition last);
+  // Writes a memtable to level-0 tables, without bounds.
   Task<Result<std::vector<FileRef>>> WriteMemtable(const Memtable& memtable, const ReadView& view);
-  // One edit: saves the manifest, then publishes. Edits are by range (its lower bound).
+  // One edit: saves the manifest, then publishes.
   struct Install {
-    std::map<std::string, LevelEdit> edits;
-    std::shared_ptr<Memtable> flushed;  // May be null.
-    LogPosition replay_from;            // 0: as it was.
+    std::vector<FileRef> flushed_files;  // Each range gets what of them lies in it, on level 0.
+    std::shared_ptr<Memtable> flushed;   // May be null.
+    LogPosition replay_from;             // 0: as it was.
+    // Of one range, named by its lower bound. When it is not the same any more (another epoch), nothing comes
+    // of it, and its new files are removed.
+    struct Compacted {
+      std::string range_lower;
+      RangeEpoch epoch;
+      LevelEdit edit;
+      bool new_files = true;  // Else it only moves some.
+    };
+    std::optional<Compacted> compacted;
+    std::optional<PreparedFiles> prepared;  // In place of what was prepared.
+    uint64_t forgotten_attempt = 0;         // If that is what was prepared, nothing is any more.
+    bool once = false;  // A manifest that cannot be saved is an error, and not saved again.
   };
-  Task<Status> InstallEdit(Install install);
+  // `structure` may be held already.
+  Task<Status> InstallEdit(Install install, AsyncMutex::Guard structure = {});
+  // For who must not wait without end: an error when a change of files cannot be saved just now.
+  Task<Result<AsyncMutex::Guard>> LockStructure();
+  // The level sets that the edit changes, by their range's lower bound.
+  using ChangedLevels = std::map<std::string, std::shared_ptr<const LevelSet>>;
+  static Result<ChangedLevels> ApplyInstall(const Install& install, ReadView* next);
+  Task<Status> SaveManifest(const Manifest& manifest, bool once);
+  // Objects that a manifest saved does not name any more, or never did.
+  Task<void> RemoveObjects(std::vector<ObjectId> dropped, const Install& install);
   void ScheduleCompaction();
   static Task<void> CompactInBackground(Shard* self);
   struct CompactionWork;
@@ -349,6 +418,11 @@ class Shard {
   Manifest BuildManifest(const ReadView& view, LogPosition replay_from) const;
   static Task<void> PrepareLog(Shard* self);
   static Task<void> CleanUp(Shard* self);
+  void ScheduleCleanUp();
+  static Task<void> ForgetBehind(Shard* self, uint64_t attempt);
+  Task<Status> WriteRest(const ReadView& view, const RangeView& range, HandOver* out);
+  // Raises the clock above `above` and makes that durable by a record that holds nothing.
+  Task<Status> RaiseVersion(Version above);
   void UpdateDebt(const ReadView& view);
   void UpdatePressure(uint64_t active_bytes);
 
@@ -371,6 +445,7 @@ class Shard {
   // publishing the next one.
   AsyncMutex structure_mutex_;
   LogPosition replay_from_;
+  PreparedFiles prepared_;            // Named by the manifest until the view has the range.
   bool clean_up_due_ = false;         // The manifest on disk names files that no range here uses.
   std::vector<ObjectId> referenced_;  // By the manifest on disk; sorted, each once.
   // Held through a compaction, from picking to installing.

@@ -15,6 +15,7 @@ namespace partita {
 struct Shard::CompactionWork {
   std::string range_lower;
   std::string range_upper;
+  RangeEpoch epoch;
   std::shared_ptr<const LevelSet> levels;
   CompactionPlan plan;
   JobContext context;
@@ -82,7 +83,7 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork() {
     std::optional<CompactionPlan> plan = PickCompaction(ShapeOfRange(range), Picker());
     if (!plan.has_value() || (best != nullptr && best->plan.score >= plan->score)) continue;
     best = std::make_shared<CompactionWork>(CompactionWork{
-        range.lower, range.upper, range.levels, *plan, MakeJobContext(*view, objects), {}, {}});
+        range.lower, range.upper, range.epoch, range.levels, *plan, MakeJobContext(*view, objects), {}, {}});
   }
   if (best != nullptr) best->retention.visible = commit_log_->visible_version();
   return best;
@@ -130,9 +131,10 @@ Task<Status> Shard::RunWork(CompactionWork* work) {
 
 Task<Status> Shard::InstallWork(CompactionWork* work) {
   Install install;
-  install.edits[work->range_lower] = work->result.edit;
+  install.compacted =
+      Install::Compacted{work->range_lower, work->epoch, work->result.edit, !work->plan.trivial_move};
   // The outputs serve this range alone; their references say so, as resharding goes by them.
-  for (LevelEdit::Added& added : install.edits[work->range_lower].added) {
+  for (LevelEdit::Added& added : install.compacted->edit.added) {
     if (!added.file.lower.empty()) continue;
     added.file.lower = work->range_lower;
     added.file.upper = work->range_upper;

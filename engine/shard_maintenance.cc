@@ -26,6 +26,8 @@ namespace {
 constexpr uint64_t kRetryNanosMin = 50'000'000;
 constexpr uint64_t kRetryNanosMax = 2'000'000'000;
 
+constexpr uint64_t kLockPollNanos = 100'000;
+
 // How long installs wait for writers that resolved in vain twice (DESIGN 2).
 constexpr uint64_t kHoldNanosMax = 50'000'000;
 
@@ -38,6 +40,16 @@ uint64_t EvenFileBytes(uint64_t data_bytes, uint64_t file_bytes) {
       data_bytes + data_bytes / 8;  // Heads of entries, filters and indexes take room, too.
   if (cut_from == 0 || padded < cut_from) return file_bytes;
   return padded / (padded / cut_from + 1) / 3 * 4;
+}
+
+// Sorted, each once.
+std::vector<ObjectId> ObjectsOf(const Manifest& manifest) {
+  std::vector<ObjectId> objects;
+  for (const FileMeta& file : manifest.files) objects.push_back(file.info.id);
+  for (const FileMeta& file : manifest.prepared.files) objects.push_back(file.info.id);
+  std::sort(objects.begin(), objects.end());
+  objects.erase(std::unique(objects.begin(), objects.end()), objects.end());
+  return objects;
 }
 
 struct StrandWork : Strand::Request {
@@ -57,6 +69,7 @@ std::unique_ptr<ReadView> Shard::CopyView(const ReadView& view) {
   copy->frozen = view.frozen;
   copy->ranges = view.ranges;
   copy->structure_counter = view.structure_counter;
+  copy->move_attempt = view.move_attempt;
   return copy;
 }
 
@@ -93,30 +106,9 @@ void Shard::FreezeActive() {
   ScheduleFlush();
 }
 
-Task<void> Shard::AddRanges(std::vector<RangeDescriptor> ranges, Version above) {
-  ViewChange change = [this, &ranges, above](ReadView* view) {
-    clock_->RaiseTo(above);
-    for (RangeDescriptor& range : ranges) {
-      view->ranges.push_back(
-          RangeView{range.lower, range.upper, range.epoch, std::make_shared<const LevelSet>()});
-    }
-    std::sort(view->ranges.begin(), view->ranges.end(),
-              [](const RangeView& a, const RangeView& b) { return a.lower < b.lower; });
-  };
-  co_await ChangeStructure(std::move(change));
-}
-
-Task<void> Shard::DropTable(TableId table) {
-  std::string prefix = TableLowerBound(table);
-  bool held = false;
-  ViewChange change = [&prefix, &held](ReadView* view) {
-    held = std::erase_if(view->ranges,
-                         [&](const RangeView& range) { return range.lower.starts_with(prefix); }) > 0;
-  };
-  co_await ChangeStructure(std::move(change));
-  // The files go with the next manifest, which is written behind the caller's back.
-  if (held && !closing_.load())
-    tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), CleanUp(this));
+void Shard::ScheduleCleanUp() {
+  if (closing_.load()) return;
+  tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), CleanUp(this));
 }
 
 Task<void> Shard::CleanUp(Shard* self) {
@@ -161,7 +153,7 @@ void Shard::RecordLogSegment() {
   uint64_t newest = log_->newest_segment();
   uint64_t asked = segment_asked_.load(std::memory_order_relaxed);
   if (newest <= asked || closing_.load() || !segment_asked_.compare_exchange_strong(asked, newest)) return;
-  tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), CleanUp(this));
+  ScheduleCleanUp();
 }
 
 // ---- Installing.
@@ -181,52 +173,92 @@ Manifest Shard::BuildManifest(const ReadView& view, LogPosition replay_from) con
       }
     }
   }
+  if (view.move_attempt < prepared_.attempt) manifest.prepared = prepared_;
   return manifest;
 }
 
-Task<Status> Shard::InstallEdit(Install install) {
-  AsyncMutex::Guard structure = co_await structure_mutex_.Lock();
-  std::map<std::string, std::shared_ptr<const LevelSet>> changed;
-  Manifest manifest;
-  {
-    ViewPin view = views_.Pin();
-    std::unique_ptr<ReadView> next = CopyView(*view);
-    for (RangeView& range : next->ranges) {
-      auto edit = install.edits.find(range.lower);
-      if (edit == install.edits.end()) continue;
-      PARTITA_CO_ASSIGN(range.levels, range.levels->Apply(edit->second));
-      changed[range.lower] = range.levels;
+Result<Shard::ChangedLevels> Shard::ApplyInstall(const Install& install, ReadView* next) {
+  ChangedLevels changed;
+  for (RangeView& range : next->ranges) {
+    LevelEdit edit;
+    const auto& compacted = install.compacted;
+    if (compacted && compacted->range_lower == range.lower && compacted->epoch == range.epoch) {
+      edit = compacted->edit;
     }
-    LogPosition replay_from = install.replay_from.value > 0 ? install.replay_from : replay_from_;
-    manifest = BuildManifest(*next, replay_from);
+    // One file may be shared by several ranges: each gets its own virtual reference (DESIGN 6).
+    for (const FileRef& flushed : install.flushed_files) {
+      FileRef file = flushed;
+      if (CutTo(range.lower, range.upper, &file)) edit.added.push_back({0, std::move(file)});
+    }
+    if (edit.added.empty() && edit.removed.empty()) continue;
+    PARTITA_ASSIGN(range.levels, range.levels->Apply(edit));
+    changed[range.lower] = range.levels;
   }
+  return changed;
+}
 
-  std::vector<ObjectId> now;
-  for (const FileMeta& file : manifest.files) now.push_back(file.info.id);
-  std::sort(now.begin(), now.end());
-  now.erase(std::unique(now.begin(), now.end()), now.end());
-  std::vector<ObjectId> added, dropped;
-  std::set_difference(now.begin(), now.end(), referenced_.begin(), referenced_.end(),
-                      std::back_inserter(added));
-  std::set_difference(referenced_.begin(), referenced_.end(), now.begin(), now.end(),
-                      std::back_inserter(dropped));
-  for (ObjectId id : added) context_.references.Add(id);
-
+// Adds what the manifest names to what has references before it is saved. kNoSpace, kIoError, kUnknown: of
+// what is on disk, all have references.
+Task<Status> Shard::SaveManifest(const Manifest& manifest, bool once) {
   for (uint64_t pause = kRetryNanosMin;; pause = std::min(pause * 2, kRetryNanosMax)) {
     Status saved = co_await manifest_store_.Save(manifest);
     if (saved.ok()) break;
     NoteFailedAttempt(saved);
     if (saved.code() == Code::kNoSpace) out_of_space_.store(true);
     // Closing: what is on disk is the old manifest or the new one, and the files of both are there.
-    if (closing_.load()) co_return saved;
+    if (once || closing_.load()) co_return saved;
     co_await SleepFor(pause);
   }
   out_of_space_.store(false);
   log_segment_.store(manifest.log_segment);
   replay_from_ = manifest.replay_from;
+  co_return Status();
+}
+
+Task<Result<AsyncMutex::Guard>> Shard::LockStructure() {
+  const uint64_t failed = failed_attempts_.load();
+  for (uint64_t waited = 0; waited < context_.io_deadline_ns; waited += kLockPollNanos) {
+    AsyncMutex::Guard structure = structure_mutex_.TryLock();
+    if (structure.held()) co_return structure;
+    if (closing_.load()) co_return Status::Closed("the store is closing");
+    PARTITA_CO_TRY(FailedSince(failed));
+    co_await SleepFor(kLockPollNanos);
+  }
+  co_return Status::DeadlineExceeded("shard " + std::to_string(id_.value) +
+                                     " could not save a change of its files in time");
+}
+
+Task<Status> Shard::InstallEdit(Install install, AsyncMutex::Guard structure) {
+  if (!structure.held()) structure = co_await structure_mutex_.Lock();
+  if (install.prepared) prepared_ = std::move(*install.prepared);
+  if (install.forgotten_attempt != 0 && install.forgotten_attempt == prepared_.attempt) prepared_ = {};
+  ChangedLevels changed;
+  Manifest manifest;
+  {
+    ViewPin view = views_.Pin();
+    std::unique_ptr<ReadView> next = CopyView(*view);
+    PARTITA_CO_ASSIGN(changed, ApplyInstall(install, next.get()));
+    manifest = BuildManifest(*next, std::max(install.replay_from, replay_from_));
+  }
+
+  std::vector<ObjectId> now = ObjectsOf(manifest);
+  std::vector<ObjectId> added, dropped;
+  std::set_difference(now.begin(), now.end(), referenced_.begin(), referenced_.end(),
+                      std::back_inserter(added));
+  std::set_difference(referenced_.begin(), referenced_.end(), now.begin(), now.end(),
+                      std::back_inserter(dropped));
+  for (ObjectId id : added) context_.references.Add(id);
+  Status saved = co_await SaveManifest(manifest, install.once);
+  if (!saved.ok()) {  // The manifest on disk is the old one or the new one.
+    now.insert(now.end(), dropped.begin(), dropped.end());
+    std::sort(now.begin(), now.end());
+    referenced_ = std::move(now);
+    co_return saved;
+  }
   referenced_ = std::move(now);
 
-  for (uint64_t waited = 0; hold_installs_.load() > 0 && waited < kHoldNanosMax;
+  const bool changes = !changed.empty() || install.flushed != nullptr;
+  for (uint64_t waited = 0; changes && hold_installs_.load() > 0 && waited < kHoldNanosMax;
        waited += kHoldNanosMax / 50) {
     co_await SleepFor(kHoldNanosMax / 50);
   }
@@ -241,16 +273,28 @@ Task<Status> Shard::InstallEdit(Install install) {
       view->frozen.pop_back();
     }
   };
-  co_await ChangeStructure(std::move(change));
+  if (changes) co_await ChangeStructure(std::move(change));
   UpdateDebt(*views_.Pin());
+  co_await RemoveObjects(std::move(dropped), install);
+  if (install.replay_from.value > 0) co_await commit_log_->Trim(install.replay_from);
+  co_return Status();
+}
 
+Task<void> Shard::RemoveObjects(std::vector<ObjectId> dropped, const Install& install) {
   // F25: the edit that let them go is durable. Readers that still have them open go on.
   for (ObjectId id : dropped) {
     if (!context_.references.Drop(id)) continue;
     NoteBackgroundError(co_await context_.objects.Remove(id));
   }
-  if (install.replay_from.value > 0) co_await commit_log_->Trim(install.replay_from);
-  co_return Status();
+  // What was written for ranges that are not here any more, or not the same.
+  std::vector<ObjectId> written;
+  for (const FileRef& file : install.flushed_files) written.push_back(file.info.id);
+  if (install.compacted && install.compacted->new_files) {
+    for (const LevelEdit::Added& added : install.compacted->edit.added) written.push_back(added.file.info.id);
+  }
+  for (ObjectId id : written) {
+    if (!context_.references.Contains(id)) NoteBackgroundError(co_await context_.objects.Remove(id));
+  }
 }
 
 // ---- Flushes.
@@ -310,14 +354,10 @@ Task<Status> Shard::FlushOldest() {
   Install install;
   install.flushed = oldest.table;
   install.replay_from = LogPosition(oldest.last.value + 1);
-  for (FileRef& file : files) {
+  for (const FileRef& file : files) {
     bytes_flushed_.fetch_add(file.info.file_size, std::memory_order_relaxed);
-    for (const RangeView& range : view->ranges) {
-      if (!range.Contains(file.lower)) continue;
-      install.edits[range.lower].added.push_back({0, file});
-      break;
-    }
   }
+  install.flushed_files = std::move(files);
   view.Release();
   PARTITA_CO_TRY(co_await InstallEdit(std::move(install)));
   flushes_.fetch_add(1, std::memory_order_relaxed);
@@ -349,17 +389,7 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
   FlushJob job(std::move(context), std::move(spec));
   PARTITA_CO_ASSIGN(JobResult result, co_await job.Run());
   std::vector<FileRef> files;
-  for (const LevelEdit::Added& added : result.edit.added) {
-    // One file may be shared by several ranges: each gets its own virtual reference (DESIGN 6).
-    for (const RangeView& range : view.ranges) {
-      FileRef file = added.file;
-      file.lower = range.lower;
-      file.upper = range.upper;
-      bool holds =
-          file.info.largest >= range.lower && (range.upper.empty() || file.info.smallest < range.upper);
-      if (holds) files.push_back(std::move(file));
-    }
-  }
+  for (LevelEdit::Added& added : result.edit.added) files.push_back(std::move(added.file));
   co_return files;
 }
 
@@ -375,13 +405,23 @@ Task<void> Shard::FlushForSpace(Shard* self) {
 }
 
 Task<Status> Shard::FlushMemtables() {
-  uint64_t failed = failed_attempts_.load();
-  LogPosition last;  // What is written meanwhile does not count, or this might never end.
+  // What is written meanwhile does not count, or this might never end.
+  const LogPosition last = co_await FreezeNow();
+  co_return co_await AwaitFlushed(last);
+}
+
+Task<LogPosition> Shard::FreezeNow() {
+  LogPosition last;
   std::function<void()> freeze = [this, &last] {
     FreezeActive();
     last = commit_log_->last_decided();
   };
   co_await OnStrand(std::move(freeze));
+  co_return last;
+}
+
+Task<Status> Shard::AwaitFlushed(LogPosition last) {
+  uint64_t failed = failed_attempts_.load();
   while (true) {
     bool idle = false;
     {

@@ -75,6 +75,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
                                  std::to_string(manifest.shard.value) + " of layout " +
                                  std::to_string(manifest.layout) + " (F66)");
   }
+  manifest.Settle(catalog);
   version_floor_ = manifest.version_ceiling;
   log_segment_ = manifest.log_segment;
   for (const FileMeta& file : manifest.files) referenced_.push_back(file.info.id);
@@ -287,13 +288,9 @@ Task<Status> Shard::SpillReplay(Manifest* manifest, ReadView* view, LogPosition 
   }
   while (!view->frozen.empty()) {
     PARTITA_CO_ASSIGN(std::vector<FileRef> files, co_await WriteMemtable(*view->frozen.back().table, *view));
-    for (RangeView& range : view->ranges) {
-      LevelEdit edit;
-      for (const FileRef& file : files) {
-        if (file.lower == range.lower) edit.added.push_back({0, file});
-      }
-      PARTITA_CO_ASSIGN(range.levels, range.levels->Apply(edit));
-    }
+    Install spilled;
+    spilled.flushed_files = std::move(files);
+    PARTITA_CO_TRY(ApplyInstall(spilled, view).status());
     view->frozen.pop_back();
   }
   Manifest next = BuildManifest(*view, LogPosition(last.value + 1));

@@ -34,6 +34,9 @@ constexpr size_t kBatchRecordBytesMax = 112u << 20;
 // How long a write waits for memtable memory before it answers busy (F58).
 constexpr uint64_t kRoomWaitNanosMax = 10'000'000'000;
 constexpr uint64_t kRoomPollNanos = 500'000;
+// The same while its range moves to another shard, which takes milliseconds but where a disk does not answer.
+constexpr uint64_t kMoveWaitNanosMax = 10'000'000'000;
+constexpr uint64_t kMovePollNanos = 200'000;
 
 bool NeedsOld(const WriteOp& op) {
   return op.precondition != Precondition::kNone || op.kind == WriteKind::kMerge;
@@ -51,7 +54,7 @@ struct Shard::ResolvedOp {
 };
 
 struct Shard::Batch {
-  enum class Verdict : uint8_t { kAccepted, kRefused, kResolveAgain, kNoRoom, kFenced };
+  enum class Verdict : uint8_t { kAccepted, kRefused, kResolveAgain, kNoRoom, kMoving, kFenced };
 
   explicit Batch(const WriteRequest& r) : request(r) {
     for (const WriteOp& op : r.ops) {
@@ -69,6 +72,10 @@ struct Shard::Batch {
     verdict = Verdict::kRefused;
     failed_op = static_cast<uint32_t>(i);
     refusal = std::move(status);
+  }
+
+  bool is_decided() const {
+    return verdict != Verdict::kResolveAgain && verdict != Verdict::kNoRoom && verdict != Verdict::kMoving;
   }
 
   const WriteRequest& request;
@@ -114,14 +121,8 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
   uint64_t delay = pacer_.Charge(batch.bytes);
   if (delay > 0) co_await SleepFor(delay);
 
-  uint64_t waited_for_room = 0;
-  bool holding = false;
-  int resolved_in_vain = 0;
+  WriteWaits waits_before;
   while (true) {
-    if (resolved_in_vain >= kResolvesBeforeHold && !holding) {
-      holding = true;
-      hold_installs_.fetch_add(1);
-    }
     outcome.status = CheckSpace(request);
     if (!outcome.status.ok()) break;
     outcome.status = co_await Resolve(&batch);
@@ -130,24 +131,12 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
       DecideRequest decide(this, &batch);
       co_await strand_.Run(&decide);
     }
-    if (batch.verdict == Batch::Verdict::kResolveAgain) {
-      ++resolved_in_vain;
-      continue;
-    }
-    if (batch.verdict != Batch::Verdict::kNoRoom) break;
-    if (out_of_space_.load()) {  // What it would wait for does not come before someone makes space.
-      outcome.status = OutOfSpace();
-      break;
-    }
-    if (waited_for_room >= kRoomWaitNanosMax) {
-      outcome.status = FlushesBehind();
-      break;
-    }
-    co_await SleepFor(kRoomPollNanos);
-    waited_for_room += kRoomPollNanos;
+    if (batch.is_decided()) break;
+    outcome.status = co_await PauseBeforeRetry(batch, &waits_before);
+    if (!outcome.status.ok()) break;
   }
-  if (holding) hold_installs_.fetch_sub(1);
-  if (waited_for_room > 0) pacer_.Waited(waited_for_room);
+  if (waits_before.resolved_in_vain >= kResolvesBeforeHold) hold_installs_.fetch_sub(1);
+  if (waits_before.for_room_ns > 0) pacer_.Waited(waits_before.for_room_ns);
   if (!outcome.status.ok()) co_return outcome;
 
   if (batch.verdict == Batch::Verdict::kFenced) {
@@ -176,6 +165,29 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
     outcome.failed_op = batch.failed_op;
   }
   co_return outcome;
+}
+
+Task<Status> Shard::PauseBeforeRetry(const Batch& batch, WriteWaits* waits) {
+  switch (batch.verdict) {
+    case Batch::Verdict::kNoRoom:
+      // What it would wait for does not come before someone makes space.
+      if (out_of_space_.load()) co_return OutOfSpace();
+      if (waits->for_room_ns >= kRoomWaitNanosMax) co_return FlushesBehind();
+      co_await SleepFor(kRoomPollNanos);
+      waits->for_room_ns += kRoomPollNanos;
+      break;
+    case Batch::Verdict::kMoving:
+      if (waits->for_move_ns >= kMoveWaitNanosMax) {
+        co_return Status::Busy("the keys are moving to another shard, which takes longer than " +
+                               std::to_string(kMoveWaitNanosMax / 1'000'000'000) + " s; nothing was written");
+      }
+      co_await SleepFor(kMovePollNanos);
+      waits->for_move_ns += kMovePollNanos;
+      break;
+    default:
+      if (++waits->resolved_in_vain == kResolvesBeforeHold) hold_installs_.fetch_add(1);
+  }
+  co_return Status();
 }
 
 Task<Status> Shard::Resolve(Batch* batch) {
@@ -308,6 +320,10 @@ void Shard::Decide(Batch* batch) {
   const RangeView* range = view.FindRange(batch->request.ops[0].user_key);
   if (range == nullptr || range->epoch != batch->epoch) {
     batch->verdict = Batch::Verdict::kResolveAgain;  // Which will answer kMoved, or use the new epoch.
+    return;
+  }
+  if (range->fenced) {
+    batch->verdict = Batch::Verdict::kMoving;
     return;
   }
   // Until the conditions are checked: a refusal answers when all before it is visible.

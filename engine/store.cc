@@ -9,13 +9,6 @@
 
 namespace partita {
 
-namespace {
-
-// A moved range is routed anew at most so often: moves are rare, a missing table is not a move.
-constexpr int kRoutesMax = 100;
-
-}  // namespace
-
 Store::Store(Runtime& runtime, StoreOptions options)
     : reading_files_(options.read_only ? std::make_unique<ReadOnlyFileSystem>(runtime.files()) : nullptr),
       reserve_(runtime),
@@ -119,8 +112,9 @@ Task<WriteOutcome> Store::Write(const WriteRequest& request) {
     if (route.shard == nullptr) break;
     outcome = co_await route.shard->Write(request);
     if (outcome.status.code() != Code::kMoved) co_return outcome;
+    co_await PauseBeforeRoute(i);
   }
-  outcome.status = Status::NotFound("the table does not exist (any more)");
+  outcome.status = NoRoute(request.ops[0].user_key);
   co_return outcome;
 }
 
@@ -129,6 +123,7 @@ Shard::ReadAnswer Store::TryGet(std::string_view user_key, std::string* content)
   if (route.damage != nullptr) return {Shard::ReadState::kNeedsIo, {}};  // Get says why it cannot.
   if (route.shard == nullptr) return {Shard::ReadState::kMoved, {}};
   const Shard::ReadAnswer answer = route.shard->TryGet(user_key, content);
+  if (answer.state == Shard::ReadState::kMoved) return {Shard::ReadState::kNeedsIo, {}};  // Get routes anew.
   const bool is_found = answer.state == Shard::ReadState::kFound;
   if (!is_found && answer.state != Shard::ReadState::kAbsent) return answer;
   // Likewise Get says that it is too much.
@@ -149,8 +144,9 @@ Task<Result<Shard::ReadAnswer>> Store::Get(std::string_view user_key, std::strin
     const bool is_found = answer.ok() && answer->state == Shard::ReadState::kFound;
     if (is_found) throttle_.ChargeRestOfRead(user_key, *content);
     if (!answer.ok() || answer->state != Shard::ReadState::kMoved) co_return answer;
+    co_await PauseBeforeRoute(i);
   }
-  co_return Status::NotFound("the table does not exist (any more)");
+  co_return NoRoute(user_key);
 }
 
 // ---- Maintenance.
@@ -214,6 +210,7 @@ std::vector<ShardStatistics> Store::Statistics() {
 Task<Status> Store::Close() {
   PARTITA_ASSERT(!closed_);
   closing_.store(true);
+  for (Shard* shard : sound_shards_) shard->BeginClose();
   co_await tasks_.Join();  // First: a change of the catalog that is settled now goes on to the shards.
   co_await reserve_.StopCalling();
   Status first;

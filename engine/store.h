@@ -117,6 +117,23 @@ class Store {
   // Null: none. As cheap as LookUpTable.
   Attributes AccountAttributes(std::string_view account) const;
 
+  // ---- Ranges (store_ranges.cc). A table has one at first; a partition always lies in one. Changes as
+  // above; also kNotFound: there is no range with the key. All are durable on return, and all or nothing
+  // after a crash. Cuts a range in two at `at`, where a partition begins; both pieces stay with their shard.
+  // kAlreadyExists: a range begins there. kResourceExhausted: there are kRangesMax.
+  Task<Status> SplitRange(std::string at);
+  // Joins the range that begins at `at` to the one in front of it. kInvalidArgument: none begins there, or it
+  // is its table's first. kPreconditionFailed: they are on different shards.
+  Task<Status> MergeRanges(std::string at);
+  struct MoveReport {
+    ShardId from, to;
+    uint64_t pause_ns = 0;    // How long its writes waited.
+    uint64_t rest_bytes = 0;  // What was written meanwhile; no other data is touched.
+  };
+  // Moves the range that holds the key to a shard, beside reads, scans and writes. One at a time: kBusy when
+  // another takes long; also when the range was changed meanwhile.
+  Task<Result<MoveReport>> MoveRange(std::string user_key, ShardId to);
+
   // ---- Entities. Keys of one WriteRequest lie in one partition. All of them: kThrottled when they would
   // exceed a throughput target.
   Task<WriteOutcome> Write(const WriteRequest& request);
@@ -193,6 +210,7 @@ class Store {
   Status CheckSpace() const;
 
   // store_catalog.cc
+  struct RangeMove;
   struct CatalogChange;
   using ChangePtr = std::shared_ptr<CatalogChange>;
   Task<Result<ChangePtr>> BeginChange();
@@ -201,6 +219,7 @@ class Store {
   static Task<void> SettleChange(Store* self, ChangePtr change, Status swapped);
   static Task<void> WatchChange(Store* self, ChangePtr change);
   Task<void> PutInForce(CatalogChange* change);
+  Task<void> GiveRangesToShards(CatalogChange* change);
   void EndChange(CatalogChange* change, const Status& status);
   void KeepOffDamagedShards(TableId id, Catalog* catalog) const;
 
@@ -214,6 +233,14 @@ class Store {
   Route RouteTo(std::string_view user_key) const;
   Route RouteOf(ShardId owner) const;
   bool degraded() const { return sound_shards_.size() < shards_.size(); }
+
+  // store_ranges.cc
+  Task<Result<AsyncMutex::Guard>> BeginMove();
+  Task<Status> PrepareMove(RangeMove* move, CatalogChange* change);
+  Task<void> AbandonMove(RangeMove* move);
+  // Before a key is routed for the time `tries` + 1.
+  Task<void> PauseBeforeRoute(int tries);
+  Status NoRoute(std::string_view user_key) const;
 
   // store_scan.cc
   struct ScanCourse;
@@ -253,6 +280,8 @@ class Store {
   // Changes of the catalog, one at a time.
   AsyncMutex catalog_mutex_;
   uint64_t catalog_generation_ = 0;
+  AsyncMutex moves_mutex_;
+  std::atomic<uint32_t> move_attempts_{0};
   // Guards what follows, and the answers of changes; held briefly. Look-ups of one name go to names_ instead.
   mutable std::mutex names_mutex_;
   Catalog catalog_;

@@ -8,27 +8,12 @@
 
 namespace partita {
 
-namespace {
-constexpr uint64_t kPinPollNanos = 1'000'000;
-}  // namespace
-
 // What the level sets hold now, and the files kept from removal until they are dropped again. The level
 // sets are a prefix of the shard's log: memtables are flushed oldest first, and each edit is published
 // under the mutex that is held here, together with the position up to which it holds everything. An edit that
 // cannot be saved holds it until it can, which on a full disk may be never: whoever asks is told (F54).
 Task<Result<Manifest>> Shard::PinFiles() {
-  const uint64_t failed = failed_attempts_.load();
-  AsyncMutex::Guard structure = structure_mutex_.TryLock();
-  for (uint64_t waited = 0; !structure.held(); waited += kPinPollNanos) {
-    if (waited >= context_.io_deadline_ns) {
-      co_return Status::DeadlineExceeded("shard " + std::to_string(id_.value) +
-                                         " could not save a change of its files in time");
-    }
-    if (closing_.load()) co_return Status::Closed("the store is closing");
-    PARTITA_CO_TRY(FailedSince(failed));
-    co_await SleepFor(kPinPollNanos);
-    structure = structure_mutex_.TryLock();
-  }
+  PARTITA_CO_ASSIGN(AsyncMutex::Guard structure, co_await LockStructure());
   Manifest manifest;
   {
     ViewPin view = views_.Pin();

@@ -89,6 +89,8 @@ Task<void> Store::SwapCatalog(Store* self, ChangePtr change) {
   if (swapped.ok()) {
     self->catalog_generation_ = *swapped;
     co_await self->PutInForce(change.get());
+  } else if (change->moved) {
+    co_await self->AbandonMove(&*change->moved);
   }
   self->EndChange(change.get(), swapped.status());
 }
@@ -111,6 +113,7 @@ Task<void> Store::SettleChange(Store* self, ChangePtr change, Status swapped) {
       co_await self->PutInForce(change.get());
     } else {
       ended = Status::IoError("the change of tables was not made: " + swapped.message());
+      if (change->moved) co_await self->AbandonMove(&*change->moved);
     }
   }
   self->EndChange(change.get(), ended);
@@ -134,8 +137,7 @@ Task<void> Store::WatchChange(Store* self, ChangePtr change) {
   change->answered.Set();
 }
 
-// The catalog to be is durable, so decided (F19).
-Task<void> Store::PutInForce(CatalogChange* change) {
+Task<void> Store::GiveRangesToShards(CatalogChange* change) {
   if (change->made) {
     const std::string lower = TableLowerBound(change->made->id);
     for (Shard* shard : sound_shards_) {
@@ -146,6 +148,22 @@ Task<void> Store::PutInForce(CatalogChange* change) {
       if (!ranges.empty()) co_await shard->AddRanges(std::move(ranges), Version(change->made->created_ticks));
     }
   }
+  if (!change->reshaped.empty()) {
+    Shard* owner = shards_[change->reshaped.front().owner.value].get();
+    co_await owner->ReshapeRanges(std::move(change->reshaped));
+  }
+  if (change->moved) {
+    RangeMove& move = *change->moved;
+    // Nobody is routed to the new owner yet; from when the old one has let go until the map says so, nobody
+    // is answered. So no read misses a write that was acknowledged before it.
+    co_await move.to->TakeRange(*change->next.FindRange(move.lower), move.hand_over.levels);
+    co_await move.from->ReleaseRange(move.lower);
+  }
+}
+
+// The catalog to be is durable, so decided (F19).
+Task<void> Store::PutInForce(CatalogChange* change) {
+  co_await GiveRangesToShards(change);
   {
     std::lock_guard lock(names_mutex_);
     change->decided = true;
@@ -154,6 +172,12 @@ Task<void> Store::PutInForce(CatalogChange* change) {
     PublishCatalogLocked();
   }
   change->turn.Release();
+  if (change->moved) {
+    RangeMove& move = *change->moved;
+    move.pause_ns = runtime_.clock().MonotonicNanos() - move.hand_over.fenced_ns;
+    co_await move.from->DropHandOver(std::move(move.hand_over));
+    move.alone.Release();
+  }
   // Acknowledged only when no shard can decide a write of the old table any more (DESIGN 2).
   if (!change->dropped) co_return;
   for (Shard* shard : sound_shards_) co_await shard->DropTable(change->dropped->id);

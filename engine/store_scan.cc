@@ -13,9 +13,6 @@ namespace partita {
 
 namespace {
 
-// A moved range is routed anew at most so often: moves are rare, a missing table is not a move.
-constexpr int kRoutesMax = 100;
-
 // A page takes at most so long, whatever ranges it spans (DESIGN 3).
 constexpr uint64_t kPageNanosMax = 5'000'000'000;
 
@@ -165,6 +162,7 @@ Task<Result<Shard::ScanAnswer>> Store::ScanOn(ScanCourse* course, Shard::RowSink
     }
     if (again) {
       course->StepBack();
+      co_await PauseBeforeRoute(moved);
     } else {
       total.rows += answer->rows;
       total.bytes += answer->bytes;

@@ -105,6 +105,31 @@ Result<std::shared_ptr<const LevelSet>> LevelSet::Apply(const LevelEdit& edit) c
   return std::shared_ptr<const LevelSet>(std::move(next));
 }
 
+Result<std::shared_ptr<const LevelSet>> LevelSet::Join(
+    const std::vector<std::shared_ptr<const LevelSet>>& parts, std::string_view lower,
+    std::string_view upper) {
+  LevelEdit edit;
+  for (uint32_t level = 0; level < kLevels; ++level) {
+    const size_t first_of_level = edit.added.size();
+    for (const std::shared_ptr<const LevelSet>& part : parts) {
+      for (FileRef file : part->level(level)) {
+        if (!CutTo(lower, upper, &file)) continue;
+        const auto in_front = std::find_if(edit.added.begin() + static_cast<ptrdiff_t>(first_of_level),
+                                           edit.added.end(), [&](const auto& known) {
+                                             return known.file.info.id == file.info.id &&
+                                                    known.file.upper == file.lower && !file.lower.empty();
+                                           });
+        if (in_front == edit.added.end()) {
+          edit.added.push_back({level, std::move(file)});
+        } else {
+          in_front->file.upper = std::move(file.upper);
+        }
+      }
+    }
+  }
+  return LevelSet().Apply(edit);
+}
+
 // --- Reading ---
 
 bool LevelSet::empty() const { return file_count() == 0; }

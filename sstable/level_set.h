@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -52,6 +53,16 @@ struct FileRef {
   bool MayHold(std::string_view user_key) const;
   bool OverlapsBounds(std::string_view lower_bound, std::string_view upper_bound) const;
 };
+
+// Cuts a FileRef or FileMeta at [lower, upper), an empty upper being no bound; false when it holds no key
+// then.
+template <typename File>
+bool CutTo(std::string_view lower, std::string_view upper, File* file) {
+  if (file->lower < lower) file->lower = lower;
+  if (!upper.empty() && (file->upper.empty() || upper < file->upper)) file->upper = upper;
+  if (file->info.largest < file->lower) return false;
+  return file->upper.empty() || std::max(file->lower, file->info.smallest) < file->upper;
+}
 
 // The difference between two level sets. Removed first, then added.
 struct LevelEdit {
@@ -108,6 +119,13 @@ class LevelSet {
 
   // The files of `level` with keys in [lower, upper); an empty upper is no bound.
   std::vector<const FileRef*> Overlapping(size_t level, std::string_view lower, std::string_view upper) const;
+
+  // What `parts` hold of [lower, upper) as one set: references are cut at the bounds, and what two parts
+  // refer to of one file becomes one reference where both touch. REQUIRES: the parts are of disjoint ranges,
+  // in their order.
+  static Result<std::shared_ptr<const LevelSet>> Join(
+      const std::vector<std::shared_ptr<const LevelSet>>& parts, std::string_view lower,
+      std::string_view upper);
 
   // Every invariant above; kCorruption says which is broken. For tests, recovery and debug builds.
   Status CheckInvariants() const;

@@ -107,6 +107,12 @@ TEST(BackupTest, RefusesToRestorePartsOfTwoBackups) {
 TEST(BackupTest, IsNotCompleteWhenATableFileIsDamaged) {
   SimDisk disk(13);
   MakeClosedStore(disk);
+  {
+    World first(disk, 59);
+    first.Open();
+    ASSERT_TRUE(first.runtime.RunToEnd(first.store->FlushMemtables()).ok());
+    ASSERT_TRUE(first.Close().ok());
+  }
   const std::vector<std::string> tables = disk.ListFiles("tables/");
   ASSERT_FALSE(tables.empty());
   for (const std::string& table : tables) disk.FlipBit(table, 100, 3);

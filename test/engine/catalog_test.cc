@@ -55,29 +55,50 @@ constexpr const char* kRangeHex =
     "01000000"
     "0100000000000000";
 
-TEST(CatalogTest, TheBytesOfFormat2AreAsTheyWereWritten) {
-  Catalog catalog = SmallCatalog();
-  catalog.SetTableAttributes(TableId(1), "ACL");
-  catalog.SetAccountAttributes("acct", "props");
-  EXPECT_EQ(Hex(EncodeCatalog(catalog)), std::string("0200") + kHeaderHex + "0300000000000000" + "01" +
-                                             kTableHex + "0341434c" + kRangeHex + "01" + "0461636374" +
-                                             "0570726f7073");
-}
-
-TEST(CatalogTest, Format1IsStillReadAndHasNoAttributes) {
+std::string Bytes(const std::string& hex) {
   std::string bytes;
-  const std::string hex =
-      std::string("0100") + kHeaderHex + "0100000000000000" + "01" + kTableHex + kRangeHex;
   for (size_t i = 0; i < hex.size(); i += 2) {
     bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
   }
+  return bytes;
+}
+
+TEST(CatalogTest, TheBytesOfFormat3AreAsTheyWereWritten) {
+  Catalog catalog = SmallCatalog();
+  catalog.SetTableAttributes(TableId(1), "ACL");
+  catalog.SetAccountAttributes("acct", "props");
+  catalog.MoveRange(TableLowerBound(TableId(1)), ShardId(1), 0x0a0b);
+  const std::string range = std::string(kRangeHex).substr(0, 22) + "01000000" + "0400000000000000";
+  EXPECT_EQ(Hex(EncodeCatalog(catalog)), std::string("0300") + kHeaderHex + "0400000000000000" + "01" +
+                                             kTableHex + "0341434c" + range + "0b0a000000000000" + "01" +
+                                             "0461636374" + "0570726f7073");
+}
+
+TEST(CatalogTest, Format2IsStillReadAndHasNoMoves) {
+  Catalog catalog = SmallCatalog();
+  catalog.SetTableAttributes(TableId(1), "ACL");
+  catalog.SetAccountAttributes("acct", "props");
+  const std::string bytes = Bytes(std::string("0200") + kHeaderHex + "0300000000000000" + "01" + kTableHex +
+                                  "0341434c" + kRangeHex + "01" + "0461636374" + "0570726f7073");
+  Result<Catalog> read = DecodeCatalog(bytes);
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->ranges[0].move_attempt, 0u);
+  EXPECT_EQ(EncodeCatalog(*read), EncodeCatalog(catalog));  // The next change writes format 3.
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_EQ(DecodeCatalog(bytes.substr(0, size)).code(), Code::kCorruption) << size;
+  }
+}
+
+TEST(CatalogTest, Format1IsStillReadAndHasNoAttributes) {
+  const std::string bytes =
+      Bytes(std::string("0100") + kHeaderHex + "0100000000000000" + "01" + kTableHex + kRangeHex);
   Result<Catalog> catalog = DecodeCatalog(bytes);
   ASSERT_TRUE(catalog.ok()) << catalog.status().ToString();
   ASSERT_EQ(catalog->tables.size(), 1u);
   EXPECT_EQ(catalog->tables[0].name, "Tab");
   EXPECT_EQ(catalog->tables[0].attributes, nullptr);
   EXPECT_TRUE(catalog->accounts.empty());
-  EXPECT_EQ(EncodeCatalog(*catalog), EncodeCatalog(SmallCatalog()));  // The next change writes format 2.
+  EXPECT_EQ(EncodeCatalog(*catalog), EncodeCatalog(SmallCatalog()));  // The next change writes format 3.
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_EQ(DecodeCatalog(bytes.substr(0, size)).code(), Code::kCorruption) << size;
   }

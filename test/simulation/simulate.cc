@@ -245,6 +245,9 @@ void PrintJson(Group group, const Totals& totals, double seconds, bool failed) {
   number("flushes", counts.flushes);
   number("compactions", counts.compactions);
   number("layouts", counts.layouts);
+  number("splits", counts.splits);
+  number("merges", counts.merges);
+  number("moves", counts.moves);
   number("backups", counts.backups);
   number("restores", counts.restores);
   number("scrubs", counts.scrubs);

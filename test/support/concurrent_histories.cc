@@ -18,8 +18,8 @@
 
 // A round: three new partitions, four threads that call as an embedding server does (inline execution, read
 // views, the strand taken by whoever finds it free) and two clients that are coroutines on the workers
-// (queues, the ring); beside them the memtables are flushed at times. Then each partition's calls are
-// checked.
+// (queues, the ring); beside them the memtables are flushed at times, and ranges move to the other shard, are
+// cut and joined. Then each partition's calls are checked.
 
 namespace partita {
 
@@ -311,12 +311,24 @@ class HistoryRunner {
       threads.emplace_back([&runtime, client = clients[i].get()] { runtime.Run(Client::Run(client)); });
     }
     if (random_.Chance(0.2)) (void)runtime.RunToEnd(store_->FlushMemtables());
+    while (random_.Chance(0.5)) ChangeRanges(runtime, round);
     for (std::thread& thread : threads) thread.join();
     runtime.Run(coroutines.Join());
     for (const auto& client : clients) {
       if (!client->failure().empty()) report_.violations.push_back(client->failure());
     }
     for (uint32_t partition = 0; partition < kPartitions; ++partition) Check(clients, partition);
+  }
+
+  void ChangeRanges(Runtime& runtime, const Round& round) {
+    const uint32_t partition = static_cast<uint32_t>(random_.Below(kPartitions));
+    const ShardId to(static_cast<uint32_t>(random_.Below(2)));
+    const Result<Store::MoveReport> moved = runtime.RunToEnd(store_->MoveRange(round.Key(partition, 0), to));
+    if (moved.ok() && moved->from != moved->to) ++report_.moves;
+    if (!moved.ok() && !options_.faults) report_.violations.push_back("move: " + moved.status().ToString());
+    // Between partitions: which of them it cuts off depends on what the letters are.
+    if (random_.Chance(0.5)) (void)runtime.RunToEnd(store_->SplitRange(EncodeUserKey(round.table, "d", "")));
+    if (random_.Chance(0.5)) (void)runtime.RunToEnd(store_->MergeRanges(EncodeUserKey(round.table, "d", "")));
   }
 
   void Check(const std::vector<std::unique_ptr<Client>>& clients, uint32_t partition) {

@@ -25,8 +25,8 @@ struct HistoryReport {
   uint64_t histories = 0;  // Checked.
   uint64_t calls = 0, writes = 0, transactions = 0, refused = 0, in_doubt = 0, gets = 0, pages = 0;
   uint64_t overlapping = 0;  // Calls that began before the one before them had ended, on their partition.
-  uint64_t flushes = 0, faults = 0;
-  std::vector<std::string> violations;  // The first one; or why the store could not be opened.
+  uint64_t flushes = 0, faults = 0, moves = 0;  // Of ranges, between shards.
+  std::vector<std::string> violations;          // The first one; or why the store could not be opened.
 };
 
 // kUnsupported backends are told as a violation of that name. What threads do differs from run to run.

@@ -19,6 +19,7 @@ constexpr std::string_view kNames[] = {
     "crash amid a manifest swap",
     "crash amid a catalog swap",
     "crash during a change of layout",
+    "crash while a range moves",
     "crash during recovery",
     "crash during recovery, twice running",
     "crash during a backup",

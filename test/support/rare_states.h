@@ -20,6 +20,7 @@ enum class RareState : uint8_t {
   kCrashInManifestSwap,   // The new value is begun, and not durably in place.
   kCrashInCatalogSwap,
   kCrashInReshard,  // Manifests of the next layout are there, the catalog has the old one.
+  kCrashInMove,     // While a range went to another shard.
   kCrashInRecovery,
   kCrashInRecoveryTwice,  // One after the other.
   kCrashInBackup,

@@ -34,7 +34,7 @@ LifeDraw DrawLife(uint64_t seed, bool faults) {
   if (random.Chance(0.25)) {
     // Where it hurts, at some time.
     constexpr uint32_t kFirst = static_cast<uint32_t>(RareState::kCrashInLogWrite);
-    constexpr uint32_t kLast = static_cast<uint32_t>(RareState::kCrashInReshard);
+    constexpr uint32_t kLast = static_cast<uint32_t>(RareState::kCrashInMove);
     draw.plan.crash_within = static_cast<RareState>(kFirst + random.Below(kLast - kFirst + 1));
     draw.plan.crash_delay = static_cast<uint32_t>(random.Chance(0.5) ? random.Below(3) : random.Below(60));
     if (*draw.plan.crash_within == RareState::kCrashInReshard) draw.other_shards = true;

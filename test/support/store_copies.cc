@@ -36,7 +36,7 @@ Task<Status> StoreLife::BackUp() {
   for (const std::string& key : world_.model.Keys()) {
     for (size_t i = 0; i < StoreWorld::kTables; ++i) {
       if (before[i] && Live(i, *before[i]) && key.starts_with(TableLowerBound(*before[i])))
-        claim.keys.insert(key);
+        world_.model.AddToClaim(key, &claim);
     }
   }
   if (restore_now) co_await RestoreOnce(index, &claim);

@@ -76,6 +76,21 @@ void StoreModel::Violation(std::string text) {
 
 // ---- Keys.
 
+void StoreModel::SetShard(const std::string& key, uint32_t shard) {
+  uint32_t& now = keys_.at(key).shard;
+  if (now >= kAdriftMin) shown_max_[shard] = std::max(shown_max_[shard], shown_max_[now]);
+  now = shard;
+}
+
+void StoreModel::SetAdrift(const std::string& lower, const std::string& upper) {
+  ++adrift_;
+  for (auto key = keys_.lower_bound(lower); key != keys_.end() && (upper.empty() || key->first < upper);
+       ++key) {
+    shown_max_[adrift_] = std::max(shown_max_[adrift_], shown_max_[key->second.shard]);
+    key->second.shard = adrift_;
+  }
+}
+
 void StoreModel::AddKey(const std::string& key, std::string entity, uint32_t group, uint32_t shard) {
   Key& added = keys_[key];
   added.entity = std::move(entity);

@@ -50,7 +50,10 @@ class StoreModel {
   // ---- Keys. A key is known from AddKey until its table is gone. `entity` names it across tables
   // of the same name (F17); `group` is what one page reads as one point: a range.
   void AddKey(const std::string& key, std::string entity, uint32_t group, uint32_t shard);
-  void SetShard(const std::string& key, uint32_t shard) { keys_.at(key).shard = shard; }
+  void SetShard(const std::string& key, uint32_t shard);
+  // From now until SetShard the keys of [lower, upper) are on the shard they were on, or on another one
+  // (F18).
+  void SetAdrift(const std::string& lower, const std::string& upper);
   void RemoveKeys(TableId table);
   bool Knows(const std::string& key) const { return keys_.contains(key); }
   std::vector<std::string> Keys() const;
@@ -79,10 +82,13 @@ class StoreModel {
   // What a copy of the store must hold (F68): claimed when the backup begins, complete when it has ended.
   // Only for keys of tables that were there all the while.
   struct CopyClaim {
-    std::set<std::string> keys;
+    std::map<std::string, uint32_t> shards;  // Of each key.
     uint64_t begun = 0;
   };
   CopyClaim ClaimCopy() { return {{}, Now()}; }
+  void AddToClaim(const std::string& key, CopyClaim* claim) const {
+    claim->shards[key] = keys_.at(key).shard;
+  }
   // The rows of a restored copy, within the life that made it; judged with the life's history.
   void SeenCopy(const CopyClaim& claim, const Rows& rows);
   // The highest version that any shard has shown: a restored store begins above (F17).
@@ -115,6 +121,7 @@ class StoreModel {
 
  private:
   static constexpr uint64_t kNever = UINT64_MAX;
+  static constexpr uint32_t kAdriftMin = 1000;
 
   enum class Answer : uint8_t { kPending, kAcknowledged, kRefused, kInDoubt };
   struct Write {
@@ -191,6 +198,7 @@ class StoreModel {
   std::map<std::string, std::map<uint64_t, std::string>> exposed_;  // entity -> version -> content.
   std::map<uint32_t, Version> shown_max_;                           // Of each shard (F18).
   std::map<std::string, std::optional<Row>> pinned_;                // Shown by an incomplete recovery.
+  uint32_t adrift_ = kAdriftMin;  // The next name of keys that are no certain shard's.
   CrashKind worst_ = CrashKind::kNone;
   bool closed_cleanly_ = false;
   uint64_t now_ = 0;

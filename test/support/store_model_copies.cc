@@ -29,7 +29,7 @@ void StoreModel::SeenCopy(const CopyClaim& claim, const Rows& rows) {
   Rows known;
   for (const auto& [name, row] : rows) {
     auto key = keys_.find(name);
-    if (key == keys_.end() || !claim.keys.contains(name)) continue;
+    if (key == keys_.end() || !claim.shards.contains(name)) continue;
     // What lies in a table file is durable, so a copy settles its writer (F15).
     if (!Attribute(name, key->second, row, "copy", /*settles=*/true)) return;
     known[name] = row;
@@ -40,23 +40,23 @@ void StoreModel::SeenCopy(const CopyClaim& claim, const Rows& rows) {
 void StoreModel::CheckCopies() {
   for (const auto& [claim, rows] : copies_) {
     std::map<uint32_t, Version> cuts;
-    for (const std::string& name : claim.keys) {
+    for (const auto& [name, shard] : claim.shards) {
       auto key = keys_.find(name);
       if (key == keys_.end()) continue;  // The table was dropped since.
-      Version& cut = cuts[key->second.shard];
+      Version& cut = cuts[shard];
       if (auto row = rows.find(name); row != rows.end()) cut = std::max(cut, row->second.version);
       for (const State& state : HistoryOf(name, key->second).states) {
         if (state.settled < claim.begun) cut = std::max(cut, state.version);
       }
     }
-    for (const std::string& name : claim.keys) {
+    for (const auto& [name, shard] : claim.shards) {
       auto key = keys_.find(name);
       if (key == keys_.end()) continue;
       History history = HistoryOf(name, key->second);
       const State* due = &history.states[0];
       bool later_delete = false;
       for (const State& state : history.states) {
-        if (state.version <= cuts[key->second.shard]) due = &state;
+        if (state.version <= cuts[shard]) due = &state;
         later_delete = later_delete || (!state.present && state.version > due->version);
       }
       auto row = rows.find(name);
@@ -66,7 +66,7 @@ void StoreModel::CheckCopies() {
       bool deleted = shown.value == 0 && (later_delete || AbsenceMayBe(name, history, due->version, rows));
       if (shown == must || deleted || !history.unknown.empty()) continue;
       Violation("a copy shows " + Text(shown) + " instead of " + Text(must) + " of " + DescribeKey(name) +
-                " although its shard is there up to " + Text(cuts[key->second.shard]) + " (F68, F10)");
+                " although its shard is there up to " + Text(cuts[shard]) + " (F68, F10)");
     }
   }
 }

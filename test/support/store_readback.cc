@@ -100,6 +100,8 @@ Task<void> StoreLife::ReadBack() {
   if (Chance(25) && !faulty_) co_await CheckStructure();
   if (crashed()) co_return;
   world_.counts.rows_compared += rows.size();
+  if (world_.move_in_doubt) AdoptOwners();
+  world_.move_in_doubt = false;
   world_.model.Recovered(rows);
   AdoptShards();
   compared_ = true;
@@ -144,14 +146,7 @@ Task<bool> StoreLife::ReadAll(StoreModel::Rows* all) {
 }
 
 void StoreLife::AdoptShards() {
-  Catalog catalog = store_->CatalogCopy();
-  for (const std::string& key : world_.model.Keys()) {
-    for (const RangeDescriptor& range : catalog.ranges) {
-      if (key >= range.lower && (range.upper.empty() || key < range.upper)) {
-        world_.model.SetShard(key, range.owner.value);
-      }
-    }
-  }
+  AdoptOwners();
   if (world_.shards != store_->shard_count()) {
     world_.model.Resharded();
     ++world_.counts.layouts;

@@ -36,6 +36,9 @@ void WorkloadCounts::Add(const WorkloadCounts& other) {
   opens_failed += other.opens_failed;
   faults_hit += other.faults_hit;
   disk_operations += other.disk_operations;
+  splits += other.splits;
+  merges += other.merges;
+  moves += other.moves;
 }
 
 void StoreWorld::AddTable(size_t index, TableId id, const Catalog& catalog) {
@@ -56,7 +59,7 @@ void StoreWorld::AddTable(size_t index, TableId id, const Catalog& catalog) {
           ++part;
         }
         model.AddKey(key, table.name + "/" + StoreWorld::PartitionName(p) + "/" + StoreWorld::RowName(r),
-                     id.value * 16 + part, range.owner.value);
+                     id.value * 16 + (index < StoreWorld::kTablesSplit ? p : part), range.owner.value);
       }
     }
   }
@@ -88,7 +91,10 @@ StoreLife::StoreLife(SimRuntime& runtime, StoreWorld& world, const WorkloadOptio
 
 void StoreLife::Watch(const SimOperationRecord& operation) {
   watch_.Saw(operation);
-  if (!plan_.crash_within || !watch_.Within(*plan_.crash_within)) return;
+  if (!plan_.crash_within) return;
+  const bool within =
+      plan_.crash_within == RareState::kCrashInMove ? moving_ : watch_.Within(*plan_.crash_within);
+  if (!within) return;
   if (within_++ == plan_.crash_delay) runtime_.CrashNow();
 }
 
@@ -110,7 +116,7 @@ StoreOptions StoreLife::Options() {
   StoreOptions options;
   options.create_if_missing = true;
   options.memory_bytes = 64u << 20;
-  options.shards = plan_.shards;
+  options.shards = world_.move_in_doubt && world_.shards > 0 ? world_.shards : plan_.shards;
   options.memtable_data_bytes = 1024u << Draw(4);
   options.table_file_bytes = 4096u << Draw(3);
   options.log_segment_bytes = 32u << 10;
@@ -198,6 +204,7 @@ void StoreLife::NoteEnd() {
   watch_.Crashed();
   if (backing_up_) world_.rare.Note(RareState::kCrashInBackup);
   if (restoring_) world_.rare.Note(RareState::kCrashInRestore);
+  if (moving_) world_.rare.Note(RareState::kCrashInMove);
   for (const StoreWorld::Table& table : world_.tables) {
     if (compared_ && table.pending != StoreWorld::Table::Pending::kNone) {
       world_.rare.Note(RareState::kCrashInTableChange);
@@ -271,8 +278,10 @@ Task<void> StoreLife::KeepOnce() {
   ++world_.counts.keeps;
   if (options_.copies && what >= 94) {
     done = co_await KeepCopies(what);
-  } else if (what < 30) {
+  } else if (what < 15) {
     co_await ChangeTable();
+  } else if (what < 30) {
+    co_await ChangeRanges();
   } else if (what < 55) {
     if (options_.trace) Tell("keeper: flush memtables");
     done = co_await store_->FlushMemtables();

@@ -35,6 +35,7 @@ struct WorkloadCounts {
   uint64_t flushes = 0, compactions = 0, drops = 0, layouts = 0, glimpses = 0;
   uint64_t gets = 0, pages = 0, keeps = 0, backups = 0, restores = 0, scrubs = 0, continued = 0;
   uint64_t opens_failed = 0, faults_hit = 0, disk_operations = 0;
+  uint64_t splits = 0, merges = 0, moves = 0;  // Made.
   // Of the store, by its clients and keeper.
   uint64_t calls() const { return requests + gets + pages + keeps; }
   void Add(const WorkloadCounts& other);
@@ -51,6 +52,7 @@ struct StoreWorld {
   static constexpr size_t kTables = 3;
   static constexpr uint32_t kPartitions = 4;
   static constexpr uint32_t kRows = 5;
+  static constexpr size_t kTablesSplit = 2;  // The first so many: each partition may be a range of its own.
   static std::string PartitionName(uint64_t i) { return "p" + std::to_string(i); }
   static std::string RowName(uint64_t i) { return "r" + std::to_string(i); }
 
@@ -80,6 +82,9 @@ struct StoreWorld {
   };
   std::vector<Copy> copies;
   uint32_t directories = 0;  // Ever named.
+  // Which shard a range was on at the end of the last life is for the store to say: it is opened with as many
+  // shards, and asked before it is judged.
+  bool move_in_doubt = false;
   bool last_open_failed = false;
   uint32_t recovery_crashes = 0;  // One after the other.
 
@@ -185,6 +190,11 @@ class StoreLife {
   Task<void> ProveResumed();
   bool Live(size_t table, TableId id) const;
 
+  // store_ranges.cc: splits, merges and moves.
+  Task<void> ChangeRanges();
+  Task<void> MoveRange(std::string key, std::string name);
+  void AdoptOwners();
+
   // store_copies.cc: backups, restores, scrubs.
   Task<Status> BackUp();
   Task<void> RestoreOnce(size_t copy, const StoreModel::CopyClaim* claim);
@@ -202,6 +212,7 @@ class StoreLife {
   uint32_t within_ = 0;  // Operations so far within plan_.crash_within.
   bool backing_up_ = false;
   bool restoring_ = false;
+  bool moving_ = false;
   std::unique_ptr<Store> store_;
   TaskGroup tasks_;
   TaskGroup keeper_;

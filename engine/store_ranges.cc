@@ -1,0 +1,155 @@
+#include <algorithm>
+
+#include "engine/base/site.h"
+#include "engine/base/user_key.h"
+#include "engine/catalog_change.h"
+#include "engine/store.h"
+
+// Ranges that split, merge and move between shards, live (DESIGN 8). All are changes of the catalog
+// (store_catalog.cc), decided by its swap. A split or merge touches no data. A move, of a range R from S to
+// T:
+//
+//  1. T flushes, until no record of R that it may have had in an earlier time can ever be replayed: from here
+//  on
+//     T's log holds nothing of R. S flushes, until its memtables hold little of R.
+//  2. The turn to change the catalog is taken, and R fenced on S: writes wait, reads go on. S's log is
+//  flushed;
+//     what its memtables hold of R becomes a table. Now tables hold all of R, and no file of them goes.
+//  3. T goes on with versions above S's, and its manifest names R's tables as prepared by this attempt.
+//  4. The catalog is swapped: R is T's, by this attempt. This is the commit. What a manifest says of another
+//     attempt, or of ranges that are not its shard's, is void.
+//  5. T takes R into its view, S lets go of it, the range map follows, and waiting writes are routed anew.
+//
+// In DESIGN 8 what is left in memtables goes into T's log. As a table it needs no record of its own kind, no
+// second place from which to replay a range and no memtable that is searched for some ranges only, and the
+// flush that it costs is that of the log. After a crash R is whole on S or whole on T; no shard needs
+// another's log. When the swap is in doubt the fence stays until a read of the catalog decides (F15).
+
+namespace partita {
+
+namespace {
+
+// How much of a range may be left in memtables when it is fenced.
+constexpr uint64_t kRestBytes = 1 << 20;
+
+constexpr uint64_t kTurnPollNanos = 1'000'000;
+
+}  // namespace
+
+// ---- Routes.
+
+Task<void> Store::PauseBeforeRoute(int tries) {
+  constexpr int kAtOnce = 3;
+  constexpr uint64_t kPauseNanos = 20'000, kPauseNanosMax = 1'000'000;
+  if (tries < kAtOnce) co_return;
+  co_await SleepFor(std::min(static_cast<uint64_t>(tries) * kPauseNanos, kPauseNanosMax));
+}
+
+Status Store::NoRoute(std::string_view user_key) const {
+  if (RouteTo(user_key).shard == nullptr) return Status::NotFound("the table does not exist (any more)");
+  return Status::Busy("the keys are moving to another shard; try again");
+}
+
+// ---- Splits and merges.
+
+Task<Status> Store::SplitRange(std::string at) {
+  PARTITA_CO_TRY(CheckSpace());
+  PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
+  Catalog& next = change->next;
+  const RangeDescriptor* range = next.FindRange(at);
+  if (range == nullptr) co_return Status::NotFound("there is no table with this key");
+  if (range->lower == at) co_return Status::AlreadyExists("a range begins there already");
+  if (next.ranges.size() >= kRangesMax) {
+    co_return Status::ResourceExhausted("there are " + std::to_string(kRangesMax) +
+                                        " ranges, which is the most; merge some");
+  }
+  const std::string lower = range->lower;
+  next.SplitRange(at);
+  change->reshaped = {*next.FindRange(lower), *next.FindRange(at)};
+  co_return co_await MakeChange(std::move(change));
+}
+
+Task<Status> Store::MergeRanges(std::string at) {
+  PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
+  Catalog& next = change->next;
+  const RangeDescriptor* right = next.FindRange(at);
+  if (right == nullptr) co_return Status::NotFound("there is no table with this key");
+  if (right->lower != at) co_return Status::InvalidArgument("no range begins at this key");
+  if (right == next.ranges.data() || (right - 1)->upper != at ||
+      (right - 1)->lower.substr(0, kTableIdSize) != at.substr(0, kTableIdSize)) {
+    co_return Status::InvalidArgument("the range is its table's first: there is none in front to join it to");
+  }
+  const RangeDescriptor left = *(right - 1);
+  if (left.owner != right->owner) {
+    co_return Status::PreconditionFailed("the ranges are on shards " + std::to_string(left.owner.value) +
+                                         " and " + std::to_string(right->owner.value) +
+                                         "; move one of them first");
+  }
+  next.MergeRanges(at);
+  change->reshaped = {*next.FindRange(left.lower)};
+  co_return co_await MakeChange(std::move(change));
+}
+
+// ---- Moves.
+
+Task<Result<AsyncMutex::Guard>> Store::BeginMove() {
+  for (uint64_t waited = 0; waited < options_.io_deadline_ns; waited += kTurnPollNanos) {
+    AsyncMutex::Guard alone = moves_mutex_.TryLock();
+    if (alone.held()) co_return alone;
+    co_await SleepFor(kTurnPollNanos);
+  }
+  co_return Status::Busy("another range is moving, and has not arrived yet");
+}
+
+Task<Result<Store::MoveReport>> Store::MoveRange(std::string user_key, ShardId to) {
+  PARTITA_CO_TRY(CheckWritable());
+  PARTITA_CO_TRY(CheckSpace());
+  if (to.value >= shards_.size()) {
+    co_return Status::InvalidArgument("there is no shard " + std::to_string(to.value) + ", but 0 to " +
+                                      std::to_string(shards_.size() - 1));
+  }
+  PARTITA_CO_ASSIGN(AsyncMutex::Guard alone, co_await BeginMove());
+  const Catalog catalog = CatalogCopy();
+  const RangeDescriptor* range = catalog.FindRange(user_key);
+  if (range == nullptr) co_return Status::NotFound("there is no table with this key");
+  MoveReport report{.from = range->owner, .to = to};
+  if (range->owner == to) co_return report;
+  for (ShardId id : {range->owner, to}) PARTITA_CO_TRY(shard_damages_[id.value]);
+
+  RangeMove move;
+  move.alone = std::move(alone);
+  move.from = shards_[range->owner.value].get();
+  move.to = shards_[to.value].get();
+  move.lower = range->lower;
+  PARTITA_CO_TRY(co_await move.to->PrepareToTake());
+  PARTITA_CO_TRY(co_await move.from->FlushRange(move.lower, kRestBytes));
+  PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
+  const RangeDescriptor* now = change->next.FindRange(move.lower);
+  if (now == nullptr || now->epoch != range->epoch) {
+    co_return Status::Busy("the range was changed while its move began; try again");
+  }
+  PARTITA_CO_TRY(co_await PrepareMove(&move, change.get()));
+  report.rest_bytes = move.hand_over.rest_bytes;
+  change->moved = std::move(move);
+  PARTITA_CO_TRY(co_await MakeChange(change));
+  report.pause_ns = change->moved->pause_ns;
+  co_return report;
+}
+
+Task<Status> Store::PrepareMove(RangeMove* move, CatalogChange* change) {
+  PARTITA_CO_ASSIGN(move->hand_over, co_await move->from->HandOverRange(move->lower));
+  move->attempt = uint64_t{change->next.incarnation} << 32 | ++move_attempts_;
+  const Status prepared = co_await move->to->PrepareRange(move->attempt, move->hand_over);
+  if (!prepared.ok()) co_await AbandonMove(move);
+  if (prepared.ok()) change->next.MoveRange(move->lower, move->to->id(), move->attempt);
+  co_return prepared;
+}
+
+Task<void> Store::AbandonMove(RangeMove* move) {
+  co_await move->from->LiftFence(move->lower);
+  move->to->ForgetPrepared(move->attempt);
+  co_await move->from->DropHandOver(std::move(move->hand_over));
+  move->alone.Release();
+}
+
+}  // namespace partita

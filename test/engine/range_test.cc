@@ -1,0 +1,305 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "engine/base/user_key.h"
+#include "engine/io/sim_runtime.h"
+#include "engine/manifest.h"
+#include "engine/store.h"
+#include "test/support/row_collector.h"
+#include "test/support/small_store.h"
+
+namespace partita {
+namespace {
+
+// Ranges that split, merge and move. covers: F1 F10 F17 F19 F36 F67
+
+constexpr uint32_t kShards = 3;
+constexpr int kPartitions = 6;
+constexpr int kRows = 8;
+
+std::string PartitionOf(int i) { return "p" + std::to_string(i); }
+std::string RowOf(int i) { return "r" + std::to_string(i); }
+
+class RangeTest : public testing::Test {
+ public:
+  RangeTest() : disk_(std::make_unique<SimDisk>(7)) {}
+  explicit RangeTest(const SimDisk& disk) : disk_(disk.Clone()) {}
+  void TestBody() override {}
+
+  Status Open(uint32_t shards = kShards) {
+    SimOptions world{.seed = ++lives_, .shards = shards};
+    world.clients = 2;
+    runtime_.emplace(world, *disk_);
+    auto opened = runtime_->RunToEnd(Store::Open(*runtime_, SmallStoreOptions(shards)));
+    if (opened.ok()) store_ = std::move(opened).value();
+    return opened.status();
+  }
+  Status Close() {
+    Status closed = runtime_->RunToEnd(store_->Close());
+    store_.reset();
+    runtime_.reset();
+    return closed;
+  }
+  void LosePower() {
+    runtime_->CrashNow();
+    (void)Close();
+    disk_->CrashPower();
+  }
+  void MakeTable() {
+    Store::TableSpec spec{.account = "default", .name = "rows", .raw = true, .split_partitions = {}};
+    Result<TableDescriptor> made = runtime_->RunToEnd(store_->CreateTable(std::move(spec)));
+    ASSERT_TRUE(made.ok()) << made.status().ToString();
+    table_ = made->id;
+  }
+  std::string Key(int partition, int row) const {
+    return EncodeUserKey(table_, PartitionOf(partition), RowOf(row));
+  }
+  std::string Bound(int partition) const { return EncodeUserKey(table_, PartitionOf(partition), ""); }
+
+  WriteOutcome Write(WriteOp op, std::string key, DurabilityLevel level = DurabilityLevel::kPower) {
+    op.user_key = key;
+    WriteRequest request;
+    request.table = table_;
+    request.ops = std::span<const WriteOp>(&op, 1);
+    request.durability = level;
+    WriteOutcome outcome = runtime_->RunToEnd(store_->Write(request));
+    if (outcome.status.ok()) versions_[key] = std::max(versions_[key], outcome.version);
+    return outcome;
+  }
+  Status Put(int partition, int row, const std::string& value,
+             DurabilityLevel level = DurabilityLevel::kPower) {
+    WriteOp op;
+    op.content = value;
+    unanswered_ = {Key(partition, row), value};
+    Status status = Write(op, Key(partition, row), level).status;
+    if (status.ok()) Answered();
+    return status;
+  }
+  Status Delete(int partition, int row) {
+    WriteOp op;
+    op.kind = WriteKind::kDelete;
+    unanswered_ = {Key(partition, row), std::nullopt};
+    Status status = Write(op, Key(partition, row)).status;
+    if (status.ok()) Answered();
+    return status;
+  }
+  void Answered() {
+    const auto [key, value] = *std::exchange(unanswered_, std::nullopt);
+    if (value)
+      rows_[key] = *value;
+    else
+      rows_.erase(key);
+  }
+  // The write that the crash cut off happened or did not: the store says which.
+  void AskForUnanswered() {
+    if (!unanswered_) return;
+    std::string content;
+    auto answer = runtime_->RunToEnd(store_->Get(unanswered_->first, &content));
+    ASSERT_TRUE(answer.ok()) << answer.status().ToString();
+    const bool found = answer->state == Shard::ReadState::kFound;
+    if (unanswered_->second ? found && content == *unanswered_->second : !found) Answered();
+  }
+  void Fill() {
+    for (int p = 0; p < kPartitions; ++p) {
+      for (int r = 0; r < kRows; ++r) ASSERT_TRUE(Put(p, r, "first " + std::to_string(p * kRows + r)).ok());
+    }
+  }
+  // Everything that was acknowledged is there and nothing else, by scans both ways and by gets.
+  void ExpectRows(const std::string& where) {
+    for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+      Shard::ScanRequest request;
+      request.lower = TableLowerBound(table_);
+      request.upper = TableUpperBound(table_);
+      request.direction = direction;
+      std::map<std::string, std::string> seen;
+      while (true) {
+        StoreModel::Rows found;
+        RowCollector rows(&found);
+        Result<Shard::ScanAnswer> page = runtime_->RunToEnd(store_->Scan(request, &rows));
+        ASSERT_TRUE(page.ok()) << where << ": " << page.status().ToString();
+        for (const auto& [key, row] : found) seen[key] = row.content;
+        if (page->done) break;
+        (direction == Direction::kForward ? request.lower : request.upper) = page->next_key;
+      }
+      ASSERT_EQ(seen, rows_) << where;
+    }
+    for (int p = 0; p < kPartitions; ++p) {
+      for (int r = 0; r < kRows; ++r) {
+        std::string content;
+        auto answer = runtime_->RunToEnd(store_->Get(Key(p, r), &content));
+        ASSERT_TRUE(answer.ok()) << where << ": " << answer.status().ToString();
+        const auto row = rows_.find(Key(p, r));
+        ASSERT_EQ(answer->state == Shard::ReadState::kFound, row != rows_.end())
+            << where << ": " << Key(p, r);
+        if (row != rows_.end()) EXPECT_EQ(content, row->second) << where;
+      }
+    }
+  }
+  ShardId OwnerOf(int partition) const { return store_->CatalogCopy().FindRange(Bound(partition))->owner; }
+  Status Split(int partition) { return runtime_->RunToEnd(store_->SplitRange(Bound(partition))); }
+  Status Merge(int partition) { return runtime_->RunToEnd(store_->MergeRanges(Bound(partition))); }
+  Result<Store::MoveReport> Move(int partition, uint32_t to) {
+    return runtime_->RunToEnd(store_->MoveRange(Bound(partition), ShardId(to)));
+  }
+  void Compact() { EXPECT_TRUE(runtime_->RunToEnd(store_->CompactAll()).ok()); }
+
+  std::unique_ptr<SimDisk> disk_;
+  std::optional<SimRuntime> runtime_;
+  std::unique_ptr<Store> store_;
+  TableId table_;
+  std::map<std::string, std::string> rows_;  // Acknowledged.
+  std::map<std::string, Version> versions_;  // The last one acknowledged of each key, deletes included.
+  std::optional<std::pair<std::string, std::optional<std::string>>>
+      unanswered_;  // Key and what it should be.
+  uint64_t lives_ = 0;
+};
+
+TEST_F(RangeTest, SplitsAndMergesKeepEveryRow) {
+  ASSERT_TRUE(Open().ok());
+  MakeTable();
+  Fill();
+  Compact();
+  ASSERT_TRUE(Put(1, 0, "in a memtable").ok());
+  for (int p : {3, 1, 5, 2}) ASSERT_TRUE(Split(p).ok());
+  ExpectRows("split");
+  EXPECT_EQ(store_->RangesOf(table_).size(), 5u);
+  ASSERT_TRUE(Delete(2, 3).ok());
+  ASSERT_TRUE(Put(5, 1, "after the split").ok());
+  Compact();
+  ExpectRows("compacted in pieces");
+  for (int p : {1, 5, 3}) ASSERT_TRUE(Merge(p).ok());
+  ExpectRows("merged");
+  Compact();
+  LosePower();
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(store_->RangesOf(table_).size(), 2u);
+  ExpectRows("opened again");
+  ASSERT_TRUE(Close().ok());
+}
+
+TEST_F(RangeTest, ChangesThatCannotBeAreRefused) {
+  ASSERT_TRUE(Open().ok());
+  MakeTable();
+  Fill();
+  EXPECT_EQ(runtime_->RunToEnd(store_->SplitRange(EncodeUserKey(TableId(99), "p", ""))).code(),
+            Code::kNotFound);
+  ASSERT_TRUE(Split(3).ok());
+  EXPECT_EQ(Split(3).code(), Code::kAlreadyExists);
+  EXPECT_EQ(Merge(2).code(), Code::kInvalidArgument);
+  EXPECT_EQ(runtime_->RunToEnd(store_->MergeRanges(TableLowerBound(table_))).code(), Code::kInvalidArgument);
+  EXPECT_EQ(Move(3, kShards).status().code(), Code::kInvalidArgument);
+  const uint32_t elsewhere = (OwnerOf(3).value + 1) % kShards;
+  ASSERT_TRUE(Move(3, elsewhere).ok());
+  EXPECT_EQ(Merge(3).code(), Code::kPreconditionFailed);
+  ExpectRows("after refusals");
+  ASSERT_TRUE(Close().ok());
+}
+
+TEST_F(RangeTest, AMoveTakesEverythingAlong) {
+  ASSERT_TRUE(Open().ok());
+  MakeTable();
+  Fill();
+  Compact();
+  ASSERT_TRUE(Split(3).ok());
+  ASSERT_TRUE(Put(4, 0, "in a table of level 0").ok());
+  ASSERT_TRUE(runtime_->RunToEnd(store_->FlushMemtables()).ok());
+  ASSERT_TRUE(Put(4, 1, "in the memtable", DurabilityLevel::kMemory).ok());
+  ASSERT_TRUE(Delete(4, 2).ok());
+  const ShardId from = OwnerOf(4);
+  const uint32_t to = (from.value + 1) % kShards;
+  const Result<Store::MoveReport> moved = Move(4, to);
+  ASSERT_TRUE(moved.ok()) << moved.status().ToString();
+  EXPECT_EQ(moved->from, from);
+  EXPECT_EQ(OwnerOf(4).value, to);
+  EXPECT_EQ(OwnerOf(1), from);
+  ExpectRows("moved");
+  // Versions go on above what the old owner gave (F17), and conditions hold against what came along (F16).
+  WriteOp update;
+  update.content = "under its new owner";
+  update.precondition = Precondition::kVersionEquals;
+  update.expected_version = versions_[Key(4, 1)];
+  const Version before = versions_[Key(4, 1)];
+  const WriteOutcome outcome = Write(update, Key(4, 1));
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+  EXPECT_GT(outcome.version, before);
+  rows_[Key(4, 1)] = "under its new owner";
+  LosePower();
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(OwnerOf(4).value, to);
+  ExpectRows("after a loss of power");
+  ASSERT_TRUE(Move(4, to).ok());  // Where it is.
+  ASSERT_TRUE(Close().ok());
+}
+
+// What its log still holds of a range that was away must stay dead (F36).
+TEST_F(RangeTest, ARangeThatComesBackBringsNothingOldBackToLife) {
+  for (const bool reopened : {false, true}) {
+    RangeTest store;
+    ASSERT_TRUE(store.Open().ok());
+    store.MakeTable();
+    store.Fill();
+    const uint32_t home = store.OwnerOf(0).value, away = (home + 1) % kShards;
+    ASSERT_TRUE(store.Move(0, away).ok());
+    for (int r = 0; r < kRows; ++r) ASSERT_TRUE(store.Delete(2, r).ok());
+    store.Compact();  // No tombstone is left.
+    if (reopened) {
+      store.LosePower();
+      ASSERT_TRUE(store.Open().ok());
+    }
+    ASSERT_TRUE(store.Move(0, home).ok());
+    store.ExpectRows("back again");
+    store.LosePower();
+    ASSERT_TRUE(store.Open().ok());
+    store.ExpectRows("back again, and opened");
+    EXPECT_TRUE(store.Close().ok());
+  }
+}
+
+// There and back, with deletes between, crashed after each disk operation of it.
+TEST_F(RangeTest, ACrashAtAnyStepOfAMoveLeavesOneOwnerAndEveryRow) {
+  ASSERT_TRUE(Open().ok());
+  MakeTable();
+  Fill();
+  Compact();
+  ASSERT_TRUE(Split(3).ok());
+  ASSERT_TRUE(Close().ok());
+  uint64_t steps = 0, moved = 0, stayed = 0;
+  for (bool ended = false; !ended; ++steps) {
+    for (const bool power : {true, false}) {
+      RangeTest copy(*disk_);
+      copy.table_ = table_;
+      copy.rows_ = rows_;
+      copy.versions_ = versions_;
+      ASSERT_TRUE(copy.Open().ok());
+      const uint32_t home = copy.OwnerOf(4).value, away = (home + 1) % kShards;
+      copy.runtime_->CrashAtOperation(copy.runtime_->operations_completed() + 1 + steps,
+                                      SimCrashMoment::kAfter);
+      bool alive = copy.Put(4, 0, "at home").ok() && copy.Move(4, away).ok();
+      for (int r = 1; r < kRows && alive; ++r) alive = copy.Delete(4, r).ok();
+      alive = alive && copy.Put(5, 0, "away").ok() && copy.Move(4, home).ok() && copy.Put(5, 1, "back").ok();
+      ended = alive;
+      copy.runtime_->CrashNow();
+      (void)copy.Close();
+      if (power)
+        copy.disk_->CrashPower();
+      else
+        copy.disk_->CrashProcess();
+      ASSERT_TRUE(copy.Open().ok()) << "step " << steps;
+      (copy.OwnerOf(4).value == home ? stayed : moved) += 1;
+      copy.AskForUnanswered();
+      copy.ExpectRows("crash of " + std::string(power ? "power" : "process") + " after step " +
+                      std::to_string(steps));
+      ASSERT_TRUE(copy.Close().ok());
+    }
+  }
+  EXPECT_GT(steps, 40u);
+  EXPECT_GT(moved, 10u);
+  EXPECT_GT(stayed, 10u);
+}
+
+}  // namespace
+}  // namespace partita
