@@ -217,7 +217,8 @@ void Catalog::MergeRanges(std::string_view at) {
   PARTITA_ASSERT(left.upper == right->lower && left.owner == right->owner);
   left.epoch = RangeEpoch(++epoch);
   left.upper = right->upper;
-  if (left.move_attempt != right->move_attempt) left.move_attempt = 0;
+  // Only of the later one its owner's manifest may yet say that files are prepared.
+  left.move_attempt = std::max(left.move_attempt, right->move_attempt);
   ranges.erase(right);
 }
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "engine/base/site.h"
 #include "engine/base/user_key.h"
 #include "engine/catalog_change.h"
 #include "engine/store.h"

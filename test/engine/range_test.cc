@@ -259,29 +259,43 @@ TEST_F(RangeTest, ARangeThatComesBackBringsNothingOldBackToLife) {
   }
 }
 
-// There and back, with deletes between, crashed after each disk operation of it.
-TEST_F(RangeTest, ACrashAtAnyStepOfAMoveLeavesOneOwnerAndEveryRow) {
-  ASSERT_TRUE(Open().ok());
-  MakeTable();
-  Fill();
-  Compact();
-  ASSERT_TRUE(Split(3).ok());
-  ASSERT_TRUE(Close().ok());
+// What happens to the range of partitions 3 to 5 and the one in front, as far as nothing fails.
+bool ThereAndBackWithDeletes(RangeTest& store, uint32_t home, uint32_t away) {
+  if (!store.Put(4, 0, "at home").ok() || !store.Move(4, away).ok()) return false;
+  for (int r = 1; r < kRows; ++r) {
+    if (!store.Delete(4, r).ok()) return false;
+  }
+  return store.Put(5, 0, "away").ok() && store.Move(4, home).ok() && store.Put(5, 1, "back").ok();
+}
+
+bool BothAndThenJoined(RangeTest& store, uint32_t home, uint32_t away) {
+  return store.Put(4, 0, "at home").ok() && store.Move(1, away).ok() && store.Move(4, away).ok() &&
+         store.Merge(3).ok() && store.Put(5, 0, "away").ok() && store.Delete(1, 0).ok() &&
+         store.Split(2).ok() && store.Move(1, home).ok() && store.Put(1, 1, "back").ok();
+}
+
+class RangeCrashTest : public testing::TestWithParam<bool (*)(RangeTest&, uint32_t, uint32_t)> {};
+
+// Crashed after each disk operation of it.
+TEST_P(RangeCrashTest, AtAnyStepLeavesOneOwnerAndEveryRow) {
+  RangeTest first;
+  ASSERT_TRUE(first.Open().ok());
+  first.MakeTable();
+  first.Fill();
+  first.Compact();
+  ASSERT_TRUE(first.Split(3).ok());
+  ASSERT_TRUE(first.Close().ok());
   uint64_t steps = 0, moved = 0, stayed = 0;
   for (bool ended = false; !ended; ++steps) {
     for (const bool power : {true, false}) {
-      RangeTest copy(*disk_);
-      copy.table_ = table_;
-      copy.rows_ = rows_;
-      copy.versions_ = versions_;
+      RangeTest copy(*first.disk_);
+      copy.table_ = first.table_;
+      copy.rows_ = first.rows_;
       ASSERT_TRUE(copy.Open().ok());
       const uint32_t home = copy.OwnerOf(4).value, away = (home + 1) % kShards;
       copy.runtime_->CrashAtOperation(copy.runtime_->operations_completed() + 1 + steps,
                                       SimCrashMoment::kAfter);
-      bool alive = copy.Put(4, 0, "at home").ok() && copy.Move(4, away).ok();
-      for (int r = 1; r < kRows && alive; ++r) alive = copy.Delete(4, r).ok();
-      alive = alive && copy.Put(5, 0, "away").ok() && copy.Move(4, home).ok() && copy.Put(5, 1, "back").ok();
-      ended = alive;
+      ended = GetParam()(copy, home, away);
       copy.runtime_->CrashNow();
       (void)copy.Close();
       if (power)
@@ -300,6 +314,9 @@ TEST_F(RangeTest, ACrashAtAnyStepOfAMoveLeavesOneOwnerAndEveryRow) {
   EXPECT_GT(moved, 10u);
   EXPECT_GT(stayed, 10u);
 }
+
+INSTANTIATE_TEST_SUITE_P(Courses, RangeCrashTest,
+                         testing::Values(&ThereAndBackWithDeletes, &BothAndThenJoined));
 
 }  // namespace
 }  // namespace partita
