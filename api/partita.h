@@ -126,6 +126,14 @@ struct TableDescription {
   uint64_t created_ticks = 0;  // 100 ns since 1601-01-01 UTC.
 };
 
+// An interval of a table's partitions. Each is served by one shard; a partition lies in one as a whole.
+struct RangeDescription {
+  std::string table;
+  std::string first_partition_key;  // Inclusive; empty: from the table's beginning.
+  std::string end_partition_key;    // Exclusive; empty: to its end.
+  uint32_t shard = 0;
+};
+
 // What a write does and when it may.
 enum class WriteAction : uint8_t {
   kInsert,           // kAlreadyExists when the entity exists.
@@ -371,6 +379,25 @@ class Database {
   // Drops all entities at once, by metadata: the cost does not depend on the size.
   Status DeleteTable(std::string_view name);
   std::vector<TableDescription> ListTables() const;
+
+  // ---- Ranges: how tables are divided among the shards. A table begins as one (TableOptions has more), and
+  // is as fast as one shard is. All of these run beside reads and writes, are durable when they return, and
+  // are wholly done or not at all after a crash. kNotFound: no such table. In the order of keys; of one
+  // table, or of all when `table` is empty.
+  Result<std::vector<RangeDescription>> ListRanges(std::string_view table = {}) const;
+  // Cuts the range with this partition in two in front of it: both pieces stay with their shard, and no data
+  // is touched. kAlreadyExists: one begins there.
+  Status SplitRange(std::string_view table, std::string_view partition_key);
+  // Joins the range that begins with this partition to the one in front of it. kInvalidArgument: none begins
+  // there; kPreconditionFailed: they are on two shards.
+  Status MergeRanges(std::string_view table, std::string_view partition_key);
+  struct RangeMove {
+    uint32_t from = 0, to = 0;   // Shards; the same: there was nothing to do.
+    double pause_ms = 0;         // How long writes of the range waited. Reads never do.
+    uint64_t bytes_written = 0;  // Meanwhile, of what only memory held. What is in files stays where it is.
+  };
+  // Gives the range that holds this partition to another shard. kBusy: another one is on its way.
+  Result<RangeMove> MoveRange(std::string_view table, std::string_view partition_key, uint32_t shard);
 
   // Returns when everything acknowledged before is durable at kPower (F8).
   Status Barrier();

@@ -47,8 +47,9 @@ struct RangeDescriptor {
   uint64_t move_attempt = 0;
 };
 
-// Every change of the catalog writes all of them.
-inline constexpr size_t kRangesMax = 65536;
+// That splits make: every change of the catalog writes all of them, and every freeze and flush of a shard
+// copies its own.
+inline constexpr size_t kRangesMax = 4096;
 
 // The store-wide root: what exists and who owns it. A value; changed by copying, and replaced
 // whole and atomically in the meta store (one durable record decides: F19).

@@ -25,6 +25,7 @@ struct Store::CatalogChange {
   // What of tables it changes, when it does; of a deletion the table as it was.
   std::optional<TableDescriptor> made, dropped;
   std::vector<RangeDescriptor> reshaped;  // Ranges of one owner, with no gap, in place of what it has there.
+  AsyncMutex::Guard structure;            // That owner's.
   std::optional<RangeMove> moved;
 
   // Under names_mutex_.

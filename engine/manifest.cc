@@ -1,5 +1,6 @@
 #include "engine/manifest.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/base/coding.h"
@@ -84,6 +85,15 @@ void Manifest::KeepOwned(const Catalog& catalog) {
     }
   }
   files = std::move(owned);
+}
+
+std::vector<ObjectId> Manifest::Objects() const {
+  std::vector<ObjectId> objects;
+  for (const FileMeta& file : files) objects.push_back(file.info.id);
+  for (const FileMeta& file : prepared.files) objects.push_back(file.info.id);
+  std::sort(objects.begin(), objects.end());
+  objects.erase(std::unique(objects.begin(), objects.end()), objects.end());
+  return objects;
 }
 
 std::string ManifestKey(uint32_t layout, ShardId shard) {

@@ -45,6 +45,8 @@ struct Manifest {
 
   // Takes over what was prepared, if the catalog says that its move was made; else forgets it.
   void Settle(const Catalog& catalog);
+  // Of the files that it names, prepared ones too: sorted, each once.
+  std::vector<ObjectId> Objects() const;
   // Settles, and forgets what the catalog gives to other shards, or to none.
   void KeepOwned(const Catalog& catalog);
 };

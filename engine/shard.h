@@ -237,8 +237,11 @@ class Shard {
   // Lets go of a dropped table's ranges; afterwards no write of it can be decided here (DESIGN 2).
   Task<void> DropTable(TableId table);
   // Cuts or joins ranges: in place of those that it has between the bounds of `ranges`, which are all its own
-  // and leave no gap, it has these. No data is touched.
-  Task<void> ReshapeRanges(std::vector<RangeDescriptor> ranges);
+  // and leave no gap, it has these. No data is touched. `structure` is held.
+  Task<void> ReshapeRanges(std::vector<RangeDescriptor> ranges, AsyncMutex::Guard structure);
+  // While it is held the files of the ranges stay as they are. An error, soon, where a change of them cannot
+  // be saved just now.
+  Task<Result<AsyncMutex::Guard>> LockStructure();
 
   // A move, step by step; store_ranges.cc has the course of it. A range is named by its lower bound.
   //
@@ -248,6 +251,8 @@ class Shard {
   // Old owner: flushes until the memtables hold at most `enough` bytes of the range, or gives up after some
   // rounds: then what is left is more.
   Task<Status> FlushRange(std::string lower, uint64_t enough);
+  // Bytes of the range that memtables hold; no more are counted than it takes to be above `enough`.
+  uint64_t UnflushedOfRange(const std::string& lower, uint64_t enough);
   // What the new owner takes over.
   struct HandOver {
     std::shared_ptr<const LevelSet> levels;  // With what was in memtables, in tables of their own.
@@ -264,7 +269,7 @@ class Shard {
   Task<void> LiftFence(std::string lower);
   // New owner: has its manifest name the files, in force if the catalog ever names the attempt as the one
   // that brought the range here, and its versions go on above `range.last`, durably.
-  Task<Status> PrepareRange(uint64_t attempt, const HandOver& range);
+  Task<Status> PrepareRange(uint64_t attempt, const HandOver& range, AsyncMutex::Guard structure);
   // The attempt will not be made. Forgotten behind the caller's back.
   void ForgetPrepared(uint64_t attempt);
   // New owner, once the catalog names it: the range is read and written here.
@@ -384,8 +389,6 @@ class Shard {
   };
   // `structure` may be held already.
   Task<Status> InstallEdit(Install install, AsyncMutex::Guard structure = {});
-  // For who must not wait without end: an error when a change of files cannot be saved just now.
-  Task<Result<AsyncMutex::Guard>> LockStructure();
   // The level sets that the edit changes, by their range's lower bound.
   using ChangedLevels = std::map<std::string, std::shared_ptr<const LevelSet>>;
   static Result<ChangedLevels> ApplyInstall(const Install& install, ReadView* next);
@@ -415,6 +418,8 @@ class Shard {
   void NoteFailedAttempt(const Status& status);
   // Ok as long as no attempt failed since there were `seen`.
   Status FailedSince(uint64_t seen);
+  static std::vector<FileMeta> FilesOf(const ReadView& view);
+  // Under structure_mutex_, or while nothing else runs.
   Manifest BuildManifest(const ReadView& view, LogPosition replay_from) const;
   static Task<void> PrepareLog(Shard* self);
   static Task<void> CleanUp(Shard* self);

@@ -42,16 +42,6 @@ uint64_t EvenFileBytes(uint64_t data_bytes, uint64_t file_bytes) {
   return padded / (padded / cut_from + 1) / 3 * 4;
 }
 
-// Sorted, each once.
-std::vector<ObjectId> ObjectsOf(const Manifest& manifest) {
-  std::vector<ObjectId> objects;
-  for (const FileMeta& file : manifest.files) objects.push_back(file.info.id);
-  for (const FileMeta& file : manifest.prepared.files) objects.push_back(file.info.id);
-  std::sort(objects.begin(), objects.end());
-  objects.erase(std::unique(objects.begin(), objects.end()), objects.end());
-  return objects;
-}
-
 struct StrandWork : Strand::Request {
   std::function<void()> work;
   explicit StrandWork(std::function<void()> w) : work(std::move(w)) {
@@ -158,6 +148,18 @@ void Shard::RecordLogSegment() {
 
 // ---- Installing.
 
+std::vector<FileMeta> Shard::FilesOf(const ReadView& view) {
+  std::vector<FileMeta> files;
+  for (const RangeView& range : view.ranges) {
+    for (uint32_t level = 0; level < kLevels; ++level) {
+      for (const FileRef& file : range.levels->level(level)) {
+        files.push_back(FileMeta{level, file.lower, file.upper, file.info});
+      }
+    }
+  }
+  return files;
+}
+
 Manifest Shard::BuildManifest(const ReadView& view, LogPosition replay_from) const {
   Manifest manifest;
   manifest.shard = id_;
@@ -166,13 +168,7 @@ Manifest Shard::BuildManifest(const ReadView& view, LogPosition replay_from) con
   // The log alone may know less: after a change of layout it is new, and what others exposed is not.
   manifest.version_ceiling = std::max(log_->durable_ceiling(), version_floor_);
   manifest.log_segment = std::max(log_->newest_segment(), log_segment_.load());
-  for (const RangeView& range : view.ranges) {
-    for (uint32_t level = 0; level < kLevels; ++level) {
-      for (const FileRef& file : range.levels->level(level)) {
-        manifest.files.push_back(FileMeta{level, file.lower, file.upper, file.info});
-      }
-    }
-  }
+  manifest.files = FilesOf(view);
   if (view.move_attempt < prepared_.attempt) manifest.prepared = prepared_;
   return manifest;
 }
@@ -187,6 +183,7 @@ Result<Shard::ChangedLevels> Shard::ApplyInstall(const Install& install, ReadVie
     }
     // One file may be shared by several ranges: each gets its own virtual reference (DESIGN 6).
     for (const FileRef& flushed : install.flushed_files) {
+      if (!flushed.OverlapsBounds(range.lower, range.upper)) continue;
       FileRef file = flushed;
       if (CutTo(range.lower, range.upper, &file)) edit.added.push_back({0, std::move(file)});
     }
@@ -204,7 +201,7 @@ Task<Status> Shard::SaveManifest(const Manifest& manifest, bool once) {
     Status saved = co_await manifest_store_.Save(manifest);
     if (saved.ok()) break;
     NoteFailedAttempt(saved);
-    if (saved.code() == Code::kNoSpace) out_of_space_.store(true);
+    if (saved.code() == Code::kNoSpace && !once) out_of_space_.store(true);
     // Closing: what is on disk is the old manifest or the new one, and the files of both are there.
     if (once || closing_.load()) co_return saved;
     co_await SleepFor(pause);
@@ -241,7 +238,7 @@ Task<Status> Shard::InstallEdit(Install install, AsyncMutex::Guard structure) {
     manifest = BuildManifest(*next, std::max(install.replay_from, replay_from_));
   }
 
-  std::vector<ObjectId> now = ObjectsOf(manifest);
+  std::vector<ObjectId> now = manifest.Objects();
   std::vector<ObjectId> added, dropped;
   std::set_difference(now.begin(), now.end(), referenced_.begin(), referenced_.end(),
                       std::back_inserter(added));
@@ -456,7 +453,7 @@ Task<Status> Shard::Close() {
 
 std::vector<FileMeta> Shard::Files() {
   ViewPin view = views_.Pin();
-  return BuildManifest(*view, LogPosition(1)).files;
+  return FilesOf(*view);
 }
 
 std::vector<FileRef> Shard::FileRefs() {

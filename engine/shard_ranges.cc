@@ -109,13 +109,17 @@ Task<void> Shard::DropTable(TableId table) {
   if (held) ScheduleCleanUp();
 }
 
-Task<void> Shard::ReshapeRanges(std::vector<RangeDescriptor> ranges) {
-  AsyncMutex::Guard structure = co_await structure_mutex_.Lock();
+Task<void> Shard::ReshapeRanges(std::vector<RangeDescriptor> ranges, AsyncMutex::Guard structure) {
+  PARTITA_ASSERT(structure.held());
   std::vector<RangeView> reshaped;
   {
     ViewPin view = views_.Pin();
     std::vector<std::shared_ptr<const LevelSet>> parts;
-    for (const RangeView& range : view->ranges) parts.push_back(range.levels);
+    const std::string& upper = ranges.back().upper;
+    for (const RangeView& range : view->ranges) {
+      const bool within = range.lower >= ranges.front().lower && (upper.empty() || range.lower < upper);
+      if (within) parts.push_back(range.levels);
+    }
     for (const RangeDescriptor& range : ranges) {
       Result<std::shared_ptr<const LevelSet>> levels = LevelSet::Join(parts, range.lower, range.upper);
       PARTITA_ASSERT(levels.ok());  // The parts are disjoint, so what is cut from them is.
@@ -161,6 +165,12 @@ Task<Status> Shard::FlushRange(std::string lower, uint64_t enough) {
     PARTITA_CO_TRY(co_await FlushMemtables());
   }
   co_return Status();
+}
+
+uint64_t Shard::UnflushedOfRange(const std::string& lower, uint64_t enough) {
+  ViewPin view = views_.Pin();
+  const RangeView* range = view->FindRange(lower);
+  return range == nullptr ? 0 : UnflushedBytes(*view, *range, enough);
 }
 
 Task<Result<Shard::HandOver>> Shard::HandOverRange(std::string lower) {
@@ -253,7 +263,7 @@ Task<Status> Shard::RaiseVersion(Version above) {
   co_return co_await commit_log_->AwaitVisible(position, DurabilityLevel::kPower);
 }
 
-Task<Status> Shard::PrepareRange(uint64_t attempt, const HandOver& range) {
+Task<Status> Shard::PrepareRange(uint64_t attempt, const HandOver& range, AsyncMutex::Guard structure) {
   PARTITA_CO_TRY(co_await RaiseVersion(range.last));
   Install install;
   install.prepared = PreparedFiles{attempt, {}};
@@ -263,7 +273,6 @@ Task<Status> Shard::PrepareRange(uint64_t attempt, const HandOver& range) {
     }
   }
   install.once = true;
-  PARTITA_CO_ASSIGN(AsyncMutex::Guard structure, co_await LockStructure());
   co_return co_await InstallEdit(std::move(install), std::move(structure));
 }
 

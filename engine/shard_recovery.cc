@@ -122,7 +122,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   commit_log_->Start(last, floor);
   for (const MemtableRef& memtable : view->frozen) frozen_bytes_ += memtable.bytes;
   UpdateDebt(*view);
-  clean_up_due_ = BuildManifest(*view, replay_from_).files.size() < manifest.files.size();
+  clean_up_due_ = BuildManifest(*view, replay_from_).Objects() != manifest.Objects();
   views_.Publish(std::move(view));
   co_return Status();
 }

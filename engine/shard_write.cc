@@ -36,7 +36,7 @@ constexpr uint64_t kRoomWaitNanosMax = 10'000'000'000;
 constexpr uint64_t kRoomPollNanos = 500'000;
 // The same while its range moves to another shard, which takes milliseconds but where a disk does not answer.
 constexpr uint64_t kMoveWaitNanosMax = 10'000'000'000;
-constexpr uint64_t kMovePollNanos = 200'000;
+constexpr uint64_t kMovePollNanos = 200'000, kMovePollNanosMax = 2'000'000;
 
 bool NeedsOld(const WriteOp& op) {
   return op.precondition != Precondition::kNone || op.kind == WriteKind::kMerge;
@@ -127,7 +127,7 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
     if (!outcome.status.ok()) break;
     outcome.status = co_await Resolve(&batch);
     if (!outcome.status.ok()) break;
-    if (batch.verdict != Batch::Verdict::kNoRoom) {
+    if (batch.verdict == Batch::Verdict::kResolveAgain) {
       DecideRequest decide(this, &batch);
       co_await strand_.Run(&decide);
     }
@@ -168,6 +168,7 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
 }
 
 Task<Status> Shard::PauseBeforeRetry(const Batch& batch, WriteWaits* waits) {
+  uint64_t pause = 0;
   switch (batch.verdict) {
     case Batch::Verdict::kNoRoom:
       // What it would wait for does not come before someone makes space.
@@ -181,8 +182,11 @@ Task<Status> Shard::PauseBeforeRetry(const Batch& batch, WriteWaits* waits) {
         co_return Status::Busy("the keys are moving to another shard, which takes longer than " +
                                std::to_string(kMoveWaitNanosMax / 1'000'000'000) + " s; nothing was written");
       }
-      co_await SleepFor(kMovePollNanos);
-      waits->for_move_ns += kMovePollNanos;
+      if (waits->resolved_in_vain >= kResolvesBeforeHold) hold_installs_.fetch_sub(1);
+      waits->resolved_in_vain = 0;
+      pause = std::min(kMovePollNanos + waits->for_move_ns / 4, kMovePollNanosMax);
+      co_await SleepFor(pause);
+      waits->for_move_ns += pause;
       break;
     default:
       if (++waits->resolved_in_vain == kResolvesBeforeHold) hold_installs_.fetch_add(1);
@@ -194,6 +198,11 @@ Task<Status> Shard::Resolve(Batch* batch) {
   ViewPin view = views_.Pin();
   const RangeView* range = view->FindRange(batch->request.ops[0].user_key);
   if (range == nullptr) co_return Status::Moved("shard does not own the key");
+  if (range->fenced) {  // What is looked up and encoded now would be in vain.
+    batch->memtable.reset();
+    batch->verdict = Batch::Verdict::kMoving;
+    co_return Status();
+  }
   batch->structure_counter = view->structure_counter;
   batch->epoch = range->epoch;
   batch->verdict = Batch::Verdict::kResolveAgain;

@@ -117,10 +117,12 @@ class Store {
   // Null: none. As cheap as LookUpTable.
   Attributes AccountAttributes(std::string_view account) const;
 
-  // ---- Ranges (store_ranges.cc). A table has one at first; a partition always lies in one. Changes as
-  // above; also kNotFound: there is no range with the key. All are durable on return, and all or nothing
-  // after a crash. Cuts a range in two at `at`, where a partition begins; both pieces stay with their shard.
-  // kAlreadyExists: a range begins there. kResourceExhausted: there are kRangesMax.
+  // ---- Ranges (store_ranges.cc).
+  // A table has one at first; a partition always lies in one. Changes as above; also kNotFound: there is no
+  // range with the key. All are durable on return, and all or nothing after a crash.
+
+  // Cuts a range in two at `at`; both pieces stay with their shard. kAlreadyExists: a range begins there;
+  // kInvalidArgument: no partition begins there; kResourceExhausted: there are kRangesMax.
   Task<Status> SplitRange(std::string at);
   // Joins the range that begins at `at` to the one in front of it. kInvalidArgument: none begins there, or it
   // is its table's first. kPreconditionFailed: they are on different shards.
@@ -235,7 +237,9 @@ class Store {
   bool degraded() const { return sound_shards_.size() < shards_.size(); }
 
   // store_ranges.cc
+  Task<Status> Reshape(ChangePtr change, ShardId owner);
   Task<Result<AsyncMutex::Guard>> BeginMove();
+  Task<Result<ChangePtr>> BeginFence(const RangeMove& move, RangeEpoch epoch);
   Task<Status> PrepareMove(RangeMove* move, CatalogChange* change);
   Task<void> AbandonMove(RangeMove* move);
   // Before a key is routed for the time `tries` + 1.

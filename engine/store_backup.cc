@@ -20,6 +20,7 @@ Task<Result<Manifest>> Shard::PinFiles() {
     manifest = BuildManifest(*view, LogPosition(0));
   }
   manifest.log_segment = 0;  // No log goes along.
+  manifest.prepared = PreparedFiles();
   std::set<ObjectId> once;
   for (const FileMeta& file : manifest.files) {
     if (once.insert(file.info.id).second) context_.references.Add(file.info.id);

@@ -150,7 +150,7 @@ Task<void> Store::GiveRangesToShards(CatalogChange* change) {
   }
   if (!change->reshaped.empty()) {
     Shard* owner = shards_[change->reshaped.front().owner.value].get();
-    co_await owner->ReshapeRanges(std::move(change->reshaped));
+    co_await owner->ReshapeRanges(std::move(change->reshaped), std::move(change->structure));
   }
   if (change->moved) {
     RangeMove& move = *change->moved;
@@ -195,6 +195,7 @@ void Store::EndChange(CatalogChange* change, const Status& status) {
     }
     if (!change->answer) change->answer = status;
   }
+  change->structure.Release();
   change->turn.Release();
   change->answered.Set();
 }

@@ -30,8 +30,16 @@ namespace {
 
 // How much of a range may be left in memtables when it is fenced.
 constexpr uint64_t kRestBytes = 1 << 20;
+// Where more comes in than can be flushed: at most.
+constexpr uint64_t kRestBytesMax = 8 << 20;
 
 constexpr uint64_t kTurnPollNanos = 1'000'000;
+
+// Before the swap nothing of a move is in doubt, though a log that it waited for may be.
+Status NotMade(Status status) {
+  if (status.code() != Code::kUnknown) return status;
+  return Status::IoError("the range was not moved: " + status.message());
+}
 
 }  // namespace
 
@@ -57,14 +65,26 @@ Task<Status> Store::SplitRange(std::string at) {
   Catalog& next = change->next;
   const RangeDescriptor* range = next.FindRange(at);
   if (range == nullptr) co_return Status::NotFound("there is no table with this key");
+  const Result<UserKeyParts> parts = DecodeUserKey(at);
+  if (!parts.ok() || !parts->row_key.empty()) {
+    co_return Status::InvalidArgument("a range can only be split where a partition begins");
+  }
   if (range->lower == at) co_return Status::AlreadyExists("a range begins there already");
   if (next.ranges.size() >= kRangesMax) {
     co_return Status::ResourceExhausted("there are " + std::to_string(kRangesMax) +
                                         " ranges, which is the most; merge some");
   }
   const std::string lower = range->lower;
+  const ShardId owner = range->owner;
   next.SplitRange(at);
   change->reshaped = {*next.FindRange(lower), *next.FindRange(at)};
+  co_return co_await Reshape(std::move(change), owner);
+}
+
+// Once it is decided, nothing of it may have to wait: it would keep the turn.
+Task<Status> Store::Reshape(ChangePtr change, ShardId owner) {
+  PARTITA_CO_TRY(shard_damages_[owner.value]);
+  PARTITA_CO_ASSIGN(change->structure, co_await shards_[owner.value]->LockStructure());
   co_return co_await MakeChange(std::move(change));
 }
 
@@ -86,7 +106,7 @@ Task<Status> Store::MergeRanges(std::string at) {
   }
   next.MergeRanges(at);
   change->reshaped = {*next.FindRange(left.lower)};
-  co_return co_await MakeChange(std::move(change));
+  co_return co_await Reshape(std::move(change), left.owner);
 }
 
 // ---- Moves.
@@ -120,13 +140,8 @@ Task<Result<Store::MoveReport>> Store::MoveRange(std::string user_key, ShardId t
   move.from = shards_[range->owner.value].get();
   move.to = shards_[to.value].get();
   move.lower = range->lower;
-  PARTITA_CO_TRY(co_await move.to->PrepareToTake());
-  PARTITA_CO_TRY(co_await move.from->FlushRange(move.lower, kRestBytes));
-  PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
-  const RangeDescriptor* now = change->next.FindRange(move.lower);
-  if (now == nullptr || now->epoch != range->epoch) {
-    co_return Status::Busy("the range was changed while its move began; try again");
-  }
+  PARTITA_CO_TRY(NotMade(co_await move.to->PrepareToTake()));
+  PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginFence(move, range->epoch));
   PARTITA_CO_TRY(co_await PrepareMove(&move, change.get()));
   report.rest_bytes = move.hand_over.rest_bytes;
   change->moved = std::move(move);
@@ -135,10 +150,31 @@ Task<Result<Store::MoveReport>> Store::MoveRange(std::string user_key, ShardId t
   co_return report;
 }
 
+// The turn, at a moment when little of the range is in memtables.
+Task<Result<Store::ChangePtr>> Store::BeginFence(const RangeMove& move, RangeEpoch epoch) {
+  constexpr int kTries = 3;
+  for (int i = 0; i < kTries; ++i) {
+    PARTITA_CO_TRY(NotMade(co_await move.from->FlushRange(move.lower, kRestBytes)));
+    PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
+    const RangeDescriptor* now = change->next.FindRange(move.lower);
+    if (now == nullptr || now->epoch != epoch) {
+      co_return Status::Busy("the range was changed while its move began; try again");
+    }
+    if (move.from->UnflushedOfRange(move.lower, kRestBytesMax) <= kRestBytesMax) co_return change;
+  }
+  co_return Status::Busy(
+      "the range is written to faster than it is flushed; it can move when there is less to do");
+}
+
 Task<Status> Store::PrepareMove(RangeMove* move, CatalogChange* change) {
-  PARTITA_CO_ASSIGN(move->hand_over, co_await move->from->HandOverRange(move->lower));
+  // Before the fence, as it may have to wait.
+  PARTITA_CO_ASSIGN(AsyncMutex::Guard structure, co_await move->to->LockStructure());
+  Result<Shard::HandOver> hand_over = co_await move->from->HandOverRange(move->lower);
+  if (!hand_over.ok()) co_return NotMade(hand_over.status());
+  move->hand_over = std::move(hand_over).value();
   move->attempt = uint64_t{change->next.incarnation} << 32 | ++move_attempts_;
-  const Status prepared = co_await move->to->PrepareRange(move->attempt, move->hand_over);
+  const Status prepared =
+      NotMade(co_await move->to->PrepareRange(move->attempt, move->hand_over, std::move(structure)));
   if (!prepared.ok()) co_await AbandonMove(move);
   if (prepared.ok()) change->next.MoveRange(move->lower, move->to->id(), move->attempt);
   co_return prepared;

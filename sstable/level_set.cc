@@ -1,6 +1,7 @@
 #include "sstable/level_set.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -110,19 +111,18 @@ Result<std::shared_ptr<const LevelSet>> LevelSet::Join(
     std::string_view upper) {
   LevelEdit edit;
   for (uint32_t level = 0; level < kLevels; ++level) {
-    const size_t first_of_level = edit.added.size();
+    std::map<ObjectId, size_t> last_of;  // The last reference to each file.
     for (const std::shared_ptr<const LevelSet>& part : parts) {
-      for (FileRef file : part->level(level)) {
+      for (const FileRef& known : part->level(level)) {
+        if (!known.OverlapsBounds(lower, upper)) continue;
+        FileRef file = known;
         if (!CutTo(lower, upper, &file)) continue;
-        const auto in_front = std::find_if(edit.added.begin() + static_cast<ptrdiff_t>(first_of_level),
-                                           edit.added.end(), [&](const auto& known) {
-                                             return known.file.info.id == file.info.id &&
-                                                    known.file.upper == file.lower && !file.lower.empty();
-                                           });
-        if (in_front == edit.added.end()) {
-          edit.added.push_back({level, std::move(file)});
+        const auto last = last_of.find(file.info.id);
+        if (last != last_of.end() && edit.added[last->second].file.upper == file.lower) {
+          edit.added[last->second].file.upper = std::move(file.upper);
         } else {
-          in_front->file.upper = std::move(file.upper);
+          last_of[file.info.id] = edit.added.size();
+          edit.added.push_back({level, std::move(file)});
         }
       }
     }

@@ -1,6 +1,6 @@
 #include "api/cli/command_words.h"
 
-// The commands that look after a store: scrub, backup, restore, repair.
+// The commands that look after a store: scrub, backup, restore, repair, ranges.
 namespace partita {
 
 namespace {
@@ -62,10 +62,42 @@ void AddRepair(CLI::App& app, Words* words) {
   AddRate(repair, words);
 }
 
+void AddRanges(CLI::App& app, Words* words) {
+  CLI::App* ranges = AddCommand(app, "ranges", "Show and change how tables are divided among the shards",
+                                "partita ranges list --data ./store\n"
+                                "  partita ranges split Orders m --data ./store\n"
+                                "  partita ranges move Orders m 1 --data ./store\n\n"
+                                "A table begins as one range, which one shard serves. A split touches no "
+                                "data, a move only what is not\n"
+                                "in files yet. A partition always lies in one range",
+                                [] {});
+  ranges->require_subcommand(1);
+  const auto add = [&](const char* name, const char* description, const char* example, auto run) {
+    CLI::App* command = AddCommand(*ranges, name, description, example, [words, run] {
+      words->run = [words, run](Console& c) { return run(words->store, words->ranges, c); };
+    });
+    CLI::Option* table = command->add_option("table", words->ranges.table, "The table");
+    if (run == &RunListRanges) return command;
+    table->required();
+    command->add_option("partition", words->ranges.partition_key, "A PartitionKey")->required();
+    return command;
+  };
+  add("list", "The ranges of a table, or of all", "partita ranges list Orders --data ./store",
+      &RunListRanges);
+  add("split", "Cut the range that holds a partition in two in front of it",
+      "partita ranges split Orders m --data ./store", &RunSplitRange);
+  add("merge", "Join the range that begins with a partition to the one in front of it",
+      "partita ranges merge Orders m --data ./store", &RunMergeRanges);
+  CLI::App* move = add("move", "Give the range that holds a partition to another shard",
+                       "partita ranges move Orders m 1 --data ./store", &RunMoveRange);
+  move->add_option("shard", words->ranges.shard, "Its number, from 0")->required();
+}
+
 }  // namespace
 
 void AddMaintenanceCommands(CLI::App& app, Words* words) {
   AddScrub(app, words);
+  AddRanges(app, words);
   AddBackupCommands(app, words);
   AddRepair(app, words);
 }

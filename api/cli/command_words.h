@@ -18,6 +18,7 @@ struct Words {
   ImportFlags import;
   ExportFlags export_;
   KeyFlags key;
+  RangesFlags ranges;
   ScanFlags scan;
   QueryFlags query;
   PutFlags put;
@@ -37,7 +38,7 @@ struct Words {
 CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& description,
                      const std::string& example, std::function<void()> chosen);
 
-// scrub, backup, restore, repair.
+// scrub, backup, restore, repair, ranges.
 void AddMaintenanceCommands(CLI::App& app, Words* words);
 
 }  // namespace partita

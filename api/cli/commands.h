@@ -50,6 +50,17 @@ struct ExportFlags {
 };
 ExitCode RunExport(const StoreFlags& store, const ExportFlags& flags, Console& console);
 
+// ranges list|split|merge|move: how tables are divided among the shards.
+struct RangesFlags {
+  std::string table;  // list: empty is all.
+  std::string partition_key;
+  uint32_t shard = 0;
+};
+ExitCode RunListRanges(const StoreFlags& store, const RangesFlags& flags, Console& console);
+ExitCode RunSplitRange(const StoreFlags& store, const RangesFlags& flags, Console& console);
+ExitCode RunMergeRanges(const StoreFlags& store, const RangesFlags& flags, Console& console);
+ExitCode RunMoveRange(const StoreFlags& store, const RangesFlags& flags, Console& console);
+
 struct KeyFlags {
   std::string table, partition_key, row_key;
   std::string if_match;  // delete only.

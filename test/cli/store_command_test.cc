@@ -114,6 +114,27 @@ TEST_F(StoreCommandTest, TablesAreListedAndDeleted) {
   EXPECT_THAT(Run({"tables"}).out, AllOf(Not(HasSubstr("Things")), HasSubstr("Bytes")));
 }
 
+TEST_F(StoreCommandTest, RangesAreListedSplitMovedAndMerged) {
+  ASSERT_EQ(Run({"create-table", "Things", "--shards", "2"}).code, ExitCode::kOk);
+  for (const char* key : {"a", "m", "z"}) {
+    const std::string entity = R"({"PartitionKey":")" + std::string(key) + R"(","RowKey":"1"})";
+    ASSERT_EQ(Run({"put", "Things", entity}).code, ExitCode::kOk);
+  }
+  EXPECT_EQ(Run({"ranges", "split", "Things", "m"}).code, ExitCode::kOk);
+  EXPECT_THAT(Run({"ranges", "split", "Things", "m"}).err, HasSubstr("AlreadyExists"));
+  const std::string before = Run({"ranges", "list", "Things", "--json"}).out;
+  const std::string to = before.find(R"("from":"m","to":"","shard":0)") != std::string::npos ? "1" : "0";
+  const CommandOutcome moved = Run({"ranges", "move", "Things", "q", to});
+  EXPECT_EQ(moved.code, ExitCode::kOk) << moved.err;
+  EXPECT_THAT(Run({"ranges", "list", "--json"}).out, HasSubstr(R"("from":"m","to":"","shard":)" + to));
+  EXPECT_THAT(Run({"ranges", "merge", "Things", "m"}).err, HasSubstr("move one of them first"));
+  EXPECT_THAT(Run({"ranges", "move", "Things", "m", "7"}).err, HasSubstr("there is no shard 7, but 0 to 1"));
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "3\n");
+  EXPECT_EQ(Run({"ranges", "move", "Things", "a", to}).code, ExitCode::kOk);
+  EXPECT_EQ(Run({"ranges", "merge", "Things", "m"}).code, ExitCode::kOk);
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "3\n");
+}
+
 TEST_F(StoreCommandTest, AccountsSeeOnlyTheirOwnTables) {
   EXPECT_EQ(Run({"create-table", "Orders"}).code, ExitCode::kOk);
   EXPECT_EQ(Run({"create-table", "Orders", "--account", "contoso"}).code, ExitCode::kOk);

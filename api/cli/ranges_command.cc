@@ -1,0 +1,77 @@
+#include <functional>
+
+#include "api/cli/commands.h"
+#include "api/cli/figures.h"
+#include "api/cli/open_store.h"
+#include "api/cli/report_printer.h"
+#include "engine/inspect_text.h"
+
+// partita ranges list|split|merge|move.
+
+namespace partita {
+
+namespace {
+
+void PrintIn(const StoreFlags& store, const Report& report, Console& console) {
+  if (store.json) {
+    PrintReportJson(console.out, report);
+  } else {
+    PrintReport(console.out, report);
+  }
+}
+
+// Opens the store, changes it, and closes it.
+ExitCode ChangeRanges(const StoreFlags& store, Console& console,
+                      const std::function<Status(Database&)>& change) {
+  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
+  if (!database.ok()) return FailToStart(console, database.status());
+  const Status changed = change(**database);
+  return CloseStore(**database, changed.ok() ? ExitCode::kOk : Fail(console, changed), console);
+}
+
+}  // namespace
+
+ExitCode RunListRanges(const StoreFlags& store, const RangesFlags& flags, Console& console) {
+  return ChangeRanges(store, console, [&](Database& database) -> Status {
+    PARTITA_ASSIGN(const std::vector<RangeDescription> found, database.ListRanges(flags.table));
+    Report report;
+    report.title = "ranges of " + store.directory;
+    ReportTable ranges{"ranges", {"table", "from", "to", "shard"}, {}};
+    for (const RangeDescription& range : found) {
+      ranges.rows.push_back({range.table, SafeText(range.first_partition_key),
+                             SafeText(range.end_partition_key), uint64_t{range.shard}});
+    }
+    report.tables.push_back(std::move(ranges));
+    PrintIn(store, report, console);
+    return Status();
+  });
+}
+
+ExitCode RunSplitRange(const StoreFlags& store, const RangesFlags& flags, Console& console) {
+  return ChangeRanges(store, console, [&](Database& database) {
+    return database.SplitRange(flags.table, flags.partition_key);
+  });
+}
+
+ExitCode RunMergeRanges(const StoreFlags& store, const RangesFlags& flags, Console& console) {
+  return ChangeRanges(store, console, [&](Database& database) {
+    return database.MergeRanges(flags.table, flags.partition_key);
+  });
+}
+
+ExitCode RunMoveRange(const StoreFlags& store, const RangesFlags& flags, Console& console) {
+  return ChangeRanges(store, console, [&](Database& database) -> Status {
+    PARTITA_ASSIGN(const Database::RangeMove moved,
+                   database.MoveRange(flags.table, flags.partition_key, flags.shard));
+    Report report;
+    report.title = "move of a range of " + flags.table;
+    report.Add("from_shard", uint64_t{moved.from});
+    report.Add("to_shard", uint64_t{moved.to});
+    report.Add("pause_us", static_cast<uint64_t>(moved.pause_ms * 1000), "how long writes of it waited");
+    report.Add("written_bytes", moved.bytes_written, "of what only memory held");
+    PrintIn(store, report, console);
+    return Status();
+  });
+}
+
+}  // namespace partita

@@ -1,0 +1,76 @@
+#include "api/database_impl.h"
+#include "api/names.h"
+#include "engine/base/user_key.h"
+
+// How tables are divided among the shards.
+
+namespace partita {
+
+namespace {
+
+Result<TableDescriptor> FindAnyTable(const Database::Impl& impl, std::string_view name) {
+  PARTITA_TRY(CheckTableName(name));
+  return impl.store->FindTable(impl.options.account, name);
+}
+
+// Where the partition begins; of an empty key, which is the first there can be, as well.
+Result<std::string> PartitionBound(const Database::Impl& impl, std::string_view table, std::string_view key) {
+  PARTITA_ASSIGN(const TableDescriptor found, FindAnyTable(impl, table));
+  if (!found.raw) PARTITA_TRY(CheckKey(KeyKind::kPartitionKey, key));
+  if (key.find('\0') != std::string::npos)
+    return Status::InvalidArgument("a partition key holds a zero byte");
+  return EncodeUserKey(found.id, found.raw ? std::string(key) : OrderedText(key), "");
+}
+
+// Of a bound (table id, partition, zero byte), or of the table's own.
+std::string PartitionOfBound(const TableDescriptor& table, std::string_view bound) {
+  const bool is_its = bound.size() > kTableIdSize && bound.starts_with(TableLowerBound(table.id));
+  if (!is_its) return std::string();
+  const std::string_view partition = bound.substr(kTableIdSize, bound.size() - kTableIdSize - 1);
+  return table.raw ? std::string(partition) : Utf8FromOrdered(partition);
+}
+
+}  // namespace
+
+Result<std::vector<RangeDescription>> Database::ListRanges(std::string_view table) const {
+  std::vector<TableDescriptor> tables;
+  if (table.empty()) {
+    tables = impl_->store->ListTables(impl_->options.account);
+  } else {
+    PARTITA_ASSIGN(TableDescriptor found, FindAnyTable(*impl_, table));
+    tables.push_back(std::move(found));
+  }
+  std::vector<RangeDescription> ranges;
+  for (const TableDescriptor& each : tables) {
+    for (const RangeDescriptor& range : impl_->store->RangesOf(each.id)) {
+      ranges.push_back({each.name, PartitionOfBound(each, range.lower), PartitionOfBound(each, range.upper),
+                        range.owner.value});
+    }
+  }
+  return ranges;
+}
+
+Status Database::SplitRange(std::string_view table, std::string_view partition_key) {
+  if (partition_key.empty()) {
+    return Status::InvalidArgument(
+        "a range cannot be split in front of the empty partition key, which is the first");
+  }
+  PARTITA_ASSIGN(std::string bound, PartitionBound(*impl_, table, partition_key));
+  return impl_->Run(impl_->store->SplitRange(std::move(bound)));
+}
+
+Status Database::MergeRanges(std::string_view table, std::string_view partition_key) {
+  PARTITA_ASSIGN(std::string bound, PartitionBound(*impl_, table, partition_key));
+  return impl_->Run(impl_->store->MergeRanges(std::move(bound)));
+}
+
+Result<Database::RangeMove> Database::MoveRange(std::string_view table, std::string_view partition_key,
+                                                uint32_t shard) {
+  PARTITA_ASSIGN(std::string bound, PartitionBound(*impl_, table, partition_key));
+  PARTITA_ASSIGN(const Store::MoveReport moved,
+                 impl_->Run(impl_->store->MoveRange(std::move(bound), ShardId(shard))));
+  return RangeMove{moved.from.value, moved.to.value, static_cast<double>(moved.pause_ns) / 1e6,
+                   moved.rest_bytes};
+}
+
+}  // namespace partita
