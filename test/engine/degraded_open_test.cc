@@ -84,6 +84,9 @@ TEST_P(DegradedOpenTest, ServesTheOtherShardsAndRemovesNothing) {
             IsDamaged(store, EncodeUserKey(TableId(1), "p0", "new")) ? Code::kCorruption : Code::kOk);
   EXPECT_EQ(Put(runtime, store, EncodeUserKey(TableId(1), "p1", "new")).status.code(),
             IsDamaged(store, EncodeUserKey(TableId(1), "p1", "new")) ? Code::kCorruption : Code::kOk);
+  const std::string within = EncodeUserKey(TableId(1), "p05", "");
+  EXPECT_EQ(runtime.RunToEnd(store.SplitRange(within)).code(), Code::kCorruption);
+  EXPECT_EQ(runtime.RunToEnd(store.MoveRange(within, ShardId(0))).code(), Code::kCorruption);
 
   // Compactions, dropped tables: no file goes.
   for (int i = 0; i < 2400; ++i) {

@@ -187,6 +187,8 @@ TEST_F(RangeTest, ChangesThatCannotBeAreRefused) {
   Fill();
   EXPECT_EQ(runtime_->RunToEnd(store_->SplitRange(EncodeUserKey(TableId(99), "p", ""))).code(),
             Code::kNotFound);
+  // An EGT of a partition is decided in one place: there is none to cut within.
+  EXPECT_EQ(runtime_->RunToEnd(store_->SplitRange(Key(3, 1))).code(), Code::kInvalidArgument);
   ASSERT_TRUE(Split(3).ok());
   EXPECT_EQ(Split(3).code(), Code::kAlreadyExists);
   EXPECT_EQ(Merge(2).code(), Code::kInvalidArgument);
