@@ -57,7 +57,7 @@ class CommandTest : public ::testing::Test {
 
   // `words` with the options that make the store small.
   CommandOutcome Run(std::vector<std::string> words, uint64_t interrupt_after = UINT64_MAX) {
-    for (const char* word : {"--memory", "64M", "--shards", "1", "--durability", "process", "--io"}) {
+    for (const char* word : {"--memory", "64M", "--shards", shards_, "--durability", "process", "--io"}) {
       words.push_back(word);
     }
     words.push_back(backend_ == IoBackend::kUring ? "uring" : "threads");
@@ -89,6 +89,7 @@ class CommandTest : public ::testing::Test {
   }
 
   std::string directory_;
+  const char* shards_ = "1";  // Of what Run opens.
   std::string store_;
   inline static const IoBackend backend_ = [] {
     const auto device = ProbeDevice(std::filesystem::temp_directory_path().string(), ProbeCommits::kSkip);
