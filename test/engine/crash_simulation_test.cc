@@ -81,7 +81,7 @@ void ExpectNoViolation(uint64_t first_seed, uint64_t points, CrashHistory histor
   EXPECT_GT(total.counts.refused, points / 10);
   EXPECT_GT(total.counts.flushes, points / 10);
   EXPECT_GT(total.counts.compactions, points / 100);
-  EXPECT_GT(total.counts.drops, points / 100);
+  EXPECT_GT(total.counts.drops, points / 200);
   EXPECT_GT(total.counts.layouts, points / 100);
   if (history.workload.glimpses) EXPECT_GT(total.counts.glimpses, points / 10);
 }
