@@ -26,8 +26,6 @@ namespace {
 constexpr uint64_t kRetryNanosMin = 50'000'000;
 constexpr uint64_t kRetryNanosMax = 2'000'000'000;
 
-constexpr uint64_t kLockPollNanos = 100'000;
-
 // How long installs wait for writers that resolved in vain twice (DESIGN 2).
 constexpr uint64_t kHoldNanosMax = 50'000'000;
 
@@ -210,19 +208,6 @@ Task<Status> Shard::SaveManifest(const Manifest& manifest, bool once) {
   log_segment_.store(manifest.log_segment);
   replay_from_ = manifest.replay_from;
   co_return Status();
-}
-
-Task<Result<AsyncMutex::Guard>> Shard::LockStructure() {
-  const uint64_t failed = failed_attempts_.load();
-  for (uint64_t waited = 0; waited < context_.io_deadline_ns; waited += kLockPollNanos) {
-    AsyncMutex::Guard structure = structure_mutex_.TryLock();
-    if (structure.held()) co_return structure;
-    if (closing_.load()) co_return Status::Closed("the store is closing");
-    PARTITA_CO_TRY(FailedSince(failed));
-    co_await SleepFor(kLockPollNanos);
-  }
-  co_return Status::DeadlineExceeded("shard " + std::to_string(id_.value) +
-                                     " could not save a change of its files in time");
 }
 
 Task<Status> Shard::InstallEdit(Install install, AsyncMutex::Guard structure) {
@@ -465,12 +450,6 @@ std::vector<FileRef> Shard::FileRefs() {
     }
   }
   return files;
-}
-
-Status Shard::CheckInvariants() {
-  ViewPin view = views_.Pin();
-  for (const RangeView& range : view->ranges) PARTITA_TRY(range.levels->CheckInvariants());
-  return Status();
 }
 
 ShardStatistics Shard::Statistics() {

@@ -16,6 +16,8 @@ namespace {
 // How often a range is flushed before what still comes in is handed over as it is.
 constexpr int kFlushRoundsMax = 8;
 
+constexpr uint64_t kLockPollNanos = 100'000;
+
 void AddToView(std::vector<RangeView> added, ReadView* view) {
   std::move(added.begin(), added.end(), std::back_inserter(view->ranges));
   std::sort(view->ranges.begin(), view->ranges.end(),
@@ -107,6 +109,25 @@ Task<void> Shard::DropTable(TableId table) {
   };
   co_await ChangeStructure(std::move(change));
   if (held) ScheduleCleanUp();
+}
+
+Status Shard::CheckInvariants() {
+  ViewPin view = views_.Pin();
+  for (const RangeView& range : view->ranges) PARTITA_TRY(range.levels->CheckInvariants());
+  return Status();
+}
+
+Task<Result<AsyncMutex::Guard>> Shard::LockStructure() {
+  const uint64_t failed = failed_attempts_.load();
+  for (uint64_t waited = 0; waited < context_.io_deadline_ns; waited += kLockPollNanos) {
+    AsyncMutex::Guard structure = structure_mutex_.TryLock();
+    if (structure.held()) co_return structure;
+    if (closing_.load()) co_return Status::Closed("the store is closing");
+    PARTITA_CO_TRY(FailedSince(failed));
+    co_await SleepFor(kLockPollNanos);
+  }
+  co_return Status::DeadlineExceeded("shard " + std::to_string(id_.value) +
+                                     " could not save a change of its files in time");
 }
 
 Task<void> Shard::ReshapeRanges(std::vector<RangeDescriptor> ranges, AsyncMutex::Guard structure) {

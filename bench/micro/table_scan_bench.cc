@@ -26,6 +26,7 @@
 
 #include "api/partita.h"
 #include "bench/load/histogram.h"
+#include "bench/micro/or_die.h"
 #include "bench/micro/wide_entity.h"
 
 namespace partita::bench {
@@ -45,19 +46,6 @@ struct Settings {
   int readers = 1;
   double device = 0;
 };
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "bench_table_scan: %s\n", what.c_str());
-  std::_Exit(1);
-}
-void Check(const Status& status) {
-  if (!status.ok()) Die(status.ToString());
-}
-template <class T>
-T Take(Result<T> result) {
-  Check(result.status());
-  return std::move(result).value();
-}
 
 uint64_t NowNanos() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
