@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 #include <vector>
 
 #include "engine/base/merging_iterator.h"
@@ -71,6 +72,7 @@ bool PageScan::IsWithheld(std::string_view user_key, Version version) const {
 }
 
 Task<Status> PageScan::Run() {
+  StartWatch();
   const std::span<const Shard::ScanInterval> only = request_.only;
   if (only.empty()) PARTITA_CO_TRY(co_await Walk(request_.lower, upper_));
   for (size_t i = 0; i < only.size() && !ended_; ++i) {
@@ -85,6 +87,7 @@ Task<Status> PageScan::Run() {
     }
   }
   if (!ended_) answer_.done = true;
+  NoteLoad();
   co_return Status();
 }
 
@@ -143,6 +146,7 @@ Task<Status> PageScan::Walk(std::string lower, std::string upper) {
     }
     if (SliceIsUp()) {
       co_await YieldIfDue();
+      StartWatch();
       if (SliceEndsPage(CurrentKey())) break;
     }
     const Step step = run_.empty() ? DecideEntry(merged_->entry()) : DecideRun();
@@ -162,7 +166,20 @@ Task<Status> PageScan::Walk(std::string lower, std::string upper) {
 bool PageScan::SliceIsUp() {
   if (slice_left_ > 0) return false;
   slice_left_ = request_.entries_per_slice;
+  NoteLoad();
   return true;
+}
+
+void PageScan::NoteLoad() {
+  if (source_.load == nullptr || answer_.scanned <= noted_entries_) return;
+  const uint64_t entries = answer_.scanned - std::exchange(noted_entries_, answer_.scanned);
+  const uint64_t bytes = answer_.bytes - std::exchange(noted_bytes_, answer_.bytes);
+  source_.load->Note(LoadKind::kScan, last_key_.empty() ? request_.lower : last_key_, entries, bytes,
+                     watch_.Nanos());
+}
+
+void PageScan::StartWatch() {
+  if (source_.load != nullptr) watch_ = source_.load->StartWatch(request_.entries_per_slice);
 }
 
 bool PageScan::IsUncertain(Version version) const {
@@ -330,6 +347,7 @@ void PageScan::MeterGathered(uint32_t count) {
 Task<Status> PageScan::ReadPoint(const std::string& key) {
   if (SliceIsUp()) {
     co_await YieldIfDue();
+    StartWatch();
     if (SliceEndsPage(key)) co_return Status();
   }
   --slice_left_;

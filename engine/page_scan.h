@@ -7,6 +7,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/entry_iterator.h"
+#include "engine/load_sampler.h"
 #include "engine/shard.h"
 #include "sstable/table_scan.h"
 
@@ -43,6 +44,7 @@ class PageScan : private SkippedSpanSink {
     Version visible;  // Read after the view.
     bool doubt;       // Read before `visible`.
     ReadAheadPool* read_ahead;
+    LoadSampler* load;  // Null: nobody samples.
   };
   PageScan(const Shard::ScanRequest& request, Shard::RowSink* sink, Source source, Clock& clock);
 
@@ -99,6 +101,10 @@ class PageScan : private SkippedSpanSink {
   }
   // True: a slice is over, and the next one has begun.
   bool SliceIsUp();
+  // What was looked at since the last call is load.
+  void NoteLoad();
+  // Once another slice begins, and whatever was waited for is over.
+  void StartWatch();
   // What was found stands, and the next page asks again at `next_key`; with nothing found, the reason.
   Status EndAt(std::string next_key, Status reason);
   std::string ResumeBefore(std::string_view user_key) const;
@@ -124,6 +130,8 @@ class PageScan : private SkippedSpanSink {
   std::string last_key_;  // The last key decided; entries of it that follow are older versions.
   bool have_last_ = false;
   bool ended_ = false;
+  uint64_t noted_entries_ = 0, noted_bytes_ = 0;  // As load.
+  LoadSampler::Watch watch_;
   Shard::ScanAnswer answer_;
 };
 

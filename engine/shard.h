@@ -42,6 +42,8 @@
 
 namespace partita {
 
+class LoadSampler;
+
 // For tests that prove the tests: a defect planted in the engine must be caught by the crash oracle.
 enum class EngineDefect : uint8_t {
   kNone,
@@ -63,6 +65,7 @@ struct ShardContext {
   ChunkPool& memtable_pool;
   ObjectReferences& references;
   DiskReserve& reserve;
+  LoadSampler& load;
   StoreId store;
   uint32_t layout = 1;
   Incarnation incarnation;

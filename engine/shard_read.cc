@@ -73,7 +73,8 @@ Task<Result<Shard::ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink*
                                 .log = *commit_log_,
                                 .visible = visible,
                                 .doubt = doubt,
-                                .read_ahead = &context_.read_ahead};
+                                .read_ahead = &context_.read_ahead,
+                                .load = &context_.load};
   PageScan scan(request, sink, source, context_.runtime.clock());
   PARTITA_CO_TRY(co_await scan.Run());
   co_return scan.answer();

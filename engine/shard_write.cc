@@ -4,6 +4,7 @@
 #include "engine/base/site.h"
 #include "engine/base/stored_value.h"
 #include "engine/base/user_key.h"
+#include "engine/load_sampler.h"
 #include "engine/shard.h"
 
 // The road of a write: resolve, decide, log, publish (DESIGN 2).
@@ -120,6 +121,8 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
   Batch batch(request);
   uint64_t delay = pacer_.Charge(batch.bytes);
   if (delay > 0) co_await SleepFor(delay);
+  const LoadSampler::Watch watch =
+      context_.load.StartWatch(LoadSampler::UnitsOf(request.ops.size(), batch.bytes));
 
   WriteWaits waits_before;
   while (true) {
@@ -138,6 +141,8 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
   if (waits_before.resolved_in_vain >= kResolvesBeforeHold) hold_installs_.fetch_sub(1);
   if (waits_before.for_room_ns > 0) pacer_.Waited(waits_before.for_room_ns);
   if (!outcome.status.ok()) co_return outcome;
+  context_.load.Note(LoadKind::kWrite, request.ops[0].user_key, request.ops.size(), batch.bytes,
+                     watch.Nanos());
 
   if (batch.verdict == Batch::Verdict::kFenced) {
     outcome.status = batch.refusal;

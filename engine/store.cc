@@ -17,6 +17,7 @@ Store::Store(Runtime& runtime, StoreOptions options)
       runtime_(*runtime_over_),
       options_(std::move(options)) {
   if (options_.planted == EngineDefect::kKeepReserve) reserve_.PlantKeeping();
+  load_.AddConsumer(&recent_load_);
 }
 
 Store::~Store() { PARTITA_ASSERT(closed_ || shards_.empty()); }
@@ -102,7 +103,10 @@ std::vector<RangeDescriptor> Store::RangesOf(TableId table) const {
 Task<WriteOutcome> Store::Write(const WriteRequest& request) {
   WriteOutcome outcome;
   outcome.status = options_.read_only ? CheckWritable() : throttle_.ChargeWrite(request);
-  if (!outcome.status.ok()) co_return outcome;
+  if (!outcome.status.ok()) {
+    outcome.status = NoteThrottled(request.ops[0].user_key, std::move(outcome.status));
+    co_return outcome;
+  }
   for (int i = 0; i < kRoutesMax; ++i) {
     const Route route = RouteTo(request.ops[0].user_key);
     if (route.damage != nullptr) {
@@ -119,6 +123,7 @@ Task<WriteOutcome> Store::Write(const WriteRequest& request) {
 }
 
 Shard::ReadAnswer Store::TryGet(std::string_view user_key, std::string* content) {
+  const uint64_t begun_ns = load_.IsDue(1) ? runtime_.clock().MonotonicNanos() : 0;
   const Route route = RouteTo(user_key);
   if (route.damage != nullptr) return {Shard::ReadState::kNeedsIo, {}};  // Get says why it cannot.
   if (route.shard == nullptr) return {Shard::ReadState::kMoved, {}};
@@ -130,11 +135,15 @@ Shard::ReadAnswer Store::TryGet(std::string_view user_key, std::string* content)
   if (!throttle_.TryChargeRead(user_key, is_found ? *content : std::string_view())) {
     return {Shard::ReadState::kNeedsIo, {}};
   }
+  // Nothing waited: the time is that of this thread, unless it was interrupted.
+  NoteRead(user_key, is_found ? content->size() : 0,
+           begun_ns == 0 ? 0 : runtime_.clock().MonotonicNanos() - begun_ns);
   return answer;
 }
 
 Task<Result<Shard::ReadAnswer>> Store::Get(std::string_view user_key, std::string* content) {
-  Status charged = throttle_.ChargeRead(user_key);
+  const LoadSampler::Watch watch = load_.StartWatch(1);
+  Status charged = NoteThrottled(user_key, throttle_.ChargeRead(user_key));
   if (!charged.ok()) co_return charged;
   for (int i = 0; i < kRoutesMax; ++i) {
     const Route route = RouteTo(user_key);
@@ -143,7 +152,10 @@ Task<Result<Shard::ReadAnswer>> Store::Get(std::string_view user_key, std::strin
     Result<Shard::ReadAnswer> answer = co_await route.shard->Get(user_key, content);
     const bool is_found = answer.ok() && answer->state == Shard::ReadState::kFound;
     if (is_found) throttle_.ChargeRestOfRead(user_key, *content);
-    if (!answer.ok() || answer->state != Shard::ReadState::kMoved) co_return answer;
+    if (!answer.ok() || answer->state != Shard::ReadState::kMoved) {
+      NoteRead(user_key, is_found ? content->size() : 0, watch.Nanos());
+      co_return answer;
+    }
     co_await PauseBeforeRoute(i);
   }
   co_return NoRoute(user_key);

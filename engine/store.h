@@ -17,9 +17,11 @@
 #include "engine/io/local_meta_store.h"
 #include "engine/io/local_object_store.h"
 #include "engine/io/runtime.h"
+#include "engine/load_sampler.h"
 #include "engine/name_index.h"
 #include "engine/object_references.h"
 #include "engine/range_map.h"
+#include "engine/recent_load.h"
 #include "engine/scan_ahead.h"
 #include "engine/shard.h"
 #include "engine/throttle.h"
@@ -173,6 +175,11 @@ class Store {
   // Of space on the disk (F55).
   const DiskReserve& reserve() const { return reserve_; }
   Throttle& throttle() { return throttle_; }
+  // ---- Load (store_load.cc). What was sampled until now; by RecentNanos of the runtime's clock.
+  // First has the consumers know all of it.
+  void CollectLoad() { load_.Collect(); }
+  const RecentLoad& recent_load() const { return recent_load_; }
+  LoadSampler::Statistics LoadStatistics() { return load_.statistics(); }
   CacheStatistics CacheStats() const { return cache_->statistics(); }
   const MemoryPlan& memory_plan() const { return memory_plan_; }
   const StoreOpenReport& open_report() const { return report_; }
@@ -252,6 +259,15 @@ class Store {
   Task<Result<Shard::ScanAnswer>> ScanMetered(ScanCourse* course, Shard::RowSink* sink);
   Task<Result<Shard::ScanAnswer>> ScanOn(ScanCourse* course, Shard::RowSink* sink, ScanAhead* ahead);
 
+  // store_load.cc
+  void WakeCollector();
+  static Task<void> CollectOnWorker(Store* self);
+  void NoteRead(std::string_view user_key, size_t content_bytes, uint64_t cpu_ns) {
+    load_.Note(LoadKind::kRead, user_key, 1, user_key.size() + content_bytes, cpu_ns);
+  }
+  // Passes the status on.
+  Status NoteThrottled(std::string_view user_key, Status charged);
+
   // The store's files: of one that is opened for reading only they cannot be changed, else they go on with
   // the reserve where they find no space.
   std::unique_ptr<FileSystem> reading_files_;
@@ -269,6 +285,8 @@ class Store {
   ScanAhead::Slots scans_ahead_{1};
   std::unique_ptr<ChunkPool> memtable_pool_;
   ObjectReferences references_;
+  RecentLoad recent_load_;
+  LoadSampler load_{runtime_.clock(), [this] { WakeCollector(); }};
   std::vector<std::unique_ptr<Shard>> shards_;  // By number; null: damaged.
   std::vector<Shard*> sound_shards_;            // The others.
   std::vector<Status> shard_damages_;           // By number; ok: sound.

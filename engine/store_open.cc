@@ -88,6 +88,7 @@ ShardContext Store::MakeShardContext() {
                        .memtable_pool = *memtable_pool_,
                        .references = references_,
                        .reserve = reserve_,
+                       .load = load_,
                        .store = catalog_.store,
                        .layout = catalog_.layout,
                        .incarnation = Incarnation(catalog_.incarnation),

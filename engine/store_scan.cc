@@ -124,7 +124,8 @@ Task<Result<Shard::ScanAnswer>> Store::Scan(const Shard::ScanRequest& request, S
 Task<Result<Shard::ScanAnswer>> Store::ScanMetered(ScanCourse* course, Shard::RowSink* sink) {
   ScanMeter meter(throttle_);
   const Shard::ScanRequest& first = course->piece.request;
-  PARTITA_CO_TRY(meter.Admit(course->forward() ? first.lower : first.upper));
+  const std::string& near_end = course->forward() ? first.lower : first.upper;
+  PARTITA_CO_TRY(NoteThrottled(near_end, meter.Admit(near_end)));
   course->piece.request.meter = course->rest.meter = &meter;
   Result<Shard::ScanAnswer> answer = co_await ScanOn(course, sink, nullptr);
   meter.Settle();

@@ -6,9 +6,17 @@ namespace partita {
 
 namespace {
 thread_local Executor* current_executor = nullptr;
+thread_local uint64_t turns = 0;
 }  // namespace
 
 Executor* Executor::Current() { return current_executor; }
+
+uint64_t Executor::TurnOfThread() { return turns; }
+
+void ResumeRunnable::Run(Runnable* self) {
+  ++turns;
+  static_cast<ResumeRunnable*>(self)->handle.resume();
+}
 
 Executor::Scope::Scope(Executor* executor) : previous_(current_executor) { current_executor = executor; }
 Executor::Scope::~Scope() { current_executor = previous_; }

@@ -43,6 +43,9 @@ class Executor {
   // The executor whose thread this is, or null in blocking mode.
   static Executor* Current();
 
+  // How many coroutines were resumed on this thread: the same at both ends of what did not wait in between.
+  static uint64_t TurnOfThread();
+
   // Sets Current() for the lifetime of the object; used by implementations of Executor.
   class Scope {
    public:
@@ -60,7 +63,7 @@ class Executor {
 struct ResumeRunnable : Runnable {
   std::coroutine_handle<> handle;
   ResumeRunnable() { run = &ResumeRunnable::Run; }
-  static void Run(Runnable* self) { static_cast<ResumeRunnable*>(self)->handle.resume(); }
+  static void Run(Runnable* self);
 };
 
 // `co_await Yield();` lets other work of this executor run; nothing in blocking mode.

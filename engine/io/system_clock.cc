@@ -28,6 +28,11 @@ uint64_t SystemClock::MonotonicNanos() {
   return static_cast<uint64_t>(now.tv_sec) * kNanosPerSecond + static_cast<uint64_t>(now.tv_nsec);
 }
 
+uint64_t SystemClock::ThreadCpuNanos() {
+  timespec now = Now(CLOCK_THREAD_CPUTIME_ID);
+  return static_cast<uint64_t>(now.tv_sec) * kNanosPerSecond + static_cast<uint64_t>(now.tv_nsec);
+}
+
 uint64_t SystemClock::RecentNanos() {
   timespec now = Now(CLOCK_MONOTONIC_COARSE);
   return static_cast<uint64_t>(now.tv_sec) * kNanosPerSecond + static_cast<uint64_t>(now.tv_nsec);

@@ -9,6 +9,7 @@ class SystemClock final : public Clock {
   uint64_t WallTicks() override;
   uint64_t MonotonicNanos() override;
   uint64_t RecentNanos() override;
+  uint64_t ThreadCpuNanos() override;
 };
 
 }  // namespace partita

@@ -1,0 +1,201 @@
+#include "engine/load_sampler.h"
+
+#include <bit>
+
+#include "engine/base/checksum.h"
+#include "engine/base/executor.h"
+#include "engine/base/user_key.h"
+
+namespace partita {
+
+namespace {
+
+constexpr uint64_t kSamplesPerCollection = 200;  // Of one thread.
+constexpr uint64_t kSamplesTotal = 400;          // Of all.
+constexpr uint64_t kSamplesMin = 16;
+constexpr uint32_t kSamplesPerDoubling = 32;
+constexpr uint32_t kDoublingsMax = 16;
+constexpr uint64_t kIntervalMax = uint64_t{1} << 24;
+
+// What a unit of each kind costs as long as none was measured, as in the simulator.
+constexpr std::array<double, kLoadKinds> kUnitNanos = {500, 2'000, 50, 200};
+// How many units of measured calls the average looks back on.
+constexpr double kCostUnits = 10'000;
+// A call whose unit seems to take longer was interrupted.
+constexpr double kUnitNanosMax = 1'000'000;
+
+std::atomic<uint64_t> samplers_made{0};
+
+}  // namespace
+
+thread_local constinit LoadSampler::ThreadRing LoadSampler::thread_;
+
+// The rings of a thread, one for each store that it used; they end with it.
+struct LoadSampler::ThreadRings {
+  struct Bound {
+    uint64_t sampler;
+    std::shared_ptr<Ring> ring;
+  };
+  std::vector<Bound> rings;
+
+  ~ThreadRings() {
+    thread_ = {};
+    for (const Bound& bound : rings) bound.ring->is_over.store(true, std::memory_order_release);
+  }
+};
+
+LoadSampler::LoadSampler(Clock& clock, std::function<void()> wake)
+    : clock_(clock), number_(samplers_made.fetch_add(1) + 1), wake_(std::move(wake)) {}
+
+LoadSampler::~LoadSampler() {
+  for (const auto& ring : rings_) ring->is_over.store(true, std::memory_order_release);
+}
+
+// ---- The thread's side.
+
+void LoadSampler::BindThread() {
+  static thread_local ThreadRings mine;
+  std::erase_if(mine.rings, [this](const ThreadRings::Bound& bound) {
+    return bound.sampler != number_ && bound.ring->is_over.load(std::memory_order_acquire);
+  });
+  auto found = std::find_if(mine.rings.begin(), mine.rings.end(),
+                            [this](const ThreadRings::Bound& bound) { return bound.sampler == number_; });
+  if (found == mine.rings.end()) found = mine.rings.insert(found, {number_, NewRing()});
+  thread_ = {number_, found->ring.get()};
+}
+
+std::shared_ptr<LoadSampler::Ring> LoadSampler::NewRing() {
+  auto ring = std::make_shared<Ring>();
+  std::lock_guard lock(mutex_);
+  ring->random = ++seed_ * 0x9E3779B97F4A7C15;
+  if (rings_.size() < kRingsMax) ring->slots.resize(kRingSamples);
+  rings_.push_back(ring);
+  return ring;
+}
+
+void LoadSampler::Ring::Draw() {
+  random ^= random << 13;
+  random ^= random >> 7;
+  random ^= random << 17;
+  left = static_cast<int64_t>(1 + (random >> 16) % (2 * interval - 1));
+}
+
+void LoadSampler::Leave(const Call& call) {
+  Ring& ring = *thread_.ring;
+  const uint64_t units = UnitsOf(call.rows, call.bytes);
+  // The units since the last sample are N on the average, and what this call went beyond the count.
+  const double weight = (static_cast<double>(ring.interval) - static_cast<double>(ring.left)) /
+                        static_cast<double>(std::max<uint64_t>(1, units));
+  const uint32_t head = ring.head.load(std::memory_order_relaxed);
+  const uint32_t waiting = head - ring.tail.load(std::memory_order_acquire);
+  const uint64_t now = clock_.RecentNanos();
+  if (waiting < ring.slots.size()) {
+    LoadSample& sample = ring.slots[head % kRingSamples];
+    Fill(call, &sample);
+    sample.time_ns = now;
+    sample.weight = weight;
+    ring.head.store(head + 1, std::memory_order_release);
+  } else {
+    ring.lost.fetch_add(1, std::memory_order_relaxed);
+  }
+  const uint32_t doublings = std::min(waiting / kSamplesPerDoubling, kDoublingsMax);
+  ring.interval = std::max(ring.base.load(std::memory_order_relaxed), uint64_t{1} << doublings);
+  ring.Draw();
+  WakeIfDue(now);
+}
+
+void LoadSampler::Fill(const Call& call, LoadSample* out) {
+  std::string_view partition = call.user_key;
+  const size_t end = partition.find('\0', kTableIdSize);
+  if (end != partition.npos) partition = partition.substr(0, end + 1);
+  out->hash = Hash64(partition);
+  if (partition.size() > LoadSample::kPartitionBytesMax) {
+    size_t size = LoadSample::kPartitionBytesMax;
+    while (size > kTableIdSize && (static_cast<uint8_t>(partition[size]) & 0xC0) == 0x80) --size;
+    partition = partition.substr(0, size);
+  }
+  out->partition_size = static_cast<uint8_t>(partition.size());
+  std::memcpy(out->partition_bytes.data(), partition.data(), partition.size());
+  out->kind = call.kind;
+  out->rows = static_cast<uint32_t>(std::min<uint64_t>(call.rows, UINT32_MAX));
+  out->bytes = call.bytes;
+  out->cpu_ns = static_cast<uint32_t>(std::min<uint64_t>(call.cpu_ns, UINT32_MAX));
+}
+
+void LoadSampler::WakeIfDue(uint64_t now_ns) {
+  if (now_ns < collected_ns_.load(std::memory_order_relaxed) + kCollectNanos) return;
+  if (awake_.load(std::memory_order_relaxed) || awake_.exchange(true)) return;
+  wake_();
+}
+
+// ---- The other side.
+
+void LoadSampler::Collect() {
+  std::lock_guard lock(mutex_);
+  collected_ns_.store(clock_.RecentNanos(), std::memory_order_relaxed);
+  awake_.store(false);
+  const size_t rings = rings_.size();
+  for (const auto& ring : rings_) Empty(ring.get(), rings);
+  std::erase_if(rings_, [](const std::shared_ptr<Ring>& ring) {
+    return ring->is_over.load(std::memory_order_acquire) &&
+           ring->head.load(std::memory_order_acquire) == ring->tail.load(std::memory_order_relaxed);
+  });
+}
+
+void LoadSampler::Empty(Ring* ring, size_t rings) {
+  statistics_.lost += ring->lost.exchange(0, std::memory_order_relaxed);
+  const uint32_t tail = ring->tail.load(std::memory_order_relaxed);
+  const uint32_t head = ring->head.load(std::memory_order_acquire);
+  batch_.clear();
+  double units = 0;
+  for (uint32_t at = tail; at != head; ++at) {
+    batch_.push_back(ring->slots[at % kRingSamples]);
+    CompleteCpu(&batch_.back());
+    const LoadSample& sample = batch_.back();
+    units += sample.weight * static_cast<double>(UnitsOf(sample.rows, sample.bytes));
+  }
+  ring->tail.store(head, std::memory_order_release);
+  const uint64_t aim = std::clamp(kSamplesTotal / rings, kSamplesMin, kSamplesPerCollection);
+  const double interval = std::min(units / static_cast<double>(aim), static_cast<double>(kIntervalMax));
+  ring->base.store(std::max<uint64_t>(1, static_cast<uint64_t>(interval)), std::memory_order_relaxed);
+  if (batch_.empty()) return;
+  statistics_.samples += batch_.size();
+  for (LoadConsumer* consumer : consumers_) consumer->Take(batch_);
+}
+
+// What was not measured is taken to cost what others of its kind do.
+void LoadSampler::CompleteCpu(LoadSample* sample) {
+  const size_t kind = static_cast<size_t>(sample->kind);
+  UnitCost& cost = costs_[kind];
+  const double units = static_cast<double>(std::max<uint64_t>(1, UnitsOf(sample->rows, sample->bytes)));
+  if (sample->cpu_ns > 0 && sample->cpu_ns < kUnitNanosMax * units) {
+    cost.ns += sample->cpu_ns;
+    cost.units += units;
+    if (cost.units > kCostUnits) {
+      cost.ns *= kCostUnits / cost.units;
+      cost.units = kCostUnits;
+    }
+    return;
+  }
+  const double unit_ns = cost.units > 0 ? cost.ns / cost.units : kUnitNanos[kind];
+  sample->cpu_ns = static_cast<uint32_t>(std::clamp(unit_ns * units, 1.0, 4e9));
+}
+
+LoadSampler::Statistics LoadSampler::statistics() {
+  std::lock_guard lock(mutex_);
+  Statistics statistics = statistics_;
+  for (const auto& ring : rings_) statistics.lost += ring->lost.load(std::memory_order_relaxed);
+  return statistics;
+}
+
+// ---- Time.
+
+LoadSampler::Watch::Watch(Clock& clock)
+    : clock_(&clock), begun_ns_(clock.ThreadCpuNanos()), turn_(Executor::TurnOfThread()) {}
+
+uint64_t LoadSampler::Watch::Nanos() const {
+  if (clock_ == nullptr || turn_ != Executor::TurnOfThread()) return 0;
+  return clock_->ThreadCpuNanos() - begun_ns_;
+}
+
+}  // namespace partita

@@ -1,0 +1,151 @@
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/clock.h"
+#include "engine/load_sample.h"
+
+namespace partita {
+
+// Sees where a store's load lies, for heat and for ranges that split and move (DESIGN 8), by looking closely
+// at a few calls only.
+//
+// 1. Each thread counts down by what its calls cost: a unit for each row and for each KiB. The call at which
+//    the count falls to 0 leaves a sample in the thread's ring; the next count is drawn evenly from
+//    [1, 2 N - 1], so that each unit is met once in N, whoever it belongs to, and a sample of a call of u
+//    units stands for N / u such calls. Only who will leave a sample has his time taken.
+// 2. N follows the load: about 200 samples of a thread in kCollectNanos. It doubles with every 32 that wait
+//    in the ring, so a burst after silence does not overrun it. An idle store samples every call; a thread
+//    whose load falls off first counts to the end what it drew before.
+// 3. Collect empties the rings and gives the samples to the consumers. It is asked for, through `wake`, by a
+//    thread that leaves a sample when the last collection was long ago: an idle store does nothing. What
+//    finds its ring full is lost, and counted.
+//
+// All is deterministic where the clock and the order of calls are.
+//
+// Atomics: of a ring, `head` is written by its thread, `tail` and `base` by who collects (under mutex_), and
+// each reads the other's; a slot belongs to the thread from tail's store on, to the collector from head's.
+// Thread-safe.
+class LoadSampler {
+ public:
+  static constexpr uint64_t kCollectNanos = 25'000'000;
+  static constexpr uint32_t kRingSamples = 512;
+  // Threads beyond that leave no samples, which are counted as lost. 24 MiB of rings.
+  static constexpr size_t kRingsMax = 256;
+
+  // `wake` is called by a thread that leaves a sample when a collection is due; once until the next Collect.
+  LoadSampler(Clock& clock, std::function<void()> wake);
+  ~LoadSampler();
+  LoadSampler(const LoadSampler&) = delete;
+  LoadSampler& operator=(const LoadSampler&) = delete;
+
+  // REQUIRES: before the first call. Outlives the sampler's last Collect.
+  void AddConsumer(LoadConsumer* consumer) { consumers_.push_back(consumer); }
+
+  static uint64_t UnitsOf(uint64_t rows, uint64_t bytes) { return rows + bytes / 1024; }
+
+  // Whether a call of so many units that began now would leave a sample.
+  bool IsDue(uint64_t units) const {
+    return thread_.sampler == number_ && thread_.ring->left <= static_cast<int64_t>(units);
+  }
+  // Counts what this thread did; 1.5 ns but for one call in N. `cpu_ns` 0: it was not measured. `user_key` is
+  // of the partition; a bound of a table does as well.
+  void Note(LoadKind kind, std::string_view user_key, uint64_t rows, uint64_t bytes, uint64_t cpu_ns) {
+    const int64_t units = static_cast<int64_t>(UnitsOf(rows, bytes));
+    if (thread_.sampler != number_) [[unlikely]]
+      BindThread();
+    if ((thread_.ring->left -= units) <= 0) [[unlikely]]
+      Leave({kind, user_key, rows, bytes, cpu_ns});
+  }
+
+  // Gives what waits to the consumers. Any thread, one at a time: others wait.
+  void Collect();
+
+  struct Statistics {
+    uint64_t samples = 0;  // Given to consumers.
+    uint64_t lost = 0;     // Samples that found no room.
+  };
+  Statistics statistics();
+
+  // Measures what this thread does for a call until it first waits on an executor.
+  class Watch {
+   public:
+    // Off: nothing is measured.
+    Watch() = default;
+    explicit Watch(Clock& clock);
+    // 0: unknown, as it is off or the call has waited. What waits in blocking mode uses no CPU.
+    uint64_t Nanos() const;
+
+   private:
+    Clock* clock_ = nullptr;
+    uint64_t begun_ns_ = 0;
+    uint64_t turn_ = 0;
+  };
+  // For a call of about so many units.
+  Watch StartWatch(uint64_t units) const { return IsDue(units) ? Watch(clock_) : Watch(); }
+  Clock& clock() const { return clock_; }
+
+ private:
+  struct Ring {
+    // The thread's.
+    int64_t left = 1;
+    uint64_t interval = 1;  // N, when `left` was drawn.
+    uint64_t random;
+    std::vector<LoadSample> slots;  // Empty: nothing is kept.
+    std::atomic<uint32_t> head{0};
+    std::atomic<uint64_t> lost{0};
+    // The collector's.
+    alignas(64) std::atomic<uint32_t> tail{0};
+    std::atomic<uint64_t> base{1};  // N when nothing waits.
+    // Set when the thread has ended, or the sampler.
+    std::atomic<bool> is_over{false};
+
+    void Draw();
+  };
+  struct Call {
+    LoadKind kind;
+    std::string_view user_key;
+    uint64_t rows, bytes, cpu_ns;
+  };
+  // What a thread finds its ring by; trivial, so that it costs no look whether it was made.
+  struct ThreadRing {
+    uint64_t sampler = 0;
+    Ring* ring = nullptr;
+  };
+  struct ThreadRings;
+  static thread_local constinit ThreadRing thread_;
+
+  void BindThread();
+  std::shared_ptr<Ring> NewRing();
+  void Leave(const Call& call);
+  static void Fill(const Call& call, LoadSample* out);
+  void WakeIfDue(uint64_t now_ns);
+  void Empty(Ring* ring, size_t rings);
+  void CompleteCpu(LoadSample* sample);
+
+  Clock& clock_;
+  const uint64_t number_;  // Never given twice.
+  const std::function<void()> wake_;
+  std::atomic<uint64_t> collected_ns_{0};
+  std::atomic<bool> awake_{false};
+
+  std::mutex mutex_;  // Guards what follows.
+  std::vector<std::shared_ptr<Ring>> rings_;
+  std::vector<LoadConsumer*> consumers_;
+  std::vector<LoadSample> batch_;
+  Statistics statistics_;
+  uint64_t seed_ = 0;
+  // Of measured samples, decayed: nanoseconds a unit.
+  struct UnitCost {
+    double ns = 0, units = 0;
+  };
+  std::array<UnitCost, kLoadKinds> costs_;
+};
+
+}  // namespace partita

@@ -1,0 +1,75 @@
+#include "engine/recent_load.h"
+
+#include <algorithm>
+#include <map>
+
+#include "engine/base/assert.h"
+
+namespace partita {
+
+namespace {
+constexpr uint64_t kNanosPerSecond = 1'000'000'000;
+}
+
+std::string RecentLoad::Partition::bound() const { return is_cut() ? prefix + '\0' : prefix; }
+
+void RecentLoad::Take(std::span<const LoadSample> samples) {
+  std::lock_guard lock(mutex_);
+  for (const LoadSample& sample : samples) {
+    if (sample.kind == LoadKind::kThrottled) continue;
+    const uint64_t number = sample.time_ns / kNanosPerSecond;
+    Second& second = seconds_[number % seconds_.size()];
+    if (second.number != number) {
+      if (second.number != UINT64_MAX && second.number > number) continue;  // Too late.
+      second.number = number;
+      second.partitions.clear();
+    }
+    auto found = second.partitions.find(sample.partition());
+    if (found == second.partitions.end()) {
+      if (second.partitions.size() >= kPartitionsMax) continue;
+      found = second.partitions.emplace(sample.partition(), Load()).first;
+    }
+    found->second.Add({sample.weight, sample.weight * sample.rows,
+                       sample.weight * static_cast<double>(sample.bytes), sample.weight * sample.cpu_ns});
+  }
+}
+
+std::vector<RecentLoad::Partition> RecentLoad::PerSecond(uint64_t now_ns, uint32_t seconds) const {
+  PARTITA_ASSERT(seconds >= 1 && seconds <= kSeconds);
+  const uint64_t now = now_ns / kNanosPerSecond;
+  std::map<std::string, Load, std::less<>> sums;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Second& second : seconds_) {
+      if (second.number >= now || second.number + seconds < now) continue;
+      for (const auto& [prefix, load] : second.partitions) sums[prefix].Add(load);
+    }
+  }
+  std::vector<Partition> partitions;
+  partitions.reserve(sums.size());
+  const double share = 1.0 / seconds;
+  for (auto& [prefix, load] : sums) {
+    partitions.push_back(
+        {prefix, {load.calls * share, load.rows * share, load.bytes * share, load.cpu_ns * share}});
+  }
+  return partitions;
+}
+
+std::span<const RecentLoad::Partition> RecentLoad::Within(std::span<const Partition> partitions,
+                                                          std::string_view lower, std::string_view upper) {
+  const auto is_below = [](const Partition& partition, std::string_view bound) {
+    return partition.prefix < bound;
+  };
+  const auto begin = std::lower_bound(partitions.begin(), partitions.end(), lower, is_below);
+  const auto end =
+      upper.empty() ? partitions.end() : std::lower_bound(begin, partitions.end(), upper, is_below);
+  return {begin, end};
+}
+
+Load RecentLoad::Sum(std::span<const Partition> partitions) {
+  Load sum;
+  for (const Partition& partition : partitions) sum.Add(partition.load);
+  return sum;
+}
+
+}  // namespace partita

@@ -1,0 +1,216 @@
+#include "engine/load_sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/base/user_key.h"
+#include "engine/recent_load.h"
+
+namespace partita {
+namespace {
+
+constexpr uint64_t kMilli = 1'000'000, kSecond = 1'000'000'000;
+
+class HandClock : public Clock {
+ public:
+  uint64_t WallTicks() override { return now_ns / 100; }
+  uint64_t MonotonicNanos() override { return now_ns; }
+  std::atomic<uint64_t> now_ns{kSecond};
+};
+
+// Sums by partition.
+class Sums : public LoadConsumer {
+ public:
+  void Take(std::span<const LoadSample> samples) override {
+    for (const LoadSample& sample : samples) {
+      ++count;
+      Load& load = loads[std::string(sample.partition())];
+      load.Add({sample.weight, sample.weight * sample.rows, sample.weight * static_cast<double>(sample.bytes),
+                sample.weight * sample.cpu_ns});
+      last = sample;
+    }
+  }
+  std::map<std::string, Load> loads;
+  LoadSample last;
+  uint64_t count = 0;
+};
+
+std::string Key(const std::string& partition, const std::string& row = "r") {
+  return EncodeUserKey(TableId(7), partition, row);
+}
+std::string Prefix(const std::string& partition) { return std::string(PartitionPrefix(Key(partition))); }
+
+class LoadSamplerTest : public testing::Test {
+ protected:
+  LoadSamplerTest() { sampler_.AddConsumer(&sums_); }
+  void Pass(uint64_t nanos) {
+    clock_.now_ns += nanos;
+    sampler_.Collect();
+  }
+
+  HandClock clock_;
+  uint64_t wakes_ = 0;
+  LoadSampler sampler_{clock_, [this] { ++wakes_; }};
+  Sums sums_;
+};
+
+TEST_F(LoadSamplerTest, AFewCallsAreAllSampledExactly) {
+  for (int i = 0; i < 20; ++i) sampler_.Note(LoadKind::kRead, Key("a"), 1, 100, 700);
+  sampler_.Note(LoadKind::kWrite, Key("b"), 5, 500, 9'000);
+  sampler_.Collect();
+  const Load& a = sums_.loads[Prefix("a")];
+  EXPECT_DOUBLE_EQ(a.calls, 20);
+  EXPECT_DOUBLE_EQ(a.bytes, 2'000);
+  EXPECT_DOUBLE_EQ(a.cpu_ns, 14'000);
+  EXPECT_DOUBLE_EQ(sums_.loads[Prefix("b")].rows, 5);
+  EXPECT_DOUBLE_EQ(sums_.loads[Prefix("b")].calls, 1);
+}
+
+// Per mille of each kind of call are known, whatever their sizes: reads, transactions, slices, large values.
+TEST_F(LoadSamplerTest, WhatIsSampledStandsForAll) {
+  for (int i = 0; i < 2'000'000; ++i) {
+    sampler_.Note(LoadKind::kRead, Key("read"), 1, 90, 500);
+    if (i % 10 == 0) sampler_.Note(LoadKind::kWrite, Key("write"), 37, 3'000, 20'000);
+    if (i % 20 == 0) sampler_.Note(LoadKind::kScan, Key("scan"), 64, 0, 3'000);
+    if (i % 5'000 == 0) sampler_.Note(LoadKind::kRead, Key("large"), 1, 60'000, 10'000);
+    if (i % 20'000 == 0) Pass(25 * kMilli);
+  }
+  Pass(25 * kMilli);
+  EXPECT_NEAR(sums_.loads[Prefix("read")].calls, 2e6, 4e4);
+  EXPECT_NEAR(sums_.loads[Prefix("read")].cpu_ns, 1e9, 2e7);
+  EXPECT_NEAR(sums_.loads[Prefix("write")].rows, 7.4e6, 7.4e4 * 2);
+  EXPECT_NEAR(sums_.loads[Prefix("write")].calls, 2e5, 4e3);
+  EXPECT_NEAR(sums_.loads[Prefix("scan")].rows, 6.4e6, 6.4e4 * 2);
+  EXPECT_NEAR(sums_.loads[Prefix("large")].bytes, 400 * 6e4, 400 * 6e4 * 0.2);
+  EXPECT_EQ(sampler_.statistics().lost, 0u);
+  EXPECT_LT(sums_.count, 101u * 400);
+}
+
+TEST_F(LoadSamplerTest, ABurstAfterSilenceFitsInTheRing) {
+  for (int i = 0; i < 1'500'000; ++i) sampler_.Note(LoadKind::kRead, Key("a"), 1, 90, 500);
+  sampler_.Collect();
+  EXPECT_EQ(sampler_.statistics().lost, 0u);
+  EXPECT_NEAR(sums_.loads[Prefix("a")].calls, 1.5e6, 4e5);
+}
+
+TEST_F(LoadSamplerTest, WhatFindsNoRoomIsLostAndCounted) {
+  // Slices so large that each is sampled.
+  for (int i = 0; i < 600; ++i) sampler_.Note(LoadKind::kScan, Key("a"), 1'000'000, 0, 0);
+  EXPECT_EQ(sampler_.statistics().lost, 600u - LoadSampler::kRingSamples);
+  sampler_.Collect();
+  EXPECT_EQ(sums_.count, LoadSampler::kRingSamples);
+  EXPECT_EQ(sampler_.statistics().lost, 600u - LoadSampler::kRingSamples);
+}
+
+TEST_F(LoadSamplerTest, WakesOnceForEachCollection) {
+  sampler_.Note(LoadKind::kRead, Key("a"), 1, 9, 5);
+  sampler_.Note(LoadKind::kRead, Key("a"), 1, 9, 5);
+  EXPECT_EQ(wakes_, 1u);
+  sampler_.Collect();
+  sampler_.Note(LoadKind::kRead, Key("a"), 1, 9, 5);
+  EXPECT_EQ(wakes_, 1u);
+  clock_.now_ns += LoadSampler::kCollectNanos;
+  sampler_.Note(LoadKind::kRead, Key("a"), 1, 9, 5);
+  EXPECT_EQ(wakes_, 2u);
+}
+
+TEST_F(LoadSamplerTest, WhatWasNotMeasuredCostsAsMuchAsItsKind) {
+  for (int i = 0; i < 10; ++i) sampler_.Note(LoadKind::kWrite, Key("a"), 2, 0, 6'000);
+  sampler_.Note(LoadKind::kWrite, Key("b"), 3, 0, 0);
+  sampler_.Note(LoadKind::kWrite, Key("c"), 1, 0, 50 * kMilli);  // Interrupted.
+  sampler_.Collect();
+  EXPECT_NEAR(sums_.loads[Prefix("b")].cpu_ns, 9'000, 1);
+  EXPECT_NEAR(sums_.loads[Prefix("c")].cpu_ns, 3'000, 1);
+}
+
+TEST_F(LoadSamplerTest, ALongPartitionKeyIsCutBetweenCharacters) {
+  std::string partition(LoadSample::kPartitionBytesMax - kTableIdSize - 1, 'x');
+  partition += "\xC3\xA4\xC3\xA4";
+  sampler_.Note(LoadKind::kRead, Key(partition), 1, 9, 5);
+  sampler_.Collect();
+  EXPECT_EQ(sums_.last.partition(), Key(partition).substr(0, LoadSample::kPartitionBytesMax - 1));
+  const RecentLoad::Partition cut{std::string(sums_.last.partition()), {}};
+  EXPECT_TRUE(cut.is_cut());
+  EXPECT_TRUE(DecodeUserKey(cut.bound())->row_key.empty());
+}
+
+TEST_F(LoadSamplerTest, AThreadMayUseSeveralStoresInTurn) {
+  Sums others;
+  {
+    LoadSampler other(clock_, [] {});
+    other.AddConsumer(&others);
+    for (int i = 0; i < 10; ++i) {
+      sampler_.Note(LoadKind::kRead, Key("a"), 1, 9, 5);
+      other.Note(LoadKind::kRead, Key("b"), 1, 9, 5);
+    }
+    other.Collect();
+  }
+  sampler_.Note(LoadKind::kRead, Key("a"), 1, 9, 5);
+  sampler_.Collect();
+  EXPECT_DOUBLE_EQ(sums_.loads[Prefix("a")].calls, 11);
+  EXPECT_DOUBLE_EQ(others.loads[Prefix("b")].calls, 10);
+  EXPECT_EQ(others.loads.size(), 1u);
+}
+
+TEST(LoadSamplerThreads, NothingIsLostOrTakenTwice) {
+  HandClock clock;
+  LoadSampler sampler(clock, [] {});
+  Sums sums;
+  sampler.AddConsumer(&sums);
+  std::atomic<int> running{3};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      const std::string key = Key(std::to_string(t));
+      for (int i = 0; i < 200'000; ++i) sampler.Note(LoadKind::kRead, key, 1, 90, 500);
+      --running;
+    });
+  }
+  while (running > 0) sampler.Collect();
+  for (std::thread& thread : threads) thread.join();
+  sampler.Collect();
+  for (int t = 0; t < 3; ++t) {
+    EXPECT_NEAR(sums.loads[Prefix(std::to_string(t))].calls, 2e5, 6e4);
+    EXPECT_DOUBLE_EQ(sums.loads[Prefix(std::to_string(t))].bytes,
+                     90 * sums.loads[Prefix(std::to_string(t))].calls);
+  }
+}
+
+LoadSample Sample(const std::string& partition, uint64_t second, LoadKind kind = LoadKind::kRead) {
+  LoadSample sample{.time_ns = second * kSecond, .weight = 10, .bytes = 100, .rows = 2, .cpu_ns = 500};
+  sample.kind = kind;
+  const std::string prefix = Prefix(partition);
+  sample.partition_size = static_cast<uint8_t>(prefix.size());
+  std::copy(prefix.begin(), prefix.end(), sample.partition_bytes.begin());
+  return sample;
+}
+
+TEST(RecentLoadTest, TellsTheLastFullSecondsByRange) {
+  RecentLoad recent;
+  for (uint64_t second = 10; second <= 13; ++second) {
+    for (const char* partition : {"a", "b", "c"}) {
+      const LoadSample sample = Sample(partition, second);
+      recent.Take({&sample, 1});
+    }
+  }
+  const LoadSample refused = Sample("b", 12, LoadKind::kThrottled), late = Sample("b", 2);
+  recent.Take({&refused, 1});
+  recent.Take({&late, 1});
+  const std::vector<RecentLoad::Partition> found = recent.PerSecond(13 * kSecond + 5, 2);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[1].prefix, Prefix("b"));
+  EXPECT_DOUBLE_EQ(found[1].load.calls, 10);
+  EXPECT_DOUBLE_EQ(found[1].load.rows, 20);
+  EXPECT_DOUBLE_EQ(found[1].load.bytes, 1'000);
+  EXPECT_DOUBLE_EQ(found[1].load.cpu_ns, 5'000);
+  EXPECT_EQ(RecentLoad::Within(found, Prefix("b"), "").size(), 2u);
+  EXPECT_DOUBLE_EQ(RecentLoad::Sum(RecentLoad::Within(found, "", Prefix("c"))).calls, 20);
+  EXPECT_TRUE(recent.PerSecond(18 * kSecond, 2).empty());
+}
+
+}  // namespace
+}  // namespace partita
