@@ -461,10 +461,15 @@ ExitCode Explain(CLI::App& app, const CLI::ParseError& error, Console& console) 
 
 }  // namespace
 
-ExitCode RunCommandLine(const std::vector<std::string>& words, Console& console) {
+ExitCode RunCommandLine(const std::vector<std::string>& words, Console& console,
+                        const std::vector<OtherCommand>& others) {
   Words flags;
   CLI::App app(kDescription, "partita");
   AddCommands(app, &flags);
+  for (const OtherCommand& other : others) {
+    if (!words.empty() && words[0] == other.name) return other.run({words.begin() + 1, words.end()}, console);
+    app.add_subcommand(other.name, other.description);  // For the list of --help, and near names.
+  }
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& error) {
@@ -475,6 +480,7 @@ ExitCode RunCommandLine(const std::vector<std::string>& words, Console& console)
   flags.query.top_given = app.get_subcommand("query")->get_option("--top")->count() > 0;
   const Status filled = FillStoreFlags(&flags);
   if (!filled.ok()) return Fail(console, filled);
+  if (!flags.run) return FailUsage(console, "options of the store stand behind this command, if it has any");
   return flags.run(console);
 }
 

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "api/cli/command_line.h"
+#include "bench/lab/lab_command.h"
 
 namespace {
 
@@ -82,7 +83,8 @@ int main(int argc, char** argv) {
                            .err = std::cerr,
                            .err_is_terminal = isatty(STDERR_FILENO) == 1,
                            .interrupts = interrupts};
-  const partita::ExitCode code = partita::RunCommandLine({argv + 1, argv + argc}, console);
+  const partita::ExitCode code =
+      partita::RunCommandLine({argv + 1, argv + argc}, console, {partita::lab::LabCommand()});
   std::cout.flush();
   return static_cast<int>(code);
 }

@@ -1,0 +1,38 @@
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+namespace partita::lab {
+
+// Numbers drawn by counting: the k-th draw of a seed is a function of both, on every machine and in any
+// order, so that a record can be made again at any time instead of being kept. The mixer is that of
+// SplitMix64.
+class Draw {
+ public:
+  constexpr Draw(uint64_t seed, uint64_t number) : state_(Mix(seed ^ Mix(number + kStep))) {}
+
+  constexpr uint64_t Next() { return Mix(state_ += kStep); }
+  // [0, 1)
+  constexpr double Uniform() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
+  // [0, n). REQUIRES: n > 0.
+  constexpr uint64_t Below(uint64_t n) {
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(Next()) * n) >> 64);
+  }
+  // Mean 0, standard deviation 1 (Box and Muller).
+  double Normal() {
+    const double radius = std::sqrt(-2 * std::log(1 - Uniform()));
+    return radius * std::cos(2 * std::numbers::pi * Uniform());
+  }
+
+ private:
+  static constexpr uint64_t kStep = 0x9E3779B97F4A7C15;
+  static constexpr uint64_t Mix(uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+    return x ^ (x >> 31);
+  }
+  uint64_t state_;
+};
+
+}  // namespace partita::lab

@@ -1,0 +1,170 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/entity.h"
+#include "bench/lab/key_template.h"
+#include "engine/base/throughput_targets.h"
+
+namespace partita::lab {
+
+// A key-layout experiment as its file says it, checked (experiment_file.h). Three things are kept apart: what
+// the application means (fields, operations), how that becomes keys and entities (layouts), and when it
+// happens (arrival). Plain values.
+
+// How a field of a record gets its values.
+enum class Distribution : uint8_t {
+  kConstant,  // `text`, or `number`.
+  kSequence,  // start + record * step.
+  kClock,     // A DateTime: start + record * step.
+  kUniform,   // 0 to n - 1, each as likely.
+  kZipf,      // 0 to n - 1, k in proportion to 1 / (k + 1)^theta.
+  kWeighted,  // One of `choices`.
+  kNormal,    // A Double, mean and sd.
+  kText,      // Words, `text_size` characters.
+};
+
+struct Field {
+  std::string name;
+  Distribution distribution = Distribution::kConstant;
+  std::string text;             // kConstant.
+  uint64_t n = 0;               // kUniform, kZipf.
+  double theta = 0.99;          // kZipf.
+  double mean = 0, sd = 1;      // kNormal.
+  int64_t start = 0, step = 1;  // kSequence; kClock in ticks of 100 ns.
+  uint32_t text_size = 0;       // kText: the median.
+  double text_sigma = 0;        // kText: of a log-normal size; 0: all alike.
+  std::vector<std::pair<std::string, double>> choices;
+  // Numbers become text: what stands before and behind, and the digits at least. Unset: they stay numbers.
+  struct NumberFormat {
+    std::string before, after;
+    uint32_t digits = 0;
+  };
+  std::optional<NumberFormat> format;
+
+  PropertyType type() const;
+};
+
+enum class OpKind : uint8_t {
+  kInsert,   // New records, which must not exist yet.
+  kUpsert,   // New records, or old ones again.
+  kMerge,    // Sets some fields of a record that exists.
+  kReplace,  // Writes a record that exists again, whole.
+  kDelete,
+  kGet,    // One record that exists, by all of its fields that stand in keys.
+  kQuery,  // Records by conditions.
+};
+const char* OpKindName(OpKind kind);
+
+// How an operation chooses the record it is about, among those written so far.
+enum class Pick : uint8_t { kUniform, kZipf, kLatest };
+
+// A condition of a query on one field; all of an operation must hold.
+struct Condition {
+  size_t field = 0;
+  enum class Kind : uint8_t {
+    kEqualsRecord,  // "@record": as the chosen record has it.
+    kEquals,        // `value`.
+    kLast,          // A clock: within `ticks` before the newest record.
+    kFromRecord,    // A clock: from the chosen record's time on for `ticks`.
+    kBetween,       // value <= field < value_end.
+    kOneOf,         // One of `values`; "@record" within them is not possible.
+  } kind = Kind::kEquals;
+  PropertyValue value, value_end;
+  std::vector<PropertyValue> values;
+  int64_t ticks = 0;
+};
+
+struct Op {
+  std::string name;
+  OpKind kind = OpKind::kInsert;
+  double weight = 1;
+  uint32_t batch = 1;  // Records of one kInsert or kUpsert.
+  Pick pick = Pick::kUniform;
+  std::vector<Condition> where;
+  std::optional<size_t> order_field;  // The answer is wanted in its order,
+  bool order_descending = false;
+  uint64_t limit = 0;          // and only so many; 0: all.
+  std::vector<size_t> select;  // Empty: all fields.
+  std::vector<size_t> set;     // kMerge: these get new values.
+
+  bool writes_new() const { return kind == OpKind::kInsert || kind == OpKind::kUpsert; }
+  bool reads() const { return kind == OpKind::kGet || kind == OpKind::kQuery; }
+};
+
+// One entity that a record becomes.
+struct EntityPlan {
+  std::string name;   // Of a copy; empty: the record itself.
+  std::string table;  // "Lab" unless it says so.
+  KeyTemplate partition_key, row_key;
+  std::vector<size_t> fields;  // Stored as properties of their own name.
+  bool atomic = false;         // A copy: written with the record, in one transaction.
+  // Several records in one entity: the value of `fold_from` under a name that the record gives.
+  std::optional<KeyTemplate> fold_name;
+  size_t fold_from = 0;
+};
+
+struct Layout {
+  std::string name;
+  std::vector<EntityPlan> entities;  // The record itself, then its copies.
+};
+
+enum class ArrivalModel : uint8_t { kConstant, kPoisson, kRamp, kSteps, kBurst, kDiurnal, kReplay, kClosed };
+const char* ArrivalModelName(ArrivalModel model);
+
+// When operations arrive. All but kClosed are open loops: the next one comes whether or not the last is done.
+struct Arrival {
+  ArrivalModel model = ArrivalModel::kConstant;
+  std::vector<double> rates;   // Operations a second; each is a cell of its own, but for kSteps.
+  double rate_end = 0;         // kRamp: from `rates` to here.
+  double on_s = 1, off_s = 1;  // kBurst: at the rate, then not at all.
+  double amplitude = 0.5;      // kDiurnal: of the rate, as a sine,
+  double period_s = 10;        // which returns after so long.
+  std::vector<double> times;   // kReplay: seconds from the start, not falling.
+  double scale = 1;            // kReplay: twice as fast with 2.
+  uint32_t clients = 64;       // Calls in flight at most; kClosed: clients that wait for each answer.
+  double think_s = 0;          // kClosed: and then so long.
+  double warmup_s = 1, duration_s = 5;
+};
+
+enum class OnThrottled : uint8_t { kDrop, kRetry };
+
+struct Goal {
+  std::optional<double> p99_ms, throttled;
+};
+
+// What a measured or predicted figure must be for the run to succeed.
+struct Expectation {
+  std::string metric;  // See metrics.h.
+  size_t layout = 0;
+  std::optional<size_t> op;
+  std::optional<size_t> times_of;  // The figure is how many times that of this layout.
+  std::optional<double> above, below, equals;
+  std::optional<std::string> is;  // For metric "plan".
+  uint32_t line = 0;
+};
+
+struct Experiment {
+  std::string name, description;
+  uint64_t seed = 1;
+  uint32_t repeats = 3;
+  uint64_t records = 0;  // There before the operations begin.
+  std::vector<Field> fields;
+  std::vector<Op> ops;
+  std::vector<Layout> layouts;
+  Arrival arrival;
+  ThroughputTargets limits;
+  OnThrottled on_throttled = OnThrottled::kDrop;
+  uint8_t durability = 2;  // partita::Durability.
+  uint32_t shards = 0;
+  uint64_t memory_bytes = 256u << 20;
+  Goal goal;
+  std::vector<Expectation> expectations;
+
+  double weight_sum() const;
+};
+
+}  // namespace partita::lab

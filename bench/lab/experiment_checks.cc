@@ -1,0 +1,129 @@
+#include "bench/lab/experiment_checks.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "api/limits.h"
+#include "api/names.h"
+#include "bench/lab/query_planner.h"
+#include "bench/lab/record_generator.h"
+#include "bench/lab/write_planner.h"
+
+namespace partita::lab {
+namespace {
+
+constexpr uint64_t kSample = 2'000;
+
+// Calls `visit` with records from all over those that there will be, until it answers false.
+template <typename Visit>
+void VisitSample(const Experiment& experiment, const RecordGenerator& generator, const Visit& visit) {
+  Record record;
+  const uint64_t count = std::max<uint64_t>(experiment.records, 1'000);
+  const uint64_t sample = std::min(kSample, count);
+  for (uint64_t k = 0; k < sample; ++k) {
+    // The first half from the beginning, where neighbours are, the rest evenly.
+    const uint64_t number = k < sample / 2 ? k : k * (count / sample);
+    generator.Make(number, &record);
+    if (!visit(record)) return;
+  }
+}
+
+bool CheckRecord(const Experiment& experiment, const EntityPlan& entity, const Record& record,
+                 const TomlSection& section) {
+  const std::string of = " (record " + std::to_string(record.number) + ")";
+  const Entity made = EntityOf(entity, record, experiment.fields);
+  const Status partition = CheckKey(KeyKind::kPartitionKey, made.partition_key());
+  const Status row = CheckKey(KeyKind::kRowKey, made.row_key());
+  if (!partition.ok()) section.Wrong("pk", partition.message() + of);
+  if (!row.ok()) section.Wrong("rk", row.message() + of);
+  if (!partition.ok() || !row.ok()) return false;
+  const Status whole = ValidateEntity(made);
+  if (!whole.ok()) section.Wrong(entity.fold_name ? "fold" : "props", whole.message() + of);
+  return whole.ok();
+}
+
+void CheckSets(const Experiment& experiment, const Layout& layout, const TomlSection& section) {
+  for (const Op& op : experiment.ops) {
+    const bool changes =
+        op.kind == OpKind::kMerge || op.kind == OpKind::kReplace || op.kind == OpKind::kDelete;
+    if (changes && layout.entities[0].fold_name) {
+      section.Wrong("fold",
+                    "operation '" + op.name + "' changes single records, which are folded into one entity");
+    }
+    for (const EntityPlan& entity : layout.entities) {
+      for (const size_t field : op.set) {
+        if (!entity.partition_key.uses(field) && !entity.row_key.uses(field)) continue;
+        section.Wrong(entity.name.empty() ? "pk" : "copy", "operation '" + op.name + "' sets " +
+                                                               experiment.fields[field].name +
+                                                               ", which is in a key: keys cannot change");
+      }
+    }
+  }
+}
+
+void CheckReads(const Experiment& experiment, const Layout& layout, const RecordGenerator& generator,
+                const TomlSection& section) {
+  for (size_t op = 0; op < experiment.ops.size(); ++op) {
+    if (!experiment.ops[op].reads()) continue;
+    const auto plan = PlanRead(layout, experiment.ops[op],
+                               {.op = op, .existing = std::max<uint64_t>(experiment.records, 1)}, generator);
+    if (!plan.ok()) {
+      section.Wrong("name", "operation '" + experiment.ops[op].name + "': " + plan.status().message());
+    }
+  }
+}
+
+void CheckCopies(const Layout& layout, const TomlSection& section) {
+  const EntityPlan& base = layout.entities[0];
+  for (size_t i = 1; i < layout.entities.size(); ++i) {
+    const EntityPlan& copy = layout.entities[i];
+    const bool together = copy.partition_key.text() == base.partition_key.text() && copy.table == base.table;
+    if (copy.atomic && !together) {
+      section.Wrong("copy",
+                    "'" + copy.name +
+                        "' is atomic, but a transaction is of one table and one PartitionKey: give it "
+                        "the pk of the layout");
+    }
+    for (size_t k = 0; k < i; ++k) {
+      const EntityPlan& other = layout.entities[k];
+      if (other.table == copy.table && other.partition_key.text() == copy.partition_key.text() &&
+          other.row_key.text() == copy.row_key.text()) {
+        section.Wrong("copy", "'" + copy.name + "' has the keys of another entity of the layout");
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void CheckEntityPlan(const Experiment& experiment, const EntityPlan& entity, const TomlSection& section) {
+  const Status table = CheckTableName(entity.table);
+  if (!table.ok()) section.Wrong("table", table.message());
+  if (entity.fields.size() > kCustomPropertiesMax) {
+    section.Wrong("props", "an entity has at most 252 properties of its own");
+  }
+  if (experiment.fields.empty()) return;
+  const RecordGenerator generator(experiment);
+  std::unordered_map<std::string, uint64_t> seen;
+  VisitSample(experiment, generator, [&](const Record& record) {
+    if (!CheckRecord(experiment, entity, record, section)) return false;
+    if (entity.fold_name) return true;
+    const std::string key = entity.partition_key.Of(record) + '\0' + entity.row_key.Of(record);
+    const auto [place, is_new] = seen.emplace(key, record.number);
+    if (is_new || place->second == record.number) return true;
+    section.Wrong("rk", "records " + std::to_string(place->second) + " and " + std::to_string(record.number) +
+                            " have the same keys: the second would be refused, or replace the first");
+    return false;
+  });
+}
+
+void CheckLayout(const Experiment& experiment, const Layout& layout, const TomlSection& section) {
+  CheckCopies(layout, section);
+  if (experiment.fields.empty() || experiment.ops.empty()) return;
+  CheckSets(experiment, layout, section);
+  const RecordGenerator generator(experiment);
+  CheckReads(experiment, layout, generator, section);
+}
+
+}  // namespace partita::lab

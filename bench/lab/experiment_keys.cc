@@ -1,0 +1,171 @@
+#include "bench/lab/experiment_keys.h"
+
+#include "bench/lab/json_text.h"
+
+namespace partita::lab {
+namespace {
+
+constexpr ExperimentKey kKeys[] = {
+    {"", "name", "text", "What the experiment is called"},
+    {"", "description", "text", "What it shows"},
+    {"", "seed", "whole", "The same seed gives the same records and operations; default 1"},
+    {"", "repeats", "whole", "How often each layout is run, in turns with the others; default 3"},
+    {"", "data", "section data", "What the application knows: its records"},
+    {"", "op", "sections op", "What it does: its operations"},
+    {"", "layout", "sections layout", "The ways to make keys and entities of records that are compared"},
+    {"", "arrival", "section arrival", "When operations come"},
+    {"", "limits", "section limits", "Throughput targets"},
+    {"", "target", "section target", "What is measured"},
+    {"", "goal", "section goal", "What is good enough"},
+    {"", "expect", "sections expect", "Figures that must come out; else the run ends with exit code 1"},
+    {"data", "records", "whole", "How many are there before the operations begin"},
+    {"data", "fields", "map field", "The fields of each, by name"},
+    {"field", "dist", "text", "constant, sequence, clock, uniform, zipf, weighted, normal or text"},
+    {"field", "value", "text", "constant: which"},
+    {"field", "n", "whole", "uniform, zipf: how many values there are, from 0"},
+    {"field", "theta", "number", "zipf: the skew, above 0 and below 1; default 0.99"},
+    {"field", "values", "map weight", "weighted: each value with its weight"},
+    {"field", "mean", "number", "normal"},
+    {"field", "sd", "number", "normal: the standard deviation"},
+    {"field", "start", "any",
+     "sequence: the first number, default 0; clock: the first time, default 2026-01-01"},
+    {"field", "step", "any", "sequence: to the next record, default 1; clock: a time, default 1s"},
+    {"field", "bytes", "whole", "text: characters"},
+    {"field", "sigma", "number", "text: of a log-normal length around bytes; default 0, all alike"},
+    {"field", "format", "text", "sequence, uniform, zipf: makes text of the number, such as dev-{:06}"},
+    {"op", "name", "text", "What it is called in reports"},
+    {"op", "kind", "text", "insert, upsert, merge, replace, delete, get or query"},
+    {"op", "weight", "number", "How often it comes, against the others; default 1"},
+    {"op", "batch", "whole", "insert, upsert: records of one operation, 1 to 100; default 1"},
+    {"op", "pick", "text",
+     "Which record it is about: uniform, zipf (the oldest most) or latest; default uniform"},
+    {"op", "where", "map condition",
+     "query: a field's value, '@record' for the picked record's, 'last 1h', or a table of from and to, "
+     "one_of, "
+     "or from_record"},
+    {"op", "order", "text", "query: a field, and desc behind it for the highest first"},
+    {"op", "limit", "whole", "query: how many at most"},
+    {"op", "select", "texts", "query, get: the fields that are wanted; default all"},
+    {"op", "set", "texts", "merge: the fields that get new values"},
+    {"layout", "name", "text", "What it is called in reports"},
+    {"layout", "pk", "text", "Template of the PartitionKey"},
+    {"layout", "rk", "text", "Template of the RowKey"},
+    {"layout", "table", "text", "Default Lab"},
+    {"layout", "props", "texts", "The fields stored as properties; default all"},
+    {"layout", "copy", "sections copy", "Further entities for each record: an index, a denormalised copy"},
+    {"layout", "fold", "section fold", "Several records in one entity"},
+    {"copy", "name", "text", "What it is called in reports"},
+    {"copy", "pk", "text", "Template of the PartitionKey"},
+    {"copy", "rk", "text", "Template of the RowKey"},
+    {"copy", "table", "text", "Default: that of the layout"},
+    {"copy", "props", "texts", "The fields stored as properties; default all"},
+    {"copy", "atomic", "flag",
+     "Written with the record in one transaction: needs the same pk; default false"},
+    {"fold", "property", "text", "Template of the name of the property"},
+    {"fold", "from", "text", "The field that gives its value"},
+    {"arrival", "model", "text",
+     "constant, poisson, ramp, steps, burst, diurnal or replay; closed: clients that wait for each answer"},
+    {"arrival", "rate", "numbers", "Operations a second; each is run on its own, but for steps"},
+    {"arrival", "to", "number", "ramp: the rate at the end"},
+    {"arrival", "on", "time", "burst: how long at the rate"},
+    {"arrival", "off", "time", "burst: how long nothing"},
+    {"arrival", "amplitude", "number", "diurnal: of the sine, 0 to 1"},
+    {"arrival", "period", "time", "diurnal: how long a day is"},
+    {"arrival", "times", "numbers", "replay: seconds from the start, in order"},
+    {"arrival", "file", "text", "replay: a file of such seconds, a line each"},
+    {"arrival", "scale", "number", "replay: 2 is twice as fast"},
+    {"arrival", "clients", "whole",
+     "Calls in flight at most, 1 to 512; closed: how many clients; default 64"},
+    {"arrival", "think", "time", "closed: how long a client waits after an answer"},
+    {"arrival", "warmup", "time", "Not measured, at the beginning; default 1s"},
+    {"arrival", "duration", "time", "Measured; default 5s"},
+    {"limits", "profile", "text", "off (default), storage, or partition=N,account=N in entities a second"},
+    {"limits", "throttled", "text", "What a client does that is told to slow down: drop (default) or retry"},
+    {"target", "kind", "text", "embedded: a new store on this machine"},
+    {"target", "durability", "text", "power, process (default) or memory"},
+    {"target", "shards", "whole", "Default: one a core"},
+    {"target", "memory", "text", "Default 256M"},
+    {"goal", "p99", "time", "No operation's p99 is above this"},
+    {"goal", "throttled", "number", "No operation's throttled share is above this"},
+    {"expect", "metric", "text",
+     "A column of summary.csv, such as p99_ms, throttled, scanned, transactions; or plan"},
+    {"expect", "layout", "text", "Whose"},
+    {"expect", "op", "text", "Of this operation; default: of all"},
+    {"expect", "times_of", "text", "The figure counted in that of this layout"},
+    {"expect", "above", "number", ""},
+    {"expect", "below", "number", ""},
+    {"expect", "equals", "number", "Within 1 %"},
+    {"expect", "is", "text",
+     "For the metric plan: point, row-range, partition, partition-range or table-scan"},
+};
+
+void WriteKeys(std::string_view section, JsonText* json);
+
+void WriteType(std::string_view type, JsonText* json) {
+  const auto simple = [&](std::string_view name) { json->Member("type", name); };
+  if (type == "text" || type == "time") return simple("string");
+  if (type == "whole") return simple("integer");
+  if (type == "number") return simple("number");
+  if (type == "flag") return simple("boolean");
+  if (type == "any") return;
+  if (type == "texts" || type == "numbers") {
+    json->Key("items").BeginObject().Member("type", type == "texts" ? "string" : "number").EndObject();
+    return json->Key("type")
+               .BeginArray()
+               .Value("array")
+               .Value(type == "texts" ? "string" : "number")
+               .EndArray(),
+           void();
+  }
+  const std::string_view of = type.substr(type.find(' ') + 1);
+  if (type.starts_with("sections ")) {
+    simple("array");
+    json->Key("items").BeginObject();
+    WriteKeys(of, json);
+    json->EndObject();
+  } else if (type.starts_with("map ")) {
+    simple("object");
+    if (of != "field") return;
+    json->Key("additionalProperties").BeginObject();
+    WriteKeys(of, json);
+    json->EndObject();
+  } else {
+    WriteKeys(of, json);
+  }
+}
+
+void WriteKeys(std::string_view section, JsonText* json) {
+  json->Member("type", "object").Member("additionalProperties", false);
+  json->Key("properties").BeginObject();
+  for (const ExperimentKey& key : kKeys) {
+    if (key.section != section) continue;
+    json->Key(key.name).BeginObject();
+    if (!key.manual.empty()) json->Member("description", key.manual);
+    WriteType(key.type, json);
+    json->EndObject();
+  }
+  json->EndObject();
+}
+
+}  // namespace
+
+std::span<const ExperimentKey> ExperimentKeys() { return kKeys; }
+
+std::vector<std::string> KeysOfSection(std::string_view section) {
+  std::vector<std::string> names;
+  for (const ExperimentKey& key : kKeys) {
+    if (key.section == section) names.emplace_back(key.name);
+  }
+  return names;
+}
+
+std::string ExperimentSchema() {
+  JsonText json;
+  json.BeginObject().Member("$schema", "https://json-schema.org/draft/2020-12/schema");
+  json.Member("title", "Experiment of partita lab, version 1");
+  WriteKeys("", &json);
+  json.EndObject();
+  return json.text() + "\n";
+}
+
+}  // namespace partita::lab

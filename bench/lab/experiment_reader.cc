@@ -1,0 +1,355 @@
+#include "bench/lab/experiment_reader.h"
+
+#include <algorithm>
+
+#include "api/cli/nearest_name.h"
+#include "api/date_time.h"
+#include "api/limits.h"
+#include "api/names.h"
+#include "bench/lab/experiment_checks.h"
+#include "bench/lab/key_expression.h"
+
+// Data, operations and layouts; what concerns the run is in experiment_run_reader.cc.
+namespace partita::lab {
+namespace {
+
+constexpr uint64_t kRecordsMax = 1'000'000'000;
+constexpr double kAnyNumber = 1e300;
+
+template <typename Named>
+std::vector<std::string> NamesOf(const std::vector<Named>& things) {
+  std::vector<std::string> names;
+  for (const Named& thing : things) names.push_back(thing.name);
+  return names;
+}
+
+// "{:06}" and what stands around it.
+std::optional<Field::NumberFormat> ParseNumberFormat(const std::string& text) {
+  const size_t open = text.find('{'), close = text.find('}');
+  if (open == std::string::npos || close == std::string::npos || close < open) return std::nullopt;
+  Field::NumberFormat format{.before = text.substr(0, open), .after = text.substr(close + 1)};
+  const std::string inner = text.substr(open + 1, close - open - 1);
+  if (inner.empty()) return format;
+  if (inner.size() < 3 || inner.size() > 4 || !inner.starts_with(":0")) return std::nullopt;
+  for (const char c : inner.substr(2)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    format.digits = format.digits * 10 + static_cast<uint32_t>(c - '0');
+  }
+  return format;
+}
+
+}  // namespace
+
+void ExperimentReader::Read() {
+  Experiment& experiment = experiment_;
+  uint64_t repeats = experiment.repeats;
+  if (top_.Require("name")) top_.Text("name", &experiment.name);
+  top_.Text("description", &experiment.description);
+  top_.Whole("seed", 0, INT64_MAX, &experiment.seed);
+  top_.Whole("repeats", 1, 100, &repeats);
+  experiment.repeats = static_cast<uint32_t>(repeats);
+  if (top_.Require("data")) top_.Section("data", "data", [&](const TomlSection& s) { ReadData(s); });
+  if (top_.Require("op")) top_.Sections("op", "op", [&](const TomlSection& s) { ReadOp(s); });
+  if (top_.Require("layout")) top_.Sections("layout", "layout", [&](const TomlSection& s) { ReadLayout(s); });
+  if (top_.Require("arrival"))
+    top_.Section("arrival", "arrival", [&](const TomlSection& s) { ReadArrival(s); });
+  top_.Section("limits", "limits", [&](const TomlSection& s) { ReadLimits(s); });
+  top_.Section("target", "target", [&](const TomlSection& s) { ReadTarget(s); });
+  top_.Section("goal", "goal", [&](const TomlSection& s) { ReadGoal(s); });
+  top_.Sections("expect", "expect", [&](const TomlSection& s) { ReadExpectation(s); });
+}
+
+void ExperimentReader::ReadData(const TomlSection& data) {
+  data.Whole("records", 0, kRecordsMax, &experiment_.records);
+  if (!data.Require("fields")) return;
+  const toml::table* fields = data.Node("fields")->as_table();
+  if (fields == nullptr || fields->empty()) return data.Wrong("fields", "is a table of fields");
+  for (const auto& [key, node] : *fields) {
+    const std::string name(key.str());
+    if (const toml::table* table = node.as_table()) {
+      ReadField(name, data.Inner(*table, "field"));
+    } else {
+      data.Wrong(node, name + " is a table such as { dist = \"uniform\", n = 100 }");
+    }
+  }
+}
+
+void ExperimentReader::ReadField(const std::string& name, const TomlSection& section) {
+  Field field{.name = name};
+  size_t distribution = 0;
+  if (!section.Require("dist")) return;
+  section.Choice("dist", {"constant", "sequence", "clock", "uniform", "zipf", "weighted", "normal", "text"},
+                 &distribution);
+  field.distribution = static_cast<Distribution>(distribution);
+  section.Text("value", &field.text);
+  const bool ranked =
+      field.distribution == Distribution::kUniform || field.distribution == Distribution::kZipf;
+  if (ranked && !section.Require("n")) field.n = 1;
+  section.Whole("n", 1, kRecordsMax, &field.n);
+  field.n = std::max<uint64_t>(field.n, 1);
+  section.Number("theta", 0.01, 0.999, &field.theta);
+  section.Number("mean", -kAnyNumber, kAnyNumber, &field.mean);
+  section.Number("sd", 0, kAnyNumber, &field.sd);
+  section.Number("sigma", 0, 5, &field.text_sigma);
+  uint64_t bytes = 100;
+  section.Whole("bytes", 0, kStringUnitsMax, &bytes);
+  field.text_size = static_cast<uint32_t>(bytes);
+  if (field.distribution == Distribution::kClock) {
+    ReadClock(section, &field);
+  } else {
+    for (const char* key : {"start", "step"}) {
+      const toml::node* node = section.Node(key);
+      if (node == nullptr) continue;
+      const auto number = node->value_exact<int64_t>();
+      if (!number) section.Wrong(key, "takes a whole number");
+      (key == std::string_view("start") ? field.start : field.step) = number.value_or(0);
+    }
+  }
+  ReadFormat(section, &field);
+  ReadChoices(section, &field);
+  const Status as_property = IsSystemPropertyName(name)
+                                 ? Status::InvalidArgument(name + " is a name of the service's own")
+                                 : CheckPropertyName(name);
+  if (!as_property.ok()) section.Wrong(section.table(), as_property.message());
+  experiment_.fields.push_back(std::move(field));
+}
+
+void ExperimentReader::ReadClock(const TomlSection& section, Field* field) {
+  std::string start = "2026-01-01T00:00:00Z";
+  const toml::node* node = section.Node("start");
+  if (node != nullptr && node->is_string()) section.Text("start", &start);
+  const Result<DateTime> time = ParseDateTime(start);
+  if (!time.ok() || (node != nullptr && !node->is_string())) {
+    section.Wrong("start", "a clock begins at a time such as \"2026-01-31T00:00:00Z\"");
+  } else {
+    field->start = static_cast<int64_t>(time->ticks);
+  }
+  double step = 1;
+  section.Seconds("step", &step);
+  field->step = static_cast<int64_t>(step * 1e7);
+}
+
+void ExperimentReader::ReadFormat(const TomlSection& section, Field* field) {
+  if (!section.Has("format")) return;
+  std::string text;
+  section.Text("format", &text);
+  field->format = ParseNumberFormat(text);
+  if (!field->format) section.Wrong("format", "is text with {} or {:06} in it, for the number");
+}
+
+void ExperimentReader::ReadChoices(const TomlSection& section, Field* field) {
+  if (field->distribution != Distribution::kWeighted || !section.Require("values")) return;
+  const toml::table* values = section.Node("values")->as_table();
+  if (values == nullptr || values->empty())
+    return section.Wrong("values", "is a table such as { temp = 70, door = 30 }");
+  for (const auto& [key, node] : *values) {
+    const double weight = node.is_number() ? *node.value<double>() : -1;
+    if (!(weight > 0))
+      section.Wrong(node, "the weight of " + std::string(key.str()) + " is a number above 0");
+    field->choices.emplace_back(std::string(key.str()), weight);
+  }
+}
+
+std::optional<size_t> ExperimentReader::FieldNamed(const TomlSection& section, const toml::node& node,
+                                                   const std::string& name) {
+  for (size_t i = 0; i < experiment_.fields.size(); ++i) {
+    if (experiment_.fields[i].name == name) return i;
+  }
+  const std::string nearest = NearestName(name, NamesOf(experiment_.fields));
+  section.Wrong(node, "no field '" + name + "'" + (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+  return std::nullopt;
+}
+
+std::vector<size_t> ExperimentReader::ReadFields(const TomlSection& section, std::string_view key, bool all) {
+  std::vector<size_t> fields;
+  std::vector<std::pair<std::string, const toml::node*>> names;
+  section.Texts(key, &names);
+  for (const auto& [name, node] : names) {
+    if (const auto field = FieldNamed(section, *node, name)) fields.push_back(*field);
+  }
+  if (all && !section.Has(key)) {
+    for (size_t i = 0; i < experiment_.fields.size(); ++i) fields.push_back(i);
+  }
+  return fields;
+}
+
+void ExperimentReader::ReadOp(const TomlSection& section) {
+  Op op;
+  size_t kind = 0, pick = 0;
+  if (section.Require("name")) section.Text("name", &op.name);
+  if (section.Require("kind")) {
+    section.Choice("kind", {"insert", "upsert", "merge", "replace", "delete", "get", "query"}, &kind);
+  }
+  op.kind = static_cast<OpKind>(kind);
+  section.Number("weight", 1e-9, 1e9, &op.weight);
+  uint64_t batch = 1;
+  section.Whole("batch", 1, kTransactionOperationsMax, &batch);
+  op.batch = static_cast<uint32_t>(batch);
+  if (batch > 1 && !op.writes_new()) section.Wrong("batch", "is for insert and upsert");
+  section.Choice("pick", {"uniform", "zipf", "latest"}, &pick);
+  op.pick = static_cast<Pick>(pick);
+  section.Whole("limit", 1, kRecordsMax, &op.limit);
+  op.select = ReadFields(section, "select", false);
+  op.set = ReadFields(section, "set", false);
+  if (op.kind == OpKind::kMerge && op.set.empty())
+    section.Wrong("set", "merge needs the fields that it sets");
+  if (op.kind != OpKind::kMerge && !op.set.empty()) section.Wrong("set", "is for merge");
+  ReadOrder(section, &op);
+  ReadConditions(section, &op);
+  for (const Op& other : experiment_.ops) {
+    if (other.name == op.name) section.Wrong("name", "there are two operations '" + op.name + "'");
+  }
+  experiment_.ops.push_back(std::move(op));
+}
+
+void ExperimentReader::ReadOrder(const TomlSection& section, Op* op) {
+  if (!section.Has("order")) return;
+  std::string order;
+  section.Text("order", &order);
+  op->order_descending = order.ends_with(" desc");
+  if (op->order_descending) order.resize(order.size() - 5);
+  op->order_field = FieldNamed(section, *section.Node("order"), order);
+}
+
+void ExperimentReader::ReadConditions(const TomlSection& section, Op* op) {
+  const toml::node* node = section.Node("where");
+  if (node == nullptr) return;
+  const toml::table* table = node->as_table();
+  if (table == nullptr) return section.Wrong("where", "is a table such as { device = \"@record\" }");
+  if (op->kind != OpKind::kQuery) section.Wrong("where", "is for query");
+  for (const auto& [key, value] : *table) ReadCondition(section, key, value, op);
+}
+
+void ExperimentReader::ReadCondition(const TomlSection& section, const toml::key& key, const toml::node& node,
+                                     Op* op) {
+  const auto field = FieldNamed(section, node, std::string(key.str()));
+  if (!field) return;
+  const bool clock = experiment_.fields[*field].distribution == Distribution::kClock;
+  Condition condition{.field = *field};
+  const std::string text = node.value_exact<std::string>().value_or("");
+  if (const toml::table* table = node.as_table()) {
+    if (!ReadConditionTable(section, *table, &condition)) return;
+  } else if (text == "@record") {
+    condition.kind = Condition::Kind::kEqualsRecord;
+  } else if (clock && text.starts_with("last ")) {
+    const auto seconds = ParseSeconds(std::string_view(text).substr(5));
+    if (!seconds) return section.Wrong(node, "'last' takes a time, such as \"last 1h\"");
+    condition.kind = Condition::Kind::kLast;
+    condition.ticks = static_cast<int64_t>(*seconds * 1e7);
+  } else if (!ReadValue(section, node, *field, &condition.value)) {
+    return;
+  }
+  op->where.push_back(std::move(condition));
+}
+
+bool ExperimentReader::ReadConditionTable(const TomlSection& section, const toml::table& table,
+                                          Condition* condition) {
+  const size_t field = condition->field;
+  const toml::node* from = table.get("from");
+  const toml::node* to = table.get("to");
+  const toml::node* one_of = table.get("one_of");
+  const toml::node* from_record = table.get("from_record");
+  if (table.size() == 2 && from != nullptr && to != nullptr) {
+    condition->kind = Condition::Kind::kBetween;
+    return ReadValue(section, *from, field, &condition->value) &&
+           ReadValue(section, *to, field, &condition->value_end);
+  }
+  if (table.size() == 1 && one_of != nullptr && one_of->as_array() != nullptr &&
+      !one_of->as_array()->empty()) {
+    condition->kind = Condition::Kind::kOneOf;
+    for (const toml::node& node : *one_of->as_array()) {
+      if (!ReadValue(section, node, field, &condition->values.emplace_back())) return false;
+    }
+    return true;
+  }
+  const auto seconds = table.size() == 1 && from_record != nullptr
+                           ? ParseSeconds(from_record->value_exact<std::string>().value_or(""))
+                           : std::nullopt;
+  if (seconds && experiment_.fields[field].distribution == Distribution::kClock) {
+    condition->kind = Condition::Kind::kFromRecord;
+    condition->ticks = static_cast<int64_t>(*seconds * 1e7);
+    return true;
+  }
+  section.Wrong(table,
+                "takes { from = A, to = B }, { one_of = [A, B] }, or of a clock { from_record = \"1h\" }");
+  return false;
+}
+
+bool ExperimentReader::ReadValue(const TomlSection& section, const toml::node& node, size_t field,
+                                 PropertyValue* value) {
+  const PropertyType type = experiment_.fields[field].type();
+  const auto text = node.value_exact<std::string>();
+  if (type == PropertyType::kString && text) {
+    *value = *text;
+  } else if (type == PropertyType::kInt64 && node.is_integer()) {
+    *value = *node.value_exact<int64_t>();
+  } else if (type == PropertyType::kDouble && node.is_number()) {
+    *value = *node.value<double>();
+  } else if (type == PropertyType::kDateTime && text && ParseDateTime(*text).ok()) {
+    *value = *ParseDateTime(*text);
+  } else {
+    section.Wrong(node, "is no value of " + experiment_.fields[field].name + ", which holds " +
+                            std::string(EdmTypeName(type)));
+    return false;
+  }
+  return true;
+}
+
+bool ExperimentReader::ReadTemplate(const TomlSection& section, std::string_view key, KeyTemplate* out) {
+  if (!section.Require(key)) return false;
+  std::string text;
+  section.Text(key, &text);
+  Result<KeyTemplate> parsed = KeyTemplate::Parse(text, experiment_.fields);
+  if (!parsed.ok()) {
+    section.Wrong(key, parsed.status().message());
+    return false;
+  }
+  *out = std::move(*parsed);
+  return true;
+}
+
+EntityPlan ExperimentReader::ReadEntity(const TomlSection& section, std::string_view default_table) {
+  EntityPlan entity{.table = std::string(default_table)};
+  if (section.Require("name")) section.Text("name", &entity.name);
+  section.Text("table", &entity.table);
+  const bool has_partition_key = ReadTemplate(section, "pk", &entity.partition_key);
+  const bool has_row_key = ReadTemplate(section, "rk", &entity.row_key);
+  // Of a folded entity a record's own fields would be those of whoever wrote last.
+  entity.fields = ReadFields(section, "props", !section.Has("fold"));
+  if (has_partition_key && has_row_key && !section.Has("fold")) CheckEntityPlan(experiment_, entity, section);
+  return entity;
+}
+
+void ExperimentReader::ReadFold(const TomlSection& section, EntityPlan* entity) {
+  KeyTemplate name;
+  ReadTemplate(section, "property", &name);
+  entity->fold_name = std::move(name);
+  std::string from;
+  if (section.Require("from")) section.Text("from", &from);
+  if (section.Has("from")) {
+    entity->fold_from = FieldNamed(section, *section.Node("from"), from).value_or(0);
+  }
+}
+
+void ExperimentReader::ReadLayout(const TomlSection& section) {
+  Layout layout;
+  EntityPlan base = ReadEntity(section, "Lab");
+  layout.name = base.name;
+  base.name.clear();
+  section.Section("fold", "fold", [&](const TomlSection& fold) { ReadFold(fold, &base); });
+  const std::string table = base.table;
+  layout.entities.push_back(std::move(base));
+  section.Sections("copy", "copy", [&](const TomlSection& copy) {
+    EntityPlan entity = ReadEntity(copy, table);
+    copy.Flag("atomic", &entity.atomic);
+    layout.entities.push_back(std::move(entity));
+  });
+  if (section.Has("fold")) CheckEntityPlan(experiment_, layout.entities[0], section);
+  CheckLayout(experiment_, layout, section);
+  for (const Layout& other : experiment_.layouts) {
+    if (other.name == layout.name) section.Wrong("name", "there are two layouts '" + layout.name + "'");
+  }
+  experiment_.layouts.push_back(std::move(layout));
+}
+
+}  // namespace partita::lab

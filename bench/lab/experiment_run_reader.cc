@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <fstream>
+
+#include "api/cli/figures.h"
+#include "bench/lab/experiment_reader.h"
+#include "bench/lab/metrics.h"
+
+// What concerns the run: arrival, limits, target, goal, expectations.
+namespace partita::lab {
+namespace {
+
+constexpr double kRateMax = 10'000'000;
+constexpr uint64_t kClientsMax = 512;
+
+// The index of the thing called `name`.
+template <typename Named>
+std::optional<size_t> IndexOf(const std::vector<Named>& things, const std::string& name) {
+  for (size_t i = 0; i < things.size(); ++i) {
+    if (things[i].name == name) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void ExperimentReader::ReadArrival(const TomlSection& section) {
+  Arrival& arrival = experiment_.arrival;
+  size_t model = 0;
+  section.Choice("model", {"constant", "poisson", "ramp", "steps", "burst", "diurnal", "replay", "closed"},
+                 &model);
+  arrival.model = static_cast<ArrivalModel>(model);
+  section.Numbers("rate", 0.01, &arrival.rates);
+  const bool needs_rate = arrival.model != ArrivalModel::kReplay && arrival.model != ArrivalModel::kClosed;
+  if (needs_rate) section.Require("rate");
+  if (needs_rate && section.Has("rate") && arrival.rates.empty()) section.Wrong("rate", "takes at least one");
+  for (const double rate : arrival.rates) {
+    if (rate > kRateMax) section.Wrong("rate", "is at most 10000000 a second");
+  }
+  if (!needs_rate || arrival.rates.empty()) arrival.rates = {1};
+  if (arrival.model == ArrivalModel::kRamp) section.Require("to");
+  section.Number("to", 0, kRateMax, &arrival.rate_end);
+  section.Seconds("on", &arrival.on_s);
+  section.Seconds("off", &arrival.off_s);
+  section.Number("amplitude", 0, 1, &arrival.amplitude);
+  section.Seconds("period", &arrival.period_s);
+  if (arrival.on_s <= 0) section.Wrong("on", "is a time above 0");
+  if (arrival.period_s <= 0) section.Wrong("period", "is a time above 0");
+  section.Number("scale", 1e-6, 1e6, &arrival.scale);
+  if (arrival.model == ArrivalModel::kReplay) ReadReplay(section);
+  uint64_t clients = arrival.clients;
+  section.Whole("clients", 1, kClientsMax, &clients);
+  arrival.clients = static_cast<uint32_t>(clients);
+  section.Seconds("think", &arrival.think_s);
+  section.Seconds("warmup", &arrival.warmup_s);
+  section.Seconds("duration", &arrival.duration_s);
+  if (arrival.duration_s < 0.1 || arrival.duration_s > 7 * 86400) {
+    section.Wrong("duration", "is from 100ms to 7d");
+  }
+}
+
+void ExperimentReader::ReadReplay(const TomlSection& section) {
+  Arrival& arrival = experiment_.arrival;
+  section.Numbers("times", 0, &arrival.times);
+  if (section.Has("file")) {
+    std::string path;
+    section.Text("file", &path);
+    std::ifstream file(path);
+    for (double time = 0; file >> time;) arrival.times.push_back(time);
+    if (!file.eof()) section.Wrong("file", "cannot be read: a time in seconds on each line is expected");
+  }
+  if (arrival.times.empty()) section.Wrong("model", "replay needs times, or a file of them");
+  if (!std::is_sorted(arrival.times.begin(), arrival.times.end()))
+    section.Wrong("model", "replay: times must not fall");
+}
+
+void ExperimentReader::ReadLimits(const TomlSection& section) {
+  std::string profile = "off";
+  section.Text("profile", &profile);
+  Result<ThroughputTargets> targets = ParseThroughputTargets(profile);
+  if (targets.ok()) {
+    experiment_.limits = std::move(*targets);
+  } else {
+    section.Wrong("profile", targets.status().message());
+  }
+  size_t throttled = 0;
+  section.Choice("throttled", {"drop", "retry"}, &throttled);
+  experiment_.on_throttled = static_cast<OnThrottled>(throttled);
+}
+
+void ExperimentReader::ReadTarget(const TomlSection& section) {
+  size_t kind = 0, durability = 1;
+  section.Choice("kind", {"embedded"}, &kind);
+  section.Choice("durability", {"power", "process", "memory"}, &durability);
+  experiment_.durability = static_cast<uint8_t>(durability + 1);
+  uint64_t shards = 0;
+  section.Whole("shards", 1, 256, &shards);
+  experiment_.shards = static_cast<uint32_t>(shards);
+  if (!section.Has("memory")) return;
+  std::string memory;
+  section.Text("memory", &memory);
+  const Result<uint64_t> bytes = ParseBytes(memory);
+  if (!bytes.ok() || *bytes < 64u << 20)
+    return section.Wrong("memory", "is a size such as \"256M\", at least 64M");
+  experiment_.memory_bytes = *bytes;
+}
+
+void ExperimentReader::ReadGoal(const TomlSection& section) {
+  if (section.Has("p99")) {
+    double seconds = 0;
+    section.Seconds("p99", &seconds);
+    experiment_.goal.p99_ms = seconds * 1e3;
+  }
+  if (section.Has("throttled")) section.Number("throttled", 0, 1, &experiment_.goal.throttled.emplace());
+}
+
+std::optional<size_t> ExperimentReader::LayoutNamed(const TomlSection& section, std::string_view key) {
+  if (!section.Has(key)) return std::nullopt;
+  std::string name;
+  section.Text(key, &name);
+  const auto found = IndexOf(experiment_.layouts, name);
+  if (!found) section.Wrong(key, "there is no layout '" + name + "'");
+  return found;
+}
+
+std::optional<size_t> ExperimentReader::OpNamed(const TomlSection& section, std::string_view key) {
+  if (!section.Has(key)) return std::nullopt;
+  std::string name;
+  section.Text(key, &name);
+  const auto found = IndexOf(experiment_.ops, name);
+  if (!found) section.Wrong(key, "there is no operation '" + name + "'");
+  return found;
+}
+
+void ExperimentReader::ReadExpectation(const TomlSection& section) {
+  Expectation expectation{.line = section.table().source().begin.line};
+  std::vector<std::string> metrics = MetricNames();
+  metrics.emplace_back("plan");
+  size_t metric = 0;
+  if (section.Require("metric")) section.Choice("metric", metrics, &metric);
+  expectation.metric = metrics[metric];
+  if (section.Require("layout")) expectation.layout = LayoutNamed(section, "layout").value_or(0);
+  expectation.op = OpNamed(section, "op");
+  expectation.times_of = LayoutNamed(section, "times_of");
+  const auto number = [&](std::string_view key, std::optional<double>* out) {
+    if (section.Has(key)) section.Number(key, -1e300, 1e300, &out->emplace());
+  };
+  number("above", &expectation.above);
+  number("below", &expectation.below);
+  number("equals", &expectation.equals);
+  if (section.Has("is")) section.Text("is", &expectation.is.emplace());
+  if (expectation.metric == "plan" && !(expectation.is && expectation.op)) {
+    section.Wrong("metric", "plan needs op and is");
+  } else if (expectation.metric != "plan" && !expectation.above && !expectation.below &&
+             !expectation.equals) {
+    section.Wrong("metric", "needs above, below or equals");
+  }
+  experiment_.expectations.push_back(std::move(expectation));
+}
+
+}  // namespace partita::lab

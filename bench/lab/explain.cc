@@ -1,0 +1,177 @@
+#include "bench/lab/explain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+#include <unordered_map>
+
+#include "api/limits.h"
+#include "bench/lab/entity_model.h"
+#include "bench/lab/operation_stream.h"
+#include "bench/lab/query_planner.h"
+#include "bench/lab/write_planner.h"
+
+namespace partita::lab {
+namespace {
+
+// Operations that are looked at: enough for one second of most rates, and little time.
+constexpr uint64_t kOperationsMin = 500, kOperationsMax = 10'000;
+constexpr double kEntityKib = 1024;
+
+// Follows operations on one layout, and adds up what they would do.
+class Predictor {
+ public:
+  Predictor(const Layout& layout, const RecordGenerator& generator)
+      : layout_(layout), generator_(generator), model_(layout, generator) {
+    prediction_.ops.resize(generator.experiment().ops.size());
+    counts_.resize(prediction_.ops.size());
+    prediction_.stored_bytes = model_.stored_bytes_per_record();
+  }
+
+  void Follow(const Operation& operation) {
+    const Op& op = generator_.experiment().ops[operation.op];
+    ++counts_[operation.op];
+    if (op.reads()) {
+      FollowRead(op, operation, &prediction_.ops[operation.op]);
+    } else {
+      FollowWrites(op, operation, &prediction_.ops[operation.op]);
+    }
+  }
+
+  // `seconds` is how long the operations take to arrive.
+  LayoutPrediction Finish(double seconds) {
+    for (size_t op = 0; op < counts_.size(); ++op) {
+      OpPrediction& told = prediction_.ops[op];
+      const double count = std::max<double>(1, static_cast<double>(counts_[op]));
+      for (double* sum : {&told.partitions, &told.requests, &told.scanned, &told.returned, &told.written}) {
+        *sum /= count;
+      }
+    }
+    for (const auto& [partition, units] : heat_) {
+      prediction_.account_rate += units / seconds;
+      if (units / seconds <= prediction_.hottest_rate) continue;
+      prediction_.hottest_rate = units / seconds;
+      prediction_.hottest_partition = partition;
+    }
+    return std::move(prediction_);
+  }
+
+ private:
+  void FollowRead(const Op& op, const Operation& operation, OpPrediction* told) {
+    const Result<QueryPlan> plan = PlanRead(layout_, op, operation, generator_);
+    if (!plan.ok()) return;
+    if (told->plan.empty()) {
+      told->plan = PlanKindName(plan->worst());
+      told->filter = plan->parts.empty() ? "" : plan->parts[0].filter;
+      told->from = layout_.entities[plan->entity].name;
+      told->lookups = plan->lookups;
+      told->sorts = op.order_field.has_value() && !plan->ordered;
+    }
+    const KnownFields known = WhatIsKnown(op, operation, generator_);
+    uint64_t left = plan->ordered ? op.limit : 0;
+    double returned = 0, requests = 0;
+    for (const QueryPart& part : plan->parts) {
+      const EntityModel::Answer answer = model_.Ask(*plan, part, op, known, left);
+      told->scanned += answer.scanned;
+      returned += answer.returned;
+      requests += std::max(1.0, answer.returned / kPageEntitiesMax);
+      told->partitions += part.kind <= PlanKind::kPartition ? 1 : 0;
+      if (part.kind <= PlanKind::kPartition) heat_[part.partition_lower] += std::max(1.0, answer.scanned);
+      if (part.kind > PlanKind::kPartition) heat_["*"] += answer.scanned;
+      if (left > 0 && !op.order_field.has_value() && returned >= static_cast<double>(op.limit)) break;
+    }
+    if (op.limit > 0) returned = std::min(returned, static_cast<double>(op.limit));
+    if (plan->lookups) requests += returned;
+    if (plan->lookups) told->scanned += returned;
+    told->returned += returned;
+    told->requests += requests;
+  }
+
+  void FollowWrites(const Op& op, const Operation& operation, OpPrediction* told) {
+    const std::vector<WriteRequestPlan> requests = PlanWrites(layout_, op, operation, generator_);
+    std::set<std::string> partitions;
+    told->requests += static_cast<double>(requests.size());
+    told->atomic = told->atomic && requests.size() <= 1;
+    for (const WriteRequestPlan& request : requests) {
+      told->largest_transaction =
+          std::max(told->largest_transaction, static_cast<double>(request.writes.size()));
+      for (const Write& write : request.writes) {
+        partitions.insert(write.entity.partition_key());
+        told->written += 1;
+        const double size = static_cast<double>(EntitySizeBytes(write.entity));
+        heat_[write.entity.partition_key()] += std::max(1.0, std::ceil(size / kEntityKib));
+      }
+    }
+    told->partitions += static_cast<double>(partitions.size());
+  }
+
+  const Layout& layout_;
+  const RecordGenerator& generator_;
+  const EntityModel model_;
+  LayoutPrediction prediction_;
+  std::vector<uint64_t> counts_;
+  std::unordered_map<std::string, double> heat_;
+};
+
+std::string Figure(double number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), number < 10 ? "%.3g" : "%.0f", number);
+  return text;
+}
+
+std::string OpText(const Op& op, const OpPrediction& told) {
+  std::string text = "  " + op.name + " (" + OpKindName(op.kind) + "): ";
+  if (op.reads()) {
+    text += told.plan + (told.from.empty() ? "" : " of copy " + told.from) + ", " + Figure(told.requests) +
+            " request(s), scans " + Figure(told.scanned) + ", returns " + Figure(told.returned) +
+            " (density " + Figure(told.density()) + ")";
+    if (told.lookups) text += ", then reads each record by its keys";
+    if (told.sorts) text += "; NOT in the order wanted: the client reads all of them and sorts";
+    return text + "\n      $filter=" + told.filter + "\n";
+  }
+  text += "writes " + Figure(told.written) + " in " + Figure(told.requests) + " request(s) to " +
+          Figure(told.partitions) + " partition(s)";
+  if (!told.atomic) text += "; NOT atomic";
+  if (op.batch > 1 && told.largest_transaction <= 1) text += "; no batch is possible";
+  return text + "\n";
+}
+
+}  // namespace
+
+Prediction Predict(const RecordGenerator& generator) {
+  const Experiment& experiment = generator.experiment();
+  const Arrival& arrival = experiment.arrival;
+  Prediction prediction;
+  prediction.rate = std::max(*std::max_element(arrival.rates.begin(), arrival.rates.end()), arrival.rate_end);
+  const auto count = std::clamp(static_cast<uint64_t>(prediction.rate), kOperationsMin, kOperationsMax);
+  for (const Layout& layout : experiment.layouts) {
+    Predictor predictor(layout, generator);
+    OperationStream stream(generator);
+    for (uint64_t i = 0; i < count; ++i) predictor.Follow(stream.Next());
+    prediction.layouts.push_back(predictor.Finish(static_cast<double>(count) / prediction.rate));
+  }
+  return prediction;
+}
+
+std::string PredictionText(const Experiment& experiment, const Prediction& prediction) {
+  std::string text = experiment.name + ", at " + Figure(prediction.rate) + " operations/s\n";
+  for (size_t i = 0; i < experiment.layouts.size(); ++i) {
+    const Layout& layout = experiment.layouts[i];
+    const LayoutPrediction& told = prediction.layouts[i];
+    text += "\n" + layout.name + "   pk " + layout.entities[0].partition_key.text() + "   rk " +
+            layout.entities[0].row_key.text() + "\n";
+    for (size_t op = 0; op < told.ops.size(); ++op) text += OpText(experiment.ops[op], told.ops[op]);
+    text += "  stored: " + Figure(told.stored_bytes) + " bytes a record\n  hottest partition: '" +
+            told.hottest_partition + "', " + Figure(told.hottest_rate) + " entities/s";
+    const uint64_t target = experiment.limits.partition_rate;
+    if (target > 0) {
+      text += ", " + Figure(100 * told.hottest_rate / static_cast<double>(target)) + " % of its target";
+      if (told.hottest_rate > static_cast<double>(target)) text += ": WILL BE THROTTLED";
+    }
+    text += "; all: " + Figure(told.account_rate) + " entities/s\n";
+  }
+  return text;
+}
+
+}  // namespace partita::lab

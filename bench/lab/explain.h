@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/lab/experiment.h"
+#include "bench/lab/record_generator.h"
+
+namespace partita::lab {
+
+// What an operation does on a layout, told from the experiment alone: averages over a sample of the operation
+// stream. Nothing is stored.
+struct OpPrediction {
+  std::string plan;       // Of reads: point, row-range, ... of the first of them.
+  std::string filter;     // As it is sent; the first request of an example.
+  std::string from;       // The copy that is read; empty: the record itself.
+  bool lookups = false;   // What is found leads to the record, by a point read each.
+  bool sorts = false;     // The client must read all and sort.
+  double partitions = 0;  // Touched.
+  double requests = 0;    // Transactions, as billed.
+  double scanned = 0, returned = 0, written = 0;
+  double largest_transaction = 0;  // Of writes: operations of the largest one.
+  bool atomic = true;              // All of an operation's writes are one transaction.
+  double density() const { return scanned > 0 ? returned / scanned : 1; }
+};
+
+struct LayoutPrediction {
+  std::vector<OpPrediction> ops;
+  double stored_bytes = 0;  // For each record, by the service's formula.
+  // Entities a second that count against the targets, at the experiment's highest rate: of the partition with
+  // the most, and of all.
+  std::string hottest_partition;
+  double hottest_rate = 0, account_rate = 0;
+};
+
+struct Prediction {
+  double rate = 0;  // Operations a second that it is for.
+  std::vector<LayoutPrediction> layouts;
+};
+
+Prediction Predict(const RecordGenerator& generator);
+
+// For people: a block for each layout.
+std::string PredictionText(const Experiment& experiment, const Prediction& prediction);
+
+}  // namespace partita::lab

@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace partita::lab {
+
+// Writes JSON, indented, in the order of the calls. Numbers that are no numbers become null. Used by one
+// thread.
+class JsonText {
+ public:
+  JsonText& BeginObject() { return Begin('{'); }
+  JsonText& EndObject() { return End('}'); }
+  JsonText& BeginArray() { return Begin('['); }
+  JsonText& EndArray() { return End(']'); }
+  JsonText& Key(std::string_view name);
+  JsonText& Value(std::string_view text);
+  JsonText& Value(const char* text) { return Value(std::string_view(text)); }
+  template <typename T>
+  requires std::is_arithmetic_v<T> JsonText& Value(T number) {
+    if constexpr (std::is_same_v<T, bool>) return Raw(number ? "true" : "false");
+    if constexpr (std::is_integral_v<T>) return Raw(std::to_string(number));
+    return Number(static_cast<double>(number));
+  }
+  template <typename T>
+  JsonText& Member(std::string_view name, const T& value) {
+    return Key(name).Value(value);
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  JsonText& Begin(char bracket);
+  JsonText& End(char bracket);
+  JsonText& Number(double number);
+  JsonText& Raw(std::string_view text);
+  void AppendQuoted(std::string_view text);
+  void NewLine();
+
+  std::string text_;
+  int depth_ = 0;
+  bool first_ = true;  // Nothing stands in the innermost bracket yet.
+  bool behind_key_ = false;
+};
+
+}  // namespace partita::lab

@@ -1,0 +1,141 @@
+#include "bench/lab/key_span.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace partita::lab {
+namespace {
+
+constexpr uint64_t kFanOutMax = 256;
+constexpr uint64_t kTimesMax = 64;  // Partitions of a time range that are read one by one; else as a range.
+// 100 ns in a day, hour, minute and second: units 2 to 5 of a time.
+constexpr uint64_t kUnitTicks[] = {0, 0, 864'000'000'000, 36'000'000'000, 600'000'000, 10'000'000};
+
+using Part = KeyTemplate::Part;
+
+PropertyValue Below(const PropertyValue& value) {
+  if (const DateTime* time = value.if_date_time()) return DateTime{time->ticks - 1};
+  if (const int64_t* number = value.if_int64()) return *number - 1;
+  return value;  // Text: as a bound it is a little wide.
+}
+
+std::string PartText(const Part& part, const KnownFields& known, size_t field, const PropertyValue& value) {
+  Record record = known.probe;
+  record.values[field] = value;
+  std::string text;
+  KeyTemplate::AppendPart(part, record, &text);
+  return text;
+}
+
+// Follows the template from part to part with every way to go on.
+class Expansion {
+ public:
+  Expansion(const KeyTemplate& key, SpansOfTime times) : key_(key), times_(times) {}
+
+  std::vector<KeySpan> Run(const KnownFields& known) {
+    Follow(0, "", known);
+    return std::move(spans_);
+  }
+
+ private:
+  void End(size_t part, std::string lower, std::string upper, bool ranged, const KnownFields& known) {
+    spans_.push_back({.lower = std::move(lower),
+                      .upper = std::move(upper),
+                      .parts_known = part,
+                      .ends_in_range = ranged,
+                      .known = known});
+  }
+
+  void Follow(size_t at, const std::string& text, const KnownFields& known) {
+    if (at == key_.parts().size()) {
+      spans_.push_back({.lower = text, .exact = true, .parts_known = at, .known = known});
+      return;
+    }
+    const Part& part = key_.parts()[at];
+    for (const size_t field : part.fields) {
+      if (known.states[field].choices.empty()) continue;
+      return FollowChoices(at, text, known, field);
+    }
+    const bool all_known =
+        !part.salted && std::all_of(part.fields.begin(), part.fields.end(),
+                                    [&](size_t field) { return known.states[field].known; });
+    if (all_known) {
+      std::string longer = text;
+      KeyTemplate::AppendPart(part, known.probe, &longer);
+      return Follow(at + 1, longer, known);
+    }
+    if (part.values > 0 && part.values <= kFanOutMax) {
+      for (uint64_t k = 0; k < part.values; ++k) {
+        std::string longer = text;
+        KeyTemplate::AppendValue(part, k, &longer);
+        Follow(at + 1, longer, known);
+      }
+      return;
+    }
+    const bool ranged = part.fields.size() == 1 && known.states[part.fields[0]].ranged;
+    if (!ranged || !OrdersWithin(part, known)) return End(at, text, BehindPrefix(text), false, known);
+    if (times_ == SpansOfTime::kEnumerated && FollowTimes(at, text, known)) return;
+    const size_t field = part.fields[0];
+    std::string first = text + PartText(part, known, field, known.states[field].lower);
+    std::string last = text + PartText(part, known, field, Below(known.states[field].upper));
+    if (part.direction < 0) std::swap(first, last);
+    End(at, std::move(first), BehindPrefix(std::move(last)), true, known);
+  }
+
+  void FollowChoices(size_t at, const std::string& text, const KnownFields& known, size_t field) {
+    for (const PropertyValue& value : known.states[field].choices) {
+      KnownFields chosen = known;
+      chosen.states[field].choices.clear();
+      chosen.states[field].known = true;
+      chosen.probe.values[field] = value;
+      Follow(at, text, chosen);
+    }
+  }
+
+  // One way for each text of a time within the range; false when there are too many.
+  bool FollowTimes(size_t at, const std::string& text, const KnownFields& known) {
+    const Part& part = key_.parts()[at];
+    if (!part.is_time || part.format.empty() || part.time_unit_last > 5) return false;
+    // Months and years are stepped through by days.
+    const uint64_t step = kUnitTicks[std::max(part.time_unit_last, 2)];
+    const size_t field = part.fields[0];
+    const uint64_t lower = known.states[field].lower.if_date_time()->ticks;
+    const uint64_t upper = known.states[field].upper.if_date_time()->ticks;
+    if (upper <= lower || (upper - lower) / step > kTimesMax) return false;
+    for (uint64_t from = lower; from < upper;) {
+      const std::string own = PartText(part, known, field, DateTime{from});
+      uint64_t end = from - from % step + step;
+      while (end < upper && PartText(part, known, field, DateTime{end}) == own) end += step;
+      KnownFields pinned = known;
+      pinned.states[field].lower = DateTime{from};
+      pinned.states[field].upper = DateTime{std::min(end, upper)};
+      pinned.states[field].pinned_unit = part.time_unit_last;
+      Follow(at + 1, text + own, pinned);
+      from = end;
+    }
+    return true;
+  }
+
+  const KeyTemplate& key_;
+  const SpansOfTime times_;
+  std::vector<KeySpan> spans_;
+};
+
+}  // namespace
+
+std::vector<KeySpan> SpansOf(const KeyTemplate& key, const KnownFields& known, SpansOfTime times) {
+  return Expansion(key, times).Run(known);
+}
+
+bool OrdersWithin(const KeyTemplate::Part& part, const KnownFields& known) {
+  if (part.direction == 0 || part.fields.size() != 1) return false;
+  return !part.is_time || part.format.empty() ||
+         part.time_unit_first <= known.states[part.fields[0]].pinned_unit + 1;
+}
+
+std::string BehindPrefix(std::string text) {
+  if (!text.empty()) ++text.back();
+  return text;
+}
+
+}  // namespace partita::lab

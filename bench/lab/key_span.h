@@ -1,0 +1,34 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/lab/key_template.h"
+#include "bench/lab/query_planner.h"
+
+namespace partita::lab {
+
+// Keys from `lower` on, up to and without `upper` (empty: open); with `exact` only `lower`.
+struct KeySpan {
+  std::string lower, upper;
+  bool exact = false;
+  size_t parts_known = 0;      // So many parts of the template are known whole.
+  bool ends_in_range = false;  // The next one is known to lie in a range.
+  KnownFields known;           // And what else is known within the span.
+};
+
+// Whether parts of a time in the key stand one by one (a partition each) or as a range.
+enum class SpansOfTime : uint8_t { kEnumerated, kRanges };
+
+// Where keys may lie of which that much is known: fans out over buckets, salts, choices and times.
+std::vector<KeySpan> SpansOf(const KeyTemplate& key, const KnownFields& known, SpansOfTime times);
+
+// Whether the part rises or falls with its field among the keys of which that much is known.
+bool OrdersWithin(const KeyTemplate::Part& part, const KnownFields& known);
+
+// The first text behind all that begin with this one; empty: there is none. REQUIRES: ASCII at its end.
+std::string BehindPrefix(std::string text);
+// The first text behind this one.
+inline std::string Behind(std::string text) { return text + '\x01'; }
+
+}  // namespace partita::lab

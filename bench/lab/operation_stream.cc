@@ -1,0 +1,76 @@
+#include "bench/lab/operation_stream.h"
+
+#include <algorithm>
+
+#include "bench/lab/key_expression.h"
+#include "engine/base/checksum.h"
+
+namespace partita::lab {
+namespace {
+
+constexpr uint64_t kOperationSalt = 0x6F7065726174696F;
+constexpr double kPickTheta = 0.99;
+// Ranks beyond the first so many are as good as never chosen; making more costs time.
+constexpr uint64_t kPickRanksMax = 1'000'000;
+
+}  // namespace
+
+OperationStream::OperationStream(const RecordGenerator& generator)
+    : experiment_(generator.experiment()),
+      weight_sum_(experiment_.weight_sum()),
+      existing_(experiment_.records) {
+  const bool ranked = std::any_of(experiment_.ops.begin(), experiment_.ops.end(),
+                                  [](const Op& op) { return !op.writes_new() && op.pick != Pick::kUniform; });
+  if (ranked) ranks_.emplace(std::clamp<uint64_t>(existing_, 1, kPickRanksMax), kPickTheta);
+}
+
+uint64_t OperationStream::PickRecord(Pick pick, Draw* draw) const {
+  if (existing_ == 0) return 0;
+  if (pick == Pick::kUniform) return draw->Below(existing_);
+  const uint64_t rank = std::min(ranks_->Of(draw->Uniform()), existing_ - 1);
+  return pick == Pick::kZipf ? rank : existing_ - 1 - rank;
+}
+
+Operation OperationStream::Next() {
+  Draw draw(experiment_.seed ^ kOperationSalt, next_);
+  Operation operation{.number = next_++, .existing = existing_};
+  double left = draw.Uniform() * weight_sum_;
+  while (operation.op + 1 < experiment_.ops.size() && (left -= experiment_.ops[operation.op].weight) >= 0) {
+    ++operation.op;
+  }
+  const Op& op = experiment_.ops[operation.op];
+  if (op.writes_new()) {
+    operation.record = existing_;
+    operation.records = op.batch;
+    existing_ += op.batch;
+  } else {
+    operation.record = PickRecord(op.pick, &draw);
+  }
+  return operation;
+}
+
+uint64_t HashOfStream(const RecordGenerator& generator, uint64_t count) {
+  OperationStream stream(generator);
+  StreamHash hash;
+  Record record;
+  std::string text;
+  for (uint64_t i = 0; i < count; ++i) {
+    const Operation operation = stream.Next();
+    const Op& op = generator.experiment().ops[operation.op];
+    text = op.name + ' ' + std::to_string(operation.record);
+    for (uint64_t k = 0; k < operation.records; ++k) {
+      generator.Make(operation.record + k, &record);
+      for (const PropertyValue& value : record.values) {
+        text.push_back('\0');
+        AppendKeyText(&text, value);
+      }
+    }
+    for (const size_t field : op.set) {
+      AppendKeyText(&text, generator.ValueAnew(field, operation.record, operation.number));
+    }
+    hash.Update(text);
+  }
+  return hash.Digest();
+}
+
+}  // namespace partita::lab

@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "bench/lab/experiment.h"
+#include "bench/lab/record_generator.h"
+
+namespace partita::lab {
+
+// One thing that the application does: which of the experiment's operations, and with which records.
+struct Operation {
+  uint64_t number = 0;
+  size_t op = 0;
+  uint64_t record = 0;    // The first new one, or the one that was chosen.
+  uint32_t records = 1;   // New ones.
+  uint64_t existing = 0;  // How many there are before it.
+};
+
+// The operations of an experiment, one after another: a function of its seed alone, the same for every
+// layout, rate and target. Used by one thread; the generator must outlive it.
+class OperationStream {
+ public:
+  explicit OperationStream(const RecordGenerator& generator);
+  Operation Next();
+
+ private:
+  uint64_t PickRecord(Pick pick, Draw* draw) const;
+
+  const Experiment& experiment_;
+  const double weight_sum_;
+  std::optional<ZipfRanks> ranks_;
+  uint64_t next_ = 0;
+  uint64_t existing_;
+};
+
+// XXH3-64 over the first `count` operations with every value of their records: the same figure says that two
+// runs did the same, byte for byte.
+uint64_t HashOfStream(const RecordGenerator& generator, uint64_t count);
+
+}  // namespace partita::lab

@@ -1,0 +1,58 @@
+#pragma once
+#include <toml++/toml.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/lab/experiment_file.h"
+
+namespace partita::lab {
+
+// One table of an experiment file: gives the values of its keys and notes everything that is wrong with them.
+// Keys that experiment_keys.h does not list for the section are noted at once. Used by one thread.
+class TomlSection {
+ public:
+  TomlSection(const toml::table& table, std::string_view section, std::vector<Finding>* findings);
+
+  bool Has(std::string_view key) const { return table_.contains(key); }
+  const toml::node* Node(std::string_view key) const { return table_.get(key); }
+
+  // Each leaves `out` as it is where the key is missing, or wrong, which is noted.
+  void Text(std::string_view key, std::string* out) const;
+  void Whole(std::string_view key, uint64_t min, uint64_t max, uint64_t* out) const;
+  void Number(std::string_view key, double min, double max, double* out) const;
+  void Flag(std::string_view key, bool* out) const;
+  void Seconds(std::string_view key, double* out) const;
+  void Texts(std::string_view key, std::vector<std::pair<std::string, const toml::node*>>* out) const;
+  void Numbers(std::string_view key, double min, std::vector<double>* out) const;
+  // The index of the text in `choices`.
+  void Choice(std::string_view key, const std::vector<std::string>& choices, size_t* out) const;
+  void Section(std::string_view key, std::string_view section,
+               const std::function<void(const TomlSection&)>& read) const;
+  void Sections(std::string_view key, std::string_view section,
+                const std::function<void(const TomlSection&)>& read) const;
+
+  TomlSection Inner(const toml::table& table, std::string_view section) const {
+    return TomlSection(table, section, findings_);
+  }
+
+  // Notes that a key is missing; false then.
+  bool Require(std::string_view key) const;
+  void Wrong(const toml::node& node, std::string what) const;
+  // At the key's value, or the section where it is missing.
+  void Wrong(std::string_view key, std::string what) const;
+  const toml::table& table() const { return table_; }
+
+ private:
+  const toml::table& table_;
+  const std::string section_;
+  std::vector<Finding>* findings_;
+};
+
+// "250ms", "1.5s", "1h" in seconds: us, ms, s, m, h, d.
+std::optional<double> ParseSeconds(std::string_view text);
+
+}  // namespace partita::lab

@@ -1,0 +1,61 @@
+#pragma once
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "bench/lab/experiment_file.h"
+
+namespace partita::lab {
+
+// Readings of devices, asked for the latest of a device and for alarms. `layouts` and what may follow are
+// added.
+inline std::string ReadingsText(const std::string& layouts, const std::string& seed = "42") {
+  return R"(name = "readings"
+seed = )" +
+         seed + R"(
+repeats = 3
+[data]
+records = 2000
+[data.fields]
+device = { dist = "zipf", n = 100, theta = 0.9, format = "dev-{:03}" }
+ts = { dist = "clock", start = "2026-01-01T00:00:00Z", step = "10s" }
+type = { dist = "weighted", values = { temp = 70, door = 25, alarm = 5 } }
+value = { dist = "normal", mean = 21.0, sd = 3.0 }
+hour = { dist = "uniform", n = 24 }
+[[op]]
+name = "ingest"
+kind = "insert"
+weight = 8
+batch = 5
+[[op]]
+name = "latest"
+kind = "query"
+where = { device = "@record" }
+order = "ts desc"
+limit = 10
+[[op]]
+name = "read"
+kind = "get"
+[arrival]
+model = "constant"
+rate = 1000
+warmup = "100ms"
+duration = "400ms"
+clients = 8
+)" + layouts;
+}
+
+inline constexpr const char* kDeviceLayout = R"(
+[[layout]]
+name = "device"
+pk = "{device}"
+rk = "{desc_ticks(ts)}"
+)";
+
+inline Experiment ParseSound(const std::string& text) {
+  ExperimentFile file = ParseExperiment(text, "test.toml");
+  EXPECT_EQ(FindingsText("test.toml", file.findings), "");
+  return std::move(file.experiment);
+}
+
+}  // namespace partita::lab

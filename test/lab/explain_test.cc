@@ -1,0 +1,79 @@
+#include "bench/lab/explain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/lab/experiments.h"
+
+namespace partita::lab {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Prediction PredictionOf(const Experiment& experiment) { return Predict(RecordGenerator(experiment)); }
+
+TEST(ExplainTest, CountsWhatEachOperationDoes) {
+  const Experiment experiment = ParseSound(ReadingsText(std::string(kDeviceLayout) + R"(
+[[layout]]
+name = "one"
+pk = "all"
+rk = "{ticks(ts)}"
+[[layout.copy]]
+name = "twin"
+pk = "all"
+rk = "by-device_{device}_{ticks(ts)}"
+atomic = true
+)"));
+  const Prediction prediction = PredictionOf(experiment);
+  const LayoutPrediction& device = prediction.layouts[0];
+  EXPECT_DOUBLE_EQ(device.ops[0].written, 5);
+  EXPECT_GT(device.ops[0].requests, 4);
+  EXPECT_FALSE(device.ops[0].atomic);
+  EXPECT_EQ(device.ops[1].plan, "partition");
+  EXPECT_NEAR(device.ops[1].scanned, 9.5, 0.5);  // Some devices have less than ten records.
+  EXPECT_DOUBLE_EQ(device.ops[2].scanned, 1);
+  const LayoutPrediction& one = prediction.layouts[1];
+  EXPECT_DOUBLE_EQ(one.ops[0].written, 10);
+  EXPECT_DOUBLE_EQ(one.ops[0].requests, 1);
+  EXPECT_TRUE(one.ops[0].atomic);
+  EXPECT_EQ(one.ops[1].from, "twin");
+  EXPECT_TRUE(one.ops[1].sorts);
+  // 1,000 operations a second, 8 of 10 write 10 entities, 1 of 10 reads one, 1 of 10 a device's records.
+  EXPECT_EQ(one.hottest_partition, "all");
+  EXPECT_NEAR(one.hottest_rate, 1000 * (0.8 * 10 + 0.1 + 0.1 * one.ops[1].scanned), 800);
+}
+
+TEST(ExplainTest, ForeseesThrottlingAndDensity) {
+  const Experiment experiment = ParseSound(ReadingsText(R"(
+[[layout]]
+name = "one"
+pk = "all"
+rk = "{ticks(ts)}"
+[[op]]
+name = "alarms"
+kind = "query"
+where = { type = "alarm" }
+[limits]
+profile = "storage"
+)"));
+  const Prediction prediction = PredictionOf(experiment);
+  const OpPrediction& alarms = prediction.layouts[0].ops[3];
+  EXPECT_DOUBLE_EQ(alarms.scanned, 2000);
+  EXPECT_NEAR(alarms.density(), 0.05, 0.01);
+  EXPECT_THAT(PredictionText(experiment, prediction),
+              AllOf(HasSubstr("WILL BE THROTTLED"), HasSubstr("the client reads all of them and sorts"),
+                    HasSubstr("and device eq 'dev-")));
+}
+
+TEST(ExplainTest, StoredBytesFollowTheFormula) {
+  const Experiment experiment =
+      ParseSound(ReadingsText("[[layout]]\nname = \"x\"\npk = \"{device}\"\nrk = \"{ticks(ts)}\"\nprops = "
+                              "[\"device\", \"value\"]\n"));
+  // 4 + 2 * (7 + 19) + device 8 + 12 + 2 * 7 + 4 + value 8 + 10 + 8; the get has every field, the query is
+  // sorted.
+  EXPECT_DOUBLE_EQ(PredictionOf(experiment).layouts[0].stored_bytes, 4 + 52 + 38 + 26);
+}
+
+}  // namespace
+}  // namespace partita::lab

@@ -1,0 +1,87 @@
+#include "bench/lab/query_planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/lab/experiments.h"
+
+namespace partita::lab {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The plan of `op` on the one layout with these keys, for record 1000 of 2000.
+struct Planned {
+  Planned(const std::string& pk, const std::string& rk, const std::string& op, const std::string& more = "")
+      : experiment(ParseSound(ReadingsText("[[layout]]\nname = \"x\"\npk = \"" + pk + "\"\nrk = \"" + rk +
+                                           "\"\n" + more + "\n[[op]]\nname = \"tried\"\n" + op))),
+        generator(experiment) {
+    generator.Make(1000, &record);
+    const Result<QueryPlan> planned = PlanRead(experiment.layouts[0], experiment.ops.back(),
+                                               {.op = 3, .record = 1000, .existing = 2000}, generator);
+    EXPECT_TRUE(planned.ok()) << planned.status().ToString();
+    if (planned.ok()) plan = *planned;
+  }
+  std::string kind() const { return PlanKindName(plan.worst()); }
+
+  Experiment experiment;
+  RecordGenerator generator;
+  Record record;
+  QueryPlan plan;
+};
+
+constexpr const char* kLatest =
+    "kind = \"query\"\nwhere = { device = \"@record\" }\norder = \"ts desc\"\nlimit = 10\n";
+constexpr const char* kLastHour = "kind = \"query\"\nwhere = { ts = \"last 1h\" }\n";
+
+TEST(QueryPlannerTest, TheLatestOfADeviceIsARowRangeOnlyWhereKeysFallWithTime) {
+  const Planned down("{device}", "{desc_ticks(ts)}", kLatest);
+  EXPECT_EQ(down.kind(), "partition");
+  EXPECT_TRUE(down.plan.ordered);
+  EXPECT_EQ(down.plan.parts[0].filter, "PartitionKey eq '" + *down.record.values[0].if_string() + "'");
+  const Planned up("{device}", "{ticks(ts)}", kLatest);
+  EXPECT_FALSE(up.plan.ordered);
+}
+
+TEST(QueryPlannerTest, BucketsCostAQueryEach) {
+  const Planned salted("{salt(8)}-{device}", "{desc_ticks(ts)}", kLatest);
+  EXPECT_EQ(salted.plan.parts.size(), 8u);
+  EXPECT_TRUE(salted.plan.ordered);
+  const Planned hashed("{hash(device) % 16:02x}-{device}", "{desc_ticks(ts)}", kLatest);
+  EXPECT_EQ(hashed.plan.parts.size(), 1u) << "who knows the device knows its bucket";
+}
+
+TEST(QueryPlannerTest, ARangeOfTimeIsCutToThePartitionsItTouches) {
+  const Planned hours("{ts:%Y%m%d%H}", "{ts:%M%S.%f}_{device}", kLastHour);
+  EXPECT_EQ(hours.kind(), "row-range");
+  EXPECT_EQ(hours.plan.parts.size(), 2u) << "an hour that does not begin with one";
+  EXPECT_THAT(hours.plan.parts[0].filter, HasSubstr("RowKey ge '"));
+  const Planned whole("{ts:%Y%m%d}", "{ts:%M%S.%f}_{ts:%H}", kLastHour);
+  EXPECT_EQ(whole.kind(), "partition") << "minutes do not rise within a day";
+  const Planned across("{device}", "{ticks(ts)}", kLastHour);
+  EXPECT_EQ(across.kind(), "table-scan");
+}
+
+TEST(QueryPlannerTest, AGetIsAPointAndOneForEachSalt) {
+  EXPECT_EQ(Planned("{device}", "{ticks(ts)}", "kind = \"get\"\n").kind(), "point");
+  EXPECT_EQ(Planned("{salt(4)}", "{ticks(ts)}", "kind = \"get\"\n").plan.parts.size(), 4u);
+}
+
+TEST(QueryPlannerTest, ACopyIsTakenWhereItCostsLess) {
+  const char* const alarms = "kind = \"query\"\nwhere = { type = \"alarm\" }\n";
+  const Planned copied("{device}", "{ticks(ts)}", alarms,
+                       "[[layout.copy]]\nname = \"by-type\"\npk = \"{type}\"\nrk = \"{ticks(ts)}\"\n");
+  EXPECT_EQ(copied.plan.entity, 1u);
+  EXPECT_EQ(copied.kind(), "partition");
+  EXPECT_FALSE(copied.plan.lookups);
+  const Planned index("{device}", "{ticks(ts)}", alarms,
+                      "[[layout.copy]]\nname = \"by-type\"\npk = \"{type}\"\nrk = \"{ticks(ts)}\"\n"
+                      "props = [\"device\", \"ts\"]\n");
+  EXPECT_TRUE(index.plan.lookups);
+  const Planned none("{device}", "{ticks(ts)}", alarms);
+  EXPECT_EQ(none.kind(), "table-scan");
+  EXPECT_EQ(none.plan.parts[0].filter, "type eq 'alarm'");
+}
+
+}  // namespace
+}  // namespace partita::lab
