@@ -11,22 +11,6 @@ namespace {
 
 size_t SizeOf(const std::vector<ReadAheadRun>& runs) { return runs.back().at + runs.back().size(); }
 
-// Memory for the pieces of flushes and merges, which read 1 MiB at once, is kept by the thread that reads
-// them: to make room for each anew costs as much as the reads do. One a thread, of the memory for
-// compactions.
-constexpr size_t kSpareMin = 512 << 10;
-constexpr size_t kSpareMax = 1 << 20;
-thread_local AlignedBuffer spare_of_thread;
-
-AlignedBuffer NewBuffer(size_t size) {
-  if (size > kSpareMin && size <= spare_of_thread.size()) return std::move(spare_of_thread);
-  return AlignedBuffer(size > kSpareMin ? std::max(size, kSpareMax) : size);
-}
-
-void KeepBuffer(AlignedBuffer buffer) {
-  if (buffer.size() == kSpareMax) spare_of_thread = std::move(buffer);
-}
-
 }  // namespace
 
 ReadAheadPiece::ReadAheadPiece(ReadAheadPool* pool, std::shared_ptr<ObjectReader> object,
@@ -34,11 +18,7 @@ ReadAheadPiece::ReadAheadPiece(ReadAheadPool* pool, std::shared_ptr<ObjectReader
     : pool_(pool), object_(std::move(object)), runs_(std::move(runs)), buffer_(std::move(buffer)) {}
 
 ReadAheadPiece::~ReadAheadPiece() {
-  if (pool_ != nullptr) {
-    pool_->GiveBack(std::move(buffer_));
-  } else {
-    KeepBuffer(std::move(buffer_));
-  }
+  if (pool_ != nullptr) pool_->GiveBack(std::move(buffer_));
 }
 
 Task<Status> ReadAheadPiece::Arrive() {
@@ -86,7 +66,7 @@ std::shared_ptr<ReadAheadPiece> ReadAheadPool::Prepare(ReadAheadPool* pool,
   const bool counted = buffer.data() != nullptr && size <= buffer.size();
   if (!counted) {
     if (buffer.data() != nullptr) pool->GiveBack(std::move(buffer));
-    buffer = NewBuffer(size);
+    buffer = AlignedBuffer(size);
     if (buffer.data() == nullptr) return nullptr;
   }
   return std::shared_ptr<ReadAheadPiece>(

@@ -17,7 +17,8 @@ namespace partita {
 
 namespace {
 
-constexpr size_t kDrainSize = 1u << 20;
+// The object's writer gathers larger pieces of them.
+constexpr size_t kDrainSize = 64u << 10;
 // Entities above this get a block of their own, so that reading a neighbour does not carry them.
 constexpr size_t kOwnBlockValueSize = 2048;
 // Content of an index block. Larger than a page, since with 16 zones an index record has 340 bytes and

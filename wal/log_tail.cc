@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/assert.h"
@@ -46,9 +45,10 @@ Status CheckSize(const std::string& path, uint64_t size) {
                             " bytes; expected a multiple of 8192 (F35)");
 }
 
-Task<Result<std::vector<uint8_t>>> ReadWhole(File& file, uint64_t size) {
-  std::vector<uint8_t> bytes(size);
-  PARTITA_CO_ASSIGN(const size_t count, co_await file.ReadAt(0, bytes));
+Task<Result<AlignedBuffer>> ReadWhole(File& file, uint64_t size) {
+  AlignedBuffer bytes(size);
+  if (bytes.data() == nullptr) co_return Status::ResourceExhausted("no memory for " + file.path());
+  PARTITA_CO_ASSIGN(const size_t count, co_await file.ReadAt(0, bytes.span()));
   if (count != size) co_return Status::IoError(file.path() + ": the file became shorter while it was read");
   co_return bytes;
 }
@@ -56,12 +56,12 @@ Task<Result<std::vector<uint8_t>>> ReadWhole(File& file, uint64_t size) {
 // What a file held when it was read; not shared with anyone.
 class TailCopy final : public SharedMapping {
  public:
-  explicit TailCopy(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}
-  std::span<uint8_t> bytes() override { return bytes_; }
+  explicit TailCopy(AlignedBuffer bytes) : bytes_(std::move(bytes)) {}
+  std::span<uint8_t> bytes() override { return bytes_.span(); }
   void Stored(uint64_t, uint64_t) override {}
 
  private:
-  std::vector<uint8_t> bytes_;
+  AlignedBuffer bytes_;
 };
 
 }  // namespace
@@ -70,7 +70,9 @@ Task<Result<std::unique_ptr<LogTail>>> LogTail::OpenForReading(FileSystem& files
                                                                const LogIdentity& owner, bool must_exist) {
   const LogIdentity owner_copy = owner;
   const std::string path = directory + "/tail";
-  std::vector<uint8_t> bytes(2 * kPageSize);
+  AlignedBuffer bytes(2 * kPageSize);
+  if (bytes.data() == nullptr) co_return Status::ResourceExhausted("no memory for " + path);
+  std::memset(bytes.data(), 0, bytes.size());
   PARTITA_CO_ASSIGN(const bool exists, co_await files.Exists(path));
   if (!exists && must_exist) co_return TailMissing(path);
   if (exists) {
@@ -103,13 +105,15 @@ Task<Result<std::unique_ptr<LogTail>>> LogTail::Open(FileSystem& files, std::str
   PARTITA_CO_ASSIGN(std::unique_ptr<SharedMapping> mapping, files.Map(path, actual));
   // F29: what a dead process left is trusted from here on.
   if (SiteIsOn("wal.tail_recovery.flush")) {
-    const std::vector<uint8_t> left(mapping->bytes().begin(), mapping->bytes().end());
+    AlignedBuffer left(actual);
+    if (left.data() == nullptr) co_return Status::ResourceExhausted("no memory for " + path);
+    std::memcpy(left.data(), mapping->bytes().data(), actual);
     Status flushed = co_await file->Flush();
     if (!flushed.ok()) {
       // The kernel now takes the pages for clean and may drop them, and with them the only copy of what was
       // acknowledged at level process (F3). Stored anew they are as good as they were.
-      std::copy(left.begin(), left.end(), mapping->bytes().begin());
-      mapping->Stored(0, left.size());
+      std::memcpy(mapping->bytes().data(), left.data(), actual);
+      mapping->Stored(0, actual);
       co_return flushed;
     }
   }

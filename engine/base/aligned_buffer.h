@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -19,25 +18,34 @@ inline constexpr uint64_t AlignDown(uint64_t value, uint64_t alignment) {
 
 // Owned memory aligned to kPageSize, whose size is a multiple of it: what direct I/O wants.
 // Contents start undefined.
+//
+// From kLargeMin on it comes from the kernel and not from malloc, whose heaps, one a thread, would keep the
+// holes that such buffers leave: a dozen background threads held three times the memory budget. A few are
+// kept for the next one that asks, of any thread, since the first touch of fresh memory costs more than what
+// is read into it.
 class AlignedBuffer {
  public:
+  static constexpr size_t kLargeMin = 256u << 10;
+  // Of all kept ones together: the pieces that two merges have in hand.
+  static constexpr size_t kKeptMax = 8u << 20;
+
   AlignedBuffer() = default;
   // Rounds `size` up to kPageSize. An empty buffer on allocation failure: check data().
   explicit AlignedBuffer(size_t size) : size_(AlignUp(size, kPageSize)) {
-    if (size_ > 0) data_ = static_cast<uint8_t*>(std::aligned_alloc(kPageSize, size_));
+    if (size_ > 0) data_ = Allocate(size_);
     if (data_ == nullptr) size_ = 0;
   }
   AlignedBuffer(AlignedBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
     if (this != &other) {
-      std::free(data_);
+      Free(data_, size_);
       data_ = std::exchange(other.data_, nullptr);
       size_ = std::exchange(other.size_, 0);
     }
     return *this;
   }
-  ~AlignedBuffer() { std::free(data_); }
+  ~AlignedBuffer() { Free(data_, size_); }
 
   uint8_t* data() { return data_; }
   const uint8_t* data() const { return data_; }
@@ -48,6 +56,9 @@ class AlignedBuffer {
   }
 
  private:
+  static uint8_t* Allocate(size_t size);
+  static void Free(uint8_t* data, size_t size);
+
   uint8_t* data_ = nullptr;
   size_t size_ = 0;
 };
