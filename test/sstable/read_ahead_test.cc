@@ -12,6 +12,7 @@
 #include "sstable/read_ahead_window.h"
 #include "test/sstable/table_fixture.h"
 #include "test/support/late_executor.h"
+#include "test/support/reads_apart.h"
 #include "test/support/scratch_directory.h"
 
 namespace partita {
@@ -101,6 +102,7 @@ struct Course {
   uint64_t left_behind = 0;  // Cursors that went while a read of theirs was in flight.
   uint64_t failed = 0;
   uint64_t faults = 0;
+  uint64_t shared = 0;  // Reads into memory that another one in flight writes to.
   size_t held_max = 0;
 };
 
@@ -163,8 +165,10 @@ Task<void> SimulatedRun(SimRuntime& runtime, uint64_t seed, size_t pool_bytes,
   EXPECT_TRUE(written.ok()) << written.ToString();
   const size_t added = runtime.AddFault(fault);
   ReadAheadPool pool(runtime.background(BackgroundClass::kInput), pool_bytes);
-  co_await ScanAround(**store, pool, &runtime, seed, entries, tables, course);
+  ReadsApart apart(**store);
+  co_await ScanAround(apart, pool, &runtime, seed, entries, tables, course);
   co_await pool.Join();
+  course->shared = apart.shared();
   course->faults = runtime.FaultHits(added);
 }
 
@@ -184,6 +188,7 @@ TEST(ReadAheadTest, EveryScanIsRightAndMayEndWhileReadsAreInFlight) {
     slow.probability = 0.1;
     slow.delay_ns = 30'000'000;
     const Course course = Simulate(seed, kPoolBytes, slow, /*tables=*/seed % 2 == 0 ? 1 : 5);
+    ASSERT_EQ(course.shared, 0u);
     EXPECT_EQ(course.failed, 0u);
     total.started += course.started;
     total.left_behind += course.left_behind;
