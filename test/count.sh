@@ -122,6 +122,13 @@ count_fuzz() {
   fi
 }
 
+# Likewise what run_program ran: preset, name, log.
+count_runner() {
+  local rc
+  read -r rc _ < "$3.rc"
+  count_program "$2" "$rc" "$3"
+}
+
 # A program that is one test: exit code 0 passed, 77 skipped, with the reason on the log's last line.
 count_program() {
   local name=$1 rc=$2 log=$3
