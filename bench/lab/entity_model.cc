@@ -48,7 +48,21 @@ EntityModel::EntityModel(const Layout& layout, const RecordGenerator& generator)
     rows.erase(std::unique(rows.begin(), rows.end(), same), rows.end());
     PARTITA_ASSERT(rows.size() <= before);
   }
+  for (const std::vector<Row>& rows : rows_) largest_.push_back(LargestOf(rows));
   stored_bytes_ /= static_cast<double>(std::max<uint64_t>(taken, 1));
+}
+
+EntityModel::Largest EntityModel::LargestOf(const std::vector<Row>& rows) const {
+  Largest largest;
+  size_t most = 0;
+  for (size_t first = 0, i = 0; i < rows.size(); ++i) {
+    if (rows[i].partition_key != rows[first].partition_key) first = i;
+    if (i - first + 1 <= most) continue;
+    most = i - first + 1;
+    largest.partition_key = rows[first].partition_key;
+  }
+  if (most > 0) largest.share = static_cast<double>(most) / static_cast<double>(rows.size());
+  return largest;
 }
 
 EntityModel::Answer EntityModel::Ask(const QueryPlan& plan, const QueryPart& part, const Op& op,

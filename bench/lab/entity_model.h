@@ -23,6 +23,13 @@ class EntityModel {
   Answer Ask(const QueryPlan& plan, const QueryPart& part, const Op& op, const KnownFields& known,
              uint64_t top) const;
 
+  // The partition of a place with the most records, and its share of them.
+  struct Largest {
+    std::string partition_key;
+    double share = 0;
+  };
+  const Largest& largest(size_t place) const { return largest_[place]; }
+
   // By the service's formula, of all entities that a record becomes.
   double stored_bytes_per_record() const { return stored_bytes_; }
 
@@ -34,12 +41,13 @@ class EntityModel {
       return a.partition_key != b.partition_key ? a.partition_key < b.partition_key : a.row_key < b.row_key;
     }
   };
-  void Fill(const EntityPlan& place, uint64_t step);
+  Largest LargestOf(const std::vector<Row>& rows) const;
 
   const Layout& layout_;
   const RecordGenerator& generator_;
   std::vector<std::vector<Row>> rows_;  // Of each place, in the order of keys.
-  double scale_ = 1;                    // Records for each that is looked at.
+  std::vector<Largest> largest_;
+  double scale_ = 1;  // Records for each that is looked at.
   double stored_bytes_ = 0;
 };
 

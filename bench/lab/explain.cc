@@ -48,6 +48,7 @@ class Predictor {
         *sum /= count;
       }
     }
+    prediction_.account_rate = elsewhere_ / seconds;
     for (const auto& [partition, units] : heat_) {
       prediction_.account_rate += units / seconds;
       if (units / seconds <= prediction_.hottest_rate) continue;
@@ -78,7 +79,12 @@ class Predictor {
       requests += std::max(1.0, answer.returned / kPageEntitiesMax);
       told->partitions += part.kind <= PlanKind::kPartition ? 1 : 0;
       if (part.kind <= PlanKind::kPartition) heat_[part.partition_lower] += std::max(1.0, answer.scanned);
-      if (part.kind > PlanKind::kPartition) heat_["*"] += answer.scanned;
+      if (part.kind > PlanKind::kPartition) {
+        // Of the partitions it runs through the largest is the one that can become the hottest.
+        const EntityModel::Largest& largest = model_.largest(plan->entity);
+        heat_[largest.partition_key] += answer.scanned * largest.share;
+        elsewhere_ += answer.scanned * (1 - largest.share);
+      }
       if (left > 0 && !op.order_field.has_value() && returned >= static_cast<double>(op.limit)) break;
     }
     if (op.limit > 0) returned = std::min(returned, static_cast<double>(op.limit));
@@ -111,7 +117,8 @@ class Predictor {
   const EntityModel model_;
   LayoutPrediction prediction_;
   std::vector<uint64_t> counts_;
-  std::unordered_map<std::string, double> heat_;
+  std::unordered_map<std::string, double> heat_;  // Entities that count, by partition,
+  double elsewhere_ = 0;                          // and where no partition was told apart.
 };
 
 std::string Figure(double number) {

@@ -3,14 +3,19 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <sstream>
 
 #include "api/cli/figures.h"
+#include "bench/lab/example.h"
 #include "bench/lab/experiment_file.h"
 #include "bench/lab/experiment_keys.h"
 #include "bench/lab/explain.h"
 #include "bench/lab/operation_stream.h"
+#include "bench/lab/result_text.h"
+#include "bench/lab/run.h"
 
 namespace partita::lab {
 namespace {
@@ -41,6 +46,80 @@ ExitCode Explain(const std::string& path, Console& console) {
   return code;
 }
 
+Status WriteFile(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return file ? Status() : Status::IoError(path + ": it cannot be written");
+}
+
+Status WriteResults(const std::string& directory, const Experiment& experiment, const RunResult& result) {
+  PARTITA_TRY(WriteFile(directory + "/result.json", ResultJson(experiment, result)));
+  PARTITA_TRY(WriteFile(directory + "/summary.csv", SummaryCsv(experiment, result)));
+  return WriteFile(directory + "/timeline.csv", TimelineCsv(experiment, result));
+}
+
+// How far a run is: drawn in place on a terminal, elsewhere a line every five seconds.
+class ProgressLine {
+ public:
+  explicit ProgressLine(Console& console) : console_(console) {}
+
+  void Tell(double done_s, double all_s, const std::string& layout) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - told_ < std::chrono::milliseconds(console_.err_is_terminal ? 200 : 5'000)) return;
+    told_ = now;
+    // Stores are made and removed between runs: what is left is judged by what was.
+    const double passed_s = std::chrono::duration<double>(now - started_).count();
+    const double left_s = done_s > 0 ? passed_s * (all_s - done_s) / done_s : all_s;
+    console_.err << (console_.err_is_terminal ? "\r\x1b[K" : "") << "lab "
+                 << static_cast<int>(100 * done_s / all_s) << " %  " << FormatSeconds(left_s) << " left  "
+                 << layout << (console_.err_is_terminal ? "" : "\n") << std::flush;
+  }
+  void Finish() {
+    if (console_.err_is_terminal) console_.err << "\r\x1b[K" << std::flush;
+  }
+
+ private:
+  Console& console_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point told_ = started_;
+};
+
+ExitCode New(const std::string& path, Console& console) {
+  if (std::filesystem::exists(path)) return Fail(console, Status::AlreadyExists(path + " exists"));
+  const Status written = WriteFile(path, kExampleExperiment);
+  if (!written.ok()) return FailToStart(console, written);
+  console.out << path << ": written. Next: partita lab explain " << path << ", partita lab run " << path
+              << "\n";
+  return ExitCode::kOk;
+}
+
+ExitCode Run(const std::string& path, std::string directory, IoBackend io_backend, Console& console) {
+  ExitCode code = ExitCode::kOk;
+  const std::optional<Experiment> experiment = Load(path, console, &code);
+  if (!experiment) return code;
+  if (directory.empty()) directory = experiment->name + "-result";
+  const RecordGenerator generator(*experiment);
+  console.interrupts.Arm();
+  ProgressLine progress(console);
+  const RunProgress tell = [&](double done_s, double all_s, const std::string& cell) {
+    progress.Tell(done_s, all_s, cell);
+    return !console.interrupts.Requested();
+  };
+  const Result<RunResult> result = RunExperiment(generator, directory + "/work", io_backend, tell);
+  progress.Finish();
+  if (!result.ok()) return FailToStart(console, result.status());
+  const Status written = WriteResults(directory, *experiment, *result);
+  if (!written.ok()) return FailToStart(console, written);
+  console.out << VerdictTable(*experiment, *result) << "\n"
+              << directory << "/result.json, summary.csv, timeline.csv\n";
+  for (const std::string& failed : FailedExpectations(*experiment, *result)) {
+    console.err << path << ": " << failed << "\n";
+    code = ExitCode::kFindings;
+  }
+  return code;
+}
+
 ExitCode Check(const std::string& path, Console& console) {
   ExitCode code = ExitCode::kOk;
   const std::optional<Experiment> experiment = Load(path, console, &code);
@@ -58,7 +137,7 @@ ExitCode Check(const std::string& path, Console& console) {
 }
 
 struct LabWords {
-  std::string file;
+  std::string file, directory, io = "uring";
   std::function<ExitCode(Console&)> run;
 };
 
@@ -75,8 +154,26 @@ void AddCommands(CLI::App& app, LabWords* words) {
   app.require_subcommand(1);
   AddWithFile(app, words, "check", "Tell everything that is wrong with an experiment",
               "partita lab check my.toml", &Check);
+  CLI::App* fresh = app.add_subcommand("new", "Write a small experiment that explains itself");
+  fresh->footer("Example:\n  partita lab new telemetry.toml");
+  words->file = "experiment.toml";
+  fresh->add_option("file", words->file, "Default: experiment.toml")->type_name("FILE");
+  fresh->callback([words] { words->run = [words](Console& c) { return New(words->file, c); }; });
   AddWithFile(app, words, "explain", "Tell what each operation would do on each layout, without data",
               "partita lab explain my.toml", &Explain);
+  CLI::App* run = AddWithFile(app, words, "run", "Run the operations on every layout, in turns, and compare",
+                              "partita lab run my.toml", &Check);
+  run->callback([words] {
+    words->run = [words](Console& c) {
+      return Run(words->file, words->directory,
+                 words->io == "uring" ? IoBackend::kUring : IoBackend::kThreads, c);
+    };
+  });
+  run->add_option("--out", words->directory, "Where results and, meanwhile, stores lie; default: NAME-result")
+      ->type_name("DIR");
+  run->add_option("--io", words->io, "How the disk is reached; threads where io_uring is forbidden")
+      ->check(CLI::IsMember({"uring", "threads"}))
+      ->capture_default_str();
   CLI::App* schema = app.add_subcommand("schema", "Print the JSON schema of experiments, for editors");
   schema->callback([words] {
     words->run = [](Console& c) {
@@ -87,7 +184,7 @@ void AddCommands(CLI::App& app, LabWords* words) {
 }
 
 constexpr const char* kFooter =
-    "Example:\n  partita lab check my.toml\n\n"
+    "Example:\n  partita lab new my.toml\n  partita lab explain my.toml\n  partita lab run my.toml\n\n"
     "An experiment keeps apart what an application means (records, operations), the layouts that turn it "
     "into\n"
     "keys and entities, and when operations arrive; the same operations go to each layout, byte for byte.\n\n"

@@ -1,6 +1,11 @@
 #pragma once
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "bench/lab/cell.h"
+#include "bench/lab/explain.h"
 
 namespace partita::lab {
 
@@ -8,9 +13,18 @@ namespace partita::lab {
 //
 //   operations  throughput (completed a second)  p50_ms p90_ms p99_ms p999_ms max_ms (from the intended
 //   start) service_p99_ms (from the actual start)  throttled (share of operations refused at the first try)
-//   dropped (share never done)  failed  missing (records that were not there)
-//   per operation: scanned returned transactions written;  density (returned of scanned)
+//   dropped (share never done, or given up)  failed  missing (operations that found nothing)
+//   per completed operation: scanned returned transactions written;  density (returned of scanned)
 //   stored_bytes (per record, by the service's formula)  hottest_rate (predicted entities/s of one partition)
 std::vector<std::string> MetricNames();
+
+// Its figure in one cell. REQUIRES: one of MetricNames.
+double MetricOf(std::string_view metric, const OpFigures& figures, double seconds,
+                const LayoutPrediction& told);
+
+// Which of several layouts has the smallest figure beyond doubt: each has one for each repeat, measured in
+// turns. Nothing when intervals overlap: the 95 % interval of how many times the best another one is must lie
+// above 1.05.
+std::optional<size_t> SmallestBeyondDoubt(const std::vector<std::vector<double>>& figures);
 
 }  // namespace partita::lab

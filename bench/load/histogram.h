@@ -24,6 +24,14 @@ class Histogram {
   // and never above max(); 0 when empty. REQUIRES: 0 <= fraction <= 1.
   uint64_t Percentile(double fraction) const;
 
+  // Calls visit(value, count) for each bucket that holds some, rising; the value is its upper bound.
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    for (uint32_t bucket = 0; bucket < kBucketCount; ++bucket) {
+      if (buckets_[bucket] > 0) visit(UpperBoundOf(bucket), buckets_[bucket]);
+    }
+  }
+
  private:
   // Values below 64 have a bucket each; above, the top 7 bits of a value name its bucket. Values
   // from 2^kExponentMax on share the last bucket.

@@ -1,0 +1,210 @@
+#include "bench/lab/cell.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "bench/lab/arrival_schedule.h"
+
+// One thread a client. Each takes the next operation of the one stream, sleeps until it is due, does it, and
+// records its latency from when it was due: who waits because all clients are busy has waited (no coordinated
+// omission).
+namespace partita::lab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kLateStart_s = 1e-3;
+// What is due and not begun so long after the end is given up and counted.
+constexpr double kOverrunMax_s = 5;
+
+struct Due {
+  Operation operation;
+  double at = 0;  // Seconds from the start.
+};
+
+// The stream and its schedule, shared by the clients.
+class Dispatcher {
+ public:
+  Dispatcher(const RecordGenerator& generator, double rate, Clock::time_point started)
+      : arrival_(generator.experiment().arrival),
+        started_(started),
+        stream_(generator),
+        schedule_(arrival_, rate, generator.experiment().seed) {}
+
+  std::optional<Due> Next() {
+    const std::lock_guard lock(mutex_);
+    if (stopped_.load(std::memory_order_relaxed)) return std::nullopt;
+    std::optional<double> at;
+    if (arrival_.model == ArrivalModel::kClosed) {
+      if (Now() < end()) at = Now();
+    } else {
+      at = schedule_.Next();
+    }
+    if (!at) return std::nullopt;
+    return Due{.operation = stream_.Next(), .at = *at};
+  }
+  void Stop() { stopped_.store(true, std::memory_order_relaxed); }
+
+  double Now() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
+  double end() const { return arrival_.warmup_s + arrival_.duration_s; }
+  const Arrival& arrival() const { return arrival_; }
+  void SleepUntil(double at) const {
+    std::this_thread::sleep_until(
+        started_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(at)));
+  }
+
+ private:
+  const Arrival& arrival_;
+  const Clock::time_point started_;
+  std::mutex mutex_;
+  OperationStream stream_;
+  ArrivalSchedule schedule_;
+  std::atomic<bool> stopped_{false};
+};
+
+class Client {
+ public:
+  Client(const EmbeddedTarget& target, Dispatcher* dispatcher, size_t ops)
+      : target_(target), dispatcher_(*dispatcher) {
+    figures_.ops.resize(ops);
+  }
+
+  void Run() {
+    while (const std::optional<Due> due = dispatcher_.Next()) {
+      Do(*due);
+      const double think = dispatcher_.arrival().think_s;
+      if (dispatcher_.arrival().model == ArrivalModel::kClosed && think > 0) {
+        dispatcher_.SleepUntil(dispatcher_.Now() + think);
+      }
+    }
+  }
+  const CellFigures& figures() const { return figures_; }
+
+ private:
+  SecondFigures& Second(double at) {
+    const auto second = static_cast<size_t>(at);
+    if (figures_.seconds.size() <= second) figures_.seconds.resize(second + 1);
+    return figures_.seconds[second];
+  }
+
+  void Do(const Due& due) {
+    const bool measured = due.at >= dispatcher_.arrival().warmup_s;
+    OpFigures* figures = measured ? &figures_.ops[due.operation.op] : nullptr;
+    if (figures != nullptr) ++figures->operations;
+    ++Second(due.at).due;
+    const bool was_free = dispatcher_.Now() < due.at;
+    if (was_free) dispatcher_.SleepUntil(due.at);
+    const double start = dispatcher_.Now();
+    if (start > dispatcher_.end() + kOverrunMax_s) {
+      if (figures != nullptr) ++figures->unfinished;
+      return;
+    }
+    if (was_free && measured) {
+      ++figures_.on_time_possible;
+      if (start - due.at > kLateStart_s) ++figures_.late_starts;
+    }
+    const Outcome outcome = target_.Execute(due.operation);
+    Note(due, start, outcome, figures);
+  }
+
+  void Note(const Due& due, double start, const Outcome& outcome, OpFigures* figures) {
+    const double now = dispatcher_.Now();
+    const auto latency = static_cast<uint64_t>((now - due.at) * 1e9);
+    SecondFigures& second = Second(now);
+    if (outcome.throttled) ++second.throttled;
+    if (outcome.status.ok()) {
+      ++second.completed;
+      second.latency_max_ns = std::max(second.latency_max_ns, latency);
+    }
+    if (figures == nullptr) return;
+    figures->requests += outcome.requests;
+    figures->scanned += outcome.scanned;
+    figures->returned += outcome.returned;
+    figures->written += outcome.written;
+    if (outcome.throttled) ++figures->throttled;
+    if (outcome.throttled && outcome.by_account) ++figures->throttled_by_account;
+    if (outcome.missing) ++figures->missing;
+    if (outcome.status.ok()) {
+      ++figures->completed;
+      figures->latency.Record(latency);
+      figures->service.Record(static_cast<uint64_t>((now - start) * 1e9));
+    } else if (outcome.status.code() == Code::kThrottled) {
+      ++figures->dropped;
+    } else {
+      ++figures->failed;
+      if (figures->first_error.empty()) figures->first_error = outcome.status.ToString();
+    }
+  }
+
+  const EmbeddedTarget& target_;
+  Dispatcher& dispatcher_;
+  CellFigures figures_;
+};
+
+void AddTo(CellFigures* all, const CellFigures& one) {
+  for (size_t op = 0; op < one.ops.size(); ++op) all->ops[op].Add(one.ops[op]);
+  if (all->seconds.size() < one.seconds.size()) all->seconds.resize(one.seconds.size());
+  for (size_t i = 0; i < one.seconds.size(); ++i) {
+    SecondFigures& second = all->seconds[i];
+    second.due += one.seconds[i].due;
+    second.completed += one.seconds[i].completed;
+    second.throttled += one.seconds[i].throttled;
+    second.latency_max_ns = std::max(second.latency_max_ns, one.seconds[i].latency_max_ns);
+  }
+  all->late_starts += one.late_starts;
+  all->on_time_possible += one.on_time_possible;
+}
+
+}  // namespace
+
+void OpFigures::Add(const OpFigures& other) {
+  operations += other.operations;
+  completed += other.completed;
+  throttled += other.throttled;
+  throttled_by_account += other.throttled_by_account;
+  dropped += other.dropped;
+  failed += other.failed;
+  missing += other.missing;
+  unfinished += other.unfinished;
+  requests += other.requests;
+  scanned += other.scanned;
+  returned += other.returned;
+  written += other.written;
+  latency.Merge(other.latency);
+  service.Merge(other.service);
+  if (first_error.empty()) first_error = other.first_error;
+}
+
+CellFigures RunCell(const EmbeddedTarget& target, const RecordGenerator& generator, double rate,
+                    const std::function<bool(double seconds)>& progress) {
+  const Experiment& experiment = generator.experiment();
+  // The clients begin before the first operation is due.
+  Dispatcher dispatcher(generator, rate, Clock::now() + std::chrono::milliseconds(20));
+  std::vector<Client> clients;
+  for (uint32_t i = 0; i < experiment.arrival.clients; ++i) {
+    clients.emplace_back(target, &dispatcher, experiment.ops.size());
+  }
+  std::atomic<size_t> running{clients.size()};
+  std::vector<std::thread> threads;
+  for (Client& client : clients) {
+    threads.emplace_back([&client, &running] {
+      client.Run();
+      running.fetch_sub(1);
+    });
+  }
+  while (running.load() > 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (!progress(std::clamp(dispatcher.Now(), 0.0, dispatcher.end()))) dispatcher.Stop();
+  }
+  for (std::thread& thread : threads) thread.join();
+  CellFigures figures;
+  figures.ops.resize(experiment.ops.size());
+  for (const Client& client : clients) AddTo(&figures, client.figures());
+  figures.measured_s = experiment.arrival.duration_s;
+  return figures;
+}
+
+}  // namespace partita::lab

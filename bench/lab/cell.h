@@ -1,0 +1,51 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/lab/embedded_target.h"
+#include "bench/lab/operation_stream.h"
+#include "bench/load/histogram.h"
+
+namespace partita::lab {
+
+// What was counted of one operation of the experiment, after the warm-up.
+struct OpFigures {
+  uint64_t operations = 0;  // Due within the measured time.
+  uint64_t completed = 0, throttled = 0, throttled_by_account = 0, dropped = 0, failed = 0, missing = 0;
+  uint64_t unfinished = 0;  // Not begun when the run was ended, long after they were due.
+  uint64_t requests = 0, scanned = 0, returned = 0, written = 0;
+  bench::Histogram latency;  // Nanoseconds from the intended start, of what was completed.
+  bench::Histogram service;  // From the actual start.
+  std::string first_error;
+
+  void Add(const OpFigures& other);
+};
+
+// One second of a run, warm-up included.
+struct SecondFigures {
+  uint64_t due = 0, completed = 0, throttled = 0;
+  uint64_t latency_max_ns = 0;
+};
+
+// One run of one layout at one rate.
+struct CellFigures {
+  size_t layout = 0, rate = 0;
+  uint32_t repeat = 0;
+  std::vector<OpFigures> ops;
+  std::vector<SecondFigures> seconds;
+  double measured_s = 0;
+  // Operations whose client was free before they were due and yet began more than 1 ms late: the machine was
+  // too slow for the load, not the target.
+  uint64_t late_starts = 0, on_time_possible = 0;
+  bool generator_limited() const { return late_starts * 100 > on_time_possible && late_starts > 0; }
+};
+
+// Sends the experiment's operations to the target at the rate, and measures. `progress` is told the seconds
+// that passed, on this thread, some times a second; false stops. Blocks.
+CellFigures RunCell(const EmbeddedTarget& target, const RecordGenerator& generator, double rate,
+                    const std::function<bool(double seconds)>& progress);
+
+}  // namespace partita::lab

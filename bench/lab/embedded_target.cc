@@ -1,0 +1,206 @@
+#include "bench/lab/embedded_target.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "api/limits.h"
+#include "engine/base/assert.h"
+
+namespace partita::lab {
+namespace {
+
+constexpr size_t kLoadBatch = 1'000;
+constexpr uint64_t kSplitSample = 1'000;
+// As the SDKs: so many tries in all, each after the wait that the answer names.
+constexpr int kTriesMax = 4;
+
+// PartitionKeys that cut the table into `pieces` of about as many records.
+std::vector<std::string> SplitsOf(const Layout& layout, const std::string& table,
+                                  const RecordGenerator& generator, uint32_t pieces) {
+  std::vector<std::string> keys;
+  Record record;
+  const uint64_t records = std::max(generator.experiment().records, kSplitSample);
+  for (uint64_t k = 0; k < kSplitSample; ++k) {
+    generator.Make(k * (records / kSplitSample), &record);
+    for (const EntityPlan& place : layout.entities) {
+      if (place.table == table) keys.push_back(place.partition_key.Of(record));
+    }
+  }
+  std::sort(keys.begin(), keys.end());
+  std::vector<std::string> splits;
+  for (uint32_t piece = 1; piece < pieces; ++piece) {
+    const std::string& key = keys[keys.size() * piece / pieces];
+    if (key != keys.front() && (splits.empty() || splits.back() < key)) splits.push_back(key);
+  }
+  return splits;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<EmbeddedTarget>> EmbeddedTarget::Open(const std::string& directory,
+                                                             const Layout& layout,
+                                                             const RecordGenerator& generator,
+                                                             IoBackend io_backend,
+                                                             const std::atomic<bool>& stop) {
+  const Experiment& experiment = generator.experiment();
+  Options options;
+  options.directory = directory;
+  options.create_if_missing = true;
+  options.memory_bytes = experiment.memory_bytes;
+  options.shards = experiment.shards;
+  options.durability = static_cast<Durability>(experiment.durability);
+  options.allow_volatile_storage = options.durability != Durability::kPower;
+  options.io_backend = io_backend;
+  std::unique_ptr<EmbeddedTarget> target(new EmbeddedTarget(directory, layout, generator));
+  PARTITA_ASSIGN(target->database_, Database::Open(options));
+  PARTITA_TRY(target->MakeTables(target->database_->open_report().shards));
+  PARTITA_TRY(target->Load(stop));
+  PARTITA_TRY(target->database_->SetThroughputTargets(experiment.limits));
+  return target;
+}
+
+EmbeddedTarget::~EmbeddedTarget() {
+  if (database_ != nullptr) (void)database_->Close();
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+}
+
+Status EmbeddedTarget::MakeTables(uint32_t shards) {
+  for (const EntityPlan& place : layout_.entities) {
+    if (tables_.contains(place.table)) continue;
+    TableOptions options;
+    options.split_partition_keys = SplitsOf(layout_, place.table, generator_, shards);
+    PARTITA_ASSIGN(Table table, database_->CreateTable(place.table, options));
+    tables_.emplace(place.table, std::move(table));
+  }
+  return Status();
+}
+
+Status EmbeddedTarget::Load(const std::atomic<bool>& stop) {
+  const Op put{.kind = OpKind::kUpsert};
+  std::map<std::string, std::vector<partita::Write>> waiting;
+  const auto flush = [&](const std::string& table) -> Status {
+    std::vector<partita::Write>& writes = waiting[table];
+    for (const WriteResult& result :
+         tables_.at(table).WriteMany(writes, {.durability = Durability::kMemory})) {
+      PARTITA_TRY(result.status);
+    }
+    writes.clear();
+    return Status();
+  };
+  for (uint64_t record = 0; record < generator_.experiment().records; ++record) {
+    if (record % kLoadBatch == 0 && stop.load()) return Status::Cancelled("stopped while loading");
+    for (WriteRequestPlan& request : PlanWrites(layout_, put, {.record = record}, generator_)) {
+      std::vector<partita::Write>& writes = waiting[*request.table];
+      std::move(request.writes.begin(), request.writes.end(), std::back_inserter(writes));
+      if (writes.size() >= kLoadBatch) PARTITA_TRY(flush(*request.table));
+    }
+  }
+  for (const auto& [table, writes] : waiting) PARTITA_TRY(flush(table));
+  // Settled: what is scanned later are entities, not older versions of them.
+  return database_->CompactAll();
+}
+
+Status EmbeddedTarget::Try(const std::function<Status()>& request, Outcome* outcome) const {
+  const bool retries = generator_.experiment().on_throttled == OnThrottled::kRetry;
+  for (int attempt = 1;; ++attempt) {
+    ++outcome->requests;
+    Status status = request();
+    if (status.code() != Code::kThrottled) return status;
+    if (attempt == 1) outcome->throttled = true;
+    outcome->by_account = status.detail() == static_cast<uint16_t>(ThrottledBy::kAccount);
+    if (!retries || attempt == kTriesMax) return status;
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(std::max<uint64_t>(status.retry_after_us(), 1'000)));
+  }
+}
+
+Outcome EmbeddedTarget::Execute(const Operation& operation) const {
+  const Op& op = generator_.experiment().ops[operation.op];
+  Outcome outcome;
+  if (op.reads()) {
+    outcome.status = Read(op, operation, &outcome);
+  } else {
+    for (const WriteRequestPlan& request : PlanWrites(layout_, op, operation, generator_)) {
+      outcome.status = Write(request, &outcome);
+      if (!outcome.status.ok()) break;
+    }
+  }
+  if (outcome.status.code() == Code::kNotFound) {
+    outcome.missing = true;
+    outcome.status = Status();
+  }
+  return outcome;
+}
+
+Status EmbeddedTarget::Write(const WriteRequestPlan& request, Outcome* outcome) const {
+  const Table& table = tables_.at(*request.table);
+  const Status status = Try([&] { return table.Transact(request.writes).status; }, outcome);
+  if (status.ok()) outcome->written += request.writes.size();
+  return status;
+}
+
+Status EmbeddedTarget::Read(const Op& op, const Operation& operation, Outcome* outcome) const {
+  PARTITA_ASSIGN(const QueryPlan plan, PlanRead(layout_, op, operation, generator_));
+  const Table& table = tables_.at(layout_.entities[plan.entity].table);
+  const uint64_t top = plan.ordered ? op.limit : 0;
+  for (const QueryPart& part : plan.parts) {
+    PARTITA_TRY(ReadPart(table, part, top, plan, outcome));
+    if (top > 0 && !op.order_field.has_value() && outcome->returned >= top) break;
+  }
+  // The client merges and sorts what came, and keeps the first.
+  if (op.limit > 0) outcome->returned = std::min(outcome->returned, op.limit);
+  outcome->missing = op.kind == OpKind::kGet && outcome->returned == 0;
+  return Status();
+}
+
+Status EmbeddedTarget::ReadPart(const Table& table, const QueryPart& part, uint64_t top,
+                                const QueryPlan& plan, Outcome* outcome) const {
+  if (part.kind == PlanKind::kPoint && plan.residual.empty()) {
+    const Status status =
+        Try([&] { return table.Get(part.partition_lower, part.row_lower).status(); }, outcome);
+    ++outcome->scanned;
+    if (status.ok()) ++outcome->returned;
+    return status.code() == Code::kNotFound ? Status() : status;
+  }
+  QueryOptions options;
+  options.filter = part.filter;
+  uint64_t given = 0;
+  do {
+    options.limit = kPageEntitiesMax;
+    if (top > 0) options.top = top - given;
+    Page page;
+    const auto request = [&]() -> Status {
+      PARTITA_ASSIGN(page, table.Query(options));
+      return Status();
+    };
+    PARTITA_TRY(Try(request, outcome));
+    outcome->scanned += page.cost.scanned;
+    given += page.entities.size();
+    outcome->returned += page.entities.size();
+    if (plan.lookups) {
+      for (const Entity& entry : page.entities) PARTITA_TRY(LookUp(entry, outcome));
+    }
+    options.continuation = std::move(page.continuation);
+  } while (!options.continuation.empty() && (top == 0 || given < top));
+  return Status();
+}
+
+Status EmbeddedTarget::LookUp(const Entity& index_entry, Outcome* outcome) const {
+  const std::vector<Field>& fields = generator_.experiment().fields;
+  Record record;
+  for (const Field& field : fields) {
+    const PropertyValue* value = index_entry.Get(field.name);
+    record.values.push_back(value == nullptr ? PropertyValue() : *value);
+  }
+  const EntityPlan& base = layout_.entities[0];
+  const Table& table = tables_.at(base.table);
+  const Status status = Try(
+      [&] { return table.Get(base.partition_key.Of(record), base.row_key.Of(record)).status(); }, outcome);
+  ++outcome->scanned;
+  return status.code() == Code::kNotFound ? Status() : status;
+}
+
+}  // namespace partita::lab

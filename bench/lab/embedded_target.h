@@ -1,0 +1,60 @@
+#pragma once
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "api/partita.h"
+#include "bench/lab/experiment.h"
+#include "bench/lab/query_planner.h"
+#include "bench/lab/record_generator.h"
+#include "bench/lab/write_planner.h"
+
+namespace partita::lab {
+
+// What one operation did.
+struct Outcome {
+  Status status;            // Of the last request; kThrottled: it was dropped.
+  bool throttled = false;   // At the first try,
+  bool by_account = false;  // by the account's target.
+  bool missing = false;     // What it was about was not there.
+  uint64_t requests = 0, scanned = 0, returned = 0, written = 0;
+};
+
+// A new store on this machine with the records of an experiment on one layout. Execute may be called from any
+// thread. The layout and the generator must outlive it; the directory is removed with it.
+class EmbeddedTarget {
+ public:
+  // Makes the store and loads the records, without limits; then puts the limits in force. `directory` must
+  // not exist. kCancelled when `stop` is set.
+  static Result<std::unique_ptr<EmbeddedTarget>> Open(const std::string& directory, const Layout& layout,
+                                                      const RecordGenerator& generator, IoBackend io_backend,
+                                                      const std::atomic<bool>& stop);
+  ~EmbeddedTarget();
+
+  // Does the operation, as a client would that knows the layout.
+  Outcome Execute(const Operation& operation) const;
+
+ private:
+  EmbeddedTarget(std::string directory, const Layout& layout, const RecordGenerator& generator)
+      : directory_(std::move(directory)), layout_(layout), generator_(generator) {}
+
+  Status MakeTables(uint32_t shards);
+  Status Load(const std::atomic<bool>& stop);
+  Status Read(const Op& op, const Operation& operation, Outcome* outcome) const;
+  Status ReadPart(const Table& table, const QueryPart& part, uint64_t top, const QueryPlan& plan,
+                  Outcome* outcome) const;
+  Status LookUp(const Entity& index_entry, Outcome* outcome) const;
+  Status Write(const WriteRequestPlan& request, Outcome* outcome) const;
+  // Repeats what is throttled as the experiment says.
+  Status Try(const std::function<Status()>& request, Outcome* outcome) const;
+
+  const std::string directory_;
+  const Layout& layout_;
+  const RecordGenerator& generator_;
+  std::unique_ptr<Database> database_;
+  std::map<std::string, Table> tables_;
+};
+
+}  // namespace partita::lab

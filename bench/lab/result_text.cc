@@ -1,0 +1,208 @@
+#include "bench/lab/result_text.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "api/cli/version.h"
+#include "bench/compare/statistics.h"
+#include "bench/lab/json_text.h"
+#include "bench/lab/metrics.h"
+
+namespace partita::lab {
+namespace {
+
+// A layout that refuses more than this share is no candidate for the shortest latency.
+constexpr double kThrottledMax = 0.01;
+
+std::string Number(double number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.6g", number);
+  return text;
+}
+
+std::string RateText(const Arrival& arrival, size_t rate) {
+  if (arrival.model == ArrivalModel::kClosed)
+    return std::to_string(arrival.clients) + " clients, closed loop";
+  if (arrival.model == ArrivalModel::kReplay) return "replay";
+  return std::string(ArrivalModelName(arrival.model)) + " " + Number(arrival.rates[rate]) + "/s";
+}
+
+std::string Csv(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + "\"";
+}
+
+void WriteMetrics(const OpFigures& figures, double seconds, const LayoutPrediction& told, JsonText* json) {
+  for (const std::string& metric : MetricNames())
+    json->Member(metric, MetricOf(metric, figures, seconds, told));
+  json->Member("throttled_by_account", figures.throttled_by_account);
+  if (!figures.first_error.empty()) json->Member("first_error", figures.first_error);
+  json->Key("latency_us_counts").BeginArray();
+  figures.latency.ForEach([&](uint64_t nanos, uint64_t count) {
+    json->BeginArray().Value(nanos / 1000).Value(count).EndArray();
+  });
+  json->EndArray();
+}
+
+void WriteCell(const Experiment& experiment, const RunResult& result, const CellFigures& cell,
+               JsonText* json) {
+  json->BeginObject().Member("layout", experiment.layouts[cell.layout].name);
+  json->Member("rate", RateText(experiment.arrival, cell.rate)).Member("repeat", cell.repeat);
+  json->Member("generator_limited", cell.generator_limited()).Member("late_starts", cell.late_starts);
+  json->Key("ops").BeginArray();
+  for (size_t op = 0; op < cell.ops.size(); ++op) {
+    json->BeginObject().Member("op", experiment.ops[op].name);
+    WriteMetrics(cell.ops[op], cell.measured_s, result.prediction.layouts[cell.layout], json);
+    json->EndObject();
+  }
+  json->EndArray().EndObject();
+}
+
+void WritePrediction(const Experiment& experiment, const Prediction& prediction, JsonText* json) {
+  json->Key("explain").BeginArray();
+  for (size_t i = 0; i < experiment.layouts.size(); ++i) {
+    const LayoutPrediction& told = prediction.layouts[i];
+    json->BeginObject()
+        .Member("layout", experiment.layouts[i].name)
+        .Member("stored_bytes", told.stored_bytes);
+    json->Member("hottest_partition", told.hottest_partition).Member("hottest_rate", told.hottest_rate);
+    json->Member("account_rate", told.account_rate).Key("ops").BeginArray();
+    for (size_t op = 0; op < told.ops.size(); ++op) {
+      const OpPrediction& of = told.ops[op];
+      json->BeginObject()
+          .Member("op", experiment.ops[op].name)
+          .Member("plan", of.plan)
+          .Member("filter", of.filter);
+      json->Member("copy", of.from).Member("lookups", of.lookups).Member("sorts", of.sorts);
+      json->Member("partitions", of.partitions).Member("transactions", of.requests);
+      json->Member("scanned", of.scanned).Member("returned", of.returned).Member("written", of.written);
+      json->Member("atomic", of.atomic).EndObject();
+    }
+    json->EndArray().EndObject();
+  }
+  json->EndArray();
+}
+
+// The layouts that may win: that refuse no more than the goal allows, by no machine too slow for the load.
+std::vector<size_t> CandidatesOf(const Experiment& experiment, const RunResult& result, size_t rate,
+                                 size_t op) {
+  std::vector<size_t> candidates;
+  for (size_t layout = 0; layout < experiment.layouts.size(); ++layout) {
+    const bool limited = std::any_of(result.cells.begin(), result.cells.end(), [&](const CellFigures& cell) {
+      return cell.layout == layout && cell.rate == rate && cell.generator_limited();
+    });
+    const double throttled = bench::Median(FiguresOf(experiment, result, layout, rate, op, "throttled"));
+    const double dropped = bench::Median(FiguresOf(experiment, result, layout, rate, op, "dropped"));
+    const double failed = bench::Median(FiguresOf(experiment, result, layout, rate, op, "failed"));
+    const double most = experiment.goal.throttled.value_or(kThrottledMax);
+    if (!limited && failed == 0 && std::max(throttled, dropped) <= most) candidates.push_back(layout);
+  }
+  return candidates;
+}
+
+std::optional<size_t> WinnerOf(const Experiment& experiment, const RunResult& result, size_t rate,
+                               size_t op) {
+  const std::vector<size_t> candidates = CandidatesOf(experiment, result, rate, op);
+  std::vector<std::vector<double>> figures;
+  for (const size_t layout : candidates) {
+    figures.push_back(FiguresOf(experiment, result, layout, rate, op, "p99_ms"));
+  }
+  const std::optional<size_t> best = SmallestBeyondDoubt(figures);
+  return best ? std::optional(candidates[*best]) : std::nullopt;
+}
+
+}  // namespace
+
+std::string ResultJson(const Experiment& experiment, const RunResult& result) {
+  char hash[24];
+  std::snprintf(hash, sizeof(hash), "%016llx", static_cast<unsigned long long>(result.stream_hash));
+  JsonText json;
+  json.BeginObject().Member("format", 1).Member("partita", kPartitaVersion).Member("name", experiment.name);
+  json.Member("seed", experiment.seed).Member("stream_hash", hash);
+  json.Member("stream_operations", result.stream_operations).Member("repeats", experiment.repeats);
+  json.Member("records", experiment.records).Member("arrival", ArrivalModelName(experiment.arrival.model));
+  json.Member("warmup_s", experiment.arrival.warmup_s).Member("duration_s", experiment.arrival.duration_s);
+  json.Member("limits", ThroughputText(experiment.limits));
+  WritePrediction(experiment, result.prediction, &json);
+  json.Key("cells").BeginArray();
+  for (const CellFigures& cell : result.cells) WriteCell(experiment, result, cell, &json);
+  json.EndArray().Key("failed_expectations").BeginArray();
+  for (const std::string& failed : FailedExpectations(experiment, result)) json.Value(failed);
+  json.EndArray().EndObject();
+  return json.text() + "\n";
+}
+
+std::string SummaryCsv(const Experiment& experiment, const RunResult& result) {
+  std::string text = "layout,rate,repeat,op,generator_limited";
+  for (const std::string& metric : MetricNames()) text += "," + metric;
+  text += "\n";
+  for (const CellFigures& cell : result.cells) {
+    for (size_t op = 0; op < cell.ops.size(); ++op) {
+      text += Csv(experiment.layouts[cell.layout].name) + "," + Csv(RateText(experiment.arrival, cell.rate)) +
+              "," + std::to_string(cell.repeat) + "," + Csv(experiment.ops[op].name) + "," +
+              (cell.generator_limited() ? "1" : "0");
+      for (const std::string& metric : MetricNames()) {
+        text += "," + Number(MetricOf(metric, cell.ops[op], cell.measured_s,
+                                      result.prediction.layouts[cell.layout]));
+      }
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+std::string TimelineCsv(const Experiment& experiment, const RunResult& result) {
+  std::string text = "layout,rate,repeat,second,due,completed,throttled,latency_max_ms,backlog\n";
+  for (const CellFigures& cell : result.cells) {
+    uint64_t due = 0, ended = 0;
+    for (size_t second = 0; second < cell.seconds.size(); ++second) {
+      const SecondFigures& figures = cell.seconds[second];
+      due += figures.due;
+      ended += figures.completed + figures.throttled;
+      text += Csv(experiment.layouts[cell.layout].name) + "," + Csv(RateText(experiment.arrival, cell.rate)) +
+              "," + std::to_string(cell.repeat) + "," + std::to_string(second) + "," +
+              std::to_string(figures.due) + "," + std::to_string(figures.completed) + "," +
+              std::to_string(figures.throttled) + "," +
+              Number(static_cast<double>(figures.latency_max_ns) * 1e-6) + "," +
+              std::to_string(due > ended ? due - ended : 0) + "\n";
+    }
+  }
+  return text;
+}
+
+std::string VerdictTable(const Experiment& experiment, const RunResult& result) {
+  std::string text;
+  char line[200];
+  for (size_t rate = 0; rate < RateCountOf(experiment.arrival); ++rate) {
+    text += experiment.name + ", " + RateText(experiment.arrival, rate) + ", limits " +
+            ThroughputText(experiment.limits) + "; medians of " + std::to_string(experiment.repeats) +
+            " run(s)\n";
+    std::snprintf(line, sizeof(line), "%-16s %-20s %10s %9s %9s %9s %9s %9s %8s\n", "operation", "layout",
+                  "done/s", "p50 ms", "p99 ms", "throttled", "scanned", "requests", "density");
+    text += line;
+    for (size_t op = 0; op < experiment.ops.size(); ++op) {
+      const std::optional<size_t> winner = WinnerOf(experiment, result, rate, op);
+      for (size_t layout = 0; layout < experiment.layouts.size(); ++layout) {
+        const auto median = [&](std::string_view metric) {
+          return bench::Median(FiguresOf(experiment, result, layout, rate, op, metric));
+        };
+        std::snprintf(
+            line, sizeof(line), "%-16.16s %-20.20s %10.1f %9.3f %9.3f %8.1f%% %9.1f %9.2f %8.3f%s\n",
+            layout == 0 ? experiment.ops[op].name.c_str() : "", experiment.layouts[layout].name.c_str(),
+            median("throughput"), median("p50_ms"), median("p99_ms"), 100 * median("throttled"),
+            median("scanned"), median("transactions"), median("density"), winner == layout ? " *" : "");
+        text += line;
+      }
+    }
+  }
+  const bool limited = std::any_of(result.cells.begin(), result.cells.end(),
+                                   [](const CellFigures& cell) { return cell.generator_limited(); });
+  text += "* shortest p99 beyond doubt (95 % intervals); latency counts from when an operation was due\n";
+  if (limited)
+    text += "generator-limited: this machine was too slow for the load in some runs, which get no star\n";
+  return text;
+}
+
+}  // namespace partita::lab

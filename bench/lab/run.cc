@@ -1,0 +1,131 @@
+#include "bench/lab/run.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+#include "bench/compare/statistics.h"
+#include "bench/lab/embedded_target.h"
+#include "bench/lab/metrics.h"
+#include "bench/lab/operation_stream.h"
+
+namespace partita::lab {
+namespace {
+
+// The hash looks at so many operations at most: it takes about as long as making them.
+constexpr uint64_t kHashedMax = 200'000;
+
+std::string Figure(double number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.4g", number);
+  return text;
+}
+
+OpFigures Together(const CellFigures& cell, std::optional<size_t> op) {
+  if (op.has_value()) return cell.ops[*op];
+  OpFigures all;
+  for (const OpFigures& figures : cell.ops) all.Add(figures);
+  return all;
+}
+
+// Empty when it came out.
+std::string Judge(const Experiment& experiment, const RunResult& result, const Expectation& expectation) {
+  const std::string of = "metric " + expectation.metric + " of layout " +
+                         experiment.layouts[expectation.layout].name +
+                         (expectation.op ? ", operation " + experiment.ops[*expectation.op].name : "");
+  if (expectation.metric == "plan") {
+    const std::string& plan = result.prediction.layouts[expectation.layout].ops[*expectation.op].plan;
+    return plan == *expectation.is ? "" : of + " is " + plan + ", not " + *expectation.is;
+  }
+  // At the highest rate, where layouts differ most.
+  const size_t rate = RateCountOf(experiment.arrival) - 1;
+  const auto median = [&](size_t layout) {
+    return bench::Median(FiguresOf(experiment, result, layout, rate, expectation.op, expectation.metric));
+  };
+  double figure = median(expectation.layout);
+  std::string shown = Figure(figure);
+  if (expectation.times_of) {
+    figure /= median(*expectation.times_of);
+    shown = Figure(figure) + " times that of " + experiment.layouts[*expectation.times_of].name;
+  }
+  const auto misses = [&](const char* what, double bound) {
+    return of + " is " + shown + what + Figure(bound);
+  };
+  if (expectation.above && !(figure > *expectation.above)) return misses(", not above ", *expectation.above);
+  if (expectation.below && !(figure < *expectation.below)) return misses(", not below ", *expectation.below);
+  if (expectation.equals &&
+      !(std::abs(figure - *expectation.equals) <= 0.01 * std::abs(*expectation.equals))) {
+    return misses(", not ", *expectation.equals);
+  }
+  return "";
+}
+
+}  // namespace
+
+size_t RateCountOf(const Arrival& arrival) {
+  return arrival.model == ArrivalModel::kSteps ? 1 : arrival.rates.size();
+}
+
+Result<RunResult> RunExperiment(const RecordGenerator& generator, const std::string& work,
+                                IoBackend io_backend, const RunProgress& progress) {
+  const Experiment& experiment = generator.experiment();
+  const Arrival& arrival = experiment.arrival;
+  const double cell_s = arrival.warmup_s + arrival.duration_s;
+  const size_t rates = RateCountOf(arrival);
+  const double all_s = cell_s * static_cast<double>(experiment.repeats * rates * experiment.layouts.size());
+  RunResult result{.prediction = Predict(generator)};
+  const double operations = result.prediction.rate * cell_s;
+  result.stream_operations = std::clamp(static_cast<uint64_t>(operations), uint64_t{1'000}, kHashedMax);
+  result.stream_hash = HashOfStream(generator, result.stream_operations);
+  std::error_code failed;
+  std::filesystem::create_directories(work, failed);
+  if (failed) return Status::IoError(work + ": " + failed.message());
+  std::atomic<bool> stop{false};
+  for (uint32_t repeat = 0; repeat < experiment.repeats; ++repeat) {
+    for (size_t rate = 0; rate < rates; ++rate) {
+      for (size_t layout = 0; layout < experiment.layouts.size(); ++layout) {
+        const double done_s = cell_s * static_cast<double>(result.cells.size());
+        const std::string& name = experiment.layouts[layout].name;
+        const auto tell = [&](double seconds) {
+          if (!progress(done_s + seconds, all_s, name)) stop.store(true);
+          return !stop.load();
+        };
+        tell(0);
+        PARTITA_ASSIGN(const auto target, EmbeddedTarget::Open(work + "/store", experiment.layouts[layout],
+                                                               generator, io_backend, stop));
+        CellFigures cell = RunCell(*target, generator, arrival.rates[rate], tell);
+        if (stop.load()) return Status::Cancelled("stopped");
+        cell.layout = layout;
+        cell.rate = rate;
+        cell.repeat = repeat;
+        result.cells.push_back(std::move(cell));
+      }
+    }
+  }
+  std::filesystem::remove(work, failed);  // If nothing else lies there.
+  return result;
+}
+
+std::vector<double> FiguresOf(const Experiment& experiment, const RunResult& result, size_t layout,
+                              size_t rate, std::optional<size_t> op, std::string_view metric) {
+  std::vector<double> figures;
+  for (const CellFigures& cell : result.cells) {
+    if (cell.layout != layout || cell.rate != rate) continue;
+    figures.push_back(
+        MetricOf(metric, Together(cell, op), cell.measured_s, result.prediction.layouts[layout]));
+  }
+  return figures;
+}
+
+std::vector<std::string> FailedExpectations(const Experiment& experiment, const RunResult& result) {
+  std::vector<std::string> failed;
+  for (const Expectation& expectation : experiment.expectations) {
+    const std::string what = Judge(experiment, result, expectation);
+    if (!what.empty()) failed.push_back("line " + std::to_string(expectation.line) + ": " + what);
+  }
+  return failed;
+}
+
+}  // namespace partita::lab

@@ -1,0 +1,45 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/lab/cell.h"
+#include "bench/lab/experiment.h"
+#include "bench/lab/explain.h"
+#include "engine/base/io_backend.h"
+#include "engine/base/result.h"
+
+namespace partita::lab {
+
+// What an experiment gave.
+struct RunResult {
+  Prediction prediction;
+  uint64_t stream_hash = 0;  // Of the first operations, as many as a cell has (HashOfStream).
+  uint64_t stream_operations = 0;
+  std::vector<CellFigures>
+      cells;  // In the order they ran: all layouts, then the next rate, then the next repeat.
+};
+
+// Tells how far it is: seconds of load that were run, and all there will be. False stops it.
+using RunProgress = std::function<bool(double done_s, double all_s, const std::string& cell)>;
+
+// Runs every layout at every rate, in turns, as often as the experiment says; each on a new store in a
+// directory below `work`, which is made and removed. kCancelled when `progress` says so.
+Result<RunResult> RunExperiment(const RecordGenerator& generator, const std::string& work,
+                                IoBackend io_backend, const RunProgress& progress);
+
+// The rates that are cells of their own: for steps and replay it is one.
+size_t RateCountOf(const Arrival& arrival);
+
+// The figures of one layout at one rate for a metric, one for each repeat; `op` unset: of all operations
+// together.
+std::vector<double> FiguresOf(const Experiment& experiment, const RunResult& result, size_t layout,
+                              size_t rate, std::optional<size_t> op, std::string_view metric);
+
+// What of the experiment's expectations did not come out, a line each; empty: all did.
+std::vector<std::string> FailedExpectations(const Experiment& experiment, const RunResult& result);
+
+}  // namespace partita::lab

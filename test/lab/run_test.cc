@@ -1,0 +1,144 @@
+#include "bench/lab/run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <simdjson.h>
+
+#include <algorithm>
+
+#include "bench/lab/draw.h"
+#include "bench/lab/lab_command.h"
+#include "bench/lab/metrics.h"
+#include "bench/lab/result_text.h"
+#include "test/cli/command_fixture.h"
+#include "test/lab/experiments.h"
+
+namespace partita::lab {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class LabRunTest : public CommandTest {
+ protected:
+  RunResult RunOf(const Experiment& experiment) {
+    const RecordGenerator generator(experiment);
+    Result<RunResult> result = RunExperiment(generator, directory_ + "/work", backend_,
+                                             [](double, double, const std::string&) { return true; });
+    EXPECT_TRUE(result.ok()) << result.status().ToString();
+    return result.ok() ? std::move(*result) : RunResult{};
+  }
+  CommandOutcome Lab(const std::vector<std::string>& words) {
+    std::ostringstream out, err;
+    CountdownInterrupts interrupts;
+    Console console{.out = out, .err = err, .interrupts = interrupts};
+    const ExitCode code = RunLab(words, console);
+    return {.code = code, .out = out.str(), .err = err.str()};
+  }
+};
+
+// The shorter ones of the library; `partita lab run` checks the others likewise.
+class LabLibraryTest : public LabRunTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(LabLibraryTest, GivesWhatTheDesignGuidesSay) {
+  const Experiment experiment =
+      ParseSound(Read(std::string(PARTITA_SOURCE_DIR) + "/bench/lab/library/" + GetParam() + ".toml"));
+  ASSERT_FALSE(experiment.layouts.empty());
+  const RunResult result = RunOf(experiment);
+  EXPECT_THAT(FailedExpectations(experiment, result), IsEmpty()) << VerdictTable(experiment, result);
+}
+
+INSTANTIATE_TEST_SUITE_P(Library, LabLibraryTest,
+                         ::testing::Values("L01-constant-partition", "L08-log-tail",
+                                           "L10-intra-partition-index", "L15-data-series", "L17-low-density",
+                                           "L19-batches", "L22-key-length"),
+                         [](const auto& info) { return std::string(info.param).substr(0, 3); });
+
+TEST_F(LabRunTest, LatencyCountsFromWhenAnOperationWasDue) {
+  Experiment experiment = ParseSound(ReadingsText(R"(
+[[layout]]
+name = "one"
+pk = "all"
+rk = "{ticks(ts)}"
+)"));
+  // One client, and far more scans of 2,000 entities than it can do: most wait for long, each is done soon.
+  experiment.repeats = 1;
+  experiment.ops.erase(experiment.ops.begin());
+  experiment.arrival = {.rates = {50'000}, .clients = 1, .warmup_s = 0, .duration_s = 0.2};
+  const RunResult result = RunOf(experiment);
+  ASSERT_EQ(result.cells.size(), 1u);
+  const OpFigures& figures = result.cells[0].ops[0];
+  EXPECT_GT(figures.latency.Percentile(0.5), 3 * figures.service.Percentile(0.5));
+  EXPECT_EQ(figures.operations, figures.completed + figures.unfinished);
+}
+
+TEST_F(LabRunTest, TheCommandMakesChecksExplainsAndRunsAnExperiment) {
+  const std::string path = Write("x.toml", ReadingsText(std::string(kDeviceLayout) + R"(
+[[expect]]
+layout = "device"
+op = "read"
+metric = "scanned"
+equals = 2
+)"));
+  EXPECT_THAT(Lab({"check", path}).out, HasSubstr("sound"));
+  EXPECT_THAT(Lab({"explain", path}).out, HasSubstr("hottest partition"));
+  const std::string out = directory_ + "/result";
+  const CommandOutcome run =
+      Lab({"run", path, "--out", out, "--io", backend_ == IoBackend::kUring ? "uring" : "threads"});
+  EXPECT_EQ(run.code, ExitCode::kFindings) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("metric scanned of layout device, operation read is 1, not 2"));
+  EXPECT_THAT(run.out, AllOf(HasSubstr("latest"), HasSubstr("medians of 3 run(s)")));
+  EXPECT_THAT(Read(out + "/summary.csv"), HasSubstr("layout,rate,repeat,op,generator_limited,operations"));
+  EXPECT_THAT(Read(out + "/timeline.csv"), HasSubstr("backlog"));
+  EXPECT_FALSE(std::filesystem::exists(out + "/work"));
+  simdjson::dom::parser parser, schema_parser;
+  simdjson::dom::element json, schema;
+  ASSERT_EQ(parser.load(out + "/result.json").get(json), simdjson::SUCCESS);
+  ASSERT_EQ(schema_parser.load(std::string(PARTITA_SOURCE_DIR) + "/bench/lab/result.schema.json").get(schema),
+            simdjson::SUCCESS);
+  for (const auto name : schema["required"].get_array()) {
+    EXPECT_EQ(json[name.get_string().value()].error(), simdjson::SUCCESS) << name;
+  }
+  const auto of_op =
+      schema["properties"]["cells"]["items"]["properties"]["ops"]["items"]["required"].get_array();
+  for (const auto name : of_op) {
+    const auto op = json["cells"].at(0)["ops"].at(0);
+    EXPECT_EQ(op[name.get_string().value()].error(), simdjson::SUCCESS) << name;
+  }
+}
+
+TEST_F(LabRunTest, NewWritesAnExperimentThatIsSoundAndNothingOverAnotherFile) {
+  const std::string path = directory_ + "/first.toml";
+  EXPECT_EQ(Lab({"new", path}).code, ExitCode::kOk);
+  ParseSound(Read(path));
+  EXPECT_EQ(Lab({"new", path}).code, ExitCode::kFindings);
+  EXPECT_EQ(Lab({"check", path}).code, ExitCode::kOk);
+  EXPECT_EQ(Lab({"check", directory_ + "/none.toml"}).code, ExitCode::kFailed);
+  EXPECT_EQ(Lab({"chekc", path}).code, ExitCode::kUsage);
+}
+
+// Figures of three repeats of two layouts with some noise.
+std::vector<std::vector<double>> Noisy(uint64_t seed, double second) {
+  Draw draw(seed, 0);
+  std::vector<std::vector<double>> figures(2);
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    figures[0].push_back(std::exp(0.05 * draw.Normal()));
+    figures[1].push_back(second * std::exp(0.05 * draw.Normal()));
+  }
+  return figures;
+}
+
+TEST(MetricsTest, OfTwoLayoutsThatAreAlikeNoneWins) {
+  int winners = 0, right = 0;
+  constexpr int kTrials = 2'000;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    if (SmallestBeyondDoubt(Noisy(static_cast<uint64_t>(trial), 1)).has_value()) ++winners;
+    if (SmallestBeyondDoubt(Noisy(static_cast<uint64_t>(trial), 2)) == 0u) ++right;
+  }
+  EXPECT_LT(winners, kTrials / 20);
+  EXPECT_GT(right, kTrials * 95 / 100);
+}
+
+}  // namespace
+}  // namespace partita::lab
