@@ -159,11 +159,16 @@ Status EmbeddedTarget::Read(const Op& op, const Operation& operation, Outcome* o
 Status EmbeddedTarget::ReadPart(const Table& table, const QueryPart& part, uint64_t top,
                                 const QueryPlan& plan, Outcome* outcome) const {
   if (part.kind == PlanKind::kPoint && plan.residual.empty()) {
-    const Status status =
-        Try([&] { return table.Get(part.partition_lower, part.row_lower).status(); }, outcome);
+    Entity found;
+    const auto request = [&]() -> Status {
+      PARTITA_ASSIGN(found, table.Get(part.partition_lower, part.row_lower));
+      return Status();
+    };
+    const Status status = Try(request, outcome);
     ++outcome->scanned;
-    if (status.ok()) ++outcome->returned;
-    return status.code() == Code::kNotFound ? Status() : status;
+    if (!status.ok()) return status.code() == Code::kNotFound ? Status() : status;
+    ++outcome->returned;
+    return plan.lookups ? LookUp(found, outcome) : Status();
   }
   QueryOptions options;
   options.filter = part.filter;

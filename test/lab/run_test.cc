@@ -51,8 +51,9 @@ TEST_P(LabLibraryTest, GivesWhatTheDesignGuidesSay) {
 
 INSTANTIATE_TEST_SUITE_P(Library, LabLibraryTest,
                          ::testing::Values("L01-constant-partition", "L08-log-tail",
-                                           "L10-intra-partition-index", "L15-data-series", "L17-low-density",
-                                           "L19-batches", "L22-key-length"),
+                                           "L10-intra-partition-index", "L11-inter-partition-index",
+                                           "L15-data-series", "L17-low-density", "L19-batches",
+                                           "L22-key-length"),
                          [](const auto& info) { return std::string(info.param).substr(0, 3); });
 
 TEST_F(LabRunTest, LatencyCountsFromWhenAnOperationWasDue) {
