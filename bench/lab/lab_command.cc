@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "api/cli/figures.h"
+#include "bench/lab/compare.h"
 #include "bench/lab/example.h"
 #include "bench/lab/experiment_file.h"
 #include "bench/lab/experiment_keys.h"
@@ -120,6 +121,23 @@ ExitCode Run(const std::string& path, std::string directory, IoBackend io_backen
   return code;
 }
 
+Result<std::string> ReadWhole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) return Status::NotFound(path + ": it cannot be read");
+  return text;
+}
+
+ExitCode Compare(const std::string& before, const std::string& after, double threshold, Console& console) {
+  const Result<std::string> first = ReadWhole(before), second = ReadWhole(after);
+  if (!first.ok()) return FailToStart(console, first.status());
+  if (!second.ok()) return FailToStart(console, second.status());
+  const Result<RunComparison> comparison = CompareRuns(*first, *second, threshold);
+  if (!comparison.ok()) return Fail(console, comparison.status());
+  console.out << ComparisonText(*comparison);
+  return comparison->any_worse() ? ExitCode::kFindings : ExitCode::kOk;
+}
+
 ExitCode Check(const std::string& path, Console& console) {
   ExitCode code = ExitCode::kOk;
   const std::optional<Experiment> experiment = Load(path, console, &code);
@@ -137,7 +155,8 @@ ExitCode Check(const std::string& path, Console& console) {
 }
 
 struct LabWords {
-  std::string file, directory, io = "uring";
+  std::string file, other_file, directory, io = "uring";
+  double threshold = 0.1;
   std::function<ExitCode(Console&)> run;
 };
 
@@ -174,6 +193,20 @@ void AddCommands(CLI::App& app, LabWords* words) {
   run->add_option("--io", words->io, "How the disk is reached; threads where io_uring is forbidden")
       ->check(CLI::IsMember({"uring", "threads"}))
       ->capture_default_str();
+  CLI::App* compare =
+      app.add_subcommand("compare", "Tell how a later run differs; exit code 1 where it is worse");
+  compare->footer("Example:\n  partita lab compare monday/result.json tuesday/result.json --threshold 0.2");
+  compare->add_option("before", words->file, "result.json of a run")->required()->type_name("FILE");
+  compare->add_option("after", words->other_file, "That of a later one")->required()->type_name("FILE");
+  compare
+      ->add_option(
+          "--threshold", words->threshold,
+          "Worse is what takes longer by more than this share, beyond doubt, or is throttled more often")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  compare->callback([words] {
+    words->run = [words](Console& c) { return Compare(words->file, words->other_file, words->threshold, c); };
+  });
   CLI::App* schema = app.add_subcommand("schema", "Print the JSON schema of experiments, for editors");
   schema->callback([words] {
     words->run = [](Console& c) {

@@ -1,0 +1,119 @@
+#include "bench/lab/compare.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <tuple>
+
+#include "bench/compare/statistics.h"
+
+namespace partita::lab {
+namespace {
+
+constexpr double kThrottledRise = 0.01;
+constexpr size_t kRepeatsMin = 3;
+
+// Layout, rate and operation: its figures in each repeat.
+using Key = std::tuple<std::string, std::string, std::string>;
+struct Figures {
+  std::vector<double> p99_ms, throttled;
+};
+struct Run {
+  std::string stream_hash;
+  std::map<Key, Figures> figures;
+};
+
+std::string TextOf(simdjson::simdjson_result<simdjson::dom::element> element) {
+  std::string_view text;
+  return element.get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
+}
+
+double NumberOf(simdjson::simdjson_result<simdjson::dom::element> element) {
+  double number = 0;
+  return element.get(number) == simdjson::SUCCESS ? number : 0;
+}
+
+Result<Run> ReadRun(std::string_view json, const char* which) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element root;
+  simdjson::dom::array cells;
+  if (parser.parse(simdjson::padded_string(json)).get(root) != simdjson::SUCCESS ||
+      NumberOf(root["format"]) != 1 || root["cells"].get(cells) != simdjson::SUCCESS) {
+    return Status::InvalidArgument(std::string("the ") + which +
+                                   " file is no result.json of partita lab run");
+  }
+  Run run{.stream_hash = TextOf(root["stream_hash"]), .figures = {}};
+  for (const simdjson::dom::element cell : cells) {
+    simdjson::dom::array ops;
+    if (cell["ops"].get(ops) != simdjson::SUCCESS) continue;
+    for (const simdjson::dom::element op : ops) {
+      Figures& figures = run.figures[{TextOf(cell["layout"]), TextOf(cell["rate"]), TextOf(op["op"])}];
+      figures.p99_ms.push_back(NumberOf(op["p99_ms"]));
+      figures.throttled.push_back(NumberOf(op["throttled"]));
+    }
+  }
+  return run;
+}
+
+RunComparison::Row Compare(const Key& key, const Figures& before, const Figures& after, double threshold) {
+  RunComparison::Row row;
+  std::tie(row.layout, row.rate, row.op) = key;
+  row.p99_before_ms = bench::Median(before.p99_ms);
+  row.p99_after_ms = bench::Median(after.p99_ms);
+  row.throttled_before = bench::Median(before.throttled);
+  row.throttled_after = bench::Median(after.throttled);
+  const bench::RatioSummary ratio = bench::SummarizeRatio(after.p99_ms, before.p99_ms);
+  row.ratio_lower = ratio.lower;
+  row.ratio_upper = ratio.upper;
+  const bool sure = ratio.rounds >= kRepeatsMin;
+  const double rise = row.throttled_after - row.throttled_before;
+  row.worse = (sure && ratio.lower > 1 + threshold) || rise > kThrottledRise;
+  row.better = !row.worse && ((sure && ratio.upper < 1 / (1 + threshold)) || rise < -kThrottledRise);
+  return row;
+}
+
+}  // namespace
+
+bool RunComparison::any_worse() const {
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.worse; });
+}
+
+Result<RunComparison> CompareRuns(std::string_view before_json, std::string_view after_json,
+                                  double threshold) {
+  PARTITA_ASSIGN(const Run before, ReadRun(before_json, "first"));
+  PARTITA_ASSIGN(const Run after, ReadRun(after_json, "second"));
+  if (before.stream_hash != after.stream_hash) {
+    return Status::InvalidArgument("the two runs did not do the same: their operation streams differ (" +
+                                   before.stream_hash + ", " + after.stream_hash + ")");
+  }
+  RunComparison comparison;
+  for (const auto& [key, figures] : before.figures) {
+    const auto found = after.figures.find(key);
+    if (found != after.figures.end()) {
+      comparison.rows.push_back(Compare(key, figures, found->second, threshold));
+    }
+  }
+  return comparison;
+}
+
+std::string ComparisonText(const RunComparison& comparison) {
+  char line[220];
+  std::snprintf(line, sizeof(line), "%-20s %-20s %-16s %9s %9s %17s %19s\n", "layout", "rate", "operation",
+                "p99 ms", "then", "times (95 %)", "throttled, then");
+  std::string text = line;
+  for (const RunComparison::Row& row : comparison.rows) {
+    std::snprintf(line, sizeof(line),
+                  "%-20.20s %-20.20s %-16.16s %9.3f %9.3f %8.2f-%8.2f %8.1f%% %8.1f%%%s\n",
+                  row.layout.c_str(), row.rate.c_str(), row.op.c_str(), row.p99_before_ms, row.p99_after_ms,
+                  row.ratio_lower, row.ratio_upper, 100 * row.throttled_before, 100 * row.throttled_after,
+                  row.worse    ? " WORSE"
+                  : row.better ? " better"
+                               : "");
+    text += line;
+  }
+  return text;
+}
+
+}  // namespace partita::lab

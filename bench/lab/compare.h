@@ -1,0 +1,33 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/result.h"
+
+namespace partita::lab {
+
+// How a second run of an experiment differs from a first one, by their result.json.
+struct RunComparison {
+  struct Row {
+    std::string layout, rate, op;
+    double p99_before_ms = 0, p99_after_ms = 0;
+    // How many times as long: the 95 % interval over the repeats.
+    double ratio_lower = 0, ratio_upper = 0;
+    double throttled_before = 0, throttled_after = 0;
+    bool worse = false, better = false;  // Beyond doubt and by more than the threshold.
+  };
+  std::vector<Row> rows;
+  bool any_worse() const;
+};
+
+// `threshold` 0.1: worse is what takes 1.1 times as long, with the whole interval above that (which takes
+// three repeats), or is throttled in 0.01 more of all operations. kInvalidArgument: a text is no result, or
+// the two did not do the same (stream_hash).
+Result<RunComparison> CompareRuns(std::string_view before_json, std::string_view after_json,
+                                  double threshold);
+
+// For people.
+std::string ComparisonText(const RunComparison& comparison);
+
+}  // namespace partita::lab

@@ -1,0 +1,48 @@
+#include "bench/lab/compare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace partita::lab {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A result with these p99 of one operation, in the repeats.
+std::string ResultOf(const std::vector<double>& p99_ms, const std::string& throttled = "0",
+                     const std::string& hash = "abc") {
+  std::string json = R"({"format": 1, "stream_hash": ")" + hash + R"(", "cells": [)";
+  for (size_t i = 0; i < p99_ms.size(); ++i) {
+    json += std::string(i == 0 ? "" : ",") +
+            R"({"layout": "x", "rate": "constant 10/s", "ops": [{"op": "read",)" + R"("p99_ms": )" +
+            std::to_string(p99_ms[i]) + R"(, "throttled": )" + throttled + "}]}";
+  }
+  return json + "]}";
+}
+
+TEST(LabCompareTest, WorseIsWhatIsSlowerBeyondDoubtAndTheThreshold) {
+  const std::string before = ResultOf({1.0, 1.1, 1.05});
+  const auto judge = [&](const std::string& after) {
+    const Result<RunComparison> comparison = CompareRuns(before, after, 0.1);
+    EXPECT_TRUE(comparison.ok()) << comparison.status().ToString();
+    return comparison.ok() && comparison->any_worse();
+  };
+  EXPECT_TRUE(judge(ResultOf({2.0, 2.1, 2.2})));
+  EXPECT_FALSE(judge(ResultOf({1.02, 1.12, 1.05}))) << "slower, but within the threshold";
+  EXPECT_FALSE(judge(ResultOf({0.5, 4.0, 1.5}))) << "slower maybe, but the interval holds 1";
+  EXPECT_FALSE(judge(ResultOf({2.0, 2.1}))) << "two repeats say nothing for sure";
+  EXPECT_TRUE(judge(ResultOf({1.0, 1.1, 1.05}, "0.05"))) << "throttled more often";
+  EXPECT_THAT(ComparisonText(*CompareRuns(before, ResultOf({2.0, 2.1, 2.2}), 0.1)), HasSubstr("WORSE"));
+  EXPECT_THAT(ComparisonText(*CompareRuns(before, ResultOf({0.2, 0.21, 0.22}), 0.1)), HasSubstr("better"));
+}
+
+TEST(LabCompareTest, RefusesRunsThatDidNotDoTheSame) {
+  const std::string before = ResultOf({1.0});
+  EXPECT_THAT(CompareRuns(before, ResultOf({1.0}, "0", "abd"), 0.1).status().message(),
+              HasSubstr("operation streams differ"));
+  EXPECT_THAT(CompareRuns(before, "{}", 0.1).status().message(),
+              HasSubstr("the second file is no result.json"));
+}
+
+}  // namespace
+}  // namespace partita::lab
