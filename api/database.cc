@@ -127,6 +127,7 @@ Result<std::unique_ptr<Database>> Database::OpenOn(Runtime& runtime, const Optio
   store.memory_bytes = options.memory_bytes;
   store.host_memory_bytes = options.host_memory_bytes;
   store.shards = ShardsOf(options);
+  store.balance_ranges = options.balance_ranges;
   store.zones = ExtractZones;
   store.entity_cost = CostOfEntity;
   PARTITA_ASSIGN(impl.store, runtime.RunToEnd(Store::Open(runtime, std::move(store))));
@@ -295,6 +296,11 @@ DatabaseStats Database::Stats() const {
   stats.throttled_by_partition = throttle.refused_by_partition;
   stats.throttled_by_account = throttle.refused_by_account;
   stats.throttled_partitions_active = throttle.partitions_active;
+  const Store::BalanceStatistics balance = impl_->store->balance_statistics();
+  stats.ranges_split = balance.splits;
+  stats.ranges_merged = balance.merges;
+  stats.ranges_moved = balance.moves;
+  stats.ranges_failed = balance.failed;
   return stats;
 }
 

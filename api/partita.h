@@ -102,6 +102,11 @@ struct Options {
   // beyond answer kThrottled, with the wait that would suffice. Can be changed while the store is open.
   ThroughputTargets throughput = ThroughputTargets::Off();
 
+  // With several shards: tables split into ranges of partitions, and ranges move between shards, as the load
+  // asks, so that no shard has much more to do than the others; what was moved by hand may be moved again.
+  // False: only by SplitRange and its like.
+  bool balance_ranges = true;
+
   // Whose tables these calls see. A store can hold those of several accounts, which only its HTTP
   // service tells apart; the default is the account that table clients use for local development.
   // 3 to 24 characters [a-z0-9].
@@ -340,6 +345,8 @@ struct DatabaseStats {
   // Calls refused because a partition, or an account, was over its throughput target; and how many partitions
   // are being counted now.
   uint64_t throttled_by_partition = 0, throttled_by_account = 0, throttled_partitions_active = 0;
+  // What Options::balance_ranges led to since the store was opened; failed ones were planned anew.
+  uint64_t ranges_split = 0, ranges_merged = 0, ranges_moved = 0, ranges_failed = 0;
 };
 
 struct VerifyReport {

@@ -14,12 +14,19 @@ namespace partita {
 
 struct Load {
   double calls = 0, rows = 0, bytes = 0, cpu_ns = 0;
+  // What the shard of its keys has to do for it, in nanoseconds of a core: writes, and the flushes and merges
+  // that follow. Reads are done by who asks.
+  double shard_ns = 0;
 
+  Load Times(double factor) const {
+    return {calls * factor, rows * factor, bytes * factor, cpu_ns * factor, shard_ns * factor};
+  }
   void Add(const Load& other) {
     calls += other.calls;
     rows += other.rows;
     bytes += other.bytes;
     cpu_ns += other.cpu_ns;
+    shard_ns += other.shard_ns;
   }
 };
 

@@ -263,15 +263,20 @@ class Shard {
     uint64_t rest_bytes = 0;                 // Of those tables.
     uint64_t fenced_ns = 0;                  // Since then writes wait; by the runtime's clock.
     std::vector<ObjectId> pinned;
+    AsyncMutex::Guard structure;  // From the fence on until the files are pinned.
   };
-  // Old owner: from here on writes of the range wait, until it is released or the fence lifted; after an
-  // error it is. What it returns is durable, and its files stay: each has a reference in
-  // ShardContext::references more, which DropHandOver gives back.
-  Task<Result<HandOver>> HandOverRange(std::string lower);
+  // Old owner: from here on writes of the range wait, until it is released or the fence lifted. After an
+  // error there is no fence.
+  Task<Result<HandOver>> FenceRange(std::string lower);
+  // Then: makes all of it durable, in tables. Its files stay: each has a reference in
+  // ShardContext::references more, which DropHandOver gives back, also after an error.
+  Task<Status> HandOverRange(std::string lower, HandOver* range);
   Task<void> DropHandOver(HandOver range);
   Task<void> LiftFence(std::string lower);
+  // New owner: its versions go on above `above`, durably.
+  Task<Status> RaiseVersion(Version above);
   // New owner: has its manifest name the files, in force if the catalog ever names the attempt as the one
-  // that brought the range here, and its versions go on above `range.last`, durably.
+  // that brought the range here.
   Task<Status> PrepareRange(uint64_t attempt, const HandOver& range, AsyncMutex::Guard structure);
   // The attempt will not be made. Forgotten behind the caller's back.
   void ForgetPrepared(uint64_t attempt);
@@ -428,9 +433,8 @@ class Shard {
   static Task<void> CleanUp(Shard* self);
   void ScheduleCleanUp();
   static Task<void> ForgetBehind(Shard* self, uint64_t attempt);
+  static Task<void> FlushLogBeside(Shard* self, Status* flushed);
   Task<Status> WriteRest(const ReadView& view, const RangeView& range, HandOver* out);
-  // Raises the clock above `above` and makes that durable by a record that holds nothing.
-  Task<Status> RaiseVersion(Version above);
   void UpdateDebt(const ReadView& view);
   void UpdatePressure(uint64_t active_bytes);
 

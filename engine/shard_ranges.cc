@@ -194,10 +194,10 @@ uint64_t Shard::UnflushedOfRange(const std::string& lower, uint64_t enough) {
   return range == nullptr ? 0 : UnflushedBytes(*view, *range, enough);
 }
 
-Task<Result<Shard::HandOver>> Shard::HandOverRange(std::string lower) {
-  // While it is held no file of the range goes.
-  PARTITA_CO_ASSIGN(AsyncMutex::Guard structure, co_await LockStructure());
+Task<Result<Shard::HandOver>> Shard::FenceRange(std::string lower) {
   HandOver out;
+  // While it is held no file of the range goes.
+  PARTITA_CO_ASSIGN(out.structure, co_await LockStructure());
   out.fenced_ns = context_.runtime.clock().MonotonicNanos();
   bool found = false;
   ViewChange fence = [&found, &lower](ReadView* view) {
@@ -207,25 +207,32 @@ Task<Result<Shard::HandOver>> Shard::HandOverRange(std::string lower) {
   };
   co_await ChangeStructure(std::move(fence));
   if (!found) co_return Status::Moved("shard does not own the range");
-  // What was decided so far is all that ever will be here: durable and visible it can go along.
-  Status flushed;
-  if (SiteIsOn("move.source.wait")) flushed = co_await commit_log_->FlushAll();
+  out.last = commit_log_->last_version();
+  co_return out;
+}
+
+Task<Status> Shard::HandOverRange(std::string lower, HandOver* out) {
   ViewPin view = views_.Pin();
   const RangeView& range = *view->FindRange(lower);
-  out.last = commit_log_->last_version();
-  if (flushed.ok()) {
-    for (size_t level = 0; level < kLevels; ++level) {
-      for (const FileRef& file : range.levels->level(level)) out.pinned.push_back(file.info.id);
-    }
-    for (ObjectId id : out.pinned) context_.references.Add(id);
+  for (size_t level = 0; level < kLevels; ++level) {
+    for (const FileRef& file : range.levels->level(level)) out->pinned.push_back(file.info.id);
   }
-  structure.Release();
-  Status written = flushed;
-  if (written.ok()) written = co_await WriteRest(*view, range, &out);
-  if (written.ok()) co_return out;
-  co_await LiftFence(lower);
-  co_await DropHandOver(std::move(out));
-  co_return written;
+  for (ObjectId id : out->pinned) context_.references.Add(id);
+  out->structure.Release();
+  // What was decided so far is all that ever will be here, and in memtables, though nobody may see it yet.
+  // What is older must not be lost when it survives (F12).
+  Status flushed;
+  TaskGroup beside;
+  if (SiteIsOn("move.source.wait")) {
+    beside.Spawn(context_.runtime.shard_executor(id_), FlushLogBeside(this, &flushed));
+  }
+  const Status written = co_await WriteRest(*view, range, out);
+  co_await beside.Join();
+  co_return flushed.ok() ? written : flushed;
+}
+
+Task<void> Shard::FlushLogBeside(Shard* self, Status* flushed) {
+  *flushed = co_await self->commit_log_->FlushAll();
 }
 
 // Writes what the memtables hold of the range to tables.
@@ -285,7 +292,6 @@ Task<Status> Shard::RaiseVersion(Version above) {
 }
 
 Task<Status> Shard::PrepareRange(uint64_t attempt, const HandOver& range, AsyncMutex::Guard structure) {
-  PARTITA_CO_TRY(co_await RaiseVersion(range.last));
   Install install;
   install.prepared = PreparedFiles{attempt, {}};
   for (uint32_t level = 0; level < kLevels; ++level) {

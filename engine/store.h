@@ -20,6 +20,7 @@
 #include "engine/load_sampler.h"
 #include "engine/name_index.h"
 #include "engine/object_references.h"
+#include "engine/range_balancer.h"
 #include "engine/range_map.h"
 #include "engine/recent_load.h"
 #include "engine/scan_ahead.h"
@@ -46,6 +47,8 @@ struct StoreOptions {
   uint64_t memory_bytes = uint64_t{1} << 30;
   uint64_t host_memory_bytes = 0;  // Of memory_bytes: what the store leaves to who opens it.
   uint32_t shards = 1;
+  // Ranges split, merge and move by themselves as the load asks (range_balancer.h).
+  bool balance_ranges = false;
   ZoneExtractor zones;
   EntityCost entity_cost = nullptr;       // For throughput targets; null: by bytes.
   uint64_t lock_wait_ns = 5'000'000'000;  // A dying process may hold the lock while its I/O drains (F64).
@@ -137,6 +140,13 @@ class Store {
   // Moves the range that holds the key to a shard, beside reads, scans and writes. One at a time: kBusy when
   // another takes long; also when the range was changed meanwhile.
   Task<Result<MoveReport>> MoveRange(std::string user_key, ShardId to);
+
+  // What was done so by the store itself (store_balance.cc).
+  struct BalanceStatistics {
+    uint64_t splits = 0, merges = 0, moves = 0;
+    uint64_t failed = 0;  // Of them all: did not come about, and were planned anew.
+  };
+  BalanceStatistics balance_statistics() const;
 
   // ---- Entities. Keys of one WriteRequest lie in one partition. All of them: kThrottled when they would
   // exceed a throughput target.
@@ -248,10 +258,18 @@ class Store {
   Task<Result<AsyncMutex::Guard>> BeginMove();
   Task<Result<ChangePtr>> BeginFence(const RangeMove& move, RangeEpoch epoch);
   Task<Status> PrepareMove(RangeMove* move, CatalogChange* change);
+  Task<Status> PrepareFenced(RangeMove* move, AsyncMutex::Guard structure);
+  static Task<void> RaiseVersion(RangeMove* move, Status* raised);
   Task<void> AbandonMove(RangeMove* move);
   // Before a key is routed for the time `tries` + 1.
   Task<void> PauseBeforeRoute(int tries);
   Status NoRoute(std::string_view user_key) const;
+
+  // store_balance.cc
+  void BalanceIfDue();
+  static Task<void> Balance(Store* self);
+  static Task<void> TakeSteps(Store* self, std::vector<RangeBalancer::Step> steps);
+  Task<bool> TakeStep(const RangeBalancer::Step& step);
 
   // store_scan.cc
   struct ScanCourse;
@@ -304,6 +322,12 @@ class Store {
   uint64_t catalog_generation_ = 0;
   AsyncMutex moves_mutex_;
   std::atomic<uint32_t> move_attempts_{0};
+  uint64_t looked_second_ = 0;          // Shard 0's worker's.
+  std::atomic<bool> balancing_{false};  // Who set it has balancer_.
+  RangeBalancer balancer_;
+  struct {
+    std::atomic<uint64_t> splits{0}, merges{0}, moves{0}, failed{0};
+  } balance_;
   // Guards what follows, and the answers of changes; held briefly. Look-ups of one name go to names_ instead.
   mutable std::mutex names_mutex_;
   Catalog catalog_;

@@ -12,6 +12,7 @@ void Store::WakeCollector() {
 
 Task<void> Store::CollectOnWorker(Store* self) {
   self->load_.Collect();
+  self->BalanceIfDue();
   co_return;
 }
 

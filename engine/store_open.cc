@@ -292,7 +292,7 @@ Task<Status> Store::OpenShards(uint32_t count, bool forming) {
   std::vector<Result<std::unique_ptr<Shard>>> opened;
   for (uint32_t i = 0; i < count; ++i) opened.emplace_back(Status::Closed("not opened"));
   for (uint32_t i = 0; i < count; ++i) {
-    Executor& worker = runtime_.shard_executor(ShardId(i % runtime_.shard_count()));
+    Executor& worker = runtime_.shard_executor(ShardId(i));
     tasks_.Spawn(worker, OpenOneShard(this, ShardId(i), forming, &opened[i]));
   }
   co_await tasks_.Join();

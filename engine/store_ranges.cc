@@ -9,12 +9,12 @@
 // T:
 //
 //  1. T flushes, until no record of R that it may have had in an earlier time can ever be replayed: from here
-//  on
-//     T's log holds nothing of R. S flushes, until its memtables hold little of R.
+//     on T's log holds nothing of R. S flushes, until its memtables hold little of R.
 //  2. The turn to change the catalog is taken, and R fenced on S: writes wait, reads go on. S's log is
-//  flushed;
-//     what its memtables hold of R becomes a table. Now tables hold all of R, and no file of them goes.
-//  3. T goes on with versions above S's, and its manifest names R's tables as prepared by this attempt.
+//  flushed,
+//     what its memtables hold of R becomes a table, and T goes on with versions above S's, all at once. Now
+//     tables hold all of R, and no file of them goes.
+//  3. T's manifest names R's tables as prepared by this attempt.
 //  4. The catalog is swapped: R is T's, by this attempt. This is the commit. What a manifest says of another
 //     attempt, or of ranges that are not its shard's, is void.
 //  5. T takes R into its view, S lets go of it, the range map follows, and waiting writes are routed anew.
@@ -115,6 +115,7 @@ Task<Result<AsyncMutex::Guard>> Store::BeginMove() {
   for (uint64_t waited = 0; waited < options_.io_deadline_ns; waited += kTurnPollNanos) {
     AsyncMutex::Guard alone = moves_mutex_.TryLock();
     if (alone.held()) co_return alone;
+    if (closing_.load()) co_return Status::Closed("the store is closing");
     co_await SleepFor(kTurnPollNanos);
   }
   co_return Status::Busy("another range is moving, and has not arrived yet");
@@ -169,20 +170,38 @@ Task<Result<Store::ChangePtr>> Store::BeginFence(const RangeMove& move, RangeEpo
 Task<Status> Store::PrepareMove(RangeMove* move, CatalogChange* change) {
   // Before the fence, as it may have to wait.
   PARTITA_CO_ASSIGN(AsyncMutex::Guard structure, co_await move->to->LockStructure());
-  Result<Shard::HandOver> hand_over = co_await move->from->HandOverRange(move->lower);
-  if (!hand_over.ok()) co_return NotMade(hand_over.status());
-  move->hand_over = std::move(hand_over).value();
+  Result<Shard::HandOver> fenced = co_await move->from->FenceRange(move->lower);
+  if (!fenced.ok()) co_return NotMade(fenced.status());
+  move->hand_over = std::move(fenced).value();
   move->attempt = uint64_t{change->next.incarnation} << 32 | ++move_attempts_;
-  const Status prepared =
-      NotMade(co_await move->to->PrepareRange(move->attempt, move->hand_over, std::move(structure)));
+  const Status prepared = NotMade(co_await PrepareFenced(move, std::move(structure)));
   if (!prepared.ok()) co_await AbandonMove(move);
   if (prepared.ok()) change->next.MoveRange(move->lower, move->to->id(), move->attempt);
   co_return prepared;
 }
 
+// Both shards' logs and the rest's table are flushed at once.
+Task<Status> Store::PrepareFenced(RangeMove* move, AsyncMutex::Guard structure) {
+  Status raised;
+  TaskGroup beside;
+  beside.Spawn(runtime_.shard_executor(move->to->id()), RaiseVersion(move, &raised));
+  const Status handed_over = co_await move->from->HandOverRange(move->lower, &move->hand_over);
+  if (!handed_over.ok()) co_await move->from->LiftFence(move->lower);  // Not as late as the new owner's log.
+  co_await beside.Join();
+  PARTITA_CO_TRY(handed_over);
+  PARTITA_CO_TRY(raised);
+  move->is_prepared = true;
+  co_return co_await move->to->PrepareRange(move->attempt, move->hand_over, std::move(structure));
+}
+
+Task<void> Store::RaiseVersion(RangeMove* move, Status* raised) {
+  *raised = co_await move->to->RaiseVersion(move->hand_over.last);
+}
+
 Task<void> Store::AbandonMove(RangeMove* move) {
+  move->hand_over.structure.Release();
   co_await move->from->LiftFence(move->lower);
-  move->to->ForgetPrepared(move->attempt);
+  if (move->is_prepared) move->to->ForgetPrepared(move->attempt);
   co_await move->from->DropHandOver(std::move(move->hand_over));
   move->alone.Release();
 }

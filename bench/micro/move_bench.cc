@@ -141,6 +141,7 @@ int Main(const Settings& settings) {
   options.create_if_missing = true;
   options.memory_bytes = settings.memory_mib << 20;
   options.shards = 2;
+  options.balance_ranges = false;
   options.durability = Durability::kPower;
   std::unique_ptr<Database> database = Take(Database::Open(options));
   TableOptions in_ranges;

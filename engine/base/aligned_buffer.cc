@@ -22,6 +22,9 @@ constexpr bool kFromMalloc = true;  // Whose buffers have guarded ends.
 constexpr bool kFromMalloc = false;
 #endif
 
+// What is larger is made once, as at opening, and would keep out what is wanted all the time.
+constexpr size_t kOneMax = 2u << 20;
+
 // Large buffers that nobody uses, their pages still in memory.
 class KeptBuffers {
  public:
@@ -42,7 +45,7 @@ class KeptBuffers {
   // False when there are enough: the caller still owns it.
   bool Keep(uint8_t* data, size_t size) {
     const std::lock_guard lock(mutex_);
-    if (total_ + size > AlignedBuffer::kKeptMax) return false;
+    if (size > kOneMax || total_ + size > AlignedBuffer::kKeptMax) return false;
     kept_.push_back({data, size});
     total_ += size;
     return true;

@@ -28,7 +28,8 @@ class Runtime {
   virtual Clock& clock() = 0;
   virtual uint64_t RandomU64() = 0;  // Thread-safe.
 
-  // The worker of a shard: an event loop on its own (pinned) thread. REQUIRES: shard < shard_count.
+  // The worker of a shard: an event loop on its own (pinned) thread. Where a store has more shards than there
+  // are workers, as one that is opened as it lies, they share them.
   virtual Executor& shard_executor(ShardId shard) = 0;
   virtual uint32_t shard_count() const = 0;
 

@@ -53,10 +53,7 @@ Clock& SimRuntime::clock() { return *clock_; }
 uint64_t SimRuntime::RandomU64() { return scheduler_.random().Next(); }
 uint32_t SimRuntime::shard_count() const { return static_cast<uint32_t>(shards_.size()); }
 
-Executor& SimRuntime::shard_executor(ShardId shard) {
-  PARTITA_ASSERT(shard.value < shards_.size());
-  return *shards_[shard.value];
-}
+Executor& SimRuntime::shard_executor(ShardId shard) { return *shards_[shard.value % shards_.size()]; }
 
 Executor& SimRuntime::background(BackgroundClass background_class) {
   const auto& list = background_class == BackgroundClass::kIdle ? idle_backgrounds_ : ordinary_backgrounds_;

@@ -33,7 +33,8 @@ TEST(AlignedBufferTest, MovesAndLeavesNothingBehind) {
   EXPECT_EQ(from.size(), 0u);
 }
 
-#if defined(__has_feature) && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+#if defined(__has_feature)
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
 size_t ResidentBytes() {
   size_t size = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> size >> resident;
@@ -62,6 +63,7 @@ TEST(AlignedBufferTest, ThreadsThatFreedLargeBuffersHoldNothing) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_LT(ResidentBytes(), before + AlignedBuffer::kKeptMax + (16u << 20));
 }
+#endif
 #endif
 
 }  // namespace

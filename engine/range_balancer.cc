@@ -1,0 +1,260 @@
+#include "engine/range_balancer.h"
+
+#include <algorithm>
+
+#include "engine/base/assert.h"
+
+namespace partita {
+
+namespace {
+
+constexpr double kNanosPerSecond = 1e9;
+constexpr size_t kRestsMax = 1024;
+// Cutting makes a range more, which a move of a whole one does not: it must be better by so much.
+constexpr double kCutMustGain = 1.5;
+// Of a fair share: two neighbours with less together need no bound between them.
+constexpr double kColdShare = 0.05;
+
+// By how much the two shards come nearer to a fair share when `load` goes from one to the other.
+double GainOf(double load, double wanted) { return std::min(load, 2 * wanted - load); }
+
+bool Overlap(std::string_view lower, std::string_view upper, std::string_view other_lower,
+             std::string_view other_upper) {
+  return (upper.empty() || other_lower < upper) && (other_upper.empty() || lower < other_upper);
+}
+
+}  // namespace
+
+// A range as it would be after the steps planned so far.
+struct RangeBalancer::Piece {
+  std::string lower, upper;
+  ShardId owner;
+  std::span<const Partition> partitions;
+  double load = 0;
+  bool was_moved = false;  // By this plan.
+
+  void Sum() {
+    load = 0;
+    for (const Partition& partition : partitions) load += partition.load_ns;
+  }
+};
+
+// What to take from a shard: a whole piece, or the part of it in front of a partition or from that on.
+struct RangeBalancer::Choice {
+  enum class Part : uint8_t { kWhole, kFront, kBack };
+  double gain = 0;
+  size_t piece = 0;
+  Part part = Part::kWhole;
+  size_t cut = 0;  // Which of its partitions.
+};
+
+class RangeBalancer::Model {
+ public:
+  explicit Model(const Situation& situation) : loads_(situation.shards, 0.0) {
+    auto next = situation.partitions.begin();
+    const auto end = situation.partitions.end();
+    for (const RangeDescriptor& range : situation.ranges) {
+      while (next != end && next->bound < range.lower) ++next;
+      const auto first = next;
+      while (next != end && (range.upper.empty() || next->bound < range.upper)) ++next;
+      Piece piece{range.lower, range.upper, range.owner, {first, next}};
+      piece.Sum();
+      PARTITA_ASSERT(range.owner.value < loads_.size());
+      loads_[range.owner.value] += piece.load;
+      total_ += piece.load;
+      pieces_.push_back(std::move(piece));
+    }
+  }
+
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  uint32_t shards() const { return static_cast<uint32_t>(loads_.size()); }
+  double total() const { return total_; }
+  double fair() const { return total_ / static_cast<double>(loads_.size()); }
+  double load(uint32_t shard) const { return loads_[shard]; }
+  double cold() const;
+  uint32_t busiest() const { return At(std::max_element(loads_.begin(), loads_.end())); }
+  uint32_t idlest() const { return At(std::min_element(loads_.begin(), loads_.end())); }
+
+  // Returns where the new bound is.
+  std::string Cut(size_t at, size_t partition) {
+    Piece back = pieces_[at];
+    Piece& front = pieces_[at];
+    back.lower = front.upper = front.partitions[partition].bound;
+    back.partitions = front.partitions.subspan(partition);
+    front.partitions = front.partitions.first(partition);
+    front.Sum();
+    back.Sum();
+    std::string bound = back.lower;
+    pieces_.insert(pieces_.begin() + static_cast<ptrdiff_t>(at) + 1, std::move(back));
+    return bound;
+  }
+  void Move(size_t at, uint32_t to) {
+    Piece& piece = pieces_[at];
+    loads_[piece.owner.value] -= piece.load;
+    loads_[to] += piece.load;
+    piece.owner = ShardId(to);
+    piece.was_moved = true;
+  }
+
+ private:
+  uint32_t At(std::vector<double>::const_iterator at) const {
+    return static_cast<uint32_t>(at - loads_.begin());
+  }
+
+  std::vector<Piece> pieces_;
+  std::vector<double> loads_;
+  double total_ = 0;
+};
+
+// Of a pair of neighbours: so little load that they need no bound between them.
+double RangeBalancer::Model::cold() const {
+  return kColdShare * std::max(fair(), kBusyShare * kNanosPerSecond);
+}
+
+std::vector<RangeBalancer::Step> RangeBalancer::Plan(const Situation& situation) {
+  Model model(situation);
+  Refresh(situation, model);
+  std::vector<Step> steps;
+  if (IsUneven(situation, model)) steps = PlanMoves(situation, &model);
+  if (steps.empty()) steps = PlanMerge(situation, model);
+  planned_ns_ = situation.now_ns;
+  return steps;
+}
+
+void RangeBalancer::Refresh(const Situation& situation, const Model& model) {
+  const double most = MovesAtOnce(situation.shards);
+  const double refill =
+      static_cast<double>(situation.now_ns - planned_ns_) / static_cast<double>(kNanosPerMove);
+  moves_left_ = moves_left_ < 0 ? most : std::min(most, moves_left_ + refill);
+  std::erase_if(rests_, [&](const Rest& rest) {
+    return rest.until_ns + kRestNanosMax < situation.now_ns;  // Forgotten: the next one is as the first.
+  });
+  // Bounds may go without being taken away here: with their table, or by hand.
+  std::map<std::string, Bound> bounds;
+  const std::vector<Piece>& pieces = model.pieces();
+  for (size_t i = 1; i < pieces.size(); ++i) {
+    auto known = bounds_.extract(pieces[i].lower);
+    if (known.empty()) continue;
+    if (pieces[i - 1].load + pieces[i].load > model.cold()) known.mapped().warm_ns = situation.now_ns;
+    bounds.insert(std::move(known));
+  }
+  bounds_ = std::move(bounds);
+}
+
+bool RangeBalancer::IsUneven(const Situation& situation, const Model& model) {
+  if (situation.now_ns > planned_ns_ + kInARowNanos) uneven_in_a_row_ = 0;
+  const bool is_uneven = model.total() > kBusyShare * kNanosPerSecond &&
+                         model.load(model.busiest()) > kUnevenShare * model.fair();
+  uneven_in_a_row_ = is_uneven ? uneven_in_a_row_ + 1 : 0;
+  return uneven_in_a_row_ >= 2;
+}
+
+// Half of the ranges that there may be are left to others.
+bool RangeBalancer::MayCut(const Situation& situation, const Model& model) const {
+  const size_t planned = model.pieces().size() - situation.ranges.size();
+  return bounds_.size() + planned < BoundsMax(situation.shards) && model.pieces().size() < kRangesMax / 2;
+}
+
+bool RangeBalancer::IsResting(const Piece& piece, uint64_t now_ns) const {
+  return std::any_of(rests_.begin(), rests_.end(), [&](const Rest& rest) {
+    return rest.until_ns > now_ns && Overlap(rest.lower, rest.upper, piece.lower, piece.upper);
+  });
+}
+
+void RangeBalancer::Done(const Step& step, uint64_t now_ns) {
+  if (step.kind == Step::Kind::kSplit) bounds_[step.at].warm_ns = now_ns;
+  if (step.kind != Step::Kind::kMove) return;
+  moves_left_ -= 1;
+  uint64_t length = kRestNanos;
+  for (const Rest& rest : rests_) {
+    if (!Overlap(rest.lower, rest.upper, step.at, step.upper)) continue;
+    length = std::max(length, std::min(2 * rest.length_ns, kRestNanosMax));
+  }
+  if (rests_.size() >= kRestsMax) rests_.erase(rests_.begin());
+  rests_.push_back({step.at, step.upper, now_ns + length, length});
+}
+
+// ---- Moves.
+
+std::vector<RangeBalancer::Step> RangeBalancer::PlanMoves(const Situation& situation, Model* model) {
+  std::vector<Step> steps;
+  for (double left = moves_left_; left >= 1; left -= 1) {
+    const uint32_t to = model->idlest();
+    const Choice best = BestOfAll(situation, *model, to);
+    if (best.gain < kGainShare * model->fair()) break;
+    size_t moved = best.piece;
+    if (best.part != Choice::Part::kWhole) {
+      steps.push_back({Step::Kind::kSplit, model->Cut(best.piece, best.cut), ShardId(0), ""});
+      if (best.part == Choice::Part::kBack) ++moved;
+    }
+    model->Move(moved, to);
+    const Piece& piece = model->pieces()[moved];
+    steps.push_back({Step::Kind::kMove, piece.lower, ShardId(to), piece.upper});
+  }
+  return steps;
+}
+
+// Of the busiest shard that has something to give: one partition may be all that the very busiest has.
+RangeBalancer::Choice RangeBalancer::BestOfAll(const Situation& situation, const Model& model,
+                                               uint32_t to) const {
+  std::vector<uint32_t> sources;
+  for (uint32_t shard = 0; shard < model.shards(); ++shard) {
+    if (model.load(shard) > kEvenShare * model.fair()) sources.push_back(shard);
+  }
+  std::sort(sources.begin(), sources.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(-model.load(a), a) < std::pair(-model.load(b), b);
+  });
+  for (const uint32_t from : sources) {
+    const double wanted = std::min(model.load(from) - model.fair(), model.fair() - model.load(to));
+    const Choice best = BestOf(situation, model, from, wanted);
+    if (best.gain >= kGainShare * model.fair()) return best;
+  }
+  return Choice();
+}
+
+// Of what shard `from` has; best would be a load of `wanted`.
+RangeBalancer::Choice RangeBalancer::BestOf(const Situation& situation, const Model& model, uint32_t from,
+                                            double wanted) const {
+  Choice whole, cut;
+  const bool may_cut = MayCut(situation, model);
+  for (size_t i = 0; i < model.pieces().size(); ++i) {
+    const Piece& piece = model.pieces()[i];
+    if (piece.owner.value != from || piece.load <= 0 || piece.was_moved) continue;
+    if (IsResting(piece, situation.now_ns)) continue;
+    const double gain = GainOf(piece.load, wanted);
+    if (gain > whole.gain) whole = {gain, i, Choice::Part::kWhole, 0};
+    if (may_cut) ConsiderCuts(model, i, wanted, &cut);
+  }
+  return cut.gain > kCutMustGain * whole.gain ? cut : whole;
+}
+
+void RangeBalancer::ConsiderCuts(const Model& model, size_t at, double wanted, Choice* best) {
+  const Piece& piece = model.pieces()[at];
+  double front = 0;
+  for (size_t i = 1; i < piece.partitions.size(); ++i) {
+    front += piece.partitions[i - 1].load_ns;
+    if (piece.partitions[i].bound <= piece.lower) continue;
+    const double back = piece.load - front;
+    const double front_gain = GainOf(front, wanted);
+    const double back_gain = GainOf(back, wanted);
+    if (front_gain > best->gain) *best = {front_gain, at, Choice::Part::kFront, i};
+    if (back_gain > best->gain) *best = {back_gain, at, Choice::Part::kBack, i};
+  }
+}
+
+// ---- Merges.
+
+std::vector<RangeBalancer::Step> RangeBalancer::PlanMerge(const Situation& situation, const Model& model) {
+  if (situation.now_ns < merged_ns_ + kNanosPerMerge) return {};
+  const std::vector<Piece>& pieces = model.pieces();
+  for (size_t i = 1; i < pieces.size(); ++i) {
+    const auto made = bounds_.find(pieces[i].lower);
+    if (made == bounds_.end() || made->second.warm_ns + kColdNanos > situation.now_ns) continue;
+    if (pieces[i - 1].owner != pieces[i].owner || pieces[i - 1].upper != pieces[i].lower) continue;
+    merged_ns_ = situation.now_ns;
+    return {{Step::Kind::kMerge, made->first, ShardId(0), ""}};
+  }
+  return {};
+}
+
+}  // namespace partita
