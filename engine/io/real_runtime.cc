@@ -43,17 +43,19 @@ Status CheckOptions(const RealRuntimeOptions& options) {
   return Status();
 }
 
-// Makes the store's directory, and its name durable.
+// Makes the store's directory, and its name durable: also that of one that is there, since who made it may
+// have been killed before its name was flushed, or told that the flush failed (F29).
 Status CreateRoot(const std::string& directory) {
-  if (mkdir(directory.c_str(), 0700) != 0) {
-    if (errno == EEXIST) return Status();  // That it is a directory shows when it is opened.
-    return ErrnoStatus("create directory", directory, errno);
-  }
+  const bool made = mkdir(directory.c_str(), 0700) == 0;
+  if (!made && errno != EEXIST) return ErrnoStatus("create directory", directory, errno);
   std::error_code unused;
   const std::filesystem::path parent = std::filesystem::absolute(directory, unused).parent_path();
-  PARTITA_ASSIGN(auto parent_files, PosixFileSystem::Open(parent.string(), BatchReads::kCallByCall));
+  auto parent_files = PosixFileSystem::Open(parent.string(), BatchReads::kCallByCall);
+  // Where a folder cannot be read, somebody else makes those in it. That it is a directory shows when it is
+  // opened.
+  if (!parent_files.ok()) return made ? parent_files.status() : Status();
   if (!SiteIsOn("root.dirflush")) return Status();
-  return RunBlocking(parent_files->FlushDirectory(""));
+  return RunBlocking((*parent_files)->FlushDirectory(""));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "engine/io/local_meta_store.h"
 #include "engine/io/local_object_store.h"
+#include "engine/io/meta_format.h"
 #include "engine/io/sim_runtime.h"
 
 // covers: F15 F20 F23 F25 F28 F29
@@ -154,6 +155,41 @@ TEST(LocalMetaStoreCrashTest, AFailureAtAnyStepIsSettledByTheNextRead) {
     }
   }
   EXPECT_GE(failures, 40u * 2 * 4);
+}
+
+Task<void> CopyIn(FileSystem& files, std::string content, Status* status) {
+  auto file = co_await files.Open("meta/m", OpenMode::kCreate, FileIo::kBuffered);
+  if (!file.ok()) {
+    *status = file.status();
+    co_return;
+  }
+  const auto* bytes = reinterpret_cast<const uint8_t*>(content.data());
+  *status = co_await (*file)->WriteAt(0, std::span(bytes, content.size()));
+  if (status->ok()) *status = co_await files.FlushDirectory("meta");
+}
+
+// A file that a copying tool left in the kernel's cache, F29: what was answered is there for good.
+TEST(LocalMetaStoreCrashTest, WhatWasCopiedInAndReadSurvivesALossOfPower) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    SimDisk disk(seed);
+    {
+      SimRuntime runtime({.seed = seed}, disk);
+      auto store = runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), kStore, IfMissing::kCreate));
+      ASSERT_TRUE(store.ok());
+      Status copied;
+      runtime.Run(CopyIn(runtime.files(), EncodeMeta("m", kStore, 1, "copied"), &copied));
+      ASSERT_TRUE(copied.ok()) << copied.ToString();
+      ASSERT_EQ(runtime.RunToEnd((*store)->Get("m")).value()->bytes, "copied");
+    }
+    disk.CrashPower();
+    SimRuntime runtime({.seed = seed + 1000}, disk);
+    auto store = runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), kStore, IfMissing::kFail));
+    ASSERT_TRUE(store.ok());
+    auto found = runtime.RunToEnd((*store)->Get("m"));
+    ASSERT_TRUE(found.ok()) << found.status().ToString();
+    ASSERT_TRUE(found->has_value()) << "seed " << seed;
+    EXPECT_EQ((*found)->bytes, "copied");
+  }
 }
 
 TEST(LocalMetaStoreCrashTest, AFailedDirectoryFlushIsInDoubt) {

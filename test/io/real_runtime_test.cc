@@ -23,11 +23,12 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// From here on io_uring_setup fails with `error` in this process, as under a container runtime.
-bool ForbidUring(int error) {
+// From here on a system call fails with `error` in this process; io_uring_setup, as under a container
+// runtime.
+bool Forbid(uint32_t call, int error) {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<uint32_t>(error)),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -36,14 +37,14 @@ bool ForbidUring(int error) {
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-// What Open says, in a child where io_uring_setup fails with `error`: "code: message".
-std::string OpenWhereForbidden(int error, RealRuntimeOptions options) {
+// What Open says, in a child where a system call fails with `error`: "code: message".
+std::string OpenWhereForbidden(int error, RealRuntimeOptions options, uint32_t call = __NR_io_uring_setup) {
   int answer[2];
   if (pipe(answer) != 0) return "no pipe";
   const pid_t child = fork();
   if (child == 0) {
     std::string text = "seccomp refused";
-    if (ForbidUring(error)) {
+    if (Forbid(call, error)) {
       auto opened = RealRuntime::Open(options);
       text = opened.ok() ? std::string("opened as ") + (*opened)->name() : opened.status().ToString();
     }
@@ -103,6 +104,20 @@ TEST(RealRuntimeTest, ADirectoryIsCreatedOnlyOnRequest) {
 
   options.directory = parent.path() + "/a/b";
   EXPECT_EQ(RealRuntime::Open(options).code(), Code::kNotFound);
+}
+
+// covers: F25 F29
+TEST(RealRuntimeTest, ADirectoryWhoseNameCannotBeMadeDurableIsNotOpened) {
+  TempDirectory parent;
+  RealRuntimeOptions options;
+  options.directory = parent.path() + "/store";
+  options.backend = IoBackend::kThreads;
+  options.create_directory = true;
+  const auto unflushed = AllOf(HasSubstr("IoError"), HasSubstr("flush"));
+  EXPECT_THAT(OpenWhereForbidden(EIO, options, __NR_fsync), unflushed);
+  ASSERT_TRUE(std::filesystem::exists(options.directory));
+  EXPECT_THAT(OpenWhereForbidden(EIO, options, __NR_fsync), unflushed);  // That it is there proves nothing.
+  EXPECT_TRUE(RealRuntime::Open(options).ok());
 }
 
 TEST(RealRuntimeTest, OptionsOutOfBoundsAreRefusedByName) {
