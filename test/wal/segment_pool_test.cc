@@ -15,7 +15,7 @@ constexpr uint64_t kSegmentSize = 2 << 20;
 constexpr uint64_t kDraws = 100;
 
 Task<void> PrepareTwo(FileSystem& files) {
-  if (!(co_await files.CreateDirectory("log")).ok()) co_return;
+  if (!(co_await files.CreateDirectory("log")).ok() || !(co_await files.FlushDirectory("")).ok()) co_return;
   SegmentPool pool(files, "log", {kTestStore, kTestShard}, Incarnation{1}, kSegmentSize);
   for (int i = 0; i < 2; ++i) {
     if (!(co_await pool.PrepareNext()).ok()) co_return;
@@ -58,6 +58,21 @@ TEST(SegmentPoolTest, AFileThatSaysItIsPreparedIsZeroToItsEndAfterAnyCrash) {
     }
   }
   EXPECT_GT(prepared, kDraws);
+}
+
+// Else each loss of power would have all spare segments written once more.
+TEST(SegmentPoolTest, WhatWasPreparedStaysSoAfterALossOfPower) {
+  for (uint64_t draw = 1; draw <= kDraws; ++draw) {
+    SimDisk disk(draw);
+    {
+      SimRuntime runtime({.seed = draw}, disk);
+      runtime.Run(PrepareTwo(runtime.files()));
+    }
+    const uint64_t prepared = CheckPrepared(disk);
+    ASSERT_GT(prepared, 0u);
+    disk.CrashPower();
+    ASSERT_EQ(CheckPrepared(disk), prepared) << "draw " << draw;
+  }
 }
 
 }  // namespace
