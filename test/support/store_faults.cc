@@ -56,6 +56,14 @@ void StoreLife::AddFaults() {
     runtime_.disk().set_capacity(runtime_.disk().used_bytes() + room);
   }
   for (uint64_t i = 0, n = 1 + Draw(3); i < n; ++i) AddFault(1 + static_cast<uint32_t>(i), DrawFault(80));
+  // A transfer that rots once: the second read is good, so nobody may notice (F52).
+  if (!Chance(50)) return;
+  SimFault rot;
+  rot.effect = SimEffect::kRotOnce;
+  rot.operations = SimOps(SimOp::kRead);
+  rot.skip = Draw(60);
+  rot.count = 1;
+  AddFault(kRotOnce, rot);
 }
 
 // Recovery meets errors of all kinds, of reading too.

@@ -118,11 +118,12 @@ class StoreLife {
     std::optional<RareState> crash_within;
     uint32_t crash_delay = 0;
     // What is left out, to make a failure smaller: requests of an actor (0 is the keeper), and faults by
-    // their number; those of the opening count from kOpeningFault on, kFullDisk is the disk that fills up.
+    // their number; those of the opening count from kOpeningFault on, kFullDisk is the disk that fills up,
+    // kRotOnce a read that gives a wrong bit.
     std::set<std::pair<uint32_t, uint32_t>> requests_cut;
     std::set<uint32_t> faults_cut;
   };
-  static constexpr uint32_t kFullDisk = 0, kOpeningFault = 10;
+  static constexpr uint32_t kFullDisk = 0, kRotOnce = 9, kOpeningFault = 10;
   static constexpr uint64_t kCapacity = uint64_t{1} << 40;   // Of the disk, but for kFullDisk.
   static constexpr uint64_t kFaultsFeltNs = 10'000'000'000;  // F56: then all is as if there had been none.
 
