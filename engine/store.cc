@@ -18,6 +18,8 @@ Store::Store(Runtime& runtime, StoreOptions options)
       options_(std::move(options)) {
   if (options_.planted == EngineDefect::kKeepReserve) reserve_.PlantKeeping();
   load_.AddConsumer(&recent_load_);
+  load_.AddConsumer(&hot_partitions_);
+  load_.AddConsumer(&heat_history_);
 }
 
 Store::~Store() { PARTITA_ASSERT(closed_ || shards_.empty()); }

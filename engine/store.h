@@ -14,6 +14,8 @@
 #include "engine/base/task_group.h"
 #include "engine/catalog.h"
 #include "engine/disk_reserve.h"
+#include "engine/heat_history.h"
+#include "engine/hot_partitions.h"
 #include "engine/io/local_meta_store.h"
 #include "engine/io/local_object_store.h"
 #include "engine/io/runtime.h"
@@ -189,6 +191,8 @@ class Store {
   // First has the consumers know all of it.
   void CollectLoad() { load_.Collect(); }
   const RecentLoad& recent_load() const { return recent_load_; }
+  const HotPartitions& hot_partitions() const { return hot_partitions_; }
+  const HeatHistory& heat_history() const { return heat_history_; }
   LoadSampler::Statistics LoadStatistics() { return load_.statistics(); }
   CacheStatistics CacheStats() const { return cache_->statistics(); }
   const MemoryPlan& memory_plan() const { return memory_plan_; }
@@ -304,6 +308,8 @@ class Store {
   std::unique_ptr<ChunkPool> memtable_pool_;
   ObjectReferences references_;
   RecentLoad recent_load_;
+  HotPartitions hot_partitions_;
+  HeatHistory heat_history_;
   LoadSampler load_{runtime_.clock(), [this] { WakeCollector(); }};
   std::vector<std::unique_ptr<Shard>> shards_;  // By number; null: damaged.
   std::vector<Shard*> sound_shards_;            // The others.

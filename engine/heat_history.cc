@@ -1,0 +1,189 @@
+#include "engine/heat_history.h"
+
+#include <algorithm>
+
+#include "engine/base/assert.h"
+
+namespace partita {
+
+namespace {
+
+constexpr uint64_t kNanosPerSecond = 1'000'000'000;
+constexpr uint64_t kCutSeconds = 60;
+
+constexpr size_t kCpu = static_cast<size_t>(HeatMetric::kCpu);
+
+}  // namespace
+
+std::array<HeatHistory::Tier, 4> HeatHistory::MakeTiers() {
+  std::array<Tier, 4> tiers{{{1, {}}, {10, {}}, {60, {}}, {600, {}}}};
+  constexpr std::array<size_t, 4> kColumns = {300, 360, 1440, 2016};
+  for (size_t i = 0; i < tiers.size(); ++i) tiers[i].columns.resize(kColumns[i]);
+  return tiers;
+}
+
+// Emptied when it was another time's. Null: that time is over for this tier.
+HeatHistory::Column* HeatHistory::ColumnOf(Tier* tier, uint64_t second) {
+  const uint64_t number = second / tier->seconds;
+  Column& column = tier->columns[number % tier->columns.size()];
+  if (column.number == number) return &column;
+  if (column.number != UINT64_MAX && column.number > number) return nullptr;
+  column = {.number = number, .axis = axis_, .cells = {}};
+  return &column;
+}
+
+void HeatHistory::Take(std::span<const LoadSample> samples) {
+  std::lock_guard lock(mutex_);
+  for (const LoadSample& sample : samples) {
+    const uint64_t second = sample.time_ns / kNanosPerSecond;
+    if (second_ == UINT64_MAX || second > second_) {
+      if (second_ != UINT64_MAX) EndSecond();
+      second_ = second;
+    }
+    // Threads are collected one by one: what comes late counts for the second at hand.
+    Column* column = ColumnOf(&tiers_[0], second_);
+    PARTITA_ASSERT(column != nullptr);
+    if (column->cells.empty()) column->cells.resize(column->axis->size());
+    const HeatValues values = HeatOf(sample);
+    FloatValues& cell = column->cells[column->axis->BucketOf(sample.partition())];
+    for (size_t metric = 0; metric < kHeatMetrics; ++metric) {
+      cell[metric] += static_cast<float>(values[metric]);
+    }
+    if (values[kCpu] == 0) continue;
+    auto known = keys_.find(sample.partition());
+    if (known == keys_.end() && keys_.size() < kKeysMax) known = keys_.emplace(sample.partition(), 0).first;
+    if (known != keys_.end()) known->second += values[kCpu];
+  }
+}
+
+void HeatHistory::EndSecond() {
+  const Column* ended = ColumnOf(&tiers_[0], second_);
+  for (size_t i = 1; i < tiers_.size(); ++i) {
+    Column* column = ColumnOf(&tiers_[i], second_);
+    if (column != nullptr && ended != nullptr && !ended->cells.empty()) AddTo(*ended, column);
+  }
+  if (!was_cut_ || second_ >= cut_second_ + kCutSeconds) CutAnew();
+}
+
+void HeatHistory::AddTo(const Column& from, Column* to) {
+  if (to->cells.empty()) to->cells.resize(to->axis->size());
+  for (size_t bucket = 0; bucket < from.cells.size(); ++bucket) {
+    HeatAxis::Overlap over{bucket, bucket};
+    if (from.axis != to->axis) over = to->axis->Over(*from.axis, bucket);
+    const float share = 1 / static_cast<float>(over.last - over.first + 1);
+    for (size_t at = over.first; at <= over.last; ++at) {
+      for (size_t metric = 0; metric < kHeatMetrics; ++metric) {
+        to->cells[at][metric] += from.cells[bucket][metric] * share;
+      }
+    }
+  }
+}
+
+void HeatHistory::CutAnew() {
+  std::vector<double> loads(axis_->size());
+  std::vector<HeatAxis::WeightedKey> keys;
+  double whole = 0;
+  for (const auto& [key, weight] : keys_) {
+    keys.push_back({key, weight});
+    loads[axis_->BucketOf(key)] += weight;
+    whole += weight;
+  }
+  keys_.clear();
+  cut_second_ = second_;
+  const double heaviest = *std::max_element(loads.begin(), loads.end());
+  const bool is_even = heaviest <= kUnevenShares * whole / HeatAxis::kBucketsMax;
+  if (keys.empty() || is_even) return;
+  auto next = std::make_shared<HeatAxis>(HeatAxis::Cut(keys, HeatAxis::kBucketsMax));
+  was_cut_ = was_cut_ || next->size() > HeatAxis::kBucketsMax / 2;
+  // One partition alone may be as heavy: then another cut is no better.
+  std::fill(loads.begin(), loads.end(), 0);
+  loads.resize(std::max(loads.size(), next->size()));
+  for (const HeatAxis::WeightedKey& key : keys) loads[next->BucketOf(key.key)] += key.weight;
+  if (*std::max_element(loads.begin(), loads.end()) < heaviest * 0.75) axis_ = std::move(next);
+}
+
+// The finest that goes back so far.
+const HeatHistory::Tier& HeatHistory::TierFor(uint64_t seconds) const {
+  for (const Tier& tier : tiers_) {
+    if (tier.seconds * tier.columns.size() >= seconds) return tier;
+  }
+  return tiers_.back();
+}
+
+namespace {
+
+// Where a column's buckets lie, and how much of one metric is in them.
+using KeyLoads = std::map<std::string, double>;
+
+HeatAxis CutFrom(const KeyLoads& loads, size_t buckets) {
+  std::vector<HeatAxis::WeightedKey> keys;
+  for (const auto& [key, weight] : loads) keys.push_back({key, weight});
+  return HeatAxis::Cut(keys, buckets, HeatAxis::Bounds::kWhole);
+}
+
+}  // namespace
+
+HeatHistory::Picture HeatHistory::Read(const Window& window, uint64_t now_ns) const {
+  PARTITA_ASSERT(window.seconds > 0 && window.columns_max > 0 && window.buckets_max > 0);
+  std::lock_guard lock(mutex_);
+  const Tier& tier = TierFor(window.seconds);
+  const uint64_t spanned = (window.seconds + tier.seconds - 1) / tier.seconds;
+  const uint64_t have = std::min<uint64_t>(std::max<uint64_t>(1, spanned), tier.columns.size());
+  const uint64_t per_column = (have + window.columns_max - 1) / window.columns_max;
+  Picture picture;
+  picture.columns = (have + per_column - 1) / per_column;
+  picture.column_ns = per_column * tier.seconds * kNanosPerSecond;
+  // Whole columns: the last one holds now.
+  const uint64_t last = now_ns / kNanosPerSecond / tier.seconds;
+  const uint64_t end = last + 1, begin = end - std::min(end, picture.columns * per_column);
+  picture.begin_ns = begin * tier.seconds * kNanosPerSecond;
+
+  // Buckets whose beginning is asked for; of the one that the window begins in the rest counts, too.
+  const auto wanted = [&window](const HeatAxis& axis, size_t bucket) {
+    const bool ends_before = bucket + 1 < axis.size() && axis.bound(bucket + 1) <= window.lower;
+    return !ends_before && (window.upper.empty() || axis.bound(bucket) < window.upper);
+  };
+  const auto for_each = [&](auto use) {
+    for (uint64_t number = begin; number < end; ++number) {
+      const Column& column = tier.columns[number % tier.columns.size()];
+      if (column.number != number) continue;
+      for (size_t bucket = 0; bucket < column.cells.size(); ++bucket) {
+        if (wanted(*column.axis, bucket)) use(number, column, bucket);
+      }
+    }
+  };
+  KeyLoads loads;
+  for_each([&](uint64_t, const Column& column, size_t bucket) {
+    loads[column.axis->bound(bucket)] += column.cells[bucket][static_cast<size_t>(window.even_by)];
+  });
+  picture.axis = CutFrom(loads, std::min(window.buckets_max, HeatAxis::kBucketsMax));
+  picture.cells.resize(picture.columns * picture.axis.size());
+  for_each([&](uint64_t number, const Column& column, size_t bucket) {
+    const HeatAxis::Overlap over = picture.axis.Over(*column.axis, bucket);
+    const double share = 1.0 / static_cast<double>(over.last - over.first + 1);
+    const size_t row = (number - begin) / per_column * picture.axis.size();
+    for (size_t at = over.first; at <= over.last; ++at) {
+      for (size_t metric = 0; metric < kHeatMetrics; ++metric) {
+        picture.cells[row + at][metric] += column.cells[bucket][metric] * share;
+      }
+    }
+  });
+  return picture;
+}
+
+size_t HeatHistory::memory_bytes() const {
+  std::lock_guard lock(mutex_);
+  size_t bytes = 0;
+  const HeatAxis* counted = nullptr;
+  for (const Tier& tier : tiers_) {
+    for (const Column& column : tier.columns) {
+      bytes += sizeof(Column) + column.cells.size() * sizeof(FloatValues);
+      if (column.axis == nullptr || column.axis.get() == counted) continue;
+      counted = column.axis.get();
+      bytes += counted->memory_bytes();
+    }
+  }
+  return bytes;
+}
+
+}  // namespace partita
