@@ -301,6 +301,9 @@ DatabaseStats Database::Stats() const {
   stats.ranges_merged = balance.merges;
   stats.ranges_moved = balance.moves;
   stats.ranges_failed = balance.failed;
+  const LoadSampler::Statistics load = impl_->store->LoadStatistics();
+  stats.load_samples = load.samples;
+  stats.load_samples_lost = load.lost;
   return stats;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/entity.h"
+#include "api/heat.h"
 #include "api/query_options.h"
 #include "engine/base/io_backend.h"
 #include "engine/base/maintenance.h"
@@ -347,6 +348,7 @@ struct DatabaseStats {
   uint64_t throttled_by_partition = 0, throttled_by_account = 0, throttled_partitions_active = 0;
   // What Options::balance_ranges led to since the store was opened; failed ones were planned anew.
   uint64_t ranges_split = 0, ranges_merged = 0, ranges_moved = 0, ranges_failed = 0;
+  uint64_t load_samples = 0, load_samples_lost = 0;  // Of calls, for heat; lost for want of room.
 };
 
 struct VerifyReport {
@@ -405,6 +407,14 @@ class Database {
   };
   // Gives the range that holds this partition to another shard. kBusy: another one is on its way.
   Result<RangeMove> MoveRange(std::string_view table, std::string_view partition_key, uint32_t shard);
+
+  // ---- Heat: where the load lies (api/heat.h). These read memory only, and take up to some milliseconds.
+  // The hottest first.
+  std::vector<HotPartition> HotPartitions(HeatMetric metric, uint32_t count = 10) const;
+  // Of the whole store, over the same time as HotPartitions.
+  HeatValues LoadPerSecond() const;
+  // kInvalidArgument names what is out of its bounds; kNotFound: no such table.
+  Result<HeatPicture> Heat(const HeatWindow& window = {}) const;
 
   // Returns when everything acknowledged before is durable at kPower (F8).
   Status Barrier();
