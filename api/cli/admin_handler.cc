@@ -1,5 +1,11 @@
 #include "api/cli/admin_handler.h"
 
+#include <algorithm>
+#include <charconv>
+
+#include "api/cli/heat_json.h"
+#include "api/http/query_parameters.h"
+
 namespace partita {
 
 namespace {
@@ -10,6 +16,28 @@ void Answer(int status, std::string_view type, std::string body, http::HttpRespo
   response->AddHeader("Cache-Control", "no-store");
   response->body = std::move(body);
 }
+
+void AnswerJson(Result<std::string> json, http::HttpResponse* response) {
+  if (json.ok()) return Answer(200, "application/json", std::move(json).value(), response);
+  const int status = json.code() == Code::kNotFound ? 404 : json.code() == Code::kInvalidArgument ? 400 : 500;
+  Answer(status, "text/plain; charset=utf-8", json.status().message() + "\n", response);
+}
+
+Status Parse(std::string_view query, http::QueryParameters* parameters) {
+  const auto wrong = parameters->Parse(query);
+  return wrong ? Status::InvalidArgument("the query of the URL is no query") : Status();
+}
+
+// Leaves `out` as it is when the parameter is not given.
+Status TakeNumber(const http::QueryParameters& parameters, const char* name, uint32_t* out) {
+  const std::optional<std::string_view> text = parameters.Find(name);
+  if (!text) return Status();
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), *out);
+  if (error == std::errc() && end == text->data() + text->size()) return Status();
+  return Status::InvalidArgument(std::string(name) + " must be a number");
+}
+
+constexpr uint32_t kTopMax = 1'000;
 
 }  // namespace
 
@@ -29,8 +57,10 @@ std::string AdminHandler::Unready(const DatabaseStats& stats) const {
 }
 
 ServerMetrics AdminHandler::Collect() const {
-  ServerMetrics metrics{
-      .service = service_.counters().Sum(), .database = database_.Stats(), .heap = ReadHeapFigures()};
+  ServerMetrics metrics{.service = service_.counters().Sum(),
+                        .database = database_.Stats(),
+                        .heap = ReadHeapFigures(),
+                        .load = database_.LoadPerSecond()};
   for (const http::HttpServer* server : servers_) AddCounters(&metrics.http, server->counters());
   metrics.accepting = Unready(metrics.database).empty();
   metrics.uptime_seconds = static_cast<uint64_t>(
@@ -39,9 +69,36 @@ ServerMetrics AdminHandler::Collect() const {
   return metrics;
 }
 
+Result<std::string> AdminHandler::Heat(std::string_view query) const {
+  http::QueryParameters parameters;
+  PARTITA_TRY(Parse(query, &parameters));
+  HeatWindow window;
+  uint32_t top = 10;
+  PARTITA_TRY(TakeNumber(parameters, "seconds", &window.seconds));
+  PARTITA_TRY(TakeNumber(parameters, "columns", &window.columns_max));
+  PARTITA_TRY(TakeNumber(parameters, "buckets", &window.buckets_max));
+  PARTITA_TRY(TakeNumber(parameters, "top", &top));
+  window.table = parameters.Get("table");
+  if (const std::optional<std::string_view> by = parameters.Find("by")) {
+    const auto found = std::find(kHeatMetricNames.begin(), kHeatMetricNames.end(), *by);
+    if (found == kHeatMetricNames.end()) return Status::InvalidArgument("there is no such metric");
+    window.metric = static_cast<HeatMetric>(found - kHeatMetricNames.begin());
+  }
+  PARTITA_ASSIGN(const HeatReport report, CollectHeat(database_, window, std::min(top, kTopMax)));
+  return HeatJson(report);
+}
+
+Result<std::string> AdminHandler::Ranges(std::string_view query) const {
+  http::QueryParameters parameters;
+  PARTITA_TRY(Parse(query, &parameters));
+  PARTITA_ASSIGN(const std::vector<RangeDescription> ranges, database_.ListRanges(parameters.Get("table")));
+  return RangesJson(ranges);
+}
+
 Task<void> AdminHandler::Handle(const http::HttpRequest& request, http::HttpResponse* response) {
   constexpr std::string_view kPlain = "text/plain; charset=utf-8";
   const std::string_view path = request.target.substr(0, request.target.find('?'));
+  const std::string_view query = request.target.substr(std::min(request.target.size(), path.size() + 1));
   response->omit_body = request.method == http::Method::kHead;
   if (request.method != http::Method::kGet && request.method != http::Method::kHead) {
     Answer(405, kPlain, "only GET and HEAD\n", response);
@@ -56,8 +113,12 @@ Task<void> AdminHandler::Handle(const http::HttpRequest& request, http::HttpResp
     Answer(unready.empty() ? 200 : 503, kPlain, (unready.empty() ? ready : unready) + "\n", response);
   } else if (path == "/metrics") {
     Answer(200, "text/plain; version=0.0.4; charset=utf-8", MetricsText(Collect()), response);
+  } else if (path == "/heat") {
+    AnswerJson(Heat(query), response);
+  } else if (path == "/ranges") {
+    AnswerJson(Ranges(query), response);
   } else {
-    Answer(404, kPlain, "there are /healthz, /readyz and /metrics\n", response);
+    Answer(404, kPlain, "there are /healthz, /readyz, /metrics, /heat and /ranges\n", response);
   }
   co_return;
 }

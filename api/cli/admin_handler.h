@@ -19,6 +19,9 @@ namespace partita {
 //              says; 503, with the reason, while the server stops, a shard has fenced itself after a
 //              failed write or waits for its disk, or a change of tables is in doubt
 //   /metrics   MetricsText
+//   /heat      where the load lies, as JSON (heat_json.h); parameters seconds, columns, buckets, table, by
+//              (a metric: what the buckets have about as much of), top
+//   /ranges    how tables are divided among the shards, as JSON; parameter table
 //
 // Asks nobody who he is: the address must be one that only operators reach. Thread-safe.
 class AdminHandler : public http::RequestHandler {
@@ -34,6 +37,8 @@ class AdminHandler : public http::RequestHandler {
 
  private:
   ServerMetrics Collect() const;
+  Result<std::string> Heat(std::string_view query) const;
+  Result<std::string> Ranges(std::string_view query) const;
   // Why the server is not ready; empty when it is.
   std::string Unready(const DatabaseStats& stats) const;
 

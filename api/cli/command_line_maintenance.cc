@@ -1,6 +1,6 @@
 #include "api/cli/command_words.h"
 
-// The commands that look after a store: scrub, backup, restore, repair, ranges.
+// The commands that look after a store: scrub, backup, restore, repair, ranges, heat.
 namespace partita {
 
 namespace {
@@ -82,8 +82,12 @@ void AddRanges(CLI::App& app, Words* words) {
     command->add_option("partition", words->ranges.partition_key, "A PartitionKey")->required();
     return command;
   };
-  add("list", "The ranges of a table, or of all", "partita ranges list Orders --data ./store",
-      &RunListRanges);
+  CLI::App* list = add("list", "The ranges of a table, or of all",
+                       "partita ranges list Orders --data ./store\n"
+                       "  partita ranges list --admin 127.0.0.1:9090",
+                       &RunListRanges);
+  list->add_option("--admin", words->ranges.admin, "Of the server that runs with this --admin, not of --data")
+      ->type_name("ADDRESS");
   add("split", "Cut the range that holds a partition in two in front of it",
       "partita ranges split Orders m --data ./store", &RunSplitRange);
   add("merge", "Join the range that begins with a partition to the one in front of it",
@@ -93,11 +97,42 @@ void AddRanges(CLI::App& app, Words* words) {
   move->add_option("shard", words->ranges.shard, "Its number, from 0")->required();
 }
 
+void AddHeat(CLI::App& app, Words* words) {
+  CLI::App* heat = AddCommand(
+      app, "heat", "Show where the load of a running server lies, by keys and time",
+      "partita heat --admin 127.0.0.1:9090 --by reads --last 1h\n"
+      "  partita heat --admin 127.0.0.1:9090 --html heat.html\n\n"
+      "Kept are 1 s for the last 5 minutes, 10 s for an hour, 1 min for a day and "
+      "10 min for 14 days,\nsince the server was started (partita serve --admin). All of it is estimated "
+      "from samples",
+      [words] { words->run = [words](Console& c) { return RunHeat(words->heat, words->store.json, c); }; });
+  HeatFlags& flags = words->heat;
+  heat->add_option("--admin", flags.admin, "The server's admin address")->required()->type_name("ADDRESS");
+  heat->add_option("--by", flags.metric, "What to show")
+      ->check(CLI::IsMember({"reads", "writes", "scanned", "throttled", "bytes", "cpu"}))
+      ->type_name("METRIC")
+      ->capture_default_str();
+  heat->add_option("--last", flags.last, "How far to go back: 90s, 5m, 1h, 14d")
+      ->type_name("TIME")
+      ->capture_default_str();
+  heat->add_option("--table", flags.table, "Of one table only");
+  heat->add_option("--columns", flags.columns, "At most, 1 to 2048")
+      ->check(CLI::Range(1, 2048))
+      ->capture_default_str();
+  heat->add_option("--rows", flags.rows, "At most, 1 to 64")->check(CLI::Range(1, 64))->capture_default_str();
+  heat->add_option("--top", flags.top, "How many of the hottest partitions, 0 to 1000")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  heat->add_option("--html", flags.html, "Write a page with all metrics to this file instead")
+      ->type_name("FILE");
+}
+
 }  // namespace
 
 void AddMaintenanceCommands(CLI::App& app, Words* words) {
   AddScrub(app, words);
   AddRanges(app, words);
+  AddHeat(app, words);
   AddBackupCommands(app, words);
   AddRepair(app, words);
 }

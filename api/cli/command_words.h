@@ -19,6 +19,7 @@ struct Words {
   ExportFlags export_;
   KeyFlags key;
   RangesFlags ranges;
+  HeatFlags heat;
   ScanFlags scan;
   QueryFlags query;
   PutFlags put;
@@ -38,7 +39,7 @@ struct Words {
 CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& description,
                      const std::string& example, std::function<void()> chosen);
 
-// scrub, backup, restore, repair, ranges.
+// scrub, backup, restore, repair, ranges, heat.
 void AddMaintenanceCommands(CLI::App& app, Words* words);
 
 }  // namespace partita

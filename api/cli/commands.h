@@ -55,11 +55,23 @@ struct RangesFlags {
   std::string table;  // list: empty is all.
   std::string partition_key;
   uint32_t shard = 0;
+  std::string admin;  // list: of a running server, at this admin address, instead of a store.
 };
 ExitCode RunListRanges(const StoreFlags& store, const RangesFlags& flags, Console& console);
 ExitCode RunSplitRange(const StoreFlags& store, const RangesFlags& flags, Console& console);
 ExitCode RunMergeRanges(const StoreFlags& store, const RangesFlags& flags, Console& console);
 ExitCode RunMoveRange(const StoreFlags& store, const RangesFlags& flags, Console& console);
+
+// heat: where the load of a running server lies.
+struct HeatFlags {
+  std::string admin;           // Its admin address.
+  std::string table;           // Empty: all.
+  std::string last = "5m";     // "90s", "1h", "14d"
+  std::string metric = "cpu";  // One of kHeatMetricNames.
+  uint32_t columns = 100, rows = 32, top = 10;
+  std::string html;  // A file to write instead of the picture.
+};
+ExitCode RunHeat(const HeatFlags& flags, bool json, Console& console);
 
 struct KeyFlags {
   std::string table, partition_key, row_key;

@@ -36,6 +36,7 @@ struct Console {
   std::ostream& out;
   std::ostream& err;
   bool err_is_terminal = false;  // Progress is drawn in place, else told in lines.
+  bool out_is_terminal = false;  // Pictures are drawn in colours.
   InterruptSource& interrupts;
 };
 

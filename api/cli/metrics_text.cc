@@ -215,6 +215,11 @@ std::string MetricsText(const ServerMetrics& metrics) {
   out.Sample(stats.throttled_by_account, Label("by", "account"));
   out.Gauge("throttled_partitions_active", "Partitions whose entities are being counted.",
             stats.throttled_partitions_active);
+  out.Family("load_per_second", "gauge",
+             "Estimated from samples, over about the last 43 s: entities, bytes, and CPU nanoseconds.");
+  for (size_t i = 0; i < kHeatMetrics; ++i) out.Sample(metrics.load[i], Label("of", kHeatMetricNames[i]));
+  out.Counter("load_samples_total", "Calls looked at closely.", stats.load_samples);
+  out.Counter("load_samples_lost_total", "Of them for which there was no room.", stats.load_samples_lost);
   WriteShards(stats, &out);
   return out.Take();
 }

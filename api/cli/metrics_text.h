@@ -14,6 +14,7 @@ struct ServerMetrics {
   http::HttpCounters http;  // Of all addresses together.
   DatabaseStats database;
   HeapFigures heap;
+  HeatValues load{};  // Database::LoadPerSecond.
   bool accepting = false;
   uint64_t uptime_seconds = 0;
   std::string version;

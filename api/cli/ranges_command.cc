@@ -2,8 +2,10 @@
 
 #include "api/cli/commands.h"
 #include "api/cli/figures.h"
+#include "api/cli/heat_json.h"
 #include "api/cli/open_store.h"
 #include "api/cli/report_printer.h"
+#include "api/http/admin_client.h"
 #include "engine/inspect_text.h"
 
 // partita ranges list|split|merge|move.
@@ -29,20 +31,37 @@ ExitCode ChangeRanges(const StoreFlags& store, Console& console,
   return CloseStore(**database, changed.ok() ? ExitCode::kOk : Fail(console, changed), console);
 }
 
+void PrintRanges(const StoreFlags& store, const std::string& whose,
+                 const std::vector<RangeDescription>& found, Console& console) {
+  Report report;
+  report.title = "ranges of " + whose;
+  ReportTable ranges{"ranges", {"table", "from", "to", "shard"}, {}};
+  for (const RangeDescription& range : found) {
+    ranges.rows.push_back({range.table, SafeText(range.first_partition_key),
+                           SafeText(range.end_partition_key), uint64_t{range.shard}});
+  }
+  report.tables.push_back(std::move(ranges));
+  PrintIn(store, report, console);
+}
+
+Result<std::vector<RangeDescription>> RangesOfServer(const RangesFlags& flags) {
+  const std::string parameter = flags.table.empty() ? "" : "?table=" + http::EncodeParameter(flags.table);
+  PARTITA_ASSIGN(const std::string answer, http::AskAdmin(flags.admin, "/ranges" + parameter));
+  return ParseRangesJson(answer);
+}
+
 }  // namespace
 
 ExitCode RunListRanges(const StoreFlags& store, const RangesFlags& flags, Console& console) {
+  if (!flags.admin.empty()) {
+    const Result<std::vector<RangeDescription>> found = RangesOfServer(flags);
+    if (!found.ok()) return Fail(console, found.status());
+    PrintRanges(store, flags.admin, *found, console);
+    return ExitCode::kOk;
+  }
   return ChangeRanges(store, console, [&](Database& database) -> Status {
     PARTITA_ASSIGN(const std::vector<RangeDescription> found, database.ListRanges(flags.table));
-    Report report;
-    report.title = "ranges of " + store.directory;
-    ReportTable ranges{"ranges", {"table", "from", "to", "shard"}, {}};
-    for (const RangeDescription& range : found) {
-      ranges.rows.push_back({range.table, SafeText(range.first_partition_key),
-                             SafeText(range.end_partition_key), uint64_t{range.shard}});
-    }
-    report.tables.push_back(std::move(ranges));
-    PrintIn(store, report, console);
+    PrintRanges(store, store.directory, found, console);
     return Status();
   });
 }

@@ -54,7 +54,7 @@ TEST_F(AdminHandlerTest, AServerIsReadyUntilItStopsAndAliveUntilItEnds) {
   EXPECT_THAT(Ask(http::Method::kGet, "/metrics").body, HasSubstr("partita_ready 0\n"));
 }
 
-TEST_F(AdminHandlerTest, OnlyItsThreePagesAreThereAndOnlyForReading) {
+TEST_F(AdminHandlerTest, OnlyItsPagesAreThereAndOnlyForReading) {
   EXPECT_EQ(Ask(http::Method::kGet, "/devstoreaccount1/Tables").status, 404);
   EXPECT_EQ(Ask(http::Method::kPost, "/healthz").status, 405);
   const http::HttpResponse head = Ask(http::Method::kHead, "/healthz");

@@ -32,6 +32,8 @@ ServerMetrics SomeMetrics() {
   metrics.database.throttled_by_partition = 11;
   metrics.database.throttled_by_account = 12;
   metrics.database.throttled_partitions_active = 13;
+  metrics.database.load_samples_lost = 14;
+  metrics.load[static_cast<size_t>(HeatMetric::kBytes)] = 2.5;
   metrics.database.shards[1].levels.push_back({.files = 5});
   return metrics;
 }
@@ -54,6 +56,8 @@ TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
   EXPECT_THAT(text, HasSubstr("partita_throttled_calls_total{by=\"partition\"} 11\n"));
   EXPECT_THAT(text, HasSubstr("partita_throttled_calls_total{by=\"account\"} 12\n"));
   EXPECT_THAT(text, HasSubstr("partita_throttled_partitions_active 13\n"));
+  EXPECT_THAT(text, HasSubstr("partita_load_samples_lost_total 14\n"));
+  EXPECT_THAT(text, HasSubstr("partita_load_per_second{of=\"bytes\"} 2.5\n"));
   EXPECT_THAT(text, HasSubstr("partita_durability_info{level=\"power\",in_force=\"process\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_level_files{shard=\"1\",level=\"0\"} 5\n"));
   EXPECT_THAT(text, HasSubstr("partita_build_info{version=\"1.2.3\"} 1\n"));

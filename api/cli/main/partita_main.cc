@@ -82,6 +82,7 @@ int main(int argc, char** argv) {
   partita::Console console{.out = std::cout,
                            .err = std::cerr,
                            .err_is_terminal = isatty(STDERR_FILENO) == 1,
+                           .out_is_terminal = isatty(STDOUT_FILENO) == 1,
                            .interrupts = interrupts};
   const partita::ExitCode code =
       partita::RunCommandLine({argv + 1, argv + argc}, console, {partita::lab::LabCommand()});

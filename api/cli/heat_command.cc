@@ -1,0 +1,58 @@
+#include <algorithm>
+#include <fstream>
+
+#include "api/cli/commands.h"
+#include "api/cli/figures.h"
+#include "api/cli/heat_picture.h"
+#include "api/http/admin_client.h"
+
+// partita heat.
+
+namespace partita {
+
+namespace {
+
+Status WriteFile(const std::string& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file.close();
+  return file ? Status() : Status(Code::kIoError, "cannot write " + path);
+}
+
+Result<std::string> TargetOf(const HeatFlags& flags) {
+  const std::optional<int64_t> seconds = ParseDuration(flags.last);
+  if (!seconds || *seconds < 1) {
+    return Status::InvalidArgument("--last takes a time such as 5m, 1h or 7d, not '" + flags.last + "'");
+  }
+  std::string target =
+      "/heat?seconds=" + std::to_string(*seconds) + "&columns=" + std::to_string(flags.columns) +
+      "&buckets=" + std::to_string(flags.rows) + "&top=" + std::to_string(flags.top) + "&by=" + flags.metric;
+  if (!flags.table.empty()) target += "&table=" + http::EncodeParameter(flags.table);
+  return target;
+}
+
+}  // namespace
+
+ExitCode RunHeat(const HeatFlags& flags, bool json, Console& console) {
+  const auto metric = std::find(kHeatMetricNames.begin(), kHeatMetricNames.end(), flags.metric);
+  if (metric == kHeatMetricNames.end()) return FailUsage(console, "--by: there is no metric " + flags.metric);
+  const Result<std::string> target = TargetOf(flags);
+  if (!target.ok()) return Fail(console, target.status());
+  const Result<std::string> answer = http::AskAdmin(flags.admin, *target);
+  if (!answer.ok()) return Fail(console, answer.status());
+  const Result<HeatReport> report = ParseHeatJson(*answer);
+  if (!report.ok()) return Fail(console, report.status());
+  if (!flags.html.empty()) {
+    const Status written = WriteFile(flags.html, HeatHtml(*report));
+    return written.ok() ? ExitCode::kOk : Fail(console, written);
+  }
+  if (json) {
+    console.out << *answer;
+    return ExitCode::kOk;
+  }
+  const HeatStyle style = console.out_is_terminal ? HeatStyle::kColour : HeatStyle::kPlain;
+  console.out << DrawHeat(*report, static_cast<HeatMetric>(metric - kHeatMetricNames.begin()), style);
+  return ExitCode::kOk;
+}
+
+}  // namespace partita

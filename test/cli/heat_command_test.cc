@@ -1,0 +1,152 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/async_database.h"
+#include "api/cli/admin_handler.h"
+#include "api/cli/heat_picture.h"
+#include "api/http/admin_client.h"
+#include "test/cli/command_fixture.h"
+
+namespace partita {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A server with nothing but its admin address, on a table that was written to.
+class HeatCommandTest : public CommandTest {
+ protected:
+  void SetUp() override {
+    CommandTest::SetUp();
+    Result<std::unique_ptr<Database>> database = Database::Open(SmallOptions());
+    ASSERT_TRUE(database.ok()) << database.status().message();
+    database_ = std::move(*database);
+    accounts_ = std::make_unique<http::AccountSet>(*http::AccountSet::Create({http::DevelopmentAccount()}));
+    service_ = std::make_unique<http::TableService>(*database_, *accounts_);
+    handler_ = std::make_unique<AdminHandler>(*database_, *service_, std::vector<const http::HttpServer*>(),
+                                              "1.2.3");
+    auto server = http::HttpServer::Open(AsyncDatabase(*database_).runtime(), {}, *handler_);
+    ASSERT_TRUE(server.ok()) << server.status().message();
+    server_ = std::move(*server);
+    const Result<Table> table = database_->CreateTable("Orders");
+    ASSERT_TRUE(table.ok());
+    for (int i = 0; i < 40; ++i) {
+      const std::string partition = i < 30 ? "<anna>" : "p" + std::to_string(i);
+      ASSERT_TRUE(table->Insert(Entity(partition, std::to_string(i))).ok());
+    }
+  }
+  void TearDown() override {
+    server_.reset();
+    handler_.reset();
+    service_.reset();
+    EXPECT_TRUE(database_->Close().ok());
+    CommandTest::TearDown();
+  }
+
+  CommandOutcome Heat(std::vector<std::string> words) {
+    words.insert(words.begin(), {"heat", "--admin", server_->address()});
+    return RunAsGiven(words);
+  }
+
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<http::AccountSet> accounts_;
+  std::unique_ptr<http::TableService> service_;
+  std::unique_ptr<AdminHandler> handler_;
+  std::unique_ptr<http::HttpServer> server_;
+};
+
+TEST_F(HeatCommandTest, ItDrawsTheLoadAndNamesTheHottest) {
+  const CommandOutcome outcome = Heat({"--by", "writes", "--last", "60s", "--top", "1"});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("writes by keys (down) and time (across), each column 1 s"));
+  EXPECT_THAT(outcome.out, HasSubstr("@"));
+  EXPECT_THAT(outcome.out, HasSubstr(" 75.0 %  Orders <anna>\n"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("Orders p3"))) << "no more than asked for";
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b"))) << "no terminal, no colours";
+}
+
+TEST_F(HeatCommandTest, ItWritesAPageThatNeedsNothingElse) {
+  const std::string file = directory_ + "/heat.html";
+  ASSERT_EQ(Heat({"--html", file}).code, ExitCode::kOk);
+  const std::string page = Read(file);
+  EXPECT_THAT(page, HasSubstr("\"from\":"));
+  EXPECT_THAT(page, HasSubstr("\\u003canna>"));
+  EXPECT_THAT(page, Not(HasSubstr("<anna>")));
+  EXPECT_THAT(page, Not(HasSubstr("http://")));
+  EXPECT_NE(Heat({"--html", directory_ + "/none/heat.html"}).code, ExitCode::kOk);
+}
+
+TEST_F(HeatCommandTest, WhatIsAskedForWronglyIsTold) {
+  EXPECT_EQ(Heat({"--by", "weather"}).code, ExitCode::kUsage);
+  EXPECT_THAT(Heat({"--last", "soon"}).err, HasSubstr("--last takes a time"));
+  EXPECT_THAT(Heat({"--last", "15d"}).err, HasSubstr("seconds must be 1 to 1209600"));
+  const CommandOutcome missing = Heat({"--table", "Missing"});
+  EXPECT_EQ(missing.code, ExitCode::kFindings);
+  EXPECT_THAT(missing.err, HasSubstr("Missing"));
+  EXPECT_EQ(RunAsGiven({"heat"}).code, ExitCode::kUsage);
+  EXPECT_EQ(RunAsGiven({"heat", "--admin", "nowhere"}).code, ExitCode::kUsage);
+  server_->Stop();
+  EXPECT_THAT(Heat({}).err, HasSubstr("is 'partita serve --admin' running there?"));
+}
+
+TEST_F(HeatCommandTest, TheAdminAddressGivesRangesToo) {
+  ASSERT_TRUE(database_->SplitRange("Orders", "m").ok());
+  const CommandOutcome outcome = RunAsGiven({"ranges", "list", "Orders", "--admin", server_->address()});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Orders"));
+  EXPECT_THAT(outcome.out, HasSubstr("m"));
+  EXPECT_EQ(ParseRangesJson(*http::AskAdmin(server_->address(), "/ranges"))->size(), 2u);
+}
+
+TEST_F(HeatCommandTest, WhatTheServerIsAskedWronglyItRefuses) {
+  const auto code = [&](const char* target) { return http::AskAdmin(server_->address(), target).code(); };
+  EXPECT_EQ(code("/heat?seconds=x"), Code::kInvalidArgument);
+  EXPECT_EQ(code("/heat?seconds=99999999999999"), Code::kInvalidArgument);
+  EXPECT_EQ(code("/heat?columns=0"), Code::kInvalidArgument);
+  EXPECT_EQ(code("/heat?by=weather"), Code::kInvalidArgument);
+  EXPECT_EQ(code("/heat?table=%zz"), Code::kInvalidArgument);
+  EXPECT_EQ(code("/ranges?table=Missing"), Code::kNotFound);
+  EXPECT_EQ(code("/heat"), Code::kOk);
+}
+
+TEST(HeatJsonTest, ComesBackAsItWas) {
+  HeatReport report;
+  report.picture = {.begin_ticks = 133'000'000'000'000'000,
+                    .column_seconds = 10,
+                    .columns = 2,
+                    .buckets = {{"", ""}, {"Orders", "quote\"d"}},
+                    .cells = std::vector<HeatValues>(4)};
+  report.picture.cells[3][5] = 1.5e9;
+  report.total[0] = 7;
+  report.top[0].push_back({"Orders", "p", true, 3.25, 0.5});
+  const std::string json = HeatJson(report);
+  const Result<HeatReport> back = ParseHeatJson(json);
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(HeatJson(*back), json);
+  EXPECT_EQ(back->picture.buckets[1].partition_key, "quote\"d");
+  for (size_t size = 0; size + 2 < json.size(); size += 7) {
+    EXPECT_EQ(ParseHeatJson(json.substr(0, size)).code(), Code::kInvalidArgument);
+  }
+  for (const char* other :
+       {"{}", "[]", "7", "{\"begin\":3}", "{\"begin\":\"2020-01-01T00:00Z\",\"columns\":-1}"}) {
+    EXPECT_EQ(ParseHeatJson(other).code(), Code::kInvalidArgument);
+    EXPECT_TRUE(std::string(other) == "[]" || !ParseRangesJson(other).ok());
+  }
+}
+
+TEST(HeatPictureTest, ShadesByTheLogarithmAndColoursOnTerminals) {
+  HeatReport report;
+  report.picture = {.columns = 4, .buckets = {{"T", "a"}, {"T", "b"}}, .cells = std::vector<HeatValues>(8)};
+  report.picture.cells[0][0] = 1000;
+  report.picture.cells[2][0] = 30;
+  report.picture.cells[4][0] = 1;
+  const std::string plain = DrawHeat(report, HeatMetric::kReads, HeatStyle::kPlain);
+  EXPECT_THAT(plain, HasSubstr("T a                      @+. \n"));
+  EXPECT_THAT(DrawHeat(report, HeatMetric::kReads, HeatStyle::kColour),
+              HasSubstr("\x1b[48;5;230m \x1b[48;5;"));
+  EXPECT_EQ(HeatRate(HeatMetric::kCpu, 2.5e8), "0.250 cores");
+  EXPECT_EQ(HeatRate(HeatMetric::kReads, 12'345), "12,345/s");
+}
+
+}  // namespace
+}  // namespace partita
