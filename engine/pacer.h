@@ -31,9 +31,11 @@ class Pacer {
     uint64_t rate = nanos_per_kib_.load(std::memory_order_relaxed);
     if (rate == 0) return 0;
     uint64_t owed = owed_.fetch_add(bytes * rate / 1024, std::memory_order_relaxed) + bytes * rate / 1024;
-    if (owed < kPieceNanos) return 0;
-    uint64_t wait = std::min(owed, kWaitNanosMax);
-    owed_.fetch_sub(wait, std::memory_order_relaxed);
+    uint64_t wait = 0;
+    do {  // One writer pays each piece: two that took the same would leave less than nothing owed.
+      if (owed < kPieceNanos) return 0;
+      wait = std::min(owed, kWaitNanosMax);
+    } while (!owed_.compare_exchange_weak(owed, owed - wait, std::memory_order_relaxed));
     total_.fetch_add(wait, std::memory_order_relaxed);
     uint64_t longest = longest_.load(std::memory_order_relaxed);
     while (wait > longest && !longest_.compare_exchange_weak(longest, wait)) {

@@ -1,0 +1,58 @@
+#include "engine/pacer.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace partita {
+namespace {
+
+// With all memory used a KiB takes 25 us.
+constexpr uint64_t kNanosPerKib = 25'000;
+
+TEST(PacerTest, NothingIsOwedUpToHalfOfTheMemory) {
+  Pacer pacer;
+  pacer.SetPressure(0.5, 0);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(pacer.Charge(1 << 20), 0u);
+}
+
+TEST(PacerTest, WhatIsOwedIsPaidInPiecesOfSomeLength) {
+  Pacer pacer;
+  pacer.SetPressure(1, 0);
+  uint64_t paid = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t wait = pacer.Charge(1024);
+    EXPECT_TRUE(wait == 0 || (wait >= Pacer::kPieceNanos && wait <= Pacer::kWaitNanosMax)) << wait;
+    paid += wait;
+  }
+  EXPECT_LE(paid, 1000 * kNanosPerKib);
+  EXPECT_GT(paid + Pacer::kPieceNanos, 1000 * kNanosPerKib);
+  EXPECT_EQ(pacer.Charge(100 << 20), Pacer::kWaitNanosMax) << "no wait is longer";
+}
+
+// Two that paid the same piece would leave less than nothing owed, which is a great deal: from then on each write
+// waited 20 ms until there was no pressure at all.
+TEST(PacerThreadsTest, NobodyPaysWhatAnotherHasPaid) {
+  constexpr int kThreads = 4, kWrites = 2'000'000;
+  Pacer pacer;
+  pacer.SetPressure(1, 0);
+  std::vector<uint64_t> paid(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kWrites; ++i) paid[static_cast<size_t>(t)] += pacer.Charge(1024);
+    });
+  }
+  uint64_t sum = 0;
+  for (int t = 0; t < kThreads; ++t) {
+    threads[static_cast<size_t>(t)].join();
+    sum += paid[static_cast<size_t>(t)];
+  }
+  const uint64_t owed = uint64_t{kThreads} * kWrites * kNanosPerKib;
+  EXPECT_LE(sum, owed);
+  EXPECT_GT(sum + Pacer::kPieceNanos, owed);
+}
+
+}  // namespace
+}  // namespace partita
