@@ -45,6 +45,10 @@ Result<std::unique_ptr<EmbeddedTarget>> EmbeddedTarget::Open(const std::string& 
                                                              IoBackend io_backend,
                                                              const std::atomic<bool>& stop) {
   const Experiment& experiment = generator.experiment();
+  std::error_code failed;
+  const bool is_new = std::filesystem::create_directory(directory, failed);
+  if (failed) return Status::IoError(directory + ": " + failed.message());
+  if (!is_new) return Status::AlreadyExists(directory + " exists");
   Options options;
   options.directory = directory;
   options.create_if_missing = true;
@@ -53,6 +57,7 @@ Result<std::unique_ptr<EmbeddedTarget>> EmbeddedTarget::Open(const std::string& 
   options.durability = static_cast<Durability>(experiment.durability);
   options.allow_volatile_storage = options.durability != Durability::kPower;
   options.io_backend = io_backend;
+  // From here on the directory is this target's, and goes with it.
   std::unique_ptr<EmbeddedTarget> target(new EmbeddedTarget(directory, layout, generator));
   PARTITA_ASSIGN(target->database_, Database::Open(options));
   PARTITA_TRY(target->MakeTables(target->database_->open_report().shards));

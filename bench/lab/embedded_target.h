@@ -23,11 +23,11 @@ struct Outcome {
 };
 
 // A new store on this machine with the records of an experiment on one layout. Execute may be called from any
-// thread. The layout and the generator must outlive it; the directory is removed with it.
+// thread. The layout and the generator must outlive it; the directory that Open made is removed with it.
 class EmbeddedTarget {
  public:
   // Makes the store and loads the records, without limits; then puts the limits in force. `directory` must
-  // not exist. kCancelled when `stop` is set.
+  // not exist: kAlreadyExists, and it is left alone. kCancelled when `stop` is set.
   static Result<std::unique_ptr<EmbeddedTarget>> Open(const std::string& directory, const Layout& layout,
                                                       const RecordGenerator& generator, IoBackend io_backend,
                                                       const std::atomic<bool>& stop);

@@ -107,7 +107,7 @@ ExitCode Run(const std::string& path, std::string directory, IoBackend io_backen
     progress.Tell(done_s, all_s, cell);
     return !console.interrupts.Requested();
   };
-  const Result<RunResult> result = RunExperiment(generator, directory + "/work", io_backend, tell);
+  const Result<RunResult> result = RunExperiment(generator, directory, io_backend, tell);
   progress.Finish();
   if (!result.ok()) return FailToStart(console, result.status());
   const Status written = WriteResults(directory, *experiment, *result);

@@ -4,12 +4,12 @@
 #include <atomic>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 
 #include "bench/compare/statistics.h"
 #include "bench/lab/embedded_target.h"
 #include "bench/lab/metrics.h"
 #include "bench/lab/operation_stream.h"
+#include "bench/lab/work_directory.h"
 
 namespace partita::lab {
 namespace {
@@ -68,7 +68,7 @@ size_t RateCountOf(const Arrival& arrival) {
   return arrival.model == ArrivalModel::kSteps ? 1 : arrival.rates.size();
 }
 
-Result<RunResult> RunExperiment(const RecordGenerator& generator, const std::string& work,
+Result<RunResult> RunExperiment(const RecordGenerator& generator, const std::string& directory,
                                 IoBackend io_backend, const RunProgress& progress) {
   const Experiment& experiment = generator.experiment();
   const Arrival& arrival = experiment.arrival;
@@ -79,9 +79,7 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const std::str
   const double operations = result.prediction.rate * cell_s;
   result.stream_operations = std::clamp(static_cast<uint64_t>(operations), uint64_t{1'000}, kHashedMax);
   result.stream_hash = HashOfStream(generator, result.stream_operations);
-  std::error_code failed;
-  std::filesystem::create_directories(work, failed);
-  if (failed) return Status::IoError(work + ": " + failed.message());
+  PARTITA_ASSIGN(const WorkDirectory work, WorkDirectory::Make(directory));
   std::atomic<bool> stop{false};
   for (uint32_t repeat = 0; repeat < experiment.repeats; ++repeat) {
     for (size_t rate = 0; rate < rates; ++rate) {
@@ -93,8 +91,9 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const std::str
           return !stop.load();
         };
         tell(0);
-        PARTITA_ASSIGN(const auto target, EmbeddedTarget::Open(work + "/store", experiment.layouts[layout],
-                                                               generator, io_backend, stop));
+        PARTITA_ASSIGN(const auto target,
+                       EmbeddedTarget::Open(work.path() + "/store", experiment.layouts[layout], generator,
+                                            io_backend, stop));
         CellFigures cell = RunCell(*target, generator, arrival.rates[rate], tell);
         if (stop.load()) return Status::Cancelled("stopped");
         cell.layout = layout;
@@ -104,7 +103,6 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const std::str
       }
     }
   }
-  std::filesystem::remove(work, failed);  // If nothing else lies there.
   return result;
 }
 

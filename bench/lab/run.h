@@ -27,8 +27,9 @@ struct RunResult {
 using RunProgress = std::function<bool(double done_s, double all_s, const std::string& cell)>;
 
 // Runs every layout at every rate, in turns, as often as the experiment says; each on a new store in a
-// directory below `work`, which is made and removed. kCancelled when `progress` says so.
-Result<RunResult> RunExperiment(const RecordGenerator& generator, const std::string& work,
+// new directory of this run's own below `directory`, which is made where it is missing. kCancelled when
+// `progress` says so.
+Result<RunResult> RunExperiment(const RecordGenerator& generator, const std::string& directory,
                                 IoBackend io_backend, const RunProgress& progress);
 
 // The rates that are cells of their own: for steps and replay it is one.
