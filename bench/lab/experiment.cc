@@ -1,5 +1,7 @@
 #include "bench/lab/experiment.h"
 
+#include <algorithm>
+
 #include "engine/base/assert.h"
 
 namespace partita::lab {
@@ -17,6 +19,14 @@ PropertyType Field::type() const {
     default:
       return PropertyType::kString;
   }
+}
+
+int64_t Field::SteppedValue(uint64_t record) const {
+  const __int128 min = distribution == Distribution::kClock ? 0 : INT64_MIN;
+  const __int128 max =
+      distribution == Distribution::kClock ? static_cast<int64_t>(kDateTimeTicksMax) : INT64_MAX;
+  const __int128 value = static_cast<__int128>(start) + static_cast<__int128>(record) * step;
+  return static_cast<int64_t>(std::clamp(value, min, max));
 }
 
 const char* OpKindName(OpKind kind) {

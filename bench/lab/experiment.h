@@ -46,6 +46,8 @@ struct Field {
   std::optional<NumberFormat> format;
 
   PropertyType type() const;
+  // kSequence, kClock: what the record has, held at the ends of what there is.
+  int64_t SteppedValue(uint64_t record) const;
 };
 
 enum class OpKind : uint8_t {

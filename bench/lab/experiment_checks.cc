@@ -103,7 +103,6 @@ void CheckEntityPlan(const Experiment& experiment, const EntityPlan& entity, con
   if (entity.fields.size() > kCustomPropertiesMax) {
     section.Wrong("props", "an entity has at most 252 properties of its own");
   }
-  if (experiment.fields.empty()) return;
   const RecordGenerator generator(experiment);
   std::unordered_map<std::string, uint64_t> seen;
   VisitSample(experiment, generator, [&](const Record& record) {
@@ -120,7 +119,6 @@ void CheckEntityPlan(const Experiment& experiment, const EntityPlan& entity, con
 
 void CheckLayout(const Experiment& experiment, const Layout& layout, const TomlSection& section) {
   CheckCopies(layout, section);
-  if (experiment.fields.empty() || experiment.ops.empty()) return;
   CheckSets(experiment, layout, section);
   const RecordGenerator generator(experiment);
   CheckReads(experiment, layout, generator, section);

@@ -8,6 +8,7 @@
 #include "api/names.h"
 #include "bench/lab/experiment_checks.h"
 #include "bench/lab/key_expression.h"
+#include "bench/lab/query_planner.h"
 
 // Data, operations and layouts; what concerns the run is in experiment_run_reader.cc.
 namespace partita::lab {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr uint64_t kRecordsMax = 1'000'000'000;
 constexpr double kAnyNumber = 1e300;
+constexpr double kWeightMax = 1e9;
 
 template <typename Named>
 std::vector<std::string> NamesOf(const std::vector<Named>& things) {
@@ -50,6 +52,7 @@ void ExperimentReader::Read() {
   experiment.repeats = static_cast<uint32_t>(repeats);
   if (top_.Require("data")) top_.Section("data", "data", [&](const TomlSection& s) { ReadData(s); });
   if (top_.Require("op")) top_.Sections("op", "op", [&](const TomlSection& s) { ReadOp(s); });
+  makes_samples_ = top_.sound();
   if (top_.Require("layout")) top_.Sections("layout", "layout", [&](const TomlSection& s) { ReadLayout(s); });
   if (top_.Require("arrival"))
     top_.Section("arrival", "arrival", [&](const TomlSection& s) { ReadArrival(s); });
@@ -97,13 +100,7 @@ void ExperimentReader::ReadField(const std::string& name, const TomlSection& sec
   if (field.distribution == Distribution::kClock) {
     ReadClock(section, &field);
   } else {
-    for (const char* key : {"start", "step"}) {
-      const toml::node* node = section.Node(key);
-      if (node == nullptr) continue;
-      const auto number = node->value_exact<int64_t>();
-      if (!number) section.Wrong(key, "takes a whole number");
-      (key == std::string_view("start") ? field.start : field.step) = number.value_or(0);
-    }
+    ReadSequence(section, &field);
   }
   ReadFormat(section, &field);
   ReadChoices(section, &field);
@@ -112,6 +109,26 @@ void ExperimentReader::ReadField(const std::string& name, const TomlSection& sec
                                  : CheckPropertyName(name);
   if (!as_property.ok()) section.Wrong(section.table(), as_property.message());
   experiment_.fields.push_back(std::move(field));
+}
+
+void ExperimentReader::ReadSequence(const TomlSection& section, Field* field) {
+  for (const char* key : {"start", "step"}) {
+    const toml::node* node = section.Node(key);
+    if (node == nullptr) continue;
+    const auto number = node->value_exact<int64_t>();
+    if (!number) section.Wrong(key, "takes a whole number");
+    (key == std::string_view("start") ? field->start : field->step) = number.value_or(0);
+  }
+  CheckSteps(section, *field, INT64_MIN, INT64_MAX);
+}
+
+void ExperimentReader::CheckSteps(const TomlSection& section, const Field& field, int64_t min, int64_t max) {
+  const __int128 last =
+      static_cast<__int128>(field.start) + static_cast<__int128>(experiment_.records) * field.step;
+  if (last >= min && last <= max) return;
+  section.Wrong("step", field.distribution == Distribution::kClock
+                            ? "the clock leaves the years 1601 to 9999 before all records are there"
+                            : "the numbers leave 64 bits before all records are there");
 }
 
 void ExperimentReader::ReadClock(const TomlSection& section, Field* field) {
@@ -125,8 +142,9 @@ void ExperimentReader::ReadClock(const TomlSection& section, Field* field) {
     field->start = static_cast<int64_t>(time->ticks);
   }
   double step = 1;
-  section.Seconds("step", &step);
+  section.Seconds("step", kClockSecondsMax, &step);
   field->step = static_cast<int64_t>(step * 1e7);
+  CheckSteps(section, *field, 0, static_cast<int64_t>(kDateTimeTicksMax));
 }
 
 void ExperimentReader::ReadFormat(const TomlSection& section, Field* field) {
@@ -144,8 +162,8 @@ void ExperimentReader::ReadChoices(const TomlSection& section, Field* field) {
     return section.Wrong("values", "is a table such as { temp = 70, door = 30 }");
   for (const auto& [key, node] : *values) {
     const double weight = node.is_number() ? *node.value<double>() : -1;
-    if (!(weight > 0))
-      section.Wrong(node, "the weight of " + std::string(key.str()) + " is a number above 0");
+    if (!(weight > 0 && weight <= kWeightMax))
+      section.Wrong(node, "the weight of " + std::string(key.str()) + " is a number above 0, at most 1e9");
     field->choices.emplace_back(std::string(key.str()), weight);
   }
 }
@@ -232,10 +250,8 @@ void ExperimentReader::ReadCondition(const TomlSection& section, const toml::key
   } else if (text == "@record") {
     condition.kind = Condition::Kind::kEqualsRecord;
   } else if (clock && text.starts_with("last ")) {
-    const auto seconds = ParseSeconds(std::string_view(text).substr(5));
-    if (!seconds) return section.Wrong(node, "'last' takes a time, such as \"last 1h\"");
     condition.kind = Condition::Kind::kLast;
-    condition.ticks = static_cast<int64_t>(*seconds * 1e7);
+    if (!ReadTicks(section, node, std::string_view(text).substr(5), &condition.ticks)) return;
   } else if (!ReadValue(section, node, *field, &condition.value)) {
     return;
   }
@@ -251,8 +267,13 @@ bool ExperimentReader::ReadConditionTable(const TomlSection& section, const toml
   const toml::node* from_record = table.get("from_record");
   if (table.size() == 2 && from != nullptr && to != nullptr) {
     condition->kind = Condition::Kind::kBetween;
-    return ReadValue(section, *from, field, &condition->value) &&
-           ReadValue(section, *to, field, &condition->value_end);
+    if (!ReadValue(section, *from, field, &condition->value) ||
+        !ReadValue(section, *to, field, &condition->value_end)) {
+      return false;
+    }
+    if (CompareValues(condition->value, condition->value_end) < 0) return true;
+    section.Wrong(*to, "'to' must lie above 'from'");
+    return false;
   }
   if (table.size() == 1 && one_of != nullptr && one_of->as_array() != nullptr &&
       !one_of->as_array()->empty()) {
@@ -262,16 +283,25 @@ bool ExperimentReader::ReadConditionTable(const TomlSection& section, const toml
     }
     return true;
   }
-  const auto seconds = table.size() == 1 && from_record != nullptr
-                           ? ParseSeconds(from_record->value_exact<std::string>().value_or(""))
-                           : std::nullopt;
-  if (seconds && experiment_.fields[field].distribution == Distribution::kClock) {
+  const bool clock = experiment_.fields[field].distribution == Distribution::kClock;
+  if (table.size() == 1 && from_record != nullptr && clock) {
     condition->kind = Condition::Kind::kFromRecord;
-    condition->ticks = static_cast<int64_t>(*seconds * 1e7);
-    return true;
+    const std::string text = from_record->value_exact<std::string>().value_or("");
+    return ReadTicks(section, *from_record, text, &condition->ticks);
   }
   section.Wrong(table,
                 "takes { from = A, to = B }, { one_of = [A, B] }, or of a clock { from_record = \"1h\" }");
+  return false;
+}
+
+bool ExperimentReader::ReadTicks(const TomlSection& section, const toml::node& node, std::string_view text,
+                                 int64_t* ticks) {
+  const auto seconds = ParseSeconds(text);
+  if (seconds && *seconds * 1e7 >= 1 && *seconds <= kClockSecondsMax) {
+    *ticks = static_cast<int64_t>(*seconds * 1e7);
+    return true;
+  }
+  section.Wrong(node, "takes a time above 0 of at most 36500d, such as \"1h\" or \"last 1h\"");
   return false;
 }
 
@@ -316,7 +346,9 @@ EntityPlan ExperimentReader::ReadEntity(const TomlSection& section, std::string_
   const bool has_row_key = ReadTemplate(section, "rk", &entity.row_key);
   // Of a folded entity a record's own fields would be those of whoever wrote last.
   entity.fields = ReadFields(section, "props", !section.Has("fold"));
-  if (has_partition_key && has_row_key && !section.Has("fold")) CheckEntityPlan(experiment_, entity, section);
+  if (makes_samples_ && has_partition_key && has_row_key && !section.Has("fold")) {
+    CheckEntityPlan(experiment_, entity, section);
+  }
   return entity;
 }
 
@@ -344,8 +376,8 @@ void ExperimentReader::ReadLayout(const TomlSection& section) {
     copy.Flag("atomic", &entity.atomic);
     layout.entities.push_back(std::move(entity));
   });
-  if (section.Has("fold")) CheckEntityPlan(experiment_, layout.entities[0], section);
-  CheckLayout(experiment_, layout, section);
+  if (makes_samples_ && section.Has("fold")) CheckEntityPlan(experiment_, layout.entities[0], section);
+  if (makes_samples_) CheckLayout(experiment_, layout, section);
   for (const Layout& other : experiment_.layouts) {
     if (other.name == layout.name) section.Wrong("name", "there are two layouts '" + layout.name + "'");
   }

@@ -19,6 +19,9 @@ class ExperimentReader {
   void ReadData(const TomlSection& data);
   void ReadField(const std::string& name, const TomlSection& section);
   void ReadClock(const TomlSection& section, Field* field);
+  void ReadSequence(const TomlSection& section, Field* field);
+  // Notes when the values leave [min, max] within the records.
+  void CheckSteps(const TomlSection& section, const Field& field, int64_t min, int64_t max);
   void ReadFormat(const TomlSection& section, Field* field);
   void ReadChoices(const TomlSection& section, Field* field);
   void ReadOp(const TomlSection& section);
@@ -26,6 +29,8 @@ class ExperimentReader {
   void ReadConditions(const TomlSection& section, Op* op);
   void ReadCondition(const TomlSection& section, const toml::key& key, const toml::node& node, Op* op);
   bool ReadConditionTable(const TomlSection& section, const toml::table& table, Condition* condition);
+  // A time as a number of ticks above 0; false, and noted, when it is none or too long.
+  bool ReadTicks(const TomlSection& section, const toml::node& node, std::string_view text, int64_t* ticks);
   bool ReadValue(const TomlSection& section, const toml::node& node, size_t field, PropertyValue* value);
   void ReadLayout(const TomlSection& section);
   EntityPlan ReadEntity(const TomlSection& section, std::string_view default_table);
@@ -48,6 +53,7 @@ class ExperimentReader {
 
   const TomlSection& top_;
   Experiment& experiment_;
+  bool makes_samples_ = false;  // Nothing was wrong with data and operations: records can be made.
 };
 
 }  // namespace partita::lab

@@ -17,6 +17,8 @@ using Expression = KeyTemplate::Expression;
 using Op = Expression::Op;
 
 constexpr uint32_t kTicksDigits = 19;
+// Bounds the depth of the tree, and so of every recursion over it.
+constexpr uint32_t kStepsMax = 64;
 
 int64_t WholeNumber(const PropertyValue& value) {
   if (const int64_t* number = value.if_int64()) return *number;
@@ -53,8 +55,11 @@ int64_t Compute(Op op, int64_t a, int64_t b) {
       return static_cast<int64_t>(x * y);
     case Op::kDivide:
       return b == 0 || b == -1 ? 0 : a / b;
-    default:
-      return b == 0 || b == -1 ? 0 : ((a % b) + b) % b;
+    default: {
+      // With the sign of b, so that buckets count from 0.
+      const int64_t rest = b == 0 || b == -1 ? 0 : a % b;
+      return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+    }
   }
 }
 
@@ -83,6 +88,12 @@ class Parser {
     return true;
   }
 
+  Status CountStep() {
+    if (++steps_ <= kStepsMax) return Status();
+    return Wrong("at most " + std::to_string(kStepsMax) +
+                 " operators, parentheses and functions stand in one");
+  }
+
   Result<Expression> ParseSum() {
     return ParseChain("+-", [this] { return ParseProduct(); });
   }
@@ -96,6 +107,7 @@ class Parser {
     while (true) {
       SkipSpace();
       if (at_ >= text_.size() || operators.find(text_[at_]) == std::string_view::npos) return left;
+      PARTITA_TRY(CountStep());
       const char sign = text_[at_++];
       const Op op = sign == '+'   ? Op::kAdd
                     : sign == '-' ? Op::kSubtract
@@ -117,6 +129,7 @@ class Parser {
     SkipSpace();
     if (at_ >= text_.size()) return Wrong("a field, number or function is missing");
     if (Take('(')) {
+      PARTITA_TRY(CountStep());
       PARTITA_ASSIGN(Expression inner, ParseSum());
       if (!Take(')')) return Wrong("')' is missing");
       return inner;
@@ -151,7 +164,10 @@ class Parser {
     }
     const std::string name(text_.substr(begin, at_ - begin));
     if (name.empty()) return Wrong("a field, number or function is missing");
-    if (Take('(')) return ParseCall(name, begin);
+    if (Take('(')) {
+      PARTITA_TRY(CountStep());
+      return ParseCall(name, begin);
+    }
     std::vector<std::string> names;
     for (size_t i = 0; i < fields_.size(); ++i) {
       if (fields_[i].name != name) {
@@ -222,6 +238,7 @@ class Parser {
   const std::string_view text_;
   const std::vector<Field>& fields_;
   size_t at_ = 0;
+  uint32_t steps_ = 0;
 };
 
 }  // namespace

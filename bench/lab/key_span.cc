@@ -14,8 +14,9 @@ constexpr uint64_t kUnitTicks[] = {0, 0, 864'000'000'000, 36'000'000'000, 600'00
 using Part = KeyTemplate::Part;
 
 PropertyValue Below(const PropertyValue& value) {
-  if (const DateTime* time = value.if_date_time()) return DateTime{time->ticks - 1};
-  if (const int64_t* number = value.if_int64()) return *number - 1;
+  if (const DateTime* time = value.if_date_time())
+    return DateTime{time->ticks - std::min<uint64_t>(time->ticks, 1)};
+  if (const int64_t* number = value.if_int64()) return *number - (*number > INT64_MIN ? 1 : 0);
   return value;  // Text: as a bound it is a little wide.
 }
 
@@ -30,10 +31,11 @@ std::string PartText(const Part& part, const KnownFields& known, size_t field, c
 // Follows the template from part to part with every way to go on.
 class Expansion {
  public:
-  Expansion(const KeyTemplate& key, SpansOfTime times) : key_(key), times_(times) {}
+  Expansion(const KeyTemplate& key, SpansOfTime times, uint64_t ways_max)
+      : key_(key), times_(times), ways_max_(ways_max) {}
 
   std::vector<KeySpan> Run(const KnownFields& known) {
-    Follow(0, "", known);
+    Follow(0, "", known, 1);
     return std::move(spans_);
   }
 
@@ -46,15 +48,18 @@ class Expansion {
                       .known = known});
   }
 
-  void Follow(size_t at, const std::string& text, const KnownFields& known) {
+  // `ways`: into how many the steps before this one have fanned out together.
+  void Follow(size_t at, const std::string& text, const KnownFields& known, uint64_t ways) {
     if (at == key_.parts().size()) {
       spans_.push_back({.lower = text, .exact = true, .parts_known = at, .known = known});
       return;
     }
     const Part& part = key_.parts()[at];
     for (const size_t field : part.fields) {
-      if (known.states[field].choices.empty()) continue;
-      return FollowChoices(at, text, known, field);
+      const uint64_t choices = known.states[field].choices.size();
+      if (choices == 0) continue;
+      if (ways * choices > ways_max_) return End(at, text, BehindPrefix(text), false, known);
+      return FollowChoices(at, text, known, ways * choices, field);
     }
     const bool all_known =
         !part.salted && std::all_of(part.fields.begin(), part.fields.end(),
@@ -62,19 +67,19 @@ class Expansion {
     if (all_known) {
       std::string longer = text;
       KeyTemplate::AppendPart(part, known.probe, &longer);
-      return Follow(at + 1, longer, known);
+      return Follow(at + 1, longer, known, ways);
     }
-    if (part.values > 0 && part.values <= kFanOutMax) {
+    if (part.values > 0 && part.values <= kFanOutMax && ways * part.values <= ways_max_) {
       for (uint64_t k = 0; k < part.values; ++k) {
         std::string longer = text;
         KeyTemplate::AppendValue(part, k, &longer);
-        Follow(at + 1, longer, known);
+        Follow(at + 1, longer, known, ways * part.values);
       }
       return;
     }
     const bool ranged = part.fields.size() == 1 && known.states[part.fields[0]].ranged;
     if (!ranged || !OrdersWithin(part, known)) return End(at, text, BehindPrefix(text), false, known);
-    if (times_ == SpansOfTime::kEnumerated && FollowTimes(at, text, known)) return;
+    if (times_ == SpansOfTime::kEnumerated && FollowTimes(at, text, known, ways)) return;
     const size_t field = part.fields[0];
     std::string first = text + PartText(part, known, field, known.states[field].lower);
     std::string last = text + PartText(part, known, field, Below(known.states[field].upper));
@@ -82,18 +87,19 @@ class Expansion {
     End(at, std::move(first), BehindPrefix(std::move(last)), true, known);
   }
 
-  void FollowChoices(size_t at, const std::string& text, const KnownFields& known, size_t field) {
+  void FollowChoices(size_t at, const std::string& text, const KnownFields& known, uint64_t ways,
+                     size_t field) {
     for (const PropertyValue& value : known.states[field].choices) {
       KnownFields chosen = known;
       chosen.states[field].choices.clear();
       chosen.states[field].known = true;
       chosen.probe.values[field] = value;
-      Follow(at, text, chosen);
+      Follow(at, text, chosen, ways);
     }
   }
 
   // One way for each text of a time within the range; false when there are too many.
-  bool FollowTimes(size_t at, const std::string& text, const KnownFields& known) {
+  bool FollowTimes(size_t at, const std::string& text, const KnownFields& known, uint64_t ways) {
     const Part& part = key_.parts()[at];
     if (!part.is_time || part.format.empty() || part.time_unit_last > 5) return false;
     // Months and years are stepped through by days.
@@ -102,6 +108,8 @@ class Expansion {
     const uint64_t lower = known.states[field].lower.if_date_time()->ticks;
     const uint64_t upper = known.states[field].upper.if_date_time()->ticks;
     if (upper <= lower || (upper - lower) / step > kTimesMax) return false;
+    const uint64_t ways_now = ways * ((upper - lower) / step + 2);  // A time begun at either end.
+    if (ways_now > ways_max_) return false;
     for (uint64_t from = lower; from < upper;) {
       const std::string own = PartText(part, known, field, DateTime{from});
       uint64_t end = from - from % step + step;
@@ -110,7 +118,7 @@ class Expansion {
       pinned.states[field].lower = DateTime{from};
       pinned.states[field].upper = DateTime{std::min(end, upper)};
       pinned.states[field].pinned_unit = part.time_unit_last;
-      Follow(at + 1, text + own, pinned);
+      Follow(at + 1, text + own, pinned, ways_now);
       from = end;
     }
     return true;
@@ -118,13 +126,15 @@ class Expansion {
 
   const KeyTemplate& key_;
   const SpansOfTime times_;
+  const uint64_t ways_max_;
   std::vector<KeySpan> spans_;
 };
 
 }  // namespace
 
-std::vector<KeySpan> SpansOf(const KeyTemplate& key, const KnownFields& known, SpansOfTime times) {
-  return Expansion(key, times).Run(known);
+std::vector<KeySpan> SpansOf(const KeyTemplate& key, const KnownFields& known, SpansOfTime times,
+                             uint64_t ways_max) {
+  return Expansion(key, times, ways_max).Run(known);
 }
 
 bool OrdersWithin(const KeyTemplate::Part& part, const KnownFields& known) {

@@ -20,8 +20,11 @@ struct KeySpan {
 // Whether parts of a time in the key stand one by one (a partition each) or as a range.
 enum class SpansOfTime : uint8_t { kEnumerated, kRanges };
 
-// Where keys may lie of which that much is known: fans out over buckets, salts, choices and times.
-std::vector<KeySpan> SpansOf(const KeyTemplate& key, const KnownFields& known, SpansOfTime times);
+// Where keys may lie of which that much is known: fans out over buckets, salts, choices and times,
+// as long as that makes `ways_max` ways in all at most; what would make more is left open.
+inline constexpr uint64_t kWaysMax = 1024;
+std::vector<KeySpan> SpansOf(const KeyTemplate& key, const KnownFields& known, SpansOfTime times,
+                             uint64_t ways_max = kWaysMax);
 
 // Whether the part rises or falls with its field among the keys of which that much is known.
 bool OrdersWithin(const KeyTemplate::Part& part, const KnownFields& known);

@@ -13,6 +13,8 @@ using Expression = KeyTemplate::Expression;
 using Op = Expression::Op;
 
 constexpr std::string_view kTimeUnits = "YmdHMSf";
+// Plans follow a key part by part.
+constexpr size_t kPartsMax = 64;
 
 void CollectFields(const Expression& expression, KeyTemplate::Part* part) {
   if (expression.op == Op::kField) part->fields.push_back(expression.field);
@@ -152,6 +154,7 @@ Result<KeyTemplate> KeyTemplate::Parse(std::string_view text, const std::vector<
     i = close;
   }
   end_literal();
+  if (parsed.parts_.size() > kPartsMax) return wrong(0, "a key has at most 64 parts");
   return parsed;
 }
 

@@ -80,12 +80,14 @@ class EntityPlanner {
   Result<QueryPlan> Plan(const KnownFields& known) {
     QueryPlan plan;
     plan.ordered = true;
-    for (const KeySpan& partition : SpansOf(entity_.partition_key, known, SpansOfTime::kEnumerated)) {
+    const auto partitions = SpansOf(entity_.partition_key, known, SpansOfTime::kEnumerated);
+    const uint64_t rows_max = std::max<uint64_t>(kWaysMax / partitions.size(), 1);
+    for (const KeySpan& partition : partitions) {
       if (!partition.exact) {
         PARTITA_TRY(AddPart(partition, KeySpan{.known = partition.known}, &plan));
         continue;
       }
-      for (const KeySpan& row : SpansOf(entity_.row_key, partition.known, SpansOfTime::kRanges)) {
+      for (const KeySpan& row : SpansOf(entity_.row_key, partition.known, SpansOfTime::kRanges, rows_max)) {
         PARTITA_TRY(AddPart(partition, row, &plan));
       }
     }
@@ -153,14 +155,13 @@ class EntityPlanner {
   const RecordGenerator& generator_;
 };
 
-// -1, 0, 1; values of two types do not meet.
-int Compare(const PropertyValue& a, const PropertyValue& b) {
+}  // namespace
+
+int CompareValues(const PropertyValue& a, const PropertyValue& b) {
   if (a.if_string() != nullptr && b.if_string() != nullptr) return a.if_string()->compare(*b.if_string());
   const uint64_t x = OrderedCode(a), y = OrderedCode(b);
   return x < y ? -1 : x > y ? 1 : 0;
 }
-
-}  // namespace
 
 const char* PlanKindName(PlanKind kind) {
   constexpr const char* kNames[] = {"point", "row-range", "partition", "partition-range", "table-scan"};
@@ -197,13 +198,13 @@ KnownFields WhatIsKnown(const Op& op, const Operation& operation, const RecordGe
     const auto ticks = static_cast<uint64_t>(condition.ticks);
     if (condition.kind == Condition::Kind::kFromRecord) {
       const uint64_t from = value.if_date_time()->ticks;
-      range(DateTime{from}, DateTime{from + ticks});
+      range(DateTime{from}, DateTime{std::min(from + ticks, kDateTimeTicksMax)});
     }
     if (condition.kind == Condition::Kind::kLast) {
       const Field& field = fields[condition.field];
-      const auto newest = static_cast<int64_t>(operation.existing == 0 ? 0 : operation.existing - 1);
-      const auto now = static_cast<uint64_t>(field.start + newest * field.step);
-      range(DateTime{now - ticks + 1}, DateTime{now + 1});
+      const uint64_t newest = operation.existing == 0 ? 0 : operation.existing - 1;
+      const uint64_t end = static_cast<uint64_t>(field.SteppedValue(newest)) + 1;
+      range(DateTime{end - std::min(end, ticks)}, DateTime{std::min(end, kDateTimeTicksMax)});
     }
   }
   return known;
@@ -242,7 +243,7 @@ bool Matches(const Op& op, const KnownFields& known, const Record& record) {
     if (!state.choices.empty()) {
       return std::find(state.choices.begin(), state.choices.end(), value) != state.choices.end();
     }
-    if (state.ranged) return Compare(value, state.lower) >= 0 && Compare(value, state.upper) < 0;
+    if (state.ranged) return CompareValues(value, state.lower) >= 0 && CompareValues(value, state.upper) < 0;
     return value == known.probe.values[condition.field];
   });
 }

@@ -52,6 +52,9 @@ KnownFields WhatIsKnown(const Op& op, const Operation& operation, const RecordGe
 Result<QueryPlan> PlanRead(const Layout& layout, const Op& op, const Operation& operation,
                            const RecordGenerator& generator);
 
+// -1, 0, 1; values of two types do not meet.
+int CompareValues(const PropertyValue& a, const PropertyValue& b);
+
 // Whether a record is an answer to the operation.
 bool Matches(const Op& op, const KnownFields& known, const Record& record);
 

@@ -70,9 +70,9 @@ PropertyValue RecordGenerator::ValueOf(size_t index, uint64_t number, uint64_t s
     case Distribution::kConstant:
       return field.text;
     case Distribution::kClock:
-      return DateTime{static_cast<uint64_t>(field.start + static_cast<int64_t>(number) * field.step)};
+      return DateTime{static_cast<uint64_t>(field.SteppedValue(number))};
     case Distribution::kSequence:
-      whole = field.start + static_cast<int64_t>(number) * field.step;
+      whole = field.SteppedValue(number);
       break;
     case Distribution::kUniform:
       whole = static_cast<int64_t>(draw.Below(field.n));

@@ -85,12 +85,13 @@ void TomlSection::Flag(std::string_view key, bool* out) const {
   *out = *flag;
 }
 
-void TomlSection::Seconds(std::string_view key, double* out) const {
+void TomlSection::Seconds(std::string_view key, double max_s, double* out) const {
   const toml::node* node = Node(key);
   if (node == nullptr) return;
   const auto text = node->value_exact<std::string>();
   const auto seconds = text ? ParseSeconds(*text) : std::nullopt;
   if (!seconds) return Wrong(key, "takes a time such as \"250ms\", \"10s\" or \"1h\"");
+  if (*seconds > max_s) return Wrong(key, "is at most " + Shown(max_s / 86400) + "d");
   *out = *seconds;
 }
 
@@ -109,13 +110,13 @@ void TomlSection::Texts(std::string_view key,
   }
 }
 
-void TomlSection::Numbers(std::string_view key, double min, std::vector<double>* out) const {
+void TomlSection::Numbers(std::string_view key, double min, double max, std::vector<double>* out) const {
   const toml::node* node = Node(key);
   if (node == nullptr) return;
   const auto add = [&](const toml::node& element) {
     const auto number = element.is_number() ? element.value<double>() : std::nullopt;
-    if (!number || !(*number >= min)) {
-      return Wrong(element, std::string(key) + " takes numbers from " + Shown(min) + " on");
+    if (!number || !(*number >= min && *number <= max)) {
+      return Wrong(element, std::string(key) + " takes numbers from " + Shown(min) + " to " + Shown(max));
     }
     out->push_back(*number);
   };
@@ -155,6 +156,7 @@ void TomlSection::Sections(std::string_view key, std::string_view section,
   if (node == nullptr) return;
   const toml::array* array = node->as_array();
   if (array == nullptr) return Wrong(key, "is written as [[" + std::string(section) + "]] sections");
+  if (array->empty()) return Wrong(key, "needs at least one section");
   for (const toml::node& element : *array) {
     const toml::table* table = element.as_table();
     if (table == nullptr) {

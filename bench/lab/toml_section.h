@@ -25,9 +25,10 @@ class TomlSection {
   void Whole(std::string_view key, uint64_t min, uint64_t max, uint64_t* out) const;
   void Number(std::string_view key, double min, double max, double* out) const;
   void Flag(std::string_view key, bool* out) const;
-  void Seconds(std::string_view key, double* out) const;
+  // From 0 to `max_s`.
+  void Seconds(std::string_view key, double max_s, double* out) const;
   void Texts(std::string_view key, std::vector<std::pair<std::string, const toml::node*>>* out) const;
-  void Numbers(std::string_view key, double min, std::vector<double>* out) const;
+  void Numbers(std::string_view key, double min, double max, std::vector<double>* out) const;
   // The index of the text in `choices`.
   void Choice(std::string_view key, const std::vector<std::string>& choices, size_t* out) const;
   void Section(std::string_view key, std::string_view section,
@@ -45,12 +46,19 @@ class TomlSection {
   // At the key's value, or the section where it is missing.
   void Wrong(std::string_view key, std::string what) const;
   const toml::table& table() const { return table_; }
+  // Whether nothing was found wrong so far, in the whole file.
+  bool sound() const { return findings_->empty(); }
 
  private:
   const toml::table& table_;
   const std::string section_;
   std::vector<Finding>* findings_;
 };
+
+// Longer than any run: bounds each time that concerns one.
+inline constexpr double kRunSecondsMax = 7 * 86400;
+// A century: bounds steps of clocks and conditions on them.
+inline constexpr double kClockSecondsMax = 36'500.0 * 86400;
 
 // "250ms", "1.5s", "1h" in seconds: us, ms, s, m, h, d.
 std::optional<double> ParseSeconds(std::string_view text);

@@ -1,0 +1,120 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/lab/experiments.h"
+
+// Files that are wrong in ways that computing with what they say would not survive.
+namespace partita::lab {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string FindingsOf(const std::string& text) {
+  return FindingsText("x.toml", ParseExperiment(text, "x.toml").findings);
+}
+
+// A whole experiment with these fields, conditions and keys; `more` follows.
+struct Parts {
+  std::string fields = R"(id = { dist = "sequence" })", where = R"(id = "@record")";
+  std::string pk = "all", rk = "{id:020}";
+  std::string arrival = "model = \"constant\"\nrate = 10", records = "1000";
+};
+
+std::string TextOf(const Parts& parts) {
+  return "name = \"x\"\n[data]\nrecords = " + parts.records + "\n[data.fields]\n" + parts.fields +
+         "\n[[op]]\nname = \"q\"\nkind = \"query\"\nwhere = { " + parts.where +
+         " }\n[[layout]]\nname = \"l\"\npk = \"" + parts.pk + "\"\nrk = \"" + parts.rk + "\"\n[arrival]\n" +
+         parts.arrival + "\n";
+}
+
+std::string Of(const Parts& parts) { return FindingsOf(TextOf(parts)); }
+
+constexpr const char* kClock = R"(id = { dist = "sequence" }
+ts = { dist = "clock" })";
+
+TEST(ExperimentBoundsTest, TheFileThatTheOthersChangeIsSound) {
+  EXPECT_EQ(Of({}), "");
+  EXPECT_EQ(Of({.fields = kClock, .where = R"(ts = "last 1h")", .rk = "{ticks(ts)}"}), "");
+}
+
+TEST(ExperimentBoundsTest, AWeightedFieldNeedsValues) {
+  const std::string id = "id = { dist = \"sequence\" }\n";
+  EXPECT_THAT(Of({.fields = id + R"(t = { dist = "weighted" })"}), HasSubstr("values: is missing"));
+  EXPECT_THAT(Of({.fields = id + R"(t = { dist = "weighted", values = {} })"}),
+              HasSubstr("values: is a table"));
+  EXPECT_THAT(Of({.fields = id + R"(t = { dist = "weighted", values = { a = inf } })"}),
+              HasSubstr("the weight of a"));
+}
+
+TEST(ExperimentBoundsTest, ThereIsSomethingToDoAndALayout) {
+  const std::string head = "name = \"x\"\n",
+                    data = "[data]\nrecords = 10\n[data.fields]\na = { dist = \"sequence\" }\n";
+  const std::string arrival = "[arrival]\nmodel = \"closed\"\n";
+  const std::string op = "[[op]]\nname = \"g\"\nkind = \"get\"\n",
+                    layout = "[[layout]]\nname = \"l\"\npk = \"a\"\nrk = \"{a}\"\n";
+  EXPECT_EQ(FindingsOf(head + data + op + layout + arrival), "");
+  EXPECT_THAT(FindingsOf(head + "op = []\n" + data + layout + arrival), HasSubstr("op: needs at least one"));
+  EXPECT_THAT(FindingsOf(head + "layout = []\n" + data + op + arrival),
+              HasSubstr("layout: needs at least one"));
+}
+
+TEST(ExperimentBoundsTest, TimesOfConditionsLieWithinThoseThatThereAre) {
+  const auto where = [](const std::string& condition) {
+    return Of({.fields = kClock, .where = "ts = " + condition, .rk = "{ticks(ts)}"});
+  };
+  EXPECT_THAT(where(R"("last 200000d")"), HasSubstr("at most 36500d"));
+  EXPECT_THAT(where(R"("last 0s")"), HasSubstr("a time above 0"));
+  EXPECT_THAT(where(R"({ from_record = "0s" })"), HasSubstr("a time above 0"));
+  EXPECT_THAT(where(R"({ from = "1601-01-01T00:00:00Z", to = "1601-01-01T00:00:00Z" })"),
+              HasSubstr("'to' must lie above 'from'"));
+  EXPECT_THAT(Of({.where = "id = { from = 3, to = -9223372036854775808 }"}),
+              HasSubstr("'to' must lie above"));
+  EXPECT_EQ(
+      Of({.fields =
+              "id = { dist = \"sequence\" }\nts = { dist = \"clock\", start = \"1601-01-01T00:00:00Z\" }",
+          .where = R"(ts = "last 36500d")",
+          .rk = "{ts}"}),
+      "")
+      << "held at the first time that there is";
+}
+
+TEST(ExperimentBoundsTest, FieldsStayInTheirTypeForAllRecords) {
+  const auto field = [](const std::string& text) {
+    return Of({.fields = "id = { dist = \"sequence\" }\nf = { " + text + " }"});
+  };
+  EXPECT_THAT(field(R"(dist = "clock", step = "3650d")"), HasSubstr("step: the clock leaves"));
+  EXPECT_THAT(field(R"(dist = "clock", step = "900000000d")"), HasSubstr("step: is at most 36500d"));
+  EXPECT_THAT(field(R"(dist = "sequence", start = 9223372036854775807)"),
+              HasSubstr("step: the numbers leave"));
+  EXPECT_THAT(field(R"(dist = "sequence", step = -9223372036854775808)"),
+              HasSubstr("step: the numbers leave"));
+  EXPECT_EQ(Of({.rk = "{id % 9223372036854775807:020}"}), "");
+}
+
+TEST(ExperimentBoundsTest, TimesOfARunAreNotNegativeNorWithoutEnd) {
+  const auto arrival = [](const std::string& text) { return Of({.arrival = text}); };
+  EXPECT_THAT(arrival("model = \"replay\"\ntimes = [-5, 1]"),
+              HasSubstr("times takes numbers from 0 to 604800"));
+  EXPECT_THAT(arrival("model = \"replay\"\ntimes = [1, 1e18]"),
+              HasSubstr("times takes numbers from 0 to 604800"));
+  for (const char* time : {"warmup", "duration", "think", "on", "off", "period"}) {
+    EXPECT_THAT(arrival(std::string("model = \"closed\"\n") + time + " = \"900000000d\""),
+                HasSubstr(std::string(time) + ": is at most 7d"));
+  }
+}
+
+TEST(ExperimentBoundsTest, ExpressionsAndFanOutsAreBounded) {
+  EXPECT_THAT(Of({.rk = "{" + std::string(100'000, '(') + "}"}), HasSubstr("at most 64 operators"));
+  std::string sum = "{1";
+  for (int i = 0; i < 100'000; ++i) sum += "+1";
+  EXPECT_THAT(Of({.rk = sum + "}"}), HasSubstr("at most 64 operators"));
+  std::string calls = "{id:020}";
+  for (int i = 0; i < 100; ++i) calls += "{id}x";
+  EXPECT_THAT(Of({.rk = calls}), HasSubstr("at most 64 parts"));
+  EXPECT_EQ(Of({.pk = "{salt(256)}{salt(256)}{salt(256)}{salt(256)}", .rk = "{salt(256)}{salt(256)}{id}"}),
+            "");
+}
+
+}  // namespace
+}  // namespace partita::lab
