@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -19,10 +20,28 @@ using Clock = std::chrono::steady_clock;
 constexpr double kLateStart_s = 1e-3;
 // What is due and not begun so long after the end is given up and counted.
 constexpr double kOverrunMax_s = 5;
+constexpr double kMeasuredMin_s = 1e-3;
 
 struct Due {
   Operation operation;
   double at = 0;  // Seconds from the start.
+};
+
+// From when to when measured operations were due, and were done.
+struct Span {
+  double first_due = std::numeric_limits<double>::infinity(), first_start = first_due;
+  double last_due = 0, last_end = 0;
+
+  void Add(const Span& other) {
+    first_due = std::min(first_due, other.first_due);
+    first_start = std::min(first_start, other.first_start);
+    last_due = std::max(last_due, other.last_due);
+    last_end = std::max(last_end, other.last_end);
+  }
+  double SecondsOf(double asked_s) const {
+    if (last_end == 0) return asked_s;
+    return std::max(asked_s + (last_end - last_due) - (first_start - first_due), kMeasuredMin_s);
+  }
 };
 
 // The stream and its schedule, shared by the clients.
@@ -77,11 +96,12 @@ class Client {
       Do(*due);
       const double think = dispatcher_.arrival().think_s;
       if (dispatcher_.arrival().model == ArrivalModel::kClosed && think > 0) {
-        dispatcher_.SleepUntil(dispatcher_.Now() + think);
+        dispatcher_.SleepUntil(std::min(dispatcher_.Now() + think, dispatcher_.end()));
       }
     }
   }
   const CellFigures& figures() const { return figures_; }
+  const Span& span() const { return span_; }
 
  private:
   SecondFigures& Second(double at) {
@@ -120,15 +140,16 @@ class Client {
       second.latency_max_ns = std::max(second.latency_max_ns, latency);
     }
     if (figures == nullptr) return;
-    figures->requests += outcome.requests;
-    figures->scanned += outcome.scanned;
-    figures->returned += outcome.returned;
-    figures->written += outcome.written;
+    span_.Add({.first_due = due.at, .first_start = start, .last_due = due.at, .last_end = now});
     if (outcome.throttled) ++figures->throttled;
     if (outcome.throttled && outcome.by_account) ++figures->throttled_by_account;
     if (outcome.missing) ++figures->missing;
     if (outcome.status.ok()) {
       ++figures->completed;
+      figures->requests += outcome.requests;
+      figures->scanned += outcome.scanned;
+      figures->returned += outcome.returned;
+      figures->written += outcome.written;
       figures->latency.Record(latency);
       figures->service.Record(static_cast<uint64_t>((now - start) * 1e9));
     } else if (outcome.status.code() == Code::kThrottled) {
@@ -142,6 +163,7 @@ class Client {
   const EmbeddedTarget& target_;
   Dispatcher& dispatcher_;
   CellFigures figures_;
+  Span span_;
 };
 
 void AddTo(CellFigures* all, const CellFigures& one) {
@@ -202,8 +224,12 @@ CellFigures RunCell(const EmbeddedTarget& target, const RecordGenerator& generat
   for (std::thread& thread : threads) thread.join();
   CellFigures figures;
   figures.ops.resize(experiment.ops.size());
-  for (const Client& client : clients) AddTo(&figures, client.figures());
-  figures.measured_s = experiment.arrival.duration_s;
+  Span span;
+  for (const Client& client : clients) {
+    AddTo(&figures, client.figures());
+    span.Add(client.span());
+  }
+  figures.measured_s = span.SecondsOf(experiment.arrival.duration_s);
   return figures;
 }
 

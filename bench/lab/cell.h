@@ -16,7 +16,7 @@ struct OpFigures {
   uint64_t operations = 0;  // Due within the measured time.
   uint64_t completed = 0, throttled = 0, throttled_by_account = 0, dropped = 0, failed = 0, missing = 0;
   uint64_t unfinished = 0;  // Not begun when the run was ended, long after they were due.
-  uint64_t requests = 0, scanned = 0, returned = 0, written = 0;
+  uint64_t requests = 0, scanned = 0, returned = 0, written = 0;  // Of what was completed.
   bench::Histogram latency;  // Nanoseconds from the intended start, of what was completed.
   bench::Histogram service;  // From the actual start.
   std::string first_error;
@@ -36,6 +36,8 @@ struct CellFigures {
   uint32_t repeat = 0;
   std::vector<OpFigures> ops;
   std::vector<SecondFigures> seconds;
+  // Seconds of load that the measured operations were: as long as was asked for, but where they lagged behind
+  // their schedule, longer by the lag of the last and shorter by that of the first.
   double measured_s = 0;
   // Operations whose client was free before they were due and yet began more than 1 ms late: the machine was
   // too slow for the load, not the target.

@@ -43,7 +43,7 @@ double MetricOf(std::string_view metric, const OpFigures& figures, double second
   if (metric == "missing") return static_cast<double>(figures.missing);
   if (metric == "scanned") return Share(figures.scanned, figures.completed);
   if (metric == "returned") return Share(figures.returned, figures.completed);
-  if (metric == "transactions") return Share(figures.requests, figures.operations);
+  if (metric == "transactions") return Share(figures.requests, figures.completed);
   if (metric == "written") return Share(figures.written, figures.completed);
   if (metric == "density") return figures.scanned == 0 ? 1 : Share(figures.returned, figures.scanned);
   if (metric == "stored_bytes") return told.stored_bytes;

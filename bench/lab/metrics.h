@@ -11,13 +11,13 @@ namespace partita::lab {
 
 // The figures of an operation on a layout, as summary.csv, result.json and [[expect]] name them:
 //
-//   operations  throughput (completed a second)  p50_ms p90_ms p99_ms p999_ms max_ms (from the intended
-//   start) service_p99_ms (from the actual start)  throttled (share of operations refused at the first try)
-//   dropped (share never done, or given up)  failed  missing (operations that found nothing)
-//   per completed operation: scanned (what the engine looked at: zone maps may spare it some of what the
-//   service would count, older versions add to it) returned transactions written;  density (returned of
-//   scanned) stored_bytes (per record, by the service's formula)  hottest_rate (predicted entities/s of one
-//   partition)
+//   operations (due)  throughput (completed a second that it really took)  p50_ms p90_ms p99_ms p999_ms
+//   max_ms (from the intended start) service_p99_ms (from the actual start)  throttled (share of operations
+//   refused at the first try) dropped (share never done, or given up)  failed  missing (operations that found
+//   nothing) of completed operations, for each: scanned (what the engine looked at: zone maps may spare it
+//   some of what the service would count, older versions add to it) returned transactions written;  density
+//   (returned of scanned) stored_bytes (per record, by the service's formula)  hottest_rate (predicted
+//   entities/s of one partition)
 std::vector<std::string> MetricNames();
 
 // Its figure in one cell. REQUIRES: one of MetricNames.
