@@ -48,8 +48,15 @@ Status CheckOptions(const RealRuntimeOptions& options) {
 Status CreateRoot(const std::string& directory) {
   const bool made = mkdir(directory.c_str(), 0700) == 0;
   if (!made && errno != EEXIST) return ErrnoStatus("create directory", directory, errno);
-  std::error_code unused;
-  const std::filesystem::path parent = std::filesystem::absolute(directory, unused).parent_path();
+  std::error_code error;
+  const std::filesystem::path path =
+      std::filesystem::canonical(directory, error);  // "store/" is named "store".
+  if (error) return ErrnoStatus("find directory", directory, error.value());
+  const std::filesystem::path parent = path.parent_path();
+  struct stat own, above;
+  const bool is_mount = stat(path.c_str(), &own) == 0 && stat(parent.c_str(), &above) == 0 &&
+                        (own.st_dev != above.st_dev || own.st_ino == above.st_ino);
+  if (is_mount) return Status();  // Nothing made it under that name.
   auto parent_files = PosixFileSystem::Open(parent.string(), BatchReads::kCallByCall);
   // Where a folder cannot be read, somebody else makes those in it. That it is a directory shows when it is
   // opened.

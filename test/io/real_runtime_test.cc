@@ -117,6 +117,9 @@ TEST(RealRuntimeTest, ADirectoryWhoseNameCannotBeMadeDurableIsNotOpened) {
   EXPECT_THAT(OpenWhereForbidden(EIO, options, __NR_fsync), unflushed);
   ASSERT_TRUE(std::filesystem::exists(options.directory));
   EXPECT_THAT(OpenWhereForbidden(EIO, options, __NR_fsync), unflushed);  // That it is there proves nothing.
+  options.directory += '/';  // It has the same name, in the same folder.
+  EXPECT_THAT(OpenWhereForbidden(EIO, options, __NR_fsync),
+              AllOf(unflushed, HasSubstr(parent.path()), Not(HasSubstr("/store"))));
   EXPECT_TRUE(RealRuntime::Open(options).ok());
 }
 
