@@ -112,62 +112,93 @@ const HeatHistory::Tier& HeatHistory::TierFor(uint64_t seconds) const {
 
 namespace {
 
-// Where a column's buckets lie, and how much of one metric is in them.
-using KeyLoads = std::map<std::string, double>;
+// Of the columns that are read, those that keep one axis.
+struct AxisShare {
+  std::vector<bool> wanted;             // Which of its buckets are asked for,
+  std::vector<double> loads;            // what is in them,
+  std::vector<HeatAxis::Overlap> over;  // and where they lie on the axis that all are brought to.
+};
+using AxisShares = std::map<const HeatAxis*, AxisShare>;
 
-HeatAxis CutFrom(const KeyLoads& loads, size_t buckets) {
+template <typename Column>
+AxisShares SharesOf(const std::vector<Column>& columns, const HeatHistory::Window& window) {
+  AxisShares axes;
+  for (const Column& column : columns) {
+    const HeatAxis& axis = *column.axis;
+    AxisShare& share = axes[&axis];
+    if (share.loads.empty()) {
+      share.loads.resize(axis.size());
+      for (size_t bucket = 0; bucket < axis.size(); ++bucket) {
+        // Of the bucket that the window begins in the rest counts, too.
+        const bool ends_before = bucket + 1 < axis.size() && axis.bound(bucket + 1) <= window.lower;
+        share.wanted.push_back(!ends_before && (window.upper.empty() || axis.bound(bucket) < window.upper));
+      }
+    }
+    for (size_t bucket = 0; bucket < column.cells.size(); ++bucket) {
+      share.loads[bucket] += column.cells[bucket][static_cast<size_t>(window.even_by)];
+    }
+  }
+  return axes;
+}
+
+HeatAxis CutFrom(const AxisShares& axes, size_t buckets) {
+  std::map<std::string, double> loads;
+  for (const auto& [axis, share] : axes) {
+    for (size_t bucket = 0; bucket < axis->size(); ++bucket) {
+      if (share.wanted[bucket]) loads[axis->bound(bucket)] += share.loads[bucket];
+    }
+  }
   std::vector<HeatAxis::WeightedKey> keys;
   for (const auto& [key, weight] : loads) keys.push_back({key, weight});
   return HeatAxis::Cut(keys, buckets, HeatAxis::Bounds::kWhole);
+}
+
+void Spread(const std::array<float, kHeatMetrics>& from, const HeatAxis::Overlap& over, HeatValues* row) {
+  const double share = 1.0 / static_cast<double>(over.last - over.first + 1);
+  for (size_t at = over.first; at <= over.last; ++at) {
+    for (size_t metric = 0; metric < kHeatMetrics; ++metric) row[at][metric] += from[metric] * share;
+  }
 }
 
 }  // namespace
 
 HeatHistory::Picture HeatHistory::Read(const Window& window, uint64_t now_ns) const {
   PARTITA_ASSERT(window.seconds > 0 && window.columns_max > 0 && window.buckets_max > 0);
-  std::lock_guard lock(mutex_);
-  const Tier& tier = TierFor(window.seconds);
-  const uint64_t spanned = (window.seconds + tier.seconds - 1) / tier.seconds;
-  const uint64_t have = std::min<uint64_t>(std::max<uint64_t>(1, spanned), tier.columns.size());
-  const uint64_t per_column = (have + window.columns_max - 1) / window.columns_max;
   Picture picture;
-  picture.columns = (have + per_column - 1) / per_column;
-  picture.column_ns = per_column * tier.seconds * kNanosPerSecond;
-  // Whole columns: the last one holds now.
-  const uint64_t last = now_ns / kNanosPerSecond / tier.seconds;
-  const uint64_t end = last + 1, begin = end - std::min(end, picture.columns * per_column);
-  picture.begin_ns = begin * tier.seconds * kNanosPerSecond;
-
-  // Buckets whose beginning is asked for; of the one that the window begins in the rest counts, too.
-  const auto wanted = [&window](const HeatAxis& axis, size_t bucket) {
-    const bool ends_before = bucket + 1 < axis.size() && axis.bound(bucket + 1) <= window.lower;
-    return !ends_before && (window.upper.empty() || axis.bound(bucket) < window.upper);
-  };
-  const auto for_each = [&](auto use) {
+  uint64_t begin = 0, per_column = 1;
+  std::vector<Column> columns;  // Copied, as who notes samples waits for the mutex.
+  {
+    std::lock_guard lock(mutex_);
+    const Tier& tier = TierFor(window.seconds);
+    const uint64_t spanned = (window.seconds + tier.seconds - 1) / tier.seconds;
+    const uint64_t have = std::min<uint64_t>(std::max<uint64_t>(1, spanned), tier.columns.size());
+    per_column = (have + window.columns_max - 1) / window.columns_max;
+    picture.column_ns = per_column * tier.seconds * kNanosPerSecond;
+    // Whole columns: the last one holds now. Before the clock began there was nothing.
+    const uint64_t end = now_ns / kNanosPerSecond / tier.seconds + 1;
+    picture.columns = std::min((have + per_column - 1) / per_column, (end + per_column - 1) / per_column);
+    begin = end - std::min(end, picture.columns * per_column);
+    picture.begin_ns = begin * tier.seconds * kNanosPerSecond;
     for (uint64_t number = begin; number < end; ++number) {
       const Column& column = tier.columns[number % tier.columns.size()];
-      if (column.number != number) continue;
-      for (size_t bucket = 0; bucket < column.cells.size(); ++bucket) {
-        if (wanted(*column.axis, bucket)) use(number, column, bucket);
-      }
+      if (column.number == number && !column.cells.empty()) columns.push_back(column);
     }
-  };
-  KeyLoads loads;
-  for_each([&](uint64_t, const Column& column, size_t bucket) {
-    loads[column.axis->bound(bucket)] += column.cells[bucket][static_cast<size_t>(window.even_by)];
-  });
-  picture.axis = CutFrom(loads, std::min(window.buckets_max, HeatAxis::kBucketsMax));
+  }
+  AxisShares axes = SharesOf(columns, window);
+  picture.axis = CutFrom(axes, std::min(window.buckets_max, HeatAxis::kBucketsMax));
+  for (auto& [axis, share] : axes) {
+    for (size_t bucket = 0; bucket < axis->size(); ++bucket) {
+      share.over.push_back(picture.axis.Over(*axis, bucket));
+    }
+  }
   picture.cells.resize(picture.columns * picture.axis.size());
-  for_each([&](uint64_t number, const Column& column, size_t bucket) {
-    const HeatAxis::Overlap over = picture.axis.Over(*column.axis, bucket);
-    const double share = 1.0 / static_cast<double>(over.last - over.first + 1);
-    const size_t row = (number - begin) / per_column * picture.axis.size();
-    for (size_t at = over.first; at <= over.last; ++at) {
-      for (size_t metric = 0; metric < kHeatMetrics; ++metric) {
-        picture.cells[row + at][metric] += column.cells[bucket][metric] * share;
-      }
+  for (const Column& column : columns) {
+    const AxisShare& share = axes.at(column.axis.get());
+    const size_t row = (column.number - begin) / per_column * picture.axis.size();
+    for (size_t bucket = 0; bucket < column.cells.size(); ++bucket) {
+      if (share.wanted[bucket]) Spread(column.cells[bucket], share.over[bucket], &picture.cells[row]);
     }
-  });
+  }
   return picture;
 }
 

@@ -28,7 +28,7 @@ namespace partita {
 // 4. Read brings all columns of a window to one axis, cut evenly from what they hold.
 //
 // Memory: 1.6 KiB a column that had any load, 6.5 MiB for all 4,116, and the axes, at most one a minute in
-// the last day and one in 10 minutes before, 8 MiB if their bounds are as long as they may be. What is
+// the last day and one in 10 minutes before, 20 MiB if their bounds are as long as they may be. What is
 // sampled: HotPartitions tells how exact. Thread-safe.
 class HeatHistory : public LoadConsumer {
  public:

@@ -100,6 +100,7 @@ void LoadSampler::Leave(const Call& call) {
   }
   const uint32_t doublings = std::min(waiting / kSamplesPerDoubling, kDoublingsMax);
   ring.interval = std::max(ring.base.load(std::memory_order_relaxed), uint64_t{1} << doublings);
+  if (ring.slots.empty()) ring.interval = kIntervalMax;  // It never keeps any: it need not look so often.
   ring.Draw();
   WakeIfDue(now);
 }

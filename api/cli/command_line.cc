@@ -323,8 +323,10 @@ void AddServe(CLI::App& app, Words* words) {
       ->type_name("KEY");
   serve->add_option("--settings", flags.settings_file, "Settings file, TOML")->type_name("FILE");
   serve
-      ->add_option("--admin", flags.admin,
-                   "Address of /healthz, /readyz and /metrics (Prometheus), which asks nobody who he is")
+      ->add_option(
+          "--admin", flags.admin,
+          "Address of /healthz, /readyz, /metrics (Prometheus), /heat and /ranges, which asks nobody who he "
+          "is; the last two tell PartitionKeys")
       ->type_name("IP:PORT");
   serve->add_flag("--admin-public", flags.admin_public, "Allows --admin on an address that others reach");
   serve->add_option("--cert", flags.certificate_file, "TLS certificate, then its chain, PEM")

@@ -146,7 +146,7 @@ for(const m in d.cells){const o=document.createElement('option');o.textContent=m
 $('metric').value='cpu';
 const n=d.buckets.length,time=c=>new Date(Date.parse(d.begin)+c*d.column_seconds*1e3).toLocaleString();
 $('span').textContent=time(0)+' to '+time(d.columns)+', '+d.column_seconds+' s a column; keys from '+label(d.buckets[0])+' (top) to '+label(d.buckets[n-1]);
-function draw(){const m=$('metric').value,v=d.cells[m],hot=Math.max(...v,1e-9),c=$('c');c.width=d.columns;c.height=n;
+function draw(){const m=$('metric').value,v=d.cells[m],hot=v.reduce((a,b)=>Math.max(a,b),1e-9),c=$('c');c.width=d.columns;c.height=n;
 const x=c.getContext('2d'),p=x.createImageData(d.columns,n);
 for(let i=0;i<v.length;i++){const a=v[i]>0?Math.max(.06,1+Math.log10(v[i]/hot)/3):0,s=a*(ramp.length-1),k=Math.min(ramp.length-2,s|0),
 o=4*((i%n)*d.columns+(i/n|0));for(let j=0;j<3;j++)p.data[o+j]=ramp[k][j]+(s-k)*(ramp[k+1][j]-ramp[k][j]);p.data[o+3]=255}

@@ -10,6 +10,7 @@
 namespace partita {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -31,8 +32,10 @@ class HeatCommandTest : public CommandTest {
     const Result<Table> table = database_->CreateTable("Orders");
     ASSERT_TRUE(table.ok());
     for (int i = 0; i < 40; ++i) {
-      const std::string partition = i < 30 ? "<anna>" : "p" + std::to_string(i);
+      const std::string partition = i % 4 != 3 ? "<anna>" : "p" + std::to_string(i);
       ASSERT_TRUE(table->Insert(Entity(partition, std::to_string(i))).ok());
+      // Collects: with many samples waiting not every call leaves one.
+      if (i % 10 == 9) (void)database_->HotPartitions(HeatMetric::kWrites, 1);
     }
   }
   void TearDown() override {
@@ -60,7 +63,7 @@ TEST_F(HeatCommandTest, ItDrawsTheLoadAndNamesTheHottest) {
   EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("writes by keys (down) and time (across), each column 1 s"));
   EXPECT_THAT(outcome.out, HasSubstr("@"));
-  EXPECT_THAT(outcome.out, HasSubstr(" 75.0 %  Orders <anna>\n"));
+  EXPECT_THAT(outcome.out, ContainsRegex(" 7[3-7]\\.[0-9] %  Orders <anna>\n"));
   EXPECT_THAT(outcome.out, Not(HasSubstr("Orders p3"))) << "no more than asked for";
   EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b"))) << "no terminal, no colours";
 }
