@@ -31,8 +31,8 @@ TEST(PacerTest, WhatIsOwedIsPaidInPiecesOfSomeLength) {
   EXPECT_EQ(pacer.Charge(100 << 20), Pacer::kWaitNanosMax) << "no wait is longer";
 }
 
-// Two that paid the same piece would leave less than nothing owed, which is a great deal: from then on each write
-// waited 20 ms until there was no pressure at all.
+// Two that paid the same piece would leave less than nothing owed, which is a great deal: from then on each
+// write waited 20 ms until there was no pressure at all.
 TEST(PacerThreadsTest, NobodyPaysWhatAnotherHasPaid) {
   constexpr int kThreads = 4, kWrites = 2'000'000;
   Pacer pacer;
