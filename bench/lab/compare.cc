@@ -12,13 +12,13 @@
 namespace partita::lab {
 namespace {
 
-constexpr double kThrottledRise = 0.01;
+constexpr double kShareRise = 0.01;
 constexpr size_t kRepeatsMin = 3;
 
 // Layout, rate and operation: its figures in each repeat.
 using Key = std::tuple<std::string, std::string, std::string>;
 struct Figures {
-  std::vector<double> p99_ms, throttled;
+  std::vector<double> p99_ms, throttled, dropped, failed, missing;  // The last as a share of all.
 };
 struct Run {
   std::string stream_hash;
@@ -52,9 +52,27 @@ Result<Run> ReadRun(std::string_view json, const char* which) {
       Figures& figures = run.figures[{TextOf(cell["layout"]), TextOf(cell["rate"]), TextOf(op["op"])}];
       figures.p99_ms.push_back(NumberOf(op["p99_ms"]));
       figures.throttled.push_back(NumberOf(op["throttled"]));
+      figures.dropped.push_back(NumberOf(op["dropped"]));
+      figures.failed.push_back(NumberOf(op["failed"]));
+      figures.missing.push_back(NumberOf(op["missing"]) / std::max(1.0, NumberOf(op["operations"])));
     }
   }
   return run;
+}
+
+double Rise(const std::vector<double>& before, const std::vector<double>& after) {
+  return bench::Median(after) - bench::Median(before);
+}
+
+// Empty when the second is not worse in that it did less.
+std::string LessDone(const Figures& before, const Figures& after) {
+  if (std::any_of(after.failed.begin(), after.failed.end(), [](double count) { return count > 0; })) {
+    return "operations failed";
+  }
+  if (Rise(before.dropped, after.dropped) > kShareRise) return "more is dropped";
+  if (Rise(before.throttled, after.throttled) > kShareRise) return "more is throttled";
+  if (Rise(before.missing, after.missing) > kShareRise) return "more finds nothing";
+  return "";
 }
 
 RunComparison::Row Compare(const Key& key, const Figures& before, const Figures& after, double threshold) {
@@ -68,16 +86,18 @@ RunComparison::Row Compare(const Key& key, const Figures& before, const Figures&
   row.ratio_lower = ratio.lower;
   row.ratio_upper = ratio.upper;
   const bool sure = ratio.rounds >= kRepeatsMin;
-  const double rise = row.throttled_after - row.throttled_before;
-  row.worse = (sure && ratio.lower > 1 + threshold) || rise > kThrottledRise;
-  row.better = !row.worse && ((sure && ratio.upper < 1 / (1 + threshold)) || rise < -kThrottledRise);
+  row.why = LessDone(before, after);
+  if (row.why.empty() && sure && ratio.lower > 1 + threshold) row.why = "slower";
+  row.worse = !row.why.empty();
+  const bool less_throttled = row.throttled_before - row.throttled_after > kShareRise;
+  row.better = !row.worse && ((sure && ratio.upper < 1 / (1 + threshold)) || less_throttled);
   return row;
 }
 
 }  // namespace
 
 bool RunComparison::any_worse() const {
-  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.worse; });
+  return !broken.empty() || std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.worse; });
 }
 
 Result<RunComparison> CompareRuns(std::string_view before_json, std::string_view after_json,
@@ -89,12 +109,22 @@ Result<RunComparison> CompareRuns(std::string_view before_json, std::string_view
                                    before.stream_hash + ", " + after.stream_hash + ")");
   }
   RunComparison comparison;
+  size_t common = 0;
   for (const auto& [key, figures] : before.figures) {
     const auto found = after.figures.find(key);
     if (found != after.figures.end()) {
+      ++common;
       comparison.rows.push_back(Compare(key, figures, found->second, threshold));
+      continue;
     }
+    RunComparison::Row& row = comparison.rows.emplace_back();
+    std::tie(row.layout, row.rate, row.op) = key;
+    row.p99_before_ms = bench::Median(figures.p99_ms);
+    row.throttled_before = bench::Median(figures.throttled);
+    row.worse = true;
+    row.why = "missing";
   }
+  if (common == 0) comparison.broken = "the two runs have no layout, rate and operation in common";
   return comparison;
 }
 
@@ -108,11 +138,12 @@ std::string ComparisonText(const RunComparison& comparison) {
                   "%-20.20s %-20.20s %-16.16s %9.3f %9.3f %8.2f-%8.2f %8.1f%% %8.1f%%%s\n",
                   row.layout.c_str(), row.rate.c_str(), row.op.c_str(), row.p99_before_ms, row.p99_after_ms,
                   row.ratio_lower, row.ratio_upper, 100 * row.throttled_before, 100 * row.throttled_after,
-                  row.worse    ? " WORSE"
+                  row.worse    ? (" WORSE: " + row.why).c_str()
                   : row.better ? " better"
                                : "");
     text += line;
   }
+  if (!comparison.broken.empty()) text += "WORSE: " + comparison.broken + "\n";
   return text;
 }
 

@@ -16,14 +16,17 @@ struct RunComparison {
     double ratio_lower = 0, ratio_upper = 0;
     double throttled_before = 0, throttled_after = 0;
     bool worse = false, better = false;  // Beyond doubt and by more than the threshold.
+    std::string why;                     // Of what is worse.
   };
-  std::vector<Row> rows;
+  std::vector<Row> rows;  // Of the first run; what only the second has is not compared.
+  std::string broken;     // Why nothing could be compared; empty: something was.
   bool any_worse() const;
 };
 
 // `threshold` 0.1: worse is what takes 1.1 times as long, with the whole interval above that (which takes
-// three repeats), or is throttled in 0.01 more of all operations. kInvalidArgument: a text is no result, or
-// the two did not do the same (stream_hash).
+// three repeats), or is throttled, dropped or finds nothing in 0.01 more of all operations. What fails in the
+// second run, or is missing in it, is worse too, and so is a run that has nothing in common with the first.
+// kInvalidArgument: a text is no result, or the two did not do the same (stream_hash).
 Result<RunComparison> CompareRuns(std::string_view before_json, std::string_view after_json,
                                   double threshold);
 

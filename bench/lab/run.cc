@@ -83,7 +83,8 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const std::str
   std::atomic<bool> stop{false};
   for (uint32_t repeat = 0; repeat < experiment.repeats; ++repeat) {
     for (size_t rate = 0; rate < rates; ++rate) {
-      for (size_t layout = 0; layout < experiment.layouts.size(); ++layout) {
+      for (size_t turn = 0; turn < experiment.layouts.size(); ++turn) {
+        const size_t layout = (turn + repeat) % experiment.layouts.size();
         const double done_s = cell_s * static_cast<double>(result.cells.size());
         const std::string& name = experiment.layouts[layout].name;
         const auto tell = [&](double seconds) {

@@ -19,8 +19,8 @@ struct RunResult {
   Prediction prediction;
   uint64_t stream_hash = 0;  // Of the first operations, as many as a cell has (HashOfStream).
   uint64_t stream_operations = 0;
-  std::vector<CellFigures>
-      cells;  // In the order they ran: all layouts, then the next rate, then the next repeat.
+  std::vector<CellFigures> cells;  // In the order they ran: all layouts, then the next rate, then the next
+                                   // repeat, which begins with the next layout, so that none is always first.
 };
 
 // Tells how far it is: seconds of load that were run, and all there will be. False stops it.

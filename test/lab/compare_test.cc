@@ -7,6 +7,7 @@ namespace partita::lab {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A result with these p99 of one operation, in the repeats.
 std::string ResultOf(const std::vector<double>& p99_ms, const std::string& throttled = "0",
@@ -34,6 +35,28 @@ TEST(LabCompareTest, WorseIsWhatIsSlowerBeyondDoubtAndTheThreshold) {
   EXPECT_TRUE(judge(ResultOf({1.0, 1.1, 1.05}, "0.05"))) << "throttled more often";
   EXPECT_THAT(ComparisonText(*CompareRuns(before, ResultOf({2.0, 2.1, 2.2}), 0.1)), HasSubstr("WORSE"));
   EXPECT_THAT(ComparisonText(*CompareRuns(before, ResultOf({0.2, 0.21, 0.22}), 0.1)), HasSubstr("better"));
+}
+
+// A result of one run with more members of its one operation, such as `, "failed": 1`.
+std::string ResultWith(const std::string& members, const std::string& op = "read") {
+  return R"({"format": 1, "stream_hash": "abc", "cells": [{"layout": "x", "rate": "1/s", "ops": [{"op": ")" +
+         op + R"(", "operations": 100, "p99_ms": 1, "throttled": 0)" + members + "}]}]}";
+}
+
+TEST(LabCompareTest, WorseIsWhatDidLess) {
+  const auto text = [](const std::string& after) {
+    const Result<RunComparison> comparison = CompareRuns(ResultWith(""), after, 0.1);
+    EXPECT_TRUE(comparison.ok()) << comparison.status().ToString();
+    EXPECT_EQ(comparison->any_worse(), ComparisonText(*comparison).find("WORSE") != std::string::npos);
+    return ComparisonText(*comparison);
+  };
+  EXPECT_THAT(text(ResultWith(R"(, "failed": 1)")), HasSubstr("WORSE: operations failed"));
+  EXPECT_THAT(text(ResultWith(R"(, "dropped": 0.5)")), HasSubstr("WORSE: more is dropped"));
+  EXPECT_THAT(text(ResultWith(R"(, "missing": 50)")), HasSubstr("WORSE: more finds nothing"));
+  EXPECT_THAT(text(ResultWith("", "write")), HasSubstr("WORSE: missing"));
+  EXPECT_THAT(text(ResultWith("", "write")), HasSubstr("WORSE: the two runs have no"));
+  EXPECT_THAT(text(ResultOf({})), HasSubstr("WORSE: the two runs have no"));
+  EXPECT_THAT(text(ResultWith(R"(, "missing": 1)")), Not(HasSubstr("WORSE")));
 }
 
 TEST(LabCompareTest, RefusesRunsThatDidNotDoTheSame) {

@@ -20,6 +20,7 @@ namespace partita::lab {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -125,6 +126,22 @@ equals = 2
   }
 }
 
+TEST_F(LabRunTest, EachRepeatBeginsWithTheNextLayout) {
+  Experiment experiment = ParseSound(ReadingsText(std::string(kDeviceLayout) + R"(
+[[layout]]
+name = "one"
+pk = "all"
+rk = "{ticks(ts)}"
+)"));
+  experiment.records = 10;
+  experiment.repeats = 2;
+  experiment.arrival.warmup_s = 0;
+  experiment.arrival.duration_s = 0.1;
+  std::vector<size_t> order;
+  for (const CellFigures& cell : RunOf(experiment).cells) order.push_back(cell.layout);
+  EXPECT_THAT(order, ElementsAre(0, 1, 1, 0));
+}
+
 TEST_F(LabRunTest, RemovesNothingThatItDidNotMake) {
   const std::string mine = directory_ + "/result/work/store", leftover = directory_ + "/result/work-AAAAAA";
   for (const std::string& directory : {mine, leftover + "/store"}) {
@@ -157,6 +174,39 @@ TEST_F(LabRunTest, NewWritesAnExperimentThatIsSoundAndNothingOverAnotherFile) {
   EXPECT_EQ(Lab({"check", path}).code, ExitCode::kOk);
   EXPECT_EQ(Lab({"check", directory_ + "/none.toml"}).code, ExitCode::kFailed);
   EXPECT_EQ(Lab({"chekc", path}).code, ExitCode::kUsage);
+}
+
+// Three runs each of two layouts with one operation; the first is the faster one.
+struct Rivals {
+  Rivals() {
+    experiment.layouts.resize(2);
+    experiment.ops.resize(1);
+    experiment.arrival.rates = {1};
+    result.prediction.layouts.resize(2);
+    for (uint32_t repeat = 0; repeat < 3; ++repeat) {
+      for (const size_t layout : {0, 1}) {
+        OpFigures op{.operations = 100, .completed = 100};
+        op.latency.Record(layout == 0 ? 1'000'000 : 9'000'000);
+        result.cells.push_back(
+            {.layout = layout, .repeat = repeat, .ops = {op}, .seconds = {}, .measured_s = 1});
+      }
+    }
+  }
+  bool has_star() const { return VerdictTable(experiment, result).find(" *\n") != std::string::npos; }
+
+  Experiment experiment;
+  RunResult result;
+};
+
+TEST(VerdictTest, WhatFailsOrFindsNothingDoesNotWin) {
+  EXPECT_TRUE(Rivals().has_star());
+  Rivals failing, missing;
+  failing.result.cells[0].ops[0].failed = 1;
+  EXPECT_FALSE(failing.has_star()) << "in one of three runs, which no median shows";
+  missing.result.cells[0].ops[0].missing = 2;
+  EXPECT_FALSE(missing.has_star());
+  missing.result.cells[0].ops[0].missing = 1;
+  EXPECT_TRUE(missing.has_star());
 }
 
 // Figures of three repeats of two layouts with some noise.
