@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <set>
-#include <unordered_map>
 
 #include "api/limits.h"
 #include "bench/lab/entity_model.h"
@@ -18,6 +18,9 @@ namespace {
 // Operations that are looked at: enough for one second of most rates, and little time.
 constexpr uint64_t kOperationsMin = 500, kOperationsMax = 10'000;
 constexpr double kEntityKib = 1024;
+
+// Table and PartitionKey.
+using Partition = std::pair<std::string, std::string>;
 
 // Follows operations on one layout, and adds up what they would do.
 class Predictor {
@@ -53,7 +56,7 @@ class Predictor {
       prediction_.account_rate += units / seconds;
       if (units / seconds <= prediction_.hottest_rate) continue;
       prediction_.hottest_rate = units / seconds;
-      prediction_.hottest_partition = partition;
+      prediction_.hottest_partition = partition.second;
     }
     return std::move(prediction_);
   }
@@ -70,6 +73,7 @@ class Predictor {
       told->sorts = op.order_field.has_value() && !plan->ordered;
     }
     const KnownFields known = WhatIsKnown(op, operation, generator_);
+    const std::string& table = layout_.entities[plan->entity].table;
     uint64_t left = plan->ordered ? op.limit : 0;
     double returned = 0, requests = 0;
     for (const QueryPart& part : plan->parts) {
@@ -78,11 +82,12 @@ class Predictor {
       returned += answer.returned;
       requests += std::max(1.0, answer.returned / kPageEntitiesMax);
       told->partitions += part.kind <= PlanKind::kPartition ? 1 : 0;
-      if (part.kind <= PlanKind::kPartition) heat_[part.partition_lower] += std::max(1.0, answer.scanned);
+      if (part.kind <= PlanKind::kPartition)
+        heat_[{table, part.partition_lower}] += std::max(1.0, answer.scanned);
       if (part.kind > PlanKind::kPartition) {
         // Of the partitions it runs through the largest is the one that can become the hottest.
         const EntityModel::Largest& largest = model_.largest(plan->entity);
-        heat_[largest.partition_key] += answer.scanned * largest.share;
+        heat_[{table, largest.partition_key}] += answer.scanned * largest.share;
         elsewhere_ += answer.scanned * (1 - largest.share);
       }
       if (left > 0 && !op.order_field.has_value() && returned >= static_cast<double>(op.limit)) break;
@@ -96,17 +101,18 @@ class Predictor {
 
   void FollowWrites(const Op& op, const Operation& operation, OpPrediction* told) {
     const std::vector<WriteRequestPlan> requests = PlanWrites(layout_, op, operation, generator_);
-    std::set<std::string> partitions;
+    std::set<Partition> partitions;
     told->requests += static_cast<double>(requests.size());
     told->atomic = told->atomic && requests.size() <= 1;
     for (const WriteRequestPlan& request : requests) {
       told->largest_transaction =
           std::max(told->largest_transaction, static_cast<double>(request.writes.size()));
       for (const Write& write : request.writes) {
-        partitions.insert(write.entity.partition_key());
+        const Partition partition(*request.table, write.entity.partition_key());
+        partitions.insert(partition);
         told->written += 1;
         const double size = static_cast<double>(EntitySizeBytes(write.entity));
-        heat_[write.entity.partition_key()] += std::max(1.0, std::ceil(size / kEntityKib));
+        heat_[partition] += std::max(1.0, std::ceil(size / kEntityKib));
       }
     }
     told->partitions += static_cast<double>(partitions.size());
@@ -117,8 +123,8 @@ class Predictor {
   const EntityModel model_;
   LayoutPrediction prediction_;
   std::vector<uint64_t> counts_;
-  std::unordered_map<std::string, double> heat_;  // Entities that count, by partition,
-  double elsewhere_ = 0;                          // and where no partition was told apart.
+  std::map<Partition, double> heat_;  // Entities that count, by partition,
+  double elsewhere_ = 0;              // and where no partition was told apart.
 };
 
 std::string Figure(double number) {

@@ -24,34 +24,47 @@ WriteAction ActionOf(OpKind kind, bool folded) {
   }
 }
 
-// Joins writes to transactions by table and partition.
+// Joins writes to transactions by table and partition, within what one may hold. Writes of one record that
+// must be atomic are added together.
 class Grouping {
  public:
   explicit Grouping(std::vector<WriteRequestPlan>* requests) : requests_(*requests) {}
 
-  void Add(const EntityPlan& place, Write write) {
-    const std::string key = place.table + '\0' + write.entity.partition_key();
-    const auto found = open_.find(key);
-    if (found == open_.end() || requests_[found->second].writes.size() >= kTransactionOperationsMax) {
-      open_[key] = requests_.size();
-      requests_.push_back({.table = &place.table, .writes = {}});
-      requests_.back().writes.push_back(std::move(write));
-      return;
+  // One record's writes to one table and partition.
+  void Add(const std::string& table, std::vector<Write> together) {
+    const std::string key = table + '\0' + together.front().entity.partition_key();
+    uint64_t bytes = 0;
+    for (const Write& write : together) bytes += EntitySizeBytes(write.entity);
+    const auto [found, is_new] = open_.try_emplace(key);
+    Open& open = found->second;
+    if (is_new || requests_[open.request].writes.size() + together.size() > kTransactionOperationsMax ||
+        open.bytes + bytes > kTransactionBytesMax) {
+      open = {.request = requests_.size()};
+      requests_.push_back({.table = &table, .writes = {}});
     }
-    std::vector<Write>& writes = requests_[found->second].writes;
+    open.bytes += bytes;
+    for (Write& write : together) AddTo(&requests_[open.request].writes, std::move(write));
+  }
+
+ private:
+  struct Open {
+    size_t request = 0;
+    uint64_t bytes = 0;
+  };
+
+  static void AddTo(std::vector<Write>* writes, Write write) {
     // Records that are folded into one entity are one operation: a row may stand in a transaction once.
-    for (Write& other : writes) {
+    for (Write& other : *writes) {
       if (other.entity.row_key() != write.entity.row_key()) continue;
       for (const Property& property : write.entity.properties())
         other.entity.Set(property.name, property.value);
       return;
     }
-    writes.push_back(std::move(write));
+    writes->push_back(std::move(write));
   }
 
- private:
   std::vector<WriteRequestPlan>& requests_;
-  std::unordered_map<std::string, size_t> open_;
+  std::unordered_map<std::string, Open> open_;  // The last one of each table and partition.
 };
 
 }  // namespace
@@ -76,6 +89,7 @@ std::vector<WriteRequestPlan> PlanWrites(const Layout& layout, const Op& op, con
       for (const size_t field : op.set) {
         record.values[field] = generator.ValueAnew(field, operation.record, operation.number);
       }
+      std::vector<Write> together;
       for (const EntityPlan& place : layout.entities) {
         if ((place.atomic || &place == &layout.entities[0]) != atomic) continue;
         Write write{.action = ActionOf(op.kind, place.fold_name.has_value()),
@@ -89,8 +103,13 @@ std::vector<WriteRequestPlan> PlanWrites(const Layout& layout, const Op& op, con
           // A copy without any of the fields that change stays as it is.
           if (write.entity.property_count() == 0) continue;
         }
-        grouping.Add(place, std::move(write));
+        if (atomic) {
+          together.push_back(std::move(write));
+        } else {
+          grouping.Add(place.table, {std::move(write)});
+        }
       }
+      if (!together.empty()) grouping.Add(layout.entities[0].table, std::move(together));
     }
   }
   return requests;

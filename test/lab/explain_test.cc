@@ -66,6 +66,40 @@ profile = "storage"
                     HasSubstr("and device eq 'dev-")));
 }
 
+TEST(ExplainTest, PartitionsOfTwoTablesAreTwo) {
+  const std::string layout = "[[layout]]\nname = \"x\"\npk = \"all\"\nrk = \"{ticks(ts)}\"\n";
+  const std::string copy =
+      "[[layout.copy]]\nname = \"c\"\ntable = \"Other\"\npk = \"all\"\nrk = \"{ticks(ts)}\"\n";
+  const auto rate = [](const std::string& text) {
+    Experiment experiment = ParseSound(ReadingsText(text));
+    experiment.ops.resize(1);
+    return PredictionOf(experiment).layouts[0];
+  };
+  const LayoutPrediction one = rate(layout), two = rate(layout + copy);
+  EXPECT_DOUBLE_EQ(two.hottest_rate, one.hottest_rate);
+  EXPECT_DOUBLE_EQ(two.account_rate, 2 * one.account_rate);
+  EXPECT_DOUBLE_EQ(two.ops[0].partitions, 2);
+}
+
+TEST(ExplainTest, TransactionsAreCutBetweenRecordsAndByBytes) {
+  const auto largest = [](const std::string& bytes, const std::string& batch, const std::string& copy) {
+    const Experiment experiment = ParseSound(
+        "name = \"x\"\n[data]\nrecords = 200\n[data.fields]\nid = { dist = \"sequence\" }\n"
+        "a = { dist = \"text\", bytes = " +
+        bytes + " }\n[[op]]\nname = \"w\"\nkind = \"insert\"\nbatch = " + batch +
+        "\n[[layout]]\nname = \"l\"\npk = \"a\"\nrk = \"{id}\"\n" + copy + "[arrival]\nmodel = \"closed\"\n");
+    return PredictionOf(experiment).layouts[0].ops[0].largest_transaction;
+  };
+  std::string copies;
+  for (const char* name : {"b", "c"}) {
+    copies += std::string("[[layout.copy]]\nname = \"") + name + "\"\npk = \"a\"\nrk = \"" + name +
+              "{id}\"\natomic = true\n";
+  }
+  EXPECT_DOUBLE_EQ(largest("10", "100", ""), 100);
+  EXPECT_DOUBLE_EQ(largest("10", "100", copies), 99) << "three of each record";
+  EXPECT_DOUBLE_EQ(largest("32000", "100", ""), 65) << "64,000 bytes each";
+}
+
 TEST(ExplainTest, StoredBytesFollowTheFormula) {
   const Experiment experiment =
       ParseSound(ReadingsText("[[layout]]\nname = \"x\"\npk = \"{device}\"\nrk = \"{ticks(ts)}\"\nprops = "
