@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "api/limits.h"
 #include "api/names.h"
@@ -26,6 +27,36 @@ void VisitSample(const Experiment& experiment, const RecordGenerator& generator,
     const uint64_t number = k < sample / 2 ? k : k * (count / sample);
     generator.Make(number, &record);
     if (!visit(record)) return;
+  }
+}
+
+// What an entity holds of the records that are folded into it.
+struct Folded {
+  uint64_t bytes = 0;
+  std::unordered_set<std::string> names;
+};
+
+// Follows all records, as many as there are at the beginning, but no more than this.
+constexpr uint64_t kFoldedMax = 1'000'000;
+
+void CheckFolds(const Experiment& experiment, const EntityPlan& entity, const RecordGenerator& generator,
+                const TomlSection& section) {
+  std::unordered_map<std::string, Folded> entities;
+  Record record;
+  for (uint64_t number = 0; number < std::min(experiment.records, kFoldedMax); ++number) {
+    generator.Make(number, &record);
+    const Entity made = EntityOf(entity, record, experiment.fields);
+    Folded& folded = entities[made.partition_key() + '\0' + made.row_key()];
+    if (!folded.names.insert(entity.fold_name->Of(record)).second) continue;
+    // All but the first share its keys.
+    folded.bytes += EntitySizeBytes(made);
+    if (folded.names.size() > 1)
+      folded.bytes -= EntitySizeBytes(Entity(made.partition_key(), made.row_key()));
+    const bool many = folded.names.size() + entity.fields.size() > kCustomPropertiesMax;
+    if (!many && folded.bytes <= kEntitySizeMax) continue;
+    section.Wrong("fold", "with record " + std::to_string(number) + " an entity has " +
+                              (many ? "more than 252 properties" : "more than 1 MiB"));
+    return;
   }
 }
 
@@ -104,6 +135,7 @@ void CheckEntityPlan(const Experiment& experiment, const EntityPlan& entity, con
     section.Wrong("props", "an entity has at most 252 properties of its own");
   }
   const RecordGenerator generator(experiment);
+  if (entity.fold_name) CheckFolds(experiment, entity, generator, section);
   std::unordered_map<std::string, uint64_t> seen;
   VisitSample(experiment, generator, [&](const Record& record) {
     if (!CheckRecord(experiment, entity, record, section)) return false;

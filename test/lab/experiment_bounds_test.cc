@@ -104,6 +104,23 @@ TEST(ExperimentBoundsTest, TimesOfARunAreNotNegativeNorWithoutEnd) {
   }
 }
 
+TEST(ExperimentBoundsTest, WhatIsFoldedFitsOneEntity) {
+  const auto folded = [](const std::string& id, const std::string& bytes) {
+    return "name = \"x\"\n[data]\nrecords = 300\n[data.fields]\nid = { dist = \"sequence\" }\n"
+           "note = { dist = \"text\", bytes = " +
+           bytes +
+           " }\n[[op]]\nname = \"w\"\nkind = \"insert\"\n"
+           "[[layout]]\nname = \"l\"\npk = \"a\"\nrk = \"{" +
+           id +
+           "}\"\n"
+           "[layout.fold]\nproperty = \"p{id}\"\nfrom = \"note\"\n[arrival]\nmodel = \"closed\"\n";
+  };
+  EXPECT_EQ(FindingsOf(folded("id / 100", "10")), "");
+  EXPECT_THAT(FindingsOf(folded("id / 1000", "10")),
+              HasSubstr("with record 252 an entity has more than 252"));
+  EXPECT_THAT(FindingsOf(folded("id / 100", "30000")), HasSubstr("an entity has more than 1 MiB"));
+}
+
 TEST(ExperimentBoundsTest, ExpressionsAndFanOutsAreBounded) {
   EXPECT_THAT(Of({.rk = "{" + std::string(100'000, '(') + "}"}), HasSubstr("at most 64 operators"));
   std::string sum = "{1";
