@@ -25,6 +25,14 @@ std::vector<std::string> NamesOf(const std::vector<Named>& things) {
   return names;
 }
 
+bool IsFileName(std::string_view name) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  return !name.empty() && name.size() <= 100 && name[0] != '.' && std::all_of(name.begin(), name.end(), fits);
+}
+
 // "{:06}" and what stands around it.
 std::optional<Field::NumberFormat> ParseNumberFormat(const std::string& text) {
   const size_t open = text.find('{'), close = text.find('}');
@@ -46,6 +54,10 @@ void ExperimentReader::Read() {
   Experiment& experiment = experiment_;
   uint64_t repeats = experiment.repeats;
   if (top_.Require("name")) top_.Text("name", &experiment.name);
+  if (top_.Has("name") && !IsFileName(experiment.name)) {
+    top_.Wrong("name",
+               "is of 1 to 100 letters, digits, - _ and ., and does not begin with a dot: it names files");
+  }
   top_.Text("description", &experiment.description);
   top_.Whole("seed", 0, INT64_MAX, &experiment.seed);
   top_.Whole("repeats", 1, 100, &repeats);

@@ -95,11 +95,24 @@ ExitCode New(const std::string& path, Console& console) {
   return ExitCode::kOk;
 }
 
-ExitCode Run(const std::string& path, std::string directory, IoBackend io_backend, Console& console) {
+struct LabWords {
+  std::string file, other_file, directory, io = "uring";
+  bool force = false;
+  double threshold = 0.1;
+  std::function<ExitCode(Console&)> run;
+};
+
+ExitCode Run(const LabWords& words, Console& console) {
+  const std::string& path = words.file;
+  const IoBackend io_backend = words.io == "uring" ? IoBackend::kUring : IoBackend::kThreads;
+  std::string directory = words.directory;
   ExitCode code = ExitCode::kOk;
   const std::optional<Experiment> experiment = Load(path, console, &code);
   if (!experiment) return code;
   if (directory.empty()) directory = experiment->name + "-result";
+  if (!words.force && std::filesystem::exists(directory + "/result.json")) {
+    return Fail(console, Status::AlreadyExists(directory + "/result.json exists; --force writes over it"));
+  }
   const RecordGenerator generator(*experiment);
   console.interrupts.Arm();
   ProgressLine progress(console);
@@ -154,12 +167,6 @@ ExitCode Check(const std::string& path, Console& console) {
   return code;
 }
 
-struct LabWords {
-  std::string file, other_file, directory, io = "uring";
-  double threshold = 0.1;
-  std::function<ExitCode(Console&)> run;
-};
-
 CLI::App* AddWithFile(CLI::App& app, LabWords* words, const char* name, const char* manual,
                       const char* example, ExitCode (*run)(const std::string&, Console&)) {
   CLI::App* command = app.add_subcommand(name, manual);
@@ -182,14 +189,10 @@ void AddCommands(CLI::App& app, LabWords* words) {
               "partita lab explain my.toml", &Explain);
   CLI::App* run = AddWithFile(app, words, "run", "Run the operations on every layout, in turns, and compare",
                               "partita lab run my.toml", &Check);
-  run->callback([words] {
-    words->run = [words](Console& c) {
-      return Run(words->file, words->directory,
-                 words->io == "uring" ? IoBackend::kUring : IoBackend::kThreads, c);
-    };
-  });
+  run->callback([words] { words->run = [words](Console& c) { return Run(*words, c); }; });
   run->add_option("--out", words->directory, "Where results and, meanwhile, stores lie; default: NAME-result")
       ->type_name("DIR");
+  run->add_flag("--force", words->force, "Write over the result that is there already");
   run->add_option("--io", words->io, "How the disk is reached; threads where io_uring is forbidden")
       ->check(CLI::IsMember({"uring", "threads"}))
       ->capture_default_str();

@@ -104,6 +104,14 @@ TEST(ExperimentBoundsTest, TimesOfARunAreNotNegativeNorWithoutEnd) {
   }
 }
 
+TEST(ExperimentBoundsTest, TheNameIsTheNameOfAFile) {
+  for (const char* name : {"", "..", ".x", "a/b", "../../etc", "a b"}) {
+    std::string text = TextOf({});
+    text.replace(0, std::string("name = \"x\"").size(), "name = \"" + std::string(name) + "\"");
+    EXPECT_THAT(FindingsOf(text), HasSubstr("name: is of 1 to 100 letters")) << name;
+  }
+}
+
 TEST(ExperimentBoundsTest, WhatIsFoldedFitsOneEntity) {
   const auto folded = [](const std::string& id, const std::string& bytes) {
     return "name = \"x\"\n[data]\nrecords = 300\n[data.fields]\nid = { dist = \"sequence\" }\n"

@@ -103,6 +103,9 @@ equals = 2
   const CommandOutcome run =
       Lab({"run", path, "--out", out, "--io", backend_ == IoBackend::kUring ? "uring" : "threads"});
   EXPECT_EQ(run.code, ExitCode::kFindings) << run.err;
+  const CommandOutcome again = Lab({"run", path, "--out", out});
+  EXPECT_EQ(again.code, ExitCode::kFindings);
+  EXPECT_THAT(again.err, HasSubstr("result.json exists; --force writes over it"));
   EXPECT_THAT(run.err, HasSubstr("metric scanned of layout device, operation read is 1, not 2"));
   EXPECT_THAT(run.out, AllOf(HasSubstr("latest"), HasSubstr("medians of 3 run(s)")));
   EXPECT_THAT(Read(out + "/summary.csv"), HasSubstr("layout,rate,repeat,op,generator_limited,operations"));
