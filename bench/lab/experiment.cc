@@ -29,6 +29,40 @@ int64_t Field::SteppedValue(uint64_t record) const {
   return static_cast<int64_t>(std::clamp(value, min, max));
 }
 
+std::pair<int64_t, int64_t> Field::NumberRange() const {
+  if (distribution != Distribution::kSequence) return {0, static_cast<int64_t>(n) - 1};
+  return {std::min(SteppedValue(0), SteppedValue(records_max)),
+          std::max(SteppedValue(0), SteppedValue(records_max))};
+}
+
+bool Field::HasOneLength() const {
+  switch (distribution) {
+    case Distribution::kConstant:
+    case Distribution::kClock:
+      return true;
+    case Distribution::kSequence:
+    case Distribution::kUniform:
+    case Distribution::kZipf:
+      return format.has_value() && FitDigits(NumberRange(), format->digits, 10);
+    case Distribution::kWeighted:
+      return std::all_of(choices.begin(), choices.end(), [this](const auto& choice) {
+        return choice.first.size() == choices.front().first.size();
+      });
+    case Distribution::kText:
+      return text_sigma == 0;
+    case Distribution::kNormal:
+      return false;
+  }
+  return false;
+}
+
+bool FitDigits(std::pair<int64_t, int64_t> range, uint64_t digits, uint64_t base) {
+  if (range.first < 0) return false;
+  auto left = static_cast<uint64_t>(range.second);
+  for (uint64_t i = 0; i < digits && left > 0; ++i) left /= base;
+  return left == 0;
+}
+
 const char* OpKindName(OpKind kind) {
   switch (kind) {
     case OpKind::kInsert:

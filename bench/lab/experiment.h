@@ -27,6 +27,9 @@ enum class Distribution : uint8_t {
   kText,      // Words, `text_size` characters.
 };
 
+// Whether numbers from min to max all have so many digits, with leading zeros and without a sign.
+bool FitDigits(std::pair<int64_t, int64_t> range, uint64_t digits, uint64_t base);
+
 struct Field {
   std::string name;
   Distribution distribution = Distribution::kConstant;
@@ -44,8 +47,13 @@ struct Field {
     uint32_t digits = 0;
   };
   std::optional<NumberFormat> format;
+  uint64_t records_max = 0;  // So many records there are at most, with those that a run writes.
 
   PropertyType type() const;
+  // The smallest and largest number of kSequence, kUniform and kZipf among `records_max` records.
+  std::pair<int64_t, int64_t> NumberRange() const;
+  // Whether all of its texts have one length.
+  bool HasOneLength() const;
   // kSequence, kClock: what the record has, held at the ends of what there is.
   int64_t SteppedValue(uint64_t record) const;
 };

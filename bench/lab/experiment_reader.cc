@@ -64,14 +64,32 @@ void ExperimentReader::Read() {
   experiment.repeats = static_cast<uint32_t>(repeats);
   if (top_.Require("data")) top_.Section("data", "data", [&](const TomlSection& s) { ReadData(s); });
   if (top_.Require("op")) top_.Sections("op", "op", [&](const TomlSection& s) { ReadOp(s); });
-  makes_samples_ = top_.sound();
-  if (top_.Require("layout")) top_.Sections("layout", "layout", [&](const TomlSection& s) { ReadLayout(s); });
   if (top_.Require("arrival"))
     top_.Section("arrival", "arrival", [&](const TomlSection& s) { ReadArrival(s); });
+  makes_samples_ = top_.sound();
+  SetRecordsMax();
+  if (top_.Require("layout")) top_.Sections("layout", "layout", [&](const TomlSection& s) { ReadLayout(s); });
   top_.Section("limits", "limits", [&](const TomlSection& s) { ReadLimits(s); });
   top_.Section("target", "target", [&](const TomlSection& s) { ReadTarget(s); });
   top_.Section("goal", "goal", [&](const TomlSection& s) { ReadGoal(s); });
   top_.Sections("expect", "expect", [&](const TomlSection& s) { ReadExpectation(s); });
+}
+
+void ExperimentReader::SetRecordsMax() {
+  const Arrival& arrival = experiment_.arrival;
+  double rate = arrival.rate_end;
+  for (const double one : arrival.rates) rate = std::max(rate, one);
+  double operations = 2 * rate * (arrival.warmup_s + arrival.duration_s);  // A sine rises to twice the rate.
+  if (arrival.model == ArrivalModel::kReplay) operations = static_cast<double>(arrival.times.size());
+  // How fast a closed loop is nobody knows.
+  if (arrival.model == ArrivalModel::kClosed) operations = 10.0 * static_cast<double>(experiment_.records);
+  uint64_t batch = 0;
+  for (const Op& op : experiment_.ops) {
+    if (op.writes_new()) batch = std::max<uint64_t>(batch, op.batch);
+  }
+  for (Field& field : experiment_.fields) {
+    field.records_max = experiment_.records + static_cast<uint64_t>(operations) * batch;
+  }
 }
 
 void ExperimentReader::ReadData(const TomlSection& data) {

@@ -20,6 +20,8 @@ class ExperimentReader {
   void ReadField(const std::string& name, const TomlSection& section);
   void ReadClock(const TomlSection& section, Field* field);
   void ReadSequence(const TomlSection& section, Field* field);
+  // Tells the fields how many records there will be. REQUIRES: arrival and operations were read.
+  void SetRecordsMax();
   // Notes when the values leave [min, max] within the records.
   void CheckSteps(const TomlSection& section, const Field& field, int64_t min, int64_t max);
   void ReadFormat(const TomlSection& section, Field* field);

@@ -17,7 +17,7 @@ PropertyValue Below(const PropertyValue& value) {
   if (const DateTime* time = value.if_date_time())
     return DateTime{time->ticks - std::min<uint64_t>(time->ticks, 1)};
   if (const int64_t* number = value.if_int64()) return *number - (*number > INT64_MIN ? 1 : 0);
-  return value;  // Text: as a bound it is a little wide.
+  return value;
 }
 
 std::string PartText(const Part& part, const KnownFields& known, size_t field, const PropertyValue& value) {
@@ -81,8 +81,15 @@ class Expansion {
     if (!ranged || !OrdersWithin(part, known)) return End(at, text, BehindPrefix(text), false, known);
     if (times_ == SpansOfTime::kEnumerated && FollowTimes(at, text, known, ways)) return;
     const size_t field = part.fields[0];
+    const PropertyValue& upper = known.states[field].upper;
     std::string first = text + PartText(part, known, field, known.states[field].lower);
-    std::string last = text + PartText(part, known, field, Below(known.states[field].upper));
+    if (upper.if_string() != nullptr) {
+      // What is less may be the beginning of `upper`, and what follows it in the key then be more.
+      const bool is_last = at + 1 == key_.parts().size();
+      return End(at, std::move(first), is_last ? text + *upper.if_string() : BehindPrefix(text), is_last,
+                 known);
+    }
+    std::string last = text + PartText(part, known, field, Below(upper));
     if (part.direction < 0) std::swap(first, last);
     End(at, std::move(first), BehindPrefix(std::move(last)), true, known);
   }

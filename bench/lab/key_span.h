@@ -13,7 +13,7 @@ struct KeySpan {
   std::string lower, upper;
   bool exact = false;
   size_t parts_known = 0;      // So many parts of the template are known whole.
-  bool ends_in_range = false;  // The next one is known to lie in a range.
+  bool ends_in_range = false;  // The next one is known to lie in a range, of which these are just the keys.
   KnownFields known;           // And what else is known within the span.
 };
 

@@ -22,8 +22,29 @@ void CollectFields(const Expression& expression, KeyTemplate::Part* part) {
   for (const Expression& argument : expression.arguments) CollectFields(argument, part);
 }
 
+// Digits rise with the number only where they are as many: with leading zeros, and no number that outgrows
+// them.
+void ClassifyDigits(const std::vector<Field>& fields, KeyTemplate::Part* part) {
+  const Expression& expression = *part->expression;
+  const bool padded = expression.op == Op::kPad;
+  uint64_t digits = padded ? static_cast<uint64_t>(expression.arguments[1].number) : 0;
+  if (!padded && part->format.starts_with('0')) {
+    std::from_chars(part->format.data(), part->format.data() + part->format.size(), digits);
+  }
+  const uint64_t base = part->format.ends_with('x') ? 16 : 10;
+  if (part->values > 0) {
+    part->one_length =
+        FitDigits({0, static_cast<int64_t>(part->values) - 1}, std::max<uint64_t>(digits, 1), base);
+    return;
+  }
+  const Expression& number = padded ? expression.arguments[0] : expression;
+  if (number.op != Op::kField || number.type != PropertyType::kInt64) return;
+  part->one_length = FitDigits(fields[number.field].NumberRange(), digits, base);
+  part->direction = part->one_length ? 1 : 0;
+}
+
 // What the planner needs to know of a part beside its value.
-void Classify(KeyTemplate::Part* part) {
+void Classify(const std::vector<Field>& fields, KeyTemplate::Part* part) {
   const Expression& expression = *part->expression;
   CollectFields(expression, part);
   std::sort(part->fields.begin(), part->fields.end());
@@ -37,13 +58,14 @@ void Classify(KeyTemplate::Part* part) {
   const bool is_field = expression.op == Op::kField;
   if (expression.op == Op::kTicks) part->direction = 1;
   if (expression.op == Op::kDescTicks) part->direction = -1;
-  if (expression.op == Op::kPad && expression.arguments[0].op == Op::kField) part->direction = 1;
-  if (is_field && expression.type == PropertyType::kString) part->direction = 1;
-  // Digits rise with the number only where they are as many: with leading zeros.
-  if (is_field && expression.type == PropertyType::kInt64 && part->format.starts_with('0'))
+  part->one_length = part->direction != 0;
+  if (is_field && expression.type == PropertyType::kString) {
     part->direction = 1;
+    part->one_length = fields[expression.field].HasOneLength();
+  }
+  ClassifyDigits(fields, part);
   if (!is_field || expression.type != PropertyType::kDateTime) return;
-  part->is_time = true;
+  part->is_time = part->one_length = true;
   part->direction = 1;
   if (part->format.empty()) return;
   int last = -1;
@@ -115,7 +137,7 @@ Result<KeyTemplate::Part> ParsePart(std::string_view inner, const std::vector<Fi
   if (colon + 1 == inner.size()) return Status::InvalidArgument("a format is missing behind ':'");
   PARTITA_TRY(CheckFormat(expression, part.format));
   part.expression = std::make_shared<Expression>(std::move(expression));
-  Classify(&part);
+  Classify(fields, &part);
   return part;
 }
 
@@ -129,7 +151,7 @@ Result<KeyTemplate> KeyTemplate::Parse(std::string_view text, const std::vector<
   };
   std::string literal;
   const auto end_literal = [&] {
-    if (!literal.empty()) parsed.parts_.push_back({.literal = literal});
+    if (!literal.empty()) parsed.parts_.push_back({.literal = literal, .one_length = true});
     literal.clear();
   };
   for (size_t i = 0; i < text.size(); ++i) {
@@ -154,6 +176,10 @@ Result<KeyTemplate> KeyTemplate::Parse(std::string_view text, const std::vector<
     i = close;
   }
   end_literal();
+  // Texts of several lengths do not keep their order when others follow.
+  for (size_t i = 0; i + 1 < parsed.parts_.size(); ++i) {
+    if (!parsed.parts_[i].one_length) parsed.parts_[i].direction = 0;
+  }
   if (parsed.parts_.size() > kPartsMax) return wrong(0, "a key has at most 64 parts");
   return parsed;
 }

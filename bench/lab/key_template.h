@@ -40,7 +40,8 @@ class KeyTemplate {
     // The fields that it is made of.
     std::vector<size_t> fields;
     bool salted = false;
-    uint64_t values = 0;  // How many texts there are, when that is known without the fields: `% n`.
+    bool one_length = false;  // All of its texts have the same.
+    uint64_t values = 0;      // How many texts there are, when that is known without the fields: `% n`.
     // It rises (1) or falls (-1) with the one field it is made of, when that is known from the first on; 0:
     // not so. A time's part does within the unit above its first one: `time_units` are those it names, 0 the
     // year to 6, from first to last.

@@ -71,6 +71,11 @@ bool LeadsToRecord(const Layout& layout, const EntityPlan& entity) {
   return true;
 }
 
+bool RestHasOneLength(const KeyTemplate& key, size_t from) {
+  return std::all_of(key.parts().begin() + static_cast<ptrdiff_t>(from), key.parts().end(),
+                     [](const KeyTemplate::Part& part) { return part.one_length; });
+}
+
 // One entity of a layout as the place to read from.
 class EntityPlanner {
  public:
@@ -110,11 +115,16 @@ class EntityPlanner {
   bool IsAbsorbed(const Condition& condition, const KeySpan& partition, const KeySpan& row) const {
     const auto by = [&](const KeyTemplate& key, const KeySpan& span) {
       const size_t parts = span.exact ? key.parts().size() : span.parts_known;
+      bool rigid = true;  // All parts before have one length each.
       for (size_t i = 0; i < key.parts().size(); ++i) {
         const KeyTemplate::Part& part = key.parts()[i];
+        if (i > 0 && !key.parts()[i - 1].one_length) rigid = false;
         const bool whole = part.fields.size() == 1 && part.fields[0] == condition.field &&
                            part.direction != 0 && (!part.is_time || part.format.empty());
-        if (whole && (i < parts || (i == parts && span.ends_in_range))) return true;
+        if (!whole || !rigid) continue;
+        // Known from where to where its text is.
+        const bool stands_apart = part.one_length || (span.exact && RestHasOneLength(key, i + 1));
+        if (i < parts ? stands_apart : i == parts && span.ends_in_range) return true;
       }
       return false;
     };

@@ -62,6 +62,40 @@ TEST(QueryPlannerTest, ARangeOfTimeIsCutToThePartitionsItTouches) {
   EXPECT_EQ(across.kind(), "table-scan");
 }
 
+TEST(QueryPlannerTest, TheFilterSaysWhatTheKeysLeaveOpen) {
+  const char* const one = "kind = \"query\"\nwhere = { device = \"@record\", type = \"door\" }\n";
+  EXPECT_TRUE(Planned("{device}_{type}", "{ticks(ts)}", one).plan.residual.empty());
+  EXPECT_EQ(Planned("{type}{device}{type}", "{ticks(ts)}", one).plan.residual.size(), 2u)
+      << "where a text of several lengths ends is not known";
+  const char* const hours = "kind = \"query\"\nwhere = { hour = { from = 3, to = 12 } }\n";
+  const Planned wide("all", "{hour:02}_{ticks(ts)}", hours);
+  EXPECT_THAT(wide.plan.parts[0].filter, HasSubstr("RowKey ge '03' and RowKey lt '12'"));
+  EXPECT_TRUE(wide.plan.residual.empty());
+  for (const char* row : {"{hour:01}_{ticks(ts)}", "{pad(hour, 1)}_{ticks(ts)}"}) {
+    const Planned narrow("all", row, hours);
+    EXPECT_EQ(narrow.kind(), "partition") << "10 is not behind 3";
+    EXPECT_EQ(narrow.plan.residual.size(), 1u);
+  }
+  const char* const names = "kind = \"query\"\nwhere = { type = { from = \"a\", to = \"door\" } }\n";
+  EXPECT_EQ(Planned("all", "{type}{ticks(ts)}", names).plan.residual.size(), 1u);
+  const Planned last("{type}", "{ticks(ts)}", names);
+  EXPECT_EQ(last.plan.parts[0].filter, "PartitionKey ge 'a' and PartitionKey lt 'door'");
+}
+
+TEST(QueryPlannerTest, DigitsRiseWithNumbersThatFitThemAndAreNotNegative) {
+  const auto direction = [](int64_t start, uint64_t records, const std::string& key) {
+    const Field field{
+        .name = "n", .distribution = Distribution::kSequence, .start = start, .records_max = records};
+    return KeyTemplate::Parse(key, {field})->parts()[0].direction;
+  };
+  for (const char* key : {"{pad(n, 4)}", "{n:04}"}) {
+    EXPECT_EQ(direction(0, 9'999, key), 1) << key;
+    EXPECT_EQ(direction(0, 10'000, key), 0) << key << " is outgrown";
+    EXPECT_EQ(direction(-1, 100, key), 0) << key << " has a sign";
+  }
+  EXPECT_EQ(direction(0, 65'535, "{n:04x}"), 1);
+}
+
 TEST(QueryPlannerTest, AGetIsAPointAndOneForEachSalt) {
   EXPECT_EQ(Planned("{device}", "{ticks(ts)}", "kind = \"get\"\n").kind(), "point");
   EXPECT_EQ(Planned("{salt(4)}", "{ticks(ts)}", "kind = \"get\"\n").plan.parts.size(), 4u);
