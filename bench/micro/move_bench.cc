@@ -20,6 +20,7 @@
 
 #include "api/partita.h"
 #include "bench/load/histogram.h"
+#include "bench/micro/numbers.h"
 #include "bench/micro/or_die.h"
 #include "bench/micro/wide_entity.h"
 
@@ -178,29 +179,11 @@ int Main(const Settings& settings) {
 
 int main(int count, char** words) {
   partita::bench::Settings settings;
-  for (int i = 1; i < count; ++i) {
-    const std::string word = words[i];
-    const size_t equals = word.find('=');
-    const std::string name = word.substr(0, equals);
-    const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-    const uint64_t number = std::strtoull(value.c_str(), nullptr, 10);
-    if (name == "--directory" && !value.empty()) {
-      settings.directory = value;
-    } else if (name == "--rows" && number > 0) {
-      settings.rows = number;
-    } else if (name == "--threads" && number > 0 && number <= 64) {
-      settings.threads = number;
-    } else if (name == "--moves" && number > 0) {
-      settings.moves = number;
-    } else if (name == "--memory" && number > 0) {
-      settings.memory_mib = number;
-    } else if (name == "--seconds" && number > 0) {
-      settings.seconds = number;
-    } else {
-      partita::bench::Die("unknown or wrong: " + word +
-                          "; the top of bench/micro/move_bench.cc says what there is");
-    }
-  }
-  if (settings.directory.empty()) partita::bench::Die("--directory=DIR is missing");
+  partita::bench::ReadNumbers(count, words, "bench/micro/move_bench.cc", &settings.directory,
+                              {{"--rows", &settings.rows},
+                               {"--threads", &settings.threads, 1, 64},
+                               {"--moves", &settings.moves},
+                               {"--memory", &settings.memory_mib},
+                               {"--seconds", &settings.seconds}});
   return partita::bench::Main(settings);
 }
