@@ -89,6 +89,7 @@ class Client {
   Client(const EmbeddedTarget& target, Dispatcher* dispatcher, size_t ops)
       : target_(target), dispatcher_(*dispatcher) {
     figures_.ops.resize(ops);
+    figures_.timeline = Timeline(dispatcher->end(), target.key_rows().labels().size());
   }
 
   void Run() {
@@ -115,6 +116,7 @@ class Client {
     OpFigures* figures = measured ? &figures_.ops[due.operation.op] : nullptr;
     if (figures != nullptr) ++figures->operations;
     ++Second(due.at).due;
+    figures_.timeline.Due(due.at);
     const bool was_free = dispatcher_.Now() < due.at;
     if (was_free) dispatcher_.SleepUntil(due.at);
     const double start = dispatcher_.Now();
@@ -134,8 +136,13 @@ class Client {
     const double now = dispatcher_.Now();
     const auto latency = static_cast<uint64_t>((now - due.at) * 1e9);
     SecondFigures& second = Second(now);
-    if (outcome.throttled) ++second.throttled;
+    for (const Touch& touch : outcome.touches) figures_.timeline.Touched(now, touch);
+    if (outcome.throttled) {
+      ++second.throttled;
+      figures_.timeline.Throttled(now);
+    }
     if (outcome.status.ok()) {
+      figures_.timeline.Completed(now, latency);
       ++second.completed;
       second.latency_max_ns = std::max(second.latency_max_ns, latency);
     }
@@ -176,6 +183,7 @@ void AddTo(CellFigures* all, const CellFigures& one) {
     second.throttled += one.seconds[i].throttled;
     second.latency_max_ns = std::max(second.latency_max_ns, one.seconds[i].latency_max_ns);
   }
+  all->timeline.Add(one.timeline);
   all->late_starts += one.late_starts;
   all->on_time_possible += one.on_time_possible;
 }
@@ -224,6 +232,7 @@ CellFigures RunCell(const EmbeddedTarget& target, const RecordGenerator& generat
   for (std::thread& thread : threads) thread.join();
   CellFigures figures;
   figures.ops.resize(experiment.ops.size());
+  figures.timeline = Timeline(dispatcher.end(), target.key_rows().labels().size());
   Span span;
   for (const Client& client : clients) {
     AddTo(&figures, client.figures());

@@ -7,6 +7,7 @@
 
 #include "bench/lab/embedded_target.h"
 #include "bench/lab/operation_stream.h"
+#include "bench/lab/timeline.h"
 #include "bench/load/histogram.h"
 
 namespace partita::lab {
@@ -36,6 +37,7 @@ struct CellFigures {
   uint32_t repeat = 0;
   std::vector<OpFigures> ops;
   std::vector<SecondFigures> seconds;
+  Timeline timeline;
   // Seconds of load that the measured operations were: as long as was asked for, but where they lagged behind
   // their schedule, longer by the lag of the last and shorter by that of the first.
   double measured_s = 0;

@@ -108,13 +108,16 @@ Status EmbeddedTarget::Load(const std::atomic<bool>& stop) {
   return database_->CompactAll();
 }
 
-Status EmbeddedTarget::Try(const std::function<Status()>& request, Outcome* outcome) const {
+Status EmbeddedTarget::Try(KeyRows::Span rows, const std::function<Status()>& request,
+                           Outcome* outcome) const {
   const bool retries = generator_.experiment().on_throttled == OnThrottled::kRetry;
+  outcome->touches.push_back({.rows = rows});
   for (int attempt = 1;; ++attempt) {
     ++outcome->requests;
     Status status = request();
     if (status.code() != Code::kThrottled) return status;
     if (attempt == 1) outcome->throttled = true;
+    ++outcome->touches.back().refused;
     outcome->by_account = status.detail() == static_cast<uint16_t>(ThrottledBy::kAccount);
     if (!retries || attempt == kTriesMax) return status;
     std::this_thread::sleep_for(
@@ -142,8 +145,12 @@ Outcome EmbeddedTarget::Execute(const Operation& operation) const {
 
 Status EmbeddedTarget::Write(const WriteRequestPlan& request, Outcome* outcome) const {
   const Table& table = tables_.at(*request.table);
-  const Status status = Try([&] { return table.Transact(request.writes).status; }, outcome);
-  if (status.ok()) outcome->written += request.writes.size();
+  const KeyRows::Span rows = key_rows_.Of(*request.table, request.writes[0].entity.partition_key());
+  const Status status = Try(
+      rows, [&] { return table.Transact(request.writes).status; }, outcome);
+  if (!status.ok()) return status;
+  outcome->written += request.writes.size();
+  outcome->touches.back().entities = static_cast<double>(request.writes.size());
   return status;
 }
 
@@ -163,20 +170,25 @@ Status EmbeddedTarget::Read(const Op& op, const Operation& operation, Outcome* o
 
 Status EmbeddedTarget::ReadPart(const Table& table, const QueryPart& part, uint64_t top,
                                 const QueryPlan& plan, Outcome* outcome) const {
+  const std::string& name = layout_.entities[plan.entity].table;
   if (part.kind == PlanKind::kPoint && plan.residual.empty()) {
     Entity found;
     const auto request = [&]() -> Status {
       PARTITA_ASSIGN(found, table.Get(part.partition_lower, part.row_lower));
       return Status();
     };
-    const Status status = Try(request, outcome);
+    const Status status = Try(key_rows_.Of(name, part.partition_lower), request, outcome);
     ++outcome->scanned;
+    if (status.code() != Code::kThrottled) outcome->touches.back().entities = 1;
     if (!status.ok()) return status.code() == Code::kNotFound ? Status() : status;
     ++outcome->returned;
     return plan.lookups ? LookUp(found, outcome) : Status();
   }
   QueryOptions options;
   options.filter = part.filter;
+  const bool is_one = part.kind <= PlanKind::kPartition;
+  const KeyRows::Span rows = is_one ? key_rows_.Of(name, part.partition_lower)
+                                    : key_rows_.Of(name, part.partition_lower, part.partition_upper);
   uint64_t given = 0;
   do {
     options.limit = kPageEntitiesMax;
@@ -186,7 +198,8 @@ Status EmbeddedTarget::ReadPart(const Table& table, const QueryPart& part, uint6
       PARTITA_ASSIGN(page, table.Query(options));
       return Status();
     };
-    PARTITA_TRY(Try(request, outcome));
+    PARTITA_TRY(Try(rows, request, outcome));
+    outcome->touches.back().entities = static_cast<double>(page.cost.scanned);
     outcome->scanned += page.cost.scanned;
     given += page.entities.size();
     outcome->returned += page.entities.size();
@@ -207,9 +220,12 @@ Status EmbeddedTarget::LookUp(const Entity& index_entry, Outcome* outcome) const
   }
   const EntityPlan& base = layout_.entities[0];
   const Table& table = tables_.at(base.table);
+  const std::string partition_key = base.partition_key.Of(record);
   const Status status = Try(
-      [&] { return table.Get(base.partition_key.Of(record), base.row_key.Of(record)).status(); }, outcome);
+      key_rows_.Of(base.table, partition_key),
+      [&] { return table.Get(partition_key, base.row_key.Of(record)).status(); }, outcome);
   ++outcome->scanned;
+  if (status.code() != Code::kThrottled) outcome->touches.back().entities = 1;
   return status.code() == Code::kNotFound ? Status() : status;
 }
 

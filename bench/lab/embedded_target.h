@@ -7,8 +7,10 @@
 
 #include "api/partita.h"
 #include "bench/lab/experiment.h"
+#include "bench/lab/key_rows.h"
 #include "bench/lab/query_planner.h"
 #include "bench/lab/record_generator.h"
+#include "bench/lab/timeline.h"
 #include "bench/lab/write_planner.h"
 
 namespace partita::lab {
@@ -20,6 +22,7 @@ struct Outcome {
   bool by_account = false;  // by the account's target.
   bool missing = false;     // What it was about was not there.
   uint64_t requests = 0, scanned = 0, returned = 0, written = 0;
+  std::vector<Touch> touches;  // One for each request, its tries together.
 };
 
 // A new store on this machine with the records of an experiment on one layout. Execute may be called from any
@@ -35,10 +38,14 @@ class EmbeddedTarget {
 
   // Does the operation, as a client would that knows the layout.
   Outcome Execute(const Operation& operation) const;
+  const KeyRows& key_rows() const { return key_rows_; }
 
  private:
   EmbeddedTarget(std::string directory, const Layout& layout, const RecordGenerator& generator)
-      : directory_(std::move(directory)), layout_(layout), generator_(generator) {}
+      : directory_(std::move(directory)),
+        layout_(layout),
+        generator_(generator),
+        key_rows_(layout, generator) {}
 
   Status MakeTables(uint32_t shards);
   Status Load(const std::atomic<bool>& stop);
@@ -47,12 +54,14 @@ class EmbeddedTarget {
                   Outcome* outcome) const;
   Status LookUp(const Entity& index_entry, Outcome* outcome) const;
   Status Write(const WriteRequestPlan& request, Outcome* outcome) const;
-  // Repeats what is throttled as the experiment says.
-  Status Try(const std::function<Status()>& request, Outcome* outcome) const;
+  // Repeats what is throttled as the experiment says. Its keys lie in `rows`; what it cost stands in the last
+  // of the outcome's touches, where the caller adds the entities.
+  Status Try(KeyRows::Span rows, const std::function<Status()>& request, Outcome* outcome) const;
 
   const std::string directory_;
   const Layout& layout_;
   const RecordGenerator& generator_;
+  const KeyRows key_rows_;
   std::unique_ptr<Database> database_;
   std::map<std::string, Table> tables_;
 };

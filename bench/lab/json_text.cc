@@ -7,6 +7,7 @@
 namespace partita::lab {
 
 void JsonText::NewLine() {
+  if (lines_ > 0) return;
   text_.push_back('\n');
   text_.append(static_cast<size_t>(depth_) * 2, ' ');
 }

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace partita::lab {
 
@@ -14,6 +15,24 @@ class JsonText {
   JsonText& EndObject() { return End('}'); }
   JsonText& BeginArray() { return Begin('['); }
   JsonText& EndArray() { return End(']'); }
+  // A member that is an array of numbers, on one line.
+  template <typename T>
+  JsonText& Numbers(std::string_view name, const std::vector<T>& numbers) {
+    Key(name).BeginLine();
+    for (const T& number : numbers) Value(number);
+    return EndLine();
+  }
+  // An array on one line, with all that is in it.
+  JsonText& BeginLine() {
+    Begin('[');
+    ++lines_;
+    return *this;
+  }
+  JsonText& EndLine() {
+    End(']');
+    --lines_;
+    return *this;
+  }
   JsonText& Key(std::string_view name);
   JsonText& Value(std::string_view text);
   JsonText& Value(const char* text) { return Value(std::string_view(text)); }
@@ -40,6 +59,7 @@ class JsonText {
 
   std::string text_;
   int depth_ = 0;
+  int lines_ = 0;      // Open arrays on one line.
   bool first_ = true;  // Nothing stands in the innermost bracket yet.
   bool behind_key_ = false;
 };

@@ -15,6 +15,7 @@
 #include "bench/lab/experiment_keys.h"
 #include "bench/lab/explain.h"
 #include "bench/lab/operation_stream.h"
+#include "bench/lab/report_page.h"
 #include "bench/lab/result_text.h"
 #include "bench/lab/run.h"
 
@@ -55,7 +56,10 @@ Status WriteFile(const std::string& path, const std::string& text) {
 }
 
 Status WriteResults(const std::string& directory, const Experiment& experiment, const RunResult& result) {
-  PARTITA_TRY(WriteFile(directory + "/result.json", ResultJson(experiment, result)));
+  const std::string json = ResultJson(experiment, result);
+  PARTITA_TRY(WriteFile(directory + "/result.json", json));
+  PARTITA_ASSIGN(const std::string page, ReportHtml(json));
+  PARTITA_TRY(WriteFile(directory + "/report.html", page));
   PARTITA_TRY(WriteFile(directory + "/summary.csv", SummaryCsv(experiment, result)));
   return WriteFile(directory + "/timeline.csv", TimelineCsv(experiment, result));
 }
@@ -126,7 +130,7 @@ ExitCode Run(const LabWords& words, Console& console) {
   const Status written = WriteResults(directory, *experiment, *result);
   if (!written.ok()) return FailToStart(console, written);
   console.out << VerdictTable(*experiment, *result) << "\n"
-              << directory << "/result.json, summary.csv, timeline.csv\n";
+              << directory << "/report.html, result.json, summary.csv, timeline.csv\n";
   for (const std::string& failed : FailedExpectations(*experiment, *result)) {
     console.err << path << ": " << failed << "\n";
     code = ExitCode::kFindings;
@@ -149,6 +153,19 @@ ExitCode Compare(const std::string& before, const std::string& after, double thr
   if (!comparison.ok()) return Fail(console, comparison.status());
   console.out << ComparisonText(*comparison);
   return comparison->any_worse() ? ExitCode::kFindings : ExitCode::kOk;
+}
+
+ExitCode Report(const std::string& path, const std::string& wanted, Console& console) {
+  const Result<std::string> json = ReadWhole(path);
+  if (!json.ok()) return FailToStart(console, json.status());
+  const Result<std::string> page = ReportHtml(*json);
+  if (!page.ok()) return Fail(console, page.status());
+  const std::string to =
+      wanted.empty() ? std::filesystem::path(path).replace_filename("report.html").string() : wanted;
+  const Status written = WriteFile(to, *page);
+  if (!written.ok()) return FailToStart(console, written);
+  console.out << to << ": written\n";
+  return ExitCode::kOk;
 }
 
 ExitCode Check(const std::string& path, Console& console) {
@@ -196,6 +213,13 @@ void AddCommands(CLI::App& app, LabWords* words) {
   run->add_option("--io", words->io, "How the disk is reached; threads where io_uring is forbidden")
       ->check(CLI::IsMember({"uring", "threads"}))
       ->capture_default_str();
+  CLI::App* report =
+      app.add_subcommand("report", "Make the HTML report of a run again, from its result.json");
+  report->footer("Example:\n  partita lab report telemetry-result/result.json");
+  report->add_option("result", words->file, "result.json of a run")->required()->type_name("FILE");
+  report->add_option("--out", words->other_file, "Default: report.html beside it")->type_name("FILE");
+  report->callback(
+      [words] { words->run = [words](Console& c) { return Report(words->file, words->other_file, c); }; });
   CLI::App* compare =
       app.add_subcommand("compare", "Tell how a later run differs; exit code 1 where it is worse");
   compare->footer("Example:\n  partita lab compare monday/result.json tuesday/result.json --threshold 0.2");

@@ -1,10 +1,12 @@
 #include "bench/lab/result_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "api/cli/version.h"
 #include "bench/compare/statistics.h"
+#include "bench/lab/advice.h"
 #include "bench/lab/json_text.h"
 #include "bench/lab/metrics.h"
 
@@ -41,11 +43,35 @@ void WriteMetrics(const OpFigures& figures, double seconds, const LayoutPredicti
     json->Member(metric, MetricOf(metric, figures, seconds, told));
   json->Member("throttled_by_account", figures.throttled_by_account);
   if (!figures.first_error.empty()) json->Member("first_error", figures.first_error);
-  json->Key("latency_us_counts").BeginArray();
+  json->Key("latency_us_counts").BeginLine();
   figures.latency.ForEach([&](uint64_t nanos, uint64_t count) {
     json->BeginArray().Value(nanos / 1000).Value(count).EndArray();
   });
-  json->EndArray();
+  json->EndLine();
+}
+
+// To a tenth: what is spread over rows has endless digits.
+double Rounded(double number) { return std::round(number * 10) / 10; }
+
+void WriteTimeline(const Timeline& timeline, JsonText* json) {
+  std::vector<uint64_t> due, completed, throttled;
+  std::vector<double> p50_ms, p99_ms, max_ms, entities, refused;
+  for (const Timeline::Column& column : timeline.columns()) {
+    due.push_back(column.due);
+    completed.push_back(column.completed);
+    throttled.push_back(column.throttled);
+    max_ms.push_back(static_cast<double>(column.latency_max_ns / 1000) / 1000);
+    p50_ms.push_back(std::min(column.latencies.PercentileMs(0.5), max_ms.back()));
+    p99_ms.push_back(std::min(column.latencies.PercentileMs(0.99), max_ms.back()));
+    for (size_t row = 0; row < timeline.rows(); ++row) {
+      entities.push_back(Rounded(column.entities[row]));
+      refused.push_back(Rounded(column.refused[row]));
+    }
+  }
+  json->Key("timeline").BeginObject().Member("column_s", timeline.column_s()).Member("rows", timeline.rows());
+  json->Numbers("due", due).Numbers("completed", completed).Numbers("throttled", throttled);
+  json->Numbers("p50_ms", p50_ms).Numbers("p99_ms", p99_ms).Numbers("max_ms", max_ms);
+  json->Numbers("entities", entities).Numbers("refused", refused).EndObject();
 }
 
 void WriteCell(const Experiment& experiment, const RunResult& result, const CellFigures& cell,
@@ -59,10 +85,24 @@ void WriteCell(const Experiment& experiment, const RunResult& result, const Cell
     WriteMetrics(cell.ops[op], cell.measured_s, result.prediction.layouts[cell.layout], json);
     json->EndObject();
   }
-  json->EndArray().EndObject();
+  json->EndArray();
+  WriteTimeline(cell.timeline, json);
+  json->EndObject();
 }
 
-void WritePrediction(const Experiment& experiment, const Prediction& prediction, JsonText* json) {
+void WriteKeys(const Layout& layout, const std::vector<std::string>& rows, JsonText* json) {
+  json->Key("entities").BeginArray();
+  for (const EntityPlan& plan : layout.entities) {
+    json->BeginObject().Member("copy", plan.name).Member("table", plan.table);
+    json->Member("pk", plan.partition_key.text()).Member("rk", plan.row_key.text()).EndObject();
+  }
+  json->EndArray().Key("key_rows").BeginArray();
+  for (const std::string& row : rows) json->Value(row);
+  json->EndArray();
+}
+
+void WritePrediction(const Experiment& experiment, const RunResult& result, JsonText* json) {
+  const Prediction& prediction = result.prediction;
   json->Key("explain").BeginArray();
   for (size_t i = 0; i < experiment.layouts.size(); ++i) {
     const LayoutPrediction& told = prediction.layouts[i];
@@ -70,11 +110,14 @@ void WritePrediction(const Experiment& experiment, const Prediction& prediction,
         .Member("layout", experiment.layouts[i].name)
         .Member("stored_bytes", told.stored_bytes);
     json->Member("hottest_partition", told.hottest_partition).Member("hottest_rate", told.hottest_rate);
-    json->Member("account_rate", told.account_rate).Key("ops").BeginArray();
+    json->Member("account_rate", told.account_rate);
+    WriteKeys(experiment.layouts[i], result.key_rows[i], json);
+    json->Key("ops").BeginArray();
     for (size_t op = 0; op < told.ops.size(); ++op) {
       const OpPrediction& of = told.ops[op];
       json->BeginObject()
           .Member("op", experiment.ops[op].name)
+          .Member("kind", OpKindName(experiment.ops[op].kind))
           .Member("plan", of.plan)
           .Member("filter", of.filter);
       json->Member("copy", of.from).Member("lookups", of.lookups).Member("sorts", of.sorts);
@@ -122,6 +165,31 @@ std::optional<size_t> WinnerOf(const Experiment& experiment, const RunResult& re
   return best ? std::optional(candidates[*best]) : std::nullopt;
 }
 
+// Of each operation at each rate: the layout that is best beyond doubt, if there is one.
+void WriteVerdicts(const Experiment& experiment, const RunResult& result, JsonText* json) {
+  json->Key("verdicts").BeginArray();
+  for (size_t rate = 0; rate < RateCountOf(experiment.arrival); ++rate) {
+    for (size_t op = 0; op < experiment.ops.size(); ++op) {
+      const std::optional<size_t> winner = WinnerOf(experiment, result, rate, op);
+      json->BeginObject().Member("rate", RateText(experiment.arrival, rate));
+      json->Member("op", experiment.ops[op].name);
+      json->Member("winner", winner ? experiment.layouts[*winner].name : "").EndObject();
+    }
+  }
+  json->EndArray();
+}
+
+void WriteAdvice(const Experiment& experiment, const RunResult& result, JsonText* json) {
+  json->Key("advice").BeginArray();
+  for (const Advice& advice : AdviceOn(experiment, result)) {
+    json->BeginObject().Member("layout", experiment.layouts[advice.layout].name);
+    json->Member("op", advice.op ? experiment.ops[*advice.op].name : "")
+        .Member("text", advice.text)
+        .EndObject();
+  }
+  json->EndArray();
+}
+
 }  // namespace
 
 std::string ResultJson(const Experiment& experiment, const RunResult& result) {
@@ -134,7 +202,12 @@ std::string ResultJson(const Experiment& experiment, const RunResult& result) {
   json.Member("records", experiment.records).Member("arrival", ArrivalModelName(experiment.arrival.model));
   json.Member("warmup_s", experiment.arrival.warmup_s).Member("duration_s", experiment.arrival.duration_s);
   json.Member("limits", ThroughputText(experiment.limits));
-  WritePrediction(experiment, result.prediction, &json);
+  json.Member("description", experiment.description).Member("rate", result.prediction.rate);
+  json.Member("partition_rate", experiment.limits.partition_rate);
+  json.Member("account_rate", experiment.limits.account_rate);
+  WriteVerdicts(experiment, result, &json);
+  WriteAdvice(experiment, result, &json);
+  WritePrediction(experiment, result, &json);
   json.Key("cells").BeginArray();
   for (const CellFigures& cell : result.cells) WriteCell(experiment, result, cell, &json);
   json.EndArray().Key("failed_expectations").BeginArray();

@@ -79,6 +79,9 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const std::str
   const double operations = result.prediction.rate * cell_s;
   result.stream_operations = std::clamp(static_cast<uint64_t>(operations), uint64_t{1'000}, kHashedMax);
   result.stream_hash = HashOfStream(generator, result.stream_operations);
+  for (const Layout& layout : experiment.layouts) {
+    result.key_rows.push_back(KeyRows(layout, generator).labels());
+  }
   PARTITA_ASSIGN(const WorkDirectory work, WorkDirectory::Make(directory));
   std::atomic<bool> stop{false};
   for (uint32_t repeat = 0; repeat < experiment.repeats; ++repeat) {

@@ -17,6 +17,8 @@ namespace partita::lab {
 // What an experiment gave.
 struct RunResult {
   Prediction prediction;
+  std::vector<std::vector<std::string>>
+      key_rows;              // Of each layout, what the rows of its cells' timelines are.
   uint64_t stream_hash = 0;  // Of the first operations, as many as a cell has (HashOfStream).
   uint64_t stream_operations = 0;
   std::vector<CellFigures> cells;  // In the order they ran: all layouts, then the next rate, then the next

@@ -110,6 +110,10 @@ equals = 2
   EXPECT_THAT(run.out, AllOf(HasSubstr("latest"), HasSubstr("medians of 3 run(s)")));
   EXPECT_THAT(Read(out + "/summary.csv"), HasSubstr("layout,rate,repeat,op,generator_limited,operations"));
   EXPECT_THAT(Read(out + "/timeline.csv"), HasSubstr("backlog"));
+  EXPECT_THAT(Read(out + "/report.html"), HasSubstr("</html>"));
+  const CommandOutcome report = Lab({"report", out + "/result.json", "--out", out + "/again.html"});
+  EXPECT_EQ(report.code, ExitCode::kOk) << report.err;
+  EXPECT_EQ(Read(out + "/again.html"), Read(out + "/report.html"));
   for (const auto& left : std::filesystem::directory_iterator(out)) {
     EXPECT_TRUE(left.is_regular_file()) << left.path() << ": the stores are gone";
   }
@@ -127,6 +131,15 @@ equals = 2
     const auto op = json["cells"].at(0)["ops"].at(0);
     EXPECT_EQ(op[name.get_string().value()].error(), simdjson::SUCCESS) << name;
   }
+  const auto of_timeline =
+      schema["properties"]["cells"]["items"]["properties"]["timeline"]["required"].get_array();
+  const auto timeline = json["cells"].at(0)["timeline"];
+  for (const auto name : of_timeline) {
+    EXPECT_EQ(timeline[name.get_string().value()].error(), simdjson::SUCCESS) << name;
+  }
+  const size_t columns = timeline["due"].get_array().size();
+  EXPECT_EQ(timeline["entities"].get_array().size(), columns * timeline["rows"].get_uint64().value());
+  EXPECT_EQ(json["explain"].at(0)["key_rows"].get_array().size(), timeline["rows"].get_uint64().value());
 }
 
 TEST_F(LabRunTest, EachRepeatBeginsWithTheNextLayout) {

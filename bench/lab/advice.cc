@@ -1,0 +1,240 @@
+#include "bench/lab/advice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "bench/compare/statistics.h"
+
+namespace partita::lab {
+namespace {
+
+// Of what is scanned, less than this is returned: worth other keys, if it is more than a few entities.
+constexpr double kDensityMin = 0.1;
+constexpr double kScannedMin = 20;
+constexpr double kLookupsMin = 5;
+constexpr double kHotShare = 0.5;  // Of all load, in one row of many,
+constexpr size_t kHotRowsMin = 8;  // so many at least.
+constexpr double kStoredRatio = 1.5;
+constexpr double kFullShare = 0.5;  // Spread so that the hottest partition is so full,
+constexpr double kPiecesMax = 64;   // over so many partitions: a query must ask each.
+
+std::string Figure(double number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), number >= 1000 ? "%.0f" : "%.3g", number);
+  return text;
+}
+
+std::string Percent(double share) { return Figure(100 * share) + " %"; }
+
+// Collects what one layout is told.
+class Adviser {
+ public:
+  Adviser(const Experiment& experiment, const RunResult& result, size_t layout)
+      : experiment_(experiment),
+        result_(result),
+        layout_(layout),
+        told_(result.prediction.layouts[layout]),
+        rate_(RateCountOf(experiment.arrival) - 1) {}
+
+  std::vector<Advice> Collect() {
+    HottestPartition();
+    Account();
+    MeasuredSkew();
+    for (size_t op = 0; op < experiment_.ops.size(); ++op) {
+      Missing(op);
+      if (experiment_.ops[op].reads()) {
+        Scanning(op);
+        Gathering(op);
+      } else {
+        Writing(op);
+      }
+    }
+    Stored();
+    return std::move(advice_);
+  }
+
+ private:
+  void Say(std::optional<size_t> op, std::string text) {
+    advice_.push_back({.layout = layout_, .op = op, .text = std::move(text)});
+  }
+  double Measured(std::optional<size_t> op, const char* metric) const {
+    return bench::Median(FiguresOf(experiment_, result_, layout_, rate_, op, metric));
+  }
+
+  // Entities that an operation looks at, as often as it comes; the operation with the most.
+  double Load(size_t op) const { return experiment_.ops[op].weight * told_.ops[op].scanned; }
+  size_t HeaviestReader() const {
+    size_t worst = 0;
+    for (size_t op = 1; op < experiment_.ops.size(); ++op) {
+      if (Load(op) > Load(worst)) worst = op;
+    }
+    return worst;
+  }
+  double WrittenLoad() const {
+    double load = 0;
+    for (size_t op = 0; op < experiment_.ops.size(); ++op) {
+      load += experiment_.ops[op].weight * told_.ops[op].written;
+    }
+    return load;
+  }
+
+  // Fields of the RowKey that the PartitionKey lacks: what it could be spread by.
+  std::string FieldToSpreadBy() const {
+    const EntityPlan& base = experiment_.layouts[layout_].entities[0];
+    for (size_t field = 0; field < experiment_.fields.size(); ++field) {
+      if (base.row_key.uses(field) && !base.partition_key.uses(field)) return experiment_.fields[field].name;
+    }
+    return "";
+  }
+
+  void HottestPartition() {
+    const auto most = static_cast<double>(experiment_.limits.partition_rate);
+    if (most == 0 || told_.hottest_rate <= most) return;
+    const std::string asked =
+        "Partition \"" + told_.hottest_partition + "\" is asked for " + Figure(told_.hottest_rate) +
+        " entities a second at the highest rate; a partition gives " + Figure(most) + ", and " +
+        Percent(Measured(std::nullopt, "throttled")) + " of all operations were refused at the first try. ";
+    const size_t worst = HeaviestReader();
+    if (Load(worst) > WrittenLoad()) {
+      Say(worst,
+          asked + "Most of that is looked at, not written: this operation scans " +
+              Figure(told_.ops[worst].scanned) +
+              " entities each time. Give it keys that name what it asks for before spreading the load.");
+      return;
+    }
+    const auto pieces =
+        static_cast<uint64_t>(std::min(std::ceil(told_.hottest_rate / (most * kFullShare)), kPiecesMax));
+    const std::string field = FieldToSpreadBy();
+    const std::string salt = field.empty() ? "{salt(" + std::to_string(pieces) + ")}"
+                                           : "{hash(" + field + ") % " + std::to_string(pieces) + "}";
+    Say(std::nullopt, asked + "Let the load go to more partitions: with " + salt +
+                          " before the PartitionKey each would be asked for some " +
+                          Figure(told_.hottest_rate / static_cast<double>(pieces)) +
+                          "; a query that does not name the field then asks " + std::to_string(pieces) +
+                          " partitions.");
+  }
+
+  void Account() {
+    const auto most = static_cast<double>(experiment_.limits.account_rate);
+    if (most == 0 || told_.account_rate <= most) return;
+    const size_t worst = HeaviestReader();
+    if (Load(worst) <= WrittenLoad()) return;  // It is not what is looked at.
+    Say(worst, "All partitions together are asked for " + Figure(told_.account_rate) +
+                   " entities a second; an account gives " + Figure(most) +
+                   ". No spreading helps against that, only looking at fewer entities: this operation has "
+                   "the largest part, " +
+                   Figure(told_.ops[worst].scanned) + " each time.");
+  }
+
+  void MeasuredSkew() {
+    double all = 0, most = 0;
+    size_t rows = 0;
+    std::vector<double> sums(result_.key_rows[layout_].size());
+    for (const CellFigures& cell : result_.cells) {
+      if (cell.layout != layout_ || cell.rate != rate_) continue;
+      for (const Timeline::Column& column : cell.timeline.columns()) {
+        for (size_t row = 0; row < sums.size(); ++row)
+          sums[row] += column.entities[row] + column.refused[row];
+      }
+    }
+    for (const double sum : sums) {
+      all += sum;
+      most = std::max(most, sum);
+      ++rows;
+    }
+    if (rows < kHotRowsMin || most <= kHotShare * all) return;
+    const size_t hot = static_cast<size_t>(std::max_element(sums.begin(), sums.end()) - sums.begin());
+    Say(std::nullopt,
+        Percent(most / all) + " of the measured load fell on one of " + std::to_string(rows) +
+            " key ranges of equal size, from \"" + result_.key_rows[layout_][hot] +
+            "\" on. A field that is spread evenly, in front of the PartitionKey, spreads the load.");
+  }
+
+  void Missing(size_t op) {
+    const double missing = Measured(op, "missing"), operations = Measured(op, "operations");
+    if (missing <= 0.01 * operations) return;
+    Say(op, Figure(missing) + " of " + Figure(operations) +
+                " operations found nothing: an earlier one was refused, or the keys of two records are the "
+                "same.");
+  }
+
+  void Scanning(size_t op) {
+    const OpPrediction& of = told_.ops[op];
+    if (of.scanned < kScannedMin || of.density() >= kDensityMin) return;
+    std::string open;
+    for (const Condition& condition : experiment_.ops[op].where) {
+      const EntityPlan& base = experiment_.layouts[layout_].entities[0];
+      if (base.partition_key.uses(condition.field) || base.row_key.uses(condition.field)) continue;
+      open += (open.empty() ? "" : ", ") + experiment_.fields[condition.field].name;
+    }
+    if (open.empty() && of.sorts) return;  // Gathering tells it better.
+    Say(op, "It looks at " + Figure(of.scanned) + " entities to return " + Figure(of.returned) + " (" +
+                of.plan + "), and each counts. " +
+                (open.empty() ? "Put what it asks for further to the front of a key"
+                              : "No key holds " + open + ": put it into one") +
+                ", or keep a copy whose keys begin with it.");
+  }
+
+  void Gathering(size_t op) {
+    const OpPrediction& of = told_.ops[op];
+    if (of.lookups && of.requests > kLookupsMin) {
+      Say(op, "What it finds in copy \"" + of.from + "\" is followed by a point read each, " +
+                  Figure(of.requests) +
+                  " transactions in all: let the copy store the fields that are wanted.");
+    }
+    if (of.sorts) {
+      Say(op, "The keys do not have the order that it wants, so the client reads all " + Figure(of.scanned) +
+                  " that may answer and sorts: a key with its conditions and then the order, as "
+                  "{desc_ticks(time)} "
+                  "for the latest first, needs no more than what is wanted.");
+    }
+  }
+
+  void Writing(size_t op) {
+    const OpPrediction& of = told_.ops[op];
+    const uint32_t batch = experiment_.ops[op].batch;
+    if (!of.atomic && batch <= 1) {
+      Say(op, "Its copies lie in other partitions, so they are written one after the other, in " +
+                  Figure(of.requests) +
+                  " transactions: a client that stops between leaves them out of step.");
+    }
+    if (batch > 1 && of.requests > 1.5) {
+      Say(op, "Its " + std::to_string(batch) + " records become " + Figure(of.requests) +
+                  " transactions, since a batch takes one partition only.");
+    }
+  }
+
+  void Stored() {
+    double least = told_.stored_bytes;
+    size_t smallest = layout_;
+    for (size_t i = 0; i < experiment_.layouts.size(); ++i) {
+      if (result_.prediction.layouts[i].stored_bytes >= least) continue;
+      least = result_.prediction.layouts[i].stored_bytes;
+      smallest = i;
+    }
+    if (told_.stored_bytes < kStoredRatio * least || smallest == layout_) return;
+    Say(std::nullopt, "A record takes " + Figure(told_.stored_bytes) + " stored bytes, " +
+                          Figure(told_.stored_bytes / least) + " times as many as with \"" +
+                          experiment_.layouts[smallest].name + "\".");
+  }
+
+  const Experiment& experiment_;
+  const RunResult& result_;
+  const size_t layout_;
+  const LayoutPrediction& told_;
+  const size_t rate_;
+  std::vector<Advice> advice_;
+};
+
+}  // namespace
+
+std::vector<Advice> AdviceOn(const Experiment& experiment, const RunResult& result) {
+  std::vector<Advice> all;
+  for (size_t layout = 0; layout < experiment.layouts.size(); ++layout) {
+    for (Advice& advice : Adviser(experiment, result, layout).Collect()) all.push_back(std::move(advice));
+  }
+  return all;
+}
+
+}  // namespace partita::lab

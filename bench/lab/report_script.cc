@@ -1,0 +1,106 @@
+#include "bench/lab/report_page.h"
+
+namespace partita::lab {
+
+// Words and tables; the charts follow in report_charts.cc.
+const char* const kReportScript = R"js('use strict';
+const d=JSON.parse(document.getElementById('data').textContent);
+const el=(tag,attributes,...children)=>{const e=document.createElement(tag);
+ for(const [k,v] of Object.entries(attributes||{}))if(v!==undefined)e.setAttribute(k,v);
+ e.append(...children.flat().map(c=>c instanceof Node?c:String(c)));return e};
+const svg=(tag,attributes,...children)=>{const e=document.createElementNS('http://www.w3.org/2000/svg',tag);
+ for(const [k,v] of Object.entries(attributes||{}))e.setAttribute(k,v);e.append(...children);return e};
+const num=v=>v===null||!isFinite(v)?'–':v===0?'0':Math.abs(v)>=1e4?Math.round(v).toLocaleString('en'):
+ String(+(Math.abs(v)>=100?v.toFixed(0):Math.abs(v)>=10?v.toFixed(1):Math.abs(v)>=.1?v.toFixed(2):v.toPrecision(2)));
+const ms=v=>v>=1000?num(v/1000)+' s':num(v)+' ms',percent=v=>num(100*v)+' %';
+const median=v=>{const s=[...v].sort((a,b)=>a-b),m=s.length>>1;return s.length%2?s[m]:(s[m-1]+s[m])/2};
+const layouts=d.explain.map(l=>l.layout),ops=d.explain[0].ops.map(o=>o.op),rates=[...new Set(d.cells.map(c=>c.rate))];
+const cellsOf=(layout,rate)=>d.cells.filter(c=>c.layout===layout&&c.rate===rate);
+const figure=(layout,rate,op,metric)=>median(cellsOf(layout,rate).map(c=>c.ops[op][metric]));
+const idOf=i=>'layout-'+i;
+const table=(head,rows,caption)=>el('div',{class:'scroll'},el('table',{},caption?el('caption',{class:'soft'},caption):[],
+ el('thead',{},el('tr',{},head.map((h,i)=>el('th',{scope:'col',class:i?'n':undefined},h)))),
+ el('tbody',{},rows.map(r=>el('tr',{},r.map((c,i)=>i===0?el('th',{scope:'row'},c):
+  el('td',{class:typeof c==='string'&&/^[\d–<]/.test(c)?'n':undefined},c)))))));
+
+function head(){
+ document.title=d.name+' – key-layout lab';
+ const limits=d.partition_rate||d.account_rate?'targets '+d.partition_rate+' entities/s a partition, '+d.account_rate+' in all':'no throughput targets';
+ document.getElementById('head').append(el('h1',{},d.name),el('p',{},d.description||''),
+  el('p',{class:'facts'},num(d.records)+' records before; '+rates.join(', ')+'; '+d.warmup_s+' s warm-up and '+d.duration_s+
+   ' s measured; each layout '+d.repeats+' time(s), in turns; '+limits+'; seed '+d.seed+', stream '+d.stream_hash+'; Partita '+d.partita),
+  el('nav',{'aria-label':'Parts'},el('a',{href:'#verdict'},'Verdict'),el('a',{href:'#change'},'What to change'),
+   layouts.map((l,i)=>el('a',{href:'#'+idOf(i)},l))));
+}
+
+function verdictCell(layout,rate,op,winner){
+ const f=m=>figure(layout,rate,op,m),bad=[];
+ if(f('throttled')>=.0005)bad.push(percent(f('throttled'))+' throttled');
+ if(f('dropped')>=.0005)bad.push(percent(f('dropped'))+' not done');
+ if(f('failed')>0)bad.push(num(f('failed'))+' failed');
+ if(f('missing')>0)bad.push(num(f('missing'))+' found nothing');
+ if(cellsOf(layout,rate).some(c=>c.generator_limited))bad.push('machine too slow for the load');
+ const time=f('throughput')>0?'p99 '+ms(f('p99_ms')):'none completed';
+ return el('td',{},winner===layout?el('span',{class:'best'},'★ best: '+time):time,
+  el('small',{},'p50 '+ms(f('p50_ms'))+', '+num(f('throughput'))+'/s, scans '+num(f('scanned'))+' for '+num(f('returned'))),
+  bad.length?el('small',{class:'bad'},'⚠ '+bad.join(', ')):[]);
+}
+
+function verdict(){
+ const section=el('section',{id:'verdict','aria-labelledby':'verdict-h'},el('h2',{id:'verdict-h'},'Verdict'));
+ for(const rate of rates){
+  section.append(el('h3',{},rate),el('div',{class:'scroll'},el('table',{},
+   el('thead',{},el('tr',{},el('th',{scope:'col'},'Operation'),layouts.map(l=>el('th',{scope:'col'},l)),el('th',{scope:'col'},'Winner'))),
+   el('tbody',{},ops.map((name,op)=>{
+    const v=d.verdicts.find(v=>v.rate===rate&&v.op===name),winner=v?v.winner:'';
+    return el('tr',{},el('th',{scope:'row'},name),layouts.map(l=>verdictCell(l,rate,op,winner)),
+     el('td',{},winner||'none: not beyond doubt'))})))));
+ }
+ section.append(el('p',{class:'soft'},'Medians of the repeats. Latency counts from when an operation was due. A star: the shortest p99 by '+
+  'a 95 % interval over at least three repeats, among layouts that did all they were asked and refused no more than the goal allows. '+
+  'Where intervals overlap there is none.'));
+ for(const f of d.failed_expectations)section.append(el('p',{class:'bad'},'⚠ Expected otherwise: '+f));
+ return section;
+}
+
+function change(){
+ const section=el('section',{id:'change','aria-labelledby':'change-h'},el('h2',{id:'change-h'},'What to change, and why'));
+ layouts.forEach((l,i)=>{
+  const said=d.advice.filter(a=>a.layout===l);
+  section.append(el('h3',{},el('a',{href:'#'+idOf(i)},l)),said.length?
+   el('ul',{class:'advice'},said.map(a=>el('li',{},a.op?el('b',{},a.op+': '):'',a.text))):el('p',{},'Nothing to find fault with.'))});
+ return section;
+}
+
+function explained(l){
+ return [el('h3',{},'What each operation does (predicted)'),table(['Operation','Plan','Partitions','Transactions','Scanned','Returned','Written','Request'],
+  l.ops.map(o=>[o.op,(o.plan||'write')+(o.copy?' of copy '+o.copy:'')+(o.lookups?', then point reads':'')+(o.sorts?', client sorts':'')+
+   (o.atomic?'':', not atomic'),num(o.partitions),num(o.transactions),num(o.scanned),num(o.returned),num(o.written),el('code',{},o.filter||'')]))];
+}
+
+function cost(l,rate){
+ const rows=l.ops.map((o,op)=>{const t=figure(l.layout,rate,op,'transactions');
+  return [o.op,num(t),num(t*1e6),num(figure(l.layout,rate,op,'scanned')),num(figure(l.layout,rate,op,'written'))]});
+ return [el('h3',{},'What it costs (measured)'),
+  table(['Operation','Transactions each','For a million','Scanned each','Written each'],rows),
+  el('p',{},'A record takes '+num(l.stored_bytes)+' stored bytes with its copies, by the service\'s formula: '+
+   num(l.stored_bytes*1e6/2**30)+' GiB for a million. Hottest partition: ',el('code',{},l.hottest_partition||'(empty key)'),' at '+
+   num(l.hottest_rate)+' entities/s; all partitions: '+num(l.account_rate)+' entities/s.')];
+}
+
+function layoutSection(l,i){
+ const section=el('section',{id:idOf(i),'aria-labelledby':idOf(i)+'-h'},el('h2',{id:idOf(i)+'-h'},'Layout: '+l.layout),
+  l.entities.map(e=>el('p',{},e.copy?'Copy '+e.copy+': ':'','PartitionKey ',el('code',{},e.pk),', RowKey ',el('code',{},e.rk),
+   e.table==='Lab'?'':', table '+e.table)));
+ const charts=el('div',{class:'charts'}),costs=el('div',{});
+ section.append(charts,...explained(l),costs);
+ return {section,draw(run,op){
+  const cell=d.cells.find(c=>c.layout===l.layout&&c.rate===run.rate&&c.repeat===run.repeat);
+  charts.replaceChildren();
+  if(cell)charts.append(heatFigure(l,cell,run),timeFigure(l,cell),histogramFigure(l,cell,op));
+  else charts.append(el('p',{},'This run is not in the result.'));
+  costs.replaceChildren(...cost(l,run.rate))}};
+}
+)js";
+
+}  // namespace partita::lab

@@ -1,0 +1,145 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/lab/advice.h"
+#include "bench/lab/report_page.h"
+#include "bench/lab/result_text.h"
+#include "bench/lab/run.h"
+#include "test/lab/experiments.h"
+
+namespace partita::lab {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A result as a run would leave it, with nothing measured but `operations` of each.
+RunResult Unmeasured(const RecordGenerator& generator) {
+  const Experiment& experiment = generator.experiment();
+  RunResult result{.prediction = Predict(generator), .key_rows = {}, .cells = {}};
+  for (size_t layout = 0; layout < experiment.layouts.size(); ++layout) {
+    const KeyRows rows(experiment.layouts[layout], generator);
+    result.key_rows.push_back(rows.labels());
+    for (uint32_t repeat = 0; repeat < experiment.repeats; ++repeat) {
+      CellFigures cell{.layout = layout, .repeat = repeat, .ops = {}, .seconds = {}, .timeline = {}};
+      cell.ops.resize(experiment.ops.size());
+      cell.timeline = Timeline(1, rows.labels().size());
+      for (int column = 0; column < 10; ++column) cell.timeline.Due(0.1 * column);
+      cell.measured_s = 1;
+      result.cells.push_back(std::move(cell));
+    }
+  }
+  return result;
+}
+
+std::vector<std::string> TextsFor(const std::string& layouts) {
+  const Experiment experiment = ParseSound(ReadingsText(layouts));
+  const RecordGenerator generator(experiment);
+  std::vector<std::string> texts;
+  for (const Advice& advice : AdviceOn(experiment, Unmeasured(generator))) texts.push_back(advice.text);
+  return texts;
+}
+
+TEST(AdviceTest, ToldIsHowToSpreadAHotPartition) {
+  Experiment experiment = ParseSound(ReadingsText(R"(
+[[layout]]
+name = "one"
+pk = "all"
+rk = "{device}_{ticks(ts)}"
+[limits]
+profile = "storage"
+)"));
+  experiment.ops.resize(1);  // It only writes.
+  const RecordGenerator generator(experiment);
+  EXPECT_THAT(
+      AdviceOn(experiment, Unmeasured(generator)),
+      ElementsAre(Field(&Advice::text, AllOf(HasSubstr("Partition \"all\" is asked for 5000 entities"),
+                                             HasSubstr("{hash(device) % 5}")))));
+}
+
+TEST(AdviceTest, WhereReadingIsTheLoadSpreadingIsNotTheCure) {
+  EXPECT_THAT(TextsFor(R"(
+[[layout]]
+name = "one"
+pk = "all"
+rk = "{ticks(ts)}"
+[limits]
+profile = "storage"
+)"),
+              Contains(AllOf(HasSubstr("looked at, not written"), Not(HasSubstr("hash(")))));
+}
+
+TEST(AdviceTest, AScanNamesTheFieldThatNoKeyHolds) {
+  EXPECT_THAT(TextsFor(R"(
+[[layout]]
+name = "by-type"
+pk = "{type}"
+rk = "{ticks(ts)}"
+)"),
+              Contains(AllOf(HasSubstr("No key holds device"), HasSubstr("to return"))));
+}
+
+TEST(AdviceTest, ALayoutThatSuitsItsOperationsIsLeftAlone) {
+  const Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
+  const RecordGenerator generator(experiment);
+  for (const Advice& advice : AdviceOn(experiment, Unmeasured(generator))) {
+    EXPECT_EQ(experiment.ops[advice.op.value_or(0)].name, "ingest") << advice.text;
+    EXPECT_THAT(advice.text, HasSubstr("a batch takes one partition only"));
+  }
+}
+
+TEST(ReportTest, IsOnePageThatNamesNoOther) {
+  const Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
+  const RecordGenerator generator(experiment);
+  const Result<std::string> page = ReportHtml(ResultJson(experiment, Unmeasured(generator)));
+  ASSERT_TRUE(page.ok()) << page.status().ToString();
+  EXPECT_THAT(*page,
+              AllOf(HasSubstr("default-src 'none'"), HasSubstr("\"stream_hash\""), HasSubstr("</html>")));
+  std::string text = *page;
+  const std::string name = "http://www.w3.org/2000/svg";  // A name, which is asked for nowhere.
+  text.replace(text.find(name), name.size(), "");
+  EXPECT_THAT(text, AllOf(Not(HasSubstr("http://")), Not(HasSubstr("https://")), Not(HasSubstr("src=\""))));
+}
+
+TEST(ReportTest, NoTextOfTheResultEndsTheScript) {
+  Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
+  experiment.description = "</script><script>alert(1)</script>";
+  const RecordGenerator generator(experiment);
+  const Result<std::string> page = ReportHtml(ResultJson(experiment, Unmeasured(generator)));
+  ASSERT_TRUE(page.ok());
+  EXPECT_THAT(*page, Not(HasSubstr("<script>alert")));
+}
+
+TEST(ReportTest, TwentyLongRunsFitIntoFiveMegabytes) {
+  Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
+  experiment.repeats = 20;
+  const RecordGenerator generator(experiment);
+  RunResult result = Unmeasured(generator);
+  for (CellFigures& cell : result.cells) {
+    cell.timeline = Timeline(3'600, result.key_rows[0].size());
+    for (int i = 0; i < 200'000; ++i) {
+      const auto row = static_cast<uint16_t>(i % static_cast<int>(result.key_rows[0].size()));
+      cell.timeline.Touched(i * 0.02, {.rows = {.first = row, .last = row}, .entities = 12'345});
+      cell.timeline.Completed(i * 0.02, static_cast<uint64_t>(i) * 5'000);
+      cell.ops[static_cast<size_t>(i) % cell.ops.size()].latency.Record(static_cast<uint64_t>(i) * 5'000);
+    }
+  }
+  const Result<std::string> page = ReportHtml(ResultJson(experiment, result));
+  ASSERT_TRUE(page.ok());
+  EXPECT_LT(page->size(), 5u << 20);
+}
+
+TEST(ReportTest, WhatIsNoResultIsRefused) {
+  for (const char* text :
+       {"", "{}", "[1]", "{\"format\": 1}", "{\"format\": 2, \"cells\": [], \"explain\": []}",
+        "{\"format\": 1, \"cells\": [{}], \"explain\": []}"}) {
+    EXPECT_EQ(ReportHtml(text).status().code(), Code::kInvalidArgument) << text;
+  }
+}
+
+}  // namespace
+}  // namespace partita::lab
