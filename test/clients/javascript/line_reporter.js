@@ -7,9 +7,10 @@ module.exports = async function* lineReporter(events) {
   let passed = 0;
   let failed = 0;
   for await (const {type, data} of events) {
+    if (type === 'test:stdout') yield data.message;  // Such as a time.
     if (type !== 'test:pass' && type !== 'test:fail') continue;
     // Files and groups are reported like tests; ids begin with the name of the suite and a section.
-    if (!/^javascript \d/.test(data.name)) continue;
+    if (!/^(javascript|report) \d/.test(data.name)) continue;
     if (type === 'test:pass') {
       passed += 1;
       yield `PASS ${data.name}\n`;

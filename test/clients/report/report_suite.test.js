@@ -1,0 +1,163 @@
+// The lab's report in Debian's Chromium, by playwright-core. The environment names the program (LAB_PROGRAM).
+'use strict';
+
+const assert = require('node:assert/strict');
+const {execFileSync} = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const {after, before, describe, test} = require('node:test');
+const {pathToFileURL} = require('node:url');
+const {chromium} = require('playwright-core');
+
+// What a reader may wait for; a busy machine of a test run gets four times as long before it fails.
+const firstDrawMs = 500;
+const patience = 4;
+const browserPath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const check = (section, sentence, body) => test(`report ${section}: ${sentence}`, body);
+
+describe('report', () => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'lab-report-'));
+  const file = path.join(directory, 'report.html');
+  let browser;
+
+  before(async () => {
+    const words = ['lab', 'run', path.join(__dirname, 'planted_hot_range.toml'), '--out', directory];
+    if (process.env.TABLE_IO) words.push('--io', process.env.TABLE_IO);
+    execFileSync(process.env.LAB_PROGRAM, words, {stdio: ['ignore', 'ignore', 'pipe']});
+    // A container may have no user name spaces and a small /dev/shm.
+    browser = await chromium.launch({executablePath: browserPath, args: ['--no-sandbox', '--disable-dev-shm-usage']});
+  });
+  after(async () => {
+    await browser?.close();
+    fs.rmSync(directory, {recursive: true});
+  });
+
+  // The page, drawn, with all that it asked for and complained of.
+  async function open(options = {}) {
+    const context = await browser.newContext({viewport: {width: 1200, height: 900}, ...options});
+    const page = await context.newPage();
+    const noticed = {requests: [], complaints: []};
+    page.on('request', (request) => noticed.requests.push(request.url()));
+    page.on('console', (message) => noticed.complaints.push(message.text()));
+    page.on('pageerror', (error) => noticed.complaints.push(error.message));
+    await page.goto(pathToFileURL(file).href);
+    await page.waitForSelector('html[data-first-draw-ms]', {state: 'attached', timeout: 20000});
+    return {page, noticed};
+  }
+
+  check('1', 'It asks for nothing but itself and complains of nothing', async () => {
+    for (const colorScheme of ['light', 'dark']) {
+      const {page, noticed} = await open({colorScheme});
+      await page.locator('details').first().locator('summary').click();
+      await page.selectOption('#op', {index: 1});
+      assert.deepEqual(noticed, {requests: [pathToFileURL(file).href], complaints: []});
+      await page.context().close();
+    }
+  });
+
+  check('2', 'Twenty runs are drawn at once', async () => {
+    const drawn = [];
+    for (let i = 0; i < 3; i++) {
+      const {page} = await open();
+      const {cells, ms} = await page.evaluate(() => ({
+        cells: JSON.parse(document.getElementById('data').textContent).cells.length,
+        ms: +document.documentElement.dataset.firstDrawMs,
+      }));
+      assert.equal(cells, 20);
+      drawn.push(ms);
+      await page.context().close();
+    }
+    console.log(`   first draw of 20 runs after ${drawn.join(', ')} ms; ${firstDrawMs} are allowed`);
+    assert.ok(Math.min(...drawn) < patience * firstDrawMs, `${drawn} ms`);
+  });
+
+  check('3', 'The planted hot key range is the lightest row', async () => {
+    const {page} = await open();
+    const rows = await page.evaluate(() => {
+      const canvas = document.querySelector('canvas[data-layout="device"]');
+      const keys = JSON.parse(document.getElementById('data').textContent).explain[0].key_rows;
+      const height = canvas.height / keys.length;
+      return keys.map((key, row) => {
+        const pixels = canvas.getContext('2d').getImageData(0, row * height, canvas.width, height).data;
+        let sum = 0;
+        for (let i = 0; i < pixels.length; i += 4) sum += .2126 * pixels[i] + .7152 * pixels[i + 1] + .0722 * pixels[i + 2];
+        return {key, lightness: sum / (pixels.length / 4)};
+      });
+    });
+    assert.ok(rows.length > 5, JSON.stringify(rows));
+    rows.sort((a, b) => b.lightness - a.lightness);
+    assert.equal(rows[0].key, 'hot', JSON.stringify(rows));
+    assert.ok(rows[0].lightness > 1.5 * rows[1].lightness, JSON.stringify(rows));
+  });
+
+  check('4', 'All that can be used is reached and used by the keyboard', async () => {
+    const {page} = await open();
+    const reached = new Map();
+    for (let i = 0; i < 60; i++) {
+      await page.keyboard.press('Tab');
+      const name = await page.evaluate(() => {
+        const e = document.activeElement;
+        return e.id || e.dataset.layout || e.textContent.slice(0, 30);
+      });
+      if (reached.has(name) && name.length < 3) break;
+      reached.set(name, i);
+    }
+    for (const name of ['To the verdict', 'What to change', 'run', 'op', 'device', 'one', 'hashed', 'Key ranges as a table']) {
+      assert.ok(reached.has(name), `${name} is not among ${[...reached.keys()]}`);
+    }
+    const canvas = page.locator('canvas[data-layout="device"]');
+    const said = () => canvas.evaluate((c) => c.closest('figure').querySelector('.at').textContent);
+    await canvas.focus();
+    await page.keyboard.press('ArrowRight');
+    const first = await said();
+    assert.match(first, /s, from “hot”: [\d.,]+ entities\/s/);
+    await page.keyboard.press('ArrowDown');
+    assert.notEqual(await said(), first);
+    const drawn = () => page.evaluate(() => document.querySelector('svg.chart path.p99').getAttribute('d'));
+    const before = await drawn();
+    await page.focus('#run');
+    await page.keyboard.press('ArrowDown');
+    assert.notEqual(await drawn(), before);
+  });
+
+  check('5', 'It is read without colour: shades rise in lightness, and words say what colours do', async () => {
+    const {page} = await open();
+    const scale = await page.evaluate(() => {
+      const key = document.querySelector('.key canvas');
+      const p = key.getContext('2d').getImageData(0, 0, key.width, 1).data;
+      return Array.from({length: key.width}, (_, i) => .2126 * p[4 * i] + .7152 * p[4 * i + 1] + .0722 * p[4 * i + 2]);
+    });
+    scale.forEach((lightness, i) => assert.ok(i === 0 || lightness >= scale[i - 1] - 1, `shade ${i} is darker: ${scale}`));
+    const bad = await page.locator('.bad').allTextContents();
+    assert.ok(bad.length > 0 && bad.every((text) => text.startsWith('⚠')), `${bad}`);
+    const best = await page.locator('.best').allTextContents();
+    assert.ok(best.every((text) => text.startsWith('★ best')), `${best}`);
+    const canvases = await page.locator('canvas').evaluateAll((all) => all.map((c) => c.getAttribute('aria-label')));
+    const charts = await page.locator('svg.chart').evaluateAll((all) => all.map((c) => c.getAttribute('aria-label')));
+    for (const label of [...canvases, ...charts]) assert.ok(label && label.length > 20, `${label}`);
+  });
+
+  check('6', 'Text stands out on light and on dark', async () => {
+    for (const colorScheme of ['light', 'dark']) {
+      const {page} = await open({colorScheme});
+      const ratios = await page.evaluate(() => {
+        const channels = (text) => text.match(/[\d.]+/g).slice(0, 3).map((v) => v / 255)
+          .map((v) => (v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4));
+        const light = (text) => channels(text).reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+        const paper = light(getComputedStyle(document.body).backgroundColor);
+        return ['body', '.facts', 'a', '.bad', 'figcaption', 'td small'].map((name) => {
+          const ink = light(getComputedStyle(document.querySelector(name)).color);
+          return [name, (Math.max(ink, paper) + .05) / (Math.min(ink, paper) + .05)];
+        });
+      });
+      for (const [name, ratio] of ratios) assert.ok(ratio >= 4.5, `${name} on ${colorScheme}: ${ratio}`);
+      await page.context().close();
+    }
+  });
+
+  check('7', 'Words of the experiment are text, never markup', async () => {
+    const {page} = await open();
+    assert.match(await page.locator('header').innerText(), /writes <most> of all/);
+  });
+});
