@@ -86,7 +86,7 @@ class Dispatcher {
 
 class Client {
  public:
-  Client(const EmbeddedTarget& target, Dispatcher* dispatcher, size_t ops)
+  Client(const Target& target, Dispatcher* dispatcher, size_t ops)
       : target_(target), dispatcher_(*dispatcher) {
     figures_.ops.resize(ops);
     figures_.timeline = Timeline(dispatcher->end(), target.key_rows().labels().size());
@@ -167,7 +167,7 @@ class Client {
     }
   }
 
-  const EmbeddedTarget& target_;
+  const Target& target_;
   Dispatcher& dispatcher_;
   CellFigures figures_;
   Span span_;
@@ -208,7 +208,7 @@ void OpFigures::Add(const OpFigures& other) {
   if (first_error.empty()) first_error = other.first_error;
 }
 
-CellFigures RunCell(const EmbeddedTarget& target, const RecordGenerator& generator, double rate,
+CellFigures RunCell(const Target& target, const RecordGenerator& generator, double rate,
                     const std::function<bool(double seconds)>& progress) {
   const Experiment& experiment = generator.experiment();
   // The clients begin before the first operation is due.

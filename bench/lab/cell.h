@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/lab/embedded_target.h"
 #include "bench/lab/operation_stream.h"
+#include "bench/lab/target.h"
 #include "bench/lab/timeline.h"
 #include "bench/load/histogram.h"
 
@@ -49,7 +49,7 @@ struct CellFigures {
 
 // Sends the experiment's operations to the target at the rate, and measures. `progress` is told the seconds
 // that passed, on this thread, some times a second; false stops. Blocks.
-CellFigures RunCell(const EmbeddedTarget& target, const RecordGenerator& generator, double rate,
+CellFigures RunCell(const Target& target, const RecordGenerator& generator, double rate,
                     const std::function<bool(double seconds)>& progress);
 
 }  // namespace partita::lab

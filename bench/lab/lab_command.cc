@@ -100,7 +100,7 @@ ExitCode New(const std::string& path, Console& console) {
 }
 
 struct LabWords {
-  std::string file, other_file, directory, io = "uring";
+  std::string file, other_file, directory, target, io = "uring";
   bool force = false;
   double threshold = 0.1;
   std::function<ExitCode(Console&)> run;
@@ -108,7 +108,6 @@ struct LabWords {
 
 ExitCode Run(const LabWords& words, Console& console) {
   const std::string& path = words.file;
-  const IoBackend io_backend = words.io == "uring" ? IoBackend::kUring : IoBackend::kThreads;
   std::string directory = words.directory;
   ExitCode code = ExitCode::kOk;
   const std::optional<Experiment> experiment = Load(path, console, &code);
@@ -117,6 +116,14 @@ ExitCode Run(const LabWords& words, Console& console) {
   if (!words.force && std::filesystem::exists(directory + "/result.json")) {
     return Fail(console, Status::AlreadyExists(directory + "/result.json exists; --force writes over it"));
   }
+  RunPlace place{.directory = directory,
+                 .io_backend = words.io == "uring" ? IoBackend::kUring : IoBackend::kThreads,
+                 .connection = {}};
+  if (!words.target.empty()) {
+    Result<Connection> connection = ParseConnection(words.target);
+    if (!connection.ok()) return FailToStart(console, connection.status());
+    place.connection = std::move(*connection);
+  }
   const RecordGenerator generator(*experiment);
   console.interrupts.Arm();
   ProgressLine progress(console);
@@ -124,7 +131,7 @@ ExitCode Run(const LabWords& words, Console& console) {
     progress.Tell(done_s, all_s, cell);
     return !console.interrupts.Requested();
   };
-  const Result<RunResult> result = RunExperiment(generator, directory, io_backend, tell);
+  const Result<RunResult> result = RunExperiment(generator, place, tell);
   progress.Finish();
   if (!result.ok()) return FailToStart(console, result.status());
   const Status written = WriteResults(directory, *experiment, *result);
@@ -209,6 +216,11 @@ void AddCommands(CLI::App& app, LabWords* words) {
   run->callback([words] { words->run = [words](Console& c) { return Run(*words, c); }; });
   run->add_option("--out", words->directory, "Where results and, meanwhile, stores lie; default: NAME-result")
       ->type_name("DIR");
+  run->add_option(
+         "--target", words->target,
+         "A table service instead of new stores here: a connection string, or env:NAME of a variable "
+         "that holds it. Tables are made for the run and deleted; limits are the service's own")
+      ->type_name("STRING");
   run->add_flag("--force", words->force, "Write over the result that is there already");
   run->add_option("--io", words->io, "How the disk is reached; threads where io_uring is forbidden")
       ->check(CLI::IsMember({"uring", "threads"}))

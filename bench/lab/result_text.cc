@@ -202,7 +202,9 @@ std::string ResultJson(const Experiment& experiment, const RunResult& result) {
   json.Member("records", experiment.records).Member("arrival", ArrivalModelName(experiment.arrival.model));
   json.Member("warmup_s", experiment.arrival.warmup_s).Member("duration_s", experiment.arrival.duration_s);
   json.Member("limits", ThroughputText(experiment.limits));
-  json.Member("description", experiment.description).Member("rate", result.prediction.rate);
+  json.Member("target", result.target)
+      .Member("description", experiment.description)
+      .Member("rate", result.prediction.rate);
   json.Member("partition_rate", experiment.limits.partition_rate);
   json.Member("account_rate", experiment.limits.account_rate);
   WriteVerdicts(experiment, result, &json);
@@ -254,12 +256,21 @@ std::string TimelineCsv(const Experiment& experiment, const RunResult& result) {
   return text;
 }
 
+namespace {
+
+std::string LimitsText(const Experiment& experiment, const RunResult& result) {
+  if (result.target != "embedded") return "on " + result.target + ", whose limits are its own";
+  return "limits " + ThroughputText(experiment.limits);
+}
+
+}  // namespace
+
 std::string VerdictTable(const Experiment& experiment, const RunResult& result) {
   std::string text;
   char line[200];
   for (size_t rate = 0; rate < RateCountOf(experiment.arrival); ++rate) {
-    text += experiment.name + ", " + RateText(experiment.arrival, rate) + ", limits " +
-            ThroughputText(experiment.limits) + "; medians of " + std::to_string(experiment.repeats) +
+    text += experiment.name + ", " + RateText(experiment.arrival, rate) + ", " +
+            LimitsText(experiment, result) + "; medians of " + std::to_string(experiment.repeats) +
             " run(s)\n";
     std::snprintf(line, sizeof(line), "%-16s %-20s %10s %9s %9s %9s %9s %9s %8s\n", "operation", "layout",
                   "done/s", "p50 ms", "p99 ms", "throttled", "scanned", "requests", "density");

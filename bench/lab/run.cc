@@ -6,9 +6,11 @@
 #include <cstdio>
 
 #include "bench/compare/statistics.h"
-#include "bench/lab/embedded_target.h"
+#include "bench/lab/embedded_store.h"
+#include "bench/lab/http_store.h"
 #include "bench/lab/metrics.h"
 #include "bench/lab/operation_stream.h"
+#include "bench/lab/target.h"
 #include "bench/lab/work_directory.h"
 
 namespace partita::lab {
@@ -62,27 +64,41 @@ std::string Judge(const Experiment& experiment, const RunResult& result, const E
   return "";
 }
 
+Result<std::unique_ptr<TableStore>> OpenStore(const RunPlace& place, const std::string& directory,
+                                              const Experiment& experiment) {
+  std::unique_ptr<TableStore> store;
+  if (place.connection.has_value()) {
+    PARTITA_ASSIGN(store, HttpStore::Make(*place.connection, experiment.fields));
+  } else {
+    PARTITA_ASSIGN(store, EmbeddedStore::Open(directory, experiment, place.io_backend));
+  }
+  return store;
+}
+
 }  // namespace
 
 size_t RateCountOf(const Arrival& arrival) {
   return arrival.model == ArrivalModel::kSteps ? 1 : arrival.rates.size();
 }
 
-Result<RunResult> RunExperiment(const RecordGenerator& generator, const std::string& directory,
-                                IoBackend io_backend, const RunProgress& progress) {
+Result<RunResult> RunExperiment(const RecordGenerator& generator, const RunPlace& place,
+                                const RunProgress& progress) {
   const Experiment& experiment = generator.experiment();
   const Arrival& arrival = experiment.arrival;
   const double cell_s = arrival.warmup_s + arrival.duration_s;
   const size_t rates = RateCountOf(arrival);
   const double all_s = cell_s * static_cast<double>(experiment.repeats * rates * experiment.layouts.size());
-  RunResult result{.prediction = Predict(generator)};
+  RunResult result{.prediction = Predict(generator),
+                   .target = place.connection ? place.connection->Endpoint() : "embedded",
+                   .key_rows = {},
+                   .cells = {}};
   const double operations = result.prediction.rate * cell_s;
   result.stream_operations = std::clamp(static_cast<uint64_t>(operations), uint64_t{1'000}, kHashedMax);
   result.stream_hash = HashOfStream(generator, result.stream_operations);
   for (const Layout& layout : experiment.layouts) {
     result.key_rows.push_back(KeyRows(layout, generator).labels());
   }
-  PARTITA_ASSIGN(const WorkDirectory work, WorkDirectory::Make(directory));
+  PARTITA_ASSIGN(const WorkDirectory work, WorkDirectory::Make(place.directory));
   std::atomic<bool> stop{false};
   for (uint32_t repeat = 0; repeat < experiment.repeats; ++repeat) {
     for (size_t rate = 0; rate < rates; ++rate) {
@@ -95,9 +111,9 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const std::str
           return !stop.load();
         };
         tell(0);
+        PARTITA_ASSIGN(auto store, OpenStore(place, work.path() + "/store", experiment));
         PARTITA_ASSIGN(const auto target,
-                       EmbeddedTarget::Open(work.path() + "/store", experiment.layouts[layout], generator,
-                                            io_backend, stop));
+                       Target::Make(std::move(store), experiment.layouts[layout], generator, stop));
         CellFigures cell = RunCell(*target, generator, arrival.rates[rate], tell);
         if (stop.load()) return Status::Cancelled("stopped");
         cell.layout = layout;

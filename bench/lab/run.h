@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/lab/cell.h"
+#include "bench/lab/connection_string.h"
 #include "bench/lab/experiment.h"
 #include "bench/lab/explain.h"
 #include "engine/base/io_backend.h"
@@ -17,6 +18,7 @@ namespace partita::lab {
 // What an experiment gave.
 struct RunResult {
   Prediction prediction;
+  std::string target;  // "embedded", or the endpoint.
   std::vector<std::vector<std::string>>
       key_rows;              // Of each layout, what the rows of its cells' timelines are.
   uint64_t stream_hash = 0;  // Of the first operations, as many as a cell has (HashOfStream).
@@ -28,11 +30,18 @@ struct RunResult {
 // Tells how far it is: seconds of load that were run, and all there will be. False stops it.
 using RunProgress = std::function<bool(double done_s, double all_s, const std::string& cell)>;
 
-// Runs every layout at every rate, in turns, as often as the experiment says; each on a new store in a
-// new directory of this run's own below `directory`, which is made where it is missing. kCancelled when
-// `progress` says so.
-Result<RunResult> RunExperiment(const RecordGenerator& generator, const std::string& directory,
-                                IoBackend io_backend, const RunProgress& progress);
+// Where an experiment runs.
+struct RunPlace {
+  // For new stores: a new directory of the run's own below this one, which is made where it is missing.
+  std::string directory;
+  IoBackend io_backend = IoBackend::kUring;
+  std::optional<Connection> connection;  // Set: on tables of the run's own of that service instead.
+};
+
+// Runs every layout at every rate, in turns, as often as the experiment says; each on a new store, or new
+// tables. kCancelled when `progress` says so.
+Result<RunResult> RunExperiment(const RecordGenerator& generator, const RunPlace& place,
+                                const RunProgress& progress);
 
 // The rates that are cells of their own: for steps and replay it is one.
 size_t RateCountOf(const Arrival& arrival);

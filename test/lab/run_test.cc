@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "bench/lab/draw.h"
+#include "bench/lab/embedded_store.h"
 #include "bench/lab/lab_command.h"
 #include "bench/lab/metrics.h"
 #include "bench/lab/result_text.h"
@@ -28,8 +29,9 @@ class LabRunTest : public CommandTest {
  protected:
   RunResult RunOf(const Experiment& experiment) {
     const RecordGenerator generator(experiment);
-    Result<RunResult> result = RunExperiment(generator, directory_, backend_,
-                                             [](double, double, const std::string&) { return true; });
+    Result<RunResult> result =
+        RunExperiment(generator, {.directory = directory_, .io_backend = backend_, .connection = {}},
+                      [](double, double, const std::string&) { return true; });
     EXPECT_TRUE(result.ok()) << result.status().ToString();
     return result.ok() ? std::move(*result) : RunResult{};
   }
@@ -170,14 +172,14 @@ TEST_F(LabRunTest, RemovesNothingThatItDidNotMake) {
   experiment.arrival.duration_s = 0.1;
   const RecordGenerator generator(experiment);
   const auto on = [](double, double, const std::string&) { return true; };
-  const auto run = RunExperiment(generator, directory_ + "/result", backend_, on);
+  const auto run = RunExperiment(
+      generator, {.directory = directory_ + "/result", .io_backend = backend_, .connection = {}}, on);
   EXPECT_TRUE(run.ok()) << run.status().ToString();
   EXPECT_EQ(Read(mine + "/precious"), "kept");
   EXPECT_EQ(Read(leftover + "/store/precious"), "kept");
   const std::filesystem::directory_iterator left(directory_ + "/result");
   EXPECT_EQ(std::distance(begin(left), end(left)), 2) << "its own stores are gone";
-  const std::atomic<bool> stop{false};
-  const auto refused = EmbeddedTarget::Open(mine, experiment.layouts[0], generator, backend_, stop);
+  const auto refused = EmbeddedStore::Open(mine, experiment, backend_);
   EXPECT_EQ(refused.status().code(), Code::kAlreadyExists);
   EXPECT_EQ(Read(mine + "/precious"), "kept");
 }

@@ -1,15 +1,14 @@
 #pragma once
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 
-#include "api/partita.h"
 #include "bench/lab/experiment.h"
 #include "bench/lab/key_rows.h"
 #include "bench/lab/query_planner.h"
 #include "bench/lab/record_generator.h"
+#include "bench/lab/table_store.h"
 #include "bench/lab/timeline.h"
 #include "bench/lab/write_planner.h"
 
@@ -25,45 +24,38 @@ struct Outcome {
   std::vector<Touch> touches;  // One for each request, its tries together.
 };
 
-// A new store on this machine with the records of an experiment on one layout. Execute may be called from any
-// thread. The layout and the generator must outlive it; the directory that Open made is removed with it.
-class EmbeddedTarget {
+// A store with the records of an experiment on one layout, and the client that knows the layout. Execute may
+// be called from any thread. The layout and the generator must outlive it.
+class Target {
  public:
-  // Makes the store and loads the records, without limits; then puts the limits in force. `directory` must
-  // not exist: kAlreadyExists, and it is left alone. kCancelled when `stop` is set.
-  static Result<std::unique_ptr<EmbeddedTarget>> Open(const std::string& directory, const Layout& layout,
-                                                      const RecordGenerator& generator, IoBackend io_backend,
-                                                      const std::atomic<bool>& stop);
-  ~EmbeddedTarget();
+  // Makes the tables and loads the records, without limits; then puts the limits in force. kCancelled when
+  // `stop` is set.
+  static Result<std::unique_ptr<Target>> Make(std::unique_ptr<TableStore> store, const Layout& layout,
+                                              const RecordGenerator& generator,
+                                              const std::atomic<bool>& stop);
 
   // Does the operation, as a client would that knows the layout.
   Outcome Execute(const Operation& operation) const;
   const KeyRows& key_rows() const { return key_rows_; }
 
  private:
-  EmbeddedTarget(std::string directory, const Layout& layout, const RecordGenerator& generator)
-      : directory_(std::move(directory)),
-        layout_(layout),
-        generator_(generator),
-        key_rows_(layout, generator) {}
+  Target(std::unique_ptr<TableStore> store, const Layout& layout, const RecordGenerator& generator)
+      : store_(std::move(store)), layout_(layout), generator_(generator), key_rows_(layout, generator) {}
 
-  Status MakeTables(uint32_t shards);
+  Status MakeTables();
   Status Load(const std::atomic<bool>& stop);
   Status Read(const Op& op, const Operation& operation, Outcome* outcome) const;
-  Status ReadPart(const Table& table, const QueryPart& part, uint64_t top, const QueryPlan& plan,
-                  Outcome* outcome) const;
+  Status ReadPart(const QueryPart& part, uint64_t top, const QueryPlan& plan, Outcome* outcome) const;
   Status LookUp(const Entity& index_entry, Outcome* outcome) const;
   Status Write(const WriteRequestPlan& request, Outcome* outcome) const;
   // Repeats what is throttled as the experiment says. Its keys lie in `rows`; what it cost stands in the last
   // of the outcome's touches, where the caller adds the entities.
   Status Try(KeyRows::Span rows, const std::function<Status()>& request, Outcome* outcome) const;
 
-  const std::string directory_;
+  const std::unique_ptr<TableStore> store_;
   const Layout& layout_;
   const RecordGenerator& generator_;
   const KeyRows key_rows_;
-  std::unique_ptr<Database> database_;
-  std::map<std::string, Table> tables_;
 };
 
 }  // namespace partita::lab

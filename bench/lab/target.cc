@@ -1,8 +1,9 @@
-#include "bench/lab/embedded_target.h"
+#include "bench/lab/target.h"
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "api/limits.h"
@@ -39,77 +40,43 @@ std::vector<std::string> SplitsOf(const Layout& layout, const std::string& table
 
 }  // namespace
 
-Result<std::unique_ptr<EmbeddedTarget>> EmbeddedTarget::Open(const std::string& directory,
-                                                             const Layout& layout,
-                                                             const RecordGenerator& generator,
-                                                             IoBackend io_backend,
-                                                             const std::atomic<bool>& stop) {
-  const Experiment& experiment = generator.experiment();
-  std::error_code failed;
-  const bool is_new = std::filesystem::create_directory(directory, failed);
-  if (failed) return Status::IoError(directory + ": " + failed.message());
-  if (!is_new) return Status::AlreadyExists(directory + " exists");
-  Options options;
-  options.directory = directory;
-  options.create_if_missing = true;
-  options.memory_bytes = experiment.memory_bytes;
-  options.shards = experiment.shards;
-  options.durability = static_cast<Durability>(experiment.durability);
-  options.allow_volatile_storage = options.durability != Durability::kPower;
-  options.io_backend = io_backend;
-  // From here on the directory is this target's, and goes with it.
-  std::unique_ptr<EmbeddedTarget> target(new EmbeddedTarget(directory, layout, generator));
-  PARTITA_ASSIGN(target->database_, Database::Open(options));
-  PARTITA_TRY(target->MakeTables(target->database_->open_report().shards));
+Result<std::unique_ptr<Target>> Target::Make(std::unique_ptr<TableStore> store, const Layout& layout,
+                                             const RecordGenerator& generator,
+                                             const std::atomic<bool>& stop) {
+  std::unique_ptr<Target> target(new Target(std::move(store), layout, generator));
+  PARTITA_TRY(target->MakeTables());
   PARTITA_TRY(target->Load(stop));
-  PARTITA_TRY(target->database_->SetThroughputTargets(experiment.limits));
+  PARTITA_TRY(target->store_->Settle(generator.experiment().limits));
   return target;
 }
 
-EmbeddedTarget::~EmbeddedTarget() {
-  if (database_ != nullptr) (void)database_->Close();
-  std::error_code ignored;
-  std::filesystem::remove_all(directory_, ignored);
-}
-
-Status EmbeddedTarget::MakeTables(uint32_t shards) {
+Status Target::MakeTables() {
+  std::set<std::string> made;
   for (const EntityPlan& place : layout_.entities) {
-    if (tables_.contains(place.table)) continue;
-    TableOptions options;
-    options.split_partition_keys = SplitsOf(layout_, place.table, generator_, shards);
-    PARTITA_ASSIGN(Table table, database_->CreateTable(place.table, options));
-    tables_.emplace(place.table, std::move(table));
+    if (!made.insert(place.table).second) continue;
+    PARTITA_TRY(store_->MakeTable(place.table, SplitsOf(layout_, place.table, generator_, store_->pieces())));
   }
   return Status();
 }
 
-Status EmbeddedTarget::Load(const std::atomic<bool>& stop) {
+Status Target::Load(const std::atomic<bool>& stop) {
   const Op put{.kind = OpKind::kUpsert};
   std::map<std::string, std::vector<partita::Write>> waiting;
-  const auto flush = [&](const std::string& table) -> Status {
-    std::vector<partita::Write>& writes = waiting[table];
-    for (const WriteResult& result :
-         tables_.at(table).WriteMany(writes, {.durability = Durability::kMemory})) {
-      PARTITA_TRY(result.status);
-    }
-    writes.clear();
-    return Status();
-  };
   for (uint64_t record = 0; record < generator_.experiment().records; ++record) {
     if (record % kLoadBatch == 0 && stop.load()) return Status::Cancelled("stopped while loading");
     for (WriteRequestPlan& request : PlanWrites(layout_, put, {.record = record}, generator_)) {
       std::vector<partita::Write>& writes = waiting[*request.table];
       std::move(request.writes.begin(), request.writes.end(), std::back_inserter(writes));
-      if (writes.size() >= kLoadBatch) PARTITA_TRY(flush(*request.table));
+      if (writes.size() < kLoadBatch) continue;
+      PARTITA_TRY(store_->Load(*request.table, std::move(writes)));
+      writes.clear();
     }
   }
-  for (const auto& [table, writes] : waiting) PARTITA_TRY(flush(table));
-  // Settled: what is scanned later are entities, not older versions of them.
-  return database_->CompactAll();
+  for (auto& [table, writes] : waiting) PARTITA_TRY(store_->Load(table, std::move(writes)));
+  return Status();
 }
 
-Status EmbeddedTarget::Try(KeyRows::Span rows, const std::function<Status()>& request,
-                           Outcome* outcome) const {
+Status Target::Try(KeyRows::Span rows, const std::function<Status()>& request, Outcome* outcome) const {
   const bool retries = generator_.experiment().on_throttled == OnThrottled::kRetry;
   outcome->touches.push_back({.rows = rows});
   for (int attempt = 1;; ++attempt) {
@@ -125,7 +92,7 @@ Status EmbeddedTarget::Try(KeyRows::Span rows, const std::function<Status()>& re
   }
 }
 
-Outcome EmbeddedTarget::Execute(const Operation& operation) const {
+Outcome Target::Execute(const Operation& operation) const {
   const Op& op = generator_.experiment().ops[operation.op];
   Outcome outcome;
   if (op.reads()) {
@@ -143,23 +110,21 @@ Outcome EmbeddedTarget::Execute(const Operation& operation) const {
   return outcome;
 }
 
-Status EmbeddedTarget::Write(const WriteRequestPlan& request, Outcome* outcome) const {
-  const Table& table = tables_.at(*request.table);
+Status Target::Write(const WriteRequestPlan& request, Outcome* outcome) const {
   const KeyRows::Span rows = key_rows_.Of(*request.table, request.writes[0].entity.partition_key());
   const Status status = Try(
-      rows, [&] { return table.Transact(request.writes).status; }, outcome);
+      rows, [&] { return store_->Transact(*request.table, request.writes); }, outcome);
   if (!status.ok()) return status;
   outcome->written += request.writes.size();
   outcome->touches.back().entities = static_cast<double>(request.writes.size());
   return status;
 }
 
-Status EmbeddedTarget::Read(const Op& op, const Operation& operation, Outcome* outcome) const {
+Status Target::Read(const Op& op, const Operation& operation, Outcome* outcome) const {
   PARTITA_ASSIGN(const QueryPlan plan, PlanRead(layout_, op, operation, generator_));
-  const Table& table = tables_.at(layout_.entities[plan.entity].table);
   const uint64_t top = plan.ordered ? op.limit : 0;
   for (const QueryPart& part : plan.parts) {
-    PARTITA_TRY(ReadPart(table, part, top, plan, outcome));
+    PARTITA_TRY(ReadPart(part, top, plan, outcome));
     if (top > 0 && !op.order_field.has_value() && outcome->returned >= top) break;
   }
   // The client merges and sorts what came, and keeps the first.
@@ -168,13 +133,12 @@ Status EmbeddedTarget::Read(const Op& op, const Operation& operation, Outcome* o
   return Status();
 }
 
-Status EmbeddedTarget::ReadPart(const Table& table, const QueryPart& part, uint64_t top,
-                                const QueryPlan& plan, Outcome* outcome) const {
+Status Target::ReadPart(const QueryPart& part, uint64_t top, const QueryPlan& plan, Outcome* outcome) const {
   const std::string& name = layout_.entities[plan.entity].table;
   if (part.kind == PlanKind::kPoint && plan.residual.empty()) {
     Entity found;
     const auto request = [&]() -> Status {
-      PARTITA_ASSIGN(found, table.Get(part.partition_lower, part.row_lower));
+      PARTITA_ASSIGN(found, store_->Get(name, part.partition_lower, part.row_lower));
       return Status();
     };
     const Status status = Try(key_rows_.Of(name, part.partition_lower), request, outcome);
@@ -184,34 +148,32 @@ Status EmbeddedTarget::ReadPart(const Table& table, const QueryPart& part, uint6
     ++outcome->returned;
     return plan.lookups ? LookUp(found, outcome) : Status();
   }
-  QueryOptions options;
-  options.filter = part.filter;
   const bool is_one = part.kind <= PlanKind::kPartition;
   const KeyRows::Span rows = is_one ? key_rows_.Of(name, part.partition_lower)
                                     : key_rows_.Of(name, part.partition_lower, part.partition_upper);
+  TableStore::Question question{.filter = part.filter, .wants_properties = plan.lookups};
   uint64_t given = 0;
   do {
-    options.limit = kPageEntitiesMax;
-    if (top > 0) options.top = top - given;
-    Page page;
+    if (top > 0) question.top = top - given;
+    TableStore::Answer answer;
     const auto request = [&]() -> Status {
-      PARTITA_ASSIGN(page, table.Query(options));
+      PARTITA_ASSIGN(answer, store_->Query(name, question));
       return Status();
     };
     PARTITA_TRY(Try(rows, request, outcome));
-    outcome->touches.back().entities = static_cast<double>(page.cost.scanned);
-    outcome->scanned += page.cost.scanned;
-    given += page.entities.size();
-    outcome->returned += page.entities.size();
+    outcome->touches.back().entities = static_cast<double>(answer.scanned);
+    outcome->scanned += answer.scanned;
+    given += answer.entities.size();
+    outcome->returned += answer.entities.size();
     if (plan.lookups) {
-      for (const Entity& entry : page.entities) PARTITA_TRY(LookUp(entry, outcome));
+      for (const Entity& entry : answer.entities) PARTITA_TRY(LookUp(entry, outcome));
     }
-    options.continuation = std::move(page.continuation);
-  } while (!options.continuation.empty() && (top == 0 || given < top));
+    question.continuation = std::move(answer.continuation);
+  } while (!question.continuation.empty() && (top == 0 || given < top));
   return Status();
 }
 
-Status EmbeddedTarget::LookUp(const Entity& index_entry, Outcome* outcome) const {
+Status Target::LookUp(const Entity& index_entry, Outcome* outcome) const {
   const std::vector<Field>& fields = generator_.experiment().fields;
   Record record;
   for (const Field& field : fields) {
@@ -219,11 +181,10 @@ Status EmbeddedTarget::LookUp(const Entity& index_entry, Outcome* outcome) const
     record.values.push_back(value == nullptr ? PropertyValue() : *value);
   }
   const EntityPlan& base = layout_.entities[0];
-  const Table& table = tables_.at(base.table);
   const std::string partition_key = base.partition_key.Of(record);
   const Status status = Try(
       key_rows_.Of(base.table, partition_key),
-      [&] { return table.Get(partition_key, base.row_key.Of(record)).status(); }, outcome);
+      [&] { return store_->Get(base.table, partition_key, base.row_key.Of(record)).status(); }, outcome);
   ++outcome->scanned;
   if (status.code() != Code::kThrottled) outcome->touches.back().entities = 1;
   return status.code() == Code::kNotFound ? Status() : status;

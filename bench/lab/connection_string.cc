@@ -1,0 +1,89 @@
+#include "bench/lab/connection_string.h"
+
+#include <cstdlib>
+#include <map>
+
+#include "api/http/signature.h"
+
+namespace partita::lab {
+namespace {
+
+// The development account and its key, which everyone knows.
+constexpr const char* kDevelopment =
+    "AccountName=devstoreaccount1;AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/"
+    "K1SZFPTOtr/KBHBeksoGMGw==;TableEndpoint=http://127.0.0.1:10002/devstoreaccount1";
+
+Status ReadEndpoint(std::string url, Connection* connection) {
+  const size_t scheme = url.find("://");
+  const std::string protocol = url.substr(0, scheme == std::string::npos ? 0 : scheme);
+  if (protocol != "http" && protocol != "https") {
+    return Status::InvalidArgument("connection string: an endpoint begins with http:// or https://");
+  }
+  connection->secure = protocol == "https";
+  url.erase(0, scheme + 3);
+  const size_t slash = std::min(url.find('/'), url.size());
+  connection->path = url.substr(slash);
+  while (connection->path.ends_with('/')) connection->path.pop_back();
+  std::string host = url.substr(0, slash);
+  const size_t bracket = host.find(']'), colon = host.rfind(':');
+  const bool has_port = colon != std::string::npos && (bracket == std::string::npos || colon > bracket);
+  connection->port = has_port ? host.substr(colon + 1) : connection->secure ? "443" : "80";
+  if (has_port) host.resize(colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  connection->host = host;
+  if (host.empty()) return Status::InvalidArgument("connection string: the endpoint names no host");
+  return Status();
+}
+
+}  // namespace
+
+std::string Connection::Endpoint() const {
+  const std::string place = host.find(':') == std::string::npos ? host : "[" + host + "]";
+  return (secure ? "https://" : "http://") + place + ":" + port + path;
+}
+
+Result<Connection> ParseConnection(std::string_view text) {
+  if (text.starts_with("env:")) {
+    const std::string name(text.substr(4));
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) return Status::InvalidArgument("connection string: there is no variable " + name);
+    if (std::string_view(value).starts_with("env:")) {
+      return Status::InvalidArgument("connection string: " + name + " names another variable");
+    }
+    return ParseConnection(value);
+  }
+  std::map<std::string, std::string> parts;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(';'));
+    text.remove_prefix(std::min(part.size() + 1, text.size()));
+    const size_t equals = part.find('=');
+    if (part.empty()) continue;
+    if (equals == std::string_view::npos) {
+      return Status::InvalidArgument("connection string: name=value;name=value is expected");
+    }
+    parts.emplace(part.substr(0, equals), part.substr(equals + 1));
+  }
+  if (parts["UseDevelopmentStorage"] == "true") return ParseConnection(kDevelopment);
+  Connection connection{.account = parts["AccountName"],
+                        .key_base64 = parts["AccountKey"],
+                        .sas = parts["SharedAccessSignature"]};
+  std::string endpoint = parts["TableEndpoint"];
+  if (endpoint.empty() && !connection.account.empty()) {
+    const std::string protocol = parts["DefaultEndpointsProtocol"], suffix = parts["EndpointSuffix"];
+    endpoint = (protocol.empty() ? "https" : protocol) + "://" + connection.account + ".table." +
+               (suffix.empty() ? "core.windows.net" : suffix);
+  }
+  PARTITA_TRY(ReadEndpoint(endpoint, &connection));
+  if (connection.key_base64.empty() == connection.sas.empty()) {
+    return Status::InvalidArgument("connection string: AccountKey or SharedAccessSignature is needed");
+  }
+  if (connection.sas.starts_with('?')) connection.sas.erase(0, 1);
+  if (!connection.key_base64.empty()) {
+    if (connection.account.empty())
+      return Status::InvalidArgument("connection string: AccountName is needed");
+    PARTITA_TRY(http::SigningKey::FromBase64(connection.key_base64).status());
+  }
+  return connection;
+}
+
+}  // namespace partita::lab

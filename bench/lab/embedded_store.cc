@@ -1,0 +1,78 @@
+#include "bench/lab/embedded_store.h"
+
+#include <filesystem>
+
+#include "api/limits.h"
+
+namespace partita::lab {
+
+Result<std::unique_ptr<EmbeddedStore>> EmbeddedStore::Open(const std::string& directory,
+                                                           const Experiment& experiment,
+                                                           IoBackend io_backend) {
+  std::error_code failed;
+  const bool is_new = std::filesystem::create_directory(directory, failed);
+  if (failed) return Status::IoError(directory + ": " + failed.message());
+  if (!is_new) return Status::AlreadyExists(directory + " exists");
+  Options options;
+  options.directory = directory;
+  options.create_if_missing = true;
+  options.memory_bytes = experiment.memory_bytes;
+  options.shards = experiment.shards;
+  options.durability = static_cast<Durability>(experiment.durability);
+  options.allow_volatile_storage = options.durability != Durability::kPower;
+  options.io_backend = io_backend;
+  // From here on the directory is this store's, and goes with it.
+  std::unique_ptr<EmbeddedStore> store(new EmbeddedStore(directory));
+  PARTITA_ASSIGN(store->database_, Database::Open(options));
+  return store;
+}
+
+EmbeddedStore::~EmbeddedStore() {
+  if (database_ != nullptr) (void)database_->Close();
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+}
+
+Status EmbeddedStore::MakeTable(const std::string& name, const std::vector<std::string>& splits) {
+  TableOptions options;
+  options.split_partition_keys = splits;
+  PARTITA_ASSIGN(Table table, database_->CreateTable(name, options));
+  tables_.emplace(name, std::move(table));
+  return Status();
+}
+
+Status EmbeddedStore::Load(const std::string& table, std::vector<Write> writes) {
+  for (const WriteResult& result : tables_.at(table).WriteMany(writes, {.durability = Durability::kMemory})) {
+    PARTITA_TRY(result.status);
+  }
+  return Status();
+}
+
+Status EmbeddedStore::Settle(const ThroughputTargets& limits) {
+  // What is scanned later are entities, not older versions of them.
+  PARTITA_TRY(database_->CompactAll());
+  return database_->SetThroughputTargets(limits);
+}
+
+Result<Entity> EmbeddedStore::Get(const std::string& table, const std::string& partition_key,
+                                  const std::string& row_key) {
+  return tables_.at(table).Get(partition_key, row_key);
+}
+
+Result<TableStore::Answer> EmbeddedStore::Query(const std::string& table, const Question& question) {
+  QueryOptions options;
+  options.filter = question.filter;
+  options.limit = kPageEntitiesMax;
+  if (question.top > 0) options.top = question.top;
+  options.continuation = question.continuation;
+  PARTITA_ASSIGN(Page page, tables_.at(table).Query(options));
+  return Answer{.entities = std::move(page.entities),
+                .scanned = page.cost.scanned,
+                .continuation = std::move(page.continuation)};
+}
+
+Status EmbeddedStore::Transact(const std::string& table, const std::vector<Write>& writes) {
+  return tables_.at(table).Transact(writes).status;
+}
+
+}  // namespace partita::lab

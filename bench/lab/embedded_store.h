@@ -1,0 +1,36 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+
+#include "bench/lab/experiment.h"
+#include "bench/lab/table_store.h"
+
+namespace partita::lab {
+
+// A new store on this machine; the directory that Open made is removed with it.
+class EmbeddedStore final : public TableStore {
+ public:
+  // `directory` must not exist: kAlreadyExists, and it is left alone.
+  static Result<std::unique_ptr<EmbeddedStore>> Open(const std::string& directory,
+                                                     const Experiment& experiment, IoBackend io_backend);
+  ~EmbeddedStore() override;
+
+  Status MakeTable(const std::string& name, const std::vector<std::string>& splits) override;
+  Status Load(const std::string& table, std::vector<Write> writes) override;
+  Status Settle(const ThroughputTargets& limits) override;
+  uint32_t pieces() const override { return database_->open_report().shards; }
+  Result<Entity> Get(const std::string& table, const std::string& partition_key,
+                     const std::string& row_key) override;
+  Result<Answer> Query(const std::string& table, const Question& question) override;
+  Status Transact(const std::string& table, const std::vector<Write>& writes) override;
+
+ private:
+  explicit EmbeddedStore(std::string directory) : directory_(std::move(directory)) {}
+
+  const std::string directory_;
+  std::unique_ptr<Database> database_;
+  std::map<std::string, Table> tables_;
+};
+
+}  // namespace partita::lab

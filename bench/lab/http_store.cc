@@ -1,0 +1,309 @@
+#include "bench/lab/http_store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "api/date_time.h"
+#include "api/http/http_date.h"
+#include "api/http/json_text.h"
+#include "api/limits.h"
+#include "bench/lab/entity_json.h"
+
+namespace partita::lab {
+namespace {
+
+constexpr const char* kVersion = "2019-02-02";
+constexpr uint64_t kUnixEpochTicks = 116'444'736'000'000'000;
+constexpr int kLoadTriesMax = 200;
+constexpr std::chrono::milliseconds kLoadPause{100};
+constexpr uint64_t kLoadBytesMax = 2u << 20;  // JSON is longer than what is stored, and 4 MiB is the limit.
+
+std::string Encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    // In a query quotes are not doubled, as keys in paths want it; a filter has doubled them.
+    if (c == '\'') {
+      out += "%27";
+    } else {
+      http::AppendUrlKey(&out, std::string_view(&c, 1));
+    }
+  }
+  return out;
+}
+
+std::string EntityResource(const std::string& table, const std::string& partition_key,
+                           const std::string& row_key) {
+  std::string resource = table + "(PartitionKey='";
+  http::AppendUrlKey(&resource, partition_key);
+  resource += "',RowKey='";
+  http::AppendUrlKey(&resource, row_key);
+  return resource + "')";
+}
+
+// The wait of an answer that refuses: milliseconds where they are told, else seconds; a date, which the
+// service does not send, is a second.
+uint64_t WaitOf(const HttpAnswer& answer) {
+  const bool is_exact = !answer.retry_after_ms.empty();
+  const std::string& text = is_exact ? answer.retry_after_ms : answer.retry_after;
+  double wait = is_exact ? 1'000 : 1;
+  std::from_chars(text.data(), text.data() + text.size(), wait);
+  return static_cast<uint64_t>(std::clamp(is_exact ? wait * 1e-3 : wait, 0.0, 60.0) * 1e6);
+}
+
+// `status` and `text` are those of an answer or of a part of one. 503 is how the service throttles, 429 how
+// others do.
+Status StatusOf(int status, std::string_view text, uint64_t wait_us) {
+  if (status >= 200 && status < 300) return Status();
+  const std::string said =
+      "the service answered " + std::to_string(status) + ": " + std::string(text.substr(0, 300));
+  if (status == 503 || status == 429) return Status::Throttled(said, wait_us);
+  if (status == 404) return Status::NotFound(said);
+  if (status == 409) return Status::AlreadyExists(said);
+  if (status == 412) return Status::PreconditionFailed(said);
+  return Status::InvalidArgument(said);
+}
+
+uint64_t ScannedOf(const std::string& cost, uint64_t otherwise) {
+  const std::string_view name = "scanned=";
+  const size_t at = cost.find(name);
+  if (at == std::string::npos) return otherwise;
+  uint64_t scanned = otherwise;
+  std::from_chars(cost.data() + at + name.size(), cost.data() + cost.size(), scanned);
+  return scanned;
+}
+
+std::string RandomWord() {
+  std::random_device source;
+  char word[24];
+  std::snprintf(word, sizeof(word), "lab%08x%08x", source(), source());
+  return word;
+}
+
+// What a batch may hold.
+class LoadBatch {
+ public:
+  bool Takes(const Write& write) const {
+    return writes.empty() || (writes.size() < kTransactionOperationsMax &&
+                              bytes_ + EntitySizeBytes(write.entity) <= kLoadBytesMax &&
+                              !rows_.contains(write.entity.row_key()));
+  }
+  void Add(Write write) {
+    bytes_ += EntitySizeBytes(write.entity);
+    rows_.insert(write.entity.row_key());
+    writes.push_back(std::move(write));
+  }
+  std::vector<Write> writes;
+
+ private:
+  uint64_t bytes_ = 0;
+  std::set<std::string> rows_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<HttpStore>> HttpStore::Make(const Connection& connection,
+                                                   const std::vector<Field>& fields) {
+  std::unique_ptr<HttpStore> store(new HttpStore(connection, fields));
+  if (!connection.key_base64.empty()) {
+    PARTITA_ASSIGN(store->key_, http::SigningKey::FromBase64(connection.key_base64));
+  }
+  return store;
+}
+
+HttpStore::~HttpStore() {
+  for (const auto& [name, there] : names_) {
+    (void)Ask(
+        {.method = "DELETE", .resource = "Tables('" + there + "')", .query = {}, .body = {}, .headers = {}});
+  }
+}
+
+// SharedKey of the table service: verb, MD5, type, date, and the path behind the account; no query counts.
+std::string HttpStore::Signature(const Request& request, const std::string& date) const {
+  const std::string type = request.body.empty() ? "" : request.content_type;
+  return key_->Sign(request.method + "\n\n" + type + "\n" + date + "\n/" + connection_.account +
+                    UrlOf(request));
+}
+
+std::string HttpStore::TextOf(const Request& request) const {
+  std::string query = request.query;
+  if (!connection_.sas.empty()) query += (query.empty() ? "" : "&") + connection_.sas;
+  std::string text = request.method + " " + UrlOf(request) + (query.empty() ? "" : "?" + query) +
+                     " HTTP/1.1\r\nHost: " + connection_.host + ":" + connection_.port +
+                     "\r\nx-ms-version: " + kVersion +
+                     "\r\nDataServiceVersion: 3.0\r\nAccept: application/json;odata=nometadata\r\n";
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  const auto ticks =
+      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count() / 100);
+  const std::string date = http::FormatHttpDate(DateTime{ticks + kUnixEpochTicks});
+  text += "x-ms-date: " + date + "\r\n";
+  if (key_.has_value()) {
+    text += "Authorization: SharedKey " + connection_.account + ":" + Signature(request, date) + "\r\n";
+  }
+  if (!request.body.empty()) text += "Content-Type: " + request.content_type + "\r\n";
+  if (request.method != "GET") text += "Content-Length: " + std::to_string(request.body.size()) + "\r\n";
+  return text + request.headers + "\r\n" + request.body;
+}
+
+Result<HttpAnswer> HttpStore::Ask(const Request& request) {
+  std::unique_ptr<HttpLink> link;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      link = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  if (link == nullptr) link = std::make_unique<HttpLink>(connection_);
+  Result<HttpAnswer> answer = link->Ask(TextOf(request));
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(link));
+  return answer;
+}
+
+Status HttpStore::MakeTable(const std::string& name, const std::vector<std::string>&) {
+  const std::string there = name + RandomWord();
+  PARTITA_ASSIGN(const HttpAnswer answer, Ask({.method = "POST",
+                                               .resource = "Tables",
+                                               .query = {},
+                                               .body = "{\"TableName\":\"" + there + "\"}",
+                                               .headers = "Prefer: return-no-content\r\n"}));
+  PARTITA_TRY(StatusOf(answer.status, answer.body, 0));
+  names_[name] = there;
+  return Status();
+}
+
+Status HttpStore::Load(const std::string& table, std::vector<Write> writes) {
+  const auto send = [&](const std::vector<Write>& batch) -> Status {
+    for (int attempt = 1;; ++attempt) {
+      const Status status = Transact(table, batch);
+      if (status.code() != Code::kThrottled || attempt == kLoadTriesMax) return status;
+      std::this_thread::sleep_for(std::max<std::chrono::microseconds>(
+          kLoadPause, std::chrono::microseconds(status.retry_after_us())));
+    }
+  };
+  std::map<std::string, LoadBatch> batches;
+  for (Write& write : writes) {
+    LoadBatch& batch = batches[write.entity.partition_key()];
+    if (!batch.Takes(write)) {
+      PARTITA_TRY(send(batch.writes));
+      batch = {};
+    }
+    batch.Add(std::move(write));
+  }
+  for (const auto& [partition_key, batch] : batches) PARTITA_TRY(send(batch.writes));
+  return Status();
+}
+
+Result<Entity> HttpStore::Get(const std::string& table, const std::string& partition_key,
+                              const std::string& row_key) {
+  PARTITA_ASSIGN(const HttpAnswer answer,
+                 Ask({.method = "GET",
+                      .resource = EntityResource(names_.at(table), partition_key, row_key),
+                      .query = {},
+                      .body = {},
+                      .headers = {}}));
+  PARTITA_TRY(StatusOf(answer.status, answer.body, WaitOf(answer)));
+  return ReadEntity(answer.body, fields_);
+}
+
+Result<TableStore::Answer> HttpStore::Query(const std::string& table, const Question& question) {
+  std::string query = "$filter=" + Encoded(question.filter);
+  if (question.filter.empty()) query.clear();
+  const auto add = [&](const std::string& parameter) { query += (query.empty() ? "" : "&") + parameter; };
+  if (question.top > 0) add("$top=" + std::to_string(std::min<uint64_t>(question.top, kPageEntitiesMax)));
+  if (!question.continuation.empty()) add(question.continuation);
+  // Ours alone knows the last header; others ignore it.
+  PARTITA_ASSIGN(const HttpAnswer answer, Ask({.method = "GET",
+                                               .resource = names_.at(table) + "()",
+                                               .query = query,
+                                               .body = {},
+                                               .headers = "x-partita-explain: true\r\n"}));
+  PARTITA_TRY(StatusOf(answer.status, answer.body, WaitOf(answer)));
+  Answer found;
+  PARTITA_ASSIGN(found.entities, ReadEntities(answer.body, fields_, question.wants_properties));
+  found.scanned = ScannedOf(answer.cost, found.entities.size());
+  if (!answer.continuation_partition.empty()) {
+    found.continuation = "NextPartitionKey=" + Encoded(answer.continuation_partition);
+    if (!answer.continuation_row.empty()) {
+      found.continuation += "&NextRowKey=" + Encoded(answer.continuation_row);
+    }
+  }
+  return found;
+}
+
+HttpStore::Request HttpStore::RequestOf(const std::string& table, const Write& write) const {
+  const std::string& there = names_.at(table);
+  Request request{.method = "PUT",
+                  .resource = EntityResource(there, write.entity.partition_key(), write.entity.row_key()),
+                  .query = {},
+                  .body = EntityJson(write.entity),
+                  .headers = {}};
+  switch (write.action) {
+    case WriteAction::kInsert:
+      request.method = "POST";
+      request.resource = there;
+      request.headers = "Prefer: return-no-content\r\n";
+      break;
+    case WriteAction::kMerge:
+      request.headers = "If-Match: *\r\n";
+      [[fallthrough]];
+    case WriteAction::kInsertOrMerge:
+      request.method = "MERGE";
+      break;
+    case WriteAction::kDelete:
+      request.method = "DELETE";
+      request.body.clear();
+      [[fallthrough]];
+    case WriteAction::kReplace:
+      request.headers = "If-Match: *\r\n";
+      break;
+    default:
+      break;
+  }
+  return request;
+}
+
+Status HttpStore::Transact(const std::string& table, const std::vector<Write>& writes) {
+  if (writes.size() != 1) return Batch(table, writes);
+  PARTITA_ASSIGN(const HttpAnswer answer, Ask(RequestOf(table, writes[0])));
+  return StatusOf(answer.status, answer.body, WaitOf(answer));
+}
+
+Status HttpStore::Batch(const std::string& table, const std::vector<Write>& writes) {
+  std::string body = "--batch_lab\r\nContent-Type: multipart/mixed; boundary=changeset_lab\r\n\r\n";
+  for (const Write& write : writes) {
+    const Request request = RequestOf(table, write);
+    body += "--changeset_lab\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n" +
+            request.method + " " + connection_.Endpoint() + "/" + request.resource +
+            " HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\nDataServiceVersion: 3.0\r\n" +
+            request.headers;
+    if (!request.body.empty()) {
+      body +=
+          "Content-Type: application/json\r\nContent-Length: " + std::to_string(request.body.size()) + "\r\n";
+    }
+    body += "\r\n" + request.body + "\r\n";
+  }
+  body += "--changeset_lab--\r\n--batch_lab--\r\n";
+  PARTITA_ASSIGN(const HttpAnswer answer, Ask({.method = "POST",
+                                               .resource = "$batch",
+                                               .query = {},
+                                               .body = std::move(body),
+                                               .content_type = "multipart/mixed; boundary=batch_lab",
+                                               .headers = {}}));
+  PARTITA_TRY(StatusOf(answer.status, answer.body, WaitOf(answer)));
+  // All of its parts succeeded, or one alone stands there and tells why none was done.
+  const std::string_view line = "HTTP/1.1 ";
+  const size_t at = answer.body.find(line);
+  if (at == std::string::npos) return Status::IoError("the answer to a batch holds no answer");
+  int status = 0;
+  const char* digits = answer.body.data() + at + line.size();
+  std::from_chars(digits, answer.body.data() + answer.body.size(), status);
+  return StatusOf(status, std::string_view(answer.body).substr(at), WaitOf(answer));
+}
+
+}  // namespace partita::lab

@@ -1,0 +1,242 @@
+#include "bench/lab/http_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <simdjson.h>
+
+#include <cstdlib>
+#include <regex>
+
+#include "bench/lab/lab_command.h"
+#include "test/cli/command_fixture.h"
+#include "test/lab/experiments.h"
+
+namespace partita::lab {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// The development account's key is the one that everyone knows.
+constexpr const char* kKey =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+// Runs a function on the serving thread, then stops the server.
+class OneStep final : public InterruptSource {
+ public:
+  explicit OneStep(std::function<void()> step) : step_(std::move(step)) {}
+  Wish Wait() override {
+    step_();
+    return Wish::kStop;
+  }
+
+ private:
+  std::function<void()> step_;
+};
+
+class HttpStoreTest : public CommandTest {
+ protected:
+  // `partita serve` with these words more; `step` gets a connection string.
+  void Serve(std::vector<std::string> words, const std::function<void(const std::string&)>& step) {
+    words.insert(words.begin(), {"serve", "--data", store_, "--listen", "127.0.0.1:0", "--memory", "64M",
+                                 "--shards", "1", "--io"});
+    words.insert(words.begin() + 10, backend_ == IoBackend::kUring ? "uring" : "threads");
+    std::ostringstream out, err;
+    OneStep steps([&] {
+      std::smatch found;
+      const std::string text = out.str();
+      ASSERT_TRUE(std::regex_search(text, found, std::regex(R"(READY.* http://127\.0\.0\.1:(\d+))"))) << text;
+      step(std::string("AccountName=devstoreaccount1;AccountKey=") + kKey +
+           ";TableEndpoint=http://127.0.0.1:" + found[1].str() + "/devstoreaccount1");
+    });
+    Console console{.out = out, .err = err, .interrupts = steps};
+    EXPECT_EQ(RunCommandLine(words, console), ExitCode::kOk) << err.str();
+  }
+  CommandOutcome Lab(const std::vector<std::string>& words) {
+    std::ostringstream out, err;
+    CountdownInterrupts interrupts;
+    Console console{.out = out, .err = err, .interrupts = interrupts};
+    const ExitCode code = RunLab(words, console);
+    return {.code = code, .out = out.str(), .err = err.str()};
+  }
+  std::string Io() const { return backend_ == IoBackend::kUring ? "uring" : "threads"; }
+};
+
+std::string StreamHashOf(const std::string& json) {
+  std::smatch found;
+  return std::regex_search(json, found, std::regex(R"x("stream_hash": "(\w+)")x")) ? found[1].str() : "";
+}
+
+// Every kind of operation, on a layout with copies in and out of the partition.
+std::string AllKinds() {
+  std::string text = ReadingsText(R"(
+[[layout]]
+name = "copies"
+pk = "{device}"
+rk = "{desc_ticks(ts)}"
+[[layout.copy]]
+name = "by-type"
+table = "Types"
+pk = "{type}"
+rk = "{ticks(ts)}_{device}"
+props = ["type", "device", "ts"]
+[[expect]]
+layout = "copies"
+op = "latest"
+metric = "returned"
+above = 1
+[[expect]]
+layout = "copies"
+metric = "failed"
+equals = 0
+[[expect]]
+layout = "copies"
+metric = "missing"
+equals = 0
+)");
+  const std::string more = R"([[op]]
+name = "alarms"
+kind = "query"
+where = { type = "alarm" }
+[[op]]
+name = "change"
+kind = "merge"
+set = ["value"]
+[[op]]
+name = "again"
+kind = "replace"
+[[op]]
+name = "put"
+kind = "upsert"
+[arrival])";
+  text.replace(text.find("[arrival]"), 9, more);
+  // One client: two could meet at a record that one of them is just writing, which would be missing to the
+  // other.
+  text.replace(text.find("clients = 8"), 11, "clients = 1");
+  return text.replace(text.find("rate = 1000"), 11, "rate = 200");
+}
+
+TEST_F(HttpStoreTest, AnExperimentDoesTheSameOnAServiceAsEmbedded) {
+  const std::string path = Write("x.toml", AllKinds());
+  Serve({}, [&](const std::string& connection) {
+    const CommandOutcome there = Lab({"run", path, "--out", directory_ + "/there", "--target", connection});
+    EXPECT_EQ(there.code, ExitCode::kOk) << there.err << there.out;
+    const CommandOutcome here = Lab({"run", path, "--out", directory_ + "/here", "--io", Io()});
+    EXPECT_EQ(here.code, ExitCode::kOk) << here.err << here.out;
+    const std::string of_there = Read(directory_ + "/there/result.json");
+    EXPECT_EQ(StreamHashOf(of_there), StreamHashOf(Read(directory_ + "/here/result.json")));
+    EXPECT_THAT(of_there, HasSubstr("\"target\": \"http://127.0.0.1:"));
+    EXPECT_THAT(of_there, Not(HasSubstr(kKey)));
+  });
+  EXPECT_THAT(Run({"tables", "--data", store_}).out, Not(HasSubstr("lab"))) << "its tables are gone";
+}
+
+TEST_F(HttpStoreTest, PagesAreFollowedAndBatchesAreWhole) {
+  const Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
+  Serve({}, [&](const std::string& text) {
+    const Result<Connection> connection = ParseConnection(text);
+    ASSERT_TRUE(connection.ok());
+    const auto store = HttpStore::Make(*connection, experiment.fields);
+    ASSERT_TRUE(store.ok());
+    ASSERT_TRUE((*store)->MakeTable("Lab", {}).ok());
+    std::vector<partita::Write> writes;
+    for (int i = 0; i < 2'500; ++i) {
+      char row[16];
+      std::snprintf(row, sizeof(row), "it's %05d", i);
+      Entity entity("p'q &%+ä", row);
+      entity.Set("device", "dev-001");
+      entity.Set("ts", DateTime{130'000'000'000'000'000});
+      entity.Set("value", 0.1 + i);
+      entity.Set("hour", int64_t{7});
+      writes.push_back(
+          {.action = WriteAction::kInsertOrReplace, .entity = std::move(entity), .if_match = {}});
+    }
+    const Status loaded = (*store)->Load("Lab", writes);
+    ASSERT_TRUE(loaded.ok()) << loaded.ToString();
+    TableStore::Question question{.filter = "PartitionKey eq 'p''q &%+ä'", .wants_properties = true};
+    std::vector<Entity> found;
+    size_t pages = 0;
+    do {
+      const auto answer = (*store)->Query("Lab", question);
+      ASSERT_TRUE(answer.ok()) << answer.status().ToString();
+      EXPECT_GE(answer->scanned, answer->entities.size());
+      found.insert(found.end(), answer->entities.begin(), answer->entities.end());
+      question.continuation = answer->continuation;
+      ++pages;
+    } while (!question.continuation.empty());
+    EXPECT_EQ(pages, 3u);
+    ASSERT_EQ(found.size(), writes.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      ASSERT_EQ(found[i].row_key(), writes[i].entity.row_key());
+      for (const Property& property : writes[i].entity.properties()) {
+        ASSERT_EQ(*found[i].Get(property.name), property.value) << property.name;
+      }
+    }
+    // One that exists refuses the whole batch.
+    std::vector<partita::Write> batch(writes.begin(), writes.begin() + 2);
+    for (partita::Write& write : batch) write.action = WriteAction::kInsert;
+    batch[0].entity = Entity("p'q &%+ä", "new");
+    EXPECT_EQ((*store)->Transact("Lab", batch).code(), Code::kAlreadyExists);
+    EXPECT_EQ((*store)->Get("Lab", "p'q &%+ä", "new").status().code(), Code::kNotFound);
+    EXPECT_TRUE((*store)->Get("Lab", "p'q &%+ä", "it's 00000").ok());
+  });
+}
+
+TEST_F(HttpStoreTest, WhatTheServiceThrottlesIsCountedAsThrottled) {
+  const std::string path = Write("x.toml", ReadingsText(R"(
+[[layout]]
+name = "one"
+pk = "all"
+rk = "{device}_{ticks(ts)}"
+[[expect]]
+layout = "one"
+op = "ingest"
+metric = "throttled"
+above = 0.3
+[[expect]]
+layout = "one"
+metric = "failed"
+equals = 0
+)"));
+  Serve({"--throughput", "partition=1000"}, [&](const std::string& connection) {
+    setenv("PARTITA_LAB_TEST_TARGET", connection.c_str(), 1);
+    const CommandOutcome run =
+        Lab({"run", path, "--out", directory_ + "/out", "--target", "env:PARTITA_LAB_TEST_TARGET"});
+    EXPECT_EQ(run.code, ExitCode::kOk) << run.err << run.out;
+  });
+}
+
+TEST(ConnectionTest, ReadsWhatAzuresToolsWrite) {
+  const auto cloud =
+      ParseConnection(std::string("DefaultEndpointsProtocol=https;AccountName=acme;AccountKey=") + kKey +
+                      ";EndpointSuffix=core.windows.net");
+  ASSERT_TRUE(cloud.ok()) << cloud.status().ToString();
+  EXPECT_EQ(cloud->Endpoint(), "https://acme.table.core.windows.net:443");
+  const auto local = ParseConnection("UseDevelopmentStorage=true");
+  ASSERT_TRUE(local.ok());
+  EXPECT_EQ(local->Endpoint(), "http://127.0.0.1:10002/devstoreaccount1");
+  const auto signed_one =
+      ParseConnection("TableEndpoint=http://[::1]:80/a/;SharedAccessSignature=?sv=1&sig=x%3D");
+  ASSERT_TRUE(signed_one.ok());
+  EXPECT_EQ(signed_one->Endpoint(), "http://[::1]:80/a");
+  EXPECT_EQ(signed_one->sas, "sv=1&sig=x%3D");
+}
+
+TEST(ConnectionTest, RefusesWhatCannotWorkWithoutShowingTheKey) {
+  for (const std::string text :
+       {"", "x", "AccountName=a", "AccountName=a;AccountKey=se!cret",
+        "TableEndpoint=ftp://a;AccountKey=secret", "TableEndpoint=http://a;AccountKey=c2VjcmV0",
+        "env:PARTITA_NO_SUCH_VARIABLE"}) {
+    const auto connection = ParseConnection(text);
+    EXPECT_EQ(connection.status().code(), Code::kInvalidArgument) << text;
+    EXPECT_THAT(connection.status().message(), Not(HasSubstr("cret"))) << text;
+  }
+}
+
+TEST(HttpLinkTest, NobodyThereIsAnError) {
+  HttpLink link({.host = "127.0.0.1", .port = "1"});
+  EXPECT_EQ(link.Ask("GET / HTTP/1.1\r\n\r\n").status().code(), Code::kIoError);
+}
+
+}  // namespace
+}  // namespace partita::lab
