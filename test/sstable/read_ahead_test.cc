@@ -183,9 +183,10 @@ Course Simulate(uint64_t seed, size_t pool_bytes, SimFault fault, size_t tables 
 
 TEST(ReadAheadTest, EveryScanIsRightAndMayEndWhileReadsAreInFlight) {
   Course total;
-  for (uint64_t seed = TestSeed(); seed < TestSeed() + 4; ++seed) {
+  // Few of them pass over a read in flight and start another one in time to get its memory.
+  for (uint64_t seed = TestSeed(); seed < TestSeed() + 24; ++seed) {
     SimFault slow{.effect = SimEffect::kSlow, .operations = SimOps(SimOp::kRead)};
-    slow.probability = 0.1;
+    slow.probability = seed % 4 < 2 ? 0.1 : 0.5;
     slow.delay_ns = 30'000'000;
     const Course course = Simulate(seed, kPoolBytes, slow, /*tables=*/seed % 2 == 0 ? 1 : 5);
     ASSERT_EQ(course.shared, 0u);
