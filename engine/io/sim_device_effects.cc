@@ -70,8 +70,17 @@ void SimDevice::ApplyLock(SimOperation& operation) {
 
 bool SimDevice::ApplyTransfer(SimOperation& operation) {
   const bool is_write = operation.op == SimOp::kWrite;
-  if (operation.faulty && operation.effect == SimEffect::kLost) return true;
-  if (operation.faulty && operation.effect == SimEffect::kMisplaced) {
+  const bool misplaced = operation.faulty && operation.effect == SimEffect::kMisplaced;
+  const bool lost = operation.faulty && operation.effect == SimEffect::kLost;
+  if (misplaced || lost) {
+    disk_.lacking_.emplace(operation.path);
+    // The device loses bytes; the file system keeps the length that it has given the file.
+    const uint64_t end = operation.offset + operation.size;
+    if (end > operation.inode->size() && end <= kSimFileSizeMax)
+      operation.inode->Truncate(end, ++disk_.sequence_);
+  }
+  if (lost) return true;
+  if (misplaced) {
     WriteMisplaced(operation);
     return true;
   }
@@ -171,6 +180,7 @@ void SimDevice::WriteMisplaced(SimOperation& operation) {
   if (offset >= target->size()) return;
   const uint64_t count = std::min<uint64_t>(operation.bytes.size(), target->size() - offset);
   target->Write(offset, operation.bytes.first(count), ++disk_.sequence_);
+  disk_.NoteStruck(target);
 }
 
 void SimDevice::RotStored(const SimOperation& operation) {
@@ -179,6 +189,7 @@ void SimDevice::RotStored(const SimOperation& operation) {
   if (read.offset >= operation.inode->size() || read.buffer.empty()) return;
   const uint64_t count = std::min<uint64_t>(read.buffer.size(), operation.inode->size() - read.offset);
   operation.inode->FlipBit(read.offset + random.Below(count), static_cast<uint32_t>(random.Below(8)));
+  disk_.NoteStruck(operation.inode);
 }
 
 void SimDevice::RotAnswer(const SimOperation& operation) {

@@ -107,6 +107,14 @@ void SimDisk::FlipBit(std::string_view path, uint64_t offset, uint32_t bit) {
   const auto inode = names_.Find(path);
   PARTITA_ASSERT(inode != nullptr);
   inode->FlipBit(offset, bit);
+  NoteStruck(inode.get());
+}
+
+// By each of its names.
+void SimDisk::NoteStruck(const SimInode* inode) {
+  for (const auto& [path, named] : names_.files()) {
+    if (named.get() == inode) struck_.insert(path);
+  }
 }
 
 std::vector<std::string> SimDisk::ListFiles(std::string_view path_prefix) const {
@@ -134,6 +142,8 @@ std::unique_ptr<SimDisk> SimDisk::Clone() const {
   clone->next_inode_ = next_inode_;
   clone->capacity_ = capacity_;
   clone->processes_ = processes_;
+  clone->lacking_ = lacking_;
+  clone->struck_ = struck_;
   std::map<const SimInode*, std::shared_ptr<SimInode>> copies;
   for (const auto& inode : names_.AllFiles()) {
     copies[inode.get()] = std::make_shared<SimInode>(*inode, clone->pool_);

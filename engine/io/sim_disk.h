@@ -74,6 +74,11 @@ class SimDisk {
   void RenameFile(std::string_view from, std::string_view to);  // REQUIRES: `from` exists.
   // Bit rot: the bit flips in every version of the byte. REQUIRES: within the file.
   void FlipBit(std::string_view path, uint64_t offset, uint32_t bit);
+  // Files that lack a write (SimEffect::kLost, kMisplaced), and files whose bytes something else changed
+  // (kMisplaced, kRot, FlipBit), by the paths they had then. They may have been written anew since.
+  using Paths = std::set<std::string, std::less<>>;
+  const Paths& lacking() const { return lacking_; }
+  const Paths& struck() const { return struck_; }
   std::vector<std::string> ListFiles(std::string_view path_prefix = "") const;  // Full paths, sorted.
   bool FileExists(std::string_view path) const;
   // Bytes written or truncated away but not yet flushed, in sectors, over all files.
@@ -106,6 +111,7 @@ class SimDisk {
   static constexpr size_t kLogSize = 512;
 
   void Record(const SimOperationRecord& record);
+  void NoteStruck(const SimInode* inode);
   std::string_view Intern(std::string_view path);
   std::shared_ptr<SimInode> NewInode();
   std::shared_ptr<SimInode> FindOrMake(std::string_view path);
@@ -123,6 +129,7 @@ class SimDisk {
   uint32_t lock_holder_ = 0;              // The process that holds the directory lock, or 0.
   std::multiset<uint32_t> lock_readers_;  // Those that hold the lock of readers, once for each time.
   std::vector<SimRuntime*> live_;
+  Paths lacking_, struck_;
   std::set<std::string, std::less<>> interned_;
   std::vector<SimOperationRecord> log_;  // A ring of kLogSize.
   uint64_t logged_ = 0;

@@ -48,7 +48,7 @@ enum class SimEffect : uint8_t {
   kError,
   kShort,      // Reads, writes: done in two to five pieces, each at a time of its own (F24).
   kSlow,       // Takes `delay_ns` more (F26).
-  kLost,       // Writes: answers ok, nothing is written. Flushes: answers ok, nothing is flushed.
+  kLost,       // Writes: answers ok, but no byte is written. Flushes: answers ok, nothing is flushed.
   kMisplaced,  // Writes: answers ok, but the bytes land at another offset or in another file.
   kRot,        // Reads: a bit of the stored bytes, in the range read, flips first, for good.
   kRotOnce,    // Reads: a bit of the answer flips; a second read is good (F52).

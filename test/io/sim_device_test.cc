@@ -387,6 +387,18 @@ TEST(SimDeviceTest, SlowIoTakesVirtualMinutes) {
   EXPECT_EQ(Read(*file, 0, 10).value(), "x");
 }
 
+TEST(SimDeviceTest, ALostWriteAtTheEndStillMakesTheFileLonger) {
+  SimDisk disk(1);
+  disk.WriteFile("f", "old");
+  SimRuntime runtime({.seed = 1}, disk);
+  const auto file = OpenFile(runtime, "f");
+  runtime.AddFault({.effect = SimEffect::kLost, .operations = SimOps(SimOp::kWrite), .count = 1});
+  EXPECT_TRUE(Write(*file, 3, "new").ok());
+  EXPECT_EQ(disk.ReadFile("f").value(), std::string("old\0\0\0", 6));
+  EXPECT_TRUE(disk.lacking().contains("f"));
+  EXPECT_TRUE(disk.struck().empty());
+}
+
 TEST(SimDeviceTest, ALostWriteAnswersOkAndChangesNothing) {
   SimDisk disk(1);
   disk.WriteFile("f", "old");
