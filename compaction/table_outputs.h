@@ -58,6 +58,7 @@ class TableOutputs {
 
  private:
   Task<Status> EndTable();
+  // kCorruption: it is not what was written.
   Task<Status> ReadBack(TableInfo info);
 
   JobContext& context_;
