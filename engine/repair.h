@@ -24,7 +24,9 @@ namespace partita {
 //                 what had been deleted
 //   the catalog   is made anew from the manifests and the keys in tables and logs. Tables that have entities
 //                 come back under names like "recovered000007" (their id), in the account that is asked for,
-//                 without what faces kept beside them (access policies, service properties)
+//                 without what faces kept beside them (access policies, service properties).
+//                 Of a range that had just moved, what had been deleted may be back: whose its files were by
+//                 then, the catalog said
 //
 // Applying it writes a new layout, as a store that is opened with another number of shards does
 // (store_open.cc), in this order, each step durable before the next:

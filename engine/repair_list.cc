@@ -29,7 +29,8 @@ void RepairSurvey::ListDamages() {
     damage.consequence = "made anew from what is left: " + Number(found_.catalog.tables.size()) +
                          " tables come back under names like recovered000007, without their access policies "
                          "and service properties; one that was deleted just before may be among them, one "
-                         "without entities is not";
+                         "without entities is not; of a range that had just moved to another shard, what "
+                         "had been deleted may be back";
     report.damages.push_back(std::move(damage));
   }
   for (const RepairFindings::Shard& shard : found_.shards) {
@@ -93,9 +94,13 @@ void RepairSurvey::ListTable(const RepairFindings::Table& table) {
     for (const FileMeta& file : shard.manifest.files) {
       if (file.info.id != table.id) continue;
       damage.shard = shard.id.value;
-      std::string upper = file.info.largest + '\0';
-      if (!file.upper.empty() && file.upper < upper) upper = file.upper;
-      AddLost(std::max(file.lower, file.info.smallest), upper, Version(), &damage);
+      std::string lower = file.info.smallest, upper = file.info.largest + '\0';
+      // The rest of it may be, by a move or a change of layout, of a shard that does not say so any more.
+      if (!found_.any_manifest_lost()) {
+        lower = std::max(lower, file.lower);
+        if (!file.upper.empty()) upper = std::min(upper, file.upper);
+      }
+      AddLost(lower, upper, Version(), &damage);
     }
   }
   found_.report.damages.push_back(std::move(damage));

@@ -3,6 +3,7 @@
 #include "engine/base/coding.h"
 #include "engine/io/local_meta_store.h"
 #include "engine/io/local_object_store.h"
+#include "engine/io/meta_format.h"
 #include "sstable/part_format.h"
 #include "test/engine/repair_fixture.h"
 
@@ -107,7 +108,8 @@ TEST_F(RepairTest, ALostCatalogIsMadeAnew) {
     const RepairReport listed = List();
     ASSERT_EQ(listed.damages.size(), 1u);
     EXPECT_EQ(listed.damages[0].file, "meta/catalog");
-    EXPECT_THAT(listed.damages[0].consequence, HasSubstr("recovered000007"));
+    EXPECT_THAT(listed.damages[0].consequence,
+                AllOf(HasSubstr("recovered000007"), HasSubstr("deleted may be back")));
     SimRuntime runtime(NextLife(), *disk_);
     auto applied = Run(runtime, /*apply=*/true);
     ASSERT_TRUE(applied.ok()) << applied.status().ToString();
@@ -131,6 +133,40 @@ TEST_F(RepairTest, WithoutCatalogAndManifestAllIsFoundAgain) {
   }
   ExpectSoundStore(listed, /*names_kept=*/false);
   EXPECT_EQ(kept_, rows_.size());
+}
+
+// A table file of two shards, as a range of one of them has moved, whose new manifest is lost. covers: F80
+TEST_F(RepairTest, AMovedRangeLosesWhatItsOldShardsTableLost) {
+  const std::string moved = EncodeUserKey(TableId(2), "p1", "");
+  ShardId from;
+  {
+    SimRuntime runtime(NextLife(), *disk_);
+    auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    Store& store = **opened;
+    ASSERT_TRUE(runtime.RunToEnd(store.CompactAll()).ok());
+    from = store.CatalogCopy().FindRange(moved)->owner;
+    ASSERT_TRUE(runtime.RunToEnd(store.SplitRange(moved)).ok());
+    ASSERT_TRUE(runtime.RunToEnd(store.MoveRange(moved, ShardId(1 - from.value))).ok());
+    ASSERT_TRUE(runtime.RunToEnd(store.Close()).ok());
+  }
+  disk_->FlipBit("meta/" + ManifestKey(1, ShardId(1 - from.value)), 60, 2);
+  // A sound file of both is found again for both.
+  std::unique_ptr<SimDisk> again = disk_->Clone();
+  Repair();
+  EXPECT_EQ(kept_, rows_.size());
+  disk_ = std::move(again);
+  const std::string path = "meta/" + ManifestKey(1, from);
+  const auto value = DecodeMeta(ManifestKey(1, from), path, *disk_->ReadFile(path));
+  ASSERT_TRUE(value.ok()) << value.status().ToString();
+  const auto manifest = DecodeManifest(value->value.bytes);
+  ASSERT_TRUE(manifest.ok()) << manifest.status().ToString();
+  for (const ObjectId id : manifest->Objects()) {
+    const std::string table = ObjectPath(id);
+    disk_->FlipBit(table, disk_->ReadFile(table)->size() - 20, 2);  // The footer.
+  }
+  Repair();
+  EXPECT_LT(kept_, rows_.size());
 }
 
 TEST_F(RepairTest, ATableThatDoesNotOpenIsLostWithItsKeys) {
