@@ -4,8 +4,8 @@
 
 #include "engine/io/sim_runtime.h"
 
-// covers: F6 F9 F10 F12 F13 F14 F15 F16 F17 F18 F19 F20 F21 F22 F23 F25 F28 F29 F31 F33 F37 F40 F41 F42 F43
-// F45 F50 F54 F56 F67 F68
+// covers: F6 F9 F10 F12 F13 F14 F15 F16 F17 F18 F19 F20 F21 F22 F23 F25 F28 F29 F31 F33 F37 F39 F40 F41 F42
+// F43 F44 F45 F46 F47 F48 F50 F53 F54 F56 F67 F68
 //
 // The whole engine in one thread from one seed, with faults at every step, recovery included. A seed that
 // fails here: test/simulate --seed N shows it, and makes it smaller.
@@ -28,6 +28,7 @@ constexpr uint64_t kSeeds = 700;
 void Add(const SimulationReport& report, SimulationReport* total) {
   total->lives += report.lives;
   total->crashes += report.crashes;
+  total->damages += report.damages;
   total->counts.Add(report.counts);
   total->rare.Add(report.rare);
 }
@@ -55,6 +56,7 @@ TEST(SimulationTest, NoSeedBreaksAPromiseAndAllRareStatesAreReached) {
   EXPECT_GT(total.counts.restores, 0u);
   EXPECT_GT(total.counts.scrubs, 0u);
   EXPECT_GT(total.counts.continued, 0u);
+  EXPECT_GT(total.damages, kSeeds / kSlowdown / 10);
 }
 
 TEST(SimulationTest, OneSeedGivesOneCourse) {
@@ -69,7 +71,8 @@ TEST(SimulationTest, OneSeedGivesOneCourse) {
 }
 
 TEST(SimulationTest, WhatIsCutIsReadBackFromItsText) {
-  const std::string text = "life.0,life.3,crash.2,fault.4.0,fault.4.10,request.5.0.0-7,request.5.1.9-9";
+  const std::string text =
+      "life.0,life.3,crash.2,damage.1,fault.4.0,fault.4.10,request.5.0.0-7,request.5.1.9-9";
   const auto cuts = SimulationCuts::Parse(text);
   ASSERT_TRUE(cuts.has_value());
   EXPECT_EQ(cuts->ToString(), text);
@@ -184,6 +187,15 @@ TEST(SimulationPlantedTest, FindsDefectsOfTheEngine) {
     simulation.planted = defect;
     EXPECT_GT(SeedsUntilFound(simulation, 100), 0u) << static_cast<int>(defect);
   }
+}
+
+// By writes that are lost or misplaced; without damage a store never meets a bad frame that is none of a torn
+// tail.
+TEST(SimulationPlantedTest, FindsALogThatTakesDamageForATornTail) {
+  Simulation simulation;
+  simulation.planted_log = LogDefect::kEveryBadIsTorn;
+  simulation.damage_percent = 60;
+  EXPECT_GT(SeedsUntilFound(simulation, 200), 0u);
 }
 
 TEST(SimulationPlantedTest, FindsDefectsOfTheLog) {

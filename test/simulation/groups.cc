@@ -14,6 +14,7 @@ constexpr uint32_t kFaultsOfASeed = 100;
 void AddSimulation(const SimulationReport& report, Totals* totals) {
   totals->lives += report.lives;
   totals->crashes += report.crashes;
+  totals->damages += report.damages;
   totals->counts.Add(report.counts);
   totals->rare.Add(report.rare);
   totals->lives_of_failing = report.lives;

@@ -22,7 +22,7 @@ std::string_view GroupName(Group group);
 struct Totals {
   uint64_t seed = 0;  // Being run.
   uint64_t seeds = 0, lives = 0, crashes = 0;
-  uint64_t single_faults = 0;
+  uint64_t single_faults = 0, damages = 0;
   uint64_t flips = 0, flips_refused = 0, flips_damaged = 0, flips_harmless = 0;
   uint32_t lives_of_failing = 0;
   WorkloadCounts counts;

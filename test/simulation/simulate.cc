@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: simulate [--group GROUP] [--seed N] [--seeds COUNT] [--minutes M] [--cut CUTS] [--trace] "
-    "[--no-faults]\n"
+    "[--no-faults] [--damage P]\n"
     "                [--lives N] [--requests N] [--plant DEFECT] [--tries N] [--json]\n"
     "\n"
     "Runs a whole store in one thread, again and again: shards, clients, clock, scheduler, faults and "
@@ -38,6 +38,8 @@ constexpr const char* kUsage =
     "  --cut CUTS     leave out parts of the seed, as printed by a failing run\n"
     "  --trace        print what is asked, answered and done to the disk\n"
     "  --no-faults    crashes only\n"
+    "  --damage P     percent of lives before which a copy of the store is damaged: writes that are lost or\n"
+    "                 land elsewhere, bits that rot (default 5)\n"
     "  --lives N      processes that live and die on one store (default 10)\n"
     "  --requests N   of each of the four clients in each life (default 60)\n"
     "  --plant DEFECT break the engine on purpose: skip-flush, forget-tail, publish-early, reuse-versions,\n"
@@ -132,6 +134,8 @@ Arguments Parse(int count, char** given) {
         Fail("--minutes takes a number above 0");
     } else if (option == "--lives") {
       simulation.lives = static_cast<uint32_t>(NumberOf(option, value));
+    } else if (option == "--damage") {
+      simulation.damage_percent = static_cast<uint32_t>(NumberOf(option, value));
     } else if (option == "--requests") {
       simulation.requests = static_cast<uint32_t>(NumberOf(option, value));
     } else if (option == "--tries") {
@@ -190,6 +194,8 @@ std::string CommandFor(const Arguments& arguments, const Simulation& simulation)
   if (simulation.requests != Simulation().requests)
     command += " --requests " + std::to_string(simulation.requests);
   if (!simulation.faults) command += " --no-faults";
+  if (simulation.damage_percent != Simulation().damage_percent)
+    command += " --damage " + std::to_string(simulation.damage_percent);
   if (!arguments.plant.empty()) command += " --plant " + arguments.plant;
   const std::string cuts = simulation.cuts.ToString();
   return cuts.empty() ? command : command + " --cut " + cuts;
@@ -238,6 +244,7 @@ void PrintJson(Group group, const Totals& totals, double seconds, bool failed) {
   number("operations", counts.calls());
   number("disk_operations", counts.disk_operations);
   number("faults", counts.faults_hit);
+  number("damaged_stores", totals.damages);
   number("writes_acknowledged", counts.acknowledged);
   number("writes_refused", counts.refused);
   number("writes_in_doubt", counts.in_doubt);

@@ -39,6 +39,11 @@ constexpr std::string_view kNames[] = {
     "scan continued in a later life",
     "backup restored in a later life",
     "unfinished backup refused",
+    "damage answered, all else right",
+    "damaged store refused",
+    "damaged shard left out",
+    "damage repaired",
+    "damage without a trace",
 };
 static_assert(std::size(kNames) == kRareStateCount);
 

@@ -40,6 +40,11 @@ enum class RareState : uint8_t {
   kScanContinuedLater,     // In another life than it began.
   kCopyRestoredLater,
   kUnfinishedCopyRefused,
+  kDamagedRange,        // Some keys answered corruption, and all else was right (F43, F48).
+  kDamagedOpen,         // The store did not open, as more than table files were damaged (F39).
+  kDamagedShard,        // It was opened without the damaged shards.
+  kDamageRepaired,      // And lived on (F53).
+  kDamageWithoutTrace,  // Lost or misplaced writes, or flipped bits, that nobody needed any more.
   kCount,
 };
 inline constexpr size_t kRareStateCount = static_cast<size_t>(RareState::kCount);

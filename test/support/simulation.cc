@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "test/support/damaged_store.h"
+
 namespace partita {
 
 namespace {
@@ -16,6 +18,7 @@ struct LifeDraw {
   bool restart = false;  // After a clean close: nothing is cut off.
   bool faults = false;
   int64_t wall_step = 0;
+  uint64_t damage_draw = 0;  // Below damage_percent: first a copy of the store meets damage.
 };
 
 LifeDraw DrawLife(uint64_t seed, bool faults) {
@@ -43,6 +46,7 @@ LifeDraw DrawLife(uint64_t seed, bool faults) {
   draw.restart = random.Chance(0.3);
   constexpr int64_t kHour = int64_t{3600} * kTicksPerSecond;
   if (random.Chance(0.4)) draw.wall_step = static_cast<int64_t>(random.Below(2 * kHour)) - kHour;
+  draw.damage_draw = random.Next() % 100;
   return draw;
 }
 
@@ -91,6 +95,10 @@ class SimulationRunner {
       draw.kind = CrashKind::kPower;
       if (simulation_.only_fault->life == life) draw.plan.only_fault = simulation_.only_fault->fault;
     }
+    const bool damage = draw.damage_draw < simulation_.damage_percent && simulation_.faults &&
+                        !simulation_.only_fault && !cuts.damages.contains(life);
+    if (damage && world_.shards > 0 && !world_.last_open_failed) Damage(life);
+    if (!Sound()) return;
     const bool clean = Live(life, draw);
     // An open that failed, or a clean close, may be followed by another open and nothing else.
     if ((clean || world_.last_open_failed) && draw.restart) return;
@@ -102,6 +110,19 @@ class SimulationRunner {
       disk_.CrashProcess();
     }
     world_.model.Crashed(draw.kind);
+  }
+
+  void Damage(uint32_t life) {
+    StoreWorld world = world_;
+    world.counts = WorkloadCounts();
+    world.rare = RareStates();
+    const DamageReport damaged = RunDamage(simulation_, life, disk_.Clone(), &world);
+    ++report_.damages;
+    report_.hash = SimRandom::Mix(report_.hash ^ damaged.hash);
+    world_.counts.Add(world.counts);
+    world_.rare.Add(world.rare);
+    for (const std::string& violation : world.model.violations())
+      world_.model.Violation("damaged before life " + std::to_string(life) + ": " + violation);
   }
 
   // The last one meets no trouble, and must find everything.

@@ -13,11 +13,12 @@
 namespace partita {
 
 // What of a drawn simulation is left out, so that a failure gets small. As text, e.g.
-// "life.0,crash.2,fault.4.10,request.5.1.0-7": a life, a planned crash, a fault of a life, requests 0 to 7 of
-// actor 1 (0 is the keeper) of life 5.
+// "life.0,crash.2,damage.3,fault.4.10,request.5.1.0-7": a life, a planned crash, damage to a copy, a fault of
+// a life, requests 0 to 7 of actor 1 (0 is the keeper) of life 5.
 struct SimulationCuts {
   std::set<uint32_t> lives;
   std::set<uint32_t> crashes;
+  std::set<uint32_t> damages;  // Of a copy of the store, before a life.
   std::set<std::pair<uint32_t, uint32_t>> faults;
   std::map<std::pair<uint32_t, uint32_t>, std::set<uint32_t>> requests;
 
@@ -37,6 +38,8 @@ struct Simulation {
   uint32_t requests = 60;  // Of each client, in each life.
   uint32_t clients = 4;
   bool faults = true;
+  uint32_t damage_percent =
+      5;  // Of lives: a copy of the store is damaged before, which takes some four of them.
   // In place of drawn faults and crashes: this one, in this life, and a loss of power after each life.
   struct OnlyFault {
     uint32_t life = 0;
@@ -52,6 +55,7 @@ struct Simulation {
 struct SimulationReport {
   uint32_t lives = 0;                     // Run, the one with the violation included.
   uint64_t crashes = 0;                   // Of power and process.
+  uint64_t damages = 0;                   // Copies whose files were damaged (damaged_store.h).
   std::vector<uint64_t> life_operations;  // Of the disk, in each life.
   uint64_t hash = 0;                      // Of the whole course: the same for the same seed and binary.
   WorkloadCounts counts;

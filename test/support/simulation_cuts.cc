@@ -8,8 +8,15 @@ namespace partita {
 
 namespace {
 
-constexpr uint32_t kFaultNumbers[] = {StoreLife::kFullDisk,        1, 2, 3, StoreLife::kOpeningFault,
-                                      StoreLife::kOpeningFault + 1};
+constexpr uint32_t kFaultNumbers[] = {StoreLife::kFullDisk,
+                                      1,
+                                      2,
+                                      3,
+                                      StoreLife::kOpeningFault,
+                                      StoreLife::kOpeningFault + 1,
+                                      StoreLife::kDamage,
+                                      StoreLife::kDamage + 1,
+                                      StoreLife::kDamage + 2};
 
 // "5.1.0-7" -> {5, 1, 0, 7}.
 std::optional<std::vector<uint32_t>> Numbers(std::string_view text) {
@@ -39,6 +46,8 @@ bool AddCut(std::string_view item, SimulationCuts* cuts) {
     cuts->lives.insert(n[0]);
   } else if (kind == "crash" && n.size() == 1) {
     cuts->crashes.insert(n[0]);
+  } else if (kind == "damage" && n.size() == 1) {
+    cuts->damages.insert(n[0]);
   } else if (kind == "fault" && n.size() == 2) {
     cuts->faults.insert({n[0], n[1]});
   } else if (kind == "request" && n.size() == 4 && n[2] <= n[3] && n[3] - n[2] < 1'000'000) {
@@ -62,6 +71,7 @@ class Minimiser {
     for (uint32_t life = smallest_.lives; life-- > 0;) {
       if (smallest_.cuts.lives.contains(life)) continue;
       Try([&](SimulationCuts& cuts) { return cuts.crashes.insert(life).second; });
+      Try([&](SimulationCuts& cuts) { return cuts.damages.insert(life).second; });
       for (uint32_t number : kFaultNumbers) {
         Try([&](SimulationCuts& cuts) { return cuts.faults.insert({life, number}).second; });
       }
@@ -130,6 +140,7 @@ std::string SimulationCuts::ToString() const {
   auto number = [](uint32_t value) { return "." + std::to_string(value); };
   for (uint32_t life : lives) item("life" + number(life));
   for (uint32_t life : crashes) item("crash" + number(life));
+  for (uint32_t life : damages) item("damage" + number(life));
   for (const auto& [life, fault] : faults) item("fault" + number(life) + number(fault));
   for (const auto& [of, cut] : requests) {
     for (auto first = cut.begin(); first != cut.end();) {

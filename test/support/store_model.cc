@@ -199,6 +199,9 @@ bool StoreModel::Attribute(const std::string& name, const Key& key, const Row& r
     return false;
   }
   auto found = writes_.find(WriterOf(row.content));
+  // Of an earlier life, and brought to light again as what hid it is lost.
+  const bool back = Forgiven(name) || MayBeBack(key);
+  if (found == writes_.end() && back && WriterOf(row.content) <= last_number_) return true;
   const Op* op = found == writes_.end() ? nullptr : found->second.FindOp(name);
   if (op == nullptr || op->kind == WriteKind::kDelete) {
     Violation(std::string(where) + ": " + DescribeKey(name) + " shows " + Short(row.content) +

@@ -55,6 +55,7 @@ class StoreModel {
   // (F18).
   void SetAdrift(const std::string& lower, const std::string& upper);
   void RemoveKeys(TableId table);
+  uint32_t ShardOf(const std::string& key) const { return keys_.at(key).shard; }
   bool Knows(const std::string& key) const { return keys_.contains(key); }
   std::vector<std::string> Keys() const;
   // The version last seen of the key, or one of before; 0 when it never had one.
@@ -106,6 +107,23 @@ class StoreModel {
   void Crashed(CrashKind kind) { worst_ = std::max(worst_, kind); }
   // Part of what recovery shows, read before it was complete: must be there ever after (F28).
   void SeenDuringRecovery(const std::string& key, const std::optional<Row>& row);
+  // What damage may have taken when Recovered() is asked next.
+  struct Losses {
+    std::set<std::string> unread;  // Keys that answered an error.
+    // Shards whose log was damaged at its end perhaps, where nothing proves it (F31): what it held may be
+    // gone from some point on, without holes.
+    std::set<uint32_t> logs_cut;
+    // Shards whose manifest was lost: files that a compaction had let go may be back, and with them what was
+    // deleted.
+    std::set<uint32_t> files_back;
+    // What a repair listed as lost: keys in [lower, upper) with what is above a version.
+    struct Listed {
+      std::string lower, upper;
+      Version above;
+    };
+    std::vector<Listed> listed;
+  };
+  void Forgive(Losses losses) { losses_ = std::move(losses); }
   // Everything there is after an open: judged against the life that ended, and the next begins.
   void Recovered(const Rows& rows);
   // What was compared last is taken for what is there now, as nobody wrote since.
@@ -183,6 +201,10 @@ class StoreModel {
   // Finds who wrote a row and learns the version; false after a violation.
   bool Attribute(const std::string& name, const Key& key, const Row& row, const char* where, bool settles);
   bool Required(const Write& write) const;
+  // Whether damage may have taken this state of the key, or anything of it.
+  bool Forgiven(const std::string& name, Version version) const;
+  bool MayBeBack(const Key& key) const;
+  bool Forgiven(const std::string& name) const { return Forgiven(name, Version(UINT64_MAX)); }
   std::map<uint32_t, Version> Cuts(const Rows& rows);
   void RaiseCutsForAbsences(const Rows& rows, std::map<uint32_t, Version>* cuts);
   void CheckSurvival(const Rows& rows, const std::map<uint32_t, Version>& cuts);
@@ -197,8 +219,9 @@ class StoreModel {
   uint64_t doubts_happened_ = 0, doubts_without_trace_ = 0;
   std::map<std::string, std::map<uint64_t, std::string>> exposed_;  // entity -> version -> content.
   std::map<uint32_t, Version> shown_max_;                           // Of each shard (F18).
-  std::map<std::string, std::optional<Row>> pinned_;                // Shown by an incomplete recovery.
-  uint32_t adrift_ = kAdriftMin;  // The next name of keys that are no certain shard's.
+  Losses losses_;
+  std::map<std::string, std::optional<Row>> pinned_;  // Shown by an incomplete recovery.
+  uint32_t adrift_ = kAdriftMin;                      // The next name of keys that are no certain shard's.
   CrashKind worst_ = CrashKind::kNone;
   bool closed_cleanly_ = false;
   uint64_t now_ = 0;

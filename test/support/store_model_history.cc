@@ -190,7 +190,7 @@ std::map<uint32_t, Version> StoreModel::Cuts(const Rows& rows) {
   for (const auto& [number, write] : writes_) {
     if (write.version.value == 0 || !Required(write)) continue;
     auto key = keys_.find(write.ops[0].key);
-    if (key == keys_.end()) continue;
+    if (key == keys_.end() || losses_.logs_cut.contains(key->second.shard)) continue;
     Version& cut = cuts[key->second.shard];
     cut = std::max(cut, write.version);
   }
@@ -211,6 +211,7 @@ void StoreModel::RaiseCutsForAbsences(const Rows& rows, std::map<uint32_t, Versi
         if (state.version > cut && !state.present && later_delete == nullptr) later_delete = &state;
       }
       if (!floor->present || later_delete == nullptr || later_delete->write == nullptr) continue;
+      if (Forgiven(name, floor->version)) continue;
       if (AbsenceMayBe(name, history, floor->version, rows)) continue;
       cut = later_delete->version;
       raised = true;
@@ -247,6 +248,8 @@ void StoreModel::CheckSurvival(const Rows& rows, const std::map<uint32_t, Versio
     for (const State& state : history.states) {
       if (cut != cuts.end() && state.version <= cut->second) floor = &state;
     }
+    if (Forgiven(name, floor->present ? floor->version : Version(UINT64_MAX))) continue;
+    if (!floor->present && MayBeBack(key)) continue;
     auto row = rows.find(name);
     std::string after = " after " + std::string(CrashKindName(worst_)) +
                         (closed_cleanly_ ? " following a clean close: " : ": ") + DescribeKey(name);
@@ -258,8 +261,20 @@ void StoreModel::CheckSurvival(const Rows& rows, const std::map<uint32_t, Versio
     } else if (floor->present && !AbsenceMayBe(name, history, floor->version, rows)) {
       Violation("lost version " + Text(floor->version) + ", shows nothing (F12)" + after);
     }
-    CheckTakenBack(name, key, history, rows);
+    if (!Forgiven(name) && !losses_.logs_cut.contains(key.shard)) CheckTakenBack(name, key, history, rows);
   }
+}
+
+// A key that is adrift may be of such a shard.
+bool StoreModel::MayBeBack(const Key& key) const {
+  return losses_.files_back.contains(key.shard) || (key.shard >= kAdriftMin && !losses_.files_back.empty());
+}
+
+bool StoreModel::Forgiven(const std::string& name, Version version) const {
+  if (losses_.unread.contains(name)) return true;
+  return std::any_of(losses_.listed.begin(), losses_.listed.end(), [&](const Losses::Listed& lost) {
+    return name >= lost.lower && (lost.upper.empty() || name < lost.upper) && version > lost.above;
+  });
 }
 
 // What a read or refusal showed and only writes of required levels can explain stays (F13).
@@ -366,6 +381,7 @@ void StoreModel::StartLife(const Rows& rows) {
   copies_.clear();
   pages_.clear();
   pinned_.clear();
+  losses_ = Losses();
   worst_ = CrashKind::kNone;
   closed_cleanly_ = false;
 }

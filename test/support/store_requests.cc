@@ -116,7 +116,9 @@ void StoreLife::TellWrite(size_t table, TableId id, uint64_t number, const Write
   } else {
     model.Refuse(number, code, 0);
     bool fault = code == Code::kIoError || code == Code::kNoSpace || code == Code::kResourceExhausted;
-    if (code != Code::kBusy && !(faulty_ && fault)) Violation("write: " + outcome.status.ToString());
+    const bool damage = code == Code::kCorruption && !plan_.damage.empty();
+    if (code != Code::kBusy && !damage && !(faulty_ && fault))
+      Violation("write: " + outcome.status.ToString());
   }
 }
 

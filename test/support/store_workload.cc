@@ -125,6 +125,7 @@ StoreOptions StoreLife::Options() {
   options.io_deadline_ns = kIoDeadlineNanosOfLife;
   options.planted = options_.planted;
   options.planted_log = options_.planted_log;
+  options.open_degraded = plan_.open_degraded;
   return options;
 }
 
@@ -138,6 +139,8 @@ Task<void> StoreLife::Main() {
   Result<std::unique_ptr<Store>> opened = co_await Store::Open(runtime_, std::move(options));
   const bool fault = FaultsHit() > 0;
   EndOpeningFaults();
+  if (plan_.met != nullptr) plan_.met->opened = opened.status();
+  if (!opened.ok() && plan_.met != nullptr) co_return;
   if (!opened.ok()) {
     NoteEnd();
     if (!fault || opened.code() == Code::kCorruption) {
@@ -154,7 +157,9 @@ Task<void> StoreLife::Main() {
   faulty_ = fault || plan_.only_fault;
   if (fault) co_await SleepFor(kFaultsFeltNs);
   if (!crashed()) {
-    if (plan_.read_back) {
+    if (plan_.met != nullptr) {
+      co_await ReadDamaged();
+    } else if (plan_.read_back) {
       co_await ReadBack();
     } else {
       world_.model.StartsUnread();
@@ -180,7 +185,7 @@ Task<void> StoreLife::Main() {
   store_.reset();
   runtime_.disk().set_capacity(kCapacity);  // Whoever starts it again has made room.
   if (crashed()) co_return;
-  if (!closed.ok()) Violation("close failed: " + closed.ToString());
+  if (!closed.ok() && plan_.damage.empty()) Violation("close failed: " + closed.ToString());
   closed_cleanly_ = closed.ok();
   if (closed_cleanly_ && compared_) world_.model.ClosedCleanly();
 }
@@ -217,15 +222,18 @@ void StoreLife::NoteEnd() {
 
 Task<void> StoreLife::Work() {
   if (Chance(30)) partitions_ = 1;
-  faulty_ = options_.faults || plan_.only_fault;  // Everything could be read: what opening met is over.
+  // Everything could be read: what opening met is over.
+  faulty_ = options_.faults || plan_.only_fault || !plan_.damage.empty();
   if (options_.faults) AddFaults();
+  for (uint32_t i = 0; i < plan_.damage.size(); ++i) AddFault(kDamage + i, plan_.damage[i]);
   keeper_.Spawn(runtime_.client(0), Keeper(this));
   for (uint32_t i = 1; i <= options_.clients; ++i) tasks_.Spawn(runtime_.client(i), Client(this, i));
   co_await tasks_.Join();
   // On a dead disk a change of tables in doubt is settled never, and ends only with Close.
   uint64_t due = runtime_.now_ns() + 30'000'000'000;
   while (keeper_.running() > 0 && !(crashed() && runtime_.now_ns() > due)) co_await SleepFor(1'000'000);
-  if (faulty_ && !crashed()) co_await ProveResumed();
+  if (crashed() || !plan_.damage.empty()) co_return;
+  if (faulty_) co_await ProveResumed();
   if (crashed()) co_return;
   if (Chance(30)) {
     StoreModel::Rows rows;

@@ -93,6 +93,14 @@ struct StoreWorld {
   void DropTable(size_t index);
 };
 
+// What a store with damaged files answered to whoever read all of it.
+struct DamageMet {
+  Status opened;
+  std::set<std::string> failed_keys;
+  std::vector<std::string> scrubbed;  // What a scrub complained of.
+  bool judged = false;                // All else was held against the model.
+};
+
 // One process on a store: opens it, reads everything back and holds it against the model, lets
 // clients work, and closes or crashes.
 //
@@ -122,8 +130,14 @@ class StoreLife {
     // kRotOnce a read that gives a wrong bit.
     std::set<std::pair<uint32_t, uint32_t>> requests_cut;
     std::set<uint32_t> faults_cut;
+    // Faults that damage files while clients work: from then on, errors are answers.
+    std::vector<SimFault> damage;
+    // Not null: files may be damaged; nothing is done but to read, and to say what was met.
+    DamageMet* met = nullptr;
+    bool open_degraded = false;
+    StoreModel::Losses losses;  // Of a life that meets damage, but for keys that answer errors.
   };
-  static constexpr uint32_t kFullDisk = 0, kRotOnce = 9, kOpeningFault = 10;
+  static constexpr uint32_t kFullDisk = 0, kRotOnce = 9, kOpeningFault = 10, kDamage = 20;
   static constexpr uint64_t kCapacity = uint64_t{1} << 40;   // Of the disk, but for kFullDisk.
   static constexpr uint64_t kFaultsFeltNs = 10'000'000'000;  // F56: then all is as if there had been none.
 
@@ -162,6 +176,11 @@ class StoreLife {
   Task<void> CheckStructure();
   void CheckLeftovers();
   void AdoptShards();
+
+  // store_damage.cc: stores whose files are damaged.
+  Task<void> ReadDamaged();
+  Task<bool> GetDamaged(StoreModel::Rows* rows);
+  Task<bool> ScanDamaged(TableId table, const StoreModel::Rows& rows);
 
   // store_workload.cc: clients.
   Task<void> Work();
