@@ -1,7 +1,8 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
-#include <numbers>
+
+#include "bench/lab/exact_math.h"
 
 namespace partita::lab {
 
@@ -21,8 +22,8 @@ class Draw {
   }
   // Mean 0, standard deviation 1 (Box and Muller).
   double Normal() {
-    const double radius = std::sqrt(-2 * std::log(1 - Uniform()));
-    return radius * std::cos(2 * std::numbers::pi * Uniform());
+    const double radius = std::sqrt(-2 * ExactLog(1 - Uniform()));
+    return radius * ExactCosTurns(Uniform());
   }
 
  private:

@@ -13,6 +13,26 @@ constexpr double kPickTheta = 0.99;
 // Ranks beyond the first so many are as good as never chosen; making more costs time.
 constexpr uint64_t kPickRanksMax = 1'000'000;
 
+// What an operation asks for, whatever record it is about.
+std::string ParametersOf(const Op& op, const std::vector<Field>& fields) {
+  std::string text = op.name + ' ' + OpKindName(op.kind) + ' ' + std::to_string(op.limit);
+  const auto add = [&](const PropertyValue& value) {
+    text.push_back('\0');
+    AppendKeyText(&text, value);
+  };
+  if (op.order_field) text += (op.order_descending ? " desc " : " asc ") + fields[*op.order_field].name;
+  for (const Condition& condition : op.where) {
+    text += " where " + fields[condition.field].name + ' ' +
+            std::to_string(static_cast<int>(condition.kind)) + ' ' + std::to_string(condition.ticks);
+    add(condition.value);
+    add(condition.value_end);
+    for (const PropertyValue& value : condition.values) add(value);
+  }
+  for (const size_t field : op.select) text += " select " + fields[field].name;
+  for (const size_t field : op.set) text += " set " + fields[field].name;
+  return text;
+}
+
 }  // namespace
 
 OperationStream::OperationStream(const RecordGenerator& generator)
@@ -54,6 +74,9 @@ uint64_t HashOfStream(const RecordGenerator& generator, uint64_t count) {
   StreamHash hash;
   Record record;
   std::string text;
+  for (const Op& op : generator.experiment().ops) {
+    hash.Update(ParametersOf(op, generator.experiment().fields));
+  }
   for (uint64_t i = 0; i < count; ++i) {
     const Operation operation = stream.Next();
     const Op& op = generator.experiment().ops[operation.op];

@@ -34,8 +34,8 @@ class OperationStream {
   uint64_t existing_;
 };
 
-// XXH3-64 over the first `count` operations with every value of their records: the same figure says that two
-// runs did the same, byte for byte.
+// XXH3-64 over what the operations ask for and the first `count` of them, with every value of their records:
+// the same figure says that two runs did the same, byte for byte.
 uint64_t HashOfStream(const RecordGenerator& generator, uint64_t count);
 
 }  // namespace partita::lab

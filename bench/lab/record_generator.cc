@@ -6,12 +6,15 @@
 #include "api/limits.h"
 #include "engine/base/checksum.h"
 
+// As in exact_math.cc: what a record holds must not depend on what the compiler fuses.
+#pragma STDC FP_CONTRACT OFF
+
 namespace partita::lab {
 
 ZipfRanks::ZipfRanks(uint64_t n, double theta) : n_(static_cast<double>(n)), theta_(theta) {
-  for (uint64_t rank = 1; rank <= n; ++rank) zeta_ += std::pow(static_cast<double>(rank), -theta);
-  const double zeta_of_2 = 1 + std::pow(2.0, -theta);
-  eta_ = n < 3 ? 0 : (1 - std::pow(2.0 / n_, 1 - theta)) / (1 - zeta_of_2 / zeta_);
+  for (uint64_t rank = 1; rank <= n; ++rank) zeta_ += ExactPow(static_cast<double>(rank), -theta);
+  const double zeta_of_2 = 1 + ExactPow(2.0, -theta);
+  eta_ = n < 3 ? 0 : (1 - ExactPow(2.0 / n_, 1 - theta)) / (1 - zeta_of_2 / zeta_);
 }
 
 uint64_t ZipfRanks::Of(double uniform) const {
@@ -19,7 +22,7 @@ uint64_t ZipfRanks::Of(double uniform) const {
   double rank = 0;
   if (scaled >= 1) {
     rank =
-        scaled < 1 + std::pow(0.5, theta_) ? 1 : n_ * std::pow(eta_ * uniform - eta_ + 1, 1 / (1 - theta_));
+        scaled < 1 + ExactPow(0.5, theta_) ? 1 : n_ * ExactPow(eta_ * uniform - eta_ + 1, 1 / (1 - theta_));
   }
   return static_cast<uint64_t>(std::clamp(rank, 0.0, n_ - 1));
 }
@@ -49,7 +52,7 @@ PropertyValue RecordGenerator::ValueAnew(size_t field, uint64_t number, uint64_t
 
 std::string RecordGenerator::Text(const Field& field, Draw draw) const {
   double size = field.text_size;
-  if (field.text_sigma > 0) size *= std::exp(field.text_sigma * draw.Normal());
+  if (field.text_sigma > 0) size *= ExactExp(field.text_sigma * draw.Normal());
   const auto characters = static_cast<size_t>(std::clamp(size, 0.0, static_cast<double>(kStringUnitsMax)));
   std::string text(characters, ' ');
   for (size_t i = 0; i < characters; i += 8) {

@@ -1,0 +1,13 @@
+#pragma once
+
+namespace partita::lab {
+
+// Functions whose last bit is the same on every machine and with every C library, for what records are made
+// of: only operations that IEEE 754 rounds exactly, in a fixed order, none of them fused. Right to 1e-14.
+
+double ExactLog(double x);                // REQUIRES: x > 0, and normal.
+double ExactExp(double x);                // REQUIRES: |x| <= 700.
+double ExactPow(double x, double power);  // REQUIRES: x > 0.
+double ExactCosTurns(double turns);       // cos(2 pi turns). REQUIRES: 0 <= turns <= 1.
+
+}  // namespace partita::lab

@@ -1,0 +1,94 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "bench/lab/cell.h"
+#include "bench/lab/metrics.h"
+#include "test/lab/experiments.h"
+
+namespace partita::lab {
+namespace {
+
+// Answers at once, but for one stop of the world of a second.
+class StallingStore final : public TableStore {
+ public:
+  explicit StallingStore(double stall_at_s) : stall_at_s_(stall_at_s) {}
+
+  Status MakeTable(const std::string&, const std::vector<std::string>&) override { return Status(); }
+  Status Load(const std::string&, std::vector<Write>) override { return Status(); }
+  Status Settle(const ThroughputTargets&) override {
+    started_ = Clock::now();
+    return Status();
+  }
+  uint32_t pieces() const override { return 1; }
+  Result<Entity> Get(const std::string&, const std::string&, const std::string&) override {
+    Stall();
+    return Entity("p", "r");
+  }
+  Result<Answer> Query(const std::string&, const Question&) override {
+    Stall();
+    return Answer{.entities = {}, .scanned = 1, .continuation = {}};
+  }
+  Status Transact(const std::string&, const std::vector<Write>&) override {
+    Stall();
+    return Status();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // Who comes within the second waits for its end.
+  void Stall() const {
+    const auto from =
+        started_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(stall_at_s_));
+    const auto now = Clock::now();
+    if (now >= from) std::this_thread::sleep_until(from + std::chrono::seconds(1));
+  }
+
+  const double stall_at_s_;
+  Clock::time_point started_;
+};
+
+CellFigures RunWithAStall(ArrivalModel model, uint32_t clients) {
+  static const Experiment sound = ParseSound(ReadingsText(kDeviceLayout));
+  Experiment experiment = sound;
+  experiment.records = 10;
+  experiment.arrival = {
+      .model = model, .rates = {500}, .clients = clients, .think_s = 0.002, .warmup_s = 0, .duration_s = 3};
+  const RecordGenerator generator(experiment);
+  const std::atomic<bool> stop{false};
+  const auto target =
+      Target::Make(std::make_unique<StallingStore>(1), experiment.layouts[0], generator, stop);
+  EXPECT_TRUE(target.ok());
+  return RunCell(**target, generator, 500, [](double) { return true; });
+}
+
+OpFigures AllOf(const CellFigures& cell) {
+  OpFigures all;
+  for (const OpFigures& figures : cell.ops) all.Add(figures);
+  return all;
+}
+
+TEST(StallTest, AStallOfASecondShowsInTheLatencyOfAllThatWereDueInIt) {
+  const OpFigures figures = AllOf(RunWithAStall(ArrivalModel::kConstant, 4));
+  EXPECT_GT(MetricOf("p999_ms", figures, 3, {}), 950);
+  // A third of the operations were due in it, and waited for what was left: evenly up to a second.
+  uint64_t above_half = 0;
+  figures.latency.ForEach([&](uint64_t nanos, uint64_t count) {
+    if (nanos > 500'000'000) above_half += count;
+  });
+  EXPECT_GT(above_half, 500 * 0.5 * 0.9);
+  // What hides it: only as many operations as there are clients were begun in it, of some 1,500.
+  EXPECT_LT(MetricOf("service_p99_ms", figures, 3, {}), 500);
+}
+
+TEST(StallTest, AClosedLoopHidesItAndIsCalledOne) {
+  const OpFigures figures = AllOf(RunWithAStall(ArrivalModel::kClosed, 1));
+  EXPECT_LT(MetricOf("p99_ms", figures, 3, {}), 500) << "why latency counts from when an operation was due";
+  EXPECT_STREQ(ArrivalModelName(ArrivalModel::kClosed), "closed");
+}
+
+}  // namespace
+}  // namespace partita::lab
