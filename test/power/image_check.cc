@@ -1,7 +1,10 @@
 #include "test/power/image_check.h"
 
+#include <sys/stat.h>
+
 #include <memory>
 
+#include "engine/backup.h"
 #include "engine/world.h"
 
 namespace partita {
@@ -38,6 +41,36 @@ std::string LookAtStore(OpenedImage opened, const Ledger& ledger, uint64_t cut, 
   return closed.ok() ? "" : "close: " + closed.ToString();
 }
 
+// Of some images: it takes as long as all else.
+constexpr uint64_t kBackupsEvery = 3;
+
+// What has a backup's name is one, whole (F68). "" or what is wrong.
+std::string LookAtBackups(const LoadPlan& plan, const Ledger& ledger, uint64_t cut) {
+  for (const Ledger::Backup& backup : ledger.BackupsAt(cut)) {
+    const std::string directory = BackupOf(plan.directory, backup.number);
+    struct stat there;
+    if (stat(directory.c_str(), &there) != 0) {
+      if (backup.must) return "backup " + std::to_string(backup.number) + " is gone";
+      continue;
+    }
+    LoadPlan restored = plan;
+    restored.directory = directory + ".restored";
+    // Restored before a second loss of power.
+    if (stat(restored.directory.c_str(), &there) == 0) restored.directory += "-again";
+    const Result<BackupReport> made = RestoreStore(directory, restored.directory, BackupOptions());
+    if (!made.ok()) return "restore: " + made.status().ToString();
+    StoreOptions options = LoadStoreOptions(restored);
+    options.create_if_missing = false;
+    const Result<OpenedImage> opened = OpenImage(restored, options);
+    if (!opened.ok()) return "a restored store does not open: " + opened.status().ToString();
+    const std::string wrong = ledger.CheckBackup(*opened->store, backup.number);
+    if (!wrong.empty()) return wrong;
+    const Status closed = opened->runtime->RunToEnd(opened->store->Close());
+    if (!closed.ok()) return "close of a restored store: " + closed.ToString();
+  }
+  return "";
+}
+
 }  // namespace
 
 ImageFindings LookAt(const LoadPlan& plan, const Ledger& ledger, uint64_t cut, bool close) {
@@ -45,7 +78,9 @@ ImageFindings LookAt(const LoadPlan& plan, const Ledger& ledger, uint64_t cut, b
   options.create_if_missing = !ledger.StoreExists(cut);  // A lost store must not pass for a new one (F69).
   const Result<OpenedImage> opened = OpenImage(plan, options);
   if (!opened.ok()) return {.wrong = "open: " + opened.status().ToString()};
-  return {.wrong = LookAtStore(*opened, ledger, cut, close)};
+  std::string wrong = LookAtStore(*opened, ledger, cut, close);
+  if (wrong.empty() && !plan.fill_disk && cut % kBackupsEvery == 0) wrong = LookAtBackups(plan, ledger, cut);
+  return {.wrong = std::move(wrong)};
 }
 
 ImageFindings LookThroughFaults(const LoadPlan& plan, const Ledger& ledger, uint64_t cut) {

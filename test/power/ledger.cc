@@ -19,6 +19,9 @@ void Ledger::Add(const Note& note) {
       acknowledged_[note.writer] = note.number;
       ++transactions_;
       break;
+    case Note::Kind::kBackupDone:
+      ++backups_;
+      break;
     case Note::Kind::kRefused:
       ++refused_;
       break;
@@ -148,6 +151,38 @@ std::string Ledger::Check(Store& store, uint64_t cut) const {
   }
   const std::string order = CheckOrder(found, cut);
   return order.empty() ? CheckKeeperTables(store, cut) : order;
+}
+
+std::vector<Ledger::Backup> Ledger::BackupsAt(uint64_t cut) const {
+  std::vector<Backup> backups;
+  for (const Note& note : notes_) {
+    if (note.kind == Note::Kind::kBackupBegun && note.entries < cut) backups.push_back({note.number});
+    const bool done = note.kind == Note::Kind::kBackupDone && note.entries <= cut;
+    if (done && !backups.empty() && backups.back().number == note.number) backups.back().must = true;
+  }
+  return backups;
+}
+
+// Of writers at any level: a backup holds all that was acknowledged before it was asked for (F68).
+std::string Ledger::CheckBackup(Store& store, uint32_t number) const {
+  Bounds bounds;
+  Numbers acknowledged{}, begun{};
+  bool under_way = false;
+  for (const Note& note : notes_) {
+    const bool its = note.number == number;
+    if (note.kind == Note::Kind::kFound) acknowledged[note.writer] = begun[note.writer] = note.number;
+    if (note.kind == Note::Kind::kBegun) begun[note.writer] = note.number;
+    if (note.kind == Note::Kind::kAcknowledged) acknowledged[note.writer] = note.number;
+    if (note.kind == Note::Kind::kBackupBegun && its) bounds.at_least = acknowledged;
+    under_way = under_way || (note.kind == Note::Kind::kBackupBegun && its);
+    if (under_way) bounds.at_most = begun;
+    if (note.kind == Note::Kind::kBackupDone && its) break;
+  }
+  for (uint32_t writer = 0; writer < kWriters; ++writer) {
+    const std::string wrong = CheckPartition(ReadPartition(store, writer), bounds, writer);
+    if (!wrong.empty()) return "backup " + std::to_string(number) + ": " + wrong;
+  }
+  return "";
 }
 
 Status Ledger::Save(const std::string& path) const {

@@ -25,12 +25,23 @@ class Ledger {
   uint64_t refused() const { return refused_; }
   uint64_t given_up() const { return given_up_; }
   uint64_t transactions() const { return transactions_; }  // Acknowledged ones.
+  uint64_t backups() const { return backups_; }            // Complete ones.
 
   // Something had been acknowledged at level power when the disk had `cut` entries: there is a store.
   bool StoreExists(uint64_t cut) const;
 
   // "" if the store holds what it must after a loss of power at `cut`, else what is wrong.
   std::string Check(Store& store, uint64_t cut) const;
+
+  // The keeper's backups that a loss of power at `cut` may have left; those it must have left.
+  struct Backup {
+    uint32_t number = 0;
+    bool must = false;
+  };
+  std::vector<Backup> BackupsAt(uint64_t cut) const;
+  // "" if a store made of that backup holds what had been acknowledged when it began, and nothing from after
+  // it.
+  std::string CheckBackup(Store& store, uint32_t number) const;
 
   // Of a store on a disk that fails to read: each partition holds what it must or is refused, which is
   // counted.
@@ -46,7 +57,7 @@ class Ledger {
 
   std::vector<Note> notes_;
   Numbers acknowledged_{}, begun_{};
-  uint64_t refused_ = 0, given_up_ = 0, transactions_ = 0;
+  uint64_t refused_ = 0, given_up_ = 0, transactions_ = 0, backups_ = 0;
 };
 
 }  // namespace partita

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/backup.h"
 #include "engine/base/user_key.h"
 #include "engine/world.h"
 
@@ -24,6 +25,7 @@ constexpr off_t kBallastPiece = 64 << 10;
 // A file system that gave up its journal refuses for ever; that is not waited for as long as a store would.
 constexpr uint64_t kFailingDeadlineNanos = 5'000'000'000;
 constexpr uint32_t kKeeperTablesMax = 1u << 20;  // Of one process.
+constexpr uint32_t kBackupsMax = 2;              // Of one process: they keep what compactions let go.
 
 class RowMap : public Shard::RowSink {
  public:
@@ -172,6 +174,7 @@ class Loader {
   void Keep() {
     std::mt19937_64 random(plan_.seed);
     uint32_t table = plan_.life * kKeeperTablesMax;
+    uint32_t backups = 0;
     while (!stopped()) {
       const uint64_t what = random() % 100;
       if (plan_.fill_disk && what % 8 == 0)
@@ -185,10 +188,25 @@ class Loader {
         if (Insist("barrier", [&] { return runtime_->RunToEnd(store_->Barrier()); })) {
           Say(Note::Kind::kBarrierDone, 0, 0);
         }
+      } else if (what >= 85 && backups < kBackupsMax && !plan_.fill_disk) {
+        BackUp(plan_.life * kBackupsMax + ++backups);
       } else {
         MakeAndDrop(++table, random() % 3 != 0);
       }
       usleep(static_cast<useconds_t>(random() % 8000));
+    }
+  }
+
+  // One that fails is not tried again: its name is free until it is complete.
+  void BackUp(uint32_t number) {
+    Say(Note::Kind::kBackupBegun, 0, number);
+    const Result<BackupReport> made =
+        BackUpStore(*runtime_, *store_, BackupOf(plan_.directory, number), BackupOptions());
+    if (!made.ok() && !plan_.disk_may_fail) Leave(5, "backup: " + made.status().ToString());
+    if (made.ok()) {
+      Say(Note::Kind::kBackupDone, 0, number);
+    } else {
+      Say(Note::Kind::kRefused, 0, static_cast<uint32_t>(made.code()));
     }
   }
 
@@ -223,6 +241,10 @@ std::string KeeperTableName(uint32_t number) { return "kept" + std::to_string(nu
 std::string PartitionOf(uint32_t writer) { return "writer" + std::to_string(writer); }
 
 std::string BallastOf(const std::string& directory) { return directory + ".ballast"; }
+
+std::string BackupOf(const std::string& directory, uint32_t number) {
+  return directory + ".backup-" + std::to_string(number);
+}
 
 std::string RowName(uint32_t n) {
   char name[16];

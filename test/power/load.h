@@ -16,7 +16,7 @@ namespace partita {
 // Transaction n of a writer (n = 1, 2, ...) is an atomic batch in its own partition: it sets "count" and
 // "copy" to n, inserts "row<n>" and deletes "row<n - kRowsKept>". So n alone says what the partition holds,
 // and any state that is not exactly one of those is a torn batch. Beside them a keeper makes and drops small
-// tables, flushes memtables, compacts, and asks for barriers.
+// tables, flushes memtables, compacts, asks for barriers, and makes a backup or two.
 inline constexpr uint32_t kWriters = 4;
 inline constexpr uint32_t kRowsKept = 24;
 inline constexpr const char* kLoadAccount = "power";
@@ -28,6 +28,8 @@ std::string KeeperTableName(uint32_t number);
 std::string PartitionOf(uint32_t writer);
 // The file beside the store that takes all space at times.
 std::string BallastOf(const std::string& directory);
+// A backup that the keeper makes, beside the store.
+std::string BackupOf(const std::string& directory, uint32_t number);
 std::string RowName(uint32_t n);
 // The content that "row<n>" has, and "count" and "copy" after it.
 std::string RowContent(uint32_t writer, uint32_t n);
@@ -44,6 +46,8 @@ struct Note {
     kCreateDone,
     kDropBegun,
     kDropDone,
+    kBackupBegun,  // Number `number` of the keeper.
+    kBackupDone,
     kRefused,  // An operation failed, as it may when the disk fails.
     kGivenUp,  // So often that nothing more is tried: a file system that gave up its journal, mostly.
   };

@@ -104,11 +104,13 @@ void Print(const CommandLine& line, const PowerTotals& totals, double seconds) {
           ? "{\"group\": \"power_cut\", \"fs\": \"%s\", \"faults\": \"%s\", \"seed\": %llu, \"images\": "
             "%llu, "
             "\"cuts_in_recovery\": %llu, \"recordings\": %llu, \"block_writes_and_flushes\": %llu, "
-            "\"flushes\": %llu, \"bytes\": %llu, \"transactions\": %llu, \"kills\": %llu, \"refused\": %llu, "
+            "\"flushes\": %llu, \"bytes\": %llu, \"transactions\": %llu, \"backups\": %llu, \"kills\": %llu, "
+            "\"refused\": %llu, "
             "\"given_up\": %llu, \"reads_refused\": %llu, "
             "\"failures\": %llu, \"seconds\": %.1f}\n"
           : "%s, faults %s, seed %llu: %llu images (%llu of power lost again during recovery) of %llu "
             "recordings: %llu block writes and flushes (%llu), %llu bytes, %llu transactions acknowledged, "
+            "%llu backups, "
             "%llu kills, %llu calls refused, %llu loads that gave up, %llu refusals of images that could not "
             "be read; %llu failures; %.1f s\n";
   std::printf(format, line.power.file_system == FileSystemKind::kXfs ? "xfs" : "ext4",
@@ -118,8 +120,9 @@ void Print(const CommandLine& line, const PowerTotals& totals, double seconds) {
                                       : "none",
               number(line.power.seed), number(totals.images), number(totals.second_cuts),
               number(totals.recordings), number(totals.entries), number(totals.flushes), number(totals.bytes),
-              number(totals.transactions), number(totals.kills), number(totals.refused),
-              number(totals.given_up), number(totals.reads_refused), number(totals.failures), seconds);
+              number(totals.transactions), number(totals.backups), number(totals.kills),
+              number(totals.refused), number(totals.given_up), number(totals.reads_refused),
+              number(totals.failures), seconds);
 }
 
 int RunJobs(const CommandLine& line) {

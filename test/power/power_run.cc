@@ -78,7 +78,8 @@ Result<ImageFindings> InChild(const std::function<ImageFindings()>& look) {
 void PowerTotals::Add(const PowerTotals& other) {
   images += other.images, second_cuts += other.second_cuts, recordings += other.recordings;
   entries += other.entries, flushes += other.flushes, bytes += other.bytes;
-  transactions += other.transactions, kills += other.kills, refused += other.refused;
+  transactions += other.transactions, backups += other.backups, kills += other.kills,
+      refused += other.refused;
   given_up += other.given_up, reads_refused += other.reads_refused;
   failures += other.failures;
 }
@@ -142,6 +143,7 @@ Status PowerRun::Record(uint64_t seed, Ledger* ledger, PowerTotals* totals) {
   totals->flushes += size.flushes;
   totals->bytes += size.bytes;
   totals->transactions += ledger->transactions();
+  totals->backups += ledger->backups();
   totals->refused += ledger->refused();
   totals->given_up += ledger->given_up();
   return mounted_->Unmount();
