@@ -26,11 +26,12 @@ namespace {
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 constexpr int kRounds = 10;
 #else
-constexpr int kRounds = 100;
+constexpr int kRounds = 150;
 #endif
 #else
-constexpr int kRounds = 100;
+constexpr int kRounds = 150;
 #endif
+constexpr int kThreadRounds = kRounds / 3;  // 200 with those on the ring.
 
 struct Note {
   uint32_t thread;
@@ -177,7 +178,7 @@ void RunRounds(IoBackend backend, int rounds) {
     ASSERT_GT(load.child, 0);
     random ^= random << 13, random ^= random >> 7, random ^= random << 17;
     // The kill comes after a drawn number of notes; every third round already while it opens.
-    const uint64_t notes = round % 3 == 2 ? 0 : 1 + random % 3000;
+    const uint64_t notes = round % 3 == 2 ? 0 : 1 + random % 1000;
     for (uint64_t seen = 0; seen < notes && progress.ReadNote(load.pipe); ++seen) {
     }
     // A drawn moment, not a wait for something: poll with no descriptors is a timer.
@@ -199,7 +200,7 @@ TEST(KillTest, NothingAcknowledgedIsLostWhenTheProcessIsKilledOnTheRing) {
 }
 
 TEST(KillTest, NothingAcknowledgedIsLostWhenTheProcessIsKilledOnThreads) {
-  RunRounds(IoBackend::kThreads, kRounds / 5);
+  RunRounds(IoBackend::kThreads, kThreadRounds);
 }
 
 // The memory that a store was given and its fixed part suffice it, page cache included, however long it is
