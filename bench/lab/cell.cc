@@ -157,6 +157,7 @@ class Client {
       figures->scanned += outcome.scanned;
       figures->returned += outcome.returned;
       figures->written += outcome.written;
+      figures->bytes += outcome.bytes;
       figures->latency.Record(latency);
       figures->service.Record(static_cast<uint64_t>((now - start) * 1e9));
     } else if (outcome.status.code() == Code::kThrottled) {
@@ -203,6 +204,7 @@ void OpFigures::Add(const OpFigures& other) {
   scanned += other.scanned;
   returned += other.returned;
   written += other.written;
+  bytes += other.bytes;
   latency.Merge(other.latency);
   service.Merge(other.service);
   if (first_error.empty()) first_error = other.first_error;

@@ -17,7 +17,7 @@ struct OpFigures {
   uint64_t operations = 0;  // Due within the measured time.
   uint64_t completed = 0, throttled = 0, throttled_by_account = 0, dropped = 0, failed = 0, missing = 0;
   uint64_t unfinished = 0;  // Not begun when the run was ended, long after they were due.
-  uint64_t requests = 0, scanned = 0, returned = 0, written = 0;  // Of what was completed.
+  uint64_t requests = 0, scanned = 0, returned = 0, written = 0, bytes = 0;  // Of what was completed.
   bench::Histogram latency;  // Nanoseconds from the intended start, of what was completed.
   bench::Histogram service;  // From the actual start.
   std::string first_error;

@@ -64,9 +64,13 @@ Result<TableStore::Answer> EmbeddedStore::Query(const std::string& table, const 
   options.filter = question.filter;
   options.limit = kPageEntitiesMax;
   if (question.top > 0) options.top = question.top;
+  options.select = question.select;
   options.continuation = question.continuation;
   PARTITA_ASSIGN(Page page, tables_.at(table).Query(options));
+  uint64_t bytes = 0;
+  for (const Entity& entity : page.entities) bytes += EntitySizeBytes(entity);
   return Answer{.entities = std::move(page.entities),
+                .bytes = bytes,
                 .scanned = page.cost.scanned,
                 .continuation = std::move(page.continuation)};
 }

@@ -216,6 +216,9 @@ Result<TableStore::Answer> HttpStore::Query(const std::string& table, const Ques
   if (question.filter.empty()) query.clear();
   const auto add = [&](const std::string& parameter) { query += (query.empty() ? "" : "&") + parameter; };
   if (question.top > 0) add("$top=" + std::to_string(std::min<uint64_t>(question.top, kPageEntitiesMax)));
+  std::string select;
+  for (const std::string& name : question.select) select += (select.empty() ? "" : ",") + name;
+  if (!select.empty()) add("$select=" + Encoded(select));
   if (!question.continuation.empty()) add(question.continuation);
   // Ours alone knows the last header; others ignore it.
   PARTITA_ASSIGN(const HttpAnswer answer, Ask({.method = "GET",
@@ -226,6 +229,7 @@ Result<TableStore::Answer> HttpStore::Query(const std::string& table, const Ques
   PARTITA_TRY(StatusOf(answer.status, answer.body, WaitOf(answer)));
   Answer found;
   PARTITA_ASSIGN(found.entities, ReadEntities(answer.body, fields_, question.wants_properties));
+  found.bytes = answer.body.size();
   found.scanned = ScannedOf(answer.cost, found.entities.size());
   if (!answer.continuation_partition.empty()) {
     found.continuation = "NextPartitionKey=" + Encoded(answer.continuation_partition);

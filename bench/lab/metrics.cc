@@ -22,9 +22,9 @@ double Milliseconds(const bench::Histogram& histogram, double fraction) {
 }  // namespace
 
 std::vector<std::string> MetricNames() {
-  return {"operations",     "throughput", "p50_ms",  "p90_ms",       "p99_ms",      "p999_ms", "max_ms",
-          "service_p99_ms", "throttled",  "dropped", "failed",       "missing",     "scanned", "returned",
-          "transactions",   "written",    "density", "stored_bytes", "hottest_rate"};
+  return {"operations",     "throughput", "p50_ms",  "p90_ms",  "p99_ms",       "p999_ms",     "max_ms",
+          "service_p99_ms", "throttled",  "dropped", "failed",  "missing",      "scanned",     "returned",
+          "transactions",   "bytes",      "written", "density", "stored_bytes", "hottest_rate"};
 }
 
 double MetricOf(std::string_view metric, const OpFigures& figures, double seconds,
@@ -44,6 +44,7 @@ double MetricOf(std::string_view metric, const OpFigures& figures, double second
   if (metric == "scanned") return Share(figures.scanned, figures.completed);
   if (metric == "returned") return Share(figures.returned, figures.completed);
   if (metric == "transactions") return Share(figures.requests, figures.completed);
+  if (metric == "bytes") return Share(figures.bytes, figures.completed);
   if (metric == "written") return Share(figures.written, figures.completed);
   if (metric == "density") return figures.scanned == 0 ? 1 : Share(figures.returned, figures.scanned);
   if (metric == "stored_bytes") return told.stored_bytes;

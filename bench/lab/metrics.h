@@ -15,9 +15,10 @@ namespace partita::lab {
 //   max_ms (from the intended start) service_p99_ms (from the actual start)  throttled (share of operations
 //   refused at the first try) dropped (share never done, or given up)  failed  missing (operations that found
 //   nothing) of completed operations, for each: scanned (what the engine looked at: zone maps may spare it
-//   some of what the service would count, older versions add to it) returned transactions written;  density
-//   (returned of scanned) stored_bytes (per record, by the service's formula)  hottest_rate (predicted
-//   entities/s of one partition)
+//   some of what the service would count, older versions add to it) returned transactions written bytes (that
+//   were answered: by the service's formula of sizes, on a service the length of its answers to queries);
+//   density (returned of scanned) stored_bytes (per record, by the service's formula)  hottest_rate
+//   (predicted entities/s of one partition)
 std::vector<std::string> MetricNames();
 
 // Its figure in one cell. REQUIRES: one of MetricNames.

@@ -80,9 +80,9 @@ function explained(l){
 
 function cost(l,rate){
  const rows=l.ops.map((o,op)=>{const t=figure(l.layout,rate,op,'transactions');
-  return [o.op,num(t),num(t*1e6),num(figure(l.layout,rate,op,'scanned')),num(figure(l.layout,rate,op,'written'))]});
+  return [o.op,num(t),num(t*1e6),num(figure(l.layout,rate,op,'bytes')),num(figure(l.layout,rate,op,'scanned')),num(figure(l.layout,rate,op,'written'))]});
  return [el('h3',{},'What it costs (measured)'),
-  table(['Operation','Transactions each','For a million','Scanned each','Written each'],rows),
+  table(['Operation','Transactions each','For a million','Bytes answered','Scanned each','Written each'],rows),
   el('p',{},'A record takes '+num(l.stored_bytes)+' stored bytes with its copies, by the service\'s formula: '+
    num(l.stored_bytes*1e6/2**30)+' GiB for a million. Hottest partition: ',el('code',{},l.hottest_partition||'(empty key)'),' at '+
    num(l.hottest_rate)+' entities/s; all partitions: '+num(l.account_rate)+' entities/s.')];

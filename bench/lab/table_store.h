@@ -31,6 +31,7 @@ class TableStore {
                              const std::string& row_key) = 0;
   struct Answer {
     std::vector<Entity> entities;  // Without what was not asked for: see wants_properties.
+    uint64_t bytes = 0;            // Of the answer.
     uint64_t scanned = 0;          // What the store says it looked at, else what it returned.
     std::string continuation;      // Empty: nothing is left.
   };
@@ -38,6 +39,7 @@ class TableStore {
     std::string filter;
     uint64_t top = 0;  // 0: as many as a page holds.
     bool wants_properties = false;
+    std::vector<std::string> select;  // Empty: all properties.
     std::string continuation;
   };
   virtual Result<Answer> Query(const std::string& table, const Question& question) = 0;

@@ -124,7 +124,7 @@ Status Target::Read(const Op& op, const Operation& operation, Outcome* outcome) 
   PARTITA_ASSIGN(const QueryPlan plan, PlanRead(layout_, op, operation, generator_));
   const uint64_t top = plan.ordered ? op.limit : 0;
   for (const QueryPart& part : plan.parts) {
-    PARTITA_TRY(ReadPart(part, top, plan, outcome));
+    PARTITA_TRY(ReadPart(op, part, top, plan, outcome));
     if (top > 0 && !op.order_field.has_value() && outcome->returned >= top) break;
   }
   // The client merges and sorts what came, and keeps the first.
@@ -133,7 +133,8 @@ Status Target::Read(const Op& op, const Operation& operation, Outcome* outcome) 
   return Status();
 }
 
-Status Target::ReadPart(const QueryPart& part, uint64_t top, const QueryPlan& plan, Outcome* outcome) const {
+Status Target::ReadPart(const Op& op, const QueryPart& part, uint64_t top, const QueryPlan& plan,
+                        Outcome* outcome) const {
   const std::string& name = layout_.entities[plan.entity].table;
   if (part.kind == PlanKind::kPoint && plan.residual.empty()) {
     Entity found;
@@ -146,12 +147,18 @@ Status Target::ReadPart(const QueryPart& part, uint64_t top, const QueryPlan& pl
     if (status.code() != Code::kThrottled) outcome->touches.back().entities = 1;
     if (!status.ok()) return status.code() == Code::kNotFound ? Status() : status;
     ++outcome->returned;
+    outcome->bytes += EntitySizeBytes(found);
     return plan.lookups ? LookUp(found, outcome) : Status();
   }
   const bool is_one = part.kind <= PlanKind::kPartition;
   const KeyRows::Span rows = is_one ? key_rows_.Of(name, part.partition_lower)
                                     : key_rows_.Of(name, part.partition_lower, part.partition_upper);
   TableStore::Question question{.filter = part.filter, .wants_properties = plan.lookups};
+  // What leads to the record itself is needed whole.
+  if (!plan.lookups) {
+    for (const size_t field : op.select)
+      question.select.push_back(generator_.experiment().fields[field].name);
+  }
   uint64_t given = 0;
   do {
     if (top > 0) question.top = top - given;
@@ -163,6 +170,7 @@ Status Target::ReadPart(const QueryPart& part, uint64_t top, const QueryPlan& pl
     PARTITA_TRY(Try(rows, request, outcome));
     outcome->touches.back().entities = static_cast<double>(answer.scanned);
     outcome->scanned += answer.scanned;
+    outcome->bytes += answer.bytes;
     given += answer.entities.size();
     outcome->returned += answer.entities.size();
     if (plan.lookups) {

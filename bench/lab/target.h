@@ -20,7 +20,7 @@ struct Outcome {
   bool throttled = false;   // At the first try,
   bool by_account = false;  // by the account's target.
   bool missing = false;     // What it was about was not there.
-  uint64_t requests = 0, scanned = 0, returned = 0, written = 0;
+  uint64_t requests = 0, scanned = 0, returned = 0, written = 0, bytes = 0;
   std::vector<Touch> touches;  // One for each request, its tries together.
 };
 
@@ -45,7 +45,8 @@ class Target {
   Status MakeTables();
   Status Load(const std::atomic<bool>& stop);
   Status Read(const Op& op, const Operation& operation, Outcome* outcome) const;
-  Status ReadPart(const QueryPart& part, uint64_t top, const QueryPlan& plan, Outcome* outcome) const;
+  Status ReadPart(const Op& op, const QueryPart& part, uint64_t top, const QueryPlan& plan,
+                  Outcome* outcome) const;
   Status LookUp(const Entity& index_entry, Outcome* outcome) const;
   Status Write(const WriteRequestPlan& request, Outcome* outcome) const;
   // Repeats what is throttled as the experiment says. Its keys lie in `rows`; what it cost stands in the last
