@@ -175,6 +175,8 @@ class Loader {
     std::mt19937_64 random(plan_.seed);
     uint32_t table = plan_.life * kKeeperTablesMax;
     uint32_t backups = 0;
+    // A process has time for a few things only, and this takes the longest.
+    if (!plan_.fill_disk && random() % 2 == 0) BackUp(plan_.life * kBackupsMax + ++backups);
     while (!stopped()) {
       const uint64_t what = random() % 100;
       if (plan_.fill_disk && what % 8 == 0)
