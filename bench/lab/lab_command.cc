@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "api/cli/figures.h"
+#include "bench/lab/capacity.h"
 #include "bench/lab/compare.h"
 #include "bench/lab/example.h"
 #include "bench/lab/experiment_file.h"
@@ -101,10 +102,23 @@ ExitCode New(const std::string& path, Console& console) {
 
 struct LabWords {
   std::string file, other_file, directory, target, io = "uring";
-  bool force = false;
+  bool force = false, capacity = false;
   double threshold = 0.1;
   std::function<ExitCode(Console&)> run;
 };
+
+ExitCode Capacity(const Experiment& experiment, const RunPlace& place, const RunProgress& tell,
+                  ProgressLine* progress, Console& console) {
+  const RecordGenerator generator(experiment);
+  const Result<std::vector<LayoutCapacity>> capacities = FindCapacities(generator, place, tell);
+  progress->Finish();
+  if (!capacities.ok()) return FailToStart(console, capacities.status());
+  const std::string path = place.directory + "/capacity.json";
+  const Status written = WriteFile(path, CapacityJson(experiment, *capacities));
+  if (!written.ok()) return FailToStart(console, written);
+  console.out << CapacityText(experiment, *capacities) << "\n" << path << "\n";
+  return ExitCode::kOk;
+}
 
 ExitCode Run(const LabWords& words, Console& console) {
   const std::string& path = words.file;
@@ -113,7 +127,7 @@ ExitCode Run(const LabWords& words, Console& console) {
   const std::optional<Experiment> experiment = Load(path, console, &code);
   if (!experiment) return code;
   if (directory.empty()) directory = experiment->name + "-result";
-  if (!words.force && std::filesystem::exists(directory + "/result.json")) {
+  if (!words.force && !words.capacity && std::filesystem::exists(directory + "/result.json")) {
     return Fail(console, Status::AlreadyExists(directory + "/result.json exists; --force writes over it"));
   }
   RunPlace place{.directory = directory,
@@ -131,6 +145,7 @@ ExitCode Run(const LabWords& words, Console& console) {
     progress.Tell(done_s, all_s, cell);
     return !console.interrupts.Requested();
   };
+  if (words.capacity) return Capacity(*experiment, place, tell, &progress, console);
   const Result<RunResult> result = RunExperiment(generator, place, tell);
   progress.Finish();
   if (!result.ok()) return FailToStart(console, result.status());
@@ -221,6 +236,10 @@ void AddCommands(CLI::App& app, LabWords* words) {
          "A table service instead of new stores here: a connection string, or env:NAME of a variable "
          "that holds it. Tables are made for the run and deleted; limits are the service's own")
       ->type_name("STRING");
+  run->add_flag(
+      "--capacity", words->capacity,
+      "Find for each layout the highest rate that meets [goal], up to the experiment's highest; writes "
+      "capacity.json");
   run->add_flag("--force", words->force, "Write over the result that is there already");
   run->add_option("--io", words->io, "How the disk is reached; threads where io_uring is forbidden")
       ->check(CLI::IsMember({"uring", "threads"}))

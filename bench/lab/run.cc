@@ -64,6 +64,8 @@ std::string Judge(const Experiment& experiment, const RunResult& result, const E
   return "";
 }
 
+}  // namespace
+
 Result<std::unique_ptr<TableStore>> OpenStore(const RunPlace& place, const std::string& directory,
                                               const Experiment& experiment) {
   std::unique_ptr<TableStore> store;
@@ -74,8 +76,6 @@ Result<std::unique_ptr<TableStore>> OpenStore(const RunPlace& place, const std::
   }
   return store;
 }
-
-}  // namespace
 
 size_t RateCountOf(const Arrival& arrival) {
   return arrival.model == ArrivalModel::kSteps ? 1 : arrival.rates.size();

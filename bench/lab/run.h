@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "bench/lab/connection_string.h"
 #include "bench/lab/experiment.h"
 #include "bench/lab/explain.h"
+#include "bench/lab/table_store.h"
 #include "engine/base/io_backend.h"
 #include "engine/base/result.h"
 
@@ -37,6 +39,10 @@ struct RunPlace {
   IoBackend io_backend = IoBackend::kUring;
   std::optional<Connection> connection;  // Set: on tables of the run's own of that service instead.
 };
+
+// A store of its own for one run: at `directory`, or the place's service.
+Result<std::unique_ptr<TableStore>> OpenStore(const RunPlace& place, const std::string& directory,
+                                              const Experiment& experiment);
 
 // Runs every layout at every rate, in turns, as often as the experiment says; each on a new store, or new
 // tables. kCancelled when `progress` says so.

@@ -1,0 +1,172 @@
+#include "bench/lab/capacity.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+
+#include "bench/lab/json_text.h"
+#include "bench/lab/metrics.h"
+#include "bench/lab/target.h"
+#include "bench/lab/work_directory.h"
+#include "engine/base/assert.h"
+
+namespace partita::lab {
+namespace {
+
+constexpr double kRangeSearched = 64;
+constexpr double kRatioWanted = 1.1;
+constexpr double kRefusedMax = 0.01;    // Where the goal does not say.
+constexpr double kCompletedMin = 0.95;  // Of what was due in the measured time.
+constexpr int kProbesTold = 9;          // About as many a layout takes.
+
+// Empty when the goal is met.
+std::string MissedBy(const Goal& goal, const OpFigures& all, const CellFigures& cell) {
+  const auto metric = [&](const char* name) { return MetricOf(name, all, cell.measured_s, {}); };
+  const double refused_max = goal.throttled.value_or(kRefusedMax);
+  if (all.failed > 0) return "operations failed";
+  if (metric("throttled") > refused_max) return "throttled";
+  if (metric("dropped") > refused_max) return "not done";
+  if (goal.p99_ms && metric("p99_ms") > *goal.p99_ms) return "p99";
+  if (static_cast<double>(all.completed) < kCompletedMin * static_cast<double>(all.operations) - 1 &&
+      !goal.throttled) {
+    return "fell behind";
+  }
+  return "";
+}
+
+std::string CapacityOf(const LayoutCapacity& capacity) {
+  char text[64];
+  if (capacity.search.rate == 0) {
+    std::snprintf(text, sizeof(text), "below %.0f", capacity.search.broken_at);
+  } else {
+    std::snprintf(text, sizeof(text), "%s%.0f", capacity.search.broken_at == 0 ? "at least " : "",
+                  capacity.search.rate);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<CapacitySearch> SearchCapacity(double lowest, double highest,
+                                      const std::function<Result<bool>(double rate)>& holds) {
+  PARTITA_ASSERT(lowest > 0 && lowest < highest);
+  CapacitySearch search;
+  const auto probe = [&](double rate) -> Result<bool> {
+    search.probes.push_back(rate);
+    PARTITA_ASSIGN(const bool held, holds(rate));
+    if (!held && (search.broken_at == 0 || rate < search.broken_at)) search.broken_at = rate;
+    return held;
+  };
+  PARTITA_ASSIGN(const bool all_hold, probe(highest));
+  if (all_hold) {
+    search.rate = highest;
+    return search;
+  }
+  PARTITA_ASSIGN(const bool any_holds, probe(lowest));
+  if (!any_holds) return search;
+  double below = lowest, above = highest;
+  while (above / below > kRatioWanted) {
+    const double middle = std::sqrt(below * above);
+    PARTITA_ASSIGN(const bool held, probe(middle));
+    (held ? below : above) = middle;
+  }
+  // What held once, near the edge, may have been luck: it must hold twice.
+  int held_times = 1;
+  for (double rate = below; rate > lowest;) {
+    PARTITA_ASSIGN(const bool held, probe(rate));
+    if (!held) {
+      rate /= kRatioWanted;
+      held_times = 0;
+    } else if (++held_times == 2) {
+      search.rate = rate;
+      return search;
+    }
+  }
+  search.rate = lowest;
+  return search;
+}
+
+Result<std::vector<LayoutCapacity>> FindCapacities(const RecordGenerator& generator, const RunPlace& place,
+                                                   const RunProgress& progress) {
+  const Experiment& experiment = generator.experiment();
+  const Arrival& arrival = experiment.arrival;
+  if (arrival.model != ArrivalModel::kConstant && arrival.model != ArrivalModel::kPoisson) {
+    return Status::InvalidArgument("a capacity is sought with arrival constant or poisson");
+  }
+  if (!experiment.goal.p99_ms && !experiment.goal.throttled) {
+    return Status::InvalidArgument("a capacity is the highest rate that meets [goal], which is missing");
+  }
+  PARTITA_ASSIGN(const WorkDirectory work, WorkDirectory::Make(place.directory));
+  const double cell_s = arrival.warmup_s + arrival.duration_s;
+  const double all_s = cell_s * kProbesTold * static_cast<double>(experiment.layouts.size());
+  const double highest = *std::max_element(arrival.rates.begin(), arrival.rates.end());
+  std::atomic<bool> stop{false};
+  std::vector<LayoutCapacity> capacities;
+  for (const Layout& layout : experiment.layouts) {
+    LayoutCapacity capacity;
+    size_t probes = 0;
+    double broken_at = 0;
+    const auto holds = [&](double rate) -> Result<bool> {
+      const double done_s = cell_s * static_cast<double>(capacities.size() * kProbesTold +
+                                                         std::min<size_t>(probes++, kProbesTold - 1));
+      const auto tell = [&](double seconds) {
+        if (!progress(done_s + seconds, all_s, layout.name)) stop.store(true);
+        return !stop.load();
+      };
+      PARTITA_ASSIGN(auto store, OpenStore(place, work.path() + "/store", experiment));
+      PARTITA_ASSIGN(const auto target, Target::Make(std::move(store), layout, generator, stop));
+      const CellFigures cell = RunCell(*target, generator, rate, tell);
+      if (stop.load()) return Status::Cancelled("stopped");
+      OpFigures all;
+      for (const OpFigures& figures : cell.ops) all.Add(figures);
+      const std::string missed = MissedBy(experiment.goal, all, cell);
+      if (missed.empty()) {
+        capacity.p99_ms = MetricOf("p99_ms", all, cell.measured_s, {});
+        return true;
+      }
+      capacity.generator_limited |= cell.generator_limited();
+      if (broken_at == 0 || rate < broken_at) capacity.broken = missed;
+      broken_at = broken_at == 0 ? rate : std::min(broken_at, rate);
+      return false;
+    };
+    PARTITA_ASSIGN(capacity.search, SearchCapacity(highest / kRangeSearched, highest, holds));
+    capacities.push_back(std::move(capacity));
+  }
+  return capacities;
+}
+
+std::string CapacityText(const Experiment& experiment, const std::vector<LayoutCapacity>& capacities) {
+  std::string text = experiment.name + ": operations a second that meet the goal\n";
+  char line[200];
+  std::snprintf(line, sizeof(line), "%-24s %16s %9s  %s\n", "layout", "operations/s", "p99 ms", "above it");
+  text += line;
+  for (size_t i = 0; i < capacities.size(); ++i) {
+    std::snprintf(line, sizeof(line), "%-24.24s %16s %9.3f  %s%s\n", experiment.layouts[i].name.c_str(),
+                  CapacityOf(capacities[i]).c_str(), capacities[i].p99_ms, capacities[i].broken.c_str(),
+                  capacities[i].generator_limited ? " (this machine may be the limit)" : "");
+    text += line;
+  }
+  text += "sought from a 64th of the experiment's highest rate up to that; what lies between held twice\n";
+  if (!experiment.limits.IsOff()) {
+    text +=
+        "a target lets two seconds' worth through before it refuses: runs of a few seconds carry more than "
+        "long ones\n";
+  }
+  return text;
+}
+
+std::string CapacityJson(const Experiment& experiment, const std::vector<LayoutCapacity>& capacities) {
+  JsonText json;
+  json.BeginObject().Member("format", 1).Member("name", experiment.name).Member("seed", experiment.seed);
+  json.Key("capacities").BeginArray();
+  for (size_t i = 0; i < capacities.size(); ++i) {
+    const LayoutCapacity& of = capacities[i];
+    json.BeginObject().Member("layout", experiment.layouts[i].name).Member("rate", of.search.rate);
+    json.Member("broken_at", of.search.broken_at).Member("broken", of.broken).Member("p99_ms", of.p99_ms);
+    json.Member("generator_limited", of.generator_limited).Numbers("probes", of.search.probes).EndObject();
+  }
+  return json.EndArray().EndObject().text() + "\n";
+}
+
+}  // namespace partita::lab

@@ -1,0 +1,42 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/lab/run.h"
+
+namespace partita::lab {
+
+// The highest rate at which something holds, sought between two bounds.
+struct CapacitySearch {
+  double rate = 0;       // 0: not even the lowest holds.
+  double broken_at = 0;  // The lowest rate that was seen not to hold; 0: none, `rate` is the highest bound.
+  std::vector<double> probes;  // In the order they were tried.
+};
+
+// Tries the upper bound, the lower one, then halves the ratio between what held and what did not until it is
+// 1.1. What it gives held twice; where the second run does not, the next lower step is tried.
+// REQUIRES: 0 < lowest < highest.
+Result<CapacitySearch> SearchCapacity(double lowest, double highest,
+                                      const std::function<Result<bool>(double rate)>& holds);
+
+// Of one layout.
+struct LayoutCapacity {
+  CapacitySearch search;
+  double p99_ms = 0;   // When it held last,
+  std::string broken;  // and what the goal missed when it did not, at the lowest such rate.
+  bool generator_limited =
+      false;  // In a run that did not hold: the machine, not the store, may be the limit.
+};
+
+// For each layout the highest rate that meets the experiment's goal, from a 64th of its highest rate up to
+// that. One run a probe, each on a new store. kInvalidArgument: it has no goal, or its arrival is not
+// constant or poisson. kCancelled as RunExperiment.
+Result<std::vector<LayoutCapacity>> FindCapacities(const RecordGenerator& generator, const RunPlace& place,
+                                                   const RunProgress& progress);
+
+// For people, and for programs.
+std::string CapacityText(const Experiment& experiment, const std::vector<LayoutCapacity>& capacities);
+std::string CapacityJson(const Experiment& experiment, const std::vector<LayoutCapacity>& capacities);
+
+}  // namespace partita::lab
