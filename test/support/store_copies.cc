@@ -73,6 +73,8 @@ Task<void> StoreLife::RestoreOnce(size_t index, const StoreModel::CopyClaim* cla
   StoreOptions options;
   options.memory_bytes = 64u << 20;
   options.shards = plan_.shards;
+  options.log_segment_bytes = 32u << 10;
+  options.log_tail_bytes = 16u << 10;
   options.reserve_bytes = 256u << 10;
   Result<std::unique_ptr<Store>> opened = co_await Store::Open(there, options);
   if (crashed() && opened.ok()) (void)co_await (*opened)->Close();
