@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/base/assert.h"
+#include "engine/base/checksum.h"
 #include "engine/base/coding.h"
 
 namespace partita::bench {
@@ -115,7 +116,11 @@ ValueGenerator::ValueGenerator(size_t value_size, uint64_t seed) : value_size_(v
   PARTITA_ASSERT(value_size >= 64 && value_size <= 65536);
   EntityText text(seed);
   pool_.reserve(kPoolSize);
-  for (size_t i = 0; i < kPoolSize; ++i) pool_.push_back(text.Make(value_size));
+  hashes_.reserve(kPoolSize);
+  for (size_t i = 0; i < kPoolSize; ++i) {
+    pool_.push_back(text.Make(value_size));
+    hashes_.push_back(Hash64(std::string_view(pool_[i]).substr(kStampSize)));
+  }
 }
 
 void ValueGenerator::Fill(uint64_t index, uint64_t generation, std::string* value) const {
@@ -129,7 +134,7 @@ void ValueGenerator::Fill(uint64_t index, uint64_t generation, std::string* valu
 bool ValueGenerator::Check(uint64_t index, std::string_view value) const {
   if (value.size() != value_size_ || LoadLe64(value.data()) != Mix(index + 1)) return false;
   const uint32_t number = LoadLe32(value.data() + 8);
-  return number < kPoolSize && value.substr(kStampSize) == std::string_view(pool_[number]).substr(kStampSize);
+  return number < kPoolSize && Hash64(value.substr(kStampSize)) == hashes_[number];
 }
 
 Permutation::Permutation(uint64_t size, uint64_t seed) : size_(size) {
