@@ -183,6 +183,10 @@ struct BatchOptions {
 struct RawRow {
   std::string partition_key, row_key, value;
 };
+// A row as RawTable::ForEach shows it: valid during that call.
+struct RawRowView {
+  std::string_view partition_key, row_key, value;
+};
 struct RawPage {
   std::vector<RawRow> rows;
   std::string continuation;  // As Page's.
@@ -304,6 +308,14 @@ class RawTable {
   std::vector<Result<std::string>> GetMany(std::span<const Table::Key> keys) const;
 
   Result<RawPage> Scan(const ScanOptions& options) const;
+
+  // All rows within the bounds, from `options.continuation` on: calls `visit` with each, in order, on this
+  // thread, until it answers false. Holds `limit` rows at a time, or 256 KiB of them if that is less, and
+  // takes no memory for a single row: with a `limit` of what is wanted, the fastest way to read a run of
+  // rows. Errors: as Scan; kInvalidArgument with skip_damage, which is for pages. Rows shown before one
+  // stand.
+  Result<QueryCost> ForEach(const ScanOptions& options,
+                            const std::function<bool(const RawRowView& row)>& visit) const;
 
  private:
   friend class Database;

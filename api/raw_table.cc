@@ -1,3 +1,4 @@
+#include <cstring>
 #include <unordered_set>
 
 #include "api/etag.h"
@@ -180,6 +181,78 @@ class RawSink : public Shard::RowSink {
   std::vector<RawRow>* out_;
 };
 
+// Bytes that stay where they are until Clear, which keeps the memory for the next ones.
+class ByteArena {
+ public:
+  std::string_view Copy(std::string_view bytes) {
+    if (bytes.size() > left_) Grow(bytes.size());
+    char* copy = next_;
+    std::memcpy(copy, bytes.data(), bytes.size());
+    next_ += bytes.size();
+    left_ -= bytes.size();
+    return {copy, bytes.size()};
+  }
+
+  void Clear() {
+    used_ = 0;
+    left_ = 0;
+  }
+
+ private:
+  static constexpr size_t kChunkBytes = 64u << 10;
+  struct Chunk {
+    std::unique_ptr<char[]> bytes;
+    size_t size = 0;
+  };
+
+  void Grow(size_t wanted) {
+    while (used_ < chunks_.size() && chunks_[used_].size < wanted) ++used_;
+    if (used_ == chunks_.size()) {
+      const size_t size = std::max(wanted, kChunkBytes);
+      chunks_.push_back({std::make_unique_for_overwrite<char[]>(size), size});
+    }
+    next_ = chunks_[used_].bytes.get();
+    left_ = chunks_[used_++].size;
+  }
+
+  std::vector<Chunk> chunks_;
+  size_t used_ = 0;  // Chunks, the last of which has left_ bytes from next_ on.
+  char* next_ = nullptr;
+  size_t left_ = 0;
+};
+
+class RawViewSink : public Shard::RowSink {
+ public:
+  Verdict Add(std::string_view user_key, Version, std::string_view content) override {
+    Result<UserKeyParts> parts = DecodeUserKey(arena_.Copy(user_key));
+    PARTITA_ASSERT(parts.ok());  // It was found under a valid bound.
+    rows_.push_back({parts->partition_key, parts->row_key, arena_.Copy(content)});
+    return Verdict::kTaken;
+  }
+
+  const std::vector<RawRowView>& rows() const { return rows_; }
+  void Clear() {
+    rows_.clear();
+    arena_.Clear();
+  }
+
+ private:
+  ByteArena arena_;
+  std::vector<RawRowView> rows_;
+};
+
+Result<Shard::ScanRequest> RawScanRequest(const ScanOptions& options, TableId table) {
+  PARTITA_ASSIGN(ScanBounds bounds, BoundsOf(options, table, /*ordered_text=*/false));
+  Shard::ScanRequest request;
+  request.lower = std::move(bounds.lower);
+  request.upper = std::move(bounds.upper);
+  request.direction = DirectionOf(options.order);
+  request.limit = options.limit;
+  request.bytes_limit = options.bytes_limit;
+  request.skip_damage = options.skip_damage;
+  return request;
+}
+
 }  // namespace
 
 const std::string& RawTable::name() const { return state_->TableCore::name(); }
@@ -263,14 +336,7 @@ std::vector<Result<std::string>> RawTable::GetMany(std::span<const Table::Key> k
 }
 
 Result<RawPage> RawTable::Scan(const ScanOptions& options) const {
-  PARTITA_ASSIGN(ScanBounds bounds, BoundsOf(options, state_->id, /*ordered_text=*/false));
-  Shard::ScanRequest request;
-  request.lower = std::move(bounds.lower);
-  request.upper = std::move(bounds.upper);
-  request.direction = DirectionOf(options.order);
-  request.limit = options.limit;
-  request.bytes_limit = options.bytes_limit;
-  request.skip_damage = options.skip_damage;
+  PARTITA_ASSIGN(const Shard::ScanRequest request, RawScanRequest(options, state_->id));
   RawPage page;
   RawSink sink(&page.rows);
   Clock& clock = state_->impl->runtime->clock();
@@ -283,6 +349,32 @@ Result<RawPage> RawTable::Scan(const ScanOptions& options) const {
   page.skipped = SkippedKeysOf(answer.skipped);
   if (!answer.done) page.continuation = ContinuationOf(options.order, state_->id, std::move(answer.next_key));
   return page;
+}
+
+Result<QueryCost> RawTable::ForEach(const ScanOptions& options,
+                                    const std::function<bool(const RawRowView& row)>& visit) const {
+  // What the processor's caches hold beside the table: rows are shown while they are still there.
+  constexpr uint64_t kRowsAtOnceBytes = 256u << 10;
+  if (options.skip_damage) {
+    return Status::InvalidArgument("skip_damage is for pages, which say what they skipped: use Scan");
+  }
+  PARTITA_ASSIGN(Shard::ScanRequest request, RawScanRequest(options, state_->id));
+  request.bytes_limit = std::min(request.bytes_limit, kRowsAtOnceBytes);
+  Clock& clock = state_->impl->runtime->clock();
+  const uint64_t started = clock.MonotonicNanos();
+  QueryCost cost;
+  RawViewSink sink;
+  while (true) {
+    PARTITA_ASSIGN(Shard::ScanAnswer answer, state_->impl->Run(state_->impl->store->Scan(request, &sink)));
+    cost += {.scanned = answer.scanned, .returned = answer.rows, .blocks = answer.blocks};
+    cost.nanos = clock.MonotonicNanos() - started;
+    for (const RawRowView& row : sink.rows()) {
+      if (!visit(row)) return cost;
+    }
+    if (answer.done) return cost;
+    sink.Clear();
+    (options.order == ScanOrder::kAscending ? request.lower : request.upper) = std::move(answer.next_key);
+  }
 }
 
 }  // namespace partita

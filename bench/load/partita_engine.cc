@@ -84,11 +84,11 @@ class PartitaEngine final : public Engine {
     options.row_lower = std::string(from.row());
     uint64_t visited = 0;
     bool go_on = true;
-    PARTITA_TRY(ScanPages(options, limit, visit, &visited, &go_on));
+    PARTITA_TRY(ScanRange(options, limit, visit, &visited, &go_on));
     if (!go_on || visited == limit) return Status();
     ScanOptions rest;
     rest.partition_lower = std::string(from.partition()) + '\x01';
-    return ScanPages(rest, limit, visit, &visited, &go_on);
+    return ScanRange(rest, limit, visit, &visited, &go_on);
   }
 
   bool has_async() const override { return true; }
@@ -123,20 +123,19 @@ class PartitaEngine final : public Engine {
     return entities_->Transact(writes, {.durability = ToDurability(level)}).status;
   }
 
-  Status ScanPages(ScanOptions options, uint64_t limit, const RowVisitor& visit, uint64_t* visited,
+  Status ScanRange(ScanOptions options, uint64_t limit, const RowVisitor& visit, uint64_t* visited,
                    bool* go_on) {
-    constexpr uint64_t kPageRows = 1000;
-    do {
-      options.limit = static_cast<uint32_t>(std::min(kPageRows, limit - *visited));
-      PARTITA_ASSIGN(RawPage page, table_.Scan(options));
-      for (const RawRow& row : page.rows) {
-        ++*visited;
-        *go_on = visit(row.row_key, row.value);
-        if (!*go_on) return Status();
-      }
-      options.continuation = std::move(page.continuation);
-    } while (!options.continuation.empty() && *visited < limit);
-    return Status();
+    constexpr uint64_t kRowsAtOnce = 1000;
+    const uint64_t end = limit - *visited;
+    options.limit = static_cast<uint32_t>(std::min(kRowsAtOnce, end));
+    uint64_t seen = 0;
+    const auto show = [&](const RawRowView& row) {
+      *go_on = visit(row.row_key, row.value);
+      return ++seen < end && *go_on;
+    };
+    Result<QueryCost> cost = table_.ForEach(options, show);
+    *visited += seen;
+    return cost.status();
   }
 
   std::unique_ptr<Database> database_;

@@ -1,0 +1,128 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "api/partita.h"
+#include "test/support/scratch_directory.h"
+
+// RawTable::ForEach: the rows that Scan gives in pages, shown one by one.
+
+namespace partita {
+namespace {
+
+using testing::ElementsAre;
+
+class RawRowsTest : public testing::Test {
+ protected:
+  static constexpr int kPartitions = 5, kRows = 40;
+
+  void SetUp() override {
+    Options options;
+    options.directory = directory_.path() + "/store";
+    options.allow_volatile_storage = true;
+    options.create_if_missing = true;
+    options.memory_bytes = 64u << 20;
+    options.shards = 2;
+    options.io_backend = IoBackend::kThreads;
+    Result<std::unique_ptr<Database>> opened = Database::Open(options);
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    database_ = std::move(opened).value();
+    TableOptions cut;
+    cut.split_partition_keys = {"p2"};
+    table_.emplace(*database_->CreateRawTable("Rows", cut));
+    for (int p = 0; p < kPartitions; ++p) {
+      for (int r = 0; r < kRows; ++r) {
+        // Of many sizes, some beyond a piece of the memory that rows are shown from.
+        const std::string value(static_cast<size_t>((p * kRows + r) * 997 % 90'000),
+                                static_cast<char>('a' + p));
+        ASSERT_TRUE(table_->Put("p" + std::to_string(p), std::to_string(100 + r), value).ok());
+      }
+    }
+  }
+
+  std::vector<std::string> Pages(ScanOptions options) {
+    std::vector<std::string> rows;
+    do {
+      Result<RawPage> page = table_->Scan(options);
+      EXPECT_TRUE(page.ok()) << page.status().ToString();
+      for (const RawRow& row : page->rows)
+        rows.push_back(row.partition_key + "/" + row.row_key + "/" + row.value);
+      options.continuation = page->continuation;
+    } while (!options.continuation.empty());
+    return rows;
+  }
+
+  std::vector<std::string> Shown(const ScanOptions& options) {
+    std::vector<std::string> rows;
+    Result<QueryCost> cost = table_->ForEach(options, [&](const RawRowView& row) {
+      rows.push_back(std::string(row.partition_key) + "/" + std::string(row.row_key) + "/" +
+                     std::string(row.value));
+      return true;
+    });
+    EXPECT_TRUE(cost.ok()) << cost.status().ToString();
+    EXPECT_EQ(cost->returned, rows.size());
+    return rows;
+  }
+
+  ScratchDirectory directory_;
+  std::unique_ptr<Database> database_;
+  std::optional<RawTable> table_;
+};
+
+TEST_F(RawRowsTest, ShowsWhatPagesGiveInBothOrders) {
+  for (const ScanOrder order : {ScanOrder::kAscending, ScanOrder::kDescending}) {
+    ScanOptions options;
+    options.order = order;
+    for (const uint32_t limit : {1u, 7u, 1000u}) {
+      options.limit = limit;
+      const std::vector<std::string> rows = Shown(options);
+      EXPECT_EQ(rows.size(), static_cast<size_t>(kPartitions * kRows));
+      EXPECT_EQ(rows, Pages(options));
+    }
+    options.partition_lower = "p1";
+    options.partition_upper = "p3";
+    EXPECT_EQ(Shown(options), Pages(options));
+  }
+}
+
+TEST_F(RawRowsTest, EndsWhereTheVisitorSaysSo) {
+  ScanOptions options;
+  options.partition = "p3";
+  options.row_lower = "110";
+  options.limit = 2;
+  std::vector<std::string> keys;
+  Result<QueryCost> cost = table_->ForEach(options, [&](const RawRowView& row) {
+    keys.emplace_back(row.row_key);
+    return keys.size() < 3;
+  });
+  ASSERT_TRUE(cost.ok()) << cost.status().ToString();
+  EXPECT_THAT(keys, ElementsAre("110", "111", "112"));
+}
+
+TEST_F(RawRowsTest, TheVisitorMayWriteAndBeginAnother) {
+  ScanOptions options;
+  options.partition = "p0";
+  options.limit = 5;
+  uint64_t seen = 0;
+  Result<QueryCost> cost = table_->ForEach(options, [&](const RawRowView& row) {
+    EXPECT_TRUE(table_->Delete(row.partition_key, row.row_key).ok());
+    if (seen++ == 0) EXPECT_EQ(Shown({.partition = "p4"}).size(), static_cast<size_t>(kRows));
+    return true;
+  });
+  ASSERT_TRUE(cost.ok()) << cost.status().ToString();
+  EXPECT_EQ(seen, static_cast<uint64_t>(kRows));
+  EXPECT_TRUE(Shown(options).empty());
+}
+
+TEST_F(RawRowsTest, SaysWhyItCannot) {
+  const auto visit = [](const RawRowView&) { return true; };
+  EXPECT_EQ(table_->ForEach({.skip_damage = true}, visit).code(), Code::kInvalidArgument);
+  EXPECT_EQ(table_->ForEach({.continuation = "nonsense"}, visit).code(), Code::kInvalidArgument);
+  ASSERT_TRUE(database_->DeleteTable("Rows").ok());
+  EXPECT_EQ(table_->ForEach({}, visit).code(), Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace partita
