@@ -16,24 +16,9 @@ namespace {
 
 constexpr double kRangeSearched = 64;
 constexpr double kRatioWanted = 1.1;
-constexpr double kRefusedMax = 0.01;    // Where the goal does not say.
-constexpr double kCompletedMin = 0.95;  // Of what was due in the measured time.
-constexpr int kProbesTold = 9;          // About as many a layout takes.
-
-// Empty when the goal is met.
-std::string MissedBy(const Goal& goal, const OpFigures& all, const CellFigures& cell) {
-  const auto metric = [&](const char* name) { return MetricOf(name, all, cell.measured_s, {}); };
-  const double refused_max = goal.throttled.value_or(kRefusedMax);
-  if (all.failed > 0) return "operations failed";
-  if (metric("throttled") > refused_max) return "throttled";
-  if (metric("dropped") > refused_max) return "not done";
-  if (goal.p99_ms && metric("p99_ms") > *goal.p99_ms) return "p99";
-  if (static_cast<double>(all.completed) < kCompletedMin * static_cast<double>(all.operations) - 1 &&
-      !goal.throttled) {
-    return "fell behind";
-  }
-  return "";
-}
+constexpr double kRefusedMax = 0.01;  // Where the goal does not say.
+constexpr double kPaceMin = 0.95;     // Of the rate at which operations were due.
+constexpr int kProbesTold = 9;        // About as many a layout takes.
 
 std::string CapacityOf(const LayoutCapacity& capacity) {
   char text[64];
@@ -46,7 +31,29 @@ std::string CapacityOf(const LayoutCapacity& capacity) {
   return text;
 }
 
+OpFigures Together(const CellFigures& cell) {
+  OpFigures all;
+  for (const OpFigures& figures : cell.ops) all.Add(figures);
+  return all;
+}
+
 }  // namespace
+
+std::string MissedBy(const Experiment& experiment, const CellFigures& cell) {
+  const Goal& goal = experiment.goal;
+  const OpFigures all = Together(cell);
+  const auto metric = [&](const char* name) { return MetricOf(name, all, cell.measured_s, {}); };
+  const double refused_max = goal.throttled.value_or(kRefusedMax);
+  if (all.failed > 0) return "operations failed";
+  if (metric("throttled") > refused_max) return "throttled";
+  if (metric("dropped") > refused_max) return "not done";
+  if (goal.p99_ms && metric("p99_ms") > *goal.p99_ms) return "p99";
+  // What is due for longer than it was asked for lags behind, however short the goal lets it wait. One
+  // operation more or less is no sign of it.
+  const double due = static_cast<double>(all.operations) * cell.measured_s / experiment.arrival.duration_s;
+  if (static_cast<double>(all.completed + all.dropped) + 1 < kPaceMin * due) return "fell behind";
+  return "";
+}
 
 Result<CapacitySearch> SearchCapacity(double lowest, double highest,
                                       const std::function<Result<bool>(double rate)>& holds) {
@@ -118,14 +125,12 @@ Result<std::vector<LayoutCapacity>> FindCapacities(const RecordGenerator& genera
       PARTITA_ASSIGN(const auto target, Target::Make(std::move(store), layout, generator, stop));
       const CellFigures cell = RunCell(*target, generator, rate, tell);
       if (stop.load()) return Status::Cancelled("stopped");
-      OpFigures all;
-      for (const OpFigures& figures : cell.ops) all.Add(figures);
-      const std::string missed = MissedBy(experiment.goal, all, cell);
+      capacity.generator_limited |= cell.generator_limited();
+      const std::string missed = MissedBy(experiment, cell);
       if (missed.empty()) {
-        capacity.p99_ms = MetricOf("p99_ms", all, cell.measured_s, {});
+        capacity.p99_ms = MetricOf("p99_ms", Together(cell), cell.measured_s, {});
         return true;
       }
-      capacity.generator_limited |= cell.generator_limited();
       if (broken_at == 0 || rate < broken_at) capacity.broken = missed;
       broken_at = broken_at == 0 ? rate : std::min(broken_at, rate);
       return false;

@@ -7,32 +7,18 @@
 #include "bench/lab/cell.h"
 #include "bench/lab/metrics.h"
 #include "test/lab/experiments.h"
+#include "test/lab/fake_store.h"
 
 namespace partita::lab {
 namespace {
 
 // Answers at once, but for one stop of the world of a second.
-class StallingStore final : public TableStore {
+class StallingStore final : public FakeStore {
  public:
   explicit StallingStore(double stall_at_s) : stall_at_s_(stall_at_s) {}
 
-  Status MakeTable(const std::string&, const std::vector<std::string>&) override { return Status(); }
-  Status Load(const std::string&, std::vector<Write>) override { return Status(); }
   Status Settle(const ThroughputTargets&) override {
     started_ = Clock::now();
-    return Status();
-  }
-  uint32_t pieces() const override { return 1; }
-  Result<Entity> Get(const std::string&, const std::string&, const std::string&) override {
-    Stall();
-    return Entity("p", "r");
-  }
-  Result<Answer> Query(const std::string&, const Question&) override {
-    Stall();
-    return Answer{.entities = {}, .scanned = 1, .continuation = {}};
-  }
-  Status Transact(const std::string&, const std::vector<Write>&) override {
-    Stall();
     return Status();
   }
 
@@ -40,11 +26,12 @@ class StallingStore final : public TableStore {
   using Clock = std::chrono::steady_clock;
 
   // Who comes within the second waits for its end.
-  void Stall() const {
+  Status Serve() override {
     const auto from =
         started_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(stall_at_s_));
     const auto now = Clock::now();
     if (now >= from) std::this_thread::sleep_until(from + std::chrono::seconds(1));
+    return Status();
   }
 
   const double stall_at_s_;
