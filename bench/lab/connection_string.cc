@@ -1,5 +1,6 @@
 #include "bench/lab/connection_string.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 
@@ -13,11 +14,22 @@ constexpr const char* kDevelopment =
     "AccountName=devstoreaccount1;AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/"
     "K1SZFPTOtr/KBHBeksoGMGw==;TableEndpoint=http://127.0.0.1:10002/devstoreaccount1";
 
+// Whether all of it may stand in the head of a request: else it could end the line, or the request.
+bool IsPrintable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7F; });
+}
+
 Status ReadEndpoint(std::string url, Connection* connection) {
   const size_t scheme = url.find("://");
   const std::string protocol = url.substr(0, scheme == std::string::npos ? 0 : scheme);
   if (protocol != "http" && protocol != "https") {
     return Status::InvalidArgument("connection string: an endpoint begins with http:// or https://");
+  }
+  // Who allows it stands in the account or the signature alone: an address is shown.
+  if (!IsPrintable(url) || url.find_first_of("?#@") != std::string::npos) {
+    return Status::InvalidArgument(
+        "connection string: an endpoint is http(s)://host:port/path in ASCII, without ?, #, @ or blanks; a "
+        "signature stands in SharedAccessSignature");
   }
   connection->secure = protocol == "https";
   url.erase(0, scheme + 3);
@@ -74,6 +86,10 @@ Result<Connection> ParseConnection(std::string_view text) {
                (suffix.empty() ? "core.windows.net" : suffix);
   }
   PARTITA_TRY(ReadEndpoint(endpoint, &connection));
+  if (!IsPrintable(connection.account) || !IsPrintable(connection.sas)) {
+    return Status::InvalidArgument(
+        "connection string: AccountName and SharedAccessSignature are ASCII without blanks or line ends");
+  }
   if (connection.key_base64.empty() == connection.sas.empty()) {
     return Status::InvalidArgument("connection string: AccountKey or SharedAccessSignature is needed");
   }

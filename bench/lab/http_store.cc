@@ -13,6 +13,7 @@
 #include "api/http/json_text.h"
 #include "api/limits.h"
 #include "bench/lab/entity_json.h"
+#include "bench/lab/server_text.h"
 
 namespace partita::lab {
 namespace {
@@ -57,10 +58,9 @@ uint64_t WaitOf(const HttpAnswer& answer) {
 
 // `status` and `text` are those of an answer or of a part of one. 503 is how the service throttles, 429 how
 // others do.
-Status StatusOf(int status, std::string_view text, uint64_t wait_us) {
+Status StatusOf(int status, std::string_view text, uint64_t wait_us, const std::string& sas) {
   if (status >= 200 && status < 300) return Status();
-  const std::string said =
-      "the service answered " + std::to_string(status) + ": " + std::string(text.substr(0, 300));
+  const std::string said = "the service answered " + std::to_string(status) + ": " + ServerText(text, sas);
   if (status == 503 || status == 429) return Status::Throttled(said, wait_us);
   if (status == 404) return Status::NotFound(said);
   if (status == 409) return Status::AlreadyExists(said);
@@ -172,7 +172,7 @@ Status HttpStore::MakeTable(const std::string& name, const std::vector<std::stri
                                                .query = {},
                                                .body = "{\"TableName\":\"" + there + "\"}",
                                                .headers = "Prefer: return-no-content\r\n"}));
-  PARTITA_TRY(StatusOf(answer.status, answer.body, 0));
+  PARTITA_TRY(StatusOf(answer.status, answer.body, 0, connection_.sas));
   names_[name] = there;
   return Status();
 }
@@ -207,7 +207,7 @@ Result<Entity> HttpStore::Get(const std::string& table, const std::string& parti
                       .query = {},
                       .body = {},
                       .headers = {}}));
-  PARTITA_TRY(StatusOf(answer.status, answer.body, WaitOf(answer)));
+  PARTITA_TRY(StatusOf(answer.status, answer.body, WaitOf(answer), connection_.sas));
   return ReadEntity(answer.body, fields_);
 }
 
@@ -226,7 +226,7 @@ Result<TableStore::Answer> HttpStore::Query(const std::string& table, const Ques
                                                .query = query,
                                                .body = {},
                                                .headers = "x-partita-explain: true\r\n"}));
-  PARTITA_TRY(StatusOf(answer.status, answer.body, WaitOf(answer)));
+  PARTITA_TRY(StatusOf(answer.status, answer.body, WaitOf(answer), connection_.sas));
   Answer found;
   PARTITA_ASSIGN(found.entities, ReadEntities(answer.body, fields_, question.wants_properties));
   found.bytes = answer.body.size();
@@ -275,7 +275,7 @@ HttpStore::Request HttpStore::RequestOf(const std::string& table, const Write& w
 Status HttpStore::Transact(const std::string& table, const std::vector<Write>& writes) {
   if (writes.size() != 1) return Batch(table, writes);
   PARTITA_ASSIGN(const HttpAnswer answer, Ask(RequestOf(table, writes[0])));
-  return StatusOf(answer.status, answer.body, WaitOf(answer));
+  return StatusOf(answer.status, answer.body, WaitOf(answer), connection_.sas);
 }
 
 Status HttpStore::Batch(const std::string& table, const std::vector<Write>& writes) {
@@ -299,7 +299,7 @@ Status HttpStore::Batch(const std::string& table, const std::vector<Write>& writ
                                                .body = std::move(body),
                                                .content_type = "multipart/mixed; boundary=batch_lab",
                                                .headers = {}}));
-  PARTITA_TRY(StatusOf(answer.status, answer.body, WaitOf(answer)));
+  PARTITA_TRY(StatusOf(answer.status, answer.body, WaitOf(answer), connection_.sas));
   // All of its parts succeeded, or one alone stands there and tells why none was done.
   const std::string_view line = "HTTP/1.1 ";
   const size_t at = answer.body.find(line);
@@ -307,7 +307,7 @@ Status HttpStore::Batch(const std::string& table, const std::vector<Write>& writ
   int status = 0;
   const char* digits = answer.body.data() + at + line.size();
   std::from_chars(digits, answer.body.data() + answer.body.size(), status);
-  return StatusOf(status, std::string_view(answer.body).substr(at), WaitOf(answer));
+  return StatusOf(status, std::string_view(answer.body).substr(at), WaitOf(answer), connection_.sas);
 }
 
 }  // namespace partita::lab

@@ -4,7 +4,14 @@
 #include <cmath>
 #include <cstdio>
 
+#include "engine/base/text.h"
+
 namespace partita::lab {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD.
+
+}  // namespace
 
 void JsonText::NewLine() {
   if (lines_ > 0) return;
@@ -61,6 +68,17 @@ JsonText& JsonText::Number(double number) {
 
 void JsonText::AppendQuoted(std::string_view text) {
   text_.push_back('"');
+  while (!text.empty()) {
+    const size_t sound = Utf8ErrorOffset(text);
+    AppendEscaped(text.substr(0, sound));
+    if (sound == text.size()) break;
+    text_.append(kReplacement);
+    text.remove_prefix(sound + 1);
+  }
+  text_.push_back('"');
+}
+
+void JsonText::AppendEscaped(std::string_view text) {
   for (const char c : text) {
     if (c == '"' || c == '\\') {
       text_.push_back('\\');
@@ -73,7 +91,6 @@ void JsonText::AppendQuoted(std::string_view text) {
       text_.push_back(c);
     }
   }
-  text_.push_back('"');
 }
 
 }  // namespace partita::lab

@@ -7,8 +7,8 @@
 
 namespace partita::lab {
 
-// Writes JSON, indented, in the order of the calls. Numbers that are no numbers become null. Used by one
-// thread.
+// Writes JSON, indented, in the order of the calls. Numbers that are no numbers become null, and each byte of
+// a text that is no UTF-8 becomes U+FFFD: what is written is always JSON. Used by one thread.
 class JsonText {
  public:
   JsonText& BeginObject() { return Begin('{'); }
@@ -55,6 +55,7 @@ class JsonText {
   JsonText& Number(double number);
   JsonText& Raw(std::string_view text);
   void AppendQuoted(std::string_view text);
+  void AppendEscaped(std::string_view text);  // REQUIRES: UTF-8.
   void NewLine();
 
   std::string text_;

@@ -233,6 +233,21 @@ TEST(ConnectionTest, RefusesWhatCannotWorkWithoutShowingTheKey) {
   }
 }
 
+TEST(ConnectionTest, RefusesWhatWouldShowASecretOrEndALineOfTheRequest) {
+  for (const std::string text : {"TableEndpoint=http://a/t?sv=1&sig=cret;SharedAccessSignature=sig=cret",
+                                 "TableEndpoint=http://me:cret@a/t;SharedAccessSignature=sig=cret",
+                                 "TableEndpoint=http://a/t#cret;SharedAccessSignature=sig=cret",
+                                 "TableEndpoint=http://a/t cret;SharedAccessSignature=sig=cret",
+                                 "TableEndpoint=http://a\r\ncret;SharedAccessSignature=sig=cret",
+                                 "TableEndpoint=http://a;SharedAccessSignature=sig=x cret",
+                                 "TableEndpoint=http://a;SharedAccessSignature=sig=x\r\nHost: cret",
+                                 "TableEndpoint=http://a;AccountName=a\ncret;AccountKey=c2VjcmV0"}) {
+    const auto connection = ParseConnection(text);
+    EXPECT_EQ(connection.status().code(), Code::kInvalidArgument) << text;
+    EXPECT_THAT(connection.status().message(), Not(HasSubstr("cret"))) << text;
+  }
+}
+
 TEST(HttpLinkTest, NobodyThereIsAnError) {
   HttpLink link({.host = "127.0.0.1", .port = "1"});
   EXPECT_EQ(link.Ask("GET / HTTP/1.1\r\n\r\n").status().code(), Code::kIoError);
