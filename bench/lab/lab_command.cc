@@ -56,13 +56,17 @@ Status WriteFile(const std::string& path, const std::string& text) {
   return file ? Status() : Status::IoError(path + ": it cannot be written");
 }
 
-Status WriteResults(const std::string& directory, const Experiment& experiment, const RunResult& result) {
-  const std::string json = ResultJson(experiment, result);
+// The figures; the report is made from result.json, and can be made again.
+Status WriteFigures(const std::string& directory, const Experiment& experiment, const RunResult& result,
+                    const std::string& json) {
   PARTITA_TRY(WriteFile(directory + "/result.json", json));
-  PARTITA_ASSIGN(const std::string page, ReportHtml(json));
-  PARTITA_TRY(WriteFile(directory + "/report.html", page));
   PARTITA_TRY(WriteFile(directory + "/summary.csv", SummaryCsv(experiment, result)));
   return WriteFile(directory + "/timeline.csv", TimelineCsv(experiment, result));
+}
+
+Status WriteReport(const std::string& path, const std::string& json) {
+  PARTITA_ASSIGN(const std::string page, ReportHtml(json));
+  return WriteFile(path, page);
 }
 
 // How far a run is: drawn in place on a terminal, elsewhere a line every five seconds.
@@ -120,6 +124,24 @@ ExitCode Capacity(const Experiment& experiment, const RunPlace& place, const Run
   return ExitCode::kOk;
 }
 
+// Writes and prints what came out of a run, and says what was not as expected.
+ExitCode Tell(const std::string& path, const std::string& directory, const Experiment& experiment,
+              const RunResult& result, Console& console) {
+  const std::string json = ResultJson(experiment, result);
+  const Status written = WriteFigures(directory, experiment, result, json);
+  if (!written.ok()) return FailToStart(console, written);
+  const Status reported = WriteReport(directory + "/report.html", json);
+  console.out << VerdictTable(experiment, result) << "\n"
+              << directory << (reported.ok() ? "/report.html, " : "/")
+              << "result.json, summary.csv, timeline.csv\n";
+  ExitCode code = ExitCode::kOk;
+  for (const std::string& failed : FailedExpectations(experiment, result)) {
+    console.err << path << ": " << failed << "\n";
+    code = ExitCode::kFindings;
+  }
+  return reported.ok() ? code : FailToStart(console, reported);
+}
+
 ExitCode Run(const LabWords& words, Console& console) {
   const std::string& path = words.file;
   std::string directory = words.directory;
@@ -149,15 +171,7 @@ ExitCode Run(const LabWords& words, Console& console) {
   const Result<RunResult> result = RunExperiment(generator, place, tell);
   progress.Finish();
   if (!result.ok()) return FailToStart(console, result.status());
-  const Status written = WriteResults(directory, *experiment, *result);
-  if (!written.ok()) return FailToStart(console, written);
-  console.out << VerdictTable(*experiment, *result) << "\n"
-              << directory << "/report.html, result.json, summary.csv, timeline.csv\n";
-  for (const std::string& failed : FailedExpectations(*experiment, *result)) {
-    console.err << path << ": " << failed << "\n";
-    code = ExitCode::kFindings;
-  }
-  return code;
+  return Tell(path, directory, *experiment, *result, console);
 }
 
 Result<std::string> ReadWhole(const std::string& path) {

@@ -144,6 +144,20 @@ equals = 2
   EXPECT_EQ(json["explain"].at(0)["key_rows"].get_array().size(), timeline["rows"].get_uint64().value());
 }
 
+TEST_F(LabRunTest, WithoutItsReportARunIsKeptAndTold) {
+  const std::string path = Write("x.toml", ReadingsText(kDeviceLayout));
+  const std::string out = directory_ + "/result";
+  std::filesystem::create_directories(out + "/report.html");  // Where no file can be written.
+  const CommandOutcome run =
+      Lab({"run", path, "--out", out, "--io", backend_ == IoBackend::kUring ? "uring" : "threads"});
+  EXPECT_EQ(run.code, ExitCode::kFailed);
+  EXPECT_THAT(run.err, HasSubstr("report.html: it cannot be written"));
+  EXPECT_THAT(run.out, HasSubstr("medians of 3 run(s)"));
+  for (const char* name : {"/result.json", "/summary.csv", "/timeline.csv"}) {
+    EXPECT_GT(Read(out + name).size(), 0u) << name;
+  }
+}
+
 TEST_F(LabRunTest, EachRepeatBeginsWithTheNextLayout) {
   Experiment experiment = ParseSound(ReadingsText(std::string(kDeviceLayout) + R"(
 [[layout]]
