@@ -117,12 +117,14 @@ Result<std::vector<LayoutCapacity>> FindCapacities(const RecordGenerator& genera
     const auto holds = [&](double rate) -> Result<bool> {
       const double done_s = cell_s * static_cast<double>(capacities.size() * kProbesTold +
                                                          std::min<size_t>(probes++, kProbesTold - 1));
-      const auto tell = [&](double seconds) {
-        if (!progress(done_s + seconds, all_s, layout.name)) stop.store(true);
+      const auto tell_of = [&](double seconds, const std::string& what) {
+        if (!progress(done_s + seconds, all_s, what)) stop.store(true);
         return !stop.load();
       };
+      const auto tell = [&](double seconds) { return tell_of(seconds, layout.name); };
+      const auto loading = [&](double share) { return tell_of(0, LoadingText(layout.name, share)); };
       PARTITA_ASSIGN(auto store, OpenStore(place, work.path() + "/store", experiment));
-      PARTITA_ASSIGN(const auto target, Target::Make(std::move(store), layout, generator, stop));
+      PARTITA_ASSIGN(const auto target, Target::Make(std::move(store), layout, generator, stop, loading));
       const CellFigures cell = RunCell(*target, generator, rate, tell);
       if (stop.load()) return Status::Cancelled("stopped");
       capacity.generator_limited |= cell.generator_limited();

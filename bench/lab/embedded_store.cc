@@ -41,7 +41,7 @@ Status EmbeddedStore::MakeTable(const std::string& name, const std::vector<std::
   return Status();
 }
 
-Status EmbeddedStore::Load(const std::string& table, std::vector<Write> writes) {
+Status EmbeddedStore::Load(const std::string& table, std::vector<Write> writes, const GoesOn&) {
   for (const WriteResult& result : tables_.at(table).WriteMany(writes, {.durability = Durability::kMemory})) {
     PARTITA_TRY(result.status);
   }

@@ -17,7 +17,7 @@ class EmbeddedStore final : public TableStore {
   ~EmbeddedStore() override;
 
   Status MakeTable(const std::string& name, const std::vector<std::string>& splits) override;
-  Status Load(const std::string& table, std::vector<Write> writes) override;
+  Status Load(const std::string& table, std::vector<Write> writes, const GoesOn& goes_on) override;
   Status Settle(const ThroughputTargets& limits) override;
   uint32_t pieces() const override { return database_->open_report().shards; }
   Result<Entity> Get(const std::string& table, const std::string& partition_key,

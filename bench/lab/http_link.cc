@@ -150,12 +150,13 @@ HttpLink::HttpLink(const Connection& connection) : state_(std::make_unique<State
 HttpLink::~HttpLink() = default;
 
 Result<HttpAnswer> HttpLink::Ask(const std::string& request) {
-  for (;;) {
+  for (bool was_sent = false;; was_sent = true) {
     const bool was_open = state_->socket >= 0;
     if (!was_open) {
       if (Status status = state_->Connect(); !status.ok()) {
         state_->Close();
-        return status;
+        const auto trouble = was_sent ? LinkTrouble::kNone : LinkTrouble::kNotConnected;
+        return std::move(status).WithDetail(static_cast<uint16_t>(trouble));
       }
     }
     std::string failed;

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,12 @@ struct HttpAnswer {
   std::string retry_after, retry_after_ms, continuation_partition, continuation_row,
       cost;  // Headers; empty: not there.
   bool keeps_alive = false;
+};
+
+// A finer reason of kIoError (Status::detail).
+enum class LinkTrouble : uint16_t {
+  kNone,
+  kNotConnected,  // So nothing was asked of the server.
 };
 
 // One connection to a server, kept open between requests; TLS where the endpoint says https, with the

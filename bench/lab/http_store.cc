@@ -22,6 +22,9 @@ constexpr const char* kVersion = "2019-02-02";
 constexpr uint64_t kUnixEpochTicks = 116'444'736'000'000'000;
 constexpr int kLoadTriesMax = 200;
 constexpr std::chrono::milliseconds kLoadPause{100};
+constexpr int kDeleteTriesMax = 4;
+constexpr std::chrono::milliseconds kDeletePauseMin{200}, kDeletePauseMax{2'000};
+constexpr std::chrono::seconds kDeletePatience{10};
 constexpr uint64_t kLoadBytesMax = 2u << 20;  // JSON is longer than what is stored, and 4 MiB is the limit.
 
 std::string Encoded(std::string_view text) {
@@ -107,8 +110,9 @@ class LoadBatch {
 }  // namespace
 
 Result<std::unique_ptr<HttpStore>> HttpStore::Make(const Connection& connection,
-                                                   const std::vector<Field>& fields) {
-  std::unique_ptr<HttpStore> store(new HttpStore(connection, fields));
+                                                   const std::vector<Field>& fields,
+                                                   std::function<void(const std::string&)> warn) {
+  std::unique_ptr<HttpStore> store(new HttpStore(connection, fields, std::move(warn)));
   if (!connection.key_base64.empty()) {
     PARTITA_ASSIGN(store->key_, http::SigningKey::FromBase64(connection.key_base64));
   }
@@ -117,8 +121,29 @@ Result<std::unique_ptr<HttpStore>> HttpStore::Make(const Connection& connection,
 
 HttpStore::~HttpStore() {
   for (const auto& [name, there] : names_) {
-    (void)Ask(
+    const Status deleted = DeleteTable(there);
+    if (deleted.ok()) continue;
+    warn_("table " + there + " of " + connection_.Endpoint() +
+          " could not be deleted and is left behind: " + deleted.ToString());
+  }
+}
+
+// What is not there any more, or never was, is deleted.
+Status HttpStore::DeleteTable(const std::string& there) {
+  const auto started = std::chrono::steady_clock::now();
+  for (int attempt = 1;; ++attempt) {
+    const Result<HttpAnswer> answer = Ask(
         {.method = "DELETE", .resource = "Tables('" + there + "')", .query = {}, .body = {}, .headers = {}});
+    Status status = answer.status();
+    if (answer.ok()) status = StatusOf(answer->status, answer->body, WaitOf(*answer), connection_.sas);
+    if (status.ok() || status.code() == Code::kNotFound) return Status();
+    const bool may_pass = !answer.ok() || answer->status >= 500 || status.code() == Code::kThrottled;
+    if (!may_pass || attempt == kDeleteTriesMax ||
+        std::chrono::steady_clock::now() - started > kDeletePatience) {
+      return status;
+    }
+    std::this_thread::sleep_for(std::clamp<std::chrono::microseconds>(
+        std::chrono::microseconds(status.retry_after_us()), kDeletePauseMin, kDeletePauseMax));
   }
 }
 
@@ -167,23 +192,31 @@ Result<HttpAnswer> HttpStore::Ask(const Request& request) {
 
 Status HttpStore::MakeTable(const std::string& name, const std::vector<std::string>&) {
   const std::string there = name + RandomWord();
-  PARTITA_ASSIGN(const HttpAnswer answer, Ask({.method = "POST",
-                                               .resource = "Tables",
-                                               .query = {},
-                                               .body = "{\"TableName\":\"" + there + "\"}",
-                                               .headers = "Prefer: return-no-content\r\n"}));
-  PARTITA_TRY(StatusOf(answer.status, answer.body, 0, connection_.sas));
+  // Known before it is asked for: where the answer is lost it may be there all the same.
   names_[name] = there;
-  return Status();
+  const Result<HttpAnswer> answer = Ask({.method = "POST",
+                                         .resource = "Tables",
+                                         .query = {},
+                                         .body = "{\"TableName\":\"" + there + "\"}",
+                                         .headers = "Prefer: return-no-content\r\n"});
+  const bool refused = answer.ok() && answer->status >= 400 && answer->status < 500;
+  if (refused || answer.status().detail() == static_cast<uint16_t>(LinkTrouble::kNotConnected)) {
+    names_.erase(name);
+  }
+  PARTITA_TRY(answer.status());
+  return StatusOf(answer->status, answer->body, 0, connection_.sas);
 }
 
-Status HttpStore::Load(const std::string& table, std::vector<Write> writes) {
+Status HttpStore::Load(const std::string& table, std::vector<Write> writes, const GoesOn& goes_on) {
+  const Status stopped = Status::Cancelled("stopped while loading");
   const auto send = [&](const std::vector<Write>& batch) -> Status {
     for (int attempt = 1;; ++attempt) {
+      if (!goes_on()) return stopped;
       const Status status = Transact(table, batch);
       if (status.code() != Code::kThrottled || attempt == kLoadTriesMax) return status;
-      std::this_thread::sleep_for(std::max<std::chrono::microseconds>(
-          kLoadPause, std::chrono::microseconds(status.retry_after_us())));
+      const auto wait =
+          std::max<std::chrono::microseconds>(kLoadPause, std::chrono::microseconds(status.retry_after_us()));
+      if (!SlicedWait(wait, goes_on)) return stopped;
     }
   };
   std::map<std::string, LoadBatch> batches;

@@ -1,9 +1,11 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/http/signature.h"
@@ -20,13 +22,15 @@ namespace partita::lab {
 // connections are kept and used again, one for each call in flight.
 class HttpStore final : public TableStore {
  public:
-  // Asks nothing yet. `fields` must outlive it. kInvalidArgument: the key is no base64.
+  // Asks nothing yet. `fields` must outlive it. `warn` is told at the end which tables could not be deleted.
+  // kInvalidArgument: the key is no base64.
   static Result<std::unique_ptr<HttpStore>> Make(const Connection& connection,
-                                                 const std::vector<Field>& fields);
+                                                 const std::vector<Field>& fields,
+                                                 std::function<void(const std::string&)> warn);
   ~HttpStore() override;
 
   Status MakeTable(const std::string& name, const std::vector<std::string>& splits) override;
-  Status Load(const std::string& table, std::vector<Write> writes) override;
+  Status Load(const std::string& table, std::vector<Write> writes, const GoesOn& goes_on) override;
   Status Settle(const ThroughputTargets&) override { return Status(); }
   uint32_t pieces() const override { return 1; }
   Result<Entity> Get(const std::string& table, const std::string& partition_key,
@@ -35,8 +39,9 @@ class HttpStore final : public TableStore {
   Status Transact(const std::string& table, const std::vector<Write>& writes) override;
 
  private:
-  HttpStore(const Connection& connection, const std::vector<Field>& fields)
-      : connection_(connection), fields_(fields) {}
+  HttpStore(const Connection& connection, const std::vector<Field>& fields,
+            std::function<void(const std::string&)> warn)
+      : connection_(connection), fields_(fields), warn_(std::move(warn)) {}
 
   struct Request {
     std::string method, resource;  // "GET", "Lab(PartitionKey='a',RowKey='b')".
@@ -48,13 +53,15 @@ class HttpStore final : public TableStore {
   std::string TextOf(const Request& request) const;
   std::string Signature(const Request& request, const std::string& date) const;
   Request RequestOf(const std::string& table, const Write& write) const;
+  Status DeleteTable(const std::string& there);
   Status Batch(const std::string& table, const std::vector<Write>& writes);
   std::string UrlOf(const Request& request) const { return connection_.path + "/" + request.resource; }
 
   const Connection connection_;
   const std::vector<Field>& fields_;
+  const std::function<void(const std::string&)> warn_;
   std::optional<http::SigningKey> key_;
-  std::map<std::string, std::string> names_;  // Of the experiment's tables, there.
+  std::map<std::string, std::string> names_;  // Of the experiment's tables, there; also of what may be there.
   std::mutex mutex_;                          // Of what follows.
   std::vector<std::unique_ptr<HttpLink>> idle_;
 };

@@ -167,6 +167,10 @@ ExitCode Run(const LabWords& words, Console& console) {
     progress.Tell(done_s, all_s, cell);
     return !console.interrupts.Requested();
   };
+  place.warn = [&](const std::string& text) {
+    progress.Finish();
+    console.err << "partita lab: " << text << "\n";
+  };
   if (words.capacity) return Capacity(*experiment, place, tell, &progress, console);
   const Result<RunResult> result = RunExperiment(generator, place, tell);
   progress.Finish();

@@ -70,11 +70,15 @@ Result<std::unique_ptr<TableStore>> OpenStore(const RunPlace& place, const std::
                                               const Experiment& experiment) {
   std::unique_ptr<TableStore> store;
   if (place.connection.has_value()) {
-    PARTITA_ASSIGN(store, HttpStore::Make(*place.connection, experiment.fields));
+    PARTITA_ASSIGN(store, HttpStore::Make(*place.connection, experiment.fields, place.warn));
   } else {
     PARTITA_ASSIGN(store, EmbeddedStore::Open(directory, experiment, place.io_backend));
   }
   return store;
+}
+
+std::string LoadingText(const std::string& layout, double share) {
+  return layout + ", loading " + std::to_string(static_cast<int>(100 * share)) + " %";
 }
 
 size_t RateCountOf(const Arrival& arrival) {
@@ -106,14 +110,15 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const RunPlace
         const size_t layout = (turn + repeat) % experiment.layouts.size();
         const double done_s = cell_s * static_cast<double>(result.cells.size());
         const std::string& name = experiment.layouts[layout].name;
-        const auto tell = [&](double seconds) {
-          if (!progress(done_s + seconds, all_s, name)) stop.store(true);
+        const auto tell_of = [&](double seconds, const std::string& what) {
+          if (!progress(done_s + seconds, all_s, what)) stop.store(true);
           return !stop.load();
         };
-        tell(0);
+        const auto tell = [&](double seconds) { return tell_of(seconds, name); };
+        const auto loading = [&](double share) { return tell_of(0, LoadingText(name, share)); };
         PARTITA_ASSIGN(auto store, OpenStore(place, work.path() + "/store", experiment));
         PARTITA_ASSIGN(const auto target,
-                       Target::Make(std::move(store), experiment.layouts[layout], generator, stop));
+                       Target::Make(std::move(store), experiment.layouts[layout], generator, stop, loading));
         CellFigures cell = RunCell(*target, generator, arrival.rates[rate], tell);
         if (stop.load()) return Status::Cancelled("stopped");
         cell.layout = layout;

@@ -29,7 +29,8 @@ struct RunResult {
                                    // repeat, which begins with the next layout, so that none is always first.
 };
 
-// Tells how far it is: seconds of load that were run, and all there will be. False stops it.
+// Tells how far it is: seconds of load that were run, and all there will be; `cell` is what is done now, the
+// layout and whether it is being loaded. Called some times a second. False stops it.
 using RunProgress = std::function<bool(double done_s, double all_s, const std::string& cell)>;
 
 // Where an experiment runs.
@@ -38,7 +39,12 @@ struct RunPlace {
   std::string directory;
   IoBackend io_backend = IoBackend::kUring;
   std::optional<Connection> connection;  // Set: on tables of the run's own of that service instead.
+  // Told what is left behind there, where something is.
+  std::function<void(const std::string&)> warn = [](const std::string&) {};
 };
+
+// What a cell that is being loaded is called.
+std::string LoadingText(const std::string& layout, double share);
 
 // A store of its own for one run: at `directory`, or the place's service.
 Result<std::unique_ptr<TableStore>> OpenStore(const RunPlace& place, const std::string& directory,

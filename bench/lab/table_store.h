@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/partita.h"
+#include "bench/lab/sliced_wait.h"
 #include "engine/base/throughput_targets.h"
 
 namespace partita::lab {
@@ -19,8 +20,9 @@ class TableStore {
   // Before the run: makes a table, cut at these PartitionKeys where the store has such; and afterwards one
   // call of Settle, behind the last write.
   virtual Status MakeTable(const std::string& name, const std::vector<std::string>& splits) = 0;
-  // Writes records, no two of one key, as fast as it can; nobody else does anything.
-  virtual Status Load(const std::string& table, std::vector<Write> writes) = 0;
+  // Writes records, no two of one key, as fast as it can; nobody else does anything. kCancelled when
+  // `goes_on` says so.
+  virtual Status Load(const std::string& table, std::vector<Write> writes, const GoesOn& goes_on) = 0;
   // From here on limits are in force, if they are the store's to set.
   virtual Status Settle(const ThroughputTargets& limits) = 0;
   // So that splits can be chosen.

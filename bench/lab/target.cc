@@ -4,7 +4,6 @@
 #include <chrono>
 #include <map>
 #include <set>
-#include <thread>
 
 #include "api/limits.h"
 #include "engine/base/assert.h"
@@ -41,11 +40,11 @@ std::vector<std::string> SplitsOf(const Layout& layout, const std::string& table
 }  // namespace
 
 Result<std::unique_ptr<Target>> Target::Make(std::unique_ptr<TableStore> store, const Layout& layout,
-                                             const RecordGenerator& generator,
-                                             const std::atomic<bool>& stop) {
-  std::unique_ptr<Target> target(new Target(std::move(store), layout, generator));
+                                             const RecordGenerator& generator, const std::atomic<bool>& stop,
+                                             const std::function<bool(double share)>& loading) {
+  std::unique_ptr<Target> target(new Target(std::move(store), layout, generator, stop));
   PARTITA_TRY(target->MakeTables());
-  PARTITA_TRY(target->Load(stop));
+  PARTITA_TRY(target->Load(loading));
   PARTITA_TRY(target->store_->Settle(generator.experiment().limits));
   return target;
 }
@@ -59,20 +58,25 @@ Status Target::MakeTables() {
   return Status();
 }
 
-Status Target::Load(const std::atomic<bool>& stop) {
+Status Target::Load(const std::function<bool(double share)>& loading) {
   const Op put{.kind = OpKind::kUpsert};
   std::map<std::string, std::vector<partita::Write>> waiting;
-  for (uint64_t record = 0; record < generator_.experiment().records; ++record) {
-    if (record % kLoadBatch == 0 && stop.load()) return Status::Cancelled("stopped while loading");
+  const uint64_t records = generator_.experiment().records;
+  uint64_t record = 0;
+  const GoesOn goes_on = [&] {
+    return loading(records == 0 ? 1 : static_cast<double>(record) / static_cast<double>(records));
+  };
+  for (; record < records; ++record) {
+    if (record % kLoadBatch == 0 && !goes_on()) return Status::Cancelled("stopped while loading");
     for (WriteRequestPlan& request : PlanWrites(layout_, put, {.record = record}, generator_)) {
       std::vector<partita::Write>& writes = waiting[*request.table];
       std::move(request.writes.begin(), request.writes.end(), std::back_inserter(writes));
       if (writes.size() < kLoadBatch) continue;
-      PARTITA_TRY(store_->Load(*request.table, std::move(writes)));
+      PARTITA_TRY(store_->Load(*request.table, std::move(writes), goes_on));
       writes.clear();
     }
   }
-  for (auto& [table, writes] : waiting) PARTITA_TRY(store_->Load(table, std::move(writes)));
+  for (auto& [table, writes] : waiting) PARTITA_TRY(store_->Load(table, std::move(writes), goes_on));
   return Status();
 }
 
@@ -87,8 +91,8 @@ Status Target::Try(KeyRows::Span rows, const std::function<Status()>& request, O
     ++outcome->touches.back().refused;
     outcome->by_account = status.detail() == static_cast<uint16_t>(ThrottledBy::kAccount);
     if (!retries || attempt == kTriesMax) return status;
-    std::this_thread::sleep_for(
-        std::chrono::microseconds(std::max<uint64_t>(status.retry_after_us(), 1'000)));
+    const std::chrono::microseconds wait(std::max<uint64_t>(status.retry_after_us(), 1'000));
+    if (!SlicedWait(wait, [&] { return !stop_.load(std::memory_order_relaxed); })) return status;
   }
 }
 

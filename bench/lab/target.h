@@ -28,22 +28,28 @@ struct Outcome {
 // be called from any thread. The layout and the generator must outlive it.
 class Target {
  public:
-  // Makes the tables and loads the records, without limits; then puts the limits in force. kCancelled when
-  // `stop` is set.
+  // Makes the tables and loads the records, without limits; then puts the limits in force. `loading` is told
+  // some times a second, on this thread, which share is loaded, and false stops: kCancelled.
+  // `stop`, which must outlive it, ends the waits of Execute.
   static Result<std::unique_ptr<Target>> Make(std::unique_ptr<TableStore> store, const Layout& layout,
-                                              const RecordGenerator& generator,
-                                              const std::atomic<bool>& stop);
+                                              const RecordGenerator& generator, const std::atomic<bool>& stop,
+                                              const std::function<bool(double share)>& loading);
 
   // Does the operation, as a client would that knows the layout.
   Outcome Execute(const Operation& operation) const;
   const KeyRows& key_rows() const { return key_rows_; }
 
  private:
-  Target(std::unique_ptr<TableStore> store, const Layout& layout, const RecordGenerator& generator)
-      : store_(std::move(store)), layout_(layout), generator_(generator), key_rows_(layout, generator) {}
+  Target(std::unique_ptr<TableStore> store, const Layout& layout, const RecordGenerator& generator,
+         const std::atomic<bool>& stop)
+      : store_(std::move(store)),
+        layout_(layout),
+        generator_(generator),
+        stop_(stop),
+        key_rows_(layout, generator) {}
 
   Status MakeTables();
-  Status Load(const std::atomic<bool>& stop);
+  Status Load(const std::function<bool(double share)>& loading);
   Status Read(const Op& op, const Operation& operation, Outcome* outcome) const;
   Status ReadPart(const Op& op, const QueryPart& part, uint64_t top, const QueryPlan& plan,
                   Outcome* outcome) const;
@@ -56,6 +62,7 @@ class Target {
   const std::unique_ptr<TableStore> store_;
   const Layout& layout_;
   const RecordGenerator& generator_;
+  const std::atomic<bool>& stop_;
   const KeyRows key_rows_;
 };
 

@@ -116,7 +116,8 @@ TEST(MissedByTest, AStoreThatNeverRefusesButCannotKeepUpDoesNotHold) {
   experiment.ops.erase(experiment.ops.begin(), experiment.ops.begin() + 2);  // Of "read" each is one request.
   const RecordGenerator generator(experiment);
   const std::atomic<bool> stop{false};
-  const auto target = Target::Make(std::make_unique<SlowStore>(), experiment.layouts[0], generator, stop);
+  const auto target = Target::Make(std::make_unique<SlowStore>(), experiment.layouts[0], generator, stop,
+                                   [](double) { return true; });
   ASSERT_TRUE(target.ok());
   const CellFigures cell = RunCell(**target, generator, 150, [](double) { return true; });
   EXPECT_EQ(MissedBy(experiment, cell), "fell behind");

@@ -136,7 +136,7 @@ TEST_F(HttpStoreTest, PagesAreFollowedAndBatchesAreWhole) {
   Serve({}, [&](const std::string& text) {
     const Result<Connection> connection = ParseConnection(text);
     ASSERT_TRUE(connection.ok());
-    const auto store = HttpStore::Make(*connection, experiment.fields);
+    const auto store = HttpStore::Make(*connection, experiment.fields, [](const std::string&) {});
     ASSERT_TRUE(store.ok());
     ASSERT_TRUE((*store)->MakeTable("Lab", {}).ok());
     std::vector<partita::Write> writes;
@@ -151,7 +151,7 @@ TEST_F(HttpStoreTest, PagesAreFollowedAndBatchesAreWhole) {
       writes.push_back(
           {.action = WriteAction::kInsertOrReplace, .entity = std::move(entity), .if_match = {}});
     }
-    const Status loaded = (*store)->Load("Lab", writes);
+    const Status loaded = (*store)->Load("Lab", writes, [] { return true; });
     ASSERT_TRUE(loaded.ok()) << loaded.ToString();
     TableStore::Question question{.filter = "PartitionKey eq 'p''q &%+ä'", .wants_properties = true};
     std::vector<Entity> found;

@@ -46,8 +46,8 @@ CellFigures RunWithAStall(ArrivalModel model, uint32_t clients) {
       .model = model, .rates = {500}, .clients = clients, .think_s = 0.002, .warmup_s = 0, .duration_s = 3};
   const RecordGenerator generator(experiment);
   const std::atomic<bool> stop{false};
-  const auto target =
-      Target::Make(std::make_unique<StallingStore>(1), experiment.layouts[0], generator, stop);
+  const auto target = Target::Make(std::make_unique<StallingStore>(1), experiment.layouts[0], generator, stop,
+                                   [](double) { return true; });
   EXPECT_TRUE(target.ok());
   return RunCell(**target, generator, 500, [](double) { return true; });
 }

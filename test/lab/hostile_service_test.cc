@@ -1,0 +1,114 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "bench/lab/http_store.h"
+#include "bench/lab/run.h"
+#include "test/cli/command_fixture.h"
+#include "test/lab/experiments.h"
+#include "test/lab/scripted_server.h"
+
+namespace partita::lab {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+constexpr const char* kSas = "sv=2019-02-02&sig=aB%2Bc";
+
+std::unique_ptr<HttpStore> StoreOn(const ScriptedServer& server, const Experiment& experiment,
+                                   std::vector<std::string>* warnings) {
+  const Result<Connection> connection = ParseConnection(server.ConnectionString(kSas));
+  EXPECT_TRUE(connection.ok());
+  Result<std::unique_ptr<HttpStore>> store = HttpStore::Make(
+      *connection, experiment.fields, [warnings](const std::string& text) { warnings->push_back(text); });
+  return std::move(*store);
+}
+
+bool Is(const std::string& request, const std::string& method) { return request.starts_with(method + " "); }
+
+class HostileServiceTest : public CommandTest {
+ protected:
+  const Experiment experiment_ = ParseSound(ReadingsText(kDeviceLayout));
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(HostileServiceTest, ATableIsDeletedThoughTheServiceIsBusyAtFirst) {
+  int deletes = 0;
+  ScriptedServer server([&](const std::string& request) {
+    if (Is(request, "POST")) return ScriptedServer::Answer(204, "");
+    return ++deletes == 1 ? ScriptedServer::Answer(503, "busy")
+           : deletes == 2 ? std::string()
+                          : ScriptedServer::Answer(204, "");
+  });
+  {
+    const auto store = StoreOn(server, experiment_, &warnings_);
+    EXPECT_TRUE(store->MakeTable("Lab", {}).ok());
+  }
+  EXPECT_EQ(deletes, 3);
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(HostileServiceTest, ATableThatStaysIsNamed) {
+  ScriptedServer server([](const std::string& request) {
+    return ScriptedServer::Answer(Is(request, "POST") ? 204 : 403, "no: ?sig=aB%2Bc");
+  });
+  {
+    const auto store = StoreOn(server, experiment_, &warnings_);
+    EXPECT_TRUE(store->MakeTable("Lab", {}).ok());
+  }
+  EXPECT_THAT(server.requests(), SizeIs(2)) << "what is forbidden is not tried again";
+  EXPECT_THAT(warnings_,
+              ElementsAre(AllOf(HasSubstr("table Lablab"), HasSubstr("left behind"), Not(HasSubstr("aB")))));
+}
+
+TEST_F(HostileServiceTest, ATableThatMayHaveBeenMadeIsDeleted) {
+  ScriptedServer server([](const std::string& request) {
+    return Is(request, "POST") ? std::string() : ScriptedServer::Answer(404, "");
+  });
+  {
+    const auto store = StoreOn(server, experiment_, &warnings_);
+    EXPECT_EQ(store->MakeTable("Lab", {}).code(), Code::kIoError);
+  }
+  EXPECT_THAT(server.requests(),
+              ElementsAre(StartsWith("POST /Tables?sv="), StartsWith("DELETE /Tables('Lablab")));
+  EXPECT_THAT(warnings_, IsEmpty()) << "it is not there";
+}
+
+TEST_F(HostileServiceTest, ATableThatWasRefusedIsNotAskedForAgain) {
+  ScriptedServer server([](const std::string&) { return ScriptedServer::Answer(403, "no"); });
+  EXPECT_FALSE(StoreOn(server, experiment_, &warnings_)->MakeTable("Lab", {}).ok());
+  EXPECT_THAT(server.requests(), SizeIs(1));
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(HostileServiceTest, AWishToStopEndsTheLoadingOfAThrottlingService) {
+  ScriptedServer server([](const std::string& request) {
+    return ScriptedServer::Answer(Is(request, "POST") && request.find("$batch") != std::string::npos ? 503
+                                  : Is(request, "PUT")                                               ? 503
+                                                                                                     : 204,
+                                  "");
+  });
+  const RecordGenerator generator(experiment_);
+  RunPlace place{.directory = directory_, .connection = {}};
+  place.connection = *ParseConnection(server.ConnectionString(kSas));
+  std::vector<std::string> told;
+  const auto progress = [&](double, double, const std::string& what) {
+    told.push_back(what);
+    return told.size() < 10;
+  };
+  // It would try for a fifth of a minute at least.
+  EXPECT_EQ(RunExperiment(generator, place, progress).status().code(), Code::kCancelled);
+  EXPECT_THAT(told, SizeIs(10));
+  EXPECT_THAT(told.back(), StartsWith("device, loading "));
+  EXPECT_THAT(server.requests().back(), StartsWith("DELETE "));
+}
+
+}  // namespace
+}  // namespace partita::lab
