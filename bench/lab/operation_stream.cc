@@ -38,17 +38,18 @@ std::string ParametersOf(const Op& op, const std::vector<Field>& fields) {
 OperationStream::OperationStream(const RecordGenerator& generator)
     : experiment_(generator.experiment()),
       weight_sum_(experiment_.weight_sum()),
-      existing_(experiment_.records) {
+      existing_(experiment_.records),
+      existing_then_(std::max(experiment_.arrival.clients, 1u), existing_) {
   const bool ranked = std::any_of(experiment_.ops.begin(), experiment_.ops.end(),
                                   [](const Op& op) { return !op.writes_new() && op.pick != Pick::kUniform; });
   if (ranked) ranks_.emplace(std::clamp<uint64_t>(existing_, 1, kPickRanksMax), kPickTheta);
 }
 
-uint64_t OperationStream::PickRecord(Pick pick, Draw* draw) const {
-  if (existing_ == 0) return 0;
-  if (pick == Pick::kUniform) return draw->Below(existing_);
-  const uint64_t rank = std::min(ranks_->Of(draw->Uniform()), existing_ - 1);
-  return pick == Pick::kZipf ? rank : existing_ - 1 - rank;
+uint64_t OperationStream::PickRecord(Pick pick, uint64_t settled, Draw* draw) const {
+  if (settled == 0) return 0;
+  if (pick == Pick::kUniform) return draw->Below(settled);
+  const uint64_t rank = std::min(ranks_->Of(draw->Uniform()), settled - 1);
+  return pick == Pick::kZipf ? rank : settled - 1 - rank;
 }
 
 Operation OperationStream::Next() {
@@ -59,13 +60,15 @@ Operation OperationStream::Next() {
     ++operation.op;
   }
   const Op& op = experiment_.ops[operation.op];
+  uint64_t& existing_then = existing_then_[operation.number % existing_then_.size()];
   if (op.writes_new()) {
     operation.record = existing_;
     operation.records = op.batch;
     existing_ += op.batch;
   } else {
-    operation.record = PickRecord(op.pick, &draw);
+    operation.record = PickRecord(op.pick, existing_then, &draw);
   }
+  existing_then = existing_;
   return operation;
 }
 

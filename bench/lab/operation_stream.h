@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bench/lab/experiment.h"
 #include "bench/lab/record_generator.h"
@@ -17,21 +18,25 @@ struct Operation {
   uint64_t existing = 0;  // How many there are before it.
 };
 
-// The operations of an experiment, one after another: a function of its seed alone, the same for every
-// layout, rate and target. Used by one thread; the generator must outlive it.
+// The operations of an experiment, one after another: a function of its seed and its number of clients, the
+// same for every layout, rate and target. Used by one thread; the generator must outlive it.
+//
+// A record is chosen among those there were so many operations ago as there are clients, because what was
+// written since may still be under way. One that is written for longer than that can still be missed.
 class OperationStream {
  public:
   explicit OperationStream(const RecordGenerator& generator);
   Operation Next();
 
  private:
-  uint64_t PickRecord(Pick pick, Draw* draw) const;
+  uint64_t PickRecord(Pick pick, uint64_t settled, Draw* draw) const;
 
   const Experiment& experiment_;
   const double weight_sum_;
   std::optional<ZipfRanks> ranks_;
   uint64_t next_ = 0;
   uint64_t existing_;
+  std::vector<uint64_t> existing_then_;  // Behind each of the last operations, as many as clients.
 };
 
 // XXH3-64 over what the operations ask for and the first `count` of them, with every value of their records:
