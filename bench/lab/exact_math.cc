@@ -61,7 +61,12 @@ double ExactExp(double x) {
   return std::ldexp(sum, static_cast<int>(whole));  // Exact.
 }
 
-double ExactPow(double x, double power) { return ExactExp(power * ExactLog(x)); }
+double ExactPow(double x, double power) {
+  const double exponent = power * ExactLog(x);
+  // Its error, a part of its own size, is one of the result itself.
+  PARTITA_ASSERT(std::abs(exponent) <= 100);
+  return ExactExp(exponent);
+}
 
 double ExactCosTurns(double turns) {
   PARTITA_ASSERT(turns >= 0 && turns <= 1);

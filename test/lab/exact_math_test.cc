@@ -11,7 +11,7 @@
 namespace partita::lab {
 namespace {
 
-TEST(ExactMathTest, AgreesWithTheLibraryToFourteenDigits) {
+TEST(ExactMathTest, AgreesWithTheLibraryToThirteenDigits) {
   Draw draw(7, 0);
   for (int i = 0; i < 100'000; ++i) {
     const double x = std::ldexp(draw.Uniform() + 1e-9, static_cast<int>(draw.Below(80)) - 40);
@@ -21,6 +21,7 @@ TEST(ExactMathTest, AgreesWithTheLibraryToFourteenDigits) {
     const double turns = draw.Uniform();
     EXPECT_NEAR(ExactCosTurns(turns), std::cos(2 * std::numbers::pi * turns), 1e-14);
     EXPECT_NEAR(ExactPow(x, -0.99) / std::pow(x, -0.99), 1, 1e-13);
+    EXPECT_NEAR(ExactPow(x, 2) / std::pow(x, 2), 1, 1e-13);  // |2 ln x| goes up to 97.
   }
   EXPECT_EQ(ExactLog(1), 0);
   EXPECT_EQ(ExactExp(0), 1);

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include <algorithm>
-
 #include "bench/lab/key_rows.h"
 #include "test/lab/experiments.h"
 
