@@ -38,8 +38,11 @@ class Adviser {
         rate_(RateCountOf(experiment.arrival) - 1) {}
 
   std::vector<Advice> Collect() {
-    HottestPartition();
-    Account();
+    // A service has limits of its own, which are not known here.
+    if (result_.is_embedded()) {
+      HottestPartition();
+      Account();
+    }
     MeasuredSkew();
     for (size_t op = 0; op < experiment_.ops.size(); ++op) {
       Missing(op);

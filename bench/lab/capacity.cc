@@ -44,7 +44,7 @@ std::string MissedBy(const Experiment& experiment, const CellFigures& cell) {
   const OpFigures all = Together(cell);
   const auto metric = [&](const char* name) { return MetricOf(name, all, cell.measured_s, {}); };
   const double refused_max = goal.throttled.value_or(kRefusedMax);
-  if (all.failed > 0) return "operations failed";
+  if (all.failed > 0) return "operations failed" + (all.first_error.empty() ? "" : ": " + all.first_error);
   if (metric("throttled") > refused_max) return "throttled";
   if (metric("dropped") > refused_max) return "not done";
   if (goal.p99_ms && metric("p99_ms") > *goal.p99_ms) return "p99";
@@ -128,6 +128,7 @@ Result<std::vector<LayoutCapacity>> FindCapacities(const RecordGenerator& genera
       const CellFigures cell = RunCell(*target, generator, rate, tell);
       if (stop.load()) return Status::Cancelled("stopped");
       capacity.generator_limited |= cell.generator_limited();
+      capacity.clients_limited |= cell.clients_limited();
       const std::string missed = MissedBy(experiment, cell);
       if (missed.empty()) {
         capacity.p99_ms = MetricOf("p99_ms", Together(cell), cell.measured_s, {});
@@ -149,10 +150,14 @@ std::string CapacityText(const Experiment& experiment, const std::vector<LayoutC
   std::snprintf(line, sizeof(line), "%-24s %16s %9s  %s\n", "layout", "operations/s", "p99 ms", "above it");
   text += line;
   for (size_t i = 0; i < capacities.size(); ++i) {
-    std::snprintf(line, sizeof(line), "%-24.24s %16s %9.3f  %s%s\n", experiment.layouts[i].name.c_str(),
-                  CapacityOf(capacities[i]).c_str(), capacities[i].p99_ms, capacities[i].broken.c_str(),
-                  capacities[i].generator_limited ? " (this machine may be the limit)" : "");
-    text += line;
+    std::snprintf(line, sizeof(line), "%-24.24s %16s %9.3f  ", experiment.layouts[i].name.c_str(),
+                  CapacityOf(capacities[i]).c_str(), capacities[i].p99_ms);
+    text += line + capacities[i].broken +
+            (capacities[i].generator_limited ? " (this machine may be the limit)\n" : "\n");
+    if (capacities[i].clients_limited) {
+      text += "  ! in some runs all " + std::to_string(experiment.arrival.clients) +
+              " clients were busy: more of them (clients in [arrival]) might carry more\n";
+    }
   }
   text += "sought from a 64th of the experiment's highest rate up to that; what lies between held twice\n";
   if (!experiment.limits.IsOff()) {
@@ -171,7 +176,8 @@ std::string CapacityJson(const Experiment& experiment, const std::vector<LayoutC
     const LayoutCapacity& of = capacities[i];
     json.BeginObject().Member("layout", experiment.layouts[i].name).Member("rate", of.search.rate);
     json.Member("broken_at", of.search.broken_at).Member("broken", of.broken).Member("p99_ms", of.p99_ms);
-    json.Member("generator_limited", of.generator_limited).Numbers("probes", of.search.probes).EndObject();
+    json.Member("generator_limited", of.generator_limited).Member("clients_limited", of.clients_limited);
+    json.Numbers("probes", of.search.probes).EndObject();
   }
   return json.EndArray().EndObject().text() + "\n";
 }

@@ -25,7 +25,8 @@ struct LayoutCapacity {
   CapacitySearch search;
   double p99_ms = 0;               // When it held last,
   std::string broken;              // and what the goal missed when it did not, at the lowest such rate.
-  bool generator_limited = false;  // In any run: the machine, not the store, may be the limit.
+  bool generator_limited = false;  // In any run: the machine, not the store, may be the limit,
+  bool clients_limited = false;    // or how many clients there are.
 };
 
 // What of its experiment's goal a run missed, in a word or two; empty: nothing. Whatever the goal names, no

@@ -120,6 +120,8 @@ class Client {
     const bool was_free = dispatcher_.Now() < due.at;
     if (was_free) dispatcher_.SleepUntil(due.at);
     const double start = dispatcher_.Now();
+    // Whoever is free takes the next operation ahead of its time.
+    if (!was_free && start - due.at > kLateStart_s && figures != nullptr) ++figures->waited;
     if (start > dispatcher_.end() + kOverrunMax_s) {
       if (figures != nullptr) ++figures->unfinished;
       return;
@@ -137,6 +139,8 @@ class Client {
     const auto latency = static_cast<uint64_t>((now - due.at) * 1e9);
     SecondFigures& second = Second(now);
     for (const Touch& touch : outcome.touches) figures_.timeline.Touched(now, touch);
+    ++second.ended;
+    figures_.timeline.Ended(now);
     if (outcome.throttled) {
       ++second.throttled;
       figures_.timeline.Throttled(now);
@@ -182,6 +186,7 @@ void AddTo(CellFigures* all, const CellFigures& one) {
     second.due += one.seconds[i].due;
     second.completed += one.seconds[i].completed;
     second.throttled += one.seconds[i].throttled;
+    second.ended += one.seconds[i].ended;
     second.latency_max_ns = std::max(second.latency_max_ns, one.seconds[i].latency_max_ns);
   }
   all->timeline.Add(one.timeline);
@@ -200,6 +205,7 @@ void OpFigures::Add(const OpFigures& other) {
   failed += other.failed;
   missing += other.missing;
   unfinished += other.unfinished;
+  waited += other.waited;
   requests += other.requests;
   scanned += other.scanned;
   returned += other.returned;
@@ -208,6 +214,15 @@ void OpFigures::Add(const OpFigures& other) {
   latency.Merge(other.latency);
   service.Merge(other.service);
   if (first_error.empty()) first_error = other.first_error;
+}
+
+bool CellFigures::clients_limited() const {
+  uint64_t waited = 0, operations = 0;
+  for (const OpFigures& figures : ops) {
+    waited += figures.waited;
+    operations += figures.operations;
+  }
+  return waited * 100 > operations;
 }
 
 CellFigures RunCell(const Target& target, const RecordGenerator& generator, double rate,

@@ -17,6 +17,7 @@ struct OpFigures {
   uint64_t operations = 0;  // Due within the measured time.
   uint64_t completed = 0, throttled = 0, throttled_by_account = 0, dropped = 0, failed = 0, missing = 0;
   uint64_t unfinished = 0;  // Not begun when the run was ended, long after they were due.
+  uint64_t waited = 0;      // Began over 1 ms late, or not at all, because all clients were busy.
   uint64_t requests = 0, scanned = 0, returned = 0, written = 0, bytes = 0;  // Of what was completed.
   bench::Histogram latency;  // Nanoseconds from the intended start, of what was completed.
   bench::Histogram service;  // From the actual start.
@@ -27,7 +28,9 @@ struct OpFigures {
 
 // One second of a run, warm-up included.
 struct SecondFigures {
-  uint64_t due = 0, completed = 0, throttled = 0;
+  // Each that is begun ends once, however: completed, dropped or failed. One that was throttled and tried
+  // again is completed as well.
+  uint64_t due = 0, completed = 0, throttled = 0, ended = 0;
   uint64_t latency_max_ns = 0;
 };
 
@@ -45,6 +48,8 @@ struct CellFigures {
   // too slow for the load, not the target.
   uint64_t late_starts = 0, on_time_possible = 0;
   bool generator_limited() const { return late_starts * 100 > on_time_possible && late_starts > 0; }
+  // More than 1 % waited for a client: what they took tells of the number of clients, not of the store alone.
+  bool clients_limited() const;
 };
 
 // Sends the experiment's operations to the target at the rate, and measures. `progress` is told the seconds

@@ -49,10 +49,11 @@ Status ReadEndpoint(std::string url, Connection* connection) {
 
 }  // namespace
 
-std::string Connection::Endpoint() const {
-  const std::string place = host.find(':') == std::string::npos ? host : "[" + host + "]";
-  return (secure ? "https://" : "http://") + place + ":" + port + path;
+std::string Connection::Place() const {
+  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + port;
 }
+
+std::string Connection::Endpoint() const { return (secure ? "https://" : "http://") + Place() + path; }
 
 Result<Connection> ParseConnection(std::string_view text) {
   if (text.starts_with("env:")) {

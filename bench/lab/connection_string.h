@@ -16,6 +16,8 @@ struct Connection {
   std::string key_base64;  // unless this is empty:
   std::string sas;         // then this goes behind each address.
 
+  // "127.0.0.1:10002"; an address of IPv6 in brackets.
+  std::string Place() const;
   // Without secrets, for people: "http://127.0.0.1:10002/devstoreaccount1".
   std::string Endpoint() const;
 };

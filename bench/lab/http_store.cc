@@ -158,8 +158,7 @@ std::string HttpStore::TextOf(const Request& request) const {
   std::string query = request.query;
   if (!connection_.sas.empty()) query += (query.empty() ? "" : "&") + connection_.sas;
   std::string text = request.method + " " + UrlOf(request) + (query.empty() ? "" : "?" + query) +
-                     " HTTP/1.1\r\nHost: " + connection_.host + ":" + connection_.port +
-                     "\r\nx-ms-version: " + kVersion +
+                     " HTTP/1.1\r\nHost: " + connection_.Place() + "\r\nx-ms-version: " + kVersion +
                      "\r\nDataServiceVersion: 3.0\r\nAccept: application/json;odata=nometadata\r\n";
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
   const auto ticks =

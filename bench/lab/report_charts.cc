@@ -84,7 +84,7 @@ function timeFigure(l,cell){
  panel(out,'throttled operations a second',205,50,[0,most],yt,num);
  t.throttled.forEach((v,c)=>{if(v)out.append(svg('rect',{class:'bar',x:x(c).toFixed(1),y:yt(v/t.column_s).toFixed(1),
   width:(840/n*.9).toFixed(1),height:(260-yt(v/t.column_s)).toFixed(1)}))});
- let sum=0;const waits=t.due.map((v,c)=>Math.max(0,sum+=v-t.completed[c]-t.throttled[c])),deep=Math.max(...waits,1),yw=v=>350-55*v/deep;
+ let sum=0;const waits=t.due.map((v,c)=>Math.max(0,sum+=v-(t.ended?t.ended[c]:t.completed[c]+t.throttled[c]))),deep=Math.max(...waits,1),yw=v=>350-55*v/deep;
  panel(out,'due and not ended',290,55,[0,deep],yw,num);
  out.append(svg('path',{class:'l',d:waits.map((v,c)=>(c?'L':'M')+x(c+.5).toFixed(1)+' '+yw(v).toFixed(1)).join('')}));
  for(let i=0;i<=4;++i)out.append(svg('text',{x:60+210*i,y:378,'text-anchor':'middle'},num(seconds*i/4)+' s'));

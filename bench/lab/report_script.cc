@@ -34,12 +34,13 @@ function head(){
 }
 
 function verdictCell(layout,rate,op,winner){
- const f=m=>figure(layout,rate,op,m),bad=[];
+ const f=m=>figure(layout,rate,op,m),bad=[],cells=cellsOf(layout,rate),sum=m=>cells.reduce((a,c)=>a+c.ops[op][m],0);
  if(f('throttled')>=.0005)bad.push(percent(f('throttled'))+' throttled');
  if(f('dropped')>=.0005)bad.push(percent(f('dropped'))+' not done');
- if(f('failed')>0)bad.push(num(f('failed'))+' failed');
- if(f('missing')>0)bad.push(num(f('missing'))+' found nothing');
- if(cellsOf(layout,rate).some(c=>c.generator_limited))bad.push('machine too slow for the load');
+ if(sum('failed')>0)bad.push(num(sum('failed'))+' failed in all runs: '+(cells.map(c=>c.ops[op].first_error).find(e=>e)||'?'));
+ if(sum('missing')>0)bad.push(num(sum('missing'))+' found nothing in all runs');
+ if(cells.some(c=>c.generator_limited))bad.push('machine too slow for the load');
+ if(cells.some(c=>c.clients_limited))bad.push('all clients were busy: more of them ([arrival] clients) might do more');
  const time=f('throughput')>0?'p99 '+ms(f('p99_ms')):'none completed';
  return el('td',{},winner===layout?el('span',{class:'best'},'★ best: '+time):time,
   el('small',{},'p50 '+ms(f('p50_ms'))+', '+num(f('throughput'))+'/s, scans '+num(f('scanned'))+' for '+num(f('returned'))),
@@ -54,7 +55,7 @@ function verdict(){
    el('tbody',{},ops.map((name,op)=>{
     const v=d.verdicts.find(v=>v.rate===rate&&v.op===name),winner=v?v.winner:'';
     return el('tr',{},el('th',{scope:'row'},name),layouts.map(l=>verdictCell(l,rate,op,winner)),
-     el('td',{},winner||'none: not beyond doubt'))})))));
+     el('td',{},winner||'none: '+(v&&v.why||'not beyond doubt')))})))));
  }
  section.append(el('p',{class:'soft'},'Medians of the repeats. Latency counts from when an operation was due. A star: the shortest p99 by '+
   'a 95 % interval over at least three repeats, among layouts that did all they were asked and refused no more than the goal allows. '+

@@ -17,6 +17,7 @@ namespace {
 constexpr double kThrottledMax = 0.01;
 // Nor is one that finds nothing more often: what is not there is quickly not found.
 constexpr double kMissingMax = 0.01;
+constexpr uint32_t kRepeatsMin = 3;  // An interval takes so many.
 
 std::string Number(double number) {
   char text[32];
@@ -54,12 +55,13 @@ void WriteMetrics(const OpFigures& figures, double seconds, const LayoutPredicti
 double Rounded(double number) { return std::round(number * 10) / 10; }
 
 void WriteTimeline(const Timeline& timeline, JsonText* json) {
-  std::vector<uint64_t> due, completed, throttled;
+  std::vector<uint64_t> due, completed, throttled, ended;
   std::vector<double> p50_ms, p99_ms, max_ms, entities, refused;
   for (const Timeline::Column& column : timeline.columns()) {
     due.push_back(column.due);
     completed.push_back(column.completed);
     throttled.push_back(column.throttled);
+    ended.push_back(column.ended);
     max_ms.push_back(static_cast<double>(column.latency_max_ns / 1000) / 1000);
     p50_ms.push_back(std::min(column.latencies.PercentileMs(0.5), max_ms.back()));
     p99_ms.push_back(std::min(column.latencies.PercentileMs(0.99), max_ms.back()));
@@ -69,7 +71,10 @@ void WriteTimeline(const Timeline& timeline, JsonText* json) {
     }
   }
   json->Key("timeline").BeginObject().Member("column_s", timeline.column_s()).Member("rows", timeline.rows());
-  json->Numbers("due", due).Numbers("completed", completed).Numbers("throttled", throttled);
+  json->Numbers("due", due)
+      .Numbers("completed", completed)
+      .Numbers("throttled", throttled)
+      .Numbers("ended", ended);
   json->Numbers("p50_ms", p50_ms).Numbers("p99_ms", p99_ms).Numbers("max_ms", max_ms);
   json->Numbers("entities", entities).Numbers("refused", refused).EndObject();
 }
@@ -79,6 +84,7 @@ void WriteCell(const Experiment& experiment, const RunResult& result, const Cell
   json->BeginObject().Member("layout", experiment.layouts[cell.layout].name);
   json->Member("rate", RateText(experiment.arrival, cell.rate)).Member("repeat", cell.repeat);
   json->Member("generator_limited", cell.generator_limited()).Member("late_starts", cell.late_starts);
+  json->Member("clients_limited", cell.clients_limited());
   json->Key("ops").BeginArray();
   for (size_t op = 0; op < cell.ops.size(); ++op) {
     json->BeginObject().Member("op", experiment.ops[op].name);
@@ -137,14 +143,14 @@ bool IsWhole(const OpFigures& figures) {
 }
 
 // The layouts that may win: that did all in every run and refuse no more than the goal allows, by no machine
-// too slow for the load.
+// too slow for the load, nor by too few clients.
 std::vector<size_t> CandidatesOf(const Experiment& experiment, const RunResult& result, size_t rate,
                                  size_t op) {
   std::vector<size_t> candidates;
   for (size_t layout = 0; layout < experiment.layouts.size(); ++layout) {
     const bool barred = std::any_of(result.cells.begin(), result.cells.end(), [&](const CellFigures& cell) {
       return cell.layout == layout && cell.rate == rate &&
-             (cell.generator_limited() || !IsWhole(cell.ops[op]));
+             (cell.generator_limited() || cell.clients_limited() || !IsWhole(cell.ops[op]));
     });
     const double throttled = bench::Median(FiguresOf(experiment, result, layout, rate, op, "throttled"));
     const double dropped = bench::Median(FiguresOf(experiment, result, layout, rate, op, "dropped"));
@@ -154,15 +160,26 @@ std::vector<size_t> CandidatesOf(const Experiment& experiment, const RunResult& 
   return candidates;
 }
 
-std::optional<size_t> WinnerOf(const Experiment& experiment, const RunResult& result, size_t rate,
-                               size_t op) {
+// The layout that is best beyond doubt, or why there is none.
+struct Verdict {
+  std::optional<size_t> winner;
+  std::string why;
+};
+
+Verdict VerdictOn(const Experiment& experiment, const RunResult& result, size_t rate, size_t op) {
   const std::vector<size_t> candidates = CandidatesOf(experiment, result, rate, op);
   std::vector<std::vector<double>> figures;
   for (const size_t layout : candidates) {
     figures.push_back(FiguresOf(experiment, result, layout, rate, op, "p99_ms"));
   }
-  const std::optional<size_t> best = SmallestBeyondDoubt(figures);
-  return best ? std::optional(candidates[*best]) : std::nullopt;
+  if (const auto best = SmallestBeyondDoubt(figures)) return {.winner = candidates[*best], .why = {}};
+  if (experiment.layouts.size() == 1) return {.winner = {}, .why = "there is one layout only"};
+  if (candidates.empty()) return {.winner = {}, .why = "no layout did all it was asked"};
+  if (candidates.size() == 1) {
+    return {.winner = {}, .why = "only " + experiment.layouts[candidates[0]].name + " did all it was asked"};
+  }
+  if (experiment.repeats < kRepeatsMin) return {.winner = {}, .why = "it takes three repeats"};
+  return {.winner = {}, .why = "not beyond doubt"};
 }
 
 // Of each operation at each rate: the layout that is best beyond doubt, if there is one.
@@ -170,10 +187,11 @@ void WriteVerdicts(const Experiment& experiment, const RunResult& result, JsonTe
   json->Key("verdicts").BeginArray();
   for (size_t rate = 0; rate < RateCountOf(experiment.arrival); ++rate) {
     for (size_t op = 0; op < experiment.ops.size(); ++op) {
-      const std::optional<size_t> winner = WinnerOf(experiment, result, rate, op);
+      const Verdict verdict = VerdictOn(experiment, result, rate, op);
       json->BeginObject().Member("rate", RateText(experiment.arrival, rate));
       json->Member("op", experiment.ops[op].name);
-      json->Member("winner", winner ? experiment.layouts[*winner].name : "").EndObject();
+      json->Member("winner", verdict.winner ? experiment.layouts[*verdict.winner].name : "");
+      json->Member("why", verdict.why).EndObject();
     }
   }
   json->EndArray();
@@ -219,14 +237,14 @@ std::string ResultJson(const Experiment& experiment, const RunResult& result) {
 }
 
 std::string SummaryCsv(const Experiment& experiment, const RunResult& result) {
-  std::string text = "layout,rate,repeat,op,generator_limited";
+  std::string text = "layout,rate,repeat,op,generator_limited,clients_limited";
   for (const std::string& metric : MetricNames()) text += "," + metric;
   text += "\n";
   for (const CellFigures& cell : result.cells) {
     for (size_t op = 0; op < cell.ops.size(); ++op) {
       text += Csv(experiment.layouts[cell.layout].name) + "," + Csv(RateText(experiment.arrival, cell.rate)) +
               "," + std::to_string(cell.repeat) + "," + Csv(experiment.ops[op].name) + "," +
-              (cell.generator_limited() ? "1" : "0");
+              (cell.generator_limited() ? "1" : "0") + "," + (cell.clients_limited() ? "1" : "0");
       for (const std::string& metric : MetricNames()) {
         text += "," + Number(MetricOf(metric, cell.ops[op], cell.measured_s,
                                       result.prediction.layouts[cell.layout]));
@@ -244,7 +262,7 @@ std::string TimelineCsv(const Experiment& experiment, const RunResult& result) {
     for (size_t second = 0; second < cell.seconds.size(); ++second) {
       const SecondFigures& figures = cell.seconds[second];
       due += figures.due;
-      ended += figures.completed + figures.throttled;
+      ended += figures.ended;
       text += Csv(experiment.layouts[cell.layout].name) + "," + Csv(RateText(experiment.arrival, cell.rate)) +
               "," + std::to_string(cell.repeat) + "," + std::to_string(second) + "," +
               std::to_string(figures.due) + "," + std::to_string(figures.completed) + "," +
@@ -259,8 +277,43 @@ std::string TimelineCsv(const Experiment& experiment, const RunResult& result) {
 namespace {
 
 std::string LimitsText(const Experiment& experiment, const RunResult& result) {
-  if (result.target != "embedded") return "on " + result.target + ", whose limits are its own";
+  if (!result.is_embedded()) return "on " + result.target + ", whose limits are its own";
   return "limits " + ThroughputText(experiment.limits);
+}
+
+bool AnyRun(const RunResult& result, size_t layout, size_t rate, bool (CellFigures::*is)() const) {
+  return std::any_of(result.cells.begin(), result.cells.end(), [&](const CellFigures& cell) {
+    return cell.layout == layout && cell.rate == rate && (cell.*is)();
+  });
+}
+
+// A line of its own for what was not done in any of the runs; empty: all was.
+std::string TroubleText(const RunResult& result, size_t layout, size_t rate, size_t op) {
+  OpFigures all;
+  for (const CellFigures& cell : result.cells) {
+    if (cell.layout == layout && cell.rate == rate) all.Add(cell.ops[op]);
+  }
+  std::string text;
+  if (all.failed > 0) text += std::to_string(all.failed) + " failed: " + all.first_error;
+  if (all.missing > 0) text += (text.empty() ? "" : "; ") + std::to_string(all.missing) + " found nothing";
+  return text.empty() ? "" : "  ! " + text + "\n";
+}
+
+std::string VerdictRow(const Experiment& experiment, const RunResult& result, size_t layout, size_t rate,
+                       size_t op, bool wins) {
+  const auto median = [&](std::string_view metric) {
+    return bench::Median(FiguresOf(experiment, result, layout, rate, op, metric));
+  };
+  char line[200];
+  std::snprintf(line, sizeof(line), "%-16.16s %-20.20s %10.1f %9.3f %9.3f %8.1f%% %9.1f %9.2f %8.3f",
+                layout == 0 ? experiment.ops[op].name.c_str() : "", experiment.layouts[layout].name.c_str(),
+                median("throughput"), median("p50_ms"), median("p99_ms"), 100 * median("throttled"),
+                median("scanned"), median("transactions"), median("density"));
+  std::string text = line;
+  if (wins) text += " *";
+  if (AnyRun(result, layout, rate, &CellFigures::generator_limited)) text += " generator-limited";
+  if (AnyRun(result, layout, rate, &CellFigures::clients_limited)) text += " clients-limited";
+  return text + "\n" + TroubleText(result, layout, rate, op);
 }
 
 }  // namespace
@@ -268,6 +321,7 @@ std::string LimitsText(const Experiment& experiment, const RunResult& result) {
 std::string VerdictTable(const Experiment& experiment, const RunResult& result) {
   std::string text;
   char line[200];
+  bool is_slow = false, is_busy = false;
   for (size_t rate = 0; rate < RateCountOf(experiment.arrival); ++rate) {
     text += experiment.name + ", " + RateText(experiment.arrival, rate) + ", " +
             LimitsText(experiment, result) + "; medians of " + std::to_string(experiment.repeats) +
@@ -276,27 +330,26 @@ std::string VerdictTable(const Experiment& experiment, const RunResult& result) 
                   "done/s", "p50 ms", "p99 ms", "throttled", "scanned", "requests", "density");
     text += line;
     for (size_t op = 0; op < experiment.ops.size(); ++op) {
-      const std::optional<size_t> winner = WinnerOf(experiment, result, rate, op);
+      const std::optional<size_t> winner = VerdictOn(experiment, result, rate, op).winner;
       for (size_t layout = 0; layout < experiment.layouts.size(); ++layout) {
-        const auto median = [&](std::string_view metric) {
-          return bench::Median(FiguresOf(experiment, result, layout, rate, op, metric));
-        };
-        std::snprintf(
-            line, sizeof(line), "%-16.16s %-20.20s %10.1f %9.3f %9.3f %8.1f%% %9.1f %9.2f %8.3f%s\n",
-            layout == 0 ? experiment.ops[op].name.c_str() : "", experiment.layouts[layout].name.c_str(),
-            median("throughput"), median("p50_ms"), median("p99_ms"), 100 * median("throttled"),
-            median("scanned"), median("transactions"), median("density"), winner == layout ? " *" : "");
-        text += line;
+        text += VerdictRow(experiment, result, layout, rate, op, winner == layout);
+        is_slow |= AnyRun(result, layout, rate, &CellFigures::generator_limited);
+        is_busy |= AnyRun(result, layout, rate, &CellFigures::clients_limited);
       }
     }
   }
-  const bool limited = std::any_of(result.cells.begin(), result.cells.end(),
-                                   [](const CellFigures& cell) { return cell.generator_limited(); });
   text +=
       "* shortest p99 beyond doubt (95 % intervals), where nothing failed and all was found; latency counts "
       "from when an operation was due\n";
-  if (limited)
+  if (is_slow) {
     text += "generator-limited: this machine was too slow for the load in some runs, which get no star\n";
+  }
+  if (is_busy) {
+    text +=
+        "clients-limited: all " + std::to_string(experiment.arrival.clients) +
+        " clients were busy in some runs, which get no star: more of them (clients in [arrival]) might do "
+        "more\n";
+  }
   return text;
 }
 

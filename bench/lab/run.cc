@@ -64,6 +64,17 @@ std::string Judge(const Experiment& experiment, const RunResult& result, const E
   return "";
 }
 
+// Empty when something was completed, or nothing was due.
+std::string NothingDone(const Experiment& experiment, const CellFigures& cell) {
+  const OpFigures all = Together(cell, std::nullopt);
+  if (all.completed > 0 || all.operations == 0) return "";
+  std::string text = "layout " + experiment.layouts[cell.layout].name;
+  if (RateCountOf(experiment.arrival) > 1) text += ", rate " + Figure(experiment.arrival.rates[cell.rate]);
+  text += ", run " + std::to_string(cell.repeat + 1) + ": none of " + std::to_string(all.operations) +
+          " operations was completed";
+  return all.first_error.empty() ? text : text + ": " + all.first_error;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TableStore>> OpenStore(const RunPlace& place, const std::string& directory,
@@ -147,6 +158,10 @@ std::vector<std::string> FailedExpectations(const Experiment& experiment, const 
   for (const Expectation& expectation : experiment.expectations) {
     const std::string what = Judge(experiment, result, expectation);
     if (!what.empty()) failed.push_back("line " + std::to_string(expectation.line) + ": " + what);
+  }
+  for (const CellFigures& cell : result.cells) {
+    const std::string what = NothingDone(experiment, cell);
+    if (!what.empty()) failed.push_back(what);
   }
   return failed;
 }

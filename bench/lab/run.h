@@ -20,13 +20,15 @@ namespace partita::lab {
 // What an experiment gave.
 struct RunResult {
   Prediction prediction;
-  std::string target;  // "embedded", or the endpoint.
+  std::string target = "embedded";  // Or the endpoint of a service.
   std::vector<std::vector<std::string>>
       key_rows;              // Of each layout, what the rows of its cells' timelines are.
   uint64_t stream_hash = 0;  // Of the first operations, as many as a cell has (HashOfStream).
   uint64_t stream_operations = 0;
   std::vector<CellFigures> cells;  // In the order they ran: all layouts, then the next rate, then the next
                                    // repeat, which begins with the next layout, so that none is always first.
+
+  bool is_embedded() const { return target == "embedded"; }
 };
 
 // Tells how far it is: seconds of load that were run, and all there will be; `cell` is what is done now, the
@@ -63,7 +65,8 @@ size_t RateCountOf(const Arrival& arrival);
 std::vector<double> FiguresOf(const Experiment& experiment, const RunResult& result, size_t layout,
                               size_t rate, std::optional<size_t> op, std::string_view metric);
 
-// What of the experiment's expectations did not come out, a line each; empty: all did.
+// What of the experiment's expectations did not come out, and the runs in which no operation was completed
+// though some were due, a line each; empty: all came out.
 std::vector<std::string> FailedExpectations(const Experiment& experiment, const RunResult& result);
 
 }  // namespace partita::lab

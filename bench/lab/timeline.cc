@@ -88,6 +88,7 @@ void Timeline::Add(const Timeline& other) {
     column.due += more.due;
     column.completed += more.completed;
     column.throttled += more.throttled;
+    column.ended += more.ended;
     column.latency_max_ns = std::max(column.latency_max_ns, more.latency_max_ns);
     for (size_t k = 0; k < Latencies::kBuckets; ++k) column.latencies.counts[k] += more.latencies.counts[k];
     for (size_t row = 0; row < rows_; ++row) {

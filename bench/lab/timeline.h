@@ -29,7 +29,7 @@ class Timeline {
     double PercentileMs(double fraction) const;
   };
   struct Column {
-    uint64_t due = 0, completed = 0, throttled = 0, latency_max_ns = 0;
+    uint64_t due = 0, completed = 0, throttled = 0, ended = 0, latency_max_ns = 0;
     Latencies latencies;
     std::vector<double> entities, refused;  // For each row.
   };
@@ -42,6 +42,7 @@ class Timeline {
   void Due(double at) { ++At(at).due; }
   void Completed(double at, uint64_t latency_ns);
   void Throttled(double at) { ++At(at).throttled; }
+  void Ended(double at) { ++At(at).ended; }  // Completed or not.
   void Touched(double at, const Touch& touch);
   // REQUIRES: made for the same time and rows.
   void Add(const Timeline& other);

@@ -61,6 +61,8 @@ TEST(CapacityTest, WhatBoundsItIsWritten) {
   EXPECT_THAT(CapacityText(experiment, {capacity}), HasSubstr("at least 1000"));
   capacity.generator_limited = true;
   EXPECT_THAT(CapacityText(experiment, {capacity}), HasSubstr("this machine may be the limit"));
+  capacity.clients_limited = true;
+  EXPECT_THAT(CapacityText(experiment, {capacity}), HasSubstr("all 8 clients were busy"));
   capacity.search = {.rate = 0, .broken_at = 16, .probes = {1000, 16}};
   EXPECT_THAT(CapacityText(experiment, {capacity}), HasSubstr("below 16"));
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "bench/lab/http_store.h"
+#include "bench/lab/lab_command.h"
 #include "bench/lab/run.h"
 #include "test/cli/command_fixture.h"
 #include "test/lab/experiments.h"
@@ -108,6 +109,31 @@ TEST_F(HostileServiceTest, AWishToStopEndsTheLoadingOfAThrottlingService) {
   EXPECT_THAT(told, SizeIs(10));
   EXPECT_THAT(told.back(), StartsWith("device, loading "));
   EXPECT_THAT(server.requests().back(), StartsWith("DELETE "));
+}
+
+TEST_F(HostileServiceTest, ARunThatOnlyFailsIsKeptToldAndFails) {
+  ScriptedServer server([](const std::string& request) {
+    const std::string line = request.substr(0, request.find(" HTTP/"));
+    const bool is_table = line.find("/Tables") != std::string::npos;
+    return ScriptedServer::Answer(is_table ? 204 : 400, "no\xff\x1b[31m " + line);
+  });
+  std::string text = ReadingsText(kDeviceLayout);
+  text.replace(text.find("records = 2000"), 14, "records = 0");
+  text.replace(text.find("rate = 1000"), 11, "rate = 100");
+  const std::string path = Write("x.toml", text), to = directory_ + "/out";
+  std::ostringstream out, err;
+  CountdownInterrupts interrupts;
+  Console console{.out = out, .err = err, .interrupts = interrupts};
+  const ExitCode code =
+      RunLab({"run", path, "--out", to, "--target", server.ConnectionString(kSas)}, console);
+  EXPECT_EQ(code, ExitCode::kFindings) << err.str();
+  EXPECT_THAT(out.str(), AllOf(HasSubstr(" failed: InvalidArgument: the service answered 400: no"),
+                               Not(HasSubstr("aB")), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(err.str(), AllOf(HasSubstr("operations was completed: InvalidArgument"), Not(HasSubstr("aB")),
+                               Not(HasSubstr("\x1b"))));
+  for (const char* name : {"/result.json", "/report.html"}) {
+    EXPECT_THAT(Read(to + name), AllOf(HasSubstr("\"first_error\""), Not(HasSubstr("aB%2Bc")))) << name;
+  }
 }
 
 }  // namespace

@@ -219,6 +219,7 @@ TEST(ConnectionTest, ReadsWhatAzuresToolsWrite) {
       ParseConnection("TableEndpoint=http://[::1]:80/a/;SharedAccessSignature=?sv=1&sig=x%3D");
   ASSERT_TRUE(signed_one.ok());
   EXPECT_EQ(signed_one->Endpoint(), "http://[::1]:80/a");
+  EXPECT_EQ(signed_one->Place(), "[::1]:80") << "so it stands behind Host, too";
   EXPECT_EQ(signed_one->sas, "sv=1&sig=x%3D");
 }
 

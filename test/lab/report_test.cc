@@ -73,6 +73,23 @@ profile = "storage"
               Contains(AllOf(HasSubstr("looked at, not written"), Not(HasSubstr("hash(")))));
 }
 
+TEST(AdviceTest, OfAServicesOwnLimitsNothingIsSaid) {
+  const Experiment experiment = ParseSound(ReadingsText(R"(
+[[layout]]
+name = "one"
+pk = "all"
+rk = "{ticks(ts)}"
+[limits]
+profile = "storage"
+)"));
+  const RecordGenerator generator(experiment);
+  RunResult result = Unmeasured(generator);
+  result.target = "http://127.0.0.1:10002";
+  for (const Advice& advice : AdviceOn(experiment, result)) {
+    EXPECT_THAT(advice.text, AllOf(Not(HasSubstr("a partition gives")), Not(HasSubstr("an account gives"))));
+  }
+}
+
 TEST(AdviceTest, AScanNamesTheFieldThatNoKeyHolds) {
   EXPECT_THAT(TextsFor(R"(
 [[layout]]

@@ -110,7 +110,8 @@ equals = 2
   EXPECT_THAT(again.err, HasSubstr("result.json exists; --force writes over it"));
   EXPECT_THAT(run.err, HasSubstr("metric scanned of layout device, operation read is 1, not 2"));
   EXPECT_THAT(run.out, AllOf(HasSubstr("latest"), HasSubstr("medians of 3 run(s)")));
-  EXPECT_THAT(Read(out + "/summary.csv"), HasSubstr("layout,rate,repeat,op,generator_limited,operations"));
+  EXPECT_THAT(Read(out + "/summary.csv"),
+              HasSubstr("layout,rate,repeat,op,generator_limited,clients_limited,operations"));
   EXPECT_THAT(Read(out + "/timeline.csv"), HasSubstr("backlog"));
   EXPECT_THAT(Read(out + "/report.html"), HasSubstr("</html>"));
   const CommandOutcome report = Lab({"report", out + "/result.json", "--out", out + "/again.html"});
@@ -239,6 +240,73 @@ TEST(VerdictTest, WhatFailsOrFindsNothingDoesNotWin) {
   EXPECT_FALSE(missing.has_star());
   missing.result.cells[0].ops[0].missing = 1;
   EXPECT_TRUE(missing.has_star());
+}
+
+TEST(VerdictTest, WhatWaitedForAClientDoesNotWinAndToldIsTheRemedy) {
+  Rivals rivals;
+  rivals.result.cells[0].ops[0].waited = 1;
+  EXPECT_TRUE(rivals.has_star()) << "one of a hundred";
+  rivals.result.cells[0].ops[0].waited = 2;
+  EXPECT_FALSE(rivals.has_star());
+  EXPECT_THAT(VerdictTable(rivals.experiment, rivals.result),
+              AllOf(HasSubstr(" clients-limited\n"), HasSubstr("all 64 clients were busy"),
+                    HasSubstr("clients in [arrival]")));
+}
+
+TEST(VerdictTest, WhatFailedIsCountedOverAllRunsAndItsFirstErrorTold) {
+  Rivals rivals;
+  rivals.result.cells[0].ops[0].failed = 3;
+  rivals.result.cells[0].ops[0].first_error = "IoError: gone";
+  rivals.result.cells[4].ops[0].failed = 4;
+  rivals.result.cells[1].ops[0].missing = 5;
+  EXPECT_THAT(VerdictTable(rivals.experiment, rivals.result),
+              AllOf(HasSubstr("  ! 7 failed: IoError: gone\n"), HasSubstr("  ! 5 found nothing\n")));
+}
+
+TEST(VerdictTest, ARunInWhichNothingWasCompletedIsNotWhatWasExpected) {
+  Rivals rivals;
+  EXPECT_THAT(FailedExpectations(rivals.experiment, rivals.result), IsEmpty());
+  rivals.experiment.layouts[1].name = "second";
+  rivals.result.cells[3].ops[0].completed = 0;
+  rivals.result.cells[3].ops[0].first_error = "IoError: gone";
+  EXPECT_THAT(FailedExpectations(rivals.experiment, rivals.result),
+              ElementsAre("layout second, run 2: none of 100 operations was completed: IoError: gone"));
+  rivals.result.cells[3].ops[0].operations = 0;
+  EXPECT_THAT(FailedExpectations(rivals.experiment, rivals.result), IsEmpty()) << "nothing was due";
+}
+
+TEST(VerdictTest, WhyThereIsNoWinnerIsTrue) {
+  Rivals rivals;
+  rivals.experiment.ops[0].name = "op";
+  rivals.experiment.layouts[0].name = "first";
+  rivals.result.key_rows.resize(2);
+  rivals.result.prediction.layouts[0].ops.resize(1);
+  rivals.result.prediction.layouts[1].ops.resize(1);
+  EXPECT_THAT(ResultJson(rivals.experiment, rivals.result),
+              AllOf(HasSubstr("\"winner\": \"first\""), HasSubstr("\"why\": \"\"")));
+  Rivals few = rivals;
+  few.result.cells.resize(4);
+  few.experiment.repeats = 2;
+  EXPECT_THAT(ResultJson(few.experiment, few.result), HasSubstr("\"why\": \"it takes three repeats\""));
+  Rivals alike = rivals;
+  for (CellFigures& cell : alike.result.cells) cell.ops[0].latency.Record(9'000'000);
+  EXPECT_THAT(ResultJson(alike.experiment, alike.result), HasSubstr("\"why\": \"not beyond doubt\""));
+  Rivals one_fails = rivals;
+  one_fails.result.cells[1].ops[0].failed = 1;
+  EXPECT_THAT(ResultJson(one_fails.experiment, one_fails.result),
+              HasSubstr("\"why\": \"only first did all it was asked\""));
+  one_fails.result.cells[0].ops[0].failed = 1;
+  EXPECT_THAT(ResultJson(one_fails.experiment, one_fails.result),
+              HasSubstr("\"why\": \"no layout did all it was asked\""));
+}
+
+TEST(TimelineTextTest, AnOperationThatWasRefusedAndTriedAgainEndsOnce) {
+  Rivals rivals;
+  rivals.result.cells.resize(1);
+  rivals.result.cells[0].seconds = {{.due = 100, .completed = 40, .throttled = 40, .ended = 40},
+                                    {.due = 0, .completed = 50, .throttled = 50, .ended = 60}};
+  EXPECT_THAT(TimelineCsv(rivals.experiment, rivals.result),
+              AllOf(HasSubstr(",0,100,40,40,0,60\n"), HasSubstr(",1,0,50,50,0,0\n")));
 }
 
 // Figures of three repeats of two layouts with some noise.

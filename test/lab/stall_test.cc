@@ -59,7 +59,9 @@ OpFigures AllOf(const CellFigures& cell) {
 }
 
 TEST(StallTest, AStallOfASecondShowsInTheLatencyOfAllThatWereDueInIt) {
-  const OpFigures figures = AllOf(RunWithAStall(ArrivalModel::kConstant, 4));
+  const CellFigures cell = RunWithAStall(ArrivalModel::kConstant, 4);
+  EXPECT_TRUE(cell.clients_limited()) << "nearly all of a second's operations found no client free";
+  const OpFigures figures = AllOf(cell);
   EXPECT_GT(MetricOf("p999_ms", figures, 3, {}), 950);
   // A third of the operations were due in it, and waited for what was left: evenly up to a second.
   uint64_t above_half = 0;
@@ -72,9 +74,45 @@ TEST(StallTest, AStallOfASecondShowsInTheLatencyOfAllThatWereDueInIt) {
 }
 
 TEST(StallTest, AClosedLoopHidesItAndIsCalledOne) {
-  const OpFigures figures = AllOf(RunWithAStall(ArrivalModel::kClosed, 1));
+  const CellFigures cell = RunWithAStall(ArrivalModel::kClosed, 1);
+  EXPECT_FALSE(cell.clients_limited()) << "there an operation is due when a client is free";
+  const OpFigures figures = AllOf(cell);
   EXPECT_LT(MetricOf("p99_ms", figures, 3, {}), 500) << "why latency counts from when an operation was due";
   EXPECT_STREQ(ArrivalModelName(ArrivalModel::kClosed), "closed");
+}
+
+// Refuses each first try.
+class RefusingStore final : public FakeStore {
+  Status Serve() override { return ++tries_ % 2 == 1 ? Status::Throttled("full", 1'000) : Status(); }
+  std::atomic<uint64_t> tries_{0};
+};
+
+TEST(RetryTest, AnOperationThatIsTriedAgainEndsOnce) {
+  Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
+  experiment.records = 10;
+  experiment.on_throttled = OnThrottled::kRetry;
+  experiment.ops.erase(experiment.ops.begin(), experiment.ops.begin() + 2);  // Of "read" each is one request.
+  experiment.arrival = {.rates = {100}, .clients = 1, .warmup_s = 0, .duration_s = 0.5};
+  const RecordGenerator generator(experiment);
+  const std::atomic<bool> stop{false};
+  const auto target = Target::Make(std::make_unique<RefusingStore>(), experiment.layouts[0], generator, stop,
+                                   [](double) { return true; });
+  ASSERT_TRUE(target.ok());
+  const CellFigures cell = RunCell(**target, generator, 100, [](double) { return true; });
+  SecondFigures all;
+  for (const SecondFigures& second : cell.seconds) {
+    all.due += second.due;
+    all.completed += second.completed;
+    all.throttled += second.throttled;
+    all.ended += second.ended;
+  }
+  EXPECT_EQ(all.due, 50u);
+  EXPECT_EQ(all.completed, all.due);
+  EXPECT_EQ(all.throttled, all.due);
+  EXPECT_EQ(all.ended, all.due);
+  uint64_t ended = 0;
+  for (const Timeline::Column& column : cell.timeline.columns()) ended += column.ended;
+  EXPECT_EQ(ended, all.due);
 }
 
 }  // namespace
