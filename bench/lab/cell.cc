@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "bench/lab/arrival_schedule.h"
+#include "bench/lab/sliced_wait.h"
 
 // One thread a client. Each takes the next operation of the one stream, sleeps until it is due, does it, and
 // records its latency from when it was due: who waits because all clients are busy has waited (no coordinated
@@ -55,7 +56,7 @@ class Dispatcher {
 
   std::optional<Due> Next() {
     const std::lock_guard lock(mutex_);
-    if (stopped_.load(std::memory_order_relaxed)) return std::nullopt;
+    if (is_stopped()) return std::nullopt;
     std::optional<double> at;
     if (arrival_.model == ArrivalModel::kClosed) {
       if (Now() < end()) at = Now();
@@ -70,9 +71,11 @@ class Dispatcher {
   double Now() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
   double end() const { return arrival_.warmup_s + arrival_.duration_s; }
   const Arrival& arrival() const { return arrival_; }
+  bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
+  // Or until it is stopped: operations may be far apart.
   void SleepUntil(double at) const {
-    std::this_thread::sleep_until(
-        started_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(at)));
+    const auto since = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(at));
+    (void)SlicedWaitUntil(started_ + since, [this] { return !is_stopped(); });
   }
 
  private:
@@ -119,6 +122,7 @@ class Client {
     figures_.timeline.Due(due.at);
     const bool was_free = dispatcher_.Now() < due.at;
     if (was_free) dispatcher_.SleepUntil(due.at);
+    if (dispatcher_.is_stopped()) return;
     const double start = dispatcher_.Now();
     // Whoever is free takes the next operation ahead of its time.
     if (!was_free && start - due.at > kLateStart_s && figures != nullptr) ++figures->waited;

@@ -41,7 +41,7 @@ class HostileServiceTest : public CommandTest {
 };
 
 TEST_F(HostileServiceTest, ATableIsDeletedThoughTheServiceIsBusyAtFirst) {
-  int deletes = 0;
+  std::atomic<int> deletes{0};  // Counted on the server's thread.
   ScriptedServer server([&](const std::string& request) {
     if (Is(request, "POST")) return ScriptedServer::Answer(204, "");
     return ++deletes == 1 ? ScriptedServer::Answer(503, "busy")

@@ -87,6 +87,20 @@ class RefusingStore final : public FakeStore {
   std::atomic<uint64_t> tries_{0};
 };
 
+TEST(StallTest, AWishToStopEndsTheWaitForAnOperationFarAhead) {
+  Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
+  experiment.records = 10;
+  experiment.arrival = {.rates = {0.001}, .clients = 2, .warmup_s = 0, .duration_s = 3'600};
+  const RecordGenerator generator(experiment);
+  const std::atomic<bool> stop{false};
+  const auto target = Target::Make(std::make_unique<StallingStore>(0), experiment.layouts[0], generator, stop,
+                                   [](double) { return true; });
+  ASSERT_TRUE(target.ok());
+  // Else it would sleep for a quarter of an hour.
+  const CellFigures cell = RunCell(**target, generator, 0.001, [](double) { return false; });
+  EXPECT_LE(AllOf(cell).completed, 1u);
+}
+
 TEST(RetryTest, AnOperationThatIsTriedAgainEndsOnce) {
   Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
   experiment.records = 10;
