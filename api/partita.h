@@ -310,10 +310,10 @@ class RawTable {
   Result<RawPage> Scan(const ScanOptions& options) const;
 
   // All rows within the bounds, from `options.continuation` on: calls `visit` with each, in order, on this
-  // thread, until it answers false. Holds `limit` rows at a time, or 256 KiB of them if that is less, and
-  // takes no memory for a single row: with a `limit` of what is wanted, the fastest way to read a run of
-  // rows. Errors: as Scan; kInvalidArgument with skip_damage, which is for pages. Rows shown before one
-  // stand.
+  // thread, until it answers false. Holds `limit` rows at a time, or as many as make 256 KiB and one more,
+  // and takes no memory for a single row: with a `limit` of what is wanted, the fastest way to read a run of
+  // rows. Those held at a time are of one point in time, as a page is; the cost counts them whether shown or
+  // not. Errors: as Scan; kInvalidArgument with skip_damage, which is for pages. Rows shown before one stand.
   Result<QueryCost> ForEach(const ScanOptions& options,
                             const std::function<bool(const RawRowView& row)>& visit) const;
 

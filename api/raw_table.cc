@@ -1,6 +1,6 @@
-#include <cstring>
 #include <unordered_set>
 
+#include "api/byte_arena.h"
 #include "api/etag.h"
 #include "api/query.h"
 #include "api/table_state.h"
@@ -179,46 +179,6 @@ class RawSink : public Shard::RowSink {
 
  private:
   std::vector<RawRow>* out_;
-};
-
-// Bytes that stay where they are until Clear, which keeps the memory for the next ones.
-class ByteArena {
- public:
-  std::string_view Copy(std::string_view bytes) {
-    if (bytes.size() > left_) Grow(bytes.size());
-    char* copy = next_;
-    std::memcpy(copy, bytes.data(), bytes.size());
-    next_ += bytes.size();
-    left_ -= bytes.size();
-    return {copy, bytes.size()};
-  }
-
-  void Clear() {
-    used_ = 0;
-    left_ = 0;
-  }
-
- private:
-  static constexpr size_t kChunkBytes = 64u << 10;
-  struct Chunk {
-    std::unique_ptr<char[]> bytes;
-    size_t size = 0;
-  };
-
-  void Grow(size_t wanted) {
-    while (used_ < chunks_.size() && chunks_[used_].size < wanted) ++used_;
-    if (used_ == chunks_.size()) {
-      const size_t size = std::max(wanted, kChunkBytes);
-      chunks_.push_back({std::make_unique_for_overwrite<char[]>(size), size});
-    }
-    next_ = chunks_[used_].bytes.get();
-    left_ = chunks_[used_++].size;
-  }
-
-  std::vector<Chunk> chunks_;
-  size_t used_ = 0;  // Chunks, the last of which has left_ bytes from next_ on.
-  char* next_ = nullptr;
-  size_t left_ = 0;
 };
 
 class RawViewSink : public Shard::RowSink {
