@@ -58,7 +58,7 @@ class TableOutputs {
 
  private:
   Task<Status> EndTable();
-  // kCorruption: it is not what was written.
+  // kCorruption: it is not what was written, or cannot be read.
   Task<Status> ReadBack(TableInfo info);
 
   JobContext& context_;

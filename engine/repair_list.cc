@@ -48,9 +48,8 @@ void RepairSurvey::ListManifest(const RepairFindings::Shard& shard, const Status
                       .shard = shard.id.value,
                       .reason = why.ToString()};
   damage.consequence =
-      "the shard's table files are found again by what they hold; where a compaction was interrupted, what "
-      "had "
-      "been deleted may be back";
+      "the shard's table files are found again by what they hold; where a compaction was interrupted, or "
+      "another range still uses a file that this shard had let go, what had been deleted may be back";
   found_.report.damages.push_back(std::move(damage));
 }
 

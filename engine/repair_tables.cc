@@ -166,13 +166,21 @@ Task<Result<TableInfo>> RepairTables::End() {
   Result<TableInfo> info = co_await writer_->Finish();
   if (!info.ok()) co_return co_await EndBadly(info.status());
   writer_.reset();
-  PARTITA_CO_ASSIGN(std::shared_ptr<TableReader> table, co_await Open(writer_id_));
+  // Nothing that was there is damaged by it: a disk that does not give back what it took.
+  const auto unread = [](const Status& why) {
+    return why.code() == Code::kCorruption
+               ? Status::IoError("a table that repair wrote does not read back; try again: " + why.ToString())
+               : why;
+  };
+  Result<std::shared_ptr<TableReader>> table = co_await Open(writer_id_);
+  if (!table.ok()) co_return unread(table.status());
   TableVerifyReport found;
-  PARTITA_CO_TRY(co_await table->Verify(&found));
+  const Status verified = co_await (*table)->Verify(&found);
+  if (!verified.ok()) co_return unread(verified);
   if (found.entries != entries) {
-    co_return Status::Corruption(table->name() + ": reads back with another number of entries (F47)");
+    co_return unread(Status::Corruption((*table)->name() + ": another number of entries (F47)"));
   }
-  co_return table->info();
+  co_return (*table)->info();
 }
 
 // ---- Damaged tables.
