@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "engine/backup.h"
@@ -41,11 +42,9 @@ std::string LookAtStore(OpenedImage opened, const Ledger& ledger, uint64_t cut, 
   return closed.ok() ? "" : "close: " + closed.ToString();
 }
 
-// Of some images: it takes as long as all else.
-constexpr uint64_t kBackupsEvery = 3;
-
 // What has a backup's name is one, whole (F68). "" or what is wrong.
-std::string LookAtBackups(const LoadPlan& plan, const Ledger& ledger, uint64_t cut) {
+std::string LookAtBackups(const LoadPlan& plan, const Ledger& ledger, uint64_t cut,
+                          uint64_t* restored_count) {
   for (const Ledger::Backup& backup : ledger.BackupsAt(cut)) {
     const std::string directory = BackupOf(plan.directory, backup.number);
     struct stat there;
@@ -55,8 +54,9 @@ std::string LookAtBackups(const LoadPlan& plan, const Ledger& ledger, uint64_t c
     }
     LoadPlan restored = plan;
     restored.directory = directory + ".restored";
-    // Restored before a second loss of power.
-    if (stat(restored.directory.c_str(), &there) == 0) restored.directory += "-again";
+    std::error_code failed;
+    std::filesystem::remove_all(restored.directory, failed);  // Of before a second loss of power.
+    if (failed) return "removal of a restored store: " + failed.message();
     const Result<BackupReport> made = RestoreStore(directory, restored.directory, BackupOptions());
     if (!made.ok()) return "restore: " + made.status().ToString();
     StoreOptions options = LoadStoreOptions(restored);
@@ -67,6 +67,10 @@ std::string LookAtBackups(const LoadPlan& plan, const Ledger& ledger, uint64_t c
     if (!wrong.empty()) return wrong;
     const Status closed = opened->runtime->RunToEnd(opened->store->Close());
     if (!closed.ok()) return "close of a restored store: " + closed.ToString();
+    ++*restored_count;
+    // The next one needs its room.
+    std::filesystem::remove_all(restored.directory, failed);
+    if (failed) return "removal of a restored store: " + failed.message();
   }
   return "";
 }
@@ -78,9 +82,9 @@ ImageFindings LookAt(const LoadPlan& plan, const Ledger& ledger, uint64_t cut, b
   options.create_if_missing = !ledger.StoreExists(cut);  // A lost store must not pass for a new one (F69).
   const Result<OpenedImage> opened = OpenImage(plan, options);
   if (!opened.ok()) return {.wrong = "open: " + opened.status().ToString()};
-  std::string wrong = LookAtStore(*opened, ledger, cut, close);
-  if (wrong.empty() && !plan.fill_disk && cut % kBackupsEvery == 0) wrong = LookAtBackups(plan, ledger, cut);
-  return {.wrong = std::move(wrong)};
+  ImageFindings found{.wrong = LookAtStore(*opened, ledger, cut, close)};
+  if (found.wrong.empty()) found.wrong = LookAtBackups(plan, ledger, cut, &found.restored);
+  return found;
 }
 
 ImageFindings LookThroughFaults(const LoadPlan& plan, const Ledger& ledger, uint64_t cut) {

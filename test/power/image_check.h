@@ -9,8 +9,9 @@ namespace partita {
 
 // What was found on a disk as a loss of power left it.
 struct ImageFindings {
-  std::string wrong;     // Empty: it is sound.
-  uint64_t refused = 0;  // Calls that failed, which they may only while the disk does.
+  std::string wrong;      // Empty: it is sound.
+  uint64_t refused = 0;   // Calls that failed, which they may only while the disk does.
+  uint64_t restored = 0;  // Backups that were there, restored and read.
 };
 
 // Both open the store as `plan` says, in a process that ends soon after: nothing they open is destroyed.

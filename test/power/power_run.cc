@@ -56,7 +56,8 @@ Result<ImageFindings> InChild(const std::function<ImageFindings()>& look) {
     DieWithParent();
     alarm(kCheckSecondsMax);
     const ImageFindings found = look();
-    const std::string said = std::to_string(found.refused) + " " + found.wrong;
+    const std::string said =
+        std::to_string(found.refused) + " " + std::to_string(found.restored) + " " + found.wrong;
     const bool written = write(ends[1], said.data(), said.size()) == static_cast<ssize_t>(said.size());
     _exit(written ? 0 : 1);
   }
@@ -70,7 +71,12 @@ Result<ImageFindings> InChild(const std::function<ImageFindings()>& look) {
   int status = 0;
   waitpid(child, &status, 0);
   if (status != 0) return Status::IoError("the process that looks at it ended with " + DescribeEnd(status));
-  return ImageFindings{said.substr(said.find(' ') + 1), std::strtoull(said.c_str(), nullptr, 10)};
+  ImageFindings found;
+  char* rest = nullptr;
+  found.refused = std::strtoull(said.c_str(), &rest, 10);
+  found.restored = std::strtoull(rest, &rest, 10);
+  found.wrong = rest + 1;
+  return found;
 }
 
 }  // namespace
@@ -78,8 +84,8 @@ Result<ImageFindings> InChild(const std::function<ImageFindings()>& look) {
 void PowerTotals::Add(const PowerTotals& other) {
   images += other.images, second_cuts += other.second_cuts, recordings += other.recordings;
   entries += other.entries, flushes += other.flushes, bytes += other.bytes;
-  transactions += other.transactions, backups += other.backups, kills += other.kills,
-      refused += other.refused;
+  transactions += other.transactions, backups += other.backups, restored += other.restored;
+  kills += other.kills, refused += other.refused;
   given_up += other.given_up, reads_refused += other.reads_refused;
   failures += other.failures;
 }
@@ -224,6 +230,7 @@ Status PowerRun::CheckShown(uint64_t cut, uint64_t seed, const Ledger& ledger, P
   const Status unmounted = mounted_->Unmount();
   if (!found.ok()) return Failed(found.status(), cut, seed, ledger);
   if (!found->wrong.empty()) return Failed(Status::Corruption(found->wrong), cut, seed, ledger);
+  totals->restored += found->restored;
   return unmounted;
 }
 

@@ -26,7 +26,8 @@ struct PowerTotals {
   uint64_t second_cuts = 0;  // Of the images: power lost again during recovery.
   uint64_t recordings = 0, entries = 0, flushes = 0, bytes = 0;
   uint64_t transactions = 0;  // Acknowledged while recording.
-  uint64_t backups = 0;       // Made meanwhile.
+  uint64_t backups = 0;       // Made meanwhile,
+  uint64_t restored = 0;      // and restored from images.
   uint64_t kills = 0;
   uint64_t refused = 0;        // Calls that failed on a failing or full disk.
   uint64_t reads_refused = 0;  // Of them: openings, reads and checks of images on a disk whose reads fail.
