@@ -9,10 +9,9 @@
 #include <memory>
 #include <thread>
 
-#include "bench/lab/lab_command.h"
-#include "test/cli/command_fixture.h"
 #include "test/lab/experiments.h"
 #include "test/lab/fake_store.h"
+#include "test/lab/lab_fixture.h"
 
 namespace partita::lab {
 namespace {
@@ -125,16 +124,7 @@ TEST(MissedByTest, AStoreThatNeverRefusesButCannotKeepUpDoesNotHold) {
   EXPECT_EQ(MissedBy(experiment, cell), "fell behind");
 }
 
-class CapacityCommandTest : public CommandTest {
- protected:
-  CommandOutcome Lab(const std::vector<std::string>& words) {
-    std::ostringstream out, err;
-    CountdownInterrupts interrupts;
-    Console console{.out = out, .err = err, .interrupts = interrupts};
-    const ExitCode code = RunLab(words, console);
-    return {.code = code, .out = out.str(), .err = err.str()};
-  }
-};
+using CapacityCommandTest = LabCommandTest;
 
 TEST_F(CapacityCommandTest, TheCommandTellsWhatEachLayoutCarries) {
   std::string text = ReadingsText(std::string(kDeviceLayout) + "[goal]\nthrottled = 1.0\n");

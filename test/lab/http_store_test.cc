@@ -7,9 +7,8 @@
 #include <cstdlib>
 #include <regex>
 
-#include "bench/lab/lab_command.h"
-#include "test/cli/command_fixture.h"
 #include "test/lab/experiments.h"
+#include "test/lab/lab_fixture.h"
 
 namespace partita::lab {
 namespace {
@@ -34,7 +33,7 @@ class OneStep final : public InterruptSource {
   std::function<void()> step_;
 };
 
-class HttpStoreTest : public CommandTest {
+class HttpStoreTest : public LabCommandTest {
  protected:
   // `partita serve` with these words more; `step` gets a connection string.
   void Serve(std::vector<std::string> words, const std::function<void(const std::string&)>& step) {
@@ -51,13 +50,6 @@ class HttpStoreTest : public CommandTest {
     });
     Console console{.out = out, .err = err, .interrupts = steps};
     EXPECT_EQ(RunCommandLine(words, console), ExitCode::kOk) << err.str();
-  }
-  CommandOutcome Lab(const std::vector<std::string>& words) {
-    std::ostringstream out, err;
-    CountdownInterrupts interrupts;
-    Console console{.out = out, .err = err, .interrupts = interrupts};
-    const ExitCode code = RunLab(words, console);
-    return {.code = code, .out = out.str(), .err = err.str()};
   }
   std::string Io() const { return backend_ == IoBackend::kUring ? "uring" : "threads"; }
 };

@@ -11,11 +11,10 @@
 
 #include "bench/lab/draw.h"
 #include "bench/lab/embedded_store.h"
-#include "bench/lab/lab_command.h"
 #include "bench/lab/metrics.h"
 #include "bench/lab/result_text.h"
-#include "test/cli/command_fixture.h"
 #include "test/lab/experiments.h"
+#include "test/lab/lab_fixture.h"
 
 namespace partita::lab {
 namespace {
@@ -25,7 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class LabRunTest : public CommandTest {
+class LabRunTest : public LabCommandTest {
  protected:
   RunResult RunOf(const Experiment& experiment) {
     const RecordGenerator generator(experiment);
@@ -34,13 +33,6 @@ class LabRunTest : public CommandTest {
                       [](double, double, const std::string&) { return true; });
     EXPECT_TRUE(result.ok()) << result.status().ToString();
     return result.ok() ? std::move(*result) : RunResult{};
-  }
-  CommandOutcome Lab(const std::vector<std::string>& words) {
-    std::ostringstream out, err;
-    CountdownInterrupts interrupts;
-    Console console{.out = out, .err = err, .interrupts = interrupts};
-    const ExitCode code = RunLab(words, console);
-    return {.code = code, .out = out.str(), .err = err.str()};
   }
 };
 
