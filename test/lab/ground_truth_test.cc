@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+
+#include "bench/lab/metrics.h"
+#include "bench/lab/result_text.h"
+#include "bench/lab/run.h"
+#include "test/lab/experiments.h"
+#include "test/lab/lab_fixture.h"
+
+namespace partita::lab {
+namespace {
+
+// What can be worked out, within 1 %.
+class GroundTruthTest : public LabCommandTest {
+ protected:
+  Experiment Library(const std::string& name) {
+    return ParseSound(Read(std::string(PARTITA_SOURCE_DIR) + "/bench/lab/library/" + name + ".toml"));
+  }
+  RunResult RunOf(const Experiment& experiment) {
+    const RecordGenerator generator(experiment);
+    Result<RunResult> result =
+        RunExperiment(generator, {.directory = directory_, .io_backend = backend_, .connection = {}},
+                      [](double, double, const std::string&) { return true; });
+    EXPECT_TRUE(result.ok()) << result.status().ToString();
+    return result.ok() ? std::move(*result) : RunResult{};
+  }
+};
+
+TEST_F(GroundTruthTest, OfAConstantPartitionAllButItsTargetIsThrottled) {
+  const Experiment experiment = Library("L01-constant-partition");
+  ASSERT_EQ(experiment.on_throttled, OnThrottled::kDrop);
+  const RunResult result = RunOf(experiment);
+  ASSERT_EQ(result.cells.size(), experiment.layouts.size());
+  for (const CellFigures& cell : result.cells) {
+    if (experiment.layouts[cell.layout].name != "one") continue;
+    const OpFigures& figures = cell.ops[0];
+    // A busy machine asks for them in more time than they were due in: of the rate that it reached the share
+    // is the same.
+    const double rate = static_cast<double>(figures.operations) / cell.measured_s;
+    EXPECT_GT(rate, 2'500);
+    EXPECT_NEAR(MetricOf("throttled", figures, cell.measured_s, {}), 1 - 2'000 / rate, 0.01)
+        << VerdictTable(experiment, result);
+    EXPECT_EQ(figures.throttled + figures.completed, figures.operations - figures.unfinished);
+  }
+}
+
+TEST_F(GroundTruthTest, OfAFilterThatOneInAHundredMeetsTheDensityIsAHundredth) {
+  Experiment experiment = Library("L17-low-density");
+  experiment.arrival.warmup_s = 0;
+  experiment.arrival.duration_s = 0.5;
+  const RecordGenerator generator(experiment);
+  Record record;
+  uint64_t open = 0;
+  for (uint64_t number = 0; number < experiment.records; ++number) {
+    generator.Make(number, &record);
+    for (const PropertyValue& value : record.values) open += value == PropertyValue("open") ? 1 : 0;
+  }
+  EXPECT_EQ(open * 100, experiment.records);
+  for (const CellFigures& cell : RunOf(experiment).cells) {
+    const bool is_filtered = experiment.layouts[cell.layout].name == "filtered";
+    EXPECT_NEAR(MetricOf("density", cell.ops[0], cell.measured_s, {}), is_filtered ? 0.01 : 1, 0.0001);
+    EXPECT_GT(cell.ops[0].completed, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace partita::lab
