@@ -233,7 +233,10 @@ CellFigures RunCell(const Target& target, const RecordGenerator& generator, doub
                     const std::function<bool(double seconds)>& progress) {
   const Experiment& experiment = generator.experiment();
   // The clients begin before the first operation is due.
-  Dispatcher dispatcher(generator, rate, Clock::now() + std::chrono::milliseconds(20));
+  constexpr std::chrono::milliseconds kLead{20};
+  Dispatcher dispatcher(generator, rate, Clock::now() + kLead);
+  const double started_unix_s =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch() + kLead).count();
   std::vector<Client> clients;
   for (uint32_t i = 0; i < experiment.arrival.clients; ++i) {
     clients.emplace_back(target, &dispatcher, experiment.ops.size());
@@ -259,6 +262,7 @@ CellFigures RunCell(const Target& target, const RecordGenerator& generator, doub
     AddTo(&figures, client.figures());
     span.Add(client.span());
   }
+  figures.started_unix_s = started_unix_s;
   figures.measured_s = span.SecondsOf(experiment.arrival.duration_s);
   return figures;
 }

@@ -41,6 +41,7 @@ struct CellFigures {
   std::vector<OpFigures> ops;
   std::vector<SecondFigures> seconds;
   Timeline timeline;
+  double started_unix_s = 0;  // When its first operation was due.
   // Seconds of load that the measured operations were: as long as was asked for, but where they lagged behind
   // their schedule, longer by the lag of the last and shorter by that of the first.
   double measured_s = 0;

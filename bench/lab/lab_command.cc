@@ -4,100 +4,37 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <sstream>
 
 #include "api/cli/figures.h"
-#include "bench/lab/capacity.h"
 #include "bench/lab/compare.h"
+#include "bench/lab/durable_file.h"
 #include "bench/lab/example.h"
 #include "bench/lab/experiment_file.h"
 #include "bench/lab/experiment_keys.h"
 #include "bench/lab/explain.h"
 #include "bench/lab/operation_stream.h"
 #include "bench/lab/report_page.h"
-#include "bench/lab/result_text.h"
-#include "bench/lab/run.h"
+#include "bench/lab/run_command.h"
 
 namespace partita::lab {
 namespace {
 
 constexpr uint64_t kStreamSample = 100'000;
 
-// Nothing when there were findings, which are printed.
-std::optional<Experiment> Load(const std::string& path, Console& console, ExitCode* code) {
-  Result<ExperimentFile> file = ReadExperimentFile(path);
-  if (!file.ok()) {
-    *code = FailToStart(console, file.status());
-    return std::nullopt;
-  }
-  if (!file->findings.empty()) {
-    console.err << FindingsText(path, file->findings);
-    *code = ExitCode::kFindings;
-    return std::nullopt;
-  }
-  return std::move(file->experiment);
-}
-
 ExitCode Explain(const std::string& path, Console& console) {
   ExitCode code = ExitCode::kOk;
-  const std::optional<Experiment> experiment = Load(path, console, &code);
+  const std::optional<Experiment> experiment = LoadExperiment(path, console, &code);
   if (!experiment) return code;
   const RecordGenerator generator(*experiment);
   console.out << PredictionText(*experiment, Predict(generator));
   return code;
 }
 
-Status WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  return file ? Status() : Status::IoError(path + ": it cannot be written");
-}
-
-// The figures; the report is made from result.json, and can be made again.
-Status WriteFigures(const std::string& directory, const Experiment& experiment, const RunResult& result,
-                    const std::string& json) {
-  PARTITA_TRY(WriteFile(directory + "/result.json", json));
-  PARTITA_TRY(WriteFile(directory + "/summary.csv", SummaryCsv(experiment, result)));
-  return WriteFile(directory + "/timeline.csv", TimelineCsv(experiment, result));
-}
-
-Status WriteReport(const std::string& path, const std::string& json) {
-  PARTITA_ASSIGN(const std::string page, ReportHtml(json));
-  return WriteFile(path, page);
-}
-
-// How far a run is: drawn in place on a terminal, elsewhere a line every five seconds.
-class ProgressLine {
- public:
-  explicit ProgressLine(Console& console) : console_(console) {}
-
-  void Tell(double done_s, double all_s, const std::string& layout) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - told_ < std::chrono::milliseconds(console_.err_is_terminal ? 200 : 5'000)) return;
-    told_ = now;
-    // Stores are made and removed between runs: what is left is judged by what was.
-    const double passed_s = std::chrono::duration<double>(now - started_).count();
-    const double left_s = done_s > 0 ? passed_s * (all_s - done_s) / done_s : all_s;
-    console_.err << (console_.err_is_terminal ? "\r\x1b[K" : "") << "lab "
-                 << static_cast<int>(100 * done_s / all_s) << " %  " << FormatSeconds(left_s) << " left  "
-                 << layout << (console_.err_is_terminal ? "" : "\n") << std::flush;
-  }
-  void Finish() {
-    if (console_.err_is_terminal) console_.err << "\r\x1b[K" << std::flush;
-  }
-
- private:
-  Console& console_;
-  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point told_ = started_;
-};
-
 ExitCode New(const std::string& path, Console& console) {
   if (std::filesystem::exists(path)) return Fail(console, Status::AlreadyExists(path + " exists"));
-  const Status written = WriteFile(path, kExampleExperiment);
+  const Status written = WriteDurably(path, kExampleExperiment);
   if (!written.ok()) return FailToStart(console, written);
   console.out << path << ": written. Next: partita lab explain " << path << ", partita lab run " << path
               << "\n";
@@ -105,88 +42,14 @@ ExitCode New(const std::string& path, Console& console) {
 }
 
 struct LabWords {
-  std::string file, other_file, directory, target, io = "uring";
-  bool force = false, capacity = false;
+  std::string file, other_file;
+  RunWords of_run;
   double threshold = 0.1;
   std::function<ExitCode(Console&)> run;
 };
 
-ExitCode Capacity(const Experiment& experiment, const RunPlace& place, const RunProgress& tell,
-                  ProgressLine* progress, Console& console) {
-  const RecordGenerator generator(experiment);
-  const Result<std::vector<LayoutCapacity>> capacities = FindCapacities(generator, place, tell);
-  progress->Finish();
-  if (!capacities.ok()) return FailToStart(console, capacities.status());
-  const std::string path = place.directory + "/capacity.json";
-  const Status written = WriteFile(path, CapacityJson(experiment, *capacities));
-  if (!written.ok()) return FailToStart(console, written);
-  console.out << CapacityText(experiment, *capacities) << "\n" << path << "\n";
-  return ExitCode::kOk;
-}
-
-// Writes and prints what came out of a run, and says what was not as expected.
-ExitCode Tell(const std::string& path, const std::string& directory, const Experiment& experiment,
-              const RunResult& result, Console& console) {
-  const std::string json = ResultJson(experiment, result);
-  const Status written = WriteFigures(directory, experiment, result, json);
-  if (!written.ok()) return FailToStart(console, written);
-  const Status reported = WriteReport(directory + "/report.html", json);
-  console.out << VerdictTable(experiment, result) << "\n"
-              << directory << (reported.ok() ? "/report.html, " : "/")
-              << "result.json, summary.csv, timeline.csv\n";
-  ExitCode code = ExitCode::kOk;
-  for (const std::string& failed : FailedExpectations(experiment, result)) {
-    console.err << path << ": " << failed << "\n";
-    code = ExitCode::kFindings;
-  }
-  return reported.ok() ? code : FailToStart(console, reported);
-}
-
-ExitCode Run(const LabWords& words, Console& console) {
-  const std::string& path = words.file;
-  std::string directory = words.directory;
-  ExitCode code = ExitCode::kOk;
-  const std::optional<Experiment> experiment = Load(path, console, &code);
-  if (!experiment) return code;
-  if (directory.empty()) directory = experiment->name + "-result";
-  if (!words.force && !words.capacity && std::filesystem::exists(directory + "/result.json")) {
-    return Fail(console, Status::AlreadyExists(directory + "/result.json exists; --force writes over it"));
-  }
-  RunPlace place{.directory = directory,
-                 .io_backend = words.io == "uring" ? IoBackend::kUring : IoBackend::kThreads,
-                 .connection = {}};
-  if (!words.target.empty()) {
-    Result<Connection> connection = ParseConnection(words.target);
-    if (!connection.ok()) return FailToStart(console, connection.status());
-    place.connection = std::move(*connection);
-  }
-  const RecordGenerator generator(*experiment);
-  console.interrupts.Arm();
-  ProgressLine progress(console);
-  const RunProgress tell = [&](double done_s, double all_s, const std::string& cell) {
-    progress.Tell(done_s, all_s, cell);
-    return !console.interrupts.Requested();
-  };
-  place.warn = [&](const std::string& text) {
-    progress.Finish();
-    console.err << "partita lab: " << text << "\n";
-  };
-  if (words.capacity) return Capacity(*experiment, place, tell, &progress, console);
-  const Result<RunResult> result = RunExperiment(generator, place, tell);
-  progress.Finish();
-  if (!result.ok()) return FailToStart(console, result.status());
-  return Tell(path, directory, *experiment, *result, console);
-}
-
-Result<std::string> ReadWhole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) return Status::NotFound(path + ": it cannot be read");
-  return text;
-}
-
 ExitCode Compare(const std::string& before, const std::string& after, double threshold, Console& console) {
-  const Result<std::string> first = ReadWhole(before), second = ReadWhole(after);
+  const Result<std::string> first = ReadWholeFile(before), second = ReadWholeFile(after);
   if (!first.ok()) return FailToStart(console, first.status());
   if (!second.ok()) return FailToStart(console, second.status());
   const Result<RunComparison> comparison = CompareRuns(*first, *second, threshold);
@@ -196,13 +59,13 @@ ExitCode Compare(const std::string& before, const std::string& after, double thr
 }
 
 ExitCode Report(const std::string& path, const std::string& wanted, Console& console) {
-  const Result<std::string> json = ReadWhole(path);
+  const Result<std::string> json = ReadWholeFile(path);
   if (!json.ok()) return FailToStart(console, json.status());
   const Result<std::string> page = ReportHtml(*json);
   if (!page.ok()) return Fail(console, page.status());
   const std::string to =
       wanted.empty() ? std::filesystem::path(path).replace_filename("report.html").string() : wanted;
-  const Status written = WriteFile(to, *page);
+  const Status written = WriteDurably(to, *page);
   if (!written.ok()) return FailToStart(console, written);
   console.out << to << ": written\n";
   return ExitCode::kOk;
@@ -210,7 +73,7 @@ ExitCode Report(const std::string& path, const std::string& wanted, Console& con
 
 ExitCode Check(const std::string& path, Console& console) {
   ExitCode code = ExitCode::kOk;
-  const std::optional<Experiment> experiment = Load(path, console, &code);
+  const std::optional<Experiment> experiment = LoadExperiment(path, console, &code);
   if (!experiment) return code;
   const RecordGenerator generator(*experiment);
   const auto started = std::chrono::steady_clock::now();
@@ -233,6 +96,30 @@ CLI::App* AddWithFile(CLI::App& app, LabWords* words, const char* name, const ch
   return command;
 }
 
+void AddRunOptions(CLI::App* run, RunWords* words) {
+  run->add_option("--out", words->directory, "Where results and, meanwhile, stores lie; default: NAME-result")
+      ->type_name("DIR");
+  run->add_option(
+         "--target", words->target,
+         "A table service instead of new stores here: a connection string, or env:NAME of a variable "
+         "that holds it. Tables are made for the run and deleted; limits are the service's own")
+      ->type_name("STRING");
+  CLI::Option* capacity = run->add_flag(
+      "--capacity", words->capacity,
+      "Find for each layout the highest rate that meets [goal], up to the experiment's highest; writes "
+      "capacity.json");
+  CLI::Option* force =
+      run->add_flag("--force", words->force, "Write over the result, or the unfinished run, that is there");
+  run->add_flag("--resume", words->resume,
+                "Go on with a run that was interrupted or killed: what it has done is kept. From the start, "
+                "where there is none")
+      ->excludes(force)
+      ->excludes(capacity);
+  run->add_option("--io", words->io, "How the disk is reached; threads where io_uring is forbidden")
+      ->check(CLI::IsMember({"uring", "threads"}))
+      ->capture_default_str();
+}
+
 void AddCommands(CLI::App& app, LabWords* words) {
   app.require_subcommand(1);
   AddWithFile(app, words, "check", "Tell everything that is wrong with an experiment",
@@ -246,22 +133,11 @@ void AddCommands(CLI::App& app, LabWords* words) {
               "partita lab explain my.toml", &Explain);
   CLI::App* run = AddWithFile(app, words, "run", "Run the operations on every layout, in turns, and compare",
                               "partita lab run my.toml", &Check);
-  run->callback([words] { words->run = [words](Console& c) { return Run(*words, c); }; });
-  run->add_option("--out", words->directory, "Where results and, meanwhile, stores lie; default: NAME-result")
-      ->type_name("DIR");
-  run->add_option(
-         "--target", words->target,
-         "A table service instead of new stores here: a connection string, or env:NAME of a variable "
-         "that holds it. Tables are made for the run and deleted; limits are the service's own")
-      ->type_name("STRING");
-  run->add_flag(
-      "--capacity", words->capacity,
-      "Find for each layout the highest rate that meets [goal], up to the experiment's highest; writes "
-      "capacity.json");
-  run->add_flag("--force", words->force, "Write over the result that is there already");
-  run->add_option("--io", words->io, "How the disk is reached; threads where io_uring is forbidden")
-      ->check(CLI::IsMember({"uring", "threads"}))
-      ->capture_default_str();
+  run->callback([words] {
+    words->of_run.file = words->file;
+    words->run = [words](Console& c) { return RunExperimentFile(words->of_run, c); };
+  });
+  AddRunOptions(run, &words->of_run);
   CLI::App* report =
       app.add_subcommand("report", "Make the HTML report of a run again, from its result.json");
   report->footer("Example:\n  partita lab report telemetry-result/result.json");

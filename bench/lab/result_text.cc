@@ -9,6 +9,7 @@
 #include "bench/lab/advice.h"
 #include "bench/lab/json_text.h"
 #include "bench/lab/metrics.h"
+#include "bench/lab/unfinished_run.h"
 
 namespace partita::lab {
 namespace {
@@ -23,20 +24,6 @@ std::string Number(double number) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.6g", number);
   return text;
-}
-
-std::string RateText(const Arrival& arrival, size_t rate) {
-  if (arrival.model == ArrivalModel::kClosed)
-    return std::to_string(arrival.clients) + " clients, closed loop";
-  if (arrival.model == ArrivalModel::kReplay) return "replay";
-  return std::string(ArrivalModelName(arrival.model)) + " " + Number(arrival.rates[rate]) + "/s";
-}
-
-std::string Csv(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted + "\"";
 }
 
 void WriteMetrics(const OpFigures& figures, double seconds, const LayoutPrediction& told, JsonText* json) {
@@ -210,6 +197,13 @@ void WriteAdvice(const Experiment& experiment, const RunResult& result, JsonText
 
 }  // namespace
 
+std::string RateText(const Arrival& arrival, size_t rate) {
+  if (arrival.model == ArrivalModel::kClosed)
+    return std::to_string(arrival.clients) + " clients, closed loop";
+  if (arrival.model == ArrivalModel::kReplay) return "replay";
+  return std::string(ArrivalModelName(arrival.model)) + " " + Number(arrival.rates[rate]) + "/s";
+}
+
 std::string ResultJson(const Experiment& experiment, const RunResult& result) {
   char hash[24];
   std::snprintf(hash, sizeof(hash), "%016llx", static_cast<unsigned long long>(result.stream_hash));
@@ -223,6 +217,7 @@ std::string ResultJson(const Experiment& experiment, const RunResult& result) {
   json.Member("target", result.target)
       .Member("description", experiment.description)
       .Member("rate", result.prediction.rate);
+  json.Member("build", BuildOfProgram()).Member("cells_kept", result.cells_kept);
   json.Member("partition_rate", experiment.limits.partition_rate);
   json.Member("account_rate", experiment.limits.account_rate);
   WriteVerdicts(experiment, result, &json);
@@ -234,44 +229,6 @@ std::string ResultJson(const Experiment& experiment, const RunResult& result) {
   for (const std::string& failed : FailedExpectations(experiment, result)) json.Value(failed);
   json.EndArray().EndObject();
   return json.text() + "\n";
-}
-
-std::string SummaryCsv(const Experiment& experiment, const RunResult& result) {
-  std::string text = "layout,rate,repeat,op,generator_limited,clients_limited";
-  for (const std::string& metric : MetricNames()) text += "," + metric;
-  text += "\n";
-  for (const CellFigures& cell : result.cells) {
-    for (size_t op = 0; op < cell.ops.size(); ++op) {
-      text += Csv(experiment.layouts[cell.layout].name) + "," + Csv(RateText(experiment.arrival, cell.rate)) +
-              "," + std::to_string(cell.repeat) + "," + Csv(experiment.ops[op].name) + "," +
-              (cell.generator_limited() ? "1" : "0") + "," + (cell.clients_limited() ? "1" : "0");
-      for (const std::string& metric : MetricNames()) {
-        text += "," + Number(MetricOf(metric, cell.ops[op], cell.measured_s,
-                                      result.prediction.layouts[cell.layout]));
-      }
-      text += "\n";
-    }
-  }
-  return text;
-}
-
-std::string TimelineCsv(const Experiment& experiment, const RunResult& result) {
-  std::string text = "layout,rate,repeat,second,due,completed,throttled,latency_max_ms,backlog\n";
-  for (const CellFigures& cell : result.cells) {
-    uint64_t due = 0, ended = 0;
-    for (size_t second = 0; second < cell.seconds.size(); ++second) {
-      const SecondFigures& figures = cell.seconds[second];
-      due += figures.due;
-      ended += figures.ended;
-      text += Csv(experiment.layouts[cell.layout].name) + "," + Csv(RateText(experiment.arrival, cell.rate)) +
-              "," + std::to_string(cell.repeat) + "," + std::to_string(second) + "," +
-              std::to_string(figures.due) + "," + std::to_string(figures.completed) + "," +
-              std::to_string(figures.throttled) + "," +
-              Number(static_cast<double>(figures.latency_max_ns) * 1e-6) + "," +
-              std::to_string(due > ended ? due - ended : 0) + "\n";
-    }
-  }
-  return text;
 }
 
 namespace {
@@ -341,6 +298,10 @@ std::string VerdictTable(const Experiment& experiment, const RunResult& result) 
   text +=
       "* shortest p99 beyond doubt (95 % intervals), where nothing failed and all was found; latency counts "
       "from when an operation was due\n";
+  if (result.cells_kept > 0) {
+    text += "resumed: " + std::to_string(result.cells_kept) + " of " + std::to_string(result.cells.size()) +
+            " runs were done before an interruption\n";
+  }
   if (is_slow) {
     text += "generator-limited: this machine was too slow for the load in some runs, which get no star\n";
   }

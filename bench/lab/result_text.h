@@ -14,6 +14,12 @@ std::string ResultJson(const Experiment& experiment, const RunResult& result);
 std::string SummaryCsv(const Experiment& experiment, const RunResult& result);
 // timeline.csv: a line for each second of each cell.
 std::string TimelineCsv(const Experiment& experiment, const RunResult& result);
+// heat.csv: where load lay, a line for each column of a cell's timeline (second: when it begins, seconds: how
+// wide it is) and row of keys in which there was some: entities that count against the targets, and tries
+// that were refused.
+std::string HeatCsv(const Experiment& experiment, const RunResult& result);
+// What a rate is called in all of them: "constant 1000/s".
+std::string RateText(const Arrival& arrival, size_t rate);
 // For people: layouts by operations, medians over the repeats; a star where one layout is best beyond doubt.
 std::string VerdictTable(const Experiment& experiment, const RunResult& result);
 

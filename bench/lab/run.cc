@@ -64,6 +64,35 @@ std::string Judge(const Experiment& experiment, const RunResult& result, const E
   return "";
 }
 
+// Which cell is the n-th of a run.
+struct CellPlace {
+  size_t layout = 0, rate = 0;
+  uint32_t repeat = 0;
+};
+
+CellPlace PlaceOf(const Experiment& experiment, size_t number) {
+  const size_t layouts = experiment.layouts.size(), rates = RateCountOf(experiment.arrival);
+  const size_t repeat = number / (layouts * rates);
+  return {.layout = (number % layouts + repeat) % layouts,
+          .rate = number / layouts % rates,
+          .repeat = static_cast<uint32_t>(repeat)};
+}
+
+// kCorruption: what was kept are not the first cells of this experiment.
+Status TakeKept(const RunPlace& place, const Experiment& experiment, RunResult* result) {
+  if (place.unfinished == nullptr) return Status();
+  result->cells = place.unfinished->kept();
+  result->cells_kept = result->cells.size();
+  bool fit = result->cells.size() <= CellCountOf(experiment);
+  for (size_t i = 0; fit && i < result->cells.size(); ++i) {
+    const CellFigures& cell = result->cells[i];
+    const CellPlace wanted = PlaceOf(experiment, i);
+    fit = cell.layout == wanted.layout && cell.rate == wanted.rate && cell.repeat == wanted.repeat &&
+          cell.ops.size() == experiment.ops.size();
+  }
+  return fit ? Status() : Status::Corruption(place.unfinished->path() + ": its cells are of another run");
+}
+
 // Empty when something was completed, or nothing was due.
 std::string NothingDone(const Experiment& experiment, const CellFigures& cell) {
   const OpFigures all = Together(cell, std::nullopt);
@@ -96,13 +125,16 @@ size_t RateCountOf(const Arrival& arrival) {
   return arrival.model == ArrivalModel::kSteps ? 1 : arrival.rates.size();
 }
 
+size_t CellCountOf(const Experiment& experiment) {
+  return experiment.repeats * RateCountOf(experiment.arrival) * experiment.layouts.size();
+}
+
 Result<RunResult> RunExperiment(const RecordGenerator& generator, const RunPlace& place,
                                 const RunProgress& progress) {
   const Experiment& experiment = generator.experiment();
   const Arrival& arrival = experiment.arrival;
   const double cell_s = arrival.warmup_s + arrival.duration_s;
-  const size_t rates = RateCountOf(arrival);
-  const double all_s = cell_s * static_cast<double>(experiment.repeats * rates * experiment.layouts.size());
+  const double all_s = cell_s * static_cast<double>(CellCountOf(experiment));
   RunResult result{.prediction = Predict(generator),
                    .target = place.connection ? place.connection->Endpoint() : "embedded",
                    .key_rows = {},
@@ -113,31 +145,29 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const RunPlace
   for (const Layout& layout : experiment.layouts) {
     result.key_rows.push_back(KeyRows(layout, generator).labels());
   }
-  PARTITA_ASSIGN(const WorkDirectory work, WorkDirectory::Make(place.directory));
+  PARTITA_TRY(TakeKept(place, experiment, &result));
+  PARTITA_ASSIGN(const WorkDirectory work,
+                 WorkDirectory::Make(place.unfinished ? place.unfinished->path() : place.directory));
   std::atomic<bool> stop{false};
-  for (uint32_t repeat = 0; repeat < experiment.repeats; ++repeat) {
-    for (size_t rate = 0; rate < rates; ++rate) {
-      for (size_t turn = 0; turn < experiment.layouts.size(); ++turn) {
-        const size_t layout = (turn + repeat) % experiment.layouts.size();
-        const double done_s = cell_s * static_cast<double>(result.cells.size());
-        const std::string& name = experiment.layouts[layout].name;
-        const auto tell_of = [&](double seconds, const std::string& what) {
-          if (!progress(done_s + seconds, all_s, what)) stop.store(true);
-          return !stop.load();
-        };
-        const auto tell = [&](double seconds) { return tell_of(seconds, name); };
-        const auto loading = [&](double share) { return tell_of(0, LoadingText(name, share)); };
-        PARTITA_ASSIGN(auto store, OpenStore(place, work.path() + "/store", experiment));
-        PARTITA_ASSIGN(const auto target,
-                       Target::Make(std::move(store), experiment.layouts[layout], generator, stop, loading));
-        CellFigures cell = RunCell(*target, generator, arrival.rates[rate], tell);
-        if (stop.load()) return Status::Cancelled("stopped");
-        cell.layout = layout;
-        cell.rate = rate;
-        cell.repeat = repeat;
-        result.cells.push_back(std::move(cell));
-      }
-    }
+  for (size_t number = result.cells.size(); number < CellCountOf(experiment); ++number) {
+    const CellPlace cell_place = PlaceOf(experiment, number);
+    const Layout& layout = experiment.layouts[cell_place.layout];
+    const double done_s = cell_s * static_cast<double>(number);
+    const auto tell_of = [&](double seconds, const std::string& what) {
+      if (!progress(done_s + seconds, all_s, what)) stop.store(true);
+      return !stop.load();
+    };
+    const auto tell = [&](double seconds) { return tell_of(seconds, layout.name); };
+    const auto loading = [&](double share) { return tell_of(0, LoadingText(layout.name, share)); };
+    PARTITA_ASSIGN(auto store, OpenStore(place, work.path() + "/store", experiment));
+    PARTITA_ASSIGN(const auto target, Target::Make(std::move(store), layout, generator, stop, loading));
+    CellFigures cell = RunCell(*target, generator, arrival.rates[cell_place.rate], tell);
+    if (stop.load()) return Status::Cancelled("stopped");
+    cell.layout = cell_place.layout;
+    cell.rate = cell_place.rate;
+    cell.repeat = cell_place.repeat;
+    if (place.unfinished) PARTITA_TRY(place.unfinished->Keep(cell));
+    result.cells.push_back(std::move(cell));
   }
   return result;
 }

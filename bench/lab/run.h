@@ -12,6 +12,7 @@
 #include "bench/lab/experiment.h"
 #include "bench/lab/explain.h"
 #include "bench/lab/table_store.h"
+#include "bench/lab/unfinished_run.h"
 #include "engine/base/io_backend.h"
 #include "engine/base/result.h"
 
@@ -27,6 +28,7 @@ struct RunResult {
   uint64_t stream_operations = 0;
   std::vector<CellFigures> cells;  // In the order they ran: all layouts, then the next rate, then the next
                                    // repeat, which begins with the next layout, so that none is always first.
+  size_t cells_kept = 0;           // So many were done before an interruption; 0: it went through at once.
 
   bool is_embedded() const { return target == "embedded"; }
 };
@@ -41,6 +43,9 @@ struct RunPlace {
   std::string directory;
   IoBackend io_backend = IoBackend::kUring;
   std::optional<Connection> connection;  // Set: on tables of the run's own of that service instead.
+  // Where cells are kept as they are done, with those that were done before; null: nowhere. Then stores lie
+  // there, not in `directory`. Outlives the run.
+  UnfinishedRun* unfinished = nullptr;
   // Told what is left behind there, where something is.
   std::function<void(const std::string&)> warn = [](const std::string&) {};
 };
@@ -53,12 +58,15 @@ Result<std::unique_ptr<TableStore>> OpenStore(const RunPlace& place, const std::
                                               const Experiment& experiment);
 
 // Runs every layout at every rate, in turns, as often as the experiment says; each on a new store, or new
-// tables. kCancelled when `progress` says so.
+// tables; but for the cells that the place has kept. kCancelled when `progress` says so.
 Result<RunResult> RunExperiment(const RecordGenerator& generator, const RunPlace& place,
                                 const RunProgress& progress);
 
 // The rates that are cells of their own: for steps and replay it is one.
 size_t RateCountOf(const Arrival& arrival);
+
+// Runs of a layout at a rate that an experiment consists of.
+size_t CellCountOf(const Experiment& experiment);
 
 // The figures of one layout at one rate for a metric, one for each repeat; `op` unset: of all operations
 // together.

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "bench/lab/key_rows.h"
@@ -38,6 +39,9 @@ class Timeline {
   // `seconds` is how long operations are due; those that end later fall into columns behind, and at last into
   // the last one.
   Timeline(double seconds, size_t rows);
+  // As it was. REQUIRES: column_s > 0, at most kColumnsMax columns, each with so many rows.
+  Timeline(double column_s, size_t rows, std::vector<Column> columns)
+      : column_s_(column_s), rows_(rows), columns_(std::move(columns)) {}
 
   void Due(double at) { ++At(at).due; }
   void Completed(double at, uint64_t latency_ns);

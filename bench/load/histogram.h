@@ -32,6 +32,17 @@ class Histogram {
     }
   }
 
+  // Hands every number that it consists of to visit(number), in an order that stays, by reference: to keep
+  // one, or to fill an empty one with what was kept.
+  template <typename Self, typename Visit>
+  static void VisitNumbers(Self& self, const Visit& visit) {
+    for (auto& bucket : self.buckets_) visit(bucket);
+    visit(self.count_);
+    visit(self.max_);
+    visit(self.min_);
+    visit(self.sum_);
+  }
+
  private:
   // Values below 64 have a bucket each; above, the top 7 bits of a value name its bucket. Values
   // from 2^kExponentMax on share the last bucket.

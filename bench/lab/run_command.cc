@@ -1,0 +1,224 @@
+#include "bench/lab/run_command.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "api/cli/figures.h"
+#include "bench/lab/capacity.h"
+#include "bench/lab/durable_file.h"
+#include "bench/lab/experiment_file.h"
+#include "bench/lab/hdr_log.h"
+#include "bench/lab/key_expression.h"
+#include "bench/lab/operation_stream.h"
+#include "bench/lab/report_page.h"
+#include "bench/lab/result_text.h"
+#include "bench/lab/run.h"
+#include "bench/lab/unfinished_run.h"
+#include "engine/base/checksum.h"
+
+namespace partita::lab {
+namespace {
+
+// What tells a changed experiment: so many of its operations and records.
+constexpr uint64_t kOperationsHashed = 10'000, kRecordsHashed = 10'000;
+
+// The figures; the report is made from result.json, and can be made again.
+Status WriteFigures(const std::string& directory, const Experiment& experiment, const RunResult& result,
+                    const std::string& json) {
+  PARTITA_TRY(WriteDurably(directory + "/result.json", json));
+  PARTITA_TRY(WriteDurably(directory + "/summary.csv", SummaryCsv(experiment, result)));
+  PARTITA_TRY(WriteDurably(directory + "/timeline.csv", TimelineCsv(experiment, result)));
+  PARTITA_TRY(WriteDurably(directory + "/heat.csv", HeatCsv(experiment, result)));
+  return WriteDurably(directory + "/latency.hdr.log", HdrLog(experiment, result));
+}
+
+Status WriteReport(const std::string& path, const std::string& json) {
+  PARTITA_ASSIGN(const std::string page, ReportHtml(json));
+  return WriteDurably(path, page);
+}
+
+// How far a run is: drawn in place on a terminal, elsewhere a line every five seconds.
+class ProgressLine {
+ public:
+  explicit ProgressLine(Console& console) : console_(console) {}
+
+  void Tell(double done_s, double all_s, const std::string& layout) {
+    const auto now = std::chrono::steady_clock::now();
+    if (done_before_s_ < 0) done_before_s_ = done_s;
+    if (now - told_ < std::chrono::milliseconds(console_.err_is_terminal ? 200 : 5'000)) return;
+    told_ = now;
+    // Stores are made and removed between runs: what is left is judged by what was.
+    const double passed_s = std::chrono::duration<double>(now - started_).count();
+    const double done_now_s = done_s - done_before_s_;
+    const double left_s = done_now_s > 0 ? passed_s * (all_s - done_s) / done_now_s : all_s - done_s;
+    console_.err << (console_.err_is_terminal ? "\r\x1b[K" : "") << "lab "
+                 << static_cast<int>(100 * done_s / all_s) << " %  " << FormatSeconds(left_s) << " left  "
+                 << layout << (console_.err_is_terminal ? "" : "\n") << std::flush;
+  }
+  void Finish() {
+    if (console_.err_is_terminal) console_.err << "\r\x1b[K" << std::flush;
+  }
+
+ private:
+  Console& console_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point told_ = started_;
+  double done_before_s_ = -1;  // By the run that this one goes on with.
+};
+
+// Hash of the file's text and of what is not in it: a trace, records that are read from elsewhere.
+Result<std::string> HashOfExperiment(const std::string& path, const RecordGenerator& generator) {
+  PARTITA_ASSIGN(const std::string text, ReadWholeFile(path));
+  const Experiment& experiment = generator.experiment();
+  StreamHash hash;
+  hash.Update(text);
+  const uint64_t stream = HashOfStream(generator, kOperationsHashed);
+  hash.Update({reinterpret_cast<const char*>(&stream), sizeof(stream)});
+  for (const double time : experiment.arrival.times) {
+    hash.Update({reinterpret_cast<const char*>(&time), sizeof(time)});
+  }
+  Record record;
+  std::string values;
+  const uint64_t step = std::max<uint64_t>(experiment.records / kRecordsHashed, 1);
+  for (uint64_t number = 0; number < experiment.records; number += step) {
+    generator.Make(number, &record);
+    values.clear();
+    for (const PropertyValue& value : record.values) {
+      values.push_back('\0');
+      AppendKeyText(&values, value);
+    }
+    hash.Update(values);
+  }
+  char digits[24];
+  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(hash.Digest()));
+  return std::string(digits);
+}
+
+ExitCode Capacity(const Experiment& experiment, const RunPlace& place, const RunProgress& tell,
+                  ProgressLine* progress, Console& console) {
+  const RecordGenerator generator(experiment);
+  const Result<std::vector<LayoutCapacity>> capacities = FindCapacities(generator, place, tell);
+  progress->Finish();
+  if (!capacities.ok()) return FailToStart(console, capacities.status());
+  const std::string path = place.directory + "/capacity.json";
+  const Status written = WriteDurably(path, CapacityJson(experiment, *capacities));
+  if (!written.ok()) return FailToStart(console, written);
+  console.out << CapacityText(experiment, *capacities) << "\n" << path << "\n";
+  return ExitCode::kOk;
+}
+
+// Prints what came out of a run, with its report, and says what was not as expected.
+ExitCode Tell(const std::string& path, const std::string& directory, const Experiment& experiment,
+              const RunResult& result, const std::string& json, Console& console) {
+  const Status reported = WriteReport(directory + "/report.html", json);
+  console.out << VerdictTable(experiment, result) << "\n"
+              << directory << (reported.ok() ? "/report.html, " : "/")
+              << "result.json, summary.csv, timeline.csv, heat.csv, latency.hdr.log\n";
+  ExitCode code = ExitCode::kOk;
+  for (const std::string& failed : FailedExpectations(experiment, result)) {
+    console.err << path << ": " << failed << "\n";
+    code = ExitCode::kFindings;
+  }
+  return reported.ok() ? code : FailToStart(console, reported);
+}
+
+Result<UnfinishedRun> OpenUnfinished(const RunWords& words, const RecordGenerator& generator,
+                                     const RunPlace& place) {
+  PARTITA_ASSIGN(std::string hash, HashOfExperiment(words.file, generator));
+  const RunIdentity identity{.experiment = std::move(hash),
+                             .seed = std::to_string(generator.experiment().seed),
+                             .target = place.connection ? place.connection->Endpoint() : "embedded",
+                             .build = BuildOfProgram()};
+  const auto start = words.resume  ? UnfinishedRun::Start::kResume
+                     : words.force ? UnfinishedRun::Start::kAnew
+                                   : UnfinishedRun::Start::kNew;
+  return UnfinishedRun::Open(place.directory, identity, start);
+}
+
+// The whole run, which goes on with what is kept of it.
+ExitCode RunCells(const RunWords& words, const Experiment& experiment, RunPlace place,
+                  const RunProgress& tell, ProgressLine* progress, Console& console) {
+  const RecordGenerator generator(experiment);
+  Result<UnfinishedRun> unfinished = OpenUnfinished(words, generator, place);
+  if (!unfinished.ok()) {
+    const bool is_there = unfinished.code() == Code::kAlreadyExists;
+    return is_there ? Fail(console, unfinished.status()) : FailToStart(console, unfinished.status());
+  }
+  const size_t all = CellCountOf(experiment);
+  if (unfinished->kept_count() == 0 && words.resume &&
+      std::filesystem::exists(place.directory + "/result.json")) {
+    return Fail(console, Status::AlreadyExists(place.directory +
+                                               "/result.json is whole: there is nothing to resume; --force "
+                                               "runs it anew"));
+  }
+  if (words.resume) {
+    console.err << "lab: " << unfinished->kept_count() << " of " << all << " runs are done already\n";
+  }
+  place.unfinished = &*unfinished;
+  const Result<RunResult> result = RunExperiment(generator, place, tell);
+  progress->Finish();
+  if (!result.ok()) {
+    const ExitCode code = FailToStart(console, result.status());
+    if (unfinished->kept_count() > 0) {
+      console.err << "partita lab: " << unfinished->kept_count() << " of " << all << " runs are kept in "
+                  << unfinished->path() << "; --resume goes on with them\n";
+    }
+    return code;
+  }
+  const std::string json = ResultJson(experiment, *result);
+  const Status written = WriteFigures(place.directory, experiment, *result, json);
+  if (!written.ok()) return FailToStart(console, written);
+  unfinished->Remove();
+  return Tell(words.file, place.directory, experiment, *result, json, console);
+}
+
+}  // namespace
+
+std::optional<Experiment> LoadExperiment(const std::string& path, Console& console, ExitCode* code) {
+  Result<ExperimentFile> file = ReadExperimentFile(path);
+  if (!file.ok()) {
+    *code = FailToStart(console, file.status());
+    return std::nullopt;
+  }
+  if (!file->findings.empty()) {
+    console.err << FindingsText(path, file->findings);
+    *code = ExitCode::kFindings;
+    return std::nullopt;
+  }
+  return std::move(file->experiment);
+}
+
+ExitCode RunExperimentFile(const RunWords& words, Console& console) {
+  ExitCode code = ExitCode::kOk;
+  const std::optional<Experiment> experiment = LoadExperiment(words.file, console, &code);
+  if (!experiment) return code;
+  const std::string directory = words.directory.empty() ? experiment->name + "-result" : words.directory;
+  const bool writes_over = words.force || words.resume || words.capacity;
+  if (!writes_over && std::filesystem::exists(directory + "/result.json")) {
+    return Fail(console, Status::AlreadyExists(directory + "/result.json exists; --force writes over it"));
+  }
+  RunPlace place{.directory = directory,
+                 .io_backend = words.io == "uring" ? IoBackend::kUring : IoBackend::kThreads,
+                 .connection = {}};
+  if (!words.target.empty()) {
+    Result<Connection> connection = ParseConnection(words.target);
+    if (!connection.ok()) return FailToStart(console, connection.status());
+    place.connection = std::move(*connection);
+  }
+  console.interrupts.Arm();
+  ProgressLine progress(console);
+  const RunProgress tell = [&](double done_s, double all_s, const std::string& cell) {
+    progress.Tell(done_s, all_s, cell);
+    return !console.interrupts.Requested();
+  };
+  place.warn = [&](const std::string& text) {
+    progress.Finish();
+    console.err << "partita lab: " << text << "\n";
+  };
+  if (words.capacity) return Capacity(*experiment, place, tell, &progress, console);
+  return RunCells(words, *experiment, place, tell, &progress, console);
+}
+
+}  // namespace partita::lab
