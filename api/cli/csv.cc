@@ -114,7 +114,7 @@ void CsvRecordParser::DropText() {
 
 // At a field's start or within one that is not in quotes.
 bool CsvRecordParser::FeedPlain(char c, size_t column) {
-  if (c == ',') {
+  if (c == separator_) {
     StartField();
     position_ = Position::kFieldStart;
   } else if (c == '"') {
@@ -136,7 +136,7 @@ bool CsvRecordParser::FeedAfterQuote(char c, size_t column) {
   if (c == '"') {
     fields_.back().text.push_back('"');
     position_ = Position::kQuoted;
-  } else if (c == ',') {
+  } else if (c == separator_) {
     StartField();
     position_ = Position::kFieldStart;
   } else {
@@ -167,24 +167,14 @@ CsvRecordParser::State CsvRecordParser::Feed(std::string_view text, std::string_
   return State::kNeedLine;
 }
 
-// ---- CsvReader ----
+// ---- CsvRecords ----
 
-CsvReader::CsvReader(std::unique_ptr<ByteSource> source, size_t record_bytes_max)
-    : lines_(std::move(source), record_bytes_max, LongLines::kSplit), record_bytes_max_(record_bytes_max) {}
+CsvRecords::CsvRecords(std::unique_ptr<ByteSource> source, size_t record_bytes_max, char separator)
+    : lines_(std::move(source), record_bytes_max, LongLines::kSplit),
+      record_bytes_max_(record_bytes_max),
+      parser_(separator) {}
 
-Result<std::unique_ptr<CsvReader>> CsvReader::Open(std::unique_ptr<ByteSource> source,
-                                                   size_t record_bytes_max) {
-  std::unique_ptr<CsvReader> reader(new CsvReader(std::move(source), record_bytes_max));
-  const std::optional<Status> read = reader->ReadRecord();
-  if (!read) return Invalid("header: the input is empty");
-  if (!read->ok()) return read->WithContext("header");
-  std::vector<std::string> names;
-  for (const CsvRecordParser::Field& field : reader->parser_.fields()) names.push_back(field.text);
-  PARTITA_ASSIGN(reader->columns_, CsvColumns::FromHeader(names));
-  return reader;
-}
-
-std::optional<Status> CsvReader::ReadRecord() {
+std::optional<Status> CsvRecords::Next() {
   parser_.Start();
   bool started = false;
   bool too_large = false;
@@ -204,10 +194,10 @@ std::optional<Status> CsvReader::ReadRecord() {
     if (state != CsvRecordParser::State::kNeedLine && !got.continues) break;
   }
   if (!started) return std::nullopt;
-  return FinishRecord(state, too_large);
+  return Finish(state, too_large);
 }
 
-std::optional<Status> CsvReader::FinishRecord(CsvRecordParser::State state, bool too_large) {
+std::optional<Status> CsvRecords::Finish(CsvRecordParser::State state, bool too_large) {
   const std::string where = "line " + std::to_string(record_line_) + ": ";
   if (state == CsvRecordParser::State::kError) return Invalid(where + parser_.error());
   if (state == CsvRecordParser::State::kNeedLine) {
@@ -221,8 +211,22 @@ std::optional<Status> CsvReader::FinishRecord(CsvRecordParser::State state, bool
   return Status();
 }
 
+// ---- CsvReader ----
+
+Result<std::unique_ptr<CsvReader>> CsvReader::Open(std::unique_ptr<ByteSource> source,
+                                                   size_t record_bytes_max) {
+  std::unique_ptr<CsvReader> reader(new CsvReader(std::move(source), record_bytes_max));
+  const std::optional<Status> read = reader->records_.Next();
+  if (!read) return Invalid("header: the input is empty");
+  if (!read->ok()) return read->WithContext("header");
+  std::vector<std::string> names;
+  for (const CsvRecordParser::Field& field : reader->records_.fields()) names.push_back(field.text);
+  PARTITA_ASSIGN(reader->columns_, CsvColumns::FromHeader(names));
+  return reader;
+}
+
 Result<Entity> CsvReader::BuildEntity() const {
-  const std::vector<CsvRecordParser::Field>& fields = parser_.fields();
+  const std::vector<CsvRecordParser::Field>& fields = records_.fields();
   if (fields.size() != columns_.field_count()) {
     return Invalid("the record has " + std::to_string(fields.size()) + " fields, the header " +
                    std::to_string(columns_.field_count()));
@@ -246,12 +250,12 @@ Result<Entity> CsvReader::BuildEntity() const {
 }
 
 std::optional<Result<Entity>> CsvReader::Next() {
-  const std::optional<Status> read = ReadRecord();
+  const std::optional<Status> read = records_.Next();
   if (!read) return std::nullopt;
   if (!read->ok()) return Result<Entity>(*read);
   Result<Entity> entity = BuildEntity();
   if (entity.ok()) return entity;
-  return Result<Entity>(entity.status().WithContext("line " + std::to_string(record_line_)));
+  return Result<Entity>(entity.status().WithContext("line " + std::to_string(line_number())));
 }
 
 // ---- Writing ----

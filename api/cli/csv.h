@@ -64,6 +64,8 @@ class CsvColumns {
 // Used by one thread.
 class CsvRecordParser {
  public:
+  explicit CsvRecordParser(char separator = ',') : separator_(separator) {}
+
   enum class State : uint8_t {
     kDone,      // fields() holds the record.
     kNeedLine,  // A quote is open: feed the next line.
@@ -90,10 +92,37 @@ class CsvRecordParser {
   bool FeedPlain(char c, size_t column);
   bool FeedAfterQuote(char c, size_t column);
 
+  const char separator_;
   std::vector<Field> fields_;
   std::string error_;
   size_t bytes_ = 0;
   Position position_ = Position::kFieldStart;
+};
+
+// The records of an input, the header among them. Used by one thread.
+class CsvRecords {
+ public:
+  explicit CsvRecords(std::unique_ptr<ByteSource> source, size_t record_bytes_max = kRecordBytesMax,
+                      char separator = ',');
+
+  // The next record: ok, or what is wrong with it; nothing at the end. A record with a misplaced quote costs
+  // its line. One that is too large, or whose quote is never closed, is skipped to its end: what stands
+  // within quotes is never taken for a record. Blank lines are skipped.
+  std::optional<Status> Next();
+
+  const std::vector<CsvRecordParser::Field>& fields() const { return parser_.fields(); }
+  // On which the record given last begins.
+  uint64_t line_number() const { return record_line_; }
+  LineReader& lines() { return lines_; }
+  const LineReader& lines() const { return lines_; }
+
+ private:
+  std::optional<Status> Finish(CsvRecordParser::State state, bool too_large);
+
+  LineReader lines_;
+  const size_t record_bytes_max_;
+  CsvRecordParser parser_;
+  uint64_t record_line_ = 0;
 };
 
 class CsvReader : public RecordReader {
@@ -102,29 +131,23 @@ class CsvReader : public RecordReader {
   static Result<std::unique_ptr<CsvReader>> Open(std::unique_ptr<ByteSource> source,
                                                  size_t record_bytes_max = kRecordBytesMax);
 
-  // A record with a misplaced quote costs its line. One that is too large, or whose quote is never
-  // closed, is skipped to its end: what stands within quotes is never taken for a record.
+  // Bad records are told as CsvRecords does.
   std::optional<Result<Entity>> Next() override;
 
-  uint64_t line_number() const override { return record_line_; }
-  uint64_t resume_offset() const override { return lines_.offset(); }
-  uint64_t resume_line() const override { return lines_.line_number() + 1; }
-  Status SkipTo(uint64_t offset, uint64_t line) override { return lines_.SkipTo(offset, line); }
+  uint64_t line_number() const override { return records_.line_number(); }
+  uint64_t resume_offset() const override { return records_.lines().offset(); }
+  uint64_t resume_line() const override { return records_.lines().line_number() + 1; }
+  Status SkipTo(uint64_t offset, uint64_t line) override { return records_.lines().SkipTo(offset, line); }
 
   const CsvColumns& columns() const { return columns_; }
 
  private:
-  CsvReader(std::unique_ptr<ByteSource> source, size_t record_bytes_max);
-  // Reads a record into parser_: ok, or what is wrong; nothing at the end.
-  std::optional<Status> ReadRecord();
-  std::optional<Status> FinishRecord(CsvRecordParser::State state, bool too_large);
+  CsvReader(std::unique_ptr<ByteSource> source, size_t record_bytes_max)
+      : records_(std::move(source), record_bytes_max) {}
   Result<Entity> BuildEntity() const;
 
-  LineReader lines_;
-  size_t record_bytes_max_;
-  CsvRecordParser parser_;
+  CsvRecords records_;
   CsvColumns columns_;
-  uint64_t record_line_ = 0;
 };
 
 // Appends the entity as one record with its line end (CR LF). kInvalidArgument when it has a property or
