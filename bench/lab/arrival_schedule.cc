@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+
+#include "bench/lab/exact_math.h"
+
+// As in exact_math.cc: when an operation is due must not depend on the machine.
+#pragma STDC FP_CONTRACT OFF
 
 namespace partita::lab {
 namespace {
@@ -23,7 +27,7 @@ double ArrivalSchedule::RateAt(double second) const {
     case ArrivalModel::kBurst:
       return std::fmod(second, arrival_.on_s + arrival_.off_s) < arrival_.on_s ? rate_ : 0;
     case ArrivalModel::kDiurnal:
-      return rate_ * (1 + arrival_.amplitude * std::sin(2 * std::numbers::pi * second / arrival_.period_s));
+      return rate_ * (1 + arrival_.amplitude * ExactSinTurns(std::fmod(second / arrival_.period_s, 1)));
     default:
       return rate_;
   }
@@ -37,7 +41,7 @@ std::optional<double> ArrivalSchedule::Next() {
   } else if (arrival_.model == ArrivalModel::kConstant) {
     at_ = static_cast<double>(number) / rate_;
   } else if (arrival_.model == ArrivalModel::kPoisson) {
-    at_ -= std::log(1 - Draw(seed_, number).Uniform()) / rate_;
+    at_ -= ExactLog(1 - Draw(seed_, number).Uniform()) / rate_;
   } else if (number > 0) {
     at_ += 1 / std::max(RateAt(at_), kRateMin);
   }

@@ -2,21 +2,14 @@
 
 #include <simdjson.h>
 
-#include <charconv>
 #include <cmath>
 
-#include "api/date_time.h"
 #include "api/http/json_text.h"
+#include "api/value_text.h"
 #include "engine/base/assert.h"
 
 namespace partita::lab {
 namespace {
-
-template <typename Number>
-std::string Digits(Number number) {
-  char text[40];
-  return {text, std::to_chars(text, text + sizeof(text), number).ptr};
-}
 
 void AppendTyped(std::string* out, const std::string& name, PropertyType type, const std::string& value) {
   http::AppendJsonString(out, name + "@odata.type");
@@ -25,45 +18,41 @@ void AppendTyped(std::string* out, const std::string& name, PropertyType type, c
   out->append(":").append(value);
 }
 
-// Records have texts, whole numbers, times and numbers with a fraction.
+bool IsQuoted(PropertyType type) {
+  return type != PropertyType::kInt32 && type != PropertyType::kBoolean && type != PropertyType::kDouble;
+}
+
 void AppendProperty(std::string* out, const std::string& name, const PropertyValue& value) {
   if (const std::string* text = value.if_string()) {
     http::AppendJsonString(out, name);
     out->push_back(':');
     http::AppendJsonString(out, *text);
-  } else if (const int64_t* whole = value.if_int64()) {
-    AppendTyped(out, name, PropertyType::kInt64, "\"" + Digits(*whole) + "\"");
-  } else if (const DateTime* time = value.if_date_time()) {
-    AppendTyped(out, name, PropertyType::kDateTime, "\"" + FormatDateTime(*time) + "\"");
-  } else {
-    const double* number = value.if_double();
-    PARTITA_ASSERT(number != nullptr && std::isfinite(*number));
-    AppendTyped(out, name, PropertyType::kDouble, Digits(*number));
+    return;
   }
+  PARTITA_ASSERT(value.if_double() == nullptr || std::isfinite(*value.if_double()));
+  std::string form;
+  AppendValueText(&form, value);
+  if (IsQuoted(value.type())) form = '"' + form + '"';
+  AppendTyped(out, name, value.type(), form);
 }
 
+// What is not of the field's type, which only a strange service would send, is that type's least value.
 PropertyValue ValueOf(const Field& field, simdjson::dom::element element) {
+  const PropertyType type = field.type();
   std::string_view text;
-  const bool is_text = element.get(text) == simdjson::SUCCESS;
-  if (field.type() == PropertyType::kInt64) {
-    int64_t number = 0;
-    if (is_text) {
-      std::from_chars(text.data(), text.data() + text.size(), number);
-    } else {
-      (void)element.get(number);
-    }
+  std::string form;
+  if (element.get(text) == simdjson::SUCCESS) {
+    form = text;
+  } else if (double number = 0; type == PropertyType::kDouble && element.get(number) == simdjson::SUCCESS) {
     return number;
+  } else {
+    form = simdjson::minify(element);
   }
-  if (field.type() == PropertyType::kDouble) {
-    double number = 0;
-    (void)element.get(number);
-    return number;
-  }
-  if (field.type() == PropertyType::kDateTime) {
-    const Result<DateTime> time = ParseDateTime(text);
-    return time.ok() ? *time : DateTime{};
-  }
-  return text;
+  Result<PropertyValue> value = ParseValueText(type, form);
+  if (value.ok()) return std::move(*value);
+  constexpr const char* kLeast[] = {
+      "", "0", "0", "0", "false", "1601-01-01T00:00:00Z", "00000000-0000-0000-0000-000000000000", ""};
+  return std::move(*ParseValueText(type, kLeast[static_cast<size_t>(type) - 1]));
 }
 
 Entity EntityFrom(simdjson::dom::element element, const std::vector<Field>& fields) {

@@ -86,4 +86,6 @@ double ExactCosTurns(double turns) {
   }
 }
 
+double ExactSinTurns(double turns) { return ExactCosTurns(turns < 0.25 ? turns + 0.75 : turns - 0.25); }
+
 }  // namespace partita::lab

@@ -10,5 +10,6 @@ double ExactLog(double x);                // REQUIRES: x > 0, and normal.
 double ExactExp(double x);                // REQUIRES: |x| <= 700.
 double ExactPow(double x, double power);  // REQUIRES: x > 0, and |power * ln x| <= 100.
 double ExactCosTurns(double turns);       // cos(2 pi turns). REQUIRES: 0 <= turns <= 1.
+double ExactSinTurns(double turns);       // sin(2 pi turns). REQUIRES: 0 <= turns <= 1.
 
 }  // namespace partita::lab

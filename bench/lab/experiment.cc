@@ -16,6 +16,8 @@ PropertyType Field::type() const {
       return PropertyType::kDateTime;
     case Distribution::kNormal:
       return PropertyType::kDouble;
+    case Distribution::kColumn:
+      return column_says.type.value_or(PropertyType::kString);
     default:
       return PropertyType::kString;
   }
@@ -30,6 +32,7 @@ int64_t Field::SteppedValue(uint64_t record) const {
 }
 
 std::pair<int64_t, int64_t> Field::NumberRange() const {
+  if (distribution == Distribution::kColumn) return {column_says.number_min, column_says.number_max};
   if (distribution != Distribution::kSequence) return {0, static_cast<int64_t>(n) - 1};
   return {std::min(SteppedValue(0), SteppedValue(records_max)),
           std::max(SteppedValue(0), SteppedValue(records_max))};
@@ -50,6 +53,11 @@ bool Field::HasOneLength() const {
       });
     case Distribution::kText:
       return text_sigma == 0;
+    case Distribution::kColumn:
+      return column_says.bytes_min == column_says.bytes_max;
+    case Distribution::kTemplate:
+      return std::all_of(text_template.parts().begin(), text_template.parts().end(),
+                         [](const KeyTemplate::Part& part) { return part.one_length; });
     case Distribution::kNormal:
       return false;
   }
@@ -88,6 +96,21 @@ const char* ArrivalModelName(ArrivalModel model) {
   constexpr const char* kNames[] = {"constant", "poisson", "ramp",   "steps",
                                     "burst",    "diurnal", "replay", "closed"};
   return kNames[static_cast<size_t>(model)];
+}
+
+double Experiment::NewRecordsExpected() const {
+  double rate = 0;
+  for (const double one : arrival.rates) rate = std::max(rate, one);
+  // A ramp is at its mean on average.
+  if (arrival.model == ArrivalModel::kRamp) rate = (rate + arrival.rate_end) / 2;
+  double operations = rate * (arrival.warmup_s + arrival.duration_s);
+  if (arrival.model == ArrivalModel::kReplay) operations = static_cast<double>(arrival.times.size());
+  if (arrival.model == ArrivalModel::kClosed) operations = 0;
+  double records = 0;
+  for (const Op& op : ops) {
+    if (op.writes_new()) records += op.weight / weight_sum() * op.batch;
+  }
+  return operations * records;
 }
 
 double Experiment::weight_sum() const {

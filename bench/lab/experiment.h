@@ -1,11 +1,13 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "api/entity.h"
+#include "bench/lab/imported_records.h"
 #include "bench/lab/key_template.h"
 #include "engine/base/throughput_targets.h"
 
@@ -25,6 +27,8 @@ enum class Distribution : uint8_t {
   kWeighted,  // One of `choices`.
   kNormal,    // A Double, mean and sd.
   kText,      // Words, `text_size` characters.
+  kColumn,    // Of the imported file: that of row `record` modulo their number.
+  kTemplate,  // Text made of other fields.
 };
 
 // Whether numbers from min to max all have so many digits, with leading zeros and without a sign.
@@ -38,8 +42,15 @@ struct Field {
   double theta = 0.99;          // kZipf.
   double mean = 0, sd = 1;      // kNormal.
   int64_t start = 0, step = 1;  // kSequence; kClock in ticks of 100 ns.
-  uint32_t text_size = 0;       // kText: the median.
-  double text_sigma = 0;        // kText: of a log-normal size; 0: all alike.
+  double swing = 0;             // kNormal: the mean goes up and down by it as a sine over a day
+  std::optional<size_t> clock;  // of this time, highest at noon.
+  double rhythm = 0;          // kClock: records are denser by day, by this share, and as much rarer by night.
+  double late_share = 0;      // kClock: so many of the records are late, by this long on average,
+  int64_t late_ticks = 0;     // so that their time lies before that of their neighbours.
+  KeyTemplate text_template;  // kTemplate.
+  std::optional<size_t> per;  // Drawn once for each value of that field, not for each record.
+  uint32_t text_size = 0;     // kText: the median.
+  double text_sigma = 0;      // kText: of a log-normal size; 0: all alike.
   std::vector<std::pair<std::string, double>> choices;
   // Numbers become text: what stands before and behind, and the digits at least. Unset: they stay numbers.
   struct NumberFormat {
@@ -47,14 +58,18 @@ struct Field {
     uint32_t digits = 0;
   };
   std::optional<NumberFormat> format;
+  size_t column = 0;         // kColumn: which of the imported ones,
+  ImportColumn column_says;  // and what is known of its values.
   uint64_t records_max = 0;  // So many records there are at most, with those that a run writes.
 
   PropertyType type() const;
-  // The smallest and largest number of kSequence, kUniform and kZipf among `records_max` records.
+  bool derived() const { return distribution == Distribution::kTemplate || per || swing > 0; }
+  bool is_time() const { return type() == PropertyType::kDateTime; }
+  // The smallest and largest of its whole numbers among `records_max` records.
   std::pair<int64_t, int64_t> NumberRange() const;
   // Whether all of its texts have one length.
   bool HasOneLength() const;
-  // kSequence, kClock: what the record has, held at the ends of what there is.
+  // kSequence, kClock: what the record has but for rhythm and lateness, held at the ends of what there is.
   int64_t SteppedValue(uint64_t record) const;
 };
 
@@ -78,8 +93,8 @@ struct Condition {
   enum class Kind : uint8_t {
     kEqualsRecord,  // "@record": as the chosen record has it.
     kEquals,        // `value`.
-    kLast,          // A clock: within `ticks` before the newest record.
-    kFromRecord,    // A clock: from the chosen record's time on for `ticks`.
+    kLast,          // A time: within `ticks` before that of the newest record.
+    kFromRecord,    // A time: from the chosen record's time on for `ticks`.
     kBetween,       // value <= field < value_end.
     kOneOf,         // One of `values`; "@record" within them is not possible.
   } kind = Kind::kEquals;
@@ -161,7 +176,8 @@ struct Experiment {
   std::string name, description;
   uint64_t seed = 1;
   uint32_t repeats = 3;
-  uint64_t records = 0;  // There before the operations begin.
+  uint64_t records = 0;                             // There before the operations begin.
+  std::shared_ptr<const ImportedRecords> imported;  // Where fields have columns.
   std::vector<Field> fields;
   std::vector<Op> ops;
   std::vector<Layout> layouts;
@@ -175,6 +191,8 @@ struct Experiment {
   std::vector<Expectation> expectations;
 
   double weight_sum() const;
+  // How many records a run of the highest rate adds, about; of a closed loop nobody knows: 0.
+  double NewRecordsExpected() const;
 };
 
 }  // namespace partita::lab

@@ -15,13 +15,17 @@ namespace partita::lab {
 namespace {
 
 constexpr uint64_t kSample = 2'000;
+// Where all records are followed, as many as there are at the beginning, but no more than this.
+constexpr uint64_t kFollowedMax = 1'000'000;
 
 // Calls `visit` with records from all over those that there will be, until it answers false.
 template <typename Visit>
 void VisitSample(const Experiment& experiment, const RecordGenerator& generator, const Visit& visit) {
   Record record;
-  const uint64_t count = std::max<uint64_t>(experiment.records, 1'000);
-  const uint64_t sample = std::min(kSample, count);
+  // Of one's own data all are looked at: what stands out there is no matter of chance.
+  const bool is_own = experiment.imported != nullptr;
+  const uint64_t count = is_own ? experiment.records : std::max<uint64_t>(experiment.records, 1'000);
+  const uint64_t sample = std::min(is_own ? kFollowedMax : kSample, count);
   for (uint64_t k = 0; k < sample; ++k) {
     // The first half from the beginning, where neighbours are, the rest evenly.
     const uint64_t number = k < sample / 2 ? k : k * (count / sample);
@@ -36,14 +40,11 @@ struct Folded {
   std::unordered_set<std::string> names;
 };
 
-// Follows all records, as many as there are at the beginning, but no more than this.
-constexpr uint64_t kFoldedMax = 1'000'000;
-
 void CheckFolds(const Experiment& experiment, const EntityPlan& entity, const RecordGenerator& generator,
                 const TomlSection& section) {
   std::unordered_map<std::string, Folded> entities;
   Record record;
-  for (uint64_t number = 0; number < std::min(experiment.records, kFoldedMax); ++number) {
+  for (uint64_t number = 0; number < std::min(experiment.records, kFollowedMax); ++number) {
     generator.Make(number, &record);
     const Entity made = EntityOf(entity, record, experiment.fields);
     Folded& folded = entities[made.partition_key() + '\0' + made.row_key()];
@@ -126,6 +127,26 @@ void CheckCopies(const Layout& layout, const TomlSection& section) {
   }
 }
 
+// Rows of an imported file come again behind its last one: then with the keys they had, if nothing in those
+// is made anew.
+void CheckRowsSuffice(const Experiment& experiment, const EntityPlan& entity,
+                      const RecordGenerator& generator, const TomlSection& section) {
+  const uint64_t rows = experiment.imported->rows();
+  const double left = static_cast<double>(rows - experiment.records);
+  const double wanted = experiment.NewRecordsExpected();
+  if (wanted <= left || rows == 0) return;
+  Record first, again;
+  generator.Make(0, &first);
+  generator.Make(rows, &again);
+  if (entity.partition_key.Of(first) != entity.partition_key.Of(again)) return;
+  if (entity.row_key.Of(first) != entity.row_key.Of(again)) return;
+  section.Wrong("rk",
+                "inserts need " + std::to_string(static_cast<uint64_t>(wanted)) +
+                    " more records, and the file has " + std::to_string(rows - experiment.records) +
+                    " rows behind those that are loaded; then they would come again with the same keys: "
+                    "lower records, rate or duration, or put a field into a key that no column gives");
+}
+
 }  // namespace
 
 void CheckEntityPlan(const Experiment& experiment, const EntityPlan& entity, const TomlSection& section) {
@@ -136,6 +157,11 @@ void CheckEntityPlan(const Experiment& experiment, const EntityPlan& entity, con
   }
   const RecordGenerator generator(experiment);
   if (entity.fold_name) CheckFolds(experiment, entity, generator, section);
+  const bool inserts = std::any_of(experiment.ops.begin(), experiment.ops.end(),
+                                   [](const Op& op) { return op.kind == OpKind::kInsert; });
+  if (experiment.imported != nullptr && inserts && !entity.fold_name) {
+    CheckRowsSuffice(experiment, entity, generator, section);
+  }
   std::unordered_map<std::string, uint64_t> seen;
   VisitSample(experiment, generator, [&](const Record& record) {
     if (!CheckRecord(experiment, entity, record, section)) return false;

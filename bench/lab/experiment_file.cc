@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <tuple>
@@ -20,7 +21,7 @@ ExperimentFile ParseExperiment(std::string_view text, const std::string& name) {
   try {
     const toml::table table = toml::parse(text, name);
     const TomlSection top(table, "", &file.findings);
-    ExperimentReader(top, &file.experiment).Read();
+    ExperimentReader(top, std::filesystem::path(name).parent_path(), &file.experiment).Read();
   } catch (const toml::parse_error& error) {
     file.findings.push_back({.line = error.source().begin.line,
                              .column = error.source().begin.column,

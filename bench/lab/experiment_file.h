@@ -24,7 +24,8 @@ struct ExperimentFile {
 
 // Reads and checks it: syntax, unknown keys (with the nearest known one), values, templates, and that the
 // service would take the keys, properties, batches and entities that a sample of the records gives. Reports
-// everything that is wrong, but for what stands behind an error of TOML itself.
+// everything that is wrong, but for what stands behind an error of TOML itself. Files that it names lie where
+// `name` does.
 ExperimentFile ParseExperiment(std::string_view text, const std::string& name);
 // kNotFound, kIoError: it cannot be read.
 Result<ExperimentFile> ReadExperimentFile(const std::string& path);

@@ -6,6 +6,7 @@
 #include "api/date_time.h"
 #include "api/limits.h"
 #include "api/names.h"
+#include "api/value_text.h"
 #include "bench/lab/experiment_checks.h"
 #include "bench/lab/key_expression.h"
 #include "bench/lab/query_planner.h"
@@ -15,8 +16,6 @@ namespace partita::lab {
 namespace {
 
 constexpr uint64_t kRecordsMax = 1'000'000'000;
-constexpr double kAnyNumber = 1e300;
-constexpr double kWeightMax = 1e9;
 
 template <typename Named>
 std::vector<std::string> NamesOf(const std::vector<Named>& things) {
@@ -31,21 +30,6 @@ bool IsFileName(std::string_view name) {
            c == '_' || c == '.';
   };
   return !name.empty() && name.size() <= 100 && name[0] != '.' && std::all_of(name.begin(), name.end(), fits);
-}
-
-// "{:06}" and what stands around it.
-std::optional<Field::NumberFormat> ParseNumberFormat(const std::string& text) {
-  const size_t open = text.find('{'), close = text.find('}');
-  if (open == std::string::npos || close == std::string::npos || close < open) return std::nullopt;
-  Field::NumberFormat format{.before = text.substr(0, open), .after = text.substr(close + 1)};
-  const std::string inner = text.substr(open + 1, close - open - 1);
-  if (inner.empty()) return format;
-  if (inner.size() < 3 || inner.size() > 4 || !inner.starts_with(":0")) return std::nullopt;
-  for (const char c : inner.substr(2)) {
-    if (c < '0' || c > '9') return std::nullopt;
-    format.digits = format.digits * 10 + static_cast<uint32_t>(c - '0');
-  }
-  return format;
 }
 
 }  // namespace
@@ -66,8 +50,9 @@ void ExperimentReader::Read() {
   if (top_.Require("op")) top_.Sections("op", "op", [&](const TomlSection& s) { ReadOp(s); });
   if (top_.Require("arrival"))
     top_.Section("arrival", "arrival", [&](const TomlSection& s) { ReadArrival(s); });
-  makes_samples_ = top_.sound();
   SetRecordsMax();
+  if (top_.sound()) ReadDerived();
+  makes_samples_ = top_.sound();
   if (top_.Require("layout")) top_.Sections("layout", "layout", [&](const TomlSection& s) { ReadLayout(s); });
   top_.Section("limits", "limits", [&](const TomlSection& s) { ReadLimits(s); });
   top_.Section("target", "target", [&](const TomlSection& s) { ReadTarget(s); });
@@ -94,6 +79,12 @@ void ExperimentReader::SetRecordsMax() {
 
 void ExperimentReader::ReadData(const TomlSection& data) {
   data.Whole("records", 0, kRecordsMax, &experiment_.records);
+  if (!data.Has("import")) {
+    for (const char* key : {"format", "separator", "columns", "rows"}) {
+      if (data.Has(key)) data.Wrong(key, "goes with import");
+    }
+  }
+  if (data.Has("import") && !data.Has("fields")) return ReadImport(data);
   if (!data.Require("fields")) return;
   const toml::table* fields = data.Node("fields")->as_table();
   if (fields == nullptr || fields->empty()) return data.Wrong("fields", "is a table of fields");
@@ -105,97 +96,7 @@ void ExperimentReader::ReadData(const TomlSection& data) {
       data.Wrong(node, name + " is a table such as { dist = \"uniform\", n = 100 }");
     }
   }
-}
-
-void ExperimentReader::ReadField(const std::string& name, const TomlSection& section) {
-  Field field{.name = name};
-  size_t distribution = 0;
-  if (!section.Require("dist")) return;
-  section.Choice("dist", {"constant", "sequence", "clock", "uniform", "zipf", "weighted", "normal", "text"},
-                 &distribution);
-  field.distribution = static_cast<Distribution>(distribution);
-  section.Text("value", &field.text);
-  const bool ranked =
-      field.distribution == Distribution::kUniform || field.distribution == Distribution::kZipf;
-  if (ranked && !section.Require("n")) field.n = 1;
-  section.Whole("n", 1, kRecordsMax, &field.n);
-  field.n = std::max<uint64_t>(field.n, 1);
-  section.Number("theta", 0.01, 0.999, &field.theta);
-  section.Number("mean", -kAnyNumber, kAnyNumber, &field.mean);
-  section.Number("sd", 0, kAnyNumber, &field.sd);
-  section.Number("sigma", 0, 5, &field.text_sigma);
-  uint64_t bytes = 100;
-  section.Whole("bytes", 0, kStringUnitsMax, &bytes);
-  field.text_size = static_cast<uint32_t>(bytes);
-  if (field.distribution == Distribution::kClock) {
-    ReadClock(section, &field);
-  } else {
-    ReadSequence(section, &field);
-  }
-  ReadFormat(section, &field);
-  ReadChoices(section, &field);
-  const Status as_property = IsSystemPropertyName(name)
-                                 ? Status::InvalidArgument(name + " is a name of the service's own")
-                                 : CheckPropertyName(name);
-  if (!as_property.ok()) section.Wrong(section.table(), as_property.message());
-  experiment_.fields.push_back(std::move(field));
-}
-
-void ExperimentReader::ReadSequence(const TomlSection& section, Field* field) {
-  for (const char* key : {"start", "step"}) {
-    const toml::node* node = section.Node(key);
-    if (node == nullptr) continue;
-    const auto number = node->value_exact<int64_t>();
-    if (!number) section.Wrong(key, "takes a whole number");
-    (key == std::string_view("start") ? field->start : field->step) = number.value_or(0);
-  }
-  CheckSteps(section, *field, INT64_MIN, INT64_MAX);
-}
-
-void ExperimentReader::CheckSteps(const TomlSection& section, const Field& field, int64_t min, int64_t max) {
-  const __int128 last =
-      static_cast<__int128>(field.start) + static_cast<__int128>(experiment_.records) * field.step;
-  if (last >= min && last <= max) return;
-  section.Wrong("step", field.distribution == Distribution::kClock
-                            ? "the clock leaves the years 1601 to 9999 before all records are there"
-                            : "the numbers leave 64 bits before all records are there");
-}
-
-void ExperimentReader::ReadClock(const TomlSection& section, Field* field) {
-  std::string start = "2026-01-01T00:00:00Z";
-  const toml::node* node = section.Node("start");
-  if (node != nullptr && node->is_string()) section.Text("start", &start);
-  const Result<DateTime> time = ParseDateTime(start);
-  if (!time.ok() || (node != nullptr && !node->is_string())) {
-    section.Wrong("start", "a clock begins at a time such as \"2026-01-31T00:00:00Z\"");
-  } else {
-    field->start = static_cast<int64_t>(time->ticks);
-  }
-  double step = 1;
-  section.Seconds("step", kClockSecondsMax, &step);
-  field->step = static_cast<int64_t>(step * 1e7);
-  CheckSteps(section, *field, 0, static_cast<int64_t>(kDateTimeTicksMax));
-}
-
-void ExperimentReader::ReadFormat(const TomlSection& section, Field* field) {
-  if (!section.Has("format")) return;
-  std::string text;
-  section.Text("format", &text);
-  field->format = ParseNumberFormat(text);
-  if (!field->format) section.Wrong("format", "is text with {} or {:06} in it, for the number");
-}
-
-void ExperimentReader::ReadChoices(const TomlSection& section, Field* field) {
-  if (field->distribution != Distribution::kWeighted || !section.Require("values")) return;
-  const toml::table* values = section.Node("values")->as_table();
-  if (values == nullptr || values->empty())
-    return section.Wrong("values", "is a table such as { temp = 70, door = 30 }");
-  for (const auto& [key, node] : *values) {
-    const double weight = node.is_number() ? *node.value<double>() : -1;
-    if (!(weight > 0 && weight <= kWeightMax))
-      section.Wrong(node, "the weight of " + std::string(key.str()) + " is a number above 0, at most 1e9");
-    field->choices.emplace_back(std::string(key.str()), weight);
-  }
+  if (data.Has("import") && data.sound()) ReadImport(data);
 }
 
 std::optional<size_t> ExperimentReader::FieldNamed(const TomlSection& section, const toml::node& node,
@@ -272,7 +173,7 @@ void ExperimentReader::ReadCondition(const TomlSection& section, const toml::key
                                      Op* op) {
   const auto field = FieldNamed(section, node, std::string(key.str()));
   if (!field) return;
-  const bool clock = experiment_.fields[*field].distribution == Distribution::kClock;
+  const bool clock = experiment_.fields[*field].is_time();
   Condition condition{.field = *field};
   const std::string text = node.value_exact<std::string>().value_or("");
   if (const toml::table* table = node.as_table()) {
@@ -282,7 +183,7 @@ void ExperimentReader::ReadCondition(const TomlSection& section, const toml::key
   } else if (clock && text.starts_with("last ")) {
     condition.kind = Condition::Kind::kLast;
     if (!ReadTicks(section, node, std::string_view(text).substr(5), &condition.ticks)) return;
-  } else if (!ReadValue(section, node, *field, &condition.value)) {
+  } else if (!ReadValue(section, node, experiment_.fields[*field], &condition.value)) {
     return;
   }
   op->where.push_back(std::move(condition));
@@ -290,12 +191,13 @@ void ExperimentReader::ReadCondition(const TomlSection& section, const toml::key
 
 bool ExperimentReader::ReadConditionTable(const TomlSection& section, const toml::table& table,
                                           Condition* condition) {
-  const size_t field = condition->field;
+  const Field& field = experiment_.fields[condition->field];
   const toml::node* from = table.get("from");
   const toml::node* to = table.get("to");
   const toml::node* one_of = table.get("one_of");
   const toml::node* from_record = table.get("from_record");
-  if (table.size() == 2 && from != nullptr && to != nullptr) {
+  const bool is_ordered = field.type() != PropertyType::kGuid && field.type() != PropertyType::kBinary;
+  if (table.size() == 2 && from != nullptr && to != nullptr && is_ordered) {
     condition->kind = Condition::Kind::kBetween;
     if (!ReadValue(section, *from, field, &condition->value) ||
         !ReadValue(section, *to, field, &condition->value_end)) {
@@ -313,14 +215,14 @@ bool ExperimentReader::ReadConditionTable(const TomlSection& section, const toml
     }
     return true;
   }
-  const bool clock = experiment_.fields[field].distribution == Distribution::kClock;
+  const bool clock = field.is_time();
   if (table.size() == 1 && from_record != nullptr && clock) {
     condition->kind = Condition::Kind::kFromRecord;
     const std::string text = from_record->value_exact<std::string>().value_or("");
     return ReadTicks(section, *from_record, text, &condition->ticks);
   }
   section.Wrong(table,
-                "takes { from = A, to = B }, { one_of = [A, B] }, or of a clock { from_record = \"1h\" }");
+                "takes { from = A, to = B }, { one_of = [A, B] }, or of a time { from_record = \"1h\" }");
   return false;
 }
 
@@ -335,24 +237,31 @@ bool ExperimentReader::ReadTicks(const TomlSection& section, const toml::node& n
   return false;
 }
 
-bool ExperimentReader::ReadValue(const TomlSection& section, const toml::node& node, size_t field,
+bool ExperimentReader::ReadValue(const TomlSection& section, const toml::node& node, const Field& field,
                                  PropertyValue* value) {
-  const PropertyType type = experiment_.fields[field].type();
+  const PropertyType type = field.type();
   const auto text = node.value_exact<std::string>();
-  if (type == PropertyType::kString && text) {
-    *value = *text;
-  } else if (type == PropertyType::kInt64 && node.is_integer()) {
-    *value = *node.value_exact<int64_t>();
-  } else if (type == PropertyType::kDouble && node.is_number()) {
+  const auto whole = node.value_exact<int64_t>();
+  std::string form = text.value_or("");
+  if (type == PropertyType::kDouble && node.is_number()) {
     *value = *node.value<double>();
-  } else if (type == PropertyType::kDateTime && text && ParseDateTime(*text).ok()) {
-    *value = *ParseDateTime(*text);
-  } else {
-    section.Wrong(node, "is no value of " + experiment_.fields[field].name + ", which holds " +
-                            std::string(EdmTypeName(type)));
-    return false;
+    return true;
   }
-  return true;
+  if ((type == PropertyType::kInt64 || type == PropertyType::kInt32) && whole) {
+    form = std::to_string(*whole);
+  } else if (type == PropertyType::kBoolean && node.is_boolean()) {
+    form = *node.value<bool>() ? "true" : "false";
+  } else if (!text || type == PropertyType::kInt64 || type == PropertyType::kInt32 ||
+             type == PropertyType::kDouble || type == PropertyType::kBoolean) {
+    form = "no value";
+  }
+  Result<PropertyValue> parsed = ParseValueText(type, form);
+  if (parsed.ok() && (type != PropertyType::kString || text)) {
+    *value = std::move(*parsed);
+    return true;
+  }
+  section.Wrong(node, "is no value of " + field.name + ", which holds " + std::string(EdmTypeName(type)));
+  return false;
 }
 
 bool ExperimentReader::ReadTemplate(const TomlSection& section, std::string_view key, KeyTemplate* out) {

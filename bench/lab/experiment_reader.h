@@ -12,12 +12,24 @@ namespace partita::lab {
 // earlier ones, whatever their order in the file. Used once, by one thread.
 class ExperimentReader {
  public:
-  ExperimentReader(const TomlSection& top, Experiment* experiment) : top_(top), experiment_(*experiment) {}
+  // Files are named from `directory` on, where the experiment's own lies.
+  ExperimentReader(const TomlSection& top, std::string directory, Experiment* experiment)
+      : top_(top), directory_(std::move(directory)), experiment_(*experiment) {}
   void Read();
 
  private:
   void ReadData(const TomlSection& data);
   void ReadField(const std::string& name, const TomlSection& section);
+  // A field that is a column of the imported file.
+  void ReadColumn(const TomlSection& section, Field field);
+  // All columns as fields.
+  void TakeAllColumns(const TomlSection& data, const std::vector<std::string>& names);
+  // Adds it, if it can be a property.
+  void TakeField(const TomlSection& section, Field field);
+  bool ReadRowFormat(const TomlSection& section, const std::string& path, RowFileFormat* format);
+  // Reads the file behind all fields. REQUIRES: nothing is wrong with them.
+  void ReadImport(const TomlSection& data);
+  std::string PathOf(const std::string& file) const;
   void ReadClock(const TomlSection& section, Field* field);
   void ReadSequence(const TomlSection& section, Field* field);
   // Tells the fields how many records there will be. REQUIRES: arrival and operations were read.
@@ -25,6 +37,9 @@ class ExperimentReader {
   // Notes when the values leave [min, max] within the records.
   void CheckSteps(const TomlSection& section, const Field& field, int64_t min, int64_t max);
   void ReadFormat(const TomlSection& section, Field* field);
+  // Of fields that are made of others. REQUIRES: all fields and how many records there will be are known.
+  void ReadDerived();
+  void ReadTextTemplate(const TomlSection& section, Field* field);
   void ReadChoices(const TomlSection& section, Field* field);
   void ReadOp(const TomlSection& section);
   void ReadOrder(const TomlSection& section, Op* op);
@@ -33,7 +48,8 @@ class ExperimentReader {
   bool ReadConditionTable(const TomlSection& section, const toml::table& table, Condition* condition);
   // A time as a number of ticks above 0; false, and noted, when it is none or too long.
   bool ReadTicks(const TomlSection& section, const toml::node& node, std::string_view text, int64_t* ticks);
-  bool ReadValue(const TomlSection& section, const toml::node& node, size_t field, PropertyValue* value);
+  bool ReadValue(const TomlSection& section, const toml::node& node, const Field& field,
+                 PropertyValue* value);
   void ReadLayout(const TomlSection& section);
   EntityPlan ReadEntity(const TomlSection& section, std::string_view default_table);
   // False, and noted, when it is missing or wrong.
@@ -54,6 +70,9 @@ class ExperimentReader {
   std::optional<size_t> OpNamed(const TomlSection& section, std::string_view key);
 
   const TomlSection& top_;
+  const std::string directory_;
+  std::vector<ImportColumn> columns_;                    // Of fields, in their order.
+  std::vector<std::pair<TomlSection, size_t>> derived_;  // Fields that name others, to be read behind all.
   Experiment& experiment_;
   bool makes_samples_ = false;  // Nothing was wrong with data and operations: records can be made.
 };

@@ -59,7 +59,7 @@ void ExperimentReader::ReadReplay(const TomlSection& section) {
   if (section.Has("file")) {
     std::string path;
     section.Text("file", &path);
-    std::ifstream file(path);
+    std::ifstream file(PathOf(path));
     for (double time = 0; file >> time;) arrival.times.push_back(time);
     if (!file.eof()) section.Wrong("file", "cannot be read: a time in seconds on each line is expected");
     const auto outside = [](double time) { return !(time >= 0 && time <= kRunSecondsMax); };

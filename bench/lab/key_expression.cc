@@ -7,6 +7,7 @@
 
 #include "api/cli/nearest_name.h"
 #include "api/date_time.h"
+#include "api/value_text.h"
 #include "bench/lab/experiment.h"
 #include "engine/base/checksum.h"
 
@@ -174,7 +175,10 @@ class Parser {
         names.push_back(fields_[i].name);
         continue;
       }
-      return Expression{.op = Op::kField, .type = fields_[i].type(), .field = i};
+      const PropertyType type = fields_[i].type();
+      // Numbers of both widths are one kind here.
+      return Expression{
+          .op = Op::kField, .type = type == PropertyType::kInt32 ? PropertyType::kInt64 : type, .field = i};
     }
     at_ = begin;
     const std::string nearest = NearestName(name, names);
@@ -250,6 +254,7 @@ PropertyValue Expression::Of(const Record& record) const {
     case Op::kText:
       return text;
     case Op::kField:
+      if (const int32_t* narrow = record.values[field].if_int32()) return int64_t{*narrow};
       return record.values[field];
     case Op::kHash:
       return HashOf(arguments, arguments.size(), record);
@@ -300,6 +305,8 @@ void AppendKeyText(std::string* out, const PropertyValue& value) {
   } else if (const double* number = value.if_double()) {
     char digits[32];
     out->append(digits, std::to_chars(digits, digits + sizeof(digits), *number).ptr);
+  } else if (value.if_boolean() != nullptr || value.if_guid() != nullptr || value.if_binary() != nullptr) {
+    AppendValueText(out, value);
   } else {
     char digits[24];
     out->append(digits, std::to_chars(digits, digits + sizeof(digits), WholeNumber(value)).ptr);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/text.h"
+
 namespace partita::lab {
 namespace {
 
@@ -151,7 +153,17 @@ bool OrdersWithin(const KeyTemplate::Part& part, const KnownFields& known) {
 }
 
 std::string BehindPrefix(std::string text) {
-  if (!text.empty()) ++text.back();
+  while (!text.empty()) {
+    size_t last = text.size() - 1;
+    while (last > 0 && (static_cast<uint8_t>(text[last]) & 0xC0) == 0x80) --last;
+    const char32_t character = DecodeUtf8(text, last)->character;
+    text.resize(last);
+    // The character behind surrogates, and the last ones, have none that follows in every order of texts:
+    // then a wider prefix will do.
+    if (character == 0xD7FF || character >= 0xFFFF) continue;
+    AppendUtf8Character(&text, character + 1);
+    return text;
+  }
   return text;
 }
 

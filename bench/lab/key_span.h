@@ -29,7 +29,8 @@ std::vector<KeySpan> SpansOf(const KeyTemplate& key, const KnownFields& known, S
 // Whether the part rises or falls with its field among the keys of which that much is known.
 bool OrdersWithin(const KeyTemplate::Part& part, const KnownFields& known);
 
-// The first text behind all that begin with this one; empty: there is none. REQUIRES: ASCII at its end.
+// A text behind all that begin with this one, the first such of ASCII; empty: there is none. REQUIRES:
+// well-formed UTF-8.
 std::string BehindPrefix(std::string text);
 // The first text behind this one.
 inline std::string Behind(std::string text) { return text + '\x01'; }

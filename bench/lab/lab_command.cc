@@ -17,6 +17,7 @@
 #include "bench/lab/operation_stream.h"
 #include "bench/lab/report_page.h"
 #include "bench/lab/run_command.h"
+#include "bench/lab/samples.h"
 
 namespace partita::lab {
 namespace {
@@ -32,9 +33,27 @@ ExitCode Explain(const std::string& path, Console& console) {
   return code;
 }
 
-ExitCode New(const std::string& path, Console& console) {
+// The records of the sample "packages", beside its experiment.
+Status WriteImportOf(const std::string& experiment, Console& console) {
+  const std::string path = std::filesystem::path(experiment).replace_filename("packages.jsonl").string();
+  if (std::filesystem::exists(path)) return Status::AlreadyExists(path + " exists");
+  PARTITA_ASSIGN(const uint64_t packages, WritePackages(path));
+  console.out << path << ": written, " << packages << " packages\n";
+  return Status();
+}
+
+ExitCode New(const std::string& given, const std::string& sample, Console& console) {
+  const std::string path = !given.empty() ? given : sample.empty() ? "experiment.toml" : sample + ".toml";
   if (std::filesystem::exists(path)) return Fail(console, Status::AlreadyExists(path + " exists"));
-  const Status written = WriteDurably(path, kExampleExperiment);
+  const char* text = kExampleExperiment;
+  for (const Sample& held : Samples()) {
+    if (held.name == sample) text = held.text;
+  }
+  if (sample == "packages") {
+    const Status imported = WriteImportOf(path, console);
+    if (!imported.ok()) return FailToStart(console, imported);
+  }
+  const Status written = WriteDurably(path, text);
   if (!written.ok()) return FailToStart(console, written);
   console.out << path << ": written. Next: partita lab explain " << path << ", partita lab run " << path
               << "\n";
@@ -42,7 +61,7 @@ ExitCode New(const std::string& path, Console& console) {
 }
 
 struct LabWords {
-  std::string file, other_file;
+  std::string file, sample, other_file;
   RunWords of_run;
   double threshold = 0.1;
   std::function<ExitCode(Console&)> run;
@@ -125,10 +144,18 @@ void AddCommands(CLI::App& app, LabWords* words) {
   AddWithFile(app, words, "check", "Tell everything that is wrong with an experiment",
               "partita lab check my.toml", &Check);
   CLI::App* fresh = app.add_subcommand("new", "Write a small experiment that explains itself");
-  fresh->footer("Example:\n  partita lab new telemetry.toml");
-  words->file = "experiment.toml";
-  fresh->add_option("file", words->file, "Default: experiment.toml")->type_name("FILE");
-  fresh->callback([words] { words->run = [words](Console& c) { return New(words->file, c); }; });
+  fresh->footer("Examples:\n  partita lab new telemetry.toml\n  partita lab new --sample packages");
+  fresh->add_option("file", words->file, "Default: experiment.toml, or the sample's name")->type_name("FILE");
+  std::vector<std::string> names;
+  for (const Sample& sample : Samples()) names.emplace_back(sample.name);
+  fresh
+      ->add_option(
+          "--sample", words->sample,
+          "One of the experiments that come with the lab instead: of the packages of this Debian machine "
+          "(their records are written beside it), devices, orders, published traces, YCSB's mixes")
+      ->check(CLI::IsMember(names));
+  fresh->callback(
+      [words] { words->run = [words](Console& c) { return New(words->file, words->sample, c); }; });
   AddWithFile(app, words, "explain", "Tell what each operation would do on each layout, without data",
               "partita lab explain my.toml", &Explain);
   CLI::App* run = AddWithFile(app, words, "run", "Run the operations on every layout, in turns, and compare",

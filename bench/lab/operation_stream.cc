@@ -10,8 +10,6 @@ namespace {
 
 constexpr uint64_t kOperationSalt = 0x6F7065726174696F;
 constexpr double kPickTheta = 0.99;
-// Ranks beyond the first so many are as good as never chosen; making more costs time.
-constexpr uint64_t kPickRanksMax = 1'000'000;
 
 // What an operation asks for, whatever record it is about.
 std::string ParametersOf(const Op& op, const std::vector<Field>& fields) {
@@ -42,13 +40,14 @@ OperationStream::OperationStream(const RecordGenerator& generator)
       existing_then_(std::max(experiment_.arrival.clients, 1u), existing_) {
   const bool ranked = std::any_of(experiment_.ops.begin(), experiment_.ops.end(),
                                   [](const Op& op) { return !op.writes_new() && op.pick != Pick::kUniform; });
-  if (ranked) ranks_.emplace(std::clamp<uint64_t>(existing_, 1, kPickRanksMax), kPickTheta);
+  if (ranked) ranks_.emplace(std::max<uint64_t>(existing_, 1), kPickTheta);
 }
 
-uint64_t OperationStream::PickRecord(Pick pick, uint64_t settled, Draw* draw) const {
+uint64_t OperationStream::PickRecord(Pick pick, uint64_t settled, Draw* draw) {
   if (settled == 0) return 0;
   if (pick == Pick::kUniform) return draw->Below(settled);
-  const uint64_t rank = std::min(ranks_->Of(draw->Uniform()), settled - 1);
+  if (ranks_->n() != settled) ranks_->Resize(settled);
+  const uint64_t rank = ranks_->Of(draw);
   return pick == Pick::kZipf ? rank : settled - 1 - rank;
 }
 
@@ -77,6 +76,9 @@ uint64_t HashOfStream(const RecordGenerator& generator, uint64_t count) {
   StreamHash hash;
   Record record;
   std::string text;
+  // Records that are loaded only do not come by below.
+  const ImportedRecords* imported = generator.experiment().imported.get();
+  if (imported != nullptr) hash.Update("imported " + std::to_string(imported->hash()));
   for (const Op& op : generator.experiment().ops) {
     hash.Update(ParametersOf(op, generator.experiment().fields));
   }

@@ -29,7 +29,7 @@ class OperationStream {
   Operation Next();
 
  private:
-  uint64_t PickRecord(Pick pick, uint64_t settled, Draw* draw) const;
+  uint64_t PickRecord(Pick pick, uint64_t settled, Draw* draw);
 
   const Experiment& experiment_;
   const double weight_sum_;

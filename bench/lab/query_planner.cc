@@ -5,10 +5,20 @@
 #include <tuple>
 
 #include "api/date_time.h"
+#include "api/value_text.h"
 #include "bench/lab/key_span.h"
 
 namespace partita::lab {
 namespace {
+
+std::string Hexadecimal(std::string_view bytes) {
+  std::string digits;
+  for (const char c : bytes) {
+    digits.push_back("0123456789abcdef"[static_cast<uint8_t>(c) >> 4]);
+    digits.push_back("0123456789abcdef"[static_cast<uint8_t>(c) & 15]);
+  }
+  return digits;
+}
 
 std::string Literal(const PropertyValue& value) {
   if (const std::string* text = value.if_string()) {
@@ -18,6 +28,12 @@ std::string Literal(const PropertyValue& value) {
   }
   if (const int64_t* number = value.if_int64()) return std::to_string(*number) + "L";
   if (const DateTime* time = value.if_date_time()) return "datetime'" + FormatDateTime(*time) + "'";
+  if (const Binary* binary = value.if_binary()) return "binary'" + Hexadecimal(binary->bytes) + "'";
+  if (value.if_double() == nullptr) {
+    std::string form;
+    AppendValueText(&form, value);
+    return value.if_guid() != nullptr ? "guid'" + form + "'" : form;
+  }
   char digits[40];
   std::string text(digits, std::to_chars(digits, digits + sizeof(digits), *value.if_double()).ptr);
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
@@ -211,9 +227,8 @@ KnownFields WhatIsKnown(const Op& op, const Operation& operation, const RecordGe
       range(DateTime{from}, DateTime{std::min(from + ticks, kDateTimeTicksMax)});
     }
     if (condition.kind == Condition::Kind::kLast) {
-      const Field& field = fields[condition.field];
       const uint64_t newest = operation.existing == 0 ? 0 : operation.existing - 1;
-      const uint64_t end = static_cast<uint64_t>(field.SteppedValue(newest)) + 1;
+      const uint64_t end = generator.ValueAt(condition.field, newest).if_date_time()->ticks + 1;
       range(DateTime{end - std::min(end, ticks)}, DateTime{std::min(end, kDateTimeTicksMax)});
     }
   }

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "api/limits.h"
+#include "bench/lab/exact_math.h"
+#include "bench/lab/key_expression.h"
 #include "engine/base/checksum.h"
 
 // As in exact_math.cc: what a record holds must not depend on what the compiler fuses.
@@ -11,21 +14,16 @@
 
 namespace partita::lab {
 
-ZipfRanks::ZipfRanks(uint64_t n, double theta) : n_(static_cast<double>(n)), theta_(theta) {
-  for (uint64_t rank = 1; rank <= n; ++rank) zeta_ += ExactPow(static_cast<double>(rank), -theta);
-  const double zeta_of_2 = 1 + ExactPow(2.0, -theta);
-  eta_ = n < 3 ? 0 : (1 - ExactPow(2.0 / n_, 1 - theta)) / (1 - zeta_of_2 / zeta_);
+namespace {
+
+constexpr double kDayTicks = 864e9;
+
+// Of midnight 0, of noon a half.
+double ShareOfDay(int64_t ticks) {
+  return static_cast<double>(ticks % static_cast<int64_t>(kDayTicks)) / kDayTicks;
 }
 
-uint64_t ZipfRanks::Of(double uniform) const {
-  const double scaled = uniform * zeta_;
-  double rank = 0;
-  if (scaled >= 1) {
-    rank =
-        scaled < 1 + ExactPow(0.5, theta_) ? 1 : n_ * ExactPow(eta_ * uniform - eta_ + 1, 1 / (1 - theta_));
-  }
-  return static_cast<uint64_t>(std::clamp(rank, 0.0, n_ - 1));
-}
+}  // namespace
 
 RecordGenerator::RecordGenerator(const Experiment& experiment) : experiment_(experiment) {
   for (const Field& field : experiment.fields) {
@@ -41,8 +39,12 @@ RecordGenerator::RecordGenerator(const Experiment& experiment) : experiment_(exp
 void RecordGenerator::Make(uint64_t number, Record* record) const {
   record->number = number;
   record->values.resize(experiment_.fields.size());
+  std::vector<PropertyValue> row;
+  if (experiment_.imported != nullptr) experiment_.imported->Decode(RowOf(number), &row);
   for (size_t field = 0; field < record->values.size(); ++field) {
-    record->values[field] = ValueOf(field, number, 0);
+    const Field& made = experiment_.fields[field];
+    record->values[field] =
+        made.distribution == Distribution::kColumn ? std::move(row[made.column]) : ValueOf(field, number, 0);
   }
 }
 
@@ -65,15 +67,59 @@ std::string RecordGenerator::Text(const Field& field, Draw draw) const {
   return text;
 }
 
+DateTime RecordGenerator::TimeOf(const Field& field, uint64_t number, Draw draw) const {
+  const int64_t even = field.SteppedValue(number);
+  double moved = 0;
+  if (field.rhythm > 0) {
+    // Time runs slower by day: its derivative by the record's number is 1 + rhythm * cos, least at noon.
+    moved = field.rhythm * kDayTicks / (2 * std::numbers::pi) * ExactSinTurns(ShareOfDay(even));
+  }
+  if (field.late_share > 0 && draw.Uniform() < field.late_share) {
+    moved += ExactLog(1 - draw.Uniform()) * static_cast<double>(field.late_ticks);
+  }
+  const double last = static_cast<double>(kDateTimeTicksMax - static_cast<uint64_t>(even));
+  return DateTime{static_cast<uint64_t>(
+      even + static_cast<int64_t>(std::clamp(moved, -static_cast<double>(even), last)))};
+}
+
+double RecordGenerator::NumberOf(const Field& field, uint64_t number, Draw draw) const {
+  double mean = field.mean;
+  if (field.swing > 0) {
+    const DateTime time = *ValueOf(*field.clock, number, 0).if_date_time();
+    mean -= field.swing * ExactCosTurns(ShareOfDay(static_cast<int64_t>(time.ticks)));
+  }
+  return mean + field.sd * draw.Normal();
+}
+
+std::string RecordGenerator::TemplateText(const Field& field, uint64_t number) const {
+  Record record{.number = number, .values = std::vector<PropertyValue>(experiment_.fields.size())};
+  for (const KeyTemplate::Part& part : field.text_template.parts()) {
+    for (const size_t used : part.fields) record.values[used] = ValueOf(used, number, 0);
+  }
+  return field.text_template.Of(record);
+}
+
+PropertyValue RecordGenerator::ColumnOf(const Field& field, uint64_t row) const {
+  std::vector<PropertyValue> values;
+  experiment_.imported->Decode(row, &values);
+  return std::move(values[field.column]);
+}
+
 PropertyValue RecordGenerator::ValueOf(size_t index, uint64_t number, uint64_t salt) const {
   const Field& field = experiment_.fields[index];
-  Draw draw(seeds_[index] + salt * 0x9E3779B97F4A7C15, number);
+  uint64_t drawn_for = number;
+  if (field.per) {
+    std::string text;
+    AppendKeyText(&text, ValueOf(*field.per, number, 0));
+    drawn_for = Hash64(text);
+  }
+  Draw draw(seeds_[index] + salt * 0x9E3779B97F4A7C15, drawn_for);
   int64_t whole = 0;
   switch (field.distribution) {
     case Distribution::kConstant:
       return field.text;
     case Distribution::kClock:
-      return DateTime{static_cast<uint64_t>(field.SteppedValue(number))};
+      return TimeOf(field, number, draw);
     case Distribution::kSequence:
       whole = field.SteppedValue(number);
       break;
@@ -81,7 +127,7 @@ PropertyValue RecordGenerator::ValueOf(size_t index, uint64_t number, uint64_t s
       whole = static_cast<int64_t>(draw.Below(field.n));
       break;
     case Distribution::kZipf:
-      whole = static_cast<int64_t>(zipfs_[zipf_of_[index]].Of(draw.Uniform()));
+      whole = static_cast<int64_t>(zipfs_[zipf_of_[index]].Of(&draw));
       break;
     case Distribution::kWeighted: {
       double left = draw.Uniform() * weight_sums_[index];
@@ -91,9 +137,14 @@ PropertyValue RecordGenerator::ValueOf(size_t index, uint64_t number, uint64_t s
       return field.choices.back().first;
     }
     case Distribution::kNormal:
-      return field.mean + field.sd * draw.Normal();
+      return NumberOf(field, number, draw);
     case Distribution::kText:
       return Text(field, draw);
+    case Distribution::kTemplate:
+      return TemplateText(field, number);
+    case Distribution::kColumn:
+      // Another value of it is that of another row.
+      return ColumnOf(field, salt == 0 ? RowOf(number) : draw.Below(experiment_.imported->rows()));
   }
   if (!field.format.has_value()) return whole;
   std::string digits = std::to_string(whole);

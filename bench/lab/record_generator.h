@@ -6,21 +6,9 @@
 #include "bench/lab/draw.h"
 #include "bench/lab/experiment.h"
 #include "bench/lab/record.h"
+#include "bench/lab/zipf_ranks.h"
 
 namespace partita::lab {
-
-// Ranks 0 to n - 1, k in proportion to 1 / (k + 1)^theta (after Gray and others, 1994). Making one takes time
-// in proportion to n. Immutable.
-class ZipfRanks {
- public:
-  // REQUIRES: n > 0, 0 < theta < 1.
-  ZipfRanks(uint64_t n, double theta);
-  // For a number drawn from [0, 1).
-  uint64_t Of(double uniform) const;
-
- private:
-  double n_, theta_, zeta_ = 0, eta_ = 0;
-};
 
 // Makes the records of an experiment: the k-th is a function of the seed and k, so none is kept. It does not
 // know layouts or targets. Immutable, so any thread may use it; the experiment must outlive it.
@@ -29,12 +17,20 @@ class RecordGenerator {
   explicit RecordGenerator(const Experiment& experiment);
 
   void Make(uint64_t number, Record* record) const;
+  // One of its fields.
+  PropertyValue ValueAt(size_t field, uint64_t number) const { return ValueOf(field, number, 0); }
   // Another value for a field of it, drawn by `salt`.
   PropertyValue ValueAnew(size_t field, uint64_t number, uint64_t salt) const;
 
   const Experiment& experiment() const { return experiment_; }
 
  private:
+  // Behind the last row of an imported file its rows come again.
+  uint64_t RowOf(uint64_t number) const { return number % experiment_.imported->rows(); }
+  DateTime TimeOf(const Field& field, uint64_t number, Draw draw) const;
+  double NumberOf(const Field& field, uint64_t number, Draw draw) const;
+  std::string TemplateText(const Field& field, uint64_t number) const;
+  PropertyValue ColumnOf(const Field& field, uint64_t row) const;
   PropertyValue ValueOf(size_t field, uint64_t number, uint64_t salt) const;
   std::string Text(const Field& field, Draw draw) const;
 

@@ -6,6 +6,8 @@
 #include <map>
 
 #include "bench/lab/arrival_schedule.h"
+#include "bench/lab/zipf_ranks.h"
+#include "engine/base/checksum.h"
 #include "test/lab/experiments.h"
 
 namespace partita::lab {
@@ -34,7 +36,7 @@ TEST(OperationStreamTest, OneSeedGivesOneStreamWhateverLayoutAndTarget) {
   d.ops[1].limit = 11;
   EXPECT_NE(hash, HashOfStream(RecordGenerator(d), 5'000));
   // The same on every machine and in every version: else old results compare with nothing.
-  EXPECT_EQ(hash, 7456438910216602485u);
+  EXPECT_EQ(hash, 12295904149464335674u);
 }
 
 TEST(OperationStreamTest, OperationsComeByTheirWeightAndNewRecordsInOrder) {
@@ -78,7 +80,7 @@ TEST(OperationStreamTest, WhatTheOtherClientsMayStillBeWritingIsNotChosen) {
   EXPECT_GT(latest, chosen / 20) << "of the others the latest is the likeliest";
 }
 
-TEST(RecordGeneratorTest, ValuesFollowTheirDistributions) {
+TEST(DistributionTest, ValuesFollowTheirDistributions) {
   const Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
   const RecordGenerator generator(experiment);
   std::map<std::string, int> devices, types;
@@ -98,6 +100,52 @@ TEST(RecordGeneratorTest, ValuesFollowTheirDistributions) {
   EXPECT_NEAR(std::sqrt(squares - sum * sum), 3.0, 0.1);
   EXPECT_EQ(devices.size(), 100u);
   EXPECT_NEAR(static_cast<double>(devices["dev-000"]) / devices["dev-001"], std::pow(2.0, 0.9), 0.2);
+}
+
+// The sum of 1 / k^theta for k from 1 on to below `end`: Euler and Maclaurin behind the first thousand.
+double ZipfSum(double end, double theta) {
+  double sum = 0;
+  const double exact = std::min(end, 1'000.0);
+  for (double k = 1; k < exact; ++k) sum += std::pow(k, -theta);
+  if (end <= exact) return sum;
+  const auto integral = [&](double x) {
+    return theta == 1 ? std::log(x) : std::pow(x, 1 - theta) / (1 - theta);
+  };
+  return sum + integral(end) - integral(exact) + (std::pow(exact, -theta) - std::pow(end, -theta)) / 2;
+}
+
+TEST(ZipfRanksTest, RanksHaveTheirShareUpToABillionAndAroundTheSkewOfOne) {
+  constexpr int kCount = 200'000;
+  for (const uint64_t n : {uint64_t{1}, uint64_t{2}, uint64_t{1'000}, uint64_t{1'000'000'000}}) {
+    for (const double theta : {0.3, 0.99, 1.0, 1.0000001, 1.4, 3.0}) {
+      const ZipfRanks ranks(n, theta);
+      Draw draw(5, n);
+      const double ends[] = {1, 2, 3, 10, 1'000, 1'000'000, 100'000'000, 1'000'000'000};
+      int below[std::size(ends)] = {};
+      for (int i = 0; i < kCount; ++i) {
+        const uint64_t rank = ranks.Of(&draw);
+        ASSERT_LT(rank, n);
+        for (size_t k = 0; k < std::size(ends); ++k) below[k] += static_cast<double>(rank) < ends[k] ? 1 : 0;
+      }
+      const double all = ZipfSum(static_cast<double>(n) + 1, theta);
+      for (size_t k = 0; k < std::size(ends); ++k) {
+        const double end = std::min(ends[k], static_cast<double>(n));
+        const double share = ZipfSum(end + 1, theta) / all;
+        // Five standard deviations.
+        const double slack = 5 * std::sqrt(share * (1 - share) / kCount) + 1e-6;
+        EXPECT_NEAR(below[k] / double{kCount}, share, slack)
+            << "n " << n << " theta " << theta << " below " << end;
+      }
+    }
+  }
+}
+
+TEST(ZipfRanksTest, ResizedIsMadeAnew) {
+  ZipfRanks resized(10, 0.99);
+  resized.Resize(12'345);
+  const ZipfRanks made(12'345, 0.99);
+  Draw one(1, 2), other(1, 2);
+  for (int i = 0; i < 1'000; ++i) EXPECT_EQ(resized.Of(&one), made.Of(&other));
 }
 
 double RateOf(Arrival arrival, double rate, double from, double to) {
@@ -131,6 +179,16 @@ TEST(ArrivalScheduleTest, EveryModelKeepsItsRate) {
   EXPECT_NEAR(RateOf(diurnal, 1000, 7, 8), 500, 20);
   const Arrival replay{.model = ArrivalModel::kReplay, .times = {0, 1, 4}, .scale = 2};
   EXPECT_NEAR(RateOf(replay, 1, 0, 2.5), 3 / 2.5, 0.01);
+}
+
+TEST(ArrivalScheduleTest, EveryBitIsTheSameOnEveryMachine) {
+  StreamHash hash;
+  for (const ArrivalModel model : {ArrivalModel::kPoisson, ArrivalModel::kDiurnal, ArrivalModel::kRamp}) {
+    const Arrival arrival{.model = model, .rate_end = 700, .period_s = 3};
+    ArrivalSchedule schedule(arrival, 300, 11);
+    while (const auto at = schedule.Next()) hash.Update({reinterpret_cast<const char*>(&*at), sizeof(*at)});
+  }
+  EXPECT_EQ(hash.Digest(), 1064687860090802164u);
 }
 
 }  // namespace

@@ -1,0 +1,204 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/lab/explain.h"
+#include "bench/lab/imported_records.h"
+#include "bench/lab/operation_stream.h"
+#include "bench/lab/run.h"
+#include "test/lab/experiments.h"
+#include "test/lab/lab_fixture.h"
+
+namespace partita::lab {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kOrders =
+    "Customer Id,Total,Placed,Note\r\n"
+    "007,12.5,2026-01-31T12:00:00Z,\"a \"\"good\"\" one,\r\nin two lines\"\r\n"
+    "008,3,2026-02-01T00:00:00Z,\r\n"
+    "007,1e3,2026-02-02T00:00:00.5Z,é\r\n";
+
+class ImportTest : public LabCommandTest {
+ protected:
+  std::string WriteExperiment(const std::string& data, const std::string& keys = kKeys,
+                              const std::string& ops = kReads) const {
+    return Write("x.toml", "name = \"own\"\nrepeats = 1\n[data]\n" + data + ops +
+                               "[[layout]]\nname = \"one\"\n" + keys +
+                               "[arrival]\nrate = 50\nwarmup = \"0s\"\nduration = \"200ms\"\nclients = 2\n");
+  }
+  // What is wrong with the experiment in x.toml.
+  std::string Findings() const {
+    const Result<ExperimentFile> file = ReadExperimentFile(directory_ + "/x.toml");
+    EXPECT_TRUE(file.ok());
+    return FindingsText("x.toml", file->findings);
+  }
+  Experiment Sound() const {
+    Result<ExperimentFile> file = ReadExperimentFile(directory_ + "/x.toml");
+    EXPECT_EQ(FindingsText("x.toml", file->findings), "");
+    return std::move(file->experiment);
+  }
+  uint64_t HashNow() const {
+    const Experiment experiment = Sound();
+    return HashOfStream(RecordGenerator(experiment), 100);
+  }
+
+  static constexpr const char* kKeys = "pk = \"{Customer_Id}\"\nrk = \"{Placed}\"\n";
+  static constexpr const char* kReads = "[[op]]\nname = \"read\"\nkind = \"get\"\n";
+};
+
+TEST_F(ImportTest, CsvGivesRecordsWithTheNarrowestTypes) {
+  Write("orders.csv", kOrders);
+  WriteExperiment("import = \"orders.csv\"\n");
+  const Experiment experiment = Sound();
+  EXPECT_EQ(experiment.records, 3u);
+  ASSERT_EQ(experiment.fields.size(), 4u);
+  Record record;
+  const RecordGenerator generator(experiment);
+  generator.Make(0, &record);
+  EXPECT_EQ(record.values[0], PropertyValue("007")) << "a zero in front is no number's";
+  EXPECT_EQ(record.values[1], PropertyValue(12.5));
+  EXPECT_EQ(record.values[2].type(), PropertyType::kDateTime);
+  EXPECT_EQ(record.values[3], PropertyValue("a \"good\" one,\r\nin two lines"));
+  generator.Make(1, &record);
+  EXPECT_EQ(record.values[1], PropertyValue(3.0));
+  EXPECT_EQ(record.values[3], PropertyValue(""));
+  generator.Make(3 + 2, &record);
+  EXPECT_EQ(record.values[3], PropertyValue("é")) << "behind the last row they come again";
+}
+
+TEST_F(ImportTest, TypesOfTheFileAreTaken) {
+  Write(
+      "azcopy.csv",
+      "PartitionKey,RowKey,Timestamp,Age,Age@type,Id,Id@type,On,On@type\n"
+      "p,1,2026-01-31T12:00:00Z,42,Edm.Int32,c9da6455-213d-42c9-9a79-3e9149a57833,Edm.Guid,true,Edm.Boolean\n"
+      "p,2,2026-01-31T12:00:00Z,7,Edm.Int32,c9da6455-213d-42c9-9a79-3e9149a57834,Edm.Guid,false,Edm."
+      "Boolean\n");
+  WriteExperiment(
+      "import = \"azcopy.csv\"\n", "pk = \"{PartitionKey_}\"\nrk = \"{Age:03}-{On}\"\n",
+      "[[op]]\nname = \"on\"\nkind = \"query\"\nwhere = { On = true, Age = 42, Id = \"@record\" }\n");
+  const Experiment experiment = Sound();
+  Record record;
+  RecordGenerator(experiment).Make(0, &record);
+  EXPECT_EQ(experiment.layouts[0].entities[0].row_key.Of(record), "042-true");
+  EXPECT_EQ(record.values[3], PropertyValue(int32_t{42}));
+  EXPECT_EQ(record.values[4].type(), PropertyType::kGuid);
+  EXPECT_THAT(Predict(RecordGenerator(experiment)).layouts[0].ops[0].filter,
+              AllOf(HasSubstr("On eq true"), HasSubstr("Id eq guid'c9da6455")));
+}
+
+TEST_F(ImportTest, JsonLinesOfOurExportAreRead) {
+  Write("rows.jsonl",
+        "{\"PartitionKey\":\"p\",\"Big@odata.type\":\"Edm.Int64\",\"Big\":\"12345678901\",\"N\":3,\"S\":"
+        "\"7\"}\n\n"
+        "{\"S\":\"\\u00e9\\n\",\"N\":-4,\"Big\":\"5\",\"Big@odata.type\":\"Edm.Int64\",\"PartitionKey\":"
+        "\"p\"}\n");
+  WriteExperiment(
+      "import = \"rows.jsonl\"\n[data.fields]\nbig = { column = \"Big\" }\nn = { column = \"N\" }\n"
+      "text = { column = \"S\" }\nseen = { dist = \"clock\" }\n",
+      "pk = \"{n}\"\nrk = \"{big}\"\n");
+  const Experiment experiment = Sound();
+  Record record;
+  RecordGenerator(experiment).Make(1, &record);
+  EXPECT_EQ(record.values[0], PropertyValue(int64_t{5}));
+  EXPECT_EQ(record.values[1], PropertyValue(int64_t{-4}));
+  EXPECT_EQ(record.values[2].type(), PropertyType::kDateTime) << "what is not in the file is generated";
+  EXPECT_EQ(record.values[3], PropertyValue("é\n")) << "a JSON text is no number, whatever its digits";
+}
+
+TEST_F(ImportTest, ATraceWithoutHeaderIsMappedByNumberOfItsTimes) {
+  Write("trace.csv", "0;key-1;get\n1500;key-2;set\n");
+  WriteExperiment(
+      "import = \"trace.csv\"\nseparator = \";\"\ncolumns = [\"at\", \"key\", \"op\"]\n[data.fields]\n"
+      "at = { column = \"at\", epoch = \"ms\" }\nkey = { column = \"key\" }\n",
+      "pk = \"{key}\"\nrk = \"{at:%H%M%S.%f}\"\n");
+  const Experiment experiment = Sound();
+  Record record;
+  RecordGenerator(experiment).Make(1, &record);
+  EXPECT_EQ(experiment.layouts[0].entities[0].row_key.Of(record), "000001.5000000");
+}
+
+TEST_F(ImportTest, BadRowsAreToldWithFileLineColumnAndRule) {
+  Write("orders.csv",
+        "id,total,at\n1,2.5,2026-01-01T00:00:00Z\n2,\"2,5\",yesterday\n3,,2026-01-01T00:00:00Z\n4,1\n");
+  WriteExperiment(
+      "import = \"orders.csv\"\n[data.fields]\nid = { column = \"id\" }\n"
+      "total = { column = \"total\", type = \"Double\" }\nat = { column = \"at\", type = \"DateTime\" }\n",
+      "pk = \"{id}\"\nrk = \"\"\n");
+  EXPECT_THAT(Findings(),
+              AllOf(HasSubstr("orders.csv:3: column \"total\": \"2,5\" is no Edm.Double"),
+                    HasSubstr("orders.csv:3: column \"at\": DateTime \"yesterday\" is not YYYY-MM-DD"),
+                    HasSubstr("orders.csv:4: column \"total\": has no value"),
+                    HasSubstr("orders.csv:5: the row has 2 fields, there are 3 columns")));
+  WriteExperiment("import = \"orders.csv\"\nrows = 1\n[data.fields]\nid = { column = \"idd\" }\n",
+                  "pk = \"{id}\"\nrk = \"\"\n");
+  EXPECT_THAT(Findings(), HasSubstr("has no column \"idd\"; did you mean id?"));
+  WriteExperiment("import = \"none.csv\"\n");
+  EXPECT_THAT(Findings(), HasSubstr("none.csv: No such file"));
+}
+
+TEST_F(ImportTest, WhatIsMissingCanBeGiven) {
+  Write("rows.jsonl", "{\"id\":\"a\",\"n\":1}\n{\"id\":\"b\"}\n");
+  const auto with = [&](const std::string& more) {
+    WriteExperiment(
+        "import = \"rows.jsonl\"\n[data.fields]\nid = { column = \"id\" }\n"
+        "n = { column = \"n\", type = \"Int64\"" +
+            more + " }\n",
+        "pk = \"{id}\"\nrk = \"{n}\"\n");
+  };
+  with("");
+  EXPECT_THAT(Findings(), HasSubstr("rows.jsonl:2: column \"n\": has no value"));
+  with(", missing = -1");
+  const Experiment experiment = Sound();
+  Record record;
+  RecordGenerator(experiment).Make(1, &record);
+  EXPECT_EQ(record.values[1], PropertyValue(int64_t{-1}));
+}
+
+TEST_F(ImportTest, AllRowsAreAskedForOneKeyTwiceAndInsertsForRowsOfTheirOwn) {
+  std::string rows = "id,n\n";
+  for (int i = 0; i < 5'000; ++i) rows += std::to_string(i == 4'321 ? 1'234 : i) + ",1\n";
+  Write("rows.csv", rows);
+  WriteExperiment("import = \"rows.csv\"\n", "pk = \"all\"\nrk = \"{id}\"\n");
+  EXPECT_THAT(Findings(), HasSubstr("records 1234 and 4321 have the same keys"));
+  const std::string insert = "[[op]]\nname = \"more\"\nkind = \"insert\"\n";
+  WriteExperiment("import = \"rows.csv\"\nrecords = 4000\n", "pk = \"all\"\nrk = \"{id}\"\n", insert);
+  EXPECT_THAT(Findings(), Not(HasSubstr("come again")));
+  WriteExperiment("import = \"rows.csv\"\nrows = 4000\n", "pk = \"all\"\nrk = \"{id}\"\n", insert);
+  EXPECT_THAT(Findings(), HasSubstr("inserts need 10 more records, and the file has 0 rows behind"));
+}
+
+TEST_F(ImportTest, TheStreamHashCoversWhatIsInTheFile) {
+  Write("orders.csv", kOrders);
+  WriteExperiment("import = \"orders.csv\"\n");
+  const uint64_t hash = HashNow();
+  EXPECT_EQ(HashNow(), hash);
+  Write("orders.csv", std::string(kOrders).replace(std::string(kOrders).find("12.5"), 4, "12.6"));
+  EXPECT_NE(HashNow(), hash);
+}
+
+TEST_F(ImportTest, ARunFindsEveryRecord) {
+  Write("orders.csv", kOrders);
+  WriteExperiment(
+      "import = \"orders.csv\"\n", kKeys,
+      std::string(kReads) +
+          "[[op]]\nname = \"recent\"\nkind = \"query\"\nwhere = { Customer_Id = \"@record\", Placed = \"last "
+          "365d\" }\n[[op]]\nname = \"note\"\nkind = \"merge\"\nset = [\"Note\"]\n");
+  const CommandOutcome checked = Lab({"check", directory_ + "/x.toml"});
+  EXPECT_EQ(checked.code, ExitCode::kOk) << checked.err;
+  const Experiment experiment = Sound();
+  const Result<RunResult> result =
+      RunExperiment(RecordGenerator(experiment),
+                    {.directory = directory_ + "/run", .io_backend = backend_, .connection = {}},
+                    [](double, double, const std::string&) { return true; });
+  ASSERT_TRUE(result.ok()) << result.status().ToString();
+  for (const OpFigures& figures : result->cells[0].ops) {
+    EXPECT_EQ(figures.failed + figures.missing, 0u) << figures.first_error;
+    if (figures.returned > 0) EXPECT_GE(figures.returned, figures.completed);
+  }
+}
+
+}  // namespace
+}  // namespace partita::lab
