@@ -98,6 +98,11 @@ Result<std::vector<LayoutCapacity>> FindCapacities(const RecordGenerator& genera
                                                    const RunProgress& progress) {
   const Experiment& experiment = generator.experiment();
   const Arrival& arrival = experiment.arrival;
+  const bool all_alike = std::none_of(experiment.layouts.begin(), experiment.layouts.end(),
+                                      [](const Layout& layout) { return layout.arrival.has_value(); });
+  if (!all_alike) {
+    return Status::InvalidArgument("a capacity is sought where no layout has an arrival of its own");
+  }
   if (arrival.model != ArrivalModel::kConstant && arrival.model != ArrivalModel::kPoisson) {
     return Status::InvalidArgument("a capacity is sought with arrival constant or poisson");
   }

@@ -48,8 +48,8 @@ struct Span {
 // The stream and its schedule, shared by the clients.
 class Dispatcher {
  public:
-  Dispatcher(const RecordGenerator& generator, double rate, Clock::time_point started)
-      : arrival_(generator.experiment().arrival),
+  Dispatcher(const RecordGenerator& generator, const Arrival& arrival, double rate, Clock::time_point started)
+      : arrival_(arrival),
         started_(started),
         stream_(generator),
         schedule_(arrival_, rate, generator.experiment().seed) {}
@@ -234,7 +234,7 @@ CellFigures RunCell(const Target& target, const RecordGenerator& generator, doub
   const Experiment& experiment = generator.experiment();
   // The clients begin before the first operation is due.
   constexpr std::chrono::milliseconds kLead{20};
-  Dispatcher dispatcher(generator, rate, Clock::now() + kLead);
+  Dispatcher dispatcher(generator, experiment.ArrivalOf(target.layout()), rate, Clock::now() + kLead);
   const double started_unix_s =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch() + kLead).count();
   std::vector<Client> clients;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "api/date_time.h"
 #include "api/http/json_text.h"
 #include "api/value_text.h"
 #include "engine/base/assert.h"
@@ -62,6 +63,9 @@ Entity EntityFrom(simdjson::dom::element element, const std::vector<Field>& fiel
     return std::string(text);
   };
   Entity entity(text_of("PartitionKey"), text_of("RowKey"));
+  // The service makes the ETag of the time, so it is known without a header.
+  const Result<DateTime> time = ParseDateTime(text_of("Timestamp"));
+  if (time.ok()) entity.set_timestamp_ticks(time->ticks);
   for (const Field& field : fields) {
     simdjson::dom::element value;
     if (element[field.name].get(value) == simdjson::SUCCESS) entity.Set(field.name, ValueOf(field, value));

@@ -27,6 +27,7 @@ EntityModel::EntityModel(const Layout& layout, const RecordGenerator& generator)
     generator.Make(number, &record);
     for (size_t place = 0; place < layout.entities.size(); ++place) {
       const EntityPlan& plan = layout.entities[place];
+      if (!plan.Takes(record)) continue;
       Entity entity = EntityOf(plan, record, fields);
       stored_bytes_ += static_cast<double>(EntitySizeBytes(entity));
       rows_[place].push_back({entity.partition_key(), entity.row_key(), number});
@@ -35,7 +36,13 @@ EntityModel::EntityModel(const Layout& layout, const RecordGenerator& generator)
   for (size_t place = 0; place < rows_.size(); ++place) {
     std::vector<Row>& rows = rows_[place];
     std::sort(rows.begin(), rows.end());
-    if (!layout.entities[place].fold_name.has_value()) continue;
+    const EntityPlan& plan = layout.entities[place];
+    if (plan.list_of) {
+      ShareList(rows, fields[*plan.list_of].name);
+      continue;
+    }
+    if (plan.fold_packs) ShareList(rows, plan.fold_name->text());
+    if (!plan.fold_name.has_value()) continue;
     // Folded records share what an entity has once: its keys.
     const size_t before = rows.size();
     const auto same = [](const Row& a, const Row& b) {
@@ -43,6 +50,7 @@ EntityModel::EntityModel(const Layout& layout, const RecordGenerator& generator)
     };
     for (size_t i = 1; i < rows.size(); ++i) {
       if (!same(rows[i - 1], rows[i])) continue;
+      if (plan.fold_packs) continue;
       stored_bytes_ -= 4 + 2.0 * static_cast<double>(rows[i].partition_key.size() + rows[i].row_key.size());
     }
     rows.erase(std::unique(rows.begin(), rows.end(), same), rows.end());
@@ -50,6 +58,16 @@ EntityModel::EntityModel(const Layout& layout, const RecordGenerator& generator)
   }
   for (const std::vector<Row>& rows : rows_) largest_.push_back(LargestOf(rows));
   stored_bytes_ /= static_cast<double>(std::max<uint64_t>(taken, 1));
+}
+
+void EntityModel::ShareList(const std::vector<Row>& rows, const std::string& name) {
+  // Records in one list share all of an entity but their own value and a line feed.
+  for (size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i - 1] < rows[i]) continue;
+    Entity empty(rows[i].partition_key, rows[i].row_key);
+    empty.Set(name, "");
+    stored_bytes_ -= static_cast<double>(EntitySizeBytes(empty)) - 2;
+  }
 }
 
 EntityModel::Largest EntityModel::LargestOf(const std::vector<Row>& rows) const {
@@ -67,7 +85,22 @@ EntityModel::Largest EntityModel::LargestOf(const std::vector<Row>& rows) const 
 
 EntityModel::Answer EntityModel::Ask(const QueryPlan& plan, const QueryPart& part, const Op& op,
                                      const KnownFields& known, uint64_t top) const {
-  const std::vector<Row>& rows = rows_[plan.entity];
+  Answer all = AskOne(part.entity, plan, part, op, known, top);
+  for (const size_t entity : part.also) {
+    const Answer one = AskOne(entity, plan, part, op, known, top);
+    all.scanned += one.scanned;
+    all.returned += one.returned;
+  }
+  if (top > 0 && all.returned > static_cast<double>(top)) {
+    all.scanned *= static_cast<double>(top) / all.returned;
+    all.returned = static_cast<double>(top);
+  }
+  return all;
+}
+
+EntityModel::Answer EntityModel::AskOne(size_t entity, const QueryPlan& plan, const QueryPart& part,
+                                        const Op& op, const KnownFields& known, uint64_t top) const {
+  const std::vector<Row>& rows = rows_[entity];
   auto first = std::lower_bound(rows.begin(), rows.end(), Row{part.partition_lower, part.row_lower, 0});
   auto last = rows.end();
   if (part.kind <= PlanKind::kPartition) {
@@ -79,6 +112,10 @@ EntityModel::Answer EntityModel::Ask(const QueryPlan& plan, const QueryPart& par
   }
   last = std::max(first, last);
   const auto found = static_cast<size_t>(last - first);
+  if (layout_.entities[entity].list_of && part.kind == PlanKind::kPoint) {
+    // One entity, which lists what is found.
+    return {1.0, std::max(static_cast<double>(found) * scale_, 1.0)};
+  }
   if (part.kind == PlanKind::kPoint) {
     // A point is asked for by who has the keys of a record: one written since, or not in the sample, is there
     // too.

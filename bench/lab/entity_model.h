@@ -41,6 +41,9 @@ class EntityModel {
       return a.partition_key != b.partition_key ? a.partition_key < b.partition_key : a.row_key < b.row_key;
     }
   };
+  Answer AskOne(size_t entity, const QueryPlan& plan, const QueryPart& part, const Op& op,
+                const KnownFields& known, uint64_t top) const;
+  void ShareList(const std::vector<Row>& rows, const std::string& name);
   Largest LargestOf(const std::vector<Row>& rows) const;
 
   const Layout& layout_;

@@ -87,6 +87,8 @@ const char* OpKindName(OpKind kind) {
       return "get";
     case OpKind::kQuery:
       return "query";
+    case OpKind::kModify:
+      return "modify";
   }
   PARTITA_ASSERT(false);
   return "";
@@ -96,6 +98,18 @@ const char* ArrivalModelName(ArrivalModel model) {
   constexpr const char* kNames[] = {"constant", "poisson", "ramp",   "steps",
                                     "burst",    "diurnal", "replay", "closed"};
   return kNames[static_cast<size_t>(model)];
+}
+
+bool EntityPlan::Takes(const Record& record) const {
+  if (!when) return true;
+  const std::vector<PropertyValue>& values = when->values;
+  return std::find(values.begin(), values.end(), record.values[when->field]) != values.end();
+}
+
+const EntityPlan& Layout::BaseOf(const Record& record) const {
+  size_t type = 0;
+  while (type + 1 < types && !entities[type].Takes(record)) ++type;
+  return entities[type];
 }
 
 double Experiment::NewRecordsExpected() const {

@@ -9,6 +9,7 @@
 #include "api/entity.h"
 #include "bench/lab/imported_records.h"
 #include "bench/lab/key_template.h"
+#include "bench/lab/record.h"
 #include "engine/base/throughput_targets.h"
 
 namespace partita::lab {
@@ -79,8 +80,9 @@ enum class OpKind : uint8_t {
   kMerge,    // Sets some fields of a record that exists.
   kReplace,  // Writes a record that exists again, whole.
   kDelete,
-  kGet,    // One record that exists, by all of its fields that stand in keys.
-  kQuery,  // Records by conditions.
+  kGet,     // One record that exists, by all of its fields that stand in keys.
+  kQuery,   // Records by conditions.
+  kModify,  // Reads a record, and sets some fields if nobody changed it since; else again.
 };
 const char* OpKindName(OpKind kind);
 
@@ -114,8 +116,9 @@ struct Op {
   bool order_descending = false;
   uint64_t limit = 0;          // and only so many; 0: all.
   std::vector<size_t> select;  // Empty: all fields.
-  std::vector<size_t> set;     // kMerge: these get new values.
+  std::vector<size_t> set;     // kMerge, kModify: these get new values.
 
+  bool sets() const { return kind == OpKind::kMerge || kind == OpKind::kModify; }
   bool writes_new() const { return kind == OpKind::kInsert || kind == OpKind::kUpsert; }
   bool reads() const { return kind == OpKind::kGet || kind == OpKind::kQuery; }
 };
@@ -130,11 +133,19 @@ struct EntityPlan {
   // Several records in one entity: the value of `fold_from` under a name that the record gives.
   std::optional<KeyTemplate> fold_name;
   size_t fold_from = 0;
-};
+  // Folded into one property, a line each, by who inserts all records of an entity in one operation.
+  bool fold_packs = false;
+  // Of a layout with several types of entity: only records become it whose field has one of these values.
+  struct When {
+    size_t field = 0;
+    std::vector<PropertyValue> values;
+  };
+  std::optional<When> when;
+  // A copy that is an index entity: its one property lists this field's values, of all records with its keys.
+  // Who writes a record reads it, adds the value, and writes it if nobody did so meanwhile.
+  std::optional<size_t> list_of;
 
-struct Layout {
-  std::string name;
-  std::vector<EntityPlan> entities;  // The record itself, then its copies.
+  bool Takes(const Record& record) const;
 };
 
 enum class ArrivalModel : uint8_t { kConstant, kPoisson, kRamp, kSteps, kBurst, kDiurnal, kReplay, kClosed };
@@ -153,6 +164,20 @@ struct Arrival {
   uint32_t clients = 64;       // Calls in flight at most; kClosed: clients that wait for each answer.
   double think_s = 0;          // kClosed: and then so long.
   double warmup_s = 1, duration_s = 5;
+};
+
+struct Layout {
+  std::string name;
+  std::vector<EntityPlan> entities;  // The record itself, as each of its types, then its copies.
+  size_t types = 1;                  // So many are the record itself.
+  // A query for several known RowKeys is one with `or`, not a request for each.
+  bool joins_choices = false;
+
+  // It is loaded in this way instead of the experiment's, for as long.
+  std::optional<Arrival> arrival;
+
+  // What the record itself becomes. REQUIRES: it is of one of the types.
+  const EntityPlan& BaseOf(const Record& record) const;
 };
 
 enum class OnThrottled : uint8_t { kDrop, kRetry };
@@ -191,6 +216,7 @@ struct Experiment {
   std::vector<Expectation> expectations;
 
   double weight_sum() const;
+  const Arrival& ArrivalOf(const Layout& layout) const { return layout.arrival ? *layout.arrival : arrival; }
   // How many records a run of the highest rate adds, about; of a closed loop nobody knows: 0.
   double NewRecordsExpected() const;
 };

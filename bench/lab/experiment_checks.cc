@@ -7,9 +7,11 @@
 
 #include "api/limits.h"
 #include "api/names.h"
+#include "api/value_text.h"
 #include "bench/lab/query_planner.h"
 #include "bench/lab/record_generator.h"
 #include "bench/lab/write_planner.h"
+#include "engine/base/text.h"
 
 namespace partita::lab {
 namespace {
@@ -17,6 +19,8 @@ namespace {
 constexpr uint64_t kSample = 2'000;
 // Where all records are followed, as many as there are at the beginning, but no more than this.
 constexpr uint64_t kFollowedMax = 1'000'000;
+// Operations that write packs, and are asked whether they write whole ones.
+constexpr uint64_t kPacksLooked = 200;
 
 // Calls `visit` with records from all over those that there will be, until it answers false.
 template <typename Visit>
@@ -61,6 +65,59 @@ void CheckFolds(const Experiment& experiment, const EntityPlan& entity, const Re
   }
 }
 
+// What is packed into one property is written whole: its records are neighbours, and no two operations write
+// some of them each.
+void CheckPacks(const Experiment& experiment, const EntityPlan& entity, const RecordGenerator& generator,
+                const TomlSection& section) {
+  const auto keys_of = [&](uint64_t number) {
+    Record record;
+    generator.Make(number, &record);
+    return entity.partition_key.Of(record) + '\0' + entity.row_key.Of(record);
+  };
+  std::unordered_set<std::string> done;
+  std::string keys;
+  for (uint64_t number = 0; number < std::min(experiment.records, kFollowedMax); ++number) {
+    std::string next = keys_of(number);
+    if (next == keys) continue;
+    if (!done.insert(next).second) {
+      return section.Wrong("fold",
+                           "record " + std::to_string(number) +
+                               " is packed with others that are no neighbours of it: it would replace them");
+    }
+    keys = std::move(next);
+  }
+  for (const Op& op : experiment.ops) {
+    if (!op.writes_new()) continue;
+    for (uint64_t k = 0; k < kPacksLooked; ++k) {
+      const uint64_t first = experiment.records + k * op.batch;
+      if (first == 0 || keys_of(first - 1) != keys_of(first)) continue;
+      return section.Wrong("fold",
+                           "records " + std::to_string(first - 1) + " and " + std::to_string(first) +
+                               " are packed into one entity, but operation '" + op.name +
+                               "' writes them in two: batch must be the number of records of an entity");
+    }
+  }
+}
+
+// A list or pack must fit one property, and that is told before a run does.
+void CheckLists(const Experiment& experiment, const EntityPlan& entity, size_t of, const char* key,
+                const RecordGenerator& generator, const TomlSection& section) {
+  std::unordered_map<std::string, uint64_t> units;
+  Record record;
+  for (uint64_t number = 0; number < std::min(experiment.records, kFollowedMax); ++number) {
+    generator.Make(number, &record);
+    std::string value;
+    AppendValueText(&value, record.values[of]);
+    uint64_t& list = units[entity.partition_key.Of(record) + '\0' + entity.row_key.Of(record)];
+    list += Utf16Units(value) + 1;  // A line feed between two.
+    if (list <= kStringUnitsMax + 1) continue;
+    section.Wrong(key, "with record " + std::to_string(number) + " what is listed under PartitionKey '" +
+                           entity.partition_key.Of(record) + "', RowKey '" + entity.row_key.Of(record) +
+                           "' has more than the 64 KiB that a property holds");
+    return;
+  }
+}
+
 bool CheckRecord(const Experiment& experiment, const EntityPlan& entity, const Record& record,
                  const TomlSection& section) {
   const std::string of = " (record " + std::to_string(record.number) + ")";
@@ -77,8 +134,7 @@ bool CheckRecord(const Experiment& experiment, const EntityPlan& entity, const R
 
 void CheckSets(const Experiment& experiment, const Layout& layout, const TomlSection& section) {
   for (const Op& op : experiment.ops) {
-    const bool changes =
-        op.kind == OpKind::kMerge || op.kind == OpKind::kReplace || op.kind == OpKind::kDelete;
+    const bool changes = op.sets() || op.kind == OpKind::kReplace || op.kind == OpKind::kDelete;
     if (changes && layout.entities[0].fold_name) {
       section.Wrong("fold",
                     "operation '" + op.name + "' changes single records, which are folded into one entity");
@@ -94,6 +150,19 @@ void CheckSets(const Experiment& experiment, const Layout& layout, const TomlSec
   }
 }
 
+void CheckTypes(const Experiment& experiment, const Layout& layout, const RecordGenerator& generator,
+                const TomlSection& section) {
+  if (layout.types < 2) return;
+  VisitSample(experiment, generator, [&](const Record& record) {
+    const auto begin = layout.entities.begin();
+    const bool has_type = std::any_of(begin, begin + static_cast<ptrdiff_t>(layout.types),
+                                      [&](const EntityPlan& type) { return type.Takes(record); });
+    if (!has_type)
+      section.Wrong("type", "record " + std::to_string(record.number) + " is of none of the types");
+    return has_type;
+  });
+}
+
 void CheckReads(const Experiment& experiment, const Layout& layout, const RecordGenerator& generator,
                 const TomlSection& section) {
   for (size_t op = 0; op < experiment.ops.size(); ++op) {
@@ -107,10 +176,14 @@ void CheckReads(const Experiment& experiment, const Layout& layout, const Record
 }
 
 void CheckCopies(const Layout& layout, const TomlSection& section) {
-  const EntityPlan& base = layout.entities[0];
   for (size_t i = 1; i < layout.entities.size(); ++i) {
     const EntityPlan& copy = layout.entities[i];
-    const bool together = copy.partition_key.text() == base.partition_key.text() && copy.table == base.table;
+    if (i < layout.types) continue;
+    bool together = true;
+    for (size_t type = 0; type < layout.types; ++type) {
+      const EntityPlan& own = layout.entities[type];
+      together = together && copy.partition_key.text() == own.partition_key.text() && copy.table == own.table;
+    }
     if (copy.atomic && !together) {
       section.Wrong("copy",
                     "'" + copy.name +
@@ -156,16 +229,24 @@ void CheckEntityPlan(const Experiment& experiment, const EntityPlan& entity, con
     section.Wrong("props", "an entity has at most 252 properties of its own");
   }
   const RecordGenerator generator(experiment);
-  if (entity.fold_name) CheckFolds(experiment, entity, generator, section);
+  if (entity.fold_packs) {
+    CheckPacks(experiment, entity, generator, section);
+    CheckLists(experiment, entity, entity.fold_from, "fold", generator, section);
+  } else if (entity.fold_name) {
+    CheckFolds(experiment, entity, generator, section);
+  }
+  if (entity.list_of) CheckLists(experiment, entity, *entity.list_of, "list", generator, section);
   const bool inserts = std::any_of(experiment.ops.begin(), experiment.ops.end(),
                                    [](const Op& op) { return op.kind == OpKind::kInsert; });
-  if (experiment.imported != nullptr && inserts && !entity.fold_name) {
+  const bool shares_keys = entity.fold_name || entity.list_of;
+  if (experiment.imported != nullptr && inserts && !shares_keys) {
     CheckRowsSuffice(experiment, entity, generator, section);
   }
   std::unordered_map<std::string, uint64_t> seen;
   VisitSample(experiment, generator, [&](const Record& record) {
+    if (!entity.Takes(record)) return true;
     if (!CheckRecord(experiment, entity, record, section)) return false;
-    if (entity.fold_name) return true;
+    if (shares_keys) return true;
     const std::string key = entity.partition_key.Of(record) + '\0' + entity.row_key.Of(record);
     const auto [place, is_new] = seen.emplace(key, record.number);
     if (is_new || place->second == record.number) return true;
@@ -179,6 +260,7 @@ void CheckLayout(const Experiment& experiment, const Layout& layout, const TomlS
   CheckCopies(layout, section);
   CheckSets(experiment, layout, section);
   const RecordGenerator generator(experiment);
+  CheckTypes(experiment, layout, generator, section);
   CheckReads(experiment, layout, generator, section);
 }
 

@@ -11,7 +11,7 @@
 #include "bench/lab/key_expression.h"
 #include "bench/lab/query_planner.h"
 
-// Data, operations and layouts; what concerns the run is in experiment_run_reader.cc.
+// The whole, and operations. Fields, files of records, layouts and the run are read in files of their own.
 namespace partita::lab {
 namespace {
 
@@ -127,7 +127,8 @@ void ExperimentReader::ReadOp(const TomlSection& section) {
   size_t kind = 0, pick = 0;
   if (section.Require("name")) section.Text("name", &op.name);
   if (section.Require("kind")) {
-    section.Choice("kind", {"insert", "upsert", "merge", "replace", "delete", "get", "query"}, &kind);
+    section.Choice("kind", {"insert", "upsert", "merge", "replace", "delete", "get", "query", "modify"},
+                   &kind);
   }
   op.kind = static_cast<OpKind>(kind);
   section.Number("weight", 1e-9, 1e9, &op.weight);
@@ -140,9 +141,10 @@ void ExperimentReader::ReadOp(const TomlSection& section) {
   section.Whole("limit", 1, kRecordsMax, &op.limit);
   op.select = ReadFields(section, "select", false);
   op.set = ReadFields(section, "set", false);
-  if (op.kind == OpKind::kMerge && op.set.empty())
-    section.Wrong("set", "merge needs the fields that it sets");
-  if (op.kind != OpKind::kMerge && !op.set.empty()) section.Wrong("set", "is for merge");
+  if (op.sets() && op.set.empty()) {
+    section.Wrong("set", std::string(OpKindName(op.kind)) + " needs the fields that it sets");
+  }
+  if (!op.sets() && !op.set.empty()) section.Wrong("set", "is for merge and modify");
   ReadOrder(section, &op);
   ReadConditions(section, &op);
   for (const Op& other : experiment_.ops) {
@@ -262,65 +264,6 @@ bool ExperimentReader::ReadValue(const TomlSection& section, const toml::node& n
   }
   section.Wrong(node, "is no value of " + field.name + ", which holds " + std::string(EdmTypeName(type)));
   return false;
-}
-
-bool ExperimentReader::ReadTemplate(const TomlSection& section, std::string_view key, KeyTemplate* out) {
-  if (!section.Require(key)) return false;
-  std::string text;
-  section.Text(key, &text);
-  Result<KeyTemplate> parsed = KeyTemplate::Parse(text, experiment_.fields);
-  if (!parsed.ok()) {
-    section.Wrong(key, parsed.status().message());
-    return false;
-  }
-  *out = std::move(*parsed);
-  return true;
-}
-
-EntityPlan ExperimentReader::ReadEntity(const TomlSection& section, std::string_view default_table) {
-  EntityPlan entity{.table = std::string(default_table)};
-  if (section.Require("name")) section.Text("name", &entity.name);
-  section.Text("table", &entity.table);
-  const bool has_partition_key = ReadTemplate(section, "pk", &entity.partition_key);
-  const bool has_row_key = ReadTemplate(section, "rk", &entity.row_key);
-  // Of a folded entity a record's own fields would be those of whoever wrote last.
-  entity.fields = ReadFields(section, "props", !section.Has("fold"));
-  if (makes_samples_ && has_partition_key && has_row_key && !section.Has("fold")) {
-    CheckEntityPlan(experiment_, entity, section);
-  }
-  return entity;
-}
-
-void ExperimentReader::ReadFold(const TomlSection& section, EntityPlan* entity) {
-  KeyTemplate name;
-  ReadTemplate(section, "property", &name);
-  entity->fold_name = std::move(name);
-  std::string from;
-  if (section.Require("from")) section.Text("from", &from);
-  if (section.Has("from")) {
-    entity->fold_from = FieldNamed(section, *section.Node("from"), from).value_or(0);
-  }
-}
-
-void ExperimentReader::ReadLayout(const TomlSection& section) {
-  Layout layout;
-  EntityPlan base = ReadEntity(section, "Lab");
-  layout.name = base.name;
-  base.name.clear();
-  section.Section("fold", "fold", [&](const TomlSection& fold) { ReadFold(fold, &base); });
-  const std::string table = base.table;
-  layout.entities.push_back(std::move(base));
-  section.Sections("copy", "copy", [&](const TomlSection& copy) {
-    EntityPlan entity = ReadEntity(copy, table);
-    copy.Flag("atomic", &entity.atomic);
-    layout.entities.push_back(std::move(entity));
-  });
-  if (makes_samples_ && section.Has("fold")) CheckEntityPlan(experiment_, layout.entities[0], section);
-  if (makes_samples_) CheckLayout(experiment_, layout, section);
-  for (const Layout& other : experiment_.layouts) {
-    if (other.name == layout.name) section.Wrong("name", "there are two layouts '" + layout.name + "'");
-  }
-  experiment_.layouts.push_back(std::move(layout));
 }
 
 }  // namespace partita::lab

@@ -52,11 +52,18 @@ class ExperimentReader {
                  PropertyValue* value);
   void ReadLayout(const TomlSection& section);
   EntityPlan ReadEntity(const TomlSection& section, std::string_view default_table);
+  void ReadTypes(const TomlSection& section, const EntityPlan& base, Layout* layout);
+  EntityPlan ReadType(const TomlSection& section, const EntityPlan& base);
+  std::optional<EntityPlan::When> ReadWhen(const TomlSection& section);
+  EntityPlan ReadCopy(const TomlSection& section, const std::string& table);
   // False, and noted, when it is missing or wrong.
   bool ReadTemplate(const TomlSection& section, std::string_view key, KeyTemplate* out);
   void ReadFold(const TomlSection& section, EntityPlan* entity);
   std::vector<size_t> ReadFields(const TomlSection& section, std::string_view key, bool all);
   void ReadArrival(const TomlSection& section);
+  // How the rate changes; `arrival->model` is known.
+  void ReadShape(const TomlSection& section, Arrival* arrival);
+  void ReadOwnArrival(const TomlSection& section, Layout* layout);
   void ReadReplay(const TomlSection& section);
   void ReadTarget(const TomlSection& section);
   void ReadLimits(const TomlSection& section);

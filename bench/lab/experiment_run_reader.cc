@@ -29,6 +29,20 @@ void ExperimentReader::ReadArrival(const TomlSection& section) {
   section.Choice("model", {"constant", "poisson", "ramp", "steps", "burst", "diurnal", "replay", "closed"},
                  &model);
   arrival.model = static_cast<ArrivalModel>(model);
+  ReadShape(section, &arrival);
+  section.Number("scale", 1e-6, 1e6, &arrival.scale);
+  if (arrival.model == ArrivalModel::kReplay) ReadReplay(section);
+  uint64_t clients = arrival.clients;
+  section.Whole("clients", 1, kClientsMax, &clients);
+  arrival.clients = static_cast<uint32_t>(clients);
+  section.Seconds("think", kRunSecondsMax, &arrival.think_s);
+  section.Seconds("warmup", kRunSecondsMax, &arrival.warmup_s);
+  section.Seconds("duration", kRunSecondsMax, &arrival.duration_s);
+  if (arrival.duration_s < 0.1) section.Wrong("duration", "is at least 100ms");
+}
+
+void ExperimentReader::ReadShape(const TomlSection& section, Arrival* to) {
+  Arrival& arrival = *to;
   section.Numbers("rate", 0.01, kRateMax, &arrival.rates);
   const bool needs_rate = arrival.model != ArrivalModel::kReplay && arrival.model != ArrivalModel::kClosed;
   if (needs_rate) section.Require("rate");
@@ -42,15 +56,25 @@ void ExperimentReader::ReadArrival(const TomlSection& section) {
   section.Seconds("period", kRunSecondsMax, &arrival.period_s);
   if (arrival.on_s <= 0) section.Wrong("on", "is a time above 0");
   if (arrival.period_s <= 0) section.Wrong("period", "is a time above 0");
-  section.Number("scale", 1e-6, 1e6, &arrival.scale);
-  if (arrival.model == ArrivalModel::kReplay) ReadReplay(section);
-  uint64_t clients = arrival.clients;
-  section.Whole("clients", 1, kClientsMax, &clients);
-  arrival.clients = static_cast<uint32_t>(clients);
-  section.Seconds("think", kRunSecondsMax, &arrival.think_s);
-  section.Seconds("warmup", kRunSecondsMax, &arrival.warmup_s);
-  section.Seconds("duration", kRunSecondsMax, &arrival.duration_s);
-  if (arrival.duration_s < 0.1) section.Wrong("duration", "is at least 100ms");
+}
+
+void ExperimentReader::ReadOwnArrival(const TomlSection& section, Layout* layout) {
+  const Arrival& common = experiment_.arrival;
+  if (common.model == ArrivalModel::kSteps || common.model >= ArrivalModel::kReplay) {
+    return section.Wrong(
+        section.table(),
+        "a layout has an arrival of its own where that of all is no steps, replay or closed");
+  }
+  Arrival own = common;
+  size_t chosen = 0;
+  section.Choice("model", {"constant", "poisson", "ramp", "burst", "diurnal"}, &chosen);
+  constexpr ArrivalModel kModels[] = {ArrivalModel::kConstant, ArrivalModel::kPoisson, ArrivalModel::kRamp,
+                                      ArrivalModel::kBurst, ArrivalModel::kDiurnal};
+  own.model = kModels[chosen];
+  own.rates.clear();
+  ReadShape(section, &own);
+  if (own.rates.size() != common.rates.size()) section.Wrong("rate", "has as many as that of [arrival]");
+  layout->arrival = std::move(own);
 }
 
 void ExperimentReader::ReadReplay(const TomlSection& section) {

@@ -68,15 +68,15 @@ class Predictor {
     if (told->plan.empty()) {
       told->plan = PlanKindName(plan->worst());
       told->filter = plan->parts.empty() ? "" : plan->parts[0].filter;
-      told->from = layout_.entities[plan->entity].name;
+      told->from = plan->entity < layout_.types ? "" : layout_.entities[plan->entity].name;
       told->lookups = plan->lookups;
       told->sorts = op.order_field.has_value() && !plan->ordered;
     }
     const KnownFields known = WhatIsKnown(op, operation, generator_);
-    const std::string& table = layout_.entities[plan->entity].table;
     uint64_t left = plan->ordered ? op.limit : 0;
     double returned = 0, requests = 0;
     for (const QueryPart& part : plan->parts) {
+      const std::string& table = layout_.entities[part.entity].table;
       const EntityModel::Answer answer = model_.Ask(*plan, part, op, known, left);
       told->scanned += answer.scanned;
       returned += answer.returned;
@@ -86,7 +86,7 @@ class Predictor {
         heat_[{table, part.partition_lower}] += std::max(1.0, answer.scanned);
       if (part.kind > PlanKind::kPartition) {
         // Of the partitions it runs through the largest is the one that can become the hottest.
-        const EntityModel::Largest& largest = model_.largest(plan->entity);
+        const EntityModel::Largest& largest = model_.largest(part.entity);
         heat_[{table, largest.partition_key}] += answer.scanned * largest.share;
         elsewhere_ += answer.scanned * (1 - largest.share);
       }
@@ -104,7 +104,16 @@ class Predictor {
     std::set<Partition> partitions;
     told->requests += static_cast<double>(requests.size());
     told->atomic = told->atomic && requests.size() <= 1;
+    if (op.kind == OpKind::kModify) told->requests += 1;
     for (const WriteRequestPlan& request : requests) {
+      if (request.list) {
+        // It is read, then written.
+        const Partition partition(*request.table, request.list->partition_key);
+        partitions.insert(partition);
+        told->requests += 1;
+        told->written += 1;
+        heat_[partition] += 2;
+      }
       told->largest_transaction =
           std::max(told->largest_transaction, static_cast<double>(request.writes.size()));
       for (const Write& write : request.writes) {
@@ -155,14 +164,18 @@ std::string OpText(const Op& op, const OpPrediction& told) {
 Prediction Predict(const RecordGenerator& generator) {
   const Experiment& experiment = generator.experiment();
   const Arrival& arrival = experiment.arrival;
+  const auto highest_rate = [](const Arrival& of) {
+    return std::max(*std::max_element(of.rates.begin(), of.rates.end()), of.rate_end);
+  };
   Prediction prediction;
-  prediction.rate = std::max(*std::max_element(arrival.rates.begin(), arrival.rates.end()), arrival.rate_end);
+  prediction.rate = highest_rate(arrival);
   const auto count = std::clamp(static_cast<uint64_t>(prediction.rate), kOperationsMin, kOperationsMax);
   for (const Layout& layout : experiment.layouts) {
+    const double rate = layout.arrival ? highest_rate(*layout.arrival) : prediction.rate;
     Predictor predictor(layout, generator);
     OperationStream stream(generator);
     for (uint64_t i = 0; i < count; ++i) predictor.Follow(stream.Next());
-    prediction.layouts.push_back(predictor.Finish(static_cast<double>(count) / prediction.rate));
+    prediction.layouts.push_back(predictor.Finish(static_cast<double>(count) / rate));
   }
   return prediction;
 }
@@ -172,8 +185,13 @@ std::string PredictionText(const Experiment& experiment, const Prediction& predi
   for (size_t i = 0; i < experiment.layouts.size(); ++i) {
     const Layout& layout = experiment.layouts[i];
     const LayoutPrediction& told = prediction.layouts[i];
-    text += "\n" + layout.name + "   pk " + layout.entities[0].partition_key.text() + "   rk " +
-            layout.entities[0].row_key.text() + "\n";
+    text += "\n" + layout.name;
+    for (size_t type = 0; type < layout.types; ++type) {
+      const EntityPlan& base = layout.entities[type];
+      text += (base.name.empty() ? "" : "   " + base.name + ":") + "   pk " + base.partition_key.text() +
+              "   rk " + base.row_key.text();
+    }
+    text += "\n";
     for (size_t op = 0; op < told.ops.size(); ++op) text += OpText(experiment.ops[op], told.ops[op]);
     text += "  stored: " + Figure(told.stored_bytes) + " bytes a record\n  hottest partition: '" +
             told.hottest_partition + "', " + Figure(told.hottest_rate) + " entities/s";

@@ -286,7 +286,7 @@ HttpStore::Request HttpStore::RequestOf(const std::string& table, const Write& w
       request.headers = "Prefer: return-no-content\r\n";
       break;
     case WriteAction::kMerge:
-      request.headers = "If-Match: *\r\n";
+      request.headers = "If-Match: " + (write.if_match.empty() ? "*" : write.if_match) + "\r\n";
       [[fallthrough]];
     case WriteAction::kInsertOrMerge:
       request.method = "MERGE";
@@ -296,7 +296,7 @@ HttpStore::Request HttpStore::RequestOf(const std::string& table, const Write& w
       request.body.clear();
       [[fallthrough]];
     case WriteAction::kReplace:
-      request.headers = "If-Match: *\r\n";
+      request.headers = "If-Match: " + (write.if_match.empty() ? "*" : write.if_match) + "\r\n";
       break;
     default:
       break;

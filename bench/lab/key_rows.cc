@@ -27,6 +27,7 @@ KeyRows::KeyRows(const Layout& layout, const RecordGenerator& generator) {
   for (uint64_t number = 0; number < records; number += step) {
     generator.Make(number, &record);
     for (const EntityPlan& entity : layout.entities) {
+      if (!entity.Takes(record)) continue;
       places.push_back(PlaceOf(entity.table, entity.partition_key.Of(record)));
     }
   }

@@ -76,12 +76,19 @@ bool HoldsAll(const std::vector<size_t>& fields, const std::vector<size_t>& want
   return std::all_of(wanted.begin(), wanted.end(), [&](size_t field) { return Holds(fields, field); });
 }
 
-// The keys of the record, from what an index entry holds.
-bool LeadsToRecord(const Layout& layout, const EntityPlan& entity) {
-  for (const KeyTemplate* key : {&layout.entities[0].partition_key, &layout.entities[0].row_key}) {
-    for (const KeyTemplate::Part& part : key->parts()) {
-      if (part.salted) return false;
-      if (!part.fields.empty() && !HoldsAll(entity.fields, part.fields, 0)) return false;
+// Whether the record's keys are known, as is what type it has, from what an index entry holds.
+bool LeadsToRecord(const Layout& layout, const EntityPlan& entity, const KnownFields& known) {
+  const auto is_told = [&](size_t field) {
+    return entity.list_of ? *entity.list_of == field || known.states[field].known
+                          : Holds(entity.fields, field);
+  };
+  for (size_t type = 0; type < layout.types; ++type) {
+    const EntityPlan& base = layout.entities[type];
+    if (base.when && !is_told(base.when->field)) return false;
+    for (const KeyTemplate* key : {&base.partition_key, &base.row_key}) {
+      for (const KeyTemplate::Part& part : key->parts()) {
+        if (part.salted || !std::all_of(part.fields.begin(), part.fields.end(), is_told)) return false;
+      }
     }
   }
   return true;
@@ -92,11 +99,19 @@ bool RestHasOneLength(const KeyTemplate& key, size_t from) {
                      [](const KeyTemplate::Part& part) { return part.one_length; });
 }
 
+PlanKind KindOf(const KeySpan& partition, const KeySpan& row) {
+  if (partition.exact && row.exact) return PlanKind::kPoint;
+  if (partition.exact)
+    return row.lower.empty() && row.upper.empty() ? PlanKind::kPartition : PlanKind::kRowRange;
+  return partition.lower.empty() && partition.upper.empty() ? PlanKind::kTableScan
+                                                            : PlanKind::kPartitionRange;
+}
+
 // One entity of a layout as the place to read from.
 class EntityPlanner {
  public:
-  EntityPlanner(const Op& op, const EntityPlan& entity, const RecordGenerator& generator)
-      : op_(op), entity_(entity), generator_(generator) {}
+  EntityPlanner(const Op& op, const Layout& layout, size_t entity, const RecordGenerator& generator)
+      : op_(op), layout_(layout), index_(entity), entity_(layout.entities[entity]), generator_(generator) {}
 
   Result<QueryPlan> Plan(const KnownFields& known) {
     QueryPlan plan;
@@ -108,10 +123,14 @@ class EntityPlanner {
         PARTITA_TRY(AddPart(partition, KeySpan{.known = partition.known}, &plan));
         continue;
       }
-      for (const KeySpan& row : SpansOf(entity_.row_key, partition.known, SpansOfTime::kRanges, rows_max)) {
-        PARTITA_TRY(AddPart(partition, row, &plan));
+      const auto rows = SpansOf(entity_.row_key, partition.known, SpansOfTime::kRanges, rows_max);
+      if (layout_.joins_choices && rows.size() > 1) {
+        PARTITA_TRY(AddJoined(partition, rows, &plan));
+        continue;
       }
+      for (const KeySpan& row : rows) PARTITA_TRY(AddPart(partition, row, &plan));
     }
+    plan.entity = index_;
     return plan;
   }
 
@@ -148,38 +167,158 @@ class EntityPlanner {
   }
 
   Status AddPart(const KeySpan& partition, const KeySpan& row, QueryPlan* plan) {
-    QueryPart part{.partition_lower = partition.lower,
+    QueryPart part{.kind = KindOf(partition, row),
+                   .partition_lower = partition.lower,
                    .partition_upper = partition.exact ? Behind(partition.lower) : partition.upper,
                    .row_lower = row.lower,
-                   .row_upper = row.exact ? Behind(row.lower) : row.upper};
-    const bool row_bound = row.exact || !row.lower.empty() || !row.upper.empty();
-    part.kind = partition.exact && row.exact ? PlanKind::kPoint
-                : partition.exact            ? (row_bound ? PlanKind::kRowRange : PlanKind::kPartition)
-                : partition.lower.empty() && partition.upper.empty() ? PlanKind::kTableScan
-                                                                     : PlanKind::kPartitionRange;
+                   .row_upper = row.exact ? Behind(row.lower) : row.upper,
+                   .entity = index_};
     part.filter = KeyCondition("PartitionKey", partition);
-    if (partition.exact && row_bound) And(&part.filter, KeyCondition("RowKey", row));
+    const bool row_bound = part.kind == PlanKind::kPoint || part.kind == PlanKind::kRowRange;
+    if (row_bound) And(&part.filter, KeyCondition("RowKey", row));
     plan->ordered = plan->ordered && IsOrdered(partition, row);
     plan->residual.clear();
     for (const Condition& condition : op_.where) {
       if (IsAbsorbed(condition, partition, row)) continue;
-      const Field& field = generator_.experiment().fields[condition.field];
-      if (!Holds(entity_.fields, condition.field)) {
-        if (entity_.fold_name.has_value()) continue;  // Found by unpacking the answer.
-        return Status::InvalidArgument("its keys and properties do not hold " + field.name);
-      }
+      PARTITA_ASSIGN(const bool is_asked, IsAsked(condition));
+      if (!is_asked) continue;
       plan->residual.push_back(&condition);
-      And(&part.filter, PropertyCondition(field.name, row.known.states[condition.field],
-                                          row.known.probe.values[condition.field]));
+      And(&part.rest, TextOf(condition, row.known));
     }
+    if (!part.rest.empty()) And(&part.filter, part.rest);
     plan->parts.push_back(std::move(part));
     return Status();
   }
 
+  // One request for several rows of a partition, by `or`: the service reads all of the partition then.
+  Status AddJoined(const KeySpan& partition, const std::vector<KeySpan>& rows, QueryPlan* plan) {
+    QueryPart part{.kind = PlanKind::kPartition,
+                   .partition_lower = partition.lower,
+                   .partition_upper = Behind(partition.lower),
+                   .entity = index_};
+    std::string any;
+    for (const KeySpan& row : rows) {
+      const std::string condition = KeyCondition("RowKey", row);
+      any += (any.empty() ? "(" : " or ") + (row.exact ? condition : "(" + condition + ")");
+    }
+    part.rest = any + ")";
+    plan->ordered = plan->ordered && !op_.order_field.has_value();
+    plan->residual.clear();
+    for (const Condition& condition : op_.where) {
+      const bool is_in_keys = std::all_of(rows.begin(), rows.end(), [&](const KeySpan& row) {
+        return IsAbsorbed(condition, partition, row);
+      });
+      const bool by_partition = IsAbsorbed(condition, partition, KeySpan{.known = partition.known});
+      if (!by_partition) plan->residual.push_back(&condition);
+      if (is_in_keys) continue;
+      PARTITA_ASSIGN(const bool is_asked, IsAsked(condition));
+      if (is_asked) And(&part.rest, TextOf(condition, partition.known));
+    }
+    part.filter = KeyCondition("PartitionKey", partition) + " and " + part.rest;
+    plan->parts.push_back(std::move(part));
+    return Status();
+  }
+
+  // False: what was found is asked instead, by the client. kInvalidArgument: nobody can.
+  Result<bool> IsAsked(const Condition& condition) const {
+    if (Holds(entity_.fields, condition.field)) return true;
+    if (entity_.fold_name.has_value()) return false;
+    const bool in_keys = entity_.partition_key.uses(condition.field) || entity_.row_key.uses(condition.field);
+    if (entity_.list_of && in_keys) return false;
+    return Status::InvalidArgument("its keys and properties do not hold " +
+                                   generator_.experiment().fields[condition.field].name);
+  }
+
+  std::string TextOf(const Condition& condition, const KnownFields& known) const {
+    return PropertyCondition(generator_.experiment().fields[condition.field].name,
+                             known.states[condition.field], known.probe.values[condition.field]);
+  }
+
   const Op& op_;
+  const Layout& layout_;
+  const size_t index_;
   const EntityPlan& entity_;
   const RecordGenerator& generator_;
 };
+
+// What is known of records of one type; false: no record of it is asked for.
+bool Narrow(const EntityPlan::When& when, KnownFields* known) {
+  KnownFields::State& state = known->states[when.field];
+  PropertyValue& probe = known->probe.values[when.field];
+  const auto fits = [&](const PropertyValue& value) {
+    if (state.known) return value == probe;
+    if (!state.choices.empty())
+      return std::find(state.choices.begin(), state.choices.end(), value) != state.choices.end();
+    return !state.ranged || (CompareValues(value, state.lower) >= 0 && CompareValues(value, state.upper) < 0);
+  };
+  std::vector<PropertyValue> left;
+  std::copy_if(when.values.begin(), when.values.end(), std::back_inserter(left), fits);
+  if (left.empty()) return false;
+  if (left.size() == 1) {
+    state = {};
+    state.known = true;
+    probe = left[0];
+  } else if (!state.choices.empty()) {
+    state.choices = std::move(left);
+  }
+  return true;
+}
+
+// Makes one request of two where that is possible: of two types in one partition, or of the same keys.
+bool Join(const Layout& layout, const QueryPart& part, QueryPart* with) {
+  if (layout.entities[part.entity].table != layout.entities[with->entity].table || part.rest != with->rest) {
+    return false;
+  }
+  const bool same_partitions =
+      part.partition_lower == with->partition_lower && part.partition_upper == with->partition_upper;
+  const bool both_points = part.kind == PlanKind::kPoint && with->kind == PlanKind::kPoint;
+  if (!same_partitions || both_points) return false;
+  with->also.push_back(part.entity);
+  if (part.kind > PlanKind::kPartition) return true;
+  with->row_lower = std::min(with->row_lower, part.row_lower);
+  const bool is_open = with->row_upper.empty() || part.row_upper.empty();
+  with->row_upper = is_open ? "" : std::max(with->row_upper, part.row_upper);
+  const KeySpan partition{.lower = part.partition_lower, .exact = true, .known = KnownFields(0)};
+  const KeySpan row{.lower = with->row_lower, .upper = with->row_upper, .known = KnownFields(0)};
+  with->kind = KindOf(partition, row);
+  with->filter = KeyCondition("PartitionKey", partition);
+  if (with->kind == PlanKind::kRowRange) And(&with->filter, KeyCondition("RowKey", row));
+  if (!with->rest.empty()) And(&with->filter, with->rest);
+  return true;
+}
+
+// The record itself: all of its types that it may have.
+Result<QueryPlan> PlanTypes(const Layout& layout, const Op& op, const KnownFields& known,
+                            const RecordGenerator& generator) {
+  std::optional<QueryPlan> all;
+  Status failed = Status::InvalidArgument("no entity can answer it");
+  for (size_t type = 0; type < layout.types; ++type) {
+    KnownFields narrowed = known;
+    const EntityPlan& place = layout.entities[type];
+    if (place.when && !Narrow(*place.when, &narrowed)) continue;
+    Result<QueryPlan> plan = EntityPlanner(op, layout, type, generator).Plan(narrowed);
+    // A type without a property that is asked for matches nothing.
+    if (!plan.ok()) failed = plan.status();
+    if (!plan.ok()) continue;
+    if (!all) {
+      all = std::move(*plan);
+      continue;
+    }
+    for (QueryPart& part : plan->parts) {
+      const bool joined = std::any_of(all->parts.begin(), all->parts.end(),
+                                      [&](QueryPart& with) { return Join(layout, part, &with); });
+      if (!joined) all->parts.push_back(std::move(part));
+    }
+    for (const Condition* condition : plan->residual) {
+      if (std::find(all->residual.begin(), all->residual.end(), condition) == all->residual.end()) {
+        all->residual.push_back(condition);
+      }
+    }
+    all->ordered = !op.order_field.has_value();
+  }
+  if (!all) return failed;
+  return std::move(*all);
+}
 
 }  // namespace
 
@@ -238,22 +377,20 @@ KnownFields WhatIsKnown(const Op& op, const Operation& operation, const RecordGe
 Result<QueryPlan> PlanRead(const Layout& layout, const Op& op, const Operation& operation,
                            const RecordGenerator& generator) {
   const KnownFields known = WhatIsKnown(op, operation, generator);
-  Result<QueryPlan> best = Status::InvalidArgument("no entity can answer it");
+  Result<QueryPlan> best = PlanTypes(layout, op, known, generator);
+  // A get of what has its own key goes there.
+  if (op.kind != OpKind::kQuery) return best;
   const auto rank = [](const QueryPlan& plan) {
     return std::tuple(plan.worst(), plan.lookups, plan.parts.size(), !plan.ordered);
   };
-  for (size_t entity = 0; entity < layout.entities.size(); ++entity) {
+  for (size_t entity = layout.types; entity < layout.entities.size(); ++entity) {
     const EntityPlan& place = layout.entities[entity];
-    // A get of what has its own key goes there.
-    if (op.kind == OpKind::kGet && entity > 0) break;
-    Result<QueryPlan> plan = EntityPlanner(op, place, generator).Plan(known);
-    if (!plan.ok()) {
-      if (!best.ok()) best = plan.status();
-      continue;
-    }
-    plan->entity = entity;
-    if (entity > 0 && !HoldsAll(place.fields, op.select, known.states.size())) {
-      if (!LeadsToRecord(layout, place)) continue;
+    Result<QueryPlan> plan = EntityPlanner(op, layout, entity, generator).Plan(known);
+    if (!plan.ok()) continue;
+    if (place.list_of || !HoldsAll(place.fields, op.select, known.states.size())) {
+      if (!LeadsToRecord(layout, place, known)) continue;
+      // A list is read by who knows its keys.
+      if (place.list_of && plan->worst() != PlanKind::kPoint) continue;
       plan->lookups = true;
     }
     if (!best.ok() || rank(*plan) < rank(*best)) best = std::move(plan);

@@ -20,12 +20,15 @@ struct QueryPart {
   // Lower bounds are inclusive, upper ones exclusive and open when empty. A key that is known whole stands in
   // `lower`, and `upper` is the text that follows it.
   std::string partition_lower, partition_upper, row_lower, row_upper;
-  std::string filter;  // $filter text of it all.
+  std::string rest;          // $filter text of the conditions that the keys leave open,
+  std::string filter;        // and of it all.
+  size_t entity = 0;         // Which of the layout's it asks for,
+  std::vector<size_t> also;  // and further types of the record itself.
 };
 
 // How a read is done on one layout: the requests that an application would send which knows the layout.
 struct QueryPlan {
-  size_t entity = 0;  // The record itself, or which copy of the layout.
+  size_t entity = 0;  // The record itself (of its types the first that is asked for), or which copy.
   std::vector<QueryPart> parts;
   bool ordered = false;  // Each part answers in the order that is wanted: `limit` can be asked for.
   bool lookups = false;  // What is found is an index entry: the record is then read by its keys.

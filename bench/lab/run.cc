@@ -161,7 +161,7 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const RunPlace
     const auto loading = [&](double share) { return tell_of(0, LoadingText(layout.name, share)); };
     PARTITA_ASSIGN(auto store, OpenStore(place, work.path() + "/store", experiment));
     PARTITA_ASSIGN(const auto target, Target::Make(std::move(store), layout, generator, stop, loading));
-    CellFigures cell = RunCell(*target, generator, arrival.rates[cell_place.rate], tell);
+    CellFigures cell = RunCell(*target, generator, experiment.ArrivalOf(layout).rates[cell_place.rate], tell);
     if (stop.load()) return Status::Cancelled("stopped");
     cell.layout = cell_place.layout;
     cell.rate = cell_place.rate;

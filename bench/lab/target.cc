@@ -6,6 +6,7 @@
 #include <set>
 
 #include "api/limits.h"
+#include "api/value_text.h"
 #include "engine/base/assert.h"
 
 namespace partita::lab {
@@ -15,6 +16,8 @@ constexpr size_t kLoadBatch = 1'000;
 constexpr uint64_t kSplitSample = 1'000;
 // As the SDKs: so many tries in all, each after the wait that the answer names.
 constexpr int kTriesMax = 4;
+// Rounds of reading and writing something that others write too, before a client gives up.
+constexpr int kRoundsMax = 50;
 
 // PartitionKeys that cut the table into `pieces` of about as many records.
 std::vector<std::string> SplitsOf(const Layout& layout, const std::string& table,
@@ -25,16 +28,29 @@ std::vector<std::string> SplitsOf(const Layout& layout, const std::string& table
   for (uint64_t k = 0; k < kSplitSample; ++k) {
     generator.Make(k * (records / kSplitSample), &record);
     for (const EntityPlan& place : layout.entities) {
-      if (place.table == table) keys.push_back(place.partition_key.Of(record));
+      if (place.table == table && place.Takes(record)) keys.push_back(place.partition_key.Of(record));
     }
   }
   std::sort(keys.begin(), keys.end());
   std::vector<std::string> splits;
+  if (keys.empty()) return splits;
   for (uint32_t piece = 1; piece < pieces; ++piece) {
     const std::string& key = keys[keys.size() * piece / pieces];
     if (key != keys.front() && (splits.empty() || splits.back() < key)) splits.push_back(key);
   }
   return splits;
+}
+
+// Packs a record with its neighbours, of which the last is the last write: their pack must be there whole
+// before it is loaded. False: it is none, or the first of one.
+bool JoinPacked(const EntityPlan& place, const WriteRequestPlan& request, std::vector<Write>* writes) {
+  if (!place.fold_packs || writes->empty() || request.writes.size() != 1) return false;
+  const Entity& entity = request.writes[0].entity;
+  Entity& last = writes->back().entity;
+  if (last.partition_key() != entity.partition_key() || last.row_key() != entity.row_key()) return false;
+  const std::string& packed = place.fold_name->text();
+  last.Set(packed, *last.GetString(packed) + '\n' + *entity.GetString(packed));
+  return true;
 }
 
 }  // namespace
@@ -61,6 +77,7 @@ Status Target::MakeTables() {
 Status Target::Load(const std::function<bool(double share)>& loading) {
   const Op put{.kind = OpKind::kUpsert};
   std::map<std::string, std::vector<partita::Write>> waiting;
+  std::map<std::string, std::map<std::pair<std::string, std::string>, Entity>> lists;  // By table and keys.
   const uint64_t records = generator_.experiment().records;
   uint64_t record = 0;
   const GoesOn goes_on = [&] {
@@ -69,11 +86,31 @@ Status Target::Load(const std::function<bool(double share)>& loading) {
   for (; record < records; ++record) {
     if (record % kLoadBatch == 0 && !goes_on()) return Status::Cancelled("stopped while loading");
     for (WriteRequestPlan& request : PlanWrites(layout_, put, {.record = record}, generator_)) {
+      if (request.list) {
+        const ListChange& change = *request.list;
+        Entity& list = lists[*request.table][{change.partition_key, change.row_key}];
+        const std::string* listed = list.GetString(change.property);
+        if (listed == nullptr) list = Entity(change.partition_key, change.row_key);
+        // Nobody is listed twice among the first records, so no list need be looked through.
+        list.Set(change.property, listed == nullptr ? change.value : *listed + '\n' + change.value);
+        continue;
+      }
       std::vector<partita::Write>& writes = waiting[*request.table];
+      if (JoinPacked(layout_.entities[0], request, &writes)) continue;
       std::move(request.writes.begin(), request.writes.end(), std::back_inserter(writes));
       if (writes.size() < kLoadBatch) continue;
+      // What is packed into the last one may not all be there.
+      partita::Write last = std::move(writes.back());
+      writes.pop_back();
       PARTITA_TRY(store_->Load(*request.table, std::move(writes), goes_on));
       writes.clear();
+      writes.push_back(std::move(last));
+    }
+  }
+  for (auto& [table, entities] : lists) {
+    for (auto& [keys, list] : entities) {
+      waiting[table].push_back(
+          {.action = WriteAction::kInsertOrReplace, .entity = std::move(list), .if_match = {}});
     }
   }
   for (auto& [table, writes] : waiting) PARTITA_TRY(store_->Load(table, std::move(writes), goes_on));
@@ -102,16 +139,82 @@ Outcome Target::Execute(const Operation& operation) const {
   if (op.reads()) {
     outcome.status = Read(op, operation, &outcome);
   } else {
-    for (const WriteRequestPlan& request : PlanWrites(layout_, op, operation, generator_)) {
-      outcome.status = Write(request, &outcome);
-      if (!outcome.status.ok()) break;
-    }
+    outcome.status =
+        op.kind == OpKind::kModify ? Modify(op, operation, &outcome) : WriteAll(op, operation, &outcome);
   }
   if (outcome.status.code() == Code::kNotFound) {
     outcome.missing = true;
     outcome.status = Status();
   }
   return outcome;
+}
+
+Status Target::WriteAll(const Op& op, const Operation& operation, Outcome* outcome) const {
+  for (const WriteRequestPlan& request : PlanWrites(layout_, op, operation, generator_)) {
+    PARTITA_TRY(request.list ? ChangeList(request, outcome) : Write(request, outcome));
+  }
+  return Status();
+}
+
+Status Target::ReadFirst(WriteRequestPlan* request, Outcome* outcome) const {
+  partita::Write& write = request->writes[0];
+  const std::string &partition_key = write.entity.partition_key(), &row_key = write.entity.row_key();
+  const auto get = [&]() -> Status {
+    PARTITA_ASSIGN(const Entity found, store_->Get(*request->table, partition_key, row_key));
+    write.if_match = found.etag();
+    return Status();
+  };
+  const Status status = Try(key_rows_.Of(*request->table, partition_key), get, outcome);
+  if (status.ok()) outcome->touches.back().entities = 1;
+  return status;
+}
+
+Status Target::Modify(const Op& op, const Operation& operation, Outcome* outcome) const {
+  std::vector<WriteRequestPlan> requests = PlanWrites(layout_, op, operation, generator_);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (i > 0) {
+      PARTITA_TRY(Write(requests[i], outcome));
+      continue;
+    }
+    Status status;
+    for (int round = 1; round <= kRoundsMax; ++round) {
+      PARTITA_TRY(ReadFirst(&requests[0], outcome));
+      status = Write(requests[0], outcome);
+      if (status.code() != Code::kPreconditionFailed) break;
+    }
+    PARTITA_TRY(status);
+  }
+  return Status();
+}
+
+Status Target::ChangeList(const WriteRequestPlan& request, Outcome* outcome) const {
+  const ListChange& change = *request.list;
+  Status status;
+  for (int round = 1; round <= kRoundsMax; ++round) {
+    WriteRequestPlan put{.table = request.table, .writes = {}, .list = {}};
+    Entity entity(change.partition_key, change.row_key);
+    put.writes.push_back({.action = WriteAction::kReplace, .entity = entity, .if_match = {}});
+    Entity found;
+    const auto get = [&]() -> Status {
+      PARTITA_ASSIGN(found, store_->Get(*request.table, change.partition_key, change.row_key));
+      return Status();
+    };
+    status = Try(key_rows_.Of(*request.table, change.partition_key), get, outcome);
+    if (status.ok()) outcome->touches.back().entities = 1;
+    const bool is_new = status.code() == Code::kNotFound;
+    if (!status.ok() && !is_new) return status;
+    if (is_new && change.removes) return Status();
+    const std::string* listed = found.GetString(change.property);
+    put.writes[0].entity.Set(change.property, change.Of(listed == nullptr ? "" : *listed));
+    put.writes[0].if_match = is_new ? "" : found.etag();
+    if (is_new) put.writes[0].action = WriteAction::kInsert;
+    status = Write(put, outcome);
+    // Somebody else changed the list meanwhile, or made it.
+    const bool came_late =
+        status.code() == Code::kPreconditionFailed || status.code() == Code::kAlreadyExists;
+    if (!came_late) return status;
+  }
+  return status;
 }
 
 Status Target::Write(const WriteRequestPlan& request, Outcome* outcome) const {
@@ -128,6 +231,12 @@ Status Target::Read(const Op& op, const Operation& operation, Outcome* outcome) 
   PARTITA_ASSIGN(const QueryPlan plan, PlanRead(layout_, op, operation, generator_));
   const uint64_t top = plan.ordered ? op.limit : 0;
   for (const QueryPart& part : plan.parts) {
+    const EntityPlan& place = layout_.entities[part.entity];
+    if (place.list_of) {
+      const KnownFields known = WhatIsKnown(op, operation, generator_);
+      PARTITA_TRY(ReadList(place, part, known.probe, op.limit, outcome));
+      continue;
+    }
     PARTITA_TRY(ReadPart(op, part, top, plan, outcome));
     if (top > 0 && !op.order_field.has_value() && outcome->returned >= top) break;
   }
@@ -139,7 +248,7 @@ Status Target::Read(const Op& op, const Operation& operation, Outcome* outcome) 
 
 Status Target::ReadPart(const Op& op, const QueryPart& part, uint64_t top, const QueryPlan& plan,
                         Outcome* outcome) const {
-  const std::string& name = layout_.entities[plan.entity].table;
+  const std::string& name = layout_.entities[part.entity].table;
   if (part.kind == PlanKind::kPoint && plan.residual.empty()) {
     Entity found;
     const auto request = [&]() -> Status {
@@ -185,6 +294,32 @@ Status Target::ReadPart(const Op& op, const QueryPart& part, uint64_t top, const
   return Status();
 }
 
+Status Target::ReadList(const EntityPlan& place, const QueryPart& part, Record known, uint64_t limit,
+                        Outcome* outcome) const {
+  Entity list;
+  const auto get = [&]() -> Status {
+    PARTITA_ASSIGN(list, store_->Get(place.table, part.partition_lower, part.row_lower));
+    return Status();
+  };
+  const Status status = Try(key_rows_.Of(place.table, part.partition_lower), get, outcome);
+  ++outcome->scanned;
+  if (status.code() != Code::kThrottled) outcome->touches.back().entities = 1;
+  if (!status.ok()) return status.code() == Code::kNotFound ? Status() : status;
+  outcome->bytes += EntitySizeBytes(list);
+  const Field& field = generator_.experiment().fields[*place.list_of];
+  const std::string* listed = list.GetString(field.name);
+  if (listed == nullptr) return Status();
+  for (size_t at = 0; at < listed->size() && (limit == 0 || outcome->returned < limit);) {
+    const size_t end = std::min(listed->find('\n', at), listed->size());
+    PARTITA_ASSIGN(known.values[*place.list_of],
+                   ParseValueText(field.type(), std::string_view(*listed).substr(at, end - at)));
+    at = end + 1;
+    PARTITA_TRY(LookUpRecord(known, outcome));
+    ++outcome->returned;
+  }
+  return Status();
+}
+
 Status Target::LookUp(const Entity& index_entry, Outcome* outcome) const {
   const std::vector<Field>& fields = generator_.experiment().fields;
   Record record;
@@ -192,7 +327,11 @@ Status Target::LookUp(const Entity& index_entry, Outcome* outcome) const {
     const PropertyValue* value = index_entry.Get(field.name);
     record.values.push_back(value == nullptr ? PropertyValue() : *value);
   }
-  const EntityPlan& base = layout_.entities[0];
+  return LookUpRecord(record, outcome);
+}
+
+Status Target::LookUpRecord(const Record& record, Outcome* outcome) const {
+  const EntityPlan& base = layout_.BaseOf(record);
   const std::string partition_key = base.partition_key.Of(record);
   const Status status = Try(
       key_rows_.Of(base.table, partition_key),

@@ -37,6 +37,7 @@ class Target {
 
   // Does the operation, as a client would that knows the layout.
   Outcome Execute(const Operation& operation) const;
+  const Layout& layout() const { return layout_; }
   const KeyRows& key_rows() const { return key_rows_; }
 
  private:
@@ -53,7 +54,18 @@ class Target {
   Status Read(const Op& op, const Operation& operation, Outcome* outcome) const;
   Status ReadPart(const Op& op, const QueryPart& part, uint64_t top, const QueryPlan& plan,
                   Outcome* outcome) const;
+  // The record that an index entity leads to.
   Status LookUp(const Entity& index_entry, Outcome* outcome) const;
+  // The records that an index entity lists; `known` holds what else their keys are made of.
+  Status ReadList(const EntityPlan& place, const QueryPart& part, Record known, uint64_t limit,
+                  Outcome* outcome) const;
+  Status LookUpRecord(const Record& record, Outcome* outcome) const;
+  // Reads a record and notes its ETag in the write of it.
+  Status ReadFirst(WriteRequestPlan* request, Outcome* outcome) const;
+  // A request that must not be done when somebody else came first is done again.
+  Status Modify(const Op& op, const Operation& operation, Outcome* outcome) const;
+  Status ChangeList(const WriteRequestPlan& request, Outcome* outcome) const;
+  Status WriteAll(const Op& op, const Operation& operation, Outcome* outcome) const;
   Status Write(const WriteRequestPlan& request, Outcome* outcome) const;
   // Repeats what is throttled as the experiment says. Its keys lie in `rows`; what it cost stands in the last
   // of the outcome's touches, where the caller adds the entities.

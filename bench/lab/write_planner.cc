@@ -4,16 +4,19 @@
 #include <unordered_map>
 
 #include "api/limits.h"
+#include "api/value_text.h"
 
 namespace partita::lab {
 namespace {
 
-WriteAction ActionOf(OpKind kind, bool folded) {
-  if (folded) return WriteAction::kInsertOrMerge;
+WriteAction ActionOf(OpKind kind, const EntityPlan& place) {
+  if (place.fold_packs) return WriteAction::kInsertOrReplace;
+  if (place.fold_name) return WriteAction::kInsertOrMerge;
   switch (kind) {
     case OpKind::kInsert:
       return WriteAction::kInsert;
     case OpKind::kMerge:
+    case OpKind::kModify:
       return WriteAction::kMerge;
     case OpKind::kReplace:
       return WriteAction::kReplace;
@@ -30,8 +33,9 @@ class Grouping {
  public:
   explicit Grouping(std::vector<WriteRequestPlan>* requests) : requests_(*requests) {}
 
-  // One record's writes to one table and partition.
-  void Add(const std::string& table, std::vector<Write> together) {
+  // One record's writes to one table and partition. What several records have under the name `packed` is
+  // joined.
+  void Add(const std::string& table, std::vector<Write> together, const std::string& packed) {
     const std::string key = table + '\0' + together.front().entity.partition_key();
     uint64_t bytes = 0;
     for (const Write& write : together) bytes += EntitySizeBytes(write.entity);
@@ -43,7 +47,7 @@ class Grouping {
       requests_.push_back({.table = &table, .writes = {}});
     }
     open.bytes += bytes;
-    for (Write& write : together) AddTo(&requests_[open.request].writes, std::move(write));
+    for (Write& write : together) AddTo(&requests_[open.request].writes, std::move(write), packed);
   }
 
  private:
@@ -52,12 +56,18 @@ class Grouping {
     uint64_t bytes = 0;
   };
 
-  static void AddTo(std::vector<Write>* writes, Write write) {
+  static void AddTo(std::vector<Write>* writes, Write write, const std::string& packed) {
     // Records that are folded into one entity are one operation: a row may stand in a transaction once.
     for (Write& other : *writes) {
       if (other.entity.row_key() != write.entity.row_key()) continue;
-      for (const Property& property : write.entity.properties())
-        other.entity.Set(property.name, property.value);
+      for (const Property& property : write.entity.properties()) {
+        const std::string* lines = property.name == packed ? other.entity.GetString(packed) : nullptr;
+        if (lines == nullptr) {
+          other.entity.Set(property.name, property.value);
+        } else {
+          other.entity.Set(packed, *lines + '\n' + *property.value.if_string());
+        }
+      }
       return;
     }
     writes->push_back(std::move(write));
@@ -72,10 +82,48 @@ class Grouping {
 Entity EntityOf(const EntityPlan& plan, const Record& record, const std::vector<Field>& fields) {
   Entity entity(plan.partition_key.Of(record), plan.row_key.Of(record));
   entity.ReserveProperties(plan.fields.size() + 1);
+  if (plan.list_of) {
+    std::string value;
+    AppendValueText(&value, record.values[*plan.list_of]);
+    entity.AppendProperty(fields[*plan.list_of].name, value);
+    return entity;
+  }
   for (const size_t field : plan.fields) entity.AppendProperty(fields[field].name, record.values[field]);
   if (plan.fold_name.has_value()) entity.Set(plan.fold_name->Of(record), record.values[plan.fold_from]);
   return entity;
 }
+
+std::string ListChange::Of(const std::string& list) const {
+  std::string changed;
+  bool there = false;
+  for (size_t at = 0; at < list.size();) {
+    const size_t end = std::min(list.find('\n', at), list.size());
+    const std::string_view line = std::string_view(list).substr(at, end - at);
+    at = end + 1;
+    there = there || line == value;
+    if (removes && line == value) continue;
+    if (!changed.empty()) changed.push_back('\n');
+    changed.append(line);
+  }
+  if (removes || there) return changed;
+  return changed.empty() ? value : changed + '\n' + value;
+}
+
+namespace {
+
+// What the operation does to a record's place in a list; nothing where its keys and value stay.
+std::optional<ListChange> ListChangeOf(const EntityPlan& place, const Op& op, const Record& record,
+                                       const std::vector<Field>& fields) {
+  if (!op.writes_new() && op.kind != OpKind::kDelete) return std::nullopt;
+  ListChange change{.partition_key = place.partition_key.Of(record),
+                    .row_key = place.row_key.Of(record),
+                    .property = fields[*place.list_of].name,
+                    .removes = op.kind == OpKind::kDelete};
+  AppendValueText(&change.value, record.values[*place.list_of]);
+  return change;
+}
+
+}  // namespace
 
 std::vector<WriteRequestPlan> PlanWrites(const Layout& layout, const Op& op, const Operation& operation,
                                          const RecordGenerator& generator) {
@@ -84,18 +132,28 @@ std::vector<WriteRequestPlan> PlanWrites(const Layout& layout, const Op& op, con
   Record record;
   for (const bool atomic : {true, false}) {
     Grouping grouping(&requests);
+    const std::string packed = layout.entities[0].fold_packs ? layout.entities[0].fold_name->text() : "";
     for (uint64_t k = 0; k < operation.records; ++k) {
       generator.Make(operation.record + k, &record);
       for (const size_t field : op.set) {
         record.values[field] = generator.ValueAnew(field, operation.record, operation.number);
       }
       std::vector<Write> together;
-      for (const EntityPlan& place : layout.entities) {
-        if ((place.atomic || &place == &layout.entities[0]) != atomic) continue;
-        Write write{.action = ActionOf(op.kind, place.fold_name.has_value()),
-                    .entity = EntityOf(place, record, fields),
-                    .if_match = {}};
-        if (op.kind == OpKind::kMerge) {
+      const std::string* table = nullptr;
+      for (size_t index = 0; index < layout.entities.size(); ++index) {
+        const EntityPlan& place = layout.entities[index];
+        const bool is_base = index < layout.types;
+        if ((place.atomic || is_base) != atomic || !place.Takes(record)) continue;
+        if (is_base) table = &place.table;
+        if (place.list_of) {
+          if (auto change = ListChangeOf(place, op, record, fields)) {
+            requests.push_back({.table = &place.table, .writes = {}, .list = std::move(change)});
+          }
+          continue;
+        }
+        Write write{
+            .action = ActionOf(op.kind, place), .entity = EntityOf(place, record, fields), .if_match = {}};
+        if (op.sets()) {
           for (const size_t field : place.fields) {
             const bool set = std::find(op.set.begin(), op.set.end(), field) != op.set.end();
             if (!set) write.entity.Erase(fields[field].name);
@@ -106,10 +164,11 @@ std::vector<WriteRequestPlan> PlanWrites(const Layout& layout, const Op& op, con
         if (atomic) {
           together.push_back(std::move(write));
         } else {
-          grouping.Add(place.table, {std::move(write)});
+          grouping.Add(place.table, {std::move(write)}, "");
         }
       }
-      if (!together.empty()) grouping.Add(layout.entities[0].table, std::move(together));
+      if (!together.empty())
+        grouping.Add(table == nullptr ? layout.entities[0].table : *table, std::move(together), packed);
     }
   }
   return requests;

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,26 @@
 
 namespace partita::lab {
 
+// A change of an index entity: a value is added to its list, or taken out. Two requests at least: it is read,
+// and written if nobody wrote it meanwhile.
+struct ListChange {
+  std::string partition_key, row_key;
+  std::string property, value;
+  bool removes = false;
+
+  // The list with the change made; values stand a line each, which no key can hold.
+  std::string Of(const std::string& list) const;
+};
+
 // One request that writes: a single operation, or several as one transaction.
 struct WriteRequestPlan {
   const std::string* table = nullptr;  // Of the layout.
   std::vector<Write> writes;
+  std::optional<ListChange> list;  // Instead of them.
+
+  const std::string& partition_key() const {
+    return list ? list->partition_key : writes[0].entity.partition_key();
+  }
 };
 
 // The entity that a record becomes in one place of a layout.

@@ -61,8 +61,9 @@ TEST_P(LabLibraryTest, GivesWhatTheDesignGuidesSay) {
 INSTANTIATE_TEST_SUITE_P(Library, LabLibraryTest,
                          ::testing::Values("L01-constant-partition", "L07-padded-numbers", "L08-log-tail",
                                            "L10-intra-partition-index", "L11-inter-partition-index",
-                                           "L15-data-series", "L17-low-density", "L18-or-on-row-keys",
-                                           "L19-batches", "L20-projection", "L22-key-length"),
+                                           "L14-mixed-entity-types", "L16-packed-lines", "L15-data-series",
+                                           "L17-low-density", "L18-or-on-row-keys", "L19-batches",
+                                           "L20-projection", "L22-key-length"),
                          [](const auto& info) { return std::string(info.param).substr(0, 3); });
 
 TEST_F(LabRunTest, LatencyCountsFromWhenAnOperationWasDue) {

@@ -30,7 +30,7 @@ TEST_P(YcsbTest, TheMixRunsAndMissesNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Mixes, YcsbTest, ::testing::Values("a", "b", "c", "d", "e"),
+INSTANTIATE_TEST_SUITE_P(Mixes, YcsbTest, ::testing::Values("a", "b", "c", "d", "e", "f"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

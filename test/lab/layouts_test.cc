@@ -1,0 +1,303 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <thread>
+#include <tuple>
+
+#include "bench/lab/explain.h"
+#include "bench/lab/query_planner.h"
+#include "bench/lab/target.h"
+#include "bench/lab/write_planner.h"
+#include "test/lab/experiments.h"
+#include "test/lab/fake_store.h"
+
+namespace partita::lab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string StaffText(const std::string& layouts, const std::string& ops = "") {
+  return R"(name = "staff"
+repeats = 1
+[data]
+records = 400
+[data.fields]
+n = { dist = "sequence" }
+id = { dist = "sequence", format = "{:06}" }
+kind = { dist = "weighted", values = { boss = 10, worker = 90 } }
+city = { dist = "uniform", n = 8, format = "c{:02}" }
+pay = { dist = "uniform", n = 1000 }
+[[op]]
+name = "in-city"
+kind = "query"
+where = { city = "@record" }
+)" + ops +
+         "[arrival]\nrate = 300\nwarmup = \"0s\"\nduration = \"500ms\"\nclients = 8\n" + layouts;
+}
+
+constexpr const char* kListed = R"(
+[[layout]]
+name = "listed"
+pk = "all"
+rk = "{id}"
+[[layout.copy]]
+name = "cities"
+table = "LabCities"
+pk = "{city}"
+rk = "list"
+list = "id"
+)";
+
+constexpr const char* kTyped = R"(
+[[layout]]
+name = "typed"
+pk = "{city}"
+[[layout.type]]
+name = "boss"
+when = { kind = "boss" }
+rk = "a-boss_{id}"
+props = ["id", "city", "kind"]
+[[layout.type]]
+name = "worker"
+when = { kind = "worker" }
+rk = "b-worker_{id}"
+props = ["id", "city", "kind", "pay"]
+)";
+
+std::string Findings(const std::string& text) {
+  return FindingsText("x", ParseExperiment(text, "x").findings);
+}
+
+// Holds entities in memory, with a version each, as a store does that checks ETags.
+class MemoryStore : public FakeStore {
+ public:
+  Status Load(const std::string& table, std::vector<Write> writes, const GoesOn&) override {
+    for (const Write& write : writes) PARTITA_TRY(Transact(table, {write}));
+    return Status();
+  }
+  Result<Entity> Get(const std::string& table, const std::string& partition_key,
+                     const std::string& row_key) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = entities_.find({table, partition_key, row_key});
+    if (found == entities_.end()) return Status::NotFound("no such entity");
+    return found->second;
+  }
+  Status Transact(const std::string& table, const std::vector<Write>& writes) override {
+    const std::lock_guard lock(mutex_);
+    for (const Write& write : writes) {
+      const Key key{table, write.entity.partition_key(), write.entity.row_key()};
+      const auto found = entities_.find(key);
+      const bool there = found != entities_.end();
+      if (write.action == WriteAction::kInsert && there) return Status::AlreadyExists("is there");
+      if (!write.if_match.empty() && (!there || found->second.etag() != write.if_match)) {
+        ++refused_;
+        return Status::PreconditionFailed("changed");
+      }
+      Entity entity = write.entity;
+      entity.set_timestamp_ticks(++ticks_);
+      entities_[key] = std::move(entity);
+    }
+    return Status();
+  }
+  uint64_t refused() const { return refused_; }
+
+ protected:
+  Status Serve() override { return Status(); }
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string>;
+  std::mutex mutex_;
+  std::map<Key, Entity> entities_;
+  uint64_t ticks_ = 131'000'000'000'000'000, refused_ = 0;
+};
+
+std::unique_ptr<Target> TargetOn(MemoryStore** store, const RecordGenerator& generator,
+                                 const std::atomic<bool>& stop) {
+  auto made = std::make_unique<MemoryStore>();
+  *store = made.get();
+  auto target = Target::Make(std::move(made), generator.experiment().layouts[0], generator, stop,
+                             [](double) { return true; });
+  EXPECT_TRUE(target.ok()) << target.status().ToString();
+  return std::move(*target);
+}
+
+TEST(IndexEntityTest, NothingIsLostByWritersOfOneList) {
+  const Experiment experiment = ParseSound(StaffText(
+      kListed, "[[op]]\nname = \"hire\"\nkind = \"insert\"\n[[op]]\nname = \"fire\"\nkind = \"delete\"\n"));
+  const RecordGenerator generator(experiment);
+  const std::atomic<bool> stop{false};
+  MemoryStore* store = nullptr;
+  const std::unique_ptr<Target> target = TargetOn(&store, generator, stop);
+  std::atomic<uint64_t> next{experiment.records}, requests{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < 100; ++k) {
+        const Outcome outcome = target->Execute({.op = 1, .record = next.fetch_add(1)});
+        EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+        requests += outcome.requests;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(target->Execute({.op = 2, .record = 7}).status.ok());
+  // Each is listed where it belongs, once; who was refused asked again.
+  std::map<std::string, std::vector<std::string>> due;
+  Record record;
+  for (uint64_t number = 0; number < experiment.records + 800; ++number) {
+    generator.Make(number, &record);
+    if (number != 7) due[*record.values[0].if_string()].push_back(*record.values[1].if_string());
+  }
+  ASSERT_EQ(experiment.fields[0].name, "city");
+  for (auto& [city, ids] : due) {
+    const Result<Entity> list = store->Get("LabCities", city, "list");
+    ASSERT_TRUE(list.ok()) << city;
+    std::vector<std::string> listed;
+    std::istringstream lines(*list->GetString("id"));
+    for (std::string line; std::getline(lines, line);) listed.push_back(line);
+    std::sort(listed.begin(), listed.end());
+    EXPECT_EQ(listed, ids) << city;
+  }
+  EXPECT_EQ(requests.load(), 800 * 3 + 2 * store->refused());
+}
+
+TEST(IndexEntityTest, AReadTakesTheListAndEachRecord) {
+  const Experiment experiment = ParseSound(StaffText(kListed));
+  const RecordGenerator generator(experiment);
+  const LayoutPrediction told = Predict(generator).layouts[0];
+  EXPECT_EQ(told.ops[0].plan, "point");
+  EXPECT_EQ(told.ops[0].from, "cities");
+  EXPECT_NEAR(told.ops[0].requests, 51, 12);
+  const std::atomic<bool> stop{false};
+  MemoryStore* store = nullptr;
+  const Outcome outcome = TargetOn(&store, generator, stop)->Execute({.op = 0, .record = 3});
+  EXPECT_TRUE(outcome.status.ok());
+  EXPECT_GT(outcome.returned, 30u);
+  EXPECT_EQ(outcome.requests, 1 + outcome.returned);
+  EXPECT_EQ(outcome.scanned, outcome.requests);
+}
+
+TEST(IndexEntityTest, AListThatOutgrowsItsPropertyIsTold) {
+  std::string text = StaffText(kListed);
+  text.replace(text.find("records = 400"), 13, "records = 60000");
+  EXPECT_THAT(Findings(text), HasSubstr("has more than the 64 KiB that a property holds"));
+}
+
+TEST(EntityTypesTest, EachHasItsKeysAndPropertiesAndOneQueryFindsAll) {
+  const Experiment experiment = ParseSound(StaffText(kTyped));
+  const RecordGenerator generator(experiment);
+  const Layout& layout = experiment.layouts[0];
+  ASSERT_EQ(layout.types, 2u);
+  const auto plan = PlanRead(layout, experiment.ops[0], {.op = 0, .record = 3, .existing = 400}, generator);
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  ASSERT_EQ(plan->parts.size(), 1u);
+  EXPECT_EQ(plan->parts[0].kind, PlanKind::kRowRange);
+  EXPECT_THAT(plan->parts[0].filter, HasSubstr("RowKey ge 'a-boss_' and RowKey lt 'b-worker`'"));
+  EXPECT_THAT(plan->parts[0].also, ElementsAre(1));
+  std::map<std::string, size_t> properties;
+  for (uint64_t number = 0; number < 50; ++number) {
+    for (const WriteRequestPlan& request :
+         PlanWrites(layout, {.kind = OpKind::kInsert}, {.record = number}, generator)) {
+      ASSERT_EQ(request.writes.size(), 1u);
+      const Entity& entity = request.writes[0].entity;
+      properties[entity.row_key().substr(0, 6)] = entity.property_count();
+    }
+  }
+  EXPECT_EQ(properties, (std::map<std::string, size_t>{{"a-boss", 3}, {"b-work", 4}}));
+}
+
+TEST(EntityTypesTest, WhatOnlyOneTypeHasIsAskedOfThatOne) {
+  const Experiment experiment = ParseSound(StaffText(
+      kTyped,
+      "[[op]]\nname = \"paid\"\nkind = \"query\"\nwhere = { city = \"@record\", pay = 7 }\n"
+      "[[op]]\nname = \"bosses\"\nkind = \"query\"\nwhere = { city = \"@record\", kind = \"boss\" }\n"));
+  const RecordGenerator generator(experiment);
+  const auto plan_of = [&](size_t op) {
+    return *PlanRead(experiment.layouts[0], experiment.ops[op], {.op = op, .record = 3, .existing = 400},
+                     generator);
+  };
+  EXPECT_THAT(plan_of(1).parts[0].filter, HasSubstr("RowKey ge 'b-worker_'"));
+  ASSERT_EQ(plan_of(2).parts.size(), 1u);
+  EXPECT_THAT(plan_of(2).parts[0].filter, HasSubstr("RowKey lt 'a-boss`'"));
+}
+
+TEST(EntityTypesTest, WhatIsOfNoTypeOrOfTwoIsTold) {
+  std::string none = kTyped;
+  none.replace(none.find("\"worker\" }"), 10, "\"clerk\" }");
+  EXPECT_THAT(Findings(StaffText(none)), HasSubstr("is of none of the types"));
+  std::string two = kTyped;
+  two.replace(two.find("{ kind = \"worker\" }"), 19, "{ kind = [\"worker\", \"boss\"] }");
+  EXPECT_THAT(Findings(StaffText(two)), HasSubstr("type 'boss' has this value too"));
+}
+
+TEST(PackTest, WholeEntitiesAreWrittenOrItIsTold) {
+  const auto text = [](const std::string& batch) {
+    return "name = \"log\"\n[data]\nrecords = 120\n[data.fields]\nts = { dist = \"clock\" }\n"
+           "line = { dist = \"text\", bytes = 20 }\n[[op]]\nname = \"write\"\nkind = \"insert\"\nbatch = " +
+           batch +
+           "\n[[layout]]\nname = \"packed\"\npk = \"all\"\nrk = \"{ts:%H%M}\"\n"
+           "fold = { property = \"lines\", from = \"line\", pack = true }\n[arrival]\nrate = 1\nduration = "
+           "\"1s\"\n";
+  };
+  EXPECT_THAT(Findings(text("50")), HasSubstr("batch must be the number of records of an entity"));
+  const Experiment experiment = ParseSound(text("60"));
+  const RecordGenerator generator(experiment);
+  const auto requests =
+      PlanWrites(experiment.layouts[0], experiment.ops[0], {.record = 120, .records = 60}, generator);
+  ASSERT_EQ(requests.size(), 1u);
+  ASSERT_EQ(requests[0].writes.size(), 1u);
+  const std::string& lines = *requests[0].writes[0].entity.GetString("lines");
+  EXPECT_EQ(lines.size(), 60 * 20 + 59);
+  const std::atomic<bool> stop{false};
+  MemoryStore* store = nullptr;
+  const auto target = TargetOn(&store, generator, stop);
+  EXPECT_EQ(store->Get("Lab", "all", "0001")->GetString("lines")->size(), 60 * 20 + 59)
+      << "loaded whole, too";
+}
+
+TEST(ModifyTest, AChangeThatCameBetweenIsReadAnew) {
+  const Experiment experiment =
+      ParseSound(StaffText("[[layout]]\nname = \"one\"\npk = \"all\"\nrk = \"{id}\"\n",
+                           "[[op]]\nname = \"raise\"\nkind = \"modify\"\nset = [\"pay\"]\n"));
+  const RecordGenerator generator(experiment);
+  const std::atomic<bool> stop{false};
+  MemoryStore* store = nullptr;
+  const std::unique_ptr<Target> target = TargetOn(&store, generator, stop);
+  std::atomic<uint64_t> requests{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (uint64_t k = 0; k < 200; ++k) {
+        const Outcome outcome = target->Execute({.number = k, .op = 1, .record = 5});
+        EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+        requests += outcome.requests;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(requests.load(), 4 * 200 * 2 + 2 * store->refused());
+}
+
+TEST(OrFilterTest, OneRequestNamesAllRows) {
+  const Experiment experiment = ParseSound(StaffText(
+      "[[layout]]\nname = \"or\"\npk = \"all\"\nrk = \"{id}\"\none_of = \"filter\"\n",
+      "[[op]]\nname = \"two\"\nkind = \"query\"\nwhere = { id = { one_of = [\"000001\", \"000003\"] } }\n"));
+  const RecordGenerator generator(experiment);
+  const auto plan = PlanRead(experiment.layouts[0], experiment.ops[1], {.op = 1, .existing = 400}, generator);
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->parts.size(), 1u);
+  EXPECT_EQ(plan->parts[0].filter, "PartitionKey eq 'all' and (RowKey eq '000001' or RowKey eq '000003')");
+  const LayoutPrediction told = Predict(generator).layouts[0];
+  EXPECT_EQ(told.ops[1].plan, "partition");
+  EXPECT_DOUBLE_EQ(told.ops[1].scanned, 400);
+  EXPECT_DOUBLE_EQ(told.ops[1].returned, 2);
+}
+
+}  // namespace
+}  // namespace partita::lab
