@@ -8,6 +8,11 @@
 namespace partita {
 
 namespace {
+
+constexpr uint8_t kBatchFormat = 1, kBatchKind = 1;
+constexpr uint8_t kImportFormat = 2, kImportKind = 2;
+static_assert(kImportFormat == kBatchRecordFormatMax);
+
 uint8_t* PutVarint(uint8_t* to, uint64_t value) {
   while (value >= 0x80) {
     *to++ = static_cast<uint8_t>(value | 0x80);
@@ -16,22 +21,43 @@ uint8_t* PutVarint(uint8_t* to, uint64_t value) {
   *to++ = static_cast<uint8_t>(value);
   return to;
 }
+
+uint8_t* PutBytes(uint8_t* to, std::string_view bytes) {
+  to = PutVarint(to, bytes.size());
+  std::memcpy(to, bytes.data(), bytes.size());
+  return to + bytes.size();
+}
+
 }  // namespace
 
 BatchRecordWriter::BatchRecordWriter(uint8_t* to, TableId table, RangeEpoch epoch)
     : begin_(to), at_(to + kBatchRecordHeaderSize) {
   std::memset(to, 0, kBatchRecordHeaderSize);
-  to[0] = kBatchRecordFormat;
-  to[1] = kBatchRecordKind;
+  to[0] = kBatchFormat;
+  to[1] = kBatchKind;
   StoreLe32(to + 4, table.value);
   StoreLe64(to + 16, epoch.value);
 }
 
+BatchRecordWriter::BatchRecordWriter(uint8_t* to, uint64_t attempt)
+    : begin_(to), at_(to + kBatchRecordHeaderSize) {
+  std::memset(to, 0, kBatchRecordHeaderSize);
+  to[0] = kImportFormat;
+  to[1] = kImportKind;
+  StoreLe64(to + 16, attempt);
+}
+
+void BatchRecordWriter::AddImported(const Entry& entry) {
+  *at_++ = static_cast<uint8_t>(entry.kind);
+  StoreLe64(at_, entry.version.value);
+  at_ = PutBytes(at_ + 8, entry.user_key);
+  at_ = PutBytes(at_, entry.value);
+  ++operations_;
+}
+
 void BatchRecordWriter::Add(EntryKind kind, std::string_view user_key, std::string_view content) {
   *at_++ = static_cast<uint8_t>(kind);
-  at_ = PutVarint(at_, user_key.size());
-  std::memcpy(at_, user_key.data(), user_key.size());
-  at_ += user_key.size();
+  at_ = PutBytes(at_, user_key);
   at_ = PutVarint(at_, kStoredValueHeaderSize + content.size());
   WriteStoredValue(user_key, kind, content, at_);
   at_ += kStoredValueHeaderSize + content.size();
@@ -48,19 +74,23 @@ Result<BatchRecordReader> BatchRecordReader::Open(std::string_view payload) {
     return Status::Corruption("batch record of " + std::to_string(payload.size()) +
                               " bytes is shorter than its header");
   }
-  uint8_t format = static_cast<uint8_t>(payload[0]);
-  if (format > kBatchRecordFormat) {
+  uint8_t format = static_cast<uint8_t>(payload[0]), kind = static_cast<uint8_t>(payload[1]);
+  if (format > kBatchRecordFormatMax) {
     return Status::Unsupported("batch record format " + std::to_string(format) +
                                " is newer than this version reads");
   }
-  if (format != kBatchRecordFormat || payload[1] != kBatchRecordKind) {
+  const bool is_import = format == kImportFormat && kind == kImportKind;
+  if (!is_import && (format != kBatchFormat || kind != kBatchKind)) {
     return Status::Corruption("batch record with format " + std::to_string(format) + " and kind " +
-                              std::to_string(static_cast<int>(payload[1])));
+                              std::to_string(kind));
   }
   BatchRecordHeader header;
   header.table = TableId(LoadLe32(payload.data() + 4));
   header.version = Version(LoadLe64(payload.data() + kBatchRecordVersionOffset));
-  header.epoch = RangeEpoch(LoadLe64(payload.data() + 16));
+  const uint64_t under = LoadLe64(payload.data() + 16);
+  if (is_import && under == 0) return Status::Corruption("imported record that names no attempt");
+  if (is_import) header.attempt = under;
+  if (!is_import) header.epoch = RangeEpoch(under);
   header.operations = LoadLe32(payload.data() + 24);
   return BatchRecordReader(header, payload.substr(kBatchRecordHeaderSize));
 }
@@ -71,9 +101,9 @@ bool BatchRecordReader::Next(Entry* entry) {
     return false;
   }
   uint8_t kind = in_.ReadU8();
+  entry->version = header_.attempt == 0 ? header_.version : Version(in_.ReadLe64());
   entry->user_key = in_.ReadBytes();
   entry->value = in_.ReadBytes();
-  entry->version = header_.version;
   entry->kind = static_cast<EntryKind>(kind);
   if (!in_.ok()) {
     status_ = Status::Corruption("batch record is cut short");
@@ -85,6 +115,10 @@ bool BatchRecordReader::Next(Entry* entry) {
   }
   if (entry->user_key.size() <= kTableIdSize || entry->value.size() < kStoredValueHeaderSize) {
     status_ = Status::Corruption("batch record with an entry too small");
+    return false;
+  }
+  if (entry->version > header_.version) {
+    status_ = Status::Corruption("imported record with an entry of a version above its own");
     return false;
   }
   --left_;

@@ -14,8 +14,8 @@ namespace partita {
 // bytes. (Seals and identity are the log's.)
 //
 //   offset  size  field
-//        0     1  format   kBatchRecordFormat
-//        1     1  kind     1 = batch
+//        0     1  format   1; of an import 2
+//        1     1  kind     1 = batch, 2 = import
 //        2     2  zero
 //        4     4  table id
 //        8     8  version  of every entry; stored when the batch is decided
@@ -23,18 +23,28 @@ namespace partita {
 //       24     4  operation count
 //       28     n  operations: u8 entry kind · varint key size · user key · varint value size ·
 //                 stored value (stored_value.h)
-inline constexpr uint8_t kBatchRecordFormat = 1;
-inline constexpr uint8_t kBatchRecordKind = 1;
+//
+// An import holds entries that a range brings along which moves to this shard (store_ranges.cc). It counts
+// if, and as far as, the catalog has ranges here that came by its attempt. It has no table id, the attempt in
+// place of the epoch, and in each operation, behind the entry kind, a u64 with the entry's own version, below
+// the record's.
+inline constexpr uint8_t kBatchRecordFormatMax = 2;
 inline constexpr size_t kBatchRecordHeaderSize = 28;
 inline constexpr size_t kBatchRecordVersionOffset = 8;
 // Of one operation beside key and content: kind, two varints, the stored value's header.
 inline constexpr size_t kBatchOperationOverheadMax = 1 + 5 + 5 + 4;
+// Of an imported one, beside key and stored value.
+inline constexpr size_t kImportOperationOverheadMax = 1 + 8 + 5 + 5;
 
 struct BatchRecordHeader {
   TableId table;
   Version version;
   RangeEpoch epoch;
   uint32_t operations = 0;
+  uint64_t attempt = 0;  // Of an import; 0: a batch.
+
+  // Whether it counts in a range that it lies in, of the shard whose log it is in.
+  bool CountsIn(uint64_t move_attempt) const { return attempt == 0 || attempt == move_attempt; }
 };
 
 // Writes header and operations front to back into memory of at least
@@ -42,7 +52,11 @@ struct BatchRecordHeader {
 class BatchRecordWriter {
  public:
   BatchRecordWriter(uint8_t* to, TableId table, RangeEpoch epoch);
+  // An import. Its entries take kImportOperationOverheadMax + key + stored value each.
+  BatchRecordWriter(uint8_t* to, uint64_t attempt);
   void Add(EntryKind kind, std::string_view user_key, std::string_view content);
+  // To an import, with its version and its value as stored.
+  void AddImported(const Entry& entry);
   // The whole payload.
   std::string_view Finish();
 

@@ -13,8 +13,6 @@ struct Store::RangeMove {
   Shard* from = nullptr;
   Shard* to = nullptr;
   std::string lower;
-  uint64_t attempt = 0;
-  bool is_prepared = false;  // Or may be: the new owner's manifest names the attempt.
   Shard::HandOver hand_over;
   uint64_t pause_ns = 0;  // Once it was made.
 };

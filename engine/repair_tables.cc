@@ -75,7 +75,8 @@ Task<Result<std::vector<FileMeta>>> RepairTables::OfLog(const RepairFindings::Sh
       if (!check.Next(&entry)) return check.status();
       // Of a table that was dropped, or of a range that has another owner now.
       const RangeDescriptor* range = RangeOf(entry.user_key);
-      const bool is_its = survey_.findings().catalog_lost || (range != nullptr && range->owner == shard.id);
+      const bool is_its = survey_.findings().catalog_lost || (range != nullptr && range->owner == shard.id &&
+                                                              check.header().CountsIn(range->move_attempt));
       if (range == nullptr || !is_its) return Status();
       uint8_t* memory = memtable.arena().Allocate(record.payload.size());
       if (memory == nullptr || !memtable.Reserve(check.header().operations)) {
@@ -86,7 +87,11 @@ Task<Result<std::vector<FileMeta>>> RepairTables::OfLog(const RepairFindings::Sh
       std::memcpy(memory, record.payload.data(), record.payload.size());
       const std::string_view payload(reinterpret_cast<const char*>(memory), record.payload.size());
       PARTITA_ASSIGN(BatchRecordReader reader, BatchRecordReader::Open(payload));
-      while (reader.Next(&entry)) memtable.Insert(entry);
+      while (reader.Next(&entry)) {
+        // Without a manifest the log is read from its beginning, where what moved away and back is twice.
+        const Lookup known = memtable.Get(entry.user_key, kVersionMax);
+        if (known.state == LookupState::kAbsent || known.version < entry.version) memtable.Insert(entry);
+      }
       return reader.status();
     };
     if (shard.log.records == 0) co_return out;

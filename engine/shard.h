@@ -258,26 +258,31 @@ class Shard {
   uint64_t UnflushedOfRange(const std::string& lower, uint64_t enough);
   // What the new owner takes over.
   struct HandOver {
-    std::shared_ptr<const LevelSet> levels;  // With what was in memtables, in tables of their own.
-    Version last;                            // No version of it is above.
-    uint64_t rest_bytes = 0;                 // Of those tables.
-    uint64_t fenced_ns = 0;                  // Since then writes wait; by the runtime's clock.
-    std::vector<ObjectId> pinned;
-    AsyncMutex::Guard structure;  // From the fence on until the files are pinned.
+    uint64_t attempt = 0;
+    std::shared_ptr<const LevelSet> levels;  // The range's tables.
+    std::vector<ObjectId> pinned;            // They have one reference in ShardContext::references more.
+    AsyncMutex::Guard structure;             // While it is held, what is in no table is in the memtables.
+    // From the fence on:
+    uint64_t fenced_ns = 0;   // Since then writes wait; by the runtime's clock.
+    Version last;             // No version of it is above.
+    ViewPin view;             // Keeps what `rest` points to.
+    std::vector<Entry> rest;  // The newest entry of each key that memtables hold, tombstones too; sorted.
+    uint64_t rest_bytes = 0;  // Of their keys and values.
   };
-  // Old owner: from here on writes of the range wait, until it is released or the fence lifted. After an
-  // error there is no fence.
-  Task<Result<HandOver>> FenceRange(std::string lower);
-  // Then: makes all of it durable, in tables. Its files stay: each has a reference in
-  // ShardContext::references more, which DropHandOver gives back, also after an error.
-  Task<Status> HandOverRange(std::string lower, HandOver* range);
+  // Old owner: the range's tables. They stay until DropHandOver.
+  Task<Result<HandOver>> PinRange(std::string lower, uint64_t attempt);
+  // Old owner: from here on writes of the range wait, until it is released or the fence lifted. What they
+  // were until now is the rest.
+  Task<void> FenceRange(std::string lower, HandOver* range);
   Task<void> DropHandOver(HandOver range);
   Task<void> LiftFence(std::string lower);
-  // New owner: its versions go on above `above`, durably.
-  Task<Status> RaiseVersion(Version above);
-  // New owner: has its manifest name the files, in force if the catalog ever names the attempt as the one
+  // New owner: has its manifest name the tables, in force if the catalog ever names the attempt as the one
   // that brought the range here.
-  Task<Status> PrepareRange(uint64_t attempt, const HandOver& range, AsyncMutex::Guard structure);
+  Task<Status> PrepareRange(const HandOver& range, AsyncMutex::Guard structure);
+  // New owner: has its log hold the rest, durably and under the same condition, and its memtable, where
+  // nobody looks for it yet; its versions go on above. Until TakeRange or ForgetPrepared no memtable with
+  // some of it is flushed.
+  Task<Status> ImportRest(const HandOver& range);
   // The attempt will not be made. Forgotten behind the caller's back.
   void ForgetPrepared(uint64_t attempt);
   // New owner, once the catalog names it: the range is read and written here.
@@ -329,8 +334,8 @@ class Shard {
   Task<Status> Recover(const Catalog& catalog, bool fresh);
   Task<Result<std::unique_ptr<ReadView>>> LoadView(const Catalog& catalog, const Manifest& manifest);
   Task<FileRef> OpenFile(FileMeta meta);
-  Task<Status> ReplayLog(const Manifest& manifest, ReadView* view);
-  Status ReplayRecord(const LogRecord& record, ReadView* view);
+  Task<Status> ReplayLog(const Catalog& catalog, const Manifest& manifest, ReadView* view);
+  Status ReplayRecord(const LogRecord& record, const Catalog& catalog, ReadView* view);
   Task<Status> SpillReplay(Manifest* manifest, ReadView* view, LogPosition last);
   Task<Status> EmptyLog(Manifest* manifest, ReadView* view);
 
@@ -433,8 +438,11 @@ class Shard {
   static Task<void> CleanUp(Shard* self);
   void ScheduleCleanUp();
   static Task<void> ForgetBehind(Shard* self, uint64_t attempt);
-  static Task<void> FlushLogBeside(Shard* self, Status* flushed);
-  Task<Status> WriteRest(const ReadView& view, const RangeView& range, HandOver* out);
+  struct ImportSlice;
+  Task<Status> ImportNow(ImportSlice* slice);
+  Status ImportOnStrand(ImportSlice* slice);  // kResourceExhausted: no memory.
+  void EndImport();
+  bool MayFlush(const ReadView& view) const;
   void UpdateDebt(const ReadView& view);
   void UpdatePressure(uint64_t active_bytes);
 
@@ -468,6 +476,9 @@ class Shard {
   std::atomic<bool> compaction_running_{false};
   std::atomic<bool> prepare_running_{false};
   std::atomic<bool> closing_{false};
+  // From here on the log holds what a move brings along that is not made yet; kNoImport: nothing.
+  static constexpr uint64_t kNoImport = ~uint64_t{0};
+  std::atomic<uint64_t> import_from_{kNoImport};
   std::atomic<uint64_t> log_segment_{0};      // What the manifest on disk says (F35).
   std::atomic<uint64_t> segment_asked_{0};    // What it was last asked to say.
   std::atomic<bool> out_of_space_{false};     // The last flush or manifest save met a full disk (F54).

@@ -292,13 +292,13 @@ Task<void> Shard::FlushLoop(Shard* self) {
     bool any = false;
     {
       ViewPin view = self->views_.Pin();
-      any = !view->frozen.empty();
+      any = self->MayFlush(*view);
     }
     if (!any) {
       self->flush_running_.store(false);
       // One frozen between the look and the store saw us running.
       ViewPin view = self->views_.Pin();
-      if (view->frozen.empty() || self->flush_running_.exchange(true)) co_return;
+      if (!self->MayFlush(*view) || self->flush_running_.exchange(true)) co_return;
       continue;
     }
     Status flushed = co_await self->FlushOldest();
@@ -325,9 +325,14 @@ Task<void> Shard::PrepareLog(Shard* self) {
   self->prepare_running_.store(false);
 }
 
+// There is a frozen memtable, and all that it holds may become a table.
+bool Shard::MayFlush(const ReadView& view) const {
+  return !view.frozen.empty() && view.frozen.back().last.value < import_from_.load();
+}
+
 Task<Status> Shard::FlushOldest() {
   ViewPin view = views_.Pin();
-  if (view->frozen.empty()) co_return Status();
+  if (!MayFlush(*view)) co_return Status();
   MemtableRef oldest = view->frozen.back();
   // A memtable becomes a table only after the log is durable past its last position: else a table
   // could hold what a crash takes back from the log (F12, M27).

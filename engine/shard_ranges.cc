@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "compaction/flush_job.h"
 #include "engine/base/merging_iterator.h"
 #include "engine/base/site.h"
 #include "engine/base/user_key.h"
@@ -17,6 +16,12 @@ namespace {
 constexpr int kFlushRoundsMax = 8;
 
 constexpr uint64_t kLockPollNanos = 100'000;
+
+// An import takes the strand for so many bytes at a time, some 50 us.
+constexpr uint64_t kImportSliceBytes = 64 << 10;
+// How long it waits for memtable memory, as writes of the range wait for it meanwhile.
+constexpr uint64_t kImportWaitNanosMax = 1'000'000'000;
+constexpr uint64_t kImportPollNanos = 500'000;
 
 void AddToView(std::vector<RangeView> added, ReadView* view) {
   std::move(added.begin(), added.end(), std::back_inserter(view->ranges));
@@ -194,65 +199,37 @@ uint64_t Shard::UnflushedOfRange(const std::string& lower, uint64_t enough) {
   return range == nullptr ? 0 : UnflushedBytes(*view, *range, enough);
 }
 
-Task<Result<Shard::HandOver>> Shard::FenceRange(std::string lower) {
+Task<Result<Shard::HandOver>> Shard::PinRange(std::string lower, uint64_t attempt) {
   HandOver out;
-  // While it is held no file of the range goes.
+  out.attempt = attempt;
   PARTITA_CO_ASSIGN(out.structure, co_await LockStructure());
-  out.fenced_ns = context_.runtime.clock().MonotonicNanos();
-  bool found = false;
-  ViewChange fence = [&found, &lower](ReadView* view) {
-    RangeView* range = RangeAt(lower, view);
-    found = range != nullptr;
-    if (found) range->fenced = true;
-  };
-  co_await ChangeStructure(std::move(fence));
-  if (!found) co_return Status::Moved("shard does not own the range");
-  out.last = commit_log_->last_version();
+  ViewPin view = views_.Pin();
+  const RangeView* range = view->FindRange(lower);
+  if (range == nullptr) co_return Status::Moved("shard does not own the range");
+  out.levels = range->levels;
+  for (size_t level = 0; level < kLevels; ++level) {
+    for (const FileRef& file : out.levels->level(level)) out.pinned.push_back(file.info.id);
+  }
+  for (ObjectId id : out.pinned) context_.references.Add(id);
   co_return out;
 }
 
-Task<Status> Shard::HandOverRange(std::string lower, HandOver* out) {
-  ViewPin view = views_.Pin();
-  const RangeView& range = *view->FindRange(lower);
-  for (size_t level = 0; level < kLevels; ++level) {
-    for (const FileRef& file : range.levels->level(level)) out->pinned.push_back(file.info.id);
-  }
-  for (ObjectId id : out->pinned) context_.references.Add(id);
+Task<void> Shard::FenceRange(std::string lower, HandOver* out) {
+  PARTITA_ASSERT(out->structure.held());
+  out->fenced_ns = context_.runtime.clock().MonotonicNanos();
+  ViewChange fence = [&lower](ReadView* view) { RangeAt(lower, view)->fenced = true; };
+  co_await ChangeStructure(std::move(fence));
+  // What was decided so far is all that ever will be here, though nobody may see it yet.
+  out->last = commit_log_->last_version();
+  out->view = views_.Pin();
   out->structure.Release();
-  // What was decided so far is all that ever will be here, and in memtables, though nobody may see it yet.
-  // What is older must not be lost when it survives (F12).
-  Status flushed;
-  TaskGroup beside;
-  if (SiteIsOn("move.source.wait")) {
-    beside.Spawn(context_.runtime.shard_executor(id_), FlushLogBeside(this, &flushed));
+  MergingIterator entries(UnflushedOf(*out->view, *out->view->FindRange(lower)), Direction::kForward);
+  for (IterState at = entries.SeekToFirst(); at == IterState::kEntry; at = entries.Next()) {
+    const Entry& entry = entries.entry();
+    if (!out->rest.empty() && out->rest.back().user_key == entry.user_key) continue;
+    out->rest.push_back(entry);
+    out->rest_bytes += entry.user_key.size() + entry.value.size();
   }
-  const Status written = co_await WriteRest(*view, range, out);
-  co_await beside.Join();
-  co_return flushed.ok() ? written : flushed;
-}
-
-Task<void> Shard::FlushLogBeside(Shard* self, Status* flushed) {
-  *flushed = co_await self->commit_log_->FlushAll();
-}
-
-// Writes what the memtables hold of the range to tables.
-Task<Status> Shard::WriteRest(const ReadView& view, const RangeView& range, HandOver* out) {
-  out->levels = range.levels;
-  if (UnflushedBytes(view, range, 0) == 0) co_return Status();
-  FlushSpec spec;
-  spec.entries = std::make_unique<MergingIterator>(UnflushedOf(view, range), Direction::kForward);
-  spec.retention.visible = commit_log_->visible_version();
-  FlushJob job(MakeJobContext(view, context_.objects), std::move(spec));
-  PARTITA_CO_ASSIGN(JobResult rest, co_await job.Run());
-  for (LevelEdit::Added& added : rest.edit.added) {
-    const bool holds_any = CutTo(range.lower, range.upper, &added.file);
-    PARTITA_ASSERT(holds_any);
-    context_.references.Add(added.file.info.id);
-    out->pinned.push_back(added.file.info.id);
-    out->rest_bytes += added.file.info.file_size;
-  }
-  PARTITA_CO_ASSIGN(out->levels, range.levels->Apply(rest.edit));
-  co_return Status();
 }
 
 Task<void> Shard::DropHandOver(HandOver range) {
@@ -268,32 +245,81 @@ Task<void> Shard::LiftFence(std::string lower) {
   co_await ChangeStructure(std::move(change));
 }
 
-Task<Status> Shard::RaiseVersion(Version above) {
-  auto payload = std::make_shared<std::string>(kBatchRecordHeaderSize, '\0');
-  auto* bytes = reinterpret_cast<uint8_t*>(payload->data());
-  BatchRecordWriter writer(bytes, TableId(), RangeEpoch());
-  const std::string_view record = writer.Finish();
-  Status status;
+// One record of an import.
+struct Shard::ImportSlice {
+  uint64_t attempt = 0;
+  Version above;
+  std::span<const Entry> entries;
+  uint64_t bytes = kBatchRecordHeaderSize;
   LogPosition position;
-  std::function<void()> decide = [&] {
-    if (commit_log_->fenced()) {
-      status = commit_log_->fence_reason();
-      return;
+};
+
+Task<Status> Shard::ImportRest(const HandOver& range) {
+  LogPosition last;
+  std::span<const Entry> left = range.rest;
+  do {  // One without entries, too, since the versions go on above what was there.
+    ImportSlice slice{.attempt = range.attempt, .above = range.last, .entries = {}};
+    size_t count = 0;
+    while (count < left.size() && slice.bytes < kImportSliceBytes) {
+      slice.bytes += kImportOperationOverheadMax + left[count].user_key.size() + left[count].value.size();
+      ++count;
     }
-    clock_->RaiseTo(above);
-    const Version version = clock_->Next();
-    SetBatchVersion(bytes, version);
-    position = commit_log_->Append({version, DurabilityLevel::kPower, record, payload});
-  };
-  co_await OnStrand(std::move(decide));
-  PARTITA_CO_TRY(status);
-  if (!SiteIsOn("move.version.wait")) co_return Status();
-  co_return co_await commit_log_->AwaitVisible(position, DurabilityLevel::kPower);
+    slice.entries = left.first(count);
+    left = left.subspan(count);
+    PARTITA_CO_TRY(co_await ImportNow(&slice));
+    last = slice.position;
+  } while (!left.empty());
+  if (!SiteIsOn("move.import.wait")) co_return Status();
+  co_return co_await commit_log_->AwaitVisible(last, DurabilityLevel::kPower);
 }
 
-Task<Status> Shard::PrepareRange(uint64_t attempt, const HandOver& range, AsyncMutex::Guard structure) {
+Task<Status> Shard::ImportNow(ImportSlice* slice) {
+  for (uint64_t waited = 0;; waited += kImportPollNanos) {
+    Status imported;
+    std::function<void()> import = [&] { imported = ImportOnStrand(slice); };
+    co_await OnStrand(std::move(import));
+    if (imported.code() != Code::kResourceExhausted) co_return imported;
+    if (out_of_space_.load()) co_return OutOfSpace();
+    if (waited >= kImportWaitNanosMax) co_return Status::Busy(imported.message());
+    co_await SleepFor(kImportPollNanos);
+  }
+}
+
+Status Shard::ImportOnStrand(ImportSlice* slice) {
+  PARTITA_ASSERT(strand_.HeldByThisThread());
+  if (commit_log_->fenced()) return commit_log_->fence_reason();
+  const std::shared_ptr<Memtable>& memtable = views_.current().active;
+  uint8_t* memory = memtable->arena().Allocate(slice->bytes);
+  if (memory == nullptr || !memtable->Reserve(slice->entries.size())) {
+    if (views_.current().frozen.empty() && import_from_.load() == kNoImport) FreezeActive();
+    return Status::ResourceExhausted("shard " + std::to_string(id_.value) +
+                                     " has no memtable memory for what the range brings along; try again");
+  }
+  clock_->RaiseTo(slice->above);
+  const Version version = clock_->Next();
+  BatchRecordWriter writer(memory, slice->attempt);
+  for (const Entry& entry : slice->entries) writer.AddImported(entry);
+  SetBatchVersion(memory, version);
+  const std::string_view payload = writer.Finish();
+  if (import_from_.load() == kNoImport) import_from_.store(commit_log_->last_decided().value + 1);
+  Result<BatchRecordReader> reader = BatchRecordReader::Open(payload);
+  PARTITA_ASSERT(reader.ok());
+  Entry entry;
+  while (reader->Next(&entry)) memtable->Insert(entry);  // Into a range that no view here has.
+  PARTITA_ASSERT(reader->status().ok());
+  slice->position = commit_log_->Append({version, DurabilityLevel::kPower, payload, memtable});
+  if (IsFull(*memtable)) FreezeActive();
+  return Status();
+}
+
+void Shard::EndImport() {
+  import_from_.store(kNoImport);
+  ScheduleFlush();
+}
+
+Task<Status> Shard::PrepareRange(const HandOver& range, AsyncMutex::Guard structure) {
   Install install;
-  install.prepared = PreparedFiles{attempt, {}};
+  install.prepared = PreparedFiles{range.attempt, {}};
   for (uint32_t level = 0; level < kLevels; ++level) {
     for (const FileRef& file : range.levels->level(level)) {
       install.prepared->files.push_back({level, file.lower, file.upper, file.info});
@@ -304,6 +330,7 @@ Task<Status> Shard::PrepareRange(uint64_t attempt, const HandOver& range, AsyncM
 }
 
 void Shard::ForgetPrepared(uint64_t attempt) {
+  EndImport();
   if (closing_.load()) return;
   tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), ForgetBehind(this, attempt));
 }
@@ -320,6 +347,7 @@ Task<void> Shard::TakeRange(RangeDescriptor range, std::shared_ptr<const LevelSe
     AddToView({{range.lower, range.upper, range.epoch, std::move(levels)}}, view);
   };
   co_await ChangeStructure(std::move(change));
+  EndImport();
   UpdateDebt(*views_.Pin());
   ScheduleCleanUp();  // The manifest then names the files as the shard's own.
   ScheduleCompaction();

@@ -85,7 +85,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
 
   PARTITA_CO_ASSIGN(std::unique_ptr<ReadView> view, co_await LoadView(catalog, manifest));
   while (true) {
-    Status replayed = co_await ReplayLog(manifest, view.get());
+    Status replayed = co_await ReplayLog(catalog, manifest, view.get());
     if (replayed.ok()) break;
     if (!replay_needs_memory_) co_return replayed;
     if (context_.read_only) {
@@ -191,7 +191,7 @@ Task<Result<std::unique_ptr<ReadView>>> Shard::LoadView(const Catalog& catalog, 
   co_return view;
 }
 
-Task<Status> Shard::ReplayLog(const Manifest& manifest, ReadView* view) {
+Task<Status> Shard::ReplayLog(const Catalog& catalog, const Manifest& manifest, ReadView* view) {
   LocalLogOptions options;
   options.store = context_.store;
   options.shard = id_;
@@ -216,14 +216,13 @@ Task<Status> Shard::ReplayLog(const Manifest& manifest, ReadView* view) {
   recovered_.log = LogRecovery();
   replayed_version_ = Version();
   replay_needs_memory_ = false;
-  PARTITA_CO_ASSIGN(LogRecovery recovery, co_await log_->Recover(from, [this, view](const LogRecord& record) {
-    return ReplayRecord(record, view);
-  }));
+  LogReplaySink replay = [&](const LogRecord& record) { return ReplayRecord(record, catalog, view); };
+  PARTITA_CO_ASSIGN(LogRecovery recovery, co_await log_->Recover(from, std::move(replay)));
   recovered_.log = recovery;
   co_return Status();
 }
 
-Status Shard::ReplayRecord(const LogRecord& record, ReadView* view) {
+Status Shard::ReplayRecord(const LogRecord& record, const Catalog& catalog, ReadView* view) {
   PARTITA_ASSIGN(BatchRecordReader check, BatchRecordReader::Open(record.payload));
   if (check.header().version <= replayed_version_) {
     return Status::Corruption("log record " + std::to_string(record.position.value) +
@@ -231,8 +230,11 @@ Status Shard::ReplayRecord(const LogRecord& record, ReadView* view) {
   }
   Entry entry;
   bool live = check.Next(&entry);
-  // A record of a table that was dropped, or of a range that is not ours any more, counts no more.
-  if (live) live = view->FindRange(entry.user_key) != nullptr;
+  // A record of a table that was dropped, or of a range that is not ours any more, counts no more; nor one of
+  // a move that was not made, or made again.
+  const RangeDescriptor* range = live ? catalog.FindRange(entry.user_key) : nullptr;
+  live = range != nullptr && range->owner == id_;
+  if (live) live = check.header().CountsIn(range->move_attempt);
   if (!live) {
     PARTITA_TRY(check.status());
     ++recovered_.records_skipped;

@@ -262,8 +262,10 @@ class Store {
   Task<Result<AsyncMutex::Guard>> BeginMove();
   Task<Result<ChangePtr>> BeginFence(const RangeMove& move, RangeEpoch epoch);
   Task<Status> PrepareMove(RangeMove* move, CatalogChange* change);
-  Task<Status> PrepareFenced(RangeMove* move, AsyncMutex::Guard structure);
-  static Task<void> RaiseVersion(RangeMove* move, Status* raised);
+  Task<Status> PrepareUnfenced(RangeMove* move, const Catalog& next, AsyncMutex::Guard structure);
+  static Task<void> PrepareSwap(Store* self, std::string catalog);
+  Task<Status> HandOverRest(RangeMove* move);
+  static Task<void> FlushLogOf(Shard* shard, Status* flushed);
   Task<void> AbandonMove(RangeMove* move);
   // Before a key is routed for the time `tries` + 1.
   Task<void> PauseBeforeRoute(int tries);

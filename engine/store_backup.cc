@@ -57,9 +57,12 @@ Task<Result<BackupReport>> Store::Backup(FileSystem& to, FileSystem* base, Backu
     co_return Status::Corruption("there is no backup of a store of which a shard is damaged: " +
                                  report_.damaged_shards.front());
   }
+  // What a move brings along would be in its new owner's log only, which does not go along.
+  PARTITA_CO_ASSIGN(AsyncMutex::Guard no_move, co_await BeginMove());
   PARTITA_CO_TRY(co_await FlushMemtables());
   StoreImage image;
   const Status pinned = co_await PinAll(&image);
+  no_move.Release();
   if (!pinned.ok()) {
     (void)co_await DropPins(image);
     co_return pinned;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "engine/base/site.h"
 #include "engine/base/user_key.h"
 #include "engine/catalog_change.h"
 #include "engine/store.h"
@@ -10,19 +11,21 @@
 //
 //  1. T flushes, until no record of R that it may have had in an earlier time can ever be replayed: from here
 //     on T's log holds nothing of R. S flushes, until its memtables hold little of R.
-//  2. The turn to change the catalog is taken, and R fenced on S: writes wait, reads go on. S's log is
-//  flushed,
-//     what its memtables hold of R becomes a table, and T goes on with versions above S's, all at once. Now
-//     tables hold all of R, and no file of them goes.
-//  3. T's manifest names R's tables as prepared by this attempt.
-//  4. The catalog is swapped: R is T's, by this attempt. This is the commit. What a manifest says of another
-//     attempt, or of ranges that are not its shard's, is void.
+//  2. The turn to change the catalog is taken. What R has of tables is pinned, and S's memtables let go of
+//     nothing. T's manifest names the tables as prepared by this attempt, and the catalog to be is written
+//     beside the one in force. Writes go on.
+//  3. R is fenced on S: writes wait, reads go on. What S's memtables hold of R, the newest of each key, goes
+//     into T's log as an import of this attempt and T's memtable; T goes on with versions above. S's log is
+//     flushed, as is T's.
+//  4. The catalog is swapped: R is T's, by this attempt. This is the commit. What a manifest or an import
+//  says
+//     of another attempt, or of ranges that are not its shard's, is void.
 //  5. T takes R into its view, S lets go of it, the range map follows, and waiting writes are routed anew.
 //
-// In DESIGN 8 what is left in memtables goes into T's log. As a table it needs no record of its own kind, no
-// second place from which to replay a range and no memtable that is searched for some ranges only, and the
-// flush that it costs is that of the log. After a crash R is whole on S or whole on T; no shard needs
-// another's log. When the swap is in doubt the fence stays until a read of the catalog decides (F15).
+// So a write waits for a flush of two logs side by side, and a rename. After a crash R is whole on S or whole
+// on T; no shard needs another's log. That imports before the last one are never asked for is due to 1, which
+// sees to it that they are in tables before another range comes: a merged range keeps the later attempt only.
+// When the swap is in doubt the fence stays until a read of the catalog decides (F15).
 
 namespace partita {
 
@@ -168,40 +171,53 @@ Task<Result<Store::ChangePtr>> Store::BeginFence(const RangeMove& move, RangeEpo
 }
 
 Task<Status> Store::PrepareMove(RangeMove* move, CatalogChange* change) {
-  // Before the fence, as it may have to wait.
+  const uint64_t attempt = uint64_t{change->next.incarnation} << 32 | ++move_attempts_;
   PARTITA_CO_ASSIGN(AsyncMutex::Guard structure, co_await move->to->LockStructure());
-  Result<Shard::HandOver> fenced = co_await move->from->FenceRange(move->lower);
-  if (!fenced.ok()) co_return NotMade(fenced.status());
-  move->hand_over = std::move(fenced).value();
-  move->attempt = uint64_t{change->next.incarnation} << 32 | ++move_attempts_;
-  const Status prepared = NotMade(co_await PrepareFenced(move, std::move(structure)));
+  Result<Shard::HandOver> pinned = co_await move->from->PinRange(move->lower, attempt);
+  if (!pinned.ok()) co_return NotMade(pinned.status());
+  move->hand_over = std::move(pinned).value();
+  change->next.MoveRange(move->lower, move->to->id(), attempt);
+  Status prepared = co_await PrepareUnfenced(move, change->next, std::move(structure));
+  if (prepared.ok()) prepared = co_await HandOverRest(move);
   if (!prepared.ok()) co_await AbandonMove(move);
-  if (prepared.ok()) change->next.MoveRange(move->lower, move->to->id(), move->attempt);
+  co_return NotMade(prepared);
+}
+
+// All of a move that writes need not wait for.
+Task<Status> Store::PrepareUnfenced(RangeMove* move, const Catalog& next, AsyncMutex::Guard structure) {
+  TaskGroup beside;
+  beside.Spawn(runtime_.shard_executor(move->to->id()), PrepareSwap(this, EncodeCatalog(next)));
+  const Status prepared = co_await move->to->PrepareRange(move->hand_over, std::move(structure));
+  co_await beside.Join();
   co_return prepared;
 }
 
-// Both shards' logs and the rest's table are flushed at once.
-Task<Status> Store::PrepareFenced(RangeMove* move, AsyncMutex::Guard structure) {
-  Status raised;
-  TaskGroup beside;
-  beside.Spawn(runtime_.shard_executor(move->to->id()), RaiseVersion(move, &raised));
-  const Status handed_over = co_await move->from->HandOverRange(move->lower, &move->hand_over);
-  if (!handed_over.ok()) co_await move->from->LiftFence(move->lower);  // Not as late as the new owner's log.
-  co_await beside.Join();
-  PARTITA_CO_TRY(handed_over);
-  PARTITA_CO_TRY(raised);
-  move->is_prepared = true;
-  co_return co_await move->to->PrepareRange(move->attempt, move->hand_over, std::move(structure));
+Task<void> Store::PrepareSwap(Store* self, std::string catalog) {
+  (void)co_await self->meta_->PrepareSwap(kCatalogKey, self->catalog_generation_, catalog);
 }
 
-Task<void> Store::RaiseVersion(RangeMove* move, Status* raised) {
-  *raised = co_await move->to->RaiseVersion(move->hand_over.last);
+Task<Status> Store::HandOverRest(RangeMove* move) {
+  co_await move->from->FenceRange(move->lower, &move->hand_over);
+  Status flushed;
+  TaskGroup beside;
+  beside.Spawn(runtime_.shard_executor(move->from->id()), FlushLogOf(move->from, &flushed));
+  const Status imported = co_await move->to->ImportRest(move->hand_over);
+  if (!imported.ok()) co_await move->from->LiftFence(move->lower);  // Not as late as the other's log.
+  co_await beside.Join();
+  move->hand_over.view.Release();
+  move->hand_over.rest.clear();
+  co_return imported.ok() ? flushed : imported;
+}
+
+// What is imported survives from the swap on, so what its old shard decided before it must, too (F12).
+Task<void> Store::FlushLogOf(Shard* shard, Status* flushed) {
+  if (SiteIsOn("move.source.wait")) *flushed = co_await shard->FlushLog();
 }
 
 Task<void> Store::AbandonMove(RangeMove* move) {
   move->hand_over.structure.Release();
   co_await move->from->LiftFence(move->lower);
-  if (move->is_prepared) move->to->ForgetPrepared(move->attempt);
+  move->to->ForgetPrepared(move->hand_over.attempt);
   co_await move->from->DropHandOver(std::move(move->hand_over));
   move->alone.Release();
 }

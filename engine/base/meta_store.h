@@ -33,6 +33,11 @@ class MetaStore {
   virtual Task<Result<uint64_t>> CompareAndSwap(std::string_view key, uint64_t expected,
                                                 std::string_view bytes) = 0;
 
+  // Does of a swap what can be done before it is decided: a CompareAndSwap with the same arguments is then
+  // quicker. It need not come; until it does, the value is the old one, also for the next life. Any error may
+  // be ignored.
+  virtual Task<Status> PrepareSwap(std::string_view key, uint64_t expected, std::string_view bytes) = 0;
+
   // Removes the key durably; ok when absent.
   virtual Task<Status> Remove(std::string_view key) = 0;
 

@@ -121,50 +121,77 @@ Task<Result<std::optional<MetaValue>>> LocalMetaStore::Settle(std::string_view k
   co_return value;
 }
 
-Task<Result<uint64_t>> LocalMetaStore::CompareAndSwap(std::string_view key, uint64_t expected,
-                                                      std::string_view bytes) {
+// What a swap needs before it may begin.
+Task<Status> LocalMetaStore::CheckSwap(std::string_view key, Key& state, uint64_t expected,
+                                       std::string_view bytes) {
   PARTITA_ASSERT(store_ != StoreId());
-  if (!IsMetaKey(key)) co_return BadKey(key);
   if (bytes.size() > kMetaValueSizeMax) {
     co_return Status::InvalidArgument("meta key \"" + std::string(key) + "\": a value of " +
                                       std::to_string(bytes.size()) + " bytes is above the limit of " +
                                       std::to_string(kMetaValueSizeMax));
   }
-  Key& state = KeyState(key);
-  auto guard = co_await state.mutex.Lock();
   if (state.trust != Trust::kSettled) PARTITA_CO_TRY(co_await Settle(key, state));
   if (state.generation != expected) {
     co_return Status::PreconditionFailed("meta key \"" + std::string(key) + "\" has generation " +
                                          std::to_string(state.generation) + ", expected " +
                                          std::to_string(expected));
   }
-  if (state.leftovers_possible) PARTITA_CO_TRY(co_await RemoveLeftovers(key, state));
-  const MetaValue value{std::string(bytes), expected + 1};
-  PARTITA_CO_TRY(co_await Replace(key, state, store_, value));
+  co_return Status();
+}
+
+Task<Result<uint64_t>> LocalMetaStore::CompareAndSwap(std::string_view key, uint64_t expected,
+                                                      std::string_view bytes) {
+  if (!IsMetaKey(key)) co_return BadKey(key);
+  Key& state = KeyState(key);
+  auto guard = co_await state.mutex.Lock();
+  PARTITA_CO_TRY(co_await CheckSwap(key, state, expected, bytes));
+  if (state.prepared == bytes) {
+    PARTITA_CO_TRY(co_await RenameNew(key, state, expected + 1));
+  } else {
+    if (state.leftovers_possible) PARTITA_CO_TRY(co_await RemoveLeftovers(key, state));
+    PARTITA_CO_TRY(co_await Replace(key, state, store_, MetaValue{std::string(bytes), expected + 1}));
+  }
   state.generation = expected + 1;
   co_return state.generation;
+}
+
+Task<Status> LocalMetaStore::PrepareSwap(std::string_view key, uint64_t expected, std::string_view bytes) {
+  if (!IsMetaKey(key)) co_return BadKey(key);
+  Key& state = KeyState(key);
+  auto guard = co_await state.mutex.Lock();
+  PARTITA_CO_TRY(co_await CheckSwap(key, state, expected, bytes));
+  if (state.leftovers_possible) PARTITA_CO_TRY(co_await RemoveLeftovers(key, state));
+  PARTITA_CO_TRY(co_await WriteNew(key, state, store_, MetaValue{std::string(bytes), expected + 1}));
+  state.prepared = bytes;
+  co_return Status();
 }
 
 // Writes the value whole beside the old one and takes its place. kUnknown once the rename has
 // begun; any other error leaves the old value in place.
 Task<Status> LocalMetaStore::Replace(std::string_view key, Key& state, StoreId store,
                                      const MetaValue& value) {
-  const std::string path = KeyPath(key);
-  const std::string new_path = NewPath(key, value.generation);
+  PARTITA_CO_TRY(co_await WriteNew(key, state, store, value));
+  co_return co_await RenameNew(key, state, value.generation);
+}
+
+Task<Status> LocalMetaStore::WriteNew(std::string_view key, Key& state, StoreId store,
+                                      const MetaValue& value) {
   const std::string encoded = EncodeMeta(key, store, value.generation, value.bytes);
   const std::span<const uint8_t> content(reinterpret_cast<const uint8_t*>(encoded.data()), encoded.size());
-
   state.leftovers_possible = true;
-  {
-    PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
-                      co_await files_.Open(new_path, OpenMode::kCreate, FileIo::kBuffered));
-    // Data before the name that says so (F25). Apart, as a write that finds no space may be done again, and a
-    // flush may not (F20).
-    PARTITA_CO_TRY(co_await file->WriteAt(0, content));
-    if (SiteIsOn("meta.flush")) PARTITA_CO_TRY(co_await file->Flush());
-  }
+  PARTITA_CO_ASSIGN(std::unique_ptr<File> file, co_await files_.Open(NewPath(key, value.generation),
+                                                                     OpenMode::kCreate, FileIo::kBuffered));
+  // Data before the name that says so (F25). Apart, as a write that finds no space may be done again, and a
+  // flush may not (F20).
+  PARTITA_CO_TRY(co_await file->WriteAt(0, content));
+  if (SiteIsOn("meta.flush")) PARTITA_CO_TRY(co_await file->Flush());
+  co_return Status();
+}
+
+Task<Status> LocalMetaStore::RenameNew(std::string_view key, Key& state, uint64_t generation) {
   state.trust = Trust::kInDoubt;
-  Status renamed = co_await files_.Rename(new_path, path);
+  state.prepared.reset();
+  Status renamed = co_await files_.Rename(NewPath(key, generation), KeyPath(key));
   if (renamed.ok() && SiteIsOn("meta.dirflush")) renamed = co_await files_.FlushDirectory(kMetaDirectory);
   if (!renamed.ok())
     co_return Status::Unknown("swap of meta key \"" + std::string(key) + "\": " + renamed.ToString());
@@ -174,6 +201,7 @@ Task<Status> LocalMetaStore::Replace(std::string_view key, Key& state, StoreId s
 }
 
 Task<Status> LocalMetaStore::RemoveLeftovers(std::string_view key, Key& state) {
+  state.prepared.reset();
   PARTITA_CO_ASSIGN(const std::vector<DirectoryEntry> entries, co_await files_.List(kMetaDirectory));
   const std::string prefix = std::string(key) + std::string(kNewMark);
   for (const DirectoryEntry& entry : entries) {

@@ -20,8 +20,8 @@ bool IsMetaKey(std::string_view key);
 
 // MetaStore in files of the directory meta/, one file a key, format in meta_format.h.
 //
-// A swap writes KEY.new-GENERATION whole, flushes it, renames it over KEY and flushes the
-// directory: after a crash the key has the old value or the new one, each complete. Leftovers are
+// A swap writes KEY.new-GENERATION whole, flushes it (both may be done in advance), renames it over KEY and
+// flushes the directory: after a crash the key has the old value or the new one, each complete. Leftovers are
 // removed by the next swap of the key. What is read is flushed before it is answered the first
 // time, as a dead process may have left it in the kernel's cache only (F29). After a failure that
 // leaves a swap in doubt, the next call of that key first settles it: what is found is written
@@ -43,6 +43,8 @@ class LocalMetaStore final : public MetaStore {
   // REQUIRES: the store's id is known. kInvalidArgument for a value above kMetaValueSizeMax.
   Task<Result<uint64_t>> CompareAndSwap(std::string_view key, uint64_t expected,
                                         std::string_view bytes) override;
+  // Writes and flushes the new file, and leaves the rename to the swap.
+  Task<Status> PrepareSwap(std::string_view key, uint64_t expected, std::string_view bytes) override;
   Task<Status> Remove(std::string_view key) override;
   Task<Result<std::vector<std::string>>> List() override;
 
@@ -57,6 +59,8 @@ class LocalMetaStore final : public MetaStore {
     Trust trust = Trust::kUnread;
     uint64_t generation = 0;  // Of the value on disk; meaningful when settled.
     bool leftovers_possible = true;
+    // What KEY.new-GENERATION of the next generation holds, flushed, if it is there for a swap to come.
+    std::optional<std::string> prepared;
   };
 
   LocalMetaStore(FileSystem& files, StoreId store) : files_(files), store_(store) {}
@@ -65,7 +69,10 @@ class LocalMetaStore final : public MetaStore {
   // The following run under the key's mutex.
   Task<Result<std::optional<MetaValue>>> Settle(std::string_view key, Key& state);
   Task<Status> RemoveLeftovers(std::string_view key, Key& state);
+  Task<Status> CheckSwap(std::string_view key, Key& state, uint64_t expected, std::string_view bytes);
   Task<Status> Replace(std::string_view key, Key& state, StoreId store, const MetaValue& value);
+  Task<Status> WriteNew(std::string_view key, Key& state, StoreId store, const MetaValue& value);
+  Task<Status> RenameNew(std::string_view key, Key& state, uint64_t generation);
 
   FileSystem& files_;
   const StoreId store_;

@@ -266,6 +266,64 @@ TEST_F(RangeTest, ARangeThatComesBackBringsNothingOldBackToLife) {
   }
 }
 
+Task<void> MoveBeside(Store* store, std::string key, uint32_t to, Status* status, bool* ended) {
+  *status = (co_await store->MoveRange(std::move(key), ShardId(to))).status();
+  *ended = true;
+}
+
+// What a move brings along lies in the new owner's memtable before it is decided whether it counts: the
+// memtable that has it may be frozen, but becomes no table until then (F36).
+TEST_F(RangeTest, TheNewOwnersFlushWaitsUntilTheMoveIsDecided) {
+  for (const bool made : {true, false}) {
+    SCOPED_TRACE(made ? "made" : "not made");
+    RangeTest store;
+    ASSERT_TRUE(store.Open().ok());
+    store.MakeTable();
+    store.Fill();
+    ASSERT_TRUE(store.Split(3).ok());
+    const uint32_t home = store.OwnerOf(1).value, away = (home + 1) % kShards;
+    ASSERT_TRUE(store.Move(1, away).ok());
+    for (int i = 0; i < 2; ++i)
+      ASSERT_TRUE(store.Put(4, 0, "of several versions the newest goes along").ok());
+    ASSERT_TRUE(store.Delete(4, 1).ok());
+    SimFault swap;
+    swap.effect = made ? SimEffect::kSlow : SimEffect::kError;
+    swap.operations = SimOps(SimOp::kRename);
+    swap.path_prefix = "meta/catalog";
+    swap.delay_ns = 2'000'000'000;
+    swap.count = 1;
+    store.runtime_->AddFault(swap);
+    if (!made) {  // In doubt until a read of it ends.
+      SimFault read = swap;
+      read.effect = SimEffect::kSlow;
+      read.operations = SimOps(SimOp::kSize);
+      store.runtime_->AddFault(read);
+    }
+    Status moved;
+    bool ended = false;
+    store.runtime_->Spawn(MoveBeside(store.store_.get(), store.Bound(4), away, &moved, &ended));
+    const uint64_t flushes = store.store_->Statistics()[away].flushes;
+    std::string large(900, 'x');
+    for (int i = 0; i < 120; ++i) {
+      ASSERT_TRUE(store.Put(1, i % kRows, large + std::to_string(i), DurabilityLevel::kMemory).ok());
+    }
+    EXPECT_FALSE(ended) << "the memtable was to fill up before the move is decided";
+    EXPECT_GT(store.store_->Statistics()[away].frozen_memtables, 0u);
+    EXPECT_EQ(store.store_->Statistics()[away].flushes, flushes);
+    ASSERT_TRUE(store.runtime_->RunToEnd(store.store_->FlushMemtables()).ok());
+    EXPECT_GT(store.store_->Statistics()[away].flushes, flushes);
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(moved.ok(), made) << moved.ToString();
+    store.runtime_->ClearFaults();
+    EXPECT_EQ(store.OwnerOf(4).value, made ? away : home);
+    store.ExpectRows("decided");
+    store.LosePower();
+    ASSERT_TRUE(store.Open().ok());
+    store.ExpectRows("opened again");
+    ASSERT_TRUE(store.Close().ok());
+  }
+}
+
 // What of unflushed or failed writes a loss of power leaves on the disk depends on the seed.
 class RangeSeedTest : public RangeTest, public testing::WithParamInterface<uint64_t> {
  public:

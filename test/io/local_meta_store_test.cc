@@ -56,6 +56,34 @@ TEST_P(LocalMetaStoreTest, ASwapReplacesTheValueAndRaisesTheGeneration) {
   EXPECT_THAT(MetaFiles(), UnorderedElementsAre("catalog"));
 }
 
+TEST_P(LocalMetaStoreTest, ASwapThatWasPreparedIsTheSameSwap) {
+  ASSERT_TRUE(Run(store_->CompareAndSwap("catalog", 0, "one")).ok());
+  ASSERT_TRUE(Run(store_->PrepareSwap("catalog", 1, "two")).ok());
+  EXPECT_EQ(Run(store_->Get("catalog")).value()->bytes, "one");
+  EXPECT_THAT(MetaFiles(), UnorderedElementsAre("catalog", "catalog.new-2"));
+  EXPECT_EQ(Run(store_->CompareAndSwap("catalog", 1, "two")).value(), 2u);
+  EXPECT_EQ(Run(store_->Get("catalog")).value()->bytes, "two");
+  EXPECT_THAT(MetaFiles(), UnorderedElementsAre("catalog"));
+  EXPECT_EQ(Run(store_->PrepareSwap("catalog", 1, "late")).code(), Code::kPreconditionFailed);
+}
+
+TEST_P(LocalMetaStoreTest, WhatWasPreparedMayNeverCome) {
+  ASSERT_TRUE(Run(store_->CompareAndSwap("catalog", 0, "one")).ok());
+  ASSERT_TRUE(Run(store_->PrepareSwap("catalog", 1, "given up")).ok());
+  EXPECT_EQ(Run(store_->CompareAndSwap("catalog", 1, "two")).value(), 2u);
+  EXPECT_EQ(Run(store_->Get("catalog")).value()->bytes, "two");
+  ASSERT_TRUE(Run(store_->PrepareSwap("catalog", 2, "left by a life that ended")).ok());
+  Reopen(kStore);
+  EXPECT_EQ(Run(store_->Get("catalog")).value()->bytes, "two");
+  EXPECT_EQ(Run(store_->CompareAndSwap("catalog", 2, "left by a life that ended")).value(), 3u);
+  EXPECT_EQ(Run(store_->Get("catalog")).value()->bytes, "left by a life that ended");
+  ASSERT_TRUE(Run(store_->PrepareSwap("catalog", 3, "four")).ok());
+  ASSERT_TRUE(Run(store_->Remove("catalog")).ok());
+  EXPECT_EQ(Run(store_->CompareAndSwap("catalog", 0, "four")).value(), 1u);
+  EXPECT_EQ(Run(store_->Get("catalog")).value()->bytes, "four");
+  EXPECT_THAT(MetaFiles(), UnorderedElementsAre("catalog"));
+}
+
 TEST_P(LocalMetaStoreTest, AnotherGenerationThanExpectedIsRefused) {
   EXPECT_EQ(Run(store_->CompareAndSwap("m", 1, "x")).code(), Code::kPreconditionFailed);
   ASSERT_TRUE(Run(store_->CompareAndSwap("m", 0, "x")).ok());

@@ -1,0 +1,112 @@
+#include "engine/batch_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "engine/base/stored_value.h"
+#include "engine/base/user_key.h"
+
+namespace partita {
+namespace {
+
+// Records of batches and of imports. covers: F42 F66
+
+using testing::HasSubstr;
+
+constexpr uint64_t kAttempt = (uint64_t{3} << 32) | 9;
+
+std::string StoredValueOf(const std::string& key, EntryKind kind, const std::string& content) {
+  std::string value(kStoredValueHeaderSize + content.size(), '\0');
+  WriteStoredValue(key, kind, content, reinterpret_cast<uint8_t*>(value.data()));
+  return value;
+}
+
+class ImportTest : public testing::Test {
+ protected:
+  ImportTest() {
+    const std::string put = EncodeUserKey(TableId(1), "p", "r1"), gone = EncodeUserKey(TableId(1), "p", "r2");
+    keys_ = {put, gone};
+    values_ = {StoredValueOf(put, EntryKind::kPut, "content"),
+               StoredValueOf(gone, EntryKind::kTombstone, "")};
+    bytes_.resize(kBatchRecordHeaderSize);
+    for (int i = 0; i < 2; ++i) {
+      bytes_.resize(bytes_.size() + kImportOperationOverheadMax + keys_[i].size() + values_[i].size());
+    }
+    BatchRecordWriter writer(memory(), kAttempt);
+    writer.AddImported({keys_[0], Version(500), EntryKind::kPut, values_[0]});
+    writer.AddImported({keys_[1], Version(400), EntryKind::kTombstone, values_[1]});
+    SetBatchVersion(memory(), Version(501));
+    bytes_.resize(writer.Finish().size());
+  }
+  uint8_t* memory() { return reinterpret_cast<uint8_t*>(bytes_.data()); }
+  // Why it cannot be read, or ok.
+  Status Read() {
+    Result<BatchRecordReader> reader = BatchRecordReader::Open(bytes_);
+    if (!reader.ok()) return reader.status();
+    Entry entry;
+    while (reader->Next(&entry)) {
+    }
+    return reader->status();
+  }
+
+  std::vector<std::string> keys_, values_;
+  std::string bytes_;
+};
+
+TEST_F(ImportTest, EntriesKeepTheirVersions) {
+  Result<BatchRecordReader> reader = BatchRecordReader::Open(bytes_);
+  ASSERT_TRUE(reader.ok()) << reader.status().ToString();
+  EXPECT_EQ(reader->header().attempt, kAttempt);
+  EXPECT_EQ(reader->header().version, Version(501));
+  EXPECT_EQ(reader->header().operations, 2u);
+  Entry entry;
+  ASSERT_TRUE(reader->Next(&entry));
+  EXPECT_EQ(entry.user_key, keys_[0]);
+  EXPECT_EQ(entry.value, values_[0]);
+  EXPECT_EQ(entry.version, Version(500));
+  EXPECT_EQ(entry.kind, EntryKind::kPut);
+  ASSERT_TRUE(reader->Next(&entry));
+  EXPECT_EQ(entry.user_key, keys_[1]);
+  EXPECT_EQ(entry.version, Version(400));
+  EXPECT_EQ(entry.kind, EntryKind::kTombstone);
+  EXPECT_FALSE(reader->Next(&entry));
+  EXPECT_TRUE(reader->status().ok()) << reader->status().ToString();
+}
+
+TEST_F(ImportTest, CountsWhereItsAttemptBroughtTheRange) {
+  const BatchRecordHeader imported = BatchRecordReader::Open(bytes_)->header();
+  EXPECT_TRUE(imported.CountsIn(kAttempt));
+  EXPECT_FALSE(imported.CountsIn(kAttempt + 1));
+  EXPECT_FALSE(imported.CountsIn(0));
+  std::string batch(kBatchRecordHeaderSize, '\0');
+  BatchRecordWriter(reinterpret_cast<uint8_t*>(batch.data()), TableId(1), RangeEpoch(5)).Finish();
+  EXPECT_TRUE(BatchRecordReader::Open(batch)->header().CountsIn(0));
+  EXPECT_TRUE(BatchRecordReader::Open(batch)->header().CountsIn(kAttempt));
+}
+
+TEST_F(ImportTest, WhatCannotBeIsRefused) {
+  ASSERT_TRUE(Read().ok());
+  SetBatchVersion(memory(), Version(499));
+  EXPECT_THAT(Read().message(), HasSubstr("version above its own"));
+  SetBatchVersion(memory(), Version(501));
+  const std::string whole = bytes_;
+  for (size_t size = 0; size < whole.size(); ++size) {
+    bytes_ = whole.substr(0, size);
+    EXPECT_EQ(Read().code(), Code::kCorruption) << size;
+  }
+  bytes_ = whole + "x";
+  EXPECT_EQ(Read().code(), Code::kCorruption);
+  bytes_ = whole;
+  StoreLe64(memory() + 16, 0);
+  EXPECT_THAT(Read().message(), HasSubstr("no attempt"));
+  bytes_ = whole;
+  bytes_[0] = 1;  // The format of a batch.
+  EXPECT_EQ(Read().code(), Code::kCorruption);
+  bytes_[0] = 3;
+  EXPECT_EQ(Read().code(), Code::kUnsupported);
+}
+
+}  // namespace
+}  // namespace partita
