@@ -1,4 +1,4 @@
-// The lab's report in Debian's Chromium, by playwright-core. The environment names the program (LAB_PROGRAM).
+// The lab's report in Debian's Chromium, by playwright-core, and its histograms in HdrHistogram's reader. The environment names the program (LAB_PROGRAM).
 'use strict';
 
 const assert = require('node:assert/strict');
@@ -8,6 +8,7 @@ const os = require('node:os');
 const path = require('node:path');
 const {after, before, describe, test} = require('node:test');
 const {pathToFileURL} = require('node:url');
+const hdr = require('hdr-histogram-js');
 const {chromium} = require('playwright-core');
 
 // What a reader may wait for; a busy machine of a test run gets four times as long before it fails.
@@ -159,5 +160,25 @@ describe('report', () => {
   check('7', 'Words of the experiment are text, never markup', async () => {
     const {page} = await open();
     assert.match(await page.locator('header').innerText(), /writes <most> of all/);
+  });
+
+  check('8', "HdrHistogram's own reader finds in the log what result.json says", async () => {
+    const result = JSON.parse(fs.readFileSync(path.join(directory, 'result.json'), 'utf8'));
+    const log = new hdr.HistogramLogReader(fs.readFileSync(path.join(directory, 'latency.hdr.log'), 'utf8'));
+    let lines = 0;
+    for (let histogram; (histogram = log.nextIntervalHistogram()) !== null; ++lines) {
+      const words = histogram.tag.split('/');
+      const cell = result.cells.find((one) => one.layout === words[0] && `${one.repeat}` === words.at(-2));
+      const op = cell.ops.find((one) => one.op === words.at(-1));
+      const counted = op.latency_us_counts.reduce((sum, [, count]) => sum + count, 0);
+      assert.equal(histogram.totalCount, counted, histogram.tag);
+      for (const [percentile, told] of [[50, op.p50_ms], [99, op.p99_ms], [100, op.max_ms]]) {
+        const read = histogram.getValueAtPercentile(percentile) / 1e6;
+        assert.ok(Math.abs(read - told) <= 0.02 * told, `${histogram.tag}: p${percentile} ${read}, not ${told} ms`);
+      }
+    }
+    const completed = result.cells.flatMap((cell) => cell.ops).filter((op) => op.latency_us_counts.length > 0);
+    assert.ok(lines > 0);
+    assert.equal(lines, completed.length);
   });
 });
