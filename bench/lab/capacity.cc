@@ -149,6 +149,20 @@ Result<std::vector<LayoutCapacity>> FindCapacities(const RecordGenerator& genera
   return capacities;
 }
 
+std::vector<std::string> FailedCapacities(const Experiment& experiment,
+                                          const std::vector<LayoutCapacity>& capacities) {
+  std::vector<std::string> failed;
+  for (size_t i = 0; i < capacities.size(); ++i) {
+    if (capacities[i].search.rate > 0) continue;
+    char rate[32];
+    std::snprintf(rate, sizeof(rate), "%.6g", capacities[i].search.broken_at);
+    failed.push_back(
+        "layout " + experiment.layouts[i].name + ": not even " + rate +
+        " operations a second, the lowest rate that is tried, meet the goal: " + capacities[i].broken);
+  }
+  return failed;
+}
+
 std::string CapacityText(const Experiment& experiment, const std::vector<LayoutCapacity>& capacities) {
   std::string text = experiment.name + ": operations a second that meet the goal\n";
   char line[200];

@@ -39,6 +39,10 @@ std::string MissedBy(const Experiment& experiment, const CellFigures& cell);
 Result<std::vector<LayoutCapacity>> FindCapacities(const RecordGenerator& generator, const RunPlace& place,
                                                    const RunProgress& progress);
 
+// The layouts whose lowest rate did not meet the goal, a line each that says why; empty: there are none.
+std::vector<std::string> FailedCapacities(const Experiment& experiment,
+                                          const std::vector<LayoutCapacity>& capacities);
+
 // For people, and for programs.
 std::string CapacityText(const Experiment& experiment, const std::vector<LayoutCapacity>& capacities);
 std::string CapacityJson(const Experiment& experiment, const std::vector<LayoutCapacity>& capacities);

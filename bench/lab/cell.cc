@@ -87,23 +87,66 @@ class Dispatcher {
   std::atomic<bool> stopped_{false};
 };
 
-class Client {
+// What some of the clients count. Several share one, so that memory does not grow with their number: one is
+// some 0.2 MB, 0.04 MB for each operation of the experiment, and 40 bytes for each second.
+class Recorder {
  public:
-  Client(const Target& target, Dispatcher* dispatcher, size_t ops)
-      : target_(target), dispatcher_(*dispatcher) {
+  void Begin(double end_s, size_t rows, size_t ops) {
     figures_.ops.resize(ops);
-    figures_.timeline = Timeline(dispatcher->end(), target.key_rows().labels().size());
+    figures_.timeline = Timeline(end_s, rows);
   }
 
-  void Run() {
-    while (const std::optional<Due> due = dispatcher_.Next()) {
-      Do(*due);
-      const double think = dispatcher_.arrival().think_s;
-      if (dispatcher_.arrival().model == ArrivalModel::kClosed && think > 0) {
-        dispatcher_.SleepUntil(std::min(dispatcher_.Now() + think, dispatcher_.end()));
-      }
+  void WasDue(const Due& due, bool measured) {
+    const std::lock_guard lock(mutex_);
+    if (measured) ++figures_.ops[due.operation.op].operations;
+    ++Second(due.at).due;
+    figures_.timeline.Due(due.at);
+  }
+
+  // It is begun so much later than it was due; `was_free`: its client waited for it.
+  void Started(const Due& due, double late_s, bool was_free) {
+    const std::lock_guard lock(mutex_);
+    const bool is_late = late_s > kLateStart_s;
+    // Whoever is free takes the next operation ahead of its time.
+    if (!was_free && is_late) ++figures_.ops[due.operation.op].waited;
+    if (!was_free) return;
+    ++figures_.on_time_possible;
+    if (is_late) ++figures_.late_starts;
+  }
+  void GivenUp(const Due& due, bool was_free) {
+    const std::lock_guard lock(mutex_);
+    ++figures_.ops[due.operation.op].unfinished;
+    if (!was_free) ++figures_.ops[due.operation.op].waited;
+  }
+
+  void Ended(const Due& due, double start, double now, const Outcome& outcome, bool measured) {
+    const std::lock_guard lock(mutex_);
+    const auto latency = static_cast<uint64_t>((now - due.at) * 1e9);
+    NoteTime(now, latency, outcome);
+    if (!measured) return;
+    OpFigures& figures = figures_.ops[due.operation.op];
+    span_.Add({.first_due = due.at, .first_start = start, .last_due = due.at, .last_end = now});
+    if (outcome.throttled) ++figures.throttled;
+    if (outcome.throttled && outcome.by_account) ++figures.throttled_by_account;
+    if (outcome.missing) ++figures.missing;
+    if (outcome.status.ok()) {
+      ++figures.completed;
+      figures.requests += outcome.requests;
+      figures.scanned += outcome.scanned;
+      figures.returned += outcome.returned;
+      figures.written += outcome.written;
+      figures.bytes += outcome.bytes;
+      figures.latency.Record(latency);
+      figures.service.Record(static_cast<uint64_t>((now - start) * 1e9));
+    } else if (outcome.status.code() == Code::kThrottled) {
+      ++figures.dropped;
+    } else {
+      ++figures.failed;
+      if (figures.first_error.empty()) figures.first_error = outcome.status.ToString();
     }
   }
+
+  // REQUIRES: nobody counts any more.
   const CellFigures& figures() const { return figures_; }
   const Span& span() const { return span_; }
 
@@ -113,34 +156,7 @@ class Client {
     if (figures_.seconds.size() <= second) figures_.seconds.resize(second + 1);
     return figures_.seconds[second];
   }
-
-  void Do(const Due& due) {
-    const bool measured = due.at >= dispatcher_.arrival().warmup_s;
-    OpFigures* figures = measured ? &figures_.ops[due.operation.op] : nullptr;
-    if (figures != nullptr) ++figures->operations;
-    ++Second(due.at).due;
-    figures_.timeline.Due(due.at);
-    const bool was_free = dispatcher_.Now() < due.at;
-    if (was_free) dispatcher_.SleepUntil(due.at);
-    if (dispatcher_.is_stopped()) return;
-    const double start = dispatcher_.Now();
-    // Whoever is free takes the next operation ahead of its time.
-    if (!was_free && start - due.at > kLateStart_s && figures != nullptr) ++figures->waited;
-    if (start > dispatcher_.end() + kOverrunMax_s) {
-      if (figures != nullptr) ++figures->unfinished;
-      return;
-    }
-    if (was_free && measured) {
-      ++figures_.on_time_possible;
-      if (start - due.at > kLateStart_s) ++figures_.late_starts;
-    }
-    const Outcome outcome = target_.Execute(due.operation);
-    Note(due, start, outcome, figures);
-  }
-
-  void Note(const Due& due, double start, const Outcome& outcome, OpFigures* figures) {
-    const double now = dispatcher_.Now();
-    const auto latency = static_cast<uint64_t>((now - due.at) * 1e9);
+  void NoteTime(double now, uint64_t latency, const Outcome& outcome) {
     SecondFigures& second = Second(now);
     for (const Touch& touch : outcome.touches) figures_.timeline.Touched(now, touch);
     ++second.ended;
@@ -154,32 +170,49 @@ class Client {
       ++second.completed;
       second.latency_max_ns = std::max(second.latency_max_ns, latency);
     }
-    if (figures == nullptr) return;
-    span_.Add({.first_due = due.at, .first_start = start, .last_due = due.at, .last_end = now});
-    if (outcome.throttled) ++figures->throttled;
-    if (outcome.throttled && outcome.by_account) ++figures->throttled_by_account;
-    if (outcome.missing) ++figures->missing;
-    if (outcome.status.ok()) {
-      ++figures->completed;
-      figures->requests += outcome.requests;
-      figures->scanned += outcome.scanned;
-      figures->returned += outcome.returned;
-      figures->written += outcome.written;
-      figures->bytes += outcome.bytes;
-      figures->latency.Record(latency);
-      figures->service.Record(static_cast<uint64_t>((now - start) * 1e9));
-    } else if (outcome.status.code() == Code::kThrottled) {
-      ++figures->dropped;
-    } else {
-      ++figures->failed;
-      if (figures->first_error.empty()) figures->first_error = outcome.status.ToString();
+  }
+
+  std::mutex mutex_;  // Of all that follows.
+  CellFigures figures_;
+  Span span_;
+};
+constexpr size_t kRecordersMax = 8;
+
+class Client {
+ public:
+  Client(const Target& target, Dispatcher* dispatcher, Recorder* recorder)
+      : target_(target), dispatcher_(*dispatcher), recorder_(*recorder) {}
+
+  void Run() {
+    while (const std::optional<Due> due = dispatcher_.Next()) {
+      Do(*due);
+      const double think = dispatcher_.arrival().think_s;
+      if (dispatcher_.arrival().model == ArrivalModel::kClosed && think > 0) {
+        dispatcher_.SleepUntil(std::min(dispatcher_.Now() + think, dispatcher_.end()));
+      }
     }
+  }
+
+ private:
+  void Do(const Due& due) {
+    const bool measured = due.at >= dispatcher_.arrival().warmup_s;
+    recorder_.WasDue(due, measured);
+    const bool was_free = dispatcher_.Now() < due.at;
+    if (was_free) dispatcher_.SleepUntil(due.at);
+    if (dispatcher_.is_stopped()) return;
+    const double start = dispatcher_.Now();
+    if (start > dispatcher_.end() + kOverrunMax_s) {
+      if (measured) recorder_.GivenUp(due, was_free);
+      return;
+    }
+    if (measured) recorder_.Started(due, start - due.at, was_free);
+    const Outcome outcome = target_.Execute(due.operation);
+    recorder_.Ended(due, start, dispatcher_.Now(), outcome, measured);
   }
 
   const Target& target_;
   Dispatcher& dispatcher_;
-  CellFigures figures_;
-  Span span_;
+  Recorder& recorder_;
 };
 
 void AddTo(CellFigures* all, const CellFigures& one) {
@@ -237,9 +270,12 @@ CellFigures RunCell(const Target& target, const RecordGenerator& generator, doub
   Dispatcher dispatcher(generator, experiment.ArrivalOf(target.layout()), rate, Clock::now() + kLead);
   const double started_unix_s =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch() + kLead).count();
+  const size_t rows = target.key_rows().labels().size();
+  std::vector<Recorder> recorders(std::min<size_t>(experiment.arrival.clients, kRecordersMax));
+  for (Recorder& recorder : recorders) recorder.Begin(dispatcher.end(), rows, experiment.ops.size());
   std::vector<Client> clients;
   for (uint32_t i = 0; i < experiment.arrival.clients; ++i) {
-    clients.emplace_back(target, &dispatcher, experiment.ops.size());
+    clients.emplace_back(target, &dispatcher, &recorders[i % recorders.size()]);
   }
   std::atomic<size_t> running{clients.size()};
   std::vector<std::thread> threads;
@@ -256,11 +292,11 @@ CellFigures RunCell(const Target& target, const RecordGenerator& generator, doub
   for (std::thread& thread : threads) thread.join();
   CellFigures figures;
   figures.ops.resize(experiment.ops.size());
-  figures.timeline = Timeline(dispatcher.end(), target.key_rows().labels().size());
+  figures.timeline = Timeline(dispatcher.end(), rows);
   Span span;
-  for (const Client& client : clients) {
-    AddTo(&figures, client.figures());
-    span.Add(client.span());
+  for (const Recorder& recorder : recorders) {
+    AddTo(&figures, recorder.figures());
+    span.Add(recorder.span());
   }
   figures.started_unix_s = started_unix_s;
   figures.measured_s = span.SecondsOf(experiment.arrival.duration_s);

@@ -47,6 +47,17 @@ Status ReadEndpoint(std::string url, Connection* connection) {
   return Status();
 }
 
+// REQUIRES: it begins with "env:".
+Result<std::string> FromEnvironment(std::string_view text) {
+  const std::string name(text.substr(4));
+  const char* value = std::getenv(name.c_str());
+  if (value == nullptr) return Status::InvalidArgument("connection string: there is no variable " + name);
+  if (std::string_view(value).starts_with("env:")) {
+    return Status::InvalidArgument("connection string: " + name + " names another variable");
+  }
+  return std::string(value);
+}
+
 }  // namespace
 
 std::string Connection::Place() const {
@@ -57,12 +68,7 @@ std::string Connection::Endpoint() const { return (secure ? "https://" : "http:/
 
 Result<Connection> ParseConnection(std::string_view text) {
   if (text.starts_with("env:")) {
-    const std::string name(text.substr(4));
-    const char* value = std::getenv(name.c_str());
-    if (value == nullptr) return Status::InvalidArgument("connection string: there is no variable " + name);
-    if (std::string_view(value).starts_with("env:")) {
-      return Status::InvalidArgument("connection string: " + name + " names another variable");
-    }
+    PARTITA_ASSIGN(const std::string value, FromEnvironment(text));
     return ParseConnection(value);
   }
   std::map<std::string, std::string> parts;
@@ -101,6 +107,21 @@ Result<Connection> ParseConnection(std::string_view text) {
     PARTITA_TRY(http::SigningKey::FromBase64(connection.key_base64).status());
   }
   return connection;
+}
+
+Result<Connection> ConnectionOf(const std::string& url, const std::string& credential) {
+  PARTITA_ASSIGN(const std::string secret, FromEnvironment(credential));
+  if (secret.find(';') != std::string::npos || url.find(';') != std::string::npos) {
+    return Status::InvalidArgument("connection string: neither url nor credential holds a semicolon");
+  }
+  if (secret.find("sig=") != std::string::npos) {
+    return ParseConnection("TableEndpoint=" + url + ";SharedAccessSignature=" + secret);
+  }
+  Connection place;
+  PARTITA_TRY(ReadEndpoint(url, &place));
+  const std::string in_path = place.path.empty() ? "" : place.path.substr(1, place.path.find('/', 1) - 1);
+  const std::string account = in_path.empty() ? place.host.substr(0, place.host.find('.')) : in_path;
+  return ParseConnection("TableEndpoint=" + url + ";AccountName=" + account + ";AccountKey=" + secret);
 }
 
 }  // namespace partita::lab

@@ -27,4 +27,8 @@ struct Connection {
 // environment. kInvalidArgument: what is missing or wrong; it does not show the text, which holds a key.
 Result<Connection> ParseConnection(std::string_view text);
 
+// The same of an address, and "env:NAME" of a variable that holds the key of the account that the address
+// names (first in its path, or in front of its host), or a shared access signature.
+Result<Connection> ConnectionOf(const std::string& url, const std::string& credential);
+
 }  // namespace partita::lab

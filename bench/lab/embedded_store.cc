@@ -48,7 +48,7 @@ Status EmbeddedStore::Load(const std::string& table, std::vector<Write> writes, 
   return Status();
 }
 
-Status EmbeddedStore::Settle(const ThroughputTargets& limits) {
+Status EmbeddedStore::Settle(const ThroughputTargets& limits, const GoesOn&) {
   // What is scanned later are entities, not older versions of them.
   PARTITA_TRY(database_->CompactAll());
   return database_->SetThroughputTargets(limits);

@@ -18,7 +18,7 @@ class EmbeddedStore final : public TableStore {
 
   Status MakeTable(const std::string& name, const std::vector<std::string>& splits) override;
   Status Load(const std::string& table, std::vector<Write> writes, const GoesOn& goes_on) override;
-  Status Settle(const ThroughputTargets& limits) override;
+  Status Settle(const ThroughputTargets& limits, const GoesOn& goes_on) override;
   uint32_t pieces() const override { return database_->open_report().shards; }
   Result<Entity> Get(const std::string& table, const std::string& partition_key,
                      const std::string& row_key) override;

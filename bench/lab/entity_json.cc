@@ -112,4 +112,20 @@ Result<Entity> ReadEntity(std::string_view body, const std::vector<Field>& field
   return EntityFrom(root, fields);
 }
 
+Result<std::vector<std::string>> ReadTableNames(std::string_view body) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element root;
+  simdjson::dom::array values;
+  if (parser.parse(simdjson::padded_string(body)).get(root) != simdjson::SUCCESS ||
+      root["value"].get(values) != simdjson::SUCCESS) {
+    return Status::IoError("an answer to a query of tables holds no list of them");
+  }
+  std::vector<std::string> names;
+  for (const simdjson::dom::element value : values) {
+    std::string_view name;
+    if (value["TableName"].get(name) == simdjson::SUCCESS) names.emplace_back(name);
+  }
+  return names;
+}
+
 }  // namespace partita::lab

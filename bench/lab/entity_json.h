@@ -21,4 +21,7 @@ Result<std::vector<Entity>> ReadEntities(std::string_view body, const std::vecto
 // The same of one entity, with its properties.
 Result<Entity> ReadEntity(std::string_view body, const std::vector<Field>& fields);
 
+// The names in an answer to a query of Tables.
+Result<std::vector<std::string>> ReadTableNames(std::string_view body);
+
 }  // namespace partita::lab

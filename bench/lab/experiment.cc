@@ -94,6 +94,11 @@ const char* OpKindName(OpKind kind) {
   return "";
 }
 
+const char* TargetKindName(TargetKind kind) {
+  constexpr const char* kNames[] = {"embedded", "http", "rocksdb"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
 const char* ArrivalModelName(ArrivalModel model) {
   constexpr const char* kNames[] = {"constant", "poisson", "ramp",   "steps",
                                     "burst",    "diurnal", "replay", "closed"};

@@ -180,6 +180,14 @@ struct Layout {
   const EntityPlan& BaseOf(const Record& record) const;
 };
 
+// What is measured.
+enum class TargetKind : uint8_t {
+  kEmbedded,  // New stores of the engine on this machine.
+  kHttp,      // A table service.
+  kRocksDb,   // New stores of RocksDB on this machine.
+};
+const char* TargetKindName(TargetKind kind);
+
 enum class OnThrottled : uint8_t { kDrop, kRetry };
 
 struct Goal {
@@ -209,6 +217,10 @@ struct Experiment {
   Arrival arrival;
   ThroughputTargets limits;
   OnThrottled on_throttled = OnThrottled::kDrop;
+  TargetKind target = TargetKind::kEmbedded;
+  // kHttp: a connection string, or env:NAME of a variable that holds it; or where, and env:NAME of the key or
+  // signature. Never a secret itself.
+  std::string connection, url, credential;
   uint8_t durability = 2;  // partita::Durability.
   uint32_t shards = 0;
   uint64_t memory_bytes = 256u << 20;

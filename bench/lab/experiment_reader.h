@@ -66,6 +66,7 @@ class ExperimentReader {
   void ReadOwnArrival(const TomlSection& section, Layout* layout);
   void ReadReplay(const TomlSection& section);
   void ReadTarget(const TomlSection& section);
+  void ReadService(const TomlSection& section);
   void ReadLimits(const TomlSection& section);
   void ReadGoal(const TomlSection& section);
   void ReadExpectation(const TomlSection& section);

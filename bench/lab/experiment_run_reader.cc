@@ -112,7 +112,9 @@ void ExperimentReader::ReadLimits(const TomlSection& section) {
 
 void ExperimentReader::ReadTarget(const TomlSection& section) {
   size_t kind = 0, durability = 1;
-  section.Choice("kind", {"embedded"}, &kind);
+  section.Choice("kind", {"embedded", "http", "rocksdb"}, &kind);
+  experiment_.target = static_cast<TargetKind>(kind);
+  ReadService(section);
   section.Choice("durability", {"power", "process", "memory"}, &durability);
   experiment_.durability = static_cast<uint8_t>(durability + 1);
   uint64_t shards = 0;
@@ -125,6 +127,33 @@ void ExperimentReader::ReadTarget(const TomlSection& section) {
   if (!bytes.ok() || *bytes < 64u << 20)
     return section.Wrong("memory", "is a size such as \"256M\", at least 64M");
   experiment_.memory_bytes = *bytes;
+}
+
+void ExperimentReader::ReadService(const TomlSection& section) {
+  section.Text("connection", &experiment_.connection);
+  section.Text("url", &experiment_.url);
+  section.Text("credential", &experiment_.credential);
+  const bool any = section.Has("connection") || section.Has("url") || section.Has("credential");
+  if (experiment_.target != TargetKind::kHttp) {
+    if (any) section.Wrong("kind", "must be http for connection, url and credential");
+    return;
+  }
+  const std::string& connection = experiment_.connection;
+  if (section.Has("connection") == section.Has("url")) {
+    section.Wrong("kind", "http takes either connection, or url with credential");
+  }
+  if (section.Has("url") != section.Has("credential")) {
+    section.Wrong("url", "and credential belong together");
+  }
+  if (!connection.empty() && !connection.starts_with("env:") && connection != "UseDevelopmentStorage=true") {
+    section.Wrong(
+        "connection",
+        "is env:NAME of a variable that holds the connection string, or UseDevelopmentStorage=true: "
+        "keys do not belong into files");
+  }
+  if (!experiment_.credential.empty() && !experiment_.credential.starts_with("env:")) {
+    section.Wrong("credential", "is env:NAME of a variable that holds the account's key, or a signature");
+  }
 }
 
 void ExperimentReader::ReadGoal(const TomlSection& section) {

@@ -3,6 +3,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -108,6 +109,21 @@ struct HttpLink::State {
     return true;
   }
 
+  // Bytes that came, 0 at the end, below 0 where something is wrong; `late`: nothing came for kPatience_s.
+  ssize_t Take(char* to, size_t size, bool* late) {
+    if (tls == nullptr) {
+      const ssize_t got = recv(socket, to, size, 0);
+      *late = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+      return got;
+    }
+    // errno may be one of long ago: the library tells why it gave nothing, if its queue of errors was empty.
+    ERR_clear_error();
+    const int got = SSL_read(tls, to, static_cast<int>(size));
+    const int reason = got > 0 ? SSL_ERROR_NONE : SSL_get_error(tls, got);
+    *late = reason == SSL_ERROR_WANT_READ;
+    return reason == SSL_ERROR_ZERO_RETURN ? 0 : got > 0 ? got : -1;
+  }
+
   // Nothing: it ended before the first byte, or with `failed` set, later.
   std::optional<HttpAnswer> Receive(std::string* failed) {
     beast::http::response_parser<beast::http::string_body> parser;
@@ -116,13 +132,12 @@ struct HttpLink::State {
     char chunk[16 << 10];
     bool any = false;
     while (!parser.is_done()) {
-      const ssize_t got =
-          tls != nullptr ? SSL_read(tls, chunk, sizeof(chunk)) : recv(socket, chunk, sizeof(chunk), 0);
+      bool late = false;
+      const ssize_t got = Take(chunk, sizeof(chunk), &late);
       beast::error_code error;
       if (got <= 0) {
         if (got == 0 && any) parser.put_eof(error);
         if (got == 0 && any && !error && parser.is_done()) break;
-        const bool late = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
         if (any || late) *failed = late ? "no answer for 30 s" : "closed before it had answered";
         return std::nullopt;
       }
@@ -141,6 +156,7 @@ struct HttpLink::State {
                       .retry_after_ms = HeaderOf(answer, "x-ms-retry-after-ms"),
                       .continuation_partition = HeaderOf(answer, "x-ms-continuation-NextPartitionKey"),
                       .continuation_row = HeaderOf(answer, "x-ms-continuation-NextRowKey"),
+                      .continuation_table = HeaderOf(answer, "x-ms-continuation-NextTableName"),
                       .cost = HeaderOf(answer, "x-partita-cost"),
                       .keeps_alive = parser.keep_alive()};
   }

@@ -13,7 +13,7 @@ namespace partita::lab {
 struct HttpAnswer {
   int status = 0;
   std::string body;
-  std::string retry_after, retry_after_ms, continuation_partition, continuation_row,
+  std::string retry_after, retry_after_ms, continuation_partition, continuation_row, continuation_table,
       cost;  // Headers; empty: not there.
   bool keeps_alive = false;
 };

@@ -1,9 +1,11 @@
 #include "bench/lab/http_store.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <random>
 #include <set>
 #include <thread>
@@ -19,12 +21,16 @@ namespace partita::lab {
 namespace {
 
 constexpr const char* kVersion = "2019-02-02";
+constexpr size_t kRandomWordSize = 19;  // What RandomWord gives.
 constexpr uint64_t kUnixEpochTicks = 116'444'736'000'000'000;
 constexpr int kLoadTriesMax = 200;
 constexpr std::chrono::milliseconds kLoadPause{100};
 constexpr int kDeleteTriesMax = 4;
 constexpr std::chrono::milliseconds kDeletePauseMin{200}, kDeletePauseMax{2'000};
 constexpr std::chrono::seconds kDeletePatience{10};
+constexpr int kMakeTriesMax = 8;
+// In which the buckets of partita serve fill up (engine/token_bucket.h), and a little more.
+constexpr std::chrono::milliseconds kBucketsFill{2'100};
 constexpr uint64_t kLoadBytesMax = 2u << 20;  // JSON is longer than what is stored, and 4 MiB is the limit.
 
 std::string Encoded(std::string_view text) {
@@ -57,6 +63,38 @@ uint64_t WaitOf(const HttpAnswer& answer) {
   double wait = is_exact ? 1'000 : 1;
   std::from_chars(text.data(), text.data() + text.size(), wait);
   return static_cast<uint64_t>(std::clamp(is_exact ? wait * 1e-3 : wait, 0.0, 60.0) * 1e6);
+}
+
+// The value of a header in the text of an answer's part; empty: it has none.
+std::string HeaderIn(std::string_view part, std::string_view name) {
+  part = part.substr(0, part.find("\r\n\r\n"));
+  const auto alike = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  };
+  const std::string wanted = "\r\n" + std::string(name) + ":";
+  const auto found = std::search(part.begin(), part.end(), wanted.begin(), wanted.end(), alike);
+  if (found == part.end()) return "";
+  std::string_view value = part.substr(static_cast<size_t>(found - part.begin()) + wanted.size());
+  value = value.substr(0, value.find("\r\n"));
+  value.remove_prefix(std::min(value.find_first_not_of(' '), value.size()));
+  return std::string(value);
+}
+
+// A part that is refused tells its wait itself.
+HttpAnswer WithPartsWait(const HttpAnswer& answer, std::string_view part) {
+  HttpAnswer told{.retry_after = answer.retry_after, .retry_after_ms = answer.retry_after_ms};
+  const std::string seconds = HeaderIn(part, "Retry-After"), millis = HeaderIn(part, "x-ms-retry-after-ms");
+  if (!seconds.empty()) told.retry_after = seconds;
+  if (!millis.empty()) told.retry_after_ms = millis;
+  return told;
+}
+
+// "lab" and 16 digits at the end.
+bool IsLabTable(const std::string& name) {
+  if (name.size() <= kRandomWordSize) return false;
+  const std::string_view word = std::string_view(name).substr(name.size() - kRandomWordSize);
+  return word.starts_with("lab") &&
+         word.substr(3).find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 // `status` and `text` are those of an answer or of a part of one. 503 is how the service throttles, 429 how
@@ -109,6 +147,13 @@ class LoadBatch {
 
 }  // namespace
 
+Status CheckRemoteTable(const std::string& name) {
+  if (name.size() + kRandomWordSize <= kTableNameSizeMax) return Status();
+  return Status::InvalidArgument(
+      "table " + name + ": a service takes names of 63 characters, and " + std::to_string(kRandomWordSize) +
+      " are added for each run: " + std::to_string(kTableNameSizeMax - kRandomWordSize) + " are left");
+}
+
 Result<std::unique_ptr<HttpStore>> HttpStore::Make(const Connection& connection,
                                                    const std::vector<Field>& fields,
                                                    std::function<void(const std::string&)> warn) {
@@ -128,7 +173,6 @@ HttpStore::~HttpStore() {
   }
 }
 
-// What is not there any more, or never was, is deleted.
 Status HttpStore::DeleteTable(const std::string& there) {
   const auto started = std::chrono::steady_clock::now();
   for (int attempt = 1;; ++attempt) {
@@ -193,20 +237,48 @@ Status HttpStore::MakeTable(const std::string& name, const std::vector<std::stri
   const std::string there = name + RandomWord();
   // Known before it is asked for: where the answer is lost it may be there all the same.
   names_[name] = there;
-  const Result<HttpAnswer> answer = Ask({.method = "POST",
-                                         .resource = "Tables",
-                                         .query = {},
-                                         .body = "{\"TableName\":\"" + there + "\"}",
-                                         .headers = "Prefer: return-no-content\r\n"});
-  const bool refused = answer.ok() && answer->status >= 400 && answer->status < 500;
-  if (refused || answer.status().detail() == static_cast<uint16_t>(LinkTrouble::kNotConnected)) {
-    names_.erase(name);
+  for (int attempt = 1;; ++attempt) {
+    const Result<HttpAnswer> answer = Ask({.method = "POST",
+                                           .resource = "Tables",
+                                           .query = {},
+                                           .body = "{\"TableName\":\"" + there + "\"}",
+                                           .headers = "Prefer: return-no-content\r\n"});
+    // Nobody else has its name: it is one that an earlier try made.
+    if (answer.ok() && answer->status == 409 && attempt > 1) return Status();
+    const bool refused = answer.ok() && answer->status >= 400 && answer->status < 500;
+    if (refused || answer.status().detail() == static_cast<uint16_t>(LinkTrouble::kNotConnected)) {
+      names_.erase(name);
+    }
+    PARTITA_TRY(answer.status());
+    const Status status = StatusOf(answer->status, answer->body, WaitOf(*answer), connection_.sas);
+    if (status.code() != Code::kThrottled || attempt == kMakeTriesMax) return status;
+    names_[name] = there;
+    std::this_thread::sleep_for(std::clamp<std::chrono::microseconds>(
+        std::chrono::microseconds(status.retry_after_us()), kDeletePauseMin, kDeletePauseMax));
   }
-  PARTITA_TRY(answer.status());
-  return StatusOf(answer->status, answer->body, 0, connection_.sas);
+}
+
+Status HttpStore::Settle(const ThroughputTargets&, const GoesOn& goes_on) {
+  if (!has_loaded_ || SlicedWait(kBucketsFill, goes_on)) return Status();
+  return Status::Cancelled("stopped while loading");
+}
+
+Result<std::vector<std::string>> HttpStore::LabTables() {
+  std::vector<std::string> tables;
+  std::string query;
+  do {
+    PARTITA_ASSIGN(const HttpAnswer answer,
+                   Ask({.method = "GET", .resource = "Tables", .query = query, .body = {}, .headers = {}}));
+    PARTITA_TRY(StatusOf(answer.status, answer.body, WaitOf(answer), connection_.sas));
+    PARTITA_ASSIGN(const std::vector<std::string> names, ReadTableNames(answer.body));
+    std::copy_if(names.begin(), names.end(), std::back_inserter(tables), &IsLabTable);
+    query = answer.continuation_table.empty() ? "" : "NextTableName=" + Encoded(answer.continuation_table);
+  } while (!query.empty());
+  return tables;
 }
 
 Status HttpStore::Load(const std::string& table, std::vector<Write> writes, const GoesOn& goes_on) {
+  has_loaded_ |= !writes.empty();
   const Status stopped = Status::Cancelled("stopped while loading");
   const auto send = [&](const std::vector<Write>& batch) -> Status {
     for (int attempt = 1;; ++attempt) {
@@ -339,7 +411,8 @@ Status HttpStore::Batch(const std::string& table, const std::vector<Write>& writ
   int status = 0;
   const char* digits = answer.body.data() + at + line.size();
   std::from_chars(digits, answer.body.data() + answer.body.size(), status);
-  return StatusOf(status, std::string_view(answer.body).substr(at), WaitOf(answer), connection_.sas);
+  const std::string_view part = std::string_view(answer.body).substr(at);
+  return StatusOf(status, part, WaitOf(WithPartsWait(answer, part)), connection_.sas);
 }
 
 }  // namespace partita::lab

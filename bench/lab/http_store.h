@@ -16,6 +16,9 @@
 
 namespace partita::lab {
 
+// kInvalidArgument: with what a run adds to it, the name of the table is longer than the service takes.
+Status CheckRemoteTable(const std::string& name);
+
 // A table service behind a connection string: partita serve, Azurite, or the cloud. Tables get names that no
 // other has (lab and a random word behind the experiment's), and are deleted at the end. Throughput targets
 // are the service's own. Requests are signed (SharedKey) or carry the signature they were given (SAS);
@@ -31,12 +34,18 @@ class HttpStore final : public TableStore {
 
   Status MakeTable(const std::string& name, const std::vector<std::string>& splits) override;
   Status Load(const std::string& table, std::vector<Write> writes, const GoesOn& goes_on) override;
-  Status Settle(const ThroughputTargets&) override { return Status(); }
+  // Waits until what was loaded has flowed back into the buckets of the service.
+  Status Settle(const ThroughputTargets& limits, const GoesOn& goes_on) override;
   uint32_t pieces() const override { return 1; }
   Result<Entity> Get(const std::string& table, const std::string& partition_key,
                      const std::string& row_key) override;
   Result<Answer> Query(const std::string& table, const Question& question) override;
   Status Transact(const std::string& table, const std::vector<Write>& writes) override;
+
+  // Tables there whose names runs of the lab gave, this one's and others'.
+  Result<std::vector<std::string>> LabTables();
+  // What is not there any more, or never was, is deleted.
+  Status DeleteTable(const std::string& there);
 
  private:
   HttpStore(const Connection& connection, const std::vector<Field>& fields,
@@ -53,7 +62,6 @@ class HttpStore final : public TableStore {
   std::string TextOf(const Request& request) const;
   std::string Signature(const Request& request, const std::string& date) const;
   Request RequestOf(const std::string& table, const Write& write) const;
-  Status DeleteTable(const std::string& there);
   Status Batch(const std::string& table, const std::vector<Write>& writes);
   std::string UrlOf(const Request& request) const { return connection_.path + "/" + request.resource; }
 
@@ -61,6 +69,7 @@ class HttpStore final : public TableStore {
   const std::vector<Field>& fields_;
   const std::function<void(const std::string&)> warn_;
   std::optional<http::SigningKey> key_;
+  bool has_loaded_ = false;
   std::map<std::string, std::string> names_;  // Of the experiment's tables, there; also of what may be there.
   std::mutex mutex_;                          // Of what follows.
   std::vector<std::unique_ptr<HttpLink>> idle_;

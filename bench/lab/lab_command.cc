@@ -14,6 +14,7 @@
 #include "bench/lab/experiment_file.h"
 #include "bench/lab/experiment_keys.h"
 #include "bench/lab/explain.h"
+#include "bench/lab/generator_rate.h"
 #include "bench/lab/operation_stream.h"
 #include "bench/lab/report_page.h"
 #include "bench/lab/run_command.h"
@@ -63,6 +64,7 @@ ExitCode New(const std::string& given, const std::string& sample, Console& conso
 struct LabWords {
   std::string file, sample, other_file;
   RunWords of_run;
+  bool apply = false;
   double threshold = 0.1;
   std::function<ExitCode(Console&)> run;
 };
@@ -106,6 +108,16 @@ ExitCode Check(const std::string& path, Console& console) {
   return code;
 }
 
+ExitCode Generator(const std::string& path, Console& console) {
+  ExitCode code = ExitCode::kOk;
+  const std::optional<Experiment> experiment = LoadExperiment(path, console, &code);
+  if (!experiment) return code;
+  const Result<GeneratorRate> rate = MeasureGenerator(*experiment);
+  if (!rate.ok()) return FailToStart(console, rate.status());
+  console.out << GeneratorText(*experiment, *rate);
+  return ExitCode::kOk;
+}
+
 CLI::App* AddWithFile(CLI::App& app, LabWords* words, const char* name, const char* manual,
                       const char* example, ExitCode (*run)(const std::string&, Console&)) {
   CLI::App* command = app.add_subcommand(name, manual);
@@ -120,8 +132,10 @@ void AddRunOptions(CLI::App* run, RunWords* words) {
       ->type_name("DIR");
   run->add_option(
          "--target", words->target,
-         "A table service instead of new stores here: a connection string, or env:NAME of a variable "
-         "that holds it. Tables are made for the run and deleted; limits are the service's own")
+         "Instead of the experiment's: embedded or rocksdb, for new stores here; or a table service: a "
+         "connection string, or env:NAME of a variable that holds it. Tables are made for the run and "
+         "deleted "
+         "there; limits are the service's own")
       ->type_name("STRING");
   CLI::Option* capacity = run->add_flag(
       "--capacity", words->capacity,
@@ -158,6 +172,9 @@ void AddCommands(CLI::App& app, LabWords* words) {
       [words] { words->run = [words](Console& c) { return New(words->file, words->sample, c); }; });
   AddWithFile(app, words, "explain", "Tell what each operation would do on each layout, without data",
               "partita lab explain my.toml", &Explain);
+  AddWithFile(app, words, "generator",
+              "Tell how many operations a second one core of this machine makes, without a store",
+              "partita lab generator my.toml", &Generator);
   CLI::App* run = AddWithFile(app, words, "run", "Run the operations on every layout, in turns, and compare",
                               "partita lab run my.toml", &Check);
   run->callback([words] {
@@ -185,6 +202,19 @@ void AddCommands(CLI::App& app, LabWords* words) {
       ->capture_default_str();
   compare->callback([words] {
     words->run = [words](Console& c) { return Compare(words->file, words->other_file, words->threshold, c); };
+  });
+  CLI::App* clean =
+      app.add_subcommand("clean", "List, or delete, the tables that killed runs left in a table service");
+  clean->footer(
+      "Example:\n  partita lab clean --target env:CONNECTION --apply\n\nTables of runs that are under way "
+      "are "
+      "among them: look whether there are any.");
+  clean->add_option("--target", words->of_run.target, "A connection string, or env:NAME")
+      ->required()
+      ->type_name("STRING");
+  clean->add_flag("--apply", words->apply, "Delete them");
+  clean->callback([words] {
+    words->run = [words](Console& c) { return CleanService(words->of_run.target, words->apply, c); };
   });
   CLI::App* schema = app.add_subcommand("schema", "Print the JSON schema of experiments, for editors");
   schema->callback([words] {

@@ -25,7 +25,7 @@ const table=(head,rows,caption)=>el('div',{class:'scroll'},el('table',{},caption
 
 function head(){
  document.title=d.name+' – key-layout lab';
- const limits=d.target!=='embedded'?'on '+d.target+', whose limits are its own':d.partition_rate||d.account_rate?'targets '+d.partition_rate+' entities/s a partition, '+d.account_rate+' in all':'no throughput targets';
+ const limits=d.target!=='embedded'?'on '+d.target+(d.target==='rocksdb'?', which has no limits':', whose limits are its own'):d.partition_rate||d.account_rate?'targets '+d.partition_rate+' entities/s a partition, '+d.account_rate+' in all':'no throughput targets';
  document.getElementById('head').append(el('h1',{},d.name),el('p',{},d.description||''),
   el('p',{class:'facts'},num(d.records)+' records before; '+rates.join(', ')+'; '+d.warmup_s+' s warm-up and '+d.duration_s+
    ' s measured; each layout '+d.repeats+' time(s), in turns; '+limits+'; seed '+d.seed+', stream '+d.stream_hash+'; Partita '+d.partita),

@@ -234,7 +234,7 @@ std::string ResultJson(const Experiment& experiment, const RunResult& result) {
 namespace {
 
 std::string LimitsText(const Experiment& experiment, const RunResult& result) {
-  if (!result.is_embedded()) return "on " + result.target + ", whose limits are its own";
+  if (!result.is_embedded()) return result.LimitsElsewhere();
   return "limits " + ThroughputText(experiment.limits);
 }
 

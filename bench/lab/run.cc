@@ -10,8 +10,10 @@
 #include "bench/lab/http_store.h"
 #include "bench/lab/metrics.h"
 #include "bench/lab/operation_stream.h"
+#include "bench/lab/ordered_table_store.h"
 #include "bench/lab/target.h"
 #include "bench/lab/work_directory.h"
+#include "engine/base/assert.h"
 
 namespace partita::lab {
 namespace {
@@ -109,12 +111,31 @@ std::string NothingDone(const Experiment& experiment, const CellFigures& cell) {
 Result<std::unique_ptr<TableStore>> OpenStore(const RunPlace& place, const std::string& directory,
                                               const Experiment& experiment) {
   std::unique_ptr<TableStore> store;
-  if (place.connection.has_value()) {
-    PARTITA_ASSIGN(store, HttpStore::Make(*place.connection, experiment.fields, place.warn));
-  } else {
-    PARTITA_ASSIGN(store, EmbeddedStore::Open(directory, experiment, place.io_backend));
+  switch (place.kind) {
+    case TargetKind::kHttp: {
+      PARTITA_ASSERT(place.connection.has_value());
+      PARTITA_ASSIGN(store, HttpStore::Make(*place.connection, experiment.fields, place.warn));
+      break;
+    }
+    case TargetKind::kRocksDb: {
+      PARTITA_ASSIGN(store, OrderedTableStore::Open("rocksdb", directory, experiment));
+      break;
+    }
+    case TargetKind::kEmbedded: {
+      PARTITA_ASSIGN(store, EmbeddedStore::Open(directory, experiment, place.io_backend));
+      break;
+    }
   }
   return store;
+}
+
+std::string RunPlace::TargetName() const {
+  return connection ? connection->Endpoint() : TargetKindName(kind);
+}
+
+std::string RunResult::LimitsElsewhere() const {
+  return "on " + target +
+         (kind == TargetKind::kHttp ? ", whose limits are its own" : ", which has no limits");
 }
 
 std::string LoadingText(const std::string& layout, double share) {
@@ -136,7 +157,8 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const RunPlace
   const double cell_s = arrival.warmup_s + arrival.duration_s;
   const double all_s = cell_s * static_cast<double>(CellCountOf(experiment));
   RunResult result{.prediction = Predict(generator),
-                   .target = place.connection ? place.connection->Endpoint() : "embedded",
+                   .kind = place.kind,
+                   .target = place.TargetName(),
                    .key_rows = {},
                    .cells = {}};
   const double operations = result.prediction.rate * cell_s;

@@ -21,7 +21,8 @@ namespace partita::lab {
 // What an experiment gave.
 struct RunResult {
   Prediction prediction;
-  std::string target = "embedded";  // Or the endpoint of a service.
+  TargetKind kind = TargetKind::kEmbedded;
+  std::string target = "embedded";  // Its name, or the endpoint of a service.
   std::vector<std::vector<std::string>>
       key_rows;              // Of each layout, what the rows of its cells' timelines are.
   uint64_t stream_hash = 0;  // Of the first operations, as many as a cell has (HashOfStream).
@@ -30,7 +31,9 @@ struct RunResult {
                                    // repeat, which begins with the next layout, so that none is always first.
   size_t cells_kept = 0;           // So many were done before an interruption; 0: it went through at once.
 
-  bool is_embedded() const { return target == "embedded"; }
+  bool is_embedded() const { return kind == TargetKind::kEmbedded; }
+  // What it says of its limits, where they are not the experiment's.
+  std::string LimitsElsewhere() const;
 };
 
 // Tells how far it is: seconds of load that were run, and all there will be; `cell` is what is done now, the
@@ -42,12 +45,16 @@ struct RunPlace {
   // For new stores: a new directory of the run's own below this one, which is made where it is missing.
   std::string directory;
   IoBackend io_backend = IoBackend::kUring;
-  std::optional<Connection> connection;  // Set: on tables of the run's own of that service instead.
+  TargetKind kind = TargetKind::kEmbedded;
+  std::optional<Connection> connection;  // kHttp: tables of the run's own are made in that service.
   // Where cells are kept as they are done, with those that were done before; null: nowhere. Then stores lie
   // there, not in `directory`. Outlives the run.
   UnfinishedRun* unfinished = nullptr;
   // Told what is left behind there, where something is.
   std::function<void(const std::string&)> warn = [](const std::string&) {};
+
+  // "embedded", "rocksdb", or the service's endpoint.
+  std::string TargetName() const;
 };
 
 // What a cell that is being loaded is called.

@@ -10,6 +10,7 @@
 #include "bench/lab/durable_file.h"
 #include "bench/lab/experiment_file.h"
 #include "bench/lab/hdr_log.h"
+#include "bench/lab/http_store.h"
 #include "bench/lab/key_expression.h"
 #include "bench/lab/operation_stream.h"
 #include "bench/lab/report_page.h"
@@ -96,8 +97,8 @@ Result<std::string> HashOfExperiment(const std::string& path, const RecordGenera
   return std::string(digits);
 }
 
-ExitCode Capacity(const Experiment& experiment, const RunPlace& place, const RunProgress& tell,
-                  ProgressLine* progress, Console& console) {
+ExitCode Capacity(const std::string& file, const Experiment& experiment, const RunPlace& place,
+                  const RunProgress& tell, ProgressLine* progress, Console& console) {
   const RecordGenerator generator(experiment);
   const Result<std::vector<LayoutCapacity>> capacities = FindCapacities(generator, place, tell);
   progress->Finish();
@@ -106,7 +107,9 @@ ExitCode Capacity(const Experiment& experiment, const RunPlace& place, const Run
   const Status written = WriteDurably(path, CapacityJson(experiment, *capacities));
   if (!written.ok()) return FailToStart(console, written);
   console.out << CapacityText(experiment, *capacities) << "\n" << path << "\n";
-  return ExitCode::kOk;
+  const std::vector<std::string> failed = FailedCapacities(experiment, *capacities);
+  for (const std::string& line : failed) console.err << file << ": " << line << "\n";
+  return failed.empty() ? ExitCode::kOk : ExitCode::kFindings;
 }
 
 // Prints what came out of a run, with its report, and says what was not as expected.
@@ -124,12 +127,35 @@ ExitCode Tell(const std::string& path, const std::string& directory, const Exper
   return reported.ok() ? code : FailToStart(console, reported);
 }
 
+// What the words say, else what the experiment does. kInvalidArgument: a service that is not known, or would
+// not take the experiment's tables.
+Status ChooseTarget(const RunWords& words, const Experiment& experiment, RunPlace* place) {
+  place->kind = experiment.target;
+  if (words.target == TargetKindName(TargetKind::kEmbedded)) {
+    place->kind = TargetKind::kEmbedded;
+  } else if (words.target == TargetKindName(TargetKind::kRocksDb)) {
+    place->kind = TargetKind::kRocksDb;
+  } else if (!words.target.empty()) {
+    place->kind = TargetKind::kHttp;
+    PARTITA_ASSIGN(place->connection, ParseConnection(words.target));
+  } else if (place->kind == TargetKind::kHttp && !experiment.connection.empty()) {
+    PARTITA_ASSIGN(place->connection, ParseConnection(experiment.connection));
+  } else if (place->kind == TargetKind::kHttp) {
+    PARTITA_ASSIGN(place->connection, ConnectionOf(experiment.url, experiment.credential));
+  }
+  if (place->kind != TargetKind::kHttp) return Status();
+  for (const Layout& layout : experiment.layouts) {
+    for (const EntityPlan& entity : layout.entities) PARTITA_TRY(CheckRemoteTable(entity.table));
+  }
+  return Status();
+}
+
 Result<UnfinishedRun> OpenUnfinished(const RunWords& words, const RecordGenerator& generator,
                                      const RunPlace& place) {
   PARTITA_ASSIGN(std::string hash, HashOfExperiment(words.file, generator));
   const RunIdentity identity{.experiment = std::move(hash),
                              .seed = std::to_string(generator.experiment().seed),
-                             .target = place.connection ? place.connection->Endpoint() : "embedded",
+                             .target = place.TargetName(),
                              .build = BuildOfProgram()};
   const auto start = words.resume  ? UnfinishedRun::Start::kResume
                      : words.force ? UnfinishedRun::Start::kAnew
@@ -190,22 +216,43 @@ std::optional<Experiment> LoadExperiment(const std::string& path, Console& conso
   return std::move(file->experiment);
 }
 
+ExitCode CleanService(const std::string& target, bool apply, Console& console) {
+  const Result<Connection> connection = ParseConnection(target);
+  if (!connection.ok()) return FailToStart(console, connection.status());
+  const std::vector<Field> no_fields;
+  const auto store = HttpStore::Make(*connection, no_fields, [](const std::string&) {});
+  if (!store.ok()) return FailToStart(console, store.status());
+  const Result<std::vector<std::string>> tables = (*store)->LabTables();
+  if (!tables.ok()) return FailToStart(console, tables.status());
+  ExitCode code = ExitCode::kOk;
+  for (const std::string& table : *tables) {
+    console.out << table << "\n";
+    if (!apply) continue;
+    const Status deleted = (*store)->DeleteTable(table);
+    if (!deleted.ok()) code = Fail(console, deleted);
+  }
+  console.out << tables->size() << " table(s) of runs in " << connection->Endpoint()
+              << (!apply && !tables->empty() ? "; --apply deletes them"
+                  : apply                    ? ", deleted"
+                                             : "")
+              << "\n";
+  return code;
+}
+
 ExitCode RunExperimentFile(const RunWords& words, Console& console) {
   ExitCode code = ExitCode::kOk;
   const std::optional<Experiment> experiment = LoadExperiment(words.file, console, &code);
   if (!experiment) return code;
   const std::string directory = words.directory.empty() ? experiment->name + "-result" : words.directory;
-  const bool writes_over = words.force || words.resume || words.capacity;
-  if (!writes_over && std::filesystem::exists(directory + "/result.json")) {
-    return Fail(console, Status::AlreadyExists(directory + "/result.json exists; --force writes over it"));
+  const std::string written = directory + (words.capacity ? "/capacity.json" : "/result.json");
+  if (!words.force && !words.resume && std::filesystem::exists(written)) {
+    return Fail(console, Status::AlreadyExists(written + " exists; --force writes over it"));
   }
   RunPlace place{.directory = directory,
                  .io_backend = words.io == "uring" ? IoBackend::kUring : IoBackend::kThreads,
                  .connection = {}};
-  if (!words.target.empty()) {
-    Result<Connection> connection = ParseConnection(words.target);
-    if (!connection.ok()) return FailToStart(console, connection.status());
-    place.connection = std::move(*connection);
+  if (const Status known = ChooseTarget(words, *experiment, &place); !known.ok()) {
+    return FailToStart(console, known);
   }
   console.interrupts.Arm();
   ProgressLine progress(console);
@@ -217,7 +264,7 @@ ExitCode RunExperimentFile(const RunWords& words, Console& console) {
     progress.Finish();
     console.err << "partita lab: " << text << "\n";
   };
-  if (words.capacity) return Capacity(*experiment, place, tell, &progress, console);
+  if (words.capacity) return Capacity(words.file, *experiment, place, tell, &progress, console);
   return RunCells(words, *experiment, place, tell, &progress, console);
 }
 

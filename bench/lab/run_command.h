@@ -16,6 +16,10 @@ struct RunWords {
 // Runs an experiment's file and writes and prints what came out.
 ExitCode RunExperimentFile(const RunWords& words, Console& console);
 
+// Lists the tables that runs gave their names in a table service, killed ones and those under way, and with
+// `apply` deletes them.
+ExitCode CleanService(const std::string& target, bool apply, Console& console);
+
 // The experiment of a file that is sound. Nothing when there is none, which is printed, with the exit code
 // for it.
 std::optional<Experiment> LoadExperiment(const std::string& path, Console& console, ExitCode* code);

@@ -23,8 +23,9 @@ class TableStore {
   // Writes records, no two of one key, as fast as it can; nobody else does anything. kCancelled when
   // `goes_on` says so.
   virtual Status Load(const std::string& table, std::vector<Write> writes, const GoesOn& goes_on) = 0;
-  // From here on limits are in force, if they are the store's to set.
-  virtual Status Settle(const ThroughputTargets& limits) = 0;
+  // From here on limits are in force, if they are the store's to set; where they are not, nothing that was
+  // loaded counts against them any more. kCancelled as Load.
+  virtual Status Settle(const ThroughputTargets& limits, const GoesOn& goes_on) = 0;
   // So that splits can be chosen.
   virtual uint32_t pieces() const = 0;
 

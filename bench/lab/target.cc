@@ -61,7 +61,7 @@ Result<std::unique_ptr<Target>> Target::Make(std::unique_ptr<TableStore> store, 
   std::unique_ptr<Target> target(new Target(std::move(store), layout, generator, stop));
   PARTITA_TRY(target->MakeTables());
   PARTITA_TRY(target->Load(loading));
-  PARTITA_TRY(target->store_->Settle(generator.experiment().limits));
+  PARTITA_TRY(target->store_->Settle(generator.experiment().limits, [&] { return loading(1); }));
   return target;
 }
 

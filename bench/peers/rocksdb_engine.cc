@@ -1,11 +1,8 @@
 #include "bench/peers/rocksdb_engine.h"
 
-#include <rocksdb/cache.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
-#include <rocksdb/filter_policy.h>
 #include <rocksdb/options.h>
-#include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
 #include <chrono>
@@ -13,6 +10,7 @@
 #include <thread>
 
 #include "bench/peers/joined_key.h"
+#include "bench/peers/rocksdb_options.h"
 
 namespace partita::bench {
 namespace {
@@ -118,74 +116,11 @@ class RocksDbEngine final : public Engine {
   bool log_in_process_;
 };
 
-rocksdb::BlockBasedTableOptions TableOptions(const EngineConfig& config) {
-  rocksdb::BlockBasedTableOptions table;
-  table.block_cache = rocksdb::NewLRUCache(config.memory_bytes / 2, /*num_shard_bits=*/6);
-  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-  table.block_size = 4096;
-  table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
-  table.format_version = 5;
-  table.checksum = rocksdb::kXXH3;
-  return table;
-}
-
-// What the variant changes in the options of the leveled one.
-void Vary(RocksDbVariant variant, rocksdb::Options* options) {
-  switch (variant) {
-    case RocksDbVariant::kLeveled:
-      return;
-    case RocksDbVariant::kUniversal:
-      options->compaction_style = rocksdb::kCompactionStyleUniversal;
-      // Its merges are few and large: cut among the cores, or one of them holds up all.
-      options->max_subcompactions = 2;
-      return;
-    case RocksDbVariant::kBlob:
-      options->enable_blob_files = true;
-      options->min_blob_size = 512;  // Every value of 1 KiB.
-      options->blob_file_size = uint64_t{64} << 20;
-      // A blob is compressed by itself, once: zstd finds something in one, lz4 next to nothing.
-      options->blob_compression_type = rocksdb::kZSTD;
-      options->enable_blob_garbage_collection = true;
-      return;
-    case RocksDbVariant::kDirect:
-      options->use_direct_reads = true;
-      options->use_direct_io_for_flush_and_compaction = true;
-      return;
-  }
-}
-
-rocksdb::Options DatabaseOptions(const EngineConfig& config, RocksDbVariant variant) {
-  rocksdb::Options options;
-  options.create_if_missing = true;
-  options.write_buffer_size = config.memory_bytes / 16;
-  options.max_write_buffer_number = 3;
-  options.compression = rocksdb::kLZ4Compression;
-  options.bottommost_compression = rocksdb::kZSTD;
-  options.level_compaction_dynamic_level_bytes = true;
-  options.max_bytes_for_level_base = uint64_t{256} << 20;
-  options.target_file_size_base = uint64_t{64} << 20;
-  options.max_background_jobs = 3;
-  options.enable_pipelined_write = true;
-  options.allow_concurrent_memtable_write = true;
-  options.bytes_per_sync = 1 << 20;
-  options.compaction_readahead_size = 2 << 20;
-  // Recycling the log is worth 5 to 9 % of its synced puts.
-  options.recycle_log_file_num = 4;
-  options.manual_wal_flush = config.durability == DurabilityLevel::kMemory;
-  options.use_direct_reads = !config.page_cache;
-  options.use_direct_io_for_flush_and_compaction = !config.page_cache;
-  const rocksdb::BlockBasedTableOptions table = TableOptions(config);
-  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  options.blob_cache = table.block_cache;  // Blobs and blocks share the one number.
-  Vary(variant, &options);
-  return options;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Engine>> OpenRocksDb(const EngineConfig& config, RocksDbVariant variant) {
   rocksdb::DB* database = nullptr;
-  PARTITA_TRY(FromRocksDb(rocksdb::DB::Open(DatabaseOptions(config, variant), config.directory, &database)));
+  PARTITA_TRY(FromRocksDb(rocksdb::DB::Open(RocksDbOptions(config, variant), config.directory, &database)));
   return std::unique_ptr<Engine>(std::make_unique<RocksDbEngine>(
       std::unique_ptr<rocksdb::DB>(database), config.durability == DurabilityLevel::kMemory));
 }

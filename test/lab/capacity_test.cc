@@ -136,8 +136,23 @@ TEST_F(CapacityCommandTest, TheCommandTellsWhatEachLayoutCarries) {
   EXPECT_THAT(found.out, HasSubstr("device"));
   // How much it is tells a busy machine nothing.
   EXPECT_THAT(Read(directory_ + "/out/capacity.json"), HasSubstr("\"rate\": "));
+  const CommandOutcome again = Lab({"run", path, "--capacity", "--out", directory_ + "/out", "--io", io});
+  EXPECT_EQ(again.code, ExitCode::kFindings);
+  EXPECT_THAT(again.err, HasSubstr("capacity.json exists; --force writes over it"));
   const std::string aimless = Write("y.toml", ReadingsText(kDeviceLayout));
-  EXPECT_THAT(Lab({"run", aimless, "--capacity", "--out", directory_ + "/out"}).err, HasSubstr("[goal]"));
+  EXPECT_THAT(Lab({"run", aimless, "--capacity", "--out", directory_ + "/other"}).err, HasSubstr("[goal]"));
+}
+
+TEST_F(CapacityCommandTest, ALayoutWhoseLowestRateFailsIsAFailure) {
+  std::string text = ReadingsText(std::string(kDeviceLayout) + "[goal]\np99 = \"1us\"\n");
+  text.replace(text.find("rate = 1000"), 11, "rate = 640");
+  const std::string path = Write("x.toml", text);
+  const std::string io = backend_ == IoBackend::kUring ? "uring" : "threads";
+  const CommandOutcome found = Lab({"run", path, "--capacity", "--out", directory_ + "/out", "--io", io});
+  EXPECT_EQ(found.code, ExitCode::kFindings);
+  EXPECT_THAT(found.err, HasSubstr("layout device: not even 10 operations a second, the lowest rate that is "
+                                   "tried, meet the goal: p99"));
+  EXPECT_THAT(Read(directory_ + "/out/capacity.json"), HasSubstr("\"rate\": 0"));
 }
 
 }  // namespace

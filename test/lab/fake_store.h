@@ -13,7 +13,7 @@ class FakeStore : public TableStore {
  public:
   Status MakeTable(const std::string&, const std::vector<std::string>&) override { return Status(); }
   Status Load(const std::string&, std::vector<Write>, const GoesOn&) override { return Status(); }
-  Status Settle(const ThroughputTargets&) override { return Status(); }
+  Status Settle(const ThroughputTargets&, const GoesOn&) override { return Status(); }
   uint32_t pieces() const override { return 1; }
   Result<Entity> Get(const std::string&, const std::string&, const std::string&) override {
     PARTITA_TRY(Serve());

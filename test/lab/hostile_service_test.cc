@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 
 #include "bench/lab/http_store.h"
 #include "bench/lab/lab_command.h"
@@ -56,6 +57,51 @@ TEST_F(HostileServiceTest, ATableIsDeletedThoughTheServiceIsBusyAtFirst) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
+TEST_F(HostileServiceTest, ATableIsMadeThoughTheServiceIsBusyAtFirst) {
+  std::atomic<int> posts{0};
+  ScriptedServer server([&](const std::string& request) {
+    // The second try meets what the first one made all the same.
+    return ScriptedServer::Answer(!Is(request, "POST") ? 204 : ++posts == 1 ? 503 : 409, "");
+  });
+  EXPECT_TRUE(StoreOn(server, experiment_, &warnings_)->MakeTable("Lab", {}).ok());
+  EXPECT_EQ(posts, 2);
+  EXPECT_THAT(server.requests().back(), StartsWith("DELETE "));
+}
+
+TEST_F(HostileServiceTest, ABatchWhosePartIsThrottledIsThrottledForAsLongAsThePartSays) {
+  const std::string part =
+      "--x\r\nContent-Type: application/http\r\n\r\nHTTP/1.1 503 Busy\r\nRetry-After: 7\r\n"
+      "X-Ms-Retry-After-Ms: 1250\r\n\r\nX-Ms-Retry-After-Ms: 9\r\n--x--\r\n";
+  ScriptedServer server([&](const std::string& request) {
+    const bool is_batch = request.find("$batch") != std::string::npos;
+    return ScriptedServer::Answer(is_batch ? 202 : 204, is_batch ? part : "");
+  });
+  const auto store = StoreOn(server, experiment_, &warnings_);
+  ASSERT_TRUE(store->MakeTable("Lab", {}).ok());
+  const std::vector<partita::Write> writes = {
+      {.action = WriteAction::kInsert, .entity = Entity("p", "a"), .if_match = {}},
+      {.action = WriteAction::kInsert, .entity = Entity("p", "b"), .if_match = {}}};
+  const Status status = store->Transact("Lab", writes);
+  EXPECT_EQ(status.code(), Code::kThrottled);
+  EXPECT_EQ(status.retry_after_us(), 1'250'000u);
+}
+
+TEST_F(HostileServiceTest, BeforeTheLoadWhatWasLoadedMayFlowBackAndAWishToStopEndsThat) {
+  ScriptedServer server([](const std::string&) { return ScriptedServer::Answer(204, ""); });
+  const auto store = StoreOn(server, experiment_, &warnings_);
+  ASSERT_TRUE(store->MakeTable("Lab", {}).ok());
+  const auto started = std::chrono::steady_clock::now();
+  EXPECT_TRUE(store->Settle({}, [] { return false; }).ok()) << "nothing was loaded";
+  std::vector<partita::Write> writes = {
+      {.action = WriteAction::kInsertOrReplace, .entity = Entity("p", "a"), .if_match = {}}};
+  ASSERT_TRUE(store->Load("Lab", writes, [] { return true; }).ok());
+  EXPECT_EQ(store->Settle({}, [] { return false; }).code(), Code::kCancelled);
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::milliseconds(1'900));
+  const auto settled = std::chrono::steady_clock::now();
+  EXPECT_TRUE(store->Settle({}, [] { return true; }).ok());
+  EXPECT_GE(std::chrono::steady_clock::now() - settled, std::chrono::seconds(2));
+}
+
 TEST_F(HostileServiceTest, ATableThatStaysIsNamed) {
   ScriptedServer server([](const std::string& request) {
     return ScriptedServer::Answer(Is(request, "POST") ? 204 : 403, "no: ?sig=aB%2Bc");
@@ -97,7 +143,7 @@ TEST_F(HostileServiceTest, AWishToStopEndsTheLoadingOfAThrottlingService) {
                                   "");
   });
   const RecordGenerator generator(experiment_);
-  RunPlace place{.directory = directory_, .connection = {}};
+  RunPlace place{.directory = directory_, .kind = TargetKind::kHttp, .connection = {}};
   place.connection = *ParseConnection(server.ConnectionString(kSas));
   std::vector<std::string> told;
   const auto progress = [&](double, double, const std::string& what) {

@@ -7,14 +7,17 @@
 #include <cstdlib>
 #include <regex>
 
+#include "test/http/tls_client.h"
 #include "test/lab/experiments.h"
 #include "test/lab/lab_fixture.h"
 
 namespace partita::lab {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 // The development account's key is the one that everyone knows.
 constexpr const char* kKey =
@@ -37,20 +40,22 @@ class HttpStoreTest : public LabCommandTest {
  protected:
   // `partita serve` with these words more; `step` gets a connection string.
   void Serve(std::vector<std::string> words, const std::function<void(const std::string&)>& step) {
-    words.insert(words.begin(), {"serve", "--data", store_, "--listen", "127.0.0.1:0", "--memory", "64M",
-                                 "--shards", "1", "--io"});
+    words.insert(words.begin(), {"serve", "--data", store_, "--listen", "http://127.0.0.1:0", "--memory",
+                                 "64M", "--shards", "1", "--io"});
     words.insert(words.begin() + 10, backend_ == IoBackend::kUring ? "uring" : "threads");
     std::ostringstream out, err;
     OneStep steps([&] {
       std::smatch found;
       const std::string text = out.str();
       ASSERT_TRUE(std::regex_search(text, found, std::regex(R"(READY.* http://127\.0\.0\.1:(\d+))"))) << text;
+      ready_ = text;
       step(std::string("AccountName=devstoreaccount1;AccountKey=") + kKey +
            ";TableEndpoint=http://127.0.0.1:" + found[1].str() + "/devstoreaccount1");
     });
     Console console{.out = out, .err = err, .interrupts = steps};
     EXPECT_EQ(RunCommandLine(words, console), ExitCode::kOk) << err.str();
   }
+  std::string ready_;  // What it prints when it serves.
   std::string Io() const { return backend_ == IoBackend::kUring ? "uring" : "threads"; }
 };
 
@@ -196,6 +201,101 @@ equals = 0
         Lab({"run", path, "--out", directory_ + "/out", "--target", "env:PARTITA_LAB_TEST_TARGET"});
     EXPECT_EQ(run.code, ExitCode::kOk) << run.err << run.out;
   });
+}
+
+TEST_F(HttpStoreTest, ATokenOverTlsDoesAllThatARunAsks) {
+  const http::TestCertificate certificate(directory_, "localhost");
+  // What the machine trusts: read when the first connection over TLS is made.
+  setenv("SSL_CERT_FILE", certificate.certificate_path().c_str(), 1);
+  const std::string path = Write("x.toml", AllKinds());
+  const CommandOutcome token = RunAsGiven({"sas", "--key", kKey, "--permissions", "rwdlacu"});
+  ASSERT_EQ(token.code, ExitCode::kOk) << token.err;
+  const std::string sas = token.out.substr(0, token.out.find('\n'));
+  const std::string signature = sas.substr(sas.find("sig="));
+  Serve({"--listen", "https://127.0.0.1:0", "--cert", certificate.certificate_path(), "--key-file",
+         certificate.key_path()},
+        [&](const std::string&) {
+          std::smatch found;
+          ASSERT_TRUE(std::regex_search(ready_, found, std::regex(R"(https://[^: ]+:(\d+))"))) << ready_;
+          const std::string endpoint = "https://localhost:" + found[1].str() + "/devstoreaccount1";
+          setenv("PARTITA_LAB_TEST_TARGET",
+                 ("TableEndpoint=" + endpoint + ";SharedAccessSignature=" + sas).c_str(), 1);
+          const CommandOutcome run =
+              Lab({"run", path, "--out", directory_ + "/out", "--target", "env:PARTITA_LAB_TEST_TARGET"});
+          EXPECT_EQ(run.code, ExitCode::kOk) << run.err << run.out;
+          const std::string result = Read(directory_ + "/out/result.json");
+          EXPECT_THAT(result, HasSubstr("\"target\": \"" + endpoint));
+          EXPECT_THAT(result, Not(HasSubstr(signature)));
+          // Whom the certificate does not name is not talked to.
+          const std::string address = "https://127.0.0.1:" + found[1].str() + "/devstoreaccount1";
+          HttpLink link({.secure = true, .host = "127.0.0.1", .port = found[1].str()});
+          EXPECT_THAT(link.Ask("GET / HTTP/1.1\r\n\r\n").status().ToString(),
+                      HasSubstr("IP address mismatch"));
+        });
+}
+
+TEST_F(HttpStoreTest, TheTargetCanStandInTheFileButNoSecret) {
+  const auto text_with = [](const std::string& target) {
+    std::string text = ReadingsText(kDeviceLayout);
+    return text.replace(text.find("rate = 1000"), 11, "rate = 100") + "[target]\nkind = \"http\"\n" + target;
+  };
+  Serve({}, [&](const std::string& connection) {
+    setenv("PARTITA_LAB_TEST_TARGET", connection.c_str(), 1);
+    setenv("PARTITA_LAB_TEST_KEY", kKey, 1);
+    const size_t at = connection.find("http://");
+    const std::string url = connection.substr(at);
+    const std::string whole =
+        Write("whole.toml", text_with("connection = \"env:PARTITA_LAB_TEST_TARGET\"\n"));
+    const std::string parts =
+        Write("parts.toml", text_with("url = \"" + url + "\"\ncredential = \"env:PARTITA_LAB_TEST_KEY\"\n"));
+    for (const std::string& path : {whole, parts}) {
+      const CommandOutcome run = Lab({"run", path, "--force", "--out", directory_ + "/out"});
+      EXPECT_EQ(run.code, ExitCode::kOk) << run.err << run.out;
+      EXPECT_THAT(run.out, HasSubstr("on http://127.0.0.1:"));
+      EXPECT_THAT(Read(directory_ + "/out/result.json"), Not(HasSubstr(kKey)));
+    }
+    // The words of the command come first.
+    const CommandOutcome here =
+        Lab({"run", whole, "--force", "--out", directory_ + "/out", "--target", "embedded", "--io", Io()});
+    EXPECT_EQ(here.code, ExitCode::kOk) << here.err;
+    EXPECT_THAT(Read(directory_ + "/out/result.json"), HasSubstr("\"target\": \"embedded\""));
+  });
+  unsetenv("PARTITA_LAB_TEST_KEY");
+  for (const auto& [target, complaint] : std::vector<std::pair<std::string, std::string>>{
+           {"connection = \"AccountName=a;AccountKey=c2VjcmV0\"\n", "keys do not belong into files"},
+           {"url = \"http://a\"\n", "belong together"},
+           {"url = \"http://a\"\ncredential = \"c2VjcmV0\"\n", "env:NAME of a variable"},
+           {"", "either connection, or url"}}) {
+    const CommandOutcome check = Lab({"check", Write("wrong.toml", text_with(target))});
+    EXPECT_EQ(check.code, ExitCode::kFindings) << target;
+    EXPECT_THAT(check.err, HasSubstr(complaint)) << target;
+  }
+  const CommandOutcome unset = Lab({"run", directory_ + "/parts.toml", "--out", directory_ + "/none"});
+  EXPECT_THAT(unset.err, HasSubstr("there is no variable PARTITA_LAB_TEST_KEY"));
+}
+
+TEST_F(HttpStoreTest, WhatAKilledRunLeftThereIsListedAndDeleted) {
+  const Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
+  Serve({}, [&](const std::string& text) {
+    const Result<Connection> connection = ParseConnection(text);
+    ASSERT_TRUE(connection.ok());
+    const auto other = HttpStore::Make(*connection, experiment.fields, [](const std::string&) {});
+    ASSERT_TRUE((*other)->MakeTable("Lab", {}).ok());
+    ASSERT_TRUE((*other)->MakeTable("Types", {}).ok());
+    const CommandOutcome listed = Lab({"clean", "--target", text});
+    EXPECT_EQ(listed.code, ExitCode::kOk) << listed.err;
+    EXPECT_THAT(listed.out, ContainsRegex("Lablab[0-9a-f]{16}\nTypeslab[0-9a-f]{16}\n2 table\\(s\\)"));
+    EXPECT_THAT(listed.out, HasSubstr("--apply deletes them"));
+    EXPECT_THAT(Lab({"clean", "--target", text, "--apply"}).out, HasSubstr(", deleted"));
+    EXPECT_THAT(Lab({"clean", "--target", text}).out, StartsWith("0 table(s)"));
+  });
+}
+
+TEST(RemoteTableTest, ANameThatLeavesNoRoomIsRefusedBeforeTheRun) {
+  EXPECT_TRUE(CheckRemoteTable(std::string(44, 'a')).ok());
+  const Status status = CheckRemoteTable(std::string(45, 'a'));
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("44 are left"));
 }
 
 TEST(ConnectionTest, ReadsWhatAzuresToolsWrite) {

@@ -85,6 +85,7 @@ profile = "storage"
   const RecordGenerator generator(experiment);
   RunResult result = Unmeasured(generator);
   result.target = "http://127.0.0.1:10002";
+  result.kind = TargetKind::kHttp;
   for (const Advice& advice : AdviceOn(experiment, result)) {
     EXPECT_THAT(advice.text, AllOf(Not(HasSubstr("a partition gives")), Not(HasSubstr("an account gives"))));
   }

@@ -17,7 +17,7 @@ class StallingStore final : public FakeStore {
  public:
   explicit StallingStore(double stall_at_s) : stall_at_s_(stall_at_s) {}
 
-  Status Settle(const ThroughputTargets&) override {
+  Status Settle(const ThroughputTargets&, const GoesOn&) override {
     started_ = Clock::now();
     return Status();
   }
