@@ -11,6 +11,7 @@
 #include "api/entity.h"
 #include "api/heat.h"
 #include "api/query_options.h"
+#include "api/stalls.h"
 #include "engine/base/io_backend.h"
 #include "engine/base/maintenance.h"
 #include "engine/base/result.h"
@@ -440,6 +441,8 @@ class Database {
   ThroughputTargets throughput_targets() const;
 
   DatabaseStats Stats() const;
+  // What kept the workers long (api/stalls.h).
+  StallSummary Stalls() const;
   const OpenReport& open_report() const;
   // Reads every table file and checks each seal, checksum, order and count.
   Result<VerifyReport> Verify();

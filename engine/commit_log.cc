@@ -42,14 +42,15 @@ Status InDoubt(const Status& why) {
 // `co_await WaitFor(log, &waiter)`.
 class CommitLog::WaitFor {
  public:
-  WaitFor(CommitLog& log, VisibleWaiter* waiter) : log_(log), waiter_(waiter) {}
+  WaitFor(CommitLog& log, VisibleWaiter* waiter, std::source_location at = std::source_location::current())
+      : log_(log), waiter_(waiter), at_(at) {}
   bool await_ready() {
     if (!waiter_->waiter.blocking()) return false;
     if (log_.Enqueue(waiter_)) waiter_->waiter.BlockUntilWoken(kSpins);
     return true;
   }
   bool await_suspend(std::coroutine_handle<> handle) {
-    waiter_->waiter.SuspendAs(handle);
+    waiter_->waiter.SuspendAs(handle, at_);
     return log_.Enqueue(waiter_);
   }
   void await_resume() noexcept {}
@@ -59,6 +60,7 @@ class CommitLog::WaitFor {
   static constexpr int kSpins = 0;
   CommitLog& log_;
   VisibleWaiter* waiter_;
+  std::source_location at_;
 };
 
 CommitLog::CommitLog(LogStore& log, Executor& worker, Clock& clock, uint64_t io_deadline_ns)

@@ -221,6 +221,15 @@ std::vector<ShardStatistics> Store::Statistics() {
   return statistics;
 }
 
+std::vector<StallReport> Store::Stalls() const {
+  std::vector<StallReport> stalls;
+  for (uint32_t worker = 0; worker < runtime_.shard_count(); ++worker) {
+    const StallLog* log = runtime_.shard_executor(ShardId(worker)).stalls();
+    if (log != nullptr) stalls.push_back(log->Read());
+  }
+  return stalls;
+}
+
 Task<Status> Store::Close() {
   PARTITA_ASSERT(!closed_);
   closing_.store(true);

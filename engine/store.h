@@ -11,6 +11,7 @@
 #include "engine/base/chunk_pool.h"
 #include "engine/base/maintenance.h"
 #include "engine/base/memory_budget.h"
+#include "engine/base/stall_log.h"
 #include "engine/base/task_group.h"
 #include "engine/catalog.h"
 #include "engine/disk_reserve.h"
@@ -182,6 +183,8 @@ class Store {
   Task<Result<VerifyResult>> Verify(std::function<void(uint64_t, uint64_t)> progress);
 
   std::vector<ShardStatistics> Statistics();
+  // Of each worker, by number of its shard, what kept it long; none where time is virtual.
+  std::vector<StallReport> Stalls() const;
   // A change of the catalog was answered in doubt and is not settled yet (F26).
   bool catalog_in_doubt() const;
   // Of space on the disk (F55).

@@ -33,7 +33,8 @@ class Strand {
   // `co_await strand.Run(request)`: request->decide ran, on the strand, when it goes on.
   class Awaiter {
    public:
-    Awaiter(Strand& strand, Request* request) : strand_(strand), request_(request) {}
+    Awaiter(Strand& strand, Request* request, std::source_location at)
+        : strand_(strand), request_(request), at_(at) {}
     bool await_ready() {
       if (strand_.TryRunInline(request_)) return true;
       if (!waiter_.blocking()) return false;
@@ -42,7 +43,7 @@ class Strand {
       return true;
     }
     void await_suspend(std::coroutine_handle<> handle) {
-      waiter_.SuspendAs(handle);
+      waiter_.SuspendAs(handle, at_);
       strand_.Enqueue(request_, &waiter_);
     }
     void await_resume() noexcept {}
@@ -52,9 +53,12 @@ class Strand {
     static constexpr int kSpins = 100;
     Strand& strand_;
     Request* request_;
+    std::source_location at_;
     Waiter waiter_;
   };
-  Awaiter Run(Request* request) { return Awaiter(*this, request); }
+  Awaiter Run(Request* request, std::source_location at = std::source_location::current()) {
+    return Awaiter(*this, request, at);
+  }
 
   uint32_t queued() const { return queued_.load(std::memory_order_relaxed); }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "api/cli/heat_json.h"
+#include "api/cli/stalls_json.h"
 #include "api/http/query_parameters.h"
 
 namespace partita {
@@ -60,7 +61,8 @@ ServerMetrics AdminHandler::Collect() const {
   ServerMetrics metrics{.service = service_.counters().Sum(),
                         .database = database_.Stats(),
                         .heap = ReadHeapFigures(),
-                        .load = database_.LoadPerSecond()};
+                        .load = database_.LoadPerSecond(),
+                        .stalls = database_.Stalls()};
   for (const http::HttpServer* server : servers_) AddCounters(&metrics.http, server->counters());
   metrics.accepting = Unready(metrics.database).empty();
   metrics.uptime_seconds = static_cast<uint64_t>(
@@ -117,8 +119,10 @@ Task<void> AdminHandler::Handle(const http::HttpRequest& request, http::HttpResp
     AnswerJson(Heat(query), response);
   } else if (path == "/ranges") {
     AnswerJson(Ranges(query), response);
+  } else if (path == "/stalls") {
+    AnswerJson(StallsJson(database_.Stalls()), response);
   } else {
-    Answer(404, kPlain, "there are /healthz, /readyz, /metrics, /heat and /ranges\n", response);
+    Answer(404, kPlain, "there are /healthz, /readyz, /metrics, /heat, /ranges and /stalls\n", response);
   }
   co_return;
 }

@@ -22,6 +22,7 @@ namespace partita {
 //   /heat      where the load lies, as JSON (heat_json.h); parameters seconds, columns, buckets, table, by
 //              (a metric: what the buckets have about as much of), top
 //   /ranges    how tables are divided among the shards, as JSON; parameter table
+//   /stalls    what kept the workers long, as JSON (stalls_json.h)
 //
 // Asks nobody who he is: the address must be one that only operators reach. Thread-safe.
 class AdminHandler : public http::RequestHandler {

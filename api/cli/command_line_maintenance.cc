@@ -1,6 +1,6 @@
 #include "api/cli/command_words.h"
 
-// The commands that look after a store: scrub, backup, restore, repair, ranges, heat.
+// The commands that look after a store: scrub, backup, restore, repair, ranges, heat, stalls.
 namespace partita {
 
 namespace {
@@ -127,12 +127,28 @@ void AddHeat(CLI::App& app, Words* words) {
       ->type_name("FILE");
 }
 
+void AddStalls(CLI::App& app, Words* words) {
+  CLI::App* stalls = AddCommand(
+      app, "stalls", "Show what kept the workers of a running server for a millisecond or longer",
+      "partita stalls --admin 127.0.0.1:9090\n\n"
+      "Each slice of work of a shard's worker is timed, since all else that the worker serves waits for it.\n"
+      "ran_ms is how long it had its core, of lasted_ms; a stall is the program's own when it ran for 1 ms,\n"
+      "else the machine gave the core to others. Named are the places in the source before and after it",
+      [words] {
+        words->run = [words](Console& c) { return RunStalls(words->stalls, words->store.json, c); };
+      });
+  stalls->add_option("--admin", words->stalls.admin, "The server's admin address")
+      ->required()
+      ->type_name("ADDRESS");
+}
+
 }  // namespace
 
 void AddMaintenanceCommands(CLI::App& app, Words* words) {
   AddScrub(app, words);
   AddRanges(app, words);
   AddHeat(app, words);
+  AddStalls(app, words);
   AddBackupCommands(app, words);
   AddRepair(app, words);
 }

@@ -20,6 +20,7 @@ struct Words {
   KeyFlags key;
   RangesFlags ranges;
   HeatFlags heat;
+  StallsFlags stalls;
   ScanFlags scan;
   QueryFlags query;
   PutFlags put;

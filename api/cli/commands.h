@@ -73,6 +73,12 @@ struct HeatFlags {
 };
 ExitCode RunHeat(const HeatFlags& flags, bool json, Console& console);
 
+// stalls: what kept the workers of a running server long.
+struct StallsFlags {
+  std::string admin;  // Its admin address.
+};
+ExitCode RunStalls(const StallsFlags& flags, bool json, Console& console);
+
 struct KeyFlags {
   std::string table, partition_key, row_key;
   std::string if_match;  // delete only.

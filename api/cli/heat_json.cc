@@ -1,35 +1,14 @@
 #include "api/cli/heat_json.h"
 
-#include <simdjson.h>
-
-#include <cstdio>
-
+#include "api/cli/json_fields.h"
 #include "api/date_time.h"
-#include "api/http/json_text.h"
-#include "engine/inspect_text.h"
 
 namespace partita {
 
 namespace {
 
-void AppendNumber(std::string* out, double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.6g", value);
-  out->append(text);
-}
-
-void AppendLabel(std::string* out, std::string_view name) {
-  if (out->back() != '{' && out->back() != '[') out->push_back(',');
-  out->append("\"").append(name).append("\":");
-}
-
-void AppendText(std::string* out, std::string_view name, std::string_view text) {
-  AppendLabel(out, name);
-  http::AppendJsonString(out, SafeText(text));
-}
-
 void AppendHot(std::string* out, const HotPartition& hot) {
-  out->append(out->back() == '[' ? "{" : ",{");
+  BeginItem(out);
   AppendText(out, "table", hot.table);
   AppendText(out, "partition", hot.partition_key);
   out->append(hot.key_is_cut ? ",\"cut\":true" : ",\"cut\":false");
@@ -58,7 +37,7 @@ std::string HeatJson(const HeatReport& report) {
   out += ",\"column_seconds\":" + std::to_string(picture.column_seconds);
   out += ",\"columns\":" + std::to_string(picture.columns) + ",\"buckets\":[";
   for (const HeatBucket& bucket : picture.buckets) {
-    out.append(out.back() == '[' ? "{" : ",{");
+    BeginItem(&out);
     AppendText(&out, "table", bucket.table);
     AppendText(&out, "from", bucket.partition_key);
     out.push_back('}');
@@ -91,7 +70,7 @@ std::string HeatJson(const HeatReport& report) {
 std::string RangesJson(const std::vector<RangeDescription>& ranges) {
   std::string out = "[";
   for (const RangeDescription& range : ranges) {
-    out.append(out.back() == '[' ? "{" : ",{");
+    BeginItem(&out);
     AppendText(&out, "table", range.table);
     AppendText(&out, "from", range.first_partition_key);
     AppendText(&out, "to", range.end_partition_key);
@@ -101,47 +80,17 @@ std::string RangesJson(const std::vector<RangeDescription>& ranges) {
   return out + "]\n";
 }
 
-// ---- Back. simdjson's errors leave no trace: what is missing or of another type is one error.
+// ---- Back.
 
 namespace {
 
 using simdjson::dom::element;
 
-// simdjson without exceptions, and one place that notes that anything was wrong.
-class Reader {
- public:
-  bool ok() const { return ok_; }
-  element Member(element from, std::string_view name) { return Take(from[name], element()); }
-  std::string Text(element from, std::string_view name) {
-    return std::string(Take(from[name].get_string(), std::string_view()));
-  }
-  double Number(element from, std::string_view name) { return Take(from[name].get_double(), 0.0); }
-  uint32_t Count(element from, std::string_view name) {
-    const uint64_t count = Take(from[name].get_uint64(), uint64_t{0});
-    ok_ = ok_ && count <= UINT32_MAX;
-    return static_cast<uint32_t>(count);
-  }
-  bool Flag(element from, std::string_view name) { return Take(from[name].get_bool(), false); }
-  simdjson::dom::array List(element from, std::string_view name) {
-    return Take(from[name].get_array(), simdjson::dom::array());
-  }
-  void Require(bool holds) { ok_ = ok_ && holds; }
-
- private:
-  template <typename T>
-  T Take(simdjson::simdjson_result<T> result, T otherwise) {
-    T value = otherwise;
-    if (ok_ && std::move(result).get(value) != simdjson::SUCCESS) ok_ = false;
-    return ok_ ? value : otherwise;
-  }
-  bool ok_ = true;
-};
-
 Status NoHeat() {
   return Status::InvalidArgument("the answer is not what an admin address of partita gives");
 }
 
-void ReadPicture(element root, Reader* read, HeatPicture* picture) {
+void ReadPicture(element root, JsonFields* read, HeatPicture* picture) {
   const Result<DateTime> begin = ParseDateTime(read->Text(root, "begin"));
   read->Require(begin.ok());
   if (begin.ok()) picture->begin_ticks = begin->ticks;
@@ -175,7 +124,7 @@ Result<HeatReport> ParseHeatJson(std::string_view json) {
   simdjson::dom::parser parser;
   element root;
   if (parser.parse(json.data(), json.size()).get(root) != simdjson::SUCCESS) return NoHeat();
-  Reader read;
+  JsonFields read;
   HeatReport report;
   ReadPicture(root, &read, &report.picture);
   if (!read.ok()) return NoHeat();
@@ -197,7 +146,7 @@ Result<std::vector<RangeDescription>> ParseRangesJson(std::string_view json) {
   simdjson::dom::parser parser;
   simdjson::dom::array list;
   if (parser.parse(json.data(), json.size()).get_array().get(list) != simdjson::SUCCESS) return NoHeat();
-  Reader read;
+  JsonFields read;
   std::vector<RangeDescription> ranges;
   for (const element range : list) {
     ranges.push_back({read.Text(range, "table"), read.Text(range, "from"), read.Text(range, "to"),

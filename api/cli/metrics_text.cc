@@ -185,6 +185,29 @@ void WriteShards(const DatabaseStats& stats, Writer* out) {
   WriteLevels(stats, out);
 }
 
+// By place only the first kStallPlaces, so that the sets of labels stay small.
+void WriteStalls(const StallSummary& stalls, Writer* out) {
+  constexpr size_t kStallPlaces = 20;
+  const auto family = [&](std::string_view name, std::string_view help, auto value) {
+    out->Family("worker_" + std::string(name), "counter", help);
+    for (size_t i = 0; i < stalls.shards.size(); ++i) {
+      out->Sample(value(stalls.shards[i]), Label("shard", std::to_string(i)));
+    }
+  };
+  family("stalls_total", "Slices of work on the shard's worker that lasted 1 ms or more.",
+         [](const StallCount& count) { return count.stalls; });
+  family("stalls_own_total", "Of them, those that had their core for so long.",
+         [](const StallCount& count) { return count.own; });
+  family("stalls_seconds_total", "How long they lasted.",
+         [](const StallCount& count) { return count.lasted_ms / 1e3; });
+  family("stalls_ran_seconds_total", "Of that, how long they had their core.",
+         [](const StallCount& count) { return count.ran_ms / 1e3; });
+  out->Family("stall_place_seconds_total", "counter", "How long they lasted, by place; the longest 20.");
+  for (size_t i = 0; i < std::min(stalls.places.size(), kStallPlaces); ++i) {
+    out->Sample(stalls.places[i].count.lasted_ms / 1e3, Label("place", stalls.places[i].place));
+  }
+}
+
 }  // namespace
 
 std::string MetricsText(const ServerMetrics& metrics) {
@@ -221,6 +244,7 @@ std::string MetricsText(const ServerMetrics& metrics) {
   out.Counter("load_samples_total", "Calls looked at closely.", stats.load_samples);
   out.Counter("load_samples_lost_total", "Of them for which there was no room.", stats.load_samples_lost);
   WriteShards(stats, &out);
+  WriteStalls(metrics.stalls, &out);
   return out.Take();
 }
 

@@ -15,6 +15,7 @@ struct ServerMetrics {
   DatabaseStats database;
   HeapFigures heap;
   HeatValues load{};  // Database::LoadPerSecond.
+  StallSummary stalls;
   bool accepting = false;
   uint64_t uptime_seconds = 0;
   std::string version;

@@ -170,7 +170,7 @@ void Serving::Announce(std::ostream& out) const {
   }
   if (admin_server_ != nullptr) {
     const std::string url = WithScheme(false, admin_server_->address());
-    out << "  admin       " << url << " (/healthz /readyz /metrics /heat /ranges)\n";
+    out << "  admin       " << url << " (/healthz /readyz /metrics /heat /ranges /stalls)\n";
     ready += " admin=" + url;
   }
   for (const http::AccountSettings& account : settings_.accounts) {

@@ -34,25 +34,26 @@ class AsyncMutex {
 
   class Awaiter {
    public:
-    explicit Awaiter(AsyncMutex& mutex) : mutex_(mutex) {}
+    Awaiter(AsyncMutex& mutex, std::source_location at) : mutex_(mutex), at_(at) {}
     bool await_ready() {
       if (!waiter_.blocking()) return false;
       if (mutex_.Enqueue(&waiter_)) waiter_.BlockUntilWoken();
       return true;
     }
     bool await_suspend(std::coroutine_handle<> handle) {
-      waiter_.SuspendAs(handle);
+      waiter_.SuspendAs(handle, at_);
       return mutex_.Enqueue(&waiter_);
     }
     Guard await_resume() { return Guard(&mutex_); }
 
    private:
     AsyncMutex& mutex_;
+    std::source_location at_;
     Waiter waiter_;
   };
 
   // `auto guard = co_await mutex.Lock();`
-  Awaiter Lock() { return Awaiter(*this); }
+  Awaiter Lock(std::source_location at = std::source_location::current()) { return Awaiter(*this, at); }
 
   // Without the lock when another one has it.
   Guard TryLock();

@@ -3,6 +3,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <mutex>
+#include <source_location>
 
 #include "engine/base/executor.h"
 
@@ -24,8 +25,10 @@ class Waiter {
   bool blocking() const { return executor_ == nullptr; }
   // Blocking mode: sleeps until Wake(); spins `spins` rounds first.
   void BlockUntilWoken(int spins = 0);
-  // Executor mode: remembers whom to resume.
-  void SuspendAs(std::coroutine_handle<> handle) { resume_.handle = handle; }
+  // Executor mode: remembers whom to resume, and where it waits.
+  void SuspendAs(std::coroutine_handle<> handle, const std::source_location& at) {
+    resume_.Suspend(handle, at);
+  }
 
   Waiter* next = nullptr;
 
@@ -47,7 +50,7 @@ class Event {
 
   class Awaiter {
    public:
-    explicit Awaiter(Event& event) : event_(event) {}
+    Awaiter(Event& event, std::source_location at) : event_(event), at_(at) {}
     // Goes by the mutex even when the event is set: who has passed it knows that Set() is done
     // with the event, and may destroy it.
     bool await_ready() {
@@ -56,16 +59,17 @@ class Event {
       return true;
     }
     bool await_suspend(std::coroutine_handle<> handle) {
-      waiter_.SuspendAs(handle);
+      waiter_.SuspendAs(handle, at_);
       return event_.Enqueue(&waiter_);
     }
     void await_resume() noexcept {}
 
    private:
     Event& event_;
+    std::source_location at_;
     Waiter waiter_;
   };
-  Awaiter Wait() { return Awaiter(*this); }
+  Awaiter Wait(std::source_location at = std::source_location::current()) { return Awaiter(*this, at); }
 
  private:
   // False when the event was set meanwhile; the waiter is then not queued.

@@ -32,7 +32,7 @@ bool SleepFor::await_ready() {
 
 void SleepFor::await_suspend(std::coroutine_handle<> handle) {
   Executor* executor = Executor::Current();
-  resume_.handle = handle;
+  resume_.Suspend(handle, at_);
   executor->PostAt(executor->MonotonicNanos() + duration_ns_, &resume_);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <coroutine>
 #include <cstdint>
+#include <source_location>
 
 #include "engine/base/task.h"
 
@@ -12,7 +13,12 @@ struct Runnable {
   using Function = void (*)(Runnable* self);
   Function run = nullptr;
   Runnable* next = nullptr;
+  // What the slice of work is called, should it be a stall (stall_log.h): the await that it goes on from, or
+  // where it was made.
+  std::source_location where;
 };
+
+class StallLog;
 
 // Where coroutines run: one thread's event loop (a shard's worker, the simulator).
 //
@@ -40,6 +46,9 @@ class Executor {
   // True when the current slice of work has lasted so long (200 us) that others should get a turn.
   virtual bool ShouldYield() = 0;
 
+  // Slices that lasted long on this executor's thread; null where none are timed. Any thread.
+  virtual const StallLog* stalls() const { return nullptr; }
+
   // The executor whose thread this is, or null in blocking mode.
   static Executor* Current();
 
@@ -64,49 +73,68 @@ struct ResumeRunnable : Runnable {
   std::coroutine_handle<> handle;
   ResumeRunnable() { run = &ResumeRunnable::Run; }
   static void Run(Runnable* self);
+
+  // For await_suspend: the coroutine waits at `await`.
+  void Suspend(std::coroutine_handle<> waiting, const std::source_location& await) {
+    handle = waiting;
+    where = last_suspended_ = await;
+  }
+
+  // Where a coroutine last began to wait on this thread, since it was forgotten; else without a file.
+  static const std::source_location& last_suspended() { return last_suspended_; }
+  static void ForgetSuspended() { last_suspended_ = std::source_location(); }
+
+ private:
+  static constinit inline thread_local std::source_location last_suspended_;
 };
 
 // `co_await Yield();` lets other work of this executor run; nothing in blocking mode.
 class Yield {
  public:
+  explicit Yield(std::source_location at = std::source_location::current()) : at_(at) {}
   bool await_ready() noexcept { return Executor::Current() == nullptr; }
   void await_suspend(std::coroutine_handle<> handle) {
-    resume_.handle = handle;
+    resume_.Suspend(handle, at_);
     Executor::Current()->Post(&resume_);
   }
   void await_resume() noexcept {}
 
  private:
+  std::source_location at_;
   ResumeRunnable resume_;
 };
 
 // `co_await YieldIfDue();` for long loops (slices of at most 200 us).
 class YieldIfDue {
  public:
+  explicit YieldIfDue(std::source_location at = std::source_location::current()) : at_(at) {}
   bool await_ready() noexcept {
     Executor* executor = Executor::Current();
     return executor == nullptr || !executor->ShouldYield();
   }
   void await_suspend(std::coroutine_handle<> handle) {
-    resume_.handle = handle;
+    resume_.Suspend(handle, at_);
     Executor::Current()->Post(&resume_);
   }
   void await_resume() noexcept {}
 
  private:
+  std::source_location at_;
   ResumeRunnable resume_;
 };
 
 // `co_await SleepFor(ns);` virtual time in the simulator, a sleeping thread in blocking mode.
 class SleepFor {
  public:
-  explicit SleepFor(uint64_t duration_ns) : duration_ns_(duration_ns) {}
+  explicit SleepFor(uint64_t duration_ns, std::source_location at = std::source_location::current())
+      : duration_ns_(duration_ns), at_(at) {}
   bool await_ready();  // In blocking mode sleeps here.
   void await_suspend(std::coroutine_handle<> handle);
   void await_resume() noexcept {}
 
  private:
   uint64_t duration_ns_;
+  std::source_location at_;
   ResumeRunnable resume_;
 };
 

@@ -38,8 +38,9 @@ std::unique_ptr<TaskGroup::Spawned> TaskGroup::Count(Task<void> task) {
   return spawned;
 }
 
-void TaskGroup::Spawn(Executor& executor, Task<void> task) {
+void TaskGroup::Spawn(Executor& executor, Task<void> task, std::source_location at) {
   std::unique_ptr<Spawned> spawned = Count(std::move(task));
+  spawned->where = at;
   spawned->run = [](Runnable* self) {
     Spawned::Drive(std::unique_ptr<Spawned>(static_cast<Spawned*>(self)));
   };

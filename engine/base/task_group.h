@@ -15,7 +15,7 @@ class TaskGroup {
   ~TaskGroup() { PARTITA_ASSERT(running_.load() == 0); }
 
   // Starts `task` on `executor`: an event loop, or a background helper, where it runs blocking.
-  void Spawn(Executor& executor, Task<void> task);
+  void Spawn(Executor& executor, Task<void> task, std::source_location at = std::source_location::current());
 
   // Starts `task` on this thread at once, up to its first wait.
   // REQUIRES: Executor::Current() != nullptr (in blocking mode it would end here).

@@ -62,10 +62,12 @@ void Connection::EndSending() { shutdown(descriptor_, SHUT_WR); }
 
 void Connection::Recycle(std::string* buffer) { sockets_.Recycle(buffer); }
 
-Connection::Waiting Connection::Readable() { return Waiting(*this); }
-Connection::Receiving Connection::Receive(std::string* in) { return Receiving(*this, in); }
-Connection::Sending Connection::Send(std::string_view bytes, More more) {
-  return Sending(*this, bytes, more);
+Connection::Waiting Connection::Readable(std::source_location at) { return Waiting(*this, at); }
+Connection::Receiving Connection::Receive(std::string* in, std::source_location at) {
+  return Receiving(*this, in, at);
+}
+Connection::Sending Connection::Send(std::string_view bytes, More more, std::source_location at) {
+  return Sending(*this, bytes, more, at);
 }
 
 bool Connection::Reading::await_ready() {
@@ -78,7 +80,7 @@ void Connection::Reading::await_suspend(std::coroutine_handle<> handle) {
   PARTITA_ASSERT(!connection_.reader_waits_);
   connection_.reader_waits_ = true;
   connection_.target_ = target_;
-  connection_.read_resume_.handle = handle;
+  connection_.read_resume_.Suspend(handle, at_);
   connection_.WantInput();
 }
 

@@ -41,15 +41,16 @@ class Connection : private DeadlineWheel::Entry {
   class Waiting;
   // `Status s = co_await Readable();` waits without holding memory until there is something to Receive,
   // be it the end. This is how a connection is idle: kCancelled when idle ones are ended.
-  Waiting Readable();
+  Waiting Readable(std::source_location at = std::source_location::current());
   class Receiving;
   // `Result<size_t> n = co_await Receive(&in);` appends what has come, at least a byte, or returns 0:
   // the peer sends no more. Takes memory for an empty `in` from the worker, see Recycle.
-  Receiving Receive(std::string* in);
+  Receiving Receive(std::string* in, std::source_location at = std::source_location::current());
 
   class Sending;
   // `Status s = co_await Send(bytes);` returns when the kernel has taken all `bytes`, which must stay.
-  Sending Send(std::string_view bytes, More more = More::kNo);
+  Sending Send(std::string_view bytes, More more = More::kNo,
+               std::source_location at = std::source_location::current());
 
   // Tells the peer that nothing more will be sent. Receive goes on.
   void EndSending();
@@ -78,34 +79,38 @@ class Connection : private DeadlineWheel::Entry {
     void await_suspend(std::coroutine_handle<> handle);
 
    protected:
-    Reading(Connection& connection, std::string* target) : connection_(connection), target_(target) {}
+    Reading(Connection& connection, std::string* target, std::source_location at)
+        : connection_(connection), target_(target), at_(at) {}
     Connection& connection_;
     std::string* target_;
+    std::source_location at_;
   };
   class Waiting : public Reading {
    public:
-    explicit Waiting(Connection& connection) : Reading(connection, nullptr) {}
+    Waiting(Connection& connection, std::source_location at) : Reading(connection, nullptr, at) {}
     Status await_resume();
   };
   class Receiving : public Reading {
    public:
-    Receiving(Connection& connection, std::string* target) : Reading(connection, target) {}
+    Receiving(Connection& connection, std::string* target, std::source_location at)
+        : Reading(connection, target, at) {}
     Result<size_t> await_resume();
   };
 
   class Sending {
    public:
     bool await_ready();
-    void await_suspend(std::coroutine_handle<> handle) { connection_.send_resume_.handle = handle; }
+    void await_suspend(std::coroutine_handle<> handle) { connection_.send_resume_.Suspend(handle, at_); }
     Status await_resume();
 
    private:
     friend class Connection;
-    Sending(Connection& connection, std::string_view bytes, More more)
-        : connection_(connection), bytes_(bytes), more_(more) {}
+    Sending(Connection& connection, std::string_view bytes, More more, std::source_location at)
+        : connection_(connection), bytes_(bytes), more_(more), at_(at) {}
     Connection& connection_;
     std::string_view bytes_;
     More more_;
+    std::source_location at_;
   };
 
   // Links of the list of its Listener.

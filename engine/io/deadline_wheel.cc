@@ -10,6 +10,7 @@ DeadlineWheel::Entry::~Entry() { PARTITA_ASSERT(slot_tick_ == 0); }
 
 DeadlineWheel::DeadlineWheel(Executor& executor) : executor_(executor) {
   timer_.wheel = this;
+  timer_.where = std::source_location::current();
   timer_.run = [](Runnable* self) { static_cast<Timer*>(self)->wheel->Tick(); };
 }
 

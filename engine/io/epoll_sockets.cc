@@ -79,6 +79,7 @@ class EpollAcceptor final : public Acceptor, private ReadinessTaker {
   EpollAcceptor(EpollSockets& sockets, int descriptor, Taker taker)
       : epoll_(sockets), descriptor_(descriptor), taker_(std::move(taker)) {
     again_.owner = this;
+    again_.where = std::source_location::current();
     again_.run = [](Runnable* self) { static_cast<Deferred*>(self)->owner->Again(); };
     if (epoll_.executor().Watch(descriptor, EPOLLIN | EPOLLET, this) != 0) Rest();
   }

@@ -15,6 +15,9 @@ constexpr uint64_t kSliceNanos = 200'000;
 // A turn's work before the ring gets its submissions, so that one long queue delays no I/O.
 constexpr int kRunnablesPerTurn = 128;
 
+// Names what a worker does between its pieces of work: takes mail, fires timers, submits and reaps I/O.
+consteval std::source_location BetweenPiecesOfWork() { return std::source_location::current(); }
+
 }  // namespace
 
 // What the new thread tells the one that started it.
@@ -67,9 +70,7 @@ void IoWorker::PostAt(uint64_t deadline_ns, Runnable* work) {
 uint64_t IoWorker::MonotonicNanos() { return SystemClock().MonotonicNanos(); }
 
 bool IoWorker::ShouldYield() {
-  const uint64_t now = MonotonicNanos();
-  if (slice_began_ns_ == 0) slice_began_ns_ = now;
-  const bool due = now - slice_began_ns_ >= kSliceNanos;
+  const bool due = MonotonicNanos() - slices_.began_ns() >= kSliceNanos;
   slice_over_ = slice_over_ || due;
   return due;
 }
@@ -133,11 +134,22 @@ void IoWorker::FireTimers() {
 
 void IoWorker::RunSome() {
   slice_over_ = false;
+  if (first_ == nullptr) return;
+  const uint64_t now = MonotonicNanos();
+  if (slept_) {
+    slices_.Begin(now);
+  } else {
+    ResumeRunnable::ForgetSuspended();
+    slices_.End(BetweenPiecesOfWork(), now);  // A submission may do its I/O at once, in this thread.
+  }
+  slept_ = false;
   for (int i = 0; i < kRunnablesPerTurn && first_ != nullptr && !slice_over_; ++i) {
     Runnable* work = first_;
     first_ = work->next;
-    slice_began_ns_ = 0;
+    const std::source_location where = work->where;
+    ResumeRunnable::ForgetSuspended();
     work->run(work);  // May free itself.
+    slices_.End(where, MonotonicNanos());
   }
 }
 
@@ -150,6 +162,7 @@ void IoWorker::SleepUntilWork() {
     wait_ns = deadline - now;
   }
   if (!mailbox_.AnnounceSleep()) return Poll();
+  slept_ = true;
   Sleep(wait_ns);
 }
 

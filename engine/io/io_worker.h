@@ -7,6 +7,7 @@
 #include "engine/base/executor.h"
 #include "engine/base/result.h"
 #include "engine/io/mailbox.h"
+#include "engine/io/slice_watch.h"
 #include "engine/io/task_pool.h"
 
 namespace partita {
@@ -22,7 +23,8 @@ struct StartReport;
 // work, fewer when one of them takes a whole slice (a long loop would be alone otherwise, and I/O
 // wait for 128 slices of it), hand all submissions of the turn to the kernel at once and take its
 // completions; with nothing left to run, sleep until a completion, a message or the next timer. The last
-// submissions before a sleep go along with it, in one system call.
+// submissions before a sleep go along with it, in one system call. Each piece of work is timed, and those
+// that last long are noted, with their names, in stalls().
 //
 // Lifecycle: Start, Stop (waits for I/O in flight and for timers, F60), destruction, once nobody
 // posts any more. Everything but Post and Stop runs on the worker's own thread.
@@ -42,6 +44,7 @@ class IoWorker : public Executor {
   void PostAt(uint64_t deadline_ns, Runnable* work) final;
   uint64_t MonotonicNanos() final;
   bool ShouldYield() final;
+  const StallLog* stalls() const final { return &slices_.log(); }
 
   // The worker whose thread this is, or null.
   static IoWorker* Current();
@@ -104,8 +107,9 @@ class IoWorker : public Executor {
   Runnable* last_ = nullptr;
   std::vector<Timer> timers_;  // A heap; the next one to fire is in front.
   uint64_t timers_set_ = 0;
-  uint64_t slice_began_ns_ = 0;  // 0: the running piece of work has not asked yet.
-  bool slice_over_ = false;      // Of a piece of work of this turn.
+  SliceWatch slices_;
+  bool slice_over_ = false;  // Of a piece of work of this turn.
+  bool slept_ = true;        // Since the last one.
   uint64_t offloads_ = 0;
   bool stopping_ = false;
 };

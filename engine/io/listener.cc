@@ -148,6 +148,7 @@ void Listener::Accepted(int descriptor) {
   arrival->listener = this;
   arrival->lane = lane;
   arrival->descriptor = descriptor;
+  arrival->where = std::source_location::current();
   arrival->run = [](Runnable* self) {
     std::unique_ptr<Arrival> arrival(static_cast<Arrival*>(self));
     arrival->listener->Arrived(arrival->lane, arrival->descriptor);

@@ -17,7 +17,8 @@ class Offload : private Runnable {
  public:
   using Value = std::invoke_result_t<F&>;
 
-  explicit Offload(F function) : function_(std::move(function)) {}
+  explicit Offload(F function, std::source_location at = std::source_location::current())
+      : function_(std::move(function)), at_(at) {}
 
   bool await_ready() {
     worker_ = IoWorker::Current();
@@ -26,7 +27,7 @@ class Offload : private Runnable {
     return true;
   }
   void await_suspend(std::coroutine_handle<> handle) {
-    resume_.handle = handle;
+    resume_.Suspend(handle, at_);
     run = &RunOnIoThread;
     worker_->OffloadBegins();
     worker_->io_threads().Post(this);
@@ -44,6 +45,7 @@ class Offload : private Runnable {
   }
 
   F function_;
+  std::source_location at_;
   IoWorker* worker_ = nullptr;
   std::optional<Value> value_;
   ResumeRunnable resume_;

@@ -41,8 +41,9 @@ struct CloseRequest : Runnable {
 // Reads spread over the I/O threads of a worker that has no ring.
 class SpreadReads {
  public:
-  SpreadReads(IoWorker& worker, const FileHandle& file, std::span<Transfer> transfers)
-      : worker_(worker), file_(file), remaining_(transfers.size()), items_(transfers.size()) {
+  SpreadReads(IoWorker& worker, const FileHandle& file, std::span<Transfer> transfers,
+              std::source_location at = std::source_location::current())
+      : worker_(worker), file_(file), remaining_(transfers.size()), items_(transfers.size()), at_(at) {
     for (size_t i = 0; i < items_.size(); ++i) {
       items_[i].transfer = &transfers[i];
       items_[i].owner = this;
@@ -51,7 +52,7 @@ class SpreadReads {
   }
   bool await_ready() const { return items_.empty(); }
   void await_suspend(std::coroutine_handle<> handle) {
-    resume_.handle = handle;
+    resume_.Suspend(handle, at_);
     worker_.OffloadBegins();
     // The coroutine goes on only on this thread, hence not before this loop has ended.
     for (Item& item : items_) worker_.io_threads().Post(&item);
@@ -80,6 +81,7 @@ class SpreadReads {
   const FileHandle& file_;
   std::atomic<size_t> remaining_;
   std::vector<Item> items_;
+  std::source_location at_;
   ResumeRunnable resume_;
 };
 

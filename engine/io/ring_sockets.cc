@@ -25,6 +25,7 @@ class RingConnection final : public Connection {
   RingConnection(RingSockets& sockets, int descriptor) : Connection(sockets, descriptor), ring_(sockets) {
     receive_.owner = send_.owner = cancel_.owner = this;
     submit_.owner = this;
+    submit_.where = std::source_location::current();
     submit_.run = [](Runnable* self) { static_cast<Deferred*>(self)->owner->SubmitWhatIsDue(); };
     ArmReceive();
   }
@@ -159,9 +160,11 @@ class RingAcceptor final : public Acceptor, private RingCompletion {
   RingAcceptor(RingSockets& sockets, int descriptor, Taker taker)
       : ring_(sockets), descriptor_(descriptor), taker_(std::move(taker)) {
     arm_.owner = this;
+    arm_.where = std::source_location::current();
     arm_.run = [](Runnable* self) { static_cast<Deferred*>(self)->owner->ArmOrEnd(); };
     rest_.owner = this;
     rest_.run = arm_.run;
+    rest_.where = arm_.where;
     ArmOrEnd();
   }
   ~RingAcceptor() override { PARTITA_ASSERT(descriptor_ < 0); }
@@ -238,6 +241,7 @@ void RingBuffers::GiveBack(uint32_t buffer) {
 
 RingSockets::RingSockets(UringExecutor& ring) : WorkerSockets(ring), ring_(ring) {
   returning_.owner = this;
+  returning_.where = std::source_location::current();
   returning_.run = [](Runnable* self) { static_cast<Returning*>(self)->owner->GiveBackAll(); };
   returned_.reserve(RingBuffers::kCount);
 }

@@ -100,12 +100,13 @@ class UringExecutor final : public IoWorker {
 // `co_await RingBatch(ring, operations);` performs them all. REQUIRES: on the ring's thread.
 class RingBatch {
  public:
-  RingBatch(UringExecutor& ring, std::span<RingOperation> operations)
-      : ring_(ring), operations_(operations), remaining_(CompletionsOf(operations)) {}
+  RingBatch(UringExecutor& ring, std::span<RingOperation> operations,
+            std::source_location at = std::source_location::current())
+      : ring_(ring), operations_(operations), remaining_(CompletionsOf(operations)), at_(at) {}
 
   bool await_ready() const { return operations_.empty(); }
   void await_suspend(std::coroutine_handle<> handle) {
-    resume_.handle = handle;
+    resume_.Suspend(handle, at_);
     for (RingOperation& operation : operations_) operation.batch = this;
     ring_.Submit(operations_);
   }
@@ -118,6 +119,7 @@ class RingBatch {
   UringExecutor& ring_;
   std::span<RingOperation> operations_;
   size_t remaining_;
+  std::source_location at_;
   ResumeRunnable resume_;
 };
 

@@ -1,10 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include "api/async_database.h"
 #include "api/cli/admin_handler.h"
 #include "api/cli/heat_picture.h"
+#include "api/cli/stalls_json.h"
 #include "api/http/admin_client.h"
+#include "engine/base/task_group.h"
 #include "test/cli/command_fixture.h"
 
 namespace partita {
@@ -99,6 +102,25 @@ TEST_F(HeatCommandTest, TheAdminAddressGivesRangesToo) {
   EXPECT_THAT(outcome.out, HasSubstr("Orders"));
   EXPECT_THAT(outcome.out, HasSubstr("m"));
   EXPECT_EQ(ParseRangesJson(*http::AskAdmin(server_->address(), "/ranges"))->size(), 2u);
+}
+
+TEST_F(HeatCommandTest, TheAdminAddressTellsOfStallsToo) {
+  // What the worker of shard 0 is kept by, at least.
+  auto keep_it = []() -> Task<void> {
+    co_await Yield();
+    const timespec time{0, 3'000'000};
+    nanosleep(&time, nullptr);
+  };
+  TaskGroup group;
+  group.Spawn(AsyncDatabase(*database_).runtime().shard_executor(ShardId(0)), keep_it());
+  RunBlocking(group.Join());
+  const CommandOutcome outcome = RunAsGiven({"stalls", "--admin", server_->address()});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, ContainsRegex("cli/heat_command_test.cc:[0-9]+ .*TestBody"));
+  const std::string metrics = *http::AskAdmin(server_->address(), "/metrics");
+  EXPECT_THAT(metrics, HasSubstr("partita_stall_place_seconds_total{place=\"cli/heat_command_test.cc:"));
+  const CommandOutcome json = RunAsGiven({"stalls", "--json", "--admin", server_->address()});
+  EXPECT_TRUE(ParseStallsJson(json.out).ok());
 }
 
 TEST_F(HeatCommandTest, WhatTheServerIsAskedWronglyItRefuses) {

@@ -34,6 +34,11 @@ ServerMetrics SomeMetrics() {
   metrics.database.throttled_partitions_active = 13;
   metrics.database.load_samples_lost = 14;
   metrics.load[static_cast<size_t>(HeatMetric::kBytes)] = 2.5;
+  metrics.stalls.shards.push_back({5, 4, 30, 20, 9});
+  for (int i = 0; i < 30; ++i) {
+    metrics.stalls.places.push_back(
+        {"engine/shard.cc:" + std::to_string(i) + " Shard::Do", {.lasted_ms = 3}});
+  }
   metrics.database.shards[1].levels.push_back({.files = 5});
   return metrics;
 }
@@ -60,6 +65,13 @@ TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
   EXPECT_THAT(text, HasSubstr("partita_load_per_second{of=\"bytes\"} 2.5\n"));
   EXPECT_THAT(text, HasSubstr("partita_durability_info{level=\"power\",in_force=\"process\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_level_files{shard=\"1\",level=\"0\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("partita_worker_stalls_total{shard=\"0\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("partita_worker_stalls_own_total{shard=\"0\"} 4\n"));
+  EXPECT_THAT(text, HasSubstr("partita_worker_stalls_seconds_total{shard=\"0\"} 0.03\n"));
+  EXPECT_THAT(text, HasSubstr("partita_worker_stalls_ran_seconds_total{shard=\"0\"} 0.02\n"));
+  const std::string at = "partita_stall_place_seconds_total{place=\"engine/shard.cc:";
+  EXPECT_THAT(text, HasSubstr(at + "19 Shard::Do\"} 0.003\n"));
+  EXPECT_THAT(text, Not(HasSubstr(at + "20"))) << "as many labels as there are stalls";
   EXPECT_THAT(text, HasSubstr("partita_build_info{version=\"1.2.3\"} 1\n"));
 }
 
