@@ -64,6 +64,12 @@ class AsyncDatabase {
   Task<Status> CreateTable(std::string_view account, std::string_view name) const;
   Task<Status> DeleteTable(std::string_view account, std::string_view name) const;
 
+  // As Database's, of the tables of Options::account.
+  Task<Status> SplitRange(std::string table, std::string partition_key) const;
+  Task<Status> MergeRanges(std::string table, std::string partition_key) const;
+  Task<Result<Database::RangeMove>> MoveRange(std::string table, std::string partition_key,
+                                              uint32_t shard) const;
+
   // Opaque bytes kept beside an entity table or an account (Store::SetTableAttributes); null: none, or no
   // such table. Reading asks memory only.
   Attributes TableAttributes(std::string_view account, std::string_view name) const;

@@ -1,3 +1,4 @@
+#include "api/async_database.h"
 #include "api/database_impl.h"
 #include "api/names.h"
 #include "engine/base/user_key.h"
@@ -51,26 +52,39 @@ Result<std::vector<RangeDescription>> Database::ListRanges(std::string_view tabl
 }
 
 Status Database::SplitRange(std::string_view table, std::string_view partition_key) {
-  if (partition_key.empty()) {
-    return Status::InvalidArgument(
-        "a range cannot be split in front of the empty partition key, which is the first");
-  }
-  PARTITA_ASSIGN(std::string bound, PartitionBound(*impl_, table, partition_key));
-  return impl_->Run(impl_->store->SplitRange(std::move(bound)));
+  return impl_->Run(AsyncDatabase(*this).SplitRange(std::string(table), std::string(partition_key)));
 }
 
 Status Database::MergeRanges(std::string_view table, std::string_view partition_key) {
-  PARTITA_ASSIGN(std::string bound, PartitionBound(*impl_, table, partition_key));
-  return impl_->Run(impl_->store->MergeRanges(std::move(bound)));
+  return impl_->Run(AsyncDatabase(*this).MergeRanges(std::string(table), std::string(partition_key)));
 }
 
 Result<Database::RangeMove> Database::MoveRange(std::string_view table, std::string_view partition_key,
                                                 uint32_t shard) {
-  PARTITA_ASSIGN(std::string bound, PartitionBound(*impl_, table, partition_key));
-  PARTITA_ASSIGN(const Store::MoveReport moved,
-                 impl_->Run(impl_->store->MoveRange(std::move(bound), ShardId(shard))));
-  return RangeMove{moved.from.value, moved.to.value, static_cast<double>(moved.pause_ns) / 1e6,
-                   moved.rest_bytes};
+  return impl_->Run(AsyncDatabase(*this).MoveRange(std::string(table), std::string(partition_key), shard));
+}
+
+Task<Status> AsyncDatabase::SplitRange(std::string table, std::string partition_key) const {
+  if (partition_key.empty()) {
+    co_return Status::InvalidArgument(
+        "a range cannot be split in front of the empty partition key, which is the first");
+  }
+  PARTITA_CO_ASSIGN(std::string bound, PartitionBound(*impl_, table, partition_key));
+  co_return co_await impl_->store->SplitRange(std::move(bound));
+}
+
+Task<Status> AsyncDatabase::MergeRanges(std::string table, std::string partition_key) const {
+  PARTITA_CO_ASSIGN(std::string bound, PartitionBound(*impl_, table, partition_key));
+  co_return co_await impl_->store->MergeRanges(std::move(bound));
+}
+
+Task<Result<Database::RangeMove>> AsyncDatabase::MoveRange(std::string table, std::string partition_key,
+                                                           uint32_t shard) const {
+  PARTITA_CO_ASSIGN(std::string bound, PartitionBound(*impl_, table, partition_key));
+  PARTITA_CO_ASSIGN(const Store::MoveReport moved,
+                    co_await impl_->store->MoveRange(std::move(bound), ShardId(shard)));
+  co_return Database::RangeMove{moved.from.value, moved.to.value, static_cast<double>(moved.pause_ns) / 1e6,
+                                moved.rest_bytes};
 }
 
 }  // namespace partita

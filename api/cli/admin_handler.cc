@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/cli/admin_ranges.h"
 #include "api/cli/heat_json.h"
 #include "api/cli/stalls_json.h"
+#include "api/http/own_host.h"
 #include "api/http/query_parameters.h"
+#include "engine/inspect_text.h"
 
 namespace partita {
 
 namespace {
+
+constexpr std::string_view kPlain = "text/plain; charset=utf-8";
 
 void Answer(int status, std::string_view type, std::string body, http::HttpResponse* response) {
   response->status = status;
@@ -21,7 +26,7 @@ void Answer(int status, std::string_view type, std::string body, http::HttpRespo
 void AnswerJson(Result<std::string> json, http::HttpResponse* response) {
   if (json.ok()) return Answer(200, "application/json", std::move(json).value(), response);
   const int status = json.code() == Code::kNotFound ? 404 : json.code() == Code::kInvalidArgument ? 400 : 500;
-  Answer(status, "text/plain; charset=utf-8", json.status().message() + "\n", response);
+  Answer(status, kPlain, json.status().message() + "\n", response);
 }
 
 Status Parse(std::string_view query, http::QueryParameters* parameters) {
@@ -42,9 +47,14 @@ constexpr uint32_t kTopMax = 1'000;
 
 }  // namespace
 
-AdminHandler::AdminHandler(const Database& database, const http::TableService& service,
-                           std::vector<const http::HttpServer*> servers, std::string version)
-    : database_(database), service_(service), servers_(std::move(servers)), version_(std::move(version)) {}
+AdminHandler::AdminHandler(Database& database, const http::TableService& service,
+                           std::vector<const http::HttpServer*> servers, std::string version,
+                           std::vector<std::string> hosts)
+    : database_(database),
+      service_(service),
+      servers_(std::move(servers)),
+      version_(std::move(version)),
+      hosts_(std::move(hosts)) {}
 
 std::string AdminHandler::Unready(const DatabaseStats& stats) const {
   if (stopping_.load(std::memory_order_relaxed)) return "stopping";
@@ -97,14 +107,39 @@ Result<std::string> AdminHandler::Ranges(std::string_view query) const {
   return RangesJson(ranges);
 }
 
+bool AdminHandler::MayAsk(const http::HttpRequest& request, std::string_view path,
+                          http::HttpResponse* response) const {
+  const std::optional<std::string_view> host = request.Header("Host");
+  if (host && !http::IsOwnHost(*host, hosts_)) {
+    Answer(403, kPlain,
+           "this is not " + SafeText(*host) +
+               "; ask for an address, for localhost, or for a name in 'admin-hosts' of the settings\n",
+           response);
+    return false;
+  }
+  const bool reads = request.method == http::Method::kGet || request.method == http::Method::kHead;
+  const bool is_change = !RangeChangeOf(path).empty();
+  if (is_change ? request.method == http::Method::kPost : reads) return true;
+  Answer(405, kPlain, is_change ? "only POST\n" : "only GET and HEAD\n", response);
+  response->AddHeader("Allow", is_change ? "POST" : "GET, HEAD");
+  return false;
+}
+
 Task<void> AdminHandler::Handle(const http::HttpRequest& request, http::HttpResponse* response) {
-  constexpr std::string_view kPlain = "text/plain; charset=utf-8";
   const std::string_view path = request.target.substr(0, request.target.find('?'));
   const std::string_view query = request.target.substr(std::min(request.target.size(), path.size() + 1));
   response->omit_body = request.method == http::Method::kHead;
-  if (request.method != http::Method::kGet && request.method != http::Method::kHead) {
-    Answer(405, kPlain, "only GET and HEAD\n", response);
-  } else if (path == "/healthz") {
+  if (!MayAsk(request, path, response)) co_return;
+  if (request.method == http::Method::kPost) {
+    co_await ChangeRange(AsyncDatabase(database_), RangeChangeOf(path), request, response);
+    co_return;
+  }
+  AnswerPage(path, query, response);
+}
+
+void AdminHandler::AnswerPage(std::string_view path, std::string_view query,
+                              http::HttpResponse* response) const {
+  if (path == "/healthz") {
     Answer(200, kPlain, "ok\n", response);
   } else if (path == "/readyz") {
     const DatabaseStats stats = database_.Stats();
@@ -124,7 +159,6 @@ Task<void> AdminHandler::Handle(const http::HttpRequest& request, http::HttpResp
   } else {
     Answer(404, kPlain, "there are /healthz, /readyz, /metrics, /heat, /ranges and /stalls\n", response);
   }
-  co_return;
 }
 
 }  // namespace partita

@@ -21,15 +21,18 @@ namespace partita {
 //   /metrics   MetricsText
 //   /heat      where the load lies, as JSON (heat_json.h); parameters seconds, columns, buckets, table, by
 //              (a metric: what the buckets have about as much of), top
-//   /ranges    how tables are divided among the shards, as JSON; parameter table
+//   /ranges    how tables are divided among the shards, as JSON; parameter table. POST of /ranges/split,
+//              /ranges/merge and /ranges/move changes it (admin_ranges.h)
 //   /stalls    what kept the workers long, as JSON (stalls_json.h)
 //
-// Asks nobody who he is: the address must be one that only operators reach. Thread-safe.
+// Asks nobody who he is: the address must be one that only operators reach. Asked by a name that is not its
+// own (own_host.h) it answers 403, so that no web page reads it. Thread-safe.
 class AdminHandler : public http::RequestHandler {
  public:
-  // All outlive this; `servers` are those of the table service.
-  AdminHandler(const Database& database, const http::TableService& service,
-               std::vector<const http::HttpServer*> servers, std::string version);
+  // All outlive this; `servers` are those of the table service, `hosts` names that it may be asked by.
+  AdminHandler(Database& database, const http::TableService& service,
+               std::vector<const http::HttpServer*> servers, std::string version,
+               std::vector<std::string> hosts = {});
 
   Task<void> Handle(const http::HttpRequest& request, http::HttpResponse* response) override;
 
@@ -43,10 +46,15 @@ class AdminHandler : public http::RequestHandler {
   // Why the server is not ready; empty when it is.
   std::string Unready(const DatabaseStats& stats) const;
 
-  const Database& database_;
+  // False: it is answered.
+  bool MayAsk(const http::HttpRequest& request, std::string_view path, http::HttpResponse* response) const;
+  void AnswerPage(std::string_view path, std::string_view query, http::HttpResponse* response) const;
+
+  Database& database_;
   const http::TableService& service_;
   const std::vector<const http::HttpServer*> servers_;
   const std::string version_;
+  const std::vector<std::string> hosts_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::atomic<bool> stopping_{false};
 };

@@ -290,7 +290,8 @@ void AddServe(CLI::App& app, Words* words) {
       "--cert cert.pem --key-file key.pem\n\n"
       "What stands on the command line wins over the environment (AZURITE_ACCOUNTS=NAME:KEY[:KEY2];...),\n"
       "which wins over the settings file: TOML with data, listen, memory, shards, durability, io, create,\n"
-      "admin, admin-public, cert, key-file, access-log, path-style-hosts, connections-max, throughput,\n"
+      "admin, admin-public, admin-hosts, cert, key-file, access-log, path-style-hosts, connections-max,\n"
+      "throughput, "
       "[[account]] sections with name, keys, disabled, and [[throughput-rule]] sections with account, "
       "table,\n"
       "partition-prefix, partition-rate, account-rate. Unknown settings are refused.\n\n"
@@ -325,8 +326,10 @@ void AddServe(CLI::App& app, Words* words) {
   serve
       ->add_option(
           "--admin", flags.admin,
-          "Address of /healthz, /readyz, /metrics (Prometheus), /heat and /ranges, which asks nobody who he "
-          "is; the last two tell PartitionKeys")
+          "Address of /healthz, /readyz, /metrics (Prometheus), /heat, /ranges and /stalls, which asks "
+          "nobody "
+          "who he is; /heat and /ranges tell PartitionKeys, and who is on this machine may POST changes of "
+          "ranges. Asked by a name other than localhost it answers if 'admin-hosts' of the settings has it")
       ->type_name("IP:PORT");
   serve->add_flag("--admin-public", flags.admin_public, "Allows --admin on an address that others reach");
   serve->add_option("--cert", flags.certificate_file, "TLS certificate, then its chain, PEM")

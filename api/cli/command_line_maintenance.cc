@@ -76,20 +76,24 @@ void AddRanges(CLI::App& app, Words* words) {
     CLI::App* command = AddCommand(*ranges, name, description, example, [words, run] {
       words->run = [words, run](Console& c) { return run(words->store, words->ranges, c); };
     });
+    command
+        ->add_option("--admin", words->ranges.admin,
+                     "Of the server that runs with this --admin, not of --data")
+        ->type_name("ADDRESS");
     CLI::Option* table = command->add_option("table", words->ranges.table, "The table");
     if (run == &RunListRanges) return command;
     table->required();
     command->add_option("partition", words->ranges.partition_key, "A PartitionKey")->required();
     return command;
   };
-  CLI::App* list = add("list", "The ranges of a table, or of all",
-                       "partita ranges list Orders --data ./store\n"
-                       "  partita ranges list --admin 127.0.0.1:9090",
-                       &RunListRanges);
-  list->add_option("--admin", words->ranges.admin, "Of the server that runs with this --admin, not of --data")
-      ->type_name("ADDRESS");
+  add("list", "The ranges of a table, or of all",
+      "partita ranges list Orders --data ./store\n"
+      "  partita ranges list --admin 127.0.0.1:9090",
+      &RunListRanges);
   add("split", "Cut the range that holds a partition in two in front of it",
-      "partita ranges split Orders m --data ./store", &RunSplitRange);
+      "partita ranges split Orders m --data ./store\n"
+      "  partita ranges split Orders m --admin 127.0.0.1:9090",
+      &RunSplitRange);
   add("merge", "Join the range that begins with a partition to the one in front of it",
       "partita ranges merge Orders m --data ./store", &RunMergeRanges);
   CLI::App* move = add("move", "Give the range that holds a partition to another shard",

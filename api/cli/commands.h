@@ -55,7 +55,7 @@ struct RangesFlags {
   std::string table;  // list: empty is all.
   std::string partition_key;
   uint32_t shard = 0;
-  std::string admin;  // list: of a running server, at this admin address, instead of a store.
+  std::string admin;  // Of the server that runs with this admin address, instead of a store.
 };
 ExitCode RunListRanges(const StoreFlags& store, const RangesFlags& flags, Console& console);
 ExitCode RunSplitRange(const StoreFlags& store, const RangesFlags& flags, Console& console);

@@ -3,6 +3,7 @@
 #include "api/cli/commands.h"
 #include "api/cli/figures.h"
 #include "api/cli/heat_json.h"
+#include "api/cli/json_fields.h"
 #include "api/cli/open_store.h"
 #include "api/cli/report_printer.h"
 #include "api/http/admin_client.h"
@@ -50,6 +51,46 @@ Result<std::vector<RangeDescription>> RangesOfServer(const RangesFlags& flags) {
   return ParseRangesJson(answer);
 }
 
+void PrintMove(const StoreFlags& store, const RangesFlags& flags, const Database::RangeMove& moved,
+               Console& console) {
+  Report report;
+  report.title = "move of a range of " + flags.table;
+  report.Add("from_shard", uint64_t{moved.from});
+  report.Add("to_shard", uint64_t{moved.to});
+  report.Add("pause_us", static_cast<uint64_t>(moved.pause_ms * 1000), "how long writes of it waited");
+  report.Add("written_bytes", moved.bytes_written, "of what only memory held");
+  PrintIn(store, report, console);
+}
+
+Result<Database::RangeMove> ParseMove(std::string_view json) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element root;
+  const bool is_json = parser.parse(json.data(), json.size()).get(root) == simdjson::SUCCESS;
+  JsonFields read;
+  read.Require(is_json);
+  const Database::RangeMove moved{read.Count(root, "from_shard"), read.Count(root, "to_shard"),
+                                  read.Number(root, "pause_ms"), read.LongCount(root, "bytes_written")};
+  if (!read.ok()) return Status::InvalidArgument("the answer is not what an admin address of partita gives");
+  return moved;
+}
+
+// Has a running server do it.
+ExitCode ChangeOnServer(const StoreFlags& store, const RangesFlags& flags, const std::string& change,
+                        Console& console) {
+  std::string asked = "{";
+  AppendText(&asked, "table", flags.table);
+  AppendLabel(&asked, "partition");
+  http::AppendJsonString(&asked, flags.partition_key);
+  if (change == "move") AppendCount(&asked, "shard", flags.shard);
+  const Result<std::string> answer = http::TellAdmin(flags.admin, "/ranges/" + change, asked + "}");
+  if (!answer.ok()) return Fail(console, answer.status());
+  if (change != "move") return ExitCode::kOk;
+  const Result<Database::RangeMove> moved = ParseMove(*answer);
+  if (!moved.ok()) return Fail(console, moved.status());
+  PrintMove(store, flags, *moved, console);
+  return ExitCode::kOk;
+}
+
 }  // namespace
 
 ExitCode RunListRanges(const StoreFlags& store, const RangesFlags& flags, Console& console) {
@@ -67,28 +108,25 @@ ExitCode RunListRanges(const StoreFlags& store, const RangesFlags& flags, Consol
 }
 
 ExitCode RunSplitRange(const StoreFlags& store, const RangesFlags& flags, Console& console) {
+  if (!flags.admin.empty()) return ChangeOnServer(store, flags, "split", console);
   return ChangeRanges(store, console, [&](Database& database) {
     return database.SplitRange(flags.table, flags.partition_key);
   });
 }
 
 ExitCode RunMergeRanges(const StoreFlags& store, const RangesFlags& flags, Console& console) {
+  if (!flags.admin.empty()) return ChangeOnServer(store, flags, "merge", console);
   return ChangeRanges(store, console, [&](Database& database) {
     return database.MergeRanges(flags.table, flags.partition_key);
   });
 }
 
 ExitCode RunMoveRange(const StoreFlags& store, const RangesFlags& flags, Console& console) {
+  if (!flags.admin.empty()) return ChangeOnServer(store, flags, "move", console);
   return ChangeRanges(store, console, [&](Database& database) -> Status {
     PARTITA_ASSIGN(const Database::RangeMove moved,
                    database.MoveRange(flags.table, flags.partition_key, flags.shard));
-    Report report;
-    report.title = "move of a range of " + flags.table;
-    report.Add("from_shard", uint64_t{moved.from});
-    report.Add("to_shard", uint64_t{moved.to});
-    report.Add("pause_us", static_cast<uint64_t>(moved.pause_ms * 1000), "how long writes of it waited");
-    report.Add("written_bytes", moved.bytes_written, "of what only memory held");
-    PrintIn(store, report, console);
+    PrintMove(store, flags, moved, console);
     return Status();
   });
 }

@@ -105,7 +105,8 @@ Status Serving::Listen() {
     servers_.push_back(std::move(*server));
   }
   if (!settings_.admin) return Status();
-  admin_handler_ = std::make_unique<AdminHandler>(*database_, *service_, std::move(servers), kPartitaVersion);
+  admin_handler_ = std::make_unique<AdminHandler>(*database_, *service_, std::move(servers), kPartitaVersion,
+                                                  settings_.admin_hosts);
   options.address = settings_.admin->address;
   options.tls = nullptr;
   Result<std::unique_ptr<http::HttpServer>> admin = http::HttpServer::Open(runtime, options, *admin_handler_);

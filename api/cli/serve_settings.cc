@@ -145,6 +145,7 @@ Status TakeAdmin(const ServeFlags& flags, const SettingsFile& file, ServeSetting
                                    "is meant, add --admin-public");
   }
   settings->admin = std::move(address);
+  settings->admin_hosts = file.admin_hosts;
   return Status();
 }
 

@@ -27,6 +27,7 @@ struct ServeSettings {
   std::vector<http::AccountSettings> accounts;
   std::string accounts_from;  // For the start-up lines: "the command line" and so on.
   std::optional<ListenAddress> admin;
+  std::vector<std::string> admin_hosts;    // Names it may be asked by, beside addresses and localhost.
   std::string certificate_file, key_file;  // Both or none.
   std::string access_log;                  // A file, "-" for standard output, or empty: none.
   std::vector<std::string> path_style_hosts = {"localhost"};

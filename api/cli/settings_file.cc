@@ -168,6 +168,7 @@ std::vector<Reader::Key> Reader::Keys() {
       {"allow-volatile-storage", Flag(&file_.allow_volatile_storage)},
       {"admin", Text(&file_.admin)},
       {"admin-public", Flag(&file_.admin_public)},
+      {"admin-hosts", Texts(&file_.admin_hosts)},
       {"cert", Text(&file_.cert)},
       {"key-file", Text(&file_.key_file)},
       {"access-log", Text(&file_.access_log)},

@@ -35,7 +35,7 @@ struct SettingsFile {
   std::optional<bool> create, admin_public, allow_volatile_storage;
   std::vector<std::string> listen;
   std::optional<std::string> admin, cert, key_file, access_log;
-  std::vector<std::string> path_style_hosts;
+  std::vector<std::string> path_style_hosts, admin_hosts;
   std::vector<http::AccountSettings> accounts;
   std::optional<std::string> throughput;
   std::vector<ThroughputRule> throughput_rules;

@@ -15,13 +15,17 @@ class AdminHandlerTest : public CommandTest {
  protected:
   void SetUp() override {
     CommandTest::SetUp();
-    Result<std::unique_ptr<Database>> database = Database::Open(SmallOptions());
+    Options options = SmallOptions();
+    options.shards = 2;
+    options.balance_ranges = false;
+    Result<std::unique_ptr<Database>> database = Database::Open(options);
     ASSERT_TRUE(database.ok()) << database.status().message();
     database_ = std::move(*database);
     accounts_ = std::make_unique<http::AccountSet>(*http::AccountSet::Create({http::DevelopmentAccount()}));
     service_ = std::make_unique<http::TableService>(*database_, *accounts_);
     handler_ = std::make_unique<AdminHandler>(*database_, *service_, std::vector<const http::HttpServer*>(),
-                                              "1.2.3");
+                                              "1.2.3", std::vector<std::string>{"Store.Example"});
+    ASSERT_TRUE(database_->CreateTable("Orders").ok());
   }
   void TearDown() override {
     handler_.reset();
@@ -31,11 +35,25 @@ class AdminHandlerTest : public CommandTest {
   }
 
   http::HttpResponse Ask(http::Method method, std::string_view target) {
-    http::HttpRequest request{.method = method, .target = target};
+    return Send({.method = method, .target = target});
+  }
+  http::HttpResponse Send(http::HttpRequest request) {
+    request.body = body_ = std::string(request.body) + std::string(64, ' ');
+    request.body.remove_suffix(64);
     http::HttpResponse response;
     AsyncDatabase(*database_).runtime().Run(handler_->Handle(request, &response));
     return response;
   }
+  // A POST as `partita ranges --admin` sends it.
+  http::HttpRequest Change(std::string_view target, std::string_view body) const {
+    return {.method = http::Method::kPost,
+            .target = target,
+            .headers = {{"Host", "127.0.0.1:9090"}, {"Content-Type", "application/json"}},
+            .body = body,
+            .remote_address = "127.0.0.1"};
+  }
+
+  std::string body_;
 
   std::unique_ptr<Database> database_;
   std::unique_ptr<http::AccountSet> accounts_;
@@ -60,6 +78,76 @@ TEST_F(AdminHandlerTest, OnlyItsPagesAreThereAndOnlyForReading) {
   const http::HttpResponse head = Ask(http::Method::kHead, "/healthz");
   EXPECT_EQ(head.status, 200);
   EXPECT_TRUE(head.omit_body);
+}
+
+TEST_F(AdminHandlerTest, RangesAreSplitMovedAndMerged) {
+  const std::string at_m = R"({"table":"Orders","partition":"m"})";
+  const http::HttpResponse split = Send(Change("/ranges/split", at_m));
+  EXPECT_EQ(split.status, 200) << split.body;
+  ASSERT_EQ(database_->ListRanges("Orders")->size(), 2u);
+  const uint32_t from = database_->ListRanges("Orders")->at(1).shard;
+  const std::string to = std::to_string(1 - from);
+  const http::HttpResponse moved =
+      Send(Change("/ranges/move", R"({"table":"Orders","partition":"zebra","shard":)" + to + "}"));
+  EXPECT_EQ(moved.status, 200) << moved.body;
+  EXPECT_THAT(moved.body, HasSubstr("\"to_shard\":" + to));
+  EXPECT_EQ(database_->ListRanges("Orders")->at(1).shard, 1 - from);
+  const http::HttpResponse apart = Send(Change("/ranges/merge", at_m));
+  EXPECT_EQ(apart.status, 409);
+  EXPECT_THAT(apart.body, HasSubstr(R"({"error":{"code":"PreconditionFailed","message":"the ranges are on)"));
+  const std::string back = R"({"table":"Orders","partition":"m","shard":)" + std::to_string(from) + "}";
+  EXPECT_EQ(Send(Change("/ranges/move", back)).status, 200);
+  EXPECT_EQ(Send(Change("/ranges/merge", at_m)).status, 200);
+  EXPECT_EQ(database_->ListRanges("Orders")->size(), 1u);
+}
+
+TEST_F(AdminHandlerTest, AChangeOfRangesThatIsWrongSaysWhy) {
+  const auto ask = [&](std::string_view target, std::string_view body) { return Send(Change(target, body)); };
+  EXPECT_EQ(ask("/ranges/split", R"({"table":"Missing","partition":"m"})").status, 404);
+  EXPECT_EQ(ask("/ranges/split", R"({"table":"Orders","partition":""})").status, 400);
+  EXPECT_EQ(ask("/ranges/merge", R"({"table":"Orders","partition":"m"})").status, 400);
+  EXPECT_EQ(ask("/ranges/move", R"({"table":"Orders","partition":"m","shard":2})").status, 400);
+  EXPECT_EQ(ask("/ranges/move", R"({"table":"Orders","partition":"m","shard":-1})").status, 400);
+  EXPECT_EQ(ask("/ranges/move", R"({"table":"Orders","partition":"m"})").status, 400);
+  for (const char* body : {"", "[]", "7", "{\"table\":\"Orders\"}", "{\"table\":3,\"partition\":\"m\"}"}) {
+    const http::HttpResponse refused = ask("/ranges/split", body);
+    EXPECT_EQ(refused.status, 400) << body;
+    EXPECT_THAT(refused.body, HasSubstr("the body must be like")) << body;
+  }
+  EXPECT_EQ(ask("/ranges/throw", "{}").status, 405);
+  EXPECT_EQ(Ask(http::Method::kGet, "/ranges/split").status, 405);
+  EXPECT_EQ(database_->ListRanges("Orders")->size(), 1u);
+}
+
+TEST_F(AdminHandlerTest, ChangesComeFromThisMachineAndFromNoWebPage) {
+  const std::string body = R"({"table":"Orders","partition":"m"})";
+  http::HttpRequest page = Change("/ranges/split", body);
+  page.headers.push_back({"Origin", "http://127.0.0.1:9090"});
+  EXPECT_EQ(Send(page).status, 403);
+  http::HttpRequest form = Change("/ranges/split", body);
+  form.headers[1].value = "text/plain";
+  EXPECT_EQ(Send(form).status, 400);
+  http::HttpRequest other = Change("/ranges/split", body);
+  other.remote_address = "192.0.2.7";
+  const http::HttpResponse refused = Send(other);
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_THAT(refused.body, HasSubstr("from the server's own machine only, not from 192.0.2.7"));
+  EXPECT_EQ(database_->ListRanges("Orders")->size(), 1u);
+}
+
+TEST_F(AdminHandlerTest, OnlyWhoAsksForThisServerIsAnswered) {
+  const auto status_for = [&](std::string_view host) {
+    return Send({.method = http::Method::kGet, .target = "/heat", .headers = {{"host", host}}}).status;
+  };
+  for (const char* own :
+       {"127.0.0.1:9090", "127.0.0.1", "[::1]:9090", "[::1]", "192.0.2.7:80", "localhost:9090", "LocalHost",
+        "a.localhost:1", "store.example", "STORE.example:9090"}) {
+    EXPECT_EQ(status_for(own), 200) << own;
+  }
+  for (const char* other : {"evil.example", "127.0.0.1.evil.example", "localhost.evil.example:9090", "",
+                            "notlocalhost", "my.store.example", "127.0.0.1:9090.evil.example"}) {
+    EXPECT_EQ(status_for(other), 403) << other;
+  }
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
+
+#include <chrono>
 
 #include "api/async_database.h"
 #include "api/cli/admin_handler.h"
@@ -8,6 +12,7 @@
 #include "api/cli/stalls_json.h"
 #include "api/http/admin_client.h"
 #include "engine/base/task_group.h"
+#include "engine/io/socket_address.h"
 #include "test/cli/command_fixture.h"
 
 namespace partita {
@@ -102,6 +107,52 @@ TEST_F(HeatCommandTest, TheAdminAddressGivesRangesToo) {
   EXPECT_THAT(outcome.out, HasSubstr("Orders"));
   EXPECT_THAT(outcome.out, HasSubstr("m"));
   EXPECT_EQ(ParseRangesJson(*http::AskAdmin(server_->address(), "/ranges"))->size(), 2u);
+}
+
+TEST_F(HeatCommandTest, RangesOfARunningServerAreChanged) {
+  const auto ranges = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "ranges");
+    words.insert(words.end(), {"--admin", server_->address()});
+    return RunAsGiven(words);
+  };
+  const CommandOutcome split = ranges({"split", "Orders", "q\""});
+  EXPECT_EQ(split.code, ExitCode::kOk) << split.err;
+  EXPECT_EQ(database_->ListRanges("Orders")->at(1).first_partition_key, "q\"");
+  const CommandOutcome again = ranges({"split", "Orders", "q\""});
+  EXPECT_EQ(again.code, ExitCode::kFindings);
+  EXPECT_THAT(again.err, HasSubstr("a range begins there already"));
+  EXPECT_THAT(ranges({"move", "Orders", "r", "5"}).err, HasSubstr("there is no shard 5"));
+  const CommandOutcome moved = ranges({"move", "Orders", "r", "0"});
+  EXPECT_EQ(moved.code, ExitCode::kOk) << moved.err;
+  EXPECT_THAT(moved.out, ContainsRegex("to shard +0"));
+  EXPECT_EQ(ranges({"merge", "Orders", "q\""}).code, ExitCode::kOk);
+  EXPECT_EQ(database_->ListRanges("Orders")->size(), 1u);
+}
+
+// Nobody listens where packets go to nowhere, and what listens may never accept.
+TEST_F(HeatCommandTest, AnAddressThatNeverAnswersIsGivenUp) {
+  const int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(bind(listening, reinterpret_cast<sockaddr*>(&any), sizeof(any)), 0);
+  ASSERT_EQ(listen(listening, 0), 0);
+  const SocketAddress at = SocketAddress::LocalOf(listening);
+  // Its queue is full from here on, and what connects waits.
+  std::vector<int> waiting;
+  for (int i = 0; i < 4; ++i) {
+    waiting.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    (void)connect(waiting.back(), at.get(), at.size());
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const Result<std::string> answer = http::AskAdmin(at.ToString(), "/healthz");
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(answer.code(), Code::kIoError);
+  EXPECT_THAT(answer.status().message(), HasSubstr("timed out"));
+  EXPECT_GE(took.count(), 9.0);
+  EXPECT_LT(took.count(), 60.0);  // A connect alone would go on for two minutes.
+  for (const int each : waiting) close(each);
+  close(listening);
 }
 
 TEST_F(HeatCommandTest, TheAdminAddressTellsOfStallsToo) {
