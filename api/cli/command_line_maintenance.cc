@@ -105,7 +105,8 @@ void AddHeat(CLI::App& app, Words* words) {
   CLI::App* heat = AddCommand(
       app, "heat", "Show where the load of a running server lies, by keys and time",
       "partita heat --admin 127.0.0.1:9090 --by reads --last 1h\n"
-      "  partita heat --admin 127.0.0.1:9090 --html heat.html\n\n"
+      "  partita heat --admin 127.0.0.1:9090 --html heat.html\n"
+      "  partita heat --admin 127.0.0.1:9090 --by cpu --last 1d --png heat.png\n\n"
       "Kept are 1 s for the last 5 minutes, 10 s for an hour, 1 min for a day and "
       "10 min for 14 days,\nsince the server was started (partita serve --admin). All of it is estimated "
       "from samples",
@@ -127,8 +128,12 @@ void AddHeat(CLI::App& app, Words* words) {
   heat->add_option("--top", flags.top, "How many of the hottest partitions, 0 to 1000")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
-  heat->add_option("--html", flags.html, "Write a page with all metrics to this file instead")
-      ->type_name("FILE");
+  CLI::Option* html =
+      heat->add_option("--html", flags.html, "Write a page with all metrics to this file instead")
+          ->type_name("FILE");
+  heat->add_option("--png", flags.png, "Write the picture to this file instead, as PNG")
+      ->type_name("FILE")
+      ->excludes(html);
 }
 
 void AddStalls(CLI::App& app, Words* words) {

@@ -69,7 +69,7 @@ struct HeatFlags {
   std::string last = "5m";     // "90s", "1h", "14d"
   std::string metric = "cpu";  // One of kHeatMetricNames.
   uint32_t columns = 100, rows = 32, top = 10;
-  std::string html;  // A file to write instead of the picture.
+  std::string html, png;  // A file to write instead of the picture.
 };
 ExitCode RunHeat(const HeatFlags& flags, bool json, Console& console);
 

@@ -4,6 +4,7 @@
 #include "api/cli/commands.h"
 #include "api/cli/figures.h"
 #include "api/cli/heat_picture.h"
+#include "api/cli/heat_png.h"
 #include "api/http/admin_client.h"
 
 // partita heat.
@@ -46,12 +47,17 @@ ExitCode RunHeat(const HeatFlags& flags, bool json, Console& console) {
     const Status written = WriteFile(flags.html, HeatHtml(*report));
     return written.ok() ? ExitCode::kOk : Fail(console, written);
   }
+  const auto by = static_cast<HeatMetric>(metric - kHeatMetricNames.begin());
+  if (!flags.png.empty()) {
+    const Status written = WriteFile(flags.png, HeatImage(*report, by).Encode());
+    return written.ok() ? ExitCode::kOk : Fail(console, written);
+  }
   if (json) {
     console.out << *answer;
     return ExitCode::kOk;
   }
   const HeatStyle style = console.out_is_terminal ? HeatStyle::kColour : HeatStyle::kPlain;
-  console.out << DrawHeat(*report, static_cast<HeatMetric>(metric - kHeatMetricNames.begin()), style);
+  console.out << DrawHeat(*report, by, style);
   return ExitCode::kOk;
 }
 

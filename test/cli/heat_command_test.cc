@@ -87,6 +87,15 @@ TEST_F(HeatCommandTest, ItWritesAPageThatNeedsNothingElse) {
   EXPECT_NE(Heat({"--html", directory_ + "/none/heat.html"}).code, ExitCode::kOk);
 }
 
+TEST_F(HeatCommandTest, ItWritesAPicture) {
+  const std::string file = directory_ + "/heat.png";
+  ASSERT_EQ(Heat({"--by", "writes", "--last", "60s", "--png", file}).code, ExitCode::kOk);
+  const std::string png = Read(file);
+  EXPECT_TRUE(png.starts_with("\x89PNG"));
+  EXPECT_TRUE(png.ends_with(std::string_view("\0\0\0\0IEND\xAE\x42\x60\x82", 12)));
+  EXPECT_EQ(Heat({"--png", file, "--html", file}).code, ExitCode::kUsage);
+}
+
 TEST_F(HeatCommandTest, WhatIsAskedForWronglyIsTold) {
   EXPECT_EQ(Heat({"--by", "weather"}).code, ExitCode::kUsage);
   EXPECT_THAT(Heat({"--last", "soon"}).err, HasSubstr("--last takes a time"));
