@@ -6,6 +6,7 @@
 
 #include "api/date_time.h"
 #include "api/http/json_text.h"
+#include "api/names.h"
 #include "api/value_text.h"
 #include "engine/base/assert.h"
 
@@ -57,6 +58,7 @@ PropertyValue ValueOf(const Field& field, simdjson::dom::element element) {
 }
 
 Entity EntityFrom(simdjson::dom::element element, const std::vector<Field>& fields) {
+  if (!element.is_object()) return Entity();
   const auto text_of = [&](const char* name) {
     std::string_view text;
     (void)element[name].get(text);
@@ -69,6 +71,13 @@ Entity EntityFrom(simdjson::dom::element element, const std::vector<Field>& fiel
   for (const Field& field : fields) {
     simdjson::dom::element value;
     if (element[field.name].get(value) == simdjson::SUCCESS) entity.Set(field.name, ValueOf(field, value));
+  }
+  // What a layout made of several records has names of its own, and is text.
+  for (const auto [name, value] : element.get_object().value_unsafe()) {
+    std::string_view text;
+    const bool is_own =
+        IsSystemPropertyName(name) || name.find('.') != std::string_view::npos || entity.Has(name);
+    if (!is_own && value.get(text) == simdjson::SUCCESS) entity.Set(name, text);
   }
   return entity;
 }

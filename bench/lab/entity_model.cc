@@ -38,7 +38,7 @@ EntityModel::EntityModel(const Layout& layout, const RecordGenerator& generator)
     std::sort(rows.begin(), rows.end());
     const EntityPlan& plan = layout.entities[place];
     if (plan.list_of) {
-      ShareList(rows, fields[*plan.list_of].name);
+      ShareList(rows, ListPropertyOf(fields[*plan.list_of]));
       continue;
     }
     if (plan.fold_packs) ShareList(rows, plan.fold_name->text());

@@ -52,7 +52,7 @@ bool Field::HasOneLength() const {
         return choice.first.size() == choices.front().first.size();
       });
     case Distribution::kText:
-      return text_sigma == 0;
+      return text_sigma == 0 && !text_pareto;
     case Distribution::kColumn:
       return column_says.bytes_min == column_says.bytes_max;
     case Distribution::kTemplate:

@@ -35,6 +35,11 @@ enum class Distribution : uint8_t {
 // Whether numbers from min to max all have so many digits, with leading zeros and without a sign.
 bool FitDigits(std::pair<int64_t, int64_t> range, uint64_t digits, uint64_t base);
 
+// A generalised Pareto distribution from 0 on: `scale` * (u^-shape - 1) / shape for u in (0, 1].
+struct Pareto {
+  double shape = 1, scale = 1;
+};
+
 struct Field {
   std::string name;
   Distribution distribution = Distribution::kConstant;
@@ -52,6 +57,7 @@ struct Field {
   std::optional<size_t> per;  // Drawn once for each value of that field, not for each record.
   uint32_t text_size = 0;     // kText: the median.
   double text_sigma = 0;      // kText: of a log-normal size; 0: all alike.
+  std::optional<Pareto> text_pareto;  // kText: sizes drawn so, up to `text_size`.
   std::vector<std::pair<std::string, double>> choices;
   // Numbers become text: what stands before and behind, and the digits at least. Unset: they stay numbers.
   struct NumberFormat {
@@ -87,7 +93,16 @@ enum class OpKind : uint8_t {
 const char* OpKindName(OpKind kind);
 
 // How an operation chooses the record it is about, among those written so far.
-enum class Pick : uint8_t { kUniform, kZipf, kLatest };
+enum class Pick : uint8_t { kUniform, kZipf, kLatest, kRanges };
+
+// Records that are hot by ranges of their numbers, as MixGraph has it: the k-th of `ranges` (in an order that
+// the seed shuffles) has a weight of a * e^(b k) + c * e^(d k) for k from 1 on; within it the record is a
+// hash of (u / key_a)^(1 / key_b) for u in [0, 1).
+struct HotRanges {
+  uint32_t ranges = 30;
+  double a = 14.18, b = -2.917, c = 0.0164, d = -0.08082;
+  double key_a = 0.002312, key_b = 0.3467;
+};
 
 // A condition of a query on one field; all of an operation must hold.
 struct Condition {
@@ -111,12 +126,15 @@ struct Op {
   double weight = 1;
   uint32_t batch = 1;  // Records of one kInsert or kUpsert.
   Pick pick = Pick::kUniform;
+  double theta = 0.99;   // kZipf, kLatest: the skew.
+  HotRanges hot_ranges;  // kRanges.
   std::vector<Condition> where;
   std::optional<size_t> order_field;  // The answer is wanted in its order,
   bool order_descending = false;
-  uint64_t limit = 0;          // and only so many; 0: all.
-  std::vector<size_t> select;  // Empty: all fields.
-  std::vector<size_t> set;     // kMerge, kModify: these get new values.
+  uint64_t limit = 0;                  // and only so many; 0: all.
+  std::optional<Pareto> limit_pareto;  // Drawn so for each, up to `limit`.
+  std::vector<size_t> select;          // Empty: all fields.
+  std::vector<size_t> set;             // kMerge, kModify: these get new values.
 
   bool sets() const { return kind == OpKind::kMerge || kind == OpKind::kModify; }
   bool writes_new() const { return kind == OpKind::kInsert || kind == OpKind::kUpsert; }

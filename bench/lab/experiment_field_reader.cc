@@ -71,6 +71,9 @@ void ExperimentReader::ReadField(const std::string& name, const TomlSection& sec
   uint64_t bytes = 100;
   section.Whole("bytes", 0, kStringUnitsMax, &bytes);
   field.text_size = static_cast<uint32_t>(bytes);
+  field.text_pareto = ReadPareto(section, "pareto");
+  if (field.text_pareto && field.distribution != Distribution::kText) section.Wrong("pareto", "is for text");
+  if (field.text_pareto && field.text_sigma > 0) section.Wrong("pareto", "and sigma are two distributions");
   if (field.distribution == Distribution::kClock) {
     ReadClock(section, &field);
   } else {

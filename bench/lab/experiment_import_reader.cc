@@ -50,7 +50,8 @@ bool ExperimentReader::ReadRowFormat(const TomlSection& section, const std::stri
   const bool looks_json = path.ends_with(".jsonl") || path.ends_with(".ndjson") || path.ends_with(".json");
   size_t chosen = looks_json ? 1 : 0;
   if (!section.Has("format") && !looks_json && !path.ends_with(".csv")) {
-    section.Wrong("import", "the format of '" + path + "' does not show; say format = \"csv\" or \"jsonl\"");
+    section.Wrong(section.Has("import") ? "import" : "file",
+                  "the format of '" + path + "' does not show; say format = \"csv\" or \"jsonl\"");
     return false;
   }
   if (section.Has("format")) section.Choice("format", {"csv", "jsonl"}, &chosen);

@@ -124,7 +124,7 @@ std::vector<size_t> ExperimentReader::ReadFields(const TomlSection& section, std
 
 void ExperimentReader::ReadOp(const TomlSection& section) {
   Op op;
-  size_t kind = 0, pick = 0;
+  size_t kind = 0;
   if (section.Require("name")) section.Text("name", &op.name);
   if (section.Require("kind")) {
     section.Choice("kind", {"insert", "upsert", "merge", "replace", "delete", "get", "query", "modify"},
@@ -136,9 +136,11 @@ void ExperimentReader::ReadOp(const TomlSection& section) {
   section.Whole("batch", 1, kTransactionOperationsMax, &batch);
   op.batch = static_cast<uint32_t>(batch);
   if (batch > 1 && !op.writes_new()) section.Wrong("batch", "is for insert and upsert");
-  section.Choice("pick", {"uniform", "zipf", "latest"}, &pick);
-  op.pick = static_cast<Pick>(pick);
+  ReadPick(section, &op);
   section.Whole("limit", 1, kRecordsMax, &op.limit);
+  op.limit_pareto = ReadPareto(section, "limit_pareto");
+  if (op.limit_pareto && !section.Has("limit"))
+    section.Wrong("limit_pareto", "needs limit, the most there may be");
   op.select = ReadFields(section, "select", false);
   op.set = ReadFields(section, "set", false);
   if (op.sets() && op.set.empty()) {
@@ -151,6 +153,48 @@ void ExperimentReader::ReadOp(const TomlSection& section) {
     if (other.name == op.name) section.Wrong("name", "there are two operations '" + op.name + "'");
   }
   experiment_.ops.push_back(std::move(op));
+}
+
+void ExperimentReader::ReadPick(const TomlSection& section, Op* op) {
+  size_t pick = 0;
+  section.Choice("pick", {"uniform", "zipf", "latest", "ranges"}, &pick);
+  op->pick = static_cast<Pick>(pick);
+  section.Number("theta", 0.01, 10, &op->theta);
+  if (section.Has("theta") && op->pick != Pick::kZipf && op->pick != Pick::kLatest) {
+    section.Wrong("theta", "is for pick zipf and latest");
+  }
+  HotRanges& hot = op->hot_ranges;
+  uint64_t ranges = hot.ranges;
+  section.Whole("ranges", 1, 10'000, &ranges);
+  hot.ranges = static_cast<uint32_t>(ranges);
+  std::vector<double> range_dist = {hot.a, hot.b, hot.c, hot.d}, key_dist = {hot.key_a, hot.key_b};
+  if (section.Has("range_dist")) range_dist.clear();
+  if (section.Has("key_dist")) key_dist.clear();
+  section.Numbers("range_dist", -100, 100, &range_dist);
+  section.Numbers("key_dist", 0.000'001, 100, &key_dist);
+  if (range_dist.size() != 4)
+    return section.Wrong("range_dist", "is four numbers: a, b, c, d of a e^(b k) + c e^(d k)");
+  if (key_dist.size() != 2) return section.Wrong("key_dist", "is two numbers: a, b of (u / a)^(1 / b)");
+  hot.a = range_dist[0];
+  hot.b = range_dist[1];
+  hot.c = range_dist[2];
+  hot.d = range_dist[3];
+  hot.key_a = key_dist[0];
+  hot.key_b = key_dist[1];
+  if (hot.a < 0 || hot.c < 0 || hot.a + hot.c == 0 || hot.b * hot.ranges > 500 || hot.d * hot.ranges > 500) {
+    section.Wrong("range_dist", "gives no weights above 0");
+  }
+}
+
+std::optional<Pareto> ExperimentReader::ReadPareto(const TomlSection& section, std::string_view key) {
+  if (!section.Has(key)) return std::nullopt;
+  std::vector<double> numbers;
+  section.Numbers(key, 0.001, 1e9, &numbers);
+  if (numbers.size() != 2) {
+    section.Wrong(key, "is two numbers above 0: shape and scale of a generalised Pareto distribution");
+    return std::nullopt;
+  }
+  return Pareto{.shape = numbers[0], .scale = numbers[1]};
 }
 
 void ExperimentReader::ReadOrder(const TomlSection& section, Op* op) {

@@ -42,6 +42,8 @@ class ExperimentReader {
   void ReadTextTemplate(const TomlSection& section, Field* field);
   void ReadChoices(const TomlSection& section, Field* field);
   void ReadOp(const TomlSection& section);
+  void ReadPick(const TomlSection& section, Op* op);
+  std::optional<Pareto> ReadPareto(const TomlSection& section, std::string_view key);
   void ReadOrder(const TomlSection& section, Op* op);
   void ReadConditions(const TomlSection& section, Op* op);
   void ReadCondition(const TomlSection& section, const toml::key& key, const toml::node& node, Op* op);
@@ -65,6 +67,7 @@ class ExperimentReader {
   void ReadShape(const TomlSection& section, Arrival* arrival);
   void ReadOwnArrival(const TomlSection& section, Layout* layout);
   void ReadReplay(const TomlSection& section);
+  void ReadTraceTimes(const TomlSection& section, const std::string& path);
   void ReadTarget(const TomlSection& section);
   void ReadService(const TomlSection& section);
   void ReadLimits(const TomlSection& section);

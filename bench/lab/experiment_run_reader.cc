@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kRateMax = 10'000'000;
 constexpr uint64_t kClientsMax = 512;
+constexpr uint64_t kTimesMax = 10'000'000;
 
 // The index of the thing called `name`.
 template <typename Named>
@@ -83,9 +84,13 @@ void ExperimentReader::ReadReplay(const TomlSection& section) {
   if (section.Has("file")) {
     std::string path;
     section.Text("file", &path);
-    std::ifstream file(PathOf(path));
-    for (double time = 0; file >> time;) arrival.times.push_back(time);
-    if (!file.eof()) section.Wrong("file", "cannot be read: a time in seconds on each line is expected");
+    if (section.Has("column")) {
+      ReadTraceTimes(section, path);
+    } else {
+      std::ifstream file(PathOf(path));
+      for (double time = 0; file >> time;) arrival.times.push_back(time);
+      if (!file.eof()) section.Wrong("file", "cannot be read: a time in seconds on each line is expected");
+    }
     const auto outside = [](double time) { return !(time >= 0 && time <= kRunSecondsMax); };
     if (std::any_of(arrival.times.begin(), arrival.times.end(), outside)) {
       section.Wrong("file", "holds times that are not from 0 to 604800 seconds");
@@ -94,6 +99,33 @@ void ExperimentReader::ReadReplay(const TomlSection& section) {
   if (arrival.times.empty()) section.Wrong("model", "replay needs times, or a file of them");
   if (!std::is_sorted(arrival.times.begin(), arrival.times.end()))
     section.Wrong("model", "replay: times must not fall");
+}
+
+void ExperimentReader::ReadTraceTimes(const TomlSection& section, const std::string& path) {
+  RowFileFormat format;
+  if (!ReadRowFormat(section, path, &format)) return;
+  ImportColumn column;
+  section.Text("column", &column.name);
+  size_t unit = 0;
+  if (section.Has("unit")) section.Choice("unit", {"s", "ms", "us"}, &unit);
+  const bool is_time = !section.Has("unit");
+  column.type = PropertyType::kDateTime;
+  if (!is_time) column.epoch = static_cast<EpochUnit>(unit + 1);
+  std::vector<std::string> problems;
+  const auto rows = ImportedRecords::Read(PathOf(path), format, {column}, kTimesMax + 1, &problems);
+  if (!rows.ok()) return section.Wrong("file", rows.status().message());
+  for (const std::string& problem : problems) section.Wrong("file", problem);
+  if (!problems.empty()) return;
+  if ((*rows)->rows() > kTimesMax) return section.Wrong("file", "has more than ten million times");
+  std::vector<PropertyValue> values;
+  uint64_t first = 0;
+  for (uint64_t row = 0; row < (*rows)->rows(); ++row) {
+    (*rows)->Decode(row, &values);
+    const uint64_t ticks = values[0].if_date_time()->ticks;
+    if (row == 0) first = ticks;
+    // What falls is told with all others.
+    experiment_.arrival.times.push_back((static_cast<double>(ticks) - static_cast<double>(first)) / 1e7);
+  }
 }
 
 void ExperimentReader::ReadLimits(const TomlSection& section) {

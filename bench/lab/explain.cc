@@ -73,7 +73,7 @@ class Predictor {
       told->sorts = op.order_field.has_value() && !plan->ordered;
     }
     const KnownFields known = WhatIsKnown(op, operation, generator_);
-    uint64_t left = plan->ordered ? op.limit : 0;
+    uint64_t left = plan->ordered ? operation.LimitOf(op) : 0;
     double returned = 0, requests = 0;
     for (const QueryPart& part : plan->parts) {
       const std::string& table = layout_.entities[part.entity].table;
@@ -90,9 +90,11 @@ class Predictor {
         heat_[{table, largest.partition_key}] += answer.scanned * largest.share;
         elsewhere_ += answer.scanned * (1 - largest.share);
       }
-      if (left > 0 && !op.order_field.has_value() && returned >= static_cast<double>(op.limit)) break;
+      if (left > 0 && !op.order_field.has_value() && returned >= static_cast<double>(operation.LimitOf(op)))
+        break;
     }
-    if (op.limit > 0) returned = std::min(returned, static_cast<double>(op.limit));
+    const uint64_t limit = operation.LimitOf(op);
+    if (limit > 0) returned = std::min(returned, static_cast<double>(limit));
     if (plan->lookups) requests += returned;
     if (plan->lookups) told->scanned += returned;
     told->returned += returned;

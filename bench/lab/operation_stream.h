@@ -16,6 +16,9 @@ struct Operation {
   uint64_t record = 0;    // The first new one, or the one that was chosen.
   uint32_t records = 1;   // New ones.
   uint64_t existing = 0;  // How many there are before it.
+  uint64_t limit = 0;     // Of a query whose limit is drawn.
+
+  uint64_t LimitOf(const Op& asked) const { return asked.limit_pareto ? limit : asked.limit; }
 };
 
 // The operations of an experiment, one after another: a function of its seed and its number of clients, the
@@ -29,11 +32,13 @@ class OperationStream {
   Operation Next();
 
  private:
-  uint64_t PickRecord(Pick pick, uint64_t settled, Draw* draw);
+  uint64_t PickRecord(size_t op, uint64_t settled, Draw* draw);
+  uint64_t PickFromRanges(size_t op, uint64_t settled, Draw* draw) const;
 
   const Experiment& experiment_;
   const double weight_sum_;
-  std::optional<ZipfRanks> ranks_;
+  std::vector<std::optional<ZipfRanks>> ranks_;     // Of each operation that picks so,
+  std::vector<std::vector<double>> range_weights_;  // up to and with each range, where those are picked.
   uint64_t next_ = 0;
   uint64_t existing_;
   std::vector<uint64_t> existing_then_;  // Behind each of the last operations, as many as clients.

@@ -25,6 +25,12 @@ double ShareOfDay(int64_t ticks) {
 
 }  // namespace
 
+double DrawPareto(const Pareto& pareto, Draw* draw) {
+  const double left = 1 - draw->Uniform();  // Above 0.
+  // At most 1e30, whatever the shape: only limits and sizes come of it.
+  return pareto.scale * (ExactExp(std::min(-pareto.shape * ExactLog(left), 69.0)) - 1) / pareto.shape;
+}
+
 RecordGenerator::RecordGenerator(const Experiment& experiment) : experiment_(experiment) {
   for (const Field& field : experiment.fields) {
     seeds_.push_back(Hash64WithSeed(field.name, experiment.seed));
@@ -54,6 +60,7 @@ PropertyValue RecordGenerator::ValueAnew(size_t field, uint64_t number, uint64_t
 
 std::string RecordGenerator::Text(const Field& field, Draw draw) const {
   double size = field.text_size;
+  if (field.text_pareto) size = std::min(size, DrawPareto(*field.text_pareto, &draw));
   if (field.text_sigma > 0) size *= ExactExp(field.text_sigma * draw.Normal());
   const auto characters = static_cast<size_t>(std::clamp(size, 0.0, static_cast<double>(kStringUnitsMax)));
   std::string text(characters, ' ');

@@ -10,6 +10,9 @@
 
 namespace partita::lab {
 
+// A size or count, 0 at least.
+double DrawPareto(const Pareto& pareto, Draw* draw);
+
 // Makes the records of an experiment: the k-th is a function of the seed and k, so none is kept. It does not
 // know layouts or targets. Immutable, so any thread may use it; the experiment must outlive it.
 class RecordGenerator {

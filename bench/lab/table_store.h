@@ -29,7 +29,9 @@ class TableStore {
   // So that splits can be chosen.
   virtual uint32_t pieces() const = 0;
 
-  // One request each. kThrottled: with the wait that was told; kNotFound: there is no such entity.
+  // One request each. kThrottled: with the wait that was told; kNotFound: there is no such entity. An
+  // entity's etag() is that of the state that was read; a write with if_match is kPreconditionFailed when it
+  // has another.
   virtual Result<Entity> Get(const std::string& table, const std::string& partition_key,
                              const std::string& row_key) = 0;
   struct Answer {

@@ -229,19 +229,20 @@ Status Target::Write(const WriteRequestPlan& request, Outcome* outcome) const {
 
 Status Target::Read(const Op& op, const Operation& operation, Outcome* outcome) const {
   PARTITA_ASSIGN(const QueryPlan plan, PlanRead(layout_, op, operation, generator_));
-  const uint64_t top = plan.ordered ? op.limit : 0;
+  const uint64_t top = plan.ordered ? operation.LimitOf(op) : 0;
   for (const QueryPart& part : plan.parts) {
     const EntityPlan& place = layout_.entities[part.entity];
     if (place.list_of) {
       const KnownFields known = WhatIsKnown(op, operation, generator_);
-      PARTITA_TRY(ReadList(place, part, known.probe, op.limit, outcome));
+      PARTITA_TRY(ReadList(place, part, known.probe, operation.LimitOf(op), outcome));
       continue;
     }
     PARTITA_TRY(ReadPart(op, part, top, plan, outcome));
     if (top > 0 && !op.order_field.has_value() && outcome->returned >= top) break;
   }
   // The client merges and sorts what came, and keeps the first.
-  if (op.limit > 0) outcome->returned = std::min(outcome->returned, op.limit);
+  const uint64_t limit = operation.LimitOf(op);
+  if (limit > 0) outcome->returned = std::min(outcome->returned, limit);
   outcome->missing = op.kind == OpKind::kGet && outcome->returned == 0;
   return Status();
 }
@@ -307,7 +308,7 @@ Status Target::ReadList(const EntityPlan& place, const QueryPart& part, Record k
   if (!status.ok()) return status.code() == Code::kNotFound ? Status() : status;
   outcome->bytes += EntitySizeBytes(list);
   const Field& field = generator_.experiment().fields[*place.list_of];
-  const std::string* listed = list.GetString(field.name);
+  const std::string* listed = list.GetString(ListPropertyOf(field));
   if (listed == nullptr) return Status();
   for (size_t at = 0; at < listed->size() && (limit == 0 || outcome->returned < limit);) {
     const size_t end = std::min(listed->find('\n', at), listed->size());

@@ -85,13 +85,15 @@ Entity EntityOf(const EntityPlan& plan, const Record& record, const std::vector<
   if (plan.list_of) {
     std::string value;
     AppendValueText(&value, record.values[*plan.list_of]);
-    entity.AppendProperty(fields[*plan.list_of].name, value);
+    entity.AppendProperty(ListPropertyOf(fields[*plan.list_of]), value);
     return entity;
   }
   for (const size_t field : plan.fields) entity.AppendProperty(fields[field].name, record.values[field]);
   if (plan.fold_name.has_value()) entity.Set(plan.fold_name->Of(record), record.values[plan.fold_from]);
   return entity;
 }
+
+std::string ListPropertyOf(const Field& field) { return field.name + "List"; }
 
 std::string ListChange::Of(const std::string& list) const {
   std::string changed;
@@ -117,7 +119,7 @@ std::optional<ListChange> ListChangeOf(const EntityPlan& place, const Op& op, co
   if (!op.writes_new() && op.kind != OpKind::kDelete) return std::nullopt;
   ListChange change{.partition_key = place.partition_key.Of(record),
                     .row_key = place.row_key.Of(record),
-                    .property = fields[*place.list_of].name,
+                    .property = ListPropertyOf(fields[*place.list_of]),
                     .removes = op.kind == OpKind::kDelete};
   AppendValueText(&change.value, record.values[*place.list_of]);
   return change;

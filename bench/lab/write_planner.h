@@ -11,6 +11,9 @@
 
 namespace partita::lab {
 
+// The property of an index entity that lists the values of a field: a text, whatever the field's type.
+std::string ListPropertyOf(const Field& field);
+
 // A change of an index entity: a value is added to its list, or taken out. Two requests at least: it is read,
 // and written if nobody wrote it meanwhile.
 struct ListChange {

@@ -128,6 +128,52 @@ TEST_F(HttpStoreTest, AnExperimentDoesTheSameOnAServiceAsEmbedded) {
   EXPECT_THAT(Run({"tables", "--data", store_}).out, Not(HasSubstr("lab"))) << "its tables are gone";
 }
 
+TEST_F(HttpStoreTest, ListsAndReadModifyWritesAreGuardedByETagsThere) {
+  std::string text = ReadingsText(std::string(kDeviceLayout) + R"(
+[[layout.copy]]
+name = "hours"
+table = "Hours"
+pk = "hour"
+rk = "{hour:02}"
+list = "ts"
+[[expect]]
+layout = "device"
+metric = "failed"
+equals = 0
+[[expect]]
+layout = "device"
+op = "raise"
+metric = "missing"
+equals = 0
+)");
+  text.replace(text.find("[arrival]"), 9,
+               "[[op]]\nname = \"raise\"\nkind = \"modify\"\nset = [\"value\"]\n[arrival]");
+  text.replace(text.find("records = 2000"), 14, "records = 60");
+  text.replace(text.find("batch = 5"), 9, "batch = 1");
+  text.replace(text.find("rate = 1000"), 11, "rate = 100");
+  const std::string path = Write("x.toml", text);
+  Serve({}, [&](const std::string& connection) {
+    const CommandOutcome there = Lab({"run", path, "--out", directory_ + "/there", "--target", connection});
+    EXPECT_EQ(there.code, ExitCode::kOk) << there.err << there.out;
+    const Experiment experiment = ParseSound(text);
+    auto store = HttpStore::Make(*ParseConnection(connection), experiment.fields, [](const std::string&) {});
+    ASSERT_TRUE(store.ok());
+    ASSERT_TRUE((*store)->MakeTable("Hours", {}).ok());
+    Entity list("hour", "07");
+    list.Set("tsList", "a\nb");
+    partita::Write write{.action = WriteAction::kInsert, .entity = list, .if_match = {}};
+    ASSERT_TRUE((*store)->Transact("Hours", {write}).ok());
+    const Result<Entity> read = (*store)->Get("Hours", "hour", "07");
+    ASSERT_TRUE(read.ok()) << read.status().ToString();
+    EXPECT_EQ(*read->GetString("tsList"), "a\nb");
+    write.action = WriteAction::kReplace;
+    write.if_match = read->etag();
+    EXPECT_TRUE((*store)->Transact("Hours", {write}).ok());
+    EXPECT_EQ((*store)->Transact("Hours", {write}).code(), Code::kPreconditionFailed)
+        << "it was written since";
+  });
+}
+
 TEST_F(HttpStoreTest, PagesAreFollowedAndBatchesAreWhole) {
   const Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
   Serve({}, [&](const std::string& text) {

@@ -159,7 +159,7 @@ TEST(IndexEntityTest, NothingIsLostByWritersOfOneList) {
     const Result<Entity> list = store->Get("LabCities", city, "list");
     ASSERT_TRUE(list.ok()) << city;
     std::vector<std::string> listed;
-    std::istringstream lines(*list->GetString("id"));
+    std::istringstream lines(*list->GetString("idList"));
     for (std::string line; std::getline(lines, line);) listed.push_back(line);
     std::sort(listed.begin(), listed.end());
     EXPECT_EQ(listed, ids) << city;
