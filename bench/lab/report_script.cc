@@ -28,7 +28,8 @@ function head(){
  const limits=d.target!=='embedded'?'on '+d.target+(d.target==='rocksdb'?', which has no limits':', whose limits are its own'):d.partition_rate||d.account_rate?'targets '+d.partition_rate+' entities/s a partition, '+d.account_rate+' in all':'no throughput targets';
  document.getElementById('head').append(el('h1',{},d.name),el('p',{},d.description||''),
   el('p',{class:'facts'},num(d.records)+' records before; '+rates.join(', ')+'; '+d.warmup_s+' s warm-up and '+d.duration_s+
-   ' s measured; each layout '+d.repeats+' time(s), in turns; '+limits+'; seed '+d.seed+', stream '+d.stream_hash+'; Partita '+d.partita),
+   ' s measured; each layout '+d.repeats+' time(s), in turns; '+
+   (d.cells_kept?'resumed: '+d.cells_kept+' of '+d.cells.length+' runs were done before an interruption; ':'')+limits+'; seed '+d.seed+', stream '+d.stream_hash+'; Partita '+d.partita),
   el('nav',{'aria-label':'Parts'},el('a',{href:'#verdict'},'Verdict'),el('a',{href:'#change'},'What to change'),
    layouts.map((l,i)=>el('a',{href:'#'+idOf(i)},l))));
 }
