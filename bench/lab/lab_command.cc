@@ -229,7 +229,8 @@ constexpr const char* kFooter =
     "Example:\n  partita lab new my.toml\n  partita lab explain my.toml\n  partita lab run my.toml\n\n"
     "An experiment keeps apart what an application means (records, operations), the layouts that turn it "
     "into\n"
-    "keys and entities, and when operations arrive; the same operations go to each layout, byte for byte.\n\n"
+    "keys and entities, and when operations arrive; the same operations go to each layout, byte for byte.\n"
+    "Records are generated, or come from a CSV or JSON lines file of one's own ([data] import).\n\n"
     "Exit codes: 0 done; 1 the experiment is wrong, or what it expects did not come out; 2 usage; 3 it "
     "could\n"
     "not be run.";

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/lab/key_span.h"
 #include "test/lab/experiments.h"
 
 namespace partita::lab {
@@ -115,6 +116,15 @@ TEST(QueryPlannerTest, ACopyIsTakenWhereItCostsLess) {
   const Planned none("{device}", "{ticks(ts)}", alarms);
   EXPECT_EQ(none.kind(), "table-scan");
   EXPECT_EQ(none.plan.parts[0].filter, "type eq 'alarm'");
+}
+
+TEST(KeySpanTest, WhatIsBehindAPrefixIsTextInEveryAlphabet) {
+  EXPECT_EQ(BehindPrefix("ab"), "ac");
+  EXPECT_EQ(BehindPrefix("caf\u00e9"), "caf\u00ea");
+  EXPECT_EQ(BehindPrefix("x\u07ff"), "x\u0800") << "which is longer by a byte";
+  EXPECT_EQ(BehindPrefix("x\ud7ff"), "y") << "surrogates are no text";
+  EXPECT_EQ(BehindPrefix("x\U0010ffff"), "y");
+  EXPECT_EQ(BehindPrefix("\U0010ffff"), "") << "nothing is behind it";
 }
 
 }  // namespace
