@@ -87,6 +87,11 @@ void Throttle::LearnTables() {
 }
 
 // Under mutex_.
+Throttle::Total Throttle::TotalOf(const ThroughputRule& rule) {
+  return {TokenTime(*rule.total_rate), &totals_[{rule.account, FoldCase(rule.table), rule.partition_prefix}]};
+}
+
+// Under mutex_.
 std::unique_ptr<Throttle::Policy> Throttle::Compile(const Catalog& catalog) {
   auto policy = std::make_unique<Policy>();
   policy->known_below = TableId(catalog.next_table_id);
@@ -100,19 +105,23 @@ std::unique_ptr<Throttle::Policy> Throttle::Compile(const Catalog& catalog) {
                        .partition_token = TokenTime(targets_.partition_rate),
                        .account_token = TokenTime(targets_.account_rate),
                        .account = &accounts_[table.account]};
-    std::map<std::string, BucketTime> prefixes;
+    std::map<std::string, PrefixRate> prefixes;
     for (const ThroughputRule* rule : rules) {
       if (!IsFor(*rule, table)) continue;
       if (rule->account_rate) limits.account_token = TokenTime(*rule->account_rate);
-      if (!rule->partition_rate) continue;
-      const BucketTime token = TokenTime(*rule->partition_rate);
       if (rule->partition_prefix.empty()) {
-        limits.partition_token = token;
-      } else {
-        prefixes[table.raw ? rule->partition_prefix : OrderedText(rule->partition_prefix)] = token;
+        if (rule->partition_rate) limits.partition_token = TokenTime(*rule->partition_rate);
+        if (rule->total_rate) limits.total = TotalOf(*rule);
+        continue;
       }
+      PrefixRate& rate = prefixes[table.raw ? rule->partition_prefix : OrderedText(rule->partition_prefix)];
+      if (rule->partition_rate) rate.partition_token = TokenTime(*rule->partition_rate);
+      if (rule->total_rate) rate.total = TotalOf(*rule);
     }
-    for (const auto& [prefix, token] : prefixes) limits.prefixes.push_back({prefix, token});
+    for (auto& [prefix, rate] : prefixes) {
+      rate.prefix = prefix;
+      limits.prefixes.push_back(std::move(rate));
+    }
     std::sort(limits.prefixes.begin(), limits.prefixes.end(),
               [](const auto& a, const auto& b) { return a.prefix.size() > b.prefix.size(); });
     policy->tables.push_back(std::move(limits));
@@ -130,10 +139,15 @@ bool Throttle::LookUp(TableId table, std::string_view partition, Limits* limits)
     limits->partition_token = found->partition_token;
     limits->account_token = found->account_token;
     limits->account = found->account;
+    limits->total = found->total;
+    bool has_rate = false, has_total = false;  // Of a longer prefix.
     for (const PrefixRate& rate : found->prefixes) {
       if (!PartitionKeyOf(partition).starts_with(rate.prefix)) continue;
-      limits->partition_token = rate.token;
-      break;
+      if (rate.partition_token && !has_rate) limits->partition_token = *rate.partition_token;
+      if (rate.total && !has_total) limits->total = *rate.total;
+      has_rate = has_rate || rate.partition_token.has_value();
+      has_total = has_total || rate.total.has_value();
+      if (has_rate && has_total) break;
     }
     return true;
   });
@@ -190,7 +204,21 @@ void Throttle::OweRest(std::string_view user_key, std::string_view content) {
   if (tokens > 1) Owe(limits, partition, tokens - 1);
 }
 
+// From all or from none. Who asks meanwhile for what is given back is refused though there was enough; he is
+// told a wait of nothing.
 bool Throttle::TryTake(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now) {
+  if (limits.total.token == 0) [[likely]]
+    return TryTakeOfTwo(limits, partition, tokens, now);
+  const BucketTime cost = tokens * limits.total.token;
+  if (!limits.total.bucket->TryTake(cost, now)) return false;
+  if (limits.partition_token == 0 && limits.account_token == 0) return true;
+  if (TryTakeOfTwo(limits, partition, tokens, now)) return true;
+  limits.total.bucket->GiveBack(cost);
+  return false;
+}
+
+bool Throttle::TryTakeOfTwo(const Limits& limits, std::string_view partition, uint64_t tokens,
+                            BucketTime now) {
   PartitionBuckets::Charge charge{.partition_cost = tokens * limits.partition_token,
                                   .account_cost = tokens * limits.account_token};
   if (limits.account_token != 0) charge.account = limits.account;
@@ -212,41 +240,67 @@ void Throttle::Owe(const Limits& limits, std::string_view partition, uint64_t to
   const BucketTime now = Now();
   if (limits.partition_token != 0) partitions_.Take(partition, tokens * limits.partition_token, now);
   if (limits.account_token != 0) limits.account->Take(tokens * limits.account_token, now);
+  if (limits.total.token != 0) limits.total.bucket->Take(tokens * limits.total.token, now);
 }
 
 bool Throttle::Gives(const Limits& limits, std::string_view partition) {
   const BucketTime now = Now();
   return (limits.partition_token == 0 || partitions_.Gives(partition, limits.partition_token, now)) &&
-         (limits.account_token == 0 || limits.account->Gives(limits.account_token, now));
+         (limits.account_token == 0 || limits.account->Gives(limits.account_token, now)) &&
+         (limits.total.token == 0 || limits.total.bucket->Gives(limits.total.token, now));
 }
 
 Status Throttle::Check(const Limits& limits, std::string_view partition) {
   return Gives(limits, partition) ? Status() : Refuse(limits, partition, 1, Now());
 }
 
+namespace {
+
+// What was over, and how a refusal tells of it.
+struct Refusal {
+  ThrottledBy by = ThrottledBy::kPartition;
+  const char* name = "the partition";
+  BucketTime wait = 0;
+  BucketTime token = 0;
+};
+
+}  // namespace
+
+// The one that has the longest wait is what is told of.
 Status Throttle::Refuse(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now) {
-  BucketTime of_partition = 0, of_account = 0;
-  if (limits.partition_token != 0) {
-    of_partition = partitions_.Promise(partition, tokens * limits.partition_token, now);
+  Refusal refusal;
+  const auto consider = [&refusal](const Refusal& other) {
+    if (refusal.token == 0 || other.wait > refusal.wait) refusal = other;
+  };
+  if (const BucketTime token = limits.partition_token; token != 0) {
+    consider({ThrottledBy::kPartition, "the partition", partitions_.Promise(partition, tokens * token, now),
+              token});
   }
-  if (limits.account_token != 0) of_account = limits.account->Promise(tokens * limits.account_token, now);
-  const bool by_account = of_account > of_partition || limits.partition_token == 0;
-  (by_account ? refused_by_account_ : refused_by_partition_).fetch_add(1, std::memory_order_relaxed);
+  if (const BucketTime token = limits.account_token; token != 0) {
+    consider({ThrottledBy::kAccount, "the account", limits.account->Promise(tokens * token, now), token});
+  }
+  if (const BucketTime token = limits.total.token; token != 0) {
+    consider({ThrottledBy::kTotal, "the table, or what begins as the partition does,",
+              limits.total.bucket->Promise(tokens * token, now), token});
+  }
+  std::atomic<uint64_t>& count = refusal.by == ThrottledBy::kPartition ? refused_by_partition_
+                                 : refusal.by == ThrottledBy::kAccount ? refused_by_account_
+                                                                       : refused_by_total_;
+  count.fetch_add(1, std::memory_order_relaxed);
   constexpr BucketTime kMicro = kBucketTimePerNano * kNanosPerMicro;
-  const uint64_t wait_us = std::max<uint64_t>(1, (std::max(of_partition, of_account) + kMicro - 1) / kMicro);
-  const BucketTime token = by_account ? limits.account_token : limits.partition_token;
-  const uint64_t rate = (kBucketSecond + token / 2) / token;
-  Status refused = Status::Throttled(
-      std::string(by_account ? "the account" : "the partition") + " is over its target of " +
-          std::to_string(rate) + " entities a second; try again in " + std::to_string(wait_us) + " us",
-      wait_us);
-  return std::move(refused).WithDetail(
-      static_cast<uint16_t>(by_account ? ThrottledBy::kAccount : ThrottledBy::kPartition));
+  const uint64_t wait_us = std::max<uint64_t>(1, (refusal.wait + kMicro - 1) / kMicro);
+  const uint64_t rate = (kBucketSecond + refusal.token / 2) / refusal.token;
+  Status refused =
+      Status::Throttled(std::string(refusal.name) + " is over its target of " + std::to_string(rate) +
+                            " entities a second; try again in " + std::to_string(wait_us) + " us",
+                        wait_us);
+  return std::move(refused).WithDetail(static_cast<uint16_t>(refusal.by));
 }
 
 Throttle::Statistics Throttle::statistics() {
   return {.refused_by_partition = refused_by_partition_.load(std::memory_order_relaxed),
           .refused_by_account = refused_by_account_.load(std::memory_order_relaxed),
+          .refused_by_total = refused_by_total_.load(std::memory_order_relaxed),
           .partitions_active = on() ? partitions_.CountActive(Now()) : 0};
 }
 

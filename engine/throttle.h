@@ -1,10 +1,12 @@
 #pragma once
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,7 +47,7 @@ class Throttle {
   ThroughputTargets targets() const;
   bool on() const { return on_.load(std::memory_order_relaxed); }
 
-  // kThrottled, with the wait and which of the two was over (ThrottledBy).
+  // kThrottled, with the wait and which target was over (ThrottledBy).
   Status ChargeWrite(const WriteRequest& request) { return on() ? ChargeOps(request) : Status(); }
   // A read whose answer is at hand (empty when there is none). False: it was not charged; ChargeRead says why
   // when it does not change its mind.
@@ -59,7 +61,7 @@ class Throttle {
   }
 
   struct Statistics {
-    uint64_t refused_by_partition = 0, refused_by_account = 0;
+    uint64_t refused_by_partition = 0, refused_by_account = 0, refused_by_total = 0;
     uint64_t partitions_active = 0;
   };
   Statistics statistics();
@@ -67,9 +69,15 @@ class Throttle {
  private:
   friend class ScanMeter;
 
+  // Of all that a rule names together.
+  struct Total {
+    BucketTime token = 0;  // 0: no limit.
+    SharedTokenBucket* bucket = nullptr;
+  };
   struct PrefixRate {
     std::string prefix;  // As in user keys.
-    BucketTime token = 0;
+    std::optional<BucketTime> partition_token;
+    std::optional<Total> total;
   };
   struct TableLimits {
     TableId table;
@@ -77,6 +85,7 @@ class Throttle {
     BucketTime partition_token = 0;  // 0: no limit, here and below.
     BucketTime account_token = 0;
     SharedTokenBucket* account = nullptr;
+    Total total;
     std::vector<PrefixRate> prefixes;  // The longest first.
   };
   // Of every table that there was.
@@ -94,8 +103,9 @@ class Throttle {
     BucketTime partition_token = 0;
     BucketTime account_token = 0;
     SharedTokenBucket* account = nullptr;
+    Total total;
 
-    bool any() const { return partition_token != 0 || account_token != 0; }
+    bool any() const { return partition_token != 0 || account_token != 0 || total.token != 0; }
   };
 
   Status ChargeOps(const WriteRequest& request);
@@ -111,6 +121,8 @@ class Throttle {
   uint64_t CostOf(const Limits& limits, std::string_view user_key, std::string_view content) const;
 
   bool TryTake(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now);
+  bool TryTakeOfTwo(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now);
+  Total TotalOf(const ThroughputRule& rule);
   Status Charge(const Limits& limits, std::string_view partition, uint64_t tokens);
   void Owe(const Limits& limits, std::string_view partition, uint64_t tokens);
   // Whether both would give a token; when not, Check says so to the caller.
@@ -126,12 +138,14 @@ class Throttle {
   std::atomic<bool> on_{false};
   PartitionBuckets partitions_;
   SnapshotPublisher<Policy> policy_;
-  std::atomic<uint64_t> refused_by_partition_{0}, refused_by_account_{0};
+  std::atomic<uint64_t> refused_by_partition_{0}, refused_by_account_{0}, refused_by_total_{0};
 
   // Guards what follows, and publishing.
   mutable std::mutex mutex_;
   ThroughputTargets targets_;
-  std::map<std::string, SharedTokenBucket> accounts_;  // Never removed: Limits point to them.
+  // Never removed: Limits point to them. Totals by account, table and prefix of their rule.
+  std::map<std::string, SharedTokenBucket> accounts_;
+  std::map<std::array<std::string, 3>, SharedTokenBucket> totals_;
 };
 
 }  // namespace partita

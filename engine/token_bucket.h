@@ -74,6 +74,8 @@ class SharedTokenBucket {
         !full_at_.compare_exchange_weak(full_at, std::max(full_at, now) + cost, std::memory_order_relaxed)) {
     }
   }
+  // What was taken comes back, as if it had not been.
+  void GiveBack(BucketTime cost) { full_at_.fetch_sub(cost, std::memory_order_relaxed); }
   bool Gives(BucketTime cost, BucketTime now) const {
     return TokenBucket::Gives(full_at_.load(std::memory_order_relaxed), cost, now);
   }

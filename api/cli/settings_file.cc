@@ -136,15 +136,16 @@ void Reader::ReadRules(const toml::node& node, const std::string& key) {
       return Refuse(element, "throughput rules are written as [[throughput-rule]] sections");
     }
     std::optional<std::string> account, of_table, prefix;
-    std::optional<int64_t> partition_rate, account_rate;
+    std::optional<int64_t> partition_rate, account_rate, total_rate;
     ReadTable(*table,
               {{"account", Text(&account)},
                {"table", Text(&of_table)},
                {"partition-prefix", Text(&prefix)},
                {"partition-rate", Number(&partition_rate)},
-               {"account-rate", Number(&account_rate)}},
+               {"account-rate", Number(&account_rate)},
+               {"total-rate", Number(&total_rate)}},
               " of a throughput rule");
-    if (partition_rate.value_or(0) < 0 || account_rate.value_or(0) < 0) {
+    if (partition_rate.value_or(0) < 0 || account_rate.value_or(0) < 0 || total_rate.value_or(0) < 0) {
       Refuse(element, "a rate is 0 (no limit) or more entities a second");
     }
     ThroughputRule rule{.account = account.value_or(""),
@@ -152,6 +153,7 @@ void Reader::ReadRules(const toml::node& node, const std::string& key) {
                         .partition_prefix = prefix.value_or("")};
     if (partition_rate) rule.partition_rate = static_cast<uint64_t>(*partition_rate);
     if (account_rate) rule.account_rate = static_cast<uint64_t>(*account_rate);
+    if (total_rate) rule.total_rate = static_cast<uint64_t>(*total_rate);
     file_.throughput_rules.push_back(std::move(rule));
   }
 }

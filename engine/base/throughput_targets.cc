@@ -27,8 +27,15 @@ Status CheckRate(std::string_view what, uint64_t rate) {
 }
 
 Status CheckRule(const ThroughputRule& rule) {
-  if (!rule.partition_rate && !rule.account_rate) {
-    return Status::InvalidArgument("it sets neither the target of a partition nor that of an account");
+  if (!rule.partition_rate && !rule.account_rate && !rule.total_rate) {
+    return Status::InvalidArgument(
+        "it sets neither the target of a partition nor that of an account or total");
+  }
+  if (rule.total_rate && rule.table.empty() && rule.partition_prefix.empty()) {
+    return Status::InvalidArgument(
+        "a total is one of a table or of partitions that begin alike: such a rule names a table or a "
+        "partition "
+        "prefix; for a whole account there is the target of an account");
   }
   if (rule.account_rate && !(rule.table.empty() && rule.partition_prefix.empty())) {
     return Status::InvalidArgument(
@@ -43,6 +50,7 @@ Status CheckRule(const ThroughputRule& rule) {
     return Status::InvalidArgument("the partition prefix is not UTF-8");
   }
   PARTITA_TRY(CheckRate("a partition", rule.partition_rate.value_or(0)));
+  PARTITA_TRY(CheckRate("a total", rule.total_rate.value_or(0)));
   return CheckRate("an account", rule.account_rate.value_or(0));
 }
 
@@ -57,7 +65,8 @@ Status NotATarget(std::string_view text) {
 
 bool ThroughputTargets::IsOff() const {
   const auto limits = [](const ThroughputRule& rule) {
-    return rule.partition_rate.value_or(0) != 0 || rule.account_rate.value_or(0) != 0;
+    return rule.partition_rate.value_or(0) != 0 || rule.account_rate.value_or(0) != 0 ||
+           rule.total_rate.value_or(0) != 0;
   };
   return partition_rate == 0 && account_rate == 0 && std::none_of(rules.begin(), rules.end(), limits);
 }

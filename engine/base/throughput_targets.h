@@ -25,10 +25,12 @@ struct ThroughputRule {
   std::string account{};           // Empty: all.
   std::string table{};             // Empty: all. Ignores case, as tables do.
   std::string partition_prefix{};  // Partitions whose key begins so. Empty: all.
-  // Entities a second of each partition, and of a whole account (then neither table nor prefix is named).
-  // 0: no limit; unset: not this rule's matter.
+  // Entities a second of each partition, of a whole account (then neither table nor prefix is named), and of
+  // all that the rule names taken together: a table, or all partitions that begin alike (then one of the two
+  // is named). 0: no limit; unset: not this rule's matter, another one is in force.
   std::optional<uint64_t> partition_rate{};
   std::optional<uint64_t> account_rate{};
+  std::optional<uint64_t> total_rate{};
   friend bool operator==(const ThroughputRule&, const ThroughputRule&) = default;
 };
 
@@ -56,7 +58,7 @@ Result<ThroughputTargets> ParseThroughputTargets(std::string_view text);
 // The same backwards, without the rules: "off", "storage", "partition=500,account=5000".
 std::string ThroughputText(const ThroughputTargets& targets);
 
-// Which of the two was over, as Status::detail() of a kThrottled.
-enum class ThrottledBy : uint16_t { kNone = 0, kPartition = 1, kAccount = 2 };
+// Which of them was over, as Status::detail() of a kThrottled. kTotal: ThroughputRule::total_rate.
+enum class ThrottledBy : uint16_t { kNone = 0, kPartition = 1, kAccount = 2, kTotal = 3 };
 
 }  // namespace partita

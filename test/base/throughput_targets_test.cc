@@ -40,6 +40,9 @@ TEST(ThroughputTargetsTest, BadRulesAreNamed) {
   EXPECT_THAT(why({}), HasSubstr("rule 2: it sets neither"));
   EXPECT_THAT(why({.table = "T", .account_rate = 5}), HasSubstr("names neither a table nor"));
   EXPECT_THAT(why({.partition_prefix = "p", .account_rate = 5}), HasSubstr("names neither a table nor"));
+  EXPECT_THAT(why({.account = "other", .total_rate = 5}), HasSubstr("names a table or a partition prefix"));
+  EXPECT_THAT(why({.table = "T", .total_rate = 10'000'001}), HasSubstr("the target of a total is 10000001"));
+  EXPECT_EQ(why({.table = "T", .total_rate = 5}), "");
   EXPECT_THAT(why({.partition_prefix = "\xff", .partition_rate = 5}), HasSubstr("not UTF-8"));
   EXPECT_THAT(why({.table = std::string(2000, 't'), .partition_rate = 5}), HasSubstr("longer than"));
   EXPECT_THAT(why({.table = "T", .partition_rate = 10'000'001}), HasSubstr("0 (no limit) to 10000000"));
@@ -59,6 +62,9 @@ TEST(ThroughputTargetsTest, RulesWithoutLimitsAreOff) {
   ThroughputTargets targets;
   targets.rules = {{.table = "Orders", .partition_rate = 0}};
   EXPECT_TRUE(targets.IsOff());
+  targets.rules[0].total_rate = 3;
+  EXPECT_FALSE(targets.IsOff());
+  targets.rules[0].total_rate.reset();
   targets.rules[0].partition_rate = 3;
   EXPECT_FALSE(targets.IsOff());
 }

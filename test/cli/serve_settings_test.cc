@@ -133,13 +133,14 @@ TEST_F(ServeSettingsTest, ThroughputTargetsAreReadAndTheCommandLineWins) {
   const std::string file = Write(
       "throughput = \"storage\"\n[[throughput-rule]]\naccount = \"contoso\"\ntable = \"Orders\"\n"
       "partition-prefix = \"eu-\"\npartition-rate = 500\n[[throughput-rule]]\naccount = \"contoso\"\n"
-      "account-rate = 0\n");
+      "account-rate = 0\n[[throughput-rule]]\ntable = \"Lines\"\ntotal-rate = 800\n");
   const Result<ThroughputTargets> read = ResolveThroughput({.settings_file = file});
   ASSERT_TRUE(read.ok()) << read.status().message();
   ThroughputTargets expected = ThroughputTargets::Storage();
   expected.rules = {
       {.account = "contoso", .table = "Orders", .partition_prefix = "eu-", .partition_rate = 500},
-      {.account = "contoso", .account_rate = 0}};
+      {.account = "contoso", .account_rate = 0},
+      {.table = "Lines", .total_rate = 800}};
   EXPECT_EQ(*read, expected);
   EXPECT_EQ(ResolveServeSettings(store_, {.settings_file = file}, "")->throughput, expected);
 

@@ -314,5 +314,103 @@ TEST(ThrottleThreadsTest, ThreadsTogetherGetNotOneMoreThanTheBucketHas) {
   EXPECT_EQ(admitted.load(), 60'000u);
 }
 
+// ---- Totals of a table, or of partitions that begin alike.
+
+TEST_F(ThrottleTest, ATableHasATotalThatItsPartitionsShare) {
+  Set({.rules = {{.account = "acme", .table = "orders", .total_rate = 1'000}}});
+  const auto offer = [&](TableId table, uint64_t seconds) {
+    uint64_t admitted = 0;
+    for (uint64_t i = 0; i < seconds * 10'000; ++i) {
+      admitted += Write(table, "p" + std::to_string(i % 50)).ok() ? 1 : 0;
+      clock_.Advance(kSecond / 10'000);
+    }
+    return admitted;
+  };
+  EXPECT_NEAR(offer(orders_, 1), 2'000 + 1'000, 2);  // The burst, and what flows in.
+  EXPECT_NEAR(offer(orders_, 10), 10'000, 2);
+  EXPECT_NEAR(offer(orders_, 10), 10'000, 2);
+  EXPECT_EQ(offer(lines_, 1), 10'000u) << "another table";
+  EXPECT_EQ(offer(other_, 1), 10'000u) << "a table of this name in another account";
+  EXPECT_GT(throttle_.statistics().refused_by_total, 100'000u);
+  EXPECT_EQ(throttle_.statistics().refused_by_partition, 0u);
+}
+
+TEST_F(ThrottleTest, PartitionsThatBeginAlikeHaveATotalOverAllTablesThatTheRuleIsFor) {
+  Set({.rules = {{.partition_prefix = "eu-", .total_rate = 100}}});
+  uint64_t admitted = 0;
+  const TableId tables[] = {orders_, lines_, other_};
+  for (int i = 0; i < 3'000; ++i) {
+    admitted += Write(tables[i % 3], "eu-" + std::to_string(i % 7)).ok() ? 1 : 0;
+    ASSERT_TRUE(Write(orders_, "us-1").ok());
+  }
+  EXPECT_EQ(admitted, 200u);
+  clock_.Advance(kSecond / 10);
+  admitted = 0;
+  for (int i = 0; i < 100; ++i) admitted += Write(lines_, "eu-new" + std::to_string(i)).ok() ? 1 : 0;
+  EXPECT_EQ(admitted, 10u);
+}
+
+TEST_F(ThrottleTest, TheLongestPrefixHasTheTotalAndRatesAreFoundApart) {
+  Set({.rules = {{.table = "Orders", .total_rate = 1'000},
+                 {.table = "Orders", .partition_prefix = "a", .partition_rate = 10},
+                 {.table = "Orders", .partition_prefix = "ab", .total_rate = 50}}});
+  const auto burst = [&](const std::string& partition) {
+    uint64_t admitted = 0;
+    while (Write(orders_, partition).ok()) ++admitted;
+    return admitted;
+  };
+  EXPECT_EQ(burst("a"), 20u);           // By its own rate; the table's total has more.
+  EXPECT_EQ(burst("b"), 2'000u - 20u);  // What is left of the table's total.
+  EXPECT_EQ(burst("abc"), 20u);         // The rate of "a", the total of "ab".
+  EXPECT_EQ(burst("abd"), 20u);
+  EXPECT_EQ(burst("abe"), 20u);
+  EXPECT_EQ(burst("abf"), 20u);
+  EXPECT_EQ(burst("abg"), 20u);  // With which the 100 of "ab" are gone.
+  EXPECT_EQ(burst("abh"), 0u);
+}
+
+TEST_F(ThrottleTest, WhoIsRefusedForAnotherReasonCostsNothingOfATotal) {
+  Set({.partition_rate = 5, .account_rate = 0, .rules = {{.table = "Orders", .total_rate = 50}}});
+  for (int i = 0; i < 1'000; ++i) (void)Write(orders_, "one");  // 10 get through.
+  uint64_t admitted = 0;
+  for (int i = 0; i < 1'000; ++i) admitted += Write(orders_, "p" + std::to_string(i)).ok() ? 1 : 0;
+  EXPECT_EQ(admitted, 90u);
+  const Status refused = Write(orders_, "new");
+  EXPECT_EQ(refused.detail(), static_cast<uint16_t>(ThrottledBy::kTotal));
+  EXPECT_NE(refused.message().find("over its target of 50 entities a second"), std::string::npos);
+  clock_.Advance(refused.retry_after_us() * 1'000);
+  EXPECT_TRUE(Write(orders_, "new").ok()) << "the wait that it was told suffices";
+}
+
+TEST_F(ThrottleTest, ATotalIsChangedWhileItLimits) {
+  Set({.rules = {{.table = "Orders", .total_rate = 10}}});
+  while (Write(orders_, "p").ok()) {
+  }
+  Set({.rules = {{.table = "Orders", .total_rate = 1'000}}});
+  clock_.Advance(2 * kSecond);
+  EXPECT_NEAR(Offer(orders_, "p", kSecond / 10'000, 10), 2'000 + 10'000, 2);
+  Set({.rules = {{.table = "Orders", .total_rate = 0}}});
+  EXPECT_FALSE(throttle_.on());
+  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(Write(orders_, "p").ok());
+}
+
+TEST_F(ThrottleTest, ManyThreadsTakeNoMoreOfATotalThanThereIs) {
+  Set({.partition_rate = 1, .rules = {{.table = "Orders", .total_rate = 10'000}}});
+  std::atomic<uint64_t> admitted = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20'000; ++i) {
+        // Every fifth one is refused by its partition, and gives back.
+        const std::string partition = i % 5 == 0 ? "same" : std::to_string(t) + "." + std::to_string(i);
+        if (Write(orders_, partition).ok()) admitted.fetch_add(1);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  // A token that was about to come back may have been missed by others, but there are 44,000 who ask after.
+  EXPECT_EQ(admitted.load(), 20'000u);
+}
+
 }  // namespace
 }  // namespace partita
