@@ -102,6 +102,14 @@ ShardStats StatsOf(const ShardStatistics& from, uint32_t shard) {
   to.bytes_written_compaction = from.bytes_compaction_written;
   to.bytes_read_compaction = from.bytes_compaction_read;
   to.compaction_debt_bytes = from.debt_bytes;
+  static_assert(kBackgroundKindNames == kBackgroundWorkNames);
+  for (size_t i = 0; i < kBackgroundKinds; ++i) {
+    const BackgroundLoad& load = from.background[i];
+    to.background[i] = {load.bytes,
+                        static_cast<double>(load.cpu_ns) / 1e9,
+                        {load.last_second.bytes_per_second, load.last_second.cores},
+                        {load.last_minute.bytes_per_second, load.last_minute.cores}};
+  }
   to.write_delay_us_total = from.delay_us_total;
   to.write_delay_us_max = from.delay_us_max;
   to.fenced = from.fenced;
@@ -295,6 +303,7 @@ DatabaseStats Database::Stats() const {
   const Throttle::Statistics throttle = impl_->store->throttle().statistics();
   stats.throttled_by_partition = throttle.refused_by_partition;
   stats.throttled_by_account = throttle.refused_by_account;
+  stats.throttled_by_total = throttle.refused_by_total;
   stats.throttled_partitions_active = throttle.partitions_active;
   const Store::BalanceStatistics balance = impl_->store->balance_statistics();
   stats.ranges_split = balance.splits;

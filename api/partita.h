@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/background.h"
 #include "api/entity.h"
 #include "api/heat.h"
 #include "api/query_options.h"
@@ -339,6 +341,7 @@ struct ShardStats {
   uint64_t bytes_written_log = 0, bytes_written_flush = 0, bytes_written_compaction = 0;
   uint64_t bytes_read_compaction = 0;
   uint64_t compaction_debt_bytes = 0;
+  std::array<BackgroundStats, kBackgroundKinds> background{};  // By kBackgroundKindNames.
   uint64_t write_delay_us_total = 0, write_delay_us_max = 0;
   bool fenced = false;   // Takes no writes for now: its log failed, or is stalled.
   bool stalled = false;  // The disk did not answer by the deadline (30 s).
@@ -356,9 +359,10 @@ struct DatabaseStats {
   uint64_t reserve_wanted = 0;    // and how much should be.
   bool out_of_space = false;      // The disk is full: only deletes, and drops of tables, are accepted.
   uint64_t times_out_of_space = 0;
-  // Calls refused because a partition, or an account, was over its throughput target; and how many partitions
-  // are being counted now.
-  uint64_t throttled_by_partition = 0, throttled_by_account = 0, throttled_partitions_active = 0;
+  // Calls refused because a partition, an account, or what a rule has a total for was over its throughput
+  // target; and how many partitions are being counted now.
+  uint64_t throttled_by_partition = 0, throttled_by_account = 0, throttled_by_total = 0;
+  uint64_t throttled_partitions_active = 0;
   // What Options::balance_ranges led to since the store was opened; failed ones were planned anew.
   uint64_t ranges_split = 0, ranges_merged = 0, ranges_moved = 0, ranges_failed = 0;
   uint64_t load_samples = 0, load_samples_lost = 0;  // Of calls, for heat; lost for want of room.

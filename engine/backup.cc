@@ -39,6 +39,14 @@ std::map<ObjectId, TableInfo> FilesOf(const StoreImage& image) {
   return files;
 }
 
+std::map<ObjectId, ShardId> ShardsOfFiles(const StoreImage& image) {
+  std::map<ObjectId, ShardId> shards;
+  for (const Manifest& manifest : image.manifests) {
+    for (const FileMeta& file : manifest.files) shards.emplace(file.info.id, manifest.shard);
+  }
+  return shards;
+}
+
 uint64_t BytesOf(const std::map<ObjectId, TableInfo>& files) {
   uint64_t bytes = 0;
   for (const auto& [id, info] : files) bytes += info.file_size;
@@ -56,6 +64,7 @@ class ImageWriter {
         image_(image),
         options_(options),
         files_(FilesOf(image)),
+        shard_of_(ShardsOfFiles(image)),
         pacer_(clock, options.pace, 2 * BytesOf(files_)) {}
 
   // Everything but what says that it is complete: catalog and kind.
@@ -96,7 +105,15 @@ class ImageWriter {
     co_return co_await to_.FlushDirectory("");
   }
 
+  // What is done with the file is work of a shard that has it.
+  void MeterFile(ObjectId id) {
+    const auto shard = shard_of_.find(id);
+    if (shard == shard_of_.end() || shard->second.value >= image_.meters.size()) return;
+    pacer_.MeterBy(image_.meters[shard->second.value], BackgroundWork::kBackup);
+  }
+
   Task<Status> CopyObject(const TableInfo& info) {
+    MeterFile(info.id);
     ++report_.files;
     report_.bytes += info.file_size;
     bool shared = false;
@@ -163,6 +180,7 @@ class ImageWriter {
     BlockCache cache(kVerifyCacheBytes);
     PacedObjectStore paced(*objects_, pacer_);
     for (const auto& [id, info] : files_) {
+      MeterFile(id);
       Status verified = co_await VerifyObject(paced, cache, info);
       if (pacer_.cancelled()) co_return Status::Cancelled("stopped as it was asked to");
       PARTITA_CO_TRY(verified);
@@ -188,6 +206,7 @@ class ImageWriter {
   const StoreImage& image_;
   const BackupOptions& options_;
   const std::map<ObjectId, TableInfo> files_;
+  const std::map<ObjectId, ShardId> shard_of_;
   TaskPacer pacer_;
   BackupReport report_;
   std::unique_ptr<LocalMetaStore> meta_;

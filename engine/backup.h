@@ -13,6 +13,7 @@
 
 namespace partita {
 
+class BackgroundMeter;
 class Store;
 class Runtime;
 
@@ -58,6 +59,7 @@ Result<BackupRecord> DecodeBackupRecord(std::string_view bytes);  // kCorruption
 struct StoreImage {
   Catalog catalog;
   std::vector<Manifest> manifests;
+  std::vector<BackgroundMeter*> meters;  // By shard: whose work the copying is. Empty: nobody's.
 };
 
 // Writes and verifies a backup of `image`, whose table files lie in `store` and stay there meanwhile, to

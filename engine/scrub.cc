@@ -29,6 +29,7 @@ constexpr uint64_t kPauseNanos = 20'000'000;
 struct Due {
   ObjectId id;
   uint64_t bytes = 0;
+  BackgroundMeter* meter = nullptr;  // Of a shard that has it.
 };
 
 uint64_t RateOf(const ScrubOptions& options, uint64_t bytes) {
@@ -46,8 +47,15 @@ Task<void> DropCacheOf(FileSystem& files, std::string path) {
 
 class Scrubber {
  public:
-  Scrubber(FileSystem& files, ObjectStore& objects, const Catalog& catalog, TaskPacer& pacer)
-      : files_(files), catalog_(catalog), pacer_(pacer), paced_(objects, pacer), cache_(kScrubCacheBytes) {}
+  // `meters`: by shard; null of those that are not open.
+  Scrubber(FileSystem& files, ObjectStore& objects, const Catalog& catalog, TaskPacer& pacer,
+           std::vector<BackgroundMeter*> meters)
+      : files_(files),
+        catalog_(catalog),
+        pacer_(pacer),
+        meters_(std::move(meters)),
+        paced_(objects, pacer),
+        cache_(kScrubCacheBytes) {}
 
   Task<Status> Meta() {
     std::vector<std::string> keys = {kCatalogKey};
@@ -72,6 +80,7 @@ class Scrubber {
 
   Task<Status> Logs() {
     for (uint32_t i = 0; i < catalog_.shard_count; ++i) {
+      pacer_.MeterBy(meters_[i], BackgroundWork::kScrub);
       const std::string directory = LogDirectory(catalog_.layout, ShardId(i));
       PARTITA_CO_ASSIGN(const bool exists, co_await files_.Exists(directory));
       if (!exists) continue;  // A backup has none; a store's shard does not open without.
@@ -101,6 +110,7 @@ class Scrubber {
       pacer_.NotDue(due.bytes);
       co_return Status();
     }
+    pacer_.MeterBy(due.meter, BackgroundWork::kScrub);
     TableVerifyReport found;
     Status verified;
     Result<std::shared_ptr<TableReader>> table =
@@ -192,6 +202,7 @@ class Scrubber {
   FileSystem& files_;
   const Catalog& catalog_;
   TaskPacer& pacer_;
+  const std::vector<BackgroundMeter*> meters_;
   PacedObjectStore paced_;
   BlockCache cache_;
   ScrubReport report_;
@@ -200,22 +211,24 @@ class Scrubber {
 }  // namespace
 
 Task<Result<ScrubReport>> Store::Scrub(ScrubOptions options) {
-  std::map<ObjectId, uint64_t> tables;
+  std::map<ObjectId, Due> tables;
   for (Shard* shard : sound_shards_) {
-    for (const FileMeta& file : shard->Files()) tables.emplace(file.info.id, file.info.file_size);
+    for (const FileMeta& file : shard->Files()) {
+      tables.emplace(file.info.id, Due{file.info.id, file.info.file_size, &shard->background()});
+    }
   }
   uint64_t bytes = 0;
-  for (const auto& [id, size] : tables) bytes += size;
+  for (const auto& [id, due] : tables) bytes += due.bytes;
   for (const ShardStatistics& shard : Statistics()) bytes += shard.log_live_bytes;
   options.pace.bytes_per_second = RateOf(options, bytes);
 
   TaskPacer pacer(runtime_.clock(), options.pace, bytes);
   const Catalog catalog = CatalogCopy();
-  Scrubber scrubber(runtime_.files(), *objects_, catalog, pacer);
+  Scrubber scrubber(runtime_.files(), *objects_, catalog, pacer, BackgroundMeters());
   PARTITA_CO_TRY(co_await scrubber.Meta());
   PARTITA_CO_TRY(co_await scrubber.Logs());
-  for (const auto& [id, size] : tables) {
-    PARTITA_CO_TRY(co_await scrubber.Table({id, size}, references_));
+  for (const auto& [id, due] : tables) {
+    PARTITA_CO_TRY(co_await scrubber.Table(due, references_));
   }
   co_return std::move(scrubber.report());
 }

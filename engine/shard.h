@@ -14,6 +14,7 @@
 
 #include "compaction/job.h"
 #include "compaction/picker.h"
+#include "engine/background_meter.h"
 #include "engine/base/async_mutex.h"
 #include "engine/base/block_counts.h"
 #include "engine/base/block_predicate.h"
@@ -32,6 +33,7 @@
 #include "engine/object_references.h"
 #include "engine/pacer.h"
 #include "engine/read_view.h"
+#include "engine/shard_statistics.h"
 #include "engine/strand.h"
 #include "engine/write_request.h"
 #include "sstable/block_cache.h"
@@ -85,21 +87,6 @@ struct ShardContext {
 };
 
 class ScanMeter;
-
-struct ShardStatistics {
-  uint64_t memtable_bytes = 0, memtable_entries = 0, frozen_memtables = 0;
-  uint64_t log_live_bytes = 0, log_bytes = 0;
-  struct Level {
-    uint64_t files = 0, bytes = 0, entries = 0, tombstones = 0;
-  };
-  std::vector<Level> levels;
-  uint64_t writes = 0, flushes = 0, compactions = 0, bytes_user = 0, bytes_flushed = 0;
-  uint64_t bytes_compaction_read = 0, bytes_compaction_written = 0, debt_bytes = 0;
-  uint64_t delay_us_total = 0, delay_us_max = 0, resident_table_bytes = 0;
-  bool fenced = false;   // Takes no writes: its log failed (F20), or does not answer.
-  bool stalled = false;  // The latter (F26).
-  uint64_t stalls = 0;   // How often since the store was opened.
-};
 
 // One core's share of the store: the road of a write (resolve, decide, log, publish), reads through
 // the published view, and the flushes and compactions of its ranges.
@@ -311,6 +298,7 @@ class Shard {
   Task<Result<Manifest>> PinFiles();
   // Every virtual reference, with its level.
   std::vector<FileMeta> Files();
+  BackgroundMeter& background() { return background_; }
   std::vector<FileRef> FileRefs();
   Status CheckInvariants();
   const Recovered& recovered() const { return recovered_; }
@@ -454,6 +442,12 @@ class Shard {
   ReadViewPublisher views_;
   Strand strand_;
   Pacer pacer_;
+  BackgroundMeter background_{context_.runtime.clock()};
+  // context_'s, as flushes and compactions use them.
+  MeteredObjectStore flush_objects_{context_.objects, background_, BackgroundWork::kFlush};
+  MeteredObjectStore compaction_objects_{context_.objects, background_, BackgroundWork::kCompaction};
+  MeteredObjectStore unreserved_objects_{context_.unreserved_objects, background_,
+                                         BackgroundWork::kCompaction};
   TaskGroup tasks_;
 
   // Strand.

@@ -77,7 +77,7 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork() {
   std::shared_ptr<CompactionWork> best;
   // What certainly fits may use a reserve that is not held for writes any more, as it frees space (F55); else
   // it is no reason to give it back.
-  ObjectStore& objects = context_.reserve.low() ? context_.objects : context_.unreserved_objects;
+  ObjectStore& objects = context_.reserve.low() ? compaction_objects_ : unreserved_objects_;
   for (const RangeView& range : view->ranges) {
     if (range.levels->empty()) continue;
     std::optional<CompactionPlan> plan = PickCompaction(ShapeOfRange(range), Picker());

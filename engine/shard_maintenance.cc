@@ -370,7 +370,7 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
     for (std::string& cut : FlushCutPoints(ShapeOfRange(range), Picker()))
       spec.cut_points.push_back(std::move(cut));
   }
-  JobContext context = MakeJobContext(view, context_.objects);
+  JobContext context = MakeJobContext(view, flush_objects_);
   context.target_file_bytes =
       EvenFileBytes(memtable.key_bytes() + memtable.value_bytes(), context.target_file_bytes);
   FlushJob job(std::move(context), std::move(spec));
@@ -455,48 +455,6 @@ std::vector<FileRef> Shard::FileRefs() {
     }
   }
   return files;
-}
-
-ShardStatistics Shard::Statistics() {
-  ShardStatistics s;
-  ViewPin view = views_.Pin();
-  s.memtable_bytes = view->active->memory_used();
-  s.memtable_entries = view->active->entry_count();
-  for (const MemtableRef& memtable : view->frozen) {
-    s.memtable_bytes += memtable.table->memory_used();
-    s.memtable_entries += memtable.table->entry_count();
-  }
-  s.frozen_memtables = view->frozen.size();
-  s.log_live_bytes = log_->live_bytes();
-  s.log_bytes = commit_log_->bytes_appended();
-  s.levels.resize(kLevels);
-  std::set<ObjectId> seen;
-  for (const RangeView& range : view->ranges) {
-    for (size_t level = 0; level < kLevels; ++level) {
-      for (const FileRef& file : range.levels->level(level)) {
-        if (!seen.insert(file.info.id).second) continue;
-        s.levels[level].files += 1;
-        s.levels[level].bytes += file.info.file_size;
-        s.levels[level].entries += file.info.entry_count;
-        s.levels[level].tombstones += file.info.tombstone_count;
-        if (file.table != nullptr) s.resident_table_bytes += file.table->resident_bytes();
-      }
-    }
-  }
-  s.writes = writes_.load();
-  s.flushes = flushes_.load();
-  s.compactions = compactions_.load();
-  s.bytes_user = bytes_user_.load();
-  s.bytes_flushed = bytes_flushed_.load();
-  s.bytes_compaction_read = bytes_compaction_read_.load();
-  s.bytes_compaction_written = bytes_compaction_written_.load();
-  s.debt_bytes = debt_bytes_.load();
-  s.delay_us_total = pacer_.total_us();
-  s.delay_us_max = pacer_.longest_us();
-  s.fenced = commit_log_->fenced();
-  s.stalled = commit_log_->stalled();
-  s.stalls = commit_log_->stalls();
-  return s;
 }
 
 }  // namespace partita

@@ -221,6 +221,12 @@ std::vector<ShardStatistics> Store::Statistics() {
   return statistics;
 }
 
+std::vector<BackgroundMeter*> Store::BackgroundMeters() const {
+  std::vector<BackgroundMeter*> meters;
+  for (const auto& shard : shards_) meters.push_back(shard == nullptr ? nullptr : &shard->background());
+  return meters;
+}
+
 std::vector<StallReport> Store::Stalls() const {
   std::vector<StallReport> stalls;
   for (uint32_t worker = 0; worker < runtime_.shard_count(); ++worker) {

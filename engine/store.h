@@ -183,6 +183,8 @@ class Store {
   Task<Result<VerifyResult>> Verify(std::function<void(uint64_t, uint64_t)> progress);
 
   std::vector<ShardStatistics> Statistics();
+  // Each shard's, by number; null of those that are not open.
+  std::vector<BackgroundMeter*> BackgroundMeters() const;
   // Of each worker, by number of its shard, what kept it long; none where time is virtual.
   std::vector<StallReport> Stalls() const;
   // A change of the catalog was answered in doubt and is not settled yet (F26).

@@ -61,6 +61,7 @@ Task<Result<BackupReport>> Store::Backup(FileSystem& to, FileSystem* base, Backu
   PARTITA_CO_ASSIGN(AsyncMutex::Guard no_move, co_await BeginMove());
   PARTITA_CO_TRY(co_await FlushMemtables());
   StoreImage image;
+  image.meters = BackgroundMeters();
   const Status pinned = co_await PinAll(&image);
   no_move.Release();
   if (!pinned.ok()) {

@@ -32,6 +32,7 @@ class PacedReader final : public ObjectReader {
 
 Task<Status> TaskPacer::Spend(uint64_t bytes) {
   done_ += bytes;
+  if (meter_ != nullptr && bytes > 0) meter_->Note(work_, bytes);
   while (!cancelled_) {
     if (pace_.progress && !pace_.progress(std::min(done_, due_), due_)) cancelled_ = true;
     if (cancelled_ || pace_.bytes_per_second == 0) break;

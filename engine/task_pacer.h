@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "engine/background_meter.h"
 #include "engine/base/clock.h"
 #include "engine/base/executor.h"
 #include "engine/base/maintenance.h"
@@ -23,6 +24,12 @@ class TaskPacer {
   // Counts bytes moved; ends when the next ones may be. kCancelled when the watcher wants no more.
   Task<Status> Spend(uint64_t bytes);
 
+  // From here on what is moved is that shard's work as well; null: nobody's.
+  void MeterBy(BackgroundMeter* meter, BackgroundWork work) {
+    meter_ = meter;
+    work_ = work;
+  }
+
   // So many bytes need not be moved after all.
   void NotDue(uint64_t bytes) { due_ -= std::min(bytes, due_); }
 
@@ -36,6 +43,8 @@ class TaskPacer {
   const uint64_t began_ns_;
   uint64_t done_ = 0;
   bool cancelled_ = false;
+  BackgroundMeter* meter_ = nullptr;
+  BackgroundWork work_ = BackgroundWork::kScrub;
 };
 
 // The objects of a store, read at a task's pace; nothing else can be done with them here. Everything

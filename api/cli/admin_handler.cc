@@ -74,6 +74,9 @@ ServerMetrics AdminHandler::Collect() const {
                         .load = database_.LoadPerSecond(),
                         .stalls = database_.Stalls()};
   for (const http::HttpServer* server : servers_) AddCounters(&metrics.http, server->counters());
+  for (size_t i = 0; i < kHeatMetrics; ++i) {
+    metrics.hottest[i] = database_.HotPartitions(static_cast<HeatMetric>(i), ServerMetrics::kHottest);
+  }
   metrics.accepting = Unready(metrics.database).empty();
   metrics.uptime_seconds = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - started_).count());

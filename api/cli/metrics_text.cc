@@ -143,6 +143,31 @@ void WriteLevels(const DatabaseStats& stats, Writer* out) {
   family("level_tombstones", "Their deletions.", &ShardStats::Level::tombstones);
 }
 
+// Rates over a second are for who looks; a monitoring system has them from the sums.
+void WriteBackground(const DatabaseStats& stats, Writer* out) {
+  const auto family = [&](std::string_view name, std::string_view type, std::string_view help, auto value) {
+    out->Family(name, type, help);
+    for (const ShardStats& shard : stats.shards) {
+      for (size_t i = 0; i < kBackgroundKinds; ++i) {
+        out->Sample(value(shard.background[i]), Label("shard", std::to_string(shard.shard)) + "," +
+                                                    Label("work", kBackgroundKindNames[i]));
+      }
+    }
+  };
+  family("background_bytes_total", "counter", "Bytes that work behind the writers wrote, read back or read.",
+         [](const BackgroundStats& work) { return work.bytes; });
+  family("background_cpu_seconds_total", "counter", "CPU time of that work.",
+         [](const BackgroundStats& work) { return work.cpu_seconds; });
+  family("background_bytes_per_second", "gauge", "Over the last whole second.",
+         [](const BackgroundStats& work) { return work.last_second.bytes_per_second; });
+  family("background_bytes_per_second_of_minute", "gauge", "Over the last 60 whole seconds.",
+         [](const BackgroundStats& work) { return work.last_minute.bytes_per_second; });
+  family("background_cores", "gauge", "CPU seconds a second, over the last whole second.",
+         [](const BackgroundStats& work) { return work.last_second.cores; });
+  family("background_cores_of_minute", "gauge", "CPU seconds a second, over the last 60 whole seconds.",
+         [](const BackgroundStats& work) { return work.last_minute.cores; });
+}
+
 void WriteShards(const DatabaseStats& stats, Writer* out) {
   for (const ShardFamily& family : kShardFamilies) {
     out->Family(family.name, family.type, family.help);
@@ -157,6 +182,7 @@ void WriteShards(const DatabaseStats& stats, Writer* out) {
     out->Sample(shard.bytes_written_flush, of + Label("to", "flush"));
     out->Sample(shard.bytes_written_compaction, of + Label("to", "compaction"));
   }
+  WriteBackground(stats, out);
   out->Family("write_delay_seconds_total", "counter", "Time that writes were held back for merges.");
   for (const ShardStats& shard : stats.shards) {
     out->Sample(static_cast<double>(shard.write_delay_us_total) / 1e6,
@@ -183,6 +209,18 @@ void WriteShards(const DatabaseStats& stats, Writer* out) {
   out->Sample(uint64_t{1}, Label("level", DurabilityName(stats.durability)) + "," +
                                Label("in_force", DurabilityName(stats.durability_in_force)));
   WriteLevels(stats, out);
+}
+
+// By rank, as a label for each partition that was ever hot would be a series for each.
+void WriteHottest(const ServerMetrics& metrics, Writer* out) {
+  out->Family("hot_partition_per_second", "gauge",
+              "Of the 10 hottest partitions, as load_per_second; which they are, /heat tells.");
+  for (size_t i = 0; i < kHeatMetrics; ++i) {
+    for (size_t rank = 0; rank < metrics.hottest[i].size(); ++rank) {
+      out->Sample(metrics.hottest[i][rank].per_second,
+                  Label("of", kHeatMetricNames[i]) + "," + Label("rank", std::to_string(rank + 1)));
+    }
+  }
 }
 
 // By place only the first kStallPlaces, so that the sets of labels stay small.
@@ -236,11 +274,13 @@ std::string MetricsText(const ServerMetrics& metrics) {
              "Calls refused, by the throughput target that was exceeded.");
   out.Sample(stats.throttled_by_partition, Label("by", "partition"));
   out.Sample(stats.throttled_by_account, Label("by", "account"));
+  out.Sample(stats.throttled_by_total, Label("by", "total"));
   out.Gauge("throttled_partitions_active", "Partitions whose entities are being counted.",
             stats.throttled_partitions_active);
   out.Family("load_per_second", "gauge",
              "Estimated from samples, over about the last 43 s: entities, bytes, and CPU nanoseconds.");
   for (size_t i = 0; i < kHeatMetrics; ++i) out.Sample(metrics.load[i], Label("of", kHeatMetricNames[i]));
+  WriteHottest(metrics, &out);
   out.Counter("load_samples_total", "Calls looked at closely.", stats.load_samples);
   out.Counter("load_samples_lost_total", "Of them for which there was no room.", stats.load_samples_lost);
   WriteShards(stats, &out);

@@ -1,5 +1,7 @@
 #pragma once
+#include <array>
 #include <string>
+#include <vector>
 
 #include "api/cli/process_heap.h"
 #include "api/http/http_server.h"
@@ -14,7 +16,9 @@ struct ServerMetrics {
   http::HttpCounters http;  // Of all addresses together.
   DatabaseStats database;
   HeapFigures heap;
-  HeatValues load{};  // Database::LoadPerSecond.
+  HeatValues load{};                                            // Database::LoadPerSecond.
+  std::array<std::vector<HotPartition>, kHeatMetrics> hottest;  // By metric; kHottest of each at most.
+  static constexpr uint32_t kHottest = 10;
   StallSummary stalls;
   bool accepting = false;
   uint64_t uptime_seconds = 0;

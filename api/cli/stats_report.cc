@@ -52,6 +52,23 @@ ReportTable ShardTable(const DatabaseStats& stats) {
   return table;
 }
 
+ReportTable BackgroundTable(const DatabaseStats& stats) {
+  ReportTable table{
+      "background",
+      {"shard", "work", "bytes", "cpu_s", "bytes_per_s_1s", "bytes_per_s_60s", "cores_1s", "cores_60s"},
+      {}};
+  for (const ShardStats& shard : stats.shards) {
+    for (size_t i = 0; i < kBackgroundKinds; ++i) {
+      const BackgroundStats& of = shard.background[i];
+      if (of.bytes == 0) continue;
+      table.rows.push_back({uint64_t{shard.shard}, std::string(kBackgroundKindNames[i]), of.bytes,
+                            of.cpu_seconds, of.last_second.bytes_per_second, of.last_minute.bytes_per_second,
+                            of.last_second.cores, of.last_minute.cores});
+    }
+  }
+  return table;
+}
+
 ReportTable LevelTable(const DatabaseStats& stats) {
   ReportTable table{"levels", {"shard", "level", "files", "bytes", "entries", "tombstones"}, {}};
   for (const ShardStats& shard : stats.shards) {
@@ -100,6 +117,7 @@ Report DescribeStats(const DatabaseStats& stats, const std::string& directory) {
   report.Add("resident_table_bytes", stats.resident_table_bytes, "top indexes and filters of open tables");
   report.tables.push_back(LevelTable(stats));
   report.tables.push_back(ShardTable(stats));
+  report.tables.push_back(BackgroundTable(stats));
   return report;
 }
 

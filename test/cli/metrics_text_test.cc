@@ -34,6 +34,8 @@ ServerMetrics SomeMetrics() {
   metrics.database.throttled_partitions_active = 13;
   metrics.database.load_samples_lost = 14;
   metrics.load[static_cast<size_t>(HeatMetric::kBytes)] = 2.5;
+  metrics.database.shards[1].background[1] = {99, 1.5, {7, 0.25}, {3, 0.125}};
+  metrics.hottest[0] = {{.table = "Orders", .partition_key = "p", .per_second = 30}, {.per_second = 20}};
   metrics.stalls.shards.push_back({5, 4, 30, 20, 9});
   for (int i = 0; i < 30; ++i) {
     metrics.stalls.places.push_back(
@@ -69,6 +71,16 @@ TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
   EXPECT_THAT(text, HasSubstr("partita_worker_stalls_own_total{shard=\"0\"} 4\n"));
   EXPECT_THAT(text, HasSubstr("partita_worker_stalls_seconds_total{shard=\"0\"} 0.03\n"));
   EXPECT_THAT(text, HasSubstr("partita_worker_stalls_ran_seconds_total{shard=\"0\"} 0.02\n"));
+  EXPECT_THAT(text, HasSubstr("partita_hot_partition_per_second{of=\"reads\",rank=\"1\"} 30\n"));
+  EXPECT_THAT(text, HasSubstr("partita_hot_partition_per_second{of=\"reads\",rank=\"2\"} 20\n"));
+  EXPECT_THAT(text, Not(HasSubstr("Orders"))) << "a series for each partition that was ever hot";
+  const std::string compaction = "{shard=\"1\",work=\"compaction\"} ";
+  EXPECT_THAT(text, HasSubstr("partita_background_bytes_total" + compaction + "99\n"));
+  EXPECT_THAT(text, HasSubstr("partita_background_cpu_seconds_total" + compaction + "1.5\n"));
+  EXPECT_THAT(text, HasSubstr("partita_background_bytes_per_second" + compaction + "7\n"));
+  EXPECT_THAT(text, HasSubstr("partita_background_bytes_per_second_of_minute" + compaction + "3\n"));
+  EXPECT_THAT(text, HasSubstr("partita_background_cores" + compaction + "0.25\n"));
+  EXPECT_THAT(text, HasSubstr("partita_background_cores_of_minute" + compaction + "0.125\n"));
   const std::string at = "partita_stall_place_seconds_total{place=\"engine/shard.cc:";
   EXPECT_THAT(text, HasSubstr(at + "19 Shard::Do\"} 0.003\n"));
   EXPECT_THAT(text, Not(HasSubstr(at + "20"))) << "as many labels as there are stalls";

@@ -1,0 +1,25 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "engine/background_meter.h"
+
+namespace partita {
+
+struct ShardStatistics {
+  uint64_t memtable_bytes = 0, memtable_entries = 0, frozen_memtables = 0;
+  uint64_t log_live_bytes = 0, log_bytes = 0;
+  struct Level {
+    uint64_t files = 0, bytes = 0, entries = 0, tombstones = 0;
+  };
+  std::vector<Level> levels;
+  uint64_t writes = 0, flushes = 0, compactions = 0, bytes_user = 0, bytes_flushed = 0;
+  uint64_t bytes_compaction_read = 0, bytes_compaction_written = 0, debt_bytes = 0;
+  uint64_t delay_us_total = 0, delay_us_max = 0, resident_table_bytes = 0;
+  BackgroundLoads background{};
+  bool fenced = false;   // Takes no writes: its log failed (F20), or does not answer.
+  bool stalled = false;  // The latter (F26).
+  uint64_t stalls = 0;   // How often since the store was opened.
+};
+
+}  // namespace partita

@@ -1,0 +1,125 @@
+#include "engine/background_meter.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "engine/base/user_key.h"
+#include "engine/io/sim_runtime.h"
+#include "engine/store.h"
+#include "test/support/small_store.h"
+
+namespace partita {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+class HandClock : public Clock {
+ public:
+  uint64_t WallTicks() override { return 0; }
+  uint64_t MonotonicNanos() override { return now_ns; }
+  uint64_t ThreadCpuNanos() override { return cpu_ns; }
+  std::atomic<uint64_t> now_ns{1'000 * kSecond};
+  std::atomic<uint64_t> cpu_ns{5 * kSecond};
+};
+
+class BackgroundMeterTest : public testing::Test {
+ protected:
+  BackgroundLoad Of(BackgroundWork work) { return meter_.Read()[static_cast<size_t>(work)]; }
+  HandClock clock_;
+  BackgroundMeter meter_{clock_};
+};
+
+TEST_F(BackgroundMeterTest, AJobShowsInEachSecondThatItTakes) {
+  for (int second = 0; second < 120; ++second) {
+    for (int i = 0; i < 10; ++i) {
+      meter_.Note(BackgroundWork::kCompaction, 1'000);
+      clock_.cpu_ns += kSecond / 40;
+      clock_.now_ns += kSecond / 10;
+    }
+    const BackgroundLoad load = Of(BackgroundWork::kCompaction);
+    ASSERT_EQ(load.last_second.bytes_per_second, 10'000) << second;
+    ASSERT_EQ(load.last_minute.bytes_per_second, 10'000) << second;
+    ASSERT_EQ(load.bytes, 10'000u * (second + 1));
+    if (second > 0) ASSERT_DOUBLE_EQ(load.last_second.cores, 0.25) << second;
+  }
+  EXPECT_EQ(Of(BackgroundWork::kFlush).bytes, 0u);
+}
+
+TEST_F(BackgroundMeterTest, WhatIsLongOverIsForgottenByTheRatesAndKeptInTheSums) {
+  meter_.Note(BackgroundWork::kFlush, 600);
+  clock_.now_ns += 2 * kSecond;
+  EXPECT_EQ(Of(BackgroundWork::kFlush).last_second.bytes_per_second, 0);
+  EXPECT_EQ(Of(BackgroundWork::kFlush).last_minute.bytes_per_second, 300) << "of two seconds so far";
+  clock_.now_ns += 58 * kSecond;
+  EXPECT_EQ(Of(BackgroundWork::kFlush).last_minute.bytes_per_second, 10);
+  clock_.now_ns += kSecond;
+  EXPECT_EQ(Of(BackgroundWork::kFlush).last_minute.bytes_per_second, 0);
+  clock_.now_ns += 3 * kSecond;  // The same slot again.
+  meter_.Note(BackgroundWork::kFlush, 60);
+  clock_.now_ns += kSecond;
+  EXPECT_EQ(Of(BackgroundWork::kFlush).last_second.bytes_per_second, 60);
+  EXPECT_EQ(Of(BackgroundWork::kFlush).bytes, 660u);
+}
+
+TEST_F(BackgroundMeterTest, TimeOfOtherWorkInBetweenIsNotCounted) {
+  meter_.Note(BackgroundWork::kFlush, 1);
+  clock_.cpu_ns += 100;
+  meter_.Note(BackgroundWork::kFlush, 1);
+  clock_.cpu_ns += 10'000;
+  meter_.Note(BackgroundWork::kCompaction, 1);  // Began somewhere in between.
+  clock_.cpu_ns += 7;
+  meter_.Note(BackgroundWork::kCompaction, 1);
+  EXPECT_EQ(Of(BackgroundWork::kFlush).cpu_ns, 100u);
+  EXPECT_EQ(Of(BackgroundWork::kCompaction).cpu_ns, 7u);
+}
+
+TEST_F(BackgroundMeterTest, ThreadsTogetherLoseNothingOfTheSums) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20'000; ++i) {
+        meter_.Note(BackgroundWork::kScrub, 3);
+        if (i % 100 == 0) clock_.now_ns += kSecond / 10;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Of(BackgroundWork::kScrub).bytes, 240'000u);
+}
+
+TEST(StoreBackgroundTest, EachKindOfWorkIsItsShards) {
+  SimDisk disk(3);
+  SimRuntime runtime({.seed = 3, .shards = 2}, disk);
+  auto store = std::move(runtime.RunToEnd(Store::Open(runtime, SmallStoreOptions(2)))).value();
+  Store::TableSpec spec{.account = "default", .name = "rows", .raw = true, .split_partitions = {}};
+  const TableId table = runtime.RunToEnd(store->CreateTable(std::move(spec)))->id;
+  const std::string content(500, 'x');
+  for (int i = 0; i < 500; ++i) {
+    const std::string key = EncodeUserKey(table, "p", std::to_string(i % 100));
+    WriteOp op{.user_key = key, .content = content};
+    WriteRequest request;
+    request.table = table;
+    request.ops = std::span<const WriteOp>(&op, 1);
+    ASSERT_TRUE(runtime.RunToEnd(store->Write(request)).status.ok());
+  }
+  ASSERT_TRUE(runtime.RunToEnd(store->FlushMemtables()).ok());
+  ASSERT_TRUE(runtime.RunToEnd(store->CompactAll()).ok());
+  ASSERT_TRUE(runtime.RunToEnd(store->Scrub({})).ok());
+  const uint32_t owner = store->RangesOf(table)[0].owner.value;
+  const std::vector<ShardStatistics> shards = store->Statistics();
+  const auto bytes = [&](uint32_t shard, BackgroundWork work) {
+    return shards[shard].background[static_cast<size_t>(work)].bytes;
+  };
+  EXPECT_GE(bytes(owner, BackgroundWork::kFlush), shards[owner].bytes_flushed);
+  EXPECT_GT(shards[owner].bytes_compaction_written, 0u);
+  EXPECT_GE(bytes(owner, BackgroundWork::kCompaction), shards[owner].bytes_compaction_written);
+  EXPECT_GT(bytes(owner, BackgroundWork::kScrub), 500u);
+  EXPECT_EQ(bytes(owner, BackgroundWork::kBackup), 0u);
+  EXPECT_EQ(bytes(1 - owner, BackgroundWork::kFlush), 0u);
+  EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+}
+
+}  // namespace
+}  // namespace partita
