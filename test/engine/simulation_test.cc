@@ -59,6 +59,25 @@ TEST(SimulationTest, NoSeedBreaksAPromiseAndAllRareStatesAreReached) {
   EXPECT_GT(total.damages, kSeeds / kSlowdown / 10);
 }
 
+// test/long ranges makes a million of them.
+TEST(SimulationTest, RangesAreSplitMovedAndMergedUnderFaultsAllTheTime) {
+  SimulationReport total;
+  for (uint64_t seed = 1; seed <= 40 / kSlowdown; ++seed) {
+    Simulation simulation;
+    simulation.seed = seed;
+    simulation.keeps = 250;
+    simulation.range_percent = 90;
+    const SimulationReport report = RunSimulation(simulation);
+    ASSERT_TRUE(report.violations.empty())
+        << report.violations[0] << "\nagain: test/simulate --group ranges --seed " << seed;
+    Add(report, &total);
+  }
+  EXPECT_GT(total.counts.splits, 200u / kSlowdown);
+  EXPECT_GT(total.counts.merges, 200u / kSlowdown);
+  EXPECT_GT(total.counts.moves, 200u / kSlowdown);
+  EXPECT_GT(total.rare.count(RareState::kCrashInMove), 10u / kSlowdown);
+}
+
 TEST(SimulationTest, OneSeedGivesOneCourse) {
   Simulation simulation;
   simulation.seed = 77;

@@ -7,9 +7,11 @@ namespace partita {
 
 namespace {
 
-constexpr std::string_view kNames[] = {"simulate", "crash", "faults", "flips"};
+constexpr std::string_view kNames[] = {"simulate", "crash", "faults", "flips", "ranges"};
 constexpr uint32_t kFlipsOfASeed = 200;
 constexpr uint32_t kFaultsOfASeed = 100;
+constexpr uint32_t kKeepsAmongRanges = 250;
+constexpr uint32_t kRangePercent = 90;
 
 void AddSimulation(const SimulationReport& report, Totals* totals) {
   totals->lives += report.lives;
@@ -100,8 +102,13 @@ std::string_view GroupName(Group group) { return kNames[static_cast<size_t>(grou
 bool RunSeed(Group group, const Simulation& simulation, Totals* totals) {
   totals->seed = simulation.seed;
   std::vector<std::string> violations;
-  if (group == Group::kSimulate) {
-    SimulationReport report = RunSimulation(simulation);
+  if (group == Group::kSimulate || group == Group::kRanges) {
+    Simulation drawn = simulation;
+    if (group == Group::kRanges) {
+      drawn.keeps = kKeepsAmongRanges;
+      drawn.range_percent = kRangePercent;
+    }
+    SimulationReport report = RunSimulation(drawn);
     AddSimulation(report, totals);
     violations = std::move(report.violations);
   } else if (group == Group::kCrash) {

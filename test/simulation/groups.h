@@ -14,6 +14,7 @@ enum class Group : uint8_t {
   kCrash,     // Many crash points: RunCrashHistory, each crash followed four times.
   kFaults,    // One injected fault at a time, at a drawn operation, and a loss of power after it.
   kFlips,     // One flipped bit at a time: RunFlips.
+  kRanges,    // As the first, but most of what is done is to split, merge and move ranges.
 };
 std::optional<Group> GroupOf(std::string_view name);
 std::string_view GroupName(Group group);

@@ -29,9 +29,9 @@ constexpr const char* kUsage =
     "trace,\n"
     "made smaller, and printed as a command that reproduces it. Exit code 0: nothing failed, 1: a seed did.\n"
     "\n"
-    "  --group GROUP  simulate (default); crash: many crash points; faults: one fault at a time; flips: one\n"
-    "                 flipped bit at a time. Only the first is made smaller, and takes all the options "
-    "below\n"
+    "  --group GROUP  simulate (default); ranges: the same, dense in splits, merges and moves; crash: many\n"
+    "                 crash points; faults: one fault at a time; flips: one flipped bit at a time. Only the\n"
+    "                 first two are made smaller, and take all the options below\n"
     "  --seed N       the first seed (default 1)\n"
     "  --seeds COUNT  how many, one after the other (default 1)\n"
     "  --minutes M    as many as fit into M minutes instead\n"
@@ -123,7 +123,7 @@ Arguments Parse(int count, char** given) {
     ++i;
     if (option == "--group") {
       const auto group = GroupOf(value == nullptr ? "" : value);
-      if (!group) Fail("--group takes simulate, crash, faults or flips");
+      if (!group) Fail("--group takes simulate, ranges, crash, faults or flips");
       arguments.group = *group;
     } else if (option == "--seed") {
       simulation.seed = NumberOf(option, value);
@@ -206,18 +206,19 @@ void ShowFailure(const Arguments& arguments, Simulation failing) {
   failing.seed = totals->seed;
   std::printf("seed %" PRIu64 " fails: %s\n  again: %s\n", failing.seed, totals->violation,
               CommandFor(arguments, failing).c_str());
-  if (failing.trace || arguments.tries_max == 0 || arguments.group != Group::kSimulate) return;
+  const bool is_whole = arguments.group == Group::kSimulate || arguments.group == Group::kRanges;
+  if (failing.trace || arguments.tries_max == 0 || !is_whole) return;
   std::printf("making it smaller ...\n");
   // A child that ended by a signal told no number of lives.
   const uint32_t lives = std::max(totals->lives_of_failing, 1u);
   const bool by_signal = std::strncmp(totals->violation, "ended by", 8) == 0;
   failing.cuts = MinimiseSimulation(failing, by_signal ? failing.lives + 1 : lives, arguments.tries_max,
-                                    [](const Simulation& candidate) {
-                                      return FailsInChild(Group::kSimulate, candidate, 1, 0, Errors::kHidden);
+                                    [&arguments](const Simulation& candidate) {
+                                      return FailsInChild(arguments.group, candidate, 1, 0, Errors::kHidden);
                                     });
   failing.trace = true;
   std::printf("trace of what is left:\n");
-  FailsInChild(Group::kSimulate, failing, 1, 0, Errors::kShown);
+  FailsInChild(arguments.group, failing, 1, 0, Errors::kShown);
   std::printf("still fails: %s\n  smaller: %s\n", totals->violation, CommandFor(arguments, failing).c_str());
 }
 
@@ -255,6 +256,7 @@ void PrintJson(Group group, const Totals& totals, double seconds, bool failed) {
   number("splits", counts.splits);
   number("merges", counts.merges);
   number("moves", counts.moves);
+  number("range_operations", counts.range_operations());
   number("backups", counts.backups);
   number("restores", counts.restores);
   number("scrubs", counts.scrubs);
@@ -279,9 +281,11 @@ void PrintText(Group group, const Totals& totals, double seconds) {
   }
   if (group == Group::kFaults) std::printf("%" PRIu64 " single faults; ", totals.single_faults);
   std::printf("%" PRIu64 " seeds, %" PRIu64 " lives, %" PRIu64 " crashes, %" PRIu64 " faults; %" PRIu64
-              " calls of the store, %" PRIu64 " disk operations; %.0f s\n",
+              " calls of the store, %" PRIu64 " range operations (%" PRIu64 " splits, %" PRIu64
+              " merges, %" PRIu64 " moves), %" PRIu64 " disk operations; %.0f s\n",
               totals.seeds, totals.lives, totals.crashes, counts.faults_hit, counts.calls(),
-              counts.disk_operations, seconds);
+              counts.range_operations(), counts.splits, counts.merges, counts.moves, counts.disk_operations,
+              seconds);
   for (size_t i = 0; i < kRareStateCount; ++i) {
     const RareState state = static_cast<RareState>(i);
     std::printf("%10" PRIu64 "  %s\n", totals.rare.count(state), std::string(RareStateName(state)).c_str());

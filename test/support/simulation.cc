@@ -142,6 +142,8 @@ class SimulationRunner {
     WorkloadOptions workload;
     workload.requests = simulation_.requests;
     workload.clients = simulation_.clients;
+    workload.keeps = simulation_.keeps;
+    workload.range_percent = simulation_.range_percent;
     workload.faults = draw.faults;
     workload.copies = true;
     workload.trace = simulation_.trace;

@@ -37,6 +37,7 @@ struct Simulation {
   uint32_t lives = 10;
   uint32_t requests = 60;  // Of each client, in each life.
   uint32_t clients = 4;
+  uint32_t keeps = 0, range_percent = 0;  // As WorkloadOptions has them.
   bool faults = true;
   uint32_t damage_percent =
       5;  // Of lives: a copy of the store is damaged before, which takes some four of them.

@@ -271,11 +271,19 @@ Task<void> StoreLife::Keeper(StoreLife* self) {
     bool missing = !table.id && table.pending == StoreWorld::Table::Pending::kNone;
     if (missing && self->Chance(60)) co_await self->CreateTable(i);
   }
-  for (uint32_t i = 0; i < self->options_.requests / 2 && !self->crashed(); ++i) {
+  const uint32_t keeps = self->options_.keeps > 0 ? self->options_.keeps : self->options_.requests / 2;
+  for (uint32_t i = 0; i < keeps && !self->crashed(); ++i) {
     if (self->plan_.requests_cut.contains({0, i})) continue;
     self->DrawFor(0, i);
     uint64_t pause_ns = self->Draw(self->Chance(10) ? 200'000'000 : 4'000'000);
-    co_await self->KeepOnce();
+    const uint32_t range_percent = self->options_.range_percent;
+    if (range_percent > 0 && self->Chance(range_percent)) {
+      ++self->world_.counts.keeps;
+      pause_ns /= 100;
+      co_await self->ChangeRanges();
+    } else {
+      co_await self->KeepOnce();
+    }
     co_await SleepFor(pause_ns);
   }
 }

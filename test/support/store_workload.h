@@ -18,13 +18,15 @@ namespace partita {
 
 // What a random life of a store is made of.
 struct WorkloadOptions {
-  uint32_t requests = 25;   // Of each client.
-  uint32_t clients = 4;     // Plus one that does maintenance.
-  bool faults = false;      // I/O faults while the clients work.
-  bool power_only = false;  // Every write at level power.
-  bool glimpses = false;    // Before some opens the store is opened for reading only, and read back.
-  bool copies = false;      // Backups, restores and scrubs beside the clients, scans across lives.
-  bool trace = false;       // Tells on standard output what is asked and answered.
+  uint32_t requests = 25;      // Of each client.
+  uint32_t clients = 4;        // Plus one that does maintenance,
+  uint32_t keeps = 0;          // so often; 0: half as often as a client asks.
+  uint32_t range_percent = 0;  // Of that: changes of ranges, beside those among all else.
+  bool faults = false;         // I/O faults while the clients work.
+  bool power_only = false;     // Every write at level power.
+  bool glimpses = false;       // Before some opens the store is opened for reading only, and read back.
+  bool copies = false;         // Backups, restores and scrubs beside the clients, scans across lives.
+  bool trace = false;          // Tells on standard output what is asked and answered.
   EngineDefect planted = EngineDefect::kNone;
   LogDefect planted_log = LogDefect::kNone;
 };
@@ -36,6 +38,7 @@ struct WorkloadCounts {
   uint64_t gets = 0, pages = 0, keeps = 0, backups = 0, restores = 0, scrubs = 0, continued = 0;
   uint64_t opens_failed = 0, faults_hit = 0, disk_operations = 0;
   uint64_t splits = 0, merges = 0, moves = 0;  // Made.
+  uint64_t range_operations() const { return splits + merges + moves; }
   // Of the store, by its clients and keeper.
   uint64_t calls() const { return requests + gets + pages + keeps; }
   void Add(const WorkloadCounts& other);
