@@ -30,16 +30,18 @@ class RangeTest : public testing::Test {
   explicit RangeTest(const SimDisk& disk) : disk_(disk.Clone()) {}
   void TestBody() override {}
 
-  Status Open(uint32_t shards = kShards) {
+  // `crash_at`: which operation is the last one; 0: none.
+  Status Open(uint32_t shards = kShards, uint64_t crash_at = 0) {
     SimOptions world{.seed = ++lives_, .shards = shards};
     world.clients = 2;
     runtime_.emplace(world, *disk_);
+    runtime_->CrashAtOperation(crash_at, SimCrashMoment::kAfter);
     auto opened = runtime_->RunToEnd(Store::Open(*runtime_, SmallStoreOptions(shards)));
     if (opened.ok()) store_ = std::move(opened).value();
     return opened.status();
   }
   Status Close() {
-    Status closed = runtime_->RunToEnd(store_->Close());
+    Status closed = store_ == nullptr ? Status() : runtime_->RunToEnd(store_->Close());
     store_.reset();
     runtime_.reset();
     return closed;
@@ -444,6 +446,56 @@ TEST_P(RangeCrashTest, AtAnyStepLeavesOneOwnerAndEveryRow) {
 
 INSTANTIATE_TEST_SUITE_P(Courses, RangeCrashTest,
                          testing::Values(&ThereAndBackWithDeletes, &BothAndThenJoined));
+
+// ---- Another number of shards.
+
+class OtherShardsCrashTest : public testing::TestWithParam<std::pair<uint32_t, uint32_t>> {};
+
+// Crashed after each disk operation of the opening, and then opened with either number.
+TEST_P(OtherShardsCrashTest, AtAnyStepLeavesOneOwnerAndEveryRow) {
+  const auto [before, after] = GetParam();
+  RangeTest first;
+  ASSERT_TRUE(first.Open(before).ok());
+  first.MakeTable();
+  first.Fill();
+  first.Compact();
+  ASSERT_TRUE(first.Split(2).ok());
+  ASSERT_TRUE(first.Split(4).ok());
+  ASSERT_TRUE(first.Move(4, before - 1).ok());
+  ASSERT_TRUE(first.Delete(4, 1).ok());  // What is in logs only has to be replayed first.
+  ASSERT_TRUE(first.Put(1, 2, "second").ok());
+  first.LosePower();
+  uint64_t steps = 0, old_layouts = 0, new_layouts = 0;
+  for (bool ended = false; !ended; ++steps) {
+    for (const bool power : {true, false}) {
+      RangeTest copy(*first.disk_);
+      copy.table_ = first.table_;
+      copy.rows_ = first.rows_;
+      ended = copy.Open(after, 1 + steps).ok() && !copy.runtime_->crashed();
+      copy.runtime_->CrashNow();
+      (void)copy.Close();
+      if (power)
+        copy.disk_->CrashPower();
+      else
+        copy.disk_->CrashProcess();
+      ASSERT_TRUE(copy.Open(steps % 2 == 0 ? before : after).ok()) << "step " << steps;
+      ++(copy.store_->open_report().shards_before == before ? old_layouts : new_layouts);
+      copy.ExpectRows("crash of " + std::string(power ? "power" : "process") + " after step " +
+                      std::to_string(steps));
+      ASSERT_TRUE(copy.Put(4, 3, "third").ok());
+      ASSERT_TRUE(copy.Close().ok());
+      ASSERT_TRUE(copy.Open(after).ok()) << "step " << steps;
+      copy.ExpectRows("opened again after step " + std::to_string(steps));
+      ASSERT_TRUE(copy.Close().ok());
+    }
+  }
+  EXPECT_GT(steps, 40u);
+  EXPECT_GT(old_layouts, 10u);
+  EXPECT_GT(new_layouts, 10u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Counts, OtherShardsCrashTest,
+                         testing::Values(std::pair(3, 1), std::pair(1, 4), std::pair(3, 4)));
 
 }  // namespace
 }  // namespace partita
