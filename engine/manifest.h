@@ -30,7 +30,8 @@ struct PreparedFiles {
 // Encoded (little-endian, inside the sealed meta value of key "shard-<layout>-<index>"):
 //   u16 format · u32 shard · u32 layout · u64 replay_from · u64 version_ceiling · u64 log_segment
 //   · varint files { file meta, see sstable/level_set.h } · u64 attempt · varint prepared { file meta }
-// Format 1 had no log_segment, which is read as 0; formats 1 and 2 had nothing prepared.
+// Format 1 had no log_segment, which is read as 0; formats 1 and 2 had nothing prepared. Before format 4 no
+// log held an import (batch_record.h): who cannot read one refuses the manifest, before it writes (F66).
 struct Manifest {
   ShardId shard;
   uint32_t layout = 1;
@@ -51,7 +52,7 @@ struct Manifest {
   void KeepOwned(const Catalog& catalog);
 };
 
-inline constexpr uint16_t kManifestFormat = 3;
+inline constexpr uint16_t kManifestFormat = 4;
 
 std::string EncodeManifest(const Manifest& manifest);
 // kCorruption, or kUnsupported for a newer format; the message says which field.

@@ -10,7 +10,6 @@
 #include "engine/base/executor.h"
 #include "engine/base/site.h"
 #include "engine/base/stored_value.h"
-#include "engine/batch_record.h"
 
 namespace partita {
 
@@ -46,18 +45,19 @@ RepairTables::RepairTables(RepairSurvey& survey, const Catalog& catalog, uint32_
       world_(world),
       pool_(options.memory_bytes) {}
 
-const RangeDescriptor* RepairTables::RangeOf(std::string_view user_key) const {
-  for (const RangeDescriptor& range : catalog_.ranges) {
-    if (user_key >= range.lower && (range.upper.empty() || user_key < range.upper)) return &range;
-  }
-  return nullptr;
-}
-
 Task<Result<std::shared_ptr<TableReader>>> RepairTables::Open(ObjectId id) {
   co_return co_await TableReader::Open(survey_.objects(), survey_.cache(), catalog_.store, id);
 }
 
 // ---- Logs.
+
+// Not what is of a table that was dropped, or of a range that has another owner now.
+bool RepairTables::Counts(const RepairFindings::Shard& shard, const BatchRecordHeader& record,
+                          std::string_view user_key) const {
+  const RangeDescriptor* range = RangeOf(user_key);
+  if (range == nullptr || survey_.findings().catalog_lost) return range != nullptr;
+  return range->owner == shard.id && record.CountsIn(range->move_attempt);
+}
 
 Task<Result<std::vector<FileMeta>>> RepairTables::OfLog(const RepairFindings::Shard& shard) {
   std::vector<FileMeta> out;
@@ -72,12 +72,9 @@ Task<Result<std::vector<FileMeta>>> RepairTables::OfLog(const RepairFindings::Sh
       PARTITA_ASSIGN(BatchRecordReader check, BatchRecordReader::Open(record.payload));
       last = record.position;
       Entry entry;
-      if (!check.Next(&entry)) return check.status();
-      // Of a table that was dropped, or of a range that has another owner now.
-      const RangeDescriptor* range = RangeOf(entry.user_key);
-      const bool is_its = survey_.findings().catalog_lost || (range != nullptr && range->owner == shard.id &&
-                                                              check.header().CountsIn(range->move_attempt));
-      if (range == nullptr || !is_its) return Status();
+      bool any = false;
+      while (!any && check.Next(&entry)) any = Counts(shard, check.header(), entry.user_key);
+      if (!any) return check.status();
       uint8_t* memory = memtable.arena().Allocate(record.payload.size());
       if (memory == nullptr || !memtable.Reserve(check.header().operations)) {
         last = LogPosition(record.position.value - 1);
@@ -88,6 +85,7 @@ Task<Result<std::vector<FileMeta>>> RepairTables::OfLog(const RepairFindings::Sh
       const std::string_view payload(reinterpret_cast<const char*>(memory), record.payload.size());
       PARTITA_ASSIGN(BatchRecordReader reader, BatchRecordReader::Open(payload));
       while (reader.Next(&entry)) {
+        if (!Counts(shard, check.header(), entry.user_key)) continue;
         // Without a manifest the log is read from its beginning, where what moved away and back is twice.
         const Lookup known = memtable.Get(entry.user_key, kVersionMax);
         if (known.state == LookupState::kAbsent || known.version < entry.version) memtable.Insert(entry);

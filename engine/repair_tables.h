@@ -7,6 +7,7 @@
 #include "compaction/job.h"
 #include "engine/base/chunk_pool.h"
 #include "engine/base/entry_iterator.h"
+#include "engine/batch_record.h"
 #include "engine/repair_survey.h"
 #include "memtable/memtable.h"
 #include "sstable/table_writer.h"
@@ -49,7 +50,9 @@ class RepairTables {
                      std::vector<FileMeta>* out);
   Task<Status> CopyDamaged(const TableReader& table);
   ObjectId NextId() { return ObjectId(uint64_t{incarnation_} << 32 | ++ids_); }
-  const RangeDescriptor* RangeOf(std::string_view user_key) const;
+  const RangeDescriptor* RangeOf(std::string_view user_key) const { return catalog_.FindRange(user_key); }
+  bool Counts(const RepairFindings::Shard& shard, const BatchRecordHeader& record,
+              std::string_view user_key) const;
 
   RepairSurvey& survey_;
   const Catalog& catalog_;

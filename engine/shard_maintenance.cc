@@ -408,19 +408,26 @@ Task<LogPosition> Shard::FreezeNow() {
 }
 
 Task<Status> Shard::AwaitFlushed(LogPosition last) {
+  constexpr uint64_t kPollNanos = 1'000'000;
   uint64_t failed = failed_attempts_.load();
+  uint64_t held_back = 0;
   while (true) {
     bool idle = false;
     {
       ViewPin view = views_.Pin();
       idle = view->frozen.empty() || view->frozen.back().last > last;
+      held_back = idle || MayFlush(*view) ? 0 : held_back + kPollNanos;
     }
     if (idle) co_return Status();
+    if (held_back >= context_.io_deadline_ns) {
+      co_return Status::Busy("shard " + std::to_string(id_.value) +
+                             " flushes nothing before it is known whether a range has moved to it (F26)");
+    }
     if (closing_.load()) co_return Status::Closed("the store is closing");
     if (commit_log_->fenced()) PARTITA_CO_TRY(commit_log_->fence_reason());  // Ok: it has ended meanwhile.
     PARTITA_CO_TRY(FailedSince(failed));
     ScheduleFlush();
-    co_await SleepFor(1'000'000);
+    co_await SleepFor(kPollNanos);
   }
 }
 

@@ -19,7 +19,7 @@ constexpr uint64_t kLockPollNanos = 100'000;
 
 // An import takes the strand for so many bytes at a time, some 50 us.
 constexpr uint64_t kImportSliceBytes = 64 << 10;
-// How long it waits for memtable memory, as writes of the range wait for it meanwhile.
+// How long it waits for memtable memory in all, as writes of the range wait for it meanwhile.
 constexpr uint64_t kImportWaitNanosMax = 1'000'000'000;
 constexpr uint64_t kImportPollNanos = 500'000;
 
@@ -249,6 +249,7 @@ Task<void> Shard::LiftFence(std::string lower) {
 struct Shard::ImportSlice {
   uint64_t attempt = 0;
   Version above;
+  uint64_t* waited = nullptr;  // By all of them, for memory.
   std::span<const Entry> entries;
   uint64_t bytes = kBatchRecordHeaderSize;
   LogPosition position;
@@ -256,9 +257,10 @@ struct Shard::ImportSlice {
 
 Task<Status> Shard::ImportRest(const HandOver& range) {
   LogPosition last;
+  uint64_t waited = 0;
   std::span<const Entry> left = range.rest;
   do {  // One without entries, too, since the versions go on above what was there.
-    ImportSlice slice{.attempt = range.attempt, .above = range.last, .entries = {}};
+    ImportSlice slice{.attempt = range.attempt, .above = range.last, .waited = &waited, .entries = {}};
     size_t count = 0;
     while (count < left.size() && slice.bytes < kImportSliceBytes) {
       slice.bytes += kImportOperationOverheadMax + left[count].user_key.size() + left[count].value.size();
@@ -274,13 +276,13 @@ Task<Status> Shard::ImportRest(const HandOver& range) {
 }
 
 Task<Status> Shard::ImportNow(ImportSlice* slice) {
-  for (uint64_t waited = 0;; waited += kImportPollNanos) {
+  for (;; *slice->waited += kImportPollNanos) {
     Status imported;
     std::function<void()> import = [&] { imported = ImportOnStrand(slice); };
     co_await OnStrand(std::move(import));
     if (imported.code() != Code::kResourceExhausted) co_return imported;
     if (out_of_space_.load()) co_return OutOfSpace();
-    if (waited >= kImportWaitNanosMax) co_return Status::Busy(imported.message());
+    if (*slice->waited >= kImportWaitNanosMax) co_return Status::Busy(imported.message());
     co_await SleepFor(kImportPollNanos);
   }
 }

@@ -228,13 +228,20 @@ Status Shard::ReplayRecord(const LogRecord& record, const Catalog& catalog, Read
     return Status::Corruption("log record " + std::to_string(record.position.value) +
                               " has a version that does not rise");
   }
+  const bool is_batch = check.header().attempt == 0;
+  // What is of a table that was dropped, or of a range that is not ours any more, counts no more; nor what is
+  // of a move that was not made, or made again.
+  const auto counts = [&](const Entry& entry) {
+    const RangeDescriptor* range = catalog.FindRange(entry.user_key);
+    return range != nullptr && range->owner == id_ && check.header().CountsIn(range->move_attempt);
+  };
+  // A batch lies in one partition: its first entry speaks for all. What was imported may be cut since.
   Entry entry;
-  bool live = check.Next(&entry);
-  // A record of a table that was dropped, or of a range that is not ours any more, counts no more; nor one of
-  // a move that was not made, or made again.
-  const RangeDescriptor* range = live ? catalog.FindRange(entry.user_key) : nullptr;
-  live = range != nullptr && range->owner == id_;
-  if (live) live = check.header().CountsIn(range->move_attempt);
+  bool live = false;
+  while (!live && check.Next(&entry)) {
+    live = counts(entry);
+    if (is_batch) break;
+  }
   if (!live) {
     PARTITA_TRY(check.status());
     ++recovered_.records_skipped;
@@ -266,7 +273,9 @@ Status Shard::ReplayRecord(const LogRecord& record, const Catalog& catalog, Read
   std::memcpy(memory, record.payload.data(), record.payload.size());
   std::string_view payload(reinterpret_cast<const char*>(memory), record.payload.size());
   PARTITA_ASSIGN(BatchRecordReader reader, BatchRecordReader::Open(payload));
-  while (reader.Next(&entry)) memtable->Insert(entry);
+  while (reader.Next(&entry)) {
+    if (is_batch || counts(entry)) memtable->Insert(entry);
+  }
   PARTITA_TRY(reader.status());
   replayed_version_ = check.header().version;
   recovered_.log.last = record.position;

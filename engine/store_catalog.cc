@@ -107,6 +107,7 @@ Task<void> Store::SettleChange(Store* self, ChangePtr change, Status swapped) {
     ended = Status::Unknown("the catalog change is in doubt: " + read.status().ToString());
   } else if (!read->has_value()) {
     ended = Status::Corruption("meta/catalog vanished");
+    if (change->moved) co_await self->AbandonMove(&*change->moved);
   } else {
     self->catalog_generation_ = (*read)->generation;
     if ((*read)->bytes == EncodeCatalog(change->next)) {

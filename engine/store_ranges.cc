@@ -33,7 +33,7 @@ namespace {
 
 // How much of a range may be left in memtables when it is fenced.
 constexpr uint64_t kRestBytes = 1 << 20;
-// Where more comes in than can be flushed: at most.
+// Where more comes in than can be flushed: at most; half of it before the preparations, which take a while.
 constexpr uint64_t kRestBytesMax = 8 << 20;
 
 constexpr uint64_t kTurnPollNanos = 1'000'000;
@@ -164,7 +164,7 @@ Task<Result<Store::ChangePtr>> Store::BeginFence(const RangeMove& move, RangeEpo
     if (now == nullptr || now->epoch != epoch) {
       co_return Status::Busy("the range was changed while its move began; try again");
     }
-    if (move.from->UnflushedOfRange(move.lower, kRestBytesMax) <= kRestBytesMax) co_return change;
+    if (move.from->UnflushedOfRange(move.lower, kRestBytesMax / 2) <= kRestBytesMax / 2) co_return change;
   }
   co_return Status::Busy(
       "the range is written to faster than it is flushed; it can move when there is less to do");
@@ -178,6 +178,9 @@ Task<Status> Store::PrepareMove(RangeMove* move, CatalogChange* change) {
   move->hand_over = std::move(pinned).value();
   change->next.MoveRange(move->lower, move->to->id(), attempt);
   Status prepared = co_await PrepareUnfenced(move, change->next, std::move(structure));
+  if (prepared.ok() && move->from->UnflushedOfRange(move->lower, kRestBytesMax) > kRestBytesMax) {
+    prepared = Status::Busy("the disk was too slow for what is written to the range; try again");
+  }
   if (prepared.ok()) prepared = co_await HandOverRest(move);
   if (!prepared.ok()) co_await AbandonMove(move);
   co_return NotMade(prepared);

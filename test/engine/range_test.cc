@@ -268,6 +268,34 @@ TEST_F(RangeTest, ARangeThatComesBackBringsNothingOldBackToLife) {
   }
 }
 
+// What came along as one record may be cut, and a part of it move on, before it is in a table.
+TEST_F(RangeTest, APartOfWhatCameAlongMayMoveOn) {
+  for (const bool loses_power : {true, false}) {
+    for (const int moves_on : {3, 5}) {
+      SCOPED_TRACE(std::to_string(moves_on) + (loses_power ? " moves on, power" : " moves on, closed"));
+      RangeTest store;
+      ASSERT_TRUE(store.Open().ok());
+      store.MakeTable();
+      store.Fill();
+      ASSERT_TRUE(store.Split(3).ok());
+      const uint32_t home = store.OwnerOf(4).value, away = (home + 1) % kShards, third = (home + 2) % kShards;
+      ASSERT_TRUE(store.Move(3, away).ok());
+      ASSERT_TRUE(store.Split(5).ok());
+      ASSERT_TRUE(store.Move(moves_on, third).ok());
+      ASSERT_TRUE(store.Delete(moves_on, 0).ok());
+      store.ExpectRows("moved on");
+      if (loses_power) {
+        store.LosePower();
+      } else {
+        ASSERT_TRUE(store.Close().ok());
+      }
+      ASSERT_TRUE(store.Open().ok());
+      store.ExpectRows("opened again");
+      ASSERT_TRUE(store.Close().ok());
+    }
+  }
+}
+
 Task<void> MoveBeside(Store* store, std::string key, uint32_t to, Status* status, bool* ended) {
   *status = (co_await store->MoveRange(std::move(key), ShardId(to))).status();
   *ended = true;
