@@ -50,6 +50,9 @@ Status WriteDurably(const std::string& path, std::string_view bytes) {
 }
 
 Result<std::string> ReadWholeFile(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    return Status::InvalidArgument(path + ": a directory; the path of a file is wanted");
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     return errno == ENOENT ? Status::NotFound(path + ": there is no such file")

@@ -51,7 +51,7 @@ EntityModel::EntityModel(const Layout& layout, const RecordGenerator& generator)
     for (size_t i = 1; i < rows.size(); ++i) {
       if (!same(rows[i - 1], rows[i])) continue;
       if (plan.fold_packs) continue;
-      stored_bytes_ -= 4 + 2.0 * static_cast<double>(rows[i].partition_key.size() + rows[i].row_key.size());
+      stored_bytes_ -= static_cast<double>(EntitySizeBytes(Entity(rows[i].partition_key, rows[i].row_key)));
     }
     rows.erase(std::unique(rows.begin(), rows.end(), same), rows.end());
     PARTITA_ASSERT(rows.size() <= before);

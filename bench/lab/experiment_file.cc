@@ -34,6 +34,9 @@ ExperimentFile ParseExperiment(std::string_view text, const std::string& name) {
 }
 
 Result<ExperimentFile> ReadExperimentFile(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    return Status::InvalidArgument("experiment " + path + ": a directory; the path of a TOML file is wanted");
+  }
   std::ifstream in(path, std::ios::binary);
   if (!in) {
     const std::string what = "experiment " + path + ": " + std::strerror(errno);

@@ -21,7 +21,9 @@ namespace partita::lab {
 namespace {
 
 constexpr const char* kVersion = "2019-02-02";
-constexpr size_t kRandomWordSize = 19;  // What RandomWord gives.
+// Behind the name of each table that a run makes, with 16 hexadecimal digits: nobody else's names end so.
+constexpr std::string_view kTableMark = "partitalab";
+constexpr size_t kRandomWordSize = kTableMark.size() + 16;
 constexpr uint64_t kUnixEpochTicks = 116'444'736'000'000'000;
 constexpr int kLoadTriesMax = 200;
 constexpr std::chrono::milliseconds kLoadPause{100};
@@ -89,21 +91,14 @@ HttpAnswer WithPartsWait(const HttpAnswer& answer, std::string_view part) {
   return told;
 }
 
-// "lab" and 16 digits at the end.
-bool IsLabTable(const std::string& name) {
-  if (name.size() <= kRandomWordSize) return false;
-  const std::string_view word = std::string_view(name).substr(name.size() - kRandomWordSize);
-  return word.starts_with("lab") &&
-         word.substr(3).find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 // `status` and `text` are those of an answer or of a part of one. 503 is how the service throttles, 429 how
 // others do.
 Status StatusOf(int status, std::string_view text, uint64_t wait_us, const std::string& sas) {
   if (status >= 200 && status < 300) return Status();
   const std::string said = "the service answered " + std::to_string(status) + ": " + ServerText(text, sas);
   if (status == 503 || status == 429) return Status::Throttled(said, wait_us);
-  if (status == 404) return Status::NotFound(said);
+  // An entity that is not there is an answer; a table that is gone is not.
+  if (status == 404 && text.find("TableNotFound") == text.npos) return Status::NotFound(said);
   if (status == 409) return Status::AlreadyExists(said);
   if (status == 412) return Status::PreconditionFailed(said);
   return Status::InvalidArgument(said);
@@ -120,9 +115,9 @@ uint64_t ScannedOf(const std::string& cost, uint64_t otherwise) {
 
 std::string RandomWord() {
   std::random_device source;
-  char word[24];
-  std::snprintf(word, sizeof(word), "lab%08x%08x", source(), source());
-  return word;
+  char digits[24];
+  std::snprintf(digits, sizeof(digits), "%08x%08x", source(), source());
+  return std::string(kTableMark) + digits;
 }
 
 // What a batch may hold.
@@ -146,6 +141,13 @@ class LoadBatch {
 };
 
 }  // namespace
+
+bool IsLabTable(const std::string& name) {
+  if (name.size() <= kRandomWordSize) return false;
+  const std::string_view word = std::string_view(name).substr(name.size() - kRandomWordSize);
+  return word.starts_with(kTableMark) &&
+         word.substr(kTableMark.size()).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
 Status CheckRemoteTable(const std::string& name) {
   if (name.size() + kRandomWordSize <= kTableNameSizeMax) return Status();
@@ -180,7 +182,9 @@ Status HttpStore::DeleteTable(const std::string& there) {
         {.method = "DELETE", .resource = "Tables('" + there + "')", .query = {}, .body = {}, .headers = {}});
     Status status = answer.status();
     if (answer.ok()) status = StatusOf(answer->status, answer->body, WaitOf(*answer), connection_.sas);
-    if (status.ok() || status.code() == Code::kNotFound) return Status();
+    if (status.ok() || status.code() == Code::kNotFound || (answer.ok() && answer->status == 404)) {
+      return Status();
+    }
     const bool may_pass = !answer.ok() || answer->status >= 500 || status.code() == Code::kThrottled;
     if (!may_pass || attempt == kDeleteTriesMax ||
         std::chrono::steady_clock::now() - started > kDeletePatience) {

@@ -18,6 +18,8 @@ namespace partita::lab {
 
 // kInvalidArgument: with what a run adds to it, the name of the table is longer than the service takes.
 Status CheckRemoteTable(const std::string& name);
+// Whether a run made the table, by the name.
+bool IsLabTable(const std::string& name);
 
 // A table service behind a connection string: partita serve, Azurite, or the cloud. Tables get names that no
 // other has (lab and a random word behind the experiment's), and are deleted at the end. Throughput targets

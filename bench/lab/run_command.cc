@@ -225,17 +225,17 @@ ExitCode CleanService(const std::string& target, bool apply, Console& console) {
   const Result<std::vector<std::string>> tables = (*store)->LabTables();
   if (!tables.ok()) return FailToStart(console, tables.status());
   ExitCode code = ExitCode::kOk;
+  size_t gone = 0;
   for (const std::string& table : *tables) {
     console.out << table << "\n";
     if (!apply) continue;
     const Status deleted = (*store)->DeleteTable(table);
+    gone += deleted.ok() ? 1 : 0;
     if (!deleted.ok()) code = Fail(console, deleted);
   }
-  console.out << tables->size() << " table(s) of runs in " << connection->Endpoint()
-              << (!apply && !tables->empty() ? "; --apply deletes them"
-                  : apply                    ? ", deleted"
-                                             : "")
-              << "\n";
+  console.out << tables->size() << " table(s) of runs in " << connection->Endpoint();
+  if (apply) console.out << ", deleted " << gone;
+  console.out << (!apply && !tables->empty() ? "; --apply deletes them\n" : "\n");
   return code;
 }
 

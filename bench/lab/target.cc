@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "api/limits.h"
 #include "api/value_text.h"
@@ -108,9 +109,12 @@ Status Target::Load(const std::function<bool(double share)>& loading) {
     }
   }
   for (auto& [table, entities] : lists) {
+    std::vector<partita::Write>& writes = waiting[table];
     for (auto& [keys, list] : entities) {
-      waiting[table].push_back(
-          {.action = WriteAction::kInsertOrReplace, .entity = std::move(list), .if_match = {}});
+      writes.push_back({.action = WriteAction::kInsertOrReplace, .entity = std::move(list), .if_match = {}});
+      if (writes.size() < kLoadBatch) continue;
+      if (!goes_on()) return Status::Cancelled("stopped while loading");
+      PARTITA_TRY(store_->Load(table, std::exchange(writes, {}), goes_on));
     }
   }
   for (auto& [table, writes] : waiting) PARTITA_TRY(store_->Load(table, std::move(writes), goes_on));

@@ -330,18 +330,28 @@ TEST_F(HttpStoreTest, WhatAKilledRunLeftThereIsListedAndDeleted) {
     ASSERT_TRUE((*other)->MakeTable("Types", {}).ok());
     const CommandOutcome listed = Lab({"clean", "--target", text});
     EXPECT_EQ(listed.code, ExitCode::kOk) << listed.err;
-    EXPECT_THAT(listed.out, ContainsRegex("Lablab[0-9a-f]{16}\nTypeslab[0-9a-f]{16}\n2 table\\(s\\)"));
+    EXPECT_THAT(listed.out,
+                ContainsRegex("Labpartitalab[0-9a-f]{16}\nTypespartitalab[0-9a-f]{16}\n2 table\\(s\\)"));
     EXPECT_THAT(listed.out, HasSubstr("--apply deletes them"));
-    EXPECT_THAT(Lab({"clean", "--target", text, "--apply"}).out, HasSubstr(", deleted"));
+    EXPECT_THAT(Lab({"clean", "--target", text, "--apply"}).out, HasSubstr(", deleted 2\n"));
     EXPECT_THAT(Lab({"clean", "--target", text}).out, StartsWith("0 table(s)"));
   });
 }
 
+TEST(RemoteTableTest, NobodyElsesTablesAreTakenForTheLabs) {
+  EXPECT_TRUE(IsLabTable("Orderspartitalab0123456789abcdef"));
+  for (const char* name :
+       {"Orders", "gitlab1763868863123456", "Matlab2026112303450012", "partitalab0123456789abcdef",
+        "Orderspartitalab0123456789abcdeg", "Orderspartitalab0123456789abcde"}) {
+    EXPECT_FALSE(IsLabTable(name)) << name;
+  }
+}
+
 TEST(RemoteTableTest, ANameThatLeavesNoRoomIsRefusedBeforeTheRun) {
-  EXPECT_TRUE(CheckRemoteTable(std::string(44, 'a')).ok());
-  const Status status = CheckRemoteTable(std::string(45, 'a'));
+  EXPECT_TRUE(CheckRemoteTable(std::string(37, 'a')).ok());
+  const Status status = CheckRemoteTable(std::string(38, 'a'));
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("44 are left"));
+  EXPECT_THAT(status.message(), HasSubstr("37 are left"));
 }
 
 TEST(ConnectionTest, ReadsWhatAzuresToolsWrite) {
