@@ -67,7 +67,7 @@ void RepairSurvey::ListLog(const RepairFindings::Shard& shard) {
   damage.consequence += "; what the shard wrote after them is lost";
   if (log.lost_to > log.last)
     damage.consequence += ", up to position " + Number(log.lost_to.value) + " at least";
-  AddLostShard(shard.id, std::max(log.version_last, shard.flushed_to), &damage);
+  AddLostShard(shard, /*log_only=*/true, &damage);
   found_.report.damages.push_back(std::move(damage));
 }
 
@@ -76,7 +76,7 @@ void RepairSurvey::ListTable(const RepairFindings::Table& table) {
   if (!table.named && table.reader == nullptr) {
     damage.consequence = "set aside: it was of a shard whose manifest is lost, or never finished";
     for (const RepairFindings::Shard& shard : found_.shards) {
-      if (shard.manifest_lost) AddLostShard(shard.id, Version(), &damage);
+      if (shard.manifest_lost) AddLostShard(shard, /*log_only=*/false, &damage);
     }
     found_.report.damages.push_back(std::move(damage));
     return;
@@ -105,10 +105,28 @@ void RepairSurvey::ListTable(const RepairFindings::Table& table) {
   found_.report.damages.push_back(std::move(damage));
 }
 
-void RepairSurvey::AddLostShard(ShardId shard, Version after, RepairDamage* damage) const {
+// Logs are flushed in order, and a shard writes with rising versions. But what moved to it was written
+// elsewhere: its files may be newer than what this shard had not flushed, and of what came into the log the
+// versions are older than the record's. So of a range that came, its own files tell.
+Version RepairSurvey::KeptTo(const RepairFindings::Shard& shard, const RangeDescriptor& range) const {
+  const bool may_have_moved = found_.catalog_lost ? found_.catalog.shard_count > 1 : range.move_attempt != 0;
+  if (may_have_moved && found_.catalog_lost) return Version();
+  Version kept_to = may_have_moved ? Version() : shard.log.version_last;
+  for (const FileMeta& file : shard.manifest.files) {
+    const std::string& first = std::max(file.lower, file.info.smallest);
+    const RangeDescriptor* its = found_.catalog_lost ? &range : found_.FindRange(first);
+    if (its == nullptr || (may_have_moved ? its != &range : its->move_attempt != 0)) continue;
+    kept_to = std::max(kept_to, file.info.version_max);
+  }
+  return kept_to;
+}
+
+void RepairSurvey::AddLostShard(const RepairFindings::Shard& shard, bool log_only,
+                                RepairDamage* damage) const {
   for (const RangeDescriptor& range : found_.catalog.ranges) {
     // Whose the ranges were, a lost catalog does not say any more.
-    if (found_.catalog_lost || range.owner == shard) AddLost(range.lower, range.upper, after, damage);
+    if (!found_.catalog_lost && range.owner != shard.id) continue;
+    AddLost(range.lower, range.upper, log_only ? KeptTo(shard, range) : Version(), damage);
   }
 }
 

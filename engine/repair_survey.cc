@@ -250,9 +250,8 @@ Task<Status> RepairSurvey::FindManifests() {
       shard.manifest = std::move(manifest).value();
       found_.version_max = std::max(found_.version_max, shard.manifest.version_ceiling);
       for (const FileMeta& file : shard.manifest.files) {
-        shard.flushed_to = std::max(shard.flushed_to, file.info.version_max);
+        found_.version_max = std::max(found_.version_max, file.info.version_max);
       }
-      found_.version_max = std::max(found_.version_max, shard.flushed_to);
     } else {
       shard.manifest.shard = ShardId(i);
       shard.manifest.layout = catalog.layout;
@@ -265,42 +264,20 @@ Task<Status> RepairSurvey::FindManifests() {
   if (!found_.catalog_lost) {
     for (RepairFindings::Shard& shard : found_.shards) shard.manifest.KeepOwned(catalog);
   }
-  // Without the catalog nothing says which keys were the shard's: then all are found again alike.
   for (RepairFindings::Shard& shard : found_.shards) {
-    const bool all = found_.catalog_lost && (!manifest_damages_.empty() || RangesHaveMoved());
-    shard.manifest_lost = all || manifest_damages_.contains(shard.id.value);
-    if (!shard.manifest_lost) continue;
-    shard.manifest.files.clear();
-    shard.manifest.replay_from = LogPosition(0);
+    shard.manifest_lost = manifest_damages_.contains(shard.id.value);
   }
+  if (found_.catalog_lost && !manifest_damages_.empty()) LoseManifests();
   co_return Status();
 }
 
-// Two manifests name files with the same keys, or one names prepared ones: which counts only the catalog
-// knew.
-bool RepairSurvey::RangesHaveMoved() const {
-  struct Reach {
-    std::string first, last;
-    uint32_t shard;
-  };
-  std::vector<Reach> files;
-  for (const RepairFindings::Shard& shard : found_.shards) {
-    if (shard.manifest.prepared.attempt != 0) return true;
-    for (const FileMeta& file : shard.manifest.files) {
-      const bool ends_before = !file.upper.empty() && file.upper <= file.info.largest;
-      files.push_back({std::max(file.lower, file.info.smallest),
-                       ends_before ? file.upper : file.info.largest + '\0', shard.id.value});
-    }
+// Without the catalog nothing says which keys were a shard's: then all are found again alike.
+void RepairSurvey::LoseManifests() {
+  for (RepairFindings::Shard& shard : found_.shards) {
+    shard.manifest_lost = true;
+    shard.manifest.files.clear();
+    shard.manifest.replay_from = LogPosition(0);
   }
-  std::sort(files.begin(), files.end(), [](const Reach& a, const Reach& b) { return a.first < b.first; });
-  std::map<uint32_t, std::string> reached;  // By shard.
-  for (const Reach& file : files) {
-    for (const auto& [shard, last] : reached) {
-      if (shard != file.shard && file.first < last) return true;
-    }
-    reached[file.shard] = std::max(reached[file.shard], file.last);
-  }
-  return false;
 }
 
 // ---- 3. Logs.
@@ -317,6 +294,18 @@ LocalLogOptions RepairSurvey::LogOptionsOf(const RepairFindings::Shard& shard) c
 }
 
 Task<Status> RepairSurvey::FindLogs() {
+  if (!found_.catalog_lost || found_.any_manifest_lost()) co_return co_await ReadLogs(nullptr);
+  RepairReach reach;
+  for (const RepairFindings::Shard& shard : found_.shards) reach.AddManifest(shard.manifest);
+  PARTITA_CO_TRY(co_await ReadLogs(&reach));
+  if (!reach.Contradicts()) co_return Status();
+  LoseManifests();
+  found_.report.log_records = 0;
+  co_return co_await ReadLogs(nullptr);
+}
+
+// To `reach`, which may be null, what they hold behind the files.
+Task<Status> RepairSurvey::ReadLogs(RepairReach* reach) {
   for (RepairFindings::Shard& shard : found_.shards) {
     Version last;
     LogReplaySink look = [&](const LogRecord& record) {
@@ -327,6 +316,7 @@ Task<Status> RepairSurvey::FindLogs() {
       }
       Entry entry;
       while (reader.Next(&entry)) {
+        if (reach != nullptr) reach->AddLogged(shard.id, entry.user_key, entry.version);
         if (!found_.catalog_lost || entry.user_key.size() < kTableIdSize) continue;
         Met& met = met_[LoadBe32(entry.user_key.data())];
         if (met.kind_known || entry.kind != EntryKind::kPut) continue;

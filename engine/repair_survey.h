@@ -12,6 +12,7 @@
 #include "engine/io/meta_format.h"
 #include "engine/manifest.h"
 #include "engine/repair.h"
+#include "engine/repair_reach.h"
 #include "engine/task_pacer.h"
 #include "sstable/block_cache.h"
 #include "sstable/table_reader.h"
@@ -23,7 +24,8 @@ namespace partita {
 // What a damaged store still holds, and what is damaged; nothing is changed.
 //
 // Steps: 1. The catalog; a lost one is guessed from the names of manifests. 2. The manifests. 3. The logs, as
-// far as they go. 4. Every table file that a manifest names, whole; when a manifest is lost, all that lie
+// far as they go; with a lost catalog manifests count as lost where they and the logs contradict each other
+// (repair_reach.h). 4. Every table file that a manifest names, whole; when a manifest is lost, all that lie
 // there. 5. A lost catalog's tables, from the keys that 3 and 4 have met.
 struct RepairFindings {
   struct Shard {
@@ -31,8 +33,6 @@ struct RepairFindings {
     bool manifest_lost = false;
     Manifest manifest;  // Lost: as of a new shard.
     SalvagedLog log;
-    // Of every version at or below it the shard's tables hold what there was (logs are flushed in order).
-    Version flushed_to;
   };
   struct Table {
     ObjectId id;
@@ -75,8 +75,9 @@ class RepairSurvey {
   Task<Status> FindStoreId();
   Task<Status> GuessLayout();
   Task<Status> FindManifests();
-  bool RangesHaveMoved() const;
+  void LoseManifests();
   Task<Status> FindLogs();
+  Task<Status> ReadLogs(RepairReach* reach);
   Task<Status> FindTables();
   Task<Status> ReadTable(RepairFindings::Table* table);
   Task<Status> NoteTablesIn(const TableReader& table);
@@ -87,7 +88,9 @@ class RepairSurvey {
   void ListManifest(const RepairFindings::Shard& shard, const Status& why);
   // Cuts [lower, upper) at tables, and puts it in words.
   void AddLost(std::string_view lower, std::string_view upper, Version after, RepairDamage* damage) const;
-  void AddLostShard(ShardId shard, Version after, RepairDamage* damage) const;
+  // Of a shard whose log is damaged: of every version at or below it the range's keys are kept.
+  Version KeptTo(const RepairFindings::Shard& shard, const RangeDescriptor& range) const;
+  void AddLostShard(const RepairFindings::Shard& shard, bool log_only, RepairDamage* damage) const;
   Task<Result<MetaRecord>> ReadMeta(std::string key);
 
   const RepairWorld& world_;

@@ -112,6 +112,35 @@ class RepairTest : public testing::Test {
     rows_[key] = {outcome.version, op.kind == WriteKind::kPut ? std::optional(content) : std::nullopt};
   }
 
+  // Moves p1 of the second table with what its shard had not flushed, and writes to it there. What the new
+  // owner flushes meanwhile is newer than some of that, and at last newer than all: then it has compacted it,
+  // too.
+  ShardId MoveSecondPartition(int writes_behind) {
+    const std::string moved = EncodeUserKey(TableId(2), "p1", "");
+    SimRuntime runtime(NextLife(), *disk_);
+    auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+    EXPECT_TRUE(opened.ok()) << opened.status().ToString();
+    if (!opened.ok()) return ShardId();
+    Store& store = **opened;
+    if (store.CatalogCopy().FindRange(moved)->lower != moved) {
+      EXPECT_TRUE(runtime.RunToEnd(store.SplitRange(moved)).ok());
+    }
+    const ShardId to(1 - store.CatalogCopy().FindRange(moved)->owner.value);
+    int at = static_cast<int>(life_) * 10'000;
+    for (int i = 5; i < 65; i += 10) WriteRow(runtime, store, at + i);
+    for (int i = 1; i < 5; ++i) WriteRow(runtime, store, at + i);  // To either shard.
+    EXPECT_TRUE(runtime.RunToEnd(store.MoveRange(moved, to)).ok());
+    at += 500;  // The same keys.
+    for (int i = 5; i < 45; i += 10) WriteRow(runtime, store, at + i);
+    for (int i = 0; i < writes_behind; ++i) {
+      const std::string key = EncodeUserKey(TableId(1), "p" + std::to_string(i % 2), "");
+      if (i % 5 != 0 && store.CatalogCopy().FindRange(key)->owner == to) WriteRow(runtime, store, at + i);
+    }
+    runtime.AdvanceTime(5'000'000'000);
+    EXPECT_TRUE(runtime.RunToEnd(store.Close()).ok());
+    return to;
+  }
+
   Result<RepairReport> Run(SimRuntime& runtime, bool apply) {
     RepairWorld world{.files = runtime.files(), .clock = runtime.clock(), .random = 7, .account = "default"};
     RepairOptions options;

@@ -135,6 +135,40 @@ TEST_F(RepairTest, WithoutCatalogAndManifestAllIsFoundAgain) {
   EXPECT_EQ(kept_, rows_.size());
 }
 
+// What a range brings along has versions of its old owner's, older than what its new owner flushed last.
+// covers: F80
+TEST_F(RepairTest, OfARangeThatMovedALostLogCostsWhatItBroughtAlong) {
+  const ShardId to = MoveSecondPartition(0);
+  for (const std::string& path : disk_->ListFiles("log-1-" + std::to_string(to.value) + "/")) {
+    disk_->RemoveFile(path);
+  }
+  Repair();
+  EXPECT_LT(kept_, rows_.size());
+  EXPECT_GT(kept_, rows_.size() / 3);
+}
+
+// Its old owner's log tells of the range, too, and which of the two is right only the catalog knew. covers:
+// F80
+TEST_F(RepairTest, WithoutCatalogTwoLogsThatTellOfAKeyAreMergedByVersion) {
+  const std::unique_ptr<SimDisk> filled = disk_->Clone();
+  const Rows rows = rows_;
+  for (const bool back : {false, true}) {
+    SCOPED_TRACE(back);
+    disk_ = filled->Clone();
+    rows_ = rows;
+    (void)MoveSecondPartition(4000);
+    if (back) (void)MoveSecondPartition(4000);
+    disk_->FlipBit("meta/catalog", 60, 2);
+    const RepairReport listed = List();
+    SimRuntime runtime(NextLife(), *disk_);
+    auto applied = Run(runtime, /*apply=*/true);
+    ASSERT_TRUE(applied.ok()) << applied.status().ToString();
+    repaired_at_ = runtime.clock().WallTicks();
+    ExpectSoundStore(listed, /*names_kept=*/false);
+    EXPECT_EQ(kept_, rows_.size());
+  }
+}
+
 // A table file of two shards, as a range of one of them has moved, whose new manifest is lost. covers: F80
 TEST_F(RepairTest, AMovedRangeLosesWhatItsOldShardsTableLost) {
   const std::string moved = EncodeUserKey(TableId(2), "p1", "");
