@@ -12,6 +12,7 @@
 #include "api/partita.h"
 #include "test/support/memory_cgroup.h"
 #include "test/support/scratch_directory.h"
+#include "test/support/slowdown.h"
 
 // covers: F3 F6 F10 F12 F28: a process killed at any moment under load, on the real disk.
 //
@@ -22,15 +23,7 @@
 namespace partita {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr int kRounds = 10;
-#else
-constexpr int kRounds = 150;
-#endif
-#else
-constexpr int kRounds = 150;
-#endif
+constexpr int kRounds = kSlowdown == 1 ? 150 : 10;
 constexpr int kThreadRounds = kRounds / 3;  // 200 with those on the ring.
 
 struct Note {
@@ -207,11 +200,7 @@ TEST(KillTest, NothingAcknowledgedIsLostWhenTheProcessIsKilledOnThreads) {
 // written to; under less it is slow or killed, and loses nothing.
 // covers: F58
 TEST(KillTest, AStoreStaysWithinItsControlGroupAndLosesNothingInOneThatIsTooSmall) {
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-  GTEST_SKIP() << "sanitizers take memory of their own";
-#endif
-#endif
+  if (kSlowdown > 1) GTEST_SKIP() << "sanitizers take memory of their own";
   constexpr uint64_t kFixedBytes = 52 << 20;  // Code, stacks, rings, mapped logs: as bench/http/soak allows.
   constexpr uint64_t kNotes = 10'000;         // Some 30 MB of writes.
   std::string why_not;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "test/support/slowdown.h"
 #include "test/support/store_workload.h"
 
 // Crash safety, proved on the simulator: random lives of a store, each ended by a crash at a random
@@ -19,16 +20,6 @@
 
 namespace partita {
 namespace {
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr uint64_t kSlowdown = 10;
-#else
-constexpr uint64_t kSlowdown = 1;
-#endif
-#else
-constexpr uint64_t kSlowdown = 1;
-#endif
 
 uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);

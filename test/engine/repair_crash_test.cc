@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "test/engine/repair_fixture.h"
+#include "test/support/slowdown.h"
 
 // covers: F53 F28. A repair that is killed.
 
@@ -9,15 +10,7 @@ namespace partita {
 namespace {
 
 // Crashes are tried at every so many operations; PARTITA_STRIDE=1: at each, which takes a minute.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr uint64_t kStride = 47;
-#else
-constexpr uint64_t kStride = 7;
-#endif
-#else
-constexpr uint64_t kStride = 7;
-#endif
+constexpr uint64_t kStride = kSlowdown == 1 ? 7 : 47;
 
 uint64_t Stride() {
   const char* text = std::getenv("PARTITA_STRIDE");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/io/sim_runtime.h"
+#include "test/support/slowdown.h"
 
 // covers: F6 F9 F10 F12 F13 F14 F15 F16 F17 F18 F19 F20 F21 F22 F23 F25 F28 F29 F31 F33 F37 F39 F40 F41 F42
 // F43 F44 F45 F46 F47 F48 F50 F53 F54 F56 F67 F68
@@ -12,16 +13,6 @@
 
 namespace partita {
 namespace {
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr uint64_t kSlowdown = 10;
-#else
-constexpr uint64_t kSlowdown = 1;
-#endif
-#else
-constexpr uint64_t kSlowdown = 1;
-#endif
 
 constexpr uint64_t kSeeds = 700;
 
