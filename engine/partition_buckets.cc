@@ -126,7 +126,10 @@ class alignas(64) PartitionBuckets::Stripe {
 
   // Takes from the account. Costs far below its rate are gathered: threads that share an account then seldom
   // meet at its bucket.
-  bool TryTake(SharedTokenBucket* account, BucketTime cost, BucketTime now) {
+  bool TryTake(const Charge& charge, BucketTime now) {
+    SharedTokenBucket* account = charge.account;
+    const BucketTime cost = charge.account_cost;
+    if (charge.leave > 0 && !account->Gives(cost + charge.leave, now)) return false;
     if (owed_ + cost <= kGatheredMax && (owed_ == 0 || owed_to_ == account)) {
       if (!account->Gives(owed_ + cost, now)) return false;
       owed_to_ = account;
@@ -208,9 +211,9 @@ PartitionBuckets::Verdict PartitionBuckets::TryTake(std::string_view partition, 
     std::lock_guard lock(stripe.lock);
     sweep = stripe.IsTimeToSweep();
     TokenBucket& bucket = stripe.FindOrAdd(hash, partition, now).bucket;
-    if (!bucket.Gives(charge.partition_cost, now)) [[unlikely]] {
+    if (!bucket.Gives(charge.partition_cost + charge.leave, now)) [[unlikely]] {
       verdict = Verdict::kPartitionRefuses;
-    } else if (charge.account != nullptr && !stripe.TryTake(charge.account, charge.account_cost, now)) {
+    } else if (charge.account != nullptr && !stripe.TryTake(charge, now)) {
       verdict = Verdict::kAccountRefuses;
     } else {
       bucket.Take(charge.partition_cost, now);

@@ -36,6 +36,7 @@ class PartitionBuckets {
     // to 15 us' worth of them.
     SharedTokenBucket* account = nullptr;
     BucketTime account_cost = 0;
+    BucketTime leave = 0;  // What is then still to be in each.
   };
   enum class Verdict : uint8_t { kTaken, kPartitionRefuses, kAccountRefuses };
   // Takes from both buckets or from none.

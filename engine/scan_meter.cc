@@ -40,7 +40,7 @@ bool ScanMeter::Enter(std::string_view user_key) {
 }
 
 void ScanMeter::Note(std::string_view user_key, std::string_view content) {
-  if (Enter(user_key)) tokens_ += throttle_.CostOf(limits_, user_key, content);
+  if (Enter(user_key)) tokens_ += throttle_.CostOf(limits_.raw, user_key, content);
 }
 
 void ScanMeter::NoteSmall(std::string_view user_key, uint64_t rows) {

@@ -34,7 +34,7 @@ int Closeness(const ThroughputRule& rule) {
 
 Throttle::Throttle(Clock& clock, EntityCost cost, std::function<Catalog()> catalog)
     : clock_(clock), cost_(cost), catalog_(std::move(catalog)) {
-  policy_.Publish(std::make_unique<Policy>());
+  Publish(std::make_unique<Policy>());
 }
 Throttle::~Throttle() = default;
 
@@ -70,7 +70,7 @@ Status Throttle::SetTargets(const ThroughputTargets& targets) {
   Catalog catalog = targets.IsOff() ? Catalog() : catalog_();
   std::lock_guard lock(mutex_);
   targets_ = targets;
-  policy_.Publish(Compile(catalog));
+  Publish(Compile(catalog));
   on_.store(!targets.IsOff(), std::memory_order_relaxed);
   return Status();
 }
@@ -80,10 +80,16 @@ ThroughputTargets Throttle::targets() const {
   return targets_;
 }
 
+void Throttle::Publish(std::unique_ptr<Policy> policy) {
+  static std::atomic<uint64_t> last_number{0};
+  policy_.Publish(std::move(policy));
+  policy_number_.store(last_number.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
 void Throttle::LearnTables() {
   Catalog catalog = catalog_();
   std::lock_guard lock(mutex_);
-  policy_.Publish(Compile(catalog));
+  Publish(Compile(catalog));
 }
 
 // Under mutex_.
@@ -164,43 +170,60 @@ bool Throttle::FindLimits(std::string_view partition, Limits* limits) {
 
 // ---- Charges.
 
-uint64_t Throttle::CostOf(const Limits& limits, std::string_view user_key, std::string_view content) const {
-  if (cost_ != nullptr && !limits.raw) return cost_(user_key, content);
+uint64_t Throttle::CostOf(bool raw, std::string_view user_key, std::string_view content) const {
+  if (cost_ != nullptr && !raw) return cost_(user_key, content);
   return std::max<uint64_t>(1, (user_key.size() + content.size() + kTokenBytes - 1) / kTokenBytes);
+}
+
+uint64_t Throttle::CostOf(bool raw, const WriteRequest& request) const {
+  uint64_t tokens = 0;
+  for (const WriteOp& op : request.ops) {
+    tokens += op.kind == WriteKind::kDelete ? 1 : CostOf(raw, op.user_key, op.content);
+  }
+  return tokens;
+}
+
+ThreadLease Throttle::FindLease(std::string_view partition) const {
+  return ThreadLease::Find(partition, policy_number_.load(std::memory_order_acquire));
 }
 
 Status Throttle::ChargeOps(const WriteRequest& request) {
   const std::string_view partition = PartitionPrefix(request.ops[0].user_key);
+  const ThreadLease lease = FindLease(partition);
+  if (lease.is_its && lease.TryTake(CostOf(lease.at->raw, request))) [[likely]]
+    return Status();
   Limits limits;
   if (!FindLimits(partition, &limits)) return Status();
-  uint64_t tokens = 0;
-  for (const WriteOp& op : request.ops) {
-    tokens += op.kind == WriteKind::kDelete ? 1 : CostOf(limits, op.user_key, op.content);
-  }
-  return Charge(limits, partition, tokens);
+  return Charge(limits, partition, CostOf(limits.raw, request), lease);
 }
 
 bool Throttle::TryChargeEntity(std::string_view user_key, std::string_view content) {
   const std::string_view partition = PartitionPrefix(user_key);
+  const ThreadLease lease = FindLease(partition);
+  if (lease.is_its && lease.TryTake(CostOf(lease.at->raw, user_key, content))) [[likely]]
+    return true;
   Limits limits;
   if (!FindLimits(partition, &limits)) return true;
-  const uint64_t tokens = CostOf(limits, user_key, content);
-  return TryTake(limits, partition, tokens, clock_.RecentNanos() * kBucketTimePerNano) ||
-         TryTake(limits, partition, tokens, Now());
+  const uint64_t tokens = CostOf(limits.raw, user_key, content);
+  const BucketTime recent = clock_.RecentNanos() * kBucketTimePerNano;
+  return TryTakeAhead(limits, partition, tokens, lease, recent) ||
+         TryTake(limits, partition, tokens, recent) || TryTake(limits, partition, tokens, Now());
 }
 
 Status Throttle::ChargeKey(std::string_view user_key) {
   const std::string_view partition = PartitionPrefix(user_key);
+  const ThreadLease lease = FindLease(partition);
+  if (lease.is_its && lease.TryTake(1)) return Status();
   Limits limits;
   if (!FindLimits(partition, &limits)) return Status();
-  return Charge(limits, partition, 1);
+  return Charge(limits, partition, 1, lease);
 }
 
 void Throttle::OweRest(std::string_view user_key, std::string_view content) {
   const std::string_view partition = PartitionPrefix(user_key);
   Limits limits;
   if (!FindLimits(partition, &limits)) return;
-  const uint64_t tokens = CostOf(limits, user_key, content);
+  const uint64_t tokens = CostOf(limits.raw, user_key, content);
   if (tokens > 1) Owe(limits, partition, tokens - 1);
 }
 
@@ -217,18 +240,39 @@ bool Throttle::TryTake(const Limits& limits, std::string_view partition, uint64_
   return false;
 }
 
-bool Throttle::TryTakeOfTwo(const Limits& limits, std::string_view partition, uint64_t tokens,
-                            BucketTime now) {
+bool Throttle::TryTakeOfTwo(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now,
+                            BucketTime leave) {
   PartitionBuckets::Charge charge{.partition_cost = tokens * limits.partition_token,
-                                  .account_cost = tokens * limits.account_token};
+                                  .account_cost = tokens * limits.account_token,
+                                  .leave = leave};
   if (limits.account_token != 0) charge.account = limits.account;
-  if (limits.partition_token == 0) return charge.account->TryTake(charge.account_cost, now);
+  if (limits.partition_token == 0) {
+    return charge.account->Gives(charge.account_cost + leave, now) &&
+           charge.account->TryTake(charge.account_cost, now);
+  }
   return partitions_.TryTake(partition, charge, now) == PartitionBuckets::Verdict::kTaken;
 }
 
+// Only for who comes again: of millions of partitions that come once nothing is to be leased.
+bool Throttle::TryTakeAhead(const Limits& limits, std::string_view partition, uint64_t tokens,
+                            ThreadLease lease, BucketTime now) {
+  if (lease.at == nullptr || limits.total.token != 0) return false;
+  if (!lease.is_its) {
+    lease.at->Set(lease.policy, partition, limits.raw);
+    return false;
+  }
+  const uint64_t ahead =
+      std::min(kLeaseTokensMax, kLeaseTime / std::max(limits.partition_token, limits.account_token));
+  if (ahead <= tokens || !TryTakeOfTwo(limits, partition, ahead, now, kLeaseLeaves)) return false;
+  lease.at->tokens += static_cast<uint32_t>(ahead - tokens);
+  return true;
+}
+
 // A time that lies a little behind is good enough to see that there is plenty, and much cheaper.
-Status Throttle::Charge(const Limits& limits, std::string_view partition, uint64_t tokens) {
+Status Throttle::Charge(const Limits& limits, std::string_view partition, uint64_t tokens,
+                        ThreadLease lease) {
   const BucketTime recent = clock_.RecentNanos() * kBucketTimePerNano;
+  if (TryTakeAhead(limits, partition, tokens, lease, recent)) return Status();
   if (TryTake(limits, partition, tokens, recent)) [[likely]]
     return Status();
   const BucketTime now = Now();

@@ -18,6 +18,7 @@
 #include "engine/partition_buckets.h"
 #include "engine/snapshot_publisher.h"
 #include "engine/token_bucket.h"
+#include "engine/token_leases.h"
 #include "engine/write_request.h"
 
 namespace partita {
@@ -108,6 +109,7 @@ class Throttle {
     bool any() const { return partition_token != 0 || account_token != 0 || total.token != 0; }
   };
 
+  ThreadLease FindLease(std::string_view partition) const;
   Status ChargeOps(const WriteRequest& request);
   bool TryChargeEntity(std::string_view user_key, std::string_view content);
   Status ChargeKey(std::string_view user_key);
@@ -118,12 +120,19 @@ class Throttle {
   bool LookUp(TableId table, std::string_view partition, Limits* limits) const;
   void LearnTables();
   std::unique_ptr<Policy> Compile(const Catalog& catalog);
-  uint64_t CostOf(const Limits& limits, std::string_view user_key, std::string_view content) const;
+  void Publish(std::unique_ptr<Policy> policy);
+  uint64_t CostOf(bool raw, std::string_view user_key, std::string_view content) const;
+  uint64_t CostOf(bool raw, const WriteRequest& request) const;
 
+  // Takes more than is asked for, if there is plenty, and leaves the rest in `lease`; false: nothing was
+  // taken.
+  bool TryTakeAhead(const Limits& limits, std::string_view partition, uint64_t tokens, ThreadLease lease,
+                    BucketTime now);
   bool TryTake(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now);
-  bool TryTakeOfTwo(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now);
+  bool TryTakeOfTwo(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now,
+                    BucketTime leave = 0);
   Total TotalOf(const ThroughputRule& rule);
-  Status Charge(const Limits& limits, std::string_view partition, uint64_t tokens);
+  Status Charge(const Limits& limits, std::string_view partition, uint64_t tokens, ThreadLease lease);
   void Owe(const Limits& limits, std::string_view partition, uint64_t tokens);
   // Whether both would give a token; when not, Check says so to the caller.
   bool Gives(const Limits& limits, std::string_view partition);
@@ -138,6 +147,7 @@ class Throttle {
   std::atomic<bool> on_{false};
   PartitionBuckets partitions_;
   SnapshotPublisher<Policy> policy_;
+  std::atomic<uint64_t> policy_number_{0};  // Of policy_, set behind it; no two throttles have the same.
   std::atomic<uint64_t> refused_by_partition_{0}, refused_by_account_{0}, refused_by_total_{0};
 
   // Guards what follows, and publishing.
