@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <utility>
+#include <vector>
 
 #include "api/cli/version.h"
 #include "bench/lab/cell_file.h"
@@ -61,8 +63,18 @@ std::string Hex(uint64_t number) {
 
 std::string BuildOfProgram() {
   static const std::string build = [] {
-    const Result<std::string> program = ReadWholeFile("/proc/self/exe");
-    return std::string(kPartitaVersion) + "-" + (program.ok() ? Hex(Hash64(*program)) : "unknown");
+    // In pieces: a program with all that a debugger wants is large.
+    std::ifstream program("/proc/self/exe", std::ios::binary);
+    StreamHash hash;
+    std::vector<char> piece(1 << 20);
+    uint64_t size = 0;
+    do {
+      program.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+      hash.Update({piece.data(), static_cast<size_t>(program.gcount())});
+      size += static_cast<uint64_t>(program.gcount());
+    } while (program);
+    const bool is_whole = size > 0 && program.eof() && !program.bad();
+    return std::string(kPartitaVersion) + "-" + (is_whole ? Hex(hash.Digest()) : "unknown");
   }();
   return build;
 }

@@ -52,6 +52,20 @@ pk = "{device}"
 rk = "{desc_ticks(ts)}"
 )";
 
+// The same, run once: where there is nothing to compare.
+inline std::string Once(std::string text) {
+  return text.replace(text.find("repeats = 3"), 11, "repeats = 1");
+}
+
+// On a store that is soon made and gone.
+inline std::string Small(const std::string& text, const std::string& target = "") {
+  return text + "[target]\nmemory = \"64M\"\nshards = 1\n" + target;
+}
+inline void MakeSmall(Experiment* experiment) {
+  experiment->memory_bytes = 64u << 20;
+  experiment->shards = 1;
+}
+
 inline Experiment ParseSound(const std::string& text) {
   ExperimentFile file = ParseExperiment(text, "test.toml");
   EXPECT_EQ(FindingsText("test.toml", file.findings), "");

@@ -163,7 +163,7 @@ TEST_F(HostileServiceTest, ARunThatOnlyFailsIsKeptToldAndFails) {
     const bool is_table = line.find("/Tables") != std::string::npos;
     return ScriptedServer::Answer(is_table ? 204 : 400, "no\xff\x1b[31m " + line);
   });
-  std::string text = ReadingsText(kDeviceLayout);
+  std::string text = Once(ReadingsText(kDeviceLayout));
   text.replace(text.find("records = 2000"), 14, "records = 0");
   text.replace(text.find("rate = 1000"), 11, "rate = 100");
   const std::string path = Write("x.toml", text), to = directory_ + "/out";

@@ -146,7 +146,7 @@ TEST_F(RocksDbTargetTest, AWriteOnConditionOfAnEtagNeedsIt) {
 
 TEST_F(RocksDbTargetTest, AnExperimentRunsOnBothWithOneStreamAndIsNamed) {
   if (Open("probe") == nullptr) return;
-  const std::string path = Write("x.toml", ReadingsText(kDeviceLayout));
+  const std::string path = Write("x.toml", Once(Small(ReadingsText(kDeviceLayout))));
   std::string hashes[2];
   size_t i = 0;
   for (const char* target : {"embedded", "rocksdb"}) {
@@ -163,7 +163,7 @@ TEST_F(RocksDbTargetTest, AnExperimentRunsOnBothWithOneStreamAndIsNamed) {
   }
   EXPECT_EQ(hashes[0], hashes[1]);
   const std::string in_file =
-      Write("y.toml", ReadingsText(std::string(kDeviceLayout) + "[target]\nkind = \"rocksdb\"\n"));
+      Write("y.toml", Once(Small(ReadingsText(kDeviceLayout), "kind = \"rocksdb\"\n")));
   const CommandOutcome run = Lab({"run", in_file, "--out", directory_ + "/in-file"});
   EXPECT_EQ(run.code, ExitCode::kOk) << run.err;
   EXPECT_THAT(run.out, HasSubstr("on rocksdb, which has no limits"));

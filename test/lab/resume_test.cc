@@ -20,22 +20,27 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Two layouts, three times, some 0.3 s each.
-std::string SixCells() {
-  return ReadingsText(std::string(kDeviceLayout) + R"(
+// Two layouts, twice, for 0.2 s each.
+std::string FourCells() {
+  std::string text = ReadingsText(std::string(kDeviceLayout) + R"(
 [[layout]]
 name = "one"
 pk = "all"
 rk = "{device}_{ticks(ts)}"
 )");
+  text.replace(text.find("repeats = 3"), 11, "repeats = 2");
+  text.replace(text.find("warmup = \"100ms\""), 16, "warmup = \"0s\"");
+  return Small(text.replace(text.find("400ms"), 5, "200ms"));
 }
-constexpr size_t kCells = 6;
+constexpr size_t kCells = 4;
+// After which a user interrupts: each cell asks some seven times, on a busy machine up to twenty.
+constexpr uint64_t kAsks = 18;
 
 class ResumeTest : public LabCommandTest {
  protected:
   void SetUp() override {
     LabCommandTest::SetUp();
-    path_ = Write("x.toml", SixCells());
+    path_ = Write("x.toml", FourCells());
     out_ = directory_ + "/out";
   }
   std::vector<std::string> Words(const std::vector<std::string>& more) const {
@@ -139,9 +144,9 @@ TEST_F(ResumeTest, ARunThatIsKilledAgainAndAgainGoesOnAndGivesWhatAWholeOneGives
 }
 
 TEST_F(ResumeTest, AnInterruptedRunSaysHowItGoesOnAndIsNotRunOverUnasked) {
-  const CommandOutcome stopped = LabUntil(40, Words({}));  // Each cell asks some twenty times.
+  const CommandOutcome stopped = LabUntil(kAsks, Words({}));
   EXPECT_EQ(stopped.code, ExitCode::kFailed);
-  EXPECT_THAT(stopped.err, HasSubstr("of 6 runs are kept in " + out_ + "/unfinished; --resume goes on"));
+  EXPECT_THAT(stopped.err, HasSubstr("of 4 runs are kept in " + out_ + "/unfinished; --resume goes on"));
   const size_t kept = CellsKept();
   ASSERT_GE(kept, 1u);
   const CommandOutcome plain = Lab(Words({}));
@@ -150,8 +155,8 @@ TEST_F(ResumeTest, AnInterruptedRunSaysHowItGoesOnAndIsNotRunOverUnasked) {
   EXPECT_EQ(CellsKept(), kept);
   const CommandOutcome resumed = Lab(Words({"--resume"}));
   EXPECT_EQ(resumed.code, ExitCode::kOk) << resumed.err;
-  EXPECT_THAT(resumed.err, HasSubstr("lab: " + std::to_string(kept) + " of 6 runs are done already"));
-  EXPECT_THAT(resumed.out, HasSubstr("resumed: " + std::to_string(kept) + " of 6 runs were done before"));
+  EXPECT_THAT(resumed.err, HasSubstr("lab: " + std::to_string(kept) + " of 4 runs are done already"));
+  EXPECT_THAT(resumed.out, HasSubstr("resumed: " + std::to_string(kept) + " of 4 runs were done before"));
   const CommandOutcome again = Lab(Words({"--resume"}));
   EXPECT_EQ(again.code, ExitCode::kFindings);
   EXPECT_THAT(again.err, HasSubstr("there is nothing to resume"));
@@ -159,17 +164,17 @@ TEST_F(ResumeTest, AnInterruptedRunSaysHowItGoesOnAndIsNotRunOverUnasked) {
 }
 
 TEST_F(ResumeTest, WhatHasChangedIsRefusedWithWordsAndCanBeRunAnew) {
-  ASSERT_EQ(LabUntil(40, Words({})).code, ExitCode::kFailed);
+  ASSERT_EQ(LabUntil(kAsks, Words({})).code, ExitCode::kFailed);
   const size_t kept = CellsKept();
   ASSERT_GE(kept, 1u);
-  std::string text = SixCells();
+  std::string text = FourCells();
   Write("x.toml", text.replace(text.find("weight = 8"), 10, "weight = 7"));
   const CommandOutcome changed = Lab(Words({"--resume"}));
   EXPECT_EQ(changed.code, ExitCode::kFindings);
   EXPECT_THAT(changed.err, HasSubstr("the experiment has changed since"));
   EXPECT_EQ(CellsKept(), kept) << "what was refused is left as it is";
   // Another build of the program began this one.
-  Write("x.toml", SixCells());
+  Write("x.toml", FourCells());
   const CommandOutcome other = RunProgram({"--resume"});
   EXPECT_EQ(other.code, ExitCode::kFindings);
   EXPECT_THAT(other.err, HasSubstr("this is another build of partita"));

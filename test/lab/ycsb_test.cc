@@ -15,8 +15,9 @@ TEST_P(YcsbTest, TheMixRunsAndMissesNothing) {
   ASSERT_EQ(experiment.layouts.size(), 2u);
   experiment.records = 500;
   experiment.repeats = 1;
+  MakeSmall(&experiment);
   // One client: two could meet at a record that one of them is just writing.
-  experiment.arrival = {.rates = {300}, .clients = 1, .warmup_s = 0, .duration_s = 0.5};
+  experiment.arrival = {.rates = {1'000}, .clients = 1, .warmup_s = 0, .duration_s = 0.15};
   const RecordGenerator generator(experiment);
   const Result<RunResult> result =
       RunExperiment(generator, {.directory = directory_, .io_backend = backend_, .connection = {}},
