@@ -26,6 +26,7 @@ struct JobContext {
   ZoneExtractor zones;  // Empty: versions only.
   uint64_t target_file_bytes = 32ull << 20;
   size_t block_size = kBlockSizeDefault;
+  Version counts_as{};  // As TableWriterOptions.
   // Set from any thread to end the job with kCancelled at its next slice. May be null.
   const std::atomic<bool>* cancel = nullptr;
 };

@@ -44,6 +44,16 @@ Compression CompressionOfOutputs(const LevelSet& levels, const CompactionPlan& p
   return CompressionForLevel(0);
 }
 
+// Of level 0: the outputs keep their place among those that are not merged.
+Version OutputsCountAs(const LevelSet& levels, const CompactionPlan& plan) {
+  Version newest;
+  for (const PlanInput& input : plan.inputs) {
+    const FileRef* file = plan.output_level == 0 ? FindReference(levels, input) : nullptr;
+    if (file != nullptr) newest = std::max(newest, file->info.version_max);
+  }
+  return newest;
+}
+
 std::vector<BelowFile> FilesBelow(const LevelSet& levels, const CompactionPlan& plan) {
   std::vector<BelowFile> below;
   if (plan.output_level == 0 || plan.output_level + 1 >= kLevels) return below;
@@ -66,7 +76,9 @@ struct MergeJob::State {
                [this](const Entry& entry) { return Droppable(entry); }),
         outputs(context, output_compression,
                 OutputCutter(spec.cut_points, FilesBelow(*spec.levels, spec.plan), context.target_file_bytes),
-                &result.statistics) {}
+                &result.statistics) {
+    context.counts_as = OutputsCountAs(*spec.levels, spec.plan);
+  }
 
   bool Droppable(const Entry& tombstone) const;
   void OpenRuns();

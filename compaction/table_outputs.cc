@@ -36,6 +36,7 @@ Task<Status> TableOutputs::Turn() {
   options.shrink_min = shrink_min_;
   options.block_size = context_.block_size;
   options.zones = context_.zones;
+  options.counts_as = context_.counts_as;
   PARTITA_CO_ASSIGN(writer_, co_await TableWriter::Create(context_.store, std::move(options)));
   co_return Status();
 }

@@ -20,13 +20,13 @@ namespace partita {
 //   a table file  one that opens keeps every entry that can be read; of the blocks that cannot, the keys are
 //                 lost. One that does not open is lost, with the keys that its manifest says it had
 //   a manifest    the shard's table files are found again by what is in them, among all that no other shard
-//                 has. Where a compaction was interrupted, or another range still uses a file that this shard
-//                 had let go, that file may be back, and with it what had been deleted
+//                 has. Where a compaction was interrupted, another range still uses a file that this shard
+//                 had let go, or a range had moved away and back, what had been deleted may be back
 //   the catalog   is made anew from the manifests and the keys in tables and logs. Tables that have entities
 //                 come back under names like "recovered000007" (their id), in the account that is asked for,
 //                 without what faces kept beside them (access policies, service properties).
-//                 Of a range that had just moved, what had been deleted may be back: whose its files were by
-//                 then, the catalog said
+//                 Of a range that had moved, or was about to, what had been deleted may be back: whose its
+//                 files were by then, and which log counts, the catalog said
 //
 // Applying it writes a new layout, as a store that is opened with another number of shards does
 // (store_open.cc), in this order, each step durable before the next:

@@ -29,8 +29,8 @@ void RepairSurvey::ListDamages() {
     damage.consequence = "made anew from what is left: " + Number(found_.catalog.tables.size()) +
                          " tables come back under names like recovered000007, without their access policies "
                          "and service properties; one that was deleted just before may be among them, one "
-                         "without entities is not; of a range that had just moved to another shard, what "
-                         "had been deleted may be back";
+                         "without entities is not; of a range that had moved to another shard, or was about "
+                         "to, what had been deleted may be back";
     report.damages.push_back(std::move(damage));
   }
   for (const RepairFindings::Shard& shard : found_.shards) {
@@ -49,7 +49,9 @@ void RepairSurvey::ListManifest(const RepairFindings::Shard& shard, const Status
                       .reason = why.ToString()};
   damage.consequence =
       "the shard's table files are found again by what they hold; where a compaction was interrupted, or "
-      "another range still uses a file that this shard had let go, what had been deleted may be back";
+      "another range still uses a file that this shard had let go, or a range had moved away and back, what "
+      "had been "
+      "deleted may be back";
   found_.report.damages.push_back(std::move(damage));
 }
 
@@ -90,7 +92,7 @@ void RepairSurvey::ListTable(const RepairFindings::Table& table) {
   }
   damage.consequence = "lost: it does not open";
   for (const RepairFindings::Shard& shard : found_.shards) {
-    for (const FileMeta& file : shard.manifest.files) {
+    for (const FileMeta& file : shard.named) {
       if (file.info.id != table.id) continue;
       damage.shard = shard.id.value;
       std::string lower = file.info.smallest, upper = file.info.largest + '\0';
@@ -105,28 +107,28 @@ void RepairSurvey::ListTable(const RepairFindings::Table& table) {
   found_.report.damages.push_back(std::move(damage));
 }
 
-// Logs are flushed in order, and a shard writes with rising versions. But what moved to it was written
-// elsewhere: its files may be newer than what this shard had not flushed, and of what came into the log the
-// versions are older than the record's. So of a range that came, its own files tell.
-Version RepairSurvey::KeptTo(const RepairFindings::Shard& shard, const RangeDescriptor& range) const {
-  const bool may_have_moved = found_.catalog_lost ? found_.catalog.shard_count > 1 : range.move_attempt != 0;
-  if (may_have_moved && found_.catalog_lost) return Version();
-  Version kept_to = may_have_moved ? Version() : shard.log.version_last;
+// Of every version at or below it what the shard wrote is kept: logs are flushed in order, and a shard writes
+// with rising versions.
+Version RepairSurvey::KeptTo(const RepairFindings::Shard& shard) const {
+  Version kept_to = shard.log.version_last;
   for (const FileMeta& file : shard.manifest.files) {
-    const std::string& first = std::max(file.lower, file.info.smallest);
-    const RangeDescriptor* its = found_.catalog_lost ? &range : found_.FindRange(first);
-    if (its == nullptr || (may_have_moved ? its != &range : its->move_attempt != 0)) continue;
-    kept_to = std::max(kept_to, file.info.version_max);
+    const RangeDescriptor* range = found_.FindRange(std::max(file.lower, file.info.smallest));
+    const bool its_own = found_.catalog_lost || (range != nullptr && range->move_attempt == 0);
+    if (its_own) kept_to = std::max(kept_to, file.info.version_max);
   }
   return kept_to;
 }
 
+// What moved to a shard was written elsewhere: what came of it into the log has older versions than the
+// shard's own, so of a range that came all may be lost.
 void RepairSurvey::AddLostShard(const RepairFindings::Shard& shard, bool log_only,
                                 RepairDamage* damage) const {
+  const Version kept_to = log_only ? KeptTo(shard) : Version();
   for (const RangeDescriptor& range : found_.catalog.ranges) {
     // Whose the ranges were, a lost catalog does not say any more.
     if (!found_.catalog_lost && range.owner != shard.id) continue;
-    AddLost(range.lower, range.upper, log_only ? KeptTo(shard, range) : Version(), damage);
+    const bool came = found_.catalog_lost ? found_.catalog.shard_count > 1 : range.move_attempt != 0;
+    AddLost(range.lower, range.upper, came ? Version() : kept_to, damage);
   }
 }
 

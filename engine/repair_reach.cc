@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "engine/base/checksum.h"
 
@@ -18,37 +21,50 @@ void RepairReach::AddManifest(const Manifest& manifest) {
   }
 }
 
-void RepairReach::SortFiles() {
-  sorted_ = true;
-  std::sort(files_.begin(), files_.end(), [](const Reach& a, const Reach& b) { return a.first < b.first; });
-  std::vector<std::pair<ShardId, std::string_view>> reached;
-  std::string_view last;
-  for (Reach& file : files_) {
-    auto own = reached.end();
-    for (auto at = reached.begin(); at != reached.end(); ++at) {
-      if (at->first == file.shard)
-        own = at;
-      else if (file.first < at->second)
-        contradiction_ = true;
+void RepairReach::CutToStretches() {
+  cut_ = true;
+  struct End {
+    std::string_view at;
+    bool begins = false;
+    const File* file = nullptr;
+  };
+  std::vector<End> ends;
+  for (const File& file : files_) {
+    ends.push_back({file.first, true, &file});
+    ends.push_back({file.last, false, &file});
+  }
+  std::sort(ends.begin(), ends.end(),
+            [](const End& a, const End& b) { return std::tie(a.at, a.begins) < std::tie(b.at, b.begins); });
+  std::map<ShardId, std::multiset<Version>> open;
+  for (size_t i = 0; i < ends.size(); ++i) {
+    const File& file = *ends[i].file;
+    std::multiset<Version>& of_shard = open[file.shard];
+    if (ends[i].begins)
+      of_shard.insert(file.version_max);
+    else
+      of_shard.erase(of_shard.find(file.version_max));
+    if (of_shard.empty()) open.erase(file.shard);
+    if (open.size() > 1) contradiction_ = true;
+    if (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) continue;
+    Stretch stretch{.begin = ends[i].at, .has_files = !open.empty(), .shard = {}, .version_max = {}};
+    if (!open.empty()) {
+      stretch.shard = open.begin()->first;
+      stretch.version_max = *open.begin()->second.rbegin();
     }
-    if (own == reached.end()) own = reached.insert(own, {file.shard, {}});
-    own->second = std::max<std::string_view>(own->second, file.last);
-    last = std::max<std::string_view>(last, file.last);
-    file.last_so_far = last;
+    stretches_.push_back(stretch);
   }
 }
 
 bool RepairReach::KnownOtherwise(ShardId shard, std::string_view user_key, Version version) const {
-  auto at = std::upper_bound(files_.begin(), files_.end(), user_key,
-                             [](std::string_view key, const Reach& file) { return key < file.first; });
-  while (at != files_.begin() && (--at)->last_so_far > user_key) {
-    if (at->last > user_key && (at->shard != shard || at->version_max >= version)) return true;
-  }
-  return false;
+  const auto behind =
+      std::upper_bound(stretches_.begin(), stretches_.end(), user_key,
+                       [](std::string_view key, const Stretch& stretch) { return key < stretch.begin; });
+  if (behind == stretches_.begin() || !(behind - 1)->has_files) return false;
+  return (behind - 1)->shard != shard || (behind - 1)->version_max >= version;
 }
 
 void RepairReach::AddLogged(ShardId shard, std::string_view user_key, Version version) {
-  if (!sorted_) SortFiles();
+  if (!cut_) CutToStretches();
   if (contradiction_) return;
   if (logged_.size() <= shard.value) logged_.resize(shard.value + 1);
   logged_[shard.value].push_back(Hash64(user_key));
@@ -56,7 +72,7 @@ void RepairReach::AddLogged(ShardId shard, std::string_view user_key, Version ve
 }
 
 bool RepairReach::Contradicts() {
-  if (!sorted_) SortFiles();
+  if (!cut_) CutToStretches();
   std::vector<uint64_t> all;
   for (std::vector<uint64_t>& hashes : logged_) {
     if (contradiction_) break;
@@ -67,6 +83,7 @@ bool RepairReach::Contradicts() {
     std::merge(all.begin(), all.end(), hashes.begin(), hashes.end(), std::back_inserter(merged));
     contradiction_ = std::adjacent_find(merged.begin(), merged.end()) != merged.end();
     all = std::move(merged);
+    hashes = {};
   }
   return contradiction_;
 }

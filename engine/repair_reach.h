@@ -19,25 +19,32 @@ class RepairReach {
  public:
   // What a manifest names. All before the first key of a log.
   void AddManifest(const Manifest& manifest);
-  // A key in the log of `shard`, behind what its manifest says is flushed.
+  // A key in the log of `shard`, behind what its manifest says is flushed. One binary search.
   void AddLogged(ShardId shard, std::string_view user_key, Version version);
   // Whether the manifests and what was logged contradict each other. To be asked once.
   bool Contradicts();
 
  private:
-  struct Reach {
+  struct File {
     std::string first, last;  // The key behind the last one.
     ShardId shard;
     Version version_max;
-    std::string last_so_far;  // The greatest of this and all before it.
+  };
+  // From `begin` up to the next one's the files of one shard, or none, have keys.
+  struct Stretch {
+    std::string_view begin;
+    bool has_files = false;
+    ShardId shard;
+    Version version_max;
   };
 
-  void SortFiles();
+  void CutToStretches();
   bool KnownOtherwise(ShardId shard, std::string_view user_key, Version version) const;
 
-  bool sorted_ = false;
+  bool cut_ = false;
   bool contradiction_ = false;
-  std::vector<Reach> files_;                   // By first key, once sorted.
+  std::vector<File> files_;
+  std::vector<Stretch> stretches_;
   std::vector<std::vector<uint64_t>> logged_;  // By shard: hashes of keys.
 };
 

@@ -68,10 +68,7 @@ bool RepairFindings::any_manifest_lost() const {
 }
 
 const RangeDescriptor* RepairFindings::FindRange(std::string_view user_key) const {
-  for (const RangeDescriptor& range : catalog.ranges) {
-    if (user_key >= range.lower && (range.upper.empty() || user_key < range.upper)) return &range;
-  }
-  return nullptr;
+  return catalog.FindRange(user_key);
 }
 
 Task<Status> ReadWhatThereIs(const TableReader& table, SkippedSpanSink* skipped,
@@ -266,17 +263,18 @@ Task<Status> RepairSurvey::FindManifests() {
   }
   for (RepairFindings::Shard& shard : found_.shards) {
     shard.manifest_lost = manifest_damages_.contains(shard.id.value);
+    shard.named = shard.manifest.files;
   }
   if (found_.catalog_lost && !manifest_damages_.empty()) LoseManifests();
   co_return Status();
 }
 
-// Without the catalog nothing says which keys were a shard's: then all are found again alike.
+// Without the catalog nothing says which keys were a shard's: then all are found again alike. What is flushed
+// of a log is in tables, whoever names them, so what it is read from stays.
 void RepairSurvey::LoseManifests() {
   for (RepairFindings::Shard& shard : found_.shards) {
     shard.manifest_lost = true;
     shard.manifest.files.clear();
-    shard.manifest.replay_from = LogPosition(0);
   }
 }
 
@@ -287,21 +285,22 @@ LocalLogOptions RepairSurvey::LogOptionsOf(const RepairFindings::Shard& shard) c
   options.store = found_.store;
   options.shard = shard.id;
   options.directory = LogDirectory(found_.catalog.layout, shard.id);
-  options.must_exist = shard.manifest_lost || shard.manifest.replay_from.value > 0;
+  options.must_exist = manifest_damages_.contains(shard.id.value) || shard.manifest.replay_from.value > 0;
   options.newest_segment = shard.manifest.log_segment;
   options.read_only = true;
   return options;
 }
 
 Task<Status> RepairSurvey::FindLogs() {
-  if (!found_.catalog_lost || found_.any_manifest_lost()) co_return co_await ReadLogs(nullptr);
+  bool trusted = found_.catalog_lost && !found_.any_manifest_lost();
   RepairReach reach;
-  for (const RepairFindings::Shard& shard : found_.shards) reach.AddManifest(shard.manifest);
-  PARTITA_CO_TRY(co_await ReadLogs(&reach));
-  if (!reach.Contradicts()) co_return Status();
-  LoseManifests();
-  found_.report.log_records = 0;
-  co_return co_await ReadLogs(nullptr);
+  for (const RepairFindings::Shard& shard : found_.shards) {
+    if (trusted) reach.AddManifest(shard.manifest);
+    if (found_.shards.size() == 1) trusted = false;  // Whose else could a key be?
+  }
+  PARTITA_CO_TRY(co_await ReadLogs(trusted ? &reach : nullptr));
+  if (trusted && reach.Contradicts()) LoseManifests();
+  co_return Status();
 }
 
 // To `reach`, which may be null, what they hold behind the files.
@@ -340,7 +339,7 @@ Task<Status> RepairSurvey::ReadLogs(RepairReach* reach) {
 
 Task<Status> RepairSurvey::FindTables() {
   for (const RepairFindings::Shard& shard : found_.shards) {
-    for (const FileMeta& file : shard.manifest.files) {
+    for (const FileMeta& file : shard.named) {
       const bool live = found_.catalog_lost || found_.FindRange(std::max(file.lower, file.info.smallest));
       if (!live) continue;  // Of a table that was dropped.
       RepairFindings::Table& table = found_.tables[file.info.id];

@@ -30,8 +30,11 @@ namespace partita {
 struct RepairFindings {
   struct Shard {
     ShardId id;
+    // It cannot be read, or without the catalog it does not say what counts: `manifest` then has no files,
+    // and as far as it can be read keeps the position in the log.
     bool manifest_lost = false;
-    Manifest manifest;  // Lost: as of a new shard.
+    Manifest manifest;
+    std::vector<FileMeta> named;  // What it named, also when it does not count.
     SalvagedLog log;
   };
   struct Table {
@@ -88,8 +91,7 @@ class RepairSurvey {
   void ListManifest(const RepairFindings::Shard& shard, const Status& why);
   // Cuts [lower, upper) at tables, and puts it in words.
   void AddLost(std::string_view lower, std::string_view upper, Version after, RepairDamage* damage) const;
-  // Of a shard whose log is damaged: of every version at or below it the range's keys are kept.
-  Version KeptTo(const RepairFindings::Shard& shard, const RangeDescriptor& range) const;
+  Version KeptTo(const RepairFindings::Shard& shard) const;
   void AddLostShard(const RepairFindings::Shard& shard, bool log_only, RepairDamage* damage) const;
   Task<Result<MetaRecord>> ReadMeta(std::string key);
 

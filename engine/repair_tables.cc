@@ -90,6 +90,7 @@ Task<Result<std::vector<FileMeta>>> RepairTables::OfLog(const RepairFindings::Sh
         const Lookup known = memtable.Get(entry.user_key, kVersionMax);
         if (known.state == LookupState::kAbsent || known.version < entry.version) memtable.Insert(entry);
       }
+      if (check.header().attempt != 0) memtable.CountAs(check.header().version);
       return reader.status();
     };
     if (shard.log.records == 0) co_return out;
@@ -125,7 +126,8 @@ Task<Status> RepairTables::WriteMemtable(Memtable& memtable, std::vector<FileMet
                      .next_object_id = [this] { return NextId(); },
                      .is_dead_table = [this](TableId id) { return catalog_.FindTable(id) == nullptr; },
                      .zones = world_.zones,
-                     .target_file_bytes = kFileBytes};
+                     .target_file_bytes = kFileBytes,
+                     .counts_as = memtable.counts_as()};
   FlushJob job(std::move(context), std::move(spec));
   PARTITA_CO_ASSIGN(JobResult written, co_await job.Run());
   for (const LevelEdit::Added& added : written.edit.added) {
@@ -138,12 +140,13 @@ Task<Status> RepairTables::WriteMemtable(Memtable& memtable, std::vector<FileMet
 
 // ---- One file.
 
-Task<Status> RepairTables::Begin(uint32_t level) {
+Task<Status> RepairTables::Begin(uint32_t level, Version counts_as) {
   writer_id_ = NextId();
   TableWriterOptions options{.store = catalog_.store,
                              .id = writer_id_,
                              .compression = CompressionForLevel(level),
-                             .zones = world_.zones};
+                             .zones = world_.zones,
+                             .counts_as = counts_as};
   PARTITA_CO_ASSIGN(writer_, co_await TableWriter::Create(survey_.objects(), std::move(options)));
   co_return Status();
 }
@@ -191,7 +194,7 @@ Task<Result<TableInfo>> RepairTables::End() {
 Task<Result<std::optional<TableInfo>>> RepairTables::OfDamaged(const RepairFindings::Table& table,
                                                                uint32_t level) {
   if (table.reader == nullptr || table.entries == 0) co_return std::optional<TableInfo>();
-  PARTITA_CO_TRY(co_await Begin(level));
+  PARTITA_CO_TRY(co_await Begin(level, table.reader->info().version_max));
   Status copied = co_await CopyDamaged(*table.reader);
   if (copied.ok() && writer_->entry_count() != table.entries) {
     copied = Status::Corruption(table.reader->name() + ": reads differently than before; try again (F52)");
@@ -255,7 +258,7 @@ Task<Status> RepairTables::Merge(const RangeDescriptor& range,
         PARTITA_CO_ASSIGN(TableInfo info, co_await End());
         out->push_back({1, range.lower, range.upper, std::move(info)});
       }
-      if (writer_ == nullptr) PARTITA_CO_TRY(co_await Begin(1));
+      if (writer_ == nullptr) PARTITA_CO_TRY(co_await Begin(1, Version()));
       PARTITA_CO_TRY(co_await Add(entry));
       last_key.assign(entry.user_key);
       last_version = entry.version;

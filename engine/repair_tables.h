@@ -39,7 +39,7 @@ class RepairTables {
 
  private:
   // The file that is being written, if any.
-  Task<Status> Begin(uint32_t level);
+  Task<Status> Begin(uint32_t level, Version counts_as);
   Task<Status> Add(const Entry& entry);
   Task<Status> DrainIfDue();
   Task<Result<TableInfo>> End();

@@ -371,6 +371,7 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
       spec.cut_points.push_back(std::move(cut));
   }
   JobContext context = MakeJobContext(view, flush_objects_);
+  context.counts_as = memtable.counts_as();
   context.target_file_bytes =
       EvenFileBytes(memtable.key_bytes() + memtable.value_bytes(), context.target_file_bytes);
   FlushJob job(std::move(context), std::move(spec));

@@ -309,6 +309,7 @@ Status Shard::ImportOnStrand(ImportSlice* slice) {
   Entry entry;
   while (reader->Next(&entry)) memtable->Insert(entry);  // Into a range that no view here has.
   PARTITA_ASSERT(reader->status().ok());
+  memtable->CountAs(version);
   slice->position = commit_log_->Append({version, DurabilityLevel::kPower, payload, memtable});
   if (IsFull(*memtable)) FreezeActive();
   return Status();

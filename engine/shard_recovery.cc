@@ -278,6 +278,7 @@ Status Shard::ReplayRecord(const LogRecord& record, const Catalog& catalog, Read
   }
   PARTITA_TRY(reader.status());
   replayed_version_ = check.header().version;
+  if (!is_batch) memtable->CountAs(replayed_version_);
   recovered_.log.last = record.position;
   return Status();
 }

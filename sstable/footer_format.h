@@ -21,7 +21,7 @@ namespace partita {
 //       72     8  index_end          [index_begin, index_end)
 //       80     8  entry_count        puts and tombstones; a full read must find as many (F47)
 //       88     8  tombstone_count
-//       96     8  version_max        highest version in the file; the clock resumes above it (F18)
+//       96     8  version_max        no entry has a higher one; the clock resumes above it (F18)
 //      104     8  file_size          a longer or shorter file shows at once
 //      112     2  format             kTableFormat
 //      114     2  reserved           zero, checked on read

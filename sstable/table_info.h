@@ -18,7 +18,7 @@ struct TableInfo {
   std::string smallest;    // First user key.
   std::string largest;     // Last user key.
   Version version_min;
-  Version version_max;
+  Version version_max;  // At least that of each entry (TableWriterOptions::counts_as).
 
   friend bool operator==(const TableInfo&, const TableInfo&) = default;
 };

@@ -140,7 +140,7 @@ class TableVerifier {
       return Status::Corruption(table_.name() + ": holds " + std::to_string(report_.entries) +
                                 " entries, the footer says " + std::to_string(footer.entry_count) + " (F47)");
     }
-    if (version_max_ != footer.version_max || last_key_ != table_.info().largest ||
+    if (version_max_ > footer.version_max || last_key_ != table_.info().largest ||
         report_.data_blocks != table_.properties_.data_blocks ||
         report_.index_blocks != table_.properties_.index_blocks) {
       return Status::Corruption(table_.name() + ": properties that contradict the entries");

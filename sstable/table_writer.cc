@@ -346,6 +346,7 @@ Status TableWriter::State::BuildTail() {
 Task<Result<TableInfo>> TableWriter::Finish() {
   State& s = *state_;
   PARTITA_ASSERT(s.properties.info.entry_count > 0);
+  s.properties.info.version_max = std::max(s.properties.info.version_max, s.options.counts_as);
   if (!s.block.empty()) PARTITA_CO_TRY(s.CloseBlock());
   PARTITA_CO_TRY(s.BuildTail());
   PARTITA_CO_TRY(co_await Drain());

@@ -32,6 +32,9 @@ struct TableWriterOptions {
   uint32_t shrink_min = 1;
   size_t block_size = kBlockSizeDefault;  // kBlockSizeMin..kBlockSizeMax.
   ZoneExtractor zones;                    // Empty: versions only.
+  // The table counts as of this version at least, though its entries may be older: on level 0 what was
+  // flushed later is newer (level_set.h), also where it was written elsewhere and came along with a range.
+  Version counts_as{};
 };
 
 // A data block of another table, for pass-through: checked and decoded, to be written again as it

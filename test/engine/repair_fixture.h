@@ -131,7 +131,7 @@ class RepairTest : public testing::Test {
     for (int i = 1; i < 5; ++i) WriteRow(runtime, store, at + i);  // To either shard.
     EXPECT_TRUE(runtime.RunToEnd(store.MoveRange(moved, to)).ok());
     at += 500;  // The same keys.
-    for (int i = 5; i < 45; i += 10) WriteRow(runtime, store, at + i);
+    for (int i = 5; i < 45 && writes_behind >= 0; i += 10) WriteRow(runtime, store, at + i);
     for (int i = 0; i < writes_behind; ++i) {
       const std::string key = EncodeUserKey(TableId(1), "p" + std::to_string(i % 2), "");
       if (i % 5 != 0 && store.CatalogCopy().FindRange(key)->owner == to) WriteRow(runtime, store, at + i);

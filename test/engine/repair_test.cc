@@ -147,6 +147,69 @@ TEST_F(RepairTest, OfARangeThatMovedALostLogCostsWhatItBroughtAlong) {
   EXPECT_GT(kept_, rows_.size() / 3);
 }
 
+// Its new owner had flushed newer writes of a range that it is joined to. covers: F80
+TEST_F(RepairTest, OfARangeThatMovedAndWasMergedALostLogCostsWhatItBroughtAlong) {
+  const std::string first = EncodeUserKey(TableId(1), "p0", ""), second = EncodeUserKey(TableId(1), "p1", "");
+  ShardId to;
+  {
+    SimRuntime runtime(NextLife(), *disk_);
+    auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    Store& store = **opened;
+    to = store.CatalogCopy().FindRange(first)->owner;
+    ASSERT_NE(store.CatalogCopy().FindRange(second)->owner, to);
+    for (int i = 10'001; i < 10'100; i += 2) WriteRow(runtime, store, i);  // To p1,
+    for (int i = 10'002; i < 10'100; i += 2) WriteRow(runtime, store, i);  // and then to p0.
+    ASSERT_TRUE(runtime.RunToEnd(store.MoveRange(second, to)).ok());
+    ASSERT_TRUE(runtime.RunToEnd(store.MergeRanges(second)).ok());
+    ASSERT_TRUE(runtime.RunToEnd(store.Close()).ok());
+  }
+  for (const std::string& path : disk_->ListFiles("log-1-" + std::to_string(to.value) + "/")) {
+    disk_->RemoveFile(path);
+  }
+  Repair();
+  EXPECT_LT(kept_, rows_.size());
+}
+
+// Level 0 is ordered by version, and what was flushed later must be in front. covers: F80
+TEST_F(RepairTest, WhatARangeBroughtAlongIsFlushedAsNewerThanItsOwnersFiles) {
+  const ShardId to = MoveSecondPartition(-1);
+  const auto newest_of = [&] {
+    const std::string key = ManifestKey(1, to), path = "meta/" + key;
+    const auto value = DecodeMeta(key, path, *disk_->ReadFile(path));
+    EXPECT_TRUE(value.ok()) << value.status().ToString();
+    const auto manifest = DecodeManifest(value->value.bytes);
+    EXPECT_TRUE(manifest.ok()) << manifest.status().ToString();
+    return *std::max_element(manifest->files.begin(), manifest->files.end(),
+                             [](const FileMeta& a, const FileMeta& b) { return a.info.id < b.info.id; });
+  };
+  const Version before = newest_of().info.version_max;
+  SimRuntime runtime(NextLife(), *disk_);
+  auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  ASSERT_TRUE(runtime.RunToEnd((*opened)->FlushMemtables()).ok());
+  ASSERT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
+  EXPECT_GT(newest_of().info.version_max, before);
+}
+
+// Both faults are listed: without the catalog manifests may not say what counts, but do say what there was.
+// covers: F35 F53
+TEST_F(RepairTest, WithoutCatalogATableThatIsGoneIsListedThoughItsManifestDoesNotCount) {
+  (void)MoveSecondPartition(4000);
+  disk_->FlipBit("meta/catalog", 60, 2);
+  const std::string gone = TablesBySize().front();
+  ASSERT_TRUE(disk_->RemoveFile(gone));
+  const RepairReport listed = List();
+  SimRuntime runtime(NextLife(), *disk_);
+  auto applied = Run(runtime, /*apply=*/true);
+  ASSERT_TRUE(applied.ok()) << applied.status().ToString();
+  repaired_at_ = runtime.clock().WallTicks();
+  ExpectSoundStore(listed, /*names_kept=*/false);
+  EXPECT_TRUE(std::any_of(listed.damages.begin(), listed.damages.end(),
+                          [&](const RepairDamage& damage) { return damage.file == gone; }));
+  EXPECT_LT(kept_, rows_.size());
+}
+
 // Its old owner's log tells of the range, too, and which of the two is right only the catalog knew. covers:
 // F80
 TEST_F(RepairTest, WithoutCatalogTwoLogsThatTellOfAKeyAreMergedByVersion) {
