@@ -1,73 +1,156 @@
 #include "bench/lab/entity_model.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <unordered_map>
+#include <unordered_set>
 
+#include "bench/lab/key_span.h"
 #include "bench/lab/write_planner.h"
-#include "engine/base/assert.h"
 
 namespace partita::lab {
 namespace {
 
 constexpr uint64_t kRowsMax = 40'000;
+// Of runs of neighbours there are so many at least, of so many records, so that they are from all over.
+constexpr uint64_t kRunsMin = 8, kRunMin = 256;
+// In so many neighbours it is looked how far apart the records of an entity are; more are tried up to the
+// last.
+constexpr uint64_t kSpanLookedMin = 4'096, kSpanLookedMax = 16'384;
+// Where keys may come again anywhere, so many records are looked at for them.
+constexpr uint64_t kDistinctLookedMax = 200'000;
 // Rows of a request that are looked at for matches, evenly; their share stands for the rest.
 constexpr size_t kMatchSample = 500;
+
+std::string KeysOf(const EntityPlan& plan, const Record& record) {
+  return plan.partition_key.Of(record) + '\0' + plan.row_key.Of(record);
+}
 
 }  // namespace
 
 EntityModel::EntityModel(const Layout& layout, const RecordGenerator& generator)
     : layout_(layout), generator_(generator), rows_(layout.entities.size()) {
-  const uint64_t records = std::max<uint64_t>(generator.experiment().records, 1);
-  // An odd step, so that what repeats with the record's number is seen throughout.
-  const uint64_t step = records <= kRowsMax ? 1 : (records / kRowsMax + 1) | 1;
-  scale_ = static_cast<double>(step);
-  const std::vector<Field>& fields = generator.experiment().fields;
   uint64_t taken = 0;
-  Record record;
-  for (uint64_t number = 0; number < records; number += step, ++taken) {
-    generator.Make(number, &record);
-    for (size_t place = 0; place < layout.entities.size(); ++place) {
-      const EntityPlan& plan = layout.entities[place];
-      if (!plan.Takes(record)) continue;
-      Entity entity = EntityOf(plan, record, fields);
-      stored_bytes_ += static_cast<double>(EntitySizeBytes(entity));
-      rows_[place].push_back({entity.partition_key(), entity.row_key(), number});
-    }
+  for (const Run& run : ChooseRuns()) {
+    Take(run);
+    taken += run.count();
   }
+  scale_ =
+      static_cast<double>(std::max<uint64_t>(generator.experiment().records, 1)) / static_cast<double>(taken);
   for (size_t place = 0; place < rows_.size(); ++place) {
     std::vector<Row>& rows = rows_[place];
     std::sort(rows.begin(), rows.end());
-    const EntityPlan& plan = layout.entities[place];
-    if (plan.list_of) {
-      ShareList(rows, ListPropertyOf(fields[*plan.list_of]));
-      continue;
+    if (layout.entities[place].list_of) ShareList(place);
+    if (layout.entities[place].fold_name) {
+      const auto same = [](const Row& a, const Row& b) { return !(a < b); };  // They are in order.
+      rows.erase(std::unique(rows.begin(), rows.end(), same), rows.end());
     }
-    if (plan.fold_packs) ShareList(rows, plan.fold_name->text());
-    if (!plan.fold_name.has_value()) continue;
-    // Folded records share what an entity has once: its keys.
-    const size_t before = rows.size();
-    const auto same = [](const Row& a, const Row& b) {
-      return a.partition_key == b.partition_key && a.row_key == b.row_key;
-    };
-    for (size_t i = 1; i < rows.size(); ++i) {
-      if (!same(rows[i - 1], rows[i])) continue;
-      if (plan.fold_packs) continue;
-      stored_bytes_ -= static_cast<double>(EntitySizeBytes(Entity(rows[i].partition_key, rows[i].row_key)));
-    }
-    rows.erase(std::unique(rows.begin(), rows.end(), same), rows.end());
-    PARTITA_ASSERT(rows.size() <= before);
+    largest_.push_back(LargestOf(rows));
   }
-  for (const std::vector<Row>& rows : rows_) largest_.push_back(LargestOf(rows));
-  stored_bytes_ /= static_cast<double>(std::max<uint64_t>(taken, 1));
+  stored_bytes_ /= static_cast<double>(taken);
 }
 
-void EntityModel::ShareList(const std::vector<Row>& rows, const std::string& name) {
-  // Records in one list share all of an entity but their own value and a line feed.
-  for (size_t i = 1; i < rows.size(); ++i) {
-    if (rows[i - 1] < rows[i]) continue;
-    Entity empty(rows[i].partition_key, rows[i].row_key);
-    empty.Set(name, "");
-    stored_bytes_ -= static_cast<double>(EntitySizeBytes(empty)) - 2;
+std::vector<EntityModel::Run> EntityModel::ChooseRuns() const {
+  const uint64_t records = std::max<uint64_t>(generator_.experiment().records, 1);
+  if (records <= kRowsMax) return {{.end = records}};
+  const bool folds = std::any_of(layout_.entities.begin(), layout_.entities.end(),
+                                 [](const EntityPlan& plan) { return plan.fold_name.has_value(); });
+  // An odd step, so that what repeats with the record's number is seen throughout.
+  if (!folds) return {{.end = records, .step = (records / kRowsMax + 1) | 1}};
+  const uint64_t span = SpanOfFolds(), length = std::max(2 * span, kRunMin);
+  const uint64_t count = std::max(kRowsMax / (span + length), kRunsMin);
+  if (count * (span + length) >= records) return {{.end = records}};
+  std::vector<Run> runs;
+  for (uint64_t i = 0; i < count; ++i) {
+    // Not all begin where an entity does.
+    const auto shift = static_cast<uint64_t>(std::fmod(static_cast<double>(i) * std::numbers::phi, 1) *
+                                             static_cast<double>(span));
+    const uint64_t first = i * (records / count) + shift;
+    runs.push_back({.lead = first - std::min(first, span), .first = first, .end = first + length});
   }
+  return runs;
+}
+
+// How far apart the records of one entity are at most, from the first to behind the last.
+uint64_t EntityModel::SpanOfFolds() const {
+  const uint64_t begin = generator_.experiment().records / 2;
+  std::vector<std::unordered_map<std::string, uint64_t>> first(layout_.entities.size());
+  uint64_t span = 1, limit = kSpanLookedMin;
+  Record record;
+  for (uint64_t looked = 0; looked < limit; ++looked) {
+    generator_.Make(begin + looked, &record);
+    for (size_t place = 0; place < layout_.entities.size(); ++place) {
+      const EntityPlan& plan = layout_.entities[place];
+      if (!plan.fold_name || !plan.Takes(record)) continue;
+      const auto [found, is_new] = first[place].try_emplace(KeysOf(plan, record), looked);
+      span = std::max(span, looked - found->second + 1);
+    }
+    // What fills much of what was looked at may be longer still.
+    if (looked + 1 == limit && span > limit / 2 && limit < kSpanLookedMax) limit *= 2;
+  }
+  return std::min(span, kSpanLookedMax / 2);
+}
+
+void EntityModel::Take(const Run& run) {
+  const std::vector<Field>& fields = generator_.experiment().fields;
+  std::vector<std::unordered_set<std::string>> begun(layout_.entities.size());
+  Record record;
+  for (uint64_t number = run.lead; number < run.end; number += run.step) {
+    generator_.Make(number, &record);
+    for (size_t place = 0; place < layout_.entities.size(); ++place) {
+      const EntityPlan& plan = layout_.entities[place];
+      if (!plan.Takes(record)) continue;
+      const bool begins = !plan.fold_name || begun[place].insert(KeysOf(plan, record)).second;
+      if (number < run.first) continue;
+      Entity entity = EntityOf(plan, record, fields);
+      const uint64_t shared = begins ? 0 : SharedBytes(plan, record);
+      stored_bytes_ += static_cast<double>(EntitySizeBytes(entity) - shared);
+      if (begins) rows_[place].push_back({entity.partition_key(), entity.row_key(), number});
+    }
+  }
+}
+
+// What a record adds nothing to where another one is in its entity already. A pack has a line feed, of two
+// bytes, between two.
+uint64_t EntityModel::SharedBytes(const EntityPlan& plan, const Record& record) const {
+  const std::vector<Field>& fields = generator_.experiment().fields;
+  Entity shared(plan.partition_key.Of(record), plan.row_key.Of(record));
+  if (plan.list_of) {
+    shared.Set(ListPropertyOf(fields[*plan.list_of]), "");
+    return EntitySizeBytes(shared) - 2;
+  }
+  for (const size_t field : plan.fields) shared.AppendProperty(fields[field].name, record.values[field]);
+  if (!plan.fold_packs) return EntitySizeBytes(shared);
+  shared.Set(plan.fold_name->text(), "");
+  return EntitySizeBytes(shared) - 2;
+}
+
+void EntityModel::ShareList(size_t place) {
+  const EntityPlan& plan = layout_.entities[place];
+  const std::vector<Row>& rows = rows_[place];
+  const double share = is_sample() ? 1 - DistinctShareOf(plan) : 1;
+  Record record;
+  for (size_t i = is_sample() ? 0 : 1; i < rows.size(); ++i) {
+    if (!is_sample() && rows[i - 1] < rows[i]) continue;
+    generator_.Make(rows[i].record, &record);
+    stored_bytes_ -= share * static_cast<double>(SharedBytes(plan, record));
+  }
+}
+
+// Of those of the first records that have a place there: how many entities they are in, for each.
+double EntityModel::DistinctShareOf(const EntityPlan& plan) const {
+  std::unordered_set<std::string> keys;
+  uint64_t count = 0;
+  Record record;
+  for (uint64_t number = 0; number < std::min(generator_.experiment().records, kDistinctLookedMax);
+       ++number) {
+    generator_.Make(number, &record);
+    if (!plan.Takes(record)) continue;
+    keys.insert(KeysOf(plan, record));
+    ++count;
+  }
+  return count == 0 ? 1 : static_cast<double>(keys.size()) / static_cast<double>(count);
 }
 
 EntityModel::Largest EntityModel::LargestOf(const std::vector<Row>& rows) const {
@@ -98,20 +181,55 @@ EntityModel::Answer EntityModel::Ask(const QueryPlan& plan, const QueryPart& par
   return all;
 }
 
+// The rows of its keys, from the first to behind the last.
+std::pair<size_t, size_t> EntityModel::FoundBy(size_t entity, const QueryPart& part) const {
+  const std::vector<Row>& rows = rows_[entity];
+  const auto at = [&](const std::string& partition_key, const std::string& row_key) {
+    const auto found = std::lower_bound(rows.begin(), rows.end(), Row{partition_key, row_key, 0});
+    return static_cast<size_t>(found - rows.begin());
+  };
+  const size_t first = at(part.partition_lower, part.row_lower);
+  size_t last = rows.size();
+  if (part.kind <= PlanKind::kPartition) {
+    last = part.row_upper.empty() ? at(part.partition_upper, "") : at(part.partition_lower, part.row_upper);
+  } else if (!part.partition_upper.empty()) {
+    last = at(part.partition_upper, "");
+  }
+  return {first, std::max(first, last)};
+}
+
+double EntityModel::ShareOf(size_t place, const std::string& partition_key) const {
+  const std::vector<Row>& rows = rows_[place];
+  const auto first = std::lower_bound(rows.begin(), rows.end(), Row{partition_key, "", 0});
+  const auto last = std::lower_bound(first, rows.end(), Row{Behind(partition_key), "", 0});
+  return rows.empty() ? 0 : static_cast<double>(last - first) / static_cast<double>(rows.size());
+}
+
+void EntityModel::VisitFound(const QueryPart& part, const Op& op, const KnownFields& known, double returned,
+                             const std::function<void(const Record& record, double count)>& visit) const {
+  const std::vector<Row>& rows = rows_[part.entity];
+  const auto [first, last] = FoundBy(part.entity, part);
+  // A few are the first of them, in order; of many some from all over.
+  const double wanted = std::ceil(returned / scale_);
+  const size_t stride = wanted <= static_cast<double>(kMatchSample) ? 1 : (last - first) / kMatchSample + 1;
+  std::vector<Record> found;
+  Record record;
+  for (size_t i = first; i < last && (stride > 1 || static_cast<double>(found.size()) < wanted);
+       i += stride) {
+    generator_.Make(rows[i].record, &record);
+    // Whose keys are those of a list is on it.
+    if (layout_.entities[part.entity].list_of || Matches(op, known, record)) found.push_back(record);
+  }
+  // One that is not in the sample, or was written since: it is the one that is asked for.
+  if (found.empty() && returned > 0) found.push_back(known.probe);
+  for (const Record& one : found) visit(one, returned / static_cast<double>(found.size()));
+}
+
 EntityModel::Answer EntityModel::AskOne(size_t entity, const QueryPlan& plan, const QueryPart& part,
                                         const Op& op, const KnownFields& known, uint64_t top) const {
   const std::vector<Row>& rows = rows_[entity];
-  auto first = std::lower_bound(rows.begin(), rows.end(), Row{part.partition_lower, part.row_lower, 0});
-  auto last = rows.end();
-  if (part.kind <= PlanKind::kPartition) {
-    last = part.row_upper.empty()
-               ? std::lower_bound(rows.begin(), rows.end(), Row{part.partition_upper, "", 0})
-               : std::lower_bound(rows.begin(), rows.end(), Row{part.partition_lower, part.row_upper, 0});
-  } else if (!part.partition_upper.empty()) {
-    last = std::lower_bound(rows.begin(), rows.end(), Row{part.partition_upper, "", 0});
-  }
-  last = std::max(first, last);
-  const auto found = static_cast<size_t>(last - first);
+  const auto [begin, end] = FoundBy(entity, part);
+  const size_t found = end - begin;
   if (layout_.entities[entity].list_of && part.kind == PlanKind::kPoint) {
     // One entity, which lists what is found.
     return {1.0, std::max(static_cast<double>(found) * scale_, 1.0)};
@@ -128,7 +246,7 @@ EntityModel::Answer EntityModel::AskOne(size_t entity, const QueryPlan& plan, co
     size_t looked = 0, matched = 0;
     Record record;
     for (size_t i = 0; i < found; i += stride, ++looked) {
-      generator_.Make((first + static_cast<ptrdiff_t>(i))->record, &record);
+      generator_.Make(rows[begin + i].record, &record);
       if (Matches(op, known, record)) ++matched;
     }
     share = static_cast<double>(matched) / static_cast<double>(looked);

@@ -18,6 +18,8 @@ namespace {
 // Operations that are looked at: enough for one second of most rates, and little time.
 constexpr uint64_t kOperationsMin = 500, kOperationsMax = 10'000;
 constexpr double kEntityKib = 1024;
+// Records of a sample that say in which partitions the others are for which they stand.
+constexpr double kSampleTrusted = 8;
 
 // Table and PartitionKey.
 using Partition = std::pair<std::string, std::string>;
@@ -73,14 +75,15 @@ class Predictor {
       told->sorts = op.order_field.has_value() && !plan->ordered;
     }
     const KnownFields known = WhatIsKnown(op, operation, generator_);
-    uint64_t left = plan->ordered ? operation.LimitOf(op) : 0;
-    double returned = 0, requests = 0;
+    const uint64_t limit = operation.LimitOf(op), left = plan->ordered ? limit : 0;
+    double returned = 0, requests = 0, looked_up = 0;
     for (const QueryPart& part : plan->parts) {
       const std::string& table = layout_.entities[part.entity].table;
       const EntityModel::Answer answer = model_.Ask(*plan, part, op, known, left);
       told->scanned += answer.scanned;
       returned += answer.returned;
-      requests += std::max(1.0, answer.returned / kPageEntitiesMax);
+      const bool is_list = layout_.entities[part.entity].list_of.has_value();
+      requests += is_list ? 1 : std::max(1.0, answer.returned / kPageEntitiesMax);
       told->partitions += part.kind <= PlanKind::kPartition ? 1 : 0;
       if (part.kind <= PlanKind::kPartition)
         heat_[{table, part.partition_lower}] += std::max(1.0, answer.scanned);
@@ -90,15 +93,36 @@ class Predictor {
         heat_[{table, largest.partition_key}] += answer.scanned * largest.share;
         elsewhere_ += answer.scanned * (1 - largest.share);
       }
-      if (left > 0 && !op.order_field.has_value() && returned >= static_cast<double>(operation.LimitOf(op)))
-        break;
+      if (plan->lookups) {
+        // Of a list no more than is wanted; what else is not in order the client looks up whole, and sorts.
+        const bool is_cut = is_list && limit > 0;
+        const double found =
+            is_cut ? std::min(answer.returned, static_cast<double>(limit) - looked_up) : answer.returned;
+        FollowLookups(op, part, known, found);
+        looked_up += found;
+      }
+      if (left > 0 && !op.order_field.has_value() && returned >= static_cast<double>(limit)) break;
     }
-    const uint64_t limit = operation.LimitOf(op);
     if (limit > 0) returned = std::min(returned, static_cast<double>(limit));
-    if (plan->lookups) requests += returned;
-    if (plan->lookups) told->scanned += returned;
+    told->scanned += looked_up;
     told->returned += returned;
-    told->requests += requests;
+    told->requests += requests + looked_up;
+  }
+
+  // The records that index entries lead to are read in their own partitions.
+  void FollowLookups(const Op& op, const QueryPart& part, const KnownFields& known, double found) {
+    model_.VisitFound(part, op, known, found, [&](const Record& record, double count) {
+      const EntityPlan& base = layout_.BaseOf(record);
+      const std::string partition_key = base.partition_key.Of(record);
+      double there = count;
+      if (model_.is_sample() && count > 1 && found < kSampleTrusted * count) {
+        // Of a few that stand for many: where those lie of which none is known is told by where most do.
+        const auto place = static_cast<size_t>(&base - layout_.entities.data());
+        there = 1 + (count - 1) * model_.ShareOf(place, partition_key);
+      }
+      heat_[{base.table, partition_key}] += there;
+      elsewhere_ += count - there;
+    });
   }
 
   void FollowWrites(const Op& op, const Operation& operation, OpPrediction* told) {
@@ -106,7 +130,11 @@ class Predictor {
     std::set<Partition> partitions;
     told->requests += static_cast<double>(requests.size());
     told->atomic = told->atomic && requests.size() <= 1;
-    if (op.kind == OpKind::kModify) told->requests += 1;
+    if (op.kind == OpKind::kModify && !requests.empty()) {
+      // The record is read first.
+      told->requests += 1;
+      heat_[{*requests[0].table, requests[0].partition_key()}] += 1;
+    }
     for (const WriteRequestPlan& request : requests) {
       if (request.list) {
         // It is read, then written.

@@ -81,6 +81,49 @@ TEST(ExplainTest, PartitionsOfTwoTablesAreTwo) {
   EXPECT_DOUBLE_EQ(two.ops[0].partitions, 2);
 }
 
+TEST(ExplainTest, WhatIsLookedUpHeatsThePartitionsOfTheRecords) {
+  Experiment experiment = ParseSound(ReadingsText(R"(
+[[layout]]
+name = "copied"
+pk = "{type}"
+rk = "{desc_ticks(ts)}"
+[[layout.copy]]
+name = "by-device"
+table = "Devices"
+pk = "{device}"
+rk = "{desc_ticks(ts)}"
+props = ["type", "ts"]
+[[layout]]
+name = "listed"
+pk = "{ts:%Y%m%d}"
+rk = "{device}_{ticks(ts)}"
+[[layout.copy]]
+name = "times"
+table = "Devices"
+pk = "{device}"
+rk = "list"
+list = "ts"
+)"));
+  experiment.ops = {experiment.ops[1]};  // The latest of a device.
+  const Prediction prediction = PredictionOf(experiment);
+  const LayoutPrediction &copied = prediction.layouts[0], &listed = prediction.layouts[1];
+  ASSERT_TRUE(copied.ops[0].lookups && listed.ops[0].lookups);
+  EXPECT_EQ(copied.hottest_partition, "temp");
+  EXPECT_NEAR(copied.hottest_rate, 1000 * 0.7 * copied.ops[0].returned, 0.05 * copied.hottest_rate);
+  EXPECT_EQ(listed.hottest_partition, "20260101") << "where all records are";
+  EXPECT_NEAR(listed.hottest_rate, 1000 * listed.ops[0].returned, 1);
+  // The index, and each record.
+  EXPECT_NEAR(listed.account_rate, 1000 * (1 + listed.ops[0].returned), 1);
+}
+
+TEST(ExplainTest, AModifyReadsBeforeItWrites) {
+  std::string text = ReadingsText("[[layout]]\nname = \"one\"\npk = \"all\"\nrk = \"{ticks(ts)}\"\n");
+  text.replace(text.find("kind = \"get\""), 12, "kind = \"modify\"\nset = [\"value\"]");
+  Experiment experiment = ParseSound(text);
+  experiment.ops = {experiment.ops[2]};
+  EXPECT_DOUBLE_EQ(PredictionOf(experiment).layouts[0].hottest_rate, 2'000);
+}
+
 TEST(ExplainTest, TransactionsAreCutBetweenRecordsAndByBytes) {
   const auto largest = [](const std::string& bytes, const std::string& batch, const std::string& copy) {
     const Experiment experiment = ParseSound(
