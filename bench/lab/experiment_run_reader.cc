@@ -218,6 +218,7 @@ std::optional<size_t> ExperimentReader::OpNamed(const TomlSection& section, std:
 void ExperimentReader::ReadExpectation(const TomlSection& section) {
   Expectation expectation{.line = section.table().source().begin.line};
   std::vector<std::string> metrics = MetricNames();
+  metrics.emplace_back(kHotShare);
   metrics.emplace_back("plan");
   size_t metric = 0;
   if (section.Require("metric")) section.Choice("metric", metrics, &metric);
@@ -232,6 +233,9 @@ void ExperimentReader::ReadExpectation(const TomlSection& section) {
   number("below", &expectation.below);
   number("equals", &expectation.equals);
   if (section.Has("is")) section.Text("is", &expectation.is.emplace());
+  if (expectation.metric == kHotShare && expectation.op) {
+    section.Wrong("op", "hot_share is of all operations together");
+  }
   if (expectation.metric == "plan" && !(expectation.is && expectation.op)) {
     section.Wrong("metric", "plan needs op and is");
   } else if (expectation.metric != "plan" && !expectation.above && !expectation.below &&

@@ -1,6 +1,7 @@
 #include "bench/lab/metrics.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "bench/compare/statistics.h"
 #include "engine/base/assert.h"
@@ -25,6 +26,15 @@ std::vector<std::string> MetricNames() {
   return {"operations",     "throughput", "p50_ms",  "p90_ms",  "p99_ms",       "p999_ms",     "max_ms",
           "service_p99_ms", "throttled",  "dropped", "failed",  "missing",      "scanned",     "returned",
           "transactions",   "bytes",      "written", "density", "stored_bytes", "hottest_rate"};
+}
+
+MetricBasis BasisOf(std::string_view metric) {
+  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), metric) != names.end();
+  };
+  if (is_one_of({"plan", "stored_bytes", "hottest_rate"})) return MetricBasis::kPrediction;
+  if (is_one_of({"operations", "throttled", "dropped"})) return MetricBasis::kDue;
+  return MetricBasis::kCompleted;
 }
 
 double MetricOf(std::string_view metric, const OpFigures& figures, double seconds,

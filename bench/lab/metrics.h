@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,18 @@ namespace partita::lab {
 //   density (returned of scanned) stored_bytes (per record, by the service's formula)  hottest_rate
 //   (predicted entities/s of one partition)
 std::vector<std::string> MetricNames();
+// That of all operations together which [[expect]] knows besides: hot_share, the share of the entities that
+// were touched which lay where most did, of the at most 32 rows of keys that the heat map has, in each tenth
+// of the run (Timeline::HotShare).
+inline constexpr const char* kHotShare = "hot_share";
+
+// Without what there is no figure.
+enum class MetricBasis : uint8_t {
+  kPrediction,  // Nothing: it is told by the experiment alone.
+  kDue,         // Operations that were due.
+  kCompleted,   // Operations that were completed.
+};
+MetricBasis BasisOf(std::string_view metric);
 
 // Its figure in one cell. REQUIRES: one of MetricNames.
 double MetricOf(std::string_view metric, const OpFigures& figures, double seconds,

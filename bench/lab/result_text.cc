@@ -71,7 +71,7 @@ void WriteCell(const Experiment& experiment, const RunResult& result, const Cell
   json->BeginObject().Member("layout", experiment.layouts[cell.layout].name);
   json->Member("rate", RateText(experiment.arrival, cell.rate)).Member("repeat", cell.repeat);
   json->Member("generator_limited", cell.generator_limited()).Member("late_starts", cell.late_starts);
-  json->Member("clients_limited", cell.clients_limited());
+  json->Member("clients_limited", cell.clients_limited()).Member(kHotShare, cell.timeline.HotShare());
   json->Key("ops").BeginArray();
   for (size_t op = 0; op < cell.ops.size(); ++op) {
     json->BeginObject().Member("op", experiment.ops[op].name);

@@ -34,6 +34,23 @@ OpFigures Together(const CellFigures& cell, std::optional<size_t> op) {
   return all;
 }
 
+// In which run of a layout there is nothing that the metric could be a figure of; empty: in none.
+std::string NothingMeasured(const RunResult& result, const Expectation& expectation, size_t layout,
+                            size_t rate) {
+  const MetricBasis basis = BasisOf(expectation.metric);
+  if (basis == MetricBasis::kPrediction) return "";
+  bool any = false;
+  for (const CellFigures& cell : result.cells) {
+    if (cell.layout != layout || cell.rate != rate) continue;
+    any = true;
+    const OpFigures figures = Together(cell, expectation.op);
+    if (basis == MetricBasis::kDue ? figures.operations > 0 : figures.completed > 0) continue;
+    return "nothing was measured: of " + std::to_string(figures.operations) +
+           " operations none was completed in run " + std::to_string(cell.repeat + 1);
+  }
+  return any ? "" : "nothing was measured: it was not run";
+}
+
 // Empty when it came out.
 std::string Judge(const Experiment& experiment, const RunResult& result, const Expectation& expectation) {
   const std::string of = "metric " + expectation.metric + " of layout " +
@@ -45,6 +62,12 @@ std::string Judge(const Experiment& experiment, const RunResult& result, const E
   }
   // At the highest rate, where layouts differ most.
   const size_t rate = RateCountOf(experiment.arrival) - 1;
+  for (const size_t layout : {expectation.layout, expectation.times_of.value_or(expectation.layout)}) {
+    const std::string nothing = NothingMeasured(result, expectation, layout, rate);
+    if (nothing.empty()) continue;
+    return of + (layout == expectation.layout ? "" : " against " + experiment.layouts[layout].name) + ": " +
+           nothing;
+  }
   const auto median = [&](size_t layout) {
     return bench::Median(FiguresOf(experiment, result, layout, rate, expectation.op, expectation.metric));
   };
@@ -199,6 +222,10 @@ std::vector<double> FiguresOf(const Experiment& experiment, const RunResult& res
   std::vector<double> figures;
   for (const CellFigures& cell : result.cells) {
     if (cell.layout != layout || cell.rate != rate) continue;
+    if (metric == kHotShare) {
+      figures.push_back(cell.timeline.HotShare());
+      continue;
+    }
     figures.push_back(
         MetricOf(metric, Together(cell, op), cell.measured_s, result.prediction.layouts[layout]));
   }

@@ -78,6 +78,23 @@ void Timeline::Touched(double at, const Touch& touch) {
   }
 }
 
+double Timeline::HotShare() const {
+  constexpr size_t kMoments = 10;
+  const size_t length = std::max<size_t>((columns_.size() + kMoments - 1) / kMoments, 1);
+  double hottest = 0, all = 0;
+  std::vector<double> rows(rows_);
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (i % length == 0) std::fill(rows.begin(), rows.end(), 0);
+    for (size_t row = 0; row < rows_; ++row) {
+      rows[row] += columns_[i].entities[row];
+      all += columns_[i].entities[row];
+    }
+    const bool ends = i % length == length - 1 || i + 1 == columns_.size();
+    if (ends && rows_ > 0) hottest += *std::max_element(rows.begin(), rows.end());
+  }
+  return all > 0 ? hottest / all : 0;
+}
+
 void Timeline::Add(const Timeline& other) {
   if (other.columns_.empty()) return;
   PARTITA_ASSERT(other.rows_ == rows_);

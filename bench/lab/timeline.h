@@ -51,6 +51,10 @@ class Timeline {
   // REQUIRES: made for the same time and rows.
   void Add(const Timeline& other);
 
+  // The share of the entities of a moment, a tenth of the run, that lay in the row with most of them; over
+  // all moments, each as it has entities. 0: none were touched.
+  double HotShare() const;
+
   double column_s() const { return column_s_; }
   size_t rows() const { return rows_; }
   const std::vector<Column>& columns() const { return columns_; }

@@ -20,9 +20,11 @@ namespace partita::lab {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class LabRunTest : public LabCommandTest {
  protected:
@@ -43,7 +45,9 @@ TEST_P(LabLibraryTest, GivesWhatTheDesignGuidesSay) {
   Experiment experiment =
       ParseSound(Read(std::string(PARTITA_SOURCE_DIR) + "/bench/lab/library/" + GetParam() + ".toml"));
   ASSERT_FALSE(experiment.layouts.empty());
-  ASSERT_TRUE(experiment.limits.IsOff()) << "what is refused of a load takes its time: ground_truth_test.cc";
+  for (const Expectation& expectation : experiment.expectations) {
+    ASSERT_NE(expectation.metric, "throttled") << "which takes a load its time: ground_truth_test.cc";
+  }
   // What is counted for each operation needs no more than a few of them.
   experiment.arrival.warmup_s = 0;
   experiment.arrival.duration_s = std::clamp(16 / experiment.arrival.rates[0], 0.15, 0.4);
@@ -53,9 +57,10 @@ TEST_P(LabLibraryTest, GivesWhatTheDesignGuidesSay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Library, LabLibraryTest,
-                         ::testing::Values("L08-log-tail", "L10-intra-partition-index",
-                                           "L14-mixed-entity-types", "L15-data-series", "L16-packed-lines",
-                                           "L18-or-on-row-keys", "L19-batches", "L22-key-length"),
+                         ::testing::Values("L02-date-append", "L03-date-prepend", "L08-log-tail",
+                                           "L10-intra-partition-index", "L14-mixed-entity-types",
+                                           "L15-data-series", "L16-packed-lines", "L18-or-on-row-keys",
+                                           "L19-batches", "L22-key-length"),
                          [](const auto& info) { return std::string(info.param).substr(0, 3); });
 
 TEST_F(LabRunTest, LatencyCountsFromWhenAnOperationWasDue) {
@@ -259,6 +264,35 @@ TEST(VerdictTest, ARunInWhichNothingWasCompletedIsNotWhatWasExpected) {
               ElementsAre("layout second, run 2: none of 100 operations was completed: IoError: gone"));
   rivals.result.cells[3].ops[0].operations = 0;
   EXPECT_THAT(FailedExpectations(rivals.experiment, rivals.result), IsEmpty()) << "nothing was due";
+}
+
+TEST(VerdictTest, WhatWasNotMeasuredDidNotComeOut) {
+  Rivals rivals;
+  rivals.experiment.layouts[0].name = "first";
+  rivals.experiment.layouts[1].name = "second";
+  rivals.experiment.ops[0].name = "op";
+  const auto expects = [&](const std::string& metric, double equals) {
+    rivals.experiment.expectations = {{.metric = metric, .layout = 0, .op = 0, .equals = equals, .is = {}}};
+    return FailedExpectations(rivals.experiment, rivals.result);
+  };
+  for (const char* metric : {"density", "failed", "missing", "scanned", "hot_share"}) {
+    EXPECT_THAT(expects(metric, metric == std::string("density") ? 1 : 0), IsEmpty()) << metric;
+  }
+  EXPECT_THAT(expects("throttled", 0), IsEmpty());
+  OpFigures& figures = rivals.result.cells[2].ops[0];  // Of the second run of the first layout.
+  figures.completed = figures.operations = 0;
+  for (const char* metric : {"density", "failed", "missing", "scanned", "p99_ms", "throttled"}) {
+    EXPECT_THAT(expects(metric, 0), ElementsAre(HasSubstr("metric " + std::string(metric) +
+                                                          " of layout first, operation op: nothing was "
+                                                          "measured: of 0 operations none was completed in "
+                                                          "run 2")));
+  }
+  rivals.experiment.expectations = {
+      {.metric = "scanned", .layout = 1, .op = 0, .times_of = 0, .below = 5, .is = {}}};
+  EXPECT_THAT(FailedExpectations(rivals.experiment, rivals.result),
+              ElementsAre(HasSubstr("of layout second, operation op against first: nothing was measured")));
+  figures.operations = 7;
+  EXPECT_THAT(expects("throttled", 0), Not(Contains(HasSubstr("throttled")))) << "of seven none was";
 }
 
 TEST(VerdictTest, WhyThereIsNoWinnerIsTrue) {

@@ -53,6 +53,19 @@ TEST(TimelineTest, SpreadsWhatIsReadOverItsRowsAndAddsUp) {
   EXPECT_EQ(one.columns().back().latency_max_ns, 7 * kMillisecond);
 }
 
+TEST(TimelineTest, TheHotShareIsThatOfAMomentThoughTheHeatMoves) {
+  Timeline moving(10, 4), spread(10, 4);
+  EXPECT_EQ(moving.HotShare(), 0) << "nothing was touched";
+  for (int i = 0; i < 1'000; ++i) {
+    const auto row = static_cast<uint16_t>(i / 250);
+    moving.Touched(i * 0.01, {.rows = {.first = row, .last = row}, .entities = 3});
+    spread.Touched(i * 0.01, {.rows = {.first = 0, .last = 3}, .entities = 3});
+  }
+  // Of ten moments two are shared by two rows, half and half.
+  EXPECT_NEAR(moving.HotShare(), 0.9, 0.02);
+  EXPECT_NEAR(spread.HotShare(), 0.25, 0.001);
+}
+
 TEST(KeyRowsTest, AFewKeysHaveARowEach) {
   const Experiment experiment = ParseSound(ReadingsText(R"(
 [[layout]]
