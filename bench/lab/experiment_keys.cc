@@ -30,7 +30,8 @@ constexpr ExperimentKey kKeys[] = {
     {"field", "dist", "text", "constant, sequence, clock, uniform, zipf, weighted, normal, text or template"},
     {"field", "column", "text", "Instead of dist, with import: the column of the file that it is"},
     {"field", "type", "text",
-     "column: String, Int32, Int64, Double, Boolean, DateTime, Guid or Binary; default what all values fit"},
+     "column: String, Int32, Int64, Double, Boolean, DateTime, Guid or Binary; default what all values fit: "
+     "numbers only where each comes back digit for digit, so not of 007, 1e3, or twenty digits"},
     {"field", "epoch", "text", "column: its numbers are times, in s, ms or us since 1970"},
     {"field", "missing", "any", "column: what stands for a missing value; default: none may be missing"},
     {"field", "value", "text", "constant: which"},

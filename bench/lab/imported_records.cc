@@ -29,13 +29,58 @@ bool IsText(PropertyType type) { return type == PropertyType::kString || type ==
 constexpr PropertyType kGuesses[] = {PropertyType::kInt64, PropertyType::kDouble, PropertyType::kDateTime,
                                      PropertyType::kBoolean};
 
+// The significant digits of a decimal number, and the power of ten of the first of them.
+struct Decimal {
+  std::string digits;
+  int64_t power = 0;
+  friend bool operator==(const Decimal&, const Decimal&) = default;
+};
+
+// REQUIRES: a number as ParseValueText takes it for a Double.
+Decimal DecimalOf(std::string_view text) {
+  Decimal decimal;
+  int64_t exponent = 0;
+  const size_t e = std::min(text.find_first_of("eE"), text.size());
+  if (e < text.size()) {
+    const size_t from = e + (text[e + 1] == '+' ? 2 : 1);
+    std::from_chars(text.data() + from, text.data() + text.size(), exponent);
+  }
+  bool behind_point = false;
+  for (const char c : text.substr(0, e)) {
+    if (c == '.') behind_point = true;
+    if (c < '0' || c > '9') continue;
+    const bool is_leading = decimal.digits.empty() && c == '0';
+    if (!is_leading) decimal.digits.push_back(c);
+    if (!behind_point && !is_leading) ++exponent;
+    if (behind_point && is_leading) --exponent;
+  }
+  decimal.digits.erase(decimal.digits.find_last_not_of('0') + 1);
+  decimal.power = decimal.digits.empty() ? 0 : exponent;
+  return decimal;
+}
+
+// Whether the number still says what the text did. An identifier of twenty digits would lose the last of
+// them, one such as 12e45 all of its form; JSON knows numbers from texts, so that there an exponent is one.
+bool ComesBack(double value, const RowCell& cell) {
+  const std::string_view magnitude = cell.text.substr(cell.text.starts_with('-') ? 1 : 0);
+  std::string shortest;
+  AppendValueText(&shortest, value);
+  if (DecimalOf(magnitude) != DecimalOf(shortest)) return false;
+  const bool has_exponent = magnitude.find_first_of("eE") != magnitude.npos;
+  if (!has_exponent || cell.kind == RowCell::Kind::kBare) return true;
+  // As who writes numbers writes it: one digit in front of the point.
+  return shortest.find('E') != shortest.npos && magnitude.find_first_of(".eE") == 1;
+}
+
 bool MayBe(PropertyType type, const RowCell& cell, RowFormat format) {
   const bool is_bare = cell.kind == RowCell::Kind::kBare;
   // JSON tells numbers and flags from texts; a time is a text there.
   if (format == RowFormat::kJsonLines && is_bare == (type == PropertyType::kDateTime)) return false;
   const Result<PropertyValue> value = ParseValueText(type, cell.text);
   if (!value.ok()) return false;
-  if (type == PropertyType::kDouble) return std::isfinite(*value->if_double());
+  if (type == PropertyType::kDouble) {
+    return std::isfinite(*value->if_double()) && ComesBack(*value->if_double(), cell);
+  }
   // 007 is an identifier, and would come back as 7.
   return type != PropertyType::kInt64 || std::to_string(*value->if_int64()) == cell.text;
 }

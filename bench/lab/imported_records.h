@@ -38,10 +38,11 @@ class ImportedRecords {
   static constexpr size_t kProblemsMax = 10;
 
   // Types that are not given are found: that of the file's own type column or annotation, else the narrowest
-  // of Int64, Double, DateTime, Boolean and String that has all of the column's values. A text with a zero in
-  // front is no number. Every value must be of its type, else `problems` is told of it, a line each in the
-  // form "file:line: column "name": what is wrong", and nothing is to be used. Other failures are the
-  // status: kNotFound, kIoError, kNoSpace, kInvalidArgument.
+  // of Int64, Double, DateTime, Boolean and String that has all of the column's values. What does not come
+  // back digit for digit is no number: with a zero in front, with more digits than the type holds, or, in
+  // CSV, with an exponent where numbers of that size have none. Every value must be of its type, else
+  // `problems` is told of it, a line each in the form "file:line: column "name": what is wrong", and nothing
+  // is to be used. Other failures are the status: kNotFound, kIoError, kNoSpace, kInvalidArgument.
   static Result<std::shared_ptr<const ImportedRecords>> Read(const std::string& path,
                                                              const RowFileFormat& format,
                                                              std::vector<ImportColumn> columns,

@@ -28,17 +28,26 @@ class OwnedFile : public FdSource {
   const int fd_;
 };
 
+const char* KindOfFile(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
 Result<std::unique_ptr<ByteSource>> OpenFile(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Of a FIFO opening would wait for a writer.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     const std::string why = path + ": " + std::strerror(errno);
     return errno == ENOENT ? Status::NotFound(why) : Status::IoError(why);
   }
   auto file = std::make_unique<OwnedFile>(fd);
   struct stat info {};
+  if (::fstat(fd, &info) != 0) return Status::IoError(path + ": " + std::strerror(errno));
   // It is read twice, to learn the types first.
-  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    return Status::InvalidArgument(path + ": is not a plain file");
+  if (!S_ISREG(info.st_mode)) {
+    return Status::InvalidArgument(path + ": is " + KindOfFile(info.st_mode) +
+                                   "; rows are read from a plain file");
   }
   return std::unique_ptr<ByteSource>(std::move(file));
 }

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "bench/lab/explain.h"
 #include "bench/lab/imported_records.h"
@@ -19,7 +20,7 @@ constexpr const char* kOrders =
     "Customer Id,Total,Placed,Note\r\n"
     "007,12.5,2026-01-31T12:00:00Z,\"a \"\"good\"\" one,\r\nin two lines\"\r\n"
     "008,3,2026-02-01T00:00:00Z,\r\n"
-    "007,1e3,2026-02-02T00:00:00.5Z,é\r\n";
+    "007,1000.0,2026-02-02T00:00:00.5Z,é\r\n";
 
 class ImportTest : public LabCommandTest {
  protected:
@@ -67,6 +68,37 @@ TEST_F(ImportTest, CsvGivesRecordsWithTheNarrowestTypes) {
   EXPECT_EQ(record.values[3], PropertyValue(""));
   generator.Make(3 + 2, &record);
   EXPECT_EQ(record.values[3], PropertyValue("é")) << "behind the last row they come again";
+}
+
+TEST_F(ImportTest, WhatWouldLoseDigitsAsANumberIsAText) {
+  Write("ids.csv",
+        "long,form,kept,small,whole\n"
+        "12345678901234567890,12e45,12.50,1.5e-07,7\n"
+        "12345678901234567891,1e3,100000000000000000000,-2.5E+22,-3\n");
+  WriteExperiment("import = \"ids.csv\"\n", "pk = \"{long}\"\nrk = \"{form}\"\n");
+  const Experiment experiment = Sound();
+  Record record;
+  RecordGenerator(experiment).Make(1, &record);
+  EXPECT_EQ(record.values[0], PropertyValue("12345678901234567891"));
+  EXPECT_EQ(record.values[1], PropertyValue("1e3"));
+  EXPECT_EQ(record.values[2], PropertyValue(1e20)) << "no digit of it is lost";
+  EXPECT_EQ(record.values[3], PropertyValue(-2.5e22)) << "as programs write such numbers";
+  EXPECT_EQ(record.values[4], PropertyValue(int64_t{-3}));
+  Write("ids.jsonl", "{\"id\":12345678901234567890,\"n\":1e3}\n{\"id\":5,\"n\":2.5}\n");
+  WriteExperiment("import = \"ids.jsonl\"\n", "pk = \"{id}\"\nrk = \"\"\n");
+  const Experiment lines = Sound();
+  RecordGenerator(lines).Make(0, &record);
+  EXPECT_EQ(record.values[0], PropertyValue("12345678901234567890"));
+  EXPECT_EQ(record.values[1], PropertyValue(1000.0)) << "JSON knows numbers from texts";
+}
+
+TEST_F(ImportTest, WhatIsNoPlainFileIsRefusedAndNamed) {
+  ASSERT_EQ(mkfifo((directory_ + "/pipe.csv").c_str(), 0600), 0);
+  for (const auto& [path, kind] : std::vector<std::pair<std::string, std::string>>{
+           {directory_ + "/pipe.csv", "a FIFO"}, {"/dev/zero", "a device"}, {directory_, "a directory"}}) {
+    WriteExperiment("import = \"" + path + "\"\nformat = \"csv\"\n");
+    EXPECT_THAT(Findings(), HasSubstr(path + ": is " + kind + "; rows are read from a plain file"));
+  }
 }
 
 TEST_F(ImportTest, TypesOfTheFileAreTaken) {
