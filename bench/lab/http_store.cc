@@ -158,8 +158,9 @@ Status CheckRemoteTable(const std::string& name) {
 
 Result<std::unique_ptr<HttpStore>> HttpStore::Make(const Connection& connection,
                                                    const std::vector<Field>& fields,
-                                                   std::function<void(const std::string&)> warn) {
-  std::unique_ptr<HttpStore> store(new HttpStore(connection, fields, std::move(warn)));
+                                                   std::function<void(const std::string&)> warn,
+                                                   UnfinishedRun* unfinished) {
+  std::unique_ptr<HttpStore> store(new HttpStore(connection, fields, std::move(warn), unfinished));
   if (!connection.key_base64.empty()) {
     PARTITA_ASSIGN(store->key_, http::SigningKey::FromBase64(connection.key_base64));
   }
@@ -169,7 +170,10 @@ Result<std::unique_ptr<HttpStore>> HttpStore::Make(const Connection& connection,
 HttpStore::~HttpStore() {
   for (const auto& [name, there] : names_) {
     const Status deleted = DeleteTable(there);
-    if (deleted.ok()) continue;
+    if (deleted.ok()) {
+      if (unfinished_ != nullptr) unfinished_->TableIsGone({connection_.Endpoint(), there});
+      continue;
+    }
     warn_("table " + there + " of " + connection_.Endpoint() +
           " could not be deleted and is left behind: " + deleted.ToString());
   }
@@ -240,6 +244,7 @@ Result<HttpAnswer> HttpStore::Ask(const Request& request) {
 Status HttpStore::MakeTable(const std::string& name, const std::vector<std::string>&) {
   const std::string there = name + RandomWord();
   // Known before it is asked for: where the answer is lost it may be there all the same.
+  if (unfinished_ != nullptr) PARTITA_TRY(unfinished_->NoteTable({connection_.Endpoint(), there}));
   names_[name] = there;
   for (int attempt = 1;; ++attempt) {
     const Result<HttpAnswer> answer = Ask({.method = "POST",
@@ -249,16 +254,20 @@ Status HttpStore::MakeTable(const std::string& name, const std::vector<std::stri
                                            .headers = "Prefer: return-no-content\r\n"});
     // Nobody else has its name: it is one that an earlier try made.
     if (answer.ok() && answer->status == 409 && attempt > 1) return Status();
+    const Status status = answer.ok()
+                              ? StatusOf(answer->status, answer->body, WaitOf(*answer), connection_.sas)
+                              : answer.status();
+    if (status.code() == Code::kThrottled && attempt < kMakeTriesMax) {
+      std::this_thread::sleep_for(std::clamp<std::chrono::microseconds>(
+          std::chrono::microseconds(status.retry_after_us()), kDeletePauseMin, kDeletePauseMax));
+      continue;
+    }
     const bool refused = answer.ok() && answer->status >= 400 && answer->status < 500;
     if (refused || answer.status().detail() == static_cast<uint16_t>(LinkTrouble::kNotConnected)) {
       names_.erase(name);
+      if (unfinished_ != nullptr) unfinished_->TableIsGone({connection_.Endpoint(), there});
     }
-    PARTITA_TRY(answer.status());
-    const Status status = StatusOf(answer->status, answer->body, WaitOf(*answer), connection_.sas);
-    if (status.code() != Code::kThrottled || attempt == kMakeTriesMax) return status;
-    names_[name] = there;
-    std::this_thread::sleep_for(std::clamp<std::chrono::microseconds>(
-        std::chrono::microseconds(status.retry_after_us()), kDeletePauseMin, kDeletePauseMax));
+    return status;
   }
 }
 

@@ -13,6 +13,7 @@
 #include "bench/lab/experiment.h"
 #include "bench/lab/http_link.h"
 #include "bench/lab/table_store.h"
+#include "bench/lab/unfinished_run.h"
 
 namespace partita::lab {
 
@@ -28,10 +29,12 @@ bool IsLabTable(const std::string& name);
 class HttpStore final : public TableStore {
  public:
   // Asks nothing yet. `fields` must outlive it. `warn` is told at the end which tables could not be deleted.
-  // kInvalidArgument: the key is no base64.
+  // `unfinished`, which must outlive it, knows of its tables from before they are made until they are gone;
+  // null: nobody does. kInvalidArgument: the key is no base64.
   static Result<std::unique_ptr<HttpStore>> Make(const Connection& connection,
                                                  const std::vector<Field>& fields,
-                                                 std::function<void(const std::string&)> warn);
+                                                 std::function<void(const std::string&)> warn,
+                                                 UnfinishedRun* unfinished = nullptr);
   ~HttpStore() override;
 
   Status MakeTable(const std::string& name, const std::vector<std::string>& splits) override;
@@ -51,8 +54,8 @@ class HttpStore final : public TableStore {
 
  private:
   HttpStore(const Connection& connection, const std::vector<Field>& fields,
-            std::function<void(const std::string&)> warn)
-      : connection_(connection), fields_(fields), warn_(std::move(warn)) {}
+            std::function<void(const std::string&)> warn, UnfinishedRun* unfinished)
+      : connection_(connection), fields_(fields), warn_(std::move(warn)), unfinished_(unfinished) {}
 
   struct Request {
     std::string method, resource;  // "GET", "Lab(PartitionKey='a',RowKey='b')".
@@ -70,6 +73,7 @@ class HttpStore final : public TableStore {
   const Connection connection_;
   const std::vector<Field>& fields_;
   const std::function<void(const std::string&)> warn_;
+  UnfinishedRun* const unfinished_;
   std::optional<http::SigningKey> key_;
   bool has_loaded_ = false;
   std::map<std::string, std::string> names_;  // Of the experiment's tables, there; also of what may be there.

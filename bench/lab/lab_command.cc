@@ -153,6 +153,33 @@ void AddRunOptions(CLI::App* run, RunWords* words) {
       ->capture_default_str();
 }
 
+void AddClean(CLI::App& app, LabWords* words) {
+  CLI::App* clean = app.add_subcommand(
+      "clean", "List, or delete, what killed runs left: tables in a table service, stores on this machine");
+  clean->footer(
+      "Examples:\n  partita lab clean --target env:CONNECTION --apply\n  partita lab clean --out my-result "
+      "--apply\n\n"
+      "Tables of runs that are under way are among them: look whether there are any. Stores that a process "
+      "holds\n"
+      "are not; the next run into the same directory removes the others too.");
+  CLI::Option* target =
+      clean->add_option("--target", words->of_run.target, "A connection string, or env:NAME")
+          ->type_name("STRING");
+  clean->add_option("--out", words->of_run.directory, "The directory of a result")
+      ->type_name("DIR")
+      ->excludes(target);
+  clean->add_flag("--apply", words->apply, "Delete them");
+  clean->callback([words] {
+    words->run = [words](Console& c) {
+      const RunWords& of = words->of_run;
+      if (!of.directory.empty()) return CleanDirectory(of.directory, words->apply, c);
+      if (!of.target.empty()) return CleanService(of.target, words->apply, c);
+      c.err << "partita lab: clean wants --target or --out\nTry: partita lab clean --help\n";
+      return ExitCode::kUsage;
+    };
+  });
+}
+
 void AddCommands(CLI::App& app, LabWords* words) {
   app.require_subcommand(1);
   AddWithFile(app, words, "check", "Tell everything that is wrong with an experiment",
@@ -203,19 +230,7 @@ void AddCommands(CLI::App& app, LabWords* words) {
   compare->callback([words] {
     words->run = [words](Console& c) { return Compare(words->file, words->other_file, words->threshold, c); };
   });
-  CLI::App* clean =
-      app.add_subcommand("clean", "List, or delete, the tables that killed runs left in a table service");
-  clean->footer(
-      "Example:\n  partita lab clean --target env:CONNECTION --apply\n\nTables of runs that are under way "
-      "are "
-      "among them: look whether there are any.");
-  clean->add_option("--target", words->of_run.target, "A connection string, or env:NAME")
-      ->required()
-      ->type_name("STRING");
-  clean->add_flag("--apply", words->apply, "Delete them");
-  clean->callback([words] {
-    words->run = [words](Console& c) { return CleanService(words->of_run.target, words->apply, c); };
-  });
+  AddClean(app, words);
   CLI::App* schema = app.add_subcommand("schema", "Print the JSON schema of experiments, for editors");
   schema->callback([words] {
     words->run = [](Console& c) {

@@ -118,6 +118,30 @@ Status TakeKept(const RunPlace& place, const Experiment& experiment, RunResult* 
   return fit ? Status() : Status::Corruption(place.unfinished->path() + ": its cells are of another run");
 }
 
+// What killed runs left in the service. What cannot be dropped is tried again by the next run.
+Status DropTablesLeft(const RunPlace& place, const Experiment& experiment) {
+  if (place.unfinished == nullptr || place.unfinished->tables().empty()) return Status();
+  std::unique_ptr<HttpStore> store;
+  if (place.kind == TargetKind::kHttp) {
+    PARTITA_ASSIGN(store, HttpStore::Make(*place.connection, experiment.fields, place.warn));
+  }
+  const std::vector<RemoteTable> left = place.unfinished->tables();
+  for (const RemoteTable& table : left) {
+    if (!IsLabTable(table.name)) continue;
+    const bool is_here = store != nullptr && table.endpoint == place.TargetName();
+    const Status dropped =
+        is_here ? store->DeleteTable(table.name) : Status::NotFound("it is not the target");
+    if (dropped.ok()) {
+      place.unfinished->TableIsGone(table);
+      continue;
+    }
+    place.warn("table " + table.name + " of " + table.endpoint +
+               ", which a run that was killed made, is left: " + dropped.ToString() +
+               "; partita lab clean --target deletes it");
+  }
+  return Status();
+}
+
 // Empty when something was completed, or nothing was due.
 std::string NothingDone(const Experiment& experiment, const CellFigures& cell) {
   const OpFigures all = Together(cell, std::nullopt);
@@ -137,7 +161,8 @@ Result<std::unique_ptr<TableStore>> OpenStore(const RunPlace& place, const std::
   switch (place.kind) {
     case TargetKind::kHttp: {
       PARTITA_ASSERT(place.connection.has_value());
-      PARTITA_ASSIGN(store, HttpStore::Make(*place.connection, experiment.fields, place.warn));
+      PARTITA_ASSIGN(store,
+                     HttpStore::Make(*place.connection, experiment.fields, place.warn, place.unfinished));
       break;
     }
     case TargetKind::kRocksDb: {
@@ -191,6 +216,7 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const RunPlace
     result.key_rows.push_back(KeyRows(layout, generator).labels());
   }
   PARTITA_TRY(TakeKept(place, experiment, &result));
+  PARTITA_TRY(DropTablesLeft(place, experiment));
   PARTITA_ASSIGN(const WorkDirectory work,
                  WorkDirectory::Make(place.unfinished ? place.unfinished->path() : place.directory));
   std::atomic<bool> stop{false};

@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "api/cli/figures.h"
+#include "api/cli/nearest_name.h"
+#include "api/names.h"
 #include "bench/lab/capacity.h"
 #include "bench/lab/durable_file.h"
 #include "bench/lab/experiment_file.h"
@@ -17,6 +19,7 @@
 #include "bench/lab/result_text.h"
 #include "bench/lab/run.h"
 #include "bench/lab/unfinished_run.h"
+#include "bench/lab/work_directory.h"
 #include "engine/base/checksum.h"
 
 namespace partita::lab {
@@ -130,11 +133,20 @@ ExitCode Tell(const std::string& path, const std::string& directory, const Exper
 // What the words say, else what the experiment does. kInvalidArgument: a service that is not known, or would
 // not take the experiment's tables.
 Status ChooseTarget(const RunWords& words, const Experiment& experiment, RunPlace* place) {
+  const bool is_named = words.target.find_first_of("=:") == std::string::npos;
   place->kind = experiment.target;
   if (words.target == TargetKindName(TargetKind::kEmbedded)) {
     place->kind = TargetKind::kEmbedded;
   } else if (words.target == TargetKindName(TargetKind::kRocksDb)) {
     place->kind = TargetKind::kRocksDb;
+  } else if (!words.target.empty() && is_named) {
+    // What it is is not repeated, where it is not nearly one of the names: it may be a secret.
+    const std::string nearest = NearestName(words.target, {"embedded", "rocksdb"});
+    return Status::InvalidArgument(
+        "--target " + (nearest.empty() ? "" : QuotedForMessage(words.target) + " ") +
+        "is none: embedded, rocksdb, a connection string (AccountName=...;AccountKey=...), or env:NAME of a "
+        "variable that holds one" +
+        (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
   } else if (!words.target.empty()) {
     place->kind = TargetKind::kHttp;
     PARTITA_ASSIGN(place->connection, ParseConnection(words.target));
@@ -156,6 +168,7 @@ Result<UnfinishedRun> OpenUnfinished(const RunWords& words, const RecordGenerato
   const RunIdentity identity{.experiment = std::move(hash),
                              .seed = std::to_string(generator.experiment().seed),
                              .target = place.TargetName(),
+                             .io = place.kind == TargetKind::kEmbedded ? words.io : "-",
                              .build = BuildOfProgram()};
   const auto start = words.resume  ? UnfinishedRun::Start::kResume
                      : words.force ? UnfinishedRun::Start::kAnew
@@ -173,7 +186,8 @@ ExitCode RunCells(const RunWords& words, const Experiment& experiment, RunPlace 
     return is_there ? Fail(console, unfinished.status()) : FailToStart(console, unfinished.status());
   }
   const size_t all = CellCountOf(experiment);
-  if (unfinished->kept_count() == 0 && words.resume &&
+  // One that --force began, and that was killed before its first cell was done, has yet to write over it.
+  if (unfinished->kept_count() == 0 && words.resume && !unfinished->was_begun() &&
       std::filesystem::exists(place.directory + "/result.json")) {
     return Fail(console, Status::AlreadyExists(place.directory +
                                                "/result.json is whole: there is nothing to resume; --force "
@@ -236,6 +250,28 @@ ExitCode CleanService(const std::string& target, bool apply, Console& console) {
   console.out << tables->size() << " table(s) of runs in " << connection->Endpoint();
   if (apply) console.out << ", deleted " << gone;
   console.out << (!apply && !tables->empty() ? "; --apply deletes them\n" : "\n");
+  return code;
+}
+
+ExitCode CleanDirectory(const std::string& directory, bool apply, Console& console) {
+  if (!std::filesystem::is_directory(directory)) {
+    return FailToStart(console, Status::NotFound(directory + ": there is no such directory"));
+  }
+  std::vector<std::string> left = WorkDirectory::LeftIn(directory);
+  const std::vector<std::string> unfinished = WorkDirectory::LeftIn(directory + "/unfinished");
+  left.insert(left.end(), unfinished.begin(), unfinished.end());
+  ExitCode code = ExitCode::kOk;
+  size_t gone = 0;
+  for (const std::string& path : left) {
+    console.out << path << "\n";
+    if (!apply) continue;
+    const Status removed = WorkDirectory::RemoveLeft(path);
+    gone += removed.ok() ? 1 : 0;
+    if (!removed.ok()) code = Fail(console, removed);
+  }
+  console.out << left.size() << " store(s) that killed runs left in " << directory;
+  if (apply) console.out << ", removed " << gone;
+  console.out << (!apply && !left.empty() ? "; --apply removes them\n" : "\n");
   return code;
 }
 

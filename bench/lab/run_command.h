@@ -20,6 +20,9 @@ ExitCode RunExperimentFile(const RunWords& words, Console& console);
 // `apply` deletes them.
 ExitCode CleanService(const std::string& target, bool apply, Console& console);
 
+// Lists the stores that killed runs left below the directory of a result, and with `apply` removes them.
+ExitCode CleanDirectory(const std::string& directory, bool apply, Console& console);
+
 // The experiment of a file that is sound. Nothing when there is none, which is printed, with the exit code
 // for it.
 std::optional<Experiment> LoadExperiment(const std::string& path, Console& console, ExitCode* code);

@@ -146,7 +146,9 @@ Outcome Target::Execute(const Operation& operation) const {
     outcome.status =
         op.kind == OpKind::kModify ? Modify(op, operation, &outcome) : WriteAll(op, operation, &outcome);
   }
-  if (outcome.status.code() == Code::kNotFound) {
+  // Who writes something new, or asks what there is, is about no record that could be missing.
+  const bool is_of_one = !op.writes_new() && op.kind != OpKind::kQuery;
+  if (is_of_one && outcome.status.code() == Code::kNotFound) {
     outcome.missing = true;
     outcome.status = Status();
   }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -28,10 +29,11 @@ struct Part {
   std::string RunIdentity::*value;
   const char* changed;  // What is said when it differs.
 };
-constexpr std::array<Part, 4> kParts = {{
+constexpr std::array<Part, 5> kParts = {{
     {"experiment", &RunIdentity::experiment, "the experiment has changed since, or a file it draws in"},
     {"seed", &RunIdentity::seed, "the seed is another"},
     {"target", &RunIdentity::target, "the target is another"},
+    {"io", &RunIdentity::io, "--io is another"},
     {"build", &RunIdentity::build, "this is another build of partita"},
 }};
 
@@ -94,12 +96,14 @@ UnfinishedRun::UnfinishedRun(UnfinishedRun&& other) noexcept
     : path_(other.path_),
       lock_(std::exchange(other.lock_, -1)),
       run_(other.run_),
+      was_begun_(other.was_begun_),
+      tables_(std::move(other.tables_)),
       kept_(std::move(other.kept_)),
       kept_count_(other.kept_count_) {}
 
 UnfinishedRun::~UnfinishedRun() {
   if (lock_ < 0) return;
-  if (kept_count_ == 0) Remove();
+  if (kept_count_ == 0 && tables_.empty()) Remove();
   ::close(lock_);
 }
 
@@ -122,6 +126,8 @@ Status UnfinishedRun::Begin(const RunIdentity& identity, Start start) {
   run_ = Hash64(wanted);
   const Result<std::string> before = ReadWholeFile(path);
   if (!before.ok() && before.code() != Code::kNotFound) return before.status();
+  was_begun_ = before.ok() && *before == wanted;
+  ReadTables();
   // What was killed in front of its first cell left nothing.
   const bool any = before.ok() && std::filesystem::exists(CellPath(0));
   kept_count_ = any ? 1 : 0;  // So that a refusal leaves it.
@@ -156,6 +162,30 @@ void UnfinishedRun::ReadCells() {
   kept_count_ = kept_.size();
 }
 
+void UnfinishedRun::ReadTables() {
+  const Result<std::string> text = ReadWholeFile(path_ + "/tables");
+  if (!text.ok()) return;
+  std::istringstream lines(*text);
+  for (RemoteTable table; lines >> table.endpoint >> table.name;) tables_.push_back(table);
+}
+
+Status UnfinishedRun::WriteTables() const {
+  std::string text;
+  for (const RemoteTable& table : tables_) text += table.endpoint + " " + table.name + "\n";
+  return WriteDurably(path_ + "/tables", text);
+}
+
+Status UnfinishedRun::NoteTable(const RemoteTable& table) {
+  tables_.push_back(table);
+  return WriteTables();
+}
+
+void UnfinishedRun::TableIsGone(const RemoteTable& table) {
+  std::erase(tables_, table);
+  // Where that is not noted it is dropped once more, which does no harm.
+  (void)WriteTables();
+}
+
 std::string UnfinishedRun::CellPath(size_t number) const {
   char name[32];
   std::snprintf(name, sizeof(name), "/cell-%06zu", number);
@@ -187,6 +217,8 @@ void UnfinishedRun::Remove() {
   // First what makes it one: what a kill leaves behind that is nothing.
   std::error_code ignored;
   std::filesystem::remove(path_ + "/run", ignored);
+  std::filesystem::remove(path_ + "/tables", ignored);
+  tables_.clear();
   kept_count_ = 0;
   Clean();
   std::filesystem::remove(path_ + "/lock", ignored);

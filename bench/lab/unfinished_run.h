@@ -13,7 +13,14 @@ namespace partita::lab {
 struct RunIdentity {
   std::string experiment;  // Hash of the file and of what it draws in.
   std::string seed, target;
+  std::string io;     // How the disk is reached; "-" where the target is elsewhere.
   std::string build;  // Of the program.
+};
+
+// A table of a run in a table service.
+struct RemoteTable {
+  std::string endpoint, name;  // Without spaces.
+  friend bool operator==(const RemoteTable&, const RemoteTable&) = default;
 };
 
 // Of this program: its version, and the hash of its file.
@@ -25,6 +32,7 @@ std::string BuildOfProgram();
 //   unfinished/run           what it is a run of; without it nothing was kept
 //   unfinished/cell-000007   the eighth cell (cell_file.h)
 //   unfinished/work-XXXXXX   the stores of the cell under way
+//   unfinished/tables        the tables in a table service that were made, or may have been, and are not gone
 //   unfinished/lock          locked while a process runs it, which also ends with the process
 //
 // Each file gets its name when it is whole and on the disk, so whatever happens leaves the cells that were
@@ -44,6 +52,8 @@ class UnfinishedRun {
   // Leaves what is kept; nothing when that is nothing.
   ~UnfinishedRun();
 
+  // Whether this very run was begun before, though it may have kept no cell.
+  bool was_begun() const { return was_begun_; }
   // Those that were done before, from the first one on without a gap.
   const std::vector<CellFigures>& kept() const { return kept_; }
   // So many are kept by now.
@@ -52,6 +62,12 @@ class UnfinishedRun {
   Status Keep(const CellFigures& cell);
   // The run is whole and its results are written.
   void Remove();
+
+  // Before a table is made there: so that whoever goes on with this run, or begins anew, can drop it.
+  Status NoteTable(const RemoteTable& table);
+  void TableIsGone(const RemoteTable& table);
+  // Those of runs that ended before they were gone.
+  const std::vector<RemoteTable>& tables() const { return tables_; }
   const std::string& path() const { return path_; }
 
  private:
@@ -59,6 +75,8 @@ class UnfinishedRun {
   Status Lock();
   Status Begin(const RunIdentity& identity, Start start);
   void ReadCells();
+  void ReadTables();
+  Status WriteTables() const;
   std::string CellPath(size_t number) const;
   // All that a run puts here, but for its lock and, of its cells, those that count.
   void Clean();
@@ -66,6 +84,8 @@ class UnfinishedRun {
   const std::string path_;
   int lock_ = -1;     // -1: moved from.
   uint64_t run_ = 0;  // Stands in each cell.
+  bool was_begun_ = false;
+  std::vector<RemoteTable> tables_;
   std::vector<CellFigures> kept_;
   size_t kept_count_ = 0;
 };

@@ -2,10 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <simdjson.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <regex>
+#include <thread>
 
 #include "test/http/tls_client.h"
 #include "test/lab/experiments.h"
@@ -329,6 +334,50 @@ TEST_F(HttpStoreTest, WhatAKilledRunLeftThereIsListedAndDeleted) {
     EXPECT_THAT(Lab({"clean", "--target", text, "--apply"}).out, HasSubstr(", deleted 2\n"));
     EXPECT_THAT(Lab({"clean", "--target", text}).out, StartsWith("0 table(s)"));
   });
+}
+
+TEST_F(HttpStoreTest, ARunThatGoesOnDropsTheTablesOfTheOneThatWasKilled) {
+  std::string text = Once(ReadingsText(kDeviceLayout));
+  text.replace(text.find("records = 2000"), 14, "records = 0");
+  const std::string path = Write("x.toml", text), out = directory_ + "/out";
+  Serve({}, [&](const std::string& connection) {
+    setenv("PARTITA_LAB_TEST_TARGET", connection.c_str(), 1);
+    const std::vector<Field> fields;
+    const auto store = HttpStore::Make(*ParseConnection(connection), fields, [](const std::string&) {});
+    const auto tables = [&] { return (*store)->LabTables()->size(); };
+    const pid_t child = fork();
+    if (child == 0) {
+      execl(PARTITA_COMMAND, PARTITA_COMMAND, "lab", "run", path.c_str(), "--out", out.c_str(), "--target",
+            "env:PARTITA_LAB_TEST_TARGET", nullptr);
+      _exit(127);
+    }
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (tables() == 0 && std::chrono::steady_clock::now() < patience) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    ASSERT_EQ(tables(), 1u) << "it was killed too late";
+    const CommandOutcome run =
+        Lab({"run", path, "--out", out, "--resume", "--target", "env:PARTITA_LAB_TEST_TARGET"});
+    EXPECT_EQ(run.code, ExitCode::kOk) << run.err;
+    EXPECT_EQ(tables(), 0u);
+  });
+}
+
+TEST_F(HttpStoreTest, ATargetThatIsNoneIsToldWhatTargetsThereAre) {
+  const std::string path = Write("x.toml", ReadingsText(kDeviceLayout));
+  const auto said = [&](const std::string& target) {
+    const CommandOutcome run = Lab({"run", path, "--out", directory_ + "/out", "--target", target});
+    EXPECT_EQ(run.code, ExitCode::kUsage);
+    return run.err;
+  };
+  EXPECT_THAT(said("embeded"), HasSubstr("\"embeded\" is none: embedded, rocksdb, a connection string "
+                                         "(AccountName=...;AccountKey=...), or env:NAME"));
+  EXPECT_THAT(said("embeded"), HasSubstr("did you mean embedded?"));
+  EXPECT_THAT(said("c2VjcmV0"), Not(HasSubstr("c2VjcmV0"))) << "it may be a key";
 }
 
 TEST(RemoteTableTest, NobodyElsesTablesAreTakenForTheLabs) {

@@ -195,7 +195,8 @@ TEST_F(ResumeTest, AKilledRunLeavesNoStoresToTheOneThatGoesOn) {
 }
 
 TEST_F(ResumeTest, TwoProcessesDoNotRunIntoOneResult) {
-  const RunIdentity identity{.experiment = "e", .seed = "1", .target = "embedded", .build = "b"};
+  const RunIdentity identity{
+      .experiment = "e", .seed = "1", .target = "embedded", .io = "uring", .build = "b"};
   const auto first = UnfinishedRun::Open(out_, identity, UnfinishedRun::Start::kNew);
   ASSERT_TRUE(first.ok());
   const CommandOutcome second = RunProgram({});
@@ -203,8 +204,56 @@ TEST_F(ResumeTest, TwoProcessesDoNotRunIntoOneResult) {
   EXPECT_THAT(second.err, HasSubstr("another process runs it just now"));
 }
 
+TEST_F(ResumeTest, ARunThatForceBeganGoesOnThoughNoCellOfItWasDone) {
+  ASSERT_EQ(WaitFor(Start({})), 0);
+  const std::string first = Read(out_ + "/result.json");
+  const pid_t child = Start({"--force"});
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!std::filesystem::exists(out_ + "/unfinished/run") && std::chrono::steady_clock::now() < patience) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  kill(child, SIGKILL);
+  EXPECT_EQ(WaitFor(child), -SIGKILL);
+  ASSERT_EQ(CellsKept(), 0u);
+  const CommandOutcome resumed = RunProgram({"--resume"});
+  EXPECT_EQ(resumed.code, ExitCode::kOk) << resumed.err;
+  EXPECT_NE(Read(out_ + "/result.json"), first);
+}
+
+TEST_F(ResumeTest, AnotherWayToTheDiskIsAnotherRun) {
+  RunIdentity identity{.experiment = "e", .seed = "1", .target = "embedded", .io = "uring", .build = "b"};
+  {
+    auto run = UnfinishedRun::Open(out_, identity, UnfinishedRun::Start::kNew);
+    ASSERT_TRUE(run.ok() && run->Keep({}).ok());
+  }
+  identity.io = "threads";
+  const auto resumed = UnfinishedRun::Open(out_, identity, UnfinishedRun::Start::kResume);
+  EXPECT_EQ(resumed.status().code(), Code::kPreconditionFailed);
+  EXPECT_THAT(resumed.status().message(), HasSubstr("--io is another"));
+}
+
+TEST_F(ResumeTest, TablesAreKnownUntilTheyAreGoneWhateverBecomesOfTheCells) {
+  const RunIdentity identity{.experiment = "e", .seed = "1", .target = "t", .io = "-", .build = "b"};
+  const RemoteTable one{"http://a", "One"}, other{"http://a", "Other"};
+  {
+    auto run = UnfinishedRun::Open(out_, identity, UnfinishedRun::Start::kNew);
+    ASSERT_TRUE(run.ok() && run->NoteTable(one).ok() && run->NoteTable(other).ok());
+    run->TableIsGone(one);
+  }
+  for (const auto start : {UnfinishedRun::Start::kNew, UnfinishedRun::Start::kAnew}) {
+    const auto run = UnfinishedRun::Open(out_, identity, start);
+    ASSERT_TRUE(run.ok());
+    EXPECT_EQ(run->tables(), std::vector<RemoteTable>{other});
+  }
+  auto run = UnfinishedRun::Open(out_, identity, UnfinishedRun::Start::kResume);
+  ASSERT_TRUE(run.ok());
+  run->Remove();
+  EXPECT_FALSE(std::filesystem::exists(out_ + "/unfinished"));
+}
+
 TEST_F(ResumeTest, ADamagedCellAndWhatFollowsItIsRunAgain) {
-  const RunIdentity identity{.experiment = "e", .seed = "1", .target = "embedded", .build = "b"};
+  const RunIdentity identity{
+      .experiment = "e", .seed = "1", .target = "embedded", .io = "uring", .build = "b"};
   {
     auto run = UnfinishedRun::Open(out_, identity, UnfinishedRun::Start::kNew);
     ASSERT_TRUE(run.ok());
