@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -277,16 +278,20 @@ CellFigures RunCell(const Target& target, const RecordGenerator& generator, doub
   for (uint32_t i = 0; i < experiment.arrival.clients; ++i) {
     clients.emplace_back(target, &dispatcher, &recorders[i % recorders.size()]);
   }
-  std::atomic<size_t> running{clients.size()};
+  std::mutex mutex;
+  std::condition_variable all_done;
+  size_t running = clients.size();  // Under the mutex.
   std::vector<std::thread> threads;
   for (Client& client : clients) {
-    threads.emplace_back([&client, &running] {
+    threads.emplace_back([&client, &mutex, &all_done, &running] {
       client.Run();
-      running.fetch_sub(1);
+      const std::lock_guard lock(mutex);
+      if (--running == 0) all_done.notify_one();
     });
   }
-  while (running.load() > 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  constexpr std::chrono::milliseconds kBetweenTellings{50};
+  for (std::unique_lock lock(mutex);
+       !all_done.wait_for(lock, kBetweenTellings, [&] { return running == 0; });) {
     if (!progress(std::clamp(dispatcher.Now(), 0.0, dispatcher.end()))) dispatcher.Stop();
   }
   for (std::thread& thread : threads) thread.join();

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <memory>
 
 #include "bench/lab/cell.h"
@@ -36,22 +37,38 @@ class InstantStore final : public TableStore {
   Status Transact(const std::string&, const std::vector<Write>&) override { return Status(); }
 };
 
+using Rate = GeneratorRate::Rate;
+
+// That this thread, or all of this process had.
+double CpuSeconds(clockid_t of) {
+  timespec time{};
+  ::clock_gettime(of, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+Rate RateFrom(uint64_t done, double passed_s, double cpu_s) {
+  const auto count = static_cast<double>(done);
+  return {.by_clock = count / passed_s, .by_cpu = count / std::max(cpu_s, 1e-6)};
+}
+
 // How often a second `next` can be done.
 template <typename Next>
-double RateOf(const Next& next) {
+Rate RateOf(const Next& next) {
   const auto started = Clock::now();
+  const double cpu_before_s = CpuSeconds(CLOCK_THREAD_CPUTIME_ID);
   for (uint64_t done = kBetweenLooks;; done += kBetweenLooks) {
     for (uint64_t i = 0; i < kBetweenLooks; ++i) next();
     const double passed_s = std::chrono::duration<double>(Clock::now() - started).count();
-    if (passed_s >= kMeasured_s) return static_cast<double>(done) / passed_s;
+    if (passed_s < kMeasured_s) continue;
+    return RateFrom(done, passed_s, CpuSeconds(CLOCK_THREAD_CPUTIME_ID) - cpu_before_s);
   }
 }
 
-double StreamRate(const RecordGenerator& generator) {
+Rate StreamRate(const RecordGenerator& generator) {
   OperationStream stream(generator);
   Record record;
   uint64_t sink = 0;
-  const double rate = RateOf([&] {
+  const Rate rate = RateOf([&] {
     const Operation operation = stream.Next();
     if (!generator.experiment().ops[operation.op].writes_new()) return;
     for (uint64_t k = 0; k < operation.records; ++k) {
@@ -59,10 +76,10 @@ double StreamRate(const RecordGenerator& generator) {
       sink += record.values.size();
     }
   });
-  return sink == UINT64_MAX ? 0 : rate;  // So that the work is not left out.
+  return sink == UINT64_MAX ? Rate{} : rate;  // So that the work is not left out.
 }
 
-double RequestRate(const RecordGenerator& generator, const Layout& layout, Status* failed) {
+Rate RequestRate(const RecordGenerator& generator, const Layout& layout, Status* failed) {
   OperationStream stream(generator);
   return RateOf([&] {
     const Operation operation = stream.Next();
@@ -76,14 +93,19 @@ double RequestRate(const RecordGenerator& generator, const Layout& layout, Statu
   });
 }
 
-Result<double> ClientRate(const RecordGenerator& generator, const Layout& layout) {
+Result<Rate> ClientRate(const RecordGenerator& generator, const Layout& layout) {
   const std::atomic<bool> stop{false};
   PARTITA_ASSIGN(const auto target, Target::Make(std::make_unique<InstantStore>(), layout, generator, stop,
                                                  [](double) { return true; }));
+  const double cpu_before_s = CpuSeconds(CLOCK_PROCESS_CPUTIME_ID);
   const CellFigures cell = RunCell(*target, generator, 1, [](double) { return true; });
-  uint64_t completed = 0;
+  const double cpu_s = CpuSeconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_before_s;
+  // CPU time is that of the warm-up too.
+  uint64_t completed = 0, all = 0;
   for (const OpFigures& figures : cell.ops) completed += figures.completed;
-  return static_cast<double>(completed) / cell.measured_s;
+  for (const SecondFigures& second : cell.seconds) all += second.completed;
+  return Rate{.by_clock = static_cast<double>(completed) / cell.measured_s,
+              .by_cpu = RateFrom(all, 1, cpu_s).by_cpu};
 }
 
 }  // namespace
@@ -112,9 +134,12 @@ Result<GeneratorRate> MeasureGenerator(const Experiment& experiment) {
 
 std::string GeneratorText(const Experiment& experiment, const GeneratorRate& rate) {
   char line[160];
-  std::string text = "operations a second of one core:\n";
-  const auto add = [&](const std::string& what, double figure) {
-    std::snprintf(line, sizeof(line), "  %-56.56s %12.0f\n", what.c_str(), figure);
+  std::string text =
+      "operations a second of one core, by the clock and of CPU time (less by the clock: others had the "
+      "core):\n";
+  const auto add = [&](const std::string& what, const Rate& figure) {
+    std::snprintf(line, sizeof(line), "  %-56.56s %12.0f %12.0f\n", what.c_str(), figure.by_clock,
+                  figure.by_cpu);
     text += line;
   };
   add("operations with their records", rate.stream);

@@ -9,10 +9,14 @@ namespace partita::lab {
 
 // How many operations a second one core of this machine makes, in steps that build on each other.
 struct GeneratorRate {
-  double stream = 0;  // The operations, with the values of the records that they write.
+  // A second by the clock, in which others may have had the core, and one of CPU time.
+  struct Rate {
+    double by_clock = 0, by_cpu = 0;
+  };
+  Rate stream;  // The operations, with the values of the records that they write.
   struct OfLayout {
-    double requests = 0;  // And as requests: keys, entities, filters.
-    double clients = 0;   // And by a client that sends them to a store that answers at once, and measures.
+    Rate requests;  // And as requests: keys, entities, filters.
+    Rate clients;   // And by a client that sends them to a store that answers at once, and measures.
   };
   std::vector<OfLayout> layouts;  // In the experiment's order.
 };

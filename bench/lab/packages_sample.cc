@@ -12,7 +12,6 @@
 namespace partita::lab {
 namespace {
 
-constexpr const char* kStatusFile = "/var/lib/dpkg/status";
 constexpr size_t kPackagesMin = 100;  // Fewer are no index: `apt-get update` was never run.
 
 // Fields of a stanza that are kept, and under what name.
@@ -79,21 +78,21 @@ Result<uint64_t> WritePackagesOf(const std::string& index, const std::string& pa
   return WriteAll(std::make_unique<FdSource>(fileno(file.get())), path);
 }
 
-Result<uint64_t> WritePackages(const std::string& path) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> known(popen("apt-cache dumpavail 2> /dev/null", "re"), &pclose);
+Result<uint64_t> WritePackages(const std::string& path, const PackageSources& sources) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> known(popen((sources.command + " 2> /dev/null").c_str(), "re"),
+                                                    &pclose);
   if (known != nullptr) {
     PARTITA_ASSIGN(const uint64_t count, WriteAll(std::make_unique<FdSource>(fileno(known.get())), path));
     if (count >= kPackagesMin) return count;
   }
-  if (std::filesystem::exists(kStatusFile)) {
-    PARTITA_ASSIGN(const uint64_t count, WritePackagesOf(kStatusFile, path));
+  if (std::filesystem::exists(sources.status_file)) {
+    PARTITA_ASSIGN(const uint64_t count, WritePackagesOf(sources.status_file, path));
     if (count > 0) return count;
   }
   std::error_code ignored;
   std::filesystem::remove(path, ignored);
-  return Status::NotFound(
-      std::string("this machine knows no Debian packages: neither `apt-cache dumpavail` nor ") + kStatusFile +
-      " gives any; `apt-get update` fetches the index");
+  return Status::NotFound("this machine knows no Debian packages: neither `" + sources.command + "` nor " +
+                          sources.status_file + " gives any; `apt-get update` fetches the index");
 }
 
 }  // namespace partita::lab

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "bench/lab/explain.h"
 #include "test/lab/experiments.h"
 #include "test/lab/lab_fixture.h"
@@ -50,6 +52,18 @@ TEST_F(SamplesTest, PackagesAreOneRecordEachAndCanBeKeys) {
     if (value.if_string() != nullptr) texts.push_back(*value.if_string());
   }
   EXPECT_THAT(texts, ::testing::IsSupersetOf({"libx", "1.0~b1", "x", "contrib:libs", "X / Y <x@d.org>"}));
+}
+
+TEST_F(SamplesTest, WhereNoPackagesAreKnownThatIsToldAndNoFileIsLeft) {
+  const std::string path = directory_ + "/packages.jsonl", none = directory_ + "/none";
+  const auto written = WritePackages(path, {.command = "false", .status_file = none});
+  EXPECT_EQ(written.status().code(), Code::kNotFound);
+  EXPECT_THAT(written.status().message(),
+              HasSubstr("no Debian packages: neither `false` nor " + none + " gives any; `apt-get update`"));
+  EXPECT_FALSE(std::filesystem::exists(path));
+  const auto installed = WritePackages(path, {.command = "false", .status_file = Write("status", kIndex)});
+  ASSERT_TRUE(installed.ok()) << installed.status().ToString();
+  EXPECT_EQ(*installed, 2u) << "those that are installed, where there is no index";
 }
 
 TEST_F(SamplesTest, NewWritesASampleAndNothingOverAFile) {
