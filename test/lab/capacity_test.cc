@@ -115,6 +115,7 @@ class SlowStore final : public FakeStore {
 TEST(MissedByTest, AStoreThatNeverRefusesButCannotKeepUpDoesNotHold) {
   Experiment experiment = WithGoal({.p99_ms = {}, .throttled = 0.01});
   experiment.ops.erase(experiment.ops.begin(), experiment.ops.begin() + 2);  // Of "read" each is one request.
+  experiment.arrival.duration_s = 0.5;
   const RecordGenerator generator(experiment);
   const std::atomic<bool> stop{false};
   const auto target = Target::Make(std::make_unique<SlowStore>(), experiment.layouts[0], generator, stop,
@@ -129,7 +130,8 @@ using CapacityCommandTest = LabCommandTest;
 TEST_F(CapacityCommandTest, TheCommandTellsWhatEachLayoutCarries) {
   std::string text = ReadingsText(std::string(kDeviceLayout) + "[goal]\nthrottled = 1.0\n");
   text.replace(text.find("rate = 1000"), 11, "rate = 64");
-  const std::string path = Write("x.toml", text);
+  text.replace(text.find("400ms"), 5, "200ms");
+  const std::string path = Write("x.toml", Small(text));
   const std::string io = backend_ == IoBackend::kUring ? "uring" : "threads";
   const CommandOutcome found = Lab({"run", path, "--capacity", "--out", directory_ + "/out", "--io", io});
   EXPECT_EQ(found.code, ExitCode::kOk) << found.err;
@@ -146,7 +148,8 @@ TEST_F(CapacityCommandTest, TheCommandTellsWhatEachLayoutCarries) {
 TEST_F(CapacityCommandTest, ALayoutWhoseLowestRateFailsIsAFailure) {
   std::string text = ReadingsText(std::string(kDeviceLayout) + "[goal]\np99 = \"1us\"\n");
   text.replace(text.find("rate = 1000"), 11, "rate = 640");
-  const std::string path = Write("x.toml", text);
+  text.replace(text.find("400ms"), 5, "200ms");
+  const std::string path = Write("x.toml", Small(text));
   const std::string io = backend_ == IoBackend::kUring ? "uring" : "threads";
   const CommandOutcome found = Lab({"run", path, "--capacity", "--out", directory_ + "/out", "--io", io});
   EXPECT_EQ(found.code, ExitCode::kFindings);

@@ -205,6 +205,7 @@ TEST_F(ResumeTest, TwoProcessesDoNotRunIntoOneResult) {
 }
 
 TEST_F(ResumeTest, ARunThatForceBeganGoesOnThoughNoCellOfItWasDone) {
+  Write("x.toml", Once(Small(ReadingsText(kDeviceLayout))));
   ASSERT_EQ(WaitFor(Start({})), 0);
   const std::string first = Read(out_ + "/result.json");
   const pid_t child = Start({"--force"});
