@@ -15,16 +15,16 @@
 namespace partita::lab {
 namespace {
 
-// More than are followed one by one; 30 devices take turns, and 40 readings of each are an entity.
+// More than are followed one by one; 29 devices take turns, and 40 readings of each are an entity.
 std::string SeriesText(const std::string& layout) {
   return R"(name = "series"
 [data]
-records = 60000
+records = 45000
 [data.fields]
 n = { dist = "sequence" }
-device = { dist = "template", text = "dev-{n % 30:02}" }
-series = { dist = "template", text = "{n / 1200:06}" }
-slot = { dist = "template", text = "{n / 30 % 40:02}" }
+device = { dist = "template", text = "dev-{n % 29:02}" }
+series = { dist = "template", text = "{n / 1160:06}" }
+slot = { dist = "template", text = "{n / 29 % 40:02}" }
 pack = { dist = "template", text = "{n / 50:06}" }
 city = { dist = "uniform", n = 900, format = "city-{:03}" }
 value = { dist = "normal", mean = 20.0, sd = 1.0 }

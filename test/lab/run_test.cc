@@ -57,10 +57,9 @@ TEST_P(LabLibraryTest, GivesWhatTheDesignGuidesSay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Library, LabLibraryTest,
-                         ::testing::Values("L02-date-append", "L03-date-prepend", "L08-log-tail",
-                                           "L10-intra-partition-index", "L14-mixed-entity-types",
-                                           "L15-data-series", "L16-packed-lines", "L18-or-on-row-keys",
-                                           "L19-batches", "L22-key-length"),
+                         ::testing::Values("L02-date-append", "L08-log-tail", "L10-intra-partition-index",
+                                           "L14-mixed-entity-types", "L15-data-series", "L16-packed-lines",
+                                           "L18-or-on-row-keys", "L19-batches", "L22-key-length"),
                          [](const auto& info) { return std::string(info.param).substr(0, 3); });
 
 TEST_F(LabRunTest, LatencyCountsFromWhenAnOperationWasDue) {
