@@ -183,8 +183,8 @@ TEST(SimulationPlantedTest, FlipsFindALogThatTakesDamageForATornTail) {
   EXPECT_TRUE(found);
 }
 
-uint64_t SeedsUntilFound(Simulation simulation, uint64_t seeds_max) {
-  for (simulation.seed = 1; simulation.seed <= seeds_max; ++simulation.seed) {
+uint64_t SeedThatFinds(Simulation simulation, uint64_t seeds_max) {
+  for (const uint64_t end = simulation.seed + seeds_max; simulation.seed < end; ++simulation.seed) {
     if (!RunSimulation(simulation).violations.empty()) return simulation.seed;
   }
   return 0;
@@ -195,7 +195,7 @@ TEST(SimulationPlantedTest, FindsDefectsOfTheEngine) {
                               EngineDefect::kSkipConditionRecheck}) {
     Simulation simulation;
     simulation.planted = defect;
-    EXPECT_GT(SeedsUntilFound(simulation, 100), 0u) << static_cast<int>(defect);
+    EXPECT_GT(SeedThatFinds(simulation, 100), 0u) << static_cast<int>(defect);
   }
 }
 
@@ -205,14 +205,15 @@ TEST(SimulationPlantedTest, FindsALogThatTakesDamageForATornTail) {
   Simulation simulation;
   simulation.planted_log = LogDefect::kEveryBadIsTorn;
   simulation.damage_percent = 60;
-  EXPECT_GT(SeedsUntilFound(simulation, 200), 0u);
+  simulation.seed = 40;  // Seed 42 finds it; one in some fifty does.
+  EXPECT_GT(SeedThatFinds(simulation, 200), 0u);
 }
 
 TEST(SimulationPlantedTest, FindsDefectsOfTheLog) {
   for (LogDefect defect : {LogDefect::kSkipFlush, LogDefect::kForgetTail}) {
     Simulation simulation;
     simulation.planted_log = defect;
-    EXPECT_GT(SeedsUntilFound(simulation, 100), 0u) << static_cast<int>(defect);
+    EXPECT_GT(SeedThatFinds(simulation, 100), 0u) << static_cast<int>(defect);
   }
 }
 

@@ -33,7 +33,11 @@ TEST_F(GroundTruthTest, OfAConstantPartitionAllButItsTargetIsThrottled) {
   experiment.layouts.resize(1);
   experiment.arrival.warmup_s = 2.1;
   experiment.arrival.duration_s = 1.5;  // A share of 6,000 operations.
-  const RunResult result = RunOf(experiment);
+  // A run that the machine was too slow for says nothing.
+  RunResult result = RunOf(experiment);
+  for (int again = 0; again < 4 && !result.cells.empty() && result.cells[0].generator_limited(); ++again) {
+    result = RunOf(experiment);
+  }
   ASSERT_EQ(result.cells.size(), 1u);
   const CellFigures& cell = result.cells[0];
   const OpFigures& figures = cell.ops[0];
