@@ -31,7 +31,7 @@ class Signals(RawCase):
 
     def admin(self, path):
         with Connection(HOST, int(os.environ["TABLE_ADMIN_PORT"])) as one:
-            one.send(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path.encode())
+            one.send(b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path.encode())
             return one.read().status
 
     def certificate(self):

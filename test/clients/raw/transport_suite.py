@@ -482,14 +482,19 @@ class Tls(RawCase):
 class Admin(RawCase):
     section = "admin"
 
-    def page(self, path):
+    def page(self, path, host="localhost"):
         with Connection(HOST, int(os.environ["TABLE_ADMIN_PORT"])) as one:
-            one.send(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path.encode())
+            one.send(b"GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (path.encode(), host.encode()))
             return one.read()
 
     def test_health(self):
         """/healthz and /readyz say yes, and nothing else is there"""
         self.assertEqual((200, 200, 404), tuple(self.page(p).status for p in ("/healthz", "/readyz", "/Tables")))
+
+    def test_names(self):
+        """It answers to addresses and localhost, not to names that a web page may point at it"""
+        hosts = ("127.0.0.1:10002", "[::1]", "LOCALHOST:1", "table.example")
+        self.assertEqual([200, 200, 200, 403], [self.page("/healthz", host).status for host in hosts])
 
     def test_metrics(self):
         """/metrics counts requests by operation and class of status"""
