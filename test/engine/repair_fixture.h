@@ -179,6 +179,19 @@ class RepairTest : public testing::Test {
     return listed;
   }
 
+  // The same, where tables lose their names.
+  RepairReport RepairWithoutCatalog() {
+    const RepairReport listed = List();
+    {
+      SimRuntime runtime(NextLife(), *disk_);
+      const Result<RepairReport> applied = Run(runtime, /*apply=*/true);
+      EXPECT_TRUE(applied.ok()) << applied.status().ToString();
+      repaired_at_ = runtime.clock().WallTicks();
+    }
+    ExpectSoundStore(listed, /*names_kept=*/false);
+    return listed;
+  }
+
   void ExpectSoundStore(const RepairReport& listed, bool names_kept) {
     SimOptions life = NextLife();
     life.wall_ticks_start -= 3600 * kTicksPerSecond;  // A clock that was set back meanwhile.

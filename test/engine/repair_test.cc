@@ -199,12 +199,7 @@ TEST_F(RepairTest, WithoutCatalogATableThatIsGoneIsListedThoughItsManifestDoesNo
   disk_->FlipBit("meta/catalog", 60, 2);
   const std::string gone = TablesBySize().front();
   ASSERT_TRUE(disk_->RemoveFile(gone));
-  const RepairReport listed = List();
-  SimRuntime runtime(NextLife(), *disk_);
-  auto applied = Run(runtime, /*apply=*/true);
-  ASSERT_TRUE(applied.ok()) << applied.status().ToString();
-  repaired_at_ = runtime.clock().WallTicks();
-  ExpectSoundStore(listed, /*names_kept=*/false);
+  const RepairReport listed = RepairWithoutCatalog();
   EXPECT_TRUE(std::any_of(listed.damages.begin(), listed.damages.end(),
                           [&](const RepairDamage& damage) { return damage.file == gone; }));
   EXPECT_LT(kept_, rows_.size());
@@ -222,12 +217,7 @@ TEST_F(RepairTest, WithoutCatalogTwoLogsThatTellOfAKeyAreMergedByVersion) {
     (void)MoveSecondPartition(4000);
     if (back) (void)MoveSecondPartition(4000);
     disk_->FlipBit("meta/catalog", 60, 2);
-    const RepairReport listed = List();
-    SimRuntime runtime(NextLife(), *disk_);
-    auto applied = Run(runtime, /*apply=*/true);
-    ASSERT_TRUE(applied.ok()) << applied.status().ToString();
-    repaired_at_ = runtime.clock().WallTicks();
-    ExpectSoundStore(listed, /*names_kept=*/false);
+    RepairWithoutCatalog();
     EXPECT_EQ(kept_, rows_.size());
   }
 }
