@@ -50,8 +50,7 @@ void RepairSurvey::ListManifest(const RepairFindings::Shard& shard, const Status
   damage.consequence =
       "the shard's table files are found again by what they hold; where a compaction was interrupted, or "
       "another range still uses a file that this shard had let go, or a range had moved away and back, what "
-      "had been "
-      "deleted may be back";
+      "had been deleted may be back";
   found_.report.damages.push_back(std::move(damage));
 }
 

@@ -292,14 +292,13 @@ LocalLogOptions RepairSurvey::LogOptionsOf(const RepairFindings::Shard& shard) c
 }
 
 Task<Status> RepairSurvey::FindLogs() {
-  bool trusted = found_.catalog_lost && !found_.any_manifest_lost();
+  // Of a single shard every key is its own.
+  const bool doubted = found_.catalog_lost && !found_.any_manifest_lost() && found_.shards.size() > 1;
+  if (!doubted) co_return co_await ReadLogs(nullptr);
   RepairReach reach;
-  for (const RepairFindings::Shard& shard : found_.shards) {
-    if (trusted) reach.AddManifest(shard.manifest);
-    if (found_.shards.size() == 1) trusted = false;  // Whose else could a key be?
-  }
-  PARTITA_CO_TRY(co_await ReadLogs(trusted ? &reach : nullptr));
-  if (trusted && reach.Contradicts()) LoseManifests();
+  for (const RepairFindings::Shard& shard : found_.shards) reach.AddManifest(shard.manifest);
+  PARTITA_CO_TRY(co_await ReadLogs(&reach));
+  if (reach.Contradicts()) LoseManifests();
   co_return Status();
 }
 

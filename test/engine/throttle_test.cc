@@ -306,25 +306,20 @@ TEST(PartitionBucketsTest, EachPartitionHasItsOwnWhateverTheLengthOfItsKey) {
   }
 }
 
-TEST(ThrottleThreadsTest, ThreadsTogetherGetNotOneMoreThanTheBucketHas) {
-  HandClock clock;
-  Catalog catalog;
-  TableDescriptor table;
-  table.account = "acme";
-  table.name = "Orders";
-  const TableId id = catalog.AddTable(std::move(table), {});
-  Throttle throttle(clock, nullptr, [&] { return catalog; });
-  ASSERT_TRUE(throttle.SetTargets({.partition_rate = 10'000, .account_rate = 30'000}).ok());
+class ThrottleThreadsTest : public ThrottleTest {};
+
+TEST_F(ThrottleThreadsTest, ThreadsTogetherGetNotOneMoreThanTheBucketHas) {
+  ASSERT_TRUE(throttle_.SetTargets({.partition_rate = 10'000, .account_rate = 30'000}).ok());
   std::atomic<uint64_t> admitted{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 40'000; ++i) {
-        const std::string key = EncodeUserKey(id, std::to_string((i + t) % 5), "row");
+        const std::string key = EncodeUserKey(orders_, std::to_string((i + t) % 5), "row");
         const WriteOp op{.user_key = key};
-        if (throttle.ChargeWrite({.table = id, .ops = {&op, 1}}).ok()) admitted.fetch_add(1);
-        if (t == 0 && i % 1'000 == 0) EXPECT_TRUE(throttle.SetTargets(throttle.targets()).ok());
-        if (t == 1 && i % 1'000 == 0) throttle.statistics();
+        if (throttle_.ChargeWrite({.table = orders_, .ops = {&op, 1}}).ok()) admitted.fetch_add(1);
+        if (t == 0 && i % 1'000 == 0) EXPECT_TRUE(throttle_.SetTargets(throttle_.targets()).ok());
+        if (t == 1 && i % 1'000 == 0) throttle_.statistics();
       }
     });
   }
@@ -335,26 +330,17 @@ TEST(ThrottleThreadsTest, ThreadsTogetherGetNotOneMoreThanTheBucketHas) {
   EXPECT_GE(admitted.load(), 60'000u - kLost);
 }
 
-// ---- Totals of a table, or of partitions that begin alike.
-
-TEST(ThrottleThreadsTest, WhatThreadsHoldInAdvanceIsPaidFor) {
+TEST_F(ThrottleThreadsTest, WhatThreadsHoldInAdvanceIsPaidFor) {
   constexpr int kThreads = 4;
-  HandClock clock;
-  Catalog catalog;
-  TableDescriptor table;
-  table.account = "acme";
-  table.name = "Orders";
-  const TableId id = catalog.AddTable(std::move(table), {});
-  Throttle throttle(clock, nullptr, [&catalog] { return catalog; });
-  ASSERT_TRUE(throttle.SetTargets({.partition_rate = 100'000, .account_rate = 100'000}).ok());
+  ASSERT_TRUE(throttle_.SetTargets({.partition_rate = 100'000, .account_rate = 100'000}).ok());
   std::atomic<uint64_t> admitted{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
-      const std::string key = EncodeUserKey(id, "p", "r");
+      const std::string key = EncodeUserKey(orders_, "p", "r");
       const WriteOp op{.user_key = key, .content = "1"};
       uint64_t own = 0;
-      while (throttle.ChargeWrite({.table = id, .ops = {&op, 1}}).ok()) ++own;
+      while (throttle_.ChargeWrite({.table = orders_, .ops = {&op, 1}}).ok()) ++own;
       admitted.fetch_add(own);
     });
   }
@@ -362,6 +348,8 @@ TEST(ThrottleThreadsTest, WhatThreadsHoldInAdvanceIsPaidFor) {
   EXPECT_LE(admitted, 200'000u);
   EXPECT_GE(admitted, 200'000u - kThreads * kLeaseTokensMax);
 }
+
+// ---- Totals of a table, or of partitions that begin alike.
 
 TEST_F(ThrottleTest, ATableHasATotalThatItsPartitionsShare) {
   Set({.rules = {{.account = "acme", .table = "orders", .total_rate = 1'000}}});
