@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/base/entity_record.h"
@@ -37,6 +38,11 @@ class Entity {
   const std::string& row_key() const { return row_key_; }
   void set_partition_key(std::string key) { partition_key_ = std::move(key); }
   void set_row_key(std::string key) { row_key_ = std::move(key); }
+  // Both, in the memory that the keys have.
+  void AssignKeys(std::string_view partition_key, std::string_view row_key) {
+    partition_key_.assign(partition_key);
+    row_key_.assign(row_key);
+  }
 
   // The properties in order: as they were first set here, or as the insert gave them to the store.
   std::span<const Property> properties() const { return properties_; }
@@ -52,6 +58,11 @@ class Entity {
     properties_.push_back({std::string(name), std::move(value)});
   }
   void ReserveProperties(size_t count) { properties_.reserve(count); }
+
+  // For readers of one entity after the other: takes the properties out, so that what memory they have can be
+  // filled again, and puts them in. REQUIRES of the second: names are distinct.
+  std::vector<Property> TakeProperties() { return std::exchange(properties_, {}); }
+  void SetProperties(std::vector<Property> properties) { properties_ = std::move(properties); }
 
   // Removes it; false when there was none.
   bool Erase(std::string_view name);

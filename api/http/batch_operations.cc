@@ -152,8 +152,8 @@ Answer ReadParts(Exchange& exchange, Batch* batch, Changeset* changeset) {
   const size_t count = changeset->failure ? changeset->failure->operation : batch->parts.size();
   // Text in JSON is as long as encoded, or longer.
   if (changeset->encoded) changeset->encoded->Reserve(count, exchange.request.http.body.size());
+  Write write;  // Of one part after the other: its memory is filled again.
   for (size_t i = 0; i < count; ++i) {
-    Write write;
     Answer refused = ReadPart(batch, i, changeset, &write);
     if (!refused) {
       Answer denied = exchange.grant.CheckKey(*OperationOf(changeset->HeadOf(*batch, i).request.kind),

@@ -115,10 +115,17 @@ bool ReadIgnored(simdjson::ondemand::value value, int depth) {
 }
 
 // The value of a member without annotation.
-std::optional<PropertyValue> InferValue(const Token& token) {
-  if (token.kind == TokenKind::kString) return PropertyValue(token.text);
-  if (token.kind == TokenKind::kNumber) return InferJsonNumber(token.text);
-  return PropertyValue(token.kind == TokenKind::kTrue);
+MaybeError InferValue(const Token& token, PropertyValue* value) {
+  if (token.kind == TokenKind::kString) {
+    value->AssignText(token.text);
+  } else if (token.kind == TokenKind::kNumber) {
+    std::optional<PropertyValue> number = InferJsonNumber(token.text);
+    if (!number) return Invalid();
+    *value = *std::move(number);
+  } else {
+    *value = token.kind == TokenKind::kTrue;
+  }
+  return std::nullopt;
 }
 
 // A string is taken for every type, other tokens for the types they can be.
@@ -130,12 +137,12 @@ bool TokenFits(TokenKind kind, PropertyType type) {
 }
 
 // The type is told by its text; Edm.String is by far the most frequent.
-MaybeError ReadAnnotatedValue(const Member& member, std::optional<PropertyValue>* value) {
+MaybeError ReadAnnotatedValue(const Member& member, PropertyValue* value) {
   const std::optional<PropertyType> type = PropertyTypeFromEdmName(member.type.text);
   if (member.type.kind != TokenKind::kString || !type || !TokenFits(member.value.kind, *type))
     return Invalid();
   if (*type == PropertyType::kString) {
-    *value = PropertyValue(member.value.text);
+    value->AssignText(member.value.text);
     return std::nullopt;
   }
   Result<PropertyValue> parsed = ParseValueText(*type, member.value.text);
@@ -149,12 +156,9 @@ MaybeError ReadAnnotatedValue(const Member& member, std::optional<PropertyValue>
                                                        std::string(member.value.text) + "' is out of range.");
 }
 
-MaybeError ReadValue(const Member& member, std::optional<PropertyValue>* value) {
+MaybeError ReadValue(const Member& member, PropertyValue* value) {
   const bool annotated = member.type.kind != TokenKind::kAbsent && member.type.kind != TokenKind::kNull;
-  if (annotated) return ReadAnnotatedValue(member, value);
-  *value = InferValue(member.value);
-  if (!*value) return Invalid();
-  return std::nullopt;
+  return annotated ? ReadAnnotatedValue(member, value) : InferValue(member.value, value);
 }
 
 }  // namespace
@@ -297,19 +301,25 @@ MaybeError JsonBodyReader::State::TakeKey(std::string_view name, std::optional<s
   return std::nullopt;
 }
 
-// The properties; the keys are in the entity already.
+// The properties; the keys are in the entity already. Fills what memory the entity has: the entities of a
+// batch are read one after the other into the same one.
 MaybeError JsonBodyReader::State::Build(Entity* entity) {
-  entity->ClearProperties();
   entity->set_timestamp_ticks(0);
-  entity->ReserveProperties(std::min(order.size(), kCustomPropertiesMax + 3));
+  std::vector<Property> properties = entity->TakeProperties();
+  properties.reserve(order.size());
+  size_t count = 0;
   for (const uint16_t index : order) {
     const Member& member = members[index];
     if (member.value.kind == TokenKind::kNull) continue;
     if (member.name == "PartitionKey" || member.name == "RowKey") continue;
-    std::optional<PropertyValue> value;
-    if (MaybeError error = ReadValue(member, &value)) return CheckRulesBefore(*entity, *std::move(error));
-    entity->AppendProperty(member.name, *std::move(value));
+    if (count == properties.size()) properties.emplace_back();
+    Property& property = properties[count++];
+    property.name.assign(member.name);
+    if (MaybeError error = ReadValue(member, &property.value))
+      return CheckRulesBefore(*entity, *std::move(error));
   }
+  properties.resize(count);
+  entity->SetProperties(std::move(properties));
   return std::nullopt;
 }
 
@@ -330,8 +340,7 @@ std::optional<ServiceError> JsonBodyReader::ReadInsert(std::string_view body, En
   if (MaybeError error = state_->TakeKey("PartitionKey", &partition_key)) return error;
   if (MaybeError error = state_->TakeKey("RowKey", &row_key)) return error;
   if (!partition_key || !row_key) return ServiceError(ErrorCode::kPropertiesNeedValue);
-  entity->set_partition_key(std::string(*partition_key));
-  entity->set_row_key(std::string(*row_key));
+  entity->AssignKeys(*partition_key, *row_key);
   return state_->Build(entity);
 }
 
@@ -346,8 +355,7 @@ std::optional<ServiceError> JsonBodyReader::ReadUpdate(std::string_view body, st
       given_row_key.value_or(row_key) != row_key) {
     return Invalid();
   }
-  entity->set_partition_key(std::string(partition_key));
-  entity->set_row_key(std::string(row_key));
+  entity->AssignKeys(partition_key, row_key);
   return state_->Build(entity);
 }
 

@@ -367,11 +367,11 @@ std::optional<ServiceError> CheckBody(const ServiceRequest& request) {
 
 std::optional<ServiceError> ReadWrite(const ServiceRequest& request, Write* write) {
   write->action = ActionOf(request.kind);
-  if (request.if_match) write->if_match = *request.if_match;
+  write->if_match = request.if_match.value_or("");
   const Resource& resource = request.resource;
   if (request.kind == RequestKind::kDeleteEntity) {
-    write->entity.set_partition_key(resource.partition_key);
-    write->entity.set_row_key(resource.row_key);
+    write->entity.AssignKeys(resource.partition_key, resource.row_key);
+    write->entity.ClearProperties();
     return std::nullopt;
   }
   JsonBodyReader& reader = JsonBodyReader::OfThisThread();

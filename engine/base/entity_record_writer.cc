@@ -38,21 +38,38 @@ char* WriteName(char* to, std::string_view name) {
   return to + name.size();
 }
 
+using Directory = std::array<uint8_t, kEntityRecordPropertiesMax>;  // Directory index -> insert index.
+
+bool IsDirectoryOf(std::span<const Cell> cells, const Directory& directory) {
+  for (size_t i = 1; i < cells.size(); ++i) {
+    if (!CellBefore(cells[directory[i - 1]], cells[directory[i]])) return false;
+  }
+  return true;
+}
+
+// One entity after the other has the same names: the directory of the one before is looked at first.
+const Directory& DirectoryOf(std::span<const Cell> cells) {
+  thread_local Directory directory;
+  thread_local size_t count = 0;
+  if (count == cells.size() && IsDirectoryOf(cells, directory)) return directory;
+  count = cells.size();
+  for (size_t i = 0; i < count; ++i) directory[i] = static_cast<uint8_t>(i);
+  std::sort(directory.begin(), directory.begin() + count,
+            [&](uint8_t a, uint8_t b) { return CellBefore(cells[a], cells[b]); });
+  PARTITA_ASSERT(IsDirectoryOf(cells, directory));  // Names are distinct.
+  return directory;
+}
+
 // Lays out `cells`, given in insert order, behind what `out` holds, and lets `write_value(char* to, const
 // Cell&)` fill each value.
 template <typename WriteValue>
 void AppendRecord(std::string* out, std::span<const Cell> cells, WriteValue&& write_value) {
   const size_t count = cells.size();
   PARTITA_ASSERT(count <= kEntityRecordPropertiesMax);
-  std::array<uint8_t, kEntityRecordPropertiesMax> sorted;  // Directory index -> insert index.
+  const Directory& directory = DirectoryOf(cells);
   size_t size = EntityRecordCellsStart(count);
-  for (size_t i = 0; i < count; ++i) {
-    sorted[i] = static_cast<uint8_t>(i);
-    size += cells[i].size();
-  }
+  for (const Cell& cell : cells) size += cell.size();
   PARTITA_ASSERT(size <= kEntityRecordSizeMax);
-  std::sort(sorted.begin(), sorted.begin() + count,
-            [&](uint8_t a, uint8_t b) { return CellBefore(cells[a], cells[b]); });
 
   const size_t begin = out->size();
   out->resize(begin + size);
@@ -63,11 +80,10 @@ void AppendRecord(std::string* out, std::span<const Cell> cells, WriteValue&& wr
   char* order = slot + count * kEntityRecordSlotSize;
   char* to = order + count;
   for (size_t i = 0; i < count; ++i, slot += kEntityRecordSlotSize) {
-    const Cell& cell = cells[sorted[i]];
-    PARTITA_ASSERT(i == 0 || CellBefore(cells[sorted[i - 1]], cell));  // Names are distinct.
+    const Cell& cell = cells[directory[i]];
     StoreLe16(slot, cell.id);
     StoreLe32(slot + 2, static_cast<uint32_t>(cell.type) << 24 | static_cast<uint32_t>(to - record));
-    order[sorted[i]] = static_cast<char>(i);
+    order[directory[i]] = static_cast<char>(i);
     if (cell.id == 0) to = WriteName(to, cell.name);
     write_value(to, cell);
     to += cell.value_size;

@@ -69,6 +69,15 @@ class PropertyValue {
   template <typename T>
   PropertyValue(T) = delete;
 
+  // As assigning PropertyValue(text), but what memory a string here has is kept.
+  void AssignText(std::string_view text) {
+    if (auto* string = std::get_if<std::string>(&value_)) {
+      string->assign(text);
+    } else {
+      value_.emplace<std::string>(text);
+    }
+  }
+
   PropertyType type() const { return static_cast<PropertyType>(value_.index() + 1); }
 
   // The value when it has that type, else null.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>
@@ -185,6 +186,24 @@ TEST(EntityRecordTest, RandomEntitiesComeBack) {
       billed += view.inserted(i).BilledSize();
     }
     ASSERT_EQ(EntityRecordView(content, used).BilledSize(), billed);
+  }
+}
+
+// The directory of the entity before is tried first: it fits the next one, or it does not.
+TEST(EntityRecordTest, NamesInAnyOrderOfAnyEntityBeforeComeBack) {
+  std::vector<std::string> names = {"Alpha", "Beta", "Gamma", "Delta", "Alp", "Betaa", "Z"};
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 2'000; ++i) {
+    if (i % 3 == 0) std::shuffle(names.begin(), names.end(), random);
+    if (i % 50 == 0) names[random() % names.size()] = "Name" + std::to_string(i);
+    std::vector<Property> properties;
+    for (size_t k = 0; k < names.size() - i / 7 % 3; ++k)
+      properties.push_back({names[k], static_cast<int32_t>(k)});
+    const std::string record = EncodeEntityRecord(properties);
+    ASSERT_EQ(Decode(record), properties);
+    for (const Property& property : properties) {
+      ASSERT_EQ(EntityRecordView(record).Find(property.name)->ToValue(), property.value);
+    }
   }
 }
 

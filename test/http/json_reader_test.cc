@@ -223,6 +223,25 @@ TEST(JsonReaderTest, AByteOrderMarkAndWhiteSpaceAreTolerated) {
             Entity("p", "r").Set("a", 1));
 }
 
+// As the entities of a batch are read.
+TEST(JsonReaderTest, AnEntityThatIsReadIntoAgainKeepsNothingOfTheOneBefore) {
+  const std::string long_text(100, 'x');
+  const std::vector<std::string> bodies = {
+      R"({"PartitionKey":"p","RowKey":"r","a":")" + long_text + R"(","b":1,"c":true})",
+      R"({"PartitionKey":"q","RowKey":"a row with a longer key than the one before","a":2,"b":"y"})",
+      R"({"PartitionKey":"p","RowKey":"r"})",
+      R"({"PartitionKey":"p","RowKey":"r","d@odata.type":"Edm.Binary","d":"AAEC","a":null,"e":"","f":1.5})",
+      R"({"PartitionKey":"p","RowKey":"r","a":"short","b":"b","c":"c","d":"d"})"};
+  Entity again;
+  for (const std::string& body : bodies) {
+    ASSERT_FALSE(JsonBodyReader::OfThisThread().ReadInsert(PaddedBody(body), &again).has_value()) << body;
+    EXPECT_EQ(again, ReadInsert(body)) << body;
+    const std::string refused =
+        R"({"PartitionKey":"p","RowKey":"r","b":7,"a@odata.type":"Edm.Int64","a":"x"})";
+    ASSERT_TRUE(JsonBodyReader::OfThisThread().ReadInsert(PaddedBody(refused), &again).has_value());
+  }
+}
+
 TEST(JsonReaderTest, NamesMayBeEscaped) {
   EXPECT_EQ(
       ReadInsert(R"({"Partition\u004bey":"p","RowKey":"r","a@odata\u002etype":"Edm.Int64","\u0061":"1"})"),
