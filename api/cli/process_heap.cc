@@ -13,11 +13,15 @@ namespace {
 
 // Above what most answers and bodies need: those stay with malloc and are never touched anew.
 constexpr int kLargeBytes = 512 << 10;
-constexpr int kTrimBytes = 2 << 20;
+// Of each heap; what the trimmer finds a moment later is not lost.
+constexpr int kTrimBytes = 8 << 20;
 // Each heap has holes of its own; threads beyond so many share one.
 constexpr int kHeapsMax = 4;
 constexpr uint64_t kGrownBytes = 8 << 20;
+// So much is given back whatever it costs.
+constexpr uint64_t kGrownFarBytes = 32 << 20;
 constexpr std::chrono::milliseconds kLookEvery{200};
+constexpr int kPauseMax = 64;  // 13 s.
 
 }  // namespace
 
@@ -49,15 +53,25 @@ uint64_t HeapTrimmer::trims() const {
   return trims_;
 }
 
+bool TrimPacer::IsDue(uint64_t resident_bytes) {
+  least_ = std::min(least_, resident_bytes);
+  ++looks_;
+  return resident_bytes >= least_ + (looks_ < pause_ ? kGrownFarBytes : kGrownBytes);
+}
+
+void TrimPacer::Trimmed(uint64_t resident_bytes) {
+  least_ = resident_bytes;
+  pause_ = looks_ <= 2 * pause_ ? std::min(2 * pause_, kPauseMax) : 1;
+  looks_ = 0;
+}
+
 void HeapTrimmer::Run() {
-  uint64_t least = ResidentSetBytes();  // Since the last trim.
+  TrimPacer pacer(ResidentSetBytes());
   std::unique_lock lock(mutex_);
   while (!stop_.wait_for(lock, kLookEvery, [this] { return stopping_; })) {
-    const uint64_t resident = ResidentSetBytes();
-    least = std::min(least, resident);
-    if (resident < least + kGrownBytes) continue;
+    if (!pacer.IsDue(ResidentSetBytes())) continue;
     malloc_trim(0);
-    least = ResidentSetBytes();
+    pacer.Trimmed(ResidentSetBytes());
     ++trims_;
   }
 }

@@ -21,6 +21,23 @@ HeapFigures ReadHeapFigures();
 // the next (up to 32 MiB, and twice as much at the end of each thread's heap), beside every budget.
 void KeepHeapSmall();
 
+// When to give memory back. What grows again at once is in use, and each of its pages given back is a fault
+// to come (2 to 3 % of a steady load of large transactions): the pause from one trim to the next doubles
+// then, and is short again after a rest. Not thread-safe.
+class TrimPacer {
+ public:
+  explicit TrimPacer(uint64_t resident_bytes) : least_(resident_bytes) {}
+
+  // At each look, at equal intervals: whether memory is to be given back now; then Trimmed follows.
+  bool IsDue(uint64_t resident_bytes);
+  void Trimmed(uint64_t resident_bytes);
+
+ private:
+  uint64_t least_;  // Since the last trim.
+  int pause_ = 1;   // Looks from one trim to the next.
+  int looks_ = 0;   // Since the last trim.
+};
+
 // Gives the system back what lies free between what is used, whenever the process has grown by some MiB: a
 // burst of large requests leaves its holes all over the heap, and the next one need not fit into them.
 //

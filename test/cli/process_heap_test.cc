@@ -47,5 +47,46 @@ TEST(ProcessHeapTest, HolesOfABurstAreTheSystemsAgain) {
   }
 }
 
+constexpr uint64_t kMiB = 1 << 20;
+
+// How many of `looks` are due, of a process that holds 100 MiB and has grown by so much again at each of
+// them.
+int TrimsOf(TrimPacer& pacer, int looks, uint64_t grown_bytes) {
+  int trims = 0;
+  for (int i = 0; i < looks; ++i) {
+    if (!pacer.IsDue(100 * kMiB + grown_bytes)) continue;
+    pacer.Trimmed(100 * kMiB);
+    ++trims;
+  }
+  return trims;
+}
+
+TEST(TrimPacerTest, ALittleGrowthIsLeftAlone) {
+  TrimPacer pacer(100 * kMiB);
+  EXPECT_EQ(TrimsOf(pacer, 1000, 7 * kMiB), 0);
+}
+
+TEST(TrimPacerTest, WhatGrowsAgainAtOnceIsGivenBackEverMoreSeldom) {
+  TrimPacer pacer(100 * kMiB);
+  EXPECT_TRUE(pacer.IsDue(120 * kMiB)) << "the first time at once";
+  pacer.Trimmed(100 * kMiB);
+  EXPECT_EQ(TrimsOf(pacer, 126, 20 * kMiB), 6) << "after 2, 4, 8, 16, 32 and 64 looks";
+  EXPECT_EQ(TrimsOf(pacer, 640, 20 * kMiB), 10) << "and no more seldom than every 64th";
+}
+
+TEST(TrimPacerTest, AfterARestTheNextGrowthIsGivenBackAtOnce) {
+  TrimPacer pacer(100 * kMiB);
+  TrimsOf(pacer, 640, 20 * kMiB);
+  EXPECT_EQ(TrimsOf(pacer, 200, 0), 0);
+  EXPECT_EQ(TrimsOf(pacer, 1, 20 * kMiB), 1);
+  EXPECT_EQ(TrimsOf(pacer, 3, 20 * kMiB), 2) << "the pause begins anew";
+}
+
+TEST(TrimPacerTest, FarGrowthIsGivenBackWhateverThePause) {
+  TrimPacer pacer(100 * kMiB);
+  TrimsOf(pacer, 640, 20 * kMiB);
+  EXPECT_EQ(TrimsOf(pacer, 5, 40 * kMiB), 5);
+}
+
 }  // namespace
 }  // namespace partita
