@@ -87,7 +87,7 @@ void LoadSampler::Leave(const Call& call) {
   const double weight = (static_cast<double>(ring.interval) - static_cast<double>(ring.left)) /
                         static_cast<double>(std::max<uint64_t>(1, units));
   const uint32_t head = ring.head.load(std::memory_order_relaxed);
-  const uint32_t waiting = head - ring.tail.load(std::memory_order_acquire);
+  const uint32_t waiting = ring.Waiting();
   const uint64_t now = clock_.RecentNanos();
   if (waiting < ring.slots.size()) {
     LoadSample& sample = ring.slots[head % kRingSamples];
