@@ -20,6 +20,11 @@ constexpr size_t kFixedBytesAShard = 2 * kMiB;
 constexpr size_t kLogBufferMin = 2 * kMiB;
 constexpr size_t kLogBufferMax = 8 * kMiB;
 
+// What a shard can fill with memtables of the largest size.
+constexpr size_t kMemtableBytesAShardMax = kMemtablesAShard * kMemtableGrowthAlone * kMemtableFreezeMax;
+// Jobs have buffers of fixed sizes, and are as many as there are shards and threads that help.
+constexpr size_t kCompactionBytesAShardMax = 64 * kMiB;
+
 // The host may have a quarter: a cache without the larger part of its share would not be worth its name.
 constexpr size_t kHostShareMin = 4;
 
@@ -45,10 +50,11 @@ Result<MemoryPlan> DeriveMemoryPlan(size_t budget_bytes, size_t shards, size_t h
   }
   MemoryPlan plan;
   plan.budget_bytes = budget_bytes;
-  plan.memtable_bytes = RoundDown(budget_bytes / 16 * 5, ChunkPool::kChunkSize);
+  plan.memtable_bytes =
+      RoundDown(std::min(budget_bytes / 16 * 5, shards * kMemtableBytesAShardMax), ChunkPool::kChunkSize);
   plan.memtable_freeze_bytes =
       std::min(plan.memtable_bytes / (shards * kMemtablesAShard), kMemtableFreezeMax);
-  plan.compaction_bytes = budget_bytes / 8;
+  plan.compaction_bytes = std::min(budget_bytes / 8, shards * kCompactionBytesAShardMax);
   plan.log_buffer_bytes = std::clamp(budget_bytes / 32 / shards, kLogBufferMin, kLogBufferMax);
   plan.request_bytes = budget_bytes / 16;
   plan.host_bytes = host_bytes;
