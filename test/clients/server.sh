@@ -5,6 +5,8 @@
 
 server_pid=
 server_settings=  # A settings file for partita, if any.
+server_memory=512M  # partita's.
+server_access_log=yes  # Whether partita keeps one, WORK/access.log; empty: no.
 
 # Puts the npm packages of test/clients/javascript into DIR, unless the same ones are there.
 install_modules() {
@@ -50,9 +52,9 @@ start_partita() {
       2> /dev/null || return 1
   done
   AZURITE_ACCOUNTS="$TABLE_ACCOUNT:$TABLE_KEY;$TABLE_SECOND_ACCOUNT:$TABLE_SECOND_KEY" \
-    "$program" serve --data "$work/store" --memory 512M ${io:+--io "$io"} \
+    "$program" serve --data "$work/store" --memory "$server_memory" ${io:+--io "$io"} \
     --listen http://127.0.0.1:0 --listen https://127.0.0.1:0 --cert "$work/cert.pem" --key-file "$work/key.pem" \
-    ${server_settings:+--settings "$server_settings"} --admin 127.0.0.1:0 --access-log "$work/access.log" > "$work/server.log" 2>&1 &
+    ${server_settings:+--settings "$server_settings"} --admin 127.0.0.1:0 ${server_access_log:+--access-log "$work/access.log"} > "$work/server.log" 2>&1 &
   server_pid=$!
   wait_for_line "$work/server.log" '^READY' 30 || return 1
   TABLE_ENDPOINT=http://127.0.0.1:$(port_of "$work/server.log" http://)/$TABLE_ACCOUNT
