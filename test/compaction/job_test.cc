@@ -241,6 +241,26 @@ TEST_F(JobTest, BlocksOfAnotherCompressionClassDoNotPass) {
   EXPECT_EQ(world_.EntriesOf(6), Puts(0, 500, 5));
 }
 
+// A store outlives the constant that its first tables were written by.
+TEST_F(JobTest, BlocksOfOtherSizesPassAndMerge) {
+  for (const auto& [before, after] : {std::pair<size_t, size_t>{4096, 1024}, {1024, 2048}}) {
+    SCOPED_TRACE(std::to_string(before) + " to " + std::to_string(after));
+    world_.levels = std::make_shared<const LevelSet>();
+    world_.block_size = before;
+    FlushOk(Puts(0, 2000, 5));
+    MergeOk(0, 6);
+    world_.block_size = after;
+    FlushOk(Puts(1000, 1050, 6));
+    std::vector<ModelEntry> expected = Puts(0, 1000, 5);
+    for (ModelEntry& entry : Puts(1000, 1050, 6)) expected.push_back(entry);
+    for (ModelEntry& entry : Puts(1050, 2000, 5)) expected.push_back(entry);
+    const JobStatistics merged = MergeOk(0, 6).statistics;
+    EXPECT_GT(merged.blocks_passed, 0u);
+    EXPECT_GT(merged.blocks_merged, 0u);
+    EXPECT_EQ(world_.EntriesOf(6), expected);
+  }
+}
+
 TEST_F(JobTest, BlocksOfDeadTablesDoNotPass) {
   FlushOk(Puts(0, 300, 5, 1, 1));
   FlushOk(Puts(0, 300, 5, 1, 2));

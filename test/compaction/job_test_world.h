@@ -81,7 +81,7 @@ class JobWorld {
     context.next_object_id = [this] { return ObjectId(++last_id); };
     context.is_dead_table = [this](TableId table) { return table == dead_table; };
     context.target_file_bytes = target_file_bytes;
-    context.block_size = 1024;
+    context.block_size = block_size;
     context.cancel = &cancel;
     return context;
   }
@@ -171,6 +171,7 @@ class JobWorld {
   uint64_t last_id = 0;
   TableId dead_table{999};
   uint64_t target_file_bytes = 16 * 1024;
+  size_t block_size = 1024;
   std::atomic<bool> cancel{false};
   Version droppable_before;
   std::optional<PlanInput> failed_input;
