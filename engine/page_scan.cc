@@ -114,8 +114,44 @@ IterState PageScan::Seek(const std::string& lower, const std::string& upper) {
   return upper.empty() ? merged_->SeekToFirst() : merged_->Seek(upper);
 }
 
+// ---- What is known to be rowless.
+
+bool PageScan::Leap(std::string* bound) {
+  if (source_.rowless == nullptr || request_.skip_damage) return false;
+  return source_.rowless->Leap(request_.direction, source_.visible, bound);
+}
+
+bool PageScan::LeapOn(std::string* lower, std::string* upper) {
+  if (rowless_keys_ < look_at_) return false;
+  look_at_ = std::clamp(2 * rowless_keys_, kLookAfter, rowless_keys_ + kLookAfterMax);
+  std::string bound = last_key_;
+  if (forward_) bound.push_back('\0');
+  if (!Leap(&bound)) {
+    if (request_.skip_damage) return false;  // The sweep would not come past the damage.
+    if (rowless_keys_ >= RowlessStretches::kHintKeys && rowless_hint_.empty()) rowless_hint_ = last_key_;
+    return false;
+  }
+  *(forward_ ? lower : upper) = std::move(bound);
+  rowless_keys_ = 0;
+  look_at_ = 1;  // There may be more close behind.
+  return true;
+}
+
+// Of each key that is decided.
+void PageScan::CountRowless(EntryKind kind) {
+  if (kind != EntryKind::kPut) {
+    ++rowless_keys_;
+  } else if (rowless_keys_ > 0) {
+    rowless_keys_ = 0;
+    look_at_ = kLookAfter;
+  }
+}
+
 Task<Status> PageScan::Walk(std::string lower, std::string upper) {
   have_last_ = false;
+  rowless_keys_ = 0;
+  look_at_ = 1;
+  if (Leap(forward_ ? &lower : &upper) && !upper.empty() && lower >= upper) co_return Status();
   IterState state = Seek(lower, upper);
   while (true) {
     while (state == IterState::kNeedsIo) {
@@ -157,8 +193,12 @@ Task<Status> PageScan::Walk(std::string lower, std::string upper) {
       co_return EndAt(ResumeBefore(CurrentKey()), std::move(in_doubt));
     }
     if (step == Step::kStay) continue;
-    state = run_.empty() ? merged_->Next() : merged_->SkipRun(run_);
+    const bool leapt = LeapOn(&lower, &upper);
+    if (!leapt) state = run_.empty() ? merged_->Next() : merged_->SkipRun(run_);
     run_ = OpenRun();
+    if (!leapt) continue;
+    if (!upper.empty() && lower >= upper) break;
+    state = Seek(lower, upper);
   }
   co_return Status();
 }
@@ -197,6 +237,7 @@ PageScan::Step PageScan::DecideEntry(const Entry& entry) {
   ++answer_.scanned;
   if (IsUncertain(entry.version)) return Step::kInDoubt;
   if (entry.version > source_.visible || IsDecided(entry.user_key)) return Step::kPast;
+  CountRowless(entry.kind);
   return Decide(entry.user_key, entry.version, entry.kind, entry.value) ? Step::kEnded : Step::kPast;
 }
 
@@ -276,6 +317,7 @@ PageScan::Step PageScan::Gather() {
       const Version version = columns.version(at);
       if (version <= source_.visible) {
         run_.is_decided = true;
+        CountRowless(columns.kind(at));
         last_decided = at;
         if (columns.kind(at) == EntryKind::kPut) {
           const std::string_view content = StoredValueContent(columns.value(at));

@@ -8,6 +8,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/entry_iterator.h"
 #include "engine/load_sampler.h"
+#include "engine/rowless_stretches.h"
 #include "engine/shard.h"
 #include "sstable/table_scan.h"
 
@@ -34,6 +35,10 @@ bool MeetsDoubt(bool doubt, const CommitLog& log, const ReadView& view, std::str
 // is decided; of such keys an entry that the part may have held a newer one of is withheld, and with it all
 // older ones.
 //
+// 6. Where the page begins, and where it meets tombstones, what is known to be rowless (rowless_stretches.h)
+// is leapt over: the cursors are placed anew behind it. Many keys without a row that were not known are a
+// hint.
+//
 // Lives through one call of Run, which is all it is for; the arguments outlive it.
 class PageScan : private SkippedSpanSink {
  public:
@@ -44,13 +49,18 @@ class PageScan : private SkippedSpanSink {
     Version visible;  // Read after the view.
     bool doubt;       // Read before `visible`.
     ReadAheadPool* read_ahead;
-    LoadSampler* load;  // Null: nobody samples.
+    LoadSampler* load;                // Null: nobody samples.
+    const RowlessStretches* rowless;  // Null: what is known to be rowless is walked, too.
   };
   PageScan(const Shard::ScanRequest& request, Shard::RowSink* sink, Source source, Clock& clock);
 
   // Contract and errors: Shard::Scan. After ok, answer().
   Task<Status> Run();
   Shard::ScanAnswer answer();
+  // After Run: the last key decided; where a row ended the page it may be one behind that.
+  const std::string& last_key() const { return last_key_; }
+  // After Run: a key among many, one after the other, that had no row; empty: there were none.
+  const std::string& rowless_hint() const { return rowless_hint_; }
 
  private:
   // A run that is being decided, and how far it was. Entries come in iteration order.
@@ -61,6 +71,9 @@ class PageScan : private SkippedSpanSink {
     bool is_over = false;      // No entry is left.
   };
   static constexpr uint32_t kEntriesAlone = 7;
+  // After so many keys without a row, and each doubling, a look whether more is known to be rowless; at least
+  // every so many, as a sweep may come to meet the scan.
+  static constexpr uint32_t kLookAfter = 8, kLookAfterMax = 1024;
   // A row of the run that waits for the sink's answer.
   struct Gathered {
     uint32_t entry;
@@ -76,6 +89,11 @@ class PageScan : private SkippedSpanSink {
   Task<Status> Walk(std::string lower, std::string upper);
   Task<Status> ReadPoint(const std::string& key);
   IterState Seek(const std::string& lower, const std::string& upper);
+  // True: the bound that the scan goes on from was in what is known to be rowless, and now lies behind it.
+  bool Leap(std::string* bound);
+  // The same in the midst of a walk, where it is worth a look: the cursors are to be placed anew.
+  bool LeapOn(std::string* lower, std::string* upper);
+  void CountRowless(EntryKind kind);
   void StartRun(const std::string& lower, const std::string& upper);
   Step DecideRun();
   Step Gather();
@@ -130,6 +148,9 @@ class PageScan : private SkippedSpanSink {
   std::string last_key_;  // The last key decided; entries of it that follow are older versions.
   bool have_last_ = false;
   bool ended_ = false;
+  uint32_t rowless_keys_ = 0;  // Decided one after the other up to here, none a row.
+  uint32_t look_at_ = 1;       // So many until stretches are looked at.
+  std::string rowless_hint_;
   uint64_t noted_entries_ = 0, noted_bytes_ = 0;  // As load.
   LoadSampler::Watch watch_;
   Shard::ScanAnswer answer_;

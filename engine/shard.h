@@ -33,6 +33,7 @@
 #include "engine/object_references.h"
 #include "engine/pacer.h"
 #include "engine/read_view.h"
+#include "engine/rowless_sweep.h"
 #include "engine/shard_statistics.h"
 #include "engine/strand.h"
 #include "engine/write_request.h"
@@ -489,6 +490,8 @@ class Shard {
   Version replayed_version_;          // During recovery.
   bool replay_needs_memory_ = false;  // During recovery: the memtables are full, not the machine.
   Recovered recovered_;
+  RowlessSweep rowless_{{context_.runtime, id_, views_, strand_, commit_log_, context_.read_ahead, tasks_,
+                         closing_, context_.read_only}};
 };
 
 }  // namespace partita

@@ -40,13 +40,6 @@ uint64_t EvenFileBytes(uint64_t data_bytes, uint64_t file_bytes) {
   return padded / (padded / cut_from + 1) / 3 * 4;
 }
 
-struct StrandWork : Strand::Request {
-  std::function<void()> work;
-  explicit StrandWork(std::function<void()> w) : work(std::move(w)) {
-    decide = [](Strand::Request* self) { static_cast<StrandWork*>(self)->work(); };
-  }
-};
-
 }  // namespace
 
 // ---- Views.
@@ -61,10 +54,7 @@ std::unique_ptr<ReadView> Shard::CopyView(const ReadView& view) {
   return copy;
 }
 
-Task<void> Shard::OnStrand(std::function<void()> work) {
-  StrandWork request(std::move(work));
-  co_await strand_.Run(&request);
-}
+Task<void> Shard::OnStrand(std::function<void()> work) { return partita::OnStrand(strand_, std::move(work)); }
 
 Task<void> Shard::ChangeStructure(ViewChange change) {
   std::function<void()> work = [this, &change] {

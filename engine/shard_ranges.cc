@@ -108,9 +108,10 @@ Task<void> Shard::AddRanges(std::vector<RangeDescriptor> ranges, Version above) 
 Task<void> Shard::DropTable(TableId table) {
   std::string prefix = TableLowerBound(table);
   bool held = false;
-  ViewChange change = [&prefix, &held](ReadView* view) {
+  ViewChange change = [this, &prefix, &held](ReadView* view) {
     held = std::erase_if(view->ranges,
                          [&](const RangeView& range) { return range.lower.starts_with(prefix); }) > 0;
+    rowless_.Forget(prefix, PrefixSuccessor(prefix));  // Of no use: ids do not come again.
   };
   co_await ChangeStructure(std::move(change));
   if (held) ScheduleCleanUp();
@@ -347,6 +348,7 @@ Task<void> Shard::ForgetBehind(Shard* self, uint64_t attempt) {
 Task<void> Shard::TakeRange(RangeDescriptor range, std::shared_ptr<const LevelSet> levels) {
   ViewChange change = [&](ReadView* view) {
     view->move_attempt = range.move_attempt;
+    rowless_.Forget(range.lower, range.upper);  // What came along was not noted.
     AddToView({{range.lower, range.upper, range.epoch, std::move(levels)}}, view);
   };
   co_await ChangeStructure(std::move(change));
@@ -357,7 +359,8 @@ Task<void> Shard::TakeRange(RangeDescriptor range, std::shared_ptr<const LevelSe
 }
 
 Task<void> Shard::ReleaseRange(std::string lower) {
-  ViewChange change = [&lower](ReadView* view) {
+  ViewChange change = [this, &lower](ReadView* view) {
+    if (const RangeView* range = RangeAt(lower, view)) rowless_.Forget(range->lower, range->upper);
     std::erase_if(view->ranges, [&](const RangeView& range) { return range.lower == lower; });
   };
   co_await ChangeStructure(std::move(change));

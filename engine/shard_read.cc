@@ -74,9 +74,11 @@ Task<Result<Shard::ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink*
                                 .visible = visible,
                                 .doubt = doubt,
                                 .read_ahead = &context_.read_ahead,
-                                .load = &context_.load};
+                                .load = &context_.load,
+                                .rowless = &rowless_.stretches()};
   PageScan scan(request, sink, source, context_.runtime.clock());
   PARTITA_CO_TRY(co_await scan.Run());
+  if (!scan.rowless_hint().empty()) rowless_.Hint(scan.rowless_hint());
   co_return scan.answer();
 }
 

@@ -468,8 +468,14 @@ void Shard::Accept(Batch* batch, const ReadView& view) {
   Result<BatchRecordReader> reader = BatchRecordReader::Open(batch->payload_view);
   PARTITA_ASSERT(reader.ok());
   Entry entry;
-  while (reader->Next(&entry)) memtable.Insert(entry);  // Above the visible version.
+  uint64_t deletes = 0;
+  while (reader->Next(&entry)) {
+    memtable.Insert(entry);  // Above the visible version.
+    deletes += entry.kind == EntryKind::kTombstone ? 1 : 0;
+  }
   PARTITA_ASSERT(reader->status().ok());
+  // Before it can become visible.
+  if (deletes > 0 || rowless_.watches()) rowless_.NoteWrite(batch->request);
   CommitLog::Decided decided{version, batch->request.durability, batch->payload_view, batch->memtable};
   batch->position = commit_log_->Append(std::move(decided));
   batch->version = version;

@@ -2,8 +2,10 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
+#include "engine/base/assert.h"
 #include "engine/hazard.h"
 
 namespace partita {
@@ -17,9 +19,19 @@ class SnapshotPublisher {
   ~SnapshotPublisher() { delete current_.load(); }
 
   void Publish(std::unique_ptr<const T> snapshot) {
+    Show(std::move(snapshot));
+    Reclaim();
+  }
+  // Publish in two steps, for who must not wait for a system call: old ones are there until Reclaim, which
+  // any thread may call.
+  void Show(std::unique_ptr<const T> snapshot) {
     const T* old = current_.exchange(snapshot.release(), std::memory_order_acq_rel);
+    if (old == nullptr) return;
     std::lock_guard lock(mutex_);
-    if (old != nullptr) retired_.emplace_back(old);
+    retired_.emplace_back(old);
+  }
+  void Reclaim() {
+    std::lock_guard lock(mutex_);
     HazardSlots::HeavyBarrier();
     std::erase_if(retired_, [](const auto& old_one) { return !HazardSlots::Holds(old_one.get()); });
   }
@@ -34,6 +46,7 @@ class SnapshotPublisher {
       std::lock_guard lock(mutex_);
       return use(*current_.load(std::memory_order_acquire));
     }
+    PARTITA_DEBUG_ASSERT(slot->load(std::memory_order_relaxed) == nullptr);
     const T* seen = current_.load(std::memory_order_acquire);
     while (true) {
       slot->store(seen, std::memory_order_relaxed);

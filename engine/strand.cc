@@ -60,4 +60,20 @@ void Strand::DrainAndRelease() {
   } while (queue_.load(std::memory_order_seq_cst) != nullptr && TryAcquire());
 }
 
+namespace {
+
+struct StrandWork : Strand::Request {
+  std::function<void()> work;
+  explicit StrandWork(std::function<void()> w) : work(std::move(w)) {
+    decide = [](Strand::Request* self) { static_cast<StrandWork*>(self)->work(); };
+  }
+};
+
+}  // namespace
+
+Task<void> OnStrand(Strand& strand, std::function<void()> work) {
+  StrandWork request(std::move(work));
+  co_await strand.Run(&request);
+}
+
 }  // namespace partita

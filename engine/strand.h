@@ -2,8 +2,10 @@
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
+#include <functional>
 
 #include "engine/base/event.h"
+#include "engine/base/task.h"
 
 namespace partita {
 
@@ -76,5 +78,8 @@ class Strand {
   std::atomic<Request*> queue_{nullptr};
   std::atomic<uint32_t> queued_{0};
 };
+
+// Runs `work` on the strand; it may be gone once this has ended.
+Task<void> OnStrand(Strand& strand, std::function<void()> work);
 
 }  // namespace partita
