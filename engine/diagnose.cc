@@ -88,7 +88,7 @@ Status DescribeMemory(const DiagnoseOptions& options, Report* report) {
   report->Add("shards", uint64_t{options.shards}, "one worker thread each; --shards");
   report->Add("budget_bytes", uint64_t{plan.budget_bytes}, "--memory; everything below is derived from it");
   report->Add("memtables_bytes", uint64_t{plan.memtable_bytes},
-              "5/16, up to 512 MiB a shard: each doubling saves a share of the merge into level 1");
+              "5/16, up to 256 MiB a shard: each doubling saves a share of the merge into level 1");
   report->Add("memtable_freeze_bytes", uint64_t{plan.memtable_freeze_bytes},
               "a shard flushes its memtable at this size: one active and three waiting, at most 64 MiB");
   report->Add("cache_bytes", uint64_t{plan.cache_bytes},
@@ -97,7 +97,8 @@ Status DescribeMemory(const DiagnoseOptions& options, Report* report) {
               "1/8, up to 64 MiB a shard: read-ahead, output, compressors");
   report->Add("log_buffer_bytes", uint64_t{plan.log_buffer_bytes},
               "1/32 over the shards, 2 to 8 MiB each: one filled while one is written");
-  report->Add("request_bytes", uint64_t{plan.request_bytes}, "1/16: requests and pages under way");
+  report->Add("request_bytes", uint64_t{plan.request_bytes},
+              "1/16, up to 512 MiB: requests and pages under way");
   report->Add("fixed_bytes", uint64_t{plan.fixed_bytes},
               "on top of the budget: program, stacks, rings, counters");
   return Status();

@@ -21,9 +21,12 @@ constexpr size_t kLogBufferMin = 2 * kMiB;
 constexpr size_t kLogBufferMax = 8 * kMiB;
 
 // What a shard can fill with memtables of the largest size.
-constexpr size_t kMemtableBytesAShardMax = kMemtablesAShard * kMemtableGrowthAlone * kMemtableFreezeMax;
-// Jobs have buffers of fixed sizes, and are as many as there are shards and threads that help.
+constexpr size_t kMemtableBytesAShardMax = kMemtablesAShard * kMemtableFreezeMax;
+// Jobs, as many as there are shards and threads that help, have buffers of fixed sizes; a table of millions
+// of tiny rows takes more while its filter is built.
 constexpr size_t kCompactionBytesAShardMax = 64 * kMiB;
+// A hundred of the largest requests, or pages of answers, at once.
+constexpr size_t kRequestBytesMax = 512 * kMiB;
 
 // The host may have a quarter: a cache without the larger part of its share would not be worth its name.
 constexpr size_t kHostShareMin = 4;
@@ -56,7 +59,7 @@ Result<MemoryPlan> DeriveMemoryPlan(size_t budget_bytes, size_t shards, size_t h
       std::min(plan.memtable_bytes / (shards * kMemtablesAShard), kMemtableFreezeMax);
   plan.compaction_bytes = std::min(budget_bytes / 8, shards * kCompactionBytesAShardMax);
   plan.log_buffer_bytes = std::clamp(budget_bytes / 32 / shards, kLogBufferMin, kLogBufferMax);
-  plan.request_bytes = budget_bytes / 16;
+  plan.request_bytes = std::min(budget_bytes / 16, kRequestBytesMax);
   plan.host_bytes = host_bytes;
   const size_t given = plan.memtable_bytes + plan.compaction_bytes + plan.log_buffer_bytes * shards +
                        plan.request_bytes + plan.host_bytes;

@@ -52,11 +52,11 @@ TEST(MemoryBudgetTest, TheSharesAreTheBudgetWhateverItsSizeAndTheShards) {
 TEST(MemoryBudgetTest, WhatNothingElseCanFillIsTheCaches) {
   Result<MemoryPlan> plan = DeriveMemoryPlan(16 * kGiB, 2);
   ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(plan->memtable_bytes, kGiB);
+  EXPECT_EQ(plan->memtable_bytes, 512 * kMiB);
   EXPECT_EQ(plan->memtable_freeze_bytes, 64 * kMiB);
   EXPECT_EQ(plan->compaction_bytes, 128 * kMiB);
-  EXPECT_EQ(plan->request_bytes, kGiB);
-  EXPECT_EQ(plan->cache_bytes, 14 * kGiB - 128 * kMiB - 2 * 8 * kMiB);
+  EXPECT_EQ(plan->request_bytes, 512 * kMiB);
+  EXPECT_EQ(plan->cache_bytes, 15 * kGiB - 128 * kMiB - 2 * 8 * kMiB);
   // Many shards can fill it.
   EXPECT_EQ(DeriveMemoryPlan(16 * kGiB, 64)->memtable_bytes, 5 * kGiB);
 }
