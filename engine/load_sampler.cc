@@ -150,12 +150,12 @@ void LoadSampler::Empty(Ring* ring, size_t rings) {
   batch_.clear();
   double units = 0;
   for (uint32_t at = tail; at != head; ++at) {
-    batch_.push_back(ring->slots[at % kRingSamples]);
-    CompleteCpu(&batch_.back());
-    const LoadSample& sample = batch_.back();
+    const LoadSample& sample = batch_.emplace_back(ring->slots[at % kRingSamples]);
     units += sample.weight * static_cast<double>(UnitsOf(sample.rows, sample.bytes));
   }
   ring->tail.store(head, std::memory_order_release);
+  LearnCosts();
+  for (LoadSample& sample : batch_) CompleteCpu(&sample);
   const uint64_t aim = std::clamp(kSamplesTotal / rings, kSamplesMin, kSamplesPerCollection);
   const double interval = std::min(units / static_cast<double>(aim), static_cast<double>(kIntervalMax));
   ring->base.store(std::max<uint64_t>(1, static_cast<uint64_t>(interval)), std::memory_order_relaxed);
@@ -164,22 +164,49 @@ void LoadSampler::Empty(Ring* ring, size_t rings) {
   for (LoadConsumer* consumer : consumers_) consumer->Take(batch_);
 }
 
-// What was not measured is taken to cost what others of its kind do.
-void LoadSampler::CompleteCpu(LoadSample* sample) {
-  const size_t kind = static_cast<size_t>(sample->kind);
-  UnitCost& cost = costs_[kind];
-  const double units = static_cast<double>(std::max<uint64_t>(1, UnitsOf(sample->rows, sample->bytes)));
-  if (sample->cpu_ns > 0 && sample->cpu_ns < kUnitNanosMax * units) {
-    cost.ns += sample->cpu_ns;
-    cost.units += units;
-    if (cost.units > kCostUnits) {
-      cost.ns *= kCostUnits / cost.units;
-      cost.units = kCostUnits;
-    }
-    return;
+namespace {
+
+double UnitsOfSample(const LoadSample& sample) {
+  return static_cast<double>(std::max<uint64_t>(1, LoadSampler::UnitsOf(sample.rows, sample.bytes)));
+}
+bool IsMeasured(const LoadSample& sample) {
+  return sample.cpu_ns > 0 && sample.cpu_ns < kUnitNanosMax * UnitsOfSample(sample);
+}
+
+}  // namespace
+
+void LoadSampler::UnitCost::Add(double more_ns, double more_units) {
+  ns += more_ns;
+  units += more_units;
+  if (units <= kCostUnits) return;
+  ns *= kCostUnits / units;
+  units = kCostUnits;
+}
+
+void LoadSampler::LearnCosts() {
+  partition_costs_.clear();
+  for (const LoadSample& sample : batch_) {
+    if (!IsMeasured(sample)) continue;
+    costs_[static_cast<size_t>(sample.kind)].Add(sample.cpu_ns, UnitsOfSample(sample));
+    auto found = std::find_if(
+        partition_costs_.begin(), partition_costs_.end(),
+        [&](const PartitionCost& known) { return known.hash == sample.hash && known.kind == sample.kind; });
+    if (found == partition_costs_.end())
+      found = partition_costs_.insert(found, {sample.hash, sample.kind, {}});
+    found->cost.Add(sample.cpu_ns, UnitsOfSample(sample));
   }
+}
+
+// What was not measured is taken to cost what others of its partition and kind do, or else of its kind.
+void LoadSampler::CompleteCpu(LoadSample* sample) const {
+  if (IsMeasured(*sample)) return;
+  const size_t kind = static_cast<size_t>(sample->kind);
+  const auto known =
+      std::find_if(partition_costs_.begin(), partition_costs_.end(),
+                   [&](const PartitionCost& c) { return c.hash == sample->hash && c.kind == sample->kind; });
+  const UnitCost& cost = known != partition_costs_.end() ? known->cost : costs_[kind];
   const double unit_ns = cost.units > 0 ? cost.ns / cost.units : kUnitNanos[kind];
-  sample->cpu_ns = static_cast<uint32_t>(std::clamp(unit_ns * units, 1.0, 4e9));
+  sample->cpu_ns = static_cast<uint32_t>(std::clamp(unit_ns * UnitsOfSample(*sample), 1.0, 4e9));
 }
 
 LoadSampler::Statistics LoadSampler::statistics() {

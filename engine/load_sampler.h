@@ -21,7 +21,8 @@ namespace partita {
 //    [1, 2 N - 1], so that each unit is met once in N, whoever it belongs to, and a sample of a call of u
 //    units stands for N / u such calls. Only who will leave a sample has his time taken, and of a busy thread
 //    only the first kWatched after a collection: its CPU clock is two system calls, 0.3 to 2 us each. The
-//    others are taken to cost what their kind does on the average.
+//    others are taken to cost what those of their kind and partition do on the average, or else of their
+//    kind.
 // 2. N follows the load: about 200 samples of a thread in kCollectNanos. It doubles with every 32 that wait
 //    in the ring, so a burst after silence does not overrun it. An idle store samples every call; a thread
 //    whose load falls off first counts to the end what it drew before.
@@ -53,9 +54,10 @@ class LoadSampler {
 
   static uint64_t UnitsOf(uint64_t rows, uint64_t bytes) { return rows + bytes / 1024; }
 
-  // Whether a call of so many units that began now would leave a sample.
-  bool IsDue(uint64_t units) const {
-    return thread_.sampler == number_ && thread_.ring->left <= static_cast<int64_t>(units);
+  // Whether a call of so many units that began now would leave a sample with its time.
+  bool IsWatchDue(uint64_t units) const {
+    return thread_.sampler == number_ && thread_.ring->left <= static_cast<int64_t>(units) &&
+           thread_.ring->Waiting() < kWatched;
   }
   // Counts what this thread did; 1.5 ns but for one call in N. `cpu_ns` 0: it was not measured. `user_key` is
   // of the partition; a bound of a table does as well.
@@ -91,9 +93,7 @@ class LoadSampler {
     uint64_t turn_ = 0;
   };
   // For a call of about so many units.
-  Watch StartWatch(uint64_t units) const {
-    return IsDue(units) && thread_.ring->Waiting() < kWatched ? Watch(clock_) : Watch();
-  }
+  Watch StartWatch(uint64_t units) const { return IsWatchDue(units) ? Watch(clock_) : Watch(); }
   Clock& clock() const { return clock_; }
 
  private:
@@ -136,7 +136,19 @@ class LoadSampler {
   static void Fill(const Call& call, LoadSample* out);
   void WakeIfDue(uint64_t now_ns);
   void Empty(Ring* ring, size_t rings);
-  void CompleteCpu(LoadSample* sample);
+  // What measured samples cost: nanoseconds and units, of a kind decayed.
+  struct UnitCost {
+    double ns = 0, units = 0;
+
+    void Add(double more_ns, double more_units);
+  };
+  struct PartitionCost {
+    uint64_t hash;
+    LoadKind kind;
+    UnitCost cost;
+  };
+  void LearnCosts();
+  void CompleteCpu(LoadSample* sample) const;
 
   Clock& clock_;
   const uint64_t number_;  // Never given twice.
@@ -150,11 +162,8 @@ class LoadSampler {
   std::vector<LoadSample> batch_;
   Statistics statistics_;
   uint64_t seed_ = 0;
-  // Of measured samples, decayed: nanoseconds a unit.
-  struct UnitCost {
-    double ns = 0, units = 0;
-  };
   std::array<UnitCost, kLoadKinds> costs_;
+  std::vector<PartitionCost> partition_costs_;  // Of batch_.
 };
 
 }  // namespace partita

@@ -34,7 +34,8 @@ struct Load {
 // ranges go by. Refused calls are no load.
 //
 // An estimate: a partition that has the share p of the load, of which there are n samples in the window, is
-// off by sqrt((1 - p) / (p n)) of its value (one standard deviation). n is above 4,000 for a busy second.
+// off by sqrt((1 - p) / (p n)) of its value (one standard deviation). n is above 4,000 for a busy second; of
+// a thread's CPU time it is at most 1,280, as fewer samples are timed (load_sampler.h).
 //
 // Memory: of at most kSeconds + 1 seconds, kPartitionsMax partitions each; 10 MiB when all of them are
 // taken. What more there is in one second is left out. Thread-safe.

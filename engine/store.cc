@@ -125,7 +125,7 @@ Task<WriteOutcome> Store::Write(const WriteRequest& request) {
 }
 
 Shard::ReadAnswer Store::TryGet(std::string_view user_key, std::string* content) {
-  const uint64_t begun_ns = load_.IsDue(1) ? runtime_.clock().MonotonicNanos() : 0;
+  const uint64_t begun_ns = load_.IsWatchDue(1) ? runtime_.clock().MonotonicNanos() : 0;
   const Route route = RouteTo(user_key);
   if (route.damage != nullptr) return {Shard::ReadState::kNeedsIo, {}};  // Get says why it cannot.
   if (route.shard == nullptr) return {Shard::ReadState::kMoved, {}};

@@ -127,6 +127,23 @@ TEST_F(LoadSamplerTest, WhatWasNotMeasuredCostsAsMuchAsItsKind) {
   EXPECT_NEAR(sums_.loads[Prefix("c")].cpu_ns, 3'000, 1);
 }
 
+TEST_F(LoadSamplerTest, WhatWasNotMeasuredCostsAsMuchAsItsPartitionWhereThatIsKnown) {
+  for (int i = 0; i < 5; ++i) {
+    sampler_.Note(LoadKind::kWrite, Key("dear"), 1, 0, 60'000);
+    sampler_.Note(LoadKind::kWrite, Key("cheap"), 1, 0, 3'000);
+  }
+  sampler_.Note(LoadKind::kRead, Key("dear"), 1, 0, 400);
+  for (int i = 0; i < 4; ++i) {
+    for (const char* partition : {"dear", "cheap", "new"})
+      sampler_.Note(LoadKind::kWrite, Key(partition), 1, 0, 0);
+    sampler_.Note(LoadKind::kRead, Key("dear"), 1, 0, 0);
+  }
+  sampler_.Collect();
+  EXPECT_NEAR(sums_.loads[Prefix("dear")].cpu_ns, 9 * 60'000 + 5 * 400, 1);
+  EXPECT_NEAR(sums_.loads[Prefix("cheap")].cpu_ns, 9 * 3'000, 1);
+  EXPECT_NEAR(sums_.loads[Prefix("new")].cpu_ns, 4 * 31'500, 1);
+}
+
 TEST_F(LoadSamplerTest, OfABusyThreadOnlyTheFirstCallsAfterACollectionHaveTheirTimeTaken) {
   sampler_.Note(LoadKind::kRead, Key("a"), 1, 9, 5);  // Binds the thread.
   for (int round = 0; round < 3; ++round) {
