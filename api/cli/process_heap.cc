@@ -13,13 +13,15 @@ namespace {
 
 // Above what most answers and bodies need: those stay with malloc and are never touched anew.
 constexpr int kLargeBytes = 512 << 10;
-// Of each heap; what the trimmer finds a moment later is not lost.
-constexpr int kTrimBytes = 8 << 20;
 // Each heap has holes of its own; threads beyond so many share one.
 constexpr int kHeapsMax = 4;
 constexpr uint64_t kGrownBytes = 8 << 20;
-// So much is given back whatever it costs.
+// So much is given back whatever it costs: a twentieth of the budget, as far as that is between these.
 constexpr uint64_t kGrownFarBytes = 32 << 20;
+constexpr uint64_t kFarShare = 20;
+constexpr uint64_t FarBytes(uint64_t budget_bytes) {
+  return std::clamp(budget_bytes / kFarShare, kGrownBytes, kGrownFarBytes);
+}
 constexpr std::chrono::milliseconds kLookEvery{200};
 constexpr int kPauseMax = 64;  // 13 s.
 
@@ -30,14 +32,15 @@ HeapFigures ReadHeapFigures() {
   return {.used_bytes = figures.uordblks + figures.hblkhd, .held_bytes = figures.arena + figures.hblkhd};
 }
 
-void KeepHeapSmall() {
+void KeepHeapSmall(uint64_t budget_bytes) {
   // A refusal leaves malloc as it is, which is slower to give back and not wrong.
   (void)mallopt(M_MMAP_THRESHOLD, kLargeBytes);
-  (void)mallopt(M_TRIM_THRESHOLD, kTrimBytes);
+  // What the trimmer finds a moment later is not lost.
+  (void)mallopt(M_TRIM_THRESHOLD, static_cast<int>(FarBytes(budget_bytes) / kHeapsMax));
   (void)mallopt(M_ARENA_MAX, kHeapsMax);
 }
 
-HeapTrimmer::HeapTrimmer() : thread_([this] { Run(); }) {}
+HeapTrimmer::HeapTrimmer(uint64_t budget_bytes) : thread_([this, budget_bytes] { Run(budget_bytes); }) {}
 
 HeapTrimmer::~HeapTrimmer() {
   {
@@ -53,10 +56,13 @@ uint64_t HeapTrimmer::trims() const {
   return trims_;
 }
 
+TrimPacer::TrimPacer(uint64_t resident_bytes, uint64_t budget_bytes)
+    : least_(resident_bytes), far_bytes_(FarBytes(budget_bytes)) {}
+
 bool TrimPacer::IsDue(uint64_t resident_bytes) {
   least_ = std::min(least_, resident_bytes);
   ++looks_;
-  return resident_bytes >= least_ + (looks_ < pause_ ? kGrownFarBytes : kGrownBytes);
+  return resident_bytes >= least_ + (looks_ < pause_ ? far_bytes_ : kGrownBytes);
 }
 
 void TrimPacer::Trimmed(uint64_t resident_bytes) {
@@ -65,8 +71,8 @@ void TrimPacer::Trimmed(uint64_t resident_bytes) {
   looks_ = 0;
 }
 
-void HeapTrimmer::Run() {
-  TrimPacer pacer(ResidentSetBytes());
+void HeapTrimmer::Run(uint64_t budget_bytes) {
+  TrimPacer pacer(ResidentSetBytes(), budget_bytes);
   std::unique_lock lock(mutex_);
   while (!stop_.wait_for(lock, kLookEvery, [this] { return stopping_; })) {
     if (!pacer.IsDue(ResidentSetBytes())) continue;

@@ -19,23 +19,25 @@ HeapFigures ReadHeapFigures();
 // For a server, before it starts threads: large blocks are the system's again when they are freed, and so
 // is free memory behind what is used. Without, malloc learns from each large block that is freed to keep
 // the next (up to 32 MiB, and twice as much at the end of each thread's heap), beside every budget.
-void KeepHeapSmall();
+// `budget_bytes`: what the process may have; what lies free is kept within a few percent of it.
+void KeepHeapSmall(uint64_t budget_bytes);
 
 // When to give memory back. What grows again at once is in use, and each of its pages given back is a fault
 // to come (2 to 3 % of a steady load of large transactions): the pause from one trim to the next doubles
 // then, and is short again after a rest. Not thread-safe.
 class TrimPacer {
  public:
-  explicit TrimPacer(uint64_t resident_bytes) : least_(resident_bytes) {}
+  TrimPacer(uint64_t resident_bytes, uint64_t budget_bytes);
 
   // At each look, at equal intervals: whether memory is to be given back now; then Trimmed follows.
   bool IsDue(uint64_t resident_bytes);
   void Trimmed(uint64_t resident_bytes);
 
  private:
-  uint64_t least_;  // Since the last trim.
-  int pause_ = 1;   // Looks from one trim to the next.
-  int looks_ = 0;   // Since the last trim.
+  uint64_t least_;      // Since the last trim.
+  uint64_t far_bytes_;  // Growth that is given back whatever it costs.
+  int pause_ = 1;       // Looks from one trim to the next.
+  int looks_ = 0;       // Since the last trim.
 };
 
 // Gives the system back what lies free between what is used, whenever the process has grown by some MiB: a
@@ -44,7 +46,7 @@ class TrimPacer {
 // A thread of its own, from construction to destruction.
 class HeapTrimmer {
  public:
-  HeapTrimmer();
+  explicit HeapTrimmer(uint64_t budget_bytes);
   ~HeapTrimmer();
   HeapTrimmer(const HeapTrimmer&) = delete;
   HeapTrimmer& operator=(const HeapTrimmer&) = delete;
@@ -53,7 +55,7 @@ class HeapTrimmer {
   uint64_t trims() const;
 
  private:
-  void Run();
+  void Run(uint64_t budget_bytes);
 
   mutable std::mutex mutex_;
   std::condition_variable stop_;

@@ -231,8 +231,8 @@ ExitCode RunServe(const StoreFlags& store, const ServeFlags& flags, Console& con
 
   console.interrupts.Arm();
   console.interrupts.ArmReload();
-  KeepHeapSmall();
-  HeapTrimmer trimmer;
+  KeepHeapSmall(settings->store.memory_bytes);
+  HeapTrimmer trimmer(settings->store.memory_bytes);
   Serving serving(*settings, [&flags] { return ResolveThroughput(flags); });
   const Status started = serving.Start();
   if (!started.ok()) {

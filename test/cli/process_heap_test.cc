@@ -15,9 +15,11 @@ constexpr bool kOwnMalloc = true;
 constexpr bool kOwnMalloc = false;
 #endif
 
+constexpr uint64_t kMiB = 1 << 20;
+
 TEST(ProcessHeapTest, WhatIsTakenFromMallocIsCountedUntilItIsFreed) {
   if (kOwnMalloc) GTEST_SKIP() << "the sanitizer brings a malloc of its own, which tells no figures";
-  KeepHeapSmall();
+  KeepHeapSmall(1024 * kMiB);
   constexpr size_t kPiece = 100 << 10;
   constexpr size_t kLarge = 8 << 20;
   const HeapFigures before = ReadHeapFigures();
@@ -35,7 +37,7 @@ TEST(ProcessHeapTest, WhatIsTakenFromMallocIsCountedUntilItIsFreed) {
 
 TEST(ProcessHeapTest, HolesOfABurstAreTheSystemsAgain) {
   if (kOwnMalloc) GTEST_SKIP() << "the sanitizer brings a malloc of its own";
-  HeapTrimmer trimmer;
+  HeapTrimmer trimmer(1024 * kMiB);
   std::vector<std::unique_ptr<char[]>> kept;
   while (trimmer.trims() == 0) {
     std::vector<std::unique_ptr<char[]>> burst;
@@ -46,8 +48,6 @@ TEST(ProcessHeapTest, HolesOfABurstAreTheSystemsAgain) {
     ASSERT_LT(kept.size(), 50'000'000u);
   }
 }
-
-constexpr uint64_t kMiB = 1 << 20;
 
 // How many of `looks` are due, of a process that holds 100 MiB and has grown by so much again at each of
 // them.
@@ -62,12 +62,12 @@ int TrimsOf(TrimPacer& pacer, int looks, uint64_t grown_bytes) {
 }
 
 TEST(TrimPacerTest, ALittleGrowthIsLeftAlone) {
-  TrimPacer pacer(100 * kMiB);
+  TrimPacer pacer(100 * kMiB, 1024 * kMiB);
   EXPECT_EQ(TrimsOf(pacer, 1000, 7 * kMiB), 0);
 }
 
 TEST(TrimPacerTest, WhatGrowsAgainAtOnceIsGivenBackEverMoreSeldom) {
-  TrimPacer pacer(100 * kMiB);
+  TrimPacer pacer(100 * kMiB, 1024 * kMiB);
   EXPECT_TRUE(pacer.IsDue(120 * kMiB)) << "the first time at once";
   pacer.Trimmed(100 * kMiB);
   EXPECT_EQ(TrimsOf(pacer, 126, 20 * kMiB), 6) << "after 2, 4, 8, 16, 32 and 64 looks";
@@ -75,7 +75,7 @@ TEST(TrimPacerTest, WhatGrowsAgainAtOnceIsGivenBackEverMoreSeldom) {
 }
 
 TEST(TrimPacerTest, AfterARestTheNextGrowthIsGivenBackAtOnce) {
-  TrimPacer pacer(100 * kMiB);
+  TrimPacer pacer(100 * kMiB, 1024 * kMiB);
   TrimsOf(pacer, 640, 20 * kMiB);
   EXPECT_EQ(TrimsOf(pacer, 200, 0), 0);
   EXPECT_EQ(TrimsOf(pacer, 1, 20 * kMiB), 1);
@@ -83,9 +83,14 @@ TEST(TrimPacerTest, AfterARestTheNextGrowthIsGivenBackAtOnce) {
 }
 
 TEST(TrimPacerTest, FarGrowthIsGivenBackWhateverThePause) {
-  TrimPacer pacer(100 * kMiB);
+  TrimPacer pacer(100 * kMiB, 1024 * kMiB);
   TrimsOf(pacer, 640, 20 * kMiB);
   EXPECT_EQ(TrimsOf(pacer, 5, 40 * kMiB), 5);
+  // What is far is a share of the budget.
+  TrimPacer small(100 * kMiB, 256 * kMiB);
+  TrimsOf(small, 640, 10 * kMiB);
+  EXPECT_EQ(TrimsOf(small, 5, 10 * kMiB), 0);
+  EXPECT_EQ(TrimsOf(small, 5, 13 * kMiB), 5);
 }
 
 }  // namespace
