@@ -268,7 +268,7 @@ class Store {
   Task<Result<ChangePtr>> BeginFence(const RangeMove& move, RangeEpoch epoch);
   Task<Status> PrepareMove(RangeMove* move, CatalogChange* change);
   Task<Status> PrepareUnfenced(RangeMove* move, const Catalog& next, AsyncMutex::Guard structure);
-  static Task<void> PrepareSwap(Store* self, std::string catalog);
+  static Task<void> PrepareSwap(Store* self, std::string catalog, Status* prepared);
   Task<Status> HandOverRest(RangeMove* move);
   static Task<void> FlushLogOf(Shard* shard, Status* flushed);
   Task<void> AbandonMove(RangeMove* move);

@@ -189,14 +189,15 @@ Task<Status> Store::PrepareMove(RangeMove* move, CatalogChange* change) {
 // All of a move that writes need not wait for.
 Task<Status> Store::PrepareUnfenced(RangeMove* move, const Catalog& next, AsyncMutex::Guard structure) {
   TaskGroup beside;
-  beside.Spawn(runtime_.shard_executor(move->to->id()), PrepareSwap(this, EncodeCatalog(next)));
+  Status swap;
+  beside.Spawn(runtime_.shard_executor(move->to->id()), PrepareSwap(this, EncodeCatalog(next), &swap));
   const Status prepared = co_await move->to->PrepareRange(move->hand_over, std::move(structure));
   co_await beside.Join();
-  co_return prepared;
+  co_return prepared.ok() ? swap : prepared;  // Else writes would wait for all of the swap.
 }
 
-Task<void> Store::PrepareSwap(Store* self, std::string catalog) {
-  (void)co_await self->meta_->PrepareSwap(kCatalogKey, self->catalog_generation_, catalog);
+Task<void> Store::PrepareSwap(Store* self, std::string catalog, Status* prepared) {
+  *prepared = co_await self->meta_->PrepareSwap(kCatalogKey, self->catalog_generation_, catalog);
 }
 
 Task<Status> Store::HandOverRest(RangeMove* move) {
