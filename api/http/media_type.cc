@@ -10,7 +10,8 @@ namespace {
 // Takes the part before `separator` off the front; a separator within quotes is text.
 std::string_view TakePart(std::string_view* text, char separator) {
   bool quoted = false;
-  size_t size = 0;
+  size_t size = std::min(text->find(separator), text->size());
+  if (text->substr(0, size).find('"') != std::string_view::npos) size = 0;
   for (; size < text->size(); ++size) {
     const char c = (*text)[size];
     if (c == '"') quoted = !quoted;

@@ -55,6 +55,7 @@ bool IsKnown(std::string_view name) {
 std::optional<ServiceError> QueryParameters::Parse(std::string_view query) {
   decoded_.clear();
   parameters_.clear();
+  name_bits_ = 0;
   raw_comp_.reset();
   if (query.size() > kQueryBytesMax) {
     return ServiceError(ErrorCode::kInvalidUri, "The query string is too long.").Early();
@@ -97,10 +98,12 @@ std::optional<ServiceError> QueryParameters::Add(std::string_view raw_name, std:
   }
   if (name == "comp") raw_comp_ = std::string(raw_value);
   parameters_.push_back(parameter);
+  name_bits_ |= BitOf(name);
   return std::nullopt;
 }
 
 std::optional<std::string_view> QueryParameters::Find(std::string_view name) const {
+  if ((name_bits_ & BitOf(name)) == 0) return std::nullopt;
   for (const Parameter& parameter : parameters_) {
     if (Text(parameter.name) == name) return Text(parameter.value);
   }

@@ -65,11 +65,19 @@ class QueryParameters {
   std::string_view Text(Piece piece) const {
     return std::string_view(decoded_).substr(piece.begin, piece.size);
   }
+  // Of a name; most that are looked for were not given, and their bit then seldom is.
+  static uint64_t BitOf(std::string_view name) {
+    if (name.empty()) return 1;
+    const size_t sum =
+        7 * name.size() + 3 * static_cast<uint8_t>(name.front()) + static_cast<uint8_t>(name.back());
+    return uint64_t{1} << sum % 64;
+  }
   std::optional<ServiceError> Add(std::string_view raw_name, std::string_view raw_value);
   std::optional<ServiceError> Decode(std::string_view raw, Piece* piece);
 
   std::string decoded_;
   std::vector<Parameter> parameters_;
+  uint64_t name_bits_ = 0;
   std::optional<std::string> raw_comp_;
 };
 
