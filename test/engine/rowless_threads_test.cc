@@ -23,7 +23,7 @@ namespace {
 // each page against what was and was not there all the time that it took.
 class RowlessThreadsStoreTest : public testing::Test, protected Rows {
  protected:
-  static constexpr int kRows = 3000, kWriters = 2, kReaders = 2;
+  static constexpr int kRows = 1000, kWriters = 2, kReaders = 2;
   static constexpr uint64_t kLeapsWanted = 100 / kSlowdown;
   // Even: known, and 2 more than that the key is a row; odd: being changed. Rises with each change.
   struct State {
@@ -87,7 +87,7 @@ class RowlessThreadsStoreTest : public testing::Test, protected Rows {
     const std::string lower = page->done || forward ? request.lower : page->next_key;
     const std::string upper = page->done || !forward ? request.upper : page->next_key;
     for (int row = from; row < kRows; ++row) {
-      const std::string key = Key(Partition(writer), row);
+      const std::string& key = keys_[writer][row];
       const uint64_t changes = before[row].first;
       if (key < lower || key >= upper || changes % 2 == 1) continue;
       if (states_[writer][row].changes.load() != changes) continue;
@@ -101,6 +101,7 @@ class RowlessThreadsStoreTest : public testing::Test, protected Rows {
     pages_.fetch_add(1);
   }
 
+  std::array<std::array<std::string, kRows>, kWriters> keys_;
   std::array<std::array<State, kRows>, kWriters> states_;
   std::atomic<uint64_t> leapt_{0}, pages_{0};  // Pages that did for certain, and all.
 };
@@ -115,6 +116,7 @@ TEST_F(RowlessThreadsStoreTest, PagesShowAllThatWasThereAllTheTime) {
   Store::TableSpec spec{.account = "default", .name = "rows", .raw = true, .split_partitions = {}};
   table = runtime->RunToEnd(store->CreateTable(std::move(spec)))->id;
   for (int writer = 0; writer < kWriters; ++writer) {
+    for (int row = 0; row < kRows; ++row) keys_[writer][row] = Key(Partition(writer), row);
     for (int row = 0; row < kRows; row += 100) {
       WriteSpan(*store, *runtime, writer, row, row + 100, WriteKind::kPut);
     }
