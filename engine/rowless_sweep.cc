@@ -20,6 +20,8 @@ constexpr uint64_t kPauseNanosMin = 1'000'000;
 constexpr uint64_t kPauseNanosMax = 100'000'000;
 // Pages of a sweep before others have their turn: some 65,000 entries, a tenth of a second.
 constexpr int kPagesASweep = 64;
+// Places where long sweeps ended; of more the oldest is left to the next scan's hint.
+constexpr size_t kPlacesMax = 16;
 // The sweep waits a second and more for what was decided before it; longer takes a disk that does not answer.
 constexpr uint64_t kVisiblePollNanosMin = 200'000, kVisiblePollNanosMax = 12'800'000;
 constexpr int kVisiblePolls = 100;
@@ -70,7 +72,7 @@ void RowlessSweep::Schedule() {
 Task<void> RowlessSweep::SweepHints(RowlessSweep* self) {
   while (!self->around_.closing.load()) {
     std::string hint;
-    if (!self->stretches_.TakeHint(&hint)) hint = std::exchange(self->go_on_, std::string());
+    if (!self->stretches_.TakeHint(&hint)) hint = self->TakePlace();
     if (hint.empty()) {
       self->running_.store(false);
       // One given between the look and the store saw us running.
@@ -102,6 +104,18 @@ Task<bool> RowlessSweep::SweepAround(std::string hint) {
   co_return entries.value_or(0) >= RowlessStretches::kHintKeys;
 }
 
+void RowlessSweep::GoOnLater(std::string place) {
+  if (go_on_.size() == kPlacesMax) go_on_.erase(go_on_.begin());
+  go_on_.push_back(std::move(place));
+}
+
+std::string RowlessSweep::TakePlace() {
+  if (go_on_.empty()) return {};
+  std::string place = std::move(go_on_.back());
+  go_on_.pop_back();
+  return place;
+}
+
 RowlessSweep::Interval RowlessSweep::Watch(std::string_view hint, Version* decided) {
   const RangeView* range = around_.views.current().FindRange(hint);
   if (range == nullptr) return {};
@@ -129,10 +143,11 @@ Task<bool> RowlessSweep::AwaitVisible(Version decided) {
 Task<uint64_t> RowlessSweep::SweepBelow(Interval keys, int* pages) {
   uint64_t entries = 0;
   while (keys.lower < keys.upper) {
-    if ((*pages)-- == 0) {
-      go_on_ = keys.upper;
+    if (*pages == 0) {
+      GoOnLater(keys.upper);
       break;
     }
+    --*pages;
     const Result<Page> page = co_await Walk(keys, Direction::kBackward);
     if (!page.ok()) break;
     std::string lower = page->next_key;
@@ -153,8 +168,8 @@ Task<uint64_t> RowlessSweep::SweepBelow(Interval keys, int* pages) {
 Task<uint64_t> RowlessSweep::SweepAbove(Interval keys, int* pages) {
   uint64_t entries = 0;
   while (keys.lower < keys.upper) {
-    if (*pages <= 0) {
-      go_on_ = keys.lower;
+    if (*pages == 0) {
+      GoOnLater(keys.lower);
       break;
     }
     --*pages;

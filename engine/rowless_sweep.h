@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/result.h"
 #include "engine/base/task_group.h"
@@ -72,6 +73,8 @@ class RowlessSweep {
   // Watches the keys around the hint: Interval() when they are known or not this shard's. *decided: what was.
   Interval Watch(std::string_view hint, Version* decided);
   Task<bool> AwaitVisible(Version decided);
+  void GoOnLater(std::string place);
+  std::string TakePlace();  // Empty: there is none.
   // Down from keys.upper, up from keys.lower, while *pages last; both return how many entries of stretches
   // were added.
   Task<uint64_t> SweepBelow(Interval keys, int* pages);
@@ -84,7 +87,8 @@ class RowlessSweep {
   std::atomic<bool> running_{false};
   // Of the sweep that runs.
   uint64_t pause_ = 0;  // Grows while sweeps find little.
-  std::string go_on_;   // Where a long one is to go on, after what others have asked for; empty: nowhere.
+  // Where long ones are to go on, after what others have asked for: the last first.
+  std::vector<std::string> go_on_;
 };
 
 }  // namespace partita
