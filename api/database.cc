@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "api/database_impl.h"
@@ -27,12 +28,11 @@ uint64_t CostOfEntity(std::string_view user_key, std::string_view content) {
   constexpr uint64_t kUnit = 1024;
   // No size is above twice the encoded bytes: text may double, fixed parts take less than they do here.
   if (2 * (user_key.size() + content.size()) <= kUnit) return 1;
-  const EntityRecordView record(content);
-  const Result<UserKeyParts> key = DecodeUserKey(user_key);
   uint64_t size = user_key.size() + content.size();
-  if (key.ok() && record.IsWalkable()) {
-    size = kEntitySizeBase + 2 * (Utf16Units(key->partition_key) + Utf16Units(key->row_key)) +
-           record.BilledSize();
+  if (const std::optional<size_t> properties = EntityRecordView(content).BilledSizeIfWalkable()) {
+    // Both keys at once, without the zero byte between them.
+    const size_t key_units = Utf16Units(user_key.substr(kTableIdSize)) - 1;
+    size = kEntitySizeBase + 2 * key_units + *properties;
   }
   return std::max<uint64_t>(1, (size + kUnit - 1) / kUnit);
 }

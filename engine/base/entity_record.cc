@@ -170,10 +170,14 @@ size_t BilledValueSize(PropertyType type, size_t text_units, size_t binary_bytes
   }
 }
 
-size_t PropertyView::BilledSize() const {
-  const size_t units = type_ == PropertyType::kString ? Utf16Units(bytes_) : 0;
-  return 8 + 2 * Utf16Units(name_) + BilledValueSize(type_, units, bytes_.size());
+namespace {
+size_t BilledPropertySize(std::string_view name, PropertyType type, std::string_view value) {
+  const size_t units = type == PropertyType::kString ? Utf16Units(value) : 0;
+  return 8 + 2 * Utf16Units(name) + BilledValueSize(type, units, value.size());
 }
+}  // namespace
+
+size_t PropertyView::BilledSize() const { return BilledPropertySize(name_, type_, bytes_); }
 
 // ---- EntityRecordView ----
 
@@ -221,7 +225,9 @@ Status EntityRecordView::Check() const {
   return CheckNoNameTwice();
 }
 
-bool EntityRecordView::IsWalkable() const {
+// Calls visit(name, type, value) of each property while all is as IsWalkable() says.
+template <typename Visit>
+bool EntityRecordView::Walk(Visit visit) const {
   if (content_.size() < kEntityRecordHeaderSize) return false;
   if (static_cast<uint8_t>(content_[0]) != kEntityRecordFormat) return false;
   const size_t count = property_count();
@@ -232,17 +238,33 @@ bool EntityRecordView::IsWalkable() const {
     const size_t end = CellEnd(content_, i);
     if (slot.offset < cells || end < slot.offset || end > content_.size()) return false;
     if (slot.type < kPropertyTypeMin || slot.type > kPropertyTypeMax) return false;
-    size_t value_size = end - slot.offset;
+    NameAndRest parts{{}, content_.substr(slot.offset, end - slot.offset)};
     if (slot.id != 0) {
-      if (names_ == nullptr || names_->NameOf(slot.id).empty()) return false;
+      if (names_ != nullptr) parts.name = names_->NameOf(slot.id);
+      if (parts.name.empty()) return false;
     } else {
-      const size_t name_end = InlineNameEnd(content_.substr(slot.offset, value_size));
-      if (name_end == 0 || name_end > value_size) return false;
-      value_size -= name_end;
+      const size_t name_end = InlineNameEnd(parts.rest);
+      if (name_end == 0 || name_end > parts.rest.size()) return false;
+      parts = SplitCell(parts.rest);
     }
-    if (CodeIsExact(static_cast<PropertyType>(slot.type)) && value_size != kFixedValueSize) return false;
+    const auto type = static_cast<PropertyType>(slot.type);
+    if (CodeIsExact(type) && parts.rest.size() != kFixedValueSize) return false;
+    visit(parts.name, type, parts.rest);
   }
   return true;
+}
+
+bool EntityRecordView::IsWalkable() const {
+  return Walk([](std::string_view, PropertyType, std::string_view) {});
+}
+
+std::optional<size_t> EntityRecordView::BilledSizeIfWalkable() const {
+  size_t size = 0;
+  const bool walkable = Walk([&size](std::string_view name, PropertyType type, std::string_view value) {
+    size += BilledPropertySize(name, type, value);
+  });
+  if (!walkable) return std::nullopt;
+  return size;
 }
 
 // A name may stand inline or as an id, never both.

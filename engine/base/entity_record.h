@@ -105,9 +105,9 @@ size_t BilledValueSize(PropertyType type, size_t text_units, size_t binary_bytes
 // Reads an entity record. A view: `content` and `names` outlive it. `names` may be null when the
 // table has no ids. Cheap to make and to copy; safe to use from any thread.
 //
-// Only Check() and IsWalkable() may be called on bytes that nobody verified; every other method
-// REQUIRES: Check() was ok on these bytes once, here or where they entered the store; for property_count and
-// stored IsWalkable() is enough.
+// Only Check(), IsWalkable() and BilledSizeIfWalkable() may be called on bytes that nobody verified; every
+// other method REQUIRES: Check() was ok on these bytes once, here or where they entered the store; for
+// property_count and stored IsWalkable() is enough.
 class EntityRecordView {
  public:
   explicit EntityRecordView(std::string_view content, const PropertyNames* names = nullptr)
@@ -139,11 +139,15 @@ class EntityRecordView {
   // Sum of the properties' sizes by the service's formula, keys not included (spec 8): add
   // 4 + 2 * (PartitionKey + RowKey) units and compare with 1 MiB.
   size_t BilledSize() const;
+  // The same in one walk, of bytes that nobody verified; nothing when they are not walkable.
+  std::optional<size_t> BilledSizeIfWalkable() const;
 
   // Directory index of the property of that name and id (0: none), nothing when absent.
   std::optional<size_t> IndexOf(std::string_view name, uint16_t id) const;
 
  private:
+  template <typename Visit>
+  bool Walk(Visit visit) const;
   Status CheckNoNameTwice() const;
   std::optional<size_t> IndexOfId(uint16_t id) const;
   std::optional<size_t> IndexOfInline(std::string_view name) const;

@@ -286,7 +286,9 @@ TEST(EntityRecordCheckTest, AChangedByteIsRefusedOrReadsWithinBounds) {
       content[at] = static_cast<char>(value);
       const std::string exact = content;  // Its own heap block: a sanitizer sees one byte too far.
       const EntityRecordView view(exact, &names);
-      if (view.IsWalkable()) {
+      const std::optional<size_t> billed = view.BilledSizeIfWalkable();
+      ASSERT_EQ(billed.has_value(), view.IsWalkable());
+      if (billed) {
         ++walked;
         ZoneCodes(exact, &names, [&](std::string_view name, PropertyType, uint64_t) {
           ASSERT_LE(name.size(), exact.size());
@@ -297,6 +299,7 @@ TEST(EntityRecordCheckTest, AChangedByteIsRefusedOrReadsWithinBounds) {
         continue;
       }
       ASSERT_TRUE(view.IsWalkable());
+      ASSERT_EQ(*billed, view.BilledSize());
       size_t bytes = 0;
       for (size_t k = 0; k < view.property_count(); ++k) {
         const PropertyView property = view.inserted(k);

@@ -32,6 +32,8 @@ void ReadRecord(std::string_view bytes, const PropertyNames* names) {
   const EntityRecordView view(bytes, names);
   const bool walkable = view.IsWalkable();
   if (walkable) ZoneCodes(bytes, names, [](std::string_view, PropertyType, uint64_t) {});
+  const std::optional<size_t> billed = view.BilledSizeIfWalkable();
+  PARTITA_ASSERT(billed.has_value() == walkable);
   if (!view.Check().ok()) return;
   PARTITA_ASSERT(walkable);
   size_t size = 0;
@@ -42,7 +44,7 @@ void ReadRecord(std::string_view bytes, const PropertyNames* names) {
     PARTITA_ASSERT(value.if_string() == nullptr || IsValidUtf8(*value.if_string()));
     size += property.BilledSize();
   }
-  PARTITA_ASSERT(size == view.BilledSize());
+  PARTITA_ASSERT(size == view.BilledSize() && size == *billed);
 }
 
 void FuzzRecord(std::string_view bytes) {
