@@ -143,6 +143,17 @@ TEST_F(TableTest, VersionsOfOneKeyNeverLieInTwoBlocks) {
   }
 }
 
+TEST_F(TableTest, OnlyCompressedTablesArePadded) {
+  const std::vector<OwnedEntry> entries = RandomEntries(random_, 500, 300);
+  for (const Compression compression : {Compression::None(), Compression::Zstd(1)}) {
+    const bool compressed = compression.codec == Codec::kZstd;
+    const ObjectId id(compressed ? 2 : 1);
+    ASSERT_TRUE(
+        WriteTable(store_, id, entries, {.compression = compression, .block_size = 4096, .zones = {}}).ok());
+    EXPECT_EQ(MustOpen(id)->properties().padding_bytes > 0, compressed);
+  }
+}
+
 TEST_F(TableTest, LookupsOfWhatIsCachedNeedNoRead) {
   const std::vector<OwnedEntry> entries = RandomEntries(random_, 500, 300);
   ASSERT_TRUE(WriteTable(store_, ObjectId(1), entries).ok());
