@@ -30,20 +30,27 @@ FilesBeneath::FilesBeneath(const LevelSet& set, size_t level, const FileRef* sel
 bool FilesBeneath::MayMatch(std::string_view first, std::string_view last, Version version) {
   if (nothing_) return false;
   cost_end_ = cost_ + kCostMax;
+  if (self_ != nullptr && !older_at_zero_) FindOlderAtZero();
   if (self_ != nullptr) {
-    const std::vector<FileRef>& files = set_.level(0);
-    if (asked_at_zero_.empty()) asked_at_zero_ = std::vector<Asked>(files.size());
-    for (size_t i = 0; i < files.size(); ++i) {
-      const FileRef& file = files[i];
+    for (Asked& asked : *older_at_zero_) {
       ++cost_;
-      if (&file == self_ || file.info.version_min >= version || !Reaches(file, first, last)) continue;
-      if (FileMayMatch(file, first, last, &asked_at_zero_[i])) return true;
+      if (asked.file->info.version_min >= version || !Reaches(*asked.file, first, last)) continue;
+      if (FileMayMatch(*asked.file, first, last, &asked)) return true;
     }
   }
   for (size_t deeper = level_ + 1; deeper < LevelSet::kLevels; ++deeper) {
     if (LevelMayMatch(deeper, first, last)) return true;
   }
   return false;
+}
+
+void FilesBeneath::FindOlderAtZero() {
+  older_at_zero_.emplace();
+  for (const FileRef* file : set_.Overlapping(0, self_->first(), self_->end())) {
+    ++cost_;
+    if (file == self_ || file->info.version_min >= self_->info.version_max) continue;
+    older_at_zero_->push_back({.file = file});
+  }
 }
 
 bool FilesBeneath::LevelMayMatch(size_t level, std::string_view first, std::string_view last) {
@@ -63,7 +70,7 @@ bool FilesBeneath::FileMayMatch(const FileRef& file, std::string_view first, std
                                 Asked* asked) {
   // What a damaged file holds is not known.
   if (file.table == nullptr) return true;
-  if (asked->file != &file) {
+  if (asked->file != &file || !asked->zones) {
     cost_ += 8 * (1 + predicate_.properties().size());
     asked->file = &file;
     asked->index_pin.Release();

@@ -48,6 +48,7 @@ class FilesBeneath {
     BlockPin index_pin;  // Of entry `top_at` of its top index.
     uint32_t top_at = 0;
   };
+  void FindOlderAtZero();
   bool LevelMayMatch(size_t level, std::string_view first, std::string_view last);
   bool FileMayMatch(const FileRef& file, std::string_view first, std::string_view last, Asked* asked);
   bool BlocksMayMatch(std::string_view first, std::string_view last, Asked* asked);
@@ -58,9 +59,9 @@ class FilesBeneath {
   const BlockPredicate& predicate_;
   bool nothing_ = true;
   size_t cost_ = 0;
-  size_t cost_end_ = 0;                         // Of the question at hand.
-  std::array<Asked, LevelSet::kLevels> asked_;  // Last of each deeper level.
-  std::vector<Asked> asked_at_zero_;            // Each file of level 0.
+  size_t cost_end_ = 0;                              // Of the question at hand.
+  std::array<Asked, LevelSet::kLevels> asked_;       // Last of each deeper level.
+  std::optional<std::vector<Asked>> older_at_zero_;  // Files of level 0; nothing: not looked for yet.
 };
 
 }  // namespace partita

@@ -34,6 +34,11 @@ FileMeta ReadFileMeta(ByteReader* reader) {
 
 std::string_view FileRef::first() const { return std::max<std::string_view>(lower, info.smallest); }
 
+std::string FileRef::end() const {
+  std::string end = info.largest + '\0';
+  return upper.empty() || end < upper ? end : upper;
+}
+
 bool FileRef::MayHold(std::string_view user_key) const {
   return user_key >= lower && (upper.empty() || user_key < upper) && user_key >= info.smallest &&
          user_key <= info.largest;
@@ -103,6 +108,11 @@ Result<std::shared_ptr<const LevelSet>> LevelSet::Apply(const LevelEdit& edit) c
     Status status = CheckLevel(level, next->levels_[level]);
     if (!status.ok()) return Status::InvalidArgument("edit refused: " + status.message());
   }
+  const auto of_level0 = [](const auto& change) { return change.level == 0; };
+  if (std::any_of(edit.added.begin(), edit.added.end(), of_level0) ||
+      std::any_of(edit.removed.begin(), edit.removed.end(), of_level0)) {
+    next->level0_intervals_ = Level0Intervals(next->levels_[0]);
+  }
   return std::shared_ptr<const LevelSet>(std::move(next));
 }
 
@@ -161,7 +171,9 @@ bool LevelSet::MayHoldPartition(std::string_view user_key, const KeyHash& hash) 
     return file.OverlapsBounds(lower, upper) &&
            (file.table == nullptr || file.table->MayContainPartition(hash));
   };
-  if (std::any_of(levels_[0].begin(), levels_[0].end(), may_hold)) return true;
+  for (const uint32_t file : level0_intervals_.FilesIn(lower, upper)) {
+    if (may_hold(levels_[0][file])) return true;
+  }
   for (size_t level = 1; level < kLevels; ++level) {
     const std::vector<FileRef>& files = levels_[level];
     const auto end = std::partition_point(files.begin(), files.end(), [&](const FileRef& file) {
@@ -178,10 +190,11 @@ bool LevelSet::MayHoldPartition(std::string_view user_key, const KeyHash& hash) 
 TableLookup LevelSet::TryGet(std::string_view user_key, const KeyHash& hash, Version at_most,
                              BlockPin* pin) const {
   TableLookup best;
-  for (const FileRef& file : levels_[0]) {
+  for (const uint32_t index : level0_intervals_.FilesAt(user_key)) {
+    const FileRef& file = levels_[0][index];
     // All files from here on are older than what was found; without a find nothing is.
     if (best.lookup.state != LookupState::kAbsent && file.info.version_max <= best.lookup.version) break;
-    if (file.info.version_min > at_most || !file.MayHold(user_key)) continue;
+    if (file.info.version_min > at_most) continue;
     if (file.table == nullptr) return {.lookup = {}, .needs_io = true};
     BlockPin own;
     TableLookup found = file.table->TryGet(hash, user_key, at_most, &own);
@@ -204,9 +217,10 @@ TableLookup LevelSet::TryGet(std::string_view user_key, const KeyHash& hash, Ver
 Task<Result<Lookup>> LevelSet::Get(std::string_view user_key, KeyHash hash, Version at_most,
                                    BlockPin* pin) const {
   Lookup best;
-  for (const FileRef& file : levels_[0]) {
+  for (const uint32_t index : level0_intervals_.FilesAt(user_key)) {
+    const FileRef& file = levels_[0][index];
     if (best.state != LookupState::kAbsent && file.info.version_max <= best.version) break;
-    if (file.info.version_min > at_most || !file.MayHold(user_key)) continue;
+    if (file.info.version_min > at_most) continue;
     if (file.table == nullptr) co_return file.damage;
     BlockPin own;
     Result<Lookup> found = co_await file.table->Get(hash, user_key, at_most, &own);
@@ -227,9 +241,17 @@ Task<Result<Lookup>> LevelSet::Get(std::string_view user_key, KeyHash hash, Vers
 
 std::vector<const FileRef*> LevelSet::Overlapping(size_t level, std::string_view lower,
                                                   std::string_view upper) const {
+  const std::vector<FileRef>& of_level = levels_[level];
   std::vector<const FileRef*> files;
-  for (const FileRef& file : levels_[level]) {
-    if (file.OverlapsBounds(lower, upper)) files.push_back(&file);
+  if (level == 0) {
+    for (const uint32_t index : level0_intervals_.FilesIn(lower, upper)) files.push_back(&of_level[index]);
+    return files;
+  }
+  auto file = std::partition_point(of_level.begin(), of_level.end(),
+                                   [&](const FileRef& file) { return file.first() <= lower; });
+  if (file != of_level.begin()) --file;
+  for (; file != of_level.end() && (upper.empty() || file->first() < upper); ++file) {
+    if (file->OverlapsBounds(lower, upper)) files.push_back(&*file);
   }
   return files;
 }
@@ -254,6 +276,8 @@ void LevelSet::AddIterators(Direction direction, const IterOptions& options,
 }
 
 Status LevelSet::CheckInvariants() const {
+  if (level0_intervals_ != Level0Intervals(levels_[0]))
+    return Status::Corruption("level 0: its intervals are not those of its files");
   for (size_t level = 0; level < kLevels; ++level) {
     PARTITA_TRY(CheckLevel(level, levels_[level]));
     for (const FileRef& file : levels_[level]) {

@@ -13,6 +13,7 @@
 #include "engine/base/result.h"
 #include "engine/base/task.h"
 #include "sstable/key_hash.h"
+#include "sstable/level0_intervals.h"
 #include "sstable/table_info.h"
 #include "sstable/table_iterator.h"
 #include "sstable/table_reader.h"
@@ -47,8 +48,9 @@ struct FileRef {
   std::string upper;
   Status damage;  // Why `table` is null: what every read of these keys answers (F39, F43).
 
-  // The keys that can really occur: [first, last], both within the file.
+  // The keys that can really occur: [first, end).
   std::string_view first() const;  // max(lower, smallest)
+  std::string end() const;         // Least key behind them all: min(upper, largest and a zero).
   // True when `user_key` is within both bounds and file.
   bool MayHold(std::string_view user_key) const;
   bool OverlapsBounds(std::string_view lower_bound, std::string_view upper_bound) const;
@@ -117,7 +119,7 @@ class LevelSet {
   void AddIterators(Direction direction, const IterOptions& options,
                     std::vector<std::unique_ptr<EntryIterator>>* out) const;
 
-  // The files of `level` with keys in [lower, upper); an empty upper is no bound.
+  // The files of `level` with keys in [lower, upper), in their order; an empty upper is no bound.
   std::vector<const FileRef*> Overlapping(size_t level, std::string_view lower, std::string_view upper) const;
 
   // What `parts` hold of [lower, upper) as one set: references are cut at the bounds, and what two parts
@@ -134,6 +136,7 @@ class LevelSet {
   const FileRef* FindFile(size_t level, std::string_view user_key) const;
 
   std::array<std::vector<FileRef>, kLevels> levels_;
+  Level0Intervals level0_intervals_;
 };
 
 // One file within its virtual bounds and those of `options`. REQUIRES: it is not damaged.

@@ -315,6 +315,23 @@ TEST_F(BlockPassingTest, FilesThatAreOnlyNewerDoNotKeepABlockFromBeingPassedOver
   EXPECT_GE(scan_.counts.blocks_skipped, 15u);
 }
 
+// What a table filled in key order leaves behind.
+TEST_F(BlockPassingTest, ManyFilesBesideOneCostItNothingForEachBlock) {
+  constexpr size_t kFiles = 300;
+  Add(0, Rows(1000, 1100, 5));
+  for (size_t file = 0; file < kFiles; ++file) Add(0, Rows(1000 * file, 1000 * file + 100, 10 + file));
+  const NumberIn predicate(1'000'000, 1'000'000);
+  const std::vector<FileRef>& files = set_->level(0);
+  const auto self = std::find_if(files.begin(), files.end(),
+                                 [](const FileRef& file) { return file.info.version_max == Version(11); });
+  FilesBeneath beneath(*set_, 0, &*self, predicate);
+  EXPECT_FALSE(beneath.nothing());
+  for (size_t block = 0; block < 10; ++block) {
+    EXPECT_FALSE(beneath.MayMatch(K(1000 + 10 * block), K(1010 + 10 * block), Version(11)));
+    EXPECT_LE(beneath.TakeCost(), 30u);
+  }
+}
+
 TEST_F(BlockPassingTest, ABlockIsPassedOverWhereWhatLiesBeneathDoesNotMatchEither) {
   Add(4, Rows(0, 2000, 10));
   std::vector<OwnedEntry> updates;

@@ -1,0 +1,77 @@
+#include "sstable/level0_intervals.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sstable/level_set.h"
+
+namespace partita {
+
+Level0Intervals::Level0Intervals(const std::vector<FileRef>& files) {
+  if (files.empty()) return;
+  std::vector<std::string> ends;
+  for (const FileRef& file : files) {
+    ends.push_back(file.end());
+    bounds_.push_back(ends.back());
+    bounds_.emplace_back(file.first());
+    by_first_.push_back(static_cast<uint32_t>(by_first_.size()));
+  }
+  std::sort(bounds_.begin(), bounds_.end());
+  bounds_.erase(std::unique(bounds_.begin(), bounds_.end()), bounds_.end());
+  std::sort(by_first_.begin(), by_first_.end(),
+            [&](uint32_t a, uint32_t b) { return files[a].first() < files[b].first(); });
+
+  const auto index_of = [&](std::string_view bound) {
+    return static_cast<uint32_t>(std::lower_bound(bounds_.begin(), bounds_.end(), bound) - bounds_.begin());
+  };
+  std::vector<std::pair<uint32_t, uint32_t>> spans;  // Of each file: its intervals.
+  std::vector<uint32_t> counts(bounds_.size());
+  for (size_t file = 0; file < files.size(); ++file) {
+    spans.emplace_back(index_of(files[file].first()), index_of(ends[file]));
+    for (uint32_t i = spans[file].first; i < spans[file].second; ++i) ++counts[i];
+  }
+  begins_.push_back(0);
+  for (const uint32_t count : counts) begins_.push_back(begins_.back() + count);
+  files_.resize(begins_.back());
+  std::vector<uint32_t> at = begins_;
+  for (uint32_t file = 0; file < files.size(); ++file) {
+    for (uint32_t i = spans[file].first; i < spans[file].second; ++i) files_[at[i]++] = file;
+  }
+  uint32_t first = 0;
+  for (uint32_t i = 0; i < bounds_.size(); ++i) {
+    while (first < by_first_.size() && spans[by_first_[first]].first < i) ++first;
+    firsts_.push_back(first);
+  }
+}
+
+// The interval that holds the key; bounds_.size() when it is in front of all.
+size_t Level0Intervals::IntervalOf(std::string_view user_key) const {
+  const auto behind = std::upper_bound(bounds_.begin(), bounds_.end(), user_key);
+  return behind == bounds_.begin() ? bounds_.size() : static_cast<size_t>(behind - bounds_.begin()) - 1;
+}
+
+std::span<const uint32_t> Level0Intervals::FilesOf(size_t interval) const {
+  return std::span(files_).subspan(begins_[interval], begins_[interval + 1] - begins_[interval]);
+}
+
+std::span<const uint32_t> Level0Intervals::FilesAt(std::string_view user_key) const {
+  const size_t interval = IntervalOf(user_key);
+  if (interval == bounds_.size()) return {};
+  return FilesOf(interval);
+}
+
+std::vector<uint32_t> Level0Intervals::FilesIn(std::string_view lower, std::string_view upper) const {
+  const size_t interval = IntervalOf(lower);
+  const bool in_front = interval == bounds_.size();
+  const auto behind = upper.empty() ? bounds_.end() : std::lower_bound(bounds_.begin(), bounds_.end(), upper);
+  const auto first_at = [&](size_t i) { return i < firsts_.size() ? firsts_[i] : by_first_.size(); };
+  std::vector<uint32_t> files;
+  if (!in_front) files.assign(FilesOf(interval).begin(), FilesOf(interval).end());
+  const size_t begin = first_at(in_front ? 0 : interval + 1);
+  const size_t end = first_at(static_cast<size_t>(behind - bounds_.begin()));
+  for (size_t i = begin; i < end; ++i) files.push_back(by_first_[i]);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace partita

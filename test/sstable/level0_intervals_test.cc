@@ -1,0 +1,80 @@
+#include "sstable/level0_intervals.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "sstable/level_set.h"
+#include "test/sstable/table_fixture.h"
+
+namespace partita {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::IsEmpty;
+
+FileRef File(std::string smallest, std::string largest, std::string lower = "", std::string upper = "") {
+  FileRef file;
+  file.info.smallest = std::move(smallest);
+  file.info.largest = std::move(largest);
+  file.lower = std::move(lower);
+  file.upper = std::move(upper);
+  return file;
+}
+
+TEST(Level0IntervalsTest, FilesThatReachAKey) {
+  const Level0Intervals intervals({File("c", "jz"), File("a", "ez"), File("f", "z", "", "p")});
+  EXPECT_THAT(intervals.FilesAt(""), IsEmpty());
+  EXPECT_THAT(intervals.FilesAt("a"), ElementsAre(1));
+  EXPECT_THAT(intervals.FilesAt("c"), ElementsAre(0, 1));
+  EXPECT_THAT(intervals.FilesAt("ez"), ElementsAre(0, 1));  // The largest key of a file is in it.
+  EXPECT_THAT(intervals.FilesAt(std::string("ez\0", 3)), ElementsAre(0));
+  EXPECT_THAT(intervals.FilesAt("f"), ElementsAre(0, 2));
+  EXPECT_THAT(intervals.FilesAt("k"), ElementsAre(2));
+  EXPECT_THAT(intervals.FilesAt("p"), IsEmpty());  // An upper bound is not.
+  EXPECT_THAT(intervals.FilesIn("", ""), ElementsAre(0, 1, 2));
+  EXPECT_THAT(intervals.FilesIn("", "a"), IsEmpty());
+  EXPECT_THAT(intervals.FilesIn("", "b"), ElementsAre(1));
+  EXPECT_THAT(intervals.FilesIn("k", ""), ElementsAre(2));
+  EXPECT_THAT(intervals.FilesIn("q", ""), IsEmpty());
+  EXPECT_THAT(Level0Intervals().FilesAt("a"), IsEmpty());
+  EXPECT_THAT(Level0Intervals().FilesIn("", ""), IsEmpty());
+}
+
+TEST(Level0IntervalsTest, RandomFilesAreFoundAsByLookingAtEach) {
+  std::mt19937_64 random(TestSeed());
+  const auto key = [&] { return std::string(1 + random() % 2, static_cast<char>('a' + random() % 12)); };
+  const auto in_order = [](std::string* a, std::string* b) {
+    if (*b < *a) std::swap(*a, *b);
+  };
+  for (int round = 0; round < 300; ++round) {
+    std::vector<FileRef> files;
+    for (size_t i = random() % 12; i > 0; --i) {
+      std::string smallest = key(), largest = key(), lower = key(), upper = key();
+      in_order(&smallest, &largest);
+      in_order(&lower, &upper);
+      if (random() % 2 == 0) lower.clear();
+      if (random() % 2 == 0) upper.clear();
+      FileRef file = File(smallest, largest);
+      if (CutTo(lower, upper, &file)) files.push_back(std::move(file));
+    }
+    const Level0Intervals intervals(files);
+    for (int i = 0; i < 30; ++i) {
+      const std::string at = random() % 9 == 0 ? std::string() : key();
+      std::string upper = key();
+      if (upper <= at) upper.clear();
+      std::vector<uint32_t> here, over;
+      for (uint32_t file = 0; file < files.size(); ++file) {
+        if (files[file].MayHold(at)) here.push_back(file);
+        if (files[file].OverlapsBounds(at, upper)) over.push_back(file);
+      }
+      EXPECT_THAT(intervals.FilesAt(at), ElementsAreArray(here));
+      EXPECT_THAT(intervals.FilesIn(at, upper), ElementsAreArray(over));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace partita
