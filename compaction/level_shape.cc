@@ -59,14 +59,7 @@ uint64_t LevelShape::foreign_bytes() const {
   return bytes;
 }
 
-KeySpan SpanOf(const FileRef& file) {
-  KeySpan span;
-  span.lower = std::max(file.lower, file.info.smallest);
-  // The least key above `largest`, so that the span is half-open like all bounds.
-  span.upper = file.info.largest + '\0';
-  if (!file.upper.empty() && file.upper < span.upper) span.upper = file.upper;
-  return span;
-}
+KeySpan SpanOf(const FileRef& file) { return {.lower = std::string(file.first()), .upper = file.end()}; }
 
 LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<RunningSpan> running,
                    const std::function<FileCondition(uint32_t level, const FileRef&)>& condition_of) {
@@ -96,13 +89,26 @@ LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<Ru
 
 std::vector<uint32_t> SublevelsOf(const std::vector<FileShape>& level0_newest_first) {
   const std::vector<FileShape>& files = level0_newest_first;
-  std::vector<uint32_t> sublevels(files.size(), 1);
+  // The files' ends cut the keys into intervals, each as deep as what was laid on it so far.
+  std::vector<std::string_view> bounds;
+  for (const FileShape& file : files) {
+    bounds.push_back(file.span.lower);
+    if (!file.span.upper.empty()) bounds.push_back(file.span.upper);
+  }
+  std::sort(bounds.begin(), bounds.end());
+  bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
+  const auto interval_of = [&](std::string_view bound) {
+    return std::lower_bound(bounds.begin(), bounds.end(), bound) - bounds.begin();
+  };
+  std::vector<uint32_t> depths(bounds.size());
+  std::vector<uint32_t> sublevels(files.size());
   for (size_t i = files.size(); i-- > 0;) {  // Oldest first.
-    for (size_t older = i + 1; older < files.size(); ++older) {
-      if (sublevels[older] >= sublevels[i] && files[i].span.Overlaps(files[older].span)) {
-        sublevels[i] = sublevels[older] + 1;
-      }
-    }
+    const KeySpan& span = files[i].span;
+    const auto begin = depths.begin() + interval_of(span.lower);
+    const auto end = span.upper.empty() ? depths.end() : depths.begin() + interval_of(span.upper);
+    for (auto depth = begin; depth < end; ++depth) sublevels[i] = std::max(sublevels[i], *depth);
+    ++sublevels[i];
+    for (auto depth = begin; depth < end; ++depth) *depth = sublevels[i];
   }
   return sublevels;
 }

@@ -274,6 +274,27 @@ TEST(PickerTest, SublevelsCountTheFilesAKeyMayBeIn) {
   EXPECT_THAT(SublevelsOf(files), ElementsAre(2, 2, 1, 1));
 }
 
+TEST(PickerTest, SublevelsOfRandomFilesAreAsByLookingAtEachPair) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<FileShape> files;
+    std::vector<uint32_t> expected(random() % 12, 1);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      std::string lower(1, static_cast<char>('a' + random() % 20)), last = lower;
+      last[0] = static_cast<char>(last[0] + random() % 6);
+      files.push_back(File(100 - i, lower, last));
+      if (random() % 10 == 0) files.back().span.upper.clear();
+    }
+    for (size_t i = files.size(); i-- > 0;) {
+      for (size_t older = i + 1; older < files.size(); ++older) {
+        if (files[i].span.Overlaps(files[older].span))
+          expected[i] = std::max(expected[i], expected[older] + 1);
+      }
+    }
+    EXPECT_EQ(SublevelsOf(files), expected) << "round " << round;
+  }
+}
+
 PickerOptions SmallOptions() { return {.flush_bytes = kMiB, .target_file_bytes = kMiB / 4}; }
 
 TEST(PickerSimulationTest, RandomOverwritesAreAnsweredRightWithBoundedAmplification) {
