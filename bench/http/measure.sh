@@ -1,0 +1,87 @@
+# Loads the service that test/clients/server.sh started, and measures it. Sourced by bench/http/run and
+# bench/http/growth, which set program, work, results, seconds and beside.
+
+run=0  # Measurements so far: each writes into partitions of its own.
+
+# User and kernel time of the server so far, in ticks of 10 ms.
+server_ticks() {
+  [ -r "/proc/$server_pid/stat" ] || return 1
+  sed 's/.*) //' "/proc/$server_pid/stat" | awk '{ print $12 + $13 }'
+}
+
+# Blocks that partita has read from the disk so far; nothing for Azurite.
+server_misses() {
+  [ -z "${TABLE_ADMIN_PORT:-}" ] || curl -sS "http://127.0.0.1:$TABLE_ADMIN_PORT/metrics" |
+    awk '/^partita_cache_misses_total / { print $2 }'
+}
+
+# Waits until the server has nothing left to do from before, such as merging what was loaded; at most $1 seconds.
+settle() {
+  local tries=${1:-60} before after
+  while [ $tries -gt 0 ]; do
+    before=$(server_ticks) || return 1
+    sleep 1
+    after=$(server_ticks) || return 1
+    [ $((after - before)) -le 2 ] && return 0
+    tries=$((tries - 1))
+  done
+  echo "$0: the server still computes; what is measured next is beside that" >&2
+}
+
+# What wrk wrote is there: no speed is reported for refusals, which a transaction tells in its parts.
+check_writes() {
+  local partition least  # wrk throws its first request away, so the second partition is looked at.
+  case "$1" in
+    insert) partition="w$LOAD_RUN-0-2" least=1 ;;
+    egt) partition="e$LOAD_RUN-0-2" least=100 ;;
+    *) return 0 ;;
+  esac
+  local rows
+  rows=$(curl -sS "$base$LOAD_PATH()?\$filter=PartitionKey%20eq%20'$partition'&$LOAD_SAS" -H 'Accept: application/json;odata=nometadata' |
+    grep -o '"RowKey"' | wc -l)
+  [ "$rows" -ge "$least" ] || { echo "$0: partition $partition has $rows rows, not $least" >&2; return 1; }
+}
+
+# One measurement: $1 server, $2 rows, $3 kind, $4 connections.
+measure() {
+  local threads=1 before after line misses
+  [ "$4" -ge 16 ] && threads=2
+  export LOAD_ROWS=$2 LOAD_RUN=$((++run))
+  if [ -n "$beside" ]; then
+    LOAD_KIND=$beside wrk -t 1 -c 1 -d "$((seconds + 1))s" --timeout 30s -s bench/http/load.lua "$base" > "$work/beside" 2>&1 &
+    beside_pid=$!
+  fi
+  export LOAD_KIND=$3
+  misses=$(server_misses)
+  before=$(server_ticks)
+  line=$(wrk -t "$threads" -c "$4" -d "${seconds}s" --timeout 30s -s bench/http/load.lua "$base" 2>&1 | grep '^RESULT')
+  after=$(server_ticks)
+  [ -z "$misses" ] || misses=$(($(server_misses) - misses))
+  if [ -n "$beside" ]; then
+    wait "$beside_pid"
+    sed -n "s/^RESULT/beside it, $beside:/p" "$work/beside"
+  fi
+  check_writes "$3" || return 1
+  [ -n "$line" ] || { echo "$0: wrk gave no result for $*" >&2; return 1; }
+  awk -v server="$1" -v rows="$2" -v kind="$3" -v connections="$4" -v ticks=$((after - before)) -v misses="${misses:-0}" -v hz="$(getconf CLK_TCK)" '
+    { for (i = 2; i <= NF; i++) { split($i, pair, "="); v[pair[1]] = pair[2] } }
+    END {
+      n = v["requests"] > 0 ? v["requests"] : 1
+      printf "{\"server\":\"%s\",\"rows\":%d,\"kind\":\"%s\",\"connections\":%d,\"rate\":%.1f,\"cpu_us\":%.2f,\"p50_us\":%d,\"p99_us\":%d,\"requests\":%d,\"errors\":%d,\"misses\":%.3f}\n",
+        server, rows, kind, connections, n / v["seconds"], ticks / hz * 1e6 / n, v["p50_us"], v["p99_us"], v["requests"], v["errors"] + v["timeouts"], misses / n
+    }' <<< "$line" | tee -a "$results"
+}
+
+# Says what wrk and fill.py go to: the server that was started last.
+load_server() {
+  base=${TABLE_ENDPOINT%/"$TABLE_ACCOUNT"}
+  export LOAD_BASE=$base LOAD_PATH=/$TABLE_ACCOUNT/load LOAD_BATCH=/$TABLE_ACCOUNT/\$batch
+  LOAD_SAS=$("$program" sas --permissions raud --expiry 1d) || return 1
+  export LOAD_SAS
+}
+
+# Reads ranges of $1 entities for $2 seconds, so that a large cache has them.
+warm_up() {
+  [ "$2" -eq 0 ] || LOAD_ROWS=$1 LOAD_RUN=0 LOAD_KIND=range wrk -t 2 -c 16 -d "$2s" --timeout 30s \
+    -s bench/http/load.lua "$base" > /dev/null
+}
