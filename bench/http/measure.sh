@@ -15,14 +15,17 @@ server_misses() {
     awk '/^partita_cache_misses_total / { print $2 }'
 }
 
-# Waits until the server has nothing left to do from before, such as merging what was loaded; at most $1 seconds.
+# Waits until the server has nothing left to do from before, such as merging what was loaded: until it is quiet for
+# $2 seconds, at most $1.
 settle() {
-  local tries=${1:-60} before after
+  local tries=${1:-60} quiet=${2:-1} left before after
+  left=$quiet
   while [ $tries -gt 0 ]; do
     before=$(server_ticks) || return 1
     sleep 1
     after=$(server_ticks) || return 1
-    [ $((after - before)) -le 2 ] && return 0
+    left=$((after - before <= 2 ? left - 1 : quiet))
+    [ $left -gt 0 ] || return 0
     tries=$((tries - 1))
   done
   echo "$0: the server still computes; what is measured next is beside that" >&2
