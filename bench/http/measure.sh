@@ -9,9 +9,9 @@ server_ticks() {
   sed 's/.*) //' "/proc/$server_pid/stat" | awk '{ print $12 + $13 }'
 }
 
-# Blocks that partita has read from the disk so far; nothing for Azurite.
+# Look-ups in partita's block cache that found nothing; nothing for Azurite.
 server_misses() {
-  [ -z "${TABLE_ADMIN_PORT:-}" ] || curl -sS "http://127.0.0.1:$TABLE_ADMIN_PORT/metrics" |
+  [ "$TABLE_EXTRAS" != partita ] || curl -sS "http://127.0.0.1:$TABLE_ADMIN_PORT/metrics" |
     awk '/^partita_cache_misses_total / { print $2 }'
 }
 
