@@ -314,9 +314,10 @@ class RawTable {
 
   // All rows within the bounds, from `options.continuation` on: calls `visit` with each, in order, on this
   // thread, until it answers false. Holds `limit` rows at a time, or as many as make 256 KiB and one more,
-  // and takes no memory for a single row: with a `limit` of what is wanted, the fastest way to read a run of
-  // rows. Those held at a time are of one point in time, as a page is; the cost counts them whether shown or
-  // not. Errors: as Scan; kInvalidArgument with skip_damage, which is for pages. Rows shown before one stand.
+  // where they are cached by keeping their blocks there, and takes no memory for a single row: with a `limit`
+  // of what is wanted, the fastest way to read a run of rows. Those held at a time are of one point in time,
+  // as a page is; the cost counts them whether shown or not. Errors: as Scan; kInvalidArgument with
+  // skip_damage, which is for pages. Rows shown before one stand.
   Result<QueryCost> ForEach(const ScanOptions& options,
                             const std::function<bool(const RawRowView& row)>& visit) const;
 

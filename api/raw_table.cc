@@ -4,6 +4,7 @@
 #include "api/etag.h"
 #include "api/query.h"
 #include "api/table_state.h"
+#include "engine/block_keeper.h"
 
 namespace partita {
 
@@ -181,22 +182,33 @@ class RawSink : public Shard::RowSink {
   std::vector<RawRow>* out_;
 };
 
+// Values stay in the cache where they are, or are copied.
 class RawViewSink : public Shard::RowSink {
  public:
   Verdict Add(std::string_view user_key, Version, std::string_view content) override {
-    Result<UserKeyParts> parts = DecodeUserKey(arena_.Copy(user_key));
-    PARTITA_ASSERT(parts.ok());  // It was found under a valid bound.
-    rows_.push_back({parts->partition_key, parts->row_key, arena_.Copy(content)});
-    return Verdict::kTaken;
+    return Show(user_key, arena_.Copy(content));
+  }
+  Verdict AddPinned(std::string_view user_key, Version, std::string_view content,
+                    const BlockPin& pin) override {
+    return Show(user_key, keeper_.Keep(pin) ? content : arena_.Copy(content));
   }
 
   const std::vector<RawRowView>& rows() const { return rows_; }
   void Clear() {
     rows_.clear();
+    keeper_.Clear();
     arena_.Clear();
   }
 
  private:
+  Verdict Show(std::string_view user_key, std::string_view value) {
+    Result<UserKeyParts> parts = DecodeUserKey(arena_.Copy(user_key));
+    PARTITA_ASSERT(parts.ok());  // It was found under a valid bound.
+    rows_.push_back({parts->partition_key, parts->row_key, value});
+    return Verdict::kTaken;
+  }
+
+  BlockKeeper keeper_;
   ByteArena arena_;
   std::vector<RawRowView> rows_;
 };

@@ -238,7 +238,7 @@ PageScan::Step PageScan::DecideEntry(const Entry& entry) {
   if (IsUncertain(entry.version)) return Step::kInDoubt;
   if (entry.version > source_.visible || IsDecided(entry.user_key)) return Step::kPast;
   CountRowless(entry.kind);
-  return Decide(entry.user_key, entry.version, entry.kind, entry.value) ? Step::kEnded : Step::kPast;
+  return Decide(entry, merged_->pin()) ? Step::kEnded : Step::kPast;
 }
 
 // ---- Runs.
@@ -355,11 +355,12 @@ bool PageScan::GiveGathered(uint64_t scanned_before) {
   if (IsFull()) return end_before(0);
   uint64_t wanted = sink_ == nullptr ? UINT64_MAX : sink_->Wanted({rows_.data(), gathered_});
   if (gathered_ < 64) wanted &= (uint64_t{1} << gathered_) - 1;
+  const BlockPin* pin = merged_->pin();
   while (wanted != 0) {
     const uint32_t i = static_cast<uint32_t>(std::countr_zero(wanted));
     wanted &= wanted - 1;
     merged_->RunKeyTo(gathered_from_[i].entry, &key_);
-    if (!GiveRow(key_, rows_[i])) return end_before(i);
+    if (!GiveRow(key_, rows_[i], pin)) return end_before(i);
     if (IsFull() && i + 1 < gathered_) return end_before(i + 1);
   }
   MeterGathered(gathered_);
@@ -413,27 +414,32 @@ Task<Status> PageScan::ReadPoint(const std::string& key) {
   }
   const bool is_put = found.state == LookupState::kFound;
   if (!is_put && request_.meter != nullptr) request_.meter->NoteSmall(key, 1);
-  Decide(key, found.version, is_put ? EntryKind::kPut : EntryKind::kTombstone, found.value);
+  Decide({key, found.version, is_put ? EntryKind::kPut : EntryKind::kTombstone, found.value},
+         pin ? &pin : nullptr);
   co_return Status();
 }
 
-bool PageScan::Decide(std::string_view user_key, Version version, EntryKind kind, std::string_view value) {
-  if (kind == EntryKind::kPut && !IsWithheld(user_key, version)) {
-    const KeylessRow row{version, StoredValueContent(value)};
-    if (IsFull()) return EndBeforeRow(user_key);
+bool PageScan::Decide(const Entry& entry, const BlockPin* pin) {
+  if (entry.kind == EntryKind::kPut && !IsWithheld(entry.user_key, entry.version)) {
+    const KeylessRow row{entry.version, StoredValueContent(entry.value)};
+    if (IsFull()) return EndBeforeRow(entry.user_key);
     const bool wanted = sink_ == nullptr || (sink_->Wanted({&row, 1}) & 1) != 0;
-    if (wanted && !GiveRow(user_key, row)) return EndBeforeRow(user_key);
-    if (request_.meter != nullptr) request_.meter->Note(user_key, row.content);
+    if (wanted && !GiveRow(entry.user_key, row, pin)) return EndBeforeRow(entry.user_key);
+    if (request_.meter != nullptr) request_.meter->Note(entry.user_key, row.content);
   }
-  last_key_.assign(user_key);
+  last_key_.assign(entry.user_key);
   have_last_ = true;
   return false;
 }
 
 // False: the sink stops the page before the row.
-bool PageScan::GiveRow(std::string_view user_key, const KeylessRow& row) {
+bool PageScan::GiveRow(std::string_view user_key, const KeylessRow& row, const BlockPin* pin) {
   using Verdict = Shard::RowSink::Verdict;
-  const Verdict verdict = sink_ == nullptr ? Verdict::kTaken : sink_->Add(user_key, row.version, row.content);
+  Verdict verdict = Verdict::kTaken;
+  if (sink_ != nullptr) {
+    verdict = pin == nullptr ? sink_->Add(user_key, row.version, row.content)
+                             : sink_->AddPinned(user_key, row.version, row.content, *pin);
+  }
   if (verdict == Verdict::kStop) return false;
   if (verdict == Verdict::kTaken) {
     ++answer_.rows;

@@ -105,11 +105,12 @@ class PageScan : private SkippedSpanSink {
   void Skipped(SkippedSpan span) override;
   bool IsWithheld(std::string_view user_key, Version version) const;
   // Each true: the page has ended, and where it goes on is set.
-  bool Decide(std::string_view user_key, Version version, EntryKind kind, std::string_view value);
+  // `pin`: of the block that the entry lies in; null: it lies in none.
+  bool Decide(const Entry& entry, const BlockPin* pin);
   bool GiveGathered(uint64_t scanned_before);
   // Of rows_, the first `count`.
   void MeterGathered(uint32_t count);
-  bool GiveRow(std::string_view user_key, const KeylessRow& row);
+  bool GiveRow(std::string_view user_key, const KeylessRow& row, const BlockPin* pin);
   bool EndBeforeRow(std::string_view user_key);
   bool GoesOn();
   bool SliceEndsPage(std::string_view user_key);

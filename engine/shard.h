@@ -194,11 +194,14 @@ class Shard {
       kStop,    // Not this page's: it ends before this row.
     };
     virtual ~RowSink() = default;
-    // Asked of every row once, in the order they come out, before its key is built; of up to kRowsAtOnceMax
-    // rows at once. Bit i clear: row i is not wanted (kPassed). For the others Add follows, in their order;
-    // for none of them when the page ends before.
+    // Asked of every row once, in their order, before its key is built; of up to kRowsAtOnceMax at once. Bit
+    // i clear: row i is not wanted (kPassed). For the others Add follows; for none when the page ends before.
     virtual uint64_t Wanted(std::span<const KeylessRow> rows) { return UINT64_MAX; }
     virtual Verdict Add(std::string_view user_key, Version version, std::string_view content) = 0;
+    // The same of a content in a block, which a share of the pin keeps.
+    virtual Verdict AddPinned(std::string_view key, Version at, std::string_view content, const BlockPin&) {
+      return Add(key, at, content);
+    }
     // Asked once a slice, whether rows come by or not (hidden entries and tombstones count). False: the page
     // ends here, once it has got past one key.
     virtual bool GoOn() { return true; }

@@ -443,6 +443,15 @@ BlockPin& BlockPin::operator=(BlockPin&& other) noexcept {
   return *this;
 }
 
+BlockPin BlockPin::Share() const {
+  BlockPin pin;
+  if (slot_ == nullptr) return pin;
+  slot_->meta.fetch_add(1, std::memory_order_relaxed);  // Ours keeps the slot as it is.
+  pin.slot_ = slot_;
+  pin.content_ = content_;
+  return pin;
+}
+
 void BlockPin::Release() {
   if (slot_ != nullptr) slot_->meta.fetch_sub(1, std::memory_order_release);
   slot_ = nullptr;

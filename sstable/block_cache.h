@@ -148,6 +148,8 @@ class BlockPin {
   explicit operator bool() const { return content_.data() != nullptr; }
   // The decoded block.
   std::string_view content() const { return content_; }
+  // Another pin of the same block; empty when it is not in the cache, but lives as long as this pin.
+  BlockPin Share() const;
   void Release();
 
  private:

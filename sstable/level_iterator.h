@@ -29,6 +29,7 @@ class LevelIterator : public EntryIterator {
   IterState state() const override { return state_; }
   Task<Status> Fetch() override;
   const Entry& entry() const override { return at_milestone_ ? milestone_ : current_->entry(); }
+  const BlockPin* pin() const override { return at_milestone_ ? nullptr : current_->pin(); }
   EntryRun Run(std::optional<std::string_view> before) const override {
     return at_milestone_ ? EntryRun() : current_->Run(before);
   }

@@ -31,6 +31,7 @@ const Entry& TableIterator::entry() const {
   PARTITA_DEBUG_ASSERT(state_->state == IterState::kEntry);
   return state_->entry;
 }
+const BlockPin* TableIterator::pin() const { return &state_->block_pin; }
 
 // --- Seeking ---
 

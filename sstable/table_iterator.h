@@ -82,6 +82,7 @@ class TableIterator : public EntryIterator {
   void Anticipate();
 
   const Entry& entry() const override;
+  const BlockPin* pin() const override;
   EntryRun Run(std::optional<std::string_view> before) const override;
   void RunKeyTo(uint32_t i, std::string* out) const override;
   IterState SkipRun(const EntryRun& run) override;

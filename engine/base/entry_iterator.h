@@ -12,6 +12,8 @@
 
 namespace partita {
 
+class BlockPin;  // sstable/block_cache.h
+
 enum class Direction : uint8_t { kForward, kBackward };
 
 // A cursor over entries, in one direction fixed at creation.
@@ -58,6 +60,10 @@ class EntryIterator {
 
   // Valid until the next move. REQUIRES: state() == kEntry.
   virtual const Entry& entry() const = 0;
+
+  // What keeps the block that entry() and the run behind it lie in; null: they lie in none, as in memtables.
+  // Valid until the next move. REQUIRES: state() == kEntry.
+  virtual const BlockPin* pin() const { return nullptr; }
 
   // ---- Many entries at once, for who scans: nothing is moved and no key is built for each.
 

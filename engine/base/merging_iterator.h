@@ -36,6 +36,7 @@ class MergingIterator final : public EntryIterator {
   Task<Status> Fetch() override;
   const Entry& entry() const override { return *players_[winner_].entry; }
   // What the leading source shows, up to the next key of the others.
+  const BlockPin* pin() const override { return sources_[winner_]->pin(); }
   EntryRun Run(std::optional<std::string_view> before) const override;
   void RunKeyTo(uint32_t i, std::string* out) const override { sources_[winner_]->RunKeyTo(i, out); }
   IterState SkipRun(const EntryRun& run) override;

@@ -116,6 +116,36 @@ TEST_F(RawRowsTest, TheVisitorMayWriteAndBeginAnother) {
   EXPECT_TRUE(Shown(options).empty());
 }
 
+// Of what is shown from cached blocks nothing changes while the cache is filled with others, the rows are
+// overwritten and their files merged away.
+TEST_F(RawRowsTest, RowsStayWhileTheyAreShown) {
+  ASSERT_TRUE(database_->CompactAll().ok());
+  std::optional<RawTable> other = *database_->CreateRawTable("Other");
+  const std::string filler(100'000, 'x');
+  for (int r = 0; r < 1'000; ++r) ASSERT_TRUE(other->Put("p", std::to_string(1'000 + r), filler).ok());
+  ASSERT_TRUE(database_->CompactAll().ok());
+  for (const ScanOrder order : {ScanOrder::kAscending, ScanOrder::kDescending}) {
+    ScanOptions options;
+    options.partition = "p4";
+    options.order = order;
+    EXPECT_EQ(Shown(options).size(), static_cast<size_t>(kRows));  // The blocks are cached now.
+    uint64_t seen = 0;
+    Result<QueryCost> cost = table_->ForEach(options, [&](const RawRowView& row) {
+      const std::string before(row.value);
+      if (seen++ % 10 == 0) {
+        EXPECT_TRUE(table_->Put("p4", row.row_key, before).ok());
+        EXPECT_TRUE(database_->CompactAll().ok());
+        EXPECT_TRUE(other->ForEach({}, [](const RawRowView& one) { return one.value[0] == 'x'; }).ok());
+      }
+      EXPECT_EQ(row.value, before);
+      EXPECT_EQ(row.value.find_first_not_of('e'), row.value.npos);
+      return true;
+    });
+    ASSERT_TRUE(cost.ok()) << cost.status().ToString();
+    EXPECT_EQ(seen, static_cast<uint64_t>(kRows));
+  }
+}
+
 TEST_F(RawRowsTest, SaysWhyItCannot) {
   const auto visit = [](const RawRowView&) { return true; };
   EXPECT_EQ(table_->ForEach({.skip_damage = true}, visit).code(), Code::kInvalidArgument);

@@ -102,6 +102,25 @@ TEST(BlockCacheTest, PinnedBlocksAreNeverEvictedOrOverwritten) {
   }
 }
 
+TEST(BlockCacheTest, AShareKeepsTheBlockWhenItsPinIsGone) {
+  BlockCache cache(1u << 20);
+  BlockPin share;
+  {
+    BlockPin pin = Fill(cache, {ObjectId(1), 0}, 10'000);
+    share = pin.Share();
+  }
+  for (uint64_t i = 1; i < 500; ++i) Fill(cache, {ObjectId(1), i * 4096}, 10'000);
+  EXPECT_TRUE(Intact(share, {ObjectId(1), 0}, 10'000));
+  EXPECT_EQ(cache.statistics().pinned_blocks, 1u);
+  EXPECT_EQ(cache.Lookup({ObjectId(1), 0}).content().data(), share.content().data());
+  share.Release();
+  EXPECT_EQ(cache.statistics().pinned_blocks, 0u);
+  BlockPin heap = cache.Insert({ObjectId(2), 0}, BlockCache::NewHeapFrame(100), CachePriority::kPoint);
+  EXPECT_TRUE(heap);
+  EXPECT_FALSE(heap.Share());
+  EXPECT_FALSE(BlockPin().Share());
+}
+
 TEST(BlockCacheTest, WhenEverythingIsPinnedFramesComeFromTheHeap) {
   BlockCache cache(256 << 10);
   std::vector<BlockPin> pins;
