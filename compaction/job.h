@@ -56,6 +56,8 @@ struct JobStatistics {
 struct JobResult {
   LevelEdit edit;
   JobStatistics statistics;
+  // Blocks of the inputs that the cache held, for BlockCache::Drop once nobody refers to their objects.
+  std::vector<BlockKey> replaced;
 };
 
 }  // namespace partita

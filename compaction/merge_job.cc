@@ -7,6 +7,7 @@
 #include "compaction/run_cursor.h"
 #include "compaction/slice_pacer.h"
 #include "compaction/table_outputs.h"
+#include "compaction/warm_entries.h"
 #include "engine/base/assert.h"
 #include "engine/base/merging_iterator.h"
 
@@ -72,11 +73,12 @@ struct MergeJob::State {
         spec(std::move(merge_spec)),
         output_compression(CompressionOfOutputs(*spec.levels, spec.plan)),
         older(spec.levels, spec.plan),
+        warm(context.cache),
         filter(spec.retention, context.is_dead_table,
                [this](const Entry& entry) { return Droppable(entry); }),
         outputs(context, output_compression,
                 OutputCutter(spec.cut_points, FilesBelow(*spec.levels, spec.plan), context.target_file_bytes),
-                &result.statistics) {
+                &result.statistics, /*shrink_min=*/1, &warm) {
     context.counts_as = OutputsCountAs(*spec.levels, spec.plan);
   }
 
@@ -93,9 +95,11 @@ struct MergeJob::State {
   Compression output_compression;
   JobResult result;
   OlderEntries older;
+  WarmEntries warm;
   RetentionFilter filter;
   TableOutputs outputs;
-  std::vector<RunCursor*> runs;  // Owned by `merged`.
+  std::vector<RunCursor*> runs;   // Owned by `merged`.
+  std::vector<bool> run_is_warm;  // Of each: the block that it stands in.
   std::unique_ptr<MergingIterator> merged;
   std::string key_out;  // The last key that the outputs were asked about.
   bool any_out = false;
@@ -135,6 +139,7 @@ Task<Result<JobResult>> MergeJob::Run() {
     co_return merged.WithContext("compaction to level " + std::to_string(s.spec.plan.output_level));
   }
   s.DescribeEdit();
+  s.result.replaced = s.warm.blocks();
   co_return std::move(s.result);
 }
 
@@ -159,6 +164,7 @@ void MergeJob::State::OpenRuns() {
     result.statistics.bytes_in += file->info.file_size;
   }
   add_run();
+  run_is_warm.resize(runs.size());
   merged = std::make_unique<MergingIterator>(std::move(sources), Direction::kForward);
 }
 
@@ -172,12 +178,15 @@ Task<Status> MergeJob::State::MergeAll() {
       state = merged->state();
       continue;
     }
-    RunCursor& run = *runs[merged->leading_source()];
+    const size_t source = merged->leading_source();
+    RunCursor& run = *runs[source];
     if (run.table().AtBlockStart()) {
+      run_is_warm[source] = warm.Note(run.table().block_key());
       std::optional<PassThroughBlock> block;
       if (MayPass(run)) block = run.table().CurrentPassThrough();
       if (block && LargeEnough(*block, context.block_size)) {
         PARTITA_CO_TRY(co_await PassBlock(run, *block));
+        warm.Out(run_is_warm[source], block->decoded->size());
         run.SkipBlock();
         state = merged->LeadingSourceMoved();
         continue;
@@ -196,6 +205,7 @@ Task<Status> MergeJob::State::MergeAll() {
         any_out = true;
       }
       PARTITA_CO_TRY(outputs.Add(entry));
+      warm.Out(run_is_warm[source], 1);
       if (outputs.NeedsDrain()) PARTITA_CO_TRY(co_await outputs.Drain());
     }
     state = merged->Next();

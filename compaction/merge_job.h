@@ -39,6 +39,7 @@ struct MergeSpec {
 // - A read error ends the job with that error and no output; what could not be read is never left
 //   out (M12, F46). `failed_input()` names the file, to be set aside.
 // - Any failure discards the outputs, the inputs stay as they are (F22).
+// - What the cache held of the inputs it holds of the outputs then (warm_entries.h).
 // - Success means: outputs durable (F25), counted against the inputs, and read back (F47).
 //
 // Used once, by one thread at a time: an executor's, in slices, or a helper's in blocking mode.

@@ -9,12 +9,13 @@
 namespace partita {
 
 TableOutputs::TableOutputs(JobContext& context, Compression compression, OutputCutter cutter,
-                           JobStatistics* statistics, uint32_t shrink_min)
+                           JobStatistics* statistics, uint32_t shrink_min, BlockChooser* warm)
     : context_(context),
       compression_(compression),
       shrink_min_(shrink_min),
       cutter_(std::move(cutter)),
-      statistics_(statistics) {}
+      statistics_(statistics),
+      warm_(warm) {}
 
 TableOutputs::~TableOutputs() { PARTITA_ASSERT(writer_ == nullptr); }
 
@@ -75,7 +76,7 @@ Task<Status> TableOutputs::ReadBack(TableInfo info) {
   PARTITA_CO_ASSIGN(std::shared_ptr<TableReader> table,
                     co_await TableReader::Open(context_.store, context_.cache, context_.store_id, info.id));
   TableVerifyReport report;
-  PARTITA_CO_TRY(co_await table->Verify(&report));
+  PARTITA_CO_TRY(co_await table->Verify(&report, warm_));
   statistics_->bytes_verified += report.bytes_read;
   if (report.entries != info.entry_count || report.tombstones != info.tombstone_count ||
       table->info() != info) {

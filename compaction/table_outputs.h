@@ -21,9 +21,9 @@ namespace partita {
 // after any failure Discard; one of the two before destruction.
 class TableOutputs {
  public:
-  // `context` and `statistics` outlive it. `shrink_min`: see TableWriterOptions.
+  // All arguments outlive it. `shrink_min`: see TableWriterOptions. `warm`: see TableReader::Verify.
   TableOutputs(JobContext& context, Compression compression, OutputCutter cutter, JobStatistics* statistics,
-               uint32_t shrink_min = 1);
+               uint32_t shrink_min = 1, BlockChooser* warm = nullptr);
   ~TableOutputs();
 
   // True when the file at hand ends before `key`, or none is open: Turn() must be awaited.
@@ -66,6 +66,7 @@ class TableOutputs {
   uint32_t shrink_min_;
   OutputCutter cutter_;
   JobStatistics* statistics_;
+  BlockChooser* warm_;
   std::unique_ptr<TableWriter> writer_;
   size_t block_fill_ = 0;           // Bytes in the writer's unfinished block, about.
   std::vector<ObjectId> finished_;  // Durable, whether read back or not.

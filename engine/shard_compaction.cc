@@ -140,6 +140,10 @@ Task<Status> Shard::InstallWork(CompactionWork* work) {
     added.file.upper = work->range_upper;
   }
   PARTITA_CO_TRY(co_await InstallEdit(std::move(install)));
+  // Of files that other ranges refer to, or all when this one is not the same any more, blocks stay.
+  for (const BlockKey& block : work->result.replaced) {
+    if (!context_.references.Contains(block.object)) context_.cache.Drop(block);
+  }
   compactions_.fetch_add(1, std::memory_order_relaxed);
   bytes_compaction_read_.fetch_add(work->result.statistics.bytes_in, std::memory_order_relaxed);
   bytes_compaction_written_.fetch_add(work->result.statistics.bytes_written, std::memory_order_relaxed);

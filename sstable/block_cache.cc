@@ -106,8 +106,14 @@ struct BlockCache::Partition {
   static uint32_t HomeOf(uint64_t hash) { return static_cast<uint32_t>(hash); }
 
   Slot* Pin(const BlockKey& key, uint64_t hash);
+  // Without a pin: it may be another's when the caller looks, but for the holder of the mutex.
+  const Slot* Find(const BlockKey& key, uint64_t hash) const;
   void Publish(const BlockKey& key, uint64_t hash, uint32_t granule, size_t size, uint64_t use);
   bool TryEvict(uint32_t slot_index);
+  // Empties a slot that was seen as `meta`; false when it has pins or is used meanwhile.
+  bool TryRemove(uint32_t slot_index, uint64_t meta);
+  // Of a used extent that no slot owns; the hand stays on an extent's edge.
+  void FreeExtent(uint32_t first);
   uint32_t AllocateEvicting(uint32_t granules);
   // Evicts until less than three quarters of the slots are used; false when pins prevent it.
   bool MakeSlot();
@@ -145,6 +151,15 @@ BlockCache::Slot* BlockCache::Partition::Pin(const BlockKey& key, uint64_t hash)
   return nullptr;
 }
 
+const BlockCache::Slot* BlockCache::Partition::Find(const BlockKey& key, uint64_t hash) const {
+  for (uint32_t probe = 0, at = HomeOf(hash) & mask; probe <= mask; ++probe, at = (at + 1) & mask) {
+    const Slot& slot = slots[at];
+    if ((slot.meta.load(std::memory_order_acquire) & kStateMask) == kVisible && slot.Holds(key)) return &slot;
+    if (displaced[at].load(std::memory_order_relaxed) == 0) return nullptr;
+  }
+  return nullptr;
+}
+
 void BlockCache::Partition::Publish(const BlockKey& key, uint64_t hash, uint32_t granule, size_t size,
                                     uint64_t use) {
   uint32_t at = HomeOf(hash) & mask;
@@ -174,6 +189,12 @@ bool BlockCache::Partition::TryEvict(uint32_t slot_index) {
     slot.meta.compare_exchange_strong(meta, kVisible | ((use - 1) << 32), std::memory_order_relaxed);
     return false;
   }
+  return TryRemove(slot_index, meta);
+}
+
+bool BlockCache::Partition::TryRemove(uint32_t slot_index, uint64_t meta) {
+  Slot& slot = slots[slot_index];
+  if ((meta & kPinMask) != 0) return false;
   if (!slot.meta.compare_exchange_strong(meta, kChanging, std::memory_order_acq_rel)) return false;
   const BlockKey key{ObjectId(slot.object.load(std::memory_order_relaxed)),
                      slot.offset.load(std::memory_order_relaxed)};
@@ -184,6 +205,12 @@ bool BlockCache::Partition::TryEvict(uint32_t slot_index) {
   --blocks;
   ++evictions;
   return true;
+}
+
+void BlockCache::Partition::FreeExtent(uint32_t first) {
+  const uint32_t free = arena.Free(first);
+  // Joining may have removed the edge that the hand stood on.
+  if (hand > free && hand < free + arena.LengthOf(free)) hand = free;
 }
 
 uint32_t BlockCache::Partition::Advance() {
@@ -288,6 +315,25 @@ void BlockCache::PrefetchBlock(BlockKey key) const {
   const uint8_t* content = partition.arena.At(slot.granule.load(std::memory_order_relaxed));
   const size_t size = slot.size.load(std::memory_order_relaxed);
   for (size_t at = 0; at < std::min(size, kLines * 64); at += 64) __builtin_prefetch(content + at);
+}
+
+bool BlockCache::Contains(BlockKey key) const {
+  const uint64_t hash = HashOf(key);
+  const Partition& partition = PartitionOf(hash);
+  return partition.Find(key, hash) != nullptr;
+}
+
+void BlockCache::Drop(BlockKey key) {
+  const uint64_t hash = HashOf(key);
+  Partition& partition = PartitionOf(hash);
+  std::lock_guard lock(partition.mutex);
+  const Slot* slot = partition.Find(key, hash);
+  if (slot == nullptr) return;
+  const auto at = static_cast<uint32_t>(slot - partition.slots.get());
+  const uint32_t granule = slot->granule.load(std::memory_order_relaxed);
+  if (!partition.TryRemove(at, slot->meta.load(std::memory_order_acquire))) return;
+  partition.owner[granule] = FrameArena::kNone;
+  partition.FreeExtent(granule);
 }
 
 BlockFrame BlockCache::NewFrame(BlockKey key, size_t size) {
@@ -424,11 +470,7 @@ void BlockFrame::Release() {
     std::free(data_);
   } else {
     std::lock_guard lock(partition_->mutex);
-    const uint32_t free = partition_->arena.Free(partition_->arena.GranuleOf(data_));
-    // Joining may have removed the edge that the hand stood on.
-    if (partition_->hand > free && partition_->hand < free + partition_->arena.LengthOf(free)) {
-      partition_->hand = free;
-    }
+    partition_->FreeExtent(partition_->arena.GranuleOf(data_));
   }
   data_ = nullptr;
 }

@@ -72,6 +72,12 @@ class BlockCache {
   // An empty pin when the block is not there.
   BlockPin Lookup(BlockKey key);
 
+  // Whether the block is there, as far as can be told without a pin. Counts as no use.
+  bool Contains(BlockKey key) const;
+
+  // Gives the memory of a block back that nobody will look up any more; nothing while it has a pin.
+  void Drop(BlockKey key);
+
   // For a scan, which knows what it will look up soon: the first asks for the memory that finding the block
   // touches, the second, some time later, for the first lines of the block if it is there. Nothing changes.
   void PrefetchSlot(BlockKey key) const;

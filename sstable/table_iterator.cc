@@ -1,6 +1,7 @@
 #include "sstable/table_iterator.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "engine/base/assert.h"
@@ -386,6 +387,24 @@ const BlockSummary& TableIterator::CurrentBlock() {
     b.version_max = std::max(b.version_max, s.block.version(i));
   }
   return b;
+}
+
+BlockKey TableIterator::block_key() const { return state_->table->KeyOf(state_->handle); }
+
+void TableIterator::CacheBlock() {
+  State& s = *state_;
+  PARTITA_ASSERT(s.state == IterState::kEntry);
+  PARTITA_ASSERT(s.bypass());
+  const auto copy = [&s](PartHandle part, std::string_view content, CachePriority priority) {
+    const BlockKey key = s.table->KeyOf(part);
+    if (s.table->cache_.Contains(key)) return;
+    BlockFrame frame = s.table->cache_.NewFrame(key, content.size());
+    if (frame.data() == nullptr) return;
+    std::memcpy(frame.data(), content.data(), content.size());
+    (void)s.table->cache_.Insert(key, std::move(frame), priority);
+  };
+  copy(s.handle, s.block_pin.content(), CachePriority::kPoint);
+  copy(IndexRecordHandle(s.table->top_index_.value(s.top_at)), s.index_pin.content(), CachePriority::kIndex);
 }
 
 std::optional<PassThroughBlock> TableIterator::CurrentPassThrough() {

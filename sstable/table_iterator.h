@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "engine/base/entry_iterator.h"
+#include "sstable/block_cache.h"
 #include "sstable/table_writer.h"
 
 namespace partita {
@@ -94,6 +95,13 @@ class TableIterator : public EntryIterator {
   // The current block; its keys outside the iterator's bounds included.
   // REQUIRES: state() == kEntry, kBypass (others do not keep what this needs).
   const BlockSummary& CurrentBlock();
+
+  // What the cache knows the current block by. REQUIRES: state() == kEntry.
+  BlockKey block_key() const;
+
+  // Leaves a copy of the current block, and of the index block that names it, in the cache.
+  // REQUIRES: state() == kEntry, kBypass.
+  void CacheBlock();
 
   // The current block for TableWriter::AddBlock, or nothing when it reaches outside the bounds.
   // REQUIRES: as CurrentBlock, and AtBlockStart().

@@ -37,6 +37,14 @@ struct TableVerifyReport {
   uint64_t bytes_read = 0;
 };
 
+// Says which data blocks a walk over a table leaves in the cache.
+class BlockChooser {
+ public:
+  virtual ~BlockChooser() = default;
+  // Asked of each block, in order, by the number of its entries.
+  virtual bool Wants(uint64_t entries) = 0;
+};
+
 // An open table file: footer, properties, top index and filters are verified and resident; index
 // and data blocks are read through the cache.
 //
@@ -83,8 +91,9 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
 
   // Reads every part past the cache and checks every seal, the order of all keys, every stored
   // value's checksum (F51), the filters against the keys (no false negative), and counts against
-  // footer and properties (F47). Stops at the first damage. `report` counts what was read so far.
-  Task<Status> Verify(TableVerifyReport* report) const;
+  // footer and properties (F47). Stops at the first damage. `report` counts what was read so far. Blocks that
+  // `warm` wants are in the cache afterwards, with what was read; null: none.
+  Task<Status> Verify(TableVerifyReport* report, BlockChooser* warm = nullptr) const;
 
  private:
   friend class TableIterator;

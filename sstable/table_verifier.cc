@@ -16,7 +16,8 @@ namespace partita {
 
 class TableVerifier {
  public:
-  TableVerifier(const TableReader& table, TableVerifyReport* report) : table_(table), report_(*report) {}
+  TableVerifier(const TableReader& table, TableVerifyReport* report, BlockChooser* warm)
+      : table_(table), report_(*report), warm_(warm) {}
 
   Task<Status> Run() {
     PARTITA_CO_TRY(co_await VerifyFooter());
@@ -93,7 +94,11 @@ class TableVerifier {
         continue;
       }
       if (state == IterState::kEnd) co_return Status();
-      if (it->AtBlockStart()) PARTITA_CO_TRY(VerifyBlock(it->CurrentBlock()));
+      if (it->AtBlockStart()) {
+        const BlockSummary& block = it->CurrentBlock();
+        PARTITA_CO_TRY(VerifyBlock(block));
+        if (warm_ != nullptr && warm_->Wants(block.entry_count)) it->CacheBlock();
+      }
       PARTITA_CO_TRY(VerifyEntry(it->entry()));
       state = it->Next();
       if ((report_.entries & 255) == 0) co_await YieldIfDue();
@@ -150,15 +155,16 @@ class TableVerifier {
 
   const TableReader& table_;
   TableVerifyReport& report_;
+  BlockChooser* warm_;
   std::string fence_;
   std::string last_key_;
   std::string partition_;  // Of the last entry.
   Version version_max_;
 };
 
-Task<Status> TableReader::Verify(TableVerifyReport* report) const {
+Task<Status> TableReader::Verify(TableVerifyReport* report, BlockChooser* warm) const {
   *report = TableVerifyReport();
-  TableVerifier verifier(*this, report);
+  TableVerifier verifier(*this, report, warm);
   co_return co_await verifier.Run();
 }
 

@@ -146,6 +146,37 @@ TEST_F(RawRowsTest, RowsStayWhileTheyAreShown) {
   }
 }
 
+TEST_F(RawRowsTest, WhatWasCachedIsStillCachedAfterAMerge) {
+  std::optional<RawTable> even = *database_->CreateRawTable("Even");
+  constexpr int kCount = 10'000;
+  const auto key = [](int row) { return std::to_string(100'000 + row); };
+  for (int row = 0; row < kCount; ++row) {
+    ASSERT_TRUE(even->Put("p", key(row), std::string(1'000, static_cast<char>('a' + row % 20))).ok());
+  }
+  ASSERT_TRUE(database_->CompactAll().ok());
+  const auto misses_of_reading = [&] {
+    const uint64_t before = database_->Stats().cache_misses;
+    std::string value;
+    for (int row = 0; row < kCount; ++row) EXPECT_TRUE(even->Get("p", key(row), &value).ok()) << row;
+    return database_->Stats().cache_misses - before;
+  };
+  const auto compactions = [&] {
+    uint64_t sum = 0;
+    for (const ShardStats& shard : database_->Stats().shards) sum += shard.compactions;
+    return sum;
+  };
+  const uint64_t cold = misses_of_reading();
+  EXPECT_GT(cold, 500u);
+  EXPECT_EQ(misses_of_reading(), 0u);
+  const uint64_t compactions_before = compactions();
+  for (int round = 0; round < 10; ++round) {  // As many as make level 0 so deep that it is merged.
+    for (int row = 0; row < kCount; row += 20) ASSERT_TRUE(even->Put("p", key(row), "changed").ok());
+    ASSERT_TRUE(database_->CompactAll().ok());
+  }
+  EXPECT_GT(compactions(), compactions_before);
+  EXPECT_LT(misses_of_reading(), cold / 10);  // The few blocks that the new rows lie in.
+}
+
 TEST_F(RawRowsTest, SaysWhyItCannot) {
   const auto visit = [](const RawRowView&) { return true; };
   EXPECT_EQ(table_->ForEach({.skip_damage = true}, visit).code(), Code::kInvalidArgument);

@@ -102,6 +102,30 @@ TEST(BlockCacheTest, PinnedBlocksAreNeverEvictedOrOverwritten) {
   }
 }
 
+TEST(BlockCacheTest, ADroppedBlockGivesItsMemoryBackUnlessItIsPinned) {
+  BlockCache cache(1u << 20);
+  for (uint64_t i = 0; i < 20; ++i) Fill(cache, {ObjectId(1), i * 4096}, 10'000);
+  const CacheStatistics before = cache.statistics();
+  for (uint64_t i = 0; i < 20; ++i) EXPECT_TRUE(cache.Contains({ObjectId(1), i * 4096}));
+  EXPECT_FALSE(cache.Contains({ObjectId(2), 0}));
+  cache.Drop({ObjectId(2), 0});
+  BlockPin pin = cache.Lookup({ObjectId(1), 3 * 4096});
+  for (uint64_t i = 0; i < 10; ++i) {
+    cache.Drop({ObjectId(1), i * 4096});
+    cache.CheckInvariants();
+  }
+  EXPECT_TRUE(Intact(pin, {ObjectId(1), 3 * 4096}, 10'000));
+  EXPECT_EQ(cache.statistics().blocks, 11u);
+  EXPECT_LT(cache.statistics().used_bytes, before.used_bytes / 20 * 12);
+  EXPECT_EQ(cache.statistics().hits, 1u);  // The look-up's own.
+  EXPECT_EQ(cache.statistics().misses, 0u);
+  for (uint64_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(cache.Contains({ObjectId(1), i * 4096}), i == 3 || i >= 10) << i;
+  }
+  for (uint64_t i = 0; i < 500; ++i) Fill(cache, {ObjectId(3), i * 4096}, 10'000);
+  cache.CheckInvariants();
+}
+
 TEST(BlockCacheTest, AShareKeepsTheBlockWhenItsPinIsGone) {
   BlockCache cache(1u << 20);
   BlockPin share;

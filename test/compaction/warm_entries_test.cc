@@ -1,0 +1,107 @@
+#include "compaction/warm_entries.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "test/compaction/job_test_world.h"
+
+// What a merge replaces in the cache: the outputs' blocks in place of the inputs' that it held.
+
+namespace partita {
+namespace {
+
+constexpr uint32_t kRows = 1'000;
+// Rows within so many of the edge of what was read may lie in the same block as one that was.
+constexpr uint32_t kBlockRows = 40;
+
+std::string Key(uint32_t row) {
+  return EncodeUserKey(TableId(1), "p" + std::to_string(10 + row / 100), std::to_string(100'000 + row));
+}
+
+class WarmEntriesTest : public testing::TestWithParam<bool> {
+ protected:
+  void Flush(uint32_t step, uint64_t version) {
+    std::vector<ModelEntry> entries;
+    for (uint32_t row = 0; row < kRows; row += step) {
+      std::string content = std::to_string(row * 7919 + version);
+      while (content.size() < 60) content += std::to_string(content.size() * 31 + row);
+      entries.push_back(MakeEntry(Key(row), version, EntryKind::kPut, content));
+    }
+    Result<JobResult> result = world_.Flush(std::move(entries), {kVersionMax, {}});
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+  }
+
+  void Read(uint32_t from, uint32_t to) {
+    for (uint32_t row = from; row < to; ++row) {
+      BlockPin pin;
+      const std::string key = Key(row);
+      Result<Lookup> found = RunBlocking(world_.levels->Get(key, HashKey(key), kVersionMax, &pin));
+      EXPECT_TRUE(found.ok() && found->state == LookupState::kFound) << row << found.status().ToString();
+    }
+  }
+
+  void Merge(uint32_t input, bool drop = true) {
+    MergeSpec spec = world_.SpecFor(world_.PlanOfLevels(input, 6), {kVersionMax, {}});
+    spec.pass_through = GetParam();
+    Result<JobResult> result = world_.Merge(std::move(spec));
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    replaced_ = result->replaced;
+    if (!drop) return;
+    for (const BlockKey& block : replaced_) world_.cache.Drop(block);
+    world_.cache.CheckInvariants();
+  }
+
+  bool IsWarm(uint32_t row) {
+    BlockPin pin;
+    const std::string key = Key(row);
+    return !world_.levels->TryGet(key, HashKey(key), kVersionMax, &pin).needs_io;
+  }
+
+  JobWorld world_;
+  std::vector<BlockKey> replaced_;
+};
+
+TEST_P(WarmEntriesTest, WhatWasCachedStaysCachedAndNothingElseComes) {
+  Flush(1, 5);
+  Merge(0);
+  EXPECT_TRUE(replaced_.empty());
+  EXPECT_EQ(world_.cache.statistics().blocks, 0u);
+  Flush(100, 6);  // One block over all others; they are taken apart, or pass.
+  Read(501, 700);
+  Read(801, 802);
+  const uint64_t held = world_.cache.statistics().used_bytes;
+  Merge(0);
+  for (uint32_t row = 501; row < 700; ++row) EXPECT_TRUE(IsWarm(row)) << row;
+  EXPECT_TRUE(IsWarm(801));
+  for (uint32_t row = 0; row < kRows; ++row) {
+    const bool near_read = (row + kBlockRows >= 500 && row < 700 + kBlockRows) ||
+                           (row + kBlockRows >= 801 && row < 801 + kBlockRows);
+    if (!near_read) EXPECT_FALSE(IsWarm(row)) << row;
+  }
+  // The inputs' blocks are gone: about as much is held as before.
+  EXPECT_LT(world_.cache.statistics().used_bytes, held + held / 2);
+  EXPECT_EQ(world_.cache.statistics().pinned_blocks, 0u);
+  Read(0, kRows);
+}
+
+TEST_P(WarmEntriesTest, ReplacedBlocksAreThoseOfTheInputsThatWereCached) {
+  Flush(1, 5);
+  Read(0, kRows);
+  const uint64_t files = world_.last_id;
+  Merge(0, /*drop=*/false);
+  EXPECT_GE(replaced_.size(), 100u);
+  for (const BlockKey& block : replaced_) {
+    EXPECT_LE(block.object.value, files);
+    EXPECT_TRUE(world_.cache.Contains(block));
+  }
+  for (uint32_t row = 0; row < kRows; ++row) ASSERT_TRUE(IsWarm(row)) << row;
+}
+
+INSTANTIATE_TEST_SUITE_P(Blocks, WarmEntriesTest, testing::Bool(), [](const auto& passes) {
+  return passes.param ? "PassWhereTheyCan" : "AreTakenApart";
+});
+
+}  // namespace
+}  // namespace partita
