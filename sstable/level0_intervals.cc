@@ -61,6 +61,7 @@ std::span<const uint32_t> Level0Intervals::FilesAt(std::string_view user_key) co
 }
 
 std::vector<uint32_t> Level0Intervals::FilesIn(std::string_view lower, std::string_view upper) const {
+  if (!upper.empty() && upper <= lower) return {};
   const size_t interval = IntervalOf(lower);
   const bool in_front = interval == bounds_.size();
   const auto behind = upper.empty() ? bounds_.end() : std::lower_bound(bounds_.begin(), bounds_.end(), upper);

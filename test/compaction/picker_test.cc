@@ -283,6 +283,7 @@ TEST(PickerTest, SublevelsOfRandomFilesAreAsByLookingAtEachPair) {
       std::string lower(1, static_cast<char>('a' + random() % 20)), last = lower;
       last[0] = static_cast<char>(last[0] + random() % 6);
       files.push_back(File(100 - i, lower, last));
+      if (last != lower && random() % 3 == 0) files.back().span.upper = last;  // Where others begin.
       if (random() % 10 == 0) files.back().span.upper.clear();
     }
     for (size_t i = files.size(); i-- > 0;) {

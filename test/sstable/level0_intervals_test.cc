@@ -39,6 +39,8 @@ TEST(Level0IntervalsTest, FilesThatReachAKey) {
   EXPECT_THAT(intervals.FilesIn("", "b"), ElementsAre(1));
   EXPECT_THAT(intervals.FilesIn("k", ""), ElementsAre(2));
   EXPECT_THAT(intervals.FilesIn("q", ""), IsEmpty());
+  EXPECT_THAT(intervals.FilesIn("d", "d"), IsEmpty());
+  EXPECT_THAT(intervals.FilesIn("l", "d"), IsEmpty());
   EXPECT_THAT(Level0Intervals().FilesAt("a"), IsEmpty());
   EXPECT_THAT(Level0Intervals().FilesIn("", ""), IsEmpty());
 }
