@@ -72,6 +72,10 @@ class ScanAhead {
     Verdict Add(std::string_view user_key, Version version, std::string_view content) override {
       return owner_->target_->Add(user_key, version, content);
     }
+    Verdict AddPinned(std::string_view key, Version at, std::string_view content,
+                      const BlockPin& pin) override {
+      return owner_->target_->AddPinned(key, at, content, pin);
+    }
     bool GoOn() override;
 
    private:
