@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "engine/base/executor.h"
 #include "engine/base/ids.h"
 #include "engine/base/object_store.h"
 #include "sstable/block_cache.h"
@@ -27,6 +28,8 @@ struct JobContext {
   uint64_t target_file_bytes = 32ull << 20;
   size_t block_size = kBlockSizeDefault;
   Version counts_as{};  // As TableWriterOptions.
+  // Puts blocks into the cache for a job whose thread must not take its locks (WarmEntries). May be null.
+  Executor* cache_executor = nullptr;
   // Set from any thread to end the job with kCancelled at its next slice. May be null.
   const std::atomic<bool>* cancel = nullptr;
 };

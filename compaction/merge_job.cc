@@ -73,7 +73,7 @@ struct MergeJob::State {
         spec(std::move(merge_spec)),
         output_compression(CompressionOfOutputs(*spec.levels, spec.plan)),
         older(spec.levels, spec.plan),
-        warm(context.cache),
+        warm(context.cache, context.cache_executor),
         filter(spec.retention, context.is_dead_table,
                [this](const Entry& entry) { return Droppable(entry); }),
         outputs(context, output_compression,
@@ -135,6 +135,7 @@ Task<Result<JobResult>> MergeJob::Run() {
   Status merged = co_await s.MergeAll();
   if (merged.ok()) merged = co_await s.outputs.Finish();
   if (!merged.ok()) {
+    co_await s.warm.TakeBack();
     co_await s.outputs.Discard();  // F22: the inputs stay, the next try writes new files.
     co_return merged.WithContext("compaction to level " + std::to_string(s.spec.plan.output_level));
   }
@@ -181,7 +182,7 @@ Task<Status> MergeJob::State::MergeAll() {
     const size_t source = merged->leading_source();
     RunCursor& run = *runs[source];
     if (run.table().AtBlockStart()) {
-      run_is_warm[source] = warm.Note(run.table().block_key());
+      run_is_warm[source] = warm.Note(run.table());
       std::optional<PassThroughBlock> block;
       if (MayPass(run)) block = run.table().CurrentPassThrough();
       if (block && LargeEnough(*block, context.block_size)) {

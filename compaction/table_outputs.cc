@@ -9,7 +9,7 @@
 namespace partita {
 
 TableOutputs::TableOutputs(JobContext& context, Compression compression, OutputCutter cutter,
-                           JobStatistics* statistics, uint32_t shrink_min, BlockChooser* warm)
+                           JobStatistics* statistics, uint32_t shrink_min, BlockTaker* warm)
     : context_(context),
       compression_(compression),
       shrink_min_(shrink_min),

@@ -23,7 +23,7 @@ class TableOutputs {
  public:
   // All arguments outlive it. `shrink_min`: see TableWriterOptions. `warm`: see TableReader::Verify.
   TableOutputs(JobContext& context, Compression compression, OutputCutter cutter, JobStatistics* statistics,
-               uint32_t shrink_min = 1, BlockChooser* warm = nullptr);
+               uint32_t shrink_min = 1, BlockTaker* warm = nullptr);
   ~TableOutputs();
 
   // True when the file at hand ends before `key`, or none is open: Turn() must be awaited.
@@ -66,7 +66,7 @@ class TableOutputs {
   uint32_t shrink_min_;
   OutputCutter cutter_;
   JobStatistics* statistics_;
-  BlockChooser* warm_;
+  BlockTaker* warm_;
   std::unique_ptr<TableWriter> writer_;
   size_t block_fill_ = 0;           // Bytes in the writer's unfinished block, about.
   std::vector<ObjectId> finished_;  // Durable, whether read back or not.

@@ -1,10 +1,14 @@
 #pragma once
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "engine/base/executor.h"
+#include "engine/base/task.h"
 #include "sstable/block_cache.h"
+#include "sstable/table_iterator.h"
 #include "sstable/table_reader.h"
 
 namespace partita {
@@ -14,61 +18,64 @@ namespace partita {
 // whatever was merged.
 //
 // A block is wanted when at least half of its entries came from such blocks: one of a level above lies over
-// many blocks of the level below, and says little about each of them.
+// many blocks of the level below, and says little about each of them. It comes in as a scan's would, so what
+// was scanned once is no hotter for having been merged.
 //
-// Not thread-safe; the cache outlives it.
-class WarmEntries final : public BlockChooser {
+// Used by one thread at a time; everything outlives it.
+class WarmEntries final : public BlockTaker {
  public:
-  // Runs of entries, 16 bytes each; what comes beyond counts as cold.
-  static constexpr size_t kRunsMax = 65'536;
-
-  explicit WarmEntries(const BlockCache& cache) : cache_(cache) {}
+  // `executor`: does what takes the cache's locks, for a thread that must not (an idle one: DESIGN 7), and is
+  // not that thread's. Null: whoever runs the job does.
+  WarmEntries(BlockCache& cache, Executor* executor) : cache_(cache), executor_(executor) {}
 
   // An input block that the merge comes to: whether its entries are warm.
-  bool Note(BlockKey block) {
-    const bool warm = cache_.Contains(block);
-    if (warm) blocks_.push_back(block);
-    return warm;
-  }
-
+  bool Note(const TableIterator& at);
   // The next `count` entries of the outputs.
-  void Out(bool warm, uint64_t count) {
-    const uint64_t begin = out_;
-    out_ += count;
-    if (!warm) return;
-    if (!runs_.empty() && runs_.back().end == begin) {
-      runs_.back().end = out_;
-    } else if (runs_.size() < kRunsMax) {
-      runs_.push_back({begin, out_});
-    }
-  }
+  void Out(bool warm, uint64_t count);
 
-  bool Wants(uint64_t entries) override {
-    const uint64_t end = read_back_ + entries;
-    uint64_t warm = 0;
-    for (; at_ < runs_.size() && runs_[at_].begin < end; ++at_) {
-      const Run& run = runs_[at_];
-      warm += std::min(run.end, end) - std::max(run.begin, read_back_);
-      if (run.end >= end) break;  // It may go on in the next block, or grow.
-    }
-    read_back_ = end;
-    return 2 * warm >= entries;
-  }
+  bool Wants(uint64_t entries) override;
+  void Take(const TableIterator& at) override;
+  bool IsFull() const override { return bytes_.size() >= kBytesAtOnce; }
+  Task<void> Put() override;
+
+  // Gives up what was put: the outputs are discarded.
+  Task<void> TakeBack();
 
   // The input blocks that were in the cache.
   const std::vector<BlockKey>& blocks() const { return blocks_; }
 
  private:
+  // Copies that wait for Put.
+  static constexpr size_t kBytesAtOnce = size_t{1} << 20;
+  // Runs of entries not read back yet, 16 bytes each; what comes beyond counts as cold.
+  static constexpr size_t kRunsMax = 262'144;
+
   struct Run {  // Of entries, counted from the first output's first one.
     uint64_t begin, end;
   };
+  struct Piece {
+    BlockKey key;
+    size_t size;
+    CachePriority priority;
+  };
 
-  const BlockCache& cache_;
+  void Copy(BlockKey key, std::string_view content, CachePriority priority);
+  Task<void> Elsewhere(void (WarmEntries::*work)());
+  void PutHere();
+  void TakeBackHere();
+
+  BlockCache& cache_;
+  Executor* executor_;
   std::vector<BlockKey> blocks_;
+  std::optional<BlockKey> index_noted_;
   std::vector<Run> runs_;
   uint64_t out_ = 0;
   uint64_t read_back_ = 0;
   size_t at_ = 0;  // The first run that does not end before read_back_.
+  std::string bytes_;
+  std::vector<Piece> pieces_;  // In bytes_, one after the other.
+  std::optional<BlockKey> index_taken_;
+  std::vector<BlockKey> put_;
 };
 
 }  // namespace partita

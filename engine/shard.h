@@ -401,7 +401,7 @@ class Shard {
   // Objects that a manifest saved does not name any more, or never did.
   Task<void> RemoveObjects(std::vector<ObjectId> dropped, const Install& install);
   void ScheduleCompaction();
-  static Task<void> CompactInBackground(Shard* self);
+  static Task<void> CompactInBackground(Shard* self, BackgroundClass background);
   struct CompactionWork;
   static Task<void> InstallInBackground(Shard* self, std::shared_ptr<CompactionWork> work);
   std::shared_ptr<CompactionWork> PickWork();

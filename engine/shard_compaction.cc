@@ -12,6 +12,26 @@
 
 namespace partita {
 
+namespace {
+
+// Gives up what the cache held of a job's inputs; but of files that other ranges refer to, or of all when the
+// range is not the same any more.
+Task<void> DropReplaced(const ObjectReferences& references, const std::vector<BlockKey>& blocks,
+                        BlockCache* cache) {
+  std::optional<ObjectId> looked;
+  bool is_referenced = false;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (looked != blocks[i].object) {
+      looked = blocks[i].object;
+      is_referenced = references.Contains(blocks[i].object);
+    }
+    if (!is_referenced) cache->Drop(blocks[i]);
+    if (i % 64 == 63) co_await YieldIfDue();
+  }
+}
+
+}  // namespace
+
 struct Shard::CompactionWork {
   std::string range_lower;
   std::string range_upper;
@@ -140,10 +160,7 @@ Task<Status> Shard::InstallWork(CompactionWork* work) {
     added.file.upper = work->range_upper;
   }
   PARTITA_CO_TRY(co_await InstallEdit(std::move(install)));
-  // Of files that other ranges refer to, or all when this one is not the same any more, blocks stay.
-  for (const BlockKey& block : work->result.replaced) {
-    if (!context_.references.Contains(block.object)) context_.cache.Drop(block);
-  }
+  co_await DropReplaced(context_.references, work->result.replaced, &context_.cache);
   compactions_.fetch_add(1, std::memory_order_relaxed);
   bytes_compaction_read_.fetch_add(work->result.statistics.bytes_in, std::memory_order_relaxed);
   bytes_compaction_written_.fetch_add(work->result.statistics.bytes_written, std::memory_order_relaxed);
@@ -154,12 +171,15 @@ void Shard::ScheduleCompaction() {
   if (closing_.load() || compaction_running_.exchange(true)) return;
   bool ordinary = debt_nanos_per_kib_.load() > 0;
   BackgroundClass background = ordinary ? BackgroundClass::kOrdinary : BackgroundClass::kIdle;
-  tasks_.Spawn(context_.runtime.background(background), CompactInBackground(this));
+  tasks_.Spawn(context_.runtime.background(background), CompactInBackground(this, background));
 }
 
-Task<void> Shard::CompactInBackground(Shard* self) {
+Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
   std::shared_ptr<CompactionWork> work;
   if (!self->closing_.load()) work = self->PickWork();
+  if (work != nullptr && background == BackgroundClass::kIdle) {
+    work->context.cache_executor = &self->context_.runtime.background(BackgroundClass::kOrdinary);
+  }
   if (work == nullptr) {
     self->compaction_running_.store(false);
     // A flush that installed between the look and the store saw us running.

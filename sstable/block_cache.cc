@@ -189,7 +189,9 @@ bool BlockCache::Partition::TryEvict(uint32_t slot_index) {
     slot.meta.compare_exchange_strong(meta, kVisible | ((use - 1) << 32), std::memory_order_relaxed);
     return false;
   }
-  return TryRemove(slot_index, meta);
+  if (!TryRemove(slot_index, meta)) return false;
+  ++evictions;
+  return true;
 }
 
 bool BlockCache::Partition::TryRemove(uint32_t slot_index, uint64_t meta) {
@@ -203,7 +205,6 @@ bool BlockCache::Partition::TryRemove(uint32_t slot_index, uint64_t meta) {
   }
   slot.meta.store(0, std::memory_order_release);
   --blocks;
-  ++evictions;
   return true;
 }
 
@@ -428,12 +429,20 @@ CacheStatistics BlockCache::statistics() const {
     out.refused += partition->refused;
     out.blocks += partition->blocks;
     out.used_bytes += static_cast<uint64_t>(partition->arena.used_granules()) * FrameArena::kGranule;
-    for (uint32_t at = 0; at <= partition->mask; ++at) {
-      const uint64_t meta = partition->slots[at].meta.load(std::memory_order_relaxed);
-      if ((meta & kStateMask) == kVisible && (meta & kPinMask) != 0) ++out.pinned_blocks;
-    }
   }
   return out;
+}
+
+uint64_t BlockCache::CountPinned() const {
+  uint64_t pinned = 0;
+  for (const auto& partition : partitions_) {
+    std::lock_guard lock(partition->mutex);
+    for (uint32_t at = 0; at <= partition->mask; ++at) {
+      const uint64_t meta = partition->slots[at].meta.load(std::memory_order_relaxed);
+      pinned += (meta & kStateMask) == kVisible && (meta & kPinMask) != 0;
+    }
+  }
+  return pinned;
 }
 
 void BlockCache::CheckInvariants() const {

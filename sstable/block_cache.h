@@ -19,6 +19,7 @@ class BlockPin;
 struct BlockKey {
   ObjectId object;      // Never reused, so what a removed file left behind just ages out.
   uint64_t offset = 0;  // Of the block in the object.
+  friend bool operator==(const BlockKey&, const BlockKey&) = default;
 };
 
 // How long a block stays without being used again.
@@ -36,7 +37,6 @@ struct CacheStatistics {
   uint64_t refused = 0;     // Frames that found no room and were served from the heap.
   uint64_t used_bytes = 0;  // Frames handed out, cached or being filled.
   uint64_t capacity_bytes = 0;
-  uint64_t pinned_blocks = 0;  // Cached blocks with a pin at this moment.
   uint64_t blocks = 0;
 };
 
@@ -102,7 +102,8 @@ class BlockCache {
   uint64_t capacity_bytes() const { return capacity_bytes_; }
   ReadFaults& faults() { return faults_; }
 
-  // Walks all partitions; for tests.
+  // These walk all partitions; for tests. Cached blocks with a pin at this moment:
+  uint64_t CountPinned() const;
   void CheckInvariants() const;
 
  private:

@@ -1,7 +1,6 @@
 #include "sstable/table_iterator.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "engine/base/assert.h"
@@ -390,22 +389,11 @@ const BlockSummary& TableIterator::CurrentBlock() {
 }
 
 BlockKey TableIterator::block_key() const { return state_->table->KeyOf(state_->handle); }
-
-void TableIterator::CacheBlock() {
-  State& s = *state_;
-  PARTITA_ASSERT(s.state == IterState::kEntry);
-  PARTITA_ASSERT(s.bypass());
-  const auto copy = [&s](PartHandle part, std::string_view content, CachePriority priority) {
-    const BlockKey key = s.table->KeyOf(part);
-    if (s.table->cache_.Contains(key)) return;
-    BlockFrame frame = s.table->cache_.NewFrame(key, content.size());
-    if (frame.data() == nullptr) return;
-    std::memcpy(frame.data(), content.data(), content.size());
-    (void)s.table->cache_.Insert(key, std::move(frame), priority);
-  };
-  copy(s.handle, s.block_pin.content(), CachePriority::kPoint);
-  copy(IndexRecordHandle(s.table->top_index_.value(s.top_at)), s.index_pin.content(), CachePriority::kIndex);
+std::string_view TableIterator::block_content() const { return state_->block_pin.content(); }
+BlockKey TableIterator::index_key() const {
+  return state_->table->KeyOf(IndexRecordHandle(state_->table->top_index_.value(state_->top_at)));
 }
+std::string_view TableIterator::index_content() const { return state_->index_pin.content(); }
 
 std::optional<PassThroughBlock> TableIterator::CurrentPassThrough() {
   State& s = *state_;

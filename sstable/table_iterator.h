@@ -96,12 +96,12 @@ class TableIterator : public EntryIterator {
   // REQUIRES: state() == kEntry, kBypass (others do not keep what this needs).
   const BlockSummary& CurrentBlock();
 
-  // What the cache knows the current block by. REQUIRES: state() == kEntry.
+  // The current block, decoded, and what the cache knows it by; and the index block that names it.
+  // REQUIRES: state() == kEntry.
   BlockKey block_key() const;
-
-  // Leaves a copy of the current block, and of the index block that names it, in the cache.
-  // REQUIRES: state() == kEntry, kBypass.
-  void CacheBlock();
+  std::string_view block_content() const;
+  BlockKey index_key() const;
+  std::string_view index_content() const;
 
   // The current block for TableWriter::AddBlock, or nothing when it reaches outside the bounds.
   // REQUIRES: as CurrentBlock, and AtBlockStart().

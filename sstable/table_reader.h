@@ -37,12 +37,17 @@ struct TableVerifyReport {
   uint64_t bytes_read = 0;
 };
 
-// Says which data blocks a walk over a table leaves in the cache.
-class BlockChooser {
+// Takes blocks that a walk over a table comes to, to put them into the cache.
+class BlockTaker {
  public:
-  virtual ~BlockChooser() = default;
-  // Asked of each block, in order, by the number of its entries.
+  virtual ~BlockTaker() = default;
+  // Asked of each data block, in order, by the number of its entries.
   virtual bool Wants(uint64_t entries) = 0;
+  // Of a wanted one, and the index block that names it.
+  virtual void Take(const TableIterator& at) = 0;
+  // Put is due, which is awaited at the end, too.
+  virtual bool IsFull() const = 0;
+  virtual Task<void> Put() = 0;
 };
 
 // An open table file: footer, properties, top index and filters are verified and resident; index
@@ -91,9 +96,9 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
 
   // Reads every part past the cache and checks every seal, the order of all keys, every stored
   // value's checksum (F51), the filters against the keys (no false negative), and counts against
-  // footer and properties (F47). Stops at the first damage. `report` counts what was read so far. Blocks that
-  // `warm` wants are in the cache afterwards, with what was read; null: none.
-  Task<Status> Verify(TableVerifyReport* report, BlockChooser* warm = nullptr) const;
+  // footer and properties (F47). Stops at the first damage. `report` counts what was read so far. `warm` is
+  // given the blocks that it wants, as they were read; null: nobody wants any.
+  Task<Status> Verify(TableVerifyReport* report, BlockTaker* warm = nullptr) const;
 
  private:
   friend class TableIterator;

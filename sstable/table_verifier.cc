@@ -16,7 +16,7 @@ namespace partita {
 
 class TableVerifier {
  public:
-  TableVerifier(const TableReader& table, TableVerifyReport* report, BlockChooser* warm)
+  TableVerifier(const TableReader& table, TableVerifyReport* report, BlockTaker* warm)
       : table_(table), report_(*report), warm_(warm) {}
 
   Task<Status> Run() {
@@ -93,11 +93,12 @@ class TableVerifier {
         state = it->state();
         continue;
       }
+      if (warm_ != nullptr && (state == IterState::kEnd || warm_->IsFull())) co_await warm_->Put();
       if (state == IterState::kEnd) co_return Status();
       if (it->AtBlockStart()) {
         const BlockSummary& block = it->CurrentBlock();
         PARTITA_CO_TRY(VerifyBlock(block));
-        if (warm_ != nullptr && warm_->Wants(block.entry_count)) it->CacheBlock();
+        if (warm_ != nullptr && warm_->Wants(block.entry_count)) warm_->Take(*it);
       }
       PARTITA_CO_TRY(VerifyEntry(it->entry()));
       state = it->Next();
@@ -155,14 +156,14 @@ class TableVerifier {
 
   const TableReader& table_;
   TableVerifyReport& report_;
-  BlockChooser* warm_;
+  BlockTaker* warm_;
   std::string fence_;
   std::string last_key_;
   std::string partition_;  // Of the last entry.
   Version version_max_;
 };
 
-Task<Status> TableReader::Verify(TableVerifyReport* report, BlockChooser* warm) const {
+Task<Status> TableReader::Verify(TableVerifyReport* report, BlockTaker* warm) const {
   *report = TableVerifyReport();
   TableVerifier verifier(*this, report, warm);
   co_return co_await verifier.Run();

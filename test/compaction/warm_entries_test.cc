@@ -82,7 +82,7 @@ TEST_P(WarmEntriesTest, WhatWasCachedStaysCachedAndNothingElseComes) {
   }
   // The inputs' blocks are gone: about as much is held as before.
   EXPECT_LT(world_.cache.statistics().used_bytes, held + held / 2);
-  EXPECT_EQ(world_.cache.statistics().pinned_blocks, 0u);
+  EXPECT_EQ(world_.cache.CountPinned(), 0u);
   Read(0, kRows);
 }
 
@@ -97,6 +97,44 @@ TEST_P(WarmEntriesTest, ReplacedBlocksAreThoseOfTheInputsThatWereCached) {
     EXPECT_TRUE(world_.cache.Contains(block));
   }
   for (uint32_t row = 0; row < kRows; ++row) ASSERT_TRUE(IsWarm(row)) << row;
+}
+
+TEST_P(WarmEntriesTest, AFailedMergeLeavesTheCacheAsItWas) {
+  Flush(1, 5);
+  Read(0, kRows);
+  const CacheStatistics before = world_.cache.statistics();
+  const ObjectId fourth(world_.last_id + 4);  // Of the outputs.
+  world_.store.faults().on_read = [fourth](ObjectId id, uint64_t offset, std::span<uint8_t> bytes,
+                                           ReadCaching) {
+    if (id == fourth && offset == 0) bytes[100] ^= 1;
+    return Status();
+  };
+  MergeSpec spec = world_.SpecFor(world_.PlanOfLevels(0, 6), {kVersionMax, {}});
+  spec.pass_through = GetParam();
+  EXPECT_FALSE(world_.Merge(std::move(spec)).ok());
+  EXPECT_EQ(world_.cache.statistics().blocks, before.blocks);
+  for (uint32_t row = 0; row < kRows; ++row) ASSERT_TRUE(IsWarm(row)) << row;
+}
+
+TEST(WarmEntriesCountTest, CountsWhatOverlapsEachBlock) {
+  BlockCache cache(1u << 20);
+  WarmEntries warm(cache, nullptr);
+  warm.Out(true, 5);
+  warm.Out(false, 5);
+  EXPECT_TRUE(warm.Wants(10));  // Half of them.
+  warm.Out(false, 1);
+  warm.Out(true, 4);
+  EXPECT_TRUE(warm.Wants(5));
+  warm.Out(true, 3);  // The same run goes on.
+  warm.Out(false, 4);
+  EXPECT_FALSE(warm.Wants(7));
+  for (int i = 0; i < 300'000; ++i) {  // What was read back leaves room for what comes.
+    warm.Out(true, 1);
+    warm.Out(false, 3);
+    warm.Out(true, 2);
+    ASSERT_FALSE(warm.Wants(4)) << i;
+    ASSERT_TRUE(warm.Wants(2)) << i;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Blocks, WarmEntriesTest, testing::Bool(), [](const auto& passes) {

@@ -72,7 +72,7 @@ TEST(BlockCacheTest, WhatIsInsertedIsFoundUntilEvicted) {
   EXPECT_EQ(statistics.hits, 1u);
   EXPECT_EQ(statistics.misses, 3u);
   EXPECT_EQ(statistics.blocks, 1u);
-  EXPECT_EQ(statistics.pinned_blocks, 1u);
+  EXPECT_EQ(cache.CountPinned(), 1u);
   EXPECT_EQ(statistics.used_bytes, 5u * 1024);
 }
 
@@ -135,10 +135,10 @@ TEST(BlockCacheTest, AShareKeepsTheBlockWhenItsPinIsGone) {
   }
   for (uint64_t i = 1; i < 500; ++i) Fill(cache, {ObjectId(1), i * 4096}, 10'000);
   EXPECT_TRUE(Intact(share, {ObjectId(1), 0}, 10'000));
-  EXPECT_EQ(cache.statistics().pinned_blocks, 1u);
+  EXPECT_EQ(cache.CountPinned(), 1u);
   EXPECT_EQ(cache.Lookup({ObjectId(1), 0}).content().data(), share.content().data());
   share.Release();
-  EXPECT_EQ(cache.statistics().pinned_blocks, 0u);
+  EXPECT_EQ(cache.CountPinned(), 0u);
   BlockPin heap = cache.Insert({ObjectId(2), 0}, BlockCache::NewHeapFrame(100), CachePriority::kPoint);
   EXPECT_TRUE(heap);
   EXPECT_FALSE(heap.Share());
@@ -235,7 +235,7 @@ TEST(BlockCacheTest, ManyThreadsSeeOnlyWholeBlocks) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong.load(), 0u);
-  EXPECT_EQ(cache.statistics().pinned_blocks, 0u);
+  EXPECT_EQ(cache.CountPinned(), 0u);
   EXPECT_GT(cache.statistics().evictions, 100u);
   cache.CheckInvariants();
 }

@@ -87,7 +87,7 @@ TEST_P(TableOracleTest, EveryLookupAndScanAgreesWithTheOracle) {
       }
     }
     cache.CheckInvariants();
-    EXPECT_EQ(cache.statistics().pinned_blocks, 0u);
+    EXPECT_EQ(cache.CountPinned(), 0u);
   }
 }
 
