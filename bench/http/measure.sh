@@ -31,6 +31,21 @@ settle() {
   echo "$0: the server still computes; what is measured next is beside that" >&2
 }
 
+# Reads entities of $1 over one connection until the server's files have stayed as they are for $3 seconds, at most $2.
+# Bounds between ranges that a load had made are taken away a minute after it, one in ten seconds and only while
+# something is asked; what the joined range has too much of on level 0 is then merged.
+settle_files() {
+  local tries=$2 left=$3 before='' after
+  while [ $tries -gt 0 ] && [ $left -gt 0 ]; do
+    LOAD_ROWS=$1 LOAD_RUN=$tries LOAD_KIND=point wrk -t 1 -c 1 -d 1s --timeout 30s -s bench/http/load.lua "$base" > /dev/null ||
+      return 1
+    after=$(curl -sS "http://127.0.0.1:$TABLE_ADMIN_PORT/metrics" | grep '^partita_level_files') || return 1
+    if [ "$after" = "$before" ]; then left=$((left - 1)); else left=$3; fi
+    before=$after
+    tries=$((tries - 1))
+  done
+}
+
 # What wrk wrote is there: no speed is reported for refusals, which a transaction tells in its parts.
 check_writes() {
   local partition least  # wrk throws its first request away, so the second partition is looked at.
