@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
 
 namespace partita {
 
@@ -41,56 +40,90 @@ HeatValues HeatOf(const LoadSample& sample) {
 }
 
 // Space-saving (Metwally et al.): a partition that is not counted takes over the smallest counter, whose
-// value it inherits as its possible error. The counters form a heap with the smallest in front.
+// value it inherits as its possible error. The counters form a heap with the smallest in front. Of many
+// partitions that are about alike nearly each sample takes one over, thousands of times a second: so nothing
+// is allocated for it, and the heap holds the values that sifting compares.
 class HotPartitions::Sketch {
  public:
-  struct Counter {
-    uint64_t hash = 0;
-    std::string prefix;
-    double value = 0, above = 0;
-    uint32_t place = 0;  // In heap_.
-  };
-
   void Add(const LoadSample& sample, double value) {
-    auto found = index_.find(sample.hash);
-    if (found == index_.end()) {
-      uint32_t at = static_cast<uint32_t>(counters_.size());
-      if (at < kCounters) {
-        counters_.push_back({.place = at});
-        heap_.push_back(at);
-        SiftUp(at);
-      } else {
-        at = heap_.front();
-        index_.erase(counters_[at].hash);
-      }
-      Counter& counter = counters_[at];
-      counter.hash = sample.hash;
-      counter.prefix = sample.partition();
-      counter.above = counter.value;
-      found = index_.emplace(sample.hash, at).first;
+    size_t slot = SlotOf(sample.hash);
+    if (slots_[slot] == kEmpty) {
+      const uint32_t at = TakeCounter();
+      counters_[at].hash = sample.hash;
+      counters_[at].prefix = sample.partition();
+      counters_[at].above = heap_[counters_[at].place].value;
+      slot = SlotOf(sample.hash);  // Taking a counter may have moved what stood there.
+      slots_[slot] = static_cast<uint16_t>(at);
     }
-    counters_[found->second].value += value;
-    SiftDown(counters_[found->second].place);
+    const uint32_t place = counters_[slots_[slot]].place;
+    heap_[place].value += value;
+    SiftDown(place);
   }
 
   void Scale(double by) {
-    for (Counter& counter : counters_) {
-      counter.value *= by;
-      counter.above *= by;
-    }
+    for (Counter& counter : counters_) counter.above *= by;
+    for (Place& place : heap_) place.value *= by;
   }
 
-  const std::vector<Counter>& counters() const { return counters_; }
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    for (const Counter& counter : counters_) visit(counter.prefix, heap_[counter.place].value, counter.above);
+  }
 
  private:
-  double ValueAt(size_t place) const { return counters_[heap_[place]].value; }
+  struct Counter {
+    uint64_t hash = 0;
+    std::string prefix;
+    double above = 0;
+    uint32_t place = 0;  // In heap_.
+  };
+  struct Place {
+    double value = 0;
+    uint32_t counter = 0;
+  };
+  static constexpr uint16_t kEmpty = UINT16_MAX;
+  static constexpr size_t kSlots = 4 * kCounters;  // A power of two; a quarter used, so that runs are short.
+  static_assert(kCounters < kEmpty);
+
+  // Where the counter of this hash stands, or would.
+  size_t SlotOf(uint64_t hash) const {
+    size_t slot = hash % kSlots;
+    while (slots_[slot] != kEmpty && counters_[slots_[slot]].hash != hash) slot = (slot + 1) % kSlots;
+    return slot;
+  }
+
+  // A counter that no slot names: a new one, or the smallest, which keeps its value.
+  uint32_t TakeCounter() {
+    if (counters_.size() == kCounters) {
+      const uint32_t at = heap_.front().counter;
+      Empty(SlotOf(counters_[at].hash));
+      return at;
+    }
+    const uint32_t at = static_cast<uint32_t>(counters_.size());
+    counters_.push_back({.place = at});
+    heap_.push_back({.value = 0, .counter = at});
+    SiftUp(at);
+    return at;
+  }
+
+  // What stands behind in the same run and would be found no more moves up.
+  void Empty(size_t slot) {
+    for (size_t next = (slot + 1) % kSlots; slots_[next] != kEmpty; next = (next + 1) % kSlots) {
+      const size_t home = counters_[slots_[next]].hash % kSlots;
+      if ((next - home) % kSlots < (next - slot) % kSlots) continue;
+      slots_[slot] = slots_[next];
+      slot = next;
+    }
+    slots_[slot] = kEmpty;
+  }
+
   void Swap(size_t a, size_t b) {
     std::swap(heap_[a], heap_[b]);
-    counters_[heap_[a]].place = static_cast<uint32_t>(a);
-    counters_[heap_[b]].place = static_cast<uint32_t>(b);
+    counters_[heap_[a].counter].place = static_cast<uint32_t>(a);
+    counters_[heap_[b].counter].place = static_cast<uint32_t>(b);
   }
   void SiftUp(size_t place) {
-    for (; place > 0 && ValueAt(place) < ValueAt((place - 1) / 2); place = (place - 1) / 2) {
+    for (; place > 0 && heap_[place].value < heap_[(place - 1) / 2].value; place = (place - 1) / 2) {
       Swap(place, (place - 1) / 2);
     }
   }
@@ -98,7 +131,7 @@ class HotPartitions::Sketch {
     while (true) {
       size_t least = place;
       for (const size_t child : {2 * place + 1, 2 * place + 2}) {
-        if (child < heap_.size() && ValueAt(child) < ValueAt(least)) least = child;
+        if (child < heap_.size() && heap_[child].value < heap_[least].value) least = child;
       }
       if (least == place) return;
       Swap(place, least);
@@ -107,8 +140,8 @@ class HotPartitions::Sketch {
   }
 
   std::vector<Counter> counters_;
-  std::vector<uint32_t> heap_;  // Indexes in counters_.
-  std::unordered_map<uint64_t, uint32_t> index_;
+  std::vector<Place> heap_;
+  std::vector<uint16_t> slots_ = std::vector<uint16_t>(kSlots, kEmpty);  // By hash: indexes in counters_.
 };
 
 HotPartitions::HotPartitions() {
@@ -159,9 +192,9 @@ std::vector<HotPartitions::Partition> HotPartitions::Top(HeatMetric metric, size
   std::vector<Partition> top;
   std::lock_guard lock(mutex_);
   const double rate = RatePerWeight(now_ns);
-  for (const Sketch::Counter& counter : sketches_[static_cast<size_t>(metric)]->counters()) {
-    top.push_back({counter.prefix, counter.value * rate, counter.above * rate});
-  }
+  sketches_[static_cast<size_t>(metric)]->ForEach([&](const std::string& prefix, double value, double above) {
+    top.push_back({prefix, value * rate, above * rate});
+  });
   const auto is_hotter = [](const Partition& a, const Partition& b) {
     return a.per_second != b.per_second ? a.per_second > b.per_second : a.prefix < b.prefix;
   };
