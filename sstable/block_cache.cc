@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/base/assert.h"
+#include "engine/base/large_memory.h"
 #include "sstable/frame_arena.h"
 
 // Who writes which atomic, and what orders it:
@@ -25,6 +26,7 @@
 // Slot::displaced counts the blocks whose probe walked over this slot; a search ends at zero.
 // Written under the mutex, read relaxed: too high costs a step; it is raised before the block behind
 // it becomes visible.
+// BlockPlace::packed_ and places_bytes_: by anyone, relaxed; no other memory is read on their word.
 
 namespace partita {
 
@@ -45,6 +47,10 @@ constexpr size_t kCountersStripes = 16;
 constexpr uint32_t kFrameShareMax = 8;
 // Rounds of the hand after which a frame goes to the heap: use counts are worn off after three.
 constexpr uint32_t kRoundsMax = 5;
+// Of the capacity: places for the blocks, of 12 KiB, of data that is twenty times as large.
+constexpr uint64_t kPlacesShareMax = 64;
+// Of an extent that no slot owns.
+constexpr uint32_t kPrivate = 0;
 
 uint64_t UseOf(uint64_t meta) { return (meta & kUseMask) >> 32; }
 
@@ -97,11 +103,7 @@ struct alignas(64) BlockCache::Counters {
 
 struct BlockCache::Partition {
   Partition(uint32_t granules, uint32_t slot_count)
-      : arena(granules),
-        owner(granules, FrameArena::kNone),
-        slots(std::make_unique<Slot[]>(slot_count)),
-        displaced(std::make_unique<std::atomic<uint32_t>[]>(slot_count)),
-        mask(slot_count - 1) {}
+      : arena(granules), owner(granules), slots(slot_count), displaced(slot_count), mask(slot_count - 1) {}
 
   static uint32_t HomeOf(uint64_t hash) { return static_cast<uint32_t>(hash); }
 
@@ -120,11 +122,16 @@ struct BlockCache::Partition {
   // Moves the hand over one extent; the free extent it made, or kNone.
   uint32_t Advance();
 
+  // What an idle moment touches: the slots, which are the first to be used everywhere, and then the arena.
+  size_t size_bytes() const { return slots_bytes() + arena.size_bytes(); }
+  size_t slots_bytes() const { return (size_t{mask} + 1) * sizeof(Slot); }
+  void Populate(size_t offset, size_t bytes);
+
   std::mutex mutex;  // Guards everything below but for what the top of this file says of slots.
   FrameArena arena;
-  std::vector<uint32_t> owner;  // Of a used extent's first granule: its slot; kNone while private.
-  std::unique_ptr<Slot[]> slots;
-  std::unique_ptr<std::atomic<uint32_t>[]> displaced;
+  LargeArray<uint32_t> owner;  // Of a used extent's first granule: 1 + its slot, or kPrivate.
+  LargeArray<Slot> slots;
+  LargeArray<std::atomic<uint32_t>> displaced;
   uint32_t mask;
   uint32_t hand = 0;  // First granule of an extent.
   uint32_t blocks = 0;
@@ -175,7 +182,7 @@ void BlockCache::Partition::Publish(const BlockKey& key, uint64_t hash, uint32_t
   slot.granule.store(granule, std::memory_order_relaxed);
   slot.size.store(static_cast<uint32_t>(size), std::memory_order_relaxed);
   slot.meta.store(kVisible | (use << 32) | 1, std::memory_order_release);
-  owner[granule] = at;
+  owner[granule] = at + 1;
   ++blocks;
   ++inserts;
 }
@@ -220,8 +227,8 @@ uint32_t BlockCache::Partition::Advance() {
   const uint32_t length = arena.LengthOf(first);
   hand = first + length;
   if (arena.IsFree(first)) return first;
-  if (owner[first] == FrameArena::kNone || !TryEvict(owner[first])) return FrameArena::kNone;
-  owner[first] = FrameArena::kNone;
+  if (owner[first] == kPrivate || !TryEvict(owner[first] - 1)) return FrameArena::kNone;
+  owner[first] = kPrivate;
   const uint32_t free = arena.Free(first);
   hand = free + arena.LengthOf(free);  // The hand stays on an extent's edge.
   return free;
@@ -281,7 +288,32 @@ BlockCache::Partition& BlockCache::PartitionOf(uint64_t hash) const {
   return *partitions_[(hash >> 56) & partition_mask_];
 }
 
-BlockPin BlockCache::Lookup(BlockKey key) {
+namespace {
+
+constexpr unsigned kPlaceBits = 30;
+constexpr uint64_t kPlaceMask = (uint64_t{1} << kPlaceBits) - 1;
+static_assert(kPartitionsMax <= 1u << (64 - 2 * kPlaceBits));
+
+}  // namespace
+
+const char* BlockCache::Prefetch(const BlockPlace& place) const {
+  const uint64_t packed = place.packed_.load(std::memory_order_relaxed);
+  if (packed == 0) return nullptr;
+  const Partition& partition = *partitions_[packed >> (2 * kPlaceBits)];
+  __builtin_prefetch(&partition.slots[packed >> kPlaceBits & kPlaceMask]);
+  const uint8_t* content = partition.arena.At(static_cast<uint32_t>(packed & kPlaceMask));
+  for (size_t at = 0; at < FrameArena::kGranule; at += 64) __builtin_prefetch(content + at);
+  return reinterpret_cast<const char*>(content);
+}
+
+bool BlockCache::TryReservePlaces(uint64_t bytes) {
+  const uint64_t before = places_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  if (before + bytes <= capacity_bytes_ / kPlacesShareMax) return true;
+  GiveBackPlaces(bytes);
+  return false;
+}
+
+BlockPin BlockCache::Lookup(BlockKey key, BlockPlace* place) {
   const uint64_t hash = HashOf(key);
   Partition& partition = PartitionOf(hash);
   Slot* slot = partition.Pin(key, hash);
@@ -292,10 +324,16 @@ BlockPin BlockCache::Lookup(BlockKey key) {
     return pin;
   }
   counters.hits.fetch_add(1, std::memory_order_relaxed);
+  const uint32_t granule = slot->granule.load(std::memory_order_relaxed);
   pin.slot_ = slot;
-  pin.content_ = {
-      reinterpret_cast<const char*>(partition.arena.At(slot->granule.load(std::memory_order_relaxed))),
-      slot->size.load(std::memory_order_relaxed)};
+  pin.content_ = {reinterpret_cast<const char*>(partition.arena.At(granule)),
+                  slot->size.load(std::memory_order_relaxed)};
+  if (place != nullptr) {
+    const uint64_t at = static_cast<uint64_t>(slot - partition.slots.get());
+    const uint64_t packed = ((hash >> 56) & partition_mask_) << (2 * kPlaceBits) | at << kPlaceBits | granule;
+    if (place->packed_.load(std::memory_order_relaxed) != packed)
+      place->packed_.store(packed, std::memory_order_relaxed);
+  }
   return pin;
 }
 
@@ -333,7 +371,7 @@ void BlockCache::Drop(BlockKey key) {
   const auto at = static_cast<uint32_t>(slot - partition.slots.get());
   const uint32_t granule = slot->granule.load(std::memory_order_relaxed);
   if (!partition.TryRemove(at, slot->meta.load(std::memory_order_acquire))) return;
-  partition.owner[granule] = FrameArena::kNone;
+  partition.owner[granule] = kPrivate;
   partition.FreeExtent(granule);
 }
 
@@ -389,7 +427,7 @@ BlockPin BlockCache::Insert(BlockKey key, BlockFrame frame, CachePriority priori
       }
       const uint32_t granule = partition.arena.GranuleOf(frame.data_);
       partition.Publish(key, hash, granule, frame.size_, FirstUse(priority));
-      pin.slot_ = &partition.slots[partition.owner[granule]];
+      pin.slot_ = &partition.slots[partition.owner[granule] - 1];
       frame.data_ = nullptr;  // The slot owns it now.
     } else {
       unused = std::move(frame);
@@ -401,14 +439,21 @@ BlockPin BlockCache::Insert(BlockKey key, BlockFrame frame, CachePriority priori
   return pin;
 }
 
+void BlockCache::Partition::Populate(size_t offset, size_t bytes) {
+  if (offset >= slots_bytes()) return arena.Populate(offset - slots_bytes(), bytes);
+  const size_t of_slots = std::min(bytes, slots_bytes() - offset);
+  (void)slots.memory().Populate(offset, of_slots);
+  if (bytes > of_slots) arena.Populate(0, bytes - of_slots);
+}
+
 bool BlockCache::TouchMemory(size_t bytes) {
   std::lock_guard lock(touch_mutex_);
-  const size_t arena_bytes = partitions_[0]->arena.size_bytes();
-  const size_t total = arena_bytes * partitions_.size();
+  const size_t partition_bytes = partitions_[0]->size_bytes();
+  const size_t total = partition_bytes * partitions_.size();
   while (bytes > 0 && touched_ < total) {
-    const size_t offset = touched_ % arena_bytes;
-    const size_t step = std::min(bytes, arena_bytes - offset);
-    partitions_[touched_ / arena_bytes]->arena.Populate(offset / 4096 * 4096, step + offset % 4096);
+    const size_t offset = touched_ % partition_bytes;
+    const size_t step = std::min(bytes, partition_bytes - offset);
+    partitions_[touched_ / partition_bytes]->Populate(offset, step);
     touched_ += step;
     bytes -= step;
   }
@@ -455,7 +500,7 @@ void BlockCache::CheckInvariants() const {
       if ((slot.meta.load() & kStateMask) != kVisible) continue;
       ++visible;
       const uint32_t granule = slot.granule.load();
-      PARTITA_ASSERT(partition->owner[granule] == at);
+      PARTITA_ASSERT(partition->owner[granule] == at + 1);
       PARTITA_ASSERT(!partition->arena.IsFree(granule));
       PARTITA_ASSERT(partition->arena.LengthOf(granule) * FrameArena::kGranule >= slot.size.load());
     }

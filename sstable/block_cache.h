@@ -29,6 +29,18 @@ enum class CachePriority : uint8_t {
   kIndex,  // Index blocks: each saves a read for many data blocks.
 };
 
+// Where a block was when it was last looked up, as Lookup says: no more than a hint, which may be out of
+// date.
+class BlockPlace {
+ public:
+  BlockPlace() = default;
+
+ private:
+  friend class BlockCache;
+  // 4 bits of the partition, 30 of the slot, 30 of the granule; 0: not known.
+  std::atomic<uint64_t> packed_{0};
+};
+
 struct CacheStatistics {
   uint64_t hits = 0;
   uint64_t misses = 0;
@@ -69,8 +81,17 @@ class BlockCache {
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
 
-  // An empty pin when the block is not there.
-  BlockPin Lookup(BlockKey key);
+  // An empty pin when the block is not there. Where it was found is told to `place` (may be null).
+  BlockPin Lookup(BlockKey key, BlockPlace* place = nullptr);
+
+  // Asks for the memory that looking up touches, and for the first lines of the block, all at once, if the
+  // block is where it was. Returns where that is; null when no place is known.
+  const char* Prefetch(const BlockPlace& place) const;
+
+  // Whether a table may have places of so many bytes, which lie beside the cache: all tables together a 64th
+  // of the capacity.
+  bool TryReservePlaces(uint64_t bytes);
+  void GiveBackPlaces(uint64_t bytes) { places_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   // Whether the block is there, as far as can be told without a pin. Counts as no use.
   bool Contains(BlockKey key) const;
@@ -119,6 +140,7 @@ class BlockCache {
   uint32_t partition_mask_ = 0;
   std::vector<std::unique_ptr<Partition>> partitions_;
   std::unique_ptr<Counters[]> counters_;
+  std::atomic<uint64_t> places_bytes_{0};
   std::mutex touch_mutex_;
   size_t touched_ = 0;
   ReadFaults faults_;

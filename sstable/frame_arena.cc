@@ -1,7 +1,5 @@
 #include "sstable/frame_arena.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -24,24 +22,21 @@
 namespace partita {
 
 FrameArena::FrameArena(uint32_t granules)
-    : granules_(granules), tags_(granules), next_(granules), previous_(granules) {
+    : granules_(granules),
+      memory_(size_bytes()),
+      base_(memory_.data()),
+      tags_(granules),
+      next_(granules),
+      previous_(granules) {
   PARTITA_ASSERT(granules > 0);
-  void* memory =
-      mmap(nullptr, size_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  PARTITA_ASSERT(memory != MAP_FAILED);  // Address space only; it takes a limit on it to fail.
-  base_ = static_cast<uint8_t*>(memory);
-  // Huge pages: fewer faults at first touch, fewer TLB misses ever after. Best effort.
-  (void)madvise(base_, size_bytes(), MADV_HUGEPAGE);
+  PARTITA_ASSERT(base_ != nullptr);  // Address space only; it takes a limit on it to fail.
   bins_.fill(kNone);
   PARTITA_POISON(base_, size_bytes());
   SetExtent(0, granules, /*free=*/true);
   PushFree(0, granules);
 }
 
-FrameArena::~FrameArena() {
-  PARTITA_UNPOISON(base_, size_bytes());
-  munmap(base_, size_bytes());
-}
+FrameArena::~FrameArena() { PARTITA_UNPOISON(base_, size_bytes()); }
 
 uint32_t FrameArena::BinOf(uint32_t length) {
   return length < kExactBins ? length : kExactBins + static_cast<uint32_t>(std::bit_width(length)) - 7;
@@ -115,11 +110,7 @@ uint32_t FrameArena::Free(uint32_t first) {
 
 void FrameArena::Populate(size_t offset, size_t bytes) {
   bytes = std::min(bytes, size_bytes() - offset);
-#ifdef MADV_POPULATE_WRITE
-  (void)madvise(base_ + offset, bytes, MADV_POPULATE_WRITE);
-#else
-  (void)madvise(base_ + offset, bytes, 23);  // Its number on kernels since 5.14; the headers are older.
-#endif
+  (void)memory_.Populate(offset, bytes);
 }
 
 void FrameArena::CheckInvariants() const {

@@ -2,7 +2,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+
+#include "engine/base/large_memory.h"
 
 namespace partita {
 
@@ -57,10 +58,11 @@ class FrameArena {
 
   uint32_t granules_;
   uint32_t used_ = 0;
-  uint8_t* base_ = nullptr;
-  std::vector<uint32_t> tags_;
-  std::vector<uint32_t> next_;  // Of a free extent's first granule, in its bin.
-  std::vector<uint32_t> previous_;
+  LargeMemory memory_;
+  uint8_t* base_ = nullptr;  // Of memory_.
+  LargeArray<uint32_t> tags_;
+  LargeArray<uint32_t> next_;  // Of a free extent's first granule, in its bin.
+  LargeArray<uint32_t> previous_;
   std::array<uint32_t, kBins> bins_;
 };
 

@@ -108,9 +108,8 @@ bool TableIterator::State::EndsBehind() const {
 
 bool TableIterator::State::EnterIndex() {
   if (!index_pin) {
-    const PartHandle where = IndexRecordHandle(table->top_index_.value(top_at));
-    if (!bypass()) index_pin = table->cache_.Lookup(table->KeyOf(where));
-    if (!index_pin) index_pin = IndexFromWindow(where);
+    if (!bypass()) index_pin = table->EnterIndex(top_at);
+    if (!index_pin) index_pin = IndexFromWindow(IndexRecordHandle(table->top_index_.value(top_at)));
     if (!index_pin) return false;
   }
   has_index = true;
@@ -125,7 +124,7 @@ bool TableIterator::State::EnterIndex() {
 
 bool TableIterator::State::EnterBlock() {
   handle = IndexRecordHandle(index.value(index_at));
-  if (!block_pin && !bypass()) block_pin = table->cache_.Lookup(table->KeyOf(handle));
+  if (!block_pin && !bypass()) block_pin = table->EnterData(index, top_at, index_at);
   if (!block_pin && !window_is_suspect && window.Holds(handle)) {
     const std::string_view bytes = window.Bytes(handle);
     // Bad bytes: Fetch reads the block alone, and says so if it stays bad (F52).

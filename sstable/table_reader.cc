@@ -34,7 +34,7 @@ bool MayBeTransient(const Status& status) {
 }  // namespace
 
 TableReader::TableReader(std::shared_ptr<ObjectReader> object, BlockCache& cache, StoreId store)
-    : object_(std::move(object)), cache_(cache), store_(store) {}
+    : object_(std::move(object)), cache_(cache), store_(store), places_(cache) {}
 
 // --- Opening ---
 
@@ -107,6 +107,7 @@ Task<Status> TableReader::OpenTopIndex() {
   if (!status.ok()) co_return Damaged(status, footer_.top_index.offset, SealKind::kIndexBlock);
   top_index_content_ = std::move(content);
   top_index_ = DataBlock(top_index_content_);
+  places_.Open(top_index_);
   co_return status;
 }
 
@@ -199,29 +200,57 @@ Task<Result<BlockPin>> TableReader::LoadBlock(LoadRequest request) const {
 
 // --- Lookups ---
 
+BlockPin TableReader::EnterIndex(uint32_t top_at) const {
+  BlockPlace* place = places_.OfIndex(top_at);
+  const char* prefetched = place != nullptr ? cache_.Prefetch(*place) : nullptr;
+  BlockPin pin = cache_.Lookup(KeyOf(IndexRecordHandle(top_index_.value(top_at))), place);
+  if (!pin) return pin;
+  if (pin.content().data() != prefetched) DataBlock::Prefetch(pin.content());
+  DataBlock(pin.content()).PrefetchValueEnds();
+  return pin;
+}
+
+BlockPin TableReader::EnterData(const DataBlock& index, uint32_t top_at, uint32_t at) const {
+  BlockPlace* place = places_.OfData(top_at, at);
+  const char* prefetched = place != nullptr ? cache_.Prefetch(*place) : nullptr;
+  BlockPin pin = cache_.Lookup(KeyOf(IndexRecordHandle(index.value(at))), place);
+  if (pin && pin.content().data() != prefetched) DataBlock::Prefetch(pin.content());
+  return pin;
+}
+
+Task<Result<BlockPin>> TableReader::LoadIndex(uint32_t top_at) const {
+  BlockPin pin = EnterIndex(top_at);
+  if (pin) co_return std::move(pin);
+  const LoadRequest request{.handle = IndexRecordHandle(top_index_.value(top_at)),
+                            .kind = SealKind::kIndexBlock,
+                            .priority = CachePriority::kIndex};
+  co_return co_await LoadBlock(request);
+}
+
 TableLookup TableReader::TryGet(const KeyHash& hash, std::string_view user_key, Version at_most,
                                 BlockPin* pin) const {
   TableLookup result;
   if (!key_filter_.MayContain(hash.key)) return result;
   const uint32_t top = top_index_.LowerBound(user_key);
   if (top == top_index_.size()) return result;
-  BlockPin index_pin = cache_.Lookup(KeyOf(IndexRecordHandle(top_index_.value(top))));
+  const BlockPin index_pin = EnterIndex(top);
   if (!index_pin) {
     result.needs_io = true;
     return result;
   }
-  DataBlock::Prefetch(index_pin.content());
   const DataBlock index(index_pin.content());
   const uint32_t at = index.LowerBound(user_key);
   if (at == index.size()) return result;
-  BlockPin data_pin = cache_.Lookup(KeyOf(IndexRecordHandle(index.value(at))));
+  BlockPin data_pin = EnterData(index, top, at);
   if (!data_pin) {
     result.needs_io = true;
     return result;
   }
-  DataBlock::Prefetch(data_pin.content());
   result.lookup = DataBlock(data_pin.content()).Find(user_key, at_most);
-  if (result.lookup.state == LookupState::kFound) *pin = std::move(data_pin);
+  if (result.lookup.state == LookupState::kFound) {
+    DataBlock::Prefetch(result.lookup.value);  // Whoever asked is about to copy it.
+    *pin = std::move(data_pin);
+  }
   return result;
 }
 
@@ -230,21 +259,15 @@ Task<Result<Lookup>> TableReader::Get(KeyHash hash, std::string_view user_key, V
   if (!key_filter_.MayContain(hash.key)) co_return Lookup();
   const uint32_t top = top_index_.LowerBound(user_key);
   if (top == top_index_.size()) co_return Lookup();
-  LoadRequest request{.handle = IndexRecordHandle(top_index_.value(top)),
-                      .kind = SealKind::kIndexBlock,
-                      .priority = CachePriority::kIndex};
-  BlockPin index_pin = cache_.Lookup(KeyOf(request.handle));
-  if (!index_pin) {
-    PARTITA_CO_ASSIGN(index_pin, co_await LoadBlock(request));
-  }
+  PARTITA_CO_ASSIGN(const BlockPin index_pin, co_await LoadIndex(top));
   const DataBlock index(index_pin.content());
   const uint32_t at = index.LowerBound(user_key);
   if (at == index.size()) co_return Lookup();
-  request = {.handle = IndexRecordHandle(index.value(at)),
-             .kind = SealKind::kDataBlock,
-             .priority = CachePriority::kPoint};
-  BlockPin data_pin = cache_.Lookup(KeyOf(request.handle));
+  BlockPin data_pin = EnterData(index, top, at);
   if (!data_pin) {
+    const LoadRequest request{.handle = IndexRecordHandle(index.value(at)),
+                              .kind = SealKind::kDataBlock,
+                              .priority = CachePriority::kPoint};
     PARTITA_CO_ASSIGN(data_pin, co_await LoadBlock(request));
   }
   const Lookup lookup = DataBlock(data_pin.content()).Find(user_key, at_most);

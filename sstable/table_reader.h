@@ -12,6 +12,7 @@
 #include "engine/base/result.h"
 #include "engine/base/task.h"
 #include "sstable/block_cache.h"
+#include "sstable/block_places.h"
 #include "sstable/footer_format.h"
 #include "sstable/fuse_filter.h"
 #include "sstable/index_record.h"
@@ -133,6 +134,13 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   Status Damaged(const Status& cause, uint64_t offset, SealKind kind) const;
   BlockKey KeyOf(const PartHandle& handle) const { return {object_->id(), handle.offset}; }
 
+  // The index block of an entry of the top index, and the data block of an entry of that, as far as memory
+  // has them; the lines that a search reads first are on their way.
+  BlockPin EnterIndex(uint32_t top_at) const;
+  BlockPin EnterData(const DataBlock& index, uint32_t top_at, uint32_t at) const;
+  // Reads the index block where memory does not have it.
+  Task<Result<BlockPin>> LoadIndex(uint32_t top_at) const;
+
   Task<Status> OpenFooter();
   Task<Status> OpenProperties();
   Task<Status> OpenTopIndex();
@@ -145,6 +153,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   TableProperties properties_;
   std::string top_index_content_;
   DataBlock top_index_;
+  BlockPlaces places_;
   FuseFilter key_filter_;
   FuseFilter partition_filter_;
   uint64_t resident_bytes_ = 0;

@@ -1,7 +1,5 @@
 #include "engine/base/chunk_pool.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -14,15 +12,10 @@
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
 #endif
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23  // Linux 5.14; the oldest kernel we run on is 6.1.
-#endif
-
 namespace partita {
 
 namespace {
 
-constexpr size_t kHugePageSize = size_t{2} << 20;
 // Between two looks at whether the kernel still agrees.
 constexpr size_t kPrefaultStep = size_t{8} << 20;
 constexpr size_t kWordBits = 64;
@@ -33,21 +26,15 @@ size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * u
 
 }  // namespace
 
-static_assert(kHugePageSize % ChunkPool::kChunkSize == 0);
+static_assert(LargeMemory::kHugePageSize % ChunkPool::kChunkSize == 0);
 static_assert(kPrefaultStep % ChunkPool::kChunkSize == 0);
 
 ChunkPool::ChunkPool(size_t limit_bytes) {
   const size_t chunks = limit_bytes / kChunkSize;
   if (chunks == 0) return;
-  // One huge page more than needed, so that the range can begin at a boundary.
-  mapping_size_ = RoundUp(chunks * kChunkSize, kHugePageSize) + kHugePageSize;
-  void* mapping = mmap(nullptr, mapping_size_, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapping == MAP_FAILED) return;
-  mapping_ = mapping;
-  base_ = reinterpret_cast<uint8_t*>(RoundUp(reinterpret_cast<uintptr_t>(mapping), kHugePageSize));
-  // Only advice: kernels without huge pages refuse it, and small pages serve as well.
-  (void)madvise(base_, RoundUp(chunks * kChunkSize, kHugePageSize), MADV_HUGEPAGE);
+  memory_ = LargeMemory(chunks * kChunkSize);
+  base_ = memory_.data();
+  if (base_ == nullptr) return;
   chunk_count_ = chunks;
   free_ = std::make_unique<std::atomic<uint64_t>[]>(RoundUp(chunks, kWordBits) / kWordBits);
   for (size_t i = 0; i < chunks; ++i) free_[i / kWordBits].fetch_or(BitOf(i), std::memory_order_relaxed);
@@ -57,9 +44,7 @@ ChunkPool::ChunkPool(size_t limit_bytes) {
 ChunkPool::~ChunkPool() {
   // Whoever still holds a chunk would read unmapped memory.
   PARTITA_ASSERT(used_chunks_.load(std::memory_order_relaxed) == 0);
-  if (mapping_ == nullptr) return;
-  ASAN_UNPOISON_MEMORY_REGION(base_, chunk_count_ * kChunkSize);
-  munmap(mapping_, mapping_size_);
+  if (base_ != nullptr) ASAN_UNPOISON_MEMORY_REGION(base_, chunk_count_ * kChunkSize);
 }
 
 uint8_t* ChunkPool::AcquireRun(size_t chunks) {
@@ -138,7 +123,7 @@ size_t ChunkPool::Prefault(size_t bytes) {
   while (prefaulted_bytes_ < target) {
     const size_t step = std::min(kPrefaultStep, target - prefaulted_bytes_);
     // Touches pages without changing what they hold, so chunks in use may be among them.
-    if (madvise(base_ + prefaulted_bytes_, step, MADV_POPULATE_WRITE) != 0) break;
+    if (!memory_.Populate(prefaulted_bytes_, step)) break;
     prefaulted_bytes_ += step;
   }
   return prefaulted_bytes_;

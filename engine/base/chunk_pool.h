@@ -5,6 +5,8 @@
 #include <memory>
 #include <mutex>
 
+#include "engine/base/large_memory.h"
+
 namespace partita {
 
 // Memory in chunks of one size, up to a limit: what memtable arenas live in.
@@ -67,9 +69,8 @@ class ChunkPool {
   void GiveBack(size_t first, size_t chunks);
   void CountUse(size_t chunks);
 
-  void* mapping_ = nullptr;
-  size_t mapping_size_ = 0;
-  uint8_t* base_ = nullptr;  // First huge-page boundary in the mapping.
+  LargeMemory memory_;
+  uint8_t* base_ = nullptr;  // Of memory_.
   size_t chunk_count_ = 0;
 
   // One bit a chunk, set: free. Taking is an acquire and giving back a release operation, which

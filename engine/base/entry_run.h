@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -40,6 +41,11 @@ class EntryColumns {
   std::string_view value(uint32_t i) const {
     const uint32_t begin = i == 0 ? 0 : value_end(i - 1);
     return {parts_.values + begin, value_end(i) - begin};
+  }
+  void PrefetchValueEnds(uint32_t count) const {
+    constexpr size_t kLinesMax = 16;
+    for (size_t at = 0; at < std::min<size_t>(size_t{4} * count, kLinesMax * 64); at += 64)
+      __builtin_prefetch(parts_.value_ends + at);
   }
   // Where the i-th value ends, counted from the first one's start.
   uint32_t value_end(uint32_t i) const { return LoadLe32(parts_.value_ends + 4 * static_cast<size_t>(i)); }

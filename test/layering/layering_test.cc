@@ -67,8 +67,7 @@ const std::vector<PackageRule> kPackageRules = {
     {R"((rocksdb|leveldb)/.*|lmdb\.h|wiredtiger\.h|benchmark/.*|gtest/.*|gmock/.*|rapidcheck.*|seccomp\.h)",
      {}},
     // Pools are mapped, not malloced.
-    {R"(sys/mman\.h)",
-     {"engine/io", "engine/base/aligned_buffer.cc", "engine/base/chunk_pool.cc", "sstable/frame_arena.cc"}},
+    {R"(sys/mman\.h)", {"engine/io", "engine/base/aligned_buffer.cc", "engine/base/large_memory.cc"}},
     // What talks to the kernel lies below the lower seam. The command line asks the terminal for its
     // width and catches signals; hazard slots pay with membarrier on the reclaiming side.
     {R"(sys/(?!mman\.h).*|linux/.*|asm/.*|unistd\.h|fcntl\.h|poll\.h|dirent\.h|sched\.h|aio\.h)",

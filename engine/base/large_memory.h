@@ -1,0 +1,66 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "engine/base/assert.h"
+
+namespace partita {
+
+// Memory that the kernel gives in one piece, for what is large, lives as long as its owner and is read at
+// random: in pages of 4 KiB each such read walks page tables first, which under a hypervisor costs as much as
+// the read.
+//
+// It is zero, and costs address space only until it is touched, by use or by Populate. Of 2 MiB or more it
+// begins at a huge page, and huge pages are asked for (Linux gives them to those who ask, where it is set as
+// distributions set it); where they are refused small ones serve as well. A plain owner: movable,
+// thread-compatible.
+class LargeMemory {
+ public:
+  static constexpr size_t kHugePageSize = size_t{2} << 20;
+
+  LargeMemory() = default;
+  // data() is null when the kernel refuses, which takes a limit on address space. REQUIRES: bytes > 0.
+  explicit LargeMemory(size_t bytes);
+  LargeMemory(LargeMemory&& other) noexcept { *this = std::move(other); }
+  LargeMemory& operator=(LargeMemory&& other) noexcept;
+  ~LargeMemory() { Release(); }
+
+  uint8_t* data() const { return data_; }
+  size_t size() const { return size_; }
+
+  // Has the kernel back the pages of [offset, offset + bytes) with memory, without changing what is there,
+  // and beside whoever uses it. False when it refuses: use touches it as well. REQUIRES: it is within size().
+  bool Populate(size_t offset, size_t bytes);
+
+ private:
+  void Release();
+
+  uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+  void* mapping_ = nullptr;
+  size_t mapping_size_ = 0;
+};
+
+// `count` objects in such memory, each begun as zero bytes. Nothing runs for them, at the beginning or the
+// end, so that an array of a hundred million is there at once.
+template <typename T>
+class LargeArray {
+ public:
+  static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 4096);
+
+  // REQUIRES: count > 0.
+  explicit LargeArray(size_t count) : memory_(count * sizeof(T)) {
+    PARTITA_ASSERT(memory_.data() != nullptr);  // It takes a limit on address space, or on what is promised.
+  }
+
+  T* get() const { return reinterpret_cast<T*>(memory_.data()); }
+  T& operator[](size_t i) const { return get()[i]; }
+  LargeMemory& memory() { return memory_; }
+
+ private:
+  LargeMemory memory_;
+};
+
+}  // namespace partita
