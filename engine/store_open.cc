@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "engine/backup.h"
 #include "engine/store.h"
@@ -30,6 +31,16 @@ constexpr uint64_t kTableFileBytes = 32u << 20;
 constexpr size_t kReadAheadShare = 2;
 constexpr size_t kScanAheadShare = 4;
 constexpr size_t kReadAheadBytesMax = size_t{64} << 20;
+
+// A log's files go by the memtables whose writes they hold, so that a flush lets go of as many as a log may
+// have to spare. Larger ones take the disk many times what a store of little memory has to keep, and recovery
+// the time to read the newest to its end (F31); of smaller ones each end costs a writer two flushes.
+constexpr uint64_t kLogSegmentMin = 8u << 20;
+constexpr uint64_t kLogSegmentMax = 64u << 20;
+
+uint64_t LogSegmentBytes(uint64_t memtable_freeze_bytes) {
+  return std::clamp(std::bit_floor(memtable_freeze_bytes), kLogSegmentMin, kLogSegmentMax);
+}
 
 // A flush makes one file, or at least two: a file a little smaller than a flush would leave a rest of each
 // flush in a file of its own, and level 0 would stack in no columns. Simulated random overwrites (data of 280
@@ -69,7 +80,8 @@ Status Store::DeriveSizes() {
   read_ahead_ =
       std::make_unique<ReadAheadPool>(runtime_.background(BackgroundClass::kInput), read_ahead_bytes);
   if (options_.table_file_bytes == 0) options_.table_file_bytes = TableFileBytes(plan.memtable_freeze_bytes);
-  if (options_.log_segment_bytes == 0) options_.log_segment_bytes = 64u << 20;
+  if (options_.log_segment_bytes == 0)
+    options_.log_segment_bytes = LogSegmentBytes(plan.memtable_freeze_bytes);
   if (options_.log_tail_bytes == 0) options_.log_tail_bytes = 8u << 20;
   if (options_.reserve_bytes == 0) {
     const ReservePlan reserve{plan.memtable_bytes, options_.log_segment_bytes, options_.shards};

@@ -113,6 +113,32 @@ TEST(LogBoundsTest, RecoveryReplaysNoMoreThanMemtablesHold) {
   EXPECT_LE(next.report().records_replayed, kMemtablesWaitingMax * kMemtableBytes / kValueBytes);
 }
 
+// The files go by the memtables, as does what a store takes on the disk and reads when it opens.
+TEST(LogBoundsTest, ItsFilesGoByTheMemory) {
+  struct Case {
+    uint64_t memory_bytes, file_bytes;
+  };
+  for (const Case& c :
+       {Case{64u << 20, 8u << 20}, Case{512u << 20, 32u << 20}, Case{4ull << 30, 64u << 20}}) {
+    SimDisk disk(9);
+    SimRuntime runtime({.seed = 1, .shards = 1}, disk);
+    StoreOptions options;
+    options.create_if_missing = true;
+    options.memory_bytes = c.memory_bytes;
+    options.reserve_bytes = 1u << 20;
+    Result<std::unique_ptr<Store>> store = runtime.RunToEnd(Store::Open(runtime, std::move(options)));
+    ASSERT_TRUE(store.ok()) << store.status().ToString();
+    size_t files = 0;
+    for (const std::string& path : disk.ListFiles("log-1-0/")) {
+      if (!path.ends_with(".log")) continue;
+      ++files;
+      EXPECT_EQ(disk.ReadFile(path)->size(), c.file_bytes) << path;
+    }
+    EXPECT_GT(files, 0u);
+    EXPECT_TRUE(runtime.RunToEnd((*store)->Close()).ok());
+  }
+}
+
 // A writer who takes the log again the moment he gives it back does not keep it from being trimmed.
 TEST(LogBoundsTest, ALogThatIsNeverAtRestIsTrimmed) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
