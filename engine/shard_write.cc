@@ -216,6 +216,8 @@ Task<Status> Shard::Resolve(Batch* batch) {
   const bool in_files = batch->request.ops.size() == 1 || !batch->any_old ||
                         range->levels->MayHoldPartition(first_key, HashKey(first_key));
   const bool in_memtables = MayBeInMemtables(*batch, *view);
+  std::vector<SoughtKey> missing;   // What memory cannot answer,
+  std::vector<size_t> missing_ops;  // and whose it is.
   for (size_t i = 0; i < batch->request.ops.size(); ++i) {
     const WriteOp& op = batch->request.ops[i];
     if (!NeedsOld(op)) continue;
@@ -223,15 +225,26 @@ Task<Status> Shard::Resolve(Batch* batch) {
     // The newest entry whatever the visible version.
     Lookup found = in_memtables ? view->GetFromMemtables(op.user_key, kVersionMax) : Lookup();
     if (found.state == LookupState::kAbsent && in_files) {
-      const KeyHash hash = HashKey(op.user_key);
-      TableLookup quick = range->levels->TryGet(op.user_key, hash, kVersionMax, &pin);
+      const SoughtKey key{op.user_key, HashKey(op.user_key)};
+      const TableLookup quick = range->levels->TryGet(key.user_key, key.hash, kVersionMax, &pin);
       found = quick.lookup;
-      // What must know the old state fails in a damaged range (F49).
       if (quick.needs_io) {
-        PARTITA_CO_ASSIGN(found, co_await range->levels->Get(op.user_key, hash, kVersionMax, &pin));
+        missing.push_back(key);
+        missing_ops.push_back(i);
+        continue;
       }
     }
     NoteFound(batch, i, found);
+  }
+  // A transaction's rows lie side by side; looked up one by one, each of their blocks would be waited for.
+  if (missing.size() > 1) co_await range->levels->ReadTogether(missing);
+  for (size_t i = 0; i < missing.size(); ++i) {
+    const SoughtKey& key = missing[i];
+    BlockPin pin;
+    // What must know the old state fails in a damaged range (F49).
+    PARTITA_CO_ASSIGN(const Lookup found,
+                      co_await range->levels->Get(key.user_key, key.hash, kVersionMax, &pin));
+    NoteFound(batch, missing_ops[i], found);
   }
   // What would be refused needs no payload: memory given to it would not come back before the
   // memtable goes. The strand encodes it in the rare case that it turns out otherwise.

@@ -13,6 +13,12 @@ struct KeyHash {
   uint64_t partition = 0;  // Of (table, PartitionKey, 0x00).
 };
 
+// A user key that is looked for. A view.
+struct SoughtKey {
+  std::string_view user_key;
+  KeyHash hash;
+};
+
 // What the partition filter hashes. For bytes that are no user key it is the whole, so that
 // untrusted keys get an answer (never found) instead of an assertion.
 inline std::string_view PartitionPrefixOrAll(std::string_view user_key) {

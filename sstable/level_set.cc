@@ -1,6 +1,7 @@
 #include "sstable/level_set.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -237,6 +238,36 @@ Task<Result<Lookup>> LevelSet::Get(std::string_view user_key, KeyHash hash, Vers
     PARTITA_CO_ASSIGN(best, co_await file->table->Get(hash, user_key, at_most, pin));
   }
   co_return best;
+}
+
+const TableReader* LevelSet::NewestThatMayHold(const SoughtKey& key) const {
+  for (const uint32_t index : level0_intervals_.FilesAt(key.user_key)) {
+    const TableReader* table = levels_[0][index].table.get();
+    if (table == nullptr || table->MayContainKey(key.hash)) return table;
+  }
+  for (size_t level = 1; level < kLevels; ++level) {
+    const FileRef* file = FindFile(level, key.user_key);
+    if (file == nullptr) continue;
+    if (file->table == nullptr || file->table->MayContainKey(key.hash)) return file->table.get();
+  }
+  return nullptr;
+}
+
+Task<void> LevelSet::ReadTogether(std::span<const SoughtKey> keys) const {
+  std::vector<std::pair<const TableReader*, SoughtKey>> sought;
+  for (const SoughtKey& key : keys) {
+    if (const TableReader* table = NewestThatMayHold(key)) sought.emplace_back(table, key);
+  }
+  std::sort(sought.begin(), sought.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? std::less<>()(a.first, b.first) : a.second.user_key < b.second.user_key;
+  });
+  std::vector<std::string_view> of_table;
+  for (size_t i = 0; i < sought.size();) {
+    const TableReader* table = sought[i].first;
+    of_table.clear();
+    for (; i < sought.size() && sought[i].first == table; ++i) of_table.push_back(sought[i].second.user_key);
+    co_await table->ReadTogether(of_table);
+  }
 }
 
 std::vector<const FileRef*> LevelSet::Overlapping(size_t level, std::string_view lower,

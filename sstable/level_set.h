@@ -108,6 +108,11 @@ class LevelSet {
   // REQUIRES: the caller keeps this set and `user_key` alive.
   Task<Result<Lookup>> Get(std::string_view user_key, KeyHash hash, Version at_most, BlockPin* pin) const;
 
+  // Has the cache read together what Get of these keys would read one by one: of each key the block in the
+  // newest file that may hold it. No more than a hint: what fails, and what is older, is left to Get.
+  // REQUIRES: as for Get.
+  Task<void> ReadTogether(std::span<const SoughtKey> keys) const;
+
   // False when surely no file has an entry of the partition of `user_key`, whose hash is `hash`: one probe
   // for each file whose keys span it, where a lookup of each of a transaction's rows would take as many for
   // every row. A damaged file may have one.
@@ -134,6 +139,8 @@ class LevelSet {
 
  private:
   const FileRef* FindFile(size_t level, std::string_view user_key) const;
+  // The newest file that may hold the key; null when none does, or that one is damaged.
+  const TableReader* NewestThatMayHold(const SoughtKey& key) const;
 
   std::array<std::vector<FileRef>, kLevels> levels_;
   Level0Intervals level0_intervals_;

@@ -26,6 +26,9 @@ std::string_view KindName(SealKind kind) {
   }
 }
 
+// Of blocks that are read together; more are read one such batch after the other.
+constexpr uint64_t kReadTogetherBytes = 1u << 20;
+
 // Worth another read past all caches: the bytes were wrong, or did not come.
 bool MayBeTransient(const Status& status) {
   return status.code() == Code::kCorruption || status.code() == Code::kIoError;
@@ -273,6 +276,69 @@ Task<Result<Lookup>> TableReader::Get(KeyHash hash, std::string_view user_key, V
   const Lookup lookup = DataBlock(data_pin.content()).Find(user_key, at_most);
   if (lookup.state == LookupState::kFound) *pin = std::move(data_pin);
   co_return lookup;
+}
+
+Task<void> TableReader::ReadTogether(std::span<const std::string_view> user_keys) const {
+  std::vector<PartHandle> missing;
+  uint64_t bytes = 0;
+  BlockPin index_pin;
+  uint32_t top = 0;
+  for (const std::string_view user_key : user_keys) {
+    const uint32_t key_top = top_index_.LowerBound(user_key);
+    if (key_top == top_index_.size()) break;
+    if (!index_pin || key_top != top) {
+      top = key_top;
+      Result<BlockPin> loaded = co_await LoadIndex(top);
+      if (!loaded.ok()) co_return;
+      index_pin = std::move(loaded).value();
+    }
+    const DataBlock index(index_pin.content());
+    const uint32_t at = index.LowerBound(user_key);
+    if (at == index.size()) continue;
+    const PartHandle handle = IndexRecordHandle(index.value(at));
+    // Behind the one before, or of the same block; an index that says otherwise is for Get to deal with.
+    if (!missing.empty() && handle.offset < missing.back().end()) continue;
+    // The cache might not take a very large one, and Get would read it again.
+    if (handle.content_size > kReadTogetherBytes / 8 || cache_.Contains(KeyOf(handle))) continue;
+    missing.push_back(handle);
+    bytes += handle.stored_size;
+    if (bytes >= kReadTogetherBytes) {
+      co_await ReadBatch(missing);
+      missing.clear();
+      bytes = 0;
+    }
+  }
+  if (!missing.empty()) co_await ReadBatch(missing);
+}
+
+Task<void> TableReader::ReadBatch(std::span<const PartHandle> handles) const {
+  struct Run {  // Of pages that hold one or more of the parts.
+    uint64_t begin, end;
+    AlignedBuffer buffer;
+  };
+  std::vector<Run> runs;
+  for (const PartHandle& handle : handles) {
+    const uint64_t begin = AlignDown(handle.offset, kPageSize), end = AlignUp(handle.end(), kPageSize);
+    if (!runs.empty() && begin <= runs.back().end) {
+      runs.back().end = end;
+    } else {
+      runs.push_back({begin, end, AlignedBuffer()});
+    }
+  }
+  std::vector<ObjectRead> reads;
+  for (Run& run : runs) {
+    run.buffer = AlignedBuffer(run.end - run.begin);
+    if (run.buffer.data() == nullptr) co_return;
+    reads.push_back({run.begin, run.buffer.span()});
+  }
+  if (!(co_await object_->Read(reads, ReadCaching::kNormal)).ok()) co_return;
+  auto run = runs.begin();
+  for (const PartHandle& handle : handles) {
+    while (handle.offset >= run->end) ++run;
+    const std::string_view part = run->buffer.view(handle.offset - run->begin, handle.stored_size);
+    if (!CheckPart(part, handle, IdentityOf(handle.offset, SealKind::kDataBlock)).ok()) continue;
+    (void)DecodeBlock(part, {.handle = handle, .priority = CachePriority::kPoint});
+  }
 }
 
 std::unique_ptr<TableIterator> TableReader::NewIterator(Direction direction, IterOptions options) const {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -86,6 +87,11 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // The same, reading what is missing into the cache.
   Task<Result<Lookup>> Get(KeyHash hash, std::string_view user_key, Version at_most, BlockPin* pin) const;
 
+  // Reads the data blocks that Get of these keys would read, those that the cache has not, with as few waits
+  // as it can, and puts them there. What fails is left to Get. REQUIRES: `user_keys` rise; the caller keeps
+  // them alive.
+  Task<void> ReadTogether(std::span<const std::string_view> user_keys) const;
+
   // The top index (index_record.h), and the data index block that its entry `top_at` names, as far as memory
   // has it: else an empty pin.
   const DataBlock& top_index() const { return top_index_; }
@@ -140,6 +146,8 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   BlockPin EnterData(const DataBlock& index, uint32_t top_at, uint32_t at) const;
   // Reads the index block where memory does not have it.
   Task<Result<BlockPin>> LoadIndex(uint32_t top_at) const;
+  // Reads these data blocks in one batch. REQUIRES: they rise and are apart.
+  Task<void> ReadBatch(std::span<const PartHandle> handles) const;
 
   Task<Status> OpenFooter();
   Task<Status> OpenProperties();

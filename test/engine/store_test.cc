@@ -101,6 +101,52 @@ TEST(StoreTest, KeepsEverythingThroughFlushesAndCompactions) {
   EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
 }
 
+// What conditions ask for is read together when memory does not have it; each is decided by its own row.
+TEST(StoreTest, TransactionsDecideOnRowsThatOnlyTheDiskHas) {
+  SimDisk disk(11);
+  TableId table;
+  const auto name = [](int row) { return std::to_string(10'000 + row); };
+  {
+    SimRuntime runtime({.seed = 11, .shards = 1}, disk);
+    std::unique_ptr<Store> store = OpenStore(runtime, SmallStoreOptions(1));
+    ASSERT_NE(store, nullptr);
+    table = MakeTable(runtime, *store, "cold");
+    const std::string value(1000, 'v');
+    for (int row = 0; row < 400; ++row) {
+      ASSERT_TRUE(Put(runtime, *store, table, "p", name(row), value).ok());
+    }
+    EXPECT_GT(store->Statistics()[0].flushes, 5u);
+    EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+  }
+  SimRuntime runtime({.seed = 12, .shards = 1}, disk);
+  std::unique_ptr<Store> store = OpenStore(runtime, SmallStoreOptions(1));
+  ASSERT_NE(store, nullptr);
+  // The rows from `first` on, in no order; row `absent` is asked for under a name that none has.
+  const auto write = [&](int first, int absent, std::string_view content) {
+    std::vector<std::string> keys;
+    for (int i = 0; i < 100; ++i) {
+      const int row = first + i * 37 % 100;
+      keys.push_back(EncodeUserKey(table, "p", name(row) + (row == absent ? "x" : "")));
+    }
+    std::vector<WriteOp> ops;
+    for (const std::string& key : keys) {
+      ops.push_back({.precondition = Precondition::kPresent, .user_key = key, .content = content});
+    }
+    const WriteRequest request{.table = table, .ops = ops};
+    return runtime.RunToEnd(store->Write(request));
+  };
+  const WriteOutcome refused = write(0, /*absent=*/37, "refused");  // The second operation's row.
+  EXPECT_EQ(refused.status.code(), Code::kNotFound);
+  EXPECT_EQ(refused.failed_op, 1u);
+  const WriteOutcome written = write(150, /*absent=*/-1, "written");
+  EXPECT_TRUE(written.status.ok()) << written.status.ToString();
+  for (int row = 0; row < 400; ++row) {
+    const std::string expected = row >= 150 && row < 250 ? "written" : std::string(1000, 'v');
+    ASSERT_EQ(GetText(runtime, *store, table, "p", name(row)), expected) << row;
+  }
+  EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+}
+
 // One table keeps one shard busy: it may fill what the other leaves unused, but for a memtable's room.
 TEST(StoreTest, AShardThatWritesAloneFreezesLargerMemtables) {
   SimDisk disk(9);

@@ -83,6 +83,9 @@ void ReadFile(std::string file) {
   BlockPin pin;
   const std::string key = (*table)->info().smallest;
   (void)RunBlocking((*table)->Get(HashKey(key), key, kVersionMax, &pin));
+  const std::string largest = (*table)->info().largest;
+  const std::string_view keys[] = {key, largest};
+  RunBlocking((*table)->ReadTogether(keys));
   for (Direction direction : {Direction::kForward, Direction::kBackward}) {
     auto it = (*table)->NewIterator(direction);
     IterState state = it->SeekToFirst();

@@ -241,6 +241,61 @@ TEST_F(LevelSetTest, AFileThatCouldNotBeOpenedDamagesItsKeysOnly) {
   EXPECT_EQ(DrainAll(*iterators[0]).size(), 10u);
 }
 
+// Rows of a transaction, in no order, some of them newer in level 0 and some nowhere.
+std::vector<std::string> RowsOfATransaction() {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 300; ++i) keys.push_back(Key("p", std::to_string(10'450 + i * 7 % 300)));
+  for (int i = 0; i < 10; ++i) keys.push_back(Key("p", std::to_string(10'450 + i) + "x"));
+  return keys;
+}
+
+std::vector<SoughtKey> Sought(const std::vector<std::string>& keys) {
+  std::vector<SoughtKey> sought;
+  for (const std::string& key : keys) sought.push_back({key, HashKey(key)});
+  return sought;
+}
+
+uint64_t ExpectedVersion(const std::string& key) {
+  if (key.ends_with('x')) return 0;
+  return key >= Key("p", "10500") && key < Key("p", "10600") ? 20 : 10;
+}
+
+TEST_F(LevelSetTest, WhatIsReadTogetherTakesAFewReadsAndNoneAfterwards) {
+  const auto set = With(LevelSet(), {{1, File(1, Run(0, 2000, 10))}, {0, File(2, Run(500, 600, 20))}});
+  const std::vector<std::string> keys = RowsOfATransaction();
+  const uint64_t reads_before = store_.reads();
+  RunBlocking(set->ReadTogether(Sought(keys)));
+  // Neighbouring blocks are one read; an index block is one by itself.
+  EXPECT_LE(store_.reads() - reads_before, 8u);
+  EXPECT_GE(store_.reads() - reads_before, 2u);
+  const uint64_t reads_after = store_.reads();
+  for (const std::string& key : keys) {
+    if (key.ends_with('x')) continue;
+    BlockPin pin;
+    const TableLookup found = set->TryGet(key, HashKey(key), kVersionMax, &pin);
+    ASSERT_FALSE(found.needs_io) << key;
+    ASSERT_EQ(found.lookup.version.value, ExpectedVersion(key)) << key;
+  }
+  RunBlocking(set->ReadTogether(Sought(keys)));  // All is there.
+  EXPECT_EQ(store_.reads(), reads_after);
+}
+
+TEST_F(LevelSetTest, WhatCannotBeReadTogetherIsLeftToTheLookups) {
+  const auto set = With(LevelSet(), {{1, File(1, Run(0, 2000, 10))}, {0, File(2, Run(500, 600, 20))}});
+  const std::vector<std::string> keys = RowsOfATransaction();
+  uint64_t spoilt = 0;
+  store_.faults().on_read = [&](ObjectId, uint64_t, std::span<uint8_t> bytes, ReadCaching caching) {
+    if (caching == ReadCaching::kPastCaches) return Status();
+    if (++spoilt % 2 == 0) return Status::IoError("the test says so");
+    bytes[bytes.size() / 2] ^= 1;
+    return Status();
+  };
+  RunBlocking(set->ReadTogether(Sought(keys)));
+  EXPECT_GT(spoilt, 0u);
+  for (const std::string& key : keys) EXPECT_EQ(VersionOf(*set, key), ExpectedVersion(key)) << key;
+  store_.faults().on_read = nullptr;
+}
+
 TEST_F(LevelSetTest, FileReferencesSurviveEncoding) {
   FileMeta meta;
   meta.level = 6;
