@@ -25,7 +25,8 @@ class TextSink {
 
   // Room for `size` bytes at at(); write them and Advance.
   void Reserve(size_t size) {
-    if (static_cast<size_t>(end_ - at_) < size) Grow(size);
+    if (static_cast<size_t>(end_ - at_) < size) [[unlikely]]
+      Grow(size);
   }
   char* at() { return at_; }
   // REQUIRES: end is within the room reserved.
@@ -42,7 +43,8 @@ class TextSink {
   }
 
  private:
-  void Grow(size_t size) {
+  // Apart, or each append would be a call.
+  [[gnu::noinline]] void Grow(size_t size) {
     const auto used = static_cast<size_t>(at_ - out_->data());
     out_->resize(used + size + used / 2);
     at_ = out_->data() + used;
