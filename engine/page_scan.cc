@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/merging_iterator.h"
+#include "engine/base/prefetch.h"
 #include "engine/base/stored_value.h"
 #include "engine/base/text.h"
 #include "engine/base/user_key.h"
@@ -16,6 +17,11 @@ namespace {
 
 // A page holds its view for at most so long (DESIGN 3).
 constexpr uint64_t kPageNanosMax = 5'000'000'000;
+
+// Each value is a miss of the processor's caches. What a filter looks at is asked for of all rows at once,
+constexpr size_t kPrefetchToDecide = 128;
+// and of those that it wants, one's lines while the one before it is given.
+constexpr size_t kPrefetchToGive = 2048;
 
 }  // namespace
 
@@ -321,9 +327,7 @@ PageScan::Step PageScan::Gather() {
         last_decided = at;
         if (columns.kind(at) == EntryKind::kPut) {
           const std::string_view content = StoredValueContent(columns.value(at));
-          // Each value is a miss of the caches: all of them at once.
-          __builtin_prefetch(content.data());
-          __builtin_prefetch(content.data() + 64);
+          PrefetchLines(content, kPrefetchToDecide);
           rows_[gathered_] = {version, content};
           gathered_from_[gathered_++] = {at, looked};
         }
@@ -356,9 +360,14 @@ bool PageScan::GiveGathered(uint64_t scanned_before) {
   uint64_t wanted = sink_ == nullptr ? UINT64_MAX : sink_->Wanted({rows_.data(), gathered_});
   if (gathered_ < 64) wanted &= (uint64_t{1} << gathered_) - 1;
   const BlockPin* pin = merged_->pin();
+  const auto ask_for_first = [&] {
+    if (wanted != 0) PrefetchLines(rows_[std::countr_zero(wanted)].content, kPrefetchToGive);
+  };
+  ask_for_first();
   while (wanted != 0) {
     const uint32_t i = static_cast<uint32_t>(std::countr_zero(wanted));
     wanted &= wanted - 1;
+    ask_for_first();
     merged_->RunKeyTo(gathered_from_[i].entry, &key_);
     if (!GiveRow(key_, rows_[i], pin)) return end_before(i);
     if (IsFull() && i + 1 < gathered_) return end_before(i + 1);

@@ -8,6 +8,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/base/large_memory.h"
+#include "engine/base/prefetch.h"
 #include "sstable/frame_arena.h"
 
 // Who writes which atomic, and what orders it:
@@ -301,9 +302,10 @@ const char* BlockCache::Prefetch(const BlockPlace& place) const {
   if (packed == 0) return nullptr;
   const Partition& partition = *partitions_[packed >> (2 * kPlaceBits)];
   __builtin_prefetch(&partition.slots[packed >> kPlaceBits & kPlaceMask]);
-  const uint8_t* content = partition.arena.At(static_cast<uint32_t>(packed & kPlaceMask));
-  for (size_t at = 0; at < FrameArena::kGranule; at += 64) __builtin_prefetch(content + at);
-  return reinterpret_cast<const char*>(content);
+  const auto* content =
+      reinterpret_cast<const char*>(partition.arena.At(static_cast<uint32_t>(packed & kPlaceMask)));
+  PrefetchLines({content, FrameArena::kGranule}, FrameArena::kGranule);
+  return content;
 }
 
 bool BlockCache::TryReservePlaces(uint64_t bytes) {
@@ -346,14 +348,14 @@ void BlockCache::PrefetchSlot(BlockKey key) const {
 // Without a pin: by the time it is used the address may be another block's, which costs a line or two.
 // Blocks that were displaced are not searched for.
 void BlockCache::PrefetchBlock(BlockKey key) const {
-  constexpr size_t kLines = 8;  // Header and key area of a block of fifteen entries.
+  constexpr size_t kKeyAreaBytes = 512;  // Header and key area of a block of fifteen entries.
   const uint64_t hash = HashOf(key);
   const Partition& partition = PartitionOf(hash);
   const Slot& slot = partition.slots[Partition::HomeOf(hash) & partition.mask];
   if (!slot.Holds(key)) return;
   const uint8_t* content = partition.arena.At(slot.granule.load(std::memory_order_relaxed));
   const size_t size = slot.size.load(std::memory_order_relaxed);
-  for (size_t at = 0; at < std::min(size, kLines * 64); at += 64) __builtin_prefetch(content + at);
+  PrefetchLines({reinterpret_cast<const char*>(content), size}, kKeyAreaBytes);
 }
 
 bool BlockCache::Contains(BlockKey key) const {

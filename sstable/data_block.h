@@ -8,6 +8,7 @@
 #include "engine/base/entry.h"
 #include "engine/base/entry_run.h"
 #include "engine/base/lookup.h"
+#include "engine/base/prefetch.h"
 #include "engine/base/status.h"
 
 namespace partita {
@@ -94,10 +95,7 @@ class DataBlock {
 
   // Asks for the lines that a search reads first, all at once: in a block out of cache each step of
   // the search would otherwise wait for memory by itself.
-  static void Prefetch(std::string_view content) {
-    for (size_t at = 0; at < content.size() && at < 16 * 64; at += 64)
-      __builtin_prefetch(content.data() + at);
-  }
+  static void Prefetch(std::string_view content) { PrefetchLines(content, 1024); }
 
   // Asks for the lines that say where the values are: of one entry among hundreds, as in an index, they lie
   // far from what Prefetch asks for.

@@ -163,7 +163,7 @@ void TableIterator::State::EnteredBlock() {
 void TableIterator::State::PrefetchNeighbours() const {
   const uint32_t next = forward ? index_at + 1 : index_at - 1;  // Past the end when there is none.
   const uint32_t second = forward ? index_at + 2 : index_at - 2;
-  if (next < index.size()) {
+  if (next < index.size() && !table->PrefetchData(top_at, next)) {
     table->cache_.PrefetchBlock(table->KeyOf(IndexRecordHandle(index.value(next))));
   }
   if (second < index.size()) {

@@ -221,6 +221,11 @@ BlockPin TableReader::EnterData(const DataBlock& index, uint32_t top_at, uint32_
   return pin;
 }
 
+bool TableReader::PrefetchData(uint32_t top_at, uint32_t at) const {
+  const BlockPlace* place = places_.OfData(top_at, at);
+  return place != nullptr && cache_.Prefetch(*place) != nullptr;
+}
+
 Task<Result<BlockPin>> TableReader::LoadIndex(uint32_t top_at) const {
   BlockPin pin = EnterIndex(top_at);
   if (pin) co_return std::move(pin);

@@ -144,6 +144,9 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // has them; the lines that a search reads first are on their way.
   BlockPin EnterIndex(uint32_t top_at) const;
   BlockPin EnterData(const DataBlock& index, uint32_t top_at, uint32_t at) const;
+  // Asks for what EnterData will touch of the cache and of the block, where the cache had it last. False:
+  // that is not known.
+  bool PrefetchData(uint32_t top_at, uint32_t at) const;
   // Reads the index block where memory does not have it.
   Task<Result<BlockPin>> LoadIndex(uint32_t top_at) const;
   // Reads these data blocks in one batch. REQUIRES: they rise and are apart.

@@ -1,11 +1,11 @@
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
 #include "engine/base/coding.h"
 #include "engine/base/entry.h"
+#include "engine/base/prefetch.h"
 
 namespace partita {
 
@@ -43,9 +43,7 @@ class EntryColumns {
     return {parts_.values + begin, value_end(i) - begin};
   }
   void PrefetchValueEnds(uint32_t count) const {
-    constexpr size_t kLinesMax = 16;
-    for (size_t at = 0; at < std::min<size_t>(size_t{4} * count, kLinesMax * 64); at += 64)
-      __builtin_prefetch(parts_.value_ends + at);
+    PrefetchLines({parts_.value_ends, size_t{4} * count}, 1024);
   }
   // Where the i-th value ends, counted from the first one's start.
   uint32_t value_end(uint32_t i) const { return LoadLe32(parts_.value_ends + 4 * static_cast<size_t>(i)); }

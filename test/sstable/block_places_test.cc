@@ -100,6 +100,31 @@ TEST_F(BlockPlacesTest, PlacesThatAreOutOfDateDoNoHarm) {
   EXPECT_EQ(cache.CountPinned(), 0u);
 }
 
+TEST_F(BlockPlacesTest, ScansFindTheSameByPlacesThatAreOutOfDateAndByNone) {
+  BlockCache cache(4 << 20);
+  std::vector<std::shared_ptr<TableReader>> tables;
+  for (int i = 0; i < 40; ++i) tables.push_back(Open(cache));  // The last ones have no places.
+  for (const auto& table : {tables.front(), tables.back()}) {
+    for (uint64_t round = 0; round < 3; ++round) {
+      for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+        for (int again = 0; again < 2; ++again) {  // From the object store, and from the cache.
+          auto it = table->NewIterator(direction, {.caching = IterCaching::kFill, .lower = "", .upper = ""});
+          const std::vector<OwnedEntry> found = DrainAll(*it);
+          ASSERT_EQ(found.size(), kKeys);
+          for (size_t i = 0; i < kKeys; ++i) {
+            const OwnedEntry row = Row(direction == Direction::kForward ? i : kKeys - 1 - i);
+            ASSERT_EQ(found[i].user_key, row.user_key);
+            ASSERT_EQ(found[i].value, row.value);
+          }
+        }
+      }
+      Flood(cache, 1000 + 100 * round);
+    }
+  }
+  cache.CheckInvariants();
+  EXPECT_EQ(cache.CountPinned(), 0u);
+}
+
 // Under TSan this also proves that nothing else is read on a place's word.
 TEST_F(BlockPlacesTest, ManyThreadsFindTheSame) {
   BlockCache cache(512 << 10);  // Smaller than the data.
