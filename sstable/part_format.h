@@ -7,6 +7,8 @@
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
 
+struct ZSTD_CCtx_s;
+
 namespace partita {
 
 // A table file is a sequence of parts, closed by a footer (footer_format.h). Every byte that is
@@ -72,7 +74,8 @@ inline Identity PartIdentity(StoreId store, ObjectId object, uint64_t offset, Se
   return Identity{.store = store, .file = object.value, .offset = offset, .kind = kind};
 }
 
-// Compresses contents and builds parts. Keeps a compressor's memory; one user at a time.
+// Compresses contents and builds parts. Keeps a compressor's memory; one user at a time. How well a content
+// is compressed follows from those in front of it.
 class PartEncoder {
  public:
   explicit PartEncoder(Compression compression);
@@ -85,8 +88,13 @@ class PartEncoder {
   Result<std::string_view> Encode(SealKind kind, std::string_view content);
 
  private:
+  size_t Compress(std::string_view content, char* to, size_t room);
+
   Compression compression_;
-  void* context_ = nullptr;  // ZSTD_CCtx
+  ZSTD_CCtx_s* context_ = nullptr;
+  bool may_step_faster_ = false;
+  bool steps_faster_ = false;  // As the context is set.
+  uint32_t stepped_left_ = 0;  // So many more contents are looked through faster.
   std::string part_;
 };
 

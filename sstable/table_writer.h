@@ -18,8 +18,8 @@
 namespace partita {
 
 // Content size that a data block is closed at. A row that is not cached costs the decompression of a whole
-// block; scans and compactions pay for each block. zstd 1 on bench/load's rows of 1 KiB, in instructions a
-// KiB (callgrind, libzstd 1.5.4) and for the block of one row:
+// block; scans and compactions pay for each block. zstd 1 as it comes on bench/load's rows of 1 KiB with
+// their keys, in instructions a KiB (callgrind, libzstd 1.5.4) and for the block of one row:
 //
 //   block    compress   decompress   ratio   decompress one block   on disk, about
 //   16 KiB       40 k       12.0 k   1.666                  192 k   3 pages

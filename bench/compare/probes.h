@@ -31,7 +31,8 @@ struct ProbeInfo {
 std::span<const ProbeInfo> ProbeInfos();
 
 // The rate that no engine can exceed in this workload ("name:parallel") by what the probes say, and which
-// of them says it; nothing where none does. The rows have `row_bytes`.
+// of them says it; nothing where none does. The rows have `row_bytes`. Who compresses otherwise than zstd
+// does by itself at level 1 can exceed what that one says; partita does so.
 struct Limit {
   double rate = 0;
   std::string_view by;
