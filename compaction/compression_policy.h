@@ -13,8 +13,8 @@ namespace partita {
 // Why one class for all others: blocks pass from one table to another unchanged only within a class,
 // so what a middle level compressed enters the last level as it is. Why level 1: on entity-shaped
 // blocks of 16 KiB (bench/load's rows) it compresses as well as level 3 (1.683 against 1.684) for 63 % of the
-// time, and far better than level -1 (1.324), which is no faster there. Of such rows we look for fewer
-// matches (part_format.cc): 1.62, for 44 % of the time of level 3.
+// time, and far better than level -1 (1.324), which is no faster there. In such rows fewer matches are
+// looked for (part_format.cc).
 inline Compression CompressionForLevel(uint32_t level) {
   return level == 0 ? Compression::None() : Compression::Zstd(1);
 }
