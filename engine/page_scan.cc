@@ -112,6 +112,9 @@ IterState PageScan::Seek(const std::string& lower, const std::string& upper) {
     options.upper = request_.only.empty() || !forward_ ? upper : upper_;
     options.read_ahead = source_.read_ahead;
     options.entries_expected = request_.entries_expected;
+    if (options.entries_expected == 0 && request_.limit < UINT32_MAX)
+      options.entries_expected = request_.limit;
+    if (request_.bytes_limit < UINT64_MAX) options.raw_bytes_expected = request_.bytes_limit;
     options.scan = &tables_;
     source_.range.levels->AddIterators(direction, options, &sources);
     merged_ = MakeMergingIterator(std::move(sources), direction);

@@ -140,9 +140,8 @@ Task<Result<Shard::ScanAnswer>> Store::ScanOn(ScanCourse* course, Shard::RowSink
     Shard::ScanRequest& request = course->piece.request;
     request.limit = whole.limit - static_cast<uint32_t>(total.rows);
     request.bytes_limit = whole.bytes_limit - total.bytes;
-    if (whole.entries_expected > 0) {
-      request.entries_expected = whole.entries_expected - std::min(whole.entries_expected - 1, total.scanned);
-    }
+    // When more than was expected has been looked at, nothing is known of how much more will be.
+    request.entries_expected = whole.entries_expected - std::min(whole.entries_expected, total.scanned);
     Result<Shard::ScanAnswer> answer = Shard::ScanAnswer();
     if (course->piece.damage != nullptr && whole.skip_damage) {
       answer->done = true;

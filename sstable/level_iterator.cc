@@ -61,6 +61,8 @@ LevelIterator::LevelIterator(std::vector<const FileRef*> files, Direction direct
     : files_(std::move(files)),
       direction_(direction),
       options_(std::move(options)),
+      entries_expected_(options_.entries_expected),
+      raw_bytes_expected_(options_.raw_bytes_expected),
       beneath_(std::move(beneath)) {
   if (direction_ == Direction::kBackward) std::reverse(files_.begin(), files_.end());
   options_.beneath = beneath_ ? &*beneath_ : nullptr;
@@ -167,13 +169,19 @@ void LevelIterator::AnticipateNext() {
 void LevelIterator::Jump() {
   at_milestone_ = false;
   options_.read_in_stride = 0;
+  options_.entries_expected = entries_expected_;
+  options_.raw_bytes_expected = raw_bytes_expected_;
   next_ = nullptr;
   next_at_ = 0;
 }
 
 IterState LevelIterator::Settle(IterState state) {
   if (state == IterState::kEnd) {
-    if (table_ != nullptr) options_.read_in_stride = table_->read_in_stride();
+    if (table_ != nullptr) {
+      options_.read_in_stride = table_->read_in_stride();
+      // The rest is a scan that expects nothing.
+      if (table_->IsBeyondExpected()) options_.entries_expected = options_.raw_bytes_expected = 0;
+    }
     state = EnterFrom(at_ + 1);
   }
   return state_ = state;

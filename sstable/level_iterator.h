@@ -52,6 +52,7 @@ class LevelIterator : public EntryIterator {
   std::vector<const FileRef*> files_;  // In iteration order.
   Direction direction_;
   IterOptions options_;
+  const uint64_t entries_expected_, raw_bytes_expected_;  // As they were: a scan may come beyond them.
   std::optional<FilesBeneath> beneath_;
   size_t at_ = 0;
   size_t passed_to_ = 0;  // Files in front of it that were passed over have been counted.

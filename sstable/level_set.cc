@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -67,6 +68,12 @@ bool EndsBefore(const FileRef& a, const FileRef& b) {
          (!a.upper.empty() && std::string_view(a.upper) <= b.first());
 }
 
+uint64_t EntriesOf(const std::vector<FileRef>& files) {
+  uint64_t entries = 0;
+  for (const FileRef& file : files) entries += file.info.entry_count;
+  return entries;
+}
+
 Status CheckLevel(size_t level, const std::vector<FileRef>& files) {
   for (size_t i = 1; i < files.size(); ++i) {
     const bool in_order = level == 0 ? !Newer(files[i], files[i - 1]) : EndsBefore(files[i - 1], files[i]);
@@ -108,6 +115,7 @@ Result<std::shared_ptr<const LevelSet>> LevelSet::Apply(const LevelEdit& edit) c
   for (size_t level = 0; level < kLevels; ++level) {
     Status status = CheckLevel(level, next->levels_[level]);
     if (!status.ok()) return Status::InvalidArgument("edit refused: " + status.message());
+    next->entries_[level] = EntriesOf(next->levels_[level]);
   }
   const auto of_level0 = [](const auto& change) { return change.level == 0; };
   if (std::any_of(edit.added.begin(), edit.added.end(), of_level0) ||
@@ -294,15 +302,23 @@ void LevelSet::AddIterators(Direction direction, const IterOptions& options,
     if (!passes_over) return std::nullopt;
     return FilesBeneath(*this, level, self, *options.scan->predicate);
   };
+  // As if all of them held keys from everywhere.
+  const uint64_t all = std::accumulate(entries_.begin(), entries_.end(), uint64_t{0});
+  const auto with_share = [&](uint64_t entries) {
+    IterOptions own = options;
+    own.expected_share = static_cast<double>(entries) / static_cast<double>(std::max<uint64_t>(all, 1));
+    return own;
+  };
   for (const FileRef* file : Overlapping(0, options.lower, options.upper)) {
     std::vector<const FileRef*> one{file};
-    out->push_back(std::make_unique<LevelIterator>(std::move(one), direction, options, beneath(0, file)));
+    out->push_back(std::make_unique<LevelIterator>(std::move(one), direction,
+                                                   with_share(file->info.entry_count), beneath(0, file)));
   }
   for (size_t level = 1; level < kLevels; ++level) {
     std::vector<const FileRef*> files = Overlapping(level, options.lower, options.upper);
     if (files.empty()) continue;
-    out->push_back(
-        std::make_unique<LevelIterator>(std::move(files), direction, options, beneath(level, nullptr)));
+    out->push_back(std::make_unique<LevelIterator>(std::move(files), direction, with_share(entries_[level]),
+                                                   beneath(level, nullptr)));
   }
 }
 
@@ -311,6 +327,9 @@ Status LevelSet::CheckInvariants() const {
     return Status::Corruption("level 0: its intervals are not those of its files");
   for (size_t level = 0; level < kLevels; ++level) {
     PARTITA_TRY(CheckLevel(level, levels_[level]));
+    if (entries_[level] != EntriesOf(levels_[level]))
+      return Status::Corruption("level " + std::to_string(level) +
+                                ": its entries are not those of its files");
     for (const FileRef& file : levels_[level]) {
       const std::string which =
           "level " + std::to_string(level) + ", file " + std::to_string(file.info.id.value);

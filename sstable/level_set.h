@@ -143,6 +143,7 @@ class LevelSet {
   const TableReader* NewestThatMayHold(const SoughtKey& key) const;
 
   std::array<std::vector<FileRef>, kLevels> levels_;
+  std::array<uint64_t, kLevels> entries_{};  // Of each level's files.
   Level0Intervals level0_intervals_;
 };
 

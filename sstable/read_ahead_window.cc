@@ -10,6 +10,10 @@ namespace partita {
 namespace {
 
 constexpr size_t kSizeFirst = 16 * 1024;
+// The first one, where it is known how much is wanted. Reading so much takes twice as long as reading 16 KiB.
+constexpr size_t kSizeFirstMax = 128 * 1024;
+// A scan begins and ends within a page and a block, and its entries are not all of one size.
+constexpr uint64_t kSlack = 8 * 1024;
 constexpr size_t kSizeMax = 256 * 1024;
 constexpr size_t kSizeLarge = 1024 * 1024;
 
@@ -31,6 +35,8 @@ uint64_t SizeOf(const std::vector<ReadAheadRun>& runs) {
   for (const ReadAheadRun& run : runs) size += run.size();
   return size;
 }
+
+uint64_t WithSlack(uint64_t bytes) { return bytes < UINT64_MAX - kSlack ? bytes + kSlack : UINT64_MAX; }
 
 // Adds the pages of the part; false when the piece would be larger than `size_max`.
 bool Include(std::vector<ReadAheadRun>* runs, const PartHandle& part, size_t size_max) {
@@ -72,31 +78,88 @@ std::string_view ReadAheadWindow::Bytes(const PartHandle& part) const {
   return current_->Bytes(*run, part.offset, part.stored_size);
 }
 
-// The size of a piece that begins at `wanted`, which nothing on its way holds.
-void ReadAheadWindow::Grow(const PartHandle& wanted) {
-  // A jump to what borders on the last piece, in either direction, is none.
+// A jump to what borders on the last piece, in either direction, is none.
+bool ReadAheadWindow::GoesOn(const PartHandle& wanted) const {
+  if (current_ == nullptr) return false;
   const auto borders = [&](const ReadAheadRun& run) {
     return wanted.offset <= run.end + kPageSize && wanted.end() + kPageSize >= run.begin;
   };
-  const bool in_order = current_ != nullptr &&
-                        (!jumped_ || std::any_of(current_->runs().begin(), current_->runs().end(), borders));
-  if (options_.large) {
-    size_ = kSizeLarge;
-  } else if (in_order && total_ < options_.bytes_expected) {
-    size_ = std::min(size_ * 2, kSizeMax);
-  } else {
-    const bool in_stride = current_ == nullptr && options_.bytes_expected > kSizeMax;
-    size_ = in_stride ? std::clamp<uint64_t>(options_.read_in_stride / 2, kSizeFirst, kSizeMax) : kSizeFirst;
-  }
-  if (!in_order) total_ = 0;
+  return !jumped_ || std::any_of(current_->runs().begin(), current_->runs().end(), borders);
 }
 
-void ReadAheadWindow::Fill(Runs* runs, ReadAheadRoute& route) {
+// The piece that a scan begins with.
+ReadAheadWindow::Runs ReadAheadWindow::PlanFirst(const PartHandle& wanted, ReadAheadRoute& route) {
+  const bool in_stride = current_ == nullptr && options_.read_in_stride > 0;
+  total_ = 0;
+  expected_ = options_.bytes_expected;
+  if (!options_.large && failed_) {  // Whoever reads around a bad place shall not wait for much more of it.
+    size_ = kSizeFirst;
+    return PlanFrom(wanted, route, /*without_cached=*/false);
+  }
+  if (options_.large || (in_stride && expected_ > kSizeMax)) {
+    size_ =
+        options_.large ? kSizeLarge : std::clamp<uint64_t>(options_.read_in_stride / 2, kSizeFirst, kSizeMax);
+    return PlanFrom(wanted, route, /*without_cached=*/false);
+  }
+  const auto known = [](uint64_t bytes) {
+    return std::clamp<uint64_t>(WithSlack(bytes), kSizeFirst, kSizeFirstMax);
+  };
+  size_ = known(bytes_left());
+  Runs runs = PlanFrom(wanted, route, /*without_cached=*/true);
+  if (!left_over_ && route.IsAtEnd()) {
+    size_ = std::max<uint64_t>(SizeOf(runs), kSizeFirst);
+    return runs;
+  }
+  const size_t likely = options_.bytes_likely == UINT64_MAX ? kSizeFirst : known(options_.bytes_likely);
+  if (likely >= size_) return runs;
+  size_ = likely;
+  return PlanFrom(wanted, route, /*without_cached=*/true);
+}
+
+// The piece behind the last one.
+ReadAheadWindow::Runs ReadAheadWindow::PlanMore(const PartHandle& wanted, ReadAheadRoute& route) {
+  if (bytes_left() == 0 && !options_.large) {
+    expected_ = UINT64_MAX;
+    size_ = kSizeFirst;
+  } else if (!options_.large) {
+    const uint64_t left = bytes_left();
+    size_ = std::min(size_ * 2, kSizeMax);
+    if (left < size_) size_ = std::max<uint64_t>(WithSlack(left), kSizeFirst);
+  }
+  return PlanFrom(wanted, route, /*without_cached=*/is_sparse_);
+}
+
+ReadAheadWindow::Runs ReadAheadWindow::PlanFrom(const PartHandle& wanted, ReadAheadRoute& route,
+                                                bool without_cached) {
+  route.Restart();
+  left_over_.reset();
+  is_sparse_ = false;
+  Runs runs;
+  Include(&runs, wanted, SIZE_MAX);
+  Fill(&runs, route, without_cached);
+  return runs;
+}
+
+// Adds what comes next on the route while it finds room, without what the cache has: that takes none, but the
+// scan has come as far.
+void ReadAheadWindow::Fill(Runs* runs, ReadAheadRoute& route, bool without_cached) {
+  uint64_t left_out = 0;
   while (true) {
     if (!left_over_) left_over_ = route.NextPart();
-    if (!left_over_ || !Include(runs, *left_over_, size_)) break;
+    if (!left_over_) return;
+    if (without_cached && route.CacheHas(*left_over_)) {
+      is_sparse_ = true;
+      left_out += left_over_->stored_size;
+      if (SizeOf(*runs) + left_out > size_) return;
+    } else if (!Include(runs, *left_over_, size_ - left_out)) {
+      return;
+    }
     left_over_.reset();
   }
+}
+
+// Says where the runs are in their buffer, and counts them: they will be read.
+void ReadAheadWindow::Count(Runs* runs) {
   size_t at = 0;
   for (ReadAheadRun& run : *runs) {
     run.at = at;
@@ -106,31 +169,23 @@ void ReadAheadWindow::Fill(Runs* runs, ReadAheadRoute& route) {
   bytes_planned_ += at;
 }
 
-ReadAheadWindow::Runs ReadAheadWindow::PlanFrom(const PartHandle& wanted, ReadAheadRoute& route) {
-  route.Restart();
-  left_over_.reset();
-  Runs runs;
-  Include(&runs, wanted, SIZE_MAX);
-  Fill(&runs, route);
-  return runs;
-}
-
 bool ReadAheadWindow::ReadsOn() const {
-  return options_.pool != nullptr && !options_.large && size_ >= kAheadSizeMin &&
-         total_ < options_.bytes_expected;
+  return options_.pool != nullptr && !options_.large && size_ >= kAheadSizeMin && bytes_left() > 0;
 }
 
 void ReadAheadWindow::Begin(const std::shared_ptr<ObjectReader>& object, PartHandle first,
                             ReadAheadRoute& route) {
   PARTITA_ASSERT(options_.pool != nullptr && current_ == nullptr);
-  if (!ahead_.empty() || options_.read_in_stride >= options_.bytes_expected) return;
   total_ = 0;
-  const uint64_t left = options_.bytes_expected - options_.read_in_stride;
+  const uint64_t left = bytes_left();
+  if (!ahead_.empty() || left == 0) return;
   size_ = std::clamp<uint64_t>(std::min(options_.read_in_stride / 2, left), kSizeFirst, kAheadSizeMax);
   if (AlignUp(first.end(), kPageSize) - AlignDown(first.offset, kPageSize) > size_) return;
   AlignedBuffer buffer = options_.pool->TakeBuffer(size_);
   if (buffer.data() == nullptr) return;
-  ahead_.push_back(options_.pool->Start(object, PlanFrom(first, route), std::move(buffer)));
+  Runs runs = PlanFrom(first, route, /*without_cached=*/false);
+  Count(&runs);
+  ahead_.push_back(options_.pool->Start(object, std::move(runs), std::move(buffer)));
   if (left > size_) StartAhead(object, route);
 }
 
@@ -140,6 +195,7 @@ void ReadAheadWindow::StartAhead(const std::shared_ptr<ObjectReader>& object, Re
     if (!ahead_.empty() && size_ < kAheadSizeMax) return;
     const size_t size_before = size_;
     size_ = std::clamp<uint64_t>(read_in_stride() / 2, size_, kAheadSizeMax);
+    size_ = std::min<uint64_t>(size_, std::max<uint64_t>(WithSlack(bytes_left()), kSizeFirst));
     // The memory first: what is planned is read, or the route would have lost it.
     AlignedBuffer buffer = options_.pool->TakeBuffer(size_);
     Runs runs;
@@ -149,6 +205,7 @@ void ReadAheadWindow::StartAhead(const std::shared_ptr<ObjectReader>& object, Re
       options_.pool->GiveBack(std::move(buffer));
       return;
     }
+    Count(&runs);
     ahead_.push_back(options_.pool->Start(object, std::move(runs), std::move(buffer)));
   }
 }
@@ -161,24 +218,30 @@ Task<Status> ReadAheadWindow::Fetch(std::shared_ptr<ObjectReader> object, PartHa
     current_ = std::move(ahead_.front());
     ahead_.pop_front();
   } else {
-    Grow(wanted);
+    Runs runs = GoesOn(wanted) ? PlanMore(wanted, route) : PlanFirst(wanted, route);
     AlignedBuffer buffer;
     if (options_.pool != nullptr && size_ > kSizeFirst) {
-      buffer = options_.pool->TakeBuffer(size_);
-      if (buffer.data() == nullptr) size_ = kSizeFirst;  // Scans have all the memory they may: small pieces.
+      buffer = options_.pool->TakeBuffer(SizeOf(runs));
+      if (buffer.data() == nullptr) {  // Scans have all the memory they may: small pieces.
+        size_ = kSizeFirst;
+        runs = PlanFrom(wanted, route, /*without_cached=*/false);
+      }
     }
-    current_ = ReadAheadPool::Prepare(options_.pool, object, PlanFrom(wanted, route), std::move(buffer));
+    Count(&runs);
+    current_ = ReadAheadPool::Prepare(options_.pool, object, std::move(runs), std::move(buffer));
     if (current_ == nullptr) co_return Status::ResourceExhausted("no memory to read ahead");
   }
   jumped_ = false;
   std::shared_ptr<ReadAheadPiece> piece = current_;
   Status read = co_await piece->Arrive();
-  if (!read.ok()) {
+  failed_ = !read.ok();
+  if (failed_) {
     current_.reset();
     ahead_.clear();
     co_return read;
   }
-  StartAhead(object, route);
+  // Of a scan that the cache has much of only what is missing is read, and so late that it is known.
+  if (!is_sparse_) StartAhead(object, route);
   co_return Status();
 }
 

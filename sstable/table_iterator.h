@@ -30,8 +30,12 @@ struct IterOptions {
   std::string upper;
   // Where a long scan has what comes next read while it works; null: it waits for each read.
   ReadAheadPool* read_ahead = nullptr;
-  // About how many entries will be used; 0: unknown. Not many more are read ahead.
+  // About how many entries will be used, and how many bytes of keys and values; 0: unknown. Not many more are
+  // read ahead.
   uint64_t entries_expected = 0;
+  uint64_t raw_bytes_expected = 0;
+  // The part of them that is likely to come from this cursor, where others go beside it.
+  double expected_share = 1;
   // Bytes that the scan has read ahead, in order, in the files in front: it need not show anew that it is a
   // long one.
   uint64_t read_in_stride = 0;
@@ -78,6 +82,8 @@ class TableIterator : public EntryIterator {
   bool ReadsToEnd() const;
   // Bytes read ahead in order, those of the files in front included.
   uint64_t read_in_stride() const;
+  // It has used about as much as was expected, or more.
+  bool IsBeyondExpected() const;
   // Instead of SeekToFirst, before it is known when the cursor will be wanted: begins the reads with which it
   // starts. Never waits, so it goes as far as it can each time it is called. REQUIRES: read_ahead.
   void Anticipate();

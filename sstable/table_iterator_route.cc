@@ -42,7 +42,7 @@ Task<Status> TableIterator::State::FetchIndex() {
 
 // The pages of the index block and of those behind it that the scan will come to.
 ReadAheadRun TableIterator::State::IndexRunFrom(PartHandle first, uint64_t size_max) const {
-  size_max = std::min(size_max, WindowOptions().bytes_expected / kIndexPartOfData + first.stored_size);
+  size_max = std::min(size_max, window.bytes_left() / kIndexPartOfData + first.stored_size);
   ReadAheadRun run{AlignDown(first.offset, kPageSize), AlignUp(first.end(), kPageSize), 0};
   const DataBlock& top = table->top_index_;
   for (uint32_t i = top_at; !RouteEndsAt(top, i) && (!forward || i + 1 < top.size());) {
@@ -79,6 +79,7 @@ Task<void> TableIterator::State::FetchIndexes(PartHandle first) {
 
 bool TableIterator::ReadsToEnd() const { return state_->route_ended && state_->window.MayBeginNext(); }
 uint64_t TableIterator::read_in_stride() const { return state_->window.read_in_stride(); }
+bool TableIterator::IsBeyondExpected() const { return state_->window.IsBeyondExpected(); }
 
 void TableIterator::Anticipate() {
   PARTITA_ASSERT(state_->options.read_ahead != nullptr);
@@ -113,12 +114,19 @@ void TableIterator::State::BeginIndexes() {
 ReadAheadWindow::Options TableIterator::State::WindowOptions() const {
   ReadAheadWindow::Options window_options{
       .pool = options.read_ahead, .large = bypass(), .read_in_stride = options.read_in_stride};
-  const uint64_t entries = table->info().entry_count;
-  if (options.entries_expected > 0 && entries > 0) {
-    const uint64_t bytes_per_entry = table->info().file_size / entries + 1;
-    if (options.entries_expected < UINT64_MAX / bytes_per_entry) {
-      window_options.bytes_expected = options.entries_expected * bytes_per_entry;
-    }
+  const TableInfo& info = table->info();
+  // What so many entries, or bytes of them, take in a file that stores so many in file_size.
+  const auto stored = [&](uint64_t expected, uint64_t all) {
+    if (expected == 0 || all == 0) return UINT64_MAX;
+    const double bytes =
+        static_cast<double>(expected) * static_cast<double>(info.file_size) / static_cast<double>(all);
+    return bytes < 1e18 ? static_cast<uint64_t>(bytes) + 1 : UINT64_MAX;
+  };
+  window_options.bytes_expected = std::min(stored(options.entries_expected, info.entry_count),
+                                           stored(options.raw_bytes_expected, info.raw_bytes));
+  if (window_options.bytes_expected < UINT64_MAX) {
+    window_options.bytes_likely =
+        static_cast<uint64_t>(static_cast<double>(window_options.bytes_expected) * options.expected_share);
   }
   return window_options;
 }

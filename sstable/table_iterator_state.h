@@ -59,6 +59,10 @@ struct TableIterator::State final : private ReadAheadRoute {
   ReadAheadWindow::Options WindowOptions() const;
   void Restart() override;
   std::optional<PartHandle> NextPart() override;
+  bool IsAtEnd() const override { return route_ended; }
+  bool CacheHas(const PartHandle& part) const override {
+    return !bypass() && table->cache_.Contains(table->KeyOf(part));
+  }
   bool RouteEndsAt(const DataBlock& fences, uint32_t i) const;
   std::optional<PartHandle> NextIndexOfRoute();
   bool LeavesOut(const DataBlock& records);

@@ -123,6 +123,8 @@ Task<void> ScanAround(ObjectStore& store, ReadAheadPool& pool, SimRuntime* runti
     if (random() % 3 == 0) options.lower = entries[random() % entries.size()].user_key;
     if (random() % 3 == 0) options.upper = entries[random() % entries.size()].user_key;
     if (random() % 4 == 0) options.entries_expected = 1 + random() % 3000;
+    if (random() % 4 == 0) options.raw_bytes_expected = 1 + random() % (2u << 20);
+    if (random() % 2 == 0) options.expected_share = static_cast<double>(random() % 100) / 100;
     if (random() % 2 == 0) options.read_in_stride = random() % (2u << 20);
     const Direction direction = random() % 2 == 0 ? Direction::kForward : Direction::kBackward;
     std::unique_ptr<EntryIterator> it = CursorOver(files, direction, options);
@@ -239,6 +241,112 @@ TEST(ReadAheadTest, ABlockedCallerReadsItselfWhatNoHelperHasBegun) {
   EXPECT_EQ(helpers.RunAll(), course.started);
   EXPECT_EQ(store.reads(), reads);  // None twice, and none that no cursor waits for.
   RunBlocking(pool.Join());
+}
+
+// A scan of `limit` entries, from `first` on.
+struct ShortScan {
+  uint64_t limit = 100;
+  size_t first = 0;
+  uint64_t expected = 0;  // IterOptions::entries_expected.
+  double share = 1;
+  bool bounded = false;  // Its far bound is behind the last one.
+  // So many from `first` + cached_from on were read before.
+  size_t cached_from = 0, cached = 0;
+};
+struct Reads {
+  uint64_t bytes = 0;
+  uint64_t count = 0;
+};
+
+// What it reads of one table, whose index blocks are in the cache.
+Reads ReadsOf(const ShortScan& scan) {
+  MemoryObjectStore store;
+  const std::vector<OwnedEntry> entries = ManyEntries(TestSeed());
+  EXPECT_TRUE(RunBlocking(WriteOn(store, entries)).ok());
+  BlockCache cache(8 << 20);
+  auto files = RunBlocking(OpenAll(store, cache, /*tables=*/1));
+  EXPECT_TRUE(files.ok());
+  LateExecutor helpers;
+  ReadAheadPool pool(helpers, kPoolBytes);
+  const auto walk = [&](size_t first, size_t limit, IterCaching caching, IterOptions options) {
+    options.caching = caching;
+    options.read_ahead = &pool;
+    options.lower = entries[first].user_key;
+    auto it = CursorOver(*files, Direction::kForward, options);
+    std::vector<OwnedEntry> got;
+    EXPECT_TRUE(RunBlocking(ReadAll(*it, it->SeekToFirst(), limit, &got)).ok());
+    EXPECT_EQ(got.size(), limit);
+  };
+  // Reading the last key of each index block leaves the index block in the cache, and the one data block.
+  const TableReader& table = *(*files)[0].table;
+  for (uint32_t i = 0; i < table.top_index().size(); ++i) {
+    std::string key;
+    table.top_index().KeyTo(i, &key);
+    BlockPin pin;
+    EXPECT_TRUE(RunBlocking(table.Get(HashKey(key), key, kVersionMax, &pin)).ok());
+  }
+  if (scan.cached > 0) {
+    const size_t begin = scan.first + scan.cached_from;
+    walk(begin, scan.cached, IterCaching::kFill, {.upper = entries[begin + scan.cached].user_key});
+  }
+  const uint64_t bytes = store.read_bytes(), count = store.reads();
+  IterOptions options{.entries_expected = scan.expected, .expected_share = scan.share};
+  if (scan.bounded) options.upper = entries[scan.first + scan.limit].user_key;
+  walk(scan.first, scan.limit, IterCaching::kLookOnly, options);
+  const Reads reads{store.read_bytes() - bytes, store.reads() - count};
+  helpers.RunAll();
+  RunBlocking(pool.Join());
+  return reads;
+}
+
+constexpr uint64_t kShortEntryBytes = 530;  // About.
+constexpr uint64_t kSlackBytes = 24 << 10;
+
+TEST(ReadAheadTest, AScanWhoseEndIsKnownReadsAllOfItAtOnce) {
+  for (const size_t first : {0, 777, 2500}) {
+    const Reads bounded = ReadsOf({.limit = 100, .first = first, .bounded = true});
+    EXPECT_EQ(bounded.count, 1u);
+    EXPECT_LT(bounded.bytes, 100 * kShortEntryBytes + kSlackBytes);
+    const Reads expected = ReadsOf({.limit = 100, .first = first, .expected = 100});
+    EXPECT_LE(expected.count, 2u);  // Its entries may be larger than others.
+    EXPECT_LT(expected.bytes, 100 * kShortEntryBytes + 2 * kSlackBytes);
+    // The bound is nearer than what is expected, and the other way round.
+    const Reads few = ReadsOf({.limit = 20, .first = first, .expected = 1000, .bounded = true});
+    EXPECT_EQ(few.count, 1u);
+    EXPECT_LT(few.bytes, 20 * kShortEntryBytes + kSlackBytes);
+    EXPECT_GT(ReadsOf({.limit = 100, .first = first}).count, 2u);
+  }
+  // A range too large for one piece begins with little, as its reader may have enough soon.
+  EXPECT_GT(ReadsOf({.limit = 1000, .bounded = true}).count, 4u);
+}
+
+TEST(ReadAheadTest, WhatTheCacheHasIsNotReadAlongWithTheFirstPiece) {
+  const Reads none = ReadsOf({.limit = 100, .bounded = true});
+  const Reads front = ReadsOf({.limit = 100, .bounded = true, .cached = 60});
+  EXPECT_EQ(front.count, 1u);
+  EXPECT_LT(front.bytes, none.bytes * 6 / 10);
+  EXPECT_EQ(ReadsOf({.limit = 100, .bounded = true, .cached = 100}).bytes, 0u);
+  // What it has does not make the scan look for more behind it.
+  const Reads ahead = ReadsOf({.limit = 10, .expected = 20, .cached_from = 12, .cached = 3000});
+  EXPECT_EQ(ahead.count, 1u);
+  EXPECT_LT(ahead.bytes, kSlackBytes);
+  // What the scan used of the cache is no more to come.
+  EXPECT_LT(ReadsOf({.limit = 300, .expected = 300, .cached = 280}).bytes,
+            20 * kShortEntryBytes + kSlackBytes);
+  EXPECT_LT(ReadsOf({.limit = 1000, .expected = 1000, .cached_from = 40, .cached = 900}).bytes,
+            100 * kShortEntryBytes + 5 * kSlackBytes);
+}
+
+// One of many cursors that go on together: of what is expected of all it reads its own share at first.
+TEST(ReadAheadTest, ACursorWithAShareOfTheScanBeginsWithThatMuch) {
+  EXPECT_LT(ReadsOf({.limit = 3, .expected = 200, .share = 0.01}).bytes, kSlackBytes);
+  EXPECT_LT(ReadsOf({.limit = 3, .expected = 200, .share = 0.3}).bytes, 60 * kShortEntryBytes + kSlackBytes);
+  EXPECT_GT(ReadsOf({.limit = 3, .expected = 200}).bytes, 200 * kShortEntryBytes);
+}
+
+TEST(ReadAheadTest, AScanThatUsesMoreThanItExpectedGoesOnAsOneThatExpectedNothing) {
+  const Reads reads = ReadsOf({.limit = 5000, .expected = 10});
+  EXPECT_LE(reads.count, ReadsOf({.limit = 5000}).count + 3);
 }
 
 // Bytes read by a scan of `limit` entries, from `first` on, that says how many it will use, or does not.
@@ -392,6 +500,8 @@ class ListedRoute final : public ReadAheadRoute {
  public:
   explicit ListedRoute(std::vector<PartHandle> parts) : parts_(std::move(parts)) {}
   void Restart() override { at_ = 1; }
+  bool IsAtEnd() const override { return at_ == parts_.size(); }
+  bool CacheHas(const PartHandle&) const override { return false; }
   std::optional<PartHandle> NextPart() override {
     if (at_ == parts_.size()) return std::nullopt;
     return parts_[at_++];
