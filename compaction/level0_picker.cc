@@ -17,9 +17,9 @@
 namespace partita {
 namespace {
 
-// One job takes at most so much of level 0, so that jobs stay short: several columns, or one very deep
-// one.
-constexpr uint64_t kLevel0JobFlushes = 12;
+// One job takes at most so much of level 0, so that jobs stay short: several columns, or one as deep as level
+// 0 gets, which rewrites the base below it once.
+constexpr uint64_t kLevel0JobFlushes = kLevel0DepthMax;
 constexpr uint64_t kLevel0JobFlushesInShortSpace = 1;
 // Merging among itself: at least so many files, of which the oldest is no larger than all newer ones
 // together (so each byte is rewritten about log2 of a flush's size often), and none is large.
@@ -213,7 +213,7 @@ bool Level0IsTombstoneDense(const LevelShape& shape) {
 double Level0Score(const LevelShape& shape, const PickerOptions& options) {
   uint64_t bytes = 0;
   for (const FileShape& file : shape.levels[0]) bytes += file.busy ? 0 : file.size;
-  double by_depth = static_cast<double>(DeepestSublevel(shape)) / kLevel0SublevelsMerged;
+  double by_depth = static_cast<double>(DeepestSublevel(shape)) / options.level0_depth;
   double by_bytes = static_cast<double>(bytes) / static_cast<double>(options.level0_bytes());
   return std::max(by_depth, by_bytes);
 }

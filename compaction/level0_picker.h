@@ -8,7 +8,7 @@ namespace partita {
 
 // The part of picking that level 0 needs, and what it shares with picker.cc.
 
-// Sublevels against kLevel0SublevelsMerged, or bytes against what level 0 should hold, idle files
+// Sublevels against PickerOptions::level0_depth, or bytes against what level 0 should hold, idle files
 // only; 1 and above: due.
 double Level0Score(const LevelShape& shape, const PickerOptions& options);
 

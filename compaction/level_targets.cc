@@ -5,7 +5,16 @@
 
 namespace partita {
 
-uint64_t PickerOptions::level0_bytes() const { return kLevel0SublevelsMerged * flush_bytes; }
+uint32_t Level0Depth(uint64_t base_bytes, uint64_t flush_bytes, uint64_t flushed_per_second,
+                     uint64_t merged_per_second) {
+  constexpr double kCoreShare = 0.25;
+  // At a depth of d flushes each flushed byte takes a byte of merging and base_bytes / d / flush_bytes more.
+  const double may_take = kCoreShare * static_cast<double>(merged_per_second) /
+                          std::max(static_cast<double>(flushed_per_second), 1.0);
+  const double base_flushes = static_cast<double>(base_bytes) / static_cast<double>(flush_bytes);
+  const double depth = base_flushes / std::max(may_take - 1, 1.0);
+  return static_cast<uint32_t>(std::clamp<double>(depth, kLevel0DepthCalm, kLevel0DepthMax));
+}
 
 LevelTargets TargetsFor(const LevelShape& shape, const PickerOptions& options) {
   LevelTargets targets;
@@ -19,7 +28,7 @@ LevelTargets TargetsFor(const LevelShape& shape, const PickerOptions& options) {
   }
 
   // The last level's share when each level above is kLevelGrowth times smaller.
-  const double level0 = static_cast<double>(options.level0_bytes());
+  const double level0 = static_cast<double>(options.level0_bytes_calm());
   const double bottom =
       std::max(static_cast<double>(data) * (kLevelGrowth - 1) / kLevelGrowth, level0 * kLevelGrowth);
   uint32_t steps = 1;  // Levels below level 0.

@@ -6,23 +6,38 @@
 
 namespace partita {
 
+// Level 0 is merged down once a read may have to look into so many of its files. Each merge rewrites what it
+// meets on the base level, so the number decides what loads cost: 4 million random rows of 1 KiB with 1 GiB
+// of memory took 31 to 34 us of CPU a row at 8 (amplification 5.1 to 5.4), 14 at 16 (3.2) and 13 at 24 (3.1);
+// 46 at 4, when they were 3 million. A read pays a filter probe for each file, tens of nanoseconds; but a
+// cold scan pays a read of the device. So it is 8 where writers leave time for it, and more where they do
+// not.
+inline constexpr uint32_t kLevel0DepthCalm = 8;
+inline constexpr uint32_t kLevel0DepthMax = 24;
+// Bytes that a core reads and writes anew in a second of merging, as they are stored: rows of 1 KiB on a
+// virtual machine of 2026.
+inline constexpr uint64_t kMergedPerSecond = 128'000'000;
+
 // What picker and pacing derive everything from: sizes that follow from the memory budget, not knobs.
 struct PickerOptions {
   uint64_t flush_bytes = 64ull << 20;        // What one flush writes, about: a memtable.
   uint64_t target_file_bytes = 32ull << 20;  // Of a compaction's output file.
+  uint32_t level0_depth = kLevel0DepthCalm;  // Sublevels at which level 0 is merged down: Level0Depth.
   // Jobs are small, as each needs room for all it reads (F57), and what is mostly tombstones is merged down
   // at once, for the space that comes of it.
   bool space_is_short = false;
 
-  // What level 0 holds when it is merged down.
-  uint64_t level0_bytes() const;
+  // What level 0 holds when it is merged down; and what that is at most where nobody writes.
+  uint64_t level0_bytes() const { return level0_depth * flush_bytes; }
+  uint64_t level0_bytes_calm() const { return kLevel0DepthCalm * flush_bytes; }
 };
 
-// Level 0 is merged down once a read may have to look into this many of its files. Each merge rewrites
-// what it meets on the base level, so the number decides what loads cost: 3 million random rows of 1 KiB with
-// 1 GiB of memory took 46 us of CPU a row at 4 (amplification 6.1) and 27 us at 8 (4.2). A read pays a filter
-// probe for each file, tens of nanoseconds.
-inline constexpr uint32_t kLevel0SublevelsMerged = 8;
+// Sublevels at which level 0 is merged down, when a shard flushes so many bytes a second onto `base_bytes` of
+// the base level: kLevel0DepthCalm, and as many more as it takes for the merges to keep at most a quarter of
+// a core busy, about, of which one merges `merged_per_second`; up to kLevel0DepthMax. No more than make level
+// 0 as large as its base: then there is little to gain.
+uint32_t Level0Depth(uint64_t base_bytes, uint64_t flush_bytes, uint64_t flushed_per_second,
+                     uint64_t merged_per_second = kMergedPerSecond);
 
 // Each level is at most so much larger than the one above. In simulated random overwrites (lsm_simulation.h,
 // data of 117 flushes) 10 and 8 write about the same (amplification 11.1 and 10.8, space 1.21 and

@@ -21,8 +21,9 @@ CompactionDebt DebtOf(const LevelShape& shape, const PickerOptions& options) {
   for (uint32_t sublevel : sublevels) debt.level0_sublevels = std::max(debt.level0_sublevels, sublevel);
   debt.level0_bytes = shape.LevelBytes(0);
 
-  // Level 0 owes what it holds beyond its share; each level owes what it is handed beyond its room.
-  uint64_t level0_share = options.level0_bytes();
+  // Level 0 owes what it holds beyond its share; each level owes what it is handed beyond its room. The share
+  // is the same whether writers press or not: what they were let write is no debt when they come back.
+  uint64_t level0_share = kLevel0DepthMax * options.flush_bytes;
   double carried =
       debt.level0_bytes > level0_share ? static_cast<double>(debt.level0_bytes - level0_share) : 0;
   double pending = 0;

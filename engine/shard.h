@@ -27,6 +27,7 @@
 #include "engine/catalog.h"
 #include "engine/commit_log.h"
 #include "engine/disk_reserve.h"
+#include "engine/flush_rate.h"
 #include "engine/hybrid_clock.h"
 #include "engine/io/runtime.h"
 #include "engine/manifest.h"
@@ -79,6 +80,7 @@ struct ShardContext {
   size_t memtable_bytes = 0;
   size_t memtable_data_bytes = SIZE_MAX;
   uint64_t table_file_bytes = 32u << 20;  // Size at which flushes and compactions cut files.
+  uint64_t merged_per_second = kMergedPerSecond;
   uint64_t log_segment_bytes = 64u << 20;
   uint64_t log_tail_bytes = 8u << 20;
   uint64_t io_deadline_ns = 0;  // See StoreOptions.
@@ -289,7 +291,8 @@ class Shard {
   // it answers why; the attempts go on behind it.
   Task<Status> FlushMemtables();
   // Compacts until nothing is due, or an attempt failed.
-  Task<Status> CompactAll();
+  // By a thread of class `by`, which goes when `leave` (may be null) is true, after the job at hand.
+  Task<Status> CompactAll(BackgroundClass by, const std::atomic<bool>* leave);
   // Flushes the log, seals it, stops all jobs. Nothing else may run (F7), but for changes of ranges after
   // BeginClose: from there on what cannot be saved is not tried again, so that nobody waits for it.
   void BeginClose() { closing_.store(true); }
@@ -401,13 +404,19 @@ class Shard {
   // Objects that a manifest saved does not name any more, or never did.
   Task<void> RemoveObjects(std::vector<ObjectId> dropped, const Install& install);
   void ScheduleCompaction();
+  std::atomic<bool>& CompactionScheduled(BackgroundClass by) {
+    return by == BackgroundClass::kIdle ? idle_compaction_scheduled_ : ordinary_compaction_scheduled_;
+  }
   static Task<void> CompactInBackground(Shard* self, BackgroundClass background);
   struct CompactionWork;
   static Task<void> InstallInBackground(Shard* self, std::shared_ptr<CompactionWork> work);
-  std::shared_ptr<CompactionWork> PickWork();
-  Task<Status> RunWork(CompactionWork* work);
+  // What is due now; or, `calm`, what would be if nobody wrote.
+  std::shared_ptr<CompactionWork> PickWork(bool calm = false);
+  void LookWhenCalm();
+  static Task<void> AwaitCalm(Shard* self);
+  Task<Status> RunWork(CompactionWork* work, BackgroundClass by);
   Task<Status> InstallWork(CompactionWork* work);
-  PickerOptions Picker() const;
+  PickerOptions Picker(bool calm = false) const;
   // What flushing everything would write at most.
   uint64_t MemtableBytes();
   LevelShape ShapeOfRange(const RangeView& range);
@@ -466,12 +475,13 @@ class Shard {
   PreparedFiles prepared_;            // Named by the manifest until the view has the range.
   bool clean_up_due_ = false;         // The manifest on disk names files that no range here uses.
   std::vector<ObjectId> referenced_;  // By the manifest on disk; sorted, each once.
-  // Held through a compaction, from picking to installing.
-  AsyncMutex compaction_mutex_;
 
   // Set by one thread at a time, read by any.
   std::atomic<bool> flush_running_{false};
+  // Posted to helpers of the class, not begun: nobody may wait for it.
+  std::atomic<bool> idle_compaction_scheduled_{false}, ordinary_compaction_scheduled_{false};
   std::atomic<bool> compaction_running_{false};
+  std::atomic<bool> awaits_calm_{false};
   std::atomic<bool> prepare_running_{false};
   std::atomic<bool> closing_{false};
   // From here on the log holds what a move brings along that is not made yet; kNoImport: nothing.
@@ -485,6 +495,8 @@ class Shard {
   std::atomic<uint64_t> writes_{0}, flushes_{0}, compactions_{0}, bytes_user_{0}, bytes_flushed_{0};
   std::atomic<uint64_t> bytes_compaction_read_{0}, bytes_compaction_written_{0}, debt_bytes_{0};
   std::atomic<uint64_t> frozen_bytes_{0};
+  std::atomic<uint64_t> base_bytes_{0};  // Of the levels that level 0 is merged into, of all ranges.
+  FlushRate flush_rate_;
   std::atomic<uint64_t> debt_nanos_per_kib_{0};  // Above 0 compactions run at ordinary priority.
   std::mutex set_aside_mutex_;
   std::set<ObjectId> set_aside_;      // Inputs that could not be read: never compacted again (F46).

@@ -44,11 +44,16 @@ struct Shard::CompactionWork {
   bool more = true;  // Go on with what is due next.
 };
 
-PickerOptions Shard::Picker() const {
+PickerOptions Shard::Picker(bool calm) const {
   PickerOptions options;
   options.flush_bytes = std::min(context_.memtable_bytes, context_.memtable_data_bytes);
   options.target_file_bytes = context_.table_file_bytes;
   options.space_is_short = context_.reserve.low();
+  if (!calm && !options.space_is_short) {
+    options.level0_depth = Level0Depth(base_bytes_.load(std::memory_order_relaxed), options.flush_bytes,
+                                       flush_rate_.PerSecond(context_.runtime.clock().MonotonicNanos()),
+                                       context_.merged_per_second);
+  }
   return options;
 }
 
@@ -66,15 +71,18 @@ LevelShape Shard::ShapeOfRange(const RangeView& range) {
 }
 
 void Shard::UpdateDebt(const ReadView& view) {
+  const PickerOptions picker = Picker();
   uint64_t debt_nanos = 0;
-  uint64_t pending = 0;
+  uint64_t pending = 0, base_bytes = 0;
   for (const RangeView& range : view.ranges) {
     if (range.levels->empty()) continue;
     LevelShape shape = ShapeOfRange(range);
-    CompactionDebt debt = DebtOf(shape, Picker());
+    CompactionDebt debt = DebtOf(shape, picker);
     pending += debt.pending_bytes;
-    debt_nanos = std::max(debt_nanos, WriteDelayNanos(debt, DebtBudget(shape, Picker()), 1024));
+    debt_nanos = std::max(debt_nanos, WriteDelayNanos(debt, DebtBudget(shape, picker), 1024));
+    base_bytes += shape.LevelBytes(TargetsFor(shape, picker).base_level);
   }
+  base_bytes_.store(base_bytes, std::memory_order_relaxed);
   debt_bytes_.store(pending, std::memory_order_relaxed);
   debt_nanos_per_kib_.store(debt_nanos, std::memory_order_relaxed);
   UpdatePressure(view.active == nullptr ? 0 : view.active->memory_used());
@@ -92,15 +100,16 @@ void Shard::UpdatePressure(uint64_t active_bytes) {
                      debt_nanos_per_kib_.load(std::memory_order_relaxed));
 }
 
-std::shared_ptr<Shard::CompactionWork> Shard::PickWork() {
+std::shared_ptr<Shard::CompactionWork> Shard::PickWork(bool calm) {
   ViewPin view = views_.Pin();
+  const PickerOptions picker = Picker(calm);
   std::shared_ptr<CompactionWork> best;
   // What certainly fits may use a reserve that is not held for writes any more, as it frees space (F55); else
   // it is no reason to give it back.
   ObjectStore& objects = context_.reserve.low() ? compaction_objects_ : unreserved_objects_;
   for (const RangeView& range : view->ranges) {
     if (range.levels->empty()) continue;
-    std::optional<CompactionPlan> plan = PickCompaction(ShapeOfRange(range), Picker());
+    std::optional<CompactionPlan> plan = PickCompaction(ShapeOfRange(range), picker);
     if (!plan.has_value() || (best != nullptr && best->plan.score >= plan->score)) continue;
     best = std::make_shared<CompactionWork>(CompactionWork{
         range.lower, range.upper, range.epoch, range.levels, *plan, MakeJobContext(*view, objects), {}, {}});
@@ -114,7 +123,10 @@ uint64_t Shard::MemtableBytes() {
   return view->active->memory_used() + frozen_bytes_.load();
 }
 
-Task<Status> Shard::RunWork(CompactionWork* work) {
+Task<Status> Shard::RunWork(CompactionWork* work, BackgroundClass by) {
+  if (by == BackgroundClass::kIdle) {
+    work->context.cache_executor = &context_.runtime.background(BackgroundClass::kOrdinary);
+  }
   // Only with room for its output (F57): one that fails at the end has meanwhile taken from flushes
   // what they need. Where the room is unknown it begins.
   if (!work->plan.trivial_move) {
@@ -168,25 +180,28 @@ Task<Status> Shard::InstallWork(CompactionWork* work) {
 }
 
 void Shard::ScheduleCompaction() {
-  if (closing_.load() || compaction_running_.exchange(true)) return;
   bool ordinary = debt_nanos_per_kib_.load() > 0;
   BackgroundClass background = ordinary ? BackgroundClass::kOrdinary : BackgroundClass::kIdle;
+  if (closing_.load() || CompactionScheduled(background).exchange(true)) return;
   tasks_.Spawn(context_.runtime.background(background), CompactInBackground(this, background));
 }
 
 Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
-  std::shared_ptr<CompactionWork> work;
-  if (!self->closing_.load()) work = self->PickWork();
-  if (work != nullptr && background == BackgroundClass::kIdle) {
-    work->context.cache_executor = &self->context_.runtime.background(BackgroundClass::kOrdinary);
-  }
+  self->CompactionScheduled(background).store(false);
+  // Who runs one looks again at its end.
+  if (self->closing_.load() || self->compaction_running_.exchange(true)) co_return;
+  std::shared_ptr<CompactionWork> work = self->PickWork();
   if (work == nullptr) {
     self->compaction_running_.store(false);
     // A flush that installed between the look and the store saw us running.
-    if (!self->closing_.load() && self->PickWork() != nullptr) self->ScheduleCompaction();
+    if (self->PickWork() != nullptr) {
+      self->ScheduleCompaction();
+    } else {
+      self->LookWhenCalm();
+    }
     co_return;
   }
-  Status done = co_await self->RunWork(work.get());
+  Status done = co_await self->RunWork(work.get(), background);
   if (!done.ok()) {
     // The next flush asks again; what could not be read is set aside (F22, F46).
     self->NoteFailedAttempt(done);
@@ -198,6 +213,21 @@ Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
                      InstallInBackground(self, std::move(work)));
 }
 
+// Where writers let level 0 become deeper than it shall stay: has it looked at again.
+void Shard::LookWhenCalm() {
+  if (closing_.load() || PickWork(/*calm=*/true) == nullptr || awaits_calm_.exchange(true)) return;
+  // On the worker, where waiting takes no thread.
+  tasks_.Spawn(context_.runtime.shard_executor(id_), AwaitCalm(this));
+}
+
+Task<void> Shard::AwaitCalm(Shard* self) {
+  constexpr uint64_t kPollNanos = 50'000'000;
+  constexpr int kPolls = 10;
+  for (int i = 0; i < kPolls && !self->closing_.load(); ++i) co_await SleepFor(kPollNanos);
+  self->awaits_calm_.store(false);
+  self->ScheduleCompaction();
+}
+
 Task<void> Shard::InstallInBackground(Shard* self, std::shared_ptr<CompactionWork> work) {
   Status installed = co_await self->InstallWork(work.get());
   self->NoteFailedAttempt(installed);
@@ -205,19 +235,21 @@ Task<void> Shard::InstallInBackground(Shard* self, std::shared_ptr<CompactionWor
   if (installed.ok() && work->more) self->ScheduleCompaction();
 }
 
-Task<Status> Shard::CompactAll() {
+Task<Status> Shard::CompactAll(BackgroundClass by, const std::atomic<bool>* leave) {
   uint64_t failed = failed_attempts_.load();
   while (!closing_.load()) {
+    if (leave != nullptr && leave->load()) co_return Status();
     PARTITA_CO_TRY(FailedSince(failed));
     if (compaction_running_.exchange(true)) {
       co_await SleepFor(1'000'000);
       continue;
     }
-    std::shared_ptr<CompactionWork> work = PickWork();
+    std::shared_ptr<CompactionWork> work = PickWork(/*calm=*/true);
     Status done;
-    if (work != nullptr) done = co_await RunWork(work.get());
+    if (work != nullptr) done = co_await RunWork(work.get(), by);
     if (work == nullptr || !done.ok()) {
       compaction_running_.store(false);
+      if (done.ok()) ScheduleCompaction();  // For a flush that saw us running.
       co_return done;
     }
     // Behind us: a save of the manifest is repeated until it succeeds, and we need not wait so long.

@@ -331,9 +331,10 @@ Task<Status> Shard::FlushOldest() {
   Install install;
   install.flushed = oldest.table;
   install.replay_from = LogPosition(oldest.last.value + 1);
-  for (const FileRef& file : files) {
-    bytes_flushed_.fetch_add(file.info.file_size, std::memory_order_relaxed);
-  }
+  uint64_t bytes = 0;
+  for (const FileRef& file : files) bytes += file.info.file_size;
+  bytes_flushed_.fetch_add(bytes, std::memory_order_relaxed);
+  flush_rate_.Add(context_.runtime.clock().MonotonicNanos(), bytes);
   install.flushed_files = std::move(files);
   view.Release();
   PARTITA_CO_TRY(co_await InstallEdit(std::move(install)));

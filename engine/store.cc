@@ -89,6 +89,14 @@ Executor& Store::ExecutorFor(std::string_view user_key) {
   return runtime_.shard_executor(shard == nullptr ? ShardId(0) : shard->id());
 }
 
+Executor& Store::ReaderFor(std::string_view user_key) {
+  Executor* here = Executor::Current();
+  for (uint32_t i = 0; here != nullptr && i < shards_.size(); ++i) {
+    if (&runtime_.shard_executor(ShardId(i)) == here) return *here;
+  }
+  return ExecutorFor(user_key);
+}
+
 std::vector<RangeDescriptor> Store::RangesOf(TableId table) const {
   const std::string lower = TableLowerBound(table);
   const std::string upper = TableUpperBound(table);
@@ -177,10 +185,44 @@ Task<Status> Store::FlushMemtables() {
   co_return Status();
 }
 
+namespace {
+
+// Shards that are compacted, each by whoever takes it first.
+struct CompactionRound {
+  std::vector<Shard*> shards;
+  std::atomic<size_t> next{0};
+  std::atomic<bool> is_over{false};  // Helpers leave after the job at hand.
+};
+
+Task<Status> CompactInTurn(std::shared_ptr<CompactionRound> round, BackgroundClass by) {
+  for (size_t i = 0; (i = round->next.fetch_add(1)) < round->shards.size() && !round->is_over.load();) {
+    PARTITA_CO_TRY(co_await round->shards[i]->CompactAll(by, &round->is_over));
+  }
+  co_return Status();
+}
+
+Task<void> HelpCompacting(std::shared_ptr<CompactionRound> round) {
+  (void)co_await CompactInTurn(std::move(round), BackgroundClass::kIdle);  // The caller comes to it, too.
+}
+
+}  // namespace
+
 Task<Status> Store::CompactAll() {
   PARTITA_CO_TRY(CheckWritable());
   PARTITA_CO_TRY(co_await FlushMemtables());
-  for (Shard* shard : sound_shards_) PARTITA_CO_TRY(co_await shard->CompactAll());
+  auto round = std::make_shared<CompactionRound>();
+  round->shards = sound_shards_;
+  // Helpers of the idle class take shards, too, as long as the caller has one of its own. Where they find no
+  // time the caller does what is left.
+  for (size_t i = 1; i < round->shards.size() && !closing_.load(); ++i) {
+    tasks_.Spawn(runtime_.background(BackgroundClass::kIdle), HelpCompacting(round));
+  }
+  Status done = co_await CompactInTurn(round, BackgroundClass::kOrdinary);
+  round->is_over.store(true);
+  PARTITA_CO_TRY(std::move(done));
+  for (Shard* shard : sound_shards_) {
+    PARTITA_CO_TRY(co_await shard->CompactAll(BackgroundClass::kOrdinary, /*leave=*/nullptr));
+  }
   co_return Status();
 }
 

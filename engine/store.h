@@ -58,6 +58,7 @@ struct StoreOptions {
   // What tests make tiny. Sizes of 0 are derived from memory_bytes.
   size_t memtable_data_bytes = SIZE_MAX;  // Bytes of keys and values at which a memtable is frozen.
   uint64_t table_file_bytes = 0;
+  uint64_t merged_per_second = kMergedPerSecond;  // See Level0Depth.
   uint64_t log_segment_bytes = 0;
   uint64_t log_tail_bytes = 0;
   uint64_t reserve_bytes = 0;
@@ -207,8 +208,11 @@ class Store {
   Runtime& runtime() { return runtime_; }
   // The ranges of a table as they are now, in order; none when it is gone. Another shard may have them soon.
   std::vector<RangeDescriptor> RangesOf(TableId table) const;
-  // The worker that a key's asynchronous calls run on; shard 0's for unknown keys.
+  // The worker that a key's asynchronous writes run on; shard 0's for unknown keys.
   Executor& ExecutorFor(std::string_view user_key);
+  // Where a read of the key runs: on the calling thread where that is a worker, which needs no other one for
+  // it.
+  Executor& ReaderFor(std::string_view user_key);
 
  private:
   Store(Runtime& runtime, StoreOptions options);

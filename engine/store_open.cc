@@ -110,6 +110,7 @@ ShardContext Store::MakeShardContext() {
                        .memtable_bytes = memory_plan_.memtable_freeze_bytes,
                        .memtable_data_bytes = options_.memtable_data_bytes,
                        .table_file_bytes = options_.table_file_bytes,
+                       .merged_per_second = options_.merged_per_second,
                        .log_segment_bytes = options_.log_segment_bytes,
                        .log_tail_bytes = options_.log_tail_bytes,
                        .io_deadline_ns = options_.io_deadline_ns,

@@ -39,7 +39,7 @@ TEST(PacingTest, AQuietShapeOwesNothing) {
   LsmSimulation simulation({.flush_bytes = 1 << 20, .target_file_bytes = 1 << 18});
   EXPECT_EQ(DebtOf(simulation.Shape(), simulation.options()).pending_bytes, 0u);
   std::mt19937 random(3);
-  for (int i = 0; i < 40; ++i) {
+  for (uint32_t i = 0; i < kLevel0DepthMax + 40; ++i) {
     std::vector<uint32_t> keys;
     for (int k = 0; k < 1024; ++k) keys.push_back(random() % 50'000);
     simulation.Flush(keys);

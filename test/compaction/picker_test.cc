@@ -36,7 +36,7 @@ using testing::IsEmpty;
 std::vector<FileShape> Stack(uint64_t newest, const std::string& lower, const std::string& last,
                              uint64_t size = 32 * kMiB) {
   std::vector<FileShape> files;
-  for (uint64_t i = 0; i < kLevel0SublevelsMerged; ++i) files.push_back(File(newest - i, lower, last, size));
+  for (uint64_t i = 0; i < kLevel0DepthCalm; ++i) files.push_back(File(newest - i, lower, last, size));
   return files;
 }
 
@@ -46,6 +46,41 @@ TEST(PickerTest, LeavesAQuietShapeAlone) {
   shape.levels[0] = {File(9, "a", "z"), File(8, "a", "z")};
   shape.levels[6] = {File(1, "a", "m"), File(2, "n", "z")};
   EXPECT_FALSE(PickCompaction(shape, PickerOptions{}).has_value());
+}
+
+TEST(PickerTest, WhereWritersPressLevel0BecomesDeeperBeforeItIsMerged) {
+  LevelShape shape;
+  shape.levels[0] = Stack(17, "a", "z");
+  shape.levels[6] = {File(1, "a", "z", 20'000 * kMiB)};
+  EXPECT_TRUE(PickCompaction(shape, PickerOptions{}).has_value());
+  EXPECT_FALSE(PickCompaction(shape, PickerOptions{.level0_depth = kLevel0DepthMax}).has_value());
+  std::vector<FileShape> deep;
+  for (uint64_t i = 0; i < kLevel0DepthMax; ++i) deep.push_back(File(50 - i, "a", "z", 32 * kMiB));
+  shape.levels[0] = deep;
+  EXPECT_TRUE(PickCompaction(shape, PickerOptions{.level0_depth = kLevel0DepthMax}).has_value());
+}
+
+TEST(PickerTest, TheDepthOfLevel0FollowsTheBytesThatAreFlushed) {
+  constexpr uint64_t kFlush = 32 * kMiB;
+  EXPECT_EQ(Level0Depth(100 * kFlush, kFlush, 0), kLevel0DepthCalm);
+  EXPECT_EQ(Level0Depth(100 * kFlush, kFlush, 1'000'000), kLevel0DepthCalm);
+  EXPECT_EQ(Level0Depth(100 * kFlush, kFlush, 1'000'000'000), kLevel0DepthMax);
+  uint32_t before = kLevel0DepthCalm;
+  for (uint64_t rate = 1'000'000; rate < 100'000'000; rate += 100'000) {
+    const uint32_t depth = Level0Depth(100 * kFlush, kFlush, rate);
+    EXPECT_GE(depth, before);
+    // As deep as it must be for the share of a core, and not one flush more.
+    const auto share_at = [&](double at) {
+      return static_cast<double>(rate) / kMergedPerSecond * (100 / at + 1);
+    };
+    if (depth < kLevel0DepthMax) EXPECT_LT(share_at(depth + 1), 0.25);
+    if (depth > kLevel0DepthCalm && depth < kLevel0DepthMax) EXPECT_GT(share_at(depth - 1), 0.25);
+    before = depth;
+  }
+  EXPECT_EQ(before, kLevel0DepthMax);
+  // A base no larger than level 0 gives no reason to wait.
+  EXPECT_EQ(Level0Depth(0, kFlush, 1'000'000'000), kLevel0DepthCalm);
+  EXPECT_EQ(Level0Depth(12 * kFlush, kFlush, 1'000'000'000), 12u);
 }
 
 TEST(PickerTest, MergesADeepLevel0IntoTheLastLevelOfASmallStore) {
@@ -306,7 +341,7 @@ TEST(PickerSimulationTest, RandomOverwritesAreAnsweredRightWithBoundedAmplificat
     for (int k = 0; k < 1024; ++k) keys.push_back(random() % 60'000);
     simulation.Flush(keys);
     simulation.RunUntilQuiet();
-    ASSERT_LT(simulation.files(0), kLevel0SublevelsMerged * 8);
+    ASSERT_LT(simulation.files(0), kLevel0DepthCalm * 8);
   }
   simulation.ExpectRightAnswers();
   std::printf("random overwrites: write amplification %.2f, space amplification %.2f\n",

@@ -3,11 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <map>
+#include <random>
+#include <thread>
 
 #include "engine/base/user_key.h"
+#include "engine/io/real_runtime.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/manifest.h"
+#include "test/support/scratch_directory.h"
 #include "test/support/small_store.h"
 
 namespace partita {
@@ -99,6 +106,107 @@ TEST(StoreTest, KeepsEverythingThroughFlushesAndCompactions) {
   ASSERT_TRUE(verified.ok());
   EXPECT_THAT(verified->damages, testing::IsEmpty());
   EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+}
+
+Task<void> Idle(uint64_t nanos) { co_await SleepFor(nanos); }
+
+// While much is flushed level 0 may become deep; once nobody writes it is merged without being asked.
+TEST(StoreTest, MergesADeepLevel0WhenWritersAreDone) {
+  SimDisk disk(9);
+  SimRuntime runtime({.seed = 9, .shards = 1}, disk);
+  StoreOptions options = SmallStoreOptions(1);
+  options.merged_per_second = 100'000;  // A disk so slow that half a megabyte in a few seconds is much.
+  std::unique_ptr<Store> store = OpenStore(runtime, options);
+  ASSERT_NE(store, nullptr);
+  TableId table = MakeTable(runtime, *store, "many");
+  std::mt19937_64 random(9);
+  const auto put = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      const std::string row = std::to_string(10'000 + i * 7919 % 1000);
+      std::string value(1000, ' ');
+      for (char& byte : value) byte = static_cast<char>(random());
+      EXPECT_TRUE(Put(runtime, *store, table, "p", row, value, DurabilityLevel::kProcess).ok());
+      if (i % 16 == 0) runtime.Run(Idle(50'000'000));  // For flushes: each takes what is there.
+    }
+  };
+  const auto files = [&] { return store->Statistics()[0].levels[0].files; };
+  put(1500);
+  ASSERT_TRUE(runtime.RunToEnd(store->CompactAll()).ok());
+  EXPECT_LT(files(), kLevel0DepthCalm);
+  const uint64_t compactions = store->Statistics()[0].compactions;
+  put(500);
+  runtime.Run(Idle(2'000'000'000));  // Flushes are done by then, and a merge that is due would be, too.
+  EXPECT_EQ(store->Statistics()[0].compactions, compactions);
+  EXPECT_GT(files(), kLevel0DepthCalm + 2) << store->Statistics()[0].flushes;
+  runtime.Run(Idle(120'000'000'000));
+  EXPECT_LT(files(), kLevel0DepthCalm);
+  EXPECT_GT(store->Statistics()[0].compactions, compactions);
+  // The wait for calm does not hold up the end.
+  put(500);
+  runtime.Run(Idle(2'000'000'000));
+  EXPECT_GT(files(), kLevel0DepthCalm);
+  const uint64_t closed_at_ns = runtime.now_ns();
+  EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+  EXPECT_LT(runtime.now_ns() - closed_at_ns, 200'000'000u);
+}
+
+// With one idle thread, on which a compaction that a flush asked for may wait behind CompactAll's helper.
+TEST(StoreTest, CompactsAllShardsBesideAWriterWithOneIdleThread) {
+  ScratchDirectory directory;
+  RealRuntimeOptions real;
+  real.directory = directory.path();
+  real.shards = 2;
+  real.idle_helpers = 1;
+  auto runtime = RealRuntime::Open(real);
+  ASSERT_TRUE(runtime.ok()) << runtime.status().ToString();
+  auto opened = (*runtime)->RunToEnd(Store::Open(**runtime, SmallStoreOptions(2)));
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  Store& store = **opened;
+  std::vector<TableId> tables;
+  for (std::string name : {"one", "two", "three"}) {
+    Store::TableSpec spec;
+    spec.account = "default";
+    spec.name = std::move(name);
+    spec.raw = true;
+    auto made = (*runtime)->RunToEnd(store.CreateTable(std::move(spec)));
+    ASSERT_TRUE(made.ok());
+    tables.push_back(made->id);
+  }
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    const std::string value(1000, 'v');
+    for (int i = 0; !stop.load(); ++i) {
+      const std::string key =
+          EncodeUserKey(tables[static_cast<size_t>(i) % tables.size()], "p", std::to_string(i % 3000));
+      WriteOp op;
+      op.user_key = key;
+      op.content = value;
+      WriteRequest request;
+      request.table = tables[static_cast<size_t>(i) % tables.size()];
+      request.ops = std::span<const WriteOp>(&op, 1);
+      request.durability = DurabilityLevel::kMemory;
+      (void)(*runtime)->RunToEnd(store.Write(request));
+      // CompactAll ends when nothing is due, so not beside one who writes as fast as that.
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  const auto fewest = [&] {
+    uint64_t compactions = UINT64_MAX;
+    for (const ShardStatistics& shard : store.Statistics())
+      compactions = std::min(compactions, shard.compactions);
+    return compactions;
+  };
+  const auto compact = [&] {
+    while (fewest() < 5 && !HasFailure()) EXPECT_TRUE((*runtime)->RunToEnd(store.CompactAll()).ok());
+  };
+  std::thread other(compact);
+  compact();
+  other.join();
+  stop.store(true);
+  writer.join();
+  EXPECT_TRUE((*runtime)->RunToEnd(store.Close()).ok());
+  opened->reset();
+  EXPECT_TRUE((*runtime)->Close().ok());
 }
 
 // What conditions ask for is read together when memory does not have it; each is decided by its own row.
