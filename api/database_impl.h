@@ -44,9 +44,8 @@ struct Database::Impl {
     }
   }
 
-  // Starts `call`, which holds `bytes` of memory, on the worker of `user_key`; false when too much is
-  // under way (F58).
-  bool Start(std::string_view user_key, size_t bytes, Task<void> call) {
+  // Starts `call`, which holds `bytes` of memory, on `worker`; false when too much is under way (F58).
+  bool Start(Executor& worker, size_t bytes, Task<void> call) {
     uint64_t held = call_bytes.fetch_add(bytes, std::memory_order_relaxed);
     uint32_t waiting = calls_waiting.fetch_add(1, std::memory_order_relaxed);
     // A call too large for the share goes alone.
@@ -54,7 +53,7 @@ struct Database::Impl {
       Finished(this, bytes);
       return false;
     }
-    calls.Spawn(store->ExecutorFor(user_key), Counted(this, bytes, std::move(call)));
+    calls.Spawn(worker, Counted(this, bytes, std::move(call)));
     return true;
   }
 

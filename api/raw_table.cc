@@ -256,7 +256,8 @@ void RawTable::ApplyAsync(std::vector<Operation> operations, WriteOptions option
   Database::Impl* impl = state_->impl;
   size_t bytes = 0;
   for (const WriteOp& op : batch->ops) bytes += op.user_key.size() + op.content.size() + kRawCallBytes;
-  if (!impl->Start(key, bytes, ApplyThenCall(impl, std::move(batch), std::move(done)))) {
+  if (!impl->Start(impl->store->ExecutorFor(key), bytes,
+                   ApplyThenCall(impl, std::move(batch), std::move(done)))) {
     busy(RawRefused(Status::Busy("too many calls are under way; try again")));
   }
 }
@@ -277,7 +278,7 @@ void RawTable::GetAsync(std::string partition_key, std::string row_key,
   if (!checked.ok()) return done(checked);
   std::string key = EncodeUserKey(state_->id, partition_key, row_key);
   std::function<void(Result<std::string>)> busy = done;
-  if (!state_->impl->Start(key, kRawCallBytes,
+  if (!state_->impl->Start(state_->impl->store->ReaderFor(key), kRawCallBytes,
                            ReadRawThenCall(state_->impl->store.get(), key, std::move(done)))) {
     busy(Status::Busy("too many calls are under way; try again"));
   }

@@ -159,7 +159,7 @@ void Table::GetAsync(std::string partition_key, std::string row_key,
   KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/true);
   std::function<void(Result<Entity>)> busy = done;
   Task<void> call = ReadThenCall(state_->impl->store.get(), std::string(key.key()), std::move(done));
-  if (!state_->impl->Start(key.key(), kReadCallBytes, std::move(call))) {
+  if (!state_->impl->Start(state_->impl->store->ReaderFor(key.key()), kReadCallBytes, std::move(call))) {
     busy(Status::Busy("too many calls are under way; try again"));
   }
 }

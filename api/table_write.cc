@@ -107,7 +107,8 @@ void Launch(Database::Impl* impl, std::unique_ptr<EncodedBatch> batch, WriteCall
   size_t bytes = 0;
   for (const WriteOp& op : batch->request().ops)
     bytes += op.user_key.size() + op.content.size() + kCallOverheadBytes;
-  if (impl->Start(key, bytes, RunAsync(impl, std::move(batch), std::move(done)))) return;
+  if (impl->Start(impl->store->ExecutorFor(key), bytes, RunAsync(impl, std::move(batch), std::move(done))))
+    return;
   busy(Refused(Status::Busy("too many calls are under way; try again"), 0));
 }
 

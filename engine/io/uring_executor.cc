@@ -20,6 +20,8 @@ constexpr unsigned kReapBatch = 64;
 // An operation of this size is worth a system call of its own: who reads ahead goes on working, for as long
 // as the device needs, before its turn ends.
 constexpr uint32_t kLargeBytes = 64 * 1024;
+// So many small ones are, too: the device has work while the turn goes on.
+constexpr unsigned kSubmissionsPerCall = 4;
 
 }  // namespace
 
@@ -102,7 +104,7 @@ void UringExecutor::Submit(std::span<RingOperation> operations) {
     if (!operations[i].silent) ++in_flight_;  // Counts completions to come.
     large = large || operations[i].size >= kLargeBytes;
   }
-  if (large) SubmitQueued();
+  if (large || io_uring_sq_ready(uring_.get()) >= kSubmissionsPerCall) SubmitQueued();
 }
 
 io_uring_sqe* UringExecutor::NextSubmission() {

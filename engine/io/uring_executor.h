@@ -49,9 +49,9 @@ class RingCompletion {
 
 // A shard's worker whose file and network I/O goes through its own ring.
 //
-// Operations are queued, handed to the kernel once a turn, and their completions reaped in bulk.
-// Completions that overflow the ring wait in the kernel and are fetched (F60). Operations, their
-// buffers and descriptors stay untouched until their completion (F62).
+// Operations are queued, handed to the kernel some at a time or at the end of a turn, and their completions
+// reaped in bulk. Completions that overflow the ring wait in the kernel and are fetched (F60). Operations,
+// their buffers and descriptors stay untouched until their completion (F62).
 class UringExecutor final : public IoWorker {
  public:
   UringExecutor(TaskPool& io_threads, const Uring::Options& options);
