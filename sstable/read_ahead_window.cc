@@ -176,9 +176,10 @@ bool ReadAheadWindow::ReadsOn() const {
 void ReadAheadWindow::Begin(const std::shared_ptr<ObjectReader>& object, PartHandle first,
                             ReadAheadRoute& route) {
   PARTITA_ASSERT(options_.pool != nullptr && current_ == nullptr);
+  if (!ahead_.empty()) return;
   total_ = 0;
   const uint64_t left = bytes_left();
-  if (!ahead_.empty() || left == 0) return;
+  if (left == 0) return;
   size_ = std::clamp<uint64_t>(std::min(options_.read_in_stride / 2, left), kSizeFirst, kAheadSizeMax);
   if (AlignUp(first.end(), kPageSize) - AlignDown(first.offset, kPageSize) > size_) return;
   AlignedBuffer buffer = options_.pool->TakeBuffer(size_);
