@@ -190,7 +190,7 @@ Task<bool> StoreLife::ScanPages(std::string lower, std::string upper, Direction 
     ++world_.counts.pages;
     Result<Shard::ScanAnswer> answer = co_await store_->Scan(request, &sink);
     if (crashed()) {
-      if (compared_) world_.KeepScan({lower, upper, direction});
+      if (compared_) world_.KeepScan(lower, upper, direction);
       co_return false;
     }
     if (!answer.ok()) {
@@ -198,6 +198,7 @@ Task<bool> StoreLife::ScanPages(std::string lower, std::string upper, Direction 
       for (size_t i = 0; i < StoreWorld::kTables; ++i) live = live || Live(i, table);
       if (!faulty_ && !(answer.code() == Code::kNotFound && !live))
         Violation("scan: " + answer.status().ToString());
+      if (compared_) world_.KeepScan(lower, upper, direction);
       co_return false;
     }
     for (size_t i = 0; i < found.size(); ++i) {

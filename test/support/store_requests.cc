@@ -165,7 +165,7 @@ Task<void> StoreLife::ScanOnce() {
     scan = std::move(world_.open_scans[which]);
     world_.open_scans.erase(world_.open_scans.begin() + static_cast<ptrdiff_t>(which));
     ++world_.counts.continued;
-    world_.rare.Note(RareState::kScanContinuedLater);
+    if (scan.life != world_.lives) world_.rare.Note(RareState::kScanContinuedLater);
   }
   StoreModel::Rows ignored;
   bool whole = co_await ScanPages(scan.lower, scan.upper, scan.direction, limit, &ignored);

@@ -72,9 +72,9 @@ void StoreWorld::DropTable(size_t index) {
   table.pending = Table::Pending::kNone;
 }
 
-void StoreWorld::KeepScan(OpenScan scan) {
+void StoreWorld::KeepScan(std::string lower, std::string upper, Direction direction) {
   if (open_scans.size() == kOpenScans) open_scans.erase(open_scans.begin());
-  open_scans.push_back(std::move(scan));
+  open_scans.push_back({std::move(lower), std::move(upper), direction, lives});
 }
 
 // ---- A life.
@@ -86,6 +86,7 @@ StoreLife::StoreLife(SimRuntime& runtime, StoreWorld& world, const WorkloadOptio
       plan_(plan),
       random_(plan.seed),
       watch_(&world.rare) {
+  ++world_.lives;
   runtime_.OnCompletion([this](const SimOperationRecord& operation) { Watch(operation); });
 }
 

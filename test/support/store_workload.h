@@ -67,15 +67,17 @@ struct StoreWorld {
   WorkloadCounts counts;
   RareStates rare;
 
-  // A scan that a life did not bring to its end; a later one may go on where it was (continuations never
-  // expire).
+  uint32_t lives = 0;  // Begun.
+  // A scan that a crash or a failed page ended; a request of this life or of a later one may go on where it
+  // was (continuations never expire).
   struct OpenScan {
     std::string lower, upper;
     Direction direction = Direction::kForward;
+    uint32_t life = 0;
   };
   static constexpr size_t kOpenScans = 8;
   std::vector<OpenScan> open_scans;
-  void KeepScan(OpenScan scan);
+  void KeepScan(std::string lower, std::string upper, Direction direction);
   // A backup that an earlier life made, or may have made.
   struct Copy {
     std::string directory;
