@@ -125,7 +125,7 @@ TEST_F(RowlessThreadsStoreTest, PagesShowAllThatWasThereAllTheTime) {
   std::vector<std::thread> threads;
   for (int writer = 0; writer < kWriters; ++writer) {
     threads.emplace_back([&, writer] {
-      RunWriter(*store, *runtime, writer, 100'000);
+      RunWriter(*store, *runtime, writer, 500'000);  // Enough beside slow readers, too.
       writing.fetch_sub(1);
     });
   }
