@@ -187,7 +187,7 @@ Task<Status> MergeJob::State::MergeAll() {
       if (MayPass(run)) block = run.table().CurrentPassThrough();
       if (block && LargeEnough(*block, context.block_size)) {
         PARTITA_CO_TRY(co_await PassBlock(run, *block));
-        warm.Out(run_is_warm[source], block->decoded->size());
+        warm.OutBlock(run.table(), run_is_warm[source], *block->decoded);
         run.SkipBlock();
         state = merged->LeadingSourceMoved();
         continue;
@@ -206,7 +206,7 @@ Task<Status> MergeJob::State::MergeAll() {
         any_out = true;
       }
       PARTITA_CO_TRY(outputs.Add(entry));
-      warm.Out(run_is_warm[source], 1);
+      warm.OutEntry(run.table(), run_is_warm[source], entry.user_key);
       if (outputs.NeedsDrain()) PARTITA_CO_TRY(co_await outputs.Drain());
     }
     state = merged->Next();

@@ -4,20 +4,36 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/base/checksum.h"
 #include "engine/base/task_group.h"
+#include "sstable/cached_rows.h"
+#include "sstable/data_block.h"
 
 namespace partita {
 
 bool WarmEntries::Note(const TableIterator& at) {
+  has_rows_ = cache_.HasRows();
   const BlockKey block = at.block_key();
   if (!cache_.Contains(block)) return false;
   blocks_.push_back(block);
-  const BlockKey index = at.index_key();
-  if (index_noted_ != index) {
-    index_noted_ = index;
-    blocks_.push_back(index);
-  }
+  NoteIndex(at);
   return true;
+}
+
+void WarmEntries::NoteIndex(const TableIterator& at) {
+  const BlockKey index = at.index_key();
+  if (index_noted_ == index) return;
+  index_noted_ = index;
+  blocks_.push_back(index);
+}
+
+// Once of a row, not of each of its versions.
+void WarmEntries::NoteRow(const TableIterator& at, const BlockKey& row) {
+  if (row_noted_ == row || rows_.size() >= kRunsMax || !cache_.Contains(row)) return;
+  row_noted_ = row;
+  rows_.push_back(out_);
+  blocks_.push_back(row);
+  NoteIndex(at);
 }
 
 void WarmEntries::Out(bool warm, uint64_t count) {
@@ -31,7 +47,30 @@ void WarmEntries::Out(bool warm, uint64_t count) {
   }
 }
 
+void WarmEntries::OutEntry(const TableIterator& at, bool warm, std::string_view user_key) {
+  if (!warm && has_rows_) NoteRow(at, CachedRowKey(at.block_key(), Hash64(user_key)));
+  Out(warm, 1);
+}
+
+void WarmEntries::OutBlock(const TableIterator& at, bool warm, const DataBlock& block) {
+  if (warm || !has_rows_) return Out(warm, block.size());
+  std::vector<BlockKey> rows;
+  std::string user_key;
+  for (uint32_t i = 0; i < block.size(); ++i) {
+    block.KeyTo(i, &user_key);
+    rows.push_back(CachedRowKey(at.block_key(), Hash64(user_key)));
+    cache_.PrefetchSlot(rows.back());
+  }
+  for (const BlockKey& row : rows) {
+    NoteRow(at, row);
+    Out(/*warm=*/false, 1);
+  }
+}
+
 bool WarmEntries::Wants(uint64_t entries) {
+  rows_here_.clear();
+  for (; !rows_.empty() && rows_.front() < read_back_ + entries; rows_.pop_front())
+    rows_here_.push_back(static_cast<uint32_t>(rows_.front() - read_back_));
   const uint64_t end = read_back_ + entries;
   uint64_t warm = 0;
   for (; at_ < runs_.size() && runs_[at_].begin < end; ++at_) {
@@ -44,11 +83,25 @@ bool WarmEntries::Wants(uint64_t entries) {
     runs_.erase(runs_.begin(), runs_.begin() + static_cast<std::ptrdiff_t>(at_));
     at_ = 0;
   }
-  return 2 * warm >= entries;
+  wants_block_ = 2 * (warm + rows_here_.size()) >= entries;
+  return wants_block_ || !rows_here_.empty();
+}
+
+void WarmEntries::TakeRows(const TableIterator& at) {
+  const DataBlock block(at.block_content());
+  for (const uint32_t i : rows_here_) {
+    if (i >= block.size()) continue;
+    const CachedRow row = CutRow(at.block_key(), block, i);
+    Copy(row.key, row.content, CachePriority::kPoint);
+  }
 }
 
 void WarmEntries::Take(const TableIterator& at) {
-  Copy(at.block_key(), at.block_content(), CachePriority::kScan);
+  if (wants_block_) {
+    Copy(at.block_key(), at.block_content(), CachePriority::kScan);
+  } else {
+    TakeRows(at);
+  }
   const BlockKey index = at.index_key();
   if (index_taken_ == index) return;
   index_taken_ = index;
@@ -85,13 +138,17 @@ Task<void> WarmEntries::Elsewhere(void (WarmEntries::*work)()) {
 void WarmEntries::PutHere() {
   size_t at = 0;
   for (const Piece& piece : pieces_) {
-    BlockFrame frame = cache_.NewFrame(piece.key, piece.size);
-    if (frame.data() != nullptr) {
-      std::memcpy(frame.data(), bytes_.data() + at, piece.size);
-      (void)cache_.Insert(piece.key, std::move(frame), piece.priority);
-      put_.push_back(piece.key);
-    }
+    const std::string_view content(bytes_.data() + at, piece.size);
     at += piece.size;
+    if (IsCachedRow(piece.key)) {
+      cache_.AddRow(piece.key, content);
+    } else {
+      BlockFrame frame = cache_.NewFrame(piece.key, piece.size);
+      if (frame.data() == nullptr) continue;
+      std::memcpy(frame.data(), content.data(), content.size());
+      (void)cache_.Insert(piece.key, std::move(frame), piece.priority);
+    }
+    put_.push_back(piece.key);
   }
   pieces_.clear();
   bytes_.clear();

@@ -1,8 +1,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/executor.h"
@@ -19,7 +21,8 @@ namespace partita {
 //
 // A block is wanted when at least half of its entries came from such blocks: one of a level above lies over
 // many blocks of the level below, and says little about each of them. It comes in as a scan's would, so what
-// was scanned once is no hotter for having been merged.
+// was scanned once is no hotter for having been merged. Rows that the cache held without their block
+// (sstable/cached_rows.h) come in as rows, unless half of their new block is wanted.
 //
 // Used by one thread at a time; everything outlives it.
 class WarmEntries final : public BlockTaker {
@@ -32,6 +35,10 @@ class WarmEntries final : public BlockTaker {
   bool Note(const TableIterator& at);
   // The next `count` entries of the outputs.
   void Out(bool warm, uint64_t count);
+  // The next entry of the outputs, of the block in which `at` stands, or all of that block; `warm` as Note
+  // said of it. Of a block that is not in the cache some rows may be.
+  void OutEntry(const TableIterator& at, bool warm, std::string_view user_key);
+  void OutBlock(const TableIterator& at, bool warm, const DataBlock& block);
 
   bool Wants(uint64_t entries) override;
   void Take(const TableIterator& at) override;
@@ -59,6 +66,9 @@ class WarmEntries final : public BlockTaker {
     CachePriority priority;
   };
 
+  void NoteIndex(const TableIterator& at);
+  void NoteRow(const TableIterator& at, const BlockKey& row);
+  void TakeRows(const TableIterator& at);
   void Copy(BlockKey key, std::string_view content, CachePriority priority);
   Task<void> Elsewhere(void (WarmEntries::*work)());
   void PutHere();
@@ -67,8 +77,12 @@ class WarmEntries final : public BlockTaker {
   BlockCache& cache_;
   Executor* executor_;
   std::vector<BlockKey> blocks_;
-  std::optional<BlockKey> index_noted_;
+  std::optional<BlockKey> index_noted_, row_noted_;
+  bool has_rows_ = false;  // The cache had some at the last Note.
   std::vector<Run> runs_;
+  std::deque<uint64_t> rows_;        // Entries whose row was there, counted alike, and not read back yet.
+  std::vector<uint32_t> rows_here_;  // Of the block that Wants was asked of last.
+  bool wants_block_ = false;         // All of it.
   uint64_t out_ = 0;
   uint64_t read_back_ = 0;
   size_t at_ = 0;  // The first run that does not end before read_back_.

@@ -20,6 +20,16 @@ struct BlockKey {
   ObjectId object;      // Never reused, so what a removed file left behind just ages out.
   uint64_t offset = 0;  // Of the block in the object.
   friend bool operator==(const BlockKey&, const BlockKey&) = default;
+
+  uint64_t HashValue() const {
+    uint64_t h = object.value * 0x9E3779B97F4A7C15ULL ^ offset;
+    h ^= h >> 32;
+    h *= 0xD6E8FEB86659FD93ULL;
+    h ^= h >> 32;
+    h *= 0xD6E8FEB86659FD93ULL;
+    return h ^ (h >> 32);
+  }
+  uint32_t PartitionBits() const { return static_cast<uint32_t>(HashValue() >> 56) & 15; }
 };
 
 // How long a block stays without being used again.
@@ -46,10 +56,11 @@ struct CacheStatistics {
   uint64_t misses = 0;
   uint64_t inserts = 0;
   uint64_t evictions = 0;
-  uint64_t refused = 0;     // Frames that found no room and were served from the heap.
+  uint64_t refused = 0;     // Frames that should have found room and were served from the heap.
   uint64_t used_bytes = 0;  // Frames handed out, cached or being filled.
   uint64_t capacity_bytes = 0;
   uint64_t blocks = 0;
+  uint64_t rows = 0;  // Kept of blocks that are not there.
 };
 
 // What reading tables met; counted here because every reader of a store shares the cache.
@@ -67,7 +78,10 @@ struct ReadFaults {
 //   would waste a third). It is touched by use or by TouchMemory(), and never given back. A frame
 //   that finds no room (too large for the partition, or everything pinned) comes from the heap and
 //   lives as long as its pin.
-// - Eviction is CLOCK with a small use count: scans enter with none, points with one, index blocks
+// - Of blocks of which few rows are read the rows alone are kept (cached_rows.h): when the block is evicted,
+//   and when it was read while nothing was free, unless it is missed often. Rows lie side by side in pages
+//   of 8 KiB and are moved together when others between them go.
+// - Eviction is CLOCK with a small use count: scans and rows enter with none, points with one, index blocks
 //   with the greatest, hits add one. A scan thus only displaces what was not used since the hand
 //   last passed; that is the probation that makes it scan resistant.
 // - Inserting locks its partition (never while reading a disk). Two threads that miss the same
@@ -104,9 +118,14 @@ class BlockCache {
   void PrefetchSlot(BlockKey key) const;
   void PrefetchBlock(BlockKey key) const;
 
-  // Memory of `size` bytes for a block about to be decoded, evicting as needed. Always succeeds
-  // unless the heap is exhausted too: check data().
-  BlockFrame NewFrame(BlockKey key, size_t size);
+  // To be told of each miss of a point read: whether it is the fourth of this block within about as many
+  // misses as there is room for blocks. What is missed less often is not worth the memory of all its rows.
+  // That holds for keys that the block turns out not to have, too.
+  bool MissedOften(BlockKey key);
+
+  // Memory of `size` bytes for a block about to be decoded, evicting as needed unless told not to: then it is
+  // from the heap when nothing is free. Always succeeds unless the heap is exhausted too: check data().
+  BlockFrame NewFrame(BlockKey key, size_t size, bool evicts = true);
 
   // Like NewFrame, but from the heap: for reads that shall leave no trace in the cache.
   static BlockFrame NewHeapFrame(size_t size);
@@ -114,6 +133,15 @@ class BlockCache {
   // Makes a filled frame findable, and pins it. When the block is already there the frame is given
   // back and the existing one pinned. A heap frame is not cached, only pinned.
   BlockPin Insert(BlockKey key, BlockFrame frame, CachePriority priority);
+
+  // Keeps a copy of a row (cached_rows.h), evicting as needed. Nothing happens when it is there, is too large
+  // or finds no room.
+  void AddRow(BlockKey key, std::string_view content);
+  // Lookup of a row whose block Lookup has just missed: to be counted as one hit or one miss together.
+  BlockPin LookupRow(BlockKey key);
+
+  // Whether there are any; takes no lock.
+  bool HasRows() const;
 
   // Touches up to `bytes` more of the arenas; false when all is touched. For an idle moment after
   // open: first touch of fresh memory costs up to 8 us per 4 KiB on virtual machines.
@@ -134,12 +162,20 @@ class BlockCache {
   struct Partition;
   struct Counters;
 
-  Partition& PartitionOf(uint64_t hash) const;
+  // A row lies in the partition of its block, which leaves it there.
+  uint32_t PartitionAt(const BlockKey& key, uint64_t hash) const;
+  Partition& PartitionOf(const BlockKey& key, uint64_t hash) const {
+    return *partitions_[PartitionAt(key, hash)];
+  }
+  BlockPin PinOf(Partition& partition, Slot* slot) const;
 
   uint64_t capacity_bytes_;
   uint32_t partition_mask_ = 0;
   std::vector<std::unique_ptr<Partition>> partitions_;
   std::unique_ptr<Counters[]> counters_;
+  // By a block's hash: 32 bits of the hash of what was missed there last. Anyone's, relaxed.
+  std::unique_ptr<std::atomic<uint32_t>[]> missed_;
+  uint64_t missed_mask_ = 0;
   std::atomic<uint64_t> places_bytes_{0};
   std::mutex touch_mutex_;
   size_t touched_ = 0;
@@ -155,6 +191,8 @@ class BlockFrame {
 
   uint8_t* data() { return data_; }
   size_t size() const { return size_; }
+  // The cache had no room for it, and will not keep it.
+  bool from_heap() const { return partition_ == nullptr; }
   std::string_view view() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
  private:
@@ -177,6 +215,12 @@ class BlockPin {
   explicit operator bool() const { return content_.data() != nullptr; }
   // The decoded block.
   std::string_view content() const { return content_; }
+  // Whether the cache holds it, not this pin alone.
+  bool cached() const { return slot_ != nullptr; }
+  // A point read was answered by this entry of the block, or a scan went over all: what is marked is what
+  // shall stay when the block goes. Blocks of more than 24 entries are kept or go as a whole.
+  void MarkEntry(uint32_t at);
+  void MarkAll();
   // Another pin of the same block; empty when it is not in the cache, but lives as long as this pin.
   BlockPin Share() const;
   void Release();

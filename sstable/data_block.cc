@@ -273,12 +273,13 @@ uint32_t DataBlock::LowerBound(std::string_view user_key) const {
   return low;
 }
 
-Lookup DataBlock::Find(std::string_view user_key, Version at_most) const {
+Lookup DataBlock::Find(std::string_view user_key, Version at_most, uint32_t* at) const {
   uint32_t i = LowerBound(user_key);
   if (i == count_ || CompareKey(i, user_key) != 0) return {};
   while (version(i) > at_most) {
     if (++i == count_ || !same_key_as_before(i)) return {};
   }
+  if (at != nullptr) *at = i;
   Lookup lookup;
   lookup.version = version(i);
   lookup.state = LookupState::kDeleted;

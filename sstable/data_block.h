@@ -121,8 +121,9 @@ class DataBlock {
   // <0, 0, >0 as entry i's key is below, equal, above.
   int CompareKey(uint32_t i, std::string_view user_key) const;
 
-  // The newest entry of `user_key` with version <= `at_most`.
-  Lookup Find(std::string_view user_key, Version at_most) const;
+  // The newest entry of `user_key` with version <= `at_most`, and its place, written to `at` when there is
+  // one and it is not null.
+  Lookup Find(std::string_view user_key, Version at_most, uint32_t* at = nullptr) const;
 
  private:
   uint64_t Head(uint32_t i) const { return LoadBe64(heads_ + 8 * i); }

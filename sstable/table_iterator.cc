@@ -126,7 +126,10 @@ bool TableIterator::State::EnterBlock() {
   handle = IndexRecordHandle(index.value(index_at));
   if (!block_pin && !bypass()) {
     block_pin = table->EnterData(index, top_at, index_at);
-    if (block_pin) window.UsedFromCache(handle.stored_size);
+    if (block_pin) {
+      block_pin.MarkAll();
+      window.UsedFromCache(handle.stored_size);
+    }
   }
   if (!block_pin && !window_is_suspect && window.Holds(handle)) {
     const std::string_view bytes = window.Bytes(handle);

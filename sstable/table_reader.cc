@@ -1,9 +1,12 @@
 #include "sstable/table_reader.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "engine/base/assert.h"
+#include "engine/base/checksum.h"
+#include "sstable/cached_rows.h"
 
 namespace partita {
 
@@ -180,7 +183,7 @@ Status TableReader::ValidateIndex(std::string_view content) const {
 
 Result<BlockPin> TableReader::DecodeBlock(std::string_view part, const LoadRequest& request) const {
   const PartHandle& handle = request.handle;
-  BlockFrame frame = request.fill_cache ? cache_.NewFrame(KeyOf(handle), handle.content_size)
+  BlockFrame frame = request.fill_cache ? cache_.NewFrame(KeyOf(handle), handle.content_size, request.evicts)
                                         : BlockCache::NewHeapFrame(handle.content_size);
   if (frame.data() == nullptr) return Status::ResourceExhausted("no memory for a block of " + name());
   Status status = DecodePart(part, frame.data());
@@ -249,12 +252,14 @@ TableLookup TableReader::TryGet(const KeyHash& hash, std::string_view user_key, 
   const DataBlock index(index_pin.content());
   const uint32_t at = index.LowerBound(user_key);
   if (at == index.size()) return result;
+  const PartHandle handle = IndexRecordHandle(index.value(at));
   BlockPin data_pin = EnterData(index, top, at);
+  if (!data_pin) data_pin = EnterRow(handle, {user_key, hash});
   if (!data_pin) {
     result.needs_io = true;
     return result;
   }
-  result.lookup = DataBlock(data_pin.content()).Find(user_key, at_most);
+  result.lookup = FindIn(&data_pin, handle, user_key, at_most);
   if (result.lookup.state == LookupState::kFound) {
     DataBlock::Prefetch(result.lookup.value);  // Whoever asked is about to copy it.
     *pin = std::move(data_pin);
@@ -271,16 +276,48 @@ Task<Result<Lookup>> TableReader::Get(KeyHash hash, std::string_view user_key, V
   const DataBlock index(index_pin.content());
   const uint32_t at = index.LowerBound(user_key);
   if (at == index.size()) co_return Lookup();
+  const PartHandle handle = IndexRecordHandle(index.value(at));
   BlockPin data_pin = EnterData(index, top, at);
+  if (!data_pin) data_pin = EnterRow(handle, {user_key, hash});
   if (!data_pin) {
-    const LoadRequest request{.handle = IndexRecordHandle(index.value(at)),
+    const LoadRequest request{.handle = handle,
                               .kind = SealKind::kDataBlock,
-                              .priority = CachePriority::kPoint};
+                              .priority = CachePriority::kPoint,
+                              .evicts = cache_.MissedOften(KeyOf(handle))};
     PARTITA_CO_ASSIGN(data_pin, co_await LoadBlock(request));
   }
-  const Lookup lookup = DataBlock(data_pin.content()).Find(user_key, at_most);
+  const Lookup lookup = FindIn(&data_pin, handle, user_key, at_most);
   if (lookup.state == LookupState::kFound) *pin = std::move(data_pin);
   co_return lookup;
+}
+
+BlockPin TableReader::EnterRow(const PartHandle& handle, const SoughtKey& key) const {
+  BlockPin pin = cache_.LookupRow(CachedRowKey(KeyOf(handle), key.hash.key));
+  // Another key may have the same hash.
+  if (pin && DataBlock(pin.content()).CompareKey(0, key.user_key) != 0) pin.Release();
+  return pin;
+}
+
+Lookup TableReader::FindIn(BlockPin* pin, const PartHandle& handle, std::string_view user_key,
+                           Version at_most) const {
+  const DataBlock block(pin->content());
+  uint32_t at = block.size();
+  const Lookup lookup = block.Find(user_key, at_most, &at);
+  if (at == block.size()) return lookup;
+  if (pin->cached()) {
+    pin->MarkEntry(at);
+    return lookup;
+  }
+  if (IsWorthCutting(block, at)) {
+    const CachedRow row = CutRow(KeyOf(handle), block, at);
+    cache_.AddRow(row.key, row.content);
+    return lookup;
+  }
+  BlockFrame frame = cache_.NewFrame(KeyOf(handle), pin->content().size());
+  if (frame.from_heap()) return lookup;
+  std::memcpy(frame.data(), pin->content().data(), frame.size());
+  *pin = cache_.Insert(KeyOf(handle), std::move(frame), CachePriority::kPoint);
+  return DataBlock(pin->content()).Find(user_key, at_most);
 }
 
 Task<void> TableReader::ReadTogether(std::span<const std::string_view> user_keys) const {
@@ -304,7 +341,9 @@ Task<void> TableReader::ReadTogether(std::span<const std::string_view> user_keys
     // Behind the one before, or of the same block; an index that says otherwise is for Get to deal with.
     if (!missing.empty() && handle.offset < missing.back().end()) continue;
     // The cache might not take a very large one, and Get would read it again.
-    if (handle.content_size > kReadTogetherBytes / 8 || cache_.Contains(KeyOf(handle))) continue;
+    if (handle.content_size > kReadTogetherBytes / 8 || cache_.Contains(KeyOf(handle)) ||
+        cache_.Contains(CachedRowKey(KeyOf(handle), Hash64(user_key))))
+      continue;
     missing.push_back(handle);
     bytes += handle.stored_size;
     if (bytes >= kReadTogetherBytes) {

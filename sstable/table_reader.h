@@ -122,6 +122,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
     SealKind kind = SealKind::kDataBlock;
     CachePriority priority = CachePriority::kPoint;
     bool fill_cache = true;
+    bool evicts = true;  // When it fills the cache: not only where that has memory to spare.
   };
 
   // Reads and checks a part, with the one re-read of F52.
@@ -139,6 +140,12 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // `cause` with object, offset and kind; a failed read of a part is damage too (F43).
   Status Damaged(const Status& cause, uint64_t offset, SealKind kind) const;
   BlockKey KeyOf(const PartHandle& handle) const { return {object_->id(), handle.offset}; }
+
+  // The row alone (cached_rows.h), as a block; an empty pin when the cache does not have it.
+  BlockPin EnterRow(const PartHandle& handle, const SoughtKey& key) const;
+  // Finds the row in a block, which the cache has or was to keep only if it had memory to spare: then it
+  // keeps the row, or the block after all.
+  Lookup FindIn(BlockPin* block, const PartHandle& handle, std::string_view user_key, Version at_most) const;
 
   // The index block of an entry of the top index, and the data block of an entry of that, as far as memory
   // has them; the lines that a search reads first are on their way.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sstable/cached_rows.h"
 #include "test/compaction/job_test_world.h"
 
 // What a merge replaces in the cache: the outputs' blocks in place of the inputs' that it held.
@@ -26,7 +27,7 @@ class WarmEntriesTest : public testing::TestWithParam<bool> {
     std::vector<ModelEntry> entries;
     for (uint32_t row = 0; row < kRows; row += step) {
       std::string content = std::to_string(row * 7919 + version);
-      while (content.size() < 60) content += std::to_string(content.size() * 31 + row);
+      while (content.size() < content_size_) content += std::to_string(content.size() * 31 + row);
       entries.push_back(MakeEntry(Key(row), version, EntryKind::kPut, content));
     }
     Result<JobResult> result = world_.Flush(std::move(entries), {kVersionMax, {}});
@@ -59,7 +60,16 @@ class WarmEntriesTest : public testing::TestWithParam<bool> {
     return !world_.levels->TryGet(key, HashKey(key), kVersionMax, &pin).needs_io;
   }
 
+  // With blocks of nobody's, so that what is read is not kept as a whole.
+  void FillCache() {
+    for (uint64_t i = 0; i < 800; ++i) {
+      const BlockKey key{ObjectId(999'999), i * 4096};
+      (void)world_.cache.Insert(key, world_.cache.NewFrame(key, 2000), CachePriority::kScan);
+    }
+  }
+
   JobWorld world_;
+  size_t content_size_ = 60;
   std::vector<BlockKey> replaced_;
 };
 
@@ -97,6 +107,27 @@ TEST_P(WarmEntriesTest, ReplacedBlocksAreThoseOfTheInputsThatWereCached) {
     EXPECT_TRUE(world_.cache.Contains(block));
   }
   for (uint32_t row = 0; row < kRows; ++row) ASSERT_TRUE(IsWarm(row)) << row;
+}
+
+TEST_P(WarmEntriesTest, RowsThatTheCacheHeldWithoutTheirBlocksStay) {
+  world_.block_size = 4096;
+  content_size_ = 300;
+  Flush(1, 5);
+  Merge(0);
+  FillCache();
+  for (const uint32_t row : {5u, 305u, 777u}) Read(row, row + 1);
+  const uint64_t rows = world_.cache.statistics().rows;
+  ASSERT_GE(rows, 3u);
+  Flush(305, 6);  // Row 305 is in it: what is newest of it was not read.
+  Merge(0);
+  for (const uint32_t row : {5u, 777u}) EXPECT_TRUE(IsWarm(row)) << row;
+  for (const uint32_t row : {4u, 6u, 305u, 776u, 778u}) EXPECT_FALSE(IsWarm(row)) << row;
+  uint64_t replaced_rows = 0;
+  for (const BlockKey& key : replaced_) replaced_rows += IsCachedRow(key);
+  EXPECT_EQ(replaced_rows, 2u);
+  EXPECT_GT(replaced_.size(), replaced_rows);  // And the index blocks that named them.
+  EXPECT_EQ(world_.cache.statistics().rows, rows);
+  Read(0, kRows);  // What is cached is what the outputs have.
 }
 
 TEST_P(WarmEntriesTest, AFailedMergeLeavesTheCacheAsItWas) {

@@ -1,0 +1,192 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/large_memory.h"
+#include "sstable/block_cache.h"
+#include "sstable/cached_rows.h"
+#include "sstable/frame_arena.h"
+
+namespace partita {
+
+// What the cache has, one slot each: found by hashing, and the next ones. The top of block_cache.cc says who
+// writes what.
+struct BlockCache::Slot {
+  std::atomic<uint64_t> meta{0};
+  std::atomic<uint64_t> object{0};
+  std::atomic<uint64_t> offset{0};
+  std::atomic<uint32_t> unit{0};  // Where its content begins in the arena, in units.
+  std::atomic<uint32_t> size{0};
+
+  static constexpr size_t kUnit = 8;
+  static constexpr uint32_t kUnitsPerGranule = FrameArena::kGranule / kUnit;
+
+  BlockKey key() const {
+    return {ObjectId(object.load(std::memory_order_relaxed)), offset.load(std::memory_order_relaxed)};
+  }
+  bool Holds(const BlockKey& sought) const { return key() == sought; }
+};
+
+// Of Slot::meta, whose parts the top of block_cache.cc names.
+namespace cache_meta {
+
+constexpr uint64_t kPinMask = 0xFFFFFFFFULL;
+constexpr unsigned kUseShift = 32;
+constexpr uint64_t kUseOne = 1ULL << kUseShift;
+// Of the 63 that there is room for: those who raise it do not wait for each other.
+constexpr uint64_t kUseMax = 3;
+constexpr unsigned kMarkShift = 38;
+constexpr uint32_t kMarks = 24;  // One an entry: a block of more never leaves rows behind.
+constexpr uint64_t kStateMask = 3ULL << 62;
+constexpr uint64_t kChanging = 1ULL << 62;
+constexpr uint64_t kVisible = 2ULL << 62;
+
+constexpr uint64_t UseOf(uint64_t meta) { return meta >> kUseShift & 63; }
+constexpr uint32_t MarksOf(uint64_t meta) {
+  return static_cast<uint32_t>(meta >> kMarkShift) & ((1u << kMarks) - 1);
+}
+constexpr uint64_t VisibleWith(uint64_t use) { return kVisible | use << kUseShift; }
+constexpr bool IsVisible(uint64_t meta) { return (meta & kStateMask) == kVisible; }
+
+}  // namespace cache_meta
+
+// A part of the cache, by the hash of what is looked for: its slots, and the arena that holds blocks, each an
+// extent, and rows, many to a page. The hand goes over the extents in turn.
+//
+// A page of rows is filled from its front: header, content, header, content; a header of no units ends it.
+// One page is open, to be filled; one is spare, so that the rows of another find room when they are moved
+// together. A row whose slot went leaves a hole, until its page is emptied.
+struct BlockCache::Partition {
+  Partition(uint32_t granules, uint32_t slot_count)
+      : arena(granules), owner(granules), slots(slot_count), displaced(slot_count), slot_count(slot_count) {}
+
+  uint32_t HomeOf(uint64_t hash) const {
+    return static_cast<uint32_t>(uint64_t{static_cast<uint32_t>(hash)} * slot_count >> 32);
+  }
+  uint32_t After(uint32_t at) const { return at + 1 == slot_count ? 0 : at + 1; }
+  const char* ContentAt(uint32_t unit) const {
+    return reinterpret_cast<const char*>(arena.At(0) + size_t{unit} * Slot::kUnit);
+  }
+  std::string_view ContentOf(const Slot& slot) const {
+    return {ContentAt(slot.unit.load(std::memory_order_relaxed)), slot.size.load(std::memory_order_relaxed)};
+  }
+
+  Slot* Pin(const BlockKey& key, uint64_t hash);
+  // Without a pin: it may be another's when the caller looks, but for the holder of the mutex.
+  Slot* Find(const BlockKey& key, uint64_t hash) const;
+
+  // ---- All below: for the holder of the mutex.
+
+  // The slot's number. REQUIRES: MakeSlot.
+  uint32_t Publish(const BlockKey& key, uint64_t hash, uint32_t unit, size_t size, uint64_t meta);
+  // Empties a slot that was seen as `meta`; false when it has pins or is used meanwhile.
+  bool TryRemove(uint32_t slot_index, uint64_t meta);
+  // Of a used extent that no slot owns; the hand stays on an extent's edge.
+  void FreeExtent(uint32_t first);
+  uint32_t AllocateEvicting(uint32_t granules);
+  // Evicts until there is room for one more slot; false when pins prevent it.
+  bool MakeSlot();
+  uint32_t EntriesMax() const { return slot_count / 4 * 3; }
+  bool HasSlot() const { return entries < EntriesMax(); }
+  // Moves the hand over one extent; the free extent it made, or kNone.
+  uint32_t Advance();
+  // Does so until `done`, which is given what it returned; false after so many rounds.
+  template <typename Done>
+  bool Walk(Done done) {
+    for (uint64_t walked = 0; walked < static_cast<uint64_t>(kRoundsMax) * arena.granules();) {
+      const uint32_t before = hand >= arena.granules() ? 0 : hand;
+      const uint32_t free = Advance();
+      walked += hand > before ? hand - before : 1;
+      if (done(free)) return true;
+    }
+    return false;
+  }
+  uint32_t PassBlock(uint32_t first);
+  void Drop(const BlockKey& key, uint64_t hash);
+
+  // cached_rows.cc:
+  // Keeps a copy, evicting as needed, but for what is too large or finds no room.
+  void AddRow(const BlockKey& key, std::string_view content);
+  uint32_t PassPage(uint32_t page);
+  // Copies the rows of the marked entries of a block, if they are so few that they are worth more than all of
+  // it, and find room once it is gone.
+  bool TakesRowsOut(uint32_t first, const Slot& slot, uint64_t meta);
+  // Puts them into the open page, or into one where the block was; the part of `free` that is left, or kNone.
+  uint32_t PutRowsBack(uint32_t free);
+
+  // What an idle moment touches: the slots, which are the first to be used everywhere, and then the arena.
+  size_t size_bytes() const { return slots_bytes() + arena.size_bytes(); }
+  size_t slots_bytes() const { return size_t{slot_count} * sizeof(Slot); }
+  void Populate(size_t offset, size_t bytes);
+  void CheckInvariants() const;
+
+  std::mutex mutex;  // Guards everything below but for what the top of block_cache.cc says of slots.
+  FrameArena arena;
+  LargeArray<uint32_t> owner;  // Of a used extent's first granule: 1 + its slot, kPrivate or kRows.
+  LargeArray<Slot> slots;
+  LargeArray<std::atomic<uint32_t>> displaced;
+  uint32_t slot_count;
+  uint32_t hand = 0;  // First granule of an extent.
+  uint32_t entries = 0;
+  std::atomic<uint32_t> rows{0};  // Of them; read by anyone.
+  uint64_t inserts = 0;
+  uint64_t evictions = 0;
+  uint64_t refused = 0;
+
+  static constexpr uint32_t kPrivate = 0;        // No slot owns the extent.
+  static constexpr uint32_t kRows = UINT32_MAX;  // A page of rows.
+  // A frame may take an eighth of its partition; larger ones are not worth what they displace.
+  static constexpr uint32_t kFrameShareMax = 8;
+  // Rounds of the hand after which a frame goes to the heap: use counts are worn off after three.
+  static constexpr uint32_t kRoundsMax = 5;
+
+ private:
+  // Seven rows of 1 KiB fill it, and a block of 12 KiB that goes leaves room for one.
+  static constexpr uint32_t kPageGranules = 8;
+  static constexpr uint32_t kPageUnits = kPageGranules * Slot::kUnitsPerGranule;
+  struct RowHeader {
+    uint32_t slot_plus_one;  // 0: a hole.
+    uint32_t units;          // With the header; 0: nothing follows.
+  };
+  static_assert(sizeof(RowHeader) == Slot::kUnit);
+
+  static uint32_t UnitsOf(size_t content_size) {
+    return 1 + static_cast<uint32_t>((content_size + Slot::kUnit - 1) / Slot::kUnit);
+  }
+  RowHeader* HeaderAt(uint32_t unit) const {
+    return reinterpret_cast<RowHeader*>(arena.At(0) + size_t{unit} * Slot::kUnit);
+  }
+  // The first row of a page, and the one behind; null at its end.
+  RowHeader* FirstRow(uint32_t page) const;
+  RowHeader* NextRow(uint32_t page, RowHeader* row) const;
+  bool OpenHas(uint32_t units) const {
+    return open_page != FrameArena::kNone && open_used + units <= kPageUnits;
+  }
+  bool HasPages() const { return kPageGranules <= arena.granules() / kFrameShareMax; }
+  void OpenPage(uint32_t page);
+  // The next `units` of the open page, as a row's. REQUIRES: OpenHas.
+  RowHeader* TakeUnits(uint32_t units);
+  uint32_t UnitOf(const RowHeader* row) const {
+    return static_cast<uint32_t>((reinterpret_cast<const uint8_t*>(row) - arena.At(0)) / Slot::kUnit);
+  }
+  // Nothing when it is there by now, or no slot is. REQUIRES: OpenHas.
+  void PutRow(const BlockKey& key, std::string_view content);
+  bool MoveRow(RowHeader* row);
+  // Evicts what was not used; whether the page has room for more now.
+  bool WearRows(uint32_t page);
+  // False when some had to stay.
+  bool MoveRows(uint32_t page);
+  // Sees to it that the open page has them, evicting as needed; false when pins prevent it.
+  bool MakeRowRoom(uint32_t units);
+
+  uint32_t open_page = FrameArena::kNone;
+  uint32_t open_used = 0;  // Units.
+  uint32_t spare_page = FrameArena::kNone;
+  std::vector<CachedRow> taken_out;
+};
+
+}  // namespace partita
