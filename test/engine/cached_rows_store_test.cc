@@ -8,10 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/io/real_runtime.h"
 #include "test/engine/rowless_rows.h"
-#include "test/support/scratch_directory.h"
-#include "test/support/small_store.h"
 
 namespace partita {
 namespace {
@@ -82,35 +79,27 @@ class CachedRowsThreadsTest : public testing::Test, protected Rows {
 };
 
 TEST_F(CachedRowsThreadsTest, NoReadIsOlderThanWhatWasWrittenBefore) {
-  ScratchDirectory directory;
-  RealRuntimeOptions world;
-  world.directory = directory.path();
-  world.backend = IoBackend::kThreads;
-  auto runtime = std::move(RealRuntime::Open(world)).value();
-  auto store = std::move(runtime->RunToEnd(Store::Open(*runtime, SmallStoreOptions(1, 1u << 20)))).value();
-  Store::TableSpec spec{.account = "default", .name = "rows", .raw = true, .split_partitions = {}};
-  table = runtime->RunToEnd(store->CreateTable(std::move(spec)))->id;
-  for (int row = 0; row < kRows; ++row) WriteRow(*store, *runtime, row);
+  RealRowsStore rows(this);
+  Store& store = rows.store();
+  Runtime& runtime = rows.runtime();
+  for (int row = 0; row < kRows; ++row) WriteRow(store, runtime, row);
   std::atomic<int> reading{kReaders};
   std::vector<std::thread> threads;
   for (int reader = 0; reader < kReaders; ++reader) {
     threads.emplace_back([&, reader] {
       std::mt19937_64 random(100 + reader);
-      for (uint64_t i = 0; i < kReads && !HasFailure(); ++i) ReadRow(*store, *runtime, Draw(random));
+      for (uint64_t i = 0; i < kReads && !HasFailure(); ++i) ReadRow(store, runtime, Draw(random));
       reading.fetch_sub(1);
     });
   }
   std::mt19937_64 random(1);
   uint64_t rows_most = 0;
   for (uint64_t i = 0; reading.load() > 0 && !HasFailure(); ++i) {
-    WriteRow(*store, *runtime, Draw(random));
-    if (i % 64 == 0) rows_most = std::max(rows_most, store->CacheStats().rows);
+    WriteRow(store, runtime, Draw(random));
+    if (i % 64 == 0) rows_most = std::max(rows_most, store.CacheStats().rows);
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(rows_most, 100u);  // Else nothing was shown.
-  EXPECT_TRUE(runtime->RunToEnd(store->Close()).ok());
-  store.reset();
-  EXPECT_TRUE(runtime->Close().ok());
 }
 
 }  // namespace

@@ -7,12 +7,9 @@
 #include <set>
 #include <thread>
 
-#include "engine/io/real_runtime.h"
 #include "engine/rowless_sweep.h"
 #include "test/engine/rowless_rows.h"
-#include "test/support/scratch_directory.h"
 #include "test/support/slowdown.h"
-#include "test/support/small_store.h"
 
 namespace partita {
 namespace {
@@ -107,39 +104,31 @@ class RowlessThreadsStoreTest : public testing::Test, protected Rows {
 };
 
 TEST_F(RowlessThreadsStoreTest, PagesShowAllThatWasThereAllTheTime) {
-  ScratchDirectory directory;
-  RealRuntimeOptions world;
-  world.directory = directory.path();
-  world.backend = IoBackend::kThreads;
-  auto runtime = std::move(RealRuntime::Open(world)).value();
-  auto store = std::move(runtime->RunToEnd(Store::Open(*runtime, SmallStoreOptions(1, 1u << 20)))).value();
-  Store::TableSpec spec{.account = "default", .name = "rows", .raw = true, .split_partitions = {}};
-  table = runtime->RunToEnd(store->CreateTable(std::move(spec)))->id;
+  RealRowsStore rows(this);
+  Store& store = rows.store();
+  Runtime& runtime = rows.runtime();
   for (int writer = 0; writer < kWriters; ++writer) {
     for (int row = 0; row < kRows; ++row) keys_[writer][row] = Key(Partition(writer), row);
     for (int row = 0; row < kRows; row += 100) {
-      WriteSpan(*store, *runtime, writer, row, row + 100, WriteKind::kPut);
+      WriteSpan(store, runtime, writer, row, row + 100, WriteKind::kPut);
     }
   }
   std::atomic<int> writing{kWriters};
   std::vector<std::thread> threads;
   for (int writer = 0; writer < kWriters; ++writer) {
     threads.emplace_back([&, writer] {
-      RunWriter(*store, *runtime, writer, 500'000);  // Enough beside slow readers, too.
+      RunWriter(store, runtime, writer, 500'000);  // Enough beside slow readers, too.
       writing.fetch_sub(1);
     });
   }
   for (int reader = 0; reader < kReaders; ++reader) {
     threads.emplace_back([&, reader] {
       std::mt19937_64 random(100 + reader);
-      while (writing.load() > 0 && !HasFailure()) ReadPage(*store, *runtime, random);
+      while (writing.load() > 0 && !HasFailure()) ReadPage(store, runtime, random);
     });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_GE(leapt_.load(), kLeapsWanted) << pages_.load();
-  EXPECT_TRUE(runtime->RunToEnd(store->Close()).ok());
-  store.reset();
-  EXPECT_TRUE(runtime->Close().ok());
 }
 
 }  // namespace
