@@ -26,6 +26,9 @@ constexpr Metric kWritten = {"write amplification", [](const Figures& f) { retur
 constexpr Metric kDisk = {"disk MB",
                           [](const Figures& f) { return static_cast<double>(f.disk_bytes) * 1e-6; }, false};
 
+// The issue names no number of threads for some rows. Its floors come from measurements with 16 threads of
+// YCSB and of cold scans on the large set, and with two of cached scans; these are judged with these numbers,
+// and with few threads, which wait for the device, as well.
 constexpr std::array kGoals = {
     Goal{"fill-seq:1", &kSettledRate, "rocksdb", 1.5, 2.5},
     Goal{"fill-random:1", &kSettledRate, "rocksdb", 2, 3},
@@ -54,8 +57,16 @@ constexpr std::array kGoals = {
     Goal{"read-cold:1", &kCpu, "rocksdb", 0.8, 0.6},
     Goal{"scan-hot:1", &kRate, "rocksdb", 2.5, 4},
     Goal{"scan-hot:1", &kRate, "lmdb", 0.8, 0.8},
+    Goal{"scan-hot:2", &kRate, "rocksdb", 2.5, 4},
     Goal{"scan-100:1", &kRate, "rocksdb", 2, 3},
+    Goal{"scan-100:16", &kRate, "rocksdb", 2, 3},
     Goal{"full-scan-hot:1", &kRate, "rocksdb", 2, 3},
+    Goal{"ycsb-a:16", &kRate, "rocksdb", 2, 3},
+    Goal{"ycsb-b:16", &kRate, "rocksdb", 1.5, 2.2},
+    Goal{"ycsb-c:16", &kRate, "rocksdb", 1.5, 2.2},
+    Goal{"ycsb-d:16", &kRate, "rocksdb", 1.5, 2.2},
+    Goal{"ycsb-e:16", &kRate, "rocksdb", 2, 3},
+    Goal{"ycsb-f:16", &kRate, "rocksdb", 2, 3},
     Goal{"ycsb-a:2", &kRate, "rocksdb", 2, 3},
     Goal{"ycsb-b:2", &kRate, "rocksdb", 1.5, 2.2},
     Goal{"ycsb-c:2", &kRate, "rocksdb", 1.5, 2.2},

@@ -31,10 +31,12 @@ Mix MixOf(char letter) {
   }
 }
 
-// One run; shared by its threads.
-class Ycsb {
+}  // namespace
+
+// Shared by the threads of a run.
+class Ycsb::State {
  public:
-  Ycsb(char letter, const LoadContext& context)
+  State(char letter, const LoadContext& context)
       : context_(context),
         mix_(MixOf(letter)),
         reads_newest_(letter == 'd'),
@@ -92,7 +94,7 @@ class Ycsb {
     return true;
   }
 
-  const LoadContext& context_;
+  const LoadContext context_;
   const Mix mix_;
   const bool reads_newest_;
   const Zipf zipf_;
@@ -103,20 +105,23 @@ class Ycsb {
   std::atomic<bool> stopped_ = false;
 };
 
-}  // namespace
-
-Status RunYcsb(char letter, const LoadContext& context, Measurement* measurement) {
+Ycsb::Ycsb(char letter, const LoadContext& context)
+    : state_(std::make_unique<State>(letter, context)), context_(context) {
   PARTITA_ASSERT(letter >= 'a' && letter <= 'f');
-  Ycsb ycsb(letter, context);
+}
+
+Ycsb::~Ycsb() = default;
+
+void Ycsb::Run(Measurement* measurement) {
   RunThreads(
-      context.parallel, context.generation, context.config.seconds, context.config.value_size,
+      context_.parallel, context_.generation + runs_++ * context_.parallel, context_.config.seconds,
+      context_.config.value_size,
       [&](uint32_t) -> Operation {
         return [&, buffer = std::string()](std::mt19937_64& random, Tally* tally) mutable {
-          return ycsb.Do(random, &buffer, tally);
+          return state_->Do(random, &buffer, tally);
         };
       },
       measurement);
-  return Status();
 }
 
 }  // namespace partita::bench

@@ -1,4 +1,7 @@
 #pragma once
+#include <cstdint>
+#include <memory>
+
 #include "bench/load/load_loop.h"
 
 namespace partita::bench {
@@ -10,7 +13,21 @@ namespace partita::bench {
 //   C  reads                                F  half reads, half read-modify-writes
 //
 // The inserts of D and E get keys behind those of the data set, so that it stays whole.
-// REQUIRES: 'a' <= letter <= 'f'.
-Status RunYcsb(char letter, const LoadContext& context, Measurement* measurement);
+class Ycsb {
+ public:
+  // REQUIRES: 'a' <= letter <= 'f'.
+  Ycsb(char letter, const LoadContext& context);
+  ~Ycsb();
+
+  // For as many seconds as are configured. It goes on where the run before ended: what was inserted then is
+  // what is newest.
+  void Run(Measurement* measurement);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+  const LoadContext context_;
+  uint64_t runs_ = 0;
+};
 
 }  // namespace partita::bench
