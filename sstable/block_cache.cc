@@ -42,10 +42,15 @@ namespace {
 constexpr size_t kPartitionBytesMin = 32u << 20;
 constexpr size_t kPartitionsMax = 16;
 constexpr size_t kCountersStripes = 16;
+// With what says where it is, but for the slots.
+constexpr uint64_t kBytesPerGranule =
+    FrameArena::kGranule + FrameArena::kOverheadPerGranule + sizeof(uint32_t);
 // Of the capacity: places for the blocks, of 12 KiB, of data that is twenty times as large.
 constexpr uint64_t kPlacesShareMax = 64;
 // Of the capacity, for each block whose miss is remembered: the size of a block.
 constexpr uint64_t kBytesPerMiss = 12 * 1024;
+// Pages that are taken back before others get the partition's lock: a hundred rows or so.
+constexpr uint32_t kTakeBackStep = 16;
 // The misses of a block are counted to so many; one more is often.
 constexpr uint32_t kMissesMask = 3;
 
@@ -74,19 +79,24 @@ struct alignas(64) BlockCache::Counters {
   std::atomic<uint64_t> misses{0};
 };
 
-BlockCache::BlockCache(uint64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {
+BlockCache::BlockCache(uint64_t capacity_bytes, uint64_t capacity_max_bytes)
+    : capacity_bytes_(capacity_bytes), capacity_max_bytes_(std::max(capacity_bytes, capacity_max_bytes)) {
   size_t count = 1;
   while (count < kPartitionsMax && capacity_bytes / (count * 2) >= kPartitionBytesMin) count *= 2;
   const uint64_t share = std::max<uint64_t>(capacity_bytes / count, 64 * FrameArena::kGranule);
+  const uint64_t share_max = std::max<uint64_t>(capacity_max_bytes_ / count, share);
   // Five slots for four granules, of which three quarters are used at most: enough when all of it is rows of
-  // 1 KiB. The index is part of the capacity.
-  const uint64_t per_granule = FrameArena::kGranule + FrameArena::kOverheadPerGranule + sizeof(uint32_t) +
-                               (sizeof(Slot) + sizeof(uint32_t)) * 5 / 4;
-  const uint64_t granules = std::min<uint64_t>(share / per_granule, UINT32_MAX / Slot::kUnitsPerGranule);
-  const uint64_t slots = std::max<uint64_t>(granules * 5 / 4, 32);
+  // 1 KiB. The index is part of the capacity, and always as large as the greatest capacity needs it.
+  constexpr uint64_t kSlotBytesPerGranule = (sizeof(Slot) + sizeof(uint32_t)) * 5 / 4;
+  const auto granules_max = static_cast<uint32_t>(std::min<uint64_t>(
+      share_max / (kBytesPerGranule + kSlotBytesPerGranule), UINT32_MAX / Slot::kUnitsPerGranule));
+  const uint64_t slots_bytes = std::min(share, kSlotBytesPerGranule * granules_max);
+  const auto granules =
+      static_cast<uint32_t>(std::clamp<uint64_t>((share - slots_bytes) / kBytesPerGranule, 1, granules_max));
+  pages_lent_max_ = (granules_max - granules) / Partition::kPageGranules;
+  const uint32_t slots = std::max<uint32_t>(granules_max / 4 * 5, 32);
   for (size_t i = 0; i < count; ++i) {
-    partitions_.push_back(
-        std::make_unique<Partition>(static_cast<uint32_t>(granules), static_cast<uint32_t>(slots)));
+    partitions_.push_back(std::make_unique<Partition>(granules, pages_lent_max_, slots));
   }
   partition_mask_ = static_cast<uint32_t>(count - 1);
   counters_ = std::make_unique<Counters[]>(kCountersStripes);
@@ -294,18 +304,30 @@ BlockPin BlockCache::Insert(BlockKey key, BlockFrame frame, CachePriority priori
   return pin;
 }
 
-bool BlockCache::TouchMemory(size_t bytes) {
-  std::lock_guard lock(touch_mutex_);
-  const size_t partition_bytes = partitions_[0]->size_bytes();
-  const size_t total = partition_bytes * partitions_.size();
-  while (bytes > 0 && touched_ < total) {
-    const size_t offset = touched_ % partition_bytes;
-    const size_t step = std::min(bytes, partition_bytes - offset);
-    partitions_[touched_ / partition_bytes]->Populate(offset, step);
-    touched_ += step;
-    bytes -= step;
+void BlockCache::Resize(uint64_t capacity_bytes) {
+  const uint64_t more = std::clamp(capacity_bytes, capacity_bytes_, capacity_max_bytes_) - capacity_bytes_;
+  const uint64_t pages = more / partitions_.size() / (Partition::kPageGranules * kBytesPerGranule);
+  const auto wanted = static_cast<uint32_t>(std::min<uint64_t>(pages, pages_lent_max_));
+  std::vector<uint32_t> ends;  // Of the partitions, before.
+  for (const auto& partition : partitions_) {
+    std::lock_guard lock(partition->mutex);
+    ends.push_back(partition->end());
+    if (partition->pages_lent < wanted) partition->Lend(wanted - partition->pages_lent);
   }
-  return touched_ < total;
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (const auto& partition : partitions_) {
+      std::lock_guard lock(partition->mutex);
+      const uint32_t surplus = partition->pages_lent - std::min(partition->pages_lent, wanted);
+      const uint32_t step = std::min(surplus, kTakeBackStep);
+      goes_on |= step > 0 && partition->TakeBack(step) == step;
+    }
+  }
+  // Without a lock: what was taken away is nobody's until this function lends it again.
+  for (size_t i = 0; i < ends.size(); ++i) {
+    const uint32_t end = partitions_[i]->end();
+    if (end < ends[i]) partitions_[i]->arena.Close(end, ends[i] - end);
+  }
 }
 
 CacheStatistics BlockCache::statistics() const {
@@ -322,7 +344,8 @@ CacheStatistics BlockCache::statistics() const {
     out.refused += partition->refused;
     out.blocks += partition->entries - partition->rows;
     out.rows += partition->rows;
-    out.used_bytes += static_cast<uint64_t>(partition->arena.used_granules()) * FrameArena::kGranule;
+    out.capacity_bytes += partition->pages_lent * uint64_t{Partition::kPageGranules} * kBytesPerGranule;
+    out.used_bytes += partition->used_granules() * FrameArena::kGranule;
   }
   return out;
 }

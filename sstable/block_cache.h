@@ -75,7 +75,7 @@ struct ReadFaults {
 // - Looking up takes no lock and writes only the slot it hits: one atomic add to pin, one to unpin.
 // - Memory is an arena per partition, reserved at construction, in granules of 1 KiB (frames hold
 //   decoded blocks, not disk pages; with 4 KiB granules a block of its own for a 2.5 KiB entity
-//   would waste a third). It is touched by use or by TouchMemory(), and never given back. A frame
+//   would waste a third). It is touched by use, and given back where Resize makes it smaller. A frame
 //   that finds no room (too large for the partition, or everything pinned) comes from the heap and
 //   lives as long as its pin.
 // - Of blocks of which few rows are read the rows alone are kept (cached_rows.h): when the block is evicted,
@@ -90,7 +90,8 @@ struct ReadFaults {
 // Atomics: see block_cache.cc. Outlives all pins and readers. Thread-safe.
 class BlockCache {
  public:
-  explicit BlockCache(uint64_t capacity_bytes);
+  // Of capacity_bytes, the least that it ever has; Resize gives it up to capacity_max_bytes. 0: no more.
+  explicit BlockCache(uint64_t capacity_bytes, uint64_t capacity_max_bytes = 0);
   ~BlockCache();
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
@@ -143,11 +144,13 @@ class BlockCache {
   // Whether there are any; takes no lock.
   bool HasRows() const;
 
-  // Touches up to `bytes` more of the arenas; false when all is touched. For an idle moment after
-  // open: first touch of fresh memory costs up to 8 us per 4 KiB on virtual machines.
-  bool TouchMemory(size_t bytes);
+  // Makes it as large as that, within the bounds of construction; the memory that comes and goes is for rows.
+  // It grows at once; where it shrinks it evicts the rows there, used or not, and gives the memory back, but
+  // for what lies in front of a row that has a pin: to be tried again. One call at a time, beside all others.
+  void Resize(uint64_t capacity_bytes);
 
   CacheStatistics statistics() const;
+  // The least.
   uint64_t capacity_bytes() const { return capacity_bytes_; }
   ReadFaults& faults() { return faults_; }
 
@@ -169,7 +172,8 @@ class BlockCache {
   }
   BlockPin PinOf(Partition& partition, Slot* slot) const;
 
-  uint64_t capacity_bytes_;
+  uint64_t capacity_bytes_, capacity_max_bytes_;
+  uint32_t pages_lent_max_ = 0;  // Of each partition.
   uint32_t partition_mask_ = 0;
   std::vector<std::unique_ptr<Partition>> partitions_;
   std::unique_ptr<Counters[]> counters_;
@@ -177,8 +181,6 @@ class BlockCache {
   std::unique_ptr<std::atomic<uint32_t>[]> missed_;
   uint64_t missed_mask_ = 0;
   std::atomic<uint64_t> places_bytes_{0};
-  std::mutex touch_mutex_;
-  size_t touched_ = 0;
   ReadFaults faults_;
 };
 

@@ -76,7 +76,7 @@ bool BlockCache::Partition::TryRemove(uint32_t slot_index, uint64_t meta) {
 }
 
 bool BlockCache::Partition::MakeSlot() {
-  return HasSlot() || Walk([this](uint32_t) { return HasSlot(); });
+  return HasSlot() || Walk(&row_hand, end(), [this](uint32_t) { return HasSlot(); });
 }
 
 void BlockCache::Partition::Drop(const BlockKey& key, uint64_t hash) {
@@ -89,22 +89,30 @@ void BlockCache::Partition::Drop(const BlockKey& key, uint64_t hash) {
     HeaderAt(unit - 1)->slot_plus_one = 0;
     return;
   }
-  owner[unit / Slot::kUnitsPerGranule] = kPrivate;
   FreeExtent(unit / Slot::kUnitsPerGranule);
 }
 
 // ---- The hand.
 
-void BlockCache::Partition::FreeExtent(uint32_t first) {
+uint32_t BlockCache::Partition::FreeExtent(uint32_t first) {
+  owner[first] = kPrivate;
   const uint32_t free = arena.Free(first);
-  // Joining may have removed the edge that the hand stood on.
-  if (hand > free && hand < free + arena.LengthOf(free)) hand = free;
+  // Joining may have removed the edge that a hand stood on. It goes on behind: what is put here is newest.
+  const uint32_t end = free + arena.LengthOf(free);
+  for (uint32_t* hand : {&row_hand, &block_hand}) {
+    if (*hand > free && *hand < end) *hand = end;
+  }
+  return free;
 }
 
-uint32_t BlockCache::Partition::Advance() {
-  if (hand >= arena.granules()) hand = 0;
-  const uint32_t first = hand;
-  hand = first + arena.LengthOf(first);
+uint32_t BlockCache::Partition::Advance(uint32_t* hand, uint32_t behind) {
+  if (*hand >= behind) *hand = 0;
+  const uint32_t first = *hand;
+  if (IsLent(first)) {
+    *hand = first + kPageGranules;
+    return owner[first] == kRows ? PassPage(first) : FrameArena::kNone;
+  }
+  *hand = first + arena.LengthOf(first);
   if (arena.IsFree(first)) return first;
   if (owner[first] == kPrivate) return FrameArena::kNone;
   return owner[first] == kRows ? PassPage(first) : PassBlock(first);
@@ -123,17 +131,14 @@ uint32_t BlockCache::Partition::PassBlock(uint32_t first) {
   }
   if (!TryRemove(at, meta)) return FrameArena::kNone;
   ++evictions;
-  owner[first] = kPrivate;
-  const uint32_t free = arena.Free(first);
-  hand = free + arena.LengthOf(free);  // The hand stays on an extent's edge.
-  return PutRowsBack(free);
+  return PutRowsBack(FreeExtent(first));
 }
 
 // The hand walks in address order, so what it frees in a row grows together until it is enough.
 uint32_t BlockCache::Partition::AllocateEvicting(uint32_t granules) {
   uint32_t first = arena.Allocate(granules);
   if (first != FrameArena::kNone) return first;
-  Walk([&](uint32_t free) {
+  Walk(&block_hand, arena.granules(), [&](uint32_t free) {
     if (free == FrameArena::kNone || arena.LengthOf(free) < granules) return false;
     first = arena.AllocateAt(free, granules);
     return true;
@@ -143,46 +148,58 @@ uint32_t BlockCache::Partition::AllocateEvicting(uint32_t granules) {
 
 // ---- All of it.
 
-void BlockCache::Partition::Populate(size_t offset, size_t bytes) {
-  if (offset >= slots_bytes()) return arena.Populate(offset - slots_bytes(), bytes);
-  const size_t of_slots = std::min(bytes, slots_bytes() - offset);
-  (void)slots.memory().Populate(offset, of_slots);
-  if (bytes > of_slots) arena.Populate(0, bytes - of_slots);
-}
-
 void BlockCache::Partition::CheckInvariants() const {
   arena.CheckInvariants();
-  uint32_t found = 0, rows_found = 0;
+  uint32_t blocks_found = 0, rows_found = 0;
+  uint32_t hands_found = (row_hand == end()) + (block_hand == arena.granules());
   for (uint32_t first = 0; first < arena.granules(); first += arena.LengthOf(first)) {
+    hands_found += (first == row_hand) + (first == block_hand);
     if (arena.IsFree(first) || owner[first] == kPrivate) continue;
-    if (owner[first] != kRows) {
-      const Slot& slot = slots[owner[first] - 1];
-      PARTITA_ASSERT(cache_meta::IsVisible(slot.meta.load()) && !IsCachedRow(slot.key()));
-      PARTITA_ASSERT(slot.unit.load() == first * Slot::kUnitsPerGranule);
-      PARTITA_ASSERT(arena.LengthOf(first) * FrameArena::kGranule >= slot.size.load());
-      ++found;
+    if (owner[first] == kRows) {
+      CheckPage(first, &rows_found);
       continue;
     }
-    uint32_t units = 0;
-    for (RowHeader* row = FirstRow(first); row != nullptr; row = NextRow(first, row)) {
-      units += row->units;
-      if (row->slot_plus_one == 0) continue;
-      const Slot& slot = slots[row->slot_plus_one - 1];
-      PARTITA_ASSERT(cache_meta::IsVisible(slot.meta.load()) && IsCachedRow(slot.key()));
-      PARTITA_ASSERT(slot.unit.load() == UnitOf(row) + 1);
-      PARTITA_ASSERT(UnitsOf(slot.size.load()) == row->units);
-      ++found, ++rows_found;
+    const Slot& slot = slots[owner[first] - 1];
+    PARTITA_ASSERT(cache_meta::IsVisible(slot.meta.load()) && !IsCachedRow(slot.key()));
+    PARTITA_ASSERT(slot.unit.load() == first * Slot::kUnitsPerGranule);
+    PARTITA_ASSERT(arena.LengthOf(first) * FrameArena::kGranule >= slot.size.load());
+    ++blocks_found;
+  }
+  size_t lent_free = 0;
+  for (uint32_t i = 0; i < pages_lent; ++i) {
+    hands_found += LentPage(i) == row_hand;
+    if (owner[LentPage(i)] == kRows) {
+      CheckPage(LentPage(i), &rows_found);
+    } else {
+      lent_free += LentPage(i) != spare_page;
     }
-    PARTITA_ASSERT(units <= kPageUnits);
-    PARTITA_ASSERT(first != open_page || units == open_used);
   }
-  PARTITA_ASSERT(found == entries);
-  PARTITA_ASSERT(open_page == FrameArena::kNone || owner[open_page] == kRows);
-  if (spare_page != FrameArena::kNone) {
-    PARTITA_ASSERT(!arena.IsFree(spare_page) && arena.LengthOf(spare_page) == kPageGranules);
-    PARTITA_ASSERT(owner[spare_page] == kPrivate);
-  }
+  PARTITA_ASSERT(hands_found == 2);
+  PARTITA_ASSERT(lent_free == free_pages.size());
+  for (const uint32_t page : free_pages) PARTITA_ASSERT(page < end() && owner[page] == kPrivate);
+  PARTITA_ASSERT(blocks_found + rows_found == entries);
   PARTITA_ASSERT(rows_found == rows);
+  PARTITA_ASSERT(open_page == FrameArena::kNone || (open_page < end() && owner[open_page] == kRows));
+  if (spare_page != FrameArena::kNone) {
+    PARTITA_ASSERT(spare_page < end() && owner[spare_page] == kPrivate);
+    PARTITA_ASSERT(IsLent(spare_page) ||
+                   (!arena.IsFree(spare_page) && arena.LengthOf(spare_page) == kPageGranules));
+  }
+}
+
+void BlockCache::Partition::CheckPage(uint32_t page, uint32_t* rows_found) const {
+  uint32_t units = 0;
+  for (RowHeader* row = FirstRow(page); row != nullptr; row = NextRow(page, row)) {
+    units += row->units;
+    if (row->slot_plus_one == 0) continue;
+    const Slot& slot = slots[row->slot_plus_one - 1];
+    PARTITA_ASSERT(cache_meta::IsVisible(slot.meta.load()) && IsCachedRow(slot.key()));
+    PARTITA_ASSERT(slot.unit.load() == UnitOf(row) + 1);
+    PARTITA_ASSERT(UnitsOf(slot.size.load()) == row->units);
+    ++*rows_found;
+  }
+  PARTITA_ASSERT(units <= kPageUnits);
+  PARTITA_ASSERT(page != open_page || units == open_used);
 }
 
 }  // namespace partita

@@ -55,14 +55,21 @@ constexpr bool IsVisible(uint64_t meta) { return (meta & kStateMask) == kVisible
 }  // namespace cache_meta
 
 // A part of the cache, by the hash of what is looked for: its slots, and the arena that holds blocks, each an
-// extent, and rows, many to a page. The hand goes over the extents in turn.
+// extent, and rows, many to a page. Hands go over the extents in turn.
 //
 // A page of rows is filled from its front: header, content, header, content; a header of no units ends it.
 // One page is open, to be filled; one is spare, so that the rows of another find room when they are moved
 // together. A row whose slot went leaves a hole, until its page is emptied.
+//
+// Behind the arena lie pages that may be taken away again (Lend, TakeBack). They are of rows alone, whose
+// pins last for a copy, while a scan or a merge may hold a block for long.
 struct BlockCache::Partition {
-  Partition(uint32_t granules, uint32_t slot_count)
-      : arena(granules), owner(granules), slots(slot_count), displaced(slot_count), slot_count(slot_count) {}
+  Partition(uint32_t granules, uint32_t pages_lent_max, uint32_t slot_count)
+      : arena(granules, pages_lent_max * kPageGranules),
+        owner(granules + pages_lent_max * kPageGranules),
+        slots(slot_count),
+        displaced(slot_count),
+        slot_count(slot_count) {}
 
   uint32_t HomeOf(uint64_t hash) const {
     return static_cast<uint32_t>(uint64_t{static_cast<uint32_t>(hash)} * slot_count >> 32);
@@ -85,28 +92,34 @@ struct BlockCache::Partition {
   uint32_t Publish(const BlockKey& key, uint64_t hash, uint32_t unit, size_t size, uint64_t meta);
   // Empties a slot that was seen as `meta`; false when it has pins or is used meanwhile.
   bool TryRemove(uint32_t slot_index, uint64_t meta);
-  // Of a used extent that no slot owns; the hand stays on an extent's edge.
-  void FreeExtent(uint32_t first);
+  // Of a used extent that no slot owns; the free one that it is part of now. Hands stay on extents' edges.
+  uint32_t FreeExtent(uint32_t first);
   uint32_t AllocateEvicting(uint32_t granules);
   // Evicts until there is room for one more slot; false when pins prevent it.
   bool MakeSlot();
   uint32_t EntriesMax() const { return slot_count / 4 * 3; }
   bool HasSlot() const { return entries < EntriesMax(); }
-  // Moves the hand over one extent; the free extent it made, or kNone.
-  uint32_t Advance();
+  // Moves a hand, which begins anew at `behind`, over one extent or lent page; the free extent that it found
+  // or made, or kNone.
+  uint32_t Advance(uint32_t* hand, uint32_t behind);
   // Does so until `done`, which is given what it returned; false after so many rounds.
   template <typename Done>
-  bool Walk(Done done) {
-    for (uint64_t walked = 0; walked < static_cast<uint64_t>(kRoundsMax) * arena.granules();) {
-      const uint32_t before = hand >= arena.granules() ? 0 : hand;
-      const uint32_t free = Advance();
-      walked += hand > before ? hand - before : 1;
+  bool Walk(uint32_t* hand, uint32_t behind, Done done) {
+    for (uint64_t walked = 0; walked < uint64_t{kRoundsMax} * behind;) {
+      const uint32_t before = *hand >= behind ? 0 : *hand;
+      const uint32_t free = Advance(hand, behind);
+      walked += *hand > before ? *hand - before : 1;
       if (done(free)) return true;
     }
     return false;
   }
   uint32_t PassBlock(uint32_t first);
   void Drop(const BlockKey& key, uint64_t hash);
+  // So many lent pages more.
+  void Lend(uint32_t pages);
+  // Evicts what the last lent pages hold, up to so many, and returns how many are taken away: fewer where a
+  // row has a pin. Their memory is there until the caller closes it.
+  uint32_t TakeBack(uint32_t pages);
 
   // cached_rows.cc:
   // Keeps a copy, evicting as needed, but for what is too large or finds no room.
@@ -118,10 +131,12 @@ struct BlockCache::Partition {
   // Puts them into the open page, or into one where the block was; the part of `free` that is left, or kNone.
   uint32_t PutRowsBack(uint32_t free);
 
-  // What an idle moment touches: the slots, which are the first to be used everywhere, and then the arena.
-  size_t size_bytes() const { return slots_bytes() + arena.size_bytes(); }
-  size_t slots_bytes() const { return size_t{slot_count} * sizeof(Slot); }
-  void Populate(size_t offset, size_t bytes);
+  // Behind the last extent or lent page.
+  uint32_t end() const { return LentPage(pages_lent); }
+  uint32_t LentPage(uint32_t i) const { return arena.granules() + i * kPageGranules; }
+  uint64_t used_granules() const {
+    return arena.used_granules() + uint64_t{pages_lent} * kPageGranules - free_pages.size() * kPageGranules;
+  }
   void CheckInvariants() const;
 
   std::mutex mutex;  // Guards everything below but for what the top of block_cache.cc says of slots.
@@ -130,7 +145,11 @@ struct BlockCache::Partition {
   LargeArray<Slot> slots;
   LargeArray<std::atomic<uint32_t>> displaced;
   uint32_t slot_count;
-  uint32_t hand = 0;  // First granule of an extent.
+  uint32_t pages_lent = 0;
+  std::vector<uint32_t> free_pages;  // Of them.
+  // First granules of extents or lent pages. Whoever needs room for rows looks everywhere; for blocks in the
+  // arena alone, as what goes behind it is no room for them.
+  uint32_t row_hand = 0, block_hand = 0;
   uint32_t entries = 0;
   std::atomic<uint32_t> rows{0};  // Of them; read by anyone.
   uint64_t inserts = 0;
@@ -144,9 +163,10 @@ struct BlockCache::Partition {
   // Rounds of the hand after which a frame goes to the heap: use counts are worn off after three.
   static constexpr uint32_t kRoundsMax = 5;
 
- private:
   // Seven rows of 1 KiB fill it, and a block of 12 KiB that goes leaves room for one.
   static constexpr uint32_t kPageGranules = 8;
+
+ private:
   static constexpr uint32_t kPageUnits = kPageGranules * Slot::kUnitsPerGranule;
   struct RowHeader {
     uint32_t slot_plus_one;  // 0: a hole.
@@ -166,6 +186,12 @@ struct BlockCache::Partition {
   bool OpenHas(uint32_t units) const {
     return open_page != FrameArena::kNone && open_used + units <= kPageUnits;
   }
+  bool IsLent(uint32_t page) const { return page >= arena.granules(); }
+  // A free lent page; kNone: there is none.
+  uint32_t TakeLentPage();
+  // Rows of a page, used or not; false when some had to stay.
+  bool EvictRows(uint32_t page);
+  void CheckPage(uint32_t page, uint32_t* rows_found) const;
   bool HasPages() const { return kPageGranules <= arena.granules() / kFrameShareMax; }
   void OpenPage(uint32_t page);
   // The next `units` of the open page, as a row's. REQUIRES: OpenHas.

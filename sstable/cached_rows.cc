@@ -98,6 +98,7 @@ void BlockCache::Partition::AddRow(const BlockKey& key, std::string_view content
 }
 
 bool BlockCache::Partition::MakeRowRoom(uint32_t units) {
+  if (spare_page == FrameArena::kNone) spare_page = TakeLentPage();
   if (spare_page == FrameArena::kNone) {
     const uint32_t page = AllocateEvicting(kPageGranules);
     if (spare_page == FrameArena::kNone) {
@@ -107,12 +108,18 @@ bool BlockCache::Partition::MakeRowRoom(uint32_t units) {
     }
   }
   if (OpenHas(units)) return true;
-  if (const uint32_t page = arena.Allocate(kPageGranules); page != FrameArena::kNone) {
+  uint32_t page = TakeLentPage();
+  if (page == FrameArena::kNone) page = arena.Allocate(kPageGranules);
+  if (page != FrameArena::kNone) {
     OpenPage(page);
     return true;
   }
-  return Walk([&](uint32_t free) {
+  return Walk(&row_hand, end(), [&](uint32_t free) {
     if (OpenHas(units)) return true;
+    if (const uint32_t lent = TakeLentPage(); lent != FrameArena::kNone) {
+      OpenPage(lent);
+      return true;
+    }
     if (free == FrameArena::kNone || arena.LengthOf(free) < kPageGranules) return false;
     OpenPage(arena.AllocateAt(free, kPageGranules));
     return true;
@@ -143,9 +150,11 @@ uint32_t BlockCache::Partition::PassPage(uint32_t page) {
     spare_page = page;
     return FrameArena::kNone;
   }
-  const uint32_t free = arena.Free(page);
-  hand = free + arena.LengthOf(free);
-  return free;
+  if (IsLent(page)) {
+    free_pages.push_back(page);
+    return FrameArena::kNone;
+  }
+  return FreeExtent(page);
 }
 
 bool BlockCache::Partition::WearRows(uint32_t page) {
@@ -177,12 +186,65 @@ bool BlockCache::Partition::MoveRows(uint32_t page) {
   for (RowHeader* row = FirstRow(page); row != nullptr; row = NextRow(page, row)) {
     if (row->slot_plus_one == 0) continue;
     if (!OpenHas(row->units)) {
-      if (spare_page == FrameArena::kNone) return false;
-      OpenPage(std::exchange(spare_page, FrameArena::kNone));
+      const uint32_t lent = TakeLentPage();
+      if (lent == FrameArena::kNone && spare_page == FrameArena::kNone) return false;
+      OpenPage(lent != FrameArena::kNone ? lent : std::exchange(spare_page, FrameArena::kNone));
     }
     if (!MoveRow(row)) return false;
   }
   return true;
+}
+
+// ---- Lent pages.
+
+uint32_t BlockCache::Partition::TakeLentPage() {
+  if (free_pages.empty()) return FrameArena::kNone;
+  const uint32_t page = free_pages.back();
+  free_pages.pop_back();
+  return page;
+}
+
+void BlockCache::Partition::Lend(uint32_t pages) {
+  if (row_hand >= end()) row_hand = 0;
+  arena.Open(end(), pages * kPageGranules);
+  // The first is taken first, so that the last, which go first, are used last.
+  free_pages.reserve(free_pages.size() + pages);
+  for (uint32_t i = pages; i > 0; --i) free_pages.push_back(LentPage(pages_lent + i - 1));
+  pages_lent += pages;
+}
+
+uint32_t BlockCache::Partition::TakeBack(uint32_t pages) {
+  uint32_t taken = 0;
+  for (; taken < pages && pages_lent > 0; ++taken, --pages_lent) {
+    const uint32_t last = LentPage(pages_lent - 1);
+    if (owner[last] == kRows) {
+      if (!EvictRows(last)) break;
+      owner[last] = kPrivate;
+      if (last == open_page) open_page = FrameArena::kNone;
+    } else if (last == spare_page) {
+      spare_page = FrameArena::kNone;
+    }
+  }
+  std::erase_if(free_pages, [this](uint32_t page) { return page >= end(); });
+  if (row_hand >= end()) row_hand = 0;
+  return taken;
+}
+
+bool BlockCache::Partition::EvictRows(uint32_t page) {
+  bool all = true;
+  for (RowHeader* row = FirstRow(page); row != nullptr; row = NextRow(page, row)) {
+    if (row->slot_plus_one == 0) continue;
+    const uint32_t slot = row->slot_plus_one - 1;
+    bool removed = false;
+    // Again where somebody used it meanwhile and has no pin any more.
+    for (int tries = 0; tries < 3 && !removed; ++tries) {
+      removed = TryRemove(slot, slots[slot].meta.load(std::memory_order_acquire));
+    }
+    all &= removed;
+    evictions += removed;
+    if (removed) row->slot_plus_one = 0;
+  }
+  return all;
 }
 
 // ---- From blocks.
@@ -206,7 +268,8 @@ bool BlockCache::Partition::TakesRowsOut(uint32_t first, const Slot& slot, uint6
     taken_out.push_back(CutRow(slot.key(), block, at));
     units += UnitsOf(taken_out.back().content.size());
   }
-  const bool page = spare_page != FrameArena::kNone || arena.LengthOf(first) >= kPageGranules;
+  const bool page =
+      spare_page != FrameArena::kNone || !free_pages.empty() || arena.LengthOf(first) >= kPageGranules;
   if (OpenHas(units) || (page && units <= kPageUnits)) return true;
   taken_out.clear();
   return false;
@@ -215,7 +278,9 @@ bool BlockCache::Partition::TakesRowsOut(uint32_t first, const Slot& slot, uint6
 uint32_t BlockCache::Partition::PutRowsBack(uint32_t free) {
   for (const CachedRow& row : taken_out) {
     if (!OpenHas(UnitsOf(row.content.size()))) {
-      if (free != FrameArena::kNone && arena.LengthOf(free) >= kPageGranules) {
+      if (const uint32_t lent = TakeLentPage(); lent != FrameArena::kNone) {
+        OpenPage(lent);
+      } else if (free != FrameArena::kNone && arena.LengthOf(free) >= kPageGranules) {
         const bool all = arena.LengthOf(free) == kPageGranules;
         OpenPage(arena.AllocateAt(free, kPageGranules));
         free = all ? FrameArena::kNone : free + kPageGranules;

@@ -1,8 +1,8 @@
 #include "sstable/frame_arena.h"
 
-#include <algorithm>
 #include <bit>
 
+#include "engine/base/aligned_buffer.h"
 #include "engine/base/assert.h"
 
 #if defined(__has_feature)
@@ -21,9 +21,9 @@
 
 namespace partita {
 
-FrameArena::FrameArena(uint32_t granules)
+FrameArena::FrameArena(uint32_t granules, uint32_t granules_behind)
     : granules_(granules),
-      memory_(size_bytes()),
+      memory_(AlignUp((size_t{granules} + granules_behind) * kGranule, kPageSize)),
       base_(memory_.data()),
       tags_(granules),
       next_(granules),
@@ -31,12 +31,12 @@ FrameArena::FrameArena(uint32_t granules)
   PARTITA_ASSERT(granules > 0);
   PARTITA_ASSERT(base_ != nullptr);  // Address space only; it takes a limit on it to fail.
   bins_.fill(kNone);
-  PARTITA_POISON(base_, size_bytes());
+  PARTITA_POISON(base_, memory_.size());
   SetExtent(0, granules, /*free=*/true);
   PushFree(0, granules);
 }
 
-FrameArena::~FrameArena() { PARTITA_UNPOISON(base_, size_bytes()); }
+FrameArena::~FrameArena() { PARTITA_UNPOISON(base_, memory_.size()); }
 
 uint32_t FrameArena::BinOf(uint32_t length) {
   return length < kExactBins ? length : kExactBins + static_cast<uint32_t>(std::bit_width(length)) - 7;
@@ -108,9 +108,18 @@ uint32_t FrameArena::Free(uint32_t first) {
   return first;
 }
 
-void FrameArena::Populate(size_t offset, size_t bytes) {
-  bytes = std::min(bytes, size_bytes() - offset);
-  (void)memory_.Populate(offset, bytes);
+void FrameArena::Open(uint32_t first, uint32_t granules) {
+  PARTITA_ASSERT(first >= granules_);
+  PARTITA_UNPOISON(At(first), size_t{granules} * kGranule);
+}
+
+void FrameArena::Close(uint32_t first, uint32_t granules) {
+  PARTITA_ASSERT(first >= granules_);
+  PARTITA_POISON(At(first), size_t{granules} * kGranule);
+  // What lies behind is closed already; a page in front that is used in part stays.
+  const size_t begin = AlignUp(size_t{first} * kGranule, kPageSize);
+  const size_t end = AlignUp((size_t{first} + granules) * kGranule, kPageSize);
+  if (begin < end) memory_.GiveBack(begin, end - begin);
 }
 
 void FrameArena::CheckInvariants() const {

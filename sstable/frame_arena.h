@@ -19,8 +19,9 @@ class FrameArena {
   // Bookkeeping beside each granule.
   static constexpr size_t kOverheadPerGranule = 3 * sizeof(uint32_t);
 
-  // Address space for `granules`; memory is touched by use or by Populate.
-  explicit FrameArena(uint32_t granules);
+  // Address space for `granules`, and for `granules_behind` that lie behind them and are not its own to give:
+  // Open and Close say when they are somebody's. Memory is touched by use.
+  explicit FrameArena(uint32_t granules, uint32_t granules_behind = 0);
   ~FrameArena();
   FrameArena(const FrameArena&) = delete;
   FrameArena& operator=(const FrameArena&) = delete;
@@ -32,6 +33,10 @@ class FrameArena {
   // Takes `granules` from the front of a free extent. REQUIRES: it is free and long enough.
   uint32_t AllocateAt(uint32_t first, uint32_t granules);
 
+  // Close gives the memory back to the kernel as well. REQUIRES: they lie behind granules().
+  void Open(uint32_t first, uint32_t granules);
+  void Close(uint32_t first, uint32_t granules);
+
   bool IsFree(uint32_t first) const { return (tags_[first] & kFreeBit) != 0; }
   uint32_t LengthOf(uint32_t first) const { return tags_[first] & ~kFreeBit; }
   uint32_t granules() const { return granules_; }
@@ -39,10 +44,6 @@ class FrameArena {
 
   uint8_t* At(uint32_t granule) const { return base_ + static_cast<size_t>(granule) * kGranule; }
   uint32_t GranuleOf(const uint8_t* data) const { return static_cast<uint32_t>((data - base_) / kGranule); }
-
-  // Makes the kernel back [offset, offset + bytes) with memory, without changing what is there.
-  void Populate(size_t offset, size_t bytes);
-  size_t size_bytes() const { return static_cast<size_t>(granules_) * kGranule; }
 
   void CheckInvariants() const;
 

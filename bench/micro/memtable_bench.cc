@@ -70,7 +70,12 @@ struct Keys {
 ChunkPool& Pool() {
   static ChunkPool* pool = [] {
     auto* fresh = new ChunkPool(kPoolBytes);
-    fresh->Prefault(kPoolBytes);
+    std::vector<uint8_t*> chunks;
+    while (uint8_t* chunk = fresh->Acquire()) {
+      std::memset(chunk, 0, ChunkPool::kChunkSize);
+      chunks.push_back(chunk);
+    }
+    for (uint8_t* chunk : chunks) fresh->Release(chunk);
     return fresh;
   }();
   return *pool;

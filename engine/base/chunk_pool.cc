@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "engine/base/assert.h"
 
@@ -16,20 +17,23 @@ namespace partita {
 
 namespace {
 
-// Between two looks at whether the kernel still agrees.
-constexpr size_t kPrefaultStep = size_t{8} << 20;
 constexpr size_t kWordBits = 64;
 
 uint64_t BitOf(size_t chunk) { return uint64_t{1} << (chunk % kWordBits); }
 
 size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
+void RaiseTo(size_t value, std::atomic<size_t>* max) {
+  size_t before = max->load(std::memory_order_relaxed);
+  while (before < value && !max->compare_exchange_weak(before, value, std::memory_order_relaxed)) {
+  }
+}
+
 }  // namespace
 
 static_assert(LargeMemory::kHugePageSize % ChunkPool::kChunkSize == 0);
-static_assert(kPrefaultStep % ChunkPool::kChunkSize == 0);
 
-ChunkPool::ChunkPool(size_t limit_bytes) {
+ChunkPool::ChunkPool(size_t limit_bytes, std::function<void()> on_above) : on_above_(std::move(on_above)) {
   const size_t chunks = limit_bytes / kChunkSize;
   if (chunks == 0) return;
   memory_ = LargeMemory(chunks * kChunkSize);
@@ -37,6 +41,7 @@ ChunkPool::ChunkPool(size_t limit_bytes) {
   if (base_ == nullptr) return;
   chunk_count_ = chunks;
   free_ = std::make_unique<std::atomic<uint64_t>[]>(RoundUp(chunks, kWordBits) / kWordBits);
+  touched_ = std::make_unique<std::atomic<uint64_t>[]>(RoundUp(chunks, kWordBits) / kWordBits);
   for (size_t i = 0; i < chunks; ++i) free_[i / kWordBits].fetch_or(BitOf(i), std::memory_order_relaxed);
   ASAN_POISON_MEMORY_REGION(base_, chunk_count_ * kChunkSize);
 }
@@ -54,6 +59,7 @@ uint8_t* ChunkPool::AcquireRun(size_t chunks) {
     refusals_.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
+  NoteTouched(first, chunks);
   CountUse(chunks);
   uint8_t* memory = base_ + first * kChunkSize;
   ASAN_UNPOISON_MEMORY_REGION(memory, chunks * kChunkSize);
@@ -62,8 +68,24 @@ uint8_t* ChunkPool::AcquireRun(size_t chunks) {
 
 void ChunkPool::CountUse(size_t chunks) {
   const size_t used = used_chunks_.fetch_add(chunks, std::memory_order_relaxed) + chunks;
-  size_t max = used_chunks_max_.load(std::memory_order_relaxed);
-  while (max < used && !used_chunks_max_.compare_exchange_weak(max, used, std::memory_order_relaxed)) {
+  RaiseTo(used, &used_chunks_max_);
+  RaiseTo(used, &used_chunks_recent_);
+  size_t above = tell_above_.load(std::memory_order_relaxed);
+  if (used * kChunkSize <= above) return;
+  if (tell_above_.compare_exchange_strong(above, SIZE_MAX, std::memory_order_relaxed) && on_above_)
+    on_above_();
+}
+
+size_t ChunkPool::TakeUsedMax() {
+  const size_t used = used_chunks_.load(std::memory_order_relaxed);
+  return std::max(used, used_chunks_recent_.exchange(used, std::memory_order_relaxed)) * kChunkSize;
+}
+
+void ChunkPool::NoteTouched(size_t first, size_t chunks) {
+  for (size_t i = first; i < first + chunks; ++i) {
+    std::atomic<uint64_t>& word = touched_[i / kWordBits];
+    if ((word.load(std::memory_order_relaxed) & BitOf(i)) == 0)
+      word.fetch_or(BitOf(i), std::memory_order_relaxed);
   }
 }
 
@@ -117,16 +139,34 @@ size_t ChunkPool::TakeHighestRun(size_t chunks) {
   return chunk_count_;
 }
 
-size_t ChunkPool::Prefault(size_t bytes) {
-  const size_t target = std::min(RoundUp(bytes, kChunkSize), capacity_bytes());
-  std::lock_guard lock(prefault_mutex_);
-  while (prefaulted_bytes_ < target) {
-    const size_t step = std::min(kPrefaultStep, target - prefaulted_bytes_);
-    // Touches pages without changing what they hold, so chunks in use may be among them.
-    if (!memory_.Populate(prefaulted_bytes_, step)) break;
-    prefaulted_bytes_ += step;
+size_t ChunkPool::GiveBackUnused(size_t keep_bytes) {
+  size_t touched = 0;
+  for (size_t first = 0; first < chunk_count_; first += kWordBits) {
+    touched +=
+        static_cast<size_t>(std::popcount(touched_[first / kWordBits].load(std::memory_order_relaxed)));
   }
-  return prefaulted_bytes_;
+  // Whole huge pages: of one that is there in part the kernel may bring back the rest.
+  constexpr size_t kChunks = LargeMemory::kHugePageSize / kChunkSize;
+  for (size_t end = chunk_count_; end > 0 && touched * kChunkSize > keep_bytes;) {
+    const size_t first = (end - 1) / kChunks * kChunks;
+    size_t taken = 0, given_back = 0;
+    while (taken < end - first && TakeChunk(end - taken - 1)) ++taken;
+    if (taken == end - first) given_back = ForgetTouched(first, taken);
+    if (given_back > 0) memory_.GiveBack(first * kChunkSize, taken * kChunkSize);
+    touched -= std::min(touched, given_back);
+    GiveBack(end - taken, taken);
+    end = first;
+  }
+  return touched * kChunkSize;
+}
+
+size_t ChunkPool::ForgetTouched(size_t first, size_t chunks) {
+  size_t forgotten = 0;
+  for (size_t i = first; i < first + chunks; ++i) {
+    const uint64_t before = touched_[i / kWordBits].fetch_and(~BitOf(i), std::memory_order_relaxed);
+    forgotten += (before & BitOf(i)) != 0;
+  }
+  return forgotten;
 }
 
 }  // namespace partita

@@ -2,8 +2,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <mutex>
 
 #include "engine/base/large_memory.h"
 
@@ -12,10 +12,10 @@ namespace partita {
 // Memory in chunks of one size, up to a limit: what memtable arenas live in.
 //
 // One range of addresses is reserved at construction, aligned to huge pages and advised to use
-// them. A page is touched once, by its first user or in the background by Prefault(), and is then
-// recycled: memory that a virtual machine gave back costs up to 8 us per 4 KiB to touch again
-// (DESIGN 11), so nothing is returned to the kernel before the pool dies. The resident set
-// therefore rises to what was ever in use at once, at most capacity_bytes().
+// them. A page is touched once, by its first user, and is then recycled: memory that a virtual machine gave
+// back costs up to 8 us per 4 KiB to touch again (DESIGN 11), so nothing is returned to the kernel but by
+// GiveBackUnused(). The resident set therefore rises to what was in use at once since, at most
+// capacity_bytes().
 //
 // Thread-safe without a lock: a chunk belongs to whoever cleared its bit in a map of free ones, so a
 // background thread that is interrupted while it gives memory back holds up nobody. Past the limit
@@ -28,8 +28,8 @@ class ChunkPool {
   static constexpr size_t kChunkSize = size_t{1} << 20;
 
   // The limit is rounded down to whole chunks. When the kernel refuses the address range the pool
-  // is empty (capacity_bytes() == 0) and each Acquire fails.
-  explicit ChunkPool(size_t limit_bytes);
+  // is empty (capacity_bytes() == 0) and each Acquire fails. `on_above`: see TellAbove.
+  explicit ChunkPool(size_t limit_bytes, std::function<void()> on_above = nullptr);
   ~ChunkPool();
   ChunkPool(const ChunkPool&) = delete;
   ChunkPool& operator=(const ChunkPool&) = delete;
@@ -47,10 +47,16 @@ class ChunkPool {
   // Gives back what AcquireRun(chunks) returned.
   void Release(uint8_t* first, size_t chunks = 1);
 
-  // Touches the first `bytes` of the range, so that later users do not pay for it. Safe beside
-  // every other call; may take seconds, meant for a background thread. Returns how many bytes from
-  // the start of the range are known to be touched; fewer than asked when the kernel refused.
-  size_t Prefault(size_t bytes);
+  // Of what was touched gives the memory of free chunks back to the kernel, in huge pages and the last ones
+  // first, until no more than `keep_bytes` are left or none is free; returns how many are. Safe beside every
+  // other call.
+  size_t GiveBackUnused(size_t keep_bytes);
+
+  // `on_above` is called once, by the Acquire after which more than `bytes` are in use.
+  void TellAbove(size_t bytes) { tell_above_.store(bytes, std::memory_order_relaxed); }
+
+  // The most that was in use at once since the last call.
+  size_t TakeUsedMax();
 
   size_t capacity_bytes() const { return chunk_count_ * kChunkSize; }
   // In use now, and at most so far.
@@ -68,6 +74,8 @@ class ChunkPool {
   bool TakeChunk(size_t chunk);
   void GiveBack(size_t first, size_t chunks);
   void CountUse(size_t chunks);
+  void NoteTouched(size_t first, size_t chunks);
+  size_t ForgetTouched(size_t first, size_t chunks);
 
   LargeMemory memory_;
   uint8_t* base_ = nullptr;  // Of memory_.
@@ -76,13 +84,16 @@ class ChunkPool {
   // One bit a chunk, set: free. Taking is an acquire and giving back a release operation, which
   // orders the last use of a chunk before the next one's first.
   std::unique_ptr<std::atomic<uint64_t>[]> free_;
+  // One bit a chunk, set: it was in use since its memory was given back. Written by whoever has the chunk.
+  std::unique_ptr<std::atomic<uint64_t>[]> touched_;
 
-  std::mutex prefault_mutex_;
-  size_t prefaulted_bytes_ = 0;  // Guarded by prefault_mutex_.
+  std::function<void()> on_above_;
+  std::atomic<size_t> tell_above_{SIZE_MAX};
 
   // Counters; they order nothing.
   std::atomic<size_t> used_chunks_{0};
   std::atomic<size_t> used_chunks_max_{0};
+  std::atomic<size_t> used_chunks_recent_{0};  // Of TakeUsedMax.
   std::atomic<uint64_t> refusals_{0};
 };
 

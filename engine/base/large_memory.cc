@@ -4,10 +4,6 @@
 
 #include "engine/base/aligned_buffer.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23  // Linux 5.14; the oldest kernel we run on is 6.1.
-#endif
-
 namespace partita {
 
 LargeMemory::LargeMemory(size_t bytes) : size_(bytes) {
@@ -36,10 +32,10 @@ LargeMemory& LargeMemory::operator=(LargeMemory&& other) noexcept {
   return *this;
 }
 
-bool LargeMemory::Populate(size_t offset, size_t bytes) {
+void LargeMemory::GiveBack(size_t offset, size_t bytes) {
   PARTITA_ASSERT(offset + bytes <= size_);
-  const size_t into_page = offset % kPageSize;
-  return madvise(data_ + offset - into_page, bytes + into_page, MADV_POPULATE_WRITE) == 0;
+  PARTITA_ASSERT(offset % kPageSize == 0 && bytes % kPageSize == 0);
+  (void)madvise(data_ + offset, bytes, MADV_DONTNEED);  // Refused for locked memory alone, which stays.
 }
 
 void LargeMemory::Release() {

@@ -12,10 +12,9 @@ namespace partita {
 // random: in pages of 4 KiB each such read walks page tables first, which under a hypervisor costs as much as
 // the read.
 //
-// It is zero, and costs address space only until it is touched, by use or by Populate. Of 2 MiB or more it
-// begins at a huge page, and huge pages are asked for (Linux gives them to those who ask, where it is set as
-// distributions set it); where they are refused small ones serve as well. A plain owner: movable,
-// thread-compatible.
+// It is zero, and costs address space only until it is touched. Of 2 MiB or more it begins at a huge page,
+// and huge pages are asked for (Linux gives them to those who ask, where it is set as distributions set it);
+// where they are refused small ones serve as well. A plain owner: movable, thread-compatible.
 class LargeMemory {
  public:
   static constexpr size_t kHugePageSize = size_t{2} << 20;
@@ -30,9 +29,9 @@ class LargeMemory {
   uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
 
-  // Has the kernel back the pages of [offset, offset + bytes) with memory, without changing what is there,
-  // and beside whoever uses it. False when it refuses: use touches it as well. REQUIRES: it is within size().
-  bool Populate(size_t offset, size_t bytes);
+  // Gives the memory of [offset, offset + bytes) back to the kernel; it is zero when it is touched again.
+  // REQUIRES: whole pages within size(), which nobody uses.
+  void GiveBack(size_t offset, size_t bytes);
 
  private:
   void Release();
@@ -57,7 +56,6 @@ class LargeArray {
 
   T* get() const { return reinterpret_cast<T*>(memory_.data()); }
   T& operator[](size_t i) const { return get()[i]; }
-  LargeMemory& memory() { return memory_; }
 
  private:
   LargeMemory memory_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 #include <thread>
@@ -68,7 +69,7 @@ TEST(ChunkPoolTest, ALimitBelowOneChunkIsAnEmptyPool) {
   ChunkPool pool(kChunk - 1);
   EXPECT_EQ(pool.capacity_bytes(), 0u);
   EXPECT_EQ(pool.Acquire(), nullptr);
-  EXPECT_EQ(pool.Prefault(kChunk), 0u);
+  pool.GiveBackUnused(0);
 }
 
 TEST(ChunkPoolTest, AnAddressRangeThatTheKernelRefusesIsAnEmptyPool) {
@@ -77,14 +78,65 @@ TEST(ChunkPoolTest, AnAddressRangeThatTheKernelRefusesIsAnEmptyPool) {
   EXPECT_EQ(pool.Acquire(), nullptr);
 }
 
-TEST(ChunkPoolTest, PrefaultChangesNothingInChunksInUse) {
+// A chunk is zero when it is taken the first time, or after its memory was given back.
+bool IsZero(const uint8_t* chunk) {
+  return std::all_of(chunk, chunk + kChunk, [](uint8_t byte) { return byte == 0; });
+}
+
+TEST(ChunkPoolTest, GivesTheMemoryOfFreeChunksBackTheLastFirst) {
   ChunkPool pool(6 * kChunk);
-  uint8_t* chunk = pool.Acquire();
-  std::memset(chunk, 0x5C, kChunk);
-  EXPECT_EQ(pool.Prefault(3 * kChunk), 3 * kChunk);
-  EXPECT_EQ(pool.Prefault(SIZE_MAX / 2), 6 * kChunk);
-  for (size_t i = 0; i < kChunk; ++i) ASSERT_EQ(chunk[i], 0x5C);
-  pool.Release(chunk);
+  std::vector<uint8_t*> chunks;
+  for (int i = 0; i < 6; ++i) {
+    chunks.push_back(pool.Acquire());
+    std::memset(chunks.back(), 0x5C, kChunk);
+  }
+  for (int i : {0, 1, 2, 3, 5}) pool.Release(chunks[i]);
+  // Of the huge pages that are free, 2 and 3 are the last; 5 shares its one with 4.
+  pool.GiveBackUnused(4 * kChunk);
+  EXPECT_EQ(pool.used_bytes(), kChunk);
+  EXPECT_EQ(chunks[4][0], 0x5C);
+  EXPECT_EQ(chunks[4][kChunk - 1], 0x5C);
+  for (int i : {0, 1, 2, 3, 5}) {
+    ASSERT_EQ(pool.Acquire(), chunks[i]);
+    EXPECT_EQ(IsZero(chunks[i]), i == 2 || i == 3) << i;
+  }
+  for (uint8_t* chunk : chunks) pool.Release(chunk);
+  pool.GiveBackUnused(0);
+  EXPECT_TRUE(IsZero(pool.Acquire()));
+  pool.Release(chunks[0]);
+}
+
+TEST(ChunkPoolTest, TellsOnceWhenMoreIsInUse) {
+  int told = 0;
+  ChunkPool pool(6 * kChunk, [&told] { ++told; });
+  uint8_t* run = pool.AcquireRun(2);
+  EXPECT_EQ(told, 0);
+  pool.TellAbove(3 * kChunk);
+  uint8_t* third = pool.Acquire();
+  EXPECT_EQ(told, 0);
+  uint8_t* fourth = pool.Acquire();
+  EXPECT_EQ(told, 1);
+  uint8_t* fifth = pool.Acquire();
+  EXPECT_EQ(told, 1);
+  pool.TellAbove(3 * kChunk);
+  pool.Release(fifth);
+  EXPECT_EQ(told, 1);
+  fifth = pool.Acquire();
+  EXPECT_EQ(told, 2);
+  for (uint8_t* chunk : {third, fourth, fifth}) pool.Release(chunk);
+  pool.Release(run, 2);
+}
+
+TEST(ChunkPoolTest, TheMostInUseIsToldSinceTheLastTime) {
+  ChunkPool pool(6 * kChunk);
+  uint8_t* first = pool.Acquire();
+  pool.Release(pool.AcquireRun(3), 3);
+  EXPECT_EQ(pool.TakeUsedMax(), 4 * kChunk);
+  EXPECT_EQ(pool.TakeUsedMax(), 1 * kChunk);
+  pool.Release(first);
+  EXPECT_EQ(pool.TakeUsedMax(), 1 * kChunk);
+  EXPECT_EQ(pool.TakeUsedMax(), 0u);
+  EXPECT_EQ(pool.used_bytes_max(), 4 * kChunk);
 }
 
 TEST(ChunkPoolTest, ThreadsNeverShareAChunk) {
@@ -104,7 +156,9 @@ TEST(ChunkPoolTest, ThreadsNeverShareAChunk) {
       }
     });
   }
-  threads.emplace_back([&] { pool.Prefault(8 * kChunk); });
+  threads.emplace_back([&] {
+    for (int i = 0; i < 200; ++i) pool.GiveBackUnused(static_cast<size_t>(i % 3) * kChunk);
+  });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(clashes.load(), 0);
   EXPECT_EQ(pool.used_bytes(), 0u);

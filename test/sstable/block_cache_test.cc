@@ -202,14 +202,6 @@ TEST(BlockCacheTest, AScanLargerThanTheCacheLeavesTheHotBlocks) {
   EXPECT_GE(found, kHot * 20 * 95 / 100);
 }
 
-TEST(BlockCacheTest, TouchingMemoryEndsAndChangesNothing) {
-  BlockCache cache(2 << 20);
-  BlockPin pin = Fill(cache, {ObjectId(1), 0}, 4000);
-  size_t steps = 0;
-  while (cache.TouchMemory(100'000)) ASSERT_LT(++steps, 100u);
-  EXPECT_TRUE(Intact(pin, {ObjectId(1), 0}, 4000));
-}
-
 // Under TSan this also proves the ordering that block_cache.cc claims.
 TEST(BlockCacheTest, ManyThreadsSeeOnlyWholeBlocks) {
   BlockCache cache(1 << 20);  // Far smaller than what is used: evicts all the time.
