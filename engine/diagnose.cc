@@ -87,8 +87,10 @@ Status DescribeMemory(const DiagnoseOptions& options, Report* report) {
   PARTITA_ASSIGN(MemoryPlan plan, DeriveMemoryPlan(options.memory_bytes, options.shards));
   report->Add("shards", uint64_t{options.shards}, "one worker thread each; --shards");
   report->Add("budget_bytes", uint64_t{plan.budget_bytes}, "--memory; everything below is derived from it");
-  report->Add("memtables_bytes", uint64_t{plan.memtable_bytes},
-              "5/16, up to 256 MiB a shard: each doubling saves a share of the merge into level 1");
+  report->Add(
+      "memtables_bytes", uint64_t{plan.memtable_bytes},
+      "5/16, up to 256 MiB a shard: each doubling saves a share of the merge into level 1; lent to the "
+      "cache while idle");
   report->Add("memtable_freeze_bytes", uint64_t{plan.memtable_freeze_bytes},
               "a shard flushes its memtable at this size: one active and three waiting, at most 64 MiB");
   report->Add("cache_bytes", uint64_t{plan.cache_bytes},

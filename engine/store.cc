@@ -283,6 +283,7 @@ Task<Status> Store::Close() {
   closing_.store(true);
   for (Shard* shard : sound_shards_) shard->BeginClose();
   co_await tasks_.Join();  // First: a change of the catalog that is settled now goes on to the shards.
+  memtable_pool_->TellAbove(SIZE_MAX);  // Nobody is woken any more.
   co_await reserve_.StopCalling();
   Status first;
   for (Shard* shard : sound_shards_) {

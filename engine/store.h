@@ -21,6 +21,7 @@
 #include "engine/io/local_object_store.h"
 #include "engine/io/runtime.h"
 #include "engine/load_sampler.h"
+#include "engine/memory_lender.h"
 #include "engine/name_index.h"
 #include "engine/object_references.h"
 #include "engine/range_balancer.h"
@@ -295,6 +296,10 @@ class Store {
   // store_load.cc
   void WakeCollector();
   static Task<void> CollectOnWorker(Store* self);
+  void LendMemoryIfDue();
+  static Task<void> LendMemory(Store* self, uint64_t now_ns);
+  void WakeLender();
+  static Task<void> TakeMemoryBack(Store* self);
   void NoteRead(std::string_view user_key, size_t content_bytes, uint64_t cpu_ns) {
     load_.Note(LoadKind::kRead, user_key, 1, user_key.size() + content_bytes, cpu_ns);
   }
@@ -317,6 +322,9 @@ class Store {
   std::unique_ptr<ReadAheadPool> read_ahead_;
   ScanAhead::Slots scans_ahead_{1};
   std::unique_ptr<ChunkPool> memtable_pool_;
+  std::unique_ptr<MemoryLender> memory_lender_;
+  uint64_t lent_second_ = 0;  // On shard 0's worker.
+  std::atomic<bool> looks_at_memory_{false};
   ObjectReferences references_;
   RecentLoad recent_load_;
   HotPartitions hot_partitions_;

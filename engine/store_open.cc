@@ -72,8 +72,9 @@ Status Store::DeriveSizes() {
   PARTITA_ASSIGN(MemoryPlan plan,
                  DeriveMemoryPlan(options_.memory_bytes, options_.shards, options_.host_memory_bytes));
   memory_plan_ = plan;
-  memtable_pool_ = std::make_unique<ChunkPool>(plan.memtable_bytes);
-  cache_ = std::make_unique<BlockCache>(plan.cache_bytes);
+  memtable_pool_ = std::make_unique<ChunkPool>(plan.memtable_bytes, [this] { WakeLender(); });
+  cache_ = std::make_unique<BlockCache>(plan.cache_bytes, plan.cache_bytes + MemoryLender::LentMax(plan));
+  memory_lender_ = std::make_unique<MemoryLender>(plan, memtable_pool_.get(), cache_.get());
   const size_t read_ahead_bytes = std::min(plan.request_bytes / kReadAheadShare, kReadAheadBytesMax);
   const size_t scan_ahead_bytes = std::min(plan.request_bytes / kScanAheadShare, kReadAheadBytesMax);
   scans_ahead_.free.store(static_cast<int>(std::max<size_t>(scan_ahead_bytes / ScanAhead::kBytesMax, 1)));

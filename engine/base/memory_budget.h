@@ -17,7 +17,7 @@ namespace partita {
 //                                    block cache; index blocks and filters are charged to it
 //
 // Memtables get much because each doubling saves a share of the merge into level 1; the cache gets
-// most because a miss costs fifty microseconds.
+// most because a miss costs fifty microseconds, and what memtables leave idle as well (memory_lender.h).
 //
 // Beside the budget stands the fixed part, which no option changes: program text, thread stacks,
 // rings, catalog, counters. The resident set stays within 5 % of budget_bytes, plus fixed_bytes.
@@ -27,7 +27,7 @@ struct MemoryPlan {
   // A shard freezes its active memtable at this memory_used(), or at up to kMemtableGrowthAlone times as much
   // while the other shards leave it more of the pool than its part.
   size_t memtable_freeze_bytes = 0;
-  size_t cache_bytes = 0;       // Block cache of the store.
+  size_t cache_bytes = 0;       // Block cache of the store, without what is lent to it.
   size_t compaction_bytes = 0;  // All jobs together.
   size_t log_buffer_bytes = 0;  // Of one shard.
   size_t request_bytes = 0;     // Of the store.

@@ -1,0 +1,72 @@
+#include "engine/memory_lender.h"
+
+#include <algorithm>
+
+namespace partita {
+
+namespace {
+
+size_t StepOf(const MemoryPlan& plan) {
+  return std::max(plan.memtable_bytes / MemoryLender::kStepShare, ChunkPool::kChunkSize);
+}
+
+}  // namespace
+
+size_t MemoryLender::LentMax(const MemoryPlan& plan) {
+  return plan.memtable_bytes - std::min(plan.memtable_bytes, 2 * StepOf(plan));
+}
+
+MemoryLender::MemoryLender(const MemoryPlan& plan, ChunkPool* pool, BlockCache* cache)
+    : memtable_bytes_(plan.memtable_bytes),
+      cache_bytes_(plan.cache_bytes),
+      step_(StepOf(plan)),
+      pool_(pool),
+      cache_(cache),
+      left_bytes_(plan.memtable_bytes) {}
+
+void MemoryLender::Look(uint64_t now_ns) {
+  std::lock_guard lock(mutex_);
+  used_max_ = std::max(used_max_, pool_->TakeUsedMax());
+  if (since_ns_ == 0) since_ns_ = now_ns;
+  const size_t wanted = std::min(std::max(used_max_, used_max_before_) + 2 * step_, memtable_bytes_);
+  if (now_ns - since_ns_ >= kQuietNanos) {
+    used_max_before_ = used_max_;
+    used_max_ = 0;
+    since_ns_ = now_ns;
+  }
+  // Less than a step is not worth the while. Also when nothing changes: what could not be taken back, as it
+  // had pins, is tried for again.
+  Leave(wanted + step_ <= left_bytes() ? wanted : std::max(left_bytes(), wanted));
+}
+
+bool MemoryLender::OnAbove() {
+  if (!is_due_.exchange(true)) {
+    pool_->TellAbove(left_bytes());
+    return true;
+  }
+  if (std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
+    TakeBackLocked();
+  } else {
+    pool_->TellAbove(pool_->used_bytes());  // Somebody is at it: the next one will see whether it was enough.
+  }
+  return false;
+}
+
+void MemoryLender::TakeBack() {
+  std::lock_guard lock(mutex_);
+  TakeBackLocked();
+}
+
+void MemoryLender::TakeBackLocked() {
+  Leave(std::min(std::max(pool_->used_bytes() + 2 * step_, left_bytes()), memtable_bytes_));
+}
+
+void MemoryLender::Leave(size_t bytes) {
+  const size_t left = std::min(std::max(bytes, pool_->GiveBackUnused(bytes)), memtable_bytes_);
+  left_bytes_.store(left, std::memory_order_relaxed);
+  is_due_.store(false);
+  pool_->TellAbove(left == memtable_bytes_ ? SIZE_MAX : left - step_);
+  cache_->Resize(cache_bytes_ + (memtable_bytes_ - left));
+}
+
+}  // namespace partita

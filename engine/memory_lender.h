@@ -1,0 +1,61 @@
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "engine/base/chunk_pool.h"
+#include "engine/base/memory_budget.h"
+#include "sstable/block_cache.h"
+
+namespace partita {
+
+// Lends the cache what memtables leave idle of their part of the budget, so that a store that is mostly read
+// has more than half as much cache again.
+//
+// Memtables are left what they used at most within the last half minute to minute, and two steps more; the
+// cache has the rest. When they come within a step of that, a step at a time is taken back in the background;
+// should they pass it before that was done, whoever made them pass takes it back, so that both together pass
+// the budget by no more than what is written meanwhile. What was taken back is lent again once memtables were
+// quiet for so long: bursts do not empty the cache over and over, nor touch fresh memory each time.
+//
+// Thread-safe.
+class MemoryLender {
+ public:
+  // A sixteenth of the memtables' part: as much is written in a tenth of a second at the greatest rates.
+  static constexpr size_t kStepShare = 16;
+  static constexpr uint64_t kQuietNanos = 30'000'000'000;
+
+  // What the cache may get at most.
+  static size_t LentMax(const MemoryPlan& plan);
+
+  // Nothing is lent at first. Both must outlive it.
+  MemoryLender(const MemoryPlan& plan, ChunkPool* pool, BlockCache* cache);
+
+  // To be called about once a second while the store is used.
+  void Look(uint64_t now_ns);
+  // To be called when the pool tells that more is in use than it asked to be told of. True: TakeBack is due,
+  // in the background. False: nothing is, as it was too late for that, and done here.
+  bool OnAbove();
+  void TakeBack();
+
+  // What memtables are left.
+  size_t left_bytes() const { return left_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  void TakeBackLocked();
+  void Leave(size_t bytes);  // Under mutex_.
+
+  const size_t memtable_bytes_, cache_bytes_, step_;
+  ChunkPool* const pool_;
+  BlockCache* const cache_;
+
+  std::mutex mutex_;                // Guards what follows, for writing.
+  std::atomic<size_t> left_bytes_;  // Read by anyone; orders nothing.
+  std::atomic<bool> is_due_{false};
+  // The most that memtables used: in the present half minute and in the one before.
+  size_t used_max_ = 0, used_max_before_ = 0;
+  uint64_t since_ns_ = 0;  // When the present one began; 0: not yet.
+};
+
+}  // namespace partita

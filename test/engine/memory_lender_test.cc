@@ -1,0 +1,163 @@
+#include "engine/memory_lender.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/base/user_key.h"
+#include "engine/io/sim_runtime.h"
+#include "engine/store.h"
+#include "sstable/cached_rows.h"
+#include "test/support/small_store.h"
+
+namespace partita {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+constexpr uint64_t kSecond = 1'000'000'000;
+
+// Memtables may have 32 MiB, in steps of 2, and the cache has 16 of its own.
+class MemoryLenderTest : public testing::Test {
+ protected:
+  static MemoryPlan Plan() {
+    MemoryPlan plan;
+    plan.memtable_bytes = 32 * kMiB;
+    plan.cache_bytes = 16 * kMiB;
+    return plan;
+  }
+  ~MemoryLenderTest() override {
+    while (!chunks_.empty()) Release();
+  }
+  // Where `in_time`, what is due in the background is done at once; else never.
+  void Acquire(size_t chunks, bool in_time = true) {
+    for (size_t i = 0; i < chunks; ++i) {
+      chunks_.push_back(pool_.Acquire());
+      if (is_due_ && in_time) lender_.TakeBack();
+      is_due_ = false;
+    }
+  }
+  void Release() {
+    pool_.Release(chunks_.back());
+    chunks_.pop_back();
+  }
+  size_t CacheMiB() { return (cache_.statistics().capacity_bytes + kMiB / 2) / kMiB; }
+
+  bool is_due_ = false;
+  ChunkPool pool_{32 * kMiB, [this] { is_due_ |= lender_.OnAbove(); }};
+  BlockCache cache_{16 * kMiB, 16 * kMiB + MemoryLender::LentMax(Plan())};
+  MemoryLender lender_{Plan(), &pool_, &cache_};
+  std::vector<uint8_t*> chunks_;
+};
+
+TEST_F(MemoryLenderTest, TheCacheHasWhatMemtablesLeave) {
+  EXPECT_EQ(CacheMiB(), 16u);
+  Acquire(3);
+  lender_.Look(100 * kSecond);
+  EXPECT_EQ(lender_.left_bytes(), 7 * kMiB);
+  EXPECT_EQ(CacheMiB(), 16u + 32 - 7);
+}
+
+TEST_F(MemoryLenderTest, ItIsTakenBackAStepBeforeMemtablesNeedIt) {
+  lender_.Look(100 * kSecond);
+  EXPECT_EQ(CacheMiB(), 16u + 32 - 4);
+  for (size_t used = 1; used <= 32; ++used) {
+    Acquire(1);
+    EXPECT_GE(lender_.left_bytes(), std::min(used + 2, size_t{32}) * kMiB) << used;
+    EXPECT_LE(lender_.left_bytes(), std::min(used + 4, size_t{32}) * kMiB) << used;
+    EXPECT_EQ(CacheMiB(), 16 + 32 - lender_.left_bytes() / kMiB) << used;
+  }
+  EXPECT_EQ(CacheMiB(), 16u);
+}
+
+TEST_F(MemoryLenderTest, WhereTheBackgroundIsLateWritersTakeItBack) {
+  lender_.Look(100 * kSecond);
+  for (size_t used = 1; used <= 32; ++used) {
+    Acquire(1, /*in_time=*/false);
+    EXPECT_GE(lender_.left_bytes(), used * kMiB) << used;
+    EXPECT_LE(used + CacheMiB(), 16u + 32) << used;
+  }
+}
+
+TEST_F(MemoryLenderTest, ItIsLentAgainOnceMemtablesWereQuietForLong) {
+  Acquire(20);
+  while (chunks_.size() > 2) Release();
+  uint64_t now_ns = 100 * kSecond;
+  const auto look_for = [&](uint64_t seconds) {
+    for (const uint64_t end = now_ns + seconds * kSecond; now_ns < end; now_ns += kSecond)
+      lender_.Look(now_ns);
+  };
+  look_for(31);
+  EXPECT_EQ(lender_.left_bytes(), 24 * kMiB);
+  Acquire(8);  // Less than before, but not nothing.
+  while (chunks_.size() > 2) Release();
+  look_for(20);
+  EXPECT_EQ(lender_.left_bytes(), 24 * kMiB);
+  look_for(12);
+  EXPECT_EQ(lender_.left_bytes(), 14 * kMiB);
+  look_for(60);
+  EXPECT_EQ(lender_.left_bytes(), 6 * kMiB);
+  EXPECT_EQ(CacheMiB(), 16u + 32 - 6);
+}
+
+TEST_F(MemoryLenderTest, WhatHadPinsIsTakenBackAtTheNextLook) {
+  lender_.Look(100 * kSecond);
+  std::vector<BlockPin> pins;
+  for (uint64_t i = 0; i < 60'000; ++i) {
+    const BlockKey key = CachedRowKey({ObjectId(1), i * 4096}, i);
+    cache_.AddRow(key, std::string(1000, 'r'));
+    if (i % 100 == 0) pins.push_back(cache_.Lookup(key));
+  }
+  Acquire(32);
+  EXPECT_EQ(lender_.left_bytes(), 32 * kMiB);  // Writers do not wait for it.
+  EXPECT_GT(CacheMiB(), 30u);
+  pins.clear();
+  lender_.Look(101 * kSecond);
+  EXPECT_EQ(CacheMiB(), 16u);
+}
+
+// A store lends by itself while it is read, and takes back while it is written.
+TEST(MemoryLenderStoreTest, AStoreThatIsReadLendsAndOneThatIsWrittenTakesBack) {
+  SimDisk disk(3);
+  SimRuntime runtime({.seed = 3, .shards = 1}, disk);
+  StoreOptions options = SmallStoreOptions(1, 64u << 20);
+  options.log_segment_bytes = 8u << 20;
+  std::unique_ptr<Store> store = std::move(runtime.RunToEnd(Store::Open(runtime, options))).value();
+  Store::TableSpec spec;
+  spec.account = "acme";
+  spec.name = "rows";
+  spec.raw = true;
+  const TableId table = runtime.RunToEnd(store->CreateTable(spec))->id;
+  const auto put = [&](int row, size_t size) {
+    const std::string key = EncodeUserKey(table, "p", std::to_string(row)), content(size, 'v');
+    const WriteOp op{.user_key = key, .content = content};
+    const WriteRequest request{.table = table, .ops = {&op, 1}, .durability = DurabilityLevel::kMemory};
+    return runtime.RunToEnd(store->Write(request)).status;
+  };
+  const MemoryPlan plan = store->memory_plan();
+  EXPECT_EQ(store->CacheStats().capacity_bytes, plan.cache_bytes);
+  ASSERT_TRUE(put(0, 100).ok());
+  std::string content;
+  for (int second = 0; second < 10; ++second) {
+    for (int i = 0; i < 100; ++i) {
+      store->TryGet(EncodeUserKey(table, "p", "0"), &content);
+    }
+    runtime.AdvanceTime(kSecond);
+    ASSERT_TRUE(put(0, 100).ok());  // Lets the worker run.
+  }
+  const uint64_t lent = store->CacheStats().capacity_bytes;
+  EXPECT_GT(lent, plan.cache_bytes + plan.memtable_bytes / 2);
+  EXPECT_LE(lent, plan.cache_bytes + plan.memtable_bytes);
+  uint64_t least = lent;
+  for (int row = 1; row < 400; ++row) {
+    ASSERT_TRUE(put(row, 60'000).ok()) << row;
+    least = std::min(least, store->CacheStats().capacity_bytes);
+  }
+  EXPECT_LT(least, lent - 3 * kMiB);
+  EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+}
+
+}  // namespace
+}  // namespace partita
