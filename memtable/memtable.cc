@@ -9,7 +9,6 @@
 
 namespace partita {
 
-using memtable_internal::HeadOf;
 using memtable_internal::kCacheLine;
 using memtable_internal::kHeightMax;
 using memtable_internal::kNodeSlots;

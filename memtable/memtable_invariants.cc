@@ -3,8 +3,6 @@
 
 namespace partita {
 
-using memtable_internal::CommonPrefix;
-using memtable_internal::HeadOf;
 using memtable_internal::kNodeSlots;
 
 namespace {

@@ -22,29 +22,6 @@ constexpr size_t kPrefixSlack = 2;
 
 }  // namespace
 
-uint64_t HeadOf(std::string_view key, size_t prefix_size) {
-  if (prefix_size >= key.size()) return 0;
-  const size_t rest = key.size() - prefix_size;
-  if (rest >= 8) return LoadBe64(key.data() + prefix_size);
-  if (key.size() >= 8) return LoadBe64(key.data() + key.size() - 8) << (8 * (8 - rest));
-  uint64_t head = 0;
-  for (size_t i = 0; i < rest; ++i) {
-    head |= static_cast<uint64_t>(static_cast<uint8_t>(key[prefix_size + i])) << (8 * (7 - i));
-  }
-  return head;
-}
-
-size_t CommonPrefix(std::string_view a, std::string_view b) {
-  const size_t size = std::min(a.size(), b.size());
-  size_t i = 0;
-  for (; i + 8 <= size; i += 8) {
-    const uint64_t difference = LoadLe64(a.data() + i) ^ LoadLe64(b.data() + i);
-    if (difference != 0) return i + static_cast<size_t>(std::countr_zero(difference)) / 8;
-  }
-  while (i < size && a[i] == b[i]) ++i;
-  return i;
-}
-
 uint64_t Node::BeginRead() const {
   for (unsigned spins = 0;; ++spins) {
     const uint64_t now = sequence.load(std::memory_order_acquire);

@@ -9,6 +9,7 @@
 
 #include "engine/base/coding.h"
 #include "engine/base/entry.h"
+#include "engine/base/key_head.h"
 
 // The nodes of a memtable's B+tree. Internal to memtable/.
 //
@@ -84,10 +85,6 @@ struct Position {
   size_t slot = 0;     // Of the first key >= the searched one; count when there is none.
   bool equal = false;  // It is the searched one.
 };
-
-// The 8 bytes of `key` from `prefix_size` on, big-endian, padded with zeros.
-uint64_t HeadOf(std::string_view key, size_t prefix_size);
-size_t CommonPrefix(std::string_view a, std::string_view b);
 
 struct alignas(kCacheLine) Node {
   explicit Node(uint32_t node_level) : level(node_level) {}

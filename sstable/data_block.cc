@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/base/assert.h"
+#include "engine/base/key_head.h"
 
 namespace partita {
 
@@ -34,24 +35,11 @@ Layout LayoutOf(const char* content) {
           .width = static_cast<uint8_t>(content[24])};
 }
 
-// The first 8 bytes of `tail` as a number that orders like them; shorter tails are zero-padded.
-uint64_t HeadOf(std::string_view tail) {
-  if (tail.size() >= 8) return LoadBe64(tail.data());
-  uint8_t bytes[8] = {};
-  std::memcpy(bytes, tail.data(), tail.size());
-  return LoadBe64(bytes);
-}
-
 // Of two tails with equal heads.
 int CompareBeyondHeads(std::string_view suffix_a, size_t rest_a, std::string_view suffix_b, size_t rest_b) {
   // One within its head is a prefix of the other, whose head it equals zero-padded.
   if (rest_a <= 8 || rest_b <= 8) return rest_a < rest_b ? -1 : rest_a > rest_b;
   return suffix_a.compare(suffix_b);
-}
-
-size_t CommonPrefix(std::string_view a, std::string_view b) {
-  size_t limit = std::min(a.size(), b.size());
-  return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + limit, b.begin()).first - a.begin());
 }
 
 Status Bad(const char* what) { return Status::Corruption(std::string("data block: ") + what); }

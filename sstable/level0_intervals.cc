@@ -18,6 +18,7 @@ Level0Intervals::Level0Intervals(const std::vector<FileRef>& files) {
   }
   std::sort(bounds_.begin(), bounds_.end());
   bounds_.erase(std::unique(bounds_.begin(), bounds_.end()), bounds_.end());
+  fences_ = KeyFences(bounds_.size(), [this](size_t i) -> std::string_view { return bounds_[i]; });
   std::sort(by_first_.begin(), by_first_.end(),
             [&](uint32_t a, uint32_t b) { return files[a].first() < files[b].first(); });
 
@@ -46,8 +47,9 @@ Level0Intervals::Level0Intervals(const std::vector<FileRef>& files) {
 
 // The interval that holds the key; bounds_.size() when it is in front of all.
 size_t Level0Intervals::IntervalOf(std::string_view user_key) const {
-  const auto behind = std::upper_bound(bounds_.begin(), bounds_.end(), user_key);
-  return behind == bounds_.begin() ? bounds_.size() : static_cast<size_t>(behind - bounds_.begin()) - 1;
+  const size_t up_to =
+      fences_.CountUpTo(user_key, [this](size_t i) -> std::string_view { return bounds_[i]; });
+  return up_to == 0 ? bounds_.size() : up_to - 1;
 }
 
 std::span<const uint32_t> Level0Intervals::FilesOf(size_t interval) const {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sstable/key_fences.h"
+
 namespace partita {
 
 struct FileRef;
@@ -34,6 +36,7 @@ class Level0Intervals {
   size_t IntervalOf(std::string_view user_key) const;
   std::span<const uint32_t> FilesOf(size_t interval) const;
 
+  KeyFences fences_;                 // Of bounds_.
   std::vector<std::string> bounds_;  // Interval i is of [bounds_[i], bounds_[i + 1]),
   std::vector<uint32_t> begins_;     // and has files_[begins_[i]] to files_[begins_[i + 1]].
   std::vector<uint32_t> files_;

@@ -68,6 +68,10 @@ bool EndsBefore(const FileRef& a, const FileRef& b) {
          (!a.upper.empty() && std::string_view(a.upper) <= b.first());
 }
 
+KeyFences FirstsOf(const std::vector<FileRef>& files) {
+  return KeyFences(files.size(), [&](size_t i) { return files[i].first(); });
+}
+
 uint64_t EntriesOf(const std::vector<FileRef>& files) {
   uint64_t entries = 0;
   for (const FileRef& file : files) entries += file.info.entry_count;
@@ -116,6 +120,7 @@ Result<std::shared_ptr<const LevelSet>> LevelSet::Apply(const LevelEdit& edit) c
     Status status = CheckLevel(level, next->levels_[level]);
     if (!status.ok()) return Status::InvalidArgument("edit refused: " + status.message());
     next->entries_[level] = EntriesOf(next->levels_[level]);
+    if (level > 0) next->firsts_[level] = FirstsOf(next->levels_[level]);
   }
   const auto of_level0 = [](const auto& change) { return change.level == 0; };
   if (std::any_of(edit.added.begin(), edit.added.end(), of_level0) ||
@@ -167,10 +172,11 @@ uint64_t LevelSet::LevelBytes(size_t level) const {
 
 const FileRef* LevelSet::FindFile(size_t level, std::string_view user_key) const {
   const std::vector<FileRef>& files = levels_[level];
-  const auto after = std::partition_point(files.begin(), files.end(),
-                                          [&](const FileRef& file) { return file.first() <= user_key; });
-  if (after == files.begin() || !(after - 1)->MayHold(user_key)) return nullptr;
-  return &*(after - 1);
+  const size_t up_to = firsts_[level].CountUpTo(user_key, [&](size_t i) { return files[i].first(); });
+  if (up_to == 0) return nullptr;
+  const FileRef& file = files[up_to - 1];
+  const bool is_behind = user_key > file.info.largest || (!file.upper.empty() && user_key >= file.upper);
+  return is_behind ? nullptr : &file;
 }
 
 bool LevelSet::MayHoldPartition(std::string_view user_key, const KeyHash& hash) const {
@@ -327,6 +333,8 @@ Status LevelSet::CheckInvariants() const {
     return Status::Corruption("level 0: its intervals are not those of its files");
   for (size_t level = 0; level < kLevels; ++level) {
     PARTITA_TRY(CheckLevel(level, levels_[level]));
+    if (level > 0 && firsts_[level] != FirstsOf(levels_[level]))
+      return Status::Corruption("level " + std::to_string(level) + ": its fences are not its files' keys");
     if (entries_[level] != EntriesOf(levels_[level]))
       return Status::Corruption("level " + std::to_string(level) +
                                 ": its entries are not those of its files");

@@ -12,6 +12,7 @@
 #include "engine/base/lookup.h"
 #include "engine/base/result.h"
 #include "engine/base/task.h"
+#include "sstable/key_fences.h"
 #include "sstable/key_hash.h"
 #include "sstable/level0_intervals.h"
 #include "sstable/table_info.h"
@@ -144,6 +145,7 @@ class LevelSet {
 
   std::array<std::vector<FileRef>, kLevels> levels_;
   std::array<uint64_t, kLevels> entries_{};  // Of each level's files.
+  std::array<KeyFences, kLevels> firsts_;    // Of each level's files but those of level 0.
   Level0Intervals level0_intervals_;
 };
 

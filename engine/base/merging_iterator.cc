@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "engine/base/assert.h"
-#include "engine/base/coding.h"
 #include "engine/base/executor.h"
+#include "engine/base/key_head.h"
 #include "engine/base/task_group.h"
 
 // A loser tree: a knock-out tournament whose inner nodes remember who lost there.
@@ -25,19 +25,6 @@
 // Fetch() finishes what was interrupted: `rebuild_` after a seek, the winner's replay after a move.
 
 namespace partita {
-namespace {
-
-// The big-endian integer of `size` <= 8 bytes, padded with zeros behind, so that it orders as they do.
-uint64_t HeadOf(const char* from, size_t size) {
-  if (size >= 8) return LoadBe64(from);
-  uint64_t head = 0;
-  for (size_t i = 0; i < size; ++i)
-    head |= static_cast<uint64_t>(static_cast<uint8_t>(from[i])) << (56 - 8 * i);
-  return head;
-}
-
-}  // namespace
-
 MergingIterator::MergingIterator(std::vector<std::unique_ptr<EntryIterator>> sources, Direction direction)
     : sources_(std::move(sources)),
       backward_(direction == Direction::kBackward),
@@ -115,8 +102,8 @@ void MergingIterator::Load(size_t source) {
   }
   player.entry = &sources_[source]->entry();
   std::string_view key = player.entry->user_key;
-  player.head = HeadOf(key.data(), key.size());
-  player.second_head = key.size() > 8 ? HeadOf(key.data() + 8, key.size() - 8) : 0;
+  player.head = HeadOf(key);
+  player.second_head = HeadOf(key, 8);
 }
 
 // True when source `a` comes out before source `b`.
