@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
+#include <mutex>
+#include <unordered_set>
 
 #include "bench/load/zipf.h"
 #include "engine/base/assert.h"
@@ -82,15 +83,14 @@ class Ycsb::State {
 
   bool Insert(DurabilityLevel level, std::string* buffer, Tally* tally) {
     const uint64_t number = reserved_.fetch_add(1, std::memory_order_relaxed);
-    if (!PutRow(context_, insert_base_ + number, level, buffer, tally)) {
-      stopped_.store(true, std::memory_order_relaxed);
-      return false;
-    }
-    // Others read only what all inserts before have made; whoever inserts waits for its turn.
-    while (inserted_.load(std::memory_order_acquire) != number && !stopped_.load(std::memory_order_relaxed)) {
-      std::this_thread::yield();
-    }
-    inserted_.store(number + 1, std::memory_order_release);
+    if (!PutRow(context_, insert_base_ + number, level, buffer, tally)) return false;
+    // Others read only what all inserts before have made, too. Nobody waits for those: whoever ends the one
+    // that the rest hangs on makes way for it.
+    const std::lock_guard lock(mutex_);
+    done_.insert(number);
+    uint64_t inserted = inserted_.load(std::memory_order_relaxed);
+    while (done_.erase(inserted) != 0) ++inserted;
+    inserted_.store(inserted, std::memory_order_release);
     return true;
   }
 
@@ -100,9 +100,10 @@ class Ycsb::State {
   const Zipf zipf_;
   const Permutation scattered_;
   const uint64_t insert_base_;
-  // Written by inserting threads: numbers given out; inserts done without a gap; whether one failed.
+  // Written by inserting threads: numbers given out; inserts done without a gap.
   std::atomic<uint64_t> reserved_ = 0, inserted_ = 0;
-  std::atomic<bool> stopped_ = false;
+  std::mutex mutex_;
+  std::unordered_set<uint64_t> done_;  // Behind a gap. Under mutex_.
 };
 
 Ycsb::Ycsb(char letter, const LoadContext& context)
