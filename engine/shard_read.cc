@@ -35,10 +35,12 @@ Shard::ReadAnswer Shard::TryGet(std::string_view user_key, std::string* content)
   const RangeView* range = view->FindRange(user_key);
   if (range == nullptr) return {ReadState::kMoved, {}};
   if (MeetsDoubt(doubt, *commit_log_, *view, user_key, visible)) return {ReadState::kInDoubt, {}};
+  const KeyHash hash = HashKey(user_key);
+  context_.cache.PrefetchRowPlace(hash.key);
   Lookup found = view->GetFromMemtables(user_key, visible);
   if (found.state != LookupState::kAbsent) return Answer(found, content);
   BlockPin pin;
-  TableLookup looked = range->levels->TryGet(user_key, HashKey(user_key), visible, &pin);
+  TableLookup looked = range->levels->TryGet(user_key, hash, visible, &pin);
   if (looked.needs_io) return {ReadState::kNeedsIo, {}};
   return Answer(looked.lookup, content);
 }

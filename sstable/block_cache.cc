@@ -11,6 +11,7 @@
 #include "sstable/cache_partition.h"
 #include "sstable/cached_rows.h"
 #include "sstable/frame_arena.h"
+#include "sstable/row_places.h"
 
 // Who writes which atomic, and what orders it:
 //
@@ -32,8 +33,8 @@
 // Partition::displaced counts the slots whose probe walked over this slot; a search ends at zero.
 // Written under the mutex, read relaxed: too high costs a step; it is raised before the block behind
 // it becomes visible.
-// BlockPlace::packed_, places_bytes_, missed_, Partition::rows: relaxed; no other memory is read on their
-// word.
+// BlockPlace::packed_, RowPlaces, places_bytes_, missed_, Partition::rows: relaxed; no other memory is read
+// on their word.
 
 namespace partita {
 
@@ -51,6 +52,10 @@ constexpr uint64_t kPlacesShareMax = 64;
 constexpr uint64_t kBytesPerMiss = 12 * 1024;
 // Pages that are taken back before others get the partition's lock: a hundred rows or so.
 constexpr uint32_t kTakeBackStep = 16;
+// Where rows take less of the slots than this share, most of what is read lies in blocks: then looking for it
+// among rows first costs more than it saves. Whether it is so is looked at once for so many rows.
+constexpr uint64_t kRowShareMin = 16;
+constexpr uint32_t kRememberedPerLook = 256;
 // The misses of a block are counted to so many; one more is often.
 constexpr uint32_t kMissesMask = 3;
 
@@ -86,8 +91,9 @@ BlockCache::BlockCache(uint64_t capacity_bytes, uint64_t capacity_max_bytes)
   const uint64_t share = std::max<uint64_t>(capacity_bytes / count, 64 * FrameArena::kGranule);
   const uint64_t share_max = std::max<uint64_t>(capacity_max_bytes_ / count, share);
   // Five slots for four granules, of which three quarters are used at most: enough when all of it is rows of
-  // 1 KiB. The index is part of the capacity, and always as large as the greatest capacity needs it.
-  constexpr uint64_t kSlotBytesPerGranule = (sizeof(Slot) + sizeof(uint32_t)) * 5 / 4;
+  // 1 KiB, each with a place by its hash. The index is part of the capacity, and always as large as the
+  // greatest capacity needs it.
+  constexpr uint64_t kSlotBytesPerGranule = (sizeof(Slot) + 2 * sizeof(uint32_t)) * 5 / 4;
   const auto granules_max = static_cast<uint32_t>(std::min<uint64_t>(
       share_max / (kBytesPerGranule + kSlotBytesPerGranule), UINT32_MAX / Slot::kUnitsPerGranule));
   const uint64_t slots_bytes = std::min(share, kSlotBytesPerGranule * granules_max);
@@ -99,6 +105,7 @@ BlockCache::BlockCache(uint64_t capacity_bytes, uint64_t capacity_max_bytes)
     partitions_.push_back(std::make_unique<Partition>(granules, pages_lent_max_, slots));
   }
   partition_mask_ = static_cast<uint32_t>(count - 1);
+  row_places_ = std::make_unique<RowPlaces>(slots * count);
   counters_ = std::make_unique<Counters[]>(kCountersStripes);
   missed_mask_ = std::bit_ceil(std::max<uint64_t>(capacity_bytes / kBytesPerMiss, 64)) - 1;
   missed_ = std::make_unique<std::atomic<uint32_t>[]>(missed_mask_ + 1);
@@ -182,7 +189,35 @@ BlockPin BlockCache::LookupRow(BlockKey key) {
   Counters& counters = counters_[CounterOfThisThread()];
   counters.hits.fetch_add(1, std::memory_order_relaxed);
   counters.misses.fetch_sub(1, std::memory_order_relaxed);  // The block's, counted by this thread just now.
+  RememberRow(key, hash, static_cast<uint32_t>(slot - partition.slots.get()));
   return PinOf(partition, slot);
+}
+
+// The slots of all partitions are numbered in turns.
+void BlockCache::RememberRow(const BlockKey& key, uint64_t hash, uint32_t slot) {
+  row_places_->Remember(key.offset & kCachedRowHashMask,
+                        slot * static_cast<uint32_t>(partitions_.size()) + PartitionAt(key, hash));
+  if (slot % kRememberedPerLook != 0) return;
+  uint64_t rows = 0, slots = 0;
+  for (const auto& partition : partitions_) {
+    rows += partition->rows.load(std::memory_order_relaxed);
+    slots += partition->slot_count;
+  }
+  row_places_->TurnOn(rows * kRowShareMin >= slots);
+}
+
+BlockPin BlockCache::LookupRowByHash(ObjectId object, uint64_t key_hash) {
+  const std::optional<uint32_t> place = row_places_->Of(key_hash & kCachedRowHashMask);
+  if (!place) return BlockPin();
+  Partition& partition = *partitions_[*place & partition_mask_];
+  Slot& slot = partition.slots[*place >> std::bit_width(partition_mask_)];
+  if (!slot.TryPin([&] { return IsRowWithHash(slot.key(), object, key_hash); })) return BlockPin();
+  counters_[CounterOfThisThread()].hits.fetch_add(1, std::memory_order_relaxed);
+  return PinOf(partition, &slot);
+}
+
+void BlockCache::PrefetchRowPlace(uint64_t key_hash) const {
+  row_places_->Prefetch(key_hash & kCachedRowHashMask);
 }
 
 void BlockCache::PrefetchSlot(BlockKey key) const {
@@ -228,9 +263,14 @@ bool BlockCache::MissedOften(BlockKey key) {
 
 void BlockCache::AddRow(BlockKey key, std::string_view content) {
   PARTITA_ASSERT(IsCachedRow(key));
-  Partition& partition = PartitionOf(key, key.HashValue());
-  std::lock_guard lock(partition.mutex);
-  partition.AddRow(key, content);
+  const uint64_t hash = key.HashValue();
+  Partition& partition = PartitionOf(key, hash);
+  uint32_t slot;
+  {
+    std::lock_guard lock(partition.mutex);
+    slot = partition.AddRow(key, content);
+  }
+  if (slot != FrameArena::kNone) RememberRow(key, hash, slot);
 }
 
 bool BlockCache::HasRows() const {

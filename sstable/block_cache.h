@@ -15,6 +15,7 @@ namespace partita {
 class BlockFrame;
 // Keeps a decoded block, and every view into it, alive. Movable.
 class BlockPin;
+class RowPlaces;
 
 struct BlockKey {
   ObjectId object;      // Never reused, so what a removed file left behind just ages out.
@@ -140,6 +141,11 @@ class BlockCache {
   void AddRow(BlockKey key, std::string_view content);
   // Lookup of a row whose block Lookup has just missed: to be counted as one hit or one miss together.
   BlockPin LookupRow(BlockKey key);
+  // A row of this object whose key has this hash, if it is where AddRow or LookupRow last had one: found
+  // without the block that it is of. To be called before Lookup; an empty pin is no miss.
+  BlockPin LookupRowByHash(ObjectId object, uint64_t key_hash);
+  // Some time before: asks for the memory that says where that is.
+  void PrefetchRowPlace(uint64_t key_hash) const;
 
   // Whether there are any; takes no lock.
   bool HasRows() const;
@@ -171,12 +177,14 @@ class BlockCache {
     return *partitions_[PartitionAt(key, hash)];
   }
   BlockPin PinOf(Partition& partition, Slot* slot) const;
+  void RememberRow(const BlockKey& key, uint64_t hash, uint32_t slot);
 
   uint64_t capacity_bytes_, capacity_max_bytes_;
   uint32_t pages_lent_max_ = 0;  // Of each partition.
   uint32_t partition_mask_ = 0;
   std::vector<std::unique_ptr<Partition>> partitions_;
   std::unique_ptr<Counters[]> counters_;
+  std::unique_ptr<RowPlaces> row_places_;
   // By a block's hash: 32 bits of the hash of what was missed there last. Anyone's, relaxed.
   std::unique_ptr<std::atomic<uint32_t>[]> missed_;
   uint64_t missed_mask_ = 0;

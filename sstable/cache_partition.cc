@@ -12,17 +12,7 @@ namespace partita {
 BlockCache::Slot* BlockCache::Partition::Pin(const BlockKey& key, uint64_t hash) {
   for (uint32_t probe = 0, at = HomeOf(hash); probe < slot_count; ++probe, at = After(at)) {
     Slot& slot = slots[at];
-    if (cache_meta::IsVisible(slot.meta.load(std::memory_order_acquire)) && slot.Holds(key)) {
-      const uint64_t old = slot.meta.fetch_add(1, std::memory_order_acq_rel);
-      if (cache_meta::IsVisible(old)) {
-        if (slot.Holds(key)) {
-          if (cache_meta::UseOf(old) < cache_meta::kUseMax)
-            slot.meta.fetch_add(cache_meta::kUseOne, std::memory_order_relaxed);
-          return &slot;
-        }
-        slot.meta.fetch_sub(1, std::memory_order_release);
-      }
-    }
+    if (slot.TryPin([&] { return slot.Holds(key); })) return &slot;
     if (displaced[at].load(std::memory_order_relaxed) == 0) return nullptr;
   }
   return nullptr;

@@ -29,6 +29,9 @@ struct BlockCache::Slot {
     return {ObjectId(object.load(std::memory_order_relaxed)), offset.load(std::memory_order_relaxed)};
   }
   bool Holds(const BlockKey& sought) const { return key() == sought; }
+  // Pins it, and counts that as a use, if it is visible and `is_sought()` holds of its key, before and after.
+  template <typename IsSought>
+  bool TryPin(IsSought is_sought);
 };
 
 // Of Slot::meta, whose parts the top of block_cache.cc names.
@@ -53,6 +56,20 @@ constexpr uint64_t VisibleWith(uint64_t use) { return kVisible | use << kUseShif
 constexpr bool IsVisible(uint64_t meta) { return (meta & kStateMask) == kVisible; }
 
 }  // namespace cache_meta
+
+template <typename IsSought>
+bool BlockCache::Slot::TryPin(IsSought is_sought) {
+  if (!cache_meta::IsVisible(meta.load(std::memory_order_acquire)) || !is_sought()) return false;
+  const uint64_t old = meta.fetch_add(1, std::memory_order_acq_rel);
+  if (!cache_meta::IsVisible(old)) return false;
+  if (is_sought()) {
+    if (cache_meta::UseOf(old) < cache_meta::kUseMax)
+      meta.fetch_add(cache_meta::kUseOne, std::memory_order_relaxed);
+    return true;
+  }
+  meta.fetch_sub(1, std::memory_order_release);
+  return false;
+}
 
 // A part of the cache, by the hash of what is looked for: its slots, and the arena that holds blocks, each an
 // extent, and rows, many to a page. Hands go over the extents in turn.
@@ -122,8 +139,9 @@ struct BlockCache::Partition {
   uint32_t TakeBack(uint32_t pages);
 
   // cached_rows.cc:
-  // Keeps a copy, evicting as needed, but for what is too large or finds no room.
-  void AddRow(const BlockKey& key, std::string_view content);
+  // Keeps a copy, evicting as needed, and returns its slot's number; kNone when it is there, is too large or
+  // finds no room.
+  uint32_t AddRow(const BlockKey& key, std::string_view content);
   uint32_t PassPage(uint32_t page);
   // Copies the rows of the marked entries of a block, if they are so few that they are worth more than all of
   // it, and find room once it is gone.
@@ -199,8 +217,8 @@ struct BlockCache::Partition {
   uint32_t UnitOf(const RowHeader* row) const {
     return static_cast<uint32_t>((reinterpret_cast<const uint8_t*>(row) - arena.At(0)) / Slot::kUnit);
   }
-  // Nothing when it is there by now, or no slot is. REQUIRES: OpenHas.
-  void PutRow(const BlockKey& key, std::string_view content);
+  // As AddRow; kNone when it is there by now, or no slot is. REQUIRES: OpenHas.
+  uint32_t PutRow(const BlockKey& key, std::string_view content);
   bool MoveRow(RowHeader* row);
   // Evicts what was not used; whether the page has room for more now.
   bool WearRows(uint32_t page);

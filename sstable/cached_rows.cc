@@ -83,18 +83,22 @@ auto BlockCache::Partition::TakeUnits(uint32_t units) -> RowHeader* {
   return row;
 }
 
-void BlockCache::Partition::PutRow(const BlockKey& key, std::string_view content) {
+uint32_t BlockCache::Partition::PutRow(const BlockKey& key, std::string_view content) {
   const uint64_t hash = key.HashValue();
-  if (!HasSlot() || Find(key, hash) != nullptr) return;
+  if (!HasSlot() || Find(key, hash) != nullptr) return FrameArena::kNone;
   RowHeader* const row = TakeUnits(UnitsOf(content.size()));
   std::memcpy(row + 1, content.data(), content.size());
   // Until it is used again before the hand comes by, it is as good as a scan's.
-  row->slot_plus_one = 1 + Publish(key, hash, UnitOf(row) + 1, content.size(), cache_meta::VisibleWith(0));
+  const uint32_t slot = Publish(key, hash, UnitOf(row) + 1, content.size(), cache_meta::VisibleWith(0));
+  row->slot_plus_one = 1 + slot;
+  return slot;
 }
 
-void BlockCache::Partition::AddRow(const BlockKey& key, std::string_view content) {
-  if (content.size() > kRowBytesMax || !HasPages() || Find(key, key.HashValue()) != nullptr) return;
-  if (MakeSlot() && MakeRowRoom(UnitsOf(content.size()))) PutRow(key, content);
+uint32_t BlockCache::Partition::AddRow(const BlockKey& key, std::string_view content) {
+  if (content.size() > kRowBytesMax || !HasPages() || Find(key, key.HashValue()) != nullptr)
+    return FrameArena::kNone;
+  if (!MakeSlot() || !MakeRowRoom(UnitsOf(content.size()))) return FrameArena::kNone;
+  return PutRow(key, content);
 }
 
 bool BlockCache::Partition::MakeRowRoom(uint32_t units) {

@@ -17,13 +17,17 @@ class DataBlock;
 // What the cache knows a row by, where a block has its offset, which has no such bits: 1; 4 bits of the
 // block's hash, which say in which partition of the cache it is; 59 bits of the key's hash.
 inline constexpr unsigned kCachedRowHashBits = 59;
+inline constexpr uint64_t kCachedRowHashMask = (uint64_t{1} << kCachedRowHashBits) - 1;
 inline constexpr uint64_t kCachedRowBit = uint64_t{1} << 63;
 inline BlockKey CachedRowKey(const BlockKey& block, uint64_t key_hash) {
-  constexpr uint64_t kHashMask = (uint64_t{1} << kCachedRowHashBits) - 1;
   const uint64_t partition = uint64_t{block.PartitionBits()} << kCachedRowHashBits;
-  return {block.object, kCachedRowBit | partition | (key_hash & kHashMask)};
+  return {block.object, kCachedRowBit | partition | (key_hash & kCachedRowHashMask)};
 }
 inline bool IsCachedRow(const BlockKey& key) { return (key.offset & kCachedRowBit) != 0; }
+// Whether it is that of a row of this object whose key has this hash.
+inline bool IsRowWithHash(const BlockKey& key, ObjectId object, uint64_t key_hash) {
+  return key.object == object && IsCachedRow(key) && ((key.offset ^ key_hash) & kCachedRowHashMask) == 0;
+}
 inline uint32_t PartitionBitsOfRow(const BlockKey& key) {
   return static_cast<uint32_t>(key.offset >> kCachedRowHashBits) & 15;
 }

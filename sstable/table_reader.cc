@@ -241,6 +241,11 @@ Task<Result<BlockPin>> TableReader::LoadIndex(uint32_t top_at) const {
 TableLookup TableReader::TryGet(const KeyHash& hash, std::string_view user_key, Version at_most,
                                 BlockPin* pin) const {
   TableLookup result;
+  const SoughtKey key{user_key, hash};
+  if (BlockPin row = EnterKnownRow(key)) {
+    result.lookup = FindInRow(std::move(row), user_key, at_most, pin);
+    return result;
+  }
   if (!key_filter_.MayContain(hash.key)) return result;
   const uint32_t top = top_index_.LowerBound(user_key);
   if (top == top_index_.size()) return result;
@@ -254,7 +259,7 @@ TableLookup TableReader::TryGet(const KeyHash& hash, std::string_view user_key, 
   if (at == index.size()) return result;
   const PartHandle handle = IndexRecordHandle(index.value(at));
   BlockPin data_pin = EnterData(index, top, at);
-  if (!data_pin) data_pin = EnterRow(handle, {user_key, hash});
+  if (!data_pin) data_pin = EnterRow(handle, key);
   if (!data_pin) {
     result.needs_io = true;
     return result;
@@ -269,6 +274,8 @@ TableLookup TableReader::TryGet(const KeyHash& hash, std::string_view user_key, 
 
 Task<Result<Lookup>> TableReader::Get(KeyHash hash, std::string_view user_key, Version at_most,
                                       BlockPin* pin) const {
+  const SoughtKey key{user_key, hash};
+  if (BlockPin row = EnterKnownRow(key)) co_return FindInRow(std::move(row), user_key, at_most, pin);
   if (!key_filter_.MayContain(hash.key)) co_return Lookup();
   const uint32_t top = top_index_.LowerBound(user_key);
   if (top == top_index_.size()) co_return Lookup();
@@ -278,7 +285,7 @@ Task<Result<Lookup>> TableReader::Get(KeyHash hash, std::string_view user_key, V
   if (at == index.size()) co_return Lookup();
   const PartHandle handle = IndexRecordHandle(index.value(at));
   BlockPin data_pin = EnterData(index, top, at);
-  if (!data_pin) data_pin = EnterRow(handle, {user_key, hash});
+  if (!data_pin) data_pin = EnterRow(handle, key);
   if (!data_pin) {
     const LoadRequest request{.handle = handle,
                               .kind = SealKind::kDataBlock,
@@ -291,11 +298,27 @@ Task<Result<Lookup>> TableReader::Get(KeyHash hash, std::string_view user_key, V
   co_return lookup;
 }
 
+BlockPin TableReader::EnterKnownRow(const SoughtKey& key) const {
+  BlockPin pin = cache_.LookupRowByHash(object_->id(), key.hash.key);
+  // Another key may have the same hash.
+  if (pin && DataBlock(pin.content()).CompareKey(0, key.user_key) != 0) pin.Release();
+  return pin;
+}
+
 BlockPin TableReader::EnterRow(const PartHandle& handle, const SoughtKey& key) const {
   BlockPin pin = cache_.LookupRow(CachedRowKey(KeyOf(handle), key.hash.key));
   // Another key may have the same hash.
   if (pin && DataBlock(pin.content()).CompareKey(0, key.user_key) != 0) pin.Release();
   return pin;
+}
+
+Lookup TableReader::FindInRow(BlockPin row, std::string_view user_key, Version at_most, BlockPin* pin) {
+  const Lookup lookup = DataBlock(row.content()).Find(user_key, at_most);
+  if (lookup.state == LookupState::kFound) {
+    DataBlock::Prefetch(lookup.value);  // Whoever asked is about to copy it.
+    *pin = std::move(row);
+  }
+  return lookup;
 }
 
 Lookup TableReader::FindIn(BlockPin* pin, const PartHandle& handle, std::string_view user_key,

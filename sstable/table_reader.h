@@ -141,8 +141,12 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   Status Damaged(const Status& cause, uint64_t offset, SealKind kind) const;
   BlockKey KeyOf(const PartHandle& handle) const { return {object_->id(), handle.offset}; }
 
-  // The row alone (cached_rows.h), as a block; an empty pin when the cache does not have it.
+  // The row alone (cached_rows.h), as a block; an empty pin when the cache does not have it. The first may
+  // not know where it is, and needs no block.
+  BlockPin EnterKnownRow(const SoughtKey& key) const;
   BlockPin EnterRow(const PartHandle& handle, const SoughtKey& key) const;
+  // The newest visible version in such a row, which `*pin` then keeps.
+  static Lookup FindInRow(BlockPin row, std::string_view user_key, Version at_most, BlockPin* pin);
   // Finds the row in a block, which the cache has or was to keep only if it had memory to spare: then it
   // keeps the row, or the block after all.
   Lookup FindIn(BlockPin* block, const PartHandle& handle, std::string_view user_key, Version at_most) const;

@@ -103,6 +103,28 @@ TEST_F(CachedRowsOfATableTest, WhereMemoryIsFullOneReadKeepsTheRowAndNotTheBlock
   cache_.CheckInvariants();
 }
 
+// So many rows that they are looked for before the filter and the index are asked.
+TEST_F(CachedRowsOfATableTest, PopularRowsAreFoundByThemselvesAsWithTheirBlocks) {
+  const std::vector<OwnedEntry> entries = Rows(random_, 12'000);
+  Write(entries);
+  PassBlocks(8 << 20);
+  for (int round = 0; round < 3; ++round) {
+    for (size_t i = 5; i < entries.size(); i += 12) Read(entries[i]);
+  }
+  EXPECT_GT(cache_.statistics().rows, 500u);
+  uint64_t by_hash = 0;
+  for (size_t i = 5; i < entries.size(); i += 12) {
+    by_hash += static_cast<bool>(cache_.LookupRowByHash(ObjectId(1), HashKey(entries[i].user_key).key));
+    // A version from before the row was written.
+    BlockPin pin;
+    const TableLookup before =
+        table_->TryGet(HashKey(entries[i].user_key), entries[i].user_key, Version(i), &pin);
+    EXPECT_TRUE(before.needs_io || before.lookup.state == LookupState::kAbsent);
+    EXPECT_FALSE(pin);
+  }
+  EXPECT_GT(by_hash, 300u);
+}
+
 TEST_F(CachedRowsOfATableTest, ABlockThatIsReadAgainAndAgainIsKeptWhole) {
   const std::vector<OwnedEntry> entries = Rows(random_, 300);
   Write(entries);

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/base/checksum.h"
 #include "sstable/block_cache.h"
 #include "sstable/data_block.h"
 #include "test/sstable/table_fixture.h"
@@ -20,6 +21,8 @@ namespace {
 BlockKey RowKey(uint64_t object, uint64_t key_hash) {
   return CachedRowKey({ObjectId(object), key_hash / 8 * 4096}, key_hash);
 }
+
+uint64_t HashOf(uint64_t i) { return Hash64({reinterpret_cast<const char*>(&i), sizeof i}); }
 
 // A row as the cache takes it, whose bytes say which it is.
 std::string ContentOf(uint64_t i, size_t size) {
@@ -256,19 +259,50 @@ TEST(CachedRowsTest, ManyThreadsSeeOnlyWholeBlocksAndTheirRows) {
   cache.CheckInvariants();
 }
 
+// Enough rows that they are looked for by their hashes: a sixteenth of the slots.
+TEST(CachedRowsTest, RowsAreFoundByTheirHashesWithoutTheirBlocks) {
+  BlockCache cache(4 << 20);
+  const auto key_of = [&](uint64_t i) { return CachedRowKey({ObjectId(1), i / 12 * 4096}, HashOf(i)); };
+  cache.AddRow(key_of(0), ContentOf(0, 1000));
+  EXPECT_FALSE(cache.LookupRowByHash(ObjectId(1), HashOf(0)));  // Too few.
+  constexpr uint64_t kRows = 2500;
+  for (uint64_t i = 1; i < kRows; ++i) cache.AddRow(key_of(i), ContentOf(i, 1000));
+  const uint64_t hits = cache.statistics().hits;
+  uint64_t found = 0, again = 0;
+  for (uint64_t i = 0; i < kRows; ++i) {
+    BlockPin pin = cache.LookupRowByHash(ObjectId(1), HashOf(i));
+    if (pin) EXPECT_TRUE(Intact(pin, i, 1000));
+    found += static_cast<bool>(pin);
+    EXPECT_FALSE(cache.LookupRowByHash(ObjectId(2), HashOf(i)));
+    EXPECT_FALSE(cache.LookupRowByHash(ObjectId(1), HashOf(i + kRows)));
+    pin.Release();
+    // Where another's place is the same, the one looked up last has it.
+    (void)cache.LookupRow(key_of(i));
+    again += static_cast<bool>(cache.LookupRowByHash(ObjectId(1), HashOf(i)));
+  }
+  EXPECT_GT(found, kRows / 2);
+  EXPECT_EQ(again, kRows);
+  EXPECT_EQ(cache.statistics().hits, hits + found + kRows + again);
+  for (uint64_t i = 0; i < kRows; i += 2) cache.Drop(key_of(i));
+  for (uint64_t i = 0; i < kRows; i += 2) EXPECT_FALSE(cache.LookupRowByHash(ObjectId(1), HashOf(i)));
+  cache.CheckInvariants();
+}
+
 // Under TSan this also proves the ordering that block_cache.cc claims, of rows that move.
 TEST(CachedRowsTest, ManyThreadsSeeOnlyWholeRows) {
   BlockCache cache(1 << 20);
-  std::atomic<uint64_t> wrong{0}, found{0};
+  std::atomic<uint64_t> wrong{0}, found{0}, by_hash{0};
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t) {
-    threads.emplace_back([&cache, &wrong, &found, t] {
+    threads.emplace_back([&cache, &wrong, &found, &by_hash, t] {
       std::mt19937_64 random(TestSeed() + t);
       std::vector<std::pair<uint64_t, BlockPin>> held;
       for (int step = 0; step < 8'000; ++step) {
         const uint64_t i = random() % (step % 3 == 0 ? 300 : 3000);
-        const BlockKey key = RowKey(1, i);
-        BlockPin pin = cache.Lookup(key);
+        const BlockKey key = RowKey(1, HashOf(i));
+        BlockPin pin = cache.LookupRowByHash(ObjectId(1), HashOf(i));
+        by_hash.fetch_add(static_cast<bool>(pin), std::memory_order_relaxed);
+        if (!pin) pin = cache.Lookup(key);
         if (!pin) {
           cache.AddRow(key, ContentOf(i, 500 + i % 600));
           continue;
@@ -286,6 +320,7 @@ TEST(CachedRowsTest, ManyThreadsSeeOnlyWholeRows) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong.load(), 0u);
   EXPECT_GT(found.load(), 1000u);
+  EXPECT_GT(by_hash.load(), 100u);
   EXPECT_EQ(cache.CountPinned(), 0u);
   cache.CheckInvariants();
 }
