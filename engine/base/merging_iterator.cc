@@ -25,6 +25,7 @@
 // Fetch() finishes what was interrupted: `rebuild_` after a seek, the winner's replay after a move.
 
 namespace partita {
+
 MergingIterator::MergingIterator(std::vector<std::unique_ptr<EntryIterator>> sources, Direction direction)
     : sources_(std::move(sources)),
       backward_(direction == Direction::kBackward),
