@@ -133,17 +133,32 @@ void LoadSampler::WakeIfDue(uint64_t now_ns) {
 
 void LoadSampler::Collect() {
   std::lock_guard lock(mutex_);
-  collected_ns_.store(clock_.RecentNanos(), std::memory_order_relaxed);
-  awake_.store(false);
+  while (CollectNextLocked()) {
+  }
+}
+
+bool LoadSampler::CollectNext() {
+  std::lock_guard lock(mutex_);
+  return CollectNextLocked();
+}
+
+bool LoadSampler::CollectNextLocked() {
+  if (next_ring_ == 0) collected_ns_.store(clock_.RecentNanos(), std::memory_order_relaxed);
   const size_t rings = rings_.size();
-  for (const auto& ring : rings_) Empty(ring.get(), rings);
+  for (size_t taken = 0; next_ring_ < rings && taken < kPieceSamples; ++next_ring_) {
+    taken += Empty(rings_[next_ring_].get(), rings);
+  }
+  if (next_ring_ < rings) return true;
+  next_ring_ = 0;
+  awake_.store(false);
   std::erase_if(rings_, [](const std::shared_ptr<Ring>& ring) {
     return ring->is_over.load(std::memory_order_acquire) &&
            ring->head.load(std::memory_order_acquire) == ring->tail.load(std::memory_order_relaxed);
   });
+  return false;
 }
 
-void LoadSampler::Empty(Ring* ring, size_t rings) {
+size_t LoadSampler::Empty(Ring* ring, size_t rings) {
   statistics_.lost += ring->lost.exchange(0, std::memory_order_relaxed);
   const uint32_t tail = ring->tail.load(std::memory_order_relaxed);
   const uint32_t head = ring->head.load(std::memory_order_acquire);
@@ -159,9 +174,10 @@ void LoadSampler::Empty(Ring* ring, size_t rings) {
   const uint64_t aim = std::clamp(kSamplesTotal / rings, kSamplesMin, kSamplesPerCollection);
   const double interval = std::min(units / static_cast<double>(aim), static_cast<double>(kIntervalMax));
   ring->base.store(std::max<uint64_t>(1, static_cast<uint64_t>(interval)), std::memory_order_relaxed);
-  if (batch_.empty()) return;
+  if (batch_.empty()) return 0;
   statistics_.samples += batch_.size();
   for (LoadConsumer* consumer : consumers_) consumer->Take(batch_);
+  return batch_.size();
 }
 
 namespace {

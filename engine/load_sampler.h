@@ -28,7 +28,8 @@ namespace partita {
 //    whose load falls off first counts to the end what it drew before.
 // 3. Collect empties the rings and gives the samples to the consumers. It is asked for, through `wake`, by a
 //    thread that leaves a sample when the last collection was long ago: an idle store does nothing. What
-//    finds its ring full is lost, and counted.
+//    finds its ring full is lost, and counted. A sample costs the consumers some 2 us, so who collects beside
+//    calls does it in pieces (CollectNext), with pauses between.
 //
 // All is deterministic where the clock and the order of calls are.
 //
@@ -39,11 +40,12 @@ class LoadSampler {
  public:
   static constexpr uint64_t kCollectNanos = 25'000'000;
   static constexpr uint32_t kRingSamples = 512;
+  static constexpr size_t kPieceSamples = 64;
   static constexpr uint32_t kWatched = 32;
   // Threads beyond that leave no samples, which are counted as lost. 24 MiB of rings.
   static constexpr size_t kRingsMax = 256;
 
-  // `wake` is called by a thread that leaves a sample when a collection is due; once until the next Collect.
+  // `wake` is called by a thread that leaves a sample when a collection is due; once until its end.
   LoadSampler(Clock& clock, std::function<void()> wake);
   ~LoadSampler();
   LoadSampler(const LoadSampler&) = delete;
@@ -71,6 +73,9 @@ class LoadSampler {
 
   // Gives what waits to the consumers. Any thread, one at a time: others wait.
   void Collect();
+  // The same in pieces: some rings of a collection, with kPieceSamples or little more. False: it was the
+  // last.
+  bool CollectNext();
 
   struct Statistics {
     uint64_t samples = 0;  // Given to consumers.
@@ -135,7 +140,9 @@ class LoadSampler {
   void Leave(const Call& call);
   static void Fill(const Call& call, LoadSample* out);
   void WakeIfDue(uint64_t now_ns);
-  void Empty(Ring* ring, size_t rings);
+  bool CollectNextLocked();
+  // Returns how many samples there were.
+  size_t Empty(Ring* ring, size_t rings);
   // What measured samples cost: nanoseconds and units, of a kind decayed.
   struct UnitCost {
     double ns = 0, units = 0;
@@ -159,6 +166,7 @@ class LoadSampler {
   std::mutex mutex_;  // Guards what follows.
   std::vector<std::shared_ptr<Ring>> rings_;
   std::vector<LoadConsumer*> consumers_;
+  size_t next_ring_ = 0;  // Of the collection that is not at its end.
   std::vector<LoadSample> batch_;
   Statistics statistics_;
   uint64_t seed_ = 0;

@@ -65,8 +65,27 @@ void MemoryLender::Leave(size_t bytes) {
   const size_t left = std::min(std::max(bytes, pool_->GiveBackUnused(bytes)), memtable_bytes_);
   left_bytes_.store(left, std::memory_order_relaxed);
   is_due_.store(false);
-  pool_->TellAbove(left == memtable_bytes_ ? SIZE_MAX : left - step_);
+  touching_is_due_.store(true);
+  TellAbove();
   cache_->Resize(cache_bytes_ + (memtable_bytes_ - left));
+}
+
+// A step before what is left is used up, or what is touched; of the latter once only until more is.
+void MemoryLender::TellAbove() {
+  const size_t ready = touching_is_due_.load() ? left_bytes() : std::min(left_bytes(), touched_bytes_);
+  pool_->TellAbove(ready == memtable_bytes_ ? SIZE_MAX : std::max(ready, step_) - step_);
+}
+
+bool MemoryLender::TouchNext(uint64_t data_bytes) {
+  const size_t wanted = std::min(pool_->used_bytes() + 2 * step_, left_bytes());
+  if (pool_->TouchOneAhead(wanted)) return true;
+  if (touching_is_due_.load()) {
+    std::lock_guard lock(mutex_);  // For so long only, as others with more to do may wait for it.
+    touched_bytes_ = wanted;
+    touching_is_due_.store(false);
+    TellAbove();
+  }
+  return cache_->TouchNext(data_bytes);
 }
 
 }  // namespace partita

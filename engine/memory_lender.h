@@ -19,6 +19,10 @@ namespace partita {
 // the budget by no more than what is written meanwhile. What was taken back is lent again once memtables were
 // quiet for so long: bursts do not empty the cache over and over, nor touch fresh memory each time.
 //
+// Of what memtables are left, two steps more than they use are touched in the background as well, and of the
+// cache as much as data could fill: else whoever writes or reads would wait for the kernel to find and clear
+// it (large_memory.h).
+//
 // Thread-safe.
 class MemoryLender {
  public:
@@ -39,12 +43,20 @@ class MemoryLender {
   bool OnAbove();
   void TakeBack();
 
+  // After Open, Look and TakeBack: touches a huge page of what will be used next; false when there is none.
+  // `data_bytes`: what could fill the cache. For a thread that runs when nobody else does; one at a time.
+  bool TouchNext(uint64_t data_bytes);
+  // Look or TakeBack were called since it returned false.
+  bool IsTouchingDue() const { return touching_is_due_.load(); }
+
   // What memtables are left.
   size_t left_bytes() const { return left_bytes_.load(std::memory_order_relaxed); }
 
  private:
+  // All under mutex_.
   void TakeBackLocked();
-  void Leave(size_t bytes);  // Under mutex_.
+  void Leave(size_t bytes);
+  void TellAbove();
 
   const size_t memtable_bytes_, cache_bytes_, step_;
   ChunkPool* const pool_;
@@ -53,6 +65,8 @@ class MemoryLender {
   std::mutex mutex_;                // Guards what follows, for writing.
   std::atomic<size_t> left_bytes_;  // Read by anyone; orders nothing.
   std::atomic<bool> is_due_{false};
+  size_t touched_bytes_ = 0;  // Of memtables' part, so far or more.
+  std::atomic<bool> touching_is_due_{true};
   // The most that memtables used: in the present half minute and in the one before.
   size_t used_max_ = 0, used_max_before_ = 0;
   uint64_t since_ns_ = 0;  // When the present one began; 0: not yet.

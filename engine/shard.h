@@ -299,6 +299,8 @@ class Shard {
   Task<Status> Close();
 
   ShardStatistics Statistics();
+  // Of the tables' files; one that several ranges share counts for each.
+  uint64_t TableBytes();
   // The level sets of this moment, as a manifest without log; each file has a reference in
   // ShardContext::references more, which the caller drops. What hinders a change of files from being saved is
   // its error.

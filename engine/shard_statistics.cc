@@ -49,4 +49,15 @@ ShardStatistics Shard::Statistics() {
   return s;
 }
 
+uint64_t Shard::TableBytes() {
+  ViewPin view = views_.Pin();
+  uint64_t bytes = 0;
+  for (const RangeView& range : view->ranges) {
+    for (size_t level = 0; level < kLevels; ++level) {
+      for (const FileRef& file : range.levels->level(level)) bytes += file.info.file_size;
+    }
+  }
+  return bytes;
+}
+
 }  // namespace partita

@@ -10,8 +10,12 @@ void Store::WakeCollector() {
   if (!closing_.load()) tasks_.Spawn(runtime_.shard_executor(ShardId(0)), CollectOnWorker(this));
 }
 
+// In pieces of some 0.15 ms: while the worker has a core, whoever reads there waits.
 Task<void> Store::CollectOnWorker(Store* self) {
-  self->load_.Collect();
+  constexpr uint64_t kPauseNanos = 1'000'000;
+  while (self->load_.CollectNext()) {
+    if (!self->closing_.load()) co_await SleepFor(kPauseNanos);
+  }
   self->BalanceIfDue();
   self->LendMemoryIfDue();
   co_return;
@@ -29,6 +33,7 @@ void Store::LendMemoryIfDue() {
 
 Task<void> Store::LendMemory(Store* self, uint64_t now_ns) {
   self->memory_lender_->Look(now_ns);
+  self->TouchMemory();
   self->looks_at_memory_.store(false);
   co_return;
 }
@@ -41,6 +46,27 @@ void Store::WakeLender() {
 
 Task<void> Store::TakeMemoryBack(Store* self) {
   self->memory_lender_->TakeBack();
+  self->TouchMemory();
+  co_return;
+}
+
+// On a thread of ordinary priority: what it looks at is not held for long.
+void Store::TouchMemory() {
+  if (closing_.load() || touches_memory_.exchange(true)) return;
+  constexpr uint64_t kDecodedShare = 3;  // Of a table's bytes: blocks, and what they leave free between them.
+  uint64_t bytes = 0;
+  for (Shard* shard : sound_shards_) bytes += kDecodedShare * shard->TableBytes();
+  tasks_.Spawn(runtime_.background(BackgroundClass::kIdle), TouchInBackground(this, bytes));
+}
+
+Task<void> Store::TouchInBackground(Store* self, uint64_t data_bytes) {
+  // Until it is done, and once more where it became due as it ended.
+  do {
+    while (!self->closing_.load() && self->memory_lender_->TouchNext(data_bytes)) {
+    }
+    self->touches_memory_.store(false);
+  } while (!self->closing_.load() && self->memory_lender_->IsTouchingDue() &&
+           !self->touches_memory_.exchange(true));
   co_return;
 }
 

@@ -142,6 +142,7 @@ Task<Status> Store::OpenForReading() {
   PARTITA_CO_TRY(co_await OpenShards(catalog_.shard_count, catalog_.formed_layout != catalog_.layout));
   PublishCatalog();
   opened_ = true;
+  TouchMemory();
   co_return Status();
 }
 
@@ -181,6 +182,7 @@ Task<Status> Store::OpenAll() {
   co_await reserve_.Take(options_.reserve_bytes);
   PublishCatalog();
   opened_ = true;
+  TouchMemory();
   co_return Status();
 }
 

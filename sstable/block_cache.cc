@@ -358,7 +358,8 @@ void BlockCache::Resize(uint64_t capacity_bytes) {
     goes_on = false;
     for (const auto& partition : partitions_) {
       std::lock_guard lock(partition->mutex);
-      const uint32_t surplus = partition->pages_lent - std::min(partition->pages_lent, wanted);
+      const uint32_t lent = partition->pages_lent;
+      const uint32_t surplus = lent - std::min(lent, wanted);
       const uint32_t step = std::min(surplus, kTakeBackStep);
       goes_on |= step > 0 && partition->TakeBack(step) == step;
     }
@@ -368,6 +369,23 @@ void BlockCache::Resize(uint64_t capacity_bytes) {
     const uint32_t end = partitions_[i]->end();
     if (end < ends[i]) partitions_[i]->arena.Close(end, ends[i] - end);
   }
+}
+
+bool BlockCache::TouchNext(uint64_t bytes) {
+  if (bytes < LargeMemory::kHugePageSize) return false;
+  if (row_places_->TouchNext()) return true;
+  const auto granules = static_cast<uint32_t>(
+      std::min<uint64_t>(bytes / partitions_.size() / FrameArena::kGranule, UINT32_MAX));
+  for (size_t i = 0; i < partitions_.size(); ++i) {  // In turns, as they are filled.
+    touched_last_ = (touched_last_ + 1) % partitions_.size();
+    Partition& partition = *partitions_[touched_last_];
+    if (partition.slots_toucher.TouchNext(partition.slots.memory(), SIZE_MAX) ||
+        partition.displaced_toucher.TouchNext(partition.displaced.memory(), SIZE_MAX) ||
+        partition.arena.TouchNext(std::min(granules, partition.end()))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 CacheStatistics BlockCache::statistics() const {

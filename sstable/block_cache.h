@@ -155,6 +155,10 @@ class BlockCache {
   // for what lies in front of a row that has a pin: to be tried again. One call at a time, beside all others.
   void Resize(uint64_t capacity_bytes);
 
+  // Touches a huge page of what has not been used so far (large_memory.h): of the index, or of the first
+  // `bytes` of frames. False: there is none. One call at a time, beside all others; takes no lock.
+  bool TouchNext(uint64_t bytes);
+
   CacheStatistics statistics() const;
   // The least.
   uint64_t capacity_bytes() const { return capacity_bytes_; }
@@ -182,6 +186,7 @@ class BlockCache {
   uint64_t capacity_bytes_, capacity_max_bytes_;
   uint32_t pages_lent_max_ = 0;  // Of each partition.
   uint32_t partition_mask_ = 0;
+  size_t touched_last_ = 0;  // The partition, by TouchNext.
   std::vector<std::unique_ptr<Partition>> partitions_;
   std::unique_ptr<Counters[]> counters_;
   std::unique_ptr<RowPlaces> row_places_;

@@ -163,13 +163,14 @@ struct BlockCache::Partition {
   LargeArray<Slot> slots;
   LargeArray<std::atomic<uint32_t>> displaced;
   uint32_t slot_count;
-  uint32_t pages_lent = 0;
-  std::vector<uint32_t> free_pages;  // Of them.
+  std::atomic<uint32_t> pages_lent{0};  // Read by anyone.
+  std::vector<uint32_t> free_pages;     // Of them.
   // First granules of extents or lent pages. Whoever needs room for rows looks everywhere; for blocks in the
   // arena alone, as what goes behind it is no room for them.
   uint32_t row_hand = 0, block_hand = 0;
   uint32_t entries = 0;
   std::atomic<uint32_t> rows{0};  // Of them; read by anyone.
+  MemoryToucher slots_toucher, displaced_toucher;
   uint64_t inserts = 0;
   uint64_t evictions = 0;
   uint64_t refused = 0;

@@ -119,7 +119,9 @@ void FrameArena::Close(uint32_t first, uint32_t granules) {
   // What lies behind is closed already; a page in front that is used in part stays.
   const size_t begin = AlignUp(size_t{first} * kGranule, kPageSize);
   const size_t end = AlignUp((size_t{first} + granules) * kGranule, kPageSize);
-  if (begin < end) memory_.GiveBack(begin, end - begin);
+  if (begin >= end) return;
+  toucher_.Forget(begin);
+  memory_.GiveBack(begin, end - begin);
 }
 
 void FrameArena::CheckInvariants() const {

@@ -37,6 +37,10 @@ class FrameArena {
   void Open(uint32_t first, uint32_t granules);
   void Close(uint32_t first, uint32_t granules);
 
+  // The next huge page of the memory, from its front, if it lies before this granule. False: there is none.
+  // Needs no lock, but one thread at a time.
+  bool TouchNext(uint32_t end) { return toucher_.TouchNext(memory_, size_t{end} * kGranule); }
+
   bool IsFree(uint32_t first) const { return (tags_[first] & kFreeBit) != 0; }
   uint32_t LengthOf(uint32_t first) const { return tags_[first] & ~kFreeBit; }
   uint32_t granules() const { return granules_; }
@@ -61,6 +65,7 @@ class FrameArena {
   uint32_t used_ = 0;
   LargeMemory memory_;
   uint8_t* base_ = nullptr;  // Of memory_.
+  MemoryToucher toucher_;
   LargeArray<uint32_t> tags_;
   LargeArray<uint32_t> next_;  // Of a free extent's first granule, in its bin.
   LargeArray<uint32_t> previous_;

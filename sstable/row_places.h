@@ -42,6 +42,9 @@ class RowPlaces {
     At(key_hash).store((slot + 1) ^ TagOf(key_hash), std::memory_order_relaxed);
   }
 
+  // The next huge page of the places; one thread at a time. False: there is none.
+  bool TouchNext() { return toucher_.TouchNext(places_.memory(), places_.memory().size()); }
+
   // Asks for the memory that Of will read.
   void Prefetch(uint64_t key_hash) const {
     if (is_on_.load(std::memory_order_relaxed)) __builtin_prefetch(&At(key_hash));
@@ -55,6 +58,7 @@ class RowPlaces {
   }
 
   LargeArray<std::atomic<uint32_t>> places_;
+  MemoryToucher toucher_;
   uint32_t slot_count_;
   unsigned slot_bits_;  // That slot + 1 takes.
   std::atomic<bool> is_on_{false};

@@ -83,10 +83,21 @@ size_t ChunkPool::TakeUsedMax() {
 
 void ChunkPool::NoteTouched(size_t first, size_t chunks) {
   for (size_t i = first; i < first + chunks; ++i) {
-    std::atomic<uint64_t>& word = touched_[i / kWordBits];
-    if ((word.load(std::memory_order_relaxed) & BitOf(i)) == 0)
-      word.fetch_or(BitOf(i), std::memory_order_relaxed);
+    if (!IsTouched(i)) touched_[i / kWordBits].fetch_or(BitOf(i), std::memory_order_relaxed);
   }
+}
+
+bool ChunkPool::IsTouched(size_t chunk) const {
+  return (touched_[chunk / kWordBits].load(std::memory_order_relaxed) & BitOf(chunk)) != 0;
+}
+
+size_t ChunkPool::CountTouched() const {
+  size_t touched = 0;
+  for (size_t first = 0; first < chunk_count_; first += kWordBits) {
+    touched +=
+        static_cast<size_t>(std::popcount(touched_[first / kWordBits].load(std::memory_order_relaxed)));
+  }
+  return touched;
 }
 
 void ChunkPool::Release(uint8_t* first, size_t chunks) {
@@ -140,11 +151,7 @@ size_t ChunkPool::TakeHighestRun(size_t chunks) {
 }
 
 size_t ChunkPool::GiveBackUnused(size_t keep_bytes) {
-  size_t touched = 0;
-  for (size_t first = 0; first < chunk_count_; first += kWordBits) {
-    touched +=
-        static_cast<size_t>(std::popcount(touched_[first / kWordBits].load(std::memory_order_relaxed)));
-  }
+  size_t touched = CountTouched();
   // Whole huge pages: of one that is there in part the kernel may bring back the rest.
   constexpr size_t kChunks = LargeMemory::kHugePageSize / kChunkSize;
   for (size_t end = chunk_count_; end > 0 && touched * kChunkSize > keep_bytes;) {
@@ -158,6 +165,18 @@ size_t ChunkPool::GiveBackUnused(size_t keep_bytes) {
     end = first;
   }
   return touched * kChunkSize;
+}
+
+bool ChunkPool::TouchOneAhead(size_t bytes) {
+  if ((CountTouched() + 1) * kChunkSize > bytes) return false;
+  for (size_t chunk = 0; chunk < chunk_count_; ++chunk) {
+    if (IsTouched(chunk) || !TakeChunk(chunk)) continue;
+    memory_.Touch(chunk * kChunkSize, kChunkSize);
+    NoteTouched(chunk, 1);
+    GiveBack(chunk, 1);
+    return true;
+  }
+  return false;
 }
 
 size_t ChunkPool::ForgetTouched(size_t first, size_t chunks) {

@@ -12,10 +12,10 @@ namespace partita {
 // Memory in chunks of one size, up to a limit: what memtable arenas live in.
 //
 // One range of addresses is reserved at construction, aligned to huge pages and advised to use
-// them. A page is touched once, by its first user, and is then recycled: memory that a virtual machine gave
-// back costs up to 8 us per 4 KiB to touch again (DESIGN 11), so nothing is returned to the kernel but by
-// GiveBackUnused(). The resident set therefore rises to what was in use at once since, at most
-// capacity_bytes().
+// them. A page is touched once, by its first user or by TouchOneAhead, and is then recycled: memory that a
+// virtual machine gave back costs up to 8 us per 4 KiB to touch again (DESIGN 11), a huge page as one wait of
+// 4 ms, so nothing is returned to the kernel but by GiveBackUnused(). The resident set therefore rises to
+// what was in use at once since, and what was touched for more, at most capacity_bytes().
 //
 // Thread-safe without a lock: a chunk belongs to whoever cleared its bit in a map of free ones, so a
 // background thread that is interrupted while it gives memory back holds up nobody. Past the limit
@@ -52,6 +52,11 @@ class ChunkPool {
   // other call.
   size_t GiveBackUnused(size_t keep_bytes);
 
+  // Touches a free chunk, which Acquire will take before others that are not touched, if less than `bytes` of
+  // all chunks are; returns whether it did. Safe beside every other call; nobody else can have the chunk
+  // meanwhile.
+  bool TouchOneAhead(size_t bytes);
+
   // `on_above` is called once, by the Acquire after which more than `bytes` are in use.
   void TellAbove(size_t bytes) { tell_above_.store(bytes, std::memory_order_relaxed); }
 
@@ -63,6 +68,8 @@ class ChunkPool {
   size_t used_bytes() const { return used_chunks_.load(std::memory_order_relaxed) * kChunkSize; }
   size_t used_bytes_max() const { return used_chunks_max_.load(std::memory_order_relaxed) * kChunkSize; }
   size_t free_bytes() const { return capacity_bytes() - used_bytes(); }
+  // That the kernel has given.
+  size_t touched_bytes() const { return CountTouched() * kChunkSize; }
   // How often Acquire or AcquireRun answered nullptr.
   uint64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }
 
@@ -76,6 +83,8 @@ class ChunkPool {
   void CountUse(size_t chunks);
   void NoteTouched(size_t first, size_t chunks);
   size_t ForgetTouched(size_t first, size_t chunks);
+  bool IsTouched(size_t chunk) const;
+  size_t CountTouched() const;
 
   LargeMemory memory_;
   uint8_t* base_ = nullptr;  // Of memory_.
@@ -84,7 +93,7 @@ class ChunkPool {
   // One bit a chunk, set: free. Taking is an acquire and giving back a release operation, which
   // orders the last use of a chunk before the next one's first.
   std::unique_ptr<std::atomic<uint64_t>[]> free_;
-  // One bit a chunk, set: it was in use since its memory was given back. Written by whoever has the chunk.
+  // One bit a chunk, set: it was touched since its memory was given back. Written by whoever has the chunk.
   std::unique_ptr<std::atomic<uint64_t>[]> touched_;
 
   std::function<void()> on_above_;

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "engine/base/aligned_buffer.h"
 
 namespace partita {
@@ -38,10 +40,38 @@ void LargeMemory::GiveBack(size_t offset, size_t bytes) {
   (void)madvise(data_ + offset, bytes, MADV_DONTNEED);  // Refused for locked memory alone, which stays.
 }
 
+// A compare-and-swap of nothing for nothing: takes nothing from whoever writes there meanwhile, and is no
+// read, for which the kernel would have a page of zeros. Sanitizers would see a race, and memory that is
+// poisoned.
+__attribute__((disable_sanitizer_instrumentation)) void LargeMemory::Touch(size_t offset,
+                                                                           size_t bytes) const {
+  for (size_t at = offset; at < offset + bytes; at += kPageSize) {
+    uint8_t nothing = 0;
+    __atomic_compare_exchange_n(static_cast<volatile uint8_t*>(data_ + at), &nothing, uint8_t{0},
+                                /*weak=*/false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  }
+}
+
 void LargeMemory::Release() {
   if (mapping_ != nullptr) munmap(mapping_, mapping_size_);
   mapping_ = nullptr;
   data_ = nullptr;
+}
+
+bool MemoryToucher::TouchNext(const LargeMemory& memory, size_t end) {
+  size_t begin = touched_.load(std::memory_order_relaxed);
+  const size_t next = std::min(begin + LargeMemory::kHugePageSize, memory.size());
+  if (begin >= next || next > end) return false;
+  memory.Touch(begin, next - begin);
+  // Forgotten meanwhile: what lies there now is touched again.
+  touched_.compare_exchange_strong(begin, next, std::memory_order_relaxed);
+  return true;
+}
+
+void MemoryToucher::Forget(size_t end) {
+  size_t touched = touched_.load(std::memory_order_relaxed);
+  while (touched > end && !touched_.compare_exchange_weak(touched, end, std::memory_order_relaxed)) {
+  }
 }
 
 }  // namespace partita

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -33,6 +34,10 @@ class LargeMemory {
   // REQUIRES: whole pages within size(), which nobody uses.
   void GiveBack(size_t offset, size_t bytes);
 
+  // Has the kernel give the memory of [offset, offset + bytes) now, where it has not yet. Changes nothing
+  // there, and is safe beside whoever uses it or gives it back. REQUIRES: within size().
+  void Touch(size_t offset, size_t bytes) const;
+
  private:
   void Release();
 
@@ -56,9 +61,24 @@ class LargeArray {
 
   T* get() const { return reinterpret_cast<T*>(memory_.data()); }
   T& operator[](size_t i) const { return get()[i]; }
+  const LargeMemory& memory() const { return memory_; }
 
  private:
   LargeMemory memory_;
+};
+
+// Touches memory ahead of its use, from its front, so that whoever uses it does not wait until the kernel has
+// found and cleared a huge page: under a hypervisor up to 4 ms (research/prototypes.md, "Fresh memory is
+// slow"). One thread touches, beside all others.
+class MemoryToucher {
+ public:
+  // The next huge page, if it ends by `end`; or what is left of the memory, if that does. False: neither.
+  bool TouchNext(const LargeMemory& memory, size_t end);
+  // What lies behind was given back.
+  void Forget(size_t end);
+
+ private:
+  std::atomic<size_t> touched_{0};
 };
 
 }  // namespace partita

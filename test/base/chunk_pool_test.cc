@@ -1,8 +1,10 @@
 #include "engine/base/chunk_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <set>
 #include <thread>
@@ -104,6 +106,66 @@ TEST(ChunkPoolTest, GivesTheMemoryOfFreeChunksBackTheLastFirst) {
   pool.GiveBackUnused(0);
   EXPECT_TRUE(IsZero(pool.Acquire()));
   pool.Release(chunks[0]);
+}
+
+bool IsResident(const uint8_t* chunk) {
+  std::vector<unsigned char> pages(kChunk / 4096);
+  EXPECT_EQ(mincore(const_cast<uint8_t*>(chunk), kChunk, pages.data()), 0);
+  return std::all_of(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
+}
+
+// How many it touched.
+size_t TouchAhead(ChunkPool& pool, size_t bytes) {
+  size_t touched = 0;
+  while (pool.TouchOneAhead(bytes)) ++touched;
+  return touched;
+}
+
+TEST(ChunkPoolTest, ChunksThatWillBeTakenNextAreTouchedAhead) {
+  ChunkPool pool(8 * kChunk);
+  uint8_t* const used = pool.Acquire();
+  EXPECT_EQ(TouchAhead(pool, 4 * kChunk), 3u);
+  EXPECT_EQ(TouchAhead(pool, 3 * kChunk), 0u);
+  EXPECT_EQ(pool.used_bytes(), kChunk);
+  std::vector<uint8_t*> chunks{used};
+  for (int i = 1; i < 8; ++i) {
+    chunks.push_back(pool.Acquire());
+    if (i < 4) EXPECT_TRUE(IsResident(chunks[i])) << i;
+    if (i >= 4) EXPECT_FALSE(IsResident(chunks[i])) << i;
+  }
+  EXPECT_EQ(TouchAhead(pool, 8 * kChunk), 0u);  // Taking is touching.
+  for (uint8_t* chunk : chunks) pool.Release(chunk);
+  // What was given back is touched again.
+  pool.GiveBackUnused(0);
+  EXPECT_FALSE(IsResident(used));
+  EXPECT_EQ(TouchAhead(pool, 100 * kChunk), 8u);
+  for (const uint8_t* chunk : chunks) EXPECT_TRUE(IsResident(chunk));
+}
+
+// Whoever touches has one chunk at a time; what it leaves is taken by others meanwhile, whole.
+TEST(ChunkPoolTest, TouchingAheadIsSafeBesideThoseWhoTakeAndGiveBack) {
+  ChunkPool pool(8 * kChunk);
+  std::atomic<bool> stop = false;
+  std::thread background([&] {
+    while (!stop.load()) {
+      TouchAhead(pool, 8 * kChunk);
+      pool.GiveBackUnused(0);
+    }
+  });
+  for (uint32_t i = 0; i < 20'000; ++i) {
+    uint8_t* const chunk = pool.Acquire();
+    ASSERT_NE(chunk, nullptr);
+    std::memcpy(chunk, &i, sizeof i);
+    std::memcpy(chunk + kChunk - sizeof i, &i, sizeof i);
+    uint32_t first, last;
+    std::memcpy(&first, chunk, sizeof i);
+    std::memcpy(&last, chunk + kChunk - sizeof i, sizeof i);
+    ASSERT_EQ(first, i);
+    ASSERT_EQ(last, i);
+    pool.Release(chunk);
+  }
+  stop = true;
+  background.join();
 }
 
 TEST(ChunkPoolTest, TellsOnceWhenMoreIsInUse) {

@@ -73,6 +73,11 @@ TEST(FullDiskStoreTest, ACompactionWithoutRoomForItsOutputDoesNotBegin) {
 
 // A change of files that cannot be saved is tried again for as long as it takes, and keeps others from
 // theirs.
+Task<int> Pause(uint64_t nanos) {
+  co_await SleepFor(nanos);
+  co_return 0;
+}
+
 TEST(FullDiskStoreTest, ABackupIsToldThatNoManifestCanBeSaved) {
   SimDisk disk(4);
   SimRuntime runtime({.seed = 4, .shards = 1}, disk);
@@ -93,15 +98,18 @@ TEST(FullDiskStoreTest, ABackupIsToldThatNoManifestCanBeSaved) {
   Subdirectory to(runtime.files(), "backup");
   ASSERT_TRUE(runtime.RunToEnd(to.Make()).ok());
   ASSERT_TRUE(runtime.RunToEnd(store.FlushMemtables()).ok());
-  ASSERT_TRUE(runtime.RunToEnd(store.DeleteTable("default", "dropped")).ok());
-  // The manifest without the table's files comes behind it.
+  // The manifest without the table's files comes behind its deletion.
   runtime.AddFault({.operations = SimOps(SimOp::kWrite), .path_prefix = "meta/shard"});
+  ASSERT_TRUE(runtime.RunToEnd(store.DeleteTable("default", "dropped")).ok());
+  runtime.RunToEnd(Pause(100'000'000));
 
   Result<BackupReport> report = runtime.RunToEnd(store.Backup(to, nullptr, BackupOptions()));
   EXPECT_EQ(report.status().code(), Code::kIoError) << report.status().ToString();
 
   runtime.ClearFaults();
-  report = runtime.RunToEnd(store.Backup(to, nullptr, BackupOptions()));
+  Subdirectory again(runtime.files(), "backup-again");  // The first may have made something before it failed.
+  ASSERT_TRUE(runtime.RunToEnd(again.Make()).ok());
+  report = runtime.RunToEnd(store.Backup(again, nullptr, BackupOptions()));
   EXPECT_TRUE(report.ok()) << report.status().ToString();
   EXPECT_TRUE(runtime.RunToEnd(store.Close()).ok());
 }

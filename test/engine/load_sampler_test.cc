@@ -106,6 +106,28 @@ TEST_F(LoadSamplerTest, WhatFindsNoRoomIsLostAndCounted) {
   EXPECT_EQ(sampler_.statistics().lost, 600u - LoadSampler::kRingSamples);
 }
 
+TEST_F(LoadSamplerTest, CollectsInPiecesOfAFewThreads) {
+  for (int thread = 0; thread < 4; ++thread) {
+    std::thread([&] {
+      for (int i = 0; i < 60; ++i) sampler_.Note(LoadKind::kScan, Key("a"), 1'000'000, 0, 0);
+    }).join();
+  }
+  EXPECT_EQ(wakes_, 1u);
+  EXPECT_TRUE(sampler_.CollectNext());
+  EXPECT_EQ(sums_.count, 120u);
+  clock_.now_ns += LoadSampler::kCollectNanos;
+  sampler_.Note(LoadKind::kScan, Key("a"), 1'000'000, 0, 0);  // A fifth thread, met at the end.
+  EXPECT_EQ(wakes_, 1u);
+  EXPECT_TRUE(sampler_.CollectNext());
+  EXPECT_EQ(sums_.count, 240u);
+  EXPECT_FALSE(sampler_.CollectNext());
+  EXPECT_EQ(sums_.count, 241u);
+  sampler_.Note(LoadKind::kScan, Key("a"), 1'000'000, 0, 0);
+  EXPECT_EQ(wakes_, 2u);
+  sampler_.Collect();
+  EXPECT_EQ(sums_.count, 242u);
+}
+
 TEST_F(LoadSamplerTest, WakesOnceForEachCollection) {
   sampler_.Note(LoadKind::kRead, Key("a"), 1, 9, 5);
   sampler_.Note(LoadKind::kRead, Key("a"), 1, 9, 5);

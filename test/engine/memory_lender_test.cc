@@ -43,6 +43,11 @@ class MemoryLenderTest : public testing::Test {
     pool_.Release(chunks_.back());
     chunks_.pop_back();
   }
+  void Touch() {
+    while (lender_.TouchNext(0)) {
+    }
+  }
+  size_t TouchedMiB() { return pool_.touched_bytes() / kMiB; }
   size_t CacheMiB() { return (cache_.statistics().capacity_bytes + kMiB / 2) / kMiB; }
 
   bool is_due_ = false;
@@ -78,6 +83,35 @@ TEST_F(MemoryLenderTest, WhereTheBackgroundIsLateWritersTakeItBack) {
     Acquire(1, /*in_time=*/false);
     EXPECT_GE(lender_.left_bytes(), used * kMiB) << used;
     EXPECT_LE(used + CacheMiB(), 16u + 32) << used;
+  }
+}
+
+TEST_F(MemoryLenderTest, TwoStepsMoreThanMemtablesUseAreTouchedAhead) {
+  Touch();
+  EXPECT_EQ(TouchedMiB(), 4u);
+  for (size_t used = 1; used <= 32; ++used) {
+    Acquire(1);
+    if (lender_.IsTouchingDue()) Touch();
+    EXPECT_GE(TouchedMiB(), std::min(used + 2, size_t{32})) << used;
+    EXPECT_LE(TouchedMiB(), std::min(used + 4, size_t{32})) << used;
+  }
+  while (chunks_.size() > 4) Release();
+  for (uint64_t now = 100; now < 200; now += 10) lender_.Look(now * kSecond);
+  EXPECT_EQ(TouchedMiB(), 8u);  // The rest was given back.
+  EXPECT_TRUE(lender_.IsTouchingDue());
+  Touch();
+  EXPECT_EQ(TouchedMiB(), 8u);
+  Acquire(6);
+  Touch();
+  EXPECT_EQ(TouchedMiB(), 14u);
+}
+
+TEST_F(MemoryLenderTest, WhereNobodyTouchesAheadItIsLentAndTakenBackAllTheSame) {
+  Touch();
+  lender_.Look(100 * kSecond);
+  for (size_t used = 1; used <= 32; ++used) {
+    Acquire(1);
+    EXPECT_GE(lender_.left_bytes(), std::min(used + 2, size_t{32}) * kMiB) << used;
   }
 }
 

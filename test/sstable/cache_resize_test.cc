@@ -147,6 +147,39 @@ TEST(CacheResizeTest, MemoryThatIsTakenBackIsTheKernelsAgain) {
   EXPECT_LT(resident(), places.size() / 4);
 }
 
+TEST(CacheResizeTest, MemoryIsTouchedAheadAsFarAsAskedForAndAgainWhenItComesBack) {
+  BlockCache cache(8 * kMiB, 40 * kMiB);
+  EXPECT_FALSE(cache.TouchNext(kMiB));  // Not worth it.
+  size_t pages = 0;
+  while (cache.TouchNext(5 * kMiB)) ++pages;
+  EXPECT_GE(pages, 3u);
+  std::vector<BlockFrame> frames;
+  for (uint64_t i = 0; i < 8; ++i) {
+    frames.push_back(cache.NewFrame({ObjectId(1), i * 4096}, kMiB / 2 - 1024));
+    ASSERT_FALSE(frames.back().from_heap());
+    const auto* last = reinterpret_cast<const char*>(frames.back().data()) + frames.back().size() - 1;
+    EXPECT_TRUE(IsResident(last)) << i;
+  }
+  frames.clear();
+  const auto residents_of_lent = [&cache] {
+    size_t count = 0;
+    for (uint64_t i = 1; i < 60'000; i += 4) {
+      cache.AddRow(KeyOf(i), std::string(1'000, 'r'));
+      if (const BlockPin pin = cache.Lookup(KeyOf(i))) count += IsResident(pin.content().data() + 8'192);
+    }
+    return count;
+  };
+  for (int round = 0; round < 2; ++round) {
+    cache.Resize(40 * kMiB);
+    pages = 0;
+    while (cache.TouchNext(100 * kMiB)) ++pages;
+    EXPECT_GE(pages, 14u) << round;
+    EXPECT_GT(residents_of_lent(), 14'000u);
+    EXPECT_FALSE(cache.TouchNext(100 * kMiB));
+    cache.Resize(8 * kMiB);
+  }
+}
+
 // Under TSan this also proves that memory may come and go beside everyone.
 TEST(CacheResizeTest, ManyThreadsSeeOnlyWhatWasKeptWhileItGrowsAndShrinks) {
   BlockCache cache(kMiB, 3 * kMiB);
@@ -168,6 +201,13 @@ TEST(CacheResizeTest, ManyThreadsSeeOnlyWhatWasKeptWhileItGrowsAndShrinks) {
       running.fetch_sub(1);
     });
   }
+  threads.emplace_back([&] {
+    while (running.load() > 0) {
+      while (cache.TouchNext(3 * kMiB)) {
+      }
+      std::this_thread::yield();
+    }
+  });
   std::mt19937_64 random(TestSeed());
   while (running.load() > 0) {
     cache.Resize(kMiB + random() % (2 * kMiB));
