@@ -133,6 +133,9 @@ void LoadSampler::WakeIfDue(uint64_t now_ns) {
 
 void LoadSampler::Collect() {
   std::lock_guard lock(mutex_);
+  // From the first ring on, also where pieces of it were taken before.
+  next_ring_ = 0;
+  StartRing();
   while (CollectNextLocked()) {
   }
 }
@@ -145,10 +148,12 @@ bool LoadSampler::CollectNext() {
 bool LoadSampler::CollectNextLocked() {
   if (next_ring_ == 0) collected_ns_.store(clock_.RecentNanos(), std::memory_order_relaxed);
   const size_t rings = rings_.size();
-  for (size_t taken = 0; next_ring_ < rings && taken < kPieceSamples; ++next_ring_) {
-    taken += Empty(rings_[next_ring_].get(), rings);
+  for (size_t left = kPieceSamples; next_ring_ < rings; ++next_ring_) {
+    left -= Empty(rings_[next_ring_].get(), left);
+    if (left == 0) return true;
+    SetBase(rings_[next_ring_].get(), rings);
+    StartRing();
   }
-  if (next_ring_ < rings) return true;
   next_ring_ = 0;
   awake_.store(false);
   std::erase_if(rings_, [](const std::shared_ptr<Ring>& ring) {
@@ -158,26 +163,34 @@ bool LoadSampler::CollectNextLocked() {
   return false;
 }
 
-size_t LoadSampler::Empty(Ring* ring, size_t rings) {
+size_t LoadSampler::Empty(Ring* ring, size_t most) {
   statistics_.lost += ring->lost.exchange(0, std::memory_order_relaxed);
   const uint32_t tail = ring->tail.load(std::memory_order_relaxed);
-  const uint32_t head = ring->head.load(std::memory_order_acquire);
+  const uint32_t waiting = ring->head.load(std::memory_order_acquire) - tail;
+  const uint32_t end = tail + std::min(waiting, static_cast<uint32_t>(most));
   batch_.clear();
-  double units = 0;
-  for (uint32_t at = tail; at != head; ++at) {
+  for (uint32_t at = tail; at != end; ++at) {
     const LoadSample& sample = batch_.emplace_back(ring->slots[at % kRingSamples]);
-    units += sample.weight * static_cast<double>(UnitsOf(sample.rows, sample.bytes));
+    ring_units_ += sample.weight * static_cast<double>(UnitsOf(sample.rows, sample.bytes));
   }
-  ring->tail.store(head, std::memory_order_release);
+  ring->tail.store(end, std::memory_order_release);
+  if (batch_.empty()) return 0;
   LearnCosts();
   for (LoadSample& sample : batch_) CompleteCpu(&sample);
-  const uint64_t aim = std::clamp(kSamplesTotal / rings, kSamplesMin, kSamplesPerCollection);
-  const double interval = std::min(units / static_cast<double>(aim), static_cast<double>(kIntervalMax));
-  ring->base.store(std::max<uint64_t>(1, static_cast<uint64_t>(interval)), std::memory_order_relaxed);
-  if (batch_.empty()) return 0;
   statistics_.samples += batch_.size();
   for (LoadConsumer* consumer : consumers_) consumer->Take(batch_);
   return batch_.size();
+}
+
+void LoadSampler::SetBase(Ring* ring, size_t rings) {
+  const uint64_t aim = std::clamp(kSamplesTotal / rings, kSamplesMin, kSamplesPerCollection);
+  const double interval = std::min(ring_units_ / static_cast<double>(aim), static_cast<double>(kIntervalMax));
+  ring->base.store(std::max<uint64_t>(1, static_cast<uint64_t>(interval)), std::memory_order_relaxed);
+}
+
+void LoadSampler::StartRing() {
+  ring_units_ = 0;
+  partition_costs_.clear();
 }
 
 namespace {
@@ -200,7 +213,6 @@ void LoadSampler::UnitCost::Add(double more_ns, double more_units) {
 }
 
 void LoadSampler::LearnCosts() {
-  partition_costs_.clear();
   for (const LoadSample& sample : batch_) {
     if (!IsMeasured(sample)) continue;
     costs_[static_cast<size_t>(sample.kind)].Add(sample.cpu_ns, UnitsOfSample(sample));

@@ -73,8 +73,7 @@ class LoadSampler {
 
   // Gives what waits to the consumers. Any thread, one at a time: others wait.
   void Collect();
-  // The same in pieces: some rings of a collection, with kPieceSamples or little more. False: it was the
-  // last.
+  // The same in pieces, at most kPieceSamples at a time. False: it was the last.
   bool CollectNext();
 
   struct Statistics {
@@ -141,8 +140,11 @@ class LoadSampler {
   static void Fill(const Call& call, LoadSample* out);
   void WakeIfDue(uint64_t now_ns);
   bool CollectNextLocked();
-  // Returns how many samples there were.
-  size_t Empty(Ring* ring, size_t rings);
+  // Gives up to so many samples to the consumers, and returns how many.
+  size_t Empty(Ring* ring, size_t most);
+  // At the end of what waited in a ring.
+  void SetBase(Ring* ring, size_t rings);
+  void StartRing();
   // What measured samples cost: nanoseconds and units, of a kind decayed.
   struct UnitCost {
     double ns = 0, units = 0;
@@ -166,12 +168,13 @@ class LoadSampler {
   std::mutex mutex_;  // Guards what follows.
   std::vector<std::shared_ptr<Ring>> rings_;
   std::vector<LoadConsumer*> consumers_;
-  size_t next_ring_ = 0;  // Of the collection that is not at its end.
+  size_t next_ring_ = 0;   // Of the collection that is not at its end.
+  double ring_units_ = 0;  // Of that ring, so far.
   std::vector<LoadSample> batch_;
   Statistics statistics_;
   uint64_t seed_ = 0;
   std::array<UnitCost, kLoadKinds> costs_;
-  std::vector<PartitionCost> partition_costs_;  // Of batch_.
+  std::vector<PartitionCost> partition_costs_;  // Of the ring at hand.
 };
 
 }  // namespace partita

@@ -76,16 +76,11 @@ void MemoryLender::TellAbove() {
   pool_->TellAbove(ready == memtable_bytes_ ? SIZE_MAX : std::max(ready, step_) - step_);
 }
 
-bool MemoryLender::TouchNext(uint64_t data_bytes) {
-  const size_t wanted = std::min(pool_->used_bytes() + 2 * step_, left_bytes());
-  if (pool_->TouchOneAhead(wanted)) return true;
-  if (touching_is_due_.load()) {
-    std::lock_guard lock(mutex_);  // For so long only, as others with more to do may wait for it.
-    touched_bytes_ = wanted;
-    touching_is_due_.store(false);
-    TellAbove();
-  }
-  return cache_->TouchNext(data_bytes);
+void MemoryLender::NoteTouched() {
+  std::lock_guard lock(mutex_);
+  touched_bytes_ = pool_->touched_bytes();
+  touching_is_due_.store(false);
+  if (!is_due_.load()) TellAbove();  // Else TakeBack will.
 }
 
 }  // namespace partita

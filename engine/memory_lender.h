@@ -43,10 +43,14 @@ class MemoryLender {
   bool OnAbove();
   void TakeBack();
 
-  // After Open, Look and TakeBack: touches a huge page of what will be used next; false when there is none.
-  // `data_bytes`: what could fill the cache. For a thread that runs when nobody else does; one at a time.
-  bool TouchNext(uint64_t data_bytes);
-  // Look or TakeBack were called since it returned false.
+  // To be called after Look and TakeBack: each touches something of what will be used next; false: there is
+  // nothing. No locks: the thread may be one that runs only when nobody else does.
+  bool TouchForMemtables() { return pool_->TouchOneAhead(2 * step_, left_bytes()); }
+  // `data_bytes`: what could fill it. One thread at a time.
+  bool TouchForCache(uint64_t data_bytes) { return cache_->TouchNext(data_bytes); }
+  // When there was nothing more for memtables; by any other thread.
+  void NoteTouched();
+  // Look or TakeBack were called, and NoteTouched was not since.
   bool IsTouchingDue() const { return touching_is_due_.load(); }
 
   // What memtables are left.
@@ -65,7 +69,7 @@ class MemoryLender {
   std::mutex mutex_;                // Guards what follows, for writing.
   std::atomic<size_t> left_bytes_;  // Read by anyone; orders nothing.
   std::atomic<bool> is_due_{false};
-  size_t touched_bytes_ = 0;  // Of memtables' part, so far or more.
+  size_t touched_bytes_ = 0;  // Of memtables' part; while touching is not due.
   std::atomic<bool> touching_is_due_{true};
   // The most that memtables used: in the present half minute and in the one before.
   size_t used_max_ = 0, used_max_before_ = 0;

@@ -302,6 +302,7 @@ class Store {
   static Task<void> TakeMemoryBack(Store* self);
   void TouchMemory();
   static Task<void> TouchInBackground(Store* self, uint64_t data_bytes);
+  static Task<void> NoteTouched(Store* self);
   void NoteRead(std::string_view user_key, size_t content_bytes, uint64_t cpu_ns) {
     load_.Note(LoadKind::kRead, user_key, 1, user_key.size() + content_bytes, cpu_ns);
   }
@@ -325,9 +326,10 @@ class Store {
   ScanAhead::Slots scans_ahead_{1};
   std::unique_ptr<ChunkPool> memtable_pool_;
   std::unique_ptr<MemoryLender> memory_lender_;
+  uint64_t opened_ns_ = 0;
   uint64_t lent_second_ = 0;  // On shard 0's worker.
   std::atomic<bool> looks_at_memory_{false};
-  std::atomic<bool> touches_memory_{false};
+  std::atomic<bool> touches_memory_{false}, notes_touched_{false};
   ObjectReferences references_;
   RecentLoad recent_load_;
   HotPartitions hot_partitions_;

@@ -21,10 +21,13 @@ Task<void> Store::CollectOnWorker(Store* self) {
   co_return;
 }
 
-// On shard 0's worker, once for each second in which there were calls.
+// On shard 0's worker, once for each second in which there were calls. Not for who opens a store, does one
+// thing and closes it: on a busy machine he would wait for a thread that runs only when no other does.
 void Store::LendMemoryIfDue() {
   constexpr uint64_t kNanosPerSecond = 1'000'000'000;
+  constexpr uint64_t kShortNanos = 200'000'000;
   const uint64_t now_ns = runtime_.clock().RecentNanos();
+  if (now_ns < opened_ns_ + kShortNanos) return;
   if (now_ns / kNanosPerSecond == lent_second_) return;
   lent_second_ = now_ns / kNanosPerSecond;
   if (looks_at_memory_.exchange(true)) return;
@@ -56,17 +59,29 @@ void Store::TouchMemory() {
   constexpr uint64_t kDecodedShare = 3;  // Of a table's bytes: blocks, and what they leave free between them.
   uint64_t bytes = 0;
   for (Shard* shard : sound_shards_) bytes += kDecodedShare * shard->TableBytes();
-  tasks_.Spawn(runtime_.background(BackgroundClass::kIdle), TouchInBackground(this, bytes));
+  tasks_.Spawn(runtime_.background(BackgroundClass::kMemory), TouchInBackground(this, bytes));
 }
 
+// What memtables want comes first, whenever they do.
 Task<void> Store::TouchInBackground(Store* self, uint64_t data_bytes) {
-  // Until it is done, and once more where it became due as it ended.
+  MemoryLender& lender = *self->memory_lender_;
   do {
-    while (!self->closing_.load() && self->memory_lender_->TouchNext(data_bytes)) {
+    while (!self->closing_.load()) {
+      if (lender.TouchForMemtables()) continue;
+      if (lender.IsTouchingDue() && !self->notes_touched_.exchange(true)) {
+        self->tasks_.Spawn(self->runtime_.background(BackgroundClass::kOrdinary), NoteTouched(self));
+      }
+      if (!lender.TouchForCache(data_bytes)) break;
     }
     self->touches_memory_.store(false);
-  } while (!self->closing_.load() && self->memory_lender_->IsTouchingDue() &&
-           !self->touches_memory_.exchange(true));
+    // Who asked in between was not heard.
+  } while (!self->closing_.load() && lender.TouchForMemtables() && !self->touches_memory_.exchange(true));
+  co_return;
+}
+
+Task<void> Store::NoteTouched(Store* self) {
+  self->notes_touched_.store(false);
+  self->memory_lender_->NoteTouched();
   co_return;
 }
 

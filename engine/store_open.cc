@@ -142,7 +142,7 @@ Task<Status> Store::OpenForReading() {
   PARTITA_CO_TRY(co_await OpenShards(catalog_.shard_count, catalog_.formed_layout != catalog_.layout));
   PublishCatalog();
   opened_ = true;
-  TouchMemory();
+  opened_ns_ = runtime_.clock().RecentNanos();
   co_return Status();
 }
 
@@ -182,7 +182,7 @@ Task<Status> Store::OpenAll() {
   co_await reserve_.Take(options_.reserve_bytes);
   PublishCatalog();
   opened_ = true;
-  TouchMemory();
+  opened_ns_ = runtime_.clock().RecentNanos();
   co_return Status();
 }
 

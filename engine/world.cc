@@ -17,9 +17,8 @@ Result<std::unique_ptr<Runtime>> OpenWorld(const WorldOptions& options) {
   real.shards = options.shards;
   real.backend = options.backend;
   // Compactions run on idle-class helpers, or on ordinary ones when they are far behind: one a shard.
-  // As many more for flushes and installs, so that none of them waits behind a compaction; and one for memory
-  // that is touched ahead.
-  real.idle_helpers = std::min(options.shards + 1, kHelpersMax);
+  // As many more for flushes and installs, so that none of them waits behind a compaction.
+  real.idle_helpers = options.shards;
   real.ordinary_helpers = std::min(2 * options.shards, kHelpersMax);
   PARTITA_ASSIGN(std::unique_ptr<RealRuntime> runtime, RealRuntime::Open(real));
   return std::unique_ptr<Runtime>(std::move(runtime));

@@ -379,8 +379,7 @@ bool BlockCache::TouchNext(uint64_t bytes) {
   for (size_t i = 0; i < partitions_.size(); ++i) {  // In turns, as they are filled.
     touched_last_ = (touched_last_ + 1) % partitions_.size();
     Partition& partition = *partitions_[touched_last_];
-    if (partition.slots_toucher.TouchNext(partition.slots.memory(), SIZE_MAX) ||
-        partition.displaced_toucher.TouchNext(partition.displaced.memory(), SIZE_MAX) ||
+    if (partition.slots.TouchNext() || partition.displaced.TouchNext() || partition.owner.TouchNext() ||
         partition.arena.TouchNext(std::min(granules, partition.end()))) {
       return true;
     }

@@ -170,7 +170,6 @@ struct BlockCache::Partition {
   uint32_t row_hand = 0, block_hand = 0;
   uint32_t entries = 0;
   std::atomic<uint32_t> rows{0};  // Of them; read by anyone.
-  MemoryToucher slots_toucher, displaced_toucher;
   uint64_t inserts = 0;
   uint64_t evictions = 0;
   uint64_t refused = 0;

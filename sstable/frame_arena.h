@@ -37,9 +37,12 @@ class FrameArena {
   void Open(uint32_t first, uint32_t granules);
   void Close(uint32_t first, uint32_t granules);
 
-  // The next huge page of the memory, from its front, if it lies before this granule. False: there is none.
-  // Needs no lock, but one thread at a time.
-  bool TouchNext(uint32_t end) { return toucher_.TouchNext(memory_, size_t{end} * kGranule); }
+  // The next huge page of the bookkeeping, or of the memory, from its front, if it lies before this granule.
+  // False: there is none. Needs no lock, but one thread at a time.
+  bool TouchNext(uint32_t end) {
+    return tags_.TouchNext() || next_.TouchNext() || previous_.TouchNext() ||
+           toucher_.TouchNext(memory_, size_t{end} * kGranule);
+  }
 
   bool IsFree(uint32_t first) const { return (tags_[first] & kFreeBit) != 0; }
   uint32_t LengthOf(uint32_t first) const { return tags_[first] & ~kFreeBit; }

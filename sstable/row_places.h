@@ -43,7 +43,7 @@ class RowPlaces {
   }
 
   // The next huge page of the places; one thread at a time. False: there is none.
-  bool TouchNext() { return toucher_.TouchNext(places_.memory(), places_.memory().size()); }
+  bool TouchNext() { return places_.TouchNext(); }
 
   // Asks for the memory that Of will read.
   void Prefetch(uint64_t key_hash) const {
@@ -58,7 +58,6 @@ class RowPlaces {
   }
 
   LargeArray<std::atomic<uint32_t>> places_;
-  MemoryToucher toucher_;
   uint32_t slot_count_;
   unsigned slot_bits_;  // That slot + 1 takes.
   std::atomic<bool> is_on_{false};

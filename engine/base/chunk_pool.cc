@@ -167,13 +167,15 @@ size_t ChunkPool::GiveBackUnused(size_t keep_bytes) {
   return touched * kChunkSize;
 }
 
-bool ChunkPool::TouchOneAhead(size_t bytes) {
-  if ((CountTouched() + 1) * kChunkSize > bytes) return false;
-  for (size_t chunk = 0; chunk < chunk_count_; ++chunk) {
-    if (IsTouched(chunk) || !TakeChunk(chunk)) continue;
-    memory_.Touch(chunk * kChunkSize, kChunkSize);
+bool ChunkPool::TouchOneAhead(size_t bytes, size_t bytes_max) {
+  if ((CountTouched() + 1) * kChunkSize > bytes_max) return false;
+  size_t ahead = bytes / kChunkSize;
+  for (size_t chunk = 0; chunk < chunk_count_ && ahead > 0; ++chunk) {
+    if ((free_[chunk / kWordBits].load(std::memory_order_relaxed) & BitOf(chunk)) == 0) continue;
+    --ahead;
+    if (IsTouched(chunk)) continue;
+    memory_.Touch(chunk * kChunkSize, kChunkSize);  // Whoever takes it meanwhile loses nothing.
     NoteTouched(chunk, 1);
-    GiveBack(chunk, 1);
     return true;
   }
   return false;

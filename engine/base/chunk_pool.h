@@ -52,10 +52,9 @@ class ChunkPool {
   // other call.
   size_t GiveBackUnused(size_t keep_bytes);
 
-  // Touches a free chunk, which Acquire will take before others that are not touched, if less than `bytes` of
-  // all chunks are; returns whether it did. Safe beside every other call; nobody else can have the chunk
-  // meanwhile.
-  bool TouchOneAhead(size_t bytes);
+  // Of the free chunks that Acquire will take first, `bytes` together, touches one if one is not touched and
+  // no more than `bytes_max` of all will be; returns whether it did. Safe beside every other call.
+  bool TouchOneAhead(size_t bytes, size_t bytes_max);
 
   // `on_above` is called once, by the Acquire after which more than `bytes` are in use.
   void TellAbove(size_t bytes) { tell_above_.store(bytes, std::memory_order_relaxed); }
@@ -93,7 +92,8 @@ class ChunkPool {
   // One bit a chunk, set: free. Taking is an acquire and giving back a release operation, which
   // orders the last use of a chunk before the next one's first.
   std::unique_ptr<std::atomic<uint64_t>[]> free_;
-  // One bit a chunk, set: it was touched since its memory was given back. Written by whoever has the chunk.
+  // One bit a chunk, set: it was touched since its memory was given back. Where both happen at once, it may
+  // be set of one that is not.
   std::unique_ptr<std::atomic<uint64_t>[]> touched_;
 
   std::function<void()> on_above_;

@@ -47,6 +47,21 @@ class LargeMemory {
   size_t mapping_size_ = 0;
 };
 
+// Touches memory ahead of its use, from its front, so that whoever uses it does not wait until the kernel has
+// found and cleared a huge page: under a hypervisor up to 4 ms (research/prototypes.md, "Fresh memory is
+// slow"). One thread touches, beside all others. What is given back at that moment may be there again, to the
+// end of a huge page.
+class MemoryToucher {
+ public:
+  // The next huge page, if it ends by `end`; or what is left of the memory, if that does. False: neither.
+  bool TouchNext(const LargeMemory& memory, size_t end);
+  // What lies behind was given back.
+  void Forget(size_t end);
+
+ private:
+  std::atomic<size_t> touched_{0};
+};
+
 // `count` objects in such memory, each begun as zero bytes. Nothing runs for them, at the beginning or the
 // end, so that an array of a hundred million is there at once.
 template <typename T>
@@ -61,24 +76,12 @@ class LargeArray {
 
   T* get() const { return reinterpret_cast<T*>(memory_.data()); }
   T& operator[](size_t i) const { return get()[i]; }
-  const LargeMemory& memory() const { return memory_; }
+  // As MemoryToucher, of all of it.
+  bool TouchNext() { return toucher_.TouchNext(memory_, memory_.size()); }
 
  private:
   LargeMemory memory_;
-};
-
-// Touches memory ahead of its use, from its front, so that whoever uses it does not wait until the kernel has
-// found and cleared a huge page: under a hypervisor up to 4 ms (research/prototypes.md, "Fresh memory is
-// slow"). One thread touches, beside all others.
-class MemoryToucher {
- public:
-  // The next huge page, if it ends by `end`; or what is left of the memory, if that does. False: neither.
-  bool TouchNext(const LargeMemory& memory, size_t end);
-  // What lies behind was given back.
-  void Forget(size_t end);
-
- private:
-  std::atomic<size_t> touched_{0};
+  MemoryToucher toucher_;
 };
 
 }  // namespace partita

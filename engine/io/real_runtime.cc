@@ -2,9 +2,11 @@
 
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 
 #include "engine/base/site.h"
@@ -65,6 +67,16 @@ Status CreateRoot(const std::string& directory) {
   return RunBlocking((*parent_files)->FlushDirectory(""));
 }
 
+// Before Linux 6.4 a page fault holds the lock of all of the process's memory, for the 4 ms that a huge page
+// may take. An idle-class thread that has to leave its core meanwhile would hold up every other thread's
+// faults.
+bool FaultsLockTheProcess() {
+  utsname name{};
+  int major = 0, minor = 0;
+  if (uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &major, &minor) != 2) return true;
+  return major < 6 || (major == 6 && minor < 4);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RealRuntime>> RealRuntime::Open(const RealRuntimeOptions& options) {
@@ -88,6 +100,9 @@ Status RealRuntime::Start() {
   PARTITA_TRY(StartWorkers());
   idle_helpers_ = std::make_unique<TaskPool>();
   PARTITA_TRY(idle_helpers_->Start("partita-idle", options_.idle_helpers, ThreadPriority::kIdle));
+  memory_helper_ = std::make_unique<TaskPool>();
+  PARTITA_TRY(memory_helper_->Start(
+      "partita-memory", 1, FaultsLockTheProcess() ? ThreadPriority::kOrdinary : ThreadPriority::kIdle));
   ordinary_helpers_ = std::make_unique<TaskPool>();
   return ordinary_helpers_->Start("partita-help", options_.ordinary_helpers, ThreadPriority::kOrdinary);
 }
@@ -114,6 +129,7 @@ Status RealRuntime::Close() {
   closed_ = true;
   // Helpers may wait for the workers, and workers for the I/O threads, so this is the order.
   if (idle_helpers_) idle_helpers_->Close();
+  if (memory_helper_) memory_helper_->Close();
   if (ordinary_helpers_) ordinary_helpers_->Close();
   for (auto& worker : workers_) worker->Stop();
   if (io_threads_) io_threads_->Close();
@@ -136,6 +152,8 @@ Executor& RealRuntime::background(BackgroundClass background_class) {
   switch (background_class) {
     case BackgroundClass::kIdle:
       return *idle_helpers_;
+    case BackgroundClass::kMemory:
+      return *memory_helper_;
     case BackgroundClass::kOrdinary:
       break;
     case BackgroundClass::kInput:

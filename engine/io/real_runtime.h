@@ -64,6 +64,7 @@ class RealRuntime final : public Runtime {
   std::vector<std::unique_ptr<IoWorker>> workers_;
   std::unique_ptr<TaskPool> io_threads_;
   std::unique_ptr<TaskPool> idle_helpers_;
+  std::unique_ptr<TaskPool> memory_helper_;
   std::unique_ptr<TaskPool> ordinary_helpers_;
   std::unique_ptr<PosixFileSystem> files_;
   bool closed_ = false;

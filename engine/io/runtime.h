@@ -13,6 +13,7 @@ namespace partita {
 
 enum class BackgroundClass : uint8_t {
   kIdle,      // Runs only when a core is idle (SCHED_IDLE).
+  kMemory,    // Likewise, for who has the kernel find memory: behind nothing else, and where that is safe.
   kOrdinary,  // Ordinary priority: flushes, and compaction when debt is high.
   kInput,     // Waits for the device beside a caller in blocking mode: one read each, nothing longer.
 };

@@ -56,7 +56,9 @@ uint32_t SimRuntime::shard_count() const { return static_cast<uint32_t>(shards_.
 Executor& SimRuntime::shard_executor(ShardId shard) { return *shards_[shard.value % shards_.size()]; }
 
 Executor& SimRuntime::background(BackgroundClass background_class) {
-  const auto& list = background_class == BackgroundClass::kIdle ? idle_backgrounds_ : ordinary_backgrounds_;
+  const bool idle =
+      background_class == BackgroundClass::kIdle || background_class == BackgroundClass::kMemory;
+  const auto& list = idle ? idle_backgrounds_ : ordinary_backgrounds_;
   return *list[next_background_++ % list.size()];
 }
 

@@ -115,17 +115,18 @@ bool IsResident(const uint8_t* chunk) {
 }
 
 // How many it touched.
-size_t TouchAhead(ChunkPool& pool, size_t bytes) {
+size_t TouchAhead(ChunkPool& pool, size_t bytes, size_t bytes_max = SIZE_MAX) {
   size_t touched = 0;
-  while (pool.TouchOneAhead(bytes)) ++touched;
+  while (pool.TouchOneAhead(bytes, bytes_max)) ++touched;
   return touched;
 }
 
 TEST(ChunkPoolTest, ChunksThatWillBeTakenNextAreTouchedAhead) {
   ChunkPool pool(8 * kChunk);
   uint8_t* const used = pool.Acquire();
-  EXPECT_EQ(TouchAhead(pool, 4 * kChunk), 3u);
+  EXPECT_EQ(TouchAhead(pool, 3 * kChunk), 3u);
   EXPECT_EQ(TouchAhead(pool, 3 * kChunk), 0u);
+  EXPECT_EQ(TouchAhead(pool, 8 * kChunk, 4 * kChunk), 0u);  // As many are.
   EXPECT_EQ(pool.used_bytes(), kChunk);
   std::vector<uint8_t*> chunks{used};
   for (int i = 1; i < 8; ++i) {
@@ -142,7 +143,20 @@ TEST(ChunkPoolTest, ChunksThatWillBeTakenNextAreTouchedAhead) {
   for (const uint8_t* chunk : chunks) EXPECT_TRUE(IsResident(chunk));
 }
 
-// Whoever touches has one chunk at a time; what it leaves is taken by others meanwhile, whole.
+TEST(ChunkPoolTest, WhatIsTouchedFarBehindIsNoReasonNotToTouchWhatIsTakenFirst) {
+  ChunkPool pool(8 * kChunk);
+  std::vector<uint8_t*> chunks;
+  for (int i = 0; i < 8; ++i) chunks.push_back(pool.Acquire());
+  for (int i = 0; i < 6; ++i) pool.Release(chunks[i]);
+  EXPECT_EQ(pool.GiveBackUnused(0), 2 * kChunk);
+  EXPECT_FALSE(IsResident(chunks[0]));
+  EXPECT_EQ(TouchAhead(pool, 2 * kChunk), 2u);
+  EXPECT_TRUE(IsResident(chunks[0]));
+  EXPECT_EQ(pool.touched_bytes(), 4 * kChunk);
+  for (int i = 6; i < 8; ++i) pool.Release(chunks[i]);
+}
+
+// Chunks that are touched are taken by others meanwhile.
 TEST(ChunkPoolTest, TouchingAheadIsSafeBesideThoseWhoTakeAndGiveBack) {
   ChunkPool pool(8 * kChunk);
   std::atomic<bool> stop = false;

@@ -106,7 +106,7 @@ TEST_F(LoadSamplerTest, WhatFindsNoRoomIsLostAndCounted) {
   EXPECT_EQ(sampler_.statistics().lost, 600u - LoadSampler::kRingSamples);
 }
 
-TEST_F(LoadSamplerTest, CollectsInPiecesOfAFewThreads) {
+TEST_F(LoadSamplerTest, CollectsInPieces) {
   for (int thread = 0; thread < 4; ++thread) {
     std::thread([&] {
       for (int i = 0; i < 60; ++i) sampler_.Note(LoadKind::kScan, Key("a"), 1'000'000, 0, 0);
@@ -114,18 +114,44 @@ TEST_F(LoadSamplerTest, CollectsInPiecesOfAFewThreads) {
   }
   EXPECT_EQ(wakes_, 1u);
   EXPECT_TRUE(sampler_.CollectNext());
-  EXPECT_EQ(sums_.count, 120u);
+  EXPECT_EQ(sums_.count, 64u);
   clock_.now_ns += LoadSampler::kCollectNanos;
   sampler_.Note(LoadKind::kScan, Key("a"), 1'000'000, 0, 0);  // A fifth thread, met at the end.
   EXPECT_EQ(wakes_, 1u);
-  EXPECT_TRUE(sampler_.CollectNext());
-  EXPECT_EQ(sums_.count, 240u);
+  for (const size_t count : {128u, 192u}) {
+    EXPECT_TRUE(sampler_.CollectNext());
+    EXPECT_EQ(sums_.count, count);
+  }
   EXPECT_FALSE(sampler_.CollectNext());
   EXPECT_EQ(sums_.count, 241u);
   sampler_.Note(LoadKind::kScan, Key("a"), 1'000'000, 0, 0);
   EXPECT_EQ(wakes_, 2u);
   sampler_.Collect();
   EXPECT_EQ(sums_.count, 242u);
+}
+
+TEST_F(LoadSamplerTest, WhoCollectsAllGetsWhatCameBehindPieces) {
+  for (int i = 0; i < 100; ++i) sampler_.Note(LoadKind::kScan, Key("a"), 1'000'000, 0, 0);
+  std::thread([&] {
+    for (int i = 0; i < 100; ++i) sampler_.Note(LoadKind::kScan, Key("a"), 1'000'000, 0, 0);
+  }).join();
+  EXPECT_TRUE(sampler_.CollectNext());
+  EXPECT_TRUE(sampler_.CollectNext());  // Within the other thread's.
+  sampler_.Note(LoadKind::kScan, Key("a"), 1'000'000, 0, 0);
+  sampler_.Collect();
+  EXPECT_EQ(sums_.count, 201u);
+}
+
+// The calls that were measured came in the piece before.
+TEST_F(LoadSamplerTest, WhatAPartitionCostsIsKnownInAllPiecesOfACollection) {
+  for (int i = 0; i < 20; ++i) {
+    sampler_.Note(LoadKind::kScan, Key("dear"), 1'000'000, 0, 90'000'000);
+    sampler_.Note(LoadKind::kScan, Key("cheap"), 1'000'000, 0, 1'000'000);
+  }
+  for (int i = 0; i < 60; ++i) sampler_.Note(LoadKind::kScan, Key("cheap"), 1'000'000, 0, 0);
+  EXPECT_TRUE(sampler_.CollectNext());
+  EXPECT_FALSE(sampler_.CollectNext());
+  EXPECT_NEAR(sums_.loads[Prefix("cheap")].cpu_ns, 80e6, 100);
 }
 
 TEST_F(LoadSamplerTest, WakesOnceForEachCollection) {

@@ -10,6 +10,7 @@
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
+#include "engine/world.h"
 #include "sstable/cached_rows.h"
 #include "test/support/small_store.h"
 
@@ -44,8 +45,9 @@ class MemoryLenderTest : public testing::Test {
     chunks_.pop_back();
   }
   void Touch() {
-    while (lender_.TouchNext(0)) {
+    while (lender_.TouchForMemtables()) {
     }
+    lender_.NoteTouched();
   }
   size_t TouchedMiB() { return pool_.touched_bytes() / kMiB; }
   size_t CacheMiB() { return (cache_.statistics().capacity_bytes + kMiB / 2) / kMiB; }
@@ -190,6 +192,33 @@ TEST(MemoryLenderStoreTest, AStoreThatIsReadLendsAndOneThatIsWrittenTakesBack) {
     least = std::min(least, store->CacheStats().capacity_bytes);
   }
   EXPECT_LT(least, lent - 3 * kMiB);
+  EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+}
+
+// Not for who opens it, does one thing and closes it.
+TEST(MemoryLenderStoreTest, AStoreThatIsUsedForLongerTouchesWhatMemtablesWillTake) {
+  SimDisk disk(3);
+  SimRuntime runtime({.seed = 3, .shards = 1}, disk);
+  StoreOptions options = SmallStoreOptions(1);
+  options.memory_bytes = uint64_t{1} << 30;
+  std::unique_ptr<Store> store = std::move(runtime.RunToEnd(Store::Open(runtime, options))).value();
+  Store::TableSpec spec{.account = "acme", .name = "rows", .raw = true, .split_partitions = {}};
+  const TableId table = runtime.RunToEnd(store->CreateTable(spec))->id;
+  const auto put = [&] {
+    const std::string key = EncodeUserKey(table, "p", "r");
+    const WriteOp op{.user_key = key, .content = "v"};
+    const WriteRequest request{.table = table, .ops = {&op, 1}, .durability = DurabilityLevel::kPower};
+    ASSERT_TRUE(runtime.RunToEnd(store->Write(request)).status.ok());
+  };
+  const uint64_t two_steps = 2 * store->memory_plan().memtable_bytes / MemoryLender::kStepShare;
+  EXPECT_GT(two_steps, 8 * kMiB);
+  const uint64_t before = ResidentSetBytes();
+  put();
+  EXPECT_LT(ResidentSetBytes(), before + two_steps / 2);
+  runtime.AdvanceTime(kSecond);
+  put();
+  put();
+  EXPECT_GT(ResidentSetBytes(), before + two_steps * 3 / 4);
   EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
 }
 
