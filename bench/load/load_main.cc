@@ -41,8 +41,8 @@ std::string WorkloadHelp() {
     help += line.data();
   }
   return help + R"(
-Each workload that needs rows loads them first, untimed, if the directory does not hold them. YCSB is measured
-after as long of the same, untimed.
+Each workload that needs rows loads them first, untimed, if the directory does not hold them. YCSB, reads
+and scans of all rows are measured after as long of the same, untimed.
 Each read is checked against what was written; wrong answers are printed and end in exit code 1.
 
   partita-bench --workload fill-random,read-hot:2,scan-100

@@ -62,10 +62,10 @@ class LoadRunner {
 
   uint64_t HotKeys() const;
   Status ReadHotSet();
-  // For as long as is measured afterwards: of a store just opened most misses are of rows that nobody has
-  // read yet. What it leaves to be flushed and merged is paid within what is measured, as it is in a long
-  // run.
-  Status WarmUpYcsb(char letter, uint32_t parallel);
+  // The same untimed, for as long as is measured afterwards: of a store just opened most misses are of rows
+  // that nobody has read yet, and the memory of caches is the kernel's, who takes milliseconds to give it.
+  // What it leaves to be flushed and merged is paid within what is measured, as it is in a long run.
+  Status WarmUp(const WorkloadInfo& info, uint32_t parallel);
   Status Recover(Measurement* measurement);
   Status Fill(bool in_key_order, const LoadContext& context, Measurement* measurement);
 
