@@ -4,10 +4,11 @@
 
 #include <barrier>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <thread>
 #include <vector>
+
+#include "test/support/resident_memory.h"
 
 namespace partita {
 namespace {
@@ -35,12 +36,6 @@ TEST(AlignedBufferTest, MovesAndLeavesNothingBehind) {
 
 #if defined(__has_feature)
 #if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-size_t ResidentBytes() {
-  size_t size = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> size >> resident;
-  return resident * kPageSize;
-}
-
 // Each thread has a malloc heap of its own. Were large buffers taken from it, the small piece allocated after
 // each of them would keep its memory in the heap for good: here 144 MiB.
 TEST(AlignedBufferTest, ThreadsThatFreedLargeBuffersHoldNothing) {

@@ -1,7 +1,6 @@
 #include "engine/base/chunk_pool.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +8,8 @@
 #include <set>
 #include <thread>
 #include <vector>
+
+#include "test/support/resident_memory.h"
 
 namespace partita {
 namespace {
@@ -108,11 +109,7 @@ TEST(ChunkPoolTest, GivesTheMemoryOfFreeChunksBackTheLastFirst) {
   pool.Release(chunks[0]);
 }
 
-bool IsResident(const uint8_t* chunk) {
-  std::vector<unsigned char> pages(kChunk / 4096);
-  EXPECT_EQ(mincore(const_cast<uint8_t*>(chunk), kChunk, pages.data()), 0);
-  return std::all_of(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
-}
+bool IsResident(const uint8_t* chunk) { return ResidentPages(chunk, kChunk) == kChunk / kPageSize; }
 
 // How many it touched.
 size_t TouchAhead(ChunkPool& pool, size_t bytes, size_t bytes_max = SIZE_MAX) {

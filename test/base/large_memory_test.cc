@@ -1,26 +1,18 @@
 #include "engine/base/large_memory.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <thread>
-#include <vector>
+
+#include "test/support/resident_memory.h"
 
 namespace partita {
 namespace {
 
 constexpr size_t kHuge = LargeMemory::kHugePageSize;
 constexpr size_t kPage = 4096;
-
-size_t ResidentPages(const LargeMemory& memory, size_t offset, size_t bytes) {
-  std::vector<unsigned char> pages(bytes / kPage);
-  EXPECT_EQ(mincore(memory.data() + offset, bytes, pages.data()), 0);
-  return static_cast<size_t>(
-      std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; }));
-}
 
 TEST(LargeMemoryTest, IsZeroAndBeginsAtAHugePage) {
   LargeMemory memory(3 * kHuge + 100);
@@ -44,8 +36,8 @@ TEST(LargeMemoryTest, WhatIsTouchedIsThereAndUnchanged) {
   LargeMemory memory(3 * kHuge);
   std::memset(memory.data() + 100, 0x5A, 100);
   memory.Touch(0, 2 * kHuge);
-  EXPECT_EQ(ResidentPages(memory, 0, 2 * kHuge), 2 * kHuge / kPage);
-  EXPECT_EQ(ResidentPages(memory, 2 * kHuge, kHuge), 0u);
+  EXPECT_EQ(ResidentPages(memory.data(), 2 * kHuge), 2 * kHuge / kPage);
+  EXPECT_EQ(ResidentPages(memory.data() + 2 * kHuge, kHuge), 0u);
   for (size_t at = 0; at < 2 * kHuge; ++at) {
     ASSERT_EQ(memory.data()[at], at >= 100 && at < 200 ? 0x5A : 0) << at;
   }
@@ -72,18 +64,18 @@ TEST(MemoryToucherTest, TouchesFromTheFrontAndAgainWhatItIsToForget) {
   EXPECT_FALSE(toucher.TouchNext(memory, kHuge - 1));
   EXPECT_TRUE(toucher.TouchNext(memory, kHuge));
   EXPECT_FALSE(toucher.TouchNext(memory, kHuge));
-  EXPECT_EQ(ResidentPages(memory, kHuge, kHuge), 0u);
+  EXPECT_EQ(ResidentPages(memory.data() + kHuge, kHuge), 0u);
   EXPECT_TRUE(toucher.TouchNext(memory, SIZE_MAX));
   EXPECT_TRUE(toucher.TouchNext(memory, SIZE_MAX));
   EXPECT_FALSE(toucher.TouchNext(memory, SIZE_MAX));
-  EXPECT_EQ(ResidentPages(memory, 0, memory.size()), memory.size() / kPage);
+  EXPECT_EQ(ResidentPages(memory.data(), memory.size()), memory.size() / kPage);
   memory.GiveBack(kHuge, kHuge + kPage);
   toucher.Forget(kHuge);
   toucher.Forget(2 * kHuge);  // Of what is not touched.
   EXPECT_FALSE(toucher.TouchNext(memory, kHuge));
   while (toucher.TouchNext(memory, memory.size())) {
   }
-  EXPECT_EQ(ResidentPages(memory, 0, memory.size()), memory.size() / kPage);
+  EXPECT_EQ(ResidentPages(memory.data(), memory.size()), memory.size() / kPage);
 }
 
 TEST(LargeMemoryTest, MovesWithWhatItHolds) {

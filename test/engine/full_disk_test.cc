@@ -5,6 +5,7 @@
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
+#include "test/support/pause.h"
 #include "test/support/small_store.h"
 #include "test/support/subdirectory.h"
 
@@ -73,11 +74,6 @@ TEST(FullDiskStoreTest, ACompactionWithoutRoomForItsOutputDoesNotBegin) {
 
 // A change of files that cannot be saved is tried again for as long as it takes, and keeps others from
 // theirs.
-Task<int> Pause(uint64_t nanos) {
-  co_await SleepFor(nanos);
-  co_return 0;
-}
-
 TEST(FullDiskStoreTest, ABackupIsToldThatNoManifestCanBeSaved) {
   SimDisk disk(4);
   SimRuntime runtime({.seed = 4, .shards = 1}, disk);

@@ -9,6 +9,7 @@
 #include "engine/io/sim_runtime.h"
 #include "engine/manifest.h"
 #include "engine/store.h"
+#include "test/support/pause.h"
 #include "test/support/row_collector.h"
 #include "test/support/slowdown.h"
 #include "test/support/small_store.h"
@@ -295,11 +296,6 @@ TEST_F(RangeTest, APartOfWhatCameAlongMayMoveOn) {
       ASSERT_TRUE(store.Close().ok());
     }
   }
-}
-
-Task<int> Pause(uint64_t nanos) {
-  co_await SleepFor(nanos);
-  co_return 0;
 }
 
 Task<void> MoveBeside(Store* store, std::string key, uint32_t to, Status* status, bool* ended) {

@@ -11,6 +11,7 @@
 
 #include "test/http/tls_client.h"
 #include "test/io/real_world.h"
+#include "test/support/resident_memory.h"
 #include "test/support/socket_client.h"
 
 namespace partita::http {
@@ -437,13 +438,6 @@ TEST_P(HttpServerTest, ALongPipelineHoldsUpNobodyElse) {
   const std::string answer = ReadAnswer(third);
   EXPECT_LT(std::stoi(answer.substr(answer.rfind('\n') + 1)), kRequests / 2);
   for (int i = 0; i < kRequests; ++i) ASSERT_THAT(ReadAnswer(first), StartsWith("HTTP/1.1 200 "));
-}
-
-uint64_t ResidentBytes() {
-  std::ifstream file("/proc/self/statm");
-  uint64_t total = 0, resident = 0;
-  file >> total >> resident;
-  return resident * 4096;
 }
 
 TEST_P(HttpServerTest, TenThousandIdleConnectionsCostLittle) {

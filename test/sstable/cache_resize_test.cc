@@ -1,10 +1,8 @@
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
@@ -15,6 +13,7 @@
 #include "sstable/block_cache.h"
 #include "sstable/cached_rows.h"
 #include "test/sstable/table_fixture.h"
+#include "test/support/resident_memory.h"
 
 namespace partita {
 namespace {
@@ -38,22 +37,6 @@ void Insert(BlockCache& cache, uint64_t i) {
   if (frame.from_heap()) return;
   std::memcpy(frame.data(), content.data(), content.size());
   cache.Insert(KeyOf(i), std::move(frame), CachePriority::kPoint).Release();
-}
-
-// Whether the kernel has memory behind the page that this lies in.
-bool IsResident(const char* at) {
-  const uintptr_t page = reinterpret_cast<uintptr_t>(at) / kPageSize * kPageSize;
-  unsigned char resident = 0;
-  EXPECT_EQ(mincore(reinterpret_cast<void*>(page), kPageSize, &resident), 0);
-  return (resident & 1) != 0;
-}
-
-// Of this process.
-uint64_t ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
-  uint64_t size = 0, resident = 0;
-  statm >> size >> resident;
-  return resident * kPageSize;
 }
 
 TEST(CacheResizeTest, GrowsAndShrinksWithinItsBounds) {
@@ -148,7 +131,7 @@ TEST(CacheResizeTest, MemoryThatIsTakenBackIsTheKernelsAgain) {
   }
   const auto resident = [&places] {
     uint64_t count = 0;
-    for (const char* place : places) count += IsResident(place);
+    for (const char* place : places) count += ResidentPages(place, 1);
     return count;
   };
   EXPECT_EQ(resident(), places.size());
@@ -167,7 +150,7 @@ TEST(CacheResizeTest, MemoryIsTouchedAheadAsFarAsAskedForAndAgainWhenItComesBack
     frames.push_back(cache.NewFrame({ObjectId(1), i * 4096}, kMiB / 2 - 1024));
     ASSERT_FALSE(frames.back().from_heap());
     const auto* last = reinterpret_cast<const char*>(frames.back().data()) + frames.back().size() - 1;
-    EXPECT_TRUE(IsResident(last)) << i;
+    EXPECT_EQ(ResidentPages(last, 1), 1u) << i;
   }
   frames.clear();
   for (int round = 0; round < 2; ++round) {
