@@ -193,6 +193,7 @@ ComparisonConfig CompareCommand::Arguments::ToConfig() const {
   config.rounds = rounds > 0 ? rounds : size.rounds;
   config.minutes_max = minutes_max > 0 ? minutes_max : size.minutes_max;
   config.workloads = workloads.empty() ? AllWorkloads() : workloads;
+  for (std::string& workload : config.workloads) workload = FullWorkloadName(workload);
   config.engines = engines;
   if (!engines.empty()) return config;
   for (const std::string& engine : size.engines) {

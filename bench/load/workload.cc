@@ -103,6 +103,12 @@ bool IsWorkload(std::string_view text) {
   return Parse(text, &parallel) != nullptr;
 }
 
+std::string FullWorkloadName(std::string_view text) {
+  uint32_t parallel = 0;
+  const WorkloadInfo* const info = Parse(text, &parallel);
+  return info == nullptr ? std::string(text) : std::string(info->name) + ":" + std::to_string(parallel);
+}
+
 LoadRunner::LoadRunner(LoadConfig config)
     : config_(std::move(config)), values_(config_.value_size, config_.seed) {
   config_.engine_config.partition_count = (config_.keys + kRowsPerPartition - 1) / kRowsPerPartition;

@@ -31,6 +31,8 @@ struct WorkloadInfo {
 std::span<const WorkloadInfo> Workloads();
 // True for what LoadRunner::Run takes.
 bool IsWorkload(std::string_view text);
+// As "name:parallel", also where only the name was given: goals go by it. What is no workload stays as it is.
+std::string FullWorkloadName(std::string_view text);
 
 // Runs workloads one after the other on one engine and one directory. A workload that needs rows
 // loads them first, untimed, when the directory does not hold the data set yet; which one it holds

@@ -30,6 +30,14 @@ TEST(WorkloadTest, AnUnknownNameOrNumberIsRefusedWithTheKnownNames) {
   }
 }
 
+TEST(WorkloadTest, TheSameWorkloadHasOneFullName) {
+  EXPECT_EQ(FullWorkloadName("recovery"), "recovery:1");
+  EXPECT_EQ(FullWorkloadName("async-read"), "async-read:64");
+  EXPECT_EQ(FullWorkloadName("read-hot:2"), "read-hot:2");
+  EXPECT_EQ(FullWorkloadName("read-hot:02"), "read-hot:2");
+  EXPECT_EQ(FullWorkloadName("read-hot:x"), "read-hot:x");
+}
+
 TEST(MeasurementTest, RatesComeFromTheCounts) {
   Figures figures;
   figures.operations = 500;
