@@ -192,8 +192,7 @@ ComparisonConfig CompareCommand::Arguments::ToConfig() const {
   config.load.engine_config.memory_bytes = (memory_mib > 0 ? memory_mib : size.memory_mib) << 20;
   config.rounds = rounds > 0 ? rounds : size.rounds;
   config.minutes_max = minutes_max > 0 ? minutes_max : size.minutes_max;
-  config.workloads = workloads.empty() ? AllWorkloads() : workloads;
-  for (std::string& workload : config.workloads) workload = FullWorkloadName(workload);
+  config.workloads = FullWorkloadNames(workloads.empty() ? AllWorkloads() : workloads);
   config.engines = engines;
   if (!engines.empty()) return config;
   for (const std::string& engine : size.engines) {

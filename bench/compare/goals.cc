@@ -11,7 +11,8 @@ double Micros(const Figures& figures, double fraction) {
 }
 
 constexpr Metric kRate = {"ops/s", [](const Figures& f) { return f.OperationsPerSecond(); }, true};
-// Until no compaction is due any more: a load that leaves debt is not done, and what is sustained owes none.
+// Until no compaction is due any more: a load that leaves debt is not done, and overwrites that are
+// sustained, for a minute and more, leave none.
 constexpr Metric kSettledRate = {
     "ops/s, settled",
     [](const Figures& f) { return static_cast<double>(f.operations) / (f.seconds + f.settle_seconds); },

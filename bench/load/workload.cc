@@ -103,10 +103,15 @@ bool IsWorkload(std::string_view text) {
   return Parse(text, &parallel) != nullptr;
 }
 
-std::string FullWorkloadName(std::string_view text) {
-  uint32_t parallel = 0;
-  const WorkloadInfo* const info = Parse(text, &parallel);
-  return info == nullptr ? std::string(text) : std::string(info->name) + ":" + std::to_string(parallel);
+std::vector<std::string> FullWorkloadNames(const std::vector<std::string>& asked) {
+  std::vector<std::string> names;
+  for (const std::string& text : asked) {
+    uint32_t parallel = 0;
+    const WorkloadInfo* const info = Parse(text, &parallel);
+    std::string name = info == nullptr ? text : std::string(info->name) + ":" + std::to_string(parallel);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  }
+  return names;
 }
 
 LoadRunner::LoadRunner(LoadConfig config)

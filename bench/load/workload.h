@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bench/load/engine.h"
 #include "bench/load/load_loop.h"
@@ -31,8 +32,9 @@ struct WorkloadInfo {
 std::span<const WorkloadInfo> Workloads();
 // True for what LoadRunner::Run takes.
 bool IsWorkload(std::string_view text);
-// As "name:parallel", also where only the name was given: goals go by it. What is no workload stays as it is.
-std::string FullWorkloadName(std::string_view text);
+// Each as "name:parallel", also where only the name was given, as goals go by it; none twice. What is no
+// workload stays as it is.
+std::vector<std::string> FullWorkloadNames(const std::vector<std::string>& asked);
 
 // Runs workloads one after the other on one engine and one directory. A workload that needs rows
 // loads them first, untimed, when the directory does not hold the data set yet; which one it holds
