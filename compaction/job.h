@@ -13,6 +13,8 @@
 
 namespace partita {
 
+class ReadAheadPool;
+
 // What flush and merge jobs have in common: the world they work in and what they report.
 
 // Everything referred to outlives the job.
@@ -30,6 +32,8 @@ struct JobContext {
   Version counts_as{};  // As TableWriterOptions.
   // Puts blocks into the cache for a job whose thread must not take its locks (WarmEntries). May be null.
   Executor* cache_executor = nullptr;
+  // Where the job has read what it comes to next while it works; null: it waits for each read.
+  ReadAheadPool* read_ahead = nullptr;
   // Set from any thread to end the job with kCancelled at its next slice. May be null.
   const std::atomic<bool>* cancel = nullptr;
 };

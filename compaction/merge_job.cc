@@ -149,7 +149,7 @@ void MergeJob::State::OpenRuns() {
   std::vector<FileRef> files;
   auto add_run = [&] {
     if (files.empty()) return;
-    auto run = std::make_unique<RunCursor>(std::move(files));
+    auto run = std::make_unique<RunCursor>(std::move(files), context.read_ahead);
     files.clear();
     runs.push_back(run.get());
     sources.push_back(std::move(run));

@@ -7,34 +7,55 @@
 
 namespace partita {
 
-RunCursor::RunCursor(std::vector<FileRef> files) : files_(std::move(files)) {
+RunCursor::RunCursor(std::vector<FileRef> files, ReadAheadPool* read_ahead)
+    : files_(std::move(files)), read_ahead_(read_ahead) {
   PARTITA_ASSERT(!files_.empty());
   for (const FileRef& file : files_) PARTITA_ASSERT(file.table != nullptr);
 }
 
-void RunCursor::OpenFile() {
+std::unique_ptr<TableIterator> RunCursor::CursorOver(size_t file, uint64_t read_in_stride) const {
   IterOptions options;
   options.caching = IterCaching::kBypass;
-  options.lower = files_[at_].lower;
-  options.upper = files_[at_].upper;
-  table_ = files_[at_].table->NewIterator(Direction::kForward, std::move(options));
+  options.lower = files_[file].lower;
+  options.upper = files_[file].upper;
+  options.read_ahead = read_ahead_;
+  options.read_in_stride = read_in_stride;
+  return files_[file].table->NewIterator(Direction::kForward, std::move(options));
+}
+
+// At the first entry of the file.
+void RunCursor::OpenFile() {
+  if (next_ != nullptr) {
+    table_ = std::move(next_);
+  } else {
+    table_ = CursorOver(at_, 0);
+    table_->SeekToFirst();
+  }
   entries_ = 0;
   counted_ = true;
+}
+
+// Has what the next file begins with read while what is left of this one is worked on.
+void RunCursor::AnticipateNext() {
+  if (read_ahead_ == nullptr || at_ + 1 == files_.size() || !table_->ReadsToEnd()) return;
+  if (next_ == nullptr) next_ = CursorOver(at_ + 1, table_->read_in_stride());
+  next_->Anticipate();
 }
 
 IterState RunCursor::SeekToFirst() {
   at_ = 0;
   cut_short_ = failed_ = false;
+  next_ = nullptr;
   OpenFile();
-  table_->SeekToFirst();
   return Settle();
 }
 
 IterState RunCursor::Seek(std::string_view user_key) {
   at_ = 0;
   cut_short_ = failed_ = false;
+  next_ = nullptr;
   while (at_ + 1 < files_.size() && SpanOf(files_[at_]).upper <= user_key) ++at_;
-  OpenFile();
+  table_ = CursorOver(at_, 0);
   counted_ = false;
   table_->Seek(user_key);
   return Settle();
@@ -70,7 +91,6 @@ IterState RunCursor::Settle() {
     if (at_ + 1 == files_.size()) return state_ = IterState::kEnd;
     ++at_;
     OpenFile();
-    table_->SeekToFirst();
   }
   return state_ = table_->state();
 }
@@ -86,6 +106,7 @@ Task<Status> RunCursor::Fetch() {
   Status fetched = co_await table_->Fetch();
   failed_ = !fetched.ok();
   if (failed_) co_return fetched;
+  AnticipateNext();
   Settle();
   co_return Status();
 }

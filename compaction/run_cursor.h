@@ -17,8 +17,9 @@ namespace partita {
 // kCorruption: an input that ends early must not pass for a shorter one (M12, F47).
 class RunCursor final : public EntryIterator {
  public:
+  // `read_ahead` reads what comes next while the cursor is worked on; null: the cursor waits for each read.
   // REQUIRES: !files.empty(), each with a table, disjoint and in key order.
-  explicit RunCursor(std::vector<FileRef> files);
+  RunCursor(std::vector<FileRef> files, ReadAheadPool* read_ahead);
 
   IterState SeekToFirst() override;
   IterState Seek(std::string_view user_key) override;
@@ -38,16 +39,20 @@ class RunCursor final : public EntryIterator {
   const FileRef* failed_file() const { return failed_ ? &files_[at_] : nullptr; }
 
  private:
+  std::unique_ptr<TableIterator> CursorOver(size_t file, uint64_t read_in_stride) const;
   void OpenFile();
+  void AnticipateNext();
   IterState Settle();
   bool CountIsRight() const;
 
   std::vector<FileRef> files_;
+  ReadAheadPool* const read_ahead_;
   size_t at_ = 0;
   std::unique_ptr<TableIterator> table_;
-  uint64_t entries_ = 0;    // Given by the current file.
-  bool counted_ = false;    // The current file is walked from its first entry.
-  bool cut_short_ = false;  // It gave fewer or more than it should: Fetch says so.
+  std::unique_ptr<TableIterator> next_;  // Of the file behind; null: not begun.
+  uint64_t entries_ = 0;                 // Given by the current file.
+  bool counted_ = false;                 // The current file is walked from its first entry.
+  bool cut_short_ = false;               // It gave fewer or more than it should: Fetch says so.
   bool failed_ = false;
   IterState state_ = IterState::kEnd;
 };

@@ -65,7 +65,8 @@ struct ShardContext {
   ObjectStore& unreserved_objects;  // The same, past the reserve: for compactions.
   MetaStore& meta;
   BlockCache& cache;
-  ReadAheadPool& read_ahead;
+  ReadAheadPool& read_ahead;   // Of scans.
+  ReadAheadPool& merge_reads;  // Of compactions.
   ChunkPool& memtable_pool;
   ObjectReferences& references;
   DiskReserve& reserve;

@@ -348,6 +348,7 @@ JobContext Shard::MakeJobContext(const ReadView& view, ObjectStore& objects) {
   for (const RangeView& range : view.ranges) live.insert(LoadBe32(range.lower.data()));
   job.is_dead_table = [live = std::move(live)](TableId table) { return !live.contains(table.value); };
   job.target_file_bytes = context_.table_file_bytes;
+  job.read_ahead = &context_.merge_reads;
   job.cancel = &closing_;
   return job;
 }

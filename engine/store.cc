@@ -290,7 +290,9 @@ Task<Status> Store::Close() {
     Status closed = co_await shard->Close();
     if (first.ok()) first = closed;
   }
-  co_await read_ahead_->Join();  // Of scans that ended early.
+  for (ReadAheadPool* reads : {read_ahead_.get(), merge_reads_.get()}) {
+    co_await reads->Join();  // Of cursors that ended early.
+  }
   sound_shards_.clear();
   shards_.clear();
   co_await reserve_.Close();

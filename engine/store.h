@@ -322,7 +322,8 @@ class Store {
   std::unique_ptr<LocalObjectStore> unreserved_objects_;  // The same, without a share in the reserve.
   MemoryPlan memory_plan_;
   std::unique_ptr<BlockCache> cache_;
-  std::unique_ptr<ReadAheadPool> read_ahead_;
+  std::unique_ptr<ReadAheadPool> read_ahead_;   // Of scans.
+  std::unique_ptr<ReadAheadPool> merge_reads_;  // Of compactions.
   ScanAhead::Slots scans_ahead_{1};
   std::unique_ptr<ChunkPool> memtable_pool_;
   std::unique_ptr<MemoryLender> memory_lender_;

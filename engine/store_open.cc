@@ -31,6 +31,8 @@ constexpr uint64_t kTableFileBytes = 32u << 20;
 constexpr size_t kReadAheadShare = 2;
 constexpr size_t kScanAheadShare = 4;
 constexpr size_t kReadAheadBytesMax = size_t{64} << 20;
+// Of the memory for compactions; the rest is for what they write.
+constexpr size_t kMergeReadsShare = 2;
 
 // A log's files go by the memtables whose writes they hold, so that a flush lets go of as many as a log may
 // have to spare. Larger ones take the disk many times what a store of little memory has to keep, and recovery
@@ -80,6 +82,8 @@ Status Store::DeriveSizes() {
   scans_ahead_.free.store(static_cast<int>(std::max<size_t>(scan_ahead_bytes / ScanAhead::kBytesMax, 1)));
   read_ahead_ =
       std::make_unique<ReadAheadPool>(runtime_.background(BackgroundClass::kInput), read_ahead_bytes);
+  merge_reads_ = std::make_unique<ReadAheadPool>(runtime_.background(BackgroundClass::kTransfer),
+                                                 plan.compaction_bytes / kMergeReadsShare);
   if (options_.table_file_bytes == 0) options_.table_file_bytes = TableFileBytes(plan.memtable_freeze_bytes);
   if (options_.log_segment_bytes == 0)
     options_.log_segment_bytes = LogSegmentBytes(plan.memtable_freeze_bytes);
@@ -98,6 +102,7 @@ ShardContext Store::MakeShardContext() {
                        .meta = *meta_,
                        .cache = *cache_,
                        .read_ahead = *read_ahead_,
+                       .merge_reads = *merge_reads_,
                        .memtable_pool = *memtable_pool_,
                        .references = references_,
                        .reserve = reserve_,
@@ -242,9 +247,10 @@ Task<Status> Store::CheckEmptyDirectory() {
 }
 
 Task<Status> Store::OpenObjects(IfMissing if_missing) {
-  PARTITA_CO_ASSIGN(objects_, co_await LocalObjectStore::Open(runtime_.files(), if_missing));
+  Executor* const transfers = &runtime_.background(BackgroundClass::kTransfer);
+  PARTITA_CO_ASSIGN(objects_, co_await LocalObjectStore::Open(runtime_.files(), if_missing, transfers));
   FileSystem& files = options_.read_only ? runtime_.files() : reserve_.files();
-  PARTITA_CO_ASSIGN(unreserved_objects_, co_await LocalObjectStore::Open(files, IfMissing::kFail));
+  PARTITA_CO_ASSIGN(unreserved_objects_, co_await LocalObjectStore::Open(files, IfMissing::kFail, transfers));
   co_return Status();
 }
 

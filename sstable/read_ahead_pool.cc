@@ -21,23 +21,13 @@ ReadAheadPiece::~ReadAheadPiece() {
   if (pool_ != nullptr) pool_->GiveBack(std::move(buffer_));
 }
 
-Task<Status> ReadAheadPiece::Arrive() {
-  if (Claim()) {
-    co_await Perform();
-  } else {
-    co_await done_.Wait();
-  }
-  co_return status_;
-}
-
-Task<void> ReadAheadPiece::Perform() {
+Task<Status> ReadAheadPiece::Perform() {
   std::vector<ObjectRead> reads;
   reads.reserve(runs_.size());
   for (const ReadAheadRun& run : runs_) {
     reads.push_back({run.begin, buffer_.span().subspan(run.at, run.size())});
   }
-  status_ = co_await object_->Read(reads, ReadCaching::kNormal);
-  done_.Set();
+  co_return co_await object_->Read(reads, ReadCaching::kNormal);
 }
 
 ReadAheadPool::~ReadAheadPool() {
@@ -51,11 +41,7 @@ std::shared_ptr<ReadAheadPiece> ReadAheadPool::Start(std::shared_ptr<ObjectReade
   std::shared_ptr<ReadAheadPiece> piece(
       new ReadAheadPiece(this, std::move(object), std::move(runs), std::move(buffer)));
   started_.fetch_add(1, std::memory_order_relaxed);
-  if (Executor::Current() != nullptr) {
-    reads_.StartHere(Read(piece));
-  } else {
-    reads_.Spawn(helpers_, Read(piece));
-  }
+  Overlapped::Start(reads_, helpers_, piece);
   return piece;
 }
 
@@ -71,11 +57,6 @@ std::shared_ptr<ReadAheadPiece> ReadAheadPool::Prepare(ReadAheadPool* pool,
   }
   return std::shared_ptr<ReadAheadPiece>(
       new ReadAheadPiece(counted ? pool : nullptr, std::move(object), std::move(runs), std::move(buffer)));
-}
-
-Task<void> ReadAheadPool::Read(std::shared_ptr<ReadAheadPiece> piece) {
-  const bool wanted = piece.use_count() > 1;  // The cursor still has it.
-  if (wanted && piece->Claim()) co_await piece->Perform();
 }
 
 AlignedBuffer ReadAheadPool::TakeBuffer(size_t size) {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
-#include "engine/base/event.h"
 #include "engine/base/object_store.h"
+#include "engine/base/overlapped.h"
 #include "engine/base/task_group.h"
 #include "sstable/part_format.h"
 
@@ -24,11 +24,10 @@ struct ReadAheadRun {
   uint64_t size() const { return end - begin; }
 };
 
-// Some runs of a file, being read or read. Held by the cursor that wants them and, while the read is in
-// flight, by the read: a cursor that goes away leaves buffer and file to it (F62).
-class ReadAheadPiece {
+// Some runs of a file, being read or read, for the cursor that owns them.
+class ReadAheadPiece final : public Overlapped {
  public:
-  ~ReadAheadPiece();
+  ~ReadAheadPiece() override;
   ReadAheadPiece(const ReadAheadPiece&) = delete;
   ReadAheadPiece& operator=(const ReadAheadPiece&) = delete;
 
@@ -51,39 +50,26 @@ class ReadAheadPiece {
     return nullptr;
   }
 
-  // The bytes are there: Arrive would say so at once.
-  bool is_there() const { return done_.is_set() && status_.ok(); }
-  // Ends when the bytes are there; reads them itself when nobody has begun to. Called by the cursor alone.
-  Task<Status> Arrive();
-
  private:
   friend class ReadAheadPool;
   ReadAheadPiece(ReadAheadPool* pool, std::shared_ptr<ObjectReader> object, std::vector<ReadAheadRun> runs,
                  AlignedBuffer buffer);
-  Task<void> Perform();
-  bool Claim() { return !claimed_.exchange(true, std::memory_order_relaxed); }
+  Task<Status> Perform() override;
 
   ReadAheadPool* const pool_;  // Null: the bytes are not counted.
   const std::shared_ptr<ObjectReader> object_;
   const std::vector<ReadAheadRun> runs_;
   AlignedBuffer buffer_;
-  std::atomic<bool> claimed_{false};  // Somebody performs the read.
-  Status status_;                     // Written before `done_` is set.
-  Event done_;
 };
 
 // The reads that are in flight while their cursors work on what they have, and the memory of all of them.
-//
-// On a worker a read goes to its ring (or its I/O threads) at once. In blocking mode a helper thread
-// performs it; a caller that needs the bytes before a helper has begun does so itself, so a helper that is
-// busy costs nothing but the overlap.
 //
 // Owned by the store. Thread-safe. Outlives every cursor that was given it; Join before it and the files go.
 //
 //   `held_`: added to and taken from by any thread; only a bound, it orders nothing.
 class ReadAheadPool {
  public:
-  // `helpers` run blocking reads (BackgroundClass::kInput).
+  // `helpers` run blocking reads (BackgroundClass::kInput, kTransfer).
   ReadAheadPool(Executor& helpers, size_t bytes_max) : helpers_(helpers), bytes_max_(bytes_max) {}
   ~ReadAheadPool();
 
@@ -112,7 +98,6 @@ class ReadAheadPool {
   friend class ReadAheadPiece;
   // Buffers are kept for the next piece: fresh memory of this size costs as much as decoding into it.
   static constexpr size_t kBuffersKeptMax = 8;
-  static Task<void> Read(std::shared_ptr<ReadAheadPiece> piece);
 
   Executor& helpers_;
   const size_t bytes_max_;

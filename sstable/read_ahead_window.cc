@@ -15,7 +15,9 @@ constexpr size_t kSizeFirstMax = 128 * 1024;
 // A scan begins and ends within a page and a block, and its entries are not all of one size.
 constexpr uint64_t kSlack = 8 * 1024;
 constexpr size_t kSizeMax = 256 * 1024;
+// What will be read whole: at once, where who reads waits for it; with a pool, while he works on as much.
 constexpr size_t kSizeLarge = 1024 * 1024;
+constexpr size_t kSizeLargeAhead = 256 * 1024;
 
 // With a pool: pieces are read ahead once they would be so large, and grow to so much.
 constexpr size_t kAheadSizeMin = 128 * 1024;
@@ -97,8 +99,8 @@ ReadAheadWindow::Runs ReadAheadWindow::PlanFirst(const PartHandle& wanted, ReadA
     return PlanFrom(wanted, route, /*without_cached=*/false);
   }
   if (options_.large || (in_stride && expected_ > kSizeMax)) {
-    size_ =
-        options_.large ? kSizeLarge : std::clamp<uint64_t>(options_.read_in_stride / 2, kSizeFirst, kSizeMax);
+    size_ = options_.large ? LargeSize()
+                           : std::clamp<uint64_t>(options_.read_in_stride / 2, kSizeFirst, kSizeMax);
     return PlanFrom(wanted, route, /*without_cached=*/false);
   }
   const auto known = [](uint64_t bytes) {
@@ -118,10 +120,12 @@ ReadAheadWindow::Runs ReadAheadWindow::PlanFirst(const PartHandle& wanted, ReadA
 
 // The piece behind the last one.
 ReadAheadWindow::Runs ReadAheadWindow::PlanMore(const PartHandle& wanted, ReadAheadRoute& route) {
-  if (bytes_left() == 0 && !options_.large) {
+  if (options_.large) {
+    size_ = LargeSize();
+  } else if (bytes_left() == 0) {
     expected_ = UINT64_MAX;
     size_ = kSizeFirst;
-  } else if (!options_.large) {
+  } else {
     const uint64_t left = bytes_left();
     size_ = std::min(size_ * 2, kSizeMax);
     if (left < size_) size_ = std::max<uint64_t>(WithSlack(left), kSizeFirst);
@@ -169,8 +173,10 @@ void ReadAheadWindow::Count(Runs* runs) {
   bytes_planned_ += at;
 }
 
+size_t ReadAheadWindow::LargeSize() const { return options_.pool == nullptr ? kSizeLarge : kSizeLargeAhead; }
+
 bool ReadAheadWindow::ReadsOn() const {
-  return options_.pool != nullptr && !options_.large && size_ >= kAheadSizeMin && bytes_left() > 0;
+  return options_.pool != nullptr && size_ >= kAheadSizeMin && bytes_left() > 0;
 }
 
 void ReadAheadWindow::Begin(const std::shared_ptr<ObjectReader>& object, PartHandle first,
@@ -180,7 +186,8 @@ void ReadAheadWindow::Begin(const std::shared_ptr<ObjectReader>& object, PartHan
   total_ = 0;
   const uint64_t left = bytes_left();
   if (left == 0) return;
-  size_ = std::clamp<uint64_t>(std::min(options_.read_in_stride / 2, left), kSizeFirst, kAheadSizeMax);
+  const uint64_t size = std::min(options_.read_in_stride / 2, left);
+  size_ = options_.large ? LargeSize() : std::clamp<uint64_t>(size, kSizeFirst, kAheadSizeMax);
   if (AlignUp(first.end(), kPageSize) - AlignDown(first.offset, kPageSize) > size_) return;
   AlignedBuffer buffer = options_.pool->TakeBuffer(size_);
   if (buffer.data() == nullptr) return;
@@ -195,8 +202,10 @@ void ReadAheadWindow::StartAhead(const std::shared_ptr<ObjectReader>& object, Re
     // A second one only once pieces have their full size.
     if (!ahead_.empty() && size_ < kAheadSizeMax) return;
     const size_t size_before = size_;
-    size_ = std::clamp<uint64_t>(read_in_stride() / 2, size_, kAheadSizeMax);
-    size_ = std::min<uint64_t>(size_, std::max<uint64_t>(WithSlack(bytes_left()), kSizeFirst));
+    if (!options_.large) {
+      size_ = std::clamp<uint64_t>(read_in_stride() / 2, size_, kAheadSizeMax);
+      size_ = std::min<uint64_t>(size_, std::max<uint64_t>(WithSlack(bytes_left()), kSizeFirst));
+    }
     // The memory first: what is planned is read, or the route would have lost it.
     AlignedBuffer buffer = options_.pool->TakeBuffer(size_);
     Runs runs;
@@ -223,8 +232,8 @@ Task<Status> ReadAheadWindow::Fetch(std::shared_ptr<ObjectReader> object, PartHa
     AlignedBuffer buffer;
     if (options_.pool != nullptr && size_ > kSizeFirst) {
       buffer = options_.pool->TakeBuffer(SizeOf(runs));
-      if (buffer.data() == nullptr) {  // Scans have all the memory they may: small pieces.
-        size_ = kSizeFirst;
+      if (buffer.data() == nullptr) {  // Cursors have all the memory they may: small pieces.
+        size_ = options_.large ? kSizeFirstMax : kSizeFirst;
         runs = PlanFrom(wanted, route, /*without_cached=*/false);
       }
     }

@@ -51,7 +51,8 @@ class ReadAheadWindow {
 
   struct Options {
     ReadAheadPool* pool = nullptr;
-    bool large = false;  // 1 MiB at once, for what will be read whole; no pool is used.
+    // What will be read whole: 1 MiB at once or, with a pool, 256 KiB and as much ahead from the start.
+    bool large = false;
     // What the scan has read in order in the files in front: the first piece is large.
     uint64_t read_in_stride = 0;
     // About as much as will be used: nothing is read ahead beyond it, in this file, and no file is begun
@@ -109,6 +110,7 @@ class ReadAheadWindow {
   void Count(Runs* runs);
   void StartAhead(const std::shared_ptr<ObjectReader>& object, ReadAheadRoute& route);
   bool ReadsOn() const;
+  size_t LargeSize() const;
 
   const Options options_;
   uint64_t expected_;  // options_.bytes_expected, until the cursor has come beyond it.

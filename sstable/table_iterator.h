@@ -20,7 +20,7 @@ struct TableScan;
 enum class IterCaching : uint8_t {
   kFill,      // Uses the cache and leaves what it read in it (at scan priority).
   kLookOnly,  // Uses what is there, leaves nothing.
-  kBypass,    // For compaction and verification: large sequential reads past the cache.
+  kBypass,    // For compaction and verification: large reads in order, past the cache.
 };
 
 struct IterOptions {
@@ -62,7 +62,7 @@ struct BlockSummary {
 // blocks it walks, for block pass-through.
 //
 // Reads ahead: neighbouring blocks in one read, more and more of them while the cursor goes on in
-// order (1 MiB at once with kBypass); see read_ahead_window.h. A damaged block makes Fetch return
+// order (large ones from the start with kBypass); see read_ahead_window.h. A damaged block makes Fetch return
 // kCorruption, and the cursor stays in front of it: it is never stepped over (F44), unless the scan says
 // that it may (TableScan::skipped).
 // The table must outlive it (it keeps the reader alive itself).

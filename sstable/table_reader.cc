@@ -32,6 +32,10 @@ std::string_view KindName(SealKind kind) {
 // Of blocks that are read together; more are read one such batch after the other.
 constexpr uint64_t kReadTogetherBytes = 1u << 20;
 
+// Read at once to open a table: footer, top index, properties and, of tables of 32 MiB with rows of 1 KiB,
+// the filters. Each alone would be another wait for the device.
+constexpr uint64_t kTailToOpen = 128u << 10;
+
 // Worth another read past all caches: the bytes were wrong, or did not come.
 bool MayBeTransient(const Status& status) {
   return status.code() == Code::kCorruption || status.code() == Code::kIoError;
@@ -49,41 +53,57 @@ Task<Result<std::shared_ptr<TableReader>>> TableReader::Open(ObjectStore& store,
   Result<std::shared_ptr<ObjectReader>> object = co_await store.Open(id);
   if (!object.ok()) co_return object.status();
   std::shared_ptr<TableReader> reader(new TableReader(std::move(object).value(), cache, store_id));
-  PARTITA_CO_TRY(co_await reader->OpenFooter());
-  PARTITA_CO_TRY(co_await reader->OpenProperties());
-  PARTITA_CO_TRY(co_await reader->OpenTopIndex());
-  PARTITA_CO_TRY(co_await reader->OpenFilter(reader->footer_.key_filter, &reader->key_filter_));
-  PARTITA_CO_TRY(co_await reader->OpenFilter(reader->footer_.partition_filter, &reader->partition_filter_));
+  const Tail tail = co_await reader->ReadTail(kTailToOpen, ReadCaching::kNormal);
+  PARTITA_CO_TRY(co_await reader->OpenFooter(tail));
+  PARTITA_CO_TRY(co_await reader->OpenProperties(tail));
+  PARTITA_CO_TRY(co_await reader->OpenTopIndex(tail));
+  const Footer& footer = reader->footer_;
+  PARTITA_CO_TRY(co_await reader->OpenFilter(tail, footer.key_filter, &reader->key_filter_));
+  PARTITA_CO_TRY(co_await reader->OpenFilter(tail, footer.partition_filter, &reader->partition_filter_));
   reader->resident_bytes_ = sizeof(TableReader) + reader->top_index_content_.size() +
                             reader->key_filter_.memory_bytes() + reader->partition_filter_.memory_bytes();
   co_return reader;
 }
 
-Task<Status> TableReader::OpenFooter() {
+Task<TableReader::Tail> TableReader::ReadTail(uint64_t size, ReadCaching caching) const {
+  const uint64_t file_size = object_->size();
+  Tail tail;
+  if (file_size == 0 || file_size % kPageSize != 0) co_return tail;
+  tail.begin = file_size - std::min(AlignUp(size, kPageSize), file_size);
+  tail.buffer = AlignedBuffer(file_size - tail.begin);
+  if (tail.buffer.data() == nullptr) {
+    tail.read = Status::ResourceExhausted("no memory to read the end of " + name());
+    co_return tail;
+  }
+  tail.read = co_await object_->ReadOne(tail.begin, tail.buffer.span(), caching);
+  if (!tail.read.ok()) tail.buffer = AlignedBuffer();  // Some of it may be read alone.
+  co_return tail;
+}
+
+Status TableReader::TakeFooter(std::string_view bytes) {
+  return DecodeFooter(bytes, object_->size(), store_, object_->id(), &footer_);
+}
+
+Task<Status> TableReader::OpenFooter(const Tail& tail) {
   const uint64_t size = object_->size();
   if (size < kPageSize || size % kPageSize != 0) {
     co_return Status::Corruption(name() + ": " + std::to_string(size) +
                                  " bytes, expected a multiple of 4096: truncated, or not a table file (F48)");
   }
+  const uint64_t offset = size - kFooterSize;
+  if (tail.Holds(offset, kFooterSize) && TakeFooter(tail.Bytes(offset, kFooterSize)).ok()) co_return Status();
   AlignedBuffer page(kPageSize);
   if (page.data() == nullptr) co_return Status::ResourceExhausted("no memory to open " + name());
-  Status status;
-  for (ReadCaching caching : {ReadCaching::kNormal, ReadCaching::kPastCaches}) {
-    status = co_await object_->ReadOne(size - kPageSize, page.span(), caching);
-    if (status.ok()) {
-      status = DecodeFooter(page.view(kPageSize - kFooterSize, kFooterSize), size, store_, object_->id(),
-                            &footer_);
-    }
-    if (status.ok() && caching == ReadCaching::kPastCaches) cache_.faults().transient.fetch_add(1);
-    if (!MayBeTransient(status)) break;
-  }
+  Status status = co_await object_->ReadOne(size - kPageSize, page.span(), ReadCaching::kPastCaches);
+  if (status.ok()) status = TakeFooter(page.view(kPageSize - kFooterSize, kFooterSize));
+  if (status.ok()) cache_.faults().transient.fetch_add(1);
   if (!MayBeTransient(status)) co_return status.ok() ? status : status.WithContext(name());
   cache_.faults().damaged_parts.fetch_add(1);
-  co_return Damaged(status, size - kFooterSize, SealKind::kFooter);
+  co_return Damaged(status, offset, SealKind::kFooter);
 }
 
-Task<Status> TableReader::OpenProperties() {
-  Result<StoredPart> part = co_await ReadPart(footer_.properties, SealKind::kProperties);
+Task<Status> TableReader::OpenProperties(const Tail& tail) {
+  Result<StoredPart> part = co_await ReadPart(footer_.properties, SealKind::kProperties, &tail);
   if (!part.ok()) co_return part.status();
   std::string content(footer_.properties.content_size, '\0');
   Status status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));
@@ -104,8 +124,8 @@ Task<Status> TableReader::OpenProperties() {
   co_return status;
 }
 
-Task<Status> TableReader::OpenTopIndex() {
-  Result<StoredPart> part = co_await ReadPart(footer_.top_index, SealKind::kIndexBlock);
+Task<Status> TableReader::OpenTopIndex(const Tail& tail) {
+  Result<StoredPart> part = co_await ReadPart(footer_.top_index, SealKind::kIndexBlock, &tail);
   if (!part.ok()) co_return part.status();
   std::string content(footer_.top_index.content_size, '\0');
   Status status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));
@@ -118,9 +138,9 @@ Task<Status> TableReader::OpenTopIndex() {
 }
 
 // Only a lack of memory fails: a damaged filter is an answer, "maybe" (F45).
-Task<Status> TableReader::OpenFilter(PartHandle handle, FuseFilter* filter) {
+Task<Status> TableReader::OpenFilter(const Tail& tail, PartHandle handle, FuseFilter* filter) {
   if (handle.stored_size == 0) co_return Status();  // The writer could not build it.
-  Result<StoredPart> part = co_await ReadPart(handle, SealKind::kFilterBlock);
+  Result<StoredPart> part = co_await ReadPart(handle, SealKind::kFilterBlock, &tail);
   Status status = part.status();
   if (status.ok()) {
     std::string content(handle.content_size, '\0');
@@ -143,21 +163,27 @@ Status TableReader::Damaged(const Status& cause, uint64_t offset, SealKind kind)
 }
 
 Task<Result<TableReader::StoredPart>> TableReader::ReadPartOnce(PartHandle handle, SealKind kind,
-                                                                ReadCaching caching) const {
-  // The file is a whole number of pages, so the pages around a part lie within it.
-  const uint64_t begin = AlignDown(handle.offset, kPageSize);
-  const uint64_t end = AlignUp(handle.end(), kPageSize);
+                                                                ReadCaching caching, const Tail* tail) const {
   StoredPart part;
-  part.buffer = AlignedBuffer(end - begin);
-  if (part.buffer.data() == nullptr) co_return Status::ResourceExhausted("no memory to read from " + name());
-  PARTITA_CO_TRY(co_await object_->ReadOne(begin, part.buffer.span(), caching));
-  part.bytes = part.buffer.view(handle.offset - begin, handle.stored_size);
+  if (tail != nullptr && tail->Holds(handle.offset, handle.stored_size)) {
+    part.bytes = tail->Bytes(handle.offset, handle.stored_size);
+  } else {
+    // The file is a whole number of pages, so the pages around a part lie within it.
+    const uint64_t begin = AlignDown(handle.offset, kPageSize);
+    const uint64_t end = AlignUp(handle.end(), kPageSize);
+    part.buffer = AlignedBuffer(end - begin);
+    if (part.buffer.data() == nullptr)
+      co_return Status::ResourceExhausted("no memory to read from " + name());
+    PARTITA_CO_TRY(co_await object_->ReadOne(begin, part.buffer.span(), caching));
+    part.bytes = part.buffer.view(handle.offset - begin, handle.stored_size);
+  }
   PARTITA_CO_TRY(CheckPart(part.bytes, handle, IdentityOf(handle.offset, kind)));
   co_return part;
 }
 
-Task<Result<TableReader::StoredPart>> TableReader::ReadPart(PartHandle handle, SealKind kind) const {
-  Result<StoredPart> part = co_await ReadPartOnce(handle, kind, ReadCaching::kNormal);
+Task<Result<TableReader::StoredPart>> TableReader::ReadPart(PartHandle handle, SealKind kind,
+                                                            const Tail* tail) const {
+  Result<StoredPart> part = co_await ReadPartOnce(handle, kind, ReadCaching::kNormal, tail);
   if (part.ok()) co_return part;
   if (!MayBeTransient(part.status())) co_return part.status().WithContext(name());
   part = co_await ReadPartOnce(handle, kind, ReadCaching::kPastCaches);

@@ -104,8 +104,9 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // Reads every part past the cache and checks every seal, the order of all keys, every stored
   // value's checksum (F51), the filters against the keys (no false negative), and counts against
   // footer and properties (F47). Stops at the first damage. `report` counts what was read so far. `warm` is
-  // given the blocks that it wants, as they were read; null: nobody wants any.
-  Task<Status> Verify(TableVerifyReport* report, BlockTaker* warm = nullptr) const;
+  // given the blocks that it wants, as they were read; null: nobody wants any. `read_ahead`: as IterOptions.
+  Task<Status> Verify(TableVerifyReport* report, BlockTaker* warm = nullptr,
+                      ReadAheadPool* read_ahead = nullptr) const;
 
  private:
   friend class TableIterator;
@@ -115,7 +116,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // The stored bytes of a part, checked.
   struct StoredPart {
     AlignedBuffer buffer;
-    std::string_view bytes;  // Within the buffer.
+    std::string_view bytes;  // Within the buffer, or the tail.
   };
   struct LoadRequest {
     PartHandle handle;
@@ -125,9 +126,25 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
     bool evicts = true;  // When it fills the cache: not only where that has memory to spare.
   };
 
-  // Reads and checks a part, with the one re-read of F52.
-  Task<Result<StoredPart>> ReadPart(PartHandle handle, SealKind kind) const;
-  Task<Result<StoredPart>> ReadPartOnce(PartHandle handle, SealKind kind, ReadCaching caching) const;
+  // The file from `begin` to its end, read at once: most of what stands alone lies there.
+  struct Tail {
+    Status read;           // Why there are no bytes.
+    AlignedBuffer buffer;  // Without data: there are none.
+    uint64_t begin = 0;
+
+    bool Holds(uint64_t offset, size_t size) const {
+      return buffer.data() != nullptr && offset >= begin && offset + size <= begin + buffer.size();
+    }
+    std::string_view Bytes(uint64_t offset, size_t size) const { return buffer.view(offset - begin, size); }
+  };
+  // Of at most `size` bytes.
+  Task<Tail> ReadTail(uint64_t size, ReadCaching caching) const;
+
+  // Reads and checks a part, with the one re-read of F52. What `tail` holds is taken from there at first; the
+  // answer is then valid as long as that.
+  Task<Result<StoredPart>> ReadPart(PartHandle handle, SealKind kind, const Tail* tail = nullptr) const;
+  Task<Result<StoredPart>> ReadPartOnce(PartHandle handle, SealKind kind, ReadCaching caching,
+                                        const Tail* tail = nullptr) const;
   // Decodes and validates a checked block, into the cache when asked to.
   Result<BlockPin> DecodeBlock(std::string_view part, const LoadRequest& request) const;
   Status ValidateIndex(std::string_view content) const;
@@ -163,10 +180,11 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // Reads these data blocks in one batch. REQUIRES: they rise and are apart.
   Task<void> ReadBatch(std::span<const PartHandle> handles) const;
 
-  Task<Status> OpenFooter();
-  Task<Status> OpenProperties();
-  Task<Status> OpenTopIndex();
-  Task<Status> OpenFilter(PartHandle handle, FuseFilter* filter);
+  Task<Status> OpenFooter(const Tail& tail);
+  Status TakeFooter(std::string_view bytes);
+  Task<Status> OpenProperties(const Tail& tail);
+  Task<Status> OpenTopIndex(const Tail& tail);
+  Task<Status> OpenFilter(const Tail& tail, PartHandle handle, FuseFilter* filter);
 
   std::shared_ptr<ObjectReader> object_;
   BlockCache& cache_;

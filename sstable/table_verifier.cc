@@ -8,18 +8,28 @@
 
 // Verification of one table, in two walks:
 // 1. The parts that stand alone: footer, properties, top index, filters, index blocks; all read past
-//    every cache again, although Open has seen most of them.
+//    every cache again, although Open has seen most of them. They lie at the end of the file, together.
 // 2. All data blocks through a bypassing iterator, which proves each block's seal and inner order;
 //    here come what lies between blocks, the index's claims, the filters, and the sums.
 
 namespace partita {
 
+namespace {
+
+// Indexes and filters of a table of 32 MiB have less; of larger ones the rest is read part by part.
+constexpr uint64_t kTailMax = 1u << 20;
+
+}  // namespace
+
 class TableVerifier {
  public:
-  TableVerifier(const TableReader& table, TableVerifyReport* report, BlockTaker* warm)
-      : table_(table), report_(*report), warm_(warm) {}
+  TableVerifier(const TableReader& table, TableVerifyReport* report, BlockTaker* warm,
+                ReadAheadPool* read_ahead)
+      : table_(table), report_(*report), warm_(warm), read_ahead_(read_ahead) {}
 
   Task<Status> Run() {
+    const uint64_t tail_size = table_.object_->size() - table_.footer_.index_begin;
+    tail_ = co_await table_.ReadTail(std::min(tail_size, kTailMax), ReadCaching::kPastCaches);
     PARTITA_CO_TRY(co_await VerifyFooter());
     PARTITA_CO_TRY(co_await VerifyPart(table_.footer_.properties, SealKind::kProperties));
     PARTITA_CO_TRY(co_await VerifyPart(table_.footer_.top_index, SealKind::kIndexBlock));
@@ -37,24 +47,25 @@ class TableVerifier {
 
  private:
   Task<Status> VerifyFooter() {
-    AlignedBuffer page(kPageSize);
-    const uint64_t size = table_.object_->size();
-    Status status = co_await table_.object_->ReadOne(size - kPageSize, page.span(), ReadCaching::kPastCaches);
+    const uint64_t offset = table_.object_->size() - kFooterSize;
+    // Should one page of the tail be bad, the parts are read one by one, and this one alone.
+    if (!tail_.read.ok()) tail_ = co_await table_.ReadTail(kPageSize, ReadCaching::kPastCaches);
+    Status status = tail_.read;
     Footer footer;
     if (status.ok()) {
-      status = DecodeFooter(page.view(kPageSize - kFooterSize, kFooterSize), size, table_.store_,
+      status = DecodeFooter(tail_.Bytes(offset, kFooterSize), table_.object_->size(), table_.store_,
                             table_.object_->id(), &footer);
     }
     if (status.ok() && footer != table_.footer_)
       status = Status::Corruption("footer differs from the one opened");
     report_.bytes_read += kPageSize;
-    if (!status.ok()) co_return table_.Damaged(status, size - kFooterSize, SealKind::kFooter);
+    if (!status.ok()) co_return table_.Damaged(status, offset, SealKind::kFooter);
     co_return status;
   }
 
   Task<Status> VerifyPart(PartHandle handle, SealKind kind) {
     Result<TableReader::StoredPart> part =
-        co_await table_.ReadPartOnce(handle, kind, ReadCaching::kPastCaches);
+        co_await table_.ReadPartOnce(handle, kind, ReadCaching::kPastCaches, &tail_);
     report_.bytes_read += handle.stored_size;
     if (!part.ok()) part = co_await table_.ReadPart(handle, kind);  // May have been transient (F52).
     co_return part.status();
@@ -62,7 +73,7 @@ class TableVerifier {
 
   Task<Status> VerifyIndexBlock(PartHandle handle, uint32_t top_at) {
     Result<TableReader::StoredPart> part =
-        co_await table_.ReadPartOnce(handle, SealKind::kIndexBlock, ReadCaching::kPastCaches);
+        co_await table_.ReadPartOnce(handle, SealKind::kIndexBlock, ReadCaching::kPastCaches, &tail_);
     report_.bytes_read += handle.stored_size;
     if (!part.ok()) part = co_await table_.ReadPart(handle, SealKind::kIndexBlock);  // As above.
     if (!part.ok()) co_return part.status();
@@ -84,8 +95,9 @@ class TableVerifier {
   }
 
   Task<Status> VerifyEntries() {
-    std::unique_ptr<TableIterator> it =
-        table_.NewIterator(Direction::kForward, {.caching = IterCaching::kBypass, .lower = "", .upper = ""});
+    std::unique_ptr<TableIterator> it = table_.NewIterator(
+        Direction::kForward,
+        {.caching = IterCaching::kBypass, .lower = "", .upper = "", .read_ahead = read_ahead_});
     IterState state = it->SeekToFirst();
     while (true) {
       if (state == IterState::kNeedsIo) {
@@ -157,15 +169,18 @@ class TableVerifier {
   const TableReader& table_;
   TableVerifyReport& report_;
   BlockTaker* warm_;
+  ReadAheadPool* read_ahead_;
+  TableReader::Tail tail_;
   std::string fence_;
   std::string last_key_;
   std::string partition_;  // Of the last entry.
   Version version_max_;
 };
 
-Task<Status> TableReader::Verify(TableVerifyReport* report, BlockTaker* warm) const {
+Task<Status> TableReader::Verify(TableVerifyReport* report, BlockTaker* warm,
+                                 ReadAheadPool* read_ahead) const {
   *report = TableVerifyReport();
-  TableVerifier verifier(*this, report, warm);
+  TableVerifier verifier(*this, report, warm, read_ahead);
   co_return co_await verifier.Run();
 }
 

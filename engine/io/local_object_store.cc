@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/overlapped.h"
 #include "engine/base/site.h"
 
 namespace partita {
@@ -13,14 +14,38 @@ namespace {
 
 constexpr size_t kIdDigitsMin = 12;
 constexpr std::string_view kSuffix = ".sst";
-constexpr size_t kWriteBufferSize = 1 << 20;
+// Of each of two: one is filled while the other is written.
+constexpr size_t kWriteBufferSize = 256 * 1024;
 
-std::span<const uint8_t> Bytes(const AlignedBuffer& buffer, size_t size) { return {buffer.data(), size}; }
+// Some pages of a file being written, or written.
+class WritePiece final : public Overlapped {
+ public:
+  WritePiece(File& file, uint64_t offset, AlignedBuffer buffer, size_t size)
+      : file_(file), offset_(offset), buffer_(std::move(buffer)), size_(size) {}
+
+  // REQUIRES: Arrive has returned.
+  AlignedBuffer TakeBuffer() { return std::move(buffer_); }
+
+ private:
+  Task<Status> Perform() override {
+    co_return co_await file_.WriteAt(offset_, std::span<const uint8_t>(buffer_.data(), size_));
+  }
+
+  File& file_;
+  const uint64_t offset_;
+  AlignedBuffer buffer_;
+  const size_t size_;
+};
 
 class LocalObjectWriter final : public ObjectWriter {
  public:
-  LocalObjectWriter(FileSystem& files, std::string path, std::unique_ptr<File> file, AlignedBuffer buffer)
-      : files_(files), path_(std::move(path)), file_(std::move(file)), buffer_(std::move(buffer)) {}
+  LocalObjectWriter(FileSystem& files, Executor* helpers, std::string path, std::unique_ptr<File> file,
+                    AlignedBuffer buffer)
+      : files_(files),
+        helpers_(helpers),
+        path_(std::move(path)),
+        file_(std::move(file)),
+        buffer_(std::move(buffer)) {}
 
   Task<Status> Append(std::string_view bytes) override {
     while (!bytes.empty()) {
@@ -37,6 +62,8 @@ class LocalObjectWriter final : public ObjectWriter {
     PARTITA_ASSERT(file_ != nullptr);
     const uint64_t length = size();
     if (buffered_ > 0) PARTITA_CO_TRY(co_await WriteBuffered());
+    PARTITA_CO_TRY(co_await EndWrite());
+    co_await writes_.Join();
     if (written_ != length) PARTITA_CO_TRY(co_await file_->Truncate(length));
     // Data and length, then the name; only after both may anything refer to it (F25).
     if (SiteIsOn("object.flush")) PARTITA_CO_TRY(co_await file_->Flush());
@@ -47,6 +74,8 @@ class LocalObjectWriter final : public ObjectWriter {
   }
 
   Task<void> Abandon() override {
+    (void)co_await EndWrite();
+    co_await writes_.Join();
     file_.reset();
     // Should it fail, recovery removes the file, to which nothing refers (F37).
     (void)co_await files_.Remove(path_);
@@ -55,22 +84,46 @@ class LocalObjectWriter final : public ObjectWriter {
   uint64_t size() const override { return file_ == nullptr ? finished_size_ : written_ + buffered_; }
 
  private:
-  // Writes the buffer, its last page padded with zeros.
+  // Begins to write the buffer, its last page padded with zeros, once what was begun before is written.
   Task<Status> WriteBuffered() {
     const size_t padded = AlignUp(buffered_, kPageSize);
     std::memset(buffer_.data() + buffered_, 0, padded - buffered_);
-    PARTITA_CO_TRY(co_await file_->WriteAt(written_, Bytes(buffer_, padded)));
+    PARTITA_CO_TRY(co_await EndWrite());
+    AlignedBuffer next = std::move(spare_);
+    if (next.data() == nullptr && helpers_ != nullptr) next = AlignedBuffer(kWriteBufferSize);
+    writing_ = std::make_shared<WritePiece>(*file_, written_, std::move(buffer_), padded);
     written_ += padded;
     buffered_ = 0;
-    co_return Status();
+    if (next.data() != nullptr) {
+      buffer_ = std::move(next);
+      Overlapped::Start(writes_, *helpers_, writing_);
+      co_return Status();
+    }
+    // Nobody to write it, or no memory to fill meanwhile.
+    Status written = co_await EndWrite();
+    buffer_ = std::move(spare_);
+    co_return written;
+  }
+
+  // Ends when nothing is being written; what that came to.
+  Task<Status> EndWrite() {
+    if (writing_ == nullptr) co_return Status();
+    Status written = co_await writing_->Arrive();
+    spare_ = writing_->TakeBuffer();
+    writing_.reset();
+    co_return written;
   }
 
   FileSystem& files_;
+  Executor* const helpers_;  // Null: it writes by itself.
   const std::string path_;
   std::unique_ptr<File> file_;  // Null once finished or abandoned.
   AlignedBuffer buffer_;
   size_t buffered_ = 0;   // Bytes of buffer_ not written yet.
-  uint64_t written_ = 0;  // Whole pages on disk.
+  uint64_t written_ = 0;  // Whole pages on disk, or on their way.
+  std::shared_ptr<WritePiece> writing_;
+  AlignedBuffer spare_;  // While nothing is being written; may have no data.
+  TaskGroup writes_;
   uint64_t finished_size_ = 0;
 };
 
@@ -183,14 +236,15 @@ std::optional<ObjectId> ParseObjectName(std::string_view name) {
 }
 
 Task<Result<std::unique_ptr<LocalObjectStore>>> LocalObjectStore::Open(FileSystem& files,
-                                                                       IfMissing if_missing) {
+                                                                       IfMissing if_missing,
+                                                                       Executor* helpers) {
   if (if_missing == IfMissing::kCreate) {
     PARTITA_CO_TRY(co_await files.CreateDirectory(kObjectDirectory));
     if (SiteIsOn("object.directory.dirflush")) PARTITA_CO_TRY(co_await files.FlushDirectory(""));
   } else {
     PARTITA_CO_TRY(co_await files.List(kObjectDirectory));
   }
-  co_return std::unique_ptr<LocalObjectStore>(new LocalObjectStore(files));
+  co_return std::unique_ptr<LocalObjectStore>(new LocalObjectStore(files, helpers));
 }
 
 Task<Result<std::unique_ptr<ObjectWriter>>> LocalObjectStore::Create(ObjectId id) {
@@ -200,8 +254,8 @@ Task<Result<std::unique_ptr<ObjectWriter>>> LocalObjectStore::Create(ObjectId id
   std::string path = ObjectPath(id);
   PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
                     co_await files_.Open(path, OpenMode::kCreate, FileIo::kDirect));
-  co_return std::unique_ptr<ObjectWriter>(
-      std::make_unique<LocalObjectWriter>(files_, std::move(path), std::move(file), std::move(buffer)));
+  co_return std::unique_ptr<ObjectWriter>(std::make_unique<LocalObjectWriter>(
+      files_, helpers_, std::move(path), std::move(file), std::move(buffer)));
 }
 
 Task<Result<std::shared_ptr<ObjectReader>>> LocalObjectStore::Open(ObjectId id) {

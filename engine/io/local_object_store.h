@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/executor.h"
 #include "engine/base/object_store.h"
 #include "engine/io/file.h"
 
@@ -31,7 +32,10 @@ std::optional<ObjectId> ParseObjectName(std::string_view name);
 // outlives its writers and readers.
 class LocalObjectStore final : public ObjectStore {
  public:
-  static Task<Result<std::unique_ptr<LocalObjectStore>>> Open(FileSystem& files, IfMissing if_missing);
+  // In blocking mode `helpers` write what is full while who appends goes on (BackgroundClass::kTransfer); an
+  // error is then that of a later Append, or of Finish. Null: who appends writes. They outlive it.
+  static Task<Result<std::unique_ptr<LocalObjectStore>>> Open(FileSystem& files, IfMissing if_missing,
+                                                              Executor* helpers = nullptr);
 
   Task<Result<std::unique_ptr<ObjectWriter>>> Create(ObjectId id) override;
   Task<Result<std::shared_ptr<ObjectReader>>> Open(ObjectId id) override;
@@ -43,9 +47,10 @@ class LocalObjectStore final : public ObjectStore {
   Task<Result<std::vector<std::string>>> ListForeign();
 
  private:
-  explicit LocalObjectStore(FileSystem& files) : files_(files) {}
+  LocalObjectStore(FileSystem& files, Executor* helpers) : files_(files), helpers_(helpers) {}
 
   FileSystem& files_;
+  Executor* const helpers_;
 };
 
 }  // namespace partita

@@ -24,6 +24,9 @@ namespace {
 constexpr uint32_t kIoThreadsPerRingShard = 2;
 constexpr uint32_t kIoThreadsPerThreadShard = 8;
 constexpr uint32_t kIoThreadsMax = 32;
+// A merge reads and writes by turns.
+constexpr uint32_t kTransfersAShard = 2;
+constexpr uint32_t kTransferHelpersMax = 8;
 
 uint32_t IoThreadCount(const RealRuntimeOptions& options) {
   const bool rings = options.backend == IoBackend::kUring;
@@ -104,7 +107,11 @@ Status RealRuntime::Start() {
   PARTITA_TRY(memory_helper_->Start(
       "partita-memory", 1, FaultsLockTheProcess() ? ThreadPriority::kOrdinary : ThreadPriority::kIdle));
   ordinary_helpers_ = std::make_unique<TaskPool>();
-  return ordinary_helpers_->Start("partita-help", options_.ordinary_helpers, ThreadPriority::kOrdinary);
+  PARTITA_TRY(ordinary_helpers_->Start("partita-help", options_.ordinary_helpers, ThreadPriority::kOrdinary));
+  transfer_helpers_ = std::make_unique<TaskPool>();
+  return transfer_helpers_->Start("partita-copy",
+                                  std::min(kTransferHelpersMax, kTransfersAShard * options_.shards),
+                                  ThreadPriority::kOrdinary);
 }
 
 Status RealRuntime::StartWorkers() {
@@ -131,6 +138,7 @@ Status RealRuntime::Close() {
   if (idle_helpers_) idle_helpers_->Close();
   if (memory_helper_) memory_helper_->Close();
   if (ordinary_helpers_) ordinary_helpers_->Close();
+  if (transfer_helpers_) transfer_helpers_->Close();  // The helpers above wait for these.
   for (auto& worker : workers_) worker->Stop();
   if (io_threads_) io_threads_->Close();
   return Status();
@@ -158,6 +166,8 @@ Executor& RealRuntime::background(BackgroundClass background_class) {
       break;
     case BackgroundClass::kInput:
       return *io_threads_;
+    case BackgroundClass::kTransfer:
+      return *transfer_helpers_;
   }
   return *ordinary_helpers_;
 }

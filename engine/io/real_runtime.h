@@ -66,6 +66,7 @@ class RealRuntime final : public Runtime {
   std::unique_ptr<TaskPool> idle_helpers_;
   std::unique_ptr<TaskPool> memory_helper_;
   std::unique_ptr<TaskPool> ordinary_helpers_;
+  std::unique_ptr<TaskPool> transfer_helpers_;
   std::unique_ptr<PosixFileSystem> files_;
   bool closed_ = false;
 };

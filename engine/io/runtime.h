@@ -16,6 +16,7 @@ enum class BackgroundClass : uint8_t {
   kMemory,    // Likewise, for who has the kernel find memory: behind nothing else, and where that is safe.
   kOrdinary,  // Ordinary priority: flushes, and compaction when debt is high.
   kInput,     // Waits for the device beside a caller in blocking mode: one read each, nothing longer.
+  kTransfer,  // Likewise beside flushes and compactions: one read or write each.
 };
 
 // The world an engine runs in: files, clock, randomness and threads, real or simulated. The

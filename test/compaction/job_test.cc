@@ -362,7 +362,7 @@ TEST_F(JobTest, AnInputThatEndsEarlyIsCorruption) {
   FlushOk(Puts(0, 100, 5));
   FileRef file = world_.levels->level(0)[0];
   file.info.entry_count += 1;  // As if the reader had lost one.
-  RunCursor run({file});
+  RunCursor run({file}, /*read_ahead=*/nullptr);
   uint64_t entries = 0;
   Status failed;
   for (IterState state = run.SeekToFirst(); state != IterState::kEnd && failed.ok();) {

@@ -15,6 +15,8 @@
 #include "engine/base/executor.h"
 #include "engine/base/stored_value.h"
 #include "engine/base/user_key.h"
+#include "sstable/read_ahead_pool.h"
+#include "test/support/late_executor.h"
 #include "test/support/memory_object_store.h"
 
 namespace partita {
@@ -75,6 +77,10 @@ class VectorSource : public EntryIterator {
 class JobWorld {
  public:
   JobWorld() : cache(1 << 20), levels(std::make_shared<const LevelSet>()) {}
+  ~JobWorld() {
+    helpers.RunAll();
+    RunBlocking(reads.Join());
+  }
 
   JobContext Context() {
     JobContext context{.store = store, .cache = cache, .store_id = StoreId(77)};
@@ -83,6 +89,7 @@ class JobWorld {
     context.target_file_bytes = target_file_bytes;
     context.block_size = block_size;
     context.cancel = &cancel;
+    context.read_ahead = &reads;
     return context;
   }
 
@@ -166,6 +173,8 @@ class JobWorld {
   size_t FileCount() const { return levels->file_count(); }
 
   MemoryObjectStore store;
+  LateExecutor helpers;  // That never come: jobs perform their reads themselves.
+  ReadAheadPool reads{helpers, 8 << 20};
   BlockCache cache;
   std::shared_ptr<const LevelSet> levels;
   uint64_t last_id = 0;

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/io/sim_runtime.h"
 #include "test/io/real_world.h"
 
 namespace partita {
@@ -20,7 +21,8 @@ class LocalObjectStoreTest : public RealWorldTest {
   void SetUp() override {
     RealWorldTest::SetUp();
     if (runtime_ == nullptr) return;
-    auto opened = Run(LocalObjectStore::Open(files(), IfMissing::kCreate));
+    auto opened = Run(LocalObjectStore::Open(files(), IfMissing::kCreate,
+                                             &runtime_->background(BackgroundClass::kTransfer)));
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     store_ = std::move(opened).value();
   }
@@ -169,6 +171,71 @@ TEST(ObjectNameTest, ParsesExactlyWhatItPrints) {
                            "000000000012.sst ", "000000000012.SST", "18446744073709551616.sst",
                            "000000000012", "-00000000012.sst"}) {
     EXPECT_EQ(ParseObjectName(name), std::nullopt) << name;
+  }
+}
+
+// ---- Writing behind.
+
+struct WriteCourse {
+  int finished = 0, failed = 0;
+  bool was_writing = false;  // When an Append had returned.
+};
+
+// Objects of all sizes, each either there as it was written, or abandoned without a trace.
+Task<void> WriteObjects(SimRuntime& runtime, uint64_t seed, WriteCourse* out) {
+  auto store = co_await LocalObjectStore::Open(runtime.files(), IfMissing::kCreate,
+                                               &runtime.background(BackgroundClass::kTransfer));
+  std::mt19937_64 random(seed);
+  std::vector<std::pair<ObjectId, std::string>> kept;
+  for (uint64_t id = 1; id <= 12; ++id) {
+    const std::string content = RandomBytes(random() % (3u << 20), seed * 100 + id);
+    auto writer = co_await (*store)->Create(ObjectId(id));
+    EXPECT_TRUE(writer.ok());
+    Status written;
+    for (size_t at = 0; written.ok() && at < content.size();) {
+      const size_t size = std::min<size_t>(1 + random() % 400'000, content.size() - at);
+      written = co_await (*writer)->Append(std::string_view(content).substr(at, size));
+      at += size;
+      out->was_writing |= runtime.operations_in_flight() > 0;
+    }
+    const bool leave = random() % 4 == 0;
+    if (written.ok() && !leave) written = co_await (*writer)->Finish();
+    if (written.ok() && !leave) {
+      kept.emplace_back(ObjectId(id), content);
+      continue;
+    }
+    co_await (*writer)->Abandon();
+    out->failed += written.ok() ? 0 : 1;
+  }
+  auto listed = co_await (*store)->List();
+  EXPECT_EQ(listed.value().size(), kept.size());
+  for (const auto& [id, content] : kept) {
+    auto reader = co_await (*store)->Open(id);
+    EXPECT_EQ((*reader)->size(), content.size());
+    std::string read(content.size(), '\0');
+    EXPECT_TRUE(
+        (co_await (*reader)->ReadOne(0, {reinterpret_cast<uint8_t*>(read.data()), read.size()})).ok());
+    EXPECT_TRUE(read == content);
+    ++out->finished;
+  }
+}
+
+// covers: F22 F24 F25 F62
+TEST(WriteBehindTest, AnObjectIsWrittenWhileItGrowsAndAFailureIsToldBeforeItIsFinished) {
+  for (SimEffect effect : {SimEffect::kSlow, SimEffect::kShort, SimEffect::kError}) {
+    WriteCourse course;
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      SimDisk disk(seed);
+      SimRuntime runtime({.seed = seed}, disk);
+      SimFault fault{.effect = effect, .operations = SimOps(SimOp::kWrite)};
+      fault.probability = 0.05;
+      fault.delay_ns = 20'000'000;
+      runtime.AddFault(fault);
+      runtime.Run(WriteObjects(runtime, seed, &course));
+    }
+    EXPECT_TRUE(course.was_writing);
+    EXPECT_GT(course.finished, 8);
+    EXPECT_EQ(course.failed > 0, effect == SimEffect::kError);
   }
 }
 

@@ -1,0 +1,45 @@
+#pragma once
+#include <atomic>
+#include <memory>
+
+#include "engine/base/event.h"
+#include "engine/base/executor.h"
+#include "engine/base/status.h"
+#include "engine/base/task.h"
+#include "engine/base/task_group.h"
+
+namespace partita {
+
+// An operation on a file that goes on beside its owner. On an executor's thread it is begun at once; in
+// blocking mode a helper performs it, or its owner, who needs what comes of it before a helper has begun: so
+// a helper that is busy costs nothing but the overlap.
+//
+// Held by its owner and, while it is performed, by who does that: an owner that goes away leaves everything
+// that the operation uses to it (F62).
+//
+//   `claimed_`: whoever changes it performs the operation; what that does is handed on by `done_`.
+class Overlapped {
+ public:
+  virtual ~Overlapped() = default;
+
+  // `operation` is performed by `helpers`, which run it in blocking mode, unless nobody else holds it by
+  // then.
+  static void Start(TaskGroup& group, Executor& helpers, std::shared_ptr<Overlapped> operation);
+
+  // It succeeded: Arrive would say so at once.
+  bool is_there() const { return done_.is_set() && status_.ok(); }
+  // Ends when the operation has; performs it when nobody has begun to. Called by the owner alone.
+  Task<Status> Arrive();
+
+ private:
+  virtual Task<Status> Perform() = 0;
+  static Task<void> Run(std::shared_ptr<Overlapped> operation);
+  bool Claim() { return !claimed_.exchange(true, std::memory_order_relaxed); }
+  Task<void> PerformClaimed();
+
+  std::atomic<bool> claimed_{false};
+  Status status_;  // Written before `done_` is set.
+  Event done_;
+};
+
+}  // namespace partita
