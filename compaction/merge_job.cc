@@ -184,7 +184,13 @@ Task<Status> MergeJob::State::MergeAll() {
     if (run.table().AtBlockStart()) {
       run_is_warm[source] = warm.Note(run.table());
       std::optional<PassThroughBlock> block;
-      if (MayPass(run)) block = run.table().CurrentPassThrough();
+      if (MayPass(run)) {
+        if (outputs.AtBlockEnd()) {
+          block = run.table().CurrentPassThrough();
+        } else {
+          outputs.EvenOut(run.table().block_content().size());
+        }
+      }
       if (block && LargeEnough(*block, context.block_size)) {
         PARTITA_CO_TRY(co_await PassBlock(run, *block));
         warm.OutBlock(run.table(), run_is_warm[source], *block->decoded);
@@ -220,9 +226,9 @@ bool MergeJob::State::Droppable(const Entry& tombstone) const {
   return !older.MayExist(tombstone.user_key, tombstone.version);
 }
 
-// Whether the block that `run` stands at the start of may go out as it is.
+// Whether the block that `run` stands at the start of may go out as it is, where blocks end there.
 bool MergeJob::State::MayPass(RunCursor& run) {
-  if (!spec.pass_through || !outputs.AtBlockEnd()) return false;
+  if (!spec.pass_through) return false;
   if (!IsOfClass(run.file().table->properties(), output_compression)) return false;
   const BlockSummary& block = run.table().CurrentBlock();
   if (block.older_versions > 0) return false;

@@ -29,7 +29,6 @@ bool TableOutputs::MustTurn(std::string_view key) {
 
 Task<Status> TableOutputs::Turn() {
   if (writer_ != nullptr) PARTITA_CO_TRY(co_await EndTable());
-  block_fill_ = 0;
   TableWriterOptions options;
   options.store = context_.store_id;
   options.id = context_.next_object_id();
@@ -44,17 +43,19 @@ Task<Status> TableOutputs::Turn() {
 
 Status TableOutputs::Add(const Entry& entry) {
   ++statistics_->entries_out;
-  size_t size = entry.user_key.size() + entry.value.size();
-  block_fill_ = block_fill_ + size > context_.block_size ? size : block_fill_ + size;
   Status added = writer_->Add(entry);
   return added.ok() ? added : added.WithContext(DescribeKey(entry.user_key));
 }
 
 Status TableOutputs::AddBlock(const PassThroughBlock& block, uint64_t entry_count) {
   statistics_->entries_out += entry_count;
-  block_fill_ = 0;
   Status added = writer_->AddBlock(block);
   return added.ok() ? added : added.WithContext("block from " + DescribeKey(block.decoded->Key(0)));
+}
+
+void TableOutputs::EvenOut(size_t content_size) {
+  const size_t together = block_fill() + content_size;
+  if (writer_ != nullptr && together > context_.block_size) writer_->LimitBlock(together / 2);
 }
 
 Task<Status> TableOutputs::Drain() { co_return co_await writer_->Drain(); }

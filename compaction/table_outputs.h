@@ -42,7 +42,11 @@ class TableOutputs {
 
   // False when copying a block now would close the block at hand half empty: passing would fray the
   // tables into ever smaller blocks.
-  bool AtBlockEnd() const { return block_fill_ == 0 || block_fill_ >= context_.block_size / 2; }
+  bool AtBlockEnd() const { return block_fill() == 0 || block_fill() >= context_.block_size / 2; }
+  // Instead: an input block with so many bytes of content, which could be copied but for that, is about to be
+  // added entry by entry. With the block at hand it becomes blocks of one size, so that they end where it
+  // does, and what follows it may be copied.
+  void EvenOut(size_t content_size);
 
   bool NeedsDrain() const { return writer_ != nullptr && writer_->NeedsDrain(); }
   Task<Status> Drain();
@@ -57,6 +61,8 @@ class TableOutputs {
   const std::vector<ObjectId>& left_behind() const { return left_behind_; }
 
  private:
+  // Bytes in the writer's unfinished block.
+  size_t block_fill() const { return writer_ == nullptr ? 0 : writer_->block_fill(); }
   Task<Status> EndTable();
   // kCorruption: it is not what was written, or cannot be read.
   Task<Status> ReadBack(TableInfo info);
@@ -68,7 +74,6 @@ class TableOutputs {
   JobStatistics* statistics_;
   BlockTaker* warm_;
   std::unique_ptr<TableWriter> writer_;
-  size_t block_fill_ = 0;           // Bytes in the writer's unfinished block, about.
   std::vector<ObjectId> finished_;  // Durable, whether read back or not.
   std::vector<std::shared_ptr<TableReader>> tables_;
   std::vector<ObjectId> left_behind_;

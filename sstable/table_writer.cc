@@ -71,7 +71,8 @@ struct TableWriter::State {
   PartEncoder plain_encoder;  // Filters do not compress, nor what `shrink_min` refused.
   bool compression_settled;
   DataBlockBuilder block;
-  bool block_is_full = false;  // The next key goes to another block, whatever its size.
+  bool block_is_full = false;     // The next key goes to another block, whatever its size.
+  size_t block_limit = SIZE_MAX;  // Of this block alone.
   ZoneMapBuilder zones;
   std::vector<FinishedBlock> blocks;
   std::vector<uint64_t> key_hashes;
@@ -129,7 +130,8 @@ Status TableWriter::Add(const Entry& entry) {
     const bool large = entry.value.size() > kOwnBlockValueSize;
     const size_t with =
         s.block.content_size_with(entry.user_key.size(), entry.value.size()) + kPartHeaderSize;
-    if (!s.block.empty() && (large || s.block_is_full || with > s.options.block_size))
+    if (!s.block.empty() &&
+        (large || s.block_is_full || with > std::min(s.block_limit, s.options.block_size)))
       PARTITA_TRY(s.CloseBlock());
     if (s.block.empty()) s.BeginBlockAt(entry.user_key);
     s.block_is_full = large;
@@ -209,6 +211,7 @@ Status TableWriter::State::CloseBlock() {
   blocks.push_back({*handle, entries, last_key});
   zones.FinishBlock();
   block_is_full = false;
+  block_limit = SIZE_MAX;
   return Status();
 }
 
@@ -275,6 +278,8 @@ uint64_t TableWriter::estimated_size() const {
   const State& s = *state_;
   return s.offset + s.block.content_size() + s.key_hashes.size() * 9 / 8 + s.blocks.size() * 64 + kPageSize;
 }
+size_t TableWriter::block_fill() const { return state_->block.empty() ? 0 : state_->block.content_size(); }
+void TableWriter::LimitBlock(size_t content_size) { state_->block_limit = content_size; }
 uint64_t TableWriter::entry_count() const { return state_->properties.info.entry_count; }
 std::string_view TableWriter::last_key() const { return state_->last_key; }
 

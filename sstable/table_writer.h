@@ -73,7 +73,7 @@ class TableWriter {
   // REQUIRES: entries arrive in internal order (key ascending, versions of a key descending).
   Status Add(const Entry& entry);
 
-  // True when enough is gathered (1 MiB) to be worth a write.
+  // True when enough is gathered (64 KiB) to be worth handing on.
   bool NeedsDrain() const;
 
   // Writes what was gathered.
@@ -83,6 +83,12 @@ class TableWriter {
   // filters, counts and zone maps, its stored values are verified. Plain, like Add.
   // REQUIRES: internal order; the block's first key is above the last key added.
   Status AddBlock(const PassThroughBlock& block);
+
+  // Content of the data block that is not closed yet. Bytes; 0: none is.
+  size_t block_fill() const;
+  // Has that block, or the next one if there is none, closed before it has more content than so many bytes
+  // rather than TableWriterOptions::block_size.
+  void LimitBlock(size_t content_size);
 
   // Bytes that the file would have if finished now, roughly.
   uint64_t estimated_size() const;

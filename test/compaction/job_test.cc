@@ -233,6 +233,30 @@ TEST_F(JobTest, BlocksThatNothingOverlapsPassWithTheSameContent) {
   EXPECT_EQ(world_.EntriesOf(6), expected);
 }
 
+// What is written anew ends anywhere in a block: one block more is taken apart for that, not all that follow.
+TEST_F(JobTest, BlocksBehindRowsThatGrewPassWhereverTheirBlockEnds) {
+  world_.target_file_bytes = 1 << 20;
+  for (size_t size = 100; size <= 1300; size += 40) {
+    SCOPED_TRACE(size);
+    world_.levels = std::make_shared<const LevelSet>();
+    FlushOk(Puts(0, 2000, 5));
+    MergeOk(0, 6);
+    std::vector<ModelEntry> grown;
+    for (uint32_t row = 1000; row < 1010; ++row) {
+      grown.push_back(MakeEntry(Puts(row, row + 1, 6)[0].key, 6, EntryKind::kPut, std::string(size, 'g')));
+    }
+    std::vector<ModelEntry> expected = Puts(0, 1000, 5);
+    expected.insert(expected.end(), grown.begin(), grown.end());
+    for (ModelEntry& entry : Puts(1010, 2000, 5)) expected.push_back(entry);
+    FlushOk(std::move(grown));
+    const uint64_t flushed_blocks = world_.levels->level(0)[0].table->properties().data_blocks;
+    const JobStatistics merged = MergeOk(0, 6).statistics;
+    EXPECT_LE(merged.blocks_merged, flushed_blocks + 4);  // Two of them held the rows before.
+    EXPECT_GT(merged.blocks_passed, 40u);
+    EXPECT_EQ(world_.EntriesOf(6), expected);
+  }
+}
+
 TEST_F(JobTest, BlocksOfAnotherCompressionClassDoNotPass) {
   FlushOk(Puts(0, 500, 5));
   EXPECT_EQ(MergeOk(0, 5).statistics.blocks_passed, 0u);
