@@ -190,6 +190,12 @@ Status LogRecoverer::BuildChain(LogPosition from) {
 }
 
 Task<Status> LogRecoverer::ReplayChain(LogPosition from, const LogReplaySink& sink) {
+  Status replayed = co_await ReplaySegments(from, sink);
+  co_await reads_.Join();
+  co_return replayed;
+}
+
+Task<Status> LogRecoverer::ReplaySegments(LogPosition from, const LogReplaySink& sink) {
   size_t first = 0;  // The last segment that holds the beginning of `from`.
   for (size_t i = 1; i < chain_.size(); ++i) {
     const SegmentHeader& header = candidates_[chain_[i]].header();
@@ -229,7 +235,7 @@ Task<Status> LogRecoverer::ReplayEnded(size_t index, RecordAssembler* assembler,
   Candidate& segment = candidates_[chain_[index]];
   const SegmentHeader& next = candidates_[chain_[index + 1]].header();
   out_.start.version_ceiling = std::max(out_.start.version_ceiling, segment.header().version_ceiling);
-  SegmentReader reader(*segment.file, segment.sealed);
+  SegmentReader reader(*segment.file, segment.sealed, &reads_);
   ParsedFrame frame;
   while (reader.last_seal() != next.previous_seal) {
     const uint64_t offset = reader.offset();
@@ -253,7 +259,7 @@ Task<Status> LogRecoverer::ReplayEnded(size_t index, RecordAssembler* assembler,
 
 Task<Status> LogRecoverer::ReplayHead(RecordAssembler* assembler, const LogReplaySink& sink) {
   out_.start.version_ceiling = std::max(out_.start.version_ceiling, head_->header().version_ceiling);
-  SegmentReader reader(*head_->file, head_->sealed);
+  SegmentReader reader(*head_->file, head_->sealed, &reads_);
   ParsedFrame frame;
   bool sealed = false;
   while (true) {

@@ -71,6 +71,7 @@ class LogRecoverer {
   Status CheckNoLaterSegment() const;
   Status BuildChain(LogPosition from);
   Task<Status> ReplayChain(LogPosition from, const LogReplaySink& sink);
+  Task<Status> ReplaySegments(LogPosition from, const LogReplaySink& sink);
   Task<Status> ReplayEnded(size_t index, RecordAssembler* assembler, const LogReplaySink& sink);
   Task<Status> ReplayHead(RecordAssembler* assembler, const LogReplaySink& sink);
   Status Feed(const Candidate& from, uint64_t offset, const ParsedFrame& frame, RecordAssembler* assembler,
@@ -87,6 +88,7 @@ class LogRecoverer {
   std::vector<Candidate> candidates_;
   std::vector<size_t> chain_;  // Indices, oldest first; the head is the last.
   Candidate* head_ = nullptr;
+  TaskGroup reads_;  // Ahead, in files of candidates_; running only within ReplayChain.
   Outcome out_;
 };
 

@@ -1,23 +1,57 @@
 #include "wal/segment_reader.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "engine/base/assert.h"
 #include "engine/base/coding.h"
 #include "engine/base/executor.h"
+#include "engine/base/overlapped.h"
 #include "engine/base/site.h"
 
 namespace partita {
 namespace {
 
-constexpr uint64_t kWindowSize = 2 * kFrameSizeMax;
+constexpr uint64_t kWindowSize = 1u << 20;
+// In front of a window: the beginning of a frame that ends in it.
+constexpr uint64_t kCarryMax = kFrameSizeMax;
 
 std::string_view View(const AlignedBuffer& buffer, size_t size) { return buffer.view(0, size); }
 
 }  // namespace
 
-SegmentReader::SegmentReader(File& file, const SealedHeader& header)
-    : file_(file), header_(header), end_(header.header.segment_size), last_seal_(header.seal) {}
+// Some pages of a segment behind those that are looked at.
+class SegmentReader::PagesAhead final : public Overlapped {
+ public:
+  PagesAhead(File& file, uint64_t offset, AlignedBuffer buffer, size_t size)
+      : file_(file), offset_(offset), buffer_(std::move(buffer)), size_(size) {}
+
+  uint64_t offset() const { return offset_; }
+  // REQUIRES, all: Arrive has returned ok.
+  uint64_t bytes_read() const { return AlignDown(bytes_read_, kPageSize); }
+  AlignedBuffer TakeBuffer() { return std::move(buffer_); }
+
+ private:
+  Task<Status> Perform() override {
+    PARTITA_CO_ASSIGN(bytes_read_, co_await file_.ReadAt(offset_, buffer_.span().subspan(kCarryMax, size_)));
+    co_return Status();
+  }
+
+  File& file_;
+  const uint64_t offset_;
+  AlignedBuffer buffer_;
+  const size_t size_;
+  size_t bytes_read_ = 0;
+};
+
+SegmentReader::SegmentReader(File& file, const SealedHeader& header, TaskGroup* ahead)
+    : file_(file),
+      header_(header),
+      end_(header.header.segment_size),
+      last_seal_(header.seal),
+      ahead_group_(ahead) {}
+SegmentReader::~SegmentReader() = default;
 
 Task<Result<SealedHeader>> SegmentReader::ReadHeader(File& file) {
   AlignedBuffer page(kSegmentHeaderSize);
@@ -51,19 +85,57 @@ Task<Result<bool>> SegmentReader::ReadFirstFrame(File& file, const LogIdentity& 
 
 Task<Result<std::string_view>> SegmentReader::Load(uint64_t offset, uint64_t size) {
   size = std::min(size, end_ > offset ? end_ - offset : 0);
-  if (offset < window_offset_ || offset + size > window_offset_ + window_size_) {
-    if (window_.data() == nullptr) {
-      window_ = AlignedBuffer(std::min(kWindowSize, AlignUp(end_, kPageSize)));
-      if (window_.data() == nullptr) co_return Status::ResourceExhausted("no memory to read " + file_.path());
-    }
-    window_size_ = 0;
-    window_offset_ = offset;
-    const uint64_t want = std::min<uint64_t>(window_.size(), end_ - offset);
-    PARTITA_CO_ASSIGN(const size_t got, co_await file_.ReadAt(offset, window_.span().first(want)));
-    window_size_ = AlignDown(got, kPageSize);
+  if (offset < window_offset_ || offset + size > window_end()) {
+    PARTITA_CO_TRY(co_await MoveWindow(offset));
     size = std::min(size, window_size_);
   }
-  co_return window_.view(offset - window_offset_, size);
+  co_return window_.view(window_at_ + (offset - window_offset_), size);
+}
+
+// To begin at `offset`.
+Task<Status> SegmentReader::MoveWindow(uint64_t offset) {
+  if (!co_await TakeAhead(offset)) {
+    if (window_.data() == nullptr) window_ = AlignedBuffer(kCarryMax + kWindowSize);
+    if (window_.data() == nullptr) co_return Status::ResourceExhausted("no memory to read " + file_.path());
+    window_size_ = 0;
+    window_offset_ = offset;
+    window_at_ = kCarryMax;
+    const uint64_t want = std::min(kWindowSize, end_ - offset);
+    PARTITA_CO_ASSIGN(const size_t got,
+                      co_await file_.ReadAt(offset, window_.span().subspan(kCarryMax, want)));
+    window_size_ = AlignDown(got, kPageSize);
+  }
+  StartAhead();
+  co_return Status();
+}
+
+// What was read ahead becomes the window, with what the last one holds from `offset` on in front of it. False
+// when that is not what is wanted, or failed: it is read again, and fails or not by itself.
+Task<bool> SegmentReader::TakeAhead(uint64_t offset) {
+  const std::shared_ptr<PagesAhead> next = std::exchange(ahead_, nullptr);
+  const bool borders = next != nullptr && next->offset() == window_end() && offset >= window_offset_ &&
+                       offset <= window_end() && window_end() - offset <= kCarryMax;
+  if (!borders) co_return false;
+  Status read = co_await next->Arrive();
+  if (!read.ok()) co_return false;
+  const uint64_t carried = window_end() - offset;
+  spare_ = std::exchange(window_, next->TakeBuffer());
+  std::memcpy(window_.data() + kCarryMax - carried, spare_.data() + window_at_ + (offset - window_offset_),
+              carried);
+  window_at_ = kCarryMax - carried;
+  window_offset_ = offset;
+  window_size_ = carried + next->bytes_read();
+  co_return true;
+}
+
+void SegmentReader::StartAhead() {
+  if (ahead_group_ == nullptr || Executor::Current() == nullptr || window_end() >= end_) return;
+  AlignedBuffer buffer = std::move(spare_);
+  if (buffer.data() == nullptr) buffer = AlignedBuffer(kCarryMax + kWindowSize);
+  if (buffer.data() == nullptr) return;
+  const uint64_t size = std::min(kWindowSize, end_ - window_end());
+  ahead_ = std::make_shared<PagesAhead>(file_, window_end(), std::move(buffer), size);
+  Overlapped::Start(*ahead_group_, *Executor::Current(), ahead_);
 }
 
 Task<Result<FrameCheck>> SegmentReader::Parse(uint64_t offset, ParsedFrame* frame) {
@@ -127,6 +199,7 @@ Task<Result<FramesBeyond>> SegmentReader::ScanBeyond(FrameVisitor each) {
 Task<Status> SegmentReader::Reload() {
   window_size_ = 0;
   window_offset_ = 0;
+  ahead_ = nullptr;
   co_return co_await file_.DropCache();
 }
 

@@ -1,9 +1,11 @@
 #pragma once
+#include <memory>
 #include <string>
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/log_store.h"
 #include "engine/base/task.h"
+#include "engine/base/task_group.h"
 #include "engine/io/file.h"
 #include "wal/frame_format.h"
 #include "wal/segment_format.h"
@@ -21,7 +23,10 @@ struct FramesBeyond {
 // Reads one segment's frames in order, verifying each. Used by one thread; `file` outlives it.
 class SegmentReader {
  public:
-  SegmentReader(File& file, const SealedHeader& header);
+  // On an executor's thread `ahead` reads the next pages while the frames before are worked on; it is to be
+  // joined before the file goes. Null: each read is waited for.
+  SegmentReader(File& file, const SealedHeader& header, TaskGroup* ahead = nullptr);
+  ~SegmentReader();
 
   // Reads the header of a segment file. kCorruption and kUnsupported as DecodeSegmentHeader.
   static Task<Result<SealedHeader>> ReadHeader(File& file);
@@ -56,6 +61,10 @@ class SegmentReader {
  private:
   // A view of [offset, offset + size), or less at the end of the segment or file.
   Task<Result<std::string_view>> Load(uint64_t offset, uint64_t size);
+  Task<Status> MoveWindow(uint64_t offset);
+  Task<bool> TakeAhead(uint64_t offset);
+  void StartAhead();
+  uint64_t window_end() const { return window_offset_ + window_size_; }
   Task<Result<FrameCheck>> Parse(uint64_t offset, ParsedFrame* frame);
   bool IsOfThisSegment(const FrameHeader& frame) const;
 
@@ -64,9 +73,14 @@ class SegmentReader {
   const uint64_t end_;
   uint64_t offset_ = kSegmentHeaderSize;
   uint64_t last_seal_;
+  TaskGroup* const ahead_group_;
   AlignedBuffer window_;
+  size_t window_at_ = 0;  // Where the bytes from window_offset_ on are in it.
   uint64_t window_offset_ = 0;
   uint64_t window_size_ = 0;
+  class PagesAhead;
+  std::shared_ptr<PagesAhead> ahead_;  // What comes behind the window; null: nobody reads it yet.
+  AlignedBuffer spare_;                // For the next one; may have no data.
 };
 
 // Puts records together from the pieces in frames, and checks that positions run without a gap.

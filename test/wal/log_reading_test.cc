@@ -2,9 +2,9 @@
 
 #include "test/wal/log_harness.h"
 
-// A log that is opened for reading only.
+// A log that is opened for reading only, and one that is read ahead while it is replayed.
 //
-// covers: F15 F29 F64
+// covers: F15 F29 F31 F52 F62 F64
 
 namespace partita {
 namespace {
@@ -30,6 +30,100 @@ TEST(LogReadingTest, WhatItShowsOfTheTailSurvivesALossOfPower) {
     disk.CrashPower();
     LogProcess again(disk, LogProcess::Options(3));
     ASSERT_EQ(again.Recover().payloads, payloads) << "seed " << seed;
+  }
+}
+
+constexpr uint64_t kLongSegment = 6u << 20;  // Several windows of the reader.
+
+LocalLogOptions LongOptions(uint32_t incarnation) {
+  LocalLogOptions options = LogProcess::Options(incarnation);
+  options.segment_size = kLongSegment;
+  options.frame_size_max = 256u << 10;
+  return options;
+}
+
+// Frames of all sizes, so that many of them begin in one window and end in the next.
+std::vector<std::string> WriteLongLog(SimDisk& disk, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::string> payloads;
+  LogProcess process(disk, LongOptions(1), seed);
+  process.Recover();
+  for (size_t bytes = 0; bytes < 2 * kLongSegment;) {
+    std::vector<std::string> batch;
+    const uint64_t first = payloads.size() + 1;
+    for (size_t i = 0; i < 1 + random() % 3; ++i) {
+      batch.push_back(PayloadFor(first + i, 1, random() % 200'000));
+      bytes += batch.back().size();
+    }
+    EXPECT_TRUE(process.AppendAndFlush(first, batch).ok());
+    payloads.insert(payloads.end(), batch.begin(), batch.end());
+  }
+  return payloads;
+}
+
+struct ReplayCourse {
+  Status status;
+  std::vector<std::string> payloads;
+  bool was_reading = false;  // While records were taken.
+};
+
+// On an executor, where the log reads ahead.
+Task<void> ReplayOn(SimRuntime& runtime, LocalLogOptions options, ReplayCourse* out) {
+  auto opened = co_await LocalLogStore::Open(runtime.files(), runtime.clock(), options);
+  if (!opened.ok()) {
+    out->status = opened.status();
+    co_return;
+  }
+  auto report = co_await (*opened)->Recover(LogPosition{1}, [&](const LogRecord& record) {
+    out->payloads.emplace_back(record.payload);
+    out->was_reading |= runtime.operations_in_flight() > 0;
+    return Status();
+  });
+  out->status = report.status();
+  Status closed = co_await (*opened)->Close();
+  if (out->status.ok()) out->status = closed;
+}
+
+ReplayCourse Replay(SimDisk& disk, LocalLogOptions options, uint64_t seed, SimFault fault) {
+  SimRuntime runtime({.seed = seed}, disk);
+  runtime.AddFault(fault);
+  ReplayCourse out;
+  runtime.Run(ReplayOn(runtime, std::move(options), &out));
+  return out;
+}
+
+TEST(LogReadingTest, ALongLogIsReadAheadWhileItIsReplayed) {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    SimDisk disk(seed);
+    const std::vector<std::string> payloads = WriteLongLog(disk, seed);
+    SimFault slow{.effect = SimEffect::kSlow, .operations = SimOps(SimOp::kRead)};
+    slow.probability = 0.3;
+    slow.delay_ns = 10'000'000;
+    const ReplayCourse course = Replay(disk, LongOptions(2), seed, slow);
+    ASSERT_TRUE(course.status.ok()) << course.status.ToString();
+    EXPECT_TRUE(course.payloads == payloads) << "seed " << seed;
+    EXPECT_TRUE(course.was_reading);
+  }
+}
+
+// A read ahead that fails, is cut short or comes back rotten is done again, as any other; whatever ends a
+// replay early, nothing of it is left in flight (the runtime would say so).
+TEST(LogReadingTest, FaultsOfReadsAheadAreMetAsThoseOfOthers) {
+  for (SimEffect effect : {SimEffect::kError, SimEffect::kRotOnce, SimEffect::kShort}) {
+    int replayed = 0;
+    for (uint64_t seed = 1; seed <= 12; ++seed) {
+      SimDisk disk(seed);
+      const std::vector<std::string> payloads = WriteLongLog(disk, seed);
+      SimFault fault{.effect = effect, .operations = SimOps(SimOp::kRead)};
+      fault.probability = 0.1;
+      const ReplayCourse course = Replay(disk, LongOptions(2), seed, fault);
+      ASSERT_LE(course.payloads.size(), payloads.size());
+      for (size_t i = 0; i < course.payloads.size(); ++i) ASSERT_TRUE(course.payloads[i] == payloads[i]);
+      if (!course.status.ok()) continue;
+      EXPECT_EQ(course.payloads.size(), payloads.size());
+      ++replayed;
+    }
+    EXPECT_GT(replayed, 0);
   }
 }
 
