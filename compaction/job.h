@@ -34,6 +34,9 @@ struct JobContext {
   Executor* cache_executor = nullptr;
   // Where the job has read what it comes to next while it works; null: it waits for each read.
   ReadAheadPool* read_ahead = nullptr;
+  // Called when a table was read back, on the job's thread, which alone knows what CPU time that took. May be
+  // empty.
+  std::function<void()> read_back{};
   // Set from any thread to end the job with kCancelled at its next slice. May be null.
   const std::atomic<bool>* cancel = nullptr;
 };

@@ -67,6 +67,7 @@ Task<Status> TableOutputs::EndTable() {
   finished_.push_back(info->id);
   statistics_->bytes_written += info->file_size;
   Status read_back = co_await ReadBack(std::move(info).value());
+  if (context_.read_back) context_.read_back();
   if (read_back.code() != Code::kCorruption) co_return read_back;
   // Nothing of the store is damaged: the file is discarded, and its inputs are there (F22).
   co_return Status::IoError("what was written does not read back: " + read_back.message());

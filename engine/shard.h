@@ -65,8 +65,9 @@ struct ShardContext {
   ObjectStore& unreserved_objects;  // The same, past the reserve: for compactions.
   MetaStore& meta;
   BlockCache& cache;
-  ReadAheadPool& read_ahead;   // Of scans.
-  ReadAheadPool& merge_reads;  // Of compactions.
+  ReadAheadPool& read_ahead;      // Of scans.
+  ReadAheadPool& job_reads;       // Of flushes and compactions,
+  ReadAheadPool& idle_job_reads;  // those of idle-class threads apart: they must not hold others up.
   ChunkPool& memtable_pool;
   ObjectReferences& references;
   DiskReserve& reserve;
@@ -423,7 +424,7 @@ class Shard {
   // What flushing everything would write at most.
   uint64_t MemtableBytes();
   LevelShape ShapeOfRange(const RangeView& range);
-  JobContext MakeJobContext(const ReadView& view, ObjectStore& objects);
+  JobContext MakeJobContext(const ReadView& view, ObjectStore& objects, BackgroundWork work);
   void NoteBackgroundError(const Status& status);
   // Has the manifest say in the background that the log goes on in another segment, if it does.
   void RecordLogSegment();

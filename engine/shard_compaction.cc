@@ -111,8 +111,15 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(bool calm) {
     if (range.levels->empty()) continue;
     std::optional<CompactionPlan> plan = PickCompaction(ShapeOfRange(range), picker);
     if (!plan.has_value() || (best != nullptr && best->plan.score >= plan->score)) continue;
-    best = std::make_shared<CompactionWork>(CompactionWork{
-        range.lower, range.upper, range.epoch, range.levels, *plan, MakeJobContext(*view, objects), {}, {}});
+    best = std::make_shared<CompactionWork>(
+        CompactionWork{range.lower,
+                       range.upper,
+                       range.epoch,
+                       range.levels,
+                       *plan,
+                       MakeJobContext(*view, objects, BackgroundWork::kCompaction),
+                       {},
+                       {}});
   }
   if (best != nullptr) best->retention.visible = commit_log_->visible_version();
   return best;
@@ -126,6 +133,7 @@ uint64_t Shard::MemtableBytes() {
 Task<Status> Shard::RunWork(CompactionWork* work, BackgroundClass by) {
   if (by == BackgroundClass::kIdle) {
     work->context.cache_executor = &context_.runtime.background(BackgroundClass::kOrdinary);
+    work->context.read_ahead = &context_.idle_job_reads;
   }
   // Only with room for its output (F57): one that fails at the end has meanwhile taken from flushes
   // what they need. Where the room is unknown it begins.

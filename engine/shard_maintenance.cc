@@ -342,13 +342,14 @@ Task<Status> Shard::FlushOldest() {
   co_return Status();
 }
 
-JobContext Shard::MakeJobContext(const ReadView& view, ObjectStore& objects) {
+JobContext Shard::MakeJobContext(const ReadView& view, ObjectStore& objects, BackgroundWork work) {
   JobContext job{objects, context_.cache, context_.store, context_.next_object, nullptr, context_.zones};
   std::set<uint32_t> live;
   for (const RangeView& range : view.ranges) live.insert(LoadBe32(range.lower.data()));
   job.is_dead_table = [live = std::move(live)](TableId table) { return !live.contains(table.value); };
   job.target_file_bytes = context_.table_file_bytes;
-  job.read_ahead = &context_.merge_reads;
+  job.read_ahead = &context_.job_reads;
+  job.read_back = [this, work] { background_.Note(work, 0); };
   job.cancel = &closing_;
   return job;
 }
@@ -362,7 +363,7 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
     for (std::string& cut : FlushCutPoints(ShapeOfRange(range), Picker()))
       spec.cut_points.push_back(std::move(cut));
   }
-  JobContext context = MakeJobContext(view, flush_objects_);
+  JobContext context = MakeJobContext(view, flush_objects_, BackgroundWork::kFlush);
   context.counts_as = memtable.counts_as();
   context.target_file_bytes =
       EvenFileBytes(memtable.key_bytes() + memtable.value_bytes(), context.target_file_bytes);

@@ -278,6 +278,13 @@ std::vector<StallReport> Store::Stalls() const {
   return stalls;
 }
 
+// Of cursors that ended early. The shards' jobs have ended, and what they read is still there.
+Task<void> Store::JoinReads() {
+  for (ReadAheadPool* reads : {read_ahead_.get(), job_reads_.get(), idle_job_reads_.get()}) {
+    if (reads != nullptr) co_await reads->Join();
+  }
+}
+
 Task<Status> Store::Close() {
   PARTITA_ASSERT(!closed_);
   closing_.store(true);
@@ -290,9 +297,7 @@ Task<Status> Store::Close() {
     Status closed = co_await shard->Close();
     if (first.ok()) first = closed;
   }
-  for (ReadAheadPool* reads : {read_ahead_.get(), merge_reads_.get()}) {
-    co_await reads->Join();  // Of cursors that ended early.
-  }
+  co_await JoinReads();
   sound_shards_.clear();
   shards_.clear();
   co_await reserve_.Close();

@@ -223,6 +223,7 @@ class Store {
   Task<Status> OpenForReading();
   Task<Status> FindOrCreateCatalog();
   Task<Status> OpenObjects(IfMissing if_missing);
+  Task<void> JoinReads();
   Task<Status> RefuseNewerFormats();
   Task<Status> CheckEmptyDirectory();
   Task<Status> OpenShards(uint32_t count, bool forming);
@@ -322,8 +323,9 @@ class Store {
   std::unique_ptr<LocalObjectStore> unreserved_objects_;  // The same, without a share in the reserve.
   MemoryPlan memory_plan_;
   std::unique_ptr<BlockCache> cache_;
-  std::unique_ptr<ReadAheadPool> read_ahead_;   // Of scans.
-  std::unique_ptr<ReadAheadPool> merge_reads_;  // Of compactions.
+  std::unique_ptr<ReadAheadPool> read_ahead_;  // Of scans.
+  // Of flushes and compactions; of those on threads that must not hold locks which others wait for.
+  std::unique_ptr<ReadAheadPool> job_reads_, idle_job_reads_;
   ScanAhead::Slots scans_ahead_{1};
   std::unique_ptr<ChunkPool> memtable_pool_;
   std::unique_ptr<MemoryLender> memory_lender_;

@@ -31,8 +31,8 @@ constexpr uint64_t kTableFileBytes = 32u << 20;
 constexpr size_t kReadAheadShare = 2;
 constexpr size_t kScanAheadShare = 4;
 constexpr size_t kReadAheadBytesMax = size_t{64} << 20;
-// Of the memory for compactions; the rest is for what they write.
-constexpr size_t kMergeReadsShare = 2;
+// Of the memory for compactions, each of the two pools; the rest is for what they write.
+constexpr size_t kMergeReadsShare = 4;
 
 // A log's files go by the memtables whose writes they hold, so that a flush lets go of as many as a log may
 // have to spare. Larger ones take the disk many times what a store of little memory has to keep, and recovery
@@ -64,6 +64,7 @@ Task<Result<std::unique_ptr<Store>>> Store::Open(Runtime& runtime, StoreOptions 
     Status closed = co_await shard->Close();
     (void)closed;  // The reason for not opening is the one to tell.
   }
+  co_await store->JoinReads();
   store->sound_shards_.clear();
   store->shards_.clear();
   co_await store->reserve_.Close();
@@ -82,8 +83,10 @@ Status Store::DeriveSizes() {
   scans_ahead_.free.store(static_cast<int>(std::max<size_t>(scan_ahead_bytes / ScanAhead::kBytesMax, 1)));
   read_ahead_ =
       std::make_unique<ReadAheadPool>(runtime_.background(BackgroundClass::kInput), read_ahead_bytes);
-  merge_reads_ = std::make_unique<ReadAheadPool>(runtime_.background(BackgroundClass::kTransfer),
-                                                 plan.compaction_bytes / kMergeReadsShare);
+  for (auto* reads : {&job_reads_, &idle_job_reads_}) {
+    *reads = std::make_unique<ReadAheadPool>(runtime_.background(BackgroundClass::kTransfer),
+                                             plan.compaction_bytes / kMergeReadsShare);
+  }
   if (options_.table_file_bytes == 0) options_.table_file_bytes = TableFileBytes(plan.memtable_freeze_bytes);
   if (options_.log_segment_bytes == 0)
     options_.log_segment_bytes = LogSegmentBytes(plan.memtable_freeze_bytes);
@@ -102,7 +105,8 @@ ShardContext Store::MakeShardContext() {
                        .meta = *meta_,
                        .cache = *cache_,
                        .read_ahead = *read_ahead_,
-                       .merge_reads = *merge_reads_,
+                       .job_reads = *job_reads_,
+                       .idle_job_reads = *idle_job_reads_,
                        .memtable_pool = *memtable_pool_,
                        .references = references_,
                        .reserve = reserve_,
@@ -365,6 +369,7 @@ Task<Status> Store::Reshard(uint32_t shards) {
     for (FileMeta& file : shard->Files()) files.push_back(std::move(file));
     ceiling = std::max(ceiling, shard->version_ceiling());
   }
+  co_await JoinReads();
   sound_shards_.clear();
   shards_.clear();
   PARTITA_CO_TRY(closed);

@@ -91,12 +91,15 @@ Task<Status> TableReader::OpenFooter(const Tail& tail) {
                                  " bytes, expected a multiple of 4096: truncated, or not a table file (F48)");
   }
   const uint64_t offset = size - kFooterSize;
-  if (tail.Holds(offset, kFooterSize) && TakeFooter(tail.Bytes(offset, kFooterSize)).ok()) co_return Status();
+  Status status = tail.read;
+  if (status.ok()) status = TakeFooter(tail.Bytes(offset, kFooterSize));
+  if (!MayBeTransient(status)) co_return status.ok() ? status : status.WithContext(name());
+  // The footer's bytes were bad, or one page of all that was to be read.
   AlignedBuffer page(kPageSize);
   if (page.data() == nullptr) co_return Status::ResourceExhausted("no memory to open " + name());
-  Status status = co_await object_->ReadOne(size - kPageSize, page.span(), ReadCaching::kPastCaches);
+  status = co_await object_->ReadOne(size - kPageSize, page.span(), ReadCaching::kPastCaches);
   if (status.ok()) status = TakeFooter(page.view(kPageSize - kFooterSize, kFooterSize));
-  if (status.ok()) cache_.faults().transient.fetch_add(1);
+  if (status.ok() && tail.read.ok()) cache_.faults().transient.fetch_add(1);
   if (!MayBeTransient(status)) co_return status.ok() ? status : status.WithContext(name());
   cache_.faults().damaged_parts.fetch_add(1);
   co_return Damaged(status, offset, SealKind::kFooter);

@@ -40,6 +40,7 @@ class TableVerifier {
       const PartHandle handle = IndexRecordHandle(table_.top_index_.value(i));
       PARTITA_CO_TRY(co_await VerifyIndexBlock(handle, i));
     }
+    tail_ = TableReader::Tail();
     PARTITA_CO_TRY(co_await VerifyEntries());
     report_.bytes_read = table_.object_->size();  // The data blocks were read with their entries.
     co_return VerifySums();

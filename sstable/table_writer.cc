@@ -192,6 +192,7 @@ Status TableWriter::AddBlock(const PassThroughBlock& passed) {
   const PartHandle handle = s.Place(passed.stored, SealKind::kDataBlock, passed.content_hash);
   s.blocks.push_back({handle, decoded.size(), s.last_key});
   s.zones.FinishBlock();
+  s.block_limit = SIZE_MAX;
   return Status();
 }
 
@@ -278,7 +279,9 @@ uint64_t TableWriter::estimated_size() const {
   const State& s = *state_;
   return s.offset + s.block.content_size() + s.key_hashes.size() * 9 / 8 + s.blocks.size() * 64 + kPageSize;
 }
-size_t TableWriter::block_fill() const { return state_->block.empty() ? 0 : state_->block.content_size(); }
+size_t TableWriter::block_fill() const {
+  return state_->block.empty() || state_->block_is_full ? 0 : state_->block.content_size();
+}
 void TableWriter::LimitBlock(size_t content_size) { state_->block_limit = content_size; }
 uint64_t TableWriter::entry_count() const { return state_->properties.info.entry_count; }
 std::string_view TableWriter::last_key() const { return state_->last_key; }

@@ -76,7 +76,7 @@ class TableWriter {
   // True when enough is gathered (64 KiB) to be worth handing on.
   bool NeedsDrain() const;
 
-  // Writes what was gathered.
+  // Hands on what was gathered.
   Task<Status> Drain();
 
   // Adds all entries of `block` by copying its compressed bytes under a new seal. Its keys feed
@@ -84,7 +84,7 @@ class TableWriter {
   // REQUIRES: internal order; the block's first key is above the last key added.
   Status AddBlock(const PassThroughBlock& block);
 
-  // Content of the data block that is not closed yet. Bytes; 0: none is.
+  // Content of the data block that is not closed yet. Bytes; 0: the next key begins one.
   size_t block_fill() const;
   // Has that block, or the next one if there is none, closed before it has more content than so many bytes
   // rather than TableWriterOptions::block_size.

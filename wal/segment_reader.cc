@@ -14,7 +14,8 @@ namespace partita {
 namespace {
 
 constexpr uint64_t kWindowSize = 1u << 20;
-// In front of a window: the beginning of a frame that ends in it.
+static_assert(kWindowSize >= kFrameSizeMax);
+// In front of a window that is read ahead: the beginning of a frame that ends in it.
 constexpr uint64_t kCarryMax = kFrameSizeMax;
 
 std::string_view View(const AlignedBuffer& buffer, size_t size) { return buffer.view(0, size); }
@@ -94,15 +95,17 @@ Task<Result<std::string_view>> SegmentReader::Load(uint64_t offset, uint64_t siz
 
 // To begin at `offset`.
 Task<Status> SegmentReader::MoveWindow(uint64_t offset) {
-  if (!co_await TakeAhead(offset)) {
-    if (window_.data() == nullptr) window_ = AlignedBuffer(kCarryMax + kWindowSize);
+  PARTITA_CO_ASSIGN(const bool taken, co_await TakeAhead(offset));
+  if (!taken) {
+    const uint64_t carry = ahead_group_ == nullptr ? 0 : kCarryMax;
+    const uint64_t window_size = std::min(kWindowSize, AlignUp(end_, kPageSize));
+    if (window_.data() == nullptr) window_ = AlignedBuffer(carry + window_size);
     if (window_.data() == nullptr) co_return Status::ResourceExhausted("no memory to read " + file_.path());
     window_size_ = 0;
     window_offset_ = offset;
-    window_at_ = kCarryMax;
+    window_at_ = carry;
     const uint64_t want = std::min(kWindowSize, end_ - offset);
-    PARTITA_CO_ASSIGN(const size_t got,
-                      co_await file_.ReadAt(offset, window_.span().subspan(kCarryMax, want)));
+    PARTITA_CO_ASSIGN(const size_t got, co_await file_.ReadAt(offset, window_.span().subspan(carry, want)));
     window_size_ = AlignDown(got, kPageSize);
   }
   StartAhead();
@@ -110,14 +113,13 @@ Task<Status> SegmentReader::MoveWindow(uint64_t offset) {
 }
 
 // What was read ahead becomes the window, with what the last one holds from `offset` on in front of it. False
-// when that is not what is wanted, or failed: it is read again, and fails or not by itself.
-Task<bool> SegmentReader::TakeAhead(uint64_t offset) {
+// when that is not what is wanted.
+Task<Result<bool>> SegmentReader::TakeAhead(uint64_t offset) {
   const std::shared_ptr<PagesAhead> next = std::exchange(ahead_, nullptr);
   const bool borders = next != nullptr && next->offset() == window_end() && offset >= window_offset_ &&
                        offset <= window_end() && window_end() - offset <= kCarryMax;
   if (!borders) co_return false;
-  Status read = co_await next->Arrive();
-  if (!read.ok()) co_return false;
+  PARTITA_CO_TRY(co_await next->Arrive());
   const uint64_t carried = window_end() - offset;
   spare_ = std::exchange(window_, next->TakeBuffer());
   std::memcpy(window_.data() + kCarryMax - carried, spare_.data() + window_at_ + (offset - window_offset_),

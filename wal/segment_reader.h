@@ -62,7 +62,7 @@ class SegmentReader {
   // A view of [offset, offset + size), or less at the end of the segment or file.
   Task<Result<std::string_view>> Load(uint64_t offset, uint64_t size);
   Task<Status> MoveWindow(uint64_t offset);
-  Task<bool> TakeAhead(uint64_t offset);
+  Task<Result<bool>> TakeAhead(uint64_t offset);
   void StartAhead();
   uint64_t window_end() const { return window_offset_ + window_size_; }
   Task<Result<FrameCheck>> Parse(uint64_t offset, ParsedFrame* frame);

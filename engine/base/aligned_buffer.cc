@@ -23,7 +23,7 @@ constexpr bool kFromMalloc = false;
 #endif
 
 // What is larger is made once, as at opening, and would keep out what is wanted all the time.
-constexpr size_t kOneMax = 2u << 20;
+constexpr size_t kOneMax = 1u << 20;
 
 // Large buffers that nobody uses, their pages still in memory.
 class KeptBuffers {

@@ -19,8 +19,8 @@ class ObjectWriter {
  public:
   virtual ~ObjectWriter() = default;
 
-  // Adds bytes; they are copied or written before it returns. After an error only Abandon is
-  // useful: a failed object is discarded and written anew under another id (F22).
+  // Adds bytes; they are copied or written before it returns. An error may be that of bytes added before.
+  // After one only Abandon is useful: a failed object is discarded and written anew under another id (F22).
   virtual Task<Status> Append(std::string_view bytes) = 0;
 
   // Makes data, length and name durable; only then may anything refer to the object (F25).

@@ -12,7 +12,8 @@ namespace partita {
 
 // An operation on a file that goes on beside its owner. On an executor's thread it is begun at once; in
 // blocking mode a helper performs it, or its owner, who needs what comes of it before a helper has begun: so
-// a helper that is busy costs nothing but the overlap.
+// nobody waits for a helper that is busy but who joins the group, whose tasks end when helpers have seen that
+// nothing is left to do; until then they hold what the operation holds.
 //
 // Held by its owner and, while it is performed, by who does that: an owner that goes away leaves everything
 // that the operation uses to it (F62).

@@ -14,8 +14,9 @@ namespace {
 
 constexpr size_t kIdDigitsMin = 12;
 constexpr std::string_view kSuffix = ".sst";
-// Of each of two: one is filled while the other is written.
-constexpr size_t kWriteBufferSize = 256 * 1024;
+// Of each of two, one filled while the other is written; and of the only one where nobody else writes.
+constexpr size_t kWriteBehindSize = 256 * 1024;
+constexpr size_t kWriteBufferSize = 1 << 20;
 
 // Some pages of a file being written, or written.
 class WritePiece final : public Overlapped {
@@ -48,6 +49,7 @@ class LocalObjectWriter final : public ObjectWriter {
         buffer_(std::move(buffer)) {}
 
   Task<Status> Append(std::string_view bytes) override {
+    PARTITA_CO_TRY(failed_);
     while (!bytes.empty()) {
       const size_t count = std::min(bytes.size(), buffer_.size() - buffered_);
       std::memcpy(buffer_.data() + buffered_, bytes.data(), count);
@@ -60,6 +62,7 @@ class LocalObjectWriter final : public ObjectWriter {
 
   Task<Status> Finish() override {
     PARTITA_ASSERT(file_ != nullptr);
+    PARTITA_CO_TRY(failed_);
     const uint64_t length = size();
     if (buffered_ > 0) PARTITA_CO_TRY(co_await WriteBuffered());
     PARTITA_CO_TRY(co_await EndWrite());
@@ -90,7 +93,7 @@ class LocalObjectWriter final : public ObjectWriter {
     std::memset(buffer_.data() + buffered_, 0, padded - buffered_);
     PARTITA_CO_TRY(co_await EndWrite());
     AlignedBuffer next = std::move(spare_);
-    if (next.data() == nullptr && helpers_ != nullptr) next = AlignedBuffer(kWriteBufferSize);
+    if (next.data() == nullptr && helpers_ != nullptr) next = AlignedBuffer(kWriteBehindSize);
     writing_ = std::make_shared<WritePiece>(*file_, written_, std::move(buffer_), padded);
     written_ += padded;
     buffered_ = 0;
@@ -111,6 +114,7 @@ class LocalObjectWriter final : public ObjectWriter {
     Status written = co_await writing_->Arrive();
     spare_ = writing_->TakeBuffer();
     writing_.reset();
+    if (!written.ok()) failed_ = written;
     co_return written;
   }
 
@@ -124,6 +128,7 @@ class LocalObjectWriter final : public ObjectWriter {
   std::shared_ptr<WritePiece> writing_;
   AlignedBuffer spare_;  // While nothing is being written; may have no data.
   TaskGroup writes_;
+  Status failed_;  // A write did: what came behind it must not pass for all there is (F20).
   uint64_t finished_size_ = 0;
 };
 
@@ -248,7 +253,7 @@ Task<Result<std::unique_ptr<LocalObjectStore>>> LocalObjectStore::Open(FileSyste
 }
 
 Task<Result<std::unique_ptr<ObjectWriter>>> LocalObjectStore::Create(ObjectId id) {
-  AlignedBuffer buffer(kWriteBufferSize);
+  AlignedBuffer buffer(helpers_ != nullptr ? kWriteBehindSize : kWriteBufferSize);
   if (buffer.data() == nullptr)
     co_return Status::ResourceExhausted("no memory for a table file's write buffer");
   std::string path = ObjectPath(id);

@@ -32,8 +32,8 @@ std::optional<ObjectId> ParseObjectName(std::string_view name);
 // outlives its writers and readers.
 class LocalObjectStore final : public ObjectStore {
  public:
-  // In blocking mode `helpers` write what is full while who appends goes on (BackgroundClass::kTransfer); an
-  // error is then that of a later Append, or of Finish. Null: who appends writes. They outlive it.
+  // What is full is written while who appends goes on, in blocking mode by `helpers`
+  // (BackgroundClass::kTransfer), which outlive it. Null: who appends waits for it.
   static Task<Result<std::unique_ptr<LocalObjectStore>>> Open(FileSystem& files, IfMissing if_missing,
                                                               Executor* helpers = nullptr);
 

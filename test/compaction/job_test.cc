@@ -24,6 +24,14 @@ std::string Content(uint64_t seed, size_t size = 100) {
   return content;
 }
 
+// Which nothing compresses.
+std::string RandomContent(size_t size, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::string content(size, '\0');
+  for (char& c : content) c = static_cast<char>(random());
+  return content;
+}
+
 std::vector<ModelEntry> Puts(uint32_t from, uint32_t to, uint64_t version, uint32_t step = 1,
                              uint32_t table = 1) {
   std::vector<ModelEntry> entries;
@@ -255,6 +263,79 @@ TEST_F(JobTest, BlocksBehindRowsThatGrewPassWhereverTheirBlockEnds) {
     EXPECT_GT(merged.blocks_passed, 40u);
     EXPECT_EQ(world_.EntriesOf(6), expected);
   }
+}
+
+// Each has a block of its own, far from full: whatever follows begins another one anyway.
+TEST_F(JobTest, BlocksOfLargeRowsPassBehindOneThatWasRewritten) {
+  world_.block_size = 12 << 10;
+  world_.target_file_bytes = 8 << 20;
+  const auto large = [](uint32_t from, uint32_t to, uint64_t version) {
+    std::vector<ModelEntry> entries;
+    for (uint32_t row = from; row < to; ++row) {
+      entries.push_back(MakeEntry(Key(row / 100, row), version, EntryKind::kPut, RandomContent(4800, row)));
+    }
+    return entries;
+  };
+  FlushOk(large(0, 500, 5));
+  MergeOk(0, 6);
+  FlushOk(large(200, 201, 6));
+  const JobStatistics merged = MergeOk(0, 6).statistics;
+  EXPECT_LE(merged.blocks_merged, 4u);
+  EXPECT_GT(merged.blocks_passed, 490u);
+}
+
+// Helpers that are there at once: what they read, the job need not.
+class PromptExecutor final : public Executor {
+ public:
+  void Post(Runnable* work) override {
+    works_ = true;
+    work->run(work);
+    works_ = false;
+  }
+  void PostAt(uint64_t, Runnable*) override { FAIL(); }
+  uint64_t MonotonicNanos() override { return 0; }
+  bool ShouldYield() override { return false; }
+  bool works() const { return works_; }
+
+ private:
+  bool works_ = false;
+};
+
+// A merge waits for the beginning of each run, and for the tail, the indexes and the beginning of what it
+// wrote; all else comes while it works, where one file of a run ends and the next begins as well.
+TEST_F(JobTest, AMergeAndItsReadBackReadAhead) {
+  world_.block_size = 12 << 10;
+  world_.target_file_bytes = 1 << 20;
+  PromptExecutor prompt;
+  ReadAheadPool pool(prompt, 8 << 20);
+  std::vector<uint64_t> waited;
+  for (ReadAheadPool* reads : {static_cast<ReadAheadPool*>(nullptr), &pool}) {
+    world_.levels = std::make_shared<const LevelSet>();
+    world_.read_ahead = reads;
+    for (uint64_t version : {5, 6}) {
+      std::vector<ModelEntry> entries;
+      for (uint32_t row = 0; row < 6000; ++row) {
+        entries.push_back(
+            MakeEntry(Key(row / 100, row), version, EntryKind::kPut, RandomContent(1000, row * version)));
+      }
+      FlushOk(std::move(entries));
+      if (version == 5) MergeOk(0, 6);
+    }
+    EXPECT_GT(world_.levels->level(6).size(), 3u);
+    const uint64_t runs = 1 + world_.levels->level(0).size();
+    waited.push_back(0);
+    world_.store.faults().on_read = [&](ObjectId, uint64_t, std::span<uint8_t>, ReadCaching) {
+      if (!prompt.works()) ++waited.back();
+      return Status();
+    };
+    const JobResult merged = MergeOk(0, 6);
+    world_.store.faults().on_read = nullptr;
+    if (reads == nullptr) continue;
+    EXPECT_LE(waited.back(), 2 * runs + 4 * merged.edit.added.size());
+    EXPECT_GT(reads->started(), 2u * 6000 * 1000 / (256 << 10));
+  }
+  EXPECT_LT(waited[1], waited[0]);
+  RunBlocking(pool.Join());
 }
 
 TEST_F(JobTest, BlocksOfAnotherCompressionClassDoNotPass) {

@@ -89,7 +89,7 @@ class JobWorld {
     context.target_file_bytes = target_file_bytes;
     context.block_size = block_size;
     context.cancel = &cancel;
-    context.read_ahead = &reads;
+    context.read_ahead = read_ahead;
     return context;
   }
 
@@ -102,6 +102,7 @@ class JobWorld {
     spec.cut_points = std::move(cuts);
     FlushJob job(Context(), std::move(spec));
     Result<JobResult> result = RunBlocking(job.Run());
+    helpers.RunAll();
     if (result.ok()) Install(result->edit);
     return result;
   }
@@ -118,6 +119,7 @@ class JobWorld {
   Result<JobResult> Merge(MergeSpec spec) {
     MergeJob job(Context(), std::move(spec));
     Result<JobResult> result = RunBlocking(job.Run());
+    helpers.RunAll();
     failed_input = job.failed_input();
     if (result.ok()) Install(result->edit);
     return result;
@@ -173,8 +175,9 @@ class JobWorld {
   size_t FileCount() const { return levels->file_count(); }
 
   MemoryObjectStore store;
-  LateExecutor helpers;  // That never come: jobs perform their reads themselves.
+  LateExecutor helpers;  // They come when a job has ended: it performs its reads itself.
   ReadAheadPool reads{helpers, 8 << 20};
+  ReadAheadPool* read_ahead = &reads;
   BlockCache cache;
   std::shared_ptr<const LevelSet> levels;
   uint64_t last_id = 0;

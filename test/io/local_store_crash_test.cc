@@ -224,8 +224,9 @@ std::string ObjectContent() {
   return content;
 }
 
-Task<void> WriteObject(FileSystem& files, const std::string& content, bool* finished) {
-  auto store = co_await LocalObjectStore::Open(files, IfMissing::kCreate);
+Task<void> WriteObject(SimRuntime& runtime, const std::string& content, bool* finished) {
+  auto store = co_await LocalObjectStore::Open(runtime.files(), IfMissing::kCreate,
+                                               &runtime.background(BackgroundClass::kTransfer));
   if (!store.ok()) co_return;
   auto writer = co_await (*store)->Create(ObjectId(5));
   if (!writer.ok()) co_return;
@@ -255,7 +256,7 @@ void ExpectAfterCrash(SimDisk& disk, uint64_t seed, const std::string& content, 
   EXPECT_TRUE(runtime.RunToEnd((*store)->ListForeign()).value().empty());
   ASSERT_TRUE(runtime.RunToEnd((*store)->Remove(ObjectId(5))).ok());
   bool written = false;
-  runtime.Run(WriteObject(runtime.files(), content, &written));
+  runtime.Run(WriteObject(runtime, content, &written));
   EXPECT_TRUE(written);
   ExpectObject(runtime, **store, content);
 }
@@ -272,7 +273,7 @@ TEST(LocalObjectStoreCrashTest, AFinishedObjectSurvivesACrashAtAnyStep) {
         {
           SimRuntime runtime({.seed = seed}, disk);
           runtime.CrashAtOperation(number, moment);
-          runtime.Run(WriteObject(runtime.files(), content, &finished));
+          runtime.Run(WriteObject(runtime, content, &finished));
           crashed = runtime.crashed();
         }
         disk.CrashPower();
@@ -298,7 +299,7 @@ TEST(LocalObjectStoreCrashTest, AFailureAtAnyStepOfWritingIsReported) {
         SimRuntime runtime({.seed = seed}, disk);
         const size_t fault =
             runtime.AddFault({.first_operation = number, .last_operation = number, .code = Code::kNoSpace});
-        runtime.Run(WriteObject(runtime.files(), content, &finished));
+        runtime.Run(WriteObject(runtime, content, &finished));
         hit = runtime.FaultHits(fault) > 0;
         EXPECT_EQ(finished, !hit);
         // Nothing of an abandoned object is left.

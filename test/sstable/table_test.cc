@@ -171,6 +171,17 @@ TEST_F(TableTest, LookupsOfWhatIsCachedNeedNoRead) {
   EXPECT_EQ(store_.reads(), reads);
 }
 
+TEST_F(TableTest, ATableIsOpenedByOneReadAndWhatStandsAloneIsVerifiedByOne) {
+  const std::vector<OwnedEntry> entries = RandomEntries(random_, 500, 300);
+  ASSERT_TRUE(WriteTable(store_, ObjectId(1), entries).ok());
+  const uint64_t before = store_.reads();
+  auto table = MustOpen(ObjectId(1));
+  EXPECT_EQ(store_.reads(), before + 1);
+  TableVerifyReport report;
+  ASSERT_TRUE(RunBlocking(table->Verify(&report)).ok());
+  EXPECT_LE(store_.reads(), before + 4);  // That, the index and the data.
+}
+
 TEST_F(TableTest, AScanReadsFarFewerTimesThanItHasBlocks) {
   std::vector<OwnedEntry> entries;
   for (int i = 0; i < 4000; ++i)

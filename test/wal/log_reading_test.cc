@@ -106,8 +106,8 @@ TEST(LogReadingTest, ALongLogIsReadAheadWhileItIsReplayed) {
   }
 }
 
-// A read ahead that fails, is cut short or comes back rotten is done again, as any other; whatever ends a
-// replay early, nothing of it is left in flight (the runtime would say so).
+// What is cut short is gone on with, what comes back rotten is read again, and what fails ends the replay, as
+// with any other read. Nothing is left in flight then (the runtime would say so).
 TEST(LogReadingTest, FaultsOfReadsAheadAreMetAsThoseOfOthers) {
   for (SimEffect effect : {SimEffect::kError, SimEffect::kRotOnce, SimEffect::kShort}) {
     int replayed = 0;
@@ -115,15 +115,16 @@ TEST(LogReadingTest, FaultsOfReadsAheadAreMetAsThoseOfOthers) {
       SimDisk disk(seed);
       const std::vector<std::string> payloads = WriteLongLog(disk, seed);
       SimFault fault{.effect = effect, .operations = SimOps(SimOp::kRead)};
-      fault.probability = 0.1;
+      fault.probability = 0.03;
       const ReplayCourse course = Replay(disk, LongOptions(2), seed, fault);
       ASSERT_LE(course.payloads.size(), payloads.size());
       for (size_t i = 0; i < course.payloads.size(); ++i) ASSERT_TRUE(course.payloads[i] == payloads[i]);
+      if (effect == SimEffect::kShort) EXPECT_TRUE(course.status.ok()) << course.status.ToString();
       if (!course.status.ok()) continue;
       EXPECT_EQ(course.payloads.size(), payloads.size());
       ++replayed;
     }
-    EXPECT_GT(replayed, 0);
+    EXPECT_GT(replayed, 2);
   }
 }
 
