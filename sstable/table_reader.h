@@ -158,6 +158,11 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   Status Damaged(const Status& cause, uint64_t offset, SealKind kind) const;
   BlockKey KeyOf(const PartHandle& handle) const { return {object_->id(), handle.offset}; }
 
+  // True when no key like it is in the file, which a filter knows that is small enough to be at hand.
+  bool LacksPartition(const KeyHash& hash) const {
+    return asks_partition_first_ && !MayContainPartition(hash);
+  }
+
   // The row alone (cached_rows.h), as a block; an empty pin when the cache does not have it. The first may
   // not know where it is, and needs no block.
   BlockPin EnterKnownRow(const SoughtKey& key) const;
@@ -196,6 +201,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   BlockPlaces places_;
   FuseFilter key_filter_;
   FuseFilter partition_filter_;
+  bool asks_partition_first_ = false;
   uint64_t resident_bytes_ = 0;
 };
 
