@@ -45,12 +45,14 @@ class Level0 {
  private:
   // Some files of level 0, closed: every older file that one of them overlaps is among them.
   struct Set {
-    std::vector<bool> has;  // By index in files_, newest first.
+    std::vector<bool> has;      // By index in files_, newest first.
+    std::vector<size_t> files;  // The same, in the order in which they joined.
     std::optional<KeySpan> span;
     uint64_t bytes = 0;
   };
 
-  bool AddClosure(size_t file, Set* set) const;
+  bool AddClosure(size_t file, uint64_t bytes_max, Set* set) const;
+  void Join(size_t file, Set* set) const;
   std::optional<Set> GrownFrom(size_t seed) const;
   std::optional<CompactionPlan> PlanDown(const Set& set) const;
   uint64_t BaseBytesUnder(const KeySpan& span) const;
@@ -61,26 +63,42 @@ class Level0 {
   uint32_t base_level_;
 };
 
-// Adds `file` and all it needs; false when something of that is busy (M21).
-bool Level0::AddClosure(size_t file, Set* set) const {
+// Adds `file` and all it needs; false, and nothing is added, when something of that is busy (M21) or the set
+// would have more than `bytes_max`.
+bool Level0::AddClosure(size_t file, uint64_t bytes_max, Set* set) const {
   std::vector<size_t> open{file};
-  while (!open.empty()) {
+  std::vector<size_t> joining;
+  uint64_t bytes = 0;
+  bool may = true;
+  while (may && !open.empty()) {
     size_t at = open.back();
     open.pop_back();
     if (set->has[at]) continue;
-    if (files_[at].busy) return false;
     set->has[at] = true;
-    set->bytes += files_[at].size;
-    if (!set->span) {
-      set->span = files_[at].span;
-    } else {
-      set->span->Extend(files_[at].span);
-    }
+    joining.push_back(at);
+    bytes += files_[at].size;
+    may = !files_[at].busy && set->bytes + bytes <= bytes_max;
     for (size_t older = at + 1; older < files_.size(); ++older) {
       if (!set->has[older] && files_[older].span.Overlaps(files_[at].span)) open.push_back(older);
     }
   }
+  if (!may) {
+    for (size_t at : joining) set->has[at] = false;
+    return false;
+  }
+  for (size_t at : joining) Join(at, set);
   return true;
+}
+
+void Level0::Join(size_t file, Set* set) const {
+  set->has[file] = true;
+  set->files.push_back(file);
+  set->bytes += files_[file].size;
+  if (!set->span) {
+    set->span = files_[file].span;
+  } else {
+    set->span->Extend(files_[file].span);
+  }
 }
 
 uint64_t Level0::BaseBytesUnder(const KeySpan& span) const {
@@ -89,24 +107,38 @@ uint64_t Level0::BaseBytesUnder(const KeySpan& span) const {
   return bytes;
 }
 
-// The seed's closure, with every newer file that costs no more of the base level than it brings.
+// The seed's closure, with so many of the newer files that least of the base level is rewritten for each
+// byte. Files join while there are any, the oldest first, as what one costs may only pay once others have
+// joined that cost no more: files of a level 0 whose cuts drifted each reach a little over the ends of what
+// is below.
 std::optional<Level0::Set> Level0::GrownFrom(size_t seed) const {
-  Set set;
-  set.has.resize(files_.size());
-  if (!AddClosure(seed, &set)) return std::nullopt;
   const uint64_t flushes = options_.space_is_short ? kLevel0JobFlushesInShortSpace : kLevel0JobFlushes;
   const uint64_t bytes_max = flushes * options_.flush_bytes;
-  uint64_t base_bytes = BaseBytesUnder(*set.span);
-  for (size_t i = files_.size(); i-- > 0 && set.bytes < bytes_max;) {
-    if (set.has[i] || files_[i].busy || !files_[i].span.Overlaps(*set.span)) continue;
-    Set grown = set;
-    if (!AddClosure(i, &grown) || grown.bytes > bytes_max) continue;
-    uint64_t grown_base_bytes = BaseBytesUnder(*grown.span);
-    if (grown_base_bytes - base_bytes > grown.bytes - set.bytes) continue;
-    set = std::move(grown);
-    base_bytes = grown_base_bytes;
+  const auto base_per_byte = [this](const Set& set) {
+    return static_cast<double>(BaseBytesUnder(*set.span)) /
+           static_cast<double>(std::max<uint64_t>(set.bytes, 1));
+  };
+  Set set;
+  set.has.resize(files_.size());
+  if (!AddClosure(seed, UINT64_MAX, &set)) return std::nullopt;
+  double best = base_per_byte(set);
+  size_t best_files = set.files.size();
+  for (bool joined = true; joined;) {
+    joined = false;
+    for (size_t i = files_.size(); i-- > 0 && set.bytes < bytes_max;) {
+      if (set.has[i] || files_[i].busy || !files_[i].span.Overlaps(*set.span)) continue;
+      if (!AddClosure(i, bytes_max, &set)) continue;
+      joined = true;
+      const double now = base_per_byte(set);
+      if (now > best) continue;
+      best = now;
+      best_files = set.files.size();
+    }
   }
-  return set;
+  Set cheapest;
+  cheapest.has.resize(files_.size());
+  for (size_t i = 0; i < best_files; ++i) Join(set.files[i], &cheapest);
+  return cheapest;
 }
 
 bool MutuallyDisjoint(const std::vector<const FileShape*>& files) {

@@ -128,7 +128,13 @@ TEST(PickerTest, TakesEveryOlderFileOfLevel0ThatAnInputOverlaps) {
   apart.levels[0] = Stack(18, "a", "z");
   apart.levels[0].push_back(File(2, "p", "r"));
   apart.levels[0].push_back(File(1, "a", "b"));
-  for (const LevelShape& shape : {chained, apart}) {
+  // What joins the seed needs an older file that would cost more than all of them bring.
+  LevelShape dear;
+  dear.levels[0] = Stack(18, "a", "p");
+  dear.levels[0].push_back(File(2, "p", "z"));
+  dear.levels[0].push_back(File(1, "a", "b"));
+  dear.levels[6] = {File(1000, "a", "b"), File(1001, "q", "z", 4096 * kMiB)};
+  for (const LevelShape& shape : {chained, apart, dear}) {
     std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
     ASSERT_TRUE(plan.has_value());
     EXPECT_GT(plan->output_level, 0u);
@@ -169,6 +175,44 @@ TEST(PickerTest, MergesSmallFilesAmongThemselvesRatherThanRewritingMuchForLittle
   EXPECT_EQ(plan->reason, PickReason::kLevel0Small);
   EXPECT_EQ(plan->output_level, 0u);
   EXPECT_THAT(Ids(*plan), ElementsAre(18, 17, 16, 15, 14, 13, 12, 11));
+}
+
+// Each flush cut its files elsewhere, as the base level was rewritten meanwhile: none lies within what
+// another one covers, and each reaches a little over the ends of files below.
+TEST(PickerTest, TakesADeepStackTogetherHoweverItsCutsDrifted) {
+  LevelShape shape;
+  for (uint32_t i = 0; i < 40; ++i) {
+    shape.levels[6].push_back(
+        File(1 + i, LsmSimulation::KeyText(i * 100), LsmSimulation::KeyText(i * 100 + 99), 15 * kMiB));
+  }
+  uint64_t level0_bytes = 0;
+  for (uint32_t flush = 0; flush < kLevel0DepthCalm; ++flush) {
+    uint32_t begin = 0;
+    for (uint32_t cut : {1300 + flush * 13, 2600 + flush * 29, 4000u}) {
+      FileShape file = File(100 + shape.levels[0].size(), LsmSimulation::KeyText(begin),
+                            LsmSimulation::KeyText(cut - 1), 13 * kMiB);
+      shape.levels[0].insert(shape.levels[0].begin(), file);
+      level0_bytes += file.size;
+      begin = cut;
+    }
+  }
+  std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{.flush_bytes = 39 * kMiB});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->output_level, 6u);
+  EXPECT_THAT(LeftAbove(shape, *plan), IsEmpty());
+  EXPECT_EQ(plan->input_bytes - plan->overlap_bytes, level0_bytes);
+}
+
+// What reaches far beyond all others stays: it would have the whole base level rewritten.
+TEST(PickerTest, LeavesAWideFileAboveANarrowStack) {
+  LevelShape shape;
+  for (char c = 'a'; c <= 'z'; ++c)
+    shape.levels[6].push_back(File(static_cast<uint64_t>(c), {c}, {c}, 64 * kMiB));
+  shape.levels[0] = Stack(18, "c", "d");
+  shape.levels[0].insert(shape.levels[0].begin(), File(30, "a", "z", 32 * kMiB));
+  std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_THAT(Ids(*plan), ElementsAre(18, 17, 16, 15, 14, 13, 12, 11, 'c', 'd'));
 }
 
 // Files that repeat themselves and are therefore compressed: deep before they are large.
