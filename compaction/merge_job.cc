@@ -11,8 +11,8 @@
 #include "engine/base/assert.h"
 #include "engine/base/merging_iterator.h"
 
-// 1. Each input file of level 0, and all input files of a deeper level together, are one run. The
-//    runs are merged in internal order.
+// 1. The input files of a level are laid side by side into as few runs as hold them: one for each deeper
+//    level, about one for each sublevel of level 0. The runs are merged in internal order.
 // 2. At the first entry of an input block, if the whole block comes before every other run's next
 //    key and nothing of it can go, its compressed bytes are copied and the cursor skips it.
 // 3. Otherwise the entry is judged (retention.h) and written or counted as dropped.
@@ -63,6 +63,22 @@ std::vector<BelowFile> FilesBelow(const LevelSet& levels, const CompactionPlan& 
     if (span.Overlaps(plan.span)) below.push_back({std::move(span), file.info.file_size});
   }
   return below;
+}
+
+// The files as runs, each of files that follow each other without overlap.
+std::vector<std::vector<FileRef>> SideBySide(std::vector<FileRef> files) {
+  std::sort(files.begin(), files.end(),
+            [](const FileRef& a, const FileRef& b) { return a.first() < b.first(); });
+  std::vector<std::vector<FileRef>> runs;
+  for (FileRef& file : files) {
+    const auto ends_before = [&file](const std::vector<FileRef>& run) {
+      return run.back().end() <= file.first();
+    };
+    auto run = std::find_if(runs.begin(), runs.end(), ends_before);
+    if (run == runs.end()) run = runs.emplace(runs.end());
+    run->push_back(std::move(file));
+  }
+  return runs;
 }
 
 }  // namespace
@@ -146,25 +162,22 @@ Task<Result<JobResult>> MergeJob::Run() {
 
 void MergeJob::State::OpenRuns() {
   std::vector<std::unique_ptr<EntryIterator>> sources;
-  std::vector<FileRef> files;
-  auto add_run = [&] {
-    if (files.empty()) return;
-    auto run = std::make_unique<RunCursor>(std::move(files), context.read_ahead);
-    files.clear();
-    runs.push_back(run.get());
-    sources.push_back(std::move(run));
-  };
-  uint32_t level = spec.plan.input_level;
-  for (const PlanInput& input : spec.plan.inputs) {
-    const FileRef* file = FindReference(*spec.levels, input);
-    PARTITA_ASSERT(file != nullptr);
-    PARTITA_ASSERT(file->table != nullptr);  // Damaged files are never inputs (F46).
-    if (input.level != level || input.level == 0) add_run();
-    level = input.level;
-    files.push_back(*file);
-    result.statistics.bytes_in += file->info.file_size;
+  for (uint32_t level = 0; level < kLevels; ++level) {
+    std::vector<FileRef> files;
+    for (const PlanInput& input : spec.plan.inputs) {
+      if (input.level != level) continue;
+      const FileRef* file = FindReference(*spec.levels, input);
+      PARTITA_ASSERT(file != nullptr);
+      PARTITA_ASSERT(file->table != nullptr);  // Damaged files are never inputs (F46).
+      files.push_back(*file);
+      result.statistics.bytes_in += file->info.file_size;
+    }
+    for (std::vector<FileRef>& run_files : SideBySide(std::move(files))) {
+      auto run = std::make_unique<RunCursor>(std::move(run_files), context.read_ahead);
+      runs.push_back(run.get());
+      sources.push_back(std::move(run));
+    }
   }
-  add_run();
   run_is_warm.resize(runs.size());
   merged = std::make_unique<MergingIterator>(std::move(sources), Direction::kForward);
 }

@@ -10,7 +10,7 @@
 
 namespace partita {
 
-// A merge input: files that follow each other in key order (one of level 0, or all inputs of a
+// A merge input: files of a level that follow each other in key order (some of level 0, or all inputs of a
 // deeper level), walked forward within their virtual bounds, past the cache, with their blocks shown.
 //
 // A file that ends before it gave as many entries as it was written with makes Fetch return
