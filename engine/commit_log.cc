@@ -1,6 +1,7 @@
 #include "engine/commit_log.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "engine/base/assert.h"
@@ -23,6 +24,12 @@ constexpr int kGatherTurnsMax = 4;
 
 // What one round writes at most, so that a round ends in a few milliseconds.
 constexpr uint64_t kRoundBytesMax = 4u << 20;
+
+// So often who finds the tail token taken looks again before it asks for a flush. Its holder copies a few
+// records, which takes microseconds unless the kernel took its core; a flush takes the device for
+// milliseconds. A worker does not wait for a core that was taken.
+constexpr int kTailTriesMax = 1024;
+constexpr int kTailTriesOnWorker = 256;
 
 // Retrying to leave the fence: doubling from 50 ms to 2 s, so writes resume well within 10 s of
 // space returning (F56).
@@ -285,16 +292,30 @@ void CommitLog::TailRound() {
   Publish();
 }
 
-Task<Status> CommitLog::AwaitVisible(LogPosition position, DurabilityLevel level) {
-  if (level != DurabilityLevel::kPower && visible_position() < position && !fenced()) {
-    // At most two tries: the holder before us may have taken its records before ours was there.
-    for (int i = 0; i < 2 && visible_position() < position; ++i) {
-      if (tail_token_.exchange(true, std::memory_order_acquire)) continue;
+// Copies everything up to `position`, and what else is there, unless somebody else does, the tail is full or
+// its token is held for long. Without a round of our own: the holder may have taken its records before ours
+// was there.
+void CommitLog::CopyToTail(LogPosition position, int tries_max) {
+  for (int tries = 0; tries < tries_max && visible_position() < position; ++tries) {
+    if (!tail_token_.load(std::memory_order_relaxed) &&
+        !tail_token_.exchange(true, std::memory_order_acquire)) {
       TailRound();
       tail_token_.store(false, std::memory_order_release);
+      return;
+    }
+    if (tries < kTailTriesOnWorker) {
+      __builtin_ia32_pause();
+    } else {
+      std::this_thread::yield();
     }
   }
-  bool blocking = Executor::Current() == nullptr;
+}
+
+Task<Status> CommitLog::AwaitVisible(LogPosition position, DurabilityLevel level) {
+  const bool blocking = Executor::Current() == nullptr;
+  if (level != DurabilityLevel::kPower && !fenced()) {
+    CopyToTail(position, blocking ? kTailTriesMax : kTailTriesOnWorker);
+  }
   while (visible_position() < position) {
     ArmTick();
     WantFlush(position.value);

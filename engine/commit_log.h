@@ -119,6 +119,7 @@ class CommitLog {
   Task<void> LeaveFence();
   // One round under the tail token.
   void TailRound();
+  void CopyToTail(LogPosition position, int tries_max);
 
   bool FlushTokenHeld() const { return (flush_token_.load() & kTokenHeld) != 0; }
   enum class TokenFor : uint8_t { kLog, kTrim };
