@@ -9,8 +9,9 @@
 //        key ->   a     f     m     t        seed: the oldest file of a stack (sublevel 1)
 //   newest   [--- 7 ---][--- 8 ---]          closure of a file: itself and every older file it
 //            [--- 5 ---][- 6 -]                overlaps, and every older file those overlap, ...
-//   oldest   [-- 1 --][-- 2 --][3]           set = closure of the seed, then closures of newer files
-//                                              while they are free: e.g. 1, then 5 + 7 if 2 joins too
+//   oldest   [-- 1 --][-- 2 --][3]           set = closure of the seed, then so many closures of other
+//                                              files that least of the base is rewritten for each byte:
+//                                              e.g. 1, then 2 + 5 + 7
 //
 // A closed set may be merged down: no older file is left above it (M22).
 
@@ -107,10 +108,9 @@ uint64_t Level0::BaseBytesUnder(const KeySpan& span) const {
   return bytes;
 }
 
-// The seed's closure, with so many of the newer files that least of the base level is rewritten for each
-// byte. Files join while there are any, the oldest first, as what one costs may only pay once others have
-// joined that cost no more: files of a level 0 whose cuts drifted each reach a little over the ends of what
-// is below.
+// The seed's closure, with so many other files that least of the base level is rewritten for each byte. Files
+// join while there are any, the oldest first: what one costs may pay only once others have joined that cost
+// no more. Where the cuts of flushes drifted each file reaches a little over the ends of those below.
 std::optional<Level0::Set> Level0::GrownFrom(size_t seed) const {
   const uint64_t flushes = options_.space_is_short ? kLevel0JobFlushesInShortSpace : kLevel0JobFlushes;
   const uint64_t bytes_max = flushes * options_.flush_bytes;

@@ -292,9 +292,8 @@ void CommitLog::TailRound() {
   Publish();
 }
 
-// Copies everything up to `position`, and what else is there, unless somebody else does, the tail is full or
-// its token is held for long. Without a round of our own: the holder may have taken its records before ours
-// was there.
+// A round of our own even where another has just ended: its holder may have taken its records before ours was
+// there.
 void CommitLog::CopyToTail(LogPosition position, int tries_max) {
   for (int tries = 0; tries < tries_max && visible_position() < position; ++tries) {
     if (!tail_token_.load(std::memory_order_relaxed) &&

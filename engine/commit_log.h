@@ -119,6 +119,8 @@ class CommitLog {
   Task<void> LeaveFence();
   // One round under the tail token.
   void TailRound();
+  // Has `position` copied to the tail, by a round of our own or of whoever holds its token; looks at most so
+  // often whether that is free.
   void CopyToTail(LogPosition position, int tries_max);
 
   bool FlushTokenHeld() const { return (flush_token_.load() & kTokenHeld) != 0; }
