@@ -1,6 +1,6 @@
 #include "api/entity.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include "api/entity_codec.h"

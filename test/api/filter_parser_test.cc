@@ -1,6 +1,6 @@
 #include "api/filter.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include "api/names.h"

@@ -1,5 +1,5 @@
 // Pages beside real writers, flushes, compactions and reopening; and what a query of two keys costs.
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include <atomic>

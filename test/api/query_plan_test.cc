@@ -1,6 +1,6 @@
 #include "api/query_plan.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "api/entity_codec.h"

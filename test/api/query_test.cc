@@ -1,6 +1,6 @@
 #include "api/query.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,6 +1,6 @@
 #include "engine/base/entity_record.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

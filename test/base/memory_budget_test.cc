@@ -1,6 +1,6 @@
 #include "engine/base/memory_budget.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include "engine/base/chunk_pool.h"

@@ -1,6 +1,6 @@
 #include "engine/base/throughput_targets.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 namespace partita {

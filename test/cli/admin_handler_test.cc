@@ -1,6 +1,6 @@
 #include "api/cli/admin_handler.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include "api/async_database.h"

@@ -1,6 +1,6 @@
 #include "api/cli/debian_index.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,5 +1,5 @@
 #include <arpa/inet.h>
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>

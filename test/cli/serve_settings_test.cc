@@ -1,6 +1,6 @@
 #include "api/cli/serve_settings.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 #include "compaction/picker.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,6 +1,6 @@
 #include "engine/catalog.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include <random>

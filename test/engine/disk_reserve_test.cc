@@ -1,6 +1,6 @@
 #include "engine/disk_reserve.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,6 +1,6 @@
 #include "engine/page_scan.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include <map>

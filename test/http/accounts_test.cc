@@ -1,6 +1,6 @@
 #include "api/http/accounts.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 namespace partita::http {

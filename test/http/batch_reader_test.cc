@@ -1,6 +1,6 @@
 #include "api/http/batch_reader.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // What the engine's refusals are to clients; sections 13.1, 4.2 and 10.9 of the reference: forms of error
 // bodies, their headers, and which of several errors is told.
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 
 #include "api/date_time.h"
 #include "api/http/answer.h"

@@ -1,6 +1,6 @@
 #include "api/http/resource.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include "test/api/vector_file.h"

@@ -1,6 +1,6 @@
 // Sections 14 to 16 of the reference, of the whole service: what tokens may do, stored policies, service
 // properties and CORS. Signatures themselves are tested with the authorizer.
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 
 #include "test/http/service_client.h"
 

@@ -1,5 +1,5 @@
 // Section 12 of the reference, of the whole service, beside the vectors.
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 
 #include "test/http/service_client.h"
 

@@ -1,6 +1,6 @@
 // Section 13.2 of the reference: every row of the table of errors that this server can give, by a request
 // that gives it. Rows that it never gives are listed at the end, with the reason.
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 
 #include "api/http/service_request.h"
 #include "engine/base/text.h"

@@ -1,5 +1,5 @@
 // Section 22 of the reference: the worked examples, byte for byte but for times, tags and ids.
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 
 #include "test/http/service_client.h"
 

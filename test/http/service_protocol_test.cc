@@ -1,6 +1,6 @@
 // Sections 2 to 5, 7, 8, 10 and 18 of the reference, of the whole service: addresses, tunnels, headers,
 // payloads, operations.
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 
 #include <set>
 

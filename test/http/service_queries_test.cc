@@ -1,6 +1,6 @@
 // Section 11 of the reference, of the whole service. Filters against single entities are tested with the
 // evaluator; here: that the text arrives there, pages, tokens, projection, and key ranges.
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 
 #include "test/http/service_client.h"
 

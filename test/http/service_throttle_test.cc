@@ -1,5 +1,5 @@
 // Sections 17 and 22.15 of the reference: what a client over its throughput target is told.
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 
 #include "test/http/service_client.h"
 

@@ -1,6 +1,6 @@
 // The vectors of the reference, each asked of the whole service: etag-if-match.json, json-values.json,
 // keys.json and batches.json.
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 
 #include <map>
 

@@ -1,5 +1,5 @@
 // Runs test/vectors/signatures.json, every vector of it.
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include <functional>

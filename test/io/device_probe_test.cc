@@ -1,6 +1,6 @@
 #include "engine/io/device_probe.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <linux/magic.h>
 #include <sys/statfs.h>

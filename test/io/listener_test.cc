@@ -1,6 +1,6 @@
 #include "engine/io/listener.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 #include <netinet/tcp.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 #include "engine/io/local_meta_store.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,6 +1,6 @@
 #include "engine/io/local_object_store.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "engine/io/meta_format.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 // covers: F40 F41 F42 F66

@@ -1,6 +1,6 @@
 #include "engine/io/posix_file_system.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 #include "bench/lab/capacity.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include <atomic>

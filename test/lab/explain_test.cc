@@ -1,6 +1,6 @@
 #include "bench/lab/explain.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include "test/lab/experiments.h"

@@ -1,6 +1,6 @@
 #include "bench/lab/hdr_log.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <zlib.h>

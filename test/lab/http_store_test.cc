@@ -1,6 +1,6 @@
 #include "bench/lab/http_store.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <simdjson.h>

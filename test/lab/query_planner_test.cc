@@ -1,6 +1,6 @@
 #include "bench/lab/query_planner.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include "bench/lab/key_span.h"

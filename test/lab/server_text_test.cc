@@ -1,6 +1,6 @@
 #include "bench/lab/server_text.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 #include <simdjson.h>
 

@@ -1,6 +1,6 @@
 #include "bench/lab/work_directory.h"
 
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
 // arrows point downwards, siblings do not see each other, each package stays behind its files.
 //
 // A rule that a change must break is changed here, in the same commit, with the reason beside it.
-#include <gmock/gmock.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
