@@ -46,17 +46,22 @@ class Level0 {
  private:
   // Some files of level 0, closed: every older file that one of them overlaps is among them.
   struct Set {
-    std::vector<bool> has;      // By index in files_, newest first.
-    std::vector<size_t> files;  // The same, in the order in which they joined.
+    std::vector<bool> has;  // By index in files_, newest first.
     std::optional<KeySpan> span;
     uint64_t bytes = 0;
+    uint64_t base_bytes = 0;  // Of the base level's files within the span.
+
+    double base_per_byte() const {
+      return static_cast<double>(base_bytes) / static_cast<double>(std::max<uint64_t>(bytes, 1));
+    }
   };
 
-  bool AddClosure(size_t file, uint64_t bytes_max, Set* set) const;
-  void Join(size_t file, Set* set) const;
+  std::optional<Set> With(size_t file, const Set& set, uint64_t bytes_max) const;
+  std::optional<Set> WithCheapest(const Set& set, uint64_t bytes_max) const;
+  void JoinWhatIsFree(uint64_t bytes_max, Set* set) const;
   std::optional<Set> GrownFrom(size_t seed) const;
-  std::optional<CompactionPlan> PlanDown(const Set& set) const;
-  uint64_t BaseBytesUnder(const KeySpan& span) const;
+  CompactionPlan PlanDown(const Set& set) const;
+  std::optional<uint64_t> BaseBytesUnder(const KeySpan& span) const;
 
   const LevelShape& shape_;
   const std::vector<FileShape>& files_;
@@ -64,81 +69,91 @@ class Level0 {
   uint32_t base_level_;
 };
 
-// Adds `file` and all it needs; false, and nothing is added, when something of that is busy (M21) or the set
-// would have more than `bytes_max`.
-bool Level0::AddClosure(size_t file, uint64_t bytes_max, Set* set) const {
+// The set with `file` and all that it needs. None when something of that, or of the base level under it, is
+// busy or the place of a running job (M21), or it would be more than `bytes_max`.
+std::optional<Level0::Set> Level0::With(size_t file, const Set& set, uint64_t bytes_max) const {
+  Set with = set;
   std::vector<size_t> open{file};
-  std::vector<size_t> joining;
-  uint64_t bytes = 0;
-  bool may = true;
-  while (may && !open.empty()) {
-    size_t at = open.back();
+  while (!open.empty()) {
+    const size_t at = open.back();
     open.pop_back();
-    if (set->has[at]) continue;
-    set->has[at] = true;
-    joining.push_back(at);
-    bytes += files_[at].size;
-    may = !files_[at].busy && set->bytes + bytes <= bytes_max;
+    if (with.has[at]) continue;
+    with.has[at] = true;
+    with.bytes += files_[at].size;
+    if (files_[at].busy || with.bytes > bytes_max) return std::nullopt;
+    if (!with.span) with.span = files_[at].span;
+    with.span->Extend(files_[at].span);
     for (size_t older = at + 1; older < files_.size(); ++older) {
-      if (!set->has[older] && files_[older].span.Overlaps(files_[at].span)) open.push_back(older);
+      if (!with.has[older] && files_[older].span.Overlaps(files_[at].span)) open.push_back(older);
     }
   }
-  if (!may) {
-    for (size_t at : joining) set->has[at] = false;
-    return false;
-  }
-  for (size_t at : joining) Join(at, set);
-  return true;
+  const std::optional<uint64_t> base_bytes = BaseBytesUnder(*with.span);
+  if (!base_bytes) return std::nullopt;
+  with.base_bytes = *base_bytes;
+  return with;
 }
 
-void Level0::Join(size_t file, Set* set) const {
-  set->has[file] = true;
-  set->files.push_back(file);
-  set->bytes += files_[file].size;
-  if (!set->span) {
-    set->span = files_[file].span;
-  } else {
-    set->span->Extend(files_[file].span);
-  }
-}
-
-uint64_t Level0::BaseBytesUnder(const KeySpan& span) const {
+std::optional<uint64_t> Level0::BaseBytesUnder(const KeySpan& span) const {
+  CompactionPlan place;
+  place.output_level = base_level_;
+  place.span = span;
   uint64_t bytes = 0;
-  for (const FileShape* file : OverlappingFiles(shape_.levels[base_level_], span)) bytes += file->size;
+  for (const FileShape* file : OverlappingFiles(shape_.levels[base_level_], span)) {
+    if (file->busy) return std::nullopt;
+    place.span.Extend(file->span);
+    bytes += file->size;
+  }
+  if (CollidesWithRunning(shape_, place)) return std::nullopt;
   return bytes;
 }
 
-// The seed's closure, with so many other files that least of the base level is rewritten for each byte. Files
-// join while there are any, the oldest first: what one costs may pay only once others have joined that cost
-// no more. Where the cuts of flushes drifted each file reaches a little over the ends of those below.
+// The set with the file, and all that it needs, that costs least of the base level for each byte it brings.
+std::optional<Level0::Set> Level0::WithCheapest(const Set& set, uint64_t bytes_max) const {
+  std::optional<Set> best;
+  double best_cost = 0;
+  for (size_t i = files_.size(); i-- > 0;) {
+    if (set.has[i] || files_[i].busy || !files_[i].span.Overlaps(*set.span)) continue;
+    std::optional<Set> with = With(i, set, bytes_max);
+    if (!with) continue;
+    const double cost = static_cast<double>(with->base_bytes - set.base_bytes) /
+                        static_cast<double>(std::max<uint64_t>(with->bytes - set.bytes, 1));
+    if (best && cost >= best_cost) continue;
+    best = std::move(with);
+    best_cost = cost;
+  }
+  return best;
+}
+
+// Joins, the oldest first, every file that has no more of the base level rewritten.
+void Level0::JoinWhatIsFree(uint64_t bytes_max, Set* set) const {
+  for (bool joined = true; joined;) {
+    joined = false;
+    for (size_t i = files_.size(); i-- > 0 && set->bytes < bytes_max;) {
+      if (set->has[i] || files_[i].busy || !files_[i].span.Overlaps(*set->span)) continue;
+      std::optional<Set> with = With(i, *set, bytes_max);
+      if (!with || with->base_bytes > set->base_bytes) continue;
+      *set = std::move(*with);
+      joined = true;
+    }
+  }
+}
+
+// The seed's closure, with so many other files that least of the base level is rewritten for each byte. They
+// join while there are any, whatever they cost: it may pay once others have joined that cost nothing then.
+// Where the cuts of flushes drifted each file reaches a little over the ends of those below.
 std::optional<Level0::Set> Level0::GrownFrom(size_t seed) const {
   const uint64_t flushes = options_.space_is_short ? kLevel0JobFlushesInShortSpace : kLevel0JobFlushes;
   const uint64_t bytes_max = flushes * options_.flush_bytes;
-  const auto base_per_byte = [this](const Set& set) {
-    return static_cast<double>(BaseBytesUnder(*set.span)) /
-           static_cast<double>(std::max<uint64_t>(set.bytes, 1));
-  };
-  Set set;
-  set.has.resize(files_.size());
-  if (!AddClosure(seed, UINT64_MAX, &set)) return std::nullopt;
-  double best = base_per_byte(set);
-  size_t best_files = set.files.size();
-  for (bool joined = true; joined;) {
-    joined = false;
-    for (size_t i = files_.size(); i-- > 0 && set.bytes < bytes_max;) {
-      if (set.has[i] || files_[i].busy || !files_[i].span.Overlaps(*set.span)) continue;
-      if (!AddClosure(i, bytes_max, &set)) continue;
-      joined = true;
-      const double now = base_per_byte(set);
-      if (now > best) continue;
-      best = now;
-      best_files = set.files.size();
-    }
+  std::optional<Set> best = With(seed, Set{.has = std::vector<bool>(files_.size())}, UINT64_MAX);
+  if (!best) return std::nullopt;
+  JoinWhatIsFree(bytes_max, &*best);
+  // A job needs room for all that it reads: where space is short, for no more than it must.
+  std::optional<Set> set = options_.space_is_short ? std::nullopt : WithCheapest(*best, bytes_max);
+  for (; set; set = WithCheapest(*set, bytes_max)) {
+    JoinWhatIsFree(bytes_max, &*set);
+    if (set->base_per_byte() <= best->base_per_byte()) best = set;
   }
-  Set cheapest;
-  cheapest.has.resize(files_.size());
-  for (size_t i = 0; i < best_files; ++i) Join(set.files[i], &cheapest);
-  return cheapest;
+  return best;
 }
 
 bool MutuallyDisjoint(const std::vector<const FileShape*>& files) {
@@ -150,7 +165,7 @@ bool MutuallyDisjoint(const std::vector<const FileShape*>& files) {
   return true;
 }
 
-std::optional<CompactionPlan> Level0::PlanDown(const Set& set) const {
+CompactionPlan Level0::PlanDown(const Set& set) const {
   CompactionPlan plan;
   plan.output_level = base_level_;
   plan.reason = PickReason::kLevel0Depth;
@@ -165,11 +180,9 @@ std::optional<CompactionPlan> Level0::PlanDown(const Set& set) const {
   }
   const KeySpan own_span = plan.span;
   for (const FileShape* file : OverlappingFiles(shape_.levels[base_level_], own_span)) {
-    if (file->busy) return std::nullopt;
     AddInput(&plan, base_level_, *file);
     plan.span.Extend(file->span);
   }
-  if (CollidesWithRunning(shape_, plan)) return std::nullopt;
   // Level 0 is not compressed, so it never moves into the last level; tombstones are merged, to be
   // dropped as early as they can.
   plan.trivial_move = plan.overlap_bytes == 0 && plan.inputs.size() == taken.size() &&
@@ -178,23 +191,21 @@ std::optional<CompactionPlan> Level0::PlanDown(const Set& set) const {
 }
 
 std::optional<CompactionPlan> Level0::BestDown() const {
-  std::optional<CompactionPlan> best;
+  std::optional<Set> best;
   double best_ratio = 0;
   const std::vector<uint32_t> sublevels = SublevelsOf(files_);
   for (size_t seed = files_.size(); seed-- > 0;) {
     if (sublevels[seed] != 1) continue;
     std::optional<Set> set = GrownFrom(seed);
     if (!set) continue;
-    std::optional<CompactionPlan> plan = PlanDown(*set);
-    if (!plan) continue;
-    uint64_t own = plan->input_bytes - plan->overlap_bytes;
-    double ratio = static_cast<double>(plan->overlap_bytes) / static_cast<double>(std::max<uint64_t>(own, 1));
-    bool better = !best || ratio < best_ratio || (ratio == best_ratio && plan->span.lower < best->span.lower);
-    if (!better) continue;
-    best = std::move(plan);
+    const double ratio = set->base_per_byte();
+    if (best && (ratio > best_ratio || (ratio == best_ratio && set->span->lower >= best->span->lower)))
+      continue;
+    best = std::move(set);
     best_ratio = ratio;
   }
-  return best;
+  if (!best) return std::nullopt;
+  return PlanDown(*best);
 }
 
 // The newest run of idle neighbours in age that is worth merging into one.

@@ -46,7 +46,8 @@ struct CompactionPlan {
 // Which inputs are right:
 // - Level 0, downwards: each file brings every *older* file of level 0 it overlaps (else an older
 //   entry would stay above a newer one: M22), then every file of the output level within the span
-//   of all. Of the other files so many join as make what is rewritten there least for each byte.
+//   of all. Of the other files so many join as make what is rewritten there least for each byte,
+//   each time the one that costs least.
 // - Level 0, among itself: neighbours in age only, so that nothing is between them.
 // - Deeper: one file and those it overlaps on the next level.
 // - A plan with a busy file among them, or whose span overlaps that of a running job on any level

@@ -117,6 +117,34 @@ TEST_F(JobTest, AMergeAndItsReadBackReadAhead) {
   RunBlocking(pool.Join());
 }
 
+// Two flushes of four files each are two runs: reading ahead takes memory for each run, not for each file.
+TEST_F(JobTest, FilesOfLevel0SideBySideAreOneRun) {
+  world_.block_size = 12 << 10;
+  PromptExecutor prompt;
+  ReadAheadPool pool(prompt, 8 << 20);
+  world_.read_ahead = &pool;
+  for (uint64_t version : {5, 6}) {
+    for (uint32_t file = 0; file < 4; ++file) {
+      std::vector<ModelEntry> entries;
+      for (uint32_t row = file * 1500; row < (file + 1) * 1500; ++row) {
+        entries.push_back(
+            MakeEntry(Key(row / 100, row), version, EntryKind::kPut, RandomContent(1000, row * version)));
+      }
+      FlushOk(std::move(entries));
+    }
+  }
+  size_t held = 0;
+  world_.store.faults().on_read = [&](ObjectId, uint64_t, std::span<uint8_t>, ReadCaching) {
+    held = std::max(held, pool.held_bytes());
+    return Status();
+  };
+  MergeOk(0, 6);
+  world_.store.faults().on_read = nullptr;
+  EXPECT_GT(held, 0u);
+  EXPECT_LE(held, 3u << 20);
+  RunBlocking(pool.Join());
+}
+
 TEST_F(JobTest, BlocksOfAnotherCompressionClassDoNotPass) {
   FlushOk(Puts(0, 500, 5));
   EXPECT_EQ(MergeOk(0, 5).statistics.blocks_passed, 0u);
