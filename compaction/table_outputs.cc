@@ -17,7 +17,7 @@ TableOutputs::TableOutputs(JobContext& context, Compression compression, OutputC
       statistics_(statistics),
       warm_(warm) {}
 
-TableOutputs::~TableOutputs() { PARTITA_ASSERT(writer_ == nullptr); }
+TableOutputs::~TableOutputs() { PARTITA_ASSERT(writer_ == nullptr && ended_ == nullptr); }
 
 bool TableOutputs::MustTurn(std::string_view key) {
   if (writer_ == nullptr) {
@@ -61,9 +61,17 @@ void TableOutputs::EvenOut(size_t content_size) {
 Task<Status> TableOutputs::Drain() { co_return co_await writer_->Drain(); }
 
 Task<Status> TableOutputs::EndTable() {
-  Result<TableInfo> info = co_await writer_->Finish();
-  if (!info.ok()) co_return info.status();  // Discard abandons the writer.
-  writer_.reset();
+  PARTITA_CO_TRY(co_await SettleEnded());
+  PARTITA_CO_TRY(co_await writer_->BeginFinish());
+  ended_ = std::move(writer_);
+  co_return Status();
+}
+
+Task<Status> TableOutputs::SettleEnded() {
+  if (ended_ == nullptr) co_return Status();
+  Result<TableInfo> info = co_await ended_->Finish();
+  if (!info.ok()) co_return info.status();  // Discard abandons it.
+  ended_.reset();
   finished_.push_back(info->id);
   statistics_->bytes_written += info->file_size;
   Status read_back = co_await ReadBack(std::move(info).value());
@@ -90,6 +98,7 @@ Task<Status> TableOutputs::ReadBack(TableInfo info) {
 
 Task<Status> TableOutputs::Finish() {
   if (writer_ != nullptr) PARTITA_CO_TRY(co_await EndTable());
+  PARTITA_CO_TRY(co_await SettleEnded());
   uint64_t entries = 0;
   for (const auto& table : tables_) entries += table->info().entry_count;
   if (entries != statistics_->entries_out) {
@@ -100,9 +109,9 @@ Task<Status> TableOutputs::Finish() {
 }
 
 Task<void> TableOutputs::Discard() {
-  if (writer_ != nullptr) {
-    co_await writer_->Abandon();
-    writer_.reset();
+  for (std::unique_ptr<TableWriter>* one : {&ended_, &writer_}) {
+    if (*one != nullptr) co_await (*one)->Abandon();
+    one->reset();
   }
   tables_.clear();
   for (ObjectId id : finished_) {

@@ -63,7 +63,10 @@ class TableOutputs {
  private:
   // Bytes in the writer's unfinished block.
   size_t block_fill() const { return writer_ == nullptr ? 0 : writer_->block_fill(); }
+  // What remains of the file at hand goes to the device while the next one is begun.
   Task<Status> EndTable();
+  // Awaits that, and reads back.
+  Task<Status> SettleEnded();
   // kCorruption: it is not what was written, or cannot be read.
   Task<Status> ReadBack(TableInfo info);
 
@@ -74,7 +77,8 @@ class TableOutputs {
   JobStatistics* statistics_;
   BlockTaker* warm_;
   std::unique_ptr<TableWriter> writer_;
-  std::vector<ObjectId> finished_;  // Durable, whether read back or not.
+  std::unique_ptr<TableWriter> ended_;  // The file before: complete, not known to be durable.
+  std::vector<ObjectId> finished_;      // Durable, whether read back or not.
   std::vector<std::shared_ptr<TableReader>> tables_;
   std::vector<ObjectId> left_behind_;
 };

@@ -25,6 +25,7 @@ class MeteredWriter final : public ObjectWriter {
     meter_.Note(work_, bytes.size());
     return writer_->Append(bytes);
   }
+  Task<Status> BeginFinish() override { return writer_->BeginFinish(); }
   Task<Status> Finish() override { return writer_->Finish(); }
   Task<void> Abandon() override { return writer_->Abandon(); }
   uint64_t size() const override { return writer_->size(); }

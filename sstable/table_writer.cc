@@ -86,6 +86,7 @@ struct TableWriter::State {
   std::string scratch;
   TableProperties properties;
   Footer footer;
+  bool ended = false;  // Its footer is written.
   bool closed = false;
 };
 
@@ -353,13 +354,21 @@ Status TableWriter::State::BuildTail() {
   return Status();
 }
 
-Task<Result<TableInfo>> TableWriter::Finish() {
+Task<Status> TableWriter::BeginFinish() {
   State& s = *state_;
-  PARTITA_ASSERT(s.properties.info.entry_count > 0);
+  PARTITA_ASSERT(s.properties.info.entry_count > 0 && !s.ended);
   s.properties.info.version_max = std::max(s.properties.info.version_max, s.options.counts_as);
   if (!s.block.empty()) PARTITA_CO_TRY(s.CloseBlock());
   PARTITA_CO_TRY(s.BuildTail());
   PARTITA_CO_TRY(co_await Drain());
+  PARTITA_CO_TRY(co_await s.object->BeginFinish());
+  s.ended = true;
+  co_return Status();
+}
+
+Task<Result<TableInfo>> TableWriter::Finish() {
+  State& s = *state_;
+  if (!s.ended) PARTITA_CO_TRY(co_await BeginFinish());
   PARTITA_CO_TRY(co_await s.object->Finish());  // Durable before anything refers to it (F25).
   PARTITA_ASSERT(s.object->size() == s.footer.file_size);
   s.closed = true;

@@ -96,8 +96,11 @@ class TableWriter {
   // The last key added; empty at first.
   std::string_view last_key() const;
 
-  // Writes index, filters, properties and footer, and makes the file durable (F25).
-  // REQUIRES: at least one entry was added.
+  // Writes index, filters, properties and footer, and begins to make the file durable, which goes on while
+  // the caller does other things; Finish, or Abandon, is awaited all the same. REQUIRES: at least one entry
+  // was added, and none is any more.
+  Task<Status> BeginFinish();
+  // BeginFinish, where it was not awaited before; then the file is durable (F25).
   Task<Result<TableInfo>> Finish();
 
   // Removes what was written.

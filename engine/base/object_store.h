@@ -23,6 +23,10 @@ class ObjectWriter {
   // After one only Abandon is useful: a failed object is discarded and written anew under another id (F22).
   virtual Task<Status> Append(std::string_view bytes) = 0;
 
+  // Begins what Finish does, which goes on while the writer's user does other things, where that is possible;
+  // Finish, or Abandon, is awaited all the same. Nothing may be added any more. Errors as Append.
+  virtual Task<Status> BeginFinish() = 0;
+
   // Makes data, length and name durable; only then may anything refer to the object (F25).
   virtual Task<Status> Finish() = 0;
 

@@ -38,6 +38,23 @@ class WritePiece final : public Overlapped {
   const size_t size_;
 };
 
+// The flush of a file whose every page is written, and of its name. Data and length come first; only after
+// both may anything refer to it (F25).
+class FlushPiece final : public Overlapped {
+ public:
+  FlushPiece(FileSystem& files, File& file) : files_(files), file_(file) {}
+
+ private:
+  Task<Status> Perform() override {
+    if (SiteIsOn("object.flush")) PARTITA_CO_TRY(co_await file_.Flush());
+    if (SiteIsOn("object.dirflush")) PARTITA_CO_TRY(co_await files_.FlushDirectory(kObjectDirectory));
+    co_return Status();
+  }
+
+  FileSystem& files_;
+  File& file_;
+};
+
 class LocalObjectWriter final : public ObjectWriter {
  public:
   LocalObjectWriter(FileSystem& files, Executor* helpers, std::string path, std::unique_ptr<File> file,
@@ -60,33 +77,48 @@ class LocalObjectWriter final : public ObjectWriter {
     co_return Status();
   }
 
+  Task<Status> BeginFinish() override {
+    PARTITA_CO_TRY(co_await WriteRest());
+    if (helpers_ != nullptr) Overlapped::Start(writes_, *helpers_, flush_);
+    co_return Status();
+  }
+
   Task<Status> Finish() override {
-    PARTITA_ASSERT(file_ != nullptr);
-    PARTITA_CO_TRY(failed_);
-    const uint64_t length = size();
-    if (buffered_ > 0) PARTITA_CO_TRY(co_await WriteBuffered());
-    PARTITA_CO_TRY(co_await EndWrite());
+    if (flush_ == nullptr) PARTITA_CO_TRY(co_await WriteRest());
+    Status flushed = co_await flush_->Arrive();
     co_await writes_.Join();
-    if (written_ != length) PARTITA_CO_TRY(co_await file_->Truncate(length));
-    // Data and length, then the name; only after both may anything refer to it (F25).
-    if (SiteIsOn("object.flush")) PARTITA_CO_TRY(co_await file_->Flush());
-    if (SiteIsOn("object.dirflush")) PARTITA_CO_TRY(co_await files_.FlushDirectory(kObjectDirectory));
+    PARTITA_CO_TRY(flushed);
     file_.reset();
-    finished_size_ = length;
     co_return Status();
   }
 
   Task<void> Abandon() override {
     (void)co_await EndWrite();
+    flush_.reset();  // One that has not begun will not.
     co_await writes_.Join();
     file_.reset();
     // Should it fail, recovery removes the file, to which nothing refers (F37).
     (void)co_await files_.Remove(path_);
   }
 
-  uint64_t size() const override { return file_ == nullptr ? finished_size_ : written_ + buffered_; }
+  uint64_t size() const override { return flush_ != nullptr ? finished_size_ : written_ + buffered_; }
 
  private:
+  // After it all of the object is in its file, and flush_ is what remains.
+  Task<Status> WriteRest() {
+    PARTITA_ASSERT(file_ != nullptr && flush_ == nullptr);
+    PARTITA_CO_TRY(failed_);
+    const uint64_t length = size();
+    if (buffered_ > 0) PARTITA_CO_TRY(co_await WriteBuffered());
+    PARTITA_CO_TRY(co_await EndWrite());
+    if (written_ != length) PARTITA_CO_TRY(co_await file_->Truncate(length));
+    buffer_ = AlignedBuffer();
+    spare_ = AlignedBuffer();
+    finished_size_ = length;
+    flush_ = std::make_shared<FlushPiece>(files_, *file_);
+    co_return Status();
+  }
+
   // Begins to write the buffer, its last page padded with zeros, once what was begun before is written.
   Task<Status> WriteBuffered() {
     const size_t padded = AlignUp(buffered_, kPageSize);
@@ -126,8 +158,9 @@ class LocalObjectWriter final : public ObjectWriter {
   size_t buffered_ = 0;   // Bytes of buffer_ not written yet.
   uint64_t written_ = 0;  // Whole pages on disk, or on their way.
   std::shared_ptr<WritePiece> writing_;
-  AlignedBuffer spare_;  // While nothing is being written; may have no data.
-  TaskGroup writes_;
+  AlignedBuffer spare_;                // While nothing is being written; may have no data.
+  std::shared_ptr<FlushPiece> flush_;  // Null until everything is written.
+  TaskGroup writes_;                   // And that flush.
   Status failed_;  // A write did: what came behind it must not pass for all there is (F20).
   uint64_t finished_size_ = 0;
 };

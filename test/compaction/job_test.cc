@@ -76,6 +76,17 @@ TEST_F(JobTest, AFlushThatCannotWriteLeavesNothingBehind) {
   FlushOk(Puts(0, 1000, 5));  // A retry with new ids goes through.
 }
 
+// The second table is at hand when the end of the first is awaited.
+TEST_F(JobTest, AnEndThatFailsBesideTheNextTableLeavesNeitherBehind) {
+  world_.target_file_bytes = 64 << 10;
+  world_.store.faults().finish_failure = Status::IoError("planted");
+  EXPECT_EQ(world_.Flush(Puts(0, 3000, 5), AllVisible()).code(), Code::kIoError);
+  EXPECT_EQ(world_.store.created(), 2u);
+  EXPECT_EQ(world_.ObjectCount(), 0u);
+  world_.store.faults().finish_failure = Status();
+  FlushOk(Puts(0, 3000, 5));
+}
+
 // And nothing of the store is called damaged for it. covers: F22 F47
 TEST_F(JobTest, AnOutputThatReadsBackWrongIsNotTrusted) {
   world_.store.faults().on_read = [](ObjectId, uint64_t offset, std::span<uint8_t> bytes, ReadCaching) {

@@ -178,7 +178,8 @@ TEST(ObjectNameTest, ParsesExactlyWhatItPrints) {
 
 struct WriteCourse {
   int finished = 0, left = 0, failed = 0;
-  bool was_writing = false;  // When an Append had returned.
+  bool was_writing = false;   // When an Append had returned.
+  bool was_flushing = false;  // When a BeginFinish had.
 };
 
 // Objects of all sizes, each either there as it was written, or abandoned without a trace.
@@ -197,6 +198,11 @@ Task<void> WriteObjects(SimRuntime& runtime, uint64_t seed, WriteCourse* out) {
       written = co_await (*writer)->Append(std::string_view(content).substr(at, size));
       at += size;
       out->was_writing |= runtime.operations_in_flight() > 0;
+    }
+    if (written.ok() && random() % 2 == 0) {
+      written = co_await (*writer)->BeginFinish();
+      if (written.ok()) EXPECT_EQ((*writer)->size(), content.size());
+      out->was_flushing |= runtime.operations_in_flight() > 0;
     }
     const bool leave = random() % 4 == 0;
     if (written.ok() && !leave) written = co_await (*writer)->Finish();
@@ -238,6 +244,7 @@ TEST(WriteBehindTest, AnObjectIsWrittenWhileItGrowsAndAFailureIsToldBeforeItIsFi
       runtime.Run(WriteObjects(runtime, seed, &course));
     }
     EXPECT_TRUE(course.was_writing);
+    EXPECT_TRUE(course.was_flushing);
     EXPECT_GT(course.finished, 8);
     EXPECT_EQ(course.finished + course.left + course.failed, 4 * 12);
     EXPECT_EQ(course.failed > 0, effect == SimEffect::kError);

@@ -31,6 +31,7 @@ class MemoryObjectStore : public ObjectStore {
   Task<Result<std::unique_ptr<ObjectWriter>>> Create(ObjectId id) override {
     std::lock_guard lock(mutex_);
     if (objects_.contains(id)) co_return Status::AlreadyExists("object " + std::to_string(id.value));
+    ++created_;
     auto bytes = std::make_shared<std::string>();
     objects_[id] = bytes;
     co_return std::unique_ptr<ObjectWriter>(new Writer(*this, id, std::move(bytes)));
@@ -62,6 +63,7 @@ class MemoryObjectStore : public ObjectStore {
   void Put(ObjectId id, std::string bytes) { objects_[id] = std::make_shared<std::string>(std::move(bytes)); }
 
   Faults& faults() { return faults_; }
+  uint64_t created() const { return created_; }
   uint64_t reads() const { return reads_.load(); }
   uint64_t read_bytes() const { return read_bytes_.load(); }
 
@@ -76,6 +78,7 @@ class MemoryObjectStore : public ObjectStore {
       bytes_->append(bytes);
       co_return Status();
     }
+    Task<Status> BeginFinish() override { co_return Status(); }
     Task<Status> Finish() override { co_return store_.faults_.finish_failure; }
     Task<void> Abandon() override {
       std::lock_guard lock(store_.mutex_);
@@ -125,6 +128,7 @@ class MemoryObjectStore : public ObjectStore {
   std::mutex mutex_;
   std::map<ObjectId, std::shared_ptr<std::string>> objects_;
   Faults faults_;
+  uint64_t created_ = 0;  // Guarded by mutex_.
   std::atomic<uint64_t> reads_{0};
   std::atomic<uint64_t> read_bytes_{0};
 };
