@@ -37,7 +37,18 @@ constexpr uint64_t kSmallShare = 2;
 class Level0 {
  public:
   Level0(const LevelShape& shape, const PickerOptions& options, uint32_t base_level)
-      : shape_(shape), files_(shape.levels[0]), options_(options), base_level_(base_level) {}
+      : shape_(shape), files_(shape.levels[0]), options_(options), base_level_(base_level) {
+    needs_.resize(files_.size());
+    base_before_.resize(1);
+    for (size_t i = 0; i < files_.size(); ++i) {
+      for (size_t older = i + 1; older < files_.size(); ++older) {
+        if (files_[older].span.Overlaps(files_[i].span)) needs_[i].push_back(older);
+      }
+    }
+    for (const FileShape& file : shape.levels[base_level]) {
+      base_before_.push_back({base_before_.back().bytes + file.size, base_before_.back().busy + file.busy});
+    }
+  }
 
   std::optional<CompactionPlan> BestDown() const;
   // Of files of at most `file_bytes_max`.
@@ -67,11 +78,19 @@ class Level0 {
   const std::vector<FileShape>& files_;
   const PickerOptions& options_;
   uint32_t base_level_;
+  // Sets are tried by the ten thousand where level 0 has hundreds of files.
+  struct BaseBefore {
+    uint64_t bytes = 0;
+    uint64_t busy = 0;
+  };
+  std::vector<std::vector<size_t>> needs_;  // By index in files_: the older ones that it overlaps.
+  std::vector<BaseBefore> base_before_;     // Sums of the base level's files before each.
 };
 
 // The set with `file` and all that it needs. None when something of that, or of the base level under it, is
 // busy or the place of a running job (M21), or it would be more than `bytes_max`.
 std::optional<Level0::Set> Level0::With(size_t file, const Set& set, uint64_t bytes_max) const {
+  if (set.bytes > bytes_max - std::min(bytes_max, files_[file].size)) return std::nullopt;
   Set with = set;
   std::vector<size_t> open{file};
   while (!open.empty()) {
@@ -83,8 +102,8 @@ std::optional<Level0::Set> Level0::With(size_t file, const Set& set, uint64_t by
     if (files_[at].busy || with.bytes > bytes_max) return std::nullopt;
     if (!with.span) with.span = files_[at].span;
     with.span->Extend(files_[at].span);
-    for (size_t older = at + 1; older < files_.size(); ++older) {
-      if (!with.has[older] && files_[older].span.Overlaps(files_[at].span)) open.push_back(older);
+    for (size_t older : needs_[at]) {
+      if (!with.has[older]) open.push_back(older);
     }
   }
   const std::optional<uint64_t> base_bytes = BaseBytesUnder(*with.span);
@@ -94,17 +113,20 @@ std::optional<Level0::Set> Level0::With(size_t file, const Set& set, uint64_t by
 }
 
 std::optional<uint64_t> Level0::BaseBytesUnder(const KeySpan& span) const {
-  CompactionPlan place;
-  place.output_level = base_level_;
-  place.span = span;
-  uint64_t bytes = 0;
-  for (const FileShape* file : OverlappingFiles(shape_.levels[base_level_], span)) {
-    if (file->busy) return std::nullopt;
-    place.span.Extend(file->span);
-    bytes += file->size;
+  const std::vector<FileShape>& base = shape_.levels[base_level_];
+  const auto [first, end] = OverlappingRange(base, span);
+  if (base_before_[end].busy > base_before_[first].busy) return std::nullopt;
+  if (!shape_.running.empty()) {
+    CompactionPlan place;
+    place.output_level = base_level_;
+    place.span = span;
+    if (first < end) {
+      place.span.Extend(base[first].span);
+      place.span.Extend(base[end - 1].span);
+    }
+    if (CollidesWithRunning(shape_, place)) return std::nullopt;
   }
-  if (CollidesWithRunning(shape_, place)) return std::nullopt;
-  return bytes;
+  return base_before_[end].bytes - base_before_[first].bytes;
 }
 
 // The set with the file, and all that it needs, that costs least of the base level for each byte it brings.
@@ -147,7 +169,7 @@ std::optional<Level0::Set> Level0::GrownFrom(size_t seed) const {
   std::optional<Set> best = With(seed, Set{.has = std::vector<bool>(files_.size())}, UINT64_MAX);
   if (!best) return std::nullopt;
   JoinWhatIsFree(bytes_max, &*best);
-  // A job needs room for all that it reads: where space is short, for no more than it must.
+  // A job needs room for all that it reads, which where space is short may not be there.
   std::optional<Set> set = options_.space_is_short ? std::nullopt : WithCheapest(*best, bytes_max);
   for (; set; set = WithCheapest(*set, bytes_max)) {
     JoinWhatIsFree(bytes_max, &*set);

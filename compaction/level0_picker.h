@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "compaction/picker.h"
@@ -19,7 +20,8 @@ bool Level0IsTombstoneDense(const LevelShape& shape);
 std::optional<CompactionPlan> PickLevel0(const LevelShape& shape, const PickerOptions& options,
                                          const LevelTargets& targets);
 
-// The files of a level from 1 on with keys of `span`.
+// The files of a level from 1 on with keys of `span`: from the first index up to the second, and themselves.
+std::pair<size_t, size_t> OverlappingRange(const std::vector<FileShape>& sorted, const KeySpan& span);
 std::vector<const FileShape*> OverlappingFiles(const std::vector<FileShape>& sorted, const KeySpan& span);
 
 // A file, or files together, worth rewriting for the tombstones among their entries.

@@ -167,13 +167,20 @@ std::string_view ReasonName(PickReason reason) {
   return "?";
 }
 
-std::vector<const FileShape*> OverlappingFiles(const std::vector<FileShape>& sorted, const KeySpan& span) {
-  std::vector<const FileShape*> found;
-  auto at = std::partition_point(sorted.begin(), sorted.end(), [&span](const FileShape& file) {
+std::pair<size_t, size_t> OverlappingRange(const std::vector<FileShape>& sorted, const KeySpan& span) {
+  const auto first = std::partition_point(sorted.begin(), sorted.end(), [&span](const FileShape& file) {
     return !file.span.upper.empty() && file.span.upper <= span.lower;
   });
-  for (; at != sorted.end() && (span.upper.empty() || at->span.lower < span.upper); ++at)
-    found.push_back(&*at);
+  const auto end = std::partition_point(first, sorted.end(), [&span](const FileShape& file) {
+    return span.upper.empty() || file.span.lower < span.upper;
+  });
+  return {first - sorted.begin(), end - sorted.begin()};
+}
+
+std::vector<const FileShape*> OverlappingFiles(const std::vector<FileShape>& sorted, const KeySpan& span) {
+  const auto [first, end] = OverlappingRange(sorted, span);
+  std::vector<const FileShape*> found;
+  for (size_t at = first; at < end; ++at) found.push_back(&sorted[at]);
   return found;
 }
 

@@ -97,7 +97,8 @@ Task<Status> TableOutputs::ReadBack(TableInfo info) {
 }
 
 Task<Status> TableOutputs::Finish() {
-  if (writer_ != nullptr) PARTITA_CO_TRY(co_await EndTable());
+  PARTITA_CO_TRY(co_await SettleEnded());
+  ended_ = std::move(writer_);  // Nothing goes on beside its flush.
   PARTITA_CO_TRY(co_await SettleEnded());
   uint64_t entries = 0;
   for (const auto& table : tables_) entries += table->info().entry_count;

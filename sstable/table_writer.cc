@@ -64,6 +64,7 @@ struct TableWriter::State {
   Result<PartHandle> PlacePart(PartEncoder& with, SealKind kind, std::string_view content);
   Status BuildIndex(const ZoneMapBuilder::Output& zone_maps);
   Status BuildTail();
+  Task<Status> WriteRest();
 
   TableWriterOptions options;
   std::unique_ptr<ObjectWriter> object;
@@ -354,21 +355,28 @@ Status TableWriter::State::BuildTail() {
   return Status();
 }
 
-Task<Status> TableWriter::BeginFinish() {
-  State& s = *state_;
-  PARTITA_ASSERT(s.properties.info.entry_count > 0 && !s.ended);
-  s.properties.info.version_max = std::max(s.properties.info.version_max, s.options.counts_as);
-  if (!s.block.empty()) PARTITA_CO_TRY(s.CloseBlock());
-  PARTITA_CO_TRY(s.BuildTail());
-  PARTITA_CO_TRY(co_await Drain());
-  PARTITA_CO_TRY(co_await s.object->BeginFinish());
-  s.ended = true;
+// Hands on what is left of the table.
+Task<Status> TableWriter::State::WriteRest() {
+  PARTITA_ASSERT(properties.info.entry_count > 0 && !ended);
+  properties.info.version_max = std::max(properties.info.version_max, options.counts_as);
+  if (!block.empty()) PARTITA_CO_TRY(CloseBlock());
+  PARTITA_CO_TRY(BuildTail());
+  PARTITA_CO_TRY(co_await object->Append(pending));
+  ended = true;
+  pending = std::string();  // What is large goes before the file is durable.
+  key_hashes = partition_hashes = {};
+  blocks = {};
   co_return Status();
+}
+
+Task<Status> TableWriter::BeginFinish() {
+  PARTITA_CO_TRY(co_await state_->WriteRest());
+  co_return co_await state_->object->BeginFinish();
 }
 
 Task<Result<TableInfo>> TableWriter::Finish() {
   State& s = *state_;
-  if (!s.ended) PARTITA_CO_TRY(co_await BeginFinish());
+  if (!s.ended) PARTITA_CO_TRY(co_await s.WriteRest());
   PARTITA_CO_TRY(co_await s.object->Finish());  // Durable before anything refers to it (F25).
   PARTITA_ASSERT(s.object->size() == s.footer.file_size);
   s.closed = true;

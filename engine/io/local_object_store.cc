@@ -67,6 +67,7 @@ class LocalObjectWriter final : public ObjectWriter {
 
   Task<Status> Append(std::string_view bytes) override {
     PARTITA_CO_TRY(failed_);
+    PARTITA_ASSERT(flush_ == nullptr);
     while (!bytes.empty()) {
       const size_t count = std::min(bytes.size(), buffer_.size() - buffered_);
       std::memcpy(buffer_.data() + buffered_, bytes.data(), count);
@@ -85,9 +86,9 @@ class LocalObjectWriter final : public ObjectWriter {
 
   Task<Status> Finish() override {
     if (flush_ == nullptr) PARTITA_CO_TRY(co_await WriteRest());
-    Status flushed = co_await flush_->Arrive();
+    failed_ = co_await flush_->Arrive();
     co_await writes_.Join();
-    PARTITA_CO_TRY(flushed);
+    PARTITA_CO_TRY(failed_);
     file_.reset();
     co_return Status();
   }
@@ -161,7 +162,7 @@ class LocalObjectWriter final : public ObjectWriter {
   AlignedBuffer spare_;                // While nothing is being written; may have no data.
   std::shared_ptr<FlushPiece> flush_;  // Null until everything is written.
   TaskGroup writes_;                   // And that flush.
-  Status failed_;  // A write did: what came behind it must not pass for all there is (F20).
+  Status failed_;  // A write or the flush did: what came behind it must not pass for all there is (F20).
   uint64_t finished_size_ = 0;
 };
 

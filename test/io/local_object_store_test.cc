@@ -238,6 +238,8 @@ TEST(WriteBehindTest, AnObjectIsWrittenWhileItGrowsAndAFailureIsToldBeforeItIsFi
       SimDisk disk(seed);
       SimRuntime runtime({.seed = seed}, disk);
       SimFault fault{.effect = effect, .operations = SimOps(SimOp::kWrite)};
+      if (effect != SimEffect::kShort) fault.operations |= SimOps(SimOp::kFlush, SimOp::kFlushDirectory);
+      fault.path_prefix = kObjectDirectory;
       fault.probability = 0.05;
       fault.delay_ns = 20'000'000;
       runtime.AddFault(fault);
