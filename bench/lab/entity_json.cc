@@ -58,7 +58,8 @@ PropertyValue ValueOf(const Field& field, simdjson::dom::element element) {
 }
 
 Entity EntityFrom(simdjson::dom::element element, const std::vector<Field>& fields) {
-  if (!element.is_object()) return Entity();
+  simdjson::dom::object properties;
+  if (element.get(properties) != simdjson::SUCCESS) return Entity();
   const auto text_of = [&](const char* name) {
     std::string_view text;
     (void)element[name].get(text);
@@ -73,7 +74,7 @@ Entity EntityFrom(simdjson::dom::element element, const std::vector<Field>& fiel
     if (element[field.name].get(value) == simdjson::SUCCESS) entity.Set(field.name, ValueOf(field, value));
   }
   // What a layout made of several records has names of its own, and is text.
-  for (const auto [name, value] : element.get_object().value_unsafe()) {
+  for (const auto [name, value] : properties) {
     std::string_view text;
     const bool is_own =
         IsSystemPropertyName(name) || name.find('.') != std::string_view::npos || entity.Has(name);
