@@ -3,23 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "api/filter_codes.h"
 #include "engine/base/assert.h"
 
 namespace partita {
 namespace {
 
-constexpr uint16_t BitOf(PropertyType type) {
-  return static_cast<uint16_t>(1u << static_cast<unsigned>(type));
-}
-
 constexpr size_t kSharedProbesMax = 32;
-
-// The two zeros are equal; nothing else shares a value.
-uint64_t CodeForComparison(double value) { return OrderedCodeOfDouble(value == 0 ? 0.0 : value); }
-
-bool IsNan(uint64_t double_code) {
-  return double_code > kInfinityCode || double_code < kNegativeInfinityCode;
-}
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <optional>
 
+#include "api/ascii.h"
 #include "api/date_time.h"
 #include "api/names.h"
 #include "api/value_text.h"
@@ -17,11 +18,10 @@ using Kind = FilterToken::Kind;
 constexpr size_t kQuotedUnitsMax = 2048;
 constexpr size_t kDateOnlySize = 10;  // YYYY-MM-DD
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 // Every byte beyond ASCII belongs to a word: CheckPropertyName judges the characters.
 bool IsInWord(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || IsDigit(c) || c == '_' ||
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || IsAsciiDigit(c) || c == '_' ||
          static_cast<uint8_t>(c) >= 0x80;
 }
 
@@ -41,19 +41,13 @@ std::optional<PropertyType> TypeOfPrefix(std::string_view word) {
   return std::nullopt;
 }
 
-int HexDigit(char c) {
-  if (IsDigit(c)) return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 std::optional<PropertyValue> FromHex(std::string_view text) {
   if (text.size() % 2 != 0) return std::nullopt;
   Binary binary;
   binary.bytes.reserve(text.size() / 2);
   for (size_t i = 0; i < text.size(); i += 2) {
-    const int high = HexDigit(text[i]);
-    const int low = HexDigit(text[i + 1]);
+    const int high = HexDigitValue(text[i]);
+    const int low = HexDigitValue(text[i + 1]);
     if (high < 0 || low < 0) return std::nullopt;
     binary.bytes.push_back(static_cast<char>(static_cast<uint8_t>(high << 4 | low)));
   }
@@ -144,7 +138,7 @@ FilterToken FilterLexer::Next() {
   if (c == ')') return Finish(Kind::kClose, at_ + 1);
   if (c == ',') return Finish(Kind::kComma, at_ + 1);
   if (c == '\'') return String();
-  if (IsDigit(c) || ((c == '-' || c == '+') && IsDigit(At(at_ + 1)))) return Number();
+  if (IsAsciiDigit(c) || ((c == '-' || c == '+') && IsAsciiDigit(At(at_ + 1)))) return Number();
   if (IsInWord(c)) return Word();
   // A character that begins nothing: the parser stops before it.
   return Finish(Kind::kUnknown, at_);
@@ -165,18 +159,18 @@ FilterToken FilterLexer::String() {
 
 FilterToken FilterLexer::Number() {
   const auto skip_digits = [this](size_t from) {
-    while (IsDigit(At(from))) ++from;
+    while (IsAsciiDigit(At(from))) ++from;
     return from;
   };
   size_t end = skip_digits(at_ + 1);
   bool is_double = false;
-  if (At(end) == '.' && IsDigit(At(end + 1))) {
+  if (At(end) == '.' && IsAsciiDigit(At(end + 1))) {
     is_double = true;
     end = skip_digits(end + 1);
   }
   if ((At(end) | 0x20) == 'e') {
     const size_t digits = end + (At(end + 1) == '-' || At(end + 1) == '+' ? 2 : 1);
-    if (IsDigit(At(digits))) {
+    if (IsAsciiDigit(At(digits))) {
       is_double = true;
       end = skip_digits(digits);
     }

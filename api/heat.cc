@@ -4,6 +4,7 @@
 
 #include "api/database_impl.h"
 #include "api/names.h"
+#include "engine/base/clock.h"
 #include "engine/base/coding.h"
 #include "engine/base/text.h"
 #include "engine/base/user_key.h"
@@ -14,7 +15,6 @@ namespace partita {
 
 namespace {
 
-constexpr uint64_t kNanosPerTick = 100;
 constexpr uint32_t kSecondsMax = 14 * 86'400;
 constexpr uint32_t kColumnsMax = 2'048;
 

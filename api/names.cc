@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "api/ascii.h"
 #include "api/identifier_ranges.h"
 #include "api/limits.h"
 #include "engine/base/text.h"
 
 namespace partita {
 namespace {
-
-bool IsAsciiLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
-char AsciiLower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 bool InRanges(const CharacterRange* ranges, size_t count, char32_t character) {
   const CharacterRange* end = ranges + count;

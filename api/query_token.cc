@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/ascii.h"
 #include "api/names.h"
 #include "api/value_text.h"
 #include "engine/base/text.h"
@@ -25,20 +26,14 @@ Status Malformed() {
   return BrokenRule(Violation::kInvalidInput, "the continuation token is not one that a query returned");
 }
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 // Tokens hold no `%`: one that came was escaped once too often.
 bool Unescape(std::string* text) {
   std::string out;
   for (size_t i = 0; i < text->size(); ++i) {
     char c = (*text)[i];
     if (c == '%') {
-      const int high = i + 2 < text->size() ? HexDigit((*text)[i + 1]) : -1;
-      const int low = high >= 0 ? HexDigit((*text)[i + 2]) : -1;
+      const int high = i + 2 < text->size() ? HexDigitValue((*text)[i + 1]) : -1;
+      const int low = high >= 0 ? HexDigitValue((*text)[i + 2]) : -1;
       if (low < 0) return false;
       c = static_cast<char>(high << 4 | low);
       i += 2;

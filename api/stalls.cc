@@ -4,13 +4,13 @@
 #include <map>
 
 #include "api/database_impl.h"
+#include "engine/base/clock.h"
 
 namespace partita {
 
 namespace {
 
 constexpr double kNanosPerMilli = 1e6;
-constexpr uint64_t kNanosPerTick = 100;
 
 StallCount CountOf(const StallCounts& counts) {
   return {counts.stalls, counts.own, static_cast<double>(counts.lasted_ns) / kNanosPerMilli,

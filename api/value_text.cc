@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "api/ascii.h"
 #include "api/date_time.h"
 #include "api/names.h"
 #include "engine/base/text.h"
@@ -30,10 +31,8 @@ Status NotOfType(PropertyType type, std::string_view text) {
                     QuotedForMessage(text) + " is no " + std::string(EdmTypeName(type)));
 }
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 size_t SkipDigits(std::string_view text, size_t at) {
-  while (at < text.size() && IsDigit(text[at])) ++at;
+  while (at < text.size() && IsAsciiDigit(text[at])) ++at;
   return at;
 }
 
@@ -69,13 +68,6 @@ std::optional<double> ParseDoubleText(std::string_view text) {
   return ParseJsonDouble(text);
 }
 
-int HexDigit(char c) {
-  if (IsDigit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 bool IsGuidHyphen(size_t at) { return at == 8 || at == 13 || at == 18 || at == 23; }
 
 std::optional<Guid> ParseGuid(std::string_view text) {
@@ -87,7 +79,7 @@ std::optional<Guid> ParseGuid(std::string_view text) {
       if (text[at] != '-') return std::nullopt;
       continue;
     }
-    const int digit = HexDigit(text[at]);
+    const int digit = HexDigitValue(text[at]);
     if (digit < 0) return std::nullopt;
     uint8_t& byte = guid.bytes[nibbles / 2];
     byte = static_cast<uint8_t>(byte << 4 | digit);

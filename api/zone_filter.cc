@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/filter_codes.h"
 #include "engine/base/assert.h"
 #include "engine/base/user_key.h"
 
@@ -13,10 +14,6 @@ constexpr size_t kNodesMax = 256;
 
 // Operands that wait for their operator: a deeper filter rules nothing out.
 constexpr size_t kOperandsMax = 64;
-
-constexpr uint16_t BitOf(PropertyType type) {
-  return static_cast<uint16_t>(1u << static_cast<unsigned>(type));
-}
 
 // How many operands wait at most while the tree is evaluated in post-order.
 size_t OperandsMax(const std::vector<FilterNode>& nodes) {
@@ -30,12 +27,6 @@ size_t OperandsMax(const std::vector<FilterNode>& nodes) {
     }
   }
   return most;
-}
-
-uint64_t CodeForComparison(double value) { return OrderedCodeOfDouble(value == 0 ? 0.0 : value); }
-
-bool IsNan(uint64_t double_code) {
-  return double_code > kInfinityCode || double_code < kNegativeInfinityCode;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace partita {
 
 namespace {
 
-bool SameIgnoringCase(std::string_view a, std::string_view b) {
+bool SameFolded(std::string_view a, std::string_view b) {
   return a.size() == b.size() && FoldCase(a) == FoldCase(b);
 }
 
@@ -108,7 +108,7 @@ std::string FoldCase(std::string_view name) {
 
 const TableDescriptor* Catalog::FindTable(std::string_view account, std::string_view name) const {
   for (const TableDescriptor& table : tables) {
-    if (table.account == account && SameIgnoringCase(table.name, name)) return &table;
+    if (table.account == account && SameFolded(table.name, name)) return &table;
   }
   return nullptr;
 }

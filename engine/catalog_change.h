@@ -7,6 +7,9 @@
 
 namespace partita {
 
+// Who waits for a turn looks so often.
+inline constexpr uint64_t kTurnPollNanos = 1'000'000;
+
 // A range on its way from one shard to another; fenced where it was.
 struct Store::RangeMove {
   AsyncMutex::Guard alone;  // No other move meanwhile.

@@ -20,6 +20,9 @@ namespace partita {
 // it resets the device (SCSI and NVMe: 30 s): who waited that long has seen the kernel try all that it can.
 inline constexpr uint64_t kIoDeadlineNanos = 30'000'000'000;
 
+// What a lease that is lost may have let versions run ahead of the wall clock (DESIGN 2), and a little.
+inline constexpr uint64_t kLeaseTicksMax = 11 * kTicksPerSecond;
+
 // From decision to answer: stages *log* and *publish* of a write (DESIGN 2), for one shard.
 //
 // A decided record gets the next position and joins the queue. Whoever takes the *flush token*

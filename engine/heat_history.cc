@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "engine/base/assert.h"
+#include "engine/base/clock.h"
 
 namespace partita {
 
 namespace {
 
-constexpr uint64_t kNanosPerSecond = 1'000'000'000;
 constexpr uint64_t kCutSeconds = 60;
 
 constexpr size_t kCpu = static_cast<size_t>(HeatMetric::kCpu);

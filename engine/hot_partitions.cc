@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/base/clock.h"
+
 namespace partita {
 
 namespace {
 
-constexpr double kNanosPerSecond = 1e9;
 constexpr double kHalfLifeNanos = HotPartitions::kHalfLifeSeconds * kNanosPerSecond;
 // Then all weights are brought down again: far below what a double can hold.
 constexpr double kHalfLivesMax = 500;

@@ -15,9 +15,6 @@
 namespace partita {
 namespace {
 
-// A page holds its view for at most so long (DESIGN 3).
-constexpr uint64_t kPageNanosMax = 5'000'000'000;
-
 // Each value is a miss of the processor's caches. What a filter looks at is asked for of all rows at once,
 constexpr size_t kPrefetchToDecide = 128;
 // and of those that it wants, one's lines while the one before it is given.

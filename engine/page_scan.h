@@ -14,6 +14,9 @@
 
 namespace partita {
 
+// A page holds its view for at most so long, whatever ranges it spans (DESIGN 3).
+inline constexpr uint64_t kPageNanosMax = 5'000'000'000;
+
 // Whether a read of the key at `visible` meets an entry above it that may turn out either way while the
 // shard is in doubt (F15). `doubt` was read before the visible version: doubt that ended in between counts.
 bool MeetsDoubt(bool doubt, const CommitLog& log, const ReadView& view, std::string_view user_key,

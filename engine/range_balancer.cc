@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "engine/base/assert.h"
+#include "engine/base/clock.h"
 
 namespace partita {
 
 namespace {
 
-constexpr double kNanosPerSecond = 1e9;
 constexpr size_t kRestsMax = 1024;
 // Cutting makes a range more, which a move of a whole one does not: it must be better by so much.
 constexpr double kCutMustGain = 1.5;

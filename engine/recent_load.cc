@@ -4,11 +4,11 @@
 #include <map>
 
 #include "engine/base/assert.h"
+#include "engine/base/clock.h"
 
 namespace partita {
 
 namespace {
-constexpr uint64_t kNanosPerSecond = 1'000'000'000;
 
 // Of what is written, flushes and merges to come: partita-bench --workload fill-random takes 16 us a row of 1
 // KiB, 2.5 of them in the call.

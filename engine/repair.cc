@@ -6,6 +6,7 @@
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/site.h"
+#include "engine/commit_log.h"
 #include "engine/io/local_meta_store.h"
 #include "engine/io/read_only_file_system.h"
 #include "engine/repair_survey.h"
@@ -16,9 +17,7 @@ namespace partita {
 namespace {
 
 constexpr uint64_t kLockWaitNanos = 5'000'000'000;
-constexpr uint64_t kCopyChunk = 1u << 20;
-// What a lease that is lost may have let versions run ahead of the wall clock (DESIGN 2), and a little.
-constexpr uint64_t kLeaseTicksMax = 11 * kTicksPerSecond;
+constexpr uint64_t kRepairChunk = 1u << 20;
 // The generation of a catalog whose predecessor's is lost: above any that swaps reach.
 constexpr uint64_t kGenerationGap = uint64_t{1} << 40;
 
@@ -218,10 +217,10 @@ class Repair {
     PARTITA_CO_ASSIGN(std::unique_ptr<File> to,
                       co_await world_.files.Open(to_path, OpenMode::kCreate, FileIo::kBuffered));
     PARTITA_CO_ASSIGN(const uint64_t size, co_await (*from)->Size());
-    AlignedBuffer buffer(kCopyChunk);
+    AlignedBuffer buffer(kRepairChunk);
     if (buffer.data() == nullptr) co_return Status::ResourceExhausted("no memory to copy " + path);
-    for (uint64_t offset = 0; offset < size; offset += kCopyChunk) {
-      const auto chunk = buffer.span().first(std::min(kCopyChunk, size - offset));
+    for (uint64_t offset = 0; offset < size; offset += kRepairChunk) {
+      const auto chunk = buffer.span().first(std::min(kRepairChunk, size - offset));
       PARTITA_CO_TRY(co_await ReadAsFarAsPossible(**from, offset, chunk));
       PARTITA_CO_TRY(co_await to->WriteAt(offset, chunk));
     }

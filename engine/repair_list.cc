@@ -13,7 +13,7 @@ namespace {
 
 std::string Number(uint64_t value) { return std::to_string(value); }
 
-std::string Joined(const std::vector<std::string>& texts) {
+std::string JoinedDamages(const std::vector<std::string>& texts) {
   std::string all;
   for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
   return all;
@@ -58,7 +58,7 @@ void RepairSurvey::ListLog(const RepairFindings::Shard& shard) {
   const SalvagedLog& log = shard.log;
   RepairDamage damage{.file = LogDirectory(found_.catalog.layout, shard.id),
                       .shard = shard.id.value,
-                      .reason = Joined(log.damages)};
+                      .reason = JoinedDamages(log.damages)};
   if (!log.lost) {
     damage.consequence = "nothing of it is needed or lost: " + Number(log.records) + " records are kept";
     found_.report.damages.push_back(std::move(damage));

@@ -1,13 +1,13 @@
 #include "engine/store.h"
 
+#include "engine/base/clock.h"
+
 // Has ranges split, merge and move as the load asks (range_balancer.h decides). It is looked at when samples
 // of calls are collected, so an idle store does nothing.
 
 namespace partita {
 
-namespace {
-constexpr uint64_t kNanosPerSecond = 1'000'000'000;
-}
+namespace {}
 
 // On shard 0's worker, after a collection: once for each second that has passed.
 void Store::BalanceIfDue() {

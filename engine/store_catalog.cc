@@ -26,10 +26,7 @@ namespace {
 constexpr uint64_t kSettleNanosMin = 50'000'000;
 constexpr uint64_t kSettleNanosMax = 2'000'000'000;
 
-constexpr uint64_t kTurnPollNanos = 1'000'000;
 constexpr uint64_t kWatchNanos = 40'000'000;
-
-constexpr uint64_t kLeaseTicksMax = 11 * kTicksPerSecond;
 
 std::string NameKey(std::string_view account, std::string_view name) {
   return std::string(account) + "/" + FoldCase(name);

@@ -1,5 +1,7 @@
 #include "engine/store.h"
 
+#include "engine/base/clock.h"
+
 // What a store makes of its load: samples of calls go from the threads that made them to those who reckon
 // with them (load_sampler.h).
 
@@ -24,7 +26,6 @@ Task<void> Store::CollectOnWorker(Store* self) {
 // On shard 0's worker, once for each second in which there were calls. Not for who opens a store, does one
 // thing and closes it: on a busy machine he would wait for a thread that runs only when no other does.
 void Store::LendMemoryIfDue() {
-  constexpr uint64_t kNanosPerSecond = 1'000'000'000;
   constexpr uint64_t kShortNanos = 200'000'000;
   const uint64_t now_ns = runtime_.clock().RecentNanos();
   if (now_ns < opened_ns_ + kShortNanos) return;

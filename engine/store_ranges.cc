@@ -36,8 +36,6 @@ constexpr uint64_t kRestBytes = 1 << 20;
 // Where more comes in than can be flushed: at most; half of it before the preparations, which take a while.
 constexpr uint64_t kRestBytesMax = 8 << 20;
 
-constexpr uint64_t kTurnPollNanos = 1'000'000;
-
 // Before the swap nothing of a move is in doubt, though a log that it waited for may be.
 Status NotMade(Status status) {
   if (status.code() != Code::kUnknown) return status;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/base/assert.h"
+#include "engine/page_scan.h"
 #include "engine/scan_ahead.h"
 #include "engine/scan_meter.h"
 #include "engine/store.h"
@@ -12,9 +13,6 @@
 namespace partita {
 
 namespace {
-
-// A page takes at most so long, whatever ranges it spans (DESIGN 3).
-constexpr uint64_t kPageNanosMax = 5'000'000'000;
 
 // Cuts off the scan's near end what no interval wants; false when nothing is left that one does.
 bool SkipUnwanted(std::span<const Shard::ScanInterval> only, bool forward, Shard::ScanRequest* part) {

@@ -1,10 +1,11 @@
 #include "engine/task_pacer.h"
 
+#include "engine/base/clock.h"
+
 namespace partita {
 
 namespace {
 
-constexpr uint64_t kNanosPerSecond = 1'000'000'000;
 // Waits are cut to this, so that the watcher can stop a slow task soon.
 constexpr uint64_t kWaitNanosMax = 200'000'000;
 

@@ -11,7 +11,7 @@ namespace partita {
 namespace {
 
 constexpr uint64_t kTailSizeMax = 1ull << 30;
-constexpr uint64_t kZeroChunk = 1u << 20;
+constexpr uint64_t kZerosAtOnce = 1u << 20;
 
 // The file appears under its name only once it is whole, so its size says where the halves are.
 Task<Status> CreateTail(FileSystem& files, std::string directory, std::string path, uint64_t size) {
@@ -19,7 +19,7 @@ Task<Status> CreateTail(FileSystem& files, std::string directory, std::string pa
   PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
                     co_await files.Open(unfinished, OpenMode::kCreateOrOpen, FileIo::kBuffered));
   PARTITA_CO_TRY(co_await file->Truncate(0));
-  AlignedBuffer zeros(std::min(size, kZeroChunk));
+  AlignedBuffer zeros(std::min(size, kZerosAtOnce));
   if (zeros.data() == nullptr) co_return Status::ResourceExhausted("no memory for " + path);
   std::memset(zeros.data(), 0, zeros.size());
   for (uint64_t offset = 0; offset < size; offset += zeros.size()) {

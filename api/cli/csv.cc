@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kTypeSuffix = "@type";
 constexpr std::string_view kLineEnd = "\r\n";
 
-Status Invalid(std::string message) { return BrokenRule(Violation::kInvalidInput, std::move(message)); }
+Status InvalidRow(std::string message) { return BrokenRule(Violation::kInvalidInput, std::move(message)); }
 
 bool IsIgnoredColumn(std::string_view name) { return name == "Timestamp" || name.starts_with("odata."); }
 
@@ -58,15 +58,16 @@ Result<CsvColumns> CsvColumns::FromHeader(const std::vector<std::string>& fields
     } else {
       place = &columns.FindOrAdd(name)->value;
     }
-    if (*place != kAbsent) return Invalid("header: column " + QuotedForMessage(fields[i]) + " stands twice");
+    if (*place != kAbsent)
+      return InvalidRow("header: column " + QuotedForMessage(fields[i]) + " stands twice");
     *place = i;
   }
-  if (columns.partition_key_ == kAbsent) return Invalid("header: column PartitionKey is missing");
-  if (columns.row_key_ == kAbsent) return Invalid("header: column RowKey is missing");
+  if (columns.partition_key_ == kAbsent) return InvalidRow("header: column PartitionKey is missing");
+  if (columns.row_key_ == kAbsent) return InvalidRow("header: column RowKey is missing");
   for (const Column& column : columns.columns_) {
     if (column.value == kAbsent) {
-      return Invalid("header: column " + QuotedForMessage(column.name + std::string(kTypeSuffix)) +
-                     " stands without " + QuotedForMessage(column.name));
+      return InvalidRow("header: column " + QuotedForMessage(column.name + std::string(kTypeSuffix)) +
+                        " stands without " + QuotedForMessage(column.name));
     }
     const Status status = CheckPropertyName(column.name);
     if (!status.ok()) return status.WithContext("header");
@@ -199,14 +200,14 @@ std::optional<Status> CsvRecords::Next() {
 
 std::optional<Status> CsvRecords::Finish(CsvRecordParser::State state, bool too_large) {
   const std::string where = "line " + std::to_string(record_line_) + ": ";
-  if (state == CsvRecordParser::State::kError) return Invalid(where + parser_.error());
+  if (state == CsvRecordParser::State::kError) return InvalidRow(where + parser_.error());
   if (state == CsvRecordParser::State::kNeedLine) {
-    return Invalid(where + "a quote is opened and never closed; the input's last " +
-                   std::to_string(parser_.bytes()) + " bytes are skipped");
+    return InvalidRow(where + "a quote is opened and never closed; the input's last " +
+                      std::to_string(parser_.bytes()) + " bytes are skipped");
   }
   if (too_large) {
-    return Invalid(where + "the record has " + std::to_string(parser_.bytes()) + " bytes; allowed are " +
-                   std::to_string(record_bytes_max_));
+    return InvalidRow(where + "the record has " + std::to_string(parser_.bytes()) + " bytes; allowed are " +
+                      std::to_string(record_bytes_max_));
   }
   return Status();
 }
@@ -217,7 +218,7 @@ Result<std::unique_ptr<CsvReader>> CsvReader::Open(std::unique_ptr<ByteSource> s
                                                    size_t record_bytes_max) {
   std::unique_ptr<CsvReader> reader(new CsvReader(std::move(source), record_bytes_max));
   const std::optional<Status> read = reader->records_.Next();
-  if (!read) return Invalid("header: the input is empty");
+  if (!read) return InvalidRow("header: the input is empty");
   if (!read->ok()) return read->WithContext("header");
   std::vector<std::string> names;
   for (const CsvRecordParser::Field& field : reader->records_.fields()) names.push_back(field.text);
@@ -228,8 +229,8 @@ Result<std::unique_ptr<CsvReader>> CsvReader::Open(std::unique_ptr<ByteSource> s
 Result<Entity> CsvReader::BuildEntity() const {
   const std::vector<CsvRecordParser::Field>& fields = records_.fields();
   if (fields.size() != columns_.field_count()) {
-    return Invalid("the record has " + std::to_string(fields.size()) + " fields, the header " +
-                   std::to_string(columns_.field_count()));
+    return InvalidRow("the record has " + std::to_string(fields.size()) + " fields, the header " +
+                      std::to_string(columns_.field_count()));
   }
   Entity entity(fields[columns_.partition_key()].text, fields[columns_.row_key()].text);
   for (const CsvColumns::Column& column : columns_.columns()) {
@@ -240,7 +241,7 @@ Result<Entity> CsvReader::BuildEntity() const {
     const std::optional<PropertyType> type =
         type_name.empty() ? PropertyType::kString : PropertyTypeFromEdmName(type_name);
     const std::string context = "property " + QuotedForMessage(column.name);
-    if (!type) return Invalid(context + ": unknown type " + QuotedForMessage(type_name));
+    if (!type) return InvalidRow(context + ": unknown type " + QuotedForMessage(type_name));
     Result<PropertyValue> value = ParseValueText(*type, field.text);
     if (!value.ok()) return value.status().WithContext(context);
     entity.AppendProperty(column.name, std::move(value).value());

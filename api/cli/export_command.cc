@@ -24,7 +24,7 @@ namespace partita {
 
 namespace {
 
-constexpr uint32_t kPageEntities = 1000;
+constexpr uint32_t kExportPage = 1000;
 
 // Where the text goes: a file under its working name, or the console.
 class ExportTarget {
@@ -133,7 +133,7 @@ class ExportCommand {
 
   Status EachPage(const Table& table, const std::function<Status(const Page&)>& handle) {
     ScanOptions options;
-    options.limit = kPageEntities;
+    options.limit = kExportPage;
     options.skip_damage = flags_.skip_damage;
     do {
       if (console_.interrupts.Requested()) return Status::Cancelled("interrupted; nothing was exported");

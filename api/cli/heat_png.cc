@@ -19,9 +19,9 @@ constexpr uint32_t kTicksApart = 160;
 constexpr uint32_t kScaleWidth = 480;
 constexpr uint32_t kScaleHeight = 16;
 
-constexpr uint8_t kInk = 1, kCold = 2;  // 0 is the paper.
-constexpr uint32_t kShades = 240;       // From kCold on.
-constexpr double kPowersShown = 3;
+constexpr uint8_t kInk = 1, kCold = 2;    // 0 is the paper.
+constexpr uint32_t kShadesPainted = 240;  // From kCold on.
+constexpr double kPowersPainted = 3;
 
 // Each stop is brighter than the one before.
 constexpr std::array<PngImage::Colour, 6> kStops = {
@@ -29,8 +29,8 @@ constexpr std::array<PngImage::Colour, 6> kStops = {
 
 std::vector<PngImage::Colour> Palette() {
   std::vector<PngImage::Colour> palette = {{255, 255, 255}, {34, 34, 34}};
-  for (uint32_t shade = 0; shade < kShades; ++shade) {
-    const double at = static_cast<double>(shade) / (kShades - 1) * (kStops.size() - 1);
+  for (uint32_t shade = 0; shade < kShadesPainted; ++shade) {
+    const double at = static_cast<double>(shade) / (kShadesPainted - 1) * (kStops.size() - 1);
     const size_t stop = std::min<size_t>(static_cast<size_t>(at), kStops.size() - 2);
     const double part = at - static_cast<double>(stop);
     PngImage::Colour colour{};
@@ -44,10 +44,10 @@ std::vector<PngImage::Colour> Palette() {
 }
 
 // Nothing is black; the least that is something is not.
-uint8_t ShadeOf(double value, double hottest) {
+uint8_t ColourOf(double value, double hottest) {
   if (value <= 0 || hottest <= 0) return kCold;
-  const double level = std::clamp(1 + std::log10(value / hottest) / kPowersShown, 0.06, 1.0);
-  return static_cast<uint8_t>(kCold + std::lround(level * (kShades - 1)));
+  const double level = std::clamp(1 + std::log10(value / hottest) / kPowersPainted, 0.06, 1.0);
+  return static_cast<uint8_t>(kCold + std::lround(level * (kShadesPainted - 1)));
 }
 
 std::string Shortened(std::string text) {
@@ -65,7 +65,7 @@ void DrawCells(const HeatPicture& picture, const HeatImageLayout& at, size_t met
     image->DrawText(kMargin, y + 1, Shortened(label), kInk);
     for (uint32_t column = 0; column < picture.columns; ++column) {
       image->FillRectangle(at.left + column * at.cell_width, y, at.cell_width, at.cell_height,
-                           ShadeOf(picture.at(column, row)[metric], hottest));
+                           ColourOf(picture.at(column, row)[metric], hottest));
     }
   }
 }
@@ -91,7 +91,7 @@ void DrawTimes(const HeatPicture& picture, const HeatImageLayout& at, PngImage* 
 void DrawScale(const HeatImageLayout& at, HeatMetric metric, double hottest, uint32_t y, PngImage* image) {
   for (uint32_t x = 0; x < kScaleWidth; ++x) {
     image->FillRectangle(at.left + x, y, 1, kScaleHeight,
-                         static_cast<uint8_t>(kCold + x * (kShades - 1) / (kScaleWidth - 1)));
+                         static_cast<uint8_t>(kCold + x * (kShadesPainted - 1) / (kScaleWidth - 1)));
   }
   for (uint32_t power = 0; power <= 3; ++power) {
     const uint32_t x = at.left + kScaleWidth * power / 3;

@@ -14,7 +14,7 @@ constexpr uint64_t kBusyWaitUs = 2'000;
 constexpr uint64_t kRetryWaitUsMax = 1'000'000;
 constexpr auto kAskToStopEvery = std::chrono::seconds(1);
 
-size_t KeyHash(const Entity& entity) {
+size_t EntityKeyHash(const Entity& entity) {
   const std::hash<std::string> hash;
   return hash(entity.partition_key()) * 31 + hash(entity.row_key());
 }
@@ -38,7 +38,7 @@ ImportPipeline::ImportPipeline(Table table, const Options& options, const Import
 ImportPipeline::~ImportPipeline() { Drain(); }
 
 void ImportPipeline::Submit(Entity entity, const Place& place) {
-  const size_t key_hash = KeyHash(entity);
+  const size_t key_hash = EntityKeyHash(entity);
   uint64_t sequence = 0;
   Write write{options_.action, std::move(entity), {}};
   {

@@ -32,10 +32,10 @@ struct Annotation {
   std::string_view type;
 };
 
-Status Invalid(std::string message) { return BrokenRule(Violation::kInvalidInput, std::move(message)); }
+Status InvalidLine(std::string message) { return BrokenRule(Violation::kInvalidInput, std::move(message)); }
 
 Status BadJson(simdjson::error_code error) {
-  return Invalid(std::string("not a JSON object: ") + simdjson::error_message(error));
+  return InvalidLine(std::string("not a JSON object: ") + simdjson::error_message(error));
 }
 
 std::string_view TrimEnd(std::string_view token) {
@@ -53,12 +53,12 @@ Status ReadScalar(simdjson::ondemand::value value, Field* field) {
   if (type == json_type::string) {
     field->kind = TokenKind::kString;
     if (auto error = value.get_string().get(field->text)) {
-      return Invalid("property " + QuotedForMessage(field->name) + ": " + simdjson::error_message(error));
+      return InvalidLine("property " + QuotedForMessage(field->name) + ": " + simdjson::error_message(error));
     }
     return Status();
   }
   if (type == json_type::array || type == json_type::object) {
-    return Invalid("property " + QuotedForMessage(field->name) + ": arrays and objects are no values");
+    return InvalidLine("property " + QuotedForMessage(field->name) + ": arrays and objects are no values");
   }
   field->text = TrimEnd(value.raw_json_token());
   if (type == json_type::number && IsJsonNumber(field->text)) {
@@ -68,15 +68,15 @@ Status ReadScalar(simdjson::ondemand::value value, Field* field) {
   } else if (field->text == "true" || field->text == "false") {
     field->kind = field->text == "true" ? TokenKind::kTrue : TokenKind::kFalse;
   } else {
-    return Invalid("property " + QuotedForMessage(field->name) + ": " + QuotedForMessage(field->text) +
-                   " is no JSON value");
+    return InvalidLine("property " + QuotedForMessage(field->name) + ": " + QuotedForMessage(field->text) +
+                       " is no JSON value");
   }
   return Status();
 }
 
 Status NotOfType(const Field& field, std::string_view type) {
-  return Invalid("property " + QuotedForMessage(field.name) + ": " + QuotedForMessage(field.text) +
-                 " is no " + std::string(type));
+  return InvalidLine("property " + QuotedForMessage(field.name) + ": " + QuotedForMessage(field.text) +
+                     " is no " + std::string(type));
 }
 
 // The value of a member without annotation.
@@ -109,8 +109,8 @@ bool TokenFits(TokenKind kind, PropertyType type) {
 Result<PropertyValue> AnnotatedValue(const Field& field, std::string_view type_name) {
   const std::optional<PropertyType> type = PropertyTypeFromEdmName(type_name);
   if (!type) {
-    return Invalid("property " + QuotedForMessage(field.name) + ": unknown type " +
-                   QuotedForMessage(type_name));
+    return InvalidLine("property " + QuotedForMessage(field.name) + ": unknown type " +
+                       QuotedForMessage(type_name));
   }
   if (!TokenFits(field.kind, *type)) return NotOfType(field, type_name);
   Result<PropertyValue> value = ParseValueText(*type, field.text);
@@ -154,7 +154,7 @@ Status JsonEntityParser::State::Scan(std::string_view json) {
     PARTITA_TRY(ScanMember(member));
   }
   if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
-    return Invalid("text after the JSON object");
+    return InvalidLine("text after the JSON object");
   }
   return CheckDuplicates();
 }
@@ -189,7 +189,7 @@ Status JsonEntityParser::State::CheckDuplicates() {
 
 Status JsonEntityParser::State::TakeKey(const Field& field, std::optional<std::string>* key) {
   if (field.kind == TokenKind::kNull) return Status();  // As if absent.
-  if (field.kind != TokenKind::kString) return Invalid(std::string(field.name) + " is not a string");
+  if (field.kind != TokenKind::kString) return InvalidLine(std::string(field.name) + " is not a string");
   *key = std::string(field.text);
   return Status();
 }

@@ -9,7 +9,7 @@ namespace partita {
 
 namespace {
 
-constexpr uint64_t kPageEntities = 1000;
+constexpr uint64_t kScanPage = 1000;
 
 Status CountEntities(const Table& table, const ScanFlags& flags, Console& console) {
   PARTITA_ASSIGN(uint64_t count, table.Count(flags.options));
@@ -22,7 +22,7 @@ Status PrintEntities(const Table& table, const ScanFlags& flags, Console& consol
   uint64_t left = flags.limit == 0 ? UINT64_MAX : flags.limit;
   std::string text;
   do {
-    options.limit = static_cast<uint32_t>(std::min(left, kPageEntities));
+    options.limit = static_cast<uint32_t>(std::min(left, kScanPage));
     PARTITA_ASSIGN(Page page, table.Scan(options));
     text.clear();
     for (const Entity& entity : page.entities) AppendJsonLine(&text, entity);

@@ -15,8 +15,6 @@ namespace {
 constexpr std::string_view kHead = "\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\"utf-8\"?>";
 constexpr std::string_view kPermissions = "raud";
 
-ServiceError InvalidDocument() { return ServiceError(ErrorCode::kInvalidXmlDocument).AsXml(); }
-
 // An empty element says as much as none.
 std::optional<ServiceError> ReadTime(pugi::xml_node node, std::optional<DateTime>* time) {
   if (!node) return std::nullopt;

@@ -48,9 +48,9 @@ Status Failed(const std::string& address, const char* what) {
 }
 
 // Sends and receives until a point in time, however many calls that takes.
-class Exchange {
+class ClientExchange {
  public:
-  Exchange(const std::string& place, std::chrono::seconds most)
+  ClientExchange(const std::string& place, std::chrono::seconds most)
       : place_(place), until_(std::chrono::steady_clock::now() + most) {}
 
   Status Connect(const SocketAddress& to) {
@@ -128,7 +128,7 @@ Result<std::string> Ask(const std::string& address, const std::string& head, std
   constexpr std::string_view kScheme = "http://";
   const std::string place = address.starts_with(kScheme) ? address.substr(kScheme.size()) : address;
   PARTITA_ASSIGN(const SocketAddress to, SocketAddress::Parse(place));
-  Exchange exchange(place, most);
+  ClientExchange exchange(place, most);
   PARTITA_TRY(exchange.Connect(to));
   PARTITA_TRY(exchange.Send(head + "Host: " + place + "\r\nConnection: close\r\n\r\n" + std::string(body)));
   beast::http::response_parser<beast::http::string_body> parser;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "api/http/ascii.h"
+#include "api/ascii.h"
 #include "api/http/http_date.h"
 #include "api/http/sas_token.h"
 #include "api/http/source_range.h"
@@ -12,7 +12,6 @@ namespace partita::http {
 
 namespace {
 
-constexpr std::string_view kSecondarySuffix = "-secondary";
 // From this version on who gives no credentials is told how to get a token (spec 14.6).
 constexpr std::string_view kChallengeVersionMin = "2020-12-06";
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "api/http/ascii.h"
+#include "api/ascii.h"
 
 namespace partita::http {
 

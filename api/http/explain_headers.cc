@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
+#include "api/ascii.h"
 #include "api/http/answer.h"
-#include "api/http/ascii.h"
 
 namespace partita::http {
 

@@ -83,7 +83,7 @@ Task<bool> HttpConnection::Open() {
 
 // Answers what comes until nothing is left over.
 Task<HttpConnection::After> HttpConnection::ServeBurst() {
-  Exchange& exchange = *exchange_;
+  RequestBuffers& exchange = *exchange_;
   begin_ = 0;
   head_deadline_ = false;
   body_deadline_ns_ = 0;
@@ -125,7 +125,7 @@ Task<HttpConnection::After> HttpConnection::ServeBurst() {
 }
 
 Task<HttpConnection::After> HttpConnection::Answer() {
-  Exchange& exchange = *exchange_;
+  RequestBuffers& exchange = *exchange_;
   HttpRequest& request = exchange.parser.request();
   FillInRequest(&request);
   lane_.requests.Add(1);
@@ -152,7 +152,7 @@ Task<HttpConnection::After> HttpConnection::Answer() {
 
 // Before the first wait for a body: whether its sender may send it, and memory for all of it.
 Task<HttpConnection::After> HttpConnection::AdmitBody(bool asks_first) {
-  Exchange& exchange = *exchange_;
+  RequestBuffers& exchange = *exchange_;
   const size_t told = exchange.parser.told_body_bytes();
   const bool large = told > kFreeBufferBytes || exchange.parser.comes_in_chunks();
   if (!large && !asks_first) co_return After::kGoOn;
@@ -214,7 +214,7 @@ void HttpConnection::FillInRequest(HttpRequest* request) {
 
 // Puts the answer behind those gathered before; a large body is left for SendLargeAnswer.
 void HttpConnection::GatherAnswer(bool keep_alive) {
-  Exchange& exchange = *exchange_;
+  RequestBuffers& exchange = *exchange_;
   HttpResponse& response = exchange.response;
   // A handler that counted has been told already, and has made of it what it could.
   const bool counted = response.body_share.bytes() > 0;
@@ -240,7 +240,7 @@ bool HttpConnection::IsLargeAnswer() const {
 }
 
 Task<HttpConnection::After> HttpConnection::SendLargeAnswer() {
-  Exchange& exchange = *exchange_;
+  RequestBuffers& exchange = *exchange_;
   connection_->SetDeadline(core_.options.timeouts.transfer_ms);
   Status sent;
   if (tls_.has_value()) {
@@ -283,7 +283,7 @@ bool HttpConnection::SetBodyDeadline() {
 
 // Receives more of the request at begin_.
 Task<HttpConnection::After> HttpConnection::WaitForMore() {
-  Exchange& exchange = *exchange_;
+  RequestBuffers& exchange = *exchange_;
   if (!exchange.out.empty()) {
     const After flushed = co_await Flush();
     if (flushed != After::kGoOn) co_return flushed;
@@ -320,7 +320,7 @@ Task<HttpConnection::After> HttpConnection::RefuseSlow() {
 }
 
 Task<HttpConnection::After> HttpConnection::RefuseRequest(int status, std::string_view reason) {
-  Exchange& exchange = *exchange_;
+  RequestBuffers& exchange = *exchange_;
   exchange.response.Clear();
   core_.handler.Refuse(status, reason, &exchange.response);
   exchange.parser.Reset();

@@ -14,12 +14,12 @@ namespace partita::http {
 // Serves one connection from its opening to its end, on its worker:
 //
 //   1. Idle: waits, holding next to nothing, until bytes come (or idle_ms passed: it ends silently).
-//   2. Borrows an Exchange and answers requests as long as whole ones are there; the answers of a pipeline
+//   2. Borrows RequestBuffers and answers requests as long as whole ones are there; the answers of a pipeline
 //      are gathered and sent at once. Bytes of an incomplete one: sends what is gathered, waits for more.
 //      Before a large body is received, the handler may refuse it by its headers, and all of its memory is
 //      counted: it waits until there is room (a server that holds too much slows its clients), and is
 //      refused when none comes in time.
-//   3. Everything answered and nothing left over: gives the Exchange back, goes to 1.
+//   3. Everything answered and nothing left over: gives them back, goes to 1.
 //
 // Ends after a request that says so, a refusal, a time-out, or when the server drains. Where unread bytes of
 // the peer may be on their way, it stops sending and reads on for a while: closing at once would send a
@@ -70,7 +70,7 @@ class HttpConnection {
   ServerLane& lane_;
   ConnectionHandle connection_;
   std::optional<TlsStream> tls_;
-  std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<RequestBuffers> exchange_;
   size_t begin_ = 0;               // Of the current request in exchange_->in.
   bool head_deadline_ = false;     // Set for the request whose head is coming.
   uint64_t body_deadline_ns_ = 0;  // Of the body that is coming; 0: none is yet.

@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kEmptyLinesMax = 4;
 // What the request line has besides its target: method, version and spaces.
 constexpr size_t kRequestLineRest = 64;
-constexpr size_t kBodyPadding = 64;
+constexpr size_t kJoinedPadding = 64;
 // A joined body beyond it gives its memory back once the request is done.
 constexpr size_t kKeptBodyBytes = 16 << 10;
 
@@ -310,7 +310,7 @@ HttpParser::Step HttpParser::ParseChunks(std::string_view in) {
   }
   if (error && error != beast::http::error::need_more) return Refuse(400, "A chunk is malformed.");
   if (!s.parser->is_done()) return Step::kNeedMore;
-  s.joined_body.reserve(s.joined_body.size() + kBodyPadding);
+  s.joined_body.reserve(s.joined_body.size() + kJoinedPadding);
   return Finish(in, s.joined_body);
 }
 

@@ -23,15 +23,15 @@ Task<void> ServeConnection(HttpServerCore* core, ConnectionHandle handle) {
 
 }  // namespace
 
-std::unique_ptr<Exchange> ServerLane::Borrow() {
-  if (spare_.empty()) return std::make_unique<Exchange>();
-  std::unique_ptr<Exchange> exchange = std::move(spare_.back());
+std::unique_ptr<RequestBuffers> ServerLane::Borrow() {
+  if (spare_.empty()) return std::make_unique<RequestBuffers>();
+  std::unique_ptr<RequestBuffers> exchange = std::move(spare_.back());
   spare_.pop_back();
   return exchange;
 }
 
-void ServerLane::GiveBack(std::unique_ptr<Exchange> exchange) {
-  if (spare_.size() >= kExchangesKept) return;
+void ServerLane::GiveBack(std::unique_ptr<RequestBuffers> exchange) {
+  if (spare_.size() >= kBuffersKept) return;
   exchange->parser.Reset();
   ClearAndShrink(&exchange->in);
   ClearAndShrink(&exchange->out);

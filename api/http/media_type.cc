@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "api/http/ascii.h"
+#include "api/ascii.h"
 
 namespace partita::http {
 namespace {

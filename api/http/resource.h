@@ -38,6 +38,9 @@ struct UrlBase {
 };
 void AppendUrlBase(std::string* out, const UrlBase& base);
 
+// Behind an account's name: its read-only copy.
+inline constexpr std::string_view kSecondarySuffix = "-secondary";
+
 // Views are into the request's target and Host header, which must outlive this.
 struct Resource {
   ResourceKind kind = ResourceKind::kService;

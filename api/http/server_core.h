@@ -13,7 +13,7 @@
 namespace partita::http {
 
 // What a connection needs while a request is on its way, and an idle one does not hold.
-struct Exchange {
+struct RequestBuffers {
   std::string in;
   std::string out;
   HttpParser parser;
@@ -26,9 +26,9 @@ class ServerLane {
   ServerLane(const Executor& worker, const std::string& server_name)
       : worker_(worker), writer_(server_name) {}
 
-  std::unique_ptr<Exchange> Borrow();
+  std::unique_ptr<RequestBuffers> Borrow();
   // Keeps it for the next request, without large memory.
-  void GiveBack(std::unique_ptr<Exchange> exchange);
+  void GiveBack(std::unique_ptr<RequestBuffers> exchange);
 
   ResponseWriter& writer() { return writer_; }
   const Executor& worker() const { return worker_; }
@@ -44,10 +44,10 @@ class ServerLane {
   Counter refused, tls_failures, requests, framing_errors, timeouts, bytes_received, bytes_sent;
 
  private:
-  static constexpr size_t kExchangesKept = 256;
+  static constexpr size_t kBuffersKept = 256;
   const Executor& worker_;
   ResponseWriter writer_;
-  std::vector<std::unique_ptr<Exchange>> spare_;
+  std::vector<std::unique_ptr<RequestBuffers>> spare_;
 };
 
 // A server's state that all its connections share.

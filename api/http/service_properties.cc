@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "api/http/ascii.h"
+#include "api/ascii.h"
 #include "api/http/json_text.h"
 #include "api/http/xml_reader.h"
 
@@ -13,7 +13,6 @@ namespace {
 
 using Refusal = std::optional<ServiceError>;
 
-ServiceError InvalidDocument() { return ServiceError(ErrorCode::kInvalidXmlDocument).AsXml(); }
 ServiceError InvalidValue() { return ServiceError(ErrorCode::kInvalidXmlNodeValue).AsXml(); }
 ServiceError MissingNode() { return ServiceError(ErrorCode::kMissingRequiredXmlNode).AsXml(); }
 

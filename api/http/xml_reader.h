@@ -15,6 +15,8 @@ namespace partita::http {
 // A client's document is never near this.
 inline constexpr size_t kXmlBytesMax = 64 << 10;
 
+inline ServiceError InvalidDocument() { return ServiceError(ErrorCode::kInvalidXmlDocument).AsXml(); }
+
 // Parses `xml` and gives its root, which must be called `root_name`. Refuses as InvalidXmlDocument: more
 // than kXmlBytesMax bytes, text that is no UTF-8, a document type (so no entities but the five of XML),
 // elements nested deeper than any body of the service.

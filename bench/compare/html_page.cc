@@ -115,7 +115,7 @@ std::string RatesChart(const Report& report, const std::string& workload) {
          Escaped(workload) + ", ops/s</text>" + bars + "</svg>";
 }
 
-std::string GoalsTable(const Report& report) {
+std::string GoalsHtml(const Report& report) {
   std::string table = "<table><tr><th>workload<th>figure<th>" + Escaped(report.subject()) +
                       "<th>peer<th>its figure<th>ratio<th>95 %<th>floor<th>target<th>verdict</tr>";
   for (const GoalResult& goal : report.goals) {
@@ -134,7 +134,7 @@ std::string GoalsTable(const Report& report) {
   return table + "</table>";
 }
 
-std::string ProbesTable(const Report& report) {
+std::string ProbesHtml(const Report& report) {
   std::string table = "<table><tr><th>probe<th>a second<th>what</tr>";
   const Probes probes = MedianProbes(report);
   for (const ProbeInfo& info : ProbeInfos()) {
@@ -158,12 +158,12 @@ std::string ToHtml(const Report& report) {
     page +=
         "<h2>Ratios</h2><p>How many times better (above 1), with the 95 % interval; the short tick is the "
         "floor, the long one the target.</p>" +
-        GoalsChart(report) + "<h2>Goals</h2>" + GoalsTable(report);
+        GoalsChart(report) + "<h2>Goals</h2>" + GoalsHtml(report);
   }
   page += "<h2>Rates</h2><div class='charts'>";
   for (const std::string& workload : report.config.workloads) page += RatesChart(report, workload);
   page += "</div>";
-  if (!report.result.probes.empty()) page += "<h2>What the machine can do</h2>" + ProbesTable(report);
+  if (!report.result.probes.empty()) page += "<h2>What the machine can do</h2>" + ProbesHtml(report);
   if (!report.result.failures.empty()) page += "<h2>Not measured</h2><ul>";
   for (const Failure& failure : report.result.failures) {
     page += "<li>" + Escaped(failure.engine + ", " + failure.workload + ": " + failure.error);

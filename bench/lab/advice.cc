@@ -13,8 +13,8 @@ namespace {
 constexpr double kDensityMin = 0.1;
 constexpr double kScannedMin = 20;
 constexpr double kLookupsMin = 5;
-constexpr double kHotShare = 0.5;  // Of all load, in one row of many,
-constexpr size_t kHotRowsMin = 8;  // so many at least.
+constexpr double kHotRowShare = 0.5;  // Of all load, in one row of many,
+constexpr size_t kHotRowsMin = 8;     // so many at least.
 constexpr double kStoredRatio = 1.5;
 constexpr double kFullShare = 0.5;  // Spread so that the hottest partition is so full,
 constexpr double kPiecesMax = 64;   // over so many partitions: a query must ask each.
@@ -146,7 +146,7 @@ class Adviser {
       most = std::max(most, sum);
       ++rows;
     }
-    if (rows < kHotRowsMin || most <= kHotShare * all) return;
+    if (rows < kHotRowsMin || most <= kHotRowShare * all) return;
     const size_t hot = static_cast<size_t>(std::max_element(sums.begin(), sums.end()) - sums.begin());
     Say(std::nullopt,
         Percent(most / all) + " of the measured load fell on one of " + std::to_string(rows) +

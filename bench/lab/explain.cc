@@ -166,7 +166,7 @@ class Predictor {
   double elsewhere_ = 0;              // and where no partition was told apart.
 };
 
-std::string Figure(double number) {
+std::string WholeFigure(double number) {
   char text[32];
   std::snprintf(text, sizeof(text), number < 10 ? "%.3g" : "%.0f", number);
   return text;
@@ -175,15 +175,15 @@ std::string Figure(double number) {
 std::string OpText(const Op& op, const OpPrediction& told) {
   std::string text = "  " + op.name + " (" + OpKindName(op.kind) + "): ";
   if (op.reads()) {
-    text += told.plan + (told.from.empty() ? "" : " of copy " + told.from) + ", " + Figure(told.requests) +
-            " request(s), scans " + Figure(told.scanned) + ", returns " + Figure(told.returned) +
-            " (density " + Figure(told.density()) + ")";
+    text += told.plan + (told.from.empty() ? "" : " of copy " + told.from) + ", " +
+            WholeFigure(told.requests) + " request(s), scans " + WholeFigure(told.scanned) + ", returns " +
+            WholeFigure(told.returned) + " (density " + WholeFigure(told.density()) + ")";
     if (told.lookups) text += ", then reads each record by its keys";
     if (told.sorts) text += "; NOT in the order wanted: the client reads all of them and sorts";
     return text + "\n      $filter=" + told.filter + "\n";
   }
-  text += "writes " + Figure(told.written) + " in " + Figure(told.requests) + " request(s) to " +
-          Figure(told.partitions) + " partition(s)";
+  text += "writes " + WholeFigure(told.written) + " in " + WholeFigure(told.requests) + " request(s) to " +
+          WholeFigure(told.partitions) + " partition(s)";
   if (!told.atomic) text += "; NOT atomic";
   if (op.batch > 1 && told.largest_transaction <= 1) text += "; no batch is possible";
   return text + "\n";
@@ -211,7 +211,7 @@ Prediction Predict(const RecordGenerator& generator) {
 }
 
 std::string PredictionText(const Experiment& experiment, const Prediction& prediction) {
-  std::string text = experiment.name + ", at " + Figure(prediction.rate) + " operations/s\n";
+  std::string text = experiment.name + ", at " + WholeFigure(prediction.rate) + " operations/s\n";
   for (size_t i = 0; i < experiment.layouts.size(); ++i) {
     const Layout& layout = experiment.layouts[i];
     const LayoutPrediction& told = prediction.layouts[i];
@@ -223,14 +223,14 @@ std::string PredictionText(const Experiment& experiment, const Prediction& predi
     }
     text += "\n";
     for (size_t op = 0; op < told.ops.size(); ++op) text += OpText(experiment.ops[op], told.ops[op]);
-    text += "  stored: " + Figure(told.stored_bytes) + " bytes a record\n  hottest partition: '" +
-            told.hottest_partition + "', " + Figure(told.hottest_rate) + " entities/s";
+    text += "  stored: " + WholeFigure(told.stored_bytes) + " bytes a record\n  hottest partition: '" +
+            told.hottest_partition + "', " + WholeFigure(told.hottest_rate) + " entities/s";
     const uint64_t target = experiment.limits.partition_rate;
     if (target > 0) {
-      text += ", " + Figure(100 * told.hottest_rate / static_cast<double>(target)) + " % of its target";
+      text += ", " + WholeFigure(100 * told.hottest_rate / static_cast<double>(target)) + " % of its target";
       if (told.hottest_rate > static_cast<double>(target)) text += ": WILL BE THROTTLED";
     }
-    text += "; all: " + Figure(told.account_rate) + " entities/s\n";
+    text += "; all: " + WholeFigure(told.account_rate) + " entities/s\n";
   }
   return text;
 }

@@ -19,8 +19,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kMeasured_s = 0.5;
-constexpr uint64_t kBetweenLooks = 256;   // At the clock.
-constexpr uint64_t kRecordsMax = 20'000;  // More are the same work, and would have to be loaded.
+constexpr uint64_t kBetweenLooks = 256;     // At the clock.
+constexpr uint64_t kRecordsTimed = 20'000;  // More are the same work, and would have to be loaded.
 
 // Has all it is asked for, at once: what is left is the lab's own.
 class InstantStore final : public TableStore {
@@ -112,7 +112,7 @@ Result<Rate> ClientRate(const RecordGenerator& generator, const Layout& layout) 
 
 Result<GeneratorRate> MeasureGenerator(const Experiment& experiment) {
   Experiment alone = experiment;
-  alone.records = std::min(alone.records, kRecordsMax);
+  alone.records = std::min(alone.records, kRecordsTimed);
   alone.arrival = {.model = ArrivalModel::kClosed,
                    .rates = {1},
                    .clients = 1,

@@ -16,6 +16,7 @@
 #include "api/limits.h"
 #include "bench/lab/entity_json.h"
 #include "bench/lab/server_text.h"
+#include "engine/base/clock.h"
 
 namespace partita::lab {
 namespace {
@@ -24,7 +25,6 @@ constexpr const char* kVersion = "2019-02-02";
 // Behind the name of each table that a run makes, with 16 hexadecimal digits: nobody else's names end so.
 constexpr std::string_view kTableMark = "partitalab";
 constexpr size_t kRandomWordSize = kTableMark.size() + 16;
-constexpr uint64_t kUnixEpochTicks = 116'444'736'000'000'000;
 constexpr int kLoadTriesMax = 200;
 constexpr std::chrono::milliseconds kLoadPause{100};
 constexpr int kDeleteTriesMax = 4;

@@ -15,7 +15,7 @@ namespace partita::lab {
 namespace {
 
 using Expression = KeyTemplate::Expression;
-using Op = Expression::Op;
+using Operator = Expression::Op;
 
 constexpr uint32_t kTicksDigits = 19;
 // Bounds the depth of the tree, and so of every recursion over it.
@@ -44,17 +44,17 @@ int64_t HashOf(const std::vector<Expression>& arguments, size_t count, const Rec
   return static_cast<int64_t>(Hash64(text) >> 1);
 }
 
-int64_t Compute(Op op, int64_t a, int64_t b) {
+int64_t Compute(Operator op, int64_t a, int64_t b) {
   // Overflow wraps: keys need one text for each record, not arithmetic that is right beyond 2^63.
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
   switch (op) {
-    case Op::kAdd:
+    case Operator::kAdd:
       return static_cast<int64_t>(x + y);
-    case Op::kSubtract:
+    case Operator::kSubtract:
       return static_cast<int64_t>(x - y);
-    case Op::kMultiply:
+    case Operator::kMultiply:
       return static_cast<int64_t>(x * y);
-    case Op::kDivide:
+    case Operator::kDivide:
       return b == 0 || b == -1 ? 0 : a / b;
     default: {
       // With the sign of b, so that buckets count from 0.
@@ -110,11 +110,11 @@ class Parser {
       if (at_ >= text_.size() || operators.find(text_[at_]) == std::string_view::npos) return left;
       PARTITA_TRY(CountStep());
       const char sign = text_[at_++];
-      const Op op = sign == '+'   ? Op::kAdd
-                    : sign == '-' ? Op::kSubtract
-                    : sign == '*' ? Op::kMultiply
-                    : sign == '/' ? Op::kDivide
-                                  : Op::kRemainder;
+      const Operator op = sign == '+'   ? Operator::kAdd
+                          : sign == '-' ? Operator::kSubtract
+                          : sign == '*' ? Operator::kMultiply
+                          : sign == '/' ? Operator::kDivide
+                                        : Operator::kRemainder;
       PARTITA_ASSIGN(Expression right, parse());
       if (left.type != PropertyType::kInt64 || right.type != PropertyType::kInt64) {
         return Wrong(std::string("'") + sign + "' takes whole numbers");
@@ -143,14 +143,14 @@ class Parser {
   Result<Expression> ParseText() {
     const size_t end = text_.find('\'', at_ + 1);
     if (end == std::string_view::npos) return Wrong("the text has no end");
-    Expression text{.op = Op::kText, .type = PropertyType::kString};
+    Expression text{.op = Operator::kText, .type = PropertyType::kString};
     text.text = text_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 1;
     return text;
   }
 
   Result<Expression> ParseNumber() {
-    Expression number{.op = Op::kNumber};
+    Expression number{.op = Operator::kNumber};
     const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), number.number);
     if (error != std::errc()) return Wrong("the number is too large");
     at_ = static_cast<size_t>(end - text_.data());
@@ -177,8 +177,9 @@ class Parser {
       }
       const PropertyType type = fields_[i].type();
       // Numbers of both widths are one kind here.
-      return Expression{
-          .op = Op::kField, .type = type == PropertyType::kInt32 ? PropertyType::kInt64 : type, .field = i};
+      return Expression{.op = Operator::kField,
+                        .type = type == PropertyType::kInt32 ? PropertyType::kInt64 : type,
+                        .field = i};
     }
     at_ = begin;
     const std::string nearest = NearestName(name, names);
@@ -188,19 +189,19 @@ class Parser {
   Result<Expression> ParseCall(const std::string& name, size_t begin) {
     struct Function {
       const char* name;
-      Op op;
+      Operator op;
       PropertyType type;
       size_t arguments_min, arguments_max;
     };
     static constexpr Function kFunctions[] = {
-        {"hash", Op::kHash, PropertyType::kInt64, 1, 8},
-        {"bucket", Op::kBucket, PropertyType::kInt64, 2, 2},
-        {"salt", Op::kSalt, PropertyType::kInt64, 1, 1},
-        {"ticks", Op::kTicks, PropertyType::kString, 1, 1},
-        {"desc_ticks", Op::kDescTicks, PropertyType::kString, 1, 1},
-        {"pad", Op::kPad, PropertyType::kString, 2, 2},
-        {"lower", Op::kLower, PropertyType::kString, 1, 1},
-        {"concat", Op::kConcat, PropertyType::kString, 1, 8},
+        {"hash", Operator::kHash, PropertyType::kInt64, 1, 8},
+        {"bucket", Operator::kBucket, PropertyType::kInt64, 2, 2},
+        {"salt", Operator::kSalt, PropertyType::kInt64, 1, 1},
+        {"ticks", Operator::kTicks, PropertyType::kString, 1, 1},
+        {"desc_ticks", Operator::kDescTicks, PropertyType::kString, 1, 1},
+        {"pad", Operator::kPad, PropertyType::kString, 2, 2},
+        {"lower", Operator::kLower, PropertyType::kString, 1, 1},
+        {"concat", Operator::kConcat, PropertyType::kString, 1, 8},
     };
     std::vector<std::string> names;
     for (const Function& function : kFunctions) {
@@ -225,17 +226,18 @@ class Parser {
 
   Status CheckCall(const Expression& call, const std::string& name) {
     const Expression& last = call.arguments.back();
-    if (call.op == Op::kBucket || call.op == Op::kSalt || call.op == Op::kPad) {
-      if (last.op != Op::kNumber || last.number < 1 || last.number > 1'000'000) {
+    if (call.op == Operator::kBucket || call.op == Operator::kSalt || call.op == Operator::kPad) {
+      if (last.op != Operator::kNumber || last.number < 1 || last.number > 1'000'000) {
         return Wrong(name + " takes a number from 1 to 1000000 at its end");
       }
     }
     const PropertyType first = call.arguments.front().type;
-    if ((call.op == Op::kTicks || call.op == Op::kDescTicks) && first != PropertyType::kDateTime) {
+    if ((call.op == Operator::kTicks || call.op == Operator::kDescTicks) &&
+        first != PropertyType::kDateTime) {
       return Wrong(name + " takes a time");
     }
-    if (call.op == Op::kPad && first != PropertyType::kInt64) return Wrong("pad takes a whole number");
-    if (call.op == Op::kLower && first != PropertyType::kString) return Wrong("lower takes a text");
+    if (call.op == Operator::kPad && first != PropertyType::kInt64) return Wrong("pad takes a whole number");
+    if (call.op == Operator::kLower && first != PropertyType::kString) return Wrong("lower takes a text");
     return Status();
   }
 
@@ -249,37 +251,37 @@ class Parser {
 
 PropertyValue Expression::Of(const Record& record) const {
   switch (op) {
-    case Op::kNumber:
+    case Operator::kNumber:
       return number;
-    case Op::kText:
+    case Operator::kText:
       return text;
-    case Op::kField:
+    case Operator::kField:
       if (const int32_t* narrow = record.values[field].if_int32()) return int64_t{*narrow};
       return record.values[field];
-    case Op::kHash:
+    case Operator::kHash:
       return HashOf(arguments, arguments.size(), record);
-    case Op::kBucket:
+    case Operator::kBucket:
       return HashOf(arguments, 1, record) % arguments[1].number;
-    case Op::kSalt:
+    case Operator::kSalt:
       return static_cast<int64_t>(record.number % static_cast<uint64_t>(arguments[0].number));
-    case Op::kTicks:
+    case Operator::kTicks:
       return Padded(static_cast<uint64_t>(WholeNumber(arguments[0].Of(record))), kTicksDigits);
-    case Op::kDescTicks: {
+    case Operator::kDescTicks: {
       const auto ticks = static_cast<uint64_t>(WholeNumber(arguments[0].Of(record)));
       return Padded(kDateTimeTicksMax - std::min(ticks, kDateTimeTicksMax), kTicksDigits);
     }
-    case Op::kPad: {
+    case Operator::kPad: {
       const int64_t value = WholeNumber(arguments[0].Of(record));
       const std::string digits =
           Padded(value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value),
                  static_cast<uint32_t>(arguments[1].number));
       return value < 0 ? "-" + digits : digits;
     }
-    case Op::kLower:
-    case Op::kConcat: {
+    case Operator::kLower:
+    case Operator::kConcat: {
       std::string joined;
       for (const Expression& argument : arguments) AppendKeyText(&joined, argument.Of(record));
-      if (op == Op::kLower) {
+      if (op == Operator::kLower) {
         for (char& c : joined) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
       }
       return joined;

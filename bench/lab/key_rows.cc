@@ -7,7 +7,7 @@
 namespace partita::lab {
 namespace {
 
-constexpr uint64_t kSample = 4'000;
+constexpr uint64_t kRowsSample = 4'000;
 
 std::string PlaceOf(const std::string& table, std::string_view key) {
   std::string place = table;
@@ -21,7 +21,7 @@ KeyRows::KeyRows(const Layout& layout, const RecordGenerator& generator) {
   uint64_t records = std::max<uint64_t>(generator.experiment().records, 1);
   for (const Field& field : generator.experiment().fields) records = std::max(records, field.records_max);
   // An odd step, so that what repeats with the record's number is seen throughout.
-  const uint64_t step = records <= kSample ? 1 : (records / kSample + 1) | 1;
+  const uint64_t step = records <= kRowsSample ? 1 : (records / kRowsSample + 1) | 1;
   std::vector<std::string> places;
   Record record;
   for (uint64_t number = 0; number < records; number += step) {

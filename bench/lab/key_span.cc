@@ -9,7 +9,8 @@ namespace partita::lab {
 namespace {
 
 constexpr uint64_t kFanOutMax = 256;
-constexpr uint64_t kTimesMax = 64;  // Partitions of a time range that are read one by one; else as a range.
+constexpr uint64_t kTimesApartMax =
+    64;  // Partitions of a time range that are read one by one; else as a range.
 // 100 ns in a day, hour, minute and second: units 2 to 5 of a time.
 constexpr uint64_t kUnitTicks[] = {0, 0, 864'000'000'000, 36'000'000'000, 600'000'000, 10'000'000};
 
@@ -116,7 +117,7 @@ class Expansion {
     const size_t field = part.fields[0];
     const uint64_t lower = known.states[field].lower.if_date_time()->ticks;
     const uint64_t upper = known.states[field].upper.if_date_time()->ticks;
-    if (upper <= lower || (upper - lower) / step > kTimesMax) return false;
+    if (upper <= lower || (upper - lower) / step > kTimesApartMax) return false;
     const uint64_t ways_now = ways * ((upper - lower) / step + 2);  // A time begun at either end.
     if (ways_now > ways_max_) return false;
     for (uint64_t from = lower; from < upper;) {

@@ -10,15 +10,15 @@ namespace partita::lab {
 namespace {
 
 using Expression = KeyTemplate::Expression;
-using Op = Expression::Op;
+using Operator = Expression::Op;
 
 constexpr std::string_view kTimeUnits = "YmdHMSf";
 // Plans follow a key part by part.
 constexpr size_t kPartsMax = 64;
 
 void CollectFields(const Expression& expression, KeyTemplate::Part* part) {
-  if (expression.op == Op::kField) part->fields.push_back(expression.field);
-  if (expression.op == Op::kSalt) part->salted = true;
+  if (expression.op == Operator::kField) part->fields.push_back(expression.field);
+  if (expression.op == Operator::kSalt) part->salted = true;
   for (const Expression& argument : expression.arguments) CollectFields(argument, part);
 }
 
@@ -26,7 +26,7 @@ void CollectFields(const Expression& expression, KeyTemplate::Part* part) {
 // them.
 void ClassifyDigits(const std::vector<Field>& fields, KeyTemplate::Part* part) {
   const Expression& expression = *part->expression;
-  const bool padded = expression.op == Op::kPad;
+  const bool padded = expression.op == Operator::kPad;
   uint64_t digits = padded ? static_cast<uint64_t>(expression.arguments[1].number) : 0;
   if (!padded && part->format.starts_with('0')) {
     std::from_chars(part->format.data(), part->format.data() + part->format.size(), digits);
@@ -38,7 +38,7 @@ void ClassifyDigits(const std::vector<Field>& fields, KeyTemplate::Part* part) {
     return;
   }
   const Expression& number = padded ? expression.arguments[0] : expression;
-  if (number.op != Op::kField || number.type != PropertyType::kInt64) return;
+  if (number.op != Operator::kField || number.type != PropertyType::kInt64) return;
   part->one_length = FitDigits(fields[number.field].NumberRange(), digits, base);
   part->direction = part->one_length ? 1 : 0;
 }
@@ -49,15 +49,15 @@ void Classify(const std::vector<Field>& fields, KeyTemplate::Part* part) {
   CollectFields(expression, part);
   std::sort(part->fields.begin(), part->fields.end());
   part->fields.erase(std::unique(part->fields.begin(), part->fields.end()), part->fields.end());
-  if (expression.op == Op::kBucket || expression.op == Op::kSalt) {
+  if (expression.op == Operator::kBucket || expression.op == Operator::kSalt) {
     part->values = static_cast<uint64_t>(expression.arguments.back().number);
-  } else if (expression.op == Op::kRemainder && expression.arguments[1].op == Op::kNumber &&
+  } else if (expression.op == Operator::kRemainder && expression.arguments[1].op == Operator::kNumber &&
              expression.arguments[1].number > 0) {
     part->values = static_cast<uint64_t>(expression.arguments[1].number);
   }
-  const bool is_field = expression.op == Op::kField;
-  if (expression.op == Op::kTicks) part->direction = 1;
-  if (expression.op == Op::kDescTicks) part->direction = -1;
+  const bool is_field = expression.op == Operator::kField;
+  if (expression.op == Operator::kTicks) part->direction = 1;
+  if (expression.op == Operator::kDescTicks) part->direction = -1;
   part->one_length = part->direction != 0;
   if (is_field && expression.type == PropertyType::kString) {
     part->direction = 1;

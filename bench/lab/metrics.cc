@@ -10,7 +10,7 @@ namespace partita::lab {
 namespace {
 
 constexpr double kRatioMin = 1.05;
-constexpr size_t kRepeatsMin = 3;
+constexpr size_t kRoundsMin = 3;
 
 double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -71,7 +71,7 @@ std::optional<size_t> SmallestBeyondDoubt(const std::vector<std::vector<double>>
   for (size_t i = 0; i < figures.size(); ++i) {
     if (i == best) continue;
     const bench::RatioSummary ratio = bench::SummarizeRatio(figures[i], figures[best]);
-    if (ratio.rounds < kRepeatsMin || ratio.lower <= kRatioMin) return std::nullopt;
+    if (ratio.rounds < kRoundsMin || ratio.lower <= kRatioMin) return std::nullopt;
   }
   return best;
 }

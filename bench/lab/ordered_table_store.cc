@@ -12,6 +12,7 @@
 #include "api/query_plan.h"
 #include "bench/lab/engine_module.h"
 #include "engine/base/checksum.h"
+#include "engine/base/clock.h"
 #include "engine/base/coding.h"
 #include "engine/base/user_key.h"
 
@@ -19,7 +20,6 @@ namespace partita::lab {
 namespace {
 
 constexpr size_t kTimeSize = 8;
-constexpr uint64_t kUnixEpochTicks = 116'444'736'000'000'000;
 
 Status FromEngine(const std::string& error) { return error.empty() ? Status() : Status::IoError(error); }
 
@@ -155,7 +155,7 @@ Status OrderedTableStore::ScanInterval(const std::string& lower, const std::stri
 Result<TableStore::Answer> OrderedTableStore::Query(const std::string& table, const Question& question) {
   const TableId id = tables_.at(table);
   PARTITA_ASSIGN(const Filter filter, ParseFilter(question.filter));
-  const QueryPlan plan = PlanQuery(filter);
+  const partita::QueryPlan plan = PlanQuery(filter);
   Page page{.filter = CompiledFilter(plan.residual),
             .select = question.select,
             .entities_max = kPageEntitiesMax,

@@ -6,7 +6,7 @@
 namespace partita::lab {
 namespace {
 
-std::string Number(double number) {
+std::string CsvNumber(double number) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.6g", number);
   return text;
@@ -36,8 +36,8 @@ std::string SummaryCsv(const Experiment& experiment, const RunResult& result) {
       text += CellColumns(experiment, cell) + "," + Csv(experiment.ops[op].name) + "," +
               (cell.generator_limited() ? "1" : "0") + "," + (cell.clients_limited() ? "1" : "0");
       for (const std::string& metric : MetricNames()) {
-        text += "," + Number(MetricOf(metric, cell.ops[op], cell.measured_s,
-                                      result.prediction.layouts[cell.layout]));
+        text += "," + CsvNumber(MetricOf(metric, cell.ops[op], cell.measured_s,
+                                         result.prediction.layouts[cell.layout]));
       }
       text += "\n";
     }
@@ -56,7 +56,7 @@ std::string TimelineCsv(const Experiment& experiment, const RunResult& result) {
       text += CellColumns(experiment, cell) + "," + std::to_string(second) + "," +
               std::to_string(figures.due) + "," + std::to_string(figures.completed) + "," +
               std::to_string(figures.throttled) + "," +
-              Number(static_cast<double>(figures.latency_max_ns) * 1e-6) + "," +
+              CsvNumber(static_cast<double>(figures.latency_max_ns) * 1e-6) + "," +
               std::to_string(due > ended ? due - ended : 0) + "\n";
     }
   }
@@ -72,10 +72,10 @@ std::string HeatCsv(const Experiment& experiment, const RunResult& result) {
       for (size_t row = 0; row < timeline.rows(); ++row) {
         if (figures.entities[row] == 0 && figures.refused[row] == 0) continue;
         text += CellColumns(experiment, cell) + "," +
-                Number(static_cast<double>(column) * timeline.column_s()) + "," +
-                Number(timeline.column_s()) + "," + std::to_string(row) + "," +
-                Csv(result.key_rows[cell.layout][row]) + "," + Number(figures.entities[row]) + "," +
-                Number(figures.refused[row]) + "\n";
+                CsvNumber(static_cast<double>(column) * timeline.column_s()) + "," +
+                CsvNumber(timeline.column_s()) + "," + std::to_string(row) + "," +
+                Csv(result.key_rows[cell.layout][row]) + "," + CsvNumber(figures.entities[row]) + "," +
+                CsvNumber(figures.refused[row]) + "\n";
       }
     }
   }

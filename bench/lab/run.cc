@@ -21,7 +21,7 @@ namespace {
 // The hash looks at so many operations at most: it takes about as long as making them.
 constexpr uint64_t kHashedMax = 200'000;
 
-std::string Figure(double number) {
+std::string FineFigure(double number) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.4g", number);
   return text;
@@ -72,13 +72,13 @@ std::string Judge(const Experiment& experiment, const RunResult& result, const E
     return bench::Median(FiguresOf(experiment, result, layout, rate, expectation.op, expectation.metric));
   };
   double figure = median(expectation.layout);
-  std::string shown = Figure(figure);
+  std::string shown = FineFigure(figure);
   if (expectation.times_of) {
     figure /= median(*expectation.times_of);
-    shown = Figure(figure) + " times that of " + experiment.layouts[*expectation.times_of].name;
+    shown = FineFigure(figure) + " times that of " + experiment.layouts[*expectation.times_of].name;
   }
   const auto misses = [&](const char* what, double bound) {
-    return of + " is " + shown + what + Figure(bound);
+    return of + " is " + shown + what + FineFigure(bound);
   };
   if (expectation.above && !(figure > *expectation.above)) return misses(", not above ", *expectation.above);
   if (expectation.below && !(figure < *expectation.below)) return misses(", not below ", *expectation.below);
@@ -147,7 +147,8 @@ std::string NothingDone(const Experiment& experiment, const CellFigures& cell) {
   const OpFigures all = Together(cell, std::nullopt);
   if (all.completed > 0 || all.operations == 0) return "";
   std::string text = "layout " + experiment.layouts[cell.layout].name;
-  if (RateCountOf(experiment.arrival) > 1) text += ", rate " + Figure(experiment.arrival.rates[cell.rate]);
+  if (RateCountOf(experiment.arrival) > 1)
+    text += ", rate " + FineFigure(experiment.arrival.rates[cell.rate]);
   text += ", run " + std::to_string(cell.repeat + 1) + ": none of " + std::to_string(all.operations) +
           " operations was completed";
   return all.first_error.empty() ? text : text + ": " + all.first_error;

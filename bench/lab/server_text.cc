@@ -13,7 +13,7 @@ constexpr size_t kBytesMax = 300;
 // What is hidden is longer than what stands for it, by far less than so much: no secret is cut into view.
 constexpr size_t kLookedAtMax = 64u << 10;
 constexpr std::string_view kHidden = "(hidden)";
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD.
+constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD.
 // What stands between the name and the value: as it is, in an address within an address, and in JSON.
 constexpr std::array<std::string_view, 4> kEquals = {"=", "%3d", "%3D", "\\u003d"};
 constexpr std::string_view kValueEnds = "&\"'<> \t\r\n;,\\";
@@ -80,7 +80,7 @@ std::string ServerText(std::string_view said, std::string_view sas) {
   for (size_t at = 0; at < text.size();) {
     const auto character = DecodeUtf8(text, at);
     const size_t size = character ? character->size : 1;
-    std::string_view shown = character ? std::string_view(text).substr(at, size) : kReplacement;
+    std::string_view shown = character ? std::string_view(text).substr(at, size) : kReplacementCharacter;
     // The controls of ASCII, and those of Latin-1, which terminals obey too.
     if (character &&
         (character->character < 0x20 || (character->character >= 0x7F && character->character < 0xA0))) {

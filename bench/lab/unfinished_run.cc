@@ -24,12 +24,12 @@ namespace {
 
 constexpr const char* kHeader = "partita lab run 1";
 
-struct Part {
+struct RunPart {
   const char* name;
   std::string RunIdentity::*value;
   const char* changed;  // What is said when it differs.
 };
-constexpr std::array<Part, 5> kParts = {{
+constexpr std::array<RunPart, 5> kParts = {{
     {"experiment", &RunIdentity::experiment, "the experiment has changed since, or a file it draws in"},
     {"seed", &RunIdentity::seed, "the seed is another"},
     {"target", &RunIdentity::target, "the target is another"},
@@ -39,7 +39,7 @@ constexpr std::array<Part, 5> kParts = {{
 
 std::string TextOf(const RunIdentity& identity) {
   std::string text = std::string(kHeader) + "\n";
-  for (const Part& part : kParts) text += std::string(part.name) + " " + identity.*part.value + "\n";
+  for (const RunPart& part : kParts) text += std::string(part.name) + " " + identity.*part.value + "\n";
   return text;
 }
 
@@ -47,7 +47,7 @@ std::string TextOf(const RunIdentity& identity) {
 std::string DifferenceOf(const std::string& kept, const std::string& wanted, const RunIdentity& identity) {
   if (kept == wanted) return "";
   if (!kept.starts_with(std::string(kHeader) + "\n")) return "another version of partita began it";
-  for (const Part& part : kParts) {
+  for (const RunPart& part : kParts) {
     if (kept.find("\n" + std::string(part.name) + " " + identity.*part.value + "\n") == std::string::npos) {
       return part.changed;
     }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kMark = "/partita-lab";
 
-Status Failed(const std::string& path) { return Status::IoError(path + ": " + std::strerror(errno)); }
+Status CannotUse(const std::string& path) { return Status::IoError(path + ": " + std::strerror(errno)); }
 
 // The file descriptor of the mark, locked; -1: it is not there, or another process holds it.
 int LockMark(const std::string& path) {
@@ -36,14 +36,14 @@ Result<WorkDirectory> WorkDirectory::Make(const std::string& parent) {
   // What cannot be removed is no hindrance.
   for (const std::string& left : LeftIn(parent)) (void)RemoveLeft(left);
   std::string path = parent + "/work-XXXXXX";
-  if (mkdtemp(path.data()) == nullptr) return Failed(path);
+  if (mkdtemp(path.data()) == nullptr) return CannotUse(path);
   // It gets its name when it is locked: nobody sees it without.
   const std::string mark = path + kMark, fresh = mark + ".new";
   const int lock = ::open(fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (lock < 0) return Failed(fresh);
+  if (lock < 0) return CannotUse(fresh);
   WorkDirectory directory(std::move(path), lock);
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0 || std::rename(fresh.c_str(), mark.c_str()) != 0) {
-    return Failed(mark);
+    return CannotUse(mark);
   }
   return directory;
 }

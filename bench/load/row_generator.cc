@@ -13,7 +13,7 @@ namespace partita::bench {
 namespace {
 
 // SplitMix64's finalizer: every input bit reaches every output bit.
-uint64_t Mix(uint64_t value) {
+uint64_t MixedBits(uint64_t value) {
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
   value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
   return value ^ (value >> 31);
@@ -124,15 +124,15 @@ ValueGenerator::ValueGenerator(size_t value_size, uint64_t seed) : value_size_(v
 }
 
 void ValueGenerator::Fill(uint64_t index, uint64_t generation, std::string* value) const {
-  const uint64_t fingerprint = Mix(index + 1);
-  const auto number = static_cast<uint32_t>(Mix(fingerprint + generation) % kPoolSize);
+  const uint64_t fingerprint = MixedBits(index + 1);
+  const auto number = static_cast<uint32_t>(MixedBits(fingerprint + generation) % kPoolSize);
   value->assign(pool_[number]);
   StoreLe64(value->data(), fingerprint);
   StoreLe32(value->data() + 8, number);
 }
 
 bool ValueGenerator::Check(uint64_t index, std::string_view value) const {
-  if (value.size() != value_size_ || LoadLe64(value.data()) != Mix(index + 1)) return false;
+  if (value.size() != value_size_ || LoadLe64(value.data()) != MixedBits(index + 1)) return false;
   const uint32_t number = LoadLe32(value.data() + 8);
   return number < kPoolSize && Hash64(value.substr(kStampSize)) == hashes_[number];
 }
@@ -140,7 +140,7 @@ bool ValueGenerator::Check(uint64_t index, std::string_view value) const {
 Permutation::Permutation(uint64_t size, uint64_t seed) : size_(size) {
   PARTITA_ASSERT(size > 0);
   half_bits_ = (static_cast<uint32_t>(std::bit_width(size - 1)) + 2) / 2;
-  for (size_t i = 0; i < round_keys_.size(); ++i) round_keys_[i] = Mix(seed * 4 + i + 1);
+  for (size_t i = 0; i < round_keys_.size(); ++i) round_keys_[i] = MixedBits(seed * 4 + i + 1);
 }
 
 uint64_t Permutation::Shuffle(uint64_t value) const {
@@ -148,7 +148,7 @@ uint64_t Permutation::Shuffle(uint64_t value) const {
   uint64_t left = value >> half_bits_;
   uint64_t right = value & mask;
   for (uint64_t key : round_keys_) {
-    const uint64_t next = left ^ (Mix(right ^ key) & mask);
+    const uint64_t next = left ^ (MixedBits(right ^ key) & mask);
     left = right;
     right = next;
   }

@@ -23,7 +23,9 @@ class Clock {
   virtual uint64_t ThreadCpuNanos() { return MonotonicNanos(); }
 };
 
+inline constexpr uint64_t kNanosPerSecond = 1'000'000'000;
 inline constexpr uint64_t kTicksPerSecond = 10'000'000;
+inline constexpr uint64_t kNanosPerTick = kNanosPerSecond / kTicksPerSecond;
 // Ticks from 1601-01-01 to 1970-01-01.
 inline constexpr uint64_t kUnixEpochTicks = 116'444'736'000'000'000;
 

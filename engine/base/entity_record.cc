@@ -116,10 +116,6 @@ Status CheckInsertOrder(std::string_view content, size_t count) {
   return Status();
 }
 
-uint16_t IdOrZero(const PropertyNames* names, std::string_view name) {
-  return names == nullptr ? 0 : names->IdOf(name);
-}
-
 }  // namespace
 
 // ---- PropertyView ----

@@ -67,6 +67,10 @@ class PropertyNames {
   virtual std::string_view NameOf(uint16_t id) const = 0;
 };
 
+inline uint16_t IdOrZero(const PropertyNames* names, std::string_view name) {
+  return names == nullptr ? 0 : names->IdOf(name);
+}
+
 // One property as it lies in a record. Views into the record, and into the PropertyNames.
 // Reading is a few instructions; nothing is copied until ToValue.
 class PropertyView {

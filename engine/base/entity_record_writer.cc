@@ -108,10 +108,6 @@ void WriteValue(char* to, const PropertyValue& value) {
   }
 }
 
-uint16_t IdOrZero(const PropertyNames* names, std::string_view name) {
-  return names == nullptr ? 0 : names->IdOf(name);
-}
-
 }  // namespace
 
 std::string EncodeEntityRecord(std::span<const Property> properties, const PropertyNames* names) {

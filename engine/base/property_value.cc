@@ -37,12 +37,12 @@ std::optional<PropertyType> PropertyTypeFromEdmName(std::string_view name) {
   return std::nullopt;
 }
 
-bool operator==(const PropertyValue& a, const PropertyValue& b) {
-  if (a.type() != b.type()) return false;
-  if (a.if_double() != nullptr) {
-    return std::bit_cast<uint64_t>(*a.if_double()) == std::bit_cast<uint64_t>(*b.if_double());
+bool PropertyValue::Equals(const PropertyValue& other) const {
+  if (type() != other.type()) return false;
+  if (if_double() != nullptr) {
+    return std::bit_cast<uint64_t>(*if_double()) == std::bit_cast<uint64_t>(*other.if_double());
   }
-  return a.value_ == b.value_;
+  return value_ == other.value_;
 }
 
 uint64_t OrderedCode(const PropertyValue& value) {

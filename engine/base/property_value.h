@@ -91,9 +91,11 @@ class PropertyValue {
   const Binary* if_binary() const { return std::get_if<Binary>(&value_); }
 
   // Same type and same value; doubles by their bits, so NaN equals itself and 0.0 differs from -0.0.
-  friend bool operator==(const PropertyValue& a, const PropertyValue& b);
+  friend bool operator==(const PropertyValue& a, const PropertyValue& b) { return a.Equals(b); }
 
  private:
+  bool Equals(const PropertyValue& other) const;
+
   // The order of the alternatives is that of PropertyType, from 1 on.
   std::variant<std::string, int32_t, int64_t, double, bool, DateTime, Guid, Binary> value_;
 };

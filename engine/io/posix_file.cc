@@ -18,7 +18,7 @@ namespace partita {
 
 namespace {
 
-constexpr int kInterruptionsMax = 100;
+constexpr int kInterruptedMax = 100;
 
 UringExecutor* CurrentRing() {
   IoWorker* worker = IoWorker::Current();
@@ -188,7 +188,7 @@ Task<Status> PosixFile::Truncate(uint64_t size) {
 
 Task<Status> PosixFile::Allocate(uint64_t size) {
   auto allocate = [this, size]() -> Status {
-    for (int i = 0; i < kInterruptionsMax; ++i) {  // F24.
+    for (int i = 0; i < kInterruptedMax; ++i) {  // F24.
       if (fallocate(handle_.descriptor, 0, 0, static_cast<off_t>(size)) == 0) return Status();
       if (errno != EINTR) break;
     }

@@ -6,9 +6,6 @@ namespace partita {
 
 namespace {
 
-constexpr uint64_t kNanosPerSecond = 1'000'000'000;
-constexpr uint64_t kNanosPerTick = kNanosPerSecond / kTicksPerSecond;
-
 timespec Now(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);

@@ -28,14 +28,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr size_t kRowSize = 300;
+constexpr size_t kSmallRow = 300;
 constexpr uint32_t kTableRows = 2000;  // In table files; some 700 KiB.
 constexpr uint32_t kLogRows = 100;     // Beyond them, in the log alone.
 
 // Two tables on two shards: "Rows", which gets hurt, and "Others", which must never notice.
-class Store {
+class TwoTables {
  public:
-  Store() {
+  TwoTables() {
     options_.directory = directory_.path() + "/store";
     options_.allow_volatile_storage = true;  // Wherever the tests run.
   }
@@ -50,7 +50,7 @@ class Store {
     for (const char* name : {"Rows", "Others"}) {
       Result<Table> table = (*database)->CreateTable(name, {.durability = Durability::kProcess});
       ASSERT_TRUE(table.ok()) << table.status().ToString();
-      for (uint32_t n = 0; n < kTableRows; ++n) ASSERT_TRUE(LedgerOf(name).Put(*table, n, 1, kRowSize).ok());
+      for (uint32_t n = 0; n < kTableRows; ++n) ASSERT_TRUE(LedgerOf(name).Put(*table, n, 1, kSmallRow).ok());
     }
     ASSERT_TRUE((*database)->CompactAll().ok());
     ASSERT_TRUE((*database)->Close().ok());
@@ -69,7 +69,7 @@ class Store {
     for (const char* name : {"Rows", "Others"}) {
       Table table = *(*database)->OpenTable(name);
       for (uint32_t n = kTableRows; n < kTableRows + kLogRows; ++n) {
-        ASSERT_TRUE(LedgerOf(name).Put(table, n, generation_, kRowSize).ok());
+        ASSERT_TRUE(LedgerOf(name).Put(table, n, generation_, kSmallRow).ok());
         if (n % 10 == 0) ASSERT_TRUE((*database)->Barrier().ok());  // So the log has several frames.
       }
     }
@@ -128,8 +128,8 @@ class Store {
 class HostileFilesTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    store_ = new Store;
-    foreign_ = new Store;
+    store_ = new TwoTables;
+    foreign_ = new TwoTables;
     store_->Make();
     foreign_->Make();
     foreign_->Renew();
@@ -190,11 +190,11 @@ class HostileFilesTest : public testing::Test {
     return {"foreign", [other](const SavedFile& f) { f.ReplaceBy(*other); }, std::move(expected)};
   }
 
-  static Store* store_;
-  static Store* foreign_;
+  static TwoTables* store_;
+  static TwoTables* foreign_;
 };
-Store* HostileFilesTest::store_ = nullptr;
-Store* HostileFilesTest::foreign_ = nullptr;
+TwoTables* HostileFilesTest::store_ = nullptr;
+TwoTables* HostileFilesTest::foreign_ = nullptr;
 
 // ---- What refuses the open.
 
@@ -332,7 +332,7 @@ class HostileTableTest : public HostileFilesTest {
   void SetUp() override {
     // A store of its own: rows written over stay so.
     delete store_;
-    store_ = new Store;
+    store_ = new TwoTables;
     store_->Make();
     HostileFilesTest::SetUp();
     meta_ = store_->TableFile();
@@ -361,7 +361,7 @@ class HostileTableTest : public HostileFilesTest {
     Result<Entity> read = GetRow(n);
     EXPECT_EQ(read.code(), Code::kCorruption) << n;
     EXPECT_THAT(read.status().message(), is_damage);
-    Entity row = RowLedger::Row(n, 9, kRowSize);
+    Entity row = RowLedger::Row(n, 9, kSmallRow);
     std::vector<WriteResult> conditional = {rows_->Insert(row), rows_->Replace(row), rows_->Merge(row),
                                             rows_->InsertOrMerge(row),
                                             rows_->Delete(row.partition_key(), row.row_key())};
@@ -398,7 +398,7 @@ class HostileTableTest : public HostileFilesTest {
   void ExpectUnconditionalWritesWork(uint32_t n) {
     RowLedger& ledger = store_->LedgerOf("Rows");
     Entity key = RowLedger::Row(n, 0, 0);
-    EXPECT_TRUE(ledger.Put(*rows_, n, 77, kRowSize).ok());
+    EXPECT_TRUE(ledger.Put(*rows_, n, 77, kSmallRow).ok());
     EXPECT_EQ(*GetRow(n)->GetInt32("Generation"), 77);
     EXPECT_TRUE(database_->Flush().ok());
     EXPECT_EQ(*GetRow(n)->GetInt32("Generation"), 77);

@@ -126,13 +126,13 @@ struct Progress {
 };
 
 // A child that loads, and its pipe.
-struct Load {
+struct LoadingChild {
   pid_t child = -1;
   int pipe = -1;
 };
 
-Load StartLoad(const std::string& path, IoBackend backend, uint32_t base,
-               const MemoryCgroup* group = nullptr) {
+LoadingChild StartLoad(const std::string& path, IoBackend backend, uint32_t base,
+                       const MemoryCgroup* group = nullptr) {
   int ends[2];
   if (pipe(ends) != 0) return {};
   const pid_t child = fork();
@@ -146,7 +146,7 @@ Load StartLoad(const std::string& path, IoBackend backend, uint32_t base,
 }
 
 // Kills the load, unless it is gone, reads what it had said, and has a new process check the store.
-void EndAndCheck(const std::string& path, IoBackend backend, const Load& load, Progress* progress) {
+void EndAndCheck(const std::string& path, IoBackend backend, const LoadingChild& load, Progress* progress) {
   kill(load.child, SIGKILL);
   ASSERT_EQ(WaitFor(load.child), 1000 + SIGKILL) << "the loading child ended by itself";
   while (progress->ReadNote(load.pipe)) {
@@ -167,7 +167,7 @@ void RunRounds(IoBackend backend, int rounds) {
   uint64_t random = 88172645463325252ull ^ (seed == nullptr ? 0 : std::strtoull(seed, nullptr, 10));
   for (int round = 0; round < rounds; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
-    const Load load = StartLoad(path, backend, progress.base());
+    const LoadingChild load = StartLoad(path, backend, progress.base());
     ASSERT_GT(load.child, 0);
     random ^= random << 13, random ^= random >> 7, random ^= random << 17;
     // The kill comes after a drawn number of notes; every third round already while it opens.
@@ -212,7 +212,7 @@ TEST(KillTest, AStoreStaysWithinItsControlGroupAndLosesNothingInOneThatIsTooSmal
   Progress progress;
   for (uint64_t share : {1, 2, 4, 6, 8, 12}) {
     ASSERT_TRUE(group->SetLimit(limit / share));
-    const Load load = StartLoad(path, IoBackend::kThreads, progress.base(), &*group);
+    const LoadingChild load = StartLoad(path, IoBackend::kThreads, progress.base(), &*group);
     ASSERT_GT(load.child, 0);
     const uint64_t end = progress.seen + kNotes;
     bool lives = true;

@@ -13,7 +13,7 @@
 namespace partita {
 namespace {
 
-constexpr int kPartitions = 6;
+constexpr int kPagedPartitions = 6;
 constexpr int kRowsOfEach = 300;
 
 class KeyCollector : public QueryRowSink {
@@ -37,7 +37,7 @@ class QueryPaging : public testing::Test {
     ASSERT_TRUE(made.ok());
     table_ = *made;
     std::vector<Write> writes;
-    for (int p = 0; p < kPartitions; ++p) {
+    for (int p = 0; p < kPagedPartitions; ++p) {
       for (int r = 0; r < kRowsOfEach; ++r) {
         writes.push_back({.action = WriteAction::kInsert, .entity = Entity(Partition(p), Row(r))});
         writes.back().entity.Set("N", (p * 7 + r) % 100);
@@ -99,7 +99,7 @@ class Writers {
       threads_.emplace_back([this, table, t] {
         std::mt19937_64 random(static_cast<uint64_t>(t) + 1);
         while (!stop_.load()) {
-          const std::string partition = "p" + std::to_string(random() % kPartitions);
+          const std::string partition = "p" + std::to_string(random() % kPagedPartitions);
           const std::string row = std::to_string(1000 + random() % kRowsOfEach) + std::to_string(t) + "w";
           if (random() % 3 == 0) {
             const WriteResult ignored = table.Delete(partition, row);
@@ -133,7 +133,7 @@ TEST_F(QueryPaging, PagesJoinedAreTheFullResultBesideWritersOfOtherKeysFlushesAn
     Query query;
     query.filter = *ParseFilter("N ge " + std::to_string(lower) + " and N lt " + std::to_string(upper));
     std::vector<std::string> expected;
-    for (int p = 0; p < kPartitions; ++p) {
+    for (int p = 0; p < kPagedPartitions; ++p) {
       for (int r = 0; r < kRowsOfEach; ++r) {
         const int n = (p * 7 + r) % 100;
         if (n >= lower && n < upper) expected.push_back(Partition(p) + "/" + Row(r));

@@ -23,8 +23,8 @@ Task<void> Increment(AsyncMutex& mutex, int& value, int times) {
 TEST(AsyncMutexTest, BlockedThreadsAndTasksExcludeOneAnother) {
   AsyncMutex mutex;
   int value = 0;  // Plain: ThreadSanitizer watches it.
-  ThreadExecutor a;
-  ThreadExecutor b;
+  TestThread a;
+  TestThread b;
   TaskGroup group;
   for (int i = 0; i < 3; ++i) {
     group.Spawn(a, Increment(mutex, value, 500));
@@ -47,7 +47,7 @@ Task<AsyncMutex::Guard> Take(AsyncMutex& mutex) { co_return co_await mutex.Lock(
 TEST(AsyncMutexTest, ComesFirstServedFirst) {
   AsyncMutex mutex;
   std::vector<int> order;
-  ThreadExecutor executor;
+  TestThread executor;
   TaskGroup group;
   auto held = RunBlocking(Take(mutex));
   for (int i = 0; i < 10; ++i) group.Spawn(executor, TakeAndNote(mutex, order, i));

@@ -31,7 +31,7 @@ TEST(EventTest, ASetEventLetsEveryoneThrough) {
 
 TEST(EventTest, SetWakesBlockedThreadsAndSuspendedTasks) {
   for (int round = 0; round < 50; ++round) {
-    ThreadExecutor executor;
+    TestThread executor;
     Event event;
     std::atomic<int> count{0};
     TaskGroup group;
@@ -46,7 +46,7 @@ TEST(EventTest, SetWakesBlockedThreadsAndSuspendedTasks) {
 }
 
 TEST(EventTest, WhatWasWrittenBeforeSetIsSeenAfterWait) {
-  ThreadExecutor executor;
+  TestThread executor;
   for (int round = 0; round < 300; ++round) {
     Event event;
     int plain = 0;  // ThreadSanitizer watches it.
@@ -68,7 +68,7 @@ struct SetsEvent : Runnable {
 // The usual shape of a call to a worker: an event in the caller's frame, gone as soon as the caller
 // goes on. Set must not touch it after that.
 TEST(EventTest, AWaiterMayDestroyTheEventAsSoonAsItGoesOn) {
-  ThreadExecutor executor;
+  TestThread executor;
   for (int round = 0; round < 5'000; ++round) {
     auto event = std::make_unique<Event>();
     SetsEvent work;
@@ -87,8 +87,8 @@ Task<void> WaitThenDestroy(std::unique_ptr<Event> event) {
 }
 
 TEST(EventTest, ATaskMayDestroyTheEventAsSoonAsItGoesOn) {
-  ThreadExecutor waits;
-  ThreadExecutor sets;
+  TestThread waits;
+  TestThread sets;
   std::vector<SetsEvent> work(5'000);
   TaskGroup group;
   for (SetsEvent& one : work) {

@@ -29,7 +29,7 @@ TEST(ExecutorTest, InBlockingModeNothingSuspends) {
 }
 
 TEST(ExecutorTest, OnAnExecutorAwaitsSuspendAndComeBackToIt) {
-  ThreadExecutor executor;
+  TestThread executor;
   std::vector<Executor*> seen;
   TaskGroup group;
   group.Spawn(executor, NoteMode(&seen));
@@ -38,8 +38,8 @@ TEST(ExecutorTest, OnAnExecutorAwaitsSuspendAndComeBackToIt) {
 }
 
 TEST(ExecutorTest, AScopeRestoresWhatWasCurrentBefore) {
-  ThreadExecutor a;
-  ThreadExecutor b;
+  TestThread a;
+  TestThread b;
   EXPECT_EQ(Executor::Current(), nullptr);
   {
     const Executor::Scope outer(&a);
@@ -55,7 +55,7 @@ TEST(ExecutorTest, AScopeRestoresWhatWasCurrentBefore) {
 Task<void> Sleep(uint64_t duration_ns) { co_await SleepFor(duration_ns); }
 
 TEST(ExecutorTest, ABlockingSleepTakesAtLeastItsTime) {
-  ThreadExecutor clock;
+  TestThread clock;
   const uint64_t start = clock.MonotonicNanos();
   RunBlocking(Sleep(2'000'000));
   EXPECT_GE(clock.MonotonicNanos() - start, 2'000'000u);
@@ -65,7 +65,7 @@ TEST(ExecutorDeathTest, BlockingOnAnExecutorsThreadAborts) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
-        ThreadExecutor executor;
+        TestThread executor;
         const Executor::Scope scope(&executor);
         RunBlocking(Sleep(1));
       },

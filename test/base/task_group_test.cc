@@ -16,8 +16,8 @@ Task<void> CountAfterYields(std::atomic<int>& count, int yields) {
 }
 
 TEST(TaskGroupTest, JoinEndsOnceAllTasksHaveEnded) {
-  ThreadExecutor a;
-  ThreadExecutor b;
+  TestThread a;
+  TestThread b;
   std::atomic<int> count{0};
   for (int round = 0; round < 500; ++round) {
     TaskGroup group;
@@ -45,8 +45,8 @@ Task<void> SpawnAndJoin(Executor& executor, std::atomic<int>& count) {
 }
 
 TEST(TaskGroupTest, ATaskOnOneExecutorJoinsTasksOnAnother) {
-  ThreadExecutor a;
-  ThreadExecutor b;
+  TestThread a;
+  TestThread b;
   std::atomic<int> count{0};
   TaskGroup group;
   group.Spawn(a, SpawnAndJoin(b, count));
@@ -55,7 +55,7 @@ TEST(TaskGroupTest, ATaskOnOneExecutorJoinsTasksOnAnother) {
 }
 
 TEST(TaskGroupTest, AGroupMayBeUsedAgainAfterJoin) {
-  ThreadExecutor executor;
+  TestThread executor;
   std::atomic<int> count{0};
   TaskGroup group;
   for (int round = 1; round <= 100; ++round) {
@@ -80,7 +80,7 @@ Task<void> Hold(NotesItsEnd held) {
 }
 
 TEST(TaskGroupTest, ATasksFrameIsGoneBeforeJoinEnds) {
-  ThreadExecutor executor;
+  TestThread executor;
   std::atomic<int> ended{0};
   for (int round = 1; round <= 500; ++round) {
     TaskGroup group;

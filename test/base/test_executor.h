@@ -11,10 +11,10 @@ namespace partita {
 
 // A thread with an event loop, as plain as can be, for tests of what runs on one. Work left in the
 // queue at destruction still runs.
-class ThreadExecutor : public Executor {
+class TestThread : public Executor {
  public:
-  ThreadExecutor() : thread_([this] { Loop(); }) {}
-  ~ThreadExecutor() override {
+  TestThread() : thread_([this] { Loop(); }) {}
+  ~TestThread() override {
     {
       const std::lock_guard lock(mutex_);
       ending_ = true;

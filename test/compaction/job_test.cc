@@ -300,7 +300,7 @@ TEST_F(JobTest, OnAnExecutorAJobRunsInSlicesToTheSameResult) {
   MergeJob job(world_.Context(), world_.SpecFor(world_.PlanOfLevels(0, 6), AllVisible()));
   std::optional<Result<JobResult>> result;
   {
-    ThreadExecutor executor;  // Asks for a yield at every opportunity.
+    TestThread executor;  // Asks for a yield at every opportunity.
     TaskGroup group;
     group.Spawn(executor, RunJob(&job, &result));
     RunBlocking(group.Join());

@@ -17,7 +17,7 @@ constexpr uint32_t kRows = 1'000;
 // Rows within so many of the edge of what was read may lie in the same block as one that was.
 constexpr uint32_t kBlockRows = 40;
 
-std::string Key(uint32_t row) {
+std::string WarmKey(uint32_t row) {
   return EncodeUserKey(TableId(1), "p" + std::to_string(10 + row / 100), std::to_string(100'000 + row));
 }
 
@@ -28,7 +28,7 @@ class WarmEntriesTest : public testing::TestWithParam<bool> {
     for (uint32_t row = 0; row < kRows; row += step) {
       std::string content = std::to_string(row * 7919 + version);
       while (content.size() < content_size_) content += std::to_string(content.size() * 31 + row);
-      entries.push_back(MakeEntry(Key(row), version, EntryKind::kPut, content));
+      entries.push_back(MakeEntry(WarmKey(row), version, EntryKind::kPut, content));
     }
     Result<JobResult> result = world_.Flush(std::move(entries), {kVersionMax, {}});
     ASSERT_TRUE(result.ok()) << result.status().ToString();
@@ -37,7 +37,7 @@ class WarmEntriesTest : public testing::TestWithParam<bool> {
   void Read(uint32_t from, uint32_t to) {
     for (uint32_t row = from; row < to; ++row) {
       BlockPin pin;
-      const std::string key = Key(row);
+      const std::string key = WarmKey(row);
       Result<Lookup> found = RunBlocking(world_.levels->Get(key, HashKey(key), kVersionMax, &pin));
       EXPECT_TRUE(found.ok() && found->state == LookupState::kFound) << row << found.status().ToString();
     }
@@ -56,7 +56,7 @@ class WarmEntriesTest : public testing::TestWithParam<bool> {
 
   bool IsWarm(uint32_t row) {
     BlockPin pin;
-    const std::string key = Key(row);
+    const std::string key = WarmKey(row);
     return !world_.levels->TryGet(key, HashKey(key), kVersionMax, &pin).needs_io;
   }
 

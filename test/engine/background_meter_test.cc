@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/base/clock.h"
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
@@ -13,21 +14,19 @@
 namespace partita {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
-
-class HandClock : public Clock {
+class MeterClock : public Clock {
  public:
   uint64_t WallTicks() override { return 0; }
   uint64_t MonotonicNanos() override { return now_ns; }
   uint64_t ThreadCpuNanos() override { return cpu_ns; }
-  std::atomic<uint64_t> now_ns{1'000 * kSecond};
-  std::atomic<uint64_t> cpu_ns{5 * kSecond};
+  std::atomic<uint64_t> now_ns{1'000 * kNanosPerSecond};
+  std::atomic<uint64_t> cpu_ns{5 * kNanosPerSecond};
 };
 
 class BackgroundMeterTest : public testing::Test {
  protected:
   BackgroundLoad Of(BackgroundWork work) { return meter_.Read()[static_cast<size_t>(work)]; }
-  HandClock clock_;
+  MeterClock clock_;
   BackgroundMeter meter_{clock_};
 };
 
@@ -35,8 +34,8 @@ TEST_F(BackgroundMeterTest, AJobShowsInEachSecondThatItTakes) {
   for (int second = 0; second < 120; ++second) {
     for (int i = 0; i < 10; ++i) {
       meter_.Note(BackgroundWork::kCompaction, 1'000);
-      clock_.cpu_ns += kSecond / 40;
-      clock_.now_ns += kSecond / 10;
+      clock_.cpu_ns += kNanosPerSecond / 40;
+      clock_.now_ns += kNanosPerSecond / 10;
     }
     const BackgroundLoad load = Of(BackgroundWork::kCompaction);
     ASSERT_EQ(load.last_second.bytes_per_second, 10'000) << second;
@@ -49,16 +48,16 @@ TEST_F(BackgroundMeterTest, AJobShowsInEachSecondThatItTakes) {
 
 TEST_F(BackgroundMeterTest, WhatIsLongOverIsForgottenByTheRatesAndKeptInTheSums) {
   meter_.Note(BackgroundWork::kFlush, 600);
-  clock_.now_ns += 2 * kSecond;
+  clock_.now_ns += 2 * kNanosPerSecond;
   EXPECT_EQ(Of(BackgroundWork::kFlush).last_second.bytes_per_second, 0);
   EXPECT_EQ(Of(BackgroundWork::kFlush).last_minute.bytes_per_second, 300) << "of two seconds so far";
-  clock_.now_ns += 58 * kSecond;
+  clock_.now_ns += 58 * kNanosPerSecond;
   EXPECT_EQ(Of(BackgroundWork::kFlush).last_minute.bytes_per_second, 10);
-  clock_.now_ns += kSecond;
+  clock_.now_ns += kNanosPerSecond;
   EXPECT_EQ(Of(BackgroundWork::kFlush).last_minute.bytes_per_second, 0);
-  clock_.now_ns += 3 * kSecond;  // The same slot again.
+  clock_.now_ns += 3 * kNanosPerSecond;  // The same slot again.
   meter_.Note(BackgroundWork::kFlush, 60);
-  clock_.now_ns += kSecond;
+  clock_.now_ns += kNanosPerSecond;
   EXPECT_EQ(Of(BackgroundWork::kFlush).last_second.bytes_per_second, 60);
   EXPECT_EQ(Of(BackgroundWork::kFlush).bytes, 660u);
 }
@@ -81,7 +80,7 @@ TEST_F(BackgroundMeterTest, ThreadsTogetherLoseNothingOfTheSums) {
     threads.emplace_back([&] {
       for (int i = 0; i < 20'000; ++i) {
         meter_.Note(BackgroundWork::kScrub, 3);
-        if (i % 100 == 0) clock_.now_ns += kSecond / 10;
+        if (i % 100 == 0) clock_.now_ns += kNanosPerSecond / 10;
       }
     });
   }

@@ -178,7 +178,7 @@ TEST(NameIndexTest, FindsWhatTheCatalogFindsIgnoringTheCaseOfTables) {
 
 // ---- In a store.
 
-StoreOptions SmallStore() {
+StoreOptions OneShard() {
   StoreOptions options;
   options.create_if_missing = true;
   options.memory_bytes = 64u << 20;
@@ -205,7 +205,7 @@ TEST(StoreAttributesTest, AreReadFromMemoryAtOnceAndAfterARestart) {
   SimDisk disk(1);
   for (int life = 0; life < 2; ++life) {
     SimRuntime runtime({.seed = 1, .shards = 1}, disk);
-    Result<std::unique_ptr<Store>> opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+    Result<std::unique_ptr<Store>> opened = runtime.RunToEnd(Store::Open(runtime, OneShard()));
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     Store& store = **opened;
     if (life == 0) {
@@ -234,7 +234,7 @@ TEST(StoreAttributesTest, AreReadFromMemoryAtOnceAndAfterARestart) {
 TEST(StoreAttributesTest, BytesBeyondTheLimitAndMissingTablesAreRefused) {
   SimDisk disk(1);
   SimRuntime runtime({.seed = 1, .shards = 1}, disk);
-  Result<std::unique_ptr<Store>> opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+  Result<std::unique_ptr<Store>> opened = runtime.RunToEnd(Store::Open(runtime, OneShard()));
   ASSERT_TRUE(opened.ok());
   Store& store = **opened;
   ASSERT_TRUE(runtime.RunToEnd(MakeTable(&store, "Things")).ok());
@@ -274,7 +274,7 @@ Task<void> SetThree(SimRuntime* runtime, Store* store, Answers* answers) {
 
 // On a dead disk a change in doubt is never settled, and ends only with Close: so it runs beside.
 Task<void> ChangeAttributes(SimRuntime* runtime, Answers* answers) {
-  Result<std::unique_ptr<Store>> opened = co_await Store::Open(*runtime, SmallStore());
+  Result<std::unique_ptr<Store>> opened = co_await Store::Open(*runtime, OneShard());
   if (!opened.ok()) co_return;
   std::unique_ptr<Store> store = std::move(opened).value();
   TaskGroup changes;
@@ -311,7 +311,7 @@ TEST(StoreAttributesTest, APowerCutLosesNothingAcknowledgedAndInventsNothing) {
       }
       disk.CrashPower();
       SimRuntime again({.seed = at + 1, .shards = 1}, disk);
-      Result<std::unique_ptr<Store>> opened = again.RunToEnd(Store::Open(again, SmallStore()));
+      Result<std::unique_ptr<Store>> opened = again.RunToEnd(Store::Open(again, OneShard()));
       ASSERT_TRUE(opened.ok()) << at << ": " << opened.status().ToString();
       const int table = NumberOf(TableText(**opened, "Things"));
       const int account = NumberOf(TextOf((*opened)->AccountAttributes("acct")));

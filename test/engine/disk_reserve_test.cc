@@ -41,10 +41,10 @@ Result<std::string> TakeThePatch(std::string_view, std::string_view, std::string
 
 // A store on a small disk, and what it was told and answered: of each row the value that must be there, or
 // that both may be (in doubt).
-class World {
+class ReserveWorld {
  public:
-  explicit World(uint64_t seed) : disk(seed), seed_(seed) { Start(); }
-  ~World() { CloseAnyway(); }
+  explicit ReserveWorld(uint64_t seed) : disk(seed), seed_(seed) { Start(); }
+  ~ReserveWorld() { CloseAnyway(); }
 
   void Start() { runtime.emplace(SimOptions{.seed = ++seed_, .shards = 2}, disk); }
   Status Open() {
@@ -155,7 +155,7 @@ class World {
 };
 
 TEST(DiskReserveTest, OnAFullDiskEverythingIsFlushedAndOnlyDeletesAreTaken) {
-  World world(1);
+  ReserveWorld world(1);
   ASSERT_TRUE(world.Open().ok());
   const TableId table = world.MakeTable("rows");
   ASSERT_EQ(world.store->reserve().bytes_held(), world.options.reserve_bytes);
@@ -202,7 +202,7 @@ TEST(DiskReserveTest, OnAFullDiskEverythingIsFlushedAndOnlyDeletesAreTaken) {
 
 // A delete on its own takes a page of the log: these take several times what is left of it and the reserve.
 TEST(DiskReserveTest, DeletesOnAFullDiskUseTheSameSegmentsOverAndOver) {
-  World world(2);
+  ReserveWorld world(2);
   ASSERT_TRUE(world.Open().ok());
   const TableId table = world.MakeTable("rows");
   for (uint64_t row = 0; row < 200; ++row) ASSERT_TRUE(world.Put(table, row, row).ok());
@@ -220,7 +220,7 @@ TEST(DiskReserveTest, DeletesOnAFullDiskUseTheSameSegmentsOverAndOver) {
 }
 
 TEST(DiskReserveTest, ADropOfATableFreesItsSpaceAndWritesResume) {
-  World world(3);
+  ReserveWorld world(3);
   ASSERT_TRUE(world.Open().ok());
   const TableId table = world.MakeTable("rows");
   const TableId large = world.MakeTable("large");
@@ -239,7 +239,7 @@ TEST(DiskReserveTest, ADropOfATableFreesItsSpaceAndWritesResume) {
 }
 
 TEST(DiskReserveTest, DeletesFreeSpaceWhenCompactionsDropTheRows) {
-  World world(4);
+  ReserveWorld world(4);
   ASSERT_TRUE(world.Open().ok());
   const TableId table = world.MakeTable("rows");
   for (uint64_t row = 0; row < 8000; ++row) ASSERT_TRUE(world.Put(table, row, row).ok());
@@ -258,7 +258,7 @@ TEST(DiskReserveTest, DeletesFreeSpaceWhenCompactionsDropTheRows) {
 
 // A few deletes fill no memtable, no log segment and no level, and nobody writes after them.
 TEST(DiskReserveTest, FewDeletesOfLargeRowsFreeTheirSpaceToo) {
-  World world(6);
+  ReserveWorld world(6);
   world.options.log_segment_bytes = 8u << 20;
   world.options.memtable_data_bytes = 256u << 10;
   world.options.reserve_bytes = 2u << 20;
@@ -285,7 +285,7 @@ TEST(DiskReserveTest, FewDeletesOfLargeRowsFreeTheirSpaceToo) {
 
 // What finds no room of its own must not eat what flushes need.
 TEST(DiskReserveTest, ACompactionHasNoShareInIt) {
-  World world(5);
+  ReserveWorld world(5);
   ASSERT_TRUE(world.Open().ok());
   const TableId table = world.MakeTable("rows");
   uint64_t row = 0;
@@ -315,7 +315,7 @@ TEST(DiskReserveTest, ACompactionHasNoShareInIt) {
 }
 
 TEST(DiskReserveTest, AStoreThatFindsNoRoomForItOpensAndSaysSo) {
-  World world(6);
+  ReserveWorld world(6);
   world.options.reserve_bytes = 64u << 10;
   ASSERT_TRUE(world.Open().ok());
   const TableId table = world.MakeTable("rows");
@@ -340,7 +340,7 @@ TEST(DiskReserveTest, AStoreThatFindsNoRoomForItOpensAndSaysSo) {
 
 // Opening makes a segment, a catalog, manifests: it has the reserve of the life before.
 TEST(DiskReserveTest, AStoreThatWasClosedWithItOpensOnADiskThatIsFullSince) {
-  World world(7);
+  ReserveWorld world(7);
   ASSERT_TRUE(world.Open().ok());
   const TableId table = world.MakeTable("rows");
   for (uint64_t row = 0; row < 100; ++row) ASSERT_TRUE(world.Put(table, row, row).ok());
@@ -358,7 +358,7 @@ TEST(DiskReserveTest, AStoreThatWasClosedWithItOpensOnADiskThatIsFullSince) {
 
 // It is made once there is a catalog: on its own it says that the rest was lost (F69).
 TEST(DiskReserveTest, BesideNothingItSaysThatAStoreWasLost) {
-  World world(8);
+  ReserveWorld world(8);
   {
     auto file = world.runtime->RunToEnd(
         world.runtime->files().Open(kReserveName, OpenMode::kCreateOrOpen, FileIo::kBuffered));
@@ -371,7 +371,7 @@ TEST(DiskReserveTest, BesideNothingItSaysThatAStoreWasLost) {
 
 TEST(DiskReserveTest, ALossOfPowerDoesNotTakeIt) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    World world(seed);
+    ReserveWorld world(seed);
     ASSERT_TRUE(world.Open().ok());
     world.CrashAndStartAgain(/*power=*/true);
     const Result<std::string> file = world.disk.ReadFile(kReserveName);
@@ -383,7 +383,7 @@ TEST(DiskReserveTest, ALossOfPowerDoesNotTakeIt) {
 // A crash may undo the cut and leave the file its size without the space.
 TEST(DiskReserveTest, AfterACrashItIsOnlyHeldWithItsSpace) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    World world(seed);
+    ReserveWorld world(seed);
     ASSERT_TRUE(world.Open().ok());
     const TableId table = world.MakeTable("rows");
     for (uint64_t row = 0; row < 100; ++row) ASSERT_TRUE(world.Put(table, row, row).ok());
@@ -404,7 +404,7 @@ TEST(DiskReserveTest, AfterACrashItIsOnlyHeldWithItsSpace) {
 
 // Writes, flushes and deletes, on a disk that is full from operation `full_at` on (0: never): nothing but
 // inserts may be refused. Crashes at `crash_at` (0: never).
-void LiveUntil(World* world, uint64_t full_at, uint64_t crash_at) {
+void LiveUntil(ReserveWorld* world, uint64_t full_at, uint64_t crash_at) {
   SimRuntime& runtime = *world->runtime;
   uint64_t completed = 0;
   runtime.OnCompletion([world, full_at, &completed](const SimOperationRecord&) {
@@ -431,7 +431,7 @@ void LiveUntil(World* world, uint64_t full_at, uint64_t crash_at) {
 }
 
 // A store with two tables, open.
-void Prepare(World* world) {
+void Prepare(ReserveWorld* world) {
   world->options.memtable_data_bytes = 8u << 10;
   world->options.table_file_bytes = 16u << 10;
   world->options.log_segment_bytes = 64u << 10;
@@ -442,14 +442,14 @@ void Prepare(World* world) {
 }
 
 uint64_t OperationsOfALife() {
-  World world(100);
+  ReserveWorld world(100);
   Prepare(&world);
   const uint64_t before = world.runtime->operations_completed();
   LiveUntil(&world, 0, 0);
   return world.runtime->operations_completed() - before;
 }
 
-void ExpectSoundAfterACrash(World* world, bool power) {
+void ExpectSoundAfterACrash(ReserveWorld* world, bool power) {
   world->CrashAndStartAgain(power);
   const Status opened = world->Open();
   ASSERT_TRUE(opened.ok()) << opened.ToString();
@@ -467,7 +467,7 @@ TEST(DiskReserveTest, ADiskThatIsFullFromAnyOperationOnTakesEverythingButInserts
   std::printf("%llu operations\n", static_cast<unsigned long long>(operations));
   uint64_t low = 0;
   for (uint64_t full_at = 1; full_at <= operations; ++full_at) {
-    World world(100);
+    ReserveWorld world(100);
     ASSERT_NO_FATAL_FAILURE(Prepare(&world));
     LiveUntil(&world, full_at, 0);
     low += world.low() ? 1 : 0;
@@ -481,7 +481,7 @@ TEST(DiskReserveTest, ADiskThatIsFullFromAnyOperationOnTakesEverythingButInserts
 TEST(DiskReserveTest, ACrashAtAnyOperationWhileItIsGivenBackTakenOrLowHarmsNothing) {
   const uint64_t operations = OperationsOfALife();
   for (uint64_t crash_at = 1; crash_at <= operations; ++crash_at) {
-    World world(100);
+    ReserveWorld world(100);
     ASSERT_NO_FATAL_FAILURE(Prepare(&world));
     world.Fill();
     LiveUntil(&world, 0, crash_at);
@@ -491,7 +491,7 @@ TEST(DiskReserveTest, ACrashAtAnyOperationWhileItIsGivenBackTakenOrLowHarmsNothi
 }
 
 TEST(DiskReserveTest, AReserveThatIsNotGivenBackIsFound) {
-  World world(1);
+  ReserveWorld world(1);
   world.options.planted = EngineDefect::kKeepReserve;
   ASSERT_TRUE(world.Open().ok());
   const TableId table = world.MakeTable("rows");

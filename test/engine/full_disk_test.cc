@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-Status Put(SimRuntime& runtime, Store& store, TableId table, int row) {
+Status PutAt(SimRuntime& runtime, Store& store, TableId table, int row) {
   std::string key = EncodeUserKey(table, "p", std::to_string(row * 7919 % 3000));
   std::string value(500, ' ');  // Does not compress, so that tables are as large as their rows.
   uint64_t random = static_cast<uint64_t>(row + 1) * 0x9E3779B97F4A7C15u;
@@ -47,7 +47,7 @@ TEST(FullDiskStoreTest, ACompactionWithoutRoomForItsOutputDoesNotBegin) {
   spec.raw = true;
   TableId table = runtime.RunToEnd(store.CreateTable(std::move(spec)))->id;
   int row = 0;
-  for (; row < 3000; ++row) ASSERT_TRUE(Put(runtime, store, table, row).ok());
+  for (; row < 3000; ++row) ASSERT_TRUE(PutAt(runtime, store, table, row).ok());
   ASSERT_TRUE(runtime.RunToEnd(store.CompactAll()).ok());
   uint64_t compactions = store.Statistics()[0].compactions;
 
@@ -55,7 +55,7 @@ TEST(FullDiskStoreTest, ACompactionWithoutRoomForItsOutputDoesNotBegin) {
   disk.set_capacity(disk.used_bytes() + (700u << 10));
   Status compacted;
   for (int i = 0; i < 1000 && compacted.ok(); ++i) {
-    Status written = Put(runtime, store, table, row++);
+    Status written = PutAt(runtime, store, table, row++);
     ASSERT_TRUE(written.ok()) << written.ToString();
     if (i % 100 == 99) compacted = runtime.RunToEnd(store.CompactAll());
   }
@@ -65,7 +65,7 @@ TEST(FullDiskStoreTest, ACompactionWithoutRoomForItsOutputDoesNotBegin) {
   disk.set_capacity(uint64_t{1} << 40);
   EXPECT_TRUE(runtime.RunToEnd(store.CompactAll()).ok());
   EXPECT_GT(store.Statistics()[0].compactions, compactions);
-  for (int i = 0; i < 100; ++i) EXPECT_TRUE(Put(runtime, store, table, row++).ok());
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(PutAt(runtime, store, table, row++).ok());
   Result<Store::VerifyResult> verified = runtime.RunToEnd(store.Verify(nullptr));
   ASSERT_TRUE(verified.ok());
   EXPECT_THAT(verified->damages, testing::IsEmpty());
@@ -90,7 +90,7 @@ TEST(FullDiskStoreTest, ABackupIsToldThatNoManifestCanBeSaved) {
   };
   const TableId kept = create("kept");
   create("dropped");
-  for (int row = 0; row < 100; ++row) ASSERT_TRUE(Put(runtime, store, kept, row).ok());
+  for (int row = 0; row < 100; ++row) ASSERT_TRUE(PutAt(runtime, store, kept, row).ok());
   Subdirectory to(runtime.files(), "backup");
   ASSERT_TRUE(runtime.RunToEnd(to.Make()).ok());
   ASSERT_TRUE(runtime.RunToEnd(store.FlushMemtables()).ok());

@@ -5,21 +5,21 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/clock.h"
 #include "engine/base/user_key.h"
 
 namespace partita {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
-
-std::string Prefix(uint64_t partition) {
+std::string HeatPrefix(uint64_t partition) {
   return EncodeUserKey(TableId(1), "p" + std::to_string(100'000 + partition), "");
 }
 
 // One read of 1 us and 100 bytes.
 LoadSample Sample(uint64_t partition, uint64_t second, double weight = 1) {
-  LoadSample sample{.time_ns = second * kSecond, .weight = weight, .bytes = 100, .rows = 1, .cpu_ns = 1'000};
-  const std::string prefix = Prefix(partition);
+  LoadSample sample{
+      .time_ns = second * kNanosPerSecond, .weight = weight, .bytes = 100, .rows = 1, .cpu_ns = 1'000};
+  const std::string prefix = HeatPrefix(partition);
   sample.partition_size = static_cast<uint8_t>(prefix.size());
   std::copy(prefix.begin(), prefix.end(), sample.partition_bytes.begin());
   return sample;
@@ -40,7 +40,7 @@ class HeatHistoryTest : public testing::Test {
     history_.Take(samples);
   }
   HeatHistory::Picture Read(HeatHistory::Window window, uint64_t second) {
-    return history_.Read(window, second * kSecond);
+    return history_.Read(window, second * kNanosPerSecond);
   }
 
   HeatHistory history_;
@@ -48,7 +48,7 @@ class HeatHistoryTest : public testing::Test {
 
 TEST(HeatAxisTest, CutsIntoBucketsOfTheSameWeight) {
   std::vector<HeatAxis::WeightedKey> keys;
-  for (uint64_t i = 0; i < 1'000; ++i) keys.push_back({Prefix(i), 1});
+  for (uint64_t i = 0; i < 1'000; ++i) keys.push_back({HeatPrefix(i), 1});
   const HeatAxis axis = HeatAxis::Cut(keys, 10);
   ASSERT_EQ(axis.size(), 10u);
   std::vector<int> counts(10);
@@ -60,23 +60,23 @@ TEST(HeatAxisTest, CutsIntoBucketsOfTheSameWeight) {
 
 TEST(HeatAxisTest, AHeavyKeyIsAloneAndTheOthersAreEven) {
   std::vector<HeatAxis::WeightedKey> keys;
-  for (uint64_t i = 0; i < 1'000; ++i) keys.push_back({Prefix(i), i == 500 ? 5'000.0 : 1.0});
+  for (uint64_t i = 0; i < 1'000; ++i) keys.push_back({HeatPrefix(i), i == 500 ? 5'000.0 : 1.0});
   const HeatAxis axis = HeatAxis::Cut(keys, 11);
   std::vector<int> counts(axis.size());
   for (const auto& key : keys) ++counts[axis.BucketOf(key.key)];
-  EXPECT_EQ(counts[axis.BucketOf(Prefix(500))], 1);
+  EXPECT_EQ(counts[axis.BucketOf(HeatPrefix(500))], 1);
   EXPECT_GE(axis.size(), 6u);
   EXPECT_LE(*std::max_element(counts.begin(), counts.end()), 505);
 }
 
 TEST(HeatAxisTest, ASingleKeyOrNoneIsOneBucket) {
   EXPECT_EQ(HeatAxis::Cut({}, 10).size(), 1u);
-  EXPECT_EQ(HeatAxis::Cut({{Prefix(1), 3}}, 10).size(), 1u);
+  EXPECT_EQ(HeatAxis::Cut({{HeatPrefix(1), 3}}, 10).size(), 1u);
 }
 
 TEST(HeatAxisTest, KnowsWhichBucketsOverlap) {
   std::vector<HeatAxis::WeightedKey> keys;
-  for (uint64_t i = 0; i < 100; ++i) keys.push_back({Prefix(i), 1});
+  for (uint64_t i = 0; i < 100; ++i) keys.push_back({HeatPrefix(i), 1});
   const HeatAxis fine = HeatAxis::Cut(keys, 20), coarse = HeatAxis::Cut(keys, 5);
   size_t buckets = 0;
   for (size_t bucket = 0; bucket < coarse.size(); ++bucket) {
@@ -95,8 +95,8 @@ TEST_F(HeatHistoryTest, ShowsEachSecondOfTheLastMinutes) {
   for (uint64_t second = 1'000; second < 1'100; ++second) Load(second, 0, 200, second < 1'050 ? 1 : 3);
   const auto picture = Read({.seconds = 100, .columns_max = 100}, 1'099);
   ASSERT_EQ(picture.columns, 100u);
-  EXPECT_EQ(picture.column_ns, kSecond);
-  EXPECT_EQ(picture.begin_ns, 1'000 * kSecond);
+  EXPECT_EQ(picture.column_ns, kNanosPerSecond);
+  EXPECT_EQ(picture.begin_ns, 1'000 * kNanosPerSecond);
   EXPECT_GT(picture.axis.size(), 30u);
   EXPECT_NEAR(Sum(picture, HeatMetric::kReads), 50 * 200 + 50 * 600, 1);
   EXPECT_NEAR(Sum(picture, HeatMetric::kBytes), 100.0 * (50 * 200 + 50 * 600), 100);
@@ -116,7 +116,7 @@ TEST_F(HeatHistoryTest, AHotPlaceStaysInItsPlaceWhenTheAxisIsCutAnew) {
     Load(second, hot, 50, 100);
   }
   const auto picture = Read({.seconds = 280, .columns_max = 280}, 1'279);
-  const size_t left = picture.axis.BucketOf(Prefix(125)), right = picture.axis.BucketOf(Prefix(825));
+  const size_t left = picture.axis.BucketOf(HeatPrefix(125)), right = picture.axis.BucketOf(HeatPrefix(825));
   ASSERT_LT(left, right);
   const auto around = [&](size_t column, size_t bucket) {
     double sum = 0;
@@ -151,7 +151,7 @@ TEST_F(HeatHistoryTest, KeepsTwoWeeksInTiersWithinItsMemory) {
 
 TEST_F(HeatHistoryTest, ShowsAPartOfTheKeys) {
   for (uint64_t second = 1'000; second < 1'060; ++second) Load(second, 0, 640);
-  const auto picture = Read({.seconds = 50, .lower = Prefix(320), .upper = Prefix(480)}, 1'059);
+  const auto picture = Read({.seconds = 50, .lower = HeatPrefix(320), .upper = HeatPrefix(480)}, 1'059);
   EXPECT_NEAR(Sum(picture, HeatMetric::kReads), 50 * 160, 50 * 25);
 }
 
@@ -164,7 +164,7 @@ TEST_F(HeatHistoryTest, AFewPartitionsAreShownEachForItself) {
   const auto picture = Read({.seconds = 30, .columns_max = 1}, 1'059);
   ASSERT_EQ(picture.axis.size(), 8u);
   for (size_t bucket = 0; bucket < 8; ++bucket) {
-    EXPECT_EQ(picture.axis.BucketOf(Prefix(bucket)), bucket);
+    EXPECT_EQ(picture.axis.BucketOf(HeatPrefix(bucket)), bucket);
     EXPECT_NEAR(picture.at(0, bucket)[0], 30 * (10.0 - static_cast<double>(bucket)), 0.1);
   }
 }

@@ -7,22 +7,21 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/clock.h"
 #include "engine/base/user_key.h"
 #include "engine/load_sampler.h"
 
 namespace partita {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
-
-class HandClock : public Clock {
+class ZipfClock : public Clock {
  public:
   uint64_t WallTicks() override { return now_ns / 100; }
   uint64_t MonotonicNanos() override { return now_ns; }
-  uint64_t now_ns = kSecond;
+  uint64_t now_ns = kNanosPerSecond;
 };
 
-std::string Key(uint64_t partition) {
+std::string PartitionKeyOf(uint64_t partition) {
   return EncodeUserKey(TableId(1), "p" + std::to_string(partition), "r");
 }
 
@@ -54,7 +53,7 @@ class HotPartitionsTest : public testing::Test {
     return std::string(DecodeUserKey(partition.prefix)->partition_key);
   }
 
-  HandClock clock_;
+  ZipfClock clock_;
   LoadSampler sampler_{clock_, [] {}};
   HotPartitions hot_;
 };
@@ -66,7 +65,7 @@ TEST_F(HotPartitionsTest, TheTopTenOfAZipfLoadAreTheTrueTopTen) {
   ExactZipf zipf(kPartitions, 0.99);
   std::mt19937_64 random(11);
   std::vector<std::string> keys;
-  for (size_t i = 0; i < kPartitions; ++i) keys.push_back(Key(i));
+  for (size_t i = 0; i < kPartitions; ++i) keys.push_back(PartitionKeyOf(i));
   for (int period = 0; period < 30 * 40; ++period) {
     for (int i = 0; i < 25'000 / 5; ++i) {
       sampler_.Note(LoadKind::kRead, keys[zipf.Draw(random)], 1, 100, 500);
@@ -88,11 +87,11 @@ TEST_F(HotPartitionsTest, TheTopTenOfAZipfLoadAreTheTrueTopTen) {
 }
 
 TEST_F(HotPartitionsTest, EachMetricHasItsOwnOrder) {
-  for (int i = 0; i < 10; ++i) sampler_.Note(LoadKind::kRead, Key(1), 1, 50, 10'000);
-  for (int i = 0; i < 5; ++i) sampler_.Note(LoadKind::kWrite, Key(2), 3, 90'000, 2'000);
-  sampler_.Note(LoadKind::kScan, Key(3), 64, 10, 3'000);
-  for (int i = 0; i < 7; ++i) sampler_.Note(LoadKind::kThrottled, Key(4), 1, 0, 0);
-  Pass(2 * kSecond);
+  for (int i = 0; i < 10; ++i) sampler_.Note(LoadKind::kRead, PartitionKeyOf(1), 1, 50, 10'000);
+  for (int i = 0; i < 5; ++i) sampler_.Note(LoadKind::kWrite, PartitionKeyOf(2), 3, 90'000, 2'000);
+  sampler_.Note(LoadKind::kScan, PartitionKeyOf(3), 64, 10, 3'000);
+  for (int i = 0; i < 7; ++i) sampler_.Note(LoadKind::kThrottled, PartitionKeyOf(4), 1, 0, 0);
+  Pass(2 * kNanosPerSecond);
   const auto first = [&](HeatMetric metric) { return NameOf(hot_.Top(metric, 1, clock_.now_ns).front()); };
   EXPECT_EQ(first(HeatMetric::kReads), "p1");
   EXPECT_EQ(first(HeatMetric::kWrites), "p2");
@@ -106,8 +105,8 @@ TEST_F(HotPartitionsTest, EachMetricHasItsOwnOrder) {
 TEST_F(HotPartitionsTest, HotMeansNow) {
   for (int second = 0; second < 600; ++second) {
     const uint64_t partition = second < 500 ? 1 : 2;
-    for (int i = 0; i < 20; ++i) sampler_.Note(LoadKind::kRead, Key(partition), 1, 50, 500);
-    Pass(kSecond);
+    for (int i = 0; i < 20; ++i) sampler_.Note(LoadKind::kRead, PartitionKeyOf(partition), 1, 50, 500);
+    Pass(kNanosPerSecond);
   }
   const auto top = hot_.Top(HeatMetric::kReads, 2, clock_.now_ns);
   EXPECT_EQ(NameOf(top[0]), "p2");
@@ -115,8 +114,8 @@ TEST_F(HotPartitionsTest, HotMeansNow) {
   EXPECT_NEAR(top[1].per_second, 2, 0.5);
   // Years later the weights have been brought down many times.
   for (uint64_t year = 0; year < 3; ++year) {
-    Pass(365 * 86'400 * kSecond);
-    for (int i = 0; i < 100; ++i) sampler_.Note(LoadKind::kRead, Key(9), 1, 50, 500);
+    Pass(365 * 86'400 * kNanosPerSecond);
+    for (int i = 0; i < 100; ++i) sampler_.Note(LoadKind::kRead, PartitionKeyOf(9), 1, 50, 500);
   }
   sampler_.Collect();
   const auto later = hot_.Top(HeatMetric::kReads, 2, clock_.now_ns);
@@ -132,8 +131,8 @@ TEST_F(HotPartitionsTest, NoValueIsOffByMoreThanItsBound) {
   double whole = 0;
   for (int i = 0; i < 200'000; ++i) {
     const uint64_t partition = random() % 100 < 30 ? random() % 20 : random() % truly.size();
-    LoadSample sample{.time_ns = kSecond, .weight = 1, .rows = 1};
-    const std::string prefix(PartitionPrefix(Key(partition)));
+    LoadSample sample{.time_ns = kNanosPerSecond, .weight = 1, .rows = 1};
+    const std::string prefix(PartitionPrefix(PartitionKeyOf(partition)));
     sample.hash = partition * 0x9E3779B97F4A7C15 + 1;
     sample.partition_size = static_cast<uint8_t>(prefix.size());
     std::copy(prefix.begin(), prefix.end(), sample.partition_bytes.begin());
@@ -141,8 +140,8 @@ TEST_F(HotPartitionsTest, NoValueIsOffByMoreThanItsBound) {
     truly[partition] += 1;
     whole += 1;
   }
-  const double rate = hot_.TotalPerSecond(kSecond)[0] / whole;
-  for (const auto& partition : hot_.Top(HeatMetric::kReads, HotPartitions::kCounters, kSecond)) {
+  const double rate = hot_.TotalPerSecond(kNanosPerSecond)[0] / whole;
+  for (const auto& partition : hot_.Top(HeatMetric::kReads, HotPartitions::kCounters, kNanosPerSecond)) {
     const double counted = truly[std::stoul(NameOf(partition).substr(1))] * rate;
     EXPECT_GE(partition.per_second, counted * 0.999);
     EXPECT_LE(partition.per_second - partition.above, counted * 1.001);

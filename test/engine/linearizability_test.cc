@@ -14,11 +14,12 @@
 namespace partita {
 namespace {
 
-using Kind = HistoryCall::Kind;
+using CallKind = HistoryCall::Kind;
 
-HistoryCall Put(uint64_t begun, uint64_t ended, uint32_t row, const std::string& content, uint64_t version) {
+HistoryCall WriteCall(uint64_t begun, uint64_t ended, uint32_t row, const std::string& content,
+                      uint64_t version) {
   HistoryCall call;
-  call.kind = Kind::kWrite;
+  call.kind = CallKind::kWrite;
   call.begun = begun;
   call.ended = ended;
   call.parts = {{row, WriteKind::kPut, Precondition::kNone, Version(), content}};
@@ -44,7 +45,7 @@ HistoryCall Get(uint64_t begun, uint64_t ended, uint32_t row, const std::string&
 
 HistoryCall Page(uint64_t begun, uint64_t ended, std::vector<HistoryCall::Row> rows) {
   HistoryCall call;
-  call.kind = Kind::kPage;
+  call.kind = CallKind::kPage;
   call.begun = begun;
   call.ended = ended;
   call.seen = std::move(rows);
@@ -57,49 +58,51 @@ bool Linearizable(const std::vector<HistoryCall>& calls) {
 
 TEST(LinearizabilityCheckerTest, AcceptsWhatSomeOrderExplains) {
   EXPECT_TRUE(Linearizable({}));
-  EXPECT_TRUE(Linearizable({Put(1, 2, 0, "a", 10), Get(3, 4, 0, "a", 10)}));
+  EXPECT_TRUE(Linearizable({WriteCall(1, 2, 0, "a", 10), Get(3, 4, 0, "a", 10)}));
   // Overlapping: the read may come first.
-  EXPECT_TRUE(Linearizable({Put(1, 4, 0, "a", 10), Get(2, 3, 0, "", 0)}));
-  EXPECT_TRUE(Linearizable({Put(1, 6, 0, "a", 10), Get(2, 3, 0, "", 0), Get(4, 5, 0, "a", 10)}));
+  EXPECT_TRUE(Linearizable({WriteCall(1, 4, 0, "a", 10), Get(2, 3, 0, "", 0)}));
+  EXPECT_TRUE(Linearizable({WriteCall(1, 6, 0, "a", 10), Get(2, 3, 0, "", 0), Get(4, 5, 0, "a", 10)}));
 }
 
 TEST(LinearizabilityCheckerTest, RefusesAStaleRead) {
-  EXPECT_FALSE(Linearizable({Put(1, 2, 0, "a", 10), Get(3, 4, 0, "", 0)}));
-  EXPECT_FALSE(Linearizable({Put(1, 2, 0, "a", 10), Put(3, 4, 0, "b", 11), Get(5, 6, 0, "a", 10)}));
+  EXPECT_FALSE(Linearizable({WriteCall(1, 2, 0, "a", 10), Get(3, 4, 0, "", 0)}));
+  EXPECT_FALSE(
+      Linearizable({WriteCall(1, 2, 0, "a", 10), WriteCall(3, 4, 0, "b", 11), Get(5, 6, 0, "a", 10)}));
   // Two reads that disagree about the order of a write that both overlap.
-  EXPECT_FALSE(Linearizable({Put(1, 9, 0, "a", 10), Get(2, 3, 0, "a", 10), Get(4, 5, 0, "", 0)}));
+  EXPECT_FALSE(Linearizable({WriteCall(1, 9, 0, "a", 10), Get(2, 3, 0, "a", 10), Get(4, 5, 0, "", 0)}));
 }
 
 TEST(LinearizabilityCheckerTest, RefusesAWrongVersionOrContent) {
-  EXPECT_FALSE(Linearizable({Put(1, 2, 0, "a", 10), Get(3, 4, 0, "a", 11)}));
-  EXPECT_FALSE(Linearizable({Put(1, 2, 0, "a", 10), Get(3, 4, 0, "b", 10)}));
-  EXPECT_FALSE(Linearizable({Put(1, 2, 0, "a", 10), Put(3, 4, 0, "b", 9)}));  // F18.
+  EXPECT_FALSE(Linearizable({WriteCall(1, 2, 0, "a", 10), Get(3, 4, 0, "a", 11)}));
+  EXPECT_FALSE(Linearizable({WriteCall(1, 2, 0, "a", 10), Get(3, 4, 0, "b", 10)}));
+  EXPECT_FALSE(Linearizable({WriteCall(1, 2, 0, "a", 10), WriteCall(3, 4, 0, "b", 9)}));  // F18.
 }
 
 TEST(LinearizabilityCheckerTest, RefusesAPageOrATransactionInParts) {
-  HistoryCall both = Put(1, 2, 0, "a", 10);
+  HistoryCall both = WriteCall(1, 2, 0, "a", 10);
   both.parts.push_back({1, WriteKind::kPut, Precondition::kNone, Version(), "a"});
   const HistoryCall::Row a{true, Version(10), "a"};
   EXPECT_TRUE(Linearizable({both, Page(3, 4, {a, a})}));
   EXPECT_FALSE(Linearizable({both, Page(1, 4, {a, {}})}));
   // Rows of two moments.
   const HistoryCall::Row b{true, Version(11), "b"};
-  EXPECT_FALSE(Linearizable({Put(1, 2, 0, "a", 10), Put(3, 4, 1, "b", 11), Page(1, 5, {{}, b})}));
+  EXPECT_FALSE(Linearizable({WriteCall(1, 2, 0, "a", 10), WriteCall(3, 4, 1, "b", 11), Page(1, 5, {{}, b})}));
 }
 
 TEST(LinearizabilityCheckerTest, LetsAWriteInDoubtHappenLateOrNeverButNotBoth) {
-  const HistoryCall doubt = InDoubt(Put(1, 2, 0, "a", 0));
+  const HistoryCall doubt = InDoubt(WriteCall(1, 2, 0, "a", 0));
   EXPECT_TRUE(Linearizable({doubt}));
   EXPECT_TRUE(Linearizable({doubt, Get(3, 4, 0, "", 0)}));
   EXPECT_TRUE(Linearizable({doubt, Get(3, 4, 0, "", 0), Get(5, 6, 0, "a", 10)}));
   EXPECT_FALSE(Linearizable({doubt, Get(3, 4, 0, "a", 10), Get(5, 6, 0, "", 0)}));
   EXPECT_FALSE(Linearizable({doubt, Get(3, 4, 0, "a", 10), Get(5, 6, 0, "a", 11)}));
-  EXPECT_FALSE(Linearizable({Get(1, 2, 0, "a", 10), InDoubt(Put(3, 4, 0, "a", 0))}));  // Not before it began.
+  EXPECT_FALSE(
+      Linearizable({Get(1, 2, 0, "a", 10), InDoubt(WriteCall(3, 4, 0, "a", 0))}));  // Not before it began.
 }
 
 TEST(LinearizabilityCheckerTest, RefusesTwoWritersThroughOneCondition) {
   auto insert = [](uint64_t begun, uint64_t ended, const std::string& content, uint64_t version) {
-    HistoryCall call = Put(begun, ended, 0, content, version);
+    HistoryCall call = WriteCall(begun, ended, 0, content, version);
     call.parts[0].precondition = Precondition::kAbsent;
     return call;
   };

@@ -7,19 +7,20 @@
 #include <thread>
 #include <vector>
 
+#include "engine/base/clock.h"
 #include "engine/base/user_key.h"
 #include "engine/recent_load.h"
 
 namespace partita {
 namespace {
 
-constexpr uint64_t kMilli = 1'000'000, kSecond = 1'000'000'000;
+constexpr uint64_t kMilli = 1'000'000;
 
-class HandClock : public Clock {
+class SamplerClock : public Clock {
  public:
   uint64_t WallTicks() override { return now_ns / 100; }
   uint64_t MonotonicNanos() override { return now_ns; }
-  std::atomic<uint64_t> now_ns{kSecond};
+  std::atomic<uint64_t> now_ns{kNanosPerSecond};
 };
 
 // Sums by partition.
@@ -52,7 +53,7 @@ class LoadSamplerTest : public testing::Test {
     sampler_.Collect();
   }
 
-  HandClock clock_;
+  SamplerClock clock_;
   uint64_t wakes_ = 0;
   LoadSampler sampler_{clock_, [this] { ++wakes_; }};
   Sums sums_;
@@ -239,7 +240,7 @@ TEST_F(LoadSamplerTest, AThreadMayUseSeveralStoresInTurn) {
 }
 
 TEST(LoadSamplerThreads, NothingIsLostOrTakenTwice) {
-  HandClock clock;
+  SamplerClock clock;
   LoadSampler sampler(clock, [] {});
   Sums sums;
   sampler.AddConsumer(&sums);
@@ -263,7 +264,8 @@ TEST(LoadSamplerThreads, NothingIsLostOrTakenTwice) {
 }
 
 LoadSample Sample(const std::string& partition, uint64_t second, LoadKind kind = LoadKind::kRead) {
-  LoadSample sample{.time_ns = second * kSecond, .weight = 10, .bytes = 100, .rows = 2, .cpu_ns = 500};
+  LoadSample sample{
+      .time_ns = second * kNanosPerSecond, .weight = 10, .bytes = 100, .rows = 2, .cpu_ns = 500};
   sample.kind = kind;
   const std::string prefix = Prefix(partition);
   sample.partition_size = static_cast<uint8_t>(prefix.size());
@@ -282,7 +284,7 @@ TEST(RecentLoadTest, TellsTheLastFullSecondsByRange) {
   const LoadSample refused = Sample("b", 12, LoadKind::kThrottled), late = Sample("b", 2);
   recent.Take({&refused, 1});
   recent.Take({&late, 1});
-  const std::vector<RecentLoad::Partition> found = recent.PerSecond(13 * kSecond + 5, 2);
+  const std::vector<RecentLoad::Partition> found = recent.PerSecond(13 * kNanosPerSecond + 5, 2);
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[1].prefix, Prefix("b"));
   EXPECT_DOUBLE_EQ(found[1].load.calls, 10);
@@ -291,7 +293,7 @@ TEST(RecentLoadTest, TellsTheLastFullSecondsByRange) {
   EXPECT_DOUBLE_EQ(found[1].load.cpu_ns, 5'000);
   EXPECT_EQ(RecentLoad::Within(found, Prefix("b"), "").size(), 2u);
   EXPECT_DOUBLE_EQ(RecentLoad::Sum(RecentLoad::Within(found, "", Prefix("c"))).calls, 20);
-  EXPECT_TRUE(recent.PerSecond(18 * kSecond, 2).empty());
+  EXPECT_TRUE(recent.PerSecond(18 * kNanosPerSecond, 2).empty());
 }
 
 }  // namespace

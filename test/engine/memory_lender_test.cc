@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/base/clock.h"
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
@@ -18,7 +19,6 @@ namespace partita {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
-constexpr uint64_t kSecond = 1'000'000'000;
 
 // Memtables may have 32 MiB, in steps of 2, and the cache has 16 of its own.
 class MemoryLenderTest : public testing::Test {
@@ -62,13 +62,13 @@ class MemoryLenderTest : public testing::Test {
 TEST_F(MemoryLenderTest, TheCacheHasWhatMemtablesLeave) {
   EXPECT_EQ(CacheMiB(), 16u);
   Acquire(3);
-  lender_.Look(100 * kSecond);
+  lender_.Look(100 * kNanosPerSecond);
   EXPECT_EQ(lender_.left_bytes(), 7 * kMiB);
   EXPECT_EQ(CacheMiB(), 16u + 32 - 7);
 }
 
 TEST_F(MemoryLenderTest, ItIsTakenBackAStepBeforeMemtablesNeedIt) {
-  lender_.Look(100 * kSecond);
+  lender_.Look(100 * kNanosPerSecond);
   EXPECT_EQ(CacheMiB(), 16u + 32 - 4);
   for (size_t used = 1; used <= 32; ++used) {
     Acquire(1);
@@ -80,7 +80,7 @@ TEST_F(MemoryLenderTest, ItIsTakenBackAStepBeforeMemtablesNeedIt) {
 }
 
 TEST_F(MemoryLenderTest, WhereTheBackgroundIsLateWritersTakeItBack) {
-  lender_.Look(100 * kSecond);
+  lender_.Look(100 * kNanosPerSecond);
   for (size_t used = 1; used <= 32; ++used) {
     Acquire(1, /*in_time=*/false);
     EXPECT_GE(lender_.left_bytes(), used * kMiB) << used;
@@ -98,7 +98,7 @@ TEST_F(MemoryLenderTest, TwoStepsMoreThanMemtablesUseAreTouchedAhead) {
     EXPECT_LE(TouchedMiB(), std::min(used + 4, size_t{32})) << used;
   }
   while (chunks_.size() > 4) Release();
-  for (uint64_t now = 100; now < 200; now += 10) lender_.Look(now * kSecond);
+  for (uint64_t now = 100; now < 200; now += 10) lender_.Look(now * kNanosPerSecond);
   EXPECT_EQ(TouchedMiB(), 8u);  // The rest was given back.
   EXPECT_TRUE(lender_.IsTouchingDue());
   Touch();
@@ -110,7 +110,7 @@ TEST_F(MemoryLenderTest, TwoStepsMoreThanMemtablesUseAreTouchedAhead) {
 
 TEST_F(MemoryLenderTest, WhereNobodyTouchesAheadItIsLentAndTakenBackAllTheSame) {
   Touch();
-  lender_.Look(100 * kSecond);
+  lender_.Look(100 * kNanosPerSecond);
   for (size_t used = 1; used <= 32; ++used) {
     Acquire(1);
     EXPECT_GE(lender_.left_bytes(), std::min(used + 2, size_t{32}) * kMiB) << used;
@@ -120,9 +120,9 @@ TEST_F(MemoryLenderTest, WhereNobodyTouchesAheadItIsLentAndTakenBackAllTheSame) 
 TEST_F(MemoryLenderTest, ItIsLentAgainOnceMemtablesWereQuietForLong) {
   Acquire(20);
   while (chunks_.size() > 2) Release();
-  uint64_t now_ns = 100 * kSecond;
+  uint64_t now_ns = 100 * kNanosPerSecond;
   const auto look_for = [&](uint64_t seconds) {
-    for (const uint64_t end = now_ns + seconds * kSecond; now_ns < end; now_ns += kSecond)
+    for (const uint64_t end = now_ns + seconds * kNanosPerSecond; now_ns < end; now_ns += kNanosPerSecond)
       lender_.Look(now_ns);
   };
   look_for(31);
@@ -139,7 +139,7 @@ TEST_F(MemoryLenderTest, ItIsLentAgainOnceMemtablesWereQuietForLong) {
 }
 
 TEST_F(MemoryLenderTest, WhatHadPinsIsTakenBackAtTheNextLook) {
-  lender_.Look(100 * kSecond);
+  lender_.Look(100 * kNanosPerSecond);
   std::vector<BlockPin> pins;
   for (uint64_t i = 0; i < 60'000; ++i) {
     const BlockKey key = CachedRowKey({ObjectId(1), i * 4096}, i);
@@ -150,7 +150,7 @@ TEST_F(MemoryLenderTest, WhatHadPinsIsTakenBackAtTheNextLook) {
   EXPECT_EQ(lender_.left_bytes(), 32 * kMiB);  // Writers do not wait for it.
   EXPECT_GT(CacheMiB(), 30u);
   pins.clear();
-  lender_.Look(101 * kSecond);
+  lender_.Look(101 * kNanosPerSecond);
   EXPECT_EQ(CacheMiB(), 16u);
 }
 
@@ -180,7 +180,7 @@ TEST(MemoryLenderStoreTest, AStoreThatIsReadLendsAndOneThatIsWrittenTakesBack) {
     for (int i = 0; i < 100; ++i) {
       store->TryGet(EncodeUserKey(table, "p", "0"), &content);
     }
-    runtime.AdvanceTime(kSecond);
+    runtime.AdvanceTime(kNanosPerSecond);
     ASSERT_TRUE(put(0, 100).ok());  // Lets the worker run.
   }
   const uint64_t lent = store->CacheStats().capacity_bytes;
@@ -215,7 +215,7 @@ TEST(MemoryLenderStoreTest, AStoreThatIsUsedForLongerTouchesWhatMemtablesWillTak
   const uint64_t before = ResidentSetBytes();
   put();
   EXPECT_LT(ResidentSetBytes(), before + two_steps / 2);
-  runtime.AdvanceTime(kSecond);
+  runtime.AdvanceTime(kNanosPerSecond);
   put();
   put();
   EXPECT_GT(ResidentSetBytes(), before + two_steps * 3 / 4);

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using Verdict = Shard::RowSink::Verdict;
 
 // Takes rows until told otherwise.
-class Taker : public Shard::RowSink {
+class JudgingSink : public Shard::RowSink {
  public:
   std::vector<std::string> keys;
   std::function<Verdict(const std::string& key)> judge = [](const std::string&) { return Verdict::kTaken; };
@@ -113,7 +113,7 @@ class PageScanTest : public testing::Test {
 };
 
 TEST_F(PageScanTest, RowsThatAreRefusedDoNotCountForThePage) {
-  Taker sink;
+  JudgingSink sink;
   int seen = 0;
   sink.judge = [&seen](const std::string&) { return ++seen % 10 == 0 ? Verdict::kTaken : Verdict::kPassed; };
   const Shard::ScanAnswer answer = Scan(Whole(), &sink);
@@ -128,7 +128,7 @@ TEST_F(PageScanTest, APageEndsBeforeTheRowThatTheSinkStopsAt) {
     Shard::ScanRequest request = Whole(direction);
     std::vector<std::string> all;
     for (int pages = 0; pages < 1000; ++pages) {
-      Taker sink;
+      JudgingSink sink;
       std::string stopped_at;
       int seen = 0;
       sink.judge = [&](const std::string& key) {
@@ -152,7 +152,7 @@ TEST_F(PageScanTest, ASinkThatDoesNotGoOnEndsThePageWithoutLosingARow) {
     std::vector<std::string> all;
     int pages = 1;
     for (; pages < 1000; ++pages) {
-      Taker sink;
+      JudgingSink sink;
       sink.goes_on = false;
       const Shard::ScanAnswer answer = Scan(request, &sink);
       EXPECT_LE(answer.scanned, 128u);
@@ -170,7 +170,7 @@ TEST_F(PageScanTest, ADeadlineInThePastStillLetsEveryPageGetOn) {
   request.deadline_ns = 1;
   size_t rows = 0;
   for (int pages = 0; pages < 1000; ++pages) {
-    Taker sink;
+    JudgingSink sink;
     const Shard::ScanAnswer answer = Scan(request, &sink);
     rows += answer.rows;
     if (answer.done) break;
@@ -209,7 +209,7 @@ TEST_F(PageScanTest, IntervalsGiveTheirKeysAcrossRangesAndNothingElseInBothDirec
     request.only = intervals;
     request.limit = 1 + random() % 40;
     while (!intervals.empty()) {
-      Taker sink;
+      JudgingSink sink;
       const Shard::ScanAnswer answer = Scan(request, &sink);
       ASSERT_LE(answer.rows, request.limit);
       found.insert(found.end(), sink.keys.begin(), sink.keys.end());
@@ -223,7 +223,7 @@ TEST_F(PageScanTest, IntervalsGiveTheirKeysAcrossRangesAndNothingElseInBothDirec
 }
 
 TEST_F(PageScanTest, IntervalsBehindTheTablesRowsEndAtOnce) {
-  Taker sink;
+  JudgingSink sink;
   const std::vector<Shard::ScanInterval> intervals = {{Key("x", 1), Key("x", 2)}};
   Shard::ScanRequest request = Whole();
   request.only = intervals;

@@ -11,7 +11,7 @@
 namespace partita {
 namespace {
 
-using Kind = RangeBalancer::Step::Kind;
+using StepKind = RangeBalancer::Step::Kind;
 
 constexpr double kCore = 1e9;
 constexpr uint64_t kTick = 1'000'000'000;
@@ -83,7 +83,7 @@ class Cluster {
   void Do(const RangeBalancer::Step& step) {
     const auto at = static_cast<size_t>(&RangeOf(step.at) - ranges.data());
     switch (step.kind) {
-      case Kind::kSplit: {
+      case StepKind::kSplit: {
         ASSERT_NE(ranges[at].lower, step.at) << "a range begins there";
         RangeDescriptor back = ranges[at];
         ranges[at].upper = back.lower = step.at;
@@ -91,7 +91,7 @@ class Cluster {
         ++splits;
         break;
       }
-      case Kind::kMerge:
+      case StepKind::kMerge:
         ASSERT_EQ(ranges[at].lower, step.at);
         ASSERT_GT(at, 0u);
         ASSERT_EQ(ranges[at - 1].owner, ranges[at].owner);
@@ -99,7 +99,7 @@ class Cluster {
         ranges.erase(ranges.begin() + static_cast<ptrdiff_t>(at));
         ++merges;
         break;
-      case Kind::kMove:
+      case StepKind::kMove:
         ASSERT_EQ(ranges[at].lower, step.at);
         ASSERT_NE(ranges[at].owner, step.to) << "it is there";
         ranges[at].owner = step.to;

@@ -19,7 +19,7 @@ namespace {
 
 // Ranges that split, merge and move. covers: F1 F10 F17 F19 F36 F67
 
-constexpr uint32_t kShards = 3;
+constexpr uint32_t kRangeShards = 3;
 constexpr int kPartitions = 6;
 constexpr int kRows = 8;
 
@@ -33,7 +33,7 @@ class RangeTest : public testing::Test {
   void TestBody() override {}
 
   // `crash_at`: which operation is the last one; 0: none.
-  Status Open(uint32_t shards = kShards, uint64_t crash_at = 0) {
+  Status Open(uint32_t shards = kRangeShards, uint64_t crash_at = 0) {
     SimOptions world{.seed = ++lives_, .shards = shards};
     world.clients = 2;
     runtime_.emplace(world, *disk_);
@@ -197,8 +197,8 @@ TEST_F(RangeTest, ChangesThatCannotBeAreRefused) {
   EXPECT_EQ(Split(3).code(), Code::kAlreadyExists);
   EXPECT_EQ(Merge(2).code(), Code::kInvalidArgument);
   EXPECT_EQ(runtime_->RunToEnd(store_->MergeRanges(TableLowerBound(table_))).code(), Code::kInvalidArgument);
-  EXPECT_EQ(Move(3, kShards).status().code(), Code::kInvalidArgument);
-  const uint32_t elsewhere = (OwnerOf(3).value + 1) % kShards;
+  EXPECT_EQ(Move(3, kRangeShards).status().code(), Code::kInvalidArgument);
+  const uint32_t elsewhere = (OwnerOf(3).value + 1) % kRangeShards;
   ASSERT_TRUE(Move(3, elsewhere).ok());
   EXPECT_EQ(Merge(3).code(), Code::kPreconditionFailed);
   ExpectRows("after refusals");
@@ -216,7 +216,7 @@ TEST_F(RangeTest, AMoveTakesEverythingAlong) {
   ASSERT_TRUE(Put(4, 1, "in the memtable", DurabilityLevel::kMemory).ok());
   ASSERT_TRUE(Delete(4, 2).ok());
   const ShardId from = OwnerOf(4);
-  const uint32_t to = (from.value + 1) % kShards;
+  const uint32_t to = (from.value + 1) % kRangeShards;
   const Result<Store::MoveReport> moved = Move(4, to);
   ASSERT_TRUE(moved.ok()) << moved.status().ToString();
   EXPECT_EQ(moved->from, from);
@@ -251,7 +251,7 @@ TEST_F(RangeTest, ARangeThatComesBackBringsNothingOldBackToLife) {
       ASSERT_TRUE(store.Open().ok());
       store.MakeTable();
       store.Fill();
-      const uint32_t home = store.OwnerOf(0).value, away = (home + 1) % kShards;
+      const uint32_t home = store.OwnerOf(0).value, away = (home + 1) % kRangeShards;
       ASSERT_TRUE(store.Move(0, away).ok());
       for (int r = 0; r < kRows; ++r) ASSERT_TRUE(store.Delete(2, r).ok());
       for (int r = 0; r < kRows; ++r) ASSERT_TRUE(store.Put(3, r, "written elsewhere").ok());
@@ -280,7 +280,8 @@ TEST_F(RangeTest, APartOfWhatCameAlongMayMoveOn) {
       store.MakeTable();
       store.Fill();
       ASSERT_TRUE(store.Split(3).ok());
-      const uint32_t home = store.OwnerOf(4).value, away = (home + 1) % kShards, third = (home + 2) % kShards;
+      const uint32_t home = store.OwnerOf(4).value, away = (home + 1) % kRangeShards,
+                     third = (home + 2) % kRangeShards;
       ASSERT_TRUE(store.Move(3, away).ok());
       ASSERT_TRUE(store.Split(5).ok());
       ASSERT_TRUE(store.Move(moves_on, third).ok());
@@ -313,7 +314,7 @@ TEST_F(RangeTest, TheNewOwnersFlushWaitsUntilTheMoveIsDecided) {
     store.MakeTable();
     store.Fill();
     ASSERT_TRUE(store.Split(3).ok());
-    const uint32_t home = store.OwnerOf(1).value, away = (home + 1) % kShards;
+    const uint32_t home = store.OwnerOf(1).value, away = (home + 1) % kRangeShards;
     ASSERT_TRUE(store.Move(1, away).ok());
     // So that no flush of what came along is under way below, where entries are counted.
     ASSERT_TRUE(store.runtime_->RunToEnd(store.store_->FlushMemtables()).ok());
@@ -386,7 +387,7 @@ TEST_P(RangeSeedTest, WhatIsOlderThanWhatMovedSurvivesToo) {
   runtime_->AddFault(slow);
   ASSERT_TRUE(Put(1, 0, "stays", DurabilityLevel::kMemory).ok());
   ASSERT_TRUE(Put(4, 0, "moves", DurabilityLevel::kMemory).ok());
-  ASSERT_TRUE(Move(4, (OwnerOf(4).value + 1) % kShards).ok());
+  ASSERT_TRUE(Move(4, (OwnerOf(4).value + 1) % kRangeShards).ok());
   LosePower();
   ASSERT_TRUE(Open().ok());
   ExpectRows("opened again");
@@ -400,7 +401,7 @@ TEST_P(RangeSeedTest, AMoveToAShardWhoseLogFailsIsNotMadeAndCostsNothing) {
   Compact();
   ASSERT_TRUE(Split(3).ok());
   const ShardId home = OwnerOf(4);
-  const uint32_t away = (home.value + 1) % kShards;
+  const uint32_t away = (home.value + 1) % kRangeShards;
   ASSERT_TRUE(Move(1, away).ok());
   SimFault fault;
   fault.operations = SimOps(SimOp::kWrite, SimOp::kFlush);
@@ -457,7 +458,7 @@ TEST_P(RangeCrashTest, AtAnyStepLeavesOneOwnerAndEveryRow) {
       copy.table_ = first.table_;
       copy.rows_ = first.rows_;
       ASSERT_TRUE(copy.Open().ok());
-      const uint32_t home = copy.OwnerOf(4).value, away = (home + 1) % kShards;
+      const uint32_t home = copy.OwnerOf(4).value, away = (home + 1) % kRangeShards;
       copy.runtime_->CrashAtOperation(copy.runtime_->operations_completed() + 1 + steps,
                                       SimCrashMoment::kAfter);
       ended = GetParam()(copy, home, away);

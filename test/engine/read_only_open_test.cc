@@ -30,7 +30,7 @@ Result<std::unique_ptr<Store>> Open(SimRuntime& runtime, StoreOptions options) {
   return runtime.RunToEnd(Store::Open(runtime, std::move(options)));
 }
 
-std::map<std::string, std::string> AllFiles(const SimDisk& disk) {
+std::map<std::string, std::string> FilesOf(const SimDisk& disk) {
   std::map<std::string, std::string> files;
   for (const std::string& path : disk.ListFiles()) files[path] = *disk.ReadFile(path);
   return files;
@@ -88,7 +88,7 @@ class ReadOnlyOpenTest : public testing::Test {
 
 TEST_F(ReadOnlyOpenTest, ReadsEverythingAndChangesNoByteAndNoName) {
   FillAndCrash();
-  const auto before = AllFiles(disk_);
+  const auto before = FilesOf(disk_);
   {
     SimRuntime runtime({.seed = 2, .shards = 1}, disk_);
     auto store = Open(runtime, ForReading());
@@ -100,7 +100,7 @@ TEST_F(ReadOnlyOpenTest, ReadsEverythingAndChangesNoByteAndNoName) {
     runtime.AdvanceTime(10'000'000'000);
     EXPECT_TRUE(runtime.RunToEnd((*store)->Close()).ok());
   }
-  EXPECT_EQ(AllFiles(disk_), before);
+  EXPECT_EQ(FilesOf(disk_), before);
 }
 
 TEST_F(ReadOnlyOpenTest, RefusesEveryChange) {

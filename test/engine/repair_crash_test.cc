@@ -10,11 +10,11 @@ namespace partita {
 namespace {
 
 // Crashes are tried at every so many operations; PARTITA_STRIDE=1: at each, which takes a minute.
-constexpr uint64_t kStride = kSlowdown == 1 ? 7 : 47;
+constexpr uint64_t kRepairStride = kSlowdown == 1 ? 7 : 47;
 
 uint64_t Stride() {
   const char* text = std::getenv("PARTITA_STRIDE");
-  return text == nullptr ? kStride : std::max<uint64_t>(std::strtoull(text, nullptr, 10), 1);
+  return text == nullptr ? kRepairStride : std::max<uint64_t>(std::strtoull(text, nullptr, 10), 1);
 }
 
 // F28: whatever a crash leaves is the old store, to be repaired again, or the new one.

@@ -38,7 +38,7 @@ struct Row {
   Version version;
   std::optional<std::string> content;  // Nothing: deleted.
 };
-using Rows = std::map<std::string, Row>;  // By user key, the last state of each.
+using RowsByKey = std::map<std::string, Row>;  // By user key, the last state of each.
 
 inline std::map<std::string, std::string> AllFiles(const SimDisk& disk) {
   std::map<std::string, std::string> files;
@@ -298,7 +298,7 @@ class RepairTest : public testing::Test {
 
   uint64_t life_ = 1;
   std::unique_ptr<SimDisk> disk_ = std::make_unique<SimDisk>(11);
-  Rows rows_;
+  RowsByKey rows_;
   size_t kept_ = 0;
   uint64_t repaired_at_ = 0;
 };

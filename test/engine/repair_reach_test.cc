@@ -5,7 +5,7 @@
 namespace partita {
 namespace {
 
-FileMeta File(std::string first, std::string last, uint64_t version_max) {
+FileMeta FileWith(std::string first, std::string last, uint64_t version_max) {
   FileMeta file;
   file.info.smallest = std::move(first);
   file.info.largest = std::move(last);
@@ -24,8 +24,8 @@ class RepairReachTest : public testing::Test {
  protected:
   // Shard 0 has a to g in two files, shard 1 m to t.
   void SetUp() override {
-    reach_.AddManifest(OfShard(0, {File("a", "g", 10), File("b", "c", 20)}));
-    reach_.AddManifest(OfShard(1, {File("m", "t", 15)}));
+    reach_.AddManifest(OfShard(0, {FileWith("a", "g", 10), FileWith("b", "c", 20)}));
+    reach_.AddManifest(OfShard(1, {FileWith("m", "t", 15)}));
   }
 
   RepairReach reach_;
@@ -42,12 +42,12 @@ TEST_F(RepairReachTest, ShardsWithKeysOfTheirOwnDoNotContradict) {
 }
 
 TEST_F(RepairReachTest, FilesOfTwoShardsWithTheSameKeysDo) {
-  reach_.AddManifest(OfShard(2, {File("g", "h", 1)}));
+  reach_.AddManifest(OfShard(2, {FileWith("g", "h", 1)}));
   EXPECT_TRUE(reach_.Contradicts());
 }
 
 TEST_F(RepairReachTest, WhatIsCutOffDoesNotCount) {
-  FileMeta file = File("a", "z", 1);
+  FileMeta file = FileWith("a", "z", 1);
   file.lower = "h";
   file.upper = "m";
   reach_.AddManifest(OfShard(2, {file}));

@@ -209,7 +209,7 @@ TEST_F(RepairTest, WithoutCatalogATableThatIsGoneIsListedThoughItsManifestDoesNo
 // F80
 TEST_F(RepairTest, WithoutCatalogTwoLogsThatTellOfAKeyAreMergedByVersion) {
   const std::unique_ptr<SimDisk> filled = disk_->Clone();
-  const Rows rows = rows_;
+  const RowsByKey rows = rows_;
   for (const bool back : {false, true}) {
     SCOPED_TRACE(back);
     disk_ = filled->Clone();

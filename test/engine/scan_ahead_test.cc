@@ -15,7 +15,7 @@
 namespace partita {
 namespace {
 
-constexpr int kPartitions = 12;
+constexpr int kAheadPartitions = 12;
 constexpr int kRowsOfEach = 40;
 
 // One row in five passes.
@@ -44,9 +44,9 @@ class CountingSieve : public Shard::RowSieve {
   Sieved* sieved_;
 };
 
-class Taker : public Shard::RowSink {
+class SievedSink : public Shard::RowSink {
  public:
-  explicit Taker(Sieved* sieved) : sieved_(sieved) {}
+  explicit SievedSink(Sieved* sieved) : sieved_(sieved) {}
   Verdict Add(std::string_view user_key, Version, std::string_view content) override {
     if (!IsWanted(content)) return Verdict::kPassed;
     if (static_cast<int>(keys.size()) >= enough) return Verdict::kStop;
@@ -67,17 +67,17 @@ class Taker : public Shard::RowSink {
 };
 
 // A table of many ranges on three shards, opened anew, with nothing in the cache, so that a scan lasts.
-class World {
+class AheadWorld {
  public:
-  explicit World(uint64_t seed) : random_(seed), disk_(seed) {
+  explicit AheadWorld(uint64_t seed) : random_(seed), disk_(seed) {
     Begin(seed);
     Store::TableSpec spec;
     spec.account = "default";
     spec.name = "rows";
     spec.raw = true;
-    for (int i = 1; i < kPartitions; i += 2) spec.split_partitions.push_back(Partition(i));
+    for (int i = 1; i < kAheadPartitions; i += 2) spec.split_partitions.push_back(Partition(i));
     table_ = runtime_->RunToEnd(store_->CreateTable(spec))->id;
-    for (int partition = 0; partition < kPartitions; ++partition) {
+    for (int partition = 0; partition < kAheadPartitions; ++partition) {
       for (int row = 0; row < kRowsOfEach; ++row) {
         const bool passes = random_() % 5 == 0;
         const std::string key = Key(partition, row);
@@ -89,7 +89,7 @@ class World {
     EXPECT_TRUE(runtime_->RunToEnd(store_->FlushMemtables()).ok());
     Reopen(seed + 1);
   }
-  ~World() { EXPECT_TRUE(runtime_->RunToEnd(store_->Close()).ok()); }
+  ~AheadWorld() { EXPECT_TRUE(runtime_->RunToEnd(store_->Close()).ok()); }
 
   void Reopen(uint64_t seed) {
     EXPECT_TRUE(runtime_->RunToEnd(store_->Close()).ok());
@@ -115,14 +115,15 @@ class World {
     EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
   }
   // Rows that do not match come and go beside a scan.
-  static Task<void> Disturb(World* world, int writes) {
+  static Task<void> Disturb(AheadWorld* world, int writes) {
     for (int i = 0; i < writes; ++i) {
-      co_await world->Write(world->Key(i % kPartitions, kRowsOfEach + i), "n");
+      co_await world->Write(world->Key(i % kAheadPartitions, kRowsOfEach + i), "n");
       co_await SleepFor(100'000);
     }
   }
-  static Task<Result<Shard::ScanAnswer>> ScanBesideWrites(World* world, const Shard::ScanRequest& request,
-                                                          Taker* taker) {
+  static Task<Result<Shard::ScanAnswer>> ScanBesideWrites(AheadWorld* world,
+                                                          const Shard::ScanRequest& request,
+                                                          SievedSink* taker) {
     TaskGroup group;
     group.Spawn(world->runtime_->client(1), Disturb(world, 10));
     Result<Shard::ScanAnswer> answer = co_await world->store_->Scan(request, taker);
@@ -172,20 +173,20 @@ class World {
 TEST(ScanAheadTest, PagesJoinedAreTheRowsThatPassInKeyOrderWhoeverScannedThem) {
   Sieved sieved;
   for (uint64_t seed = 1; seed <= 24; ++seed) {
-    World world(seed);
+    AheadWorld world(seed);
     const Direction direction = seed % 2 == 0 ? Direction::kForward : Direction::kBackward;
     Shard::ScanRequest request = world.Whole(direction);
     const bool in_pages = seed % 3 != 0;
-    Taker all(&sieved);
+    SievedSink all(&sieved);
     int pages = 0;
     for (bool done = false; !done; ++pages) {
       ASSERT_LT(pages, 500);
-      Taker taker(&sieved);
+      SievedSink taker(&sieved);
       if (in_pages && pages % 3 == 0) taker.enough = 1 + static_cast<int>(world.random_() % 30);
       if (in_pages && pages % 3 == 1) request.limit = 1 + world.random_() % 30;
       if (in_pages && pages % 3 == 2) request.bytes_limit = 1 + world.random_() % 6000;
       Result<Shard::ScanAnswer> answer =
-          world.runtime_->RunToEnd(World::ScanBesideWrites(&world, request, &taker));
+          world.runtime_->RunToEnd(AheadWorld::ScanBesideWrites(&world, request, &taker));
       ASSERT_TRUE(answer.ok()) << answer.status().ToString();
       ASSERT_EQ(answer->rows, taker.keys.size());
       all.keys.insert(all.keys.end(), taker.keys.begin(), taker.keys.end());
@@ -203,8 +204,8 @@ TEST(ScanAheadTest, PagesJoinedAreTheRowsThatPassInKeyOrderWhoeverScannedThem) {
 
 TEST(ScanAheadTest, NothingIsScannedAheadWithoutASieveOrWithinOneRange) {
   Sieved sieved;
-  World world(3);
-  Taker whole(&sieved);
+  AheadWorld world(3);
+  SievedSink whole(&sieved);
   whole.sieves = false;
   ASSERT_TRUE(world.runtime_->RunToEnd(world.store_->Scan(world.Whole(Direction::kForward), &whole)).ok());
   EXPECT_EQ(whole.keys, world.Expected(Direction::kForward));
@@ -212,7 +213,7 @@ TEST(ScanAheadTest, NothingIsScannedAheadWithoutASieveOrWithinOneRange) {
   one.lower = world.Key(3, 0);
   one.upper = world.Key(4, 0);
   world.Reopen(4);
-  Taker part(&sieved);
+  SievedSink part(&sieved);
   ASSERT_TRUE(world.runtime_->RunToEnd(world.store_->Scan(one, &part)).ok());
   EXPECT_FALSE(part.keys.empty());
   EXPECT_EQ(sieved.made, 0);
@@ -222,8 +223,8 @@ TEST(ScanAheadTest, AScanThatIsGivenUpStopsTheOthers) {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     Sieved sieved;
     uint64_t completed = 0;  // Counted until the world is gone.
-    World world(seed);
-    Taker taker(&sieved);
+    AheadWorld world(seed);
+    SievedSink taker(&sieved);
     // Gives up a little after others began.
     world.runtime_->OnCompletion([&](const SimOperationRecord&) {
       if (sieved.made > 0 && ++completed == 2) sieved.goes_on = false;
@@ -245,10 +246,10 @@ TEST(ScanAheadTest, AScanThatIsGivenUpStopsTheOthers) {
 TEST(ScanAheadTest, DamageAheadIsMetInItsTurnOnly) {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     Sieved sieved;
-    World world(seed);
+    AheadWorld world(seed);
     const SimFault broken{.effect = SimEffect::kError, .operations = SimOps(SimOp::kRead), .skip = seed * 2};
     const size_t fault = world.runtime_->AddFault(broken);
-    Taker taker(&sieved);
+    SievedSink taker(&sieved);
     Result<Shard::ScanAnswer> answer =
         world.runtime_->RunToEnd(world.store_->Scan(world.Whole(Direction::kForward), &taker));
     if (answer.ok()) {

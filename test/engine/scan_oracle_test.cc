@@ -50,11 +50,11 @@ class TickingClock : public Clock {
   uint64_t now_ = 1'000'000;
 };
 
-struct Row {
+struct ModelRow {
   std::string key;
   Version version;
-  friend bool operator==(const Row&, const Row&) = default;
-  friend std::ostream& operator<<(std::ostream& out, const Row& row) {
+  friend bool operator==(const ModelRow&, const ModelRow&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const ModelRow& row) {
     return out << row.key.substr(kTableIdSize) << " @" << row.version.value;
   }
 };
@@ -92,7 +92,7 @@ class Sink : public Shard::RowSink {
     rows.push_back({std::string(user_key), version});
     return Verdict::kTaken;
   }
-  std::vector<Row> rows;
+  std::vector<ModelRow> rows;
 
  private:
   const Choice choice_;
@@ -101,9 +101,9 @@ class Sink : public Shard::RowSink {
 };
 
 // A view with files on levels 0 to 2, frozen memtables and an active one, and all its entries in one map.
-class World {
+class OracleWorld {
  public:
-  explicit World(uint64_t seed) : random_(seed), pool_(16u << 20), runtime_({.seed = seed}, disk_) {
+  explicit OracleWorld(uint64_t seed) : random_(seed), pool_(16u << 20), runtime_({.seed = seed}, disk_) {
     view_.ranges.push_back({.lower = TableLowerBound(TableId(1)), .upper = TableUpperBound(TableId(1))});
     for (size_t i = 0; i < 30 + Below(150); ++i) keys_.insert(RandomKey());
     auto levels = std::make_shared<const LevelSet>();
@@ -281,12 +281,12 @@ struct Question {
 };
 
 struct Expectation {
-  std::vector<Row> rows;
+  std::vector<ModelRow> rows;
   std::set<std::string> uncertain;  // Keys that no page may step over.
   uint64_t entries = 0;
 };
 
-Expectation ExpectationOf(const World& world, const Question& question) {
+Expectation ExpectationOf(const OracleWorld& world, const Question& question) {
   Expectation expected;
   for (const auto& [key, versions] : world.entries()) {
     if (!question.Covers(key)) continue;
@@ -304,7 +304,7 @@ Expectation ExpectationOf(const World& world, const Question& question) {
   return expected;
 }
 
-Intervals RandomIntervals(World& world, bool with_points) {
+Intervals RandomIntervals(OracleWorld& world, bool with_points) {
   std::set<std::string> cuts;
   for (size_t i = 2 + world.Below(10); i > 0; --i) cuts.insert(world.RandomKey());
   Intervals intervals;
@@ -319,7 +319,7 @@ Intervals RandomIntervals(World& world, bool with_points) {
   return intervals;
 }
 
-Question RandomQuestion(World& world) {
+Question RandomQuestion(OracleWorld& world) {
   Question question;
   question.lower = world.Chance(50) ? TableLowerBound(TableId(1)) : world.RandomKey();
   question.upper = world.Chance(50) ? TableUpperBound(TableId(1)) : world.RandomKey();
@@ -338,7 +338,7 @@ Question RandomQuestion(World& world) {
 
 class Asker {
  public:
-  Asker(World& world, const Question& question)
+  Asker(OracleWorld& world, const Question& question)
       : world_(world), question_(question), expected_(ExpectationOf(world, question)) {
     request_.lower = question.lower;
     request_.upper = question.upper;
@@ -413,17 +413,17 @@ class Asker {
     return false;
   }
 
-  World& world_;
+  OracleWorld& world_;
   const Question& question_;
   const Expectation expected_;
   Shard::ScanRequest request_;
-  std::vector<Row> rows_;
+  std::vector<ModelRow> rows_;
   std::set<std::string> uncertain_;
 };
 
 TEST(ScanOracleTest, PagesJoinedAreTheRowsOfTheModelInBothDirections) {
   for (uint64_t round = 0; round < 300; ++round) {
-    World world(TestSeed() + round);
+    OracleWorld world(TestSeed() + round);
     for (int i = 0; i < 40; ++i) {
       const Question question = RandomQuestion(world);
       Asker(world, question).Run();
@@ -435,7 +435,7 @@ TEST(ScanOracleTest, PagesJoinedAreTheRowsOfTheModelInBothDirections) {
 TEST(ScanOracleTest, AScanGivesWhatLiesBeforeDamageAndAsksAgainAtIt) {
   int damaged = 0;
   for (uint64_t round = 0; round < 40; ++round) {
-    World world(TestSeed() + 1000 + round);
+    OracleWorld world(TestSeed() + 1000 + round);
     Question question;
     question.lower = TableLowerBound(TableId(1));
     question.upper = TableUpperBound(TableId(1));
@@ -454,7 +454,7 @@ TEST(ScanOracleTest, AScanGivesWhatLiesBeforeDamageAndAsksAgainAtIt) {
     Shard::ScanRequest request{.lower = question.lower, .upper = question.upper};
     request.direction = question.direction;
     request.limit = UINT32_MAX;
-    std::vector<Row> rows;
+    std::vector<ModelRow> rows;
     Sink sink(question.choice, /*early=*/true, UINT32_MAX);
     Result<Shard::ScanAnswer> answer = world.Scan(request, &sink, question.visible, false);
     if (!answer.ok()) continue;
@@ -466,7 +466,7 @@ TEST(ScanOracleTest, AScanGivesWhatLiesBeforeDamageAndAsksAgainAtIt) {
     ++damaged;
     ASSERT_LT(rows.size(), expected.rows.size() + 1);
     EXPECT_TRUE(std::equal(rows.begin(), rows.end(), expected.rows.begin()));
-    const auto given = [&](const Row& row) {
+    const auto given = [&](const ModelRow& row) {
       return forward ? row.key < answer->next_key : row.key >= answer->next_key;
     };
     EXPECT_EQ(static_cast<size_t>(std::count_if(expected.rows.begin(), expected.rows.end(), given)),

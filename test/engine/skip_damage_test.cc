@@ -9,20 +9,20 @@ namespace {
 class SkipDamageTest : public RepairTest {
  protected:
   struct Taken {
-    Rows rows;
+    RowsByKey rows;
     std::vector<SkippedSpan> skipped;
     uint32_t pages = 0;
   };
   class Sink : public Shard::RowSink {
    public:
-    explicit Sink(Rows* out) : out_(out) {}
+    explicit Sink(RowsByKey* out) : out_(out) {}
     Verdict Add(std::string_view user_key, Version version, std::string_view content) override {
       EXPECT_TRUE(out_->emplace(std::string(user_key), Row{version, std::string(content)}).second);
       return Verdict::kTaken;
     }
 
    private:
-    Rows* out_;
+    RowsByKey* out_;
   };
 
   // All pages of both tables.
@@ -88,7 +88,7 @@ class SkipDamageTest : public RepairTest {
     options.create_if_missing = false;
     auto opened = runtime.RunToEnd(Store::Open(runtime, options));
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
-    std::optional<Rows> first;
+    std::optional<RowsByKey> first;
     for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
       for (const uint32_t limit : {1u, 7u, 10'000u}) {
         const Taken taken = ScanAll(runtime, **opened, direction, limit);

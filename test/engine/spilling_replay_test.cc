@@ -18,8 +18,8 @@
 namespace partita {
 namespace {
 
-constexpr size_t kValueBytes = 256u << 10;
-constexpr int kRows = 100;  // 25 MiB: more than the 20 MiB of memtables that 64 MiB of memory give.
+constexpr size_t kSpilledBytes = 256u << 10;
+constexpr int kSpilledRows = 100;  // 25 MiB: more than the 20 MiB of memtables that 64 MiB of memory give.
 constexpr int kLaterRows = 20;
 
 StoreOptions OptionsWith(uint64_t memory_bytes) {
@@ -52,7 +52,7 @@ class SpillingReplayTest : public testing::TestWithParam<uint64_t> {
   }
   Status Put(TableId table, const std::string& row, DurabilityLevel level) {
     const std::string key = EncodeUserKey(table, "p", row);
-    const std::string value(kValueBytes, row.back());
+    const std::string value(kSpilledBytes, row.back());
     const WriteOp op{.user_key = key, .content = value};
     WriteRequest request{.table = table, .ops = std::span<const WriteOp>(&op, 1)};
     request.durability = level;
@@ -62,7 +62,7 @@ class SpillingReplayTest : public testing::TestWithParam<uint64_t> {
     std::string content;
     auto answer = runtime_->RunToEnd(store_->Get(EncodeUserKey(table, "p", row), &content));
     return answer.ok() && answer->state == Shard::ReadState::kFound &&
-           content == std::string(kValueBytes, row.back());
+           content == std::string(kSpilledBytes, row.back());
   }
   TableId MakeTable() {
     Store::TableSpec spec{.account = "default", .name = "rows", .raw = true, .split_partitions = {}};
@@ -86,7 +86,7 @@ TEST_P(SpillingReplayTest, TheLogReachesAsFarAsTheTablesAfterALossOfPower) {
   ASSERT_TRUE(runtime_->RunToEnd(store_->Barrier()).ok());
   SimFault slow{.effect = SimEffect::kSlow, .operations = SimOps(SimOp::kFlush), .path_prefix = "log-"};
   runtime_->AddFault(slow);
-  for (int i = 0; i < kRows; ++i) {
+  for (int i = 0; i < kSpilledRows; ++i) {
     const Status written = Put(table, "old" + std::to_string(i), DurabilityLevel::kProcess);
     ASSERT_TRUE(written.ok()) << i << ": " << written.ToString();
   }

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/base/clock.h"
 #include "engine/base/user_key.h"
 #include "engine/io/runtime_over.h"
 #include "engine/io/sim_runtime.h"
@@ -20,8 +21,6 @@ namespace partita {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr uint64_t kSecond = 1'000'000'000;
 
 StoreOptions SmallStore() {
   StoreOptions options;
@@ -45,7 +44,7 @@ struct Write {
   DurabilityLevel durability = DurabilityLevel::kPower;
 };
 
-Task<Status> Put(Store* store, TableId table, Write write) {
+Task<Status> PutWhere(Store* store, TableId table, Write write) {
   const std::string key = EncodeUserKey(table, "p", write.row);
   const WriteOp op{.precondition = write.precondition, .user_key = key, .content = write.row};
   WriteRequest request{
@@ -69,7 +68,7 @@ class StalledDiskTest : public testing::TestWithParam<uint64_t> {
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     store_ = std::move(opened).value();
     table_ = MakeTable(runtime_, *store_, "rows")->id;
-    ASSERT_TRUE(runtime_.RunToEnd(Put(store_.get(), table_, {"old"})).ok());
+    ASSERT_TRUE(runtime_.RunToEnd(PutWhere(store_.get(), table_, {"old"})).ok());
   }
   void TearDown() override {
     if (store_ != nullptr) EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
@@ -82,10 +81,10 @@ class StalledDiskTest : public testing::TestWithParam<uint64_t> {
                        .path_prefix = "log-",
                        .skip = skip,
                        .count = 1,
-                       .delay_ns = 60 * kSecond});
+                       .delay_ns = 60 * kNanosPerSecond});
   }
   void Begin(Write write, Answer* answer) {
-    runtime_.Spawn(Into(Put(store_.get(), table_, std::move(write)), answer));
+    runtime_.Spawn(Into(PutWhere(store_.get(), table_, std::move(write)), answer));
   }
   Code CodeOf(const Answer& answer) { return answer ? answer->code() : Code::kOk; }
   ShardStatistics Shard0() { return store_->Statistics()[0]; }
@@ -110,11 +109,11 @@ TEST_P(StalledDiskTest, AnswersInDoubtAtTheDeadlineAndGoesOnWhenTheDiskDoes) {
   Begin({"first", Precondition::kAbsent}, &refused);  // Whether it exists already hangs on the flush (F13).
   Begin({.row = "weak", .durability = DurabilityLevel::kProcess}, &weak);
   runtime_.Spawn(Into(store_->Barrier(), &barrier));
-  runtime_.AdvanceTime(29 * kSecond);
+  runtime_.AdvanceTime(29 * kNanosPerSecond);
   EXPECT_FALSE(first || second || refused || weak || barrier);
   EXPECT_FALSE(Shard0().stalled);
 
-  runtime_.AdvanceTime(2 * kSecond);
+  runtime_.AdvanceTime(2 * kNanosPerSecond);
   for (const Answer* answer : {&first, &second, &refused, &weak, &barrier}) {
     EXPECT_EQ(CodeOf(*answer), Code::kUnknown);
   }
@@ -124,20 +123,20 @@ TEST_P(StalledDiskTest, AnswersInDoubtAtTheDeadlineAndGoesOnWhenTheDiskDoes) {
 
   // Nothing more is let in; what is certain is read, what is not is not.
   Begin({"late"}, &late);
-  runtime_.AdvanceTime(kSecond / 100);
+  runtime_.AdvanceTime(kNanosPerSecond / 100);
   EXPECT_EQ(CodeOf(late), Code::kIoError);
   EXPECT_THAT(late->message(), HasSubstr("(F26)"));
   EXPECT_EQ(Read("old"), Shard::ReadState::kFound);
   EXPECT_EQ(Read("first"), Shard::ReadState::kInDoubt);
   EXPECT_EQ(Read("late"), Shard::ReadState::kAbsent);
 
-  runtime_.AdvanceTime(60 * kSecond);
+  runtime_.AdvanceTime(60 * kNanosPerSecond);
   EXPECT_FALSE(Shard0().fenced);
   EXPECT_EQ(Shard0().stalls, 1u);
   EXPECT_EQ(CodeOf(first), Code::kUnknown);
   for (const char* row : {"old", "first", "second", "weak"}) EXPECT_EQ(Read(row), Shard::ReadState::kFound);
   EXPECT_EQ(Read("late"), Shard::ReadState::kAbsent);
-  EXPECT_TRUE(runtime_.RunToEnd(Put(store_.get(), table_, {"late"})).ok());
+  EXPECT_TRUE(runtime_.RunToEnd(PutWhere(store_.get(), table_, {"late"})).ok());
 }
 
 // It hangs first and fails then: the shard leaves that file, with all that is in doubt (F21).
@@ -146,13 +145,13 @@ TEST_P(StalledDiskTest, GoesOnInANewFileWhenWhatHungFails) {
   runtime_.AddFault({.operations = SimOps(SimOp::kFlush), .path_prefix = "log-", .count = 1});
   Answer first;
   Begin({"first"}, &first);
-  runtime_.AdvanceTime(31 * kSecond);
+  runtime_.AdvanceTime(31 * kNanosPerSecond);
   EXPECT_EQ(CodeOf(first), Code::kUnknown);
   EXPECT_TRUE(Shard0().stalled);
-  runtime_.AdvanceTime(60 * kSecond);
+  runtime_.AdvanceTime(60 * kNanosPerSecond);
   EXPECT_FALSE(Shard0().fenced);
   EXPECT_EQ(Read("first"), Shard::ReadState::kFound);
-  EXPECT_TRUE(runtime_.RunToEnd(Put(store_.get(), table_, {"more"})).ok());
+  EXPECT_TRUE(runtime_.RunToEnd(PutWhere(store_.get(), table_, {"more"})).ok());
 }
 
 // The flush fails, and the disk hangs over the way out.
@@ -161,11 +160,11 @@ TEST_P(StalledDiskTest, AnswersThoseWhoWaitForTheNewFile) {
   Hang(SimOps(SimOp::kFlush), /*skip=*/0);
   Answer first;
   Begin({"first"}, &first);
-  runtime_.AdvanceTime(31 * kSecond);
+  runtime_.AdvanceTime(31 * kNanosPerSecond);
   EXPECT_EQ(CodeOf(first), Code::kUnknown);
   EXPECT_TRUE(Shard0().stalled);
   EXPECT_EQ(Read("first"), Shard::ReadState::kInDoubt);
-  runtime_.AdvanceTime(60 * kSecond);
+  runtime_.AdvanceTime(60 * kNanosPerSecond);
   EXPECT_FALSE(Shard0().fenced);
   EXPECT_EQ(Read("first"), Shard::ReadState::kFound);
   EXPECT_EQ(CodeOf(first), Code::kUnknown);
@@ -174,12 +173,12 @@ TEST_P(StalledDiskTest, AnswersThoseWhoWaitForTheNewFile) {
 // Nobody waits for the idle seal (F32), but for the log that it holds.
 TEST_P(StalledDiskTest, AHungSealIsWatchedAsWell) {
   Hang(SimOps(SimOp::kFlush));
-  runtime_.AdvanceTime(kSecond);  // The seal of what SetUp wrote, if it was not before.
+  runtime_.AdvanceTime(kNanosPerSecond);  // The seal of what SetUp wrote, if it was not before.
   Answer first;
   Begin({"first"}, &first);
-  runtime_.AdvanceTime(31 * kSecond);
+  runtime_.AdvanceTime(31 * kNanosPerSecond);
   EXPECT_EQ(CodeOf(first), Code::kUnknown);
-  runtime_.AdvanceTime(60 * kSecond);
+  runtime_.AdvanceTime(60 * kNanosPerSecond);
   EXPECT_FALSE(Shard0().fenced);
   EXPECT_EQ(Read("first"), Shard::ReadState::kFound);
   EXPECT_EQ(Shard0().stalls, 1u);
@@ -190,7 +189,7 @@ TEST_P(StalledDiskTest, ACrashMeanwhileKeepsWhatWasAcknowledged) {
   Hang(SimOps(SimOp::kFlush));
   Answer first;
   Begin({"first"}, &first);
-  runtime_.AdvanceTime(31 * kSecond);
+  runtime_.AdvanceTime(31 * kNanosPerSecond);
   EXPECT_EQ(CodeOf(first), Code::kUnknown);
   runtime_.CrashNow();
   (void)runtime_.RunToEnd(store_->Close());
@@ -202,7 +201,7 @@ TEST_P(StalledDiskTest, ACrashMeanwhileKeepsWhatWasAcknowledged) {
   std::string content;
   EXPECT_EQ(again.RunToEnd((*opened)->Get(EncodeUserKey(table_, "p", "old"), &content))->state,
             Shard::ReadState::kFound);
-  EXPECT_TRUE(again.RunToEnd(Put(opened->get(), table_, {"more"})).ok());
+  EXPECT_TRUE(again.RunToEnd(PutWhere(opened->get(), table_, {"more"})).ok());
   EXPECT_TRUE(again.RunToEnd((*opened)->Close()).ok());
   store_ = nullptr;
 }
@@ -227,7 +226,7 @@ class StalledCatalogTest : public StalledDiskTest {
   // Whatever the catalog's operation in doubt was; answers of reads and writes of "rows" go on.
   void ExpectRowsAreServed() {
     EXPECT_EQ(Read("old"), Shard::ReadState::kFound);
-    EXPECT_TRUE(runtime_.RunToEnd(Put(store_.get(), table_, {"meanwhile"})).ok());
+    EXPECT_TRUE(runtime_.RunToEnd(PutWhere(store_.get(), table_, {"meanwhile"})).ok());
   }
 };
 INSTANTIATE_TEST_SUITE_P(Seeds, StalledCatalogTest, testing::Range(uint64_t{1}, uint64_t{9}));
@@ -236,11 +235,11 @@ TEST_P(StalledCatalogTest, ACreationIsInDoubtUntilTheDiskAnswersAgain) {
   RefuseNames();
   Answer made, waiting, after;
   runtime_.Spawn(Into(Create("new"), &made));
-  runtime_.AdvanceTime(kSecond);
+  runtime_.AdvanceTime(kNanosPerSecond);
   runtime_.Spawn(Into(store_->DeleteTable("acct", "rows"), &waiting));
-  runtime_.AdvanceTime(28 * kSecond);
+  runtime_.AdvanceTime(28 * kNanosPerSecond);
   EXPECT_FALSE(made || waiting);
-  runtime_.AdvanceTime(3 * kSecond);
+  runtime_.AdvanceTime(3 * kNanosPerSecond);
   EXPECT_EQ(CodeOf(made), Code::kUnknown);
   EXPECT_EQ(CodeOf(waiting), Code::kIoError);
   EXPECT_TRUE(store_->catalog_in_doubt());
@@ -249,12 +248,12 @@ TEST_P(StalledCatalogTest, ACreationIsInDoubtUntilTheDiskAnswersAgain) {
   EXPECT_EQ(Find("other"), Code::kNotFound);
   ExpectRowsAreServed();
   runtime_.Spawn(Into(Create("more"), &after));
-  runtime_.AdvanceTime(kSecond / 100);
+  runtime_.AdvanceTime(kNanosPerSecond / 100);
   EXPECT_EQ(CodeOf(after), Code::kIoError);
   EXPECT_THAT(after->message(), HasSubstr("(F26)"));
 
   runtime_.ClearFaults();
-  runtime_.AdvanceTime(3 * kSecond);
+  runtime_.AdvanceTime(3 * kNanosPerSecond);
   EXPECT_FALSE(store_->catalog_in_doubt());
   EXPECT_EQ(CodeOf(made), Code::kUnknown);
   EXPECT_EQ(Find("other"), Code::kNotFound);
@@ -262,17 +261,17 @@ TEST_P(StalledCatalogTest, ACreationIsInDoubtUntilTheDiskAnswersAgain) {
   EXPECT_EQ(runtime_.RunToEnd(Create("new")).code(), there ? Code::kAlreadyExists : Code::kOk);
   const Result<TableDescriptor> table = store_->FindTable("acct", "new");
   ASSERT_TRUE(table.ok());
-  EXPECT_TRUE(runtime_.RunToEnd(Put(store_.get(), table->id, {"row"})).ok());
+  EXPECT_TRUE(runtime_.RunToEnd(PutWhere(store_.get(), table->id, {"row"})).ok());
 }
 
 TEST_P(StalledCatalogTest, ADeletionIsInDoubtUntilTheDiskAnswersAgain) {
   ASSERT_TRUE(runtime_.RunToEnd(Create("other")).ok());
   const TableId other = store_->FindTable("acct", "other")->id;
-  ASSERT_TRUE(runtime_.RunToEnd(Put(store_.get(), other, {"row"})).ok());
+  ASSERT_TRUE(runtime_.RunToEnd(PutWhere(store_.get(), other, {"row"})).ok());
   RefuseNames();
   Answer dropped;
   runtime_.Spawn(Into(store_->DeleteTable("acct", "other"), &dropped));
-  runtime_.AdvanceTime(31 * kSecond);
+  runtime_.AdvanceTime(31 * kNanosPerSecond);
   EXPECT_EQ(CodeOf(dropped), Code::kUnknown);
   EXPECT_EQ(Find("other"), Code::kUnknown);
   // Neither read nor written by who found it before: a crash might take it away (F13).
@@ -280,7 +279,7 @@ TEST_P(StalledCatalogTest, ADeletionIsInDoubtUntilTheDiskAnswersAgain) {
   std::string content;
   EXPECT_EQ(runtime_.RunToEnd(store_->Get(key, &content)).code(), Code::kUnknown);
   EXPECT_EQ(store_->TryGet(key, &content).state, Shard::ReadState::kNeedsIo);
-  EXPECT_EQ(runtime_.RunToEnd(Put(store_.get(), other, {"row"})).code(), Code::kUnknown);
+  EXPECT_EQ(runtime_.RunToEnd(PutWhere(store_.get(), other, {"row"})).code(), Code::kUnknown);
   Shard::ScanRequest scan;
   scan.lower = TableLowerBound(other);
   scan.upper = TableUpperBound(other);
@@ -288,7 +287,7 @@ TEST_P(StalledCatalogTest, ADeletionIsInDoubtUntilTheDiskAnswersAgain) {
   ExpectRowsAreServed();
 
   runtime_.ClearFaults();
-  runtime_.AdvanceTime(3 * kSecond);
+  runtime_.AdvanceTime(3 * kNanosPerSecond);
   EXPECT_EQ(CodeOf(dropped), Code::kUnknown);
   const Code now = Find("other");
   EXPECT_TRUE(now == Code::kOk || now == Code::kNotFound);
@@ -302,17 +301,17 @@ TEST_P(StalledCatalogTest, ALateEndIsNoAcknowledgement) {
                      .operations = SimOps(SimOp::kFlush, SimOp::kFlushDirectory),
                      .path_prefix = "meta",
                      .count = 1,
-                     .delay_ns = 60 * kSecond});
+                     .delay_ns = 60 * kNanosPerSecond});
   Answer made, set;
   runtime_.Spawn(Into(Create("new"), &made));
-  runtime_.AdvanceTime(kSecond);
+  runtime_.AdvanceTime(kNanosPerSecond);
   runtime_.Spawn(Into(store_->SetAccountAttributes("acct", "properties"), &set));
-  runtime_.AdvanceTime(30 * kSecond);
+  runtime_.AdvanceTime(30 * kNanosPerSecond);
   EXPECT_EQ(CodeOf(made), Code::kUnknown);
   EXPECT_EQ(CodeOf(set), Code::kIoError);
   EXPECT_EQ(Find("new"), Code::kUnknown);
   ExpectRowsAreServed();
-  runtime_.AdvanceTime(40 * kSecond);
+  runtime_.AdvanceTime(40 * kNanosPerSecond);
   EXPECT_EQ(CodeOf(made), Code::kUnknown);
   EXPECT_EQ(Find("new"), Code::kOk);
   EXPECT_TRUE(runtime_.RunToEnd(store_->SetAccountAttributes("acct", "properties")).ok());
@@ -323,7 +322,7 @@ TEST_P(StalledCatalogTest, ClosingEndsTheDoubtForTheNextLife) {
   RefuseNames();
   Answer made;
   runtime_.Spawn(Into(Create("new"), &made));
-  runtime_.AdvanceTime(31 * kSecond);
+  runtime_.AdvanceTime(31 * kNanosPerSecond);
   EXPECT_EQ(CodeOf(made), Code::kUnknown);
   EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
   store_ = nullptr;
@@ -345,7 +344,7 @@ TEST(StalledStoreTest, OthersAreAnsweredWhileOneThreadHangsInTheKernel) {
   HangingFiles files((*world)->files(), "log-");
   RuntimeOver runtime(**world, files);
   StoreOptions options = SmallStore();
-  options.io_deadline_ns = kSecond / 5;
+  options.io_deadline_ns = kNanosPerSecond / 5;
   Result<std::unique_ptr<Store>> opened = runtime.RunToEnd(Store::Open(runtime, options));
   ASSERT_TRUE(opened.ok()) << opened.status().ToString();
   Store& store = **opened;
@@ -355,15 +354,15 @@ TEST(StalledStoreTest, OthersAreAnsweredWhileOneThreadHangsInTheKernel) {
   Status hung;
   std::thread writer([&] {
     // At times the worker flushes in its place.
-    while (!files.OneHung()) hung = RunBlocking(Put(&store, table, {"hung"}));
+    while (!files.OneHung()) hung = RunBlocking(PutWhere(&store, table, {"hung"}));
   });
   files.WaitUntilOneHangs();
   // Until the deadline in doubt, as the flush that hangs comes first; then refused.
-  const Status other = RunBlocking(Put(&store, table, {"other"}));
+  const Status other = RunBlocking(PutWhere(&store, table, {"other"}));
   EXPECT_TRUE(other.code() == Code::kUnknown || other.code() == Code::kIoError) << other.ToString();
   EXPECT_THAT(other.message(), HasSubstr("(F26)"));
   EXPECT_TRUE(store.Statistics()[0].stalled);
-  const Status later = RunBlocking(Put(&store, table, {"later"}));
+  const Status later = RunBlocking(PutWhere(&store, table, {"later"}));
   EXPECT_EQ(later.code(), Code::kIoError);
 
   files.LetGo();
@@ -373,7 +372,7 @@ TEST(StalledStoreTest, OthersAreAnsweredWhileOneThreadHangsInTheKernel) {
   std::string content;
   EXPECT_EQ(RunBlocking(store.Get(EncodeUserKey(table, "p", "hung"), &content))->state,
             Shard::ReadState::kFound);
-  EXPECT_TRUE(RunBlocking(Put(&store, table, {"later"})).ok());
+  EXPECT_TRUE(RunBlocking(PutWhere(&store, table, {"later"})).ok());
   EXPECT_TRUE(runtime.RunToEnd(store.Close()).ok());
 }
 

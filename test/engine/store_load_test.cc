@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "engine/base/clock.h"
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
@@ -9,8 +10,6 @@
 
 namespace partita {
 namespace {
-
-constexpr uint64_t kSecond = 1'000'000'000;
 
 // A table of 50 partitions of 20 rows on two shards, in virtual time.
 class StoreLoadTest : public testing::Test {
@@ -44,7 +43,7 @@ class StoreLoadTest : public testing::Test {
   }
   // The load of the second that ends, which begins anew.
   std::vector<RecentLoad::Partition> NextSecond() {
-    runtime_.AdvanceTime(kSecond - runtime_.clock().MonotonicNanos() % kSecond);
+    runtime_.AdvanceTime(kNanosPerSecond - runtime_.clock().MonotonicNanos() % kNanosPerSecond);
     store_->CollectLoad();
     return store_->recent_load().PerSecond(runtime_.clock().RecentNanos(), 1);
   }

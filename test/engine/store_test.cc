@@ -39,8 +39,8 @@ WriteOutcome WriteOne(SimRuntime& runtime, Store& store, TableId table, WriteOp 
   return runtime.RunToEnd(store.Write(request));
 }
 
-Status Put(SimRuntime& runtime, Store& store, TableId table, std::string_view pk, std::string_view rk,
-           std::string_view value, DurabilityLevel level = DurabilityLevel::kPower) {
+Status PutInto(SimRuntime& runtime, Store& store, TableId table, std::string_view pk, std::string_view rk,
+               std::string_view value, DurabilityLevel level = DurabilityLevel::kPower) {
   std::string key = EncodeUserKey(table, pk, rk);
   WriteOp op;
   op.user_key = key;
@@ -65,7 +65,7 @@ TEST(StoreTest, GivesBackWhatWasPutAfterACleanRestart) {
     std::unique_ptr<Store> store = OpenStore(runtime, SmallStoreOptions(2));
     ASSERT_NE(store, nullptr);
     table = MakeTable(runtime, *store, "first");
-    EXPECT_TRUE(Put(runtime, *store, table, "p", "r", "value").ok());
+    EXPECT_TRUE(PutInto(runtime, *store, table, "p", "r", "value").ok());
     EXPECT_EQ(GetText(runtime, *store, table, "p", "r"), "value");
     EXPECT_EQ(GetText(runtime, *store, table, "p", "other"), "absent");
     EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
@@ -88,7 +88,7 @@ TEST(StoreTest, KeepsEverythingThroughFlushesAndCompactions) {
   for (int i = 0; i < 3000; ++i) {
     std::string row = "row" + std::to_string(i * 7919 % 1000);
     std::string value = "value" + std::to_string(i) + std::string(100, 'x');
-    ASSERT_TRUE(Put(runtime, *store, table, "p", row, value, DurabilityLevel::kProcess).ok());
+    ASSERT_TRUE(PutInto(runtime, *store, table, "p", row, value, DurabilityLevel::kProcess).ok());
     expected[row] = value;
   }
   ASSERT_TRUE(runtime.RunToEnd(store->CompactAll()).ok());
@@ -119,7 +119,7 @@ TEST(StoreTest, MergesADeepLevel0WhenWritersAreDone) {
       const std::string row = std::to_string(10'000 + i * 7919 % 1000);
       std::string value(1000, ' ');
       for (char& byte : value) byte = static_cast<char>(random());
-      EXPECT_TRUE(Put(runtime, *store, table, "p", row, value, DurabilityLevel::kProcess).ok());
+      EXPECT_TRUE(PutInto(runtime, *store, table, "p", row, value, DurabilityLevel::kProcess).ok());
       if (i % 16 == 0) runtime.Run(Idle(50'000'000));  // For flushes: each takes what is there.
     }
   };
@@ -156,7 +156,7 @@ TEST(StoreTest, TransactionsDecideOnRowsThatOnlyTheDiskHas) {
     table = MakeTable(runtime, *store, "cold");
     const std::string value(1000, 'v');
     for (int row = 0; row < 400; ++row) {
-      ASSERT_TRUE(Put(runtime, *store, table, "p", name(row), value).ok());
+      ASSERT_TRUE(PutInto(runtime, *store, table, "p", name(row), value).ok());
     }
     EXPECT_GT(store->Statistics()[0].flushes, 5u);
     EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
@@ -206,7 +206,8 @@ TEST(StoreTest, AShardThatWritesAloneFreezesLargerMemtables) {
   const auto fill = [&](TableId table, int puts) {
     uint64_t largest = 0;
     for (int i = 0; i < puts; ++i) {
-      EXPECT_TRUE(Put(runtime, *store, table, "p", std::to_string(i), value, DurabilityLevel::kMemory).ok());
+      EXPECT_TRUE(
+          PutInto(runtime, *store, table, "p", std::to_string(i), value, DurabilityLevel::kMemory).ok());
       const ShardStatistics shard = store->Statistics()[table.value % 2];
       if (shard.frozen_memtables == 0) largest = std::max(largest, shard.memtable_bytes);
     }
@@ -238,7 +239,7 @@ TEST(StoreTest, ManyShardsOfWhichOneWritesOpenForReadingOnly) {
   int rows = 0;
   for (; unflushed() < freeze_bytes * kMemtableGrowthAlone - 4 * value.size(); ++rows) {
     ASSERT_LT(rows, 1000);
-    ASSERT_TRUE(Put(runtime, *store, alone, "p", std::to_string(rows), value).ok());
+    ASSERT_TRUE(PutInto(runtime, *store, alone, "p", std::to_string(rows), value).ok());
   }
   EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
   store.reset();
@@ -275,7 +276,7 @@ TEST(StoreTest, OpeningOverAndOverTakesNoMoreRoom) {
     ASSERT_NE(store, nullptr);
     if (life == 1) {
       table = MakeTable(runtime, *store, "one");
-      ASSERT_TRUE(Put(runtime, *store, table, "p", "r", "value").ok());
+      ASSERT_TRUE(PutInto(runtime, *store, table, "p", "r", "value").ok());
     }
     ASSERT_EQ(GetText(runtime, *store, table, "p", "r"), "value") << life;
     ASSERT_TRUE(runtime.RunToEnd(store->Close()).ok());
@@ -332,7 +333,7 @@ TEST(StoreTest, IsNotOpenedWhereTheFileSystemRefusesToFlush) {
       const std::string key = EncodeUserKey(table, "p", "r" + std::to_string(before));
       EXPECT_EQ(runtime.RunToEnd(store->Get(key, &content))->state, Shard::ReadState::kFound);
     }
-    ASSERT_TRUE(Put(runtime, *store, table, "p", "r" + std::to_string(life), "value").ok());
+    ASSERT_TRUE(PutInto(runtime, *store, table, "p", "r" + std::to_string(life), "value").ok());
     ASSERT_TRUE(runtime.RunToEnd(store->Close()).ok());
   }
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/clock.h"
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
@@ -13,8 +14,7 @@
 namespace partita {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
-constexpr int kRows = 500;
+constexpr int kThrottledRows = 500;
 
 // Takes every row, or one in so many.
 class Sieve : public Shard::RowSink {
@@ -44,10 +44,10 @@ class StoreThrottleTest : public testing::Test {
     spec.split_partitions = {"b"};
     table_ = runtime_.RunToEnd(store_->CreateTable(spec))->id;
     for (const char* partition : {"a", "b", "c"}) {
-      for (int i = 0; i < kRows; ++i) EXPECT_TRUE(Put(partition, i).ok());
+      for (int i = 0; i < kThrottledRows; ++i) EXPECT_TRUE(Put(partition, i).ok());
       if (*partition == 'a') EXPECT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
     }
-    runtime_.AdvanceTime(10 * kSecond);
+    runtime_.AdvanceTime(10 * kNanosPerSecond);
   }
   ~StoreThrottleTest() override { EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok()); }
 
@@ -99,7 +99,7 @@ TEST_F(StoreThrottleTest, AScanCostsWhatItLooksAtNotWhatItGives) {
   ASSERT_TRUE(answer.ok());
   EXPECT_TRUE(answer->done);
   EXPECT_EQ(answer->rows, 5u);
-  EXPECT_NEAR(Left("a"), 1'000 - kRows, 3);
+  EXPECT_NEAR(Left("a"), 1'000 - kThrottledRows, 3);
   EXPECT_NEAR(Left("b"), 1'000, 3);
 }
 
@@ -108,7 +108,7 @@ TEST_F(StoreThrottleTest, AScanCostsWhatItLooksAtNotWhatItGives) {
 TEST_F(StoreThrottleTest, AThrottledScanGoesOnPageByPageAtTheTargetsRate) {
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
     Set({.account_rate = 100});
-    runtime_.AdvanceTime(10 * kSecond);
+    runtime_.AdvanceTime(10 * kNanosPerSecond);
     Sieve sieve;
     std::string lower = TableLowerBound(table_), upper = TableUpperBound(table_);
     const uint64_t begin = runtime_.clock().MonotonicNanos();
@@ -126,12 +126,12 @@ TEST_F(StoreThrottleTest, AThrottledScanGoesOnPageByPageAtTheTargetsRate) {
       done = page->done;
       (direction == Direction::kForward ? lower : upper) = page->next_key;
     }
-    const double seconds = static_cast<double>(runtime_.clock().MonotonicNanos() - begin) / kSecond;
-    EXPECT_NEAR(seconds, (3 * kRows - 200) / 100.0, 0.7);
+    const double seconds = static_cast<double>(runtime_.clock().MonotonicNanos() - begin) / kNanosPerSecond;
+    EXPECT_NEAR(seconds, (3 * kThrottledRows - 200) / 100.0, 0.7);
     EXPECT_GT(pages, 10u);
-    ASSERT_EQ(sieve.keys.size(), 3u * kRows);
+    ASSERT_EQ(sieve.keys.size(), 3u * kThrottledRows);
     if (direction == Direction::kBackward) std::reverse(sieve.keys.begin(), sieve.keys.end());
-    EXPECT_EQ(std::set<std::string>(sieve.keys.begin(), sieve.keys.end()).size(), 3u * kRows);
+    EXPECT_EQ(std::set<std::string>(sieve.keys.begin(), sieve.keys.end()).size(), 3u * kThrottledRows);
     EXPECT_TRUE(std::is_sorted(sieve.keys.begin(), sieve.keys.end()));
   }
 }
@@ -143,8 +143,8 @@ TEST_F(StoreThrottleTest, AScanThatComesToAPartitionInDebtEndsThereAndSaysSoNext
   Result<Shard::ScanAnswer> page = Scan(TableLowerBound(table_), TableUpperBound(table_), &sieve);
   ASSERT_TRUE(page.ok());
   EXPECT_FALSE(page->done);
-  EXPECT_GE(sieve.keys.size(), static_cast<size_t>(kRows));
-  EXPECT_LE(sieve.keys.size(), static_cast<size_t>(kRows) + 2 * Shard::kEntriesPerSlice);
+  EXPECT_GE(sieve.keys.size(), static_cast<size_t>(kThrottledRows));
+  EXPECT_LE(sieve.keys.size(), static_cast<size_t>(kThrottledRows) + 2 * Shard::kEntriesPerSlice);
   Result<Shard::ScanAnswer> next = Scan(page->next_key, TableUpperBound(table_), &sieve);
   EXPECT_EQ(next.code(), Code::kThrottled);
   // Another partition is not slowed.
@@ -191,13 +191,13 @@ TEST_F(StoreThrottleTest, RefusedWritesCostAndThrottledOnesAreNotApplied) {
   Set({.partition_rate = 50});
   for (int i = 0; i < 100; ++i)
     EXPECT_EQ(Put("a", 1, 10, Precondition::kAbsent).code(), Code::kAlreadyExists);
-  Status throttled = Put("a", kRows + 1);
+  Status throttled = Put("a", kThrottledRows + 1);
   ASSERT_EQ(throttled.code(), Code::kThrottled);
   EXPECT_GT(throttled.retry_after_us(), 0u);
   EXPECT_LE(throttled.retry_after_us(), 20'000u);
   Set(ThroughputTargets::Off());
   std::string content;
-  EXPECT_EQ(store_->TryGet(Key("a", kRows + 1), &content).state, Shard::ReadState::kAbsent);
+  EXPECT_EQ(store_->TryGet(Key("a", kThrottledRows + 1), &content).state, Shard::ReadState::kAbsent);
 }
 
 TEST_F(StoreThrottleTest, TablesMadeUnderALimitHaveItAtOnce) {

@@ -6,22 +6,21 @@
 #include <thread>
 #include <vector>
 
+#include "engine/base/clock.h"
 #include "engine/base/user_key.h"
 #include "engine/catalog.h"
 
 namespace partita {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
-
-class HandClock : public Clock {
+class ThrottleClock : public Clock {
  public:
   uint64_t WallTicks() override { return 0; }
   uint64_t MonotonicNanos() override { return now_.load(std::memory_order_relaxed); }
   void Advance(uint64_t nanos) { now_.fetch_add(nanos, std::memory_order_relaxed); }
 
  private:
-  std::atomic<uint64_t> now_{3600 * kSecond};
+  std::atomic<uint64_t> now_{3600 * kNanosPerSecond};
 };
 
 // A throttle over a catalog of tables, without a store.
@@ -51,7 +50,7 @@ class ThrottleTest : public testing::Test {
   // Entities let through while one is offered every `nanos` for `seconds`.
   uint64_t Offer(TableId table, const std::string& partition, uint64_t nanos, uint64_t seconds) {
     uint64_t admitted = 0;
-    for (uint64_t passed = 0; passed < seconds * kSecond; passed += nanos) {
+    for (uint64_t passed = 0; passed < seconds * kNanosPerSecond; passed += nanos) {
       if (Write(table, partition).ok()) ++admitted;
       clock_.Advance(nanos);
     }
@@ -60,7 +59,7 @@ class ThrottleTest : public testing::Test {
   void Set(const ThroughputTargets& targets) { ASSERT_TRUE(throttle_.SetTargets(targets).ok()); }
 
   const TableId orders_{1}, lines_{2}, other_{3};
-  HandClock clock_;
+  ThrottleClock clock_;
   Catalog catalog_;
   Throttle throttle_{clock_, nullptr, [this] { return catalog_; }};
 };
@@ -72,9 +71,10 @@ TEST_F(ThrottleTest, NothingIsLimitedByDefault) {
 
 TEST_F(ThrottleTest, OfTenThousandASecondOnOnePartitionTwoThousandGetThroughInAnyTenSecondsAfterTheBurst) {
   Set(ThroughputTargets::Storage());
-  EXPECT_NEAR(Offer(orders_, "hot", kSecond / 10'000, 1), 4'000 + 2'000, 2);  // The burst, and what flows in.
+  EXPECT_NEAR(Offer(orders_, "hot", kNanosPerSecond / 10'000, 1), 4'000 + 2'000,
+              2);  // The burst, and what flows in.
   for (int window = 0; window < 5; ++window) {
-    EXPECT_NEAR(Offer(orders_, "hot", kSecond / 10'000, 10), 20'000, 2) << "window " << window;
+    EXPECT_NEAR(Offer(orders_, "hot", kNanosPerSecond / 10'000, 10), 20'000, 2) << "window " << window;
   }
 }
 
@@ -86,7 +86,7 @@ TEST_F(ThrottleTest, AHundredPartitionsAtAThousandEachGetTwentyThousandAnAccount
     uint64_t admitted = 0;
     for (uint64_t i = 0; i < seconds * 100'000; ++i) {
       admitted += Write(orders_, partitions[i % 100]).ok() ? 1 : 0;
-      clock_.Advance(kSecond / 100'000);
+      clock_.Advance(kNanosPerSecond / 100'000);
     }
     return admitted;
   };
@@ -103,7 +103,7 @@ TEST_F(ThrottleTest, ABurstIsTwoSecondsWorthAndComesBackAfterTwoIdleSeconds) {
     uint64_t burst = 0;
     while (Write(orders_, "p").ok()) ++burst;
     EXPECT_EQ(burst, 2'000u);
-    clock_.Advance(2 * kSecond);
+    clock_.Advance(2 * kNanosPerSecond);
   }
 }
 
@@ -113,7 +113,7 @@ TEST_F(ThrottleTest, WhatIsLeasedInAdvanceIsCountedExactly) {
     uint64_t burst = 0;
     while (Write(orders_, "p", burst % 5 == 0 ? 2 : 1).ok()) burst += burst % 5 == 0 ? 2 : 1;
     EXPECT_NEAR(static_cast<double>(burst), 2e6, 1);
-    clock_.Advance(2 * kSecond);
+    clock_.Advance(2 * kNanosPerSecond);
   }
 }
 
@@ -176,12 +176,12 @@ TEST_F(ThrottleTest, ClientsThatObeyShareABucketEvenly) {
   constexpr size_t kClients = 50;
   std::vector<uint64_t> due(kClients, 0), served(kClients, 0);
   const uint64_t begin = clock_.MonotonicNanos();
-  for (uint64_t now = 0; now < 20 * kSecond; now += 50'000) {
+  for (uint64_t now = 0; now < 20 * kNanosPerSecond; now += 50'000) {
     clock_.Advance(begin + now - clock_.MonotonicNanos());
     for (size_t i = 0; i < kClients; ++i) {
       if (due[i] > now) continue;
       Status status = Write(orders_, "p");
-      if (status.ok() && now >= 10 * kSecond) ++served[i];
+      if (status.ok() && now >= 10 * kNanosPerSecond) ++served[i];
       due[i] = now + status.retry_after_us() * 1'000;
     }
   }
@@ -235,7 +235,7 @@ TEST_F(ThrottleTest, TargetsChangeWhileRunningAndTablesMadeLaterAreLearnt) {
   while (Write(orders_, "p").ok()) {
   }
   Set({.partition_rate = 1'000});
-  clock_.Advance(kSecond / 500);
+  clock_.Advance(kNanosPerSecond / 500);
   EXPECT_TRUE(Write(orders_, "p").ok());
   const TableId later = AddTable("acme", "Later");
   int through = 0;
@@ -269,7 +269,7 @@ TEST_F(ThrottleTest, MillionsOfPartitionsTakeMemoryOnlyWhileActive) {
 
 TEST(PartitionBucketsTest, WhatWasActiveOnceIsGivenBackThoughOthersAreInUse) {
   PartitionBuckets buckets;
-  HandClock clock;
+  ThrottleClock clock;
   const auto take = [&](const std::string& key) {
     return buckets.TryTake(key, {.partition_cost = kBucketSecond / 10},
                            clock.MonotonicNanos() * kBucketTimePerNano) == PartitionBuckets::Verdict::kTaken;
@@ -279,7 +279,7 @@ TEST(PartitionBucketsTest, WhatWasActiveOnceIsGivenBackThoughOthersAreInUse) {
   EXPECT_EQ(buckets.CountActive(begin), 300'000u);
   EXPECT_GE(buckets.slots(), 600'000u);
   // Only one partition is used from now on.
-  clock.Advance(2 * kSecond);
+  clock.Advance(2 * kNanosPerSecond);
   for (int i = 0; i < 300'000; ++i) take("hot");
   EXPECT_LE(buckets.slots(), PartitionBuckets::kStripes * PartitionBuckets::kSlotsMin);
 }
@@ -357,7 +357,7 @@ TEST_F(ThrottleTest, ATableHasATotalThatItsPartitionsShare) {
     uint64_t admitted = 0;
     for (uint64_t i = 0; i < seconds * 10'000; ++i) {
       admitted += Write(table, "p" + std::to_string(i % 50)).ok() ? 1 : 0;
-      clock_.Advance(kSecond / 10'000);
+      clock_.Advance(kNanosPerSecond / 10'000);
     }
     return admitted;
   };
@@ -379,7 +379,7 @@ TEST_F(ThrottleTest, PartitionsThatBeginAlikeHaveATotalOverAllTablesThatTheRuleI
     ASSERT_TRUE(Write(orders_, "us-1").ok());
   }
   EXPECT_EQ(admitted, 200u);
-  clock_.Advance(kSecond / 10);
+  clock_.Advance(kNanosPerSecond / 10);
   admitted = 0;
   for (int i = 0; i < 100; ++i) admitted += Write(lines_, "eu-new" + std::to_string(i)).ok() ? 1 : 0;
   EXPECT_EQ(admitted, 10u);
@@ -422,8 +422,8 @@ TEST_F(ThrottleTest, ATotalIsChangedWhileItLimits) {
   while (Write(orders_, "p").ok()) {
   }
   Set({.rules = {{.table = "Orders", .total_rate = 1'000}}});
-  clock_.Advance(2 * kSecond);
-  EXPECT_NEAR(Offer(orders_, "p", kSecond / 10'000, 10), 2'000 + 10'000, 2);
+  clock_.Advance(2 * kNanosPerSecond);
+  EXPECT_NEAR(Offer(orders_, "p", kNanosPerSecond / 10'000, 10), 2'000 + 10'000, 2);
   Set({.rules = {{.table = "Orders", .total_rate = 0}}});
   EXPECT_FALSE(throttle_.on());
   for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(Write(orders_, "p").ok());

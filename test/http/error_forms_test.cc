@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::string_view kRow = "/orders(PartitionKey='p',RowKey='r')";
+constexpr std::string_view kOrder = "/orders(PartitionKey='p',RowKey='r')";
 
 class ErrorForms : public ::testing::Test {
  protected:
@@ -115,7 +115,7 @@ TEST_F(ErrorForms, OnlyThePreferenceThatWasSentIsEchoed) {
   const std::string forbidden = "{\"PartitionKey\":\"p\",\"RowKey\":\"a/b\"}";
   EXPECT_FALSE(world.Post("/orders", forbidden, prefer).Has("Preference-Applied"));
   EXPECT_FALSE(world.Post("/orders", body).Has("Preference-Applied"));
-  EXPECT_FALSE(world.Put(kRow, "{}", prefer).Has("Preference-Applied"));
+  EXPECT_FALSE(world.Put(kOrder, "{}", prefer).Has("Preference-Applied"));
 }
 
 // ---- Order of checks (10.9).
@@ -128,8 +128,8 @@ TEST_F(ErrorForms, ChecksComeInTheOrderOfTheReference) {
   EXPECT_EQ(world.Get("/orders", "x-ms-version: bad\n" + bad_key).Code(), "InvalidHeaderValue");
   EXPECT_EQ(world.Plain("BREW", "/orders", bad_key, "").Code(), "AuthenticationFailed");
   EXPECT_EQ(world.Plain("BREW", "/orders", "If-Match: bad\n", "").Code(), "UnsupportedHttpVerb");
-  EXPECT_EQ(world.Put(kRow, "x", "If-Match: bad\nAccept: text/html\n").Code(), "InvalidInput");
-  EXPECT_EQ(world.Put(kRow, "x", "Accept: text/html\n").Code(), "AtomFormatNotSupported");
+  EXPECT_EQ(world.Put(kOrder, "x", "If-Match: bad\nAccept: text/html\n").Code(), "InvalidInput");
+  EXPECT_EQ(world.Put(kOrder, "x", "Accept: text/html\n").Code(), "AtomFormatNotSupported");
   EXPECT_EQ(world.Put("/bad_name(PartitionKey='p',RowKey='r')", "x").Code(), "InvalidInput");
   EXPECT_EQ(world.Put("/nosuch(PartitionKey='p',RowKey='r')", "{\"a-b\":1}").Code(), "PropertyNameInvalid");
   EXPECT_EQ(world.Put("/nosuch(PartitionKey='p',RowKey='r')", "{}", "If-Match: W/\"x\"\n").Code(),

@@ -53,7 +53,7 @@ std::vector<std::string> ParseInPieces(std::string_view stream, size_t piece, co
   return seen;
 }
 
-std::vector<std::string> Parse(std::string_view stream, const HttpLimits& limits = {}) {
+std::vector<std::string> StepsOf(std::string_view stream, const HttpLimits& limits = {}) {
   std::vector<std::string> whole = ParseInPieces(stream, stream.size(), limits);
   for (size_t piece : {1, 2, 3, 7}) {
     std::vector<std::string> pieces = ParseInPieces(stream, piece, limits);
@@ -66,7 +66,7 @@ std::vector<std::string> Parse(std::string_view stream, const HttpLimits& limits
 }
 
 std::string ParseOne(std::string_view stream, const HttpLimits& limits = {}) {
-  const std::vector<std::string> seen = Parse(stream, limits);
+  const std::vector<std::string> seen = StepsOf(stream, limits);
   return seen.size() == 1 ? seen[0] : std::to_string(seen.size()) + " answers";
 }
 
@@ -97,7 +97,7 @@ TEST(HttpParserTest, CutsAPipelineIntoItsRequests) {
                              WithHeaders("Content-Length: 2\r\n", "ab") +
                              WithHeaders("Transfer-Encoding: chunked\r\n", "1\r\nc\r\n0\r\n\r\n") +
                              "GET /4 HTTP/1.1\r\nHost: h\r\n\r\n";
-  const std::vector<std::string> seen = Parse(stream);
+  const std::vector<std::string> seen = StepsOf(stream);
   ASSERT_EQ(seen.size(), 4u);
   EXPECT_THAT(seen[0], HasSubstr("GET /1"));
   EXPECT_THAT(seen[1], HasSubstr("|ab "));

@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::string_view kNone = "Accept: application/json;odata=nometadata\n";
+constexpr std::string_view kNoMetadata = "Accept: application/json;odata=nometadata\n";
 
 std::string Encoded(std::string_view text) {
   std::string out;
@@ -133,16 +133,18 @@ TEST_F(ServiceAccess, KeyRangesCutQueriesAndBoundWrites) {
   const std::string inside =
       "{\"value\":[{\"PartitionKey\":\"a\",\"RowKey\":\"3\"},{\"PartitionKey\":\"b\",\"RowKey\":\"1\"},"
       "{\"PartitionKey\":\"b\",\"RowKey\":\"2\"}]}";
-  EXPECT_EQ(world.Get("/orders()?$select=PartitionKey,RowKey&" + token, kNone).body, inside);
-  EXPECT_EQ(world.Get("/orders()?$select=PartitionKey,RowKey&$filter=RowKey%20ge%20'1'&" + token, kNone).body,
-            inside);
-  EXPECT_EQ(world.Get("/orders()?$filter=PartitionKey%20eq%20'c'&" + token, kNone).body, "{\"value\":[]}");
-  EXPECT_EQ(world.Get("/orders(PartitionKey='c')?" + token, kNone).body, "{\"value\":[]}");
+  EXPECT_EQ(world.Get("/orders()?$select=PartitionKey,RowKey&" + token, kNoMetadata).body, inside);
+  EXPECT_EQ(
+      world.Get("/orders()?$select=PartitionKey,RowKey&$filter=RowKey%20ge%20'1'&" + token, kNoMetadata).body,
+      inside);
+  EXPECT_EQ(world.Get("/orders()?$filter=PartitionKey%20eq%20'c'&" + token, kNoMetadata).body,
+            "{\"value\":[]}");
+  EXPECT_EQ(world.Get("/orders(PartitionKey='c')?" + token, kNoMetadata).body, "{\"value\":[]}");
   // A token that points outside of the range does not widen it.
   EXPECT_EQ(
       world
           .Get("/orders()?$select=PartitionKey,RowKey&NextPartitionKey=1!4!YQ--&NextRowKey=1!4!MQ--&" + token,
-               kNone)
+               kNoMetadata)
           .body,
       inside);
   const Reply last = world.Get("/orders()?$top=3&" + token);
@@ -174,7 +176,7 @@ TEST_F(ServiceAccess, EachPartOfABatchIsPermitted) {
             "403 AuthorizationPermissionMismatch");
   const std::string get = "--b\nContent-Type: application/http\n\nGET /orders() HTTP/1.1\n\n--b--\n";
   EXPECT_EQ(world.Post("/$batch?" + token, get, type).Outcome(), "403 AuthorizationPermissionMismatch");
-  EXPECT_EQ(world.Get("/orders()?$select=RowKey", kNone).body, "{\"value\":[{\"RowKey\":\"1\"}]}");
+  EXPECT_EQ(world.Get("/orders()?$select=RowKey", kNoMetadata).body, "{\"value\":[{\"RowKey\":\"1\"}]}");
 }
 
 TEST_F(ServiceAccess, AccountTokensFollowTheTable) {

@@ -14,7 +14,7 @@ using ::testing::StartsWith;
 constexpr std::string_view kBatchType = "Content-Type: multipart/mixed; boundary=b\n";
 
 // One part; lines end with CRLF.
-std::string Part(std::string_view request, std::string_view headers = "", std::string_view body = "") {
+std::string PartText(std::string_view request, std::string_view headers = "", std::string_view body = "") {
   std::string part = "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n";
   part.append(request).append(" HTTP/1.1\r\n");
   for (char c : headers) part.append(c == '\n' ? "\r\n" : std::string(1, c));
@@ -23,7 +23,7 @@ std::string Part(std::string_view request, std::string_view headers = "", std::s
 }
 std::string Insert(std::string_view partition, std::string_view row,
                    std::string_view headers = "Prefer: return-no-content\n") {
-  return Part(
+  return PartText(
       "POST /orders", headers,
       "{\"PartitionKey\":\"" + std::string(partition) + "\",\"RowKey\":\"" + std::string(row) + "\"}");
 }
@@ -50,7 +50,7 @@ class ServiceBatches : public ::testing::Test {
 TEST_F(ServiceBatches, TheAnswerHasTheBytesOfTheReference) {  // 12.3
   world.Insert("orders", "p", "2");
   const Reply reply = Send(
-      Changeset(Insert("p", "1") + Part("DELETE /orders(PartitionKey='p',RowKey='2')", "If-Match: *\n")));
+      Changeset(Insert("p", "1") + PartText("DELETE /orders(PartitionKey='p',RowKey='2')", "If-Match: *\n")));
   EXPECT_EQ(reply.status, 202);
   EXPECT_EQ(reply.Header("Cache-Control"), "no-cache");
   EXPECT_EQ(reply.Header("X-Content-Type-Options"), "nosniff");
@@ -97,11 +97,11 @@ TEST_F(ServiceBatches, EveryKindOfOperationWorksAndConditionsCount) {
   const std::string tag = world.Insert("orders", "p", "r", ",\"a\":1").Etag();
   const std::string row = "/orders(PartitionKey='p',RowKey='";
   for (std::string_view r : {"2", "3"}) world.Insert("orders", "p", r, ",\"a\":1");
-  const Reply reply = Send(
-      Changeset(Insert("p", "1", "") + Part("MERGE " + row + "r')", "If-Match: " + tag + "\n", "{\"b\":1}") +
-                Part("PUT " + row + "2')", "If-Match: *\n", "{\"b\":1}") +
-                Part("PATCH " + row + "4')", "", "{\"b\":1}") + Part("PUT " + row + "5')", "", "{\"b\":1}") +
-                Part("DELETE " + row + "3')", "If-Match: *\n")));
+  const Reply reply = Send(Changeset(
+      Insert("p", "1", "") + PartText("MERGE " + row + "r')", "If-Match: " + tag + "\n", "{\"b\":1}") +
+      PartText("PUT " + row + "2')", "If-Match: *\n", "{\"b\":1}") +
+      PartText("PATCH " + row + "4')", "", "{\"b\":1}") + PartText("PUT " + row + "5')", "", "{\"b\":1}") +
+      PartText("DELETE " + row + "3')", "If-Match: *\n")));
   EXPECT_THAT(PartsOf(reply), ElementsAre(201, 204, 204, 204, 204, 204)) << reply.body;
   EXPECT_THAT(world.Get(row + "r')").body, HasSubstr("\"a\":1,\"b\":1"));
   EXPECT_THAT(world.Get(row + "2')").body, Not(HasSubstr("\"a\":1")));
@@ -109,7 +109,7 @@ TEST_F(ServiceBatches, EveryKindOfOperationWorksAndConditionsCount) {
   EXPECT_EQ(world.Get(row + "4')").status, 200);
   EXPECT_EQ(world.Get(row + "5')").status, 200);
   const Reply stale =
-      Send(Changeset(Insert("p", "6") + Part("MERGE " + row + "r')", "If-Match: " + tag + "\n", "{}")));
+      Send(Changeset(Insert("p", "6") + PartText("MERGE " + row + "r')", "If-Match: " + tag + "\n", "{}")));
   EXPECT_THAT(PartsOf(stale), ElementsAre(412));
   EXPECT_EQ(stale.Message(), "1:The update condition specified in the request was not satisfied.");
   EXPECT_EQ(world.Get(row + "6')").status, 404);
@@ -164,8 +164,9 @@ TEST_F(ServiceBatches, AddressesOfPartsMayNameOtherHosts) {
   for (std::string_view url : {"https://other.example/orders", "http://127.0.0.1:1/devstoreaccount1/orders",
                                "/orders", "/devstoreaccount1/orders", "/devstoreaccount1/orders()?sv=x&sig=y",
                                "http://h/orders?$format=application/json", "orders"}) {
-    const std::string part = Part("POST " + std::string(url), "",
-                                  "{\"PartitionKey\":\"p\",\"RowKey\":\"" + std::to_string(++row) + "\"}");
+    const std::string part =
+        PartText("POST " + std::string(url), "",
+                 "{\"PartitionKey\":\"p\",\"RowKey\":\"" + std::to_string(++row) + "\"}");
     const Reply reply =
         world.Post("/devstoreaccount1/$batch", Changeset(part), host + std::string(kBatchType));
     EXPECT_THAT(PartsOf(reply), ElementsAre(201)) << url << reply.body;
@@ -181,27 +182,28 @@ TEST_F(ServiceBatches, FailuresOfPartsAreFoundInOrderAndApplyNothing) {
     std::string message;
     std::string code;
   } cases[] = {
-      {Part("POST /orders", "", "{"), "1:One of the request inputs is not valid.", "InvalidInput"},
-      {Part("POST /orders", "", "{\"PartitionKey\":\"p\"}"), "1:The values are not specified",
+      {PartText("POST /orders", "", "{"), "1:One of the request inputs is not valid.", "InvalidInput"},
+      {PartText("POST /orders", "", "{\"PartitionKey\":\"p\"}"), "1:The values are not specified",
        "PropertiesNeedValue"},
-      {Part("POST /orders", "", "{\"PartitionKey\":\"p\",\"RowKey\":\"a/b\"}"),
+      {PartText("POST /orders", "", "{\"PartitionKey\":\"p\",\"RowKey\":\"a/b\"}"),
        "1:The 'RowKey' parameter of value 'a/b'", "OutOfRangeInput"},
-      {Part("PUT /orders(PartitionKey='p',RowKey='a%2Fb')", "", "{}"), "1:", "InvalidInput"},
-      {Part("PUT /orders(PartitionKey='p',RowKey='x')", "If-Match: bad\n", "{}"), "1:The etag value 'bad'",
-       "InvalidInput"},
-      {Part("PUT /orders(PartitionKey='p',RowKey='x')", "", "{\"a-b\":1}"), "1:The property name is invalid.",
-       "PropertyNameInvalid"},
-      {Part("DELETE /orders(PartitionKey='p',RowKey='x')"), "1:", "MissingRequiredHeader"},
-      {Part("POST /Tables", "", "{\"TableName\":\"abc\"}"), "1:", "InvalidInput"},
-      {Part("GET /orders(PartitionKey='p',RowKey='x')"), "1:", "InvalidInput"},
-      {Part("POST /orders", "Content-Type: application/atom+xml\n", "<a/>"), "1:", "AtomFormatNotSupported"},
-      {Part("BREW /orders"), "1:", "UnsupportedHttpVerb"},
-      {Part("POST /$batch"), "1:", "InvalidInput"},
+      {PartText("PUT /orders(PartitionKey='p',RowKey='a%2Fb')", "", "{}"), "1:", "InvalidInput"},
+      {PartText("PUT /orders(PartitionKey='p',RowKey='x')", "If-Match: bad\n", "{}"),
+       "1:The etag value 'bad'", "InvalidInput"},
+      {PartText("PUT /orders(PartitionKey='p',RowKey='x')", "", "{\"a-b\":1}"),
+       "1:The property name is invalid.", "PropertyNameInvalid"},
+      {PartText("DELETE /orders(PartitionKey='p',RowKey='x')"), "1:", "MissingRequiredHeader"},
+      {PartText("POST /Tables", "", "{\"TableName\":\"abc\"}"), "1:", "InvalidInput"},
+      {PartText("GET /orders(PartitionKey='p',RowKey='x')"), "1:", "InvalidInput"},
+      {PartText("POST /orders", "Content-Type: application/atom+xml\n", "<a/>"),
+       "1:", "AtomFormatNotSupported"},
+      {PartText("BREW /orders"), "1:", "UnsupportedHttpVerb"},
+      {PartText("POST /$batch"), "1:", "InvalidInput"},
   };
   for (const auto& failing : cases) {
     SCOPED_TRACE(failing.part);
     const Reply reply =
-        Send(Changeset(Insert("p", "1") + failing.part + Part("POST /orders", "", "nonsense")));
+        Send(Changeset(Insert("p", "1") + failing.part + PartText("POST /orders", "", "nonsense")));
     EXPECT_EQ(reply.status, 202);
     EXPECT_EQ(PartsOf(reply).size(), 1u) << reply.body;
     EXPECT_EQ(reply.Code(), failing.code);
@@ -212,7 +214,7 @@ TEST_F(ServiceBatches, FailuresOfPartsAreFoundInOrderAndApplyNothing) {
 
 TEST_F(ServiceBatches, TablesAreCheckedForTheWholeAtTheFirstPart) {
   const auto post = [](std::string_view table) {
-    return Part("POST /" + std::string(table), "", "{\"PartitionKey\":\"p\",\"RowKey\":\"1\"}");
+    return PartText("POST /" + std::string(table), "", "{\"PartitionKey\":\"p\",\"RowKey\":\"1\"}");
   };
   const Reply missing = Send(Changeset(post("nosuch")));
   EXPECT_EQ(missing.Message(), "0:The table specified does not exist.");
@@ -225,11 +227,11 @@ TEST_F(ServiceBatches, TablesAreCheckedForTheWholeAtTheFirstPart) {
 
 TEST_F(ServiceBatches, ABrokenEntityIsToldBeforeALaterFailureAndABrokenDeleteIsNot) {
   const auto broken = [](std::string_view table) {
-    return Part("POST /" + std::string(table), "", "{\"PartitionKey\":\"p\",\"RowKey\":\"b\",\"a-b\":1}");
+    return PartText("POST /" + std::string(table), "", "{\"PartitionKey\":\"p\",\"RowKey\":\"b\",\"a-b\":1}");
   };
   const std::string deletion =
-      Part("DELETE /orders(PartitionKey='p',RowKey='" + std::string(600, 'k') + "')", "If-Match: *\n");
-  const std::string nonsense = Part("POST /orders", "", "nonsense");
+      PartText("DELETE /orders(PartitionKey='p',RowKey='" + std::string(600, 'k') + "')", "If-Match: *\n");
+  const std::string nonsense = PartText("POST /orders", "", "nonsense");
   const struct {
     std::string parts;
     std::string operation;
@@ -289,9 +291,9 @@ TEST_F(ServiceBatches, WhatRefusesTheWholeIsAPlainAnswer) {
 TEST_F(ServiceBatches, TextOfFourMebibytesIsTaken) {
   std::string parts;
   for (int i = 0; i < 100; ++i) {
-    parts += Part("POST /orders", "Prefer: return-no-content\n",
-                  "{\"PartitionKey\":\"p\",\"RowKey\":\"" + std::to_string(i) + "\",\"a\":\"" +
-                      std::string(30'000, 'x') + "\"}");
+    parts += PartText("POST /orders", "Prefer: return-no-content\n",
+                      "{\"PartitionKey\":\"p\",\"RowKey\":\"" + std::to_string(i) + "\",\"a\":\"" +
+                          std::string(30'000, 'x') + "\"}");
   }
   const Reply reply = Send(Changeset(parts));  // 3 MB of JSON, 6 MB by the formula.
   EXPECT_EQ(PartsOf(reply).size(), 100u) << reply.body.substr(0, 500);

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::StartsWith;
 
-constexpr std::string_view kRow = "/orders(PartitionKey='p',RowKey='r')";
+constexpr std::string_view kEntity = "/orders(PartitionKey='p',RowKey='r')";
 
 class ServiceErrors : public ::testing::Test {
  protected:
@@ -64,8 +64,8 @@ TEST_F(ServiceErrors, EntityTooLarge) {
   std::string others;
   for (int i = 0; i < 9; ++i)
     others += "\"c" + std::to_string(i) + "\":\"" + std::string(32'000, 'x') + "\",";
-  EXPECT_EQ(world.Merge(kRow, "{" + members + "\"z\":1}").status, 204);
-  EXPECT_EQ(world.Merge(kRow, "{" + others + "\"z\":1}").Outcome(), "400 EntityTooLarge");
+  EXPECT_EQ(world.Merge(kEntity, "{" + members + "\"z\":1}").status, 204);
+  EXPECT_EQ(world.Merge(kEntity, "{" + others + "\"z\":1}").Outcome(), "400 EntityTooLarge");
 }
 
 TEST_F(ServiceErrors, HostInformationNotPresent) {
@@ -116,7 +116,7 @@ TEST_F(ServiceErrors, InvalidInput) {
        {"", "[]", "{", "{} x", "nonsense", "\"a\"", "{\"PartitionKey\":\"p\",\"RowKey\":\"r\",\"a\":[]}"}) {
     EXPECT_EQ(world.Post("/orders", body).Outcome(), "400 InvalidInput") << body;
   }
-  EXPECT_EQ(world.Put(kRow, "{\"PartitionKey\":\"other\"}").Outcome(), "400 InvalidInput");
+  EXPECT_EQ(world.Put(kEntity, "{\"PartitionKey\":\"other\"}").Outcome(), "400 InvalidInput");
   EXPECT_EQ(world.Get("/orders()?$filter=aaa%20bbb%20ccc").Message(),
             "Syntax error at position 7 in 'aaa bbb ccc'.");
   EXPECT_EQ(world.Get("/orders()?$top=1001").Outcome(), "400 InvalidInput");
@@ -124,15 +124,15 @@ TEST_F(ServiceErrors, InvalidInput) {
   EXPECT_EQ(world.Get("/Tables()?NextTableName=abc").Outcome(), "400 InvalidInput");
   EXPECT_EQ(world.Post("/$batch", "", "Content-Type: multipart/mixed; boundary=b\n").Outcome(),
             "400 InvalidInput");
-  const Reply tag = world.Put(kRow, "{}", "If-Match: abc\n");
+  const Reply tag = world.Put(kEntity, "{}", "If-Match: abc\n");
   EXPECT_EQ(
       tag.Message(),
       "The etag value 'abc' specified in one of the request headers is not valid. Please make sure only one "
       "etag value is specified and is valid.");
   // What is quoted stays UTF-8.
-  EXPECT_TRUE(IsValidUtf8(world.Put(kRow, "{}", "If-Match: \xFF\xC3x\n").body));
+  EXPECT_TRUE(IsValidUtf8(world.Put(kEntity, "{}", "If-Match: \xFF\xC3x\n").body));
   const std::string long_tag = "If-Match: " + std::string(255, 'x') + "\xC3\xA9\xC3\xA9\n";
-  EXPECT_TRUE(IsValidUtf8(world.Put(kRow, "{}", long_tag).body));
+  EXPECT_TRUE(IsValidUtf8(world.Put(kEntity, "{}", long_tag).body));
 }
 
 TEST_F(ServiceErrors, InvalidMd5AndMd5Mismatch) {
@@ -205,8 +205,8 @@ TEST_F(ServiceErrors, XmlNodesOfServiceProperties) {
 }
 
 TEST_F(ServiceErrors, MissingRequiredHeader) {
-  EXPECT_EQ(world.Delete(kRow, "").Outcome(), "400 MissingRequiredHeader");
-  EXPECT_EQ(world.Get(kRow).status, 200);
+  EXPECT_EQ(world.Delete(kEntity, "").Outcome(), "400 MissingRequiredHeader");
+  EXPECT_EQ(world.Get(kEntity).status, 200);
 }
 
 TEST_F(ServiceErrors, OutOfRangeInput) {
@@ -270,10 +270,10 @@ TEST_F(ServiceErrors, TooManyProperties) {
 }
 
 TEST_F(ServiceErrors, TunnelledVerbs) {
-  EXPECT_EQ(world.Put(kRow, "{}", "X-HTTP-Method: MERGE\n").Outcome(), "400 XMethodNotUsingPost");
-  EXPECT_EQ(world.Post(kRow, "{}", "X-HTTP-Method: MERGE\nX-HTTP-Method: MERGE\n").Outcome(),
+  EXPECT_EQ(world.Put(kEntity, "{}", "X-HTTP-Method: MERGE\n").Outcome(), "400 XMethodNotUsingPost");
+  EXPECT_EQ(world.Post(kEntity, "{}", "X-HTTP-Method: MERGE\nX-HTTP-Method: MERGE\n").Outcome(),
             "400 XMethodIncorrectCount");
-  EXPECT_EQ(world.Post(kRow, "{}", "X-HTTP-Method: GET\n").Outcome(), "400 XMethodIncorrectValue");
+  EXPECT_EQ(world.Post(kEntity, "{}", "X-HTTP-Method: GET\n").Outcome(), "400 XMethodIncorrectValue");
 }
 
 TEST_F(ServiceErrors, AuthenticationFailed) {
@@ -301,8 +301,9 @@ TEST_F(ServiceErrors, AccountsThatMayNot) {
   const std::string secondary = "Host: contoso-secondary.table.core.windows.net\n";
   EXPECT_EQ(world.Post("/Tables", "{\"TableName\":\"abc\"}", secondary).Outcome(),
             "403 InsufficientAccountPermissions");
-  EXPECT_EQ(world.Delete(kRow, secondary + "If-Match: *\n").Outcome(), "403 InsufficientAccountPermissions");
-  EXPECT_EQ(world.Get(kRow, secondary).status, 200);
+  EXPECT_EQ(world.Delete(kEntity, secondary + "If-Match: *\n").Outcome(),
+            "403 InsufficientAccountPermissions");
+  EXPECT_EQ(world.Get(kEntity, secondary).status, 200);
 }
 
 TEST_F(ServiceErrors, CorsPreflightFailure) {
@@ -349,8 +350,8 @@ TEST_F(ServiceErrors, MethodNotAllowedAndUnsupportedHttpVerb) {
       {"PUT", "/orders"},
       {"DELETE", "/orders"},
       {"HEAD", "/orders()"},
-      {"POST", std::string(kRow)},
-      {"HEAD", std::string(kRow)},
+      {"POST", std::string(kEntity)},
+      {"HEAD", std::string(kEntity)},
       {"GET", "/$batch"},
       {"POST", "/$metadata"},
       {"POST", "/?restype=service&comp=properties"},
@@ -381,12 +382,12 @@ TEST_F(ServiceErrors, MissingContentLengthHeader) {
   EXPECT_EQ(world.Post("/orders", "").Outcome(), "411 MissingContentLengthHeader");
   EXPECT_EQ(world.Post("/$batch", "").Outcome(), "411 MissingContentLengthHeader");
   EXPECT_EQ(world.Put("/?restype=service&comp=properties", "").Outcome(), "411 MissingContentLengthHeader");
-  EXPECT_EQ(world.Delete(kRow).status, 204);
+  EXPECT_EQ(world.Delete(kEntity).status, 204);
   EXPECT_EQ(world.Put("/orders?comp=acl", "").status, 204);
 }
 
 TEST_F(ServiceErrors, UpdateConditionNotSatisfied) {
-  const Reply reply = world.Put(kRow, "{}", "If-Match: W/\"wrong\"\n");
+  const Reply reply = world.Put(kEntity, "{}", "If-Match: W/\"wrong\"\n");
   EXPECT_EQ(reply.Outcome(), "412 UpdateConditionNotSatisfied");
   EXPECT_EQ(reply.Message(), "The update condition specified in the request was not satisfied.");
 }

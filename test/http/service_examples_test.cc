@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 const std::string kUrl = "https://contoso.table.core.windows.net";
-constexpr std::string_view kRow = "/orders(PartitionKey='cust-17',RowKey='0001')";
+constexpr std::string_view kCustomerOrder = "/orders(PartitionKey='cust-17',RowKey='0001')";
 
 class Examples : public ::testing::Test {
  protected:
@@ -63,7 +63,7 @@ TEST_F(Examples, CreateATableAndAgain) {  // 22.2, 22.3
 TEST_F(Examples, InsertWithTheEntityReturned) {  // 22.4
   const Reply reply = InsertExample();
   EXPECT_EQ(reply.status, 201);
-  EXPECT_EQ(reply.Header("Location"), kUrl + std::string(kRow));
+  EXPECT_EQ(reply.Header("Location"), kUrl + std::string(kCustomerOrder));
   const std::string time = reply.Between("\"Timestamp\":\"", "\"");
   EXPECT_EQ(reply.body,
             "{\"odata.metadata\":\"" + kUrl + "/$metadata#orders/@Element\",\"odata.etag\":\"" +
@@ -87,16 +87,16 @@ TEST_F(Examples, InsertWithoutContentUnderKeysThatNeedCare) {  // 22.5
 
 TEST_F(Examples, PointGetWithoutAndWithAllMetadata) {  // 22.6, 22.7
   const Reply insert = InsertExample();
-  const Reply none = world.Get(std::string(kRow) + "?$select=item,ref,colour",
+  const Reply none = world.Get(std::string(kCustomerOrder) + "?$select=item,ref,colour",
                                "Accept: application/json;odata=nometadata\n");
   EXPECT_EQ(none.body, "{\"item\":\"lamp\",\"ref\":\"9007199254740993\",\"colour\":null}");
   EXPECT_EQ(none.Etag(), insert.Etag());
   EXPECT_EQ(none.Header("Content-Type"), "application/json;odata=nometadata;streaming=true;charset=utf-8");
-  const Reply full = world.Get(kRow, "Accept: application/json;odata=fullmetadata\n");
+  const Reply full = world.Get(kCustomerOrder, "Accept: application/json;odata=fullmetadata\n");
   EXPECT_EQ(full.body,
             "{\"odata.metadata\":\"" + kUrl +
                 "/$metadata#orders/@Element\",\"odata.type\":\"contoso.orders\",\"odata.id\":\"" + kUrl +
-                std::string(kRow) + "\",\"odata.etag\":\"" + InJson(insert.Etag()) +
+                std::string(kCustomerOrder) + "\",\"odata.etag\":\"" + InJson(insert.Etag()) +
                 "\",\"odata.editLink\":\"orders(PartitionKey='cust-17',RowKey='0001')\",\"PartitionKey\":"
                 "\"cust-17\","
                 "\"RowKey\":\"0001\",\"Timestamp@odata.type\":\"Edm.DateTime\",\"Timestamp\":\"" +
@@ -129,10 +129,11 @@ TEST_F(Examples, QueryWithATokenThatIsFollowed) {  // 22.8, looking ahead as the
 
 TEST_F(Examples, MergeWithAStaleTagThenWithTheRightOne) {  // 22.9
   const std::string tag = InsertExample().Etag();
-  const Reply stale =
-      world.Plain("PATCH", kRow, "If-Match: W/\"datetime'2025-01-15T09%3A00%3A00Z'\"\n", "{\"paid\":true}");
+  const Reply stale = world.Plain("PATCH", kCustomerOrder,
+                                  "If-Match: W/\"datetime'2025-01-15T09%3A00%3A00Z'\"\n", "{\"paid\":true}");
   EXPECT_EQ(stale.Outcome(), "412 UpdateConditionNotSatisfied");
-  const Reply right = world.Post(kRow, "{\"paid\":true}", "X-HTTP-Method: MERGE\nIf-Match: " + tag + "\n");
+  const Reply right =
+      world.Post(kCustomerOrder, "{\"paid\":true}", "X-HTTP-Method: MERGE\nIf-Match: " + tag + "\n");
   EXPECT_EQ(right.status, 204);
   EXPECT_GT(right.Etag(), tag);
 }
@@ -162,7 +163,7 @@ TEST_F(Examples, ATransactionSentTwice) {  // 22.11, 22.12
       "{\"PartitionKey\":\"cust-17\",\"RowKey\":\"0002\",\"item\":\"chair\"}\n--changeset_b2\nContent-Type: "
       "application/http\n"
       "Content-Transfer-Encoding: binary\n\nDELETE https://contoso.table.core.windows.net" +
-      std::string(kRow) + " HTTP/1.1\nIf-Match: *\n\n--changeset_b2--\n--batch_a1--\n";
+      std::string(kCustomerOrder) + " HTTP/1.1\nIf-Match: *\n\n--changeset_b2--\n--batch_a1--\n";
   const std::string type = "Content-Type: multipart/mixed; boundary=batch_a1\n";
   EXPECT_EQ(PartsOf(world.Post("/$batch", batch, type)), (std::vector<int>{204, 204}));
   const Reply again = world.Post("/$batch", batch, type);

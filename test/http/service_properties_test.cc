@@ -8,7 +8,7 @@
 namespace partita::http {
 namespace {
 
-const std::string kHead = "\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\"utf-8\"?>";
+const std::string kXmlHead = "\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\"utf-8\"?>";
 
 std::string Update(const std::string& inside, ServiceProperties* properties) {
   const auto refused = UpdateServiceProperties(
@@ -35,7 +35,7 @@ std::string Cors(const std::string& rules) { return "<Cors>" + rules + "</Cors>"
 TEST(ServicePropertiesTest, DefaultsAreWrittenAsTheReferenceShowsThem) {
   EXPECT_EQ(
       WriteServiceProperties({}),
-      kHead +
+      kXmlHead +
           "<StorageServiceProperties><Logging><Version>1.0</Version><Read>false</Read><Write>false</Write>"
           "<Delete>false</Delete><RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></Logging>"
           "<HourMetrics><Version>1.0</Version><Enabled>false</Enabled><RetentionPolicy><Enabled>false"
@@ -133,7 +133,7 @@ TEST(ServicePropertiesTest, WhatBreaksTheRulesIsRefusedAndChangesNothing) {
 TEST(ServiceStatsTest, TheBodySaysThatTheSecondaryIsLiveAndInStep) {
   EXPECT_EQ(
       WriteServiceStats(*ParseDateTime("2025-01-15T10:20:30.9Z")),
-      kHead +
+      kXmlHead +
           "<StorageServiceStats><GeoReplication><Status>live</Status><LastSyncTime>Wed, 15 Jan 2025 10:20:30 "
           "GMT</LastSyncTime></GeoReplication></StorageServiceStats>");
 }

@@ -76,7 +76,7 @@ std::string Entity(const std::string& row) { return "(PartitionKey='p',RowKey='"
 constexpr std::string_view kPolicies =
     "<SignedIdentifiers><SignedIdentifier><Id>readers</Id><AccessPolicy><Permission>r</Permission>"
     "</AccessPolicy></SignedIdentifier></SignedIdentifiers>";
-constexpr std::string_view kCors =
+constexpr std::string_view kSomeCors =
     "<StorageServiceProperties><Cors><CorsRule><AllowedMethods>GET</AllowedMethods><AllowedOrigins>http://a"
     "</AllowedOrigins><AllowedHeaders></AllowedHeaders><ExposedHeaders></ExposedHeaders><MaxAgeInSeconds>5"
     "</MaxAgeInSeconds></CorsRule></Cors></StorageServiceProperties>";
@@ -110,7 +110,7 @@ void ChangeSettings(const std::string& address, std::atomic<int>* wrong) {
     const std::string table = "Passing" + std::to_string(i);
     expect(client.Status("POST", "/Tables", "{\"TableName\":\"" + table + "\"}") == 201);
     expect(client.Status("PUT", "/Shared?comp=acl", kPolicies) == 204);
-    expect(client.Status("PUT", "/?restype=service&comp=properties", kCors) != 500);
+    expect(client.Status("PUT", "/?restype=service&comp=properties", kSomeCors) != 500);
     expect(client.Status("PUT", "/" + table + Entity("r"), "{}") == 204);
     expect(client.Status("DELETE", "/Tables('" + table + "')", "") == 204);
     expect(client.Status("GET", "/" + table + Entity("r"), "") == 404);

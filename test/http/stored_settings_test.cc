@@ -56,7 +56,7 @@ class StoredSettingsTest : public testing::Test {
 constexpr const char* kHourMetrics =
     "<HourMetrics><Version>1.0</Version><Enabled>true</Enabled><IncludeAPIs>true</IncludeAPIs>"
     "<RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></HourMetrics>";
-constexpr const char* kCors =
+constexpr const char* kAnyOrigin =
     "<Cors><CorsRule><AllowedOrigins>*</AllowedOrigins><AllowedMethods>GET</AllowedMethods><AllowedHeaders/>"
     "<ExposedHeaders/><MaxAgeInSeconds>5</MaxAgeInSeconds></CorsRule></Cors>";
 
@@ -89,7 +89,7 @@ TEST_F(StoredSettingsTest, ANewTableOfTheNameHasNoPolicies) {
 TEST_F(StoredSettingsTest, PropertiesAreMergedIntoWhatIsStored) {
   EXPECT_EQ(settings_->Properties("acct"), nullptr);
   ASSERT_EQ(Update(kHourMetrics), "ok");
-  ASSERT_EQ(Update(kCors), "ok");
+  ASSERT_EQ(Update(kAnyOrigin), "ok");
   Reopen();
   const auto properties = settings_->Properties("acct");
   ASSERT_NE(properties, nullptr);

@@ -15,7 +15,7 @@
 namespace partita {
 namespace {
 
-constexpr StoreId kStore{77};
+constexpr StoreId kCrashedStore{77};
 constexpr uint64_t kSwaps = 3;
 
 enum class Crash { kPower, kProcess };
@@ -40,7 +40,7 @@ struct Swapped {
 };
 
 Task<void> SwapSome(FileSystem& files, Swapped* swapped) {
-  auto store = co_await LocalMetaStore::Open(files, kStore, IfMissing::kCreate);
+  auto store = co_await LocalMetaStore::Open(files, kCrashedStore, IfMissing::kCreate);
   if (!store.ok()) co_return;
   for (uint64_t generation = 1; generation <= kSwaps; ++generation) {
     const std::string value = ValueOf(generation);
@@ -55,7 +55,7 @@ Task<void> SwapSome(FileSystem& files, Swapped* swapped) {
 // after a failed expectation.
 std::optional<uint64_t> FindGeneration(SimDisk& disk, uint64_t seed) {
   SimRuntime runtime({.seed = seed}, disk);
-  auto store = runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), kStore, IfMissing::kCreate));
+  auto store = runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), kCrashedStore, IfMissing::kCreate));
   EXPECT_TRUE(store.ok()) << store.status().ToString();
   if (!store.ok()) return std::nullopt;
   auto value = runtime.RunToEnd((*store)->Get("m"));
@@ -68,7 +68,7 @@ std::optional<uint64_t> FindGeneration(SimDisk& disk, uint64_t seed) {
 
 void ExpectTheStoreGoesOn(SimDisk& disk, uint64_t seed, uint64_t generation) {
   SimRuntime runtime({.seed = seed}, disk);
-  auto store = runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), kStore, IfMissing::kCreate));
+  auto store = runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), kCrashedStore, IfMissing::kCreate));
   ASSERT_TRUE(store.ok());
   auto swapped = runtime.RunToEnd((*store)->CompareAndSwap("m", generation, "next"));
   ASSERT_TRUE(swapped.ok()) << swapped.status().ToString();
@@ -121,7 +121,7 @@ bool FailSwapAt(uint64_t seed, uint64_t number, Code code) {
   uint64_t shown = 0;
   {
     SimRuntime runtime({.seed = seed}, disk);
-    auto store = runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), kStore, IfMissing::kCreate));
+    auto store = runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), kCrashedStore, IfMissing::kCreate));
     EXPECT_TRUE(store.ok() && runtime.RunToEnd((*store)->CompareAndSwap("m", 0, ValueOf(1))).ok());
     const uint64_t first = runtime.operations_begun() + number;
     const size_t fault = runtime.AddFault({.first_operation = first, .last_operation = first, .code = code});
@@ -174,16 +174,16 @@ TEST(LocalMetaStoreCrashTest, WhatWasCopiedInAndReadSurvivesALossOfPower) {
     SimDisk disk(seed);
     {
       SimRuntime runtime({.seed = seed}, disk);
-      auto store = runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), kStore, IfMissing::kCreate));
+      auto store = runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), kCrashedStore, IfMissing::kCreate));
       ASSERT_TRUE(store.ok());
       Status copied;
-      runtime.Run(CopyIn(runtime.files(), EncodeMeta("m", kStore, 1, "copied"), &copied));
+      runtime.Run(CopyIn(runtime.files(), EncodeMeta("m", kCrashedStore, 1, "copied"), &copied));
       ASSERT_TRUE(copied.ok()) << copied.ToString();
       ASSERT_EQ(runtime.RunToEnd((*store)->Get("m")).value()->bytes, "copied");
     }
     disk.CrashPower();
     SimRuntime runtime({.seed = seed + 1000}, disk);
-    auto store = runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), kStore, IfMissing::kFail));
+    auto store = runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), kCrashedStore, IfMissing::kFail));
     ASSERT_TRUE(store.ok());
     auto found = runtime.RunToEnd((*store)->Get("m"));
     ASSERT_TRUE(found.ok()) << found.status().ToString();
@@ -195,7 +195,7 @@ TEST(LocalMetaStoreCrashTest, WhatWasCopiedInAndReadSurvivesALossOfPower) {
 TEST(LocalMetaStoreCrashTest, AFailedDirectoryFlushIsInDoubt) {
   SimDisk disk(1);
   SimRuntime runtime({.seed = 1}, disk);
-  auto store = runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), kStore, IfMissing::kCreate));
+  auto store = runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), kCrashedStore, IfMissing::kCreate));
   ASSERT_TRUE(store.ok());
   ASSERT_TRUE(runtime.RunToEnd((*store)->CompareAndSwap("m", 0, "one")).ok());
   runtime.AddFault({.operations = SimOps(SimOp::kFlushDirectory), .count = 1});

@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr StoreId kStore{0x1122334455667788};
+constexpr StoreId kSealStore{0x1122334455667788};
 
 std::string Hex(std::string_view bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -22,7 +22,7 @@ std::string Hex(std::string_view bytes) {
 }
 
 TEST(MetaFormatTest, TheBytesAreAsDrawn) {
-  EXPECT_EQ(Hex(EncodeMeta("catalog", kStore, 3, "value")),
+  EXPECT_EQ(Hex(EncodeMeta("catalog", kSealStore, 3, "value")),
             "504d5441"          // magic
             "0100"              // format
             "0000"              // reserved
@@ -36,16 +36,16 @@ TEST(MetaFormatTest, TheBytesAreAsDrawn) {
 TEST(MetaFormatTest, WhatWasEncodedIsDecoded) {
   for (size_t size : {0u, 1u, 100'000u}) {
     const std::string value(size, 'v');
-    auto record = DecodeMeta("k", "meta/k", EncodeMeta("k", kStore, 7, value));
+    auto record = DecodeMeta("k", "meta/k", EncodeMeta("k", kSealStore, 7, value));
     ASSERT_TRUE(record.ok()) << record.status().ToString();
-    EXPECT_EQ(record->store, kStore);
+    EXPECT_EQ(record->store, kSealStore);
     EXPECT_EQ(record->value.generation, 7u);
     EXPECT_EQ(record->value.bytes, value);
   }
 }
 
 TEST(MetaFormatTest, EveryFlippedBitIsFound) {
-  const std::string good = EncodeMeta("k", kStore, 7, "some value");
+  const std::string good = EncodeMeta("k", kSealStore, 7, "some value");
   for (size_t bit = 0; bit < good.size() * 8; ++bit) {
     std::string bad = good;
     bad[bit / 8] ^= static_cast<char>(1 << (bit % 8));
@@ -58,7 +58,7 @@ TEST(MetaFormatTest, EveryFlippedBitIsFound) {
 }
 
 TEST(MetaFormatTest, EveryTruncationAndExtensionIsFound) {
-  const std::string good = EncodeMeta("k", kStore, 7, "some value");
+  const std::string good = EncodeMeta("k", kSealStore, 7, "some value");
   for (size_t size = 0; size < good.size(); ++size) {
     EXPECT_EQ(DecodeMeta("k", "meta/k", good.substr(0, size)).code(), Code::kCorruption) << size;
   }
@@ -66,13 +66,13 @@ TEST(MetaFormatTest, EveryTruncationAndExtensionIsFound) {
 }
 
 TEST(MetaFormatTest, OneKeysFileUnderAnotherNameIsFound) {
-  auto record = DecodeMeta("other", "meta/other", EncodeMeta("k", kStore, 7, "value"));
+  auto record = DecodeMeta("other", "meta/other", EncodeMeta("k", kSealStore, 7, "value"));
   ASSERT_EQ(record.code(), Code::kCorruption);
   EXPECT_THAT(record.status().message(), HasSubstr("\"meta/other\", offset 32: the seal does not match"));
 }
 
 TEST(MetaFormatTest, ANewerFormatIsUnsupportedAndSaysSo) {
-  std::string newer = EncodeMeta("k", kStore, 7, "value");
+  std::string newer = EncodeMeta("k", kSealStore, 7, "value");
   newer[4] = static_cast<char>(kMetaFormat + 1);
   auto record = DecodeMeta("k", "meta/k", newer);
   ASSERT_EQ(record.code(), Code::kUnsupported);

@@ -11,13 +11,13 @@
 namespace partita {
 namespace {
 
-constexpr uint64_t kSeeds = 200;
+constexpr uint64_t kCuts = 200;
 
 // The files that are there after power cuts of disks on which `work` was done.
 template <typename Work>
 std::set<std::vector<std::string>> AfterPowerCuts(Work work) {
   std::set<std::vector<std::string>> seen;
-  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (uint64_t seed = 1; seed <= kCuts; ++seed) {
     SimDisk disk(seed);
     disk.WriteFile("a/f", "x");
     disk.WriteFile("b/g", "y");

@@ -16,7 +16,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string FindingsOf(const std::string& text) {
+std::string FindingsIn(const std::string& text) {
   return FindingsText("x.toml", ParseExperiment(text, "x.toml").findings);
 }
 
@@ -33,7 +33,7 @@ TEST(ExperimentFileTest, ReadsWhatIsInIt) {
 }
 
 TEST(ExperimentFileTest, TellsAllThatIsWrongWithLineColumnAndTheNearestName) {
-  const std::string findings = FindingsOf(ReadingsText(R"(
+  const std::string findings = FindingsIn(ReadingsText(R"(
 [[layout]]
 name = "bad"
 pk = "{devce}"
@@ -52,7 +52,7 @@ throttled = "retri"
 
 TEST(ExperimentFileTest, TellsWhatTheServiceWouldRefuse) {
   const auto layout = [](const std::string& pk, const std::string& rk, const std::string& more = "") {
-    return FindingsOf(
+    return FindingsIn(
         ReadingsText("[[layout]]\nname = \"x\"\npk = \"" + pk + "\"\nrk = \"" + rk + "\"\n" + more));
   };
   EXPECT_THAT(layout("a/b", "{ts}"), HasSubstr("pk: "));
@@ -69,7 +69,7 @@ TEST(ExperimentFileTest, TellsWhatTheServiceWouldRefuse) {
 }
 
 TEST(ExperimentFileTest, TellsOfAnOperationThatChangesKeys) {
-  const std::string findings = FindingsOf(ReadingsText(kDeviceLayout) + R"(
+  const std::string findings = FindingsIn(ReadingsText(kDeviceLayout) + R"(
 [[op]]
 name = "move"
 kind = "merge"
@@ -79,7 +79,7 @@ set = ["device"]
 }
 
 TEST(ExperimentFileTest, TellsOfAnErrorInToml) {
-  EXPECT_THAT(FindingsOf("name = \"a\"\nseed = = 3\n"), HasSubstr("x.toml:2:"));
+  EXPECT_THAT(FindingsIn("name = \"a\"\nseed = = 3\n"), HasSubstr("x.toml:2:"));
 }
 
 TEST(ExperimentFileTest, ThePublishedSchemaIsTheOneInTheTree) {

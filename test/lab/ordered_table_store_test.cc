@@ -47,7 +47,8 @@ partita::Write Of(WriteAction action, const std::string& partition_key, const st
 }
 
 // Everything that is there, page by page.
-std::vector<Entity> AllOf(TableStore& store, const std::string& filter, uint64_t top, uint64_t* scanned) {
+std::vector<Entity> EntitiesFor(TableStore& store, const std::string& filter, uint64_t top,
+                                uint64_t* scanned) {
   std::vector<Entity> all;
   TableStore::Question question{.filter = filter, .top = top, .wants_properties = true};
   do {
@@ -106,8 +107,8 @@ TEST_F(RocksDbTargetTest, AnswersEveryWriteAndQueryAsTheEngineDoes) {
         "PartitionKey eq 'a' or PartitionKey eq 'z'"}) {
     for (const uint64_t top : {uint64_t{0}, uint64_t{7}}) {
       uint64_t theirs_scanned = 0, ours_scanned = 0;
-      const std::vector<Entity> theirs = AllOf(*peer, filter, top, &theirs_scanned);
-      const std::vector<Entity> ours = AllOf(**own, filter, top, &ours_scanned);
+      const std::vector<Entity> theirs = EntitiesFor(*peer, filter, top, &theirs_scanned);
+      const std::vector<Entity> ours = EntitiesFor(**own, filter, top, &ours_scanned);
       // Not all of it is printed where it differs.
       ASSERT_EQ(theirs.size(), ours.size()) << filter;
       for (size_t i = 0; i < ours.size(); ++i) {

@@ -52,7 +52,7 @@ CellFigures RunWithAStall(ArrivalModel model, uint32_t clients) {
   return RunCell(**target, generator, 500, [](double) { return true; });
 }
 
-OpFigures AllOf(const CellFigures& cell) {
+OpFigures SumOf(const CellFigures& cell) {
   OpFigures all;
   for (const OpFigures& figures : cell.ops) all.Add(figures);
   return all;
@@ -61,7 +61,7 @@ OpFigures AllOf(const CellFigures& cell) {
 TEST(StallTest, AStallOfASecondShowsInTheLatencyOfAllThatWereDueInIt) {
   const CellFigures cell = RunWithAStall(ArrivalModel::kConstant, 4);
   EXPECT_TRUE(cell.clients_limited()) << "nearly all of a second's operations found no client free";
-  const OpFigures figures = AllOf(cell);
+  const OpFigures figures = SumOf(cell);
   EXPECT_GT(MetricOf("p999_ms", figures, 1.5, {}), 950);
   // Two thirds of the operations were due in it, and waited for what was left: evenly up to a second.
   uint64_t above_half = 0;
@@ -76,7 +76,7 @@ TEST(StallTest, AStallOfASecondShowsInTheLatencyOfAllThatWereDueInIt) {
 TEST(StallTest, AClosedLoopHidesItAndIsCalledOne) {
   const CellFigures cell = RunWithAStall(ArrivalModel::kClosed, 1);
   EXPECT_FALSE(cell.clients_limited()) << "there an operation is due when a client is free";
-  const OpFigures figures = AllOf(cell);
+  const OpFigures figures = SumOf(cell);
   EXPECT_LT(MetricOf("p99_ms", figures, 1.5, {}), 500) << "why latency counts from when an operation was due";
   EXPECT_STREQ(ArrivalModelName(ArrivalModel::kClosed), "closed");
 }
@@ -98,7 +98,7 @@ TEST(StallTest, AWishToStopEndsTheWaitForAnOperationFarAhead) {
   ASSERT_TRUE(target.ok());
   // Else it would sleep for a quarter of an hour.
   const CellFigures cell = RunCell(**target, generator, 0.001, [](double) { return false; });
-  EXPECT_LE(AllOf(cell).completed, 1u);
+  EXPECT_LE(SumOf(cell).completed, 1u);
 }
 
 TEST(RetryTest, AnOperationThatIsTriedAgainEndsOnce) {

@@ -28,7 +28,7 @@ std::string Content(uint64_t number) {
   return content + std::string(92, '.');
 }
 uint64_t NumberOf(std::string_view content) { return LoadLe64(content.data()); }
-void Extract(std::string_view content, ZoneSink& sink) { sink.Add("number", 3, NumberOf(content)); }
+void ExtractNumber(std::string_view content, ZoneSink& sink) { sink.Add("number", 3, NumberOf(content)); }
 
 class NumberIn : public BlockPredicate {
  public:
@@ -63,8 +63,8 @@ class BlockPassingTest : public testing::Test {
   void Add(size_t level, std::vector<OwnedEntry> entries) {
     std::sort(entries.begin(), entries.end(), InternalOrder);
     const ObjectId id(++last_id_);
-    Result<TableInfo> info =
-        WriteTable(store_, id, entries, {.compression = {}, .block_size = kBlockSizeMin, .zones = Extract});
+    Result<TableInfo> info = WriteTable(
+        store_, id, entries, {.compression = {}, .block_size = kBlockSizeMin, .zones = ExtractNumber});
     ASSERT_TRUE(info.ok()) << info.status().ToString();
     Refer(level, id, "", "");
     entries_.insert(entries_.end(), entries.begin(), entries.end());

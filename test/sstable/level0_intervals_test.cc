@@ -15,7 +15,8 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 
-FileRef File(std::string smallest, std::string largest, std::string lower = "", std::string upper = "") {
+FileRef FileBetween(std::string smallest, std::string largest, std::string lower = "",
+                    std::string upper = "") {
   FileRef file;
   file.info.smallest = std::move(smallest);
   file.info.largest = std::move(largest);
@@ -25,7 +26,8 @@ FileRef File(std::string smallest, std::string largest, std::string lower = "", 
 }
 
 TEST(Level0IntervalsTest, FilesThatReachAKey) {
-  const Level0Intervals intervals({File("c", "jz"), File("a", "ez"), File("f", "z", "", "p")});
+  const Level0Intervals intervals(
+      {FileBetween("c", "jz"), FileBetween("a", "ez"), FileBetween("f", "z", "", "p")});
   EXPECT_THAT(intervals.FilesAt(""), IsEmpty());
   EXPECT_THAT(intervals.FilesAt("a"), ElementsAre(1));
   EXPECT_THAT(intervals.FilesAt("c"), ElementsAre(0, 1));
@@ -59,7 +61,7 @@ TEST(Level0IntervalsTest, RandomFilesAreFoundAsByLookingAtEach) {
       in_order(&lower, &upper);
       if (random() % 2 == 0) lower.clear();
       if (random() % 2 == 0) upper.clear();
-      FileRef file = File(smallest, largest);
+      FileRef file = FileBetween(smallest, largest);
       if (CutTo(lower, upper, &file)) files.push_back(std::move(file));
     }
     const Level0Intervals intervals(files);

@@ -13,7 +13,7 @@
 namespace partita {
 namespace {
 
-constexpr ObjectId kTable{12};
+constexpr ObjectId kLocalTable{12};
 
 std::vector<OwnedEntry> SomeEntries(uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -23,7 +23,7 @@ std::vector<OwnedEntry> SomeEntries(uint64_t seed) {
 Task<Result<TableInfo>> Write(ObjectStore& store, const std::vector<OwnedEntry>& entries) {
   TableWriterOptions options;
   options.store = kTestStore;
-  options.id = kTable;
+  options.id = kLocalTable;
   options.compression = Compression::Zstd(-1);
   options.block_size = 4096;
   auto created = co_await TableWriter::Create(store, std::move(options));
@@ -46,7 +46,7 @@ Task<Result<TableInfo>> Write(ObjectStore& store, const std::vector<OwnedEntry>&
 // Looks every entry up and scans both ways; ok when all is as written.
 Task<Status> ReadBack(ObjectStore& store, const std::vector<OwnedEntry>& entries) {
   BlockCache cache(128 << 10);
-  auto opened = co_await TableReader::Open(store, cache, kTestStore, kTable);
+  auto opened = co_await TableReader::Open(store, cache, kTestStore, kLocalTable);
   if (!opened.ok()) co_return opened.status();
   std::shared_ptr<TableReader> table = std::move(opened).value();
   for (const OwnedEntry& entry : entries) {

@@ -10,20 +10,20 @@
 namespace partita {
 namespace {
 
-uint64_t HashOf(uint64_t i) {
+uint64_t PlaceHash(uint64_t i) {
   return Hash64({reinterpret_cast<const char*>(&i), sizeof i}) & (UINT64_MAX >> 5);
 }
 
 TEST(RowPlacesTest, KnowsNothingUntilItIsTurnedOn) {
   RowPlaces places(1000);
-  EXPECT_FALSE(places.Of(HashOf(1)));
-  places.Remember(HashOf(1), 999);
-  EXPECT_FALSE(places.Of(HashOf(1)));
+  EXPECT_FALSE(places.Of(PlaceHash(1)));
+  places.Remember(PlaceHash(1), 999);
+  EXPECT_FALSE(places.Of(PlaceHash(1)));
   places.TurnOn(true);
-  EXPECT_EQ(places.Of(HashOf(1)), 999u);
-  EXPECT_FALSE(places.Of(HashOf(2)));
+  EXPECT_EQ(places.Of(PlaceHash(1)), 999u);
+  EXPECT_FALSE(places.Of(PlaceHash(2)));
   places.TurnOn(false);
-  EXPECT_FALSE(places.Of(HashOf(1)));
+  EXPECT_FALSE(places.Of(PlaceHash(1)));
 }
 
 TEST(RowPlacesTest, TheNewestOfTwoThatMeetIsKnownAndTheOtherMostlyNot) {
@@ -31,9 +31,9 @@ TEST(RowPlacesTest, TheNewestOfTwoThatMeetIsKnownAndTheOtherMostlyNot) {
   places.TurnOn(true);
   uint64_t known = 0, wrong = 0;
   for (uint32_t i = 0; i < 4000; ++i) {
-    places.Remember(HashOf(i), i % 40);
-    ASSERT_EQ(places.Of(HashOf(i)), i % 40);
-    const std::optional<uint32_t> other = places.Of(HashOf(i + 100'000));
+    places.Remember(PlaceHash(i), i % 40);
+    ASSERT_EQ(places.Of(PlaceHash(i)), i % 40);
+    const std::optional<uint32_t> other = places.Of(PlaceHash(i + 100'000));
     known += other.has_value();
     if (other) wrong += *other >= 40;
   }
@@ -47,8 +47,8 @@ TEST(RowPlacesTest, SlotsOfAnyNumberAreRemembered) {
     RowPlaces places(count);
     places.TurnOn(true);
     for (const uint32_t slot : {0u, count / 2, count - 1}) {
-      places.Remember(HashOf(slot), slot);
-      EXPECT_EQ(places.Of(HashOf(slot)), slot) << count;
+      places.Remember(PlaceHash(slot), slot);
+      EXPECT_EQ(places.Of(PlaceHash(slot)), slot) << count;
     }
   }
 }

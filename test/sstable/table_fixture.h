@@ -66,7 +66,7 @@ inline bool InternalOrder(const OwnedEntry& a, const OwnedEntry& b) {
 
 inline constexpr StoreId kTestStore{0x1122334455667788};
 
-struct WriteOptions {
+struct TableWriteOptions {
   Compression compression = Compression::None();
   size_t block_size = kBlockSizeMin * 2;
   ZoneExtractor zones;
@@ -74,7 +74,7 @@ struct WriteOptions {
 
 // Writes one table. REQUIRES: entries in internal order.
 inline Result<TableInfo> WriteTable(ObjectStore& store, ObjectId id, const std::vector<OwnedEntry>& entries,
-                                    WriteOptions how = {}) {
+                                    TableWriteOptions how = {}) {
   TableWriterOptions options;
   options.store = kTestStore;
   options.id = id;

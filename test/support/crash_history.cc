@@ -10,9 +10,9 @@ namespace partita {
 
 namespace {
 
-class HistoryRunner {
+class CrashRunner {
  public:
-  explicit HistoryRunner(const CrashHistory& history)
+  explicit CrashRunner(const CrashHistory& history)
       : history_(history),
         random_(history.seed * 0x9E3779B97F4A7C15u + 1),
         disk_(std::make_unique<SimDisk>(history.seed)) {
@@ -162,6 +162,6 @@ class HistoryRunner {
 
 }  // namespace
 
-CrashReport RunCrashHistory(const CrashHistory& history) { return HistoryRunner(history).Run(); }
+CrashReport RunCrashHistory(const CrashHistory& history) { return CrashRunner(history).Run(); }
 
 }  // namespace partita

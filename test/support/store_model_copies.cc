@@ -9,7 +9,7 @@ namespace partita {
 
 namespace {
 
-std::string Text(Version version) { return std::to_string(version.value); }
+std::string VersionText(Version version) { return std::to_string(version.value); }
 
 }  // namespace
 
@@ -65,8 +65,9 @@ void StoreModel::CheckCopies() {
       // A delete above the cut, known or in doubt, may be in the copy, and nothing after it.
       bool deleted = shown.value == 0 && (later_delete || AbsenceMayBe(name, history, due->version, rows));
       if (shown == must || deleted || !history.unknown.empty()) continue;
-      Violation("a copy shows " + Text(shown) + " instead of " + Text(must) + " of " + DescribeKey(name) +
-                " although its shard is there up to " + Text(cuts[shard]) + " (F68, F10)");
+      Violation("a copy shows " + VersionText(shown) + " instead of " + VersionText(must) + " of " +
+                DescribeKey(name) + " although its shard is there up to " + VersionText(cuts[shard]) +
+                " (F68, F10)");
     }
   }
 }

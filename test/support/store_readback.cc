@@ -11,11 +11,11 @@ namespace partita {
 
 namespace {
 
-constexpr const char* kAccount = "default";
+constexpr const char* kReadAccount = "default";
 
-class RowCollector : public Shard::RowSink {
+class PageCollector : public Shard::RowSink {
  public:
-  explicit RowCollector(std::vector<std::pair<std::string, StoreModel::Row>>* rows) : rows_(rows) {}
+  explicit PageCollector(std::vector<std::pair<std::string, StoreModel::Row>>* rows) : rows_(rows) {}
   Verdict Add(std::string_view user_key, Version version, std::string_view content) override {
     rows_->emplace_back(user_key, StoreModel::Row{version, std::string(content)});
     return Verdict::kTaken;
@@ -34,7 +34,7 @@ bool StoreLife::SettleTables() {
   for (size_t i = 0; i < StoreWorld::kTables; ++i) {
     StoreWorld::Table& table = world_.tables[i];
     using Pending = StoreWorld::Table::Pending;
-    Result<TableDescriptor> found = store_->FindTable(kAccount, table.name);
+    Result<TableDescriptor> found = store_->FindTable(kReadAccount, table.name);
     if (table.id) {
       if (found.ok() && found->id == *table.id) {
         table.pending = Pending::kNone;
@@ -185,7 +185,7 @@ Task<bool> StoreLife::ScanPages(std::string lower, std::string upper, Direction 
     request.direction = direction;
     request.limit = limit;
     std::vector<std::pair<std::string, StoreModel::Row>> found;
-    RowCollector sink(&found);
+    PageCollector sink(&found);
     uint64_t begun = world_.model.Now();
     ++world_.counts.pages;
     Result<Shard::ScanAnswer> answer = co_await store_->Scan(request, &sink);

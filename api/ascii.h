@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace partita::http {
+namespace partita {
 
 // Letters and digits of protocol text, whatever the locale.
 
@@ -29,4 +29,4 @@ inline std::string_view TrimBlanks(std::string_view text) {
   return text;
 }
 
-}  // namespace partita::http
+}  // namespace partita
