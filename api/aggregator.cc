@@ -69,8 +69,8 @@ int CompareRaw(PropertyType a_type, std::string_view a, PropertyType b_type, std
   return CompareNumbers(a_type, CodeOf(a), b_type, CodeOf(b));
 }
 
-bool HoldsNan(const PropertyView& value) {
-  return value.type() == PropertyType::kDouble && IsNan(value.code());
+bool IsNan(const PropertyView& value) {
+  return value.type() == PropertyType::kDouble && IsNanCode(value.code());
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ double CompensatedSum::value() const { return std::isfinite(sum_) ? sum_ + lost_
 // ---- Extreme.
 
 bool Extreme::Add(const PropertyView& value) {
-  if (HoldsNan(value)) return false;
+  if (IsNan(value)) return false;
   if (type_) {
     int order = CompareRaw(value.type(), value.raw(), *type_, raw_);
     if (which_ == Which::kGreatest) order = -order;

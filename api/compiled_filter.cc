@@ -209,7 +209,7 @@ CompiledFilter::Outcome CompiledFilter::CompareCode(const Test& test, PropertyTy
   uint64_t constant = test.code;
   if (type == PropertyType::kDouble) {
     constant = test.double_code;
-    if (IsNan(code) || IsNan(constant)) return kUnordered;
+    if (IsNanCode(code) || IsNanCode(constant)) return kUnordered;
     if (code == kNegativeZeroCode) code = kZeroCode;
   }
   return code < constant ? kLess : code > constant ? kGreater : kEqual;

@@ -15,7 +15,7 @@ constexpr uint16_t BitOf(PropertyType type) {
 // The two zeros are equal; nothing else shares a value.
 inline uint64_t CodeForComparison(double value) { return OrderedCodeOfDouble(value == 0 ? 0.0 : value); }
 
-inline bool IsNan(uint64_t double_code) {
+inline bool IsNanCode(uint64_t double_code) {
   return double_code > kInfinityCode || double_code < kNegativeInfinityCode;
 }
 

@@ -185,8 +185,8 @@ uint8_t ZoneFilter::OutcomesOfType(const Node& node, PropertyType type, uint64_t
   uint8_t outcomes = 0;
   if (type == PropertyType::kDouble) {
     code = node.double_code;
-    if (IsNan(code)) return kUnordered;
-    if (IsNan(least) || IsNan(greatest)) outcomes |= kUnordered;
+    if (IsNanCode(code)) return kUnordered;
+    if (IsNanCode(least) || IsNanCode(greatest)) outcomes |= kUnordered;
     least = std::max(least, kNegativeInfinityCode);
     greatest = std::min(greatest, kInfinityCode);
     if (least > greatest) return outcomes;

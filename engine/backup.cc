@@ -28,8 +28,6 @@ constexpr size_t kManifestsMax = 1u << 16;
 constexpr uint32_t kJumpMin = 1u << 16;
 constexpr uint32_t kJumpSpan = 1u << 22;
 
-std::string MetaPath(std::string_view key) { return std::string(kMetaDirectory) + "/" + std::string(key); }
-
 // Each table file once, however many references there are to it.
 std::map<ObjectId, TableInfo> FilesOf(const StoreImage& image) {
   std::map<ObjectId, TableInfo> files;

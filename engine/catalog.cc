@@ -10,10 +10,6 @@ namespace partita {
 
 namespace {
 
-bool SameFolded(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && FoldCase(a) == FoldCase(b);
-}
-
 constexpr uint16_t kFormatWithAttributes = 2;
 constexpr uint16_t kFormatWithMoves = 3;
 
@@ -100,15 +96,18 @@ Status CheckRanges(const Catalog& catalog) {
 
 std::string FoldCase(std::string_view name) {
   std::string folded(name);
-  for (char& c : folded) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  for (char& c : folded) c = FoldCase(c);
   return folded;
+}
+
+bool SameIgnoringCase(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return FoldCase(x) == FoldCase(y); });
 }
 
 const TableDescriptor* Catalog::FindTable(std::string_view account, std::string_view name) const {
   for (const TableDescriptor& table : tables) {
-    if (table.account == account && SameFolded(table.name, name)) return &table;
+    if (table.account == account && SameIgnoringCase(table.name, name)) return &table;
   }
   return nullptr;
 }

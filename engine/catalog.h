@@ -112,6 +112,8 @@ std::string EncodeCatalog(const Catalog& catalog);
 Result<Catalog> DecodeCatalog(std::string_view bytes);
 
 // ASCII lower case: how names are compared.
+inline char FoldCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 std::string FoldCase(std::string_view name);
+bool SameIgnoringCase(std::string_view a, std::string_view b);
 
 }  // namespace partita

@@ -4,17 +4,11 @@
 #include <bit>
 
 #include "engine/base/checksum.h"
+#include "engine/catalog.h"
 
 namespace partita {
 
 namespace {
-
-char Fold(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
-bool SameIgnoringCase(std::string_view a, std::string_view b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return Fold(x) == Fold(y); });
-}
 
 // The hash of the account and the folded name.
 uint64_t HashOf(std::string_view account, std::string_view name) {
@@ -23,7 +17,7 @@ uint64_t HashOf(std::string_view account, std::string_view name) {
   const uint64_t seed = Hash64(account);
   if (name.size() > kNameSizeMax) return Hash64WithSeed(FoldCase(name), seed);
   char folded[kNameSizeMax];
-  std::transform(name.begin(), name.end(), folded, Fold);
+  std::transform(name.begin(), name.end(), folded, [](char c) { return FoldCase(c); });
   return Hash64WithSeed(std::string_view(folded, name.size()), seed);
 }
 

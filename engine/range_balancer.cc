@@ -4,6 +4,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/base/clock.h"
+#include "engine/base/user_key.h"
 
 namespace partita {
 
@@ -17,11 +18,6 @@ constexpr double kColdShare = 0.05;
 
 // By how much the two shards come nearer to a fair share when `load` goes from one to the other.
 double GainOf(double load, double wanted) { return std::min(load, 2 * wanted - load); }
-
-bool Overlap(std::string_view lower, std::string_view upper, std::string_view other_lower,
-             std::string_view other_upper) {
-  return (upper.empty() || other_lower < upper) && (other_upper.empty() || lower < other_upper);
-}
 
 }  // namespace
 
@@ -157,7 +153,7 @@ bool RangeBalancer::MayCut(const Situation& situation, const Model& model) const
 
 bool RangeBalancer::IsResting(const Piece& piece, uint64_t now_ns) const {
   return std::any_of(rests_.begin(), rests_.end(), [&](const Rest& rest) {
-    return rest.until_ns > now_ns && Overlap(rest.lower, rest.upper, piece.lower, piece.upper);
+    return rest.until_ns > now_ns && KeyRangesOverlap(rest.lower, rest.upper, piece.lower, piece.upper);
   });
 }
 
@@ -167,7 +163,7 @@ void RangeBalancer::Done(const Step& step, uint64_t now_ns) {
   moves_left_ -= 1;
   uint64_t length = kRestNanos;
   for (const Rest& rest : rests_) {
-    if (!Overlap(rest.lower, rest.upper, step.at, step.upper)) continue;
+    if (!KeyRangesOverlap(rest.lower, rest.upper, step.at, step.upper)) continue;
     length = std::max(length, std::min(2 * rest.length_ns, kRestNanosMax));
   }
   if (rests_.size() >= kRestsMax) rests_.erase(rests_.begin());

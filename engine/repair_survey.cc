@@ -22,8 +22,6 @@ constexpr uint64_t kSurveyCacheBytes = 8u << 20;
 // Ids of tables that nothing is left of, and which must not be given again (F19).
 constexpr uint32_t kTableIdGap = 1u << 16;
 
-std::string PathOfMeta(const std::string& key) { return std::string(kMetaDirectory) + "/" + key; }
-
 // What keeps the bytes from being known, and not the tool from working.
 bool IsDamage(const Status& status) {
   return status.code() == Code::kCorruption || status.code() == Code::kIoError ||
@@ -124,7 +122,7 @@ Task<Status> RepairSurvey::Run() {
 // ---- 1. The catalog.
 
 Task<Result<MetaRecord>> RepairSurvey::ReadMeta(std::string key) {
-  const std::string path = PathOfMeta(key);
+  const std::string path = MetaPath(key);
   PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
                     co_await files_.Open(path, OpenMode::kRead, FileIo::kBuffered));
   if (SiteIsOn("repair.survey.flush")) PARTITA_CO_TRY(co_await file->Flush());  // F29.
@@ -153,7 +151,7 @@ Task<Status> RepairSurvey::FindCatalog() {
   Result<Catalog> catalog =
       record.ok() ? DecodeCatalog(record->value.bytes) : Result<Catalog>(record.status());
   if (catalog.ok() && catalog->store != record->store) {
-    catalog = Status::Corruption(PathOfMeta(kCatalogKey) + ": two store ids (F66)");
+    catalog = Status::Corruption(MetaPath(kCatalogKey) + ": two store ids (F66)");
   }
   if (!catalog.ok() && !IsDamage(catalog.status())) co_return catalog.status();
   if (catalog.ok()) {
@@ -254,7 +252,7 @@ Task<Status> RepairSurvey::FindManifests() {
       shard.manifest.layout = catalog.layout;
       shard.manifest.replay_from = LogPosition(0);
       const bool fresh = forming && damage.code() == Code::kNotFound;
-      if (!fresh) manifest_damages_[i] = damage.WithContext(PathOfMeta(key));
+      if (!fresh) manifest_damages_[i] = damage.WithContext(MetaPath(key));
     }
     found_.shards.push_back(std::move(shard));
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/base/assert.h"
+#include "engine/base/user_key.h"
 
 namespace partita {
 
@@ -11,10 +12,6 @@ namespace {
 
 // A sweep that finds less was not worth it.
 constexpr uint64_t kEntriesWorthIt = 64;
-
-bool Meet(std::string_view lower, std::string_view upper, std::string_view lower2, std::string_view upper2) {
-  return (upper2.empty() || lower < upper2) && (upper.empty() || lower2 < upper);
-}
 
 // The first stretch that begins behind the key.
 template <typename Set>
@@ -109,11 +106,11 @@ void RowlessStretches::NoteRow(std::string_view user_key) {
 
 void RowlessStretches::Forget(std::string_view lower, std::string_view upper) {
   for (const auto& stretch : *set_) {
-    if (Meet(lower, upper, stretch->keys.lower, stretch->keys.upper)) {
+    if (KeyRangesOverlap(lower, upper, stretch->keys.lower, stretch->keys.upper)) {
       stretch->cut.store(true, std::memory_order_release);
     }
   }
-  forgot_ = forgot_ || Meet(lower, upper, watched_.lower, watched_.upper);
+  forgot_ = forgot_ || KeyRangesOverlap(lower, upper, watched_.lower, watched_.upper);
 }
 
 // ---- The sweep.

@@ -7,8 +7,6 @@
 
 namespace partita {
 
-namespace {}
-
 // On shard 0's worker, after a collection: once for each second that has passed.
 void Store::BalanceIfDue() {
   if (!options_.balance_ranges || shards_.size() < 2 || degraded() || options_.read_only) return;

@@ -2,6 +2,7 @@
 
 #include "engine/base/user_key.h"
 #include "engine/catalog_change.h"
+#include "engine/commit_log.h"
 #include "engine/store.h"
 
 // Changes of the catalog: one at a time, each decided by one durable swap (F19).

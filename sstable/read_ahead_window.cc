@@ -32,7 +32,7 @@ const ReadAheadRun* Find(const ReadAheadPiece* piece, const PartHandle& part) {
   return piece == nullptr ? nullptr : piece->RunOf(part);
 }
 
-uint64_t BytesRead(const std::vector<ReadAheadRun>& runs) {
+uint64_t TotalSize(const std::vector<ReadAheadRun>& runs) {
   uint64_t size = 0;
   for (const ReadAheadRun& run : runs) size += run.size();
   return size;
@@ -49,7 +49,7 @@ bool Include(std::vector<ReadAheadRun>* runs, const PartHandle& part, size_t siz
     runs->push_back({begin, end, 0});
     return true;
   }
-  const uint64_t size = BytesRead(*runs);
+  const uint64_t size = TotalSize(*runs);
   ReadAheadRun& last = runs->back();
   const uint64_t joined_begin = std::min(last.begin, begin);
   const uint64_t joined_end = std::max(last.end, end);
@@ -109,7 +109,7 @@ ReadAheadWindow::Runs ReadAheadWindow::PlanFirst(const PartHandle& wanted, ReadA
   size_ = known(bytes_left());
   Runs runs = PlanFrom(wanted, route, /*without_cached=*/true);
   if (!left_over_ && route.IsAtEnd()) {
-    size_ = std::max<uint64_t>(BytesRead(runs), kSizeFirst);
+    size_ = std::max<uint64_t>(TotalSize(runs), kSizeFirst);
     return runs;
   }
   const size_t likely = options_.bytes_likely == UINT64_MAX ? kSizeFirst : known(options_.bytes_likely);
@@ -154,7 +154,7 @@ void ReadAheadWindow::Fill(Runs* runs, ReadAheadRoute& route, bool without_cache
     if (without_cached && route.CacheHas(*left_over_)) {
       is_sparse_ = true;
       left_out += left_over_->stored_size;
-      if (BytesRead(*runs) + left_out > size_) return;
+      if (TotalSize(*runs) + left_out > size_) return;
     } else if (!Include(runs, *left_over_, size_ - left_out)) {
       return;
     }
@@ -231,7 +231,7 @@ Task<Status> ReadAheadWindow::Fetch(std::shared_ptr<ObjectReader> object, PartHa
     Runs runs = GoesOn(wanted) ? PlanMore(wanted, route) : PlanFirst(wanted, route);
     AlignedBuffer buffer;
     if (options_.pool != nullptr && size_ > kSizeFirst) {
-      buffer = options_.pool->TakeBuffer(BytesRead(runs));
+      buffer = options_.pool->TakeBuffer(TotalSize(runs));
       if (buffer.data() == nullptr) {  // Cursors have all the memory they may: small pieces.
         size_ = options_.large ? kSizeFirstMax : kSizeFirst;
         runs = PlanFrom(wanted, route, /*without_cached=*/false);

@@ -4,6 +4,7 @@
 
 #include "api/ascii.h"
 #include "api/http/http_date.h"
+#include "api/http/resource.h"
 #include "api/http/sas_token.h"
 #include "api/http/source_range.h"
 #include "engine/catalog.h"

@@ -32,7 +32,7 @@ HttpConnection::HttpConnection(HttpServerCore& core, ConnectionHandle connection
 
 HttpConnection::~HttpConnection() {
   CountBytes();
-  if (exchange_ != nullptr) lane_.GiveBack(std::move(exchange_));
+  if (buffers_ != nullptr) lane_.GiveBack(std::move(buffers_));
   core_.open.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -51,11 +51,11 @@ Task<void> HttpConnection::Run() {
       if (readable.code() == Code::kDeadlineExceeded) lane_.timeouts.Add(1);
       break;
     }
-    exchange_ = lane_.Borrow();
+    buffers_ = lane_.Borrow();
     after = co_await ServeBurst();
     CountBytes();
     if (after != After::kGoOn) break;
-    lane_.GiveBack(std::move(exchange_));
+    lane_.GiveBack(std::move(buffers_));
     (void)ChargeBuffers();
     connection_->SetDeadline(core_.options.timeouts.idle_ms);
   }
@@ -69,7 +69,7 @@ Task<bool> HttpConnection::Open() {
     lane_.refused.Add(1);
     if (core_.options.tls != nullptr || open > core_.options.connections_max + kToldOfRefusal)
       co_return false;
-    exchange_ = lane_.Borrow();
+    buffers_ = lane_.Borrow();
     const After after = co_await RefuseRequest(503, "There are too many connections.");
     co_await End(after);
     co_return false;
@@ -83,7 +83,7 @@ Task<bool> HttpConnection::Open() {
 
 // Answers what comes until nothing is left over.
 Task<HttpConnection::After> HttpConnection::ServeBurst() {
-  RequestBuffers& exchange = *exchange_;
+  RequestBuffers& buffers = *buffers_;
   begin_ = 0;
   head_deadline_ = false;
   body_deadline_ns_ = 0;
@@ -95,19 +95,19 @@ Task<HttpConnection::After> HttpConnection::ServeBurst() {
         after = co_await Answer();
         // A pipeline may hold hundreds, and all that is between two of them may be work: others get their
         // turn.
-        if (after == After::kGoOn && begin_ < exchange.in.size()) co_await YieldIfDue();
+        if (after == After::kGoOn && begin_ < buffers.in.size()) co_await YieldIfDue();
         break;
       case HttpParser::Step::kRefused:
         lane_.framing_errors.Add(1);
-        co_return co_await RefuseRequest(exchange.parser.refusal().status, exchange.parser.refusal().reason);
+        co_return co_await RefuseRequest(buffers.parser.refusal().status, buffers.parser.refusal().reason);
       case HttpParser::Step::kContinue:
         after = co_await AdmitBody(/*asks_first=*/true);
         if (after != After::kGoOn) break;
-        exchange.out.append("HTTP/1.1 100 Continue\r\n\r\n");
+        buffers.out.append("HTTP/1.1 100 Continue\r\n\r\n");
         after = co_await WaitForMore();
         break;
       case HttpParser::Step::kNeedMore:
-        if (exchange.parser.awaits_body() && body_deadline_ns_ == 0) {
+        if (buffers.parser.awaits_body() && body_deadline_ns_ == 0) {
           after = co_await AdmitBody(/*asks_first=*/false);
           if (after != After::kGoOn) break;
         }
@@ -115,54 +115,54 @@ Task<HttpConnection::After> HttpConnection::ServeBurst() {
         break;
     }
     if (after != After::kGoOn) co_return after;
-    if (begin_ == exchange.in.size()) {
+    if (begin_ == buffers.in.size()) {
       after = co_await Flush();
-      exchange.in.clear();
+      buffers.in.clear();
       co_return after;
     }
-    step = exchange.parser.Parse(std::string_view(exchange.in).substr(begin_));
+    step = buffers.parser.Parse(std::string_view(buffers.in).substr(begin_));
   }
 }
 
 Task<HttpConnection::After> HttpConnection::Answer() {
-  RequestBuffers& exchange = *exchange_;
-  HttpRequest& request = exchange.parser.request();
+  RequestBuffers& buffers = *buffers_;
+  HttpRequest& request = buffers.parser.request();
   FillInRequest(&request);
   lane_.requests.Add(1);
-  exchange.response.Clear();
-  co_await core_.handler.Handle(request, &exchange.response);
+  buffers.response.Clear();
+  co_await core_.handler.Handle(request, &buffers.response);
 
-  exchange.response.omit_body = exchange.response.omit_body || request.method == Method::kHead;
-  const bool keep_alive = exchange.parser.keep_alive() && !exchange.response.close &&
+  buffers.response.omit_body = buffers.response.omit_body || request.method == Method::kHead;
+  const bool keep_alive = buffers.parser.keep_alive() && !buffers.response.close &&
                           !core_.stopping.load(std::memory_order_relaxed);
   const bool unread = request.body_too_large;
   GatherAnswer(keep_alive);
   After after = After::kGoOn;
   if (IsLargeAnswer()) after = co_await SendLargeAnswer();
-  begin_ += exchange.parser.consumed();
-  exchange.parser.Reset();
+  begin_ += buffers.parser.consumed();
+  buffers.parser.Reset();
   head_deadline_ = false;
   body_deadline_ns_ = 0;
   if (after != After::kGoOn) co_return after;
-  if (keep_alive && exchange.out.size() < kGatherBytes) co_return After::kGoOn;
+  if (keep_alive && buffers.out.size() < kGatherBytes) co_return After::kGoOn;
   after = co_await Flush();
   if (after != After::kGoOn || keep_alive) co_return after;
-  co_return unread || begin_ < exchange.in.size() ? After::kLinger : After::kClose;
+  co_return unread || begin_ < buffers.in.size() ? After::kLinger : After::kClose;
 }
 
 // Before the first wait for a body: whether its sender may send it, and memory for all of it.
 Task<HttpConnection::After> HttpConnection::AdmitBody(bool asks_first) {
-  RequestBuffers& exchange = *exchange_;
-  const size_t told = exchange.parser.told_body_bytes();
-  const bool large = told > kFreeBufferBytes || exchange.parser.comes_in_chunks();
+  RequestBuffers& buffers = *buffers_;
+  const size_t told = buffers.parser.told_body_bytes();
+  const bool large = told > kFreeBufferBytes || buffers.parser.comes_in_chunks();
   if (!large && !asks_first) co_return After::kGoOn;
-  HttpRequest& request = exchange.parser.request();
+  HttpRequest& request = buffers.parser.request();
   FillInRequest(&request);
-  exchange.response.Clear();
-  if (core_.handler.RefuseBeforeBody(request, &exchange.response)) {
+  buffers.response.Clear();
+  if (core_.handler.RefuseBeforeBody(request, &buffers.response)) {
     lane_.requests.Add(1);
-    exchange.response.omit_body = exchange.response.omit_body || request.method == Method::kHead;
-    exchange.parser.Reset();
+    buffers.response.omit_body = buffers.response.omit_body || request.method == Method::kHead;
+    buffers.parser.Reset();
     GatherAnswer(/*keep_alive=*/false);
     const After flushed = co_await Flush();
     co_return flushed == After::kGoOn ? After::kLinger : flushed;
@@ -175,9 +175,9 @@ Task<HttpConnection::After> HttpConnection::AdmitBody(bool asks_first) {
   }
   // In one piece of the right size: growing by doubling would hold three times as much for moments.
   std::string whole;
-  whole.reserve(exchange.parser.head_bytes() + told + kBodyPadding);
-  whole.assign(exchange.in, begin_);
-  exchange.in.swap(whole);
+  whole.reserve(buffers.parser.head_bytes() + told + kBodyPadding);
+  whole.assign(buffers.in, begin_);
+  buffers.in.swap(whole);
   begin_ = 0;
   co_return After::kGoOn;
 }
@@ -190,7 +190,7 @@ Task<bool> HttpConnection::WaitForRoom() {
   if (share_.TrySet(wanted)) co_return true;
   // Were it counted with the others, those who wait could keep each other waiting.
   BufferShare waiting(&core_.waiting);
-  if (wanted > core_.buffers.bytes_max() || !waiting.TrySet(exchange_->in.capacity())) co_return false;
+  if (wanted > core_.buffers.bytes_max() || !waiting.TrySet(buffers_->in.capacity())) co_return false;
   share_.Set(0);
   while (!share_.TrySet(wanted)) {
     const bool over = clock.MonotonicNanos() >= end || connection_->gone().load(std::memory_order_relaxed) ||
@@ -214,8 +214,8 @@ void HttpConnection::FillInRequest(HttpRequest* request) {
 
 // Puts the answer behind those gathered before; a large body is left for SendLargeAnswer.
 void HttpConnection::GatherAnswer(bool keep_alive) {
-  RequestBuffers& exchange = *exchange_;
-  HttpResponse& response = exchange.response;
+  RequestBuffers& buffers = *buffers_;
+  HttpResponse& response = buffers.response;
   // A handler that counted has been told already, and has made of it what it could.
   const bool counted = response.body_share.bytes() > 0;
   if (response.body.size() > kGatherBytes && !ChargeBuffers() && !counted) {
@@ -228,43 +228,43 @@ void HttpConnection::GatherAnswer(bool keep_alive) {
   }
   ResponseWriter::Framing framing;
   framing.keep_alive = keep_alive;
-  framing.http_1_0 = exchange.parser.awaits_body() && exchange.parser.is_http_1_0();
+  framing.http_1_0 = buffers.parser.awaits_body() && buffers.parser.is_http_1_0();
   framing.wall_ticks = core_.runtime.clock().WallTicks();
-  lane_.writer().AppendHead(response, framing, &exchange.out);
-  if (ResponseWriter::SendsBody(response) && !IsLargeAnswer()) exchange.out.append(response.body);
+  lane_.writer().AppendHead(response, framing, &buffers.out);
+  if (ResponseWriter::SendsBody(response) && !IsLargeAnswer()) buffers.out.append(response.body);
 }
 
 bool HttpConnection::IsLargeAnswer() const {
-  const HttpResponse& response = exchange_->response;
+  const HttpResponse& response = buffers_->response;
   return response.body.size() > kGatherBytes && ResponseWriter::SendsBody(response);
 }
 
 Task<HttpConnection::After> HttpConnection::SendLargeAnswer() {
-  RequestBuffers& exchange = *exchange_;
+  RequestBuffers& buffers = *buffers_;
   connection_->SetDeadline(core_.options.timeouts.transfer_ms);
   Status sent;
   if (tls_.has_value()) {
-    sent = co_await SendTls(exchange.out);
-    if (sent.ok()) sent = co_await SendTls(exchange.response.body);
+    sent = co_await SendTls(buffers.out);
+    if (sent.ok()) sent = co_await SendTls(buffers.response.body);
   } else {
-    sent = co_await connection_->Send(exchange.out, Connection::More::kYes);
-    if (sent.ok()) sent = co_await connection_->Send(exchange.response.body);
+    sent = co_await connection_->Send(buffers.out, Connection::More::kYes);
+    if (sent.ok()) sent = co_await connection_->Send(buffers.response.body);
   }
-  exchange.out.clear();
+  buffers.out.clear();
   if (sent.code() == Code::kDeadlineExceeded) lane_.timeouts.Add(1);
   co_return sent.ok() ? After::kGoOn : After::kDrop;
 }
 
 Task<HttpConnection::After> HttpConnection::Flush() {
-  if (exchange_->out.empty()) co_return After::kGoOn;
+  if (buffers_->out.empty()) co_return After::kGoOn;
   connection_->SetDeadline(core_.options.timeouts.transfer_ms);
   Status sent;
   if (tls_.has_value()) {
-    sent = co_await SendTls(exchange_->out);
+    sent = co_await SendTls(buffers_->out);
   } else {
-    sent = co_await connection_->Send(exchange_->out);
+    sent = co_await connection_->Send(buffers_->out);
   }
-  exchange_->out.clear();
+  buffers_->out.clear();
   if (sent.code() == Code::kDeadlineExceeded) lane_.timeouts.Add(1);
   co_return sent.ok() ? After::kGoOn : After::kDrop;
 }
@@ -283,13 +283,13 @@ bool HttpConnection::SetBodyDeadline() {
 
 // Receives more of the request at begin_.
 Task<HttpConnection::After> HttpConnection::WaitForMore() {
-  RequestBuffers& exchange = *exchange_;
-  if (!exchange.out.empty()) {
+  RequestBuffers& buffers = *buffers_;
+  if (!buffers.out.empty()) {
     const After flushed = co_await Flush();
     if (flushed != After::kGoOn) co_return flushed;
   }
-  if (begin_ > 0) exchange.in.erase(0, std::exchange(begin_, 0));
-  if (exchange.parser.awaits_body()) {
+  if (begin_ > 0) buffers.in.erase(0, std::exchange(begin_, 0));
+  if (buffers.parser.awaits_body()) {
     if (!SetBodyDeadline()) co_return co_await RefuseSlow();
   } else if (!head_deadline_) {
     connection_->SetDeadline(core_.options.timeouts.header_ms);
@@ -299,16 +299,16 @@ Task<HttpConnection::After> HttpConnection::WaitForMore() {
   if (tls_.has_value()) {
     received = co_await ReceiveTls();
   } else {
-    received = co_await connection_->Receive(&exchange.in);
+    received = co_await connection_->Receive(&buffers.in);
   }
   if (!received.ok()) {
     if (received.code() != Code::kDeadlineExceeded) co_return After::kDrop;
     co_return co_await RefuseSlow();
   }
   if (*received == 0) co_return After::kDrop;  // Half a request is none.
-  exchange.in.reserve(exchange.in.size() + kBodyPadding);
+  buffers.in.reserve(buffers.in.size() + kBodyPadding);
   // Headers come first, and a body whose size they told has its room. Chunks are counted as they come.
-  if (!ChargeBuffers() && exchange.parser.comes_in_chunks()) {
+  if (!ChargeBuffers() && buffers.parser.comes_in_chunks()) {
     co_return co_await RefuseRequest(503, "The server holds too many large requests.");
   }
   co_return After::kGoOn;
@@ -320,10 +320,10 @@ Task<HttpConnection::After> HttpConnection::RefuseSlow() {
 }
 
 Task<HttpConnection::After> HttpConnection::RefuseRequest(int status, std::string_view reason) {
-  RequestBuffers& exchange = *exchange_;
-  exchange.response.Clear();
-  core_.handler.Refuse(status, reason, &exchange.response);
-  exchange.parser.Reset();
+  RequestBuffers& buffers = *buffers_;
+  buffers.response.Clear();
+  core_.handler.Refuse(status, reason, &buffers.response);
+  buffers.parser.Reset();
   GatherAnswer(/*keep_alive=*/false);
   const After flushed = co_await Flush();
   co_return flushed == After::kGoOn ? After::kLinger : flushed;
@@ -339,7 +339,7 @@ Task<void> HttpConnection::End(After after) {
   }
   if (after != After::kLinger) co_return;
   connection_->SetDeadline(kLingerMillis);
-  lane_.GiveBack(std::move(exchange_));
+  lane_.GiveBack(std::move(buffers_));
   (void)ChargeBuffers();
   std::string unwanted;
   for (uint64_t total = 0; total < kLingerBytes && !core_.stopping.load(std::memory_order_relaxed);) {
@@ -353,21 +353,21 @@ Task<void> HttpConnection::End(After after) {
 
 Task<Status> HttpConnection::ReadableTls() { co_return co_await tls_->Readable(); }
 
-Task<Result<size_t>> HttpConnection::ReceiveTls() { co_return co_await tls_->Receive(&exchange_->in); }
+Task<Result<size_t>> HttpConnection::ReceiveTls() { co_return co_await tls_->Receive(&buffers_->in); }
 
 Task<Status> HttpConnection::SendTls(std::string_view bytes) { co_return co_await tls_->Send(bytes); }
 
 // What this connection holds beyond its free share, and the handler has not counted. Of a body both the
 // memory that it will fill and what the handler makes of it, which is as large.
 uint64_t HttpConnection::LargeBytesHeld() const {
-  if (exchange_ == nullptr) return 0;
-  const HttpParser& parser = exchange_->parser;
+  if (buffers_ == nullptr) return 0;
+  const HttpParser& parser = buffers_->parser;
   const uint64_t told = parser.told_body_bytes();
-  const uint64_t in = std::max<uint64_t>(exchange_->in.capacity(), told);
+  const uint64_t in = std::max<uint64_t>(buffers_->in.capacity(), told);
   uint64_t held =
-      in + told + 2 * parser.memory() + exchange_->out.capacity() + exchange_->response.body.capacity();
-  if (tls_.has_value() && exchange_->response.body.size() > kGatherBytes) held += TlsStream::kSendMemory;
-  const uint64_t counted = kFreeBufferBytes + exchange_->response.body_share.bytes();
+      in + told + 2 * parser.memory() + buffers_->out.capacity() + buffers_->response.body.capacity();
+  if (tls_.has_value() && buffers_->response.body.size() > kGatherBytes) held += TlsStream::kSendMemory;
+  const uint64_t counted = kFreeBufferBytes + buffers_->response.body_share.bytes();
   return held - std::min(held, counted);
 }
 

@@ -70,8 +70,8 @@ class HttpConnection {
   ServerLane& lane_;
   ConnectionHandle connection_;
   std::optional<TlsStream> tls_;
-  std::unique_ptr<RequestBuffers> exchange_;
-  size_t begin_ = 0;               // Of the current request in exchange_->in.
+  std::unique_ptr<RequestBuffers> buffers_;
+  size_t begin_ = 0;               // Of the current request in buffers_->in.
   bool head_deadline_ = false;     // Set for the request whose head is coming.
   uint64_t body_deadline_ns_ = 0;  // Of the body that is coming; 0: none is yet.
   BufferShare share_;              // Of core_.buffers, besides the answer's own.

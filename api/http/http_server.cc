@@ -25,19 +25,19 @@ Task<void> ServeConnection(HttpServerCore* core, ConnectionHandle handle) {
 
 std::unique_ptr<RequestBuffers> ServerLane::Borrow() {
   if (spare_.empty()) return std::make_unique<RequestBuffers>();
-  std::unique_ptr<RequestBuffers> exchange = std::move(spare_.back());
+  std::unique_ptr<RequestBuffers> buffers = std::move(spare_.back());
   spare_.pop_back();
-  return exchange;
+  return buffers;
 }
 
-void ServerLane::GiveBack(std::unique_ptr<RequestBuffers> exchange) {
+void ServerLane::GiveBack(std::unique_ptr<RequestBuffers> buffers) {
   if (spare_.size() >= kBuffersKept) return;
-  exchange->parser.Reset();
-  ClearAndShrink(&exchange->in);
-  ClearAndShrink(&exchange->out);
-  ClearAndShrink(&exchange->response.body);
-  exchange->response.Clear();
-  spare_.push_back(std::move(exchange));
+  buffers->parser.Reset();
+  ClearAndShrink(&buffers->in);
+  ClearAndShrink(&buffers->out);
+  ClearAndShrink(&buffers->response.body);
+  buffers->response.Clear();
+  spare_.push_back(std::move(buffers));
 }
 
 HttpServerCore::HttpServerCore(Runtime& its_runtime, const HttpServerOptions& server_options,

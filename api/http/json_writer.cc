@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kFixedMemberMax = 64;
 static_assert(kFixedMemberMax >= std::max(kDoubleTextMax, kGuidTextSize) + 8);
 
-char* Append(char* to, std::string_view text) {
+char* AppendTo(char* to, std::string_view text) {
   std::memcpy(to, text.data(), text.size());
   return to + text.size();
 }
@@ -50,7 +50,7 @@ char* WriteFixedValue(char* to, const PropertyView& property) {
     case PropertyType::kInt32:
       return WriteInteger(to, Int64FromOrderedCode(property.code()));
     case PropertyType::kBoolean:
-      return Append(to, property.code() != 0 ? "true" : "false");
+      return AppendTo(to, property.code() != 0 ? "true" : "false");
     case PropertyType::kDouble: {
       const double number = DoubleFromOrderedCode(property.code());
       if (std::isfinite(number)) return WriteDouble(to, number);
@@ -89,14 +89,14 @@ void WriteProperty(TextSink* sink, const PropertyView& property, MetadataLevel l
   char* to = sink->at();
   if (level != MetadataLevel::kNone && NeedsAnnotation(property)) {
     *to++ = '"';
-    to = Append(to, name);
-    to = Append(to, R"(@odata.type":")");
-    to = Append(to, EdmTypeName(property.type()));
-    to = Append(to, R"(",)");
+    to = AppendTo(to, name);
+    to = AppendTo(to, R"(@odata.type":")");
+    to = AppendTo(to, EdmTypeName(property.type()));
+    to = AppendTo(to, R"(",)");
   }
   *to++ = '"';
-  to = Append(to, name);
-  to = Append(to, R"(":)");
+  to = AppendTo(to, name);
+  to = AppendTo(to, R"(":)");
   if (property.type() == PropertyType::kString) {
     sink->AdvanceTo(to);
     WriteJsonString(sink, property.raw());

@@ -10,6 +10,7 @@
 #include "api/limits.h"
 #include "api/query.h"
 #include "api/query_token.h"
+#include "engine/base/clock.h"
 
 // Query Entities (spec 11): one page straight from the rows to the body of the answer.
 
@@ -17,7 +18,6 @@ namespace partita::http {
 
 namespace {
 
-constexpr uint64_t kNanosPerSecond = 1'000'000'000;
 // A page ends when its text has so many bytes. The page's own limit counts what is stored; absent properties
 // that are selected, or escapes, can be many times as much.
 constexpr size_t kPageTextMax = 8 << 20;

@@ -29,7 +29,7 @@ bool IsHostCharacter(char c) {
          c == ']';
 }
 
-std::string_view NameOf(std::string_view host) {
+std::string_view HostWithoutPort(std::string_view host) {
   if (host.starts_with('[')) return host.substr(0, host.find(']') + 1);
   return host.substr(0, host.find(':'));
 }
@@ -256,7 +256,7 @@ std::optional<ServiceError> ParseResource(std::string_view target, std::optional
                                           bool secure, const AddressRules& rules, Resource* resource) {
   *resource = Resource();
   if (const std::optional<std::string_view> authority = TakeAuthority(&target)) host = authority;
-  if (!host || NameOf(*host).empty() || !std::all_of(host->begin(), host->end(), IsHostCharacter))
+  if (!host || HostWithoutPort(*host).empty() || !std::all_of(host->begin(), host->end(), IsHostCharacter))
     return ServiceError(ErrorCode::kHostInformationNotPresent).Early();
   resource->base.secure = secure;
   resource->base.host = *host;
@@ -264,9 +264,9 @@ std::optional<ServiceError> ParseResource(std::string_view target, std::optional
 
   std::string_view path = resource->path;
   if (!path.empty() && path[0] != '/') return BadUri();
-  resource->path_style = IsPathStyleHost(NameOf(*host), rules);
+  resource->path_style = IsPathStyleHost(HostWithoutPort(*host), rules);
   if (!resource->path_style) {
-    TakeAccountOfHost(NameOf(*host), resource);
+    TakeAccountOfHost(HostWithoutPort(*host), resource);
   } else if (MaybeError error = TakeAccountPath(&path, resource)) {
     return error;
   }

@@ -23,7 +23,7 @@ bool IsVersion(std::string_view text) {
   return std::count_if(text.begin(), text.end(), IsAsciiDigit) == 8;
 }
 
-bool HasControl(std::string_view text) {
+bool HasAnyControlCharacter(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; });
 }
 
@@ -51,7 +51,7 @@ std::optional<SasToken> ReadSasToken(const QueryParameters& query) {
   };
   for (const auto& [name, field] : fields) {
     *field = query.Get(name);
-    if (HasControl(*field)) return std::nullopt;
+    if (HasAnyControlCharacter(*field)) return std::nullopt;
   }
   token.has_lower_partition = query.Has("spk");
   token.has_upper_partition = query.Has("epk");

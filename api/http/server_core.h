@@ -28,7 +28,7 @@ class ServerLane {
 
   std::unique_ptr<RequestBuffers> Borrow();
   // Keeps it for the next request, without large memory.
-  void GiveBack(std::unique_ptr<RequestBuffers> exchange);
+  void GiveBack(std::unique_ptr<RequestBuffers> buffers);
 
   ResponseWriter& writer() { return writer_; }
   const Executor& worker() const { return worker_; }

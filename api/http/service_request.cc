@@ -365,7 +365,7 @@ std::optional<ServiceError> CheckBody(const ServiceRequest& request) {
   return CheckMd5(http);
 }
 
-std::optional<ServiceError> ReadWrite(const ServiceRequest& request, partita::Write* write) {
+std::optional<ServiceError> ReadWrite(const ServiceRequest& request, Write* write) {
   write->action = ActionOf(request.kind);
   write->if_match = request.if_match.value_or("");
   const Resource& resource = request.resource;

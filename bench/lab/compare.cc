@@ -8,12 +8,12 @@
 #include <tuple>
 
 #include "bench/compare/statistics.h"
+#include "bench/lab/metrics.h"
 
 namespace partita::lab {
 namespace {
 
 constexpr double kShareRise = 0.01;
-constexpr size_t kRoundsToBeSure = 3;
 
 // Layout, rate and operation: its figures in each repeat.
 using Key = std::tuple<std::string, std::string, std::string>;
@@ -85,7 +85,7 @@ RunComparison::Row Compare(const Key& key, const Figures& before, const Figures&
   const bench::RatioSummary ratio = bench::SummarizeRatio(after.p99_ms, before.p99_ms);
   row.ratio_lower = ratio.lower;
   row.ratio_upper = ratio.upper;
-  const bool sure = ratio.rounds >= kRoundsToBeSure;
+  const bool sure = ratio.rounds >= kRoundsMin;
   row.why = LessDone(before, after);
   if (row.why.empty() && sure && ratio.lower > 1 + threshold) row.why = "slower";
   row.worse = !row.why.empty();

@@ -7,11 +7,7 @@
 #include "engine/base/text.h"
 
 namespace partita::lab {
-namespace {
-
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD.
-
-}  // namespace
+namespace {}  // namespace
 
 void JsonText::NewLine() {
   if (lines_ > 0) return;
@@ -72,7 +68,7 @@ void JsonText::AppendQuoted(std::string_view text) {
     const size_t sound = Utf8ErrorOffset(text);
     AppendEscaped(text.substr(0, sound));
     if (sound == text.size()) break;
-    text_.append(kReplacement);
+    text_.append(kReplacementCharacter);
     text.remove_prefix(sound + 1);
   }
   text_.push_back('"');

@@ -7,6 +7,9 @@
 
 namespace partita::lab {
 
+// U+FFFD, for bytes that are no UTF-8.
+inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
+
 // Writes JSON, indented, in the order of the calls. Numbers that are no numbers become null, and each byte of
 // a text that is no UTF-8 becomes U+FFFD: what is written is always JSON. Used by one thread.
 class JsonText {

@@ -9,8 +9,8 @@ namespace partita::lab {
 namespace {
 
 constexpr uint64_t kFanOutMax = 256;
-constexpr uint64_t kTimesApartMax =
-    64;  // Partitions of a time range that are read one by one; else as a range.
+// Partitions of a time range that are read one by one; else as a range.
+constexpr uint64_t kTimesApartMax = 64;
 // 100 ns in a day, hour, minute and second: units 2 to 5 of a time.
 constexpr uint64_t kUnitTicks[] = {0, 0, 864'000'000'000, 36'000'000'000, 600'000'000, 10'000'000};
 

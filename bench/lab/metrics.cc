@@ -10,7 +10,6 @@ namespace partita::lab {
 namespace {
 
 constexpr double kRatioMin = 1.05;
-constexpr size_t kRoundsMin = 3;
 
 double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);

@@ -26,6 +26,9 @@ std::vector<std::string> MetricNames();
 // of the run (Timeline::HotShare).
 inline constexpr const char* kHotShare = "hot_share";
 
+// An interval takes so many rounds.
+inline constexpr size_t kRoundsMin = 3;
+
 // Without what there is no figure.
 enum class MetricBasis : uint8_t {
   kPrediction,  // Nothing: it is told by the experiment alone.

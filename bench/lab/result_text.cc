@@ -18,7 +18,6 @@ namespace {
 constexpr double kThrottledMax = 0.01;
 // Nor is one that finds nothing more often: what is not there is quickly not found.
 constexpr double kMissingMax = 0.01;
-constexpr uint32_t kRepeatsMin = 3;  // An interval takes so many.
 
 std::string Number(double number) {
   char text[32];
@@ -165,7 +164,7 @@ Verdict VerdictOn(const Experiment& experiment, const RunResult& result, size_t 
   if (candidates.size() == 1) {
     return {.winner = {}, .why = "only " + experiment.layouts[candidates[0]].name + " did all it was asked"};
   }
-  if (experiment.repeats < kRepeatsMin) return {.winner = {}, .why = "it takes three repeats"};
+  if (experiment.repeats < kRoundsMin) return {.winner = {}, .why = "it takes three repeats"};
   return {.winner = {}, .why = "not beyond doubt"};
 }
 

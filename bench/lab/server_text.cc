@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "bench/lab/json_text.h"
 #include "engine/base/text.h"
 
 namespace partita::lab {
@@ -13,7 +14,6 @@ constexpr size_t kBytesMax = 300;
 // What is hidden is longer than what stands for it, by far less than so much: no secret is cut into view.
 constexpr size_t kLookedAtMax = 64u << 10;
 constexpr std::string_view kHidden = "(hidden)";
-constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD.
 // What stands between the name and the value: as it is, in an address within an address, and in JSON.
 constexpr std::array<std::string_view, 4> kEquals = {"=", "%3d", "%3D", "\\u003d"};
 constexpr std::string_view kValueEnds = "&\"'<> \t\r\n;,\\";

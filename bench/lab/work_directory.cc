@@ -16,7 +16,9 @@ namespace {
 
 constexpr const char* kMark = "/partita-lab";
 
-Status CannotUse(const std::string& path) { return Status::IoError(path + ": " + std::strerror(errno)); }
+Status WorkDirectoryError(const std::string& path) {
+  return Status::IoError(path + ": " + std::strerror(errno));
+}
 
 // The file descriptor of the mark, locked; -1: it is not there, or another process holds it.
 int LockMark(const std::string& path) {
@@ -36,14 +38,14 @@ Result<WorkDirectory> WorkDirectory::Make(const std::string& parent) {
   // What cannot be removed is no hindrance.
   for (const std::string& left : LeftIn(parent)) (void)RemoveLeft(left);
   std::string path = parent + "/work-XXXXXX";
-  if (mkdtemp(path.data()) == nullptr) return CannotUse(path);
+  if (mkdtemp(path.data()) == nullptr) return WorkDirectoryError(path);
   // It gets its name when it is locked: nobody sees it without.
   const std::string mark = path + kMark, fresh = mark + ".new";
   const int lock = ::open(fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (lock < 0) return CannotUse(fresh);
+  if (lock < 0) return WorkDirectoryError(fresh);
   WorkDirectory directory(std::move(path), lock);
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0 || std::rename(fresh.c_str(), mark.c_str()) != 0) {
-    return CannotUse(mark);
+    return WorkDirectoryError(mark);
   }
   return directory;
 }

@@ -55,4 +55,11 @@ std::string TableUpperBound(TableId table);
 // The smallest string greater than every string with this prefix; empty when there is none.
 std::string PrefixSuccessor(std::string_view prefix);
 
+// Whether [lower, upper) and [other_lower, other_upper) share a key, which neither is without. An empty upper
+// end is behind all keys.
+inline bool KeyRangesOverlap(std::string_view lower, std::string_view upper, std::string_view other_lower,
+                             std::string_view other_upper) {
+  return (upper.empty() || other_lower < upper) && (other_upper.empty() || lower < other_upper);
+}
+
 }  // namespace partita

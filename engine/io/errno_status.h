@@ -6,6 +6,9 @@
 
 namespace partita {
 
+// A call that signals interrupt is done again, but not for ever (F24).
+inline constexpr uint32_t kInterruptionsMax = 100;
+
 // The status of a failed system call, as engine/io/file.h lists the codes; the message names
 // operation, path and errno text, and what to do where that is known.
 Status ErrnoStatus(std::string_view operation, std::string_view path, int error);

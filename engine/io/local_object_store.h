@@ -13,6 +13,9 @@ namespace partita {
 // Where the local stores keep their files, relative to the store's directory.
 inline constexpr const char* kObjectDirectory = "tables";
 inline constexpr const char* kMetaDirectory = "meta";
+inline std::string MetaPath(std::string_view key) {
+  return std::string(kMetaDirectory).append("/").append(key);
+}
 
 enum class IfMissing : uint8_t {
   kCreate,  // Create the subdirectory, durably (a new store).

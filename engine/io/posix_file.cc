@@ -18,8 +18,6 @@ namespace partita {
 
 namespace {
 
-constexpr int kInterruptedMax = 100;
-
 UringExecutor* CurrentRing() {
   IoWorker* worker = IoWorker::Current();
   return worker == nullptr ? nullptr : worker->ring();
@@ -188,7 +186,7 @@ Task<Status> PosixFile::Truncate(uint64_t size) {
 
 Task<Status> PosixFile::Allocate(uint64_t size) {
   auto allocate = [this, size]() -> Status {
-    for (int i = 0; i < kInterruptedMax; ++i) {  // F24.
+    for (uint32_t i = 0; i < kInterruptionsMax; ++i) {  // F24.
       if (fallocate(handle_.descriptor, 0, 0, static_cast<off_t>(size)) == 0) return Status();
       if (errno != EINTR) break;
     }

@@ -12,7 +12,6 @@ namespace partita {
 
 namespace {
 
-constexpr uint32_t kInterruptionsMax = 100;
 // The kernel moves at most 2 GiB less a page in one call; a round, aligned figure below it.
 constexpr size_t kPieceSizeMax = 1u << 30;
 

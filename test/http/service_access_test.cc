@@ -10,8 +10,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::string_view kNoMetadata = "Accept: application/json;odata=nometadata\n";
-
 std::string Encoded(std::string_view text) {
   std::string out;
   for (char c : text) {

@@ -20,6 +20,7 @@ namespace partita::http {
 // Of the worked examples (spec 22).
 inline constexpr std::string_view kExampleKey =
     "cW/v/E7TrIw7LD13KgOQmnbqDmWdreuqsZ339o+SMYKWm4zU0Idg56iJd7PMMQK5om4fbk8ujMkdrz/WmXNC5A==";
+inline constexpr std::string_view kNoMetadata = "Accept: application/json;odata=nometadata\n";
 inline constexpr std::string_view kExampleHost = "contoso.table.core.windows.net";
 
 // What came back.

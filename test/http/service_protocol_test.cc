@@ -14,7 +14,6 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr std::string_view kRow = "/orders(PartitionKey='p',RowKey='r')";
-constexpr std::string_view kNone = "Accept: application/json;odata=nometadata\n";
 
 class ServiceProtocol : public ::testing::Test {
  protected:
@@ -70,9 +69,10 @@ TEST_F(ServiceProtocol, TableNamesMatchInAnyCaseAndKeepTheirOwn) {
 TEST_F(ServiceProtocol, APartitionAloneIsAQueryOfIt) {
   world.Insert("orders", "p", "1");
   world.Insert("orders", "q", "1");
-  const Reply reply = world.Get("/orders(PartitionKey='p')?$select=PartitionKey", kNone);
+  const Reply reply = world.Get("/orders(PartitionKey='p')?$select=PartitionKey", kNoMetadata);
   EXPECT_EQ(reply.body, "{\"value\":[{\"PartitionKey\":\"p\"}]}");
-  EXPECT_EQ(world.Get("/orders(PartitionKey='p')?$filter=RowKey%20eq%20'2'", kNone).body, "{\"value\":[]}");
+  EXPECT_EQ(world.Get("/orders(PartitionKey='p')?$filter=RowKey%20eq%20'2'", kNoMetadata).body,
+            "{\"value\":[]}");
 }
 
 // ---- 3. Operations at a glance, tunnels.
@@ -110,22 +110,22 @@ TEST_F(ServiceProtocol, ADeletedTableMayBeMadeAgainAndIsEmpty) {
   EXPECT_EQ(world.Delete("/Tables('orders')", "").status, 204);
   EXPECT_EQ(world.Insert("orders", "p", "r").Outcome(), "404 TableNotFound");
   world.MakeTable("orders");
-  EXPECT_EQ(world.Get("/orders()", kNone).body, "{\"value\":[]}");
+  EXPECT_EQ(world.Get("/orders()", kNoMetadata).body, "{\"value\":[]}");
 }
 
 TEST_F(ServiceProtocol, TablesAreListedByNameInPages) {
   for (std::string_view name : {"zebra", "Banana", "apple"}) world.MakeTable(name);
-  EXPECT_EQ(world.Get("/Tables", kNone).body,
+  EXPECT_EQ(world.Get("/Tables", kNoMetadata).body,
             "{\"value\":[{\"TableName\":\"apple\"},{\"TableName\":\"Banana\"},{\"TableName\":\"orders\"},{"
             "\"TableName\":\"zebra\"}]}");
-  const Reply page = world.Get("/Tables?$top=3", kNone);
+  const Reply page = world.Get("/Tables?$top=3", kNoMetadata);
   EXPECT_THAT(page.body, HasSubstr("orders"));
   EXPECT_THAT(page.body, Not(HasSubstr("zebra")));
-  const Reply next =
-      world.Get("/Tables?$top=3&NextTableName=" + page.Header("x-ms-continuation-NextTableName"), kNone);
+  const Reply next = world.Get(
+      "/Tables?$top=3&NextTableName=" + page.Header("x-ms-continuation-NextTableName"), kNoMetadata);
   EXPECT_EQ(next.body, "{\"value\":[{\"TableName\":\"zebra\"}]}");
   EXPECT_FALSE(next.Has("x-ms-continuation-NextTableName"));
-  EXPECT_EQ(world.Get("/Tables?$filter=TableName%20ge%20'c'%20and%20TableName%20lt%20'q'", kNone).body,
+  EXPECT_EQ(world.Get("/Tables?$filter=TableName%20ge%20'c'%20and%20TableName%20lt%20'q'", kNoMetadata).body,
             "{\"value\":[{\"TableName\":\"orders\"}]}");
   EXPECT_THAT(
       world.Get("/Tables('apple')", "Accept: application/json;odata=fullmetadata\n").body,
@@ -233,9 +233,9 @@ TEST_F(ServiceProtocol, NullsAreNotStoredAndDoNotRemove) {
 TEST_F(ServiceProtocol, AMergeMayChangeTypesAndAReplaceLeavesOnlyTheKeys) {
   world.Insert("orders", "p", "r", ",\"a\":1,\"b\":\"x\"");
   EXPECT_EQ(world.Merge(kRow, "{\"a\":\"text\",\"PartitionKey\":\"p\",\"RowKey\":\"r\"}").status, 204);
-  EXPECT_THAT(world.Get(kRow, kNone).body, HasSubstr("\"a\":\"text\",\"b\":\"x\"}"));
+  EXPECT_THAT(world.Get(kRow, kNoMetadata).body, HasSubstr("\"a\":\"text\",\"b\":\"x\"}"));
   EXPECT_EQ(world.Put(kRow, "{}").status, 204);
-  EXPECT_THAT(world.Get(kRow, kNone).body, ::testing::EndsWith("Z\"}"));
+  EXPECT_THAT(world.Get(kRow, kNoMetadata).body, ::testing::EndsWith("Z\"}"));
 }
 
 TEST_F(ServiceProtocol, ByteOrderMarksAndAnyJsonContentTypeAreTaken) {
@@ -251,12 +251,12 @@ TEST_F(ServiceProtocol, SelectedPropertiesThatAreMissingAreNull) {
   const Reply reply = world.Get(std::string(kRow) + "?$select=a,%20b,RowKey");
   EXPECT_THAT(reply.body, HasSubstr("#orders/@Element&$select=a,%20b,RowKey\",\"odata.etag\":"));
   EXPECT_THAT(reply.body, HasSubstr("\"a\":1,\"b\":null,\"RowKey\":\"r\"}"));
-  EXPECT_EQ(world.Get(std::string(kRow) + "?$select=", kNone).body, world.Get(kRow, kNone).body);
+  EXPECT_EQ(world.Get(std::string(kRow) + "?$select=", kNoMetadata).body, world.Get(kRow, kNoMetadata).body);
   EXPECT_EQ(world.Get(std::string(kRow) + "?$filter=nonsense(").status, 200);  // Ignored there.
 }
 
 TEST_F(ServiceProtocol, FormatOverridesAccept) {
-  const Reply reply = world.Get("/orders()?$format=application/json;odata=fullmetadata", kNone);
+  const Reply reply = world.Get("/orders()?$format=application/json;odata=fullmetadata", kNoMetadata);
   EXPECT_EQ(reply.Header("Content-Type"), "application/json;odata=fullmetadata;streaming=true;charset=utf-8");
 }
 
