@@ -78,27 +78,31 @@ TEST(EventTest, AWaiterMayDestroyTheEventAsSoonAsItGoesOn) {
     std::atomic<int> count{0};
     RunBlocking(WaitAndCount(*event, count));
     event.reset();
+    ASSERT_EQ(count, 1);
   }
 }
 
-Task<void> WaitThenDestroy(std::unique_ptr<Event> event) {
+Task<void> WaitThenDestroy(std::unique_ptr<Event> event, std::atomic<int>& destroyed) {
   co_await event->Wait();
   event.reset();
+  destroyed.fetch_add(1);
 }
 
 TEST(EventTest, ATaskMayDestroyTheEventAsSoonAsItGoesOn) {
   TestThread waits;
   TestThread sets;
   std::vector<SetsEvent> work(5'000);
+  std::atomic<int> destroyed{0};
   TaskGroup group;
   for (SetsEvent& one : work) {
     auto event = std::make_unique<Event>();
     one.event = event.get();
     one.run = [](Runnable* self) { static_cast<SetsEvent*>(self)->event->Set(); };
-    group.Spawn(waits, WaitThenDestroy(std::move(event)));
+    group.Spawn(waits, WaitThenDestroy(std::move(event), destroyed));
     sets.Post(&one);
   }
   RunBlocking(group.Join());
+  EXPECT_EQ(destroyed, 5'000);
 }
 
 }  // namespace

@@ -8,13 +8,10 @@
 #include <vector>
 
 #include "engine/io/sim_runtime.h"
+#include "test/support/bytes.h"
 
 namespace partita {
 namespace {
-
-std::span<const uint8_t> BytesIn(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
 
 std::unique_ptr<File> OpenFile(SimRuntime& runtime, std::string_view path) {
   auto file = RunBlocking(runtime.files().Open(path, OpenMode::kCreateOrOpen, FileIo::kBuffered));
@@ -23,7 +20,7 @@ std::unique_ptr<File> OpenFile(SimRuntime& runtime, std::string_view path) {
 }
 
 Status Write(File& file, uint64_t offset, std::string_view text) {
-  return RunBlocking(file.WriteAt(offset, BytesIn(text)));
+  return RunBlocking(file.WriteAt(offset, AsBytes(text)));
 }
 
 Result<std::string> Read(File& file, uint64_t offset, size_t size) {
@@ -39,7 +36,7 @@ Task<void> WriteFour(SimRuntime& runtime, std::vector<std::string>& acknowledged
   for (const char* name : {"1", "2", "3", "4"}) {
     auto file = co_await runtime.files().Open(name, OpenMode::kCreateOrOpen, FileIo::kBuffered);
     if (!file.ok()) co_return;
-    const Status written = co_await (*file)->WriteAndFlush(0, BytesIn(name));
+    const Status written = co_await (*file)->WriteAndFlush(0, AsBytes(name));
     if (!written.ok()) co_return;
     const Status named = co_await runtime.files().FlushDirectory("");
     if (!named.ok()) co_return;
@@ -103,7 +100,7 @@ TEST(SimDeviceTest, ACrashAfterAWriteKeepsItForTheNextProcessAndOneBeforeMayNot)
 }
 
 Task<void> OneWrite(File& file, std::string text, Status& answer) {
-  answer = co_await file.WriteAt(0, BytesIn(text));
+  answer = co_await file.WriteAt(0, AsBytes(text));
 }
 
 TEST(SimDeviceTest, AWriteInFlightAtACrashIsThereWhollyPartlyOrNotAtAll) {
@@ -173,7 +170,7 @@ TEST(SimDeviceTest, AFlushDoesNotCoverAWriteThatHadNotEndedWhenItBegan) {
 }
 
 Task<void> NoteWhenWritten(File& file, uint64_t offset, std::string text, std::string& order) {
-  const Status status = co_await file.WriteAt(offset, BytesIn(text));
+  const Status status = co_await file.WriteAt(offset, AsBytes(text));
   EXPECT_TRUE(status.ok());
   order += text;
 }

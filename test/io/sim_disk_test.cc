@@ -9,15 +9,12 @@
 #include <string>
 
 #include "engine/io/sim_runtime.h"
+#include "test/support/bytes.h"
 
 namespace partita {
 namespace {
 
 constexpr uint64_t kSeeds = 2000;
-
-std::span<const uint8_t> AsBytes(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
 
 // A process whose calls are done at once (blocking mode); every answer must be ok.
 class Process {

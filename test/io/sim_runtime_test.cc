@@ -9,13 +9,10 @@
 
 #include "engine/base/async_mutex.h"
 #include "engine/base/event.h"
+#include "test/support/bytes.h"
 
 namespace partita {
 namespace {
-
-std::span<const uint8_t> BytesOf(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
 
 Task<void> WriteSome(SimRuntime& runtime, std::string path, int count) {
   auto opened = co_await runtime.files().Open(path, OpenMode::kCreateOrOpen, FileIo::kBuffered);
@@ -23,7 +20,7 @@ Task<void> WriteSome(SimRuntime& runtime, std::string path, int count) {
   File& file = **opened;
   for (int i = 0; i < count; ++i) {
     const std::string text(static_cast<size_t>(1 + i % 900), static_cast<char>('a' + i % 26));
-    const Status wrote = co_await file.WriteAt(static_cast<uint64_t>(i) * 700, BytesOf(text));
+    const Status wrote = co_await file.WriteAt(static_cast<uint64_t>(i) * 700, AsBytes(text));
     EXPECT_TRUE(wrote.ok()) << wrote.ToString();
     if (i % 3 == 0) {
       const Status flushed = co_await file.Flush();

@@ -15,6 +15,59 @@ struct Shape {
   size_t block_size;
 };
 
+// At keys, beside them, and at versions before the newest.
+void ExpectLookups(TableReader& table, const std::vector<OwnedEntry>& entries, std::mt19937_64& random) {
+  for (size_t i = 0; i < std::min<size_t>(entries.size() * 3, 3000); ++i) {
+    const OwnedEntry& near = entries[random() % entries.size()];
+    std::string key = near.user_key;
+    if (random() % 3 == 0) key.push_back(static_cast<char>(1 + random() % 255));
+    if (random() % 7 == 0) key.pop_back();
+    Version at_most = random() % 2 ? kVersionMax : Version(near.version.value - random() % 2);
+    const Lookup expected = ExpectedLookup(entries, key, at_most);
+    BlockPin pin, second_pin;
+    const KeyHash hash = HashKey(key);
+    Result<Lookup> got = RunBlocking(table.Get(hash, key, at_most, &pin));
+    ASSERT_TRUE(got.ok()) << got.status().ToString();
+    ASSERT_EQ(got->state, expected.state);
+    ASSERT_EQ(got->version, expected.version);
+    if (expected.state == LookupState::kFound) ASSERT_EQ(got->value, expected.value);
+    if (expected.state != LookupState::kAbsent) {
+      EXPECT_TRUE(table.MayContainKey(hash));
+      EXPECT_TRUE(table.MayContainPartition(hash));
+    }
+    const TableLookup tried = table.TryGet(hash, key, at_most, &second_pin);
+    if (!tried.needs_io) ASSERT_EQ(tried.lookup.state, expected.state);
+  }
+}
+
+// Both ways between ends drawn from the keys, with seeks on the way.
+void ExpectScans(TableReader& table, const std::vector<OwnedEntry>& entries, std::mt19937_64& random) {
+  for (Direction direction : {Direction::kForward, Direction::kBackward}) {
+    for (IterCaching caching : {IterCaching::kFill, IterCaching::kLookOnly, IterCaching::kBypass}) {
+      for (int round = 0; round < 6; ++round) {
+        IterOptions options{.caching = caching, .lower = "", .upper = ""};
+        if (round > 0 && random() % 3) options.lower = entries[random() % entries.size()].user_key;
+        if (round > 0 && random() % 3) options.upper = entries[random() % entries.size()].user_key;
+        auto it = table.NewIterator(direction, options);
+        ASSERT_EQ(DrainAll(*it), Expected(entries, direction, options.lower, options.upper));
+        // Seek, from wherever the cursor stands.
+        for (int seek = 0; seek < 5; ++seek) {
+          std::string key = entries[random() % entries.size()].user_key;
+          if (random() % 2) key.push_back(static_cast<char>(random() % 3));
+          std::string lower = options.lower, upper = options.upper;
+          if (direction == Direction::kForward) lower = std::max(lower, key);
+          if (direction == Direction::kBackward) upper = upper.empty() ? key : std::min(upper, key);
+          std::vector<OwnedEntry> expected = Expected(entries, direction, lower, upper);
+          if (expected.size() > 20) expected.resize(20);
+          Status status;
+          ASSERT_EQ(Drain(*it, it->Seek(key), &status, 20), expected);
+          ASSERT_TRUE(status.ok());
+        }
+      }
+    }
+  }
+}
+
 class TableOracleTest : public testing::TestWithParam<Shape> {};
 
 // covers: F43 M28
@@ -40,52 +93,10 @@ TEST_P(TableOracleTest, EveryLookupAndScanAgreesWithTheOracle) {
     ASSERT_TRUE(verified.ok()) << verified.ToString();
     EXPECT_EQ(report.entries, entries.size());
 
-    for (size_t i = 0; i < std::min<size_t>(entries.size() * 3, 3000); ++i) {
-      const OwnedEntry& near = entries[random() % entries.size()];
-      std::string key = near.user_key;
-      if (random() % 3 == 0) key.push_back(static_cast<char>(1 + random() % 255));
-      if (random() % 7 == 0) key.pop_back();
-      Version at_most = random() % 2 ? kVersionMax : Version(near.version.value - random() % 2);
-      const Lookup expected = ExpectedLookup(entries, key, at_most);
-      BlockPin pin, second_pin;
-      const KeyHash hash = HashKey(key);
-      Result<Lookup> got = RunBlocking((*table)->Get(hash, key, at_most, &pin));
-      ASSERT_TRUE(got.ok()) << got.status().ToString();
-      ASSERT_EQ(got->state, expected.state);
-      ASSERT_EQ(got->version, expected.version);
-      if (expected.state == LookupState::kFound) ASSERT_EQ(got->value, expected.value);
-      if (expected.state != LookupState::kAbsent) {
-        EXPECT_TRUE((*table)->MayContainKey(hash));
-        EXPECT_TRUE((*table)->MayContainPartition(hash));
-      }
-      const TableLookup tried = (*table)->TryGet(hash, key, at_most, &second_pin);
-      if (!tried.needs_io) ASSERT_EQ(tried.lookup.state, expected.state);
-    }
-
-    for (Direction direction : {Direction::kForward, Direction::kBackward}) {
-      for (IterCaching caching : {IterCaching::kFill, IterCaching::kLookOnly, IterCaching::kBypass}) {
-        for (int round = 0; round < 6; ++round) {
-          IterOptions options{.caching = caching, .lower = "", .upper = ""};
-          if (round > 0 && random() % 3) options.lower = entries[random() % entries.size()].user_key;
-          if (round > 0 && random() % 3) options.upper = entries[random() % entries.size()].user_key;
-          auto it = (*table)->NewIterator(direction, options);
-          ASSERT_EQ(DrainAll(*it), Expected(entries, direction, options.lower, options.upper));
-          // Seek, from wherever the cursor stands.
-          for (int seek = 0; seek < 5; ++seek) {
-            std::string key = entries[random() % entries.size()].user_key;
-            if (random() % 2) key.push_back(static_cast<char>(random() % 3));
-            std::string lower = options.lower, upper = options.upper;
-            if (direction == Direction::kForward) lower = std::max(lower, key);
-            if (direction == Direction::kBackward) upper = upper.empty() ? key : std::min(upper, key);
-            std::vector<OwnedEntry> expected = Expected(entries, direction, lower, upper);
-            if (expected.size() > 20) expected.resize(20);
-            Status status;
-            ASSERT_EQ(Drain(*it, it->Seek(key), &status, 20), expected);
-            ASSERT_TRUE(status.ok());
-          }
-        }
-      }
-    }
+    ExpectLookups(**table, entries, random);
+    if (HasFatalFailure()) return;
+    ExpectScans(**table, entries, random);
+    if (HasFatalFailure()) return;
     cache.CheckInvariants();
     EXPECT_EQ(cache.CountPinned(), 0u);
   }

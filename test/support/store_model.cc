@@ -27,8 +27,6 @@ std::string Short(std::string_view content) {
          "' (" + std::to_string(content.size()) + " bytes)";
 }
 
-std::string Text(Version version) { return std::to_string(version.value); }
-
 std::string_view KindName(WriteKind kind) {
   switch (kind) {
     case WriteKind::kPut:
@@ -138,12 +136,12 @@ void StoreModel::Acknowledge(uint64_t number, Version version) {
   write.ended = now_;
   write.answer = Answer::kAcknowledged;
   if (write.version.value != 0 && write.version != version) {
-    Violation("write " + std::to_string(number) + " answered version " + Text(version) +
-              " but was read with " + Text(write.version));
+    Violation("write " + std::to_string(number) + " answered version " + VersionText(version) +
+              " but was read with " + VersionText(write.version));
   }
   if (version <= write.floor) {
-    Violation("write " + std::to_string(number) + " got version " + Text(version) + ", not above " +
-              Text(write.floor) + ", which its shard had shown before (F18)");
+    Violation("write " + std::to_string(number) + " got version " + VersionText(version) + ", not above " +
+              VersionText(write.floor) + ", which its shard had shown before (F18)");
   }
   write.version = version;
   auto key = keys_.find(write.ops[0].key);
@@ -185,7 +183,7 @@ void StoreModel::Expose(const std::string& name, const Key& key, Version version
                         const std::string& content) {
   auto [found, fresh] = exposed_[key.entity].try_emplace(version.value, content);
   if (!fresh && found->second != content) {
-    Violation("two states of " + DescribeKey(name) + " share version " + Text(version) + ": " +
+    Violation("two states of " + DescribeKey(name) + " share version " + VersionText(version) + ": " +
               Short(content) + " and " + Short(found->second) + " (F17)");
   }
 }
@@ -205,7 +203,7 @@ bool StoreModel::Attribute(const std::string& name, const Key& key, const Row& r
   const Op* op = found == writes_.end() ? nullptr : found->second.FindOp(name);
   if (op == nullptr || op->kind == WriteKind::kDelete) {
     Violation(std::string(where) + ": " + DescribeKey(name) + " shows " + Short(row.content) +
-              " at version " + Text(row.version) + ", which nobody wrote there in this life");
+              " at version " + VersionText(row.version) + ", which nobody wrote there in this life");
     return false;
   }
   Write& write = found->second;
@@ -217,7 +215,8 @@ bool StoreModel::Attribute(const std::string& name, const Key& key, const Row& r
   if (write.version.value == 0) write.version = row.version;
   if (write.version != row.version) {
     Violation(std::string(where) + ": " + DescribeKey(name) + " shows write " + std::to_string(write.number) +
-              " with version " + Text(row.version) + " instead of " + Text(write.version) + " (F11)");
+              " with version " + VersionText(row.version) + " instead of " + VersionText(write.version) +
+              " (F11)");
     return false;
   }
   if (settles) write.settled = std::min(write.settled, now_);
@@ -292,7 +291,7 @@ std::string StoreModel::DescribeKey(const std::string& name) const {
   auto key = keys_.find(name);
   if (key == keys_.end()) return "a key of a dropped table";
   std::string text = key->second.entity + " (shard " + std::to_string(key->second.shard) + "; base ";
-  text += key->second.base ? Text(key->second.base->version) : "absent";
+  text += key->second.base ? VersionText(key->second.base->version) : "absent";
   for (uint64_t number : key->second.writes) {
     const Write& write = writes_.at(number);
     const Op* op = write.FindOp(name);
@@ -304,7 +303,7 @@ std::string StoreModel::DescribeKey(const std::string& name) const {
             : write.answer == Answer::kRefused    ? " refused"
             : write.answer == Answer::kInDoubt    ? " in doubt"
                                                   : " pending";
-    if (write.version.value != 0) text += " " + Text(write.version);
+    if (write.version.value != 0) text += " " + VersionText(write.version);
   }
   return text + ")";
 }

@@ -12,6 +12,8 @@
 
 namespace partita {
 
+inline std::string VersionText(Version version) { return std::to_string(version.value); }
+
 // What a crash takes with it.
 enum class CrashKind : uint8_t { kNone, kProcess, kPower };
 std::string_view CrashKindName(CrashKind kind);

@@ -7,12 +7,6 @@
 
 namespace partita {
 
-namespace {
-
-std::string VersionText(Version version) { return std::to_string(version.value); }
-
-}  // namespace
-
 std::string StoreModel::EntityOf(const std::string& key) const {
   auto found = keys_.find(key);
   return found == keys_.end() ? "?" : found->second.entity;

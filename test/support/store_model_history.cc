@@ -18,7 +18,6 @@ namespace partita {
 
 namespace {
 
-std::string VersionName(Version version) { return std::to_string(version.value); }
 std::string Number(uint64_t number) { return "write " + std::to_string(number); }
 
 }  // namespace
@@ -69,7 +68,7 @@ void StoreModel::CheckConditions(const std::string& name, const History& history
     if (state.present && state.content_known && exposed != exposed_.end()) {
       auto shown = exposed->second.find(state.version.value);
       if (shown != exposed->second.end() && shown->second != state.content) {
-        Violation("wrong content at version " + VersionName(state.version) + " of " + DescribeKey(name) +
+        Violation("wrong content at version " + VersionText(state.version) + " of " + DescribeKey(name) +
                   ": '" + shown->second.substr(0, 60) + "' instead of '" + state.content.substr(0, 60) + "'");
       }
     }
@@ -82,8 +81,8 @@ void StoreModel::CheckConditions(const std::string& name, const History& history
     if (!holds) {
       Violation(Number(state.write->number) +
                 " happened although its condition did not hold (expected version " +
-                VersionName(op->expected) + ", before it " +
-                (before.present ? VersionName(before.version) : "absent") + ", F16): " + DescribeKey(name));
+                VersionText(op->expected) + ", before it " +
+                (before.present ? VersionText(before.version) : "absent") + ", F16): " + DescribeKey(name));
     }
   }
 }
@@ -114,10 +113,10 @@ void StoreModel::CheckSeen(const std::string& name, const Key& key, const Histor
       if (seen.sight == Sight::kAbsent ? deletes : seen.sight != Sight::kRow && !deletes) unknown_may = true;
     }
     if (unknown_may) continue;
-    std::string what = seen.sight == Sight::kRow       ? "version " + VersionName(seen.version)
+    std::string what = seen.sight == Sight::kRow       ? "version " + VersionText(seen.version)
                        : seen.sight == Sight::kAbsent  ? "absence"
                        : seen.sight == Sight::kPresent ? "presence"
-                                                       : "another version than " + VersionName(seen.version);
+                                                       : "another version than " + VersionText(seen.version);
     Violation("a read or refusal showed " + what + " of " + DescribeKey(name) +
               ", which was so at no moment of it (F14)");
   }
@@ -145,8 +144,8 @@ void StoreModel::CheckPages() {
       for (const State& state : history.states)
         later_delete = later_delete || (!state.present && state.version > highest);
       if (shown == due || (shown.value == 0 && later_delete)) continue;
-      Violation("a page that shows version " + VersionName(highest) + " shows " + VersionName(shown) +
-                " instead of " + VersionName(due) + " of " + DescribeKey(name) + " (F10, F14)");
+      Violation("a page that shows version " + VersionText(highest) + " shows " + VersionText(shown) +
+                " instead of " + VersionText(due) + " of " + DescribeKey(name) + " (F10, F14)");
     }
   }
 }
@@ -256,11 +255,11 @@ void StoreModel::CheckSurvival(const Rows& rows, const std::map<uint32_t, Versio
     if (row != rows.end()) {
       if (row->second.version < floor->version) {
         Violation((floor->present ? "lost version " : "revived over the deletion ") +
-                  VersionName(floor->version) + ", shows " + VersionName(row->second.version) + " (F12)" +
+                  VersionText(floor->version) + ", shows " + VersionText(row->second.version) + " (F12)" +
                   after);
       }
     } else if (floor->present && !AbsenceMayBe(name, history, floor->version, rows)) {
-      Violation("lost version " + VersionName(floor->version) + ", shows nothing (F12)" + after);
+      Violation("lost version " + VersionText(floor->version) + ", shows nothing (F12)" + after);
     }
     if (!Forgiven(name) && !losses_.logs_cut.contains(key.shard)) CheckTakenBack(name, key, history, rows);
   }
@@ -341,9 +340,9 @@ void StoreModel::Recovered(const Rows& rows) {
     auto now = rows.find(name);
     bool same = row ? now != rows.end() && now->second.version == row->version : now == rows.end();
     if (keys_.contains(name) && !same) {
-      Violation("an interrupted recovery had shown " + (row ? VersionName(row->version) : "absence") +
+      Violation("an interrupted recovery had shown " + (row ? VersionText(row->version) : "absence") +
                 " of " + DescribeKey(name) + ", now there is " +
-                (now == rows.end() ? "absence" : VersionName(now->second.version)) + " (F28)");
+                (now == rows.end() ? "absence" : VersionText(now->second.version)) + " (F28)");
     }
   }
   if (attributed) {

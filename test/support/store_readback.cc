@@ -11,8 +11,6 @@ namespace partita {
 
 namespace {
 
-constexpr const char* kReadAccount = "default";
-
 class PageCollector : public Shard::RowSink {
  public:
   explicit PageCollector(std::vector<std::pair<std::string, StoreModel::Row>>* rows) : rows_(rows) {}
@@ -34,7 +32,7 @@ bool StoreLife::SettleTables() {
   for (size_t i = 0; i < StoreWorld::kTables; ++i) {
     StoreWorld::Table& table = world_.tables[i];
     using Pending = StoreWorld::Table::Pending;
-    Result<TableDescriptor> found = store_->FindTable(kReadAccount, table.name);
+    Result<TableDescriptor> found = store_->FindTable(kWorkloadAccount, table.name);
     if (table.id) {
       if (found.ok() && found->id == *table.id) {
         table.pending = Pending::kNone;

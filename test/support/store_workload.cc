@@ -7,12 +7,6 @@
 
 namespace partita {
 
-namespace {
-
-constexpr const char* kAccount = "default";
-
-}  // namespace
-
 // ---- The world.
 
 void WorkloadCounts::Add(const WorkloadCounts& other) {
@@ -340,7 +334,7 @@ Task<void> StoreLife::ChangeTable() {
 Task<void> StoreLife::CreateTable(size_t index) {
   StoreWorld::Table& table = world_.tables[index];
   Store::TableSpec spec;
-  spec.account = kAccount;
+  spec.account = kWorkloadAccount;
   spec.name = table.name;
   spec.raw = true;
   if (index == 0) spec.split_partitions = {"p2"};
@@ -360,7 +354,7 @@ Task<void> StoreLife::CreateTable(size_t index) {
 Task<void> StoreLife::DropTable(size_t index) {
   StoreWorld::Table& table = world_.tables[index];
   table.pending = StoreWorld::Table::Pending::kDrop;
-  Status dropped = co_await store_->DeleteTable(kAccount, table.name);
+  Status dropped = co_await store_->DeleteTable(kWorkloadAccount, table.name);
   if (options_.trace) Tell("keeper: drop " + table.name + ": " + dropped.ToString());
   if (crashed()) co_return;
   if (dropped.ok()) {

@@ -16,6 +16,8 @@
 
 namespace partita {
 
+inline constexpr const char* kWorkloadAccount = "default";
+
 // What a random life of a store is made of.
 struct WorkloadOptions {
   uint32_t requests = 25;      // Of each client.
