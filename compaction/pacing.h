@@ -28,7 +28,7 @@ uint64_t DebtBudget(const LevelShape& shape, const PickerOptions& options);
 // Reads look into every sublevel, so their number counts like debt: this many are a full budget. Half of
 // them, from where on writers wait, are a third more than where level 0 is merged down at the latest: what is
 // flushed meanwhile.
-inline constexpr uint32_t kLevel0SublevelsMax = 64;
+inline constexpr uint32_t kLevel0SublevelsMax = 128;
 static_assert(kLevel0SublevelsMax / 2 >= kLevel0DepthMax + kLevel0DepthMax / 3);
 // At a full budget each byte waits so long: 10 MB/s of admission.
 inline constexpr uint64_t kDelayNanosPerKiB = 100 * 1024;
