@@ -40,6 +40,9 @@ constexpr uint64_t kFenceRetryNanosMax = 2'000'000'000;
 constexpr uint64_t kTrimPollNanos = 100'000;
 constexpr int kTrimTriesMax = 100;
 
+// What a record takes in the tail: its head, and what aligns it (wal/tail_format.h).
+constexpr uint64_t TailBytes(uint64_t payload_bytes) { return payload_bytes + 44; }
+
 Status InDoubt(const Status& why) {
   return Status::Unknown("the outcome of the write is in doubt: " + why.ToString());
 }
@@ -70,14 +73,20 @@ class CommitLog::WaitFor {
   std::source_location at_;
 };
 
-CommitLog::CommitLog(LogStore& log, Executor& worker, Clock& clock, uint64_t io_deadline_ns)
-    : log_(log), worker_(worker), clock_(clock), io_deadline_ns_(io_deadline_ns) {}
+// Writers are slowed from a quarter of the tail on (Shard::DelayAtWalls), which must be seen to by then.
+CommitLog::CommitLog(LogStore& log, Executor& worker, Clock& clock, uint64_t io_deadline_ns,
+                     uint64_t tail_bytes)
+    : log_(log),
+      worker_(worker),
+      clock_(clock),
+      io_deadline_ns_(io_deadline_ns),
+      flush_from_bytes_(std::min(kUnflushedBytesMax / 2, tail_bytes / 4)) {}
 
 CommitLog::~CommitLog() { PARTITA_ASSERT(waiters_ == nullptr); }
 
 void CommitLog::Start(LogPosition last, Version version_max) {
   decided_ = visible_ = last.value;
-  appended_ = last.value;
+  appended_ = taken_ = last.value;
   base_ = last.value + 1;
   visible_version_ = version_max.value;
   last_version_ = version_max.value;
@@ -104,13 +113,14 @@ LogPosition CommitLog::Append(Decided decided) {
                       visible_.load(std::memory_order_relaxed) + 1 == position &&
                       decided.version <= log_.durable_ceiling();
     records_.push_back(Record{decided.version, decided.level, decided.payload, std::move(decided.keep)});
+    unlogged_bytes_.store(unlogged_bytes_.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);
+    unflushed_bytes_.store(unflushed_bytes() + TailBytes(size), std::memory_order_relaxed);
     decided_.store(position, std::memory_order_release);
     if (visible_at_once) {
       visible_version_.store(decided.version.value, std::memory_order_release);
       visible_.store(position, std::memory_order_release);
     }
   }
-  unlogged_bytes_.fetch_add(size, std::memory_order_relaxed);
   if (power) WantFlush(position);
   return LogPosition(position);
 }
@@ -157,10 +167,13 @@ void CommitLog::Publish() {
     visible_.store(visible, std::memory_order_release);
     // Visible first: a reader that meets no doubt any more sees what was in doubt (F15).
     if (visible >= doubt_through_ && !fenced()) in_doubt_.store(false, std::memory_order_release);
+    uint64_t flushed_bytes = 0;
     while (base_ <= std::min(durable, visible)) {
+      flushed_bytes += TailBytes(records_.front().payload.size());
       records_.pop_front();
       ++base_;
     }
+    unflushed_bytes_.store(unflushed_bytes() - flushed_bytes, std::memory_order_relaxed);
     for (VisibleWaiter** link = &waiters_; *link != nullptr;) {
       VisibleWaiter* waiter = *link;
       if (waiter->position <= (waiter->until_durable ? durable : visible)) {
@@ -233,6 +246,14 @@ void CommitLog::WantFlush(uint64_t position) {
 
 bool CommitLog::WantsFlush() const { return flush_wanted_.load() > log_.durable_end().value; }
 
+// Under mutex_, before a flush may let go of any of them.
+void CommitLog::NoteTaken(LogPosition through) {
+  uint64_t bytes = 0;
+  for (uint64_t p = taken_ + 1; p <= through.value; ++p) bytes += records_[p - base_].payload.size();
+  unlogged_bytes_.store(unlogged_bytes_.load(std::memory_order_relaxed) - bytes, std::memory_order_relaxed);
+  taken_ = std::max(taken_, through.value);
+}
+
 std::vector<LogRecord> CommitLog::TakeUnappended() {
   std::lock_guard lock(mutex_);
   std::vector<LogRecord> taken;
@@ -243,7 +264,7 @@ std::vector<LogRecord> CommitLog::TakeUnappended() {
     taken.push_back(LogRecord{LogPosition(p), record.version, record.payload});
     bytes += record.payload.size();
   }
-  unlogged_bytes_.fetch_sub(std::min(bytes, unlogged_bytes_.load()), std::memory_order_relaxed);
+  if (!taken.empty()) NoteTaken(taken.back().position);
   bytes_appended_.fetch_add(bytes, std::memory_order_relaxed);
   return taken;
 }
@@ -338,7 +359,7 @@ Task<Status> CommitLog::AwaitVisible(LogPosition position, DurabilityLevel level
 
 void CommitLog::NoteAccepted() {
   ArmTick();
-  if (unlogged_bytes_.load(std::memory_order_relaxed) > kUnflushedBytesMax / 2) WakeDriver();
+  if (unlogged_bytes_.load(std::memory_order_relaxed) > flush_from_bytes_) WakeDriver();
 }
 
 Task<Status> CommitLog::FlushThrough(LogPosition position) {
@@ -382,7 +403,7 @@ Task<void> CommitLog::Drive(CommitLog* self) {
       if (!round.ok()) continue;
     }
     bool more =
-        self->WantsFlush() || self->unlogged_bytes_.load(std::memory_order_relaxed) > kUnflushedBytesMax / 2;
+        self->WantsFlush() || self->unlogged_bytes_.load(std::memory_order_relaxed) > self->flush_from_bytes_;
     if (more && !self->FlushTokenHeld()) {
       co_await self->Gather();
       continue;
@@ -412,6 +433,7 @@ Task<void> CommitLog::LeaveFence() {
         if (position <= durable) continue;
         records.push_back(LogRecord{LogPosition(position), records_[i].version, records_[i].payload});
       }
+      if (!records.empty()) NoteTaken(records.back().position);
     }
     Status moved = co_await log_.MoveToNewSegment(records);
     if (moved.ok()) {

@@ -41,7 +41,8 @@ inline constexpr uint64_t kLeaseTicksMax = 11 * kTicksPerSecond;
 // well under a microsecond; the two tokens are atomics; `visible_version_` is read by every reader.
 class CommitLog {
  public:
-  CommitLog(LogStore& log, Executor& worker, Clock& clock, uint64_t io_deadline_ns);
+  // `tail_bytes`: of the log's tail, both halves.
+  CommitLog(LogStore& log, Executor& worker, Clock& clock, uint64_t io_deadline_ns, uint64_t tail_bytes);
   ~CommitLog();
   CommitLog(const CommitLog&) = delete;
   CommitLog& operator=(const CommitLog&) = delete;
@@ -95,6 +96,8 @@ class CommitLog {
   // Stops background rounds, flushes and seals (F7).
   Task<Status> Close();
 
+  // Of what was decided and is not known flushed, as it takes room in the tail.
+  uint64_t unflushed_bytes() const { return unflushed_bytes_.load(std::memory_order_relaxed); }
   uint64_t bytes_appended() const { return bytes_appended_.load(std::memory_order_relaxed); }
 
  private:
@@ -144,6 +147,8 @@ class CommitLog {
   static Task<void> SealIdle(CommitLog* self, uint64_t decided);
 
   std::vector<LogRecord> TakeUnappended();
+  // Records up to `through` are in a round's hands.
+  void NoteTaken(LogPosition through);
   void Publish();                       // Takes mutex_.
   void FailWaiters(const Status& why);  // Takes mutex_.
   bool Enqueue(VisibleWaiter* waiter);  // False: nothing to wait for.
@@ -153,12 +158,14 @@ class CommitLog {
   Executor& worker_;
   Clock& clock_;
   const uint64_t io_deadline_ns_;
+  const uint64_t flush_from_bytes_;  // So much that is in no segment is a reason to flush.
   TaskGroup tasks_;
 
   mutable std::mutex mutex_;
   std::deque<Record> records_;  // Positions base_ .. decided_, all not yet known flushed.
   uint64_t base_ = 1;           // Position of records_.front().
   uint64_t appended_ = 0;       // Handed to the segments without error.
+  uint64_t taken_ = 0;          // In a round's hands, or were.
   VisibleWaiter* waiters_ = nullptr;
   Status fence_reason_;
   uint64_t doubt_through_ = 0;  // What was answered in doubt lies up to here.
@@ -168,7 +175,8 @@ class CommitLog {
   std::atomic<uint64_t> visible_version_{0};
   std::atomic<uint64_t> flush_wanted_{0};  // Flush asked for up to here.
   std::atomic<uint64_t> last_version_{0};
-  std::atomic<uint64_t> unlogged_bytes_{0};
+  // Written under mutex_: of the payloads of records_ behind taken_; of all records_, as in the tail.
+  std::atomic<uint64_t> unlogged_bytes_{0}, unflushed_bytes_{0};
   std::atomic<uint64_t> bytes_appended_{0};
   std::atomic<bool> lower_levels_used_{false};
   // The flush token: how often it was taken, and two bits about now. Both clear: free.

@@ -439,6 +439,10 @@ class Shard {
   static std::vector<FileMeta> FilesOf(const ReadView& view);
   // Under structure_mutex_, or while nothing else runs.
   Manifest BuildManifest(const ReadView& view, LogPosition replay_from) const;
+  // How long a write waits since the log's tail or the memtables' memory comes to its end.
+  uint64_t DelayAtWalls(DurabilityLevel level, uint64_t bytes);
+  // Has the log's next segment made in the background, so that no write waits for it (F57).
+  void PrepareLogIfDue();
   static Task<void> PrepareLog(Shard* self);
   static Task<void> CleanUp(Shard* self);
   void ScheduleCleanUp();
@@ -487,6 +491,7 @@ class Shard {
   std::atomic<bool> compaction_running_{false};
   std::atomic<bool> awaits_calm_{false};
   std::atomic<bool> prepare_running_{false};
+  std::atomic<uint64_t> prepare_after_ns_{0};  // Not before, since it failed.
   std::atomic<bool> closing_{false};
   // From here on the log holds what a move brings along that is not made yet; kNoImport: nothing.
   static constexpr uint64_t kNoImport = ~uint64_t{0};

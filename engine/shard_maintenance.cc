@@ -301,17 +301,26 @@ Task<void> Shard::FlushLoop(Shard* self) {
     }
     pause = kRetryNanosMin;
     self->ScheduleCompaction();
-    // While the reserve is low a segment is made when a log needs it, and not before.
-    const bool low = self->context_.reserve.low();
-    if (!low && self->log_->needs_prepare() && !self->prepare_running_.exchange(true)) {
-      self->tasks_.Spawn(self->context_.runtime.background(BackgroundClass::kOrdinary), PrepareLog(self));
-    }
   }
   self->flush_running_.store(false);
 }
 
+// On the shard's worker, as it only waits for the disk: where writers press, the helpers are all in flushes
+// and merges that last longer than a segment. While the reserve is low a segment is made when a log needs it,
+// and not before.
+void Shard::PrepareLogIfDue() {
+  if (!log_->needs_prepare() || closing_.load() || context_.reserve.low()) return;
+  if (context_.runtime.clock().MonotonicNanos() < prepare_after_ns_.load()) return;
+  if (prepare_running_.exchange(true)) return;
+  tasks_.Spawn(context_.runtime.shard_executor(id_), PrepareLog(this));
+}
+
 Task<void> Shard::PrepareLog(Shard* self) {
-  self->NoteBackgroundError(co_await self->log_->PrepareNext());
+  const Status prepared = co_await self->log_->PrepareNext();
+  self->NoteBackgroundError(prepared);
+  if (!prepared.ok()) {
+    self->prepare_after_ns_.store(self->context_.runtime.clock().MonotonicNanos() + kRetryNanosMax);
+  }
   self->prepare_running_.store(false);
 }
 

@@ -115,8 +115,9 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   version_floor_ = floor;
   if (context_.planted == EngineDefect::kReuseVersions) floor = Version(view->active->version_max().value);
   clock_ = std::make_unique<HybridClock>(context_.runtime.clock(), floor);
-  commit_log_ = std::make_unique<CommitLog>(*log_, context_.runtime.shard_executor(id_),
-                                            context_.runtime.clock(), context_.io_deadline_ns);
+  commit_log_ =
+      std::make_unique<CommitLog>(*log_, context_.runtime.shard_executor(id_), context_.runtime.clock(),
+                                  context_.io_deadline_ns, context_.log_tail_bytes);
   LogPosition last = log_->durable_end();
   commit_log_->Start(last, floor);
   for (const MemtableRef& memtable : view->frozen) frozen_bytes_ += memtable.bytes;

@@ -73,11 +73,12 @@ struct LocalLogStats {
 //
 // Threads: Recover, Append, Flush, AppendAndFlush, MoveToNewSegment, LeaseCeiling, Trim, Seal and
 // Close belong to the holder of the flush token; AppendTail to the holder of the tail token.
-// PrepareNext may run beside them on any thread, one at a time. Atomics, all monotonic:
+// PrepareNext may run beside them on any thread. Atomics, all monotonic:
 //   durable_end_      written under the flush token (release); read by AppendTail, to see which
 //                     half of the tail is free, and by anyone (acquire)
 //   kernel_end_       raised under either token (compare-and-swap, release); read by anyone
 //   durable_ceiling_, live_bytes_, newest_segment_   written under the flush token; read by anyone
+// and prepare_due_, a hint: set under the flush token, cleared by PrepareNext, read by anyone.
 //
 // Fails: kCorruption naming file, offset and rule; kIoError, kNoSpace, kResourceExhausted from the
 // file system; kUnsupported for files of a newer format; kClosed after Seal(closing) or Close.
@@ -117,10 +118,10 @@ class LocalLogStore final : public LogStore {
   Task<Status> Close() override;
 
   // Sees to it that a segment lies ready, so that no commit has to create one. To be called in the
-  // background after each rotation (needs_prepare()); without it the append that needs a segment
-  // makes it. REQUIRES: ended before Close.
+  // background when needs_prepare() says so: none is ready, and the newest segment begins to fill.
+  // Without it the append that needs a segment makes it. REQUIRES: ended before Close.
   Task<Status> PrepareNext() override;
-  bool needs_prepare() const override;
+  bool needs_prepare() const override { return prepare_due_.load(std::memory_order_relaxed); }
 
   // The error that poisoned the current segment, or ok. Flush token.
   const Status& poison() const { return poison_; }
@@ -156,6 +157,7 @@ class LocalLogStore final : public LogStore {
   std::atomic<uint64_t> durable_ceiling_{0};
   std::atomic<uint64_t> live_bytes_{0};
   std::atomic<uint64_t> newest_segment_{0};
+  std::atomic<bool> prepare_due_{false};
 };
 
 }  // namespace partita

@@ -71,6 +71,8 @@ class LogAppender {
 
   // The one being written; 0 before the first. Its header is durable.
   SegmentId newest_segment() const { return segments_.empty() ? SegmentId{} : segments_.back().id; }
+  // Bytes of it that are used.
+  uint64_t newest_used() const { return segments_.empty() ? 0 : segments_.back().used; }
   LogPosition appended_end() const { return appended_end_; }
   LogPosition flushed_end() const { return flushed_.position; }
   Version flushed_version() const { return flushed_.version; }

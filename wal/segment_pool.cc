@@ -12,7 +12,7 @@
 namespace partita {
 namespace {
 
-constexpr size_t kZeroChunk = 1u << 20;
+constexpr size_t kZeroChunk = 256u << 10;  // Touching more at once would hold up a worker.
 constexpr std::string_view kSuffix = ".log";
 
 std::string FilePath(const std::string& directory, uint64_t number) {
@@ -68,20 +68,17 @@ std::unique_ptr<File> SegmentPool::TakeSpare() {
 Task<Result<std::unique_ptr<File>>> SegmentPool::Acquire() {
   std::unique_ptr<File> spare = TakeSpare();
   if (spare != nullptr) co_return std::move(spare);
+  const AsyncMutex::Guard making = co_await making_.Lock();
+  spare = TakeSpare();
+  if (spare != nullptr) co_return std::move(spare);
   co_return co_await Create();
 }
 
 Task<Status> SegmentPool::PrepareNext() {
-  {
-    std::lock_guard lock(mutex_);
-    if (!spares_.empty() || preparing_) co_return Status();
-    preparing_ = true;
-  }
-  auto file = co_await Create();
-  std::lock_guard lock(mutex_);
-  preparing_ = false;
-  if (!file.ok()) co_return file.status();
-  spares_.push_back(std::move(file).value());
+  const AsyncMutex::Guard making = co_await making_.Lock();
+  if (spares() > 0) co_return Status();
+  PARTITA_CO_ASSIGN(std::unique_ptr<File> file, co_await Create());
+  Release(std::move(file));
   co_return Status();
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/async_mutex.h"
 #include "engine/base/result.h"
 #include "engine/base/task.h"
 #include "engine/io/file.h"
@@ -17,8 +18,10 @@ namespace partita {
 // and again: a segment is never extended while committing (F57). What a spare still holds is of a
 // segment that was trimmed; the identity in each seal keeps it from passing for anything else (F30).
 //
-// Thread-safe: PrepareNext runs beside the holder of the flush token. `mutex_` guards the spares,
-// the counters and `preparing_`; it is never held across an await.
+// Thread-safe: PrepareNext runs beside the holder of the flush token. `mutex_` guards the spares and
+// the counters and is never held across an await; `making_` is held while a file is made, so that who
+// needs one gets the one that is nearly ready; where the disk does not answer to that, he waits as long as
+// it.
 class SegmentPool {
  public:
   SegmentPool(FileSystem& files, std::string directory, const LogIdentity& owner, Incarnation incarnation,
@@ -68,7 +71,7 @@ class SegmentPool {
   std::vector<std::unique_ptr<File>> spares_;
   uint64_t next_number_ = 1;
   uint64_t created_ = 0;
-  bool preparing_ = false;
+  AsyncMutex making_;
 };
 
 }  // namespace partita

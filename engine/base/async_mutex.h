@@ -8,7 +8,7 @@
 namespace partita {
 
 // A lock that may be held across awaits, first come first served; a coroutine suspends for it, a
-// blocked thread sleeps. Thread-safe. Not for hot paths: manifests, catalog, recovery.
+// blocked thread sleeps. Thread-safe. Not for hot paths: manifests, catalog, recovery, a log's files.
 class AsyncMutex {
  public:
   // Holds the mutex until destroyed or Release()d.

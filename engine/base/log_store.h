@@ -94,9 +94,9 @@ class LogStore {
   // (F31, F35). Any thread.
   virtual uint64_t newest_segment() const = 0;
 
-  // True when PrepareNext has something to do: a segment to make ready, so that no commit has to.
+  // True when another segment will be needed and none is ready. Any thread.
   virtual bool needs_prepare() const = 0;
-  // Makes it ready. Beside everything else, on any thread, one at a time.
+  // Makes one ready if none is, so that no commit has to. Beside everything else, on any thread.
   virtual Task<Status> PrepareNext() = 0;
 
   // Waits for I/O in flight and closes the files, without a seal. Must end before destruction.

@@ -12,6 +12,8 @@
 namespace partita {
 namespace {
 
+constexpr uint64_t kTailBytes = 8u << 20;
+
 // A log in memory, whose tail takes its time over a record until it is told to go on.
 class SlowTailLog final : public LogStore {
  public:
@@ -64,7 +66,7 @@ TEST(CommitLogThreadsTest, WhoMeetsAnotherAtTheTailDoesNotAskForAFlush) {
   ASSERT_TRUE(opened.ok()) << opened.status().ToString();
   RealRuntime& runtime = **opened;
   SlowTailLog log;
-  CommitLog commits(log, runtime.shard_executor(ShardId(0)), runtime.clock(), kIoDeadlineNanos);
+  CommitLog commits(log, runtime.shard_executor(ShardId(0)), runtime.clock(), kIoDeadlineNanos, kTailBytes);
   commits.Start(LogPosition(0), Version(0));
   uint64_t version = 0;
   const std::string payload(100, 'p');
@@ -98,6 +100,8 @@ TEST(CommitLogThreadsTest, WhoMeetsAnotherAtTheTailDoesNotAskForAFlush) {
   // Some: the kernel may take the other's core, and the log is flushed by time.
   EXPECT_LT(flushes, kMeetings / 2);
   EXPECT_EQ(commits.visible_position(), LogPosition(1 + 2 * kMeetings));
+  EXPECT_TRUE(runtime.RunToEnd(commits.FlushAll()).ok());
+  EXPECT_EQ(commits.unflushed_bytes(), 0u);
   EXPECT_TRUE(runtime.RunToEnd(commits.Close()).ok());
 }
 

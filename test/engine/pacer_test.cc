@@ -31,6 +31,38 @@ TEST(PacerTest, WhatIsOwedIsPaidInPiecesOfSomeLength) {
   EXPECT_EQ(pacer.Charge(100 << 20), Pacer::kWaitNanosMax) << "no wait is longer";
 }
 
+TEST(PacerTest, AWallAsksNothingFarFromItAndMuchNearIt) {
+  EXPECT_EQ(Pacer::WallNanosPerKib(0.5, 0.5), 0u);
+  EXPECT_EQ(Pacer::WallNanosPerKib(0.75, 0.5), 25'000u);
+  EXPECT_EQ(Pacer::WallNanosPerKib(1, 0.5), 400'000u);
+  EXPECT_EQ(Pacer::WallNanosPerKib(9, 0.5), 400'000u);
+}
+
+// Else as many writers as there are would come through at that rate each.
+TEST(PacerTest, AtAWallOneWriterWaitsBehindTheOther) {
+  constexpr uint64_t kNow = 1'000'000'000, kAsked = 400'000;
+  Pacer pacer;
+  for (uint64_t writer = 1; writer <= 3; ++writer) {
+    EXPECT_EQ(pacer.ChargeWall(1024, kAsked, kNow), writer * kAsked);
+  }
+  EXPECT_EQ(pacer.ChargeWall(1024, kAsked, kNow + 2 * kAsked), 2 * kAsked);
+  EXPECT_EQ(pacer.total_us(), 8 * kAsked / 1000);
+}
+
+TEST(PacerTest, NothingIsOwedAtAWallForLongerThanOneWait) {
+  constexpr uint64_t kNow = 1'000'000'000;
+  Pacer pacer;
+  EXPECT_EQ(pacer.ChargeWall(100u << 20, 400'000, kNow), Pacer::kWaitNanosMax);
+  EXPECT_EQ(pacer.ChargeWall(1, 1, kNow + Pacer::kWaitNanosMax), 0u);
+}
+
+TEST(PacerTest, AtAWallNobodySleepsForLessThanAPiece) {
+  constexpr uint64_t kNow = 1'000'000'000, kCost = Pacer::kPieceNanos * 2 / 3;
+  Pacer pacer;
+  EXPECT_EQ(pacer.ChargeWall(1024, kCost, kNow), 0u);
+  EXPECT_EQ(pacer.ChargeWall(1024, kCost, kNow), 2 * kCost);
+}
+
 // Two that paid the same piece would leave less than nothing owed, which is a great deal: from then on each
 // write waited 20 ms until there was no pressure at all.
 TEST(PacerThreadsTest, NobodyPaysWhatAnotherHasPaid) {

@@ -31,6 +31,7 @@ class RowlessSweepTest : public testing::Test, protected Rows {
   }
   void Open() {
     StoreOptions options = SmallStoreOptions(2, memtable_bytes_);
+    options.log_tail_bytes = 1u << 20;  // No write waits, so that a sweep comes behind all of them.
     store_ = std::move(runtime_.RunToEnd(Store::Open(runtime_, options))).value();
   }
 

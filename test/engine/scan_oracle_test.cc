@@ -252,7 +252,7 @@ class OracleWorld {
   SimDisk disk_{1};
   SimRuntime runtime_;
   TickingClock clock_;
-  CommitLog log_{store_, runtime_.shard_executor(ShardId(0)), clock_, kIoDeadlineNanos};
+  CommitLog log_{store_, runtime_.shard_executor(ShardId(0)), clock_, kIoDeadlineNanos, 8u << 20};
   ReadView view_;
   std::set<std::string> keys_;
   std::map<std::string, Versions> entries_;

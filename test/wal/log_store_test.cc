@@ -381,14 +381,18 @@ TEST(LocalLogStoreTest, AMoveLargerThanASegmentTakesEffectAsOne) {
 TEST(LocalLogStoreTest, PrepareNextMakesASegmentThatTheRotationThenTakes) {
   SimDisk disk(18);
   auto options = LogProcess::Options();
-  options.segment_size = 16 << 10;
+  options.segment_size = 128 << 10;
   LogProcess process(disk, options);
   process.Recover();
+  EXPECT_FALSE(process.log().needs_prepare()) << "nothing was written";
+  ASSERT_TRUE(process.AppendAndFlush(1, Payloads(1, 1, 2000)).ok());
   EXPECT_TRUE(process.log().needs_prepare());
   ASSERT_TRUE(RunBlocking(process.log().PrepareNext()).ok());
   EXPECT_FALSE(process.log().needs_prepare());
   const uint64_t created = process.log().stats().segments_created;
-  for (uint64_t p = 1; p <= 5; ++p) ASSERT_TRUE(process.AppendAndFlush(p, Payloads(p, 1, 2000)).ok());
+  const uint64_t started = process.log().stats().segments_started;
+  for (uint64_t p = 2; p <= 36; ++p) ASSERT_TRUE(process.AppendAndFlush(p, Payloads(p, 1, 2000)).ok());
+  EXPECT_EQ(process.log().stats().segments_started, started + 1);
   EXPECT_EQ(process.log().stats().segments_created, created);
   EXPECT_TRUE(process.log().needs_prepare());
 }

@@ -75,5 +75,33 @@ TEST(SegmentPoolTest, WhatWasPreparedStaysSoAfterALossOfPower) {
   }
 }
 
+Task<void> AcquireInto(SegmentPool* pool, std::unique_ptr<File>* file) {
+  auto acquired = co_await pool->Acquire();
+  if (acquired.ok()) *file = std::move(acquired).value();
+}
+
+Task<void> Prepare(SegmentPool* pool) { EXPECT_TRUE((co_await pool->PrepareNext()).ok()); }
+
+// Else the disk would make two files at the very time when one is late.
+TEST(SegmentPoolTest, WhoNeedsAFileGetsTheOneThatIsBeingMade) {
+  SimDisk disk(1);
+  SimRuntime runtime({.seed = 1}, disk);
+  const auto make_directory = [&]() -> Task<Status> {
+    co_return co_await runtime.files().CreateDirectory("log");
+  };
+  ASSERT_TRUE(runtime.RunToEnd(make_directory()).ok());
+  SegmentPool pool(runtime.files(), "log", {kTestStore, kTestShard}, Incarnation{1}, kSegmentSize);
+  std::unique_ptr<File> file;
+  runtime.Spawn(Prepare(&pool));
+  runtime.AdvanceTime(1'000'000);
+  EXPECT_EQ(pool.spares(), 0u);
+  runtime.Spawn(AcquireInto(&pool, &file));
+  runtime.AdvanceTime(10'000'000'000);
+  EXPECT_NE(file, nullptr);
+  EXPECT_EQ(pool.created(), 1u);
+  file.reset();
+  pool.Close();
+}
+
 }  // namespace
 }  // namespace partita

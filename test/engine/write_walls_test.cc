@@ -1,0 +1,171 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "engine/base/clock.h"
+#include "engine/base/user_key.h"
+#include "engine/io/sim_runtime.h"
+#include "engine/pacer.h"
+#include "engine/store.h"
+
+// covers: F57
+//
+// What a writer at level `process` may run into where the disk is slow: it slows down before, and does not
+// stand.
+
+namespace partita {
+namespace {
+
+constexpr uint64_t kMilli = 1'000'000;
+constexpr size_t kValueBytes = 8u << 10;
+
+struct Row {
+  TableId table;
+  std::string key = "";
+  std::string value = std::string(kValueBytes, 'v');
+};
+
+Task<WriteOutcome> Put(Store* store, Row row, DurabilityLevel level) {
+  const WriteOp op{.user_key = row.key, .content = row.value};
+  const WriteRequest request{
+      .table = row.table, .ops = std::span<const WriteOp>(&op, 1), .durability = level};
+  co_return co_await store->Write(request);
+}
+
+// Time of the simulation.
+struct Spent {
+  uint64_t all_ns = 0;
+  uint64_t longest_ns = 0;
+  bool ok = true;
+};
+
+Task<Spent> PutMany(Runtime* runtime, Store* store, TableId table, int first, int count,
+                    DurabilityLevel level) {
+  Spent spent;
+  for (int i = first; i < first + count; ++i) {
+    const uint64_t began_ns = runtime->clock().MonotonicNanos();
+    const WriteOutcome outcome =
+        co_await Put(store, Row{table, EncodeUserKey(table, "p", std::to_string(i))}, level);
+    const uint64_t took_ns = runtime->clock().MonotonicNanos() - began_ns;
+    spent.ok = spent.ok && outcome.status.ok();
+    spent.all_ns += took_ns;
+    spent.longest_ns = std::max(spent.longest_ns, took_ns);
+  }
+  co_return spent;
+}
+
+class WriteWallsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    StoreOptions options;
+    options.create_if_missing = true;
+    options.memory_bytes = 256u << 20;
+    options.log_segment_bytes = kSegmentBytes;
+    Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, std::move(options)));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    store_ = std::move(opened).value();
+    Store::TableSpec spec{.account = "acct", .name = "rows", .raw = true, .split_partitions = {}};
+    Result<TableDescriptor> table = runtime_.RunToEnd(store_->CreateTable(std::move(spec)));
+    ASSERT_TRUE(table.ok()) << table.status().ToString();
+    table_ = table->id;
+    ASSERT_TRUE(Write(1).ok);  // Leases the versions of the rest, by a flush.
+    runtime_.AdvanceTime(1000 * kMilli);
+  }
+  void TearDown() override {
+    if (store_ != nullptr) EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
+  }
+
+  Spent Write(int count, DurabilityLevel level = DurabilityLevel::kProcess) {
+    const int first = written_;
+    written_ += count;
+    return runtime_.RunToEnd(PutMany(&runtime_, store_.get(), table_, first, count, level));
+  }
+  void SlowDown(SimOpSet operations, uint64_t delay_ns) {
+    runtime_.AddFault(
+        {.effect = SimEffect::kSlow, .operations = operations, .path_prefix = "log-", .delay_ns = delay_ns});
+  }
+  // What is decided is not flushed any more.
+  void BreakTheLog() {
+    runtime_.AddFault({.operations = SimOps(SimOp::kWrite, SimOp::kFlush), .path_prefix = "log-"});
+    runtime_.AdvanceTime(100 * kMilli);
+    ASSERT_TRUE(store_->Statistics()[0].fenced);
+  }
+  void MendTheLog() {
+    runtime_.ClearFaults();
+    runtime_.AdvanceTime(10'000 * kMilli);
+    ASSERT_FALSE(store_->Statistics()[0].fenced);
+  }
+  size_t LogFiles() {
+    const std::vector<std::string> paths = disk_.ListFiles("log-1-0/");
+    return static_cast<size_t>(
+        std::ranges::count_if(paths, [](const std::string& path) { return path.ends_with(".log"); }));
+  }
+
+  static constexpr uint64_t kSegmentBytes = 16u << 20;
+  // The longest wait that a wall asks for, and what a sleep and a copy take.
+  static constexpr uint64_t kLongestNanos = Pacer::kWaitNanosMax + 5 * kMilli;
+
+  SimDisk disk_{3};
+  SimRuntime runtime_{{.seed = 3, .shards = 1}, disk_};
+  std::unique_ptr<Store> store_;
+  TableId table_;
+  int written_ = 0;
+};
+
+// Else it copies half of the tail in no time and then stands until the disk has taken all of it.
+TEST_F(WriteWallsTest, AWriterSlowsDownBeforeTheTailIsFull) {
+  constexpr uint64_t kFlushNanos = 100 * kMilli;
+  SlowDown(SimOps(SimOp::kFlush), kFlushNanos);
+  const Spent spent = Write(kSegmentBytes / kValueBytes / 4 * 3);  // Twice the tail.
+  EXPECT_TRUE(spent.ok);
+  EXPECT_GT(spent.all_ns, 2 * kFlushNanos) << "the disk was no bound, so nothing is shown";
+  EXPECT_LE(spent.longest_ns, kLongestNanos);
+}
+
+// Who waits for the disk itself needs no tail.
+TEST_F(WriteWallsTest, OthersDoNotWaitForTheTail) {
+  SlowDown(SimOps(SimOp::kFlush), 1000 * kMilli);
+  const Spent spent = Write(2000, DurabilityLevel::kMemory);
+  EXPECT_TRUE(spent.ok);
+  EXPECT_EQ(spent.all_ns, 0u);
+}
+
+// F57: the log's next file is there before it is needed, and not before writes show that it will be.
+TEST_F(WriteWallsTest, TheNextFileOfTheLogIsMadeAhead) {
+  EXPECT_EQ(LogFiles(), 1u);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(Write(kSegmentBytes / kValueBytes / 4).ok);
+    runtime_.AdvanceTime(1000 * kMilli);
+  }
+  EXPECT_EQ(LogFiles(), 2u);
+}
+
+// Nor does a write stand for the making of it.
+TEST_F(WriteWallsTest, AWriterDoesNotStandForTheNextFileOfTheLog) {
+  SlowDown(SimOps(SimOp::kOpen), 200 * kMilli);
+  Spent spent = Write(2 * kSegmentBytes / kValueBytes);
+  EXPECT_TRUE(spent.ok);
+  EXPECT_GE(LogFiles(), 2u);
+  EXPECT_LE(spent.longest_ns, kLongestNanos);
+}
+
+// It would only be told later that its write is refused.
+TEST_F(WriteWallsTest, WhoIsRefusedDoesNotWaitBefore) {
+  ASSERT_TRUE(Write(400).ok);  // Most of what may be unflushed.
+  BreakTheLog();
+  const Spent spent = Write(100);
+  EXPECT_FALSE(spent.ok);
+  EXPECT_EQ(spent.all_ns, 0u);
+  MendTheLog();
+}
+
+// What its new file was given is not to be written any more: else the driver of the log would go on for ever.
+TEST_F(WriteWallsTest, ALogThatFailedWithMuchToWriteRestsAfterwards) {
+  ASSERT_TRUE(Write(1500, DurabilityLevel::kMemory).ok);  // Several rounds.
+  BreakTheLog();
+  MendTheLog();
+  EXPECT_TRUE(Write(1).ok);
+}
+
+}  // namespace
+}  // namespace partita
