@@ -114,12 +114,11 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   }
   version_floor_ = floor;
   if (context_.planted == EngineDefect::kReuseVersions) floor = Version(view->active->version_max().value);
-  clock_ = std::make_unique<HybridClock>(context_.runtime.clock(), floor);
-  commit_log_ =
-      std::make_unique<CommitLog>(*log_, context_.runtime.shard_executor(id_), context_.runtime.clock(),
-                                  context_.io_deadline_ns, context_.log_tail_bytes);
-  LogPosition last = log_->durable_end();
-  commit_log_->Start(last, floor);
+  Clock& clock = context_.runtime.clock();
+  clock_ = std::make_unique<HybridClock>(clock, floor);
+  commit_log_ = std::make_unique<CommitLog>(*log_, context_.runtime.shard_executor(id_), clock,
+                                            context_.io_deadline_ns, context_.log_tail_bytes);
+  commit_log_->Start(log_->durable_end(), floor);
   for (const MemtableRef& memtable : view->frozen) frozen_bytes_ += memtable.bytes;
   UpdateDebt(*view);
   clean_up_due_ = BuildManifest(*view, replay_from_).Objects() != manifest.Objects();

@@ -39,11 +39,6 @@ constexpr uint64_t kRoomPollNanos = 500'000;
 constexpr uint64_t kMoveWaitNanosMax = 10'000'000'000;
 constexpr uint64_t kMovePollNanos = 200'000, kMovePollNanosMax = 2'000'000;
 
-// From where on the walls slow a write (Shard::DelayAtWalls). Flushes that keep up leave a quarter of the
-// memory free, as a memtable is a quarter of its shard's part (memory_budget.h) wherever it has some chunks.
-// Of the tail's half the log lets so much gather before it flushes (commit_log.cc).
-constexpr double kMemoryWallFrom = 0.85, kTailWallFrom = 0.5;
-
 bool NeedsOld(const WriteOp& op) {
   return op.precondition != Precondition::kNone || op.kind == WriteKind::kMerge;
 }
@@ -114,25 +109,6 @@ struct Shard::DecideRequest : Strand::Request {
     };
   }
 };
-
-// A write that finds the log's tail or the memtables' memory used up stands until the disk has taken what is
-// before it, 50 ms and more; those that come near to that wait a little each instead. The tail is left alone
-// by who waits for the disk and by who waits for nothing. Half of it is used again once all of that half is
-// flushed, so as long as no more than a half is unflushed nobody stands.
-uint64_t Shard::DelayAtWalls(DurabilityLevel level, uint64_t bytes) {
-  const ChunkPool& pool = context_.memtable_pool;
-  const double memory = static_cast<double>(pool.used_bytes()) /
-                        static_cast<double>(std::max<size_t>(pool.capacity_bytes(), 1));
-  const double tail = level != DurabilityLevel::kProcess
-                          ? 0
-                          : static_cast<double>(commit_log_->unflushed_bytes()) /
-                                static_cast<double>(context_.log_tail_bytes / 2);
-  const uint64_t asked =
-      std::max(Pacer::WallNanosPerKib(memory, kMemoryWallFrom), Pacer::WallNanosPerKib(tail, kTailWallFrom));
-  // What will be refused does not wait for that.
-  if (asked == 0 || commit_log_->fenced() || context_.reserve.low()) return 0;
-  return pacer_.ChargeWall(bytes, asked, context_.runtime.clock().MonotonicNanos());
-}
 
 Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
   PARTITA_ASSERT(!request.ops.empty());
