@@ -70,7 +70,8 @@ std::optional<EntityPlan::When> ExperimentReader::ReadWhen(const TomlSection& se
                   "is a table of one field, such as { type = \"employee\" } or { type = [\"a\", \"b\"] }");
     return std::nullopt;
   }
-  const auto& [key, node] = *table->begin();
+  const auto first = table->begin();  // What it points to is a part of it.
+  const auto& [key, node] = *first;
   const auto field = FieldNamed(section, node, std::string(key.str()));
   if (!field) return std::nullopt;
   EntityPlan::When when{.field = *field, .values = {}};
