@@ -3,10 +3,13 @@
 #include <thread>
 #include <vector>
 
+#include "bench/load/progress.h"
+
 namespace partita::bench {
 namespace {
 
-void RunLoop(const Operation& operation, uint64_t seed, double seconds, Tally* tally) {
+void RunLoop(const Operation& operation, uint64_t seed, double seconds, Progress::Teller* teller,
+             Tally* tally) {
   std::mt19937_64 random(seed);
   uint64_t before = NowNanos();
   const uint64_t end = before + static_cast<uint64_t>(seconds * 1e9);
@@ -14,6 +17,7 @@ void RunLoop(const Operation& operation, uint64_t seed, double seconds, Tally* t
     const uint64_t after = NowNanos();
     tally->latency.Record(after - before);
     ++tally->operations;
+    teller->Note(after - before);
     before = after;
   }
 }
@@ -23,13 +27,15 @@ void RunLoop(const Operation& operation, uint64_t seed, double seconds, Tally* t
 void RunThreads(uint32_t threads, uint64_t seed, double seconds, size_t value_size,
                 const std::function<Operation(uint32_t thread)>& make, Measurement* measurement) {
   std::vector<Tally> tallies(threads);
+  Progress progress(threads);
   const uint64_t started = NowNanos();
   if (threads == 1) {
-    RunLoop(make(0), seed, seconds, &tallies[0]);
+    RunLoop(make(0), seed, seconds, progress.teller(0), &tallies[0]);
   } else {
     std::vector<std::thread> running;
     for (uint32_t thread = 0; thread < threads; ++thread) {
-      running.emplace_back(RunLoop, make(thread), seed + thread, seconds, &tallies[thread]);
+      running.emplace_back(RunLoop, make(thread), seed + thread, seconds, progress.teller(thread),
+                           &tallies[thread]);
     }
     for (std::thread& thread : running) thread.join();
   }
