@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -9,17 +10,16 @@
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
+#include "test/support/hand_set_clock.h"
 #include "test/support/small_store.h"
 
 namespace partita {
 namespace {
 
-class MeterClock : public Clock {
+class MeterClock : public HandSetClock {
  public:
-  uint64_t WallTicks() override { return 0; }
-  uint64_t MonotonicNanos() override { return now_ns; }
   uint64_t ThreadCpuNanos() override { return cpu_ns; }
-  std::atomic<uint64_t> now_ns{1'000 * kNanosPerSecond};
+
   std::atomic<uint64_t> cpu_ns{5 * kNanosPerSecond};
 };
 

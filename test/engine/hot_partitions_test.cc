@@ -10,16 +10,10 @@
 #include "engine/base/clock.h"
 #include "engine/base/user_key.h"
 #include "engine/load_sampler.h"
+#include "test/support/hand_set_clock.h"
 
 namespace partita {
 namespace {
-
-class ZipfClock : public Clock {
- public:
-  uint64_t WallTicks() override { return now_ns / 100; }
-  uint64_t MonotonicNanos() override { return now_ns; }
-  uint64_t now_ns = kNanosPerSecond;
-};
 
 std::string PartitionKeyOf(uint64_t partition) {
   return EncodeUserKey(TableId(1), "p" + std::to_string(partition), "r");
@@ -53,7 +47,7 @@ class HotPartitionsTest : public testing::Test {
     return std::string(DecodeUserKey(partition.prefix)->partition_key);
   }
 
-  ZipfClock clock_;
+  HandSetClock clock_;
   LoadSampler sampler_{clock_, [] {}};
   HotPartitions hot_;
 };

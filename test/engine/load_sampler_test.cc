@@ -10,18 +10,12 @@
 #include "engine/base/clock.h"
 #include "engine/base/user_key.h"
 #include "engine/recent_load.h"
+#include "test/support/hand_set_clock.h"
 
 namespace partita {
 namespace {
 
 constexpr uint64_t kMilli = 1'000'000;
-
-class SamplerClock : public Clock {
- public:
-  uint64_t WallTicks() override { return now_ns / 100; }
-  uint64_t MonotonicNanos() override { return now_ns; }
-  std::atomic<uint64_t> now_ns{kNanosPerSecond};
-};
 
 // Sums by partition.
 class Sums : public LoadConsumer {
@@ -53,7 +47,7 @@ class LoadSamplerTest : public testing::Test {
     sampler_.Collect();
   }
 
-  SamplerClock clock_;
+  HandSetClock clock_;
   uint64_t wakes_ = 0;
   LoadSampler sampler_{clock_, [this] { ++wakes_; }};
   Sums sums_;
@@ -240,7 +234,7 @@ TEST_F(LoadSamplerTest, AThreadMayUseSeveralStoresInTurn) {
 }
 
 TEST(LoadSamplerThreads, NothingIsLostOrTakenTwice) {
-  SamplerClock clock;
+  HandSetClock clock;
   LoadSampler sampler(clock, [] {});
   Sums sums;
   sampler.AddConsumer(&sums);

@@ -9,19 +9,10 @@
 #include "engine/base/clock.h"
 #include "engine/base/user_key.h"
 #include "engine/catalog.h"
+#include "test/support/hand_set_clock.h"
 
 namespace partita {
 namespace {
-
-class ThrottleClock : public Clock {
- public:
-  uint64_t WallTicks() override { return 0; }
-  uint64_t MonotonicNanos() override { return now_.load(std::memory_order_relaxed); }
-  void Advance(uint64_t nanos) { now_.fetch_add(nanos, std::memory_order_relaxed); }
-
- private:
-  std::atomic<uint64_t> now_{3600 * kNanosPerSecond};
-};
 
 // A throttle over a catalog of tables, without a store.
 class ThrottleTest : public testing::Test {
@@ -52,14 +43,14 @@ class ThrottleTest : public testing::Test {
     uint64_t admitted = 0;
     for (uint64_t passed = 0; passed < seconds * kNanosPerSecond; passed += nanos) {
       if (Write(table, partition).ok()) ++admitted;
-      clock_.Advance(nanos);
+      clock_.now_ns += nanos;
     }
     return admitted;
   }
   void Set(const ThroughputTargets& targets) { ASSERT_TRUE(throttle_.SetTargets(targets).ok()); }
 
   const TableId orders_{1}, lines_{2}, other_{3};
-  ThrottleClock clock_;
+  HandSetClock clock_;
   Catalog catalog_;
   Throttle throttle_{clock_, nullptr, [this] { return catalog_; }};
 };
@@ -86,7 +77,7 @@ TEST_F(ThrottleTest, AHundredPartitionsAtAThousandEachGetTwentyThousandAnAccount
     uint64_t admitted = 0;
     for (uint64_t i = 0; i < seconds * 100'000; ++i) {
       admitted += Write(orders_, partitions[i % 100]).ok() ? 1 : 0;
-      clock_.Advance(kNanosPerSecond / 100'000);
+      clock_.now_ns += kNanosPerSecond / 100'000;
     }
     return admitted;
   };
@@ -103,7 +94,7 @@ TEST_F(ThrottleTest, ABurstIsTwoSecondsWorthAndComesBackAfterTwoIdleSeconds) {
     uint64_t burst = 0;
     while (Write(orders_, "p").ok()) ++burst;
     EXPECT_EQ(burst, 2'000u);
-    clock_.Advance(2 * kNanosPerSecond);
+    clock_.now_ns += 2 * kNanosPerSecond;
   }
 }
 
@@ -113,7 +104,7 @@ TEST_F(ThrottleTest, WhatIsLeasedInAdvanceIsCountedExactly) {
     uint64_t burst = 0;
     while (Write(orders_, "p", burst % 5 == 0 ? 2 : 1).ok()) burst += burst % 5 == 0 ? 2 : 1;
     EXPECT_NEAR(static_cast<double>(burst), 2e6, 1);
-    clock_.Advance(2 * kNanosPerSecond);
+    clock_.now_ns += 2 * kNanosPerSecond;
   }
 }
 
@@ -150,7 +141,7 @@ TEST_F(ThrottleTest, TheWaitThatIsToldSuffices) {
     while (refused.ok()) refused = Write(orders_, "p", 7);
     ASSERT_EQ(refused.code(), Code::kThrottled);
     EXPECT_EQ(refused.detail(), static_cast<uint16_t>(ThrottledBy::kPartition));
-    clock_.Advance(refused.retry_after_us() * 1'000);
+    clock_.now_ns += refused.retry_after_us() * 1'000;
     ASSERT_TRUE(Write(orders_, "p", 7).ok());
   }
 }
@@ -177,7 +168,7 @@ TEST_F(ThrottleTest, ClientsThatObeyShareABucketEvenly) {
   std::vector<uint64_t> due(kClients, 0), served(kClients, 0);
   const uint64_t begin = clock_.MonotonicNanos();
   for (uint64_t now = 0; now < 20 * kNanosPerSecond; now += 50'000) {
-    clock_.Advance(begin + now - clock_.MonotonicNanos());
+    clock_.now_ns += begin + now - clock_.MonotonicNanos();
     for (size_t i = 0; i < kClients; ++i) {
       if (due[i] > now) continue;
       Status status = Write(orders_, "p");
@@ -235,7 +226,7 @@ TEST_F(ThrottleTest, TargetsChangeWhileRunningAndTablesMadeLaterAreLearnt) {
   while (Write(orders_, "p").ok()) {
   }
   Set({.partition_rate = 1'000});
-  clock_.Advance(kNanosPerSecond / 500);
+  clock_.now_ns += kNanosPerSecond / 500;
   EXPECT_TRUE(Write(orders_, "p").ok());
   const TableId later = AddTable("acme", "Later");
   int through = 0;
@@ -261,7 +252,7 @@ TEST_F(ThrottleTest, MillionsOfPartitionsTakeMemoryOnlyWhileActive) {
   Set(ThroughputTargets{.partition_rate = 2'000});
   for (int i = 0; i < 2'000'000; ++i) {
     ASSERT_TRUE(Write(orders_, "partition-number-" + std::to_string(i)).ok());
-    clock_.Advance(1'000);  // A million a second: some 500 are active.
+    clock_.now_ns += 1'000;  // A million a second: some 500 are active.
   }
   EXPECT_LE(throttle_.statistics().partitions_active, 501u);
   EXPECT_GE(throttle_.statistics().partitions_active, 499u);
@@ -269,7 +260,7 @@ TEST_F(ThrottleTest, MillionsOfPartitionsTakeMemoryOnlyWhileActive) {
 
 TEST(PartitionBucketsTest, WhatWasActiveOnceIsGivenBackThoughOthersAreInUse) {
   PartitionBuckets buckets;
-  ThrottleClock clock;
+  HandSetClock clock;
   const auto take = [&](const std::string& key) {
     return buckets.TryTake(key, {.partition_cost = kBucketSecond / 10},
                            clock.MonotonicNanos() * kBucketTimePerNano) == PartitionBuckets::Verdict::kTaken;
@@ -279,7 +270,7 @@ TEST(PartitionBucketsTest, WhatWasActiveOnceIsGivenBackThoughOthersAreInUse) {
   EXPECT_EQ(buckets.CountActive(begin), 300'000u);
   EXPECT_GE(buckets.slots(), 600'000u);
   // Only one partition is used from now on.
-  clock.Advance(2 * kNanosPerSecond);
+  clock.now_ns += 2 * kNanosPerSecond;
   for (int i = 0; i < 300'000; ++i) take("hot");
   EXPECT_LE(buckets.slots(), PartitionBuckets::kStripes * PartitionBuckets::kSlotsMin);
 }
@@ -357,7 +348,7 @@ TEST_F(ThrottleTest, ATableHasATotalThatItsPartitionsShare) {
     uint64_t admitted = 0;
     for (uint64_t i = 0; i < seconds * 10'000; ++i) {
       admitted += Write(table, "p" + std::to_string(i % 50)).ok() ? 1 : 0;
-      clock_.Advance(kNanosPerSecond / 10'000);
+      clock_.now_ns += kNanosPerSecond / 10'000;
     }
     return admitted;
   };
@@ -379,7 +370,7 @@ TEST_F(ThrottleTest, PartitionsThatBeginAlikeHaveATotalOverAllTablesThatTheRuleI
     ASSERT_TRUE(Write(orders_, "us-1").ok());
   }
   EXPECT_EQ(admitted, 200u);
-  clock_.Advance(kNanosPerSecond / 10);
+  clock_.now_ns += kNanosPerSecond / 10;
   admitted = 0;
   for (int i = 0; i < 100; ++i) admitted += Write(lines_, "eu-new" + std::to_string(i)).ok() ? 1 : 0;
   EXPECT_EQ(admitted, 10u);
@@ -413,7 +404,7 @@ TEST_F(ThrottleTest, WhoIsRefusedForAnotherReasonCostsNothingOfATotal) {
   const Status refused = Write(orders_, "new");
   EXPECT_EQ(refused.detail(), static_cast<uint16_t>(ThrottledBy::kTotal));
   EXPECT_NE(refused.message().find("over its target of 50 entities a second"), std::string::npos);
-  clock_.Advance(refused.retry_after_us() * 1'000);
+  clock_.now_ns += refused.retry_after_us() * 1'000;
   EXPECT_TRUE(Write(orders_, "new").ok()) << "the wait that it was told suffices";
 }
 
@@ -422,7 +413,7 @@ TEST_F(ThrottleTest, ATotalIsChangedWhileItLimits) {
   while (Write(orders_, "p").ok()) {
   }
   Set({.rules = {{.table = "Orders", .total_rate = 1'000}}});
-  clock_.Advance(2 * kNanosPerSecond);
+  clock_.now_ns += 2 * kNanosPerSecond;
   EXPECT_NEAR(Offer(orders_, "p", kNanosPerSecond / 10'000, 10), 2'000 + 10'000, 2);
   Set({.rules = {{.table = "Orders", .total_rate = 0}}});
   EXPECT_FALSE(throttle_.on());

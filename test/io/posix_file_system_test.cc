@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "test/io/real_world.h"
+#include "test/support/bytes.h"
 
 namespace partita {
 namespace {
@@ -22,7 +23,7 @@ class PosixFileSystemTest : public RealWorldTest {
   void Put(const std::string& path, std::string_view text) {
     auto file = Run(files().Open(path, OpenMode::kCreateOrOpen, FileIo::kBuffered));
     ASSERT_TRUE(file.ok()) << file.status().ToString();
-    ASSERT_TRUE(Run((*file)->WriteAt(0, {reinterpret_cast<const uint8_t*>(text.data()), text.size()})).ok());
+    ASSERT_TRUE(Run((*file)->WriteAt(0, AsBytes(text))).ok());
     file->reset();
   }
   std::string Text(const std::string& path) {

@@ -14,6 +14,7 @@
 
 #include "engine/base/aligned_buffer.h"
 #include "test/io/real_world.h"
+#include "test/support/bytes.h"
 
 namespace partita {
 namespace {
@@ -30,10 +31,6 @@ class PosixFileTest : public RealWorldTest {
 };
 PARTITA_INSTANTIATE_CALLERS(PosixFileTest);
 
-std::span<const uint8_t> Bytes(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
 // Pages whose every 4-byte word tells its place.
 AlignedBuffer NumberedPages(size_t pages) {
   AlignedBuffer buffer(pages * kPageSize);
@@ -44,8 +41,8 @@ AlignedBuffer NumberedPages(size_t pages) {
 
 TEST_P(PosixFileTest, WhatWasWrittenIsReadBack) {
   auto file = OpenFile("a", OpenMode::kCreate, FileIo::kBuffered);
-  ASSERT_TRUE(Run(file->WriteAt(0, Bytes("hello"))).ok());
-  ASSERT_TRUE(Run(file->WriteAndFlush(5, Bytes(" world"))).ok());
+  ASSERT_TRUE(Run(file->WriteAt(0, AsBytes("hello"))).ok());
+  ASSERT_TRUE(Run(file->WriteAndFlush(5, AsBytes(" world"))).ok());
   ASSERT_TRUE(Run(file->Flush()).ok());
 
   std::string text(11, '\0');
@@ -60,7 +57,7 @@ TEST_P(PosixFileTest, WhatWasWrittenIsReadBack) {
 
 TEST_P(PosixFileTest, AReadAtTheEndIsShortAndPastItIsEmpty) {
   auto file = OpenFile("a", OpenMode::kCreate, FileIo::kBuffered);
-  ASSERT_TRUE(Run(file->WriteAt(0, Bytes("0123456789"))).ok());
+  ASSERT_TRUE(Run(file->WriteAt(0, AsBytes("0123456789"))).ok());
   uint8_t buffer[8];
 
   EXPECT_EQ(Run(file->ReadAt(6, buffer)).value(), 4u);
@@ -118,7 +115,7 @@ TEST_P(PosixFileTest, ABatchFillsEveryBuffer) {
 
 TEST_P(PosixFileTest, ABatchReadPastTheEndIsAnErrorThatSaysWhere) {
   auto file = OpenFile("a", OpenMode::kCreate, FileIo::kBuffered);
-  ASSERT_TRUE(Run(file->WriteAt(0, Bytes("0123456789"))).ok());
+  ASSERT_TRUE(Run(file->WriteAt(0, AsBytes("0123456789"))).ok());
   uint8_t first[4], second[4];
   const FileRead reads[] = {{0, first}, {8, second}};
 
@@ -131,7 +128,7 @@ TEST_P(PosixFileTest, ABatchReadPastTheEndIsAnErrorThatSaysWhere) {
 
 TEST_P(PosixFileTest, TruncateCutsAndGrowsWithZeros) {
   auto file = OpenFile("a", OpenMode::kCreate, FileIo::kBuffered);
-  ASSERT_TRUE(Run(file->WriteAt(0, Bytes("0123456789"))).ok());
+  ASSERT_TRUE(Run(file->WriteAt(0, AsBytes("0123456789"))).ok());
   ASSERT_TRUE(Run(file->Truncate(4)).ok());
   ASSERT_TRUE(Run(file->Truncate(6)).ok());
 
@@ -144,7 +141,7 @@ TEST_P(PosixFileTest, TruncateCutsAndGrowsWithZeros) {
 
 TEST_P(PosixFileTest, DroppingTheCacheKeepsTheBytes) {
   auto file = OpenFile("a", OpenMode::kCreate, FileIo::kBuffered);
-  ASSERT_TRUE(Run(file->WriteAndFlush(0, Bytes("kept"))).ok());
+  ASSERT_TRUE(Run(file->WriteAndFlush(0, AsBytes("kept"))).ok());
   ASSERT_TRUE(Run(file->DropCache()).ok());
   char text[4];
   EXPECT_EQ(Run(file->ReadAt(0, {reinterpret_cast<uint8_t*>(text), 4})).value(), 4u);
@@ -170,10 +167,10 @@ TEST_P(PosixFileTest, AFailedCallNamesOperationPathAndReason) {
 
   ASSERT_NE(OpenFile("a", OpenMode::kCreate, FileIo::kBuffered), nullptr);
   auto reader = OpenFile("a", OpenMode::kRead, FileIo::kBuffered);
-  Status refused = Run(reader->WriteAt(4096, Bytes("x")));
+  Status refused = Run(reader->WriteAt(4096, AsBytes("x")));
   EXPECT_EQ(refused.code(), Code::kIoError);
   EXPECT_THAT(refused.message(), HasSubstr("write at offset 4096 of \"a\": Bad file descriptor"));
-  Status both = Run(reader->WriteAndFlush(0, Bytes("x")));
+  Status both = Run(reader->WriteAndFlush(0, AsBytes("x")));
   EXPECT_EQ(both.code(), Code::kIoError);
   EXPECT_THAT(both.message(), HasSubstr("write at offset 0 of \"a\""));
 }
@@ -287,7 +284,7 @@ TEST(PosixFileForkTest, AForkedChildReadsBatchesAndExits) {
   ASSERT_TRUE(files.ok());
   auto file = RunBlocking((*files)->Open("a", OpenMode::kCreate, FileIo::kBuffered));
   ASSERT_TRUE(file.ok());
-  ASSERT_TRUE(RunBlocking((*file)->WriteAt(0, Bytes("0123456789"))).ok());
+  ASSERT_TRUE(RunBlocking((*file)->WriteAt(0, AsBytes("0123456789"))).ok());
   uint8_t first[4], second[4];
   const FileRead reads[] = {{0, first}, {4, second}};
   ASSERT_TRUE(RunBlocking((*file)->ReadBatch(reads)).ok());

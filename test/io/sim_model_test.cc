@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/io/sim_runtime.h"
+#include "test/support/bytes.h"
 
 namespace partita {
 namespace {
@@ -176,9 +177,7 @@ TEST(SimModelTest, AfterAPowerCutEachNameIsOneItMayBe) {
             auto file = RunBlocking(files.Open(from, OpenMode::kCreate, FileIo::kBuffered));
             ASSERT_TRUE(file.ok());
             const std::string text = "file " + std::to_string(i);
-            ASSERT_TRUE(RunBlocking((*file)->WriteAndFlush(
-                                        0, {reinterpret_cast<const uint8_t*>(text.data()), text.size()}))
-                            .ok());
+            ASSERT_TRUE(RunBlocking((*file)->WriteAndFlush(0, AsBytes(text))).ok());
             may[from].push_back(text);
           }
         }
