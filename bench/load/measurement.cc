@@ -37,6 +37,20 @@ ResourceUse ResourceUse::Now() {
   return use;
 }
 
+ProcessorTime ProcessorTime::Now() {
+  ProcessorTime time;
+  std::ifstream stat("/proc/stat");
+  std::string name;
+  stat >> name;  // "cpu", then user, nice, system, idle, iowait, irq, softirq and steal; guests' are within
+                 // those.
+  uint64_t ticks = 0;
+  for (int field = 0; field < 8 && stat >> ticks; ++field) {
+    time.all += ticks;
+    if (field == 7) time.stolen = ticks;
+  }
+  return time;
+}
+
 uint64_t DiskBytesOf(const std::string& directory) {
   uint64_t bytes = 0;
   std::error_code error;

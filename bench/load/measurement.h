@@ -55,6 +55,14 @@ struct ResourceUse {
   static ResourceUse Now();
 };
 
+// What all processors did since the machine started, in ticks; zeros where the kernel does not tell.
+struct ProcessorTime {
+  uint64_t all = 0;
+  uint64_t stolen = 0;  // Wanted here, and given by the hypervisor to others.
+
+  static ProcessorTime Now();
+};
+
 // Bytes of all files below `directory`, as the disk holds them.
 uint64_t DiskBytesOf(const std::string& directory);
 

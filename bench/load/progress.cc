@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "bench/load/format_text.h"
-#include "bench/load/measurement.h"
 
 namespace partita::bench {
 
@@ -46,8 +45,16 @@ std::string Progress::TakeLine(double passed, double since_last) {
   }
   const double rate = static_cast<double>(operations - shown_) / since_last;
   shown_ = operations;
-  return Format("  %.0f s: %s operations a second, the longest %.1f ms", passed, ShortNumber(rate).c_str(),
-                static_cast<double>(longest_ns) * 1e-6);
+  return Format("  %.0f s: %s operations a second, the longest %.1f ms; %.1f %% of the processors stolen",
+                passed, ShortNumber(rate).c_str(), static_cast<double>(longest_ns) * 1e-6,
+                TakeStolenShare() * 100);
+}
+
+double Progress::TakeStolenShare() {
+  const ProcessorTime before = std::exchange(processor_time_, ProcessorTime::Now());
+  const uint64_t all = processor_time_.all - before.all;
+  return all == 0 ? 0
+                  : static_cast<double>(processor_time_.stolen - before.stolen) / static_cast<double>(all);
 }
 
 }  // namespace partita::bench

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "bench/load/measurement.h"
+
 namespace partita::bench {
 
 // Tells, while threads run a load of many minutes, how much they did in each and which operation took
@@ -40,9 +42,11 @@ class Progress {
   static void ShowOnStandardError(const std::string& line);
   void Run(const Show& show, std::chrono::milliseconds every);
   std::string TakeLine(double passed, double since_last);
+  double TakeStolenShare();
 
   std::vector<Teller> tellers_;
-  uint64_t shown_ = 0;  // Operations in earlier lines.
+  uint64_t shown_ = 0;                                   // Operations in earlier lines.
+  ProcessorTime processor_time_ = ProcessorTime::Now();  // At the line before.
   std::mutex mutex_;
   std::condition_variable ended_changed_;
   bool ended_ = false;  // Guarded by mutex_.
