@@ -19,9 +19,15 @@ constexpr size_t kRoomMax = 4u << 20;
 // Merge semantics of the service; checks the limits that two valid halves can break together.
 Result<std::string> MergeContents(std::string_view user_key, std::string_view base, std::string_view patch) {
   if (base.empty()) return std::string(patch);
-  PARTITA_ASSIGN(std::string merged, MergeEntityRecords(base, patch));
+  Result<std::string> merged = MergeEntityRecords(base, patch);
+  // A record holds more properties than an entity may have, but not as many as two; its bytes are enough for
+  // both.
+  if (merged.code() == Code::kInvalidArgument) {
+    return BrokenRule(Violation::kTooManyProperties, merged.status().message());
+  }
+  PARTITA_TRY(merged.status());
   PARTITA_ASSIGN(UserKeyParts parts, DecodeUserKey(user_key));
-  PARTITA_TRY(ValidateMergedRecord(parts.partition_key, parts.row_key, merged));
+  PARTITA_TRY(ValidateMergedRecord(parts.partition_key, parts.row_key, *merged));
   return merged;
 }
 

@@ -212,19 +212,22 @@ void HttpConnection::FillInRequest(HttpRequest* request) {
   request->buffers = &core_.buffers;
 }
 
-// Puts the answer behind those gathered before; a large body is left for SendLargeAnswer.
+// Puts the answer behind those gathered before; a large body is left for SendLargeAnswer. One that does not
+// fit is refused where nothing but reading was done for it: who is told so asks again, and a write must not
+// have happened then (spec 17.2). The answer to a write is about as large as the request that was let in.
 void HttpConnection::GatherAnswer(bool keep_alive) {
   RequestBuffers& buffers = *buffers_;
   HttpResponse& response = buffers.response;
   // A handler that counted has been told already, and has made of it what it could.
   const bool counted = response.body_share.bytes() > 0;
-  if (response.body.size() > kGatherBytes && !ChargeBuffers() && !counted) {
+  const Method method = buffers.parser.request().method;
+  const bool may_refuse = !counted && (method == Method::kGet || method == Method::kHead);
+  if (response.body.size() > kGatherBytes && !ChargeBuffers() && may_refuse) {
     const bool omit_body = response.omit_body;
     response.Clear();
     response.omit_body = omit_body;
     std::string().swap(response.body);
     core_.handler.Refuse(503, "The server holds too many large answers.", &response);
-    response.AddHeader("Retry-After", "1");
   }
   ResponseWriter::Framing framing;
   framing.keep_alive = keep_alive;
@@ -358,14 +361,14 @@ Task<Result<size_t>> HttpConnection::ReceiveTls() { co_return co_await tls_->Rec
 Task<Status> HttpConnection::SendTls(std::string_view bytes) { co_return co_await tls_->Send(bytes); }
 
 // What this connection holds beyond its free share, and the handler has not counted. Of a body both the
-// memory that it will fill and what the handler makes of it, which is as large.
+// memory that it will fill and what the handler makes of it, which is as large, and makes way for the answer.
 uint64_t HttpConnection::LargeBytesHeld() const {
   if (buffers_ == nullptr) return 0;
   const HttpParser& parser = buffers_->parser;
   const uint64_t told = parser.told_body_bytes();
   const uint64_t in = std::max<uint64_t>(buffers_->in.capacity(), told);
-  uint64_t held =
-      in + told + 2 * parser.memory() + buffers_->out.capacity() + buffers_->response.body.capacity();
+  const uint64_t made = std::max<uint64_t>(told, buffers_->response.body.capacity());
+  uint64_t held = in + made + 2 * parser.memory() + buffers_->out.capacity();
   if (tls_.has_value() && buffers_->response.body.size() > kGatherBytes) held += TlsStream::kSendMemory;
   const uint64_t counted = kFreeBufferBytes + buffers_->response.body_share.bytes();
   return held - std::min(held, counted);

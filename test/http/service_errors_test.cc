@@ -267,6 +267,11 @@ TEST_F(ServiceErrors, TooManyProperties) {
   EXPECT_THAT(reply.Message(), StartsWith("The entity contains more properties than allowed."));
   EXPECT_EQ(world.Merge("/orders(PartitionKey='p',RowKey='x')", "{\"another\":1}").Outcome(),
             "400 TooManyProperties");
+  // More than the 255 that fit the store's own form as well.
+  std::string others;
+  for (int i = 0; i < 200; ++i) others += (i > 0 ? ",\"other" : "{\"other") + std::to_string(i) + "\":1";
+  EXPECT_EQ(world.Merge("/orders(PartitionKey='p',RowKey='x')", others + "}").Outcome(),
+            "400 TooManyProperties");
 }
 
 TEST_F(ServiceErrors, TunnelledVerbs) {
