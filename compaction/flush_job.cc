@@ -20,7 +20,7 @@ Task<Result<JobResult>> FlushJob::Run() {
   PARTITA_ASSERT(outputs_ == nullptr);  // Used once.
   JobResult result;
   OutputCutter cutter(spec_.cut_points, {}, context_.target_file_bytes);
-  outputs_ = std::make_unique<TableOutputs>(context_, CompressionForLevel(kLevels - 1), std::move(cutter),
+  outputs_ = std::make_unique<TableOutputs>(context_, CodecForLevel(kLevels - 1), std::move(cutter),
                                             &result.statistics, kFlushShrinkMin);
   Status written = co_await WriteAll(&result.statistics);
   if (written.ok()) written = co_await outputs_->Finish();

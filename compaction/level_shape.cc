@@ -66,7 +66,7 @@ LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<Ru
   LevelShape shape;
   shape.droppable_before = droppable_before;
   shape.running = std::move(running);
-  const Compression bottom = CompressionForLevel(kLevels - 1);
+  const Codec bottom = CodecForLevel(kLevels - 1);
   for (uint32_t level = 0; level < kLevels; ++level) {
     for (const FileRef& file : set.level(level)) {
       FileCondition condition = condition_of ? condition_of(level, file) : FileCondition{};

@@ -34,15 +34,14 @@ bool LargeEnough(const PassThroughBlock& block, size_t block_size) {
 
 // Among itself, level 0 is compressed when anything of what is merged was (kFlushShrinkMin): written out in
 // full, that would take many times the room it had.
-Compression CompressionOfOutputs(const LevelSet& levels, const CompactionPlan& plan) {
-  if (plan.output_level > 0) return CompressionForLevel(plan.output_level);
-  const Compression below = CompressionForLevel(kLevels - 1);
+Codec CodecOfOutputs(const LevelSet& levels, const CompactionPlan& plan) {
+  if (plan.output_level > 0) return CodecForLevel(plan.output_level);
   for (const PlanInput& input : plan.inputs) {
     const FileRef* file = FindReference(levels, input);
-    if (file != nullptr && file->table != nullptr && IsOfClass(file->table->properties(), below))
-      return below;
+    if (file != nullptr && file->table != nullptr && !IsOfClass(file->table->properties(), Codec::kStored))
+      return CodecForLevel(kLevels - 1);
   }
-  return CompressionForLevel(0);
+  return CodecForLevel(0);
 }
 
 // Of level 0: the outputs keep their place among those that are not merged.
@@ -87,12 +86,12 @@ struct MergeJob::State {
   State(JobContext job_context, MergeSpec merge_spec)
       : context(std::move(job_context)),
         spec(std::move(merge_spec)),
-        output_compression(CompressionOfOutputs(*spec.levels, spec.plan)),
+        output_codec(CodecOfOutputs(*spec.levels, spec.plan)),
         older(spec.levels, spec.plan),
         warm(context.cache, context.cache_executor),
         filter(spec.retention, context.is_dead_table,
                [this](const Entry& entry) { return Droppable(entry); }),
-        outputs(context, output_compression,
+        outputs(context, output_codec,
                 OutputCutter(spec.cut_points, FilesBelow(*spec.levels, spec.plan), context.target_file_bytes),
                 &result.statistics, /*shrink_min=*/1, &warm) {
     context.counts_as = OutputsCountAs(*spec.levels, spec.plan);
@@ -108,7 +107,7 @@ struct MergeJob::State {
 
   JobContext context;
   MergeSpec spec;
-  Compression output_compression;
+  Codec output_codec;
   JobResult result;
   OlderEntries older;
   WarmEntries warm;
@@ -242,7 +241,7 @@ bool MergeJob::State::Droppable(const Entry& tombstone) const {
 // Whether the block that `run` stands at the start of may go out as it is, where blocks end there.
 bool MergeJob::State::MayPass(RunCursor& run) {
   if (!spec.pass_through) return false;
-  if (!IsOfClass(run.file().table->properties(), output_compression)) return false;
+  if (!IsOfClass(run.file().table->properties(), output_codec)) return false;
   const BlockSummary& block = run.table().CurrentBlock();
   if (block.older_versions > 0) return false;
   if (block.tombstone_count > 0 && block.version_min < spec.droppable_before) return false;

@@ -8,10 +8,10 @@
 
 namespace partita {
 
-TableOutputs::TableOutputs(JobContext& context, Compression compression, OutputCutter cutter,
-                           JobStatistics* statistics, uint32_t shrink_min, BlockTaker* warm)
+TableOutputs::TableOutputs(JobContext& context, Codec codec, OutputCutter cutter, JobStatistics* statistics,
+                           uint32_t shrink_min, BlockTaker* warm)
     : context_(context),
-      compression_(compression),
+      codec_(codec),
       shrink_min_(shrink_min),
       cutter_(std::move(cutter)),
       statistics_(statistics),
@@ -32,7 +32,7 @@ Task<Status> TableOutputs::Turn() {
   TableWriterOptions options;
   options.store = context_.store_id;
   options.id = context_.next_object_id();
-  options.compression = compression_;
+  options.codec = codec_;
   options.shrink_min = shrink_min_;
   options.block_size = context_.block_size;
   options.zones = context_.zones;

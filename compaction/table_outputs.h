@@ -22,7 +22,7 @@ namespace partita {
 class TableOutputs {
  public:
   // All arguments outlive it. `shrink_min`: see TableWriterOptions. `warm`: see TableReader::Verify.
-  TableOutputs(JobContext& context, Compression compression, OutputCutter cutter, JobStatistics* statistics,
+  TableOutputs(JobContext& context, Codec codec, OutputCutter cutter, JobStatistics* statistics,
                uint32_t shrink_min = 1, BlockTaker* warm = nullptr);
   ~TableOutputs();
 
@@ -71,7 +71,7 @@ class TableOutputs {
   Task<Status> ReadBack(TableInfo info);
 
   JobContext& context_;
-  Compression compression_;
+  Codec codec_;
   uint32_t shrink_min_;
   OutputCutter cutter_;
   JobStatistics* statistics_;

@@ -48,6 +48,18 @@ Result<TablePlace> FindTableFile(const std::string& path) {
   return place;
 }
 
+std::string_view CodecName(uint8_t codec) {
+  switch (static_cast<Codec>(codec)) {
+    case Codec::kStored:
+      return "none";
+    case Codec::kZstd:
+      return "zstd";
+    case Codec::kLz4:
+      return "lz4";
+  }
+  return "unknown";
+}
+
 void DescribeTable(const TableReader& table, Report* report) {
   const TableProperties& properties = table.properties();
   const TableInfo& info = table.info();
@@ -67,8 +79,7 @@ void DescribeTable(const TableReader& table, Report* report) {
   report->Add("index_blocks", properties.index_blocks);
   report->Add("data_bytes", properties.data_bytes);
   report->Add("padding_bytes", properties.padding_bytes);
-  const bool zstd = properties.codec == static_cast<uint8_t>(Codec::kZstd);
-  report->Add("compression", zstd ? "zstd " + std::to_string(properties.level) : std::string("none"));
+  report->Add("compression", std::string(CodecName(properties.codec)));
   report->Add("key_filter_bytes", uint64_t{table.footer().key_filter.stored_size});
   report->Add("partition_filter_bytes", uint64_t{table.footer().partition_filter.stored_size});
   std::string zones;

@@ -144,7 +144,7 @@ Task<Status> RepairTables::Begin(uint32_t level, Version counts_as) {
   writer_id_ = NextId();
   TableWriterOptions options{.store = catalog_.store,
                              .id = writer_id_,
-                             .compression = CompressionForLevel(level),
+                             .codec = CodecForLevel(level),
                              .zones = world_.zones,
                              .counts_as = counts_as};
   PARTITA_CO_ASSIGN(writer_, co_await TableWriter::Create(survey_.objects(), std::move(options)));

@@ -3,11 +3,10 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/assert.h"
 #include "engine/base/checksum.h"
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
-
-struct ZSTD_CCtx_s;
 
 namespace partita {
 
@@ -25,7 +24,7 @@ namespace partita {
 //       16     4  dictionary    0: none; others are refused as kUnsupported
 //       20     1  format        kPartFormat
 //       21     1  kind          SealKind
-//       22     1  codec         0 stored, 1 zstd
+//       22     1  codec         0 stored, 1 zstd (of former versions), 2 LZ4
 //       23     1  reserved      zero, checked on read
 //       24     n  payload       the content, as the codec says
 //
@@ -47,17 +46,8 @@ inline constexpr uint8_t kPartFormat = 1;
 // Larger parts are refused before memory is taken for them (F77). Values reach 16 MiB.
 inline constexpr uint32_t kPartContentMax = 256u << 20;
 
-enum class Codec : uint8_t { kStored = 0, kZstd = 1 };
-
-// How a table's parts are compressed. A part that would gain less than 12 % is stored as it is.
-struct Compression {
-  Codec codec = Codec::kStored;
-  int level = 0;  // For zstd: -7..19.
-
-  static Compression None() { return {}; }
-  static Compression Zstd(int level) { return {Codec::kZstd, level}; }
-  friend bool operator==(const Compression&, const Compression&) = default;
-};
+// How a part is compressed. zstd is only read: tables have it that were written before 2026-11-27.
+enum class Codec : uint8_t { kStored = 0, kZstd = 1, kLz4 = 2 };
 
 // Where a part lies.
 struct PartHandle {
@@ -74,27 +64,18 @@ inline Identity PartIdentity(StoreId store, ObjectId object, uint64_t offset, Se
   return Identity{.store = store, .file = object.value, .offset = offset, .kind = kind};
 }
 
-// Compresses contents and builds parts. Keeps a compressor's memory; one user at a time. How well a content
-// is compressed follows from those in front of it.
+// Compresses contents and builds parts; one user at a time.
 class PartEncoder {
  public:
-  explicit PartEncoder(Compression compression);
-  ~PartEncoder();
-  PartEncoder(const PartEncoder&) = delete;
-  PartEncoder& operator=(const PartEncoder&) = delete;
+  // REQUIRES: not kZstd.
+  explicit PartEncoder(Codec codec) : codec_(codec) { PARTITA_ASSERT(codec != Codec::kZstd); }
 
-  // The part for `content`, all but its seal (zero), valid until the next call. Its place is not
-  // known before its size is. kResourceExhausted when the compressor gets no memory.
-  Result<std::string_view> Encode(SealKind kind, std::string_view content);
+  // The part for `content`, all but its seal (zero), valid until the next call; stored as it is when it would
+  // gain less than 12 %. Its place is not known before its size is. REQUIRES: 1..kPartContentMax bytes.
+  std::string_view Encode(SealKind kind, std::string_view content);
 
  private:
-  size_t Compress(std::string_view content, char* to, size_t room);
-
-  Compression compression_;
-  ZSTD_CCtx_s* context_ = nullptr;
-  bool may_step_faster_ = false;
-  bool steps_faster_ = false;  // As the context is set.
-  uint32_t stepped_left_ = 0;  // So many more contents are looked through faster.
+  const Codec codec_;
   std::string part_;
 };
 

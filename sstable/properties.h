@@ -18,7 +18,8 @@ namespace partita {
 //   varint   data_blocks, index_blocks
 //   varint   data_bytes          stored bytes of the data blocks, without padding
 //   varint   padding_bytes       zeros between data blocks
-//   u8       codec, level + 128  what the writer was told
+//   u8       codec               what the writer was told
+//   u8       level + 128         of zstd; 128 since its time
 //   varint   zone property count, then bytes: names, sorted
 //   ...      zone map            of the whole file, see zone_map.h
 struct TableProperties {
@@ -30,7 +31,7 @@ struct TableProperties {
   uint64_t data_bytes = 0;
   uint64_t padding_bytes = 0;
   uint8_t codec = 0;
-  int level = 0;
+  int level = 0;  // Of former versions.
   std::vector<std::string> zone_properties;
   ZoneMap zones;
 

@@ -45,8 +45,8 @@ struct TableWriter::State {
   State(TableWriterOptions o, std::unique_ptr<ObjectWriter> w)
       : options(std::move(o)),
         object(std::move(w)),
-        encoder(options.compression),
-        plain_encoder(Compression::None()),
+        encoder(options.codec),
+        plain_encoder(Codec::kStored),
         compression_settled(options.shrink_min == 1),
         zones(options.zones) {
     properties.info.id = options.id;
@@ -55,10 +55,8 @@ struct TableWriter::State {
   void Account(const Entry& entry, bool new_key);
   void BeginBlockAt(std::string_view first_key);
   Status CloseBlock();
-  Status SettleCompression(std::string_view content);
-  PartEncoder& block_encoder() {
-    return options.compression.codec == Codec::kStored ? plain_encoder : encoder;
-  }
+  void SettleCompression(std::string_view content);
+  PartEncoder& block_encoder() { return options.codec == Codec::kStored ? plain_encoder : encoder; }
   uint64_t PaddingBefore(size_t size) const;
   PartHandle Place(std::string_view part, SealKind kind, uint64_t content_hash);
   Result<PartHandle> PlacePart(PartEncoder& with, SealKind kind, std::string_view content);
@@ -96,10 +94,6 @@ Task<Result<std::unique_ptr<TableWriter>>> TableWriter::Create(ObjectStore& stor
   if (options.block_size < kBlockSizeMin || options.block_size > kBlockSizeMax) {
     co_return Status::InvalidArgument("block size " + std::to_string(options.block_size) + ", allowed are " +
                                       std::to_string(kBlockSizeMin) + " to " + std::to_string(kBlockSizeMax));
-  }
-  if (options.compression.level < -7 || options.compression.level > 19) {
-    co_return Status::InvalidArgument("zstd level " + std::to_string(options.compression.level) +
-                                      ", allowed are -7 to 19");
   }
   Result<std::unique_ptr<ObjectWriter>> object = co_await store.Create(options.id);
   if (!object.ok()) co_return object.status();
@@ -208,7 +202,7 @@ Status TableWriter::State::CloseBlock() {
   scratch.clear();
   block.Finish(&scratch);
   PARTITA_DEBUG_ASSERT(DataBlock::Validate(scratch).ok());
-  if (!compression_settled) PARTITA_TRY(SettleCompression(scratch));
+  if (!compression_settled) SettleCompression(scratch);
   Result<PartHandle> handle = PlacePart(block_encoder(), SealKind::kDataBlock, scratch);
   if (!handle.ok()) return handle.status();
   blocks.push_back({*handle, entries, last_key});
@@ -221,21 +215,20 @@ Status TableWriter::State::CloseBlock() {
 // Whether the file is compressed. Blocks that say little, such as a small entity before a large one, do not
 // settle it; they are compressed, as each part names its own codec. Tombstones are not, however alike: a
 // level is merged down for its weight, and what they delete takes room until then.
-Status TableWriter::State::SettleCompression(std::string_view content) {
-  if (content.size() < options.block_size / 2 || content.size() > kPartContentMax) return Status();
+void TableWriter::State::SettleCompression(std::string_view content) {
+  if (content.size() < options.block_size / 2 || content.size() > kPartContentMax) return;
   compression_settled = true;
-  PARTITA_ASSIGN(const std::string_view part, encoder.Encode(SealKind::kDataBlock, content));
+  const std::string_view part = encoder.Encode(SealKind::kDataBlock, content);
   const TableInfo& info = properties.info;
   if (part.size() * options.shrink_min > content.size() || info.tombstone_count * 2 > info.entry_count) {
-    options.compression = Compression::None();
+    options.codec = Codec::kStored;
   }
-  return Status();
 }
 
 // --- Places ---
 
 uint64_t TableWriter::State::PaddingBefore(size_t size) const {
-  if (options.compression.codec == Codec::kStored) return 0;
+  if (options.codec == Codec::kStored) return 0;
   const uint64_t padding = AlignUp(offset, kPageSize) - offset;
   if (PagesTouched(offset, size) == PagesTouched(0, size)) return 0;
   return padding <= size / kPaddingShareMax ? padding : 0;
@@ -262,9 +255,8 @@ PartHandle TableWriter::State::Place(std::string_view part, SealKind kind, uint6
 Result<PartHandle> TableWriter::State::PlacePart(PartEncoder& with, SealKind kind, std::string_view content) {
   if (content.size() > kPartContentMax)
     return Status::InvalidArgument("a part above " + std::to_string(kPartContentMax) + " bytes");
-  Result<std::string_view> part = with.Encode(kind, content);
-  if (!part.ok()) return part.status();
-  return Place(*part, kind, PartContentHash(*part));
+  const std::string_view part = with.Encode(kind, content);
+  return Place(part, kind, PartContentHash(part));
 }
 
 bool TableWriter::NeedsDrain() const { return state_->pending.size() >= kDrainSize; }
@@ -336,8 +328,7 @@ Status TableWriter::State::BuildTail() {
     PARTITA_ASSIGN(footer.partition_filter,
                    PlacePart(plain_encoder, SealKind::kFilterBlock, partition_filter));
   }
-  properties.codec = static_cast<uint8_t>(options.compression.codec);
-  properties.level = options.compression.level;
+  properties.codec = static_cast<uint8_t>(options.codec);
   properties.zone_properties = std::move(zone_maps.properties);
   properties.zones = std::move(zone_maps.file);
   std::string content;

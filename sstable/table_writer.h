@@ -17,26 +17,25 @@
 
 namespace partita {
 
-// Content size that a data block is closed at. A row that is not cached costs the decompression of a whole
-// block; scans and compactions pay for each block. zstd 1 as it comes on bench/load's rows of 1 KiB with
-// their keys, in instructions a KiB (callgrind, libzstd 1.5.4) and for the block of one row:
+// Content size that a data block is closed at. A row that is not cached costs reading and decompressing a
+// whole block; scans and compactions pay for each block. LZ4 on bench/load's rows of 1 KiB with their keys,
+// in microseconds of a slow core (liblz4 1.9.4), and for the block of one row:
 //
-//   block    compress   decompress   ratio   decompress one block   on disk, about
-//   16 KiB       40 k       12.0 k   1.666                  192 k   3 pages
-//   12 KiB       42 k       12.0 k   1.635                  144 k   2 pages
-//    8 KiB       44 k       13.1 k   1.595                  105 k   2 pages
-//    4 KiB       52 k       17.3 k   1.511                   69 k   1 page
+//   block    compress a KiB   decompress a KiB   ratio   decompress one block   on disk, about
+//   16 KiB              2.3               0.41   1.319                    6.5   3 to 4 pages
+//   12 KiB              2.3               0.40   1.294                    4.8   3 pages
+//    8 KiB              1.9               0.41   1.262                    3.3   2 pages
+//    4 KiB              2.5               0.46   1.214                    1.8   1 page
 //
-// From 16 to 12 KiB cold reads and short scans gain, and hot scans change little; with 8 KiB a full scan took
-// 1.3 times the CPU, and a load wrote a tenth more; see the commit message.
-inline constexpr size_t kBlockSizeDefault = 12 * 1024;
+// From 12 to 8 KiB a cold read takes 0.8 of the time; hot scans lose 4 %, and the disk gains as much.
+inline constexpr size_t kBlockSizeDefault = 8 * 1024;
 inline constexpr size_t kBlockSizeMin = 1024;
 inline constexpr size_t kBlockSizeMax = 64 * 1024;
 
 struct TableWriterOptions {
   StoreId store;
   ObjectId id;
-  Compression compression;
+  Codec codec = Codec::kStored;
   // The file is compressed only if its first block of some size, compressed, is at least so many times
   // smaller, and not mostly tombstones. Not with AddBlock, whose blocks come as they are.
   uint32_t shrink_min = 1;

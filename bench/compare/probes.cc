@@ -1,7 +1,7 @@
 #include "bench/compare/probes.h"
 
+#include <lz4.h>
 #include <xxhash.h>
-#include <zstd.h>
 
 #include <algorithm>
 #include <array>
@@ -62,25 +62,25 @@ void RunMemoryProbes(double seconds, Probes* probes) {
 }
 
 void RunCompressionProbes(double seconds, Probes* probes) {
-  constexpr size_t kBlock = size_t{16} << 10;
+  constexpr int kBlock = 16 << 10;
   const ValueGenerator values(1024, /*seed=*/1);
   std::string rows, value;
-  for (uint64_t index = 0; rows.size() < 64 * kBlock; ++index) {
+  for (uint64_t index = 0; rows.size() < size_t{64} * kBlock; ++index) {
     values.Fill(index, 0, &value);
     rows += value;
   }
-  std::string packed(ZSTD_compressBound(kBlock), '\0'), unpacked(kBlock, '\0');
-  const std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> packer(ZSTD_createCCtx(), ZSTD_freeCCtx);
-  size_t block = 0, packed_size = 0;
-  probes->zstd1_bytes = RateOf(seconds, [&] {
+  std::string packed(LZ4_COMPRESSBOUND(kBlock), '\0'), unpacked(kBlock, '\0');
+  size_t block = 0;
+  int packed_size = 0;
+  probes->pack_bytes = RateOf(seconds, [&] {
     block = (block + 1) % 64;
-    packed_size =
-        ZSTD_compressCCtx(packer.get(), packed.data(), packed.size(), &rows[block * kBlock], kBlock, 1);
+    packed_size = LZ4_compress_default(&rows[block * size_t{kBlock}], packed.data(), kBlock,
+                                       static_cast<int>(packed.size()));
     return kBlock;
   });
-  const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> unpacker(ZSTD_createDCtx(), ZSTD_freeDCtx);
-  probes->unzstd_bytes = RateOf(seconds, [&] {
-    sink = ZSTD_decompressDCtx(unpacker.get(), unpacked.data(), kBlock, packed.data(), packed_size);
+  probes->unpack_bytes = RateOf(seconds, [&] {
+    const int size = LZ4_decompress_safe(packed.data(), unpacked.data(), packed_size, kBlock);
+    sink = static_cast<uint64_t>(size);
     return kBlock;
   });
 }
@@ -96,8 +96,8 @@ constexpr std::array kInfos = {
     ProbeInfo{&Probes::copy_bytes, "memcpy", "bytes, one thread, beyond the caches"},
     ProbeInfo{&Probes::random_copies, "random copies", "1 KiB from a random place of 256 MiB, one thread"},
     ProbeInfo{&Probes::xxh3_bytes, "xxh3", "bytes, one thread"},
-    ProbeInfo{&Probes::zstd1_bytes, "zstd 1", "bytes of rows compressed, one thread"},
-    ProbeInfo{&Probes::unzstd_bytes, "zstd back", "bytes of rows decompressed, one thread"},
+    ProbeInfo{&Probes::pack_bytes, "lz4", "bytes of rows compressed, one thread"},
+    ProbeInfo{&Probes::unpack_bytes, "lz4 back", "bytes of rows decompressed, one thread"},
 };
 
 }  // namespace
@@ -137,9 +137,9 @@ std::optional<Limit> LimitOf(std::string_view workload, const Probes& probes, ui
   }
   // Each row is compressed at least once.
   if (name.starts_with("fill-") || name == "overwrite") {
-    return Limit{probes.zstd1_bytes * cores / row, "zstd 1 x cores"};
+    return Limit{probes.pack_bytes * cores / row, "lz4 x cores"};
   }
-  if (name == "egt-100") return Limit{probes.zstd1_bytes * cores / row / 100, "zstd 1 x cores"};
+  if (name == "egt-100") return Limit{probes.pack_bytes * cores / row / 100, "lz4 x cores"};
   if (name == "read-hot") return Limit{probes.random_copies * std::min(parallel, cores), "random copies"};
   if (name == "scan-hot") return Limit{probes.copy_bytes / row / 100, "memcpy"};
   return std::nullopt;

@@ -323,7 +323,7 @@ TEST_F(JobTest, AFlushOfWhatRepeatsItselfIsCompressedAndPassesThroughLaterMerges
   flush_alike(0, 300, 5);
   flush_alike(300, 600, 6);
   for (const FileRef& file : world_.levels->level(0)) {
-    EXPECT_EQ(file.table->properties().codec, static_cast<uint8_t>(Codec::kZstd));
+    EXPECT_EQ(file.table->properties().codec, static_cast<uint8_t>(Codec::kLz4));
     EXPECT_LT(file.info.file_size * kFlushShrinkMin, file.info.raw_bytes * 2);
   }
   const JobStatistics among = MergeOk(0, 0).statistics;  // Level 0 stays compressed, among itself, too.
@@ -340,7 +340,7 @@ TEST_F(JobTest, WhatWasCompressedOnLevel0IsNotWrittenOutInFull) {
     alike.push_back(MakeEntry(Key(row / 100, row), 6, EntryKind::kPut, std::string(1000, 'a')));
   FlushOk(std::move(alike));
   const JobStatistics merged = MergeOk(0, 0).statistics;
-  EXPECT_EQ(world_.levels->level(0)[0].table->properties().codec, static_cast<uint8_t>(Codec::kZstd));
+  EXPECT_EQ(world_.levels->level(0)[0].table->properties().codec, static_cast<uint8_t>(Codec::kLz4));
   EXPECT_LE(merged.bytes_written, merged.bytes_in);
   EXPECT_EQ(world_.EntriesOf(0).size(), 600u);
 }
@@ -349,9 +349,9 @@ TEST_F(JobTest, AllLevelsButLevel0AreCompressedAlike) {
   FlushOk(Puts(0, 300, 5));
   EXPECT_EQ(world_.levels->level(0)[0].table->properties().codec, static_cast<uint8_t>(Codec::kStored));
   MergeOk(0, 4);
-  EXPECT_EQ(world_.levels->level(4)[0].table->properties().level, 1);
+  EXPECT_EQ(world_.levels->level(4)[0].table->properties().codec, static_cast<uint8_t>(Codec::kLz4));
   MergeOk(4, 6);
-  EXPECT_EQ(world_.levels->level(6)[0].table->properties().level, 1);
+  EXPECT_EQ(world_.levels->level(6)[0].table->properties().codec, static_cast<uint8_t>(Codec::kLz4));
   EXPECT_TRUE(ShapeOf(*world_.levels, Version(0), {}, {}).levels[6][0].bottom_compression);
 }
 

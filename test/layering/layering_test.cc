@@ -59,7 +59,7 @@ struct PackageRule {
 };
 const std::vector<PackageRule> kPackageRules = {
     {R"(liburing.*)", {"engine/io"}},
-    {R"(zstd.*|zdict\.h)", {"sstable"}},
+    {R"(lz4.*|zstd.*|zdict\.h)", {"sstable"}},
     {R"(xxh.*\.h)", {"engine/base/checksum.cc"}},
     {R"(simdjson.*)", {"api/cli", "api/http"}},
     {R"(CLI/.*|toml\+\+/.*)", {"api/cli"}},

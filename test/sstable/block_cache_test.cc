@@ -236,9 +236,8 @@ TEST(BlockCacheTest, ManyThreadsReadATableThroughASmallCache) {
   std::mt19937_64 random(TestSeed());
   MemoryObjectStore store;
   const std::vector<OwnedEntry> entries = RandomEntries(random, 1500, 2000);
-  ASSERT_TRUE(WriteTable(store, ObjectId(1), entries,
-                         {.compression = Compression::Zstd(-1), .block_size = 4096, .zones = {}})
-                  .ok());
+  ASSERT_TRUE(
+      WriteTable(store, ObjectId(1), entries, {.codec = Codec::kLz4, .block_size = 4096, .zones = {}}).ok());
   BlockCache cache(128 << 10);
   auto table = OpenTable(store, cache, ObjectId(1));
   ASSERT_TRUE(table.ok());

@@ -64,7 +64,7 @@ class BlockPassingTest : public testing::Test {
     std::sort(entries.begin(), entries.end(), InternalOrder);
     const ObjectId id(++last_id_);
     Result<TableInfo> info = WriteTable(
-        store_, id, entries, {.compression = {}, .block_size = kBlockSizeMin, .zones = ExtractNumber});
+        store_, id, entries, {.codec = Codec::kStored, .block_size = kBlockSizeMin, .zones = ExtractNumber});
     ASSERT_TRUE(info.ok()) << info.status().ToString();
     Refer(level, id, "", "");
     entries_.insert(entries_.end(), entries.begin(), entries.end());

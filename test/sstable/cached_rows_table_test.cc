@@ -30,7 +30,7 @@ class CachedRowsOfATableTest : public testing::Test {
  protected:
   void Write(const std::vector<OwnedEntry>& entries) {
     ASSERT_TRUE(WriteTable(store_, ObjectId(1), entries,
-                           {.compression = Compression::None(), .block_size = 12 * 1024, .zones = {}})
+                           {.codec = Codec::kStored, .block_size = 12 * 1024, .zones = {}})
                     .ok());
     auto table = OpenTable(store_, cache_, ObjectId(1));
     ASSERT_TRUE(table.ok());

@@ -12,7 +12,7 @@ namespace {
 // A table of several blocks in few bytes, both codecs, all kinds of parts.
 class DamageTest : public testing::Test {
  protected:
-  void Write(Compression compression) {
+  void Write(Codec codec) {
     entries_.clear();
     for (int i = 0; i < 24; ++i) {
       std::string key = Key("p" + std::to_string(i / 6), "r" + std::to_string(i % 6));
@@ -22,7 +22,7 @@ class DamageTest : public testing::Test {
     }
     ASSERT_TRUE(RunBlocking(store_.Remove(kId)).ok());
     Result<TableInfo> info =
-        WriteTable(store_, kId, entries_, {.compression = compression, .block_size = 1024, .zones = {}});
+        WriteTable(store_, kId, entries_, {.codec = codec, .block_size = 1024, .zones = {}});
     ASSERT_TRUE(info.ok());
     good_ = store_.bytes(kId);
   }
@@ -81,8 +81,8 @@ class DamageTest : public testing::Test {
 
 // covers: F40 F41 F43 F44 F45
 TEST_F(DamageTest, NoFlippedByteEverGivesAWrongAnswer) {
-  for (Compression compression : {Compression::None(), Compression::Zstd(1)}) {
-    Write(compression);
+  for (const Codec codec : {Codec::kStored, Codec::kLz4}) {
+    Write(codec);
     size_t closed = 0, some = 0, none = 0;
     for (size_t at = 0; at < good_.size(); ++at) {
       // The padding before the footer means nothing; a few of its bytes will do.
@@ -103,7 +103,7 @@ TEST_F(DamageTest, NoFlippedByteEverGivesAWrongAnswer) {
 
 // covers: F48
 TEST_F(DamageTest, ADamagedBlockHarmsOnlyItsOwnKeys) {
-  Write(Compression::None());
+  Write(Codec::kStored);
   std::string bad = good_;
   bad[kPartHeaderSize + 40] ^= 1;  // In the first data block.
   store_.Put(kId, std::move(bad));
@@ -126,7 +126,7 @@ TEST_F(DamageTest, ADamagedBlockHarmsOnlyItsOwnKeys) {
 
 // covers: F52
 TEST_F(DamageTest, BytesThatAreGoodWhenReadAgainAreCountedAsTransient) {
-  Write(Compression::Zstd(1));
+  Write(Codec::kLz4);
   store_.faults().on_read = [](ObjectId, uint64_t, std::span<uint8_t> bytes, ReadCaching caching) {
     if (caching == ReadCaching::kNormal) {
       for (uint8_t& byte : bytes) byte ^= 0x10;
@@ -144,7 +144,7 @@ TEST_F(DamageTest, BytesThatAreGoodWhenReadAgainAreCountedAsTransient) {
 
 // covers: F43
 TEST_F(DamageTest, AnUnreadableBlockIsDamageToItsKeysNotAnEnd) {
-  Write(Compression::None());
+  Write(Codec::kStored);
   store_.faults().on_read = [](ObjectId, uint64_t offset, std::span<uint8_t>, ReadCaching) {
     return offset == 0 ? Status::IoError("EIO") : Status();
   };
@@ -154,7 +154,7 @@ TEST_F(DamageTest, AnUnreadableBlockIsDamageToItsKeysNotAnEnd) {
 }
 
 TEST_F(DamageTest, LackOfMemoryIsNotReportedAsDamage) {
-  Write(Compression::None());
+  Write(Codec::kStored);
   BlockCache cache(1 << 20);
   auto table = OpenTable(store_, cache, kId);
   ASSERT_TRUE(table.ok());
@@ -170,7 +170,7 @@ TEST_F(DamageTest, LackOfMemoryIsNotReportedAsDamage) {
 
 // covers: F41 F66
 TEST_F(DamageTest, ForeignAndSwappedFilesAreRefused) {
-  Write(Compression::None());
+  Write(Codec::kStored);
   BlockCache cache(1 << 20);
   // The same bytes under another id: a swapped file.
   store_.Put(ObjectId(6), good_);
@@ -188,7 +188,7 @@ TEST_F(DamageTest, ForeignAndSwappedFilesAreRefused) {
 }
 
 TEST_F(DamageTest, TruncatedAndExtendedFilesAreRefused) {
-  Write(Compression::None());
+  Write(Codec::kStored);
   for (size_t size = 0; size < good_.size(); size += 97) {
     store_.Put(kId, good_.substr(0, size));
     EXPECT_EQ(CheckNeverWrong("cut to " + std::to_string(size)), SIZE_MAX);
@@ -203,7 +203,7 @@ TEST_F(DamageTest, TruncatedAndExtendedFilesAreRefused) {
 
 // covers: F41
 TEST_F(DamageTest, PagesInTheWrongPlaceAreFound) {
-  Write(Compression::None());
+  Write(Codec::kStored);
   for (size_t from = 0; from + kPageSize <= good_.size(); from += 1024) {
     for (size_t to = 0; to + 1024 <= good_.size(); to += 1024) {
       if (from == to) continue;
@@ -217,7 +217,7 @@ TEST_F(DamageTest, PagesInTheWrongPlaceAreFound) {
 
 // Whole ones, with seals that are right but for the place.
 TEST_F(DamageTest, BlocksInTheWrongPlaceAreFound) {
-  Write(Compression::None());
+  Write(Codec::kStored);
   std::map<uint32_t, std::vector<size_t>> places;  // Of parts, by their size.
   for (size_t at = 0; at + kPartHeaderSize <= good_.size();) {
     const uint32_t size = LoadLe32(good_.data() + at + 8);
@@ -240,7 +240,7 @@ TEST_F(DamageTest, BlocksInTheWrongPlaceAreFound) {
 
 // covers: F66
 TEST_F(DamageTest, NewerFormatsAreRefusedAsUnsupported) {
-  Write(Compression::None());
+  Write(Codec::kStored);
   std::string newer = good_;
   char* footer = newer.data() + newer.size() - kFooterSize;
   StoreLe16(footer + 112, kTableFormat + 1);
@@ -267,7 +267,7 @@ TEST_F(DamageTest, NewerFormatsAreRefusedAsUnsupported) {
 
 // covers: F47
 TEST_F(DamageTest, VerifyCountsEntriesAgainstTheFooter) {
-  Write(Compression::None());
+  Write(Codec::kStored);
   std::string bad = good_;
   char* footer = bad.data() + bad.size() - kFooterSize;
   StoreLe64(footer + 80, LoadLe64(footer + 80) + 1);
@@ -289,7 +289,7 @@ std::string WithAValueChangedBeforeItWasSealed(ObjectId id, std::string bad) {
 
 // covers: F51
 TEST_F(DamageTest, ACompactionDoesNotPassOnABlockWithAValueThatChangedBeforeItWasSealed) {
-  Write(Compression::None());
+  Write(Codec::kStored);
   store_.Put(kId, WithAValueChangedBeforeItWasSealed(kId, good_));
   BlockCache cache(1 << 20);
   auto table = OpenTable(store_, cache, kId);
@@ -317,7 +317,7 @@ TEST_F(DamageTest, ACompactionDoesNotPassOnABlockWithAValueThatChangedBeforeItWa
 
 // covers: F51
 TEST_F(DamageTest, VerifyFindsAValueThatChangedBeforeItsBlockWasSealed) {
-  Write(Compression::None());
+  Write(Codec::kStored);
   store_.Put(kId, WithAValueChangedBeforeItWasSealed(kId, good_));
   BlockCache cache(1 << 20);
   auto table = OpenTable(store_, cache, kId);

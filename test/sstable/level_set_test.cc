@@ -14,7 +14,7 @@ class LevelSetTest : public testing::Test {
   FileRef File(uint64_t id, const std::vector<OwnedEntry>& entries, std::string lower = "",
                std::string upper = "") {
     Result<TableInfo> info =
-        WriteTable(store_, ObjectId(id), entries, {.compression = {}, .block_size = 1024, .zones = {}});
+        WriteTable(store_, ObjectId(id), entries, {.codec = Codec::kStored, .block_size = 1024, .zones = {}});
     EXPECT_TRUE(info.ok()) << info.status().ToString();
     return Ref(id, std::move(lower), std::move(upper));
   }

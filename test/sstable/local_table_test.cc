@@ -24,7 +24,7 @@ Task<Result<TableInfo>> Write(ObjectStore& store, const std::vector<OwnedEntry>&
   TableWriterOptions options;
   options.store = kTestStore;
   options.id = kLocalTable;
-  options.compression = Compression::Zstd(-1);
+  options.codec = Codec::kLz4;
   options.block_size = 4096;
   auto created = co_await TableWriter::Create(store, std::move(options));
   if (!created.ok()) co_return created.status();

@@ -1,108 +1,109 @@
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include <random>
 #include <string>
 
+#include "engine/base/coding.h"
 #include "sstable/part_format.h"
-
-// How contents are compressed: what is spent on each follows from how the last one that was looked through
-// closely shrank.
 
 namespace partita {
 namespace {
 
-constexpr size_t kContentSize = 12 * 1024;
-
-// Shrinks to three quarters by shorter codes for its letters; nothing repeats itself.
-std::string Base64Like(uint64_t seed) {
+// Nothing repeats itself.
+std::string Letters(size_t size) {
   constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::mt19937_64 random(seed);
+  std::mt19937_64 random(size);
   std::string content;
-  while (content.size() < kContentSize) content.push_back(kLetters[random() % 64]);
+  while (content.size() < size) content.push_back(kLetters[random() % 64]);
   return content;
 }
 
 // Words of a small vocabulary, here and there a number.
-std::string Prose(uint64_t seed) {
-  std::mt19937_64 random(seed);
+std::string Prose(size_t size) {
+  std::mt19937_64 random(size);
   std::string content;
-  while (content.size() < kContentSize) {
+  while (content.size() < size) {
     content += "customer" + std::to_string(random() % 40) + " status delivered";
     content += " amount " + std::to_string(random() % 100000) + "; ";
   }
-  content.resize(kContentSize);
+  content.resize(size);
   return content;
 }
 
-// Names that repeat themselves, each before so many letters that do not.
-std::string Fields(uint64_t seed, size_t letters) {
-  const std::string values = Base64Like(seed);
-  std::string content;
-  for (size_t at = 0; content.size() < kContentSize; at = (at + letters) % (kContentSize - letters)) {
-    content += "propertyName" + std::to_string(at % 7) + values.substr(at, letters);
-  }
-  content.resize(kContentSize);
+Codec CodecOf(std::string_view part) { return static_cast<Codec>(part[22]); }
+
+Result<std::string> Decoded(std::string_view part) {
+  std::string content(LoadLe32(part.data() + 12), '\0');
+  Status decoded = DecodePart(part, reinterpret_cast<uint8_t*>(content.data()));
+  if (!decoded.ok()) return decoded;
   return content;
 }
 
-size_t SizeOf(PartEncoder* encoder, const std::string& content) {
-  const Result<std::string_view> part = encoder->Encode(SealKind::kDataBlock, content);
-  EXPECT_TRUE(part.ok()) << part.status().ToString();
-  if (!part.ok()) return 0;
-  std::string back(content.size(), '\0');
-  EXPECT_TRUE(DecodePart(*part, reinterpret_cast<uint8_t*>(back.data())).ok());
-  EXPECT_EQ(back, content);
-  return part->size();
+std::string LargeProsePart() {
+  PartEncoder encoder(Codec::kLz4);
+  return std::string(encoder.Encode(SealKind::kDataBlock, Prose(20'000)));
 }
 
-TEST(PartEncoderTest, WhatShrinksByItsLettersAloneIsLookedThroughFasterAndLosesLittle) {
-  PartEncoder encoder(Compression::Zstd(1));
-  const size_t closely = SizeOf(&encoder, Fields(1, 25));
-  EXPECT_GT(closely, kContentSize / 2);
-  const size_t faster = SizeOf(&encoder, Fields(1, 25));
-  EXPECT_GT(faster, closely) << "was it looked through closely again?";
-  EXPECT_LT(faster, closely + closely / 8);
+// The same content as tables had it that were written before LZ4.
+std::string AsZstd(std::string_view part, std::string_view content) {
+  std::string payload(ZSTD_compressBound(content.size()), '\0');
+  payload.resize(ZSTD_compress(payload.data(), payload.size(), content.data(), content.size(), 1));
+  std::string zstd = std::string(part.substr(0, kPartHeaderSize)) + payload;
+  StoreLe32(zstd.data() + 8, static_cast<uint32_t>(zstd.size()));
+  zstd[22] = static_cast<char>(Codec::kZstd);
+  return zstd;
 }
 
-// Whatever was in front, sixteen contents later each is as large as behind its like: nothing goes on by what
-// only looks as if it shrank little. `Fields` shrinks to less than half, but not when looked through faster.
-TEST(PartEncoderTest, AContentOfAnotherKindCostsRoomForFewThatFollow) {
-  for (const bool in_between : {false, true}) {
-    PartEncoder alone(Compression::Zstd(1)), mixed(Compression::Zstd(1));
-    const std::string content = in_between ? Fields(1, 15) : Prose(1);
-    const size_t wanted = SizeOf(&alone, content);
-    EXPECT_LE(wanted, kContentSize / 2);
-    SizeOf(&mixed, Base64Like(1));
-    const size_t behind_letters = SizeOf(&mixed, content);
-    EXPECT_GT(behind_letters, wanted);
-    EXPECT_LT(behind_letters, wanted + wanted / 3);
-    if (in_between) EXPECT_GT(behind_letters, kContentSize / 2);
-    for (int i = 0; i < 15; ++i) SizeOf(&mixed, content);
-    for (int i = 0; i < 40; ++i) EXPECT_EQ(SizeOf(&mixed, content), wanted) << i;
+TEST(PartEncoderTest, WhatRepeatsItselfShrinksAndComesBack) {
+  PartEncoder encoder(Codec::kLz4);
+  for (const size_t size : {100u, 4'096u, 20'000u, 3'000'000u}) {
+    const std::string content = Prose(size);
+    const std::string_view part = encoder.Encode(SealKind::kDataBlock, content);
+    EXPECT_EQ(CodecOf(part), Codec::kLz4);
+    EXPECT_LT(part.size(), kPartHeaderSize + size - size / 8);
+    const Result<std::string> back = Decoded(part);
+    ASSERT_TRUE(back.ok()) << back.status().ToString();
+    EXPECT_EQ(*back, content);
   }
 }
 
-// A small row beside a large one, in turns.
-TEST(PartEncoderTest, SmallContentsDecideNothingAndLargeOnesAreLookedThroughClosely) {
-  PartEncoder alone(Compression::Zstd(1)), mixed(Compression::Zstd(1));
-  const size_t wanted = SizeOf(&alone, Prose(1));
-  std::string large;
-  while (large.size() < 300'000) large += Prose(large.size());
-  const size_t large_wanted = SizeOf(&alone, large);
-  for (uint64_t i = 0; i < 5; ++i) {
-    SizeOf(&mixed, Base64Like(i).substr(0, 200));
-    EXPECT_EQ(SizeOf(&mixed, Prose(1)), wanted) << i;
+TEST(PartEncoderTest, WhatGainsLittleIsStoredAsItIs) {
+  PartEncoder encoder(Codec::kLz4), plain(Codec::kStored);
+  for (const std::string& content : {std::string("x"), Letters(12'000)}) {
+    const std::string_view part = encoder.Encode(SealKind::kIndexBlock, content);
+    EXPECT_EQ(CodecOf(part), Codec::kStored);
+    EXPECT_EQ(part, plain.Encode(SealKind::kIndexBlock, content));
+    EXPECT_EQ(*Decoded(part), content);
   }
-  SizeOf(&mixed, Base64Like(1));
-  EXPECT_EQ(SizeOf(&mixed, large), large_wanted);
 }
 
-// Levels that choose their own steps keep them.
-TEST(PartEncoderTest, OtherLevelsGoAsTheyAre) {
-  for (const int level : {-1, 3}) {
-    PartEncoder alone(Compression::Zstd(level)), mixed(Compression::Zstd(level));
-    SizeOf(&mixed, Base64Like(1));
-    EXPECT_EQ(SizeOf(&mixed, Prose(1)), SizeOf(&alone, Prose(1))) << level;
+TEST(PartEncoderTest, PartsOfFormerVersionsAreRead) {
+  const std::string part = AsZstd(LargeProsePart(), Prose(20'000));
+  ASSERT_LT(part.size(), 10'000u);
+  const Result<std::string> back = Decoded(part);
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_EQ(*back, Prose(20'000));
+}
+
+// covers: F42
+TEST(PartEncoderTest, WhatDoesNotDecodeToItsSizeIsCorrupt) {
+  const std::string lz4 = LargeProsePart();
+  for (const std::string& good : {lz4, AsZstd(lz4, Prose(20'000))}) {
+    for (const uint32_t wrong_size : {19'999u, 20'001u, 1u}) {
+      std::string bad = good;
+      StoreLe32(bad.data() + 12, wrong_size);
+      EXPECT_EQ(Decoded(bad).code(), Code::kCorruption) << wrong_size;
+    }
+    EXPECT_EQ(Decoded(good.substr(0, good.size() - 7)).code(), Code::kCorruption);
+    std::mt19937_64 random(7);
+    for (int i = 0; i < 2'000; ++i) {  // Whatever comes of it stays within its bounds.
+      std::string bad = good;
+      for (int k = 0; k < 4; ++k) {
+        bad[kPartHeaderSize + random() % (bad.size() - kPartHeaderSize)] = static_cast<char>(random());
+      }
+      (void)Decoded(bad);
+    }
   }
 }
 

@@ -67,7 +67,7 @@ inline bool InternalOrder(const OwnedEntry& a, const OwnedEntry& b) {
 inline constexpr StoreId kTestStore{0x1122334455667788};
 
 struct TableWriteOptions {
-  Compression compression = Compression::None();
+  Codec codec = Codec::kStored;
   size_t block_size = kBlockSizeMin * 2;
   ZoneExtractor zones;
 };
@@ -78,7 +78,7 @@ inline Result<TableInfo> WriteTable(ObjectStore& store, ObjectId id, const std::
   TableWriterOptions options;
   options.store = kTestStore;
   options.id = id;
-  options.compression = how.compression;
+  options.codec = how.codec;
   options.block_size = how.block_size;
   options.zones = how.zones;
   Result<std::unique_ptr<TableWriter>> created = RunBlocking(TableWriter::Create(store, options));

@@ -11,7 +11,7 @@ namespace {
 
 struct Shape {
   const char* name;
-  Compression compression;
+  Codec codec;
   size_t block_size;
 };
 
@@ -79,7 +79,7 @@ TEST_P(TableOracleTest, EveryLookupAndScanAgreesWithTheOracle) {
     const std::vector<OwnedEntry> entries = RandomEntries(random, keys, keys > 1000 ? 5000 : 80'000);
     Result<TableInfo> info =
         WriteTable(store, ObjectId(7), entries,
-                   {.compression = GetParam().compression, .block_size = GetParam().block_size, .zones = {}});
+                   {.codec = GetParam().codec, .block_size = GetParam().block_size, .zones = {}});
     ASSERT_TRUE(info.ok()) << info.status().ToString();
     EXPECT_EQ(info->entry_count, entries.size());
     EXPECT_EQ(info->smallest, entries.front().user_key);
@@ -103,10 +103,10 @@ TEST_P(TableOracleTest, EveryLookupAndScanAgreesWithTheOracle) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, TableOracleTest,
-                         testing::Values(Shape{"StoredSmall", Compression::None(), 1024},
-                                         Shape{"Stored16K", Compression::None(), 16 * 1024},
-                                         Shape{"Zstd4K", Compression::Zstd(-1), 4 * 1024},
-                                         Shape{"Zstd64K", Compression::Zstd(3), 64 * 1024}),
+                         testing::Values(Shape{"StoredSmall", Codec::kStored, 1024},
+                                         Shape{"Stored16K", Codec::kStored, 16 * 1024},
+                                         Shape{"Lz4In4K", Codec::kLz4, 4 * 1024},
+                                         Shape{"Lz4In64K", Codec::kLz4, 64 * 1024}),
                          [](const auto& info) { return info.param.name; });
 
 class TableTest : public testing::Test {
@@ -126,9 +126,9 @@ TEST_F(TableTest, AValueOfOneMebibyteComesBackWhole) {
   const std::string big = RandomBytes(random_, 1 << 20);
   std::vector<OwnedEntry> entries{Put(Key("a", "1"), 5, "small"), Put(Key("a", "2"), 6, big),
                                   Put(Key("a", "3"), 7, "x")};
-  ASSERT_TRUE(WriteTable(store_, ObjectId(1), entries,
-                         {.compression = Compression::Zstd(1), .block_size = 16384, .zones = {}})
-                  .ok());
+  ASSERT_TRUE(
+      WriteTable(store_, ObjectId(1), entries, {.codec = Codec::kLz4, .block_size = 16384, .zones = {}})
+          .ok());
   auto table = MustOpen(ObjectId(1));
   BlockPin pin;
   std::string key = Key("a", "2");
@@ -157,11 +157,10 @@ TEST_F(TableTest, VersionsOfOneKeyNeverLieInTwoBlocks) {
 TEST_F(TableTest, OnlyCompressedTablesArePadded) {
   // So many blocks that some of them gain by padding, whatever their sizes.
   const std::vector<OwnedEntry> entries = RandomEntries(random_, 5000, 300);
-  for (const Compression compression : {Compression::None(), Compression::Zstd(1)}) {
-    const bool compressed = compression.codec == Codec::kZstd;
+  for (const Codec codec : {Codec::kStored, Codec::kLz4}) {
+    const bool compressed = codec == Codec::kLz4;
     const ObjectId id(compressed ? 2 : 1);
-    ASSERT_TRUE(
-        WriteTable(store_, id, entries, {.compression = compression, .block_size = 4096, .zones = {}}).ok());
+    ASSERT_TRUE(WriteTable(store_, id, entries, {.codec = codec, .block_size = 4096, .zones = {}}).ok());
     EXPECT_EQ(MustOpen(id)->properties().padding_bytes > 0, compressed);
   }
 }
@@ -198,7 +197,8 @@ TEST_F(TableTest, AScanReadsFarFewerTimesThanItHasBlocks) {
   for (int i = 0; i < 4000; ++i)
     entries.push_back(Put(Key("p", std::to_string(100000 + i)), 1, RandomBytes(random_, 1000)));
   ASSERT_TRUE(
-      WriteTable(store_, ObjectId(1), entries, {.compression = {}, .block_size = 4096, .zones = {}}).ok());
+      WriteTable(store_, ObjectId(1), entries, {.codec = Codec::kStored, .block_size = 4096, .zones = {}})
+          .ok());
   auto table = MustOpen(ObjectId(1));
   for (Direction direction : {Direction::kForward, Direction::kBackward}) {
     const uint64_t reads = store_.reads(), bytes = store_.read_bytes();
@@ -215,7 +215,8 @@ TEST_F(TableTest, AShortScanReadsOnlyWhatItsBoundsAllow) {
   for (int i = 0; i < 1000; ++i)
     entries.push_back(Put(Key("p", std::to_string(100000 + i)), 1, RandomBytes(random_, 1000)));
   ASSERT_TRUE(
-      WriteTable(store_, ObjectId(1), entries, {.compression = {}, .block_size = 4096, .zones = {}}).ok());
+      WriteTable(store_, ObjectId(1), entries, {.codec = Codec::kStored, .block_size = 4096, .zones = {}})
+          .ok());
   auto table = MustOpen(ObjectId(1));
   auto it = table->NewIterator(
       Direction::kForward,
@@ -229,9 +230,8 @@ TEST_F(TableTest, ManyIndexBlocksAndLongKeysWork) {
   std::vector<OwnedEntry> entries;
   const std::string stem(1500, 'k');
   for (int i = 0; i < 3000; ++i) entries.push_back(Put(Key(stem, std::to_string(100000 + i)), 1, "v"));
-  ASSERT_TRUE(WriteTable(store_, ObjectId(1), entries,
-                         {.compression = Compression::Zstd(-1), .block_size = 1024, .zones = {}})
-                  .ok());
+  ASSERT_TRUE(
+      WriteTable(store_, ObjectId(1), entries, {.codec = Codec::kLz4, .block_size = 1024, .zones = {}}).ok());
   auto table = MustOpen(ObjectId(1));
   EXPECT_GT(table->properties().index_blocks, 3u);
   for (Direction direction : {Direction::kForward, Direction::kBackward}) {
@@ -261,12 +261,9 @@ TEST_F(TableTest, AFailedWriteLeavesNothingBehind) {
 }
 
 TEST_F(TableTest, WrongOptionsAndKeysAreRefused) {
-  EXPECT_EQ(WriteTable(store_, ObjectId(1), {}, {.compression = {}, .block_size = 100, .zones = {}}).code(),
-            Code::kInvalidArgument);
-  EXPECT_EQ(WriteTable(store_, ObjectId(2), {},
-                       {.compression = Compression::Zstd(99), .block_size = 4096, .zones = {}})
-                .code(),
-            Code::kInvalidArgument);
+  EXPECT_EQ(
+      WriteTable(store_, ObjectId(1), {}, {.codec = Codec::kStored, .block_size = 100, .zones = {}}).code(),
+      Code::kInvalidArgument);
   EXPECT_EQ(WriteTable(store_, ObjectId(3), {Put(Key("p", std::string(kUserKeySizeMax, 'r')), 1, "")}).code(),
             Code::kInvalidArgument);
   EXPECT_EQ(WriteTable(store_, ObjectId(4), {Put("", 1, "")}).code(), Code::kInvalidArgument);
@@ -290,7 +287,7 @@ Result<TableInfo> PassAll(ObjectStore& store, const TableReader& from, ObjectId 
   TableWriterOptions options;
   options.store = kTestStore;
   options.id = to;
-  options.compression = Compression::Zstd(-1);
+  options.codec = Codec::kLz4;
   auto created = RunBlocking(TableWriter::Create(store, options));
   if (!created.ok()) return created.status();
   TableWriter& writer = **created;
@@ -319,8 +316,8 @@ Result<TableInfo> PassAll(ObjectStore& store, const TableReader& from, ObjectId 
 
 TEST_F(TableTest, PassedBlocksHoldTheSameEntriesUnderNewSeals) {
   const std::vector<OwnedEntry> entries = RandomEntries(random_, 2000, 3000);
-  Result<TableInfo> info = WriteTable(
-      store_, ObjectId(1), entries, {.compression = Compression::Zstd(-1), .block_size = 4096, .zones = {}});
+  Result<TableInfo> info =
+      WriteTable(store_, ObjectId(1), entries, {.codec = Codec::kLz4, .block_size = 4096, .zones = {}});
   ASSERT_TRUE(info.ok());
   auto source = MustOpen(ObjectId(1));
   uint64_t to = 2;

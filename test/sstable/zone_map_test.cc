@@ -146,7 +146,7 @@ TEST(ZoneMapTest, ATableKeepsItsZonesInIndexAndProperties) {
   MemoryObjectStore store;
   BlockCache cache(1 << 20);
   ASSERT_TRUE(
-      WriteTable(store, ObjectId(1), entries, {.compression = {}, .block_size = 1024, .zones = Extract})
+      WriteTable(store, ObjectId(1), entries, {.codec = Codec::kStored, .block_size = 1024, .zones = Extract})
           .ok());
   auto table = OpenTable(store, cache, ObjectId(1));
   ASSERT_TRUE(table.ok()) << table.status().ToString();
