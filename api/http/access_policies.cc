@@ -47,7 +47,9 @@ std::optional<ServiceError> ReadIdentifier(pugi::xml_node node, StoredPolicy* po
   }
   // Without an Id: recorded.
   const std::optional<std::string> id = node.child("Id") ? TextOf(node.child("Id")) : std::nullopt;
-  if (!id || id->empty() || Utf16Units(*id) > kStoredPolicyIdUnitsMax) return InvalidDocument();
+  // One of blanks alone would not be read back: between elements blanks mean nothing.
+  const bool blank = !id || id->find_first_not_of(" \t\r\n") == id->npos;
+  if (blank || Utf16Units(*id) > kStoredPolicyIdUnitsMax) return InvalidDocument();
   policy->id = *id;
   const pugi::xml_node terms = node.child("AccessPolicy");
   return terms ? ReadAccessPolicy(terms, policy) : std::nullopt;

@@ -285,7 +285,9 @@ Task<Answer> RunQueryPart(Exchange& exchange, HttpRequest& part) {
     Task<Answer> run =
         request.kind == RequestKind::kGetEntity ? AnswerGetEntity(inner) : AnswerQueryEntities(inner);
     refused = co_await std::move(run);
-    if (refused && refused->status >= 500) co_return refused;
+    // What the part asks for and is not there is the part's own answer (spec 12.4).
+    const bool of_whole = refused && refused->status >= 500 && refused->code != ErrorCode::kNotImplemented;
+    if (of_whole) co_return refused;
   }
   const RequestId batch_id;
   BatchWriter writer(&exchange.response->body, batch_id.text(), "");

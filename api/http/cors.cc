@@ -39,14 +39,13 @@ bool AllowsHeaders(const CorsRule& rule, std::string_view headers) {
   return true;
 }
 
-// The first rule that matches, in the order of the rules.
+// The first rule that matches, in the order of the rules: it decides, for preflights and for what follows
+// them.
 const CorsRule* FindRule(const ServiceProperties* properties, std::string_view origin,
-                         std::string_view method, std::string_view headers) {
+                         std::string_view method) {
   if (properties == nullptr) return nullptr;
   for (const CorsRule& rule : properties->cors) {
-    if (AllowsOrigin(rule, origin) && Lists(rule.methods, method) && AllowsHeaders(rule, headers)) {
-      return &rule;
-    }
+    if (AllowsOrigin(rule, origin) && Lists(rule.methods, method)) return &rule;
   }
   return nullptr;
 }
@@ -82,8 +81,10 @@ std::optional<ServiceError> AnswerPreflight(const HttpRequest& request, const Se
   if (headers.find_first_of("\r\n") != headers.npos) {
     return ServiceError(ErrorCode::kInvalidHeaderValue).AsXml();
   }
-  const CorsRule* rule = FindRule(properties, *origin, *method, headers);
-  if (rule == nullptr) return ServiceError(ErrorCode::kCorsPreflightFailure).AsXml();
+  const CorsRule* rule = FindRule(properties, *origin, *method);
+  if (rule == nullptr || !AllowsHeaders(*rule, headers)) {
+    return ServiceError(ErrorCode::kCorsPreflightFailure).AsXml();
+  }
   response->status = 200;
   AddOrigin(*rule, *origin, response);
   response->AddHeader("Access-Control-Allow-Methods", Joined(rule->methods));
@@ -96,8 +97,7 @@ std::optional<ServiceError> AnswerPreflight(const HttpRequest& request, const Se
 void AddCorsHeaders(const HttpRequest& request, const ServiceProperties* properties, HttpResponse* response) {
   if (properties == nullptr || properties->cors.empty()) return;
   const std::optional<std::string_view> origin = request.Header("Origin");
-  const CorsRule* rule =
-      origin ? FindRule(properties, *origin, request.method_text, /*headers=*/"") : nullptr;
+  const CorsRule* rule = origin ? FindRule(properties, *origin, request.method_text) : nullptr;
   if (rule == nullptr) {
     response->AddHeader("Vary", "Origin");
     return;

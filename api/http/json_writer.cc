@@ -224,6 +224,8 @@ EntityFormat::EntityFormat(MetadataLevel level, const UrlBase& base, std::string
 }
 
 void EntityFormat::AddColumn(const std::string& name, const PropertyNames* names) {
+  // A name of an annotation, which go by the level; no property can have one.
+  if (level_ != MetadataLevel::kNone && name.starts_with("odata.")) return;
   Column column;
   if (name == "PartitionKey") {
     column.kind = Column::Kind::kPartitionKey;

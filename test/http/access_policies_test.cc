@@ -95,6 +95,8 @@ TEST(AccessPoliciesTest, WhatBreaksTheRulesIsRefusedAndChangesNothing) {
       "<SignedIdentifiers><Other /></SignedIdentifiers>",
       Identifier(""),
       Identifier("<Id></Id>"),
+      Identifier("<Id>&#32;</Id>"),
+      Identifier("<Id><![CDATA[ \t]]></Id>"),
       Identifier("<Id>" + long_id + "</Id>"),
       Identifier("<Id>a</Id><Id>b</Id>"),
       Identifier("<Id>a</Id><Other />"),

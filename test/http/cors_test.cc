@@ -77,6 +77,14 @@ TEST(CorsTest, APreflightThatNoRuleAllowsFails) {
   EXPECT_EQ(Preflight({"http://a", "GET", ""}, nullptr), failure);
 }
 
+// One that allows the headers further down does not help: the request itself would go by the first.
+TEST(CorsTest, TheFirstRuleForAnOriginAndAMethodDecides) {
+  ServiceProperties rules = Rules();
+  rules.cors.push_back({.origins = {"*"}, .methods = {"GET"}, .allowed_headers = {"*"}});
+  EXPECT_EQ(Preflight({"http://a", "GET", "x-other"}, &rules), "403 CorsPreflightFailure");
+  EXPECT_THAT(Preflight({"http://c", "GET", "x-other"}, &rules), HasSubstr("Allow-Headers: x-other\r\n"));
+}
+
 TEST(CorsTest, APreflightWithoutItsHeadersIsMalformed) {
   const ServiceProperties rules = Rules();
   EXPECT_EQ(Preflight({"", "GET", ""}, &rules), "400 InvalidHeaderValue");

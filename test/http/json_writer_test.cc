@@ -195,6 +195,7 @@ TEST(EntityFormatTest, SelectedSystemPropertiesStandInTheOrderAsked) {
   EXPECT_THAT(full, HasSubstr(R"(#orders/@Element&$select=Timestamp",)"));
   EXPECT_THAT(full, HasSubstr(R"("Timestamp@odata.type":"Edm.DateTime","Timestamp":"2025)"));
   EXPECT_THAT(full, Not(HasSubstr(R"("PartitionKey":)")));
+  EXPECT_THAT(Show(entity, {.select = "odata.etag,x", .ticks = ticks}), Not(HasSubstr("null")));
   // Names that nobody has may hold anything.
   EXPECT_EQ(Show(entity, {.level = MetadataLevel::kNone, .select = "a\"b,\x01"}),
             R"({"a\"b":null,"\u0001":null})");

@@ -272,6 +272,7 @@ TEST_F(ServiceBatches, AQueryStandsAlone) {
   EXPECT_THAT(PartsOf(absent), ElementsAre(404));
   EXPECT_EQ(absent.Code(), "ResourceNotFound");
   EXPECT_THAT(PartsOf(Send(Query("/Tables"))), ElementsAre(400));
+  EXPECT_THAT(PartsOf(Send(Query("/orders()?$filter=startswith(a,'x')"))), ElementsAre(501));
 }
 
 TEST_F(ServiceBatches, WhatRefusesTheWholeIsAPlainAnswer) {
