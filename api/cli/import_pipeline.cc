@@ -87,44 +87,67 @@ void ImportPipeline::Complete(uint64_t sequence, const WriteResult& result) {
   Slot& slot = SlotOf(sequence);
   const Code code = result.status.code();
   if (code == Code::kAlreadyExists && options_.accept_equal) {
-    const std::string partition_key = slot.write.entity.partition_key();
-    const std::string row_key = slot.write.entity.row_key();
+    slot.met = result.status;
+    busy_since_.reset();
+    const Write write = slot.write;
     lock.unlock();
-    table_.GetAsync(partition_key, row_key,
-                    [this, sequence, refusal = result.status](const Result<Entity>& existing) {
-                      CompleteComparison(sequence, refusal, existing);
-                    });
+    StartComparison(sequence, write);
     return;
   }
   if (result.ok()) {
     ++imported_;
     busy_since_.reset();
     Finish(&slot, SlotState::kWritten);
-  } else if (TriesAgain(code)) {
-    slot.state = SlotState::kRetry;
-    retries_.push_back(sequence);
-    retry_wait_us_ = std::max({retry_wait_us_, kBusyWaitUs, result.status.retry_after_us()});
-  } else if (IsRefusal(code)) {
-    Refuse(&slot, result.status);
   } else {
-    if (failure_.ok() && !stopping_) failure_ = result.status;
-    Finish(&slot, SlotState::kFailed);
+    NotDone(sequence, result.status);
   }
   // Under the lock: once it is released, the waiting destructor may end this object.
   completed_.notify_all();
 }
 
-void ImportPipeline::CompleteComparison(uint64_t sequence, const Status& refusal,
-                                        const Result<Entity>& existing) {
+// Without the lock, as Start.
+void ImportPipeline::StartComparison(uint64_t sequence, const Write& write) {
+  table_.GetAsync(
+      write.entity.partition_key(), write.entity.row_key(),
+      [this, sequence](const Result<Entity>& existing) { CompleteComparison(sequence, existing); });
+}
+
+void ImportPipeline::CompleteComparison(uint64_t sequence, const Result<Entity>& existing) {
   std::lock_guard lock(mutex_);
   Slot& slot = SlotOf(sequence);
   if (existing.ok() && existing.value() == slot.write.entity) {
     ++imported_;
+    busy_since_.reset();
     Finish(&slot, SlotState::kWritten);
+  } else if (existing.ok()) {
+    busy_since_.reset();
+    Refuse(&slot, slot.met);
+  } else if (existing.code() == Code::kNotFound) {  // It has gone since.
+    slot.met = Status();
+    TryAgain(sequence, 0);
   } else {
-    Refuse(&slot, refusal);
+    NotDone(sequence, existing.status());
   }
   completed_.notify_all();
+}
+
+// The write, or the look at what it met, came to `status`, which is not ok.
+void ImportPipeline::NotDone(uint64_t sequence, const Status& status) {
+  Slot& slot = SlotOf(sequence);
+  if (TriesAgain(status.code())) {
+    TryAgain(sequence, status.retry_after_us());
+  } else if (IsRefusal(status.code())) {
+    Refuse(&slot, status);
+  } else {
+    if (failure_.ok() && !stopping_) failure_ = status;
+    Finish(&slot, SlotState::kFailed);
+  }
+}
+
+void ImportPipeline::TryAgain(uint64_t sequence, uint64_t wait_us) {
+  SlotOf(sequence).state = SlotState::kRetry;
+  retries_.push_back(sequence);
+  retry_wait_us_ = std::max({retry_wait_us_, kBusyWaitUs, wait_us});
 }
 
 void ImportPipeline::Refuse(Slot* slot, const Status& status) {
@@ -136,6 +159,7 @@ void ImportPipeline::Refuse(Slot* slot, const Status& status) {
 void ImportPipeline::Finish(Slot* slot, SlotState state) {
   slot->state = state;
   slot->write = Write();
+  slot->met = Status();
   keys_in_flight_.erase(slot->key_hash);
   bytes_in_flight_ -= slot->bytes;
   --in_flight_;
@@ -167,17 +191,19 @@ void ImportPipeline::WaitABit(std::unique_lock<std::mutex>* lock) {
     if (completed_.wait_for(*lock, kAskToStopEvery) == std::cv_status::timeout) AskToStop();
     return;
   }
-  std::vector<std::pair<uint64_t, Write>> again;
+  std::vector<std::pair<uint64_t, Write>> writes, comparisons;
   for (uint64_t sequence : retries_) {
     Slot& slot = SlotOf(sequence);
     slot.state = SlotState::kInFlight;
-    again.emplace_back(sequence, slot.write);
+    (slot.met.ok() ? writes : comparisons).emplace_back(sequence, slot.write);
   }
   retries_.clear();
   const auto wait = std::chrono::microseconds(std::min(std::exchange(retry_wait_us_, 0), kRetryWaitUsMax));
   lock->unlock();
   std::this_thread::sleep_for(wait);
-  for (auto& [sequence, write] : again) Start(sequence, std::move(write));
+  // What began first ends first, where little is let through.
+  for (const auto& [sequence, write] : comparisons) StartComparison(sequence, write);
+  for (auto& [sequence, write] : writes) Start(sequence, std::move(write));
   lock->lock();
   AskToStop();
 }

@@ -27,7 +27,7 @@ struct ImportPosition {
 //
 // Order: writes in flight together have none, so a record whose key is in flight waits for that write;
 // records of one key are thus written in the order of the input. Bounds: `writes_max` writes and
-// `bytes_max` bytes of input are in flight at once. kBusy and kThrottled are tried again, until no write
+// `bytes_max` bytes of input are in flight at once. kBusy and kThrottled are tried again, until nothing
 // got through for `busy_seconds_max` (a full disk), or the user wants to stop.
 //
 // One thread submits; completions come from the workers. The table's database outlives it. The destructor
@@ -88,15 +88,19 @@ class ImportPipeline {
     size_t key_hash = 0;
     size_t bytes = 0;
     SlotState state = SlotState::kInFlight;
+    Status met;  // Not ok: why the insert was refused, if the entity that it met is not the record's equal.
   };
 
   void Start(uint64_t sequence, Write write);
   void Complete(uint64_t sequence, const WriteResult& result);
-  void CompleteComparison(uint64_t sequence, const Status& refusal, const Result<Entity>& existing);
+  void StartComparison(uint64_t sequence, const Write& write);
+  void CompleteComparison(uint64_t sequence, const Result<Entity>& existing);
   // These run with the lock held.
   Slot& SlotOf(uint64_t sequence) { return slots_[sequence - first_sequence_]; }
   void Finish(Slot* slot, SlotState state);
   void Refuse(Slot* slot, const Status& status);
+  void TryAgain(uint64_t sequence, uint64_t wait_us);
+  void NotDone(uint64_t sequence, const Status& status);
   void AdvancePosition();
   bool TriesAgain(Code code);
   void AskToStop();
@@ -117,7 +121,7 @@ class ImportPipeline {
   std::unordered_set<size_t> keys_in_flight_;  // Hashes.
   std::vector<uint64_t> retries_;              // Sequences.
   uint64_t retry_wait_us_ = 0;
-  std::optional<std::chrono::steady_clock::time_point> busy_since_;  // Since then no write got through.
+  std::optional<std::chrono::steady_clock::time_point> busy_since_;  // Since then nothing got through.
   bool stopping_ = false;
   ImportPosition position_;
   uint64_t imported_ = 0, bad_ = 0;
