@@ -155,6 +155,10 @@ bool Connection::Sending::await_ready() {
   c.sending_ = true;
   if (c.cut_ || bytes_.empty()) {
     c.FinishSend(c.cut_ ? Status::Cancelled("the connection was cut") : Status());
+  } else if (c.timed_out_) {  // Between two pieces, where nothing was under way that it could end.
+    c.PeerIsGone();
+    shutdown(c.descriptor_, SHUT_RDWR);
+    c.FinishSend(Status::DeadlineExceeded(c.peer_host_ + " took nothing in time"));
   } else {
     c.StartSend();
   }
@@ -178,12 +182,11 @@ bool Connection::Sent(int64_t result) {
   }
   bytes_sent_ += static_cast<uint64_t>(result);
   send_rest_.remove_prefix(static_cast<size_t>(result));
-  if (send_rest_.empty()) {
-    FinishSend(Status());
-    return false;
-  }
+  // Behind the last piece, too: TLS sends a large answer in several Sends.
   if (deadline_ms_ != 0 && !timed_out_) SetDeadline(deadline_ms_);
-  return true;
+  if (!send_rest_.empty()) return true;
+  FinishSend(Status());
+  return false;
 }
 
 void Connection::FinishSend(Status status) {

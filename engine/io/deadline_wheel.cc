@@ -21,8 +21,10 @@ void DeadlineWheel::Set(Entry* entry, uint64_t from_now_ns) {
     tick_ = executor_.MonotonicNanos() / kTickNanos;
     ArmTimer();
   }
-  // One more for the part of the current tick that has passed already.
-  entry->deadline_tick_ = tick_ + from_now_ns / kTickNanos + 2;
+  // Of now: a worker that was held up has yet to look at the ticks since. One more for the part of the
+  // current tick that has passed already.
+  const uint64_t now = std::max(tick_, executor_.MonotonicNanos() / kTickNanos);
+  entry->deadline_tick_ = now + from_now_ns / kTickNanos + 2;
   if (entry->slot_tick_ != 0) {
     if (entry->slot_tick_ <= entry->deadline_tick_) return;
     Unlink(entry);
@@ -62,15 +64,15 @@ void DeadlineWheel::ArmTimer() {
   executor_.PostAt((tick_ + 1) * kTickNanos, &timer_);
 }
 
+// Armed as long as it lasts: a callback may set deadlines.
 void DeadlineWheel::Tick() {
-  armed_ = false;
   const uint64_t now = executor_.MonotonicNanos() / kTickNanos;
   while (tick_ < now && linked_ > 0) {
     ++tick_;
     LookAtSlot();
   }
-  if (linked_ == 0) return;
-  ArmTimer();
+  armed_ = false;
+  if (linked_ > 0) ArmTimer();
 }
 
 void DeadlineWheel::LookAtSlot() {

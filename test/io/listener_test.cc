@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <latch>
 #include <thread>
 
@@ -183,6 +184,46 @@ TEST_P(ListenerTest, APeerThatTakesNothingRunsIntoTheDeadlineOfASend) {
   SocketClient client = Connect();
   outcome.done.wait();
   EXPECT_EQ(outcome.status.code(), Code::kDeadlineExceeded) << outcome.status.ToString();
+}
+
+// The deadline passes while nothing is under way, as between two pieces of an answer.
+Task<void> SendTooLate(ConnectionHandle connection, Outcome* outcome) {
+  connection->SetDeadline(50);
+  co_await SleepFor(200'000'000);
+  outcome->status = co_await connection->Send("late");
+  outcome->done.count_down();
+}
+
+TEST_P(ListenerTest, ASendThatBeginsAfterItsDeadlineFails) {
+  Outcome outcome;
+  Listen([&](ConnectionHandle connection) { return SendTooLate(std::move(connection), &outcome); });
+  SocketClient client = Connect();
+  outcome.done.wait();
+  EXPECT_EQ(outcome.status.code(), Code::kDeadlineExceeded) << outcome.status.ToString();
+  EXPECT_EQ(client.ReceiveAll(), "");
+}
+
+// A process that was stopped for a while takes no time from who begins afterwards.
+Task<void> ReceiveAfterAStall(ConnectionHandle connection, Outcome* outcome) {
+  constexpr auto kStall = std::chrono::milliseconds(600);
+  std::string bytes;
+  connection->SetDeadline(60'000);
+  std::this_thread::sleep_for(kStall);  // Of the whole worker.
+  const auto begun = std::chrono::steady_clock::now();
+  connection->SetDeadline(200);
+  outcome->status = (co_await connection->Receive(&bytes)).status();
+  outcome->size =
+      static_cast<size_t>((std::chrono::steady_clock::now() - begun) / std::chrono::milliseconds(1));
+  outcome->done.count_down();
+}
+
+TEST_P(ListenerTest, ADeadlineThatIsSetAfterAStallDoesNotPassEarly) {
+  Outcome outcome;
+  Listen([&](ConnectionHandle connection) { return ReceiveAfterAStall(std::move(connection), &outcome); });
+  SocketClient client = Connect();
+  outcome.done.wait();
+  EXPECT_EQ(outcome.status.code(), Code::kDeadlineExceeded) << outcome.status.ToString();
+  EXPECT_GE(outcome.size, 200u);
 }
 
 Task<void> ReceiveInTime(ConnectionHandle connection, Outcome* outcome) {
