@@ -281,6 +281,10 @@ Result<Catalog> DecodeCatalog(std::string_view bytes) {
   catalog.next_table_id = in.ReadLe32();
   catalog.epoch = in.ReadLe64();
   if (!in.ok() || catalog.shard_count == 0) return Status::Corruption("catalog: header is cut short");
+  if (catalog.shard_count > kShardCountMax) {
+    return Status::Corruption("catalog: " + std::to_string(catalog.shard_count) +
+                              " shards, of which there are " + std::to_string(kShardCountMax) + " at most");
+  }
   // Every table and range takes several bytes, so a count beyond what is left is not believed (F77).
   uint64_t tables = in.ReadVarint();
   if (tables > in.remaining()) return Status::Corruption("catalog: table count is beyond its size");

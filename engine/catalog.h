@@ -13,6 +13,8 @@
 
 namespace partita {
 
+inline constexpr uint32_t kShardCountMax = 256;  // Of a store, in any layout.
+
 // Opaque bytes that a face keeps beside a name; never changed in place. Null: none.
 using Attributes = std::shared_ptr<const std::string>;
 inline constexpr size_t kAttributesSizeMax = 64 << 10;  // Of one name.

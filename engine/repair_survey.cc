@@ -41,7 +41,7 @@ std::optional<ShardKey> ParseShardKey(std::string_view key) {
   auto layout = std::from_chars(key.data() + kPrefix.size(), end, out.layout);
   if (layout.ec != std::errc() || layout.ptr == end || *layout.ptr != '-') return std::nullopt;
   auto index = std::from_chars(layout.ptr + 1, end, out.index);
-  if (index.ec != std::errc() || index.ptr != end) return std::nullopt;
+  if (index.ec != std::errc() || index.ptr != end || out.index >= kShardCountMax) return std::nullopt;
   return out;
 }
 
@@ -188,7 +188,7 @@ Task<Status> RepairSurvey::GuessLayout() {
       catalog.shard_count = std::max(catalog.shard_count, key->index + 1);
     }
   }
-  while (true) {
+  while (catalog.shard_count < kShardCountMax) {
     PARTITA_CO_ASSIGN(const bool more,
                       co_await files_.Exists(LogDirectory(catalog.layout, ShardId(catalog.shard_count))));
     if (!more) break;

@@ -5,11 +5,10 @@
 
 #include "engine/base/io_backend.h"
 #include "engine/base/result.h"
+#include "engine/catalog.h"
 #include "engine/io/runtime.h"
 
 namespace partita {
-
-inline constexpr uint32_t kShardCountMax = 256;
 
 // What the api layer says of the world a store runs in; the rest is derived.
 struct WorldOptions {

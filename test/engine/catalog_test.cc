@@ -122,6 +122,14 @@ TEST(CatalogTest, NewerFormatsAndCutBytesAreRefused) {
   EXPECT_EQ(DecodeCatalog(EncodeCatalog(catalog)).code(), Code::kCorruption);
 }
 
+TEST(CatalogTest, MoreShardsThanAStoreCanHaveAreNotBelieved) {
+  Catalog catalog;
+  catalog.shard_count = kShardCountMax;
+  EXPECT_TRUE(DecodeCatalog(EncodeCatalog(catalog)).ok());
+  catalog.shard_count = kShardCountMax + 1;
+  EXPECT_EQ(DecodeCatalog(EncodeCatalog(catalog)).code(), Code::kCorruption);
+}
+
 TEST(CatalogTest, EmptyAttributesRemoveAndATableTakesItsOwnAlong) {
   Catalog catalog = SmallCatalog();
   catalog.SetAccountAttributes("acct", "props");

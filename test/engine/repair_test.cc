@@ -120,6 +120,15 @@ TEST_F(RepairTest, ALostCatalogIsMadeAnew) {
   }
 }
 
+TEST_F(RepairTest, WithoutCatalogAFileNamedForAShardThatNoStoreHasCountsForNothing) {
+  disk_->FlipBit("meta/catalog", 60, 2);
+  disk_->WriteFile("meta/shard-1-4294967294", "stray");
+  disk_->WriteFile("meta/shard-1-4294967295", "stray");
+  const RepairReport listed = RepairWithoutCatalog();
+  EXPECT_EQ(listed.shards, kShards);
+  EXPECT_EQ(kept_, rows_.size());
+}
+
 TEST_F(RepairTest, WithoutCatalogAndManifestAllIsFoundAgain) {
   disk_->FlipBit("meta/catalog", 60, 2);
   disk_->FlipBit("meta/shard-1-1", 60, 2);
