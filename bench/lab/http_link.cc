@@ -74,12 +74,16 @@ struct HttpLink::State {
     int reason = 0;
     for (const addrinfo* at = found; at != nullptr && socket < 0; at = at->ai_next) {
       socket = ::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      if (socket < 0) {
+        reason = errno;
+        continue;
+      }
       const timeval patience{.tv_sec = kPatience_s, .tv_usec = 0};
       setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
       setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-      if (socket >= 0 && ::connect(socket, at->ai_addr, at->ai_addrlen) == 0) break;
+      if (::connect(socket, at->ai_addr, at->ai_addrlen) == 0) break;
       reason = errno;
-      if (socket >= 0) close(socket);
+      close(socket);
       socket = -1;
     }
     freeaddrinfo(found);
