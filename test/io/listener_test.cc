@@ -203,6 +203,25 @@ TEST_P(ListenerTest, ASendThatBeginsAfterItsDeadlineFails) {
   EXPECT_EQ(client.ReceiveAll(), "");
 }
 
+// Each is taken at once, and all together take longer than the deadline.
+Task<void> SendPieces(ConnectionHandle connection, Outcome* outcome) {
+  connection->SetDeadline(1'000);
+  for (int i = 0; i < 4 && outcome->status.ok(); ++i) {
+    co_await SleepFor(400'000'000);
+    outcome->status = co_await connection->Send("piece");
+  }
+  outcome->done.count_down();
+}
+
+TEST_P(ListenerTest, ADeadlineStartsAgainWithEachSendThatIsTaken) {
+  Outcome outcome;
+  Listen([&](ConnectionHandle connection) { return SendPieces(std::move(connection), &outcome); });
+  SocketClient client = Connect();
+  EXPECT_EQ(client.ReceiveAll(), "piecepiecepiecepiece");
+  outcome.done.wait();
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+}
+
 // A process that was stopped for a while takes no time from who begins afterwards.
 Task<void> ReceiveAfterAStall(ConnectionHandle connection, Outcome* outcome) {
   constexpr auto kStall = std::chrono::milliseconds(600);
