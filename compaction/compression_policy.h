@@ -12,9 +12,9 @@ namespace partita {
 //
 // Why one class for all others: blocks pass from one table to another unchanged only within a class,
 // so what a middle level compressed enters the last level as it is. Why LZ4 and not zstd, which was here
-// before: a block of 12 KiB of bench/load's rows takes 31 us to compress and 5.5 to decompress, with zstd 1
-// 45 (looking in two places of five; 95 in each) and 19, for 1.29 times as few bytes instead of 1.62. Cores
-// are dearer than disks: of a sustained load and of cold reads zstd was half of the CPU (bench/README.md).
+// before: a block of 8 KiB of bench/load's rows takes 15 us to compress and 3.3 to decompress, with zstd 1 29
+// (looking in two places of five) and 13, for 1.26 times as few bytes instead of 1.59. Cores are dearer than
+// disks: of a sustained load and of cold reads zstd was half of the CPU (bench/README.md).
 inline Codec CodecForLevel(uint32_t level) { return level == 0 ? Codec::kStored : Codec::kLz4; }
 
 inline bool IsOfClass(const TableProperties& table, Codec codec) {

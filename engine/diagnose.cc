@@ -96,7 +96,7 @@ Status DescribeMemory(const DiagnoseOptions& options, Report* report) {
   report->Add("cache_bytes", uint64_t{plan.cache_bytes},
               "the rest: a miss costs a read of the disk; index blocks and filters are charged to it");
   report->Add("compaction_bytes", uint64_t{plan.compaction_bytes},
-              "1/8, up to 64 MiB a shard: read-ahead, output, compressors");
+              "1/8, up to 64 MiB a shard: read-ahead and output");
   report->Add("log_buffer_bytes", uint64_t{plan.log_buffer_bytes},
               "1/32 over the shards, 2 to 8 MiB each: one filled while one is written");
   report->Add("request_bytes", uint64_t{plan.request_bytes},

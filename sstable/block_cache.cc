@@ -12,6 +12,7 @@
 #include "sstable/cached_rows.h"
 #include "sstable/frame_arena.h"
 #include "sstable/row_places.h"
+#include "sstable/table_writer.h"
 
 // Who writes which atomic, and what orders it:
 //
@@ -46,10 +47,11 @@ constexpr size_t kCountersStripes = 16;
 // With what says where it is, but for the slots.
 constexpr uint64_t kBytesPerGranule =
     FrameArena::kGranule + FrameArena::kOverheadPerGranule + sizeof(uint32_t);
-// Of the capacity: places for the blocks, of 12 KiB, of data that is twenty times as large.
-constexpr uint64_t kPlacesShareMax = 64;
-// Of the capacity, for each block whose miss is remembered: the size of a block.
-constexpr uint64_t kBytesPerMiss = 12 * 1024;
+// Of the capacity: places for the blocks of data that is twenty times as large.
+constexpr uint64_t kPlacesShareMax = 48;
+static_assert(kPlacesShareMax * sizeof(uint64_t) * 20 <= kBlockSizeDefault);
+// Of the capacity, for each block whose miss is remembered.
+constexpr uint64_t kBytesPerMiss = kBlockSizeDefault;
 // Pages that are taken back before others get the partition's lock: a hundred rows or so.
 constexpr uint32_t kTakeBackStep = 16;
 // Where rows take less of the slots than this share, most of what is read lies in blocks: then looking for it

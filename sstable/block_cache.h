@@ -104,7 +104,7 @@ class BlockCache {
   // block is where it was. Returns where that is; null when no place is known.
   const char* Prefetch(const BlockPlace& place) const;
 
-  // Whether a table may have places of so many bytes, which lie beside the cache: all tables together a 64th
+  // Whether a table may have places of so many bytes, which lie beside the cache: all tables together a 48th
   // of the capacity.
   bool TryReservePlaces(uint64_t bytes);
   void GiveBackPlaces(uint64_t bytes) { places_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }

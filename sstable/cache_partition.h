@@ -181,7 +181,8 @@ struct BlockCache::Partition {
   // Rounds of the hand after which a frame goes to the heap: use counts are worn off after three.
   static constexpr uint32_t kRoundsMax = 5;
 
-  // Seven rows of 1 KiB fill it, and a block of 12 KiB that goes leaves room for one.
+  // Seven rows of 1 KiB fill it, and a block that goes leaves room for one, unless its rows are of 3 KiB or
+  // so.
   static constexpr uint32_t kPageGranules = 8;
 
  private:

@@ -3,6 +3,7 @@
 #include <lz4.h>
 #include <zstd.h>
 
+#include <climits>
 #include <cstdio>
 
 #include "engine/base/assert.h"
@@ -115,6 +116,9 @@ Status DecodePart(std::string_view part, uint8_t* content) {
     case Codec::kLz4:
       break;
   }
+  // The writer stores what does not shrink, so both sizes fit an int from here on.
+  static_assert(kPartContentMax <= INT_MAX);
+  if (payload.size() >= content_size) return Status::Corruption("lz4: the part is larger than its content");
   const int made = LZ4_decompress_safe(payload.data(), reinterpret_cast<char*>(content),
                                        static_cast<int>(payload.size()), static_cast<int>(content_size));
   if (made < 0 || static_cast<size_t>(made) != content_size)

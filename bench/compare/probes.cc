@@ -62,7 +62,7 @@ void RunMemoryProbes(double seconds, Probes* probes) {
 }
 
 void RunCompressionProbes(double seconds, Probes* probes) {
-  constexpr int kBlock = 16 << 10;
+  constexpr int kBlock = 8 << 10;
   const ValueGenerator values(1024, /*seed=*/1);
   std::string rows, value;
   for (uint64_t index = 0; rows.size() < size_t{64} * kBlock; ++index) {

@@ -18,7 +18,7 @@ struct Probes {
   double copy_bytes = 0;     // memcpy beyond the caches.
   double random_copies = 0;  // Of 1 KiB from a random place of 256 MiB.
   double xxh3_bytes = 0;
-  double pack_bytes = 0, unpack_bytes = 0;  // Of rows by LZ4, blocks of 16 KiB.
+  double pack_bytes = 0, unpack_bytes = 0;  // Of rows by LZ4, blocks of 8 KiB.
 };
 
 // Measures them; `directory` must be on the device that the stores are on. Takes some `seconds`.
@@ -31,7 +31,8 @@ struct ProbeInfo {
 std::span<const ProbeInfo> ProbeInfos();
 
 // The rate that no engine can exceed in this workload ("name:parallel") by what the probes say, and which
-// of them says it; nothing where none does. The rows have `row_bytes`.
+// of them says it; nothing where none does. The rows have `row_bytes`. Who compresses otherwise than LZ4 can
+// exceed what that one says.
 struct Limit {
   double rate = 0;
   std::string_view by;

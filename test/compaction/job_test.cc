@@ -3,6 +3,7 @@
 
 #include "compaction/compression_policy.h"
 #include "compaction/run_cursor.h"
+#include "engine/base/coding.h"
 #include "engine/base/task_group.h"
 #include "test/base/test_executor.h"
 #include "test/compaction/job_fixture.h"
@@ -353,6 +354,55 @@ TEST_F(JobTest, AllLevelsButLevel0AreCompressedAlike) {
   MergeOk(4, 6);
   EXPECT_EQ(world_.levels->level(6)[0].table->properties().codec, static_cast<uint8_t>(Codec::kLz4));
   EXPECT_TRUE(ShapeOf(*world_.levels, Version(0), {}, {}).levels[6][0].bottom_compression);
+}
+
+// Makes tables say of themselves what those of former versions do; each of their parts names its own codec.
+void SayZstd(JobWorld* world, uint32_t level) {
+  const StoreId store = world->Context().store_id;
+  LevelEdit edit;
+  for (const FileRef& file : world->levels->level(level)) {
+    const ObjectId id = file.info.id;
+    const PartHandle& handle = file.table->footer().properties;
+    std::string bytes = world->store.bytes(id);
+    std::string part = bytes.substr(handle.offset, handle.stored_size);
+    Result<TableProperties> properties = DecodeProperties(std::string_view(part).substr(kPartHeaderSize));
+    ASSERT_TRUE(properties.ok());
+    properties->codec = static_cast<uint8_t>(Codec::kZstd);
+    part.resize(kPartHeaderSize);
+    AppendProperties(&part, *properties);
+    ASSERT_EQ(part.size(), handle.stored_size);
+    const Identity identity = PartIdentity(store, id, handle.offset, SealKind::kProperties);
+    StoreLe64(part.data(), PartContentHash(part) ^ identity.Mix());
+    world->store.Put(id, bytes.replace(handle.offset, part.size(), part));
+    auto table = RunBlocking(TableReader::Open(world->store, world->cache, store, id));
+    ASSERT_TRUE(table.ok()) << table.status().ToString();
+    edit.removed.push_back({level, id, file.lower});
+    edit.added.push_back({level, file});
+    edit.added.back().file.table = *table;
+  }
+  world->Install(edit);
+}
+
+TEST_F(JobTest, TablesOfFormerVersionsAreCompressedAnewByAMerge) {
+  FlushOk(Puts(0, 500, 5));
+  MergeOk(0, 5);
+  SayZstd(&world_, 5);
+  EXPECT_FALSE(ShapeOf(*world_.levels, Version(0), {}, {}).levels[5][0].bottom_compression);
+  EXPECT_EQ(MergeOk(5, 6).statistics.blocks_passed, 0u);
+  EXPECT_EQ(world_.levels->level(6)[0].table->properties().codec, static_cast<uint8_t>(Codec::kLz4));
+  EXPECT_EQ(world_.EntriesOf(6), Puts(0, 500, 5));
+}
+
+TEST_F(JobTest, WhatFormerVersionsCompressedOnLevel0StaysCompressed) {
+  for (uint64_t version : {5, 6}) {
+    std::vector<ModelEntry> alike;
+    for (uint32_t row = 0; row < 300; ++row)
+      alike.push_back(MakeEntry(Key(row / 100, row), version, EntryKind::kPut, std::string(1000, 'a')));
+    FlushOk(std::move(alike));
+  }
+  SayZstd(&world_, 0);
+  MergeOk(0, 0);
+  EXPECT_EQ(world_.levels->level(0)[0].table->properties().codec, static_cast<uint8_t>(Codec::kLz4));
 }
 
 }  // namespace

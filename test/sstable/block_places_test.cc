@@ -82,10 +82,10 @@ TEST_F(BlockPlacesTest, TheyTakeASmallPartBesideTheCacheAndLookupsDoWithout) {
   BlockCache cache(4 << 20);
   std::vector<std::shared_ptr<TableReader>> tables;
   for (int i = 0; i < 40; ++i) tables.push_back(Open(cache));  // The last ones have none.
-  EXPECT_FALSE(cache.TryReservePlaces(cache.capacity_bytes() / 64));
+  EXPECT_FALSE(cache.TryReservePlaces(cache.capacity_bytes() / 48));
   for (size_t i = 0; i < kKeys; i += 13) ASSERT_TRUE(Finds(*tables.back(), i, true)) << i;
   tables.clear();
-  EXPECT_TRUE(cache.TryReservePlaces(cache.capacity_bytes() / 64));
+  EXPECT_TRUE(cache.TryReservePlaces(cache.capacity_bytes() / 48));
   EXPECT_FALSE(cache.TryReservePlaces(8));
 }
 
