@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "test/support/paths.h"
+
 namespace partita {
 
 // A JSON value of a vector file. Strings keep lone surrogates as the three bytes of generalized
@@ -88,7 +90,7 @@ inline JsonValue ToJsonValue(simdjson::ondemand::value value) {
 
 // Reads test/vectors/<name>, copies of the service's behaviour tables.
 inline JsonValue LoadVectors(const std::string& name) {
-  const std::string path = std::string(PARTITA_SOURCE_DIR "/test/vectors/") + name;
+  const std::string path = std::string(kSourceDirectory) + "/test/vectors/" + name;
   simdjson::padded_string json;
   EXPECT_EQ(simdjson::padded_string::load(path).get(json), simdjson::SUCCESS) << path;
   simdjson::ondemand::parser parser;

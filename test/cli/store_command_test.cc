@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "test/cli/command_fixture.h"
+#include "test/support/paths.h"
 
 // stats, verify, inspect, doctor, tables, get, put, delete, and what stands in the way of opening a store.
 
@@ -243,7 +244,7 @@ TEST_F(StoreCommandTest, ASecondProcessIsToldWhoHoldsTheStore) {
   ASSERT_TRUE(database.ok()) << database.status().ToString();
   const char* io = backend_ == IoBackend::kUring ? "uring" : "threads";
   const std::string command =
-      std::string(PARTITA_COMMAND) + " tables --memory 64M --io " + io + " --data '" + store_ + "' 2>&1";
+      std::string(kCommandPath) + " tables --memory 64M --io " + io + " --data '" + store_ + "' 2>&1";
   std::FILE* pipe = popen(command.c_str(), "r");
   ASSERT_NE(pipe, nullptr);
   char text[1024] = {};

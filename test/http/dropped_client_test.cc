@@ -20,7 +20,7 @@ namespace {
 constexpr int kEntities = 12'000;
 constexpr int kDroppedQueries = 6;
 
-std::string Signed(const std::string& path, const std::string& query, std::string_view headers = "") {
+std::string SignedRequest(const std::string& path, const std::string& query, std::string_view headers = "") {
   const AccountSet accounts = AccountSet::Create({DevelopmentAccount()}).value();
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   const auto seconds = static_cast<uint64_t>(std::chrono::floor<std::chrono::seconds>(since_1970).count());
@@ -78,7 +78,7 @@ TEST_P(DroppedClientTest, QueriesOfClientsThatHaveGoneStop) {
   // Who stays, or has ended its half as a habit, gets an answer of the whole table.
   {
     SocketClient staying(address);
-    ASSERT_TRUE(staying.Send(Signed("/Things()", SlowFilter(), "Connection: close\r\n")));
+    ASSERT_TRUE(staying.Send(SignedRequest("/Things()", SlowFilter(), "Connection: close\r\n")));
     EXPECT_TRUE(staying.ReceiveAll().starts_with("HTTP/1.1 200 "));
   }
   const uint64_t whole = service.counters().Sum().entities_scanned;
@@ -89,14 +89,15 @@ TEST_P(DroppedClientTest, QueriesOfClientsThatHaveGoneStop) {
   for (int i = 0; i < kDroppedQueries; ++i) {
     SocketClient leaving(address);
     const uint64_t asked = (*server)->counters().requests;
-    ASSERT_TRUE(leaving.Send(Signed("/Things()", SlowFilter())));
+    ASSERT_TRUE(leaving.Send(SignedRequest("/Things()", SlowFilter())));
     while ((*server)->counters().requests == asked) std::this_thread::yield();  // It is being answered.
     if (i % 2 == 1) leaving.Reset();
   }
   // Queues behind them on its worker, whichever it is.
   for (int i = 0; i < 4; ++i) {
     SocketClient last(address);
-    ASSERT_TRUE(last.Send(Signed("/Things(PartitionKey='p',RowKey='1')", "", "Connection: close\r\n")));
+    ASSERT_TRUE(
+        last.Send(SignedRequest("/Things(PartitionKey='p',RowKey='1')", "", "Connection: close\r\n")));
     EXPECT_TRUE(last.ReceiveAll().starts_with("HTTP/1.1 200 "));
   }
   (*server)->Stop();

@@ -9,6 +9,7 @@
 
 #include "bench/lab/experiment_keys.h"
 #include "test/lab/experiments.h"
+#include "test/support/paths.h"
 
 namespace partita::lab {
 namespace {
@@ -83,7 +84,7 @@ TEST(ExperimentFileTest, TellsOfAnErrorInToml) {
 }
 
 TEST(ExperimentFileTest, ThePublishedSchemaIsTheOneInTheTree) {
-  std::ifstream file(std::string(PARTITA_SOURCE_DIR) + "/bench/lab/experiment.schema.json");
+  std::ifstream file(std::string(kSourceDirectory) + "/bench/lab/experiment.schema.json");
   const std::string published{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   EXPECT_EQ(published, ExperimentSchema()) << "partita lab schema > bench/lab/experiment.schema.json";
   simdjson::dom::parser parser;

@@ -5,6 +5,7 @@
 #include "bench/lab/run.h"
 #include "test/lab/experiments.h"
 #include "test/lab/lab_fixture.h"
+#include "test/support/paths.h"
 
 namespace partita::lab {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 class GroundTruthTest : public LabCommandTest {
  protected:
   Experiment Library(const std::string& name) {
-    return ParseSound(Read(std::string(PARTITA_SOURCE_DIR) + "/bench/lab/library/" + name + ".toml"));
+    return ParseSound(Read(std::string(kSourceDirectory) + "/bench/lab/library/" + name + ".toml"));
   }
   RunResult RunOf(Experiment experiment) {
     MakeSmall(&experiment);

@@ -15,6 +15,7 @@
 #include "test/http/tls_client.h"
 #include "test/lab/experiments.h"
 #include "test/lab/lab_fixture.h"
+#include "test/support/paths.h"
 
 namespace partita::lab {
 namespace {
@@ -347,7 +348,7 @@ TEST_F(HttpStoreTest, ARunThatGoesOnDropsTheTablesOfTheOneThatWasKilled) {
     const auto tables = [&] { return (*store)->LabTables()->size(); };
     const pid_t child = fork();
     if (child == 0) {
-      execl(PARTITA_COMMAND, PARTITA_COMMAND, "lab", "run", path.c_str(), "--out", out.c_str(), "--target",
+      execl(kCommandPath, kCommandPath, "lab", "run", path.c_str(), "--out", out.c_str(), "--target",
             "env:PARTITA_LAB_TEST_TARGET", nullptr);
       _exit(127);
     }

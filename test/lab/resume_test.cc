@@ -12,6 +12,7 @@
 #include "bench/lab/unfinished_run.h"
 #include "test/lab/experiments.h"
 #include "test/lab/lab_fixture.h"
+#include "test/support/paths.h"
 
 namespace partita::lab {
 namespace {
@@ -53,19 +54,19 @@ class ResumeTest : public LabCommandTest {
   // The command itself, in a process of its own; 0 is no process.
   pid_t Start(const std::vector<std::string>& more) const {
     std::vector<std::string> words = Words(more);
-    words.insert(words.begin(), {PARTITA_COMMAND, "lab"});
+    words.insert(words.begin(), {kCommandPath, "lab"});
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     const pid_t child = fork();
     if (child != 0) return child;
     if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(126);
-    execv(PARTITA_COMMAND, arguments.data());
+    execv(kCommandPath, arguments.data());
     _exit(127);
   }
   // The same, with what it prints.
   CommandOutcome RunProgram(const std::vector<std::string>& more) const {
-    std::string line = PARTITA_COMMAND " lab";
+    std::string line = std::string(kCommandPath) + " lab";
     for (const std::string& word : Words(more)) line += " '" + word + "'";
     FILE* pipe = popen((line + " 2>&1").c_str(), "r");
     std::string said;

@@ -15,6 +15,7 @@
 #include "bench/lab/result_text.h"
 #include "test/lab/experiments.h"
 #include "test/lab/lab_fixture.h"
+#include "test/support/paths.h"
 
 namespace partita::lab {
 namespace {
@@ -43,7 +44,7 @@ class LabLibraryTest : public LabRunTest, public ::testing::WithParamInterface<c
 
 TEST_P(LabLibraryTest, GivesWhatTheDesignGuidesSay) {
   Experiment experiment =
-      ParseSound(Read(std::string(PARTITA_SOURCE_DIR) + "/bench/lab/library/" + GetParam() + ".toml"));
+      ParseSound(Read(std::string(kSourceDirectory) + "/bench/lab/library/" + GetParam() + ".toml"));
   ASSERT_FALSE(experiment.layouts.empty());
   for (const Expectation& expectation : experiment.expectations) {
     ASSERT_NE(expectation.metric, "throttled") << "which takes a load its time: ground_truth_test.cc";
@@ -112,7 +113,7 @@ equals = 2
   simdjson::dom::parser parser, schema_parser;
   simdjson::dom::element json, schema;
   ASSERT_EQ(parser.load(out + "/result.json").get(json), simdjson::SUCCESS);
-  ASSERT_EQ(schema_parser.load(std::string(PARTITA_SOURCE_DIR) + "/bench/lab/result.schema.json").get(schema),
+  ASSERT_EQ(schema_parser.load(std::string(kSourceDirectory) + "/bench/lab/result.schema.json").get(schema),
             simdjson::SUCCESS);
   for (const auto name : schema["required"].get_array()) {
     EXPECT_EQ(json[name.get_string().value()].error(), simdjson::SUCCESS) << name;

@@ -9,6 +9,7 @@
 #include "bench/lab/run.h"
 #include "test/lab/experiments.h"
 #include "test/lab/lab_fixture.h"
+#include "test/support/paths.h"
 
 namespace partita::lab {
 namespace {
@@ -19,7 +20,7 @@ using ::testing::HasSubstr;
 class TraceTest : public LabCommandTest {
  protected:
   static Experiment Shipped(const std::string& name) {
-    return ParseSound(Read(std::string(PARTITA_SOURCE_DIR) + "/bench/lab/traces/" + name + ".toml"));
+    return ParseSound(Read(std::string(kSourceDirectory) + "/bench/lab/traces/" + name + ".toml"));
   }
   // What is wrong with a replay of `arrival`, in an experiment beside the files written.
   ExperimentFile Replay(const std::string& arrival) const {
@@ -145,7 +146,7 @@ TEST_F(TraceTest, TimesThatFallOrAreNoneAreTold) {
 }
 
 TEST_F(TraceTest, DistributionsThatAreNoneAreTold) {
-  const std::string text = Read(std::string(PARTITA_SOURCE_DIR) + "/bench/lab/traces/mixgraph.toml");
+  const std::string text = Read(std::string(kSourceDirectory) + "/bench/lab/traces/mixgraph.toml");
   const auto with = [&](const std::string& old, const std::string& now) {
     std::string changed = text;
     changed.replace(changed.find(old), old.size(), now);

@@ -12,6 +12,7 @@
 
 #include "test/lab/experiments.h"
 #include "test/lab/lab_fixture.h"
+#include "test/support/paths.h"
 
 namespace partita::lab {
 namespace {
@@ -83,7 +84,7 @@ TEST_F(WorkDirectoryTest, AKilledSearchForTheCapacityIsCleanedUpBehind) {
   const pid_t child = fork();
   if (child == 0) {
     if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(126);
-    execl(PARTITA_COMMAND, PARTITA_COMMAND, "lab", "run", path.c_str(), "--capacity", "--out", out.c_str(),
+    execl(kCommandPath, kCommandPath, "lab", "run", path.c_str(), "--capacity", "--out", out.c_str(),
           nullptr);
     _exit(127);
   }

@@ -3,6 +3,7 @@
 #include "bench/lab/run.h"
 #include "test/cli/command_fixture.h"
 #include "test/lab/experiments.h"
+#include "test/support/paths.h"
 
 namespace partita::lab {
 namespace {
@@ -11,7 +12,7 @@ class YcsbTest : public CommandTest, public ::testing::WithParamInterface<const 
 
 TEST_P(YcsbTest, TheMixRunsAndMissesNothing) {
   Experiment experiment =
-      ParseSound(Read(std::string(PARTITA_SOURCE_DIR) + "/bench/lab/ycsb/" + GetParam() + ".toml"));
+      ParseSound(Read(std::string(kSourceDirectory) + "/bench/lab/ycsb/" + GetParam() + ".toml"));
   ASSERT_EQ(experiment.layouts.size(), 2u);
   experiment.records = 500;
   experiment.repeats = 1;

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "test/support/paths.h"
+
 namespace partita {
 namespace {
 
@@ -133,7 +135,7 @@ std::string ReadFile(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-fs::path Root() { return PARTITA_SOURCE_DIR; }
+fs::path Root() { return kSourceDirectory; }
 
 std::vector<SourceFile> ReadTree() {
   std::vector<SourceFile> files;
