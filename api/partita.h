@@ -344,7 +344,7 @@ struct ShardStats {
   uint64_t compaction_debt_bytes = 0;
   std::array<BackgroundStats, kBackgroundKinds> background{};  // By kBackgroundKindNames.
   uint64_t write_delay_us_total = 0, write_delay_us_max = 0;
-  bool fenced = false;   // Takes no writes for now: its log failed, or is stalled.
+  bool fenced = false;   // Takes no writes: its log failed, or is stalled.
   bool stalled = false;  // The disk did not answer by the deadline (30 s).
   uint64_t stalls = 0;   // How often.
 };
