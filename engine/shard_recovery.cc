@@ -121,7 +121,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   commit_log_->Start(log_->durable_end(), floor);
   for (const MemtableRef& memtable : view->frozen) frozen_bytes_ += memtable.bytes;
   UpdateDebt(*view);
-  clean_up_due_ = BuildManifest(*view, replay_from_).Objects() != manifest.Objects();
+  clean_up_due_ = BuildManifest(*view, replay_from_).Objects() != referenced_;
   views_.Publish(std::move(view));
   co_return Status();
 }
