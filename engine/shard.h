@@ -340,6 +340,10 @@ class Shard {
 
   // shard_write.cc
   Task<Status> Resolve(Batch* batch);
+  static std::vector<SoughtTogether> FindInMemory(Batch* batch, const ReadView& view, const LevelSet& levels);
+  static Task<Status> FindByReading(Batch* batch, const LevelSet& levels,
+                                    std::vector<SoughtTogether> missing);
+  static void TakeFound(Batch* batch, const LevelSet& levels, std::vector<SoughtTogether>* sought);
   static void NoteFound(Batch* batch, size_t index, const Lookup& found);
   static bool MayBeInMemtables(const Batch& batch, const ReadView& view);
   // After a verdict that is none yet; an error: it waits no longer.
@@ -481,7 +485,7 @@ class Shard {
   AsyncMutex structure_mutex_;
   LogPosition replay_from_;
   PreparedFiles prepared_;            // Named by the manifest until the view has the range.
-  bool clean_up_due_ = false;         // The manifest on disk names files that no range here uses.
+  bool clean_up_due_ = false;         // Recovery met files that no range here uses, though a manifest did.
   std::vector<ObjectId> referenced_;  // By the manifest on disk; sorted, each once.
 
   // Set by one thread at a time, read by any.

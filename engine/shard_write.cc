@@ -49,8 +49,8 @@ bool NeedsOld(const WriteOp& op) {
 struct Shard::ResolvedOp {
   LookupState state = LookupState::kAbsent;
   Version version;
-  std::string base;    // Content found, for merges only.
-  std::string merged;  // Merge result.
+  std::string base;             // Content found, for merges only.
+  std::string merged;           // Merge result.
   Status merge_status;
 };
 
@@ -212,40 +212,9 @@ Task<Status> Shard::Resolve(Batch* batch) {
   batch->structure_counter = view->structure_counter;
   batch->epoch = range->epoch;
   batch->verdict = Batch::Verdict::kResolveAgain;
-  const std::string_view first_key = batch->request.ops[0].user_key;
-  // A transaction that opens a partition looks for none of its rows in the files.
-  const bool in_files = batch->request.ops.size() == 1 || !batch->any_old ||
-                        range->levels->MayHoldPartition(first_key, HashKey(first_key));
-  const bool in_memtables = MayBeInMemtables(*batch, *view);
-  std::vector<SoughtKey> missing;   // What memory cannot answer,
-  std::vector<size_t> missing_ops;  // and whose it is.
-  for (size_t i = 0; i < batch->request.ops.size(); ++i) {
-    const WriteOp& op = batch->request.ops[i];
-    if (!NeedsOld(op)) continue;
-    BlockPin pin;
-    // The newest entry whatever the visible version.
-    Lookup found = in_memtables ? view->GetFromMemtables(op.user_key, kVersionMax) : Lookup();
-    if (found.state == LookupState::kAbsent && in_files) {
-      const SoughtKey key{op.user_key, HashKey(op.user_key)};
-      const TableLookup quick = range->levels->TryGet(key.user_key, key.hash, kVersionMax, &pin);
-      found = quick.lookup;
-      if (quick.needs_io) {
-        missing.push_back(key);
-        missing_ops.push_back(i);
-        continue;
-      }
-    }
-    NoteFound(batch, i, found);
-  }
-  // A transaction's rows lie side by side; looked up one by one, each of their blocks would be waited for.
-  if (missing.size() > 1) co_await range->levels->ReadTogether(missing);
-  for (size_t i = 0; i < missing.size(); ++i) {
-    const SoughtKey& key = missing[i];
-    BlockPin pin;
-    // What must know the old state fails in a damaged range (F49).
-    PARTITA_CO_ASSIGN(const Lookup found,
-                      co_await range->levels->Get(key.user_key, key.hash, kVersionMax, &pin));
-    NoteFound(batch, missing_ops[i], found);
+  if (batch->any_old) {
+    std::vector<SoughtTogether> missing = FindInMemory(batch, *view, *range->levels);
+    if (!missing.empty()) PARTITA_CO_TRY(co_await FindByReading(batch, *range->levels, std::move(missing)));
   }
   // What would be refused needs no payload: memory given to it would not come back before the
   // memtable goes. The strand encodes it in the rare case that it turns out otherwise.
@@ -279,6 +248,73 @@ void BuildMerge(const WriteRequest& request, const WriteOp& op, bool present, st
 }
 
 }  // namespace
+
+// Takes down what memory has of the old state of each operation that needs it. Returns the keys of which it
+// has not all, rising.
+std::vector<SoughtTogether> Shard::FindInMemory(Batch* batch, const ReadView& view, const LevelSet& levels) {
+  const std::span<const WriteOp> ops = batch->request.ops;
+  // A transaction that opens a partition looks for none of its rows in the files.
+  const bool in_files = ops.size() == 1 || levels.MayHoldPartition(ops[0].user_key, HashKey(ops[0].user_key));
+  const bool in_memtables = MayBeInMemtables(*batch, view);
+  std::vector<SoughtTogether> sought;
+  if (in_files && ops.size() > 1) sought.reserve(ops.size());
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (!NeedsOld(ops[i])) continue;
+    const std::string_view user_key = ops[i].user_key;
+    // The newest entry whatever the visible version.
+    Lookup found = in_memtables ? view.GetFromMemtables(user_key, kVersionMax) : Lookup();
+    BlockPin pin;
+    if (found.state == LookupState::kAbsent && in_files) {
+      SoughtTogether key;
+      key.key = {user_key, HashKey(user_key)};
+      key.index = i;
+      if (ops.size() > 1) {
+        sought.push_back(std::move(key));
+        continue;
+      }
+      const TableLookup looked = levels.TryGet(user_key, key.key.hash, kVersionMax, &pin);
+      if (looked.needs_io) {
+        sought.push_back(std::move(key));
+        break;
+      }
+      found = looked.lookup;
+    }
+    NoteFound(batch, i, found);
+  }
+  if (ops.size() > 1 && !sought.empty()) {
+    const auto rises = [](const SoughtTogether& a, const SoughtTogether& b) {
+      return a.key.user_key < b.key.user_key;
+    };
+    if (!std::is_sorted(sought.begin(), sought.end(), rises)) std::sort(sought.begin(), sought.end(), rises);
+    TakeFound(batch, levels, &sought);
+  }
+  return sought;
+}
+
+// Looks the keys up in the files as far as memory has these, takes down what is found, and leaves the others.
+void Shard::TakeFound(Batch* batch, const LevelSet& levels, std::vector<SoughtTogether>* sought) {
+  levels.TryGetTogether(*sought, kVersionMax);
+  for (const SoughtTogether& key : *sought) {
+    if (!key.needs_io) NoteFound(batch, key.index, key.found);
+  }
+  std::erase_if(*sought, [](const SoughtTogether& key) { return !key.needs_io; });
+}
+
+Task<Status> Shard::FindByReading(Batch* batch, const LevelSet& levels, std::vector<SoughtTogether> missing) {
+  // A transaction's rows lie side by side; looked up one by one, each of their blocks would be waited for.
+  if (missing.size() > 1) {
+    co_await levels.ReadTogether(missing);
+    TakeFound(batch, levels, &missing);
+  }
+  for (const SoughtTogether& key : missing) {
+    BlockPin pin;
+    // What must know the old state fails in a damaged range (F49).
+    PARTITA_CO_ASSIGN(const Lookup found,
+                      co_await levels.Get(key.key.user_key, key.key.hash, kVersionMax, &pin));
+    NoteFound(batch, key.index, found);
+  }
+  co_return Status();
+}
 
 // What is known of operation `index`, and its merge result.
 void Shard::NoteFound(Batch* batch, size_t index, const Lookup& found) {

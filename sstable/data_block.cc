@@ -261,8 +261,8 @@ uint32_t DataBlock::LowerBound(std::string_view user_key) const {
   return low;
 }
 
-Lookup DataBlock::Find(std::string_view user_key, Version at_most, uint32_t* at) const {
-  uint32_t i = LowerBound(user_key);
+Lookup DataBlock::FindFrom(uint32_t first, std::string_view user_key, Version at_most, uint32_t* at) const {
+  uint32_t i = first;
   if (i == count_ || CompareKey(i, user_key) != 0) return {};
   while (version(i) > at_most) {
     if (++i == count_ || !same_key_as_before(i)) return {};

@@ -123,7 +123,11 @@ class DataBlock {
 
   // The newest entry of `user_key` with version <= `at_most`, and its place, written to `at` when there is
   // one and it is not null.
-  Lookup Find(std::string_view user_key, Version at_most, uint32_t* at = nullptr) const;
+  Lookup Find(std::string_view user_key, Version at_most, uint32_t* at = nullptr) const {
+    return FindFrom(LowerBound(user_key), user_key, at_most, at);
+  }
+  // The same without the search. REQUIRES: first == LowerBound(user_key).
+  Lookup FindFrom(uint32_t first, std::string_view user_key, Version at_most, uint32_t* at) const;
 
  private:
   uint64_t Head(uint32_t i) const { return LoadBe64(heads_ + 8 * i); }

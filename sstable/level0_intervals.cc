@@ -62,6 +62,12 @@ std::span<const uint32_t> Level0Intervals::FilesAt(std::string_view user_key) co
   return FilesOf(interval);
 }
 
+std::string_view Level0Intervals::EndOfInterval(std::string_view user_key) const {
+  const size_t interval = IntervalOf(user_key);
+  const size_t next = interval == bounds_.size() ? 0 : interval + 1;
+  return next < bounds_.size() ? std::string_view(bounds_[next]) : std::string_view();
+}
+
 std::vector<uint32_t> Level0Intervals::FilesIn(std::string_view lower, std::string_view upper) const {
   if (!upper.empty() && upper <= lower) return {};
   const size_t interval = IntervalOf(lower);

@@ -29,6 +29,9 @@ class Level0Intervals {
   // empty upper is no bound.
   std::span<const uint32_t> FilesAt(std::string_view user_key) const;
   std::vector<uint32_t> FilesIn(std::string_view lower, std::string_view upper) const;
+  // Where the interval ends that holds the key: all keys from it up to there have the same files. Empty: it
+  // has no end.
+  std::string_view EndOfInterval(std::string_view user_key) const;
 
   friend bool operator==(const Level0Intervals&, const Level0Intervals&) = default;
 

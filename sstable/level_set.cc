@@ -4,12 +4,14 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "engine/base/assert.h"
 #include "sstable/files_beneath.h"
 #include "sstable/level_iterator.h"
+#include "sstable/rising_lookup.h"
 #include "sstable/table_scan.h"
 
 namespace partita {
@@ -254,32 +256,97 @@ Task<Result<Lookup>> LevelSet::Get(std::string_view user_key, KeyHash hash, Vers
   co_return best;
 }
 
-const TableReader* LevelSet::NewestThatMayHold(const SoughtKey& key) const {
-  for (const uint32_t index : level0_intervals_.FilesAt(key.user_key)) {
-    const TableReader* table = levels_[0][index].table.get();
-    if (table == nullptr || table->MayContainKey(key.hash)) return table;
-  }
-  for (size_t level = 1; level < kLevels; ++level) {
-    const FileRef* file = FindFile(level, key.user_key);
-    if (file == nullptr) continue;
-    if (file->table == nullptr || file->table->MayContainKey(key.hash)) return file->table.get();
-  }
-  return nullptr;
+namespace {
+
+// Whether no file that is as old as `version_max` or older changes what is known of the key.
+bool IsSettled(const SoughtTogether& key, Version version_max) {
+  if (key.found.state == LookupState::kAbsent) return key.needs_io;
+  return version_max <= key.found.version;
 }
 
-Task<void> LevelSet::ReadTogether(std::span<const SoughtKey> keys) const {
-  std::vector<std::pair<const TableReader*, SoughtKey>> sought;
-  for (const SoughtKey& key : keys) {
-    if (const TableReader* table = NewestThatMayHold(key)) sought.emplace_back(table, key);
+// Looks for keys, all within its bounds, in one file more.
+void LookInto(const FileRef& file, std::span<SoughtTogether* const> keys, Version at_most) {
+  const TableReader* const table = file.table.get();
+  if (file.info.version_min > at_most) return;
+  // Between two keys of one partition there are no others.
+  const KeyHash& first = keys.front()->key.hash;
+  if (table != nullptr && first.partition == keys.back()->key.hash.partition &&
+      !table->MayContainPartition(first))
+    return;
+  std::optional<RisingLookup> lookup;
+  if (table != nullptr) lookup.emplace(*table);
+  for (SoughtTogether* const key : keys) {
+    if (IsSettled(*key, file.info.version_max)) continue;
+    BlockPin pin;
+    const TableLookup looked = lookup.has_value() ? lookup->TryGet(key->key, at_most, &pin)
+                                                  : TableLookup{.lookup = {}, .needs_io = true};
+    if (looked.needs_io) {
+      key->found = {};
+      key->pin.Release();
+      key->needs_io = true;
+      key->reads = table;
+    } else if (looked.lookup.state != LookupState::kAbsent &&
+               (key->found.state == LookupState::kAbsent || looked.lookup.version > key->found.version)) {
+      key->found = looked.lookup;
+      key->pin = std::move(pin);
+    }
   }
-  std::sort(sought.begin(), sought.end(), [](const auto& a, const auto& b) {
-    return a.first != b.first ? std::less<>()(a.first, b.first) : a.second.user_key < b.second.user_key;
+}
+
+}  // namespace
+
+void LevelSet::TryGetTogether(std::span<SoughtTogether> keys, Version at_most) const {
+  std::vector<SoughtTogether*> open;
+  open.reserve(keys.size());
+  for (SoughtTogether& key : keys) {
+    PARTITA_DEBUG_ASSERT(open.empty() || open.back()->key.user_key <= key.key.user_key);
+    key.found = {};
+    key.pin.Release();
+    key.needs_io = false;
+    key.reads = nullptr;
+    open.push_back(&key);
+  }
+  for (size_t i = 0, end = 0; i < open.size(); i = end) {
+    const std::span<const uint32_t> files = level0_intervals_.FilesAt(open[i]->key.user_key);
+    const std::string_view bound = level0_intervals_.EndOfInterval(open[i]->key.user_key);
+    for (end = i + 1; end < open.size() && (bound.empty() || open[end]->key.user_key < bound);) ++end;
+    const std::span<SoughtTogether* const> of_interval(open.data() + i, end - i);
+    for (const uint32_t index : files) {
+      const FileRef& file = levels_[0][index];
+      const auto is_settled = [&](const SoughtTogether* key) {
+        return IsSettled(*key, file.info.version_max);
+      };
+      if (std::all_of(of_interval.begin(), of_interval.end(), is_settled)) break;
+      LookInto(file, of_interval, at_most);
+    }
+  }
+  for (size_t level = 1; level < kLevels; ++level) {
+    std::erase_if(open, [](const SoughtTogether* key) {
+      return key->needs_io || key->found.state != LookupState::kAbsent;
+    });
+    for (size_t i = 0, end = 0; i < open.size(); i = end) {
+      end = i + 1;
+      const FileRef* const file = FindFile(level, open[i]->key.user_key);
+      if (file == nullptr) continue;
+      while (end < open.size() && file->MayHold(open[end]->key.user_key)) ++end;
+      LookInto(*file, std::span<SoughtTogether* const>(open.data() + i, end - i), at_most);
+    }
+  }
+}
+
+Task<void> LevelSet::ReadTogether(std::span<const SoughtTogether> keys) const {
+  std::vector<const SoughtTogether*> sought;
+  for (const SoughtTogether& key : keys) {
+    if (key.reads != nullptr) sought.push_back(&key);
+  }
+  std::sort(sought.begin(), sought.end(), [](const SoughtTogether* a, const SoughtTogether* b) {
+    return a->reads != b->reads ? std::less<>()(a->reads, b->reads) : a->key.user_key < b->key.user_key;
   });
   std::vector<std::string_view> of_table;
   for (size_t i = 0; i < sought.size();) {
-    const TableReader* table = sought[i].first;
+    const TableReader* table = sought[i]->reads;
     of_table.clear();
-    for (; i < sought.size() && sought[i].first == table; ++i) of_table.push_back(sought[i].second.user_key);
+    for (; i < sought.size() && sought[i]->reads == table; ++i) of_table.push_back(sought[i]->key.user_key);
     co_await table->ReadTogether(of_table);
   }
 }

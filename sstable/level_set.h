@@ -82,6 +82,17 @@ struct LevelEdit {
   std::vector<Removed> removed;
 };
 
+// One of several keys that are looked up together, and what is known of it.
+struct SoughtTogether {
+  SoughtKey key;
+  size_t index = 0;  // Whose it is: for who asks.
+
+  Lookup found;                        // Its value is kept by `pin`.
+  BlockPin pin;                        // May be empty.
+  bool needs_io = false;               // As TableLookup's.
+  const TableReader* reads = nullptr;  // Then: whose block is not in memory; null where that is damaged.
+};
+
 // An immutable picture of a range's table files. Thread-safe; shared by read views.
 //
 // Level 0: possibly overlapping, newest first: by version_max, then version_min, then id, all
@@ -109,10 +120,12 @@ class LevelSet {
   // REQUIRES: the caller keeps this set and `user_key` alive.
   Task<Result<Lookup>> Get(std::string_view user_key, KeyHash hash, Version at_most, BlockPin* pin) const;
 
-  // Has the cache read together what Get of these keys would read one by one: of each key the block in the
-  // newest file that may hold it. No more than a hint: what fails, and what is older, is left to Get.
-  // REQUIRES: as for Get.
-  Task<void> ReadTogether(std::span<const SoughtKey> keys) const;
+  // TryGet of each key, into what is known of it: where they lie side by side, at a fraction of the price.
+  // REQUIRES: they do not fall.
+  void TryGetTogether(std::span<SoughtTogether> keys, Version at_most) const;
+  // Has the cache read together what TryGetTogether found missing, which Get would read one by one: of each
+  // key one block. No more than a hint: what fails, and what is older, is left to Get. REQUIRES: as for Get.
+  Task<void> ReadTogether(std::span<const SoughtTogether> keys) const;
 
   // False when surely no file has an entry of the partition of `user_key`, whose hash is `hash`: one probe
   // for each file whose keys span it, where a lookup of each of a transaction's rows would take as many for
@@ -140,8 +153,6 @@ class LevelSet {
 
  private:
   const FileRef* FindFile(size_t level, std::string_view user_key) const;
-  // The newest file that may hold the key; null when none does, or that one is damaged.
-  const TableReader* NewestThatMayHold(const SoughtKey& key) const;
 
   std::array<std::vector<FileRef>, kLevels> levels_;
   std::array<uint64_t, kLevels> entries_{};  // Of each level's files.

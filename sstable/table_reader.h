@@ -111,6 +111,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
  private:
   friend class TableIterator;
   friend class TableVerifier;
+  friend class RisingLookup;
   TableReader(std::shared_ptr<ObjectReader> object, BlockCache& cache, StoreId store);
 
   // The stored bytes of a part, checked.

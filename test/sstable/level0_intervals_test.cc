@@ -43,6 +43,12 @@ TEST(Level0IntervalsTest, FilesThatReachAKey) {
   EXPECT_THAT(intervals.FilesIn("q", ""), IsEmpty());
   EXPECT_THAT(intervals.FilesIn("d", "d"), IsEmpty());
   EXPECT_THAT(intervals.FilesIn("l", "d"), IsEmpty());
+  EXPECT_EQ(intervals.EndOfInterval(""), "a");
+  EXPECT_EQ(intervals.EndOfInterval("d"), std::string("ez\0", 3));
+  EXPECT_EQ(intervals.EndOfInterval("f"), std::string("jz\0", 3));
+  EXPECT_EQ(intervals.EndOfInterval("k"), "p");
+  EXPECT_EQ(intervals.EndOfInterval("p"), "");
+  EXPECT_EQ(Level0Intervals().EndOfInterval("a"), "");
   EXPECT_THAT(Level0Intervals().FilesAt("a"), IsEmpty());
   EXPECT_THAT(Level0Intervals().FilesIn("", ""), IsEmpty());
 }
@@ -75,6 +81,10 @@ TEST(Level0IntervalsTest, RandomFilesAreFoundAsByLookingAtEach) {
         if (files[file].OverlapsBounds(at, upper)) over.push_back(file);
       }
       EXPECT_THAT(intervals.FilesAt(at), ElementsAreArray(here));
+      const std::string end(intervals.EndOfInterval(at)), next = key();
+      ASSERT_TRUE(end.empty() || end > at);
+      if (next >= at && (end.empty() || next < end))
+        EXPECT_THAT(intervals.FilesAt(next), ElementsAreArray(here));
       EXPECT_THAT(intervals.FilesIn(at, upper), ElementsAreArray(over));
     }
   }

@@ -249,9 +249,12 @@ std::vector<std::string> RowsOfATransaction() {
   return keys;
 }
 
-std::vector<SoughtKey> Sought(const std::vector<std::string>& keys) {
-  std::vector<SoughtKey> sought;
-  for (const std::string& key : keys) sought.push_back({key, HashKey(key)});
+// In their order, each as LevelSet knows it without reading.
+std::vector<SoughtTogether> Sought(const LevelSet& set, std::vector<std::string>& keys) {
+  std::sort(keys.begin(), keys.end());
+  std::vector<SoughtTogether> sought(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) sought[i].key = {keys[i], HashKey(keys[i])};
+  set.TryGetTogether(sought, kVersionMax);
   return sought;
 }
 
@@ -262,9 +265,9 @@ uint64_t ExpectedVersion(const std::string& key) {
 
 TEST_F(LevelSetTest, WhatIsReadTogetherTakesAFewReadsAndNoneAfterwards) {
   const auto set = With(LevelSet(), {{1, File(1, Run(0, 2000, 10))}, {0, File(2, Run(500, 600, 20))}});
-  const std::vector<std::string> keys = RowsOfATransaction();
+  std::vector<std::string> keys = RowsOfATransaction();
   const uint64_t reads_before = store_.reads();
-  RunBlocking(set->ReadTogether(Sought(keys)));
+  RunBlocking(set->ReadTogether(Sought(*set, keys)));
   // Neighbouring blocks are one read; an index block is one by itself.
   EXPECT_LE(store_.reads() - reads_before, 8u);
   EXPECT_GE(store_.reads() - reads_before, 2u);
@@ -276,13 +279,13 @@ TEST_F(LevelSetTest, WhatIsReadTogetherTakesAFewReadsAndNoneAfterwards) {
     ASSERT_FALSE(found.needs_io) << key;
     ASSERT_EQ(found.lookup.version.value, ExpectedVersion(key)) << key;
   }
-  RunBlocking(set->ReadTogether(Sought(keys)));  // All is there.
+  RunBlocking(set->ReadTogether(Sought(*set, keys)));  // All is there.
   EXPECT_EQ(store_.reads(), reads_after);
 }
 
 TEST_F(LevelSetTest, WhatCannotBeReadTogetherIsLeftToTheLookups) {
   const auto set = With(LevelSet(), {{1, File(1, Run(0, 2000, 10))}, {0, File(2, Run(500, 600, 20))}});
-  const std::vector<std::string> keys = RowsOfATransaction();
+  std::vector<std::string> keys = RowsOfATransaction();
   uint64_t spoilt = 0;
   store_.faults().on_read = [&](ObjectId, uint64_t, std::span<uint8_t> bytes, ReadCaching caching) {
     if (caching == ReadCaching::kPastCaches) return Status();
@@ -290,7 +293,7 @@ TEST_F(LevelSetTest, WhatCannotBeReadTogetherIsLeftToTheLookups) {
     bytes[bytes.size() / 2] ^= 1;
     return Status();
   };
-  RunBlocking(set->ReadTogether(Sought(keys)));
+  RunBlocking(set->ReadTogether(Sought(*set, keys)));
   EXPECT_GT(spoilt, 0u);
   for (const std::string& key : keys) EXPECT_EQ(VersionOf(*set, key), ExpectedVersion(key)) << key;
   store_.faults().on_read = nullptr;
