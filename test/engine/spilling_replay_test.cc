@@ -1,3 +1,4 @@
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -17,6 +18,9 @@
 
 namespace partita {
 namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
 
 constexpr size_t kSpilledBytes = 256u << 10;
 constexpr int kSpilledRows = 100;  // 25 MiB: more than the 20 MiB of memtables that 64 MiB of memory give.
@@ -64,9 +68,21 @@ class SpillingReplayTest : public testing::TestWithParam<uint64_t> {
     return answer.ok() && answer->state == Shard::ReadState::kFound &&
            content == std::string(kSpilledBytes, row.back());
   }
-  TableId MakeTable() {
-    Store::TableSpec spec{.account = "default", .name = "rows", .raw = true, .split_partitions = {}};
+  TableId MakeTable(std::string name = "rows") {
+    Store::TableSpec spec{.account = "default", .name = std::move(name), .raw = true, .split_partitions = {}};
     return runtime_->RunToEnd(store_->CreateTable(std::move(spec)))->id;
+  }
+
+  void PutMoreThanFits(TableId table) {
+    // The first takes the lease of versions; from then on no flush of the log ends.
+    ASSERT_TRUE(Put(table, "first0", DurabilityLevel::kProcess).ok());
+    ASSERT_TRUE(runtime_->RunToEnd(store_->Barrier()).ok());
+    SimFault slow{.effect = SimEffect::kSlow, .operations = SimOps(SimOp::kFlush), .path_prefix = "log-"};
+    runtime_->AddFault(slow);
+    for (int i = 0; i < kSpilledRows; ++i) {
+      const Status written = Put(table, "old" + std::to_string(i), DurabilityLevel::kProcess);
+      ASSERT_TRUE(written.ok()) << i << ": " << written.ToString();
+    }
   }
 
   SimDisk disk_;
@@ -81,15 +97,7 @@ TEST_P(SpillingReplayTest, TheLogReachesAsFarAsTheTablesAfterALossOfPower) {
   Open(uint64_t{256} << 20);
   ASSERT_TRUE(opened_.ok()) << opened_.ToString();
   const TableId table = MakeTable();
-  // The first takes the lease of versions; from then on no flush of the log ends.
-  ASSERT_TRUE(Put(table, "first0", DurabilityLevel::kProcess).ok());
-  ASSERT_TRUE(runtime_->RunToEnd(store_->Barrier()).ok());
-  SimFault slow{.effect = SimEffect::kSlow, .operations = SimOps(SimOp::kFlush), .path_prefix = "log-"};
-  runtime_->AddFault(slow);
-  for (int i = 0; i < kSpilledRows; ++i) {
-    const Status written = Put(table, "old" + std::to_string(i), DurabilityLevel::kProcess);
-    ASSERT_TRUE(written.ok()) << i << ": " << written.ToString();
-  }
+  PutMoreThanFits(table);
   End();
   disk_.CrashProcess();
 
@@ -120,6 +128,39 @@ TEST_P(SpillingReplayTest, TheLogReachesAsFarAsTheTablesAfterALossOfPower) {
   Open(uint64_t{256} << 20);
   ASSERT_TRUE(opened_.ok()) << opened_.ToString();
   for (int i = 0; i < kLaterRows; ++i) EXPECT_TRUE(Has(table, "new" + std::to_string(i))) << i;
+  EXPECT_TRUE(runtime_->RunToEnd(store_->Close()).ok());
+  store_.reset();
+}
+
+// The process dies before they are removed, and the manifest that the spilling replay saves does not name
+// them any more. covers: F37
+TEST_P(SpillingReplayTest, FilesOfATableThatWasDroppedAreRemoved) {
+  bool dropping = false;
+  watch_ = [&](const SimOperationRecord& done) {
+    if (dropping && done.op == SimOp::kFlushDirectory && done.path == "meta") runtime_->CrashNow();
+  };
+  Open(uint64_t{256} << 20);
+  ASSERT_TRUE(opened_.ok()) << opened_.ToString();
+  const TableId gone = MakeTable("gone"), table = MakeTable();
+  ASSERT_TRUE(Put(gone, "row0", DurabilityLevel::kPower).ok());
+  ASSERT_TRUE(runtime_->RunToEnd(store_->FlushMemtables()).ok());
+  const std::vector<std::string> files = disk_.ListFiles("tables/");
+  ASSERT_EQ(files.size(), 1u);
+  PutMoreThanFits(table);
+  dropping = true;
+  (void)runtime_->RunToEnd(store_->DeleteTable("default", "gone"));
+  ASSERT_TRUE(runtime_->crashed());
+  End();
+  watch_ = nullptr;
+  disk_.CrashProcess();
+
+  Open(uint64_t{64} << 20);
+  ASSERT_TRUE(opened_.ok()) << opened_.ToString();
+  const auto idle = [](uint64_t nanos) -> Task<void> { co_await SleepFor(nanos); };
+  runtime_->Run(idle(5'000'000'000));
+  EXPECT_GE(disk_.ListFiles("tables/").size(), 1u);
+  EXPECT_THAT(disk_.ListFiles("tables/"), Not(Contains(files[0])));
+  EXPECT_TRUE(Has(table, "old" + std::to_string(kSpilledRows - 1)));
   EXPECT_TRUE(runtime_->RunToEnd(store_->Close()).ok());
   store_.reset();
 }
