@@ -3,6 +3,7 @@
 #include "compaction/compression_policy.h"
 #include "compaction/slice_pacer.h"
 #include "compaction/table_outputs.h"
+#include "compaction/warm_entries.h"
 #include "engine/base/executor.h"
 
 namespace partita {
@@ -20,11 +21,13 @@ Task<Result<JobResult>> FlushJob::Run() {
   PARTITA_ASSERT(outputs_ == nullptr);  // Used once.
   JobResult result;
   OutputCutter cutter(spec_.cut_points, {}, context_.target_file_bytes);
+  warm_ = std::make_unique<WarmEntries>(context_.cache, context_.cache_executor);
   outputs_ = std::make_unique<TableOutputs>(context_, CodecForLevel(kLevels - 1), std::move(cutter),
-                                            &result.statistics, kFlushShrinkMin);
+                                            &result.statistics, kFlushShrinkMin, warm_.get());
   Status written = co_await WriteAll(&result.statistics);
   if (written.ok()) written = co_await outputs_->Finish();
   if (!written.ok()) {
+    co_await warm_->TakeBack();
     co_await outputs_->Discard();  // F22: the memtable stays, the next try writes new files.
     co_return written.WithContext("flush");
   }
@@ -63,6 +66,8 @@ Task<Status> FlushJob::WriteAll(JobStatistics* statistics) {
         any_out = true;
       }
       PARTITA_CO_TRY(outputs_->Add(entry));
+      // A row that is gone takes no live one's place in the cache.
+      warm_->OutRow(entry.kind != EntryKind::kTombstone && spec_.is_wanted && spec_.is_wanted());
       if (outputs_->NeedsDrain()) PARTITA_CO_TRY(co_await outputs_->Drain());
     }
     state = entries.Next();

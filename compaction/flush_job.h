@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,10 +15,13 @@
 namespace partita {
 
 class TableOutputs;
+class WarmEntries;
 
 struct FlushSpec {
   // All entries of the frozen memtables that are flushed, forward. They stay until the job ended.
   std::unique_ptr<EntryIterator> entries;
+  // Whether readers want the entry at which `entries` stands: then the cache gets it. Empty: none.
+  std::function<bool()> is_wanted;
   // What the memtables counted; a flush that meets another number fails (F47). Nothing: unknown.
   std::optional<uint64_t> entries_expected;
   RetentionPolicy retention;
@@ -50,6 +54,7 @@ class FlushJob {
 
   JobContext context_;
   FlushSpec spec_;
+  std::unique_ptr<WarmEntries> warm_;
   std::unique_ptr<TableOutputs> outputs_;
 };
 

@@ -67,6 +67,11 @@ void WarmEntries::OutBlock(const TableIterator& at, bool warm, const DataBlock& 
   }
 }
 
+void WarmEntries::OutRow(bool warm) {
+  if (warm && rows_.size() < kRunsMax) rows_.push_back(out_);
+  ++out_;
+}
+
 bool WarmEntries::Wants(uint64_t entries) {
   rows_here_.clear();
   for (; !rows_.empty() && rows_.front() < read_back_ + entries; rows_.pop_front())
@@ -87,23 +92,33 @@ bool WarmEntries::Wants(uint64_t entries) {
   return wants_block_ || !rows_here_.empty();
 }
 
-void WarmEntries::TakeRows(const TableIterator& at) {
-  const DataBlock block(at.block_content());
-  for (const uint32_t i : rows_here_) {
-    if (i >= block.size()) continue;
+// Of a block of which less than half is wanted: whether it is to come in whole.
+bool WarmEntries::IsWorthTaking(const DataBlock& block) const {
+  if (8 * rows_here_.size() < block.size()) return false;
+  return std::any_of(rows_here_.begin(), rows_here_.end(),
+                     [&](uint32_t i) { return i < block.size() && !IsWorthCutting(block, i); });
+}
+
+void WarmEntries::TakeRows(const TableIterator& at, const DataBlock& block) {
+  for (size_t here = 0; here < rows_here_.size(); ++here) {
+    const uint32_t i = rows_here_[here];
+    if (i >= block.size() || !IsWorthCutting(block, i)) continue;
+    if (here > 0 && rows_here_[here - 1] + 1 == i && block.same_key_as_before(i)) continue;  // The same row.
     const CachedRow row = CutRow(at.block_key(), block, i);
     Copy(row.key, row.content, CachePriority::kPoint);
   }
 }
 
 void WarmEntries::Take(const TableIterator& at) {
-  if (wants_block_) {
+  const DataBlock block(at.block_content());
+  const size_t taken = pieces_.size();
+  if (wants_block_ || IsWorthTaking(block)) {
     Copy(at.block_key(), at.block_content(), CachePriority::kScan);
   } else {
-    TakeRows(at);
+    TakeRows(at, block);
   }
   const BlockKey index = at.index_key();
-  if (index_taken_ == index) return;
+  if (pieces_.size() == taken || index_taken_ == index) return;
   index_taken_ = index;
   Copy(index, at.index_content(), CachePriority::kIndex);
 }

@@ -17,12 +17,13 @@ namespace partita {
 
 // Which entries of a job's outputs come from blocks that the cache holds. It then gets the outputs' blocks in
 // their place when they are read back: else a reader of what is hot would have to fetch from the disk
-// whatever was merged.
+// whatever was merged. Of a memtable it gets the rows that readers want (FlushSpec).
 //
 // A block is wanted when at least half of its entries came from such blocks: one of a level above lies over
 // many blocks of the level below, and says little about each of them. It comes in as a scan's would, so what
 // was scanned once is no hotter for having been merged. Rows that the cache held without their block
-// (sstable/cached_rows.h) come in as rows, unless half of their new block is wanted.
+// (sstable/cached_rows.h), and those of a memtable, come in as rows, unless half of their new block is
+// wanted; where rows are not worth cutting out, an eighth of it is enough.
 //
 // Used by one thread at a time; everything outlives it.
 class WarmEntries final : public BlockTaker {
@@ -40,6 +41,9 @@ class WarmEntries final : public BlockTaker {
   void OutEntry(const TableIterator& at, bool warm, std::string_view user_key);
   void OutBlock(const TableIterator& at, bool warm, const DataBlock& block);
 
+  // The next entry of the outputs, which comes from no block.
+  void OutRow(bool warm);
+
   bool Wants(uint64_t entries) override;
   void Take(const TableIterator& at) override;
   bool IsFull() const override { return bytes_.size() >= kBytesAtOnce; }
@@ -54,7 +58,8 @@ class WarmEntries final : public BlockTaker {
  private:
   // Copies that wait for Put.
   static constexpr size_t kBytesAtOnce = size_t{1} << 20;
-  // Runs of entries not read back yet, 16 bytes each; what comes beyond counts as cold.
+  // Runs of entries not read back yet, 16 bytes each, and as many single ones; what comes beyond counts as
+  // cold.
   static constexpr size_t kRunsMax = 262'144;
 
   struct Run {  // Of entries, counted from the first output's first one.
@@ -68,7 +73,8 @@ class WarmEntries final : public BlockTaker {
 
   void NoteIndex(const TableIterator& at);
   void NoteRow(const TableIterator& at, const BlockKey& row);
-  void TakeRows(const TableIterator& at);
+  bool IsWorthTaking(const DataBlock& block) const;
+  void TakeRows(const TableIterator& at, const DataBlock& block);
   void Copy(BlockKey key, std::string_view content, CachePriority priority);
   Task<void> Elsewhere(void (WarmEntries::*work)());
   void PutHere();
@@ -80,9 +86,9 @@ class WarmEntries final : public BlockTaker {
   std::optional<BlockKey> index_noted_, row_noted_;
   bool has_rows_ = false;  // The cache had some at the last Note.
   std::vector<Run> runs_;
-  std::deque<uint64_t> rows_;        // Entries whose row was there, counted alike, and not read back yet.
+  std::deque<uint64_t> rows_;        // Entries that are warm alone, counted alike, and not read back yet.
   std::vector<uint32_t> rows_here_;  // Of the block that Wants was asked of last.
-  bool wants_block_ = false;         // All of it.
+  bool wants_block_ = false;         // All of it, whatever its rows are.
   uint64_t out_ = 0;
   uint64_t read_back_ = 0;
   size_t at_ = 0;  // The first run that does not end before read_back_.

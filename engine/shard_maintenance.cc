@@ -5,6 +5,7 @@
 #include "engine/base/site.h"
 #include "engine/base/user_key.h"
 #include "engine/shard.h"
+#include "memtable/memtable_iterator.h"
 
 // What happens behind the writers: frozen memtables become tables, and each change of the file set is
 // installed. Compactions are in shard_compaction.cc.
@@ -365,7 +366,9 @@ JobContext Shard::MakeJobContext(const ReadView& view, ObjectStore& objects, Bac
 
 Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable, const ReadView& view) {
   FlushSpec spec;
-  spec.entries = memtable.NewIterator(Direction::kForward);
+  auto entries = std::make_unique<MemtableIterator>(memtable, Direction::kForward, kVersionMax);
+  spec.is_wanted = [at = entries.get()] { return at->was_read(); };
+  spec.entries = std::move(entries);
   spec.entries_expected = memtable.entry_count();
   spec.retention.visible = commit_log_ == nullptr ? memtable.version_max() : commit_log_->visible_version();
   for (const RangeView& range : view.ranges) {

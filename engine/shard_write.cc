@@ -49,6 +49,7 @@ bool NeedsOld(const WriteOp& op) {
 struct Shard::ResolvedOp {
   LookupState state = LookupState::kAbsent;
   Version version;
+  bool had_to_be_read = false;  // From the disk, when it was first looked for.
   std::string base;             // Content found, for merges only.
   std::string merged;           // Merge result.
   Status merge_status;
@@ -68,6 +69,11 @@ struct Shard::Batch {
   std::string_view content(size_t i) {
     return request.ops[i].kind == WriteKind::kMerge ? std::string_view(resolved(i).merged)
                                                     : request.ops[i].content;
+  }
+  // What takes the place of a row that was in memory, because it was written or read not long ago, is likely
+  // to be asked for as soon: the next write with a condition is who asks for such rows most.
+  bool FoundInMemory(size_t i) {
+    return any_old && resolved(i).state == LookupState::kFound && !resolved(i).had_to_be_read;
   }
   void Refuse(size_t i, Status status) {
     verdict = Verdict::kRefused;
@@ -288,6 +294,7 @@ std::vector<SoughtTogether> Shard::FindInMemory(Batch* batch, const ReadView& vi
     if (!std::is_sorted(sought.begin(), sought.end(), rises)) std::sort(sought.begin(), sought.end(), rises);
     TakeFound(batch, levels, &sought);
   }
+  for (const SoughtTogether& key : sought) batch->resolved(key.index).had_to_be_read = true;
   return sought;
 }
 
@@ -519,8 +526,8 @@ void Shard::Accept(Batch* batch, const ReadView& view) {
   PARTITA_ASSERT(reader.ok());
   Entry entry;
   uint64_t deletes = 0;
-  while (reader->Next(&entry)) {
-    memtable.Insert(entry);  // Above the visible version.
+  for (size_t i = 0; reader->Next(&entry); ++i) {
+    memtable.Insert(entry, /*was_read=*/batch->FoundInMemory(i));  // Above the visible version.
     deletes += entry.kind == EntryKind::kTombstone ? 1 : 0;
   }
   PARTITA_ASSERT(reader->status().ok());

@@ -80,7 +80,7 @@ bool Memtable::Reserve(size_t entries) {
   return record_stash_.Reserve(entries) && leaf_stash_.Reserve(leaves) && inner_stash_.Reserve(inners);
 }
 
-void Memtable::Insert(const Entry& entry) {
+void Memtable::Insert(const Entry& entry, bool was_read) {
   PARTITA_ASSERT(entry.user_key.size() <= kUserKeySizeMax);
   PARTITA_ASSERT(entry.value.size() <= UINT32_MAX);
   Leaf* leaf = FindLeafForInsert(entry.user_key);
@@ -88,8 +88,11 @@ void Memtable::Insert(const Entry& entry) {
   if (position.equal) {
     const Record* older = leaf->LoadRecord(position.slot);
     PARTITA_ASSERT(older->version < entry.version);
-    leaf->records[position.slot].store(NewRecord(entry, older), std::memory_order_release);
-  } else if (const Record* record = NewRecord(entry, nullptr); leaf->count() < kNodeSlots) {
+    leaf->records[position.slot].store(new (record_stash_.Take())
+                                           Record(entry, was_read || older->was_read(), older),
+                                       std::memory_order_release);
+  } else if (const Record* record = new (record_stash_.Take()) Record(entry, was_read, nullptr);
+             leaf->count() < kNodeSlots) {
     leaf->Lock();
     leaf->InsertKey(position.slot, record);
     leaf->Unlock();
@@ -109,18 +112,6 @@ void Memtable::Count(const Entry& entry) {
   add(key_bytes_, entry.user_key.size());
   add(value_bytes_, entry.value.size());
   if (entry.version > version_max()) version_max_.store(entry.version.value, std::memory_order_relaxed);
-}
-
-const memtable_internal::Record* Memtable::NewRecord(const Entry& entry, const Record* older) {
-  return new (record_stash_.Take()) Record{
-      .key_data = entry.user_key.data(),
-      .key_size = static_cast<uint32_t>(entry.user_key.size() & memtable_internal::kKeySizeMax),
-      .kind_code = static_cast<uint8_t>(entry.kind),
-      .value_size = static_cast<uint32_t>(entry.value.size()),
-      .older = older,
-      .version = entry.version,
-      .value_data = entry.value.data(),
-  };
 }
 
 memtable_internal::Leaf* Memtable::FindLeafForInsert(std::string_view user_key) {
@@ -318,6 +309,7 @@ Lookup Memtable::Get(std::string_view user_key, Version at_most) const {
   }
   while (record != nullptr && record->version > at_most) record = record->older;
   if (record == nullptr) return {};
+  record->NoteRead();
   const bool deleted = record->kind() == EntryKind::kTombstone;
   return {deleted ? LookupState::kDeleted : LookupState::kFound, record->version, record->value()};
 }

@@ -46,10 +46,10 @@ class Memtable {
 
   // Adds one version of one key; visible to reads as soon as it returns. The bytes of
   // entry.user_key and entry.value are not copied: they lie in arena(), or outlive the memtable.
-  // Writer only.
-  // REQUIRES: reserved; entry.version above every version of this key already here;
+  // `was_read`: as MemtableIterator::was_read says then; it is so, too, when the version before was read
+  // here. Writer only. REQUIRES: reserved; entry.version above every version of this key already here;
   // user_key.size() <= kUserKeySizeMax; value.size() < 4 GiB.
-  void Insert(const Entry& entry);
+  void Insert(const Entry& entry, bool was_read = false);
 
   // The newest entry of the key with version <= at_most; a tombstone answers kDeleted. Any thread.
   // Sees every Insert that happened before the call.
@@ -100,7 +100,6 @@ class Memtable {
   // Writer's ways.
   Leaf* FindLeafForInsert(std::string_view user_key);
   Leaf* DescendForSplit(std::string_view user_key, Path* path) const;
-  const Record* NewRecord(const Entry& entry, const Record* older);
   void SplitAndInsert(const Record* record);
   Leaf* SplitLeaf(Leaf* left, const Record* record);
   void InsertSeparators(const Path& path, Node* left, Node* right);

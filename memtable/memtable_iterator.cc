@@ -86,6 +86,11 @@ IterState MemtableIterator::StandOn(const Record* record) {
   return state_ = IterState::kEntry;
 }
 
+bool MemtableIterator::was_read() const {
+  PARTITA_ASSERT(state_ == IterState::kEntry);
+  return record_->was_read();
+}
+
 void MemtableIterator::Prefetch() {
   if (step_ + kPrefetchSteps < count_) __builtin_prefetch(At(step_ + kPrefetchSteps));
   if (step_ + kPrefetchSteps / 2 < count_) {

@@ -23,6 +23,10 @@ class MemtableIterator final : public EntryIterator {
   Task<Status> Fetch() override;
   const Entry& entry() const override;
 
+  // Whether Get answered by this version so far, or by an earlier one before this was inserted, or Insert was
+  // told so: readers want the key, wherever it goes. REQUIRES: state() == kEntry.
+  bool was_read() const;
+
  private:
   using Record = memtable_internal::Record;
   using Leaf = memtable_internal::Leaf;

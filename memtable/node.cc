@@ -175,7 +175,7 @@ const Record* Leaf::FindExact(std::string_view key, uint8_t tag) const {
       const size_t slot = word * 8 + static_cast<size_t>(std::countr_zero(equal)) / 8;
       if (slot >= now.count) break;
       const Record* record = LoadRecord(slot);
-      if (record->key_size != key.size()) continue;
+      if (record->key_size() != key.size()) continue;
       if (std::memcmp(record->key_data + skip, key.data() + skip, key.size() - skip) == 0) return record;
     }
   }

@@ -15,7 +15,8 @@
 //
 //   Inner    separators s0 < s1 < ... and one child more; child i holds the keys in [s(i-1), s(i))
 //   Leaf     one slot a key, ascending; leaves are linked both ways
-//   Record   one version of one key, immutable; the newest leads a chain towards the older ones
+//   Record   one version of one key, immutable but for a mark of its readers; the newest leads a chain
+//            towards the older ones
 //
 // A slot is a *head* and a record. All keys of a node share a prefix; the head is the 8 bytes after
 // it, as a number that orders like the bytes (padded with zeros). A search compares heads, and
@@ -52,18 +53,36 @@ inline constexpr size_t kCacheLine = 64;
 inline constexpr size_t kKeySizeMax = (size_t{1} << 24) - 1;
 
 struct Record {
+  Record(const Entry& entry, bool read, const Record* older_version)
+      : key_data(entry.user_key.data()),
+        packed(static_cast<uint32_t>(entry.user_key.size()) | static_cast<uint32_t>(entry.kind) << 24 |
+               (read ? kRead : 0)),
+        value_size(static_cast<uint32_t>(entry.value.size())),
+        older(older_version),
+        version(entry.version),
+        value_data(entry.value.data()) {}
+
+  static constexpr uint32_t kRead = uint32_t{1} << 31;
+
   // What a search reads comes first, so that it seldom lies on two cache lines.
   const char* key_data;
-  uint32_t key_size : 24;
-  uint32_t kind_code : 8;
+  mutable std::atomic<uint32_t> packed;  // 24 bits of the key's size, 7 of the kind, kRead.
   uint32_t value_size;
   const Record* older;
   Version version;
   const char* value_data;
 
-  std::string_view key() const { return {key_data, key_size}; }
+  size_t key_size() const { return packed.load(std::memory_order_relaxed) & kKeySizeMax; }
+  std::string_view key() const { return {key_data, key_size()}; }
   std::string_view value() const { return {value_data, value_size}; }
-  EntryKind kind() const { return static_cast<EntryKind>(kind_code); }
+  EntryKind kind() const {
+    return static_cast<EntryKind>(packed.load(std::memory_order_relaxed) >> 24 & 0x7F);
+  }
+  // Anyone's, relaxed: nothing else is read on its word.
+  bool was_read() const { return (packed.load(std::memory_order_relaxed) & kRead) != 0; }
+  void NoteRead() const {
+    if (!was_read()) packed.fetch_or(kRead, std::memory_order_relaxed);
+  }
 };
 static_assert(sizeof(Record) == 40);
 

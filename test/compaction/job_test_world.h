@@ -93,11 +93,19 @@ class JobWorld {
     return context;
   }
 
+  // `is_wanted` is asked of keys.
   Result<JobResult> Flush(std::vector<ModelEntry> entries, RetentionPolicy retention,
-                          std::vector<std::string> cuts = {}) {
+                          std::vector<std::string> cuts = {},
+                          std::function<bool(std::string_view)> is_wanted = {}) {
     FlushSpec spec;
     spec.entries_expected = entries.size();
-    spec.entries = std::make_unique<VectorSource>(std::move(entries));
+    auto source = std::make_unique<VectorSource>(std::move(entries));
+    if (is_wanted) {
+      spec.is_wanted = [at = source.get(), is_wanted = std::move(is_wanted)] {
+        return is_wanted(at->entry().user_key);
+      };
+    }
+    spec.entries = std::move(source);
     spec.retention = std::move(retention);
     spec.cut_points = std::move(cuts);
     FlushJob job(Context(), std::move(spec));

@@ -8,7 +8,8 @@
 #include "sstable/cached_rows.h"
 #include "test/compaction/job_test_world.h"
 
-// What a merge replaces in the cache: the outputs' blocks in place of the inputs' that it held.
+// What jobs put into the cache: of a merge the outputs' blocks in place of the inputs' that it held, of a
+// flush what readers want.
 
 namespace partita {
 namespace {
@@ -21,16 +22,28 @@ std::string WarmKey(uint32_t row) {
   return EncodeUserKey(TableId(1), "p" + std::to_string(10 + row / 100), std::to_string(100'000 + row));
 }
 
-class WarmEntriesTest : public testing::TestWithParam<bool> {
+class WarmEntriesWorld {
  protected:
-  void Flush(uint32_t step, uint64_t version) {
+  std::vector<ModelEntry> Entries(uint32_t step, uint64_t version) const {
     std::vector<ModelEntry> entries;
     for (uint32_t row = 0; row < kRows; row += step) {
       std::string content = std::to_string(row * 7919 + version);
       while (content.size() < content_size_) content += std::to_string(content.size() * 31 + row);
       entries.push_back(MakeEntry(WarmKey(row), version, EntryKind::kPut, content));
     }
-    Result<JobResult> result = world_.Flush(std::move(entries), {kVersionMax, {}});
+    return entries;
+  }
+
+  // The rows of [from, to) are wanted.
+  Status FlushWanted(uint32_t from, uint32_t to) {
+    const auto is_wanted = [from, to](std::string_view key) {
+      return key >= WarmKey(from) && key < WarmKey(to);
+    };
+    return world_.Flush(Entries(1, 5), {kVersionMax, {}}, {}, is_wanted).status();
+  }
+
+  void Flush(uint32_t step, uint64_t version) {
+    Result<JobResult> result = world_.Flush(Entries(step, version), {kVersionMax, {}});
     ASSERT_TRUE(result.ok()) << result.status().ToString();
   }
 
@@ -45,7 +58,7 @@ class WarmEntriesTest : public testing::TestWithParam<bool> {
 
   void Merge(uint32_t input, bool drop = true) {
     MergeSpec spec = world_.SpecFor(world_.PlanOfLevels(input, 6), {kVersionMax, {}});
-    spec.pass_through = GetParam();
+    spec.pass_through = pass_through_;
     Result<JobResult> result = world_.Merge(std::move(spec));
     ASSERT_TRUE(result.ok()) << result.status().ToString();
     replaced_ = result->replaced;
@@ -71,7 +84,15 @@ class WarmEntriesTest : public testing::TestWithParam<bool> {
   JobWorld world_;
   size_t content_size_ = 60;
   std::vector<BlockKey> replaced_;
+  bool pass_through_ = true;
 };
+
+class WarmEntriesTest : public WarmEntriesWorld, public testing::TestWithParam<bool> {
+ protected:
+  WarmEntriesTest() { pass_through_ = GetParam(); }
+};
+
+class WarmFlushTest : public WarmEntriesWorld, public testing::Test {};
 
 TEST_P(WarmEntriesTest, WhatWasCachedStaysCachedAndNothingElseComes) {
   Flush(1, 5);
@@ -145,6 +166,81 @@ TEST_P(WarmEntriesTest, AFailedMergeLeavesTheCacheAsItWas) {
   EXPECT_FALSE(world_.Merge(std::move(spec)).ok());
   EXPECT_EQ(world_.cache.statistics().blocks, before.blocks);
   for (uint32_t row = 0; row < kRows; ++row) ASSERT_TRUE(IsWarm(row)) << row;
+}
+
+TEST_F(WarmFlushTest, TheCacheGetsWhatReadersWant) {
+  ASSERT_TRUE(FlushWanted(501, 700).ok());
+  for (uint32_t row = 501; row < 700; ++row) EXPECT_TRUE(IsWarm(row)) << row;
+  for (uint32_t row = 0; row < kRows; ++row) {
+    const bool near_wanted = row + kBlockRows >= 501 && row < 700 + kBlockRows;
+    if (!near_wanted) EXPECT_FALSE(IsWarm(row)) << row;
+  }
+  EXPECT_EQ(world_.cache.CountPinned(), 0u);
+  Read(0, kRows);
+}
+
+TEST_F(WarmFlushTest, OfABlockWithFewWantedRowsTheyComeAlone) {
+  world_.block_size = 4096;
+  content_size_ = 300;
+  ASSERT_TRUE(FlushWanted(777, 778).ok());
+  EXPECT_TRUE(IsWarm(777));
+  for (const uint32_t row : {776u, 778u}) EXPECT_FALSE(IsWarm(row)) << row;
+  EXPECT_EQ(world_.cache.statistics().rows, 1u);
+}
+
+// Of blocks with many small rows, which take a slot each. Rows lie about 60 in a block.
+TEST_F(WarmFlushTest, WhereRowsAreNotWorthCuttingOutBlocksComeWhole) {
+  world_.block_size = 4096;
+  ASSERT_TRUE(FlushWanted(300, 302).ok());
+  EXPECT_EQ(world_.cache.statistics().blocks, 0u);  // Two of a block are too few.
+  const auto third = [](std::string_view key) { return key.back() % 3 == 0; };
+  ASSERT_TRUE(world_.Flush(Entries(1, 6), {kVersionMax, {}}, {}, third).ok());
+  uint32_t warm = 0;
+  for (uint32_t row = 0; row < kRows; ++row) {
+    warm += IsWarm(row);
+    if (third(WarmKey(row))) ASSERT_TRUE(IsWarm(row)) << row;
+  }
+  EXPECT_GT(warm, kRows * 9 / 10);
+  EXPECT_LT(world_.cache.statistics().rows, kRows / 50);  // Of small blocks at the ends of files.
+}
+
+TEST_F(WarmFlushTest, WhatIsNotWrittenIsNotCounted) {
+  std::vector<ModelEntry> entries;
+  for (uint32_t row = 0; row < 70; ++row)
+    entries.push_back(MakeEntry(EncodeUserKey(TableId(0), "p", std::to_string(100 + row)), 9, EntryKind::kPut,
+                                "of a table that is gone"));
+  world_.dead_table = TableId(0);
+  for (const ModelEntry& newest : Entries(1, 8)) {
+    entries.push_back(newest);
+    entries.push_back(MakeEntry(newest.key, 7, EntryKind::kPut, "older"));
+    if (entries.size() % 3 == 0) entries.push_back(MakeEntry(newest.key, 6, EntryKind::kTombstone, ""));
+  }
+  const auto is_wanted = [](std::string_view key) { return key >= WarmKey(501) && key < WarmKey(700); };
+  ASSERT_TRUE(world_.Flush(std::move(entries), {kVersionMax, {}}, {}, is_wanted).ok());
+  for (uint32_t row = 501; row < 700; ++row) EXPECT_TRUE(IsWarm(row)) << row;
+  for (const uint32_t row : {0u, 460u, 741u, 999u}) EXPECT_FALSE(IsWarm(row)) << row;
+}
+
+TEST_F(WarmFlushTest, TombstonesStayOut) {
+  std::vector<ModelEntry> entries;
+  for (uint32_t row = 0; row < kRows; ++row)
+    entries.push_back(MakeEntry(WarmKey(row), 5, EntryKind::kTombstone, ""));
+  const auto all = [](std::string_view) { return true; };
+  ASSERT_TRUE(world_.Flush(std::move(entries), {kVersionMax, {}}, {}, all).ok());
+  EXPECT_EQ(world_.cache.statistics().blocks, 0u);
+}
+
+TEST_F(WarmFlushTest, AFailedFlushLeavesTheCacheAsItWas) {
+  const ObjectId fourth(world_.last_id + 4);  // Of the outputs.
+  world_.store.faults().on_read = [fourth](ObjectId id, uint64_t offset, std::span<uint8_t> bytes,
+                                           ReadCaching) {
+    if (id == fourth && offset == 0) bytes[100] ^= 1;
+    return Status();
+  };
+  EXPECT_FALSE(FlushWanted(0, kRows).ok());
+  EXPECT_GE(world_.last_id, fourth.value);
+  EXPECT_EQ(world_.cache.statistics().blocks, 0u);
+  EXPECT_EQ(world_.ObjectCount(), 0u);
 }
 
 TEST(WarmEntriesCountTest, CountsWhatOverlapsEachBlock) {

@@ -190,6 +190,51 @@ TEST(StoreTest, TransactionsDecideOnRowsThatOnlyTheDiskHas) {
   EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
 }
 
+// Rows that were read while they were in a memtable, or took the place of rows that were in memory, need not
+// be read from the disk once they are flushed; others do.
+TEST(StoreTest, WhatReadersWantIsAtHandAfterTheFlush) {
+  SimDisk disk(13);
+  SimRuntime runtime({.seed = 13, .shards = 1}, disk);
+  std::unique_ptr<Store> store = OpenStore(runtime, SmallStoreOptions(1, /*memtable_data_bytes=*/4u << 20));
+  ASSERT_NE(store, nullptr);
+  const TableId table = MakeTable(runtime, *store, "wanted");
+  const std::string value(1000, 'v');
+  const auto key_of = [&](int row) { return EncodeUserKey(table, "p", std::to_string(10'000 + row)); };
+  const auto write = [&](int first, int last, Precondition precondition) {
+    std::vector<std::string> keys;
+    for (int row = first; row < last; ++row) keys.push_back(key_of(row));
+    std::vector<WriteOp> ops;
+    for (const std::string& key : keys)
+      ops.push_back({.precondition = precondition, .user_key = key, .content = value});
+    const WriteRequest request{.table = table, .ops = ops};
+    ASSERT_TRUE(runtime.RunToEnd(store->Write(request)).status.ok()) << first;
+  };
+  // Rows beside them may lie in the same block.
+  const auto at_hand = [&](int first, int last) {
+    int count = 0;
+    for (int row = first; row < last; ++row) {
+      std::string content;
+      count += store->TryGet(key_of(row), &content).state == Shard::ReadState::kFound;
+    }
+    return count;
+  };
+  const auto flush = [&] { ASSERT_TRUE(runtime.RunToEnd(store->FlushMemtables()).ok()); };
+  for (int first = 0; first < 300; first += 100) write(first, first + 100, Precondition::kNone);
+  write(100, 200, Precondition::kPresent);
+  EXPECT_EQ(at_hand(250, 251), 1);
+  flush();
+  EXPECT_EQ(at_hand(100, 200), 100);
+  EXPECT_EQ(at_hand(250, 251), 1);
+  EXPECT_EQ(at_hand(0, 90) + at_hand(210, 240) + at_hand(260, 300), 0);
+
+  write(0, 90, Precondition::kPresent);  // Which nobody has read since the last time.
+  write(100, 200, Precondition::kPresent);
+  flush();
+  EXPECT_EQ(at_hand(100, 200), 100);
+  EXPECT_EQ(at_hand(0, 80), 0);
+  EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+}
+
 // One table keeps one shard busy: it may fill what the other leaves unused, but for a memtable's room.
 TEST(StoreTest, AShardThatWritesAloneFreezesLargerMemtables) {
   SimDisk disk(9);

@@ -14,6 +14,7 @@
 
 #include "engine/base/user_key.h"
 #include "memtable/memtable.h"
+#include "memtable/memtable_iterator.h"
 #include "test/memtable/memtable_fixture.h"
 
 namespace partita {
@@ -66,6 +67,7 @@ struct Shared {  // What the threads of one run share.
   std::atomic<size_t> published{0};
   std::atomic<uint64_t> errors{0};
   std::atomic<uint64_t> reads{0};
+  std::atomic<uint64_t> marked{0};  // Entries that scans met after point reads.
 
   bool done() const { return published.load(std::memory_order_acquire) == kOperations; }
   void Check(bool condition) {
@@ -117,7 +119,8 @@ bool InOrder(Direction direction, const Seen& before, const Entry& now) {
 // One whole scan; `bounded`: as of what is published when it begins.
 void ScanOnce(Shared& shared, Direction direction, bool bounded) {
   const size_t published = shared.published.load(std::memory_order_acquire);
-  auto it = shared.memtable.NewIterator(direction, bounded ? Version(published) : kVersionMax);
+  auto it = std::make_unique<MemtableIterator>(shared.memtable, direction,
+                                               bounded ? Version(published) : kVersionMax);
   std::vector<bool> seen(kOperations, false);
   size_t entries = 0;
   Seen before{"", 0, EntryKind::kPut, ""};
@@ -131,6 +134,7 @@ void ScanOnce(Shared& shared, Direction direction, bool bounded) {
       seen[operation] = true;
       shared.Check(entry.user_key == shared.workload.keys[operation]);
     }
+    if (it->was_read()) shared.marked.fetch_add(1, std::memory_order_relaxed);
     ++entries;
   }
   for (size_t i = 0; i < published; ++i) shared.Check(seen[i]);
@@ -159,6 +163,7 @@ TEST_P(MemtableConcurrencyTest, ReadersSeeEveryInsertThatHappenedBeforeAndNothin
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(shared.errors.load(), 0u);
   EXPECT_GE(shared.reads.load(), 1006u);
+  EXPECT_GT(shared.marked.load(), 0u);
   EXPECT_EQ(memtable.entry_count(), kOperations);
   memtable.CheckInvariants();
 }

@@ -1,18 +1,22 @@
 #include "memtable/memtable.h"
 
 #include <gmock/gmock-matchers.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
 #include "engine/base/user_key.h"
+#include "memtable/memtable_iterator.h"
 #include "test/memtable/memtable_fixture.h"
 
 namespace partita {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
 
 Seen PutSeen(std::string key, uint64_t version, std::string value) {
   return {std::move(key), version, EntryKind::kPut, std::move(value)};
@@ -64,6 +68,45 @@ TEST(MemtableTest, ATombstoneIsHeldToo) {
   EXPECT_FALSE(memtable.HoldsAnyOf("c", "cz"));
   EXPECT_FALSE(memtable.HoldsAnyOf("da", "z"));
   EXPECT_FALSE(memtable.HoldsAnyOf("", "az"));
+}
+
+// Key and version of what counts as read.
+std::vector<std::pair<std::string, uint64_t>> WasRead(const Memtable& memtable) {
+  std::vector<std::pair<std::string, uint64_t>> read;
+  MemtableIterator at(memtable, Direction::kForward, kVersionMax);
+  for (IterState state = at.SeekToFirst(); state == IterState::kEntry; state = at.Next()) {
+    if (at.was_read()) read.emplace_back(at.entry().user_key, at.entry().version.value);
+  }
+  return read;
+}
+
+TEST(MemtableTest, WhatWasReadIsToldWithWhatTookItsPlace) {
+  ChunkPool pool(4 * kMiB);
+  Memtable memtable(pool);
+  for (const char* key : {"a", "b", "c", "d"}) Put(memtable, key, 1, "value");
+  EXPECT_THAT(WasRead(memtable), IsEmpty());
+  (void)memtable.Get("b", kVersionMax);
+  (void)memtable.Get("b", kVersionMax);
+  (void)memtable.Get("x", kVersionMax);
+  (void)memtable.HoldsAnyOf("a", "d");
+  EXPECT_THAT(WasRead(memtable), ElementsAre(Pair("b", 1)));
+  Put(memtable, "b", 2, "value");
+  Delete(memtable, "b", 3);
+  Put(memtable, "c", 2, "value");
+  (void)memtable.Get("c", Version(1));  // No newer one is read by that.
+  EXPECT_THAT(WasRead(memtable), ElementsAre(Pair("b", 3), Pair("b", 2), Pair("b", 1), Pair("c", 1)));
+  ExpectSameLookup(memtable.Get("b", kVersionMax), {LookupState::kDeleted, Version(3), ""});
+  ExpectSameLookup(memtable.Get("c", Version(1)), {LookupState::kFound, Version(1), "value"});
+}
+
+TEST(MemtableTest, AnInsertMayCountAsReadFromTheBeginning) {
+  ChunkPool pool(4 * kMiB);
+  Memtable memtable(pool);
+  ASSERT_TRUE(memtable.Reserve(2));
+  memtable.Insert({"a", Version(1), EntryKind::kPut, "value"}, /*was_read=*/true);
+  memtable.Insert({"b", Version(2), EntryKind::kTombstone, ""}, /*was_read=*/false);
+  EXPECT_THAT(WasRead(memtable), ElementsAre(Pair("a", 1)));
+  EXPECT_EQ(memtable.Get("b", kVersionMax).state, LookupState::kDeleted);
 }
 
 TEST(MemtableTest, VersionsAreNeverCut) {
