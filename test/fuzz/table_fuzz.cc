@@ -15,6 +15,7 @@
 #include "sstable/index_record.h"
 #include "sstable/level_set.h"
 #include "sstable/properties.h"
+#include "sstable/rising_lookup.h"
 #include "sstable/table_reader.h"
 #include "test/support/memory_object_store.h"
 
@@ -86,6 +87,10 @@ void ReadFile(std::string file) {
   const std::string largest = (*table)->info().largest;
   const std::string_view keys[] = {key, largest};
   RunBlocking((*table)->ReadTogether(keys));
+  RisingLookup lookup(**table);
+  for (const std::string_view user_key : keys) {
+    if (user_key >= keys[0]) (void)lookup.TryGet({user_key, HashKey(user_key)}, kVersionMax, &pin);
+  }
   for (Direction direction : {Direction::kForward, Direction::kBackward}) {
     auto it = (*table)->NewIterator(direction);
     IterState state = it->SeekToFirst();
