@@ -33,6 +33,7 @@ TEST(TaskGroupTest, JoinOfAnEmptyGroupEndsAtOnce) {
   TaskGroup group;
   RunBlocking(group.Join());
   RunBlocking(group.Join());
+  EXPECT_EQ(group.running(), 0u);
 }
 
 Task<void> SpawnAndJoin(Executor& executor, std::atomic<int>& count) {
