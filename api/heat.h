@@ -19,7 +19,7 @@ struct HotPartition {
   double per_second = 0;    // Of the metric asked for; CPU in nanoseconds.
   // What was sampled of it may be less by so much, but not more. As it was sampled, a partition with the
   // share p of a load of n samples is off by sqrt((1 - p) / (p n)) of its value, one standard deviation; n is
-  // some 300,000 when the store is busy.
+  // 170,000 of one busy thread, and some 300,000 of several.
   double above = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "engine/heat_history.h"
 
 #include <algorithm>
+#include <map>
 
 #include "engine/base/assert.h"
 #include "engine/base/clock.h"
@@ -49,14 +50,23 @@ void HeatHistory::Take(std::span<const LoadSample> samples) {
     for (size_t metric = 0; metric < kHeatMetrics; ++metric) {
       cell[metric] += static_cast<float>(values[metric]);
     }
-    if (values[kCpu] == 0) continue;
-    auto known = keys_.find(sample.partition());
-    if (known == keys_.end() && keys_.size() < kKeysMax) known = keys_.emplace(sample.partition(), 0).first;
-    if (known != keys_.end()) known->second += values[kCpu];
+    if (values[kCpu] > 0) CountKey(sample, values[kCpu]);
   }
 }
 
+void HeatHistory::CountKey(const LoadSample& sample, double weight) {
+  if (++keys_counted_ > kKeysCountedWhole) {
+    if (keys_counted_ % kKeysSkip != 0) return;
+    weight *= kKeysSkip;
+  }
+  auto known = keys_.find(sample.hash);
+  if (known == keys_.end() && keys_.size() < kKeysMax)
+    known = keys_.emplace(sample.hash, HeatAxis::WeightedKey{std::string(sample.partition())}).first;
+  if (known != keys_.end()) known->second.weight += weight;
+}
+
 void HeatHistory::EndSecond() {
+  keys_counted_ = 0;
   const Column* ended = ColumnOf(&tiers_[0], second_);
   for (size_t i = 1; i < tiers_.size(); ++i) {
     Column* column = ColumnOf(&tiers_[i], second_);
@@ -83,12 +93,14 @@ void HeatHistory::CutAnew() {
   std::vector<double> loads(axis_->size());
   std::vector<HeatAxis::WeightedKey> keys;
   double whole = 0;
-  for (const auto& [key, weight] : keys_) {
+  std::map<std::string, double> weights;  // Long prefixes are cut, and may be alike then.
+  for (auto& [hash, key] : keys_) weights[std::move(key.key)] += key.weight;
+  keys_.clear();
+  for (const auto& [key, weight] : weights) {
     keys.push_back({key, weight});
     loads[axis_->BucketOf(key)] += weight;
     whole += weight;
   }
-  keys_.clear();
   cut_second_ = second_;
   const double heaviest = *std::max_element(loads.begin(), loads.end());
   const bool is_even = heaviest <= kUnevenShares * whole / HeatAxis::kBucketsMax;

@@ -1,11 +1,11 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/heat_axis.h"
@@ -74,6 +74,7 @@ class HeatHistory : public LoadConsumer {
 
   static std::array<Tier, 4> MakeTiers();
   Column* ColumnOf(Tier* tier, uint64_t second);
+  void CountKey(const LoadSample& sample, double weight);
   void EndSecond();
   void CutAnew();
   static void AddTo(const Column& from, Column* to);
@@ -85,9 +86,14 @@ class HeatHistory : public LoadConsumer {
   uint64_t cut_second_ = 0;
   bool was_cut_ = false;
   std::array<Tier, 4> tiers_ = MakeTiers();
-  // What the next axis is cut from: CPU time of partitions sampled in the last minute.
+  // What the next axis is cut from: CPU time of partitions sampled in the last minute, by their hash. Of a
+  // second's samples the first 1,024 count, and of the others each eighth for eight: 2,000 a second are
+  // enough for its buckets, and a partition that is not found in the CPU's caches costs 0.3 us.
   static constexpr size_t kKeysMax = 4096;
-  std::map<std::string, double, std::less<>> keys_;
+  static constexpr uint64_t kKeysCountedWhole = 1024;
+  static constexpr uint64_t kKeysSkip = 8;
+  uint64_t keys_counted_ = 0;  // Of this second.
+  std::unordered_map<uint64_t, HeatAxis::WeightedKey> keys_;
 };
 
 }  // namespace partita

@@ -42,21 +42,21 @@ HeatValues HeatOf(const LoadSample& sample) {
 
 // Space-saving (Metwally et al.): a partition that is not counted takes over the smallest counter, whose
 // value it inherits as its possible error. The counters form a heap with the smallest in front. Of many
-// partitions that are about alike nearly each sample takes one over, thousands of times a second: so nothing
-// is allocated for it, and the heap holds the values that sifting compares.
+// partitions that are about alike nearly each sample takes one over, thousands of times a second, beside
+// calls that use the CPU's caches: so nothing is allocated for it, and what it looks at lies close together.
 class HotPartitions::Sketch {
  public:
   void Add(const LoadSample& sample, double value) {
     size_t slot = SlotOf(sample.hash);
     if (slots_[slot] == kEmpty) {
-      const uint32_t at = TakeCounter();
-      counters_[at].hash = sample.hash;
+      const uint16_t at = TakeCounter();
+      hashes_[at] = sample.hash;
       counters_[at].prefix = sample.partition();
-      counters_[at].above = heap_[counters_[at].place].value;
+      counters_[at].above = heap_[places_[at]].value;
       slot = SlotOf(sample.hash);  // Taking a counter may have moved what stood there.
-      slots_[slot] = static_cast<uint16_t>(at);
+      slots_[slot] = at;
     }
-    const uint32_t place = counters_[slots_[slot]].place;
+    const size_t place = places_[slots_[slot]];
     heap_[place].value += value;
     SiftDown(place);
   }
@@ -68,19 +68,20 @@ class HotPartitions::Sketch {
 
   template <typename Visit>
   void ForEach(Visit visit) const {
-    for (const Counter& counter : counters_) visit(counter.prefix, heap_[counter.place].value, counter.above);
+    for (const Place& place : heap_) {
+      const Counter& counter = counters_[place.counter];
+      visit(counter.prefix, place.value, counter.above);
+    }
   }
 
  private:
   struct Counter {
-    uint64_t hash = 0;
     std::string prefix;
     double above = 0;
-    uint32_t place = 0;  // In heap_.
   };
   struct Place {
     double value = 0;
-    uint32_t counter = 0;
+    uint16_t counter = 0;
   };
   static constexpr uint16_t kEmpty = UINT16_MAX;
   static constexpr size_t kSlots = 4 * kCounters;  // A power of two; a quarter used, so that runs are short.
@@ -89,19 +90,21 @@ class HotPartitions::Sketch {
   // Where the counter of this hash stands, or would.
   size_t SlotOf(uint64_t hash) const {
     size_t slot = hash % kSlots;
-    while (slots_[slot] != kEmpty && counters_[slots_[slot]].hash != hash) slot = (slot + 1) % kSlots;
+    while (slots_[slot] != kEmpty && hashes_[slots_[slot]] != hash) slot = (slot + 1) % kSlots;
     return slot;
   }
 
   // A counter that no slot names: a new one, or the smallest, which keeps its value.
-  uint32_t TakeCounter() {
+  uint16_t TakeCounter() {
     if (counters_.size() == kCounters) {
-      const uint32_t at = heap_.front().counter;
-      Empty(SlotOf(counters_[at].hash));
+      const uint16_t at = heap_.front().counter;
+      Empty(SlotOf(hashes_[at]));
       return at;
     }
-    const uint32_t at = static_cast<uint32_t>(counters_.size());
-    counters_.push_back({.place = at});
+    const uint16_t at = static_cast<uint16_t>(counters_.size());
+    counters_.emplace_back();
+    hashes_.push_back(0);
+    places_.push_back(at);
     heap_.push_back({.value = 0, .counter = at});
     SiftUp(at);
     return at;
@@ -110,7 +113,7 @@ class HotPartitions::Sketch {
   // What stands behind in the same run and would be found no more moves up.
   void Empty(size_t slot) {
     for (size_t next = (slot + 1) % kSlots; slots_[next] != kEmpty; next = (next + 1) % kSlots) {
-      const size_t home = counters_[slots_[next]].hash % kSlots;
+      const size_t home = hashes_[slots_[next]] % kSlots;
       if ((next - home) % kSlots < (next - slot) % kSlots) continue;
       slots_[slot] = slots_[next];
       slot = next;
@@ -118,29 +121,31 @@ class HotPartitions::Sketch {
     slots_[slot] = kEmpty;
   }
 
-  void Swap(size_t a, size_t b) {
-    std::swap(heap_[a], heap_[b]);
-    counters_[heap_[a].counter].place = static_cast<uint32_t>(a);
-    counters_[heap_[b].counter].place = static_cast<uint32_t>(b);
+  void Put(size_t place, Place what) {
+    heap_[place] = what;
+    places_[what.counter] = static_cast<uint16_t>(place);
   }
   void SiftUp(size_t place) {
-    for (; place > 0 && heap_[place].value < heap_[(place - 1) / 2].value; place = (place - 1) / 2) {
-      Swap(place, (place - 1) / 2);
+    const Place rising = heap_[place];
+    for (; place > 0 && rising.value < heap_[(place - 1) / 2].value; place = (place - 1) / 2) {
+      Put(place, heap_[(place - 1) / 2]);
     }
+    Put(place, rising);
   }
   void SiftDown(size_t place) {
-    while (true) {
-      size_t least = place;
-      for (const size_t child : {2 * place + 1, 2 * place + 2}) {
-        if (child < heap_.size() && heap_[child].value < heap_[least].value) least = child;
-      }
-      if (least == place) return;
-      Swap(place, least);
-      place = least;
+    const Place sinking = heap_[place];
+    for (size_t child = 2 * place + 1; child < heap_.size(); child = 2 * place + 1) {
+      if (child + 1 < heap_.size() && heap_[child + 1].value < heap_[child].value) ++child;
+      if (heap_[child].value >= sinking.value) break;
+      Put(place, heap_[child]);
+      place = child;
     }
+    Put(place, sinking);
   }
 
   std::vector<Counter> counters_;
+  std::vector<uint64_t> hashes_;  // Of the counters, in their order, as
+  std::vector<uint16_t> places_;  // where they stand in heap_.
   std::vector<Place> heap_;
   std::vector<uint16_t> slots_ = std::vector<uint16_t>(kSlots, kEmpty);  // By hash: indexes in counters_.
 };

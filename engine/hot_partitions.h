@@ -22,7 +22,8 @@ HeatValues HeatOf(const LoadSample& sample);
 // Error: with W the metric's whole rate, a value is above what was sampled by at most `above` (W / kCounters
 // at most), never below; a partition that has more than W / kCounters is among the counters. What was sampled
 // is an estimate in turn: the share p of a partition, of n samples in the window, is off by
-// sqrt((1 - p) / (p n)) of its value (one standard deviation); a busy store leaves 300,000 and more samples.
+// sqrt((1 - p) / (p n)) of its value (one standard deviation); one busy thread leaves 170,000 samples, a
+// store with several some 300,000.
 //
 // Memory: 1.5 MiB at most. Thread-safe.
 class HotPartitions : public LoadConsumer {

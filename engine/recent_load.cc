@@ -35,12 +35,12 @@ void RecentLoad::Take(std::span<const LoadSample> samples) {
       second.number = number;
       second.partitions.clear();
     }
-    auto found = second.partitions.find(sample.partition());
+    auto found = second.partitions.find(sample.hash);
     if (found == second.partitions.end()) {
       if (second.partitions.size() >= kPartitionsMax) continue;
-      found = second.partitions.emplace(sample.partition(), Load()).first;
+      found = second.partitions.emplace(sample.hash, Partition{std::string(sample.partition()), {}}).first;
     }
-    found->second.Add(LoadOf(sample).Times(sample.weight));
+    found->second.load.Add(LoadOf(sample).Times(sample.weight));
   }
 }
 
@@ -52,10 +52,10 @@ std::vector<RecentLoad::Partition> RecentLoad::PerSecond(uint64_t now_ns, uint32
     std::lock_guard lock(mutex_);
     for (const Second& second : seconds_) {
       if (second.number >= now || second.number + seconds < now) continue;
-      for (const auto& [prefix, load] : second.partitions) all.push_back({prefix, load});
+      for (const auto& [hash, partition] : second.partitions) all.push_back(partition);
     }
   }
-  std::map<std::string, Load, std::less<>> sums;
+  std::map<std::string, Load, std::less<>> sums;  // Long prefixes are cut, and may be alike then.
   for (Partition& partition : all) sums[std::move(partition.prefix)].Add(partition.load);
   std::vector<Partition> partitions;
   partitions.reserve(sums.size());

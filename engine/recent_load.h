@@ -34,8 +34,8 @@ struct Load {
 // ranges go by. Refused calls are no load.
 //
 // An estimate: a partition that has the share p of the load, of which there are n samples in the window, is
-// off by sqrt((1 - p) / (p n)) of its value (one standard deviation). n is above 4,000 for a busy second; of
-// a thread's CPU time it is at most 1,280, as fewer samples are timed (load_sampler.h).
+// off by sqrt((1 - p) / (p n)) of its value (one standard deviation). n is 4,000 for a busy thread's second;
+// of a thread's CPU time it is at most 1,280, as fewer samples are timed (load_sampler.h).
 //
 // Memory: of at most kSeconds + 1 seconds, kPartitionsMax partitions each; 10 MiB when all of them are
 // taken. What more there is in one second is left out. Thread-safe.
@@ -67,14 +67,9 @@ class RecentLoad : public LoadConsumer {
   static Load Sum(std::span<const Partition> partitions);
 
  private:
-  struct TextHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-  };
-  using LoadMap = std::unordered_map<std::string, Load, TextHash, std::equal_to<>>;
   struct Second {
     uint64_t number = UINT64_MAX;
-    LoadMap partitions;
+    std::unordered_map<uint64_t, Partition> partitions;  // By LoadSample::hash; loads of the whole second.
   };
 
   mutable std::mutex mutex_;

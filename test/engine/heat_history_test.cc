@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/checksum.h"
 #include "engine/base/clock.h"
 #include "engine/base/user_key.h"
 
@@ -20,6 +21,7 @@ LoadSample Sample(uint64_t partition, uint64_t second, double weight = 1) {
   LoadSample sample{
       .time_ns = second * kNanosPerSecond, .weight = weight, .bytes = 100, .rows = 1, .cpu_ns = 1'000};
   const std::string prefix = HeatPrefix(partition);
+  sample.hash = Hash64(prefix);
   sample.partition_size = static_cast<uint8_t>(prefix.size());
   std::copy(prefix.begin(), prefix.end(), sample.partition_bytes.begin());
   return sample;
@@ -153,6 +155,19 @@ TEST_F(HeatHistoryTest, ShowsAPartOfTheKeys) {
   for (uint64_t second = 1'000; second < 1'060; ++second) Load(second, 0, 640);
   const auto picture = Read({.seconds = 50, .lower = HeatPrefix(320), .upper = HeatPrefix(480)}, 1'059);
   EXPECT_NEAR(Sum(picture, HeatMetric::kReads), 50 * 160, 50 * 25);
+}
+
+// More than a second's share for the axis, by which each eighth stands for eight.
+TEST_F(HeatHistoryTest, ABusyStoreIsCutAsEvenly) {
+  for (uint64_t second = 1'000; second < 1'010; ++second) {
+    for (int turn = 0; turn < 9; ++turn) Load(second, 0, 1'000);
+  }
+  const auto picture = Read({.seconds = 5, .columns_max = 1}, 1'009);
+  EXPECT_GT(picture.axis.size(), HeatAxis::kBucketsMax / 2);
+  double most = 0;
+  for (size_t bucket = 0; bucket < picture.axis.size(); ++bucket)
+    most = std::max(most, picture.at(0, bucket)[0]);
+  EXPECT_LT(most, 3 * Sum(picture, HeatMetric::kReads) / static_cast<double>(picture.axis.size()));
 }
 
 // The first bucket reaches from the beginning of all keys: what it holds must not be spread over others.
