@@ -128,8 +128,11 @@ Task<Status> PosixFileSystem::Remove(std::string_view path) {
   PARTITA_CO_TRY(CheckPath(path));
   const std::string name(path);
   auto remove = [&]() -> Status {
-    if (unlinkat(root_, name.c_str(), 0) != 0) return ErrnoStatus("remove", name, errno);
-    return Status();
+    // Held open, its space is not given back by unlinkat.
+    const int held = openat(root_, name.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    const int error = unlinkat(root_, name.c_str(), 0) == 0 ? 0 : errno;
+    if (held >= 0) removed_.Take(held);
+    return error == 0 ? Status() : ErrnoStatus("remove", name, error);
   };
   co_return co_await Offload(remove);
 }

@@ -5,6 +5,7 @@
 
 #include "engine/base/result.h"
 #include "engine/io/file.h"
+#include "engine/io/space_returner.h"
 
 namespace partita {
 
@@ -64,6 +65,7 @@ class PosixFileSystem final : public FileSystem {
   const int root_;               // An open descriptor of it.
   const BatchReads batch_reads_;
   std::atomic<bool> direct_io_refused_{false};
+  SpaceReturner removed_;
 };
 
 }  // namespace partita

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "test/io/real_world.h"
@@ -49,6 +50,27 @@ TEST_P(PosixFileSystemTest, RemoveTakesTheNameAndReportsAMissingOne) {
   EXPECT_TRUE(Run(files().Remove("a")).ok());
   EXPECT_FALSE(Run(files().Exists("a")).value());
   EXPECT_EQ(Run(files().Remove("a")).code(), Code::kNotFound);
+}
+
+// A backup's copies are hard links.
+TEST_P(PosixFileSystemTest, RemovingALargeFileLeavesWhatSharesItAndWhoReadsIt) {
+  const std::string text(SpaceReturner::kFileBytesMin, 'x');
+  Put("a", text);
+  ASSERT_TRUE(Run(files().Share(files(), "a", "b")).ok());
+  ASSERT_TRUE(Run(files().Remove("a")).ok());
+  EXPECT_EQ(Text("b"), text);
+  std::ifstream reader(directory_.path() + "/b");
+  ASSERT_TRUE(Run(files().Remove("b")).ok());
+  EXPECT_FALSE(Run(files().Exists("b")).value());
+  // The reader's descriptor, and the one by which it is cut later.
+  const std::string removed = directory_.path() + "/b (deleted)";
+  int descriptors = 0;
+  for (const auto& link : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    descriptors += std::filesystem::read_symlink(link.path(), gone) == removed ? 1 : 0;
+  }
+  EXPECT_EQ(descriptors, 2);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(reader), {}), text);
 }
 
 TEST_P(PosixFileSystemTest, ListNamesFilesWithSizesAndNoDirectories) {
