@@ -136,7 +136,7 @@ void LoadSampler::WakeIfDue(uint64_t now_ns) {
 void LoadSampler::Collect() {
   std::lock_guard lock(mutex_);
   // From the first ring on, also where pieces of it were taken before.
-  next_ring_ = 0;
+  next_ring_ = busy_ = 0;
   StartRing();
   while (CollectNextLocked()) {
   }
@@ -153,10 +153,12 @@ bool LoadSampler::CollectNextLocked() {
   for (size_t left = kPieceSamples; next_ring_ < rings; ++next_ring_) {
     left -= Empty(rings_[next_ring_].get(), left);
     if (left == 0) return true;
-    SetBase(rings_[next_ring_].get(), rings);
+    if (ring_units_ > 0) ++busy_;
+    SetBase(rings_[next_ring_].get(), std::max({busy_, busy_before_, size_t{1}}));
     StartRing();
   }
   next_ring_ = 0;
+  busy_before_ = std::exchange(busy_, 0);
   awake_.store(false);
   std::erase_if(rings_, [](const std::shared_ptr<Ring>& ring) {
     return ring->is_over.load(std::memory_order_acquire) &&
@@ -184,8 +186,8 @@ size_t LoadSampler::Empty(Ring* ring, size_t most) {
   return batch_.size();
 }
 
-void LoadSampler::SetBase(Ring* ring, size_t rings) {
-  const uint64_t aim = std::clamp(kSamplesTotal / rings, kSamplesMin, kSamplesPerCollection);
+void LoadSampler::SetBase(Ring* ring, size_t busy) {
+  const uint64_t aim = std::clamp(kSamplesTotal / busy, kSamplesMin, kSamplesPerCollection);
   const double interval = std::min(ring_units_ / static_cast<double>(aim), static_cast<double>(kIntervalMax));
   ring->base.store(std::max<uint64_t>(1, static_cast<uint64_t>(interval)), std::memory_order_relaxed);
 }

@@ -23,7 +23,8 @@ namespace partita {
 //    only the first kWatched after a collection: its CPU clock is two system calls, 0.3 to 2 us each. The
 //    others are taken to cost what those of their kind and partition do on the average, or else of their
 //    kind.
-// 2. N follows the load: about 100 samples of a thread, and 200 of all, in kCollectNanos. It doubles with
+// 2. N follows the load: about 100 samples of a thread, and 200 of all that are busy, in kCollectNanos. It
+// doubles with
 //    every 32 that wait in the ring, so a burst after silence does not overrun it. An idle store samples
 //    every call; a thread whose load falls off first counts to the end what it drew before.
 // 3. Collect empties the rings and gives the samples to the consumers. It is asked for, through `wake`, by a
@@ -143,7 +144,7 @@ class LoadSampler {
   // Gives up to so many samples to the consumers, and returns how many.
   size_t Empty(Ring* ring, size_t most);
   // At the end of what waited in a ring.
-  void SetBase(Ring* ring, size_t rings);
+  void SetBase(Ring* ring, size_t busy);
   void StartRing();
   // What measured samples cost: nanoseconds and units, of a kind decayed.
   struct UnitCost {
@@ -168,8 +169,10 @@ class LoadSampler {
   std::mutex mutex_;  // Guards what follows.
   std::vector<std::shared_ptr<Ring>> rings_;
   std::vector<LoadConsumer*> consumers_;
-  size_t next_ring_ = 0;   // Of the collection that is not at its end.
-  double ring_units_ = 0;  // Of that ring, so far.
+  size_t next_ring_ = 0;    // Of the collection that is not at its end.
+  double ring_units_ = 0;   // Of that ring, so far.
+  size_t busy_ = 0;         // Rings in which it found samples, so far,
+  size_t busy_before_ = 0;  // and the one before it in all.
   std::vector<LoadSample> batch_;
   Statistics statistics_;
   uint64_t seed_ = 0;

@@ -157,10 +157,10 @@ TEST_F(HeatHistoryTest, ShowsAPartOfTheKeys) {
   EXPECT_NEAR(Sum(picture, HeatMetric::kReads), 50 * 160, 50 * 25);
 }
 
-// More than a second's share for the axis, by which each eighth stands for eight.
+// More than a second's share for the axis, by which each seventh stands for seven.
 TEST_F(HeatHistoryTest, ABusyStoreIsCutAsEvenly) {
   for (uint64_t second = 1'000; second < 1'010; ++second) {
-    for (int turn = 0; turn < 9; ++turn) Load(second, 0, 1'000);
+    for (int turn = 0; turn < 9; ++turn) Load(second, 0, 1'001);
   }
   const auto picture = Read({.seconds = 5, .columns_max = 1}, 1'009);
   EXPECT_GT(picture.axis.size(), HeatAxis::kBucketsMax / 2);
