@@ -129,7 +129,8 @@ Task<Status> PosixFileSystem::Remove(std::string_view path) {
   const std::string name(path);
   auto remove = [&]() -> Status {
     // Held open, its space is not given back by unlinkat.
-    const int held = openat(root_, name.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    const int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    const int held = removed_.spreads() ? openat(root_, name.c_str(), flags) : -1;
     const int error = unlinkat(root_, name.c_str(), 0) == 0 ? 0 : errno;
     if (held >= 0) removed_.Take(held);
     return error == 0 ? Status() : ErrnoStatus("remove", name, error);

@@ -65,7 +65,7 @@ class PosixFileSystem final : public FileSystem {
   const int root_;               // An open descriptor of it.
   const BatchReads batch_reads_;
   std::atomic<bool> direct_io_refused_{false};
-  SpaceReturner removed_;
+  SpaceReturner removed_{root_};
 };
 
 }  // namespace partita

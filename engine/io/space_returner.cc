@@ -1,13 +1,16 @@
 #include "engine/io/space_returner.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 
 #include "engine/io/thread_setup.h"
 
@@ -19,12 +22,32 @@ namespace {
 constexpr uint64_t kPieceBytes = 2 << 20;
 constexpr uint64_t kPauseNanosMax = 10'000'000;
 constexpr uint64_t kSpreadNanos = 8'000'000'000;
-// Until whoever reads it has closed the file.
+// Until it is looked again whether who reads a file has closed it, and how often. After 10 s who reads it
+// still, or where the kernel cannot tell (NFS), the last to close it gives its space back.
 constexpr uint64_t kSharedNanos = 100'000'000;
-// As many descriptors of the process's are taken at most.
+constexpr uint32_t kSharedLooksMax = 100;
+// As many descriptors are taken at most, and of those that the process may have one in sixteen.
 constexpr size_t kFilesMax = 256;
+constexpr size_t kDescriptorsShare = 16;
+
+// On the others nothing is known to be gained; on a union or a network file system nobody knows of all
+// readers.
+bool IsKnown(int directory) {
+  constexpr uint32_t kExt4 = 0xEF53, kXfs = 0x58465342, kBtrfs = 0x9123683E, kF2fs = 0xF2F52010;
+  struct statfs information {};
+  if (fstatfs(directory, &information) != 0) return false;
+  const uint32_t type = static_cast<uint32_t>(information.f_type);
+  return type == kExt4 || type == kXfs || type == kBtrfs || type == kF2fs;
+}
 
 }  // namespace
+
+SpaceReturner::SpaceReturner(int directory) {
+  rlimit limit{};
+  if (!IsKnown(directory) || getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  files_max_ = static_cast<size_t>(std::min<rlim_t>(kFilesMax, limit.rlim_cur / kDescriptorsShare));
+  directory_ = fcntl(directory, F_DUPFD_CLOEXEC, 0);
+}
 
 SpaceReturner::~SpaceReturner() {
   {
@@ -34,6 +57,7 @@ SpaceReturner::~SpaceReturner() {
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
   for (const Held& held : held_) close(held.descriptor);
+  if (directory_ >= 0) close(directory_);
 }
 
 void SpaceReturner::Take(int descriptor) {
@@ -44,8 +68,9 @@ void SpaceReturner::Take(int descriptor) {
     bytes = std::min(static_cast<uint64_t>(information.st_size), uint64_t{512} * information.st_blocks);
   {
     std::lock_guard lock(mutex_);
-    if (bytes >= kFileBytesMin && held_.size() < kFilesMax && Start()) {
-      held_.push_back({descriptor, static_cast<uint64_t>(information.st_size)});
+    const bool is_worth_it = spreads() && bytes >= kFileBytesMin && held_.size() < files_max_;
+    if (is_worth_it && !IsShort(waiting_bytes_ + bytes) && Start()) {
+      held_.push_back({.descriptor = descriptor, .bytes = static_cast<uint64_t>(information.st_size)});
       waiting_bytes_ += held_.back().bytes;
       descriptor = -1;
     }
@@ -66,8 +91,11 @@ bool SpaceReturner::Start() {
   return thread_.joinable();
 }
 
-// A lease for writing is granted to whoever has a file open alone. Nobody can open this one any more.
+// A lease for writing is granted to whoever has a file open alone. It is given up again at once; who opens
+// the file meanwhile, through /proc, breaks it, of which the process is told by a signal that means nothing
+// (the default would end it).
 SpaceReturner::Use SpaceReturner::UseOf(int descriptor) {
+  if (fcntl(descriptor, F_SETSIG, SIGURG) != 0) return Use::kUnknown;
   if (fcntl(descriptor, F_SETLEASE, F_WRLCK) == 0) {
     fcntl(descriptor, F_SETLEASE, F_UNLCK);
     return Use::kAlone;
@@ -75,16 +103,17 @@ SpaceReturner::Use SpaceReturner::UseOf(int descriptor) {
   return errno == EAGAIN || errno == EBUSY ? Use::kShared : Use::kUnknown;
 }
 
-bool SpaceReturner::IsShort(int descriptor, uint64_t waiting) {
+bool SpaceReturner::IsShort(uint64_t waiting) const {
   struct statvfs disk {};
-  if (fstatvfs(descriptor, &disk) != 0) return true;
+  if (fstatvfs(directory_, &disk) != 0) return true;
   return uint64_t{disk.f_bavail} * disk.f_frsize < 2 * waiting;
 }
 
 uint64_t SpaceReturner::ReturnPiece(Held* held) {
   const Use use = UseOf(held->descriptor);
-  if (use == Use::kShared) return kSharedNanos;
-  const uint64_t left = held->bytes - std::min(held->bytes, kPieceBytes);
+  if (use == Use::kShared && ++held->shared_looks < kSharedLooksMax) return kSharedNanos;
+  // At a multiple of a block: else what is left of one would be read, and written with zeros.
+  const uint64_t left = (held->bytes - 1) / kPieceBytes * kPieceBytes;
   // What cannot be cut, or nobody can tell whether it may, goes at once.
   const bool is_cut = use == Use::kAlone && ftruncate(held->descriptor, static_cast<off_t>(left)) == 0;
   held->bytes = is_cut ? left : 0;
@@ -103,7 +132,7 @@ void SpaceReturner::Run() {
     lock.unlock();
     uint64_t pause = ReturnPiece(&held);
     const bool is_shared = pause > 0;
-    if (!is_shared && !IsShort(held.descriptor, waiting))
+    if (!is_shared && !IsShort(waiting))
       pause = std::min(kPauseNanosMax, kSpreadNanos / (waiting / kPieceBytes + 1));
     if (held.bytes == 0) close(held.descriptor);
     lock.lock();

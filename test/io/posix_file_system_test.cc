@@ -1,5 +1,6 @@
 #include "engine/io/posix_file_system.h"
 
+#include <fcntl.h>
 #include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -69,7 +70,9 @@ TEST_P(PosixFileSystemTest, RemovingALargeFileLeavesWhatSharesItAndWhoReadsIt) {
     std::error_code gone;
     descriptors += std::filesystem::read_symlink(link.path(), gone) == removed ? 1 : 0;
   }
-  EXPECT_EQ(descriptors, 2);
+  const int root = open(directory_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  EXPECT_EQ(descriptors, SpaceReturner(root).spreads() ? 2 : 1);
+  close(root);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(reader), {}), text);
 }
 

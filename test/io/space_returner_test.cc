@@ -19,6 +19,10 @@ constexpr uint64_t kMiB = 1 << 20;
 
 class SpaceReturnerTest : public testing::Test {
  protected:
+  void SetUp() override {
+    if (!returner_.spreads()) GTEST_SKIP() << "nothing is spread on the file system of " << directory_.path();
+  }
+
   // A file with content, which no name leads to any more unless it is kept.
   int FileOf(uint64_t bytes, bool keep_name = false) {
     const std::string path = directory_.path() + "/file";
@@ -45,19 +49,21 @@ class SpaceReturnerTest : public testing::Test {
     for (int i = 0; i < 3'000 && returner_.waiting_bytes() > 0; ++i) Pause();
     return returner_.waiting_bytes() == 0;
   }
+  void TearDown() override { close(root_); }
   static void Pause() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
 
   TempDirectory directory_;
-  SpaceReturner returner_;
+  const int root_ = open(directory_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  SpaceReturner returner_{root_};
 };
 
 TEST_F(SpaceReturnerTest, GivesAFileBackInPieces) {
-  const int descriptor = FileOf(32 * kMiB);
+  const int descriptor = FileOf(128 * kMiB);
   // Shares the open file, so that it is nobody else's.
   const int same = dup(descriptor);
   returner_.Take(descriptor);
   EXPECT_GT(returner_.waiting_bytes(), 0u);
-  uint64_t before = 32 * kMiB, cuts = 0;
+  uint64_t before = 128 * kMiB, cuts = 0;
   for (int i = 0; i < 30'000 && before > 0; ++i) {
     const uint64_t size = SizeOf(same);
     EXPECT_LE(size, before);
@@ -105,17 +111,36 @@ TEST_F(SpaceReturnerTest, ClosesASmallFileAtOnce) {
   EXPECT_EQ(fcntl(descriptor, F_GETFD), -1);
 }
 
-TEST_F(SpaceReturnerTest, EndsAtOnceWithWhatWaits) {
-  const int descriptor = FileOf(8 * kMiB);
-  const int reader = OpenAgain(descriptor);
+TEST_F(SpaceReturnerTest, EndsWithWhatWaits) {
+  const int shared = FileOf(8 * kMiB);
+  const int reader = OpenAgain(shared);
+  const int alone = FileOf(128 * kMiB);
+  const int same = dup(alone);
   {
-    SpaceReturner returner;
-    returner.Take(descriptor);
-    EXPECT_EQ(returner.waiting_bytes(), 8 * kMiB);
+    SpaceReturner returner(root_);
+    returner.Take(shared);
+    returner.Take(alone);
+    EXPECT_GT(returner.waiting_bytes(), 8 * kMiB);
   }
-  EXPECT_EQ(fcntl(descriptor, F_GETFD), -1);
+  EXPECT_EQ(fcntl(shared, F_GETFD), -1);
+  EXPECT_EQ(fcntl(alone, F_GETFD), -1);
   EXPECT_EQ(SizeOf(reader), 8 * kMiB);
+  EXPECT_GT(SizeOf(same), 0u);  // It did not wait for that.
   close(reader);
+  close(same);
+}
+
+// A process that has not said what SIGIO means to it is not ended by it.
+TEST_F(SpaceReturnerTest, WhoOpensAFileByItsDescriptorEndsNobody) {
+  const int descriptor = FileOf(16 * kMiB);
+  const int same = dup(descriptor);
+  returner_.Take(descriptor);
+  while (SizeOf(same) > 0) {
+    const int again = OpenAgain(same);
+    EXPECT_GE(again, 0);
+    close(again);
+  }
+  close(same);
 }
 
 }  // namespace
