@@ -56,9 +56,9 @@ class SpaceReturner {
   // One piece of the first file; returns how long to pause then.
   uint64_t ReturnPiece(Held* held);
 
-  int directory_ = -1;  // Its own descriptor; none: nothing is spread.
-  size_t files_max_ = 0;
-  mutable std::mutex mutex_;  // Guards what follows. Not held while the kernel works.
+  int directory_ = -1;        // Its own descriptor; none: nothing is spread.
+  size_t files_max_ = 0;      // Beyond so many a file is closed at once.
+  mutable std::mutex mutex_;  // Guards what follows. Not held while a file is cut or closed.
   std::condition_variable changed_;
   std::deque<Held> held_;
   uint64_t waiting_bytes_ = 0;
