@@ -10,7 +10,10 @@ void Waiter::Wake() {
   // The waiter may be gone as soon as it sees the store, so the word must not be touched again:
   // notify_one on a dead address is harmless for a futex, and the address is all that it uses.
   std::atomic<uint32_t>* word = &state_;
-  word->store(1, std::memory_order_release);
+  // seq_cst, since notify_one of libstdc++ 12 makes no system call where it finds nobody counted as waiting:
+  // with a weaker store it may look before the store can be seen, while the waiter has counted itself and
+  // sleeps on the old value, for ever.
+  word->store(1, std::memory_order_seq_cst);
   word->notify_one();
 }
 

@@ -12,7 +12,7 @@ namespace partita {
 // One party that waits: a coroutine suspended on an executor, or a blocked thread. Lives in the
 // waiting side's frame. Wake() may be called once, from any thread, and is the last access to it.
 //
-//   writes: `state_` by the waker (release), read by the blocked thread (acquire).
+//   writes: `state_` by the waker (see Wake), read by the blocked thread (acquire).
 class Waiter {
  public:
   // Captures the current mode. REQUIRES: constructed on the thread that will wait.

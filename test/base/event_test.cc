@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -43,6 +45,47 @@ TEST(EventTest, SetWakesBlockedThreadsAndSuspendedTasks) {
     RunBlocking(group.Join());
     EXPECT_EQ(count, 6);
   }
+}
+
+// One thread wakes the other at any moment of its falling asleep. With a release store in Wake() this hung
+// within some 100,000 rounds: the sleeper was not counted yet when the waker looked, the store not yet to be
+// seen.
+TEST(EventTest, NoWakeIsLost) {
+  constexpr uint64_t kRounds = 100'000;
+  constexpr int kSpins = 100;
+  std::atomic<Waiter*> box{nullptr}, asleep{nullptr};
+  std::atomic<uint64_t> rounds{0};
+  std::thread waker([&] {
+    std::mt19937_64 random(1);
+    while (rounds < kRounds) {
+      Waiter* waiter = box.exchange(nullptr);
+      if (waiter == nullptr) continue;
+      for (uint64_t i = random() % 1000; i > 0; --i) __builtin_ia32_pause();
+      waiter->Wake();
+    }
+  });
+  std::thread sleeper([&] {
+    while (rounds < kRounds) {
+      Waiter waiter;
+      asleep = &waiter;
+      box = &waiter;
+      waiter.BlockUntilWoken(kSpins);
+      asleep = nullptr;
+      ++rounds;
+    }
+  });
+  uint64_t seen = 0;
+  int still = 0;
+  while (rounds < kRounds && still < 100) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    still = rounds == seen ? still + 1 : 0;
+    seen = rounds;
+  }
+  EXPECT_GE(rounds, kRounds) << "asleep for 10 s though it was woken";
+  rounds.fetch_add(kRounds);  // Ends both.
+  if (Waiter* stuck = asleep.load(); stuck != nullptr && still > 0) stuck->Wake();
+  waker.join();
+  sleeper.join();
 }
 
 TEST(EventTest, WhatWasWrittenBeforeSetIsSeenAfterWait) {
