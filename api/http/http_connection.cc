@@ -171,7 +171,7 @@ Task<HttpConnection::After> HttpConnection::AdmitBody(bool asks_first) {
   const After flushed = co_await Flush();  // What was answered before does not wait for room.
   if (flushed != After::kGoOn) co_return flushed;
   if (!co_await WaitForRoom()) {
-    co_return co_await RefuseRequest(503, "The server holds too many large requests.");
+    co_return co_await RefuseRequest(503, "The server holds too many large requests.", &request);
   }
   // In one piece of the right size: growing by doubling would hold three times as much for moments.
   std::string whole;
@@ -227,7 +227,8 @@ void HttpConnection::GatherAnswer(bool keep_alive) {
     response.Clear();
     response.omit_body = omit_body;
     std::string().swap(response.body);
-    core_.handler.Refuse(503, "The server holds too many large answers.", &response);
+    core_.handler.Refuse(503, "The server holds too many large answers.", &buffers.parser.request(),
+                         &response);
   }
   ResponseWriter::Framing framing;
   framing.keep_alive = keep_alive;
@@ -322,10 +323,12 @@ Task<HttpConnection::After> HttpConnection::RefuseSlow() {
   co_return co_await RefuseRequest(408, "The request did not come in time.");
 }
 
-Task<HttpConnection::After> HttpConnection::RefuseRequest(int status, std::string_view reason) {
+Task<HttpConnection::After> HttpConnection::RefuseRequest(int status, std::string_view reason,
+                                                          const HttpRequest* request) {
   RequestBuffers& buffers = *buffers_;
   buffers.response.Clear();
-  core_.handler.Refuse(status, reason, &buffers.response);
+  core_.handler.Refuse(status, reason, request, &buffers.response);
+  buffers.response.omit_body = request != nullptr && request->method == Method::kHead;
   buffers.parser.Reset();
   GatherAnswer(/*keep_alive=*/false);
   const After flushed = co_await Flush();

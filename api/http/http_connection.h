@@ -47,7 +47,8 @@ class HttpConnection {
   [[gnu::noinline]] Task<After> AdmitBody(bool asks_first);
   [[gnu::noinline]] Task<bool> WaitForRoom();
   [[gnu::noinline]] Task<After> WaitForMore();
-  [[gnu::noinline]] Task<After> RefuseRequest(int status, std::string_view reason);
+  [[gnu::noinline]] Task<After> RefuseRequest(int status, std::string_view reason,
+                                              const HttpRequest* request = nullptr);
   [[gnu::noinline]] Task<After> RefuseSlow();
   [[gnu::noinline]] Task<After> SendLargeAnswer();
   [[gnu::noinline]] Task<After> Flush();

@@ -127,16 +127,20 @@ void Log(const AccessLog& log, const Visit& visit, const HttpResponse& response,
   log(record);
 }
 
+void AppendHeaders(ServiceCore& core, const Visit& visit, HttpResponse* response) {
+  AppendCommonHeaders(visit.http, visit.id, visit.version, response);
+  if (visit.request.kind != RequestKind::kPreflight) {
+    AddCorsHeaders(visit.http, core.settings.Properties(visit.request.resource.account).get(), response);
+  }
+}
+
 void Finish(ServiceCore& core, Visit* visit, const Answer& refused, HttpResponse* response) {
   const HttpRequest& http = visit->http;
   if (refused) {
     visit->error_code = ErrorCodeName(refused->code);
     AnswerError(visit->request, *refused, visit->identity, response);
   }
-  AppendCommonHeaders(http, visit->id, visit->version, response);
-  if (visit->request.kind != RequestKind::kPreflight) {
-    AddCorsHeaders(http, core.settings.Properties(visit->request.resource.account).get(), response);
-  }
+  AppendHeaders(core, *visit, response);
   response->omit_body = http.method == Method::kHead;
   const uint64_t microseconds =
       (core.database.runtime().clock().MonotonicNanos() - visit->started_nanos) / kNanosPerMicro;
@@ -197,14 +201,22 @@ bool TableService::RefuseBeforeBody(const HttpRequest& http, HttpResponse* respo
   return true;
 }
 
-void TableService::Refuse(int status, std::string_view reason, HttpResponse* response) {
+void TableService::Refuse(int status, std::string_view reason, const HttpRequest* http,
+                          HttpResponse* response) {
   const HttpRequest nothing;
-  const ServiceRequest request(nothing);
-  const RequestId id;
+  Visit visit(http != nullptr ? *http : nothing);
+  visit.identity.time_ticks = impl_->database.runtime().clock().WallTicks();
+  if (http != nullptr) {
+    // As much as is well-formed: what it was refused for is nothing of that.
+    (void)ReadAddress(impl_->options.addresses, &visit.request);
+    (void)ReadVersion(visit.request, &visit.version);
+    ReadFormat(&visit.request);
+    (void)ReadKind(&visit.request);  // Some kinds are answered in XML.
+  }
   ServiceError error(CodeOfRefusal(status), std::string(reason));
   error.status = status;
-  AnswerError(request, error, {id.text(), impl_->database.runtime().clock().WallTicks()}, response);
-  AppendCommonHeaders(nothing, id, kNewestVersion, response);
+  AnswerError(visit.request, error, visit.identity, response);
+  AppendHeaders(*impl_, visit, response);
   impl_->counters.CountRequest(RequestKind::kUnknown, status, 0, 0, response->body.size());
 }
 

@@ -74,6 +74,12 @@ class TestHandler final : public RequestHandler {
     return true;
   }
 
+  void Refuse(int status, std::string_view reason, const HttpRequest* request,
+              HttpResponse* response) override {
+    RequestHandler::Refuse(status, reason, request, response);
+    response->AddHeader("X-Refused", request != nullptr ? request->target : "nothing");
+  }
+
   std::latch waiting{1};
   std::latch seen_gone{1};
   std::atomic<int> slow_requests{0};
@@ -387,7 +393,8 @@ TEST_P(HttpServerTest, ConnectionsOverTheLimitAreToldSo) {
     EXPECT_THAT(ReadAnswer(*client), EndsWith("/in"));
   }
   SocketClient third = Connect();
-  EXPECT_THAT(ReadAnswer(third), StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+  EXPECT_THAT(ReadAnswer(third),
+              AllOf(StartsWith("HTTP/1.1 503 Service Unavailable\r\n"), HasSubstr("X-Refused: nothing")));
   EXPECT_EQ(server_->counters().connections_refused, 1u);
   ASSERT_TRUE(first.Send(Get("/still")));
   EXPECT_THAT(ReadAnswer(first), EndsWith("/still"));
@@ -397,10 +404,11 @@ TEST_P(HttpServerTest, LargeRequestsAndAnswersShareABoundedMemory) {
   options_.buffer_bytes_max = 1 << 20;
   Open();
   // Whether and how long to wait is for the handler to say.
-  EXPECT_THAT(Ask(Get("/large")), AllOf(StartsWith("HTTP/1.1 503 "), Not(HasSubstr("Retry-After"))));
+  EXPECT_THAT(Ask(Get("/large")), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("X-Refused: /large\r\n"),
+                                        Not(HasSubstr("Retry-After"))));
   SocketClient client = Connect();
   ASSERT_TRUE(client.Send(Post("/echo", std::string(3 << 20, 'x'))));
-  EXPECT_THAT(ReadAnswer(client), StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(ReadAnswer(client), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("X-Refused: /echo\r\n")));
   while (server_->counters().buffer_bytes > 0) std::this_thread::yield();  // Before it has closed.
   EXPECT_THAT(Ask(Post("/echo", std::string(100'000, 'y'))), StartsWith("HTTP/1.1 200 "));
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -116,10 +117,17 @@ class ServiceWorld {
 
   // The refusal of a request before its body is received; status 0 when there is none.
   Reply RefuseBeforeBody(std::string_view text) {
-    before_body_ = true;
-    Reply reply = Send(text, /*complete=*/true);
-    before_body_ = false;
-    return reply;
+    return Send(text, /*complete=*/true, [this](const HttpRequest& request, HttpResponse* response) {
+      return service_->RefuseBeforeBody(request, response);
+    });
+  }
+
+  // What a connection that cannot take the request has the service say.
+  Reply Refuse(int status, std::string_view reason, std::string_view text) {
+    return Send(text, /*complete=*/true, [&](const HttpRequest& request, HttpResponse* response) {
+      service_->Refuse(status, reason, &request, response);
+      return true;
+    });
   }
 
   // Shorthands.
@@ -172,7 +180,15 @@ class ServiceWorld {
         .value();
   }
 
-  Reply Send(std::string_view text, bool complete);
+  // False: there is no answer.
+  using Asked = std::function<bool(const HttpRequest& request, HttpResponse* response)>;
+  Reply Send(std::string_view text, bool complete, const Asked& ask);
+  Reply Send(std::string_view text, bool complete) {
+    return Send(text, complete, [this](const HttpRequest& request, HttpResponse* response) {
+      runtime_.Run(service_->Handle(request, response));
+      return true;
+    });
+  }
   void Complete(HttpRequest* request);
   std::string_view Keep(std::string text) {
     kept_.push_back(std::make_unique<std::string>(std::move(text)));
@@ -185,7 +201,6 @@ class ServiceWorld {
   std::unique_ptr<Database> database_;
   std::unique_ptr<TableService> service_;
   std::vector<std::unique_ptr<std::string>> kept_;
-  bool before_body_ = false;
 };
 
 inline std::string_view TakeLine(std::string_view* rest) {
@@ -227,7 +242,7 @@ inline void ServiceWorld::Complete(HttpRequest* request) {
   request->headers.push_back({"Authorization", Keep("SharedKeyLite " + account + ":" + signature)});
 }
 
-inline Reply ServiceWorld::Send(std::string_view text, bool complete) {
+inline Reply ServiceWorld::Send(std::string_view text, bool complete, const Asked& ask) {
   kept_.clear();
   // simdjson may read 64 bytes behind the body.
   const std::string_view all = Keep(std::string(text) + std::string(64, ' '));
@@ -255,11 +270,7 @@ inline Reply ServiceWorld::Send(std::string_view text, bool complete) {
   request.arrived_ticks = runtime_.clock().WallTicks();
   if (complete) Complete(&request);
   HttpResponse response;
-  if (before_body_) {
-    if (!service_->RefuseBeforeBody(request, &response)) return {};
-  } else {
-    runtime_.Run(service_->Handle(request, &response));
-  }
+  if (!ask(request, &response)) return {};
   return {response.status, std::move(response.headers), std::move(response.body), response.omit_body};
 }
 

@@ -304,14 +304,38 @@ TEST(ServiceLog, SignaturesNeverReachTheLogAndEveryAnswerIsCounted) {
 TEST(ServiceLog, WhatTheConnectionRefusesIsWordedByTheService) {
   ServiceWorld world;
   HttpResponse response;
-  world.service().Refuse(431, "The headers are too large.", &response);
+  world.service().Refuse(431, "The headers are too large.", nullptr, &response);
   EXPECT_EQ(response.status, 431);
   EXPECT_THAT(response.headers, HasSubstr("x-ms-request-id: "));
   EXPECT_THAT(response.body, HasSubstr("The headers are too large."));
   response.Clear();
-  world.service().Refuse(503, "Too many connections.", &response);
+  world.service().Refuse(503, "Too many connections.", nullptr, &response);
   EXPECT_THAT(response.headers, HasSubstr("x-ms-error-code: ServerBusy\r\n"));
   EXPECT_THAT(response.headers, HasSubstr("Retry-After: 1\r\n"));
+}
+
+TEST(ServiceLog, WhatTheConnectionRefusesOfARequestIsAnAnswerToIt) {
+  ServiceWorld world;
+  ASSERT_EQ(
+      world
+          .Put("/?restype=service&comp=properties",
+               "<StorageServiceProperties><Cors><CorsRule><AllowedOrigins>http://a</AllowedOrigins>"
+               "<AllowedMethods>GET</AllowedMethods><MaxAgeInSeconds>5</MaxAgeInSeconds><AllowedHeaders>"
+               "</AllowedHeaders><ExposedHeaders>x-ms-error-code</ExposedHeaders></CorsRule></Cors>"
+               "</StorageServiceProperties>")
+          .status,
+      202);
+  const Reply reply = world.Refuse(503, "The server holds too many large answers.",
+                                   "GET /orders() HTTP/1.1\nOrigin: http://a\nx-ms-client-request-id: 17\n"
+                                   "x-ms-version: 2018-03-28\nAccept: application/xml\n\n");
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_THAT(reply.headers, HasSubstr("x-ms-client-request-id: 17\r\n"));
+  EXPECT_THAT(reply.headers, HasSubstr("x-ms-version: 2018-03-28\r\n"));
+  EXPECT_THAT(reply.headers, HasSubstr("Access-Control-Allow-Origin: http://a\r\n"));
+  EXPECT_THAT(reply.headers, HasSubstr("Access-Control-Expose-Headers: x-ms-error-code\r\n"));
+  EXPECT_THAT(reply.headers, HasSubstr("Retry-After: 1\r\n"));
+  EXPECT_THAT(reply.body, HasSubstr("<code>ServerBusy</code>"));
+  EXPECT_EQ(world.Refuse(503, "No.", "GET /%zz?x HTTP/1.1\n\n").status, 503) << "whatever is wrong with it";
 }
 
 }  // namespace
