@@ -175,7 +175,9 @@ void AppendXmlText(std::string* out, std::string_view text) {
       out->append("&amp;");
     } else if (c == '"') {
       out->append("&quot;");
-    } else if (byte < 0x20 && c != '\n' && c != '\r' && c != '\t') {
+    } else if (c == '\r') {
+      out->append("&#xD;");  // As it is, who reads it makes it a line feed.
+    } else if (byte < 0x20 && c != '\n' && c != '\t') {
       out->append("\xEF\xBF\xBD");
     } else {
       out->push_back(static_cast<char>(kByteForms[byte].escaped ? byte : kByteForms[byte].byte));

@@ -25,7 +25,7 @@ bool IsXmlText(std::string_view text) {
   constexpr std::string_view kFffe = "\xEF\xBF\xBE";
   constexpr std::string_view kFfff = "\xEF\xBF\xBF";
   const auto is_control = [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n';
+    return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r';
   };
   return IsValidUtf8(text) && std::none_of(text.begin(), text.end(), is_control) &&
          text.find(kFffe) == text.npos && text.find(kFfff) == text.npos;

@@ -64,6 +64,14 @@ TEST(AccessPoliciesTest, TheDocumentOfTheReferenceIsReadAndGivenBackWithSevenDig
   EXPECT_EQ(again.policies, policies.policies);
 }
 
+TEST(AccessPoliciesTest, LineBreaksInANameComeBackAsTheyWere) {
+  StoredPolicies policies, again;
+  ASSERT_EQ(Answer(Identifier("<Id>a&#xD;b&#xA;c&#9;d</Id>"), &policies), "ok");
+  ASSERT_NE(policies.Find("a\rb\nc\td"), nullptr);
+  ASSERT_EQ(Answer(WriteAccessPolicies(policies), &again), "ok");
+  EXPECT_EQ(again.policies, policies.policies);
+}
+
 TEST(AccessPoliciesTest, AnEmptyBodyOrListClears) {
   for (const char* xml : {"", "<SignedIdentifiers />", "<SignedIdentifiers></SignedIdentifiers>",
                           "<SignedIdentifiers xmlns=\"urn:x\"> <!-- none --> </SignedIdentifiers>"}) {
