@@ -4,6 +4,7 @@
 
 #include "engine/base/stored_value.h"
 #include "engine/base/user_key.h"
+#include "memtable/memtable.h"
 
 namespace partita {
 
@@ -115,6 +116,15 @@ bool BatchRecordReader::Next(Entry* entry) {
   }
   if (entry->user_key.size() <= kTableIdSize || entry->value.size() < kStoredValueHeaderSize) {
     status_ = Status::Corruption("batch record with an entry too small");
+    return false;
+  }
+  if (entry->user_key.size() > Memtable::kUserKeySizeMax) {
+    status_ =
+        Status::Corruption("batch record with a key of " + std::to_string(entry->user_key.size()) + " bytes");
+    return false;
+  }
+  if (entry->user_key.find('\0', kTableIdSize) == entry->user_key.npos) {
+    status_ = Status::Corruption("batch record with a key without a PartitionKey");
     return false;
   }
   if (entry->version > header_.version) {

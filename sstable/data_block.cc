@@ -6,6 +6,8 @@
 
 #include "engine/base/assert.h"
 #include "engine/base/key_head.h"
+#include "engine/base/stored_value.h"
+#include "engine/base/user_key.h"
 
 namespace partita {
 
@@ -41,6 +43,8 @@ int CompareBeyondHeads(std::string_view suffix_a, size_t rest_a, std::string_vie
   if (rest_a <= 8 || rest_b <= 8) return rest_a < rest_b ? -1 : rest_a > rest_b;
   return suffix_a.compare(suffix_b);
 }
+
+bool HasZero(std::string_view bytes) { return bytes.find('\0') != bytes.npos; }
 
 Status Bad(const char* what) { return Status::Corruption(std::string("data block: ") + what); }
 
@@ -186,6 +190,24 @@ Status DataBlock::Validate(std::string_view content) {
   }
   if (value_end != layout.values_size) return Bad("values beyond the last entry");
   return Status();
+}
+
+Status DataBlock::ValidateEntities() const {
+  const size_t of_table = std::min<size_t>(prefix_size_, kTableIdSize);
+  const bool one_partition = HasZero({prefix_ + of_table, prefix_size_ - of_table});  // Or less of one.
+  for (uint32_t i = 0; i < count_; ++i) {
+    if (!one_partition && !IsUserKey(i)) return Bad("a key without a PartitionKey");
+    if (value(i).size() < kStoredValueHeaderSize) return Bad("a value without its checksum");
+  }
+  return Status();
+}
+
+// REQUIRES: no zero byte in the prefix behind the table.
+bool DataBlock::IsUserKey(uint32_t i) const {
+  const size_t rest = LoadLe16(slots_ + kSlotSize * i + 4);
+  const std::string_view head(heads_ + 8 * i, std::min<size_t>(rest, 8));
+  const size_t of_table = kTableIdSize - std::min<size_t>(prefix_size_, kTableIdSize);
+  return head.size() > of_table && (HasZero(head.substr(of_table)) || HasZero(Suffix(i)));
 }
 
 std::string_view DataBlock::Suffix(uint32_t i) const {

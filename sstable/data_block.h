@@ -93,6 +93,11 @@ class DataBlock {
   // ok no method reads outside `content`, whatever the bytes are (F77). kCorruption says what.
   static Status Validate(std::string_view content);
 
+  // Checks what is asked of all entries but those of an index (F77): that keys are user keys, with a table
+  // and a zero byte behind the PartitionKey, and values stored values, with a checksum. kCorruption says
+  // what.
+  Status ValidateEntities() const;
+
   // Asks for the lines that a search reads first, all at once: in a block out of cache each step of
   // the search would otherwise wait for memory by itself.
   static void Prefetch(std::string_view content) { PrefetchLines(content, 1024); }
@@ -132,6 +137,7 @@ class DataBlock {
  private:
   uint64_t Head(uint32_t i) const { return LoadBe64(heads_ + 8 * i); }
   std::string_view Suffix(uint32_t i) const;
+  bool IsUserKey(uint32_t i) const;
   int CompareEntries(uint32_t a, uint32_t b) const;
   int CompareTail(uint32_t i, uint64_t head, std::string_view tail) const;
   // How `user_key` compares to every key that starts with the prefix; 0 when it starts with it too.

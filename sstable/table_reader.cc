@@ -205,6 +205,11 @@ Task<Result<TableReader::StoredPart>> TableReader::ReadPart(PartHandle handle, S
   co_return Damaged(part.status(), handle.offset, kind);
 }
 
+Status TableReader::ValidateData(std::string_view content) {
+  PARTITA_TRY(DataBlock::Validate(content));
+  return DataBlock(content).ValidateEntities();
+}
+
 Status TableReader::ValidateIndex(std::string_view content) const {
   PARTITA_TRY(DataBlock::Validate(content));
   const DataBlock index(content);
@@ -223,8 +228,7 @@ Result<BlockPin> TableReader::DecodeBlock(std::string_view part, const LoadReque
   if (frame.data() == nullptr) return Status::ResourceExhausted("no memory for a block of " + name());
   Status status = DecodePart(part, frame.data());
   if (status.ok()) {
-    status = request.kind == SealKind::kIndexBlock ? ValidateIndex(frame.view())
-                                                   : DataBlock::Validate(frame.view());
+    status = request.kind == SealKind::kIndexBlock ? ValidateIndex(frame.view()) : ValidateData(frame.view());
   }
   if (!status.ok()) {
     if (status.code() == Code::kCorruption) cache_.faults().damaged_parts.fetch_add(1);

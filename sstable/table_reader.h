@@ -148,6 +148,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
                                         const Tail* tail = nullptr) const;
   // Decodes and validates a checked block, into the cache when asked to.
   Result<BlockPin> DecodeBlock(std::string_view part, const LoadRequest& request) const;
+  static Status ValidateData(std::string_view content);
   Status ValidateIndex(std::string_view content) const;
   // ReadPart and DecodeBlock.
   Task<Result<BlockPin>> LoadBlock(LoadRequest request) const;

@@ -102,6 +102,9 @@ TEST_F(ImportTest, WhatCannotBeIsRefused) {
   StoreLe64(memory() + 16, 0);
   EXPECT_THAT(Read().message(), HasSubstr("no attempt"));
   bytes_ = whole;
+  bytes_[bytes_.find(keys_[0]) + kTableIdSize + 1] = 'x';  // What ends its PartitionKey.
+  EXPECT_THAT(Read().message(), HasSubstr("a key without a PartitionKey"));
+  bytes_ = whole;
   bytes_[0] = 1;  // The format of a batch.
   EXPECT_EQ(Read().code(), Code::kCorruption);
   bytes_[0] = 3;

@@ -9,6 +9,7 @@
 #include "engine/base/coding.h"
 #include "engine/base/executor.h"
 #include "engine/base/stored_value.h"
+#include "engine/base/user_key.h"
 #include "sstable/data_block.h"
 #include "sstable/footer_format.h"
 #include "sstable/fuse_filter.h"
@@ -28,11 +29,16 @@ constexpr ObjectId kObject{1};
 void ReadBlock(std::string_view content) {
   if (!DataBlock::Validate(content).ok()) return;
   const DataBlock block(content);
+  const bool entities = block.ValidateEntities().ok();
   for (uint32_t i = 0; i < block.size(); ++i) {
     const std::string key = block.Key(i);
     (void)block.Find(key, block.version(i));
     (void)block.LowerBound(key.substr(0, key.size() / 2));
     (void)StoredValueIntact({key, block.version(i), block.kind(i), block.value(i)});
+    if (entities) {
+      (void)PartitionPrefix(key);
+      (void)StoredValueContent(block.value(i));
+    }
     if (!ValidIndexRecord(block.value(i), 1 << 20)) continue;
     (void)IndexRecordZones(block.value(i));
     const ZoneMapView zones(block.value(i).substr(kIndexRecordHeaderSize));

@@ -101,6 +101,25 @@ TEST_F(DamageTest, NoFlippedByteEverGivesAWrongAnswer) {
   }
 }
 
+// covers: F77
+TEST_F(DamageTest, EntriesThatTheModelCannotHaveAreDamage) {
+  const OwnedEntry good = Put(Key("p", "1"), 7, "good");
+  const OwnedEntry no_partition = Put(std::string("\0\0\0\1qq", 6), 7, "whose?");
+  ASSERT_TRUE(WriteTable(store_, ObjectId(9), {good, no_partition}).ok());
+  BlockCache cache(1 << 20);
+  auto table = OpenTable(store_, cache, ObjectId(9));
+  ASSERT_TRUE(table.ok());
+  BlockPin pin;
+  EXPECT_EQ(RunBlocking((*table)->Get(HashKey(good.user_key), good.user_key, kVersionMax, &pin)).code(),
+            Code::kCorruption);
+  auto it = (*table)->NewIterator({});
+  Status status;
+  EXPECT_TRUE(Drain(*it, it->SeekToFirst(), &status).empty());
+  EXPECT_EQ(status.code(), Code::kCorruption);
+  TableVerifyReport report;
+  EXPECT_EQ(RunBlocking((*table)->Verify(&report)).code(), Code::kCorruption);
+}
+
 // covers: F48
 TEST_F(DamageTest, ADamagedBlockHarmsOnlyItsOwnKeys) {
   Write(Codec::kStored);

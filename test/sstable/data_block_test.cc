@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "test/sstable/table_fixture.h"
@@ -102,6 +103,35 @@ TEST(DataBlockTest, NoContentMakesReadingLeaveTheBlock) {
     ASSERT_GE(sum, 0u);
   }
   EXPECT_GT(accepted, 100u);  // Values and versions may change freely; the seal guards those.
+}
+
+// covers: F77
+TEST(DataBlockTest, EntriesAreUserKeysWithStoredValues) {
+  const auto valid = [](const std::vector<OwnedEntry>& entries) {
+    const std::string content = Build(entries);
+    EXPECT_TRUE(DataBlock::Validate(content).ok());
+    return DataBlock(content).ValidateEntities().ok();
+  };
+  const auto put = [](std::string key) { return Put(std::move(key), 5, "v"); };
+  const std::string table("\0\0\0\1", 4), end(1, '\0');
+  // The zero byte in the common prefix, among the first eight bytes behind it, and further on.
+  EXPECT_TRUE(valid({put(Key("p", "a")), put(Key("p", "b"))}));
+  EXPECT_TRUE(valid({put(Key("p", "")), put(Key("q", ""))}));
+  EXPECT_TRUE(valid({put(Key("a-long-partition", "r")), put(Key("b-long-partition", "r"))}));
+  EXPECT_TRUE(valid({put(Key("", ""))}));
+  EXPECT_TRUE(valid(
+      {put(EncodeUserKey(TableId(0x01020304), "", "")), put(EncodeUserKey(TableId(0xA1020304), "p", ""))}));
+  for (const std::string& bad : {std::string(), table, table + "p", table + "a-long-partition",
+                                 std::string("abc") + end, "abcd" + std::string(20, 'x')}) {
+    EXPECT_FALSE(valid({put(bad)})) << bad;
+    std::vector<OwnedEntry> two = {put(bad), put(Key("q", "1")), put("zzzzzz" + end)};
+    std::sort(two.begin(), two.end(), InternalOrder);
+    EXPECT_FALSE(valid(two)) << bad;
+  }
+  OwnedEntry no_checksum = put(Key("p", "b"));
+  no_checksum.value.resize(3);
+  EXPECT_FALSE(valid({put(Key("p", "a")), no_checksum}));
+  EXPECT_FALSE(valid({no_checksum, put(Key("p", "c"))}));
 }
 
 TEST(DataBlockTest, TheEstimateOfItsSizeIsItsSize) {
