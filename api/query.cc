@@ -31,7 +31,7 @@ UserKeyParts PartsOf(std::string_view user_key) {
 
 // Asks the filter of each row as it is found and gives the matching ones on. Once the page is full it looks
 // ahead for the next match, so that the continuation names it, or the end is seen (spec 11.7).
-class PageSink : public Shard::RowSink {
+class PageSink : public RowSink {
  public:
   PageSink(const Query& query, const Filter& residual, Clock& clock, QueryRowSink* rows)
       : query_(query),
@@ -76,7 +76,7 @@ class PageSink : public Shard::RowSink {
     return !full_ || clock_.MonotonicNanos() < look_ahead_deadline_ns_;
   }
 
-  std::unique_ptr<Shard::RowSieve> NewSieve() override;
+  std::unique_ptr<RowSieve> NewSieve() override;
 
   bool matches_none() const { return filter_.matches_none(); }
   uint64_t given() const { return given_; }
@@ -84,7 +84,7 @@ class PageSink : public Shard::RowSink {
   // Long filters get shorter slices, so that no filter holds a worker for longer.
   uint32_t entries_per_slice() const {
     const size_t tests = std::max<size_t>(filter_.test_count(), 1);
-    return static_cast<uint32_t>(std::clamp<size_t>(kTestsPerSlice / tests, 1, Shard::kEntriesPerSlice));
+    return static_cast<uint32_t>(std::clamp<size_t>(kTestsPerSlice / tests, 1, kEntriesPerSlice));
   }
 
  private:
@@ -114,7 +114,7 @@ class PageSink : public Shard::RowSink {
 };
 
 // The filter alone, for another thread.
-class FilterSieve : public Shard::RowSieve {
+class FilterSieve : public RowSieve {
  public:
   FilterSieve(const Query& query, const Filter& residual) : query_(query), filter_(residual) {}
 
@@ -134,16 +134,16 @@ class FilterSieve : public Shard::RowSieve {
 // Rows given while one range was scanned for ScanAhead::kStartAfterNanos: with more, the page is soon full.
 constexpr uint64_t kFewRows = 128;
 
-std::unique_ptr<Shard::RowSieve> PageSink::NewSieve() {
+std::unique_ptr<RowSieve> PageSink::NewSieve() {
   if (!query_.scan_ahead || filter_.matches_all() || full_ || given_ >= rows_max_ / 8 + kFewRows)
     return nullptr;
   return std::make_unique<FilterSieve>(query_, residual_);
 }
 
 // The plan's intervals as user keys of the table.
-std::vector<Shard::ScanInterval> IntervalsOf(const QueryPlan& plan, TableId table) {
+std::vector<ScanInterval> IntervalsOf(const QueryPlan& plan, TableId table) {
   const std::string prefix = TableLowerBound(table);
-  std::vector<Shard::ScanInterval> intervals;
+  std::vector<ScanInterval> intervals;
   intervals.reserve(plan.intervals.size());
   for (const PlanInterval& interval : plan.intervals) {
     std::string upper = interval.upper.empty() ? TableUpperBound(table) : prefix + interval.upper;
@@ -185,8 +185,8 @@ Task<Result<QueryPage>> RunPlannedQuery(const AsyncTable& table, const QueryPlan
   const uint64_t started = clock.MonotonicNanos();
   PageSink rows(query, plan.residual, clock, sink);
   if (rows.matches_none()) co_return page;
-  const std::vector<Shard::ScanInterval> intervals = IntervalsOf(rest, table.id());
-  Shard::ScanRequest request;
+  const std::vector<ScanInterval> intervals = IntervalsOf(rest, table.id());
+  ScanRequest request;
   request.lower = intervals.front().lower;
   request.upper = intervals.back().upper;
   request.direction = query.direction;
@@ -200,7 +200,7 @@ Task<Result<QueryPage>> RunPlannedQuery(const AsyncTable& table, const QueryPlan
   request.skip_damage = query.skip_damage;
   const ZoneFilter zones(plan.residual);
   if (query.use_zone_maps && zones.useful()) request.predicate = &zones;
-  PARTITA_CO_ASSIGN(Shard::ScanAnswer answer, co_await store.Scan(request, &rows));
+  PARTITA_CO_ASSIGN(ScanAnswer answer, co_await store.Scan(request, &rows));
 
   if (!answer.done && IsCancelled(query)) co_return Status::Cancelled("the query was cancelled");
   page.rows = rows.given();

@@ -168,13 +168,19 @@ Task<void> ApplyThenCall(Database::Impl* impl, std::unique_ptr<RawBatch> batch, 
   done(RawResult(std::move(outcome)));
 }
 
-class RawSink : public Shard::RowSink {
+// Of a key that was read: what stands behind the PartitionKey is the RowKey, whatever that is (F77).
+UserKeyParts RawKeysOf(std::string_view user_key) {
+  const std::string_view partition = PartitionPrefix(user_key);
+  return {.partition_key = partition.substr(kTableIdSize, partition.size() - kTableIdSize - 1),
+          .row_key = user_key.substr(partition.size())};
+}
+
+class RawSink : public RowSink {
  public:
   explicit RawSink(std::vector<RawRow>* out) : out_(out) {}
   Verdict Add(std::string_view user_key, Version, std::string_view content) override {
-    Result<UserKeyParts> parts = DecodeUserKey(user_key);
-    PARTITA_ASSERT(parts.ok());  // It was found under a valid bound.
-    out_->push_back({std::string(parts->partition_key), std::string(parts->row_key), std::string(content)});
+    const UserKeyParts parts = RawKeysOf(user_key);
+    out_->push_back({std::string(parts.partition_key), std::string(parts.row_key), std::string(content)});
     return Verdict::kTaken;
   }
 
@@ -183,7 +189,7 @@ class RawSink : public Shard::RowSink {
 };
 
 // Values stay in the cache where they are, or are copied.
-class RawViewSink : public Shard::RowSink {
+class RawViewSink : public RowSink {
  public:
   Verdict Add(std::string_view user_key, Version, std::string_view content) override {
     return Show(user_key, arena_.Copy(content));
@@ -202,9 +208,8 @@ class RawViewSink : public Shard::RowSink {
 
  private:
   Verdict Show(std::string_view user_key, std::string_view value) {
-    Result<UserKeyParts> parts = DecodeUserKey(arena_.Copy(user_key));
-    PARTITA_ASSERT(parts.ok());  // It was found under a valid bound.
-    rows_.push_back({parts->partition_key, parts->row_key, value});
+    const UserKeyParts parts = RawKeysOf(arena_.Copy(user_key));
+    rows_.push_back({parts.partition_key, parts.row_key, value});
     return Verdict::kTaken;
   }
 
@@ -213,9 +218,9 @@ class RawViewSink : public Shard::RowSink {
   std::vector<RawRowView> rows_;
 };
 
-Result<Shard::ScanRequest> RawScanRequest(const ScanOptions& options, TableId table) {
+Result<ScanRequest> RawScanRequest(const ScanOptions& options, TableId table) {
   PARTITA_ASSIGN(ScanBounds bounds, BoundsOf(options, table, /*ordered_text=*/false));
-  Shard::ScanRequest request;
+  ScanRequest request;
   request.lower = std::move(bounds.lower);
   request.upper = std::move(bounds.upper);
   request.direction = DirectionOf(options.order);
@@ -309,12 +314,12 @@ std::vector<Result<std::string>> RawTable::GetMany(std::span<const Table::Key> k
 }
 
 Result<RawPage> RawTable::Scan(const ScanOptions& options) const {
-  PARTITA_ASSIGN(const Shard::ScanRequest request, RawScanRequest(options, state_->id));
+  PARTITA_ASSIGN(const ScanRequest request, RawScanRequest(options, state_->id));
   RawPage page;
   RawSink sink(&page.rows);
   Clock& clock = state_->impl->runtime->clock();
   const uint64_t started = clock.MonotonicNanos();
-  PARTITA_ASSIGN(Shard::ScanAnswer answer, state_->impl->Run(state_->impl->store->Scan(request, &sink)));
+  PARTITA_ASSIGN(ScanAnswer answer, state_->impl->Run(state_->impl->store->Scan(request, &sink)));
   page.cost = {.scanned = answer.scanned,
                .returned = answer.rows,
                .blocks = answer.blocks,
@@ -331,14 +336,14 @@ Result<QueryCost> RawTable::ForEach(const ScanOptions& options,
   if (options.skip_damage) {
     return Status::InvalidArgument("skip_damage is for pages, which say what they skipped: use Scan");
   }
-  PARTITA_ASSIGN(Shard::ScanRequest request, RawScanRequest(options, state_->id));
+  PARTITA_ASSIGN(ScanRequest request, RawScanRequest(options, state_->id));
   request.bytes_limit = std::min(request.bytes_limit, kRowsAtOnceBytes);
   Clock& clock = state_->impl->runtime->clock();
   const uint64_t started = clock.MonotonicNanos();
   QueryCost cost;
   RawViewSink sink;
   while (true) {
-    PARTITA_ASSIGN(Shard::ScanAnswer answer, state_->impl->Run(state_->impl->store->Scan(request, &sink)));
+    PARTITA_ASSIGN(ScanAnswer answer, state_->impl->Run(state_->impl->store->Scan(request, &sink)));
     cost += {.scanned = answer.scanned, .returned = answer.rows, .blocks = answer.blocks};
     cost.nanos = clock.MonotonicNanos() - started;
     for (const RawRowView& row : sink.rows()) {

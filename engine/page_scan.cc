@@ -22,7 +22,7 @@ constexpr size_t kPrefetchToGive = 2048;
 
 }  // namespace
 
-PageScan::PageScan(const Shard::ScanRequest& request, Shard::RowSink* sink, Source source, Clock& clock)
+PageScan::PageScan(const ScanRequest& request, RowSink* sink, Source source, Clock& clock)
     : request_(request),
       sink_(sink),
       source_(source),
@@ -42,7 +42,7 @@ PageScan::PageScan(const Shard::ScanRequest& request, Shard::RowSink* sink, Sour
   tables_.visible = source.visible;
 }
 
-Shard::ScanAnswer PageScan::answer() {
+ScanAnswer PageScan::answer() {
   answer_.blocks = tables_.counts;
   // What lies behind the end the next page will come to.
   for (SkippedSpan& span : answer_.skipped) {
@@ -76,10 +76,10 @@ bool PageScan::IsWithheld(std::string_view user_key, Version version) const {
 
 Task<Status> PageScan::Run() {
   StartWatch();
-  const std::span<const Shard::ScanInterval> only = request_.only;
+  const std::span<const ScanInterval> only = request_.only;
   if (only.empty()) PARTITA_CO_TRY(co_await Walk(request_.lower, upper_));
   for (size_t i = 0; i < only.size() && !ended_; ++i) {
-    const Shard::ScanInterval& interval = only[forward_ ? i : only.size() - 1 - i];
+    const ScanInterval& interval = only[forward_ ? i : only.size() - 1 - i];
     if (interval.upper <= request_.lower || (!upper_.empty() && interval.lower >= upper_)) continue;
     if (interval.IsPoint()) {
       PARTITA_CO_TRY(co_await ReadPoint(interval.lower));
@@ -311,7 +311,7 @@ PageScan::Step PageScan::DecideRun() {
 // Goes over entries of the run: what decides its key and is a put is left in rows_.
 PageScan::Step PageScan::Gather() {
   const EntryColumns& columns = *run_.columns;
-  const uint32_t budget = std::min<uint32_t>(slice_left_, Shard::kRowsAtOnceMax);
+  const uint32_t budget = std::min<uint32_t>(slice_left_, kRowsAtOnceMax);
   uint32_t looked = 0;
   uint32_t last_decided = UINT32_MAX;
   Step step = Step::kStay;
@@ -443,7 +443,7 @@ bool PageScan::Decide(const Entry& entry, const BlockPin* pin) {
 
 // False: the sink stops the page before the row.
 bool PageScan::GiveRow(std::string_view user_key, const KeylessRow& row, const BlockPin* pin) {
-  using Verdict = Shard::RowSink::Verdict;
+  using Verdict = RowSink::Verdict;
   Verdict verdict = Verdict::kTaken;
   if (sink_ != nullptr) {
     verdict = pin == nullptr ? sink_->Add(user_key, row.version, row.content)

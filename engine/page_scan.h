@@ -55,11 +55,11 @@ class PageScan : private SkippedSpanSink {
     LoadSampler* load;                // Null: nobody samples.
     const RowlessStretches* rowless;  // Null: what is known to be rowless is walked, too.
   };
-  PageScan(const Shard::ScanRequest& request, Shard::RowSink* sink, Source source, Clock& clock);
+  PageScan(const ScanRequest& request, RowSink* sink, Source source, Clock& clock);
 
   // Contract and errors: Shard::Scan. After ok, answer().
   Task<Status> Run();
-  Shard::ScanAnswer answer();
+  ScanAnswer answer();
   // After Run: the last key decided; where a row ended the page it may be one behind that.
   const std::string& last_key() const { return last_key_; }
   // After Run: a key among many, one after the other, that had no row; empty: there were none.
@@ -132,8 +132,8 @@ class PageScan : private SkippedSpanSink {
   std::string ResumeBefore(std::string_view user_key) const;
   bool IsDecided(std::string_view user_key) const { return have_last_ && user_key == last_key_; }
 
-  const Shard::ScanRequest& request_;
-  Shard::RowSink* sink_;
+  const ScanRequest& request_;
+  RowSink* sink_;
   const Source source_;
   Clock& clock_;
   const bool forward_;
@@ -145,8 +145,8 @@ class PageScan : private SkippedSpanSink {
   OpenRun run_;
   uint32_t alone_ = 0;  // So many entries are decided alone before a run is asked for again.
   uint32_t gathered_ = 0;
-  std::array<KeylessRow, Shard::kRowsAtOnceMax> rows_;
-  std::array<Gathered, Shard::kRowsAtOnceMax> gathered_from_;
+  std::array<KeylessRow, kRowsAtOnceMax> rows_;
+  std::array<Gathered, kRowsAtOnceMax> gathered_from_;
   std::string key_;
   std::string metered_first_, metered_last_;
   std::string last_key_;  // The last key decided; entries of it that follow are older versions.
@@ -157,7 +157,7 @@ class PageScan : private SkippedSpanSink {
   std::string rowless_hint_;
   uint64_t noted_entries_ = 0, noted_bytes_ = 0;  // As load.
   LoadSampler::Watch watch_;
-  Shard::ScanAnswer answer_;
+  ScanAnswer answer_;
 };
 
 }  // namespace partita

@@ -27,13 +27,13 @@ constexpr uint64_t kVisiblePollNanosMin = 200'000, kVisiblePollNanosMax = 12'800
 constexpr int kVisiblePolls = 100;
 
 // Ends the page at the first row, or after as many entries as a stretch has.
-class RowStopper final : public Shard::RowSink {
+class RowStopper final : public RowSink {
  public:
   Verdict Add(std::string_view, Version, std::string_view) override {
     met_row_ = true;
     return Verdict::kStop;
   }
-  bool GoOn() override { return ++slices_ < RowlessStretches::kEntriesMax / Shard::kEntriesPerSlice; }
+  bool GoOn() override { return ++slices_ < RowlessStretches::kEntriesMax / kEntriesPerSlice; }
   bool met_row() const { return met_row_; }
 
  private:
@@ -206,7 +206,7 @@ Task<Result<RowlessSweep::Page>> RowlessSweep::Walk(const Interval& keys, Direct
                                 .read_ahead = &around_.read_ahead,
                                 .load = nullptr,
                                 .rowless = nullptr};
-  Shard::ScanRequest request;
+  ScanRequest request;
   request.lower = keys.lower;
   request.upper = keys.upper;
   request.direction = direction;
@@ -215,7 +215,7 @@ Task<Result<RowlessSweep::Page>> RowlessSweep::Walk(const Interval& keys, Direct
   PageScan scan(request, &stopper, source, clock);
   PARTITA_CO_TRY(co_await scan.Run());
   page.last_key = scan.last_key();
-  const Shard::ScanAnswer answer = scan.answer();
+  const ScanAnswer answer = scan.answer();
   page.next_key = answer.next_key;
   page.entries = answer.scanned;
   page.at_end = answer.done || stopper.met_row();

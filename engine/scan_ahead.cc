@@ -9,9 +9,9 @@
 namespace partita {
 
 // One range, scanned into memory. The members above `done` belong to the worker until it is set.
-class ScanAhead::RangeScan final : public Shard::RowSink {
+class ScanAhead::RangeScan final : public RowSink {
  public:
-  RangeScan(Piece piece, std::unique_ptr<Shard::RowSieve> sieve, size_t bytes_max, Executor* worker)
+  RangeScan(Piece piece, std::unique_ptr<RowSieve> sieve, size_t bytes_max, Executor* worker)
       : piece(std::move(piece)), worker(worker), sieve_(std::move(sieve)), bytes_max_(bytes_max) {}
 
   uint64_t Wanted(std::span<const KeylessRow> rows) override { return sieve_->Wanted(rows); }
@@ -28,8 +28,8 @@ class ScanAhead::RangeScan final : public Shard::RowSink {
   bool GoOn() override { return !stopped.load(std::memory_order_relaxed) && sieve_->GoOn(); }
 
   // Gives the rows to `sink` as a scan of `request` would have. REQUIRES: done, and ok.
-  Shard::ScanAnswer Give(const Shard::ScanRequest& request, Shard::RowSink* sink) {
-    Shard::ScanAnswer given = std::move(**answer);
+  ScanAnswer Give(const ScanRequest& request, RowSink* sink) {
+    ScanAnswer given = std::move(**answer);
     given.rows = given.bytes = 0;
     for (const Row& row : rows_) {
       const std::string_view key = std::string_view(bytes_).substr(row.at, row.key_size);
@@ -58,7 +58,7 @@ class ScanAhead::RangeScan final : public Shard::RowSink {
 
   const Piece piece;
   Executor* const worker;
-  std::optional<Result<Shard::ScanAnswer>> answer;
+  std::optional<Result<ScanAnswer>> answer;
   Event done;
   std::atomic<bool> stopped{false};
 
@@ -67,14 +67,13 @@ class ScanAhead::RangeScan final : public Shard::RowSink {
     Version version;
     size_t at, key_size, content_size;
   };
-  const std::unique_ptr<Shard::RowSieve> sieve_;
+  const std::unique_ptr<RowSieve> sieve_;
   const size_t bytes_max_;
   std::string bytes_;
   std::vector<Row> rows_;
 };
 
-ScanAhead::ScanAhead(Runtime& runtime, Slots& slots, Shard::ScanRequest rest, Shard::RowSink* sink,
-                     Router router)
+ScanAhead::ScanAhead(Runtime& runtime, Slots& slots, ScanRequest rest, RowSink* sink, Router router)
     : runtime_(runtime),
       slots_(slots),
       target_(sink),
@@ -115,7 +114,7 @@ void ScanAhead::StartMore() {
   for (Executor* worker : workers_) {
     const auto is_its = [&](const auto& scan) { return scan->worker == worker; };
     if (std::any_of(scans_.begin(), scans_.end(), is_its)) continue;
-    std::unique_ptr<Shard::RowSieve> sieve = target_->NewSieve();
+    std::unique_ptr<RowSieve> sieve = target_->NewSieve();
     if (sieve == nullptr) return;
     std::optional<Piece> piece = router_(&rest_);
     if (!piece) return;
@@ -130,7 +129,7 @@ Task<void> ScanAhead::Run(RangeScan* scan) {
   scan->done.Set();
 }
 
-bool ScanAhead::Has(const Shard::ScanRequest& piece) {
+bool ScanAhead::Has(const ScanRequest& piece) {
   const auto is_it = [&](const auto& scan) {
     return scan->piece.request.lower == piece.lower && scan->piece.request.upper == piece.upper;
   };
@@ -144,7 +143,7 @@ bool ScanAhead::Has(const Shard::ScanRequest& piece) {
   return true;
 }
 
-Task<Result<Shard::ScanAnswer>> ScanAhead::Take(const Shard::ScanRequest& piece) {
+Task<Result<ScanAnswer>> ScanAhead::Take(const ScanRequest& piece) {
   std::unique_ptr<RangeScan> scan = std::move(scans_.front());
   scans_.pop_front();
   co_await scan->done.Wait();

@@ -43,29 +43,29 @@ class ScanAhead {
   struct Piece {
     Shard* shard = nullptr;
     const Status* damage = nullptr;  // Instead of the shard: why it is not served.
-    Shard::ScanRequest request;
+    ScanRequest request;
   };
   // The next piece of a scan, of which its request is cut off; nothing at the end or when routing fails.
-  using Router = std::function<std::optional<Piece>(Shard::ScanRequest* rest)>;
+  using Router = std::function<std::optional<Piece>(ScanRequest* rest)>;
 
   // `rest`: behind the range that is scanned first.
-  ScanAhead(Runtime& runtime, Slots& slots, Shard::ScanRequest rest, Shard::RowSink* sink, Router router);
+  ScanAhead(Runtime& runtime, Slots& slots, ScanRequest rest, RowSink* sink, Router router);
   ~ScanAhead();
 
   // What ranges are to be scanned with that nobody has scanned ahead: the sink, and it sees when to start.
-  Shard::RowSink* sink() { return &watch_; }
+  RowSink* sink() { return &watch_; }
 
   // True when the piece is, or has been, scanned ahead. What lies in front of it is dropped.
-  bool Has(const Shard::ScanRequest& piece);
+  bool Has(const ScanRequest& piece);
   // As Shard::Scan of the piece, with what was found before. REQUIRES: Has(piece).
-  Task<Result<Shard::ScanAnswer>> Take(const Shard::ScanRequest& piece);
+  Task<Result<ScanAnswer>> Take(const ScanRequest& piece);
 
   // Stops what runs and waits for it.
   Task<void> Close();
 
  private:
   // Passes everything on, and asks once a slice whether it is time to start.
-  class Watch final : public Shard::RowSink {
+  class Watch final : public RowSink {
    public:
     explicit Watch(ScanAhead* owner) : owner_(owner) {}
     uint64_t Wanted(std::span<const KeylessRow> rows) override { return owner_->target_->Wanted(rows); }
@@ -89,14 +89,14 @@ class ScanAhead {
 
   Runtime& runtime_;
   Slots& slots_;
-  Shard::RowSink* const target_;
+  RowSink* const target_;
   const Router router_;
   Watch watch_{this};
   const uint64_t start_at_ns_;
   bool decided_ = false;  // Whether it is worth it, and there is a slot.
   bool has_slot_ = false;
   std::vector<Executor*> workers_;                   // Without the one that runs the scan.
-  Shard::ScanRequest rest_;                          // Not yet started.
+  ScanRequest rest_;                                 // Not yet started.
   std::deque<std::unique_ptr<RangeScan>> scans_;     // In the order of the scan.
   std::vector<std::unique_ptr<RangeScan>> dropped_;  // Stopped, perhaps not at their end.
   TaskGroup tasks_;

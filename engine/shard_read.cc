@@ -60,7 +60,7 @@ Task<Result<Shard::ReadAnswer>> Shard::Get(std::string_view user_key, std::strin
   co_return Answer(read, content);
 }
 
-Task<Result<Shard::ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink* sink) {
+Task<Result<ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink* sink) {
   ViewPin view = views_.Pin();
   bool doubt = commit_log_->in_doubt();
   Version visible = commit_log_->visible_version();

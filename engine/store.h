@@ -162,7 +162,7 @@ class Store {
   Task<Result<Shard::ReadAnswer>> Get(std::string_view user_key, std::string* content);
   // A page of the interval, which lies in one table and has a lower bound; goes on over ranges and shards
   // until a limit or the sink ends it.
-  Task<Result<Shard::ScanAnswer>> Scan(const Shard::ScanRequest& request, Shard::RowSink* sink);
+  Task<Result<ScanAnswer>> Scan(const ScanRequest& request, RowSink* sink);
 
   // ---- Maintenance.
   Task<Status> Barrier();
@@ -290,9 +290,9 @@ class Store {
 
   // store_scan.cc
   struct ScanCourse;
-  std::optional<ScanAhead::Piece> NextPiece(Shard::ScanRequest* rest, bool* routed);
-  Task<Result<Shard::ScanAnswer>> ScanMetered(ScanCourse* course, Shard::RowSink* sink);
-  Task<Result<Shard::ScanAnswer>> ScanOn(ScanCourse* course, Shard::RowSink* sink, ScanAhead* ahead);
+  std::optional<ScanAhead::Piece> NextPiece(ScanRequest* rest, bool* routed);
+  Task<Result<ScanAnswer>> ScanMetered(ScanCourse* course, RowSink* sink);
+  Task<Result<ScanAnswer>> ScanOn(ScanCourse* course, RowSink* sink, ScanAhead* ahead);
 
   // store_load.cc
   void WakeCollector();

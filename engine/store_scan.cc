@@ -15,9 +15,9 @@ namespace partita {
 namespace {
 
 // Cuts off the scan's near end what no interval wants; false when nothing is left that one does.
-bool SkipUnwanted(std::span<const Shard::ScanInterval> only, bool forward, Shard::ScanRequest* part) {
+bool SkipUnwanted(std::span<const ScanInterval> only, bool forward, ScanRequest* part) {
   if (forward) {
-    const auto ends_before = [](const Shard::ScanInterval& interval, const std::string& key) {
+    const auto ends_before = [](const ScanInterval& interval, const std::string& key) {
       return interval.upper <= key;
     };
     const auto found = std::lower_bound(only.begin(), only.end(), part->lower, ends_before);
@@ -25,7 +25,7 @@ bool SkipUnwanted(std::span<const Shard::ScanInterval> only, bool forward, Shard
     part->lower = std::max(part->lower, found->lower);
   } else {
     PARTITA_ASSERT(!part->upper.empty());
-    const auto begins_before = [](const Shard::ScanInterval& interval, const std::string& key) {
+    const auto begins_before = [](const ScanInterval& interval, const std::string& key) {
       return interval.lower < key;
     };
     const auto behind = std::lower_bound(only.begin(), only.end(), part->upper, begins_before);
@@ -41,9 +41,9 @@ Status NoTable() { return Status::NotFound("the table does not exist (any more)"
 
 // How far a scan is.
 struct Store::ScanCourse {
-  const Shard::ScanRequest& whole;
-  ScanAhead::Piece piece;   // In turn.
-  Shard::ScanRequest rest;  // Behind it; without a lower bound at the end.
+  const ScanRequest& whole;
+  ScanAhead::Piece piece;  // In turn.
+  ScanRequest rest;        // Behind it; without a lower bound at the end.
 
   bool forward() const { return whole.direction == Direction::kForward; }
   bool at_end() const { return rest.lower.empty(); }
@@ -60,13 +60,13 @@ struct Store::ScanCourse {
 
 // The part of `rest` that lies in the range it comes to first, which is cut off; nothing when none is left,
 // when no range is there, `*routed` becomes false.
-std::optional<ScanAhead::Piece> Store::NextPiece(Shard::ScanRequest* rest, bool* routed) {
+std::optional<ScanAhead::Piece> Store::NextPiece(ScanRequest* rest, bool* routed) {
   const bool forward = rest->direction == Direction::kForward;
   if (rest->lower.empty()) return std::nullopt;
   if (!rest->only.empty() && !SkipUnwanted(rest->only, forward, rest)) return std::nullopt;
   if (!rest->upper.empty() && rest->lower >= rest->upper) return std::nullopt;
   ScanAhead::Piece piece{.request = *rest};
-  Shard::ScanRequest& request = piece.request;
+  ScanRequest& request = piece.request;
   const Route route = routes_.With([&](const RangeMap& map) {
     const RangeDescriptor* range = forward ? map.Find(rest->lower) : map.FindBelow(rest->upper);
     if (range == nullptr || (!range->upper.empty() && range->upper <= rest->lower)) return Route();
@@ -93,54 +93,54 @@ std::optional<ScanAhead::Piece> Store::NextPiece(Shard::ScanRequest* rest, bool*
   return piece;
 }
 
-Task<Result<Shard::ScanAnswer>> Store::Scan(const Shard::ScanRequest& request, Shard::RowSink* sink) {
+Task<Result<ScanAnswer>> Store::Scan(const ScanRequest& request, RowSink* sink) {
   ScanCourse course{.whole = request, .piece = {}, .rest = request};
   if (request.deadline_ns == 0) course.rest.deadline_ns = runtime_.clock().MonotonicNanos() + kPageNanosMax;
   bool routed = true;
   std::optional<ScanAhead::Piece> first = NextPiece(&course.rest, &routed);
   if (!routed) co_return NoTable();
-  if (!first) co_return Shard::ScanAnswer{.done = true};
+  if (!first) co_return ScanAnswer{.done = true};
   course.piece = std::move(*first);
   if (throttle_.on()) co_return co_await ScanMetered(&course, sink);
   if (course.at_end() || sink == nullptr || request.skip_damage)
     co_return co_await ScanOn(&course, sink, nullptr);
 
-  const auto router = [this](Shard::ScanRequest* rest) {
+  const auto router = [this](ScanRequest* rest) {
     bool unused;
     std::optional<ScanAhead::Piece> piece = NextPiece(rest, &unused);
     if (piece && piece->shard == nullptr) piece.reset();  // The scan says so in its turn.
     return piece;
   };
   ScanAhead ahead(runtime_, scans_ahead_, course.rest, sink, router);
-  Result<Shard::ScanAnswer> answer = co_await ScanOn(&course, ahead.sink(), &ahead);
+  Result<ScanAnswer> answer = co_await ScanOn(&course, ahead.sink(), &ahead);
   co_await ahead.Close();
   co_return answer;
 }
 
 // The same within throughput targets. Nobody works ahead: rows that the page does not come to would be
 // charged, and whoever has limits needs no second core.
-Task<Result<Shard::ScanAnswer>> Store::ScanMetered(ScanCourse* course, Shard::RowSink* sink) {
+Task<Result<ScanAnswer>> Store::ScanMetered(ScanCourse* course, RowSink* sink) {
   ScanMeter meter(throttle_);
-  const Shard::ScanRequest& first = course->piece.request;
+  const ScanRequest& first = course->piece.request;
   const std::string& near_end = course->forward() ? first.lower : first.upper;
   PARTITA_CO_TRY(NoteThrottled(near_end, meter.Admit(near_end)));
   course->piece.request.meter = course->rest.meter = &meter;
-  Result<Shard::ScanAnswer> answer = co_await ScanOn(course, sink, nullptr);
+  Result<ScanAnswer> answer = co_await ScanOn(course, sink, nullptr);
   meter.Settle();
   co_return answer;
 }
 
 // Scans the piece in turn and all behind it. `ahead` may be null.
-Task<Result<Shard::ScanAnswer>> Store::ScanOn(ScanCourse* course, Shard::RowSink* sink, ScanAhead* ahead) {
-  const Shard::ScanRequest& whole = course->whole;
-  Shard::ScanAnswer total;
+Task<Result<ScanAnswer>> Store::ScanOn(ScanCourse* course, RowSink* sink, ScanAhead* ahead) {
+  const ScanRequest& whole = course->whole;
+  ScanAnswer total;
   for (int moved = 0; true;) {
-    Shard::ScanRequest& request = course->piece.request;
+    ScanRequest& request = course->piece.request;
     request.limit = whole.limit - static_cast<uint32_t>(total.rows);
     request.bytes_limit = whole.bytes_limit - total.bytes;
     // When more than was expected has been looked at, nothing is known of how much more will be.
     request.entries_expected = whole.entries_expected - std::min(whole.entries_expected, total.scanned);
-    Result<Shard::ScanAnswer> answer = Shard::ScanAnswer();
+    Result<ScanAnswer> answer = ScanAnswer();
     if (course->piece.damage != nullptr && whole.skip_damage) {
       answer->done = true;
       answer->skipped.push_back({request.lower, request.upper, kVersionMax, *course->piece.damage});

@@ -119,13 +119,13 @@ TEST_P(DegradedOpenTest, AScanEndsInFrontOfWhatIsDamagedAndSaysSoWhenAskedToGoOn
   ASSERT_TRUE(opened.ok()) << opened.status().ToString();
   Store& store = **opened;
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
-    Shard::ScanRequest request;
+    ScanRequest request;
     request.lower = TableLowerBound(TableId(1));
     request.upper = TableUpperBound(TableId(1));
     request.direction = direction;
     request.limit = 100'000;
     uint64_t rows = 0;
-    Result<Shard::ScanAnswer> page = Shard::ScanAnswer();
+    Result<ScanAnswer> page = ScanAnswer();
     for (int pages = 0; pages < 100; ++pages) {
       page = runtime.RunToEnd(store.Scan(request, nullptr));
       if (!page.ok() || page->done) break;

@@ -14,10 +14,10 @@ namespace partita {
 namespace {
 
 using ::testing::ElementsAre;
-using Verdict = Shard::RowSink::Verdict;
+using Verdict = RowSink::Verdict;
 
 // Takes rows until told otherwise.
-class JudgingSink : public Shard::RowSink {
+class JudgingSink : public RowSink {
  public:
   std::vector<std::string> keys;
   std::function<Verdict(const std::string& key)> judge = [](const std::string&) { return Verdict::kTaken; };
@@ -86,18 +86,18 @@ class PageScanTest : public testing::Test {
     }
   }
 
-  Shard::ScanRequest Whole(Direction direction = Direction::kForward) const {
-    Shard::ScanRequest request;
+  ScanRequest Whole(Direction direction = Direction::kForward) const {
+    ScanRequest request;
     request.lower = TableLowerBound(table_);
     request.upper = TableUpperBound(table_);
     request.direction = direction;
     request.limit = UINT32_MAX;
     return request;
   }
-  Shard::ScanAnswer Scan(const Shard::ScanRequest& request, Shard::RowSink* sink) {
-    Result<Shard::ScanAnswer> answer = runtime_.RunToEnd(store_->Scan(request, sink));
+  ScanAnswer Scan(const ScanRequest& request, RowSink* sink) {
+    Result<ScanAnswer> answer = runtime_.RunToEnd(store_->Scan(request, sink));
     EXPECT_TRUE(answer.ok()) << answer.status().ToString();
-    return answer.ok() ? *answer : Shard::ScanAnswer();
+    return answer.ok() ? *answer : ScanAnswer();
   }
   std::vector<std::string> Expected(Direction direction) const {
     std::vector<std::string> keys(rows_.begin(), rows_.end());
@@ -116,7 +116,7 @@ TEST_F(PageScanTest, RowsThatAreRefusedDoNotCountForThePage) {
   JudgingSink sink;
   int seen = 0;
   sink.judge = [&seen](const std::string&) { return ++seen % 10 == 0 ? Verdict::kTaken : Verdict::kPassed; };
-  const Shard::ScanAnswer answer = Scan(Whole(), &sink);
+  const ScanAnswer answer = Scan(Whole(), &sink);
   EXPECT_TRUE(answer.done);
   EXPECT_EQ(static_cast<size_t>(seen), rows_.size());
   EXPECT_EQ(answer.rows, rows_.size() / 10);
@@ -125,7 +125,7 @@ TEST_F(PageScanTest, RowsThatAreRefusedDoNotCountForThePage) {
 
 TEST_F(PageScanTest, APageEndsBeforeTheRowThatTheSinkStopsAt) {
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
-    Shard::ScanRequest request = Whole(direction);
+    ScanRequest request = Whole(direction);
     std::vector<std::string> all;
     for (int pages = 0; pages < 1000; ++pages) {
       JudgingSink sink;
@@ -136,7 +136,7 @@ TEST_F(PageScanTest, APageEndsBeforeTheRowThatTheSinkStopsAt) {
         stopped_at = key;
         return Verdict::kStop;
       };
-      const Shard::ScanAnswer answer = Scan(request, &sink);
+      const ScanAnswer answer = Scan(request, &sink);
       all.insert(all.end(), sink.keys.begin(), sink.keys.end());
       if (answer.done) break;
       ASSERT_EQ(answer.next_key, direction == Direction::kForward ? stopped_at : stopped_at + '\0');
@@ -148,13 +148,13 @@ TEST_F(PageScanTest, APageEndsBeforeTheRowThatTheSinkStopsAt) {
 
 TEST_F(PageScanTest, ASinkThatDoesNotGoOnEndsThePageWithoutLosingARow) {
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
-    Shard::ScanRequest request = Whole(direction);
+    ScanRequest request = Whole(direction);
     std::vector<std::string> all;
     int pages = 1;
     for (; pages < 1000; ++pages) {
       JudgingSink sink;
       sink.goes_on = false;
-      const Shard::ScanAnswer answer = Scan(request, &sink);
+      const ScanAnswer answer = Scan(request, &sink);
       EXPECT_LE(answer.scanned, 128u);
       all.insert(all.end(), sink.keys.begin(), sink.keys.end());
       if (answer.done) break;
@@ -166,12 +166,12 @@ TEST_F(PageScanTest, ASinkThatDoesNotGoOnEndsThePageWithoutLosingARow) {
 }
 
 TEST_F(PageScanTest, ADeadlineInThePastStillLetsEveryPageGetOn) {
-  Shard::ScanRequest request = Whole();
+  ScanRequest request = Whole();
   request.deadline_ns = 1;
   size_t rows = 0;
   for (int pages = 0; pages < 1000; ++pages) {
     JudgingSink sink;
-    const Shard::ScanAnswer answer = Scan(request, &sink);
+    const ScanAnswer answer = Scan(request, &sink);
     rows += answer.rows;
     if (answer.done) break;
     ASSERT_GT(answer.next_key, request.lower);
@@ -186,7 +186,7 @@ TEST_F(PageScanTest, IntervalsGiveTheirKeysAcrossRangesAndNothingElseInBothDirec
   for (int round = 0; round < 400; ++round) {
     std::set<std::string> cuts;
     while (cuts.size() < 2 + random() % 12) cuts.insert(Key(partitions[random() % 8], random() % 70));
-    std::vector<Shard::ScanInterval> intervals;
+    std::vector<ScanInterval> intervals;
     for (auto cut = cuts.begin(); cut != cuts.end(); ++cut) {
       const auto next = std::next(cut);
       if (random() % 3 == 0) {
@@ -205,12 +205,12 @@ TEST_F(PageScanTest, IntervalsGiveTheirKeysAcrossRangesAndNothingElseInBothDirec
     }
     const bool forward = round % 2 == 0;
     if (!forward) std::reverse(expected.begin(), expected.end());
-    Shard::ScanRequest request = Whole(forward ? Direction::kForward : Direction::kBackward);
+    ScanRequest request = Whole(forward ? Direction::kForward : Direction::kBackward);
     request.only = intervals;
     request.limit = 1 + random() % 40;
     while (!intervals.empty()) {
       JudgingSink sink;
-      const Shard::ScanAnswer answer = Scan(request, &sink);
+      const ScanAnswer answer = Scan(request, &sink);
       ASSERT_LE(answer.rows, request.limit);
       found.insert(found.end(), sink.keys.begin(), sink.keys.end());
       if (answer.done) break;
@@ -224,12 +224,12 @@ TEST_F(PageScanTest, IntervalsGiveTheirKeysAcrossRangesAndNothingElseInBothDirec
 
 TEST_F(PageScanTest, IntervalsBehindTheTablesRowsEndAtOnce) {
   JudgingSink sink;
-  const std::vector<Shard::ScanInterval> intervals = {{Key("x", 1), Key("x", 2)}};
-  Shard::ScanRequest request = Whole();
+  const std::vector<ScanInterval> intervals = {{Key("x", 1), Key("x", 2)}};
+  ScanRequest request = Whole();
   request.only = intervals;
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
     request.direction = direction;
-    const Shard::ScanAnswer answer = Scan(request, &sink);
+    const ScanAnswer answer = Scan(request, &sink);
     EXPECT_TRUE(answer.done);
     EXPECT_EQ(answer.scanned, 0u);
   }

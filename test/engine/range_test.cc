@@ -115,7 +115,7 @@ class RangeTest : public testing::Test {
   // Everything that was acknowledged is there and nothing else, by scans both ways and by gets.
   void ExpectRows(const std::string& where) {
     for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
-      Shard::ScanRequest request;
+      ScanRequest request;
       request.lower = TableLowerBound(table_);
       request.upper = TableUpperBound(table_);
       request.direction = direction;
@@ -123,7 +123,7 @@ class RangeTest : public testing::Test {
       while (true) {
         StoreModel::Rows found;
         RowCollector rows(&found);
-        Result<Shard::ScanAnswer> page = runtime_->RunToEnd(store_->Scan(request, &rows));
+        Result<ScanAnswer> page = runtime_->RunToEnd(store_->Scan(request, &rows));
         ASSERT_TRUE(page.ok()) << where << ": " << page.status().ToString();
         for (const auto& [key, row] : found) seen[key] = row.content;
         if (page->done) break;

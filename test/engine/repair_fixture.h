@@ -244,7 +244,7 @@ class RepairTest : public testing::Test {
     kept_ = kept;
     // A scan sees the same, in order, each once.
     for (const TableDescriptor& table : store.CatalogCopy().tables) {
-      Shard::ScanRequest request;
+      ScanRequest request;
       request.lower = TableLowerBound(table.id);
       request.upper = TableUpperBound(table.id);
       request.limit = 100'000;

@@ -17,7 +17,7 @@
 // What tests of rows in a store share, of rowless stretches above all.
 namespace partita {
 
-class KeyTaker final : public Shard::RowSink {
+class KeyTaker final : public RowSink {
  public:
   std::vector<std::string> keys;
   Verdict Add(std::string_view user_key, Version, std::string_view) override {

@@ -72,17 +72,17 @@ class RowlessSweepTest : public testing::Test, protected Rows {
     co_return 0;
   }
 
-  Shard::ScanRequest From(std::string lower, uint32_t limit = 1) const {
-    Shard::ScanRequest request;
+  ScanRequest From(std::string lower, uint32_t limit = 1) const {
+    ScanRequest request;
     request.lower = std::move(lower);
     request.upper = TableUpperBound(table);
     request.limit = limit;
     return request;
   }
   // Entries looked at for one page; what it shows is as it must be.
-  uint64_t Scan(const Shard::ScanRequest& request) {
+  uint64_t Scan(const ScanRequest& request) {
     KeyTaker taken;
-    Result<Shard::ScanAnswer> page = runtime_.RunToEnd(store_->Scan(request, &taken));
+    Result<ScanAnswer> page = runtime_.RunToEnd(store_->Scan(request, &taken));
     EXPECT_TRUE(page.ok()) << page.status().ToString();
     if (!page.ok()) return 0;
     const bool forward = request.direction == Direction::kForward;
@@ -106,9 +106,9 @@ class RowlessSweepTest : public testing::Test, protected Rows {
     TaskGroup put;
     put.Spawn(self->runtime_.shard_executor(ShardId(0)), PutDurably(self, std::move(key)));
     while (put.running() > 0) {
-      const Shard::ScanRequest first = self->From(self->Key("p", 0));
+      const ScanRequest first = self->From(self->Key("p", 0));
       KeyTaker taken;
-      Result<Shard::ScanAnswer> page = co_await self->store_->Scan(first, &taken);
+      Result<ScanAnswer> page = co_await self->store_->Scan(first, &taken);
       EXPECT_TRUE(page.ok());
       co_await SleepFor(20'000);
     }
@@ -133,7 +133,7 @@ TEST_F(RowlessSweepTest, TheFirstScanAfterManyDeletesLooksAtFewEntries) {
   Pause();
   EXPECT_LE(First(), 80u);
   // Backward, and from within.
-  Shard::ScanRequest backward = From(TableLowerBound(table));
+  ScanRequest backward = From(TableLowerBound(table));
   backward.direction = Direction::kBackward;
   backward.upper = Key("p", 2999);
   EXPECT_LE(Scan(backward), 80u);
@@ -159,7 +159,7 @@ TEST_F(RowlessSweepTest, ALongSweepGoesOnWhereItEnded) {
   Put(0, kRows + 1);
   Put(0, 200, "z");
   Delete(0, kRows);
-  Shard::ScanRequest backward = From(TableLowerBound(table));
+  ScanRequest backward = From(TableLowerBound(table));
   backward.direction = Direction::kBackward;
   backward.upper = Key("p", kRows);
   for (const bool forward : {true, false}) {
@@ -261,7 +261,7 @@ TEST_F(RowlessSweepTest, ARowInDoubtWithinAStretchIsAnswered) {
       runtime_.RunToEnd(WriteRows(*store_, table, keys, WriteKind::kPut, DurabilityLevel::kPower));
   EXPECT_EQ(outcome.status.code(), Code::kUnknown) << outcome.status.ToString();
   KeyTaker taken;
-  const Result<Shard::ScanAnswer> page = runtime_.RunToEnd(store_->Scan(From(Key("p", 0)), &taken));
+  const Result<ScanAnswer> page = runtime_.RunToEnd(store_->Scan(From(Key("p", 0)), &taken));
   EXPECT_EQ(page.code(), Code::kUnknown) << page.status().ToString();
   Pause(60'000'000'000);
   rows_.insert(keys[0]);
@@ -348,7 +348,7 @@ class RowlessRandomTest : public RowlessSweepTest, public testing::WithParamInte
     }
   }
   void ScanSome() {
-    Shard::ScanRequest request = From(TableLowerBound(table), static_cast<uint32_t>(1 + Below(50)));
+    ScanRequest request = From(TableLowerBound(table), static_cast<uint32_t>(1 + Below(50)));
     if (Below(2) == 0) request.lower = Key(Partition(), Below(kRows));
     if (Below(2) == 0) request.upper = Key(Partition(), Below(kRows));
     if (Below(2) == 0) request.direction = Direction::kBackward;
@@ -360,8 +360,8 @@ class RowlessRandomTest : public RowlessSweepTest, public testing::WithParamInte
     }
   }
   // Of some intervals, as filters ask for them.
-  void ScanOnly(Shard::ScanRequest request) {
-    std::vector<Shard::ScanInterval> only;
+  void ScanOnly(ScanRequest request) {
+    std::vector<ScanInterval> only;
     const std::string partition = Partition();
     for (int row = Below(200); row < kRows; row += Below(400)) {
       const int end = row + 1 + Below(300);
@@ -372,10 +372,10 @@ class RowlessRandomTest : public RowlessSweepTest, public testing::WithParamInte
     request.only = only;
     request.limit = UINT32_MAX;
     KeyTaker taken;
-    Result<Shard::ScanAnswer> page = runtime_.RunToEnd(store_->Scan(request, &taken));
+    Result<ScanAnswer> page = runtime_.RunToEnd(store_->Scan(request, &taken));
     EXPECT_TRUE(page.ok() && page->done);
     std::vector<std::string> expected;
-    for (const Shard::ScanInterval& interval : only) {
+    for (const ScanInterval& interval : only) {
       for (auto key = rows_.lower_bound(interval.lower); key != rows_.end() && *key < interval.upper; ++key) {
         if (*key >= request.lower && *key < request.upper) expected.push_back(*key);
       }
@@ -409,7 +409,7 @@ TEST_P(RowlessRandomTest, EveryPageShowsTheRowsThereAre) {
   for (const char* partition : {"p", "q", "r"}) Put(0, kRows, partition);
   for (int step = 0; step < 400 && !HasFailure(); ++step) Step();
   // All of it, in pages.
-  Shard::ScanRequest request = From(TableLowerBound(table), 1000);
+  ScanRequest request = From(TableLowerBound(table), 1000);
   for (auto key = rows_.begin(); key != rows_.end(); key = rows_.lower_bound(request.lower)) {
     request.lower = *key;
     Scan(request);

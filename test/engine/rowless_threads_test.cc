@@ -68,7 +68,7 @@ class RowlessThreadsStoreTest : public testing::Test, protected Rows {
   void ReadPage(Store& store, Runtime& runtime, std::mt19937_64& random) {
     const int writer = static_cast<int>(random() % kWriters);
     const int from = random() % 2 == 0 ? 0 : static_cast<int>(random() % kRows);
-    Shard::ScanRequest request;
+    ScanRequest request;
     request.lower = Key(Partition(writer), from);
     request.upper = Key(Partition(writer), kRows);
     request.limit = static_cast<uint32_t>(1 + random() % 3);
@@ -79,7 +79,7 @@ class RowlessThreadsStoreTest : public testing::Test, protected Rows {
       before.emplace_back(changes, states_[writer][row].is_row.load());
     }
     KeyTaker taken;
-    Result<Shard::ScanAnswer> page = runtime.RunToEnd(store.Scan(request, &taken));
+    Result<ScanAnswer> page = runtime.RunToEnd(store.Scan(request, &taken));
     ASSERT_TRUE(page.ok()) << page.status().ToString();
     const std::set<std::string> found(taken.keys.begin(), taken.keys.end());
     const bool forward = request.direction == Direction::kForward;

@@ -28,7 +28,7 @@ struct Sieved {
   bool goes_on = true;
 };
 
-class CountingSieve : public Shard::RowSieve {
+class CountingSieve : public RowSieve {
  public:
   explicit CountingSieve(Sieved* sieved) : sieved_(sieved) { ++sieved_->made; }
   uint64_t Wanted(std::span<const KeylessRow> rows) override {
@@ -44,7 +44,7 @@ class CountingSieve : public Shard::RowSieve {
   Sieved* sieved_;
 };
 
-class SievedSink : public Shard::RowSink {
+class SievedSink : public RowSink {
  public:
   explicit SievedSink(Sieved* sieved) : sieved_(sieved) {}
   Verdict Add(std::string_view user_key, Version, std::string_view content) override {
@@ -54,7 +54,7 @@ class SievedSink : public Shard::RowSink {
     return Verdict::kTaken;
   }
   bool GoOn() override { return sieved_->goes_on; }
-  std::unique_ptr<Shard::RowSieve> NewSieve() override {
+  std::unique_ptr<RowSieve> NewSieve() override {
     return sieves ? std::make_unique<CountingSieve>(sieved_) : nullptr;
   }
 
@@ -121,18 +121,17 @@ class AheadWorld {
       co_await SleepFor(100'000);
     }
   }
-  static Task<Result<Shard::ScanAnswer>> ScanBesideWrites(AheadWorld* world,
-                                                          const Shard::ScanRequest& request,
-                                                          SievedSink* taker) {
+  static Task<Result<ScanAnswer>> ScanBesideWrites(AheadWorld* world, const ScanRequest& request,
+                                                   SievedSink* taker) {
     TaskGroup group;
     group.Spawn(world->runtime_->client(1), Disturb(world, 10));
-    Result<Shard::ScanAnswer> answer = co_await world->store_->Scan(request, taker);
+    Result<ScanAnswer> answer = co_await world->store_->Scan(request, taker);
     co_await group.Join();
     co_return answer;
   }
 
-  Shard::ScanRequest Whole(Direction direction) const {
-    Shard::ScanRequest request;
+  ScanRequest Whole(Direction direction) const {
+    ScanRequest request;
     request.lower = TableLowerBound(table_);
     request.upper = TableUpperBound(table_);
     request.direction = direction;
@@ -175,7 +174,7 @@ TEST(ScanAheadTest, PagesJoinedAreTheRowsThatPassInKeyOrderWhoeverScannedThem) {
   for (uint64_t seed = 1; seed <= 24; ++seed) {
     AheadWorld world(seed);
     const Direction direction = seed % 2 == 0 ? Direction::kForward : Direction::kBackward;
-    Shard::ScanRequest request = world.Whole(direction);
+    ScanRequest request = world.Whole(direction);
     const bool in_pages = seed % 3 != 0;
     SievedSink all(&sieved);
     int pages = 0;
@@ -185,7 +184,7 @@ TEST(ScanAheadTest, PagesJoinedAreTheRowsThatPassInKeyOrderWhoeverScannedThem) {
       if (in_pages && pages % 3 == 0) taker.enough = 1 + static_cast<int>(world.random_() % 30);
       if (in_pages && pages % 3 == 1) request.limit = 1 + world.random_() % 30;
       if (in_pages && pages % 3 == 2) request.bytes_limit = 1 + world.random_() % 6000;
-      Result<Shard::ScanAnswer> answer =
+      Result<ScanAnswer> answer =
           world.runtime_->RunToEnd(AheadWorld::ScanBesideWrites(&world, request, &taker));
       ASSERT_TRUE(answer.ok()) << answer.status().ToString();
       ASSERT_EQ(answer->rows, taker.keys.size());
@@ -209,7 +208,7 @@ TEST(ScanAheadTest, NothingIsScannedAheadWithoutASieveOrWithinOneRange) {
   whole.sieves = false;
   ASSERT_TRUE(world.runtime_->RunToEnd(world.store_->Scan(world.Whole(Direction::kForward), &whole)).ok());
   EXPECT_EQ(whole.keys, world.Expected(Direction::kForward));
-  Shard::ScanRequest one = world.Whole(Direction::kForward);
+  ScanRequest one = world.Whole(Direction::kForward);
   one.lower = world.Key(3, 0);
   one.upper = world.Key(4, 0);
   world.Reopen(4);
@@ -229,7 +228,7 @@ TEST(ScanAheadTest, AScanThatIsGivenUpStopsTheOthers) {
     world.runtime_->OnCompletion([&](const SimOperationRecord&) {
       if (sieved.made > 0 && ++completed == 2) sieved.goes_on = false;
     });
-    Result<Shard::ScanAnswer> answer =
+    Result<ScanAnswer> answer =
         world.runtime_->RunToEnd(world.store_->Scan(world.Whole(Direction::kForward), &taker));
     ASSERT_TRUE(answer.ok()) << answer.status().ToString();
     EXPECT_FALSE(answer->done);
@@ -250,7 +249,7 @@ TEST(ScanAheadTest, DamageAheadIsMetInItsTurnOnly) {
     const SimFault broken{.effect = SimEffect::kError, .operations = SimOps(SimOp::kRead), .skip = seed * 2};
     const size_t fault = world.runtime_->AddFault(broken);
     SievedSink taker(&sieved);
-    Result<Shard::ScanAnswer> answer =
+    Result<ScanAnswer> answer =
         world.runtime_->RunToEnd(world.store_->Scan(world.Whole(Direction::kForward), &taker));
     if (answer.ok()) {
       // A prefix, and where it goes on is behind the last row given and not behind the next one.

@@ -72,13 +72,13 @@ struct Choice {
   static uint64_t Crc(std::string_view content) { return std::hash<std::string_view>()(content) >> 7; }
 };
 
-class Sink : public Shard::RowSink {
+class Sink : public RowSink {
  public:
   Sink(Choice choice, bool early, uint32_t stop_after)
       : choice_(choice), early_(early), stop_after_(stop_after) {}
 
   uint64_t Wanted(std::span<const KeylessRow> rows) override {
-    EXPECT_LE(rows.size(), Shard::kRowsAtOnceMax);
+    EXPECT_LE(rows.size(), kRowsAtOnceMax);
     if (!early_) return UINT64_MAX;
     uint64_t wanted = 0;
     for (size_t i = 0; i < rows.size(); ++i) wanted |= uint64_t{choice_.Wants(rows[i].content)} << i;
@@ -141,7 +141,7 @@ class OracleWorld {
     return rowless_.Leap(Direction::kForward, visible, &bound);
   }
 
-  Result<Shard::ScanAnswer> Scan(const Shard::ScanRequest& request, Sink* sink, Version visible, bool doubt) {
+  Result<ScanAnswer> Scan(const ScanRequest& request, Sink* sink, Version visible, bool doubt) {
     PageScan scan(request, sink,
                   {.view = view_,
                    .range = view_.ranges[0],
@@ -262,7 +262,7 @@ class OracleWorld {
   RowlessStretches rowless_;
 };
 
-using Intervals = std::vector<Shard::ScanInterval>;
+using Intervals = std::vector<ScanInterval>;
 
 // What the scan is asked for, page after page.
 struct Question {
@@ -365,7 +365,7 @@ class Asker {
   // False: that was the last one.
   bool OnePage() {
     const bool cut_anywhere = world_.Chance(60);
-    const uint32_t slices[] = {1, 2, 7, Shard::kEntriesPerSlice, 1000};
+    const uint32_t slices[] = {1, 2, 7, kEntriesPerSlice, 1000};
     request_.entries_per_slice = slices[world_.Below(5)];
     request_.limit = cut_anywhere ? 1 + world_.Below(30) : UINT32_MAX;
     request_.bytes_limit = cut_anywhere && world_.Chance(30) ? world_.Below(5000) : UINT64_MAX;
@@ -374,7 +374,7 @@ class Asker {
     Sink sink(question_.choice, world_.Chance(70), stop_after);
     const bool first_and_whole = !cut_anywhere && rows_.empty() && request_.lower == question_.lower &&
                                  request_.upper == question_.upper && question_.only.empty();
-    Result<Shard::ScanAnswer> answer = world_.Scan(request_, &sink, question_.visible, question_.doubt);
+    Result<ScanAnswer> answer = world_.Scan(request_, &sink, question_.visible, question_.doubt);
     if (!answer.ok()) {
       EXPECT_EQ(answer.code(), Code::kUnknown) << answer.status().ToString();
       EXPECT_TRUE(sink.rows.empty());
@@ -416,7 +416,7 @@ class Asker {
   OracleWorld& world_;
   const Question& question_;
   const Expectation expected_;
-  Shard::ScanRequest request_;
+  ScanRequest request_;
   std::vector<ModelRow> rows_;
   std::set<std::string> uncertain_;
 };
@@ -451,12 +451,12 @@ TEST(ScanOracleTest, AScanGivesWhatLiesBeforeDamageAndAsksAgainAtIt) {
       const bool hit = id == victim && offset <= place && place < offset + bytes.size();
       return hit ? Status::IoError("the test says so") : Status();
     };
-    Shard::ScanRequest request{.lower = question.lower, .upper = question.upper};
+    ScanRequest request{.lower = question.lower, .upper = question.upper};
     request.direction = question.direction;
     request.limit = UINT32_MAX;
     std::vector<ModelRow> rows;
     Sink sink(question.choice, /*early=*/true, UINT32_MAX);
-    Result<Shard::ScanAnswer> answer = world.Scan(request, &sink, question.visible, false);
+    Result<ScanAnswer> answer = world.Scan(request, &sink, question.visible, false);
     if (!answer.ok()) continue;
     rows = sink.rows;
     if (answer->done) {

@@ -13,7 +13,7 @@ class SkipDamageTest : public RepairTest {
     std::vector<SkippedSpan> skipped;
     uint32_t pages = 0;
   };
-  class Sink : public Shard::RowSink {
+  class Sink : public RowSink {
    public:
     explicit Sink(RowsByKey* out) : out_(out) {}
     Verdict Add(std::string_view user_key, Version version, std::string_view content) override {
@@ -29,7 +29,7 @@ class SkipDamageTest : public RepairTest {
   Taken ScanAll(SimRuntime& runtime, Store& store, Direction direction, uint32_t limit) {
     Taken taken;
     for (const uint32_t table : {1u, 2u}) {
-      Shard::ScanRequest request;
+      ScanRequest request;
       request.lower = TableLowerBound(TableId(table));
       request.upper = TableUpperBound(TableId(table));
       request.direction = direction;
@@ -168,7 +168,7 @@ TEST_F(SkipDamageTest, WithoutTheWishDamageIsAnError) {
   SimRuntime runtime(NextLife(), *disk_);
   auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
   ASSERT_TRUE(opened.ok()) << opened.status().ToString();
-  Shard::ScanRequest request;
+  ScanRequest request;
   request.lower = TableLowerBound(TableId(1));
   request.upper = TableUpperBound(TableId(1));
   EXPECT_EQ(runtime.RunToEnd((*opened)->Scan(request, nullptr)).code(), Code::kCorruption);
@@ -176,8 +176,8 @@ TEST_F(SkipDamageTest, WithoutTheWishDamageIsAnError) {
   const std::string key = rows_.begin()->first;
   std::string content;
   ASSERT_EQ(runtime.RunToEnd((*opened)->Get(key, &content)).code(), Code::kCorruption);
-  const Shard::ScanInterval point{key, key + '\0'};
-  request.only = std::span<const Shard::ScanInterval>(&point, 1);
+  const ScanInterval point{key, key + '\0'};
+  request.only = std::span<const ScanInterval>(&point, 1);
   EXPECT_EQ(runtime.RunToEnd((*opened)->Scan(request, nullptr)).code(), Code::kCorruption);
   request.skip_damage = true;
   auto page = runtime.RunToEnd((*opened)->Scan(request, nullptr));

@@ -280,7 +280,7 @@ TEST_P(StalledCatalogTest, ADeletionIsInDoubtUntilTheDiskAnswersAgain) {
   EXPECT_EQ(runtime_.RunToEnd(store_->Get(key, &content)).code(), Code::kUnknown);
   EXPECT_EQ(store_->TryGet(key, &content).state, Shard::ReadState::kNeedsIo);
   EXPECT_EQ(runtime_.RunToEnd(PutWhere(store_.get(), other, {"row"})).code(), Code::kUnknown);
-  Shard::ScanRequest scan;
+  ScanRequest scan;
   scan.lower = TableLowerBound(other);
   scan.upper = TableUpperBound(other);
   EXPECT_EQ(runtime_.RunToEnd(store_->Scan(scan, nullptr)).code(), Code::kUnknown);

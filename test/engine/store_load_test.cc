@@ -86,7 +86,7 @@ TEST_F(StoreLoadTest, AScanIsLoadWhereItPasses) {
   for (const bool in_files : {false, true}) {
     if (in_files) ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
     NextSecond();
-    Shard::ScanRequest request;
+    ScanRequest request;
     request.lower = TableLowerBound(table_);
     request.upper = TableUpperBound(table_);
     ASSERT_EQ(runtime_.RunToEnd(store_->Scan(request, nullptr))->rows, 1'000u);

@@ -17,7 +17,7 @@ namespace {
 constexpr int kThrottledRows = 500;
 
 // Takes every row, or one in so many.
-class Sieve : public Shard::RowSink {
+class Sieve : public RowSink {
  public:
   explicit Sieve(uint64_t one_in = 1) : one_in_(one_in) {}
   Verdict Add(std::string_view user_key, Version, std::string_view) override {
@@ -69,9 +69,9 @@ class StoreThrottleTest : public testing::Test {
     if (answer.state != Shard::ReadState::kNeedsIo) return Status();
     return runtime_.RunToEnd(store_->Get(key, &content)).status();
   }
-  Result<Shard::ScanAnswer> Scan(std::string lower, std::string upper, Shard::RowSink* sink,
-                                 Direction direction = Direction::kForward) {
-    Shard::ScanRequest request;
+  Result<ScanAnswer> Scan(std::string lower, std::string upper, RowSink* sink,
+                          Direction direction = Direction::kForward) {
+    ScanRequest request;
     request.lower = std::move(lower);
     request.upper = std::move(upper);
     request.direction = direction;
@@ -95,7 +95,7 @@ class StoreThrottleTest : public testing::Test {
 TEST_F(StoreThrottleTest, AScanCostsWhatItLooksAtNotWhatItGives) {
   Set({.partition_rate = 500});
   Sieve sieve(100);
-  Result<Shard::ScanAnswer> answer = Scan(Key("a", 0), Key("b", 0), &sieve);
+  Result<ScanAnswer> answer = Scan(Key("a", 0), Key("b", 0), &sieve);
   ASSERT_TRUE(answer.ok());
   EXPECT_TRUE(answer->done);
   EXPECT_EQ(answer->rows, 5u);
@@ -115,7 +115,7 @@ TEST_F(StoreThrottleTest, AThrottledScanGoesOnPageByPageAtTheTargetsRate) {
     uint64_t pages = 0;
     for (bool done = false; !done; ++pages) {
       const size_t before = sieve.keys.size();
-      Result<Shard::ScanAnswer> page = Scan(lower, upper, &sieve, direction);
+      Result<ScanAnswer> page = Scan(lower, upper, &sieve, direction);
       while (page.code() == Code::kThrottled) {
         EXPECT_EQ(sieve.keys.size(), before);
         runtime_.AdvanceTime(page.status().retry_after_us() * 1'000);
@@ -140,12 +140,12 @@ TEST_F(StoreThrottleTest, AScanThatComesToAPartitionInDebtEndsThereAndSaysSoNext
   Set({.partition_rate = 1'000});
   EXPECT_NEAR(Left("b"), 2'000, 3);
   Sieve sieve;
-  Result<Shard::ScanAnswer> page = Scan(TableLowerBound(table_), TableUpperBound(table_), &sieve);
+  Result<ScanAnswer> page = Scan(TableLowerBound(table_), TableUpperBound(table_), &sieve);
   ASSERT_TRUE(page.ok());
   EXPECT_FALSE(page->done);
   EXPECT_GE(sieve.keys.size(), static_cast<size_t>(kThrottledRows));
-  EXPECT_LE(sieve.keys.size(), static_cast<size_t>(kThrottledRows) + 2 * Shard::kEntriesPerSlice);
-  Result<Shard::ScanAnswer> next = Scan(page->next_key, TableUpperBound(table_), &sieve);
+  EXPECT_LE(sieve.keys.size(), static_cast<size_t>(kThrottledRows) + 2 * kEntriesPerSlice);
+  Result<ScanAnswer> next = Scan(page->next_key, TableUpperBound(table_), &sieve);
   EXPECT_EQ(next.code(), Code::kThrottled);
   // Another partition is not slowed.
   Sieve other;

@@ -27,7 +27,7 @@ constexpr uint64_t kFailingDeadlineNanos = 5'000'000'000;
 constexpr uint32_t kKeeperTablesMax = 1u << 20;  // Of one process.
 constexpr uint32_t kBackupsMax = 2;              // Of one process: they keep what compactions let go.
 
-class RowMap : public Shard::RowSink {
+class RowMap : public RowSink {
  public:
   Verdict Add(std::string_view user_key, Version, std::string_view content) override {
     Result<UserKeyParts> parts = DecodeUserKey(user_key);
@@ -291,12 +291,12 @@ PartitionState ReadPartition(Store& store, uint32_t writer) {
   const Result<TableDescriptor> table = store.FindTable(kLoadAccount, LoadTableName(TableOfWriter(writer)));
   if (!table.ok()) return {};
   RowMap found;
-  Shard::ScanRequest request;
+  ScanRequest request;
   request.lower = EncodeUserKey(table->id, PartitionOf(writer), "");
   request.upper = EncodeUserKey(table->id, PartitionOf(writer), "z");
   request.limit = 7;  // Several pages.
   for (bool done = false; !done;) {
-    Result<Shard::ScanAnswer> answer = store.runtime().RunToEnd(store.Scan(request, &found));
+    Result<ScanAnswer> answer = store.runtime().RunToEnd(store.Scan(request, &found));
     if (!answer.ok()) return {0, "scan: " + answer.status().ToString(), true};
     done = answer->done;
     request.lower = answer->next_key;

@@ -36,7 +36,7 @@ Result<std::string> Append(std::string_view, std::string_view base, std::string_
   return std::string(base) + ";" + std::string(patch);
 }
 
-class RowReader : public Shard::RowSink {
+class RowReader : public RowSink {
  public:
   explicit RowReader(std::vector<std::pair<std::string, HistoryCall::Row>>* rows) : rows_(rows) {}
   Verdict Add(std::string_view user_key, Version version, std::string_view content) override {
@@ -219,14 +219,14 @@ Task<void> Client::Get() {
 }
 
 Task<void> Client::Page() {
-  Shard::ScanRequest request;
+  ScanRequest request;
   request.lower = round_.Key(partition_, 0);
   request.upper = round_.Key(partition_, kRows);
   request.direction = random_.Chance(0.5) ? Direction::kForward : Direction::kBackward;
   std::vector<std::pair<std::string, HistoryCall::Row>> found;
   RowReader sink(&found);
   HistoryCall call = Begin(HistoryCall::Kind::kPage);
-  Result<Shard::ScanAnswer> answer = co_await round_.store->Scan(request, &sink);
+  Result<ScanAnswer> answer = co_await round_.store->Scan(request, &sink);
   if (!answer.ok() && answer.code() != Code::kUnknown) failure_ = "scan: " + answer.status().ToString();
   // In doubt: nothing was said, or the page ended before the row that is.
   if (!answer.ok() || !answer->done) co_return;

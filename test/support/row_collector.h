@@ -5,7 +5,7 @@
 namespace partita {
 
 // Takes all rows of a scan.
-class RowCollector final : public Shard::RowSink {
+class RowCollector final : public RowSink {
  public:
   explicit RowCollector(StoreModel::Rows* rows) : rows_(rows) {}
   Verdict Add(std::string_view user_key, Version version, std::string_view content) override {

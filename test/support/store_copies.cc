@@ -108,12 +108,12 @@ Task<void> StoreLife::RestoreOnce(size_t index, const StoreModel::CopyClaim* cla
 
 Task<bool> StoreLife::ReadCopy(Store* copy, StoreModel::Rows* rows) {
   for (const TableDescriptor& table : copy->ListTables("default")) {
-    Shard::ScanRequest request;
+    ScanRequest request;
     request.lower = TableLowerBound(table.id);
     request.upper = TableUpperBound(table.id);
     for (bool done = false; !done;) {
       RowCollector sink(rows);
-      Result<Shard::ScanAnswer> answer = co_await copy->Scan(request, &sink);
+      Result<ScanAnswer> answer = co_await copy->Scan(request, &sink);
       if (crashed()) co_return false;
       if (!answer.ok()) {
         if (!faulty_) Violation("scan of a restored store: " + answer.status().ToString());

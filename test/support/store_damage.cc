@@ -42,7 +42,7 @@ Task<bool> StoreLife::GetDamaged(StoreModel::Rows* rows) {
 
 // A scan gives what gets give, and ends in front of damage, not behind it (F43, F44).
 Task<bool> StoreLife::ScanDamaged(TableId table, const StoreModel::Rows& rows) {
-  Shard::ScanRequest request;
+  ScanRequest request;
   request.lower = TableLowerBound(table);
   request.upper = TableUpperBound(table);
   request.limit = 1 + static_cast<uint32_t>(Draw(30));
@@ -50,7 +50,7 @@ Task<bool> StoreLife::ScanDamaged(TableId table, const StoreModel::Rows& rows) {
   std::string reached = request.lower;
   for (bool done = false; !done;) {
     RowCollector sink(&seen);
-    Result<Shard::ScanAnswer> answer = co_await store_->Scan(request, &sink);
+    Result<ScanAnswer> answer = co_await store_->Scan(request, &sink);
     if (!answer.ok() && answer.code() == Code::kCorruption) break;
     if (!answer.ok()) {
       Violation("scan: " + answer.status().ToString());

@@ -36,13 +36,13 @@ Task<void> ReadEverything(Runtime* runtime, StoreOptions options, const StoreMod
   Store& store = **opened;
   for (const TableDescriptor& table : store.ListTables("default")) {
     out->tables.push_back(table.name);
-    Shard::ScanRequest request;
+    ScanRequest request;
     request.lower = TableLowerBound(table.id);
     request.upper = TableUpperBound(table.id);
     request.limit = 7;
     for (bool done = false; !done;) {
       RowCollector sink(&out->rows);
-      Result<Shard::ScanAnswer> answer = co_await store.Scan(request, &sink);
+      Result<ScanAnswer> answer = co_await store.Scan(request, &sink);
       if (!answer.ok()) {
         ++out->failed_scans;
         break;

@@ -11,7 +11,7 @@ namespace partita {
 
 namespace {
 
-class PageCollector : public Shard::RowSink {
+class PageCollector : public RowSink {
  public:
   explicit PageCollector(std::vector<std::pair<std::string, StoreModel::Row>>* rows) : rows_(rows) {}
   Verdict Add(std::string_view user_key, Version version, std::string_view content) override {
@@ -177,7 +177,7 @@ Task<bool> StoreLife::ScanPages(std::string lower, std::string upper, Direction 
   bool forward = direction == Direction::kForward;
   TableId table(LoadBe32(lower.data()));
   while (true) {
-    Shard::ScanRequest request;
+    ScanRequest request;
     request.lower = lower;
     request.upper = upper;
     request.direction = direction;
@@ -186,7 +186,7 @@ Task<bool> StoreLife::ScanPages(std::string lower, std::string upper, Direction 
     PageCollector sink(&found);
     uint64_t begun = world_.model.Now();
     ++world_.counts.pages;
-    Result<Shard::ScanAnswer> answer = co_await store_->Scan(request, &sink);
+    Result<ScanAnswer> answer = co_await store_->Scan(request, &sink);
     if (crashed()) {
       if (compared_) world_.KeepScan(lower, upper, direction);
       co_return false;
