@@ -323,7 +323,9 @@ class Shard {
   // What is due now; or, `calm`, what would be if nobody wrote.
   std::shared_ptr<CompactionWork> PickWork(bool calm = false);
   void LookWhenCalm();
-  static Task<void> AwaitCalm(Shard* self);
+  void RetryCompaction(const Status& failed);
+  void CompactIn(uint64_t nanos);
+  static Task<void> CompactLater(Shard* self, uint64_t nanos);
   Task<Status> RunWork(CompactionWork* work, BackgroundClass by);
   Task<Status> InstallWork(CompactionWork* work);
   PickerOptions Picker(bool calm = false) const;
@@ -395,7 +397,8 @@ class Shard {
   // Posted to helpers of the class, not begun: nobody may wait for it.
   std::atomic<bool> idle_compaction_scheduled_{false}, ordinary_compaction_scheduled_{false};
   std::atomic<bool> compaction_running_{false};
-  std::atomic<bool> awaits_calm_{false};
+  std::atomic<bool> compacts_later_{false};
+  std::atomic<uint32_t> compactions_failed_{0};  // Since the last that was installed.
   std::atomic<bool> prepare_running_{false};
   std::atomic<uint64_t> prepare_after_ns_{0};  // Not before, since it failed.
   std::atomic<bool> closing_{false};
@@ -405,7 +408,7 @@ class Shard {
   std::atomic<uint64_t> log_segment_{0};      // What the manifest on disk says (F35).
   std::atomic<uint64_t> segment_asked_{0};    // What it was last asked to say.
   std::atomic<bool> out_of_space_{false};     // The last flush or manifest save met a full disk (F54).
-  std::atomic<uint64_t> failed_attempts_{0};  // Of flushes, compactions and manifest saves; each is retried.
+  std::atomic<uint64_t> failed_attempts_{0};  // Of flushes, installs and manifest saves; each is retried.
   std::atomic<uint32_t> hold_installs_{0};    // Writers that resolved in vain twice.
   std::atomic<uint64_t> writes_{0}, flushes_{0}, compactions_{0}, bytes_user_{0}, bytes_flushed_{0};
   std::atomic<uint64_t> bytes_compaction_read_{0}, bytes_compaction_written_{0}, debt_bytes_{0};

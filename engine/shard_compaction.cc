@@ -235,9 +235,10 @@ Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
   }
   Status done = co_await self->RunWork(work.get(), background);
   if (!done.ok()) {
-    // The next flush asks again; what could not be read is set aside (F22, F46).
-    self->NoteFailedAttempt(done);
+    // What could not be read is set aside (F22, F46).
+    self->NoteBackgroundError(done);
     self->compaction_running_.store(false);
+    self->RetryCompaction(done);
     co_return;
   }
   // Installing takes locks that flushes wait for: not on an idle-class thread (DESIGN 7).
@@ -247,16 +248,32 @@ Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
 
 // Where writers let level 0 become deeper than it shall stay: has it looked at again.
 void Shard::LookWhenCalm() {
-  if (closing_.load() || PickWork(/*calm=*/true) == nullptr || awaits_calm_.exchange(true)) return;
-  // On the worker, where waiting takes no thread.
-  tasks_.Spawn(context_.runtime.shard_executor(id_), AwaitCalm(this));
+  constexpr uint64_t kCalmNanos = 500'000'000;
+  if (!closing_.load() && PickWork(/*calm=*/true) != nullptr) CompactIn(kCalmNanos);
 }
 
-Task<void> Shard::AwaitCalm(Shard* self) {
+// What a compaction lacked, as room on the disk, may come while nobody writes, so that no flush asks again.
+void Shard::RetryCompaction(const Status& failed) {
+  constexpr uint64_t kFirstNanos = 1'000'000'000;
+  // Space that returns is used within 10 s, as by writes (F56). What may fail for ever, and only at the end
+  // of all its work, is done again after 17 minutes.
+  const bool lacks = failed.code() == Code::kNoSpace || failed.code() == Code::kResourceExhausted;
+  const uint32_t doublings_max = lacks ? 3 : 10;
+  CompactIn(kFirstNanos << std::min(compactions_failed_.fetch_add(1), doublings_max));
+}
+
+void Shard::CompactIn(uint64_t nanos) {
+  if (closing_.load() || compacts_later_.exchange(true)) return;
+  // On the worker, where waiting takes no thread.
+  tasks_.Spawn(context_.runtime.shard_executor(id_), CompactLater(this, nanos));
+}
+
+Task<void> Shard::CompactLater(Shard* self, uint64_t nanos) {
   constexpr uint64_t kPollNanos = 50'000'000;
-  constexpr int kPolls = 10;
-  for (int i = 0; i < kPolls && !self->closing_.load(); ++i) co_await SleepFor(kPollNanos);
-  self->awaits_calm_.store(false);
+  for (uint64_t slept = 0; slept < nanos && !self->closing_.load(); slept += kPollNanos) {
+    co_await SleepFor(kPollNanos);
+  }
+  self->compacts_later_.store(false);
   self->ScheduleCompaction();
 }
 
@@ -264,7 +281,12 @@ Task<void> Shard::InstallInBackground(Shard* self, std::shared_ptr<CompactionWor
   Status installed = co_await self->InstallWork(work.get());
   self->NoteFailedAttempt(installed);
   self->compaction_running_.store(false);
-  if (installed.ok() && work->more) self->ScheduleCompaction();
+  if (!installed.ok()) {
+    self->RetryCompaction(installed);
+  } else {
+    self->compactions_failed_.store(0);
+    if (work->more) self->ScheduleCompaction();
+  }
 }
 
 Task<Status> Shard::CompactAll(BackgroundClass by, const std::atomic<bool>* leave) {
@@ -281,7 +303,11 @@ Task<Status> Shard::CompactAll(BackgroundClass by, const std::atomic<bool>* leav
     if (work != nullptr) done = co_await RunWork(work.get(), by);
     if (work == nullptr || !done.ok()) {
       compaction_running_.store(false);
-      if (done.ok()) ScheduleCompaction();  // For a flush that saw us running.
+      if (done.ok()) {
+        ScheduleCompaction();  // For a flush that saw us running.
+      } else {
+        RetryCompaction(done);
+      }
       co_return done;
     }
     // Behind us: a save of the manifest is repeated until it succeeds, and we need not wait so long.

@@ -72,6 +72,38 @@ TEST(FullDiskStoreTest, ACompactionWithoutRoomForItsOutputDoesNotBegin) {
   EXPECT_TRUE(runtime.RunToEnd(store.Close()).ok());
 }
 
+// Nobody writes any more, so no flush asks for it.
+TEST(FullDiskStoreTest, ACompactionGoesOnByItselfOnceThereIsRoom) {
+  SimDisk disk(3);
+  SimRuntime runtime({.seed = 3, .shards = 1}, disk);
+  Result<std::unique_ptr<Store>> opened =
+      runtime.RunToEnd(Store::Open(runtime, SmallStoreOptions(/*shards=*/1)));
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  Store& store = **opened;
+  Store::TableSpec spec;
+  spec.account = "default";
+  spec.name = "rows";
+  spec.raw = true;
+  const TableId table = runtime.RunToEnd(store.CreateTable(std::move(spec)))->id;
+  int row = 0;
+  for (; row < 3000; ++row) ASSERT_TRUE(PutAt(runtime, store, table, row).ok());
+  ASSERT_TRUE(runtime.RunToEnd(store.CompactAll()).ok());
+  disk.set_capacity(disk.used_bytes() + (700u << 10));
+  Status compacted;
+  for (int i = 0; i < 1000 && compacted.ok(); ++i) {
+    ASSERT_TRUE(PutAt(runtime, store, table, row++).ok());
+    if (i % 100 == 99) compacted = runtime.RunToEnd(store.CompactAll());
+  }
+  ASSERT_EQ(compacted.code(), Code::kNoSpace) << compacted.ToString();
+  runtime.RunToEnd(Pause(20'000'000'000));  // Long enough to have given up.
+  const uint64_t compactions = store.Statistics()[0].compactions;
+
+  disk.set_capacity(uint64_t{1} << 40);
+  runtime.RunToEnd(Pause(10'000'000'000));
+  EXPECT_GT(store.Statistics()[0].compactions, compactions);
+  EXPECT_TRUE(runtime.RunToEnd(store.Close()).ok());
+}
+
 // A change of files that cannot be saved is tried again for as long as it takes, and keeps others from
 // theirs.
 TEST(FullDiskStoreTest, ABackupIsToldThatNoManifestCanBeSaved) {
