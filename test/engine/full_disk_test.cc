@@ -34,74 +34,75 @@ Status PutAt(SimRuntime& runtime, Store& store, TableId table, int row) {
   return runtime.RunToEnd(store.Write(request)).status;
 }
 
-TEST(FullDiskStoreTest, ACompactionWithoutRoomForItsOutputDoesNotBegin) {
-  SimDisk disk(3);
-  SimRuntime runtime({.seed = 3, .shards = 1}, disk);
-  Result<std::unique_ptr<Store>> opened =
-      runtime.RunToEnd(Store::Open(runtime, SmallStoreOptions(/*shards=*/1)));
-  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
-  Store& store = **opened;
-  Store::TableSpec spec;
-  spec.account = "default";
-  spec.name = "rows";
-  spec.raw = true;
-  TableId table = runtime.RunToEnd(store.CreateTable(std::move(spec)))->id;
-  int row = 0;
-  for (; row < 3000; ++row) ASSERT_TRUE(PutAt(runtime, store, table, row).ok());
-  ASSERT_TRUE(runtime.RunToEnd(store.CompactAll()).ok());
-  uint64_t compactions = store.Statistics()[0].compactions;
-
-  // Room for flushes and two log segments, not for rewriting all that is there.
-  disk.set_capacity(disk.used_bytes() + (700u << 10));
-  Status compacted;
-  for (int i = 0; i < 1000 && compacted.ok(); ++i) {
-    Status written = PutAt(runtime, store, table, row++);
-    ASSERT_TRUE(written.ok()) << written.ToString();
-    if (i % 100 == 99) compacted = runtime.RunToEnd(store.CompactAll());
+// A store whose disk has room for flushes and two log segments, not for rewriting all that is there.
+class CrowdedStore {
+ public:
+  CrowdedStore() {
+    Result<std::unique_ptr<Store>> opened =
+        runtime.RunToEnd(Store::Open(runtime, SmallStoreOptions(/*shards=*/1)));
+    EXPECT_TRUE(opened.ok()) << opened.status().ToString();
+    store = std::move(opened).value();
+    Store::TableSpec spec;
+    spec.account = "default";
+    spec.name = "rows";
+    spec.raw = true;
+    table_ = runtime.RunToEnd(store->CreateTable(std::move(spec)))->id;
+    while (rows_ < 3000) EXPECT_TRUE(Put().ok());
+    EXPECT_TRUE(runtime.RunToEnd(store->CompactAll()).ok());
+    disk.set_capacity(disk.used_bytes() + (700u << 10));
   }
+
+  Status Put() { return PutAt(runtime, *store, table_, rows_++); }
+  // Writes until compacting fails, and says why it did.
+  Status WriteUntilNothingFits() {
+    Status compacted;
+    for (int i = 0; i < 1000 && compacted.ok(); ++i) {
+      const Status written = Put();
+      EXPECT_TRUE(written.ok()) << written.ToString();
+      if (i % 100 == 99) compacted = runtime.RunToEnd(store->CompactAll());
+    }
+    return compacted;
+  }
+  void MakeRoom() { disk.set_capacity(uint64_t{1} << 40); }
+  uint64_t compactions() { return store->Statistics()[0].compactions; }
+
+  SimDisk disk{3};
+  SimRuntime runtime{{.seed = 3, .shards = 1}, disk};
+  std::unique_ptr<Store> store;
+
+ private:
+  TableId table_;
+  int rows_ = 0;
+};
+
+TEST(FullDiskStoreTest, ACompactionWithoutRoomForItsOutputDoesNotBegin) {
+  CrowdedStore world;
+  const uint64_t compactions = world.compactions();
+  const Status compacted = world.WriteUntilNothingFits();
   EXPECT_EQ(compacted.code(), Code::kNoSpace) << compacted.ToString();
   EXPECT_THAT(compacted.message(), HasSubstr("(F57)"));
 
-  disk.set_capacity(uint64_t{1} << 40);
-  EXPECT_TRUE(runtime.RunToEnd(store.CompactAll()).ok());
-  EXPECT_GT(store.Statistics()[0].compactions, compactions);
-  for (int i = 0; i < 100; ++i) EXPECT_TRUE(PutAt(runtime, store, table, row++).ok());
-  Result<Store::VerifyResult> verified = runtime.RunToEnd(store.Verify(nullptr));
+  world.MakeRoom();
+  EXPECT_TRUE(world.runtime.RunToEnd(world.store->CompactAll()).ok());
+  EXPECT_GT(world.compactions(), compactions);
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(world.Put().ok());
+  Result<Store::VerifyResult> verified = world.runtime.RunToEnd(world.store->Verify(nullptr));
   ASSERT_TRUE(verified.ok());
   EXPECT_THAT(verified->damages, testing::IsEmpty());
-  EXPECT_TRUE(runtime.RunToEnd(store.Close()).ok());
+  EXPECT_TRUE(world.runtime.RunToEnd(world.store->Close()).ok());
 }
 
 // Nobody writes any more, so no flush asks for it.
 TEST(FullDiskStoreTest, ACompactionGoesOnByItselfOnceThereIsRoom) {
-  SimDisk disk(3);
-  SimRuntime runtime({.seed = 3, .shards = 1}, disk);
-  Result<std::unique_ptr<Store>> opened =
-      runtime.RunToEnd(Store::Open(runtime, SmallStoreOptions(/*shards=*/1)));
-  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
-  Store& store = **opened;
-  Store::TableSpec spec;
-  spec.account = "default";
-  spec.name = "rows";
-  spec.raw = true;
-  const TableId table = runtime.RunToEnd(store.CreateTable(std::move(spec)))->id;
-  int row = 0;
-  for (; row < 3000; ++row) ASSERT_TRUE(PutAt(runtime, store, table, row).ok());
-  ASSERT_TRUE(runtime.RunToEnd(store.CompactAll()).ok());
-  disk.set_capacity(disk.used_bytes() + (700u << 10));
-  Status compacted;
-  for (int i = 0; i < 1000 && compacted.ok(); ++i) {
-    ASSERT_TRUE(PutAt(runtime, store, table, row++).ok());
-    if (i % 100 == 99) compacted = runtime.RunToEnd(store.CompactAll());
-  }
-  ASSERT_EQ(compacted.code(), Code::kNoSpace) << compacted.ToString();
-  runtime.RunToEnd(Pause(20'000'000'000));  // Long enough to have given up.
-  const uint64_t compactions = store.Statistics()[0].compactions;
+  CrowdedStore world;
+  ASSERT_EQ(world.WriteUntilNothingFits().code(), Code::kNoSpace);
+  world.runtime.RunToEnd(Pause(20'000'000'000));  // Long enough to have given up.
+  const uint64_t compactions = world.compactions();
 
-  disk.set_capacity(uint64_t{1} << 40);
-  runtime.RunToEnd(Pause(10'000'000'000));
-  EXPECT_GT(store.Statistics()[0].compactions, compactions);
-  EXPECT_TRUE(runtime.RunToEnd(store.Close()).ok());
+  world.MakeRoom();
+  world.runtime.RunToEnd(Pause(10'000'000'000));
+  EXPECT_GT(world.compactions(), compactions);
+  EXPECT_TRUE(world.runtime.RunToEnd(world.store->Close()).ok());
 }
 
 // A change of files that cannot be saved is tried again for as long as it takes, and keeps others from
