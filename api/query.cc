@@ -10,6 +10,13 @@
 #include "engine/inspect_text.h"
 
 namespace partita {
+
+UserKeyParts SplitReadKey(std::string_view user_key) {
+  const std::string_view partition = PartitionPrefix(user_key);
+  return {.partition_key = partition.substr(kTableIdSize, partition.size() - kTableIdSize - 1),
+          .row_key = user_key.substr(partition.size())};
+}
+
 namespace {
 
 // Comparisons between two looks at the clock: about 20 us of them.
@@ -21,12 +28,6 @@ bool IsCancelled(const Query& query) {
 
 uint32_t RowsMax(const Query& query) {
   return std::min(query.top.value_or(query.limits.rows), query.limits.rows);
-}
-
-UserKeyParts PartsOf(std::string_view user_key) {
-  const std::string_view partition = PartitionPrefix(user_key);
-  return {.partition_key = partition.substr(kTableIdSize, partition.size() - kTableIdSize - 1),
-          .row_key = user_key.substr(partition.size())};
 }
 
 // Asks the filter of each row as it is found and gives the matching ones on. Once the page is full it looks
@@ -55,7 +56,7 @@ class PageSink : public RowSink {
   }
 
   Verdict Add(std::string_view user_key, Version version, std::string_view content) override {
-    const UserKeyParts key = PartsOf(user_key);
+    const UserKeyParts key = SplitReadKey(user_key);
     // Others were asked for before (Wanted).
     if (filter_.asks_for_keys() && !filter_.Matches(key, version, content)) {
       return LooksTooFar() ? Verdict::kStop : Verdict::kPassed;
@@ -122,7 +123,7 @@ class FilterSieve : public RowSieve {
     return filter_.asks_for_keys() ? UINT64_MAX : filter_.MatchesOf(rows);
   }
   bool Passes(std::string_view user_key, Version version, std::string_view content) override {
-    return !filter_.asks_for_keys() || filter_.Matches(PartsOf(user_key), version, content);
+    return !filter_.asks_for_keys() || filter_.Matches(SplitReadKey(user_key), version, content);
   }
   bool GoOn() override { return !IsCancelled(query_); }
 

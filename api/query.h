@@ -108,4 +108,8 @@ std::vector<SkippedKeys> SkippedKeysOf(std::span<const SkippedSpan> spans);
 TablePage QueryTables(std::span<const TableDescription> tables, const Filter& filter,
                       std::optional<uint32_t> top, std::string_view from);
 
+// Of the key of a row that was read: what stands behind the PartitionKey is the RowKey, whatever that is
+// (F77). The table is left out.
+UserKeyParts SplitReadKey(std::string_view user_key);
+
 }  // namespace partita

@@ -168,18 +168,11 @@ Task<void> ApplyThenCall(Database::Impl* impl, std::unique_ptr<RawBatch> batch, 
   done(RawResult(std::move(outcome)));
 }
 
-// Of a key that was read: what stands behind the PartitionKey is the RowKey, whatever that is (F77).
-UserKeyParts RawKeysOf(std::string_view user_key) {
-  const std::string_view partition = PartitionPrefix(user_key);
-  return {.partition_key = partition.substr(kTableIdSize, partition.size() - kTableIdSize - 1),
-          .row_key = user_key.substr(partition.size())};
-}
-
 class RawSink : public RowSink {
  public:
   explicit RawSink(std::vector<RawRow>* out) : out_(out) {}
   Verdict Add(std::string_view user_key, Version, std::string_view content) override {
-    const UserKeyParts parts = RawKeysOf(user_key);
+    const UserKeyParts parts = SplitReadKey(user_key);
     out_->push_back({std::string(parts.partition_key), std::string(parts.row_key), std::string(content)});
     return Verdict::kTaken;
   }
@@ -208,7 +201,7 @@ class RawViewSink : public RowSink {
 
  private:
   Verdict Show(std::string_view user_key, std::string_view value) {
-    const UserKeyParts parts = RawKeysOf(arena_.Copy(user_key));
+    const UserKeyParts parts = SplitReadKey(arena_.Copy(user_key));
     rows_.push_back({parts.partition_key, parts.row_key, value});
     return Verdict::kTaken;
   }
