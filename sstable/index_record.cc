@@ -13,12 +13,12 @@ void AppendIndexRecord(std::string* out, const PartHandle& handle, uint32_t entr
   AppendLe32(out, entry_count);
 }
 
-bool ValidIndexRecord(std::string_view record, uint64_t limit) {
+bool ValidIndexRecord(std::string_view record, const PartBounds& bounds) {
   if (record.size() < kIndexRecordHeaderSize) return false;
   const PartHandle handle = IndexRecordHandle(record);
-  return handle.stored_size >= kPartHeaderSize && handle.stored_size <= limit &&
-         handle.offset <= limit - handle.stored_size && handle.content_size > 0 &&
-         handle.content_size <= kPartContentMax;
+  return handle.stored_size >= kPartHeaderSize && handle.stored_size <= bounds.end &&
+         handle.offset >= bounds.begin && handle.offset <= bounds.end - handle.stored_size &&
+         handle.content_size > 0 && handle.content_size <= kPartContentMax;
 }
 
 Result<ZoneMap> IndexRecordZones(std::string_view record) {

@@ -33,8 +33,13 @@ inline PartHandle IndexRecordHandle(std::string_view record) {
 }
 inline uint32_t IndexRecordEntryCount(std::string_view record) { return LoadLe32(record.data() + 16); }
 
-// True when the record is whole and its part lies within [0, `limit`).
-bool ValidIndexRecord(std::string_view record, uint64_t limit);
+// Where in the file the parts lie that a level of the index names: [begin, end).
+struct PartBounds {
+  uint64_t begin, end;
+};
+
+// True when the record is whole and its part lies within the bounds.
+bool ValidIndexRecord(std::string_view record, const PartBounds& bounds);
 
 // The zone map of a data index record; ok() of the result is false when it does not parse.
 Result<ZoneMap> IndexRecordZones(std::string_view record);

@@ -138,7 +138,7 @@ Task<Status> TableReader::OpenTopIndex(const Tail& tail) {
   if (!part.ok()) co_return part.status();
   std::string content(footer_.top_index.content_size, '\0');
   Status status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));
-  if (status.ok()) status = ValidateIndex(content);
+  if (status.ok()) status = ValidateIndex(content, IndexBlocks());
   if (!status.ok()) co_return Damaged(status, footer_.top_index.offset, SealKind::kIndexBlock);
   top_index_content_ = std::move(content);
   top_index_ = DataBlock(top_index_content_);
@@ -210,12 +210,13 @@ Status TableReader::ValidateData(std::string_view content) {
   return DataBlock(content).ValidateEntities();
 }
 
-Status TableReader::ValidateIndex(std::string_view content) const {
+Status TableReader::ValidateIndex(std::string_view content, const PartBounds& bounds) {
   PARTITA_TRY(DataBlock::Validate(content));
   const DataBlock index(content);
   for (uint32_t i = 0; i < index.size(); ++i) {
-    if (!ValidIndexRecord(index.value(i), footer_.index_end)) {
-      return Status::Corruption("index entry " + std::to_string(i) + " points outside the file");
+    if (!ValidIndexRecord(index.value(i), bounds)) {
+      return Status::Corruption("index entry " + std::to_string(i) +
+                                " points outside the blocks of its level");
     }
   }
   return Status();
@@ -228,7 +229,8 @@ Result<BlockPin> TableReader::DecodeBlock(std::string_view part, const LoadReque
   if (frame.data() == nullptr) return Status::ResourceExhausted("no memory for a block of " + name());
   Status status = DecodePart(part, frame.data());
   if (status.ok()) {
-    status = request.kind == SealKind::kIndexBlock ? ValidateIndex(frame.view()) : ValidateData(frame.view());
+    status = request.kind == SealKind::kIndexBlock ? ValidateIndex(frame.view(), DataBlocks())
+                                                   : ValidateData(frame.view());
   }
   if (!status.ok()) {
     if (status.code() == Code::kCorruption) cache_.faults().damaged_parts.fetch_add(1);

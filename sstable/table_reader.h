@@ -149,7 +149,10 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // Decodes and validates a checked block, into the cache when asked to.
   Result<BlockPin> DecodeBlock(std::string_view part, const LoadRequest& request) const;
   static Status ValidateData(std::string_view content);
-  Status ValidateIndex(std::string_view content) const;
+  // The cache knows a block by its place alone: no part may be named both as index and as data (F77).
+  static Status ValidateIndex(std::string_view content, const PartBounds& bounds);
+  PartBounds DataBlocks() const { return {0, footer_.index_begin}; }
+  PartBounds IndexBlocks() const { return {footer_.index_begin, footer_.index_end}; }
   // ReadPart and DecodeBlock.
   Task<Result<BlockPin>> LoadBlock(LoadRequest request) const;
 

@@ -80,7 +80,7 @@ class TableVerifier {
     if (!part.ok()) co_return part.status();
     std::string content(handle.content_size, '\0');
     Status status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));
-    if (status.ok()) status = table_.ValidateIndex(content);
+    if (status.ok()) status = TableReader::ValidateIndex(content, table_.DataBlocks());
     if (status.ok()) {
       const DataBlock index(content);
       if (index.Key(index.size() - 1) != table_.top_index_.Key(top_at)) {

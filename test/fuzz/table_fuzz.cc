@@ -39,7 +39,7 @@ void ReadBlock(std::string_view content) {
       (void)PartitionPrefix(key);
       (void)StoredValueContent(block.value(i));
     }
-    if (!ValidIndexRecord(block.value(i), 1 << 20)) continue;
+    if (!ValidIndexRecord(block.value(i), {0, 1 << 20})) continue;
     (void)IndexRecordZones(block.value(i));
     const ZoneMapView zones(block.value(i).substr(kIndexRecordHeaderSize));
     Zone zone;

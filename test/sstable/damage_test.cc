@@ -73,6 +73,16 @@ class DamageTest : public testing::Test {
     return damaged;
   }
 
+  // Has the index record at `at`, within the part `within`, name `handle`, under a good seal.
+  void Name(std::string* file, size_t at, const PartHandle& handle, const PartHandle& within) const {
+    std::string record;
+    AppendIndexRecord(&record, handle, 1);
+    file->replace(at, 16, record, 0, 16);
+    const std::string_view part = std::string_view(*file).substr(within.offset, within.stored_size);
+    const Identity identity = PartIdentity(kTestStore, kId, within.offset, SealKind::kIndexBlock);
+    StoreLe64(file->data() + within.offset, PartContentHash(part) ^ identity.Mix());
+  }
+
   static constexpr ObjectId kId{5};
   MemoryObjectStore store_;
   std::vector<OwnedEntry> entries_;
@@ -118,6 +128,34 @@ TEST_F(DamageTest, EntriesThatTheModelCannotHaveAreDamage) {
   EXPECT_EQ(status.code(), Code::kCorruption);
   TableVerifyReport report;
   EXPECT_EQ(RunBlocking((*table)->Verify(&report)).code(), Code::kCorruption);
+}
+
+// covers: F77: the cache knows a block by its place alone.
+TEST_F(DamageTest, AnIndexThatNamesPartsOfAnotherLevelIsDamage) {
+  Write(Codec::kStored);
+  BlockCache cache(1 << 20);
+  const auto table = OpenTable(store_, cache, kId).value();
+  const PartHandle index = IndexRecordHandle(table->top_index().value(0));
+  const DataBlock content(
+      std::string_view(good_).substr(index.offset + kPartHeaderSize, index.stored_size - kPartHeaderSize));
+  const PartHandle data = IndexRecordHandle(content.value(0));
+  ASSERT_EQ(data.offset, 0u);
+
+  // The first block's record says that it is the index block.
+  std::string bad = good_;
+  Name(&bad, static_cast<size_t>(content.value(0).data() - good_.data()), index, index);
+  store_.Put(kId, std::move(bad));
+  EXPECT_GE(CheckNeverWrong("an index block among the data"),
+            entries_.size() + 4);  // Filters know the others.
+
+  // The index block's record says that it is the first block.
+  bad = good_;
+  const PartHandle top = table->footer().top_index;
+  const DataBlock top_content(
+      std::string_view(good_).substr(top.offset + kPartHeaderSize, top.stored_size - kPartHeaderSize));
+  Name(&bad, static_cast<size_t>(top_content.value(0).data() - good_.data()), data, top);
+  store_.Put(kId, std::move(bad));
+  EXPECT_EQ(CheckNeverWrong("a data block among the index"), SIZE_MAX);
 }
 
 // covers: F48
