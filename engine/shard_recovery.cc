@@ -274,7 +274,11 @@ Status Shard::ReplayRecord(const LogRecord& record, const Catalog& catalog, Read
   std::string_view payload(reinterpret_cast<const char*>(memory), record.payload.size());
   PARTITA_ASSIGN(BatchRecordReader reader, BatchRecordReader::Open(payload));
   while (reader.Next(&entry)) {
-    if (is_batch || counts(entry)) memtable->Insert(entry);
+    if (!is_batch && !counts(entry)) continue;
+    if (!memtable->TryInsert(entry)) {
+      return Status::Corruption("log record " + std::to_string(record.position.value) +
+                                " has a version of a key that does not rise");
+    }
   }
   PARTITA_TRY(reader.status());
   replayed_version_ = check.header().version;

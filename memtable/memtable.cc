@@ -81,13 +81,18 @@ bool Memtable::Reserve(size_t entries) {
 }
 
 void Memtable::Insert(const Entry& entry, bool was_read) {
+  const bool inserted = TryInsert(entry, was_read);
+  PARTITA_ASSERT(inserted);
+}
+
+bool Memtable::TryInsert(const Entry& entry, bool was_read) {
   PARTITA_ASSERT(entry.user_key.size() <= kUserKeySizeMax);
   PARTITA_ASSERT(entry.value.size() <= UINT32_MAX);
   Leaf* leaf = FindLeafForInsert(entry.user_key);
   const Position position = leaf->Find(entry.user_key);
   if (position.equal) {
     const Record* older = leaf->LoadRecord(position.slot);
-    PARTITA_ASSERT(older->version < entry.version);
+    if (entry.version <= older->version) return false;
     leaf->records[position.slot].store(new (record_stash_.Take())
                                            Record(entry, was_read || older->was_read(), older),
                                        std::memory_order_release);
@@ -101,6 +106,7 @@ void Memtable::Insert(const Entry& entry, bool was_read) {
     SplitAndInsert(record);
   }
   Count(entry);
+  return true;
 }
 
 void Memtable::Count(const Entry& entry) {

@@ -50,6 +50,9 @@ class Memtable {
   // here. Writer only. REQUIRES: reserved; entry.version above every version of this key already here;
   // user_key.size() <= kUserKeySizeMax; value.size() < 4 GiB.
   void Insert(const Entry& entry, bool was_read = false);
+  // The same where the bytes of a file say what the version is: false, and nothing is done, when it is not
+  // above every version of this key already here.
+  [[nodiscard]] bool TryInsert(const Entry& entry, bool was_read = false);
 
   // The newest entry of the key with version <= at_most; a tombstone answers kDeleted. Any thread.
   // Sees every Insert that happened before the call.

@@ -313,7 +313,7 @@ TEST(MemtableDeathTest, AVersionNotAboveTheLastOneEndsTheProcess) {
         Put(memtable, "k", 5, "x");
         Put(memtable, "k", 5, "y");
       },
-      "older->version < entry.version");
+      "inserted");
 }
 
 }  // namespace
