@@ -7,7 +7,6 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +15,6 @@
 #include "compaction/picker.h"
 #include "engine/background_meter.h"
 #include "engine/base/async_mutex.h"
-#include "engine/base/block_counts.h"
-#include "engine/base/block_predicate.h"
 #include "engine/base/chunk_pool.h"
 #include "engine/base/log_store.h"
 #include "engine/base/meta_store.h"
@@ -42,7 +39,6 @@
 #include "sstable/block_cache.h"
 #include "sstable/level_set.h"
 #include "sstable/read_ahead_pool.h"
-#include "sstable/table_scan.h"
 #include "wal/local_log_store.h"
 
 namespace partita {
@@ -205,7 +201,8 @@ class Shard {
   // Freezes the active memtable and ends when everything is in table files. After a failed attempt
   // it answers why; the attempts go on behind it.
   Task<Status> FlushMemtables();
-  // Compacts until nothing is due, or an attempt failed.
+  // Compacts until nothing is due, or an attempt of its own failed. What another's attempt found damaged
+  // is set aside and not due (F46).
   // By a thread of class `by`, which goes when `leave` (may be null) is true, after the job at hand.
   Task<Status> CompactAll(BackgroundClass by, const std::atomic<bool>* leave);
   // Flushes the log, seals it, stops all jobs. Nothing else may run (F7), but for changes of ranges after
@@ -325,7 +322,7 @@ class Shard {
   void LookWhenCalm();
   void RetryCompaction(const Status& failed);
   void CompactIn(uint64_t nanos);
-  static Task<void> CompactLater(Shard* self, uint64_t nanos);
+  static Task<void> CompactLater(Shard* self);
   Task<Status> RunWork(CompactionWork* work, BackgroundClass by);
   Task<Status> InstallWork(CompactionWork* work);
   PickerOptions Picker(bool calm = false) const;
@@ -397,8 +394,9 @@ class Shard {
   // Posted to helpers of the class, not begun: nobody may wait for it.
   std::atomic<bool> idle_compaction_scheduled_{false}, ordinary_compaction_scheduled_{false};
   std::atomic<bool> compaction_running_{false};
-  std::atomic<bool> compacts_later_{false};
-  std::atomic<uint32_t> compactions_failed_{0};  // Since the last that was installed.
+  static constexpr uint64_t kNever = ~uint64_t{0};
+  std::atomic<uint64_t> compacts_at_ns_{kNever};  // When it is looked at again by itself.
+  std::atomic<uint32_t> compactions_failed_{0};   // Since the last that was installed.
   std::atomic<bool> prepare_running_{false};
   std::atomic<uint64_t> prepare_after_ns_{0};  // Not before, since it failed.
   std::atomic<bool> closing_{false};

@@ -262,18 +262,24 @@ void Shard::RetryCompaction(const Status& failed) {
   CompactIn(kFirstNanos << std::min(compactions_failed_.fetch_add(1), doublings_max));
 }
 
+// The earliest of those who ask counts.
 void Shard::CompactIn(uint64_t nanos) {
-  if (closing_.load() || compacts_later_.exchange(true)) return;
+  const uint64_t due_ns = context_.runtime.clock().RecentNanos() + nanos;
+  uint64_t set = compacts_at_ns_.load();
+  do {
+    if (set <= due_ns || closing_.load()) return;
+  } while (!compacts_at_ns_.compare_exchange_weak(set, due_ns));
   // On the worker, where waiting takes no thread.
-  tasks_.Spawn(context_.runtime.shard_executor(id_), CompactLater(this, nanos));
+  if (set == kNever) tasks_.Spawn(context_.runtime.shard_executor(id_), CompactLater(this));
 }
 
-Task<void> Shard::CompactLater(Shard* self, uint64_t nanos) {
+Task<void> Shard::CompactLater(Shard* self) {
   constexpr uint64_t kPollNanos = 50'000'000;
-  for (uint64_t slept = 0; slept < nanos && !self->closing_.load(); slept += kPollNanos) {
+  Clock& clock = self->context_.runtime.clock();
+  while (clock.RecentNanos() < self->compacts_at_ns_.load() && !self->closing_.load()) {
     co_await SleepFor(kPollNanos);
   }
-  self->compacts_later_.store(false);
+  self->compacts_at_ns_.store(kNever);
   self->ScheduleCompaction();
 }
 
