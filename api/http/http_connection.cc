@@ -223,12 +223,11 @@ void HttpConnection::GatherAnswer(bool keep_alive) {
   const Method method = buffers.parser.request().method;
   const bool may_refuse = !counted && (method == Method::kGet || method == Method::kHead);
   if (response.body.size() > kGatherBytes && !ChargeBuffers() && may_refuse) {
-    const bool omit_body = response.omit_body;
     response.Clear();
-    response.omit_body = omit_body;
     std::string().swap(response.body);
     core_.handler.Refuse(503, "The server holds too many large answers.", &buffers.parser.request(),
                          &response);
+    response.omit_body = method == Method::kHead;
   }
   ResponseWriter::Framing framing;
   framing.keep_alive = keep_alive;
