@@ -99,9 +99,9 @@ IterState PageScan::Seek(const std::string& lower, const std::string& upper) {
   if (merged_ == nullptr) {
     const Direction direction = request_.direction;
     std::vector<std::unique_ptr<EntryIterator>> sources;
-    sources.push_back(source_.view.active->NewIterator(direction));
+    sources.push_back(source_.view.active->NewIterator(direction, kVersionMax, source_.visible));
     for (const MemtableRef& memtable : source_.view.frozen) {
-      sources.push_back(memtable.table->NewIterator(direction));
+      sources.push_back(memtable.table->NewIterator(direction, kVersionMax, source_.visible));
     }
     IterOptions options;
     // Of all intervals that this page may come to; the first one is at hand.

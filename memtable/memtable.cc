@@ -325,8 +325,9 @@ bool Memtable::HoldsAnyOf(std::string_view first, std::string_view last) const {
   return at.Seek(first) == IterState::kEntry && at.entry().user_key <= last;
 }
 
-std::unique_ptr<EntryIterator> Memtable::NewIterator(Direction direction, Version at_most) const {
-  return std::make_unique<MemtableIterator>(*this, direction, at_most);
+std::unique_ptr<EntryIterator> Memtable::NewIterator(Direction direction, Version at_most,
+                                                     Version newest_of) const {
+  return std::make_unique<MemtableIterator>(*this, direction, at_most, newest_of);
 }
 
 }  // namespace partita

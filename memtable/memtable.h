@@ -65,8 +65,10 @@ class Memtable {
   // All entries with version <= at_most, every version, newest first per key; state() is kEnd
   // until a Seek, and never kNeedsIo. Any thread makes one, one thread uses it, beside the writer;
   // the memtable must outlive it. It sees at least what was inserted before it was created, each
-  // entry once; of later inserts it sees some.
-  std::unique_ptr<EntryIterator> NewIterator(Direction direction, Version at_most = kVersionMax) const;
+  // entry once; of later inserts it sees some. Of the versions up to `newest_of` only each key's newest is
+  // shown: who reads wants no other, and a key may have a million.
+  std::unique_ptr<EntryIterator> NewIterator(Direction direction, Version at_most = kVersionMax,
+                                             Version newest_of = Version()) const;
 
   // Any thread. Keys, values, records, nodes and reserves, in bytes of the arena.
   size_t memory_used() const { return arena_.allocated_bytes(); }

@@ -51,7 +51,7 @@ IterState MemtableIterator::Seek(std::string_view user_key) {
 
 IterState MemtableIterator::Next() {
   PARTITA_ASSERT(state_ == IterState::kEntry);
-  if (record_->older != nullptr) return StandOn(record_->older);
+  if (record_->older != nullptr && record_->version > newest_of_) return StandOn(record_->older);
   ++step_;
   return Settle();
 }

@@ -13,8 +13,10 @@ namespace partita {
 // writer longer than one change of one leaf takes. Never needs I/O.
 class MemtableIterator final : public EntryIterator {
  public:
-  MemtableIterator(const Memtable& memtable, Direction direction, Version at_most)
-      : memtable_(memtable), direction_(direction), at_most_(at_most) {}
+  // As Memtable::NewIterator.
+  MemtableIterator(const Memtable& memtable, Direction direction, Version at_most,
+                   Version newest_of = Version())
+      : memtable_(memtable), direction_(direction), at_most_(at_most), newest_of_(newest_of) {}
 
   IterState SeekToFirst() override;
   IterState Seek(std::string_view user_key) override;
@@ -49,6 +51,7 @@ class MemtableIterator final : public EntryIterator {
   const Memtable& memtable_;
   const Direction direction_;
   const Version at_most_;
+  const Version newest_of_;
   IterState state_ = IterState::kEnd;
   Entry entry_;
   const Record* record_ = nullptr;  // What entry_ shows.

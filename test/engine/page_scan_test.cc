@@ -123,6 +123,19 @@ TEST_F(PageScanTest, RowsThatAreRefusedDoNotCountForThePage) {
   EXPECT_EQ(answer.rows, sink.keys.size());
 }
 
+// A counter's row may have a million of them before it is flushed.
+TEST_F(PageScanTest, VersionsInAMemtableThatAreOverwrittenAreNotWalked) {
+  Write("a", 1, /*remove=*/false);
+  JudgingSink sink;
+  const uint64_t scanned = Scan(Whole(), &sink).scanned;
+  for (int i = 0; i < 100; ++i) Write("a", 1, /*remove=*/false);
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    JudgingSink again;
+    EXPECT_EQ(Scan(Whole(direction), &again).scanned, scanned);
+    EXPECT_EQ(again.keys, Expected(direction));
+  }
+}
+
 TEST_F(PageScanTest, APageEndsBeforeTheRowThatTheSinkStopsAt) {
   for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
     ScanRequest request = Whole(direction);

@@ -188,6 +188,22 @@ TEST(MemtableTest, VersionsAboveTheBoundAreInvisibleToScans) {
               ElementsAre(PutSeen("b", 3, "old"), PutSeen("a", 10, "new")));
 }
 
+TEST(MemtableTest, OfVersionsThatAreVisibleAScanMayAskForTheNewestAlone) {
+  ChunkPool pool(4 * kMiB);
+  Memtable memtable(pool);
+  for (uint64_t version = 1; version <= 5; ++version) Put(memtable, "a", version, "a");
+  for (uint64_t version = 6; version <= 9; ++version) Put(memtable, "b", version, "b");
+  const auto scan = [&](Direction direction) {
+    auto it = memtable.NewIterator(direction, kVersionMax, Version(7));
+    return Drain(*it, it->SeekToFirst());
+  };
+  // Above them each is shown: a write that is in doubt must be seen.
+  EXPECT_THAT(scan(Direction::kForward), ElementsAre(PutSeen("a", 5, "a"), PutSeen("b", 9, "b"),
+                                                     PutSeen("b", 8, "b"), PutSeen("b", 7, "b")));
+  EXPECT_THAT(scan(Direction::kBackward), ElementsAre(PutSeen("b", 9, "b"), PutSeen("b", 8, "b"),
+                                                      PutSeen("b", 7, "b"), PutSeen("a", 5, "a")));
+}
+
 TEST(MemtableTest, KeysWithEqualHeadsAndKeysThatArePrefixesKeepByteOrder) {
   ChunkPool pool(16 * kMiB);
   Memtable memtable(pool);
