@@ -281,8 +281,8 @@ LocalLogStats LocalLogStore::stats() const {
 
 void LocalLogStore::Publish() {
   PARTITA_ASSERT(appender_->flushed_end().value >= durable_end_.load(std::memory_order_relaxed));
+  RaiseKernelEnd(appender_->flushed_end());  // First: whoever reads both finds it at or above durable_end.
   durable_end_.store(appender_->flushed_end().value, std::memory_order_release);
-  RaiseKernelEnd(appender_->flushed_end());
   durable_ceiling_.store(appender_->flushed_version().value, std::memory_order_release);
   live_bytes_.store(appender_->live_bytes(), std::memory_order_relaxed);
   newest_segment_.store(appender_->newest_segment().value, std::memory_order_release);
