@@ -410,11 +410,12 @@ Task<void> CommitLog::Drive(CommitLog* self) {
     }
     self->driven_.store(false, std::memory_order_seq_cst);
     // Asked between the check and the store: whoever asked saw us awake, so we look again. A token
-    // held by a caller is no reason to stay: it wakes us when it leaves work behind.
-    if (!self->WantsFlush() || self->FlushTokenHeld()) break;
-    if (self->driven_.exchange(true, std::memory_order_seq_cst)) break;
+    // held by a caller is no reason to stay: it wakes us when it leaves work behind. Nobody else leads out of
+    // a fence.
+    if (!self->fenced_.load() && (!self->WantsFlush() || self->FlushTokenHeld())) co_return;
+    if (self->driven_.exchange(true, std::memory_order_seq_cst)) co_return;
   }
-  if (self->fenced_.load()) self->driven_.store(false, std::memory_order_seq_cst);
+  self->driven_.store(false, std::memory_order_seq_cst);
 }
 
 Task<void> CommitLog::LeaveFence() {
