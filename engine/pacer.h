@@ -25,6 +25,8 @@ class Pacer {
     double over = std::clamp((memory_share - 0.5) * 2, 0.0, 2.0);
     uint64_t memory = static_cast<uint64_t>(kMemoryNanosPerKib * over * over);
     nanos_per_kib_.store(memory + debt_nanos_per_kib, std::memory_order_relaxed);
+    // Once nothing is behind nothing is owed: else large rows of a bad minute are paid for hours later.
+    if (memory + debt_nanos_per_kib == 0) owed_.store(0, std::memory_order_relaxed);
   }
 
   // Books `bytes` and returns how long this writer sleeps now; usually 0.

@@ -31,6 +31,15 @@ TEST(PacerTest, WhatIsOwedIsPaidInPiecesOfSomeLength) {
   EXPECT_EQ(pacer.Charge(100 << 20), Pacer::kWaitNanosMax) << "no wait is longer";
 }
 
+TEST(PacerTest, WhatWasOwedIsForgottenOnceNothingIsBehind) {
+  Pacer pacer;
+  pacer.SetPressure(1, 0);
+  EXPECT_EQ(pacer.Charge(100 << 20), Pacer::kWaitNanosMax);  // Of 2.5 s.
+  pacer.SetPressure(0.5, 0);
+  pacer.SetPressure(1, 0);
+  EXPECT_EQ(pacer.Charge(1), 0u);
+}
+
 TEST(PacerTest, AWallAsksNothingFarFromItAndMuchNearIt) {
   EXPECT_EQ(Pacer::WallNanosPerKib(0.5, 0.5), 0u);
   EXPECT_EQ(Pacer::WallNanosPerKib(0.75, 0.5), 25'000u);
