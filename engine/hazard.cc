@@ -59,6 +59,7 @@ class ThreadSlot {
     if (slot_ == nullptr) return;
     slot_->object.store(nullptr, std::memory_order_release);
     slot_->taken.store(false, std::memory_order_release);
+    slot_ = nullptr;  // What else of the thread ends later, and reads, does without one.
   }
   std::atomic<const void*>* object() { return slot_ == nullptr ? nullptr : &slot_->object; }
 

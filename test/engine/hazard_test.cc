@@ -124,6 +124,25 @@ bool ForbidMembarrier() {
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+// Made before the thread's slot, so it ends after it.
+struct LooksAtItsEnd {
+  bool* has_slot = nullptr;
+  ~LooksAtItsEnd() {
+    if (has_slot != nullptr) *has_slot = HazardSlots::Slot() != nullptr;
+  }
+};
+
+TEST(HazardSlotsTest, WhoReadsAtTheEndOfAThreadHasNoSlotOfAnother) {
+  bool had = false, has = true;
+  std::thread([&] {
+    thread_local LooksAtItsEnd last;
+    last.has_slot = &has;
+    had = HazardSlots::Slot() != nullptr;
+  }).join();
+  EXPECT_TRUE(had);
+  EXPECT_FALSE(has);
+}
+
 TEST(HazardSlotsTest, AReaderKeepsWhatItStillSeesInUse) { EXPECT_EQ(FreedInUseInManyTries(), 0u); }
 
 // Which barrier is used is decided when a process starts, so this one starts another.
