@@ -78,6 +78,7 @@ class IoWorker : public Executor {
 
   // Queues `work` to run on this thread, this turn or the next.
   void Enqueue(Runnable* work);
+  bool HasWork() const { return first_ != nullptr; }
   Mailbox& mailbox() { return mailbox_; }
 
  private:

@@ -120,6 +120,7 @@ io_uring_sqe* UringExecutor::NextSubmission() {
 void UringExecutor::SubmitQueued() {
   while (io_uring_sq_ready(uring_.get()) > 0) {
     int result = io_uring_submit(uring_.get());
+    if (result > 0) CheckChains();
     if (result >= 0) continue;
     // Short of memory, or too many completions wait to be fetched: take those and try again.
     PARTITA_ASSERT(result == -EAGAIN || result == -EBUSY || result == -EINTR);
@@ -129,6 +130,16 @@ void UringExecutor::SubmitQueued() {
   }
 }
 
+// A kernel that has no memory for the next entry takes those before it alone: a flush whose write went ahead
+// of it so could end first, and prove nothing (F61). It cannot be called back (F27).
+void UringExecutor::CheckChains() {
+  const io_uring_sq& queue = uring_.get()->sq;
+  const unsigned head = io_uring_smp_load_acquire(queue.khead);
+  const bool is_cut = io_uring_sq_ready(uring_.get()) > 0 &&
+                      (queue.sqes[(head - 1) & queue.ring_mask].flags & IOSQE_IO_LINK) != 0;
+  PARTITA_ASSERT(!is_cut);
+}
+
 void UringExecutor::Poll() {
   SubmitQueued();
   if (in_flight_ > 0 || wake_armed_) Reap();
@@ -136,6 +147,7 @@ void UringExecutor::Poll() {
 
 void UringExecutor::Sleep(uint64_t wait_ns) {
   ArmWake();
+  if (HasWork()) return;  // It may have come to completions.
   io_uring_cqe* first = nullptr;
   int result;
   if (wait_ns == kForever) {
@@ -145,6 +157,7 @@ void UringExecutor::Sleep(uint64_t wait_ns) {
                               static_cast<long long>(wait_ns % 1'000'000'000)};
     result = io_uring_submit_and_wait_timeout(uring_.get(), &first, 1, &timeout, nullptr);
   }
+  if (result > 0) CheckChains();
   PARTITA_ASSERT(result >= 0 || result == -ETIME || result == -EINTR || result == -EAGAIN ||
                  result == -EBUSY);
   Reap();

@@ -84,6 +84,7 @@ class UringExecutor final : public IoWorker {
  private:
   io_uring_sqe* NextSubmission();
   void SubmitQueued();
+  void CheckChains();
   void ArmWake();
   void Reap();
   void Completed(const io_uring_cqe& completion);
