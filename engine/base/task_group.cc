@@ -31,8 +31,8 @@ struct TaskGroup::Spawned : Runnable {
 };
 
 std::unique_ptr<TaskGroup::Spawned> TaskGroup::Count(Task<void> task) {
-  running_.fetch_add(1, std::memory_order_acq_rel);
   auto spawned = std::make_unique<Spawned>();
+  running_.fetch_add(1, std::memory_order_acq_rel);  // Not before: what fails is not joined.
   spawned->task = std::move(task);
   spawned->group = this;
   return spawned;

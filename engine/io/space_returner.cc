@@ -1,6 +1,7 @@
 #include "engine/io/space_returner.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -86,6 +87,8 @@ uint64_t SpaceReturner::waiting_bytes() const {
 
 bool SpaceReturner::Start() {
   if (thread_.joinable()) return true;
+  // A thread inherits its class: an idle one would hold the mutex while it has no core.
+  if (sched_getscheduler(0) == SCHED_IDLE) return false;
   Result<std::thread> started = StartThread("partita-space", [this] { Run(); });
   if (started.ok()) thread_ = std::move(started).value();
   return thread_.joinable();

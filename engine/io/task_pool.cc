@@ -29,6 +29,7 @@ Status TaskPool::Start(const std::string& name, uint32_t threads, ThreadPriority
 }
 
 void TaskPool::Close() {
+  closing_.store(true);
   for (size_t i = 0; i < threads_.size(); ++i) sem_post(&items_);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
@@ -56,9 +57,10 @@ void TaskPool::ThreadMain(ThreadPriority priority) {
   }
   while (true) {
     while (sem_wait(&items_) != 0) PARTITA_ASSERT(errno == EINTR);
-    Runnable* work = TakeOne();
-    if (work == nullptr) return;  // Close posted this one, and nothing was left.
-    work->run(work);
+    // Not one item a token: a thread of idle class that lost its core between its item and its token would
+    // leave the last one waiting.
+    while (Runnable* work = TakeOne()) work->run(work);
+    if (closing_.load()) return;
   }
 }
 

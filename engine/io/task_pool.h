@@ -48,7 +48,8 @@ class TaskPool final : public Executor {
   Runnable* TakeOne();
 
   std::atomic<Runnable*> inbox_{nullptr};
-  sem_t items_{};  // Posted and not yet taken, plus one a thread at close.
+  sem_t items_{};  // At least one for each item that waits and that no thread is about to look for.
+  std::atomic<bool> closing_{false};
   bool started_ = false;
   std::mutex mutex_;  // Of the threads only: guards `first_`, `last_`.
   Runnable* first_ = nullptr;
