@@ -49,7 +49,7 @@ void ReadViewPublisher::Publish(std::unique_ptr<ReadView> next) {
   if (old == nullptr) return;
   {
     std::lock_guard lock(mutex_);
-    const_cast<ReadView*>(old)->retired_.store(true, std::memory_order_release);
+    old->pins_.fetch_or(ReadView::kRetired, std::memory_order_acq_rel);
     retired_.emplace_back(old);
   }
   Reclaim();
@@ -90,28 +90,30 @@ ViewPin ReadViewPublisher::Guard::ToPin() const {
 }
 
 void ReadViewPublisher::Unpin(const ReadView* view) {
-  // Read before the count falls: after that the view may be gone.
-  bool retired = view->retired_.load(std::memory_order_acquire);
-  uint32_t before = view->pins_.fetch_sub(1, std::memory_order_acq_rel);
-  PARTITA_ASSERT(before > 0);
-  // A view retired between the two lines is freed by the next Publish or tick at the latest.
-  if (before == 1 && retired) Reclaim();
+  const uint32_t before = view->pins_.fetch_sub(1, std::memory_order_acq_rel);
+  PARTITA_ASSERT((before & ~ReadView::kRetired) > 0);
+  if (before == (ReadView::kRetired | 1)) Reclaim();
 }
 
 void ReadViewPublisher::Reclaim() {
   std::vector<std::unique_ptr<const ReadView>> free;
+  bool held = false;
   {
     std::lock_guard lock(mutex_);
     if (retired_.empty()) return;
     HazardSlots::HeavyBarrier();
     for (auto& view : retired_) {
       // Slot first, count second: a reader raises the count before it clears its slot.
-      if (HazardSlots::Holds(view.get())) continue;
-      if (view->pins_.load(std::memory_order_acquire) != 0) continue;
+      if (HazardSlots::Holds(view.get())) {
+        held = true;
+        continue;
+      }
+      if (view->pins_.load(std::memory_order_acquire) != ReadView::kRetired) continue;
       free.push_back(std::move(view));
     }
     std::erase(retired_, nullptr);
   }
+  if (held && on_held_) on_held_();
   // Freed outside the lock: a view may hold the last reference to whole memtables and tables.
 }
 

@@ -58,8 +58,8 @@ struct ReadView {
 
  private:
   friend class ReadViewPublisher;
-  mutable std::atomic<uint32_t> pins_{0};
-  std::atomic<bool> retired_{false};
+  static constexpr uint32_t kRetired = 1u << 31;
+  mutable std::atomic<uint32_t> pins_{0};  // And kRetired, from when on another is published.
 };
 
 // A counted hold on a view, for whoever waits (misses, scans, writes). Movable.
@@ -95,10 +95,12 @@ class ViewPin {
 // Atomics: `current_` is written on the shard's strand and read by any thread; a reader's hazard
 // slot by that reader; a view's pin count by any thread that holds a slot or a pin on it. A pin is
 // taken only while the slot protects the view, so a view that no slot holds and whose count is zero
-// can be freed: nobody can reach it again.
+// can be freed: nobody can reach it again. The last pin frees a retired view as it goes. A slot that is
+// cleared tells nobody, as that is what makes point reads fast: `on_held` is told of views that stay for one.
 class ReadViewPublisher {
  public:
-  ReadViewPublisher() = default;
+  // `on_held` has Reclaim called again soon; on any thread, and not while it runs.
+  explicit ReadViewPublisher(std::function<void()> on_held) : on_held_(std::move(on_held)) {}
   ~ReadViewPublisher();  // REQUIRES: no reader left.
   ReadViewPublisher(const ReadViewPublisher&) = delete;
   ReadViewPublisher& operator=(const ReadViewPublisher&) = delete;
@@ -127,6 +129,9 @@ class ReadViewPublisher {
 
   ViewPin Pin() { return Guard(*this).ToPin(); }
 
+  // Whether no other has been published since. Any thread, while it keeps the view.
+  bool IsCurrent(const ReadView& view) const { return current_.load(std::memory_order_acquire) == &view; }
+
   // The view as the strand sees it. On the strand.
   const ReadView& current() const { return *current_.load(std::memory_order_relaxed); }
 
@@ -139,6 +144,7 @@ class ReadViewPublisher {
   friend class ViewPin;
   void Unpin(const ReadView* view);
 
+  const std::function<void()> on_held_;
   std::atomic<const ReadView*> current_{nullptr};
   std::mutex mutex_;  // Guards retired_, and the slow road of readers without a slot.
   std::vector<std::unique_ptr<const ReadView>> retired_;

@@ -16,6 +16,7 @@
 #include "engine/background_meter.h"
 #include "engine/base/async_mutex.h"
 #include "engine/base/chunk_pool.h"
+#include "engine/base/event.h"
 #include "engine/base/log_store.h"
 #include "engine/base/meta_store.h"
 #include "engine/base/object_store.h"
@@ -319,7 +320,9 @@ class Shard {
   static Task<void> InstallInBackground(Shard* self, std::shared_ptr<CompactionWork> work);
   // What is due now; or, `calm`, what would be if nobody wrote.
   std::shared_ptr<CompactionWork> PickWork(bool calm = false);
-  void LookWhenCalm();
+  Task<std::shared_ptr<CompactionWork>> PickWorkFor(BackgroundClass by, bool calm = false);
+  static Task<void> PickWorkInto(Shard* self, bool calm, std::shared_ptr<CompactionWork>* out, Event* picked);
+  static Task<void> LookAgain(Shard* self);
   void RetryCompaction(const Status& failed);
   void CompactIn(uint64_t nanos);
   static Task<void> CompactLater(Shard* self);
@@ -350,6 +353,9 @@ class Shard {
   void PrepareLogIfDue();
   static Task<void> PrepareLog(Shard* self);
   static Task<void> CleanUp(Shard* self);
+  void ReclaimSoon();
+  static Task<void> ReclaimLater(Shard* self);
+  static Task<void> ReclaimViews(Shard* self);
   void ScheduleCleanUp();
   static Task<void> ForgetBehind(Shard* self, uint64_t attempt);
   struct ImportSlice;
@@ -365,7 +371,7 @@ class Shard {
   std::unique_ptr<LogStore> log_;
   std::unique_ptr<CommitLog> commit_log_;
   ManifestStore manifest_store_;
-  ReadViewPublisher views_;
+  ReadViewPublisher views_{[this] { ReclaimSoon(); }};
   Strand strand_;
   Pacer pacer_;
   BackgroundMeter background_{context_.runtime.clock()};
@@ -397,6 +403,7 @@ class Shard {
   static constexpr uint64_t kNever = ~uint64_t{0};
   std::atomic<uint64_t> compacts_at_ns_{kNever};  // When it is looked at again by itself.
   std::atomic<uint32_t> compactions_failed_{0};   // Since the last that was installed.
+  std::atomic<bool> reclaims_soon_{false};
   std::atomic<bool> prepare_running_{false};
   std::atomic<uint64_t> prepare_after_ns_{0};  // Not before, since it failed.
   std::atomic<bool> closing_{false};

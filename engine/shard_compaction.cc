@@ -154,6 +154,23 @@ uint64_t Shard::MemtableBytes() {
   return view->active->memory_used() + frozen_bytes_.load();
 }
 
+// What is looked at keeps views and takes locks that writers wait for: not while a thread has no core.
+Task<std::shared_ptr<Shard::CompactionWork>> Shard::PickWorkFor(BackgroundClass by, bool calm) {
+  if (by == BackgroundClass::kOrdinary) co_return PickWork(calm);
+  std::shared_ptr<CompactionWork> work;
+  Event picked;
+  tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary),
+               PickWorkInto(this, calm, &work, &picked));
+  co_await picked.Wait();
+  co_return work;
+}
+
+Task<void> Shard::PickWorkInto(Shard* self, bool calm, std::shared_ptr<CompactionWork>* out, Event* picked) {
+  *out = self->PickWork(calm);
+  picked->Set();
+  co_return;
+}
+
 Task<Status> Shard::RunWork(CompactionWork* work, BackgroundClass by) {
   if (by == BackgroundClass::kIdle) {
     work->context.cache_executor = &context_.runtime.background(BackgroundClass::kOrdinary);
@@ -222,15 +239,10 @@ Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
   self->CompactionScheduled(background).store(false);
   // Who runs one looks again at its end.
   if (self->closing_.load() || self->compaction_running_.exchange(true)) co_return;
-  std::shared_ptr<CompactionWork> work = self->PickWork();
+  std::shared_ptr<CompactionWork> work = co_await self->PickWorkFor(background);
   if (work == nullptr) {
     self->compaction_running_.store(false);
-    // A flush that installed between the look and the store saw us running.
-    if (self->PickWork() != nullptr) {
-      self->ScheduleCompaction();
-    } else {
-      self->LookWhenCalm();
-    }
+    self->tasks_.Spawn(self->context_.runtime.background(BackgroundClass::kOrdinary), LookAgain(self));
     co_return;
   }
   Status done = co_await self->RunWork(work.get(), background);
@@ -246,10 +258,14 @@ Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
                      InstallInBackground(self, std::move(work)));
 }
 
-// Where writers let level 0 become deeper than it shall stay: has it looked at again.
-void Shard::LookWhenCalm() {
+Task<void> Shard::LookAgain(Shard* self) {
   constexpr uint64_t kCalmNanos = 500'000'000;
-  if (!closing_.load() && PickWork(/*calm=*/true) != nullptr) CompactIn(kCalmNanos);
+  if (self->closing_.load()) co_return;
+  if (self->PickWork() != nullptr) {
+    self->ScheduleCompaction();  // For a flush that saw a compaction running.
+  } else if (self->PickWork(/*calm=*/true) != nullptr) {
+    self->CompactIn(kCalmNanos);  // Writers let level 0 become deeper than it shall stay.
+  }
 }
 
 // What a compaction lacked, as room on the disk, may come while nobody writes, so that no flush asks again.
@@ -304,7 +320,7 @@ Task<Status> Shard::CompactAll(BackgroundClass by, const std::atomic<bool>* leav
       co_await SleepFor(1'000'000);
       continue;
     }
-    std::shared_ptr<CompactionWork> work = PickWork(/*calm=*/true);
+    std::shared_ptr<CompactionWork> work = co_await PickWorkFor(by, /*calm=*/true);
     Status done;
     if (work != nullptr) done = co_await RunWork(work.get(), by);
     if (work == nullptr || !done.ok()) {

@@ -85,6 +85,26 @@ void Shard::FreezeActive() {
   ScheduleFlush();
 }
 
+// A point read that has lost its core keeps a view, with all its memtables and files, that it leaves without
+// a word.
+void Shard::ReclaimSoon() {
+  if (closing_.load() || reclaims_soon_.exchange(true)) return;
+  tasks_.Spawn(context_.runtime.shard_executor(id_), ReclaimLater(this));
+}
+
+Task<void> Shard::ReclaimLater(Shard* self) {
+  constexpr uint64_t kSoonNanos = 10'000'000;
+  co_await SleepFor(kSoonNanos);
+  // What goes with a view takes its time: not on the worker.
+  self->tasks_.Spawn(self->context_.runtime.background(BackgroundClass::kOrdinary), ReclaimViews(self));
+}
+
+Task<void> Shard::ReclaimViews(Shard* self) {
+  self->reclaims_soon_.store(false);
+  self->views_.Reclaim();
+  co_return;
+}
+
 void Shard::ScheduleCleanUp() {
   if (closing_.load()) return;
   tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), CleanUp(this));

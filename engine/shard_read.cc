@@ -70,6 +70,9 @@ Task<Result<ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink* sink) 
   if (!request.upper.empty() && !range->upper.empty() && range->upper < request.upper) {
     co_return Status::Moved("shard does not own all keys");
   }
+  // A stretch that was found in a newer view may say of a batch what it deleted, where this one lacks what it
+  // put. Looked at behind `visible`: what is in newer views alone is above it.
+  const bool is_current = views_.IsCurrent(*view);
   const PageScan::Source source{.view = *view,
                                 .range = *range,
                                 .log = *commit_log_,
@@ -77,7 +80,7 @@ Task<Result<ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink* sink) 
                                 .doubt = doubt,
                                 .read_ahead = &context_.read_ahead,
                                 .load = &context_.load,
-                                .rowless = &rowless_.stretches()};
+                                .rowless = is_current ? &rowless_.stretches() : nullptr};
   PageScan scan(request, sink, source, context_.runtime.clock());
   PARTITA_CO_TRY(co_await scan.Run());
   if (!scan.rowless_hint().empty()) rowless_.Hint(scan.rowless_hint());
