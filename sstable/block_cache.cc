@@ -11,6 +11,7 @@
 #include "sstable/cache_partition.h"
 #include "sstable/cached_rows.h"
 #include "sstable/frame_arena.h"
+#include "sstable/heap_frame.h"
 #include "sstable/row_places.h"
 #include "sstable/table_writer.h"
 
@@ -306,7 +307,7 @@ BlockFrame BlockCache::NewFrame(BlockKey key, size_t size, bool evicts) {
 
 BlockFrame BlockCache::NewHeapFrame(size_t size) {
   BlockFrame frame;
-  frame.data_ = static_cast<uint8_t*>(std::malloc(size));
+  frame.data_ = TakeHeapFrame(size);
   frame.size_ = frame.data_ != nullptr ? size : 0;
   return frame;
 }
@@ -441,7 +442,7 @@ BlockFrame& BlockFrame::operator=(BlockFrame&& other) noexcept {
 void BlockFrame::Release() {
   if (data_ == nullptr) return;
   if (partition_ == nullptr) {
-    std::free(data_);
+    LeaveHeapFrame(data_, size_);
   } else {
     std::lock_guard lock(partition_->mutex);
     partition_->FreeExtent(partition_->arena.GranuleOf(data_));
