@@ -25,12 +25,14 @@ constexpr bool kFromMalloc = false;
 // What is larger is made once, as at opening, and would keep out what is wanted all the time.
 constexpr size_t kOneMax = 1u << 20;
 
-// Large buffers that nobody uses, their pages still in memory.
+// Large buffers that nobody uses, their pages still in memory. Nobody waits for another here, who may be of
+// idle class and without a core: he does without.
 class KeptBuffers {
  public:
   // Of `size` bytes, a power of two; null when none is kept.
   uint8_t* Take(size_t size) {
-    const std::lock_guard lock(mutex_);
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return nullptr;
     for (size_t i = kept_.size(); i-- > 0;) {
       if (kept_[i].size != size) continue;
       uint8_t* const data = kept_[i].data;
@@ -44,8 +46,8 @@ class KeptBuffers {
 
   // False when there are enough: the caller still owns it.
   bool Keep(uint8_t* data, size_t size) {
-    const std::lock_guard lock(mutex_);
-    if (size > kOneMax || total_ + size > AlignedBuffer::kKeptMax) return false;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock() || size > kOneMax || total_ + size > AlignedBuffer::kKeptMax) return false;
     kept_.push_back({data, size});
     total_ += size;
     return true;

@@ -53,6 +53,11 @@ void TaskGroup::StartHere(Task<void> task) {
 }
 
 void TaskGroup::Finished() {
+  // But for the last without the lock: whoever holds it may be of idle class, and without a core.
+  size_t running = running_.load(std::memory_order_relaxed);
+  while (running > 1) {
+    if (running_.compare_exchange_weak(running, running - 1, std::memory_order_acq_rel)) return;
+  }
   std::shared_ptr<Event> idle;
   {
     std::lock_guard lock(mutex_);
