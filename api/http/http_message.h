@@ -81,8 +81,9 @@ class RequestHandler {
   virtual Task<void> Handle(const HttpRequest& request, HttpResponse* response) = 0;
 
   // Asked before a body is received that is large, or that its sender first asks for by `Expect`: whether to
-  // refuse `request`, of which all but the body is there, whatever that may be. True: `response` is filled
-  // in as by Handle, the body is not read, and the connection closes. Nobody has to: by default false.
+  // refuse `request`, of which all but the body is there, or else answer it without, whatever the body may
+  // be. True: `response` is filled in as by Handle, the body is not read, and the connection closes. Nobody
+  // has to: by default false.
   virtual bool RefuseBeforeBody(const HttpRequest& request, HttpResponse* response);
 
   // Words the answer to bytes that are no request, or to one that cannot be taken: `status` is 400, 408,

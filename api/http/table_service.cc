@@ -188,11 +188,16 @@ Task<void> TableService::Handle(const HttpRequest& http, HttpResponse* response)
   Finish(*impl_, &visit, refused, response);
 }
 
-// Signatures and grants are about the headers alone, so who may not write is told before he sends 4 MiB.
+// Signatures and grants are about the headers alone, so who may not write is told before he sends 4 MiB. A
+// preflight needs no body, and nobody signs it: it is answered without, so that strangers fill no buffers.
 bool TableService::RefuseBeforeBody(const HttpRequest& http, HttpResponse* response) {
-  if (http.method == Method::kOptions) return false;
   Visit visit(http);
   visit.started_nanos = impl_->database.runtime().clock().MonotonicNanos();
+  if (http.method == Method::kOptions) {
+    const Answer failed = Admit(*impl_, &visit, response);
+    Finish(*impl_, &visit, failed, response);
+    return true;
+  }
   Answer refused = ReadAddress(impl_->options.addresses, &visit.request);
   ReadFormat(&visit.request);
   if (!refused) refused = Identify(*impl_, &visit);
