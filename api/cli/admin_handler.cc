@@ -44,6 +44,22 @@ Status TakeNumber(const http::QueryParameters& parameters, const char* name, uin
 }
 
 constexpr uint32_t kTopMax = 1'000;
+// Of a request: more than the longest change of ranges has, its partition written as \uXXXX throughout.
+constexpr uint64_t kBodyBytesMax = 4 << 10;
+
+std::string_view PathOf(const http::HttpRequest& request) {
+  return request.target.substr(0, request.target.find('?'));
+}
+
+// As the headers tell, before the body is there. Chunks do not tell how much they are: nobody who may ask
+// here sends any.
+bool HasLargeBody(const http::HttpRequest& request) {
+  if (request.body_too_large || request.Header("Transfer-Encoding")) return true;
+  const std::string_view told = request.Header("Content-Length").value_or("0");
+  uint64_t bytes = 0;
+  const auto [end, error] = std::from_chars(told.data(), told.data() + told.size(), bytes);
+  return error != std::errc() || bytes > kBodyBytesMax;
+}
 
 }  // namespace
 
@@ -122,14 +138,26 @@ bool AdminHandler::MayAsk(const http::HttpRequest& request, std::string_view pat
   }
   const bool reads = request.method == http::Method::kGet || request.method == http::Method::kHead;
   const bool is_change = !RangeChangeOf(path).empty();
-  if (is_change ? request.method == http::Method::kPost : reads) return true;
-  Answer(405, kPlain, is_change ? "only POST\n" : "only GET and HEAD\n", response);
-  response->AddHeader("Allow", is_change ? "POST" : "GET, HEAD");
+  if (!(is_change ? request.method == http::Method::kPost : reads)) {
+    Answer(405, kPlain, is_change ? "only POST\n" : "only GET and HEAD\n", response);
+    response->AddHeader("Allow", is_change ? "POST" : "GET, HEAD");
+    return false;
+  }
+  if (is_change && !MayChangeRanges(request, response)) return false;
+  if (!HasLargeBody(request)) return true;
+  Answer(413, kPlain,
+         "a body has a Content-Length of at most " + std::to_string(kBodyBytesMax) + " bytes here\n",
+         response);
   return false;
 }
 
+// The buffers are those of the table service, too: who asks here fills none of them.
+bool AdminHandler::RefuseBeforeBody(const http::HttpRequest& request, http::HttpResponse* response) {
+  return !MayAsk(request, PathOf(request), response);
+}
+
 Task<void> AdminHandler::Handle(const http::HttpRequest& request, http::HttpResponse* response) {
-  const std::string_view path = request.target.substr(0, request.target.find('?'));
+  const std::string_view path = PathOf(request);
   const std::string_view query = request.target.substr(std::min(request.target.size(), path.size() + 1));
   response->omit_body = request.method == http::Method::kHead;
   if (!MayAsk(request, path, response)) co_return;

@@ -26,7 +26,8 @@ namespace partita {
 //   /stalls    what kept the workers long, as JSON (stalls_json.h)
 //
 // Asks nobody who he is: the address must be one that only operators reach. Asked by a name that is not its
-// own (own_host.h) it answers 403, so that no web page reads it. Thread-safe.
+// own (own_host.h) it answers 403, so that no web page reads it. A body of more than 4 KiB, or in chunks, is
+// 413. Thread-safe.
 class AdminHandler : public http::RequestHandler {
  public:
   // All outlive this; `servers` are those of the table service, `hosts` names that it may be asked by.
@@ -35,6 +36,7 @@ class AdminHandler : public http::RequestHandler {
                std::vector<std::string> hosts = {});
 
   Task<void> Handle(const http::HttpRequest& request, http::HttpResponse* response) override;
+  bool RefuseBeforeBody(const http::HttpRequest& request, http::HttpResponse* response) override;
 
   // From here on /readyz says 503.
   void NoteStopping() { stopping_.store(true, std::memory_order_relaxed); }

@@ -86,10 +86,14 @@ std::string_view RangeChangeOf(std::string_view path) {
   return {};
 }
 
+bool MayChangeRanges(const http::HttpRequest& request, http::HttpResponse* response) {
+  const Status may = CheckSender(request);
+  if (!may.ok()) AnswerError(403, may, response);
+  return may.ok();
+}
+
 Task<void> ChangeRange(AsyncDatabase database, std::string_view change, const http::HttpRequest& request,
                        http::HttpResponse* response) {
-  const Status may = CheckSender(request);
-  if (!may.ok()) co_return AnswerError(403, may, response);
   const bool is_move = change == "move";
   Result<Change> asked = ReadChange(request, is_move);
   if (!asked.ok()) co_return AnswerError(400, asked.status(), response);

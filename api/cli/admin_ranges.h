@@ -21,7 +21,10 @@ namespace partita {
 // What follows /ranges/ in a path of these; empty: it is none.
 std::string_view RangeChangeOf(std::string_view path);
 
-// REQUIRES: !RangeChangeOf(path).empty().
+// Whether its sender may change ranges at all; looks at no body. False: it is answered.
+bool MayChangeRanges(const http::HttpRequest& request, http::HttpResponse* response);
+
+// REQUIRES: !RangeChangeOf(path).empty(), MayChangeRanges.
 Task<void> ChangeRange(AsyncDatabase database, std::string_view change, const http::HttpRequest& request,
                        http::HttpResponse* response);
 

@@ -135,6 +135,34 @@ TEST_F(AdminHandlerTest, ChangesComeFromThisMachineAndFromNoWebPage) {
   EXPECT_EQ(database_->ListRanges("Orders")->size(), 1u);
 }
 
+// The buffers that bodies fill are those of the table service.
+TEST_F(AdminHandlerTest, NoBodyIsReceivedThatNobodyMaySend) {
+  const auto refusal = [&](const http::HttpRequest& request) {
+    http::HttpResponse response;
+    return handler_->RefuseBeforeBody(request, &response) ? response.status : 0;
+  };
+  const http::HeaderField small = {"Content-Length", "4096"}, large = {"Content-Length", "4097"};
+  const auto change = [&](const http::HeaderField& framing) {
+    http::HttpRequest request = Change("/ranges/split", "");
+    request.headers.push_back(framing);
+    return request;
+  };
+  EXPECT_EQ(refusal(change(small)), 0);
+  EXPECT_EQ(refusal(change(large)), 413);
+  EXPECT_EQ(refusal(change({"Content-Length", "99999999999999999999"})), 413);
+  EXPECT_EQ(refusal(change({"Transfer-Encoding", "chunked"})), 413);
+  http::HttpRequest other = change(small);
+  other.remote_address = "192.0.2.7";
+  EXPECT_EQ(refusal(other), 403);
+  EXPECT_EQ(refusal({.method = http::Method::kPost, .target = "/healthz", .headers = {small}}), 405);
+  EXPECT_EQ(refusal({.method = http::Method::kGet, .target = "/healthz", .headers = {large}}), 413);
+  // What came with its headers is no better.
+  EXPECT_EQ(Send(change(large)).status, 413);
+  http::HttpRequest too_large = change({"Content-Length", "10000000"});
+  too_large.body_too_large = true;
+  EXPECT_EQ(Send(too_large).status, 413);
+}
+
 TEST_F(AdminHandlerTest, OnlyWhoAsksForThisServerIsAnswered) {
   const auto status_for = [&](std::string_view host) {
     return Send({.method = http::Method::kGet, .target = "/heat", .headers = {{"host", host}}}).status;
