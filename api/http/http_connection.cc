@@ -115,12 +115,15 @@ Task<HttpConnection::After> HttpConnection::ServeBurst() {
         break;
     }
     if (after != After::kGoOn) co_return after;
-    if (begin_ == buffers.in.size()) {
+    step = HttpParser::Step::kNeedMore;
+    if (begin_ < buffers.in.size()) step = buffers.parser.Parse(std::string_view(buffers.in).substr(begin_));
+    // Empty lines alone, as some send behind a body, begin no request: nobody waits for an answer to them.
+    if (step == HttpParser::Step::kNeedMore &&
+        begin_ + buffers.parser.empty_line_bytes() == buffers.in.size()) {
       after = co_await Flush();
       buffers.in.clear();
       co_return after;
     }
-    step = buffers.parser.Parse(std::string_view(buffers.in).substr(begin_));
   }
 }
 

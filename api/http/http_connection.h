@@ -19,7 +19,7 @@ namespace partita::http {
 //      Before a large body is received, the handler may refuse it by its headers, and all of its memory is
 //      counted: it waits until there is room (a server that holds too much slows its clients), and is
 //      refused when none comes in time.
-//   3. Everything answered and nothing left over: gives them back, goes to 1.
+//   3. Everything answered and nothing left over but empty lines: gives them back, goes to 1.
 //
 // Ends after a request that says so, a refusal, a time-out, or when the server drains. Where unread bytes of
 // the peer may be on their way, it stops sending and reads on for a while: closing at once would send a

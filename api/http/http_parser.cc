@@ -339,6 +339,8 @@ bool HttpParser::keep_alive() const {
 
 bool HttpParser::is_http_1_0() const { return impl_->parser->version == 10; }
 
+size_t HttpParser::empty_line_bytes() const { return impl_->start; }
+
 bool HttpParser::awaits_body() const { return impl_->head_end != 0; }
 
 size_t HttpParser::told_body_bytes() const { return impl_->body_size; }

@@ -64,6 +64,8 @@ class HttpParser {
 
   const Refusal& refusal() const { return refusal_; }  // REQUIRES: kRefused.
 
+  // Bytes of empty lines before the request, which are overlooked. Until Reset.
+  size_t empty_line_bytes() const;
   // The headers are complete, and the body is not.
   bool awaits_body() const;
   // Bytes of the body as the headers tell them, which are within the limit; 0: there is none, it is too

@@ -343,6 +343,25 @@ TEST_P(HttpServerTest, SlowClientsRunOutOfTime) {
   EXPECT_EQ(server_->counters().timeouts, 4u);
 }
 
+// Some clients send one behind a body.
+TEST_P(HttpServerTest, EmptyLinesBehindARequestLeaveTheConnectionIdle) {
+  options_.timeouts.header_ms = 100;
+  Open();
+  SocketClient client = Connect();
+  for (std::string_view empty : {"\r\n", "\r\n\r\n"}) {
+    ASSERT_TRUE(client.Send(Post("/echo", "behind the body") + std::string(empty)));
+    EXPECT_THAT(ReadAnswer(client), EndsWith("behind the body"));
+    EXPECT_TRUE(client.WaitQuietly(400)) << "nobody asked for an answer";
+    ASSERT_TRUE(client.Send(empty));
+    EXPECT_TRUE(client.WaitQuietly(400)) << "nobody asked for an answer";
+  }
+  ASSERT_TRUE(client.Send("\r\n" + Get("/after")));
+  EXPECT_THAT(ReadAnswer(client), EndsWith("/after"));
+  EXPECT_EQ(server_->counters().timeouts, 0u);
+  ASSERT_TRUE(client.Send("\r\nG"));
+  EXPECT_THAT(ReadAnswer(client), StartsWith("HTTP/1.1 408 ")) << "that began a request";
+}
+
 TEST_P(HttpServerTest, ABodyThatDripsRunsOutOfTimeToo) {
   options_.timeouts.body_ms = 300;  // transfer_ms is 30 s.
   Open();
@@ -371,6 +390,17 @@ TEST_P(HttpServerTest, StopAnswersWhatIsInFlightAndClosesWhatIsIdle) {
   EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
   EXPECT_THAT(answer, EndsWith("waited"));
   EXPECT_EQ(server_->counters().connections_open, 0u);
+}
+
+TEST_P(HttpServerTest, StopDoesNotWaitForWhoSentAnEmptyLine) {
+  options_.timeouts.header_ms = options_.timeouts.stop_ms = 60'000;
+  Open();
+  SocketClient idle = Connect();
+  ASSERT_TRUE(idle.Send(Get("/x") + "\r\n"));
+  EXPECT_THAT(ReadAnswer(idle), EndsWith("/x"));
+  std::thread stopper([this] { server_->Stop(); });
+  EXPECT_EQ(idle.ReceiveAll(), "");  // It waits ten seconds at most.
+  stopper.join();
 }
 
 TEST_P(HttpServerTest, StopCutsWhatOutlastsTheGrace) {
