@@ -228,7 +228,7 @@ void HttpConnection::GatherAnswer(bool keep_alive) {
   if (response.body.size() > kGatherBytes && !ChargeBuffers() && may_refuse) {
     response.Clear();
     std::string().swap(response.body);
-    core_.handler.Refuse(503, "The server holds too many large answers.", &buffers.parser.request(),
+    core_.handler.Refuse(503, "The server holds too many large answers.", buffers.parser.request(),
                          &response);
     response.omit_body = method == Method::kHead;
   }
@@ -328,9 +328,12 @@ Task<HttpConnection::After> HttpConnection::RefuseSlow() {
 Task<HttpConnection::After> HttpConnection::RefuseRequest(int status, std::string_view reason,
                                                           const HttpRequest* request) {
   RequestBuffers& buffers = *buffers_;
+  HttpRequest unknown;
+  FillInRequest(&unknown);
+  const HttpRequest& refused = request != nullptr ? *request : unknown;
   buffers.response.Clear();
-  core_.handler.Refuse(status, reason, request, &buffers.response);
-  buffers.response.omit_body = request != nullptr && request->method == Method::kHead;
+  core_.handler.Refuse(status, reason, refused, &buffers.response);
+  buffers.response.omit_body = refused.method == Method::kHead;
   buffers.parser.Reset();
   GatherAnswer(/*keep_alive=*/false);
   const After flushed = co_await Flush();

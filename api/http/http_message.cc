@@ -61,7 +61,7 @@ size_t HttpRequest::HeaderCount(std::string_view name) const {
 
 bool RequestHandler::RefuseBeforeBody(const HttpRequest&, HttpResponse*) { return false; }
 
-void RequestHandler::Refuse(int status, std::string_view reason, const HttpRequest*, HttpResponse* response) {
+void RequestHandler::Refuse(int status, std::string_view reason, const HttpRequest&, HttpResponse* response) {
   response->status = status;
   response->AddHeader("Content-Type", "text/plain; charset=utf-8");
   response->body.append(reason).append("\n");

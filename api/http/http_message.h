@@ -87,11 +87,11 @@ class RequestHandler {
   virtual bool RefuseBeforeBody(const HttpRequest& request, HttpResponse* response);
 
   // Words the answer to bytes that are no request, or to one that cannot be taken: `status` is 400, 408,
-  // 414, 417, 431, 501, 503 or 505, `reason` a sentence for a person. `request` is null where none was
-  // understood, or its bytes have moved; of one that is there the body may be missing. `response` is empty.
-  // The connection closes after it, but for an answer that was too large. By default the sentence as plain
-  // text.
-  virtual void Refuse(int status, std::string_view reason, const HttpRequest* request,
+  // 414, 417, 431, 501, 503 or 505, `reason` a sentence for a person. `request` has no target where none was
+  // understood, or its bytes have moved: then it only tells who sent it, and when. Of any other the body may
+  // be missing. `response` is empty. The connection closes after it, but for an answer that was too large. By
+  // default the sentence as plain text.
+  virtual void Refuse(int status, std::string_view reason, const HttpRequest& request,
                       HttpResponse* response);
 };
 

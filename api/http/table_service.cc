@@ -206,12 +206,11 @@ bool TableService::RefuseBeforeBody(const HttpRequest& http, HttpResponse* respo
   return true;
 }
 
-void TableService::Refuse(int status, std::string_view reason, const HttpRequest* http,
+void TableService::Refuse(int status, std::string_view reason, const HttpRequest& http,
                           HttpResponse* response) {
-  const HttpRequest nothing;
-  Visit visit(http != nullptr ? *http : nothing);
-  visit.identity.time_ticks = impl_->database.runtime().clock().WallTicks();
-  if (http != nullptr) {
+  Visit visit(http);
+  visit.started_nanos = impl_->database.runtime().clock().MonotonicNanos();
+  if (!http.target.empty()) {
     // As much as is well-formed: what it was refused for is nothing of that.
     (void)ReadAddress(impl_->options.addresses, &visit.request);
     (void)ReadVersion(visit.request, &visit.version);
@@ -220,9 +219,7 @@ void TableService::Refuse(int status, std::string_view reason, const HttpRequest
   }
   ServiceError error(CodeOfRefusal(status), std::string(reason));
   error.status = status;
-  AnswerError(visit.request, error, visit.identity, response);
-  AppendHeaders(*impl_, visit, response);
-  impl_->counters.CountRequest(RequestKind::kUnknown, status, 0, 0, response->body.size());
+  Finish(*impl_, &visit, error, response);
 }
 
 }  // namespace partita::http

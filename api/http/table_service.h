@@ -36,7 +36,7 @@ class TableService : public RequestHandler {
   Task<void> Handle(const HttpRequest& request, HttpResponse* response) override;
   // In the service's form, so that clients find a code and a request id in it.
   bool RefuseBeforeBody(const HttpRequest& request, HttpResponse* response) override;
-  void Refuse(int status, std::string_view reason, const HttpRequest* request,
+  void Refuse(int status, std::string_view reason, const HttpRequest& request,
               HttpResponse* response) override;
 
   const ServiceCounters& counters() const;

@@ -74,10 +74,11 @@ class TestHandler final : public RequestHandler {
     return true;
   }
 
-  void Refuse(int status, std::string_view reason, const HttpRequest* request,
+  void Refuse(int status, std::string_view reason, const HttpRequest& request,
               HttpResponse* response) override {
+    EXPECT_EQ(request.remote_address, "127.0.0.1");
     RequestHandler::Refuse(status, reason, request, response);
-    response->AddHeader("X-Refused", request != nullptr ? request->target : "nothing");
+    response->AddHeader("X-Refused", request.target.empty() ? "nothing" : request.target);
   }
 
   std::latch waiting{1};

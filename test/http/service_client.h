@@ -125,7 +125,7 @@ class ServiceWorld {
   // What a connection that cannot take the request has the service say.
   Reply Refuse(int status, std::string_view reason, std::string_view text) {
     return Send(text, /*complete=*/true, [&](const HttpRequest& request, HttpResponse* response) {
-      service_->Refuse(status, reason, &request, response);
+      service_->Refuse(status, reason, request, response);
       return true;
     });
   }

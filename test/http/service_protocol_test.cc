@@ -9,6 +9,7 @@
 namespace partita::http {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -302,16 +303,29 @@ TEST(ServiceLog, SignaturesNeverReachTheLogAndEveryAnswerIsCounted) {
 }
 
 TEST(ServiceLog, WhatTheConnectionRefusesIsWordedByTheService) {
-  ServiceWorld world;
+  std::vector<std::string> lines;
+  TableServiceOptions options;
+  options.access_log = [&lines](const AccessRecord& record) {
+    lines.push_back(std::string(RequestKindName(record.kind)) + " " + std::string(record.target) + " " +
+                    std::to_string(record.status) + " " + std::string(record.error_code));
+    EXPECT_EQ(record.remote_address, "127.0.0.1");
+    EXPECT_EQ(record.request_id.size(), 36u);
+  };
+  ServiceWorld world(options);
+  HttpRequest unknown;
+  unknown.remote_address = "127.0.0.1";
   HttpResponse response;
-  world.service().Refuse(431, "The headers are too large.", nullptr, &response);
+  world.service().Refuse(431, "The headers are too large.", unknown, &response);
   EXPECT_EQ(response.status, 431);
   EXPECT_THAT(response.headers, HasSubstr("x-ms-request-id: "));
   EXPECT_THAT(response.body, HasSubstr("The headers are too large."));
   response.Clear();
-  world.service().Refuse(503, "Too many connections.", nullptr, &response);
+  world.service().Refuse(503, "Too many connections.", unknown, &response);
   EXPECT_THAT(response.headers, HasSubstr("x-ms-error-code: ServerBusy\r\n"));
   EXPECT_THAT(response.headers, HasSubstr("Retry-After: 1\r\n"));
+  world.Refuse(503, "No room.", "POST /$batch?sig=SECRET HTTP/1.1\n\n");
+  EXPECT_THAT(lines, ElementsAre("Unknown  431 InvalidInput", "Unknown  503 ServerBusy",
+                                 "Batch /$batch?sig=REDACTED 503 ServerBusy"));
 }
 
 TEST(ServiceLog, WhatTheConnectionRefusesOfARequestIsAnAnswerToIt) {
