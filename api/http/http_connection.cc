@@ -16,7 +16,7 @@ constexpr size_t kBodyPadding = 64;              // HttpRequest::body
 constexpr uint64_t kRoomWaitNanos = 10'000'000'000;
 constexpr uint64_t kRoomAskNanos = 5'000'000;
 // Gathered answers are sent when they are so many bytes; a body of that size is not copied.
-constexpr size_t kGatherBytes = 64 << 10;
+constexpr size_t kGatherBytes = HttpResponse::kLargeBody;
 // How long and how much is read after the last answer (see the class).
 constexpr uint32_t kLingerMillis = 2'000;
 constexpr uint64_t kLingerBytes = 16 << 20;

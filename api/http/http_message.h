@@ -60,6 +60,10 @@ struct HttpRequest {
 // The answer, filled in by a handler. The connection adds the status line, Content-Length, Date, Server
 // and what keep-alive needs.
 struct HttpResponse {
+  // A longer body is sent from where it lies, and counted among the server's buffers: by its handler, or by
+  // the connection, which makes a 503 of the answer to a read that finds no room.
+  static constexpr size_t kLargeBody = 64 << 10;
+
   int status = 500;
   std::string headers;  // Finished lines, each "Name: value\r\n".
   std::string body;

@@ -149,6 +149,18 @@ void Finish(ServiceCore& core, Visit* visit, const Answer& refused, HttpResponse
   Log(core.options.access_log, *visit, *response, microseconds);
 }
 
+// Counts the large answer to a read, or refuses when it finds no room: left to the connection, the refusal
+// would come after the answer was logged, and counted, as given. A page has been counted while it grew.
+Answer CountLargeAnswer(const HttpRequest& http, HttpResponse* response) {
+  const bool reads = http.method == Method::kGet || http.method == Method::kHead;
+  const bool counted = response->body_share.bytes() > 0;
+  if (!reads || counted || response->body.size() <= HttpResponse::kLargeBody) return std::nullopt;
+  response->body_share = BufferShare(http.buffers);
+  if (response->body_share.Set(response->body.capacity())) return std::nullopt;
+  std::string().swap(response->body);
+  return ServiceError(ErrorCode::kServerBusy, "The server holds too many large answers.");
+}
+
 // The codes that fit what the connection could not take; the status is the connection's.
 ErrorCode CodeOfRefusal(int status) {
   switch (status) {
@@ -184,6 +196,7 @@ Task<void> TableService::Handle(const HttpRequest& http, HttpResponse* response)
     Exchange exchange{*impl_, visit.request, visit.grant, visit.identity, response};
     Task<Answer> run = Run(exchange);
     refused = co_await std::move(run);
+    if (!refused) refused = CountLargeAnswer(http, response);
   }
   Finish(*impl_, &visit, refused, response);
 }

@@ -302,6 +302,29 @@ TEST(ServiceLog, SignaturesNeverReachTheLogAndEveryAnswerIsCounted) {
   EXPECT_GT(totals.bytes_out, 0u);
 }
 
+TEST(ServiceLog, ALargeAnswerThatFindsNoRoomIsLoggedAndCountedAsRefused) {
+  std::vector<int> statuses;
+  TableServiceOptions options;
+  options.access_log = [&](const AccessRecord& record) { statuses.push_back(record.status); };
+  ServiceWorld world(options);
+  world.MakeTable("orders");
+  const std::string text = "\"" + std::string(30'000, 'x') + "\"";
+  ASSERT_EQ(world.Insert("orders", "p", "r", ",\"a\":" + text + ",\"b\":" + text + ",\"c\":" + text).status,
+            201);
+  BufferBudget budget(128 << 10);
+  BufferShare others(&budget);
+  EXPECT_TRUE(others.Set(100 << 10));
+  world.buffers = &budget;
+  EXPECT_EQ(world.Get(kRow).Outcome(), "503 ServerBusy");
+  EXPECT_EQ(budget.held(), others.bytes());
+  others.Set(0);
+  EXPECT_EQ(world.Get(kRow).Outcome(), "200");
+  world.buffers = nullptr;
+  EXPECT_THAT(statuses, ElementsAre(201, 201, 503, 200));
+  const auto gets = world.service().counters().Sum().kinds[static_cast<size_t>(RequestKind::kGetEntity)];
+  EXPECT_THAT(gets.by_status_class, ElementsAre(1, 0, 0, 1));
+}
+
 TEST(ServiceLog, WhatTheConnectionRefusesIsWordedByTheService) {
   std::vector<std::string> lines;
   TableServiceOptions options;
