@@ -189,9 +189,15 @@ void Serving::Announce(std::ostream& out) const {
 }
 
 Status Serving::Reload() {
+  // What can fail comes first, and of that what is in force at once comes last: after a failure all is as it
+  // was. The targets have been checked.
   PARTITA_ASSIGN(const ThroughputTargets targets, throughput_());
-  if (tls_ != nullptr) PARTITA_TRY(tls_->Reload());
+  std::shared_ptr<ssl_ctx_st> certificate;
+  if (tls_ != nullptr) {
+    PARTITA_ASSIGN(certificate, tls_->LoadAnew());
+  }
   if (access_log_ != nullptr) PARTITA_TRY(access_log_->Reopen());
+  if (tls_ != nullptr) tls_->Use(std::move(certificate));
   return database_->SetThroughputTargets(targets);
 }
 

@@ -78,15 +78,15 @@ Result<std::shared_ptr<SSL_CTX>> Load(const TlsContext::Files& files) {
 
 Result<std::unique_ptr<TlsContext>> TlsContext::Open(const Files& files) {
   std::unique_ptr<TlsContext> context(new TlsContext(files));
-  PARTITA_TRY(context->Reload());
+  PARTITA_ASSIGN(context->current_, context->LoadAnew());
   return context;
 }
 
-Status TlsContext::Reload() {
-  PARTITA_ASSIGN(std::shared_ptr<SSL_CTX> loaded, Load(files_));
+Result<std::shared_ptr<SSL_CTX>> TlsContext::LoadAnew() const { return Load(files_); }
+
+void TlsContext::Use(std::shared_ptr<SSL_CTX> loaded) {
   std::lock_guard lock(mutex_);
   current_ = std::move(loaded);
-  return Status();
 }
 
 std::shared_ptr<SSL_CTX> TlsContext::Current() const {

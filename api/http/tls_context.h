@@ -22,9 +22,10 @@ class TlsContext {
   // belong to the certificate; the message names the file and what is wrong with it.
   static Result<std::unique_ptr<TlsContext>> Open(const Files& files);
 
-  // Reads the files again (SIGHUP): connections that come from here on get the new certificate, those
-  // that exist keep theirs. After a failure everything stays as it was.
-  Status Reload();
+  // Reads the files again (SIGHUP), for Use. Errors as Open.
+  Result<std::shared_ptr<ssl_ctx_st>> LoadAnew() const;
+  // Connections that come from here on get what was loaded, those that exist keep theirs.
+  void Use(std::shared_ptr<ssl_ctx_st> loaded);
 
   // What a new connection uses.
   std::shared_ptr<ssl_ctx_st> Current() const;

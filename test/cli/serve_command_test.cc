@@ -10,6 +10,7 @@
 #include <regex>
 
 #include "test/cli/command_fixture.h"
+#include "test/http/tls_client.h"
 
 namespace partita {
 namespace {
@@ -158,6 +159,37 @@ TEST_F(ServeCommandTest, TheAccessLogIsOpenedAnewWhenAsked) {
   EXPECT_THAT(logged, HasSubstr(" GET /devstoreaccount1/Tables?sig="));
   EXPECT_THAT(logged, Not(HasSubstr("secret")));
   EXPECT_THAT(logged, HasSubstr(" GET /devstoreaccount1/second 401 "));
+}
+
+TEST_F(ServeCommandTest, AReloadThatFailsChangesNothing) {
+  const std::string logs = directory_ + "/logs";
+  std::filesystem::create_directory(logs);
+  const http::TestCertificate first(directory_, "first");
+  const auto name = [this] {
+    const std::string address = "127.0.0.1:" + std::to_string(PortBehind("https://"));
+    return http::TlsClient(SocketClient(SocketAddress::Parse(address).value()), TLS1_3_VERSION).peer_name();
+  };
+  const CommandOutcome outcome =
+      Serve({"--data", store_, "--listen", "127.0.0.1:0", "--cert", first.certificate_path(), "--key-file",
+             first.key_path(), "--access-log", logs + "/access.log"},
+            {[&] {
+               EXPECT_EQ(name(), "first");
+               const http::TestCertificate second(directory_, "second");
+               std::filesystem::remove_all(logs);
+               return Wish::kReload;
+             },
+             [&] {
+               EXPECT_THAT(printed(), HasSubstr("reload failed, all stays as it was: access log"));
+               EXPECT_EQ(name(), "first");
+               std::filesystem::create_directory(logs);
+               return Wish::kReload;
+             },
+             [&] {
+               EXPECT_THAT(printed(), HasSubstr("opened anew"));
+               EXPECT_EQ(name(), "second");
+               return Wish::kStop;
+             }});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
 }
 
 TEST_F(ServeCommandTest, ThroughputTargetsAreReadAnewWhenAsked) {

@@ -591,16 +591,19 @@ TEST_P(HttpsServerTest, ReloadGivesNewConnectionsTheNewCertificate) {
   TlsClient before(Connect(), TLS1_3_VERSION);
   EXPECT_EQ(before.peer_name(), "first");
   TestCertificate second(directory_.path(), "second");
-  ASSERT_TRUE(context_->Reload().ok());
+  auto loaded = context_->LoadAnew();
+  ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+  EXPECT_EQ(TlsClient(Connect(), TLS1_3_VERSION).peer_name(), "first") << "it is not in use yet";
+  context_->Use(std::move(loaded).value());
   TlsClient after(Connect(), TLS1_3_VERSION);
   EXPECT_EQ(after.peer_name(), "second");
   ASSERT_TRUE(before.Send(Get("/still")));
   EXPECT_THAT(before.ReceiveUntilEnd("/still"), EndsWith("/still"));
 
   std::ofstream(second.key_path()) << "no key";
-  Status reloaded = context_->Reload();
-  EXPECT_EQ(reloaded.code(), Code::kInvalidArgument);
-  EXPECT_THAT(reloaded.message(), HasSubstr(second.key_path()));
+  const Status refused = context_->LoadAnew().status();
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr(second.key_path()));
   TlsClient kept(Connect(), TLS1_3_VERSION);
   EXPECT_EQ(kept.peer_name(), "second");
 }
