@@ -247,7 +247,7 @@ bool HttpConnection::IsLargeAnswer() const {
 
 Task<HttpConnection::After> HttpConnection::SendLargeAnswer() {
   RequestBuffers& buffers = *buffers_;
-  connection_->SetDeadline(core_.options.timeouts.transfer_ms);
+  SetSendDeadline(buffers.out.size() + buffers.response.body.size());
   Status sent;
   if (tls_.has_value()) {
     sent = co_await SendTls(buffers.out);
@@ -263,7 +263,7 @@ Task<HttpConnection::After> HttpConnection::SendLargeAnswer() {
 
 Task<HttpConnection::After> HttpConnection::Flush() {
   if (buffers_->out.empty()) co_return After::kGoOn;
-  connection_->SetDeadline(core_.options.timeouts.transfer_ms);
+  SetSendDeadline(buffers_->out.size());
   Status sent;
   if (tls_.has_value()) {
     sent = co_await SendTls(buffers_->out);
@@ -273,6 +273,13 @@ Task<HttpConnection::After> HttpConnection::Flush() {
   buffers_->out.clear();
   if (sent.code() == Code::kDeadlineExceeded) lane_.timeouts.Add(1);
   co_return sent.ok() ? After::kGoOn : After::kDrop;
+}
+
+void HttpConnection::SetSendDeadline(size_t bytes) {
+  constexpr uint64_t kMillisPerSecond = 1'000;
+  const HttpTimeouts& timeouts = core_.options.timeouts;
+  connection_->SetDeadline(timeouts.transfer_ms);
+  connection_->LimitSends(timeouts.transfer_ms + bytes * kMillisPerSecond / timeouts.answer_bytes_per_second);
 }
 
 // The deadline for more of a body; false when its time is over.

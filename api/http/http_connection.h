@@ -63,6 +63,7 @@ class HttpConnection {
 
   void FillInRequest(HttpRequest* request);
   bool SetBodyDeadline();
+  void SetSendDeadline(size_t bytes);
   uint64_t LargeBytesHeld() const;
   bool ChargeBuffers();
   void CountBytes();

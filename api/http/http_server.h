@@ -19,6 +19,10 @@ struct HttpTimeouts {
   uint32_t header_ms = 10'000;
   // Without a byte of an expected body, or without the peer taking a byte of the answer.
   uint32_t transfer_ms = 30'000;
+  // How fast an answer must be taken, transfer_ms besides, however often the peer takes a byte: 32 KiB a
+  // second, about as fast as a body must come (body_ms). Answers are held until they are sent, so nobody may
+  // hold that memory for as long as he likes.
+  uint64_t answer_bytes_per_second = 32 << 10;
   // From the first wait for a body to its end, however often a byte comes: 4 MiB at 35 KiB a second. Bodies
   // are held before it is known who sends them, so nobody may hold that memory for as long as he likes.
   uint32_t body_ms = 120'000;

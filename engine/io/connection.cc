@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -11,6 +12,12 @@
 #include "engine/io/worker_sockets.h"
 
 namespace partita {
+
+namespace {
+
+constexpr uint64_t kMilliNanos = 1'000'000;
+
+}  // namespace
 
 Connection::Connection(WorkerSockets& sockets, int descriptor)
     : sockets_(sockets), descriptor_(descriptor), peer_host_(SocketAddress::PeerOf(descriptor).Host()) {}
@@ -31,11 +38,29 @@ void Connection::Release() {
 void Connection::SetDeadline(uint32_t from_now_ms) {
   timed_out_ = false;
   deadline_ms_ = from_now_ms;
+  sends_end_ns_ = 0;
   if (from_now_ms == 0) {
     sockets_.deadlines().Clear(this);
   } else {
-    sockets_.deadlines().Set(this, uint64_t{from_now_ms} * 1'000'000);
+    RestartDeadline();
   }
+}
+
+void Connection::LimitSends(uint64_t from_now_ms) {
+  PARTITA_ASSERT(deadline_ms_ != 0);
+  sends_end_ns_ = sockets_.worker().MonotonicNanos() + from_now_ms * kMilliNanos;
+  RestartDeadline();
+}
+
+void Connection::RestartDeadline() {
+  uint64_t left = deadline_ms_ * kMilliNanos;
+  if (sends_end_ns_ != 0) {
+    const uint64_t now = sockets_.worker().MonotonicNanos();
+    // The deadline that is set fires in a moment: set anew each time, it would not.
+    if (now >= sends_end_ns_) return;
+    left = std::min(left, sends_end_ns_ - now);
+  }
+  sockets_.deadlines().Set(this, left);
 }
 
 void Connection::DeadlinePassed() {
@@ -183,7 +208,7 @@ bool Connection::Sent(int64_t result) {
   bytes_sent_ += static_cast<uint64_t>(result);
   send_rest_.remove_prefix(static_cast<size_t>(result));
   // Behind the last piece, too: TLS sends a large answer in several Sends.
-  if (deadline_ms_ != 0 && !timed_out_) SetDeadline(deadline_ms_);
+  if (deadline_ms_ != 0 && !timed_out_) RestartDeadline();
   if (!send_rest_.empty()) return true;
   FinishSend(Status());
   return false;

@@ -37,6 +37,9 @@ class Connection : private DeadlineWheel::Entry {
   // time starts again whenever the peer took some bytes; a Send over its time cuts the connection.
   // Fires up to 100 ms late. 0: no deadline.
   void SetDeadline(uint32_t from_now_ms);
+  // However often the peer takes some bytes, Sends end so long from now. Until the next SetDeadline.
+  // REQUIRES: there is a deadline.
+  void LimitSends(uint64_t from_now_ms);
 
   class Waiting;
   // `Status s = co_await Readable();` waits without holding memory until there is something to Receive,
@@ -158,12 +161,14 @@ class Connection : private DeadlineWheel::Entry {
   void WakeReader();
   void FinishSend(Status status);
   void DeadlinePassed() override;
+  void RestartDeadline();
   bool HasInput() const { return !inbox_.empty() || input_ended_; }
 
   std::string peer_host_;
   uint64_t bytes_received_ = 0;
   uint64_t bytes_sent_ = 0;
   uint32_t deadline_ms_ = 0;
+  uint64_t sends_end_ns_ = 0;  // Monotonic; 0: never.
   std::atomic<bool> gone_{false};
   std::atomic<bool> hung_up_{false};
   bool cut_ = false;

@@ -25,6 +25,8 @@ using ::testing::StartsWith;
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
+constexpr size_t kHugeBytes = 48 << 20;  // More than the kernel takes off the server's hands.
+
 // Answers by the path: what a request needs to show of the server.
 class TestHandler final : public RequestHandler {
  public:
@@ -41,6 +43,8 @@ class TestHandler final : public RequestHandler {
       if (request.secure) response->AddHeader("X-Secure", "yes");
     } else if (request.target == "/large") {
       response->body.assign(3 << 20, 'L');
+    } else if (request.target == "/huge") {
+      response->body.assign(kHugeBytes, 'H');
     } else if (request.target == "/counted") {
       response->body_share = BufferShare(request.buffers);
       response->body.assign(3 << 20, 'C');
@@ -372,6 +376,21 @@ TEST_P(HttpServerTest, ABodyThatDripsRunsOutOfTimeToo) {
   for (; drops < 100 && client.WaitQuietly(20); ++drops) ASSERT_TRUE(client.Send("b"));
   EXPECT_LT(drops, 100);
   EXPECT_THAT(ReadAnswer(client), StartsWith("HTTP/1.1 408 "));
+}
+
+TEST_P(HttpServerTest, AnAnswerThatIsTakenInDripsRunsOutOfTime) {
+  options_.timeouts.transfer_ms = 400;
+  options_.timeouts.answer_bytes_per_second = 240 << 20;  // 200 ms for it.
+  Open();
+  SocketClient client = Connect();
+  ASSERT_TRUE(client.Send(Get("/huge")));
+  size_t taken = 0;
+  for (size_t piece = 1; piece > 0; taken += piece) {
+    piece = client.Receive(512 << 10).size();
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // All would take three seconds.
+  }
+  ASSERT_LT(taken, kHugeBytes);
+  while (server_->counters().timeouts == 0) std::this_thread::yield();
 }
 
 TEST_P(HttpServerTest, StopAnswersWhatIsInFlightAndClosesWhatIsIdle) {
