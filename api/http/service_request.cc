@@ -171,6 +171,20 @@ std::optional<ServiceError> ReadConditions(ServiceRequest* request) {
   return std::nullopt;
 }
 
+std::optional<ServiceError> ReadLevel(ServiceRequest* request) {
+  const HttpRequest& http = request->http;
+  std::optional<std::string_view> accept = http.Header("Accept");
+  // A list may stand in several lines (RFC 9110, 5.3). Hardly anybody sends it so.
+  std::string joined;
+  if (accept && http.HeaderCount("Accept") > 1) {
+    for (const HeaderField& field : http.headers) {
+      if (SameHeaderName(field.name, "Accept")) joined.append(joined.empty() ? "" : ",").append(field.value);
+    }
+    accept = joined;
+  }
+  return ChooseMetadataLevel(request->query.Find("$format"), accept, &request->level);
+}
+
 void ReadPreference(ServiceRequest* request) {
   if (request->kind != RequestKind::kInsertEntity && request->kind != RequestKind::kCreateTable) return;
   const std::string_view text = request->http.Header("Prefer").value_or("");
@@ -275,9 +289,7 @@ std::optional<ServiceError> ReadVersion(const ServiceRequest& request, std::stri
 }
 
 void ReadFormat(ServiceRequest* request) {
-  request->json_refused =
-      ChooseMetadataLevel(request->query.Find("$format"), request->http.Header("Accept"), &request->level)
-          .has_value();
+  request->json_refused = ReadLevel(request).has_value();
   if (request->json_refused) request->level = MetadataLevel::kMinimal;
 }
 
@@ -343,8 +355,7 @@ std::optional<ServiceError> ReadHeaders(ServiceRequest* request) {
   // The answer to a batch is multipart whatever is asked; the Accept of each part counts for that part.
   if (request->ForXml() || request->kind == RequestKind::kBatch) return std::nullopt;
   if (request->json_refused) {
-    error =
-        ChooseMetadataLevel(request->query.Find("$format"), request->http.Header("Accept"), &request->level);
+    error = ReadLevel(request);
   } else if (ReadsJsonBody(request->kind)) {
     error = CheckJsonContentType(request->http.Header("Content-Type"));
   }

@@ -261,6 +261,15 @@ TEST_F(ServiceProtocol, FormatOverridesAccept) {
   EXPECT_EQ(reply.Header("Content-Type"), "application/json;odata=fullmetadata;streaming=true;charset=utf-8");
 }
 
+TEST_F(ServiceProtocol, AcceptMayStandInSeveralLines) {
+  const std::string full =
+      "Accept: text/html\nX-Between: lines\naccept: application/json;odata=fullmetadata\n";
+  EXPECT_EQ(world.Get("/orders()", full + "Accept: application/json\n").Header("Content-Type"),
+            "application/json;odata=fullmetadata;streaming=true;charset=utf-8");
+  EXPECT_EQ(world.Get("/orders()", "Accept: text/html\nAccept: text/plain\n").Outcome(),
+            "415 AtomFormatNotSupported");
+}
+
 // ---- Metrics and the access log.
 
 TEST(ServiceLog, SignaturesNeverReachTheLogAndEveryAnswerIsCounted) {
