@@ -109,6 +109,18 @@ TEST_F(ServiceAccess, WhoMayNotWriteIsRefusedBeforeHisBody) {
   EXPECT_EQ(world.RefuseBeforeBody(head + "Content-MD5: 1B2M2Y8AsgTpgAmY7PhCfg==\n\n").status, 0);
 }
 
+TEST_F(ServiceAccess, TheVersionMayStandInTheAddress) {  // 2.3
+  const auto get = [&](std::string_view version, std::string_view headers) {
+    return world.AskExactly("GET /orders()?" + Token({.sp = "r"}) + "&api-version=" + std::string(version) +
+                            " HTTP/1.1\nHost: " + std::string(kExampleHost) + "\n" + std::string(headers) +
+                            "\n");
+  };
+  EXPECT_EQ(get("2018-03-28", "").Outcome(), "200");
+  EXPECT_EQ(get("2018-03-28", "").Header("x-ms-version"), "2018-03-28");
+  EXPECT_EQ(get("2018-03-28", "x-ms-version: 2020-12-06\n").Header("x-ms-version"), "2020-12-06");
+  EXPECT_EQ(get("yesterday", "").Outcome(), "400 InvalidHeaderValue");
+}
+
 TEST_F(ServiceAccess, ATableTokenReachesNothingElse) {
   world.MakeTable("other");
   const std::string token = Token({});
@@ -276,6 +288,12 @@ TEST_F(ServiceAccess, PreflightsAndActualRequestsFollowTheRules) {
   EXPECT_EQ(early.Header("Access-Control-Allow-Origin"), "http://a.example");
   EXPECT_TRUE(early.Has("x-ms-request-id"));
   EXPECT_EQ(world.RefuseBeforeBody(with_body + "\n").Outcome(), "400 InvalidHeaderValue");
+  for (std::string_view target : {"/Tables", "/Tables('orders')", "/orders(PartitionKey='p',RowKey='r')",
+                                  "/orders?comp=acl", "/$batch", "/", "/?restype=service&comp=properties"}) {
+    const Reply asked = world.Plain("OPTIONS", target, origin + "Access-Control-Request-Method: GET\n", "");
+    EXPECT_EQ(asked.Outcome(), "200") << target;
+    EXPECT_EQ(asked.Header("Access-Control-Allow-Origin"), "http://a.example") << target;
+  }
   const Reply actual = world.Get("/Tables", origin);
   EXPECT_EQ(actual.Header("Access-Control-Allow-Origin"), "http://a.example");
   EXPECT_EQ(actual.Header("Access-Control-Expose-Headers"), "x-ms-request-id");

@@ -115,6 +115,26 @@ TEST_F(ServiceBatches, EveryKindOfOperationWorksAndConditionsCount) {
   EXPECT_EQ(world.Get(row + "6')").status, 404);
 }
 
+TEST_F(ServiceBatches, EveryVerbCanBeTunnelledInAPart) {  // 3, 12.2
+  const std::string row = "/orders(PartitionKey='p',RowKey='";
+  for (std::string_view r : {"1", "2", "3", "4"}) world.Insert("orders", "p", r, ",\"a\":1");
+  const auto part = [&](std::string_view r, std::string_view verb, std::string_view body) {
+    return PartText("POST " + row + std::string(r) + "')",
+                    "X-HTTP-Method: " + std::string(verb) + "\nIf-Match: *\n", body);
+  };
+  const Reply reply = Send(Changeset(part("1", "MERGE", "{\"b\":1}") + part("2", "patch", "{\"b\":1}") +
+                                     part("3", "PUT", "{\"b\":1}") + part("4", "DELETE", "")));
+  EXPECT_THAT(PartsOf(reply), ElementsAre(204, 204, 204, 204)) << reply.body;
+  EXPECT_THAT(world.Get(row + "1')").body, HasSubstr("\"a\":1,\"b\":1"));
+  EXPECT_THAT(world.Get(row + "2')").body, HasSubstr("\"a\":1,\"b\":1"));
+  EXPECT_THAT(world.Get(row + "3')").body, Not(HasSubstr("\"a\":1")));
+  EXPECT_EQ(world.Get(row + "4')").status, 404);
+  // Without a condition they are upserts here, too.
+  EXPECT_THAT(PartsOf(Send(Changeset(PartText("POST " + row + "5')", "X-HTTP-Method: PUT\n", "{}")))),
+              ElementsAre(204));
+  EXPECT_EQ(world.Get(row + "5')").status, 200);
+}
+
 TEST_F(ServiceBatches, InnerHeadersDecideEachPart) {
   const Reply reply =
       Send(Changeset(Insert("p", "1", "Accept: application/json;odata=fullmetadata\nContent-ID: 7\n") +
@@ -193,6 +213,8 @@ TEST_F(ServiceBatches, FailuresOfPartsAreFoundInOrderAndApplyNothing) {
       {PartText("PUT /orders(PartitionKey='p',RowKey='x')", "", "{\"a-b\":1}"),
        "1:The property name is invalid.", "PropertyNameInvalid"},
       {PartText("DELETE /orders(PartitionKey='p',RowKey='x')"), "1:", "MissingRequiredHeader"},
+      // As the C++ client sends it for its replace (19.5).
+      {PartText("PATCH /orders(PartitionKey='p',RowKey='x')"), "1:", "InvalidInput"},
       {PartText("POST /Tables", "", "{\"TableName\":\"abc\"}"), "1:", "InvalidInput"},
       {PartText("GET /orders(PartitionKey='p',RowKey='x')"), "1:", "InvalidInput"},
       {PartText("POST /orders", "Content-Type: application/atom+xml\n", "<a/>"),

@@ -442,6 +442,28 @@ TEST_F(ServiceErrors, NotImplemented) {
   EXPECT_EQ(world.Get("/$metadata").Outcome(), "501 NotImplemented");
 }
 
+TEST_F(ServiceErrors, InternalError) {
+  ASSERT_TRUE(world.database().Flush().ok());
+  world.runtime().AddFault({.effect = SimEffect::kError, .operations = SimOps(SimOp::kRead)});
+  const Reply unread = world.Get(kEntity);
+  EXPECT_EQ(unread.Outcome(), "500 InternalError");
+  EXPECT_EQ(unread.Message(), "The server encountered an internal error.");
+  EXPECT_EQ(world.Get("/orders()").Outcome(), "500 InternalError");
+  world.runtime().ClearFaults();
+  EXPECT_EQ(world.Get(kEntity).status, 200);
+}
+
+TEST_F(ServiceErrors, OperationTimedOut) {  // 17.2
+  world.runtime().AddFault(
+      {.effect = SimEffect::kSlow, .operations = SimOps(SimOp::kWrite, SimOp::kFlush), .count = 1});
+  const Reply doubtful = world.Insert("orders", "p", "late");
+  EXPECT_EQ(doubtful.Outcome(), "500 OperationTimedOut");
+  EXPECT_EQ(doubtful.Message(), "The operation could not be completed within the permitted time.");
+  world.runtime().AdvanceTime(120'000'000'000);
+  EXPECT_EQ(world.Insert("orders", "p", "late").Outcome(), "409 EntityAlreadyExists")
+      << "it was written after all";
+}
+
 // Rows of the table that never occur here:
 //   EmptyMetadataKey, InvalidMetadata, InvalidRange, ConditionNotMet, ResourceAlreadyExists,
 //   ResourceTypeMismatch, AccountAlreadyExists, AccountBeingCreated: of other services; tables do not use

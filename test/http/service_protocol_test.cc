@@ -162,6 +162,13 @@ TEST_F(ServiceProtocol, EveryAnswerNamesItselfAndEchoesTheClient) {
   }
   EXPECT_EQ(ids.size(), 5u);
   EXPECT_FALSE(world.Get("/Tables").Has("x-ms-client-request-id"));
+  // Whether .NET asks for it or not.
+  for (std::string_view asked : {"true", "false"}) {
+    const std::string header = "x-ms-return-client-request-id: " + std::string(asked) + "\n";
+    EXPECT_EQ(world.Get("/Tables", header + "x-ms-client-request-id: c-1\n").Header("x-ms-client-request-id"),
+              "c-1");
+    EXPECT_FALSE(world.Get("/Tables", header).Has("x-ms-client-request-id"));
+  }
   EXPECT_FALSE(world.Get("/Tables", "x-ms-client-request-id: " + std::string(1025, 'x') + "\n")
                    .Has("x-ms-client-request-id"));
 }
@@ -239,6 +246,14 @@ TEST_F(ServiceProtocol, AMergeMayChangeTypesAndAReplaceLeavesOnlyTheKeys) {
   EXPECT_THAT(world.Get(kRow, kNoMetadata).body, ::testing::EndsWith("Z\"}"));
 }
 
+TEST_F(ServiceProtocol, TheBodyOfADeleteIsIgnored) {  // 10.6
+  for (std::string_view body : {"nonsense", "{\"PartitionKey\":\"other\"}", ""}) {
+    world.Insert("orders", "p", "r");
+    EXPECT_EQ(world.Plain("DELETE", kRow, "If-Match: *\nContent-Type: text/plain\n", body).Outcome(), "204");
+    EXPECT_EQ(world.Get(kRow).status, 404) << body;
+  }
+}
+
 TEST_F(ServiceProtocol, ByteOrderMarksAndAnyJsonContentTypeAreTaken) {
   EXPECT_EQ(world
                 .Put(kRow, "\xEF\xBB\xBF{\"a\":1}",
@@ -259,6 +274,30 @@ TEST_F(ServiceProtocol, SelectedPropertiesThatAreMissingAreNull) {
 TEST_F(ServiceProtocol, FormatOverridesAccept) {
   const Reply reply = world.Get("/orders()?$format=application/json;odata=fullmetadata", kNoMetadata);
   EXPECT_EQ(reply.Header("Content-Type"), "application/json;odata=fullmetadata;streaming=true;charset=utf-8");
+}
+
+TEST_F(ServiceProtocol, AclPropertiesAndStatsAreXmlWhateverIsAsked) {  // 5.1
+  const struct {
+    std::string target;
+    std::string headers;
+  } cases[] = {
+      {"/orders?comp=acl", ""},
+      {"/?restype=service&comp=properties", ""},
+      {"/?restype=service&comp=stats", "Host: contoso-secondary.table.core.windows.net\n"},
+  };
+  for (const auto& asked : cases) {
+    SCOPED_TRACE(asked.target);
+    for (std::string_view accept :
+         {"", "Accept: application/json;odata=fullmetadata\n", "Accept: text/html\n"}) {
+      for (std::string_view format : {"", "&$format=application/json;odata=nometadata"}) {
+        const Reply reply =
+            world.Get(asked.target + std::string(format), asked.headers + std::string(accept));
+        EXPECT_EQ(reply.Outcome(), "200") << accept << format;
+        EXPECT_EQ(reply.Header("Content-Type"), "application/xml") << accept << format;
+        EXPECT_THAT(reply.body, HasSubstr("<?xml version=\"1.0\" encoding=\"utf-8\"?>"));
+      }
+    }
+  }
 }
 
 TEST_F(ServiceProtocol, AcceptMayStandInSeveralLines) {
