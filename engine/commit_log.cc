@@ -374,6 +374,14 @@ Task<Status> CommitLog::FlushThrough(LogPosition position) {
   co_return Status();
 }
 
+LogPosition CommitLog::LastUpTo(Version version) const {
+  std::lock_guard lock(mutex_);
+  const auto above =
+      std::upper_bound(records_.begin(), records_.end(), version,
+                       [](Version sought, const Record& record) { return sought < record.version; });
+  return LogPosition(base_ - 1 + static_cast<uint64_t>(above - records_.begin()));
+}
+
 void CommitLog::WakeDriver() {
   if (driven_.exchange(true, std::memory_order_seq_cst)) return;
   Executor* here = Executor::Current();

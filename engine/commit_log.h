@@ -69,6 +69,9 @@ class CommitLog {
 
   // Ends when everything up to `position` is flushed; in doubt when that may never happen.
   Task<Status> FlushThrough(LogPosition position);
+  // The last position whose version is at most `version`. Of what was flushed long ago: some position that
+  // was flushed, too.
+  LogPosition LastUpTo(Version version) const;
   // Ends when everything decided so far is flushed (F8).
   Task<Status> FlushAll() { return FlushThrough(last_decided()); }
 

@@ -173,12 +173,15 @@ class Shard {
     ViewPin view;             // Keeps what `rest` points to.
     std::vector<Entry> rest;  // The newest entry of each key that memtables hold, tombstones too; sorted.
     uint64_t rest_bytes = 0;  // Of their keys and values.
+    Version rest_last;        // The highest of their versions.
   };
   // Old owner: the range's tables. They stay until DropHandOver.
   Task<Result<HandOver>> PinRange(std::string lower, uint64_t attempt);
   // Old owner: from here on writes of the range wait, until it is released or the fence lifted. What they
   // were until now is the rest.
   Task<void> FenceRange(std::string lower, HandOver* range);
+  // Old owner: ends when its log is flushed as far as the rest goes.
+  Task<Status> FlushLogOfRest(const HandOver& range);
   Task<void> DropHandOver(HandOver range);
   Task<void> LiftFence(std::string lower);
   // New owner: has its manifest name the tables, in force if the catalog ever names the attempt as the one

@@ -230,7 +230,14 @@ Task<void> Shard::FenceRange(std::string lower, HandOver* out) {
     if (!out->rest.empty() && out->rest.back().user_key == entry.user_key) continue;
     out->rest.push_back(entry);
     out->rest_bytes += entry.user_key.size() + entry.value.size();
+    out->rest_last = std::max(out->rest_last, entry.version);
   }
+}
+
+// What is in no memtable any more was flushed before it became a table. What a move brought here is older
+// than the record that it came in, which was flushed before it counted.
+Task<Status> Shard::FlushLogOfRest(const HandOver& range) {
+  co_return co_await commit_log_->FlushThrough(commit_log_->LastUpTo(range.rest_last));
 }
 
 Task<void> Shard::DropHandOver(HandOver range) {

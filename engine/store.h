@@ -276,7 +276,7 @@ class Store {
   Task<Status> PrepareUnfenced(RangeMove* move, const Catalog& next, AsyncMutex::Guard structure);
   static Task<void> PrepareSwap(Store* self, std::string catalog, Status* prepared);
   Task<Status> HandOverRest(RangeMove* move);
-  static Task<void> FlushLogOf(Shard* shard, Status* flushed);
+  static Task<void> FlushOldLog(RangeMove* move, Status* flushed);
   Task<void> AbandonMove(RangeMove* move);
   // Before a key is routed for the time `tries` + 1.
   Task<void> PauseBeforeRoute(int tries);

@@ -15,17 +15,17 @@
 //     nothing. T's manifest names the tables as prepared by this attempt, and the catalog to be is written
 //     beside the one in force. Writes go on.
 //  3. R is fenced on S: writes wait, reads go on. What S's memtables hold of R, the newest of each key, goes
-//     into T's log as an import of this attempt and T's memtable; T goes on with versions above. S's log is
-//     flushed, as is T's.
+//     into T's log as an import of this attempt and T's memtable; T goes on with versions above. T's log
+//     is flushed, and S's up to R's last record.
 //  4. The catalog is swapped: R is T's, by this attempt. This is the commit. What a manifest or an import
 //  says
 //     of another attempt, or of ranges that are not its shard's, is void.
 //  5. T takes R into its view, S lets go of it, the range map follows, and waiting writes are routed anew.
 //
-// So a write waits for a flush of two logs side by side, and a rename. After a crash R is whole on S or whole
-// on T; no shard needs another's log. That imports before the last one are never asked for is due to 1, which
-// sees to it that they are in tables before another range comes: a merged range keeps the later attempt only.
-// When the swap is in doubt the fence stays until a read of the catalog decides (F15).
+// So a write waits for a flush of two logs side by side at most, and a rename. After a crash R is whole on S
+// or whole on T; no shard needs another's log. That imports before the last one are never asked for is due to
+// 1, which sees to it that they are in tables before another range comes: a merged range keeps the later
+// attempt only. When the swap is in doubt the fence stays until a read of the catalog decides (F15).
 
 namespace partita {
 
@@ -202,7 +202,7 @@ Task<Status> Store::HandOverRest(RangeMove* move) {
   co_await move->from->FenceRange(move->lower, &move->hand_over);
   Status flushed;
   TaskGroup beside;
-  beside.Spawn(runtime_.shard_executor(move->from->id()), FlushLogOf(move->from, &flushed));
+  beside.Spawn(runtime_.shard_executor(move->from->id()), FlushOldLog(move, &flushed));
   const Status imported = co_await move->to->ImportRest(move->hand_over);
   if (!imported.ok()) co_await move->from->LiftFence(move->lower);  // Not as late as the other's log.
   co_await beside.Join();
@@ -211,9 +211,10 @@ Task<Status> Store::HandOverRest(RangeMove* move) {
   co_return imported.ok() ? flushed : imported;
 }
 
-// What is imported survives from the swap on, so what its old shard decided before it must, too (F12).
-Task<void> Store::FlushLogOf(Shard* shard, Status* flushed) {
-  if (SiteIsOn("move.source.wait")) *flushed = co_await shard->FlushLog();
+// What is imported survives from the swap on, so what its old shard decided before it must, too (F12); what
+// that one decided after it need not.
+Task<void> Store::FlushOldLog(RangeMove* move, Status* flushed) {
+  if (SiteIsOn("move.source.wait")) *flushed = co_await move->from->FlushLogOfRest(move->hand_over);
 }
 
 Task<void> Store::AbandonMove(RangeMove* move) {

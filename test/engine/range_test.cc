@@ -394,6 +394,29 @@ TEST_P(RangeSeedTest, WhatIsOlderThanWhatMovedSurvivesToo) {
   ASSERT_TRUE(Close().ok());
 }
 
+// What came after the last write of the range does not go along, so nothing of it need survive the move.
+TEST_F(RangeTest, AMoveDoesNotWaitForWhatItsOldShardTookLater) {
+  ASSERT_TRUE(Open().ok());
+  MakeTable();
+  Fill();
+  ASSERT_TRUE(Split(3).ok());
+  ASSERT_TRUE(Put(1, 1, "takes the lease of versions", DurabilityLevel::kMemory).ok());
+  ASSERT_TRUE(runtime_->RunToEnd(store_->Barrier()).ok());
+  ASSERT_TRUE(Put(4, 0, "moves").ok());
+  SimFault slow;
+  slow.effect = SimEffect::kSlow;
+  slow.operations = SimOps(SimOp::kFlush);
+  slow.path_prefix = "log-1-" + std::to_string(OwnerOf(4).value) + "/";
+  slow.delay_ns = 2'000'000'000;
+  runtime_->AddFault(slow);
+  ASSERT_TRUE(Put(1, 0, "stays", DurabilityLevel::kMemory).ok());
+  const auto moved = Move(4, (OwnerOf(4).value + 1) % kRangeShards);
+  ASSERT_TRUE(moved.ok()) << moved.status().ToString();
+  EXPECT_LT(moved->pause_ns, slow.delay_ns);
+  ExpectRows("moved");
+  ASSERT_TRUE(Close().ok());
+}
+
 TEST_P(RangeSeedTest, AMoveToAShardWhoseLogFailsIsNotMadeAndCostsNothing) {
   ASSERT_TRUE(Open().ok());
   MakeTable();
