@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <optional>
 
 #include "engine/base/async_mutex.h"
@@ -29,6 +30,9 @@ struct Store::CatalogChange {
   std::vector<RangeDescriptor> reshaped;  // Ranges of one owner, with no gap, in place of what it has there.
   AsyncMutex::Guard structure;            // That owner's.
   std::optional<RangeMove> moved;
+
+  bool watched = false;                 // Of who makes it.
+  std::atomic<bool> is_swapped{false};  // Its swap has begun; from then on its deadline runs.
 
   // Under names_mutex_.
   bool decided = false;          // In force, or surely not.

@@ -188,7 +188,7 @@ class Shard {
   // that brought the range here.
   Task<Status> PrepareRange(const HandOver& range, AsyncMutex::Guard structure);
   // New owner: has its log hold the rest, durably and under the same condition, and its memtable, where
-  // nobody looks for it yet; its versions go on above. Until TakeRange or ForgetPrepared no memtable with
+  // nobody looks for it yet; its versions go on above. Until SettleTaken or ForgetPrepared no memtable with
   // some of it is flushed.
   Task<Status> ImportRest(const HandOver& range);
   // The attempt will not be made. Forgotten behind the caller's back.
@@ -197,6 +197,9 @@ class Shard {
   Task<void> TakeRange(RangeDescriptor range, std::shared_ptr<const LevelSet> levels);
   // Old owner, then.
   Task<void> ReleaseRange(std::string lower);
+  // New and old owner, once writes are routed anew: what need not be done while they wait.
+  void SettleTaken();
+  void SettleReleased() { ScheduleCleanUp(); }
 
   // ---- Maintenance.
   Task<Status> FlushLog() { return commit_log_->FlushAll(); }

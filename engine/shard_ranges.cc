@@ -359,6 +359,9 @@ Task<void> Shard::TakeRange(RangeDescriptor range, std::shared_ptr<const LevelSe
     AddToView({{range.lower, range.upper, range.epoch, std::move(levels)}}, view);
   };
   co_await ChangeStructure(std::move(change));
+}
+
+void Shard::SettleTaken() {
   EndImport();
   UpdateDebt(*views_.Pin());
   ScheduleCleanUp();  // The manifest then names the files as the shard's own.
@@ -371,7 +374,6 @@ Task<void> Shard::ReleaseRange(std::string lower) {
     std::erase_if(view->ranges, [&](const RangeView& range) { return range.lower == lower; });
   };
   co_await ChangeStructure(std::move(change));
-  ScheduleCleanUp();
 }
 
 }  // namespace partita

@@ -251,6 +251,7 @@ class Store {
   Task<Status> MakeChange(ChangePtr change);
   static Task<void> SwapCatalog(Store* self, ChangePtr change);
   static Task<void> SettleChange(Store* self, ChangePtr change, Status swapped);
+  void StartWatch(const ChangePtr& change);
   static Task<void> WatchChange(Store* self, ChangePtr change);
   Task<void> PutInForce(CatalogChange* change);
   Task<void> GiveRangesToShards(CatalogChange* change);

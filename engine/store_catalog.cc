@@ -64,7 +64,8 @@ bool Store::catalog_in_doubt() const {
 }
 
 Task<Status> Store::MakeChange(ChangePtr change) {
-  tasks_.Spawn(runtime_.shard_executor(ShardId(0)), WatchChange(this, change));
+  if (!change->watched) StartWatch(change);
+  change->is_swapped.store(true);
   if (Executor::Current() == nullptr) {
     co_await SwapCatalog(this, change);
   } else {
@@ -118,12 +119,19 @@ Task<void> Store::SettleChange(Store* self, ChangePtr change, Status swapped) {
   self->EndChange(change.get(), ended);
 }
 
+// May be done before the swap, by whom writes wait for; EndChange then ends the watch, however it comes out.
+void Store::StartWatch(const ChangePtr& change) {
+  change->watched = true;
+  tasks_.Spawn(runtime_.shard_executor(ShardId(0)), WatchChange(this, change));
+}
+
 // Answers whoever asked for a change once it takes too long, counted in turns, so that a process that was
 // stopped for a while does not blame its disk.
 Task<void> Store::WatchChange(Store* self, ChangePtr change) {
-  for (uint64_t waited = 0; waited < self->options_.io_deadline_ns; waited += kWatchNanos) {
+  for (uint64_t waited = 0; waited < self->options_.io_deadline_ns;) {
     co_await SleepFor(kWatchNanos);
     if (change->answered.is_set() || self->closing_.load()) co_return;
+    if (change->is_swapped.load()) waited += kWatchNanos;
   }
   {
     std::lock_guard lock(self->names_mutex_);
@@ -174,6 +182,8 @@ Task<void> Store::PutInForce(CatalogChange* change) {
   if (change->moved) {
     RangeMove& move = *change->moved;
     move.pause_ns = runtime_.clock().MonotonicNanos() - move.hand_over.fenced_ns;
+    move.to->SettleTaken();
+    move.from->SettleReleased();
     co_await move.from->DropHandOver(std::move(move.hand_over));
     move.alone.Release();
   }

@@ -18,9 +18,9 @@
 //     into T's log as an import of this attempt and T's memtable; T goes on with versions above. T's log
 //     is flushed, and S's up to R's last record.
 //  4. The catalog is swapped: R is T's, by this attempt. This is the commit. What a manifest or an import
-//  says
-//     of another attempt, or of ranges that are not its shard's, is void.
+//     says of another attempt, or of ranges that are not its shard's, is void.
 //  5. T takes R into its view, S lets go of it, the range map follows, and waiting writes are routed anew.
+//  6. What need not be done while they wait: T flushes memtables with the import again, manifests follow.
 //
 // So a write waits for a flush of two logs side by side at most, and a rename. After a crash R is whole on S
 // or whole on T; no shard needs another's log. That imports before the last one are never asked for is due to
@@ -144,7 +144,12 @@ Task<Result<Store::MoveReport>> Store::MoveRange(std::string user_key, ShardId t
   move.lower = range->lower;
   PARTITA_CO_TRY(NotMade(co_await move.to->PrepareToTake()));
   PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginFence(move, range->epoch));
-  PARTITA_CO_TRY(co_await PrepareMove(&move, change.get()));
+  StartWatch(change);
+  const Status prepared = co_await PrepareMove(&move, change.get());
+  if (!prepared.ok()) {
+    EndChange(change.get(), prepared);
+    co_return prepared;
+  }
   report.rest_bytes = move.hand_over.rest_bytes;
   change->moved = std::move(move);
   PARTITA_CO_TRY(co_await MakeChange(change));
