@@ -193,10 +193,10 @@ class Shard {
   Task<Status> ImportRest(const HandOver& range);
   // The attempt will not be made. Forgotten behind the caller's back.
   void ForgetPrepared(uint64_t attempt);
-  // New owner, once the catalog names it: the range is read and written here.
-  Task<void> TakeRange(RangeDescriptor range, std::shared_ptr<const LevelSet> levels);
-  // Old owner, then.
+  // Old owner, once the catalog names the new one.
   Task<void> ReleaseRange(std::string lower);
+  // New owner, then: the range is read and written here.
+  Task<void> TakeRange(RangeDescriptor range, std::shared_ptr<const LevelSet> levels);
   // New and old owner, once writes are routed anew: what need not be done while they wait.
   void SettleTaken();
   void SettleReleased() { ScheduleCleanUp(); }

@@ -161,10 +161,11 @@ Task<void> Store::GiveRangesToShards(CatalogChange* change) {
   }
   if (change->moved) {
     RangeMove& move = *change->moved;
-    // Nobody is routed to the new owner yet; from when the old one has let go until the map says so, nobody
-    // is answered. So no read misses a write that was acknowledged before it.
-    co_await move.to->TakeRange(*change->next.FindRange(move.lower), move.hand_over.levels);
+    // Never both at once. Who was routed long ago, when the new owner had the range before, would write there
+    // as soon as it has it, and a read at the old one would miss that. From when the old one has let go until
+    // the map says so, who is routed there is routed anew: nobody is answered.
     co_await move.from->ReleaseRange(move.lower);
+    co_await move.to->TakeRange(*change->next.FindRange(move.lower), move.hand_over.levels);
   }
 }
 

@@ -19,7 +19,7 @@
 //     is flushed, and S's up to R's last record.
 //  4. The catalog is swapped: R is T's, by this attempt. This is the commit. What a manifest or an import
 //     says of another attempt, or of ranges that are not its shard's, is void.
-//  5. T takes R into its view, S lets go of it, the range map follows, and waiting writes are routed anew.
+//  5. S lets go of R, T takes it into its view, the range map follows, and waiting writes are routed anew.
 //  6. What need not be done while they wait: T flushes memtables with the import again, manifests follow.
 //
 // So a write waits for a flush of two logs side by side at most, and a rename. After a crash R is whole on S
