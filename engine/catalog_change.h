@@ -31,6 +31,11 @@ struct Store::CatalogChange {
   AsyncMutex::Guard structure;            // That owner's.
   std::optional<RangeMove> moved;
 
+  // Of a move: set once writes of the range may go on; also when that takes long, so that each of them looks
+  // to its own time.
+  const std::shared_ptr<Event> fence_end = std::make_shared<Event>();
+  std::atomic<bool> is_fenced{false};
+
   bool watched = false;                 // Of who makes it.
   std::atomic<bool> is_swapped{false};  // Its swap has begun; from then on its deadline runs.
 

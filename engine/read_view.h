@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/event.h"
 #include "engine/base/ids.h"
 #include "engine/hazard.h"
 #include "memtable/memtable.h"
@@ -21,7 +22,8 @@ struct RangeView {
   std::string upper;  // Exclusive; empty: to the end.
   RangeEpoch epoch;
   std::shared_ptr<const LevelSet> levels;
-  bool fenced = false;  // On its way to another shard: read, but not written here (DESIGN 8).
+  bool fenced = false;                 // On its way to another shard: read, but not written here (DESIGN 8).
+  std::shared_ptr<Event> fence_end{};  // While it is fenced: what its writes wait for.
 
   bool Contains(std::string_view user_key) const {
     return user_key >= lower && (upper.empty() || user_key < upper);

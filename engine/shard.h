@@ -167,6 +167,8 @@ class Shard {
     std::shared_ptr<const LevelSet> levels;  // The range's tables.
     std::vector<ObjectId> pinned;            // They have one reference in ShardContext::references more.
     AsyncMutex::Guard structure;             // While it is held, what is in no table is in the memtables.
+    // Waiting writes are woken when it is set; by who moves the range.
+    std::shared_ptr<Event> fence_end;
     // From the fence on:
     uint64_t fenced_ns = 0;   // Since then writes wait; by the runtime's clock.
     Version last;             // No version of it is above.
@@ -261,6 +263,7 @@ class Shard {
     int resolved_in_vain = 0;
   };
   Task<Status> PauseBeforeRetry(const WriteBatch& batch, WriteWaits* waits);
+  Task<void> AwaitFenceEnd(std::shared_ptr<Event> end, uint64_t* waited);
   size_t BatchBytesMax() const;
   void Decide(WriteBatch* batch);
   void Accept(WriteBatch* batch, const ReadView& view);

@@ -218,7 +218,11 @@ Task<Result<Shard::HandOver>> Shard::PinRange(std::string lower, uint64_t attemp
 Task<void> Shard::FenceRange(std::string lower, HandOver* out) {
   PARTITA_ASSERT(out->structure.held());
   out->fenced_ns = context_.runtime.clock().MonotonicNanos();
-  ViewChange fence = [&lower](ReadView* view) { RangeAt(lower, view)->fenced = true; };
+  ViewChange fence = [&lower, out](ReadView* view) {
+    RangeView* range = RangeAt(lower, view);
+    range->fenced = true;
+    range->fence_end = out->fence_end;
+  };
   co_await ChangeStructure(std::move(fence));
   // What was decided so far is all that ever will be here, though nobody may see it yet.
   out->last = commit_log_->last_version();
@@ -247,10 +251,15 @@ Task<void> Shard::DropHandOver(HandOver range) {
 }
 
 Task<void> Shard::LiftFence(std::string lower) {
-  ViewChange change = [&lower](ReadView* view) {
-    if (RangeView* range = RangeAt(lower, view); range != nullptr) range->fenced = false;
+  std::shared_ptr<Event> fence_end;
+  ViewChange change = [&lower, &fence_end](ReadView* view) {
+    RangeView* range = RangeAt(lower, view);
+    if (range == nullptr) return;
+    range->fenced = false;
+    fence_end = std::exchange(range->fence_end, nullptr);
   };
   co_await ChangeStructure(std::move(change));
+  if (fence_end != nullptr) fence_end->Set();
 }
 
 // One record of an import.

@@ -33,6 +33,7 @@ constexpr size_t kBatchRecordBytesMax = 112u << 20;
 constexpr uint64_t kRoomWaitNanosMax = 10'000'000'000;
 constexpr uint64_t kRoomPollNanos = 500'000;
 // The same while its range moves to another shard, which takes milliseconds but where a disk does not answer.
+// Who is not woken by then looks so often.
 constexpr uint64_t kMoveWaitNanosMax = 10'000'000'000;
 constexpr uint64_t kMovePollNanos = 200'000, kMovePollNanosMax = 2'000'000;
 
@@ -113,7 +114,6 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
 }
 
 Task<Status> Shard::PauseBeforeRetry(const WriteBatch& batch, WriteWaits* waits) {
-  uint64_t pause = 0;
   switch (batch.verdict) {
     case WriteBatch::Verdict::kNoRoom:
       // What it would wait for does not come before someone makes space.
@@ -129,14 +129,23 @@ Task<Status> Shard::PauseBeforeRetry(const WriteBatch& batch, WriteWaits* waits)
       }
       if (waits->resolved_in_vain >= kResolvesBeforeHold) hold_installs_.fetch_sub(1);
       waits->resolved_in_vain = 0;
-      pause = std::min(kMovePollNanos + waits->for_move_ns / 4, kMovePollNanosMax);
-      co_await SleepFor(pause);
-      waits->for_move_ns += pause;
+      co_await AwaitFenceEnd(batch.fence_end, &waits->for_move_ns);
       break;
     default:
       if (++waits->resolved_in_vain == kResolvesBeforeHold) hold_installs_.fetch_add(1);
   }
   co_return Status();
+}
+
+Task<void> Shard::AwaitFenceEnd(std::shared_ptr<Event> end, uint64_t* waited) {
+  Clock& clock = context_.runtime.clock();
+  const uint64_t begun = clock.MonotonicNanos();
+  if (end->is_set()) {
+    co_await SleepFor(std::min(kMovePollNanos + *waited / 4, kMovePollNanosMax));
+  } else {
+    co_await end->Wait();
+  }
+  *waited += clock.MonotonicNanos() - begun;
 }
 
 Task<Status> Shard::Resolve(WriteBatch* batch) {
@@ -146,6 +155,7 @@ Task<Status> Shard::Resolve(WriteBatch* batch) {
   if (range->fenced) {  // What is looked up and encoded now would be in vain.
     batch->memtable.reset();
     batch->verdict = WriteBatch::Verdict::kMoving;
+    batch->fence_end = range->fence_end;
     co_return Status();
   }
   batch->structure_counter = view->structure_counter;
@@ -204,6 +214,7 @@ void Shard::Decide(WriteBatch* batch) {
   }
   if (range->fenced) {
     batch->verdict = WriteBatch::Verdict::kMoving;
+    batch->fence_end = range->fence_end;
     return;
   }
   // Until the conditions are checked: a refusal answers when all before it is visible.

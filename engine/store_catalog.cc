@@ -128,11 +128,16 @@ void Store::StartWatch(const ChangePtr& change) {
 // Answers whoever asked for a change once it takes too long, counted in turns, so that a process that was
 // stopped for a while does not blame its disk.
 Task<void> Store::WatchChange(Store* self, ChangePtr change) {
+  bool was_fenced = false;
   for (uint64_t waited = 0; waited < self->options_.io_deadline_ns;) {
     co_await SleepFor(kWatchNanos);
-    if (change->answered.is_set() || self->closing_.load()) co_return;
+    if (change->answered.is_set() || self->closing_.load()) break;
+    if (was_fenced) change->fence_end->Set();
+    was_fenced = change->is_fenced.load();
     if (change->is_swapped.load()) waited += kWatchNanos;
   }
+  change->fence_end->Set();
+  if (change->answered.is_set() || self->closing_.load()) co_return;
   {
     std::lock_guard lock(self->names_mutex_);
     if (change->decided || change->answer) co_return;
@@ -179,10 +184,14 @@ Task<void> Store::PutInForce(CatalogChange* change) {
     change_in_doubt_ = nullptr;
     PublishCatalogLocked();
   }
-  change->turn.Release();
   if (change->moved) {
     RangeMove& move = *change->moved;
     move.pause_ns = runtime_.clock().MonotonicNanos() - move.hand_over.fenced_ns;
+    change->fence_end->Set();
+  }
+  change->turn.Release();
+  if (change->moved) {
+    RangeMove& move = *change->moved;
     move.to->SettleTaken();
     move.from->SettleReleased();
     co_await move.from->DropHandOver(std::move(move.hand_over));

@@ -179,12 +179,16 @@ Task<Status> Store::PrepareMove(RangeMove* move, CatalogChange* change) {
   Result<Shard::HandOver> pinned = co_await move->from->PinRange(move->lower, attempt);
   if (!pinned.ok()) co_return NotMade(pinned.status());
   move->hand_over = std::move(pinned).value();
+  move->hand_over.fence_end = change->fence_end;
   change->next.MoveRange(move->lower, move->to->id(), attempt);
   Status prepared = co_await PrepareUnfenced(move, change->next, std::move(structure));
   if (prepared.ok() && move->from->UnflushedOfRange(move->lower, kRestBytesMax) > kRestBytesMax) {
     prepared = Status::Busy("the disk was too slow for what is written to the range; try again");
   }
-  if (prepared.ok()) prepared = co_await HandOverRest(move);
+  if (prepared.ok()) {
+    change->is_fenced.store(true);
+    prepared = co_await HandOverRest(move);
+  }
   if (!prepared.ok()) co_await AbandonMove(move);
   co_return NotMade(prepared);
 }

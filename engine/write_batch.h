@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/entry.h"
+#include "engine/base/event.h"
 #include "engine/base/ids.h"
 #include "engine/base/lookup.h"
 #include "engine/base/status.h"
@@ -72,6 +73,7 @@ struct WriteBatch {
   std::string_view payload_view;
 
   Verdict verdict = Verdict::kResolveAgain;
+  std::shared_ptr<Event> fence_end;  // Of kMoving (RangeView).
   Status refusal;
   uint32_t failed_op = 0;
   LogPosition position;
