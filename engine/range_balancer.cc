@@ -19,6 +19,12 @@ constexpr double kColdShare = 0.05;
 // By how much the two shards come nearer to a fair share when `load` goes from one to the other.
 double GainOf(double load, double wanted) { return std::min(load, 2 * wanted - load); }
 
+// Of the keys that a step is about: where it begins, and where it ends. A cut and a merge are about the
+// ranges at the bound.
+std::string EndOf(const RangeBalancer::Step& step) {
+  return step.kind == RangeBalancer::Step::Kind::kMove ? step.upper : step.at + '\0';
+}
+
 }  // namespace
 
 // A range as it would be after the steps planned so far.
@@ -122,9 +128,10 @@ void RangeBalancer::Refresh(const Situation& situation, const Model& model) {
   const double refill =
       static_cast<double>(situation.now_ns - planned_ns_) / static_cast<double>(kNanosPerMove);
   moves_left_ = moves_left_ < 0 ? most : std::min(most, moves_left_ + refill);
-  std::erase_if(rests_, [&](const Rest& rest) {
-    return rest.until_ns + kRestNanosMax < situation.now_ns;  // Forgotten: the next one is as the first.
-  });
+  // Forgotten: the next one is as the first.
+  std::erase_if(rests_, [&](const Rest& rest) { return rest.until_ns + kRestNanosMax < situation.now_ns; });
+  std::erase_if(failures_,
+                [&](const Rest& rest) { return rest.until_ns + kFailedRestNanosMax < situation.now_ns; });
   // Bounds may go without being taken away here: with their table, or by hand.
   std::map<std::string, Bound> bounds;
   const std::vector<Piece>& pieces = model.pieces();
@@ -152,22 +159,38 @@ bool RangeBalancer::MayCut(const Situation& situation, const Model& model) const
 }
 
 bool RangeBalancer::IsResting(const Piece& piece, uint64_t now_ns) const {
-  return std::any_of(rests_.begin(), rests_.end(), [&](const Rest& rest) {
+  return IsIn(rests_, piece, now_ns) || IsIn(failures_, piece, now_ns);
+}
+
+bool RangeBalancer::IsIn(const std::vector<Rest>& rests, const Piece& piece, uint64_t now_ns) {
+  return std::any_of(rests.begin(), rests.end(), [&](const Rest& rest) {
     return rest.until_ns > now_ns && KeyRangesOverlap(rest.lower, rest.upper, piece.lower, piece.upper);
   });
+}
+
+// `rest` has the length of a first one.
+void RangeBalancer::AddRest(Rest rest, uint64_t length_max, uint64_t now_ns, std::vector<Rest>* rests) {
+  for (const Rest& before : *rests) {
+    if (!KeyRangesOverlap(before.lower, before.upper, rest.lower, rest.upper)) continue;
+    rest.length_ns = std::max(rest.length_ns, std::min(2 * before.length_ns, length_max));
+  }
+  rest.until_ns = now_ns + rest.length_ns;
+  if (rests->size() >= kRestsMax) rests->erase(rests->begin());
+  rests->push_back(std::move(rest));
+}
+
+void RangeBalancer::Failed(const Step& step, uint64_t now_ns) {
+  AddRest({step.at, EndOf(step), 0, kFailedRestNanos}, kFailedRestNanosMax, now_ns, &failures_);
 }
 
 void RangeBalancer::Done(const Step& step, uint64_t now_ns) {
   if (step.kind == Step::Kind::kSplit) bounds_[step.at].warm_ns = now_ns;
   if (step.kind != Step::Kind::kMove) return;
   moves_left_ -= 1;
-  uint64_t length = kRestNanos;
-  for (const Rest& rest : rests_) {
-    if (!KeyRangesOverlap(rest.lower, rest.upper, step.at, step.upper)) continue;
-    length = std::max(length, std::min(2 * rest.length_ns, kRestNanosMax));
-  }
-  if (rests_.size() >= kRestsMax) rests_.erase(rests_.begin());
-  rests_.push_back({step.at, step.upper, now_ns + length, length});
+  std::erase_if(failures_, [&](const Rest& rest) {
+    return KeyRangesOverlap(rest.lower, rest.upper, step.at, step.upper);
+  });
+  AddRest({step.at, step.upper, 0, kRestNanos}, kRestNanosMax, now_ns, &rests_);
 }
 
 // ---- Moves.
@@ -247,6 +270,7 @@ std::vector<RangeBalancer::Step> RangeBalancer::PlanMerge(const Situation& situa
     const auto made = bounds_.find(pieces[i].lower);
     if (made == bounds_.end() || made->second.warm_ns + kColdNanos > situation.now_ns) continue;
     if (pieces[i - 1].owner != pieces[i].owner || pieces[i - 1].upper != pieces[i].lower) continue;
+    if (IsIn(failures_, pieces[i], situation.now_ns)) continue;
     merged_ns_ = situation.now_ns;
     return {{Step::Kind::kMerge, made->first, ShardId(0), ""}};
   }

@@ -20,8 +20,9 @@ namespace partita {
 //
 // Against oscillation: what was moved rests, twice as long each time that it is moved again (kRestNanos to
 // kRestNanosMax); moves have a budget (kMovesAtOnce, then one in kNanosPerMove); a move must better the
-// busiest shard by kGainShare of a fair share. Bounds that it made itself and that no load asks for any more
-// it takes away, one in kNanosPerMerge; bounds that others made stay.
+// busiest shard by kGainShare of a fair share. A range of which a step failed rests, too, twice as long each
+// time in a row (kFailedRestNanos to kFailedRestNanosMax). Bounds that it made itself and that no load asks
+// for any more it takes away, one in kNanosPerMerge; bounds that others made stay.
 //
 // Deterministic. Not thread-safe.
 class RangeBalancer {
@@ -33,6 +34,8 @@ class RangeBalancer {
   static constexpr double kGainShare = 0.1;
   static constexpr uint64_t kRestNanos = 10'000'000'000;
   static constexpr uint64_t kRestNanosMax = 300'000'000'000;
+  static constexpr uint64_t kFailedRestNanos = 2'000'000'000;
+  static constexpr uint64_t kFailedRestNanosMax = 60'000'000'000;
   static constexpr uint64_t kNanosPerMove = 5'000'000'000;
   static constexpr uint64_t kNanosPerMerge = 10'000'000'000;
   static constexpr uint64_t kColdNanos = 60'000'000'000;
@@ -65,14 +68,16 @@ class RangeBalancer {
   // What to do now, in this order; mostly nothing. At most once a second, with the load of another second
   // each time.
   std::vector<Step> Plan(const Situation& situation);
-  // Of each step that came about. What did not is planned anew.
+  // Of each step that came about.
   void Done(const Step& step, uint64_t now_ns);
+  // Of one that did not; it is planned anew after a rest.
+  void Failed(const Step& step, uint64_t now_ns);
 
  private:
   struct Piece;
   struct Choice;
   class Model;
-  // Keys that were moved.
+  // Keys that were moved, or of which a step failed.
   struct Rest {
     std::string lower, upper;
     uint64_t until_ns = 0;
@@ -88,6 +93,8 @@ class RangeBalancer {
   bool IsUneven(const Situation& situation, const Model& model);
   bool MayCut(const Situation& situation, const Model& model) const;
   bool IsResting(const Piece& piece, uint64_t now_ns) const;
+  static bool IsIn(const std::vector<Rest>& rests, const Piece& piece, uint64_t now_ns);
+  static void AddRest(Rest rest, uint64_t length_max, uint64_t now_ns, std::vector<Rest>* rests);
   std::vector<Step> PlanMoves(const Situation& situation, Model* model);
   std::vector<Step> PlanMerge(const Situation& situation, const Model& model);
   Choice BestOfAll(const Situation& situation, const Model& model, uint32_t to) const;
@@ -98,7 +105,7 @@ class RangeBalancer {
   double moves_left_ = -1;  // Below 0: not begun.
   uint64_t planned_ns_ = 0;
   uint64_t merged_ns_ = 0;
-  std::vector<Rest> rests_;
+  std::vector<Rest> rests_, failures_;
   std::map<std::string, Bound> bounds_;
 };
 

@@ -156,8 +156,8 @@ class Shard {
   // New owner, first: sees to it that its log holds nothing that counts of keys it does not own now. What it
   // may have had of the range in an earlier time is then behind replay_from, and dead.
   Task<Status> PrepareToTake();
-  // Old owner: flushes until the memtables hold at most `enough` bytes of the range, or gives up after some
-  // rounds: then what is left is more.
+  // Old owner: flushes until the memtables hold at most `enough` bytes of the range, or gives up once that is
+  // of little use any more: then what is left is more.
   Task<Status> FlushRange(std::string lower, uint64_t enough);
   // Bytes of the range that memtables hold; no more are counted than it takes to be above `enough`.
   uint64_t UnflushedOfRange(const std::string& lower, uint64_t enough);

@@ -14,6 +14,8 @@ namespace {
 
 // How often a range is flushed before what still comes in is handed over as it is.
 constexpr int kFlushRoundsMax = 8;
+// So much of what a flush left is counted.
+constexpr uint64_t kLeftBytesMax = 8 << 20;
 
 constexpr uint64_t kLockPollNanos = 100'000;
 
@@ -182,12 +184,18 @@ Task<Status> Shard::PrepareToTake() {
 }
 
 Task<Status> Shard::FlushRange(std::string lower, uint64_t enough) {
+  uint64_t left_before = ~uint64_t{0};
   for (int round = 0; round < kFlushRoundsMax; ++round) {
     {
       ViewPin view = views_.Pin();
       const RangeView* range = view->FindRange(lower);
       if (range == nullptr) co_return Status::Moved("shard does not own the range");
-      if (UnflushedBytes(*view, *range, enough) <= enough) co_return Status();
+      const uint64_t counted_max = round == 0 ? enough : std::max(enough, kLeftBytesMax);
+      const uint64_t left = UnflushedBytes(*view, *range, counted_max);
+      if (left <= enough) co_return Status();
+      // As much comes in as a flush takes out: another one would gain little, and cost one more table.
+      if (left > left_before / 2) co_return Status();
+      if (round > 0 && left <= counted_max) left_before = left;
     }
     PARTITA_CO_TRY(co_await FlushMemtables());
   }

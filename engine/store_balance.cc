@@ -36,9 +36,15 @@ Task<void> Store::Balance(Store* self) {
 
 Task<void> Store::TakeSteps(Store* self, std::vector<RangeBalancer::Step> steps) {
   for (const RangeBalancer::Step& step : steps) {
-    // What fails keeps later steps from meaning what they did; the next look plans anew.
-    if (self->closing_.load() || !co_await self->TakeStep(step)) break;
-    self->balancer_.Done(step, self->runtime_.clock().RecentNanos());
+    if (self->closing_.load()) break;
+    const bool done = co_await self->TakeStep(step);
+    const uint64_t now_ns = self->runtime_.clock().RecentNanos();
+    if (!done) {
+      // Later steps do not mean any more what they did; the next look plans anew.
+      self->balancer_.Failed(step, now_ns);
+      break;
+    }
+    self->balancer_.Done(step, now_ns);
   }
   self->balancing_.store(false, std::memory_order_release);
 }

@@ -37,7 +37,11 @@ class Cluster {
       if (load[i] > 0) partitions.push_back({Bound(static_cast<int>(i)), load[i]});
     }
     for (const auto& step : balancer_.Plan({now_ns_, shards_, ranges, partitions})) {
-      if (steps_fail) continue;
+      if (fails != nullptr && fails(step)) {
+        ++failed;
+        balancer_.Failed(step, now_ns_);
+        break;
+      }
       Do(step);
       balancer_.Done(step, now_ns_);
     }
@@ -69,8 +73,8 @@ class Cluster {
   uint32_t shards_;
   std::vector<double> load;
   std::vector<RangeDescriptor> ranges;
-  bool steps_fail = false;
-  int splits = 0, merges = 0, moves = 0;
+  std::function<bool(const RangeBalancer::Step&)> fails;
+  int splits = 0, merges = 0, moves = 0, failed = 0;
 
  private:
   const RangeDescriptor& RangeOf(const std::string& key) const {
@@ -214,15 +218,30 @@ TEST(RangeBalancerTest, AnHourOfAdversarialLoadDoesNotMakeItOscillate) {
   EXPECT_LE(cluster.ranges.size(), RangeBalancer::BoundsMax(4) + 1);
 }
 
-TEST(RangeBalancerTest, WhatFailsIsPlannedAnew) {
+TEST(RangeBalancerTest, WhatFailsIsPlannedAnewAfterARestThatDoubles) {
   Cluster cluster(2, 100);
   for (double& load : cluster.load) load = 0.01 * kCore;
-  cluster.steps_fail = true;
+  cluster.fails = [](const RangeBalancer::Step&) { return true; };
+  cluster.Run(10);
+  EXPECT_GE(cluster.failed, 2);
   cluster.Run(600);
   EXPECT_EQ(cluster.moves, 0);
-  cluster.steps_fail = false;
-  cluster.Run(1);
+  EXPECT_LE(cluster.failed, 4 + 600 / 60 + 1);
+  cluster.fails = nullptr;
+  cluster.Run(RangeBalancer::kFailedRestNanosMax / kTick + 1);
   EXPECT_LT(cluster.Unevenness(), RangeBalancer::kEvenShare);
+}
+
+TEST(RangeBalancerTest, ARangeThatCannotMoveKeepsNoOtherFromMoving) {
+  Cluster cluster(2, 100);
+  cluster.ranges = {{"t", Bound(40), ShardId(0), RangeEpoch(1)},
+                    {Bound(40), Bound(80), ShardId(0), RangeEpoch(1)},
+                    {Bound(80), "", ShardId(0), RangeEpoch(1)}};
+  for (double& load : cluster.load) load = 0.01 * kCore;
+  cluster.fails = [](const RangeBalancer::Step& step) { return step.at < Bound(40); };
+  cluster.Run(60);
+  EXPECT_EQ(cluster.OwnerOf(0), 0u);
+  EXPECT_LT(cluster.Unevenness(), RangeBalancer::kUnevenShare);
 }
 
 TEST(RangeBalancerTest, BoundsThatWentWithTheirTableLeaveRoomForOthers) {
