@@ -49,9 +49,9 @@ struct RangeDescriptor {
   uint64_t move_attempt = 0;
 };
 
-// That splits make: every change of the catalog writes all of them, and every freeze and flush of a shard
-// copies its own.
-inline constexpr size_t kRangesMax = 4096;
+// Of ranges that splits make, beyond the one that each table has: every change of the catalog writes all of
+// them, and every freeze and flush of a shard copies its own.
+inline constexpr size_t kSplitsMax = 4096;
 
 // The store-wide root: what exists and who owns it. A value; changed by copying, and replaced
 // whole and atomically in the meta store (one durable record decides: F19).
@@ -95,6 +95,8 @@ struct Catalog {
 
   // The range that holds the key, or null.
   const RangeDescriptor* FindRange(std::string_view user_key) const;
+  // How many ranges there are beyond one a table.
+  size_t SplitCount() const { return ranges.size() - tables.size(); }
   // Cuts in two at `at`. REQUIRES: a range holds `at` and begins below it.
   void SplitRange(std::string_view at);
   // Joins the range that begins at `at` to the one in front. REQUIRES: both touch and have one table and

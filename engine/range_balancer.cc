@@ -152,10 +152,11 @@ bool RangeBalancer::IsUneven(const Situation& situation, const Model& model) {
   return uneven_in_a_row_ >= 2;
 }
 
-// Half of the ranges that there may be are left to others.
+// Half of the splits that there may be are left to others.
 bool RangeBalancer::MayCut(const Situation& situation, const Model& model) const {
   const size_t planned = model.pieces().size() - situation.ranges.size();
-  return bounds_.size() + planned < BoundsMax(situation.shards) && model.pieces().size() < kRangesMax / 2;
+  return bounds_.size() + planned < BoundsMax(situation.shards) &&
+         model.pieces().size() < situation.tables + kSplitsMax / 2;
 }
 
 bool RangeBalancer::IsResting(const Piece& piece, uint64_t now_ns) const {

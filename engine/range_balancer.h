@@ -54,6 +54,7 @@ class RangeBalancer {
     uint32_t shards = 1;
     std::span<const RangeDescriptor> ranges;  // In key order, as the catalog has them.
     std::span<const Partition> partitions;    // In key order; those with load.
+    size_t tables = 1;                        // Whose ranges they are; each has one at least.
   };
   struct Step {
     enum class Kind : uint8_t { kSplit, kMerge, kMove };

@@ -132,7 +132,7 @@ class Store {
   // range with the key. All are durable on return, and all or nothing after a crash.
 
   // Cuts a range in two at `at`; both pieces stay with their shard. kAlreadyExists: a range begins there;
-  // kInvalidArgument: no partition begins there; kResourceExhausted: there are kRangesMax.
+  // kInvalidArgument: no partition begins there; kResourceExhausted: there are kSplitsMax.
   Task<Status> SplitRange(std::string at);
   // Joins the range that begins at `at` to the one in front of it. kInvalidArgument: none begins there, or it
   // is its table's first. kPreconditionFailed: they are on different shards.

@@ -28,7 +28,7 @@ Task<void> Store::Balance(Store* self) {
   }
   const Catalog catalog = self->CatalogCopy();
   const auto shards = static_cast<uint32_t>(self->shards_.size());
-  auto steps = self->balancer_.Plan({now_ns, shards, catalog.ranges, partitions});
+  auto steps = self->balancer_.Plan({now_ns, shards, catalog.ranges, partitions, catalog.tables.size()});
   // Not here, where flushes that a move waits for are made.
   self->tasks_.Spawn(self->runtime_.shard_executor(ShardId(0)), TakeSteps(self, std::move(steps)));
   co_return;

@@ -71,9 +71,9 @@ Task<Status> Store::SplitRange(std::string at) {
     co_return Status::InvalidArgument("a range can only be split where a partition begins");
   }
   if (range->lower == at) co_return Status::AlreadyExists("a range begins there already");
-  if (next.ranges.size() >= kRangesMax) {
-    co_return Status::ResourceExhausted("there are " + std::to_string(kRangesMax) +
-                                        " ranges, which is the most; merge some");
+  if (next.SplitCount() >= kSplitsMax) {
+    co_return Status::ResourceExhausted("there are " + std::to_string(kSplitsMax) +
+                                        " ranges more than tables, which is the most; merge some");
   }
   const std::string lower = range->lower;
   const ShardId owner = range->owner;

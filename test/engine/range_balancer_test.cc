@@ -36,7 +36,7 @@ class Cluster {
     for (size_t i = 0; i < load.size(); ++i) {
       if (load[i] > 0) partitions.push_back({Bound(static_cast<int>(i)), load[i]});
     }
-    for (const auto& step : balancer_.Plan({now_ns_, shards_, ranges, partitions})) {
+    for (const auto& step : balancer_.Plan({now_ns_, shards_, ranges, partitions, tables})) {
       if (fails != nullptr && fails(step)) {
         ++failed;
         balancer_.Failed(step, now_ns_);
@@ -73,6 +73,7 @@ class Cluster {
   uint32_t shards_;
   std::vector<double> load;
   std::vector<RangeDescriptor> ranges;
+  size_t tables = 1;
   std::function<bool(const RangeBalancer::Step&)> fails;
   int splits = 0, merges = 0, moves = 0, failed = 0;
 
@@ -242,6 +243,21 @@ TEST(RangeBalancerTest, ARangeThatCannotMoveKeepsNoOtherFromMoving) {
   cluster.Run(60);
   EXPECT_EQ(cluster.OwnerOf(0), 0u);
   EXPECT_LT(cluster.Unevenness(), RangeBalancer::kUnevenShare);
+}
+
+TEST(RangeBalancerTest, ManyTablesWithoutLoadLeaveOneThatHasItsCuts) {
+  Cluster cluster(2, 100);
+  const RangeDescriptor hot = cluster.ranges[0];
+  cluster.ranges.clear();
+  for (int i = 0; i < 5000; ++i) {
+    const std::string lower = "s" + std::to_string(10'000 + i);
+    cluster.ranges.push_back({lower, lower + "~", ShardId(0), RangeEpoch(1)});
+  }
+  cluster.ranges.push_back(hot);
+  cluster.tables = cluster.ranges.size();
+  for (double& load : cluster.load) load = 0.01 * kCore;
+  cluster.Run(2);
+  EXPECT_LT(cluster.Unevenness(), RangeBalancer::kEvenShare);
 }
 
 TEST(RangeBalancerTest, BoundsThatWentWithTheirTableLeaveRoomForOthers) {

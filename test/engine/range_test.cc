@@ -205,6 +205,28 @@ TEST_F(RangeTest, ChangesThatCannotBeAreRefused) {
   ASSERT_TRUE(Close().ok());
 }
 
+TEST_F(RangeTest, ItsOneRangeATableHasWhateverTheLimitOfSplits) {
+  ASSERT_TRUE(Open().ok());
+  Store::TableSpec spec;
+  spec.account = "account";
+  spec.name = "cut";
+  for (size_t i = 0; i < kSplitsMax - 1; ++i) {
+    spec.split_partitions.push_back("q" + std::to_string(100'000 + i));
+  }
+  ASSERT_TRUE(runtime_->RunToEnd(store_->CreateTable(spec)).ok());
+  for (int i = 0; i < 3; ++i) {
+    spec.name = "whole" + std::to_string(i);
+    spec.split_partitions.clear();
+    ASSERT_TRUE(runtime_->RunToEnd(store_->CreateTable(spec)).ok());
+  }
+  MakeTable();
+  EXPECT_TRUE(Split(3).ok());
+  EXPECT_EQ(Split(4).code(), Code::kResourceExhausted);
+  ASSERT_TRUE(Merge(3).ok());
+  EXPECT_TRUE(Split(4).ok());
+  ASSERT_TRUE(Close().ok());
+}
+
 TEST_F(RangeTest, AMoveTakesEverythingAlong) {
   ASSERT_TRUE(Open().ok());
   MakeTable();
