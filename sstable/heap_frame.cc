@@ -57,10 +57,12 @@ uint8_t* TakeHeapFrame(size_t size) {
 
 void LeaveHeapFrame(uint8_t* frame, size_t size) {
   if (IsKept(size) && !kept_frames.ended) {
-    // The older one goes: sizes that are not asked for any more do not stay.
-    std::swap(kept_frames.frames[0], kept_frames.frames[1]);
-    std::swap(frame, kept_frames.frames[0].frame);
-    kept_frames.frames[0].capacity = Capacity(size);
+    // The newest is the first. Where both are there the older one goes: sizes that are not asked for any more
+    // do not stay.
+    auto& [newest, older] = kept_frames.frames;
+    if (newest.frame != nullptr) std::swap(newest, older);
+    std::swap(frame, newest.frame);
+    newest.capacity = Capacity(size);
   }
   std::free(frame);
 }

@@ -120,7 +120,7 @@ io_uring_sqe* UringExecutor::NextSubmission() {
 void UringExecutor::SubmitQueued() {
   while (io_uring_sq_ready(uring_.get()) > 0) {
     int result = io_uring_submit(uring_.get());
-    if (result > 0) CheckChains();
+    CheckChains();
     if (result >= 0) continue;
     // Short of memory, or too many completions wait to be fetched: take those and try again.
     PARTITA_ASSERT(result == -EAGAIN || result == -EBUSY || result == -EINTR);
@@ -131,7 +131,8 @@ void UringExecutor::SubmitQueued() {
 }
 
 // A kernel that has no memory for the next entry takes those before it alone: a flush whose write went ahead
-// of it so could end first, and prove nothing (F61). It cannot be called back (F27).
+// of it so could end first, and prove nothing (F61). It cannot be called back (F27). To be asked whenever the
+// kernel was given entries, whatever it said of how many: that of the last it took is not overwritten yet.
 void UringExecutor::CheckChains() {
   const io_uring_sq& queue = uring_.get()->sq;
   const unsigned head = io_uring_smp_load_acquire(queue.khead);
@@ -157,7 +158,7 @@ void UringExecutor::Sleep(uint64_t wait_ns) {
                               static_cast<long long>(wait_ns % 1'000'000'000)};
     result = io_uring_submit_and_wait_timeout(uring_.get(), &first, 1, &timeout, nullptr);
   }
-  if (result > 0) CheckChains();
+  CheckChains();
   PARTITA_ASSERT(result >= 0 || result == -ETIME || result == -EINTR || result == -EAGAIN ||
                  result == -EBUSY);
   Reap();

@@ -28,11 +28,18 @@ TEST(HeapFrameTest, AThreadTakesWhatItLeftForABlockOfAboutThatSize) {
   uint8_t* const again = TakeHeapFrame(kBlock + 100);
   uint8_t* const and_again = TakeHeapFrame(kBlock - 100);
   if (kKeeps) EXPECT_TRUE((again == first && and_again == second) || (again == second && and_again == first));
+  // One that was taken and left takes no other's place.
+  LeaveHeapFrame(again, kBlock);
+  LeaveHeapFrame(and_again, kBlock);
+  LeaveHeapFrame(TakeHeapFrame(kBlock), kBlock);
+  uint8_t* const third = TakeHeapFrame(kBlock);
+  uint8_t* const fourth = TakeHeapFrame(kBlock);
+  if (kKeeps) EXPECT_TRUE((third == first && fourth == second) || (third == second && fourth == first));
   std::memset(large, 3, 2 * kBlock);
-  std::memset(again, 4, kBlock + 100);
+  std::memset(third, 4, kBlock);
   LeaveHeapFrame(large, 2 * kBlock);
-  LeaveHeapFrame(again, kBlock + 100);
-  LeaveHeapFrame(and_again, kBlock - 100);
+  LeaveHeapFrame(third, kBlock);
+  LeaveHeapFrame(fourth, kBlock);
 }
 
 TEST(HeapFrameTest, WhatAnotherThreadTookMayBeLeftHere) {
