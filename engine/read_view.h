@@ -101,7 +101,8 @@ class ViewPin {
 // cleared tells nobody, as that is what makes point reads fast: `on_held` is told of views that stay for one.
 class ReadViewPublisher {
  public:
-  // `on_held` has Reclaim called again soon; on any thread, and not while it runs.
+  // `on_held` has Reclaim called again soon, but not before it returns. It is called on any thread, that of
+  // the strand's holder, too, and must not wait.
   explicit ReadViewPublisher(std::function<void()> on_held) : on_held_(std::move(on_held)) {}
   ~ReadViewPublisher();  // REQUIRES: no reader left.
   ReadViewPublisher(const ReadViewPublisher&) = delete;

@@ -53,8 +53,8 @@ class RowlessStretches {
   // A scan that passes so many keys without a row gives a hint: some 20 us.
   static constexpr uint64_t kHintKeys = 16;
   // Deletes until the sweep is to look at the last of them: a quarter of the entries it found the last time,
-  // as a delete leaves two, so that who deletes on comes down to the least, and that deletes pay for what is
-  // walked whether or not anybody scans; and ever more where it finds few.
+  // so that deletes pay for what is walked whether or not anybody scans, and who deletes on comes down to the
+  // least; and ever more where it finds few. (A delete leaves one entry in its memtable, and one in a table.)
   static constexpr uint64_t kDeletesMin = 64, kDeletesFirst = 1024, kDeletesMax = 65'536;
 
   struct Interval {

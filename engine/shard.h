@@ -210,8 +210,8 @@ class Shard {
   // Freezes the active memtable and ends when everything is in table files. After a failed attempt
   // it answers why; the attempts go on behind it.
   Task<Status> FlushMemtables();
-  // Compacts until nothing is due, or an attempt of its own failed. What another's attempt found damaged
-  // is set aside and not due (F46).
+  // Compacts until nothing is due, or an attempt of its own failed, or a flush or a save of the manifest
+  // beside it. What another's compaction found damaged is set aside and not due (F46).
   // By a thread of class `by`, which goes when `leave` (may be null) is true, after the job at hand.
   Task<Status> CompactAll(BackgroundClass by, const std::atomic<bool>* leave);
   // Flushes the log, seals it, stops all jobs. Nothing else may run (F7), but for changes of ranges after
@@ -329,8 +329,14 @@ class Shard {
   static Task<void> InstallInBackground(Shard* self, std::shared_ptr<CompactionWork> work);
   // What is due now; or, `calm`, what would be if nobody wrote.
   std::shared_ptr<CompactionWork> PickWork(bool calm = false);
-  Task<std::shared_ptr<CompactionWork>> PickWorkFor(BackgroundClass by, bool calm = false);
-  static Task<void> PickWorkInto(Shard* self, bool calm, std::shared_ptr<CompactionWork>* out, Event* picked);
+  // What is due, unless another runs a compaction; then compaction_running_ is set until it is installed or
+  // has failed.
+  struct ClaimedWork {
+    bool is_ours = false;                  // No other runs one.
+    std::shared_ptr<CompactionWork> work;  // Null: nothing is due.
+  };
+  Task<ClaimedWork> ClaimWork(BackgroundClass by, bool calm = false);
+  static Task<void> ClaimWorkInto(Shard* self, bool calm, ClaimedWork* out, Event* done);
   static Task<void> LookAgain(Shard* self);
   void RetryCompaction(const Status& failed);
   void CompactIn(uint64_t nanos);

@@ -155,19 +155,24 @@ uint64_t Shard::MemtableBytes() {
 }
 
 // What is looked at keeps views and takes locks that writers wait for: not while a thread has no core.
-Task<std::shared_ptr<Shard::CompactionWork>> Shard::PickWorkFor(BackgroundClass by, bool calm) {
-  if (by == BackgroundClass::kOrdinary) co_return PickWork(calm);
-  std::shared_ptr<CompactionWork> work;
-  Event picked;
-  tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary),
-               PickWorkInto(this, calm, &work, &picked));
-  co_await picked.Wait();
-  co_return work;
+Task<Shard::ClaimedWork> Shard::ClaimWork(BackgroundClass by, bool calm) {
+  ClaimedWork claimed;
+  Event done;
+  if (by == BackgroundClass::kOrdinary) {
+    co_await ClaimWorkInto(this, calm, &claimed, &done);
+  } else {
+    tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary),
+                 ClaimWorkInto(this, calm, &claimed, &done));
+    co_await done.Wait();
+  }
+  co_return claimed;
 }
 
-Task<void> Shard::PickWorkInto(Shard* self, bool calm, std::shared_ptr<CompactionWork>* out, Event* picked) {
-  *out = self->PickWork(calm);
-  picked->Set();
+Task<void> Shard::ClaimWorkInto(Shard* self, bool calm, ClaimedWork* out, Event* done) {
+  out->is_ours = !self->compaction_running_.exchange(true);
+  if (out->is_ours) out->work = self->PickWork(calm);
+  if (out->is_ours && out->work == nullptr) self->compaction_running_.store(false);
+  done->Set();
   co_return;
 }
 
@@ -237,11 +242,11 @@ void Shard::ScheduleCompaction() {
 
 Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
   self->CompactionScheduled(background).store(false);
-  // Who runs one looks again at its end.
-  if (self->closing_.load() || self->compaction_running_.exchange(true)) co_return;
-  std::shared_ptr<CompactionWork> work = co_await self->PickWorkFor(background);
+  if (self->closing_.load()) co_return;
+  const ClaimedWork claimed = co_await self->ClaimWork(background);
+  if (!claimed.is_ours) co_return;  // Who runs one looks again at its end.
+  const std::shared_ptr<CompactionWork>& work = claimed.work;
   if (work == nullptr) {
-    self->compaction_running_.store(false);
     self->tasks_.Spawn(self->context_.runtime.background(BackgroundClass::kOrdinary), LookAgain(self));
     co_return;
   }
@@ -255,7 +260,7 @@ Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
   }
   // Installing takes locks that flushes wait for: not on an idle-class thread (DESIGN 7).
   self->tasks_.Spawn(self->context_.runtime.background(BackgroundClass::kOrdinary),
-                     InstallInBackground(self, std::move(work)));
+                     InstallInBackground(self, work));
 }
 
 Task<void> Shard::LookAgain(Shard* self) {
@@ -316,20 +321,20 @@ Task<Status> Shard::CompactAll(BackgroundClass by, const std::atomic<bool>* leav
   while (!closing_.load()) {
     if (leave != nullptr && leave->load()) co_return Status();
     PARTITA_CO_TRY(FailedSince(failed));
-    if (compaction_running_.exchange(true)) {
+    const ClaimedWork claimed = co_await ClaimWork(by, /*calm=*/true);
+    if (!claimed.is_ours) {
       co_await SleepFor(1'000'000);
       continue;
     }
-    std::shared_ptr<CompactionWork> work = co_await PickWorkFor(by, /*calm=*/true);
-    Status done;
-    if (work != nullptr) done = co_await RunWork(work.get(), by);
-    if (work == nullptr || !done.ok()) {
+    std::shared_ptr<CompactionWork> work = claimed.work;
+    if (work == nullptr) {
+      ScheduleCompaction();  // For a flush that saw us running.
+      co_return Status();
+    }
+    const Status done = co_await RunWork(work.get(), by);
+    if (!done.ok()) {
       compaction_running_.store(false);
-      if (done.ok()) {
-        ScheduleCompaction();  // For a flush that saw us running.
-      } else {
-        RetryCompaction(done);
-      }
+      RetryCompaction(done);
       co_return done;
     }
     // Behind us: a save of the manifest is repeated until it succeeds, and we need not wait so long.
