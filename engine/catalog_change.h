@@ -34,9 +34,9 @@ struct Store::CatalogChange {
   // Of a move: set once writes of the range may go on; also when that takes long, so that each of them looks
   // to its own time.
   const std::shared_ptr<Event> fence_end = std::make_shared<Event>();
-  std::atomic<bool> is_fenced{false};
+  std::atomic<bool> is_fenced{false};  // Or about to be.
 
-  bool watched = false;                 // Of who makes it.
+  bool watched = false;                 // Has a watcher. For whoever makes the change alone.
   std::atomic<bool> is_swapped{false};  // Its swap has begun; from then on its deadline runs.
 
   // Under names_mutex_.

@@ -185,12 +185,12 @@ void RangeBalancer::Failed(const Step& step, uint64_t now_ns) {
 }
 
 void RangeBalancer::Done(const Step& step, uint64_t now_ns) {
+  std::erase_if(failures_, [&](const Rest& rest) {
+    return KeyRangesOverlap(rest.lower, rest.upper, step.at, EndOf(step));
+  });
   if (step.kind == Step::Kind::kSplit) bounds_[step.at].warm_ns = now_ns;
   if (step.kind != Step::Kind::kMove) return;
   moves_left_ -= 1;
-  std::erase_if(failures_, [&](const Rest& rest) {
-    return KeyRangesOverlap(rest.lower, rest.upper, step.at, step.upper);
-  });
   AddRest({step.at, step.upper, 0, kRestNanos}, kRestNanosMax, now_ns, &rests_);
 }
 

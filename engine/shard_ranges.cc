@@ -69,12 +69,12 @@ class IntervalIterator final : public EntryIterator {
   const std::string lower_, upper_;
 };
 
-// What the memtables hold of the range.
+// What the memtables hold of the range: of each, the newest of a key.
 std::vector<std::unique_ptr<EntryIterator>> UnflushedOf(const ReadView& view, const RangeView& range) {
   std::vector<std::unique_ptr<EntryIterator>> sources;
   const auto add = [&](const Memtable& memtable) {
-    sources.push_back(std::make_unique<IntervalIterator>(memtable.NewIterator(Direction::kForward),
-                                                         range.lower, range.upper));
+    sources.push_back(std::make_unique<IntervalIterator>(
+        memtable.NewIterator(Direction::kForward, kVersionMax, kVersionMax), range.lower, range.upper));
   };
   add(*view.active);
   for (const MemtableRef& frozen : view.frozen) add(*frozen.table);

@@ -33,8 +33,10 @@ constexpr size_t kBatchRecordBytesMax = 112u << 20;
 constexpr uint64_t kRoomWaitNanosMax = 10'000'000'000;
 constexpr uint64_t kRoomPollNanos = 500'000;
 // The same while its range moves to another shard, which takes milliseconds but where a disk does not answer.
-// Who is not woken by then looks so often.
 constexpr uint64_t kMoveWaitNanosMax = 10'000'000'000;
+// The watcher of a slow move wakes those who wait, and from then on they look so often. What one wait counts
+// for is bounded, so that a process that was stopped for a while does not blame the move.
+constexpr uint64_t kFenceWaitNanosMax = 100'000'000;
 constexpr uint64_t kMovePollNanos = 200'000, kMovePollNanosMax = 2'000'000;
 
 }  // namespace
@@ -145,7 +147,7 @@ Task<void> Shard::AwaitFenceEnd(std::shared_ptr<Event> end, uint64_t* waited) {
   } else {
     co_await end->Wait();
   }
-  *waited += clock.MonotonicNanos() - begun;
+  *waited += std::min(clock.MonotonicNanos() - begun, kFenceWaitNanosMax);
 }
 
 Task<Status> Shard::Resolve(WriteBatch* batch) {

@@ -175,7 +175,9 @@ Task<Result<Store::ChangePtr>> Store::BeginFence(const RangeMove& move, RangeEpo
 
 Task<Status> Store::PrepareMove(RangeMove* move, CatalogChange* change) {
   const uint64_t attempt = uint64_t{change->next.incarnation} << 32 | ++move_attempts_;
-  PARTITA_CO_ASSIGN(AsyncMutex::Guard structure, co_await move->to->LockStructure());
+  Result<AsyncMutex::Guard> locked = co_await move->to->LockStructure();
+  if (!locked.ok()) co_return NotMade(locked.status());
+  AsyncMutex::Guard structure = std::move(locked).value();
   Result<Shard::HandOver> pinned = co_await move->from->PinRange(move->lower, attempt);
   if (!pinned.ok()) co_return NotMade(pinned.status());
   move->hand_over = std::move(pinned).value();
