@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "engine/base/site.h"
 #include "engine/base/user_key.h"
 #include "engine/catalog_change.h"
 #include "engine/store.h"
@@ -225,7 +224,7 @@ Task<Status> Store::HandOverRest(RangeMove* move) {
 // What is imported survives from the swap on, so what its old shard decided before it must, too (F12); what
 // that one decided after it need not.
 Task<void> Store::FlushOldLog(RangeMove* move, Status* flushed) {
-  if (SiteIsOn("move.source.wait")) *flushed = co_await move->from->FlushLogOfRest(move->hand_over);
+  *flushed = co_await move->from->FlushLogOfRest(move->hand_over);
 }
 
 Task<void> Store::AbandonMove(RangeMove* move) {
