@@ -385,28 +385,45 @@ TEST_F(RangeTest, TheNewOwnersFlushWaitsUntilTheMoveIsDecided) {
   }
 }
 
-// What of unflushed or failed writes a loss of power leaves on the disk depends on the seed.
-class RangeSeedTest : public RangeTest, public testing::WithParamInterface<uint64_t> {
+// Moves beside a log whose flushes take long.
+class SlowLogTest : public RangeTest {
  public:
-  RangeSeedTest() : RangeTest(GetParam()) {}
+  using RangeTest::RangeTest;
+
+ protected:
+  static constexpr uint64_t kSlowFlushNanos = 2'000'000'000;
+
+  // Rows in two ranges, all durable, as are versions for the next writes.
+  void OpenSplitAndFlushed() {
+    ASSERT_TRUE(Open().ok());
+    MakeTable();
+    Fill();
+    ASSERT_TRUE(Split(3).ok());
+    ASSERT_TRUE(Put(1, 1, "takes the lease of versions", DurabilityLevel::kMemory).ok());
+    ASSERT_TRUE(runtime_->RunToEnd(store_->Barrier()).ok());
+  }
+  void SlowLogOf(int partition) {
+    SimFault slow;
+    slow.effect = SimEffect::kSlow;
+    slow.operations = SimOps(SimOp::kFlush);
+    slow.path_prefix = "log-1-" + std::to_string(OwnerOf(partition).value) + "/";
+    slow.delay_ns = kSlowFlushNanos;
+    runtime_->AddFault(slow);
+  }
+};
+
+// What of unflushed or failed writes a loss of power leaves on the disk depends on the seed.
+class RangeSeedTest : public SlowLogTest, public testing::WithParamInterface<uint64_t> {
+ public:
+  RangeSeedTest() : SlowLogTest(GetParam()) {}
 };
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RangeSeedTest, testing::Range(uint64_t{1}, uint64_t{13}));
 
 // A prefix of what a shard decided, also where a part of it went away (F12).
 TEST_P(RangeSeedTest, WhatIsOlderThanWhatMovedSurvivesToo) {
-  ASSERT_TRUE(Open().ok());
-  MakeTable();
-  Fill();
-  ASSERT_TRUE(Split(3).ok());
-  ASSERT_TRUE(Put(1, 1, "takes the lease of versions", DurabilityLevel::kMemory).ok());
-  ASSERT_TRUE(runtime_->RunToEnd(store_->Barrier()).ok());
-  SimFault slow;
-  slow.effect = SimEffect::kSlow;
-  slow.operations = SimOps(SimOp::kFlush);
-  slow.path_prefix = "log-1-" + std::to_string(OwnerOf(4).value) + "/";
-  slow.delay_ns = 2'000'000'000;
-  runtime_->AddFault(slow);
+  ASSERT_NO_FATAL_FAILURE(OpenSplitAndFlushed());
+  SlowLogOf(4);
   ASSERT_TRUE(Put(1, 0, "stays", DurabilityLevel::kMemory).ok());
   ASSERT_TRUE(Put(4, 0, "moves", DurabilityLevel::kMemory).ok());
   ASSERT_TRUE(Move(4, (OwnerOf(4).value + 1) % kRangeShards).ok());
@@ -417,24 +434,14 @@ TEST_P(RangeSeedTest, WhatIsOlderThanWhatMovedSurvivesToo) {
 }
 
 // What came after the last write of the range does not go along, so nothing of it need survive the move.
-TEST_F(RangeTest, AMoveDoesNotWaitForWhatItsOldShardTookLater) {
-  ASSERT_TRUE(Open().ok());
-  MakeTable();
-  Fill();
-  ASSERT_TRUE(Split(3).ok());
-  ASSERT_TRUE(Put(1, 1, "takes the lease of versions", DurabilityLevel::kMemory).ok());
-  ASSERT_TRUE(runtime_->RunToEnd(store_->Barrier()).ok());
+TEST_F(SlowLogTest, AMoveDoesNotWaitForWhatItsOldShardTookLater) {
+  ASSERT_NO_FATAL_FAILURE(OpenSplitAndFlushed());
   ASSERT_TRUE(Put(4, 0, "moves").ok());
-  SimFault slow;
-  slow.effect = SimEffect::kSlow;
-  slow.operations = SimOps(SimOp::kFlush);
-  slow.path_prefix = "log-1-" + std::to_string(OwnerOf(4).value) + "/";
-  slow.delay_ns = 2'000'000'000;
-  runtime_->AddFault(slow);
+  SlowLogOf(4);
   ASSERT_TRUE(Put(1, 0, "stays", DurabilityLevel::kMemory).ok());
   const auto moved = Move(4, (OwnerOf(4).value + 1) % kRangeShards);
   ASSERT_TRUE(moved.ok()) << moved.status().ToString();
-  EXPECT_LT(moved->pause_ns, slow.delay_ns);
+  EXPECT_LT(moved->pause_ns, kSlowFlushNanos);
   ExpectRows("moved");
   ASSERT_TRUE(Close().ok());
 }
