@@ -48,4 +48,13 @@ bool Event::Enqueue(Waiter* waiter) {
   return true;
 }
 
+bool Event::Forget(Waiter* waiter) {
+  std::lock_guard lock(mutex_);
+  Waiter** link = &waiters_;
+  while (*link != nullptr && *link != waiter) link = &(*link)->next;
+  if (*link == nullptr) return false;
+  *link = waiter->next;
+  return true;
+}
+
 }  // namespace partita

@@ -71,10 +71,13 @@ class Event {
   };
   Awaiter Wait(std::source_location at = std::source_location::current()) { return Awaiter(*this, at); }
 
- private:
-  // False when the event was set meanwhile; the waiter is then not queued.
+  // For who waits in another way than by Wait. False when the event was set meanwhile; the waiter is then not
+  // queued.
   bool Enqueue(Waiter* waiter);
+  // Takes that back. False when it is not queued, as when it is being woken.
+  bool Forget(Waiter* waiter);
 
+ private:
   std::mutex mutex_;
   std::atomic<bool> set_{false};
   Waiter* waiters_ = nullptr;

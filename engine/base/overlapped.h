@@ -29,10 +29,13 @@ class Overlapped {
 
   // It succeeded: Arrive would say so at once.
   bool is_there() const { return done_.is_set() && status_.ok(); }
+  // Somebody performs it, or has.
+  bool is_claimed() const { return claimed_.load(std::memory_order_relaxed); }
   // Ends when the operation has; performs it when nobody has begun to. Called by the owner alone.
   Task<Status> Arrive();
 
  private:
+  friend class TimedWaits;  // Waits for `done_` in its own way, so it claims and performs as Arrive does.
   virtual Task<Status> Perform() = 0;
   static Task<void> Run(std::shared_ptr<Overlapped> operation);
   bool Claim() { return !claimed_.exchange(true, std::memory_order_relaxed); }

@@ -130,6 +130,16 @@ class [[nodiscard]] Task {
     handle_.resume();
     if (!handle_.done()) handle_.promise().awaiter_on_stack_ = false;
   }
+  // The same, for who goes on at its end in another way than by awaiting it: false when it has ended already,
+  // else `then` is resumed.
+  bool StartBefore(std::coroutine_handle<> then) {
+    handle_.promise().continuation_ = then;
+    Start();
+    return !done();
+  }
+  // Another one goes on in the place of `then`. REQUIRES: the thread on which it goes on itself, and not
+  // done().
+  void EndBefore(std::coroutine_handle<> then) { handle_.promise().continuation_ = then; }
   bool done() const { return handle_.done(); }
   // REQUIRES: done(), and called once.
   T Take() { return handle_.promise().Take(); }

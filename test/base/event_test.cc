@@ -47,6 +47,19 @@ TEST(EventTest, SetWakesBlockedThreadsAndSuspendedTasks) {
   }
 }
 
+TEST(EventTest, AForgottenWaiterIsNotWokenAndTheOthersAre) {
+  Event event;
+  Waiter first, second, third;
+  for (Waiter* waiter : {&first, &second, &third}) EXPECT_TRUE(event.Enqueue(waiter));
+  EXPECT_TRUE(event.Forget(&second));
+  EXPECT_FALSE(event.Forget(&second));
+  event.Set();
+  first.BlockUntilWoken();
+  third.BlockUntilWoken();
+  EXPECT_FALSE(event.Forget(&third));    // It was woken.
+  EXPECT_FALSE(event.Enqueue(&second));  // The event is set.
+}
+
 // One thread wakes the other at any moment of its falling asleep, for two seconds. With a release store in
 // Wake() a sleeper stayed asleep in one run of four (two quiet cores): it had not been counted yet when the
 // waker looked, and the store could not be seen yet.
