@@ -147,7 +147,9 @@ Task<Result<ScanAnswer>> ScanAhead::Take(const ScanRequest& piece) {
   std::unique_ptr<RangeScan> scan = std::move(scans_.front());
   scans_.pop_front();
   co_await scan->done.Wait();
-  StartMore();
+  // Waited for as long as may be: asked again, or with more begun, the scan would be answered at twice that.
+  if (scan->answer->code() == Code::kDeadlineExceeded) co_return scan->answer->status();
+  if (!scan->answer->ok() || (*scan->answer)->done) StartMore();  // Else the page ends here.
   if (!scan->answer->ok()) {
     // What was met ahead of time may be gone, or the range be elsewhere: the scan asks in its turn.
     co_return co_await scan->piece.shard->Scan(piece, target_);

@@ -18,8 +18,8 @@ struct ShardStatistics {
   uint64_t delay_us_total = 0, delay_us_max = 0, resident_table_bytes = 0;
   BackgroundLoads background{};
   bool fenced = false;   // Takes no writes: its log failed (F20), or does not answer.
-  bool stalled = false;  // The latter (F26).
-  uint64_t stalls = 0;   // How often since the store was opened.
+  bool stalled = false;  // The latter; or reads of tables have no answer yet (F26).
+  uint64_t stalls = 0;   // Of the log, since the store was opened.
 };
 
 }  // namespace partita

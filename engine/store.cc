@@ -264,6 +264,8 @@ std::vector<ShardStatistics> Store::Statistics() {
   std::vector<ShardStatistics> statistics;
   for (auto& shard : shards_) {
     statistics.push_back(shard == nullptr ? ShardStatistics() : shard->Statistics());
+    // All of them read from the one disk.
+    if (shard != nullptr && waits_->overdue() > 0) statistics.back().stalled = true;
   }
   return statistics;
 }
@@ -288,6 +290,7 @@ Task<void> Store::JoinReads() {
   for (ReadAheadPool* reads : {read_ahead_.get(), job_reads_.get(), idle_job_reads_.get()}) {
     if (reads != nullptr) co_await reads->Join();
   }
+  if (waits_ != nullptr) co_await waits_->Join();
 }
 
 Task<Status> Store::Close() {

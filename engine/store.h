@@ -13,6 +13,7 @@
 #include "engine/base/memory_budget.h"
 #include "engine/base/stall_log.h"
 #include "engine/base/task_group.h"
+#include "engine/base/timed_waits.h"
 #include "engine/catalog.h"
 #include "engine/disk_reserve.h"
 #include "engine/heat_history.h"
@@ -202,6 +203,8 @@ class Store {
   const HeatHistory& heat_history() const { return heat_history_; }
   LoadSampler::Statistics LoadStatistics() { return load_.statistics(); }
   CacheStatistics CacheStats() const { return cache_->statistics(); }
+  const TimedWaits& waits() const { return *waits_; }
+  const ReadFaults& read_faults() const { return cache_->faults(); }
   const MemoryPlan& memory_plan() const { return memory_plan_; }
   const StoreOpenReport& open_report() const { return report_; }
   Catalog CatalogCopy() const;
@@ -323,6 +326,7 @@ class Store {
   std::unique_ptr<LocalObjectStore> objects_;
   std::unique_ptr<LocalObjectStore> unreserved_objects_;  // The same, without a share in the reserve.
   MemoryPlan memory_plan_;
+  std::unique_ptr<TimedWaits> waits_;  // For reads of tables.
   std::unique_ptr<BlockCache> cache_;
   std::unique_ptr<ReadAheadPool> read_ahead_;  // Of scans.
   // Of flushes and compactions; of those on threads that must not hold locks which others wait for.

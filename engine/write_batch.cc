@@ -83,7 +83,7 @@ void WriteBatch::TakeFound(const LevelSet& levels, std::vector<SoughtTogether>* 
 Task<Status> WriteBatch::FindByReading(const LevelSet& levels, std::vector<SoughtTogether> missing) {
   // A transaction's rows lie side by side; looked up one by one, each of their blocks would be waited for.
   if (missing.size() > 1) {
-    co_await levels.ReadTogether(missing);
+    PARTITA_CO_TRY(co_await levels.ReadTogether(missing));
     TakeFound(levels, &missing);
   }
   for (const SoughtTogether& key : missing) {

@@ -16,6 +16,7 @@ class BlockFrame;
 // Keeps a decoded block, and every view into it, alive. Movable.
 class BlockPin;
 class RowPlaces;
+class TimedWaits;
 
 struct BlockKey {
   ObjectId object;      // Never reused, so what a removed file left behind just ages out.
@@ -163,6 +164,10 @@ class BlockCache {
   // The least.
   uint64_t capacity_bytes() const { return capacity_bytes_; }
   ReadFaults& faults() { return faults_; }
+  // With these a table is read for who looks something up, or scans; null: without a deadline. Here, as the
+  // faults are. Set before anyone reads.
+  TimedWaits* waits() const { return waits_; }
+  void set_waits(TimedWaits* waits) { waits_ = waits; }
 
   // These walk all partitions; for tests. Cached blocks with a pin at this moment:
   uint64_t CountPinned() const;
@@ -195,6 +200,7 @@ class BlockCache {
   uint64_t missed_mask_ = 0;
   std::atomic<uint64_t> places_bytes_{0};
   ReadFaults faults_;
+  TimedWaits* waits_ = nullptr;
 };
 
 class BlockFrame {

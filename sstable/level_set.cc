@@ -334,7 +334,7 @@ void LevelSet::TryGetTogether(std::span<SoughtTogether> keys, Version at_most) c
   }
 }
 
-Task<void> LevelSet::ReadTogether(std::span<const SoughtTogether> keys) const {
+Task<Status> LevelSet::ReadTogether(std::span<const SoughtTogether> keys) const {
   std::vector<const SoughtTogether*> sought;
   for (const SoughtTogether& key : keys) {
     if (key.reads != nullptr) sought.push_back(&key);
@@ -347,8 +347,9 @@ Task<void> LevelSet::ReadTogether(std::span<const SoughtTogether> keys) const {
     const TableReader* table = sought[i]->reads;
     of_table.clear();
     for (; i < sought.size() && sought[i]->reads == table; ++i) of_table.push_back(sought[i]->key.user_key);
-    co_await table->ReadTogether(of_table);
+    PARTITA_CO_TRY(co_await table->ReadTogether(of_table));
   }
+  co_return Status();
 }
 
 std::vector<const FileRef*> LevelSet::Overlapping(size_t level, std::string_view lower,

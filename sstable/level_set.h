@@ -124,8 +124,9 @@ class LevelSet {
   // REQUIRES: they do not fall.
   void TryGetTogether(std::span<SoughtTogether> keys, Version at_most) const;
   // Has the cache read together what TryGetTogether found missing, which Get would read one by one: of each
-  // key one block. No more than a hint: what fails, and what is older, is left to Get. REQUIRES: as for Get.
-  Task<void> ReadTogether(std::span<const SoughtTogether> keys) const;
+  // key one block. What fails, and what is older, is left to Get, but for kDeadlineExceeded. REQUIRES: as for
+  // Get.
+  Task<Status> ReadTogether(std::span<const SoughtTogether> keys) const;
 
   // False when surely no file has an entry of the partition of `user_key`, whose hash is `hash`: one probe
   // for each file whose keys span it, where a lookup of each of a transaction's rows would take as many for

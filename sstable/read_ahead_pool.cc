@@ -30,6 +30,16 @@ Task<Status> ReadAheadPiece::Perform() {
   co_return co_await object_->Read(reads, ReadCaching::kNormal);
 }
 
+Task<Status> ReadAheadPiece::ArriveInTime(TimedWaits* waits, std::shared_ptr<ReadAheadPiece> piece) {
+  if (waits == nullptr) co_return co_await piece->Arrive();
+  // The runs of one that goes backward fall.
+  const ReadAheadRun &first = piece->runs_.front(), &last = piece->runs_.back();
+  const TimedWaits::Place place{piece->object_->id(), std::min(first.begin, last.begin),
+                                std::max(first.end, last.end)};
+  const uint64_t uncounted = piece->pool_ == nullptr ? piece->buffer_.size() : 0;
+  co_return co_await waits->Arrive(std::move(piece), place, uncounted);
+}
+
 ReadAheadPool::~ReadAheadPool() {
   buffers_.clear();
   PARTITA_ASSERT(reads_.running() == 0);

@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/object_store.h"
 #include "engine/base/overlapped.h"
 #include "engine/base/task_group.h"
+#include "engine/base/timed_waits.h"
 #include "sstable/part_format.h"
 
 namespace partita {
@@ -42,6 +44,9 @@ class ReadAheadPiece final : public Overlapped {
     const ReadAheadRun* run = RunOf(part);
     return run == nullptr ? std::string_view() : Bytes(*run, part.offset, part.stored_size);
   }
+  // As Arrive; with a deadline, unless `waits` is null (TimedWaits).
+  static Task<Status> ArriveInTime(TimedWaits* waits, std::shared_ptr<ReadAheadPiece> piece);
+
   // The run that holds the part; null: none.
   const ReadAheadRun* RunOf(const PartHandle& part) const {
     for (const ReadAheadRun& run : runs_) {
@@ -83,7 +88,8 @@ class ReadAheadPool {
                                         AlignedBuffer buffer);
 
   // A piece that is read when its cursor wants it, by Arrive. `buffer` is one that `pool` gave; where it has
-  // no room for all runs the piece gets memory that is not counted. Null when there is none.
+  // no room for all runs the piece gets memory that is not counted.
+  // Null when there is none.
   static std::shared_ptr<ReadAheadPiece> Prepare(ReadAheadPool* pool, std::shared_ptr<ObjectReader> object,
                                                  std::vector<ReadAheadRun> runs, AlignedBuffer buffer);
 

@@ -242,8 +242,7 @@ Task<Status> ReadAheadWindow::Fetch(std::shared_ptr<ObjectReader> object, PartHa
     if (current_ == nullptr) co_return Status::ResourceExhausted("no memory to read ahead");
   }
   jumped_ = false;
-  std::shared_ptr<ReadAheadPiece> piece = current_;
-  Status read = co_await piece->Arrive();
+  Status read = co_await ReadAheadPiece::ArriveInTime(options_.waits, current_);
   failed_ = !read.ok();
   if (failed_) {
     current_.reset();

@@ -51,6 +51,7 @@ class ReadAheadWindow {
 
   struct Options {
     ReadAheadPool* pool = nullptr;
+    TimedWaits* waits = nullptr;  // Null: what is read is waited for without a deadline.
     // What will be read whole: 1 MiB at once or, with a pool, 256 KiB and as much ahead from the start.
     bool large = false;
     // What the scan has read in order in the files in front: the first piece is large.

@@ -351,7 +351,7 @@ Task<Status> TableIterator::State::FetchBlock() {
   }
   // The run could not be read, or this block of it was bad: the block alone, which reads twice.
   CountRead(handle.stored_size);
-  Result<TableReader::StoredPart> part = co_await table->ReadPart(handle, SealKind::kDataBlock);
+  Result<TableReader::StoredPart> part = co_await table->ReadPart(handle, SealKind::kDataBlock, waits());
   if (!part.ok()) {
     window_is_suspect = true;
     co_return part.status();

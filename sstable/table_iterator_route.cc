@@ -24,14 +24,18 @@ Task<Status> TableIterator::State::FetchIndex() {
   const TableReader::LoadRequest request{.handle = IndexRecordHandle(table->top_index_.value(top_at)),
                                          .kind = SealKind::kIndexBlock,
                                          .priority = CachePriority::kIndex,
-                                         .fill_cache = options.caching == IterCaching::kFill};
+                                         .fill_cache = options.caching == IterCaching::kFill,
+                                         .waits = waits()};
   if (window.Awaits(request.handle)) {
     Status read = co_await window.Fetch(table->object_, request.handle, *this);
+    // Reading it alone would be waited for, too.
+    if (read.code() == Code::kDeadlineExceeded) co_return read.WithContext(table->name());
     if (read.ok()) index_pin = IndexFromWindow(request.handle);
     if (index_pin) co_return Status();
   }
   if (index_in_order) {
-    co_await FetchIndexes(request.handle);
+    Status read = co_await FetchIndexes(request.handle);
+    if (read.code() == Code::kDeadlineExceeded) co_return read.WithContext(table->name());
     index_pin = IndexFromWindow(request.handle);
     if (index_pin) co_return Status();
   }
@@ -56,8 +60,9 @@ ReadAheadRun TableIterator::State::IndexRunFrom(PartHandle first, uint64_t size_
   return run;
 }
 
-// Reads the index block and those behind it into `indexes`; nothing is there after an error.
-Task<void> TableIterator::State::FetchIndexes(PartHandle first) {
+// Reads the index block and those behind it into `indexes`; nothing is there after an error, or where memory
+// is short.
+Task<Status> TableIterator::State::FetchIndexes(PartHandle first) {
   if (indexes == nullptr || indexes->RunOf(first) == nullptr) {
     const ReadAheadRun run = IndexRunFrom(first, kIndexesSizeMax);
     ReadAheadPool* const pool = bypass() ? nullptr : options.read_ahead;
@@ -65,14 +70,15 @@ Task<void> TableIterator::State::FetchIndexes(PartHandle first) {
     indexes = nullptr;
     if (pool != nullptr) {
       buffer = pool->TakeBuffer(run.size());
-      if (buffer.data() == nullptr) co_return;
+      if (buffer.data() == nullptr) co_return Status();
     }
     indexes = ReadAheadPool::Prepare(pool, table->object_, {run}, std::move(buffer));
-    if (indexes == nullptr) co_return;
+    if (indexes == nullptr) co_return Status();
     CountRead(run.size());
   }
-  Status read = co_await indexes->Arrive();
+  Status read = co_await ReadAheadPiece::ArriveInTime(waits(), indexes);
   if (!read.ok()) indexes = nullptr;
+  co_return read;
 }
 
 // --- Before it is wanted ---
@@ -112,8 +118,10 @@ void TableIterator::State::BeginIndexes() {
 // --- The way ahead ---
 
 ReadAheadWindow::Options TableIterator::State::WindowOptions() const {
-  ReadAheadWindow::Options window_options{
-      .pool = options.read_ahead, .large = bypass(), .read_in_stride = options.read_in_stride};
+  ReadAheadWindow::Options window_options{.pool = options.read_ahead,
+                                          .waits = waits(),
+                                          .large = bypass(),
+                                          .read_in_stride = options.read_in_stride};
   const TableInfo& info = table->info();
   // What so many entries, or bytes of them, take in a file that stores so many in file_size.
   const auto stored = [&](uint64_t expected, uint64_t all) {

@@ -45,7 +45,7 @@ struct TableIterator::State final : private ReadAheadRoute {
   EntryRun RunForward(std::optional<std::string_view> before) const;
   EntryRun RunBackward(std::optional<std::string_view> before) const;
   Task<Status> FetchIndex();
-  Task<void> FetchIndexes(PartHandle first);
+  Task<Status> FetchIndexes(PartHandle first);
   ReadAheadRun IndexRunFrom(PartHandle first, uint64_t size_max) const;
   void Anticipate();
   void BeginIndexes();
@@ -71,9 +71,12 @@ struct TableIterator::State final : private ReadAheadRoute {
     return {.handle = handle,
             .kind = SealKind::kDataBlock,
             .priority = CachePriority::kScan,
-            .fill_cache = options.caching == IterCaching::kFill};
+            .fill_cache = options.caching == IterCaching::kFill,
+            .waits = waits()};
   }
   bool bypass() const { return options.caching == IterCaching::kBypass; }
+  // Jobs go past the cache, and read as long as it takes.
+  TimedWaits* waits() const { return bypass() ? nullptr : table->cache_.waits(); }
 
   std::shared_ptr<const TableReader> table;
   const bool forward;

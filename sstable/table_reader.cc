@@ -6,7 +6,9 @@
 
 #include "engine/base/assert.h"
 #include "engine/base/checksum.h"
+#include "engine/base/timed_waits.h"
 #include "sstable/cached_rows.h"
+#include "sstable/read_ahead_pool.h"
 
 namespace partita {
 
@@ -43,6 +45,10 @@ constexpr uint64_t kKeysAPartitionMin = 8;
 // Worth another read past all caches: the bytes were wrong, or did not come.
 bool MayBeTransient(const Status& status) {
   return status.code() == Code::kCorruption || status.code() == Code::kIoError;
+}
+
+Status OnlyDeadline(const Status& status) {
+  return status.code() == Code::kDeadlineExceeded ? status : Status();
 }
 
 }  // namespace
@@ -112,7 +118,7 @@ Task<Status> TableReader::OpenFooter(const Tail& tail) {
 }
 
 Task<Status> TableReader::OpenProperties(const Tail& tail) {
-  Result<StoredPart> part = co_await ReadPart(footer_.properties, SealKind::kProperties, &tail);
+  Result<StoredPart> part = co_await ReadPart(footer_.properties, SealKind::kProperties, nullptr, &tail);
   if (!part.ok()) co_return part.status();
   std::string content(footer_.properties.content_size, '\0');
   Status status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));
@@ -134,7 +140,7 @@ Task<Status> TableReader::OpenProperties(const Tail& tail) {
 }
 
 Task<Status> TableReader::OpenTopIndex(const Tail& tail) {
-  Result<StoredPart> part = co_await ReadPart(footer_.top_index, SealKind::kIndexBlock, &tail);
+  Result<StoredPart> part = co_await ReadPart(footer_.top_index, SealKind::kIndexBlock, nullptr, &tail);
   if (!part.ok()) co_return part.status();
   std::string content(footer_.top_index.content_size, '\0');
   Status status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));
@@ -149,7 +155,7 @@ Task<Status> TableReader::OpenTopIndex(const Tail& tail) {
 // Only a lack of memory fails: a damaged filter is an answer, "maybe" (F45).
 Task<Status> TableReader::OpenFilter(const Tail& tail, PartHandle handle, FuseFilter* filter) {
   if (handle.stored_size == 0) co_return Status();  // The writer could not build it.
-  Result<StoredPart> part = co_await ReadPart(handle, SealKind::kFilterBlock, &tail);
+  Result<StoredPart> part = co_await ReadPart(handle, SealKind::kFilterBlock, nullptr, &tail);
   Status status = part.status();
   if (status.ok()) {
     std::string content(handle.content_size, '\0');
@@ -171,8 +177,16 @@ Status TableReader::Damaged(const Status& cause, uint64_t offset, SealKind kind)
   return Status(cause.code(), where + ": " + cause.message() + " (F43)");
 }
 
+Task<Result<AlignedBuffer>> TableReader::ReadPages(std::shared_ptr<ObjectReader> object, uint64_t begin,
+                                                   AlignedBuffer pages, ReadCaching caching) {
+  const ObjectRead read{begin, pages.span()};
+  PARTITA_CO_TRY(co_await object->Read(std::span<const ObjectRead>(&read, 1), caching));
+  co_return std::move(pages);
+}
+
 Task<Result<TableReader::StoredPart>> TableReader::ReadPartOnce(PartHandle handle, SealKind kind,
-                                                                ReadCaching caching, const Tail* tail) const {
+                                                                ReadCaching caching, TimedWaits* waits,
+                                                                const Tail* tail) const {
   StoredPart part;
   if (tail != nullptr && tail->Holds(handle.offset, handle.stored_size)) {
     part.bytes = tail->Bytes(handle.offset, handle.stored_size);
@@ -180,10 +194,11 @@ Task<Result<TableReader::StoredPart>> TableReader::ReadPartOnce(PartHandle handl
     // The file is a whole number of pages, so the pages around a part lie within it.
     const uint64_t begin = AlignDown(handle.offset, kPageSize);
     const uint64_t end = AlignUp(handle.end(), kPageSize);
-    part.buffer = AlignedBuffer(end - begin);
-    if (part.buffer.data() == nullptr)
-      co_return Status::ResourceExhausted("no memory to read from " + name());
-    PARTITA_CO_TRY(co_await object_->ReadOne(begin, part.buffer.span(), caching));
+    AlignedBuffer pages(end - begin);
+    if (pages.data() == nullptr) co_return Status::ResourceExhausted("no memory to read from " + name());
+    PARTITA_CO_ASSIGN(part.buffer,
+                      co_await TimedWaits::InTime(waits, ReadPages(object_, begin, std::move(pages), caching),
+                                                  {object_->id(), begin, end}, end - begin));
     part.bytes = part.buffer.view(handle.offset - begin, handle.stored_size);
   }
   PARTITA_CO_TRY(CheckPart(part.bytes, handle, IdentityOf(handle.offset, kind)));
@@ -191,17 +206,17 @@ Task<Result<TableReader::StoredPart>> TableReader::ReadPartOnce(PartHandle handl
 }
 
 Task<Result<TableReader::StoredPart>> TableReader::ReadPart(PartHandle handle, SealKind kind,
-                                                            const Tail* tail) const {
-  Result<StoredPart> part = co_await ReadPartOnce(handle, kind, ReadCaching::kNormal, tail);
+                                                            TimedWaits* waits, const Tail* tail) const {
+  Result<StoredPart> part = co_await ReadPartOnce(handle, kind, ReadCaching::kNormal, waits, tail);
   if (part.ok()) co_return part;
   if (!MayBeTransient(part.status())) co_return part.status().WithContext(name());
-  part = co_await ReadPartOnce(handle, kind, ReadCaching::kPastCaches);
+  part = co_await ReadPartOnce(handle, kind, ReadCaching::kPastCaches, waits);
   if (part.ok()) {
     cache_.faults().transient.fetch_add(1);
     co_return part;
   }
   if (!MayBeTransient(part.status())) co_return part.status().WithContext(name());
-  cache_.faults().damaged_parts.fetch_add(1);
+  if (kind != SealKind::kFilterBlock) cache_.faults().damaged_parts.fetch_add(1);  // OpenFilter counts those.
   co_return Damaged(part.status(), handle.offset, kind);
 }
 
@@ -240,7 +255,7 @@ Result<BlockPin> TableReader::DecodeBlock(std::string_view part, const LoadReque
 }
 
 Task<Result<BlockPin>> TableReader::LoadBlock(LoadRequest request) const {
-  Result<StoredPart> part = co_await ReadPart(request.handle, request.kind);
+  Result<StoredPart> part = co_await ReadPart(request.handle, request.kind, request.waits);
   if (!part.ok()) co_return part.status();
   co_return DecodeBlock(part->bytes, request);
 }
@@ -275,7 +290,8 @@ Task<Result<BlockPin>> TableReader::LoadIndex(uint32_t top_at) const {
   if (pin) co_return std::move(pin);
   const LoadRequest request{.handle = IndexRecordHandle(top_index_.value(top_at)),
                             .kind = SealKind::kIndexBlock,
-                            .priority = CachePriority::kIndex};
+                            .priority = CachePriority::kIndex,
+                            .waits = cache_.waits()};
   co_return co_await LoadBlock(request);
 }
 
@@ -333,7 +349,8 @@ Task<Result<Lookup>> TableReader::Get(KeyHash hash, std::string_view user_key, V
     const LoadRequest request{.handle = handle,
                               .kind = SealKind::kDataBlock,
                               .priority = CachePriority::kPoint,
-                              .evicts = cache_.MissedOften(KeyOf(handle))};
+                              .evicts = cache_.MissedOften(KeyOf(handle)),
+                              .waits = cache_.waits()};
     PARTITA_CO_ASSIGN(data_pin, co_await LoadBlock(request));
   }
   const Lookup lookup = FindIn(&data_pin, handle, user_key, at_most);
@@ -386,7 +403,7 @@ Lookup TableReader::FindIn(BlockPin* pin, const PartHandle& handle, std::string_
   return DataBlock(pin->content()).Find(user_key, at_most);
 }
 
-Task<void> TableReader::ReadTogether(std::span<const std::string_view> user_keys) const {
+Task<Status> TableReader::ReadTogether(std::span<const std::string_view> user_keys) const {
   std::vector<PartHandle> missing;
   uint64_t bytes = 0;
   BlockPin index_pin;
@@ -397,7 +414,7 @@ Task<void> TableReader::ReadTogether(std::span<const std::string_view> user_keys
     if (!index_pin || key_top != top) {
       top = key_top;
       Result<BlockPin> loaded = co_await LoadIndex(top);
-      if (!loaded.ok()) co_return;
+      if (!loaded.ok()) co_return OnlyDeadline(loaded.status());
       index_pin = std::move(loaded).value();
     }
     const DataBlock index(index_pin.content());
@@ -413,42 +430,35 @@ Task<void> TableReader::ReadTogether(std::span<const std::string_view> user_keys
     missing.push_back(handle);
     bytes += handle.stored_size;
     if (bytes >= kReadTogetherBytes) {
-      co_await ReadBatch(missing);
+      PARTITA_CO_TRY(co_await ReadBatch(missing));
       missing.clear();
       bytes = 0;
     }
   }
-  if (!missing.empty()) co_await ReadBatch(missing);
+  if (!missing.empty()) PARTITA_CO_TRY(co_await ReadBatch(missing));
+  co_return Status();
 }
 
-Task<void> TableReader::ReadBatch(std::span<const PartHandle> handles) const {
-  struct Run {  // Of pages that hold one or more of the parts.
-    uint64_t begin, end;
-    AlignedBuffer buffer;
-  };
-  std::vector<Run> runs;
+Task<Status> TableReader::ReadBatch(std::span<const PartHandle> handles) const {
+  std::vector<ReadAheadRun> runs;
+  size_t at = 0;
   for (const PartHandle& handle : handles) {
     const uint64_t begin = AlignDown(handle.offset, kPageSize), end = AlignUp(handle.end(), kPageSize);
-    if (!runs.empty() && begin <= runs.back().end) {
-      runs.back().end = end;
-    } else {
-      runs.push_back({begin, end, AlignedBuffer()});
-    }
+    if (runs.empty() || begin > runs.back().end) runs.push_back({begin, begin, at});
+    at += end - runs.back().end;
+    runs.back().end = end;
   }
-  std::vector<ObjectRead> reads;
-  for (Run& run : runs) {
-    run.buffer = AlignedBuffer(run.end - run.begin);
-    if (run.buffer.data() == nullptr) co_return;
-    reads.push_back({run.begin, run.buffer.span()});
-  }
-  if (!(co_await object_->Read(reads, ReadCaching::kNormal)).ok()) co_return;
-  auto run = runs.begin();
+  const std::shared_ptr<ReadAheadPiece> piece =
+      ReadAheadPool::Prepare(nullptr, object_, std::move(runs), AlignedBuffer());
+  if (piece == nullptr) co_return Status();
+  Status read = co_await ReadAheadPiece::ArriveInTime(cache_.waits(), piece);
+  if (!read.ok()) co_return OnlyDeadline(read.WithContext(name()));
   for (const PartHandle& handle : handles) {
-    while (handle.offset >= run->end) ++run;
-    const std::string_view part = run->buffer.view(handle.offset - run->begin, handle.stored_size);
+    const std::string_view part = piece->Find(handle);
     if (!CheckPart(part, handle, IdentityOf(handle.offset, SealKind::kDataBlock)).ok()) continue;
     (void)DecodeBlock(part, {.handle = handle, .priority = CachePriority::kPoint});
   }
+  co_return Status();
 }
 
 std::unique_ptr<TableIterator> TableReader::NewIterator(Direction direction, IterOptions options) const {

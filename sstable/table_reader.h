@@ -88,9 +88,9 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   Task<Result<Lookup>> Get(KeyHash hash, std::string_view user_key, Version at_most, BlockPin* pin) const;
 
   // Reads the data blocks that Get of these keys would read, those that the cache has not, with as few waits
-  // as it can, and puts them there. What fails is left to Get. REQUIRES: `user_keys` rise; the caller keeps
-  // them alive.
-  Task<void> ReadTogether(std::span<const std::string_view> user_keys) const;
+  // as it can, and puts them there. What fails is left to Get, but for kDeadlineExceeded: nothing more is
+  // read then. REQUIRES: `user_keys` rise; the caller keeps them alive.
+  Task<Status> ReadTogether(std::span<const std::string_view> user_keys) const;
 
   // The top index (index_record.h), and the data index block that its entry `top_at` names, as far as memory
   // has it: else an empty pin.
@@ -125,6 +125,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
     CachePriority priority = CachePriority::kPoint;
     bool fill_cache = true;
     bool evicts = true;  // When it fills the cache: not only where that has memory to spare.
+    TimedWaits* waits = nullptr;
   };
 
   // The file from `begin` to its end, read at once: most of what stands alone lies there.
@@ -141,11 +142,17 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // Of at most `size` bytes.
   Task<Tail> ReadTail(uint64_t size, ReadCaching caching) const;
 
-  // Reads and checks a part, with the one re-read of F52. What `tail` holds is taken from there at first; the
-  // answer is then valid as long as that.
-  Task<Result<StoredPart>> ReadPart(PartHandle handle, SealKind kind, const Tail* tail = nullptr) const;
+  // Whole pages from there. It owns what it reads from and into.
+  static Task<Result<AlignedBuffer>> ReadPages(std::shared_ptr<ObjectReader> object, uint64_t begin,
+                                               AlignedBuffer pages, ReadCaching caching);
+
+  // Reads and checks a part, with the one re-read of F52, for somebody who waits with `waits`. Who opens a
+  // table or verifies it waits without a deadline (null): what it gives up would be taken for damage. What
+  // `tail` holds is taken from there at first; the answer is then valid as long as that.
+  Task<Result<StoredPart>> ReadPart(PartHandle handle, SealKind kind, TimedWaits* waits,
+                                    const Tail* tail = nullptr) const;
   Task<Result<StoredPart>> ReadPartOnce(PartHandle handle, SealKind kind, ReadCaching caching,
-                                        const Tail* tail = nullptr) const;
+                                        TimedWaits* waits, const Tail* tail = nullptr) const;
   // Decodes and validates a checked block, into the cache when asked to.
   Result<BlockPin> DecodeBlock(std::string_view part, const LoadRequest& request) const;
   static Status ValidateData(std::string_view content);
@@ -188,7 +195,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // Reads the index block where memory does not have it.
   Task<Result<BlockPin>> LoadIndex(uint32_t top_at) const;
   // Reads these data blocks in one batch. REQUIRES: they rise and are apart.
-  Task<void> ReadBatch(std::span<const PartHandle> handles) const;
+  Task<Status> ReadBatch(std::span<const PartHandle> handles) const;
 
   Task<Status> OpenFooter(const Tail& tail);
   Status TakeFooter(std::string_view bytes);

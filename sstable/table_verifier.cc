@@ -66,17 +66,17 @@ class TableVerifier {
 
   Task<Status> VerifyPart(PartHandle handle, SealKind kind) {
     Result<TableReader::StoredPart> part =
-        co_await table_.ReadPartOnce(handle, kind, ReadCaching::kPastCaches, &tail_);
+        co_await table_.ReadPartOnce(handle, kind, ReadCaching::kPastCaches, nullptr, &tail_);
     report_.bytes_read += handle.stored_size;
-    if (!part.ok()) part = co_await table_.ReadPart(handle, kind);  // May have been transient (F52).
+    if (!part.ok()) part = co_await table_.ReadPart(handle, kind, nullptr);  // May have been transient (F52).
     co_return part.status();
   }
 
   Task<Status> VerifyIndexBlock(PartHandle handle, uint32_t top_at) {
-    Result<TableReader::StoredPart> part =
-        co_await table_.ReadPartOnce(handle, SealKind::kIndexBlock, ReadCaching::kPastCaches, &tail_);
+    Result<TableReader::StoredPart> part = co_await table_.ReadPartOnce(
+        handle, SealKind::kIndexBlock, ReadCaching::kPastCaches, nullptr, &tail_);
     report_.bytes_read += handle.stored_size;
-    if (!part.ok()) part = co_await table_.ReadPart(handle, SealKind::kIndexBlock);  // As above.
+    if (!part.ok()) part = co_await table_.ReadPart(handle, SealKind::kIndexBlock, nullptr);  // As above.
     if (!part.ok()) co_return part.status();
     std::string content(handle.content_size, '\0');
     Status status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));

@@ -267,5 +267,30 @@ TEST(ScanAheadTest, DamageAheadIsMetInItsTurnOnly) {
   }
 }
 
+// covers: F26
+TEST(ScanAheadTest, AReadThatHangsIsWaitedForOnce) {
+  int worked_ahead = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    Sieved sieved;
+    AheadWorld world(seed);
+    const SimFault slow{.effect = SimEffect::kSlow,
+                        .operations = SimOps(SimOp::kRead),
+                        .skip = seed * 2,
+                        .delay_ns = 1'000'000'000'000};
+    const size_t fault = world.runtime_->AddFault(slow);
+    SievedSink taker(&sieved);
+    const uint64_t begun = world.runtime_->now_ns();
+    Result<ScanAnswer> answer =
+        world.runtime_->RunToEnd(world.store_->Scan(world.Whole(Direction::kForward), &taker));
+    EXPECT_LT(world.runtime_->now_ns() - begun, 32'000'000'000u) << seed;
+    EXPECT_FALSE(answer.ok() && answer->done);
+    if (!answer.ok()) EXPECT_EQ(answer.code(), Code::kDeadlineExceeded) << answer.status().ToString();
+    worked_ahead += sieved.made > 0;
+    EXPECT_GT(world.runtime_->FaultHits(fault), 0u);
+    world.runtime_->ClearFaults();
+  }
+  EXPECT_GT(worked_ahead, 0);
+}
+
 }  // namespace
 }  // namespace partita

@@ -11,7 +11,9 @@
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
 #include "engine/world.h"
+#include "test/engine/stalled_fixture.h"
 #include "test/support/hanging_files.h"
+#include "test/support/into.h"
 #include "test/support/scratch_directory.h"
 
 // covers: F26 F62 F13 F15 F20 F21: on a disk that does not answer, whoever waits is told so at the deadline,
@@ -21,22 +23,6 @@ namespace partita {
 namespace {
 
 using testing::HasSubstr;
-
-StoreOptions SmallStore() {
-  StoreOptions options;
-  options.create_if_missing = true;
-  options.memory_bytes = 64u << 20;
-  options.shards = 1;
-  return options;
-}
-
-Result<TableDescriptor> MakeTable(Runtime& runtime, Store& store, std::string name) {
-  Store::TableSpec spec;
-  spec.account = "acct";
-  spec.name = std::move(name);
-  spec.raw = true;
-  return runtime.RunToEnd(store.CreateTable(std::move(spec)));
-}
 
 struct Write {
   std::string row;
@@ -53,21 +39,16 @@ Task<Status> PutWhere(Store* store, TableId table, Write write) {
   co_return outcome.status;
 }
 
-template <typename T>
-Task<void> Into(Task<T> task, std::optional<T>* out) {
-  out->emplace(co_await std::move(task));
-}
-
 // A store on a simulated disk, with the row "old" in it.
 class StalledDiskTest : public testing::TestWithParam<uint64_t> {
  protected:
   using Answer = std::optional<Status>;
 
   void SetUp() override {
-    Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, SmallStore()));
+    Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, OneShardStore()));
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     store_ = std::move(opened).value();
-    table_ = MakeTable(runtime_, *store_, "rows")->id;
+    table_ = runtime_.RunToEnd(MakeRawTable(store_.get(), "rows"))->id;
     ASSERT_TRUE(runtime_.RunToEnd(PutWhere(store_.get(), table_, {"old"})).ok());
   }
   void TearDown() override {
@@ -196,7 +177,7 @@ TEST_P(StalledDiskTest, ACrashMeanwhileKeepsWhatWasAcknowledged) {
   disk_.CrashPower();
 
   SimRuntime again({.seed = GetParam() + 100, .shards = 1}, disk_);
-  Result<std::unique_ptr<Store>> opened = again.RunToEnd(Store::Open(again, SmallStore()));
+  Result<std::unique_ptr<Store>> opened = again.RunToEnd(Store::Open(again, OneShardStore()));
   ASSERT_TRUE(opened.ok()) << opened.status().ToString();
   std::string content;
   EXPECT_EQ(again.RunToEnd((*opened)->Get(EncodeUserKey(table_, "p", "old"), &content))->state,
@@ -211,11 +192,7 @@ TEST_P(StalledDiskTest, ACrashMeanwhileKeepsWhatWasAcknowledged) {
 class StalledCatalogTest : public StalledDiskTest {
  protected:
   Task<Status> Create(std::string name) {
-    Store::TableSpec spec;
-    spec.account = "acct";
-    spec.name = std::move(name);
-    spec.raw = true;
-    Result<TableDescriptor> made = co_await store_->CreateTable(std::move(spec));
+    Result<TableDescriptor> made = co_await MakeRawTable(store_.get(), std::move(name));
     co_return made.status();
   }
   Code Find(std::string_view name) { return store_->FindTable("acct", name).code(); }
@@ -327,7 +304,7 @@ TEST_P(StalledCatalogTest, ClosingEndsTheDoubtForTheNextLife) {
   EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
   store_ = nullptr;
   runtime_.ClearFaults();
-  Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, SmallStore()));
+  Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, OneShardStore()));
   ASSERT_TRUE(opened.ok()) << opened.status().ToString();
   store_ = std::move(opened).value();
   EXPECT_NE(Find("new"), Code::kUnknown);
@@ -343,12 +320,12 @@ TEST(StalledStoreTest, OthersAreAnsweredWhileOneThreadHangsInTheKernel) {
   ASSERT_TRUE(world.ok()) << world.status().ToString();
   HangingFiles files((*world)->files(), "log-");
   RuntimeOver runtime(**world, files);
-  StoreOptions options = SmallStore();
+  StoreOptions options = OneShardStore();
   options.io_deadline_ns = kNanosPerSecond / 5;
   Result<std::unique_ptr<Store>> opened = runtime.RunToEnd(Store::Open(runtime, options));
   ASSERT_TRUE(opened.ok()) << opened.status().ToString();
   Store& store = **opened;
-  const TableId table = MakeTable(runtime, store, "rows")->id;
+  const TableId table = runtime.RunToEnd(MakeRawTable(&store, "rows"))->id;
 
   files.HangNext();
   Status hung;

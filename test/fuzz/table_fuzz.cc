@@ -92,7 +92,7 @@ void ReadFile(std::string file) {
   (void)RunBlocking((*table)->Get(HashKey(key), key, kVersionMax, &pin));
   const std::string largest = (*table)->info().largest;
   const std::string_view keys[] = {key, largest};
-  RunBlocking((*table)->ReadTogether(keys));
+  (void)RunBlocking((*table)->ReadTogether(keys));
   RisingLookup lookup(**table);
   for (const std::string_view user_key : keys) {
     if (user_key >= keys[0]) (void)lookup.TryGet({user_key, HashKey(user_key)}, kVersionMax, &pin);

@@ -282,7 +282,7 @@ TEST_F(CachedRowsOfATableTest, ReadingTogetherLeavesOutRowsThatAreThere) {
   EXPECT_FALSE(Read(entries[70]));
   const uint64_t reads = store_.reads();
   const std::vector<std::string_view> keys = {entries[70].user_key};
-  RunBlocking(table_->ReadTogether(keys));
+  EXPECT_TRUE(RunBlocking(table_->ReadTogether(keys)).ok());
   EXPECT_EQ(store_.reads(), reads);
 }
 

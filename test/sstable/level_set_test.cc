@@ -267,7 +267,7 @@ TEST_F(LevelSetTest, WhatIsReadTogetherTakesAFewReadsAndNoneAfterwards) {
   const auto set = With(LevelSet(), {{1, File(1, Run(0, 2000, 10))}, {0, File(2, Run(500, 600, 20))}});
   std::vector<std::string> keys = RowsOfATransaction();
   const uint64_t reads_before = store_.reads();
-  RunBlocking(set->ReadTogether(Sought(*set, keys)));
+  EXPECT_TRUE(RunBlocking(set->ReadTogether(Sought(*set, keys))).ok());
   // Neighbouring blocks are one read; an index block is one by itself.
   EXPECT_LE(store_.reads() - reads_before, 8u);
   EXPECT_GE(store_.reads() - reads_before, 2u);
@@ -279,7 +279,7 @@ TEST_F(LevelSetTest, WhatIsReadTogetherTakesAFewReadsAndNoneAfterwards) {
     ASSERT_FALSE(found.needs_io) << key;
     ASSERT_EQ(found.lookup.version.value, ExpectedVersion(key)) << key;
   }
-  RunBlocking(set->ReadTogether(Sought(*set, keys)));  // All is there.
+  EXPECT_TRUE(RunBlocking(set->ReadTogether(Sought(*set, keys))).ok());  // All is there.
   EXPECT_EQ(store_.reads(), reads_after);
 }
 
@@ -293,7 +293,7 @@ TEST_F(LevelSetTest, WhatCannotBeReadTogetherIsLeftToTheLookups) {
     bytes[bytes.size() / 2] ^= 1;
     return Status();
   };
-  RunBlocking(set->ReadTogether(Sought(*set, keys)));
+  EXPECT_TRUE(RunBlocking(set->ReadTogether(Sought(*set, keys))).ok());
   EXPECT_GT(spoilt, 0u);
   for (const std::string& key : keys) EXPECT_EQ(VersionOf(*set, key), ExpectedVersion(key)) << key;
   store_.faults().on_read = nullptr;

@@ -193,7 +193,7 @@ TEST_F(RisingLookupTest, RowsOfOneBlockAskTheCacheOnce) {
   levels_->TryGetTogether(sought, kVersionMax);
   EXPECT_TRUE(std::all_of(sought.begin(), sought.end(),
                           [](const SoughtTogether& s) { return s.needs_io && s.reads != nullptr; }));
-  RunBlocking(levels_->ReadTogether(sought));
+  EXPECT_TRUE(RunBlocking(levels_->ReadTogether(sought)).ok());
   const uint64_t hits = whole_cache_.statistics().hits;
   levels_->TryGetTogether(sought, kVersionMax);
   EXPECT_EQ(whole_cache_.statistics().hits - hits, 2u);  // The index block, and the block.

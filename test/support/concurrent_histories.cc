@@ -182,6 +182,7 @@ void Client::EndWrite(HistoryCall call, const WriteOutcome& outcome) {
       calls_[partition_].push_back(std::move(call));  // It may happen whenever, so it never ends.
       return;
     case Code::kIoError:
+    case Code::kDeadlineExceeded:
     case Code::kBusy:
     case Code::kResourceExhausted:
       return;  // It did not happen.

@@ -11,8 +11,8 @@
 
 namespace partita {
 
-// Files of a real file system of which, once told to, the next write-and-flush under a path that a thread
-// does itself (blocking mode) does not come back before it is let go, and then was done. Thread-safe.
+// Files of a real file system of which, once told to, the next write-and-flush, or read, under a path that a
+// thread does itself (blocking mode) does not come back before it is let go, and then was done. Thread-safe.
 class HangingFiles final : public ForwardingFiles {
  public:
   HangingFiles(FileSystem& files, std::string path_prefix)
@@ -65,6 +65,14 @@ class HangingFiles::HangingFile final : public ForwardingFile {
   Task<Status> WriteAndFlush(uint64_t offset, std::span<const uint8_t> bytes) override {
     world_.HangIfTold();
     co_return co_await ForwardingFile::WriteAndFlush(offset, bytes);
+  }
+  Task<Status> ReadBatch(std::span<const FileRead> reads) override {
+    world_.HangIfTold();
+    co_return co_await ForwardingFile::ReadBatch(reads);
+  }
+  Task<Result<size_t>> ReadAt(uint64_t offset, std::span<uint8_t> buffer) override {
+    world_.HangIfTold();
+    co_return co_await ForwardingFile::ReadAt(offset, buffer);
   }
 
  private:

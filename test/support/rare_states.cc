@@ -31,6 +31,7 @@ constexpr std::string_view kNames[] = {
     "failed manifest or catalog write, then success",
     "no space, then success",
     "log not answered by the deadline",
+    "read of a table not answered by the deadline",
     "failed recovery, then a good one",
     "torn tail cut",
     "leftover table files removed",

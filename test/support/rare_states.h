@@ -32,6 +32,7 @@ enum class RareState : uint8_t {
   kMetaFailedThenWorked,   // F23.
   kNoSpaceThenWorked,      // F54, F56.
   kStalled,                // A shard's log was not answered by the deadline (F26).
+  kReadOverdue,            // A table's bytes did not come by then.
   kOpenFailedThenWorked,   // A fault during recovery, and then a recovery.
   kTornTail,               // F31, F33.
   kLeftoversRemoved,       // F37.

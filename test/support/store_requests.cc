@@ -115,7 +115,9 @@ void StoreLife::TellWrite(size_t table, TableId id, uint64_t number, const Write
     if (!faulty_) Violation("in doubt without a fault: " + outcome.status.ToString());
   } else {
     model.Refuse(number, code, 0);
-    bool fault = code == Code::kIoError || code == Code::kNoSpace || code == Code::kResourceExhausted;
+    // kDeadlineExceeded: what it had to read before did not come (F26).
+    const bool fault = code == Code::kIoError || code == Code::kNoSpace || code == Code::kResourceExhausted ||
+                       code == Code::kDeadlineExceeded;
     const bool damage = code == Code::kCorruption && !plan_.damage.empty();
     if (code != Code::kBusy && !damage && !(faulty_ && fault))
       Violation("write: " + outcome.status.ToString());

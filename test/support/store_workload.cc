@@ -175,6 +175,7 @@ Task<void> StoreLife::Main() {
     world_.counts.compactions += shard.compactions;
     world_.rare.Note(RareState::kStalled, shard.stalls);
   }
+  world_.rare.Note(RareState::kReadOverdue, store_->waits().overdue_total());
   Status closed = co_await store_->Close();
   co_await keeper_.Join();
   store_.reset();
