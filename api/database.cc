@@ -294,6 +294,12 @@ DatabaseStats Database::Stats() const {
   stats.durability = stats.durability_in_force = impl_->options.durability;
   const bool given = impl_->report.volatile_storage.empty() || stats.durability != Durability::kPower;
   if (!given) stats.durability_in_force = Durability::kProcess;
+  stats.reads_overdue = impl_->store->waits().overdue();
+  stats.reads_overdue_total = impl_->store->waits().overdue_total();
+  const ReadFaults& faults = impl_->store->read_faults();
+  stats.reads_transient = faults.transient.load(std::memory_order_relaxed);
+  stats.damaged_parts = faults.damaged_parts.load(std::memory_order_relaxed);
+  stats.damaged_filters = faults.damaged_filters.load(std::memory_order_relaxed);
   stats.catalog_in_doubt = impl_->store->catalog_in_doubt();
   const DiskReserve& reserve = impl_->store->reserve();
   stats.reserve_bytes = reserve.bytes_held();

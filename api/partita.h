@@ -45,7 +45,8 @@
 //
 // Errors are values (engine/base/status.h): a code for the decision, a message for the person. No
 // call throws. kUnknown means in doubt: the write is wholly there or wholly not, and a later read
-// that shows which is final.
+// that shows which is final. kDeadlineExceeded: a limit of time, or the disk did not answer a read for 30 s;
+// nothing was changed.
 //
 // Durability. A write that returned ok at kPower survives loss of power; at kProcess, any death of
 // the process; kMemory promises nothing past the process. All three are atomic, ordered and
@@ -345,12 +346,17 @@ struct ShardStats {
   std::array<BackgroundStats, kBackgroundKinds> background{};  // By kBackgroundKindNames.
   uint64_t write_delay_us_total = 0, write_delay_us_max = 0;
   bool fenced = false;   // Takes no writes: its log failed, or is stalled.
-  bool stalled = false;  // The disk did not answer by the deadline (30 s).
-  uint64_t stalls = 0;   // How often.
+  bool stalled = false;  // The disk has not answered its log, or reads of tables, for 30 s.
+  uint64_t stalls = 0;   // Of the log, how often.
 };
 struct DatabaseStats {
   std::vector<ShardStats> shards;
   uint64_t cache_bytes = 0, cache_capacity = 0, cache_hits = 0, cache_misses = 0;
+  // Reads that were given up after 30 s: those that the disk has not answered yet, and all of them.
+  uint64_t reads_overdue = 0, reads_overdue_total = 0;
+  // Reads of tables since the store was opened that met what was bad once, and good when read again; what was
+  // bad twice, whose keys answer kCorruption; filters that were, whose tables are asked without them.
+  uint64_t reads_transient = 0, damaged_parts = 0, damaged_filters = 0;
   uint64_t memory_budget = 0, memtable_pool_bytes = 0, resident_table_bytes = 0;
   uint64_t resident_set_bytes = 0;                      // Of the process, from the kernel.
   Durability durability = Durability::kPower;           // Of tables made without their own,

@@ -74,6 +74,8 @@ AdminHandler::AdminHandler(Database& database, const http::TableService& service
 
 std::string AdminHandler::Unready(const DatabaseStats& stats) const {
   if (stopping_.load(std::memory_order_relaxed)) return "stopping";
+  if (stats.reads_overdue > 0)
+    return "the disk has not answered " + std::to_string(stats.reads_overdue) + " reads of tables in time";
   for (const ShardStats& shard : stats.shards) {
     if (shard.stalled)
       return "shard " + std::to_string(shard.shard) + " is stalled: its disk does not answer";

@@ -191,12 +191,22 @@ void WriteShards(const DatabaseStats& stats, Writer* out) {
   out->Family("shard_fenced", "gauge", "1: the shard refuses writes, because its log failed or is stalled.");
   for (const ShardStats& shard : stats.shards)
     out->Sample(uint64_t{shard.fenced}, Label("shard", std::to_string(shard.shard)));
-  out->Family("shard_stalled", "gauge", "1: the disk has not answered the shard's log for 30 s.");
+  out->Family("shard_stalled", "gauge",
+              "1: the disk has not answered the shard's log, or reads of tables, for 30 s.");
   for (const ShardStats& shard : stats.shards)
     out->Sample(uint64_t{shard.stalled}, Label("shard", std::to_string(shard.shard)));
-  out->Family("shard_stalls_total", "counter", "How often that was so.");
+  out->Family("shard_stalls_total", "counter", "How often that was so for the shard's log.");
   for (const ShardStats& shard : stats.shards)
     out->Sample(shard.stalls, Label("shard", std::to_string(shard.shard)));
+  out->Gauge("reads_overdue", "Reads that were given up after 30 s, and that the disk has not answered yet.",
+             stats.reads_overdue);
+  out->Counter("reads_overdue_total", "Reads that were given up after 30 s.", stats.reads_overdue_total);
+  out->Counter("reads_transient_total", "Reads of tables that were bad once, and good when repeated.",
+               stats.reads_transient);
+  out->Counter("damaged_parts_total", "Reads of tables that were bad twice: their keys answer an error.",
+               stats.damaged_parts);
+  out->Counter("damaged_filters_total", "Filters of tables that were bad twice: lookups go on without them.",
+               stats.damaged_filters);
   out->Gauge("catalog_in_doubt", "1: how the last change of a table ended is not known yet.",
              uint64_t{stats.catalog_in_doubt});
   out->Gauge("out_of_space", "1: the disk is full, and only deletes and drops of tables are accepted.",

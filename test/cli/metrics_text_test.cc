@@ -25,6 +25,11 @@ ServerMetrics SomeMetrics() {
   metrics.database.shards[1].stalled = true;
   metrics.database.shards[1].stalls = 3;
   metrics.database.durability_in_force = Durability::kProcess;
+  metrics.database.reads_overdue = 4;
+  metrics.database.reads_overdue_total = 6;
+  metrics.database.reads_transient = 21;
+  metrics.database.damaged_parts = 22;
+  metrics.database.damaged_filters = 23;
   metrics.database.out_of_space = true;
   metrics.database.times_out_of_space = 2;
   metrics.database.reserve_bytes = 77;
@@ -55,6 +60,11 @@ TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
   EXPECT_THAT(text, HasSubstr("partita_shard_fenced{shard=\"1\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_shard_stalled{shard=\"1\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_shard_stalls_total{shard=\"1\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("partita_reads_overdue 4\n"));
+  EXPECT_THAT(text, HasSubstr("partita_reads_overdue_total 6\n"));
+  EXPECT_THAT(text, HasSubstr("partita_reads_transient_total 21\n"));
+  EXPECT_THAT(text, HasSubstr("partita_damaged_parts_total 22\n"));
+  EXPECT_THAT(text, HasSubstr("partita_damaged_filters_total 23\n"));
   EXPECT_THAT(text, HasSubstr("partita_catalog_in_doubt 0\n"));
   EXPECT_THAT(text, HasSubstr("partita_out_of_space 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_out_of_space_total 2\n"));
