@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -105,8 +106,9 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // value's checksum (F51), the filters against the keys (no false negative), and counts against
   // footer and properties (F47). Stops at the first damage. `report` counts what was read so far. `warm` is
   // given the blocks that it wants, as they were read; null: nobody wants any. `read_ahead`: as IterOptions.
+  // kCancelled soon after `cancel` (may be null) is set.
   Task<Status> Verify(TableVerifyReport* report, BlockTaker* warm = nullptr,
-                      ReadAheadPool* read_ahead = nullptr) const;
+                      ReadAheadPool* read_ahead = nullptr, const std::atomic<bool>* cancel = nullptr) const;
 
  private:
   friend class TableIterator;

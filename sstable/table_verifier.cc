@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <string>
 
 #include "engine/base/executor.h"
@@ -24,8 +25,8 @@ constexpr uint64_t kTailMax = 1u << 20;
 class TableVerifier {
  public:
   TableVerifier(const TableReader& table, TableVerifyReport* report, BlockTaker* warm,
-                ReadAheadPool* read_ahead)
-      : table_(table), report_(*report), warm_(warm), read_ahead_(read_ahead) {}
+                ReadAheadPool* read_ahead, const std::atomic<bool>* cancel)
+      : table_(table), report_(*report), warm_(warm), read_ahead_(read_ahead), cancel_(cancel) {}
 
   Task<Status> Run() {
     const uint64_t tail_size = table_.object_->size() - table_.footer_.index_begin;
@@ -115,7 +116,10 @@ class TableVerifier {
       }
       PARTITA_CO_TRY(VerifyEntry(it->entry()));
       state = it->Next();
-      if ((report_.entries & 255) == 0) co_await YieldIfDue();
+      if ((report_.entries & 255) != 0) continue;
+      if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed))
+        co_return Status::Cancelled("verification cancelled");
+      co_await YieldIfDue();
     }
   }
 
@@ -171,6 +175,7 @@ class TableVerifier {
   TableVerifyReport& report_;
   BlockTaker* warm_;
   ReadAheadPool* read_ahead_;
+  const std::atomic<bool>* cancel_;
   TableReader::Tail tail_;
   std::string fence_;
   std::string last_key_;
@@ -178,10 +183,10 @@ class TableVerifier {
   Version version_max_;
 };
 
-Task<Status> TableReader::Verify(TableVerifyReport* report, BlockTaker* warm,
-                                 ReadAheadPool* read_ahead) const {
+Task<Status> TableReader::Verify(TableVerifyReport* report, BlockTaker* warm, ReadAheadPool* read_ahead,
+                                 const std::atomic<bool>* cancel) const {
   *report = TableVerifyReport();
-  TableVerifier verifier(*this, report, warm, read_ahead);
+  TableVerifier verifier(*this, report, warm, read_ahead, cancel);
   co_return co_await verifier.Run();
 }
 
