@@ -86,7 +86,7 @@ Task<Status> TableOutputs::ReadBack(TableInfo info) {
   PARTITA_CO_ASSIGN(std::shared_ptr<TableReader> table,
                     co_await TableReader::Open(context_.store, context_.cache, context_.store_id, info.id));
   TableVerifyReport report;
-  PARTITA_CO_TRY(co_await table->Verify(&report, warm_, context_.read_ahead));
+  PARTITA_CO_TRY(co_await table->Verify(&report, warm_, context_.read_ahead, context_.cancel));
   statistics_->bytes_verified += report.bytes_read;
   if (report.entries != info.entry_count || report.tombstones != info.tombstone_count ||
       table->info() != info) {

@@ -216,7 +216,10 @@ class Shard {
   Task<Status> CompactAll(BackgroundClass by, const std::atomic<bool>* leave);
   // Flushes the log, seals it, stops all jobs. Nothing else may run (F7), but for changes of ranges after
   // BeginClose: from there on what cannot be saved is not tried again, so that nobody waits for it.
-  void BeginClose() { closing_.store(true); }
+  void BeginClose() {
+    closing_.store(true);
+    idle_gives_way_.store(true);
+  }
   Task<Status> Close();
 
   ShardStatistics Statistics();
@@ -330,18 +333,24 @@ class Shard {
   // What is due now; or, `calm`, what would be if nobody wrote.
   std::shared_ptr<CompactionWork> PickWork(bool calm = false);
   // What is due, unless another runs a compaction; then compaction_running_ is set until it is installed or
-  // has failed.
+  // has failed. Of ordinary class it has one of idle class give way that gets no core; it may ask again soon.
   struct ClaimedWork {
     bool is_ours = false;                  // No other runs one.
     std::shared_ptr<CompactionWork> work;  // Null: nothing is due.
   };
   Task<ClaimedWork> ClaimWork(BackgroundClass by, bool calm = false);
-  static Task<void> ClaimWorkInto(Shard* self, bool calm, ClaimedWork* out, Event* done);
+  static Task<void> ClaimWorkInto(Shard* self, BackgroundClass by, bool calm, ClaimedWork* out, Event* done);
+  void NoteIdleBegins();
+  // The compaction that runs is of idle class, and gets next to no core.
+  bool IdleStarves() const;
+  BackgroundLoad CompactionLoad() const;
   static Task<void> LookAgain(Shard* self);
   void RetryCompaction(const Status& failed);
   void CompactIn(uint64_t nanos);
   static Task<void> CompactLater(Shard* self);
+  // kCancelled: it was of idle class, and gave way; or the store is closing.
   Task<Status> RunWork(CompactionWork* work, BackgroundClass by);
+  Task<Status> MergeFor(CompactionWork* work);
   Task<Status> InstallWork(CompactionWork* work);
   PickerOptions Picker(bool calm = false) const;
   // What flushing everything would write at most.
@@ -415,6 +424,11 @@ class Shard {
   // Posted to helpers of the class, not begun: nobody may wait for it.
   std::atomic<bool> idle_compaction_scheduled_{false}, ordinary_compaction_scheduled_{false};
   std::atomic<bool> compaction_running_{false};
+  // When the compaction of idle class that runs was claimed (0: none runs), and what all computed until then.
+  std::atomic<uint64_t> idle_began_ns_{0}, idle_began_cpu_ns_{0};
+  // By any thread: it shall end at its next slice, or file, with nothing done. Set by closing, too.
+  std::atomic<bool> idle_gives_way_{false};
+  std::atomic<uint64_t> compactions_given_up_{0};
   static constexpr uint64_t kNever = ~uint64_t{0};
   std::atomic<uint64_t> compacts_at_ns_{kNever};  // When it is looked at again by itself.
   std::atomic<uint32_t> compactions_failed_{0};   // Since the last that was installed.

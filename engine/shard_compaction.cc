@@ -19,6 +19,14 @@ namespace {
 // Of the tail's half the log lets so much gather before it flushes (commit_log.cc).
 constexpr double kMemoryWallFrom = 0.85, kTailWallFrom = 0.5;
 
+// A job of idle class starves that runs for so long, and computed for so little of the last second: beside
+// threads that never rest the kernel leaves it less than a hundredth. One that waits for a disk of 5 MB/s is
+// taken for such a one, as nobody tells what a thread waits for. All that it has done is lost when another
+// begins anew, so it must have been kept from its work for as long as it was at it.
+constexpr uint64_t kStarvedAfterNanos = 2'000'000'000;
+constexpr double kStarvedCores = 0.03;
+constexpr double kLostShareMax = 0.5;
+
 // Gives up what the cache held of a job's inputs; but of files that other ranges refer to, or of all when the
 // range is not the same any more.
 Task<void> DropReplaced(const ObjectReferences& references, const std::vector<BlockKey>& blocks,
@@ -159,28 +167,64 @@ Task<Shard::ClaimedWork> Shard::ClaimWork(BackgroundClass by, bool calm) {
   ClaimedWork claimed;
   Event done;
   if (by == BackgroundClass::kOrdinary) {
-    co_await ClaimWorkInto(this, calm, &claimed, &done);
+    co_await ClaimWorkInto(this, by, calm, &claimed, &done);
   } else {
     tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary),
-                 ClaimWorkInto(this, calm, &claimed, &done));
+                 ClaimWorkInto(this, by, calm, &claimed, &done));
     co_await done.Wait();
   }
   co_return claimed;
 }
 
-Task<void> Shard::ClaimWorkInto(Shard* self, bool calm, ClaimedWork* out, Event* done) {
+Task<void> Shard::ClaimWorkInto(Shard* self, BackgroundClass by, bool calm, ClaimedWork* out, Event* done) {
   out->is_ours = !self->compaction_running_.exchange(true);
-  if (out->is_ours) out->work = self->PickWork(calm);
-  if (out->is_ours && out->work == nullptr) self->compaction_running_.store(false);
+  if (out->is_ours) {
+    if (by == BackgroundClass::kIdle) self->NoteIdleBegins();
+    out->work = self->PickWork(calm);
+    if (out->work == nullptr) {
+      self->idle_began_ns_.store(0);
+      self->compaction_running_.store(false);
+    }
+  } else if (by == BackgroundClass::kOrdinary && self->IdleStarves()) {
+    self->idle_gives_way_.store(true);
+  }
   done->Set();
   co_return;
 }
 
+void Shard::NoteIdleBegins() {
+  idle_gives_way_.store(false);
+  if (closing_.load()) idle_gives_way_.store(true);
+  idle_began_cpu_ns_.store(CompactionLoad().cpu_ns);
+  idle_began_ns_.store(context_.runtime.clock().MonotonicNanos());
+}
+
+bool Shard::IdleStarves() const {
+  const uint64_t began = idle_began_ns_.load();
+  const uint64_t now = context_.runtime.clock().MonotonicNanos();
+  if (began == 0 || now < began + kStarvedAfterNanos) return false;
+  const BackgroundLoad load = CompactionLoad();
+  const double lost_ns = static_cast<double>(load.cpu_ns - idle_began_cpu_ns_.load());
+  return load.last_second.cores < kStarvedCores && lost_ns < kLostShareMax * static_cast<double>(now - began);
+}
+
+BackgroundLoad Shard::CompactionLoad() const {
+  return background_.Read()[static_cast<size_t>(BackgroundWork::kCompaction)];
+}
+
 Task<Status> Shard::RunWork(CompactionWork* work, BackgroundClass by) {
-  if (by == BackgroundClass::kIdle) {
-    work->context.cache_executor = &context_.runtime.background(BackgroundClass::kOrdinary);
-    work->context.read_ahead = &context_.idle_job_reads;
-  }
+  if (by != BackgroundClass::kIdle) co_return co_await MergeFor(work);
+  work->context.cancel = &idle_gives_way_;
+  work->context.cache_executor = &context_.runtime.background(BackgroundClass::kOrdinary);
+  work->context.read_ahead = &context_.idle_job_reads;
+  const Status done = co_await MergeFor(work);
+  idle_began_ns_.store(0);
+  if (done.code() == Code::kCancelled && !closing_.load())
+    compactions_given_up_.fetch_add(1, std::memory_order_relaxed);
+  co_return done;
+}
+
+Task<Status> Shard::MergeFor(CompactionWork* work) {
   // Only with room for its output (F57): one that fails at the end has meanwhile taken from flushes
   // what they need. Where the room is unknown it begins.
   if (!work->plan.trivial_move) {
@@ -244,7 +288,12 @@ Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
   self->CompactionScheduled(background).store(false);
   if (self->closing_.load()) co_return;
   const ClaimedWork claimed = co_await self->ClaimWork(background);
-  if (!claimed.is_ours) co_return;  // Who runs one looks again at its end.
+  if (!claimed.is_ours) {
+    // Who runs one looks again at its end; when that comes is not sure.
+    if (background == BackgroundClass::kOrdinary && self->idle_began_ns_.load() != 0)
+      self->CompactIn(kStarvedAfterNanos);
+    co_return;
+  }
   const std::shared_ptr<CompactionWork>& work = claimed.work;
   if (work == nullptr) {
     self->tasks_.Spawn(self->context_.runtime.background(BackgroundClass::kOrdinary), LookAgain(self));
@@ -252,9 +301,13 @@ Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
   }
   Status done = co_await self->RunWork(work.get(), background);
   if (!done.ok()) {
+    self->compaction_running_.store(false);
+    if (done.code() == Code::kCancelled) {
+      self->ScheduleCompaction();  // It gave way.
+      co_return;
+    }
     // What could not be read is set aside (F22, F46).
     self->NoteBackgroundError(done);
-    self->compaction_running_.store(false);
     self->RetryCompaction(done);
     co_return;
   }
@@ -334,7 +387,11 @@ Task<Status> Shard::CompactAll(BackgroundClass by, const std::atomic<bool>* leav
     const Status done = co_await RunWork(work.get(), by);
     if (!done.ok()) {
       compaction_running_.store(false);
-      RetryCompaction(done);
+      if (done.code() == Code::kCancelled) {
+        ScheduleCompaction();  // As in CompactInBackground.
+      } else {
+        RetryCompaction(done);
+      }
       co_return done;
     }
     // Behind us: a save of the manifest is repeated until it succeeds, and we need not wait so long.

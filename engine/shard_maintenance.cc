@@ -460,7 +460,7 @@ Task<Status> Shard::AwaitFlushed(LogPosition last) {
 // ---- Close and reports.
 
 Task<Status> Shard::Close() {
-  closing_.store(true);
+  BeginClose();
   co_await tasks_.Join();
   Status closed = co_await commit_log_->Close();
   if (closed.ok() && !context_.read_only && log_->newest_segment() > log_segment_.load()) {

@@ -35,6 +35,7 @@ ShardStatistics Shard::Statistics() {
   s.writes = writes_.load();
   s.flushes = flushes_.load();
   s.compactions = compactions_.load();
+  s.compactions_given_up = compactions_given_up_.load(std::memory_order_relaxed);
   s.bytes_user = bytes_user_.load();
   s.bytes_flushed = bytes_flushed_.load();
   s.bytes_compaction_read = bytes_compaction_read_.load();

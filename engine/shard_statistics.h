@@ -13,7 +13,9 @@ struct ShardStatistics {
     uint64_t files = 0, bytes = 0, entries = 0, tombstones = 0;
   };
   std::vector<Level> levels;
-  uint64_t writes = 0, flushes = 0, compactions = 0, bytes_user = 0, bytes_flushed = 0;
+  // `given_up`: they were of idle class, and got no core.
+  uint64_t compactions = 0, compactions_given_up = 0;
+  uint64_t writes = 0, flushes = 0, bytes_user = 0, bytes_flushed = 0;
   uint64_t bytes_compaction_read = 0, bytes_compaction_written = 0, debt_bytes = 0;
   uint64_t delay_us_total = 0, delay_us_max = 0, resident_table_bytes = 0;
   BackgroundLoads background{};

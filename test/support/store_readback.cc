@@ -243,7 +243,8 @@ Task<void> StoreLife::CheckStructure() {
   uint64_t before = UINT64_MAX;
   for (int i = 0; i < 120 && !crashed(); ++i) {
     uint64_t now = 0;
-    for (const ShardStatistics& shard : store_->Statistics()) now += shard.flushes + shard.compactions;
+    for (const ShardStatistics& shard : store_->Statistics())
+      now += shard.flushes + shard.compactions + shard.compactions_given_up;
     if (now == before) {
       CheckLeftovers();
       co_return;
