@@ -96,6 +96,7 @@ ShardStats StatsOf(const ShardStatistics& from, uint32_t shard) {
   to.writes = from.writes;
   to.flushes = from.flushes;
   to.compactions = from.compactions;
+  to.compactions_given_up = from.compactions_given_up;
   to.bytes_written_user = from.bytes_user;
   to.bytes_written_log = from.log_bytes;
   to.bytes_written_flush = from.bytes_flushed;

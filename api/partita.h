@@ -339,7 +339,8 @@ struct ShardStats {
   };
   std::vector<Level> levels;
   uint64_t writes = 0, flushes = 0, compactions = 0;
-  uint64_t bytes_written_user = 0;  // Keys and values accepted.
+  uint64_t compactions_given_up = 0;  // That got no core, and were begun anew by a thread that does.
+  uint64_t bytes_written_user = 0;    // Keys and values accepted.
   uint64_t bytes_written_log = 0, bytes_written_flush = 0, bytes_written_compaction = 0;
   uint64_t bytes_read_compaction = 0;
   uint64_t compaction_debt_bytes = 0;

@@ -115,7 +115,7 @@ struct ShardFamily {
   std::string_view name, type, help;
   ShardField field;
 };
-constexpr std::array<ShardFamily, 8> kShardFamilies = {{
+constexpr std::array<ShardFamily, 9> kShardFamilies = {{
     {"memtable_bytes", "gauge", "Writes in memory that no table holds yet.", &ShardStats::memtable_bytes},
     {"memtable_entries", "gauge", "Entries among them.", &ShardStats::memtable_entries},
     {"memtables_frozen", "gauge", "Memtables that wait to be written out.", &ShardStats::frozen_memtables},
@@ -123,6 +123,8 @@ constexpr std::array<ShardFamily, 8> kShardFamilies = {{
     {"writes_total", "counter", "Writes decided.", &ShardStats::writes},
     {"flushes_total", "counter", "Memtables written out.", &ShardStats::flushes},
     {"compactions_total", "counter", "Merges done.", &ShardStats::compactions},
+    {"compactions_given_up_total", "counter", "Merges that got no core, and were begun anew.",
+     &ShardStats::compactions_given_up},
     {"compaction_debt_bytes", "gauge", "What merges still have to move.", &ShardStats::compaction_debt_bytes},
 }};
 
