@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
@@ -88,8 +87,7 @@ class ReadAheadPool {
                                         AlignedBuffer buffer);
 
   // A piece that is read when its cursor wants it, by Arrive. `buffer` is one that `pool` gave; where it has
-  // no room for all runs the piece gets memory that is not counted.
-  // Null when there is none.
+  // no room for all runs the piece gets memory that is not counted. Null when there is none.
   static std::shared_ptr<ReadAheadPiece> Prepare(ReadAheadPool* pool, std::shared_ptr<ObjectReader> object,
                                                  std::vector<ReadAheadRun> runs, AlignedBuffer buffer);
 

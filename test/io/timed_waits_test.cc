@@ -331,29 +331,28 @@ TEST(TimedWaitsThreadsTest, WhatEndsAtTheDeadlineHasOneAnswer) {
   });
 }
 
-// The one who waits, who watches and who ends it are three threads.
-TEST(TimedWaitsThreadsTest, WhatEndsAtTheDeadlineHasOneAnswerOnAWorker) {
+// The same where the one who waits, who watches and who ends it are three threads.
+template <typename Begin>
+void EndReadsOfAWorkerAtTheDeadline(Begin begin) {
   TestThread worker, other;
   TimedWaits waits(worker, 100'000);
   EndReadsAtTheDeadline(&waits, [&](std::shared_ptr<HeldRead> read, TimedWaits::Place place) {
     std::optional<Code> code;
     TaskGroup waiting;
-    waiting.Spawn(other, ArriveInto(&waits, std::move(read), place, 4096, &code));
+    waiting.Spawn(other, begin(&waits, std::move(read), place, &code));
     RunBlocking(waiting.Join());
     return *code;
   });
 }
 
+TEST(TimedWaitsThreadsTest, WhatEndsAtTheDeadlineHasOneAnswerOnAWorker) {
+  EndReadsOfAWorkerAtTheDeadline(
+      [](TimedWaits* waits, std::shared_ptr<HeldRead> read, TimedWaits::Place place,
+         std::optional<Code>* code) { return ArriveInto(waits, std::move(read), place, 4096, code); });
+}
+
 TEST(TimedWaitsThreadsTest, ATaskThatEndsAtTheDeadlineHasOneAnswer) {
-  TestThread worker, other;
-  TimedWaits waits(worker, 100'000);
-  EndReadsAtTheDeadline(&waits, [&](std::shared_ptr<HeldRead> read, TimedWaits::Place place) {
-    std::optional<Code> code;
-    TaskGroup waiting;
-    waiting.Spawn(other, AwaitInTime(&waits, std::move(read), place, &code));
-    RunBlocking(waiting.Join());
-    return *code;
-  });
+  EndReadsOfAWorkerAtTheDeadline(AwaitInTime);
 }
 
 }  // namespace
