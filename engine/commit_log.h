@@ -87,7 +87,7 @@ class CommitLog {
   bool fenced() const { return fenced_.load(std::memory_order_acquire) || stalled(); }
   bool stalled() const { return (flush_token_.load(std::memory_order_acquire) & kTokenOverdue) != 0; }
   uint64_t stalls() const { return stalls_.load(std::memory_order_relaxed); }
-  // Why, while fenced.
+  // Why, while fenced; ok when that has ended, as it may between a look at fenced() and this.
   Status fence_reason() const;
   // A waiter was answered kUnknown, and what it wrote is not decided yet: a reader that meets an
   // entry above the visible version must answer in-doubt too (DESIGN 2).

@@ -297,6 +297,7 @@ Task<Status> Shard::ImportRest(const HandOver& range) {
     slice.entries = left.first(count);
     left = left.subspan(count);
     PARTITA_CO_TRY(co_await ImportNow(&slice));
+    PARTITA_ASSERT(slice.position > last);
     last = slice.position;
   } while (!left.empty());
   if (!SiteIsOn("move.import.wait")) co_return Status();
@@ -317,7 +318,8 @@ Task<Status> Shard::ImportNow(ImportSlice* slice) {
 
 Status Shard::ImportOnStrand(ImportSlice* slice) {
   PARTITA_ASSERT(strand_.HeldByThisThread());
-  if (commit_log_->fenced()) return commit_log_->fence_reason();
+  // Ok: it has ended meanwhile. To return that would pass for imported.
+  if (commit_log_->fenced()) PARTITA_TRY(commit_log_->fence_reason());
   const std::shared_ptr<Memtable>& memtable = views_.current().active;
   uint8_t* memory = memtable->arena().Allocate(slice->bytes);
   if (memory == nullptr || !memtable->Reserve(slice->entries.size())) {

@@ -194,9 +194,9 @@ size_t Shard::BatchBytesMax() const {
 
 void Shard::Decide(WriteBatch* batch) {
   PARTITA_ASSERT(strand_.HeldByThisThread());
-  if (commit_log_->fenced()) {
+  // Ok: it has ended meanwhile.
+  if (Status reason = commit_log_->fenced() ? commit_log_->fence_reason() : Status(); !reason.ok()) {
     batch->verdict = WriteBatch::Verdict::kFenced;
-    Status reason = commit_log_->fence_reason();
     // The disk being full has its own status (F54); anything else is an I/O error of this shard.
     Code code = reason.code() == Code::kNoSpace ? Code::kNoSpace : Code::kIoError;
     batch->refusal = Status(
