@@ -9,6 +9,7 @@
 #include "engine/base/checksum.h"
 #include "engine/base/coding.h"
 #include "engine/base/site.h"
+#include "engine/commit_log.h"
 #include "engine/io/local_meta_store.h"
 #include "engine/io/local_object_store.h"
 #include "engine/io/read_only_file_system.h"
@@ -298,11 +299,16 @@ Status BeginNewLife(const BackupRecord& record, uint64_t wall_ticks, uint64_t ra
         "the clock of this machine is behind the moment when the backup was taken; ETags would be given "
         "again, so set it first (F17)");
   }
-  Version floor(wall_ticks);
+  Version highest;
   for (const Manifest& manifest : image->manifests) {
-    floor = std::max(floor, manifest.version_ceiling);
-    for (const FileMeta& file : manifest.files) floor = std::max(floor, file.info.version_max);
+    highest = std::max(highest, manifest.version_ceiling);
+    for (const FileMeta& file : manifest.files) highest = std::max(highest, file.info.version_max);
   }
+  // The original may have gone on since. What it gives is the last version and one, or the clock's where that
+  // is more, and it writes less often than the clock ticks: so it is no further ahead of the clock than it
+  // was then, but for a lease.
+  const uint64_t ahead = std::max(highest.value, record.created_ticks) - record.created_ticks;
+  const Version floor(wall_ticks + ahead + kLeaseTicksMax);
   for (Manifest& manifest : image->manifests) manifest.version_ceiling = floor;
   const uint32_t jump = kJumpMin + static_cast<uint32_t>(random % kJumpSpan);
   if (image->catalog.incarnation > UINT32_MAX - 2 * (kJumpMin + kJumpSpan)) {

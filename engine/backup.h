@@ -33,8 +33,9 @@ class Runtime;
 // leaves it unfinished or complete.
 //
 // A restored store keeps its store id, which every seal contains. Its versions begin above all that the
-// backup's shards could have shown and above the wall clock, so that no ETag is given a second time
-// although the original went on after the backup (F17); a wall clock that is behind that time is refused.
+// backup's shards could have shown and above the wall clock, by as much as they were ahead of it and a lease,
+// so that no ETag is given a second time although the original went on after the backup (F17); a wall clock
+// that is behind that time is refused.
 // Its incarnation is a random number far above the backup's: neither the original nor another store from
 // the same backup gives its files and log segments the same names and identities (F30, F41).
 inline constexpr const char* kUnfinishedKey = "unfinished";

@@ -83,7 +83,8 @@ inline std::string KeyOf(int partition, int row) {
 }
 
 // Writes batch `number` of a partition: all its rows get the number. Coroutine: by value or living longer.
-inline Task<WriteOutcome> WriteBatch(Store* store, int partition, int number) {
+inline Task<WriteOutcome> WriteBatch(Store* store, int partition, int number,
+                                     DurabilityLevel durability = DurabilityLevel::kProcess) {
   std::vector<std::string> keys;
   const std::string value = std::to_string(number) + "/" + std::string(150, 'x');
   std::vector<WriteOp> ops(kRowsOfABatch);
@@ -95,7 +96,7 @@ inline Task<WriteOutcome> WriteBatch(Store* store, int partition, int number) {
   WriteRequest request;
   request.table = TableId(1);
   request.ops = ops;
-  request.durability = DurabilityLevel::kProcess;
+  request.durability = durability;
   co_return co_await store->Write(request);
 }
 

@@ -57,6 +57,40 @@ TEST(BackupTest, RestoresAPrefixOfEachShardWithWholeBatchesWhileWritesGoOn) {
   }
 }
 
+// Then it counts on from its last version, and has given some that lie ahead of the clock at the restore.
+TEST(BackupTest, GivesNoVersionAgainThoughTheOriginalWasAheadOfTheClock) {
+  SimDisk disk(17);
+  World world(disk, 50);
+  world.runtime.StepWallClock(int64_t{3600} * 10'000'000);
+  world.Open();
+  world.MakeTable();
+  Version highest;
+  const auto write = [&](int first, int last) {
+    for (int number = first; number <= last; ++number) {
+      for (int p = 0; p < 2; ++p) {
+        const WriteOutcome outcome =
+            world.runtime.RunToEnd(WriteBatch(world.store.get(), p, number, DurabilityLevel::kPower));
+        ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+        highest = std::max(highest, outcome.version);
+      }
+    }
+  };
+  world.runtime.StepWallClock(-int64_t{3600} * 10'000'000);
+  write(1, 10);
+  ASSERT_TRUE(world.BackUp().ok());
+  write(11, 40);
+  ASSERT_TRUE(world.Close().ok());
+  ASSERT_TRUE(world.Restore().ok());
+  auto restored = world.OpenRestored();
+  ASSERT_TRUE(restored.ok()) << restored.status().ToString();
+  for (int p = 0; p < 2; ++p) {
+    const WriteOutcome next = world.runtime.RunToEnd(WriteBatch(restored->get(), p, 1));
+    ASSERT_TRUE(next.status.ok()) << next.status.ToString();
+    EXPECT_GT(next.version, highest);
+  }
+  EXPECT_TRUE(world.runtime.RunToEnd((*restored)->Close()).ok());
+}
+
 TEST(BackupTest, IsReadWithoutBeingRestoredAndNeverWrittenTo) {
   SimDisk disk(3);
   World world(disk);
