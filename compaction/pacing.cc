@@ -55,6 +55,12 @@ uint64_t DebtBudget(const LevelShape& shape, const PickerOptions& options) {
                                kFlushesBehindMax);
 }
 
+bool HoldsBusyFile(const LevelShape& shape) {
+  return std::any_of(shape.levels.begin(), shape.levels.end(), [](const std::vector<FileShape>& level) {
+    return std::any_of(level.begin(), level.end(), [](const FileShape& file) { return file.busy; });
+  });
+}
+
 uint64_t WriteDelayNanos(const CompactionDebt& debt, uint64_t debt_budget, uint64_t bytes) {
   double by_bytes =
       static_cast<double>(debt.pending_bytes) / static_cast<double>(std::max<uint64_t>(debt_budget, 1));

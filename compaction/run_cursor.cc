@@ -104,8 +104,9 @@ Task<Status> RunCursor::Fetch() {
                                  " (F47)");
   }
   Status fetched = co_await table_->Fetch();
-  failed_ = !fetched.ok();
-  if (failed_) co_return fetched;
+  // For want of memory, say, it may be read the next time.
+  failed_ = fetched.code() == Code::kCorruption || fetched.code() == Code::kIoError;
+  PARTITA_CO_TRY(fetched);
   AnticipateNext();
   Settle();
   co_return Status();

@@ -35,7 +35,7 @@ class RunCursor final : public EntryIterator {
   // lies within the bounds (CurrentPassThrough() gave it).
   IterState SkipBlock();
 
-  // The file whose Fetch failed.
+  // The file whose Fetch failed for what is on the disk: another try would, too.
   const FileRef* failed_file() const { return failed_ ? &files_[at_] : nullptr; }
 
  private:

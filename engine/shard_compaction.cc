@@ -92,7 +92,10 @@ void Shard::UpdateDebt(const ReadView& view) {
     LevelShape shape = ShapeOfRange(range);
     CompactionDebt debt = DebtOf(shape, picker);
     pending += debt.pending_bytes;
-    debt_nanos = std::max(debt_nanos, WriteDelayNanos(debt, DebtBudget(shape, picker), 1024));
+    uint64_t delay = WriteDelayNanos(debt, DebtBudget(shape, picker), 1024);
+    // Damage of one range does not slow the writers of all (F48). That there is work is told all the same.
+    if (HoldsBusyFile(shape)) delay = std::min<uint64_t>(delay, 1);
+    debt_nanos = std::max(debt_nanos, delay);
     base_bytes += shape.LevelBytes(TargetsFor(shape, picker).base_level);
   }
   base_bytes_.store(base_bytes, std::memory_order_relaxed);

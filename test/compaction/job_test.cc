@@ -233,6 +233,21 @@ TEST_F(JobTest, AReadErrorEndsTheMergeWithoutOutputAndNamesTheInput) {
   EXPECT_EQ(world_.EntriesOf(), Puts(0, 300, 6));
 }
 
+// covers: F22 F58. It may be read the next time.
+TEST_F(JobTest, AnInputThatIsNotReadForWantOfMemoryIsNotNamed) {
+  FlushOk(Puts(0, 300, 5));
+  MergeOk(0, 6);
+  FlushOk(Puts(0, 300, 6));
+  world_.store.faults().on_read = [&](ObjectId, uint64_t, std::span<uint8_t>, ReadCaching) {
+    return Status::ResourceExhausted("planted");
+  };
+  EXPECT_EQ(MergeFails(0, 6).code(), Code::kResourceExhausted);
+  EXPECT_FALSE(world_.failed_input.has_value());
+  world_.store.faults().on_read = {};
+  MergeOk(0, 6);
+  EXPECT_EQ(world_.EntriesOf(), Puts(0, 300, 6));
+}
+
 // covers: F43 F46
 TEST_F(JobTest, ADamagedBlockIsNeverLeftOut) {
   FlushOk(Puts(0, 300, 5));

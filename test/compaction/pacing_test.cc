@@ -51,6 +51,16 @@ TEST(PacingTest, AQuietShapeOwesNothing) {
   EXPECT_LT(DebtOf(simulation.Shape(), simulation.options()).pending_bytes, budget / 4);
 }
 
+TEST(PacingTest, AFileSetAsideIsSeenOnAnyLevel) {
+  for (const size_t level : {size_t{0}, size_t{1}, kLevels - 1}) {
+    LevelShape shape;
+    shape.levels[level].resize(3);
+    EXPECT_FALSE(HoldsBusyFile(shape));
+    shape.levels[level][1].busy = true;
+    EXPECT_TRUE(HoldsBusyFile(shape));
+  }
+}
+
 struct LoadOutcome {
   uint64_t debt_worst_percent = 0;  // Of the budget.
   uint64_t delay_worst_ns = 0;      // Of one 1 KiB write.
