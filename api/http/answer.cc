@@ -44,9 +44,10 @@ void AppendPreferenceApplied(const ServiceRequest& request, std::string* headers
 
 void AppendPreferenceApplied(const ServiceRequest& request, const ServiceError& error, std::string* headers) {
   // A key with forbidden characters is refused without the echo, a table name of a wrong length with it
-  // (spec 4.2).
+  // (spec 4.2), and a date out of range, which is not found as early.
   const bool about_name = error.message.starts_with("The specified resource name");
-  if (error.as_xml || (error.code == ErrorCode::kOutOfRangeInput && !about_name)) return;
+  const bool about_key = error.code == ErrorCode::kOutOfRangeInput && error.early && !about_name;
+  if (error.as_xml || about_key) return;
   AppendPreferenceApplied(request, headers);
 }
 

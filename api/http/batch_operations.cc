@@ -147,8 +147,10 @@ Answer ReadPart(Batch* batch, size_t i, Changeset* changeset, Write* write) {
   return refused;
 }
 
-// Second pass, up to the failure that is known. Returns a refusal of the whole: a key that is not permitted.
+// Second pass, up to the failure that is known; of too many parts none is looked at. Returns a refusal of the
+// whole: a key that is not permitted.
 Answer ReadParts(Exchange& exchange, Batch* batch, Changeset* changeset) {
+  if (batch->too_many_parts) return std::nullopt;
   const size_t count = changeset->failure ? changeset->failure->operation : batch->parts.size();
   // Text in JSON is as long as encoded, or longer.
   if (changeset->encoded) changeset->encoded->Reserve(count, exchange.request.http.body.size());
@@ -251,9 +253,9 @@ Task<Answer> RunChangeset(Exchange& exchange, Batch& batch) {
   denied = ReadParts(exchange, &batch, &changeset);
   if (denied) co_return denied;
   // The first failing part is told, but for too many of them.
-  if (changeset.failure && !batch.too_many_parts && changeset.broken_entity)
-    changeset.failure = changeset.broken_entity;
-  if (!changeset.failure && no_table) changeset.failure = Failure{0, std::move(*no_table)};
+  if (changeset.failure && changeset.broken_entity) changeset.failure = changeset.broken_entity;
+  const bool first_failed = changeset.failure && (changeset.failure->operation == 0 || batch.too_many_parts);
+  if (no_table && !first_failed) changeset.failure = Failure{0, std::move(*no_table)};
   if (!changeset.failure) changeset.failure = changeset.broken;
   WriteResult result;
   if (!changeset.failure) result = co_await changeset.table->Transact(*changeset.encoded);

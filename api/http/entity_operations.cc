@@ -13,15 +13,11 @@ namespace partita::http {
 
 namespace {
 
-// The key that a forbidden character stands in, told as the service does.
+// The key that a forbidden character stands in.
 ServiceError ForbiddenKey(const Entity& entity) {
   const bool partition = !CheckKey(KeyKind::kPartitionKey, entity.partition_key()).ok();
-  std::string text = "The '";
-  text.append(KeyKindName(partition ? KeyKind::kPartitionKey : KeyKind::kRowKey));
-  text.append("' parameter of value '");
-  text.append(partition ? entity.partition_key() : entity.row_key());
-  text.append("' is out of range.");
-  return ServiceError(ErrorCode::kOutOfRangeInput, std::move(text)).Early();
+  return ErrorOfForbiddenKey(KeyKindName(partition ? KeyKind::kPartitionKey : KeyKind::kRowKey),
+                             partition ? entity.partition_key() : entity.row_key());
 }
 
 // True when the table that the name means now is another one, or none.

@@ -242,7 +242,6 @@ HttpParser::Step HttpParser::CheckHead(std::string_view in) {
   const bool chunked = parser.chunked();
   if (parser.target.size() > limits_.target_bytes) return Refuse(414, "The request line is too long.");
   if (parser.host_fields > 1) return Refuse(400, "There are two Host headers.");
-  if (parser.host_fields == 0 && !http_1_0) return Refuse(400, "The Host header is missing.");
   if (parser.bad_length || parser.length_fields > 1) {
     return Refuse(400, "The length of the body is not clear.");
   }

@@ -283,9 +283,13 @@ MaybeError JsonBodyReader::State::CheckRulesBefore(const Entity& entity, Service
   }
   if (count > kCustomPropertiesMax) return ServiceError(ErrorCode::kTooManyProperties);
   if (name_error) return name_error;
-  Status key = CheckKey(KeyKind::kPartitionKey, entity.partition_key());
-  if (key.ok()) key = CheckKey(KeyKind::kRowKey, entity.row_key());
-  if (!key.ok()) return ErrorOfStatus(key, /*for_table=*/false);
+  for (const KeyKind kind : {KeyKind::kPartitionKey, KeyKind::kRowKey}) {
+    const std::string_view key = kind == KeyKind::kPartitionKey ? entity.partition_key() : entity.row_key();
+    const Status valid = CheckKey(kind, key);
+    if (valid.ok()) continue;
+    if (ViolationOf(valid) == Violation::kOutOfRangeInput) return ErrorOfForbiddenKey(KeyKindName(kind), key);
+    return ErrorOfStatus(valid, /*for_table=*/false);
+  }
   return conversion;
 }
 

@@ -185,7 +185,8 @@ MaybeError TakeAccountPath(std::string_view* path, Resource* resource) {
   resource->base.account_prefix = whole.substr(0, whole.size() - path->size());
   if (resource->secondary) {
     std::string_view after = *path;
-    if (TakeSegment(&after) == account) *path = after;  // The Python client names both (spec 2.1).
+    // The Python client names both (spec 2.1), with a slash behind: without one it is a table.
+    if (TakeSegment(&after) == account && !after.empty()) *path = after;
   }
   return std::nullopt;
 }

@@ -195,6 +195,12 @@ ServiceError&& ServiceError::Early() && {
 
 std::string_view ErrorCodeName(ErrorCode code) { return RowOf(code).name; }
 
+ServiceError ErrorOfForbiddenKey(std::string_view name, std::string_view key) {
+  std::string text = "The '";
+  text.append(name).append("' parameter of value '").append(key).append("' is out of range.");
+  return ServiceError(ErrorCode::kOutOfRangeInput, std::move(text)).Early();
+}
+
 ServiceError ErrorOfStatus(const Status& status, bool for_table) {
   switch (status.code()) {
     case Code::kNotFound:

@@ -89,4 +89,7 @@ std::string_view ErrorCodeName(ErrorCode code);
 // (api/names.h). The texts are the service's, never the engine's, which may name files.
 ServiceError ErrorOfStatus(const Status& status, bool for_table);
 
+// A key of an entity's body, named so, that holds a forbidden character (spec 7.2).
+ServiceError ErrorOfForbiddenKey(std::string_view name, std::string_view key);
+
 }  // namespace partita::http

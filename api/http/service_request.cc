@@ -269,8 +269,8 @@ std::optional<ServiceError> ReadAddress(const AddressRules& rules, ServiceReques
   const HttpRequest& http = request->http;
   std::optional<ServiceError> error =
       ParseResource(http.target, http.Header("Host"), http.secure, rules, &request->resource);
-  if (error) return error;
-  return request->query.Parse(request->resource.query);
+  std::optional<ServiceError> query_error = request->query.Parse(request->resource.query);
+  return error ? error : query_error;
 }
 
 std::optional<ServiceError> ReadInnerAddress(const Resource& outer, ServiceRequest* request) {

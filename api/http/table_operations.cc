@@ -101,6 +101,8 @@ Task<Answer> AnswerQueryTables(Exchange& exchange) {
 Task<Answer> AnswerGetTable(Exchange& exchange) {
   const ServiceRequest& request = exchange.request;
   const Resource& resource = request.resource;
+  Answer refused = request.query.CheckSupported();
+  if (refused) co_return refused;
   if (!CheckTableName(resource.table).ok()) co_return ServiceError(ErrorCode::kResourceNotFound);
   Result<AsyncTable> table = exchange.core.database.FindTable(resource.account, resource.table);
   if (!table.ok()) co_return NoTableError(table.status());

@@ -48,11 +48,19 @@ Answer Identify(ServiceCore& core, Visit* visit) {
   return std::nullopt;
 }
 
+// And what every answer has of it, a refusal too: the version and the form. Identify refuses a version that
+// is none.
+Answer ReadAddressAndForm(ServiceCore& core, Visit* visit) {
+  Answer refused = ReadAddress(core.options.addresses, &visit->request);
+  (void)ReadVersion(visit->request, &visit->version);
+  ReadFormat(&visit->request);
+  return refused;
+}
+
 // Steps 1 to 7 of spec 10.9; a preflight, which nobody signs, is answered here.
 Answer Admit(ServiceCore& core, Visit* visit, HttpResponse* response) {
   ServiceRequest& request = visit->request;
-  Answer refused = ReadAddress(core.options.addresses, &request);
-  ReadFormat(&request);
+  Answer refused = ReadAddressAndForm(core, visit);
   if (refused) return refused;
   if (request.http.method == Method::kOptions) {
     request.kind = RequestKind::kPreflight;
@@ -211,8 +219,7 @@ bool TableService::RefuseBeforeBody(const HttpRequest& http, HttpResponse* respo
     Finish(*impl_, &visit, failed, response);
     return true;
   }
-  Answer refused = ReadAddress(impl_->options.addresses, &visit.request);
-  ReadFormat(&visit.request);
+  Answer refused = ReadAddressAndForm(*impl_, &visit);
   if (!refused) refused = Identify(*impl_, &visit);
   if (!refused) return false;
   Finish(*impl_, &visit, refused, response);
@@ -225,9 +232,7 @@ void TableService::Refuse(int status, std::string_view reason, const HttpRequest
   visit.started_nanos = impl_->database.runtime().clock().MonotonicNanos();
   if (!http.target.empty()) {
     // As much as is well-formed: what it was refused for is nothing of that.
-    (void)ReadAddress(impl_->options.addresses, &visit.request);
-    (void)ReadVersion(visit.request, &visit.version);
-    ReadFormat(&visit.request);
+    (void)ReadAddressAndForm(*impl_, &visit);
     (void)ReadKind(&visit.request);  // Some kinds are answered in XML.
   }
   ServiceError error(CodeOfRefusal(status), std::string(reason));

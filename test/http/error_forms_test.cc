@@ -114,6 +114,12 @@ TEST_F(ErrorForms, OnlyThePreferenceThatWasSentIsEchoed) {
             "return-no-content");
   const std::string forbidden = "{\"PartitionKey\":\"p\",\"RowKey\":\"a/b\"}";
   EXPECT_FALSE(world.Post("/orders", forbidden, prefer).Has("Preference-Applied"));
+  const std::string too_old =
+      "{\"PartitionKey\":\"p\",\"RowKey\":\"o\",\"d\":\"1600-12-31T23:59:59Z\","
+      "\"d@odata.type\":\"Edm.DateTime\"}";
+  const Reply out_of_range = world.Post("/orders", too_old, prefer);
+  EXPECT_EQ(out_of_range.Code(), "OutOfRangeInput");
+  EXPECT_EQ(out_of_range.Header("Preference-Applied"), "return-no-content");
   EXPECT_FALSE(world.Post("/orders", body).Has("Preference-Applied"));
   EXPECT_FALSE(world.Put(kOrder, "{}", prefer).Has("Preference-Applied"));
 }

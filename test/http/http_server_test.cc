@@ -265,7 +265,7 @@ TEST_P(HttpServerTest, RefusesWhatIsNoRequestAndHarmsNobodyElse) {
   SocketClient other = Connect();
   ASSERT_TRUE(other.Send(Get("/first")));
   EXPECT_THAT(ReadAnswer(other), EndsWith("/first"));
-  for (const std::string& bad : {std::string("\x16\x03\x01\x02\x03"), std::string("GET / HTTP/1.1\r\n\r\n"),
+  for (const std::string& bad : {std::string("\x16\x03\x01\x02\x03"), Get("/", "Host: other\r\n"),
                                  Get("/", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n")}) {
     SocketClient client = Connect();
     ASSERT_TRUE(client.Send(bad));

@@ -134,8 +134,11 @@ TEST(ResourceTest, TheSecondaryMayBeNamedAloneOrWithTheAccount) {
     EXPECT_EQ(resource.base.account_prefix, "/acct1-secondary");
   }
   EXPECT_EQ(Parse("/acct1-secondary/acct1/orders()").table, "orders");
-  // Only then: on the primary the second segment is a table of that name.
+  // Only then: on the primary the second segment is a table of that name, and without a slash behind it here.
   EXPECT_EQ(Parse("/acct1/acct1").table, "acct1");
+  EXPECT_EQ(Parse("/acct1-secondary/acct1").table, "acct1");
+  EXPECT_EQ(Parse("/acct1-secondary/acct1?comp=acl").table, "acct1");
+  EXPECT_EQ(Parse("/acct1-secondary/acct1/acct1").table, "acct1");
 }
 
 TEST(ResourceTest, AnAbsoluteTargetBringsItsHost) {

@@ -243,6 +243,10 @@ TEST_F(ServiceBatches, TablesAreCheckedForTheWholeAtTheFirstPart) {
   EXPECT_EQ(missing.body.find("Cache-Control"), std::string::npos);
   EXPECT_EQ(Send(Changeset(post("bad_name"))).Message(),
             "0:The specifed resource name contains invalid characters.");
+  const std::string nonsense = PartText("POST /nosuch", "", "nonsense");
+  EXPECT_EQ(Send(Changeset(post("nosuch") + nonsense)).Message(), "0:The table specified does not exist.");
+  EXPECT_THAT(Send(Changeset(nonsense + post("nosuch"))).Message(),
+              StartsWith("0:One of the request inputs"));
   EXPECT_EQ(Send(Changeset(post("ORDERS") + Insert("p", "2"))).status, 202);
   EXPECT_EQ(world.Get("/orders(PartitionKey='p',RowKey='2')").status, 200);  // One table in two cases.
 }
@@ -276,6 +280,23 @@ TEST_F(ServiceBatches, ABrokenEntityIsToldBeforeALaterFailureAndABrokenDeleteIsN
     EXPECT_THAT(reply.Message(), StartsWith(failing.operation));
     EXPECT_EQ(All(), before);
   }
+}
+
+TEST_F(ServiceBatches, OfTooManyPartsNoneIsLookedAt) {
+  for (const std::string& first :
+       {Insert("p", "0"), PartText("PUT /orders(PartitionKey='a%2Fb',RowKey='c')", "", "{}"),
+        PartText("POST /$batch", "", "{}"), PartText("BREW /orders"),
+        PartText("POST /nosuch", "", "nonsense")}) {
+    SCOPED_TRACE(first);
+    std::string parts = first;
+    for (int i = 1; i <= 100; ++i) parts += Insert("p", std::to_string(i));
+    const Reply reply = Send(Changeset(parts));
+    EXPECT_THAT(PartsOf(reply), ElementsAre(400));
+    EXPECT_EQ(reply.Code(), "InvalidInput");
+    EXPECT_EQ(reply.Message(),
+              "99:The batch request operation exceeds the maximum 100 changes per change set.");
+  }
+  EXPECT_EQ(All().find("RowKey"), std::string::npos);
 }
 
 TEST_F(ServiceBatches, AQueryStandsAlone) {

@@ -218,6 +218,10 @@ TEST_F(ServiceErrors, OutOfRangeInput) {
   EXPECT_EQ(world.Get("/ab()").Outcome(), "400 OutOfRangeInput");
   const Reply key = world.Insert("orders", "p", "a#b");
   EXPECT_EQ(key.Message(), "The 'RowKey' parameter of value 'a#b' is out of range.");
+  // Beside a value that is none the key is told, and in the same way.
+  const Reply both = world.Insert("orders", "p", "a#b", ",\"n\":\"x\",\"n@odata.type\":\"Edm.Int32\"");
+  EXPECT_EQ(both.Message(), key.Message());
+  EXPECT_EQ(both.Has("Cache-Control"), key.Has("Cache-Control"));
   EXPECT_EQ(world.Get("/orders(PartitionKey='a%23b',RowKey='')").Message(),
             "One of the request inputs is out of range.");
 }
@@ -439,6 +443,7 @@ TEST_F(ServiceErrors, NotImplemented) {
   }
   EXPECT_EQ(world.Get("/Tables?$filter=startswith(TableName,'b')").Outcome(), "501 NotImplemented");
   EXPECT_EQ(world.Get("/Tables?$orderby=TableName").Outcome(), "501 NotImplemented");
+  EXPECT_EQ(world.Get("/Tables('orders')?$expand=a").Outcome(), "501 NotImplemented");
   EXPECT_EQ(world.Get("/$metadata").Outcome(), "501 NotImplemented");
 }
 

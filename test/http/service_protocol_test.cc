@@ -178,6 +178,12 @@ TEST_F(ServiceProtocol, TheVersionIsEchoedAndMayBeMissing) {  // 18
     EXPECT_EQ(world.Get("/Tables", "x-ms-version: " + std::string(version) + "\n").Header("x-ms-version"),
               version);
   }
+  // Also where the address is refused before anything else is looked at.
+  for (std::string_view target : {"/orders(PartitionKey='a%2Fb',RowKey='r')", "/orders(x)", "/orders/x"}) {
+    const Reply refused = world.Get(target, "x-ms-version: 2018-03-28\n");
+    EXPECT_EQ(refused.status, 400) << target;
+    EXPECT_EQ(refused.Header("x-ms-version"), "2018-03-28") << target;
+  }
   EXPECT_EQ(world.Get("/Tables", "DataServiceVersion: 3.0;NetFx\nMaxDataServiceVersion: 3.0;NetFx\n").status,
             200);
   EXPECT_EQ(world.Get("/Tables", "DataServiceVersion: 1.0;\nMaxDataServiceVersion: 2.0\n").status, 200);
