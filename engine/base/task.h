@@ -15,8 +15,9 @@ namespace partita {
 // A coroutine that suspends does so on an Executor and is only ever resumed on that executor's
 // thread; with no current executor (blocking mode) nothing ever suspends. Hence no atomics here.
 //
-// We never throw: an exception that reaches a coroutine's edge ends the process, but for
-// std::bad_alloc, which public entries turn into kResourceExhausted before any coroutine starts.
+// We never throw: an exception that reaches a coroutine's edge ends the process. So does std::bad_alloc of
+// the heap, before anything that hangs on it is acknowledged; memory that is large or grows with the data is of
+// pools that can say no.
 template <typename T>
 class Task;
 
