@@ -94,6 +94,7 @@ class RepairSurvey {
   Version KeptTo(const RepairFindings::Shard& shard) const;
   void AddLostShard(const RepairFindings::Shard& shard, bool log_only, RepairDamage* damage) const;
   Task<Result<MetaRecord>> ReadMeta(std::string key);
+  Task<Result<MetaRecord>> ReadMetaOnce(std::string key);
 
   const RepairWorld& world_;
   FileSystem& files_;

@@ -39,6 +39,12 @@ uint64_t RateOf(const ScrubOptions& options, uint64_t bytes) {
   return most == 0 ? spread : std::min(most, spread);
 }
 
+// What keeps the bytes from being known, and not the tool from working.
+bool IsDamage(const Status& status) {
+  return status.code() == Code::kCorruption || status.code() == Code::kIoError ||
+         status.code() == Code::kNotFound;
+}
+
 // So that what is read next are the medium's own bytes.
 Task<void> DropCacheOf(FileSystem& files, std::string path) {
   auto file = co_await files.Open(path, OpenMode::kRead, FileIo::kBuffered);
@@ -123,6 +129,7 @@ class Scrubber {
     if (pacer_.cancelled()) co_return Status::Cancelled("stopped as it was asked to");
     if (!verified.ok() && verified.code() == Code::kNotFound && !references.Contains(due.id))
       co_return Status();
+    if (!verified.ok() && !IsDamage(verified)) co_return verified;
     ++report_.tables;
     report_.entries += found.entries;
     report_.bytes += due.bytes;
@@ -146,9 +153,11 @@ class Scrubber {
     return manifest.ok() ? Status() : manifest.status().WithContext(name);
   }
 
-  // Every segment file of a log, those in use by their number.
-  Task<Result<std::map<SegmentId, Segment>>> SegmentsOf(std::string directory, bool count) {
-    std::map<SegmentId, Segment> segments;
+  using Segments = std::map<SegmentId, Segment>;
+
+  // Every segment file of a log, those in use by their number; what cannot be read goes to `damages`.
+  Task<Result<Segments>> SegmentsOf(std::string directory, bool count, std::vector<std::string>* damages) {
+    Segments segments;
     PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> entries, co_await files_.List(directory));
     for (const DirectoryEntry& entry : entries) {
       if (!entry.name.ends_with(".log")) continue;
@@ -156,9 +165,14 @@ class Scrubber {
       co_await DropCacheOf(files_, path);
       Result<InspectedSegment> segment = co_await InspectSegment(files_, path, nullptr);
       if (segment.code() == Code::kNotFound) continue;  // Removed meanwhile.
+      if (segment.code() == Code::kIoError) {
+        damages->push_back(path + ": " + segment.status().message());
+        continue;
+      }
       PARTITA_CO_TRY(segment.status());
       if (count) PARTITA_CO_TRY(co_await pacer_.Spend(entry.size));
-      // One without a valid header is being made, or was; whether it should have one recovery knows.
+      // One without a valid header is being made, or was; whether one is missing shows in those that are
+      // there.
       if (!segment->header_valid || segment->segment.value == 0) continue;
       if (count) ++report_.log_segments;
       if (count) report_.bytes += segment->end_offset;
@@ -167,17 +181,37 @@ class Scrubber {
     co_return segments;
   }
 
-  // What of a log counts: from the segment on that holds the manifest's replay_from. Each must reach to
-  // where its successor begins (F34), and where it ends no later frame may prove that there was more (F31);
-  // but what its successor begins with again is void in it.
+  // What is missing in front of those that are there, or behind: as recovery finds it (wal/log_recoverer.cc).
+  static void CheckEnds(const std::string& directory, const Segments& segments, const Manifest& manifest,
+                        std::vector<std::string>* damages) {
+    const uint64_t newest = segments.empty() ? 0 : segments.rbegin()->first.value;
+    if (newest < manifest.log_segment) {
+      damages->push_back(directory + ": segment " + std::to_string(manifest.log_segment) +
+                         " of the log is missing or its header is lost; the newest one found is " +
+                         std::to_string(newest) + " (F35)");
+    }
+    const LogPosition from = manifest.replay_from;
+    if (segments.empty() || from.value == 0) return;
+    const InspectedSegment& oldest = segments.begin()->second.found;
+    const bool continues = std::count(oldest.flags.begin(), oldest.flags.end(), "continues") > 0;
+    if (oldest.first_position < from || (oldest.first_position == from && !continues)) return;
+    damages->push_back(directory + ": the log begins at position " +
+                       std::to_string(oldest.first_position.value) + ", in " + segments.begin()->second.path +
+                       ", but records from " + std::to_string(from.value) + " on are expected (F34)");
+  }
+
+  // What of a log counts: from the segment on that holds the manifest's replay_from to the newest that the
+  // manifest knows. Each must reach to where its successor begins (F34), and where it ends no later frame may
+  // prove that there was more (F31); but what its successor begins with again is void in it.
   Task<Result<std::vector<std::string>>> DamagesOfLog(std::string directory, ShardId shard, bool count) {
     std::vector<std::string> damages;
-    PARTITA_CO_ASSIGN(auto segments, co_await SegmentsOf(directory, count));
+    PARTITA_CO_ASSIGN(const Segments segments, co_await SegmentsOf(directory, count, &damages));
     // Read after the segments: what was trimmed and used again meanwhile lies below it.
     PARTITA_CO_ASSIGN(auto meta, co_await LocalMetaStore::Open(files_, catalog_.store, IfMissing::kFail));
     ManifestStore manifests(*meta, catalog_.layout, shard);
     const Result<Manifest> manifest = co_await manifests.Load();  // If it is bad, Meta has said so.
     const LogPosition from = manifest.ok() ? manifest->replay_from : LogPosition(UINT64_MAX);
+    if (manifest.ok()) CheckEnds(directory, segments, *manifest, &damages);
     for (auto at = segments.begin(); at != segments.end(); ++at) {
       const InspectedSegment& segment = at->second.found;
       const LogPosition next{std::max(segment.last_position.value + 1, segment.first_position.value)};

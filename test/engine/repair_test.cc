@@ -31,6 +31,22 @@ TEST_F(RepairTest, ASoundStoreHasNothingToRepair) {
   EXPECT_EQ(AllFiles(*disk_), before);
 }
 
+// covers: F52. For a catalog or manifest that is lost another takes its place.
+TEST_F(RepairTest, OneBadReadOfAMetaValueIsNoDamage) {
+  for (const std::string path : {"meta/catalog", "meta/shard-1-0", "meta/shard-1-1"}) {
+    for (const SimEffect effect : {SimEffect::kRotOnce, SimEffect::kError}) {
+      SimRuntime runtime(NextLife(), *disk_);
+      const size_t fault = runtime.AddFault(
+          {.effect = effect, .operations = SimOps(SimOp::kRead), .path_prefix = path, .count = 1});
+      auto report = Run(runtime, /*apply=*/true);
+      ASSERT_TRUE(report.ok()) << report.status().ToString();
+      EXPECT_EQ(runtime.FaultHits(fault), 1u);
+      EXPECT_THAT(report->damages, IsEmpty()) << path;
+      EXPECT_FALSE(report->applied);
+    }
+  }
+}
+
 TEST_F(RepairTest, ALogDamagedInTheMiddleKeepsWhatIsInFront) {
   // Frames of what no table has: the last ones of the newest segment but for the closing seal.
   const std::string path = Segments(0).back();

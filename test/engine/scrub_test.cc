@@ -1,9 +1,12 @@
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
+#include "wal/log_inspect.h"
 
 // covers: F50 F46 F48
 
@@ -116,6 +119,44 @@ TEST_F(ScrubTest, FindsRottenManifestsAndCatalogsAndLogs) {
   }
   EXPECT_FALSE(newest.empty());
   EXPECT_THAT(Scrub().damages, testing::IsEmpty());
+}
+
+// Recovery would refuse the shard for it, and what is only in memtables is then lost.
+TEST_F(ScrubTest, FindsThatTheNewestSegmentIsLost) {
+  runtime_.AdvanceTime(5'000'000'000);
+  std::map<uint64_t, std::string> in_use;
+  for (const std::string& file : disk_.ListFiles("log-1-0/")) {
+    if (!file.ends_with(".log")) continue;
+    const auto segment = runtime_.RunToEnd(InspectSegment(runtime_.files(), file, nullptr));
+    ASSERT_TRUE(segment.ok()) << segment.status().ToString();
+    if (segment->header_valid && segment->segment.value != 0) in_use[segment->segment.value] = file;
+  }
+  ASSERT_FALSE(in_use.empty());
+  const auto& [number, file] = *in_use.rbegin();
+  disk_.FlipBit(file, 20, 3);
+  EXPECT_THAT(Scrub().damages, testing::ElementsAre(testing::HasSubstr("segment " + std::to_string(number))));
+  disk_.FlipBit(file, 20, 3);
+  EXPECT_THAT(Scrub().damages, testing::IsEmpty());
+}
+
+TEST_F(ScrubTest, ALogThatCannotBeReadKeepsNobodyFromTheTables) {
+  ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
+  const uint64_t tables = Scrub().tables;
+  const size_t fault = runtime_.AddFault({.operations = SimOps(SimOp::kRead), .path_prefix = "log-1-0/"});
+  const ScrubReport report = Scrub();
+  runtime_.RemoveFault(fault);
+  EXPECT_THAT(report.damages, testing::Contains(testing::HasSubstr("log-1-0/")));
+  EXPECT_EQ(report.tables, tables);
+  EXPECT_GT(report.tables, 0u);
+}
+
+TEST_F(ScrubTest, LackOfMemoryIsNoDamage) {
+  ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
+  runtime_.AdvanceTime(5'000'000'000);
+  const size_t fault = runtime_.AddFault(
+      {.operations = SimOps(SimOp::kRead), .path_prefix = "tables/", .code = Code::kResourceExhausted});
+  EXPECT_EQ(runtime_.RunToEnd(store_->Scrub({})).code(), Code::kResourceExhausted);
+  runtime_.RemoveFault(fault);
 }
 
 TEST_F(ScrubTest, SpreadsTheReadingOverItsPeriodAndTellsHowFarItIs) {
