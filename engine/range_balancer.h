@@ -22,7 +22,9 @@ namespace partita {
 // kRestNanosMax); moves have a budget (kMovesAtOnce, then one in kNanosPerMove); a move must better the
 // busiest shard by kGainShare of a fair share. A range of which a step failed rests, too, twice as long each
 // time in a row (kFailedRestNanos to kFailedRestNanosMax). Bounds that it made itself and that no load asks
-// for any more it takes away, one in kNanosPerMerge; bounds that others made stay.
+// for any more it takes away, one in kNanosPerMerge; bounds that others made stay. Where it has half of what
+// it may have (BoundsMax), and a bound was cold for kColdApartNanos, it also moves one side to the other's
+// shard.
 //
 // Deterministic. Not thread-safe.
 class RangeBalancer {
@@ -39,6 +41,7 @@ class RangeBalancer {
   static constexpr uint64_t kNanosPerMove = 5'000'000'000;
   static constexpr uint64_t kNanosPerMerge = 10'000'000'000;
   static constexpr uint64_t kColdNanos = 60'000'000'000;
+  static constexpr uint64_t kColdApartNanos = 10 * kColdNanos;
   // Looks further apart than that are not in a row.
   static constexpr uint64_t kInARowNanos = 3'000'000'000;
   static uint32_t MovesAtOnce(uint32_t shards) { return 4 + 2 * shards; }
@@ -98,6 +101,7 @@ class RangeBalancer {
   static void AddRest(Rest rest, uint64_t length_max, uint64_t now_ns, std::vector<Rest>* rests);
   std::vector<Step> PlanMoves(const Situation& situation, Model* model);
   std::vector<Step> PlanMerge(const Situation& situation, const Model& model);
+  std::vector<Step> PlanReunion(const Situation& situation, const Piece& left, const Piece& right);
   Choice BestOfAll(const Situation& situation, const Model& model, uint32_t to) const;
   Choice BestOf(const Situation& situation, const Model& model, uint32_t from, double wanted) const;
   static void ConsiderCuts(const Model& model, size_t at, double wanted, Choice* best);

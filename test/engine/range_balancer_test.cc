@@ -291,5 +291,23 @@ TEST(RangeBalancerTest, ItsOwnBoundsGoWhenTheyAreColdAndOthersStay) {
             1);
 }
 
+// A table a day, hot on its day: else those of the past would keep today's on one shard.
+TEST(RangeBalancerTest, HotTablesOfThePastUseNoBoundsUp) {
+  constexpr int kDays = 100, kPartitions = 10;
+  Cluster cluster(2, kDays * kPartitions);
+  cluster.tables = kDays;
+  cluster.ranges.clear();
+  for (int day = 0; day < kDays; ++day) {
+    const std::string upper = day + 1 < kDays ? Bound((day + 1) * kPartitions) : "";
+    cluster.ranges.push_back({Bound(day * kPartitions), upper, ShardId(0), RangeEpoch(1)});
+  }
+  for (int day = 0; day < kDays; ++day) {
+    std::fill(cluster.load.begin(), cluster.load.end(), 0.0);
+    for (int i = 0; i < kPartitions; ++i) cluster.load[day * kPartitions + i] = 0.1 * kCore;
+    cluster.Run(1200);
+    EXPECT_LT(cluster.Unevenness(), 1.5) << day;
+  }
+}
+
 }  // namespace
 }  // namespace partita
