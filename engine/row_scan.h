@@ -12,6 +12,7 @@
 #include "engine/base/entry_iterator.h"
 #include "engine/base/entry_run.h"
 #include "engine/base/ids.h"
+#include "engine/base/user_key.h"
 #include "sstable/block_cache.h"
 #include "sstable/table_scan.h"
 
@@ -27,9 +28,11 @@ inline constexpr uint32_t kEntriesPerSlice = 64;
 struct ScanInterval {
   std::string lower;
   std::string upper;
-  // Exactly one key: read as a point, through the filters.
+  // Exactly one key: read as a point, through the filters. What names no partition, as a table's lower bound,
+  // is none.
   bool IsPoint() const {
-    return upper.size() == lower.size() + 1 && upper.back() == '\0' && upper.starts_with(lower);
+    return upper.size() == lower.size() + 1 && upper.back() == '\0' && upper.starts_with(lower) &&
+           lower.find('\0', kTableIdSize) != lower.npos;
   }
 };
 

@@ -7,18 +7,20 @@ namespace partita {
 namespace {
 
 // The partition that a bound lies in; what stands for none when it lies between partitions.
-std::string PartitionAt(std::string_view bound) {
+// The partition that a page begins in, with its separator; empty where its bound does not say. An upper bound
+// is no key of the page: a partition's first one is the end of what lies in front of it.
+std::string_view PartitionAt(std::string_view bound, Direction direction) {
   const size_t end = bound.find('\0', kTableIdSize);
-  if (end != std::string_view::npos) return std::string(bound.substr(0, end + 1));
-  return std::string(bound.substr(0, kTableIdSize)) + '\0';
+  if (end == bound.npos || (direction == Direction::kBackward && end + 1 == bound.size())) return {};
+  return bound.substr(0, end + 1);
 }
 
 }  // namespace
 
-Status ScanMeter::Admit(std::string_view near_end) {
+Status ScanMeter::Admit(std::string_view near_end, Direction direction) {
   Throttle::Limits limits;
-  const std::string partition = PartitionAt(near_end);
-  if (!throttle_.FindLimits(partition, &limits)) return Status();
+  const std::string_view partition = PartitionAt(near_end, direction);
+  if (partition.empty() || !throttle_.FindLimits(partition, &limits)) return Status();
   return throttle_.Check(limits, partition);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/entry_iterator.h"
 #include "engine/base/ids.h"
 #include "engine/base/status.h"
 #include "engine/throttle.h"
@@ -22,11 +23,11 @@ class ScanMeter {
 
   explicit ScanMeter(Throttle& throttle) : throttle_(throttle) {}
 
-  // Ok when a page that begins at `near_end`, a user key or a bound, is admitted: it then gets on by a slice,
-  // whatever it costs. kThrottled.
-  Status Admit(std::string_view near_end);
+  // Ok when a page that begins at `near_end`, its lower bound or, backward, its upper one, is admitted: it
+  // then gets on by a slice, whatever it costs. kThrottled.
+  Status Admit(std::string_view near_end, Direction direction);
 
-  // The same once the page comes to its first row, which its bounds do not tell.
+  // The same once the page comes to its first row, where its bounds do not tell the partition.
   Status AdmitFirst(std::string_view user_key) { return came_to_row_ ? Status() : AdmitRow(user_key); }
 
   // Notes a row that was looked at.

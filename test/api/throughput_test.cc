@@ -59,6 +59,40 @@ TEST_F(ThroughputTest, EveryKindOfCallAnswersThrottledWithTheWait) {
   EXPECT_EQ(table_.Get("p", "new").code(), Code::kNotFound);
 }
 
+TEST_F(ThroughputTest, AnIntervalInFrontOfAllPartitionsIsEmpty) {
+  Fill("p", 10);
+  Limit({.partition_rate = 1'000});
+  const Result<Page> page = table_.Query({.filter = "PartitionKey lt ''"});
+  ASSERT_TRUE(page.ok()) << page.status().ToString();
+  EXPECT_TRUE(page->entities.empty());
+  for (const ScanOrder order : {ScanOrder::kAscending, ScanOrder::kDescending}) {
+    const Result<Page> scanned = table_.Scan({.partition_upper = "", .order = order});
+    ASSERT_TRUE(scanned.ok()) << scanned.status().ToString();
+    EXPECT_TRUE(scanned->entities.empty());
+  }
+  EXPECT_EQ(table_.Count({.partition_upper = ""}).value(), 0u);
+}
+
+// Nor by what lies behind the table: the next one is another's.
+TEST_F(ThroughputTest, ADescendingPageIsRefusedByNoPartitionThatItDoesNotComeTo) {
+  Fill("a", 10);
+  Fill("m", 200);
+  Table next = database_->CreateTable("Behind").value();
+  Limit({.partition_rate = 1});
+  std::vector<Write> batch;
+  for (int i = 0; i < 100; ++i) {
+    batch.push_back({WriteAction::kInsertOrReplace, Entity("m", std::to_string(1'000 + i)), ""});
+  }
+  ASSERT_TRUE(table_.Transact(batch).ok());  // It owes 98 s.
+  const auto descending = [&](const std::string& filter) {
+    return table_.Query({.filter = filter, .order = ScanOrder::kDescending, .limit = 1});
+  };
+  EXPECT_TRUE(descending("PartitionKey lt 'm'").ok())
+      << descending("PartitionKey lt 'm'").status().ToString();
+  EXPECT_EQ(descending("PartitionKey le 'm'").code(), Code::kThrottled);
+  EXPECT_EQ(descending("PartitionKey eq 'm' and RowKey lt '1050'").code(), Code::kThrottled);
+}
+
 TEST_F(ThroughputTest, PagesThatEndEarlyTogetherGiveEverythingOnce) {
   Fill("p", 300);
   QueryOptions options{.filter = "n ge 100"};
