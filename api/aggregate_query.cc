@@ -129,10 +129,10 @@ std::vector<Share> SharesOf(const QueryPlan& plan, const std::vector<RangeDescri
   return shares;
 }
 
-Task<bool> RunShares(const AsyncTable& table, AggregateCall* call, std::vector<Share>* shares) {
+Task<Status> RunShares(const AsyncTable& table, AggregateCall* call, std::vector<Share>* shares) {
   if (shares->size() == 1) {
     co_await call->Run(table, &shares->front());
-    co_return true;
+    co_return Status();
   }
   TaskGroup group;
   for (Share& share : *shares) {
@@ -140,7 +140,7 @@ Task<bool> RunShares(const AsyncTable& table, AggregateCall* call, std::vector<S
     group.Spawn(table.store().ExecutorFor(at), call->Run(table, &share));
   }
   co_await group.Join();
-  co_return true;
+  co_return Status();
 }
 
 // What made a share stop, rather than that others stopped for it.
@@ -170,9 +170,7 @@ Result<AggregateAnswer> RunAggregate(const std::shared_ptr<const TableCore>& cor
   Clock& clock = core->impl->runtime->clock();
   AggregateCall call(clock, NanosOf(options.time_limit), options.cancelled, progress);
   std::vector<Share> shares = SharesOf(plan, table.store().RangesOf(core->id), core->id, Aggregator(wanted));
-  if (!core->impl->Run(RunShares(table, &call, &shares))) {
-    return Status::InvalidArgument("an aggregate may wait: it cannot be asked for in a callback");
-  }
+  PARTITA_TRY(core->impl->Run(RunShares(table, &call, &shares)));
   PARTITA_TRY(FirstFailure(shares));
   Aggregator total(wanted);
   for (const Share& share : shares) total.Merge(share.aggregator);

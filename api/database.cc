@@ -175,16 +175,16 @@ Database::~Database() {
 
 Status Database::Close() {
   if (impl_->store == nullptr) return Status();
-  impl_->Run(WaitForCalls(impl_.get()));
+  PARTITA_TRY(impl_->Run(WaitForCalls(impl_.get())));  // From a callback, which is one of them: not closed.
   Status closed = impl_->Run(impl_->store->Close());
   impl_->store.reset();
   impl_->own_runtime.reset();
   return closed;
 }
 
-Task<bool> WaitForCalls(Database::Impl* impl) {
+Task<Status> WaitForCalls(Database::Impl* impl) {
   co_await impl->calls.Join();
-  co_return true;
+  co_return Status();
 }
 
 // ---- Tables.

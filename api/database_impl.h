@@ -37,8 +37,6 @@ struct Database::Impl {
         Status::InvalidArgument("a call that may wait was made from a callback; use its Async form");
     if constexpr (std::is_same_v<T, WriteOutcome>) {
       return WriteOutcome{std::move(refused), 0, Version()};
-    } else if constexpr (std::is_same_v<T, bool>) {
-      return false;
     } else {
       return refused;
     }

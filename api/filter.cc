@@ -112,7 +112,8 @@ void AppendLiteral(std::string* out, const PropertyValue& value) {
       return out->push_back('L');
     case PropertyType::kDateTime:
       out->append("datetime'");
-      AppendValueText(out, value);
+      // One that no entity can have is as good as the last: an open end, say.
+      AppendValueText(out, DateTime{std::min(value.if_date_time()->ticks, kDateTimeTicksMax)});
       return out->push_back('\'');
     case PropertyType::kGuid:
       out->append("guid'");

@@ -25,10 +25,12 @@ struct HotPartition {
 
 // What HeatPicture is to show.
 struct HeatWindow {
-  uint32_t seconds = 300;                // Until now; 1 to 1,209,600 (two weeks).
-  uint32_t columns_max = 120;            // 1 to 2,048
-  uint32_t buckets_max = 64;             // 1 to 64
-  std::string table;                     // Empty: all.
+  uint32_t seconds = 300;      // Until now; 1 to 1,209,600 (two weeks).
+  uint32_t columns_max = 120;  // 1 to 2,048
+  uint32_t buckets_max = 64;   // 1 to 64
+  // Empty: all. Else all buckets of the store that hold keys of it are shown as its own: where it shares one
+  // with colder or hotter tables, a 64th of the store's load or so, theirs is in it.
+  std::string table;
   HeatMetric metric = HeatMetric::kCpu;  // What the buckets are to have about as much of each.
 };
 

@@ -222,7 +222,8 @@ class Table {
   std::vector<WriteResult> WriteMany(std::span<const Write> writes, WriteOptions options = {}) const;
 
   // Starts the write and returns; `done` is called once, on a worker thread: it must not block.
-  // Calls in flight together have no order. When the bounded queue is full `done` gets kBusy at once.
+  // Calls in flight together have no order. When the bounded queue is full `done` gets kBusy at once, and
+  // what breaks a rule of its own is refused at once, both on the calling thread.
   void WriteAsync(Write write, WriteOptions options, WriteCallback done) const;
   void TransactAsync(std::vector<Write> writes, BatchOptions options, WriteCallback done) const;
 

@@ -153,14 +153,14 @@ Task<void> ReadRawInto(Store* store, std::string user_key, Result<std::string>* 
   *out = co_await ReadRawOwned(store, std::move(user_key));
 }
 
-Task<bool> ReadRawTogether(Store* store, const std::vector<std::pair<size_t, std::string>>* missing,
-                           std::vector<Result<std::string>>* results) {
+Task<Status> ReadRawTogether(Store* store, const std::vector<std::pair<size_t, std::string>>* missing,
+                             std::vector<Result<std::string>>* results) {
   TaskGroup group;
   for (const auto& [index, user_key] : *missing) {
     group.Spawn(store->ExecutorFor(user_key), ReadRawInto(store, user_key, &(*results)[index]));
   }
   co_await group.Join();
-  co_return true;
+  co_return Status();
 }
 
 Task<void> ApplyThenCall(Database::Impl* impl, std::unique_ptr<RawBatch> batch, WriteCallback done) {
@@ -302,7 +302,9 @@ std::vector<Result<std::string>> RawTable::GetMany(std::span<const Table::Key> k
     results.emplace_back(RawStatusOf(answer));
     if (answer.state != Shard::ReadState::kAbsent) missing.emplace_back(i, key.key());
   }
-  if (!missing.empty()) state_->impl->Run(ReadRawTogether(store, &missing, &results));
+  if (missing.empty()) return results;
+  const Status ran = state_->impl->Run(ReadRawTogether(store, &missing, &results));
+  for (size_t i = 0; !ran.ok() && i < missing.size(); ++i) results[missing[i].first] = ran;
   return results;
 }
 

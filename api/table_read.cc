@@ -111,14 +111,14 @@ Task<void> ReadInto(Store* store, std::string user_key, Result<Entity>* out) {
   *out = co_await ReadEntity(store, std::move(user_key));
 }
 
-Task<bool> ReadTogether(Store* store, const std::vector<std::pair<size_t, std::string>>* missing,
-                        std::vector<Result<Entity>>* results) {
+Task<Status> ReadTogether(Store* store, const std::vector<std::pair<size_t, std::string>>* missing,
+                          std::vector<Result<Entity>>* results) {
   TaskGroup group;
   for (const auto& [index, user_key] : *missing) {
     group.Spawn(store->ExecutorFor(user_key), ReadInto(store, user_key, &(*results)[index]));
   }
   co_await group.Join();
-  co_return true;
+  co_return Status();
 }
 
 Task<void> ReadThenCall(Store* store, std::string user_key, std::function<void(Result<Entity>)> done) {
@@ -148,7 +148,9 @@ std::vector<Result<Entity>> Table::GetMany(std::span<const Key> keys) const {
     results.emplace_back(NoSuchEntity());
     if (answer.state != Shard::ReadState::kAbsent) missing.emplace_back(i, key.key());
   }
-  if (!missing.empty()) state_->impl->Run(ReadTogether(store, &missing, &results));
+  if (missing.empty()) return results;
+  const Status ran = state_->impl->Run(ReadTogether(store, &missing, &results));
+  for (size_t i = 0; !ran.ok() && i < missing.size(); ++i) results[missing[i].first] = ran;
   return results;
 }
 

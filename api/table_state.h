@@ -11,6 +11,6 @@ struct RawTable::State : TableCore {
   explicit State(TableCore core) : TableCore(std::move(core)) {}
 };
 
-Task<bool> WaitForCalls(Database::Impl* impl);
+Task<Status> WaitForCalls(Database::Impl* impl);
 
 }  // namespace partita

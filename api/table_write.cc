@@ -151,8 +151,8 @@ Task<void> RunInto(Database::Impl* impl, EncodedBatch* batch, WriteResult* resul
   *result = ResultOf(std::move(outcome));
 }
 
-Task<bool> RunTogether(Database::Impl* impl, std::vector<std::unique_ptr<EncodedBatch>>* batches,
-                       std::vector<WriteResult>* results) {
+Task<Status> RunTogether(Database::Impl* impl, std::vector<std::unique_ptr<EncodedBatch>>* batches,
+                         std::vector<WriteResult>* results) {
   TaskGroup group;
   for (size_t i = 0; i < batches->size(); ++i) {
     EncodedBatch* batch = (*batches)[i].get();
@@ -161,7 +161,7 @@ Task<bool> RunTogether(Database::Impl* impl, std::vector<std::unique_ptr<Encoded
                 RunInto(impl, batch, &(*results)[i]));
   }
   co_await group.Join();
-  co_return true;
+  co_return Status();
 }
 
 }  // namespace
@@ -176,7 +176,10 @@ std::vector<WriteResult> Table::WriteMany(std::span<const Write> writes, WriteOp
     results[i] = std::move(*refused);
     batches[i].reset();
   }
-  state_->impl->Run(RunTogether(state_->impl, &batches, &results));
+  const Status ran = state_->impl->Run(RunTogether(state_->impl, &batches, &results));
+  for (size_t i = 0; !ran.ok() && i < batches.size(); ++i) {
+    if (batches[i] != nullptr) results[i].status = ran;
+  }
   return results;
 }
 

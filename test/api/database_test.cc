@@ -460,6 +460,40 @@ TEST_P(DatabaseTest, ACallThatWouldWaitInACallbackSaysSo) {
   EXPECT_THAT(inner->status.message(), HasSubstr("Async"));
 }
 
+// Also where there is an answer for each of several.
+TEST_P(DatabaseTest, CallsForSeveralThatWouldWaitInACallbackSaySoForEach) {
+  Table table = MakeTable();
+  ASSERT_TRUE(table.Insert(Thing("p", "there", 1)).ok());
+  ASSERT_TRUE(database_->Flush().ok());
+  std::mutex mutex;
+  std::condition_variable answered;
+  std::vector<WriteResult> written;
+  std::vector<Result<Entity>> read;
+  bool done = false;
+  table.WriteAsync({WriteAction::kInsert, Thing("p", "1", 1), ""}, {}, [&](WriteResult) {
+    std::vector<Write> writes;
+    writes.push_back({WriteAction::kInsert, Thing("p", "2", 2), ""});
+    writes.push_back({WriteAction::kInsert, Thing("p", "bad/key", 2), ""});
+    std::vector<WriteResult> results = table.WriteMany(writes);
+    std::vector<Result<Entity>> found = table.GetMany(std::vector<Table::Key>{{"p", "there"}});
+    std::lock_guard lock(mutex);
+    written = std::move(results);
+    read = std::move(found);
+    done = true;
+    answered.notify_one();
+  });
+  std::unique_lock lock(mutex);
+  answered.wait(lock, [&] { return done; });
+  ASSERT_EQ(written.size(), 2u);
+  EXPECT_EQ(written[0].status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(written[0].status.message(), HasSubstr("Async"));
+  EXPECT_THAT(written[1].status.message(), HasSubstr("bad/key"));
+  EXPECT_EQ(table.Get("p", "2").code(), Code::kNotFound);
+  // In memory it may be found at once; it is not said to be absent.
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_NE(read[0].code(), Code::kNotFound);
+}
+
 TEST_P(DatabaseTest, ASecondOpenIsToldWhoHoldsTheStore) {
   Options options = OptionsOf();
   Result<std::unique_ptr<Database>> second = Database::Open(options);

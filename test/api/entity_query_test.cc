@@ -297,6 +297,16 @@ TEST_F(EntityQueryTest, ADeletedTableIsNotFound) {
   EXPECT_EQ(table.Aggregate({{}}).code(), Code::kNotFound);
 }
 
+TEST_F(EntityQueryTest, ExplainTakesAnOpenEndOfTimeAsQueryDoes) {
+  Table table = database_->CreateTable("openend").value();
+  QueryOptions options;
+  options.where = Filter::Comparison("due", ComparisonOp::kLess, DateTime{UINT64_MAX});
+  EXPECT_TRUE(table.Query(options).ok());
+  const Result<Explanation> explained = table.Explain(options);
+  ASSERT_TRUE(explained.ok()) << explained.status().ToString();
+  EXPECT_EQ(explained->residual, "due lt datetime'9999-12-31T23:59:59.9999999Z'");
+}
+
 TEST_F(EntityQueryTest, ExplainTellsKindBoundsResidualAndZoneMaps) {
   const Table table = Make();
   const Explanation plan =
