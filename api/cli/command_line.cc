@@ -116,7 +116,9 @@ void AddTransferCommands(CLI::App& app, Words* words) {
       "partita export --table People -o people.jsonl --data ./store",
       [words] { words->run = [words](Console& c) { return RunExport(words->store, words->export_, c); }; });
   export_->add_option("--table", words->export_.table, "Which")->required()->type_name("T");
-  export_->add_option("--format", words->export_.format, "Default: by the file's ending, else jsonl")
+  export_
+      ->add_option("--format", words->export_.format,
+                   "Default: by the file's ending (.jsonl, .csv), else jsonl")
       ->check(CLI::IsMember({"jsonl", "csv"}))
       ->type_name("FORMAT");
   export_->add_option("-o,--output", words->export_.file, "Where to; default: standard output")

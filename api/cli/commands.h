@@ -45,7 +45,7 @@ ExitCode RunImport(const StoreFlags& store, const ImportFlags& flags, Console& c
 struct ExportFlags {
   std::string table;
   std::string format;  // "jsonl", "csv"; empty: by the file's ending, else jsonl.
-  std::string file;    // Empty or "-": standard output.
+  std::string file;    // Empty or "-": standard output. A device or a pipe is written to as it is.
   bool skip_damage = false;
 };
 ExitCode RunExport(const StoreFlags& store, const ExportFlags& flags, Console& console);

@@ -1,5 +1,9 @@
 #include "api/cli/console.h"
 
+#include <cerrno>
+#include <cstring>
+#include <string>
+
 #include "engine/base/assert.h"
 
 namespace partita {
@@ -31,6 +35,17 @@ ExitCode FailToStart(Console& console, const Status& status) {
 ExitCode FailUsage(Console& console, std::string_view message) {
   console.err << "partita: " << message << "\n";
   return ExitCode::kUsage;
+}
+
+ExitCode FinishOutput(Console& console, ExitCode so_far) {
+  errno = 0;
+  console.out.flush();
+  // The reason of an earlier write's failure is not known any more: then flushing does nothing.
+  const std::string why = errno == 0 ? "" : std::string(": ") + std::strerror(errno);
+  const bool has_failed = so_far == ExitCode::kUsage || so_far == ExitCode::kFailed;
+  if (console.out || has_failed || console.out_may_be_lost) return so_far;
+  console.err << "partita: cannot write to standard output" << why << "\n";
+  return ExitCode::kFailed;
 }
 
 }  // namespace partita

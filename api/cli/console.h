@@ -38,6 +38,8 @@ struct Console {
   bool err_is_terminal = false;  // Progress is drawn in place, else told in lines.
   bool out_is_terminal = false;  // Pictures are drawn in colours.
   InterruptSource& interrupts;
+  // Set by a command whose output is news, not its result: that nobody reads on does not make it fail.
+  bool out_may_be_lost = false;
 };
 
 // Prints "partita: <message>" and returns the exit code for it: kUsage for kInvalidArgument, kFindings for
@@ -46,5 +48,9 @@ ExitCode Fail(Console& console, const Status& status);
 // The same for what a command needs to begin, a store or an input file: kFailed also when that is not there.
 ExitCode FailToStart(Console& console, const Status& status);
 ExitCode FailUsage(Console& console, std::string_view message);
+
+// Ends the output of a command that ended with `so_far`: writes what is still held back of it. kFailed, and a
+// line that says so, when not all of it could be written, unless the command has failed in any case.
+ExitCode FinishOutput(Console& console, ExitCode so_far);
 
 }  // namespace partita

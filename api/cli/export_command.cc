@@ -1,8 +1,11 @@
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 
@@ -17,8 +20,9 @@
 // partita export: pages of a scan, appended to a file.
 //
 // A file appears under its name only when it is whole: it is written as FILE.partial, flushed, and then
-// renamed. CSV needs its columns before its first record, so the table is read twice; an entity that
-// changes in between and no longer fits the columns is told as a bad record.
+// renamed; where the name is a link, all of that happens where it leads to. A device or a pipe is written to
+// as it is: renamed over, it would be gone. CSV needs its columns before its first record, so the table is
+// read twice; an entity that changes in between and no longer fits the columns is told as a bad record.
 
 namespace partita {
 
@@ -26,18 +30,32 @@ namespace {
 
 constexpr uint32_t kExportPage = 1000;
 
-// Where the text goes: a file under its working name, or the console.
+// The file that `name` leads to, through however many links; it need not be there. REQUIRES: no loop.
+std::string BehindLinks(const std::string& name) {
+  constexpr int kLinksMax = 40;  // As many as the kernel follows.
+  std::filesystem::path path = name;
+  for (int followed = 0; followed < kLinksMax; ++followed) {
+    std::error_code no_link;
+    const std::filesystem::path next = std::filesystem::read_symlink(path, no_link);
+    if (no_link) break;
+    path = path.parent_path() / next;  // `next` alone where that begins at the root.
+  }
+  return path.string();
+}
+
+// Where the text goes: a file under its working name, what is no regular file itself, or the console.
 class ExportTarget {
  public:
   ExportTarget(const std::string& file, Console& console)
-      : file_(file == "-" ? "" : file), console_(console) {}
+      : file_(file == "-" ? "" : file), console_(console), working_name_(file_) {}
   ~ExportTarget() {
-    if (!finished_ && opened_) ::unlink(WorkingName().c_str());
+    if (is_replaced_ && opened_ && !finished_) ::unlink(working_name_.c_str());
   }
 
   Status Open() {
     if (file_.empty()) return Status();
-    stream_.open(WorkingName(), std::ios::binary | std::ios::trunc);
+    PARTITA_TRY(ChooseNames());
+    stream_.open(working_name_, std::ios::binary | std::ios::trunc);
     if (!stream_) return Failure("cannot write");
     opened_ = true;
     return Status();
@@ -51,31 +69,53 @@ class ExportTarget {
   }
 
   Status Finish() {
+    errno = 0;
     if (file_.empty()) {
       console_.out.flush();
       return console_.out ? Status() : Failure("cannot write");
     }
+    if (!stream_.flush()) return Failure("cannot write");  // Closing may forget why.
     stream_.close();
-    const int fd = ::open(WorkingName().c_str(), O_RDONLY | O_CLOEXEC);
+    if (!stream_) return Failure("cannot write");
+    return is_replaced_ ? PutInPlace() : Status();
+  }
+
+ private:
+  Status ChooseNames() {
+    struct stat info {};
+    const bool is_there = ::stat(file_.c_str(), &info) == 0;
+    if (!is_there && errno != ENOENT) return Failure("cannot write");
+    if (is_there && S_ISDIR(info.st_mode)) {
+      return Status::InvalidArgument("'" + file_ + "' is a directory; name a file");
+    }
+    is_replaced_ = !is_there || S_ISREG(info.st_mode);
+    if (!is_replaced_) return Status();
+    final_name_ = BehindLinks(file_);
+    working_name_ = final_name_ + ".partial";
+    return Status();
+  }
+
+  Status PutInPlace() {
+    const int fd = ::open(working_name_.c_str(), O_RDONLY | O_CLOEXEC);
     const bool flushed = fd >= 0 && ::fsync(fd) == 0;
     if (fd >= 0) ::close(fd);
-    if (!stream_ || !flushed) return Failure("cannot write");
-    if (std::rename(WorkingName().c_str(), file_.c_str()) != 0) return Failure("cannot replace");
+    if (!flushed) return Failure("cannot write");
+    if (std::rename(working_name_.c_str(), final_name_.c_str()) != 0) return Failure("cannot replace");
     finished_ = true;
     return Status();
   }
 
- private:
-  std::string WorkingName() const { return file_ + ".partial"; }
   Status Failure(const char* what) const {
-    const std::string name = file_.empty() ? "standard output" : "'" + WorkingName() + "'";
+    const std::string name = file_.empty() ? "standard output" : "'" + working_name_ + "'";
     const std::string text = std::string(what) + " " + name + ": " + std::strerror(errno);
     return errno == ENOSPC ? Status::NoSpace(text) : Status::IoError(text);
   }
 
-  const std::string file_;
+  const std::string file_;  // As it was named; empty: the console.
   Console& console_;
+  std::string working_name_, final_name_;
   std::ofstream stream_;
+  bool is_replaced_ = false;  // What bears the final name, if anything does: else it is written to as it is.
   bool opened_ = false;
   bool finished_ = false;
 };
@@ -94,12 +134,7 @@ class ExportCommand {
 
  private:
   Status Export() {
-    const bool to_console = flags_.file.empty() || flags_.file == "-";
-    const bool default_format = flags_.format.empty() && to_console;
-    PARTITA_ASSIGN(format_, ChooseFormat(default_format ? "jsonl" : flags_.format, flags_.file));
-    if (format_ == RecordFormat::kDebianIndex) {
-      return Status::InvalidArgument("debian is a format to import from; export as jsonl or csv");
-    }
+    PARTITA_ASSIGN(format_, ChooseExportFormat(flags_.format, flags_.file));
     PARTITA_ASSIGN(database_, OpenStore(store_flags_, IfNoStore::kFail));
     PARTITA_ASSIGN(Table table, OpenTableOf(*database_, flags_.table));
     console_.interrupts.Arm();

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <tuple>
 
 #include "engine/base/checksum.h"
 
@@ -17,7 +18,9 @@ namespace partita {
 
 namespace {
 
-constexpr std::string_view kHeader = "partita-resume 1";
+constexpr std::string_view kHeader = "partita-resume 2";
+constexpr std::string_view kHeaderWithoutAccount = "partita-resume 1";
+constexpr const char* kAdvice = "; remove it and import from the start, or name what it was made for";
 constexpr uint64_t kHashedBytes = 4096;
 
 Status SystemFailure(const std::string& what, const std::string& path) {
@@ -60,6 +63,22 @@ bool ReadNumber(const std::map<std::string, std::string>& fields, const char* na
   return true;
 }
 
+// The first line tells whether the others are to be understood.
+Status CheckHeader(const std::string& line, const std::string& path) {
+  if (line == kHeader) return Status();
+  if (line == kHeaderWithoutAccount) {
+    return Status::InvalidArgument("'" + path +
+                                   "' was written by an earlier partita, which did not note the account and "
+                                   "the mode of an import; remove it and import from the start");
+  }
+  return Status::InvalidArgument("'" + path + "' is no checkpoint of an import" + kAdvice);
+}
+
+bool IsForTheSame(const ImportCheckpoint& a, const ImportCheckpoint& b) {
+  return std::tie(a.table, a.store, a.account, a.mode, a.format) ==
+         std::tie(b.table, b.store, b.account, b.mode, b.format);
+}
+
 }  // namespace
 
 std::string CheckpointPath(const std::string& source) { return source + ".partita-resume"; }
@@ -67,10 +86,11 @@ std::string CheckpointPath(const std::string& source) { return source + ".partit
 Status SaveCheckpoint(const std::string& source, const ImportCheckpoint& checkpoint) {
   PARTITA_ASSIGN(std::string before, HashBefore(source, checkpoint.position.offset));
   std::ostringstream text;
-  text << kHeader << "\ntable " << checkpoint.table << "\nstore " << checkpoint.store << "\nformat "
-       << checkpoint.format << "\noffset " << checkpoint.position.offset << "\nline "
-       << checkpoint.position.line << "\nimported " << checkpoint.position.imported << "\nbad "
-       << checkpoint.position.bad << "\nbefore " << before << "\n";
+  text << kHeader << "\ntable " << checkpoint.table << "\nstore " << checkpoint.store << "\naccount "
+       << checkpoint.account << "\nmode " << checkpoint.mode << "\nformat " << checkpoint.format
+       << "\noffset " << checkpoint.position.offset << "\nline " << checkpoint.position.line << "\nimported "
+       << checkpoint.position.imported << "\nbad " << checkpoint.position.bad << "\nbefore " << before
+       << "\n";
   return WriteDurably(CheckpointPath(source), text.str());
 }
 
@@ -79,31 +99,34 @@ Result<std::optional<ImportCheckpoint>> LoadCheckpoint(const std::string& source
   const std::string path = CheckpointPath(source);
   std::ifstream file(path);
   if (!file) return std::optional<ImportCheckpoint>();
-  const std::string advice = "; remove it and import from the start, or name what it was made for";
   std::string line;
   std::getline(file, line);
+  PARTITA_TRY(CheckHeader(line, path));
   std::map<std::string, std::string> fields;
-  if (line != kHeader)
-    return Status::InvalidArgument("'" + path + "' is no checkpoint of an import" + advice);
   while (std::getline(file, line)) {
     const size_t space = line.find(' ');
     if (space != std::string::npos) fields[line.substr(0, space)] = line.substr(space + 1);
   }
-  ImportCheckpoint found{fields["table"], fields["store"], fields["format"], {}};
+  ImportCheckpoint found{.table = fields["table"],
+                         .store = fields["store"],
+                         .account = fields["account"],
+                         .mode = fields["mode"],
+                         .format = fields["format"],
+                         .position = {}};
   if (!ReadNumber(fields, "offset", &found.position.offset) ||
       !ReadNumber(fields, "line", &found.position.line) ||
       !ReadNumber(fields, "imported", &found.position.imported) ||
       !ReadNumber(fields, "bad", &found.position.bad)) {
-    return Status::InvalidArgument("'" + path + "' is damaged" + advice);
+    return Status::InvalidArgument("'" + path + "' is damaged" + kAdvice);
   }
-  if (found.table != expected.table || found.store != expected.store || found.format != expected.format) {
+  if (!IsForTheSame(found, expected)) {
     return Status::InvalidArgument("'" + path + "' was made by an import of format " + found.format +
-                                   " into table '" + found.table + "' of store '" + found.store + "'" +
-                                   advice);
+                                   " into table '" + found.table + "' of account '" + found.account +
+                                   "' in store '" + found.store + "' with --mode " + found.mode + kAdvice);
   }
   Result<std::string> before = HashBefore(source, found.position.offset);
   if (!before.ok() || *before != fields["before"]) {
-    return Status::InvalidArgument("'" + source + "' has changed since '" + path + "' was written" + advice);
+    return Status::InvalidArgument("'" + source + "' has changed since '" + path + "' was written" + kAdvice);
   }
   return std::optional<ImportCheckpoint>(std::move(found));
 }

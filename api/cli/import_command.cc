@@ -9,6 +9,7 @@
 #include "api/cli/import_loop.h"
 #include "api/cli/open_store.h"
 #include "api/cli/record_source.h"
+#include "api/http/accounts.h"
 
 // partita import: reader -> pipeline -> table, with a checkpoint now and then.
 //
@@ -76,7 +77,15 @@ class ImportCommand {
     std::error_code error;
     const std::string store =
         std::filesystem::absolute(store_flags_.directory, error).lexically_normal().string();
-    return {flags_.table, store, std::string(FormatName(format_)), position};
+    // Named or not, the development account is the same one.
+    const std::string account =
+        store_flags_.account.empty() ? std::string(http::kDevelopmentAccount) : store_flags_.account;
+    return {.table = flags_.table,
+            .store = store,
+            .account = account,
+            .mode = flags_.mode,
+            .format = std::string(FormatName(format_)),
+            .position = position};
   }
 
   Status FindStart() {

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "api/cli/csv.h"
@@ -13,6 +14,18 @@
 #include "api/cli/jsonl.h"
 
 namespace partita {
+
+namespace {
+
+std::optional<RecordFormat> FormatOfEnding(const std::string& file) {
+  for (const std::string_view ending : {".jsonl", ".ndjson", ".json"}) {
+    if (file.ends_with(ending)) return RecordFormat::kJsonLines;
+  }
+  if (file.ends_with(".csv")) return RecordFormat::kCsv;
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::string_view FormatName(RecordFormat format) {
   switch (format) {
@@ -33,12 +46,17 @@ Result<RecordFormat> ChooseFormat(std::string_view name, const std::string& file
   if (!name.empty()) {
     return Status::InvalidArgument("format '" + std::string(name) + "' is none of jsonl, csv, debian");
   }
-  for (std::string_view ending : {".jsonl", ".ndjson", ".json"}) {
-    if (file.ends_with(ending)) return RecordFormat::kJsonLines;
-  }
-  if (file.ends_with(".csv")) return RecordFormat::kCsv;
+  if (const std::optional<RecordFormat> format = FormatOfEnding(file)) return *format;
   return Status::InvalidArgument("the format of '" + file +
                                  "' does not show; say --format jsonl, csv or debian");
+}
+
+Result<RecordFormat> ChooseExportFormat(std::string_view name, const std::string& file) {
+  if (name == "jsonl") return RecordFormat::kJsonLines;
+  if (name == "csv") return RecordFormat::kCsv;
+  if (name.empty()) return FormatOfEnding(file).value_or(RecordFormat::kJsonLines);
+  return Status::InvalidArgument("format '" + std::string(name) +
+                                 "' is none of jsonl and csv, which export writes");
 }
 
 Result<std::unique_ptr<RecordSource>> RecordSource::Open(const std::string& file, RecordFormat format) {

@@ -21,6 +21,9 @@ using http::SasToken;
 // The protocol version that all clients in use sign for.
 constexpr std::string_view kVersion = "2019-02-02";
 constexpr std::string_view kDefaultExpiry = "1h";
+constexpr int64_t kSecondsPerDay = 86'400;
+// Of the last time that can be written, which is in the year 9999.
+constexpr int64_t kUnixSecondsMax = (kDateTimeTicksMax - kUnixEpochTicks) / kTicksPerSecond;
 
 // Everything but letters, digits and -_.~ as %XX.
 void AppendParameter(std::string* out, std::string_view name, std::string_view value) {
@@ -49,9 +52,14 @@ Result<std::string> ExpiryText(const std::string& text) {
         "--expiry takes a time, such as 2030-01-01T00:00:00Z, or how long from now: 90m, 12h, 7d; not '" +
         text + "'");
   }
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const int64_t unix_seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count() + *seconds;
-  return FormatDateTime({kUnixEpochTicks + static_cast<uint64_t>(unix_seconds) * kTicksPerSecond});
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  const int64_t now = std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
+  if (*seconds > kUnixSecondsMax - now) {
+    const std::string most = std::to_string((kUnixSecondsMax - now) / kSecondsPerDay) + "d";
+    return Status::InvalidArgument(
+        "--expiry " + text + " ends after the year 9999, the last that a time can name; the most is " + most);
+  }
+  return FormatDateTime({kUnixEpochTicks + static_cast<uint64_t>(now + *seconds) * kTicksPerSecond});
 }
 
 Status CheckPermissions(std::string_view given, std::string_view allowed) {

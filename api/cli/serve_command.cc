@@ -24,6 +24,10 @@ namespace {
 
 // Beside connections a server holds files open: tables, logs, the ring.
 constexpr uint64_t kOtherDescriptors = 2048;
+// That are told 503 at each address (http_connection.cc).
+constexpr uint64_t kRefusedAtOnce = 1024;
+constexpr uint64_t kAdminConnectionsMax = 256;
+constexpr uint64_t kConnectionsMin = 64;
 // What connections hold in large buffers, all together: an eighth of the memory number, within it, and room
 // for one largest transaction at least.
 constexpr uint64_t kHttpBufferShare = 8;
@@ -68,8 +72,19 @@ class Serving {
   std::vector<std::unique_ptr<http::HttpServer>> servers_;
   std::unique_ptr<AdminHandler> admin_handler_;
   std::unique_ptr<http::HttpServer> admin_server_;
+  // For each address; less than was set where there are not enough descriptors.
+  uint64_t ConnectionsMax() const;
   uint64_t descriptors_max_ = 0;
 };
+
+// Descriptors that run out fail the store's files, which takes no writes then, while somebody holds sockets.
+uint64_t Serving::ConnectionsMax() const {
+  const uint64_t others = kOtherDescriptors + (settings_.admin ? kAdminConnectionsMax : 0);
+  const uint64_t each =
+      (descriptors_max_ - std::min(descriptors_max_, others)) / std::max<size_t>(settings_.listen.size(), 1);
+  const uint64_t room = each - std::min(each, kRefusedAtOnce);
+  return std::min<uint64_t>(settings_.connections_max, std::max(room, kConnectionsMin));
+}
 
 Status Serving::OpenParts() {
   descriptors_max_ = RaiseDescriptorLimit();
@@ -92,7 +107,7 @@ Status Serving::OpenParts() {
 
 Status Serving::Listen() {
   Runtime& runtime = AsyncDatabase(*database_).runtime();
-  http::HttpServerOptions options{.connections_max = settings_.connections_max,
+  http::HttpServerOptions options{.connections_max = static_cast<uint32_t>(ConnectionsMax()),
                                   .server_name = std::string("Partita/") + kPartitaVersion};
   options.buffers = &*buffers_;
   std::vector<const http::HttpServer*> servers;
@@ -108,6 +123,7 @@ Status Serving::Listen() {
   admin_handler_ = std::make_unique<AdminHandler>(*database_, *service_, std::move(servers), kPartitaVersion,
                                                   settings_.admin_hosts);
   options.address = settings_.admin->address;
+  options.connections_max = std::min<uint32_t>(options.connections_max, kAdminConnectionsMax);
   options.tls = nullptr;
   Result<std::unique_ptr<http::HttpServer>> admin = http::HttpServer::Open(runtime, options, *admin_handler_);
   if (!admin.ok()) return admin.status().WithContext("listening on " + options.address + " (--admin)");
@@ -181,9 +197,10 @@ void Serving::Announce(std::ostream& out) const {
     if (account.keys.front() != http::kDevelopmentKey) shown.keys = {"YOUR-KEY"};
     out << "  connect     " << ConnectionString(shown, first) << "\n";
   }
-  if (descriptors_max_ < settings_.connections_max + kOtherDescriptors) {
+  if (ConnectionsMax() < settings_.connections_max) {
     out << "  note        " << FormatCount(descriptors_max_) << " descriptors are allowed, too few for "
-        << FormatCount(settings_.connections_max) << " connections; raise ulimit -n\n";
+        << FormatCount(settings_.connections_max) << " connections; " << FormatCount(ConnectionsMax())
+        << (settings_.listen.size() > 1 ? " at each address" : "") << " are taken; raise ulimit -n\n";
   }
   out << ready << std::endl;  // Flushed: scripts wait for it.
 }
@@ -245,6 +262,8 @@ ExitCode RunServe(const StoreFlags& store, const ServeFlags& flags, Console& con
     serving.Stop();
     return FailToStart(console, WithAdvice(started));
   }
+  // Who waited for READY may read no further; requests are served all the same.
+  console.out_may_be_lost = true;
   serving.Announce(console.out);
   ServeUntilAsked(&serving, console);
   console.out << "stopping: requests in flight end, the store is flushed; again to stop at once" << std::endl;

@@ -1,7 +1,12 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <random>
 #include <sstream>
 
 #include "api/cli/jsonl.h"
+#include "api/cli/record_source.h"
 #include "test/cli/command_fixture.h"
 #include "test/cli/random_entity.h"
 
@@ -111,6 +116,88 @@ TEST_F(ExportCommandTest, SaysWhyAFileCannotBeWritten) {
   const CommandOutcome failed = Run({"export", "--table", "Things", "-o", directory_ + "/none/out.jsonl"});
   EXPECT_EQ(failed.code, ExitCode::kFailed);
   EXPECT_THAT(failed.err, AllOf(HasSubstr("none/out.jsonl"), HasSubstr("No such file")));
+}
+
+TEST_F(ExportCommandTest, WhereALinkLeadsToIsWrittenAndTheLinkStays) {
+  ASSERT_EQ(Run({"import", Write("in.jsonl", AwkwardRecords()), "--table", "Things", "--create"}).code,
+            ExitCode::kOk);
+  std::filesystem::create_directory(directory_ + "/real");
+  Write("real/there.jsonl", "old");
+  for (const char* name : {"there.jsonl", "not-yet.jsonl"}) {
+    const std::string link = directory_ + "/" + name;
+    std::filesystem::create_symlink(std::string("real/") + name, link + ".second");
+    std::filesystem::create_symlink(link + ".second", link);
+    const CommandOutcome exported = Run({"export", "--table", "Things", "-o", link});
+    EXPECT_EQ(exported.code, ExitCode::kOk) << exported.err;
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_TRUE(std::filesystem::is_symlink(link + ".second"));
+    EXPECT_EQ(WithoutTimestamps(Read(directory_ + "/real/" + name)), WithoutTimestamps(AwkwardRecords()));
+    EXPECT_FALSE(std::filesystem::exists(directory_ + "/real/" + name + ".partial"));
+  }
+}
+
+// Through links, so that what would replace a device replaces only those.
+TEST_F(ExportCommandTest, ADeviceIsWrittenToAndStays) {
+  ASSERT_EQ(Run({"import", Write("in.jsonl", AwkwardRecords()), "--table", "Things", "--create"}).code,
+            ExitCode::kOk);
+  const std::string null = directory_ + "/null", full = directory_ + "/full";
+  std::filesystem::create_symlink("/dev/null", null);
+  std::filesystem::create_symlink("/dev/full", full);
+  const CommandOutcome swallowed = Run({"export", "--table", "Things", "-o", null});
+  EXPECT_EQ(swallowed.code, ExitCode::kOk) << swallowed.err;
+  EXPECT_TRUE(std::filesystem::is_character_file(null));
+  const CommandOutcome refused = Run({"export", "--table", "Things", "-o", full});
+  EXPECT_EQ(refused.code, ExitCode::kFailed);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr(full), HasSubstr("No space left")));
+  EXPECT_TRUE(std::filesystem::is_character_file(full));
+  EXPECT_FALSE(std::filesystem::exists(null + ".partial"));
+}
+
+TEST_F(ExportCommandTest, APipeIsWrittenToAndStays) {
+  ASSERT_EQ(Run({"import", Write("in.jsonl", AwkwardRecords()), "--table", "Things", "--create"}).code,
+            ExitCode::kOk);
+  const std::string pipe = directory_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);  // Nobody waits for the other.
+  ASSERT_GE(reader, 0);
+  const CommandOutcome exported = Run({"export", "--table", "Things", "-o", pipe});
+  EXPECT_EQ(exported.code, ExitCode::kOk) << exported.err;
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  char text[4096];
+  const ssize_t size = ::read(reader, text, sizeof text);
+  ::close(reader);
+  ASSERT_GT(size, 0);
+  EXPECT_EQ(WithoutTimestamps(std::string(text, static_cast<size_t>(size))),
+            WithoutTimestamps(AwkwardRecords()));
+}
+
+TEST_F(ExportCommandTest, WhatCanBeNoFileIsRefused) {
+  ASSERT_EQ(Run({"create-table", "Things"}).code, ExitCode::kOk);
+  const std::string loop = directory_ + "/loop";
+  std::filesystem::create_symlink(loop, loop);
+  const CommandOutcome endless = Run({"export", "--table", "Things", "-o", loop});
+  EXPECT_EQ(endless.code, ExitCode::kFailed);
+  EXPECT_THAT(endless.err, AllOf(HasSubstr(loop), HasSubstr("symbolic links")));
+  const CommandOutcome directory = Run({"export", "--table", "Things", "-o", directory_});
+  EXPECT_EQ(directory.code, ExitCode::kUsage);
+  EXPECT_THAT(directory.err, HasSubstr("is a directory; name a file"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ + ".partial"));
+}
+
+TEST_F(ExportCommandTest, AnEndingThatTellsNoFormatGivesJsonLines) {
+  ASSERT_EQ(Run({"import", Write("in.jsonl", AwkwardRecords()), "--table", "Things", "--create"}).code,
+            ExitCode::kOk);
+  const std::string out = directory_ + "/out.txt";
+  const CommandOutcome exported = Run({"export", "--table", "Things", "-o", out});
+  EXPECT_EQ(exported.code, ExitCode::kOk) << exported.err;
+  EXPECT_EQ(WithoutTimestamps(Read(out)), WithoutTimestamps(AwkwardRecords()));
+  EXPECT_THAT(RunAsGiven({"export", "--help"}).out, HasSubstr("else jsonl"));
+}
+
+TEST_F(ExportCommandTest, AFormatThatIsOnlyReadIsNotOffered) {
+  const Result<RecordFormat> format = ChooseExportFormat("debian", "out.jsonl");
+  EXPECT_EQ(format.code(), Code::kInvalidArgument);
+  EXPECT_THAT(format.status().message(), HasSubstr("none of jsonl and csv"));
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ TEST_F(ImportCommandTest, ListsNoMoreBadRecordsThanAskedForButCountsAll) {
 TEST_F(ImportCommandTest, StrictStopsAtTheFirstBadRecordAndGoesOnWhenItIsMended) {
   const std::string good = JsonRecords(0, 10);
   const std::string file = Write("in.jsonl", good + "oops\n" + JsonRecords(10, 20));
-  const CommandOutcome stopped = Run({"import", file, "--table", "Things", "--create", "--strict"});
+  const CommandOutcome stopped =
+      Run({"import", file, "--table", "Things", "--create", "--strict", "--mode", "insert"});
   EXPECT_EQ(stopped.code, ExitCode::kFindings);
   EXPECT_THAT(stopped.err,
               AllOf(HasSubstr("line 11:"), HasSubstr("before line 11 is done"), HasSubstr("--resume")));
@@ -97,8 +98,13 @@ TEST_F(ImportCommandTest, ResumedInsertsAcceptTheRecordsThatTheyFindWritten) {
   ASSERT_EQ(Run({"import", file, "--table", "Things", "--create"}).code, ExitCode::kOk);
   ASSERT_EQ(Run({"put", "Things", R"({"PartitionKey":"p","RowKey":"r100250","Number":-1})"}).code,
             ExitCode::kOk);
-  ImportCheckpoint checkpoint{"Things", store_, "jsonl", {}};
-  checkpoint.position = {.offset = JsonRecords(0, 200).size(), .line = 201, .imported = 200, .bad = 0};
+  const ImportCheckpoint checkpoint{
+      .table = "Things",
+      .store = store_,
+      .account = "devstoreaccount1",
+      .mode = "insert",
+      .format = "jsonl",
+      .position = {.offset = JsonRecords(0, 200).size(), .line = 201, .imported = 200, .bad = 0}};
   ASSERT_TRUE(SaveCheckpoint(file, checkpoint).ok());
 
   const CommandOutcome resumed = Run({"import", file, "--table", "Things", "--mode", "insert", "--resume"});
@@ -123,6 +129,63 @@ TEST_F(ImportCommandTest, RefusesToResumeIntoAnotherTable) {
   const CommandOutcome resumed = Run({"import", file, "--table", "Others", "--create", "--resume"});
   EXPECT_EQ(resumed.code, ExitCode::kUsage);
   EXPECT_THAT(resumed.err, HasSubstr("into table 'Things'"));
+}
+
+TEST_F(ImportCommandTest, RefusesToResumeIntoAnotherAccountWhichWouldMissWhatTheFirstOneGot) {
+  const std::string file = Write("in.jsonl", JsonRecords(0, 2) + "oops\n" + JsonRecords(2, 4));
+  const std::vector<std::string> always = {"import", file, "--table", "Things", "--create"};
+  const auto with = [&always](std::vector<std::string> more) {
+    more.insert(more.begin(), always.begin(), always.end());
+    return more;
+  };
+  Run(with({"--strict", "--account", "alpha"}));
+  Write("in.jsonl", JsonRecords(0, 4));
+  for (const char* other : {"beta", "devstoreaccount1"}) {
+    const CommandOutcome resumed = Run(with({"--resume", "--account", other}));
+    EXPECT_EQ(resumed.code, ExitCode::kUsage);
+    EXPECT_THAT(resumed.err, AllOf(HasSubstr("of account 'alpha'"), HasSubstr("import from the start")));
+    EXPECT_EQ(Run({"scan", "Things", "--count", "--account", other}).out, "0\n");
+  }
+  EXPECT_EQ(Run(with({"--resume"})).code, ExitCode::kUsage) << "which is the development account's";
+  const CommandOutcome resumed = Run(with({"--resume", "--account", "alpha"}));
+  EXPECT_EQ(resumed.code, ExitCode::kOk) << resumed.err;
+  EXPECT_EQ(Run({"scan", "Things", "--count", "--account", "alpha"}).out, "4\n");
+}
+
+TEST_F(ImportCommandTest, TheDevelopmentAccountIsTheSameWhetherItIsNamedOrNot) {
+  const std::string file = Write("in.jsonl", JsonRecords(0, 2) + "oops\n");
+  Run({"import", file, "--table", "Things", "--create", "--strict"});
+  Write("in.jsonl", JsonRecords(0, 4));
+  const CommandOutcome resumed =
+      Run({"import", file, "--table", "Things", "--resume", "--account", "devstoreaccount1"});
+  EXPECT_EQ(resumed.code, ExitCode::kOk) << resumed.err;
+  EXPECT_THAT(resumed.out, HasSubstr("imported 4 records"));
+}
+
+TEST_F(ImportCommandTest, RefusesToResumeInAnotherMode) {
+  const std::string file = Write("in.jsonl", JsonRecords(0, 2) + "oops\n" + JsonRecords(2, 4));
+  Run({"import", file, "--table", "Things", "--create", "--strict", "--mode", "insert"});
+  const CommandOutcome resumed = Run({"import", file, "--table", "Things", "--resume"});
+  EXPECT_EQ(resumed.code, ExitCode::kUsage);
+  EXPECT_THAT(resumed.err, HasSubstr("with --mode insert"));
+}
+
+TEST_F(ImportCommandTest, RefusesACheckpointThatDoesNotSayForWhichAccountItIs) {
+  const std::string file = Write("in.jsonl", JsonRecords(0, 2) + "oops\n");
+  Run({"import", file, "--table", "Things", "--create", "--strict"});
+  std::string earlier = Read(CheckpointPath(file));
+  const size_t account = earlier.find("account ");
+  ASSERT_NE(account, std::string::npos);
+  earlier.erase(account, earlier.find("format ") - account);
+  earlier.replace(0, std::string("partita-resume 2").size(), "partita-resume 1");
+  Write("in.jsonl.partita-resume", earlier);
+  const CommandOutcome resumed = Run({"import", file, "--table", "Things", "--resume"});
+  EXPECT_EQ(resumed.code, ExitCode::kUsage);
+  EXPECT_THAT(resumed.err, AllOf(HasSubstr("by an earlier partita"), HasSubstr("account"),
+                                 HasSubstr("remove it and import from the start")));
+  std::filesystem::remove(CheckpointPath(file));
+  Write("in.jsonl", JsonRecords(0, 2));
+  EXPECT_EQ(Run({"import", file, "--table", "Things", "--resume"}).code, ExitCode::kOk);
 }
 
 TEST_F(ImportCommandTest, TheLastOfSeveralRecordsWithOneKeyStays) {

@@ -43,6 +43,21 @@ TEST_F(SasCommandTest, WhatMakesNoTokenIsRefused) {
   EXPECT_THAT(RunAsGiven({"sas", "--partition", "p"}).err, HasSubstr("needs --table"));
 }
 
+TEST_F(SasCommandTest, AnExpiryBehindTheLastTimeIsRefusedWithTheMostThereIs) {
+  const CommandOutcome late = RunAsGiven({"sas", "--table", "orders", "--expiry", "9999999d"});
+  EXPECT_EQ(late.code, ExitCode::kUsage);
+  EXPECT_THAT(late.err, HasSubstr("--expiry 9999999d ends after the year 9999"));
+  const std::string said = "the most is ";
+  const size_t at = late.err.find(said);
+  ASSERT_NE(at, std::string::npos) << late.err;
+  const int days = std::atoi(late.err.c_str() + at + said.size());
+  // A day off, lest midnight comes in between.
+  const CommandOutcome last = RunAsGiven({"sas", "--expiry", std::to_string(days - 1) + "d"});
+  EXPECT_EQ(last.code, ExitCode::kOk) << last.err;
+  EXPECT_THAT(last.out, HasSubstr("&se=9999-12-"));
+  EXPECT_EQ(RunAsGiven({"sas", "--expiry", std::to_string(days + 1) + "d"}).code, ExitCode::kUsage);
+}
+
 TEST_F(SasCommandTest, TheVersionIsTold) {
   EXPECT_THAT(RunAsGiven({"--version"}).out, StartsWith("partita "));
 }

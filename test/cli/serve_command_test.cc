@@ -43,7 +43,7 @@ class ServeCommandTest : public CommandTest {
     ScriptedInterrupts interrupts(std::move(steps));
     Console console{.out = out_, .err = err, .interrupts = interrupts};
     CommandOutcome outcome;
-    outcome.code = RunCommandLine(words, console);
+    outcome.code = FinishOutput(console, RunCommandLine(words, console));
     outcome.out = out_.str();
     outcome.err = err.str();
     return outcome;
@@ -99,6 +99,16 @@ TEST_F(ServeCommandTest, ItServesUntilItIsAskedToStopAndLeavesTheStoreInOrder) {
   const Result<std::unique_ptr<Database>> database = Database::Open(SmallOptions());
   ASSERT_TRUE(database.ok()) << database.status().message();
   EXPECT_TRUE((*database)->open_report().clean_shutdown);
+}
+
+TEST_F(ServeCommandTest, ThatNobodyReadsWhatItPrintsBehindReadyIsNoFailure) {
+  const CommandOutcome outcome = Serve({"--data", store_, "--listen", "127.0.0.1:0"}, {[this] {
+                                         EXPECT_THAT(printed(), HasSubstr("READY"));
+                                         out_.setstate(std::ios::badbit);
+                                         return Wish::kStop;
+                                       }});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
 }
 
 TEST_F(ServeCommandTest, AKeyThatIsNotPublicIsNotPrinted) {

@@ -73,9 +73,20 @@ class SignalInterrupts final : public partita::InterruptSource {
   }
 };
 
+// A standard stream that was closed must not lend its number to a file of the store: what is printed would be
+// written into that. Held so that using it fails, as it does when it is closed.
+void HoldClosedStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    // Gets the lowest number that is free, which is this one: those below it are taken by now.
+    [[maybe_unused]] const int held = open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  HoldClosedStreams();
   std::ios::sync_with_stdio(false);
   std::signal(SIGPIPE, SIG_IGN);  // A closed pipe is a failed write, and the store is closed in order.
   SignalInterrupts interrupts;
@@ -86,6 +97,5 @@ int main(int argc, char** argv) {
                            .interrupts = interrupts};
   const partita::ExitCode code =
       partita::RunCommandLine({argv + 1, argv + argc}, console, {partita::lab::LabCommand()});
-  std::cout.flush();
-  return static_cast<int>(code);
+  return static_cast<int>(partita::FinishOutput(console, code));
 }
