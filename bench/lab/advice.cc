@@ -35,7 +35,7 @@ class Adviser {
         result_(result),
         layout_(layout),
         told_(result.prediction.layouts[layout]),
-        rate_(RateCountOf(experiment.arrival) - 1) {}
+        rate_(HighestRateOf(experiment.arrival)) {}
 
   std::vector<Advice> Collect() {
     // A service has limits of its own, which are not known here.

@@ -1,6 +1,5 @@
 #include "bench/lab/arrival_schedule.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "bench/lab/exact_math.h"
@@ -11,45 +10,78 @@
 namespace partita::lab {
 namespace {
 
-constexpr double kRateMin = 0.01;  // So that a schedule always gets on.
+// A period of a diurnal load is walked in so many steps at least, each with the rate of its middle.
+constexpr double kDiurnalSteps = 4096;
 
 }  // namespace
 
-double ArrivalSchedule::RateAt(double second) const {
-  const double share = std::clamp(second / End(), 0.0, 1.0);
-  switch (arrival_.model) {
-    case ArrivalModel::kRamp:
-      return rate_ + (arrival_.rate_end - rate_) * share;
-    case ArrivalModel::kSteps: {
-      const auto step = static_cast<size_t>(share * static_cast<double>(arrival_.rates.size()));
-      return arrival_.rates[std::min(step, arrival_.rates.size() - 1)];
-    }
-    case ArrivalModel::kBurst:
-      return std::fmod(second, arrival_.on_s + arrival_.off_s) < arrival_.on_s ? rate_ : 0;
-    case ArrivalModel::kDiurnal:
-      return rate_ * (1 + arrival_.amplitude * ExactSinTurns(std::fmod(second / arrival_.period_s, 1)));
-    default:
-      return rate_;
-  }
-}
-
 std::optional<double> ArrivalSchedule::Next() {
   const uint64_t number = count_++;
-  if (arrival_.model == ArrivalModel::kReplay) {
-    if (number >= arrival_.times.size()) return std::nullopt;
-    at_ = arrival_.times[number] / arrival_.scale;
-  } else if (arrival_.model == ArrivalModel::kConstant) {
-    at_ = static_cast<double>(number) / rate_;
-  } else if (arrival_.model == ArrivalModel::kPoisson) {
-    at_ -= ExactLog(1 - Draw(seed_, number).Uniform()) / rate_;
-  } else if (number > 0) {
-    at_ += 1 / std::max(RateAt(at_), kRateMin);
+  std::optional<double> at;
+  switch (arrival_.model) {
+    case ArrivalModel::kReplay:
+      if (number < arrival_.times.size()) at = arrival_.times[number] / arrival_.scale;
+      break;
+    case ArrivalModel::kPoisson:
+      at = at_ - ExactLog(1 - Draw(seed_, number).Uniform()) / rate_;
+      break;
+    case ArrivalModel::kRamp:
+      at = TimeOnRamp(static_cast<double>(number));
+      break;
+    case ArrivalModel::kSteps:
+      at = TimeOnSteps(static_cast<double>(number));
+      break;
+    case ArrivalModel::kBurst:
+      at = TimeInBursts(static_cast<double>(number));
+      break;
+    case ArrivalModel::kDiurnal:
+      at = number == 0 ? 0 : NextOfDay();
+      break;
+    default:
+      at = static_cast<double>(number) / rate_;
   }
-  if (arrival_.model == ArrivalModel::kBurst) {
-    const double period = arrival_.on_s + arrival_.off_s;
-    if (std::fmod(at_, period) >= arrival_.on_s) at_ = (std::floor(at_ / period) + 1) * period;
+  if (!at || *at >= End()) return std::nullopt;
+  at_ = *at;
+  return at;
+}
+
+// Where the integral of the rate, rate_ * t + slope * t * t / 2, is `number`; in the form that loses no
+// digits when the slope is small.
+std::optional<double> ArrivalSchedule::TimeOnRamp(double number) const {
+  const double slope = (arrival_.rate_end - rate_) / End();
+  const double square = rate_ * rate_ + 2 * slope * number;
+  if (square < 0) return std::nullopt;  // It ends before.
+  return number == 0 ? 0 : 2 * number / (rate_ + std::sqrt(square));
+}
+
+std::optional<double> ArrivalSchedule::TimeOnSteps(double number) const {
+  const double length = End() / static_cast<double>(arrival_.rates.size());
+  for (size_t i = 0; i < arrival_.rates.size(); ++i) {
+    const double here = arrival_.rates[i] * length;
+    if (number < here) return static_cast<double>(i) * length + number / arrival_.rates[i];
+    number -= here;
   }
-  return at_ < End() ? std::optional(at_) : std::nullopt;
+  return std::nullopt;
+}
+
+double ArrivalSchedule::TimeInBursts(double number) const {
+  const double busy_s = number / rate_;
+  double burst = std::floor(busy_s / arrival_.on_s);
+  double within = busy_s - burst * arrival_.on_s;
+  if (within >= arrival_.on_s) burst += 1, within = 0;  // Rounded down.
+  return burst * (arrival_.on_s + arrival_.off_s) + (within > 0 ? within : 0);
+}
+
+double ArrivalSchedule::NextOfDay() const {
+  const double step = arrival_.period_s / kDiurnalSteps;
+  double at = at_;
+  for (double left = 1; at < End(); at += step) {
+    const double turns = std::fmod((at + step / 2) / arrival_.period_s, 1);
+    const double rate = rate_ * (1 + arrival_.amplitude * ExactSinTurns(turns));
+    if (rate * step >= left) return at + left / rate;
+    left -= rate * step;
+  }
+  return at;
 }
 
 }  // namespace partita::lab

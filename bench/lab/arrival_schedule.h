@@ -18,17 +18,20 @@ class ArrivalSchedule {
   // Nothing when the time (warm-up and duration) is over.
   std::optional<double> Next();
 
-  // Operations a second that are wanted at a moment.
-  double RateAt(double second) const;
-
  private:
   double End() const { return arrival_.warmup_s + arrival_.duration_s; }
+  // When operation `number` is due: once as many are wanted, by the integral of the rate.
+  std::optional<double> TimeOnRamp(double number) const;
+  std::optional<double> TimeOnSteps(double number) const;
+  double TimeInBursts(double number) const;
+  // Behind at_, one operation later.
+  double NextOfDay() const;
 
   const Arrival& arrival_;
   const double rate_;
   const uint64_t seed_;
   uint64_t count_ = 0;
-  double at_ = 0;
+  double at_ = 0;  // Of the last one.
 };
 
 }  // namespace partita::lab

@@ -83,13 +83,13 @@ RunComparison::Row Compare(const Key& key, const Figures& before, const Figures&
   row.throttled_before = bench::Median(before.throttled);
   row.throttled_after = bench::Median(after.throttled);
   const bench::RatioSummary ratio = bench::SummarizeRatio(after.p99_ms, before.p99_ms);
-  row.ratio_lower = ratio.lower;
-  row.ratio_upper = ratio.upper;
   const bool sure = ratio.rounds >= kRoundsMin;
+  if (sure) row.ratio_lower = ratio.lower, row.ratio_upper = ratio.upper;
   row.why = LessDone(before, after);
   if (row.why.empty() && sure && ratio.lower > 1 + threshold) row.why = "slower";
   row.worse = !row.why.empty();
   const bool less_throttled = row.throttled_before - row.throttled_after > kShareRise;
+  row.undecided = !row.worse && !sure;
   row.better = !row.worse && ((sure && ratio.upper < 1 / (1 + threshold)) || less_throttled);
   return row;
 }
@@ -98,6 +98,10 @@ RunComparison::Row Compare(const Key& key, const Figures& before, const Figures&
 
 bool RunComparison::any_worse() const {
   return !broken.empty() || std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.worse; });
+}
+
+bool RunComparison::any_undecided() const {
+  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.undecided; });
 }
 
 Result<RunComparison> CompareRuns(std::string_view before_json, std::string_view after_json,
@@ -134,16 +138,24 @@ std::string ComparisonText(const RunComparison& comparison) {
                 "p99 ms", "then", "times (95 %)", "throttled, then");
   std::string text = line;
   for (const RunComparison::Row& row : comparison.rows) {
-    std::snprintf(line, sizeof(line),
-                  "%-20.20s %-20.20s %-16.16s %9.3f %9.3f %8.2f-%8.2f %8.1f%% %8.1f%%%s\n",
+    char interval[40] = "-";
+    if (row.ratio_upper > 0)
+      std::snprintf(interval, sizeof(interval), "%8.2f-%8.2f", row.ratio_lower, row.ratio_upper);
+    std::snprintf(line, sizeof(line), "%-20.20s %-20.20s %-16.16s %9.3f %9.3f %17s %8.1f%% %8.1f%%%s\n",
                   row.layout.c_str(), row.rate.c_str(), row.op.c_str(), row.p99_before_ms, row.p99_after_ms,
-                  row.ratio_lower, row.ratio_upper, 100 * row.throttled_before, 100 * row.throttled_after,
-                  row.worse    ? (" WORSE: " + row.why).c_str()
-                  : row.better ? " better"
-                               : "");
+                  interval, 100 * row.throttled_before, 100 * row.throttled_after,
+                  row.worse       ? (" WORSE: " + row.why).c_str()
+                  : row.better    ? " better"
+                  : row.undecided ? " undecided"
+                                  : "");
     text += line;
   }
   if (!comparison.broken.empty()) text += "WORSE: " + comparison.broken + "\n";
+  if (comparison.any_undecided()) {
+    text += "undecided: of fewer than " + std::to_string(kRoundsMin) +
+            " repeats nobody can say that nothing became slower; let the experiment have repeats = " +
+            std::to_string(kRoundsMin) + " or more\n";
+  }
   return text;
 }
 

@@ -12,15 +12,17 @@ struct RunComparison {
   struct Row {
     std::string layout, rate, op;
     double p99_before_ms = 0, p99_after_ms = 0;
-    // How many times as long: the 95 % interval over the repeats.
+    // How many times as long: the 95 % interval over the repeats; 0 of fewer than three.
     double ratio_lower = 0, ratio_upper = 0;
     double throttled_before = 0, throttled_after = 0;
     bool worse = false, better = false;  // Beyond doubt and by more than the threshold.
+    bool undecided = false;              // Too few repeats to say that it is no slower.
     std::string why;                     // Of what is worse.
   };
   std::vector<Row> rows;  // Of the first run; what only the second has is not compared.
   std::string broken;     // Why nothing could be compared; empty: something was.
   bool any_worse() const;
+  bool any_undecided() const;
 };
 
 // `threshold` 0.1: worse is what takes 1.1 times as long, with the whole interval above that (which takes

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 namespace partita::lab {
 namespace {
@@ -50,7 +51,8 @@ Status WriteDurably(const std::string& path, std::string_view bytes) {
 }
 
 Result<std::string> ReadWholeFile(const std::string& path) {
-  if (std::filesystem::is_directory(path)) {
+  std::error_code ignored;  // Opening tells what there is to it.
+  if (std::filesystem::is_directory(path, ignored)) {
     return Status::InvalidArgument(path + ": a directory; the path of a file is wanted");
   }
   std::ifstream file(path, std::ios::binary);
@@ -61,6 +63,13 @@ Result<std::string> ReadWholeFile(const std::string& path) {
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (file.bad()) return Status::IoError(path + ": it cannot be read");
   return text;
+}
+
+Status CheckIsNew(const std::string& path, const std::string& otherwise) {
+  std::error_code failed;
+  const bool is_there = std::filesystem::exists(path, failed);
+  if (failed) return Status::IoError(path + ": " + failed.message());
+  return is_there ? Status::AlreadyExists(path + otherwise) : Status();
 }
 
 }  // namespace partita::lab

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "bench/lab/entity_units.h"
 #include "bench/lab/key_span.h"
 #include "bench/lab/write_planner.h"
 
@@ -22,6 +24,8 @@ constexpr uint64_t kSpanLookedMin = 4'096, kSpanLookedMax = 16'384;
 constexpr uint64_t kDistinctLookedMax = 200'000;
 // Rows of a request that are looked at for matches, evenly; their share stands for the rest.
 constexpr size_t kMatchSample = 500;
+// Where an entity has no row: it began where rows are not taken from.
+constexpr size_t kNoRow = SIZE_MAX;
 
 std::string KeysOf(const EntityPlan& plan, const Record& record) {
   return plan.partition_key.Of(record) + '\0' + plan.row_key.Of(record);
@@ -30,7 +34,7 @@ std::string KeysOf(const EntityPlan& plan, const Record& record) {
 }  // namespace
 
 EntityModel::EntityModel(const Layout& layout, const RecordGenerator& generator)
-    : layout_(layout), generator_(generator), rows_(layout.entities.size()) {
+    : layout_(layout), generator_(generator), rows_(layout.entities.size()), before_(layout.entities.size()) {
   uint64_t taken = 0;
   for (const Run& run : ChooseRuns()) {
     Take(run);
@@ -46,28 +50,33 @@ EntityModel::EntityModel(const Layout& layout, const RecordGenerator& generator)
       const auto same = [](const Row& a, const Row& b) { return !(a < b); };  // They are in order.
       rows.erase(std::unique(rows.begin(), rows.end(), same), rows.end());
     }
-    largest_.push_back(LargestOf(rows));
+    AddUp(place);
+    largest_.push_back(LargestOf(place));
   }
   stored_bytes_ /= static_cast<double>(taken);
 }
 
 std::vector<EntityModel::Run> EntityModel::ChooseRuns() const {
   const uint64_t records = std::max<uint64_t>(generator_.experiment().records, 1);
-  if (records <= kRowsMax) return {{.end = records}};
+  std::vector<Run> all = {{.end = records, .tail = records}};
+  if (records <= kRowsMax) return all;
   const bool folds = std::any_of(layout_.entities.begin(), layout_.entities.end(),
                                  [](const EntityPlan& plan) { return plan.fold_name.has_value(); });
   // An odd step, so that what repeats with the record's number is seen throughout.
-  if (!folds) return {{.end = records, .step = (records / kRowsMax + 1) | 1}};
+  if (!folds) return {{.end = records, .tail = records, .step = (records / kRowsMax + 1) | 1}};
   const uint64_t span = SpanOfFolds(), length = std::max(2 * span, kRunMin);
   const uint64_t count = std::max(kRowsMax / (span + length), kRunsMin);
-  if (count * (span + length) >= records) return {{.end = records}};
+  if (count * (span + length) >= records) return all;
   std::vector<Run> runs;
   for (uint64_t i = 0; i < count; ++i) {
     // Not all begin where an entity does.
     const auto shift = static_cast<uint64_t>(std::fmod(static_cast<double>(i) * std::numbers::phi, 1) *
                                              static_cast<double>(span));
-    const uint64_t first = i * (records / count) + shift;
-    runs.push_back({.lead = first - std::min(first, span), .first = first, .end = first + length});
+    const uint64_t first = i * (records / count) + shift, end = first + length;
+    runs.push_back({.lead = first - std::min(first, span),
+                    .first = first,
+                    .end = end,
+                    .tail = std::max(end, std::min(end + span, records))});
   }
   return runs;
 }
@@ -94,19 +103,27 @@ uint64_t EntityModel::SpanOfFolds() const {
 
 void EntityModel::Take(const Run& run) {
   const std::vector<Field>& fields = generator_.experiment().fields;
-  std::vector<std::unordered_set<std::string>> begun(layout_.entities.size());
+  std::vector<std::unordered_map<std::string, size_t>> begun(layout_.entities.size());  // And their rows.
   Record record;
-  for (uint64_t number = run.lead; number < run.end; number += run.step) {
+  for (uint64_t number = run.lead; number < run.tail; number += run.step) {
+    const bool counts = number >= run.first && number < run.end;
     generator_.Make(number, &record);
     for (size_t place = 0; place < layout_.entities.size(); ++place) {
       const EntityPlan& plan = layout_.entities[place];
       if (!plan.Takes(record)) continue;
-      const bool begins = !plan.fold_name || begun[place].insert(KeysOf(plan, record)).second;
-      if (number < run.first) continue;
-      Entity entity = EntityOf(plan, record, fields);
-      const uint64_t shared = begins ? 0 : SharedBytes(plan, record);
-      stored_bytes_ += static_cast<double>(EntitySizeBytes(entity) - shared);
-      if (begins) rows_[place].push_back({entity.partition_key(), entity.row_key(), number});
+      std::vector<Row>& rows = rows_[place];
+      size_t row = counts ? rows.size() : kNoRow;
+      if (plan.fold_name) row = begun[place].try_emplace(KeysOf(plan, record), row).first->second;
+      if (!counts && row == kNoRow) continue;
+      const bool begins = row == rows.size();
+      const Entity entity = EntityOf(plan, record, fields);
+      const uint64_t bytes = EntitySizeBytes(entity) - (begins ? 0 : SharedBytes(plan, record));
+      if (counts) stored_bytes_ += static_cast<double>(bytes);
+      if (begins) {
+        rows.push_back({entity.partition_key(), entity.row_key(), number, bytes});
+      } else if (row != kNoRow) {
+        rows[row].bytes += bytes;
+      }
     }
   }
 }
@@ -128,13 +145,24 @@ uint64_t EntityModel::SharedBytes(const EntityPlan& plan, const Record& record) 
 
 void EntityModel::ShareList(size_t place) {
   const EntityPlan& plan = layout_.entities[place];
-  const std::vector<Row>& rows = rows_[place];
+  std::vector<Row>& rows = rows_[place];
   const double share = is_sample() ? 1 - DistinctShareOf(plan) : 1;
   Record record;
-  for (size_t i = is_sample() ? 0 : 1; i < rows.size(); ++i) {
-    if (!is_sample() && rows[i - 1] < rows[i]) continue;
+  for (size_t i = 0; i < rows.size(); ++i) {
     generator_.Make(rows[i].record, &record);
-    stored_bytes_ -= share * static_cast<double>(SharedBytes(plan, record));
+    const uint64_t shared = SharedBytes(plan, record);
+    rows[i].bytes -= shared;
+    const bool is_first = i == 0 || rows[i - 1] < rows[i];
+    if (is_sample() || !is_first) stored_bytes_ -= share * static_cast<double>(shared);
+  }
+}
+
+void EntityModel::AddUp(size_t place) {
+  const bool is_list = layout_.entities[place].list_of.has_value();
+  std::vector<uint64_t>& before = before_[place];
+  before.push_back(0);
+  for (const Row& row : rows_[place]) {
+    before.push_back(before.back() + (is_list ? row.bytes : UnitsOfSize(row.bytes)));
   }
 }
 
@@ -153,17 +181,57 @@ double EntityModel::DistinctShareOf(const EntityPlan& plan) const {
   return count == 0 ? 1 : static_cast<double>(keys.size()) / static_cast<double>(count);
 }
 
-EntityModel::Largest EntityModel::LargestOf(const std::vector<Row>& rows) const {
+EntityModel::Largest EntityModel::LargestOf(size_t place) const {
+  const std::vector<Row>& rows = rows_[place];
+  const std::vector<uint64_t>& before = before_[place];
   Largest largest;
-  size_t most = 0;
+  uint64_t most = 0;
   for (size_t first = 0, i = 0; i < rows.size(); ++i) {
     if (rows[i].partition_key != rows[first].partition_key) first = i;
-    if (i - first + 1 <= most) continue;
-    most = i - first + 1;
+    if (before[i + 1] - before[first] <= most) continue;
+    most = before[i + 1] - before[first];
     largest.partition_key = rows[first].partition_key;
   }
-  if (most > 0) largest.share = static_cast<double>(most) / static_cast<double>(rows.size());
+  if (most > 0) largest.share = static_cast<double>(most) / static_cast<double>(before.back());
   return largest;
+}
+
+EntityModel::Sum EntityModel::SumOf(size_t place) const {
+  return {.entities = static_cast<double>(rows_[place].size()),
+          .units = static_cast<double>(before_[place].back())};
+}
+
+double EntityModel::UnitsOfOne(size_t place, size_t first, size_t last) const {
+  if (layout_.entities[place].list_of) return UnitsOfList(place, first, last);
+  if (first == last) last = rows_[place].size(), first = 0;
+  if (first == last) return 1;
+  const std::vector<uint64_t>& before = before_[place];
+  return static_cast<double>(before[last] - before[first]) / static_cast<double>(last - first);
+}
+
+double EntityModel::UnitsOfList(size_t place, size_t first, size_t last) const {
+  if (first == last) return 1;  // Nothing is on it yet.
+  Record record;
+  generator_.Make(rows_[place][first].record, &record);
+  const uint64_t shared = SharedBytes(layout_.entities[place], record);
+  const double listed = scale_ * static_cast<double>(before_[place][last] - before_[place][first]);
+  return static_cast<double>(UnitsOfSize(shared + static_cast<uint64_t>(listed)));
+}
+
+double EntityModel::UnitsAt(const std::string& table, const std::string& partition_key,
+                            const std::string& row_key) const {
+  const Row wanted{partition_key, row_key};
+  std::optional<size_t> first_place;
+  for (size_t place = 0; place < rows_.size(); ++place) {
+    if (layout_.entities[place].table != table) continue;
+    if (!first_place) first_place = place;
+    const std::vector<Row>& rows = rows_[place];
+    const auto [first, last] = std::equal_range(rows.begin(), rows.end(), wanted);
+    if (first == last) continue;
+    return UnitsOfOne(place, static_cast<size_t>(first - rows.begin()),
+                      static_cast<size_t>(last - rows.begin()));
+  }
+  return first_place ? UnitsOfOne(*first_place, 0, 0) : 1;
 }
 
 EntityModel::Answer EntityModel::Ask(const QueryPlan& plan, const QueryPart& part, const Op& op,
@@ -173,12 +241,17 @@ EntityModel::Answer EntityModel::Ask(const QueryPlan& plan, const QueryPart& par
     const Answer one = AskOne(entity, plan, part, op, known, top);
     all.scanned += one.scanned;
     all.returned += one.returned;
+    all.units += one.units;
   }
-  if (top > 0 && all.returned > static_cast<double>(top)) {
-    all.scanned *= static_cast<double>(top) / all.returned;
-    all.returned = static_cast<double>(top);
-  }
-  return all;
+  return FirstOf(all, top);
+}
+
+// As far as it goes until `top` are found.
+EntityModel::Answer EntityModel::FirstOf(const Answer& all, uint64_t top) {
+  const auto wanted = static_cast<double>(top);
+  if (top == 0 || all.returned <= wanted) return all;
+  const double share = wanted / all.returned;
+  return {.scanned = all.scanned * share, .returned = wanted, .units = all.units * share};
 }
 
 // The rows of its keys, from the first to behind the last.
@@ -232,13 +305,16 @@ EntityModel::Answer EntityModel::AskOne(size_t entity, const QueryPlan& plan, co
   const size_t found = end - begin;
   if (layout_.entities[entity].list_of && part.kind == PlanKind::kPoint) {
     // One entity, which lists what is found.
-    return {1.0, std::max(static_cast<double>(found) * scale_, 1.0)};
+    return {.scanned = 1,
+            .returned = std::max(static_cast<double>(found) * scale_, 1.0),
+            .units = UnitsOfOne(entity, begin, end)};
   }
   if (part.kind == PlanKind::kPoint) {
     // A point is asked for by who has the keys of a record: one written since, or not in the sample, is there
     // too.
     const bool there = found > 0 || plan.parts.size() == 1;
-    return {there ? 1.0 : 0.0, there ? 1.0 : 0.0};
+    if (!there) return {};
+    return {.scanned = 1, .returned = 1, .units = UnitsOfOne(entity, begin, end)};
   }
   double share = 1;
   if (!plan.residual.empty() && found > 0) {
@@ -251,13 +327,9 @@ EntityModel::Answer EntityModel::AskOne(size_t entity, const QueryPlan& plan, co
     }
     share = static_cast<double>(matched) / static_cast<double>(looked);
   }
-  Answer answer{.scanned = static_cast<double>(found) * scale_};
-  answer.returned = answer.scanned * share;
-  if (top > 0 && answer.returned > static_cast<double>(top)) {
-    answer.scanned *= static_cast<double>(top) / answer.returned;
-    answer.returned = static_cast<double>(top);
-  }
-  return answer;
+  const double scanned = static_cast<double>(found) * scale_;
+  const double units = static_cast<double>(before_[entity][end] - before_[entity][begin]) * scale_;
+  return FirstOf({.scanned = scanned, .returned = scanned * share, .units = units}, top);
 }
 
 }  // namespace partita::lab

@@ -1,10 +1,19 @@
 #include "bench/lab/experiment.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "engine/base/assert.h"
 
 namespace partita::lab {
+namespace {
+
+double HighestOf(const std::vector<double>& rates) {
+  return rates.empty() ? 0 : *std::max_element(rates.begin(), rates.end());
+}
+
+}  // namespace
 
 PropertyType Field::type() const {
   switch (distribution) {
@@ -117,19 +126,52 @@ const EntityPlan& Layout::BaseOf(const Record& record) const {
   return entities[type];
 }
 
-double Experiment::NewRecordsExpected() const {
-  double rate = 0;
-  for (const double one : arrival.rates) rate = std::max(rate, one);
-  // A ramp is at its mean on average.
-  if (arrival.model == ArrivalModel::kRamp) rate = (rate + arrival.rate_end) / 2;
-  double operations = rate * (arrival.warmup_s + arrival.duration_s);
-  if (arrival.model == ArrivalModel::kReplay) operations = static_cast<double>(arrival.times.size());
-  if (arrival.model == ArrivalModel::kClosed) operations = 0;
+uint64_t Arrival::TimesReplayed() const {
+  // As ArrivalSchedule has it.
+  const auto is_due = [this](double time) { return time / scale < warmup_s + duration_s; };
+  return static_cast<uint64_t>(std::partition_point(times.begin(), times.end(), is_due) - times.begin());
+}
+
+std::optional<double> Arrival::HighestRate() const {
+  if (model == ArrivalModel::kClosed) return std::nullopt;
+  if (model == ArrivalModel::kRamp) return std::max(HighestOf(rates), rate_end);
+  if (model != ArrivalModel::kReplay) return HighestOf(rates);
+  const uint64_t count = TimesReplayed();
+  const double span_s = count == 0 ? 0 : (times[count - 1] - times[0]) / scale;
+  // What comes within a second is so much in a second.
+  return span_s > 1 ? static_cast<double>(count - 1) / span_s : static_cast<double>(count);
+}
+
+double Arrival::OperationsExpected() const {
+  const double seconds = warmup_s + duration_s, highest = HighestOf(rates);
+  switch (model) {
+    case ArrivalModel::kRamp:
+      return (highest + rate_end) / 2 * seconds;
+    case ArrivalModel::kSteps:
+      return std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size()) * seconds;
+    case ArrivalModel::kBurst: {
+      const double period = on_s + off_s, whole = std::floor(seconds / period);
+      return highest * (whole * on_s + std::min(seconds - whole * period, on_s));
+    }
+    case ArrivalModel::kReplay:
+      return static_cast<double>(TimesReplayed());
+    case ArrivalModel::kClosed:
+      return 0;
+    default:
+      return highest * seconds;
+  }
+}
+
+double Experiment::NewRecordsPerOperation() const {
   double records = 0;
   for (const Op& op : ops) {
     if (op.writes_new()) records += op.weight / weight_sum() * op.batch;
   }
-  return operations * records;
+  return records;
+}
+
+double Experiment::NewRecordsExpected(const Arrival& of) const {
+  return of.OperationsExpected() * NewRecordsPerOperation();
 }
 
 double Experiment::weight_sum() const {

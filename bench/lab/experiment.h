@@ -67,7 +67,9 @@ struct Field {
   std::optional<NumberFormat> format;
   size_t column = 0;         // kColumn: which of the imported ones,
   ImportColumn column_says;  // and what is known of its values.
-  uint64_t records_max = 0;  // So many records there are at most, with those that a run writes.
+  // So many records there are at most, with those that a run writes, however the dice fall: much more than
+  // there will be.
+  uint64_t records_max = 0;
 
   PropertyType type() const;
   bool derived() const { return distribution == Distribution::kTemplate || per || swing > 0; }
@@ -182,6 +184,14 @@ struct Arrival {
   uint32_t clients = 64;       // Calls in flight at most; kClosed: clients that wait for each answer.
   double think_s = 0;          // kClosed: and then so long.
   double warmup_s = 1, duration_s = 5;
+
+  // Operations a second at the highest of the rates; of kReplay the mean from the first to the last that is
+  // due. Nothing for kClosed: how fast it is will be known when it has run.
+  std::optional<double> HighestRate() const;
+  // Operations of a run at the highest rate, about; 0 for kClosed.
+  double OperationsExpected() const;
+  // kReplay: so many of `times` are due before the run ends, which leaves out the others.
+  uint64_t TimesReplayed() const;
 };
 
 struct Layout {
@@ -247,8 +257,10 @@ struct Experiment {
 
   double weight_sum() const;
   const Arrival& ArrivalOf(const Layout& layout) const { return layout.arrival ? *layout.arrival : arrival; }
+  // How many records an operation adds, on average.
+  double NewRecordsPerOperation() const;
   // How many records a run of the highest rate adds, about; of a closed loop nobody knows: 0.
-  double NewRecordsExpected() const;
+  double NewRecordsExpected(const Arrival& of) const;
 };
 
 }  // namespace partita::lab

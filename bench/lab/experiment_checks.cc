@@ -206,7 +206,7 @@ void CheckRowsSuffice(const Experiment& experiment, const EntityPlan& entity,
                       const RecordGenerator& generator, const TomlSection& section) {
   const uint64_t rows = experiment.imported->rows();
   const double left = static_cast<double>(rows - experiment.records);
-  const double wanted = experiment.NewRecordsExpected();
+  const double wanted = experiment.NewRecordsExpected(experiment.arrival);
   if (wanted <= left || rows == 0) return;
   Record first, again;
   generator.Make(0, &first);

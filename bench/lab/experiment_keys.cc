@@ -152,7 +152,7 @@ constexpr ExperimentKey kKeys[] = {
      "Calls in flight at most, 1 to 512; closed: how many clients; default 64"},
     {"arrival", "think", "time", "closed: how long a client waits after an answer"},
     {"arrival", "warmup", "time", "Not measured, at the beginning; default 1s"},
-    {"arrival", "duration", "time", "Measured; default 5s"},
+    {"arrival", "duration", "time", "Measured; default 5s; replay: what is due later is left out"},
     {"limits", "profile", "text", "off (default), storage, or partition=N,account=N in entities a second"},
     {"limits", "throttled", "text", "What a client does that is told to slow down: drop (default) or retry"},
     {"target", "kind", "text",

@@ -1,6 +1,7 @@
 #include "bench/lab/experiment_reader.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "api/cli/nearest_name.h"
 #include "api/date_time.h"
@@ -16,6 +17,9 @@ namespace partita::lab {
 namespace {
 
 constexpr uint64_t kRecordsMax = 1'000'000'000;
+// Operations a second: no experiment asks for more, and no closed loop does more, since they are drawn one
+// after another.
+constexpr double kRateBound = 10'000'000, kClosedRateBound = 1'000'000;
 
 template <typename Named>
 std::vector<std::string> NamesOf(const std::vector<Named>& things) {
@@ -30,6 +34,38 @@ bool IsFileName(std::string_view name) {
            c == '_' || c == '.';
   };
   return !name.empty() && name.size() <= 100 && name[0] != '.' && std::all_of(name.begin(), name.end(), fits);
+}
+
+// What the dice bring so many times on average they bring no more often than this, but for one seed of 10^13.
+double MostOf(double mean) { return mean + 8 * std::sqrt(mean) + 40; }
+
+double HighestIn(const toml::node& numbers) {
+  double highest = 0;
+  const auto add = [&](const toml::node& node) {
+    if (node.is_number()) highest = std::max(highest, std::min(*node.value<double>(), kRateBound));
+  };
+  if (const toml::array* array = numbers.as_array()) {
+    for (const toml::node& number : *array) add(number);
+  } else {
+    add(numbers);
+  }
+  return highest;
+}
+
+// The highest rate of the layouts that have an arrival of their own. They are read, and what is wrong with
+// them is told, only when it is known how many records there will be.
+double OwnRateOf(const toml::node* layouts) {
+  double highest = 0;
+  if (layouts == nullptr || !layouts->is_array()) return highest;
+  for (const toml::node& layout : *layouts->as_array()) {
+    const toml::node* arrival = layout.is_table() ? layout.as_table()->get("arrival") : nullptr;
+    if (arrival == nullptr || !arrival->is_table()) continue;
+    for (const char* key : {"rate", "to"}) {
+      const toml::node* numbers = arrival->as_table()->get(key);
+      if (numbers != nullptr) highest = std::max(highest, HighestIn(*numbers));
+    }
+  }
+  return highest;
 }
 
 }  // namespace
@@ -61,20 +97,27 @@ void ExperimentReader::Read() {
 }
 
 void ExperimentReader::SetRecordsMax() {
-  const Arrival& arrival = experiment_.arrival;
-  double rate = arrival.rate_end;
-  for (const double one : arrival.rates) rate = std::max(rate, one);
-  double operations = 2 * rate * (arrival.warmup_s + arrival.duration_s);  // A sine rises to twice the rate.
-  if (arrival.model == ArrivalModel::kReplay) operations = static_cast<double>(arrival.times.size());
-  // How fast a closed loop is nobody knows.
-  if (arrival.model == ArrivalModel::kClosed) operations = 10.0 * static_cast<double>(experiment_.records);
-  uint64_t batch = 0;
+  const double operations = OperationsMax(), weights = experiment_.weight_sum();
+  double written = 0;
   for (const Op& op : experiment_.ops) {
-    if (op.writes_new()) batch = std::max<uint64_t>(batch, op.batch);
+    if (op.writes_new()) written += op.batch * std::min(operations, MostOf(operations * op.weight / weights));
   }
   for (Field& field : experiment_.fields) {
-    field.records_max = experiment_.records + static_cast<uint64_t>(operations) * batch;
+    field.records_max = experiment_.records + static_cast<uint64_t>(std::ceil(written));
   }
+}
+
+double ExperimentReader::OperationsMax() const {
+  const Arrival& arrival = experiment_.arrival;
+  const double seconds = arrival.warmup_s + arrival.duration_s;
+  if (arrival.model == ArrivalModel::kReplay) return static_cast<double>(arrival.times.size());
+  if (arrival.model == ArrivalModel::kClosed) {
+    const double bound = kClosedRateBound * seconds;
+    if (arrival.think_s <= 0) return bound;
+    return std::min(bound, arrival.clients * (seconds / arrival.think_s + 1));
+  }
+  const double rate = std::max(arrival.HighestRate().value_or(0), OwnRateOf(top_.Node("layout")));
+  return MostOf(2 * rate * seconds);  // A sine rises to twice the rate.
 }
 
 void ExperimentReader::ReadData(const TomlSection& data) {

@@ -32,8 +32,10 @@ class ExperimentReader {
   std::string PathOf(const std::string& file) const;
   void ReadClock(const TomlSection& section, Field* field);
   void ReadSequence(const TomlSection& section, Field* field);
-  // Tells the fields how many records there will be. REQUIRES: arrival and operations were read.
+  // Tells the fields how many records there will be at most. REQUIRES: arrival and operations were read.
   void SetRecordsMax();
+  // So many operations no run has, on any layout.
+  double OperationsMax() const;
   // Notes when the values leave [min, max] within the records.
   void CheckSteps(const TomlSection& section, const Field& field, int64_t min, int64_t max);
   void ReadFormat(const TomlSection& section, Field* field);

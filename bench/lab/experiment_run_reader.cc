@@ -48,6 +48,7 @@ void ExperimentReader::ReadShape(const TomlSection& section, Arrival* to) {
   const bool needs_rate = arrival.model != ArrivalModel::kReplay && arrival.model != ArrivalModel::kClosed;
   if (needs_rate) section.Require("rate");
   if (needs_rate && section.Has("rate") && arrival.rates.empty()) section.Wrong("rate", "takes at least one");
+  // So that it is one cell; how fast that is Arrival::HighestRate knows.
   if (!needs_rate || arrival.rates.empty()) arrival.rates = {1};
   if (arrival.model == ArrivalModel::kRamp) section.Require("to");
   section.Number("to", 0, kRateMax, &arrival.rate_end);
@@ -235,6 +236,10 @@ void ExperimentReader::ReadExpectation(const TomlSection& section) {
   if (section.Has("is")) section.Text("is", &expectation.is.emplace());
   if (expectation.metric == kHotShare && expectation.op) {
     section.Wrong("op", "hot_share is of all operations together");
+  }
+  if (expectation.metric == "hottest_rate" && experiment_.arrival.model == ArrivalModel::kClosed) {
+    section.Wrong("metric",
+                  "hottest_rate is predicted, and how fast a closed loop is is known when it has run");
   }
   if (expectation.metric == "plan" && !(expectation.is && expectation.op)) {
     section.Wrong("metric", "plan needs op and is");

@@ -1,13 +1,13 @@
 #include "bench/lab/explain.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <map>
 #include <set>
 
 #include "api/limits.h"
 #include "bench/lab/entity_model.h"
+#include "bench/lab/entity_units.h"
 #include "bench/lab/operation_stream.h"
 #include "bench/lab/query_planner.h"
 #include "bench/lab/write_planner.h"
@@ -17,7 +17,6 @@ namespace {
 
 // Operations that are looked at: enough for one second of most rates, and little time.
 constexpr uint64_t kOperationsMin = 500, kOperationsMax = 10'000;
-constexpr double kEntityKib = 1024;
 // Records of a sample that say in which partitions the others are for which they stand.
 constexpr double kSampleTrusted = 8;
 
@@ -44,22 +43,28 @@ class Predictor {
     }
   }
 
-  // `seconds` is how long the operations take to arrive.
-  LayoutPrediction Finish(double seconds) {
+  // `rate`: operations a second; 0: not known.
+  LayoutPrediction Finish(double rate) {
+    double operations = 0;
     for (size_t op = 0; op < counts_.size(); ++op) {
       OpPrediction& told = prediction_.ops[op];
+      operations += static_cast<double>(counts_[op]);
       const double count = std::max<double>(1, static_cast<double>(counts_[op]));
       for (double* sum : {&told.partitions, &told.requests, &told.scanned, &told.returned, &told.written}) {
         *sum /= count;
       }
     }
-    prediction_.account_rate = elsewhere_ / seconds;
+    double all = elsewhere_, hottest = 0;
     for (const auto& [partition, units] : heat_) {
-      prediction_.account_rate += units / seconds;
-      if (units / seconds <= prediction_.hottest_rate) continue;
-      prediction_.hottest_rate = units / seconds;
+      all += units;
+      if (units <= hottest) continue;
+      hottest = units;
       prediction_.hottest_partition = partition.second;
     }
+    const double times_a_second = rate / std::max<double>(operations, 1);
+    prediction_.hottest_share = all > 0 ? hottest / all : 0;
+    prediction_.hottest_rate = hottest * times_a_second;
+    prediction_.account_rate = all * times_a_second;
     return std::move(prediction_);
   }
 
@@ -86,12 +91,12 @@ class Predictor {
       requests += is_list ? 1 : std::max(1.0, answer.returned / kPageEntitiesMax);
       told->partitions += part.kind <= PlanKind::kPartition ? 1 : 0;
       if (part.kind <= PlanKind::kPartition)
-        heat_[{table, part.partition_lower}] += std::max(1.0, answer.scanned);
+        heat_[{table, part.partition_lower}] += std::max(1.0, answer.units);
       if (part.kind > PlanKind::kPartition) {
         // Of the partitions it runs through the largest is the one that can become the hottest.
         const EntityModel::Largest& largest = model_.largest(part.entity);
-        heat_[{table, largest.partition_key}] += answer.scanned * largest.share;
-        elsewhere_ += answer.scanned * (1 - largest.share);
+        heat_[{table, largest.partition_key}] += answer.units * largest.share;
+        elsewhere_ += answer.units * (1 - largest.share);
       }
       if (plan->lookups) {
         // Of a list no more than is wanted; what else is not in order the client looks up whole, and sorts.
@@ -120,8 +125,9 @@ class Predictor {
         const auto place = static_cast<size_t>(&base - layout_.entities.data());
         there = 1 + (count - 1) * model_.ShareOf(place, partition_key);
       }
-      heat_[{base.table, partition_key}] += there;
-      elsewhere_ += count - there;
+      const double units = model_.UnitsAt(base.table, partition_key, base.row_key.Of(record));
+      heat_[{base.table, partition_key}] += there * units;
+      elsewhere_ += (count - there) * units;
     });
   }
 
@@ -133,16 +139,19 @@ class Predictor {
     if (op.kind == OpKind::kModify && !requests.empty()) {
       // The record is read first.
       told->requests += 1;
-      heat_[{*requests[0].table, requests[0].partition_key()}] += 1;
+      const std::string& row_key = requests[0].writes[0].entity.row_key();
+      heat_[{*requests[0].table, requests[0].partition_key()}] +=
+          model_.UnitsAt(*requests[0].table, requests[0].partition_key(), row_key);
     }
     for (const WriteRequestPlan& request : requests) {
       if (request.list) {
-        // It is read, then written.
-        const Partition partition(*request.table, request.list->partition_key);
+        // It is read, then written, whole.
+        const ListChange& change = *request.list;
+        const Partition partition(*request.table, change.partition_key);
         partitions.insert(partition);
         told->requests += 1;
         told->written += 1;
-        heat_[partition] += 2;
+        heat_[partition] += 2 * model_.UnitsAt(*request.table, change.partition_key, change.row_key);
       }
       told->largest_transaction =
           std::max(told->largest_transaction, static_cast<double>(request.writes.size()));
@@ -150,8 +159,7 @@ class Predictor {
         const Partition partition(*request.table, write.entity.partition_key());
         partitions.insert(partition);
         told->written += 1;
-        const double size = static_cast<double>(EntitySizeBytes(write.entity));
-        heat_[partition] += std::max(1.0, std::ceil(size / kEntityKib));
+        heat_[partition] += static_cast<double>(UnitsOf(write));
       }
     }
     told->partitions += static_cast<double>(partitions.size());
@@ -162,7 +170,7 @@ class Predictor {
   const EntityModel model_;
   LayoutPrediction prediction_;
   std::vector<uint64_t> counts_;
-  std::map<Partition, double> heat_;  // Entities that count, by partition,
+  std::map<Partition, double> heat_;  // Units, by partition,
   double elsewhere_ = 0;              // and where no partition was told apart.
 };
 
@@ -189,29 +197,57 @@ std::string OpText(const Op& op, const OpPrediction& told) {
   return text + "\n";
 }
 
+// When operations arrive that a prediction is for.
+std::string ArrivalText(const Arrival& arrival, double rate) {
+  if (arrival.model == ArrivalModel::kClosed) {
+    return "closed loop of " + std::to_string(arrival.clients) +
+           " clients: how many operations/s is known when it has run";
+  }
+  const bool is_mean = arrival.model == ArrivalModel::kReplay;
+  return "at " + WholeFigure(rate) + " operations/s" + (is_mean ? " on average, a replay" : "");
+}
+
+std::string HeatText(const LayoutPrediction& told, double rate, uint64_t target) {
+  std::string text = "  hottest partition: '" + told.hottest_partition + "', ";
+  // Nothing can be said of targets, which are for a second.
+  if (rate == 0) return text + WholeFigure(100 * told.hottest_share) + " % of all units\n";
+  text += WholeFigure(told.hottest_rate) + " units/s";
+  if (target > 0) {
+    text += ", " + WholeFigure(100 * told.hottest_rate / static_cast<double>(target)) + " % of its target";
+    if (told.hottest_rate > static_cast<double>(target)) text += ": WILL BE THROTTLED";
+  }
+  return text + "; all: " + WholeFigure(told.account_rate) + " units/s\n";
+}
+
 }  // namespace
 
 Prediction Predict(const RecordGenerator& generator) {
   const Experiment& experiment = generator.experiment();
-  const Arrival& arrival = experiment.arrival;
-  const auto highest_rate = [](const Arrival& of) {
-    return std::max(*std::max_element(of.rates.begin(), of.rates.end()), of.rate_end);
-  };
   Prediction prediction;
-  prediction.rate = highest_rate(arrival);
+  prediction.rate = experiment.arrival.HighestRate().value_or(0);
   const auto count = std::clamp(static_cast<uint64_t>(prediction.rate), kOperationsMin, kOperationsMax);
   for (const Layout& layout : experiment.layouts) {
-    const double rate = layout.arrival ? highest_rate(*layout.arrival) : prediction.rate;
     Predictor predictor(layout, generator);
     OperationStream stream(generator);
     for (uint64_t i = 0; i < count; ++i) predictor.Follow(stream.Next());
-    prediction.layouts.push_back(predictor.Finish(static_cast<double>(count) / rate));
+    const double rate = experiment.ArrivalOf(layout).HighestRate().value_or(0);
+    prediction.layouts.push_back(predictor.Finish(rate));
   }
   return prediction;
 }
 
+std::string LeftOutText(const Arrival& arrival) {
+  const uint64_t due = arrival.TimesReplayed(), all = arrival.times.size();
+  if (arrival.model != ArrivalModel::kReplay || due == all) return "";
+  return "the run replays " + std::to_string(due) + " of " + std::to_string(all) +
+         " times: the last is due after " + WholeFigure(arrival.times.back() / arrival.scale) +
+         " s, and warmup and duration end after " + WholeFigure(arrival.warmup_s + arrival.duration_s) +
+         " s\n";
+}
+
 std::string PredictionText(const Experiment& experiment, const Prediction& prediction) {
-  std::string text = experiment.name + ", at " + WholeFigure(prediction.rate) + " operations/s\n";
+  std::string text = experiment.name + ", " + ArrivalText(experiment.arrival, prediction.rate) +
+                     "; a unit is a KiB of an entity, rounded up\n" + LeftOutText(experiment.arrival);
   for (size_t i = 0; i < experiment.layouts.size(); ++i) {
     const Layout& layout = experiment.layouts[i];
     const LayoutPrediction& told = prediction.layouts[i];
@@ -223,14 +259,8 @@ std::string PredictionText(const Experiment& experiment, const Prediction& predi
     }
     text += "\n";
     for (size_t op = 0; op < told.ops.size(); ++op) text += OpText(experiment.ops[op], told.ops[op]);
-    text += "  stored: " + WholeFigure(told.stored_bytes) + " bytes a record\n  hottest partition: '" +
-            told.hottest_partition + "', " + WholeFigure(told.hottest_rate) + " entities/s";
-    const uint64_t target = experiment.limits.partition_rate;
-    if (target > 0) {
-      text += ", " + WholeFigure(100 * told.hottest_rate / static_cast<double>(target)) + " % of its target";
-      if (told.hottest_rate > static_cast<double>(target)) text += ": WILL BE THROTTLED";
-    }
-    text += "; all: " + WholeFigure(told.account_rate) + " entities/s\n";
+    text += "  stored: " + WholeFigure(told.stored_bytes) + " bytes a record\n";
+    text += HeatText(told, prediction.rate, experiment.limits.partition_rate);
   }
   return text;
 }

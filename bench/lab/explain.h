@@ -27,18 +27,24 @@ struct OpPrediction {
 struct LayoutPrediction {
   std::vector<OpPrediction> ops;
   double stored_bytes = 0;  // For each record, by the service's formula.
-  // Entities a second that count against the targets, at the experiment's highest rate: of the partition with
-  // the most, and of all.
+  // What counts against the targets, in units (entity_units.h): of the partition with the most its share of
+  // all, and at the experiment's highest rate units a second of it and of all; 0 where no rate is known.
   std::string hottest_partition;
+  double hottest_share = 0;
   double hottest_rate = 0, account_rate = 0;
 };
 
 struct Prediction {
-  double rate = 0;  // Operations a second that it is for.
+  // Operations a second that it is for (Arrival::HighestRate). 0: that of a closed loop, which is known when
+  // it has run.
+  double rate = 0;
   std::vector<LayoutPrediction> layouts;
 };
 
 Prediction Predict(const RecordGenerator& generator);
+
+// What a run leaves out of a replay because it ends before, a line; empty: nothing.
+std::string LeftOutText(const Arrival& arrival);
 
 // For people: a block for each layout.
 std::string PredictionText(const Experiment& experiment, const Prediction& prediction);

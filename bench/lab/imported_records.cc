@@ -127,6 +127,10 @@ class TypeFinder {
   std::vector<Guesses> guesses_;
 };
 
+Status NoTimeOf(std::string_view text) {
+  return Status::InvalidArgument(QuotedForMessage(text) + " is no time of the years 1601 to 9999");
+}
+
 Result<PropertyValue> TimeOf(EpochUnit unit, std::string_view text) {
   constexpr int64_t kTicks[] = {0, 10'000'000, 10'000, 10};
   const int64_t ticks = kTicks[static_cast<size_t>(unit)];
@@ -136,14 +140,14 @@ Result<PropertyValue> TimeOf(EpochUnit unit, std::string_view text) {
     return Status::InvalidArgument(QuotedForMessage(text) + " is no number, of which a time could be made");
   }
   const double since = number * static_cast<double>(ticks) + static_cast<double>(kEpochTicks);
-  if (!(since >= 0 && since <= static_cast<double>(kDateTimeTicksMax))) {
-    return Status::InvalidArgument(QuotedForMessage(text) + " is no time of the years 1601 to 9999");
-  }
+  // Roughly, so that it fits the integers below: as a double the last tick is rounded up by one.
+  if (!(since >= 0 && since <= static_cast<double>(kDateTimeTicksMax))) return NoTimeOf(text);
   // Whole parts apart, so that none of their digits is lost.
   const double whole = std::floor(number);
   const auto part = static_cast<int64_t>((number - whole) * static_cast<double>(ticks) + 0.5);
-  return PropertyValue(
-      DateTime{static_cast<uint64_t>(static_cast<int64_t>(whole) * ticks + part + kEpochTicks)});
+  const int64_t exact = static_cast<int64_t>(whole) * ticks + part + kEpochTicks;
+  if (exact < 0 || static_cast<uint64_t>(exact) > kDateTimeTicksMax) return NoTimeOf(text);
+  return PropertyValue(DateTime{static_cast<uint64_t>(exact)});
 }
 
 Status CheckSize(const PropertyValue& value) {

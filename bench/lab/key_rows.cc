@@ -1,6 +1,7 @@
 #include "bench/lab/key_rows.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/base/assert.h"
 
@@ -15,11 +16,21 @@ std::string PlaceOf(const std::string& table, std::string_view key) {
   return place.append(key);
 }
 
+// Those that are there, and those that are likely to come: rows of keys that none has would stay dark, and
+// all others share what is left. How much a closed loop does nobody knows; as many operations as there are
+// records are as good a guess as any.
+uint64_t RecordsLikely(const Experiment& experiment, const Layout& layout) {
+  const Arrival& arrival = experiment.ArrivalOf(layout);
+  const auto there = static_cast<double>(experiment.records);
+  const double added = arrival.model == ArrivalModel::kClosed ? there * experiment.NewRecordsPerOperation()
+                                                              : experiment.NewRecordsExpected(arrival);
+  return std::max<uint64_t>(static_cast<uint64_t>(std::ceil(there + added)), 1);
+}
+
 }  // namespace
 
 KeyRows::KeyRows(const Layout& layout, const RecordGenerator& generator) {
-  uint64_t records = std::max<uint64_t>(generator.experiment().records, 1);
-  for (const Field& field : generator.experiment().fields) records = std::max(records, field.records_max);
+  const uint64_t records = RecordsLikely(generator.experiment(), layout);
   // An odd step, so that what repeats with the record's number is seen throughout.
   const uint64_t step = records <= kRowsSample ? 1 : (records / kRowsSample + 1) | 1;
   std::vector<std::string> places;

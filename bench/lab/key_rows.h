@@ -10,8 +10,8 @@
 namespace partita::lab {
 
 // The rows of a picture of where load lies: the PartitionKeys of a layout's tables, in order, cut where an
-// even sample of the records, with those that a run writes, has about as many in each. A key that many
-// records share begins a row. Immutable.
+// even sample of the records, with those that a run of the highest rate is likely to write, has about as many
+// in each. A key that many records share begins a row. Immutable.
 class KeyRows {
  public:
   static constexpr size_t kRowsMax = 32;

@@ -37,7 +37,7 @@ ExitCode Explain(const std::string& path, Console& console) {
 // The records of the sample "packages", beside its experiment.
 Status WriteImportOf(const std::string& experiment, Console& console) {
   const std::string path = std::filesystem::path(experiment).replace_filename("packages.jsonl").string();
-  if (std::filesystem::exists(path)) return Status::AlreadyExists(path + " exists");
+  PARTITA_TRY(CheckIsNew(path));
   PARTITA_ASSIGN(const uint64_t packages, WritePackages(path));
   console.out << path << ": written, " << packages << " packages\n";
   return Status();
@@ -45,7 +45,7 @@ Status WriteImportOf(const std::string& experiment, Console& console) {
 
 ExitCode New(const std::string& given, const std::string& sample, Console& console) {
   const std::string path = !given.empty() ? given : sample.empty() ? "experiment.toml" : sample + ".toml";
-  if (std::filesystem::exists(path)) return Fail(console, Status::AlreadyExists(path + " exists"));
+  if (const Status is_new = CheckIsNew(path); !is_new.ok()) return Fail(console, is_new);
   const char* text = kExampleExperiment;
   for (const Sample& held : Samples()) {
     if (held.name == sample) text = held.text;
@@ -76,7 +76,8 @@ ExitCode Compare(const std::string& before, const std::string& after, double thr
   const Result<RunComparison> comparison = CompareRuns(*first, *second, threshold);
   if (!comparison.ok()) return Fail(console, comparison.status());
   console.out << ComparisonText(*comparison);
-  return comparison->any_worse() ? ExitCode::kFindings : ExitCode::kOk;
+  // What cannot be told is not passed: a gate that cannot fail is none.
+  return comparison->any_worse() || comparison->any_undecided() ? ExitCode::kFindings : ExitCode::kOk;
 }
 
 ExitCode Report(const std::string& path, const std::string& wanted, Console& console) {
@@ -104,7 +105,7 @@ ExitCode Check(const std::string& path, Console& console) {
   std::snprintf(line, sizeof(line), "%zu operations on %zu layouts; stream %016llx, made at %s\n",
                 experiment->ops.size(), experiment->layouts.size(), static_cast<unsigned long long>(hash),
                 FormatRate(static_cast<double>(kStreamSample), seconds, "operations").c_str());
-  console.out << path << ": sound\n" << line;
+  console.out << path << ": sound\n" << line << LeftOutText(experiment->arrival);
   return code;
 }
 
@@ -216,8 +217,8 @@ void AddCommands(CLI::App& app, LabWords* words) {
   report->add_option("--out", words->other_file, "Default: report.html beside it")->type_name("FILE");
   report->callback(
       [words] { words->run = [words](Console& c) { return Report(words->file, words->other_file, c); }; });
-  CLI::App* compare =
-      app.add_subcommand("compare", "Tell how a later run differs; exit code 1 where it is worse");
+  CLI::App* compare = app.add_subcommand(
+      "compare", "Tell how a later run differs; exit code 1 where it is worse, or too few repeats tell");
   compare->footer("Example:\n  partita lab compare monday/result.json tuesday/result.json --threshold 0.2");
   compare->add_option("before", words->file, "result.json of a run")->required()->type_name("FILE");
   compare->add_option("after", words->other_file, "That of a later one")->required()->type_name("FILE");

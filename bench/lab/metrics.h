@@ -19,11 +19,11 @@ namespace partita::lab {
 //   some of what the service would count, older versions add to it) returned transactions written bytes (that
 //   were answered: by the service's formula of sizes, on a service the length of its answers to queries);
 //   density (returned of scanned) stored_bytes (per record, by the service's formula)  hottest_rate
-//   (predicted entities/s of one partition)
+//   (predicted of one partition, in units a second as the targets count: entity_units.h; 0 for a closed loop)
 std::vector<std::string> MetricNames();
-// That of all operations together which [[expect]] knows besides: hot_share, the share of the entities that
-// were touched which lay where most did, of the at most 32 rows of keys that the heat map has, in each tenth
-// of the run (Timeline::HotShare).
+// That of all operations together which [[expect]] knows besides: hot_share, the share of the units that were
+// asked for which lay where most did, of the at most 32 rows of keys that the heat map has, in each tenth of
+// the run (Timeline::HotShare).
 inline constexpr const char* kHotShare = "hot_share";
 
 // An interval takes so many rounds.

@@ -42,7 +42,7 @@ function heatFigure(l,cell,run){
   ' of all. Point at a cell, or focus the picture and use the arrow keys.');
  let column=0,row=hottest;
  const tell=()=>{const i=column*t.rows+row;
-  at.textContent=num(column*t.column_s)+' s, from “'+l.key_rows[row]+'”: '+num(t.entities[i]/t.column_s)+' entities/s, '+
+  at.textContent=num(column*t.column_s)+' s, from “'+l.key_rows[row]+'”: '+num(t.entities[i]/t.column_s)+' units/s, '+
    num(t.refused[i]/t.column_s)+' refused/s'};
  canvas.addEventListener('mousemove',e=>{column=Math.min(columns-1,Math.max(0,e.offsetX/canvas.clientWidth*columns|0));
   row=Math.min(t.rows-1,Math.max(0,e.offsetY/canvas.clientHeight*t.rows|0));tell()});
@@ -53,10 +53,10 @@ function heatFigure(l,cell,run){
  const key=el('canvas',{width:160,height:12,role:'img','aria-label':'Shades from dark, little, to light, much'}),k=key.getContext('2d');
  for(let i=0;i<160;++i){k.fillStyle=shade(i/159);k.fillRect(i,0,1,12)}
  return el('figure',{},el('figcaption',{},'Where the load lay: key ranges of about as many records, down; '+num(columns*t.column_s)+
-   ' s, across. Load is entities that count, and refused requests.'),
+   ' s, across. Load is units, the KiB of an entity, rounded up, and refused requests.'),
   el('div',{class:'heat'},el('ol',{'aria-hidden':'true'},l.key_rows.map((r,i)=>el('li',{class:i===hottest?'hot':undefined,title:r},r||'(empty)'))),canvas),
   el('div',{class:'key'},num(run.hot/1000)+'/s',key,num(run.hot)+'/s, on one scale for all layouts; lines: some were throttled'),at,
-  lazily('Key ranges as a table',()=>table(['From key','Entities','Refused','Share of load'],rows)));
+  lazily('Key ranges as a table',()=>table(['From key','Units','Refused','Share of load'],rows)));
 }
 
 // One panel of a chart over time: a frame, lines across at `ticks`, and a title.

@@ -25,7 +25,7 @@ const table=(head,rows,caption)=>el('div',{class:'scroll'},el('table',{},caption
 
 function head(){
  document.title=d.name+' – key-layout lab';
- const limits=d.target!=='embedded'?'on '+d.target+(d.target==='rocksdb'?', which has no limits':', whose limits are its own'):d.partition_rate||d.account_rate?'targets '+d.partition_rate+' entities/s a partition, '+d.account_rate+' in all':'no throughput targets';
+ const limits=d.target!=='embedded'?'on '+d.target+(d.target==='rocksdb'?', which has no limits':', whose limits are its own'):d.partition_rate||d.account_rate?'targets '+d.partition_rate+' units/s a partition, '+d.account_rate+' in all':'no throughput targets';
  document.getElementById('head').append(el('h1',{},d.name),el('p',{},d.description||''),
   el('p',{class:'facts'},num(d.records)+' records before; '+rates.join(', ')+'; '+d.warmup_s+' s warm-up and '+d.duration_s+
    ' s measured; each layout '+d.repeats+' time(s), in turns; '+
@@ -87,8 +87,9 @@ function cost(l,rate){
  return [el('h3',{},'What it costs (measured)'),
   table(['Operation','Transactions each','For a million','Bytes answered','Scanned each','Written each'],rows),
   el('p',{},'A record takes '+num(l.stored_bytes)+' stored bytes with its copies, by the service\'s formula: '+
-   num(l.stored_bytes*1e6/2**30)+' GiB for a million. Hottest partition: ',el('code',{},l.hottest_partition||'(empty key)'),' at '+
-   num(l.hottest_rate)+' entities/s; all partitions: '+num(l.account_rate)+' entities/s.')];
+   num(l.stored_bytes*1e6/2**30)+' GiB for a million. Hottest partition: ',el('code',{},l.hottest_partition||'(empty key)'),
+   d.arrival==='closed'?'; how fast a closed loop asks is not predicted.':' at '+num(l.hottest_rate)+
+   ' units/s; all partitions: '+num(l.account_rate)+' units/s. A unit is a KiB of an entity, rounded up.')];
 }
 
 function layoutSection(l,i){

@@ -60,8 +60,7 @@ std::string Judge(const Experiment& experiment, const RunResult& result, const E
     const std::string& plan = result.prediction.layouts[expectation.layout].ops[*expectation.op].plan;
     return plan == *expectation.is ? "" : of + " is " + plan + ", not " + *expectation.is;
   }
-  // At the highest rate, where layouts differ most.
-  const size_t rate = RateCountOf(experiment.arrival) - 1;
+  const size_t rate = HighestRateOf(experiment.arrival);
   for (const size_t layout : {expectation.layout, expectation.times_of.value_or(expectation.layout)}) {
     const std::string nothing = NothingMeasured(result, expectation, layout, rate);
     if (nothing.empty()) continue;
@@ -193,6 +192,11 @@ std::string LoadingText(const std::string& layout, double share) {
 
 size_t RateCountOf(const Arrival& arrival) {
   return arrival.model == ArrivalModel::kSteps ? 1 : arrival.rates.size();
+}
+
+size_t HighestRateOf(const Arrival& arrival) {
+  const auto end = arrival.rates.begin() + static_cast<std::ptrdiff_t>(RateCountOf(arrival));
+  return static_cast<size_t>(std::max_element(arrival.rates.begin(), end) - arrival.rates.begin());
 }
 
 size_t CellCountOf(const Experiment& experiment) {

@@ -72,6 +72,9 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const RunPlace
 // The rates that are cells of their own: for steps and replay it is one.
 size_t RateCountOf(const Arrival& arrival);
 
+// Of them the highest, where layouts differ most.
+size_t HighestRateOf(const Arrival& arrival);
+
 // Runs of a layout at a rate that an experiment consists of.
 size_t CellCountOf(const Experiment& experiment);
 

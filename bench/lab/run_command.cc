@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <system_error>
 
 #include "api/cli/figures.h"
 #include "api/cli/nearest_name.h"
@@ -176,6 +177,17 @@ Result<UnfinishedRun> OpenUnfinished(const RunWords& words, const RecordGenerato
   return UnfinishedRun::Open(place.directory, identity, start);
 }
 
+// Whether what is in the directory can be listed: kNotFound, kIoError.
+Status CheckReadable(const std::string& directory) {
+  std::error_code failed;
+  const std::filesystem::directory_iterator first(directory, failed);
+  if (!failed) return Status();
+  if (failed == std::errc::no_such_file_or_directory || failed == std::errc::not_a_directory) {
+    return Status::NotFound(directory + ": there is no such directory");
+  }
+  return Status::IoError(directory + ": " + failed.message());
+}
+
 // The whole run, which goes on with what is kept of it.
 ExitCode RunCells(const RunWords& words, const Experiment& experiment, RunPlace place,
                   const RunProgress& tell, ProgressLine* progress, Console& console) {
@@ -187,11 +199,10 @@ ExitCode RunCells(const RunWords& words, const Experiment& experiment, RunPlace 
   }
   const size_t all = CellCountOf(experiment);
   // One that --force began, and that was killed before its first cell was done, has yet to write over it.
-  if (unfinished->kept_count() == 0 && words.resume && !unfinished->was_begun() &&
-      std::filesystem::exists(place.directory + "/result.json")) {
-    return Fail(console, Status::AlreadyExists(place.directory +
-                                               "/result.json is whole: there is nothing to resume; --force "
-                                               "runs it anew"));
+  if (unfinished->kept_count() == 0 && words.resume && !unfinished->was_begun()) {
+    const Status is_new = CheckIsNew(place.directory + "/result.json",
+                                     " is whole: there is nothing to resume; --force runs it anew");
+    if (!is_new.ok()) return Fail(console, is_new);
   }
   if (words.resume) {
     console.err << "lab: " << unfinished->kept_count() << " of " << all << " runs are done already\n";
@@ -254,9 +265,7 @@ ExitCode CleanService(const std::string& target, bool apply, Console& console) {
 }
 
 ExitCode CleanDirectory(const std::string& directory, bool apply, Console& console) {
-  if (!std::filesystem::is_directory(directory)) {
-    return FailToStart(console, Status::NotFound(directory + ": there is no such directory"));
-  }
+  if (const Status readable = CheckReadable(directory); !readable.ok()) return FailToStart(console, readable);
   std::vector<std::string> left = WorkDirectory::LeftIn(directory);
   const std::vector<std::string> unfinished = WorkDirectory::LeftIn(directory + "/unfinished");
   left.insert(left.end(), unfinished.begin(), unfinished.end());
@@ -281,8 +290,9 @@ ExitCode RunExperimentFile(const RunWords& words, Console& console) {
   if (!experiment) return code;
   const std::string directory = words.directory.empty() ? experiment->name + "-result" : words.directory;
   const std::string written = directory + (words.capacity ? "/capacity.json" : "/result.json");
-  if (!words.force && !words.resume && std::filesystem::exists(written)) {
-    return Fail(console, Status::AlreadyExists(written + " exists; --force writes over it"));
+  if (!words.force && !words.resume) {
+    const Status is_new = CheckIsNew(written, " exists; --force writes over it");
+    if (!is_new.ok()) return Fail(console, is_new);
   }
   RunPlace place{.directory = directory,
                  .io_backend = words.io == "uring" ? IoBackend::kUring : IoBackend::kThreads,

@@ -8,6 +8,7 @@
 
 #include "api/limits.h"
 #include "api/value_text.h"
+#include "bench/lab/entity_units.h"
 #include "engine/base/assert.h"
 
 namespace partita::lab {
@@ -54,7 +55,29 @@ bool JoinPacked(const EntityPlan& place, const WriteRequestPlan& request, std::v
   return true;
 }
 
+// Whether it was let through and charged: what is refused for another reason than the targets costs as well.
+bool IsCharged(const Status& status) {
+  return status.ok() || status.code() == Code::kNotFound || status.code() == Code::kAlreadyExists ||
+         status.code() == Code::kPreconditionFailed;
+}
+
 }  // namespace
+
+Target::Target(std::unique_ptr<TableStore> store, const Layout& layout, const RecordGenerator& generator,
+               const std::atomic<bool>& stop)
+    : store_(std::move(store)),
+      layout_(layout),
+      generator_(generator),
+      stop_(stop),
+      key_rows_(layout, generator) {
+  const std::vector<Op>& ops = generator.experiment().ops;
+  if (std::none_of(ops.begin(), ops.end(), [](const Op& op) { return op.reads(); })) return;
+  const EntityModel model(layout, generator);
+  for (size_t place = 0; place < layout.entities.size(); ++place) {
+    const bool is_list = layout.entities[place].list_of.has_value();
+    sums_.push_back(is_list ? EntityModel::Sum() : model.SumOf(place));
+  }
+}
 
 Result<std::unique_ptr<Target>> Target::Make(std::unique_ptr<TableStore> store, const Layout& layout,
                                              const RecordGenerator& generator, const std::atomic<bool>& stop,
@@ -162,17 +185,25 @@ Status Target::WriteAll(const Op& op, const Operation& operation, Outcome* outco
   return Status();
 }
 
-Status Target::ReadFirst(WriteRequestPlan* request, Outcome* outcome) const {
-  partita::Write& write = request->writes[0];
-  const std::string &partition_key = write.entity.partition_key(), &row_key = write.entity.row_key();
-  const auto get = [&]() -> Status {
-    PARTITA_ASSIGN(const Entity found, store_->Get(*request->table, partition_key, row_key));
-    write.if_match = found.etag();
+Result<Entity> Target::Get(const std::string& table, const std::string& partition_key,
+                           const std::string& row_key, Outcome* outcome) const {
+  Entity found;
+  const auto request = [&]() -> Status {
+    PARTITA_ASSIGN(found, store_->Get(table, partition_key, row_key));
     return Status();
   };
-  const Status status = Try(key_rows_.Of(*request->table, partition_key), get, outcome);
-  if (status.ok()) outcome->touches.back().entities = 1;
-  return status;
+  Status status = Try(key_rows_.Of(table, partition_key), request, outcome);
+  if (IsCharged(status)) outcome->touches.back().entities = static_cast<double>(UnitsOf(found));
+  if (!status.ok()) return status;
+  return found;
+}
+
+Status Target::ReadFirst(WriteRequestPlan* request, Outcome* outcome) const {
+  partita::Write& write = request->writes[0];
+  PARTITA_ASSIGN(const Entity found,
+                 Get(*request->table, write.entity.partition_key(), write.entity.row_key(), outcome));
+  write.if_match = found.etag();
+  return Status();
 }
 
 Status Target::Modify(const Op& op, const Operation& operation, Outcome* outcome) const {
@@ -200,19 +231,13 @@ Status Target::ChangeList(const WriteRequestPlan& request, Outcome* outcome) con
     WriteRequestPlan put{.table = request.table, .writes = {}, .list = {}};
     Entity entity(change.partition_key, change.row_key);
     put.writes.push_back({.action = WriteAction::kReplace, .entity = entity, .if_match = {}});
-    Entity found;
-    const auto get = [&]() -> Status {
-      PARTITA_ASSIGN(found, store_->Get(*request.table, change.partition_key, change.row_key));
-      return Status();
-    };
-    status = Try(key_rows_.Of(*request.table, change.partition_key), get, outcome);
-    if (status.ok()) outcome->touches.back().entities = 1;
-    const bool is_new = status.code() == Code::kNotFound;
-    if (!status.ok() && !is_new) return status;
+    const Result<Entity> found = Get(*request.table, change.partition_key, change.row_key, outcome);
+    const bool is_new = found.code() == Code::kNotFound;
+    if (!found.ok() && !is_new) return found.status();
     if (is_new && change.removes) return Status();
-    const std::string* listed = found.GetString(change.property);
+    const std::string* listed = is_new ? nullptr : found->GetString(change.property);
     put.writes[0].entity.Set(change.property, change.Of(listed == nullptr ? "" : *listed));
-    put.writes[0].if_match = is_new ? "" : found.etag();
+    put.writes[0].if_match = is_new ? "" : found->etag();
     if (is_new) put.writes[0].action = WriteAction::kInsert;
     status = Write(put, outcome);
     // Somebody else changed the list meanwhile, or made it.
@@ -227,9 +252,12 @@ Status Target::Write(const WriteRequestPlan& request, Outcome* outcome) const {
   const KeyRows::Span rows = key_rows_.Of(*request.table, request.writes[0].entity.partition_key());
   const Status status = Try(
       rows, [&] { return store_->Transact(*request.table, request.writes); }, outcome);
-  if (!status.ok()) return status;
-  outcome->written += request.writes.size();
-  outcome->touches.back().entities = static_cast<double>(request.writes.size());
+  if (IsCharged(status)) {
+    uint64_t units = 0;
+    for (const partita::Write& write : request.writes) units += UnitsOf(write);
+    outcome->touches.back().entities = static_cast<double>(units);
+  }
+  if (status.ok()) outcome->written += request.writes.size();
   return status;
 }
 
@@ -257,18 +285,13 @@ Status Target::ReadPart(const Op& op, const QueryPart& part, uint64_t top, const
                         Outcome* outcome) const {
   const std::string& name = layout_.entities[part.entity].table;
   if (part.kind == PlanKind::kPoint && plan.residual.empty()) {
-    Entity found;
-    const auto request = [&]() -> Status {
-      PARTITA_ASSIGN(found, store_->Get(name, part.partition_lower, part.row_lower));
-      return Status();
-    };
-    const Status status = Try(key_rows_.Of(name, part.partition_lower), request, outcome);
+    const Result<Entity> found = Get(name, part.partition_lower, part.row_lower, outcome);
     ++outcome->scanned;
-    if (status.code() != Code::kThrottled) outcome->touches.back().entities = 1;
-    if (!status.ok()) return status.code() == Code::kNotFound ? Status() : status;
+    if (found.code() == Code::kNotFound) return Status();
+    if (!found.ok()) return found.status();
     ++outcome->returned;
-    outcome->bytes += EntitySizeBytes(found);
-    return plan.lookups ? LookUp(found, outcome) : Status();
+    outcome->bytes += EntitySizeBytes(*found);
+    return plan.lookups ? LookUp(*found, outcome) : Status();
   }
   const bool is_one = part.kind <= PlanKind::kPartition;
   const KeyRows::Span rows = is_one ? key_rows_.Of(name, part.partition_lower)
@@ -288,7 +311,7 @@ Status Target::ReadPart(const Op& op, const QueryPart& part, uint64_t top, const
       return Status();
     };
     PARTITA_TRY(Try(rows, request, outcome));
-    outcome->touches.back().entities = static_cast<double>(answer.scanned);
+    outcome->touches.back().entities = static_cast<double>(answer.scanned) * UnitsEach(part);
     outcome->scanned += answer.scanned;
     outcome->bytes += answer.bytes;
     given += answer.entities.size();
@@ -301,20 +324,24 @@ Status Target::ReadPart(const Op& op, const QueryPart& part, uint64_t top, const
   return Status();
 }
 
+double Target::UnitsEach(const QueryPart& part) const {
+  EntityModel::Sum all = sums_[part.entity];
+  for (const size_t also : part.also) {
+    all.entities += sums_[also].entities;
+    all.units += sums_[also].units;
+  }
+  return all.entities > 0 ? all.units / all.entities : 1;
+}
+
 Status Target::ReadList(const EntityPlan& place, const QueryPart& part, Record known, uint64_t limit,
                         Outcome* outcome) const {
-  Entity list;
-  const auto get = [&]() -> Status {
-    PARTITA_ASSIGN(list, store_->Get(place.table, part.partition_lower, part.row_lower));
-    return Status();
-  };
-  const Status status = Try(key_rows_.Of(place.table, part.partition_lower), get, outcome);
+  const Result<Entity> list = Get(place.table, part.partition_lower, part.row_lower, outcome);
   ++outcome->scanned;
-  if (status.code() != Code::kThrottled) outcome->touches.back().entities = 1;
-  if (!status.ok()) return status.code() == Code::kNotFound ? Status() : status;
-  outcome->bytes += EntitySizeBytes(list);
+  if (list.code() == Code::kNotFound) return Status();
+  if (!list.ok()) return list.status();
+  outcome->bytes += EntitySizeBytes(*list);
   const Field& field = generator_.experiment().fields[*place.list_of];
-  const std::string* listed = list.GetString(ListPropertyOf(field));
+  const std::string* listed = list->GetString(ListPropertyOf(field));
   if (listed == nullptr) return Status();
   for (size_t at = 0; at < listed->size() && (limit == 0 || outcome->returned < limit);) {
     const size_t end = std::min(listed->find('\n', at), listed->size());
@@ -339,13 +366,10 @@ Status Target::LookUp(const Entity& index_entry, Outcome* outcome) const {
 
 Status Target::LookUpRecord(const Record& record, Outcome* outcome) const {
   const EntityPlan& base = layout_.BaseOf(record);
-  const std::string partition_key = base.partition_key.Of(record);
-  const Status status = Try(
-      key_rows_.Of(base.table, partition_key),
-      [&] { return store_->Get(base.table, partition_key, base.row_key.Of(record)).status(); }, outcome);
+  const Result<Entity> found =
+      Get(base.table, base.partition_key.Of(record), base.row_key.Of(record), outcome);
   ++outcome->scanned;
-  if (status.code() != Code::kThrottled) outcome->touches.back().entities = 1;
-  return status.code() == Code::kNotFound ? Status() : status;
+  return found.code() == Code::kNotFound ? Status() : found.status();
 }
 
 }  // namespace partita::lab

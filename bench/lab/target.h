@@ -3,7 +3,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "bench/lab/entity_model.h"
 #include "bench/lab/experiment.h"
 #include "bench/lab/key_rows.h"
 #include "bench/lab/query_planner.h"
@@ -42,18 +44,18 @@ class Target {
 
  private:
   Target(std::unique_ptr<TableStore> store, const Layout& layout, const RecordGenerator& generator,
-         const std::atomic<bool>& stop)
-      : store_(std::move(store)),
-        layout_(layout),
-        generator_(generator),
-        stop_(stop),
-        key_rows_(layout, generator) {}
+         const std::atomic<bool>& stop);
 
   Status MakeTables();
   Status Load(const std::function<bool(double share)>& loading);
+  // One entity. kNotFound, which costs as well.
+  Result<Entity> Get(const std::string& table, const std::string& partition_key, const std::string& row_key,
+                     Outcome* outcome) const;
   Status Read(const Op& op, const Operation& operation, Outcome* outcome) const;
   Status ReadPart(const Op& op, const QueryPart& part, uint64_t top, const QueryPlan& plan,
                   Outcome* outcome) const;
+  // What an entity that it looks at costs, on average: no store tells the sizes of what it does not return.
+  double UnitsEach(const QueryPart& part) const;
   // The record that an index entity leads to.
   Status LookUp(const Entity& index_entry, Outcome* outcome) const;
   // The records that an index entity lists; `known` holds what else their keys are made of.
@@ -68,7 +70,7 @@ class Target {
   Status WriteAll(const Op& op, const Operation& operation, Outcome* outcome) const;
   Status Write(const WriteRequestPlan& request, Outcome* outcome) const;
   // Repeats what is throttled as the experiment says. Its keys lie in `rows`; what it cost stands in the last
-  // of the outcome's touches, where the caller adds the entities.
+  // of the outcome's touches, where the caller adds the units.
   Status Try(KeyRows::Span rows, const std::function<Status()>& request, Outcome* outcome) const;
 
   const std::unique_ptr<TableStore> store_;
@@ -76,6 +78,7 @@ class Target {
   const RecordGenerator& generator_;
   const std::atomic<bool>& stop_;
   const KeyRows key_rows_;
+  std::vector<EntityModel::Sum> sums_;  // Of each place that can be scanned; empty: nothing is.
 };
 
 }  // namespace partita::lab

@@ -11,7 +11,7 @@ namespace partita::lab {
 // What one request asked of the target, for the picture of where load lies.
 struct Touch {
   KeyRows::Span rows;
-  double entities = 0;   // That count against the targets, of what was answered; spread over the rows.
+  double entities = 0;   // In units (entity_units.h), of what was answered; spread over the rows.
   uint32_t refused = 0;  // Tries that were throttled.
 };
 
@@ -32,7 +32,7 @@ class Timeline {
   struct Column {
     uint64_t due = 0, completed = 0, throttled = 0, ended = 0, latency_max_ns = 0;
     Latencies latencies;
-    std::vector<double> entities, refused;  // For each row.
+    std::vector<double> entities, refused;  // For each row; entities in units.
   };
 
   Timeline() = default;

@@ -37,6 +37,21 @@ TEST(LabCompareTest, WorseIsWhatIsSlowerBeyondDoubtAndTheThreshold) {
   EXPECT_THAT(ComparisonText(*CompareRuns(before, ResultOf({0.2, 0.21, 0.22}), 0.1)), HasSubstr("better"));
 }
 
+TEST(LabCompareTest, OfFewerThanThreeRepeatsNothingIsSaidToBeNoSlower) {
+  for (const std::vector<double>& after : {std::vector<double>{50.0}, std::vector<double>{50.0, 50.0}}) {
+    const Result<RunComparison> comparison =
+        CompareRuns(ResultOf(std::vector<double>(after.size(), 1.0)), ResultOf(after), 0.1);
+    ASSERT_TRUE(comparison.ok());
+    EXPECT_TRUE(comparison->any_undecided());
+    EXPECT_FALSE(comparison->any_worse());
+    EXPECT_THAT(ComparisonText(*comparison), HasSubstr("repeats = 3 or more"));
+    EXPECT_THAT(ComparisonText(*comparison), Not(HasSubstr("50.00-")));
+  }
+  const Result<RunComparison> sure = CompareRuns(ResultOf({1, 1, 1}), ResultOf({1, 1, 1}), 0.1);
+  EXPECT_FALSE(sure->any_undecided());
+  EXPECT_TRUE(CompareRuns(ResultOf({1}), ResultOf({1}, "0.5"), 0.1)->any_worse());
+}
+
 // A result of one run with more members of its one operation, such as `, "failed": 1`.
 std::string ResultWith(const std::string& members, const std::string& op = "read") {
   return R"({"format": 1, "stream_hash": "abc", "cells": [{"layout": "x", "rate": "1/s", "ops": [{"op": ")" +

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/limits.h"
+#include "bench/lab/entity_units.h"
 #include "bench/lab/write_planner.h"
 #include "test/lab/experiments.h"
 
@@ -43,6 +44,7 @@ name = "own"
 struct Exact {
   std::set<std::pair<std::string, std::string>> entities;
   double bytes = 0;  // For each record.
+  double units = 0;  // Of all.
 };
 
 // As the store would have it: each entity whole.
@@ -69,16 +71,17 @@ Exact CountOf(const EntityPlan& plan, const RecordGenerator& generator) {
   for (const auto& [keys, entity] : whole) {
     exact.entities.insert(keys);
     exact.bytes += static_cast<double>(EntitySizeBytes(entity));
+    exact.units += static_cast<double>(UnitsOf(entity));
   }
   exact.bytes /= static_cast<double>(generator.experiment().records);
   return exact;
 }
 
 // What a scan of a place's table meets.
-double ScannedOf(const EntityModel& model, const Experiment& experiment, size_t place) {
+EntityModel::Answer ScanOf(const EntityModel& model, const Experiment& experiment, size_t place) {
   QueryPlan plan;
   QueryPart part{.kind = PlanKind::kTableScan, .entity = place};
-  return model.Ask(plan, part, experiment.ops[0], KnownFields(experiment.fields.size()), 0).scanned;
+  return model.Ask(plan, part, experiment.ops[0], KnownFields(experiment.fields.size()), 0);
 }
 
 class EntityModelTest : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
@@ -95,7 +98,9 @@ TEST_P(EntityModelTest, ASampleAgreesWithCountingAll) {
     bytes += exact.bytes;
     if (layout.entities[place].list_of) continue;  // Of a list each record it names is a row.
     const auto entities = static_cast<double>(exact.entities.size());
-    EXPECT_NEAR(ScannedOf(model, experiment, place), entities, 0.05 * entities) << place;
+    const EntityModel::Answer scan = ScanOf(model, experiment, place);
+    EXPECT_NEAR(scan.scanned, entities, 0.05 * entities) << place;
+    EXPECT_NEAR(scan.units / scan.scanned, exact.units / entities, 0.03 * exact.units / entities) << place;
   }
   EXPECT_NEAR(model.stored_bytes_per_record(), bytes, 0.03 * bytes);
 }

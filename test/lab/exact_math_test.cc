@@ -29,6 +29,13 @@ TEST(ExactMathTest, AgreesWithTheLibraryToThirteenDigits) {
   EXPECT_EQ(ExactCosTurns(1), 1);
 }
 
+TEST(ExactMathTest, ExponentialsBelowTheSmallestAreZero) {
+  EXPECT_NEAR(ExactExp(-700) / std::exp(-700), 1, 1e-13);
+  EXPECT_EQ(ExactExp(std::nextafter(-700, -1'000)), 0);
+  EXPECT_EQ(ExactExp(-1e6), 0);
+  EXPECT_NEAR(ExactExp(700) / std::exp(700), 1, 1e-13);
+}
+
 TEST(ExactMathTest, EveryBitIsTheSameOnEveryMachine) {
   StreamHash hash;
   Draw draw(11, 0);

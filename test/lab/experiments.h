@@ -52,6 +52,51 @@ pk = "{device}"
 rk = "{desc_ticks(ts)}"
 )";
 
+// Twenty records of 16,076 bytes, 16 units each, in one partition, and 1,000 operations a second of one kind.
+inline std::string LargeRecordsText(const std::string& op) {
+  return R"(name = "large"
+[data]
+records = 20
+[data.fields]
+id = { dist = "sequence" }
+n = { dist = "uniform", n = 10 }
+note = { dist = "text", bytes = 8000 }
+[[layout]]
+name = "one"
+pk = "all"
+rk = "{id:04}"
+[arrival]
+rate = 1000
+[limits]
+profile = "storage"
+[[op]]
+name = "op"
+)" + op;
+}
+
+// Gets of 20,000 records; one operation in a hundred inserts a hundred more. `own` is for the layout.
+inline std::string RareBatchesText(const std::string& arrival, const std::string& own = "") {
+  return R"(name = "rare"
+[data]
+records = 20_000
+[data.fields]
+id = { dist = "sequence" }
+[[op]]
+name = "get"
+kind = "get"
+weight = 99
+[[op]]
+name = "add"
+kind = "insert"
+batch = 100
+[[layout]]
+name = "l"
+pk = "{id:08}"
+rk = ""
+)" + own +
+         "[arrival]\n" + arrival;
+}
+
 // The same, run once: where there is nothing to compare.
 inline std::string Once(std::string text) {
   return text.replace(text.find("repeats = 3"), 11, "repeats = 1");

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "test/lab/experiments.h"
 #include "test/lab/fake_store.h"
@@ -15,6 +17,37 @@ namespace {
 class EmptyStore final : public FakeStore {
   Status Serve() override { return Status::NotFound("no such thing"); }
 };
+
+// Answers as if it held the records of LargeRecordsText.
+class LargeStore final : public FakeStore {
+ public:
+  Result<Entity> Get(const std::string&, const std::string& partition_key,
+                     const std::string& row_key) override {
+    Entity entity(partition_key, row_key);
+    entity.Set("note", std::string(8'000, 'x'));
+    return entity;
+  }
+  Result<Answer> Query(const std::string&, const Question&) override {
+    return Answer{.entities = {}, .scanned = 20, .continuation = {}};
+  }
+
+ private:
+  Status Serve() override { return Status(); }
+};
+
+// What an operation on large records is charged.
+double UnitsCharged(std::unique_ptr<TableStore> store, const std::string& op) {
+  const Experiment experiment = ParseSound(LargeRecordsText(op));
+  const RecordGenerator generator(experiment);
+  const std::atomic<bool> stop{false};
+  const auto target =
+      Target::Make(std::move(store), experiment.layouts[0], generator, stop, [](double) { return true; });
+  EXPECT_TRUE(target.ok());
+  const Outcome outcome = (*target)->Execute({.op = 0, .record = 3, .existing = 20});
+  double units = 0;
+  for (const Touch& touch : outcome.touches) units += touch.entities;
+  return units;
+}
 
 TEST(TargetTest, OnlyWhatIsAboutARecordCanFindItMissing) {
   std::string text = ReadingsText(kDeviceLayout);
@@ -35,6 +68,22 @@ TEST(TargetTest, OnlyWhatIsAboutARecordCanFindItMissing) {
     EXPECT_EQ(outcome.missing, is_of_one) << name;
     EXPECT_EQ(outcome.status.code(), is_of_one ? Code::kOk : Code::kNotFound) << name;
   }
+}
+
+TEST(TargetTest, AnEntityIsHeatForEachOfItsKib) {
+  const auto units = [](const std::string& op) { return UnitsCharged(std::make_unique<LargeStore>(), op); };
+  EXPECT_DOUBLE_EQ(units("kind = \"get\"\n"), 16);
+  EXPECT_DOUBLE_EQ(units("kind = \"query\"\nwhere = { n = 3 }\n"), 20 * 16) << "whatever it returns";
+  EXPECT_DOUBLE_EQ(units("kind = \"insert\"\n"), 16);
+  EXPECT_DOUBLE_EQ(units("kind = \"replace\"\n"), 16);
+  EXPECT_DOUBLE_EQ(units("kind = \"merge\"\nset = [\"n\"]\n"), 1) << "what is sent";
+  EXPECT_DOUBLE_EQ(units("kind = \"delete\"\n"), 1);
+  EXPECT_DOUBLE_EQ(units("kind = \"modify\"\nset = [\"n\"]\n"), 17);
+}
+
+TEST(TargetTest, WhatIsRefusedForAnotherReasonThanTheTargetsIsHeat) {
+  EXPECT_DOUBLE_EQ(UnitsCharged(std::make_unique<EmptyStore>(), "kind = \"insert\"\n"), 16);
+  EXPECT_DOUBLE_EQ(UnitsCharged(std::make_unique<EmptyStore>(), "kind = \"get\"\n"), 1) << "nothing is there";
 }
 
 }  // namespace

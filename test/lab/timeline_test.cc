@@ -96,6 +96,21 @@ TEST(KeyRowsTest, ManyKeysAreCutIntoRowsOfAboutAsManyRecords) {
   EXPECT_EQ(rows.labels()[1], "dev-001");
 }
 
+TEST(KeyRowsTest, AreCutOverRecordsThatAreThereOrAreLikelyToCome) {
+  const auto row_of_last = [](const std::string& arrival, const std::string& own) {
+    const Experiment experiment = ParseSound(RareBatchesText(arrival, own));
+    const RecordGenerator generator(experiment);
+    const KeyRows rows(experiment.layouts[0], generator);
+    EXPECT_EQ(rows.labels().size(), KeyRows::kRowsMax);
+    return rows.Of("Lab", "00019999").first;
+  };
+  // In six seconds come 15,000 more, if as many inserts are drawn as their weight says.
+  EXPECT_EQ(row_of_last("rate = 2500\n", ""), 18) << "four in seven of 32 rows are of what is there";
+  EXPECT_EQ(row_of_last("rate = 2500\n", "[layout.arrival]\nrate = 250\n"), 29);
+  EXPECT_EQ(row_of_last("model = \"burst\"\nrate = 2500\non = \"1s\"\noff = \"2s\"\n", ""), 25);
+  EXPECT_EQ(row_of_last("model = \"closed\"\n", ""), 16) << "as many operations as records";
+}
+
 TEST(KeyRowsTest, CopiesInAnotherTableHaveRowsOfTheirOwn) {
   const Experiment experiment = ParseSound(ReadingsText(R"(
 [[layout]]

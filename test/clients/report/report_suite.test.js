@@ -112,7 +112,7 @@ describe('report', () => {
     await canvas.focus();
     await page.keyboard.press('ArrowRight');
     const first = await said();
-    assert.match(first, /s, from “hot”: [\d.,]+ entities\/s/);
+    assert.match(first, /s, from “hot”: [\d.,]+ units\/s/);
     await page.keyboard.press('ArrowDown');
     assert.notEqual(await said(), first);
     const drawn = () => page.evaluate(() => document.querySelector('svg.chart path.p99').getAttribute('d'));
