@@ -16,8 +16,8 @@ namespace partita {
 // thread; with no current executor (blocking mode) nothing ever suspends. Hence no atomics here.
 //
 // We never throw: an exception that reaches a coroutine's edge ends the process. So does std::bad_alloc of
-// the heap, before anything that hangs on it is acknowledged; memory that is large or grows with the data is of
-// pools that can say no.
+// the heap, before anything that hangs on it is acknowledged; memory that is large or grows with the data is
+// of pools that can say no.
 template <typename T>
 class Task;
 
