@@ -359,9 +359,11 @@ Task<Result<BackupReport>> WriteBackup(Clock& clock, FileSystem& store, const St
                                        FileSystem& to, FileSystem* base, const BackupOptions& options) {
   PARTITA_CO_TRY(co_await CheckEmpty(to));
   ImageWriter writer(clock, store, to, base, image, options);
+  // Before all is copied, so that what lies ahead of it is no less than at the moment of the image.
+  const uint64_t created_ticks = clock.WallTicks();
   PARTITA_CO_TRY(co_await writer.WriteAndVerify());
   BackupReport report = writer.report();
-  report.created_ticks = clock.WallTicks();
+  report.created_ticks = created_ticks;
   BackupRecord record{report.created_ticks,
                       report.files,
                       report.bytes,

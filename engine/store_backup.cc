@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <functional>
 #include <set>
 
 #include "engine/backup.h"
@@ -19,6 +21,13 @@ Task<Result<Manifest>> Shard::PinFiles() {
     ViewPin view = views_.Pin();
     manifest = BuildManifest(*view, LogPosition(0));
   }
+  // What comes next here is above its clock, too, which may be ahead of the wall's though nothing was
+  // written.
+  std::function<void()> note_clock = [this, &manifest] {
+    manifest.version_ceiling =
+        std::max({manifest.version_ceiling, clock_->last(), Version(clock_->NowTicks())});
+  };
+  co_await OnStrand(std::move(note_clock));
   manifest.log_segment = 0;  // No log goes along.
   manifest.prepared = PreparedFiles();
   std::set<ObjectId> once;
