@@ -267,19 +267,20 @@ void RangeBalancer::ConsiderCuts(const Model& model, size_t at, double wanted, C
 std::vector<RangeBalancer::Step> RangeBalancer::PlanMerge(const Situation& situation, const Model& model) {
   if (situation.now_ns < merged_ns_ + kNanosPerMerge) return {};
   const std::vector<Piece>& pieces = model.pieces();
-  size_t apart = 0;  // Behind the first bound whose sides are of different shards.
+  std::vector<Step> reunion;  // Of the first bound apart that can be.
   for (size_t i = 1; i < pieces.size(); ++i) {
     const auto made = bounds_.find(pieces[i].lower);
     if (made == bounds_.end() || made->second.warm_ns + kColdNanos > situation.now_ns) continue;
     if (pieces[i - 1].upper != pieces[i].lower || IsIn(failures_, pieces[i], situation.now_ns)) continue;
-    if (pieces[i - 1].owner != pieces[i].owner) {
-      if (apart == 0 && made->second.warm_ns + kColdApartNanos <= situation.now_ns) apart = i;
-      continue;
+    if (pieces[i - 1].owner == pieces[i].owner) {
+      merged_ns_ = situation.now_ns;
+      return {{Step::Kind::kMerge, made->first, ShardId(0), ""}};
     }
-    merged_ns_ = situation.now_ns;
-    return {{Step::Kind::kMerge, made->first, ShardId(0), ""}};
+    if (reunion.empty() && made->second.warm_ns + kColdApartNanos <= situation.now_ns)
+      reunion = PlanReunion(situation, pieces[i - 1], pieces[i]);
   }
-  return apart == 0 ? std::vector<Step>() : PlanReunion(situation, pieces[apart - 1], pieces[apart]);
+  if (!reunion.empty()) merged_ns_ = situation.now_ns;
+  return reunion;
 }
 
 // Two sides of a bound that has been cold for long and that are of different shards, so that they can be
@@ -290,7 +291,6 @@ std::vector<RangeBalancer::Step> RangeBalancer::PlanReunion(const Situation& sit
   const Piece& other = left.load < right.load ? right : left;
   if (bounds_.size() < BoundsMax(situation.shards) / 2) return {};
   if (moves_left_ < 1 || IsResting(colder, situation.now_ns)) return {};
-  merged_ns_ = situation.now_ns;
   return {{Step::Kind::kMove, colder.lower, other.owner, colder.upper}};
 }
 

@@ -6,7 +6,6 @@ namespace partita {
 
 namespace {
 
-// The partition that a bound lies in; what stands for none when it lies between partitions.
 // The partition that a page begins in, with its separator; empty where its bound does not say. An upper bound
 // is no key of the page: a partition's first one is the end of what lies in front of it.
 std::string_view PartitionAt(std::string_view bound, Direction direction) {
@@ -17,11 +16,14 @@ std::string_view PartitionAt(std::string_view bound, Direction direction) {
 
 }  // namespace
 
-Status ScanMeter::Admit(std::string_view near_end, Direction direction) {
+Status ScanMeter::Admit(std::string_view lower, std::string_view upper, Direction direction) {
+  std::string partition(PartitionAt(direction == Direction::kForward ? lower : upper, direction));
+  const bool is_known = !partition.empty();
+  if (!is_known) partition.assign(lower.substr(0, kTableIdSize)).push_back('\0');
   Throttle::Limits limits;
-  const std::string_view partition = PartitionAt(near_end, direction);
-  if (partition.empty() || !throttle_.FindLimits(partition, &limits)) return Status();
-  return throttle_.Check(limits, partition);
+  if (!throttle_.FindLimits(partition, &limits)) return Status();
+  if (!is_known) limits.partition_token = 0;  // The table's alone.
+  return limits.any() ? throttle_.Check(limits, partition) : Status();
 }
 
 Status ScanMeter::AdmitRow(std::string_view user_key) {

@@ -23,9 +23,9 @@ class ScanMeter {
 
   explicit ScanMeter(Throttle& throttle) : throttle_(throttle) {}
 
-  // Ok when a page that begins at `near_end`, its lower bound or, backward, its upper one, is admitted: it
-  // then gets on by a slice, whatever it costs. kThrottled.
-  Status Admit(std::string_view near_end, Direction direction);
+  // Ok when a page of [lower, upper) is admitted: it then gets on by a slice, whatever it costs. Goes by the
+  // partition that it begins in; where its bounds do not tell that, by its account and table. kThrottled.
+  Status Admit(std::string_view lower, std::string_view upper, Direction direction);
 
   // The same once the page comes to its first row, where its bounds do not tell the partition.
   Status AdmitFirst(std::string_view user_key) { return came_to_row_ ? Status() : AdmitRow(user_key); }

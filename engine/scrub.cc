@@ -79,6 +79,7 @@ class Scrubber {
         if (value->has_value()) report_.bytes += (*value)->bytes.size();
       }
       ++report_.meta_values;
+      if (!checked.ok() && !IsDamage(checked)) co_return checked;
       if (!checked.ok()) report_.damages.push_back(checked.ToString());
     }
     co_return co_await pacer_.Spend(0);
@@ -176,12 +177,17 @@ class Scrubber {
       if (!segment->header_valid || segment->segment.value == 0) continue;
       if (count) ++report_.log_segments;
       if (count) report_.bytes += segment->end_offset;
+      if (entry.size < segment->segment_size) {
+        damages->push_back(path + " has " + std::to_string(entry.size) + " bytes, though its header says " +
+                           std::to_string(segment->segment_size) + " (F35)");
+      }
       segments[segment->segment] = {path, std::move(segment).value()};
     }
     co_return segments;
   }
 
-  // What is missing in front of those that are there, or behind: as recovery finds it (wal/log_recoverer.cc).
+  // What is missing in front of those that are there, or behind: two of the things for which recovery refuses
+  // a log (wal/log_recoverer.cc).
   static void CheckEnds(const std::string& directory, const Segments& segments, const Manifest& manifest,
                         std::vector<std::string>* damages) {
     const uint64_t newest = segments.empty() ? 0 : segments.rbegin()->first.value;
@@ -200,9 +206,9 @@ class Scrubber {
                        ", but records from " + std::to_string(from.value) + " on are expected (F34)");
   }
 
-  // What of a log counts: from the segment on that holds the manifest's replay_from to the newest that the
-  // manifest knows. Each must reach to where its successor begins (F34), and where it ends no later frame may
-  // prove that there was more (F31); but what its successor begins with again is void in it.
+  // What of a log counts: from the segment on that holds the manifest's replay_from. Each must reach to where
+  // its successor begins (F34), and where it ends no later frame may prove that there was more (F31); but
+  // what its successor begins with again is void in it.
   Task<Result<std::vector<std::string>>> DamagesOfLog(std::string directory, ShardId shard, bool count) {
     std::vector<std::string> damages;
     PARTITA_CO_ASSIGN(const Segments segments, co_await SegmentsOf(directory, count, &damages));
@@ -211,6 +217,8 @@ class Scrubber {
     ManifestStore manifests(*meta, catalog_.layout, shard);
     const Result<Manifest> manifest = co_await manifests.Load();  // If it is bad, Meta has said so.
     const LogPosition from = manifest.ok() ? manifest->replay_from : LogPosition(UINT64_MAX);
+    // Of what cannot be read it is not known where it belongs.
+    if (!damages.empty()) co_return damages;
     if (manifest.ok()) CheckEnds(directory, segments, *manifest, &damages);
     for (auto at = segments.begin(); at != segments.end(); ++at) {
       const InspectedSegment& segment = at->second.found;

@@ -93,8 +93,9 @@ void Shard::UpdateDebt(const ReadView& view) {
     CompactionDebt debt = DebtOf(shape, picker);
     pending += debt.pending_bytes;
     uint64_t delay = WriteDelayNanos(debt, DebtBudget(shape, picker), 1024);
-    // Damage of one range does not slow the writers of all (F48). That there is work is told all the same.
-    if (HoldsBusyFile(shape)) delay = std::min<uint64_t>(delay, 1);
+    // Damage of one range does not slow the writers of all (F48), where all that is left to do there lies
+    // above it. That there is work is told all the same.
+    if (HoldsBusyFile(shape) && !PickCompaction(shape, picker)) delay = std::min<uint64_t>(delay, 1);
     debt_nanos = std::max(debt_nanos, delay);
     base_bytes += shape.LevelBytes(TargetsFor(shape, picker).base_level);
   }

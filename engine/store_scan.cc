@@ -123,7 +123,7 @@ Task<Result<ScanAnswer>> Store::ScanMetered(ScanCourse* course, RowSink* sink) {
   ScanMeter meter(throttle_);
   const ScanRequest& first = course->piece.request;
   const std::string& near_end = course->forward() ? first.lower : first.upper;
-  PARTITA_CO_TRY(NoteThrottled(near_end, meter.Admit(near_end, first.direction)));
+  PARTITA_CO_TRY(NoteThrottled(near_end, meter.Admit(first.lower, first.upper, first.direction)));
   course->piece.request.meter = course->rest.meter = &meter;
   Result<ScanAnswer> answer = co_await ScanOn(course, sink, nullptr);
   meter.Settle();

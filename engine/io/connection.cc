@@ -207,8 +207,9 @@ bool Connection::Sent(int64_t result) {
   }
   bytes_sent_ += static_cast<uint64_t>(result);
   send_rest_.remove_prefix(static_cast<size_t>(result));
-  // Behind the last piece, too: TLS sends a large answer in several Sends.
-  if (deadline_ms_ != 0 && !timed_out_) RestartDeadline();
+  // Behind the last piece, too: TLS sends a large answer in several Sends. What it answers amid a request
+  // gives its sender no more time for that.
+  if (sends_end_ns_ != 0 && !timed_out_) RestartDeadline();
   if (!send_rest_.empty()) return true;
   FinishSend(Status());
   return false;

@@ -33,12 +33,11 @@ class Connection : private DeadlineWheel::Entry {
   // Who is at the other end: numeric, without port.
   const std::string& peer_host() const { return peer_host_; }
 
-  // The operations that wait, now or later, end with kDeadlineExceeded after this time. For Send the
-  // time starts again whenever the peer took some bytes; a Send over its time cuts the connection.
-  // Fires up to 100 ms late. 0: no deadline.
+  // The operations that wait, now or later, end with kDeadlineExceeded after this time; a Send over its time
+  // cuts the connection. Fires up to 100 ms late. 0: no deadline.
   void SetDeadline(uint32_t from_now_ms);
-  // However often the peer takes some bytes, Sends end so long from now. Until the next SetDeadline.
-  // REQUIRES: there is a deadline.
+  // From here on that time starts again whenever the peer took some bytes of a Send; however often it does,
+  // Sends end so long from now. Until the next SetDeadline. REQUIRES: there is a deadline.
   void LimitSends(uint64_t from_now_ms);
 
   class Waiting;

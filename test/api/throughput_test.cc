@@ -73,11 +73,9 @@ TEST_F(ThroughputTest, AnIntervalInFrontOfAllPartitionsIsEmpty) {
   EXPECT_EQ(table_.Count({.partition_upper = ""}).value(), 0u);
 }
 
-// Nor by what lies behind the table: the next one is another's.
 TEST_F(ThroughputTest, ADescendingPageIsRefusedByNoPartitionThatItDoesNotComeTo) {
   Fill("a", 10);
   Fill("m", 200);
-  Table next = database_->CreateTable("Behind").value();
   Limit({.partition_rate = 1});
   std::vector<Write> batch;
   for (int i = 0; i < 100; ++i) {
@@ -91,6 +89,34 @@ TEST_F(ThroughputTest, ADescendingPageIsRefusedByNoPartitionThatItDoesNotComeTo)
       << descending("PartitionKey lt 'm'").status().ToString();
   EXPECT_EQ(descending("PartitionKey le 'm'").code(), Code::kThrottled);
   EXPECT_EQ(descending("PartitionKey eq 'm' and RowKey lt '1050'").code(), Code::kThrottled);
+}
+
+// Though its bounds name no partition: before anything is read, also where nothing would be found.
+TEST_F(ThroughputTest, AScanIsRefusedForItsAccountAndItsTableAlone) {
+  Fill("m", 200);
+  Table behind = database_->CreateTable("Behind").value();
+  ASSERT_TRUE(behind.Insert(Entity("", "row")).ok());
+  Limit({.partition_rate = 1});
+  std::vector<Write> batch;
+  for (int i = 0; i < 100; ++i) {
+    batch.push_back({WriteAction::kInsertOrReplace, Entity("", std::to_string(1'000 + i)), ""});
+  }
+  ASSERT_TRUE(behind.Transact(batch).ok());  // Its first partition owes 98 s.
+  const QueryOptions all{.order = ScanOrder::kDescending, .limit = 1};
+  EXPECT_TRUE(table_.Query(all).ok()) << table_.Query(all).status().ToString();
+  Limit({.account_rate = 1});
+  ASSERT_TRUE(table_
+                  .Transact([] {
+                    std::vector<Write> writes;
+                    for (int i = 0; i < 100; ++i) {
+                      writes.push_back({WriteAction::kInsertOrReplace, Entity("m", std::to_string(i)), ""});
+                    }
+                    return writes;
+                  }())
+                  .ok());  // The account owes 98 s.
+  Table empty = database_->CreateTable("Nothing").value();
+  EXPECT_EQ(empty.Query({}).code(), Code::kThrottled);
+  EXPECT_EQ(empty.Query(all).code(), Code::kThrottled);
 }
 
 TEST_F(ThroughputTest, PagesThatEndEarlyTogetherGiveEverythingOnce) {
