@@ -20,8 +20,6 @@ constexpr size_t kGatherBytes = HttpResponse::kLargeBody;
 // How long and how much is read after the last answer (see the class).
 constexpr uint32_t kLingerMillis = 2'000;
 constexpr uint64_t kLingerBytes = 16 << 20;
-// Connections beyond connections_max that are told so; still more are closed without a word.
-constexpr uint64_t kToldOfRefusal = 1'024;
 
 }  // namespace
 
@@ -67,7 +65,8 @@ Task<bool> HttpConnection::Open() {
   const uint64_t open = core_.open.load(std::memory_order_relaxed);
   if (open > core_.options.connections_max) {
     lane_.refused.Add(1);
-    if (core_.options.tls != nullptr || open > core_.options.connections_max + kToldOfRefusal)
+    if (core_.options.tls != nullptr ||
+        open > uint64_t{core_.options.connections_max} + core_.options.refused_max)
       co_return false;
     buffers_ = lane_.Borrow();
     const After after = co_await RefuseRequest(503, "There are too many connections.");

@@ -25,7 +25,7 @@ struct HttpLimits {
 // leaves to its user. Two parties that disagree on where a request ends can be played off against each
 // other, so whatever is doubtful is refused, and the connection with it: a Content-Length twice or with
 // anything but digits, together with a Transfer-Encoding, a coding other than chunked, folded lines, bare CR
-// or LF, white space before a colon, two Hosts. (None is for the handler to refuse.)
+// or LF, white space before a colon, two Hosts. A missing one is for the handler to refuse, in its own words.
 //
 // One object serves a connection's requests one after the other. Not thread-safe.
 class HttpParser {

@@ -37,7 +37,8 @@ struct HttpTimeouts {
 struct HttpServerOptions {
   std::string address = "127.0.0.1:0";  // "ip:port" or "[ipv6]:port"; port 0 lets the system choose.
   TlsContext* tls = nullptr;            // Speaks TLS when given. Outlives the server.
-  uint32_t connections_max = 16'384;    // More are told 503 and closed.
+  uint32_t connections_max = 16'384;    // More are told 503 and closed; with TLS closed at once,
+  uint32_t refused_max = 1'024;         // and so are those that come while so many are being told.
   // What all connections together may hold in buffers beyond 16 KiB each: large bodies that are on their
   // way in and what becomes of them, large answers on their way out. A large body that finds no room waits a
   // while, with what has come of it (half as much more, of all together); then, as a large answer at once, it

@@ -134,11 +134,6 @@ Task<Result<size_t>> TlsStream::Receive(std::string* in) {
   while (!ended_) {
     const Progress progress = Decrypt(in, &size);
     if (progress != Progress::kWantsInput) ended_ = true;
-    replies_ = size > 0 ? 0 : replies_ + (BIO_ctrl_pending(SSL_get_wbio(ssl_.get())) > 0 ? 1 : 0);
-    if (replies_ > kRepliesMax) {
-      reason_ = "the peer sends nothing but what TLS itself must answer";
-      co_return Failure("TLS");
-    }
     PARTITA_CO_TRY(co_await SendCipher());  // Alerts, or new keys agreed.
     if (size > 0) co_return size;
     if (progress == Progress::kFailed) co_return Failure("TLS");

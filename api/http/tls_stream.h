@@ -52,10 +52,6 @@ class TlsStream {
   std::string cipher_;  // Just received; empty while idle.
   std::string reason_;
   bool ended_ = false;
-  // Answers to the peer's messages about keys since it last sent anything else. Each makes a deadline begin
-  // anew, and none is needed more than once in a while.
-  uint32_t replies_ = 0;
-  static constexpr uint32_t kRepliesMax = 4;
 };
 
 }  // namespace partita::http

@@ -204,8 +204,9 @@ TEST_P(ListenerTest, ASendThatBeginsAfterItsDeadlineFails) {
 }
 
 // Each is taken at once, and all together take longer than the deadline.
-Task<void> SendPieces(ConnectionHandle connection, Outcome* outcome) {
+Task<void> SendPieces(ConnectionHandle connection, bool limited, Outcome* outcome) {
   connection->SetDeadline(1'000);
+  if (limited) connection->LimitSends(60'000);
   for (int i = 0; i < 4 && outcome->status.ok(); ++i) {
     co_await SleepFor(400'000'000);
     outcome->status = co_await connection->Send("piece");
@@ -215,11 +216,20 @@ Task<void> SendPieces(ConnectionHandle connection, Outcome* outcome) {
 
 TEST_P(ListenerTest, ADeadlineStartsAgainWithEachSendThatIsTaken) {
   Outcome outcome;
-  Listen([&](ConnectionHandle connection) { return SendPieces(std::move(connection), &outcome); });
+  Listen([&](ConnectionHandle connection) { return SendPieces(std::move(connection), true, &outcome); });
   SocketClient client = Connect();
   EXPECT_EQ(client.ReceiveAll(), "piecepiecepiecepiece");
   outcome.done.wait();
   EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+}
+
+// As TLS sends amid a request: whoever makes it answer gains no time for his own.
+TEST_P(ListenerTest, ADeadlineForSomethingElseIsNotPutOffBySends) {
+  Outcome outcome;
+  Listen([&](ConnectionHandle connection) { return SendPieces(std::move(connection), false, &outcome); });
+  SocketClient client = Connect();
+  outcome.done.wait();
+  EXPECT_EQ(outcome.status.code(), Code::kDeadlineExceeded) << outcome.status.ToString();
 }
 
 // A process that was stopped for a while takes no time from who begins afterwards.
