@@ -43,6 +43,21 @@ std::string BehindLinks(const std::string& name) {
   return path.string();
 }
 
+// Whether a name leads through a process's descriptors, as /dev/stdout does: to what somebody has open, be it
+// a regular file, and not to what has a name.
+bool IsOpenDescriptor(const std::string& name) {
+  constexpr int kLinksMax = 40;
+  std::filesystem::path path = name;
+  for (int followed = 0; followed < kLinksMax; ++followed) {
+    if (path.string().starts_with("/proc/") || path.string().starts_with("/dev/fd/")) return true;
+    std::error_code no_link;
+    const std::filesystem::path next = std::filesystem::read_symlink(path, no_link);
+    if (no_link) break;
+    path = path.parent_path() / next;
+  }
+  return false;
+}
+
 // Where the text goes: a file under its working name, what is no regular file itself, or the console.
 class ExportTarget {
  public:
@@ -55,7 +70,7 @@ class ExportTarget {
   Status Open() {
     if (file_.empty()) return Status();
     PARTITA_TRY(ChooseNames());
-    stream_.open(working_name_, std::ios::binary | std::ios::trunc);
+    stream_.open(working_name_, std::ios::binary | (is_replaced_ ? std::ios::trunc : std::ios::app));
     if (!stream_) return Failure("cannot write");
     opened_ = true;
     return Status();
@@ -88,7 +103,7 @@ class ExportTarget {
     if (is_there && S_ISDIR(info.st_mode)) {
       return Status::InvalidArgument("'" + file_ + "' is a directory; name a file");
     }
-    is_replaced_ = !is_there || S_ISREG(info.st_mode);
+    is_replaced_ = !is_there || (S_ISREG(info.st_mode) && !IsOpenDescriptor(file_));
     if (!is_replaced_) return Status();
     final_name_ = BehindLinks(file_);
     working_name_ = final_name_ + ".partial";

@@ -22,12 +22,6 @@ namespace partita {
 
 namespace {
 
-// Beside connections a server holds files open: tables, logs, the ring.
-constexpr uint64_t kOtherDescriptors = 2048;
-// That are told 503 at each address (http_connection.cc).
-constexpr uint64_t kRefusedAtOnce = 1024;
-constexpr uint64_t kAdminConnectionsMax = 256;
-constexpr uint64_t kConnectionsMin = 64;
 // What connections hold in large buffers, all together: an eighth of the memory number, within it, and room
 // for one largest transaction at least.
 constexpr uint64_t kHttpBufferShare = 8;
@@ -72,22 +66,13 @@ class Serving {
   std::vector<std::unique_ptr<http::HttpServer>> servers_;
   std::unique_ptr<AdminHandler> admin_handler_;
   std::unique_ptr<http::HttpServer> admin_server_;
-  // For each address; less than was set where there are not enough descriptors.
-  uint64_t ConnectionsMax() const;
   uint64_t descriptors_max_ = 0;
+  ConnectionShare share_;  // Of each address.
 };
-
-// Descriptors that run out fail the store's files, which takes no writes then, while somebody holds sockets.
-uint64_t Serving::ConnectionsMax() const {
-  const uint64_t others = kOtherDescriptors + (settings_.admin ? kAdminConnectionsMax : 0);
-  const uint64_t each =
-      (descriptors_max_ - std::min(descriptors_max_, others)) / std::max<size_t>(settings_.listen.size(), 1);
-  const uint64_t room = each - std::min(each, kRefusedAtOnce);
-  return std::min<uint64_t>(settings_.connections_max, std::max(room, kConnectionsMin));
-}
 
 Status Serving::OpenParts() {
   descriptors_max_ = RaiseDescriptorLimit();
+  share_ = ShareDescriptors(descriptors_max_, settings_.listen.size(), settings_.connections_max);
   // What fails for a typing error fails before the store is touched.
   PARTITA_ASSIGN(http::AccountSet accounts, http::AccountSet::Create(settings_.accounts));
   accounts_ = std::make_unique<http::AccountSet>(std::move(accounts));
@@ -107,7 +92,8 @@ Status Serving::OpenParts() {
 
 Status Serving::Listen() {
   Runtime& runtime = AsyncDatabase(*database_).runtime();
-  http::HttpServerOptions options{.connections_max = static_cast<uint32_t>(ConnectionsMax()),
+  http::HttpServerOptions options{.connections_max = share_.connections,
+                                  .refused_max = share_.refused,
                                   .server_name = std::string("Partita/") + kPartitaVersion};
   options.buffers = &*buffers_;
   std::vector<const http::HttpServer*> servers;
@@ -123,7 +109,8 @@ Status Serving::Listen() {
   admin_handler_ = std::make_unique<AdminHandler>(*database_, *service_, std::move(servers), kPartitaVersion,
                                                   settings_.admin_hosts);
   options.address = settings_.admin->address;
-  options.connections_max = std::min<uint32_t>(options.connections_max, kAdminConnectionsMax);
+  options.connections_max = kAdminConnectionsMax;
+  options.refused_max = kAdminConnectionsMax;
   options.tls = nullptr;
   Result<std::unique_ptr<http::HttpServer>> admin = http::HttpServer::Open(runtime, options, *admin_handler_);
   if (!admin.ok()) return admin.status().WithContext("listening on " + options.address + " (--admin)");
@@ -197,9 +184,9 @@ void Serving::Announce(std::ostream& out) const {
     if (account.keys.front() != http::kDevelopmentKey) shown.keys = {"YOUR-KEY"};
     out << "  connect     " << ConnectionString(shown, first) << "\n";
   }
-  if (ConnectionsMax() < settings_.connections_max) {
+  if (share_.connections < settings_.connections_max) {
     out << "  note        " << FormatCount(descriptors_max_) << " descriptors are allowed, too few for "
-        << FormatCount(settings_.connections_max) << " connections; " << FormatCount(ConnectionsMax())
+        << FormatCount(settings_.connections_max) << " connections; " << FormatCount(share_.connections)
         << (settings_.listen.size() > 1 ? " at each address" : "") << " are taken; raise ulimit -n\n";
   }
   out << ready << std::endl;  // Flushed: scripts wait for it.

@@ -242,6 +242,16 @@ Result<ServeSettings> ResolveServeSettings(const StoreFlags& store, const ServeF
   return settings;
 }
 
+ConnectionShare ShareDescriptors(uint64_t descriptors, size_t addresses, uint32_t wanted) {
+  // Tables, logs, the ring, and the admin address.
+  constexpr uint64_t kOthers = 2048 + 2 * kAdminConnectionsMax;
+  constexpr uint64_t kLeast = 64, kRefusedMost = 1024;
+  const uint64_t room = (descriptors - std::min(descriptors, kOthers)) / std::max<size_t>(addresses, 1);
+  const uint64_t refused = std::min(room / 16, kRefusedMost);
+  return {.connections = static_cast<uint32_t>(std::min<uint64_t>(wanted, std::max(room - refused, kLeast))),
+          .refused = static_cast<uint32_t>(refused)};
+}
+
 std::string ConnectionString(const http::AccountSettings& account, const ListenAddress& listen) {
   const std::string scheme = listen.tls ? "https" : "http";
   // Nobody can connect to "any address": the loopback address stands for it.

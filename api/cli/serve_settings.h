@@ -20,6 +20,9 @@ struct ListenAddress {
 };
 
 // What `partita serve` runs with, everything decided and checked.
+// At most, of those who administer it.
+inline constexpr uint32_t kAdminConnectionsMax = 256;
+
 struct ServeSettings {
   StoreFlags store;
   bool create_store = true;
@@ -51,6 +54,14 @@ Result<ThroughputTargets> ResolveThroughput(const ServeFlags& flags);
 // "127.0.0.1:10002", "[::1]:10002", "localhost:10002", each maybe behind http:// or https://; without a
 // scheme TLS is as `tls` says. kInvalidArgument.
 Result<ListenAddress> ParseListenAddress(std::string_view text, bool tls);
+
+// What each address may have of the descriptors that the process may open.
+struct ConnectionShare {
+  uint32_t connections = 0, refused = 0;  // HttpServerOptions::connections_max, refused_max.
+};
+// So that connections leave the store the descriptors for its files, without which it takes no writes.
+// `wanted`: connections_max of each of so many addresses. Of few descriptors each gets some nevertheless.
+ConnectionShare ShareDescriptors(uint64_t descriptors, size_t addresses, uint32_t wanted);
 
 // The text that table clients connect with.
 std::string ConnectionString(const http::AccountSettings& account, const ListenAddress& listen);

@@ -136,7 +136,26 @@ TEST_F(ExportCommandTest, WhereALinkLeadsToIsWrittenAndTheLinkStays) {
   }
 }
 
-// Through links, so that what would replace a device replaces only those.
+// /dev/stdout, redirected to a file: what is in it stays, and it is not replaced behind who has it open.
+TEST_F(ExportCommandTest, WhatSomebodyHasOpenIsAppendedTo) {
+  ASSERT_EQ(Run({"import", Write("in.jsonl", AwkwardRecords()), "--table", "Things", "--create"}).code,
+            ExitCode::kOk);
+  const std::string file = Write("all.jsonl", "head\n");
+  const int open = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  ASSERT_GE(open, 0);
+  const std::string name = "/proc/self/fd/" + std::to_string(open);
+  for (int i = 0; i < 2; ++i) {
+    const CommandOutcome exported = Run({"export", "--table", "Things", "-o", name});
+    EXPECT_EQ(exported.code, ExitCode::kOk) << exported.err;
+  }
+  ::close(open);
+  const std::string text = Read(file);
+  ASSERT_TRUE(text.starts_with("head\n")) << text;
+  EXPECT_EQ(WithoutTimestamps(text.substr(5)), WithoutTimestamps(AwkwardRecords() + AwkwardRecords()));
+}
+
+// By links: nobody may make a device of his own. What would replace them would, run as root, replace the real
+// ones.
 TEST_F(ExportCommandTest, ADeviceIsWrittenToAndStays) {
   ASSERT_EQ(Run({"import", Write("in.jsonl", AwkwardRecords()), "--table", "Things", "--create"}).code,
             ExitCode::kOk);

@@ -215,5 +215,23 @@ TEST(ListenAddressTest, AnyAddressIsShownAsOneToConnectTo) {
               HasSubstr("TableEndpoint=https://[::1]:5/abc;"));
 }
 
+TEST(ShareDescriptorsTest, ConnectionsLeaveTheStoreItsFiles) {
+  for (const uint64_t descriptors : {4'096, 8'192, 20'000, 65'536, 1'048'576}) {
+    for (const size_t addresses : {1, 2, 16}) {
+      const ConnectionShare share = ShareDescriptors(descriptors, addresses, 16'384);
+      EXPECT_LE(addresses * (share.connections + share.refused) + 2'048 + 2 * kAdminConnectionsMax,
+                descriptors)
+          << descriptors << ", " << addresses;
+      EXPECT_GE(share.connections, 64u);
+    }
+  }
+  EXPECT_EQ(ShareDescriptors(20'000, 1, 16'384).connections, 16'384u);
+  EXPECT_EQ(ShareDescriptors(20'000, 1, 100).connections, 100u);
+  EXPECT_EQ(ShareDescriptors(1'048'576, 16, 16'384).connections, 16'384u);
+  EXPECT_LT(ShareDescriptors(20'000, 2, 16'384).connections, 10'000u);
+  // Of fewer than the store needs some are given all the same.
+  EXPECT_EQ(ShareDescriptors(1'024, 1, 16'384).connections, 64u);
+}
+
 }  // namespace
 }  // namespace partita
