@@ -96,8 +96,9 @@ class Adviser {
     if (most == 0 || told_.hottest_rate <= most) return;
     const std::string asked =
         "Partition \"" + told_.hottest_partition + "\" is asked for " + Figure(told_.hottest_rate) +
-        " entities a second at the highest rate; a partition gives " + Figure(most) + ", and " +
-        Percent(Measured(std::nullopt, "throttled")) + " of all operations were refused at the first try. ";
+        " units a second (a unit is a KiB of an entity) at the highest rate; a partition gives " +
+        Figure(most) + ", and " + Percent(Measured(std::nullopt, "throttled")) +
+        " of all operations were refused at the first try. ";
     const size_t worst = HeaviestReader();
     if (Load(worst) > WrittenLoad()) {
       Say(worst,
@@ -124,7 +125,7 @@ class Adviser {
     const size_t worst = HeaviestReader();
     if (Load(worst) <= WrittenLoad()) return;  // It is not what is looked at.
     Say(worst, "All partitions together are asked for " + Figure(told_.account_rate) +
-                   " entities a second; an account gives " + Figure(most) +
+                   " units a second (a unit is a KiB of an entity); an account gives " + Figure(most) +
                    ". No spreading helps against that, only looking at fewer entities: this operation has "
                    "the largest part, " +
                    Figure(told_.ops[worst].scanned) + " each time.");

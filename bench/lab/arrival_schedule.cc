@@ -1,6 +1,8 @@
 #include "bench/lab/arrival_schedule.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "bench/lab/exact_math.h"
 
@@ -10,8 +12,8 @@
 namespace partita::lab {
 namespace {
 
-// A period of a diurnal load is walked in so many steps at least, each with the rate of its middle.
-constexpr double kDiurnalSteps = 4096;
+// Of a period, until nothing is left of it that a nanosecond would show.
+constexpr int kHalvings = 48;
 
 }  // namespace
 
@@ -35,7 +37,7 @@ std::optional<double> ArrivalSchedule::Next() {
       at = TimeInBursts(static_cast<double>(number));
       break;
     case ArrivalModel::kDiurnal:
-      at = number == 0 ? 0 : NextOfDay();
+      at = TimeOfDay(static_cast<double>(number));
       break;
     default:
       at = static_cast<double>(number) / rate_;
@@ -72,16 +74,18 @@ double ArrivalSchedule::TimeInBursts(double number) const {
   return burst * (arrival_.on_s + arrival_.off_s) + (within > 0 ? within : 0);
 }
 
-double ArrivalSchedule::NextOfDay() const {
-  const double step = arrival_.period_s / kDiurnalSteps;
-  double at = at_;
-  for (double left = 1; at < End(); at += step) {
-    const double turns = std::fmod((at + step / 2) / arrival_.period_s, 1);
-    const double rate = rate_ * (1 + arrival_.amplitude * ExactSinTurns(turns));
-    if (rate * step >= left) return at + left / rate;
-    left -= rate * step;
+// Where the integral of the rate, rate_ * (t + swing * (1 - cos(turns of t)) / 2), is `number`. It rises, and
+// the cosine moves that by no more than the swing.
+double ArrivalSchedule::TimeOfDay(double number) const {
+  const double swing = arrival_.amplitude * arrival_.period_s / std::numbers::pi;
+  const double on_average = number / rate_;
+  double early = std::max(on_average - swing, 0.0), late = on_average;
+  for (int step = 0; step < kHalvings && early < late; ++step) {
+    const double middle = early + (late - early) / 2;
+    const double cosine = ExactSinTurns(std::fmod(middle / arrival_.period_s + 0.25, 1));
+    (middle + swing * (1 - cosine) / 2 < on_average ? early : late) = middle;
   }
-  return at;
+  return late;
 }
 
 }  // namespace partita::lab

@@ -24,8 +24,7 @@ class ArrivalSchedule {
   std::optional<double> TimeOnRamp(double number) const;
   std::optional<double> TimeOnSteps(double number) const;
   double TimeInBursts(double number) const;
-  // Behind at_, one operation later.
-  double NextOfDay() const;
+  double TimeOfDay(double number) const;
 
   const Arrival& arrival_;
   const double rate_;

@@ -86,11 +86,14 @@ RunComparison::Row Compare(const Key& key, const Figures& before, const Figures&
   const bool sure = ratio.rounds >= kRoundsMin;
   if (sure) row.ratio_lower = ratio.lower, row.ratio_upper = ratio.upper;
   row.why = LessDone(before, after);
+  if (row.why.empty() && row.p99_before_ms > 0 && row.p99_after_ms == 0) row.why = "none completes";
   if (row.why.empty() && sure && ratio.lower > 1 + threshold) row.why = "slower";
   row.worse = !row.why.empty();
   const bool less_throttled = row.throttled_before - row.throttled_after > kShareRise;
-  row.undecided = !row.worse && !sure;
   row.better = !row.worse && ((sure && ratio.upper < 1 / (1 + threshold)) || less_throttled);
+  // Of enough repeats in which nothing completes there is nothing to tell.
+  const bool too_few = std::min(before.p99_ms.size(), after.p99_ms.size()) < kRoundsMin;
+  row.undecided = too_few && !row.worse && !row.better;
   return row;
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
+#include "test/lab/lab_fixture.h"
+
 namespace partita::lab {
 namespace {
 
@@ -47,6 +49,10 @@ TEST(LabCompareTest, OfFewerThanThreeRepeatsNothingIsSaidToBeNoSlower) {
     EXPECT_THAT(ComparisonText(*comparison), HasSubstr("repeats = 3 or more"));
     EXPECT_THAT(ComparisonText(*comparison), Not(HasSubstr("50.00-")));
   }
+  // Nor where none completed, which is worse only when some did.
+  EXPECT_FALSE(CompareRuns(ResultOf({0, 0, 0}), ResultOf({0, 0, 0}), 0.1)->any_undecided());
+  EXPECT_FALSE(CompareRuns(ResultOf({0, 0, 0}), ResultOf({1, 1, 1}), 0.1)->any_undecided());
+  EXPECT_TRUE(CompareRuns(ResultOf({1, 1, 1}), ResultOf({0, 0, 0}), 0.1)->any_worse());
   const Result<RunComparison> sure = CompareRuns(ResultOf({1, 1, 1}), ResultOf({1, 1, 1}), 0.1);
   EXPECT_FALSE(sure->any_undecided());
   EXPECT_TRUE(CompareRuns(ResultOf({1}), ResultOf({1}, "0.5"), 0.1)->any_worse());
@@ -80,6 +86,14 @@ TEST(LabCompareTest, RefusesRunsThatDidNotDoTheSame) {
               HasSubstr("operation streams differ"));
   EXPECT_THAT(CompareRuns(before, "{}", 0.1).status().message(),
               HasSubstr("the second file is no result.json"));
+}
+
+TEST_F(LabCommandTest, CompareEndsWithOneWhereItCannotTell) {
+  const std::string once = Write("once.json", ResultOf({1})),
+                    thrice = Write("thrice.json", ResultOf({1, 1, 1}));
+  EXPECT_EQ(Lab({"compare", thrice, thrice}).code, ExitCode::kOk);
+  EXPECT_EQ(Lab({"compare", once, once}).code, ExitCode::kFindings);
+  EXPECT_EQ(Lab({"compare", thrice, Write("slow.json", ResultOf({5, 5, 5}))}).code, ExitCode::kFindings);
 }
 
 }  // namespace

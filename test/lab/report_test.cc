@@ -57,7 +57,7 @@ profile = "storage"
   const RecordGenerator generator(experiment);
   EXPECT_THAT(
       AdviceOn(experiment, Unmeasured(generator)),
-      ElementsAre(Field(&Advice::text, AllOf(HasSubstr("Partition \"all\" is asked for 5000 entities"),
+      ElementsAre(Field(&Advice::text, AllOf(HasSubstr("Partition \"all\" is asked for 5000 units"),
                                              HasSubstr("{hash(device) % 5}")))));
 }
 
