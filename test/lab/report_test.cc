@@ -55,10 +55,9 @@ profile = "storage"
 )"));
   experiment.ops.resize(1);  // It only writes.
   const RecordGenerator generator(experiment);
-  EXPECT_THAT(
-      AdviceOn(experiment, Unmeasured(generator)),
-      ElementsAre(Field(&Advice::text, AllOf(HasSubstr("Partition \"all\" is asked for 5000 units"),
-                                             HasSubstr("{hash(device) % 5}")))));
+  EXPECT_THAT(AdviceOn(experiment, Unmeasured(generator)),
+              ElementsAre(Field(&Advice::text, AllOf(HasSubstr("Partition \"all\" is asked for 5000 units"),
+                                                     HasSubstr("{hash(device) % 5}")))));
 }
 
 TEST(AdviceTest, WhereReadingIsTheLoadSpreadingIsNotTheCure) {
