@@ -11,6 +11,7 @@
 #include "engine/base/stored_value.h"
 #include "engine/base/user_key.h"
 #include "engine/batch_record.h"
+#include "engine/damage.h"
 #include "engine/io/local_meta_store.h"
 #include "wal/log_inspect.h"
 
@@ -21,12 +22,6 @@ namespace {
 constexpr uint64_t kSurveyCacheBytes = 8u << 20;
 // Ids of tables that nothing is left of, and which must not be given again (F19).
 constexpr uint32_t kTableIdGap = 1u << 16;
-
-// What keeps the bytes from being known, and not the tool from working.
-bool IsDamage(const Status& status) {
-  return status.code() == Code::kCorruption || status.code() == Code::kIoError ||
-         status.code() == Code::kNotFound;
-}
 
 struct ShardKey {
   uint32_t layout = 0;

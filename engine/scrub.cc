@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "engine/base/executor.h"
+#include "engine/damage.h"
 #include "engine/io/local_meta_store.h"
 #include "engine/store.h"
 #include "engine/task_pacer.h"
@@ -37,12 +38,6 @@ uint64_t RateOf(const ScrubOptions& options, uint64_t bytes) {
   if (options.period_seconds == 0) return most;
   const uint64_t spread = std::max<uint64_t>(bytes / options.period_seconds, 1);
   return most == 0 ? spread : std::min(most, spread);
-}
-
-// What keeps the bytes from being known, and not the tool from working.
-bool IsDamage(const Status& status) {
-  return status.code() == Code::kCorruption || status.code() == Code::kIoError ||
-         status.code() == Code::kNotFound;
 }
 
 // So that what is read next are the medium's own bytes.

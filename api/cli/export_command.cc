@@ -30,32 +30,25 @@ namespace {
 
 constexpr uint32_t kExportPage = 1000;
 
-// The file that `name` leads to, through however many links; it need not be there. REQUIRES: no loop.
-std::string BehindLinks(const std::string& name) {
+// Where a name leads, through however many links.
+struct Destination {
+  std::string file;      // It need not be there.
+  bool is_open = false;  // By way of a process's descriptors, as of /dev/stdout: what somebody has open.
+};
+
+// REQUIRES: no loop.
+Destination Follow(const std::string& name) {
   constexpr int kLinksMax = 40;  // As many as the kernel follows.
   std::filesystem::path path = name;
   for (int followed = 0; followed < kLinksMax; ++followed) {
+    if (path.string().starts_with("/proc/") || path.string().starts_with("/dev/fd/"))
+      return {path.string(), /*is_open=*/true};
     std::error_code no_link;
     const std::filesystem::path next = std::filesystem::read_symlink(path, no_link);
     if (no_link) break;
     path = path.parent_path() / next;  // `next` alone where that begins at the root.
   }
-  return path.string();
-}
-
-// Whether a name leads through a process's descriptors, as /dev/stdout does: to what somebody has open, be it
-// a regular file, and not to what has a name.
-bool IsOpenDescriptor(const std::string& name) {
-  constexpr int kLinksMax = 40;
-  std::filesystem::path path = name;
-  for (int followed = 0; followed < kLinksMax; ++followed) {
-    if (path.string().starts_with("/proc/") || path.string().starts_with("/dev/fd/")) return true;
-    std::error_code no_link;
-    const std::filesystem::path next = std::filesystem::read_symlink(path, no_link);
-    if (no_link) break;
-    path = path.parent_path() / next;
-  }
-  return false;
+  return {path.string(), /*is_open=*/false};
 }
 
 // Where the text goes: a file under its working name, what is no regular file itself, or the console.
@@ -103,9 +96,10 @@ class ExportTarget {
     if (is_there && S_ISDIR(info.st_mode)) {
       return Status::InvalidArgument("'" + file_ + "' is a directory; name a file");
     }
-    is_replaced_ = !is_there || (S_ISREG(info.st_mode) && !IsOpenDescriptor(file_));
+    const Destination to = Follow(file_);
+    is_replaced_ = !is_there || (S_ISREG(info.st_mode) && !to.is_open);
     if (!is_replaced_) return Status();
-    final_name_ = BehindLinks(file_);
+    final_name_ = to.file;
     working_name_ = final_name_ + ".partial";
     return Status();
   }
