@@ -1,5 +1,6 @@
 #include "api/filter.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "api/value_text.h"

@@ -10,6 +10,15 @@
 namespace partita {
 namespace {
 
+// With 1 a second allowed, who wrote these owes 98 s.
+std::vector<Write> HundredWrites(const std::string& partition) {
+  std::vector<Write> writes;
+  for (int i = 0; i < 100; ++i) {
+    writes.push_back({WriteAction::kInsertOrReplace, Entity(partition, std::to_string(1'000 + i)), ""});
+  }
+  return writes;
+}
+
 class ThroughputTest : public testing::Test {
  protected:
   ThroughputTest()
@@ -30,10 +39,7 @@ class ThroughputTest : public testing::Test {
 TEST_F(ThroughputTest, EveryKindOfCallAnswersThrottledWithTheWait) {
   Fill("p", 200);
   Limit({.partition_rate = 1});
-  std::vector<Write> batch;
-  for (int i = 0; i < 100; ++i) {
-    batch.push_back({WriteAction::kInsertOrReplace, Entity("p", std::to_string(1'000 + i)), ""});
-  }
+  const std::vector<Write> batch = HundredWrites("p");
   ASSERT_TRUE(table_.Transact(batch).ok());  // It owes 98 s.
   const auto is_throttled = [](const Status& status) {
     EXPECT_EQ(status.code(), Code::kThrottled) << status.ToString();
@@ -77,11 +83,7 @@ TEST_F(ThroughputTest, ADescendingPageIsRefusedByNoPartitionThatItDoesNotComeTo)
   Fill("a", 10);
   Fill("m", 200);
   Limit({.partition_rate = 1});
-  std::vector<Write> batch;
-  for (int i = 0; i < 100; ++i) {
-    batch.push_back({WriteAction::kInsertOrReplace, Entity("m", std::to_string(1'000 + i)), ""});
-  }
-  ASSERT_TRUE(table_.Transact(batch).ok());  // It owes 98 s.
+  ASSERT_TRUE(table_.Transact(HundredWrites("m")).ok());  // It owes 98 s.
   const auto descending = [&](const std::string& filter) {
     return table_.Query({.filter = filter, .order = ScanOrder::kDescending, .limit = 1});
   };
@@ -97,23 +99,11 @@ TEST_F(ThroughputTest, AScanIsRefusedForItsAccountAndItsTableAlone) {
   Table behind = database_->CreateTable("Behind").value();
   ASSERT_TRUE(behind.Insert(Entity("", "row")).ok());
   Limit({.partition_rate = 1});
-  std::vector<Write> batch;
-  for (int i = 0; i < 100; ++i) {
-    batch.push_back({WriteAction::kInsertOrReplace, Entity("", std::to_string(1'000 + i)), ""});
-  }
-  ASSERT_TRUE(behind.Transact(batch).ok());  // Its first partition owes 98 s.
+  ASSERT_TRUE(behind.Transact(HundredWrites("")).ok());  // Its first partition owes 98 s.
   const QueryOptions all{.order = ScanOrder::kDescending, .limit = 1};
   EXPECT_TRUE(table_.Query(all).ok()) << table_.Query(all).status().ToString();
   Limit({.account_rate = 1});
-  ASSERT_TRUE(table_
-                  .Transact([] {
-                    std::vector<Write> writes;
-                    for (int i = 0; i < 100; ++i) {
-                      writes.push_back({WriteAction::kInsertOrReplace, Entity("m", std::to_string(i)), ""});
-                    }
-                    return writes;
-                  }())
-                  .ok());  // The account owes 98 s.
+  ASSERT_TRUE(table_.Transact(HundredWrites("m")).ok());  // The account owes 98 s.
   Table empty = database_->CreateTable("Nothing").value();
   EXPECT_EQ(empty.Query({}).code(), Code::kThrottled);
   EXPECT_EQ(empty.Query(all).code(), Code::kThrottled);

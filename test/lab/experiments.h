@@ -7,6 +7,20 @@
 
 namespace partita::lab {
 
+// People by their ids, with a list of those of each city.
+inline constexpr const char* kListedLayout = R"(
+[[layout]]
+name = "listed"
+pk = "all"
+rk = "{id}"
+[[layout.copy]]
+name = "cities"
+table = "LabCities"
+pk = "{city}"
+rk = "list"
+list = "id"
+)";
+
 // Readings of devices, asked for the latest of a device and for alarms. `layouts` and what may follow are
 // added.
 inline std::string ReadingsText(const std::string& layouts, const std::string& seed = "42") {

@@ -150,19 +150,9 @@ where = { city = "@record" }
 [[op]]
 name = "hire"
 kind = "insert"
-[[layout]]
-name = "listed"
-pk = "all"
-rk = "{id}"
-[[layout.copy]]
-name = "cities"
-table = "LabCities"
-pk = "{city}"
-rk = "list"
-list = "id"
 [arrival]
 rate = 10
-)");
+)" + std::string(kListedLayout));
   const std::vector<Op> ops = experiment.ops;
   experiment.ops = {ops[0]};
   // The list of 5,638 bytes, and each of the records.

@@ -41,19 +41,6 @@ where = { city = "@record" }
          "[arrival]\nrate = 300\nwarmup = \"0s\"\nduration = \"500ms\"\nclients = 8\n" + layouts;
 }
 
-constexpr const char* kListed = R"(
-[[layout]]
-name = "listed"
-pk = "all"
-rk = "{id}"
-[[layout.copy]]
-name = "cities"
-table = "LabCities"
-pk = "{city}"
-rk = "list"
-list = "id"
-)";
-
 constexpr const char* kTyped = R"(
 [[layout]]
 name = "typed"
@@ -128,8 +115,9 @@ std::unique_ptr<Target> TargetOn(MemoryStore** store, const RecordGenerator& gen
 }
 
 TEST(IndexEntityTest, NothingIsLostByWritersOfOneList) {
-  const Experiment experiment = ParseSound(StaffText(
-      kListed, "[[op]]\nname = \"hire\"\nkind = \"insert\"\n[[op]]\nname = \"fire\"\nkind = \"delete\"\n"));
+  const Experiment experiment = ParseSound(
+      StaffText(kListedLayout,
+                "[[op]]\nname = \"hire\"\nkind = \"insert\"\n[[op]]\nname = \"fire\"\nkind = \"delete\"\n"));
   const RecordGenerator generator(experiment);
   const std::atomic<bool> stop{false};
   MemoryStore* store = nullptr;
@@ -168,7 +156,7 @@ TEST(IndexEntityTest, NothingIsLostByWritersOfOneList) {
 }
 
 TEST(IndexEntityTest, AReadTakesTheListAndEachRecord) {
-  const Experiment experiment = ParseSound(StaffText(kListed));
+  const Experiment experiment = ParseSound(StaffText(kListedLayout));
   const RecordGenerator generator(experiment);
   const LayoutPrediction told = Predict(generator).layouts[0];
   EXPECT_EQ(told.ops[0].plan, "point");
@@ -184,7 +172,7 @@ TEST(IndexEntityTest, AReadTakesTheListAndEachRecord) {
 }
 
 TEST(IndexEntityTest, AListThatOutgrowsItsPropertyIsTold) {
-  std::string text = StaffText(kListed);
+  std::string text = StaffText(kListedLayout);
   text.replace(text.find("records = 400"), 13, "records = 60000");
   EXPECT_THAT(Findings(text), HasSubstr("has more than the 64 KiB that a property holds"));
 }
