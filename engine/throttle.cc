@@ -221,6 +221,11 @@ Status Throttle::ChargeKey(std::string_view user_key) {
 
 void Throttle::OweRest(std::string_view user_key, std::string_view content) {
   const std::string_view partition = PartitionPrefix(user_key);
+  const ThreadLease lease = FindLease(partition);
+  if (lease.is_its) {
+    const uint64_t tokens = CostOf(lease.at->raw, user_key, content);
+    if (tokens <= 1 || lease.TryTake(tokens - 1)) return;
+  }
   Limits limits;
   if (!FindLimits(partition, &limits)) return;
   const uint64_t tokens = CostOf(limits.raw, user_key, content);
@@ -258,7 +263,7 @@ bool Throttle::TryTakeAhead(const Limits& limits, std::string_view partition, ui
                             ThreadLease lease, BucketTime now) {
   if (lease.at == nullptr || limits.total.token != 0) return false;
   if (!lease.is_its) {
-    lease.at->Set(lease.policy, partition, limits.raw);
+    lease.Begin(partition, limits.raw);
     return false;
   }
   const uint64_t ahead =
