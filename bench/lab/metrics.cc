@@ -36,6 +36,23 @@ MetricBasis BasisOf(std::string_view metric) {
   return MetricBasis::kCompleted;
 }
 
+bool HasFigure(std::string_view metric, const OpFigures& figures) {
+  // None completed, none failed, none found missing: also that is something to know.
+  if (metric == "throughput" || metric == "failed" || metric == "missing") return figures.operations > 0;
+  const bool tells_scanned = figures.scanned > 0 || figures.returned == 0;
+  if (metric == "scanned" && !tells_scanned) return false;
+  if (metric == "density" && figures.scanned == 0) return false;
+  switch (BasisOf(metric)) {
+    case MetricBasis::kPrediction:
+      return true;
+    case MetricBasis::kDue:
+      return figures.operations > 0;
+    case MetricBasis::kCompleted:
+      return figures.completed > 0;
+  }
+  return true;
+}
+
 double MetricOf(std::string_view metric, const OpFigures& figures, double seconds,
                 const LayoutPrediction& told) {
   if (metric == "operations") return static_cast<double>(figures.operations);

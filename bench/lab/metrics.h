@@ -36,6 +36,9 @@ enum class MetricBasis : uint8_t {
   kCompleted,   // Operations that were completed.
 };
 MetricBasis BasisOf(std::string_view metric);
+// False: those figures have nothing that the metric could be told of, so that MetricOf is no more than a
+// number: no operation of its basis, or a service that does not tell what it scanned.
+bool HasFigure(std::string_view metric, const OpFigures& figures);
 
 // Its figure in one cell. REQUIRES: one of MetricNames.
 double MetricOf(std::string_view metric, const OpFigures& figures, double seconds,

@@ -36,8 +36,10 @@ std::string SummaryCsv(const Experiment& experiment, const RunResult& result) {
       text += CellColumns(experiment, cell) + "," + Csv(experiment.ops[op].name) + "," +
               (cell.generator_limited() ? "1" : "0") + "," + (cell.clients_limited() ? "1" : "0");
       for (const std::string& metric : MetricNames()) {
-        text += "," + CsvNumber(MetricOf(metric, cell.ops[op], cell.measured_s,
-                                         result.prediction.layouts[cell.layout]));
+        text += ",";
+        if (!HasFigure(metric, cell.ops[op])) continue;
+        text += CsvNumber(
+            MetricOf(metric, cell.ops[op], cell.measured_s, result.prediction.layouts[cell.layout]));
       }
       text += "\n";
     }

@@ -243,12 +243,17 @@ bool AnyRun(const RunResult& result, size_t layout, size_t rate, bool (CellFigur
   });
 }
 
-// A line of its own for what was not done in any of the runs; empty: all was.
-std::string TroubleText(const RunResult& result, size_t layout, size_t rate, size_t op) {
+// Of all runs.
+OpFigures AllOf(const RunResult& result, size_t layout, size_t rate, size_t op) {
   OpFigures all;
   for (const CellFigures& cell : result.cells) {
     if (cell.layout == layout && cell.rate == rate) all.Add(cell.ops[op]);
   }
+  return all;
+}
+
+// A line of its own for what was not done in any of the runs; empty: all was.
+std::string TroubleText(const OpFigures& all) {
   std::string text;
   if (all.failed > 0) text += std::to_string(all.failed) + " failed: " + all.first_error;
   if (all.missing > 0) text += (text.empty() ? "" : "; ") + std::to_string(all.missing) + " found nothing";
@@ -257,19 +262,30 @@ std::string TroubleText(const RunResult& result, size_t layout, size_t rate, siz
 
 std::string VerdictRow(const Experiment& experiment, const RunResult& result, size_t layout, size_t rate,
                        size_t op, bool wins) {
-  const auto median = [&](std::string_view metric) {
-    return bench::Median(FiguresOf(experiment, result, layout, rate, op, metric));
+  // The median of the runs that have such a figure, or a dash where none has.
+  const auto median = [&](std::string_view metric, const char* form, double times = 1) {
+    std::vector<double> figures;
+    for (const CellFigures& cell : result.cells) {
+      if (cell.layout != layout || cell.rate != rate || !HasFigure(metric, cell.ops[op])) continue;
+      figures.push_back(times *
+                        MetricOf(metric, cell.ops[op], cell.measured_s, result.prediction.layouts[layout]));
+    }
+    char text[40] = "-";
+    if (!figures.empty()) std::snprintf(text, sizeof(text), form, bench::Median(figures));
+    return std::string(text);
   };
   char line[200];
-  std::snprintf(line, sizeof(line), "%-16.16s %-20.20s %10.1f %9.3f %9.3f %8.1f%% %9.1f %9.2f %8.3f",
+  std::snprintf(line, sizeof(line), "%-16.16s %-20.20s %10s %9s %9s %9s %9s %9s %8s",
                 layout == 0 ? experiment.ops[op].name.c_str() : "", experiment.layouts[layout].name.c_str(),
-                median("throughput"), median("p50_ms"), median("p99_ms"), 100 * median("throttled"),
-                median("scanned"), median("transactions"), median("density"));
+                median("throughput", "%.1f").c_str(), median("p50_ms", "%.3f").c_str(),
+                median("p99_ms", "%.3f").c_str(), median("throttled", "%.1f%%", 100).c_str(),
+                median("scanned", "%.1f").c_str(), median("transactions", "%.2f").c_str(),
+                median("density", "%.3f").c_str());
   std::string text = line;
   if (wins) text += " *";
   if (AnyRun(result, layout, rate, &CellFigures::generator_limited)) text += " generator-limited";
   if (AnyRun(result, layout, rate, &CellFigures::clients_limited)) text += " clients-limited";
-  return text + "\n" + TroubleText(result, layout, rate, op);
+  return text + "\n" + TroubleText(AllOf(result, layout, rate, op));
 }
 
 }  // namespace

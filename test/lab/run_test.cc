@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -252,6 +253,24 @@ TEST(VerdictTest, WhatFailedIsCountedOverAllRunsAndItsFirstErrorTold) {
   rivals.result.cells[1].ops[0].missing = 5;
   EXPECT_THAT(VerdictTable(rivals.experiment, rivals.result),
               AllOf(HasSubstr("  ! 7 failed: IoError: gone\n"), HasSubstr("  ! 5 found nothing\n")));
+}
+
+TEST(VerdictTest, WhatWasNotMeasuredIsADashAndNoZero) {
+  Rivals rivals;
+  rivals.experiment.layouts[1].name = "second";
+  for (CellFigures& cell : rivals.result.cells) {
+    if (cell.layout == 1) cell.ops[0] = {.operations = 100, .completed = 0, .throttled = 50};
+    if (cell.layout == 0) cell.ops[0].scanned = 400, cell.ops[0].returned = 100;
+  }
+  const std::string table = VerdictTable(rivals.experiment, rivals.result);
+  EXPECT_THAT(table, ContainsRegex("second +0\\.0 +- +- +50\\.0% +- +- +-\n"));
+  EXPECT_THAT(table, ContainsRegex(" 100\\.0 +1\\.[0-9]+ .* 4\\.0 +0\\.00 +0\\.250"));
+  const std::string csv = SummaryCsv(rivals.experiment, rivals.result);
+  EXPECT_THAT(csv, HasSubstr(",,,,,")) << "p50_ms to service_p99_ms";
+  // A service that tells no cost: what it returned was scanned, nobody knows among how many.
+  for (CellFigures& cell : rivals.result.cells)
+    cell.ops[0] = {.operations = 1, .completed = 1, .returned = 7};
+  EXPECT_THAT(VerdictTable(rivals.experiment, rivals.result), ContainsRegex("second .* - +0\\.00 +-\n"));
 }
 
 TEST(VerdictTest, ARunInWhichNothingWasCompletedIsNotWhatWasExpected) {
