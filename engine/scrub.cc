@@ -133,7 +133,10 @@ class Scrubber {
     co_return Status();
   }
 
-  ScrubReport& report() { return report_; }
+  ScrubReport& report() {
+    report_.transient = cache_.faults().transient.load(std::memory_order_relaxed);
+    return report_;
+  }
 
  private:
   struct Segment {
@@ -267,6 +270,7 @@ Task<Result<ScrubReport>> Store::Scrub(ScrubOptions options) {
   for (const auto& [id, due] : tables) {
     PARTITA_CO_TRY(co_await scrubber.Table(due, references_));
   }
+  cache_->faults().transient.fetch_add(scrubber.report().transient, std::memory_order_relaxed);
   co_return std::move(scrubber.report());
 }
 

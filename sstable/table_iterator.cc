@@ -344,6 +344,7 @@ bool TableIterator::State::StepPart() {
 }
 
 Task<Status> TableIterator::State::FetchBlock() {
+  const bool was_bad = window_is_suspect;
   if (!window_is_suspect) {
     Status read = co_await window.Fetch(table->object_, handle, *this);
     if (read.ok()) co_return read;
@@ -351,7 +352,8 @@ Task<Status> TableIterator::State::FetchBlock() {
   }
   // The run could not be read, or this block of it was bad: the block alone, which reads twice.
   CountRead(handle.stored_size);
-  Result<TableReader::StoredPart> part = co_await table->ReadPart(handle, SealKind::kDataBlock, waits());
+  Result<TableReader::StoredPart> part =
+      co_await table->ReadPart(handle, SealKind::kDataBlock, waits(), nullptr, was_bad);
   if (!part.ok()) {
     window_is_suspect = true;
     co_return part.status();

@@ -21,11 +21,11 @@ constexpr uint64_t kIndexPartOfData = 16;
 }  // namespace
 
 Task<Status> TableIterator::State::FetchIndex() {
-  const TableReader::LoadRequest request{.handle = IndexRecordHandle(table->top_index_.value(top_at)),
-                                         .kind = SealKind::kIndexBlock,
-                                         .priority = CachePriority::kIndex,
-                                         .fill_cache = options.caching == IterCaching::kFill,
-                                         .waits = waits()};
+  TableReader::LoadRequest request{.handle = IndexRecordHandle(table->top_index_.value(top_at)),
+                                   .kind = SealKind::kIndexBlock,
+                                   .priority = CachePriority::kIndex,
+                                   .fill_cache = options.caching == IterCaching::kFill,
+                                   .waits = waits()};
   if (window.Awaits(request.handle)) {
     Status read = co_await window.Fetch(table->object_, request.handle, *this);
     // Reading it alone would be waited for, too.
@@ -40,6 +40,7 @@ Task<Status> TableIterator::State::FetchIndex() {
     if (index_pin) co_return Status();
   }
   CountRead(request.handle.stored_size);
+  request.was_bad = std::exchange(index_is_suspect, false);
   PARTITA_CO_ASSIGN(index_pin, co_await table->LoadBlock(request));
   co_return Status();
 }
@@ -223,8 +224,8 @@ BlockPin TableIterator::State::IndexFromWindow(const PartHandle& where) {
     indexes = nullptr;  // The cursor is past them.
     return BlockPin();
   }
-  if (!CheckPart(bytes, where, table->IdentityOf(where.offset, SealKind::kIndexBlock)).ok())
-    return BlockPin();
+  index_is_suspect = !CheckPart(bytes, where, table->IdentityOf(where.offset, SealKind::kIndexBlock)).ok();
+  if (index_is_suspect) return BlockPin();
   Result<BlockPin> decoded = table->DecodeBlock(bytes, {.handle = where,
                                                         .kind = SealKind::kIndexBlock,
                                                         .priority = CachePriority::kIndex,

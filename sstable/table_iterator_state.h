@@ -101,6 +101,7 @@ struct TableIterator::State final : private ReadAheadRoute {
 
   bool has_block = false;
   bool window_is_suspect = false;  // The block's bytes in the window were bad: read it alone.
+  bool index_is_suspect = false;   // The same of an index block, which is read alone next.
   PartHandle handle;
   BlockPin block_pin;
   DataBlock block;

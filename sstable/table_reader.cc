@@ -206,8 +206,10 @@ Task<Result<TableReader::StoredPart>> TableReader::ReadPartOnce(PartHandle handl
 }
 
 Task<Result<TableReader::StoredPart>> TableReader::ReadPart(PartHandle handle, SealKind kind,
-                                                            TimedWaits* waits, const Tail* tail) const {
+                                                            TimedWaits* waits, const Tail* tail,
+                                                            bool was_bad) const {
   Result<StoredPart> part = co_await ReadPartOnce(handle, kind, ReadCaching::kNormal, waits, tail);
+  if (part.ok() && was_bad) cache_.faults().transient.fetch_add(1);
   if (part.ok()) co_return part;
   if (!MayBeTransient(part.status())) co_return part.status().WithContext(name());
   part = co_await ReadPartOnce(handle, kind, ReadCaching::kPastCaches, waits);
@@ -255,7 +257,8 @@ Result<BlockPin> TableReader::DecodeBlock(std::string_view part, const LoadReque
 }
 
 Task<Result<BlockPin>> TableReader::LoadBlock(LoadRequest request) const {
-  Result<StoredPart> part = co_await ReadPart(request.handle, request.kind, request.waits);
+  Result<StoredPart> part =
+      co_await ReadPart(request.handle, request.kind, request.waits, nullptr, request.was_bad);
   if (!part.ok()) co_return part.status();
   co_return DecodeBlock(part->bytes, request);
 }

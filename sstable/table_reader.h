@@ -126,7 +126,8 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
     SealKind kind = SealKind::kDataBlock;
     CachePriority priority = CachePriority::kPoint;
     bool fill_cache = true;
-    bool evicts = true;  // When it fills the cache: not only where that has memory to spare.
+    bool evicts = true;    // When it fills the cache: not only where that has memory to spare.
+    bool was_bad = false;  // As of ReadPart.
     TimedWaits* waits = nullptr;
   };
 
@@ -150,9 +151,10 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
 
   // Reads and checks a part, with the one re-read of F52, for somebody who waits with `waits`. Who opens a
   // table or verifies it waits without a deadline (null): what it gives up would be taken for damage. What
-  // `tail` holds is taken from there at first; the answer is then valid as long as that.
+  // `tail` holds is taken from there at first; the answer is then valid as long as that. `was_bad`: it was
+  // read before, among others, and was bad; that counts as transient when it is good now.
   Task<Result<StoredPart>> ReadPart(PartHandle handle, SealKind kind, TimedWaits* waits,
-                                    const Tail* tail = nullptr) const;
+                                    const Tail* tail = nullptr, bool was_bad = false) const;
   Task<Result<StoredPart>> ReadPartOnce(PartHandle handle, SealKind kind, ReadCaching caching,
                                         TimedWaits* waits, const Tail* tail = nullptr) const;
   // Decodes and validates a checked block, into the cache when asked to.

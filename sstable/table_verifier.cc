@@ -69,7 +69,8 @@ class TableVerifier {
     Result<TableReader::StoredPart> part =
         co_await table_.ReadPartOnce(handle, kind, ReadCaching::kPastCaches, nullptr, &tail_);
     report_.bytes_read += handle.stored_size;
-    if (!part.ok()) part = co_await table_.ReadPart(handle, kind, nullptr);  // May have been transient (F52).
+    // It may have been transient (F52).
+    if (!part.ok()) part = co_await table_.ReadPart(handle, kind, nullptr, nullptr, /*was_bad=*/true);
     co_return part.status();
   }
 
@@ -77,7 +78,8 @@ class TableVerifier {
     Result<TableReader::StoredPart> part = co_await table_.ReadPartOnce(
         handle, SealKind::kIndexBlock, ReadCaching::kPastCaches, nullptr, &tail_);
     report_.bytes_read += handle.stored_size;
-    if (!part.ok()) part = co_await table_.ReadPart(handle, SealKind::kIndexBlock, nullptr);  // As above.
+    if (!part.ok())  // As above.
+      part = co_await table_.ReadPart(handle, SealKind::kIndexBlock, nullptr, nullptr, /*was_bad=*/true);
     if (!part.ok()) co_return part.status();
     std::string content(handle.content_size, '\0');
     Status status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));

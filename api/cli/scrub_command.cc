@@ -30,6 +30,7 @@ ExitCode RunScrub(const StoreFlags& store, const ScrubFlags& flags, Console& con
   report.Add("log_segments", scrubbed->log_segments);
   report.Add("meta_values", scrubbed->meta_values, "the catalog, and a manifest for each shard");
   report.Add("read_bytes", scrubbed->bytes);
+  report.Add("transient_reads", scrubbed->transient, "bad at first, good when read again");
   report.damages = std::move(scrubbed->damages);
   if (store.json) {
     PrintReportJson(console.out, report);

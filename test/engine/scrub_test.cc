@@ -99,6 +99,23 @@ TEST_F(ScrubTest, FindsTablesThatRotWhereNobodyReads) {
   EXPECT_THAT(report.damages[0], testing::HasSubstr(tables.front()));
 }
 
+// covers: F52
+TEST_F(ScrubTest, CountsWhatWasBadOnceAndIsNoDamage) {
+  ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
+  runtime_.AdvanceTime(5'000'000'000);
+  const uint64_t before = store_->read_faults().transient.load();
+  runtime_.AddFault({.effect = SimEffect::kRotOnce,
+                     .operations = SimOps(SimOp::kRead),
+                     .path_prefix = "tables/",
+                     .probability = 0.1});
+  // Now and then the second read is bad as well, and then it is damage.
+  uint64_t transient = 0;
+  for (int i = 0; i < 20 && transient < 3; ++i) transient += Scrub().transient;
+  runtime_.ClearFaults();
+  EXPECT_GE(transient, 3u);
+  EXPECT_EQ(store_->read_faults().transient.load(), before + transient);
+}
+
 TEST_F(ScrubTest, FindsRottenManifestsAndCatalogsAndLogs) {
   runtime_.AdvanceTime(5'000'000'000);  // Until nothing is written any more.
   for (const std::string file : {"meta/catalog", "meta/shard-1-0"}) {

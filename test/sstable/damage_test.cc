@@ -199,6 +199,35 @@ TEST_F(DamageTest, BytesThatAreGoodWhenReadAgainAreCountedAsTransient) {
   EXPECT_EQ(cache.faults().damaged_parts.load(), 0u);
 }
 
+// covers: F52
+TEST_F(DamageTest, WhatIsReadTogetherIsCountedToo) {
+  std::vector<OwnedEntry> entries;
+  for (int i = 100; i < 500; ++i)
+    entries.push_back(Put(Key("p", std::to_string(i)), 100, std::string(140, 'x')));
+  ASSERT_TRUE(
+      WriteTable(store_, kId, entries, {.codec = Codec::kStored, .block_size = 1024, .zones = {}}).ok());
+  BlockCache cache(1 << 20);
+  auto table = OpenTable(store_, cache, kId);
+  ASSERT_TRUE(table.ok());
+  // The first block, which lies in one page, is bad whenever more than that page is read.
+  store_.faults().on_read = [](ObjectId, uint64_t offset, std::span<uint8_t> bytes, ReadCaching) {
+    if (offset == 0 && bytes.size() > kPageSize) bytes[500] ^= 0x10;
+    return Status();
+  };
+  const auto transient = [&] { return cache.faults().transient.load(); };
+  const uint64_t at_open = transient();
+  auto it =
+      (*table)->NewIterator(Direction::kForward, {.caching = IterCaching::kBypass, .lower = "", .upper = ""});
+  Status status;
+  EXPECT_EQ(Drain(*it, it->SeekToFirst(), &status).size(), entries.size());
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(transient(), at_open + 1);
+  TableVerifyReport report;
+  EXPECT_TRUE(RunBlocking((*table)->Verify(&report)).ok());
+  EXPECT_EQ(transient(), at_open + 2);
+  EXPECT_EQ(cache.faults().damaged_parts.load(), 0u);
+}
+
 // covers: F43
 TEST_F(DamageTest, AnUnreadableBlockIsDamageToItsKeysNotAnEnd) {
   Write(Codec::kStored);
