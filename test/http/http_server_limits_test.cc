@@ -1,0 +1,251 @@
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "test/http/http_server_fixture.h"
+#include "test/support/resident_memory.h"
+
+namespace partita::http {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// What a server bounds: time, memory and connections, of clients that are slow, gone or too many.
+class HttpServerLimitsTest : public HttpServerTest {};
+INSTANTIATE_TEST_SUITE_P(Backends, HttpServerLimitsTest,
+                         testing::Values(IoBackend::kUring, IoBackend::kThreads), BackendName);
+
+TEST_P(HttpServerLimitsTest, HalfRequestsAndVanishingPeersAreHarmless) {
+  Open();
+  for (size_t cut : {1, 10, 30, 60}) {
+    SocketClient client = Connect();
+    ASSERT_TRUE(client.Send(Post("/echo", std::string(100, 'x')).substr(0, cut)));
+    if (cut % 20 == 0) client.Reset();
+  }
+  {
+    SocketClient client = Connect();
+    ASSERT_TRUE(client.Send(Get("/large") + Get("/large")));
+    client.Reset();
+  }
+  SocketClient leaving = Connect();
+  ASSERT_TRUE(leaving.Send(Get("/gone")));
+  handler_.waiting.wait();
+  leaving.Reset();
+  handler_.seen_gone.wait();
+  EXPECT_THAT(Ask(Get("/healthy")), EndsWith("/healthy"));
+}
+
+TEST_P(HttpServerLimitsTest, SlowClientsRunOutOfTime) {
+  options_.timeouts.header_ms = 150;
+  options_.timeouts.transfer_ms = 150;
+  options_.timeouts.idle_ms = 300;
+  Open();
+  SocketClient slow_head = Connect();
+  ASSERT_TRUE(slow_head.Send("GET / HT"));
+  SocketClient slow_body = Connect();
+  ASSERT_TRUE(slow_body.Send(Post("/echo", "body").substr(0, 50)));
+  SocketClient silent = Connect();
+  SocketClient idle = Connect();
+  ASSERT_TRUE(idle.Send(Get("/x")));
+  EXPECT_THAT(ReadAnswer(idle), EndsWith("/x"));
+  EXPECT_THAT(ReadAnswer(slow_head), StartsWith("HTTP/1.1 408 "));
+  EXPECT_THAT(ReadAnswer(slow_body), StartsWith("HTTP/1.1 408 "));
+  EXPECT_EQ(silent.ReceiveAll(), "");
+  EXPECT_EQ(idle.ReceiveAll(), "");
+  EXPECT_EQ(server_->counters().timeouts, 4u);
+}
+
+// Some clients send one behind a body.
+TEST_P(HttpServerLimitsTest, EmptyLinesBehindARequestLeaveTheConnectionIdle) {
+  options_.timeouts.header_ms = 100;
+  Open();
+  SocketClient client = Connect();
+  for (std::string_view empty : {"\r\n", "\r\n\r\n"}) {
+    ASSERT_TRUE(client.Send(Post("/echo", "behind the body") + std::string(empty)));
+    EXPECT_THAT(ReadAnswer(client), EndsWith("behind the body"));
+    EXPECT_TRUE(client.WaitQuietly(400)) << "nobody asked for an answer";
+    ASSERT_TRUE(client.Send(empty));
+    EXPECT_TRUE(client.WaitQuietly(400)) << "nobody asked for an answer";
+  }
+  ASSERT_TRUE(client.Send("\r\n" + Get("/after")));
+  EXPECT_THAT(ReadAnswer(client), EndsWith("/after"));
+  EXPECT_EQ(server_->counters().timeouts, 0u);
+  ASSERT_TRUE(client.Send("\r\nG"));
+  EXPECT_THAT(ReadAnswer(client), StartsWith("HTTP/1.1 408 ")) << "that began a request";
+}
+
+TEST_P(HttpServerLimitsTest, ABodyThatDripsRunsOutOfTimeToo) {
+  options_.timeouts.body_ms = 300;  // transfer_ms is 30 s.
+  Open();
+  SocketClient client = Connect();
+  ASSERT_TRUE(client.Send(Post("/echo", std::string(1000, 'b')).substr(0, 60)));
+  int drops = 0;
+  for (; drops < 100 && client.WaitQuietly(20); ++drops) ASSERT_TRUE(client.Send("b"));
+  EXPECT_LT(drops, 100);
+  EXPECT_THAT(ReadAnswer(client), StartsWith("HTTP/1.1 408 "));
+}
+
+TEST_P(HttpServerLimitsTest, AnAnswerThatIsTakenInDripsRunsOutOfTime) {
+  options_.timeouts.transfer_ms = 400;
+  options_.timeouts.answer_bytes_per_second = 240 << 20;  // 200 ms for it.
+  Open();
+  SocketClient client = Connect();
+  ASSERT_TRUE(client.Send(Get("/huge")));
+  size_t taken = 0;
+  for (size_t piece = 1; piece > 0; taken += piece) {
+    piece = client.Receive(512 << 10).size();
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // All would take three seconds.
+  }
+  ASSERT_LT(taken, kHugeBytes);
+  while (server_->counters().timeouts == 0) std::this_thread::yield();
+}
+
+TEST_P(HttpServerLimitsTest, StopAnswersWhatIsInFlightAndClosesWhatIsIdle) {
+  Open();
+  SocketClient idle = Connect();
+  ASSERT_TRUE(idle.Send(Get("/x")));
+  EXPECT_THAT(ReadAnswer(idle), EndsWith("/x"));
+  SocketClient busy = Connect();
+  ASSERT_TRUE(busy.Send(Get("/wait")));
+  handler_.waiting.wait();
+  std::thread stopper([this] { server_->Stop(); });
+  EXPECT_EQ(idle.ReceiveAll(), "");  // At once, while the other request still runs.
+  EXPECT_FALSE(Connect().connected());
+  handler_.go_on.Set();
+  const std::string answer = busy.ReceiveAll();
+  stopper.join();
+  EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+  EXPECT_THAT(answer, EndsWith("waited"));
+  EXPECT_EQ(server_->counters().connections_open, 0u);
+}
+
+TEST_P(HttpServerLimitsTest, StopDoesNotWaitForWhoSentAnEmptyLine) {
+  options_.timeouts.header_ms = options_.timeouts.stop_ms = 60'000;
+  Open();
+  SocketClient idle = Connect();
+  ASSERT_TRUE(idle.Send(Get("/x") + "\r\n"));
+  EXPECT_THAT(ReadAnswer(idle), EndsWith("/x"));
+  std::thread stopper([this] { server_->Stop(); });
+  EXPECT_EQ(idle.ReceiveAll(), "");  // It waits ten seconds at most.
+  stopper.join();
+}
+
+TEST_P(HttpServerLimitsTest, StopCutsWhatOutlastsTheGrace) {
+  options_.timeouts.stop_ms = 100;
+  Open();
+  SocketClient client = Connect();
+  ASSERT_TRUE(client.Send(Get("/gone")));
+  handler_.waiting.wait();
+  server_->Stop();  // The handler ends once it sees that nobody reads its answer.
+  handler_.seen_gone.wait();
+  EXPECT_EQ(server_->counters().connections_open, 0u);
+}
+
+TEST_P(HttpServerLimitsTest, ConnectionsOverTheLimitAreToldSo) {
+  options_.connections_max = 2;
+  Open();
+  SocketClient first = Connect(), second = Connect();
+  for (SocketClient* client : {&first, &second}) {
+    ASSERT_TRUE(client->Send(Get("/in")));
+    EXPECT_THAT(ReadAnswer(*client), EndsWith("/in"));
+  }
+  SocketClient third = Connect();
+  EXPECT_THAT(ReadAnswer(third),
+              AllOf(StartsWith("HTTP/1.1 503 Service Unavailable\r\n"), HasSubstr("X-Refused: nothing")));
+  EXPECT_EQ(server_->counters().connections_refused, 1u);
+  ASSERT_TRUE(first.Send(Get("/still")));
+  EXPECT_THAT(ReadAnswer(first), EndsWith("/still"));
+}
+
+TEST_P(HttpServerLimitsTest, LargeRequestsAndAnswersShareABoundedMemory) {
+  options_.buffer_bytes_max = 1 << 20;
+  Open();
+  // Whether and how long to wait is for the handler to say.
+  EXPECT_THAT(Ask(Get("/large")), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("X-Refused: /large\r\n"),
+                                        Not(HasSubstr("Retry-After"))));
+  SocketClient client = Connect();
+  ASSERT_TRUE(client.Send(Post("/echo", std::string(3 << 20, 'x'))));
+  EXPECT_THAT(ReadAnswer(client), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("X-Refused: /echo\r\n")));
+  while (server_->counters().buffer_bytes > 0) std::this_thread::yield();  // Before it has closed.
+  EXPECT_THAT(Ask(Post("/echo", std::string(100'000, 'y'))), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_P(HttpServerLimitsTest, WhatMayHaveBeenWrittenIsNeverAnsweredByARefusal) {
+  options_.buffer_bytes_max = 1 << 20;
+  Open();
+  EXPECT_THAT(Ask(Post("/large", "write this")),
+              AllOf(StartsWith("HTTP/1.1 200 "), EndsWith(std::string(3 << 20, 'L'))));
+}
+
+// Its handler has counted it, has been told that it does not fit, and has made of it what it can.
+TEST_P(HttpServerLimitsTest, AnAnswerThatItsHandlerCountedIsSent) {
+  options_.buffer_bytes_max = 1 << 20;
+  Open();
+  {
+    SocketClient client = Connect();
+    ASSERT_TRUE(client.Send(Get("/counted", "X-Long: " + std::string(20'000, 'x') + "\r\n")));
+    EXPECT_THAT(ReadAnswer(client), EndsWith("CCC"));
+    EXPECT_FALSE(handler_.counted_fits);
+  }
+  while (server_->counters().buffer_bytes > 0) std::this_thread::yield();
+}
+
+TEST_P(HttpServerLimitsTest, ALongPipelineHoldsUpNobodyElse) {
+  Open();
+  // The first and the third share a worker.
+  SocketClient first = Connect();
+  ASSERT_TRUE(first.Send(Get("/first")));
+  EXPECT_THAT(ReadAnswer(first), EndsWith("/first"));
+  SocketClient second = Connect();
+  ASSERT_TRUE(second.Send(Get("/second")));
+  EXPECT_THAT(ReadAnswer(second), EndsWith("/second"));
+  SocketClient third = Connect();
+  ASSERT_TRUE(third.Send(Get("/third")));
+  EXPECT_THAT(ReadAnswer(third), EndsWith("/third"));
+
+  constexpr int kRequests = 80;  // They come in one piece of less than 4 KiB.
+  std::string pipeline;
+  for (int i = 0; i < kRequests; ++i) pipeline += Get("/slow");
+  ASSERT_TRUE(first.Send(pipeline));
+  while (handler_.slow_requests == 0) std::this_thread::yield();
+  ASSERT_TRUE(third.Send(Get("/slow-so-far")));
+  const std::string answer = ReadAnswer(third);
+  EXPECT_LT(std::stoi(answer.substr(answer.rfind('\n') + 1)), kRequests / 2);
+  for (int i = 0; i < kRequests; ++i) ASSERT_THAT(ReadAnswer(first), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_P(HttpServerLimitsTest, TenThousandIdleConnectionsCostLittle) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  // Both ends of each connection are here.
+  const int kConnections = static_cast<int>(std::min<uint64_t>(10'000, (limit.rlim_cur - 200) / 2));
+  Open();
+  std::vector<SocketClient> clients;
+  clients.reserve(kConnections);
+  const std::string request = Get("/idle");
+  EXPECT_THAT(Ask(request), EndsWith("/idle"));
+  const uint64_t before = ResidentBytes();
+  for (int i = 0; i < kConnections; ++i) {
+    clients.push_back(Connect());
+    ASSERT_TRUE(clients.back().Send(request));
+    ASSERT_THAT(ReadAnswer(clients.back()), EndsWith("/idle"));
+  }
+  const uint64_t each = (ResidentBytes() - before) / kConnections;
+  std::printf("%d idle connections, %lu bytes each (with the client's object)\n", kConnections, each);
+  EXPECT_EQ(server_->counters().connections_open, static_cast<uint64_t>(kConnections));
+#if !defined(__SANITIZE_ADDRESS__) && !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+  EXPECT_LT(each, 4'096u);
+#endif
+  ASSERT_TRUE(clients[kConnections / 2].Send(Get("/awake")));
+  EXPECT_THAT(ReadAnswer(clients[kConnections / 2]), EndsWith("/awake"));
+}
+
+}  // namespace
+}  // namespace partita::http
