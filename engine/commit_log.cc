@@ -226,7 +226,7 @@ void CommitLog::Fence(const Status& why) {
 
 bool CommitLog::TryTakeFlushToken(TokenFor purpose) {
   if (purpose == TokenFor::kLog && trim_waits_.load()) return false;  // Its end wakes the driver.
-  uint64_t token = flush_token_.load(std::memory_order_relaxed);
+  uint64_t token = flush_token_.load();  // In one order with flush_wanted_: see Drive.
   return (token & kTokenHeld) == 0 &&
          flush_token_.compare_exchange_strong(token, token + kTokenCountOne + kTokenHeld);
 }

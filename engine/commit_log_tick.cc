@@ -18,7 +18,7 @@ Status CommitLog::Overdue() const {
 }
 
 void CommitLog::ArmTick() {
-  if (tick_armed_.load(std::memory_order_relaxed)) return;
+  if (tick_armed_.load(std::memory_order_seq_cst)) return;
   if (closing_.load(std::memory_order_relaxed)) return;
   if (tick_armed_.exchange(true, std::memory_order_seq_cst)) return;
   tasks_.Spawn(worker_, TickOnWorker(this));

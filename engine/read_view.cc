@@ -1,6 +1,7 @@
 #include "engine/read_view.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "engine/base/assert.h"
 
@@ -95,14 +96,19 @@ void ReadViewPublisher::Unpin(const ReadView* view) {
   if (before == (ReadView::kRetired | 1)) Reclaim();
 }
 
+// The barrier, a system call, and what is freed, outside the lock: the strand waits for that.
 void ReadViewPublisher::Reclaim() {
-  std::vector<std::unique_ptr<const ReadView>> free;
-  bool held = false;
-  {
-    std::lock_guard lock(mutex_);
-    if (retired_.empty()) return;
+  std::vector<std::unique_ptr<const ReadView>> retired, free;
+  bool held = false, again = true;
+  while (again) {
+    {
+      std::lock_guard lock(mutex_);
+      retired.swap(retired_);
+    }
+    if (retired.empty()) break;
     HazardSlots::HeavyBarrier();
-    for (auto& view : retired_) {
+    held = false;
+    for (auto& view : retired) {
       // Slot first, count second: a reader raises the count before it clears its slot.
       if (HazardSlots::Holds(view.get())) {
         held = true;
@@ -111,10 +117,17 @@ void ReadViewPublisher::Reclaim() {
       if (view->pins_.load(std::memory_order_acquire) != ReadView::kRetired) continue;
       free.push_back(std::move(view));
     }
-    std::erase(retired_, nullptr);
+    std::erase(retired, nullptr);
+    std::lock_guard lock(mutex_);
+    // Who let go of the last pin meanwhile found nothing to free.
+    again = std::any_of(retired.begin(), retired.end(), [](const auto& view) {
+      return view->pins_.load(std::memory_order_acquire) == ReadView::kRetired &&
+             !HazardSlots::Holds(view.get());
+    });
+    std::move(retired.begin(), retired.end(), std::back_inserter(retired_));
+    retired.clear();
   }
   if (held && on_held_) on_held_();
-  // Freed outside the lock: a view may hold the last reference to whole memtables and tables.
 }
 
 size_t ReadViewPublisher::retired_count() {

@@ -354,7 +354,6 @@ class Shard {
   Task<Status> InstallWork(CompactionWork* work);
   PickerOptions Picker(bool calm = false) const;
   // What flushing everything would write at most.
-  uint64_t MemtableBytes();
   LevelShape ShapeOfRange(const RangeView& range);
   JobContext MakeJobContext(const ReadView& view, ObjectStore& objects, BackgroundWork work);
   void NoteBackgroundError(const Status& status);
@@ -432,7 +431,7 @@ class Shard {
   static constexpr uint64_t kNever = ~uint64_t{0};
   std::atomic<uint64_t> compacts_at_ns_{kNever};  // When it is looked at again by itself.
   std::atomic<uint32_t> compactions_failed_{0};   // Since the last that was installed.
-  std::atomic<bool> reclaims_soon_{false};
+  std::atomic<bool> reclaims_soon_{false}, cleans_up_soon_{false}, frees_space_soon_{false};
   std::atomic<bool> prepare_running_{false};
   std::atomic<uint64_t> prepare_after_ns_{0};  // Not before, since it failed.
   std::atomic<bool> closing_{false};

@@ -54,7 +54,8 @@ struct Shard::CompactionWork {
   JobContext context;
   RetentionPolicy retention;
   JobResult result;
-  bool more = true;  // Go on with what is due next.
+  bool more = true;             // Go on with what is due next.
+  uint64_t memtable_bytes = 0;  // Of the shard, when it was picked.
 };
 
 PickerOptions Shard::Picker(bool calm) const {
@@ -157,13 +158,11 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(bool calm) {
                        {},
                        {}});
   }
-  if (best != nullptr) best->retention.visible = commit_log_->visible_version();
+  if (best != nullptr) {
+    best->retention.visible = commit_log_->visible_version();
+    best->memtable_bytes = view->active->memory_used() + frozen_bytes_.load();
+  }
   return best;
-}
-
-uint64_t Shard::MemtableBytes() {
-  ViewPin view = views_.Pin();
-  return view->active->memory_used() + frozen_bytes_.load();
 }
 
 // What is looked at keeps views and takes locks that writers wait for: not while a thread has no core.
@@ -235,7 +234,7 @@ Task<Status> Shard::MergeFor(CompactionWork* work) {
     Result<uint64_t> room = co_await context_.runtime.files().FreeBytes();
     // Of a reserve that is low it leaves to flushes what they need.
     const bool low = context_.reserve.low();
-    const uint64_t needed = work->plan.input_bytes + (low ? MemtableBytes() : 0);
+    const uint64_t needed = work->plan.input_bytes + (low ? work->memtable_bytes : 0);
     if (room.ok() && low) *room += context_.reserve.bytes_held();
     if (room.ok() && *room < needed) {
       co_return Status::NoSpace("a compaction of " + std::to_string(work->plan.input_bytes) +
@@ -282,7 +281,8 @@ Task<Status> Shard::InstallWork(CompactionWork* work) {
 }
 
 void Shard::ScheduleCompaction() {
-  bool ordinary = debt_nanos_per_kib_.load() > 0;
+  // What is low only threads that get a core may ask for: others wait behind them for its turn.
+  const bool ordinary = debt_nanos_per_kib_.load() > 0 || context_.reserve.low();
   BackgroundClass background = ordinary ? BackgroundClass::kOrdinary : BackgroundClass::kIdle;
   if (closing_.load() || CompactionScheduled(background).exchange(true)) return;
   tasks_.Spawn(context_.runtime.background(background), CompactInBackground(this, background));

@@ -106,11 +106,13 @@ Task<void> Shard::ReclaimViews(Shard* self) {
 }
 
 void Shard::ScheduleCleanUp() {
-  if (closing_.load()) return;
+  // One at a time: each holds a helper while it waits for the lock of structure, and there are few for all.
+  if (closing_.load() || cleans_up_soon_.exchange(true)) return;
   tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), CleanUp(this));
 }
 
 Task<void> Shard::CleanUp(Shard* self) {
+  self->cleans_up_soon_.store(false);
   Status installed = co_await self->InstallEdit(Install());
   self->NoteBackgroundError(installed);
 }
@@ -407,11 +409,12 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
 }
 
 void Shard::FreeSpace() {
-  if (closing_.load()) return;
+  if (closing_.load() || frees_space_soon_.exchange(true)) return;
   tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), FlushForSpace(this));
 }
 
 Task<void> Shard::FlushForSpace(Shard* self) {
+  self->frees_space_soon_.store(false);
   std::function<void()> freeze = [self] { self->FreezeActive(); };
   co_await self->OnStrand(std::move(freeze));
   self->ScheduleCompaction();  // Also where nothing was to be flushed: of what found no room before.

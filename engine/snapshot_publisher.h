@@ -1,5 +1,7 @@
 #pragma once
+#include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -30,10 +32,17 @@ class SnapshotPublisher {
     std::lock_guard lock(mutex_);
     retired_.emplace_back(old);
   }
+  // The barrier, a system call, and what is freed, outside the lock, for which Show waits.
   void Reclaim() {
-    std::lock_guard lock(mutex_);
+    std::vector<std::unique_ptr<const T>> retired;
+    {
+      std::lock_guard lock(mutex_);
+      retired.swap(retired_);
+    }
     HazardSlots::HeavyBarrier();
-    std::erase_if(retired_, [](const auto& old_one) { return !HazardSlots::Holds(old_one.get()); });
+    std::erase_if(retired, [](const auto& old_one) { return !HazardSlots::Holds(old_one.get()); });
+    std::lock_guard lock(mutex_);
+    std::move(retired.begin(), retired.end(), std::back_inserter(retired_));
   }
 
   // Calls `use` with the current snapshot. REQUIRES: one was published. `use` must be short and must not look

@@ -9,7 +9,8 @@ thread_local const Strand* current_strand = nullptr;
 bool Strand::HeldByThisThread() const { return current_strand == this; }
 
 bool Strand::TryAcquire() {
-  return !held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_seq_cst);
+  // Both in the one order of Enqueue and DrainAndRelease, or what was pushed might be run by nobody.
+  return !held_.load(std::memory_order_seq_cst) && !held_.exchange(true, std::memory_order_seq_cst);
 }
 
 void Strand::RunHeld(Request* request) {

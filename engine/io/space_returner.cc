@@ -67,10 +67,12 @@ void SpaceReturner::Take(int descriptor) {
   // One that has another name (a backup's hard link) keeps its content.
   if (fstat(descriptor, &information) == 0 && S_ISREG(information.st_mode) && information.st_nlink == 0)
     bytes = std::min(static_cast<uint64_t>(information.st_size), uint64_t{512} * information.st_blocks);
-  {
+  // An idle thread, which may have no core for long, would hold the mutex meanwhile, and others a log's
+  // tokens while they wait for it; a thread inherits its class, too.
+  const bool is_worth_it = spreads() && bytes >= kFileBytesMin && sched_getscheduler(0) != SCHED_IDLE;
+  if (is_worth_it && !IsShort(waiting_bytes() + bytes)) {
     std::lock_guard lock(mutex_);
-    const bool is_worth_it = spreads() && bytes >= kFileBytesMin && held_.size() < files_max_;
-    if (is_worth_it && !IsShort(waiting_bytes_ + bytes) && Start()) {
+    if (held_.size() < files_max_ && Start()) {
       held_.push_back({.descriptor = descriptor, .bytes = static_cast<uint64_t>(information.st_size)});
       waiting_bytes_ += held_.back().bytes;
       descriptor = -1;
@@ -87,8 +89,6 @@ uint64_t SpaceReturner::waiting_bytes() const {
 
 bool SpaceReturner::Start() {
   if (thread_.joinable()) return true;
-  // A thread inherits its class: an idle one would hold the mutex while it has no core.
-  if (sched_getscheduler(0) == SCHED_IDLE) return false;
   Result<std::thread> started = StartThread("partita-space", [this] { Run(); });
   if (started.ok()) thread_ = std::move(started).value();
   return thread_.joinable();
