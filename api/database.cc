@@ -8,6 +8,7 @@
 #include "api/names.h"
 #include "api/table_state.h"
 #include "engine/base/entity_record.h"
+#include "engine/base/memory_budget.h"
 #include "engine/base/text.h"
 #include "engine/base/user_key.h"
 
@@ -59,7 +60,8 @@ Status CheckOptions(const Options& options) {
 
 uint32_t ShardsOf(const Options& options) {
   if (options.shards != 0) return options.shards;
-  return std::clamp(std::thread::hardware_concurrency(), 1u, kShardCountMax);
+  const uint64_t fit = std::min<uint64_t>(options.memory_bytes / kMemoryBudgetPerShardMin, kShardCountMax);
+  return std::clamp(std::thread::hardware_concurrency(), 1u, static_cast<uint32_t>(fit));
 }
 
 // What to do about files that refuse the open (F39, F53).

@@ -42,6 +42,18 @@ struct Database::Impl {
     }
   }
 
+  // A thread that the kernel keeps from a core while others want it must hold none of the tokens that these
+  // wait for (DESIGN 2): its write is made by the shard's worker, which costs a round trip.
+  WriteOutcome RunWrite(const WriteRequest& request) {
+    const bool hops = Executor::Current() == nullptr && own_runtime != nullptr && IsCallerBelowWorkers();
+    if (!hops) return Run(store->Write(request));
+    WriteOutcome outcome;
+    TaskGroup group;
+    group.Spawn(store->ExecutorFor(request.ops[0].user_key), WriteInto(store.get(), &request, &outcome));
+    RunBlocking(group.Join());
+    return outcome;
+  }
+
   // Starts `call`, which holds `bytes` of memory, on `worker`; false when too much is under way (F58).
   bool Start(Executor& worker, size_t bytes, Task<void> call) {
     uint64_t held = call_bytes.fetch_add(bytes, std::memory_order_relaxed);
@@ -55,7 +67,21 @@ struct Database::Impl {
     return true;
   }
 
+  // Workers have the rank of who opened the store.
+  const ThreadRank workers_rank = RankOfThisThread();
+
  private:
+  // Asks the kernel now and then: it costs as much as a cached read.
+  bool IsCallerBelowWorkers() const {
+    constexpr uint32_t kCallsALook = 256;
+    static constinit thread_local uint32_t calls = 0;
+    static constinit thread_local ThreadRank rank;
+    if (calls++ % kCallsALook == 0) rank = RankOfThisThread();
+    return rank.IsBelow(workers_rank);
+  }
+  static Task<void> WriteInto(Store* store, const WriteRequest* request, WriteOutcome* outcome) {
+    *outcome = co_await store->Write(*request);
+  }
   static void Finished(Impl* impl, size_t bytes) {
     impl->calls_waiting.fetch_sub(1, std::memory_order_relaxed);
     impl->call_bytes.fetch_sub(bytes, std::memory_order_relaxed);
@@ -101,6 +127,10 @@ class KeyBuffer {
 DurabilityLevel LevelOf(Durability asked, Durability table_default);
 
 Direction DirectionOf(ScanOrder order);
+
+// A table of any account, which may be called ACCOUNT/TABLE; and how one is called. kNotFound, as FindTable.
+Result<TableDescriptor> FindTableOfAny(const Database::Impl& impl, std::string_view name);
+std::string NameForAny(const Database::Impl& impl, const TableDescriptor& table);
 
 // Keys [lower, upper) of a scan; the continuation is already applied.
 struct ScanBounds {

@@ -21,8 +21,7 @@ constexpr uint32_t kColumnsMax = 2'048;
 // What keys are called.
 class KeyNames {
  public:
-  explicit KeyNames(const Database::Impl& impl)
-      : catalog_(impl.store->CatalogCopy()), account_(impl.options.account) {}
+  explicit KeyNames(const Database::Impl& impl) : impl_(impl), catalog_(impl.store->CatalogCopy()) {}
 
   // Of a prefix of user keys that may end anywhere.
   HeatBucket Name(std::string_view prefix) const {
@@ -44,12 +43,11 @@ class KeyNames {
 
  private:
   std::string NameOf(const TableDescriptor* table, TableId id) const {
-    if (table == nullptr) return "table " + std::to_string(id.value);
-    return table->account == account_ ? table->name : table->account + "/" + table->name;
+    return table == nullptr ? "table " + std::to_string(id.value) : NameForAny(impl_, *table);
   }
 
+  const Database::Impl& impl_;
   const Catalog catalog_;
-  const std::string account_;
 };
 
 Status CheckBounds(const HeatWindow& window) {
@@ -94,8 +92,7 @@ Result<HeatPicture> Database::Heat(const HeatWindow& window) const {
                             .upper = {},
                             .even_by = window.metric};
   if (!window.table.empty()) {
-    PARTITA_TRY(CheckTableName(window.table));
-    PARTITA_ASSIGN(const TableDescriptor table, store.FindTable(impl_->options.account, window.table));
+    PARTITA_ASSIGN(const TableDescriptor table, FindTableOfAny(*impl_, window.table));
     asked.lower = TableLowerBound(table.id);
     asked.upper = TableUpperBound(table.id);
   }

@@ -83,14 +83,16 @@ struct Options {
   // store in place of a lost one would hide the loss.
   bool create_if_missing = false;
 
-  // One number for memtables, cache, filters, indexes and buffers, in bytes. 64 MiB to 1 TiB.
-  // Resident memory stays within 5 % of it plus some 30 MiB of fixed part (code, stacks, rings).
+  // One number for memtables, cache, filters, indexes and buffers, in bytes. 64 MiB to 1 TiB, and at least 16
+  // MiB a shard. Resident memory stays within 5 % of it plus a fixed part of some 24 MiB and 10 MiB a shard
+  // (code, stacks, rings, the mapped ends of the logs).
   uint64_t memory_bytes = uint64_t{1} << 30;
   // Part of memory_bytes that the store leaves to its host, which so can keep its own buffers within the one
   // number; the room for blocks gives way. 0 to a quarter of memory_bytes.
   uint64_t host_memory_bytes = 0;
 
-  // Shards = worker threads, each with its own log and memtables. 0: as many as the machine has cores.
+  // Shards = worker threads, each with its own log and memtables. 0: as many as the machine has cores, as far
+  // as memory_bytes is enough for them.
   // 0 to 256.
   // A store may be opened with another number than it was made with; ranges are then re-assigned.
   uint32_t shards = 0;
@@ -181,7 +183,9 @@ using WriteCallback = std::function<void(WriteResult)>;
 struct BatchOptions {
   Durability durability = Durability::kTableDefault;
   uint32_t operations_max = 100;
-  uint64_t bytes_max = 4u << 20;  // Sum of entity sizes by the service's formula; at most 64 MiB.
+  // Sum of entity sizes by the service's formula; at most 64 MiB, and what is encoded at most half of the
+  // memory for memtables (5/32 of memory_bytes).
+  uint64_t bytes_max = 4u << 20;
 };
 
 struct RawRow {
@@ -288,7 +292,7 @@ class Table {
 };
 
 // A handle to a raw table: two byte-string keys without 0x00, together at most 4 KiB, and one value
-// of up to 16 MiB. Otherwise as Table.
+// of up to 16 MiB (and 5/32 of memory_bytes). Otherwise as Table.
 class RawTable {
  public:
   const std::string& name() const;
@@ -302,7 +306,7 @@ class RawTable {
     bool remove = false;
     std::string partition_key, row_key, value;
   };
-  // Atomic; one partition, each row key once, up to 10,000 operations and 64 MiB.
+  // Atomic; one partition, each row key once, up to 10,000 operations and 64 MiB (and 5/32 of memory_bytes).
   WriteResult Apply(std::span<const Operation> operations, WriteOptions options = {}) const;
   void ApplyAsync(std::vector<Operation> operations, WriteOptions options, WriteCallback done) const;
 
@@ -417,8 +421,9 @@ class Database {
 
   // ---- Ranges: how tables are divided among the shards. A table begins as one (TableOptions has more), and
   // is as fast as one shard is. All of these run beside reads and writes, are durable when they return, and
-  // are wholly done or not at all after a crash. kNotFound: no such table. In the order of keys; of one
-  // table, or of all when `table` is empty.
+  // are wholly done or not at all after a crash. kNotFound: no such table. One of another account (Options)
+  // is called ACCOUNT/TABLE. In the order of keys; of one table, or of all, other accounts' too, when `table`
+  // is empty.
   Result<std::vector<RangeDescription>> ListRanges(std::string_view table = {}) const;
   // Cuts the range with this partition in two in front of it: both pieces stay with their shard, and no data
   // is touched. kAlreadyExists: one begins there.

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <iterator>
+#include <set>
+
 #include "api/async_database.h"
 #include "api/database_impl.h"
 #include "api/names.h"
@@ -7,16 +11,39 @@
 
 namespace partita {
 
+Result<TableDescriptor> FindTableOfAny(const Database::Impl& impl, std::string_view name) {
+  std::string_view account = impl.options.account;
+  if (const size_t slash = name.find('/'); slash != name.npos) {
+    account = name.substr(0, slash);
+    name.remove_prefix(slash + 1);
+    PARTITA_TRY(CheckAccountName(account));
+  }
+  PARTITA_TRY(CheckTableName(name));
+  return impl.store->FindTable(account, name);
+}
+
+std::string NameForAny(const Database::Impl& impl, const TableDescriptor& table) {
+  return table.account == impl.options.account ? table.name : table.account + "/" + table.name;
+}
+
 namespace {
 
-Result<TableDescriptor> FindAnyTable(const Database::Impl& impl, std::string_view name) {
-  PARTITA_TRY(CheckTableName(name));
-  return impl.store->FindTable(impl.options.account, name);
+// Of all accounts, the own one's first.
+std::vector<TableDescriptor> AllTables(const Database::Impl& impl) {
+  std::set<std::string> others;
+  for (const TableDescriptor& table : impl.store->CatalogCopy().tables) others.insert(table.account);
+  others.erase(impl.options.account);
+  std::vector<TableDescriptor> tables = impl.store->ListTables(impl.options.account);
+  for (const std::string& account : others) {
+    std::vector<TableDescriptor> its = impl.store->ListTables(account);
+    std::move(its.begin(), its.end(), std::back_inserter(tables));
+  }
+  return tables;
 }
 
 // Where the partition begins; of an empty key, which is the first there can be, as well.
 Result<std::string> PartitionBound(const Database::Impl& impl, std::string_view table, std::string_view key) {
-  PARTITA_ASSIGN(const TableDescriptor found, FindAnyTable(impl, table));
+  PARTITA_ASSIGN(const TableDescriptor found, FindTableOfAny(impl, table));
   if (!found.raw) PARTITA_TRY(CheckKey(KeyKind::kPartitionKey, key));
   if (key.find('\0') != std::string::npos)
     return Status::InvalidArgument("a partition key holds a zero byte");
@@ -36,16 +63,16 @@ std::string PartitionOfBound(const TableDescriptor& table, std::string_view boun
 Result<std::vector<RangeDescription>> Database::ListRanges(std::string_view table) const {
   std::vector<TableDescriptor> tables;
   if (table.empty()) {
-    tables = impl_->store->ListTables(impl_->options.account);
+    tables = AllTables(*impl_);
   } else {
-    PARTITA_ASSIGN(TableDescriptor found, FindAnyTable(*impl_, table));
+    PARTITA_ASSIGN(TableDescriptor found, FindTableOfAny(*impl_, table));
     tables.push_back(std::move(found));
   }
   std::vector<RangeDescription> ranges;
   for (const TableDescriptor& each : tables) {
     for (const RangeDescriptor& range : impl_->store->RangesOf(each.id)) {
-      ranges.push_back({each.name, PartitionOfBound(each, range.lower), PartitionOfBound(each, range.upper),
-                        range.owner.value});
+      ranges.push_back({NameForAny(*impl_, each), PartitionOfBound(each, range.lower),
+                        PartitionOfBound(each, range.upper), range.owner.value});
     }
   }
   return ranges;

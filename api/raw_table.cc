@@ -115,7 +115,7 @@ WriteResult RunSingle(const TableCore& table, WriteKind kind, std::string_view p
   request.table = table.id;
   request.ops = std::span<const WriteOp>(&op, 1);
   request.durability = LevelOf(options.durability, table.durability);
-  return RawResult(table.impl->Run(table.impl->store->Write(request)));
+  return RawResult(table.impl->RunWrite(request));
 }
 
 Status RawStatusOf(const Shard::ReadAnswer& answer) {
@@ -240,7 +240,7 @@ WriteResult RawTable::Delete(std::string_view partition_key, std::string_view ro
 WriteResult RawTable::Apply(std::span<const Operation> operations, WriteOptions options) const {
   RawBatch batch;
   if (std::optional<WriteResult> refused = Encode(*state_, operations, options, &batch)) return *refused;
-  return RawResult(state_->impl->Run(state_->impl->store->Write(batch.request)));
+  return RawResult(state_->impl->RunWrite(batch.request));
 }
 
 void RawTable::ApplyAsync(std::vector<Operation> operations, WriteOptions options, WriteCallback done) const {

@@ -92,7 +92,7 @@ WriteResult RunOne(const TableCore& table, Write write, WriteOptions options) {
   EncodedBatch batch(table.id);
   if (std::optional<WriteResult> refused = EncodeOne(table, write, options.durability, &batch))
     return *refused;
-  return ResultOf(table.impl->Run(table.impl->store->Write(batch.request())));
+  return ResultOf(table.impl->RunWrite(batch.request()));
 }
 
 Task<void> RunAsync(Database::Impl* impl, std::unique_ptr<EncodedBatch> batch, WriteCallback done) {
@@ -140,7 +140,7 @@ WriteResult Table::Delete(std::string_view partition_key, std::string_view row_k
 WriteResult Table::Transact(std::span<const Write> writes, BatchOptions options) const {
   EncodedBatch batch(state_->id);
   if (std::optional<WriteResult> refused = EncodeBatch(*state_, writes, options, &batch)) return *refused;
-  return ResultOf(state_->impl->Run(state_->impl->store->Write(batch.request())));
+  return ResultOf(state_->impl->RunWrite(batch.request()));
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <cerrno>
 #include <system_error>
@@ -30,6 +31,11 @@ Result<std::thread> StartThread(const std::string& name, std::function<void()> b
   }
   pthread_setname_np(thread.native_handle(), name.substr(0, 15).c_str());
   return thread;
+}
+
+ThreadRank RankOfThisThread() {
+  // On Linux both are a thread's own.
+  return {.is_idle = sched_getscheduler(0) == SCHED_IDLE, .nice = getpriority(PRIO_PROCESS, 0)};
 }
 
 std::vector<int> AllowedCpus() {

@@ -18,4 +18,16 @@ std::vector<int> AllowedCpus();
 // Confines the calling thread to one core.
 Status PinThisThread(int cpu);
 
+// How the kernel deals out cores to a thread, against others of no real-time class.
+struct ThreadRank {
+  bool is_idle = false;  // SCHED_IDLE: what nobody else wants.
+  int nice = 0;
+
+  // Whether it may wait for a core for long while one of the other rank would have one.
+  bool IsBelow(const ThreadRank& other) const {
+    return is_idle != other.is_idle ? is_idle : nice > other.nice;
+  }
+};
+ThreadRank RankOfThisThread();
+
 }  // namespace partita

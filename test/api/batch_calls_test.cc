@@ -1,0 +1,162 @@
+#include <gmock/gmock-matchers.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "test/api/database_fixture.h"
+
+// covers: F11. Calls of many rows, and what bounds them, on both real backends.
+
+namespace partita {
+namespace {
+
+class BatchCallsTest : public DatabaseTest {
+ protected:
+  template <typename Call>
+  static WriteResult Wait(Call call) {
+    std::promise<WriteResult> done;
+    call([&done](WriteResult result) { done.set_value(std::move(result)); });
+    return done.get_future().get();
+  }
+  static std::vector<Write> Inserts(int first, int count, size_t text_bytes = 1) {
+    std::vector<Write> writes;
+    for (int i = first; i < first + count; ++i) {
+      Entity entity = Thing("p", std::to_string(i), i);
+      for (size_t rest = text_bytes, n = 0; rest > 0; ++n) {
+        const size_t part = std::min<size_t>(rest, 30'000);
+        entity.Set("Fill" + std::to_string(n), std::string(part, 'f'));
+        rest -= part;
+      }
+      writes.push_back({WriteAction::kInsert, entity, ""});
+    }
+    return writes;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, BatchCallsTest, testing::Values(IoBackend::kUring, IoBackend::kThreads),
+                         [](const auto& info) {
+                           return info.param == IoBackend::kUring ? "Uring" : "Threads";
+                         });
+
+TEST_P(BatchCallsTest, ATransactionIsAnsweredLaterAndWhole) {
+  Table table = MakeTable();
+  const auto transact = [&](std::vector<Write> writes) {
+    return Wait([&](WriteCallback done) { table.TransactAsync(std::move(writes), {}, std::move(done)); });
+  };
+  EXPECT_TRUE(transact(Inserts(0, 10)).ok());
+  EXPECT_EQ(*table.Count({}), 10u);
+  const WriteResult refused = transact(Inserts(5, 10));
+  EXPECT_EQ(refused.status.code(), Code::kAlreadyExists);
+  EXPECT_EQ(*table.Count({}), 10u) << "all of it or nothing";
+}
+
+TEST_P(BatchCallsTest, ABatchIsBoundedAndByOptionElsewhere) {
+  Table table = MakeTable();
+  EXPECT_EQ(table.Transact(Inserts(0, 101)).status.code(), Code::kInvalidArgument);
+  EXPECT_TRUE(table.Transact(Inserts(0, 101), {.operations_max = 101}).ok());
+  // By the service's formula text counts two bytes a character.
+  const std::vector<Write> large = Inserts(1'000, 5, 450'000);
+  EXPECT_EQ(table.Transact(large).status.code(), Code::kInvalidArgument);
+  EXPECT_TRUE(table.Transact(large, {.bytes_max = 5u << 20}).ok());
+  EXPECT_EQ(table.Transact(Inserts(2'000, 1), {.bytes_max = 65u << 20}).status.code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(*table.Count({}), 106u);
+}
+
+TEST_P(BatchCallsTest, ManyRowsComeInTheOrderAskedForWhereverTheyAre) {
+  constexpr int kRows = 400;
+  Table table = MakeTable();
+  RawTable raw = *database_->CreateRawTable("Raw");
+  std::vector<Table::Key> keys;
+  for (int i = 0; i < kRows; ++i) {
+    const Table::Key key{"p" + std::to_string(i % 7), std::to_string(i)};
+    ASSERT_TRUE(table.Insert(Thing(key.partition_key, key.row_key, i)).ok());
+    ASSERT_TRUE(raw.Put(key.partition_key, key.row_key, "value " + std::to_string(i)).ok());
+    keys.push_back(key);
+  }
+  keys.insert(keys.begin() + 100, {"p", "missing"});
+  for (const bool from_disk : {false, true}) {
+    if (from_disk) {
+      EXPECT_TRUE(database_->Flush().ok());
+      Reopen();
+      table = *database_->OpenTable("Things");
+      raw = *database_->OpenRawTable("Raw");
+    }
+    const std::vector<Result<Entity>> entities = table.GetMany(keys);
+    const std::vector<Result<std::string>> values = raw.GetMany(keys);
+    ASSERT_EQ(entities.size(), keys.size());
+    ASSERT_EQ(values.size(), keys.size());
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (i == 100) {
+        EXPECT_EQ(entities[i].code(), Code::kNotFound);
+        EXPECT_EQ(values[i].code(), Code::kNotFound);
+        continue;
+      }
+      EXPECT_EQ(*entities[i]->GetInt32("N"), static_cast<int32_t>(i < 100 ? i : i - 1));
+      EXPECT_EQ(*values[i], "value " + keys[i].row_key);
+    }
+  }
+}
+
+// How often the workers of all stores here have slept.
+uint64_t SleepsOfWorkers() {
+  uint64_t sleeps = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream status(task.path() / "status");
+    bool is_worker = false;
+    for (std::string word; status >> word;) {
+      if (word == "Name:") is_worker = (status >> word) && word.starts_with("partita-w");
+      if (word == "voluntary_ctxt_switches:" && is_worker) sleeps += (status >> word) ? std::stoull(word) : 0;
+    }
+  }
+  return sleeps;
+}
+
+// DESIGN 2: no token is held by who may have no core for long: a worker wakes for each of his writes.
+TEST_P(BatchCallsTest, AThreadOfLowRankHasItsWritesMadeByTheWorker) {
+  constexpr int kWrites = 400;
+  Table table = MakeTable();
+  const auto wakes_for = [&](int nice, int first) {
+    const uint64_t before = SleepsOfWorkers();
+    std::thread writer([&] {
+      ASSERT_EQ(setpriority(PRIO_PROCESS, 0, nice), 0);  // Of this thread.
+      for (int i = first; i < first + kWrites; ++i)
+        EXPECT_TRUE(table.Insert(Thing("p", std::to_string(i), i), {Durability::kMemory}).ok());
+    });
+    writer.join();
+    return SleepsOfWorkers() - before;
+  };
+  const int own = getpriority(PRIO_PROCESS, 0);
+  EXPECT_LT(wakes_for(own, 0), uint64_t{kWrites / 2});
+  EXPECT_GE(wakes_for(own + 1, kWrites), uint64_t{kWrites / 2});
+  EXPECT_EQ(*table.Count({}), uint64_t{2 * kWrites});
+}
+
+TEST_P(BatchCallsTest, RawCallsAreAnsweredLaterToo) {
+  RawTable raw = *database_->CreateRawTable("Raw");
+  const WriteResult applied = Wait([&](WriteCallback done) {
+    raw.ApplyAsync({{false, "p", "a", "first"}, {false, "p", "b", "second"}}, {}, std::move(done));
+  });
+  EXPECT_TRUE(applied.ok()) << applied.status.ToString();
+  for (const auto& [row, value] : {std::pair("b", "second"), std::pair("c", "")}) {
+    std::promise<Result<std::string>> got;
+    raw.GetAsync("p", row, [&got](Result<std::string> answer) { got.set_value(std::move(answer)); });
+    const Result<std::string> answer = got.get_future().get();
+    if (*value == '\0') {
+      EXPECT_EQ(answer.code(), Code::kNotFound);
+    } else {
+      EXPECT_EQ(*answer, value);
+    }
+  }
+  std::string kept = "as it was";
+  EXPECT_EQ(raw.Get("p", "c", &kept).code(), Code::kNotFound);
+  EXPECT_EQ(kept, "as it was");
+}
+
+}  // namespace
+}  // namespace partita
