@@ -23,15 +23,15 @@ ReportValue NumberOrUnknown(const std::optional<uint32_t>& value) {
   return uint64_t{*value};
 }
 
-void DescribeKernel(const DeviceReport& device, Report* report) {
+void DescribeKernel(const DeviceReport& device, bool uses_io_uring, Report* report) {
   report->Add("kernel", device.kernel, "at least 6.1 is needed for io_uring as the engine uses it");
-  if (!device.kernel_new_enough) {
+  if (uses_io_uring && !device.kernel_new_enough) {
     report->damages.push_back("kernel " + device.kernel +
                               " is older than 6.1; use --io threads, or a newer kernel");
   }
   report->Add("io_uring", device.io_uring,
               device.io_uring ? device.io_uring_features : device.io_uring_problem);
-  if (!device.io_uring) {
+  if (uses_io_uring && !device.io_uring) {
     report->damages.push_back("io_uring: " + device.io_uring_problem + "; until then use --io threads");
   }
   report->Add("open_files_max", device.descriptors_max,
@@ -113,7 +113,7 @@ Result<Report> Diagnose(const DiagnoseOptions& options) {
   PARTITA_ASSIGN(DeviceReport device, ProbeDevice(options.directory, commits));
   Report report;
   report.title = "doctor for " + options.directory;
-  DescribeKernel(device, &report);
+  DescribeKernel(device, options.uses_io_uring, &report);
   DescribeDevice(device, &report);
   DescribeFlushPolicy(device, &report);
   PARTITA_TRY(DescribeMemory(options, &report));

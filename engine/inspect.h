@@ -41,6 +41,7 @@ struct DiagnoseOptions {
   std::string directory;  // Of a store, or where one is to be.
   uint64_t memory_bytes = uint64_t{1} << 30;
   uint32_t shards = 1;
+  bool uses_io_uring = true;    // Else it need not be there.
   bool measure_commits = true;  // Writes a small temporary file for at most 200 ms.
 };
 

@@ -183,6 +183,7 @@ void AddQuery(CLI::App& app, Words* words) {
   query->add_option("filter", flags.filter, "Which entities; default: all")->type_name("FILTER");
   query->add_option("--select", flags.select, "Only these properties, besides the keys")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("NAME,...");
   query->add_option("--top", flags.top, "Entities shown; 0: all")
       ->check(CLI::NonNegativeNumber)
@@ -197,10 +198,19 @@ void AddQuery(CLI::App& app, Words* words) {
   query->add_flag("--explain-only", flags.explain_only, "Tell the plan, and read nothing");
   query->add_flag("--skip-damage", flags.skip_damage, kSkipDamageHelp);
   query->add_flag("--count", flags.count, "How many match");
-  query->add_option("--min", flags.min, "The least value of a property")->type_name("NAME");
-  query->add_option("--max", flags.max, "The greatest; RowKey, Timestamp can be asked for, too")
+  // One name each: what stands behind it is the table, or the filter.
+  query->add_option("--min", flags.min, "The least value of a property")
+      ->allow_extra_args(false)
       ->type_name("NAME");
-  query->add_option("--sum", flags.sum, "The sum of its numbers")->type_name("NAME");
+  query->add_option("--max", flags.max, "The greatest; RowKey, Timestamp can be asked for, too")
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+  query->add_option("--sum", flags.sum, "The sum of its numbers")->allow_extra_args(false)->type_name("NAME");
+}
+
+// For what would do more if it were not there: a variable of a script that is not set is no choice.
+CLI::Validator NotEmpty() {
+  return {[](std::string& value) { return std::string(value.empty() ? "is empty" : ""); }, ""};
 }
 
 void AddWriteCommands(CLI::App& app, Words* words) {
@@ -216,13 +226,16 @@ void AddWriteCommands(CLI::App& app, Words* words) {
       ->check(CLI::IsMember({"put", "insert", "replace", "merge"}))
       ->type_name("MODE")
       ->capture_default_str();
-  put->add_option("--if-match", words->put.if_match, "Only if the entity has this ETag")->type_name("ETAG");
+  put->add_option("--if-match", words->put.if_match, "Only if the entity has this ETag")
+      ->check(NotEmpty())
+      ->type_name("ETAG");
 
   CLI::App* remove = AddCommand(
       app, "delete", "Delete one entity", "partita delete Orders anna 0001 --data ./store",
       [words] { words->run = [words](Console& c) { return RunDelete(words->store, words->key, c); }; });
   AddKeys(remove, &words->key);
   remove->add_option("--if-match", words->key.if_match, "Only if the entity has this ETag")
+      ->check(NotEmpty())
       ->type_name("ETAG");
 }
 
@@ -290,10 +303,11 @@ void AddServe(CLI::App& app, Words* words) {
       "partita serve --data ./store --listen 127.0.0.1:10002\n"
       "  partita serve --data /var/lib/partita --listen 0.0.0.0:443 --account contoso --key BASE64 "
       "--cert cert.pem --key-file key.pem\n\n"
-      "What stands on the command line wins over the environment (AZURITE_ACCOUNTS=NAME:KEY[:KEY2];...),\n"
-      "which wins over the settings file: TOML with data, listen, memory, shards, durability, io, create,\n"
-      "admin, admin-public, admin-hosts, cert, key-file, access-log, path-style-hosts, connections-max,\n"
-      "throughput, "
+      "What stands on the command line wins over the environment (PARTITA_DATA,\n"
+      "PARTITA_ALLOW_VOLATILE_STORAGE, AZURITE_ACCOUNTS=NAME:KEY[:KEY2];...), which wins over the settings "
+      "file: TOML with data, listen, memory, shards, durability, io, create,\n"
+      "admin, admin-public, admin-hosts, allow-volatile-storage, cert, key-file, access-log,\n"
+      "path-style-hosts, connections-max, throughput, "
       "[[account]] sections with name, keys, disabled, and [[throughput-rule]] sections with account, "
       "table,\n"
       "partition-prefix, partition-rate, account-rate, total-rate (of the table or prefix). Unknown settings "
@@ -303,7 +317,8 @@ void AddServe(CLI::App& app, Words* words) {
       "holds what flows in within 2 s. Of several rules the one with the longest prefix is in force, then\n"
       "the one that names the table, then the account; a rate of 0 is no limit.\n\n"
       "--memory is for everything: memtables, blocks, and (an eighth) large requests and answers under way.\n"
-      "Beside it stand 5 %, some 40 MiB of fixed part, and 2 to 64 KiB for each open connection.\n\n"
+      "Beside it stand 5 %, a fixed part of some 24 MiB and 10 MiB a shard, and 2 to 64 KiB for each open "
+      "connection.\n\n"
       "SIGTERM or Ctrl-C: requests in flight end, the store is flushed, exit code 0; a second one ends it "
       "at\n"
       "once. SIGHUP: reads the certificate and the throughput settings, and opens the access log anew.\n"
@@ -352,17 +367,20 @@ void AddServe(CLI::App& app, Words* words) {
 }
 
 void AddSas(CLI::App& app, Words* words) {
-  CLI::App* sas =
-      AddCommand(app, "sas", "Make a token (shared access signature) for clients that do not have the key",
-                 "partita sas --account devstoreaccount1 --table Orders --permissions raud --expiry 12h\n"
-                 "  curl \"http://127.0.0.1:10002/devstoreaccount1/Orders()?$(partita sas --table Orders)\"",
-                 [words] { words->run = [words](Console& c) { return RunSas(words->sas, c); }; });
+  CLI::App* sas = AddCommand(
+      app, "sas", "Make a token (shared access signature) for clients that do not have the key",
+      "partita sas --account devstoreaccount1 --table Orders --permissions raud --expiry 12h\n"
+      "  curl \"http://127.0.0.1:10002/devstoreaccount1/Orders()?$(partita sas --table Orders)\"",
+      [words] { words->run = [words](Console& c) { return RunSas(words->store, words->sas, c); }; });
   sas->add_option("--account", words->sas.account, "The account; default: devstoreaccount1")
+      ->check(NotEmpty())
       ->type_name("NAME");
   sas->add_option("--key", words->sas.key,
                   "Its key; default: as AZURITE_ACCOUNTS has it; the development account's is known")
+      ->check(NotEmpty())
       ->type_name("KEY");
   sas->add_option("--table", words->sas.table, "For this table alone; default: for the whole account")
+      ->check(NotEmpty())
       ->type_name("T");
   sas->add_option("--permissions", words->sas.permissions,
                   "For a table some of r (query), a (add), u (update), d (delete), default r; for an account "
@@ -370,8 +388,10 @@ void AddSas(CLI::App& app, Words* words) {
       ->type_name("LETTERS");
   sas->add_option("--expiry", words->sas.expiry,
                   "Until when: 2030-01-01T00:00:00Z, or from now on: 90m, 12h, 7d; default: 1h")
+      ->check(NotEmpty())
       ->type_name("TIME");
   sas->add_option("--partition", words->sas.partition, "Only this PartitionKey (with --table)")
+      ->check(NotEmpty())
       ->type_name("PK");
 }
 

@@ -110,7 +110,7 @@ void AddHeat(CLI::App& app, Words* words) {
       "Kept are 1 s for the last 5 minutes, 10 s for an hour, 1 min for a day and "
       "10 min for 14 days,\nsince the server was started (partita serve --admin). All of it is estimated "
       "from samples",
-      [words] { words->run = [words](Console& c) { return RunHeat(words->heat, words->store.json, c); }; });
+      [words] { words->run = [words](Console& c) { return RunHeat(words->store, words->heat, c); }; });
   HeatFlags& flags = words->heat;
   heat->add_option("--admin", flags.admin, "The server's admin address")->required()->type_name("ADDRESS");
   heat->add_option("--by", flags.metric, "What to show")

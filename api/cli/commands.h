@@ -71,7 +71,7 @@ struct HeatFlags {
   uint32_t columns = 100, rows = 32, top = 10;
   std::string html, png;  // A file to write instead of the picture.
 };
-ExitCode RunHeat(const HeatFlags& flags, bool json, Console& console);
+ExitCode RunHeat(const StoreFlags& store, const HeatFlags& flags, Console& console);
 
 // stalls: what kept the workers of a running server long.
 struct StallsFlags {
@@ -203,6 +203,6 @@ struct SasFlags {
   std::string expiry;       // "2030-01-01T00:00:00Z", or a time from now: "90m", "12h", "7d".
   std::string partition;    // Only this partition.
 };
-ExitCode RunSas(const SasFlags& flags, Console& console);
+ExitCode RunSas(const StoreFlags& store, const SasFlags& flags, Console& console);
 
 }  // namespace partita

@@ -27,8 +27,8 @@ class Demo {
  public:
   Demo(const StoreFlags& store, const DemoFlags& flags, Console& console);
 
-  // Runs all steps; false when one failed.
-  bool Run();
+  // Runs all steps until one fails. kFindings: it found an answer to be wrong; kFailed: it could not be done.
+  ExitCode Run();
 
  private:
   // A step returns what it did, in a line.
@@ -62,6 +62,7 @@ class Demo {
   const DemoFlags flags_;
   Console& console_;
   int step_ = 0;
+  bool is_wrong_ = false;  // A step found an answer to be wrong, or damage.
   std::string index_;
   std::unordered_set<uint64_t> bad_lines_;
   ExpectedPackages expected_;

@@ -47,8 +47,7 @@ Result<std::string> ReadFromCommand(const char* command) {
 
 ExitCode RunDemo(const StoreFlags& store, const DemoFlags& flags, Console& console) {
   if (store.directory.empty()) return FailUsage(console, "where to? Name a new directory with --data DIR");
-  const bool right = Demo(store, flags, console).Run();
-  return right ? ExitCode::kOk : ExitCode::kFindings;
+  return Demo(store, flags, console).Run();
 }
 
 Demo::Demo(const StoreFlags& store, const DemoFlags& flags, Console& console)
@@ -57,7 +56,7 @@ Demo::Demo(const StoreFlags& store, const DemoFlags& flags, Console& console)
   if (flags_.smoke && !store_flags_.durability) store_flags_.durability = Durability::kProcess;
 }
 
-bool Demo::Run() {
+ExitCode Demo::Run() {
   const auto started = std::chrono::steady_clock::now();
   console_.interrupts.Arm();
   const bool right = RunStep("read the index", [this] { return ReadIndex(); }) &&
@@ -83,17 +82,20 @@ bool Demo::Run() {
   const char* mode = flags_.smoke ? "smoke" : "demo";
   console_.out << mode << (right && closed ? ": ok" : ": FAILED") << " (" << FormatSeconds(seconds) << ")\n";
   console_.out.flush();
-  return right && closed;
+  if (right && closed) return ExitCode::kOk;
+  return is_wrong_ ? ExitCode::kFindings : ExitCode::kFailed;
 }
 
 bool Demo::RunStep(const std::string& name, const Step& step) {
   const auto started = std::chrono::steady_clock::now();
-  const Result<std::string> told = step();
+  const bool goes_on = !console_.interrupts.Requested();
+  const Result<std::string> told = goes_on ? step() : Result<std::string>(Status::Cancelled("interrupted"));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   ++step_;
   std::string head = (step_ < 10 ? " " : "") + std::to_string(step_) + ". " + name;
   head.resize(std::max<size_t>(head.size(), 38), ' ');
   if (!told.ok()) {
+    is_wrong_ = told.code() == Code::kCorruption;
     console_.out << head << " FAILED: " << told.status().ToString() << "\n";
     return false;
   }

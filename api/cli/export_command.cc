@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 
 #include "api/cli/commands.h"
 #include "api/cli/csv.h"
@@ -63,6 +64,7 @@ class ExportTarget {
   Status Open() {
     if (file_.empty()) return Status();
     PARTITA_TRY(ChooseNames());
+    if (is_replaced_) PARTITA_TRY(MakeWorkingFile());
     stream_.open(working_name_, std::ios::binary | (is_replaced_ ? std::ios::trunc : std::ios::app));
     if (!stream_) return Failure("cannot write");
     opened_ = true;
@@ -101,7 +103,19 @@ class ExportTarget {
     if (!is_replaced_) return Status();
     final_name_ = to.file;
     working_name_ = final_name_ + ".partial";
+    if (is_there) mode_ = info.st_mode & 07777;
     return Status();
+  }
+
+  // Readable by no more than what it will replace.
+  Status MakeWorkingFile() {
+    if (::unlink(working_name_.c_str()) != 0 && errno != ENOENT) return Failure("cannot write");
+    const mode_t first_mode = mode_ ? S_IRUSR | S_IWUSR : 0666;
+    const int fd = ::open(working_name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, first_mode);
+    if (fd < 0) return Failure("cannot write");
+    const bool has_mode = !mode_ || ::fchmod(fd, *mode_) == 0;
+    ::close(fd);
+    return has_mode ? Status() : Failure("cannot write");
   }
 
   Status PutInPlace() {
@@ -123,6 +137,7 @@ class ExportTarget {
   const std::string file_;  // As it was named; empty: the console.
   Console& console_;
   std::string working_name_, final_name_;
+  std::optional<mode_t> mode_;  // Of the file that is replaced.
   std::ofstream stream_;
   bool is_replaced_ = false;  // What bears the final name, if anything does: else it is written to as it is.
   bool opened_ = false;
@@ -135,19 +150,29 @@ class ExportCommand {
       : store_flags_(store), flags_(flags), console_(console), target_(flags.file, console) {}
 
   ExitCode Run() {
-    const Status done = Export();
+    Status done = Prepare();
+    if (!done.ok() && database_ == nullptr) return FailToStart(console_, done);
+    if (done.ok()) done = Export();
     const bool findings = bad_ > 0 || skipped_ > 0;
     ExitCode code = done.ok() ? (findings ? ExitCode::kFindings : ExitCode::kOk) : Fail(console_, done);
     return database_ == nullptr ? code : CloseStore(*database_, code, console_);
   }
 
  private:
-  Status Export() {
+  Status Prepare() {
     PARTITA_ASSIGN(format_, ChooseExportFormat(flags_.format, flags_.file));
     PARTITA_ASSIGN(database_, OpenStore(store_flags_, IfNoStore::kFail));
+    return Status();
+  }
+
+  Status Export() {
     PARTITA_ASSIGN(Table table, OpenTableOf(*database_, flags_.table));
+    // A count cannot be stopped half way.
+    if (format_ != RecordFormat::kCsv && console_.err_is_terminal && !flags_.skip_damage) {
+      PARTITA_ASSIGN(total_, table.Count({}));
+    }
     console_.interrupts.Arm();
-    PARTITA_TRY(FirstPass(table));
+    if (format_ == RecordFormat::kCsv) PARTITA_TRY(LearnColumns(table));
     PARTITA_TRY(target_.Open());
     if (format_ == RecordFormat::kCsv) PARTITA_TRY(target_.Write(columns_.HeaderLine()));
     Progress progress(console_, "export", Progress::Unit::kRecords, total_);
@@ -159,13 +184,7 @@ class ExportCommand {
     return Status();
   }
 
-  // Learns the columns, or only how many there are when someone watches.
-  Status FirstPass(const Table& table) {
-    if (format_ != RecordFormat::kCsv) {
-      if (!console_.err_is_terminal || flags_.skip_damage) return Status();
-      PARTITA_ASSIGN(total_, table.Count({}));
-      return Status();
-    }
+  Status LearnColumns(const Table& table) {
     Progress progress(console_, "columns", Progress::Unit::kRecords, 0);
     return EachPage(table, [this, &progress](const Page& page) {
       for (const Entity& entity : page.entities) columns_.Observe(entity);

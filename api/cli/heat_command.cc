@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <fstream>
 
 #include "api/cli/commands.h"
 #include "api/cli/figures.h"
 #include "api/cli/heat_picture.h"
 #include "api/cli/heat_png.h"
+#include "api/cli/open_store.h"
 #include "api/http/admin_client.h"
 
 // partita heat.
@@ -13,14 +17,20 @@ namespace partita {
 
 namespace {
 
+// What is there stays until the new one is whole.
 Status WriteFile(const std::string& path, std::string_view text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  const std::string partial = path + ".partial";
+  errno = 0;
+  std::ofstream file(partial, std::ios::binary | std::ios::trunc);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
-  return file ? Status() : Status(Code::kIoError, "cannot write " + path);
+  if (file && std::rename(partial.c_str(), path.c_str()) == 0) return Status();
+  const Status failed(Code::kIoError, "cannot write '" + path + "': " + std::strerror(errno));
+  std::remove(partial.c_str());
+  return failed;
 }
 
-Result<std::string> TargetOf(const HeatFlags& flags) {
+Result<std::string> TargetOf(const StoreFlags& store, const HeatFlags& flags) {
   const std::optional<int64_t> seconds = ParseDuration(flags.last);
   if (!seconds || *seconds < 1) {
     return Status::InvalidArgument("--last takes a time such as 5m, 1h or 7d, not '" + flags.last + "'");
@@ -28,16 +38,16 @@ Result<std::string> TargetOf(const HeatFlags& flags) {
   std::string target =
       "/heat?seconds=" + std::to_string(*seconds) + "&columns=" + std::to_string(flags.columns) +
       "&buckets=" + std::to_string(flags.rows) + "&top=" + std::to_string(flags.top) + "&by=" + flags.metric;
-  if (!flags.table.empty()) target += "&table=" + http::EncodeParameter(flags.table);
+  if (!flags.table.empty()) target += "&table=" + http::EncodeParameter(TableOnServer(store, flags.table));
   return target;
 }
 
 }  // namespace
 
-ExitCode RunHeat(const HeatFlags& flags, bool json, Console& console) {
+ExitCode RunHeat(const StoreFlags& store, const HeatFlags& flags, Console& console) {
   const auto metric = std::find(kHeatMetricNames.begin(), kHeatMetricNames.end(), flags.metric);
   if (metric == kHeatMetricNames.end()) return FailUsage(console, "--by: there is no metric " + flags.metric);
-  const Result<std::string> target = TargetOf(flags);
+  const Result<std::string> target = TargetOf(store, flags);
   if (!target.ok()) return Fail(console, target.status());
   const Result<std::string> answer = http::AskAdmin(flags.admin, *target);
   if (!answer.ok()) return Fail(console, answer.status());
@@ -52,7 +62,7 @@ ExitCode RunHeat(const HeatFlags& flags, bool json, Console& console) {
     const Status written = WriteFile(flags.png, HeatImage(*report, by).Encode());
     return written.ok() ? ExitCode::kOk : Fail(console, written);
   }
-  if (json) {
+  if (store.json) {
     console.out << *answer;
     return ExitCode::kOk;
   }

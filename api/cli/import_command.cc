@@ -10,6 +10,7 @@
 #include "api/cli/open_store.h"
 #include "api/cli/record_source.h"
 #include "api/http/accounts.h"
+#include "api/names.h"
 
 // partita import: reader -> pipeline -> table, with a checkpoint now and then.
 //
@@ -49,6 +50,7 @@ class ImportCommand {
   // Opens everything; nothing is written to the table yet.
   Status Prepare() {
     PARTITA_ASSIGN(action_, ParseWriteMode(flags_.mode));
+    PARTITA_TRY(CheckTableName(flags_.table));
     PARTITA_ASSIGN(format_, ChooseFormat(flags_.format, flags_.file));
     PARTITA_ASSIGN(source_, RecordSource::Open(flags_.file, format_));
     if (flags_.resume && !source_->resumable()) {
@@ -90,11 +92,16 @@ class ImportCommand {
 
   Status FindStart() {
     if (!source_->resumable()) return Status();
+    // Behind what was read when it was opened, as a line of column names.
+    start_.offset = source_->reader().resume_offset();
+    start_.line = source_->reader().resume_line();
     Result<std::optional<ImportCheckpoint>> found = LoadCheckpoint(flags_.file, CheckpointAt({}));
     if (!flags_.resume) {
       if (!found.ok() || found->has_value()) {
         console_.err << "partita: importing from the start; '" << CheckpointPath(flags_.file)
-                     << "' of an interrupted import is replaced (--resume would go on from it)\n";
+                     << "' of an interrupted import is removed (--resume would go on from it)\n";
+        // Now: should this one end without a checkpoint of its own, that one must not pass for it.
+        PARTITA_TRY(RemoveCheckpoint(flags_.file));
       }
       return Status();
     }
@@ -142,6 +149,9 @@ class ImportCommand {
     if (!saved.ok()) {
       checkpoint_failed_ = true;
       console_.err << "partita: this import cannot be resumed: " << saved.message() << "\n";
+      // One from before may be there; what can be done without room on the disk is to remove it.
+      const Status removed = RemoveCheckpoint(flags_.file);
+      if (!removed.ok()) console_.err << "partita: " << removed.message() << "\n";
     }
     return Status();
   }

@@ -45,6 +45,11 @@ ImportOutcome ImportRecords(RecordReader& reader, ImportPipeline& pipeline, Prog
       break;
     }
     std::optional<Result<Entity>> record = reader.Next();
+    // Asked again: whoever wrote the input may have been stopped with this process, amid a record.
+    if (options.stop && options.stop()) {
+      outcome.end = ImportEnd::kStopped;
+      break;
+    }
     if (!record.has_value()) break;
     const ImportPipeline::Place place{reader.line_number(), reader.resume_offset(), reader.resume_line()};
     if (record->ok()) {
@@ -67,6 +72,8 @@ ImportOutcome ImportRecords(RecordReader& reader, ImportPipeline& pipeline, Prog
     progress.Update(place.next_offset, pipeline.imported() + pipeline.bad());
   }
   pipeline.Drain();
+  // Stopped meanwhile it no longer tries what the store was too busy for.
+  if (outcome.end == ImportEnd::kWhole && options.stop && options.stop()) outcome.end = ImportEnd::kStopped;
   if (ListRefusals(pipeline, &bad_records) && options.strict && outcome.end == ImportEnd::kWhole) {
     outcome.end = ImportEnd::kStrict;
   }

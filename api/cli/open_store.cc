@@ -55,6 +55,10 @@ Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore i
   return database;
 }
 
+std::string TableOnServer(const StoreFlags& flags, const std::string& table) {
+  return flags.account.empty() || table.empty() ? table : flags.account + "/" + table;
+}
+
 Result<Table> OpenTableOf(Database& database, const std::string& name) {
   Result<Table> table = database.OpenTable(name);
   if (table.ok() || table.code() != Code::kNotFound) return table;

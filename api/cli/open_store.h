@@ -22,6 +22,9 @@ Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore i
 // Opens one table; kNotFound names the tables there are.
 Result<Table> OpenTableOf(Database& database, const std::string& name);
 
+// What a server's admin address calls the table: it has those of several accounts.
+std::string TableOnServer(const StoreFlags& flags, const std::string& table);
+
 // "put", "insert", "replace", "merge" as actions; "insert-or-..." is what put and merge mean.
 // kInvalidArgument names the choices.
 Result<WriteAction> ParseWriteMode(std::string_view mode);

@@ -54,9 +54,10 @@ std::string Progress::Line(uint64_t done, uint64_t records) const {
     line += " [" + std::string(full, '#') + std::string(kBarWidth - full, '.') + "] ";
     line += std::to_string(static_cast<int>(share * 100)) + " %";
   }
-  line += "  " + FormatCount(records) + " records";
-  if (unit_ == Unit::kBytes) line += "  " + FormatBytes(done);
-  line += "  " + FormatRate(static_cast<double>(records - first_records_), seconds, "records");
+  if (unit_ != Unit::kBytesAlone) line += "  " + FormatCount(records) + " records";
+  if (unit_ != Unit::kRecords) line += "  " + FormatBytes(done);
+  if (unit_ != Unit::kBytesAlone)
+    line += "  " + FormatRate(static_cast<double>(records - first_records_), seconds, "records");
   const double rate = static_cast<double>(done - first_done_) / seconds;
   if (total_ > done && rate > 0) {
     line += "  " + FormatSeconds(static_cast<double>(total_ - done) / rate) + " left";

@@ -15,7 +15,7 @@ namespace partita {
 class Progress {
  public:
   // `total` in whatever unit Update counts; 0: not known.
-  enum class Unit : uint8_t { kBytes, kRecords };
+  enum class Unit : uint8_t { kBytes, kRecords, kBytesAlone };  // The last: nobody counts records.
   Progress(Console& console, std::string label, Unit unit, uint64_t total);
   ~Progress() { Finish(); }
 

@@ -45,8 +45,9 @@ void PrintRanges(const StoreFlags& store, const std::string& whose,
   PrintIn(store, report, console);
 }
 
-Result<std::vector<RangeDescription>> RangesOfServer(const RangesFlags& flags) {
-  const std::string parameter = flags.table.empty() ? "" : "?table=" + http::EncodeParameter(flags.table);
+Result<std::vector<RangeDescription>> RangesOfServer(const StoreFlags& store, const RangesFlags& flags) {
+  const std::string parameter =
+      flags.table.empty() ? "" : "?table=" + http::EncodeParameter(TableOnServer(store, flags.table));
   PARTITA_ASSIGN(const std::string answer, http::AskAdmin(flags.admin, "/ranges" + parameter));
   return ParseRangesJson(answer);
 }
@@ -78,7 +79,7 @@ Result<Database::RangeMove> ParseMove(std::string_view json) {
 ExitCode ChangeOnServer(const StoreFlags& store, const RangesFlags& flags, const std::string& change,
                         Console& console) {
   std::string asked = "{";
-  AppendText(&asked, "table", flags.table);
+  AppendText(&asked, "table", TableOnServer(store, flags.table));
   AppendLabel(&asked, "partition");
   http::AppendJsonString(&asked, flags.partition_key);
   if (change == "move") AppendCount(&asked, "shard", flags.shard);
@@ -95,7 +96,7 @@ ExitCode ChangeOnServer(const StoreFlags& store, const RangesFlags& flags, const
 
 ExitCode RunListRanges(const StoreFlags& store, const RangesFlags& flags, Console& console) {
   if (!flags.admin.empty()) {
-    const Result<std::vector<RangeDescription>> found = RangesOfServer(flags);
+    const Result<std::vector<RangeDescription>> found = RangesOfServer(store, flags);
     if (!found.ok()) return Fail(console, found.status());
     PrintRanges(store, flags.admin, *found, console);
     return ExitCode::kOk;

@@ -138,8 +138,9 @@ Result<std::string> AccountToken(const SasFlags& flags, const std::string& expir
   return text;
 }
 
-Result<std::string> MakeToken(const SasFlags& flags) {
-  const std::string account = flags.account.empty() ? std::string(http::kDevelopmentAccount) : flags.account;
+Result<std::string> MakeToken(const StoreFlags& store, const SasFlags& flags) {
+  std::string account = flags.account.empty() ? store.account : flags.account;
+  if (account.empty()) account = http::kDevelopmentAccount;
   PARTITA_TRY(CheckAccountName(account));
   PARTITA_ASSIGN(const std::string key_text, KeyOf(account, flags.key));
   PARTITA_ASSIGN(const http::SigningKey key, http::SigningKey::FromBase64(key_text));
@@ -151,8 +152,8 @@ Result<std::string> MakeToken(const SasFlags& flags) {
 
 }  // namespace
 
-ExitCode RunSas(const SasFlags& flags, Console& console) {
-  const Result<std::string> token = MakeToken(flags);
+ExitCode RunSas(const StoreFlags& store, const SasFlags& flags, Console& console) {
+  const Result<std::string> token = MakeToken(store, flags);
   if (!token.ok()) return Fail(console, token.status());
   console.out << *token << "\n";
   return ExitCode::kOk;

@@ -84,10 +84,19 @@ Status Serving::OpenParts() {
     PARTITA_ASSIGN(access_log_, AccessLogFile::Open(settings_.access_log));
   }
   StoreFlags store = settings_.store;
+  store.account =
+      settings_.accounts.front().name;  // Whose tables /heat and /ranges call by their name alone.
   store.host_memory_bytes = HttpBufferBytes(store);
   buffers_.emplace(store.host_memory_bytes / 3 * 2);  // And a third for what waits for room.
   PARTITA_ASSIGN(database_, OpenStore(store, settings_.create_store ? IfNoStore::kCreate : IfNoStore::kFail));
   return database_->SetThroughputTargets(settings_.throughput);
+}
+
+// Of an address that another process has.
+Status WithAdvice(const Status& status) {
+  if (status.code() != Code::kLocked) return status;
+  return Status::Locked(status.message() +
+                        "; is another partita running? Another port: --listen 127.0.0.1:PORT");
 }
 
 Status Serving::Listen() {
@@ -101,7 +110,7 @@ Status Serving::Listen() {
     options.address = listen.address;
     options.tls = listen.tls ? tls_.get() : nullptr;
     Result<std::unique_ptr<http::HttpServer>> server = http::HttpServer::Open(runtime, options, *service_);
-    if (!server.ok()) return server.status().WithContext("listening on " + listen.address);
+    if (!server.ok()) return WithAdvice(server.status().WithContext("listening on " + listen.address));
     servers.push_back(server->get());
     servers_.push_back(std::move(*server));
   }
@@ -113,7 +122,8 @@ Status Serving::Listen() {
   options.refused_max = kAdminConnectionsMax;
   options.tls = nullptr;
   Result<std::unique_ptr<http::HttpServer>> admin = http::HttpServer::Open(runtime, options, *admin_handler_);
-  if (!admin.ok()) return admin.status().WithContext("listening on " + options.address + " (--admin)");
+  if (!admin.ok())
+    return WithAdvice(admin.status().WithContext("listening on " + options.address + " (--admin)"));
   admin_server_ = std::move(*admin);
   return Status();
 }
@@ -225,15 +235,12 @@ void ServeUntilAsked(Serving* serving, Console& console) {
   }
 }
 
-Status WithAdvice(const Status& status) {
-  if (status.code() != Code::kLocked) return status;
-  return Status::Locked(status.message() +
-                        "; is another partita running? Another port: --listen 127.0.0.1:PORT");
-}
-
 }  // namespace
 
 ExitCode RunServe(const StoreFlags& store, const ServeFlags& flags, Console& console) {
+  if (!store.account.empty()) {
+    return FailUsage(console, "--account in front of serve names nobody; behind it each has its --key");
+  }
   const char* azurite_accounts = std::getenv("AZURITE_ACCOUNTS");
   Result<ServeSettings> settings =
       ResolveServeSettings(store, flags, azurite_accounts == nullptr ? "" : azurite_accounts);
@@ -247,7 +254,7 @@ ExitCode RunServe(const StoreFlags& store, const ServeFlags& flags, Console& con
   const Status started = serving.Start();
   if (!started.ok()) {
     serving.Stop();
-    return FailToStart(console, WithAdvice(started));
+    return FailToStart(console, started);
   }
   // Who waited for READY may read no further; requests are served all the same.
   console.out_may_be_lost = true;

@@ -2,6 +2,7 @@
 #include "api/cli/open_store.h"
 #include "api/cli/report_printer.h"
 #include "api/date_time.h"
+#include "api/names.h"
 
 // partita tables, create-table, delete-table.
 
@@ -28,6 +29,9 @@ ExitCode RunTables(const StoreFlags& store, Console& console) {
 }
 
 ExitCode RunCreateTable(const StoreFlags& store, const CreateTableFlags& flags, Console& console) {
+  // Before a store is made for it.
+  const Status checked = CheckTableName(flags.table);
+  if (!checked.ok()) return Fail(console, checked);
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kCreate);
   if (!database.ok()) return FailToStart(console, database.status());
   TableOptions options;

@@ -31,7 +31,7 @@ class TaskWatcher {
 
  private:
   bool Watch(uint64_t done, uint64_t due) {
-    if (!bar_.has_value()) bar_.emplace(console_, label_, Progress::Unit::kBytes, due);
+    if (!bar_.has_value()) bar_.emplace(console_, label_, Progress::Unit::kBytesAlone, due);
     bar_->Update(done, 0);
     return !console_.interrupts.Requested();
   }

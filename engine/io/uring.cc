@@ -50,7 +50,7 @@ Status UringRefused(int error) {
   message.append(strerror_r(error, text, sizeof text)).append(" (errno ").append(std::to_string(error));
   message.append("); probably ").append(LikelyCause(error));
   message.append(
-      ". Allow io_uring, or choose the thread backend (--io-backend threads; in code "
+      ". Allow io_uring, or choose the thread backend (--io threads; in code "
       "IoBackend::kThreads), which keeps every promise at some cost in speed");
   return Status::Unsupported(std::move(message));
 }

@@ -44,14 +44,14 @@ TEST_F(DemoCommandTest, StanzasThatCannotBeReadAreToldAndLeftOut) {
 
 TEST_F(DemoCommandTest, ASmallIndexIsAFailure) {
   const CommandOutcome demo = Run({"demo", "--smoke", "--index", Write("index", MakeIndex(500))});
-  EXPECT_EQ(demo.code, ExitCode::kFindings);
+  EXPECT_EQ(demo.code, ExitCode::kFailed);
   EXPECT_THAT(demo.out, AllOf(HasSubstr("FAILED"), HasSubstr("at least 10,000"), HasSubstr("smoke: FAILED")));
 }
 
 TEST_F(DemoCommandTest, RefusesAStoreThatHasTheTableAlready) {
   ASSERT_EQ(Run({"create-table", "Packages"}).code, ExitCode::kOk);
   const CommandOutcome demo = Run({"demo", "--index", Write("index", MakeIndex(1))});
-  EXPECT_EQ(demo.code, ExitCode::kFindings);
+  EXPECT_EQ(demo.code, ExitCode::kFailed);
   EXPECT_THAT(demo.out, HasSubstr("name a new directory with --data"));
 }
 

@@ -2,7 +2,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <random>
+#include <set>
 #include <sstream>
 
 #include "api/cli/jsonl.h"
@@ -92,6 +94,31 @@ TEST_F(ExportCommandTest, RandomEntitiesSurviveBothFormats) {
   const std::string csv_again = directory_ + "/again.csv";
   ASSERT_EQ(Run({"export", "--table", "Again", "-o", csv_again}).code, ExitCode::kOk);
   EXPECT_EQ(Read(csv_again), Read(csv));
+  // What went in came out: the order of lines is that of keys, and that of properties, in CSV, that of
+  // columns, so lines are compared as a set, each by its characters.
+  const auto entities = [](const std::string& lines) {
+    std::multiset<std::string> sorted;
+    std::istringstream in(lines);
+    for (std::string line; std::getline(in, line);) {
+      std::sort(line.begin(), line.end());
+      sorted.insert(line);
+    }
+    return sorted;
+  };
+  EXPECT_EQ(entities(WithoutTimestamps(Run({"export", "--table", "Things"}).out)), entities(text));
+  EXPECT_EQ(entities(WithoutTimestamps(Run({"export", "--table", "Again"}).out)), entities(text));
+}
+
+TEST_F(ExportCommandTest, WhatReplacesAPrivateFileIsPrivate) {
+  ASSERT_EQ(Run({"import", Write("in.jsonl", AwkwardRecords()), "--table", "Things", "--create"}).code,
+            ExitCode::kOk);
+  const std::string file = Write("private.jsonl", "old\n");
+  ASSERT_EQ(chmod(file.c_str(), 0600), 0);
+  ASSERT_EQ(Run({"export", "--table", "Things", "-o", file}).code, ExitCode::kOk);
+  struct stat info {};
+  ASSERT_EQ(stat(file.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_EQ(WithoutTimestamps(Read(file)), WithoutTimestamps(AwkwardRecords()));
 }
 
 TEST_F(ExportCommandTest, WritesToTheConsoleWhenNoFileIsNamed) {

@@ -93,6 +93,43 @@ TEST_F(ImportCommandTest, ResumesAfterAnInterruptionWhereItStopped) {
   EXPECT_FALSE(std::filesystem::exists(CheckpointPath(file)));
 }
 
+TEST_F(ImportCommandTest, AnInterruptAtTheEndOfTheInputIsOneAllTheSame) {
+  const std::string file = Write("in.jsonl", JsonRecords(0, 3));
+  uint64_t asked = 1;
+  for (;; ++asked) {
+    const CommandOutcome outcome = Run({"import", file, "--table", "Things", "--create"}, asked);
+    if (outcome.code == ExitCode::kOk) break;
+    EXPECT_EQ(outcome.code, ExitCode::kFailed);
+    EXPECT_THAT(outcome.err, HasSubstr("interrupted"));
+    EXPECT_TRUE(std::filesystem::exists(CheckpointPath(file)));
+  }
+  EXPECT_GT(asked, 2 * 3 + 2u) << "also when the last record was read, and when all are written";
+}
+
+TEST_F(ImportCommandTest, WhatAnImportFromTheStartLeavesIsNeverTheOldCheckpoint) {
+  const std::string file = Write("in.jsonl", JsonRecords(0, 500));
+  Run({"import", file, "--table", "Things", "--create"}, /*interrupt_after=*/400);
+  ASSERT_TRUE(std::filesystem::exists(CheckpointPath(file)));
+  ASSERT_EQ(Run({"delete-table", "Things"}).code, ExitCode::kOk);
+  // It ends without one of its own, which cannot be written.
+  std::filesystem::create_directory(CheckpointPath(file) + ".new");
+  const CommandOutcome stopped =
+      Run({"import", file, "--table", "Things", "--create"}, /*interrupt_after=*/2);
+  EXPECT_THAT(stopped.err, HasSubstr("cannot be resumed"));
+  Run({"import", file, "--table", "Things", "--resume"});
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "500\n");
+}
+
+TEST_F(ImportCommandTest, ResumesFromTheFirstRecordOfACsvFile) {
+  const std::string file = Write("in.csv", "PartitionKey,RowKey,N\n,\np,2,2\n");
+  const CommandOutcome stopped = Run({"import", file, "--table", "Things", "--create", "--strict"});
+  EXPECT_EQ(stopped.code, ExitCode::kFindings) << stopped.err;
+  Write("in.csv", "PartitionKey,RowKey,N\np,1,1\np,2,2\n");
+  const CommandOutcome resumed = Run({"import", file, "--table", "Things", "--resume", "--strict"});
+  EXPECT_EQ(resumed.code, ExitCode::kOk) << resumed.err;
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "2\n");
+}
+
 TEST_F(ImportCommandTest, ResumedInsertsAcceptTheRecordsThatTheyFindWritten) {
   const std::string file = Write("in.jsonl", JsonRecords(0, 300));
   ASSERT_EQ(Run({"import", file, "--table", "Things", "--create"}).code, ExitCode::kOk);

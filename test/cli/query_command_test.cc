@@ -35,6 +35,15 @@ TEST_F(QueryCommandTest, ShowsWhatMatchesAsJsonLines) {
   EXPECT_EQ(outcome.err, "");
 }
 
+TEST_F(QueryCommandTest, AFilterBehindAListOfNamesIsAFilter) {
+  const CommandOutcome selected = Run({"query", "Things", "--select", "N,Name", "N ge 148"});
+  EXPECT_EQ(selected.code, ExitCode::kOk) << selected.err;
+  EXPECT_EQ(std::count(selected.out.begin(), selected.out.end(), '\n'), 2);
+  const CommandOutcome summed = Run({"query", "--count", "--sum", "N", "--max", "N", "Things", "N ge 148"});
+  EXPECT_EQ(summed.code, ExitCode::kOk) << summed.err;
+  EXPECT_THAT(summed.out, AllOf(HasSubstr("297"), HasSubstr("149")));
+}
+
 TEST_F(QueryCommandTest, SaysWhenThereIsMore) {
   const CommandOutcome first = Run({"query", "Things"});
   EXPECT_EQ(std::count(first.out.begin(), first.out.end(), '\n'), 100);

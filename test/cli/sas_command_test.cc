@@ -29,6 +29,25 @@ TEST_F(SasCommandTest, ATokenWithoutTableIsForTheAccount) {
   EXPECT_THAT(outcome.out, StartsWith("sv=2019-02-02&ss=t&srt=sco&sp=rl&se="));
 }
 
+TEST_F(SasCommandTest, AnAccountInFrontOfTheCommandIsTheOneToo) {
+  const std::vector<std::string> rest = {"--key", "a2V5", "--expiry", "2030-01-01T00:00:00Z"};
+  std::vector<std::string> before = {"--account", "contoso", "sas"}, behind = {"sas", "--account", "contoso"};
+  before.insert(before.end(), rest.begin(), rest.end());
+  behind.insert(behind.end(), rest.begin(), rest.end());
+  const CommandOutcome first = RunAsGiven(before);
+  EXPECT_EQ(first.code, ExitCode::kOk) << first.err;
+  EXPECT_EQ(first.out, RunAsGiven(behind).out);
+}
+
+// A variable of a script that is not set would widen what the token is for.
+TEST_F(SasCommandTest, AnEmptyValueIsNoChoice) {
+  for (const char* option : {"--table", "--key", "--expiry", "--account", "--partition"}) {
+    const CommandOutcome outcome = RunAsGiven({"sas", option, ""});
+    EXPECT_EQ(outcome.code, ExitCode::kUsage) << option;
+    EXPECT_THAT(outcome.err, HasSubstr(option));
+  }
+}
+
 TEST_F(SasCommandTest, PermissionsAreBroughtIntoOrder) {
   const CommandOutcome outcome = RunAsGiven({"sas", "--table", "orders", "--permissions", "dar"});
   EXPECT_THAT(outcome.out, HasSubstr("&sp=rad&"));

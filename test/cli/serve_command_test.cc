@@ -25,6 +25,7 @@ class ScriptedInterrupts final : public InterruptSource {
   using Step = std::function<Wish()>;
   explicit ScriptedInterrupts(std::vector<Step> steps) : steps_(std::move(steps)) {}
   Wish Wait() override { return next_ < steps_.size() ? steps_[next_++]() : Wish::kStop; }
+  bool all_done() const { return next_ == steps_.size(); }
 
  private:
   std::vector<Step> steps_;
@@ -44,6 +45,7 @@ class ServeCommandTest : public CommandTest {
     Console console{.out = out_, .err = err, .interrupts = interrupts};
     CommandOutcome outcome;
     outcome.code = FinishOutput(console, RunCommandLine(words, console));
+    EXPECT_TRUE(interrupts.all_done()) << out_.str() << err.str();
     outcome.out = out_.str();
     outcome.err = err.str();
     return outcome;
@@ -222,9 +224,20 @@ TEST_F(ServeCommandTest, ThroughputTargetsAreReadAnewWhenAsked) {
          EXPECT_THAT(printed(), HasSubstr("reload failed, all stays as it was: throughput 'nonsense'"));
          EXPECT_THAT(Get(PortBehind("admin=http://"), "/metrics"),
                      HasSubstr("partita_throttled_calls_total{by=\"partition\"} 0"));
+         write("throughput = \"partition=7\"\n");
+         return Wish::kReload;
+       },
+       [&] {
+         EXPECT_THAT(printed(), HasSubstr("throughput: partition=7\n")) << "it goes on after a bad one";
          return Wish::kStop;
        }});
   EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+}
+
+TEST_F(ServeCommandTest, AnAccountInFrontOfItNamesNobody) {
+  const CommandOutcome outcome = Run({"--account", "contoso", "serve", "--listen", "127.0.0.1:0"});
+  EXPECT_EQ(outcome.code, ExitCode::kUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("--account in front of serve"));
 }
 
 TEST_F(ServeCommandTest, WhatIsWrongOnTheCommandLineIsToldBeforeAStoreIsMade) {

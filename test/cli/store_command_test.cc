@@ -143,6 +143,14 @@ TEST_F(StoreCommandTest, AccountsSeeOnlyTheirOwnTables) {
   EXPECT_EQ(Run({"create-table", "Bills", "--account", "contoso"}).code, ExitCode::kOk);
   EXPECT_THAT(Run({"tables", "--account", "contoso"}).out, HasSubstr("Bills"));
   EXPECT_THAT(Run({"tables"}).out, Not(HasSubstr("Bills")));
+  // Ranges are of all, and called by their account where it is another.
+  EXPECT_EQ(Run({"ranges", "split", "contoso/Bills", "m"}).code, ExitCode::kOk);
+  EXPECT_THAT(Run({"ranges", "list", "--json"}).out,
+              AllOf(HasSubstr(R"("table":"Orders")"), HasSubstr(R"("table":"contoso/Orders")"),
+                    HasSubstr(R"("table":"contoso/Bills","from":"m")")));
+  EXPECT_THAT(Run({"ranges", "list", "Bills", "--account", "contoso", "--json"}).out,
+              HasSubstr(R"("table":"Bills","from":"m")"));
+  EXPECT_EQ(Run({"ranges", "list", "No_Account/Bills"}).code, ExitCode::kUsage);
   EXPECT_EQ(Run({"delete-table", "Orders", "--account", "contoso"}).code, ExitCode::kOk);
   EXPECT_THAT(Run({"tables"}).out, HasSubstr("Orders"));
   EXPECT_EQ(Run({"tables", "--account", "No_Account"}).code, ExitCode::kUsage);
@@ -263,7 +271,28 @@ TEST_F(StoreCommandTest, AForeignDirectoryIsLeftAlone) {
   EXPECT_EQ(Read(store_ + "/letter.txt"), "dear reader");
 }
 
+TEST_F(StoreCommandTest, NoStoreIsMadeForATableThatCannotBe) {
+  EXPECT_EQ(Run({"create-table", "1bad"}).code, ExitCode::kUsage);
+  EXPECT_EQ(Run({"import", Write("in.jsonl", "{}\n"), "--table", "1bad", "--create"}).code, ExitCode::kUsage);
+  EXPECT_FALSE(std::filesystem::exists(store_));
+}
+
+TEST_F(StoreCommandTest, AnEmptyConditionIsNone) {
+  ASSERT_EQ(Run({"create-table", "Things"}).code, ExitCode::kOk);
+  const std::string entity = R"({"PartitionKey":"p","RowKey":"r"})";
+  ASSERT_EQ(Run({"put", "Things", entity}).code, ExitCode::kOk);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"put", "Things", entity, "--if-match", ""},
+        std::vector<std::string>{"delete", "Things", "p", "r", "--if-match", ""}}) {
+    const CommandOutcome outcome = Run(words);
+    EXPECT_EQ(outcome.code, ExitCode::kUsage) << words[0];
+    EXPECT_THAT(outcome.err, HasSubstr("--if-match"));
+  }
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "1\n");
+}
+
 TEST_F(StoreCommandTest, AMissingStoreIsNamed) {
+  EXPECT_EQ(Run({"export", "--table", "Things"}).code, ExitCode::kFailed);
   const CommandOutcome missing = Run({"tables"});
   EXPECT_EQ(missing.code, ExitCode::kFailed);
   EXPECT_THAT(missing.err, AllOf(HasSubstr(store_), HasSubstr("create-table")));

@@ -67,9 +67,8 @@ TEST(RealRuntimeTest, WhereIoUringIsForbiddenOpenSaysWhyAndWhatToDo) {
   options.directory = directory.path();
   for (int error : {EPERM, ENOSYS, ENOMEM}) {
     const std::string answer = OpenWhereForbidden(error, options);
-    EXPECT_THAT(answer,
-                AllOf(HasSubstr("Unsupported"), HasSubstr("io_uring cannot be set up"),
-                      HasSubstr("errno " + std::to_string(error)), HasSubstr("--io-backend threads")));
+    EXPECT_THAT(answer, AllOf(HasSubstr("Unsupported"), HasSubstr("io_uring cannot be set up"),
+                              HasSubstr("errno " + std::to_string(error)), HasSubstr("--io threads")));
   }
   EXPECT_THAT(OpenWhereForbidden(EPERM, options), HasSubstr("seccomp"));
   EXPECT_THAT(OpenWhereForbidden(ENOSYS, options), HasSubstr("seccomp"));
