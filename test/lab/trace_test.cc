@@ -54,7 +54,11 @@ TEST_P(ShippedTraceTest, ItsOperationsRunOnEveryLayout) {
   ASSERT_TRUE(result.ok()) << result.status().ToString();
   const bool deletes = std::any_of(experiment.ops.begin(), experiment.ops.end(),
                                    [](const Op& op) { return op.kind == OpKind::kDelete; });
+  EXPECT_EQ(result->cells.size(), experiment.layouts.size());
   for (const CellFigures& cell : result->cells) {
+    uint64_t completed = 0;
+    for (const OpFigures& figures : cell.ops) completed += figures.completed;
+    EXPECT_GT(completed, 0u);
     for (const OpFigures& figures : cell.ops) {
       EXPECT_EQ(figures.failed, 0u) << figures.first_error;
       if (!deletes) EXPECT_EQ(figures.missing, 0u);

@@ -24,6 +24,7 @@ TEST_P(YcsbTest, TheMixRunsAndMissesNothing) {
       RunExperiment(generator, {.directory = directory_, .io_backend = backend_, .connection = {}},
                     [](double, double, const std::string&) { return true; });
   ASSERT_TRUE(result.ok()) << result.status().ToString();
+  EXPECT_EQ(result->cells.size(), experiment.layouts.size());
   for (const CellFigures& cell : result->cells) {
     for (const OpFigures& figures : cell.ops) {
       EXPECT_GT(figures.completed, 0u);

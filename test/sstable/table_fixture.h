@@ -22,9 +22,9 @@ namespace partita {
 
 inline uint64_t TestSeed() {
   static const uint64_t seed = [] {
-    const char* given = std::getenv("PARTITA_TEST_SEED");
+    const char* given = std::getenv("PARTITA_SEED");
     uint64_t value = given != nullptr ? std::strtoull(given, nullptr, 10) : 20260101;
-    std::cerr << "seed " << value << " (PARTITA_TEST_SEED)\n";
+    std::cerr << "seed " << value << " (PARTITA_SEED)\n";
     return value;
   }();
   return seed;

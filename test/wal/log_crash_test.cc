@@ -15,10 +15,10 @@
 namespace partita {
 namespace {
 
-// PARTITA_TEST_SEED runs one seed alone, PARTITA_TEST_SEEDS another number of them.
+// PARTITA_SEED runs one seed alone, PARTITA_SEEDS another number of them.
 std::pair<uint64_t, uint64_t> SeedRange(uint64_t last) {
-  const char* only = std::getenv("PARTITA_TEST_SEED");
-  const char* count = std::getenv("PARTITA_TEST_SEEDS");
+  const char* only = std::getenv("PARTITA_SEED");
+  const char* count = std::getenv("PARTITA_SEEDS");
   if (count != nullptr) return {1, std::strtoull(count, nullptr, 10)};
   if (only == nullptr) return {1, last};
   const uint64_t seed = std::strtoull(only, nullptr, 10);

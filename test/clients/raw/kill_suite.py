@@ -45,8 +45,8 @@ class Killed(SectionCase):
     suite = "raw"
     section = "kill"
 
-    def write_until_it_breaks(self, client, first, answered):
-        """Inserts rows and, every tenth time, a transaction of five; notes what was answered."""
+    def write_until_it_breaks(self, client, first, answered, wrong):
+        """Inserts rows and, every tenth time, a transaction of five; notes what was answered, and what wrongly."""
         try:
             with Connection(port=raw_client.PORT) as one:
                 for i in range(first, first + 100_000):
@@ -66,6 +66,8 @@ class Killed(SectionCase):
                     answered.append((client, rows))
         except OSError:
             pass  # The server was killed.
+        except Exception as error:  # An assertion too: in a thread it would be seen by nobody.
+            wrong.append(repr(error))
 
     def rows_of(self, client):
         found, token = [], ""
@@ -80,21 +82,22 @@ class Killed(SectionCase):
 
     def test_kill(self):
         """A killed server serves everything that it answered, whole transactions only, a moment later"""
-        answered = []
+        answered, wrong = [], []
         with tempfile.TemporaryDirectory(prefix="partita-kill-") as directory:
             server = Server(directory + "/store")
             self.assertEqual(201, ask("POST", "/Tables", {"TableName": "kill"}).status)
             for round_number in range(ROUNDS):
                 before = len(answered)
-                writers = [threading.Thread(target=self.write_until_it_breaks, args=("c%d" % i, round_number * 1_000_000, answered))
+                writers = [threading.Thread(target=self.write_until_it_breaks, args=("c%d" % i, round_number * 1_000_000, answered, wrong))
                            for i in range(CLIENTS)]
                 for writer in writers:
                     writer.start()
-                while len(answered) < before + 200:
+                while len(answered) < before + 200 and any(writer.is_alive() for writer in writers):
                     time.sleep(0.01)
                 server.end(signal.SIGKILL)
                 for writer in writers:
                     writer.join()
+                self.assertEqual([], wrong)
                 server = Server(directory + "/store")
                 self.assertLess(server.seconds, 10)
                 self.check(answered)
