@@ -74,8 +74,9 @@ void Declare(CLI::App* app, Arguments* arguments) {
   app->add_option("--memory", arguments->memory_mib, "Memory budget of the engine, in MiB")
       ->capture_default_str()
       ->check(CLI::Range(64, 1 << 20));
-  app->add_option("--durability", arguments->durability,
-                  "Of writes: power, process or memory; sync-write and async-write are always at power")
+  app->add_option(
+         "--durability", arguments->durability,
+         "Of writes: power, process or memory; sync-write, async-write and egt-if are always at power")
       ->capture_default_str()
       ->check(CLI::IsMember({"power", "process", "memory"}));
   app->add_option("--directory", load.engine_config.directory, "Where the stores lie")->capture_default_str();
