@@ -1,7 +1,6 @@
 #include "engine/read_view.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "engine/base/assert.h"
 
@@ -51,7 +50,7 @@ void ReadViewPublisher::Publish(std::unique_ptr<ReadView> next) {
   {
     std::lock_guard lock(mutex_);
     old->pins_.fetch_or(ReadView::kRetired, std::memory_order_acq_rel);
-    retired_.emplace_back(old);
+    retired_.push_back({++retired_so_far_, std::unique_ptr<const ReadView>(old)});
   }
   Reclaim();
 }
@@ -96,38 +95,34 @@ void ReadViewPublisher::Unpin(const ReadView* view) {
   if (before == (ReadView::kRetired | 1)) Reclaim();
 }
 
-// The barrier, a system call, and what is freed, outside the lock: the strand waits for that.
+// The barrier, a system call, outside the lock, which the strand takes: its caller may lose its core there.
+// Nothing leaves retired_ meanwhile, so that it keeps nobody else from reclaiming.
 void ReadViewPublisher::Reclaim() {
-  std::vector<std::unique_ptr<const ReadView>> retired, free;
-  bool held = false, again = true;
-  while (again) {
-    {
-      std::lock_guard lock(mutex_);
-      retired.swap(retired_);
-    }
-    if (retired.empty()) break;
-    HazardSlots::HeavyBarrier();
-    held = false;
-    for (auto& view : retired) {
+  uint64_t passed = 0;
+  {
+    std::lock_guard lock(mutex_);
+    if (retired_.empty()) return;
+    passed = retired_so_far_;
+  }
+  HazardSlots::HeavyBarrier();
+  std::vector<std::unique_ptr<const ReadView>> free;
+  bool held = false;
+  {
+    std::lock_guard lock(mutex_);
+    for (Retired& retired : retired_) {
+      if (retired.number > passed) break;  // Who retired it reclaims, too.
       // Slot first, count second: a reader raises the count before it clears its slot.
-      if (HazardSlots::Holds(view.get())) {
+      if (HazardSlots::Holds(retired.view.get())) {
         held = true;
         continue;
       }
-      if (view->pins_.load(std::memory_order_acquire) != ReadView::kRetired) continue;
-      free.push_back(std::move(view));
+      if (retired.view->pins_.load(std::memory_order_acquire) != ReadView::kRetired) continue;
+      free.push_back(std::move(retired.view));
     }
-    std::erase(retired, nullptr);
-    std::lock_guard lock(mutex_);
-    // Who let go of the last pin meanwhile found nothing to free.
-    again = std::any_of(retired.begin(), retired.end(), [](const auto& view) {
-      return view->pins_.load(std::memory_order_acquire) == ReadView::kRetired &&
-             !HazardSlots::Holds(view.get());
-    });
-    std::move(retired.begin(), retired.end(), std::back_inserter(retired_));
-    retired.clear();
+    std::erase_if(retired_, [](const Retired& retired) { return retired.view == nullptr; });
   }
   if (held && on_held_) on_held_();
+  // Freed outside the lock: a view may hold the last reference to whole memtables and tables.
 }
 
 size_t ReadViewPublisher::retired_count() {

@@ -149,8 +149,13 @@ class ReadViewPublisher {
 
   const std::function<void()> on_held_;
   std::atomic<const ReadView*> current_{nullptr};
-  std::mutex mutex_;  // Guards retired_, and the slow road of readers without a slot.
-  std::vector<std::unique_ptr<const ReadView>> retired_;
+  struct Retired {
+    uint64_t number;
+    std::unique_ptr<const ReadView> view;
+  };
+  std::mutex mutex_;              // Guards what follows, and the slow road of readers without a slot.
+  std::vector<Retired> retired_;  // The oldest first.
+  uint64_t retired_so_far_ = 0;
 };
 
 }  // namespace partita

@@ -133,10 +133,13 @@ class Scrubber {
     co_return Status();
   }
 
-  ScrubReport& report() {
-    report_.transient = cache_.faults().transient.load(std::memory_order_relaxed);
-    return report_;
+  // Of parts that were bad once, since it was asked last.
+  uint64_t TakeTransient() {
+    const uint64_t seen = cache_.faults().transient.exchange(0, std::memory_order_relaxed);
+    report_.transient += seen;
+    return seen;
   }
+  ScrubReport& report() { return report_; }
 
  private:
   struct Segment {
@@ -268,9 +271,10 @@ Task<Result<ScrubReport>> Store::Scrub(ScrubOptions options) {
   PARTITA_CO_TRY(co_await scrubber.Meta());
   PARTITA_CO_TRY(co_await scrubber.Logs());
   for (const auto& [id, due] : tables) {
-    PARTITA_CO_TRY(co_await scrubber.Table(due, references_));
+    const Status checked = co_await scrubber.Table(due, references_);
+    cache_->faults().transient.fetch_add(scrubber.TakeTransient(), std::memory_order_relaxed);
+    PARTITA_CO_TRY(checked);
   }
-  cache_->faults().transient.fetch_add(scrubber.report().transient, std::memory_order_relaxed);
   co_return std::move(scrubber.report());
 }
 

@@ -331,7 +331,8 @@ class Shard {
   struct CompactionWork;
   static Task<void> InstallInBackground(Shard* self, std::shared_ptr<CompactionWork> work);
   // What is due now; or, `calm`, what would be if nobody wrote.
-  std::shared_ptr<CompactionWork> PickWork(bool calm = false);
+  std::shared_ptr<CompactionWork> PickWork(bool calm = false,
+                                           BackgroundClass by = BackgroundClass::kOrdinary);
   // What is due, unless another runs a compaction; then compaction_running_ is set until it is installed or
   // has failed. Of ordinary class it has one of idle class give way that gets no core; it may ask again soon.
   struct ClaimedWork {
@@ -353,7 +354,6 @@ class Shard {
   Task<Status> MergeFor(CompactionWork* work);
   Task<Status> InstallWork(CompactionWork* work);
   PickerOptions Picker(bool calm = false) const;
-  // What flushing everything would write at most.
   LevelShape ShapeOfRange(const RangeView& range);
   JobContext MakeJobContext(const ReadView& view, ObjectStore& objects, BackgroundWork work);
   void NoteBackgroundError(const Status& status);

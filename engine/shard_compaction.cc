@@ -56,6 +56,7 @@ struct Shard::CompactionWork {
   JobResult result;
   bool more = true;             // Go on with what is due next.
   uint64_t memtable_bytes = 0;  // Of the shard, when it was picked.
+  bool uses_reserve = false;
 };
 
 PickerOptions Shard::Picker(bool calm) const {
@@ -137,13 +138,14 @@ uint64_t Shard::DelayAtWalls(DurabilityLevel level, uint64_t bytes) {
   return pacer_.ChargeWall(bytes, asked, context_.runtime.clock().MonotonicNanos());
 }
 
-std::shared_ptr<Shard::CompactionWork> Shard::PickWork(bool calm) {
+std::shared_ptr<Shard::CompactionWork> Shard::PickWork(bool calm, BackgroundClass by) {
   ViewPin view = views_.Pin();
   const PickerOptions picker = Picker(calm);
   std::shared_ptr<CompactionWork> best;
   // What certainly fits may use a reserve that is not held for writes any more, as it frees space (F55); else
-  // it is no reason to give it back.
-  ObjectStore& objects = context_.reserve.low() ? compaction_objects_ : unreserved_objects_;
+  // it is no reason to give it back. Never by an idle thread: others wait behind it for the reserve's turn.
+  const bool uses_reserve = context_.reserve.low() && by != BackgroundClass::kIdle;
+  ObjectStore& objects = uses_reserve ? compaction_objects_ : unreserved_objects_;
   for (const RangeView& range : view->ranges) {
     if (range.levels->empty()) continue;
     std::optional<CompactionPlan> plan = PickCompaction(ShapeOfRange(range), picker);
@@ -160,6 +162,7 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(bool calm) {
   }
   if (best != nullptr) {
     best->retention.visible = commit_log_->visible_version();
+    best->uses_reserve = uses_reserve;
     best->memtable_bytes = view->active->memory_used() + frozen_bytes_.load();
   }
   return best;
@@ -183,7 +186,7 @@ Task<void> Shard::ClaimWorkInto(Shard* self, BackgroundClass by, bool calm, Clai
   out->is_ours = !self->compaction_running_.exchange(true);
   if (out->is_ours) {
     if (by == BackgroundClass::kIdle) self->NoteIdleBegins();
-    out->work = self->PickWork(calm);
+    out->work = self->PickWork(calm, by);
     if (out->work == nullptr) {
       self->idle_began_ns_.store(0);
       self->compaction_running_.store(false);
@@ -235,7 +238,7 @@ Task<Status> Shard::MergeFor(CompactionWork* work) {
     // Of a reserve that is low it leaves to flushes what they need.
     const bool low = context_.reserve.low();
     const uint64_t needed = work->plan.input_bytes + (low ? work->memtable_bytes : 0);
-    if (room.ok() && low) *room += context_.reserve.bytes_held();
+    if (room.ok() && work->uses_reserve) *room += context_.reserve.bytes_held();
     if (room.ok() && *room < needed) {
       co_return Status::NoSpace("a compaction of " + std::to_string(work->plan.input_bytes) +
                                 " bytes waits for room: " + std::to_string(*room) +
@@ -281,7 +284,7 @@ Task<Status> Shard::InstallWork(CompactionWork* work) {
 }
 
 void Shard::ScheduleCompaction() {
-  // What is low only threads that get a core may ask for: others wait behind them for its turn.
+  // Only threads that get a core may ask for what is low (PickWork).
   const bool ordinary = debt_nanos_per_kib_.load() > 0 || context_.reserve.low();
   BackgroundClass background = ordinary ? BackgroundClass::kOrdinary : BackgroundClass::kIdle;
   if (closing_.load() || CompactionScheduled(background).exchange(true)) return;

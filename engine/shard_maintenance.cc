@@ -112,8 +112,9 @@ void Shard::ScheduleCleanUp() {
 }
 
 Task<void> Shard::CleanUp(Shard* self) {
-  self->cleans_up_soon_.store(false);
-  Status installed = co_await self->InstallEdit(Install());
+  AsyncMutex::Guard structure = co_await self->structure_mutex_.Lock();
+  self->cleans_up_soon_.store(false);  // What is asked for from here on may come too late for this one.
+  Status installed = co_await self->InstallEdit(Install(), std::move(structure));
   self->NoteBackgroundError(installed);
 }
 

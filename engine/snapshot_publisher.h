@@ -1,7 +1,6 @@
 #pragma once
-#include <algorithm>
 #include <atomic>
-#include <iterator>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -30,19 +29,24 @@ class SnapshotPublisher {
     const T* old = current_.exchange(snapshot.release(), std::memory_order_acq_rel);
     if (old == nullptr) return;
     std::lock_guard lock(mutex_);
-    retired_.emplace_back(old);
+    retired_.push_back({++retired_so_far_, std::unique_ptr<const T>(old)});
   }
-  // The barrier, a system call, and what is freed, outside the lock, for which Show waits.
+  // The barrier, a system call, and what is freed, outside the lock, for which Show waits. Nothing leaves
+  // retired_ meanwhile: a thread that loses its core there keeps nobody else from reclaiming.
   void Reclaim() {
-    std::vector<std::unique_ptr<const T>> retired;
+    uint64_t passed = 0;
     {
       std::lock_guard lock(mutex_);
-      retired.swap(retired_);
+      passed = retired_so_far_;
     }
     HazardSlots::HeavyBarrier();
-    std::erase_if(retired, [](const auto& old_one) { return !HazardSlots::Holds(old_one.get()); });
+    std::vector<std::unique_ptr<const T>> free;  // Goes when the lock is given back.
     std::lock_guard lock(mutex_);
-    std::move(retired.begin(), retired.end(), std::back_inserter(retired_));
+    for (Retired& retired : retired_) {
+      if (retired.number > passed || HazardSlots::Holds(retired.snapshot.get())) continue;
+      free.push_back(std::move(retired.snapshot));
+    }
+    std::erase_if(retired_, [](const Retired& retired) { return retired.snapshot == nullptr; });
   }
 
   // Calls `use` with the current snapshot. REQUIRES: one was published. `use` must be short and must not look
@@ -71,8 +75,13 @@ class SnapshotPublisher {
 
  private:
   std::atomic<const T*> current_{nullptr};
-  mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<const T>> retired_;
+  struct Retired {
+    uint64_t number;
+    std::unique_ptr<const T> snapshot;
+  };
+  mutable std::mutex mutex_;      // Guards what follows.
+  std::vector<Retired> retired_;  // The oldest first.
+  uint64_t retired_so_far_ = 0;
 };
 
 }  // namespace partita

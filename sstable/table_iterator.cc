@@ -138,7 +138,7 @@ bool TableIterator::State::EnterBlock() {
         !CheckPart(bytes, handle, table->IdentityOf(handle.offset, SealKind::kDataBlock)).ok();
     if (!window_is_suspect) {
       Result<BlockPin> decoded = table->DecodeBlock(bytes, DataRequest());
-      window_is_suspect = !decoded.ok();
+      window_is_suspect = !decoded.ok();  // Or there was no memory: it is read alone all the same.
       if (decoded.ok()) {
         block_pin = std::move(decoded).value();
         stored = bytes;
@@ -344,11 +344,12 @@ bool TableIterator::State::StepPart() {
 }
 
 Task<Status> TableIterator::State::FetchBlock() {
-  const bool was_bad = window_is_suspect;
+  bool was_bad = window_is_suspect;
   if (!window_is_suspect) {
     Status read = co_await window.Fetch(table->object_, handle, *this);
     if (read.ok()) co_return read;
     if (read.code() != Code::kIoError) co_return read.WithContext(table->name());
+    was_bad = true;
   }
   // The run could not be read, or this block of it was bad: the block alone, which reads twice.
   CountRead(handle.stored_size);

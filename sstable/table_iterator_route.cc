@@ -40,7 +40,7 @@ Task<Status> TableIterator::State::FetchIndex() {
     if (index_pin) co_return Status();
   }
   CountRead(request.handle.stored_size);
-  request.was_bad = std::exchange(index_is_suspect, false);
+  request.was_bad = suspect_index == request.handle.offset;
   PARTITA_CO_ASSIGN(index_pin, co_await table->LoadBlock(request));
   co_return Status();
 }
@@ -224,8 +224,9 @@ BlockPin TableIterator::State::IndexFromWindow(const PartHandle& where) {
     indexes = nullptr;  // The cursor is past them.
     return BlockPin();
   }
-  index_is_suspect = !CheckPart(bytes, where, table->IdentityOf(where.offset, SealKind::kIndexBlock)).ok();
-  if (index_is_suspect) return BlockPin();
+  const bool is_bad = !CheckPart(bytes, where, table->IdentityOf(where.offset, SealKind::kIndexBlock)).ok();
+  suspect_index = is_bad ? where.offset : UINT64_MAX;
+  if (is_bad) return BlockPin();
   Result<BlockPin> decoded = table->DecodeBlock(bytes, {.handle = where,
                                                         .kind = SealKind::kIndexBlock,
                                                         .priority = CachePriority::kIndex,

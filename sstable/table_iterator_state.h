@@ -100,8 +100,8 @@ struct TableIterator::State final : private ReadAheadRoute {
   bool at_milestone = false;            // entry is one; the position is that of the next block.
 
   bool has_block = false;
-  bool window_is_suspect = false;  // The block's bytes in the window were bad: read it alone.
-  bool index_is_suspect = false;   // The same of an index block, which is read alone next.
+  bool window_is_suspect = false;       // The block's bytes in the window were bad: read it alone.
+  uint64_t suspect_index = UINT64_MAX;  // Offset of an index block that was bad in such a read.
   PartHandle handle;
   BlockPin block_pin;
   DataBlock block;

@@ -65,12 +65,17 @@ class TableVerifier {
     co_return status;
   }
 
+  // What was not good at first may have been transient (F52).
+  Task<Result<TableReader::StoredPart>> ReadAgain(PartHandle handle, SealKind kind, Code first) {
+    const bool was_bad = first == Code::kCorruption || first == Code::kIoError;
+    return table_.ReadPart(handle, kind, nullptr, nullptr, was_bad);
+  }
+
   Task<Status> VerifyPart(PartHandle handle, SealKind kind) {
     Result<TableReader::StoredPart> part =
         co_await table_.ReadPartOnce(handle, kind, ReadCaching::kPastCaches, nullptr, &tail_);
     report_.bytes_read += handle.stored_size;
-    // It may have been transient (F52).
-    if (!part.ok()) part = co_await table_.ReadPart(handle, kind, nullptr, nullptr, /*was_bad=*/true);
+    if (!part.ok()) part = co_await ReadAgain(handle, kind, part.code());
     co_return part.status();
   }
 
@@ -78,8 +83,7 @@ class TableVerifier {
     Result<TableReader::StoredPart> part = co_await table_.ReadPartOnce(
         handle, SealKind::kIndexBlock, ReadCaching::kPastCaches, nullptr, &tail_);
     report_.bytes_read += handle.stored_size;
-    if (!part.ok())  // As above.
-      part = co_await table_.ReadPart(handle, SealKind::kIndexBlock, nullptr, nullptr, /*was_bad=*/true);
+    if (!part.ok()) part = co_await ReadAgain(handle, SealKind::kIndexBlock, part.code());
     if (!part.ok()) co_return part.status();
     std::string content(handle.content_size, '\0');
     Status status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
+#include <thread>
+#include <vector>
 
 namespace partita {
 namespace {
@@ -15,7 +18,7 @@ class ReadViewPublisherTest : public testing::Test {
   ReadViewPublisherTest() { Publish(); }
   void Publish() { views_.Publish(std::make_unique<ReadView>()); }
 
-  int told_ = 0;
+  std::atomic<int> told_{0};
   ReadViewPublisher views_{[this] { ++told_; }};
 };
 
@@ -56,6 +59,35 @@ TEST_F(ReadViewPublisherTest, APinKnowsWhetherThereIsANewerView) {
   EXPECT_TRUE(views_.IsCurrent(*pin));
   Publish();
   EXPECT_FALSE(views_.IsCurrent(*pin));
+}
+
+class ReadViewThreadsTest : public ReadViewPublisherTest {};
+
+// Whoever goes last takes a retired view along, or somebody is told of it. ThreadSanitizer runs this too.
+TEST_F(ReadViewThreadsTest, NoViewIsLostAndNoneGoesUnderAReader) {
+  std::atomic<bool> ends{false};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&] {
+      while (!ends.load()) {
+        { const Guard looking(views_); }
+        const ViewPin first = views_.Pin(), second = views_.Pin();
+        EXPECT_TRUE(first && second);
+      }
+    });
+  }
+  for (int i = 0; i < 3'000; ++i) {
+    const int told = told_.load();
+    Publish();
+    if (told_.load() != told) views_.Reclaim();  // As its owner does a little later.
+  }
+  ends.store(true);
+  for (std::thread& reader : readers) reader.join();
+  if (views_.retired_count() > 0) {
+    EXPECT_GT(told_.load(), 0);
+    views_.Reclaim();
+  }
+  EXPECT_EQ(views_.retired_count(), 0u);
 }
 
 }  // namespace
