@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "api/partita.h"
+#include "engine/base/event.h"
 #include "engine/base/task_group.h"
 #include "engine/base/user_key.h"
 #include "engine/store.h"
@@ -48,9 +49,10 @@ struct Database::Impl {
     const bool hops = Executor::Current() == nullptr && own_runtime != nullptr && IsCallerBelowWorkers();
     if (!hops) return Run(store->Write(request));
     WriteOutcome outcome;
-    TaskGroup group;
-    group.Spawn(store->ExecutorFor(request.ops[0].user_key), WriteInto(store.get(), &request, &outcome));
-    RunBlocking(group.Join());
+    Waiter waiter;  // No mutex between the two: the worker would wait for this thread's core.
+    calls.Spawn(store->ExecutorFor(request.ops[0].user_key),
+                WriteInto(store.get(), &request, &outcome, &waiter));
+    waiter.BlockUntilWoken();
     return outcome;
   }
 
@@ -79,8 +81,10 @@ struct Database::Impl {
     if (calls++ % kCallsALook == 0) rank = RankOfThisThread();
     return rank.IsBelow(workers_rank);
   }
-  static Task<void> WriteInto(Store* store, const WriteRequest* request, WriteOutcome* outcome) {
+  static Task<void> WriteInto(Store* store, const WriteRequest* request, WriteOutcome* outcome,
+                              Waiter* waiter) {
     *outcome = co_await store->Write(*request);
+    waiter->Wake();  // The last access to any of them.
   }
   static void Finished(Impl* impl, size_t bytes) {
     impl->calls_waiting.fetch_sub(1, std::memory_order_relaxed);
