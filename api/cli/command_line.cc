@@ -42,6 +42,11 @@ constexpr const char* kSkipDamageHelp =
     "Go on behind what is damaged, and list the keys that may be missing for it (exit code 1 then); what is "
     "given is certain";
 
+// For what would do more if it were not there: a variable of a script that is not set is no choice.
+CLI::Validator NotEmpty() {
+  return {[](std::string& value) { return std::string(value.empty() ? "is empty" : ""); }, ""};
+}
+
 void AddStoreOptions(CLI::App& app, Words* words) {
   app.add_option("--data", words->store.directory, "The store's directory")
       ->envname("PARTITA_DATA")
@@ -66,6 +71,7 @@ void AddStoreOptions(CLI::App& app, Words* words) {
   app.add_option("--account", words->store.account,
                  "Whose tables, in a store that 'partita serve' keeps for several accounts; default: "
                  "devstoreaccount1")
+      ->check(NotEmpty())
       ->type_name("NAME");
   app.add_flag("--json", words->store.json, "Answers as JSON, where there is a choice");
   app.add_flag(
@@ -206,11 +212,6 @@ void AddQuery(CLI::App& app, Words* words) {
       ->allow_extra_args(false)
       ->type_name("NAME");
   query->add_option("--sum", flags.sum, "The sum of its numbers")->allow_extra_args(false)->type_name("NAME");
-}
-
-// For what would do more if it were not there: a variable of a script that is not set is no choice.
-CLI::Validator NotEmpty() {
-  return {[](std::string& value) { return std::string(value.empty() ? "is empty" : ""); }, ""};
 }
 
 void AddWriteCommands(CLI::App& app, Words* words) {
@@ -497,6 +498,12 @@ ExitCode RunCommandLine(const std::vector<std::string>& words, Console& console,
   for (const OtherCommand& other : others) {
     if (!words.empty() && words[0] == other.name) return other.run({words.begin() + 1, words.end()}, console);
     app.add_subcommand(other.name, other.description);  // For the list of --help, and near names.
+  }
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    // The parser would take the next word for its value.
+    if (word.starts_with("--") && word.ends_with('='))
+      return FailUsage(console, word + " has an empty value");
   }
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));

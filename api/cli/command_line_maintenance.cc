@@ -80,7 +80,8 @@ void AddRanges(CLI::App& app, Words* words) {
         ->add_option("--admin", words->ranges.admin,
                      "Of the server that runs with this --admin, not of --data")
         ->type_name("ADDRESS");
-    CLI::Option* table = command->add_option("table", words->ranges.table, "The table");
+    CLI::Option* table =
+        command->add_option("table", words->ranges.table, "The table; of another account: ACCOUNT/TABLE");
     if (run == &RunListRanges) return command;
     table->required();
     command->add_option("partition", words->ranges.partition_key, "A PartitionKey")->required();
@@ -120,7 +121,7 @@ void AddHeat(CLI::App& app, Words* words) {
   heat->add_option("--last", flags.last, "How far to go back: 90s, 5m, 1h, 14d")
       ->type_name("TIME")
       ->capture_default_str();
-  heat->add_option("--table", flags.table, "Of one table only");
+  heat->add_option("--table", flags.table, "Of one table only; of another account: ACCOUNT/TABLE");
   heat->add_option("--columns", flags.columns, "At most, 1 to 2048")
       ->check(CLI::Range(1, 2048))
       ->capture_default_str();

@@ -61,6 +61,7 @@ class Demo {
   StoreFlags store_flags_;
   const DemoFlags flags_;
   Console& console_;
+  static constexpr int kPreparations = 4;  // The steps that compare nothing.
   int step_ = 0;
   bool is_wrong_ = false;  // A step found an answer to be wrong, or damage.
   std::string index_;

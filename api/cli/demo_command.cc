@@ -95,7 +95,11 @@ bool Demo::RunStep(const std::string& name, const Step& step) {
   std::string head = (step_ < 10 ? " " : "") + std::to_string(step_) + ". " + name;
   head.resize(std::max<size_t>(head.size(), 38), ' ');
   if (!told.ok()) {
-    is_wrong_ = told.code() == Code::kCorruption;
+    // Behind the preparations what is missing or refused is a wrong answer, too; but not what the machine
+    // did.
+    const Code code = told.code();
+    const bool by_machine = code == Code::kCancelled || code == Code::kIoError || code == Code::kNoSpace;
+    is_wrong_ = code == Code::kCorruption || (step_ > kPreparations && !by_machine);
     console_.out << head << " FAILED: " << told.status().ToString() << "\n";
     return false;
   }

@@ -5,6 +5,7 @@
 #include "api/cli/open_store.h"
 #include "api/cli/report_printer.h"
 #include "engine/base/memory_budget.h"
+#include "engine/catalog.h"
 #include "engine/inspect.h"
 
 namespace partita {
@@ -18,8 +19,10 @@ ExitCode RunDoctor(const StoreFlags& store, Console& console) {
   const std::optional<uint32_t> of_store = ShardCountOfStore(options.directory);
   options.shards = store.shards.value_or(of_store.value_or(0));
   if (options.shards == 0) {
-    const uint64_t fit = std::max<uint64_t>(options.memory_bytes / kMemoryBudgetPerShardMin, 1);
-    options.shards = static_cast<uint32_t>(std::clamp<uint64_t>(std::thread::hardware_concurrency(), 1, fit));
+    // As who opens a store does (Options::shards).
+    const uint64_t fit = std::min<uint64_t>(options.memory_bytes / kMemoryBudgetPerShardMin, kShardCountMax);
+    options.shards = static_cast<uint32_t>(
+        std::clamp<uint64_t>(std::thread::hardware_concurrency(), 1, std::max<uint64_t>(fit, 1)));
   }
   Result<Report> report = Diagnose(options);
   if (!report.ok()) return Fail(console, report.status());

@@ -103,24 +103,35 @@ class ExportTarget {
     if (!is_replaced_) return Status();
     final_name_ = to.file;
     working_name_ = final_name_ + ".partial";
-    if (is_there) mode_ = info.st_mode & 07777;
+    if (is_there) replaced_ = info;
     return Status();
   }
 
-  // Readable by no more than what it will replace.
+  // Private until it is whole, where it replaces a file, whose mode it then gets.
   Status MakeWorkingFile() {
     if (::unlink(working_name_.c_str()) != 0 && errno != ENOENT) return Failure("cannot write");
-    const mode_t first_mode = mode_ ? S_IRUSR | S_IWUSR : 0666;
-    const int fd = ::open(working_name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, first_mode);
+    const mode_t mode = replaced_ ? S_IRUSR | S_IWUSR : 0666;
+    const int fd = ::open(working_name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0) return Failure("cannot write");
-    const bool has_mode = !mode_ || ::fchmod(fd, *mode_) == 0;
     ::close(fd);
-    return has_mode ? Status() : Failure("cannot write");
+    opened_ = true;
+    return Status();
+  }
+
+  // The mode of what is replaced, and its group: for another group its mode may be too wide.
+  bool TakeMode(int fd) const {
+    if (!replaced_) return true;
+    mode_t mode = replaced_->st_mode & 07777;
+    struct stat own {};
+    if (fstat(fd, &own) != 0) return false;
+    const bool has_group = own.st_gid == replaced_->st_gid || ::fchown(fd, -1, replaced_->st_gid) == 0;
+    if (!has_group) mode &= ~static_cast<mode_t>(S_IRWXG | S_ISGID);
+    return ::fchmod(fd, mode) == 0;
   }
 
   Status PutInPlace() {
     const int fd = ::open(working_name_.c_str(), O_RDONLY | O_CLOEXEC);
-    const bool flushed = fd >= 0 && ::fsync(fd) == 0;
+    const bool flushed = fd >= 0 && TakeMode(fd) && ::fsync(fd) == 0;
     if (fd >= 0) ::close(fd);
     if (!flushed) return Failure("cannot write");
     if (std::rename(working_name_.c_str(), final_name_.c_str()) != 0) return Failure("cannot replace");
@@ -137,7 +148,7 @@ class ExportTarget {
   const std::string file_;  // As it was named; empty: the console.
   Console& console_;
   std::string working_name_, final_name_;
-  std::optional<mode_t> mode_;  // Of the file that is replaced.
+  std::optional<struct stat> replaced_;  // The file that it takes the place of.
   std::ofstream stream_;
   bool is_replaced_ = false;  // What bears the final name, if anything does: else it is written to as it is.
   bool opened_ = false;

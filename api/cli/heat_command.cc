@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 
@@ -17,17 +16,12 @@ namespace partita {
 
 namespace {
 
-// What is there stays until the new one is whole.
 Status WriteFile(const std::string& path, std::string_view text) {
-  const std::string partial = path + ".partial";
   errno = 0;
-  std::ofstream file(partial, std::ios::binary | std::ios::trunc);
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
-  if (file && std::rename(partial.c_str(), path.c_str()) == 0) return Status();
-  const Status failed(Code::kIoError, "cannot write '" + path + "': " + std::strerror(errno));
-  std::remove(partial.c_str());
-  return failed;
+  return file ? Status() : Status(Code::kIoError, "cannot write '" + path + "': " + std::strerror(errno));
 }
 
 Result<std::string> TargetOf(const StoreFlags& store, const HeatFlags& flags) {

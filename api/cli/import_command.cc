@@ -99,7 +99,8 @@ class ImportCommand {
     if (!flags_.resume) {
       if (!found.ok() || found->has_value()) {
         console_.err << "partita: importing from the start; '" << CheckpointPath(flags_.file)
-                     << "' of an interrupted import is removed (--resume would go on from it)\n";
+                     << "' of an interrupted import is removed ("
+                     << (found.ok() ? "--resume would go on from it" : found.status().message()) << ")\n";
         // Now: should this one end without a checkpoint of its own, that one must not pass for it.
         PARTITA_TRY(RemoveCheckpoint(flags_.file));
       }
@@ -112,6 +113,7 @@ class ImportCommand {
       return Status();
     }
     start_ = (*found)->position;
+    kept_line_ = start_.line;
     PARTITA_TRY(source_->reader().SkipTo(start_.offset, start_.line));
     console_.err << "partita: going on at line " << start_.line << "\n";
     return Status();
@@ -148,10 +150,11 @@ class ImportCommand {
     const Status saved = SaveCheckpoint(flags_.file, CheckpointAt(position));
     if (!saved.ok()) {
       checkpoint_failed_ = true;
-      console_.err << "partita: this import cannot be resumed: " << saved.message() << "\n";
-      // One from before may be there; what can be done without room on the disk is to remove it.
-      const Status removed = RemoveCheckpoint(flags_.file);
-      if (!removed.ok()) console_.err << "partita: " << removed.message() << "\n";
+      console_.err << "partita: this import cannot be resumed"
+                   << (kept_line_ == 0 ? "" : " but from line " + std::to_string(kept_line_)) << ": "
+                   << saved.message() << "\n";
+    } else {
+      kept_line_ = position.line;
     }
     return Status();
   }
@@ -163,7 +166,9 @@ class ImportCommand {
       const Status saved = SaveCheckpointNow();
       if (!saved.ok()) checkpoint_failed_ = true;
     }
-    if (checkpoint_failed_) return "; import again from the start";
+    if (checkpoint_failed_ && kept_line_ == 0) return "; import again from the start";
+    if (checkpoint_failed_)
+      return "; the same command with --resume goes on at line " + std::to_string(kept_line_);
     return "; everything before line " + std::to_string(pipeline_->position().line) +
            " is done, the same command with --resume goes on there";
   }
@@ -221,6 +226,7 @@ class ImportCommand {
   uint64_t checkpoint_offset_ = 0;
   double checkpoint_time_ = 0;
   bool checkpoint_failed_ = false;
+  uint64_t kept_line_ = 0;  // Of the checkpoint that is there; 0: none.
 };
 
 }  // namespace

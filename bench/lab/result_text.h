@@ -10,7 +10,8 @@ namespace partita::lab {
 
 // result.json; bench/lab/result.schema.json says what stands in it.
 std::string ResultJson(const Experiment& experiment, const RunResult& result);
-// summary.csv: a line for each cell and operation, a column for each metric.
+// summary.csv: a line for each cell and operation, a column for each metric; empty where it has no figure
+// (HasFigure in metrics.h), which is a dash in VerdictTable and in result.json 0, or a density of 1.
 std::string SummaryCsv(const Experiment& experiment, const RunResult& result);
 // timeline.csv: a line for each second of each cell.
 std::string TimelineCsv(const Experiment& experiment, const RunResult& result);
