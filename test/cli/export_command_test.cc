@@ -113,11 +113,14 @@ TEST_F(ExportCommandTest, WhatReplacesAPrivateFileIsPrivate) {
   ASSERT_EQ(Run({"import", Write("in.jsonl", AwkwardRecords()), "--table", "Things", "--create"}).code,
             ExitCode::kOk);
   const std::string file = Write("private.jsonl", "old\n");
-  ASSERT_EQ(chmod(file.c_str(), 0600), 0);
-  ASSERT_EQ(Run({"export", "--table", "Things", "-o", file}).code, ExitCode::kOk);
-  struct stat info {};
-  ASSERT_EQ(stat(file.c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  for (const mode_t mode : {mode_t{0600}, mode_t{0444}}) {  // The latter can be replaced, too.
+    ASSERT_EQ(chmod(file.c_str(), mode), 0);
+    ASSERT_EQ(Run({"export", "--table", "Things", "-o", file}).code, ExitCode::kOk);
+    struct stat info {};
+    ASSERT_EQ(stat(file.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, mode);
+    EXPECT_FALSE(std::filesystem::exists(file + ".partial"));
+  }
   EXPECT_EQ(WithoutTimestamps(Read(file)), WithoutTimestamps(AwkwardRecords()));
 }
 
