@@ -48,12 +48,7 @@ TEST_P(RangeCrashTest, AtAnyStepLeavesOneOwnerAndEveryRow) {
       copy.runtime_->CrashAtOperation(copy.runtime_->operations_completed() + 1 + steps,
                                       SimCrashMoment::kAfter);
       ended = GetParam()(copy, home, away);
-      copy.runtime_->CrashNow();
-      (void)copy.Close();
-      if (power)
-        copy.disk_->CrashPower();
-      else
-        copy.disk_->CrashProcess();
+      copy.Crash(power);
       ASSERT_TRUE(copy.Open().ok()) << "step " << steps;
       (copy.OwnerOf(4).value == home ? stayed : moved) += 1;
       copy.AskForUnanswered();
@@ -98,12 +93,7 @@ TEST_P(OtherShardsCrashTest, AtAnyStepLeavesOneOwnerAndEveryRow) {
       copy.table_ = first.table_;
       copy.rows_ = first.rows_;
       ended = copy.Open(after, 1 + steps).ok() && !copy.runtime_->crashed();
-      copy.runtime_->CrashNow();
-      (void)copy.Close();
-      if (power)
-        copy.disk_->CrashPower();
-      else
-        copy.disk_->CrashProcess();
+      copy.Crash(power);
       ASSERT_TRUE(copy.Open(steps % 2 == 0 ? before : after).ok()) << "step " << steps;
       ++(copy.store_->open_report().shards_before == before ? old_layouts : new_layouts);
       copy.ExpectRows("crash of " + std::string(power ? "power" : "process") + " after step " +

@@ -43,11 +43,15 @@ class RangeTest : public testing::Test {
     runtime_.reset();
     return closed;
   }
-  void LosePower() {
+  void Crash(bool power) {
     runtime_->CrashNow();
     (void)Close();
-    disk_->CrashPower();
+    if (power)
+      disk_->CrashPower();
+    else
+      disk_->CrashProcess();
   }
+  void LosePower() { Crash(/*power=*/true); }
   void MakeTable() {
     Store::TableSpec spec{.account = "default", .name = "rows", .raw = true, .split_partitions = {}};
     Result<TableDescriptor> made = runtime_->RunToEnd(store_->CreateTable(std::move(spec)));

@@ -83,20 +83,9 @@ class TestHandler final : public RequestHandler {
   Event go_on;
 };
 
-class HttpServerTest : public testing::TestWithParam<IoBackend> {
+class HttpServerTest : public RealRuntimeBackendTest {
  protected:
-  void SetUp() override {
-    if (GetParam() == IoBackend::kUring && !UringAvailable()) {
-      GTEST_SKIP() << "io_uring is forbidden on this machine";
-    }
-    RealRuntimeOptions options;
-    options.directory = directory_.path();
-    options.backend = GetParam();
-    options.shards = 2;
-    auto opened = RealRuntime::Open(options);
-    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
-    runtime_ = std::move(opened).value();
-  }
+  void SetUp() override { OpenRuntime({.shards = 2}); }
   void TearDown() override { server_.reset(); }
 
   void Open() {
@@ -119,8 +108,6 @@ class HttpServerTest : public testing::TestWithParam<IoBackend> {
     return ReadAnswer(client);
   }
 
-  TempDirectory directory_;
-  std::unique_ptr<RealRuntime> runtime_;
   TestHandler handler_;
   HttpServerOptions options_;
   std::unique_ptr<HttpServer> server_;

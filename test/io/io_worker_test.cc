@@ -19,26 +19,10 @@ namespace partita {
 namespace {
 
 // The workers of both backends, two of each.
-class IoWorkerTest : public testing::TestWithParam<IoBackend> {
+class IoWorkerTest : public RealRuntimeBackendTest {
  protected:
-  void SetUp() override {
-    if (GetParam() == IoBackend::kUring && !UringAvailable()) {
-      GTEST_SKIP() << "io_uring is forbidden on this machine";
-    }
-    RealRuntimeOptions options;
-    options.directory = directory_.path();
-    options.backend = GetParam();
-    options.shards = 2;
-    options.pin_workers = true;
-    options.idle_helpers = 2;
-    auto opened = RealRuntime::Open(options);
-    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
-    runtime_ = std::move(opened).value();
-  }
+  void SetUp() override { OpenRuntime({.shards = 2, .idle_helpers = 2, .pin_workers = true}); }
   Executor& worker(uint32_t shard = 0) { return runtime_->shard_executor(ShardId(shard)); }
-
-  TempDirectory directory_;
-  std::unique_ptr<RealRuntime> runtime_;
 };
 INSTANTIATE_TEST_SUITE_P(Backends, IoWorkerTest, testing::Values(IoBackend::kUring, IoBackend::kThreads),
                          [](const auto& info) {

@@ -21,20 +21,9 @@ namespace {
 using ::testing::HasSubstr;
 
 // Listeners on both backends, over two workers.
-class ListenerTest : public testing::TestWithParam<IoBackend> {
+class ListenerTest : public RealRuntimeBackendTest {
  protected:
-  void SetUp() override {
-    if (GetParam() == IoBackend::kUring && !UringAvailable()) {
-      GTEST_SKIP() << "io_uring is forbidden on this machine";
-    }
-    RealRuntimeOptions options;
-    options.directory = directory_.path();
-    options.backend = GetParam();
-    options.shards = 2;
-    auto opened = RealRuntime::Open(options);
-    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
-    runtime_ = std::move(opened).value();
-  }
+  void SetUp() override { OpenRuntime({.shards = 2}); }
   void TearDown() override {
     if (listener_ != nullptr) listener_->Close(0);
   }
@@ -50,8 +39,6 @@ class ListenerTest : public testing::TestWithParam<IoBackend> {
     while (listener_->counters().open != count) std::this_thread::yield();
   }
 
-  TempDirectory directory_;
-  std::unique_ptr<RealRuntime> runtime_;
   std::unique_ptr<Listener> listener_;
 };
 INSTANTIATE_TEST_SUITE_P(Backends, ListenerTest, testing::Values(IoBackend::kUring, IoBackend::kThreads),

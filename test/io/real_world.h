@@ -54,6 +54,24 @@ inline bool UringAvailable() {
   return ring.Open({.submissions = 4, .completions = 8}).ok();
 }
 
+// Tests on a real runtime of either backend.
+class RealRuntimeBackendTest : public testing::TestWithParam<IoBackend> {
+ protected:
+  void OpenRuntime(RealRuntimeOptions options) {
+    if (GetParam() == IoBackend::kUring && !UringAvailable()) {
+      GTEST_SKIP() << "io_uring is forbidden on this machine";
+    }
+    options.directory = directory_.path();
+    options.backend = GetParam();
+    auto opened = RealRuntime::Open(options);
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    runtime_ = std::move(opened).value();
+  }
+
+  TempDirectory directory_;
+  std::unique_ptr<RealRuntime> runtime_;
+};
+
 // Where calls are made from: the four ways of the real backends.
 enum class Caller { kBlockingBesideRing, kBlockingBesideThreads, kRingWorker, kThreadWorker };
 

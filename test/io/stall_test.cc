@@ -15,19 +15,9 @@ namespace {
 constexpr uint64_t kMilli = 1'000'000;
 
 // Stalls of a worker, of either backend.
-class StallTest : public testing::TestWithParam<IoBackend> {
+class StallTest : public RealRuntimeBackendTest {
  protected:
-  void SetUp() override {
-    if (GetParam() == IoBackend::kUring && !UringAvailable()) {
-      GTEST_SKIP() << "io_uring is forbidden on this machine";
-    }
-    RealRuntimeOptions options;
-    options.directory = directory_.path();
-    options.backend = GetParam();
-    auto opened = RealRuntime::Open(options);
-    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
-    runtime_ = std::move(opened).value();
-  }
+  void SetUp() override { OpenRuntime({}); }
   Executor& worker() { return runtime_->shard_executor(ShardId(0)); }
   void RunThere(Task<void> task) {
     TaskGroup group;
@@ -40,9 +30,6 @@ class StallTest : public testing::TestWithParam<IoBackend> {
     std::erase_if(stalls, [&](const Stall& stall) { return !PlaceName(stall.from).ends_with(function); });
     return stalls;
   }
-
-  TempDirectory directory_;
-  std::unique_ptr<RealRuntime> runtime_;
 };
 INSTANTIATE_TEST_SUITE_P(Backends, StallTest, testing::Values(IoBackend::kUring, IoBackend::kThreads),
                          [](const auto& info) {
