@@ -1,14 +1,12 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <thread>
 
 #include "api/database_impl.h"
 #include "api/limits.h"
 #include "api/names.h"
 #include "api/table_state.h"
 #include "engine/base/entity_record.h"
-#include "engine/base/memory_budget.h"
 #include "engine/base/text.h"
 #include "engine/base/user_key.h"
 
@@ -59,9 +57,7 @@ Status CheckOptions(const Options& options) {
 }
 
 uint32_t ShardsOf(const Options& options) {
-  if (options.shards != 0) return options.shards;
-  const uint64_t fit = std::min<uint64_t>(options.memory_bytes / kMemoryBudgetPerShardMin, kShardCountMax);
-  return std::clamp(std::thread::hardware_concurrency(), 1u, static_cast<uint32_t>(fit));
+  return options.shards != 0 ? options.shards : ShardsOfMachine(options.memory_bytes);
 }
 
 // What to do about files that refuse the open (F39, F53).

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <thread>
 
+#include "engine/base/memory_budget.h"
 #include "engine/io/device_probe.h"
 #include "engine/io/real_runtime.h"
 
@@ -22,6 +24,11 @@ Result<std::unique_ptr<Runtime>> OpenWorld(const WorldOptions& options) {
   real.ordinary_helpers = std::min(2 * options.shards, kHelpersMax);
   PARTITA_ASSIGN(std::unique_ptr<RealRuntime> runtime, RealRuntime::Open(real));
   return std::unique_ptr<Runtime>(std::move(runtime));
+}
+
+uint32_t ShardsOfMachine(uint64_t memory_bytes) {
+  const uint64_t fit = std::clamp<uint64_t>(memory_bytes / kMemoryBudgetPerShardMin, 1, kShardCountMax);
+  return std::clamp(std::thread::hardware_concurrency(), 1u, static_cast<uint32_t>(fit));
 }
 
 Result<std::string> WhyPowerIsNotGiven(const std::string& directory) { return WhyFlushesAreLost(directory); }

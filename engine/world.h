@@ -19,6 +19,9 @@ struct WorldOptions {
   IoBackend backend = IoBackend::kUring;
 };
 
+// As many shards as this machine has cores, as far as so much memory is enough for them (16 MiB each).
+uint32_t ShardsOfMachine(uint64_t memory_bytes);
+
 // Why the level `power` cannot be had in a directory (F5); empty: nothing speaks against it.
 Result<std::string> WhyPowerIsNotGiven(const std::string& directory);
 
