@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -43,15 +44,25 @@ std::vector<std::string> SplitsOf(const Layout& layout, const std::string& table
   return splits;
 }
 
-// Packs a record with its neighbours, of which the last is the last write: their pack must be there whole
-// before it is loaded. False: it is none, or the first of one.
-bool JoinPacked(const EntityPlan& place, const WriteRequestPlan& request, std::vector<Write>* writes) {
-  if (!place.fold_packs || writes->empty() || request.writes.size() != 1) return false;
-  const Entity& entity = request.writes[0].entity;
-  Entity& last = writes->back().entity;
-  if (last.partition_key() != entity.partition_key() || last.row_key() != entity.row_key()) return false;
+// Takes a record's pack out of its requests, which leaves its copies there.
+// REQUIRES: the layout packs. Pointers to a table's name tell the record's own request from those of copies.
+Write TakePack(const Layout& layout, std::vector<WriteRequestPlan>* requests) {
+  const auto own = std::find_if(requests->begin(), requests->end(), [&](const WriteRequestPlan& request) {
+    return !request.list && request.table == &layout.entities[0].table;
+  });
+  PARTITA_ASSERT(own != requests->end());
+  Write pack = std::move(own->writes.front());
+  own->writes.erase(own->writes.begin());
+  return pack;
+}
+
+// Whether the record's pack could be joined to the last one, being the same entity.
+bool JoinPacked(const EntityPlan& place, const Write& write, Write* last) {
+  const Entity& entity = write.entity;
+  Entity& whole = last->entity;
+  if (whole.partition_key() != entity.partition_key() || whole.row_key() != entity.row_key()) return false;
   const std::string& packed = place.fold_name->text();
-  last.Set(packed, *last.GetString(packed) + '\n' + *entity.GetString(packed));
+  whole.Set(packed, *whole.GetString(packed) + '\n' + *entity.GetString(packed));
   return true;
 }
 
@@ -102,6 +113,9 @@ Status Target::Load(const std::function<bool(double share)>& loading) {
   const Op put{.kind = OpKind::kUpsert};
   std::map<std::string, std::vector<partita::Write>> waiting;
   std::map<std::string, std::map<std::pair<std::string, std::string>, Entity>> lists;  // By table and keys.
+  const EntityPlan& base = layout_.entities[0];
+  // The records of a pack are neighbours; it is loaded when it is whole, for it replaces what was there.
+  std::optional<partita::Write> pack;
   const uint64_t records = generator_.experiment().records;
   uint64_t record = 0;
   const GoesOn goes_on = [&] {
@@ -109,7 +123,15 @@ Status Target::Load(const std::function<bool(double share)>& loading) {
   };
   for (; record < records; ++record) {
     if (record % kLoadBatch == 0 && !goes_on()) return Status::Cancelled("stopped while loading");
-    for (WriteRequestPlan& request : PlanWrites(layout_, put, {.record = record}, generator_)) {
+    std::vector<WriteRequestPlan> requests = PlanWrites(layout_, put, {.record = record}, generator_);
+    if (base.fold_packs) {
+      partita::Write write = TakePack(layout_, &requests);
+      if (!pack || !JoinPacked(base, write, &*pack)) {
+        if (pack) waiting[base.table].push_back(*std::move(pack));
+        pack = std::move(write);
+      }
+    }
+    for (WriteRequestPlan& request : requests) {
       if (request.list) {
         const ListChange& change = *request.list;
         Entity& list = lists[*request.table][{change.partition_key, change.row_key}];
@@ -120,17 +142,12 @@ Status Target::Load(const std::function<bool(double share)>& loading) {
         continue;
       }
       std::vector<partita::Write>& writes = waiting[*request.table];
-      if (JoinPacked(layout_.entities[0], request, &writes)) continue;
       std::move(request.writes.begin(), request.writes.end(), std::back_inserter(writes));
       if (writes.size() < kLoadBatch) continue;
-      // What is packed into the last one may not all be there.
-      partita::Write last = std::move(writes.back());
-      writes.pop_back();
-      PARTITA_TRY(store_->Load(*request.table, std::move(writes), goes_on));
-      writes.clear();
-      writes.push_back(std::move(last));
+      PARTITA_TRY(store_->Load(*request.table, std::exchange(writes, {}), goes_on));
     }
   }
+  if (pack) waiting[base.table].push_back(*std::move(pack));
   for (auto& [table, entities] : lists) {
     std::vector<partita::Write>& writes = waiting[table];
     for (auto& [keys, list] : entities) {

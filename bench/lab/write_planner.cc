@@ -34,9 +34,32 @@ class Grouping {
   explicit Grouping(std::vector<WriteRequestPlan>* requests) : requests_(*requests) {}
 
   // One record's writes to one table and partition. What several records have under the name `packed` is
-  // joined.
+  // joined, also where a transaction has no room for the others: a second pack would replace the first.
   void Add(const std::string& table, std::vector<Write> together, const std::string& packed) {
     const std::string key = table + '\0' + together.front().entity.partition_key();
+    if (!packed.empty()) {
+      const std::string pack = key + '\0' + together.front().entity.row_key();
+      const auto begun = packs_.find(pack);
+      if (begun == packs_.end()) {
+        AddOpen(table, key, std::move(together), packed);
+        packs_.emplace(pack, open_[key].request);
+        return;
+      }
+      AddTo(&requests_[begun->second].writes, std::move(together.front()), packed);
+      together.erase(together.begin());
+      if (together.empty()) return;
+    }
+    AddOpen(table, key, std::move(together), packed);
+  }
+
+ private:
+  struct Open {
+    size_t request = 0;
+    uint64_t bytes = 0;
+  };
+
+  void AddOpen(const std::string& table, const std::string& key, std::vector<Write> together,
+               const std::string& packed) {
     uint64_t bytes = 0;
     for (const Write& write : together) bytes += EntitySizeBytes(write.entity);
     const auto [found, is_new] = open_.try_emplace(key);
@@ -49,12 +72,6 @@ class Grouping {
     open.bytes += bytes;
     for (Write& write : together) AddTo(&requests_[open.request].writes, std::move(write), packed);
   }
-
- private:
-  struct Open {
-    size_t request = 0;
-    uint64_t bytes = 0;
-  };
 
   static void AddTo(std::vector<Write>* writes, Write write, const std::string& packed) {
     // Records that are folded into one entity are one operation: a row may stand in a transaction once.
@@ -74,7 +91,8 @@ class Grouping {
   }
 
   std::vector<WriteRequestPlan>& requests_;
-  std::unordered_map<std::string, Open> open_;  // The last one of each table and partition.
+  std::unordered_map<std::string, Open> open_;     // The last one of each table and partition.
+  std::unordered_map<std::string, size_t> packs_;  // And the request that has it.
 };
 
 }  // namespace

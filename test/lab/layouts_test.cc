@@ -249,6 +249,63 @@ TEST(PackTest, WholeEntitiesAreWrittenOrItIsTold) {
       << "loaded whole, too";
 }
 
+TEST(PackTest, PacksKeepTheirRecordsBesideCopies) {
+  const Experiment experiment = ParseSound(R"(name = "log"
+[data]
+records = 2400
+[data.fields]
+ts = { dist = "clock" }
+line = { dist = "text", bytes = 20 }
+[[op]]
+name = "write"
+kind = "insert"
+batch = 60
+[[layout]]
+name = "packed"
+pk = "all"
+rk = "{ts:%H%M}"
+fold = { property = "lines", from = "line", pack = true }
+[[layout.copy]]
+name = "same"
+pk = "all"
+rk = "line_{ts:%H%M%S}"
+atomic = true
+[[layout.copy]]
+name = "third"
+pk = "all"
+rk = "third_{ts:%H%M%S}"
+atomic = true
+[[layout.copy]]
+name = "other"
+pk = "other"
+rk = "line_{ts:%H%M%S}"
+[arrival]
+rate = 1
+duration = "1s"
+)");
+  const RecordGenerator generator(experiment);
+  const std::atomic<bool> stop{false};
+  MemoryStore* store = nullptr;
+  const auto target = TargetOn(&store, generator, stop);
+  for (const char* row : {"0000", "0001", "0039"}) {
+    EXPECT_EQ(store->Get("Lab", "all", row)->GetString("lines")->size(), 60 * 20 + 59) << row;
+  }
+  EXPECT_TRUE(store->Get("Lab", "all", "line_000059").ok());
+  EXPECT_TRUE(store->Get("Lab", "other", "line_003959").ok());
+  // 121 writes to one partition, of which a transaction takes 100.
+  const auto requests =
+      PlanWrites(experiment.layouts[0], experiment.ops[0], {.record = 2400, .records = 60}, generator);
+  std::map<std::string, size_t> packs;
+  for (const WriteRequestPlan& request : requests) {
+    EXPECT_LE(request.writes.size(), 100u);
+    for (const Write& write : request.writes) {
+      const std::string* lines = write.entity.GetString("lines");
+      if (lines != nullptr) EXPECT_TRUE(packs.emplace(write.entity.row_key(), lines->size()).second);
+    }
+  }
+  EXPECT_THAT(packs, ElementsAre(std::pair("0040", 60 * 20 + 59)));
+}
+
 TEST(ModifyTest, AChangeThatCameBetweenIsReadAnew) {
   const Experiment experiment =
       ParseSound(StaffText("[[layout]]\nname = \"one\"\npk = \"all\"\nrk = \"{id}\"\n",
