@@ -396,6 +396,24 @@ void AddSas(CLI::App& app, Words* words) {
       ->type_name("PK");
 }
 
+// The parser would take 010 for eight.
+void TakeDecimals(CLI::App& app) {
+  const CLI::Validator decimal(
+      [](std::string& value) {
+        const size_t digit = value.find_first_not_of('0');
+        if (digit != value.npos && digit > 0 && value[digit] >= '1' && value[digit] <= '9') {
+          value.erase(0, digit);
+        }
+        return std::string();
+      },
+      "");
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();  // And, behind a colon, what is checked.
+    if (type.substr(0, type.find(':')) == "N") option->transform(decimal);
+  }
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) TakeDecimals(*command);
+}
+
 void AddCommands(CLI::App& app, Words* words) {
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("partita ") + kPartitaVersion);
@@ -411,6 +429,7 @@ void AddCommands(CLI::App& app, Words* words) {
   AddTableCommands(app, words);
   AddToolCommands(app, words);
   AddMaintenanceCommands(app, words);
+  TakeDecimals(app);
 }
 
 Status FillStoreFlags(Words* words) {

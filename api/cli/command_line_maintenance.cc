@@ -128,6 +128,7 @@ void AddHeat(CLI::App& app, Words* words) {
   heat->add_option("--rows", flags.rows, "At most, 1 to 64")->check(CLI::Range(1, 64))->capture_default_str();
   heat->add_option("--top", flags.top, "How many of the hottest partitions, 0 to 1000")
       ->check(CLI::Range(0, 1000))
+      ->type_name("N")
       ->capture_default_str();
   CLI::Option* html =
       heat->add_option("--html", flags.html, "Write a page with all metrics to this file instead")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/date_time.h"
 #include "api/names.h"
 #include "api/value_text.h"
 
@@ -9,11 +10,12 @@ namespace partita {
 namespace {
 
 constexpr std::string_view kTypeSuffix = "@type";
+constexpr std::string_view kTimestampColumn = "Timestamp";
 constexpr std::string_view kLineEnd = "\r\n";
 
 Status InvalidRow(std::string message) { return BrokenRule(Violation::kInvalidInput, std::move(message)); }
 
-bool IsIgnoredColumn(std::string_view name) { return name == "Timestamp" || name.starts_with("odata."); }
+bool IsIgnoredColumn(std::string_view name) { return name == kTimestampColumn || name.starts_with("odata."); }
 
 void AppendCsvField(std::string* out, std::string_view text) {
   // Quotes also where they tell the empty string from no value.
@@ -88,6 +90,10 @@ std::string CsvColumns::HeaderLine() {
   partition_key_ = 0;
   row_key_ = 1;
   field_count_ = 2;
+  if (has_timestamp_) {
+    header.append(",").append(kTimestampColumn);
+    ++field_count_;
+  }
   for (Column& column : columns_) {
     header.append(",").append(column.name);
     column.value = field_count_++;
@@ -275,6 +281,10 @@ Status AppendCsvRecord(std::string* out, const CsvColumns& columns, const Entity
   AppendCsvField(out, entity.partition_key());
   out->push_back(',');
   AppendCsvField(out, entity.row_key());
+  if (columns.has_timestamp()) {
+    out->push_back(',');
+    AppendDateTime(out, DateTime{entity.timestamp_ticks()});
+  }
   std::string text;
   for (const CsvColumns::Column& column : columns.columns()) {
     const PropertyValue* value = entity.Get(column.name);

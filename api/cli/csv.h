@@ -47,6 +47,10 @@ class CsvColumns {
   // for types where one is not a String.
   void Observe(const Entity& entity);
 
+  // Before writing: a column Timestamp behind the keys, which readers pass over.
+  void AddTimestamp() { has_timestamp_ = true; }
+  bool has_timestamp() const { return has_timestamp_; }
+
   // The header line for what was observed, with its line end.
   std::string HeaderLine();
 
@@ -58,6 +62,7 @@ class CsvColumns {
   size_t field_count_ = 0;
   size_t partition_key_ = kAbsent;
   size_t row_key_ = kAbsent;
+  bool has_timestamp_ = false;
 };
 
 // Splits lines into fields. A field in quotes may run over lines; feed them until the record is done.

@@ -5,6 +5,7 @@
 #include "api/cli/csv.h"
 #include "api/cli/figures.h"
 #include "api/cli/jsonl.h"
+#include "api/date_time.h"
 #include "api/value_text.h"
 
 namespace partita {
@@ -14,6 +15,7 @@ namespace {
 constexpr size_t kBoundsShownMax = 20;
 constexpr size_t kCellWidthMax = 40;
 constexpr size_t kTextHeldMax = 64 << 10;
+constexpr std::string_view kTimestamp = "Timestamp";  // Given with every entity, but shown when asked for.
 
 // Text for the console, given on in large pieces.
 class TextOutput : public EntityOutput {
@@ -50,7 +52,9 @@ class JsonLinesOutput final : public TextOutput {
 
 class CsvOutput final : public TextOutput {
  public:
-  using TextOutput::TextOutput;
+  CsvOutput(const std::vector<std::string>& select, Console& console) : TextOutput(console) {
+    if (std::find(select.begin(), select.end(), kTimestamp) != select.end()) columns_.AddTimestamp();
+  }
   bool needs_columns() const override { return true; }
   void Observe(const Entity& entity) override { columns_.Observe(entity); }
   Status Write(const Entity& entity) override {
@@ -112,16 +116,22 @@ class TableOutput final : public TextOutput {
 
   Status Write(const Entity& entity) override {
     std::vector<std::string> row = {CellOf(entity.partition_key()), CellOf(entity.row_key())};
+    const auto put = [&row](size_t column, const std::string& text) {
+      if (row.size() <= column) row.resize(column + 1);
+      row[column] = CellOf(text);
+    };
+    if (const size_t column = ColumnOf(kTimestamp); column < columns_.size()) {
+      put(column, FormatDateTime({entity.timestamp_ticks()}));
+    }
     for (const Property& property : entity.properties()) {
-      size_t column = ColumnOf(property.name);
+      const size_t column = ColumnOf(property.name);
       if (column == columns_.size()) {
         if (!open_) continue;
         columns_.push_back(property.name);
       }
-      if (row.size() <= column) row.resize(column + 1);
       std::string text;
       AppendValueText(&text, property.value);
-      row[column] = CellOf(text);
+      put(column, text);
     }
     rows_.push_back(std::move(row));
     return Status();
@@ -145,7 +155,7 @@ class TableOutput final : public TextOutput {
   }
 
  private:
-  size_t ColumnOf(const std::string& name) const {
+  size_t ColumnOf(std::string_view name) const {
     return static_cast<size_t>(std::find(columns_.begin() + 2, columns_.end(), name) - columns_.begin());
   }
   void AddColumn(const std::string& name) {
@@ -171,7 +181,7 @@ class TableOutput final : public TextOutput {
 
 std::unique_ptr<EntityOutput> MakeEntityOutput(const std::string& format,
                                                const std::vector<std::string>& select, Console& console) {
-  if (format == "csv") return std::make_unique<CsvOutput>(console);
+  if (format == "csv") return std::make_unique<CsvOutput>(select, console);
   if (format == "table") return std::make_unique<TableOutput>(select, console);
   return std::make_unique<JsonLinesOutput>(console);
 }

@@ -7,6 +7,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -64,6 +65,23 @@ TEST_F(QueryCommandTest, ReverseBeginsWithTheLastKey) {
             "p,1002,2,Edm.Int32,1.0,Edm.Double,no 1002\r\n"
             "p,1001,1,Edm.Int32,0.5,Edm.Double,no 1001\r\n"
             "p,1000,0,Edm.Int32,0.0,Edm.Double,no 1000\r\n");
+}
+
+TEST_F(QueryCommandTest, ATimestampThatIsAskedForIsShown) {
+  const CommandOutcome csv = Run({"query", "Things", "N eq 3", "--select", "Timestamp,N", "--format", "csv"});
+  EXPECT_THAT(csv.out, MatchesRegex("PartitionKey,RowKey,Timestamp,N,N@type\r\n"
+                                    "p,1003,20[0-9]+-[0-9]+-[0-9]+T[0-9:.]+Z,3,Edm.Int32\r\n"));
+  // Which readers pass over.
+  EXPECT_EQ(Run({"import", Write("with.csv", csv.out), "--table", "With", "--create"}).code, ExitCode::kOk);
+  const CommandOutcome table =
+      Run({"query", "Things", "N eq 3", "--select", "N,Timestamp", "--format", "table"});
+  EXPECT_THAT(table.out, MatchesRegex("PartitionKey  RowKey  N  Timestamp\n[- ]+\n"
+                                      "p             1003    3  20[0-9]+-[0-9]+-[0-9]+T[0-9:.]+Z\n"));
+}
+
+TEST_F(QueryCommandTest, ANumberThatBeginsWithZeroIsDecimal) {
+  const CommandOutcome ten = Run({"query", "Things", "--top", "010"});
+  EXPECT_EQ(std::count(ten.out.begin(), ten.out.end(), '\n'), 10) << ten.err;
 }
 
 TEST_F(QueryCommandTest, PrintsATableForPeople) {
