@@ -23,14 +23,9 @@ Result<AsyncTable> AsyncDatabase::FindTable(std::string_view account, std::strin
   return AsyncTable(std::make_shared<const TableCore>(impl_, std::move(table)));
 }
 
-std::vector<TableDescription> AsyncDatabase::ListTables(std::string_view account) const {
-  std::vector<TableDescription> tables;
-  for (TableDescriptor& table : impl_->store->ListTables(account)) {
-    if (table.raw) continue;
-    tables.push_back(
-        {std::move(table.name), false, static_cast<Durability>(table.durability), table.created_ticks});
-  }
-  return tables;
+std::vector<TablePtr> AsyncDatabase::ListTables(std::string_view account, std::string_view from,
+                                                size_t limit) const {
+  return impl_->store->ListTables(account, from, limit);
 }
 
 Task<Status> AsyncDatabase::CreateTable(std::string_view account, std::string_view name) const {

@@ -58,8 +58,8 @@ class AsyncDatabase {
 
   // kNotFound, also for a raw table: those are not of the table model. Memory only.
   Result<AsyncTable> FindTable(std::string_view account, std::string_view name) const;
-  // Entity tables only, sorted by name ignoring case. Memory only.
-  std::vector<TableDescription> ListTables(std::string_view account) const;
+  // As Store's: raw tables are among them. Memory only.
+  std::vector<TablePtr> ListTables(std::string_view account, std::string_view from, size_t limit) const;
   // As Database's. The arguments are copied before the first suspension.
   Task<Status> CreateTable(std::string_view account, std::string_view name) const;
   Task<Status> DeleteTable(std::string_view account, std::string_view name) const;

@@ -258,8 +258,9 @@ Status Database::DeleteTable(std::string_view name) {
 
 std::vector<TableDescription> Database::ListTables() const {
   std::vector<TableDescription> tables;
-  for (const TableDescriptor& table : impl_->store->ListTables(impl_->options.account)) {
-    tables.push_back({table.name, table.raw, static_cast<Durability>(table.durability), table.created_ticks});
+  for (const TablePtr& table : impl_->store->ListTables(impl_->options.account)) {
+    tables.push_back(
+        {table->name, table->raw, static_cast<Durability>(table->durability), table->created_ticks});
   }
   return tables;
 }

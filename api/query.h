@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -102,11 +103,15 @@ struct TablePage {
 // What a scan of a table skipped, for people.
 std::vector<SkippedKeys> SkippedKeysOf(std::span<const SkippedSpan> spans);
 
-// The tables of `tables` that match, from `from` on (a name in any case; empty: from the start), at most
+// Gives tables as Store::ListTables does, of one account.
+using TableLister = std::function<std::vector<TablePtr>(std::string_view from, size_t limit)>;
+
+// The entity tables that match, from `from` on (a name in any case; empty: from the start), at most
 // min(`top`, 1,000). Comparisons on TableName are exact; any other name in the filter is a property that no
-// table has. REQUIRES: `tables` are sorted as AsyncDatabase::ListTables gives them.
-TablePage QueryTables(std::span<const TableDescription> tables, const Filter& filter,
-                      std::optional<uint32_t> top, std::string_view from);
+// table has. A page looks at kTablesLookedMax tables at most, so it may be empty and have a `next`.
+TablePage QueryTables(const TableLister& list, const Filter& filter, std::optional<uint32_t> top,
+                      std::string_view from);
+inline constexpr size_t kTablesLookedMax = 16'000;  // Some 2 ms, of a thread that serves others too.
 
 // Of the key of a row that was read: what stands behind the PartitionKey is the RowKey, whatever that is
 // (F77). The table is left out.

@@ -29,13 +29,13 @@ std::string NameForAny(const Database::Impl& impl, const TableDescriptor& table)
 namespace {
 
 // Of all accounts, the own one's first.
-std::vector<TableDescriptor> AllTables(const Database::Impl& impl) {
+std::vector<TablePtr> AllTables(const Database::Impl& impl) {
   std::set<std::string> others;
-  for (const TableDescriptor& table : impl.store->CatalogCopy().tables) others.insert(table.account);
+  for (const TablePtr& table : impl.store->CatalogCopy().tables) others.insert(table->account);
   others.erase(impl.options.account);
-  std::vector<TableDescriptor> tables = impl.store->ListTables(impl.options.account);
+  std::vector<TablePtr> tables = impl.store->ListTables(impl.options.account);
   for (const std::string& account : others) {
-    std::vector<TableDescriptor> its = impl.store->ListTables(account);
+    std::vector<TablePtr> its = impl.store->ListTables(account);
     std::move(its.begin(), its.end(), std::back_inserter(tables));
   }
   return tables;
@@ -61,18 +61,18 @@ std::string PartitionOfBound(const TableDescriptor& table, std::string_view boun
 }  // namespace
 
 Result<std::vector<RangeDescription>> Database::ListRanges(std::string_view table) const {
-  std::vector<TableDescriptor> tables;
+  std::vector<TablePtr> tables;
   if (table.empty()) {
     tables = AllTables(*impl_);
   } else {
     PARTITA_ASSIGN(TableDescriptor found, FindTableOfAny(*impl_, table));
-    tables.push_back(std::move(found));
+    tables.push_back(std::make_shared<const TableDescriptor>(std::move(found)));
   }
   std::vector<RangeDescription> ranges;
-  for (const TableDescriptor& each : tables) {
-    for (const RangeDescriptor& range : impl_->store->RangesOf(each.id)) {
-      ranges.push_back({NameForAny(*impl_, each), PartitionOfBound(each, range.lower),
-                        PartitionOfBound(each, range.upper), range.owner.value});
+  for (const TablePtr& each : tables) {
+    for (const RangeDescriptor& range : impl_->store->RangesOf(each->id)) {
+      ranges.push_back({NameForAny(*impl_, *each), PartitionOfBound(*each, range.lower),
+                        PartitionOfBound(*each, range.upper), range.owner.value});
     }
   }
   return ranges;

@@ -105,24 +105,48 @@ bool SameIgnoringCase(std::string_view a, std::string_view b) {
                     [](char x, char y) { return FoldCase(x) == FoldCase(y); });
 }
 
+namespace {
+
+// Whether the table is listed before the name of the account.
+bool IsBefore(const TableDescriptor& table, std::string_view account, std::string_view name) {
+  if (const int order = std::string_view(table.account).compare(account); order != 0) return order < 0;
+  return std::lexicographical_compare(
+      table.name.begin(), table.name.end(), name.begin(), name.end(),
+      [](char x, char y) { return static_cast<uint8_t>(FoldCase(x)) < static_cast<uint8_t>(FoldCase(y)); });
+}
+
+auto Has(TableId id) {
+  return [id](const TablePtr& table) { return table->id == id; };
+}
+
+}  // namespace
+
+std::vector<TablePtr>::const_iterator FirstOf(const std::vector<TablePtr>& tables, std::string_view account,
+                                              std::string_view name) {
+  return std::partition_point(tables.begin(), tables.end(),
+                              [&](const TablePtr& table) { return IsBefore(*table, account, name); });
+}
+
 const TableDescriptor* Catalog::FindTable(std::string_view account, std::string_view name) const {
-  for (const TableDescriptor& table : tables) {
-    if (table.account == account && SameIgnoringCase(table.name, name)) return &table;
-  }
-  return nullptr;
+  const auto at = FirstOf(tables, account, name);
+  const bool found = at != tables.end() && (*at)->account == account && SameIgnoringCase((*at)->name, name);
+  return found ? at->get() : nullptr;
 }
 
 const TableDescriptor* Catalog::FindTable(TableId id) const {
-  for (const TableDescriptor& table : tables) {
-    if (table.id == id) return &table;
-  }
-  return nullptr;
+  const auto at = std::find_if(tables.begin(), tables.end(), Has(id));
+  return at == tables.end() ? nullptr : at->get();
+}
+
+void Catalog::InsertTable(TableDescriptor table) {
+  const auto at = FirstOf(tables, table.account, table.name);
+  tables.insert(at, std::make_shared<const TableDescriptor>(std::move(table)));
 }
 
 TableId Catalog::AddTable(TableDescriptor table, const std::vector<std::string>& splits) {
   table.id = TableId(next_table_id++);
   TableId id = table.id;
-  tables.push_back(std::move(table));
+  InsertTable(std::move(table));
   ++epoch;
   std::string lower = TableLowerBound(id);
   for (size_t i = 0; i <= splits.size(); ++i) {
@@ -134,13 +158,15 @@ TableId Catalog::AddTable(TableDescriptor table, const std::vector<std::string>&
     lower = range.upper;
     ranges.push_back(std::move(range));
   }
-  std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) { return a.lower < b.lower; });
+  // Behind all others nearly always, as ids rise; a catalog that was made anew may have higher ones.
+  const auto rises = [](const auto& a, const auto& b) { return a.lower < b.lower; };
+  if (!std::is_sorted(ranges.begin(), ranges.end(), rises)) std::sort(ranges.begin(), ranges.end(), rises);
   return id;
 }
 
 void Catalog::RemoveTable(TableId id) {
   ++epoch;
-  std::erase_if(tables, [id](const TableDescriptor& table) { return table.id == id; });
+  std::erase_if(tables, Has(id));
   std::string lower = TableLowerBound(id);
   std::string upper = TableUpperBound(id);
   std::erase_if(ranges, [&](const RangeDescriptor& range) {
@@ -149,10 +175,12 @@ void Catalog::RemoveTable(TableId id) {
 }
 
 void Catalog::SetTableAttributes(TableId id, std::string bytes) {
-  auto it = std::find_if(tables.begin(), tables.end(), [id](const auto& table) { return table.id == id; });
-  PARTITA_ASSERT(it != tables.end());
+  const auto at = std::find_if(tables.begin(), tables.end(), Has(id));
+  PARTITA_ASSERT(at != tables.end());
   ++epoch;
-  it->attributes = MakeAttributes(std::move(bytes));
+  TableDescriptor changed = **at;
+  changed.attributes = MakeAttributes(std::move(bytes));
+  *at = std::make_shared<const TableDescriptor>(std::move(changed));
 }
 
 void Catalog::SetAccountAttributes(std::string_view account, std::string bytes) {
@@ -163,7 +191,7 @@ void Catalog::SetAccountAttributes(std::string_view account, std::string bytes) 
 
 size_t Catalog::AttributesSize() const {
   size_t size = 0;
-  for (const TableDescriptor& table : tables) size += table.attributes ? table.attributes->size() : 0;
+  for (const TablePtr& table : tables) size += table->attributes ? table->attributes->size() : 0;
   for (const AccountDescriptor& account : accounts) size += account.attributes->size();
   return size;
 }
@@ -239,14 +267,14 @@ std::string EncodeCatalog(const Catalog& catalog) {
   AppendLe32(&out, catalog.next_table_id);
   AppendLe64(&out, catalog.epoch);
   AppendVarint(&out, catalog.tables.size());
-  for (const TableDescriptor& table : catalog.tables) {
-    AppendLe32(&out, table.id.value);
-    AppendBytes(&out, table.account);
-    AppendBytes(&out, table.name);
-    out.push_back(table.raw ? 1 : 0);
-    out.push_back(static_cast<char>(table.durability));
-    AppendLe64(&out, table.created_ticks);
-    AppendAttributes(&out, table.attributes);
+  for (const TablePtr& table : catalog.tables) {
+    AppendLe32(&out, table->id.value);
+    AppendBytes(&out, table->account);
+    AppendBytes(&out, table->name);
+    out.push_back(table->raw ? 1 : 0);
+    out.push_back(static_cast<char>(table->durability));
+    AppendLe64(&out, table->created_ticks);
+    AppendAttributes(&out, table->attributes);
   }
   AppendVarint(&out, catalog.ranges.size());
   for (const RangeDescriptor& range : catalog.ranges) {
@@ -290,8 +318,11 @@ Result<Catalog> DecodeCatalog(std::string_view bytes) {
   if (tables > in.remaining()) return Status::Corruption("catalog: table count is beyond its size");
   for (uint64_t i = 0; i < tables; ++i) {
     PARTITA_ASSIGN(TableDescriptor table, ReadTable(&in, format));
-    catalog.tables.push_back(std::move(table));
+    catalog.tables.push_back(std::make_shared<const TableDescriptor>(std::move(table)));
   }
+  // Earlier versions wrote them in the order of their creation.
+  std::sort(catalog.tables.begin(), catalog.tables.end(),
+            [](const TablePtr& a, const TablePtr& b) { return IsBefore(*a, b->account, b->name); });
   uint64_t ranges = in.ReadVarint();
   if (ranges > in.remaining()) return Status::Corruption("catalog: range count is beyond its size");
   for (uint64_t i = 0; i < ranges; ++i) {

@@ -32,6 +32,9 @@ struct TableDescriptor {
   Attributes attributes;       // Gone with the table. The service: stored access policies.
 };
 
+// Shared by the catalogs of before and after a change, which may have many thousands.
+using TablePtr = std::shared_ptr<const TableDescriptor>;
+
 // What is kept of an account; one without attributes has none of these.
 struct AccountDescriptor {
   std::string name;
@@ -70,15 +73,17 @@ struct Catalog {
   uint32_t layout = 1;         // Rises when the number of shards changes; names manifests and logs.
   uint32_t formed_layout = 0;  // The layout whose manifests are known to exist; else creation goes on.
   uint32_t shard_count = 1;
-  uint32_t next_table_id = 1;  // Never reused (F19).
-  uint64_t epoch = 0;          // Rises with every change.
-  std::vector<TableDescriptor> tables;
+  uint32_t next_table_id = 1;               // Never reused (F19).
+  uint64_t epoch = 0;                       // Rises with every change.
+  std::vector<TablePtr> tables;             // By account, then name ignoring case: as they are listed.
   std::vector<RangeDescriptor> ranges;      // Sorted by lower, disjoint.
   std::vector<AccountDescriptor> accounts;  // Each name once.
 
   const TableDescriptor* FindTable(std::string_view account, std::string_view name) const;
   const TableDescriptor* FindTable(TableId id) const;
 
+  // At its place, without ranges. REQUIRES: none has its name.
+  void InsertTable(TableDescriptor table);
   // Adds a table and its ranges: one on shard (id mod shards), or one more for each of `splits`
   // (sorted user-key bounds inside the table). Returns its id.
   TableId AddTable(TableDescriptor table, const std::vector<std::string>& splits);
@@ -108,6 +113,11 @@ struct Catalog {
  private:
   std::vector<RangeDescriptor>::iterator RangeAt(std::string_view lower);
 };
+
+// Where the tables of the account begin whose names are `name` or behind it, ignoring case.
+// REQUIRES: `tables` are in the order of Catalog::tables.
+std::vector<TablePtr>::const_iterator FirstOf(const std::vector<TablePtr>& tables, std::string_view account,
+                                              std::string_view name);
 
 inline constexpr uint16_t kCatalogFormat = 3;
 

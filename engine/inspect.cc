@@ -139,10 +139,10 @@ void DescribeCatalog(const Catalog& catalog, Report* report) {
   report->Add("epoch", catalog.epoch);
   ReportTable tables{
       "tables", {"id", "account", "name", "kind", "durability", "created_ticks", "attribute_bytes"}, {}};
-  for (const TableDescriptor& table : catalog.tables) {
-    tables.rows.push_back({uint64_t{table.id.value}, SafeText(table.account), SafeText(table.name),
-                           std::string(table.raw ? "raw" : "entities"), DurabilityText(table.durability),
-                           table.created_ticks, AttributeBytes(table.attributes)});
+  for (const TablePtr& table : catalog.tables) {
+    tables.rows.push_back({uint64_t{table->id.value}, SafeText(table->account), SafeText(table->name),
+                           std::string(table->raw ? "raw" : "entities"), DurabilityText(table->durability),
+                           table->created_ticks, AttributeBytes(table->attributes)});
   }
   report->tables.push_back(std::move(tables));
   ReportTable accounts{"accounts", {"name", "attribute_bytes"}, {}};

@@ -24,10 +24,12 @@ uint64_t HashOf(std::string_view account, std::string_view name) {
 }  // namespace
 
 NameIndex::NameIndex(const Catalog& catalog, const TableDescriptor* in_doubt)
-    : slots_(std::bit_ceil(2 * catalog.tables.size() + 1)), accounts_(catalog.accounts) {
+    : tables_(catalog.tables),
+      slots_(std::bit_ceil(2 * catalog.tables.size() + 1)),
+      accounts_(catalog.accounts) {
   if (in_doubt != nullptr) in_doubt_ = *in_doubt;
-  for (const TableDescriptor& table : catalog.tables) {
-    if (!IsInDoubt(table.account, table.name)) Add(table);
+  for (const TablePtr& table : catalog.tables) {
+    if (!IsInDoubt(table->account, table->name)) Add(table);
   }
 }
 
@@ -35,15 +37,14 @@ bool NameIndex::IsInDoubt(std::string_view account, std::string_view name) const
   return in_doubt_ && in_doubt_->account == account && SameIgnoringCase(in_doubt_->name, name);
 }
 
-void NameIndex::Add(const TableDescriptor& table) {
-  const uint64_t hash = HashOf(table.account, table.name);
+void NameIndex::Add(const TablePtr& table) {
+  const uint64_t hash = HashOf(table->account, table->name);
   size_t at = hash & (slots_.size() - 1);
   while (slots_[at].table != nullptr) at = (at + 1) & (slots_.size() - 1);
-  slots_[at] = {hash, std::make_shared<const TableDescriptor>(table)};
+  slots_[at] = {hash, table};
 }
 
-std::shared_ptr<const TableDescriptor> NameIndex::FindTable(std::string_view account,
-                                                            std::string_view name) const {
+TablePtr NameIndex::FindTable(std::string_view account, std::string_view name) const {
   const uint64_t hash = HashOf(account, name);
   size_t at = hash & (slots_.size() - 1);
   for (; slots_[at].table != nullptr; at = (at + 1) & (slots_.size() - 1)) {
@@ -53,6 +54,16 @@ std::shared_ptr<const TableDescriptor> NameIndex::FindTable(std::string_view acc
     }
   }
   return nullptr;
+}
+
+std::vector<TablePtr> NameIndex::ListTables(std::string_view account, std::string_view from,
+                                            size_t limit) const {
+  auto at = FirstOf(tables_, account, from);
+  std::vector<TablePtr> listed;
+  for (; at != tables_.end() && (*at)->account == account && listed.size() < limit; ++at) {
+    listed.push_back(*at);
+  }
+  return listed;
 }
 
 Attributes NameIndex::AccountAttributes(std::string_view account) const {

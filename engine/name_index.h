@@ -17,18 +17,22 @@ class NameIndex {
   explicit NameIndex(const Catalog& catalog, const TableDescriptor* in_doubt = nullptr);
 
   // Null when there is no such table, or IsInDoubt().
-  std::shared_ptr<const TableDescriptor> FindTable(std::string_view account, std::string_view name) const;
+  TablePtr FindTable(std::string_view account, std::string_view name) const;
   bool IsInDoubt(std::string_view account, std::string_view name) const;
   Attributes AccountAttributes(std::string_view account) const;
+  // At most `limit` tables of the account, by name ignoring case, from `from` on. Also what is in doubt, as
+  // it was.
+  std::vector<TablePtr> ListTables(std::string_view account, std::string_view from, size_t limit) const;
 
  private:
   struct Slot {
     uint64_t hash = 0;
-    std::shared_ptr<const TableDescriptor> table;  // Null: free.
+    TablePtr table;  // Null: free.
   };
 
-  void Add(const TableDescriptor& table);
+  void Add(const TablePtr& table);
 
+  const std::vector<TablePtr> tables_;       // As the catalog has them.
   std::vector<Slot> slots_;                  // Open addressing, at most half full; a power of two.
   std::vector<AccountDescriptor> accounts_;  // Few.
   std::optional<TableDescriptor> in_doubt_;  // Nearly never.

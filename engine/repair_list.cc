@@ -133,15 +133,15 @@ void RepairSurvey::AddLostShard(const RepairFindings::Shard& shard, bool log_onl
 
 void RepairSurvey::AddLost(std::string_view lower, std::string_view upper, Version after,
                            RepairDamage* damage) const {
-  for (const TableDescriptor& table : found_.catalog.tables) {
+  for (const TablePtr& table : found_.catalog.tables) {
     RepairLostRange range;
-    range.lower = std::max(TableLowerBound(table.id), std::string(lower));
-    range.upper = TableUpperBound(table.id);
+    range.lower = std::max(TableLowerBound(table->id), std::string(lower));
+    range.upper = TableUpperBound(table->id);
     if (!upper.empty() && (range.upper.empty() || upper < range.upper)) range.upper = upper;
     if (!range.upper.empty() && range.lower >= range.upper) continue;
-    range.table = table.name;
+    range.table = table->name;
     range.after_ticks = after.value;
-    const bool whole = range.lower == TableLowerBound(table.id) && range.upper == TableUpperBound(table.id);
+    const bool whole = range.lower == TableLowerBound(table->id) && range.upper == TableUpperBound(table->id);
     range.text = whole ? "all of it" : UserKeyText(range.lower) + " up to " + UserKeyText(range.upper);
     damage->lost.push_back(std::move(range));
   }

@@ -164,8 +164,8 @@ Task<Status> RepairSurvey::FindCatalog() {
     found_.catalog = std::move(catalog).value();
     found_.incarnation_max = found_.catalog.incarnation;
     found_.layout_max = std::max(found_.layout_max, found_.catalog.layout);
-    for (const TableDescriptor& table : found_.catalog.tables) {
-      found_.version_max = std::max(found_.version_max, Version(table.created_ticks));
+    for (const TablePtr& table : found_.catalog.tables) {
+      found_.version_max = std::max(found_.version_max, Version(table->created_ticks));
     }
     co_return Status();
   }
@@ -451,7 +451,7 @@ void RepairSurvey::RebuildCatalog() {
     table.name = RecoveredName(id);
     table.raw = !met.is_entity;
     table.created_ticks = found_.version_max.value;
-    catalog.tables.push_back(std::move(table));
+    catalog.InsertTable(std::move(table));
     catalog.ranges.push_back({TableLowerBound(TableId(id)), TableUpperBound(TableId(id)),
                               ShardId(id % catalog.shard_count), RangeEpoch(catalog.epoch)});
     catalog.next_table_id = id + 1;

@@ -26,9 +26,11 @@ constexpr uint64_t kImportWaitNanosMax = 1'000'000'000;
 constexpr uint64_t kImportPollNanos = 500'000;
 
 void AddToView(std::vector<RangeView> added, ReadView* view) {
-  std::move(added.begin(), added.end(), std::back_inserter(view->ranges));
-  std::sort(view->ranges.begin(), view->ranges.end(),
-            [](const RangeView& a, const RangeView& b) { return a.lower < b.lower; });
+  const auto rises = [](const RangeView& a, const RangeView& b) { return a.lower < b.lower; };
+  for (RangeView& range : added) {
+    const auto at = std::upper_bound(view->ranges.begin(), view->ranges.end(), range, rises);
+    view->ranges.insert(at, std::move(range));
+  }
 }
 
 RangeView* RangeAt(std::string_view lower, ReadView* view) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include "engine/base/coding.h"
 #include "engine/base/user_key.h"
@@ -108,9 +109,12 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
 
   Version floor = std::max(recovered_.log.version_max, manifest.version_ceiling);
   for (const FileMeta& file : manifest.files) floor = std::max(floor, file.info.version_max);
+  std::unordered_set<uint32_t> own;
   for (const RangeDescriptor& range : catalog.ranges) {
-    const TableDescriptor* table = catalog.FindTable(TableId(LoadBe32(range.lower.data())));
-    if (range.owner == id_ && table != nullptr) floor = std::max(floor, Version(table->created_ticks));
+    if (range.owner == id_) own.insert(LoadBe32(range.lower.data()));
+  }
+  for (const TablePtr& table : catalog.tables) {
+    if (own.contains(table->id.value)) floor = std::max(floor, Version(table->created_ticks));
   }
   version_floor_ = floor;
   if (context_.planted == EngineDefect::kReuseVersions) floor = Version(view->active->version_max().value);

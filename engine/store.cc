@@ -46,27 +46,12 @@ Status Store::WhyNoTable(std::string_view account, std::string_view name) const 
                          "' is in doubt until the catalog can be read again, then by itself (F26)");
 }
 
-std::shared_ptr<const TableDescriptor> Store::LookUpTable(std::string_view account,
-                                                          std::string_view name) const {
+TablePtr Store::LookUpTable(std::string_view account, std::string_view name) const {
   return names_.With([&](const NameIndex& names) { return names.FindTable(account, name); });
 }
 
-std::vector<TableDescriptor> Store::ListTables(std::string_view account) const {
-  std::vector<TableDescriptor> tables;
-  {
-    std::lock_guard lock(names_mutex_);
-    for (const TableDescriptor& table : catalog_.tables) {
-      if (table.account == account) tables.push_back(table);
-    }
-  }
-  // Folded once each: there may be many thousands.
-  std::vector<std::pair<std::string, size_t>> order;
-  order.reserve(tables.size());
-  for (size_t i = 0; i < tables.size(); ++i) order.emplace_back(FoldCase(tables[i].name), i);
-  std::sort(order.begin(), order.end());
-  std::vector<TableDescriptor> sorted;
-  for (const auto& [name, i] : order) sorted.push_back(std::move(tables[i]));
-  return sorted;
+std::vector<TablePtr> Store::ListTables(std::string_view account, std::string_view from, size_t limit) const {
+  return names_.With([&](const NameIndex& names) { return names.ListTables(account, from, limit); });
 }
 
 Catalog Store::CatalogCopy() const {

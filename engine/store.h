@@ -115,9 +115,11 @@ class Store {
   // kNotFound; kUnknown.
   Result<TableDescriptor> FindTable(std::string_view account, std::string_view name) const;
   // The same without a copy, for the hot path: no lock, no allocation. Null when there is none.
-  std::shared_ptr<const TableDescriptor> LookUpTable(std::string_view account, std::string_view name) const;
+  TablePtr LookUpTable(std::string_view account, std::string_view name) const;
   Status WhyNoTable(std::string_view account, std::string_view name) const;
-  std::vector<TableDescriptor> ListTables(std::string_view account) const;
+  // Of the account at most `limit`, by name ignoring case, from `from` on. No lock: a thousand take 10 us.
+  std::vector<TablePtr> ListTables(std::string_view account, std::string_view from = "",
+                                   size_t limit = SIZE_MAX) const;
 
   // Replaces the bytes kept beside a table (TableDescriptor::attributes); empty ones remove. They are
   // deleted with it. Durable on return, all or nothing after a crash. kNotFound; kInvalidArgument above

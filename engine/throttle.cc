@@ -105,7 +105,8 @@ std::unique_ptr<Throttle::Policy> Throttle::Compile(const Catalog& catalog) {
   for (const ThroughputRule& rule : targets_.rules) rules.push_back(&rule);
   std::sort(rules.begin(), rules.end(),
             [](const auto* a, const auto* b) { return Closeness(*a) < Closeness(*b); });
-  for (const TableDescriptor& table : catalog.tables) {
+  for (const TablePtr& known : catalog.tables) {
+    const TableDescriptor& table = *known;
     TableLimits limits{.table = table.id,
                        .raw = table.raw,
                        .partition_token = TokenTime(targets_.partition_rate),

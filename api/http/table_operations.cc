@@ -80,8 +80,10 @@ Task<Answer> AnswerQueryTables(Exchange& exchange) {
     if (!key.ok()) co_return ServiceError(ErrorCode::kInvalidInput).Early();
     from = std::move(key).value();
   }
-  const std::vector<TableDescription> tables = exchange.core.database.ListTables(resource.account);
-  const TablePage page = QueryTables(tables, filter, top, from);
+  const auto list = [&](std::string_view begin, size_t limit) {
+    return exchange.core.database.ListTables(resource.account, begin, limit);
+  };
+  const TablePage page = QueryTables(list, filter, top, from);
 
   HttpResponse* response = exchange.response;
   response->status = 200;

@@ -9,6 +9,7 @@
 #include "api/names.h"
 #include "api/query.h"
 #include "api/value_text.h"
+#include "engine/name_index.h"
 #include "test/api/vector_file.h"
 #include "test/support/filter_reference.h"
 #include "test/support/random_filter.h"
@@ -101,6 +102,19 @@ TEST(FilterVectorTest, EveryFilterIsReadAndAnsweredAsTheServiceDoes) {
   EXPECT_EQ(cases, 188);
 }
 
+// Of a catalog that has these of one account.
+TableLister ListerOf(const std::vector<std::string>& names) {
+  Catalog catalog;
+  for (const std::string& name : names) {
+    TableDescriptor table;
+    table.account = "a";
+    table.name = name;
+    catalog.InsertTable(std::move(table));
+  }
+  const auto index = std::make_shared<const NameIndex>(catalog);
+  return [index](std::string_view from, size_t limit) { return index->ListTables("a", from, limit); };
+}
+
 TEST(FilterVectorTest, TablesAreFilteredByName) {
   int cases = 0;
   const JsonValue vectors = LoadVectors("filters.json");
@@ -113,11 +127,11 @@ TEST(FilterVectorTest, TablesAreFilteredByName) {
       continue;
     }
     ASSERT_TRUE(filter.ok());
-    std::vector<TableDescription> tables;
-    for (const JsonValue& name : vector["tables"].items) tables.push_back({.name = name.text});
+    std::vector<std::string> tables;
+    for (const JsonValue& name : vector["tables"].items) tables.push_back(name.text);
     std::vector<std::string> match;
     for (const JsonValue& name : vector["match"].items) match.push_back(name.text);
-    EXPECT_EQ(QueryTables(tables, *filter, std::nullopt, "").names, match);
+    EXPECT_EQ(QueryTables(ListerOf(tables), *filter, std::nullopt, "").names, match);
   }
   EXPECT_EQ(cases, 5);
 }
@@ -240,10 +254,7 @@ TEST(CompiledFilterTest, FindsPropertiesWhereverTheRowBeforeHadThem) {
 // ---- The query for tables.
 
 TEST(TableQueryTest, PagesNameTheNextTableThatMatches) {
-  std::vector<TableDescription> tables;
-  for (const char* name : {"Alpha", "beta", "Gamma", "delta9", "Zeta"}) tables.push_back({.name = name});
-  std::sort(tables.begin(), tables.end(),
-            [](const auto& a, const auto& b) { return FoldTableName(a.name) < FoldTableName(b.name); });
+  const TableLister tables = ListerOf({"Alpha", "beta", "Gamma", "delta9", "Zeta"});
   const Filter filter = *ParseFilter("TableName ne 'Gamma'");
   std::vector<std::string> names;
   std::string from;
@@ -262,6 +273,36 @@ TEST(TableQueryTest, PagesNameTheNextTableThatMatches) {
   EXPECT_FALSE(QueryTables(tables, filter, 0, "").next.has_value());
   EXPECT_EQ(QueryTables(tables, Filter(), std::nullopt, "c").names.size(), 3u);
   EXPECT_TRUE(QueryTables(tables, *ParseFilter("PartitionKey ne 'x'"), std::nullopt, "").names.empty());
+}
+
+TEST(TableQueryTest, APageLooksAtSoManyTablesAndGoesOn) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 2 * static_cast<int>(kTablesLookedMax) + 500; ++i) {
+    names.push_back("Table" + std::to_string(100'000 + i));
+  }
+  const TableLister tables = ListerOf(names);
+  const Filter last = *ParseFilter("TableName eq '" + names.back() + "'");
+  std::string from;
+  for (int page = 0; page < 2; ++page) {
+    const TablePage none = QueryTables(tables, last, std::nullopt, from);
+    EXPECT_TRUE(none.names.empty());
+    ASSERT_TRUE(none.next.has_value());
+    from = *none.next;
+  }
+  const TablePage found = QueryTables(tables, last, std::nullopt, from);
+  EXPECT_EQ(found.names, std::vector<std::string>{names.back()});
+  EXPECT_FALSE(found.next.has_value());
+  // All of them, a thousand a page.
+  std::vector<std::string> all;
+  from.clear();
+  for (bool more = true; more;) {
+    const TablePage page = QueryTables(tables, Filter(), std::nullopt, from);
+    EXPECT_LE(page.names.size(), kPageEntitiesMax);
+    all.insert(all.end(), page.names.begin(), page.names.end());
+    more = page.next.has_value();
+    if (more) from = *page.next;
+  }
+  EXPECT_EQ(all, names);
 }
 
 }  // namespace

@@ -95,8 +95,8 @@ TEST(CatalogTest, Format1IsStillReadAndHasNoAttributes) {
   Result<Catalog> catalog = DecodeCatalog(bytes);
   ASSERT_TRUE(catalog.ok()) << catalog.status().ToString();
   ASSERT_EQ(catalog->tables.size(), 1u);
-  EXPECT_EQ(catalog->tables[0].name, "Tab");
-  EXPECT_EQ(catalog->tables[0].attributes, nullptr);
+  EXPECT_EQ(catalog->tables[0]->name, "Tab");
+  EXPECT_EQ(catalog->tables[0]->attributes, nullptr);
   EXPECT_TRUE(catalog->accounts.empty());
   EXPECT_EQ(EncodeCatalog(*catalog), EncodeCatalog(SmallCatalog()));  // The next change writes format 3.
   for (size_t size = 0; size < bytes.size(); ++size) {
@@ -144,6 +144,36 @@ TEST(CatalogTest, EmptyAttributesRemoveAndATableTakesItsOwnAlong) {
   EXPECT_EQ(catalog.AttributesSize(), 0u);
 }
 
+TEST(CatalogTest, TablesAreInTheOrderInWhichTheyAreListed) {
+  Catalog catalog;
+  catalog.next_table_id = 1;
+  for (const char* name : {"b/Beta", "a/gamma", "b/alpha", "a/Delta", "a/delta2", "ab/x"}) {
+    const std::string_view text = name;
+    TableDescriptor table;
+    table.account = text.substr(0, text.find('/'));
+    table.name = text.substr(text.find('/') + 1);
+    catalog.AddTable(table, {});
+  }
+  const auto names = [](const std::vector<TablePtr>& tables) {
+    std::string joined;
+    for (const TablePtr& table : tables) joined += table->account + "/" + table->name + " ";
+    return joined;
+  };
+  EXPECT_EQ(names(catalog.tables), "a/Delta a/delta2 a/gamma ab/x b/alpha b/Beta ");
+  const NameIndex index(catalog);
+  EXPECT_EQ(names(index.ListTables("a", "", SIZE_MAX)), "a/Delta a/delta2 a/gamma ");
+  EXPECT_EQ(names(index.ListTables("a", "DELTA2", SIZE_MAX)), "a/delta2 a/gamma ");
+  EXPECT_EQ(names(index.ListTables("a", "delta1", 1)), "a/delta2 ");
+  EXPECT_EQ(names(index.ListTables("a", "z", SIZE_MAX)), "");
+  EXPECT_EQ(names(index.ListTables("aa", "", SIZE_MAX)), "");
+  // Earlier versions wrote them in the order of their creation.
+  const std::string bytes = EncodeCatalog(catalog);
+  std::swap(catalog.tables[0], catalog.tables[5]);
+  std::swap(catalog.tables[1], catalog.tables[2]);
+  EXPECT_NE(EncodeCatalog(catalog), bytes);
+  EXPECT_EQ(EncodeCatalog(*DecodeCatalog(EncodeCatalog(catalog))), bytes);
+}
+
 // ---- Names.
 
 TEST(NameIndexTest, FindsWhatTheCatalogFindsIgnoringTheCaseOfTables) {
@@ -156,12 +186,12 @@ TEST(NameIndexTest, FindsWhatTheCatalogFindsIgnoringTheCaseOfTables) {
     table.account = account();
     table.name = name();
     table.id = TableId(static_cast<uint32_t>(i + 1));
-    if (catalog.FindTable(table.account, table.name) == nullptr) catalog.tables.push_back(table);
+    if (catalog.FindTable(table.account, table.name) == nullptr) catalog.InsertTable(table);
   }
   TableDescriptor long_name;
   long_name.account = "account0";
   long_name.name = std::string(500, 'N');
-  catalog.tables.push_back(long_name);
+  catalog.InsertTable(long_name);
   catalog.SetAccountAttributes("account1", "one");
   const NameIndex index(catalog);
   size_t found = 0;

@@ -209,13 +209,13 @@ class RepairTest : public testing::Test {
     // Nothing that was ever given is given again, nor anything that may have been (F17, F18).
     const Catalog catalog = store.CatalogCopy();
     ASSERT_FALSE(catalog.tables.empty());
-    for (const TableDescriptor& table : catalog.tables) {
-      const std::string key = EncodeUserKey(table.id, "p0", "new");
+    for (const TablePtr& table : catalog.tables) {
+      const std::string key = EncodeUserKey(table->id, "p0", "new");
       WriteOp op;
       op.user_key = key;
       op.content = "new";
       WriteRequest request;
-      request.table = table.id;
+      request.table = table->id;
       request.ops = std::span<const WriteOp>(&op, 1);
       const WriteOutcome outcome = runtime.RunToEnd(store.Write(request));
       EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
@@ -243,10 +243,10 @@ class RepairTest : public testing::Test {
     }
     kept_ = kept;
     // A scan sees the same, in order, each once.
-    for (const TableDescriptor& table : store.CatalogCopy().tables) {
+    for (const TablePtr& table : store.CatalogCopy().tables) {
       ScanRequest request;
-      request.lower = TableLowerBound(table.id);
-      request.upper = TableUpperBound(table.id);
+      request.lower = TableLowerBound(table->id);
+      request.upper = TableUpperBound(table->id);
       request.limit = 100'000;
       request.bytes_limit = UINT64_MAX;
       auto scanned = runtime.RunToEnd(store.Scan(request, nullptr));

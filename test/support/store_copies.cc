@@ -107,10 +107,10 @@ Task<void> StoreLife::RestoreOnce(size_t index, const StoreModel::CopyClaim* cla
 }
 
 Task<bool> StoreLife::ReadCopy(Store* copy, StoreModel::Rows* rows) {
-  for (const TableDescriptor& table : copy->ListTables("default")) {
+  for (const TablePtr& table : copy->ListTables("default")) {
     ScanRequest request;
-    request.lower = TableLowerBound(table.id);
-    request.upper = TableUpperBound(table.id);
+    request.lower = TableLowerBound(table->id);
+    request.upper = TableUpperBound(table->id);
     for (bool done = false; !done;) {
       RowCollector sink(rows);
       Result<ScanAnswer> answer = co_await copy->Scan(request, &sink);

@@ -34,11 +34,11 @@ Task<void> ReadEverything(Runtime* runtime, StoreOptions options, const StoreMod
   out->opened = opened.status();
   if (!opened.ok()) co_return;
   Store& store = **opened;
-  for (const TableDescriptor& table : store.ListTables("default")) {
-    out->tables.push_back(table.name);
+  for (const TablePtr& table : store.ListTables("default")) {
+    out->tables.push_back(table->name);
     ScanRequest request;
-    request.lower = TableLowerBound(table.id);
-    request.upper = TableUpperBound(table.id);
+    request.lower = TableLowerBound(table->id);
+    request.upper = TableUpperBound(table->id);
     request.limit = 7;
     for (bool done = false; !done;) {
       RowCollector sink(&out->rows);
