@@ -16,9 +16,9 @@ constexpr std::string_view kHead = "\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\
 constexpr std::string_view kPermissions = "raud";
 
 // An empty element says as much as none.
-std::optional<ServiceError> ReadTime(pugi::xml_node node, std::optional<DateTime>* time) {
-  if (!node) return std::nullopt;
-  const std::optional<std::string> text = TrimmedTextOf(node);
+std::optional<ServiceError> ReadTime(const XmlElement* node, std::optional<DateTime>* time) {
+  if (node == nullptr) return std::nullopt;
+  const std::optional<std::string> text = TrimmedTextOf(*node);
   if (!text) return InvalidDocument();
   if (text->empty()) return std::nullopt;
   *time = ParseSasTime(*text);
@@ -26,12 +26,12 @@ std::optional<ServiceError> ReadTime(pugi::xml_node node, std::optional<DateTime
   return std::nullopt;
 }
 
-std::optional<ServiceError> ReadAccessPolicy(pugi::xml_node node, StoredPolicy* policy) {
-  if (!HoldsOnly(node, {"Start", "Expiry", "Permission"})) return InvalidDocument();
-  if (auto refused = ReadTime(node.child("Start"), &policy->start)) return refused;
-  if (auto refused = ReadTime(node.child("Expiry"), &policy->expiry)) return refused;
-  if (const pugi::xml_node permission = node.child("Permission")) {
-    const std::optional<std::string> text = TrimmedTextOf(permission);
+std::optional<ServiceError> ReadAccessPolicy(const XmlElement& node, StoredPolicy* policy) {
+  if (!node.HoldsOnly({"Start", "Expiry", "Permission"})) return InvalidDocument();
+  if (auto refused = ReadTime(node.Child("Start"), &policy->start)) return refused;
+  if (auto refused = ReadTime(node.Child("Expiry"), &policy->expiry)) return refused;
+  if (const XmlElement* permission = node.Child("Permission")) {
+    const std::optional<std::string> text = TrimmedTextOf(*permission);
     if (!text) return InvalidDocument();
     if (text->find_first_not_of(kPermissions) != text->npos) {
       return ServiceError(ErrorCode::kInvalidXmlNodeValue).AsXml();
@@ -41,18 +41,19 @@ std::optional<ServiceError> ReadAccessPolicy(pugi::xml_node node, StoredPolicy* 
   return std::nullopt;
 }
 
-std::optional<ServiceError> ReadIdentifier(pugi::xml_node node, StoredPolicy* policy) {
-  if (std::string_view(node.name()) != "SignedIdentifier" || !HoldsOnly(node, {"Id", "AccessPolicy"})) {
+std::optional<ServiceError> ReadIdentifier(const XmlElement& node, StoredPolicy* policy) {
+  if (node.name != "SignedIdentifier" || !node.HoldsOnly({"Id", "AccessPolicy"})) {
     return InvalidDocument();
   }
   // Without an Id: recorded.
-  const std::optional<std::string> id = node.child("Id") ? TextOf(node.child("Id")) : std::nullopt;
+  const XmlElement* const named = node.Child("Id");
+  const std::optional<std::string> id = named != nullptr ? TextOf(*named) : std::nullopt;
   // One of blanks alone would not be read back: between elements blanks mean nothing.
   const bool blank = !id || id->find_first_not_of(" \t\r\n") == id->npos;
   if (blank || Utf16Units(*id) > kStoredPolicyIdUnitsMax) return InvalidDocument();
   policy->id = *id;
-  const pugi::xml_node terms = node.child("AccessPolicy");
-  return terms ? ReadAccessPolicy(terms, policy) : std::nullopt;
+  const XmlElement* terms = node.Child("AccessPolicy");
+  return terms != nullptr ? ReadAccessPolicy(*terms, policy) : std::nullopt;
 }
 
 void AppendTime(std::string* out, const char* name, const std::optional<DateTime>& time) {
@@ -103,11 +104,10 @@ std::optional<DateTime> ParseSasTime(std::string_view text) {
 std::optional<ServiceError> ReadAccessPolicies(std::string_view xml, StoredPolicies* policies) {
   StoredPolicies read;
   if (!xml.empty()) {
-    pugi::xml_document document;
-    pugi::xml_node root;
-    if (auto refused = ParseXml(xml, "SignedIdentifiers", &document, &root)) return refused;
-    if (!HoldsElementsOnly(root)) return InvalidDocument();
-    for (const pugi::xml_node node : root.children()) {
+    XmlElement root;
+    if (auto refused = ParseXml(xml, "SignedIdentifiers", &root)) return refused;
+    if (!root.HoldsElementsOnly()) return InvalidDocument();
+    for (const XmlElement& node : root.children) {
       StoredPolicy policy;
       if (read.policies.size() == kStoredPoliciesMax) return InvalidDocument();
       if (auto refused = ReadIdentifier(node, &policy)) return refused;

@@ -18,16 +18,16 @@ ServiceError MissingNode() { return ServiceError(ErrorCode::kMissingRequiredXmlN
 
 // ---- Leaves. All are needed.
 
-Refusal ReadText(pugi::xml_node parent, const char* name, std::string* text) {
-  const pugi::xml_node node = parent.child(name);
-  if (!node) return MissingNode();
-  std::optional<std::string> found = TrimmedTextOf(node);
+Refusal ReadText(const XmlElement& parent, const char* name, std::string* text) {
+  const XmlElement* node = parent.Child(name);
+  if (node == nullptr) return MissingNode();
+  std::optional<std::string> found = TrimmedTextOf(*node);
   if (!found) return InvalidDocument();
   *text = std::move(*found);
   return std::nullopt;
 }
 
-Refusal ReadBoolean(pugi::xml_node parent, const char* name, bool* value) {
+Refusal ReadBoolean(const XmlElement& parent, const char* name, bool* value) {
   std::string text;
   if (auto refused = ReadText(parent, name, &text)) return refused;
   // Some serializers write True.
@@ -36,7 +36,7 @@ Refusal ReadBoolean(pugi::xml_node parent, const char* name, bool* value) {
   return std::nullopt;
 }
 
-Refusal ReadNumber(pugi::xml_node parent, const char* name, uint32_t* value) {
+Refusal ReadNumber(const XmlElement& parent, const char* name, uint32_t* value) {
   std::string text;
   if (auto refused = ReadText(parent, name, &text)) return refused;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
@@ -46,28 +46,28 @@ Refusal ReadNumber(pugi::xml_node parent, const char* name, uint32_t* value) {
 
 // ---- Logging and metrics.
 
-Refusal ReadVersion(pugi::xml_node parent, std::string* version) {
+Refusal ReadVersion(const XmlElement& parent, std::string* version) {
   if (auto refused = ReadText(parent, "Version", version)) return refused;
   if (*version != "1.0" && *version != "2.0") return InvalidValue();  // The latter of analytics logs.
   return std::nullopt;
 }
 
-Refusal ReadRetention(pugi::xml_node parent, RetentionPolicy* retention) {
-  const pugi::xml_node node = parent.child("RetentionPolicy");
-  if (!node) return MissingNode();
-  if (!HoldsOnly(node, {"Enabled", "Days"})) return InvalidDocument();
+Refusal ReadRetention(const XmlElement& parent, RetentionPolicy* retention) {
+  const XmlElement* node = parent.Child("RetentionPolicy");
+  if (node == nullptr) return MissingNode();
+  if (!node->HoldsOnly({"Enabled", "Days"})) return InvalidDocument();
   bool enabled = false;
-  if (auto refused = ReadBoolean(node, "Enabled", &enabled)) return refused;
+  if (auto refused = ReadBoolean(*node, "Enabled", &enabled)) return refused;
   if (!enabled) return std::nullopt;  // Days beside it mean nothing.
   uint32_t days = 0;
-  if (auto refused = ReadNumber(node, "Days", &days)) return refused;
+  if (auto refused = ReadNumber(*node, "Days", &days)) return refused;
   if (days < 1 || days > kRetentionDaysMax) return InvalidDocument();  // Recorded for too many.
   retention->days = days;
   return std::nullopt;
 }
 
-Refusal ReadLogging(pugi::xml_node node, LoggingProperties* logging) {
-  if (!HoldsOnly(node, {"Version", "Read", "Write", "Delete", "RetentionPolicy"})) return InvalidDocument();
+Refusal ReadLogging(const XmlElement& node, LoggingProperties* logging) {
+  if (!node.HoldsOnly({"Version", "Read", "Write", "Delete", "RetentionPolicy"})) return InvalidDocument();
   if (auto refused = ReadVersion(node, &logging->version)) return refused;
   if (auto refused = ReadBoolean(node, "Read", &logging->read)) return refused;
   if (auto refused = ReadBoolean(node, "Write", &logging->write)) return refused;
@@ -75,8 +75,8 @@ Refusal ReadLogging(pugi::xml_node node, LoggingProperties* logging) {
   return ReadRetention(node, &logging->retention);
 }
 
-Refusal ReadMetrics(pugi::xml_node node, MetricsProperties* metrics) {
-  if (!HoldsOnly(node, {"Version", "Enabled", "IncludeAPIs", "RetentionPolicy"})) return InvalidDocument();
+Refusal ReadMetrics(const XmlElement& node, MetricsProperties* metrics) {
+  if (!node.HoldsOnly({"Version", "Enabled", "IncludeAPIs", "RetentionPolicy"})) return InvalidDocument();
   if (auto refused = ReadVersion(node, &metrics->version)) return refused;
   if (auto refused = ReadBoolean(node, "Enabled", &metrics->enabled)) return refused;
   if (metrics->enabled) {
@@ -88,7 +88,7 @@ Refusal ReadMetrics(pugi::xml_node node, MetricsProperties* metrics) {
 // ---- CORS.
 
 // A comma list; empty parts are skipped. `*bytes` counts the text of all lists.
-Refusal ReadList(pugi::xml_node parent, const char* name, std::vector<std::string>* list, size_t* bytes) {
+Refusal ReadList(const XmlElement& parent, const char* name, std::vector<std::string>* list, size_t* bytes) {
   std::string text;
   if (auto refused = ReadText(parent, name, &text)) return refused;
   *bytes += text.size();
@@ -107,7 +107,7 @@ Refusal ReadList(pugi::xml_node parent, const char* name, std::vector<std::strin
 
 bool IsPrefix(const std::string& header) { return header.ends_with('*'); }
 
-Refusal ReadHeaderList(pugi::xml_node parent, const char* name, std::vector<std::string>* list,
+Refusal ReadHeaderList(const XmlElement& parent, const char* name, std::vector<std::string>* list,
                        size_t* bytes) {
   if (auto refused = ReadList(parent, name, list, bytes)) return refused;
   // Names before prefixes, as they come back (recorded).
@@ -127,10 +127,9 @@ bool IsCorsMethod(std::string_view method) {
   return std::find(std::begin(kMethods), std::end(kMethods), method) != std::end(kMethods);
 }
 
-Refusal ReadCorsRule(pugi::xml_node node, CorsRule* rule, size_t* bytes) {
-  if (std::string_view(node.name()) != "CorsRule" ||
-      !HoldsOnly(node, {"AllowedOrigins", "AllowedMethods", "AllowedHeaders", "ExposedHeaders",
-                        "MaxAgeInSeconds"})) {
+Refusal ReadCorsRule(const XmlElement& node, CorsRule* rule, size_t* bytes) {
+  if (node.name != "CorsRule" || !node.HoldsOnly({"AllowedOrigins", "AllowedMethods", "AllowedHeaders",
+                                                  "ExposedHeaders", "MaxAgeInSeconds"})) {
     return InvalidDocument();
   }
   if (auto refused = ReadList(node, "AllowedOrigins", &rule->origins, bytes)) return refused;
@@ -146,11 +145,11 @@ Refusal ReadCorsRule(pugi::xml_node node, CorsRule* rule, size_t* bytes) {
   return std::nullopt;
 }
 
-Refusal ReadCors(pugi::xml_node node, std::vector<CorsRule>* rules) {
-  if (!HoldsElementsOnly(node)) return InvalidDocument();
+Refusal ReadCors(const XmlElement& node, std::vector<CorsRule>* rules) {
+  if (!node.HoldsElementsOnly()) return InvalidDocument();
   rules->clear();
   size_t bytes = 0;
-  for (const pugi::xml_node child : node.children()) {
+  for (const XmlElement& child : node.children) {
     CorsRule rule;
     if (auto refused = ReadCorsRule(child, &rule, &bytes)) return refused;
     rules->push_back(std::move(rule));
@@ -224,29 +223,28 @@ void AppendCors(std::string* out, const std::vector<CorsRule>& rules) {
 }  // namespace
 
 std::optional<ServiceError> UpdateServiceProperties(std::string_view xml, ServiceProperties* properties) {
-  pugi::xml_document document;
-  pugi::xml_node root;
-  if (auto refused = ParseXml(xml, "StorageServiceProperties", &document, &root)) return refused;
+  XmlElement root;
+  if (auto refused = ParseXml(xml, "StorageServiceProperties", &root)) return refused;
   // A DefaultServiceVersion belongs to blobs; whoever sends the properties of one service to all of them
   // is not refused for it.
-  if (!HoldsOnly(root, {"Logging", "HourMetrics", "MinuteMetrics", "Cors", "DefaultServiceVersion"})) {
+  if (!root.HoldsOnly({"Logging", "HourMetrics", "MinuteMetrics", "Cors", "DefaultServiceVersion"})) {
     return InvalidDocument();
   }
   ServiceProperties next = *properties;
-  if (const pugi::xml_node node = root.child("Logging")) {
+  if (const XmlElement* node = root.Child("Logging")) {
     next.logging = LoggingProperties();
-    if (auto refused = ReadLogging(node, &next.logging)) return refused;
+    if (auto refused = ReadLogging(*node, &next.logging)) return refused;
   }
-  if (const pugi::xml_node node = root.child("HourMetrics")) {
+  if (const XmlElement* node = root.Child("HourMetrics")) {
     next.hour_metrics = MetricsProperties();
-    if (auto refused = ReadMetrics(node, &next.hour_metrics)) return refused;
+    if (auto refused = ReadMetrics(*node, &next.hour_metrics)) return refused;
   }
-  if (const pugi::xml_node node = root.child("MinuteMetrics")) {
+  if (const XmlElement* node = root.Child("MinuteMetrics")) {
     next.minute_metrics = MetricsProperties();
-    if (auto refused = ReadMetrics(node, &next.minute_metrics)) return refused;
+    if (auto refused = ReadMetrics(*node, &next.minute_metrics)) return refused;
   }
-  if (const pugi::xml_node node = root.child("Cors")) {
-    if (auto refused = ReadCors(node, &next.cors)) return refused;
+  if (const XmlElement* node = root.Child("Cors")) {
+    if (auto refused = ReadCors(*node, &next.cors)) return refused;
   }
   *properties = std::move(next);
   return std::nullopt;

@@ -1,91 +1,88 @@
 #include "api/http/xml_reader.h"
 
-#include <algorithm>
+#include <expat.h>
 
-#include "engine/base/text.h"
+#include <algorithm>
+#include <memory>
 
 namespace partita::http {
 
 namespace {
 
-// StorageServiceProperties / Cors / CorsRule / AllowedOrigins and its text.
-constexpr int kXmlDepthMax = 6;
+// StorageServiceProperties / Cors / CorsRule / AllowedOrigins, and as many again.
+constexpr size_t kXmlDepthMax = 6;
 
-// Walks without recursion: the depth is the client's.
-bool IsTooDeep(pugi::xml_node top) {
-  struct DepthWalker : pugi::xml_tree_walker {
-    bool for_each(pugi::xml_node&) override { return depth() < kXmlDepthMax; }
-  };
-  DepthWalker walker;
-  return !top.traverse(walker);
-}
+constexpr std::string_view kWhiteSpace = " \t\r\n";
 
-// A character reference can name what XML, or UTF-8, cannot hold: it would not come back as it was.
-bool IsXmlText(std::string_view text) {
-  constexpr std::string_view kFffe = "\xEF\xBF\xBE";
-  constexpr std::string_view kFfff = "\xEF\xBF\xBF";
-  const auto is_control = [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r';
-  };
-  return IsValidUtf8(text) && std::none_of(text.begin(), text.end(), is_control) &&
-         text.find(kFffe) == text.npos && text.find(kFfff) == text.npos;
-}
+// What the parser calls as it goes on.
+struct XmlBuilder {
+  XML_Parser parser = nullptr;
+  XmlElement* root = nullptr;
+  std::vector<XmlElement*> open;  // Nothing moves one of them: it is the last child of the one before.
 
-bool IsWhiteSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+  void Start(const char* name) {
+    if (open.size() == kXmlDepthMax) return Refuse();
+    XmlElement* element = root;
+    if (!open.empty()) element = &open.back()->children.emplace_back();
+    element->name = name;
+    open.push_back(element);
+  }
+  void Refuse() { XML_StopParser(parser, XML_FALSE); }
+
+  static XmlBuilder& Of(void* data) { return *static_cast<XmlBuilder*>(data); }
+};
 
 }  // namespace
 
-std::optional<ServiceError> ParseXml(std::string_view xml, const char* root_name,
-                                     pugi::xml_document* document, pugi::xml_node* root) {
-  const ServiceError refused = ServiceError(ErrorCode::kInvalidXmlDocument).AsXml();
-  // A zero byte would end the text for the parser.
-  if (xml.size() > kXmlBytesMax || !IsValidUtf8(xml) || xml.find('\0') != xml.npos) return refused;
-  // Document types are asked for, to be refused; comments and declarations are not kept.
-  constexpr unsigned kFlags = pugi::parse_cdata | pugi::parse_escapes | pugi::parse_eol | pugi::parse_doctype;
-  const pugi::xml_parse_result parsed =
-      document->load_buffer(xml.data(), xml.size(), kFlags, pugi::encoding_utf8);
-  if (!parsed || IsTooDeep(*document)) return refused;
-  // Exactly the root: no document type, no second element.
-  const pugi::xml_node first = document->first_child();
-  if (first.type() != pugi::node_element || first.next_sibling() ||
-      std::string_view(first.name()) != root_name) {
-    return refused;
-  }
-  *root = first;
+std::optional<ServiceError> ParseXml(std::string_view xml, std::string_view root_name, XmlElement* root) {
+  if (xml.size() > kXmlBytesMax) return InvalidDocument();
+  *root = XmlElement();
+  const std::unique_ptr<XML_ParserStruct, void (*)(XML_Parser)> parser(XML_ParserCreate("UTF-8"),
+                                                                       XML_ParserFree);
+  if (parser == nullptr) return ServiceError(ErrorCode::kServerBusy).AsXml();
+  XmlBuilder builder{.parser = parser.get(), .root = root, .open = {}};
+  XML_SetUserData(parser.get(), &builder);
+  XML_SetElementHandler(
+      parser.get(), [](void* data, const char* name, const char**) { XmlBuilder::Of(data).Start(name); },
+      [](void* data, const char*) { XmlBuilder::Of(data).open.pop_back(); });
+  XML_SetCharacterDataHandler(parser.get(), [](void* data, const char* text, int size) {
+    XmlBuilder::Of(data).open.back()->text.append(text, static_cast<size_t>(size));
+  });
+  XML_SetStartDoctypeDeclHandler(parser.get(), [](void* data, const char*, const char*, const char*, int) {
+    XmlBuilder::Of(data).Refuse();
+  });
+  const XML_Status parsed = XML_Parse(parser.get(), xml.data(), static_cast<int>(xml.size()), /*isFinal=*/1);
+  if (parsed != XML_STATUS_OK || root->name != root_name) return InvalidDocument();
   return std::nullopt;
 }
 
-bool HoldsElementsOnly(pugi::xml_node node) {
-  const auto children = node.children();
-  return std::all_of(children.begin(), children.end(),
-                     [](const pugi::xml_node& child) { return child.type() == pugi::node_element; });
+const XmlElement* XmlElement::Child(std::string_view child_name) const {
+  const auto at = std::find_if(children.begin(), children.end(),
+                               [child_name](const XmlElement& child) { return child.name == child_name; });
+  return at == children.end() ? nullptr : &*at;
 }
 
-bool HoldsOnly(pugi::xml_node node, std::initializer_list<std::string_view> names) {
-  if (!HoldsElementsOnly(node)) return false;
-  for (const pugi::xml_node child : node.children()) {
-    if (std::find(names.begin(), names.end(), std::string_view(child.name())) == names.end()) return false;
-    if (node.child(child.name()) != child) return false;
+bool XmlElement::HoldsElementsOnly() const { return text.find_first_not_of(kWhiteSpace) == text.npos; }
+
+bool XmlElement::HoldsOnly(std::initializer_list<std::string_view> names) const {
+  if (!HoldsElementsOnly()) return false;
+  for (const XmlElement& child : children) {
+    if (std::find(names.begin(), names.end(), child.name) == names.end()) return false;
+    if (Child(child.name) != &child) return false;
   }
   return true;
 }
 
-std::optional<std::string> TextOf(pugi::xml_node node) {
-  std::string text;
-  for (const pugi::xml_node child : node.children()) {
-    if (child.type() != pugi::node_pcdata && child.type() != pugi::node_cdata) return std::nullopt;
-    text.append(child.value());
-  }
-  if (!IsXmlText(text)) return std::nullopt;
-  return text;
+std::optional<std::string> TextOf(const XmlElement& element) {
+  if (!element.children.empty()) return std::nullopt;
+  return element.text;
 }
 
-std::optional<std::string> TrimmedTextOf(pugi::xml_node node) {
-  std::optional<std::string> text = TextOf(node);
+std::optional<std::string> TrimmedTextOf(const XmlElement& element) {
+  std::optional<std::string> text = TextOf(element);
   if (!text) return text;
-  const auto begin = std::find_if_not(text->begin(), text->end(), IsWhiteSpace);
-  const auto end = std::find_if_not(text->rbegin(), std::make_reverse_iterator(begin), IsWhiteSpace).base();
-  return std::string(begin, end);
+  const size_t begin = std::min(text->find_first_not_of(kWhiteSpace), text->size());
+  return text->substr(begin, text->find_last_not_of(kWhiteSpace) + 1 - begin);
 }
 
 }  // namespace partita::http

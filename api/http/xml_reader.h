@@ -1,9 +1,9 @@
 #pragma once
 #include <initializer_list>
 #include <optional>
-#include <pugixml.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/http/service_error.h"
 
@@ -17,22 +17,26 @@ inline constexpr size_t kXmlBytesMax = 64 << 10;
 
 inline ServiceError InvalidDocument() { return ServiceError(ErrorCode::kInvalidXmlDocument).AsXml(); }
 
-// Parses `xml` and gives its root, which must be called `root_name`. Refuses as InvalidXmlDocument: more
-// than kXmlBytesMax bytes, text that is no UTF-8, a document type (so no entities but the five of XML),
-// elements nested deeper than any body of the service.
-std::optional<ServiceError> ParseXml(std::string_view xml, const char* root_name,
-                                     pugi::xml_document* document, pugi::xml_node* root);
+struct XmlElement {
+  std::string name;
+  std::string text;  // Its own, all pieces of it.
+  std::vector<XmlElement> children;
 
-// True when all children are elements.
-bool HoldsElementsOnly(pugi::xml_node node);
+  const XmlElement* Child(std::string_view child_name) const;  // The first of this name, or null.
+  // Nothing but white space stands beside the children.
+  bool HoldsElementsOnly() const;
+  // The same, and these have the names, each at most once.
+  bool HoldsOnly(std::initializer_list<std::string_view> names) const;
+};
 
-// True when all children are elements of these names, each at most once.
-bool HoldsOnly(pugi::xml_node node, std::initializer_list<std::string_view> names);
+// Parses `xml`, whose root must be called `root_name`. Refuses as InvalidXmlDocument: more than kXmlBytesMax
+// bytes, what is not well-formed XML in UTF-8, a document type (so no entities but the five of XML), elements
+// nested deeper than any body of the service.
+std::optional<ServiceError> ParseXml(std::string_view xml, std::string_view root_name, XmlElement* root);
 
-// The text of an element, all of it; nothing when it holds elements, or a character that XML has
-// not.
-std::optional<std::string> TextOf(pugi::xml_node node);
+// The text of an element; nothing when it holds elements.
+std::optional<std::string> TextOf(const XmlElement& element);
 // The same without white space around it.
-std::optional<std::string> TrimmedTextOf(pugi::xml_node node);
+std::optional<std::string> TrimmedTextOf(const XmlElement& element);
 
 }  // namespace partita::http

@@ -112,6 +112,16 @@ TEST(AccessPoliciesTest, WhatBreaksTheRulesIsRefusedAndChangesNothing) {
       Identifier("<Id>a&#1;</Id>"),
       Identifier("<Id>a&#xFFFE;</Id>"),
       Identifier("<Id>a&#xD800;</Id>"),
+      Identifier("<Id>a&#0;b</Id>"),
+      Identifier("<Id>a & b</Id>"),
+      Identifier("<Id>a&other;b</Id>"),
+      Identifier("<Id>a]]>b</Id>"),
+      Identifier("<Id a=\"1\" a=\"2\">a</Id>"),
+      Identifier("<Id a=\"<\">a</Id>"),
+      "text " + Identifier("<Id>a</Id>"),
+      Identifier("<Id>a</Id>") + " more",
+      "<!-- --> text <SignedIdentifiers />",
+      "<SignedIdentifiers><a><a><a><a><a><a /></a></a></a></a></a></SignedIdentifiers>",
       Identifier("<Id>a</Id><AccessPolicy><Start>2011-10-11T00:00:00.123456789Z</Start></AccessPolicy>"),
       Identifier("<Id>a</Id><AccessPolicy><Expiry>tomorrow</Expiry></AccessPolicy>"),
       Identifier("<Id>a</Id><AccessPolicy><Other>1</Other></AccessPolicy>"),
@@ -130,10 +140,10 @@ TEST(AccessPoliciesTest, WhatBreaksTheRulesIsRefusedAndChangesNothing) {
             "400 InvalidXmlNodeValue");
 }
 
-TEST(AccessPoliciesTest, EntitiesThatADocumentDefinesAreNotExpanded) {
+TEST(AccessPoliciesTest, TheFiveEntitiesOfXmlAreKnown) {
   StoredPolicies policies;
-  ASSERT_EQ(Answer(Identifier("<Id>&lt;&#65;&other;</Id>"), &policies), "ok");
-  EXPECT_EQ(policies.policies[0].id, "<A&other;");
+  ASSERT_EQ(Answer(Identifier("<Id>&lt;&gt;&amp;&quot;&apos;&#65;</Id>"), &policies), "ok");
+  EXPECT_EQ(policies.policies[0].id, "<>&\"'A");
 }
 
 TEST(AccessPoliciesTest, DeepDocumentsAreRefusedWithoutRecursion) {

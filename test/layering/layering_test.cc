@@ -65,7 +65,7 @@ const std::vector<PackageRule> kPackageRules = {
     {R"(xxh.*\.h)", {"engine/base/checksum.cc"}},
     {R"(simdjson.*)", {"api/cli", "api/http"}},
     {R"(CLI/.*|toml\+\+/.*)", {"api/cli"}},
-    {R"(boost/.*|openssl/.*|pugixml.*)", {"api/http"}},
+    {R"(boost/.*|openssl/.*|expat.*)", {"api/http"}},
     {R"((rocksdb|leveldb)/.*|lmdb\.h|wiredtiger\.h|benchmark/.*|gtest/.*|gmock/.*|rapidcheck.*|seccomp\.h)",
      {}},
     // Pools are mapped, not malloced.
