@@ -56,6 +56,32 @@ std::string Joined(const std::vector<std::string>& list) {
   return text;
 }
 
+// Calls `visit` with the name of each header line.
+template <typename Visit>
+void EachHeaderName(std::string_view lines, Visit visit) {
+  while (!lines.empty()) {
+    const size_t end = std::min(lines.find("\r\n"), lines.size());
+    visit(lines.substr(0, lines.substr(0, end).find(':')));
+    lines.remove_prefix(std::min(end + 2, lines.size()));
+  }
+}
+
+// Browsers take names, or "*" alone: a prefix is told as the headers of this answer that begin so.
+std::string ExposedHeaders(const CorsRule& rule, std::string_view headers) {
+  std::vector<std::string> names;
+  for (const std::string& exposed : rule.exposed_headers) {
+    if (!exposed.ends_with('*') || exposed == kAll) {
+      names.push_back(exposed);
+      continue;
+    }
+    const std::string_view prefix = std::string_view(exposed).substr(0, exposed.size() - 1);
+    EachHeaderName(headers, [&](std::string_view name) {
+      if (EqualIgnoringCase(name.substr(0, prefix.size()), prefix)) names.emplace_back(name);
+    });
+  }
+  return Joined(names);
+}
+
 // The origin that is let in: answers differ by it, unless it is everyone.
 void AddOrigin(const CorsRule& rule, std::string_view origin, HttpResponse* response) {
   if (Lists(rule.origins, kAll)) {
@@ -103,9 +129,8 @@ void AddCorsHeaders(const HttpRequest& request, const ServiceProperties* propert
     return;
   }
   AddOrigin(*rule, *origin, response);
-  if (!rule->exposed_headers.empty()) {
-    response->AddHeader("Access-Control-Expose-Headers", Joined(rule->exposed_headers));
-  }
+  const std::string exposed = ExposedHeaders(*rule, response->headers);
+  if (!exposed.empty()) response->AddHeader("Access-Control-Expose-Headers", exposed);
 }
 
 }  // namespace partita::http

@@ -98,7 +98,7 @@ Task<HttpConnection::After> HttpConnection::ServeBurst() {
         break;
       case HttpParser::Step::kRefused:
         lane_.framing_errors.Add(1);
-        co_return co_await RefuseRequest(buffers.parser.refusal().status, buffers.parser.refusal().reason);
+        co_return co_await RefuseUnreadable();
       case HttpParser::Step::kContinue:
         after = co_await AdmitBody(/*asks_first=*/true);
         if (after != After::kGoOn) break;
@@ -324,6 +324,14 @@ Task<HttpConnection::After> HttpConnection::WaitForMore() {
     co_return co_await RefuseRequest(503, "The server holds too many large requests.");
   }
   co_return After::kGoOn;
+}
+
+Task<HttpConnection::After> HttpConnection::RefuseUnreadable() {
+  HttpParser& parser = buffers_->parser;
+  const HttpParser::Refusal refusal = parser.refusal();
+  if (!refusal.knows_head) co_return co_await RefuseRequest(refusal.status, refusal.reason);
+  FillInRequest(&parser.request());
+  co_return co_await RefuseRequest(refusal.status, refusal.reason, &parser.request());
 }
 
 Task<HttpConnection::After> HttpConnection::RefuseSlow() {

@@ -49,6 +49,7 @@ class HttpConnection {
   [[gnu::noinline]] Task<After> WaitForMore();
   [[gnu::noinline]] Task<After> RefuseRequest(int status, std::string_view reason,
                                               const HttpRequest* request = nullptr);
+  [[gnu::noinline]] Task<After> RefuseUnreadable();
   [[gnu::noinline]] Task<After> RefuseSlow();
   [[gnu::noinline]] Task<After> SendLargeAnswer();
   [[gnu::noinline]] Task<After> Flush();

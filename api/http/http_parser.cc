@@ -107,7 +107,13 @@ class MessageParser final : public beast::http::basic_parser<true> {
   void on_header_impl(Error&) override { head_is_done = true; }
   void on_body_init_impl(boost::optional<std::uint64_t> const&, Error&) override {}
   std::size_t on_body_impl(Text body, Error&) override { return body.size(); }
-  void on_chunk_header_impl(std::uint64_t, Text, Error&) override {}
+  void on_chunk_header_impl(std::uint64_t, Text extensions, Error& error) override {
+    // A quoted value may hold any byte, and others on the way may end the line at a line feed.
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\t'; };
+    if (std::any_of(extensions.begin(), extensions.end(), is_control)) {
+      error = beast::http::error::bad_chunk_extension;
+    }
+  }
   std::size_t on_chunk_body_impl(std::uint64_t, Text body, Error&) override {
     joined_body->append(body.data(), body.size());
     return body.size();
@@ -151,6 +157,7 @@ HttpParser::~HttpParser() = default;
 
 void HttpParser::Reset() {
   impl_->Reset();
+  refusal_ = {};
   request_.headers.clear();
   request_.method = Method::kOther;
   request_.method_text = request_.target = request_.body = {};
@@ -158,7 +165,8 @@ void HttpParser::Reset() {
 }
 
 HttpParser::Step HttpParser::Refuse(int status, std::string_view reason) {
-  refusal_ = {status, reason};
+  refusal_.status = status;
+  refusal_.reason = reason;
   return Step::kRefused;
 }
 
@@ -223,6 +231,9 @@ HttpParser::Step HttpParser::ParseHead(std::string_view in) {
   if (error == HttpError::body_limit) {
     s.body = Impl::Body::kTooLarge;
   } else if (error == HttpError::bad_version) {
+    const std::string_view line = in.substr(s.start, in.find("\r\n", s.start) - s.start);
+    const bool has_version = line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0");
+    if (has_version) return Refuse(400, "There is a space in the URL: write it as %20.");
     return Refuse(505, "The version is not HTTP/1.1 or HTTP/1.0.");
   } else if (error == HttpError::bad_method || error == HttpError::bad_target) {
     return Refuse(400, "The request line is malformed.");
@@ -240,6 +251,10 @@ HttpParser::Step HttpParser::CheckHead(std::string_view in) {
   const MessageParser& parser = *s.parser;
   const bool http_1_0 = parser.version == 10;
   const bool chunked = parser.chunked();
+  request_.method_text = parser.method;
+  request_.method = MethodFromName(parser.method);
+  request_.target = parser.target;
+  refusal_.knows_head = true;
   if (parser.target.size() > limits_.target_bytes) return Refuse(414, "The request line is too long.");
   if (parser.host_fields > 1) return Refuse(400, "There are two Host headers.");
   if (parser.bad_length || parser.length_fields > 1) {
@@ -248,10 +263,6 @@ HttpParser::Step HttpParser::CheckHead(std::string_view in) {
   if (parser.unknown_coding) return Refuse(501, "The transfer coding is not known.");
   if (chunked && http_1_0) return Refuse(400, "HTTP/1.0 has no transfer codings.");
   if (parser.unknown_expectation && !http_1_0) return Refuse(417, "The expectation is not known.");
-
-  request_.method_text = parser.method;
-  request_.method = MethodFromName(parser.method);
-  request_.target = parser.target;
   request_.has_length = chunked || parser.length_fields > 0;
   if (s.body == Impl::Body::kTooLarge) {
     request_.has_body = request_.body_too_large = true;
@@ -308,9 +319,17 @@ HttpParser::Step HttpParser::ParseChunks(std::string_view in) {
     return Finish(in, {});
   }
   if (error && error != beast::http::error::need_more) return Refuse(400, "A chunk is malformed.");
-  if (!s.parser->is_done()) return Step::kNeedMore;
-  s.joined_body.reserve(s.joined_body.size() + kJoinedPadding);
-  return Finish(in, s.joined_body);
+  if (s.parser->is_done()) {
+    s.joined_body.reserve(s.joined_body.size() + kJoinedPadding);
+    return Finish(in, s.joined_body);
+  }
+  // What is not taken is an unfinished line, or lines: framing.
+  s.scanned = std::max(s.scanned, s.consumed);
+  for (size_t feed = s.scanned; (feed = in.find('\n', feed)) != in.npos; ++feed) {
+    if (in[feed - 1] != '\r') return Refuse(400, "A line feed stands alone.");
+  }
+  s.scanned = in.size();
+  return Step::kNeedMore;
 }
 
 // `in` may have moved since the head was parsed: the views follow it.

@@ -39,6 +39,7 @@ class HttpParser {
   struct Refusal {
     int status = 400;
     std::string_view reason;
+    bool knows_head = false;  // request() has method, target and headers.
   };
 
   explicit HttpParser(const HttpLimits& limits = {});

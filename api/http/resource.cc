@@ -271,7 +271,19 @@ std::optional<ServiceError> ParseResource(std::string_view target, std::optional
   } else if (MaybeError error = TakeAccountPath(&path, resource)) {
     return error;
   }
-  return ParseResourcePath(path, resource);
+  MaybeError error = ParseResourcePath(path, resource);
+  std::string_view rest = path;
+  (void)TakeSegment(&rest);
+  if (error && !resource->path_style && rest.size() > 1) {
+    // One who asks a machine by its full name, and names the account as on loopback.
+    return ServiceError(
+               ErrorCode::kInvalidUri,
+               "The URL could not be parsed: the account is taken from the host name '" +
+                   std::string(HostWithoutPort(*host)) +
+                   "'. To name it in the path, add the host to path-style-hosts of the settings file.")
+        .Early();
+  }
+  return error;
 }
 
 std::optional<ServiceError> ParseInnerResource(std::string_view url, const Resource& outer,

@@ -79,17 +79,20 @@ RequestKind KindOfEntityMethod(Method method, bool conditional) {
   }
 }
 
+// A tunnelled verb means nothing here (spec 3).
 RequestKind KindOfService(const ServiceRequest& request) {
+  const Method method = request.http.method;
   if (request.query.Get("comp") == "stats") {
-    return request.method == Method::kGet ? RequestKind::kGetServiceStats : RequestKind::kUnknown;
+    return method == Method::kGet ? RequestKind::kGetServiceStats : RequestKind::kUnknown;
   }
-  if (request.method == Method::kGet) return RequestKind::kGetServiceProperties;
-  return request.method == Method::kPut ? RequestKind::kSetServiceProperties : RequestKind::kUnknown;
+  if (method == Method::kGet) return RequestKind::kGetServiceProperties;
+  return method == Method::kPut ? RequestKind::kSetServiceProperties : RequestKind::kUnknown;
 }
 
 RequestKind KindOfEntities(const ServiceRequest& request) {
   const Method method = request.method;
   if (request.query.Has("comp")) {
+    if (request.http.method == Method::kPost) return RequestKind::kUnknown;  // Nor here.
     if (method == Method::kGet || method == Method::kHead) return RequestKind::kGetTableAcl;
     return method == Method::kPut ? RequestKind::kSetTableAcl : RequestKind::kUnknown;
   }

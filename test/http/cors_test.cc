@@ -102,6 +102,22 @@ TEST(CorsTest, ActualRequestsGetWhatTheFirstMatchingRuleSays) {
   EXPECT_EQ(Actual("http://z", "HEAD", &rules), "Access-Control-Allow-Origin: *\r\n");
 }
 
+// A browser takes names, or "*" alone.
+TEST(CorsTest, APrefixIsTheNamesOfThisAnswerThatBeginSo) {
+  ServiceProperties rules;
+  rules.cors.push_back({.origins = {"*"}, .methods = {"GET"}, .exposed_headers = {"ETag", "X-ms-c*"}});
+  HttpRequest request;
+  request.method_text = "GET";
+  request.headers = {{"Origin", "http://a"}};
+  HttpResponse response;
+  response.AddHeader("x-ms-continuation-NextRowKey", "1");
+  response.AddHeader("x-ms-version", "x-ms-c: 2");
+  response.AddHeader("x-ms-client-request-id", "3");
+  AddCorsHeaders(request, &rules, &response);
+  EXPECT_THAT(response.headers, HasSubstr("Access-Control-Expose-Headers: "
+                                          "ETag,x-ms-continuation-NextRowKey,x-ms-client-request-id\r\n"));
+}
+
 TEST(CorsTest, OnceThereAreRulesAnswersVaryByOrigin) {
   const ServiceProperties rules = Rules();
   const ServiceProperties none;

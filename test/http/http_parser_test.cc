@@ -183,17 +183,33 @@ TEST(HttpParserTest, RefusesMalformedRequestLines) {
     EXPECT_TRUE(seen == "refused 400" || seen == "refused 505") << line << ": " << seen;
   }
   EXPECT_EQ(ParseOne("GET / HTTP/2.0\r\nHost: h\r\n\r\n"), "refused 505");
+  EXPECT_EQ(ParseOne("GET /t(PartitionKey='a', RowKey='b') HTTP/1.1\r\nHost: h\r\n\r\n"), "refused 400");
   EXPECT_EQ(ParseOne("GET / HTTP/1.1\nHost: h\n\n"), "refused 400");
   EXPECT_EQ(ParseOne("\x16\x03\x01\x02\x01\xfc\x03"), "refused 400") << "TLS, without waiting for a line";
   EXPECT_EQ(ParseOne("\r\n\r\n\r\n\r\n\r\n\r\n\r\n"), "refused 400");
   EXPECT_EQ(ParseOne("\rG"), "refused 400");
 }
 
+TEST(HttpParserTest, ARefusalBehindTheHeadKnowsWhatWasAsked) {
+  HttpParser parser;
+  ASSERT_EQ(parser.Parse("HEAD /t HTTP/1.1\r\nHost: h\r\nExpect: x\r\nA: b\r\n\r\n"),
+            HttpParser::Step::kRefused);
+  EXPECT_TRUE(parser.refusal().knows_head);
+  EXPECT_EQ(parser.request().method, Method::kHead);
+  EXPECT_EQ(parser.request().target, "/t");
+  EXPECT_EQ(parser.request().Header("A"), "b");
+  parser.Reset();
+  ASSERT_EQ(parser.Parse("HEAD /t HTTP/1.1\r\n folded\r\n\r\n"), HttpParser::Step::kRefused);
+  EXPECT_FALSE(parser.refusal().knows_head);
+}
+
 TEST(HttpParserTest, RefusesMalformedChunks) {
   for (std::string_view body :
        {"x\r\n", "5\nhello\r\n0\r\n\r\n", "5\r\nhelloo\r\n0\r\n\r\n", "-1\r\na\r\n", " 5\r\nhello\r\n",
         "5 \r\nhello\r\n0\r\n\r\n", "5;\r\nhello\r\n", "fffffffffffffffff\r\n", "0x5\r\nhello\r\n\r\n",
-        "0\r\nContent-Length: 5\r\n\r\n", "0\r\nbad trailer\r\n\r\n", "\r\n0\r\n\r\n"}) {
+        "0\r\nContent-Length: 5\r\n\r\n", "0\r\nbad trailer\r\n\r\n", "\r\n0\r\n\r\n",
+        "5;a=\"x\ny\"\r\nhello\r\n0\r\n\r\n", "5;a=\"\x01\"\r\nhello\r\n0\r\n\r\n", "5\n",
+        "5\r\nhello\r\n0\n", "0\r\nA: b\n"}) {
     EXPECT_EQ(ParseOne(WithHeaders("Transfer-Encoding: chunked\r\n", body)), "refused 400") << body;
   }
 }

@@ -167,6 +167,14 @@ TEST(ResourceTest, PathsThatAreNoneAreRefused) {
   }
 }
 
+TEST(ResourceTest, AnAccountInThePathOfAFullHostNameIsToldWhatToSet) {
+  Resource resource;
+  const auto refused = ParseResource("/acct1/orders()", "tables.example.org:10002", false, {}, &resource);
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_THAT(refused->message, ::testing::HasSubstr("path-style-hosts"));
+  EXPECT_THAT(refused->message, ::testing::HasSubstr("'tables.example.org'"));
+}
+
 TEST(ResourceTest, BadKeySyntaxIsInvalidInput) {
   for (const std::string_view segment : {"(PartitionKey='a',RowKey='b')",
                                          "t(",

@@ -91,6 +91,14 @@ TEST_F(ServiceProtocol, EveryVerbCanBeTunnelled) {
   EXPECT_EQ(world.Get("/Tables('orders')").status, 404);
 }
 
+TEST_F(ServiceProtocol, WhatIsNoEntityHasNoTunnels) {
+  EXPECT_EQ(world.Post("/orders?comp=acl", "", "X-HTTP-Method: PUT\n").status, 405);
+  EXPECT_EQ(
+      world.Post("/?restype=service&comp=properties", "<StorageServiceProperties />", "X-HTTP-Method: PUT\n")
+          .status,
+      405);
+}
+
 TEST_F(ServiceProtocol, CreateTableAnswersWithOrWithoutContent) {
   const Reply with = world.Post("/Tables", "{\"TableName\":\"One\"}", "Prefer: return-content\n");
   EXPECT_EQ(with.status, 201);
