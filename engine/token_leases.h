@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string_view>
 
+#include "engine/base/assert.h"
 #include "engine/token_bucket.h"
 
 namespace partita {
@@ -113,8 +116,31 @@ struct ThreadLease {
     return product ^ product >> 32;
   }
   static TokenLease* Pair(uint64_t hash) {
-    static constinit thread_local TokenLease leases[size_t{2} << kPairBits];
+    // Not the array itself: that would be part of the stack of every thread of who links this.
+    static constinit thread_local TokenLease* leases = nullptr;
+    if (leases == nullptr) [[unlikely]]
+      leases = Allocate(&leases);
     return &leases[2 * (hash >> (64 - kPairBits))];
+  }
+
+  // Until the thread ends. Zeroes from the kernel, which take memory where they are touched.
+  [[gnu::noinline]] static TokenLease* Allocate(TokenLease** leases) {
+    struct Owner {
+      TokenLease** leases = nullptr;
+      void* memory = nullptr;
+      ~Owner() {
+        *leases = nullptr;
+        std::free(memory);
+      }
+    };
+    static thread_local Owner owner;
+    constexpr size_t kBytes = (size_t{2} << kPairBits) * sizeof(TokenLease);
+    size_t room = kBytes + alignof(TokenLease);
+    owner.leases = leases;
+    owner.memory = std::calloc(1, room);
+    PARTITA_ASSERT(owner.memory != nullptr);
+    void* aligned = owner.memory;
+    return static_cast<TokenLease*>(std::align(alignof(TokenLease), kBytes, aligned, room));
   }
 };
 
