@@ -219,6 +219,10 @@ Task<Status> CheckEmpty(FileSystem& to) {
   for (const DirectoryEntry& entry : entries) {
     if (entry.name != "LOCK") found = entry.name;
   }
+  PARTITA_CO_ASSIGN(std::vector<std::string> others, co_await to.ListOthers());
+  for (const std::string& other : others) {
+    if (other != kMetaDirectory && other != kObjectDirectory && other != "lost+found") found = other;
+  }
   for (const char* name : {kMetaDirectory, kObjectDirectory}) {
     PARTITA_CO_ASSIGN(const bool exists, co_await to.Exists(name));
     if (!exists) continue;

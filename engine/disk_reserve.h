@@ -89,6 +89,7 @@ class DiskReserve final : public FileSystem {
   Task<Status> CreateDirectory(std::string_view path) override;
   Task<Status> FlushDirectory(std::string_view path) override { return files_.FlushDirectory(path); }
   Task<Result<std::vector<DirectoryEntry>>> List(std::string_view path) override { return files_.List(path); }
+  Task<Result<std::vector<std::string>>> ListOthers() override { return files_.ListOthers(); }
   Task<Result<bool>> Exists(std::string_view path) override { return files_.Exists(path); }
   Task<Status> Share(FileSystem& from, std::string_view from_path, std::string_view path) override {
     return files_.Share(from, from_path, path);

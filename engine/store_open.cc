@@ -230,6 +230,15 @@ Task<Status> Store::CheckEmptyDirectory() {
     co_return Status::InvalidArgument("the directory is not a Partita store: it holds '" + entry.name +
                                       "' but no meta/catalog; name an empty or a new directory");
   }
+  PARTITA_CO_ASSIGN(std::vector<std::string> others, co_await runtime_.files().ListOthers());
+  for (const std::string& other : others) {
+    // What a creation that was interrupted leaves, and what a new file system has.
+    const bool is_known = other == kMetaDirectory || other == kObjectDirectory ||
+                          other.starts_with("log-1-") || other == "lost+found";
+    if (is_known) continue;
+    co_return Status::InvalidArgument("the directory is not empty: it holds '" + other +
+                                      "'; name an empty or a new directory for a store");
+  }
   bool has_log = false;
   PARTITA_CO_ASSIGN(has_log, co_await runtime_.files().Exists(LogDirectory(1, ShardId(0))));
   bool has_meta = false;

@@ -104,6 +104,8 @@ class FileSystem {
   virtual Task<Status> CreateDirectory(std::string_view path) = 0;              // Ok when it exists.
   virtual Task<Status> FlushDirectory(std::string_view path) = 0;               // "" is the root.
   virtual Task<Result<std::vector<DirectoryEntry>>> List(std::string_view path) = 0;  // Files only.
+  // What lies in the root and is no file: directories and links.
+  virtual Task<Result<std::vector<std::string>>> ListOthers() = 0;
   virtual Task<Result<bool>> Exists(std::string_view path) = 0;
 
   // Gives `path`, which is free, the content of the file that `from_path` names in `from`, without copying

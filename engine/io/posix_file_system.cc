@@ -19,6 +19,7 @@
 #include "engine/io/offload.h"
 #include "engine/io/posix_file.h"
 #include "engine/io/system_clock.h"
+#include "engine/io/unshared_descriptor.h"
 
 namespace partita {
 
@@ -70,10 +71,9 @@ class PosixMapping final : public SharedMapping {
 class PosixLock final : public DirectoryLock {
  public:
   explicit PosixLock(int descriptor) : descriptor_(descriptor) {}
-  ~PosixLock() override { close(descriptor_); }  // Which releases it.
 
  private:
-  int descriptor_;
+  UnsharedDescriptor descriptor_;  // To close it releases the lock.
 };
 
 // Who holds the lock, for a message: its process id stands in the file.
@@ -227,7 +227,29 @@ Task<Result<std::vector<DirectoryEntry>>> PosixFileSystem::List(std::string_view
   co_return co_await Offload(list);
 }
 
+Task<Result<std::vector<std::string>>> PosixFileSystem::ListOthers() {
+  auto list = [&]() -> Result<std::vector<std::string>> {
+    std::vector<std::string> others;
+    PARTITA_TRY(VisitNow("", [&](const char* name, const struct stat& information) {
+      const bool is_itself = std::string_view(name) == "." || std::string_view(name) == "..";
+      if (!is_itself && !S_ISREG(information.st_mode)) others.emplace_back(name);
+    }));
+    return others;
+  };
+  co_return co_await Offload(list);
+}
+
 Result<std::vector<DirectoryEntry>> PosixFileSystem::ListNow(const std::string& path) {
+  std::vector<DirectoryEntry> entries;
+  PARTITA_TRY(VisitNow(path, [&](const char* name, const struct stat& information) {
+    if (S_ISREG(information.st_mode)) entries.push_back({name, static_cast<uint64_t>(information.st_size)});
+  }));
+  return entries;
+}
+
+Status PosixFileSystem::VisitNow(
+    const std::string& path,
+    const std::function<void(const char* name, const struct stat& information)>& visit) {
   PARTITA_ASSIGN(int descriptor, OpenDirectoryNow(path, "list directory"));
   DIR* directory = fdopendir(descriptor);  // Takes the descriptor.
   if (directory == nullptr) {
@@ -235,14 +257,11 @@ Result<std::vector<DirectoryEntry>> PosixFileSystem::ListNow(const std::string& 
     close(descriptor);
     return ErrnoStatus("list directory", path, error);
   }
-  std::vector<DirectoryEntry> entries;
   errno = 0;
   while (const dirent* item = readdir(directory)) {
     struct stat information {};
     if (fstatat(descriptor, item->d_name, &information, AT_SYMLINK_NOFOLLOW) == 0) {
-      if (S_ISREG(information.st_mode)) {
-        entries.push_back({item->d_name, static_cast<uint64_t>(information.st_size)});
-      }
+      visit(item->d_name, information);
     } else if (errno != ENOENT) {  // Removed meanwhile.
       break;
     }
@@ -250,8 +269,7 @@ Result<std::vector<DirectoryEntry>> PosixFileSystem::ListNow(const std::string& 
   }
   const int error = errno;
   closedir(directory);
-  if (error != 0) return ErrnoStatus("list directory", path, error);
-  return entries;
+  return error != 0 ? ErrnoStatus("list directory", path, error) : Status();
 }
 
 Task<Result<bool>> PosixFileSystem::Exists(std::string_view path) {

@@ -1,5 +1,8 @@
 #pragma once
+#include <sys/stat.h>
+
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -37,6 +40,7 @@ class PosixFileSystem final : public FileSystem {
   Task<Status> CreateDirectory(std::string_view path) override;
   Task<Status> FlushDirectory(std::string_view path) override;
   Task<Result<std::vector<DirectoryEntry>>> List(std::string_view path) override;
+  Task<Result<std::vector<std::string>>> ListOthers() override;
   Task<Result<bool>> Exists(std::string_view path) override;
   Result<std::unique_ptr<SharedMapping>> Map(std::string_view path, uint64_t size) override;
 
@@ -57,6 +61,9 @@ class PosixFileSystem final : public FileSystem {
   Status ShareNow(int from_root, const std::string& from, const std::string& to);
   Result<int> OpenDirectoryNow(const std::string& path, const char* purpose);
   Result<std::vector<DirectoryEntry>> ListNow(const std::string& path);
+  // Calls `visit` with the name and what is known of each entry.
+  Status VisitNow(const std::string& path,
+                  const std::function<void(const char* name, const struct stat& information)>& visit);
   enum class LockKind : uint8_t { kWriter, kReader };
   Result<std::unique_ptr<DirectoryLock>> TryLockNow(LockKind kind);
   Task<Result<std::unique_ptr<DirectoryLock>>> LockAs(LockKind kind, uint64_t wait_ns);

@@ -23,6 +23,7 @@ class ReadOnlyFileSystem final : public FileSystem {
   Task<Status> CreateDirectory(std::string_view path) override;
   Task<Status> FlushDirectory(std::string_view path) override { return files_.FlushDirectory(path); }
   Task<Result<std::vector<DirectoryEntry>>> List(std::string_view path) override { return files_.List(path); }
+  Task<Result<std::vector<std::string>>> ListOthers() override { return files_.ListOthers(); }
   Task<Result<bool>> Exists(std::string_view path) override { return files_.Exists(path); }
   Result<std::unique_ptr<SharedMapping>> Map(std::string_view path, uint64_t size) override;
   Task<Result<std::unique_ptr<DirectoryLock>>> Lock(uint64_t wait_ns) override {

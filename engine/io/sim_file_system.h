@@ -23,6 +23,8 @@ class SimFileSystem : public FileSystem {
   Task<Status> CreateDirectory(std::string_view path) override;
   Task<Status> FlushDirectory(std::string_view path) override;
   Task<Result<std::vector<DirectoryEntry>>> List(std::string_view path) override;
+  // Its directories are those that a store makes.
+  Task<Result<std::vector<std::string>>> ListOthers() override { co_return std::vector<std::string>(); }
   Task<Result<bool>> Exists(std::string_view path) override;
   Result<std::unique_ptr<SharedMapping>> Map(std::string_view path, uint64_t size) override;
   Task<Result<std::unique_ptr<DirectoryLock>>> Lock(uint64_t wait_ns) override;

@@ -22,6 +22,7 @@ class ForwardingFiles : public FileSystem {
   Task<Status> CreateDirectory(std::string_view path) override { return files_.CreateDirectory(path); }
   Task<Status> FlushDirectory(std::string_view path) override { return files_.FlushDirectory(path); }
   Task<Result<std::vector<DirectoryEntry>>> List(std::string_view path) override { return files_.List(path); }
+  Task<Result<std::vector<std::string>>> ListOthers() override { return files_.ListOthers(); }
   Task<Result<bool>> Exists(std::string_view path) override { return files_.Exists(path); }
   Result<std::unique_ptr<SharedMapping>> Map(std::string_view path, uint64_t size) override {
     return files_.Map(path, size);
