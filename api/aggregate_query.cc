@@ -183,14 +183,17 @@ Result<AggregateAnswer> RunAggregate(const std::shared_ptr<const TableCore>& cor
 
 Result<AggregateAnswer> Table::Aggregate(const std::vector<AggregateOf>& wanted, const QueryOptions& options,
                                          const QueryProgress& progress) const {
+  PARTITA_TRY(state_->impl->CheckUse());
   PARTITA_TRY(CheckWanted(wanted));
   PARTITA_ASSIGN(const Filter filter, FilterOf(options));
   return RunAggregate(state_, PlanQuery(filter), wanted, options, progress);
 }
 
 Result<uint64_t> Table::Count(const ScanOptions& options) const {
+  PARTITA_TRY(state_->impl->CheckUse());
   ScanOptions all = options;
   all.continuation.clear();
+  all.limit = 1;
   PARTITA_ASSIGN(const ScanBounds bounds, BoundsOf(all, state_->id, /*ordered_text=*/true));
   PARTITA_ASSIGN(const AggregateAnswer answer, RunAggregate(state_, PlanOf(bounds, state_->id), {}, {}, {}));
   return answer.count;

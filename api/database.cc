@@ -6,6 +6,7 @@
 #include "api/limits.h"
 #include "api/names.h"
 #include "api/table_state.h"
+#include "engine/base/assert.h"
 #include "engine/base/entity_record.h"
 #include "engine/base/text.h"
 #include "engine/base/user_key.h"
@@ -45,6 +46,7 @@ Status CheckOptions(const Options& options) {
   if (options.shards > kShardCountMax) {
     return Status::InvalidArgument("shards is " + std::to_string(options.shards) + "; it must be 0 to 256");
   }
+  PARTITA_TRY(CheckDurability(options.durability));
   if (options.durability == Durability::kTableDefault) {
     return Status::InvalidArgument(
         "durability must be kPower, kProcess or kMemory: it is what tables default to");
@@ -145,6 +147,7 @@ Result<std::unique_ptr<Database>> Database::OpenOn(Runtime& runtime, const Optio
 }
 
 Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
+  PARTITA_TRY(CheckMayWait());
   PARTITA_TRY(CheckOptions(options));
   WorldOptions world{options.directory, options.create_if_missing, ShardsOf(options), options.io_backend};
   Result<std::unique_ptr<Runtime>> opened = OpenWorld(world);
@@ -167,12 +170,21 @@ Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
 }
 
 Database::~Database() {
+  // Its threads are the parent's: nothing can be stopped here, nothing must be flushed.
+  if (impl_->is_of_parent()) {
+    (void)impl_.release();
+    return;
+  }
+  const bool destroyed_in_a_callback =
+      impl_->store != nullptr && impl_->own_runtime != nullptr && Executor::Current() != nullptr;
+  PARTITA_ASSERT(!destroyed_in_a_callback);  // A worker cannot wait for its own end.
   Status closed = Close();
   (void)closed;
 }
 
 Status Database::Close() {
   if (impl_->store == nullptr) return Status();
+  PARTITA_TRY(impl_->CheckUse());
   PARTITA_TRY(impl_->Run(WaitForCalls(impl_.get())));  // From a callback, which is one of them: not closed.
   Status closed = impl_->Run(impl_->store->Close());
   impl_->store.reset();
@@ -195,7 +207,9 @@ Task<Result<TableDescriptor>> Create(Database::Impl* impl, Store::TableSpec spec
 
 Result<TableDescriptor> CreateAny(Database::Impl* impl, std::string_view name, const TableOptions& options,
                                   bool raw) {
+  PARTITA_TRY(impl->CheckUse());
   PARTITA_TRY(CheckTableName(name));
+  PARTITA_TRY(CheckDurability(options.durability));
   Store::TableSpec spec;
   spec.account = impl->options.account;
   spec.name = std::string(name);
@@ -205,6 +219,10 @@ Result<TableDescriptor> CreateAny(Database::Impl* impl, std::string_view name, c
     if (!raw) PARTITA_TRY(CheckKey(KeyKind::kPartitionKey, split));
     if (split.empty() || split.find('\0') != std::string::npos) {
       return Status::InvalidArgument("a split key is empty or holds a zero byte");
+    }
+    if (raw && split.size() > KeyBuffer::kRawKeysMax) {
+      return Status::InvalidArgument("a split key has " + std::to_string(split.size()) +
+                                     " bytes; at most 4,096 are allowed");
     }
     spec.split_partitions.push_back(raw ? split : OrderedText(split));
   }
@@ -222,6 +240,7 @@ std::shared_ptr<const TableCore> CoreOf(Database::Impl* impl, const TableDescrip
 }
 
 Result<TableDescriptor> Find(Database::Impl* impl, std::string_view name, bool raw) {
+  PARTITA_TRY(impl->CheckUse());
   PARTITA_ASSIGN(TableDescriptor table, impl->store->FindTable(impl->options.account, name));
   if (table.raw != raw) {
     return Status::InvalidArgument("table '" + table.name + "' is " +
@@ -253,11 +272,13 @@ Result<RawTable> Database::OpenRawTable(std::string_view name) {
 }
 
 Status Database::DeleteTable(std::string_view name) {
+  PARTITA_TRY(impl_->CheckUse());
   return impl_->Run(impl_->store->DeleteTable(impl_->options.account, std::string(name)));
 }
 
 std::vector<TableDescription> Database::ListTables() const {
   std::vector<TableDescription> tables;
+  if (!impl_->is_usable()) return tables;
   for (const TablePtr& table : impl_->store->ListTables(impl_->options.account)) {
     tables.push_back(
         {table->name, table->raw, static_cast<Durability>(table->durability), table->created_ticks});
@@ -267,17 +288,30 @@ std::vector<TableDescription> Database::ListTables() const {
 
 // ---- Maintenance.
 
-Status Database::Barrier() { return impl_->Run(impl_->store->Barrier()); }
-Status Database::Flush() { return impl_->Run(impl_->store->FlushMemtables()); }
-Status Database::CompactAll() { return impl_->Run(impl_->store->CompactAll()); }
+Status Database::Barrier() {
+  PARTITA_TRY(impl_->CheckUse());
+  return impl_->Run(impl_->store->Barrier());
+}
+Status Database::Flush() {
+  PARTITA_TRY(impl_->CheckUse());
+  return impl_->Run(impl_->store->FlushMemtables());
+}
+Status Database::CompactAll() {
+  PARTITA_TRY(impl_->CheckUse());
+  return impl_->Run(impl_->store->CompactAll());
+}
 Status Database::SetThroughputTargets(const ThroughputTargets& targets) {
+  PARTITA_TRY(impl_->CheckUse());
   return impl_->store->throttle().SetTargets(targets);
 }
-ThroughputTargets Database::throughput_targets() const { return impl_->store->throttle().targets(); }
+ThroughputTargets Database::throughput_targets() const {
+  return impl_->is_usable() ? impl_->store->throttle().targets() : ThroughputTargets::Off();
+}
 const OpenReport& Database::open_report() const { return impl_->report; }
 
 DatabaseStats Database::Stats() const {
   DatabaseStats stats;
+  if (!impl_->is_usable()) return stats;
   std::vector<ShardStatistics> shards = impl_->store->Statistics();
   for (size_t i = 0; i < shards.size(); ++i) {
     stats.shards.push_back(StatsOf(shards[i], static_cast<uint32_t>(i)));
@@ -323,6 +357,7 @@ DatabaseStats Database::Stats() const {
 }
 
 Result<VerifyReport> Database::Verify() {
+  PARTITA_TRY(impl_->CheckUse());
   PARTITA_ASSIGN(Store::VerifyResult result, impl_->Run(impl_->store->Verify(nullptr)));
   VerifyReport report;
   report.tables_read = result.tables;

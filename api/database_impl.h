@@ -1,11 +1,14 @@
 #pragma once
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "api/partita.h"
 #include "engine/base/event.h"
+#include "engine/base/fork_watch.h"
 #include "engine/base/task_group.h"
 #include "engine/base/user_key.h"
 #include "engine/store.h"
@@ -30,12 +33,24 @@ struct Database::Impl {
   // Asynchronous calls beyond this answer kBusy at once: about a second of work for one core.
   static constexpr uint32_t kCallsMax = 65'536;
 
+  // Ok; kClosed after Close, and in a child of fork, which has none of the store's threads and would write to
+  // its parent's log. What calls do first.
+  Status CheckUse() const {
+    if (is_usable()) return Status();
+    return Status::Closed(store == nullptr
+                              ? "the store is closed"
+                              : "the store was opened by the parent of this process, which alone "
+                                "can use it: open it after fork");
+  }
+  bool is_usable() const { return store != nullptr && !is_of_parent(); }
+  bool is_of_parent() const { return fork_generation != ForkGeneration(); }
+
   // Runs `task` to its end. A worker must not wait: called from a callback it answers that instead.
   template <typename T>
   T Run(Task<T> task) {
     if (Executor::Current() == nullptr || own_runtime == nullptr) return runtime->RunToEnd(std::move(task));
-    Status refused =
-        Status::InvalidArgument("a call that may wait was made from a callback; use its Async form");
+    Status refused = Status::InvalidArgument(
+        "a call that may wait was made from a callback, where only those may be whose names end in Async");
     if constexpr (std::is_same_v<T, WriteOutcome>) {
       return WriteOutcome{std::move(refused), 0, Version()};
     } else {
@@ -69,6 +84,7 @@ struct Database::Impl {
     return true;
   }
 
+  const uint32_t fork_generation = WatchForks();
   // Workers have the rank of who opened the store.
   const ThreadRank workers_rank = RankOfThisThread();
 
@@ -111,6 +127,18 @@ struct TableCore {
   const std::string& name() const { return descriptor->name; }  // As created.
 };
 
+// kInvalidArgument in a callback, which runs on a worker: it must not wait for one.
+Status CheckMayWait();
+
+// A key that memory cannot answer, of many that were asked for.
+struct MissingKey {
+  size_t index = 0;
+  std::string user_key;
+};
+// Reads them, so many at a time, neighbours together; in any order.
+Task<Status> ReadTogether(Store* store, std::vector<MissingKey> missing,
+                          std::function<Task<void>(const MissingKey&)> read);
+
 // The user key of one entity in a fixed buffer, so that a cached read allocates nothing.
 // REQUIRES: keys that passed their checks: two keys of 512 UTF-16 units take at most 3,072 bytes of
 // UTF-8, raw ones 4,096.
@@ -128,6 +156,9 @@ class KeyBuffer {
   char bytes_[kTableIdSize + kRawKeysMax + 1];
 };
 
+// kInvalidArgument: a number that no durability has, as a cast may give.
+Status CheckDurability(Durability durability);
+// REQUIRES: both passed it.
 DurabilityLevel LevelOf(Durability asked, Durability table_default);
 
 Direction DirectionOf(ScanOrder order);

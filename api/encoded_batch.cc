@@ -82,6 +82,10 @@ void EncodedBatch::Reserve(size_t operations, size_t bytes) {
 }
 
 Status EncodedBatch::Add(const Write& write) {
+  if (write.action > WriteAction::kDelete) {
+    return Status::InvalidArgument("action is " + std::to_string(static_cast<int>(write.action)) +
+                                   ", which is none");
+  }
   PARTITA_TRY(CheckEntity(write));
   WriteOp op;
   PARTITA_TRY(ApplyCondition(write, &op));

@@ -31,6 +31,7 @@ class EncodedBatch {
   Status Add(const Write& write);
 
   size_t size() const { return ops_.size(); }
+  size_t size_bytes() const { return bytes_.size(); }
   // The entity record as given; empty for a delete. Valid until the next Add.
   std::string_view record(size_t i) const {
     return std::string_view(bytes_).substr(places_[i].content, places_[i].end - places_[i].content);

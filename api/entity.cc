@@ -1,6 +1,8 @@
 #include "api/entity.h"
 
 #include <algorithm>
+#include <bitset>
+#include <span>
 
 #include "api/etag.h"
 #include "api/limits.h"
@@ -39,6 +41,27 @@ Status CheckName(std::string_view name) {
   if (!IsSystemPropertyName(name)) return CheckPropertyName(name);
   return BrokenRule(Violation::kInvalidInput,
                     "property name " + QuotedForMessage(name) + " is the system's: set it by its own method");
+}
+
+// AppendProperty takes what it is given. A fingerprint tells nearly all names apart: the rest are sorted.
+Status CheckDistinct(std::span<const Property> properties) {
+  std::bitset<256> seen;
+  bool surely = true;
+  for (const Property& property : properties) {
+    const std::string& name = property.name;
+    const auto print = static_cast<uint8_t>(name.front() + 31 * name.back() + 7 * name.size());
+    surely = surely && !seen[print];
+    seen.set(print);
+  }
+  if (surely) return Status();
+  std::vector<std::string_view> names;
+  names.reserve(properties.size());
+  for (const Property& property : properties) names.push_back(property.name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice == names.end()) return Status();
+  return BrokenRule(Violation::kDuplicatePropertiesSpecified,
+                    "the entity has two properties " + QuotedForMessage(*twice));
 }
 
 Status CheckValue(const Property& property) {
@@ -156,6 +179,7 @@ size_t EntitySizeBytes(const Entity& entity) {
 Status ValidateEntity(const Entity& entity) {
   PARTITA_TRY(CheckCount(entity.property_count()));
   for (const Property& property : entity.properties()) PARTITA_TRY(CheckName(property.name));
+  PARTITA_TRY(CheckDistinct(entity.properties()));
   PARTITA_TRY(CheckKey(KeyKind::kPartitionKey, entity.partition_key()));
   PARTITA_TRY(CheckKey(KeyKind::kRowKey, entity.row_key()));
   for (const Property& property : entity.properties()) PARTITA_TRY(CheckValue(property));

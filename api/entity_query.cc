@@ -116,11 +116,13 @@ Result<Page> RunPage(const std::shared_ptr<const TableCore>& core, const Prepare
 }  // namespace
 
 Result<Page> Table::Query(const QueryOptions& options) const {
+  PARTITA_TRY(state_->impl->CheckUse());
   PARTITA_ASSIGN(const PreparedQuery prepared, Prepare(options, state_->id));
   return RunPage(state_, prepared, options.order);
 }
 
 Result<Page> Table::Scan(const ScanOptions& options) const {
+  PARTITA_TRY(state_->impl->CheckUse());
   PARTITA_TRY(CheckPageLimit(options.limit));
   PARTITA_ASSIGN(const ScanBounds bounds, BoundsOf(options, state_->id, /*ordered_text=*/true));
   PreparedQuery prepared{.plan = PlanOf(bounds, state_->id)};
@@ -133,6 +135,7 @@ Result<Page> Table::Scan(const ScanOptions& options) const {
 
 Result<QueryCost> Table::ForEach(const QueryOptions& options,
                                  const std::function<bool(Entity entity)>& visit) const {
+  PARTITA_TRY(state_->impl->CheckUse());
   if (options.skip_damage) {
     return Status::InvalidArgument("skip_damage is for pages, which say what they skipped: use Query");
   }
@@ -164,6 +167,7 @@ Result<QueryCost> Table::ForEach(const QueryOptions& options,
 }
 
 Result<Explanation> Table::Explain(const QueryOptions& options) const {
+  PARTITA_TRY(state_->impl->CheckUse());
   PARTITA_ASSIGN(const PreparedQuery prepared, Prepare(options, state_->id));
   return partita::Explain(prepared.plan);
 }

@@ -58,12 +58,17 @@ Status CheckBounds(const HeatWindow& window) {
   };
   PARTITA_TRY(check("seconds", window.seconds, kSecondsMax));
   PARTITA_TRY(check("columns", window.columns_max, kColumnsMax));
+  if (static_cast<size_t>(window.metric) >= kHeatMetrics) {
+    return Status::InvalidArgument("metric is " + std::to_string(static_cast<int>(window.metric)) +
+                                   ", which is none");
+  }
   return check("buckets", window.buckets_max, HeatAxis::kBucketsMax);
 }
 
 }  // namespace
 
 std::vector<HotPartition> Database::HotPartitions(HeatMetric metric, uint32_t count) const {
+  if (!impl_->is_usable() || static_cast<size_t>(metric) >= kHeatMetrics) return {};
   Store& store = *impl_->store;
   store.CollectLoad();
   const KeyNames names(*impl_);
@@ -78,11 +83,13 @@ std::vector<HotPartition> Database::HotPartitions(HeatMetric metric, uint32_t co
 }
 
 HeatValues Database::LoadPerSecond() const {
+  if (!impl_->is_usable()) return {};
   impl_->store->CollectLoad();
   return impl_->store->hot_partitions().TotalPerSecond(impl_->runtime->clock().RecentNanos());
 }
 
 Result<HeatPicture> Database::Heat(const HeatWindow& window) const {
+  PARTITA_TRY(impl_->CheckUse());
   PARTITA_TRY(CheckBounds(window));
   Store& store = *impl_->store;
   HeatHistory::Window asked{.seconds = window.seconds,

@@ -13,7 +13,7 @@ namespace partita {
 
 // A partition that is hot now: over about the last 43 seconds, older calls counting ever less.
 struct HotPartition {
-  std::string table;
+  std::string table{};
   std::string partition_key;
   bool key_is_cut = false;  // It goes on: only its beginning is known (123 bytes).
   double per_second = 0;    // Of the metric asked for; CPU in nanoseconds.
@@ -30,7 +30,7 @@ struct HeatWindow {
   uint32_t buckets_max = 64;   // 1 to 64
   // Empty: all. Else all buckets of the store that hold keys of it are shown as its own: where it shares one
   // with colder or hotter tables, a 64th of the store's load or so, theirs is in it.
-  std::string table;
+  std::string table{};
   HeatMetric metric = HeatMetric::kCpu;  // What the buckets are to have about as much of each.
 };
 

@@ -6,21 +6,19 @@
 
 namespace partita {
 
-namespace {
-
 Status CheckMayWait() {
   if (Executor::Current() == nullptr) return Status();
   return Status::InvalidArgument("a call that waits was made from a callback");
 }
 
-}  // namespace
-
 Result<ScrubReport> Database::Scrub(const ScrubOptions& options) {
+  PARTITA_TRY(impl_->CheckUse());
   return impl_->Run(impl_->store->Scrub(options));
 }
 
 Result<BackupReport> Database::Backup(const std::string& directory, const BackupOptions& options) {
   PARTITA_TRY(CheckMayWait());
+  PARTITA_TRY(impl_->CheckUse());
   return BackUpStore(*impl_->runtime, *impl_->store, directory, options);
 }
 

@@ -43,6 +43,9 @@
 // between Open and Close; from a callback, which runs on a worker, only the asynchronous ones (others
 // answer kInvalidArgument where they would have to wait). Values (Entity, Page, ...) belong to the caller.
 //
+// A process that forks keeps its databases; the child's handles to them answer kClosed, as all do after Close
+// (what gives no status answers with nothing). What a callback or a progress throws ends the process.
+//
 // Errors are values (engine/base/status.h): a code for the decision, a message for the person. No
 // call throws. kUnknown means in doubt: the write is wholly there or wholly not, and a later read
 // that shows which is final. kDeadlineExceeded: a limit of time, or the disk did not answer a read for 30 s;
@@ -66,7 +69,7 @@ enum class Durability : uint8_t {
 // Everything that can be set; the rest is derived or measured ("partita doctor" shows it).
 struct Options {
   // The store's directory. Required. One process at a time.
-  std::string directory;
+  std::string directory{};
 
   // Opens for reading only: nothing on disk is changed, so a snapshot, a backup or a read-only medium can be
   // read, by several processes at once, but not beside one that writes (kLocked). What is in the logs is
@@ -128,7 +131,7 @@ struct TableOptions {
   Durability durability = Durability::kTableDefault;
   // PartitionKeys where the table is cut into ranges from the start, sorted, distinct; the ranges
   // are dealt to the shards in turn. Empty: one range, on one shard.
-  std::vector<std::string> split_partition_keys;
+  std::vector<std::string> split_partition_keys{};
 };
 
 struct TableDescription {
@@ -159,10 +162,10 @@ enum class WriteAction : uint8_t {
 // One operation of a batch.
 struct Write {
   WriteAction action = WriteAction::kInsert;
-  Entity entity;
+  Entity entity{};
   // An ETag as returned by a write or a read: the operation then needs the entity to have it, else
-  // kPreconditionFailed. Empty: no condition. Allowed with kReplace, kMerge and kDelete.
-  std::string if_match;
+  // kPreconditionFailed. "*": any. Empty: no condition. Allowed with kReplace, kMerge and kDelete.
+  std::string if_match{};
 };
 
 struct WriteOptions {
@@ -203,7 +206,8 @@ struct RawPage {
 };
 
 // A handle to an entity table; cheap to copy; valid until the database is closed. After the table
-// was deleted every call answers kNotFound, also when a table of the same name was made since.
+// was deleted every call that looks into it answers kNotFound, also when a table of the same name was made
+// since.
 class Table {
  public:
   const std::string& name() const;
@@ -242,7 +246,7 @@ class Table {
 
   // Many keys at once: reads that miss memory go to the disk together. Answers in the order asked.
   struct Key {
-    std::string partition_key, row_key;
+    std::string partition_key{}, row_key{};
   };
   std::vector<Result<Entity>> GetMany(std::span<const Key> keys) const;
 
@@ -292,7 +296,7 @@ class Table {
 };
 
 // A handle to a raw table: two byte-string keys without 0x00, together at most 4 KiB, and one value
-// of up to 16 MiB (and 5/32 of memory_bytes). Otherwise as Table.
+// of up to 16 MiB (and 5/32 of memory_bytes). To delete what is not there is ok. Otherwise as Table.
 class RawTable {
  public:
   const std::string& name() const;
@@ -304,7 +308,7 @@ class RawTable {
 
   struct Operation {
     bool remove = false;
-    std::string partition_key, row_key, value;
+    std::string partition_key{}, row_key{}, value{};
   };
   // Atomic; one partition, each row key once, up to 10,000 operations and 64 MiB (and 5/32 of memory_bytes).
   WriteResult Apply(std::span<const Operation> operations, WriteOptions options = {}) const;
@@ -400,16 +404,18 @@ class Database {
  public:
   // Opens or creates the store and recovers it. kLocked names the process that holds it; kNotFound
   // when there is no store and create_if_missing is false; kInvalidArgument names the option and
-  // its bounds, or says that the directory holds something else.
+  // its bounds, or says that the directory holds something else. A process that ends may hold the store for
+  // up to 5 s more, which Open waits.
   static Result<std::unique_ptr<Database>> Open(const Options& options);
 
   // Flushes everything accepted at kPower and kProcess, seals the logs and stops (F7). No call may
-  // run or start meanwhile. The destructor closes too, and drops the status.
+  // run or start meanwhile. The destructor closes too, and drops the status; neither is for a callback.
   Status Close();
   ~Database();
 
   // kAlreadyExists; kInvalidArgument for a bad name; kBusy while a table of that name is still
-  // being deleted. Durable when it returns, as is deletion.
+  // being deleted; kResourceExhausted: more than 4,096 splits of all tables. Durable when it returns, as is
+  // deletion.
   Result<Table> CreateTable(std::string_view name, const TableOptions& options = {});
   Result<RawTable> CreateRawTable(std::string_view name, const TableOptions& options = {});
   // kNotFound; kInvalidArgument when the table is of the other kind.
@@ -426,7 +432,7 @@ class Database {
   // is empty.
   Result<std::vector<RangeDescription>> ListRanges(std::string_view table = {}) const;
   // Cuts the range with this partition in two in front of it: both pieces stay with their shard, and no data
-  // is touched. kAlreadyExists: one begins there.
+  // is touched. kAlreadyExists: one begins there; kResourceExhausted: 4,096 splits of all tables.
   Status SplitRange(std::string_view table, std::string_view partition_key);
   // Joins the range that begins with this partition to the one in front of it. kInvalidArgument: none begins
   // there; kPreconditionFailed: they are on two shards.

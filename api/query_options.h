@@ -21,13 +21,13 @@ enum class ScanOrder : uint8_t { kAscending, kDescending };
 struct ScanOptions {
   // Bounds on (PartitionKey, RowKey); unset: open. Lower bounds are inclusive, upper ones
   // exclusive. Either `partition` or bounds on partitions; row bounds only with `partition`.
-  std::optional<std::string> partition_lower, partition_upper;
-  std::optional<std::string> partition;  // Only this one.
-  std::optional<std::string> row_lower, row_upper;
+  std::optional<std::string> partition_lower{}, partition_upper{};
+  std::optional<std::string> partition{};  // Only this one.
+  std::optional<std::string> row_lower{}, row_upper{};
   ScanOrder order = ScanOrder::kAscending;
   uint32_t limit = 1000;            // Entities in the page, 1 to 100,000.
   uint64_t bytes_limit = 4u << 20;  // Of stored entities; at least one entity is always given.
-  std::string continuation;         // From the page before; empty: from the start.
+  std::string continuation{};       // From the page before; empty: from the start.
   bool skip_damage = false;         // As QueryOptions'.
 };
 

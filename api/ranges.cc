@@ -47,6 +47,9 @@ Result<std::string> PartitionBound(const Database::Impl& impl, std::string_view 
   if (!found.raw) PARTITA_TRY(CheckKey(KeyKind::kPartitionKey, key));
   if (key.find('\0') != std::string::npos)
     return Status::InvalidArgument("a partition key holds a zero byte");
+  if (found.raw && key.size() > KeyBuffer::kRawKeysMax)
+    return Status::InvalidArgument("a partition key has " + std::to_string(key.size()) +
+                                   " bytes; at most 4,096 are allowed");
   return EncodeUserKey(found.id, found.raw ? std::string(key) : OrderedText(key), "");
 }
 
@@ -61,6 +64,7 @@ std::string PartitionOfBound(const TableDescriptor& table, std::string_view boun
 }  // namespace
 
 Result<std::vector<RangeDescription>> Database::ListRanges(std::string_view table) const {
+  PARTITA_TRY(impl_->CheckUse());
   std::vector<TablePtr> tables;
   if (table.empty()) {
     tables = AllTables(*impl_);
@@ -79,15 +83,18 @@ Result<std::vector<RangeDescription>> Database::ListRanges(std::string_view tabl
 }
 
 Status Database::SplitRange(std::string_view table, std::string_view partition_key) {
+  PARTITA_TRY(impl_->CheckUse());
   return impl_->Run(AsyncDatabase(*this).SplitRange(std::string(table), std::string(partition_key)));
 }
 
 Status Database::MergeRanges(std::string_view table, std::string_view partition_key) {
+  PARTITA_TRY(impl_->CheckUse());
   return impl_->Run(AsyncDatabase(*this).MergeRanges(std::string(table), std::string(partition_key)));
 }
 
 Result<Database::RangeMove> Database::MoveRange(std::string_view table, std::string_view partition_key,
                                                 uint32_t shard) {
+  PARTITA_TRY(impl_->CheckUse());
   return impl_->Run(AsyncDatabase(*this).MoveRange(std::string(table), std::string(partition_key), shard));
 }
 

@@ -63,6 +63,8 @@ WriteResult RawRefused(Status status, size_t operation = 0) {
 
 std::optional<WriteResult> Encode(const TableCore& table, std::span<const RawTable::Operation> operations,
                                   WriteOptions options, RawBatch* batch) {
+  if (Status usable = table.impl->CheckUse(); !usable.ok()) return RawRefused(std::move(usable));
+  if (Status known = CheckDurability(options.durability); !known.ok()) return RawRefused(std::move(known));
   if (operations.empty() || operations.size() > kRawOperationsMax) {
     return RawRefused(Status::InvalidArgument("a batch takes 1 to 10,000 operations, not " +
                                               std::to_string(operations.size())));
@@ -74,13 +76,12 @@ std::optional<WriteResult> Encode(const TableCore& table, std::span<const RawTab
     Status checked = CheckRawOperation(operation);
     if (!checked.ok()) return RawRefused(std::move(checked), i);
     bytes += operation.value.size() + operation.row_key.size();
-    if (operation.partition_key != operations[0].partition_key || !rows.insert(operation.row_key).second ||
-        bytes > kRawBatchBytesMax) {
-      return RawRefused(
-          Status::InvalidArgument("operation " + std::to_string(i) +
-                                  " has another partition key, repeats a row key, or takes the batch "
-                                  "beyond 64 MiB"),
-          i);
+    const char* broken = operation.partition_key != operations[0].partition_key ? "has another partition key"
+                         : !rows.insert(operation.row_key).second               ? "repeats a row key"
+                         : bytes > kRawBatchBytesMax ? "takes the batch beyond 64 MiB"
+                                                     : nullptr;
+    if (broken != nullptr) {
+      return RawRefused(Status::InvalidArgument("operation " + std::to_string(i) + " " + broken), i);
     }
     batch->keys.push_back(EncodeUserKey(table.id, operation.partition_key, operation.row_key));
   }
@@ -100,7 +101,9 @@ std::optional<WriteResult> Encode(const TableCore& table, std::span<const RawTab
 // One operation without copies: the road of an embedder's put.
 WriteResult RunSingle(const TableCore& table, WriteKind kind, std::string_view partition_key,
                       std::string_view row_key, std::string_view value, WriteOptions options) {
-  Status checked = CheckRawKeys(partition_key, row_key);
+  Status checked = table.impl->CheckUse();
+  if (checked.ok()) checked = CheckRawKeys(partition_key, row_key);
+  if (checked.ok()) checked = CheckDurability(options.durability);
   if (checked.ok() && value.size() > kRawValueSizeMax) {
     checked = Status::InvalidArgument("the value has " + std::to_string(value.size()) +
                                       " bytes; at most 16 MiB are allowed");
@@ -151,16 +154,6 @@ Task<void> ReadRawThenCall(Store* store, std::string user_key,
 
 Task<void> ReadRawInto(Store* store, std::string user_key, Result<std::string>* out) {
   *out = co_await ReadRawOwned(store, std::move(user_key));
-}
-
-Task<Status> ReadRawTogether(Store* store, const std::vector<std::pair<size_t, std::string>>* missing,
-                             std::vector<Result<std::string>>* results) {
-  TaskGroup group;
-  for (const auto& [index, user_key] : *missing) {
-    group.Spawn(store->ExecutorFor(user_key), ReadRawInto(store, user_key, &(*results)[index]));
-  }
-  co_await group.Join();
-  co_return Status();
 }
 
 Task<void> ApplyThenCall(Database::Impl* impl, std::unique_ptr<RawBatch> batch, WriteCallback done) {
@@ -261,6 +254,7 @@ void RawTable::ApplyAsync(std::vector<Operation> operations, WriteOptions option
 }
 
 Status RawTable::Get(std::string_view partition_key, std::string_view row_key, std::string* value) const {
+  PARTITA_TRY(state_->impl->CheckUse());
   PARTITA_TRY(CheckRawKeys(partition_key, row_key));
   KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/false);
   Store* store = state_->impl->store.get();
@@ -272,7 +266,8 @@ Status RawTable::Get(std::string_view partition_key, std::string_view row_key, s
 
 void RawTable::GetAsync(std::string partition_key, std::string row_key,
                         std::function<void(Result<std::string>)> done) const {
-  Status checked = CheckRawKeys(partition_key, row_key);
+  Status checked = state_->impl->CheckUse();
+  if (checked.ok()) checked = CheckRawKeys(partition_key, row_key);
   if (!checked.ok()) return done(checked);
   std::string key = EncodeUserKey(state_->id, partition_key, row_key);
   std::function<void(Result<std::string>)> busy = done;
@@ -283,8 +278,10 @@ void RawTable::GetAsync(std::string partition_key, std::string row_key,
 }
 
 std::vector<Result<std::string>> RawTable::GetMany(std::span<const Table::Key> keys) const {
+  const Status usable = state_->impl->CheckUse();
+  if (!usable.ok()) return std::vector<Result<std::string>>(keys.size(), usable);
   std::vector<Result<std::string>> results;
-  std::vector<std::pair<size_t, std::string>> missing;
+  std::vector<MissingKey> missing;
   Store* store = state_->impl->store.get();
   for (size_t i = 0; i < keys.size(); ++i) {
     Status checked = CheckRawKeys(keys[i].partition_key, keys[i].row_key);
@@ -300,15 +297,19 @@ std::vector<Result<std::string>> RawTable::GetMany(std::span<const Table::Key> k
       continue;
     }
     results.emplace_back(RawStatusOf(answer));
-    if (answer.state != Shard::ReadState::kAbsent) missing.emplace_back(i, key.key());
+    if (answer.state != Shard::ReadState::kAbsent) missing.push_back({i, std::string(key.key())});
   }
   if (missing.empty()) return results;
-  const Status ran = state_->impl->Run(ReadRawTogether(store, &missing, &results));
-  for (size_t i = 0; !ran.ok() && i < missing.size(); ++i) results[missing[i].first] = ran;
+  const auto read = [&](const MissingKey& key) {
+    return ReadRawInto(store, key.user_key, &results[key.index]);
+  };
+  const Status ran = state_->impl->Run(ReadTogether(store, missing, read));
+  for (size_t i = 0; !ran.ok() && i < missing.size(); ++i) results[missing[i].index] = ran;
   return results;
 }
 
 Result<RawPage> RawTable::Scan(const ScanOptions& options) const {
+  PARTITA_TRY(state_->impl->CheckUse());
   PARTITA_ASSIGN(const ScanRequest request, RawScanRequest(options, state_->id));
   RawPage page;
   RawSink sink(&page.rows);
@@ -326,6 +327,7 @@ Result<RawPage> RawTable::Scan(const ScanOptions& options) const {
 
 Result<QueryCost> RawTable::ForEach(const ScanOptions& options,
                                     const std::function<bool(const RawRowView& row)>& visit) const {
+  PARTITA_TRY(state_->impl->CheckUse());
   // What the processor's caches hold beside the table: rows are shown while they are still there.
   constexpr uint64_t kRowsAtOnceBytes = 256u << 10;
   if (options.skip_damage) {

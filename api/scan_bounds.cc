@@ -29,6 +29,12 @@ void KeyBuffer::Append(std::string_view text, bool ordered_text) {
   size_ += text.size();
 }
 
+Status CheckDurability(Durability durability) {
+  if (durability <= Durability::kMemory) return Status();
+  return Status::InvalidArgument("durability is " + std::to_string(static_cast<int>(durability)) +
+                                 "; it must be kTableDefault, kPower, kProcess or kMemory");
+}
+
 DurabilityLevel LevelOf(Durability asked, Durability table_default) {
   Durability durability = asked == Durability::kTableDefault ? table_default : asked;
   return static_cast<DurabilityLevel>(durability);

@@ -33,6 +33,7 @@ std::vector<StallPlace> PlacesOf(const std::vector<StallReport>& reports) {
 }  // namespace
 
 StallSummary Database::Stalls() const {
+  if (!impl_->is_usable()) return {};
   const std::vector<StallReport> reports = impl_->store->Stalls();
   Clock& clock = impl_->runtime->clock();
   const uint64_t now_ns = clock.MonotonicNanos();

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "api/async_database.h"
 #include "api/entity_codec.h"
 #include "api/names.h"
@@ -69,6 +71,7 @@ std::optional<Status> TryRead(Store* store, std::string_view user_key, std::stri
 
 Status Table::GetRecord(std::string_view partition_key, std::string_view row_key, std::string* record,
                         uint64_t* timestamp_ticks) const {
+  PARTITA_TRY(state_->impl->CheckUse());
   PARTITA_TRY(CheckKeys(partition_key, row_key));
   KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/true);
   Store* store = state_->impl->store.get();
@@ -111,16 +114,6 @@ Task<void> ReadInto(Store* store, std::string user_key, Result<Entity>* out) {
   *out = co_await ReadEntity(store, std::move(user_key));
 }
 
-Task<Status> ReadTogether(Store* store, const std::vector<std::pair<size_t, std::string>>* missing,
-                          std::vector<Result<Entity>>* results) {
-  TaskGroup group;
-  for (const auto& [index, user_key] : *missing) {
-    group.Spawn(store->ExecutorFor(user_key), ReadInto(store, user_key, &(*results)[index]));
-  }
-  co_await group.Join();
-  co_return Status();
-}
-
 Task<void> ReadThenCall(Store* store, std::string user_key, std::function<void(Result<Entity>)> done) {
   Result<Entity> entity = co_await ReadEntity(store, std::move(user_key));
   done(std::move(entity));
@@ -128,9 +121,27 @@ Task<void> ReadThenCall(Store* store, std::string user_key, std::function<void(R
 
 }  // namespace
 
+Task<Status> ReadTogether(Store* store, std::vector<MissingKey> missing,
+                          std::function<Task<void>(const MissingKey&)> read) {
+  // More than a device answers at once; each takes a block while it is under way.
+  constexpr size_t kAtOnce = 256;
+  std::sort(missing.begin(), missing.end(),
+            [](const MissingKey& a, const MissingKey& b) { return a.user_key < b.user_key; });
+  for (size_t begin = 0; begin < missing.size(); begin += kAtOnce) {
+    TaskGroup group;
+    for (size_t i = begin; i < std::min(begin + kAtOnce, missing.size()); ++i) {
+      group.Spawn(store->ExecutorFor(missing[i].user_key), read(missing[i]));
+    }
+    co_await group.Join();
+  }
+  co_return Status();
+}
+
 std::vector<Result<Entity>> Table::GetMany(std::span<const Key> keys) const {
+  const Status usable = state_->impl->CheckUse();
+  if (!usable.ok()) return std::vector<Result<Entity>>(keys.size(), usable);
   std::vector<Result<Entity>> results;
-  std::vector<std::pair<size_t, std::string>> missing;  // What memory cannot answer.
+  std::vector<MissingKey> missing;
   Store* store = state_->impl->store.get();
   std::string content;
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -146,17 +157,19 @@ std::vector<Result<Entity>> Table::GetMany(std::span<const Key> keys) const {
       continue;
     }
     results.emplace_back(NoSuchEntity());
-    if (answer.state != Shard::ReadState::kAbsent) missing.emplace_back(i, key.key());
+    if (answer.state != Shard::ReadState::kAbsent) missing.push_back({i, std::string(key.key())});
   }
   if (missing.empty()) return results;
-  const Status ran = state_->impl->Run(ReadTogether(store, &missing, &results));
-  for (size_t i = 0; !ran.ok() && i < missing.size(); ++i) results[missing[i].first] = ran;
+  const auto read = [&](const MissingKey& key) { return ReadInto(store, key.user_key, &results[key.index]); };
+  const Status ran = state_->impl->Run(ReadTogether(store, missing, read));
+  for (size_t i = 0; !ran.ok() && i < missing.size(); ++i) results[missing[i].index] = ran;
   return results;
 }
 
 void Table::GetAsync(std::string partition_key, std::string row_key,
                      std::function<void(Result<Entity>)> done) const {
-  Status checked = CheckKeys(partition_key, row_key);
+  Status checked = state_->impl->CheckUse();
+  if (checked.ok()) checked = CheckKeys(partition_key, row_key);
   if (!checked.ok()) return done(checked);
   KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/true);
   std::function<void(Result<Entity>)> busy = done;

@@ -38,6 +38,8 @@ WriteResult Refused(Status status, size_t operation) {
 // Checks and encodes; on failure the result says which operation and why.
 std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const Write> writes,
                                        const BatchOptions& options, EncodedBatch* batch) {
+  if (Status usable = table.impl->CheckUse(); !usable.ok()) return Refused(std::move(usable), 0);
+  if (Status known = CheckDurability(options.durability); !known.ok()) return Refused(std::move(known), 0);
   if (writes.empty()) return Refused(Status::InvalidArgument("the batch is empty"), 0);
   if (writes.size() > options.operations_max) {
     return Refused(
@@ -81,6 +83,8 @@ std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const W
 
 std::optional<WriteResult> EncodeOne(const TableCore& table, const Write& write, Durability durability,
                                      EncodedBatch* batch) {
+  if (Status usable = table.impl->CheckUse(); !usable.ok()) return Refused(std::move(usable), 0);
+  if (Status known = CheckDurability(durability); !known.ok()) return Refused(std::move(known), 0);
   batch->Reserve(1, EncodedRoom(EntitySizeBoundBytes(write.entity), 1));
   Status added = batch->Add(write);
   if (!added.ok()) return Refused(std::move(added), 0);
@@ -151,14 +155,16 @@ Task<void> RunInto(Database::Impl* impl, EncodedBatch* batch, WriteResult* resul
   *result = ResultOf(std::move(outcome));
 }
 
-Task<Status> RunTogether(Database::Impl* impl, std::vector<std::unique_ptr<EncodedBatch>>* batches,
-                         std::vector<WriteResult>* results) {
+struct OwnBatch {
+  std::unique_ptr<EncodedBatch> batch;
+  WriteResult* result = nullptr;
+};
+
+Task<Status> RunTogether(Database::Impl* impl, const std::vector<OwnBatch>* batches) {
   TaskGroup group;
-  for (size_t i = 0; i < batches->size(); ++i) {
-    EncodedBatch* batch = (*batches)[i].get();
-    if (batch == nullptr) continue;
-    group.Spawn(impl->store->ExecutorFor(batch->request().ops[0].user_key),
-                RunInto(impl, batch, &(*results)[i]));
+  for (const OwnBatch& own : *batches) {
+    group.Spawn(impl->store->ExecutorFor(own.batch->request().ops[0].user_key),
+                RunInto(impl, own.batch.get(), own.result));
   }
   co_await group.Join();
   co_return Status();
@@ -167,18 +173,28 @@ Task<Status> RunTogether(Database::Impl* impl, std::vector<std::unique_ptr<Encod
 }  // namespace
 
 std::vector<WriteResult> Table::WriteMany(std::span<const Write> writes, WriteOptions options) const {
+  // So many share a flush, and no more are encoded at a time.
+  constexpr size_t kAtOnce = 1'024;
+  constexpr size_t kBytesAtOnce = 4u << 20;
   std::vector<WriteResult> results(writes.size());
-  std::vector<std::unique_ptr<EncodedBatch>> batches(writes.size());
+  std::vector<OwnBatch> batches;
+  size_t bytes = 0;
   for (size_t i = 0; i < writes.size(); ++i) {
-    batches[i] = std::make_unique<EncodedBatch>(state_->id);
-    std::optional<WriteResult> refused = EncodeOne(*state_, writes[i], options.durability, batches[i].get());
-    if (!refused) continue;
-    results[i] = std::move(*refused);
-    batches[i].reset();
-  }
-  const Status ran = state_->impl->Run(RunTogether(state_->impl, &batches, &results));
-  for (size_t i = 0; !ran.ok() && i < batches.size(); ++i) {
-    if (batches[i] != nullptr) results[i].status = ran;
+    auto batch = std::make_unique<EncodedBatch>(state_->id);
+    if (auto refused = EncodeOne(*state_, writes[i], options.durability, batch.get())) {
+      results[i] = std::move(*refused);
+    } else {
+      bytes += batch->size_bytes();
+      batches.push_back({std::move(batch), &results[i]});
+    }
+    const bool is_last = i + 1 == writes.size();
+    if (batches.empty() || (!is_last && batches.size() < kAtOnce && bytes < kBytesAtOnce)) continue;
+    const Status ran = state_->impl->Run(RunTogether(state_->impl, &batches));
+    for (const OwnBatch& own : batches) {
+      if (!ran.ok()) own.result->status = ran;
+    }
+    batches.clear();
+    bytes = 0;
   }
   return results;
 }

@@ -272,6 +272,9 @@ std::string EncodeCatalog(const Catalog& catalog) {
     AppendBytes(&out, table->account);
     AppendBytes(&out, table->name);
     out.push_back(table->raw ? 1 : 0);
+    // Bytes that could not be read again would take all tables along.
+    PARTITA_ASSERT(table->durability >= DurabilityLevel::kPower &&
+                   table->durability <= DurabilityLevel::kMemory);
     out.push_back(static_cast<char>(table->durability));
     AppendLe64(&out, table->created_ticks);
     AppendAttributes(&out, table->attributes);

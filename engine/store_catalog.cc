@@ -260,6 +260,12 @@ Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
       co_return Status::Busy("table '" + spec.name + "' is being deleted; try again");
     }
   }
+  if (next.SplitCount() + spec.split_partitions.size() > kSplitsMax) {
+    co_return Status::ResourceExhausted("the store's tables have " + std::to_string(next.SplitCount()) +
+                                        " splits, and this one would have " +
+                                        std::to_string(spec.split_partitions.size()) + "; " +
+                                        std::to_string(kSplitsMax) + " are allowed in all");
+  }
   TableDescriptor table;
   table.account = spec.account;
   table.name = spec.name;

@@ -13,7 +13,7 @@ struct TaskPace {
   uint64_t bytes_per_second = 0;
   // Called now and then, by the thread that does the work, with what is done and what there is to do in
   // bytes. False stops the task: kCancelled. Null: nobody is told.
-  std::function<bool(uint64_t done, uint64_t due)> progress;
+  std::function<bool(uint64_t done, uint64_t due)> progress{};
 };
 
 enum class FileSharing : uint8_t {
@@ -24,15 +24,15 @@ enum class FileSharing : uint8_t {
 };
 
 struct BackupOptions {
-  TaskPace pace;
+  TaskPace pace{};
   FileSharing sharing = FileSharing::kWherePossible;
   // The directory of an earlier backup of the same store: files that it has too are shared with it, or else
   // copied. Empty: none. Restoring has no use for it.
-  std::string base;
+  std::string base{};
 };
 
 struct ScrubOptions {
-  TaskPace pace;
+  TaskPace pace{};
   // Spreads the reading over so many seconds; 0: as the pace says. With both the slower one holds.
   uint64_t period_seconds = 0;
 };
@@ -58,7 +58,7 @@ struct BackupReport {
 inline constexpr uint64_t kRepairMemoryMin = uint64_t{160} << 20;
 
 struct RepairOptions {
-  TaskPace pace;
+  TaskPace pace{};
   // False: nothing is changed; the report lists what is damaged and what would be lost.
   bool apply = false;
   // For what the logs hold, which goes through memory. At least 160 MiB: a log record may have 128 MiB.
