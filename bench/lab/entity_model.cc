@@ -31,6 +31,11 @@ std::string KeysOf(const EntityPlan& plan, const Record& record) {
   return plan.partition_key.Of(record) + '\0' + plan.row_key.Of(record);
 }
 
+bool IsSameEachTime(const Condition& condition) {
+  return condition.kind == Condition::Kind::kEquals || condition.kind == Condition::Kind::kBetween ||
+         condition.kind == Condition::Kind::kOneOf;
+}
+
 }  // namespace
 
 EntityModel::EntityModel(const Layout& layout, const RecordGenerator& generator)
@@ -298,9 +303,21 @@ void EntityModel::VisitFound(const QueryPart& part, const Op& op, const KnownFie
   for (const Record& one : found) visit(one, returned / static_cast<double>(found.size()));
 }
 
+double EntityModel::MatchesAmong(size_t entity, size_t begin, size_t end, size_t sample, const Op& op,
+                                 const KnownFields& known) const {
+  const size_t stride = std::max<size_t>(1, (end - begin) / sample);
+  size_t looked = 0, matched = 0;
+  Record record;
+  // Each time others of them.
+  for (size_t i = begin + times_looked_++ % stride; i < end; i += stride, ++looked) {
+    generator_.Make(rows_[entity][i].record, &record);
+    if (Matches(op, known, record)) ++matched;
+  }
+  return static_cast<double>(matched) / static_cast<double>(looked);
+}
+
 EntityModel::Answer EntityModel::AskOne(size_t entity, const QueryPlan& plan, const QueryPart& part,
                                         const Op& op, const KnownFields& known, uint64_t top) const {
-  const std::vector<Row>& rows = rows_[entity];
   const auto [begin, end] = FoundBy(entity, part);
   const size_t found = end - begin;
   if (layout_.entities[entity].list_of && part.kind == PlanKind::kPoint) {
@@ -318,14 +335,15 @@ EntityModel::Answer EntityModel::AskOne(size_t entity, const QueryPlan& plan, co
   }
   double share = 1;
   if (!plan.residual.empty() && found > 0) {
-    const size_t stride = std::max<size_t>(1, found / kMatchSample);
-    size_t looked = 0, matched = 0;
-    Record record;
-    for (size_t i = 0; i < found; i += stride, ++looked) {
-      generator_.Make(rows[begin + i].record, &record);
-      if (Matches(op, known, record)) ++matched;
+    const bool is_same = std::all_of(op.where.begin(), op.where.end(), IsSameEachTime);
+    const auto look = [&](size_t sample) { return MatchesAmong(entity, begin, end, sample, op, known); };
+    if (is_same) {
+      const auto [held, is_new] = shares_.try_emplace({&op, entity, part.filter});
+      if (is_new) held->second = look(found);
+      share = held->second;
+    } else {
+      share = look(kMatchSample);
     }
-    share = static_cast<double>(matched) / static_cast<double>(looked);
   }
   const double scanned = static_cast<double>(found) * scale_;
   const double units = static_cast<double>(before_[entity][end] - before_[entity][begin]) * scale_;

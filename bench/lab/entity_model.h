@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -92,6 +94,10 @@ class EntityModel {
   static Answer FirstOf(const Answer& all, uint64_t top);
   Answer AskOne(size_t entity, const QueryPlan& plan, const QueryPart& part, const Op& op,
                 const KnownFields& known, uint64_t top) const;
+  // Of the rows [begin, end), which a request finds, the share that its conditions hold for, as `sample` of
+  // them tell. REQUIRES: begin < end, sample > 0.
+  double MatchesAmong(size_t entity, size_t begin, size_t end, size_t sample, const Op& op,
+                      const KnownFields& known) const;
   Largest LargestOf(size_t place) const;
 
   const Layout& layout_;
@@ -102,6 +108,9 @@ class EntityModel {
   std::vector<Largest> largest_;
   double scale_ = 1;  // Records for each that is looked at.
   double stored_bytes_ = 0;
+  mutable size_t times_looked_ = 0;  // For matches.
+  // Of operations whose conditions are the same each time: by place and keys asked, the share of matches.
+  mutable std::map<std::tuple<const Op*, size_t, std::string>, double> shares_;
 };
 
 }  // namespace partita::lab

@@ -84,6 +84,24 @@ EntityModel::Answer ScanOf(const EntityModel& model, const Experiment& experimen
   return model.Ask(plan, part, experiment.ops[0], KnownFields(experiment.fields.size()), 0);
 }
 
+TEST(EntityModelMatchTest, WhatIsAskedForOftenIsLookedForAmongOtherRowsEachTime) {
+  Experiment experiment = ParseSound(SeriesText("pk = \"all\"\nrk = \"{n:06}\"\n"));
+  experiment.records = 36'000;  // All of them are rows; 40 have the city of the last but one.
+  const RecordGenerator generator(experiment);
+  const EntityModel model(experiment.layouts[0], generator);
+  const Op& op = experiment.ops[0];
+  const Operation operation{.record = 35'998, .existing = 36'000};
+  const KnownFields known = WhatIsKnown(op, operation, generator);
+  const QueryPlan plan = *PlanRead(experiment.layouts[0], op, operation, generator);
+  double matches = 0, told = 0;
+  for (uint64_t number = 0; number < 36'000; ++number) {
+    if (generator.ValueAt(0, number) == known.probe.values[0]) ++matches;
+  }
+  constexpr int kTimes = 72;  // Of 500 rows: all of them.
+  for (int i = 0; i < kTimes; ++i) told += model.Ask(plan, plan.parts[0], op, known, 0).returned;
+  EXPECT_NEAR(told / kTimes, matches, 1);
+}
+
 class EntityModelTest : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(EntityModelTest, ASampleAgreesWithCountingAll) {
