@@ -9,68 +9,107 @@
 #include "bench/lab/entity_model.h"
 #include "bench/lab/entity_units.h"
 #include "bench/lab/operation_stream.h"
-#include "bench/lab/query_planner.h"
+#include "bench/lab/read_planner.h"
 #include "bench/lab/write_planner.h"
 
 namespace partita::lab {
 namespace {
 
-// Operations that are looked at: enough for one second of most rates, and little time.
-constexpr uint64_t kOperationsMin = 500, kOperationsMax = 10'000;
+// Operations that are looked at: enough for one second of most rates, and little time; of each kind so many.
+constexpr uint64_t kOperationsMin = 500, kOperationsMax = 10'000, kOfEachMin = 100;
 // Records of a sample that say in which partitions the others are for which they stand.
 constexpr double kSampleTrusted = 8;
 
 // Table and PartitionKey.
 using Partition = std::pair<std::string, std::string>;
 
+// The operations that are looked at, and how many each of the experiment's has among them. They stand for as
+// many as its weight says: what is rare is looked at as well.
+struct OperationSample {
+  std::vector<Operation> operations;
+  std::vector<uint64_t> counts;
+
+  OperationSample(const RecordGenerator& generator, double rate) : counts(generator.experiment().ops.size()) {
+    OperationStream stream(generator);
+    const auto count = std::clamp(static_cast<uint64_t>(rate), kOperationsMin, kOperationsMax);
+    for (uint64_t i = 0; i < count; ++i) Take(stream.Next());
+    for (size_t op = 0; op < counts.size(); ++op) {
+      if (counts[op] >= kOfEachMin) continue;
+      OperationStream more(generator);
+      while (counts[op] < kOfEachMin) Take(more.NextOf(op));
+    }
+  }
+  void Take(const Operation& operation) {
+    ++counts[operation.op];
+    operations.push_back(operation);
+  }
+};
+
 // Follows operations on one layout, and adds up what they would do.
 class Predictor {
  public:
   Predictor(const Layout& layout, const RecordGenerator& generator)
-      : layout_(layout), generator_(generator), model_(layout, generator) {
+      : layout_(layout),
+        generator_(generator),
+        model_(layout, generator),
+        planner_(layout, generator, model_) {
     prediction_.ops.resize(generator.experiment().ops.size());
-    counts_.resize(prediction_.ops.size());
+    elsewhere_.resize(prediction_.ops.size());
     prediction_.stored_bytes = model_.stored_bytes_per_record();
   }
 
-  void Follow(const Operation& operation) {
-    const Op& op = generator_.experiment().ops[operation.op];
-    ++counts_[operation.op];
-    if (op.reads()) {
-      FollowRead(op, operation, &prediction_.ops[operation.op]);
-    } else {
-      FollowWrites(op, operation, &prediction_.ops[operation.op]);
-    }
-  }
-
   // `rate`: operations a second; 0: not known.
-  LayoutPrediction Finish(double rate) {
-    double operations = 0;
-    for (size_t op = 0; op < counts_.size(); ++op) {
-      OpPrediction& told = prediction_.ops[op];
-      operations += static_cast<double>(counts_[op]);
-      const double count = std::max<double>(1, static_cast<double>(counts_[op]));
-      for (double* sum : {&told.partitions, &told.requests, &told.scanned, &told.returned, &told.written}) {
-        *sum /= count;
+  LayoutPrediction Follow(const OperationSample& sample, double rate) {
+    for (const Operation& operation : sample.operations) {
+      const Op& op = generator_.experiment().ops[operation.op];
+      followed_ = operation.op;
+      if (op.reads()) {
+        FollowRead(op, operation, &prediction_.ops[operation.op]);
+      } else {
+        FollowWrites(op, operation, &prediction_.ops[operation.op]);
       }
     }
-    double all = elsewhere_, hottest = 0;
-    for (const auto& [partition, units] : heat_) {
-      all += units;
-      if (units <= hottest) continue;
-      hottest = units;
-      prediction_.hottest_partition = partition.second;
+    for (size_t op = 0; op < sample.counts.size(); ++op) {
+      OpPrediction& told = prediction_.ops[op];
+      for (double* sum : {&told.partitions, &told.requests, &told.scanned, &told.returned, &told.written}) {
+        *sum /= static_cast<double>(sample.counts[op]);
+      }
     }
-    const double times_a_second = rate / std::max<double>(operations, 1);
-    prediction_.hottest_share = all > 0 ? hottest / all : 0;
-    prediction_.hottest_rate = hottest * times_a_second;
-    prediction_.account_rate = all * times_a_second;
+    SumHeat(sample, rate);
     return std::move(prediction_);
   }
 
  private:
+  void SumHeat(const OperationSample& sample, double rate) {
+    const Experiment& experiment = generator_.experiment();
+    // An operation's, by the units of each.
+    const auto mean = [&](const std::vector<double>& units) {
+      double sum = 0;
+      for (size_t op = 0; op < units.size(); ++op) {
+        sum += units[op] / static_cast<double>(sample.counts[op]) * experiment.ops[op].weight;
+      }
+      return sum / experiment.weight_sum();
+    };
+    double all = mean(elsewhere_), hottest = 0;
+    for (const auto& [partition, units] : heat_) {
+      const double here = mean(units);
+      all += here;
+      if (here <= hottest) continue;
+      hottest = here;
+      prediction_.hottest_partition = partition.second;
+    }
+    prediction_.hottest_share = all > 0 ? hottest / all : 0;
+    prediction_.hottest_rate = hottest * rate;
+    prediction_.account_rate = all * rate;
+  }
+  void Heat(const Partition& partition, double units) {
+    const auto place = heat_.try_emplace(partition, generator_.experiment().ops.size()).first;
+    place->second[followed_] += units;
+  }
+  void HeatElsewhere(double units) { elsewhere_[followed_] += units; }
+
   void FollowRead(const Op& op, const Operation& operation, OpPrediction* told) {
-    const Result<QueryPlan> plan = PlanRead(layout_, op, operation, generator_);
+    const Result<QueryPlan> plan = planner_.Plan(operation);
     if (!plan.ok()) return;
     if (told->plan.empty()) {
       told->plan = PlanKindName(plan->worst());
@@ -80,34 +119,26 @@ class Predictor {
       told->sorts = op.order_field.has_value() && !plan->ordered;
     }
     const KnownFields known = WhatIsKnown(op, operation, generator_);
-    const uint64_t limit = operation.LimitOf(op), left = plan->ordered ? limit : 0;
     double returned = 0, requests = 0, looked_up = 0;
-    for (const QueryPart& part : plan->parts) {
+    for (const PartEstimate& of : EstimateRead(model_, layout_, *plan, op, operation, known)) {
+      const QueryPart& part = *of.part;
       const std::string& table = layout_.entities[part.entity].table;
-      const EntityModel::Answer answer = model_.Ask(*plan, part, op, known, left);
-      told->scanned += answer.scanned;
-      returned += answer.returned;
-      const bool is_list = layout_.entities[part.entity].list_of.has_value();
-      requests += is_list ? 1 : std::max(1.0, answer.returned / kPageEntitiesMax);
-      told->partitions += part.kind <= PlanKind::kPartition ? 1 : 0;
-      if (part.kind <= PlanKind::kPartition)
-        heat_[{table, part.partition_lower}] += std::max(1.0, answer.units);
-      if (part.kind > PlanKind::kPartition) {
+      told->scanned += of.answer.scanned;
+      returned += of.answer.returned;
+      requests += of.requests;
+      if (part.kind <= PlanKind::kPartition) {
+        told->partitions += 1;
+        Heat({table, part.partition_lower}, std::max(1.0, of.answer.units));
+      } else {
         // Of the partitions it runs through the largest is the one that can become the hottest.
         const EntityModel::Largest& largest = model_.largest(part.entity);
-        heat_[{table, largest.partition_key}] += answer.units * largest.share;
-        elsewhere_ += answer.units * (1 - largest.share);
+        Heat({table, largest.partition_key}, of.answer.units * largest.share);
+        HeatElsewhere(of.answer.units * (1 - largest.share));
       }
-      if (plan->lookups) {
-        // Of a list no more than is wanted; what else is not in order the client looks up whole, and sorts.
-        const bool is_cut = is_list && limit > 0;
-        const double found =
-            is_cut ? std::min(answer.returned, static_cast<double>(limit) - looked_up) : answer.returned;
-        FollowLookups(op, part, known, found);
-        looked_up += found;
-      }
-      if (left > 0 && !op.order_field.has_value() && returned >= static_cast<double>(limit)) break;
+      if (plan->lookups) FollowLookups(op, part, known, of.looked_up);
+      looked_up += of.looked_up;
     }
+    const uint64_t limit = operation.LimitOf(op);
     if (limit > 0) returned = std::min(returned, static_cast<double>(limit));
     told->scanned += looked_up;
     told->returned += returned;
@@ -126,8 +157,8 @@ class Predictor {
         there = 1 + (count - 1) * model_.ShareOf(place, partition_key);
       }
       const double units = model_.UnitsAt(base.table, partition_key, base.row_key.Of(record));
-      heat_[{base.table, partition_key}] += there * units;
-      elsewhere_ += (count - there) * units;
+      Heat({base.table, partition_key}, there * units);
+      HeatElsewhere((count - there) * units);
     });
   }
 
@@ -140,8 +171,8 @@ class Predictor {
       // The record is read first.
       told->requests += 1;
       const std::string& row_key = requests[0].writes[0].entity.row_key();
-      heat_[{*requests[0].table, requests[0].partition_key()}] +=
-          model_.UnitsAt(*requests[0].table, requests[0].partition_key(), row_key);
+      Heat({*requests[0].table, requests[0].partition_key()},
+           model_.UnitsAt(*requests[0].table, requests[0].partition_key(), row_key));
     }
     for (const WriteRequestPlan& request : requests) {
       if (request.list) {
@@ -151,7 +182,7 @@ class Predictor {
         partitions.insert(partition);
         told->requests += 1;
         told->written += 1;
-        heat_[partition] += 2 * model_.UnitsAt(*request.table, change.partition_key, change.row_key);
+        Heat(partition, 2 * model_.UnitsAt(*request.table, change.partition_key, change.row_key));
       }
       told->largest_transaction =
           std::max(told->largest_transaction, static_cast<double>(request.writes.size()));
@@ -159,7 +190,7 @@ class Predictor {
         const Partition partition(*request.table, write.entity.partition_key());
         partitions.insert(partition);
         told->written += 1;
-        heat_[partition] += static_cast<double>(UnitsOf(write));
+        Heat(partition, static_cast<double>(UnitsOf(write)));
       }
     }
     told->partitions += static_cast<double>(partitions.size());
@@ -168,10 +199,11 @@ class Predictor {
   const Layout& layout_;
   const RecordGenerator& generator_;
   const EntityModel model_;
+  const ReadPlanner planner_;
   LayoutPrediction prediction_;
-  std::vector<uint64_t> counts_;
-  std::map<Partition, double> heat_;  // Units, by partition,
-  double elsewhere_ = 0;              // and where no partition was told apart.
+  size_t followed_ = 0;                            // The operation that is followed.
+  std::map<Partition, std::vector<double>> heat_;  // Units by partition, of each operation,
+  std::vector<double> elsewhere_;                  // and where no partition was told apart.
 };
 
 std::string WholeFigure(double number) {
@@ -225,13 +257,10 @@ Prediction Predict(const RecordGenerator& generator) {
   const Experiment& experiment = generator.experiment();
   Prediction prediction;
   prediction.rate = experiment.arrival.HighestRate().value_or(0);
-  const auto count = std::clamp(static_cast<uint64_t>(prediction.rate), kOperationsMin, kOperationsMax);
+  const OperationSample sample(generator, prediction.rate);
   for (const Layout& layout : experiment.layouts) {
-    Predictor predictor(layout, generator);
-    OperationStream stream(generator);
-    for (uint64_t i = 0; i < count; ++i) predictor.Follow(stream.Next());
     const double rate = experiment.ArrivalOf(layout).HighestRate().value_or(0);
-    prediction.layouts.push_back(predictor.Finish(rate));
+    prediction.layouts.push_back(Predictor(layout, generator).Follow(sample, rate));
   }
   return prediction;
 }

@@ -9,7 +9,7 @@
 
 #include "bench/lab/cell.h"
 #include "bench/lab/operation_stream.h"
-#include "bench/lab/query_planner.h"
+#include "bench/lab/read_planner.h"
 #include "bench/lab/target.h"
 #include "bench/lab/write_planner.h"
 
@@ -81,11 +81,12 @@ Rate StreamRate(const RecordGenerator& generator) {
 
 Rate RequestRate(const RecordGenerator& generator, const Layout& layout, Status* failed) {
   OperationStream stream(generator);
+  const ReadPlanner planner(layout, generator, EntityModel(layout, generator));
   return RateOf([&] {
     const Operation operation = stream.Next();
     const Op& op = generator.experiment().ops[operation.op];
     if (op.reads()) {
-      const Result<QueryPlan> plan = PlanRead(layout, op, operation, generator);
+      const Result<QueryPlan> plan = planner.Plan(operation);
       if (!plan.ok()) *failed = plan.status();
     } else {
       (void)PlanWrites(layout, op, operation, generator);

@@ -87,25 +87,35 @@ uint64_t OperationStream::PickFromRanges(size_t op, uint64_t settled, Draw* draw
   return std::min(first + Draw(experiment_.seed, static_cast<uint64_t>(key)).Below(count), settled - 1);
 }
 
+Draw OperationStream::NextDraw() const { return {experiment_.seed ^ kOperationSalt, next_}; }
+
 Operation OperationStream::Next() {
-  Draw draw(experiment_.seed ^ kOperationSalt, next_);
-  Operation operation{.number = next_++, .existing = existing_};
+  Draw draw = NextDraw();
   double left = draw.Uniform() * weight_sum_;
-  while (operation.op + 1 < experiment_.ops.size() && (left -= experiment_.ops[operation.op].weight) >= 0) {
-    ++operation.op;
-  }
-  const Op& op = experiment_.ops[operation.op];
+  size_t op = 0;
+  while (op + 1 < experiment_.ops.size() && (left -= experiment_.ops[op].weight) >= 0) ++op;
+  return Make(op, &draw);
+}
+
+Operation OperationStream::NextOf(size_t op) {
+  Draw draw = NextDraw();
+  return Make(op, &draw);
+}
+
+Operation OperationStream::Make(size_t of, Draw* draw) {
+  const Op& op = experiment_.ops[of];
+  Operation operation{.number = next_++, .op = of, .existing = existing_};
   uint64_t& existing_then = existing_then_[operation.number % existing_then_.size()];
   if (op.writes_new()) {
     operation.record = existing_;
     operation.records = op.batch;
     existing_ += op.batch;
   } else {
-    operation.record = PickRecord(operation.op, existing_then, &draw);
+    operation.record = PickRecord(of, existing_then, draw);
   }
   if (op.limit_pareto) {
     operation.limit = static_cast<uint64_t>(
-        std::clamp(DrawPareto(*op.limit_pareto, &draw), 1.0, static_cast<double>(op.limit)));
+        std::clamp(DrawPareto(*op.limit_pareto, draw), 1.0, static_cast<double>(op.limit)));
   }
   existing_then = existing_;
   return operation;

@@ -30,8 +30,12 @@ class OperationStream {
  public:
   explicit OperationStream(const RecordGenerator& generator);
   Operation Next();
+  // One of this operation, however rarely it comes.
+  Operation NextOf(size_t op);
 
  private:
+  Draw NextDraw() const;
+  Operation Make(size_t of, Draw* draw);
   uint64_t PickRecord(size_t op, uint64_t settled, Draw* draw);
   uint64_t PickFromRanges(size_t op, uint64_t settled, Draw* draw) const;
 

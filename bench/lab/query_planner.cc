@@ -320,6 +320,19 @@ Result<QueryPlan> PlanTypes(const Layout& layout, const Op& op, const KnownField
   return std::move(*all);
 }
 
+// A copy that holds what is wanted, or leads to it.
+Result<QueryPlan> PlanCopy(const Layout& layout, size_t entity, const Op& op, const KnownFields& known,
+                           const RecordGenerator& generator) {
+  const EntityPlan& place = layout.entities[entity];
+  PARTITA_ASSIGN(QueryPlan plan, EntityPlanner(op, layout, entity, generator).Plan(known));
+  if (!place.list_of && HoldsAll(place.fields, op.select, known.states.size())) return plan;
+  plan.lookups = true;
+  // A list is read by who knows its keys.
+  const bool is_known = !place.list_of || plan.worst() == PlanKind::kPoint;
+  if (is_known && LeadsToRecord(layout, place, known)) return plan;
+  return Status::InvalidArgument("copy " + place.name + " does not lead to what is wanted");
+}
+
 }  // namespace
 
 int CompareValues(const PropertyValue& a, const PropertyValue& b) {
@@ -380,22 +393,25 @@ Result<QueryPlan> PlanRead(const Layout& layout, const Op& op, const Operation& 
   Result<QueryPlan> best = PlanTypes(layout, op, known, generator);
   // A get of what has its own key goes there.
   if (op.kind != OpKind::kQuery) return best;
-  const auto rank = [](const QueryPlan& plan) {
-    return std::tuple(plan.worst(), plan.lookups, plan.parts.size(), !plan.ordered);
-  };
   for (size_t entity = layout.types; entity < layout.entities.size(); ++entity) {
-    const EntityPlan& place = layout.entities[entity];
-    Result<QueryPlan> plan = EntityPlanner(op, layout, entity, generator).Plan(known);
-    if (!plan.ok()) continue;
-    if (place.list_of || !HoldsAll(place.fields, op.select, known.states.size())) {
-      if (!LeadsToRecord(layout, place, known)) continue;
-      // A list is read by who knows its keys.
-      if (place.list_of && plan->worst() != PlanKind::kPoint) continue;
-      plan->lookups = true;
-    }
-    if (!best.ok() || rank(*plan) < rank(*best)) best = std::move(plan);
+    Result<QueryPlan> plan = PlanCopy(layout, entity, op, known, generator);
+    if (plan.ok() && (!best.ok() || IsBetter(*plan, *best))) best = std::move(plan);
   }
   return best;
+}
+
+Result<QueryPlan> PlanReadFrom(size_t entity, const Layout& layout, const Op& op, const Operation& operation,
+                               const RecordGenerator& generator) {
+  const KnownFields known = WhatIsKnown(op, operation, generator);
+  return entity < layout.types ? PlanTypes(layout, op, known, generator)
+                               : PlanCopy(layout, entity, op, known, generator);
+}
+
+bool IsBetter(const QueryPlan& plan, const QueryPlan& than) {
+  const auto rank = [](const QueryPlan& of) {
+    return std::tuple(of.worst(), of.lookups, of.residual.size(), of.parts.size(), !of.ordered);
+  };
+  return rank(plan) < rank(than);
 }
 
 bool Matches(const Op& op, const KnownFields& known, const Record& record) {

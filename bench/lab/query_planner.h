@@ -51,9 +51,15 @@ struct KnownFields {
 };
 KnownFields WhatIsKnown(const Op& op, const Operation& operation, const RecordGenerator& generator);
 
-// Plans a get or query. kInvalidArgument: the layout cannot answer it, and why.
+// Plans a get or query by what the keys of the layout tell; who knows the data plans better (read_planner.h).
+// kInvalidArgument: the layout cannot answer it, and why.
 Result<QueryPlan> PlanRead(const Layout& layout, const Op& op, const Operation& operation,
                            const RecordGenerator& generator);
+// From this entity of the layout: the record itself, of whichever type, or a copy.
+Result<QueryPlan> PlanReadFrom(size_t entity, const Layout& layout, const Op& op, const Operation& operation,
+                               const RecordGenerator& generator);
+// As far as the keys tell.
+bool IsBetter(const QueryPlan& plan, const QueryPlan& than);
 
 // -1, 0, 1; values of two types do not meet.
 int CompareValues(const PropertyValue& a, const PropertyValue& b);

@@ -77,7 +77,7 @@ function change(){
 
 function explained(l){
  return [el('h3',{},'What each operation does (predicted)'),table(['Operation','Plan','Partitions','Transactions','Scanned','Returned','Written','Request'],
-  l.ops.map(o=>[o.op,(o.plan||'write')+(o.copy?' of copy '+o.copy:'')+(o.lookups?', then point reads':'')+(o.sorts?', client sorts':'')+
+  l.ops.map(o=>[o.op,(o.plan||o.kind)+(o.copy?' of copy '+o.copy:'')+(o.lookups?', then point reads':'')+(o.sorts?', client sorts':'')+
    (o.atomic?'':', not atomic'),num(o.partitions),num(o.transactions),num(o.scanned),num(o.returned),num(o.written),el('code',{},o.filter||'')]))];
 }
 

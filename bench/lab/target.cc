@@ -84,6 +84,7 @@ Target::Target(std::unique_ptr<TableStore> store, const Layout& layout, const Re
   const std::vector<Op>& ops = generator.experiment().ops;
   if (std::none_of(ops.begin(), ops.end(), [](const Op& op) { return op.reads(); })) return;
   const EntityModel model(layout, generator);
+  planner_.emplace(layout, generator, model);
   for (size_t place = 0; place < layout.entities.size(); ++place) {
     const bool is_list = layout.entities[place].list_of.has_value();
     sums_.push_back(is_list ? EntityModel::Sum() : model.SumOf(place));
@@ -279,7 +280,7 @@ Status Target::Write(const WriteRequestPlan& request, Outcome* outcome) const {
 }
 
 Status Target::Read(const Op& op, const Operation& operation, Outcome* outcome) const {
-  PARTITA_ASSIGN(const QueryPlan plan, PlanRead(layout_, op, operation, generator_));
+  PARTITA_ASSIGN(const QueryPlan plan, planner_->Plan(operation));
   const uint64_t top = plan.ordered ? operation.LimitOf(op) : 0;
   for (const QueryPart& part : plan.parts) {
     const EntityPlan& place = layout_.entities[part.entity];

@@ -2,13 +2,14 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/lab/entity_model.h"
 #include "bench/lab/experiment.h"
 #include "bench/lab/key_rows.h"
-#include "bench/lab/query_planner.h"
+#include "bench/lab/read_planner.h"
 #include "bench/lab/record_generator.h"
 #include "bench/lab/table_store.h"
 #include "bench/lab/timeline.h"
@@ -78,6 +79,7 @@ class Target {
   const RecordGenerator& generator_;
   const std::atomic<bool>& stop_;
   const KeyRows key_rows_;
+  std::optional<ReadPlanner> planner_;  // Where something is read.
   std::vector<EntityModel::Sum> sums_;  // Of each place that can be scanned; empty: nothing is.
 };
 

@@ -184,6 +184,40 @@ TEST(ExplainTest, AReplayIsPredictedAtItsMeanRateAndWhatItLeavesOutIsTold) {
   EXPECT_EQ(LeftOutText(experiment.arrival), "");
 }
 
+TEST(ExplainTest, ARareOperationIsLookedAtAndCountsByItsWeight) {
+  const Experiment experiment = ParseSound(R"(name = "rare"
+[data]
+records = 30_000
+[data.fields]
+id = { dist = "sequence", format = "{:08}" }
+flag = { dist = "uniform", n = 20, format = "f{:02}" }
+[[op]]
+name = "report"
+kind = "query"
+weight = 1e-6
+where = { flag = "f03" }
+[[op]]
+name = "get"
+kind = "get"
+[[layout]]
+name = "l"
+pk = "c{id}"
+rk = ""
+[arrival]
+rate = 1000
+)");
+  const RecordGenerator generator(experiment);
+  double matches = 0;
+  for (uint64_t number = 0; number < experiment.records; ++number) {
+    if (*generator.ValueAt(0, number).if_string() == "f03") ++matches;  // Fields are in order of names.
+  }
+  const LayoutPrediction told = Predict(generator).layouts[0];
+  EXPECT_EQ(told.ops[0].plan, "partition-range");
+  EXPECT_DOUBLE_EQ(told.ops[0].scanned, 30'000);
+  EXPECT_DOUBLE_EQ(told.ops[0].returned, matches) << "all are looked at where the conditions are constant";
+  EXPECT_NEAR(told.account_rate, 1000 * (1 + 0.03), 1e-2);
+}
+
 TEST(ExplainTest, OfAClosedLoopNoRateIsJudged) {
   Experiment experiment = ParseSound(ReadingsText(R"(
 [[layout]]
