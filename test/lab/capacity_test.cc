@@ -96,6 +96,20 @@ TEST(MissedByTest, EachPartOfAGoalIsMissedByItself) {
   EXPECT_EQ(MissedBy(experiment, late), "fell behind");
 }
 
+TEST(MissedByTest, OneRareOperationThatMissesTheGoalIsNotHiddenByTheOthers) {
+  const Experiment experiment = WithGoal({.p99_ms = 10, .throttled = 0.2});
+  CellFigures cell = Sound();
+  OpFigures rare{.operations = 2, .completed = 2};
+  for (int i = 0; i < 2; ++i) rare.latency.Record(1'000'000);
+  cell.ops.push_back(rare);
+  EXPECT_EQ(MissedBy(experiment, cell), "");
+  cell.ops[1].throttled = 1;
+  EXPECT_EQ(MissedBy(experiment, cell), "throttled (latest)");
+  cell.ops[1] = {.operations = 2, .completed = 2};
+  for (int i = 0; i < 2; ++i) cell.ops[1].latency.Record(50'000'000);
+  EXPECT_EQ(MissedBy(experiment, cell), "p99 (latest)");
+}
+
 TEST(MissedByTest, WhatTheGoalAllowsToBeRefusedIsNotBehind) {
   const Experiment experiment = WithGoal({.p99_ms = {}, .throttled = 0.2});
   CellFigures refused = Sound();
