@@ -9,6 +9,7 @@
 
 #include "bench/compare/statistics.h"
 #include "bench/lab/metrics.h"
+#include "bench/lab/name_column.h"
 
 namespace partita::lab {
 namespace {
@@ -18,7 +19,7 @@ constexpr double kShareRise = 0.01;
 // Layout, rate and operation: its figures in each repeat.
 using Key = std::tuple<std::string, std::string, std::string>;
 struct Figures {
-  std::vector<double> p99_ms, throttled, dropped, failed, missing;  // The last as a share of all.
+  std::vector<double> p99_ms, throttled, dropped, failed, missing;  // All but the first as shares of all.
 };
 struct Run {
   std::string stream_hash;
@@ -53,8 +54,9 @@ Result<Run> ReadRun(std::string_view json, const char* which) {
       figures.p99_ms.push_back(NumberOf(op["p99_ms"]));
       figures.throttled.push_back(NumberOf(op["throttled"]));
       figures.dropped.push_back(NumberOf(op["dropped"]));
-      figures.failed.push_back(NumberOf(op["failed"]));
-      figures.missing.push_back(NumberOf(op["missing"]) / std::max(1.0, NumberOf(op["operations"])));
+      const double operations = std::max(1.0, NumberOf(op["operations"]));
+      figures.failed.push_back(NumberOf(op["failed"]) / operations);
+      figures.missing.push_back(NumberOf(op["missing"]) / operations);
     }
   }
   return run;
@@ -66,9 +68,11 @@ double Rise(const std::vector<double>& before, const std::vector<double>& after)
 
 // Empty when the second is not worse in that it did less.
 std::string LessDone(const Figures& before, const Figures& after) {
-  if (std::any_of(after.failed.begin(), after.failed.end(), [](double count) { return count > 0; })) {
-    return "operations failed";
-  }
+  const auto any = [](const std::vector<double>& shares) {
+    return std::any_of(shares.begin(), shares.end(), [](double share) { return share > 0; });
+  };
+  if (any(after.failed) && !any(before.failed)) return "operations failed";
+  if (Rise(before.failed, after.failed) > kShareRise) return "more operations failed";
   if (Rise(before.dropped, after.dropped) > kShareRise) return "more is dropped";
   if (Rise(before.throttled, after.throttled) > kShareRise) return "more is throttled";
   if (Rise(before.missing, after.missing) > kShareRise) return "more finds nothing";
@@ -136,22 +140,28 @@ Result<RunComparison> CompareRuns(std::string_view before_json, std::string_view
 }
 
 std::string ComparisonText(const RunComparison& comparison) {
-  char line[220];
-  std::snprintf(line, sizeof(line), "%-20s %-20s %-16s %9s %9s %17s %19s\n", "layout", "rate", "operation",
-                "p99 ms", "then", "times (95 %)", "throttled, then");
-  std::string text = line;
+  NameColumn layouts("layout"), rates("rate"), ops("operation");
+  for (const RunComparison::Row& row : comparison.rows) {
+    layouts.Add(row.layout);
+    rates.Add(row.rate);
+    ops.Add(row.op);
+  }
+  const auto names = [&](const std::string& layout, const std::string& rate, const std::string& op) {
+    return layouts.Of(layout) + rates.Of(rate) + ops.Of(op);
+  };
+  char line[120];
+  std::snprintf(line, sizeof(line), "%9s %9s %17s %19s\n", "p99 ms", "then", "times (95 %)",
+                "throttled, then");
+  std::string text = names("layout", "rate", "operation") + line;
   for (const RunComparison::Row& row : comparison.rows) {
     char interval[40] = "-";
     if (row.ratio_upper > 0)
       std::snprintf(interval, sizeof(interval), "%8.2f-%8.2f", row.ratio_lower, row.ratio_upper);
-    std::snprintf(line, sizeof(line), "%-20.20s %-20.20s %-16.16s %9.3f %9.3f %17s %8.1f%% %8.1f%%%s\n",
-                  row.layout.c_str(), row.rate.c_str(), row.op.c_str(), row.p99_before_ms, row.p99_after_ms,
-                  interval, 100 * row.throttled_before, 100 * row.throttled_after,
-                  row.worse       ? (" WORSE: " + row.why).c_str()
-                  : row.better    ? " better"
-                  : row.undecided ? " undecided"
-                                  : "");
-    text += line;
+    std::snprintf(line, sizeof(line), "%9.3f %9.3f %17s %8.1f%% %8.1f%%", row.p99_before_ms, row.p99_after_ms,
+                  interval, 100 * row.throttled_before, 100 * row.throttled_after);
+    text += names(row.layout, row.rate, row.op) + line;
+    text += row.worse ? " WORSE: " + row.why : row.better ? " better" : row.undecided ? " undecided" : "";
+    text += "\n";
   }
   if (!comparison.broken.empty()) text += "WORSE: " + comparison.broken + "\n";
   if (comparison.any_undecided()) {

@@ -26,9 +26,9 @@ struct RunComparison {
 };
 
 // `threshold` 0.1: worse is what takes 1.1 times as long, with the whole interval above that (which takes
-// three repeats), or is throttled, dropped or finds nothing in 0.01 more of all operations. What fails in the
-// second run, or is missing in it, is worse too, and so is a run that has nothing in common with the first.
-// kInvalidArgument: a text is no result, or the two did not do the same (stream_hash).
+// three repeats), or is throttled, dropped, fails or finds nothing in 0.01 more of all operations. What fails
+// in the second run alone, or is missing in it, is worse too, and so is a run that has nothing in common with
+// the first. kInvalidArgument: a text is no result, or the two did not do the same (stream_hash).
 Result<RunComparison> CompareRuns(std::string_view before_json, std::string_view after_json,
                                   double threshold);
 

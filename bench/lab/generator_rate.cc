@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "bench/lab/cell.h"
+#include "bench/lab/name_column.h"
 #include "bench/lab/operation_stream.h"
 #include "bench/lab/read_planner.h"
 #include "bench/lab/target.h"
@@ -134,19 +135,21 @@ Result<GeneratorRate> MeasureGenerator(const Experiment& experiment) {
 }
 
 std::string GeneratorText(const Experiment& experiment, const GeneratorRate& rate) {
-  char line[160];
+  std::vector<std::pair<std::string, const Rate*>> lines = {{"operations with their records", &rate.stream}};
+  for (size_t i = 0; i < rate.layouts.size(); ++i) {
+    const std::string on = "on " + experiment.layouts[i].name;
+    lines.emplace_back(on + ", as requests", &rate.layouts[i].requests);
+    lines.emplace_back(on + ", sent and measured", &rate.layouts[i].clients);
+  }
+  NameColumn names("");
+  for (const auto& [what, figure] : lines) names.Add(what);
   std::string text =
       "operations a second of one core, by the clock and of CPU time (less by the clock: others had the "
       "core):\n";
-  const auto add = [&](const std::string& what, const Rate& figure) {
-    std::snprintf(line, sizeof(line), "  %-56.56s %12.0f %12.0f\n", what.c_str(), figure.by_clock,
-                  figure.by_cpu);
-    text += line;
-  };
-  add("operations with their records", rate.stream);
-  for (size_t i = 0; i < rate.layouts.size(); ++i) {
-    add("on " + experiment.layouts[i].name + ", as requests", rate.layouts[i].requests);
-    add("on " + experiment.layouts[i].name + ", sent and measured", rate.layouts[i].clients);
+  for (const auto& [what, figure] : lines) {
+    char line[80];
+    std::snprintf(line, sizeof(line), "%12.0f %12.0f\n", figure->by_clock, figure->by_cpu);
+    text += "  " + names.Of(what) + line;
   }
   return text;
 }

@@ -80,6 +80,25 @@ TEST(LabCompareTest, WorseIsWhatDidLess) {
   EXPECT_THAT(text(ResultWith(R"(, "missing": 1)")), Not(HasSubstr("WORSE")));
 }
 
+TEST(LabCompareTest, WhatFailedBeforeAsWellIsWorseOnlyWhereMoreFails) {
+  const auto text = [](const std::string& before, const std::string& after) {
+    return ComparisonText(*CompareRuns(ResultWith(before), ResultWith(after), 0.1));
+  };
+  EXPECT_THAT(text(R"(, "failed": 10)", R"(, "failed": 11)"), Not(HasSubstr("WORSE")));
+  EXPECT_THAT(text(R"(, "failed": 10)", R"(, "failed": 20)"), HasSubstr("WORSE: more operations failed"));
+}
+
+TEST(LabCompareTest, NamesStandWholeAndColumnsBeneathEachOther) {
+  RunComparison comparison;
+  for (const char* layout : {"gr\u00f6\u00dfe-nach-Gr\u00f6\u00dfenklasse-und-Tag",
+                             "gr\u00f6\u00dfe-nach-Gr\u00f6\u00dfenklasse-und-Jahr"}) {
+    comparison.rows.push_back({.layout = layout, .rate = "constant 10/s", .op = "read", .why = {}});
+  }
+  const std::string text = ComparisonText(comparison);
+  EXPECT_THAT(text, HasSubstr("\ngr\u00f6\u00dfe-nach-Gr\u00f6\u00dfenklasse-und-Tag  constant 10/s read "));
+  EXPECT_THAT(text, HasSubstr("\ngr\u00f6\u00dfe-nach-Gr\u00f6\u00dfenklasse-und-Jahr constant 10/s read "));
+}
+
 TEST(LabCompareTest, RefusesRunsThatDidNotDoTheSame) {
   const std::string before = ResultOf({1.0});
   EXPECT_THAT(CompareRuns(before, ResultOf({1.0}, "0", "abd"), 0.1).status().message(),
