@@ -46,9 +46,12 @@ struct CellFigures {
   // their schedule, longer by the lag of the last and shorter by that of the first.
   double measured_s = 0;
   // Operations whose client was free before they were due and yet began more than 1 ms late: the machine was
-  // too slow for the load, not the target.
+  // too slow for the load, not the target, where these are more than 1 % and no matter of chance.
   uint64_t late_starts = 0, on_time_possible = 0;
-  bool generator_limited() const { return late_starts * 100 > on_time_possible && late_starts > 0; }
+  bool generator_limited() const {
+    return late_starts * 100 > on_time_possible && late_starts >= kLateStartsTold;
+  }
+  static constexpr uint64_t kLateStartsTold = 5;
   // More than 1 % waited for a client: what they took tells of the number of clients, not of the store alone.
   bool clients_limited() const;
 };

@@ -59,7 +59,7 @@ function verdict(){
      el('td',{},winner||'none: '+(v&&v.why||'not beyond doubt')))})))));
  }
  section.append(el('p',{class:'soft'},'Medians of the repeats. Latency counts from when an operation was due. A star: the shortest p99 by '+
-  'a 95 % interval over at least three repeats, among layouts that did all they were asked and refused no more than the goal allows, '+
+  'a 95 % interval over at least three repeats, among layouts that did all they were asked and met the goal, '+
   'where neither this machine nor the number of clients was the limit. '+
   'Where intervals overlap there is none.'));
  for(const f of d.failed_expectations)section.append(el('p',{class:'bad'},'⚠ Expected otherwise: '+f));

@@ -9,6 +9,7 @@
 #include "bench/lab/advice.h"
 #include "bench/lab/json_text.h"
 #include "bench/lab/metrics.h"
+#include "bench/lab/name_column.h"
 #include "bench/lab/unfinished_run.h"
 
 namespace partita::lab {
@@ -122,28 +123,43 @@ void WritePrediction(const Experiment& experiment, const RunResult& result, Json
   json->EndArray();
 }
 
-// Whether an operation did in a run what it was to do, but for refusals: none failed, few found nothing.
-bool IsWhole(const OpFigures& figures) {
-  return figures.failed == 0 &&
-         static_cast<double>(figures.missing) <= kMissingMax * static_cast<double>(figures.operations);
+bool IsSlow(const CellFigures& cell) { return cell.generator_limited(); }
+bool IsBusy(const CellFigures& cell) { return cell.clients_limited(); }
+
+// Of the runs of a layout at a rate.
+template <typename Is>
+bool AnyRun(const RunResult& result, size_t layout, size_t rate, const Is& is) {
+  return std::any_of(result.cells.begin(), result.cells.end(), [&](const CellFigures& cell) {
+    return cell.layout == layout && cell.rate == rate && is(cell);
+  });
 }
 
-// The layouts that may win: that did all in every run and refuse no more than the goal allows, by no machine
-// too slow for the load, nor by too few clients.
-std::vector<size_t> CandidatesOf(const Experiment& experiment, const RunResult& result, size_t rate,
-                                 size_t op) {
-  std::vector<size_t> candidates;
-  for (size_t layout = 0; layout < experiment.layouts.size(); ++layout) {
-    const bool barred = std::any_of(result.cells.begin(), result.cells.end(), [&](const CellFigures& cell) {
-      return cell.layout == layout && cell.rate == rate &&
-             (cell.generator_limited() || cell.clients_limited() || !IsWhole(cell.ops[op]));
-    });
-    const double throttled = bench::Median(FiguresOf(experiment, result, layout, rate, op, "throttled"));
-    const double dropped = bench::Median(FiguresOf(experiment, result, layout, rate, op, "dropped"));
-    const double most = experiment.goal.throttled.value_or(kThrottledMax);
-    if (!barred && std::max(throttled, dropped) <= most) candidates.push_back(layout);
-  }
-  return candidates;
+bool MissesP99(const Experiment& experiment, const RunResult& result, size_t layout, size_t rate, size_t op) {
+  return experiment.goal.p99_ms &&
+         bench::Median(FiguresOf(experiment, result, layout, rate, op, "p99_ms")) > *experiment.goal.p99_ms;
+}
+
+// Why a layout may not win: it did not do all in every run, or not as the goal wants it, or the machine was
+// too slow for the load, or there were too few clients. Empty: it may.
+std::string BarredBy(const Experiment& experiment, const RunResult& result, size_t layout, size_t rate,
+                     size_t op) {
+  const auto any = [&](const auto& is) { return AnyRun(result, layout, rate, is); };
+  const auto share = [&](const char* metric) {
+    return bench::Median(FiguresOf(experiment, result, layout, rate, op, metric));
+  };
+  const double refused_max = experiment.goal.throttled.value_or(kThrottledMax);
+  if (any([&](const CellFigures& cell) { return cell.ops[op].failed > 0; })) return "operations failed";
+  const bool finds_nothing = any([&](const CellFigures& cell) {
+    const OpFigures& figures = cell.ops[op];
+    return static_cast<double>(figures.missing) > kMissingMax * static_cast<double>(figures.operations);
+  });
+  if (finds_nothing) return "found nothing too often";
+  if (share("throttled") > refused_max) return "throttled";
+  if (share("dropped") > refused_max) return "not all was done";
+  if (MissesP99(experiment, result, layout, rate, op)) return "p99 above the goal";
+  if (any(IsSlow)) return "machine too slow";
+  if (any(IsBusy)) return "all clients were busy";
+  return "";
 }
 
 // The layout that is best beyond doubt, or why there is none.
@@ -153,19 +169,30 @@ struct Verdict {
 };
 
 Verdict VerdictOn(const Experiment& experiment, const RunResult& result, size_t rate, size_t op) {
-  const std::vector<size_t> candidates = CandidatesOf(experiment, result, rate, op);
+  const auto none = [](std::string why) { return Verdict{.winner = {}, .why = std::move(why)}; };
+  const bool was_due = std::any_of(result.cells.begin(), result.cells.end(), [&](const CellFigures& cell) {
+    return cell.rate == rate && cell.ops[op].operations > 0;
+  });
+  if (!was_due) return none("nothing was due");
+  std::vector<size_t> candidates;
   std::vector<std::vector<double>> figures;
-  for (const size_t layout : candidates) {
+  std::string barred;
+  for (size_t layout = 0; layout < experiment.layouts.size(); ++layout) {
+    const std::string& name = experiment.layouts[layout].name;
+    const std::string why = BarredBy(experiment, result, layout, rate, op);
+    if (!why.empty()) barred += (barred.empty() ? "" : ", ") + name + " (" + why + ")";
+    if (!why.empty()) continue;
+    candidates.push_back(layout);
     figures.push_back(FiguresOf(experiment, result, layout, rate, op, "p99_ms"));
   }
   if (const auto best = SmallestBeyondDoubt(figures)) return {.winner = candidates[*best], .why = {}};
-  if (experiment.layouts.size() == 1) return {.winner = {}, .why = "there is one layout only"};
-  if (candidates.empty()) return {.winner = {}, .why = "no layout did all it was asked"};
+  if (experiment.layouts.size() == 1) return none("there is one layout only");
+  if (candidates.empty()) return none("no layout qualifies: " + barred);
   if (candidates.size() == 1) {
-    return {.winner = {}, .why = "only " + experiment.layouts[candidates[0]].name + " did all it was asked"};
+    return none("only " + experiment.layouts[candidates[0]].name + " qualifies: " + barred);
   }
-  if (experiment.repeats < kRoundsMin) return {.winner = {}, .why = "it takes three repeats"};
-  return {.winner = {}, .why = "not beyond doubt"};
+  if (experiment.repeats < kRoundsMin) return none("it takes three repeats");
+  return none("not beyond doubt");
 }
 
 // Of each operation at each rate: the layout that is best beyond doubt, if there is one.
@@ -200,7 +227,12 @@ std::string RateText(const Arrival& arrival, size_t rate) {
   if (arrival.model == ArrivalModel::kClosed)
     return std::to_string(arrival.clients) + " clients, closed loop";
   if (arrival.model == ArrivalModel::kReplay) return "replay";
-  return std::string(ArrivalModelName(arrival.model)) + " " + Number(arrival.rates[rate]) + "/s";
+  std::string text = std::string(ArrivalModelName(arrival.model)) + " " + Number(arrival.rates[rate]);
+  if (arrival.model == ArrivalModel::kRamp) text += " to " + Number(arrival.rate_end);
+  for (size_t step = 1; arrival.model == ArrivalModel::kSteps && step < arrival.rates.size(); ++step) {
+    text += ", " + Number(arrival.rates[step]);
+  }
+  return text + "/s";
 }
 
 std::string ResultJson(const Experiment& experiment, const RunResult& result) {
@@ -237,12 +269,6 @@ std::string LimitsText(const Experiment& experiment, const RunResult& result) {
   return "limits " + ThroughputText(experiment.limits);
 }
 
-bool AnyRun(const RunResult& result, size_t layout, size_t rate, bool (CellFigures::*is)() const) {
-  return std::any_of(result.cells.begin(), result.cells.end(), [&](const CellFigures& cell) {
-    return cell.layout == layout && cell.rate == rate && (cell.*is)();
-  });
-}
-
 // Of all runs.
 OpFigures AllOf(const RunResult& result, size_t layout, size_t rate, size_t op) {
   OpFigures all;
@@ -254,14 +280,23 @@ OpFigures AllOf(const RunResult& result, size_t layout, size_t rate, size_t op) 
 
 // A line of its own for what was not done in any of the runs; empty: all was.
 std::string TroubleText(const OpFigures& all) {
+  if (all.operations == 0) return "  ! nothing was due\n";
   std::string text;
   if (all.failed > 0) text += std::to_string(all.failed) + " failed: " + all.first_error;
   if (all.missing > 0) text += (text.empty() ? "" : "; ") + std::to_string(all.missing) + " found nothing";
   return text.empty() ? "" : "  ! " + text + "\n";
 }
 
-std::string VerdictRow(const Experiment& experiment, const RunResult& result, size_t layout, size_t rate,
-                       size_t op, bool wins) {
+// The first columns of the table.
+struct VerdictNames {
+  NameColumn ops, layouts;
+  std::string Of(std::string_view op, std::string_view layout) const {
+    return ops.Of(op) + layouts.Of(layout);
+  }
+};
+
+std::string VerdictRow(const Experiment& experiment, const RunResult& result, const VerdictNames& names,
+                       size_t layout, size_t rate, size_t op, bool wins) {
   // The median of the runs that have such a figure, or a dash where none has.
   const auto median = [&](std::string_view metric, const char* form, double times = 1) {
     std::vector<double> figures;
@@ -274,17 +309,17 @@ std::string VerdictRow(const Experiment& experiment, const RunResult& result, si
     if (!figures.empty()) std::snprintf(text, sizeof(text), form, bench::Median(figures));
     return std::string(text);
   };
-  char line[200];
-  std::snprintf(line, sizeof(line), "%-16.16s %-20.20s %10s %9s %9s %9s %9s %9s %8s",
-                layout == 0 ? experiment.ops[op].name.c_str() : "", experiment.layouts[layout].name.c_str(),
-                median("throughput", "%.1f").c_str(), median("p50_ms", "%.3f").c_str(),
-                median("p99_ms", "%.3f").c_str(), median("throttled", "%.1f%%", 100).c_str(),
-                median("scanned", "%.1f").c_str(), median("transactions", "%.2f").c_str(),
-                median("density", "%.3f").c_str());
-  std::string text = line;
+  char line[120];
+  std::snprintf(line, sizeof(line), "%10s %9s %9s %9s %9s %9s %8s", median("throughput", "%.1f").c_str(),
+                median("p50_ms", "%.3f").c_str(), median("p99_ms", "%.3f").c_str(),
+                median("throttled", "%.1f%%", 100).c_str(), median("scanned", "%.1f").c_str(),
+                median("transactions", "%.2f").c_str(), median("density", "%.3f").c_str());
+  std::string text =
+      names.Of(layout == 0 ? experiment.ops[op].name : "", experiment.layouts[layout].name) + line;
   if (wins) text += " *";
-  if (AnyRun(result, layout, rate, &CellFigures::generator_limited)) text += " generator-limited";
-  if (AnyRun(result, layout, rate, &CellFigures::clients_limited)) text += " clients-limited";
+  if (MissesP99(experiment, result, layout, rate, op)) text += " p99-above-goal";
+  if (AnyRun(result, layout, rate, IsSlow)) text += " generator-limited";
+  if (AnyRun(result, layout, rate, IsBusy)) text += " clients-limited";
   return text + "\n" + TroubleText(AllOf(result, layout, rate, op));
 }
 
@@ -292,27 +327,30 @@ std::string VerdictRow(const Experiment& experiment, const RunResult& result, si
 
 std::string VerdictTable(const Experiment& experiment, const RunResult& result) {
   std::string text;
-  char line[200];
+  const VerdictNames names{.ops = NameColumn("operation", experiment.ops),
+                           .layouts = NameColumn("layout", experiment.layouts)};
+  char line[120];
+  std::snprintf(line, sizeof(line), "%10s %9s %9s %9s %9s %9s %8s\n", "done/s", "p50 ms", "p99 ms",
+                "throttled", "scanned", "requests", "density");
   bool is_slow = false, is_busy = false;
   for (size_t rate = 0; rate < RateCountOf(experiment.arrival); ++rate) {
     text += experiment.name + ", " + RateText(experiment.arrival, rate) + ", " +
             LimitsText(experiment, result) + "; medians of " + std::to_string(experiment.repeats) +
             " run(s)\n";
-    std::snprintf(line, sizeof(line), "%-16s %-20s %10s %9s %9s %9s %9s %9s %8s\n", "operation", "layout",
-                  "done/s", "p50 ms", "p99 ms", "throttled", "scanned", "requests", "density");
-    text += line;
+    text += names.Of("operation", "layout") + line;
     for (size_t op = 0; op < experiment.ops.size(); ++op) {
       const std::optional<size_t> winner = VerdictOn(experiment, result, rate, op).winner;
       for (size_t layout = 0; layout < experiment.layouts.size(); ++layout) {
-        text += VerdictRow(experiment, result, layout, rate, op, winner == layout);
-        is_slow |= AnyRun(result, layout, rate, &CellFigures::generator_limited);
-        is_busy |= AnyRun(result, layout, rate, &CellFigures::clients_limited);
+        text += VerdictRow(experiment, result, names, layout, rate, op, winner == layout);
+        is_slow |= AnyRun(result, layout, rate, IsSlow);
+        is_busy |= AnyRun(result, layout, rate, IsBusy);
       }
     }
   }
   text +=
-      "* shortest p99 beyond doubt (95 % intervals), where nothing failed and all was found; latency counts "
-      "from when an operation was due\n";
+      "* shortest p99 beyond doubt (95 % intervals), where nothing failed, all was found and the goal was "
+      "met; "
+      "latency counts from when an operation was due\n";
   if (result.cells_kept > 0) {
     text += "resumed: " + std::to_string(result.cells_kept) + " of " + std::to_string(result.cells.size()) +
             " runs were done before an interruption\n";

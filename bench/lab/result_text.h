@@ -19,7 +19,7 @@ std::string TimelineCsv(const Experiment& experiment, const RunResult& result);
 // wide it is) and row of keys in which there was some: entities that count against the targets, and tries
 // that were refused.
 std::string HeatCsv(const Experiment& experiment, const RunResult& result);
-// What a rate is called in all of them: "constant 1000/s".
+// What a rate is called in all of them: "constant 1000/s", "ramp 10 to 500/s", "steps 10, 20, 30/s".
 std::string RateText(const Arrival& arrival, size_t rate);
 // For people: layouts by operations, medians over the repeats; a star where one layout is best beyond doubt.
 std::string VerdictTable(const Experiment& experiment, const RunResult& result);

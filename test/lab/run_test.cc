@@ -318,6 +318,7 @@ TEST(VerdictTest, WhyThereIsNoWinnerIsTrue) {
   Rivals rivals;
   rivals.experiment.ops[0].name = "op";
   rivals.experiment.layouts[0].name = "first";
+  rivals.experiment.layouts[1].name = "second";
   rivals.result.key_rows.resize(2);
   rivals.result.prediction.layouts[0].ops.resize(1);
   rivals.result.prediction.layouts[1].ops.resize(1);
@@ -333,10 +334,39 @@ TEST(VerdictTest, WhyThereIsNoWinnerIsTrue) {
   Rivals one_fails = rivals;
   one_fails.result.cells[1].ops[0].failed = 1;
   EXPECT_THAT(ResultJson(one_fails.experiment, one_fails.result),
-              HasSubstr("\"why\": \"only first did all it was asked\""));
-  one_fails.result.cells[0].ops[0].failed = 1;
+              HasSubstr("\"why\": \"only first qualifies: second (operations failed)\""));
+  one_fails.result.cells[0].ops[0].waited = 50;
   EXPECT_THAT(ResultJson(one_fails.experiment, one_fails.result),
-              HasSubstr("\"why\": \"no layout did all it was asked\""));
+              HasSubstr("\"why\": \"no layout qualifies: first (all clients were busy), second (operations "
+                        "failed)\""));
+  Rivals idle = rivals;
+  for (CellFigures& cell : idle.result.cells) cell.ops[0] = {};
+  EXPECT_THAT(ResultJson(idle.experiment, idle.result), HasSubstr("\"why\": \"nothing was due\""));
+  EXPECT_THAT(VerdictTable(idle.experiment, idle.result), HasSubstr("  ! nothing was due\n"));
+}
+
+TEST(VerdictTest, WhoseP99MissesTheGoalDoesNotWin) {
+  Rivals rivals;
+  rivals.experiment.goal.p99_ms = 20;
+  EXPECT_TRUE(rivals.has_star());
+  rivals.experiment.goal.p99_ms = 0.5;
+  EXPECT_FALSE(rivals.has_star());
+  EXPECT_THAT(VerdictTable(rivals.experiment, rivals.result), HasSubstr(" p99-above-goal\n"));
+}
+
+TEST(VerdictTest, OneLateStartOfAFewIsChance) {
+  CellFigures cell{.ops = {}, .seconds = {}, .timeline = {}, .late_starts = 4, .on_time_possible = 20};
+  EXPECT_FALSE(cell.generator_limited());
+  cell.late_starts = 5;
+  EXPECT_TRUE(cell.generator_limited());
+  cell.on_time_possible = 500;
+  EXPECT_FALSE(cell.generator_limited()) << "one of a hundred";
+}
+
+TEST(RateTextTest, TellsAllRatesOfOneRun) {
+  EXPECT_EQ(RateText({.model = ArrivalModel::kRamp, .rates = {1, 5}, .rate_end = 300}, 0), "ramp 1 to 300/s");
+  EXPECT_EQ(RateText({.model = ArrivalModel::kSteps, .rates = {10, 20.5, 30}}, 0), "steps 10, 20.5, 30/s");
+  EXPECT_EQ(RateText({.model = ArrivalModel::kBurst, .rates = {10, 20}}, 1), "burst 20/s");
 }
 
 TEST(TimelineTextTest, AnOperationThatWasRefusedAndTriedAgainEndsOnce) {
