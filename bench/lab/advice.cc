@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "bench/compare/statistics.h"
+#include "bench/lab/spread.h"
 
 namespace partita::lab {
 namespace {
@@ -16,8 +17,6 @@ constexpr double kLookupsMin = 5;
 constexpr double kHotRowShare = 0.5;  // Of all load, in one row of many,
 constexpr size_t kHotRowsMin = 8;     // so many at least.
 constexpr double kStoredRatio = 1.5;
-constexpr double kFullShare = 0.5;  // Spread so that the hottest partition is so full,
-constexpr double kPiecesMax = 64;   // over so many partitions: a query must ask each.
 
 std::string Figure(double number) {
   char text[32];
@@ -54,6 +53,11 @@ class Adviser {
       }
     }
     Stored();
+    if (result_.is_embedded()) {
+      const std::string allowed = AllowanceText(experiment_, told_);
+      if (!allowed.empty()) Say(std::nullopt, "Measure for longer: " + allowed + ".");
+    }
+    if (advice_.empty()) Trouble();
     return std::move(advice_);
   }
 
@@ -82,20 +86,17 @@ class Adviser {
     return load;
   }
 
-  // Fields of the RowKey that the PartitionKey lacks: what it could be spread by.
-  std::string FieldToSpreadBy() const {
-    const EntityPlan& base = experiment_.layouts[layout_].entities[0];
-    for (size_t field = 0; field < experiment_.fields.size(); ++field) {
-      if (base.row_key.uses(field) && !base.partition_key.uses(field)) return experiment_.fields[field].name;
-    }
-    return "";
+  const EntityPlan& EntityAt(size_t entity) const { return experiment_.layouts[layout_].entities[entity]; }
+  std::string OfCopy(size_t entity) const {
+    return entity < experiment_.layouts[layout_].types ? "" : " of copy \"" + EntityAt(entity).name + "\"";
   }
 
   void HottestPartition() {
     const auto most = static_cast<double>(experiment_.limits.partition_rate);
     if (most == 0 || told_.hottest_rate <= most) return;
     const std::string asked =
-        "Partition \"" + told_.hottest_partition + "\" is asked for " + Figure(told_.hottest_rate) +
+        "Partition \"" + told_.hottest_partition + "\"" + OfCopy(told_.hottest_entity) + " is asked for " +
+        Figure(told_.hottest_rate) +
         " units a second (a unit is a KiB of an entity) at the highest rate; a partition gives " +
         Figure(most) + ", and " + Percent(Measured(std::nullopt, "throttled")) +
         " of all operations were refused at the first try. ";
@@ -107,28 +108,53 @@ class Adviser {
               " entities each time. Give it keys that name what it asks for before spreading the load.");
       return;
     }
-    const auto pieces =
-        static_cast<uint64_t>(std::min(std::ceil(told_.hottest_rate / (most * kFullShare)), kPiecesMax));
-    const std::string field = FieldToSpreadBy();
-    const std::string salt = field.empty() ? "{salt(" + std::to_string(pieces) + ")}"
-                                           : "{hash(" + field + ") % " + std::to_string(pieces) + "}";
-    Say(std::nullopt, asked + "Let the load go to more partitions: with " + salt +
-                          " before the PartitionKey each would be asked for some " +
-                          Figure(told_.hottest_rate / static_cast<double>(pieces)) +
-                          "; a query that does not name the field then asks " + std::to_string(pieces) +
-                          " partitions.");
+    const Spread spread = BestSpread(experiment_, EntityAt(told_.hottest_entity), told_.hottest_partition,
+                                     told_.hottest_rate, most);
+    const std::string pieces = std::to_string(spread.pieces);
+    Say(std::nullopt, asked + "Let the load go to more partitions: with " + spread.key +
+                          " before the PartitionKey" + OfCopy(told_.hottest_entity) + " the fullest of " +
+                          pieces + " would be asked for some " + Figure(spread.rate) +
+                          (spread.rate > most ? ", which is still too much" : "") +
+                          "; a query that does not name the field then asks " + pieces + " partitions.");
   }
 
   void Account() {
     const auto most = static_cast<double>(experiment_.limits.account_rate);
     if (most == 0 || told_.account_rate <= most) return;
+    const std::string asked = "All partitions together are asked for " + Figure(told_.account_rate) +
+                              " units a second (a unit is a KiB of an entity); an account gives " +
+                              Figure(most) + ". No spreading helps against that, only ";
     const size_t worst = HeaviestReader();
-    if (Load(worst) <= WrittenLoad()) return;  // It is not what is looked at.
-    Say(worst, "All partitions together are asked for " + Figure(told_.account_rate) +
-                   " units a second (a unit is a KiB of an entity); an account gives " + Figure(most) +
-                   ". No spreading helps against that, only looking at fewer entities: this operation has "
-                   "the largest part, " +
+    if (Load(worst) <= WrittenLoad()) {
+      Say(std::nullopt, asked +
+                            "fewer or smaller entities to write, as without a copy or with several records "
+                            "folded into one, or several accounts: " +
+                            Percent(Measured(std::nullopt, "throttled")) +
+                            " of all operations were refused at the first try.");
+      return;
+    }
+    Say(worst, asked + "looking at fewer entities: this operation has the largest part, " +
                    Figure(told_.ops[worst].scanned) + " each time.");
+  }
+
+  // What is wrong and no rule has named.
+  void Trouble() {
+    double throttled = 0, dropped = 0, failed = 0;
+    std::string error;
+    for (const CellFigures& cell : result_.cells) {
+      if (cell.layout != layout_ || cell.rate != rate_) continue;
+      for (const OpFigures& figures : cell.ops) {
+        throttled += static_cast<double>(figures.throttled);
+        dropped += static_cast<double>(figures.dropped + figures.unfinished);
+        failed += static_cast<double>(figures.failed);
+        if (error.empty()) error = figures.first_error;
+      }
+    }
+    if (throttled + dropped + failed == 0) return;
+    Say(std::nullopt, "In all runs " + Figure(throttled) + " operations were refused at the first try, " +
+                          Figure(dropped) + " were not done, and " + Figure(failed) + " failed" +
+                          (error.empty() ? "" : " (" + error + ")") +
+                          ", which the keys do not explain: look when that was.");
   }
 
   void MeasuredSkew() {
@@ -168,15 +194,15 @@ class Adviser {
     if (of.scanned < kScannedMin || of.density() >= kDensityMin) return;
     std::string open;
     for (const Condition& condition : experiment_.ops[op].where) {
-      const EntityPlan& base = experiment_.layouts[layout_].entities[0];
-      if (base.partition_key.uses(condition.field) || base.row_key.uses(condition.field)) continue;
+      const EntityPlan& read = EntityAt(of.entity);
+      if (read.partition_key.uses(condition.field) || read.row_key.uses(condition.field)) continue;
       open += (open.empty() ? "" : ", ") + experiment_.fields[condition.field].name;
     }
     if (open.empty() && of.sorts) return;  // Gathering tells it better.
     Say(op, "It looks at " + Figure(of.scanned) + " entities to return " + Figure(of.returned) + " (" +
-                of.plan + "), and each counts. " +
+                of.plan + OfCopy(of.entity) + "), and each counts. " +
                 (open.empty() ? "Put what it asks for further to the front of a key"
-                              : "No key holds " + open + ": put it into one") +
+                              : "No key" + OfCopy(of.entity) + " holds " + open + ": put it into one") +
                 ", or keep a copy whose keys begin with it.");
   }
 

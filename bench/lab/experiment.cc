@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "engine/base/assert.h"
@@ -135,6 +136,11 @@ uint64_t Arrival::TimesReplayed() const {
 std::optional<double> Arrival::HighestRate() const {
   if (model == ArrivalModel::kClosed) return std::nullopt;
   if (model == ArrivalModel::kRamp) return std::max(HighestOf(rates), rate_end);
+  if (model == ArrivalModel::kDiurnal) {
+    // The sine rises from its middle, for a quarter of its period.
+    const double turns = std::min((warmup_s + duration_s) / period_s, 0.25);
+    return HighestOf(rates) * (1 + amplitude * std::sin(2 * std::numbers::pi * turns));
+  }
   if (model != ArrivalModel::kReplay) return HighestOf(rates);
   const uint64_t count = TimesReplayed();
   const double span_s = count == 0 ? 0 : (times[count - 1] - times[0]) / scale;

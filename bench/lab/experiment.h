@@ -185,8 +185,8 @@ struct Arrival {
   double think_s = 0;          // kClosed: and then so long.
   double warmup_s = 1, duration_s = 5;
 
-  // Operations a second at the highest of the rates; of kReplay the mean from the first to the last that is
-  // due. Nothing for kClosed: how fast it is will be known when it has run.
+  // Operations a second at the highest of the rates, and when it is highest; of kReplay the mean from the
+  // first to the last that is due. Nothing for kClosed: how fast it is will be known when it has run.
   std::optional<double> HighestRate() const;
   // Operations of a run at the highest rate, about; 0 for kClosed.
   double OperationsExpected() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "api/limits.h"
@@ -19,6 +20,9 @@ namespace {
 constexpr uint64_t kOperationsMin = 500, kOperationsMax = 10'000, kOfEachMin = 100;
 // Records of a sample that say in which partitions the others are for which they stand.
 constexpr double kSampleTrusted = 8;
+
+// Of a target, that it lets through before it refuses.
+constexpr double kTargetAllowance_s = 2;
 
 // Table and PartitionKey.
 using Partition = std::pair<std::string, std::string>;
@@ -91,16 +95,32 @@ class Predictor {
       return sum / experiment.weight_sum();
     };
     double all = mean(elsewhere_), hottest = 0;
+    const Partition* where = nullptr;
     for (const auto& [partition, units] : heat_) {
       const double here = mean(units);
       all += here;
       if (here <= hottest) continue;
       hottest = here;
-      prediction_.hottest_partition = partition.second;
+      where = &partition;
+    }
+    if (where != nullptr) {
+      prediction_.hottest_partition = where->second;
+      prediction_.hottest_entity = EntityWithMostIn(*where);
     }
     prediction_.hottest_share = all > 0 ? hottest / all : 0;
     prediction_.hottest_rate = hottest * rate;
     prediction_.account_rate = all * rate;
+  }
+  // The entity of the layout whose records the partition has.
+  size_t EntityWithMostIn(const Partition& partition) const {
+    std::optional<size_t> most;
+    double share = 0;
+    for (size_t entity = 0; entity < layout_.entities.size(); ++entity) {
+      if (layout_.entities[entity].table != partition.first) continue;
+      const double here = model_.ShareOf(entity, partition.second);
+      if (!most || here > share) most = entity, share = here;
+    }
+    return most.value_or(0);
   }
   void Heat(const Partition& partition, double units) {
     const auto place = heat_.try_emplace(partition, generator_.experiment().ops.size()).first;
@@ -115,6 +135,7 @@ class Predictor {
       told->plan = PlanKindName(plan->worst());
       told->filter = plan->parts.empty() ? "" : plan->parts[0].filter;
       told->from = plan->entity < layout_.types ? "" : layout_.entities[plan->entity].name;
+      told->entity = plan->entity;
       told->lookups = plan->lookups;
       told->sorts = op.order_field.has_value() && !plan->ordered;
     }
@@ -239,16 +260,20 @@ std::string ArrivalText(const Arrival& arrival, double rate) {
   return "at " + WholeFigure(rate) + " operations/s" + (is_mean ? " on average, a replay" : "");
 }
 
-std::string HeatText(const LayoutPrediction& told, double rate, uint64_t target) {
+std::string OfTarget(double rate, uint64_t target) {
+  if (target == 0) return "";
+  const auto most = static_cast<double>(target);
+  return ", " + WholeFigure(100 * rate / most) + " % of its target" +
+         (rate > most ? ": WILL BE THROTTLED" : "");
+}
+
+std::string HeatText(const LayoutPrediction& told, double rate, const ThroughputTargets& limits) {
   std::string text = "  hottest partition: '" + told.hottest_partition + "', ";
   // Nothing can be said of targets, which are for a second.
   if (rate == 0) return text + WholeFigure(100 * told.hottest_share) + " % of all units\n";
-  text += WholeFigure(told.hottest_rate) + " units/s";
-  if (target > 0) {
-    text += ", " + WholeFigure(100 * told.hottest_rate / static_cast<double>(target)) + " % of its target";
-    if (told.hottest_rate > static_cast<double>(target)) text += ": WILL BE THROTTLED";
-  }
-  return text + "; all: " + WholeFigure(told.account_rate) + " units/s\n";
+  text += WholeFigure(told.hottest_rate) + " units/s" + OfTarget(told.hottest_rate, limits.partition_rate);
+  return text + "; all: " + WholeFigure(told.account_rate) + " units/s" +
+         OfTarget(told.account_rate, limits.account_rate) + "\n";
 }
 
 }  // namespace
@@ -274,6 +299,24 @@ std::string LeftOutText(const Arrival& arrival) {
          " s\n";
 }
 
+std::string AllowanceText(const Experiment& experiment, const LayoutPrediction& told) {
+  std::string text;
+  const auto look = [&](const char* whose, double rate, uint64_t target) {
+    const auto most = static_cast<double>(target);
+    if (target == 0 || rate <= most) return;
+    const double refused_after_s = kTargetAllowance_s * most / (rate - most);
+    if (refused_after_s <= experiment.arrival.warmup_s) return;
+    text += (text.empty() ? "" : "; ") + std::string(whose) + " target of " + WholeFigure(most) +
+            " units/s refuses " + WholeFigure(rate) + " only after " + WholeFigure(refused_after_s) + " s";
+  };
+  look("a partition's", told.hottest_rate, experiment.limits.partition_rate);
+  look("the account's", told.account_rate, experiment.limits.account_rate);
+  if (text.empty()) return "";
+  return text + ": it lets two seconds' worth through first, and the warm-up of " +
+         WholeFigure(experiment.arrival.warmup_s) +
+         " s does not use that up, so a longer run is throttled more";
+}
+
 std::string PredictionText(const Experiment& experiment, const Prediction& prediction) {
   std::string text = experiment.name + ", " + ArrivalText(experiment.arrival, prediction.rate) +
                      "; a unit is a KiB of an entity, rounded up\n" + LeftOutText(experiment.arrival);
@@ -289,7 +332,7 @@ std::string PredictionText(const Experiment& experiment, const Prediction& predi
     text += "\n";
     for (size_t op = 0; op < told.ops.size(); ++op) text += OpText(experiment.ops[op], told.ops[op]);
     text += "  stored: " + WholeFigure(told.stored_bytes) + " bytes a record\n";
-    text += HeatText(told, prediction.rate, experiment.limits.partition_rate);
+    text += HeatText(told, prediction.rate, experiment.limits);
   }
   return text;
 }

@@ -14,6 +14,7 @@ struct OpPrediction {
   std::string plan;       // Of reads: point, row-range, ... of the first of them.
   std::string filter;     // As it is sent; the first request of an example.
   std::string from;       // The copy that is read; empty: the record itself.
+  size_t entity = 0;      // That of the layout which is read.
   bool lookups = false;   // What is found leads to the record, by a point read each.
   bool sorts = false;     // The client must read all and sort.
   double partitions = 0;  // Touched.
@@ -30,6 +31,7 @@ struct LayoutPrediction {
   // What counts against the targets, in units (entity_units.h): of the partition with the most its share of
   // all, and at the experiment's highest rate units a second of it and of all; 0 where no rate is known.
   std::string hottest_partition;
+  size_t hottest_entity = 0;  // That of the layout whose partition it is.
   double hottest_share = 0;
   double hottest_rate = 0, account_rate = 0;
 };
@@ -45,6 +47,10 @@ Prediction Predict(const RecordGenerator& generator);
 
 // What a run leaves out of a replay because it ends before, a line; empty: nothing.
 std::string LeftOutText(const Arrival& arrival);
+
+// What of a layout's rates the targets refuse only after the warm-up, because they let two seconds' worth
+// through first: a sentence. Empty: nothing.
+std::string AllowanceText(const Experiment& experiment, const LayoutPrediction& told);
 
 // For people: a block for each layout.
 std::string PredictionText(const Experiment& experiment, const Prediction& prediction);

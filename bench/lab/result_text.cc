@@ -351,6 +351,10 @@ std::string VerdictTable(const Experiment& experiment, const RunResult& result) 
       "* shortest p99 beyond doubt (95 % intervals), where nothing failed, all was found and the goal was "
       "met; "
       "latency counts from when an operation was due\n";
+  for (size_t layout = 0; result.is_embedded() && layout < experiment.layouts.size(); ++layout) {
+    const std::string allowed = AllowanceText(experiment, result.prediction.layouts[layout]);
+    if (!allowed.empty()) text += experiment.layouts[layout].name + ": " + allowed + "\n";
+  }
   if (result.cells_kept > 0) {
     text += "resumed: " + std::to_string(result.cells_kept) + " of " + std::to_string(result.cells.size()) +
             " runs were done before an interruption\n";

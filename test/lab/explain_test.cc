@@ -9,6 +9,7 @@ namespace partita::lab {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -65,6 +66,25 @@ profile = "storage"
   EXPECT_THAT(PredictionText(experiment, prediction),
               AllOf(HasSubstr("WILL BE THROTTLED"), HasSubstr("the client reads all of them and sorts"),
                     HasSubstr("and device eq 'dev-")));
+}
+
+TEST(ExplainTest, WhatAllPartitionsAreAskedForIsHeldAgainstTheAccountsTarget) {
+  const Experiment experiment =
+      ParseSound(ReadingsText(std::string(kDeviceLayout) + "[limits]\nprofile = \"account=1000\"\n"));
+  EXPECT_THAT(PredictionText(experiment, PredictionOf(experiment)),
+              ContainsRegex("all: [0-9]+ units/s, [0-9]+ % of its target: WILL BE THROTTLED"));
+}
+
+TEST(ExplainTest, OfADayItsPeakIsPredicted) {
+  Arrival arrival{.model = ArrivalModel::kDiurnal,
+                  .rates = {150},
+                  .amplitude = 0.5,
+                  .period_s = 20,
+                  .warmup_s = 0,
+                  .duration_s = 10};
+  EXPECT_DOUBLE_EQ(*arrival.HighestRate(), 225);
+  arrival.period_s = 120;  // It ends when the sine is at 30 of its 360 degrees.
+  EXPECT_NEAR(*arrival.HighestRate(), 150 * (1 + 0.5 * 0.5), 1e-9);
 }
 
 TEST(ExplainTest, PartitionsOfTwoTablesAreTwo) {

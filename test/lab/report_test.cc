@@ -15,6 +15,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 // A result as a run would leave it, with nothing measured but `operations` of each.
@@ -54,10 +55,78 @@ rk = "{device}_{ticks(ts)}"
 profile = "storage"
 )"));
   experiment.ops.resize(1);  // It only writes.
+  experiment.arrival.warmup_s = 10;
   const RecordGenerator generator(experiment);
   EXPECT_THAT(AdviceOn(experiment, Unmeasured(generator)),
               ElementsAre(Field(&Advice::text, AllOf(HasSubstr("Partition \"all\" is asked for 5000 units"),
-                                                     HasSubstr("{hash(device) % 5}")))));
+                                                     HasSubstr("{hash(ts) % 5}")))));
+}
+
+// Readings on one layout, of which most operations write.
+std::vector<std::string> TextsOfWriters(const std::string& layout, const std::string& profile) {
+  Experiment experiment = ParseSound(ReadingsText(layout + "[limits]\nprofile = \"" + profile + "\"\n"));
+  experiment.ops[1].weight = experiment.ops[2].weight = 1e-6;
+  const RecordGenerator generator(experiment);
+  std::vector<std::string> texts;
+  for (const Advice& advice : AdviceOn(experiment, Unmeasured(generator))) texts.push_back(advice.text);
+  return texts;
+}
+
+TEST(AdviceTest, AHotPartitionIsSpreadByAFieldThatSufficesAndReadersName) {
+  const std::string one = "[[layout]]\nname = \"one\"\npk = \"all\"\n";
+  EXPECT_THAT(TextsOfWriters(one + "rk = \"{device}_{ticks(ts)}\"\n", "storage"),
+              Contains(HasSubstr("with {hash(device) % ")))
+      << "a query names the device";
+  EXPECT_THAT(TextsOfWriters(one + "rk = \"{device}_{ticks(ts)}\"\n", "partition=700"),
+              Contains(HasSubstr("with {hash(ts) % 15}")))
+      << "one device alone has more";
+  EXPECT_THAT(TextsOfWriters(one + "rk = \"{type}_{ticks(ts)}\"\n", "storage"),
+              Contains(HasSubstr("hash(ts)")))
+      << "seven of ten have one type";
+  EXPECT_THAT(TextsOfWriters(one + "rk = \"{ticks(ts)}\"\n", "partition=20"),
+              Contains(AllOf(HasSubstr("the fullest of 64"), HasSubstr("which is still too much"))));
+}
+
+TEST(AdviceTest, WhatIsSpreadIsTheCopyWhosePartitionIsHot) {
+  EXPECT_THAT(
+      TextsOfWriters("[[layout]]\nname = \"l\"\npk = \"{device}\"\nrk = \"{hour}_{ticks(ts)}\"\n"
+                     "[[layout.copy]]\nname = \"by-type\"\ntable = \"Types\"\npk = \"{type}\"\n"
+                     "rk = \"{ticks(ts)}\"\n",
+                     "partition=2000"),
+      Contains(AllOf(HasSubstr("Partition \"temp\" of copy \"by-type\" is asked for"),
+                     HasSubstr("{hash(ts) % "), HasSubstr("before the PartitionKey of copy \"by-type\""))));
+}
+
+TEST(AdviceTest, WritesThatAnAccountDoesNotGiveAreTold) {
+  EXPECT_THAT(TextsOfWriters(kDeviceLayout, "account=500"),
+              Contains(AllOf(HasSubstr("All partitions together are asked for 5000 units"),
+                             HasSubstr("fewer or smaller entities to write"))));
+}
+
+TEST(AdviceTest, WhatWasRefusedIsNotPassedOver) {
+  Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
+  experiment.ops = {experiment.ops[2]};
+  const RecordGenerator generator(experiment);
+  RunResult result = Unmeasured(generator);
+  EXPECT_THAT(AdviceOn(experiment, result), IsEmpty());
+  result.cells[1].ops[0].dropped = 3;
+  EXPECT_THAT(AdviceOn(experiment, result),
+              ElementsAre(Field(&Advice::text, HasSubstr("3 were not done, and 0 failed"))));
+}
+
+TEST(AdviceTest, ARunThatMeasuresWhatATargetLetsThroughFirstIsTold) {
+  // 1,000 reads a second of one partition, of which 800 are given: 1,600 of the 200 too many are let through.
+  Experiment experiment =
+      ParseSound(ReadingsText("[[layout]]\nname = \"one\"\npk = \"all\"\nrk = \"{ticks(ts)}\"\n"
+                              "[limits]\nprofile = \"partition=800\"\n"));
+  experiment.ops = {experiment.ops[2]};
+  const RecordGenerator generator(experiment);
+  const RunResult result = Unmeasured(generator);
+  const auto told = HasSubstr("target of 800 units/s refuses 1000 only after 8 s");
+  EXPECT_THAT(VerdictTable(experiment, result), told);
+  EXPECT_THAT(AdviceOn(experiment, result), Contains(Field(&Advice::text, told)));
+  experiment.arrival.warmup_s = 8.1;
+  EXPECT_THAT(VerdictTable(experiment, result), Not(told));
 }
 
 TEST(AdviceTest, WhereReadingIsTheLoadSpreadingIsNotTheCure) {
@@ -98,6 +167,22 @@ pk = "{type}"
 rk = "{ticks(ts)}"
 )"),
               Contains(AllOf(HasSubstr("No key holds device"), HasSubstr("to return"))));
+  EXPECT_THAT(TextsFor(R"(
+[[layout]]
+name = "by-hour"
+pk = "{hour}"
+rk = "{device}_{ticks(ts)}"
+[[layout.copy]]
+name = "by-type"
+pk = "{type}"
+rk = "{ticks(ts)}"
+[[op]]
+name = "doors-of"
+kind = "query"
+where = { type = "door", device = "@record" }
+)"),
+              Contains(AllOf(HasSubstr("(partition of copy \"by-type\")"),
+                             HasSubstr("No key of copy \"by-type\" holds device"))));
 }
 
 TEST(AdviceTest, ALayoutThatSuitsItsOperationsIsLeftAlone) {
