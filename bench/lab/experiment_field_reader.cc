@@ -28,6 +28,24 @@ std::optional<Field::NumberFormat> ParseNumberFormat(const std::string& text) {
   return format;
 }
 
+// A key that its distribution has no use for would be ignored.
+void CheckKeysOfField(const TomlSection& section, Distribution of) {
+  const auto is = [of](std::initializer_list<Distribution> these) {
+    return std::find(these.begin(), these.end(), of) != these.end();
+  };
+  using enum Distribution;
+  section.OnlyWith(is({kConstant}), "dist constant", {"value"});
+  section.OnlyWith(is({kUniform, kZipf}), "dist uniform and zipf", {"n"});
+  section.OnlyWith(is({kZipf}), "dist zipf", {"theta"});
+  section.OnlyWith(is({kWeighted}), "dist weighted", {"values"});
+  section.OnlyWith(is({kNormal}), "dist normal", {"mean", "sd", "swing"});
+  section.OnlyWith(is({kClock}), "dist clock", {"rhythm", "late", "late_by"});
+  section.OnlyWith(is({kSequence, kClock}), "dist sequence and clock", {"start", "step"});
+  section.OnlyWith(is({kText}), "dist text", {"bytes", "sigma"});
+  section.OnlyWith(is({kSequence, kUniform, kZipf}), "dist sequence, uniform and zipf", {"format"});
+  section.OnlyWith(false, "column", {"type", "epoch", "missing"});
+}
+
 // Whether making `from` needs `to`, by at most `steps` of what each needs.
 bool LeadsTo(const std::vector<Field>& fields, size_t from, size_t to, size_t steps) {
   std::vector<size_t> needed;
@@ -57,6 +75,7 @@ void ExperimentReader::ReadField(const std::string& name, const TomlSection& sec
       Distribution::kUniform,  Distribution::kZipf,     Distribution::kWeighted,
       Distribution::kNormal,   Distribution::kText,     Distribution::kTemplate};
   field.distribution = kOrder[distribution];
+  CheckKeysOfField(section, field.distribution);
   section.Text("value", &field.text);
   const bool ranked =
       field.distribution == Distribution::kUniform || field.distribution == Distribution::kZipf;

@@ -174,6 +174,8 @@ void ExperimentReader::ReadOp(const TomlSection& section) {
                    &kind);
   }
   op.kind = static_cast<OpKind>(kind);
+  section.OnlyWith(op.kind == OpKind::kQuery, "kind query", {"order", "limit", "limit_pareto"});
+  section.OnlyWith(op.reads(), "kind query and get", {"select"});
   section.Number("weight", 1e-9, 1e9, &op.weight);
   uint64_t batch = 1;
   section.Whole("batch", 1, kTransactionOperationsMax, &batch);

@@ -22,6 +22,16 @@ std::optional<size_t> IndexOf(const std::vector<Named>& things, const std::strin
   return std::nullopt;
 }
 
+// Each is a cell of its own, which is known by its rate.
+void CheckRatesDiffer(const TomlSection& section, const Arrival& arrival) {
+  if (arrival.model == ArrivalModel::kSteps) return;
+  std::vector<double> rates = arrival.rates;
+  std::sort(rates.begin(), rates.end());
+  if (std::adjacent_find(rates.begin(), rates.end()) != rates.end()) {
+    section.Wrong("rate", "has a rate twice: repeats says how often each is run");
+  }
+}
+
 }  // namespace
 
 void ExperimentReader::ReadArrival(const TomlSection& section) {
@@ -31,6 +41,10 @@ void ExperimentReader::ReadArrival(const TomlSection& section) {
                  &model);
   arrival.model = static_cast<ArrivalModel>(model);
   ReadShape(section, &arrival);
+  CheckRatesDiffer(section, arrival);
+  section.OnlyWith(arrival.model == ArrivalModel::kReplay, "model replay",
+                   {"times", "file", "column", "format", "separator", "columns", "unit", "scale"});
+  section.OnlyWith(arrival.model == ArrivalModel::kClosed, "model closed", {"think"});
   section.Number("scale", 1e-6, 1e6, &arrival.scale);
   if (arrival.model == ArrivalModel::kReplay) ReadReplay(section);
   uint64_t clients = arrival.clients;
@@ -56,6 +70,9 @@ void ExperimentReader::ReadShape(const TomlSection& section, Arrival* to) {
   section.Seconds("off", kRunSecondsMax, &arrival.off_s);
   section.Number("amplitude", 0, 1, &arrival.amplitude);
   section.Seconds("period", kRunSecondsMax, &arrival.period_s);
+  section.OnlyWith(arrival.model == ArrivalModel::kRamp, "model ramp", {"to"});
+  section.OnlyWith(arrival.model == ArrivalModel::kBurst, "model burst", {"on", "off"});
+  section.OnlyWith(arrival.model == ArrivalModel::kDiurnal, "model diurnal", {"amplitude", "period"});
   if (arrival.on_s <= 0) section.Wrong("on", "is a time above 0");
   if (arrival.period_s <= 0) section.Wrong("period", "is a time above 0");
 }
@@ -241,10 +258,15 @@ void ExperimentReader::ReadExpectation(const TomlSection& section) {
     section.Wrong("metric",
                   "hottest_rate is predicted, and how fast a closed loop is is known when it has run");
   }
-  if (expectation.metric == "plan" && !(expectation.is && expectation.op)) {
+  const bool is_plan = expectation.metric == "plan";
+  section.OnlyWith(is_plan, "metric plan", {"is"});
+  section.OnlyWith(!is_plan, "metrics that are numbers", {"above", "below", "equals", "times_of"});
+  if (is_plan && !(expectation.is && expectation.op)) {
     section.Wrong("metric", "plan needs op and is");
-  } else if (expectation.metric != "plan" && !expectation.above && !expectation.below &&
-             !expectation.equals) {
+  } else if (is_plan) {
+    size_t plan = 0;
+    section.Choice("is", {"point", "row-range", "partition", "partition-range", "table-scan"}, &plan);
+  } else if (!expectation.above && !expectation.below && !expectation.equals) {
     section.Wrong("metric", "needs above, below or equals");
   }
   experiment_.expectations.push_back(std::move(expectation));

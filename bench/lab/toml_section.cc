@@ -42,6 +42,13 @@ void TomlSection::Wrong(std::string_view key, std::string what) const {
   Wrong(node == nullptr ? static_cast<const toml::node&>(table_) : *node, std::string(key) + ": " + what);
 }
 
+void TomlSection::OnlyWith(bool has_effect, std::string_view what,
+                           std::initializer_list<std::string_view> keys) const {
+  for (const std::string_view key : keys) {
+    if (!has_effect && Has(key)) Wrong(key, "has an effect with " + std::string(what) + " only");
+  }
+}
+
 bool TomlSection::Require(std::string_view key) const {
   if (Has(key)) return true;
   Wrong(key, section_.empty() ? "is missing" : "is missing in this " + section_);

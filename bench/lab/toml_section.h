@@ -2,6 +2,7 @@
 #include <toml++/toml.h>
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,8 @@ class TomlSection {
     return TomlSection(table, section, findings_);
   }
 
+  // Notes those of the keys that are there, where they would have no effect.
+  void OnlyWith(bool has_effect, std::string_view what, std::initializer_list<std::string_view> keys) const;
   // Notes that a key is missing; false then.
   bool Require(std::string_view key) const;
   void Wrong(const toml::node& node, std::string what) const;

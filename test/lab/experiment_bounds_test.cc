@@ -7,6 +7,7 @@
 namespace partita::lab {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -102,6 +103,45 @@ TEST(ExperimentBoundsTest, TimesOfARunAreNotNegativeNorWithoutEnd) {
     EXPECT_THAT(arrival(std::string("model = \"closed\"\n") + time + " = \"900000000d\""),
                 HasSubstr(std::string(time) + ": is at most 7d"));
   }
+}
+
+TEST(ExperimentBoundsTest, WhatHasNoEffectIsRefusedAndToldWhatItGoesWith) {
+  for (const char* key :
+       {"to = 500", "on = \"3s\"", "think = \"5s\"", "amplitude = 0.3", "times = [1.0]", "scale = 2"}) {
+    EXPECT_THAT(Of({.arrival = std::string("rate = 10\n") + key}), HasSubstr("has an effect with model "))
+        << key;
+  }
+  const auto field = [](const std::string& text) {
+    return Of({.fields = "id = { dist = \"sequence\" }\nf = { dist = \"sequence\", " + text + " }"});
+  };
+  EXPECT_THAT(field("theta = 2.0"), HasSubstr("theta: has an effect with dist zipf only"));
+  EXPECT_THAT(field("mean = 2.0"), HasSubstr("mean: has an effect with dist normal only"));
+  EXPECT_THAT(field("late = 0.3"), HasSubstr("late: has an effect with dist clock only"));
+  EXPECT_EQ(field("step = 3"), "");
+  std::string get = TextOf({});
+  get.replace(get.find("kind = \"query\"\nwhere = { id = \"@record\" }"), 41,
+              "kind = \"get\"\nlimit = 3\norder = \"id desc\"");
+  EXPECT_THAT(FindingsOf(get), AllOf(HasSubstr("limit: has an effect with kind query only"),
+                                     HasSubstr("order: has an effect with kind query only")));
+  const auto expects = [](const std::string& text) {
+    return FindingsOf(TextOf({}) + "[[expect]]\nlayout = \"l\"\nop = \"q\"\n" + text);
+  };
+  EXPECT_EQ(expects("metric = \"plan\"\nis = \"point\"\n"), "");
+  EXPECT_THAT(expects("metric = \"plan\"\nis = \"pointt\"\n"), HasSubstr("did you mean point"));
+  EXPECT_THAT(expects("metric = \"scanned\"\nabove = 1\nis = \"point\"\n"),
+              HasSubstr("is: has an effect with metric plan only"));
+}
+
+TEST(ExperimentBoundsTest, ARateStandsOnceButForSteps) {
+  EXPECT_THAT(Of({.arrival = "rate = [20, 40, 20]"}), HasSubstr("rate: has a rate twice"));
+  EXPECT_EQ(Of({.arrival = "model = \"steps\"\nrate = [20, 40, 20]"}), "");
+}
+
+TEST(ExperimentBoundsTest, OfManyRecordsNoTwoHaveTheSameKeys) {
+  const std::string drawn = R"(id = { dist = "uniform", n = 1_000_000_000 })";
+  EXPECT_EQ(Of({.fields = drawn, .records = "1000"}), "");
+  EXPECT_THAT(Of({.fields = drawn, .records = "200_000"}), HasSubstr("have the same keys"))
+      << "some twenty of them do";
 }
 
 TEST(ExperimentBoundsTest, TheNameIsTheNameOfAFile) {

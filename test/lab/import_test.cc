@@ -70,6 +70,23 @@ TEST_F(ImportTest, CsvGivesRecordsWithTheNarrowestTypes) {
   EXPECT_EQ(record.values[3], PropertyValue("é")) << "behind the last row they come again";
 }
 
+TEST_F(ImportTest, RowsThatInsertsWillTakeAreCheckedAsThoseThatAreLoaded) {
+  const std::string keys = "pk = \"{cust}\"\nrk = \"{id}\"\n",
+                    add = "[[op]]\nname = \"add\"\nkind = \"insert\"\n";
+  const auto findings = [&](const std::string& third, const std::string& ops) {
+    // Ten inserts take all rows behind the first.
+    std::string rows = "id,cust\n";
+    for (int i = 0; i < 12; ++i) rows += i == 2 ? third : "k" + std::to_string(i) + ",c\n";
+    Write("rows.csv", rows);
+    WriteExperiment("import = \"rows.csv\"\nrecords = 1\n", keys, ops);
+    return Findings();
+  };
+  EXPECT_EQ(findings("k2,c\n", add), "");
+  EXPECT_THAT(findings("k1,c\n", add), HasSubstr("records 1 and 2 have the same keys"));
+  EXPECT_THAT(findings(std::string(600, 'k') + ",c\n", add), HasSubstr("(record 2)"));
+  EXPECT_EQ(findings("k1,c\n", kReads), "") << "which nobody takes";
+}
+
 TEST_F(ImportTest, WhatWouldLoseDigitsAsANumberIsAText) {
   Write("ids.csv",
         "long,form,kept,small,whole\n"
