@@ -53,7 +53,7 @@ function heatFigure(l,cell,run){
  const key=el('canvas',{width:160,height:12,role:'img','aria-label':'Shades from dark, little, to light, much'}),k=key.getContext('2d');
  for(let i=0;i<160;++i){k.fillStyle=shade(i/159);k.fillRect(i,0,1,12)}
  return el('figure',{},el('figcaption',{},'Where the load lay: key ranges of about as many records, down; '+num(columns*t.column_s)+
-   ' s, across. Load is units, the KiB of an entity, rounded up, and refused requests.'),
+   ' s, across. Load is units, the KiB of an entity, rounded up, and refused requests.'+ofRun(run)),
   el('div',{class:'heat'},el('ol',{'aria-hidden':'true'},l.key_rows.map((r,i)=>el('li',{class:i===hottest?'hot':undefined,title:r},r||'(empty)'))),canvas),
   el('div',{class:'key'},num(run.hot/1000)+'/s',key,num(run.hot)+'/s, on one scale for all layouts; lines: some were throttled'),at,
   lazily('Key ranges as a table',()=>table(['From key','Units','Refused','Share of load'],rows)));
@@ -65,14 +65,18 @@ function panel(out,title,top,height,ticks,y,text){
  for(const v of ticks)out.append(svg('path',{class:'grid',d:'M60 '+y(v)+'H900'}),svg('text',{x:54,y:y(v)+4,'text-anchor':'end'},text(v)));
 }
 
-function timeFigure(l,cell){
+// Of which run a chart is, also where it is printed.
+const ofRun=run=>' – '+run.rate+', run '+(run.repeat+1);
+const wide=chart=>el('div',{class:'scroll'},chart);
+
+function timeFigure(l,cell,run){
  const t=cell.timeline,n=t.due.length,seconds=n*t.column_s,x=c=>60+840*c/n;
  const out=svg('svg',{class:'chart',viewBox:'0 0 960 390',role:'img','aria-label':'Latency over time of '+l.layout+
   ', with what was throttled and what waited beneath. Longest '+ms(Math.max(...t.max_ms))+'.'});
  const warm=Math.min(840,840*d.warmup_s/seconds);
- if(warm>0)out.append(svg('rect',{class:'warm',x:60,y:18,width:warm,height:342}),svg('text',{x:64,y:356},'warm-up'));
- const low=.01,high=Math.max(1,...t.max_ms)*1.2,y=v=>180-160*Math.log(Math.max(v,low)/low)/Math.log(high/low),ticks=[];
- for(let v=low;v<=high;v*=10)ticks.push(v);
+ if(warm>0)out.append(svg('rect',{class:'warm',x:60,y:18,width:warm,height:346}),svg('text',{x:64,y:361},'warm-up'));
+ const shortest=Math.min(.01,...t.p50_ms.filter(v=>v>0)),low=10**Math.floor(Math.log10(shortest)+1e-9),high=Math.max(1,...t.max_ms)*1.2,y=v=>180-160*Math.log(Math.max(v,low)/low)/Math.log(high/low),ticks=[];
+ for(let v=low;v<=high;v*=10)ticks.push(+v.toPrecision(3));
  panel(out,'latency, from when due',18,160,ticks,y,ms);
  // Three names at the right edge, a line apart at least.
  let above=-99;
@@ -88,19 +92,19 @@ function timeFigure(l,cell){
  panel(out,'due and not ended',290,55,[0,deep],yw,num);
  out.append(svg('path',{class:'l',d:waits.map((v,c)=>(c?'L':'M')+x(c+.5).toFixed(1)+' '+yw(v).toFixed(1)).join('')}));
  for(let i=0;i<=4;++i)out.append(svg('text',{x:60+210*i,y:378,'text-anchor':'middle'},num(seconds*i/4)+' s'));
- return el('figure',{},el('figcaption',{},'Latency over time, with throttling and backlog beneath'),out,
+ return el('figure',{},el('figcaption',{},'Latency over time, with throttling and backlog beneath'+ofRun(run)),wide(out),
   lazily('As a table',()=>table(['Second','Due','Completed','Throttled','p50','p99','Longest'],
    t.due.map((v,c)=>[num(c*t.column_s),num(v),num(t.completed[c]),num(t.throttled[c]),ms(t.p50_ms[c]),ms(t.p99_ms[c]),ms(t.max_ms[c])]))));
 }
 
-function histogramFigure(l,cell,op){
+function histogramFigure(l,cell,op,run){
  const bars=new Map();let all=0;
  cell.ops.forEach((o,i)=>{if(op>=0&&op!==i)return;for(const [us,count] of o.latency_us_counts){
   const b=Math.floor(Math.log2(Math.max(us,1))*4);bars.set(b,(bars.get(b)||0)+count);all+=count}});
  const name=op<0?'all operations':ops[op],caption='How long operations took: '+name;
  const rows=cell.ops.map(o=>[o.op,...['p50_ms','p90_ms','p99_ms','p999_ms','max_ms','service_p99_ms'].map(m=>o.throughput>0?ms(o[m]):'–')]);
  const percentiles=table(['Operation','p50','p90','p99','p99.9','Longest','p99 once begun'],rows);
- if(!all)return el('figure',{},el('figcaption',{},caption+': none completed'),percentiles);
+ if(!all)return el('figure',{},el('figcaption',{},caption+': none completed'+ofRun(run)),percentiles);
  const first=Math.min(...bars.keys()),last=Math.max(first+1,...bars.keys()),most=Math.max(...bars.values());
  const x=b=>60+840*(b-first)/(last-first+1),h=v=>120*v/most;
  const out=svg('svg',{class:'chart',viewBox:'0 0 960 170',role:'img','aria-label':caption+' of '+l.layout+'; '+num(all)+' completed'});
@@ -109,8 +113,9 @@ function histogramFigure(l,cell,op){
  for(const [b,v] of bars)out.append(svg('rect',{class:'count',x:x(b).toFixed(1),y:(140-h(v)).toFixed(1),
   width:Math.max(1,840/(last-first+1)-1).toFixed(1),height:Math.max(.8,h(v)).toFixed(1)}));
  const every=Math.max(4,Math.ceil((last-first)/10/4)*4);
- for(let b=Math.ceil(first/4)*4;b<=last+1;b+=every)out.append(svg('text',{x:x(b),y:158,'text-anchor':'middle'},ms(2**(b/4)/1000)));
- return el('figure',{},el('figcaption',{},caption+' (logarithmic; share of '+num(all)+')'),out,percentiles);
+ const named=[];for(let b=Math.ceil(first/4)*4;b<=last+1;b+=every)named.push(b);
+ for(const b of named.length?named:[first,last+1])out.append(svg('text',{x:x(b),y:158,'text-anchor':'middle'},ms(2**(b/4)/1000)));
+ return el('figure',{},el('figcaption',{},caption+' (logarithmic; share of '+num(all)+')'+ofRun(run)),wide(out),percentiles);
 }
 
 function start(){

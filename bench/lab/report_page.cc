@@ -28,6 +28,9 @@ Status Check(std::string_view result_json) {
       root["cells"].get(cells) != simdjson::SUCCESS || root["explain"].get(explain) != simdjson::SUCCESS) {
     return Status::InvalidArgument("this is no result.json of partita lab run");
   }
+  if (cells.size() == 0 || explain.size() == 0) {
+    return Status::InvalidArgument("this result.json holds no runs");
+  }
   for (const simdjson::dom::element cell : cells) {
     if (cell["timeline"].error() != simdjson::SUCCESS) {
       return Status::InvalidArgument("this result.json is of an older partita and holds no timelines");

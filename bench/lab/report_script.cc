@@ -101,7 +101,7 @@ function layoutSection(l,i){
  return {section,draw(run,op){
   const cell=d.cells.find(c=>c.layout===l.layout&&c.rate===run.rate&&c.repeat===run.repeat);
   charts.replaceChildren();
-  if(cell)charts.append(heatFigure(l,cell,run),timeFigure(l,cell),histogramFigure(l,cell,op));
+  if(cell)charts.append(heatFigure(l,cell,run),timeFigure(l,cell,run),histogramFigure(l,cell,op,run));
   else charts.append(el('p',{},'This run is not in the result.'));
   costs.replaceChildren(...cost(l,run.rate))}};
 }

@@ -15,6 +15,7 @@ a{color:var(--mark)}.skip{position:absolute;left:-99rem}.skip:focus{left:1rem;ba
 nav{display:flex;flex-wrap:wrap;gap:.2rem 1rem;margin:.6rem 0}
 .facts,.soft,figcaption{color:var(--soft)}.facts{font-size:.9rem}
 .scroll{overflow-x:auto}
+.at,li,h1,h2,h3,p,nav a,figcaption{overflow-wrap:anywhere}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.4rem 0}
 th,td{padding:.25rem .8rem .25rem 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}
 td.n,th.n{text-align:right}thead th{color:var(--soft);font-weight:600}
@@ -32,7 +33,7 @@ figure{margin:.8rem 0}figcaption{font-size:.9rem;margin-bottom:.3rem}
 .key{display:flex;gap:.4rem;align-items:center;flex-wrap:wrap;font-size:.85rem;color:var(--soft)}
 .key canvas{width:160px;height:12px;border:1px solid var(--soft)}
 .at{min-height:1.5em;font-size:.9rem}
-svg.chart{width:100%;max-width:64rem;height:auto;color:var(--ink)}
+svg.chart{width:100%;min-width:40rem;max-width:64rem;height:auto;color:var(--ink)}
 svg.chart text{font:11px system-ui,sans-serif;fill:currentColor}svg.chart .grid{stroke:var(--line)}
 svg.chart .warm{fill:var(--band)}svg.chart path.l{fill:none;stroke:currentColor;stroke-width:1.6}
 svg.chart path.p50{stroke-dasharray:6 4}svg.chart path.max{stroke-dasharray:1.5 3;stroke:var(--soft)}

@@ -238,7 +238,9 @@ TEST(ReportTest, TwentyLongRunsFitIntoFiveMegabytes) {
 TEST(ReportTest, WhatIsNoResultIsRefused) {
   for (const char* text :
        {"", "{}", "[1]", "{\"format\": 1}", "{\"format\": 2, \"cells\": [], \"explain\": []}",
-        "{\"format\": 1, \"cells\": [{}], \"explain\": []}"}) {
+        "{\"format\": 1, \"cells\": [{}], \"explain\": [{}]}",
+        "{\"format\": 1, \"cells\": [], \"explain\": [{}]}",
+        "{\"format\": 1, \"cells\": [{\"timeline\": {}}], \"explain\": []}"}) {
     EXPECT_EQ(ReportHtml(text).status().code(), Code::kInvalidArgument) << text;
   }
 }

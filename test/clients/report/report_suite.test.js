@@ -162,7 +162,24 @@ describe('report', () => {
     assert.match(await page.locator('header').innerText(), /writes <most> of all/);
   });
 
-  check('8', "HdrHistogram's own reader finds in the log what result.json says", async () => {
+  check('8', 'Each chart says of which run it is, and is no smaller on a narrow screen', async () => {
+    const {page} = await open({viewport: {width: 380, height: 800}});
+    const run = await page.locator('#run option:checked').innerText();
+    for (const caption of await page.locator('figcaption').allTextContents()) assert.ok(caption.endsWith(run), caption);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 380);
+    for (const width of await page.locator('svg.chart').evaluateAll((all) => all.map((c) => c.clientWidth))) {
+      assert.ok(width >= 600, `${width}`);
+    }
+    const [line, label] = await page.evaluate(() => {
+      const chart = document.querySelector('svg.chart');
+      const zero = [...chart.querySelectorAll('path.grid')].pop();
+      const warm = [...chart.querySelectorAll('text')].find((e) => e.textContent === 'warm-up');
+      return [zero.getBoundingClientRect().bottom, warm.getBoundingClientRect().top];
+    });
+    assert.ok(label > line - 1, `the line at ${line} strikes through what begins at ${label}`);
+  });
+
+  check('9', "HdrHistogram's own reader finds in the log what result.json says", async () => {
     const result = JSON.parse(fs.readFileSync(path.join(directory, 'result.json'), 'utf8'));
     const log = new hdr.HistogramLogReader(fs.readFileSync(path.join(directory, 'latency.hdr.log'), 'utf8'));
     let lines = 0;
