@@ -142,7 +142,7 @@ class Adviser {
     double throttled = 0, dropped = 0, failed = 0;
     std::string error;
     for (const CellFigures& cell : result_.cells) {
-      if (cell.layout != layout_ || cell.rate != rate_) continue;
+      if (cell.layout != layout_) continue;
       for (const OpFigures& figures : cell.ops) {
         throttled += static_cast<double>(figures.throttled);
         dropped += static_cast<double>(figures.dropped + figures.unfinished);

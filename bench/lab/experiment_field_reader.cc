@@ -43,7 +43,8 @@ void CheckKeysOfField(const TomlSection& section, Distribution of) {
   section.OnlyWith(is({kSequence, kClock}), "dist sequence and clock", {"start", "step"});
   section.OnlyWith(is({kText}), "dist text", {"bytes", "sigma"});
   section.OnlyWith(is({kSequence, kUniform, kZipf}), "dist sequence, uniform and zipf", {"format"});
-  section.OnlyWith(false, "column", {"type", "epoch", "missing"});
+  section.OnlyWith(is({kColumn}), "column", {"type", "epoch", "missing"});
+  section.OnlyWith(!is({kColumn}), "a dist", {"per", "clock", "text", "pareto"});
 }
 
 // Whether making `from` needs `to`, by at most `steps` of what each needs.
@@ -65,7 +66,10 @@ bool LeadsTo(const std::vector<Field>& fields, size_t from, size_t to, size_t st
 void ExperimentReader::ReadField(const std::string& name, const TomlSection& section) {
   Field field{.name = name};
   size_t distribution = 0;
-  if (section.Has("column")) return ReadColumn(section, std::move(field));
+  if (section.Has("column")) {
+    CheckKeysOfField(section, Distribution::kColumn);
+    return ReadColumn(section, std::move(field));
+  }
   if (!section.Require("dist")) return;
   section.Choice(
       "dist", {"constant", "sequence", "clock", "uniform", "zipf", "weighted", "normal", "text", "template"},

@@ -204,6 +204,8 @@ void ExperimentReader::ReadPick(const TomlSection& section, Op* op) {
   size_t pick = 0;
   section.Choice("pick", {"uniform", "zipf", "latest", "ranges"}, &pick);
   op->pick = static_cast<Pick>(pick);
+  section.OnlyWith(!op->writes_new(), "kinds about a record that exists", {"pick"});
+  section.OnlyWith(op->pick == Pick::kRanges, "pick ranges", {"ranges", "range_dist", "key_dist"});
   section.Number("theta", 0.01, 10, &op->theta);
   if (section.Has("theta") && op->pick != Pick::kZipf && op->pick != Pick::kLatest) {
     section.Wrong("theta", "is for pick zipf and latest");

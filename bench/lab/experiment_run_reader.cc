@@ -61,6 +61,7 @@ void ExperimentReader::ReadShape(const TomlSection& section, Arrival* to) {
   section.Numbers("rate", 0.01, kRateMax, &arrival.rates);
   const bool needs_rate = arrival.model != ArrivalModel::kReplay && arrival.model != ArrivalModel::kClosed;
   if (needs_rate) section.Require("rate");
+  section.OnlyWith(needs_rate, "models but replay and closed", {"rate"});
   if (needs_rate && section.Has("rate") && arrival.rates.empty()) section.Wrong("rate", "takes at least one");
   // So that it is one cell; how fast that is Arrival::HighestRate knows.
   if (!needs_rate || arrival.rates.empty()) arrival.rates = {1};

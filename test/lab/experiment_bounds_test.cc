@@ -118,6 +118,8 @@ TEST(ExperimentBoundsTest, WhatHasNoEffectIsRefusedAndToldWhatItGoesWith) {
   EXPECT_THAT(field("mean = 2.0"), HasSubstr("mean: has an effect with dist normal only"));
   EXPECT_THAT(field("late = 0.3"), HasSubstr("late: has an effect with dist clock only"));
   EXPECT_EQ(field("step = 3"), "");
+  EXPECT_THAT(Of({.arrival = "model = \"closed\"\nrate = 10"}),
+              HasSubstr("rate: has an effect with models but"));
   std::string get = TextOf({});
   get.replace(get.find("kind = \"query\"\nwhere = { id = \"@record\" }"), 41,
               "kind = \"get\"\nlimit = 3\norder = \"id desc\"");
