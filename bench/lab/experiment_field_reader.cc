@@ -47,6 +47,17 @@ void CheckKeysOfField(const TomlSection& section, Distribution of) {
   section.OnlyWith(!is({kColumn}), "a dist", {"per", "clock", "text", "pareto"});
 }
 
+Distribution ChooseDistribution(const TomlSection& section) {
+  size_t chosen = 0;
+  section.Choice(
+      "dist", {"constant", "sequence", "clock", "uniform", "zipf", "weighted", "normal", "text", "template"},
+      &chosen);
+  using enum Distribution;
+  constexpr Distribution kOrder[] = {kConstant, kSequence, kClock, kUniform, kZipf,
+                                     kWeighted, kNormal,   kText,  kTemplate};
+  return kOrder[chosen];
+}
+
 // Whether making `from` needs `to`, by at most `steps` of what each needs.
 bool LeadsTo(const std::vector<Field>& fields, size_t from, size_t to, size_t steps) {
   std::vector<size_t> needed;
@@ -65,20 +76,12 @@ bool LeadsTo(const std::vector<Field>& fields, size_t from, size_t to, size_t st
 
 void ExperimentReader::ReadField(const std::string& name, const TomlSection& section) {
   Field field{.name = name};
-  size_t distribution = 0;
   if (section.Has("column")) {
     CheckKeysOfField(section, Distribution::kColumn);
     return ReadColumn(section, std::move(field));
   }
   if (!section.Require("dist")) return;
-  section.Choice(
-      "dist", {"constant", "sequence", "clock", "uniform", "zipf", "weighted", "normal", "text", "template"},
-      &distribution);
-  constexpr Distribution kOrder[] = {
-      Distribution::kConstant, Distribution::kSequence, Distribution::kClock,
-      Distribution::kUniform,  Distribution::kZipf,     Distribution::kWeighted,
-      Distribution::kNormal,   Distribution::kText,     Distribution::kTemplate};
-  field.distribution = kOrder[distribution];
+  field.distribution = ChooseDistribution(section);
   CheckKeysOfField(section, field.distribution);
   section.Text("value", &field.text);
   const bool ranked =

@@ -323,31 +323,9 @@ std::string VerdictRow(const Experiment& experiment, const RunResult& result, co
   return text + "\n" + TroubleText(AllOf(result, layout, rate, op));
 }
 
-}  // namespace
-
-std::string VerdictTable(const Experiment& experiment, const RunResult& result) {
-  std::string text;
-  const VerdictNames names{.ops = NameColumn("operation", experiment.ops),
-                           .layouts = NameColumn("layout", experiment.layouts)};
-  char line[120];
-  std::snprintf(line, sizeof(line), "%10s %9s %9s %9s %9s %9s %8s\n", "done/s", "p50 ms", "p99 ms",
-                "throttled", "scanned", "requests", "density");
-  bool is_slow = false, is_busy = false;
-  for (size_t rate = 0; rate < RateCountOf(experiment.arrival); ++rate) {
-    text += experiment.name + ", " + RateText(experiment.arrival, rate) + ", " +
-            LimitsText(experiment, result) + "; medians of " + std::to_string(experiment.repeats) +
-            " run(s)\n";
-    text += names.Of("operation", "layout") + line;
-    for (size_t op = 0; op < experiment.ops.size(); ++op) {
-      const std::optional<size_t> winner = VerdictOn(experiment, result, rate, op).winner;
-      for (size_t layout = 0; layout < experiment.layouts.size(); ++layout) {
-        text += VerdictRow(experiment, result, names, layout, rate, op, winner == layout);
-        is_slow |= AnyRun(result, layout, rate, IsSlow);
-        is_busy |= AnyRun(result, layout, rate, IsBusy);
-      }
-    }
-  }
-  text +=
+// Beneath the table: what its marks mean, and what the figures do not tell.
+std::string NotesText(const Experiment& experiment, const RunResult& result) {
+  std::string text =
       "* shortest p99 beyond doubt (95 % intervals), where nothing failed, all was found and the goal was "
       "met; "
       "latency counts from when an operation was due\n";
@@ -359,16 +337,40 @@ std::string VerdictTable(const Experiment& experiment, const RunResult& result) 
     text += "resumed: " + std::to_string(result.cells_kept) + " of " + std::to_string(result.cells.size()) +
             " runs were done before an interruption\n";
   }
-  if (is_slow) {
+  if (std::any_of(result.cells.begin(), result.cells.end(), IsSlow)) {
     text += "generator-limited: this machine was too slow for the load in some runs, which get no star\n";
   }
-  if (is_busy) {
+  if (std::any_of(result.cells.begin(), result.cells.end(), IsBusy)) {
     text +=
         "clients-limited: all " + std::to_string(experiment.arrival.clients) +
         " clients were busy in some runs, which get no star: more of them (clients in [arrival]) might do "
         "more\n";
   }
   return text;
+}
+
+}  // namespace
+
+std::string VerdictTable(const Experiment& experiment, const RunResult& result) {
+  std::string text;
+  const VerdictNames names{.ops = NameColumn("operation", experiment.ops),
+                           .layouts = NameColumn("layout", experiment.layouts)};
+  char line[120];
+  std::snprintf(line, sizeof(line), "%10s %9s %9s %9s %9s %9s %8s\n", "done/s", "p50 ms", "p99 ms",
+                "throttled", "scanned", "requests", "density");
+  for (size_t rate = 0; rate < RateCountOf(experiment.arrival); ++rate) {
+    text += experiment.name + ", " + RateText(experiment.arrival, rate) + ", " +
+            LimitsText(experiment, result) + "; medians of " + std::to_string(experiment.repeats) +
+            " run(s)\n";
+    text += names.Of("operation", "layout") + line;
+    for (size_t op = 0; op < experiment.ops.size(); ++op) {
+      const std::optional<size_t> winner = VerdictOn(experiment, result, rate, op).winner;
+      for (size_t layout = 0; layout < experiment.layouts.size(); ++layout) {
+        text += VerdictRow(experiment, result, names, layout, rate, op, winner == layout);
+      }
+    }
+  }
+  return text + NotesText(experiment, result);
 }
 
 }  // namespace partita::lab
