@@ -83,6 +83,15 @@ TEST(GoalsTest, TheBestVariantCountsAndBoundsStandAlone) {
   EXPECT_EQ(judged[2].verdict, Verdict::kFloor);  // 50 us, of at most 100.
 }
 
+TEST(GoalsTest, OneSlowSeekOfTwentyMissesTheGoal) {
+  ComparisonResult result;
+  result.measurements.push_back(Measured("partita", "delete-seek:1", 0, 20));
+  for (int seek = 1; seek < 20; ++seek) result.measurements[0].latency.Record(10'000);
+  EXPECT_EQ(JudgeGoals(result, "partita").at(0).verdict, Verdict::kFloor);
+  result.measurements[0].latency.Record(300'000'000);
+  EXPECT_EQ(JudgeGoals(result, "partita").at(0).verdict, Verdict::kMissed);
+}
+
 Report SmallReport() {
   ComparisonConfig config;
   config.engines = {"partita", "rocksdb", "rocksdb-blob", "lmdb"};
