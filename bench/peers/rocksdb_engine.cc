@@ -23,6 +23,18 @@ Status FromRocksDb(const rocksdb::Status& status) {
   return Status::IoError("rocksdb: " + status.ToString());
 }
 
+// RocksDB takes back without a word what does not go together; then it would not be what the figures say it
+// is.
+Status CheckInForce(const rocksdb::DBOptions& asked, const rocksdb::DBOptions& given) {
+  const auto same = [&](auto... options) { return (... && (asked.*options == given.*options)); };
+  using Options = rocksdb::DBOptions;
+  return same(&Options::recycle_log_file_num, &Options::enable_pipelined_write, &Options::manual_wal_flush,
+              &Options::allow_concurrent_memtable_write, &Options::use_direct_reads, &Options::bytes_per_sync,
+              &Options::use_direct_io_for_flush_and_compaction, &Options::compaction_readahead_size)
+             ? Status()
+             : Status(Code::kUnsupported, "this RocksDB takes back an option that it was given");
+}
+
 class RocksDbEngine final : public Engine {
  public:
   RocksDbEngine(std::unique_ptr<rocksdb::DB> database, bool log_in_process)
@@ -119,10 +131,13 @@ class RocksDbEngine final : public Engine {
 }  // namespace
 
 Result<std::unique_ptr<Engine>> OpenRocksDb(const EngineConfig& config, RocksDbVariant variant) {
+  const rocksdb::Options options = RocksDbOptions(config, variant);
   rocksdb::DB* database = nullptr;
-  PARTITA_TRY(FromRocksDb(rocksdb::DB::Open(RocksDbOptions(config, variant), config.directory, &database)));
-  return std::unique_ptr<Engine>(std::make_unique<RocksDbEngine>(
-      std::unique_ptr<rocksdb::DB>(database), config.durability == DurabilityLevel::kMemory));
+  PARTITA_TRY(FromRocksDb(rocksdb::DB::Open(options, config.directory, &database)));
+  auto engine = std::make_unique<RocksDbEngine>(std::unique_ptr<rocksdb::DB>(database),
+                                                config.durability == DurabilityLevel::kMemory);
+  PARTITA_TRY(CheckInForce(options, database->GetDBOptions()));
+  return std::unique_ptr<Engine>(std::move(engine));
 }
 
 }  // namespace partita::bench

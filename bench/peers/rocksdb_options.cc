@@ -60,8 +60,9 @@ rocksdb::Options RocksDbOptions(const EngineConfig& config, RocksDbVariant varia
   options.allow_concurrent_memtable_write = true;
   options.bytes_per_sync = 1 << 20;
   options.compaction_readahead_size = 2 << 20;
-  // Recycling the log is worth 5 to 9 % of its synced puts.
-  options.recycle_log_file_num = 4;
+  // Logs are not recycled: 7.8.3 takes that back without a word unless recovery passes over what it cannot
+  // read (kSkipAnyCorruptedRecords), and then opening after a kill may never end, in the old end of such a
+  // log.
   options.manual_wal_flush = config.durability == DurabilityLevel::kMemory;
   options.use_direct_reads = !config.page_cache;
   options.use_direct_io_for_flush_and_compaction = !config.page_cache;
