@@ -43,8 +43,8 @@ const Size& FullSize() {
                              .seconds = 60,
                              .minutes_max = 1e6,
                              .rounds = 5,
-                             .engines = {"partita", "rocksdb", "rocksdb-universal", "rocksdb-blob",
-                                         "rocksdb-direct", "leveldb", "lmdb", "wiredtiger"}};
+                             .engines = {"partita", "rocksdb", "rocksdb-lz4", "rocksdb-universal",
+                                         "rocksdb-blob", "rocksdb-direct", "leveldb", "lmdb", "wiredtiger"}};
   return kSize;
 }
 const Size& SmallSize() {

@@ -38,6 +38,7 @@ constexpr KnownEngine kEngines[] = {
     {"rocksdb-universal", OpenVariant<RocksDbVariant::kUniversal>},
     {"rocksdb-blob", OpenVariant<RocksDbVariant::kBlob>},
     {"rocksdb-direct", OpenVariant<RocksDbVariant::kDirect>},
+    {"rocksdb-lz4", OpenVariant<RocksDbVariant::kLz4>},
 #endif
 #ifdef PARTITA_WITH_LEVELDB
     {"leveldb", OpenLevelDb},

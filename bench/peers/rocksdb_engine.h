@@ -12,6 +12,7 @@ enum class RocksDbVariant : uint8_t {
   kUniversal,  // Sorted runs merged rarely: fewer bytes written, more read.
   kBlob,       // Values in files of their own: compaction moves keys only.
   kDirect,     // Leveled, past the page cache, also where that is allowed.
+  kLz4,        // Leveled, with lz4 at the bottom as well: less CPU, more space.
 };
 
 // RocksDB, tuned as one would for this data: at a budget of 1 GiB a block cache of 512 MiB and

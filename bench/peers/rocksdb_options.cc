@@ -40,6 +40,9 @@ void Vary(RocksDbVariant variant, rocksdb::Options* options) {
       options->use_direct_reads = true;
       options->use_direct_io_for_flush_and_compaction = true;
       return;
+    case RocksDbVariant::kLz4:
+      options->bottommost_compression = rocksdb::kLZ4Compression;
+      return;
   }
 }
 
