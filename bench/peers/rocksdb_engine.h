@@ -15,10 +15,10 @@ enum class RocksDbVariant : uint8_t {
   kLz4,        // Leveled, with lz4 at the bottom as well: less CPU, more space.
 };
 
-// RocksDB, tuned as one would for this data: at a budget of 1 GiB a block cache of 512 MiB and
-// memtables of 3 x 64 MiB (in proportion for other budgets), bloom filters of 10 bits, 4 KiB blocks
-// with the hash index, lz4 with zstd at the bottom, leveled with dynamic level sizes, 3 background
-// jobs, pipelined and concurrent memtable writes.
+// RocksDB, tuned as one would for this data: at a budget of 1 GiB a block cache of 512 MiB (768 where
+// it reads past the page cache) and memtables of 3 x 64 MiB (in proportion for other budgets), bloom filters
+// of 10 bits, 4 KiB blocks with the hash index, lz4 with zstd at the bottom, leveled with dynamic level
+// sizes, 3 background jobs, pipelined and concurrent memtable writes.
 //
 // Durability: kPower is a sync on each commit; kProcess is the log written to the kernel on each
 // commit; kMemory keeps the log in the process's buffer (manual flush).

@@ -7,9 +7,13 @@
 namespace partita::bench {
 namespace {
 
-rocksdb::BlockBasedTableOptions TableOptions(const EngineConfig& config) {
+bool ReadsPastPageCache(const EngineConfig& config, RocksDbVariant variant) {
+  return !config.page_cache || variant == RocksDbVariant::kDirect;
+}
+
+rocksdb::BlockBasedTableOptions TableOptions(const EngineConfig& config, RocksDbVariant variant) {
   rocksdb::BlockBasedTableOptions table;
-  table.block_cache = rocksdb::NewLRUCache(config.memory_bytes / 2, /*num_shard_bits=*/6);
+  table.block_cache = rocksdb::NewLRUCache(RocksDbCacheBytes(config, variant), /*num_shard_bits=*/6);
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   table.block_size = 4096;
   table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
@@ -22,6 +26,7 @@ rocksdb::BlockBasedTableOptions TableOptions(const EngineConfig& config) {
 void Vary(RocksDbVariant variant, rocksdb::Options* options) {
   switch (variant) {
     case RocksDbVariant::kLeveled:
+    case RocksDbVariant::kDirect:
       return;
     case RocksDbVariant::kUniversal:
       options->compaction_style = rocksdb::kCompactionStyleUniversal;
@@ -36,10 +41,6 @@ void Vary(RocksDbVariant variant, rocksdb::Options* options) {
       options->blob_compression_type = rocksdb::kZSTD;
       options->enable_blob_garbage_collection = true;
       return;
-    case RocksDbVariant::kDirect:
-      options->use_direct_reads = true;
-      options->use_direct_io_for_flush_and_compaction = true;
-      return;
     case RocksDbVariant::kLz4:
       options->bottommost_compression = rocksdb::kLZ4Compression;
       return;
@@ -47,6 +48,10 @@ void Vary(RocksDbVariant variant, rocksdb::Options* options) {
 }
 
 }  // namespace
+
+uint64_t RocksDbCacheBytes(const EngineConfig& config, RocksDbVariant variant) {
+  return ReadsPastPageCache(config, variant) ? config.memory_bytes / 4 * 3 : config.memory_bytes / 2;
+}
 
 rocksdb::Options RocksDbOptions(const EngineConfig& config, RocksDbVariant variant) {
   rocksdb::Options options;
@@ -67,9 +72,9 @@ rocksdb::Options RocksDbOptions(const EngineConfig& config, RocksDbVariant varia
   // read (kSkipAnyCorruptedRecords), and then opening after a kill may never end, in the old end of such a
   // log.
   options.manual_wal_flush = config.durability == DurabilityLevel::kMemory;
-  options.use_direct_reads = !config.page_cache;
-  options.use_direct_io_for_flush_and_compaction = !config.page_cache;
-  const rocksdb::BlockBasedTableOptions table = TableOptions(config);
+  options.use_direct_reads = ReadsPastPageCache(config, variant);
+  options.use_direct_io_for_flush_and_compaction = ReadsPastPageCache(config, variant);
+  const rocksdb::BlockBasedTableOptions table = TableOptions(config, variant);
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   options.blob_cache = table.block_cache;  // Blobs and blocks share the one number.
   Vary(variant, &options);

@@ -8,6 +8,11 @@
 #include "bench/load/engine.h"
 #include "bench/load/workload.h"
 #include "bench/peers/per_thread.h"
+#if __has_include(<rocksdb/options.h>)
+#include <rocksdb/cache.h>
+
+#include "bench/peers/rocksdb_options.h"
+#endif
 
 namespace partita::bench {
 namespace {
@@ -70,6 +75,19 @@ TEST(EngineTest, AnUnknownNameIsRefusedWithTheKnownOnes) {
   ASSERT_EQ(opened.code(), Code::kUnsupported);
   EXPECT_NE(opened.status().message().find("partita"), std::string::npos);
 }
+
+#if __has_include(<rocksdb/options.h>)
+TEST(RocksDbOptionsTest, TheBlockCacheHasThePageCachesShareWhereThereIsNone) {
+  EngineConfig config{.memory_bytes = uint64_t{1} << 30, .page_cache = true};
+  const auto cache = [&](RocksDbVariant variant) { return RocksDbCacheBytes(config, variant) >> 20; };
+  EXPECT_EQ(cache(RocksDbVariant::kLeveled), 512u);
+  EXPECT_EQ(cache(RocksDbVariant::kDirect), 768u);
+  config.page_cache = false;
+  EXPECT_EQ(cache(RocksDbVariant::kLeveled), 768u);
+  EXPECT_TRUE(RocksDbOptions(config, RocksDbVariant::kLeveled).use_direct_reads);
+  EXPECT_EQ(RocksDbOptions(config, RocksDbVariant::kLeveled).blob_cache->GetCapacity() >> 20, 768u);
+}
+#endif
 
 TEST(PerThreadTest, KeepsOneForEachThreadUntilCleared) {
   PerThread<int> numbers;
