@@ -10,6 +10,7 @@
 #include <ctime>
 #include <thread>
 
+#include "bench/peers/iterator_scan.h"
 #include "bench/peers/joined_key.h"
 
 namespace partita::bench {
@@ -63,12 +64,7 @@ class LevelDbEngine final : public Engine {
 
   Status Scan(const RowKeys& from, uint64_t limit, const RowVisitor& visit) override {
     std::unique_ptr<leveldb::Iterator> iterator(database_->NewIterator(leveldb::ReadOptions()));
-    uint64_t visited = 0;
-    for (iterator->Seek(ToSlice(JoinedKey(from))); iterator->Valid() && visited < limit; iterator->Next()) {
-      const leveldb::Slice key = iterator->key(), value = iterator->value();
-      ++visited;
-      if (!visit(JoinedKey::RowOf(key.data(), key.size()), {value.data(), value.size()})) break;
-    }
+    ScanByIterator(iterator.get(), ToSlice(JoinedKey(from)), limit, visit);
     return FromLevelDb(iterator->status());
   }
 

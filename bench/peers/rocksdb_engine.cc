@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <thread>
 
+#include "bench/peers/iterator_scan.h"
 #include "bench/peers/joined_key.h"
 #include "bench/peers/rocksdb_options.h"
 
@@ -78,12 +79,7 @@ class RocksDbEngine final : public Engine {
 
   Status Scan(const RowKeys& from, uint64_t limit, const RowVisitor& visit) override {
     std::unique_ptr<rocksdb::Iterator> iterator(database_->NewIterator(rocksdb::ReadOptions()));
-    uint64_t visited = 0;
-    for (iterator->Seek(ToSlice(JoinedKey(from))); iterator->Valid() && visited < limit; iterator->Next()) {
-      const rocksdb::Slice key = iterator->key(), value = iterator->value();
-      ++visited;
-      if (!visit(JoinedKey::RowOf(key.data(), key.size()), {value.data(), value.size()})) break;
-    }
+    ScanByIterator(iterator.get(), ToSlice(JoinedKey(from)), limit, visit);
     return FromRocksDb(iterator->status());
   }
 

@@ -4,9 +4,11 @@
 #include <cctype>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "bench/load/engine.h"
 #include "bench/load/workload.h"
+#include "bench/peers/iterator_scan.h"
 #include "bench/peers/per_thread.h"
 #if __has_include(<rocksdb/options.h>)
 #include <rocksdb/cache.h>
@@ -88,6 +90,41 @@ TEST(RocksDbOptionsTest, TheBlockCacheHasThePageCachesShareWhereThereIsNone) {
   EXPECT_EQ(RocksDbOptions(config, RocksDbVariant::kLeveled).blob_cache->GetCapacity() >> 20, 768u);
 }
 #endif
+
+// Rows of a list, counting the steps.
+struct CountingIterator {
+  std::vector<std::string> keys;
+  size_t at = 0;
+  int steps = 0;
+
+  void Seek(std::string_view from) { at = std::lower_bound(keys.begin(), keys.end(), from) - keys.begin(); }
+  bool Valid() const { return at < keys.size(); }
+  void Next() { ++at, ++steps; }
+  std::string_view key() const { return keys[at]; }
+  std::string_view value() const { return "value"; }
+};
+
+TEST(IteratorScanTest, NoStepIsTakenBehindTheLastRowThatIsWanted) {
+  CountingIterator iterator;
+  for (uint64_t row = 0; row < 9; ++row) {
+    const JoinedKey key(KeysOf(row));
+    iterator.keys.emplace_back(key.data(), key.size());
+  }
+  const std::string from = iterator.keys[2];
+  std::vector<std::string> seen;
+  const auto see = [&](std::string_view row_key, std::string_view) {
+    seen.emplace_back(row_key);
+    return seen.size() != 4;
+  };
+  ScanByIterator(&iterator, std::string_view(from), 3, see);
+  EXPECT_EQ(iterator.steps, 2);
+  ASSERT_EQ(seen.size(), 3u);
+  EXPECT_EQ(seen.back(), KeysOf(4).row());
+  ScanByIterator(&iterator, std::string_view(from), 100, see);  // Ended by the visitor, at its fourth.
+  EXPECT_EQ(iterator.steps, 2);
+  ScanByIterator(&iterator, std::string_view(from), 0, see);
+  EXPECT_EQ(seen.size(), 4u);
+}
 
 TEST(PerThreadTest, KeepsOneForEachThreadUntilCleared) {
   PerThread<int> numbers;
