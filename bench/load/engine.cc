@@ -56,9 +56,14 @@ constexpr KnownEngine kEngines[] = {
 Status Engine::ReplaceAtomically(std::span<const Row> rows, DurabilityLevel level) {
   const size_t lock = std::hash<std::string_view>()(rows.front().keys.partition()) % kPartitionLocks;
   const std::lock_guard guard(partition_locks_[lock]);
+  PARTITA_TRY(CheckExist(rows));
+  return PutAtomically(rows, level);
+}
+
+Status Engine::CheckExist(std::span<const Row> rows) {
   std::string value;
   for (const Row& row : rows) PARTITA_TRY(Get(row.keys, &value));
-  return PutAtomically(rows, level);
+  return Status();
 }
 
 Status Engine::InsertForReplacing(std::span<const Row> rows) {

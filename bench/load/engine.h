@@ -53,7 +53,7 @@ class Engine {
 
   // Overwrites rows of one partition on condition that each exists: kNotFound, and nothing is written,
   // when one does not. Where an engine has no conditions this is what its user would do: a lock of his
-  // own for the partition, a read of each row, then PutAtomically.
+  // own for the partition, a read of each row (CheckExist), then PutAtomically.
   virtual Status ReplaceAtomically(std::span<const Row> rows, DurabilityLevel level);
 
   // Puts rows of one partition where ReplaceAtomically looks for them. Not from several threads at once.
@@ -82,6 +82,10 @@ class Engine {
   virtual Status Settle() = 0;
 
   virtual Status Close() = 0;
+
+ protected:
+  // Reads rows that are in the order of their keys: kNotFound when one of them is not there.
+  virtual Status CheckExist(std::span<const Row> rows);
 
  private:
   static constexpr size_t kPartitionLocks = 256;

@@ -64,6 +64,27 @@ TEST_P(PeersTest, HoldsItsRowsWhenItIsOpenedAgain) {
   }
 }
 
+TEST_P(PeersTest, ReplacesNothingWhereOneOfTheRowsIsNotThere) {
+  std::filesystem::create_directory(config_.engine_config.directory);
+  Result<std::unique_ptr<Engine>> opened = OpenEngine(config_.engine, config_.engine_config);
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  Engine& engine = **opened;
+  std::vector<Row> rows;
+  for (uint64_t index = 0; index < 20; ++index) rows.push_back({.keys = KeysOf(index), .value = "old"});
+  ASSERT_TRUE(engine.InsertForReplacing(rows).ok());
+  for (Row& row : rows) row.value = "new";
+  EXPECT_TRUE(engine.ReplaceAtomically(rows, DurabilityLevel::kProcess).ok());
+
+  rows.insert(rows.begin() + 7, {.keys = KeysOf(6, /*missing=*/true), .value = "new"});
+  for (Row& row : rows) row.value = "newer";
+  EXPECT_EQ(engine.ReplaceAtomically(rows, DurabilityLevel::kProcess).code(), Code::kNotFound);
+  std::string value;
+  const bool in_table_of_rows = engine.Get(KeysOf(3), &value).ok();  // Partita has them in another.
+  if (in_table_of_rows) EXPECT_EQ(value, "new");
+  EXPECT_EQ(engine.Get(KeysOf(6, /*missing=*/true), &value).code(), Code::kNotFound);
+  EXPECT_TRUE(engine.Close().ok());
+}
+
 std::string NameOf(const testing::TestParamInfo<std::string_view>& info) {
   std::string name(info.param);
   std::replace(name.begin(), name.end(), '-', '_');
