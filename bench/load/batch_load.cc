@@ -53,14 +53,13 @@ Status RunConditionalBatches(const LoadContext& context, Measurement* measuremen
     PARTITA_TRY(context.engine.InsertForReplacing(rows));
   }
   PARTITA_TRY(context.engine.Settle());
-  const ResourceUse before = ResourceUse::Now();
+  measurement->begun = ResourceUse::Now();
   RunPartitions(
       context, partitions,
       [&](std::span<const Row> replaced) {
         return context.engine.ReplaceAtomically(replaced, DurabilityLevel::kPower);
       },
       measurement);
-  measurement->cpu_seconds = ResourceUse::Now().cpu_seconds - before.cpu_seconds;
   return Status();
 }
 

@@ -39,13 +39,6 @@ struct Figures {
 };
 static_assert(std::is_trivially_copyable_v<Figures>);
 
-// What one workload did on one engine.
-struct Measurement : Figures {
-  std::string engine;
-  std::string workload;  // As asked for, such as "sync-write:16".
-  std::string first_error;
-};
-
 // What the process has used since it began; two of them give a difference.
 struct ResourceUse {
   double cpu_seconds = 0;
@@ -53,6 +46,16 @@ struct ResourceUse {
   uint64_t resident_bytes = 0;
 
   static ResourceUse Now();
+};
+
+// What one workload did on one engine.
+struct Measurement : Figures {
+  std::string engine;
+  std::string workload;  // As asked for, such as "sync-write:16".
+  std::string first_error;
+  // From where on CPU and bytes written count. A workload with a part of its own that does not count sets it
+  // anew, when what that part wrote has settled.
+  ResourceUse begun;
 };
 
 // What all processors did since the machine started, in ticks; zeros where the kernel does not tell.

@@ -52,7 +52,8 @@ Status RunPaced(double fraction, const LoadContext& context, Measurement* measur
   }
   const double rate = at_most.OperationsPerSecond() * fraction / context.parallel;
   const auto interval = std::max<uint64_t>(1, static_cast<uint64_t>(1e9 / rate));
-  const ResourceUse before = ResourceUse::Now();
+  PARTITA_TRY(context.engine.Settle());
+  measurement->begun = ResourceUse::Now();
   const uint64_t started = NowNanos();
   const uint64_t end = started + static_cast<uint64_t>(config.seconds * 2e9 / 3);
   std::vector<Tally> tallies(context.parallel);
@@ -69,7 +70,6 @@ Status RunPaced(double fraction, const LoadContext& context, Measurement* measur
   }
   for (std::thread& thread : running) thread.join();
   measurement->seconds = static_cast<double>(NowNanos() - started) * 1e-9;
-  measurement->cpu_seconds = ResourceUse::Now().cpu_seconds - before.cpu_seconds;
   for (const Tally& tally : tallies) tally.AddTo(measurement, config.value_size);
   return Status();
 }

@@ -217,7 +217,7 @@ Result<Measurement> LoadRunner::Run(std::string_view workload) {
   Measurement measurement;
   measurement.engine = config_.engine;
   measurement.workload = workload;
-  const ResourceUse before = ResourceUse::Now();
+  measurement.begun = ResourceUse::Now();
   if (info->rows == Rows::kOwnsAll) {
     PARTITA_TRY(Recover(&measurement));
   } else {
@@ -229,9 +229,8 @@ Result<Measurement> LoadRunner::Run(std::string_view workload) {
     measurement.settle_seconds = static_cast<double>(NowNanos() - settling) * 1e-9;
   }
   const ResourceUse after = ResourceUse::Now();
-  // A workload with a part of its own that does not count has told its CPU itself.
-  if (measurement.cpu_seconds == 0) measurement.cpu_seconds = after.cpu_seconds - before.cpu_seconds;
-  measurement.written_bytes = after.written_bytes - before.written_bytes;
+  measurement.cpu_seconds = after.cpu_seconds - measurement.begun.cpu_seconds;
+  measurement.written_bytes = after.written_bytes - measurement.begun.written_bytes;
   measurement.resident_bytes = after.resident_bytes;
   measurement.disk_bytes = DiskBytesOf(config_.engine_config.directory);
   return measurement;

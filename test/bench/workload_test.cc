@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <mutex>
 #include <set>
 #include <string>
+
+#include "bench/load/batch_load.h"
+#include "bench/load/paced_load.h"
 
 namespace partita::bench {
 namespace {
@@ -36,6 +41,69 @@ TEST(WorkloadTest, TheSameWorkloadHasOneFullName) {
   const std::vector<std::string> full = {"recovery:1", "async-read:64", "read-hot:2", "read-hot:x",
                                          "read-hot:1"};
   EXPECT_EQ(FullWorkloadNames(asked), full);
+}
+
+// Rows in a map, which remembers what was so when it was last asked to settle.
+class SettlingMapEngine final : public Engine {
+ public:
+  Status Put(const RowKeys& keys, std::string_view value, DurabilityLevel) override {
+    const std::lock_guard lock(mutex_);
+    rows_[Text(keys)] = value;
+    ++puts_since_settled;
+    return Status();
+  }
+  Status PutAtomically(std::span<const Row> rows, DurabilityLevel level) override {
+    for (const Row& row : rows) PARTITA_TRY(Put(row.keys, row.value, level));
+    return Status();
+  }
+  Status DeleteAtomically(std::span<const RowKeys>, DurabilityLevel) override { return Status(); }
+  Status Get(const RowKeys& keys, std::string* value) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = rows_.find(Text(keys));
+    if (found == rows_.end()) return Status::NotFound("no such row");
+    *value = found->second;
+    return Status();
+  }
+  Status Scan(const RowKeys&, uint64_t, const RowVisitor&) override { return Status(); }
+  Status Settle() override {
+    settled = ResourceUse::Now();
+    puts_since_settled = 0;
+    return Status();
+  }
+  Status Close() override { return Status(); }
+
+  ResourceUse settled;
+  uint64_t puts_since_settled = 0;
+
+ private:
+  static std::string Text(const RowKeys& keys) { return std::string(keys.partition()).append(keys.row()); }
+  std::mutex mutex_;
+  std::map<std::string, std::string> rows_;
+};
+
+TEST(WorkloadTest, WhatAWorkloadPreparesSettlesAndDoesNotCount) {
+  LoadConfig config;
+  config.keys = 200;
+  config.value_size = 100;
+  config.seconds = 0.03;
+  const ValueGenerator values(config.value_size, config.seed);
+  SettlingMapEngine engine;
+  const LoadContext context{.config = config, .values = values, .engine = engine};
+  std::string value;
+  for (uint64_t index = 0; index < config.keys; ++index) {
+    values.Fill(index, 0, &value);
+    ASSERT_TRUE(engine.Put(KeysOf(index), value, DurabilityLevel::kMemory).ok());
+  }
+  for (const bool paced : {true, false}) {
+    Measurement measurement;
+    const Status run =
+        paced ? RunPaced(0.5, context, &measurement) : RunConditionalBatches(context, &measurement);
+    ASSERT_TRUE(run.ok()) << run.ToString();
+    EXPECT_GT(engine.settled.cpu_seconds, 0);
+    EXPECT_GE(measurement.begun.cpu_seconds, engine.settled.cpu_seconds);
+    EXPECT_EQ(measurement.user_bytes, engine.puts_since_settled * (kRowKeyBytes + config.value_size));
+    EXPECT_GT(measurement.user_bytes, 0u);
+  }
 }
 
 TEST(MeasurementTest, RatesComeFromTheCounts) {
