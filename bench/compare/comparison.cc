@@ -109,7 +109,8 @@ class Comparison {
 
   void Probe() {
     if (config_.probe_seconds == 0) return;
-    Result<Probes> probes = RunProbes(config_.load.engine_config.directory, config_.probe_seconds);
+    Result<Probes> probes =
+        RunProbes(config_.load.engine_config.directory, config_.load.value_size, config_.probe_seconds);
     if (probes.ok()) {
       result_.probes.push_back(*probes);
     } else {

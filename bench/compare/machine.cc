@@ -1,6 +1,5 @@
 #include "bench/compare/machine.h"
 
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -8,6 +7,9 @@
 #include <fstream>
 #include <sstream>
 #include <thread>
+
+#include "bench/load/measurement.h"
+#include "engine/io/thread_setup.h"
 
 namespace partita::bench {
 namespace {
@@ -41,12 +43,8 @@ std::string FileSystemOf(const std::string& directory) {
 }
 
 std::string CoreMask() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return "?";
   std::string mask;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &set)) mask += (mask.empty() ? "" : ",") + std::to_string(core);
-  }
+  for (int core : AllowedCpus()) mask += (mask.empty() ? "" : ",") + std::to_string(core);
   return mask;
 }
 
@@ -57,6 +55,7 @@ Machine Machine::Describe(const std::string& directory) {
   machine.processor = ProcessorName();
   machine.cores = std::thread::hardware_concurrency();
   machine.core_mask = CoreMask();
+  machine.usable_cores = UsableCores();
   machine.file_system = FileSystemOf(directory);
   utsname name{};
   if (uname(&name) == 0) machine.kernel = std::string(name.sysname) + " " + name.release;

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cstring>
 #include <random>
-#include <thread>
 #include <vector>
 
 #include "bench/compare/device_probe.h"
@@ -35,8 +34,8 @@ double RateOf(double seconds, const Act& act) {
 // What the compiler must not find out that nobody needs.
 volatile uint64_t sink;
 
-void RunMemoryProbes(double seconds, Probes* probes) {
-  constexpr size_t kTable = size_t{256} << 20, kPart = size_t{32} << 20, kRow = 1024;
+void RunMemoryProbes(size_t value_size, double seconds, Probes* probes) {
+  constexpr size_t kTable = size_t{256} << 20, kPart = size_t{32} << 20;
   std::vector<char> table(kTable, 'x'), copy(kPart);
   size_t at = 0;
   probes->copy_bytes = RateOf(seconds, [&] {
@@ -48,7 +47,7 @@ void RunMemoryProbes(double seconds, Probes* probes) {
   probes->random_copies = RateOf(seconds, [&] {
     constexpr int kRows = 1000;
     for (int i = 0; i < kRows; ++i) {
-      std::memcpy(copy.data(), &table[random() % (kTable / kRow) * kRow], kRow);
+      std::memcpy(copy.data(), &table[random() % (kTable / value_size) * value_size], value_size);
       sink = static_cast<uint64_t>(copy[i]);
     }
     return kRows;
@@ -61,9 +60,9 @@ void RunMemoryProbes(double seconds, Probes* probes) {
   });
 }
 
-void RunCompressionProbes(double seconds, Probes* probes) {
+void RunCompressionProbes(size_t value_size, double seconds, Probes* probes) {
   constexpr int kBlock = 8 << 10;
-  const ValueGenerator values(1024, /*seed=*/1);
+  const ValueGenerator values(value_size, /*seed=*/1);
   std::string rows, value;
   for (uint64_t index = 0; rows.size() < size_t{64} * kBlock; ++index) {
     values.Fill(index, 0, &value);
@@ -94,7 +93,7 @@ constexpr std::array kInfos = {
     ProbeInfo{&Probes::flushes, "flushes", "4 KiB over old bytes and fdatasync, one thread"},
     ProbeInfo{&Probes::dsync_writes, "DSYNC writes", "4 KiB over old bytes with RWF_DSYNC, one thread"},
     ProbeInfo{&Probes::copy_bytes, "memcpy", "bytes, one thread, beyond the caches"},
-    ProbeInfo{&Probes::random_copies, "random copies", "1 KiB from a random place of 256 MiB, one thread"},
+    ProbeInfo{&Probes::random_copies, "random copies", "a value from a random place of 256 MiB, one thread"},
     ProbeInfo{&Probes::xxh3_bytes, "xxh3", "bytes, one thread"},
     ProbeInfo{&Probes::pack_bytes, "lz4", "bytes of rows compressed, one thread"},
     ProbeInfo{&Probes::unpack_bytes, "lz4 back", "bytes of rows decompressed, one thread"},
@@ -104,7 +103,7 @@ constexpr std::array kInfos = {
 
 std::span<const ProbeInfo> ProbeInfos() { return kInfos; }
 
-Result<Probes> RunProbes(const std::string& directory, double seconds) {
+Result<Probes> RunProbes(const std::string& directory, size_t value_size, double seconds) {
   Probes probes;
   const double each = seconds / static_cast<double>(kInfos.size());
   PARTITA_ASSIGN(const std::unique_ptr<DeviceProbe> device, DeviceProbe::Open(directory));
@@ -115,33 +114,37 @@ Result<Probes> RunProbes(const std::string& directory, double seconds) {
   PARTITA_ASSIGN(probes.read_bytes, device->SequentialBytes(each));
   PARTITA_ASSIGN(probes.flushes, device->Flushes(DeviceProbe::FlushBy::kFdatasync, each));
   PARTITA_ASSIGN(probes.dsync_writes, device->Flushes(DeviceProbe::FlushBy::kDsync, each));
-  RunMemoryProbes(each, &probes);
-  RunCompressionProbes(each, &probes);
+  RunMemoryProbes(value_size, each, &probes);
+  RunCompressionProbes(value_size, each, &probes);
   return probes;
 }
 
-std::optional<Limit> LimitOf(std::string_view workload, const Probes& probes, uint64_t row_bytes) {
+std::optional<Limit> LimitOf(std::string_view workload, const Probes& probes, uint64_t row_bytes,
+                             uint32_t cores) {
   const size_t colon = workload.find(':');
   const std::string_view name = workload.substr(0, colon);
   double parallel = 1;
   if (colon != std::string_view::npos) {
     std::from_chars(workload.data() + colon + 1, workload.data() + workload.size(), parallel);
   }
-  const double cores = std::max(1u, std::thread::hardware_concurrency()),
-               row = static_cast<double>(row_bytes);
-  if (name == "read-cold") return Limit{probes.random_reads_1, "random reads, 1"};
-  if (name == "async-read") return Limit{probes.random_reads_64, "random reads, 64"};
+  const double all = cores, used = std::min(parallel, all), row = static_cast<double>(row_bytes);
+  // Between those that were measured the next one is never too low; beyond 64 a device has no more to give.
+  if (name == "read-cold" || name == "async-read") {
+    if (parallel <= 1) return Limit{probes.random_reads_1, "random reads, 1"};
+    if (parallel <= 32) return Limit{probes.random_reads_32, "random reads, 32"};
+    return Limit{probes.random_reads_64, "random reads, 64"};
+  }
   // One flush carries at most one write of each writer.
   if (name == "sync-write" || name == "async-write" || name == "egt-if") {
     return Limit{std::max(probes.flushes, probes.dsync_writes) * parallel, "flushes x writers"};
   }
   // Each row is compressed at least once.
   if (name.starts_with("fill-") || name == "overwrite") {
-    return Limit{probes.pack_bytes * cores / row, "lz4 x cores"};
+    return Limit{probes.pack_bytes * all / row, "lz4 x cores"};
   }
-  if (name == "egt-100") return Limit{probes.pack_bytes * cores / row / 100, "lz4 x cores"};
-  if (name == "read-hot") return Limit{probes.random_copies * std::min(parallel, cores), "random copies"};
-  if (name == "scan-hot") return Limit{probes.copy_bytes / row / 100, "memcpy"};
+  if (name == "egt-100") return Limit{probes.pack_bytes * all / row / 100, "lz4 x cores"};
+  if (name == "read-hot") return Limit{probes.random_copies * used, "random copies"};
+  if (name == "scan-hot") return Limit{probes.copy_bytes * used / row / 100, "memcpy"};
   return std::nullopt;
 }
 

@@ -16,13 +16,14 @@ struct Probes {
   double flushes = 0;        // Write of 4 KiB over old bytes and fdatasync, one thread.
   double dsync_writes = 0;   // The same by RWF_DSYNC.
   double copy_bytes = 0;     // memcpy beyond the caches.
-  double random_copies = 0;  // Of 1 KiB from a random place of 256 MiB.
+  double random_copies = 0;  // Of a value from a random place of 256 MiB.
   double xxh3_bytes = 0;
   double pack_bytes = 0, unpack_bytes = 0;  // Of rows by LZ4, blocks of 8 KiB.
 };
 
-// Measures them; `directory` must be on the device that the stores are on. Takes some `seconds`.
-Result<Probes> RunProbes(const std::string& directory, double seconds);
+// Measures them; `directory` must be on the device that the stores are on, and values of the load have
+// `value_size` (as ValueGenerator's). Takes some `seconds`.
+Result<Probes> RunProbes(const std::string& directory, size_t value_size, double seconds);
 
 struct ProbeInfo {
   double Probes::*figure;
@@ -31,12 +32,13 @@ struct ProbeInfo {
 std::span<const ProbeInfo> ProbeInfos();
 
 // The rate that no engine can exceed in this workload ("name:parallel") by what the probes say, and which
-// of them says it; nothing where none does. The rows have `row_bytes`. Who compresses otherwise than LZ4 can
-// exceed what that one says.
+// of them says it; nothing where none does. The rows have `row_bytes`; the processes run on `cores`. Who
+// compresses otherwise than LZ4 can exceed what that one says.
 struct Limit {
   double rate = 0;
   std::string_view by;
 };
-std::optional<Limit> LimitOf(std::string_view workload, const Probes& probes, uint64_t row_bytes);
+std::optional<Limit> LimitOf(std::string_view workload, const Probes& probes, uint64_t row_bytes,
+                             uint32_t cores);
 
 }  // namespace partita::bench

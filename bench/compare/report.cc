@@ -47,7 +47,8 @@ std::string RatesTable(const Report& report) {
       const double rate = MedianRate(report, engine, workload);
       table += Format(" %10s |", rate > 0 ? ShortNumber(rate).c_str() : "");
     }
-    const std::optional<Limit> limit = LimitOf(workload, probes, RowBytes(report));
+    const std::optional<Limit> limit =
+        LimitOf(workload, probes, RowBytes(report), report.machine.usable_cores);
     const double share = limit.has_value() && limit->rate > 0
                              ? MedianRate(report, report.subject(), workload) / limit->rate
                              : 0;

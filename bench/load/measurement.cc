@@ -3,10 +3,12 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "bench/load/format_text.h"
+#include "engine/io/thread_setup.h"
 
 namespace partita::bench {
 namespace {
@@ -50,6 +52,8 @@ ProcessorTime ProcessorTime::Now() {
   }
   return time;
 }
+
+uint32_t UsableCores() { return std::max<uint32_t>(1, static_cast<uint32_t>(AllowedCpus().size())); }
 
 uint64_t DiskBytesOf(const std::string& directory) {
   uint64_t bytes = 0;

@@ -66,6 +66,9 @@ struct ProcessorTime {
   static ProcessorTime Now();
 };
 
+// How many cores this process may run on: not those that --cores, or who started it, leaves out.
+uint32_t UsableCores();
+
 // Bytes of all files below `directory`, as the disk holds them.
 uint64_t DiskBytesOf(const std::string& directory);
 

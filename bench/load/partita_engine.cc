@@ -1,10 +1,12 @@
 #include "bench/load/partita_engine.h"
 
+#include <algorithm>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "api/partita.h"
+#include "bench/load/measurement.h"
+#include "engine/world.h"
 
 namespace partita::bench {
 namespace {
@@ -145,10 +147,9 @@ class PartitaEngine final : public Engine {
 };
 
 // Cuts the table into one range a shard, each with as many partitions.
-TableOptions CutForShards(uint64_t partition_count, DurabilityLevel level) {
+TableOptions CutForShards(uint64_t partition_count, uint64_t shards, DurabilityLevel level) {
   TableOptions options;
   options.durability = ToDurability(level);
-  const uint64_t shards = std::max(1u, std::thread::hardware_concurrency());
   for (uint64_t cut = 1; cut < shards; ++cut) {
     const uint64_t partition = partition_count * cut / shards;
     const std::string key(KeysOf(partition * kRowsPerPartition).partition());
@@ -166,8 +167,10 @@ Result<std::unique_ptr<Engine>> OpenPartita(const EngineConfig& config) {
   options.directory = config.directory;
   options.create_if_missing = true;
   options.memory_bytes = config.memory_bytes;
+  // One for each core that --cores leaves, as the store would have by itself on a machine with no more.
+  options.shards = std::min(UsableCores(), ShardsOfMachine(config.memory_bytes));
   PARTITA_ASSIGN(std::unique_ptr<Database> database, Database::Open(options));
-  const TableOptions table_options = CutForShards(config.partition_count, config.durability);
+  const TableOptions table_options = CutForShards(config.partition_count, options.shards, config.durability);
   Result<RawTable> table = database->OpenRawTable(kTableName);
   if (table.code() == Code::kNotFound) table = database->CreateRawTable(kTableName, table_options);
   if (!table.ok()) return table.status();

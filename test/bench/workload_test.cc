@@ -1,6 +1,7 @@
 #include "bench/load/workload.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <map>
 #include <mutex>
@@ -119,6 +120,17 @@ TEST(MeasurementTest, RatesComeFromTheCounts) {
   EXPECT_TRUE(figures.IsCorrect());
   figures.missing = 1;
   EXPECT_FALSE(figures.IsCorrect());
+}
+
+TEST(MeasurementTest, CoresThatOneIsKeptFromDoNotCount) {
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(UsableCores(), static_cast<uint32_t>(CPU_COUNT(&before)));
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(sched_getcpu()), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(UsableCores(), 1u);
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
 TEST(MeasurementTest, JsonEscapesTheEnginesOwnWords) {
