@@ -56,11 +56,11 @@ void DropPageCache(const std::string& directory) {
 }
 
 std::string Summary(const Measurement& m) {
+  if (!m.IsCorrect()) return WrongAnswersText(m);
   return Format("%8s ops/s, p50 %.1f us, p99 %.1f us, CPU %.1f us",
                 ShortNumber(m.OperationsPerSecond()).c_str(),
                 static_cast<double>(m.latency.Percentile(0.5)) * 1e-3,
-                static_cast<double>(m.latency.Percentile(0.99)) * 1e-3, m.CpuMicrosPerOperation()) +
-         (m.IsCorrect() ? "" : "  WRONG ANSWERS");
+                static_cast<double>(m.latency.Percentile(0.99)) * 1e-3, m.CpuMicrosPerOperation());
 }
 
 class Comparison {

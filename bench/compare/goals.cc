@@ -87,7 +87,7 @@ constexpr std::array kGoals = {
     Goal{"read-while-writing:4", &kMax, "rocksdb", 0.5, 0.25},
     Goal{"paced-50:4", &kCpu, "rocksdb", 0.5, 0.33},
     Goal{"delete-seek:1", &kMax, "", 100, 20},  // The first seek, which has everything before it to pass.
-    Goal{"drop:1", &kMax, "", 20'000, 10'000},
+    Goal{"drop:1", &kMax, "", 20'000, 10'000, uint64_t{10} << 30},
     Goal{"recovery:1", &kRate, "rocksdb", 2, 4},
 };
 
@@ -95,32 +95,40 @@ bool IsVariantOf(const std::string& engine, std::string_view family) {
   return engine == family || engine.starts_with(std::string(family) + "-");
 }
 
-Verdict Judge(const Goal& goal, double value) {
+Verdict Judge(const Goal& goal, const RatioSummary& ratio, uint64_t data_bytes) {
+  if (data_bytes < goal.data_bytes_min) return Verdict::kTooFewRows;
+  if (ratio.rounds < kRoundsToJudge) return Verdict::kTooFewRounds;
   const auto meets = [&](double bound) {
-    return goal.metric->more_is_better && !goal.against.empty() ? value >= bound : value <= bound;
+    return goal.metric->more_is_better && !goal.against.empty() ? ratio.median >= bound
+                                                                : ratio.median <= bound;
   };
   if (meets(goal.target)) return Verdict::kTarget;
   return meets(goal.floor) ? Verdict::kFloor : Verdict::kMissed;
 }
 
-// The engine whose median is best among the variants of the family; empty when none was measured.
-std::string BestOf(const ComparisonResult& result, const Goal& goal) {
+std::vector<double> Measured(std::vector<double> rounds) {
+  std::erase(rounds, 0.0);
+  return rounds;
+}
+
+// The engine whose median is best among the variants of the family, but for the subject; empty when none was
+// measured.
+std::string BestOf(const ComparisonResult& result, const Goal& goal, const std::string& subject) {
   std::string best;
   double best_median = 0;
   for (const RoundMeasurement& m : result.measurements) {
-    if (m.workload != goal.workload || m.engine == best || !IsVariantOf(m.engine, goal.against)) continue;
-    const double median = Median(RoundsOf(result, m.engine, goal.workload, *goal.metric));
+    if (m.workload != goal.workload || m.engine == best || m.engine == subject ||
+        !IsVariantOf(m.engine, goal.against)) {
+      continue;
+    }
+    const double median = Median(Measured(RoundsOf(result, m.engine, goal.workload, *goal.metric)));
+    if (median == 0) continue;
     if (best.empty() || (goal.metric->more_is_better ? median > best_median : median < best_median)) {
       best = m.engine;
       best_median = median;
     }
   }
   return best;
-}
-
-std::vector<double> Measured(std::vector<double> rounds) {
-  std::erase(rounds, 0.0);
-  return rounds;
 }
 
 }  // namespace
@@ -134,18 +142,20 @@ std::vector<double> RoundsOf(const ComparisonResult& result, const std::string& 
   std::vector<double> rounds;
   for (const RoundMeasurement& m : result.measurements) {
     if (m.engine != engine || m.workload != workload) continue;
+    if (!m.IsCorrect()) return {};
     rounds.resize(std::max<size_t>(rounds.size(), m.round + 1));
     rounds[m.round] = metric.of(m);
   }
   return rounds;
 }
 
-std::vector<GoalResult> JudgeGoals(const ComparisonResult& result, const std::string& subject) {
+std::vector<GoalResult> JudgeGoals(const ComparisonResult& result, const std::string& subject,
+                                   uint64_t data_bytes) {
   std::vector<GoalResult> judged;
   for (const Goal& goal : kGoals) {
     GoalResult one{.goal = &goal};
     const std::vector<double> own = RoundsOf(result, subject, goal.workload, *goal.metric);
-    if (!goal.against.empty()) one.peer = BestOf(result, goal);
+    if (!goal.against.empty()) one.peer = BestOf(result, goal, subject);
     if (own.empty() || (one.peer.empty() && !goal.against.empty())) continue;
     one.own = Median(Measured(own));
     if (goal.against.empty()) {
@@ -156,7 +166,7 @@ std::vector<GoalResult> JudgeGoals(const ComparisonResult& result, const std::st
       one.ratio = SummarizeRatio(own, peers);
     }
     if (one.ratio.rounds == 0) continue;
-    one.verdict = Judge(goal, one.ratio.median);
+    one.verdict = Judge(goal, one.ratio, data_bytes);
     judged.push_back(one);
   }
   return judged;

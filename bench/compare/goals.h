@@ -1,4 +1,6 @@
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,11 +25,14 @@ struct Goal {
   // The peer, as the start of an engine's name: of several ("rocksdb", "rocksdb-blob") the best counts.
   // Empty: the figure itself is bounded, not a ratio.
   std::string_view against;
-  double floor, target;  // At least these ratios; at most where less is better.
+  double floor, target;         // At least these ratios; at most where less is better.
+  uint64_t data_bytes_min = 0;  // What it is asked of; it says nothing of less.
 };
 std::span<const Goal> Goals();
 
-enum class Verdict : uint8_t { kMissed, kFloor, kTarget };
+// The last two judge nothing.
+enum class Verdict : uint8_t { kMissed, kFloor, kTarget, kTooFewRounds, kTooFewRows };
+inline constexpr size_t kRoundsToJudge = 5;
 
 struct GoalResult {
   const Goal* goal;
@@ -37,10 +42,12 @@ struct GoalResult {
   Verdict verdict = Verdict::kMissed;
 };
 
-// The goals that the result can tell something about, in their order.
-std::vector<GoalResult> JudgeGoals(const ComparisonResult& result, const std::string& subject);
+// The goals that the result, of a data set of `data_bytes`, can tell something about, in their order.
+std::vector<GoalResult> JudgeGoals(const ComparisonResult& result, const std::string& subject,
+                                   uint64_t data_bytes);
 
-// The figure of one engine in one workload, by round; 0 where it was not measured.
+// The figure of one engine in one workload, by round; 0 where it was not measured. Empty when an answer was
+// wrong in any of the rounds: how fast it was then says nothing.
 std::vector<double> RoundsOf(const ComparisonResult& result, const std::string& engine,
                              std::string_view workload, const Metric& metric);
 

@@ -44,11 +44,13 @@ svg text{font:12px system-ui,sans-serif;fill:#1d2430}.charts{display:flex;flex-w
 
 const char* ClassOf(Verdict verdict) {
   if (verdict == Verdict::kTarget) return "target";
-  return verdict == Verdict::kFloor ? "floor" : "missed";
+  if (verdict == Verdict::kMissed) return "missed";
+  return verdict == Verdict::kFloor ? "floor" : "unjudged";
 }
 const char* ColorOf(Verdict verdict) {
   if (verdict == Verdict::kTarget) return "#2e9e5b";
-  return verdict == Verdict::kFloor ? "#d19a1b" : "#d3453b";
+  if (verdict == Verdict::kMissed) return "#d3453b";
+  return verdict == Verdict::kFloor ? "#d19a1b" : "#7a8699";
 }
 
 // A ratio as how much better we are: above 1 always is.
@@ -117,7 +119,7 @@ std::string RatesChart(const Report& report, const std::string& workload) {
 
 std::string GoalsHtml(const Report& report) {
   std::string table = "<table><tr><th>workload<th>figure<th>" + Escaped(report.subject()) +
-                      "<th>peer<th>its figure<th>ratio<th>95 %<th>floor<th>target<th>verdict</tr>";
+                      "<th>peer<th>its figure<th>ratio<th>95 %<th>rounds<th>floor<th>target<th>verdict</tr>";
   for (const GoalResult& goal : report.goals) {
     const bool bound = goal.goal->against.empty();
     const char* at_most = bound || !goal.goal->metric->more_is_better ? "&le; " : "";
@@ -127,8 +129,8 @@ std::string GoalsHtml(const Report& report) {
         bound ? "<td><td><td><td>"
               : "<td>" + Escaped(goal.peer) + "<td>" + ShortNumber(goal.peers) +
                     Format("<td>%.2f<td>%.2f to %.2f", goal.ratio.median, goal.ratio.lower, goal.ratio.upper);
-    table += Format("<td>%s%.6g<td>%s%.6g<td class='%s'>", at_most, goal.goal->floor, at_most,
-                    goal.goal->target, ClassOf(goal.verdict)) +
+    table += Format("<td>%zu<td>%s%.6g<td>%s%.6g<td class='%s'>", goal.ratio.rounds, at_most,
+                    goal.goal->floor, at_most, goal.goal->target, ClassOf(goal.verdict)) +
              Escaped(VerdictText(goal.verdict)) + "</tr>";
   }
   return table + "</table>";
@@ -164,10 +166,9 @@ std::string ToHtml(const Report& report) {
   for (const std::string& workload : report.config.workloads) page += RatesChart(report, workload);
   page += "</div>";
   if (!report.result.probes.empty()) page += "<h2>What the machine can do</h2>" + ProbesHtml(report);
-  if (!report.result.failures.empty()) page += "<h2>Not measured</h2><ul>";
-  for (const Failure& failure : report.result.failures) {
-    page += "<li>" + Escaped(failure.engine + ", " + failure.workload + ": " + failure.error);
-  }
+  const std::vector<std::string> missing = WhatIsMissing(report);
+  if (!missing.empty()) page += "<h2>Not measured</h2><ul>";
+  for (const std::string& line : missing) page += "<li>" + Escaped(line);
   return page + "</body></html>\n";
 }
 

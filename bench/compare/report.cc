@@ -14,21 +14,22 @@ const char* DurabilityText(DurabilityLevel level) {
 }
 
 std::string GoalsTable(const Report& report) {
-  std::string table = Format("| %-25s | %-19s | %-10s | %-17s | %10s | %6s | %-13s | %9s | %9s | %-12s |\n",
-                             "workload", "figure", report.subject().c_str(), "peer", "its figure", "ratio",
-                             "95 %", "floor", "target", "verdict");
-  table += "|---|---|--:|---|--:|--:|---|--:|--:|---|\n";
+  std::string table =
+      Format("| %-25s | %-19s | %-10s | %-17s | %10s | %6s | %-13s | %6s | %9s | %9s | %-14s |\n", "workload",
+             "figure", report.subject().c_str(), "peer", "its figure", "ratio", "95 %", "rounds", "floor",
+             "target", "verdict");
+  table += "|---|---|--:|---|--:|--:|---|--:|--:|--:|---|\n";
   for (const GoalResult& goal : report.goals) {
     const bool bound = goal.goal->against.empty();
     const char* form = bound || !goal.goal->metric->more_is_better ? "<= %.6g" : "%.6g";
-    table += Format("| %-25s | %-19s | %10s | %-17s | %10s | %6s | %-13s | %9s | %9s | %-12s |\n",
+    table += Format("| %-25s | %-19s | %10s | %-17s | %10s | %6s | %-13s | %6zu | %9s | %9s | %-14s |\n",
                     std::string(goal.goal->workload).c_str(), std::string(goal.goal->metric->name).c_str(),
                     ShortNumber(goal.own).c_str(), bound ? "" : goal.peer.c_str(),
                     bound ? "" : ShortNumber(goal.peers).c_str(),
                     bound ? "" : Format("%.2f", goal.ratio.median).c_str(),
                     bound ? "" : Format("%.2f to %.2f", goal.ratio.lower, goal.ratio.upper).c_str(),
-                    Format(form, goal.goal->floor).c_str(), Format(form, goal.goal->target).c_str(),
-                    std::string(VerdictText(goal.verdict)).c_str());
+                    goal.ratio.rounds, Format(form, goal.goal->floor).c_str(),
+                    Format(form, goal.goal->target).c_str(), std::string(VerdictText(goal.verdict)).c_str());
   }
   return table;
 }
@@ -110,7 +111,7 @@ Report MakeReport(const ComparisonConfig& config, ComparisonResult result) {
                 .result = std::move(result),
                 .machine = Machine::Describe(config.load.engine_config.directory),
                 .goals = {}};
-  report.goals = JudgeGoals(report.result, report.subject());
+  report.goals = JudgeGoals(report.result, report.subject(), config.load.keys * RowBytes(report));
   return report;
 }
 
@@ -147,9 +148,7 @@ std::string ToText(const Report& report) {
     text += "\n" + report.config.engines[i] + " is ahead in rate in:";
     for (const std::string& workload : led) text += " " + workload;
   }
-  for (const Failure& failure : report.result.failures) {
-    text += "\nnot measured: " + failure.engine + ", " + failure.workload + ": " + failure.error;
-  }
+  for (const std::string& line : WhatIsMissing(report)) text += "\nnot measured: " + line;
   return text + "\n";
 }
 
@@ -194,8 +193,23 @@ std::string_view VerdictText(Verdict verdict) {
       return "floor met";
     case Verdict::kMissed:
       return "BELOW FLOOR";
+    case Verdict::kTooFewRounds:
+      return "too few rounds";
+    case Verdict::kTooFewRows:
+      return "too few rows";
   }
   return "";
+}
+
+std::vector<std::string> WhatIsMissing(const Report& report) {
+  std::vector<std::string> lines;
+  for (const RoundMeasurement& m : report.result.measurements) {
+    if (!m.IsCorrect()) lines.push_back(m.engine + ", " + m.workload + ": " + WrongAnswersText(m));
+  }
+  for (const Failure& failure : report.result.failures) {
+    lines.push_back(failure.engine + ", " + failure.workload + ": " + failure.error);
+  }
+  return lines;
 }
 
 std::vector<std::string> WorkloadsLedBy(const Report& report, const std::string& engine) {

@@ -34,6 +34,9 @@ double MedianRate(const Report& report, const std::string& engine, const std::st
 // Of each probe over the rounds.
 Probes MedianProbes(const Report& report);
 std::string_view VerdictText(Verdict verdict);
+// Why there is nothing of an engine in a workload: wrong answers, and what could not be measured. A line
+// each.
+std::vector<std::string> WhatIsMissing(const Report& report);
 // Workloads in which `engine` had a higher median rate than the subject.
 std::vector<std::string> WorkloadsLedBy(const Report& report, const std::string& engine);
 

@@ -81,22 +81,23 @@ std::string TableHeader() {
                 "rss MB");
 }
 
+std::string WrongAnswersText(const Measurement& m) {
+  return Format("WRONG ANSWERS: %llu wrong, %llu missing, %llu failed ",
+                static_cast<unsigned long long>(m.wrong), static_cast<unsigned long long>(m.missing),
+                static_cast<unsigned long long>(m.failed)) +
+         m.first_error;
+}
+
 std::string TableLine(const Measurement& m) {
-  std::string line =
-      Format("%-9s %-16s %9s %9s %9.1f %9.1f %9.1f %9.0f %9.2f %6.1fs %6.2f %8.0f %8.0f", m.engine.c_str(),
-             m.workload.c_str(), ShortNumber(m.OperationsPerSecond()).c_str(),
-             ShortNumber(m.seconds > 0 ? static_cast<double>(m.rows) / m.seconds : 0).c_str(),
-             Micros(m.latency.Percentile(0.5)), Micros(m.latency.Percentile(0.99)),
-             Micros(m.latency.Percentile(0.999)), Micros(m.latency.max()), m.CpuMicrosPerOperation(),
-             m.settle_seconds, m.WriteAmplification(), static_cast<double>(m.disk_bytes) / 1e6,
-             static_cast<double>(m.resident_bytes) / 1e6);
-  if (!m.IsCorrect()) {
-    line += Format("  WRONG ANSWERS: %llu wrong, %llu missing, %llu failed ",
-                   static_cast<unsigned long long>(m.wrong), static_cast<unsigned long long>(m.missing),
-                   static_cast<unsigned long long>(m.failed)) +
-            m.first_error;
-  }
-  return line;
+  const std::string name = Format("%-9s %-16s ", m.engine.c_str(), m.workload.c_str());
+  if (!m.IsCorrect()) return name + WrongAnswersText(m);
+  return name + Format("%9s %9s %9.1f %9.1f %9.1f %9.0f %9.2f %6.1fs %6.2f %8.0f %8.0f",
+                       ShortNumber(m.OperationsPerSecond()).c_str(),
+                       ShortNumber(m.seconds > 0 ? static_cast<double>(m.rows) / m.seconds : 0).c_str(),
+                       Micros(m.latency.Percentile(0.5)), Micros(m.latency.Percentile(0.99)),
+                       Micros(m.latency.Percentile(0.999)), Micros(m.latency.max()),
+                       m.CpuMicrosPerOperation(), m.settle_seconds, m.WriteAmplification(),
+                       static_cast<double>(m.disk_bytes) / 1e6, static_cast<double>(m.resident_bytes) / 1e6);
 }
 
 std::string EscapedForJson(const std::string& text) {

@@ -72,7 +72,10 @@ uint32_t UsableCores();
 // Bytes of all files below `directory`, as the disk holds them.
 uint64_t DiskBytesOf(const std::string& directory);
 
-// One line of a table, in columns that TableHeader names.
+// "WRONG ANSWERS: 3 wrong, ..." of what is not correct.
+std::string WrongAnswersText(const Measurement& measurement);
+
+// One line of a table, in columns that TableHeader names; of wrong answers no figure.
 std::string TableHeader();
 std::string TableLine(const Measurement& measurement);
 

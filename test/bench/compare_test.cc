@@ -59,9 +59,11 @@ RoundMeasurement Measured(const std::string& engine, const std::string& workload
   return m;
 }
 
-ComparisonResult ThreeRounds() {
+constexpr uint64_t kDataBytes = uint64_t{1} << 30;
+
+ComparisonResult Rounds(uint32_t rounds) {
   ComparisonResult result;
-  for (uint32_t round = 0; round < 3; ++round) {
+  for (uint32_t round = 0; round < rounds; ++round) {
     result.measurements.push_back(Measured("partita", "read-hot:1", round, 2400 + round));
     result.measurements.push_back(Measured("rocksdb", "read-hot:1", round, 500));
     result.measurements.push_back(Measured("rocksdb-blob", "read-hot:1", round, 1000));
@@ -72,7 +74,7 @@ ComparisonResult ThreeRounds() {
 }
 
 TEST(GoalsTest, TheBestVariantCountsAndBoundsStandAlone) {
-  const std::vector<GoalResult> judged = JudgeGoals(ThreeRounds(), "partita");
+  const std::vector<GoalResult> judged = JudgeGoals(Rounds(5), "partita", kDataBytes);
   ASSERT_EQ(judged.size(), 3u);
   EXPECT_EQ(judged[0].peer, "rocksdb-blob");
   EXPECT_NEAR(judged[0].ratio.median, 2.4, 0.01);
@@ -85,18 +87,68 @@ TEST(GoalsTest, TheBestVariantCountsAndBoundsStandAlone) {
 
 TEST(GoalsTest, OneSlowSeekOfTwentyMissesTheGoal) {
   ComparisonResult result;
-  result.measurements.push_back(Measured("partita", "delete-seek:1", 0, 20));
-  for (int seek = 1; seek < 20; ++seek) result.measurements[0].latency.Record(10'000);
-  EXPECT_EQ(JudgeGoals(result, "partita").at(0).verdict, Verdict::kFloor);
-  result.measurements[0].latency.Record(300'000'000);
-  EXPECT_EQ(JudgeGoals(result, "partita").at(0).verdict, Verdict::kMissed);
+  for (uint32_t round = 0; round < 5; ++round) {
+    result.measurements.push_back(Measured("partita", "delete-seek:1", round, 20));
+    for (int seek = 1; seek < 20; ++seek) result.measurements.back().latency.Record(10'000);
+  }
+  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).verdict, Verdict::kFloor);
+  for (RoundMeasurement& m : result.measurements) m.latency.Record(300'000'000);
+  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).verdict, Verdict::kMissed);
+}
+
+TEST(GoalsTest, FewerThanFiveRoundsAreNotJudged) {
+  for (const GoalResult& goal : JudgeGoals(Rounds(4), "partita", kDataBytes)) {
+    EXPECT_EQ(goal.verdict, Verdict::kTooFewRounds) << goal.goal->workload;
+    EXPECT_GT(goal.own, 0);
+  }
+}
+
+TEST(GoalsTest, DropIsJudgedByItsBoundOnlyOfTenGigabytes) {
+  ComparisonResult result;
+  for (uint32_t round = 0; round < 5; ++round) {
+    result.measurements.push_back(Measured("partita", "drop:1", round, 1));
+  }
+  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).verdict, Verdict::kTooFewRows);
+  EXPECT_EQ(JudgeGoals(result, "partita", 10 * kDataBytes).at(0).verdict, Verdict::kTarget);
+}
+
+TEST(GoalsTest, TheSubjectIsNoPeerOfItsOwnAndAFailedRoundIsNoZero) {
+  ComparisonResult result;
+  for (uint32_t round = 0; round < 5; ++round) {
+    result.measurements.push_back(Measured("rocksdb-lz4", "read-cold:1", round, 100));
+    result.measurements.push_back(Measured("rocksdb", "read-cold:1", round, 100));
+    result.measurements.push_back(Measured("rocksdb-blob", "read-cold:1", round, 100));
+    result.measurements.back().latency.Record(70'000'000);
+  }
+  // Of rocksdb-blob, the slowest, three rounds failed.
+  std::erase_if(result.measurements, [](const RoundMeasurement& m) {
+    return m.engine == "rocksdb-blob" && m.round != 1 && m.round != 4;
+  });
+  for (RoundMeasurement& m : result.measurements) {
+    if (m.engine == "rocksdb-blob") m.cpu_seconds = 1;
+  }
+  const std::vector<GoalResult> judged = JudgeGoals(result, "rocksdb-lz4", kDataBytes);
+  ASSERT_EQ(judged.size(), 2u);
+  EXPECT_EQ(judged[0].peer, "rocksdb");
+  EXPECT_EQ(judged[1].peer, "rocksdb");  // By CPU.
+}
+
+TEST(GoalsTest, WrongAnswersInOneRoundTakeAllFiguresOfTheWorkload) {
+  ComparisonResult result = Rounds(5);
+  result.measurements[2].wrong = 1;  // Of rocksdb-blob.
+  EXPECT_TRUE(RoundsOf(result, "rocksdb-blob", "read-hot:1", RateMetric()).empty());
+  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).peer, "rocksdb");
+  result.measurements[0].missing = 1;  // Of partita.
+  const std::vector<GoalResult> judged = JudgeGoals(result, "partita", kDataBytes);
+  ASSERT_EQ(judged.size(), 1u);
+  EXPECT_EQ(judged[0].goal->workload, "delete-seek:1");
 }
 
 Report SmallReport() {
   ComparisonConfig config;
   config.engines = {"partita", "rocksdb", "rocksdb-blob", "lmdb"};
   config.workloads = {"read-hot:1", "delete-seek:1"};
-  ComparisonResult result = ThreeRounds();
+  ComparisonResult result = Rounds(5);
   result.failures.push_back(
       {.engine = "lmdb", .workload = "delete-seek:1", .error = "a <tag> & \"more\"", .round = 1});
   result.probes.push_back({.random_copies = 5000});
@@ -112,12 +164,25 @@ TEST(ReportTest, TheTextHasVerdictsSharesAndWhatIsMissing) {
   EXPECT_NE(text.find("not measured: lmdb, delete-seek:1"), std::string::npos) << text;
 }
 
+TEST(ReportTest, WrongAnswersStandWhereTheirFiguresWouldBe) {
+  Report report = SmallReport();
+  report.result.measurements[0].wrong = 3;
+  report.result.measurements[0].first_error = "<odd>";
+  const Report again = MakeReport(report.config, report.result);
+  EXPECT_NE(ToText(again).find("not measured: partita, read-hot:1: WRONG ANSWERS: 3 wrong"),
+            std::string::npos);
+  EXPECT_EQ(ToText(again).find("2.4 k"), std::string::npos) << ToText(again);
+  EXPECT_NE(ToHtml(again).find("<li>partita, read-hot:1: WRONG ANSWERS: 3 wrong"), std::string::npos);
+  EXPECT_EQ(ToHtml(again).find("2.4 k"), std::string::npos);
+  EXPECT_NE(ToText(report).find("2.4 k"), std::string::npos);
+}
+
 TEST(ReportTest, TheJsonIsWellFormedAndComplete) {
   const std::string json = ToJson(SmallReport());
   simdjson::dom::parser parser;
   simdjson::dom::element document;
   ASSERT_EQ(parser.parse(json).get(document), simdjson::SUCCESS) << json;
-  EXPECT_EQ(document["measurements"].get_array().size(), 15u);
+  EXPECT_EQ(document["measurements"].get_array().size(), 25u);
   EXPECT_EQ(document["goals"].get_array().size(), 3u);
   EXPECT_EQ(std::string_view(document["goals"].at(0)["peer"]), "rocksdb-blob");
   EXPECT_EQ(std::string_view(document["failures"].at(0)["error"]), "a <tag> & \"more\"");

@@ -142,10 +142,14 @@ TEST(MeasurementTest, JsonEscapesTheEnginesOwnWords) {
   EXPECT_NE(json.find(R"("first_error": "file \"a\\b\" line")"), std::string::npos) << json;
 }
 
-TEST(MeasurementTest, AWrongAnswerStandsInTheTable) {
+TEST(MeasurementTest, AWrongAnswerStandsInTheTableInPlaceOfItsSpeed) {
   Measurement measurement;
+  measurement.operations = 4711;
+  measurement.seconds = 1;
+  EXPECT_NE(TableLine(measurement).find("4.7 k"), std::string::npos);
   measurement.wrong = 3;
   EXPECT_NE(TableLine(measurement).find("WRONG ANSWERS: 3 wrong"), std::string::npos);
+  EXPECT_EQ(TableLine(measurement).find("4.7 k"), std::string::npos);
 }
 
 }  // namespace
