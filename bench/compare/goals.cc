@@ -137,6 +137,10 @@ std::span<const Goal> Goals() { return kGoals; }
 
 const Metric& RateMetric() { return kRate; }
 
+const Metric& LatencyMetric() { return kP99; }
+
+bool IsPaced(std::string_view workload) { return workload.starts_with("paced-"); }
+
 std::vector<double> RoundsOf(const ComparisonResult& result, const std::string& engine,
                              std::string_view workload, const Metric& metric) {
   std::vector<double> rounds;

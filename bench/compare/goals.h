@@ -51,7 +51,10 @@ std::vector<GoalResult> JudgeGoals(const ComparisonResult& result, const std::st
 std::vector<double> RoundsOf(const ComparisonResult& result, const std::string& engine,
                              std::string_view workload, const Metric& metric);
 
-// Operations a second; what the overview shows.
+// What the overview shows of a workload: operations a second; and the p99 where the rate says nothing, as it
+// is a share of the engine's own.
 const Metric& RateMetric();
+const Metric& LatencyMetric();
+bool IsPaced(std::string_view workload);
 
 }  // namespace partita::bench

@@ -95,26 +95,26 @@ std::string GoalsChart(const Report& report) {
 }
 
 // One workload: a bar for each engine.
-std::string RatesChart(const Report& report, const std::string& workload) {
+std::string BarsChart(const Report& report, const std::string& workload, const Metric& metric) {
   constexpr double kLeft = 130, kWidth = 220, kRow = 20;
   double most = 0;
   for (const std::string& engine : report.config.engines) {
-    most = std::max(most, MedianRate(report, engine, workload));
+    most = std::max(most, MedianOf(report, engine, workload, metric));
   }
   if (most == 0) return "";
   std::string bars;
   double y = 24;
   for (const std::string& engine : report.config.engines) {
-    const double rate = MedianRate(report, engine, workload);
+    const double figure = MedianOf(report, engine, workload, metric);
     bars += Format("<text x='%g' y='%g' text-anchor='end'>", kLeft - 8, y + 12) + Escaped(engine) + "</text>";
     bars += Format("<rect x='%g' y='%g' width='%.1f' height='14' rx='2' fill='%s'/>", kLeft, y,
-                   rate / most * kWidth, engine == report.subject() ? "#2f6fde" : "#9aa7ba");
-    bars += Format("<text x='%.1f' y='%g'>%s</text>", kLeft + rate / most * kWidth + 6, y + 12,
-                   rate > 0 ? ShortNumber(rate).c_str() : "not measured");
+                   figure / most * kWidth, engine == report.subject() ? "#2f6fde" : "#9aa7ba");
+    bars += Format("<text x='%.1f' y='%g'>%s</text>", kLeft + figure / most * kWidth + 6, y + 12,
+                   figure > 0 ? ShortNumber(figure).c_str() : "not measured");
     y += kRow;
   }
   return Format("<svg role='img' width='440' height='%g'><text x='0' y='14' font-weight='600'>", y + 4) +
-         Escaped(workload) + ", ops/s</text>" + bars + "</svg>";
+         Escaped(workload) + ", " + Escaped(metric.name) + "</text>" + bars + "</svg>";
 }
 
 std::string GoalsHtml(const Report& report) {
@@ -163,7 +163,10 @@ std::string ToHtml(const Report& report) {
         GoalsChart(report) + "<h2>Goals</h2>" + GoalsHtml(report);
   }
   page += "<h2>Rates</h2><div class='charts'>";
-  for (const std::string& workload : report.config.workloads) page += RatesChart(report, workload);
+  for (const std::string& workload : report.config.workloads) {
+    page += BarsChart(report, workload, RateMetric());
+    if (IsPaced(workload)) page += BarsChart(report, workload, LatencyMetric());
+  }
   page += "</div>";
   if (!report.result.probes.empty()) page += "<h2>What the machine can do</h2>" + ProbesHtml(report);
   const std::vector<std::string> missing = WhatIsMissing(report);

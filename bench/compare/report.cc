@@ -34,6 +34,15 @@ std::string GoalsTable(const Report& report) {
   return table;
 }
 
+std::string FiguresOfAll(const Report& report, const std::string& workload, const Metric& metric) {
+  std::string cells;
+  for (const std::string& engine : report.config.engines) {
+    const double figure = MedianOf(report, engine, workload, metric);
+    cells += Format(" %10s |", figure > 0 ? ShortNumber(figure).c_str() : "");
+  }
+  return cells;
+}
+
 std::string RatesTable(const Report& report) {
   std::string table = Format("| %-25s |", "ops/s"), rule = "|---|";
   for (const std::string& engine : report.config.engines) {
@@ -43,18 +52,17 @@ std::string RatesTable(const Report& report) {
   table += Format(" %8s | %-17s |\n", "of limit", "which is") + rule + "--:|---|\n";
   const Probes probes = MedianProbes(report);
   for (const std::string& workload : report.config.workloads) {
-    table += Format("| %-25s |", workload.c_str());
-    for (const std::string& engine : report.config.engines) {
-      const double rate = MedianRate(report, engine, workload);
-      table += Format(" %10s |", rate > 0 ? ShortNumber(rate).c_str() : "");
-    }
+    table += Format("| %-25s |", workload.c_str()) + FiguresOfAll(report, workload, RateMetric());
     const std::optional<Limit> limit =
         LimitOf(workload, probes, RowBytes(report), report.machine.usable_cores);
     const double share = limit.has_value() && limit->rate > 0
-                             ? MedianRate(report, report.subject(), workload) / limit->rate
+                             ? MedianOf(report, report.subject(), workload, RateMetric()) / limit->rate
                              : 0;
     table += share > 0 ? Format(" %8.2f | %-17s |\n", share, std::string(limit->by).c_str())
                        : Format(" %8s | %-17s |\n", "", "");
+    if (!IsPaced(workload)) continue;
+    table += Format("| %-25s |", (workload + ", p99 us").c_str()) +
+             FiguresOfAll(report, workload, LatencyMetric()) + Format(" %8s | %-17s |\n", "", "");
   }
   return table;
 }
@@ -169,8 +177,9 @@ std::string ToJson(const Report& report) {
   return json + "\n}\n";
 }
 
-double MedianRate(const Report& report, const std::string& engine, const std::string& workload) {
-  std::vector<double> rounds = RoundsOf(report.result, engine, workload, RateMetric());
+double MedianOf(const Report& report, const std::string& engine, const std::string& workload,
+                const Metric& metric) {
+  std::vector<double> rounds = RoundsOf(report.result, engine, workload, metric);
   std::erase(rounds, 0.0);
   return Median(std::move(rounds));
 }
@@ -215,8 +224,9 @@ std::vector<std::string> WhatIsMissing(const Report& report) {
 std::vector<std::string> WorkloadsLedBy(const Report& report, const std::string& engine) {
   std::vector<std::string> led;
   for (const std::string& workload : report.config.workloads) {
-    const double own = MedianRate(report, report.subject(), workload);
-    if (own > 0 && MedianRate(report, engine, workload) > own) led.push_back(workload);
+    if (IsPaced(workload)) continue;
+    const double own = MedianOf(report, report.subject(), workload, RateMetric());
+    if (own > 0 && MedianOf(report, engine, workload, RateMetric()) > own) led.push_back(workload);
   }
   return led;
 }

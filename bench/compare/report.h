@@ -30,14 +30,15 @@ std::string ToText(const Report& report);
 std::string ToJson(const Report& report);
 
 // The medians that the tables and charts show.
-double MedianRate(const Report& report, const std::string& engine, const std::string& workload);
+double MedianOf(const Report& report, const std::string& engine, const std::string& workload,
+                const Metric& metric);
 // Of each probe over the rounds.
 Probes MedianProbes(const Report& report);
 std::string_view VerdictText(Verdict verdict);
 // Why there is nothing of an engine in a workload: wrong answers, and what could not be measured. A line
 // each.
 std::vector<std::string> WhatIsMissing(const Report& report);
-// Workloads in which `engine` had a higher median rate than the subject.
+// Workloads in which `engine` had a higher median rate than the subject, but for those at a pace.
 std::vector<std::string> WorkloadsLedBy(const Report& report, const std::string& engine);
 
 }  // namespace partita::bench

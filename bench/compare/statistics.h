@@ -15,8 +15,8 @@ struct RatioSummary {
   size_t rounds = 0;
 };
 
-// Pairs the rounds: `numerators[i]` and `denominators[i]` were measured one right after the other. Rounds
-// where one of them is not above 0 are left out.
+// Pairs the rounds: `numerators[i]` and `denominators[i]` were measured in the same round, with other engines
+// between them where there are more than two. Rounds where one of them is not above 0 are left out.
 RatioSummary SummarizeRatio(const std::vector<double>& numerators, const std::vector<double>& denominators);
 
 }  // namespace partita::bench

@@ -177,6 +177,18 @@ TEST(ReportTest, WrongAnswersStandWhereTheirFiguresWouldBe) {
   EXPECT_NE(ToText(report).find("2.4 k"), std::string::npos);
 }
 
+TEST(ReportTest, WhatRunsAtAPaceIsShownByItsP99AndLeadsNobody) {
+  Report report = SmallReport();
+  report.config.workloads = {"paced-70:4", "read-hot:1"};
+  for (RoundMeasurement& m : report.result.measurements) {
+    if (m.workload != "delete-seek:1") m.workload = "paced-70:4";
+  }
+  const std::string text = ToText(report), page = ToHtml(report);
+  EXPECT_NE(text.find("| paced-70:4, p99 us        |         50 |"), std::string::npos) << text;
+  EXPECT_NE(page.find("paced-70:4, p99 us</text>"), std::string::npos);
+  EXPECT_EQ(text.find("is ahead in rate"), std::string::npos) << text;
+}
+
 TEST(ReportTest, TheJsonIsWellFormedAndComplete) {
   const std::string json = ToJson(SmallReport());
   simdjson::dom::parser parser;
