@@ -122,7 +122,8 @@ LoadRunner::LoadRunner(LoadConfig config)
 LoadRunner::~LoadRunner() = default;
 
 std::string LoadRunner::DataSetName() const {
-  return config_.engine + " " + std::to_string(config_.keys) + " x " + std::to_string(config_.value_size);
+  return config_.engine + " " + std::to_string(config_.keys) + " x " + std::to_string(config_.value_size) +
+         ", seed " + std::to_string(config_.seed);
 }
 
 Status LoadRunner::Close() {

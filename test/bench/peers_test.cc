@@ -64,6 +64,16 @@ TEST_P(PeersTest, HoldsItsRowsWhenItIsOpenedAgain) {
   }
 }
 
+TEST_P(PeersTest, LoadsAnewWhereTheRowsAreOfAnotherSeed) {
+  for (config_.seed = 1; config_.seed <= 2; ++config_.seed) {
+    LoadRunner runner(config_);
+    const Result<Measurement> measured = runner.Run("full-scan");
+    ASSERT_TRUE(measured.ok()) << measured.status().ToString();
+    EXPECT_EQ(measured->wrong, 0u);
+    EXPECT_TRUE(runner.Close().ok());
+  }
+}
+
 TEST_P(PeersTest, ReplacesNothingWhereOneOfTheRowsIsNotThere) {
   std::filesystem::create_directory(config_.engine_config.directory);
   Result<std::unique_ptr<Engine>> opened = OpenEngine(config_.engine, config_.engine_config);
