@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <utility>
+
+#include "bench/load/child_process.h"
 
 namespace partita::bench {
 namespace {
@@ -77,24 +77,18 @@ Result<Measurement> RunInChild(const LoadConfig& load, const std::string& worklo
                                uint32_t seconds_max) {
   std::array<int, 2> ends;
   if (pipe(ends.data()) != 0) return Status::IoError(std::string("pipe: ") + std::strerror(errno));
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child < 0) return Status::IoError(std::string("fork: ") + std::strerror(errno));
-  if (child == 0) {
+  Result<pid_t> child = StartChild([&] {
     close(ends[0]);
-    std::signal(SIGINT, SIG_DFL);
-    std::signal(SIGTERM, SIG_DFL);
     alarm(seconds_max);
     const Message message = RunHere(load, workload, group);
-    // Not exit: what the parent had opened and registered is the parent's to end.
-    _exit(WriteAll(ends[1], &message, sizeof message) ? 0 : 1);
-  }
+    return WriteAll(ends[1], &message, sizeof message) ? 0 : 1;
+  });
   close(ends[1]);
   Message message;
-  const bool complete = ReadAll(ends[0], &message, sizeof message);
+  const bool complete = child.ok() && ReadAll(ends[0], &message, sizeof message);
   close(ends[0]);
-  int exit_status = 0;
-  while (waitpid(child, &exit_status, 0) < 0 && errno == EINTR) continue;
+  if (!child.ok()) return child.status();
+  const int exit_status = WaitForChild(*child);
   const std::string what = load.engine + ", " + workload + ": ";
   if (!complete) {
     return Status::IoError(what + (WIFSIGNALED(exit_status)

@@ -3,38 +3,17 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
 #include "bench/compare/child_run.h"
+#include "bench/load/child_process.h"
 #include "bench/load/format_text.h"
 #include "bench/load/tally.h"
 
 namespace partita::bench {
 namespace {
-
-volatile std::sig_atomic_t interrupted = 0;
-void Interrupt(int) { interrupted = 1; }
-
-// While it lives SIGINT and SIGTERM only set `interrupted`; the process that runs a workload dies of them.
-class InterruptScope {
- public:
-  InterruptScope() : old_int_(std::signal(SIGINT, Interrupt)), old_term_(std::signal(SIGTERM, Interrupt)) {
-    interrupted = 0;
-  }
-  ~InterruptScope() {
-    std::signal(SIGINT, old_int_);
-    std::signal(SIGTERM, old_term_);
-  }
-  InterruptScope(const InterruptScope&) = delete;
-  InterruptScope& operator=(const InterruptScope&) = delete;
-
- private:
-  void (*old_int_)(int);
-  void (*old_term_)(int);
-};
 
 double LoadAverage() {
   double average = 0;
@@ -70,7 +49,7 @@ class Comparison {
   }
 
   Result<ComparisonResult> Run() {
-    const InterruptScope scope;
+    const StopScope scope;
     result_.load_before = LoadAverage();
     PARTITA_TRY(LearnMemoryLimit());
     for (uint32_t round = 0; round < config_.rounds && !IsOver(); ++round) {
@@ -89,7 +68,7 @@ class Comparison {
 
  private:
   double Minutes() const { return static_cast<double>(NowNanos() - started_ns_) * 1e-9 / 60; }
-  bool IsOver() const { return interrupted != 0 || Minutes() > config_.minutes_max; }
+  bool IsOver() const { return StopScope::Signal() != 0 || Minutes() > config_.minutes_max; }
 
   Status LearnMemoryLimit() {
     std::error_code error;
@@ -128,7 +107,7 @@ class Comparison {
     Result<Measurement> measured = RunBounded(load, workload);
     ++done_;
     if (!measured.ok()) {
-      if (interrupted != 0) return;
+      if (StopScope::Signal() != 0) return;
       Tell(engine, workload, measured.status().ToString());
       result_.failures.push_back(
           {.engine = engine, .workload = workload, .error = measured.status().message(), .round = round});

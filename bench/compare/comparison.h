@@ -42,7 +42,7 @@ struct ComparisonResult {
   bool stopped = false;  // By a signal or by minutes_max; what was measured until then is here.
 };
 
-// Runs it, with progress on standard error. Ctrl-C ends it after killing what runs.
+// Runs it, with progress on standard error. Ctrl-C and SIGTERM kill what runs and end it.
 // REQUIRES: no other thread runs in this process, which forks.
 Result<ComparisonResult> RunComparison(const ComparisonConfig& config);
 

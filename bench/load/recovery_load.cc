@@ -3,10 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
+
+#include "bench/load/child_process.h"
 
 namespace partita::bench {
 namespace {
@@ -18,35 +18,30 @@ uint64_t RowsToWrite(const LoadConfig& config) {
   return config.engine_config.memory_bytes / 2 / (kRowKeyBytes + config.value_size);
 }
 
-// In the child: never returns.
-[[noreturn]] void WriteAndDie(const LoadConfig& config, const ValueGenerator& values) {
+// In the child: answers only when it could not.
+int WriteAndDie(const LoadConfig& config, const ValueGenerator& values) {
   Result<std::unique_ptr<Engine>> engine = OpenEngine(config.engine, config.engine_config);
   if (!engine.ok()) {
     std::fprintf(stderr, "partita-bench: %s\n", engine.status().ToString().c_str());
-    _exit(1);
+    return 1;
   }
   const Permutation order(RowsToWrite(config), config.seed);
   std::string value;
   for (uint64_t i = 0; i < RowsToWrite(config); ++i) {
     values.Fill(order.At(i), kGeneration, &value);
     const Status status = (*engine)->Put(KeysOf(order.At(i)), value, DurabilityLevel::kProcess);
-    if (!status.ok()) _exit(2);
+    if (!status.ok()) return 2;
   }
   kill(getpid(), SIGKILL);
-  _exit(3);
+  return 3;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Engine>> RunRecovery(const LoadConfig& config, const ValueGenerator& values,
                                             Measurement* measurement) {
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child < 0) return Status::IoError(std::string("fork: ") + std::strerror(errno));
-  if (child == 0) WriteAndDie(config, values);
-  int exit_status = 0;
-  waitpid(child, &exit_status, 0);
-  if (!WIFSIGNALED(exit_status)) return Status::IoError("could not write what was to be recovered");
+  PARTITA_ASSIGN(const pid_t child, StartChild([&] { return WriteAndDie(config, values); }));
+  if (!WIFSIGNALED(WaitForChild(child))) return Status::IoError("could not write what was to be recovered");
 
   const uint64_t rows = RowsToWrite(config);
   const Permutation order(rows, config.seed);
