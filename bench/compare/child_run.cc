@@ -14,10 +14,10 @@
 namespace partita::bench {
 namespace {
 
-// What a child sends: its figures, then the first error or why it could not run.
+// What a child sends: its figures and the first error, or why it could not run.
 struct Message {
   Figures figures;
-  bool could_run = false;
+  Code code = Code::kOk;
   std::array<char, 512> error{};
 };
 static_assert(std::is_trivially_copyable_v<Message>);
@@ -28,21 +28,25 @@ void Copy(const std::string& text, std::array<char, 512>* to) {
   (*to)[size] = '\0';
 }
 
-Message RunHere(const LoadConfig& load, const std::string& workload, const MemoryGroup* group) {
+Message Refusal(const Status& status) {
   Message message;
+  message.code = status.code();
+  Copy(status.message(), &message.error);
+  return message;
+}
+
+Message RunHere(const LoadConfig& load, const std::string& workload, const MemoryGroup* group) {
   if (const Status entered = group == nullptr ? Status() : group->Enter(); !entered.ok()) {
-    Copy(entered.ToString(), &message.error);
-    return message;
+    return Refusal(entered);
   }
   LoadRunner runner(load);
   Result<Measurement> measured = runner.Run(workload);
   const Status closed = runner.Close();
   if (!measured.ok() || !closed.ok()) {
-    Copy((measured.ok() ? closed : measured.status()).ToString(), &message.error);
-    return message;
+    return Refusal(measured.ok() ? closed : measured.status());
   }
+  Message message;
   message.figures = std::as_const(*measured);
-  message.could_run = true;
   Copy(measured->first_error, &message.error);
   return message;
 }
@@ -89,13 +93,12 @@ Result<Measurement> RunInChild(const LoadConfig& load, const std::string& worklo
   close(ends[0]);
   if (!child.ok()) return child.status();
   const int exit_status = WaitForChild(*child);
-  const std::string what = load.engine + ", " + workload + ": ";
   if (!complete) {
-    return Status::IoError(what + (WIFSIGNALED(exit_status)
-                                       ? std::string("ended by signal ") + strsignal(WTERMSIG(exit_status))
-                                       : "ended without a result"));
+    return Status::IoError(WIFSIGNALED(exit_status)
+                               ? std::string("ended by signal ") + strsignal(WTERMSIG(exit_status))
+                               : "ended without a result");
   }
-  if (!message.could_run) return Status::IoError(what + message.error.data());
+  if (message.code != Code::kOk) return Status(message.code, message.error.data());
   Measurement measurement;
   static_cast<Figures&>(measurement) = message.figures;
   measurement.engine = load.engine;

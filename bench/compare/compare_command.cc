@@ -104,13 +104,6 @@ const std::vector<std::string>& AllWorkloads() {
   return kAll;
 }
 
-bool IsKnown(std::string_view engine) {
-  for (std::string_view name : EngineNames()) {
-    if (name == engine) return true;
-  }
-  return false;
-}
-
 // What all processes from here on may run on; false when it is not possible.
 bool BindToCores(const std::vector<int>& cores) {
   if (cores.empty()) return true;
@@ -196,7 +189,7 @@ ComparisonConfig CompareCommand::Arguments::ToConfig() const {
   config.engines = engines;
   if (!engines.empty()) return config;
   for (const std::string& engine : size.engines) {
-    if (IsKnown(engine)) config.engines.push_back(engine);
+    if (IsEngine(engine)) config.engines.push_back(engine);
   }
   return config;
 }
@@ -205,7 +198,7 @@ int CompareCommand::Run() const {
   const Arguments& a = *arguments_;
   const ComparisonConfig config = a.ToConfig();
   for (const std::string& engine : config.engines) {
-    if (IsKnown(engine)) continue;
+    if (IsEngine(engine)) continue;
     std::fprintf(stderr, "partita-bench: no engine '%s' in this program; it has:", engine.c_str());
     for (std::string_view name : EngineNames()) std::fprintf(stderr, " %s", std::string(name).c_str());
     std::fprintf(stderr, "\n");
@@ -238,6 +231,7 @@ int CompareCommand::Run() const {
     std::fprintf(stderr, "%s\n", TableLine(m).c_str());
     good = false;
   }
+  for (const Failure& failure : report.result.failures) good = good && failure.code == Code::kUnsupported;
   return good ? 0 : 1;
 }
 

@@ -13,8 +13,8 @@ class CompareCommand {
 
   bool is_asked_for() const { return command_->parsed(); }
 
-  // Runs it and writes what was asked for. The exit code: 0; 1 when something could not be done or an
-  // answer was wrong.
+  // Runs it and writes what was asked for. The exit code: 0; 1 when something failed, other than for want of
+  // support, or an answer was wrong.
   int Run() const;
 
  private:

@@ -109,8 +109,11 @@ class Comparison {
     if (!measured.ok()) {
       if (StopScope::Signal() != 0) return;
       Tell(engine, workload, measured.status().ToString());
-      result_.failures.push_back(
-          {.engine = engine, .workload = workload, .error = measured.status().message(), .round = round});
+      result_.failures.push_back({.engine = engine,
+                                  .workload = workload,
+                                  .error = measured.status().message(),
+                                  .code = measured.code(),
+                                  .round = round});
       return;
     }
     Tell(engine, workload, Summary(*measured));

@@ -29,6 +29,7 @@ struct RoundMeasurement : Measurement {
 
 struct Failure {
   std::string engine, workload, error;
+  Code code = Code::kIoError;  // kUnsupported: there is no such thing, and nothing is wrong.
   uint32_t round = 0;
 };
 

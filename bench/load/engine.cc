@@ -1,5 +1,6 @@
 #include "bench/load/engine.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "bench/load/partita_engine.h"
@@ -88,6 +89,10 @@ std::span<const std::string_view> EngineNames() {
     return names;
   }();
   return kNames;
+}
+
+bool IsEngine(std::string_view name) {
+  return std::ranges::any_of(kEngines, [&](const KnownEngine& engine) { return engine.name == name; });
 }
 
 Result<std::unique_ptr<Engine>> OpenEngine(std::string_view name, const EngineConfig& config) {

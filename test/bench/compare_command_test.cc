@@ -1,0 +1,44 @@
+#include "bench/compare/compare_command.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "bench/load/engine.h"
+
+namespace partita::bench {
+namespace {
+
+// The exit code of `partita-bench compare` with these options, of one round on few rows.
+class CompareCommandTest : public testing::Test {
+ protected:
+  CompareCommandTest() {
+    std::string pattern = testing::TempDir() + "/compare-command-XXXXXX";
+    directory_ = mkdtemp(pattern.data());
+  }
+  ~CompareCommandTest() override { std::filesystem::remove_all(directory_); }
+
+  int RunCompare(const std::string& options) {
+    CLI::App app("", "partita-bench");
+    const CompareCommand command(&app);
+    app.parse("compare --rounds 1 --value-bytes 64 --seconds 0.01 --memory 64 --directory " + directory_ +
+              "/stores " + options);
+    return command.Run();
+  }
+
+  std::string directory_;
+};
+
+TEST_F(CompareCommandTest, FailsWhereSomethingCouldNotBeMeasured) {
+  EXPECT_EQ(RunCompare("--engines partita --workloads read-hot --keys 300"), 0);
+  EXPECT_EQ(RunCompare("--engines partita --workloads read-hot scan-100 --keys 50"), 1);
+}
+
+TEST_F(CompareCommandTest, WhatAnEngineDoesNotHaveIsNoFailure) {
+  if (!IsEngine("leveldb")) GTEST_SKIP() << "built without LevelDB";
+  EXPECT_EQ(RunCompare("--engines leveldb --workloads drop --keys 300"), 0);
+}
+
+}  // namespace
+}  // namespace partita::bench
