@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "bench/compare/comparison.h"
 #include "bench/compare/html_page.h"
 #include "bench/compare/report.h"
+#include "bench/load/result_file.h"
 
 namespace partita::bench {
 namespace {
@@ -113,15 +113,6 @@ bool BindToCores(const std::vector<int>& cores) {
   return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
-bool WriteFile(const std::string& path, const std::string& text) {
-  if (path.empty()) return true;
-  std::ofstream file(path);
-  file << text;
-  if (file.flush()) return true;
-  std::fprintf(stderr, "partita-bench: cannot write %s\n", path.c_str());
-  return false;
-}
-
 }  // namespace
 
 struct CompareCommand::Arguments {
@@ -134,6 +125,10 @@ struct CompareCommand::Arguments {
   std::string directory = "partita-bench-data", json_path, html_path;
 
   ComparisonConfig ToConfig() const;
+  // False, and says so, where it cannot be run; asked before anything runs.
+  bool Check(const ComparisonConfig& config) const;
+  // False, and says so, where a file cannot be written.
+  bool Write(const Report& report) const;
 };
 
 CompareCommand::CompareCommand(CLI::App* app)
@@ -194,27 +189,39 @@ ComparisonConfig CompareCommand::Arguments::ToConfig() const {
   return config;
 }
 
-int CompareCommand::Run() const {
-  const Arguments& a = *arguments_;
-  const ComparisonConfig config = a.ToConfig();
+bool CompareCommand::Arguments::Write(const Report& report) const {
+  const bool good = json_path.empty() || WriteResultFile(json_path, ToJson(report));
+  return (html_path.empty() || WriteResultFile(html_path, ToHtml(report))) && good;
+}
+
+bool CompareCommand::Arguments::Check(const ComparisonConfig& config) const {
   for (const std::string& engine : config.engines) {
     if (IsEngine(engine)) continue;
     std::fprintf(stderr, "partita-bench: no engine '%s' in this program; it has:", engine.c_str());
     for (std::string_view name : EngineNames()) std::fprintf(stderr, " %s", std::string(name).c_str());
     std::fprintf(stderr, "\n");
-    return 1;
+    return false;
   }
   for (const std::string& workload : config.workloads) {
     if (IsWorkload(workload)) continue;
     std::fprintf(stderr, "partita-bench: no workload '%s'; see partita-bench --help\n", workload.c_str());
-    return 1;
+    return false;
   }
+  return (json_path.empty() || CanWriteResultFile(json_path)) &&
+         (html_path.empty() || CanWriteResultFile(html_path));
+}
+
+int CompareCommand::Run() const {
+  const Arguments& a = *arguments_;
+  const ComparisonConfig config = a.ToConfig();
+  if (!a.Check(config)) return 1;
   if (!BindToCores(a.cores)) {
     std::fprintf(stderr, "partita-bench: cannot run on the cores that --cores names\n");
     return 1;
   }
   const bool existed = std::filesystem::exists(a.directory);
-  Result<ComparisonResult> result = RunComparison(config);
+  Result<ComparisonResult> result = RunComparison(
+      config, [&](const ComparisonResult& so_far) { (void)a.Write(MakeReport(config, so_far)); });
   if (!result.ok()) {
     std::fprintf(stderr, "partita-bench: %s\n", result.status().ToString().c_str());
     return 1;
@@ -224,8 +231,7 @@ int CompareCommand::Run() const {
   std::error_code error;
   if (!a.keep && !existed) std::filesystem::remove_all(a.directory, error);
   std::printf("%s", ToText(report).c_str());
-  bool good = WriteFile(a.json_path, ToJson(report));
-  good = WriteFile(a.html_path, ToHtml(report)) && good;
+  bool good = a.Write(report);
   for (const RoundMeasurement& m : report.result.measurements) {
     if (m.IsCorrect()) continue;
     std::fprintf(stderr, "%s\n", TableLine(m).c_str());

@@ -48,7 +48,7 @@ class Comparison {
     total_ = config.rounds * config.workloads.size() * config.engines.size();
   }
 
-  Result<ComparisonResult> Run() {
+  Result<ComparisonResult> Run(const AfterRound& after_round) {
     const StopScope scope;
     result_.load_before = LoadAverage();
     PARTITA_TRY(LearnMemoryLimit());
@@ -59,14 +59,20 @@ class Comparison {
           RunOne(config_.engines[(turn + round) % config_.engines.size()], workload, round);
         }
       }
+      Conclude();
+      if (after_round != nullptr) after_round(result_);
     }
-    result_.stopped = IsOver() && done_ < total_;
-    result_.load_after = LoadAverage();
-    result_.minutes = Minutes();
+    Conclude();
     return std::move(result_);
   }
 
  private:
+  void Conclude() {
+    result_.stopped = IsOver() && done_ < total_;
+    result_.load_after = LoadAverage();
+    result_.minutes = Minutes();
+  }
+
   double Minutes() const { return static_cast<double>(NowNanos() - started_ns_) * 1e-9 / 60; }
   bool IsOver() const { return StopScope::Signal() != 0 || Minutes() > config_.minutes_max; }
 
@@ -158,6 +164,8 @@ bool IsDurable(const std::string& workload) {
          workload.starts_with("egt-if");
 }
 
-Result<ComparisonResult> RunComparison(const ComparisonConfig& config) { return Comparison(config).Run(); }
+Result<ComparisonResult> RunComparison(const ComparisonConfig& config, const AfterRound& after_round) {
+  return Comparison(config).Run(after_round);
+}
 
 }  // namespace partita::bench

@@ -44,8 +44,10 @@ struct ComparisonResult {
 };
 
 // Runs it, with progress on standard error. Ctrl-C and SIGTERM kill what runs and end it.
+// `after_round` sees what there is after each round, so that it can be kept whatever comes.
 // REQUIRES: no other thread runs in this process, which forks.
-Result<ComparisonResult> RunComparison(const ComparisonConfig& config);
+using AfterRound = std::function<void(const ComparisonResult& so_far)>;
+Result<ComparisonResult> RunComparison(const ComparisonConfig& config, const AfterRound& after_round = {});
 
 // Bytes that one engine and the load around it may take of memory, page cache included: a twentieth above
 // its budget, and 128 MiB, of which the load itself takes some 40. With much less Partita is killed at

@@ -35,6 +35,15 @@ TEST_F(CompareCommandTest, FailsWhereSomethingCouldNotBeMeasured) {
   EXPECT_EQ(RunCompare("--engines partita --workloads read-hot scan-100 --keys 50"), 1);
 }
 
+TEST_F(CompareCommandTest, AFileThatCannotBeWrittenIsFoundBeforeAnythingRuns) {
+  for (const char* option : {"--json ", "--html "}) {
+    EXPECT_EQ(RunCompare("--engines partita --workloads read-hot --keys 300 " + std::string(option) +
+                         directory_ + "/nowhere/result"),
+              1);
+    EXPECT_FALSE(std::filesystem::exists(directory_ + "/stores"));
+  }
+}
+
 TEST_F(CompareCommandTest, WhatAnEngineDoesNotHaveIsNoFailure) {
   if (!IsEngine("leveldb")) GTEST_SKIP() << "built without LevelDB";
   EXPECT_EQ(RunCompare("--engines leveldb --workloads drop --keys 300"), 0);

@@ -242,8 +242,13 @@ TEST(ComparisonTest, MeasuresEachEngineInEachRoundAndGoesOnAfterAFailure) {
   config.workloads = {"read-hot:2", "recovery:1"};
   config.rounds = 2;
   config.probe_seconds = 0;
-  const Result<ComparisonResult> result = RunComparison(config);
+  std::vector<size_t> after_rounds;
+  const Result<ComparisonResult> result = RunComparison(config, [&](const ComparisonResult& so_far) {
+    after_rounds.push_back(so_far.measurements.size());
+    EXPECT_GT(so_far.minutes, 0);
+  });
   std::filesystem::remove_all(directory);
+  EXPECT_EQ(after_rounds, (std::vector<size_t>{2, 4}));
   ASSERT_TRUE(result.ok()) << result.status().ToString();
   ASSERT_EQ(result->measurements.size(), 4u);
   for (const RoundMeasurement& m : result->measurements) {
