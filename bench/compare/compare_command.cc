@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -165,6 +166,10 @@ CompareCommand::CompareCommand(CLI::App* app)
   command_->add_option("--html", a.html_path, "Write a page with charts to this file; it needs no network");
   command_->add_flag("--keep", a.keep, "Keep the stores");
   command_->footer(kFooter);
+  // Its own come after its name; those before it are of the plain command, and would do nothing.
+  for (CLI::Option* option : app->get_options()) {
+    if (option != app->get_help_ptr()) command_->excludes(option);
+  }
 }
 
 CompareCommand::~CompareCommand() = default;
@@ -195,16 +200,10 @@ bool CompareCommand::Arguments::Write(const Report& report) const {
 }
 
 bool CompareCommand::Arguments::Check(const ComparisonConfig& config) const {
-  for (const std::string& engine : config.engines) {
-    if (IsEngine(engine)) continue;
-    std::fprintf(stderr, "partita-bench: no engine '%s' in this program; it has:", engine.c_str());
-    for (std::string_view name : EngineNames()) std::fprintf(stderr, " %s", std::string(name).c_str());
-    std::fprintf(stderr, "\n");
-    return false;
-  }
-  for (const std::string& workload : config.workloads) {
-    if (IsWorkload(workload)) continue;
-    std::fprintf(stderr, "partita-bench: no workload '%s'; see partita-bench --help\n", workload.c_str());
+  if (!CheckNames(config.engines, config.workloads)) return false;
+  if (const std::set<std::string> names(config.engines.begin(), config.engines.end());
+      names.size() < config.engines.size()) {
+    std::fprintf(stderr, "partita-bench: an engine is named twice; both would write to one store\n");
     return false;
   }
   return (json_path.empty() || CanWriteResultFile(json_path)) &&

@@ -7,7 +7,8 @@ namespace partita::bench {
 // `partita-bench compare`: the comparison with peers that anyone can repeat.
 class CompareCommand {
  public:
-  // Declares it and its options; both must outlive parsing.
+  // Declares it and its options; both must outlive parsing. Options that the program has by then do not go
+  // with it.
   explicit CompareCommand(CLI::App* app);
   ~CompareCommand();
 

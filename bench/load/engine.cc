@@ -95,13 +95,18 @@ bool IsEngine(std::string_view name) {
   return std::ranges::any_of(kEngines, [&](const KnownEngine& engine) { return engine.name == name; });
 }
 
+std::string KnownEngines() {
+  std::string names;
+  for (const KnownEngine& engine : kEngines) names.append(names.empty() ? "" : ", ").append(engine.name);
+  return names;
+}
+
 Result<std::unique_ptr<Engine>> OpenEngine(std::string_view name, const EngineConfig& config) {
-  std::string known;
   for (const KnownEngine& engine : kEngines) {
     if (engine.name == name) return engine.open(config);
-    known.append(" ").append(engine.name);
   }
-  return Status(Code::kUnsupported, "no engine '" + std::string(name) + "' in this program; it has:" + known);
+  return Status(Code::kUnsupported,
+                "no engine '" + std::string(name) + "' in this program; it has: " + KnownEngines());
 }
 
 }  // namespace partita::bench

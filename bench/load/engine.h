@@ -95,6 +95,8 @@ class Engine {
 // The engines this program was built with.
 std::span<const std::string_view> EngineNames();
 bool IsEngine(std::string_view name);
+// "a, b, c"
+std::string KnownEngines();
 
 // kUnsupported for an engine it was not built with.
 Result<std::unique_ptr<Engine>> OpenEngine(std::string_view name, const EngineConfig& config);

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -22,7 +23,7 @@ namespace {
 using Rows = WorkloadInfo::Rows;
 constexpr std::array kWorkloads = {
     WorkloadInfo{"recovery", 1, Rows::kOwnsAll,
-                 "open what a writer left that was killed; first in a process only"},
+                 "open what a writer left that was killed; first in a process only", 1},
     WorkloadInfo{"fill-seq", 1, Rows::kLoads, "load all rows in key order into an empty store"},
     WorkloadInfo{"fill-random", 1, Rows::kLoads, "load all rows in random order into an empty store"},
     WorkloadInfo{"read-hot", 1, Rows::kNeeds,
@@ -35,8 +36,8 @@ constexpr std::array kWorkloads = {
                  "read random keys of partitions that do not exist"},
     WorkloadInfo{"scan-hot", 1, Rows::kNeeds, "scan the 100 rows of a random partition of the hot set"},
     WorkloadInfo{"scan-100", 1, Rows::kNeeds, "scan the 100 rows of a random partition of all"},
-    WorkloadInfo{"full-scan-hot", 1, Rows::kNeeds, "scan the hot set from end to end"},
-    WorkloadInfo{"full-scan", 1, Rows::kNeeds, "scan all rows once"},
+    WorkloadInfo{"full-scan-hot", 1, Rows::kNeeds, "scan the hot set from end to end", 1},
+    WorkloadInfo{"full-scan", 1, Rows::kNeeds, "scan all rows once", 1},
     WorkloadInfo{"ycsb-a", 2, Rows::kNeeds, "half reads, half overwrites, popular rows (Zipf 0.99)"},
     WorkloadInfo{"ycsb-b", 2, Rows::kNeeds, "95 % reads, 5 % overwrites"},
     WorkloadInfo{"ycsb-c", 2, Rows::kNeeds, "reads"},
@@ -53,8 +54,8 @@ constexpr std::array kWorkloads = {
     WorkloadInfo{"async-write", 64, Rows::kNeeds, "the same with so many outstanding and no thread for each"},
     WorkloadInfo{"egt-100", 1, Rows::kNeeds, "overwrite a random partition: an atomic batch of 100 rows"},
     WorkloadInfo{"egt-if", 1, Rows::kNeeds, "the same where each row must exist, durable against power loss"},
-    WorkloadInfo{"delete-seek", 1, Rows::kUsesUp, "delete 100,000 rows at the front, then seek the first"},
-    WorkloadInfo{"drop", 1, Rows::kUsesUp, "drop the table with all rows"},
+    WorkloadInfo{"delete-seek", 1, Rows::kUsesUp, "delete 100,000 rows at the front, then seek the first", 1},
+    WorkloadInfo{"drop", 1, Rows::kUsesUp, "drop the table with all rows", 1},
 };
 
 // "name" or "name:parallel"; null when there is none of that name or the number is wrong.
@@ -68,7 +69,7 @@ const WorkloadInfo* Parse(std::string_view text, uint32_t* parallel) {
     const std::string_view number = text.substr(colon + 1);
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), *parallel);
     const bool valid = error == std::errc() && end == number.data() + number.size();
-    return valid && *parallel >= 1 && *parallel <= 4096 ? &info : nullptr;
+    return valid && *parallel >= 1 && *parallel <= info.parallel_max ? &info : nullptr;
   }
   return nullptr;
 }
@@ -101,6 +102,21 @@ std::span<const WorkloadInfo> Workloads() { return kWorkloads; }
 bool IsWorkload(std::string_view text) {
   uint32_t parallel = 0;
   return Parse(text, &parallel) != nullptr;
+}
+
+bool CheckNames(std::span<const std::string> engines, std::span<const std::string> workloads) {
+  for (const std::string& engine : engines) {
+    if (IsEngine(engine)) continue;
+    std::fprintf(stderr, "partita-bench: no engine '%s' in this program; it has: %s\n", engine.c_str(),
+                 KnownEngines().c_str());
+    return false;
+  }
+  for (const std::string& workload : workloads) {
+    if (IsWorkload(workload)) continue;
+    std::fprintf(stderr, "partita-bench: no workload '%s'; see partita-bench --help\n", workload.c_str());
+    return false;
+  }
+  return true;
 }
 
 std::vector<std::string> FullWorkloadNames(const std::vector<std::string>& asked) {
@@ -211,7 +227,7 @@ Result<Measurement> LoadRunner::Run(std::string_view workload) {
     std::string known;
     for (const WorkloadInfo& other : kWorkloads) known.append(" ").append(other.name);
     return Status::InvalidArgument("no workload '" + std::string(workload) +
-                                   "'; there are, each also with a number " +
+                                   "'; there are, each but those of one thread also with a number " +
                                    "of threads as in sync-write:16:" + known);
   }
   PARTITA_TRY(Prepare(*info, parallel));

@@ -28,10 +28,13 @@ struct WorkloadInfo {
   uint32_t parallel_default;  // Threads; outstanding operations for async-write and async-read.
   Rows rows;
   std::string_view meaning;
+  uint32_t parallel_max = 4096;  // 1: one thread does it, and no other number is taken.
 };
 std::span<const WorkloadInfo> Workloads();
 // True for what LoadRunner::Run takes.
 bool IsWorkload(std::string_view text);
+// False, and says so on standard error, where an engine or a workload is none.
+bool CheckNames(std::span<const std::string> engines, std::span<const std::string> workloads);
 // Each as "name:parallel", also where only the name was given, as goals go by it; none twice. What is no
 // workload stays as it is.
 std::vector<std::string> FullWorkloadNames(const std::vector<std::string>& asked);

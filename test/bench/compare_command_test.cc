@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bench/load/engine.h"
+#include "bench/load/load_command.h"
 
 namespace partita::bench {
 namespace {
@@ -42,6 +43,24 @@ TEST_F(CompareCommandTest, AFileThatCannotBeWrittenIsFoundBeforeAnythingRuns) {
               1);
     EXPECT_FALSE(std::filesystem::exists(directory_ + "/stores"));
   }
+}
+
+TEST_F(CompareCommandTest, AnEngineIsNamedOnce) {
+  EXPECT_EQ(RunCompare("--engines partita,partita --workloads read-hot --keys 300"), 1);
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/stores"));
+}
+
+TEST_F(CompareCommandTest, OptionsOfThePlainCommandDoNotGoWithIt) {
+  CLI::App app("", "partita-bench");
+  const LoadCommand plain(&app);
+  const CompareCommand command(&app);
+  EXPECT_THROW(app.parse("--keys 300 compare --rounds 1"), CLI::ExcludesError);
+  app.clear();
+  app.parse("compare --keys 300");
+  EXPECT_TRUE(command.is_asked_for());
+  app.clear();
+  app.parse("--keys 300");
+  EXPECT_FALSE(command.is_asked_for());
 }
 
 TEST_F(CompareCommandTest, WhatAnEngineDoesNotHaveIsNoFailure) {

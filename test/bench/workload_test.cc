@@ -28,8 +28,8 @@ TEST(WorkloadTest, AnUnknownNameOrNumberIsRefusedWithTheKnownNames) {
   LoadConfig config;
   config.value_size = 100;
   LoadRunner runner(config);
-  for (const char* wrong :
-       {"fill", "", "read-hot:", "read-hot:0", "read-hot:-1", "read-hot:2x", "read-hot:99999"}) {
+  for (const char* wrong : {"fill", "", "read-hot:", "read-hot:0", "read-hot:-1", "read-hot:2x",
+                            "read-hot:99999", "full-scan-hot:4", "drop:2"}) {
     const Result<Measurement> result = runner.Run(wrong);
     ASSERT_EQ(result.code(), Code::kInvalidArgument) << wrong;
     EXPECT_NE(result.status().message().find("scan-100"), std::string::npos) << result.status().message();
