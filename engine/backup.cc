@@ -25,8 +25,7 @@ constexpr uint64_t kCopyChunk = 1u << 20;
 constexpr uint64_t kVerifyCacheBytes = 4u << 20;
 constexpr size_t kManifestsMax = 1u << 16;
 
-// A restored store's incarnation is above its backup's by kJumpMin to kJumpMin + kJumpSpan - 1.
-constexpr uint32_t kJumpMin = 1u << 16;
+// A restored store's incarnation is above its backup's by kLifeJumpMin to kLifeJumpMin + kJumpSpan - 1.
 constexpr uint32_t kJumpSpan = 1u << 22;
 
 // Each table file once, however many references there are to it.
@@ -314,8 +313,8 @@ Status BeginNewLife(const BackupRecord& record, uint64_t wall_ticks, uint64_t ra
   const uint64_t ahead = std::max(highest.value, record.created_ticks) - record.created_ticks;
   const Version floor(wall_ticks + ahead + kLeaseTicksMax);
   for (Manifest& manifest : image->manifests) manifest.version_ceiling = floor;
-  const uint32_t jump = kJumpMin + static_cast<uint32_t>(random % kJumpSpan);
-  if (image->catalog.incarnation > UINT32_MAX - 2 * (kJumpMin + kJumpSpan)) {
+  const uint32_t jump = kLifeJumpMin + static_cast<uint32_t>(random % kJumpSpan);
+  if (image->catalog.incarnation > UINT32_MAX - 2 * (kLifeJumpMin + kJumpSpan)) {
     return Status::Unsupported("the store was restored too often: its incarnations are used up");
   }
   image->catalog.incarnation += jump;

@@ -36,10 +36,14 @@ class Runtime;
 // backup's shards could have shown and above the wall clock, by as much as they were ahead of it and a lease,
 // so that no ETag is given a second time although the original went on after the backup (F17); a wall clock
 // that is behind that time is refused.
-// Its incarnation is a random number far above the backup's: neither the original nor another store from
-// the same backup gives its files and log segments the same names and identities (F30, F41).
+// Its incarnation is a random number above the backup's by kLifeJumpMin or more: neither the original nor
+// another store from the same backup gives its files and log segments the same names and identities (F30,
+// F41).
 inline constexpr const char* kUnfinishedKey = "unfinished";
 inline constexpr const char* kBackupKey = "backup";
+// Openings raise the incarnation by one each; a restore or a repair by this much at least, so that what had
+// been told of the store before (import --resume) is known not to be of it.
+inline constexpr uint32_t kLifeJumpMin = 1u << 16;
 
 // The value of meta/backup (little-endian): u16 format · u64 created_ticks · u64 files · u64 bytes ·
 // u64 entries · u64 hash of the catalog · varint manifests { u64 hash }. The hashes are Hash64 of the

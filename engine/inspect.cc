@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "engine/backup.h"
 #include "engine/base/coding.h"
 #include "engine/base/executor.h"
 #include "engine/base/text.h"
@@ -284,6 +285,24 @@ std::optional<uint32_t> ShardCountOfStore(const std::string& directory) {
   Result<Catalog> catalog = DecodeCatalog(file->record.value.bytes);
   if (!catalog.ok()) return std::nullopt;
   return catalog->shard_count;
+}
+
+Result<TableOrigin> OriginOfTable(const std::string& directory, const std::string& account,
+                                  const std::string& table) {
+  const std::string path = directory + "/" + kMetaDirectory + "/" + kCatalogKey;
+  PARTITA_ASSIGN(MetaFile file, ReadMetaFile(path, "catalog"));
+  if (!file.readable) return Status::Corruption(file.report.damages.front());
+  PARTITA_ASSIGN(Catalog catalog, DecodeCatalog(file.record.value.bytes));
+  const TableDescriptor* found = catalog.FindTable(account, table);
+  if (found == nullptr) return Status::NotFound("'" + path + "' has no table '" + table + "'");
+  return TableOrigin{HexText(catalog.store.value), catalog.incarnation, found->created_ticks};
+}
+
+bool GoesOnFrom(const TableOrigin& earlier, const TableOrigin& later) {
+  // A restored backup may be older than `earlier`, by openings that its jump does not make up for.
+  constexpr uint64_t kOpeningsMax = kLifeJumpMin / 2;
+  return earlier.store == later.store && earlier.created_ticks == later.created_ticks &&
+         later.incarnation > earlier.incarnation && later.incarnation - earlier.incarnation < kOpeningsMax;
 }
 
 }  // namespace partita

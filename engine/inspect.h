@@ -37,6 +37,19 @@ Result<Report> InspectCatalogFile(const std::string& path);
 // How many shards the store in `directory` has; nothing when there is no store that can be read.
 std::optional<uint32_t> ShardCountOfStore(const std::string& directory);
 
+// What tells a table, and the life of its store, from others that bear or bore its name.
+struct TableOrigin {
+  std::string store;         // Its id.
+  uint64_t incarnation = 0;  // Of the store's latest opening for writing.
+  uint64_t created_ticks = 0;
+};
+// From the catalog of the store in `directory`, which may be open. kNotFound: no such table.
+Result<TableOrigin> OriginOfTable(const std::string& directory, const std::string& account,
+                                  const std::string& table);
+// Whether `later` is the same table, and its store has been opened since `earlier`, but neither restored nor
+// repaired nor put back to an earlier state. After 32,768 openings it is taken for another, too.
+bool GoesOnFrom(const TableOrigin& earlier, const TableOrigin& later);
+
 struct DiagnoseOptions {
   std::string directory;  // Of a store, or where one is to be.
   uint64_t memory_bytes = uint64_t{1} << 30;

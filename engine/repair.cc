@@ -4,6 +4,7 @@
 #include <chrono>
 #include <set>
 
+#include "engine/backup.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/site.h"
 #include "engine/commit_log.h"
@@ -45,7 +46,7 @@ class Repair {
     PARTITA_CO_TRY(co_await survey_.Run());
     RepairReport& report = survey_.findings().report;
     if (report.damages.empty()) co_return std::move(report);
-    PlanCatalog();
+    PARTITA_CO_TRY(PlanCatalog());
     tables_.emplace(survey_, next_, next_.incarnation, world_, options_);
     PARTITA_CO_TRY(co_await WriteTables());
     BuildManifests();
@@ -64,14 +65,18 @@ class Repair {
  private:
   RepairFindings& found() { return survey_.findings(); }
 
-  void PlanCatalog() {
+  Status PlanCatalog() {
+    if (found().incarnation_max > UINT32_MAX - 2 * kLifeJumpMin) {
+      return Status::Unsupported("the store was repaired too often: its incarnations are used up");
+    }
     next_ = found().catalog;
     next_.layout = next_.formed_layout = found().layout_max + 1;
     // Above all that was ever seen; drawn, as an attempt that a crash took back left no trace.
-    next_.incarnation = found().incarnation_max + 1 + static_cast<uint32_t>(world_.random % 1024);
+    next_.incarnation = found().incarnation_max + kLifeJumpMin + static_cast<uint32_t>(world_.random % 1024);
     ++next_.epoch;
     for (RangeDescriptor& range : next_.ranges) range.epoch = RangeEpoch(next_.epoch);
     ceiling_ = Version(std::max(found().version_max.value, world_.clock.WallTicks()) + kLeaseTicksMax);
+    return Status();
   }
 
   // ---- 1. Tables.

@@ -18,8 +18,8 @@ namespace partita {
 
 namespace {
 
-constexpr std::string_view kHeader = "partita-resume 2";
-constexpr std::string_view kHeaderWithoutAccount = "partita-resume 1";
+constexpr std::string_view kHeader = "partita-resume 3";
+constexpr std::string_view kHeadersOfOld[] = {"partita-resume 1", "partita-resume 2"};
 constexpr const char* kAdvice = "; remove it and import from the start, or name what it was made for";
 constexpr uint64_t kHashedBytes = 4096;
 
@@ -66,10 +66,11 @@ bool ReadNumber(const std::map<std::string, std::string>& fields, const char* na
 // The first line tells whether the others are to be understood.
 Status CheckHeader(const std::string& line, const std::string& path) {
   if (line == kHeader) return Status();
-  if (line == kHeaderWithoutAccount) {
+  if (std::count(std::begin(kHeadersOfOld), std::end(kHeadersOfOld), line) > 0) {
     return Status::InvalidArgument("'" + path +
-                                   "' was written by an earlier partita, which did not note the account and "
-                                   "the mode of an import; remove it and import from the start");
+                                   "' was written by an earlier partita, which did not note all that an "
+                                   "import hangs on, such as its account and whether the store is still the "
+                                   "same; remove it and import from the start");
   }
   return Status::InvalidArgument("'" + path + "' is no checkpoint of an import" + kAdvice);
 }
@@ -79,6 +80,20 @@ bool IsForTheSame(const ImportCheckpoint& a, const ImportCheckpoint& b) {
          std::tie(b.table, b.store, b.account, b.mode, b.format);
 }
 
+Status CheckOrigin(const TableOrigin& noted, const TableOrigin& now, const std::string& path) {
+  if (GoesOnFrom(noted, now)) return Status();
+  const std::string begin = "'" + path + "' was made by an import into ";
+  const std::string advice = "; remove it and import from the start";
+  if (noted.store != now.store)
+    return Status::InvalidArgument(begin + "another store that was in this directory" + advice);
+  if (noted.created_ticks != now.created_ticks)
+    return Status::InvalidArgument(begin + "another table of this name, which was deleted since" + advice);
+  return Status::InvalidArgument(begin +
+                                 "this store before it was restored, repaired or put back to an earlier "
+                                 "state, so it may lack what was imported" +
+                                 advice);
+}
+
 }  // namespace
 
 std::string CheckpointPath(const std::string& source) { return source + ".partita-resume"; }
@@ -86,11 +101,12 @@ std::string CheckpointPath(const std::string& source) { return source + ".partit
 Status SaveCheckpoint(const std::string& source, const ImportCheckpoint& checkpoint) {
   PARTITA_ASSIGN(std::string before, HashBefore(source, checkpoint.position.offset));
   std::ostringstream text;
-  text << kHeader << "\ntable " << checkpoint.table << "\nstore " << checkpoint.store << "\naccount "
-       << checkpoint.account << "\nmode " << checkpoint.mode << "\nformat " << checkpoint.format
-       << "\noffset " << checkpoint.position.offset << "\nline " << checkpoint.position.line << "\nimported "
-       << checkpoint.position.imported << "\nbad " << checkpoint.position.bad << "\nbefore " << before
-       << "\n";
+  text << kHeader << "\ntable " << checkpoint.table << "\nstore " << checkpoint.store << "\nstore_id "
+       << checkpoint.origin.store << "\nincarnation " << checkpoint.origin.incarnation << "\ntable_created "
+       << checkpoint.origin.created_ticks << "\naccount " << checkpoint.account << "\nmode "
+       << checkpoint.mode << "\nformat " << checkpoint.format << "\noffset " << checkpoint.position.offset
+       << "\nline " << checkpoint.position.line << "\nimported " << checkpoint.position.imported << "\nbad "
+       << checkpoint.position.bad << "\nbefore " << before << "\n";
   return WriteDurably(CheckpointPath(source), text.str());
 }
 
@@ -109,11 +125,14 @@ Result<std::optional<ImportCheckpoint>> LoadCheckpoint(const std::string& source
   }
   ImportCheckpoint found{.table = fields["table"],
                          .store = fields["store"],
+                         .origin = {.store = fields["store_id"]},
                          .account = fields["account"],
                          .mode = fields["mode"],
                          .format = fields["format"],
                          .position = {}};
-  if (!ReadNumber(fields, "offset", &found.position.offset) ||
+  if (!ReadNumber(fields, "incarnation", &found.origin.incarnation) ||
+      !ReadNumber(fields, "table_created", &found.origin.created_ticks) ||
+      !ReadNumber(fields, "offset", &found.position.offset) ||
       !ReadNumber(fields, "line", &found.position.line) ||
       !ReadNumber(fields, "imported", &found.position.imported) ||
       !ReadNumber(fields, "bad", &found.position.bad)) {
@@ -124,6 +143,7 @@ Result<std::optional<ImportCheckpoint>> LoadCheckpoint(const std::string& source
                                    " into table '" + found.table + "' of account '" + found.account +
                                    "' in store '" + found.store + "' with --mode " + found.mode + kAdvice);
   }
+  PARTITA_TRY(CheckOrigin(found.origin, expected.origin, path));
   Result<std::string> before = HashBefore(source, found.position.offset);
   if (!before.ok() || *before != fields["before"]) {
     return Status::InvalidArgument("'" + source + "' has changed since '" + path + "' was written" + kAdvice);

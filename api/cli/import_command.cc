@@ -59,6 +59,8 @@ class ImportCommand {
     const IfNoStore if_no_store = flags_.create ? IfNoStore::kCreate : IfNoStore::kFail;
     PARTITA_ASSIGN(database_, OpenStore(store_flags_, if_no_store));
     PARTITA_TRY(OpenTargetTable());
+    if (!source_->resumable()) return Status();
+    PARTITA_ASSIGN(origin_, OriginOfTable(store_flags_.directory, Account(), flags_.table));
     return FindStart();
   }
 
@@ -75,23 +77,26 @@ class ImportCommand {
     return Status();
   }
 
+  // Named or not, the development account is the same one.
+  std::string Account() const {
+    return store_flags_.account.empty() ? std::string(http::kDevelopmentAccount) : store_flags_.account;
+  }
+
   ImportCheckpoint CheckpointAt(const ImportPosition& position) const {
     std::error_code error;
     const std::string store =
         std::filesystem::absolute(store_flags_.directory, error).lexically_normal().string();
-    // Named or not, the development account is the same one.
-    const std::string account =
-        store_flags_.account.empty() ? std::string(http::kDevelopmentAccount) : store_flags_.account;
     return {.table = flags_.table,
             .store = store,
-            .account = account,
+            .origin = origin_,
+            .account = Account(),
             .mode = flags_.mode,
             .format = std::string(FormatName(format_)),
             .position = position};
   }
 
+  // REQUIRES: it can be resumed.
   Status FindStart() {
-    if (!source_->resumable()) return Status();
     // Behind what was read when it was opened, as a line of column names.
     start_.offset = source_->reader().resume_offset();
     start_.line = source_->reader().resume_line();
@@ -221,6 +226,7 @@ class ImportCommand {
   std::unique_ptr<RecordSource> source_;
   std::unique_ptr<Database> database_;
   std::optional<Table> table_;
+  TableOrigin origin_;
   ImportPosition start_;
   ImportPipeline* pipeline_ = nullptr;  // While Run runs.
   uint64_t checkpoint_offset_ = 0;

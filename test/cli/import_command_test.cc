@@ -135,9 +135,12 @@ TEST_F(ImportCommandTest, ResumedInsertsAcceptTheRecordsThatTheyFindWritten) {
   ASSERT_EQ(Run({"import", file, "--table", "Things", "--create"}).code, ExitCode::kOk);
   ASSERT_EQ(Run({"put", "Things", R"({"PartitionKey":"p","RowKey":"r100250","Number":-1})"}).code,
             ExitCode::kOk);
+  const auto origin = OriginOfTable(store_, "devstoreaccount1", "Things");
+  ASSERT_TRUE(origin.ok()) << origin.status().ToString();
   const ImportCheckpoint checkpoint{
       .table = "Things",
       .store = store_,
+      .origin = *origin,
       .account = "devstoreaccount1",
       .mode = "insert",
       .format = "jsonl",
@@ -207,22 +210,73 @@ TEST_F(ImportCommandTest, RefusesToResumeInAnotherMode) {
   EXPECT_THAT(resumed.err, HasSubstr("with --mode insert"));
 }
 
-TEST_F(ImportCommandTest, RefusesACheckpointThatDoesNotSayForWhichAccountItIs) {
+TEST_F(ImportCommandTest, RefusesACheckpointOfAnEarlierPartitaWhichDoesNotSayAllThatCounts) {
   const std::string file = Write("in.jsonl", JsonRecords(0, 2) + "oops\n");
   Run({"import", file, "--table", "Things", "--create", "--strict"});
-  std::string earlier = Read(CheckpointPath(file));
-  const size_t account = earlier.find("account ");
-  ASSERT_NE(account, std::string::npos);
-  earlier.erase(account, earlier.find("format ") - account);
-  earlier.replace(0, std::string("partita-resume 2").size(), "partita-resume 1");
-  Write("in.jsonl.partita-resume", earlier);
-  const CommandOutcome resumed = Run({"import", file, "--table", "Things", "--resume"});
-  EXPECT_EQ(resumed.code, ExitCode::kUsage);
-  EXPECT_THAT(resumed.err, AllOf(HasSubstr("by an earlier partita"), HasSubstr("account"),
-                                 HasSubstr("remove it and import from the start")));
+  const std::string now = Read(CheckpointPath(file));
+  ASSERT_TRUE(now.starts_with("partita-resume 3\n"));
+  for (const char* version : {"1", "2"}) {
+    std::string earlier = now;
+    earlier.replace(now.find('3'), 1, version);
+    Write("in.jsonl.partita-resume", earlier);
+    const CommandOutcome resumed = Run({"import", file, "--table", "Things", "--resume"});
+    EXPECT_EQ(resumed.code, ExitCode::kUsage);
+    EXPECT_THAT(resumed.err, AllOf(HasSubstr("by an earlier partita"), HasSubstr("account"),
+                                   HasSubstr("remove it and import from the start")));
+  }
   std::filesystem::remove(CheckpointPath(file));
   Write("in.jsonl", JsonRecords(0, 2));
   EXPECT_EQ(Run({"import", file, "--table", "Things", "--resume"}).code, ExitCode::kOk);
+}
+
+// covers: F80. What the store had of the import is gone with it.
+TEST_F(ImportCommandTest, RefusesToResumeIntoAStoreOrATableThatWasMadeAnew) {
+  const std::string file = Write("in.jsonl", JsonRecords(0, 500));
+  const std::vector<std::string> import = {"import", file, "--table", "Things", "--create"};
+  std::vector<std::string> resume = import;
+  resume.push_back("--resume");
+  Run(import, /*interrupt_after=*/400);
+  ASSERT_EQ(Run({"delete-table", "Things"}).code, ExitCode::kOk);
+  CommandOutcome resumed = Run(resume);
+  EXPECT_EQ(resumed.code, ExitCode::kUsage);
+  EXPECT_THAT(resumed.err, AllOf(HasSubstr("another table of this name"), HasSubstr("from the start")));
+
+  Run(import, /*interrupt_after=*/400);
+  std::filesystem::remove_all(store_);
+  resumed = Run(resume);
+  EXPECT_EQ(resumed.code, ExitCode::kUsage);
+  EXPECT_THAT(resumed.err, AllOf(HasSubstr("another store"), HasSubstr("from the start")));
+}
+
+TEST_F(ImportCommandTest, RefusesToResumeIntoAStoreThatWasRestoredOrPutBack) {
+  const std::string file = Write("in.jsonl", JsonRecords(0, 500));
+  ASSERT_EQ(Run({"create-table", "Things"}).code, ExitCode::kOk);
+  const std::string backup = directory_ + "/backup", copy = directory_ + "/copy";
+  ASSERT_EQ(Run({"backup", backup}).code, ExitCode::kOk);
+  std::filesystem::copy(store_, copy, std::filesystem::copy_options::recursive);
+  Run({"import", file, "--table", "Things"}, /*interrupt_after=*/400);
+  const auto refuses = [&] {
+    const CommandOutcome resumed = Run({"import", file, "--table", "Things", "--resume"});
+    EXPECT_EQ(resumed.code, ExitCode::kUsage);
+    EXPECT_THAT(resumed.err, AllOf(HasSubstr("restored, repaired or put back"), HasSubstr("from the start")));
+    EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "0\n");
+  };
+  std::filesystem::remove_all(store_);
+  ASSERT_EQ(Run({"restore", backup}).code, ExitCode::kOk);
+  refuses();
+  std::filesystem::remove_all(store_);
+  std::filesystem::rename(copy, store_);
+  refuses();
+}
+
+TEST_F(ImportCommandTest, RefusesToResumeIntoAStoreThatWasRepaired) {
+  const std::string file = Write("in.jsonl", JsonRecords(0, 500));
+  Run({"import", file, "--table", "Things", "--create"}, /*interrupt_after=*/400);
+  std::filesystem::remove_all(store_ + "/log-1-0");
+  ASSERT_EQ(Run({"repair", "--apply"}).code, ExitCode::kOk);
+  const CommandOutcome resumed = Run({"import", file, "--table", "Things", "--resume"});
+  EXPECT_EQ(resumed.code, ExitCode::kUsage);
+  EXPECT_THAT(resumed.err, HasSubstr("restored, repaired or put back"));
 }
 
 TEST_F(ImportCommandTest, TheLastOfSeveralRecordsWithOneKeyStays) {
