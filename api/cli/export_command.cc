@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,10 +21,11 @@
 
 // partita export: pages of a scan, appended to a file.
 //
-// A file appears under its name only when it is whole: it is written as FILE.partial, flushed, and then
-// renamed; where the name is a link, all of that happens where it leads to. A device or a pipe is written to
-// as it is: renamed over, it would be gone. CSV needs its columns before its first record, so the table is
-// read twice; an entity that changes in between and no longer fits the columns is told as a bad record.
+// A file appears under its name only when it is whole: it is written as FILE.partial, which is locked so that
+// nobody else replaces it, flushed, and then renamed; where the name is a link, all of that happens where it
+// leads to. A device or a pipe is written to as it is: renamed over, it would be gone. CSV needs its columns
+// before its first record, so the table is read twice; an entity that changes in between and no longer fits
+// the columns is told as a bad record.
 
 namespace partita {
 
@@ -58,7 +60,9 @@ class ExportTarget {
   ExportTarget(const std::string& file, Console& console)
       : file_(file == "-" ? "" : file), console_(console), working_name_(file_) {}
   ~ExportTarget() {
-    if (is_replaced_ && opened_ && !finished_) ::unlink(working_name_.c_str());
+    if (lock_ < 0) return;
+    if (!finished_ && StillBearsItsName(lock_)) ::unlink(working_name_.c_str());
+    ::close(lock_);
   }
 
   Status Open() {
@@ -66,9 +70,7 @@ class ExportTarget {
     PARTITA_TRY(ChooseNames());
     if (is_replaced_) PARTITA_TRY(MakeWorkingFile());
     stream_.open(working_name_, std::ios::binary | (is_replaced_ ? std::ios::trunc : std::ios::app));
-    if (!stream_) return Failure("cannot write");
-    opened_ = true;
-    return Status();
+    return stream_ ? Status() : Failure("cannot write");
   }
 
   Status Write(std::string_view text) {
@@ -109,13 +111,46 @@ class ExportTarget {
 
   // Private until it is whole, where it replaces a file, whose mode it then gets.
   Status MakeWorkingFile() {
-    if (::unlink(working_name_.c_str()) != 0 && errno != ENOENT) return Failure("cannot write");
+    PARTITA_TRY(RemoveLeftover());
     const mode_t mode = replaced_ ? S_IRUSR | S_IWUSR : 0666;
     const int fd = ::open(working_name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (fd < 0) return Failure("cannot write");
+    if (fd < 0) return errno == EEXIST ? InUse() : Failure("cannot write");
+    const Status locked = LockWorkingFile(fd);
+    if (locked.ok() && StillBearsItsName(fd)) {
+      lock_ = fd;
+      return Status();
+    }
     ::close(fd);
-    opened_ = true;
-    return Status();
+    return locked.ok() ? InUse() : locked;
+  }
+
+  // What a killed export left, which nobody has locked.
+  Status RemoveLeftover() {
+    const int fd = ::open(working_name_.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) return Status();
+    if (fd < 0 && errno != ELOOP) return Failure("cannot write");
+    Status removed = fd < 0 ? Status() : LockWorkingFile(fd);
+    if (removed.ok() && fd >= 0 && !StillBearsItsName(fd)) removed = InUse();
+    if (removed.ok() && ::unlink(working_name_.c_str()) != 0) removed = Failure("cannot write");
+    if (fd >= 0) ::close(fd);
+    return removed;
+  }
+
+  Status LockWorkingFile(int fd) const {
+    const bool taken = ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    return taken ? InUse() : Status();  // Where nothing can be locked, the name tells in the end.
+  }
+
+  Status InUse() const {
+    return Status::Busy("another export is writing '" + working_name_ +
+                        "'; wait for it, or name another file");
+  }
+
+  bool StillBearsItsName(int fd) const {
+    struct stat own {
+    }, named{};
+    return ::fstat(fd, &own) == 0 && ::lstat(working_name_.c_str(), &named) == 0 &&
+           own.st_dev == named.st_dev && own.st_ino == named.st_ino;
   }
 
   // The mode of what is replaced, and its group: for another group its mode may be too wide.
@@ -130,13 +165,22 @@ class ExportTarget {
   }
 
   Status PutInPlace() {
-    const int fd = ::open(working_name_.c_str(), O_RDONLY | O_CLOEXEC);
-    const bool flushed = fd >= 0 && TakeMode(fd) && ::fsync(fd) == 0;
-    if (fd >= 0) ::close(fd);
-    if (!flushed) return Failure("cannot write");
+    if (!TakeMode(lock_) || ::fsync(lock_) != 0) return Failure("cannot write");
+    if (!StillBearsItsName(lock_)) {
+      return Status::IoError("'" + working_name_ + "' was removed or replaced while it was written");
+    }
     if (std::rename(working_name_.c_str(), final_name_.c_str()) != 0) return Failure("cannot replace");
     finished_ = true;
-    return Status();
+    return FlushNames();
+  }
+
+  Status FlushNames() const {
+    const std::string parent = std::filesystem::path(final_name_).parent_path().string();
+    const int fd = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool flushed = fd >= 0 && ::fsync(fd) == 0;
+    const Status status = flushed ? Status() : Failure("cannot flush the directory of");
+    if (fd >= 0) ::close(fd);
+    return status;
   }
 
   Status Failure(const char* what) const {
@@ -151,7 +195,7 @@ class ExportTarget {
   std::optional<struct stat> replaced_;  // The file that it takes the place of.
   std::ofstream stream_;
   bool is_replaced_ = false;  // What bears the final name, if anything does: else it is written to as it is.
-  bool opened_ = false;
+  int lock_ = -1;             // The working file, once it is this one's.
   bool finished_ = false;
 };
 

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -122,6 +123,52 @@ TEST_F(ExportCommandTest, WhatReplacesAPrivateFileIsPrivate) {
     EXPECT_FALSE(std::filesystem::exists(file + ".partial"));
   }
   EXPECT_EQ(WithoutTimestamps(Read(file)), WithoutTimestamps(AwkwardRecords()));
+}
+
+TEST_F(ExportCommandTest, RefusesAFileThatAnotherExportIsWriting) {
+  ASSERT_EQ(Run({"create-table", "Things"}).code, ExitCode::kOk);
+  const std::string out = directory_ + "/out.jsonl";
+  const std::string partial = Write("out.jsonl.partial", "half");
+  const int other = ::open(partial.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(other, LOCK_EX | LOCK_NB), 0);
+  const CommandOutcome refused = Run({"export", "--table", "Things", "-o", out});
+  EXPECT_EQ(refused.code, ExitCode::kFailed);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("another export"), HasSubstr(partial)));
+  EXPECT_EQ(Read(partial), "half");
+  ::close(other);  // It was killed.
+  EXPECT_EQ(Run({"export", "--table", "Things", "-o", out}).code, ExitCode::kOk);
+  EXPECT_FALSE(std::filesystem::exists(partial));
+}
+
+// Puts another file in the place of the one that is being written, when it is asked whether to stop.
+class ReplacingInterrupts final : public InterruptSource {
+ public:
+  explicit ReplacingInterrupts(std::string path) : path_(std::move(path)) {}
+  bool Requested() override {
+    if (std::filesystem::remove(path_)) std::ofstream(path_) << "of somebody else\n";
+    return false;
+  }
+
+ private:
+  const std::string path_;
+};
+
+TEST_F(ExportCommandTest, WhatTookThePlaceOfItsFileIsNotPassedOffAsWhole) {
+  std::string records;
+  for (int i = 0; i < 1500; ++i)  // More than a page.
+    records += R"({"PartitionKey":"p","RowKey":")" + std::to_string(i) + "\"}\n";
+  ASSERT_EQ(Run({"import", Write("in.jsonl", records), "--table", "Things", "--create"}).code, ExitCode::kOk);
+  const std::string out = directory_ + "/out.jsonl";
+  std::ostringstream told, err;
+  ReplacingInterrupts interrupts(out + ".partial");
+  Console console{.out = told, .err = err, .interrupts = interrupts};
+  const ExitCode code = RunCommandLine({"export", "--table", "Things", "-o", out, "--data", store_,
+                                        "--memory", "64M", "--shards", "1", "--io", "threads"},
+                                       console);
+  EXPECT_EQ(code, ExitCode::kFailed);
+  EXPECT_THAT(err.str(), HasSubstr("was removed or replaced"));
+  EXPECT_FALSE(std::filesystem::exists(out));
+  EXPECT_EQ(Read(out + ".partial"), "of somebody else\n");
 }
 
 TEST_F(ExportCommandTest, WritesToTheConsoleWhenNoFileIsNamed) {
