@@ -100,6 +100,11 @@ std::string ManifestKey(uint32_t layout, ShardId shard) {
   return "shard-" + std::to_string(layout) + "-" + std::to_string(shard.value);
 }
 
+Status ManifestMissing(uint32_t layout, ShardId shard) {
+  return Status::Corruption("meta/" + ManifestKey(layout, shard) +
+                            " is missing although the catalog names the shard (F35)");
+}
+
 std::string LogDirectory(uint32_t layout, ShardId shard) {
   return "log-" + std::to_string(layout) + "-" + std::to_string(shard.value);
 }

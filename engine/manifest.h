@@ -59,6 +59,8 @@ std::string EncodeManifest(const Manifest& manifest);
 Result<Manifest> DecodeManifest(std::string_view bytes);
 
 std::string ManifestKey(uint32_t layout, ShardId shard);
+// What is to say when a store that was formed has none.
+Status ManifestMissing(uint32_t layout, ShardId shard);
 // The directory of a shard's log. A layout has its own, so a store whose number of shards changed
 // never reads a log of another layout.
 std::string LogDirectory(uint32_t layout, ShardId shard);

@@ -51,6 +51,7 @@ void RepairSurvey::ListManifest(const RepairFindings::Shard& shard, const Status
       "the shard's table files are found again by what they hold; where a compaction was interrupted, or "
       "another range still uses a file that this shard had let go, or a range had moved away and back, what "
       "had been deleted may be back";
+  ListDoubts(shard, &damage);
   found_.report.damages.push_back(std::move(damage));
 }
 
@@ -65,10 +66,11 @@ void RepairSurvey::ListLog(const RepairFindings::Shard& shard) {
     return;
   }
   damage.consequence = "the " + Number(log.records) + " records in front of the damage are kept";
-  damage.consequence += "; what the shard wrote after them is lost";
-  if (log.lost_to > log.last)
-    damage.consequence += ", up to position " + Number(log.lost_to.value) + " at least";
-  AddLostShard(shard, /*log_only=*/true, &damage);
+  damage.consequence += log.lost_to > log.last
+                            ? "; what the shard wrote after them is lost, up to position " +
+                                  Number(log.lost_to.value) + " at least"
+                            : "; whatever the shard wrote after them is lost";
+  AddLostShard(shard, std::max(KeptTo(shard), FlushedTo(shard)), &damage);
   found_.report.damages.push_back(std::move(damage));
 }
 
@@ -77,7 +79,7 @@ void RepairSurvey::ListTable(const RepairFindings::Table& table) {
   if (!table.named && table.reader == nullptr) {
     damage.consequence = "set aside: it was of a shard whose manifest is lost, or never finished";
     for (const RepairFindings::Shard& shard : found_.shards) {
-      if (shard.manifest_lost) AddLostShard(shard, /*log_only=*/false, &damage);
+      if (shard.manifest_lost) AddLostShard(shard, Version(), &damage);
     }
     found_.report.damages.push_back(std::move(damage));
     return;
@@ -120,9 +122,8 @@ Version RepairSurvey::KeptTo(const RepairFindings::Shard& shard) const {
 
 // What moved to a shard was written elsewhere: what came of it into the log has older versions than the
 // shard's own, so of a range that came all may be lost.
-void RepairSurvey::AddLostShard(const RepairFindings::Shard& shard, bool log_only,
+void RepairSurvey::AddLostShard(const RepairFindings::Shard& shard, Version kept_to,
                                 RepairDamage* damage) const {
-  const Version kept_to = log_only ? KeptTo(shard) : Version();
   for (const RangeDescriptor& range : found_.catalog.ranges) {
     // Whose the ranges were, a lost catalog does not say any more.
     if (!found_.catalog_lost && range.owner != shard.id) continue;

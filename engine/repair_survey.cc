@@ -45,15 +45,6 @@ std::string RecoveredName(uint32_t id) {
   return "recovered" + std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits;
 }
 
-class SpanList final : public SkippedSpanSink {
- public:
-  explicit SpanList(std::vector<SkippedSpan>* out) : out_(out) {}
-  void Skipped(SkippedSpan span) override { out_->push_back(std::move(span)); }
-
- private:
-  std::vector<SkippedSpan>* out_;
-};
-
 }  // namespace
 
 bool RepairFindings::any_manifest_lost() const {
@@ -296,11 +287,13 @@ LocalLogOptions RepairSurvey::LogOptionsOf(const RepairFindings::Shard& shard) c
 Task<Status> RepairSurvey::FindLogs() {
   // Of a single shard every key is its own.
   const bool doubted = found_.catalog_lost && !found_.any_manifest_lost() && found_.shards.size() > 1;
-  if (!doubted) co_return co_await ReadLogs(nullptr);
   RepairReach reach;
-  for (const RepairFindings::Shard& shard : found_.shards) reach.AddManifest(shard.manifest);
-  PARTITA_CO_TRY(co_await ReadLogs(&reach));
-  if (reach.Contradicts()) LoseManifests();
+  if (doubted) {
+    for (const RepairFindings::Shard& shard : found_.shards) reach.AddManifest(shard.manifest);
+  }
+  PARTITA_CO_TRY(co_await ReadLogs(doubted ? &reach : nullptr));
+  if (doubted && reach.Contradicts()) LoseManifests();
+  DoubtEnds();
   co_return Status();
 }
 
@@ -317,6 +310,7 @@ Task<Status> RepairSurvey::ReadLogs(RepairReach* reach) {
       Entry entry;
       while (reader.Next(&entry)) {
         if (reach != nullptr) reach->AddLogged(shard.id, entry.user_key, entry.version);
+        if (LogAlone(shard) && reader.header().attempt == 0) NoteLogged(shard, entry);
         if (!found_.catalog_lost || entry.user_key.size() < kTableIdSize) continue;
         Met& met = met_[LoadBe32(entry.user_key.data())];
         if (met.kind_known || entry.kind != EntryKind::kPut) continue;
@@ -331,6 +325,7 @@ Task<Status> RepairSurvey::ReadLogs(RepairReach* reach) {
     found_.version_max = std::max({found_.version_max, shard.log.version_max, shard.log.version_last});
     found_.incarnation_max = std::max(found_.incarnation_max, shard.log.incarnation_max.value);
     found_.report.log_records += shard.log.records;
+    if (shard.log.begins_midway.empty()) logged_.erase(shard.id.value);
     PARTITA_CO_TRY(co_await pacer_.Spend(0));
   }
   co_return Status();
@@ -397,6 +392,7 @@ Task<Status> RepairSurvey::ReadTable(RepairFindings::Table* table) {
     }
   }
   if (found_.catalog_lost) PARTITA_CO_TRY(co_await NoteTablesIn(reader));
+  PARTITA_CO_TRY(co_await NoteFlushed(reader));
   found_.report.entries += table->entries;
   // Open again from unpaced files when it is needed.
   if (table->damage.ok() && !found_.any_manifest_lost()) co_return Status();

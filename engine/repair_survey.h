@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/catalog.h"
@@ -25,7 +26,8 @@ namespace partita {
 //
 // Steps: 1. The catalog; a lost one is guessed from the names of manifests. 2. The manifests. 3. The logs, as
 // far as they go; with a lost catalog manifests count as lost where they and the logs contradict each other
-// (repair_reach.h). 4. Every table file that a manifest names, whole; when a manifest is lost, all that lie
+// (repair_reach.h), and where a manifest is lost, what shows that the log is not whole is looked for
+// (repair_doubts.cc). 4. Every table file that a manifest names, whole; when a manifest is lost, all that lie
 // there. 5. A lost catalog's tables, from the keys that 3 and 4 have met.
 struct RepairFindings {
   struct Shard {
@@ -36,6 +38,9 @@ struct RepairFindings {
     Manifest manifest;
     std::vector<FileMeta> named;  // What it named, also when it does not count.
     SalvagedLog log;
+    // Of a log that begins midway: a table has a record of it, so tables have all that came before.
+    bool begin_flushed = false;
+    std::string end_doubt;  // Why its log may have gone on; empty: it did not.
   };
   struct Table {
     ObjectId id;
@@ -81,6 +86,12 @@ class RepairSurvey {
   void LoseManifests();
   Task<Status> FindLogs();
   Task<Status> ReadLogs(RepairReach* reach);
+  void DoubtEnds();
+  bool LogAlone(const RepairFindings::Shard& shard) const {
+    return manifest_damages_.contains(shard.id.value);
+  }
+  void NoteLogged(const RepairFindings::Shard& shard, const Entry& entry);
+  Task<Status> NoteFlushed(const TableReader& table);
   Task<Status> FindTables();
   Task<Status> ReadTable(RepairFindings::Table* table);
   Task<Status> NoteTablesIn(const TableReader& table);
@@ -89,10 +100,14 @@ class RepairSurvey {
   void ListLog(const RepairFindings::Shard& shard);
   void ListTable(const RepairFindings::Table& table);
   void ListManifest(const RepairFindings::Shard& shard, const Status& why);
+  void ListDoubts(const RepairFindings::Shard& shard, RepairDamage* damage) const;
   // Cuts [lower, upper) at tables, and puts it in words.
   void AddLost(std::string_view lower, std::string_view upper, Version after, RepairDamage* damage) const;
   Version KeptTo(const RepairFindings::Shard& shard) const;
-  void AddLostShard(const RepairFindings::Shard& shard, bool log_only, RepairDamage* damage) const;
+  Version FlushedTo(const RepairFindings::Shard& shard) const;
+  bool IsItsOwn(const RepairFindings::Shard& shard, const TableInfo& table) const;
+  // What it wrote after `kept_to`.
+  void AddLostShard(const RepairFindings::Shard& shard, Version kept_to, RepairDamage* damage) const;
   Task<Result<MetaRecord>> ReadMeta(std::string key);
   Task<Result<MetaRecord>> ReadMetaOnce(std::string key);
 
@@ -109,8 +124,20 @@ class RepairSurvey {
     bool is_entity = true;
     bool kind_known = false;
   };
+  // Records of logs that may begin midway, as hashes of a key and its version; by shard.
+  std::map<uint32_t, std::unordered_set<uint64_t>> logged_;
   std::map<uint32_t, Met> met_;  // Table ids, when the catalog is lost.
   RepairFindings found_;
+};
+
+// Keeps them. `out` outlives it.
+class SpanList final : public SkippedSpanSink {
+ public:
+  explicit SpanList(std::vector<SkippedSpan>* out) : out_(out) {}
+  void Skipped(SkippedSpan span) override { out_->push_back(std::move(span)); }
+
+ private:
+  std::vector<SkippedSpan>* out_;
 };
 
 // Every entry of the table that can be read, in order: `take` with each, then `between` (may be null), which

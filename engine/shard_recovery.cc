@@ -59,10 +59,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   Result<Manifest> loaded = co_await manifest_store_.Load();
   if (!loaded.ok()) {
     if (loaded.code() != Code::kNotFound) co_return loaded.status();
-    if (!fresh) {
-      co_return Status::Corruption("meta/" + ManifestKey(context_.layout, id_) +
-                                   " is missing although the catalog names the shard (F35)");
-    }
+    if (!fresh) co_return ManifestMissing(context_.layout, id_);
     Manifest first;
     first.shard = id_;
     first.layout = context_.layout;

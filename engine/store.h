@@ -229,7 +229,7 @@ class Store {
   Task<Status> FindOrCreateCatalog();
   Task<Status> OpenObjects(IfMissing if_missing);
   Task<void> JoinReads();
-  Task<Status> RefuseNewerFormats();
+  Task<Status> RefuseManifests();
   Task<Status> CheckEmptyDirectory();
   Task<Status> OpenShards(uint32_t count, bool forming);
   static Task<void> OpenOneShard(Store* store, ShardId id, bool forming, Result<std::unique_ptr<Shard>>* out);

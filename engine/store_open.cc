@@ -169,7 +169,7 @@ Task<Status> Store::OpenAll() {
     PARTITA_CO_TRY(DeriveSizes());
   }
 
-  PARTITA_CO_TRY(co_await RefuseNewerFormats());
+  PARTITA_CO_TRY(co_await RefuseManifests());
   Catalog next = catalog_;
   ++next.incarnation;
   PARTITA_CO_TRY(co_await SaveCatalog(std::move(next)));
@@ -307,12 +307,18 @@ Task<Status> Store::FindOrCreateCatalog() {
   co_return Status();
 }
 
-// Before anything is written (F66). What else is wrong with a manifest its shard will say.
-Task<Status> Store::RefuseNewerFormats() {
+// Before anything is written (F66). Nor is an opening counted that a damaged manifest forbids: by the count a
+// repair tells whether such a shard's log is whole.
+Task<Status> Store::RefuseManifests() {
+  const bool forming = catalog_.formed_layout != catalog_.layout;
   for (uint32_t i = 0; i < catalog_.shard_count; ++i) {
     ManifestStore manifests(*meta_, catalog_.layout, ShardId(i));
     Result<Manifest> manifest = co_await manifests.Load();
     if (manifest.code() == Code::kUnsupported) co_return manifest.status();
+    if (options_.open_degraded) continue;
+    if (manifest.code() == Code::kCorruption) co_return manifest.status();
+    if (manifest.code() == Code::kNotFound && !forming)
+      co_return ManifestMissing(catalog_.layout, ShardId(i));
   }
   co_return Status();
 }

@@ -37,13 +37,19 @@ class LogSalvager {
   // What a log that recovery reads has beside its records.
   Task<Result<SalvagedLog>> LookAt() {
     PARTITA_CO_TRY(co_await FindSegments());
+    PARTITA_CO_TRY(co_await FindChain());
     PARTITA_CO_TRY(co_await LookAtTheRest());
+    PARTITA_CO_TRY(co_await OpenTail());
     co_return std::move(out_);
   }
 
+  // Behind LookAt: recovery, which goes by names alone, has not read all segments.
+  bool any_stands_in() const { return any_stands_in_; }
+
   Task<Result<SalvagedLog>> Run() {
     PARTITA_CO_TRY(co_await FindSegments());
-    FindChain();
+    PARTITA_CO_TRY(co_await FindChain());
+    PARTITA_CO_TRY(co_await OpenTail());
     out_.lost = true;  // Until the walk has come to the end.
     if (!chain_.empty()) {
       PARTITA_CO_TRY(co_await Walk());
@@ -135,23 +141,61 @@ class LogSalvager {
 
   // From the newest segment in effect back along the names of predecessors; where that name is lost or names
   // nothing, the next older segment stands in, and positions tell whether it fits.
-  void FindChain() {
+  Task<Status> FindChain() {
     auto at = segments_.end();
     for (auto i = segments_.begin(); i != segments_.end(); ++i) {
       if (i->second.in_effect) at = i;
     }
     while (at != segments_.end()) {
-      chain_.push_back(&at->second);
-      const SegmentId previous = at->second.header().previous_segment;
-      auto named = at->second.has_header ? segments_.find(previous) : segments_.end();
-      if (named == segments_.end() && at != segments_.begin()) {
-        const bool is_first = at->second.has_header && previous.value == 0;
-        if (!is_first) named = std::prev(at);
+      Segment& segment = at->second;
+      chain_.push_back(&segment);
+      const SegmentId previous = segment.header().previous_segment;
+      if (segment.has_header && previous.value == 0) break;  // The first of the log.
+      auto older = segment.has_header ? segments_.find(previous) : segments_.end();
+      if (older == segments_.end() && at != segments_.begin()) {
+        older = std::prev(at);
+        bool fits = from_.value > 0;  // Else the walk is to find out.
+        if (!fits) {
+          PARTITA_CO_ASSIGN(fits, co_await ReachesTo(older->second, segment.header()));
+        }
+        if (!fits) older = segments_.end();
+        any_stands_in_ = any_stands_in_ || (fits && from_.value == 0);
       }
-      if (named != segments_.end() && named->first >= at->first) break;
-      at = named;
+      if (older == segments_.end() && from_.value == 0) NoteMidway(segment);
+      if (older != segments_.end() && older->first >= at->first) break;
+      at = older;
     }
     std::reverse(chain_.begin(), chain_.end());
+    co_return Status();
+  }
+
+  // Whether the segment ends where `next` begins.
+  Task<Result<bool>> ReachesTo(const Segment& segment, const SegmentHeader& next) {
+    SegmentReader reader(*segment.file, segment.sealed);
+    LogPosition reached = segment.header().first_position;
+    bool continued = segment.header().continues();
+    ParsedFrame frame;
+    while (reached <= next.first_position) {
+      if (reached == next.first_position && continued == next.continues()) co_return true;
+      const Result<bool> found = co_await NextAgain(&reader, &frame);
+      if (!found.ok() && !IsDamage(found.status())) co_return found.status();
+      if (!found.ok() || !*found) break;
+      reached = frame.header.next_position();
+      continued = frame.header.continued();
+    }
+    co_return false;
+  }
+
+  void NoteMidway(const Segment& oldest) {
+    const SegmentHeader& header = oldest.header();
+    out_.begins_midway = options_.directory + ": the log begins at position " +
+                         std::to_string(header.first_position.value) + ", in " + oldest.file->path();
+    out_.begins_after = oldest.has_header ? header.version_ceiling : kVersionMax;
+    if (oldest.has_header) {
+      out_.begins_midway +=
+          ", though segment " + std::to_string(header.previous_segment.value) + " was in front of it";
+    }
+    out_.begins_midway += "; without a manifest nothing says that what came before is in tables (F34)";
   }
 
   uint64_t head_id() const { return chain_.empty() ? 0 : chain_.back()->header().segment.value; }
@@ -261,16 +305,23 @@ class LogSalvager {
     co_return Status();
   }
 
-  Task<Status> ReadTail() {
+  Task<Status> OpenTail() {
     auto tail = co_await LogTail::OpenForReading(files_, options_.directory, owner_, /*must_exist=*/false);
     if (!tail.ok() && !IsDamage(tail.status())) co_return tail.status();
-    if (!tail.ok()) {
+    if (!tail.ok()) co_return Status();
+    tail_ = std::move(tail).value();
+    out_.tail_incarnation = tail_->NewestIncarnation();
+    co_return Status();
+  }
+
+  Task<Status> ReadTail() {
+    if (tail_ == nullptr) {
       out_.lost = true;
       co_return Status();
     }
     PARTITA_CO_ASSIGN(const bool there, co_await files_.Exists(options_.directory + "/tail"));
     if (!there && options_.must_exist) out_.lost = true;  // Of level process, what segments do not hold.
-    const auto records = (*tail)->ReadAll(chain_.back()->header().incarnation);
+    const auto records = tail_->ReadAll(chain_.back()->header().incarnation);
     for (auto at = records.find(LogPosition{delivered_to_.value + 1});
          at != records.end() && at->first.value == delivered_to_.value + 1; ++at) {
       const TailRecord& record = at->second;
@@ -295,6 +346,8 @@ class LogSalvager {
   bool refused_ = false;  // The sink wants no more.
   std::map<SegmentId, Segment> segments_;
   std::vector<Segment*> chain_;  // Oldest first.
+  bool any_stands_in_ = false;
+  std::unique_ptr<LogTail> tail_;  // Null: it cannot be read.
   std::optional<RecordAssembler> assembler_;
   LogPosition delivered_to_;
   LogPosition reached_;
@@ -322,14 +375,14 @@ Task<Result<SalvagedLog>> SalvageLog(FileSystem& files, Clock& clock, LocalLogOp
   const Result<LogRecovery> sound = co_await ReadAsRecovery(files, clock, options, from, std::move(check));
   if (!sound.ok() && !IsDamage(sound.status())) co_return sound.status();
 
-  if (!sound.ok()) {
-    LogSalvager salvager(files, options, from, std::move(sink));
-    PARTITA_CO_ASSIGN(SalvagedLog found, co_await salvager.Run());
-    found.damages.push_back(sound.status().ToString());
-    co_return found;
-  }
   LogSalvager looker(files, options, from, nullptr);
   PARTITA_CO_ASSIGN(SalvagedLog found, co_await looker.LookAt());
+  if (!sound.ok() || looker.any_stands_in()) {
+    LogSalvager salvager(files, options, from, std::move(sink));
+    PARTITA_CO_ASSIGN(found, co_await salvager.Run());
+    if (!sound.ok()) found.damages.push_back(sound.status().ToString());
+    co_return found;
+  }
   found.version_max = std::max(found.version_max, sound->version_max);
   LogReplaySink note = [&found, &sink](const LogRecord& record) {
     Status taken = sink(record);

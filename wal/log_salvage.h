@@ -17,20 +17,26 @@ namespace partita {
 //     later segment begins with again is void in the earlier ones.
 //  3. Damage that lies wholly in front of `from` loses nothing: the walk goes on at a later frame that
 //     begins at or before `from`. A segment whose header is bad but whose first frame is good says in that
-//     frame what the header said.
+//     frame what the header said. Where a segment is missing, the next older one stands in; when `from` is 0
+//     only one that reaches to where its successor begins, for what lies further back is of no dense log.
 //  4. What follows the prefix is not delivered, only looked at: for the versions in it, above which the
 //     clock must go on, and for how far the log is known to have reached.
 struct SalvagedLog {
   LogPosition first;  // Delivered; 0: none.
   LogPosition last;
   uint64_t records = 0;
-  Version version_last;  // Of the last record delivered.
-  Version version_max;   // Of anything in the log, leased ceilings and what is lost included (F18).
-  Incarnation incarnation_max;
+  Version version_last;          // Of the last record delivered.
+  Version version_max;           // Of anything in the log, leased ceilings and what is lost included (F18).
+  Incarnation incarnation_max;   // Of segments.
+  Incarnation tail_incarnation;  // 0: the tail has no records.
   std::vector<std::string> damages;  // File, offset, rule; empty: sound.
   // Records at or above `from` are missing behind `last`, or may be.
   bool lost = false;
   LogPosition lost_to;  // The log is known to have reached it; 0: not known.
+  // In words, when `from` was 0: a segment in front of all that are read is not there. It was trimmed, or it
+  // is lost; only who knows what tables have can tell. Empty: nothing was in front.
+  std::string begins_midway;
+  Version begins_after;  // Then: no version above it was exposed before.
 };
 
 // Reads the log `options` names, from `from` on (0: all it holds), and calls `sink` with each record of the

@@ -143,6 +143,16 @@ std::map<LogPosition, TailRecord> LogTail::ReadAll(Incarnation incarnation) cons
   return records;
 }
 
+Incarnation LogTail::NewestIncarnation() const {
+  Incarnation newest;
+  for (const uint64_t offset : {uint64_t{0}, half_size_}) {
+    const std::string_view rest(reinterpret_cast<const char*>(bytes_.data()) + offset, half_size_);
+    const std::optional<Incarnation> first = IncarnationOfTailRecord(owner_, offset, rest);
+    if (first) newest = std::max(newest, *first);
+  }
+  return newest;
+}
+
 bool LogTail::Fits(std::span<const LogRecord> records, LogPosition durable_end) const {
   uint64_t used = halves_[current_].used;
   bool may_switch = halves_[1 - current_].last <= durable_end;

@@ -37,6 +37,9 @@ class LogTail {
   // Every record of that incarnation, by position. Views into the mapping, valid until Append.
   std::map<LogPosition, TailRecord> ReadAll(Incarnation incarnation) const;
 
+  // Of the records that stand first in the halves; 0: there are none.
+  Incarnation NewestIncarnation() const;
+
   // Copies all of `records` but those below end(), or none: kBusy. `durable_end`: what segments
   // hold flushed.
   Status Append(std::span<const LogRecord> records, LogPosition durable_end);

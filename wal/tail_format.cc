@@ -55,4 +55,13 @@ bool DecodeTailRecord(const LogIdentity& owner, Incarnation incarnation, uint64_
   return true;
 }
 
+std::optional<Incarnation> IncarnationOfTailRecord(const LogIdentity& owner, uint64_t offset,
+                                                   std::string_view bytes) {
+  if (bytes.size() < kTailRecordHeaderSize) return std::nullopt;
+  const Incarnation incarnation{LoadLe32(bytes.data() + kIncarnation)};
+  TailRecord record;
+  if (!DecodeTailRecord(owner, incarnation, offset, bytes, &record)) return std::nullopt;
+  return incarnation;
+}
+
 }  // namespace partita

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -52,5 +53,9 @@ void EncodeTailRecord(const LogIdentity& owner, Incarnation incarnation, uint64_
 // True when a record of this owner and incarnation stands at `offset`, where `bytes` begin.
 bool DecodeTailRecord(const LogIdentity& owner, Incarnation incarnation, uint64_t offset,
                       std::string_view bytes, TailRecord* out);
+
+// Of the record of this owner that stands at `offset`, if any.
+std::optional<Incarnation> IncarnationOfTailRecord(const LogIdentity& owner, uint64_t offset,
+                                                   std::string_view bytes);
 
 }  // namespace partita
