@@ -55,7 +55,8 @@ class LogSalvager {
       PARTITA_CO_TRY(co_await Walk());
       PARTITA_CO_TRY(co_await LookAtTheRest());
     }
-    if (!out_.lost) PARTITA_CO_TRY(co_await ReadTail());
+    // Also where the walk broke: the tail may hold what comes next.
+    if (assembler_.has_value()) PARTITA_CO_TRY(co_await ReadTail());
     if (head_id() < options_.newest_segment) out_.lost = true;    // F35.
     if (delivered_to_.value + 1 < from_.value) out_.lost = true;  // F31.
     co_return std::move(out_);

@@ -14,7 +14,7 @@ namespace partita {
 //  1. A log that recovery can read is read as recovery does, and nothing is lost.
 //  2. Else the chain of segments is walked from the oldest one that may count, as far as positions run
 //     without a gap from `from` on: the *dense prefix*, which is what F12 allows a shard to be. What a
-//     later segment begins with again is void in the earlier ones.
+//     later segment begins with again is void in the earlier ones. Where it ends, the tail may go on.
 //  3. Damage that lies wholly in front of `from` loses nothing: the walk goes on at a later frame that
 //     begins at or before `from`. A segment whose header is bad but whose first frame is good says in that
 //     frame what the header said. Where a segment is missing, the next older one stands in; when `from` is 0

@@ -95,7 +95,8 @@ class RepairTest : public testing::Test {
     ASSERT_TRUE(runtime.RunToEnd(store.Close()).ok());
   }
 
-  void WriteRow(SimRuntime& runtime, Store& store, int i) {
+  void WriteRow(SimRuntime& runtime, Store& store, int i,
+                DurabilityLevel durability = DurabilityLevel::kPower) {
     const uint32_t table = i % 5 == 0 ? 2 : 1;
     const std::string key =
         EncodeUserKey(TableId(table), "p" + std::to_string(i % 2), "r" + std::to_string(i * 7919 % 500));
@@ -107,6 +108,7 @@ class RepairTest : public testing::Test {
     WriteRequest request;
     request.table = TableId(table);
     request.ops = std::span<const WriteOp>(&op, 1);
+    request.durability = durability;
     const WriteOutcome outcome = runtime.RunToEnd(store.Write(request));
     ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
     rows_[key] = {outcome.version, op.kind == WriteKind::kPut ? std::optional(content) : std::nullopt};

@@ -103,6 +103,24 @@ TEST_F(RepairTest, ALostTailIsListed) {
   EXPECT_EQ(kept_, rows_.size());
 }
 
+TEST_F(RepairTest, TheTailGoesOnWhereTheLogBreaks) {
+  {
+    SimRuntime runtime(NextLife(), *disk_);
+    auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    // All of one partition, and so of shard 0.
+    for (int i = 0; i < 5; ++i) WriteRow(runtime, **opened, 90'005 + 10 * i, DurabilityLevel::kProcess);
+    for (int i = 5; i < 7; ++i) WriteRow(runtime, **opened, 90'005 + 10 * i);
+    ASSERT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
+  }
+  disk_->FlipBit(Segments(0).back(), kSegmentHeaderSize + 200, 1);  // The first frame of that life.
+  const RepairReport listed = Repair();
+  ASSERT_EQ(listed.damages.size(), 1u);
+  EXPECT_EQ(listed.damages[0].file, "log-1-0");
+  EXPECT_GE(LostRanges(listed), 1u);
+  EXPECT_GE(kept_, rows_.size() - 2);
+}
+
 TEST_F(RepairTest, ALostManifestIsMadeAnewFromTheTables) {
   for (const bool remove : {false, true}) {
     SCOPED_TRACE(remove);
