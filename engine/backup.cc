@@ -385,9 +385,7 @@ Task<Result<BackupReport>> RestoreBackup(Clock& clock, uint64_t random, FileSyst
   ReadOnlyFileSystem source(from);
   PARTITA_CO_ASSIGN(BackupContents contents, co_await ReadBackup(source));
   PARTITA_CO_ASSIGN(auto lock, co_await to.Lock(0));
-  PARTITA_CO_ASSIGN(const bool unfinished, co_await to.Exists(MetaPath(kUnfinishedKey)));
-  if (unfinished) PARTITA_CO_TRY(co_await RemoveUnfinished(to));
-  PARTITA_CO_TRY(co_await CheckEmpty(to));
+  PARTITA_CO_TRY(co_await MakeRoom(to));
   PARTITA_CO_TRY(BeginNewLife(contents.record, clock.WallTicks(), random, &contents.image));
   ImageWriter writer(clock, from, to, nullptr, contents.image, options);
   PARTITA_CO_TRY(co_await writer.WriteAndVerify());
@@ -395,6 +393,17 @@ Task<Result<BackupReport>> RestoreBackup(Clock& clock, uint64_t random, FileSyst
   BackupReport report = writer.report();
   report.created_ticks = contents.record.created_ticks;
   co_return report;
+}
+
+Task<Status> MakeRoom(FileSystem& to) {
+  PARTITA_CO_ASSIGN(const bool unfinished, co_await to.Exists(MetaPath(kUnfinishedKey)));
+  if (unfinished) PARTITA_CO_TRY(co_await RemoveUnfinished(to));
+  co_return co_await CheckEmpty(to);
+}
+
+Task<Status> CheckIsBackup(FileSystem& from) {
+  ReadOnlyFileSystem source(from);
+  co_return (co_await ReadBackup(source)).status();
 }
 
 Task<Status> CheckIsNoBackup(FileSystem& files, bool writing) {

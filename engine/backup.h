@@ -77,6 +77,12 @@ Task<Result<BackupReport>> WriteBackup(Clock& clock, FileSystem& store, const St
 Task<Result<BackupReport>> RestoreBackup(Clock& clock, uint64_t random, FileSystem& from, FileSystem& to,
                                          const BackupOptions& options);
 
+// Removes what an interrupted attempt left, which has its mark. kAlreadyExists when anything else is there.
+Task<Status> MakeRoom(FileSystem& to);
+
+// Whether there is a complete backup, by what its meta files say; as RestoreBackup.
+Task<Status> CheckIsBackup(FileSystem& from);
+
 // kInvalidArgument when the directory holds an unfinished backup or restore, or is a backup and `writing`.
 Task<Status> CheckIsNoBackup(FileSystem& files, bool writing);
 
@@ -89,11 +95,12 @@ Task<Status> MakeRestoreDirectory(FileSystem& parent, std::string name);
 
 // A backup of the open store in the new directory `directory`; beside everything else that happens in
 // the store. The directory appears under its name when it is complete: it grows under "DIRECTORY.partial",
-// where whatever a crash left of an earlier attempt is removed first. Blocks; not to be called on a worker.
+// where what a crash left of an earlier attempt is removed first; kAlreadyExists, when there is anything
+// else. kBusy: another one is being made there. Blocks; not to be called on a worker.
 Result<BackupReport> BackUpStore(Runtime& runtime, Store& store, const std::string& directory,
                                  const BackupOptions& options);
 
-// A store in `directory`, which is made when it is missing. Blocks.
+// A store in `directory`, which is made when it is missing and `backup` is one. Blocks.
 Result<BackupReport> RestoreStore(const std::string& backup, const std::string& directory,
                                   const BackupOptions& options);
 

@@ -39,38 +39,68 @@ Status FailedTo(const std::string& what, const fs::path& path, const std::error_
                 what + " '" + path.string() + "': " + error.message());
 }
 
-// Removes what an interrupted attempt left, and nothing else.
-Status RemovePartial(const fs::path& path) {
-  std::error_code error;
-  if (!fs::exists(fs::symlink_status(path, error))) return Status();
-  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (name != "LOCK" && name != kMetaDirectory && name != kObjectDirectory) {
-      return Status::AlreadyExists("'" + path.string() + "' holds '" + name +
-                                   "', which no backup made; it is left alone, and so is the directory");
-    }
-  }
-  if (!error) fs::remove_all(path, error);
-  return error ? FailedTo("remove", path, error) : Status();
-}
-
 Result<std::unique_ptr<PosixFileSystem>> OpenFiles(const fs::path& path) {
   return PosixFileSystem::Open(path.string(), BatchReads::kCallByCall);
 }
 
-Result<BackupReport> BackUpTo(Runtime& runtime, Store& store, const Place& place,
-                              const BackupOptions& options) {
-  PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> parent, OpenFiles(place.parent));
-  PARTITA_TRY(RunBlocking(parent->CreateDirectory(place.name + ".partial")));
-  PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> to, OpenFiles(place.partial()));
+// The directory in which a backup grows, locked until it has its name or is gone.
+struct GrowingBackup {
+  std::unique_ptr<PosixFileSystem> parent, files;
+  std::unique_ptr<DirectoryLock> lock;
+};
+
+Status CheckNothingForeign(const fs::path& path) {
+  std::error_code error;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name == "LOCK" || name == kMetaDirectory || name == kObjectDirectory) continue;
+    return Status::AlreadyExists("'" + path.string() + "' holds '" + name +
+                                 "', which no backup made; it is left alone, and so is the directory");
+  }
+  return error ? FailedTo("look into", path, error) : Status();
+}
+
+// Removes what an interrupted attempt left, and nothing else.
+Status RemoveLeftover(PosixFileSystem& files, const fs::path& path) {
+  PARTITA_ASSIGN(const bool unfinished, RunBlocking(files.Exists(MetaPath(kUnfinishedKey))));
+  PARTITA_ASSIGN(const bool complete, RunBlocking(files.Exists(MetaPath(kBackupKey))));
+  if (complete && !unfinished) {
+    return Status::AlreadyExists(
+        "'" + path.string() + "' is a complete backup, and this one would grow there; rename or remove it");
+  }
+  return RunBlocking(MakeRoom(files)).WithContext("'" + path.string() + "'");
+}
+
+// Makes the directory, or takes over what an interrupted attempt left of it. kBusy: another backup has it.
+Result<GrowingBackup> BeginGrowing(const Place& place) {
+  GrowingBackup growing;
+  PARTITA_ASSIGN(growing.parent, OpenFiles(place.parent));
+  PARTITA_TRY(RunBlocking(growing.parent->CreateDirectory(place.name + ".partial")));
+  PARTITA_TRY(CheckNothingForeign(place.partial()));
+  PARTITA_ASSIGN(growing.files, OpenFiles(place.partial()));
+  Result<std::unique_ptr<DirectoryLock>> lock = RunBlocking(growing.files->Lock(/*wait_ns=*/0));
+  if (lock.code() == Code::kLocked) {
+    return Status::Busy("another backup is being made in '" + place.partial().string() + "', or it is read");
+  }
+  PARTITA_ASSIGN(growing.lock, std::move(lock));
+  // Who had the lock may have given it the name since it was opened, or removed it.
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(place.whole(), error)) || !fs::exists(place.partial(), error)) {
+    return Status::Busy("another backup was being made in '" + place.partial().string() + "' until now");
+  }
+  PARTITA_TRY(RemoveLeftover(*growing.files, place.partial()));
+  return growing;
+}
+
+Result<BackupReport> Grow(Runtime& runtime, Store& store, const Place& place, GrowingBackup& growing,
+                          const BackupOptions& options) {
   std::unique_ptr<PosixFileSystem> base;
   if (!options.base.empty()) {
     PARTITA_ASSIGN(base, OpenFiles(options.base));
     PARTITA_TRY(runtime.RunToEnd(CheckIsNoBackup(*base, /*writing=*/false)));
   }
-  PARTITA_ASSIGN(BackupReport report, runtime.RunToEnd(store.Backup(*to, base.get(), options)));
-  to.reset();
-  PARTITA_TRY(runtime.RunToEnd(TakeBackupName(*parent, place.name + ".partial", place.name)));
+  PARTITA_ASSIGN(BackupReport report, runtime.RunToEnd(store.Backup(*growing.files, base.get(), options)));
+  PARTITA_TRY(runtime.RunToEnd(TakeBackupName(*growing.parent, place.name + ".partial", place.name)));
   return report;
 }
 
@@ -95,20 +125,23 @@ Result<BackupReport> BackUpStore(Runtime& runtime, Store& store, const std::stri
   if (fs::exists(fs::symlink_status(place.whole(), error))) {
     return Status::AlreadyExists("'" + directory + "' exists already; a backup makes its directory");
   }
-  PARTITA_TRY(RemovePartial(place.partial()));
-  Result<BackupReport> report = BackUpTo(runtime, store, place, options);
-  if (!report.ok()) {
-    const Status removed = RemovePartial(place.partial());
-    (void)removed;  // Why there is no backup is what to tell; the next attempt removes it.
-    return report.status().WithContext("backup to '" + directory + "'");
-  }
-  return report;
+  Result<GrowingBackup> growing = BeginGrowing(place);
+  if (!growing.ok()) return growing.status().WithContext("backup to '" + directory + "'");
+  Result<BackupReport> report = Grow(runtime, store, place, *growing, options);
+  if (report.ok()) return report;
+  // Its own, as it is locked, unless it has its name by now. What is not removed the next attempt removes.
+  if (!fs::exists(fs::symlink_status(place.whole(), error))) fs::remove_all(place.partial(), error);
+  return report.status().WithContext("backup to '" + directory + "'");
 }
 
 Result<BackupReport> RestoreStore(const std::string& backup, const std::string& directory,
                                   const BackupOptions& options) {
   PARTITA_ASSIGN(const Place place, PlaceOfDirectory(directory));
   PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> from, OpenFiles(backup));
+  const std::string context = "restoring '" + backup + "' to '" + directory + "'";
+  // Before anything is made.
+  const Status is_backup = RunBlocking(CheckIsBackup(*from));
+  if (!is_backup.ok()) return is_backup.WithContext(context);
   std::error_code error;
   if (!fs::exists(place.whole(), error)) {
     PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> parent, OpenFiles(place.parent));
@@ -118,7 +151,9 @@ Result<BackupReport> RestoreStore(const std::string& backup, const std::string& 
   std::random_device device;
   const uint64_t random = uint64_t{device()} << 32 | device();
   SystemClock clock;
-  return RunBlocking(RestoreBackup(clock, random, *from, *to, options));
+  Result<BackupReport> report = RunBlocking(RestoreBackup(clock, random, *from, *to, options));
+  if (!report.ok()) return report.status().WithContext(context);
+  return report;
 }
 
 }  // namespace partita

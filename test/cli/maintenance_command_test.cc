@@ -1,4 +1,7 @@
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <thread>
 
 #include "test/cli/command_fixture.h"
 
@@ -7,6 +10,7 @@
 namespace partita {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class MaintenanceCommandTest : public CommandTest {
@@ -44,6 +48,76 @@ TEST_F(MaintenanceCommandTest, ABackupIsMadeAndRestoredAndReadWithoutBeingChange
   EXPECT_EQ(Run({"delete", "Orders", "anna", "1"}).code, ExitCode::kOk);
   EXPECT_THAT(Run({"scan", "Orders", "--count"}).out, HasSubstr("2"));
   EXPECT_NE(Run({"restore", backup}).code, ExitCode::kOk);  // There is a store already.
+}
+
+// It grows under the name that is to be taken from it.
+TEST_F(MaintenanceCommandTest, ABackupRemovesNoneThatBearsTheNameItGrowsUnder) {
+  FillStore();
+  const std::string backup = directory_ + "/backup";
+  ASSERT_EQ(Run({"backup", backup + ".partial"}).code, ExitCode::kOk);
+  const CommandOutcome refused = Run({"backup", backup});
+  EXPECT_EQ(refused.code, ExitCode::kFindings);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr(backup + ".partial"), HasSubstr("complete backup")));
+  EXPECT_FALSE(std::filesystem::exists(backup));
+  const std::string store = store_;
+  store_ = directory_ + "/restored";
+  EXPECT_EQ(Run({"restore", backup + ".partial"}).code, ExitCode::kOk);
+
+  // Nor a store, which has no mark of a backup.
+  std::filesystem::rename(store_, directory_ + "/other.partial");
+  const auto files = [&] {
+    return std::distance(std::filesystem::recursive_directory_iterator(directory_ + "/other.partial"), {});
+  };
+  const auto before = files();
+  store_ = store;
+  const CommandOutcome beside = Run({"backup", directory_ + "/other"});
+  EXPECT_EQ(beside.code, ExitCode::kFindings);
+  EXPECT_THAT(beside.err, HasSubstr("other.partial"));
+  EXPECT_EQ(files(), before);
+}
+
+TEST_F(MaintenanceCommandTest, ABackupThatWasKilledBeforeItsMarkIsInNobodysWay) {
+  FillStore();
+  const std::string partial = directory_ + "/backup.partial";
+  std::filesystem::create_directories(partial + "/meta");
+  Write("backup.partial/LOCK", "");
+  Write("backup.partial/meta/unfinished.new-1", "half");
+  const CommandOutcome made = Run({"backup", directory_ + "/backup"});
+  EXPECT_EQ(made.code, ExitCode::kOk) << made.err;
+  EXPECT_FALSE(std::filesystem::exists(partial));
+  store_ = directory_ + "/restored";
+  EXPECT_EQ(Run({"restore", directory_ + "/backup"}).code, ExitCode::kOk);
+}
+
+TEST_F(MaintenanceCommandTest, OfTwoBackupsToOneNameTheFirstIsMade) {
+  FillStore();
+  auto database = Database::Open(SmallOptions());
+  ASSERT_TRUE(database.ok()) << database.status().ToString();
+  const std::string backup = directory_ + "/backup";
+  Status second;
+  BackupOptions options;
+  options.sharing = FileSharing::kNever;
+  options.pace.progress = [&](uint64_t, uint64_t) {
+    if (second.ok()) std::thread([&] { second = (*database)->Backup(backup).status(); }).join();
+    return true;
+  };
+  const Result<BackupReport> first = (*database)->Backup(backup, options);
+  EXPECT_TRUE(first.ok()) << first.status().ToString();
+  EXPECT_EQ(second.code(), Code::kBusy) << second.ToString();
+  EXPECT_THAT(second.message(), HasSubstr(backup + ".partial"));
+  EXPECT_TRUE((*database)->Close().ok());
+  store_ = directory_ + "/restored";
+  EXPECT_EQ(Run({"restore", backup}).code, ExitCode::kOk);
+}
+
+TEST_F(MaintenanceCommandTest, ARestoreOfWhatIsNoBackupMakesNoDirectory) {
+  FillStore();
+  const std::string store = store_;
+  store_ = directory_ + "/restored";
+  const CommandOutcome refused = Run({"restore", store});
+  EXPECT_EQ(refused.code, ExitCode::kUsage);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr(store), HasSubstr("no backup")));
+  EXPECT_FALSE(std::filesystem::exists(store_));
 }
 
 TEST_F(MaintenanceCommandTest, AScrubFindsWhatRotsAndSaysSoInItsExitCode) {
