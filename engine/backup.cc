@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "engine/base/aligned_buffer.h"
@@ -10,6 +11,7 @@
 #include "engine/base/coding.h"
 #include "engine/base/site.h"
 #include "engine/commit_log.h"
+#include "engine/damage.h"
 #include "engine/io/local_meta_store.h"
 #include "engine/io/local_object_store.h"
 #include "engine/io/read_only_file_system.h"
@@ -69,7 +71,7 @@ class ImageWriter {
   Task<Status> WriteAndVerify() {
     PARTITA_CO_TRY(co_await Begin());
     for (const auto& [id, info] : files_) PARTITA_CO_TRY(co_await CopyObject(info));
-    if (SiteIsOn("backup.tables.dirflush")) PARTITA_CO_TRY(co_await to_.FlushDirectory(kObjectDirectory));
+    PARTITA_CO_TRY(co_await FlushTableNames());
     for (const Manifest& manifest : image_.manifests) {
       ManifestStore store(*meta_, manifest.layout, manifest.shard, ManifestStore::Existing::kMayExist);
       PARTITA_CO_TRY(co_await store.Save(manifest));
@@ -95,7 +97,9 @@ class ImageWriter {
     PARTITA_CO_ASSIGN(objects_, co_await LocalObjectStore::Open(to_, IfMissing::kCreate));
     PARTITA_CO_ASSIGN(from_objects_, co_await LocalObjectStore::Open(from_, IfMissing::kFail));
     if (base_ != nullptr) {
-      PARTITA_CO_ASSIGN(base_objects_, co_await LocalObjectStore::Open(*base_, IfMissing::kFail));
+      auto objects = co_await LocalObjectStore::Open(*base_, IfMissing::kFail);
+      if (!objects.ok()) co_return objects.status().WithContext("the earlier backup '" + options_.base + "'");
+      base_objects_ = std::move(objects).value();
     }
     // Readers lock it, and make no file for that.
     PARTITA_CO_ASSIGN(auto lock, co_await to_.Open("LOCK", OpenMode::kCreateOrOpen, FileIo::kBuffered));
@@ -114,20 +118,34 @@ class ImageWriter {
     MeterFile(info.id);
     ++report_.files;
     report_.bytes += info.file_size;
-    bool shared = false;
     if (base_ != nullptr) {
       PARTITA_CO_ASSIGN(const bool same, co_await BaseHas(info));
-      if (same) shared = (co_await to_.Share(*base_, ObjectPath(info.id), ObjectPath(info.id))).ok();
+      if (same && (co_await to_.Share(*base_, ObjectPath(info.id), ObjectPath(info.id))).ok()) {
+        from_base_.insert(info.id);
+        co_return co_await NoteShared(info);
+      }
     }
-    if (!shared && options_.sharing == FileSharing::kWherePossible) {
+    co_return co_await TakeFromStore(info);
+  }
+
+  Task<Status> TakeFromStore(TableInfo info) {
+    bool shared = false;
+    if (options_.sharing == FileSharing::kWherePossible) {
       shared = (co_await to_.Share(from_, ObjectPath(info.id), ObjectPath(info.id))).ok();
     }
-    if (shared) {
-      report_.bytes_shared += info.file_size;
-      pacer_.NotDue(info.file_size);
-      co_return co_await pacer_.Spend(0);
-    }
+    if (shared) co_return co_await NoteShared(info);
     co_return co_await CopyBytes(info);
+  }
+
+  Task<Status> NoteShared(TableInfo info) {
+    report_.bytes_shared += info.file_size;
+    pacer_.NotDue(info.file_size);
+    co_return co_await pacer_.Spend(0);
+  }
+
+  Task<Status> FlushTableNames() {
+    if (!SiteIsOn("backup.tables.dirflush")) co_return Status();
+    co_return co_await to_.FlushDirectory(kObjectDirectory);
   }
 
   // An id is given once, so a file of this name is this file; the ends are compared all the same, as a
@@ -180,10 +198,24 @@ class ImageWriter {
     for (const auto& [id, info] : files_) {
       MeterFile(id);
       Status verified = co_await VerifyObject(paced, cache, info);
+      if (!pacer_.cancelled() && IsDamage(verified) && from_base_.contains(id)) {
+        report_.base_damages.push_back(verified.message());
+        verified = co_await Replace(paced, info);
+      }
       if (pacer_.cancelled()) co_return Status::Cancelled("stopped as it was asked to");
       PARTITA_CO_TRY(verified);
     }
     co_return Status();
+  }
+
+  // A file of a base that is damaged there: the store's is sound, or the store is what is to be told of.
+  Task<Status> Replace(PacedObjectStore& paced, TableInfo info) {
+    PARTITA_CO_TRY(co_await to_.Remove(ObjectPath(info.id)));
+    report_.bytes_shared -= info.file_size;
+    PARTITA_CO_TRY(co_await TakeFromStore(info));
+    PARTITA_CO_TRY(co_await FlushTableNames());
+    BlockCache cache(kVerifyCacheBytes);  // It knows nothing of the other.
+    co_return co_await VerifyObject(paced, cache, info);
   }
 
   Task<Status> VerifyObject(ObjectStore& objects, BlockCache& cache, TableInfo info) {
@@ -207,6 +239,7 @@ class ImageWriter {
   const std::map<ObjectId, ShardId> shard_of_;
   TaskPacer pacer_;
   BackupReport report_;
+  std::set<ObjectId> from_base_;
   std::unique_ptr<LocalMetaStore> meta_;
   std::unique_ptr<LocalObjectStore> objects_, from_objects_, base_objects_;
 };

@@ -97,7 +97,8 @@ Result<BackupReport> Grow(Runtime& runtime, Store& store, const Place& place, Gr
   std::unique_ptr<PosixFileSystem> base;
   if (!options.base.empty()) {
     PARTITA_ASSIGN(base, OpenFiles(options.base));
-    PARTITA_TRY(runtime.RunToEnd(CheckIsNoBackup(*base, /*writing=*/false)));
+    const Status usable = runtime.RunToEnd(CheckIsNoBackup(*base, /*writing=*/false));
+    if (!usable.ok()) return usable.WithContext("the earlier backup '" + options.base + "'");
   }
   PARTITA_ASSIGN(BackupReport report, runtime.RunToEnd(store.Backup(*growing.files, base.get(), options)));
   PARTITA_TRY(runtime.RunToEnd(TakeBackupName(*growing.parent, place.name + ".partial", place.name)));

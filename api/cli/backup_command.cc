@@ -41,7 +41,12 @@ ExitCode RunBackup(const StoreFlags& store, const BackupFlags& flags, Console& c
   watcher.Finish();
   if (!done.ok()) return CloseStore(**database, Fail(console, done.status()), console);
   Print(*done, "backup of " + store.directory + " in " + flags.directory, store.json, console);
-  return CloseStore(**database, ExitCode::kOk, console);
+  for (const std::string& damage : done->base_damages) {
+    console.err << "partita: the earlier backup '" << flags.base << "' is damaged: " << damage
+                << "; this one is complete, with the store's own\n";
+  }
+  const bool sound = done->base_damages.empty();
+  return CloseStore(**database, sound ? ExitCode::kOk : ExitCode::kFindings, console);
 }
 
 ExitCode RunRestore(const StoreFlags& store, const BackupFlags& flags, Console& console) {

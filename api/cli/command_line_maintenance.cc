@@ -30,7 +30,10 @@ void AddBackupCommands(CLI::App& app, Words* words) {
       "their blocks; on another one only --base shares. What is not complete is called NAME.partial",
       [words] { words->run = [words](Console& c) { return RunBackup(words->store, words->backup, c); }; });
   backup->add_option("directory", words->backup.directory, "Made by this; must not exist")->required();
-  backup->add_option("--base", words->backup.base, "An earlier backup of this store: files it has are shared")
+  backup
+      ->add_option("--base", words->backup.base,
+                   "An earlier backup of this store: files it has are shared; exit code 1 when "
+                   "some are damaged there")
       ->type_name("DIR");
   CLI::App* restore = AddCommand(
       app, "restore", "Make a store of a backup, and read all of it back",
@@ -38,7 +41,8 @@ void AddBackupCommands(CLI::App& app, Words* words) {
       [words] { words->run = [words](Console& c) { return RunRestore(words->store, words->backup, c); }; });
   restore->add_option("directory", words->backup.directory, "The backup")->required();
   for (CLI::App* command : {backup, restore}) {
-    command->add_flag("--copy", words->backup.copy, "Copy each file, also where it could be shared");
+    command->add_flag("--copy", words->backup.copy,
+                      "Copy each file, also where the original's could be shared");
     AddRate(command, words);
   }
 }

@@ -20,14 +20,14 @@ enum class FileSharing : uint8_t {
   // A hard link or a reflink where the file system has them: table files never change, so both sides keep
   // theirs whatever happens to the other. But they are the same blocks of the same device.
   kWherePossible,
-  kNever,  // Bytes of their own.
+  kNever,  // Bytes of their own, but for what an earlier backup (`base`) has.
 };
 
 struct BackupOptions {
   TaskPace pace{};
   FileSharing sharing = FileSharing::kWherePossible;
   // The directory of an earlier backup of the same store: files that it has too are shared with it, or else
-  // copied. Empty: none. Restoring has no use for it.
+  // copied; so are those that turn out to be damaged there. Empty: none. Restoring has no use for it.
   std::string base{};
 };
 
@@ -48,12 +48,15 @@ struct ScrubReport {
 };
 
 struct BackupReport {
-  uint64_t files = 0;          // Table files.
-  uint64_t bytes = 0;          // Of them all.
-  uint64_t bytes_shared = 0;   // Of those that are links.
-  uint64_t entries = 0;        // Read back and verified.
-  uint64_t created_ticks = 0;  // When the backup was taken: 100 ns since 1601-01-01 UTC.
+  uint64_t files = 0;                     // Table files.
+  uint64_t bytes = 0;                     // Of them all.
+  uint64_t bytes_shared = 0;              // Of those that are links.
+  uint64_t entries = 0;                   // Read back and verified.
+  uint64_t created_ticks = 0;             // When the backup was taken: 100 ns since 1601-01-01 UTC.
+  std::vector<std::string> base_damages;  // Of the earlier backup; what was taken from the store instead.
 };
+
+struct RepairReport;
 
 inline constexpr uint64_t kRepairMemoryMin = uint64_t{160} << 20;
 

@@ -110,6 +110,22 @@ TEST_F(MaintenanceCommandTest, OfTwoBackupsToOneNameTheFirstIsMade) {
   EXPECT_EQ(Run({"restore", backup}).code, ExitCode::kOk);
 }
 
+TEST_F(MaintenanceCommandTest, ADamagedEarlierBackupIsToldAndHarmsNoLaterOne) {
+  FillStore();
+  const std::string monday = directory_ + "/monday", tuesday = directory_ + "/tuesday";
+  ASSERT_EQ(Run({"backup", monday, "--copy"}).code, ExitCode::kOk);
+  for (const auto& table : std::filesystem::directory_iterator(monday + "/tables")) {
+    std::fstream file(table.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(100);
+    file.put('\x5a');
+  }
+  const CommandOutcome made = Run({"backup", tuesday, "--base", monday});
+  EXPECT_EQ(made.code, ExitCode::kFindings) << made.err;
+  EXPECT_THAT(made.err, AllOf(HasSubstr(monday), HasSubstr(".sst"), HasSubstr("complete")));
+  store_ = directory_ + "/restored";
+  EXPECT_EQ(Run({"restore", tuesday}).code, ExitCode::kOk);
+}
+
 TEST_F(MaintenanceCommandTest, ARestoreOfWhatIsNoBackupMakesNoDirectory) {
   FillStore();
   const std::string store = store_;

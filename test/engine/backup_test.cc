@@ -139,6 +139,33 @@ TEST(BackupTest, RefusesToRestorePartsOfTwoBackups) {
   EXPECT_EQ(exchanged, 4u);  // Catalog, record, and a manifest of each shard.
 }
 
+// Of an earlier backup that has rotted nothing is taken, and it is told.
+TEST(BackupTest, WhatIsDamagedInAnEarlierBackupIsTakenFromTheStore) {
+  for (const FileSharing sharing : {FileSharing::kNever, FileSharing::kWherePossible}) {
+    SimDisk disk(22);
+    MakeClosedStore(disk);
+    World world(disk, 61);
+    world.options.sharing = FileSharing::kNever;
+    world.Open();
+    ASSERT_TRUE(world.BackUp().ok());
+    const std::vector<std::string> tables = disk.ListFiles("backup/tables/");
+    ASSERT_GT(tables.size(), 1u);
+    disk.FlipBit(tables[0], 100, 3);
+    Subdirectory later(world.runtime.files(), "later");
+    ASSERT_TRUE(world.runtime.RunToEnd(later.Make()).ok());
+    world.options.sharing = sharing;
+    const auto made = world.runtime.RunToEnd(world.store->Backup(later, &world.backup, world.options));
+    ASSERT_TRUE(made.ok()) << made.status().ToString();
+    ASSERT_EQ(made->base_damages.size(), 1u);
+    EXPECT_THAT(made->base_damages[0], testing::HasSubstr(tables[0].substr(std::string("backup/").size())));
+    ASSERT_TRUE(world.Close().ok());
+    ASSERT_TRUE(world.runtime.RunToEnd(world.restored.Make()).ok());
+    const auto restored = world.runtime.RunToEnd(
+        RestoreBackup(world.runtime.clock(), 4711, later, world.restored, world.options));
+    EXPECT_TRUE(restored.ok()) << restored.status().ToString();
+  }
+}
+
 TEST(BackupTest, IsNotCompleteWhenATableFileIsDamaged) {
   SimDisk disk(13);
   MakeClosedStore(disk);
