@@ -60,6 +60,7 @@ Report DescribeSegment(const std::string& path, const InspectedSegment& segment)
   report.Add("frames_beyond_end", segment.frames_beyond);
   report.Add("records_ended", segment.records_ended);
   report.Add("end_offset", segment.end_offset, segment.end_reason);
+  if (!segment.size_problem.empty()) report.damages.push_back(path + ": " + segment.size_problem);
   if (segment.damaged) {
     report.damages.push_back(path + ", offset " + std::to_string(segment.end_offset) + ": " +
                              segment.end_reason + " (F31)");
@@ -91,6 +92,16 @@ Task<Result<std::string>> ReadWhole(FileSystem* files, std::string name) {
   co_return bytes;
 }
 
+// A sound value is of the kind that its name says, which is in its seal.
+Status CheckKind(const FilePlace& place, const std::string& kind) {
+  const std::string path = place.directory + "/" + place.name;
+  const std::string named = place.name == kCatalogKey          ? "catalog"
+                            : place.name.starts_with("shard-") ? "manifest"
+                                                               : "mark of a backup or restore";
+  if (named == kind) return Status();
+  return Status::InvalidArgument("'" + path + "' is sound, but a " + named + ", no " + kind);
+}
+
 Result<MetaFile> ReadMetaFile(const std::string& path, const std::string& kind) {
   PARTITA_ASSIGN(FilePlace place, PlaceOf(path));
   if (!IsMetaKey(place.name)) {
@@ -109,6 +120,7 @@ Result<MetaFile> ReadMetaFile(const std::string& path, const std::string& kind) 
     out.report.damages.push_back(record.status().message());
     return out;
   }
+  PARTITA_TRY(CheckKind(place, kind));
   out.record = std::move(record).value();
   out.readable = true;
   out.report.Add("store", HexText(out.record.store.value));
@@ -285,6 +297,30 @@ std::optional<uint32_t> ShardCountOfStore(const std::string& directory) {
   Result<Catalog> catalog = DecodeCatalog(file->record.value.bytes);
   if (!catalog.ok()) return std::nullopt;
   return catalog->shard_count;
+}
+
+std::string DamageOfRoot(const std::string& directory) {
+  namespace fs = std::filesystem;
+  const fs::path root(directory);
+  std::error_code error;
+  const fs::path path = root / kMetaDirectory / kCatalogKey;
+  if (fs::exists(path, error)) {
+    const Result<MetaFile> file = ReadMetaFile(path.string(), "catalog");
+    if (!file.ok()) return file.status().ToString();
+    if (!file->readable) return file->report.damages.front();
+    const Result<Catalog> catalog = DecodeCatalog(file->record.value.bytes);
+    return catalog.ok() ? "" : path.string() + ": " + catalog.status().message();
+  }
+  if (fs::exists(root / kMetaDirectory / kUnfinishedKey, error)) {
+    return directory + " holds a backup or restore that did not end (meta/unfinished); make it again";
+  }
+  for (const char* name : {kMetaDirectory, kObjectDirectory, "log-1-0"}) {
+    const fs::directory_iterator files(root / name, error);
+    if (!error && files != fs::directory_iterator()) {
+      return path.string() + " is missing beside other files of a store (F69); see 'partita repair'";
+    }
+  }
+  return "";
 }
 
 Result<TableOrigin> OriginOfTable(const std::string& directory, const std::string& account,

@@ -34,6 +34,10 @@ Result<Report> InspectManifestFile(const std::string& path);
 // meta/catalog: tables and ranges.
 Result<Report> InspectCatalogFile(const std::string& path);
 
+// Why there is no store in `directory` though there are files of one: its root is missing or damaged (F69).
+// Empty when there is one, or nothing of one.
+std::string DamageOfRoot(const std::string& directory);
+
 // How many shards the store in `directory` has; nothing when there is no store that can be read.
 std::optional<uint32_t> ShardCountOfStore(const std::string& directory);
 

@@ -178,10 +178,7 @@ class Scrubber {
       if (!segment->header_valid || segment->segment.value == 0) continue;
       if (count) ++report_.log_segments;
       if (count) report_.bytes += segment->end_offset;
-      if (entry.size < segment->segment_size) {
-        damages->push_back(path + " has " + std::to_string(entry.size) + " bytes, though its header says " +
-                           std::to_string(segment->segment_size) + " (F35)");
-      }
+      if (!segment->size_problem.empty()) damages->push_back(path + ": " + segment->size_problem);
       segments[segment->segment] = {path, std::move(segment).value()};
     }
     co_return segments;

@@ -72,6 +72,11 @@ Task<Result<InspectedSegment>> InspectSegment(FileSystem& files, std::string pat
     co_return out;
   }
   DescribeHeader(header.value(), &out);
+  PARTITA_CO_ASSIGN(const uint64_t size, co_await file->Size());
+  if (header->header.in_use() && size < out.segment_size) {
+    out.size_problem = "the file has " + std::to_string(size) + " bytes, though its header says " +
+                       std::to_string(out.segment_size) + " (F35)";
+  }
   SegmentReader reader(*file, header.value());
   LogPosition next = out.first_position;
   ParsedFrame frame;

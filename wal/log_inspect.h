@@ -29,6 +29,7 @@ struct InspectedFrame {
 struct InspectedSegment {
   bool header_valid = false;
   std::string header_problem;  // Why not.
+  std::string size_problem;    // It is shorter than its header says; empty: it is not.
   StoreId store;
   ShardId shard;
   SegmentId segment;  // 0: prepared, not in use.

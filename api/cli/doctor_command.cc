@@ -17,8 +17,14 @@ ExitCode RunDoctor(const StoreFlags& store, Console& console) {
   if (options.shards == 0) options.shards = ShardsOfMachine(options.memory_bytes);
   Result<Report> report = Diagnose(options);
   if (!report.ok()) return Fail(console, report.status());
-  report->Add("store", std::string(of_store.has_value() ? "present" : "none"),
-              of_store.has_value() ? std::to_string(*of_store) + " shards" : "in this directory");
+  const std::string damage = DamageOfRoot(options.directory);
+  if (!damage.empty()) {
+    report->Add("store", std::string("damaged"), "as is listed below");
+    report->damages.push_back(damage);
+  } else {
+    report->Add("store", std::string(of_store.has_value() ? "present" : "none"),
+                of_store.has_value() ? std::to_string(*of_store) + " shards" : "in this directory");
+  }
   if (store.json) {
     PrintReportJson(console.out, *report);
   } else {

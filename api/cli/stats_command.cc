@@ -8,13 +8,14 @@ namespace partita {
 ExitCode RunStats(const StoreFlags& store, Console& console) {
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
   if (!database.ok()) return FailToStart(console, database.status());
-  const Report report = DescribeStats((*database)->Stats(), store.directory);
+  Report report = DescribeStats((*database)->Stats(), store.directory);
+  NoteDamagedShards((*database)->open_report().damaged_shards, &report);
   if (store.json) {
     PrintReportJson(console.out, report);
   } else {
     PrintReport(console.out, report);
   }
-  return CloseStore(**database, ExitCode::kOk, console);
+  return CloseStore(**database, report.damages.empty() ? ExitCode::kOk : ExitCode::kFindings, console);
 }
 
 }  // namespace partita

@@ -121,4 +121,13 @@ Report DescribeStats(const DatabaseStats& stats, const std::string& directory) {
   return report;
 }
 
+void NoteDamagedShards(const std::vector<std::string>& damages, Report* report) {
+  if (damages.empty()) return;
+  for (ReportFact& fact : report->facts) {
+    if (fact.name == "shards_open") fact.value = std::get<uint64_t>(fact.value) - damages.size();
+  }
+  report->Add("shards_damaged", uint64_t{damages.size()}, "not open: nothing of them is counted here");
+  report->damages = damages;
+}
+
 }  // namespace partita

@@ -110,6 +110,15 @@ TEST_F(RepairCommandTest, ADegradedOpenServesWhatIsSound) {
   EXPECT_THAT(query.err, AllOf(HasSubstr("log-1-0"), HasSubstr("partita repair")));
 }
 
+TEST_F(RepairCommandTest, StatisticsCountNoShardThatIsNotOpen) {
+  FillStore();
+  fs::remove_all(store_ + "/log-1-0");
+  const CommandOutcome stats = Run({"stats", "--degraded", "--json"});
+  EXPECT_EQ(stats.code, ExitCode::kFindings) << stats.err;
+  EXPECT_THAT(stats.out,
+              AllOf(HasSubstr("\"shards_open\":0"), HasSubstr("\"shards_damaged\":1"), HasSubstr("log-1-0")));
+}
+
 TEST_F(RepairCommandTest, DamageIsSkippedWhenAskedAndAlwaysTold) {
   {
     Options options = SmallOptions();

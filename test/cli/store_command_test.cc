@@ -238,6 +238,38 @@ TEST_F(StoreCommandTest, InspectOfForeignAndDamagedFilesSaysWhatIsWrong) {
   EXPECT_THAT(verified.err, HasSubstr("meta/catalog"));
 }
 
+TEST_F(StoreCommandTest, InspectOfASoundFileOfAnotherKindSaysSo) {
+  MakeStoreWithTableFile();
+  const CommandOutcome manifest = Inspect("manifest", store_ + "/meta/catalog");
+  EXPECT_EQ(manifest.code, ExitCode::kUsage);
+  EXPECT_THAT(manifest.err, HasSubstr("is sound, but a catalog"));
+  const CommandOutcome catalog = Inspect("catalog", store_ + "/meta/shard-1-0");
+  EXPECT_EQ(catalog.code, ExitCode::kUsage);
+  EXPECT_THAT(catalog.err, HasSubstr("is sound, but a manifest"));
+}
+
+TEST_F(StoreCommandTest, InspectOfALogThatWasCutSaysSo) {
+  MakeStoreWithTableFile();
+  const std::string log = FirstFileIn("log-1-0");
+  std::filesystem::resize_file(log, 30'000);
+  const CommandOutcome cut = Inspect("wal", log);
+  EXPECT_EQ(cut.code, ExitCode::kFindings) << cut.out << cut.err;
+  EXPECT_THAT(cut.out, AllOf(HasSubstr("30000 bytes"), HasSubstr("F35")));
+}
+
+TEST_F(StoreCommandTest, DoctorSaysWhenTheRootOfAStoreIsDamagedOrGone) {
+  MakeStoreWithTableFile();
+  EXPECT_THAT(Run({"doctor"}).out, HasSubstr("present"));
+  FlipByte(store_ + "/meta/catalog", 50);
+  const CommandOutcome damaged = Run({"doctor"});
+  EXPECT_EQ(damaged.code, ExitCode::kFindings);
+  EXPECT_THAT(damaged.out, HasSubstr("meta/catalog"));
+  std::filesystem::remove(store_ + "/meta/catalog");
+  const CommandOutcome gone = Run({"doctor"});
+  EXPECT_EQ(gone.code, ExitCode::kFindings);
+  EXPECT_THAT(gone.out, AllOf(HasSubstr("meta/catalog is missing"), HasSubstr("F69")));
+}
+
 TEST_F(StoreCommandTest, DoctorExplainsWhatItFoundAndDerived) {
   std::filesystem::create_directory(store_);
   const CommandOutcome doctor = Run({"doctor"});
