@@ -46,6 +46,7 @@ class Repair {
     PARTITA_CO_TRY(co_await survey_.Run());
     RepairReport& report = survey_.findings().report;
     if (report.damages.empty()) co_return std::move(report);
+    if (options_.found) options_.found(report);
     PARTITA_CO_TRY(PlanCatalog());
     tables_.emplace(survey_, next_, next_.incarnation, world_, options_);
     PARTITA_CO_TRY(co_await WriteTables());
@@ -56,7 +57,8 @@ class Repair {
       ManifestStore store(*meta_, next_.layout, manifest.shard, ManifestStore::Existing::kMayExist);
       PARTITA_CO_TRY(co_await store.Save(manifest));
     }
-    PARTITA_CO_TRY(co_await SwapCatalog());  // The commit.
+    PARTITA_CO_TRY(co_await survey_.pacer().Spend(0));  // The last moment to stop it.
+    PARTITA_CO_TRY(co_await SwapCatalog());             // The commit.
     report.applied = true;
     report.kept_in = side_;
     co_return std::move(report);
@@ -82,6 +84,10 @@ class Repair {
   // ---- 1. Tables.
 
   Task<Status> WriteTables() {
+    for (const auto& [id, table] : found().tables) {
+      const bool anew = table.reader != nullptr && (found().any_manifest_lost() || !table.damage.ok());
+      if (anew) survey_.pacer().AlsoDue(table.reader->info().file_size);
+    }
     std::vector<FileMeta> of_lost_logs;
     for (const RepairFindings::Shard& shard : found().shards) {
       PARTITA_CO_ASSIGN(std::vector<FileMeta> logs, co_await tables_->OfLog(shard));
@@ -226,6 +232,7 @@ class Repair {
     if (buffer.data() == nullptr) co_return Status::ResourceExhausted("no memory to copy " + path);
     for (uint64_t offset = 0; offset < size; offset += kRepairChunk) {
       const auto chunk = buffer.span().first(std::min(kRepairChunk, size - offset));
+      PARTITA_CO_TRY(co_await survey_.pacer().Spend(chunk.size()));
       PARTITA_CO_TRY(co_await ReadAsFarAsPossible(**from, offset, chunk));
       PARTITA_CO_TRY(co_await to->WriteAt(offset, chunk));
     }

@@ -30,7 +30,8 @@ namespace partita {
 //                 Of a range that had moved, or was about to, what had been deleted may be back: whose its
 //                 files were by then, and which log counts, the catalog said
 //
-// Applying it writes a new layout, as a store that is opened with another number of shards does
+// What is found is told before anything is written, and until the commit the watcher of options.pace can stop
+// it. Applying it writes a new layout, as a store that is opened with another number of shards does
 // (store_open.cc), in this order, each step durable before the next:
 //
 //   1. New table files: what the logs hold, and what could be read of damaged or lost tables; each read back.

@@ -350,6 +350,7 @@ Task<Status> RepairSurvey::FindTables() {
     const bool of_repair = !found_.catalog_lost && incarnation > found_.catalog.incarnation;
     found_.incarnation_max = std::max(found_.incarnation_max, incarnation);
     if (found_.any_manifest_lost() && !of_repair) found_.tables[object.id].id = object.id;
+    if (found_.tables.contains(object.id)) pacer_.AlsoDue(object.size);
   }
   for (auto& [id, table] : found_.tables) PARTITA_CO_TRY(co_await ReadTable(&table));
   co_return Status();

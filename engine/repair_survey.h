@@ -74,7 +74,8 @@ class RepairSurvey {
   Task<Status> Run();
   RepairFindings& findings() { return found_; }
   BlockCache& cache() { return cache_; }
-  LocalObjectStore& objects() { return *objects_; }
+  TaskPacer& pacer() { return pacer_; }
+  ObjectStore& objects() { return *objects_; }
   FileSystem& files() { return files_; }
   LocalLogOptions LogOptionsOf(const RepairFindings::Shard& shard) const;
 

@@ -98,6 +98,7 @@ Task<Result<std::vector<FileMeta>>> RepairTables::OfLog(const RepairFindings::Sh
                                                    from, std::move(sink));
     again = full;
     if (!read.ok() && !(again && !memtable.empty())) co_return read.status();
+    PARTITA_CO_TRY(co_await survey_.pacer().Spend(memtable.memory_used()));
     if (!memtable.empty()) PARTITA_CO_TRY(co_await WriteMemtable(memtable, &out));
     from = LogPosition(last.value + 1);
     if (!again && last < shard.log.last) {
@@ -157,8 +158,9 @@ Task<Status> RepairTables::Add(const Entry& entry) {
 }
 
 Task<Status> RepairTables::DrainIfDue() {
-  if (writer_->NeedsDrain()) co_return co_await writer_->Drain();
-  co_return Status();
+  if (!writer_->NeedsDrain()) co_return Status();
+  PARTITA_CO_TRY(co_await survey_.pacer().Spend(0));
+  co_return co_await writer_->Drain();
 }
 
 Task<Status> RepairTables::EndBadly(Status why) {
@@ -169,6 +171,8 @@ Task<Status> RepairTables::EndBadly(Status why) {
 
 Task<Result<TableInfo>> RepairTables::End() {
   const uint64_t entries = writer_->entry_count();
+  const Status paced = co_await survey_.pacer().Spend(writer_->estimated_size());
+  if (!paced.ok()) co_return co_await EndBadly(paced);
   Result<TableInfo> info = co_await writer_->Finish();
   if (!info.ok()) co_return co_await EndBadly(info.status());
   writer_.reset();
@@ -266,7 +270,9 @@ Task<Status> RepairTables::Merge(const RangeDescriptor& range,
     it->Next();
     PARTITA_CO_TRY(co_await Settle(it));
     if (it->state() == IterState::kEntry) next.push(it);
-    if ((steps & 255) == 0) co_await YieldIfDue();
+    if ((steps & 255) != 0) continue;
+    PARTITA_CO_TRY(co_await survey_.pacer().Spend(0));
+    co_await YieldIfDue();
   }
   if (writer_ == nullptr) co_return Status();
   PARTITA_CO_ASSIGN(TableInfo info, co_await End());

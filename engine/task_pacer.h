@@ -30,6 +30,8 @@ class TaskPacer {
     work_ = work;
   }
 
+  // So many bytes are to be moved, too.
+  void AlsoDue(uint64_t bytes) { due_ += bytes; }
   // So many bytes need not be moved after all.
   void NotDue(uint64_t bytes) { due_ -= std::min(bytes, due_); }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include "api/cli/commands.h"
 #include "api/cli/figures.h"
@@ -48,6 +49,18 @@ Report ReportOf(const RepairReport& found, const std::string& directory) {
   return report;
 }
 
+// Of earlier repairs, which may have been killed behind their commit and so have told nobody.
+void TellEarlierLists(const std::string& directory, Console& console) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::filesystem::path list = entry->path() / "FOUND.txt";
+    if (!entry->path().filename().string().starts_with("damaged-") || !std::filesystem::exists(list, error))
+      continue;
+    console.err << "partita: what an earlier repair found is in " << list.string() << "\n";
+  }
+}
+
 // Opens the repaired store and reads all of it.
 ExitCode Prove(const StoreFlags& store, Console& console) {
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
@@ -79,12 +92,30 @@ ExitCode RunRepair(const StoreFlags& store, const RepairFlags& flags, Console& c
   options.apply = flags.apply;
   options.memory_bytes = std::max(store.memory_bytes / 2, kRepairMemoryMin);
   options.account = store.account;
+  // The list before all else (F53). As JSON it is one object, which ends with where the old files are.
+  bool listed = false;
+  options.found = [&](const RepairReport& findings) {
+    if (store.json) return;
+    watcher.Finish();
+    PrintReport(console.out, ReportOf(findings, store.directory));
+    console.out << "repairing; interrupted before the end this leaves the store as it was, or repaired"
+                << std::endl;
+    listed = true;
+  };
   const Result<RepairReport> found = Database::Repair(store.directory, options);
   watcher.Finish();
   if (!found.ok()) return FailToStart(console, found.status());
   const Report report = ReportOf(*found, store.directory);
-  store.json ? PrintReportJson(console.out, report) : PrintReport(console.out, report);
+  if (store.json) {
+    PrintReportJson(console.out, report);
+  } else if (!listed) {
+    PrintReport(console.out, report);
+  } else {
+    console.out << "the old files are in " << store.directory << "/" << found->kept_in
+                << "; remove them when nobody needs them\n";
+  }
   if (found->applied) return Prove(store, console);
+  if (found->damages.empty()) TellEarlierLists(store.directory, console);
   if (!store.json) {
     console.out << (found->damages.empty() ? "everything is sound: there is nothing to repair\n"
                                            : "nothing was changed; --apply repairs the store\n");

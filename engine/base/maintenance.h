@@ -68,6 +68,8 @@ struct RepairOptions {
   uint64_t memory_bytes = uint64_t{256} << 20;
   // Whose the tables are that a lost catalog named. Empty: the default account's (api/partita.h).
   std::string account{};
+  // With `apply`: told of what was found before anything is changed, when there is damage. May be null.
+  std::function<void(const RepairReport&)> found{};
 };
 
 // What damage may have done to a table's entities with keys in [lower, upper) (engine/base/user_key.h; an

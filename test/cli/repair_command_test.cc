@@ -119,6 +119,18 @@ TEST_F(RepairCommandTest, StatisticsCountNoShardThatIsNotOpen) {
               AllOf(HasSubstr("\"shards_open\":0"), HasSubstr("\"shards_damaged\":1"), HasSubstr("log-1-0")));
 }
 
+// Who was killed behind the commit has told nobody.
+TEST_F(RepairCommandTest, ASoundStorePointsToTheListOfAnEarlierRepair) {
+  FillStore();
+  Flip("meta/shard-1-0", 60);
+  const CommandOutcome repaired = Run({"repair", "--apply"});
+  ASSERT_EQ(repaired.code, ExitCode::kOk) << repaired.err;
+  EXPECT_LT(repaired.out.find("meta/shard-1-0"), repaired.out.find("repairing; "));
+  const CommandOutcome sound = Run({"repair"});
+  EXPECT_EQ(sound.code, ExitCode::kOk);
+  EXPECT_THAT(sound.err, HasSubstr(SideDirectory() + "/FOUND.txt"));
+}
+
 TEST_F(RepairCommandTest, DamageIsSkippedWhenAskedAndAlwaysTold) {
   {
     Options options = SmallOptions();

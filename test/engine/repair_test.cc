@@ -494,6 +494,32 @@ TEST_F(RepairTest, RefusesWhatIsNoStoreAndAStoreInUse) {
   EXPECT_TRUE(holder.RunToEnd((*opened)->Close()).ok());
 }
 
+// Up to the commit: what it has written by then is left over.
+TEST_F(RepairTest, IsToldOfBeforeItChangesAnythingAndCanStillBeStopped) {
+  disk_->FlipBit("meta/shard-1-0", 60, 2);
+  const std::string catalog = *disk_->ReadFile("meta/catalog");
+  bool told = false;
+  {
+    SimRuntime runtime(NextLife(), *disk_);
+    const auto before = AllFiles(*disk_);
+    RepairWorld world{.files = runtime.files(), .clock = runtime.clock(), .account = "default"};
+    RepairOptions options;
+    options.apply = true;
+    options.found = [&](const RepairReport& report) {
+      told = true;
+      EXPECT_EQ(report.damages.size(), 1u);
+      EXPECT_FALSE(report.applied);
+      EXPECT_EQ(AllFiles(*disk_), before);
+    };
+    options.pace.progress = [&](uint64_t, uint64_t) { return !told; };
+    EXPECT_EQ(runtime.RunToEnd(RepairStore(std::move(world), options)).code(), Code::kCancelled);
+  }
+  EXPECT_TRUE(told);
+  EXPECT_EQ(*disk_->ReadFile("meta/catalog"), catalog);
+  Repair();
+  EXPECT_EQ(kept_, rows_.size());
+}
+
 TEST_F(RepairTest, StopsWhenItIsAskedTo) {
   disk_->FlipBit(TablesBySize().front(), 1000, 2);
   const auto before = AllFiles(*disk_);
