@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "engine/base/coding.h"
 #include "engine/base/user_key.h"
 #include "engine/inspect_text.h"
 #include "engine/io/local_meta_store.h"
@@ -26,11 +27,12 @@ void RepairSurvey::ListDamages() {
   report.shards = found_.shards.size();
   if (found_.catalog_lost) {
     RepairDamage damage{.file = "meta/catalog", .reason = catalog_damage_.ToString()};
-    damage.consequence = "made anew from what is left: " + Number(found_.catalog.tables.size()) +
-                         " tables come back under names like recovered000007, without their access policies "
-                         "and service properties; one that was deleted just before may be among them, one "
-                         "without entities is not; of a range that had moved to another shard, or was about "
-                         "to, what had been deleted may be back";
+    damage.consequence =
+        "made anew from what is left: " + Number(found_.catalog.tables.size()) +
+        " tables come back under names like recovered000007, without their access policies "
+        "and service properties; one that was deleted just before may be among them, one "
+        "of whose entities nothing is left is not; of a range that had moved to another shard, or was about "
+        "to, what had been deleted may be back";
     report.damages.push_back(std::move(damage));
   }
   for (const RepairFindings::Shard& shard : found_.shards) {
@@ -103,6 +105,7 @@ void RepairSurvey::ListTable(const RepairFindings::Table& table) {
         if (!file.upper.empty()) upper = std::min(upper, file.upper);
       }
       AddLost(lower, upper, Version(), &damage);
+      if (found_.catalog_lost) AddLostNameless(lower, upper, &damage);
     }
   }
   found_.report.damages.push_back(std::move(damage));
@@ -134,18 +137,36 @@ void RepairSurvey::AddLostShard(const RepairFindings::Shard& shard, Version kept
 
 void RepairSurvey::AddLost(std::string_view lower, std::string_view upper, Version after,
                            RepairDamage* damage) const {
-  for (const TablePtr& table : found_.catalog.tables) {
-    RepairLostRange range;
-    range.lower = std::max(TableLowerBound(table->id), std::string(lower));
-    range.upper = TableUpperBound(table->id);
-    if (!upper.empty() && (range.upper.empty() || upper < range.upper)) range.upper = upper;
-    if (!range.upper.empty() && range.lower >= range.upper) continue;
-    range.table = table->name;
-    range.after_ticks = after.value;
-    const bool whole = range.lower == TableLowerBound(table->id) && range.upper == TableUpperBound(table->id);
-    range.text = whole ? "all of it" : UserKeyText(range.lower) + " up to " + UserKeyText(range.upper);
-    damage->lost.push_back(std::move(range));
+  for (const TablePtr& table : found_.catalog.tables)
+    AddLostOf(table->id, table->name, lower, upper, after, damage);
+}
+
+// Tables of the first and the last key, when nothing else is left of them.
+void RepairSurvey::AddLostNameless(const std::string& lower, const std::string& upper,
+                                   RepairDamage* damage) const {
+  for (const std::string& key : {lower, upper}) {
+    if (key.size() < kTableIdSize) continue;
+    const TableId id(LoadBe32(key.data()));
+    const std::string name = "table " + Number(id.value);
+    const bool listed = std::any_of(damage->lost.begin(), damage->lost.end(),
+                                    [&](const RepairLostRange& range) { return range.table == name; });
+    if (!listed && found_.catalog.FindTable(id) == nullptr)
+      AddLostOf(id, name, lower, upper, Version(), damage);
   }
+}
+
+void RepairSurvey::AddLostOf(TableId id, const std::string& name, std::string_view lower,
+                             std::string_view upper, Version after, RepairDamage* damage) {
+  RepairLostRange range;
+  range.lower = std::max(TableLowerBound(id), std::string(lower));
+  range.upper = TableUpperBound(id);
+  if (!upper.empty() && (range.upper.empty() || upper < range.upper)) range.upper = upper;
+  if (!range.upper.empty() && range.lower >= range.upper) return;
+  range.table = name;
+  range.after_ticks = after.value;
+  const bool whole = range.lower == TableLowerBound(id) && range.upper == TableUpperBound(id);
+  range.text = whole ? "all of it" : UserKeyText(range.lower) + " up to " + UserKeyText(range.upper);
+  damage->lost.push_back(std::move(range));
 }
 
 }  // namespace partita

@@ -104,6 +104,9 @@ class RepairSurvey {
   void ListDoubts(const RepairFindings::Shard& shard, RepairDamage* damage) const;
   // Cuts [lower, upper) at tables, and puts it in words.
   void AddLost(std::string_view lower, std::string_view upper, Version after, RepairDamage* damage) const;
+  static void AddLostOf(TableId id, const std::string& name, std::string_view lower, std::string_view upper,
+                        Version after, RepairDamage* damage);
+  void AddLostNameless(const std::string& lower, const std::string& upper, RepairDamage* damage) const;
   Version KeptTo(const RepairFindings::Shard& shard) const;
   Version FlushedTo(const RepairFindings::Shard& shard) const;
   bool IsItsOwn(const RepairFindings::Shard& shard, const TableInfo& table) const;

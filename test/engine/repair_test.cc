@@ -520,6 +520,23 @@ TEST_F(RepairTest, IsToldOfBeforeItChangesAnythingAndCanStillBeStopped) {
   EXPECT_EQ(kept_, rows_.size());
 }
 
+// covers: F80. It has no name any more, as all that told of it is gone.
+TEST_F(RepairTest, ATableOfWhichNothingIsLeftBesideTheCatalogIsListed) {
+  {
+    SimRuntime runtime(NextLife(), *disk_);
+    auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    ASSERT_TRUE(runtime.RunToEnd((*opened)->FlushMemtables()).ok());
+    ASSERT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
+  }
+  disk_->FlipBit("meta/catalog", 60, 2);
+  for (const std::string& path : disk_->ListFiles("tables/")) ASSERT_TRUE(disk_->RemoveFile(path));
+  for (const std::string& path : disk_->ListFiles("log-1-0/")) ASSERT_TRUE(disk_->RemoveFile(path));
+  for (const std::string& path : disk_->ListFiles("log-1-1/")) ASSERT_TRUE(disk_->RemoveFile(path));
+  const RepairReport listed = List();
+  for (const auto& [key, row] : rows_) ASSERT_TRUE(MayBeLost(listed, key, row.version));
+}
+
 TEST_F(RepairTest, StopsWhenItIsAskedTo) {
   disk_->FlipBit(TablesBySize().front(), 1000, 2);
   const auto before = AllFiles(*disk_);
