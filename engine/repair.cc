@@ -52,7 +52,7 @@ class Repair {
     PARTITA_CO_TRY(co_await WriteTables());
     BuildManifests();
     PARTITA_CO_TRY(co_await KeepOldBytes());
-    PARTITA_CO_ASSIGN(meta_, co_await LocalMetaStore::Open(world_.files, next_.store, IfMissing::kFail));
+    PARTITA_CO_ASSIGN(meta_, co_await LocalMetaStore::Open(world_.files, next_.store, IfMissing::kCreate));
     for (const Manifest& manifest : manifests_) {
       ManifestStore store(*meta_, next_.layout, manifest.shard, ManifestStore::Existing::kMayExist);
       PARTITA_CO_TRY(co_await store.Save(manifest));
@@ -317,8 +317,8 @@ class Repair {
 }  // namespace
 
 Task<Result<RepairReport>> RepairStore(RepairWorld world, RepairOptions options) {
-  PARTITA_CO_ASSIGN(const bool has_meta, co_await world.files.Exists(kMetaDirectory));
-  if (!has_meta) co_return Status::NotFound("there is no store in this directory");
+  PARTITA_CO_ASSIGN(const bool any, co_await HoldsFilesOfAStore(world.files));
+  if (!any) co_return Status::NotFound("there is no store in this directory");
   if (options.apply) {
     PARTITA_CO_ASSIGN(auto lock, co_await world.files.Lock(kLockWaitNanos));
     Repair repair(world, options);

@@ -40,6 +40,12 @@ void RepairSurvey::ListDamages() {
     if (why != manifest_damages_.end()) ListManifest(shard, why->second);
     if (!shard.log.damages.empty()) ListLog(shard);
   }
+  if (objects_missing_) {
+    report.damages.push_back({.file = kObjectDirectory,
+                              .reason = "the directory is missing (F35)",
+                              .consequence = "made anew; what was in it is lost, as far as manifests name it "
+                                             "with its keys"});
+  }
   for (const auto& [id, table] : found_.tables) {
     if (!table.damage.ok()) ListTable(table);
   }

@@ -20,8 +20,6 @@ namespace partita {
 namespace {
 
 constexpr uint64_t kSurveyCacheBytes = 8u << 20;
-// Ids of tables that nothing is left of, and which must not be given again (F19).
-constexpr uint32_t kTableIdGap = 1u << 16;
 
 struct ShardKey {
   uint32_t layout = 0;
@@ -40,9 +38,30 @@ std::optional<ShardKey> ParseShardKey(std::string_view key) {
   return out;
 }
 
-std::string RecoveredName(uint32_t id) {
-  std::string digits = std::to_string(id);
-  return "recovered" + std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits;
+// What is in a directory of tables that is missing.
+class NoObjects final : public ObjectStore {
+ public:
+  Task<Result<std::unique_ptr<ObjectWriter>>> Create(ObjectId) override {
+    co_return Status::Unsupported("nothing is written while damage is listed");
+  }
+  Task<Result<std::shared_ptr<ObjectReader>>> Open(ObjectId id) override {
+    co_return Status::NotFound(ObjectPath(id) + ": the directory is missing");
+  }
+  Task<Status> Remove(ObjectId) override { co_return Status(); }
+  Task<Result<std::vector<ObjectInfo>>> List() override { co_return std::vector<ObjectInfo>(); }
+};
+
+// Layouts whose logs are looked for by name; each change of the number of shards, and each repair, makes one.
+constexpr uint32_t kLayoutsTried = 1u << 10;
+
+// 0: there are no logs. Of a layout that was left behind the directories stay, without a file.
+Task<Result<uint32_t>> OldestLayoutOfLogs(FileSystem& files) {
+  for (uint32_t layout = 1; layout <= kLayoutsTried; ++layout) {
+    const Result<std::vector<DirectoryEntry>> logs = co_await files.List(LogDirectory(layout, ShardId(0)));
+    if (!logs.ok() && logs.code() != Code::kNotFound) co_return logs.status();
+    if (logs.ok() && !logs->empty()) co_return layout;
+  }
+  co_return 0;
 }
 
 }  // namespace
@@ -53,6 +72,18 @@ bool RepairFindings::any_manifest_lost() const {
 
 const RangeDescriptor* RepairFindings::FindRange(std::string_view user_key) const {
   return catalog.FindRange(user_key);
+}
+
+Task<Result<bool>> HoldsFilesOfAStore(FileSystem& files) {
+  for (const char* directory : {kMetaDirectory, kObjectDirectory}) {
+    const Result<std::vector<DirectoryEntry>> entries = co_await files.List(directory);
+    if (!entries.ok() && entries.code() != Code::kNotFound) co_return entries.status();
+    for (const DirectoryEntry& entry : entries.ok() ? *entries : std::vector<DirectoryEntry>()) {
+      if (IsMetaKey(entry.name) || ParseObjectName(entry.name)) co_return true;
+    }
+  }
+  PARTITA_CO_ASSIGN(const uint32_t layout, co_await OldestLayoutOfLogs(files));
+  co_return layout > 0;
 }
 
 Task<Status> ReadWhatThereIs(const TableReader& table, SkippedSpanSink* skipped,
@@ -96,12 +127,25 @@ RepairSurvey::RepairSurvey(const RepairWorld& world, FileSystem& files, const Re
 Task<Status> RepairSurvey::Run() {
   PARTITA_CO_TRY(co_await CheckIsNoBackup(files_, options_.apply));
   PARTITA_CO_TRY(co_await FindCatalog());
-  PARTITA_CO_ASSIGN(objects_, co_await LocalObjectStore::Open(files_, IfMissing::kFail));
+  PARTITA_CO_TRY(co_await OpenObjects());
   PARTITA_CO_TRY(co_await FindManifests());
   PARTITA_CO_TRY(co_await FindLogs());
   PARTITA_CO_TRY(co_await FindTables());
   if (found_.catalog_lost) RebuildCatalog();
   ListDamages();
+  co_return Status();
+}
+
+// Whoever only lists makes no directory; then there is nothing in it.
+Task<Status> RepairSurvey::OpenObjects() {
+  Result<std::unique_ptr<LocalObjectStore>> found = co_await LocalObjectStore::Open(files_, IfMissing::kFail);
+  objects_missing_ = found.code() == Code::kNotFound;
+  if (objects_missing_ && !options_.apply) {
+    objects_ = std::make_unique<NoObjects>();
+    co_return Status();
+  }
+  if (objects_missing_) found = co_await LocalObjectStore::Open(files_, IfMissing::kCreate);
+  PARTITA_CO_ASSIGN(objects_, std::move(found));
   co_return Status();
 }
 
@@ -133,15 +177,13 @@ Task<Result<MetaRecord>> RepairSurvey::ReadMetaOnce(std::string key) {
 }
 
 Task<Status> RepairSurvey::FindCatalog() {
-  PARTITA_CO_ASSIGN(const bool has_meta, co_await files_.Exists(kMetaDirectory));
-  if (!has_meta) co_return Status::NotFound("there is no store in this directory");
-  PARTITA_CO_ASSIGN(const std::vector<DirectoryEntry> entries, co_await files_.List(kMetaDirectory));
-  for (const DirectoryEntry& entry : entries) {
+  const Result<std::vector<DirectoryEntry>> entries = co_await files_.List(kMetaDirectory);
+  if (!entries.ok() && entries.code() != Code::kNotFound) co_return entries.status();
+  for (const DirectoryEntry& entry : entries.ok() ? *entries : std::vector<DirectoryEntry>()) {
     if (!IsMetaKey(entry.name)) continue;
     meta_keys_.insert(entry.name);
     if (auto key = ParseShardKey(entry.name)) found_.layout_max = std::max(found_.layout_max, key->layout);
   }
-  if (meta_keys_.empty()) co_return Status::NotFound("there is no store in this directory");
   Result<MetaRecord> record = co_await ReadMeta(kCatalogKey);
   Result<Catalog> catalog =
       record.ok() ? DecodeCatalog(record->value.bytes) : Result<Catalog>(record.status());
@@ -174,6 +216,9 @@ Task<Status> RepairSurvey::GuessLayout() {
   for (const std::string& name : meta_keys_) {
     const auto key = ParseShardKey(name);
     if (key && (catalog.layout == 0 || key->layout < catalog.layout)) catalog.layout = key->layout;
+  }
+  if (catalog.layout == 0) {
+    PARTITA_CO_ASSIGN(catalog.layout, co_await OldestLayoutOfLogs(files_));
   }
   if (catalog.layout == 0) catalog.layout = 1;
   catalog.shard_count = 0;
@@ -399,61 +444,6 @@ Task<Status> RepairSurvey::ReadTable(RepairFindings::Table* table) {
   if (table->damage.ok() && !found_.any_manifest_lost()) co_return Status();
   PARTITA_CO_ASSIGN(table->reader, co_await TableReader::Open(*objects_, cache_, found_.store, table->id));
   co_return Status();
-}
-
-// ---- 5. Tables of a lost catalog.
-
-Task<Status> RepairSurvey::NoteTablesIn(const TableReader& table) {
-  std::vector<SkippedSpan> unread;
-  SpanList skipped(&unread);
-  TableScan scan;
-  scan.skipped = &skipped;
-  IterOptions options;
-  options.scan = &scan;
-  std::unique_ptr<TableIterator> it = table.NewIterator(Direction::kForward, std::move(options));
-  IterState state = it->SeekToFirst();
-  while (state != IterState::kEnd) {
-    if (state == IterState::kNeedsIo) {
-      PARTITA_CO_TRY(co_await it->Fetch());
-      state = it->state();
-      continue;
-    }
-    const Entry& entry = it->entry();
-    if (entry.user_key.size() < kTableIdSize) co_return Status();
-    const uint32_t id = LoadBe32(entry.user_key.data());
-    Met& met = met_[id];
-    if (!met.kind_known && entry.kind != EntryKind::kPut) {
-      state = it->Next();  // Only what was put tells which kind it is.
-      continue;
-    }
-    if (!met.kind_known) met.is_entity = EntityRecordView(StoredValueContent(entry.value)).Check().ok();
-    met.kind_known = true;
-    const std::string next = TableUpperBound(TableId(id));
-    if (next.empty()) break;
-    state = it->Seek(next);
-  }
-  co_return Status();
-}
-
-void RepairSurvey::RebuildCatalog() {
-  Catalog& catalog = found_.catalog;
-  catalog.store = found_.store;
-  catalog.incarnation = found_.incarnation_max;
-  catalog.formed_layout = catalog.layout;
-  catalog.epoch = 1;
-  for (const auto& [id, met] : met_) {
-    TableDescriptor table;
-    table.id = TableId(id);
-    table.account = world_.account;
-    table.name = RecoveredName(id);
-    table.raw = !met.is_entity;
-    table.created_ticks = found_.version_max.value;
-    catalog.InsertTable(std::move(table));
-    catalog.ranges.push_back({TableLowerBound(TableId(id)), TableUpperBound(TableId(id)),
-                              ShardId(id % catalog.shard_count), RangeEpoch(catalog.epoch)});
-    catalog.next_table_id = id + 1;
-  }
-  catalog.next_table_id += kTableIdGap;
 }
 
 }  // namespace partita

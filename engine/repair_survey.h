@@ -66,6 +66,9 @@ struct RepairFindings {
   const RangeDescriptor* FindRange(std::string_view user_key) const;
 };
 
+// Whether there is anything by whose name a store could be found: meta files, logs, tables.
+Task<Result<bool>> HoldsFilesOfAStore(FileSystem& files);
+
 // The world a repair reads in: files through which nothing can be changed, or those of the repair.
 class RepairSurvey {
  public:
@@ -82,6 +85,7 @@ class RepairSurvey {
  private:
   Task<Status> FindCatalog();
   Task<Status> FindStoreId();
+  Task<Status> OpenObjects();
   Task<Status> GuessLayout();
   Task<Status> FindManifests();
   void LoseManifests();
@@ -120,7 +124,8 @@ class RepairSurvey {
   const RepairOptions& options_;
   TaskPacer pacer_;
   BlockCache cache_;
-  std::unique_ptr<LocalObjectStore> objects_;
+  std::unique_ptr<ObjectStore> objects_;
+  bool objects_missing_ = false;  // Their directory.
   std::set<std::string> meta_keys_;
   std::map<uint32_t, Status> manifest_damages_;  // By shard.
   Status catalog_damage_;

@@ -296,7 +296,14 @@ Task<Status> Store::FindOrCreateCatalog() {
     report_.created = true;
     co_return Status();
   }
-  PARTITA_CO_TRY(co_await OpenObjects(IfMissing::kFail));
+  Status objects = co_await OpenObjects(IfMissing::kFail);
+  if (objects.code() == Code::kNotFound && options_.read_only) {
+    co_return Status::Corruption(
+        "the directory tables is missing beside the catalog (F35); see what 'partita repair' can keep");
+  }
+  // As an empty one: what manifests name in it is damaged, and said to be (F35, F39).
+  if (objects.code() == Code::kNotFound) objects = co_await OpenObjects(IfMissing::kCreate);
+  PARTITA_CO_TRY(objects);
   PARTITA_CO_ASSIGN(std::optional<MetaValue> value, co_await meta_->Get(kCatalogKey));
   if (!value.has_value()) co_return Status::Corruption("meta/catalog vanished while it was opened");
   Result<Catalog> catalog = DecodeCatalog(value->bytes);

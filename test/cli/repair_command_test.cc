@@ -131,6 +131,34 @@ TEST_F(RepairCommandTest, ASoundStorePointsToTheListOfAnEarlierRepair) {
   EXPECT_THAT(sound.err, HasSubstr(SideDirectory() + "/FOUND.txt"));
 }
 
+// covers: F35 F39. Its directory is gone, or those of catalog and manifests.
+TEST_F(RepairCommandTest, AStoreThatLacksADirectoryIsRepairedAllTheSame) {
+  FillStore();
+  fs::remove_all(store_ + "/tables");
+  EXPECT_THAT(Run({"scan", "Orders", "--count", "--read-only"}).err,
+              HasSubstr("the directory tables is missing"));
+  const CommandOutcome listed = Run({"repair"});
+  EXPECT_EQ(listed.code, ExitCode::kFindings) << listed.err;
+  EXPECT_FALSE(fs::exists(store_ + "/tables"));
+  EXPECT_EQ(Run({"repair", "--apply"}).code, ExitCode::kOk);
+  EXPECT_EQ(Run({"scan", "Orders", "--count"}).out, "3\n");
+
+  // What manifests do not name nobody misses.
+  ASSERT_EQ(Run({"backup", directory_ + "/backup"}).code, ExitCode::kOk);
+  fs::remove_all(store_ + "/tables");
+  const CommandOutcome scan = Run({"scan", "Orders", "--count"});
+  EXPECT_EQ(scan.code, ExitCode::kFindings) << scan.out;
+  EXPECT_THAT(scan.err, HasSubstr(".sst"));
+}
+
+TEST_F(RepairCommandTest, AStoreWithoutItsMetaDirectoryIsFoundByItsLogs) {
+  FillStore();
+  fs::remove_all(store_ + "/meta");
+  const CommandOutcome repaired = Run({"repair", "--apply"});
+  EXPECT_EQ(repaired.code, ExitCode::kOk) << repaired.out << repaired.err;
+  EXPECT_THAT(Run({"get", "recovered000001", "anna", "2"}).out, HasSubstr("12.5"));
+}
+
 TEST_F(RepairCommandTest, DamageIsSkippedWhenAskedAndAlwaysTold) {
   {
     Options options = SmallOptions();

@@ -520,6 +520,21 @@ TEST_F(RepairTest, IsToldOfBeforeItChangesAnythingAndCanStillBeStopped) {
   EXPECT_EQ(kept_, rows_.size());
 }
 
+// covers: F35. Then all that manifests name is lost; the log is not.
+TEST_F(RepairTest, OfAStoreWithoutItsTablesTheLogIsKept) {
+  for (const std::string& path : disk_->ListFiles("tables/")) ASSERT_TRUE(disk_->RemoveFile(path));
+  const RepairReport listed = Repair();
+  EXPECT_GE(listed.damages.size(), 2u);
+  EXPECT_GT(listed.log_records, 20u);
+}
+
+TEST_F(RepairTest, WithoutAnyMetaFileTheStoreIsFoundByItsLogsAndTables) {
+  for (const std::string& path : disk_->ListFiles("meta/")) ASSERT_TRUE(disk_->RemoveFile(path));
+  const RepairReport listed = RepairWithoutCatalog();
+  EXPECT_EQ(listed.damages.size(), 1u + kShards);
+  EXPECT_EQ(kept_, rows_.size());
+}
+
 // covers: F80. It has no name any more, as all that told of it is gone.
 TEST_F(RepairTest, ATableOfWhichNothingIsLeftBesideTheCatalogIsListed) {
   {

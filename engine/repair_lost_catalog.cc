@@ -1,0 +1,76 @@
+#include "engine/base/coding.h"
+#include "engine/base/entity_record.h"
+#include "engine/base/stored_value.h"
+#include "engine/base/user_key.h"
+#include "engine/repair_survey.h"
+
+// The tables of a lost catalog, by the keys that logs and table files have.
+
+namespace partita {
+
+namespace {
+
+// Ids of tables that nothing is left of, and which must not be given again (F19).
+constexpr uint32_t kTableIdGap = 1u << 16;
+
+std::string RecoveredName(uint32_t id) {
+  std::string digits = std::to_string(id);
+  return "recovered" + std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits;
+}
+
+}  // namespace
+
+Task<Status> RepairSurvey::NoteTablesIn(const TableReader& table) {
+  std::vector<SkippedSpan> unread;
+  SpanList skipped(&unread);
+  TableScan scan;
+  scan.skipped = &skipped;
+  IterOptions options;
+  options.scan = &scan;
+  std::unique_ptr<TableIterator> it = table.NewIterator(Direction::kForward, std::move(options));
+  IterState state = it->SeekToFirst();
+  while (state != IterState::kEnd) {
+    if (state == IterState::kNeedsIo) {
+      PARTITA_CO_TRY(co_await it->Fetch());
+      state = it->state();
+      continue;
+    }
+    const Entry& entry = it->entry();
+    if (entry.user_key.size() < kTableIdSize) co_return Status();
+    const uint32_t id = LoadBe32(entry.user_key.data());
+    Met& met = met_[id];
+    if (!met.kind_known && entry.kind != EntryKind::kPut) {
+      state = it->Next();  // Only what was put tells which kind it is.
+      continue;
+    }
+    if (!met.kind_known) met.is_entity = EntityRecordView(StoredValueContent(entry.value)).Check().ok();
+    met.kind_known = true;
+    const std::string next = TableUpperBound(TableId(id));
+    if (next.empty()) break;
+    state = it->Seek(next);
+  }
+  co_return Status();
+}
+
+void RepairSurvey::RebuildCatalog() {
+  Catalog& catalog = found_.catalog;
+  catalog.store = found_.store;
+  catalog.incarnation = found_.incarnation_max;
+  catalog.formed_layout = catalog.layout;
+  catalog.epoch = 1;
+  for (const auto& [id, met] : met_) {
+    TableDescriptor table;
+    table.id = TableId(id);
+    table.account = world_.account;
+    table.name = RecoveredName(id);
+    table.raw = !met.is_entity;
+    table.created_ticks = found_.version_max.value;
+    catalog.InsertTable(std::move(table));
+    catalog.ranges.push_back({TableLowerBound(TableId(id)), TableUpperBound(TableId(id)),
+                              ShardId(id % catalog.shard_count), RangeEpoch(catalog.epoch)});
+    catalog.next_table_id = id + 1;
+  }
+  catalog.next_table_id += kTableIdGap;
+}
+
+}  // namespace partita
