@@ -131,7 +131,10 @@ Result<BackupReport> BackUpStore(Runtime& runtime, Store& store, const std::stri
   Result<BackupReport> report = Grow(runtime, store, place, *growing, options);
   if (report.ok()) return report;
   // Its own, as it is locked, unless it has its name by now. What is not removed the next attempt removes.
-  if (!fs::exists(fs::symlink_status(place.whole(), error))) fs::remove_all(place.partial(), error);
+  if (!fs::exists(fs::symlink_status(place.whole(), error)) &&
+      RemoveLeftover(*growing->files, place.partial()).ok()) {
+    fs::remove_all(place.partial(), error);
+  }
   return report.status().WithContext("backup to '" + directory + "'");
 }
 

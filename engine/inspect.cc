@@ -330,15 +330,15 @@ Result<TableOrigin> OriginOfTable(const std::string& directory, const std::strin
   if (!file.readable) return Status::Corruption(file.report.damages.front());
   PARTITA_ASSIGN(Catalog catalog, DecodeCatalog(file.record.value.bytes));
   const TableDescriptor* found = catalog.FindTable(account, table);
-  if (found == nullptr) return Status::NotFound("'" + path + "' has no table '" + table + "'");
-  return TableOrigin{HexText(catalog.store.value), catalog.incarnation, found->created_ticks};
+  return TableOrigin{HexText(catalog.store.value), catalog.incarnation,
+                     found == nullptr ? 0 : found->created_ticks};
 }
 
 bool GoesOnFrom(const TableOrigin& earlier, const TableOrigin& later) {
   // A restored backup may be older than `earlier`, by openings that its jump does not make up for.
   constexpr uint64_t kOpeningsMax = kLifeJumpMin / 2;
   return earlier.store == later.store && earlier.created_ticks == later.created_ticks &&
-         later.incarnation > earlier.incarnation && later.incarnation - earlier.incarnation < kOpeningsMax;
+         later.incarnation >= earlier.incarnation && later.incarnation - earlier.incarnation < kOpeningsMax;
 }
 
 }  // namespace partita

@@ -43,15 +43,16 @@ std::optional<uint32_t> ShardCountOfStore(const std::string& directory);
 
 // What tells a table, and the life of its store, from others that bear or bore its name.
 struct TableOrigin {
-  std::string store;         // Its id.
-  uint64_t incarnation = 0;  // Of the store's latest opening for writing.
-  uint64_t created_ticks = 0;
+  std::string store;           // Its id.
+  uint64_t incarnation = 0;    // Of the store's latest opening for writing.
+  uint64_t created_ticks = 0;  // 0: there is no such table.
 };
-// From the catalog of the store in `directory`, which may be open. kNotFound: no such table.
+// From the catalog of the store in `directory`, which may be open.
 Result<TableOrigin> OriginOfTable(const std::string& directory, const std::string& account,
                                   const std::string& table);
-// Whether `later` is the same table, and its store has been opened since `earlier`, but neither restored nor
-// repaired nor put back to an earlier state. After 32,768 openings it is taken for another, too.
+// Whether `later` is the same table, and its store was neither restored nor repaired since `earlier`, nor put
+// back to a state of before, unless one that was opened for writing again meanwhile. After 32,768 openings it
+// is taken for another, too.
 bool GoesOnFrom(const TableOrigin& earlier, const TableOrigin& later);
 
 struct DiagnoseOptions {

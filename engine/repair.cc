@@ -254,8 +254,9 @@ class Repair {
 
   Task<Status> WriteList() {
     std::string text =
-        "What 'partita repair' found in this store, and what it made of it. The files beside this\n"
-        "one are the old bytes; the store does not use them.\n";
+        "What 'partita repair' found in this store, and what it made of it, if it was not stopped: then the\n"
+        "store is as it was. The files beside this one are the old bytes; a repaired store does not use "
+        "them.\n";
     for (const RepairDamage& damage : found().report.damages) {
       text += "\n" + damage.file + "\n  " + damage.reason + "\n  " + damage.consequence + "\n";
       for (const RepairLostRange& range : damage.lost) {

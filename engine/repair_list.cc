@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "engine/base/coding.h"
 #include "engine/base/user_key.h"
@@ -59,6 +60,7 @@ void RepairSurvey::ListManifest(const RepairFindings::Shard& shard, const Status
       "the shard's table files are found again by what they hold; where a compaction was interrupted, or "
       "another range still uses a file that this shard had let go, or a range had moved away and back, what "
       "had been deleted may be back";
+  if (objects_missing_) AddLostShard(shard, Version(), &damage);
   ListDoubts(shard, &damage);
   found_.report.damages.push_back(std::move(damage));
 }
@@ -95,7 +97,10 @@ void RepairSurvey::ListTable(const RepairFindings::Table& table) {
   if (table.reader != nullptr) {
     damage.consequence = "written anew with the " + Number(table.entries) + " entries that can be read, of " +
                          Number(table.reader->info().entry_count);
-    for (const SkippedSpan& span : table.lost) AddLost(span.lower, span.upper, Version(), &damage);
+    for (const SkippedSpan& span : table.lost) {
+      AddLost(span.lower, span.upper, Version(), &damage);
+      if (found_.catalog_lost) AddLostNameless(span.lower, span.upper, &damage);
+    }
     found_.report.damages.push_back(std::move(damage));
     return;
   }
@@ -150,14 +155,13 @@ void RepairSurvey::AddLost(std::string_view lower, std::string_view upper, Versi
 // Tables of the first and the last key, when nothing else is left of them.
 void RepairSurvey::AddLostNameless(const std::string& lower, const std::string& upper,
                                    RepairDamage* damage) const {
+  std::optional<TableId> listed;
   for (const std::string& key : {lower, upper}) {
     if (key.size() < kTableIdSize) continue;
     const TableId id(LoadBe32(key.data()));
-    const std::string name = "table " + Number(id.value);
-    const bool listed = std::any_of(damage->lost.begin(), damage->lost.end(),
-                                    [&](const RepairLostRange& range) { return range.table == name; });
-    if (!listed && found_.catalog.FindTable(id) == nullptr)
-      AddLostOf(id, name, lower, upper, Version(), damage);
+    if (listed == id || found_.catalog.FindTable(id) != nullptr) continue;
+    AddLostOf(id, "table " + Number(id.value), lower, upper, Version(), damage);
+    listed = id;
   }
 }
 

@@ -217,9 +217,10 @@ Task<Status> RepairSurvey::GuessLayout() {
     const auto key = ParseShardKey(name);
     if (key && (catalog.layout == 0 || key->layout < catalog.layout)) catalog.layout = key->layout;
   }
-  if (catalog.layout == 0) {
-    PARTITA_CO_ASSIGN(catalog.layout, co_await OldestLayoutOfLogs(files_));
-  }
+  uint32_t of_logs = 0;
+  PARTITA_CO_ASSIGN(of_logs, co_await OldestLayoutOfLogs(files_));
+  // A repair of logs alone that was killed has written some manifests of the next layout.
+  if (of_logs > 0 && (catalog.layout == 0 || of_logs < catalog.layout)) catalog.layout = of_logs;
   if (catalog.layout == 0) catalog.layout = 1;
   catalog.shard_count = 0;
   for (const std::string& name : meta_keys_) {
@@ -228,11 +229,11 @@ Task<Status> RepairSurvey::GuessLayout() {
       catalog.shard_count = std::max(catalog.shard_count, key->index + 1);
     }
   }
-  while (catalog.shard_count < kShardCountMax) {
-    PARTITA_CO_ASSIGN(const bool more,
-                      co_await files_.Exists(LogDirectory(catalog.layout, ShardId(catalog.shard_count))));
-    if (!more) break;
-    ++catalog.shard_count;
+  // Any of the logs may be missing.
+  for (uint32_t index = catalog.shard_count; index < kShardCountMax; ++index) {
+    PARTITA_CO_ASSIGN(const bool exists,
+                      co_await files_.Exists(LogDirectory(catalog.layout, ShardId(index))));
+    if (exists) catalog.shard_count = index + 1;
   }
   found_.layout_max = std::max(found_.layout_max, catalog.layout);
   if (catalog.shard_count > 0) co_return Status();

@@ -56,12 +56,20 @@ class ImportCommand {
     if (flags_.resume && !source_->resumable()) {
       return Status::InvalidArgument("'" + flags_.file + "' cannot be resumed: it is not a regular file");
     }
+    Result<std::optional<ImportCheckpoint>> found = std::optional<ImportCheckpoint>();
+    if (source_->resumable()) {
+      // As the store was left: an opening would let an earlier state pass for a later one.
+      const auto left = OriginOfTable(store_flags_.directory, Account(), flags_.table);
+      if (left.ok()) origin_ = *left;
+      found = LoadCheckpoint(flags_.file, CheckpointAt({}));
+      if (flags_.resume && !found.ok()) return found.status();
+    }
     const IfNoStore if_no_store = flags_.create ? IfNoStore::kCreate : IfNoStore::kFail;
     PARTITA_ASSIGN(database_, OpenStore(store_flags_, if_no_store));
     PARTITA_TRY(OpenTargetTable());
     if (!source_->resumable()) return Status();
     PARTITA_ASSIGN(origin_, OriginOfTable(store_flags_.directory, Account(), flags_.table));
-    return FindStart();
+    return FindStart(found);
   }
 
   Status OpenTargetTable() {
@@ -96,11 +104,10 @@ class ImportCommand {
   }
 
   // REQUIRES: it can be resumed.
-  Status FindStart() {
+  Status FindStart(const Result<std::optional<ImportCheckpoint>>& found) {
     // Behind what was read when it was opened, as a line of column names.
     start_.offset = source_->reader().resume_offset();
     start_.line = source_->reader().resume_line();
-    Result<std::optional<ImportCheckpoint>> found = LoadCheckpoint(flags_.file, CheckpointAt({}));
     if (!flags_.resume) {
       if (!found.ok() || found->has_value()) {
         console_.err << "partita: importing from the start; '" << CheckpointPath(flags_.file)
@@ -111,7 +118,6 @@ class ImportCommand {
       }
       return Status();
     }
-    if (!found.ok()) return found.status();
     if (!found->has_value()) {
       console_.err << "partita: there is no '" << CheckpointPath(flags_.file)
                    << "': importing from the start\n";
