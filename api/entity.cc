@@ -43,7 +43,8 @@ Status CheckName(std::string_view name) {
                     "property name " + QuotedForMessage(name) + " is the system's: set it by its own method");
 }
 
-// AppendProperty takes what it is given. A fingerprint tells nearly all names apart: the rest are sorted.
+// AppendProperty takes what it is given. A fingerprint tells the names of small entities apart, mostly: else
+// they are sorted.
 Status CheckDistinct(std::span<const Property> properties) {
   std::bitset<256> seen;
   bool surely = true;

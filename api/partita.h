@@ -205,7 +205,7 @@ struct RawPage {
   std::vector<SkippedKeys> skipped;  // As Page's.
 };
 
-// A handle to an entity table; cheap to copy; valid until the database is closed. After the table
+// A handle to an entity table; cheap to copy; valid until the database is destroyed. After the table
 // was deleted every call that looks into it answers kNotFound, also when a table of the same name was made
 // since.
 class Table {
@@ -225,8 +225,8 @@ class Table {
   WriteResult Transact(std::span<const Write> writes, BatchOptions options = {}) const;
 
   // Independent operations, each with its own answer, in any partitions. `results` is filled in
-  // order. They have no order among them but are logged together: N of them cost little more than
-  // one flush.
+  // order. They have no order among them but are logged together, some thousand of them at the price of
+  // little more than one flush.
   std::vector<WriteResult> WriteMany(std::span<const Write> writes, WriteOptions options = {}) const;
 
   // Starts the write and returns; `done` is called once, on a worker thread: it must not block.

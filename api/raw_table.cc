@@ -63,7 +63,8 @@ WriteResult RawRefused(Status status, size_t operation = 0) {
 
 std::optional<WriteResult> Encode(const TableCore& table, std::span<const RawTable::Operation> operations,
                                   WriteOptions options, RawBatch* batch) {
-  if (Status usable = table.impl->CheckUse(); !usable.ok()) return RawRefused(std::move(usable));
+  if (!table.impl->is_usable()) [[unlikely]]
+    return RawRefused(table.impl->CheckUse());
   if (Status known = CheckDurability(options.durability); !known.ok()) return RawRefused(std::move(known));
   if (operations.empty() || operations.size() > kRawOperationsMax) {
     return RawRefused(Status::InvalidArgument("a batch takes 1 to 10,000 operations, not " +
@@ -101,8 +102,9 @@ std::optional<WriteResult> Encode(const TableCore& table, std::span<const RawTab
 // One operation without copies: the road of an embedder's put.
 WriteResult RunSingle(const TableCore& table, WriteKind kind, std::string_view partition_key,
                       std::string_view row_key, std::string_view value, WriteOptions options) {
-  Status checked = table.impl->CheckUse();
-  if (checked.ok()) checked = CheckRawKeys(partition_key, row_key);
+  if (!table.impl->is_usable()) [[unlikely]]
+    return RawRefused(table.impl->CheckUse());
+  Status checked = CheckRawKeys(partition_key, row_key);
   if (checked.ok()) checked = CheckDurability(options.durability);
   if (checked.ok() && value.size() > kRawValueSizeMax) {
     checked = Status::InvalidArgument("the value has " + std::to_string(value.size()) +
@@ -254,7 +256,8 @@ void RawTable::ApplyAsync(std::vector<Operation> operations, WriteOptions option
 }
 
 Status RawTable::Get(std::string_view partition_key, std::string_view row_key, std::string* value) const {
-  PARTITA_TRY(state_->impl->CheckUse());
+  if (!state_->impl->is_usable()) [[unlikely]]
+    return state_->impl->CheckUse();
   PARTITA_TRY(CheckRawKeys(partition_key, row_key));
   KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/false);
   Store* store = state_->impl->store.get();

@@ -71,7 +71,8 @@ std::optional<Status> TryRead(Store* store, std::string_view user_key, std::stri
 
 Status Table::GetRecord(std::string_view partition_key, std::string_view row_key, std::string* record,
                         uint64_t* timestamp_ticks) const {
-  PARTITA_TRY(state_->impl->CheckUse());
+  if (!state_->impl->is_usable()) [[unlikely]]
+    return state_->impl->CheckUse();
   PARTITA_TRY(CheckKeys(partition_key, row_key));
   KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/true);
   Store* store = state_->impl->store.get();

@@ -38,7 +38,8 @@ WriteResult Refused(Status status, size_t operation) {
 // Checks and encodes; on failure the result says which operation and why.
 std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const Write> writes,
                                        const BatchOptions& options, EncodedBatch* batch) {
-  if (Status usable = table.impl->CheckUse(); !usable.ok()) return Refused(std::move(usable), 0);
+  if (!table.impl->is_usable()) [[unlikely]]
+    return Refused(table.impl->CheckUse(), 0);
   if (Status known = CheckDurability(options.durability); !known.ok()) return Refused(std::move(known), 0);
   if (writes.empty()) return Refused(Status::InvalidArgument("the batch is empty"), 0);
   if (writes.size() > options.operations_max) {
@@ -83,7 +84,8 @@ std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const W
 
 std::optional<WriteResult> EncodeOne(const TableCore& table, const Write& write, Durability durability,
                                      EncodedBatch* batch) {
-  if (Status usable = table.impl->CheckUse(); !usable.ok()) return Refused(std::move(usable), 0);
+  if (!table.impl->is_usable()) [[unlikely]]
+    return Refused(table.impl->CheckUse(), 0);
   if (Status known = CheckDurability(durability); !known.ok()) return Refused(std::move(known), 0);
   batch->Reserve(1, EncodedRoom(EntitySizeBoundBytes(write.entity), 1));
   Status added = batch->Add(write);

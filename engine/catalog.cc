@@ -139,6 +139,7 @@ const TableDescriptor* Catalog::FindTable(TableId id) const {
 }
 
 void Catalog::InsertTable(TableDescriptor table) {
+  PARTITA_DEBUG_ASSERT(FindTable(table.account, table.name) == nullptr);
   const auto at = FirstOf(tables, table.account, table.name);
   tables.insert(at, std::make_shared<const TableDescriptor>(std::move(table)));
 }

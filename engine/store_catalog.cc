@@ -260,11 +260,11 @@ Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
       co_return Status::Busy("table '" + spec.name + "' is being deleted; try again");
     }
   }
-  if (next.SplitCount() + spec.split_partitions.size() > kSplitsMax) {
+  const size_t splits_wanted = spec.split_partitions.size();
+  if (splits_wanted > 0 && next.SplitCount() + splits_wanted > kSplitsMax) {
     co_return Status::ResourceExhausted("the store's tables have " + std::to_string(next.SplitCount()) +
-                                        " splits, and this one would have " +
-                                        std::to_string(spec.split_partitions.size()) + "; " +
-                                        std::to_string(kSplitsMax) + " are allowed in all");
+                                        " splits, and this one would have " + std::to_string(splits_wanted) +
+                                        "; " + std::to_string(kSplitsMax) + " are allowed in all");
   }
   TableDescriptor table;
   table.account = spec.account;

@@ -123,7 +123,7 @@ struct ThreadLease {
     return &leases[2 * (hash >> (64 - kPairBits))];
   }
 
-  // Until the thread ends. Zeroes from the kernel, which take memory where they are touched.
+  // Until the thread ends.
   [[gnu::noinline]] static TokenLease* Allocate(TokenLease** leases) {
     struct Owner {
       TokenLease** leases = nullptr;

@@ -103,7 +103,7 @@ void AddRanges(CLI::App& app, Words* words) {
       "partita ranges merge Orders m --data ./store", &RunMergeRanges);
   CLI::App* move = add("move", "Give the range that holds a partition to another shard",
                        "partita ranges move Orders m 1 --data ./store", &RunMoveRange);
-  move->add_option("shard", words->ranges.shard, "Its number, from 0")->required();
+  move->add_option("shard", words->ranges.shard, "Its number, from 0")->required()->type_name("N");
 }
 
 void AddHeat(CLI::App& app, Words* words) {
@@ -128,8 +128,12 @@ void AddHeat(CLI::App& app, Words* words) {
   heat->add_option("--table", flags.table, "Of one table only; of another account: ACCOUNT/TABLE");
   heat->add_option("--columns", flags.columns, "At most, 1 to 2048")
       ->check(CLI::Range(1, 2048))
+      ->type_name("N")
       ->capture_default_str();
-  heat->add_option("--rows", flags.rows, "At most, 1 to 64")->check(CLI::Range(1, 64))->capture_default_str();
+  heat->add_option("--rows", flags.rows, "At most, 1 to 64")
+      ->check(CLI::Range(1, 64))
+      ->type_name("N")
+      ->capture_default_str();
   heat->add_option("--top", flags.top, "How many of the hottest partitions, 0 to 1000")
       ->check(CLI::Range(0, 1000))
       ->type_name("N")

@@ -66,7 +66,7 @@ void EachHeaderName(std::string_view lines, Visit visit) {
   }
 }
 
-// Browsers take names, or "*" alone: a prefix is told as the headers of this answer that begin so.
+// Browsers take names, or "*" alone: a prefix is told as the service's headers of this answer that begin so.
 std::string ExposedHeaders(const CorsRule& rule, std::string_view headers) {
   std::vector<std::string> names;
   for (const std::string& exposed : rule.exposed_headers) {
@@ -76,7 +76,8 @@ std::string ExposedHeaders(const CorsRule& rule, std::string_view headers) {
     }
     const std::string_view prefix = std::string_view(exposed).substr(0, exposed.size() - 1);
     EachHeaderName(headers, [&](std::string_view name) {
-      if (EqualIgnoringCase(name.substr(0, prefix.size()), prefix)) names.emplace_back(name);
+      const bool is_meant = EqualIgnoringCase(name.substr(0, prefix.size()), prefix);
+      if (is_meant && !Lists(names, name)) names.emplace_back(name);
     });
   }
   return Joined(names);

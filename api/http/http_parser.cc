@@ -278,16 +278,17 @@ HttpParser::Step HttpParser::CheckHead(std::string_view in) {
 
 HttpParser::Step HttpParser::ParseBody(std::string_view in) {
   Impl& s = *impl_;
+  Follow(in);
   switch (s.body) {
     case Impl::Body::kUnknown:
     case Impl::Body::kNone:
     case Impl::Body::kTooLarge:
       s.consumed = s.head_end;
-      return Finish(in, {});
+      return Finish({});
     case Impl::Body::kCounted:
       if (in.size() - s.head_end < s.body_size) break;
       s.consumed = s.head_end + s.body_size;
-      return Finish(in, in.substr(s.head_end, s.body_size));
+      return Finish(in.substr(s.head_end, s.body_size));
     case Impl::Body::kChunked:
       return ParseChunks(in);
   }
@@ -316,12 +317,12 @@ HttpParser::Step HttpParser::ParseChunks(std::string_view in) {
     s.body = Impl::Body::kTooLarge;
     request_.body_too_large = true;
     s.joined_body.clear();
-    return Finish(in, {});
+    return Finish({});
   }
   if (error && error != beast::http::error::need_more) return Refuse(400, "A chunk is malformed.");
   if (s.parser->is_done()) {
     s.joined_body.reserve(s.joined_body.size() + kJoinedPadding);
-    return Finish(in, s.joined_body);
+    return Finish(s.joined_body);
   }
   // What is not taken is an unfinished line, or lines: framing.
   s.scanned = std::max(s.scanned, s.consumed);
@@ -332,10 +333,14 @@ HttpParser::Step HttpParser::ParseChunks(std::string_view in) {
   return Step::kNeedMore;
 }
 
-// `in` may have moved since the head was parsed: the views follow it.
-HttpParser::Step HttpParser::Finish(std::string_view in, std::string_view body) {
+HttpParser::Step HttpParser::Finish(std::string_view body) {
   request_.body = body;
-  if (in.data() == impl_->base) return Step::kRequest;
+  return Step::kRequest;
+}
+
+// `in` may have moved since the head was parsed: the views follow it.
+void HttpParser::Follow(std::string_view in) {
+  if (in.data() == impl_->base) return;
   const auto moved = [this, in](std::string_view view) {
     // Without a value, a field's view may be empty and point anywhere.
     if (view.empty()) return std::string_view();
@@ -346,7 +351,6 @@ HttpParser::Step HttpParser::Finish(std::string_view in, std::string_view body) 
   request_.target = moved(request_.target);
   for (HeaderField& field : request_.headers) field = {moved(field.name), moved(field.value)};
   impl_->base = in.data();
-  return Step::kRequest;
 }
 
 size_t HttpParser::consumed() const { return impl_->consumed; }

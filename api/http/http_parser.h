@@ -89,7 +89,8 @@ class HttpParser {
   Step CheckHead(std::string_view in);
   Step ParseBody(std::string_view in);
   Step ParseChunks(std::string_view in);
-  Step Finish(std::string_view in, std::string_view body);
+  Step Finish(std::string_view body);
+  void Follow(std::string_view in);
 
   const HttpLimits limits_;
   std::unique_ptr<Impl> impl_;

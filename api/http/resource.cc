@@ -273,8 +273,9 @@ std::optional<ServiceError> ParseResource(std::string_view target, std::optional
   }
   MaybeError error = ParseResourcePath(path, resource);
   std::string_view rest = path;
-  (void)TakeSegment(&rest);
-  if (error && !resource->path_style && rest.size() > 1) {
+  const std::string_view first = TakeSegment(&rest).value_or(std::string_view());
+  const bool names_account = rest.size() > 1 && first.find_first_of("('") == first.npos;
+  if (error && error->code == ErrorCode::kInvalidUri && !resource->path_style && names_account) {
     // One who asks a machine by its full name, and names the account as on loopback.
     return ServiceError(
                ErrorCode::kInvalidUri,

@@ -9,7 +9,7 @@ namespace partita::http {
 
 namespace {
 
-// StorageServiceProperties / Cors / CorsRule / AllowedOrigins, and as many again.
+// StorageServiceProperties / Cors / CorsRule / AllowedOrigins, and some more.
 constexpr size_t kXmlDepthMax = 6;
 
 constexpr std::string_view kWhiteSpace = " \t\r\n";

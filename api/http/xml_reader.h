@@ -31,7 +31,7 @@ struct XmlElement {
 
 // Parses `xml`, whose root must be called `root_name`. Refuses as InvalidXmlDocument: more than kXmlBytesMax
 // bytes, what is not well-formed XML in UTF-8, a document type (so no entities but the five of XML), elements
-// nested deeper than any body of the service.
+// nested deeper than any body of the service. ServerBusy: there is no memory for the parser.
 std::optional<ServiceError> ParseXml(std::string_view xml, std::string_view root_name, XmlElement* root);
 
 // The text of an element; nothing when it holds elements.

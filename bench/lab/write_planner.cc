@@ -28,7 +28,7 @@ WriteAction ActionOf(OpKind kind, const EntityPlan& place) {
 }
 
 // Joins writes to transactions by table and partition, within what one may hold. Writes of one record that
-// must be atomic are added together.
+// must be atomic are added together, but for packs of more records than a transaction has room for.
 class Grouping {
  public:
   explicit Grouping(std::vector<WriteRequestPlan>* requests) : requests_(*requests) {}
@@ -45,6 +45,8 @@ class Grouping {
         packs_.emplace(pack, open_[key].request);
         return;
       }
+      Open& open = open_[key];
+      if (open.request == begun->second) open.bytes += EntitySizeBytes(together.front().entity);
       AddTo(&requests_[begun->second].writes, std::move(together.front()), packed);
       together.erase(together.begin());
       if (together.empty()) return;

@@ -15,6 +15,7 @@
 #include <charconv>
 
 #include "engine/base/executor.h"
+#include "engine/base/fork_watch.h"
 #include "engine/io/errno_status.h"
 #include "engine/io/offload.h"
 #include "engine/io/posix_file.h"
@@ -70,10 +71,16 @@ class PosixMapping final : public SharedMapping {
 
 class PosixLock final : public DirectoryLock {
  public:
-  explicit PosixLock(int descriptor) : descriptor_(descriptor) {}
+  explicit PosixLock(int descriptor) : descriptor_(descriptor), number_(descriptor) {}
+  // Also where a child came by a copy of the descriptor just before it was registered.
+  ~PosixLock() override {
+    if (generation_ == ForkGeneration()) (void)flock(number_, LOCK_UN);
+  }
 
  private:
-  UnsharedDescriptor descriptor_;  // To close it releases the lock.
+  UnsharedDescriptor descriptor_;
+  const int number_;
+  const uint32_t generation_ = WatchForks();
 };
 
 // Who holds the lock, for a message: its process id stands in the file.

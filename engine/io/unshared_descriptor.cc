@@ -12,6 +12,7 @@ namespace {
 constexpr int kFree = -1;
 constexpr int kClosedInChild = -2;
 
+// Taken and given back by any thread; read in children, which have one.
 struct Place {
   std::atomic<int> descriptor{kFree};
 };

@@ -3,6 +3,9 @@
 #include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+
 namespace partita::http {
 namespace {
 
@@ -201,6 +204,21 @@ TEST(HttpParserTest, ARefusalBehindTheHeadKnowsWhatWasAsked) {
   parser.Reset();
   ASSERT_EQ(parser.Parse("HEAD /t HTTP/1.1\r\n folded\r\n\r\n"), HttpParser::Step::kRefused);
   EXPECT_FALSE(parser.refusal().knows_head);
+}
+
+// What is received may lie elsewhere each time.
+TEST(HttpParserTest, ARefusalAmidTheBodyKnowsItFromWhatIsThereNow) {
+  HttpParser parser;
+  const std::string head = WithHeaders("A: bbbb\r\nTransfer-Encoding: chunked\r\n", "1\r\nc\r\n");
+  auto first = std::make_unique<std::string>(head);
+  ASSERT_EQ(parser.Parse(*first), HttpParser::Step::kNeedMore);
+  const std::string second = head + "5\n";
+  std::fill(first->begin(), first->end(), 'x');
+  first.reset();
+  ASSERT_EQ(parser.Parse(second), HttpParser::Step::kRefused);
+  ASSERT_TRUE(parser.refusal().knows_head);
+  EXPECT_EQ(parser.request().Header("A"), "bbbb");
+  EXPECT_EQ(parser.request().method_text, "POST");
 }
 
 TEST(HttpParserTest, RefusesMalformedChunks) {

@@ -173,6 +173,7 @@ TEST(ResourceTest, AnAccountInThePathOfAFullHostNameIsToldWhatToSet) {
   ASSERT_TRUE(refused.has_value());
   EXPECT_THAT(refused->message, ::testing::HasSubstr("path-style-hosts"));
   EXPECT_THAT(refused->message, ::testing::HasSubstr("'tables.example.org'"));
+  EXPECT_EQ(RefusalOf("/orders(PartitionKey='a/b',RowKey='c')", kCloudHost), "InvalidInput");
 }
 
 TEST(ResourceTest, BadKeySyntaxIsInvalidInput) {
