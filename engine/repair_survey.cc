@@ -217,10 +217,9 @@ Task<Status> RepairSurvey::GuessLayout() {
     const auto key = ParseShardKey(name);
     if (key && (catalog.layout == 0 || key->layout < catalog.layout)) catalog.layout = key->layout;
   }
-  uint32_t of_logs = 0;
-  PARTITA_CO_ASSIGN(of_logs, co_await OldestLayoutOfLogs(files_));
-  // A repair of logs alone that was killed has written some manifests of the next layout.
-  if (of_logs > 0 && (catalog.layout == 0 || of_logs < catalog.layout)) catalog.layout = of_logs;
+  if (catalog.layout == 0) {
+    PARTITA_CO_ASSIGN(catalog.layout, co_await OldestLayoutOfLogs(files_));
+  }
   if (catalog.layout == 0) catalog.layout = 1;
   catalog.shard_count = 0;
   for (const std::string& name : meta_keys_) {
