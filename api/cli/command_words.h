@@ -40,6 +40,11 @@ struct Words {
 CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& description,
                      const std::string& example, std::function<void()> chosen);
 
+// For what would do more if it were not there: a variable of a script that is not set is no choice.
+CLI::Validator NotEmpty();
+
+// serve, sas.
+void AddServiceCommands(CLI::App& app, Words* words);
 // scrub, backup, restore, repair, ranges, heat.
 void AddMaintenanceCommands(CLI::App& app, Words* words);
 
