@@ -7,6 +7,7 @@
 
 #include "bench/load/engine.h"
 #include "bench/load/load_command.h"
+#include "test/support/scratch_directory.h"
 
 namespace partita::bench {
 namespace {
@@ -14,12 +15,6 @@ namespace {
 // The exit code of `partita-bench compare` with these options, of one round on few rows.
 class CompareCommandTest : public testing::Test {
  protected:
-  CompareCommandTest() {
-    std::string pattern = testing::TempDir() + "/compare-command-XXXXXX";
-    directory_ = mkdtemp(pattern.data());
-  }
-  ~CompareCommandTest() override { std::filesystem::remove_all(directory_); }
-
   int RunCompare(const std::string& options) {
     CLI::App app("", "partita-bench");
     const CompareCommand command(&app);
@@ -28,7 +23,8 @@ class CompareCommandTest : public testing::Test {
     return command.Run();
   }
 
-  std::string directory_;
+  ScratchDirectory scratch_;
+  const std::string directory_ = scratch_.path();
 };
 
 TEST_F(CompareCommandTest, FailsWhereSomethingCouldNotBeMeasured) {

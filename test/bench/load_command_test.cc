@@ -13,18 +13,14 @@
 #include <sstream>
 #include <string>
 
+#include "test/support/scratch_directory.h"
+
 namespace partita::bench {
 namespace {
 
 // `partita-bench` with options, on few rows.
 class LoadCommandTest : public testing::Test {
  protected:
-  LoadCommandTest() {
-    std::string pattern = testing::TempDir() + "/load-command-XXXXXX";
-    directory_ = mkdtemp(pattern.data());
-  }
-  ~LoadCommandTest() override { std::filesystem::remove_all(directory_); }
-
   int RunLoad(const std::string& options) {
     CLI::App app("", "partita-bench");
     const LoadCommand command(&app);
@@ -46,7 +42,8 @@ class LoadCommandTest : public testing::Test {
   std::string JsonPath() const { return directory_ + "/result.json"; }
   bool HasStores() const { return std::filesystem::exists(directory_ + "/stores"); }
 
-  std::string directory_;
+  ScratchDirectory scratch_;
+  const std::string directory_ = scratch_.path();
 };
 
 TEST_F(LoadCommandTest, AMisspeltNameIsRefusedBeforeAnythingRuns) {
