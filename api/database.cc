@@ -356,9 +356,9 @@ DatabaseStats Database::Stats() const {
   return stats;
 }
 
-Result<VerifyReport> Database::Verify() {
+Result<VerifyReport> Database::Verify(std::function<bool(uint64_t, uint64_t)> progress) {
   PARTITA_TRY(impl_->CheckUse());
-  PARTITA_ASSIGN(Store::VerifyResult result, impl_->Run(impl_->store->Verify(nullptr)));
+  PARTITA_ASSIGN(Store::VerifyResult result, impl_->Run(impl_->store->Verify(std::move(progress))));
   VerifyReport report;
   report.tables_read = result.tables;
   report.entries = result.entries;

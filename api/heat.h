@@ -17,9 +17,9 @@ struct HotPartition {
   std::string partition_key;
   bool key_is_cut = false;  // It goes on: only its beginning is known (123 bytes).
   double per_second = 0;    // Of the metric asked for; CPU in nanoseconds.
-  // What was sampled of it may be less by so much, but not more. As it was sampled, a partition with the
-  // share p of a load of n samples is off by sqrt((1 - p) / (p n)) of its value, one standard deviation; n is
-  // 170,000 of one busy thread, and some 300,000 of several.
+  // What was sampled of it lies between per_second - above and per_second. As it was sampled, a partition
+  // with the share p of a load of n samples is off by sqrt((1 - p) / (p n)) of its value, one standard
+  // deviation; n is 170,000 of one busy thread, and some 300,000 of several.
   double above = 0;
 };
 

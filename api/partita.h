@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,11 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "api/background.h"
+#include "api/durability.h"
 #include "api/entity.h"
 #include "api/heat.h"
 #include "api/query_options.h"
 #include "api/stalls.h"
+#include "api/statistics.h"
 #include "engine/base/io_backend.h"
 #include "engine/base/maintenance.h"
 #include "engine/base/result.h"
@@ -47,9 +47,9 @@
 // (what gives no status answers with nothing). What a callback or a progress throws ends the process.
 //
 // Errors are values (engine/base/status.h): a code for the decision, a message for the person. No
-// call throws. kUnknown means in doubt: the write is wholly there or wholly not, and a later read
-// that shows which is final. kDeadlineExceeded: a limit of time, or the disk did not answer a read for 30 s;
-// nothing was changed.
+// call throws. F and a number (F7) name rules of the fault model: test/rules.txt in the source. kUnknown
+// means in doubt: the write is wholly there or wholly not, and a later read that shows which is final.
+// kDeadlineExceeded: a limit of time, or the disk did not answer a read for 30 s; nothing was changed.
 //
 // Durability. A write that returned ok at kPower survives loss of power; at kProcess, any death of
 // the process; kMemory promises nothing past the process. All three are atomic, ordered and
@@ -58,13 +58,6 @@ namespace partita {
 
 class Store;
 class Runtime;
-
-enum class Durability : uint8_t {
-  kTableDefault = 0,  // In a write: what the table was created with. In TableOptions: Options::durability.
-  kPower = 1,
-  kProcess = 2,
-  kMemory = 3,
-};
 
 // Everything that can be set; the rest is derived or measured ("partita doctor" shows it).
 struct Options {
@@ -94,10 +87,10 @@ struct Options {
   // number; the room for blocks gives way. 0 to a quarter of memory_bytes.
   uint64_t host_memory_bytes = 0;
 
-  // Shards = worker threads, each with its own log and memtables. 0: as many as the machine has cores, as far
-  // as memory_bytes is enough for them.
-  // 0 to 256.
-  // A store may be opened with another number than it was made with; ranges are then re-assigned.
+  // Shards = worker threads, each with its own log and memtables; 0 to 256. 0: one for each core, as far as
+  // memory_bytes is enough for them, whatever the store was made with. Opened with another number than before
+  // (OpenReport::shards_before) a store is divided anew, which takes time: name the number where that is not
+  // meant. (The command line keeps the store's own.)
   uint32_t shards = 0;
 
   // What Durability::kTableDefault means for tables created without their own. Not kTableDefault.
@@ -182,7 +175,8 @@ struct WriteResult {
 };
 using WriteCallback = std::function<void(WriteResult)>;
 
-// Limits of a batch; larger ones only when embedded, by option. Source: table-service 1 and 12.
+// Limits of a batch; larger ones only when embedded, by option. The defaults are those of the
+// table service (api/limits.h).
 struct BatchOptions {
   Durability durability = Durability::kTableDefault;
   uint32_t operations_max = 100;
@@ -212,7 +206,10 @@ class Table {
  public:
   const std::string& name() const;
 
-  // ---- Writes. Durable at their level, and visible, when they return.
+  // ---- Writes. Durable at their level, and visible, when they return. Refused, with nothing changed:
+  // kInvalidArgument, kAlreadyExists, kNotFound, kPreconditionFailed (as WriteAction says); kThrottled; kBusy
+  // (4,096 writes wait for the shard); kNoSpace (the disk is full: only deletes are taken); kIoError,
+  // kCorruption; kUnsupported (open for reading only); kClosed. kUnknown: in doubt.
   WriteResult Insert(const Entity& entity, WriteOptions options = {}) const;
   WriteResult Replace(const Entity& entity, std::string_view if_match = {}, WriteOptions options = {}) const;
   WriteResult Merge(const Entity& entity, std::string_view if_match = {}, WriteOptions options = {}) const;
@@ -230,17 +227,19 @@ class Table {
   std::vector<WriteResult> WriteMany(std::span<const Write> writes, WriteOptions options = {}) const;
 
   // Starts the write and returns; `done` is called once, on a worker thread: it must not block.
-  // Calls in flight together have no order. When the bounded queue is full `done` gets kBusy at once, and
-  // what breaks a rule of its own is refused at once, both on the calling thread.
+  // Calls in flight together have no order. At most 65,536 of them, with 1/16 of memory_bytes, may be: beyond
+  // it `done` gets kBusy at once, on the calling thread, as it gets what breaks a rule of its own.
   void WriteAsync(Write write, WriteOptions options, WriteCallback done) const;
   void TransactAsync(std::vector<Write> writes, BatchOptions options, WriteCallback done) const;
 
   // ---- Reads.
-  // kNotFound; kCorruption when the bytes that would answer are damaged.
+  // kNotFound; kInvalidArgument: no key of an entity; kCorruption: the bytes that would answer are damaged;
+  // kUnknown: its last write is in doubt; kDeadlineExceeded: the disk did not answer; kThrottled; kClosed.
   Result<Entity> Get(std::string_view partition_key, std::string_view row_key) const;
 
   // The same into a buffer that is reused: a cached read allocates nothing once it is large enough.
-  // The record is read with EntityView (api/entity.h).
+  // The record is read with EntityView (api/entity.h). Neither pointer may be null; after an error what they
+  // point to is unspecified.
   Status GetRecord(std::string_view partition_key, std::string_view row_key, std::string* record,
                    uint64_t* timestamp_ticks) const;
 
@@ -250,6 +249,7 @@ class Table {
   };
   std::vector<Result<Entity>> GetMany(std::span<const Key> keys) const;
 
+  // `done` is called once, as by WriteAsync.
   void GetAsync(std::string partition_key, std::string row_key,
                 std::function<void(Result<Entity>)> done) const;
 
@@ -325,9 +325,9 @@ class RawTable {
   // All rows within the bounds, from `options.continuation` on: calls `visit` with each, in order, on this
   // thread, until it answers false. Holds `limit` rows at a time, or as many as make 256 KiB and one more,
   // where they are cached by keeping their blocks there, and takes no memory for a single row: with a `limit`
-  // of what is wanted, the fastest way to read a run of rows. Those held at a time are of one point in time,
-  // as a page is; the cost counts them whether shown or not. Errors: as Scan; kInvalidArgument with
-  // skip_damage, which is for pages. Rows shown before one stand.
+  // of what is wanted, the fastest way to read a run of rows. Those held at a time are of one point in time
+  // for each partition, as a page is; the cost counts them whether shown or not. Errors: as Scan;
+  // kInvalidArgument with skip_damage, which is for pages. Rows shown before one stand.
   Result<QueryCost> ForEach(const ScanOptions& options,
                             const std::function<bool(const RawRowView& row)>& visit) const;
 
@@ -336,68 +336,6 @@ class RawTable {
   struct State;
   explicit RawTable(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   std::shared_ptr<const State> state_;
-};
-
-// Counters and sizes, per shard and in all, at one moment.
-struct ShardStats {
-  uint32_t shard = 0;
-  uint64_t memtable_bytes = 0, memtable_entries = 0, frozen_memtables = 0;
-  uint64_t log_live_bytes = 0;
-  struct Level {
-    uint64_t files = 0, bytes = 0, entries = 0, tombstones = 0;
-  };
-  std::vector<Level> levels;
-  uint64_t writes = 0, flushes = 0, compactions = 0;
-  uint64_t compactions_given_up = 0;  // That got no core, and were begun anew by a thread that does.
-  uint64_t bytes_written_user = 0;    // Keys and values accepted.
-  uint64_t bytes_written_log = 0, bytes_written_flush = 0, bytes_written_compaction = 0;
-  uint64_t bytes_read_compaction = 0;
-  uint64_t compaction_debt_bytes = 0;
-  std::array<BackgroundStats, kBackgroundKinds> background{};  // By kBackgroundKindNames.
-  uint64_t write_delay_us_total = 0, write_delay_us_max = 0;
-  bool fenced = false;   // Takes no writes: its log failed, or is stalled.
-  bool stalled = false;  // The disk has not answered its log, or reads of tables, for 30 s.
-  uint64_t stalls = 0;   // Of the log, how often.
-};
-struct DatabaseStats {
-  std::vector<ShardStats> shards;
-  uint64_t cache_bytes = 0, cache_capacity = 0, cache_hits = 0, cache_misses = 0;
-  // Reads that were given up after 30 s: those that the disk has not answered yet, and all of them.
-  uint64_t reads_overdue = 0, reads_overdue_total = 0;
-  // Reads of tables since the store was opened that met what was bad once, and good when read again; what was
-  // bad twice, whose keys answer kCorruption; filters that were, whose tables are asked without them.
-  uint64_t reads_transient = 0, damaged_parts = 0, damaged_filters = 0;
-  uint64_t memory_budget = 0, memtable_pool_bytes = 0, resident_table_bytes = 0;
-  uint64_t resident_set_bytes = 0;                      // Of the process, from the kernel.
-  Durability durability = Durability::kPower;           // Of tables made without their own,
-  Durability durability_in_force = Durability::kPower;  // and what it comes to on this disk.
-  bool catalog_in_doubt = false;  // How the last change of a table ended is not known yet.
-  uint64_t reserve_bytes = 0;     // Of the disk's space, set aside for when it is full,
-  uint64_t reserve_wanted = 0;    // and how much should be.
-  bool out_of_space = false;      // The disk is full: only deletes, and drops of tables, are accepted.
-  uint64_t times_out_of_space = 0;
-  // Calls refused because a partition, an account, or what a rule has a total for was over its throughput
-  // target; and how many partitions are being counted now.
-  uint64_t throttled_by_partition = 0, throttled_by_account = 0, throttled_by_total = 0;
-  uint64_t throttled_partitions_active = 0;
-  // What Options::balance_ranges led to since the store was opened; failed ones were planned anew.
-  uint64_t ranges_split = 0, ranges_merged = 0, ranges_moved = 0, ranges_failed = 0;
-  uint64_t load_samples = 0, load_samples_lost = 0;  // Of calls, for heat; lost for want of room.
-};
-
-struct VerifyReport {
-  uint64_t tables_read = 0, entries = 0, bytes = 0;
-  std::vector<std::string> damages;  // File, offset, rule; empty: clean.
-};
-
-// What recovery did at open, for the start-up log.
-struct OpenReport {
-  uint64_t records_replayed = 0, torn_bytes = 0, leftover_files_removed = 0;
-  bool clean_shutdown = true;
-  uint32_t shards = 0, shards_before = 0;
-  std::vector<std::string> damaged_shards;  // Why each of them is not served (Options::open_degraded).
-  std::string volatile_storage;  // Why kPower is not given (Options::allow_volatile_storage); empty: it is.
-  double seconds = 0;
 };
 
 class Database {
@@ -432,7 +370,8 @@ class Database {
   // is empty.
   Result<std::vector<RangeDescription>> ListRanges(std::string_view table = {}) const;
   // Cuts the range with this partition in two in front of it: both pieces stay with their shard, and no data
-  // is touched. kAlreadyExists: one begins there; kResourceExhausted: 4,096 splits of all tables.
+  // is touched. kAlreadyExists: one begins there; kInvalidArgument: the empty key; kResourceExhausted: 4,096
+  // splits of all tables.
   Status SplitRange(std::string_view table, std::string_view partition_key);
   // Joins the range that begins with this partition to the one in front of it. kInvalidArgument: none begins
   // there; kPreconditionFailed: they are on two shards.
@@ -442,7 +381,8 @@ class Database {
     double pause_ms = 0;         // How long writes of the range waited. Reads never do.
     uint64_t bytes_written = 0;  // Meanwhile, of what only memory held. What is in files stays where it is.
   };
-  // Gives the range that holds this partition to another shard. kBusy: another one is on its way.
+  // Gives the range that holds this partition to another shard. kBusy: another one is on its way;
+  // kInvalidArgument: there is no such shard.
   Result<RangeMove> MoveRange(std::string_view table, std::string_view partition_key, uint32_t shard);
 
   // ---- Heat: where the load lies (api/heat.h). These read memory only, and take up to some milliseconds.
@@ -468,8 +408,9 @@ class Database {
   // What kept the workers long (api/stalls.h).
   StallSummary Stalls() const;
   const OpenReport& open_report() const;
-  // Reads every table file and checks each seal, checksum, order and count.
-  Result<VerifyReport> Verify();
+  // Reads every table file and checks each seal, checksum, order and count. `progress` as in TaskPace, after
+  // each file; kCancelled when it returns false.
+  Result<VerifyReport> Verify(std::function<bool(uint64_t done, uint64_t due)> progress = {});
 
   // Reads everything on disk that can change an answer, past all caches, and checks it: to be run regularly,
   // since what rots where nobody reads is found too late. Beside everything else; options.pace bounds it.

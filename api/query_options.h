@@ -62,8 +62,8 @@ struct QueryOptions {
   uint64_t bytes_limit = 4u << 20;  // Of stored entities in a page; at least one is always given.
   std::string continuation{};       // From the page before; empty: from the start.
 
-  // Zero: none. A page ends then with what it has, and goes on by its continuation (without a limit after
-  // 5 s); ForEach and Aggregate answer kDeadlineExceeded.
+  // A page ends after so long, or after 5 s where this is zero or more, with what it has, and goes on by its
+  // continuation. ForEach and Aggregate as a whole answer kDeadlineExceeded then; zero: never.
   std::chrono::nanoseconds time_limit{0};
 
   // Set to true by any thread to stop the call, which then answers kCancelled within milliseconds. May be

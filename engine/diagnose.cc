@@ -102,7 +102,7 @@ Status DescribeMemory(const DiagnoseOptions& options, Report* report) {
   report->Add("request_bytes", uint64_t{plan.request_bytes},
               "1/16, up to 512 MiB: requests and pages under way");
   report->Add("fixed_bytes", uint64_t{plan.fixed_bytes},
-              "on top of the budget: program, stacks, rings, counters");
+              "on top of the budget: program, stacks, rings, counters, the mapped ends of the logs");
   return Status();
 }
 

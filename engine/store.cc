@@ -216,9 +216,9 @@ Task<Status> Store::CompactAll() {
   co_return Status();
 }
 
-Task<Result<Store::VerifyResult>> Store::Verify(std::function<void(uint64_t, uint64_t)> progress) {
+Task<Result<Store::VerifyResult>> Store::Verify(std::function<bool(uint64_t, uint64_t)> progress) {
   VerifyResult result;
-  uint64_t due = 0;
+  uint64_t done = 0, due = 0;
   std::map<ObjectId, FileRef> files;
   result.damages = report_.damaged_shards;
   for (Shard* shard : sound_shards_) {
@@ -227,6 +227,7 @@ Task<Result<Store::VerifyResult>> Store::Verify(std::function<void(uint64_t, uin
   for (const auto& [id, file] : files) due += file.info.file_size;
   for (const auto& [id, file] : files) {
     ++result.tables;
+    done += file.info.file_size;
     if (file.table == nullptr) {
       result.damages.push_back(file.damage.ToString());
       continue;
@@ -236,7 +237,7 @@ Task<Result<Store::VerifyResult>> Store::Verify(std::function<void(uint64_t, uin
     if (!verified.ok()) result.damages.push_back(verified.ToString());
     result.entries += report.entries;
     result.bytes += report.bytes_read;
-    if (progress) progress(result.bytes, due);
+    if (progress && !progress(done, due)) co_return Status::Cancelled("stopped as it was asked to");
   }
   for (Shard* shard : sound_shards_) {
     Status checked = shard->CheckInvariants();

@@ -184,8 +184,8 @@ class Store {
     uint64_t tables = 0, entries = 0, bytes = 0;
     std::vector<std::string> damages;
   };
-  // Reads every table file; `progress` (may be null) is called after each with bytes done and due.
-  Task<Result<VerifyResult>> Verify(std::function<void(uint64_t, uint64_t)> progress);
+  // Reads every table file; `progress` as TaskPace has it, called after each file.
+  Task<Result<VerifyResult>> Verify(std::function<bool(uint64_t, uint64_t)> progress);
 
   std::vector<ShardStatistics> Statistics();
   // Each shard's, by number; null of those that are not open.

@@ -39,8 +39,14 @@ constexpr const char* kFooter =
     "  partita put Orders '{\"PartitionKey\":\"anna\",\"RowKey\":\"0001\",\"Total\":12.5}' --data ./store\n"
     "  partita scan Orders --data ./store\n"
     "  partita serve --data ./store\n\n"
-    "Exit codes: 0 done; 1 bad records, damage, or what was asked for does not exist; 2 usage; 3 the\n"
-    "command could not finish. 'partita COMMAND --help' explains a command.";
+    "Exit codes: 0 done; 1 bad records, damage, or a table or entity that does not exist, exists already, "
+    "or\n"
+    "has another ETag; 2 usage, or a name or value that breaks a rule; 3 the command could not finish, or\n"
+    "there is no store. 'partita COMMAND --help' explains a command.";
+
+constexpr const char* kModeHelp =
+    "What happens where an entity exists: put replaces it, insert refuses the record, merge keeps its other "
+    "properties, replace refuses the record where none exists";
 
 constexpr const char* kSkipDamageHelp =
     "Go on behind what is damaged, and list the keys that may be missing for it (exit code 1 then); what is "
@@ -54,13 +60,15 @@ void AddStoreOptions(CLI::App& app, Words* words) {
       ->type_name("SIZE")
       ->capture_default_str();
   app.add_option("--shards", words->shards,
-                 "Worker threads, 1 to 256; default: as the store has, one a core for a new one. Another "
-                 "number re-divides the store")
+                 "Worker threads, 1 to 256; default: as the store has; a new one gets one a core, as far as "
+                 "--memory is enough (16M each). Another number re-divides the store")
       ->check(CLI::Range(1, 256))
       ->type_name("N");
-  app.add_option("--durability", words->durability,
-                 "What a write survives: loss of power, death of the process, or nothing; default: what the "
-                 "table was created with, power for new ones")
+  app.add_option(
+         "--durability", words->durability,
+         "For tables that are made now, and for what import writes: what a write survives: loss of power "
+         "(power), death of the process (process), or nothing (memory). Tables that exist keep what "
+         "they were made with ('partita tables' shows it). Default: power")
       ->check(CLI::IsMember({"power", "process", "memory"}))
       ->type_name("LEVEL");
   app.add_option("--io", words->io, "How the disk is reached; threads where io_uring is forbidden")
@@ -101,10 +109,7 @@ void AddTransferCommands(CLI::App& app, Words* words) {
   import->add_option("--format", words->import.format, "Default: by the file's ending (.jsonl, .csv)")
       ->check(CLI::IsMember({"jsonl", "csv", "debian"}))
       ->type_name("FORMAT");
-  import
-      ->add_option("--mode", words->import.mode,
-                   "What happens where an entity exists: put replaces it, insert refuses the record, merge "
-                   "keeps its other properties, replace refuses the record where none exists")
+  import->add_option("--mode", words->import.mode, kModeHelp)
       ->check(CLI::IsMember({"put", "insert", "replace", "merge"}))
       ->type_name("MODE")
       ->capture_default_str();
@@ -162,7 +167,8 @@ void AddReadCommands(CLI::App& app, Words* words) {
       ->type_name("N")
       ->capture_default_str();
   scan->add_flag_callback(
-      "--descending", [words] { words->scan.options.order = ScanOrder::kDescending; }, "Last key first");
+      "--descending,--reverse", [words] { words->scan.options.order = ScanOrder::kDescending; },
+      "Last key first");
   scan->add_flag("--count", words->scan.count, "Only how many there are");
 }
 
@@ -179,7 +185,10 @@ void AddQuery(CLI::App& app, Words* words) {
       "'text' ('' is a quote in it), 5, 5L, 5.0, true, datetime'2026-01-31T00:00:00Z', guid'...', X'0a'.\n"
       "5 compares with properties of type Int32, Int64 and Double; 5L with Int64 and Double, 5.0 with "
       "Double.\n"
-      "Conditions on PartitionKey and RowKey decide how much is read: --explain tells",
+      "Conditions on PartitionKey and RowKey decide how much is read: --explain tells.\n"
+      "--count, --min, --max and --sum are of all that match: they go with none of --select, --top, "
+      "--reverse\n"
+      "and --skip-damage. A printed table (--format table) holds up to 10,000 entities",
       [words] {
         words->run = [words](Console& c) { return RunQueryCommand(words->store, words->query, c); };
       });
@@ -194,7 +203,7 @@ void AddQuery(CLI::App& app, Words* words) {
       ->check(CLI::NonNegativeNumber)
       ->type_name("N")
       ->capture_default_str();
-  query->add_flag("--reverse", flags.reverse, "Last key first");
+  query->add_flag("--reverse,--descending", flags.reverse, "Last key first");
   query->add_option("--format", flags.format, "JSON lines, CSV, or a table for people")
       ->check(CLI::IsMember({"jsonl", "csv", "table"}))
       ->type_name("FORMAT")
@@ -222,7 +231,7 @@ void AddWriteCommands(CLI::App& app, Words* words) {
   put->add_option("entity", words->put.entity_json, "A JSON object; - is standard input")
       ->required()
       ->type_name("JSON");
-  put->add_option("--mode", words->put.mode, "As for import")
+  put->add_option("--mode", words->put.mode, kModeHelp)
       ->check(CLI::IsMember({"put", "insert", "replace", "merge"}))
       ->type_name("MODE")
       ->capture_default_str();
@@ -266,9 +275,11 @@ void AddTableCommands(CLI::App& app, Words* words) {
 void AddToolCommands(CLI::App& app, Words* words) {
   AddCommand(app, "stats", "Levels, files, bytes, amplification, memory", "partita stats --data ./store",
              [words] { words->run = [words](Console& c) { return RunStats(words->store, c); }; });
-  AddCommand(app, "verify", "Read everything and check every seal, order and count",
-             "partita verify --data ./store",
-             [words] { words->run = [words](Console& c) { return RunVerify(words->store, c); }; });
+  AddCommand(
+      app, "verify",
+      "Read every table file and check every seal, order and count (scrub reads logs and manifests, too)",
+      "partita verify --data ./store",
+      [words] { words->run = [words](Console& c) { return RunVerify(words->store, c); }; });
   CLI::App* inspect = AddCommand(
       app, "inspect", "Show one file of a store, also beside the process that has it open",
       "partita inspect manifest ./store/meta/shard-1-0",

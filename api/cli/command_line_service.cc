@@ -70,7 +70,10 @@ void AddServe(CLI::App& app, Words* words) {
                    "Entities a second: off (default), storage (2,000 a partition, 20,000 an account), or "
                    "partition=N,account=N")
       ->type_name("TARGETS");
-  serve->add_option("--connections-max", flags.connections_max, "More are told 503; default: 16384")
+  serve
+      ->add_option(
+          "--connections-max", flags.connections_max,
+          "At each address, as far as the limit of open files allows; more are told 503; default: 16384")
       ->type_name("N");
 }
 

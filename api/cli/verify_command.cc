@@ -4,6 +4,7 @@
 #include "api/cli/figures.h"
 #include "api/cli/open_store.h"
 #include "api/cli/report_printer.h"
+#include "api/cli/task_watcher.h"
 
 namespace partita {
 
@@ -27,7 +28,9 @@ ExitCode RunVerify(const StoreFlags& store, Console& console) {
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
   if (!database.ok()) return FailToStart(console, database.status());
   const auto started = std::chrono::steady_clock::now();
-  Result<VerifyReport> verified = (*database)->Verify();
+  TaskWatcher watcher(console, "verify");
+  Result<VerifyReport> verified = (*database)->Verify(watcher.Pace(/*bytes_per_second=*/0).progress);
+  watcher.Finish();
   if (!verified.ok()) return CloseStore(**database, Fail(console, verified.status()), console);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const Report report = Describe(*verified, (*database)->open_report(), store.directory);

@@ -232,7 +232,6 @@ ServiceError ErrorOfStatus(const Status& status, bool for_table) {
     case Code::kCancelled:
     case Code::kClosed:
     case Code::kMoved:
-    case Code::kFenced:
       return Busy(0);
     // The outcome is unknown to the client, which must look or try again (spec 17.2); or nothing was done, as
     // the disk did not answer in time.

@@ -25,7 +25,8 @@ DurabilityLevel ToLevel(std::string_view name) {
 }
 
 std::string WorkloadHelp() {
-  std::string help = "\nWorkloads (name:N gives N threads, or N outstanding for async-write):\n";
+  std::string help =
+      "\nWorkloads (name:N gives N threads, or N outstanding for async-read and async-write):\n";
   for (const WorkloadInfo& info : Workloads()) {
     std::array<char, 256> line;
     std::snprintf(line.data(), line.size(), "  %-14s %s (%sN = %u)\n", std::string(info.name).c_str(),

@@ -15,7 +15,7 @@ constexpr size_t kMiB = size_t{1} << 20;
 
 // Text and static data, and what each worker brings with it (stacks, ring, counters).
 constexpr size_t kFixedBytes = 24 * kMiB;
-constexpr size_t kFixedBytesAShard = 2 * kMiB;
+constexpr size_t kFixedBytesAShard = 10 * kMiB;  // 8 of them the mapped end of its log.
 
 constexpr size_t kLogBufferMin = 2 * kMiB;
 constexpr size_t kLogBufferMax = 8 * kMiB;

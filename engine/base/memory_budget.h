@@ -20,7 +20,8 @@ namespace partita {
 // most because a miss costs fifty microseconds, and what memtables leave idle as well (memory_lender.h).
 //
 // Beside the budget stands the fixed part, which no option changes: program text, thread stacks,
-// rings, catalog, counters. The resident set stays within 5 % of budget_bytes, plus fixed_bytes.
+// rings, catalog, counters, the mapped ends of the logs. The resident set stays within 5 % of budget_bytes,
+// plus fixed_bytes.
 struct MemoryPlan {
   size_t budget_bytes = 0;
   size_t memtable_bytes = 0;  // Limit of the store's ChunkPool; whole chunks.

@@ -40,8 +40,6 @@ std::string_view CodeName(Code code) {
       return "Corruption";
     case Code::kMoved:
       return "Moved";
-    case Code::kFenced:
-      return "Fenced";
   }
   return "?";
 }

@@ -11,7 +11,7 @@ enum class Code : uint8_t {
   kOk = 0,
   kNotFound,            // No such entity or table.
   kAlreadyExists,       // An insert met an existing entity or table.
-  kPreconditionFailed,  // The ETag given is not the entity's current one.
+  kPreconditionFailed,  // The ETag given is not the entity's current one; of ranges, they are on two shards.
   kInvalidArgument,     // A name, key, value or option breaks a rule; the message says which.
   kThrottled,           // Over a throughput target; retry_after_us() says how long to wait.
   kBusy,                // A bounded queue or the memory budget is full; try again soon.
@@ -22,11 +22,10 @@ enum class Code : uint8_t {
   kCancelled,
   kClosed,       // The store is closed or closing.
   kLocked,       // Another process holds the store (F64).
-  kUnsupported,  // A newer format, or a feature this machine lacks.
-  kIoError,
-  kCorruption,  // Bytes failed verification; the keys they hold cannot be answered (F43).
-  kMoved,       // Engine only: the range has another owner now; route again.
-  kFenced,      // Engine only: the shard takes no writes until its log is led out (F21).
+  kUnsupported,  // A newer format, a feature this machine lacks, a write to what is open for reading only.
+  kIoError,      // The disk failed. Of a write: not done, and its shard takes none until its log works again.
+  kCorruption,   // Bytes failed verification; the keys they hold cannot be answered (F43).
+  kMoved,        // Engine only: the range has another owner now; route again.
 };
 
 // The code's name as it is printed, e.g. "NotFound".
@@ -59,7 +58,6 @@ class [[nodiscard]] Status {
   static Status IoError(std::string m) { return {Code::kIoError, std::move(m)}; }
   static Status Corruption(std::string m) { return {Code::kCorruption, std::move(m)}; }
   static Status Moved(std::string m) { return {Code::kMoved, std::move(m)}; }
-  static Status Fenced(std::string m) { return {Code::kFenced, std::move(m)}; }
 
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }

@@ -27,7 +27,7 @@ TEST(MemoryBudgetTest, SharesOfAGibibyteForTwoShardsAreThese) {
   EXPECT_EQ(plan->log_buffer_bytes, 8 * kMiB);
   EXPECT_EQ(plan->request_bytes, 64 * kMiB);
   EXPECT_EQ(plan->cache_bytes, 496 * kMiB);
-  EXPECT_EQ(plan->fixed_bytes, 28 * kMiB);
+  EXPECT_EQ(plan->fixed_bytes, 44 * kMiB);
 }
 
 TEST(MemoryBudgetTest, TheSharesAreTheBudgetWhateverItsSizeAndTheShards) {

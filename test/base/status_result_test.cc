@@ -20,10 +20,10 @@ TEST(StatusTest, DefaultIsOkWithoutAMessage) {
 
 TEST(StatusTest, EachCodeHasANameOfItsOwn) {
   std::set<std::string_view> names;
-  for (int code = 0; code <= static_cast<int>(Code::kFenced); ++code) {
+  for (int code = 0; code <= static_cast<int>(Code::kMoved); ++code) {
     names.insert(CodeName(static_cast<Code>(code)));
   }
-  EXPECT_EQ(names.size(), static_cast<size_t>(Code::kFenced) + 1);
+  EXPECT_EQ(names.size(), static_cast<size_t>(Code::kMoved) + 1);
   EXPECT_FALSE(names.contains("?"));
 }
 
@@ -45,7 +45,6 @@ TEST(StatusTest, FactoriesGiveTheirCodes) {
   EXPECT_EQ(Status::IoError("m").code(), Code::kIoError);
   EXPECT_EQ(Status::Corruption("m").code(), Code::kCorruption);
   EXPECT_EQ(Status::Moved("m").code(), Code::kMoved);
-  EXPECT_EQ(Status::Fenced("m").code(), Code::kFenced);
 }
 
 TEST(StatusTest, ContextIsPutBeforeTheMessageAndKeepsTheRest) {

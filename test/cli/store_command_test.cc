@@ -173,6 +173,13 @@ TEST_F(StoreCommandTest, VerifyOfASoundStoreFindsNothing) {
   EXPECT_THAT(verified.out, HasSubstr("everything is sound"));
 }
 
+TEST_F(StoreCommandTest, VerifyCanBeInterrupted) {
+  MakeStoreWithTableFile();
+  const CommandOutcome verified = Run({"verify"}, /*interrupt_after=*/0);
+  EXPECT_EQ(verified.code, ExitCode::kFailed);
+  EXPECT_THAT(verified.err, HasSubstr("stopped as it was asked to"));
+}
+
 TEST_F(StoreCommandTest, VerifyOfADamagedFileNamesFileAndOffset) {
   MakeStoreWithTableFile();
   const std::string file = FirstFileIn("tables");

@@ -37,7 +37,7 @@ TEST(ErrorOfStatusTest, EveryStatusOfTheEngineHasItsAnswer) {
   EXPECT_EQ(outcome(Status::PreconditionFailed("")), "412 UpdateConditionNotSatisfied");
   for (const Status& status :
        {Status::Busy(""), Status::NoSpace(""), Status::Throttled("", 5), Status::ResourceExhausted(""),
-        Status::Closed(""), Status::Fenced(""), Status::Moved(""), Status::Cancelled("")}) {
+        Status::Closed(""), Status::Moved(""), Status::Cancelled("")}) {
     EXPECT_EQ(outcome(status), "503 ServerBusy") << status.ToString();
     EXPECT_GT(ErrorOfStatus(status, false).retry_after_us, 0u) << status.ToString();
   }
