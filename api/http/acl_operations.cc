@@ -11,8 +11,10 @@ Task<Answer> AnswerGetTableAcl(Exchange& exchange) {
   const Resource& resource = exchange.request.resource;
   std::optional<AsyncTable> table;
   if (Answer refused = FindTable(exchange.core, resource, &table)) co_return refused;
-  std::shared_ptr<const StoredPolicies> stored =
+  const Result<std::shared_ptr<const StoredPolicies>> found =
       exchange.core.settings.Policies(resource.account, resource.table);
+  if (!found.ok()) co_return ErrorOfStatus(found.status(), /*for_table=*/true);
+  const StoredPolicies* stored = found->get();
   HttpResponse* response = exchange.response;
   response->status = 200;
   AppendHeader(&response->headers, "Content-Type", "application/xml");

@@ -30,8 +30,9 @@ ServiceError Challenge() {
 }
 
 // Neither a header nor a token. A missing version means the newest.
-ServiceError Anonymous(const HttpRequest& request) {
-  const std::optional<std::string_view> version = request.Header("x-ms-version");
+ServiceError Anonymous(const HttpRequest& request, const QueryParameters& query) {
+  std::optional<std::string_view> version = request.Header("x-ms-version");
+  if (!version) version = query.Find("api-version");
   return !version || *version >= kChallengeVersionMin ? Challenge() : NotAuthenticated();
 }
 
@@ -228,7 +229,7 @@ std::optional<ServiceError> Authorizer::Authorize(const HttpRequest& request, co
     return AuthorizeByHeader(request, *header, resource, query, grant);
   }
   if (query.Has("sig")) return AuthorizeByToken(request, resource, query, grant);
-  return Anonymous(request);
+  return Anonymous(request, query);
 }
 
 std::optional<ServiceError> Authorizer::AuthorizeByHeader(const HttpRequest& request,
@@ -272,7 +273,12 @@ std::optional<ServiceError> Authorizer::AuthorizeByToken(const HttpRequest& requ
   }
   std::shared_ptr<const StoredPolicies> policies;  // terms may point into it.
   if (!token->policy.empty()) {
-    if (policies_ != nullptr) policies = policies_->Policies(resource.account, token->table);
+    if (policies_ != nullptr) {
+      Result<std::shared_ptr<const StoredPolicies>> found =
+          policies_->Policies(resource.account, token->table);
+      if (!found.ok()) return ErrorOfStatus(found.status(), /*for_table=*/true);
+      policies = std::move(*found);
+    }
     const StoredPolicy* policy = policies == nullptr ? nullptr : policies->Find(token->policy);
     if (policy == nullptr) return NotAuthenticated();
     if (auto refused = MergePolicy(*policy, &terms)) return refused;

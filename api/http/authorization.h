@@ -45,9 +45,10 @@ enum class Operation : uint8_t {
 class PolicySource {
  public:
   virtual ~PolicySource() = default;
-  // Null when there is no such table, or no policy on it. `table` in any case.
-  virtual std::shared_ptr<const StoredPolicies> Policies(std::string_view account,
-                                                         std::string_view table) = 0;
+  // Null when there is no such table, or no policy on it. `table` in any case. kUnknown: whether there is
+  // such a table is in doubt.
+  virtual Result<std::shared_ptr<const StoredPolicies>> Policies(std::string_view account,
+                                                                 std::string_view table) = 0;
 };
 
 // The part of a table that a SAS opens. Both ends belong to it; order is that of UTF-16 code units, the

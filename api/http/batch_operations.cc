@@ -150,7 +150,11 @@ Answer ReadPart(Batch* batch, size_t i, Changeset* changeset, Write* write) {
 // Second pass, up to the failure that is known; of too many parts none is looked at. Returns a refusal of the
 // whole: a key that is not permitted.
 Answer ReadParts(Exchange& exchange, Batch* batch, Changeset* changeset) {
-  if (batch->too_many_parts) return std::nullopt;
+  if (batch->too_many_parts) {
+    // Only for the preference that its answer echoes.
+    (void)ReadHeaders(&changeset->HeadOf(*batch, kTransactionOperationsMax - 1).request);
+    return std::nullopt;
+  }
   const size_t count = changeset->failure ? changeset->failure->operation : batch->parts.size();
   // Text in JSON is as long as encoded, or longer.
   if (changeset->encoded) changeset->encoded->Reserve(count, exchange.request.http.body.size());
@@ -252,6 +256,8 @@ Task<Answer> RunChangeset(Exchange& exchange, Batch& batch) {
   if (!no_table) changeset.encoded.emplace(changeset.table->id());
   denied = ReadParts(exchange, &batch, &changeset);
   if (denied) co_return denied;
+  // No part's fault: a plain answer, so that a client tries the whole again.
+  if (no_table && no_table->status >= 500) co_return no_table;
   // The first failing part is told, but for too many of them.
   if (changeset.failure && changeset.broken_entity) changeset.failure = changeset.broken_entity;
   const bool first_failed = changeset.failure && (changeset.failure->operation == 0 || batch.too_many_parts);
@@ -261,7 +267,6 @@ Task<Answer> RunChangeset(Exchange& exchange, Batch& batch) {
   if (!changeset.failure) result = co_await changeset.table->Transact(*changeset.encoded);
   if (!result.ok()) {
     Failure failure = FailureOf(exchange.core, batch, changeset, result);
-    // No part's fault: a plain answer, so that a client tries the whole again.
     if (failure.error.status >= 500) co_return std::move(failure.error);
     changeset.failure = std::move(failure);
   }

@@ -103,7 +103,8 @@ std::optional<ServiceError> AnswerPreflight(const HttpRequest& request, const Se
   if (!origin || origin->empty() || !method || method->empty()) {
     return ServiceError(ErrorCode::kInvalidHeaderValue, "A required CORS header is not present.").AsXml();
   }
-  const std::string_view headers = request.Header("Access-Control-Request-Headers").value_or("");
+  std::string joined;
+  const std::string_view headers = request.HeaderList("Access-Control-Request-Headers", &joined).value_or("");
   // It goes back into a header.
   if (headers.find_first_of("\r\n") != headers.npos) {
     return ServiceError(ErrorCode::kInvalidHeaderValue).AsXml();

@@ -59,6 +59,16 @@ size_t HttpRequest::HeaderCount(std::string_view name) const {
   }));
 }
 
+std::optional<std::string_view> HttpRequest::HeaderList(std::string_view name, std::string* joined) const {
+  const std::optional<std::string_view> first = Header(name);
+  if (!first || HeaderCount(name) == 1) return first;
+  joined->clear();
+  for (const HeaderField& field : headers) {
+    if (SameHeaderName(field.name, name)) joined->append(joined->empty() ? "" : ",").append(field.value);
+  }
+  return *joined;
+}
+
 bool RequestHandler::RefuseBeforeBody(const HttpRequest&, HttpResponse*) { return false; }
 
 void RequestHandler::Refuse(int status, std::string_view reason, const HttpRequest&, HttpResponse* response) {

@@ -55,6 +55,9 @@ struct HttpRequest {
   // The first field of this name, ignoring case; nothing when there is none.
   std::optional<std::string_view> Header(std::string_view name) const;
   size_t HeaderCount(std::string_view name) const;
+  // Of one that is a list, which may stand in several lines (RFC 9110, 5.3): all of them, joined by commas in
+  // *joined where there are more than one.
+  std::optional<std::string_view> HeaderList(std::string_view name, std::string* joined) const;
 };
 
 // The answer, filled in by a handler. The connection adds the status line, Content-Length, Date, Server

@@ -64,6 +64,8 @@ class SegmentParser {
   explicit SegmentParser(std::string_view text) : rest_(text) {}
 
   bool AtEnd() const { return rest_.empty(); }
+  // Nothing is left, or `()`: a collection is meant.
+  bool NamesAll() const { return rest_.empty() || rest_ == "()"; }
   bool Take(std::string_view token) {
     if (!rest_.starts_with(token)) return false;
     rest_.remove_prefix(token.size());
@@ -111,7 +113,7 @@ MaybeError ParseKeys(SegmentParser* parser, Resource* resource) {
   bool has_partition_key = false;
   bool has_row_key = false;
   do {
-    parser->Take(" ");
+    if (has_partition_key || has_row_key) parser->Take(" ");
     const bool is_partition_key = parser->Take(kPartitionKeyName);
     if (!is_partition_key && !parser->Take(kRowKeyName)) return BadSyntax();
     bool& has = is_partition_key ? has_partition_key : has_row_key;
@@ -128,7 +130,7 @@ MaybeError ParseKeys(SegmentParser* parser, Resource* resource) {
 // Below `Tables`: nothing, `()` or `('t')`.
 MaybeError ParseTables(SegmentParser* parser, Resource* resource) {
   resource->kind = ResourceKind::kTables;
-  if (parser->AtEnd() || (parser->Take("()") && parser->AtEnd())) return std::nullopt;
+  if (parser->NamesAll()) return std::nullopt;
   resource->kind = ResourceKind::kTable;
   if (!parser->Take("(") || !parser->TakeQuoted(&resource->table) || !parser->Take(")") || !parser->AtEnd())
     return BadSyntax();
@@ -151,7 +153,7 @@ MaybeError ParseSegment(std::string_view text, Resource* resource) {
   if (name.empty()) return BadSyntax();
   resource->table = std::string(name);
   resource->kind = ResourceKind::kEntities;
-  if (parser.AtEnd() || (parser.Take("()") && parser.AtEnd())) return std::nullopt;
+  if (parser.NamesAll()) return std::nullopt;
   if (!parser.Take("(")) return BadSyntax();
   return ParseKeys(&parser, resource);
 }

@@ -15,14 +15,15 @@ std::optional<ServiceError> Selection::Parse(std::optional<std::string_view> tex
   if (rest.empty() || rest == "*") return std::nullopt;
 
   std::vector<std::string>& names = selection->names_;
-  size_t count = 0;
   for (bool more = true; more;) {
     const size_t size = std::min(rest.find(','), rest.size());
     const std::string_view name = TrimBlanks(rest.substr(0, size));
     more = size < rest.size();
     rest.remove_prefix(size + (more ? 1 : 0));
-    if (name.empty() || ++count > kSelectNamesMax) return ServiceError(ErrorCode::kInvalidInput).Early();
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+    if (name.empty()) return ServiceError(ErrorCode::kInvalidInput).Early();
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (names.size() == kSelectNamesMax) return ServiceError(ErrorCode::kInvalidInput).Early();
+    names.emplace_back(name);
   }
   return std::nullopt;
 }

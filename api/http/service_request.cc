@@ -175,16 +175,8 @@ std::optional<ServiceError> ReadConditions(ServiceRequest* request) {
 }
 
 std::optional<ServiceError> ReadLevel(ServiceRequest* request) {
-  const HttpRequest& http = request->http;
-  std::optional<std::string_view> accept = http.Header("Accept");
-  // A list may stand in several lines (RFC 9110, 5.3). Hardly anybody sends it so.
   std::string joined;
-  if (accept && http.HeaderCount("Accept") > 1) {
-    for (const HeaderField& field : http.headers) {
-      if (SameHeaderName(field.name, "Accept")) joined.append(joined.empty() ? "" : ",").append(field.value);
-    }
-    accept = joined;
-  }
+  const std::optional<std::string_view> accept = request->http.HeaderList("Accept", &joined);
   return ChooseMetadataLevel(request->query.Find("$format"), accept, &request->level);
 }
 

@@ -25,17 +25,22 @@ void StoredSettings::Cache<T>::Add(const Bytes& bytes, std::shared_ptr<const T> 
   entries[bytes.get()] = {bytes, std::move(parsed)};
 }
 
-std::shared_ptr<const StoredPolicies> StoredSettings::Policies(std::string_view account,
-                                                               std::string_view table) {
+Result<std::shared_ptr<const StoredPolicies>> StoredSettings::Policies(std::string_view account,
+                                                                       std::string_view table) {
+  using Policies = std::shared_ptr<const StoredPolicies>;
   const Bytes bytes = database_.TableAttributes(account, table);
-  if (bytes == nullptr) return nullptr;
-  if (auto known = policies_.Find(bytes)) return known;
+  if (bytes == nullptr) {
+    Status found = database_.FindTable(account, table).status();
+    if (found.code() == Code::kUnknown) return found;
+    return Policies();
+  }
+  if (Policies known = policies_.Find(bytes)) return known;
   auto parsed = std::make_shared<StoredPolicies>();
   // What was written by WriteAccessPolicies reads back. Were it not so, no token that names a policy
   // would be let in.
-  if (ReadAccessPolicies(*bytes, parsed.get())) return nullptr;
+  if (ReadAccessPolicies(*bytes, parsed.get())) return Policies();
   policies_.Add(bytes, parsed);
-  return parsed;
+  return Policies(std::move(parsed));
 }
 
 Task<Status> StoredSettings::SetPolicies(std::string account, std::string table, StoredPolicies policies) {

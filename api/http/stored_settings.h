@@ -24,8 +24,8 @@ class StoredSettings : public PolicySource {
  public:
   explicit StoredSettings(AsyncDatabase database) : database_(database) {}
 
-  // Null when there is no such table, or no policy on it.
-  std::shared_ptr<const StoredPolicies> Policies(std::string_view account, std::string_view table) override;
+  Result<std::shared_ptr<const StoredPolicies>> Policies(std::string_view account,
+                                                         std::string_view table) override;
   // Replaces all policies; an empty list clears. Durable on return. kNotFound: no such table.
   Task<Status> SetPolicies(std::string account, std::string table, StoredPolicies policies);
 

@@ -137,8 +137,12 @@ void Log(const AccessLog& log, const Visit& visit, const HttpResponse& response,
 
 void AppendHeaders(ServiceCore& core, const Visit& visit, HttpResponse* response) {
   AppendCommonHeaders(visit.http, visit.id, visit.version, response);
+  const std::shared_ptr<const ServiceProperties> properties =
+      core.settings.Properties(visit.request.resource.account);
   if (visit.request.kind != RequestKind::kPreflight) {
-    AddCorsHeaders(visit.http, core.settings.Properties(visit.request.resource.account).get(), response);
+    AddCorsHeaders(visit.http, properties.get(), response);
+  } else if (response->status != 200 && properties != nullptr && !properties->cors.empty()) {
+    response->AddHeader("Vary", "Origin");
   }
 }
 

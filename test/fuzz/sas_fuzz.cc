@@ -31,7 +31,8 @@ constexpr std::string_view kHost = "127.0.0.1:10002";
 
 class EveryPolicy : public PolicySource {
  public:
-  std::shared_ptr<const StoredPolicies> Policies(std::string_view, std::string_view) override {
+  partita::Result<std::shared_ptr<const StoredPolicies>> Policies(std::string_view,
+                                                                  std::string_view) override {
     StoredPolicies policies;
     policies.policies = {{.id = "p", .permission = "raud"},
                          {.id = "e", .expiry = partita::DateTime{1u << 30}}};

@@ -57,7 +57,8 @@ struct SentRequest {
 // Policies by account and folded table.
 class FakePolicies : public PolicySource {
  public:
-  std::shared_ptr<const StoredPolicies> Policies(std::string_view account, std::string_view table) override {
+  Result<std::shared_ptr<const StoredPolicies>> Policies(std::string_view account,
+                                                         std::string_view table) override {
     const auto it = policies.find({std::string(account), FoldCase(table)});
     return it == policies.end() ? nullptr : std::make_shared<const StoredPolicies>(it->second);
   }

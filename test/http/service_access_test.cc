@@ -119,6 +119,13 @@ TEST_F(ServiceAccess, TheVersionMayStandInTheAddress) {  // 2.3
   EXPECT_EQ(get("2018-03-28", "").Header("x-ms-version"), "2018-03-28");
   EXPECT_EQ(get("2018-03-28", "x-ms-version: 2020-12-06\n").Header("x-ms-version"), "2020-12-06");
   EXPECT_EQ(get("yesterday", "").Outcome(), "400 InvalidHeaderValue");
+  // Who has no token is answered by it, too.
+  const auto stranger = [&](std::string_view version) {
+    return world.AskExactly("GET /Tables?api-version=" + std::string(version) +
+                            " HTTP/1.1\nHost: " + std::string(kExampleHost) + "\n\n");
+  };
+  EXPECT_EQ(stranger("2019-02-02").status, 403);
+  EXPECT_EQ(stranger("2020-12-06").status, 401);
 }
 
 TEST_F(ServiceAccess, ATableTokenReachesNothingElse) {
@@ -233,6 +240,22 @@ TEST_F(ServiceAccess, PoliciesAreStoredGivenBackAndDecide) {
   EXPECT_EQ(world.Get("/orders()?" + token).Outcome(), "403 AuthenticationFailed");
 }
 
+TEST_F(ServiceAccess, APolicyOfATableInDoubtIsNotCalledUnknown) {  // 17.2
+  ASSERT_EQ(
+      world
+          .Put("/orders?comp=acl",
+               "<SignedIdentifiers><SignedIdentifier><Id>readers</Id><AccessPolicy><Expiry>2030-01-01"
+               "</Expiry><Permission>r</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>")
+          .status,
+      204);
+  const std::string token = Token({.sp = "", .si = "readers"});
+  ASSERT_EQ(world.Get("/orders()?" + token).status, 200);
+  world.runtime().AddFault({.operations = SimOps(SimOp::kFlushDirectory), .path_prefix = "meta"});
+  EXPECT_EQ(world.Delete("/Tables('orders')", "").Outcome(), "500 OperationTimedOut");
+  EXPECT_EQ(world.Get("/orders()?" + token).Outcome(), "500 OperationTimedOut");
+  world.runtime().ClearFaults();
+}
+
 TEST_F(ServiceAccess, MoreThanFivePoliciesAreRefused) {
   std::string xml = "<SignedIdentifiers>";
   for (int i = 0; i < 6; ++i)
@@ -277,9 +300,14 @@ TEST_F(ServiceAccess, PreflightsAndActualRequestsFollowTheRules) {
   EXPECT_EQ(preflight.Header("Access-Control-Allow-Origin"), "http://a.example");
   EXPECT_EQ(preflight.Header("Access-Control-Max-Age"), "60");
   EXPECT_TRUE(preflight.Has("x-ms-request-id"));
-  EXPECT_EQ(
-      world.Plain("OPTIONS", "/orders()", origin + "Access-Control-Request-Method: DELETE\n", "").Outcome(),
-      "403 CorsPreflightFailure");
+  const std::string headers =
+      origin + "Access-Control-Request-Method: GET\nAccess-Control-Request-Headers: x-ms-date\n";
+  for (const std::string& refused : {origin + "Access-Control-Request-Method: DELETE\n",
+                                     headers + "Access-Control-Request-Headers: x-other\n"}) {
+    const Reply reply = world.Plain("OPTIONS", "/orders()", refused, "");
+    EXPECT_EQ(reply.Outcome(), "403 CorsPreflightFailure") << refused;
+    EXPECT_EQ(reply.Header("Vary"), "Origin") << refused;
+  }
   EXPECT_EQ(world.Plain("OPTIONS", "/orders()", origin, "").Outcome(), "400 InvalidHeaderValue");
   // Nobody signs it, so nobody may have its body received: it is answered without.
   const std::string with_body = "OPTIONS /orders() HTTP/1.1\nContent-Length: 4000000\n" + origin;

@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -297,6 +298,22 @@ TEST_F(ServiceBatches, OfTooManyPartsNoneIsLookedAt) {
               "99:The batch request operation exceeds the maximum 100 changes per change set.");
   }
   EXPECT_EQ(All().find("RowKey"), std::string::npos);
+}
+
+TEST_F(ServiceBatches, TheLastOfTooManyPartsEchoesItsPreference) {  // 12.4
+  std::string parts;
+  for (int i = 0; i <= 100; ++i) parts += Insert("p", std::to_string(i));
+  EXPECT_THAT(Send(Changeset(parts)).body, HasSubstr("Preference-Applied: return-no-content\r\n"));
+}
+
+// No part's fault, and it ends by itself: the whole is refused, for clients to try it again.
+TEST_F(ServiceBatches, OnATableInDoubtTheWholeIsRefused) {  // 17.2
+  world.runtime().AddFault({.operations = SimOps(SimOp::kFlushDirectory), .path_prefix = "meta"});
+  EXPECT_EQ(world.Delete("/Tables('orders')", "").Outcome(), "500 OperationTimedOut");
+  const Reply refused = Send(Changeset(Insert("p", "1")));
+  EXPECT_EQ(refused.Outcome(), "500 OperationTimedOut");
+  EXPECT_THAT(PartsOf(refused), IsEmpty());
+  world.runtime().ClearFaults();
 }
 
 TEST_F(ServiceBatches, AQueryStandsAlone) {
