@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "engine/base/assert.h"
 #include "engine/base/coding.h"
@@ -65,7 +66,22 @@ inline Slots SlotsOf(uint64_t hash, uint32_t segment_length, uint64_t segment_co
   return {{first, second, third}};
 }
 
-inline uint8_t Fingerprint(uint64_t hash) { return static_cast<uint8_t>(hash ^ (hash >> 32)); }
+// Little-endian in memory, as the machines are that we build for.
+template <typename Print>
+Print Fingerprint(uint64_t hash) {
+  return static_cast<Print>(hash ^ (hash >> 32));
+}
+template <typename Print>
+Print PrintAt(const char* prints, uint32_t slot) {
+  Print print;
+  std::memcpy(&print, prints + slot * sizeof(Print), sizeof(Print));
+  return print;
+}
+template <typename Print>
+bool Matches(const char* prints, const Slots& s, uint64_t hash) {
+  return Fingerprint<Print>(hash) == (PrintAt<Print>(prints, s.at[0]) ^ PrintAt<Print>(prints, s.at[1]) ^
+                                      PrintAt<Print>(prints, s.at[2]));
+}
 
 class Builder {
  public:
@@ -85,15 +101,18 @@ class Builder {
   }
 
   // REQUIRES: the last Try succeeded.
+  template <typename Print>
   void Assign(std::string* out) const {
     const size_t start = out->size();
-    out->resize(start + slots_.size());
-    uint8_t* prints = reinterpret_cast<uint8_t*>(out->data()) + start;
+    out->resize(start + slots_.size() * sizeof(Print));
+    char* prints = out->data() + start;
     for (size_t i = order_.size(); i-- > 0;) {
       const Slots s = SlotsOf(order_[i], geometry_.segment_length, length_);
       const unsigned own = owner_[i];
-      prints[s.at[own]] = static_cast<uint8_t>(Fingerprint(order_[i]) ^ prints[s.at[(own + 1) % 3]] ^
-                                               prints[s.at[(own + 2) % 3]]);
+      const Print print =
+          static_cast<Print>(Fingerprint<Print>(order_[i]) ^ PrintAt<Print>(prints, s.at[(own + 1) % 3]) ^
+                             PrintAt<Print>(prints, s.at[(own + 2) % 3]));
+      std::memcpy(prints + s.at[own] * sizeof(Print), &print, sizeof(Print));
     }
   }
 
@@ -160,20 +179,20 @@ class Builder {
   std::vector<uint8_t> owner_;   // Which of its three slots each peeled key owns.
 };
 
-void AppendHeader(std::string* out, uint64_t seed, const Geometry& geometry, size_t keys) {
+void AppendHeader(std::string* out, uint64_t seed, const Geometry& geometry, size_t keys, FilterWidth width) {
   AppendLe64(out, seed);
   AppendLe32(out, geometry.segment_length);
   AppendLe32(out, geometry.segment_count);
   AppendLe32(out, static_cast<uint32_t>(keys));
-  AppendLe32(out, 0);
+  AppendLe32(out, static_cast<uint32_t>(width));
 }
 
 }  // namespace
 
-std::string BuildFuseFilter(std::vector<uint64_t>* hashes) {
+std::string BuildFuseFilter(std::vector<uint64_t>* hashes, FilterWidth width) {
   std::string out;
   if (hashes->empty()) {
-    AppendHeader(&out, 0, Geometry(), 0);
+    AppendHeader(&out, 0, Geometry(), 0, width);
     return out;
   }
   bool unique = false;
@@ -182,8 +201,8 @@ std::string BuildFuseFilter(std::vector<uint64_t>* hashes) {
     for (; round < kTriesMax; ++round) {
       const uint64_t seed = MixHash(static_cast<uint64_t>(round), 0x9E3779B97F4A7C15ULL);
       if (builder.Try(*hashes, seed)) {
-        AppendHeader(&out, seed, builder.geometry(), hashes->size());
-        builder.Assign(&out);
+        AppendHeader(&out, seed, builder.geometry(), hashes->size(), width);
+        width == FilterWidth::k16Bits ? builder.Assign<uint16_t>(&out) : builder.Assign<uint8_t>(&out);
         return out;
       }
       if (!unique) break;
@@ -204,17 +223,20 @@ Status FuseFilter::Load(std::string content) {
   geometry.segment_length = reader.ReadLe32();
   geometry.segment_count = reader.ReadLe32();
   reader.ReadLe32();
-  if (reader.ReadLe32() != 0 || !reader.ok()) return Status::Corruption("filter shorter than its header");
+  const uint32_t width = reader.ReadLe32();
+  if (!reader.ok()) return Status::Corruption("filter shorter than its header");
+  if (width > 1) return Status::Corruption("filter of an unknown width");
   const bool empty = geometry.segment_length == 0;
   if (!empty && (!std::has_single_bit(geometry.segment_length) || geometry.segment_count == 0 ||
                  geometry.segment_length > kSegmentLengthMax)) {
     return Status::Corruption("filter with impossible segments");
   }
   // The greatest slot is below (count + 2) * length, because `third` stays within its segment.
-  if (reader.remaining() != (empty ? 0 : geometry.array_length())) {
+  if (reader.remaining() != (empty ? 0 : geometry.array_length() << width)) {
     return Status::Corruption("filter of another size than its header says");
   }
   content_ = std::move(content);
+  width_ = static_cast<FilterWidth>(width);
   seed_ = seed;
   segment_length_ = geometry.segment_length;
   segment_count_length_ = geometry.segment_count * geometry.segment_length;
@@ -227,8 +249,9 @@ bool FuseFilter::MayContain(uint64_t hash) const {
   if (segment_length_ == 0) return false;
   const uint64_t mixed = MixHash(hash, seed_);
   const Slots s = SlotsOf(mixed, segment_length_, segment_count_length_);
-  const uint8_t* prints = reinterpret_cast<const uint8_t*>(content_.data()) + kFuseFilterHeaderSize;
-  return Fingerprint(mixed) == (prints[s.at[0]] ^ prints[s.at[1]] ^ prints[s.at[2]]);
+  const char* prints = content_.data() + kFuseFilterHeaderSize;
+  return width_ == FilterWidth::k16Bits ? Matches<uint16_t>(prints, s, mixed)
+                                        : Matches<uint8_t>(prints, s, mixed);
 }
 
 }  // namespace partita

@@ -8,9 +8,9 @@
 
 namespace partita {
 
-// A binary fuse filter (3-wise, 8-bit fingerprints) over 64-bit key hashes: answers "surely
-// absent" or "maybe", never "absent" for a key that was given (M28). About 9.1 bits a key for
-// large sets, one false "maybe" in 256.
+// A binary fuse filter (3-wise, fingerprints of 8 or 16 bits) over 64-bit key hashes: answers "surely
+// absent" or "maybe", never "absent" for a key that was given (M28). About 9.1 or 18.2 bits a key for
+// large sets, one false "maybe" in 256 or 65,536.
 //
 // Content of a filter part, little-endian:
 //
@@ -19,17 +19,19 @@ namespace partita {
 //        8     4  segment_length   a power of two
 //       12     4  segment_count    n: probes lie in three neighbouring segments of n + 2
 //       16     4  key_count        distinct hashes
-//       20     4  reserved         zero, checked on read
-//       24     m  fingerprints     m = (segment_count + 2) * segment_length
+//       20     4  width            0: fingerprints of 8 bits; 1: of 16
+//       24     m  fingerprints     m = (segment_count + 2) * segment_length, or twice as many
 //
 // An empty set has segment_length 0 and no fingerprints, and answers "absent".
 inline constexpr size_t kFuseFilterHeaderSize = 8 + 4 + 4 + 4 + 4;
 
+enum class FilterWidth : uint8_t { k8Bits = 0, k16Bits = 1 };
+
 // Builds the filter for `hashes`, in any order; repeated ones are fine. The vector is used up
 // (sorted) when repetitions must be found. Empty when no seed works in 100 tries, which for distinct
 // hashes does not happen; the table is then written without the filter. While it builds it takes
-// some 27 bytes a key.
-std::string BuildFuseFilter(std::vector<uint64_t>* hashes);
+// some 28 bytes a key.
+std::string BuildFuseFilter(std::vector<uint64_t>* hashes, FilterWidth width);
 
 class FuseFilter {
  public:
@@ -46,6 +48,7 @@ class FuseFilter {
  private:
   std::string content_;
   bool loaded_ = false;
+  FilterWidth width_ = FilterWidth::k8Bits;
   uint64_t seed_ = 0;
   uint32_t segment_length_ = 0;
   uint32_t segment_count_length_ = 0;

@@ -111,7 +111,7 @@ TEST(FormatGoldenTest, IndexRecordWithZoneMap) {
 TEST(FormatGoldenTest, FuseFilter) {
   std::vector<uint64_t> hashes{1, 2, 3};
   EXPECT_EQ(
-      Hex(BuildFuseFilter(&hashes)),
+      Hex(BuildFuseFilter(&hashes, FilterWidth::k8Bits)),
       "ea2eaba4f166a09c08000000010000000300000000000000000000000000000000470000000000000000005c00001800");
 }
 

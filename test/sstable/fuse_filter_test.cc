@@ -11,6 +11,8 @@
 namespace partita {
 namespace {
 
+constexpr FilterWidth kWidths[] = {FilterWidth::k8Bits, FilterWidth::k16Bits};
+
 FuseFilter Load(std::string content) {
   FuseFilter filter;
   Status status = filter.Load(std::move(content));
@@ -25,11 +27,13 @@ TEST(FuseFilterTest, NoKeyThatWasGivenIsDenied) {
     for (int round = 0; round < (count < 1000 ? 50 : 2); ++round) {
       std::vector<uint64_t> hashes(count);
       for (uint64_t& hash : hashes) hash = random();
-      std::vector<uint64_t> given = hashes;
-      const std::string content = BuildFuseFilter(&given);
-      ASSERT_FALSE(content.empty());
-      const FuseFilter filter = Load(content);
-      for (uint64_t hash : hashes) ASSERT_TRUE(filter.MayContain(hash)) << count;
+      for (const FilterWidth width : kWidths) {
+        std::vector<uint64_t> given = hashes;
+        const std::string content = BuildFuseFilter(&given, width);
+        ASSERT_FALSE(content.empty());
+        const FuseFilter filter = Load(content);
+        for (uint64_t hash : hashes) ASSERT_TRUE(filter.MayContain(hash)) << count;
+      }
     }
   }
 }
@@ -40,9 +44,11 @@ TEST(FuseFilterTest, RepeatedHashesAreFine) {
   for (size_t distinct : {1, 2, 50, 3000}) {
     std::vector<uint64_t> hashes;
     for (size_t i = 0; i < distinct; ++i) hashes.insert(hashes.end(), 1 + random() % 4, random());
-    std::vector<uint64_t> given = hashes;
-    const FuseFilter filter = Load(BuildFuseFilter(&given));
-    for (uint64_t hash : hashes) ASSERT_TRUE(filter.MayContain(hash));
+    for (const FilterWidth width : kWidths) {
+      std::vector<uint64_t> given = hashes;
+      const FuseFilter filter = Load(BuildFuseFilter(&given, width));
+      for (uint64_t hash : hashes) ASSERT_TRUE(filter.MayContain(hash));
+    }
   }
 }
 
@@ -50,18 +56,25 @@ TEST(FuseFilterTest, OneInTwoHundredAndFiftySixOtherKeysPasses) {
   std::mt19937_64 random(TestSeed());
   std::vector<uint64_t> hashes(50'000);
   for (uint64_t& hash : hashes) hash = random();
-  const std::string content = BuildFuseFilter(&hashes);
+  const std::string content = BuildFuseFilter(&hashes, FilterWidth::k8Bits);
   EXPECT_LT(static_cast<double>(content.size()) * 8 / 50'000, 9.9);  // Bits a key.
   const FuseFilter filter = Load(content);
   size_t passed = 0;
   for (int i = 0; i < 1'000'000; ++i) passed += filter.MayContain(random());
   EXPECT_GT(passed, 3000u);
   EXPECT_LT(passed, 4900u);  // 3906 expected.
+
+  const std::string wide_content = BuildFuseFilter(&hashes, FilterWidth::k16Bits);
+  EXPECT_LT(static_cast<double>(wide_content.size()) * 8 / 50'000, 19.8);
+  const FuseFilter wide = Load(wide_content);
+  passed = 0;
+  for (int i = 0; i < 1'000'000; ++i) passed += wide.MayContain(random());
+  EXPECT_LT(passed, 60u);  // 15 expected.
 }
 
 TEST(FuseFilterTest, TheFilterOfNoKeysDeniesEverything) {
   std::vector<uint64_t> none;
-  const FuseFilter filter = Load(BuildFuseFilter(&none));
+  const FuseFilter filter = Load(BuildFuseFilter(&none, FilterWidth::k16Bits));
   EXPECT_FALSE(filter.MayContain(1));
 }
 
@@ -69,7 +82,7 @@ TEST(FuseFilterTest, TheFilterOfNoKeysDeniesEverything) {
 TEST(FuseFilterTest, WhatIsNoFilterIsRefusedAndMeansMaybe) {
   std::mt19937_64 random(TestSeed());
   std::vector<uint64_t> hashes{1, 2, 3};
-  const std::string good = BuildFuseFilter(&hashes);
+  const std::string good = BuildFuseFilter(&hashes, FilterWidth::k16Bits);
   for (int round = 0; round < 5000; ++round) {
     std::string bad = good;
     bad[random() % kFuseFilterHeaderSize] = static_cast<char>(random());
