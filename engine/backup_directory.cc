@@ -146,10 +146,12 @@ Result<BackupReport> RestoreStore(const std::string& backup, const std::string& 
   // Before anything is made.
   const Status is_backup = RunBlocking(CheckIsBackup(*from));
   if (!is_backup.ok()) return is_backup.WithContext(context);
+  Result<std::unique_ptr<PosixFileSystem>> parent = OpenFiles(place.parent);
   std::error_code error;
-  if (!fs::exists(place.whole(), error)) {
-    PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> parent, OpenFiles(place.parent));
-    PARTITA_TRY(RunBlocking(MakeRestoreDirectory(*parent, place.name)));
+  if (parent.ok()) {
+    PARTITA_TRY(RunBlocking(MakeRestoreDirectory(**parent, place.name)));
+  } else if (!fs::exists(place.whole(), error)) {
+    return parent.status();  // Where a folder cannot be read, somebody else makes those in it.
   }
   PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> to, OpenFiles(place.whole()));
   std::random_device device;

@@ -349,7 +349,8 @@ Task<Status> Store::OpenShards(uint32_t count, bool forming) {
   Status first;
   for (auto& shard : opened) {
     const bool damaged = shard.code() == Code::kCorruption || shard.code() == Code::kIoError;
-    if (damaged && options_.open_degraded) {
+    // Where a store is being made there is nothing to serve yet, nor to keep.
+    if (damaged && options_.open_degraded && !forming) {
       NoteDamagedShard(shard.status());
       continue;
     }

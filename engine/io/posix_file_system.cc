@@ -175,7 +175,10 @@ Status PosixFileSystem::ShareNow(int from_root, const std::string& from, const s
   if (linked || errno == ENOENT || errno == EEXIST) {
     // Whoever copied the file there may never have flushed it.
     Status status = linked ? Status() : ErrnoStatus("link", to, errno);
-    if (linked && fsync(source) != 0) status = ErrnoStatus("flush", from, errno);
+    if (linked && fsync(source) != 0) {
+      status = ErrnoStatus("flush", from, errno);
+      unlinkat(root_, to.c_str(), 0);  // For a copy to have the name.
+    }
     close(source);
     return status;
   }

@@ -267,7 +267,7 @@ Task<Status> SimFileSystem::Share(FileSystem& from, std::string_view from_path, 
   return ShareInterned(Intern(from_path), Intern(path));
 }
 
-// As on Linux: the name first, which stays when the flush fails.
+// The name first, which goes again when the flush fails.
 Task<Status> SimFileSystem::ShareInterned(std::string_view from, std::string_view to) {
   SimOperation link(SimOp::kLink, from);
   link.to = to;
@@ -276,6 +276,7 @@ Task<Status> SimFileSystem::ShareInterned(std::string_view from, std::string_vie
   SimOperation flush(SimOp::kFlush, to);
   flush.inode = link.opened.get();
   co_await device_.Do(flush);
+  if (!flush.status.ok()) (void)co_await Plain(SimOp::kRemove, to, {});
   co_return std::move(flush.status);
 }
 

@@ -215,5 +215,34 @@ TEST_F(RepairTest, ADegradedOpenOfASoundStoreIsAnOrdinaryOne) {
   EXPECT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
 }
 
+// What fails while a store is made is no damage: it was never whole, and the next open goes on making it.
+TEST(DegradedCreationTest, AnErrorAtAnyOperationOfACreationIsNoDamageLater) {
+  const SimOptions life{.shards = kShards};
+  uint64_t refused = 0;
+  for (uint64_t skip = 0, hits = 1; hits > 0; ++skip) {
+    SCOPED_TRACE(skip);
+    SimDisk disk(7);
+    StoreOptions options = SmallStore();
+    options.open_degraded = true;
+    {
+      SimRuntime runtime(life, disk);
+      const size_t fault = runtime.AddFault({.skip = skip, .count = 1});
+      auto opened = runtime.RunToEnd(Store::Open(runtime, options));
+      hits = runtime.FaultHits(fault);
+      refused += opened.ok() ? 0 : 1;
+      if (opened.ok()) {
+        EXPECT_THAT((*opened)->open_report().damaged_shards, IsEmpty());
+        (void)runtime.RunToEnd((*opened)->Close());
+      }
+    }
+    options.open_degraded = false;
+    SimRuntime runtime(life, disk);
+    auto again = runtime.RunToEnd(Store::Open(runtime, options));
+    ASSERT_TRUE(again.ok()) << again.status().ToString();
+    ASSERT_TRUE(runtime.RunToEnd((*again)->Close()).ok());
+  }
+  EXPECT_GT(refused, 10u);
+}
+
 }  // namespace
 }  // namespace partita

@@ -128,5 +128,17 @@ TEST_P(RepairCrashTest, WhatWasCopiedSurvivesALossOfPowerToo) {
   }
 }
 
+// A second name that could not be flushed gives way to a copy.
+TEST_P(RepairCrashTest, WhatWasLinkedAndNotFlushedIsCopied) {
+  Damage();
+  const auto before = AllFiles(*disk_);
+  SimFault no_flush;
+  no_flush.effect = SimEffect::kError;
+  no_flush.operations = SimOps(SimOp::kFlush);
+  no_flush.path_prefix = "damaged-";
+  no_flush.count = 1;
+  ExpectOldBytesKept(before, Apply(no_flush));
+}
+
 }  // namespace
 }  // namespace partita
