@@ -80,8 +80,7 @@ bool IsEmpty(const PlanInterval& interval) {
 
 void Cut(PlanInterval* interval, const PlanInterval& by) {
   interval->lower = std::max(interval->lower, by.lower);
-  if (!by.upper.empty() && (interval->upper.empty() || by.upper < interval->upper))
-    interval->upper = by.upper;
+  interval->upper = NearerEnd(interval->upper, by.upper);
 }
 
 // Sorted, overlaps and neighbours joined.
@@ -184,7 +183,7 @@ bool KeyRange::Contains(std::string_view partition_key, std::string_view row_key
   if (open()) return true;
   const std::string key = FirstKeyFrom(partition_key, row_key);
   const PlanInterval interval = IntervalOf(*this);
-  return key >= interval.lower && (interval.upper.empty() || key < interval.upper);
+  return IsInKeyRange(key, interval.lower, interval.upper);
 }
 
 QueryPlan PlanQuery(const Filter& filter, const KeyRange& range) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/ids.h"
+#include "engine/base/user_key.h"
 #include "sstable/level_set.h"
 
 namespace partita {
@@ -18,7 +19,7 @@ struct KeySpan {
   std::string upper;
 
   bool Overlaps(const KeySpan& other) const {
-    return (upper.empty() || other.lower < upper) && (other.upper.empty() || lower < other.upper);
+    return KeyRangesOverlap(lower, upper, other.lower, other.upper);
   }
   // Grows to hold `other` too.
   void Extend(const KeySpan& other);

@@ -170,9 +170,8 @@ void Catalog::RemoveTable(TableId id) {
   std::erase_if(tables, Has(id));
   std::string lower = TableLowerBound(id);
   std::string upper = TableUpperBound(id);
-  std::erase_if(ranges, [&](const RangeDescriptor& range) {
-    return range.lower >= lower && (upper.empty() || range.lower < upper);
-  });
+  std::erase_if(ranges,
+                [&](const RangeDescriptor& range) { return IsInKeyRange(range.lower, lower, upper); });
 }
 
 void Catalog::SetTableAttributes(TableId id, std::string bytes) {

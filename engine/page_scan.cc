@@ -28,11 +28,9 @@ PageScan::PageScan(const ScanRequest& request, RowSink* sink, Source source, Clo
       source_(source),
       clock_(clock),
       forward_(request.direction == Direction::kForward),
-      upper_(request.upper),
+      upper_(NearerEnd(request.upper, source.range.upper)),
       deadline_ns_(request.deadline_ns),
       slice_left_(request.entries_per_slice - 1) {
-  const std::string& range_upper = source.range.upper;
-  if (upper_.empty() || (!range_upper.empty() && range_upper < upper_)) upper_ = range_upper;
   if (deadline_ns_ == 0) deadline_ns_ = clock.MonotonicNanos() + kPageNanosMax;
   if (request.skip_damage) {
     tables_.skipped = this;
@@ -68,8 +66,7 @@ void PageScan::Skipped(SkippedSpan span) {
 
 bool PageScan::IsWithheld(std::string_view user_key, Version version) const {
   for (const SkippedSpan& span : answer_.skipped) {
-    const bool within = user_key >= span.lower && (span.upper.empty() || user_key < span.upper);
-    if (within && version <= span.version_max) return true;
+    if (version <= span.version_max && IsInKeyRange(user_key, span.lower, span.upper)) return true;
   }
   return false;
 }

@@ -10,6 +10,7 @@
 
 #include "engine/base/event.h"
 #include "engine/base/ids.h"
+#include "engine/base/user_key.h"
 #include "engine/hazard.h"
 #include "memtable/memtable.h"
 #include "sstable/level_set.h"
@@ -25,9 +26,7 @@ struct RangeView {
   bool fenced = false;                 // On its way to another shard: read, but not written here (DESIGN 8).
   std::shared_ptr<Event> fence_end{};  // While it is fenced: what its writes wait for.
 
-  bool Contains(std::string_view user_key) const {
-    return user_key >= lower && (upper.empty() || user_key < upper);
-  }
+  bool Contains(std::string_view user_key) const { return IsInKeyRange(user_key, lower, upper); }
 };
 
 // A frozen memtable.

@@ -7,6 +7,7 @@
 #include "engine/backup.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/site.h"
+#include "engine/base/user_key.h"
 #include "engine/commit_log.h"
 #include "engine/io/local_meta_store.h"
 #include "engine/io/read_only_file_system.h"
@@ -145,8 +146,8 @@ class Repair {
       for (const FileMeta& file : files_) {
         const bool is_its =
             std::any_of(next_.ranges.begin(), next_.ranges.end(), [&](const RangeDescriptor& range) {
-              return range.owner.value == i && (file.upper.empty() || file.upper > range.lower) &&
-                     (range.upper.empty() || file.lower < range.upper);
+              return range.owner.value == i &&
+                     KeyRangesOverlap(file.lower, file.upper, range.lower, range.upper);
             });
         if (is_its) manifest.files.push_back(file);
       }

@@ -169,8 +169,7 @@ void RepairSurvey::AddLostOf(TableId id, const std::string& name, std::string_vi
                              std::string_view upper, Version after, RepairDamage* damage) {
   RepairLostRange range;
   range.lower = std::max(TableLowerBound(id), std::string(lower));
-  range.upper = TableUpperBound(id);
-  if (!upper.empty() && (range.upper.empty() || upper < range.upper)) range.upper = upper;
+  range.upper = NearerEnd(TableUpperBound(id), upper);
   if (!range.upper.empty() && range.lower >= range.upper) return;
   range.table = name;
   range.after_ticks = after.value;

@@ -121,9 +121,7 @@ RowlessSweep::Interval RowlessSweep::Watch(std::string_view hint, Version* decid
   if (range == nullptr) return {};
   const TableId table(LoadBe32(hint.data()));
   Interval bounds{std::max(range->lower, TableLowerBound(table)), TableUpperBound(table)};
-  if (!range->upper.empty() && (bounds.upper.empty() || range->upper < bounds.upper)) {
-    bounds.upper = range->upper;
-  }
+  bounds.upper = NearerEnd(bounds.upper, range->upper);
   if (bounds.upper.empty()) return {};
   *decided = around_.log->last_version();
   return stretches_.Watch(hint, std::move(bounds)).value_or(Interval());

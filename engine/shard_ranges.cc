@@ -146,9 +146,8 @@ Task<void> Shard::ReshapeRanges(std::vector<RangeDescriptor> ranges, AsyncMutex:
   {
     ViewPin view = views_.Pin();
     std::vector<std::shared_ptr<const LevelSet>> parts;
-    const std::string& upper = ranges.back().upper;
     for (const RangeView& range : view->ranges) {
-      const bool within = range.lower >= ranges.front().lower && (upper.empty() || range.lower < upper);
+      const bool within = IsInKeyRange(range.lower, ranges.front().lower, ranges.back().upper);
       if (within) parts.push_back(range.levels);
     }
     for (const RangeDescriptor& range : ranges) {
@@ -160,9 +159,8 @@ Task<void> Shard::ReshapeRanges(std::vector<RangeDescriptor> ranges, AsyncMutex:
   ViewChange change = [&reshaped](ReadView* view) {
     const std::string& lower = reshaped.front().lower;
     const std::string& upper = reshaped.back().upper;
-    std::erase_if(view->ranges, [&](const RangeView& range) {
-      return range.lower >= lower && (upper.empty() || range.lower < upper);
-    });
+    std::erase_if(view->ranges,
+                  [&](const RangeView& range) { return IsInKeyRange(range.lower, lower, upper); });
     AddToView(std::move(reshaped), view);
   };
   co_await ChangeStructure(std::move(change));

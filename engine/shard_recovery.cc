@@ -172,13 +172,10 @@ Task<Result<std::unique_ptr<ReadView>>> Shard::LoadView(const Catalog& catalog, 
     if (range.owner != id_) continue;
     LevelEdit edit;
     for (const FileMeta& meta : manifest.files) {
-      bool below = !range.upper.empty() && meta.lower >= range.upper;
-      bool above = !meta.upper.empty() && meta.upper <= range.lower;
-      if (below || above) continue;
+      if (!KeyRangesOverlap(meta.lower, meta.upper, range.lower, range.upper)) continue;
       FileRef file = open.at(meta.info.id);
       file.lower = std::max(meta.lower, range.lower);
-      file.upper =
-          meta.upper.empty() || (!range.upper.empty() && range.upper < meta.upper) ? range.upper : meta.upper;
+      file.upper = NearerEnd(meta.upper, range.upper);
       if (!file.OverlapsBounds(range.lower, range.upper)) continue;
       edit.added.push_back({meta.level, std::move(file)});
     }

@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "engine/backup.h"
+#include "engine/base/user_key.h"
 #include "engine/store.h"
 
 // Opening a store:
@@ -412,8 +413,7 @@ Task<Status> Store::Reshard(uint32_t shards) {
     manifest.version_ceiling = ceiling;
     for (const FileMeta& file : files) {
       for (const RangeDescriptor& range : next.ranges) {
-        if (range.owner.value == i && range.lower <= file.lower &&
-            (range.upper.empty() || file.lower < range.upper)) {
+        if (range.owner.value == i && IsInKeyRange(file.lower, range.lower, range.upper)) {
           manifest.files.push_back(file);
         }
       }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/base/assert.h"
+#include "engine/base/user_key.h"
 #include "engine/page_scan.h"
 #include "engine/scan_ahead.h"
 #include "engine/scan_meter.h"
@@ -71,8 +72,7 @@ std::optional<ScanAhead::Piece> Store::NextPiece(ScanRequest* rest, bool* routed
     const RangeDescriptor* range = forward ? map.Find(rest->lower) : map.FindBelow(rest->upper);
     if (range == nullptr || (!range->upper.empty() && range->upper <= rest->lower)) return Route();
     request.lower = std::max(rest->lower, range->lower);
-    if (!range->upper.empty() && (rest->upper.empty() || range->upper < rest->upper))
-      request.upper = range->upper;
+    request.upper = NearerEnd(rest->upper, range->upper);
     return map.IsInDoubt(*range) ? Route{nullptr, &deletion_in_doubt_} : RouteOf(range->owner);
   });
   piece.shard = route.shard;

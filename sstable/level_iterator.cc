@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/base/user_key.h"
 #include "sstable/table_scan.h"
 #include "sstable/table_zones.h"
 
@@ -45,8 +46,7 @@ std::unique_ptr<TableIterator> NewTableIterator(const FileRef& file, Direction d
                                                 const IterOptions& options) {
   IterOptions clipped = options;
   clipped.lower = std::max(options.lower, file.lower);
-  if (clipped.upper.empty() || (!file.upper.empty() && file.upper < clipped.upper))
-    clipped.upper = file.upper;
+  clipped.upper = NearerEnd(options.upper, file.upper);
   return file.table->NewIterator(direction, std::move(clipped));
 }
 

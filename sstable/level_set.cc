@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/base/assert.h"
+#include "engine/base/user_key.h"
 #include "sstable/files_beneath.h"
 #include "sstable/level_iterator.h"
 #include "sstable/rising_lookup.h"
@@ -44,8 +45,7 @@ std::string FileRef::end() const {
 }
 
 bool FileRef::MayHold(std::string_view user_key) const {
-  return user_key >= lower && (upper.empty() || user_key < upper) && user_key >= info.smallest &&
-         user_key <= info.largest;
+  return IsInKeyRange(user_key, lower, upper) && user_key >= info.smallest && user_key <= info.largest;
 }
 
 bool FileRef::OverlapsBounds(std::string_view lower_bound, std::string_view upper_bound) const {

@@ -12,6 +12,7 @@
 #include "engine/base/lookup.h"
 #include "engine/base/result.h"
 #include "engine/base/task.h"
+#include "engine/base/user_key.h"
 #include "sstable/key_fences.h"
 #include "sstable/key_hash.h"
 #include "sstable/level0_intervals.h"
@@ -62,7 +63,7 @@ struct FileRef {
 template <typename File>
 bool CutTo(std::string_view lower, std::string_view upper, File* file) {
   if (file->lower < lower) file->lower = lower;
-  if (!upper.empty() && (file->upper.empty() || upper < file->upper)) file->upper = upper;
+  file->upper = NearerEnd(file->upper, upper);
   if (file->info.largest < file->lower) return false;
   return file->upper.empty() || std::max(file->lower, file->info.smallest) < file->upper;
 }

@@ -62,4 +62,14 @@ inline bool KeyRangesOverlap(std::string_view lower, std::string_view upper, std
   return (upper.empty() || other_lower < upper) && (other_upper.empty() || lower < other_upper);
 }
 
+// Whether [lower, upper) holds the key. An empty upper end is behind all keys.
+inline bool IsInKeyRange(std::string_view key, std::string_view lower, std::string_view upper) {
+  return key >= lower && (upper.empty() || key < upper);
+}
+
+// Which of two upper ends comes first; an empty one is behind all keys. A view into what was given.
+inline std::string_view NearerEnd(std::string_view a, std::string_view b) {
+  return a.empty() || (!b.empty() && b < a) ? b : a;
+}
+
 }  // namespace partita
