@@ -5,6 +5,7 @@
 #include "engine/base/assert.h"
 #include "engine/base/coding.h"
 #include "engine/base/user_key.h"
+#include "engine/range_search.h"
 
 namespace partita {
 
@@ -212,13 +213,7 @@ void Catalog::AssignRanges(uint32_t shards) {
 }
 
 const RangeDescriptor* Catalog::FindRange(std::string_view user_key) const {
-  const auto begins_above = [](std::string_view key, const RangeDescriptor& range) {
-    return key < range.lower;
-  };
-  const auto after = std::upper_bound(ranges.begin(), ranges.end(), user_key, begins_above);
-  if (after == ranges.begin()) return nullptr;
-  const RangeDescriptor& range = *std::prev(after);
-  return range.upper.empty() || user_key < range.upper ? &range : nullptr;
+  return RangeHolding(user_key, ranges);
 }
 
 std::vector<RangeDescriptor>::iterator Catalog::RangeAt(std::string_view lower) {

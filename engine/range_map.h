@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/catalog.h"
+#include "engine/range_search.h"
 #include "engine/snapshot_publisher.h"
 
 namespace partita {
@@ -24,14 +25,7 @@ struct RangeMap {
   }
 
   // The range that holds the key, or null: no such table.
-  const RangeDescriptor* Find(std::string_view user_key) const {
-    auto after = std::upper_bound(
-        ranges.begin(), ranges.end(), user_key,
-        [](std::string_view key, const RangeDescriptor& range) { return key < range.lower; });
-    if (after == ranges.begin()) return nullptr;
-    const RangeDescriptor& range = *std::prev(after);
-    return range.upper.empty() || user_key < range.upper ? &range : nullptr;
-  }
+  const RangeDescriptor* Find(std::string_view user_key) const { return RangeHolding(user_key, ranges); }
 
   // The last range that begins below `upper` (empty: the last of all), or null.
   const RangeDescriptor* FindBelow(std::string_view upper) const {

@@ -3,16 +3,12 @@
 #include <algorithm>
 
 #include "engine/base/assert.h"
+#include "engine/range_search.h"
 
 namespace partita {
 
 const RangeView* ReadView::FindRange(std::string_view user_key) const {
-  auto after =
-      std::upper_bound(ranges.begin(), ranges.end(), user_key,
-                       [](std::string_view key, const RangeView& range) { return key < range.lower; });
-  if (after == ranges.begin()) return nullptr;
-  const RangeView& range = *std::prev(after);
-  return range.Contains(user_key) ? &range : nullptr;
+  return RangeHolding(user_key, ranges);
 }
 
 Lookup ReadView::GetFromMemtables(std::string_view user_key, Version at_most) const {

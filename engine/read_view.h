@@ -10,7 +10,6 @@
 
 #include "engine/base/event.h"
 #include "engine/base/ids.h"
-#include "engine/base/user_key.h"
 #include "engine/hazard.h"
 #include "memtable/memtable.h"
 #include "sstable/level_set.h"
@@ -25,8 +24,6 @@ struct RangeView {
   std::shared_ptr<const LevelSet> levels;
   bool fenced = false;                 // On its way to another shard: read, but not written here (DESIGN 8).
   std::shared_ptr<Event> fence_end{};  // While it is fenced: what its writes wait for.
-
-  bool Contains(std::string_view user_key) const { return IsInKeyRange(user_key, lower, upper); }
 };
 
 // A frozen memtable.

@@ -40,7 +40,7 @@ void RepairSurvey::DoubtEnds() {
 
 void RepairSurvey::NoteLogged(const RepairFindings::Shard& shard, const Entry& entry) {
   if (!found_.catalog_lost) {
-    const RangeDescriptor* range = found_.FindRange(entry.user_key);
+    const RangeDescriptor* range = found_.catalog.FindRange(entry.user_key);
     if (range == nullptr || range->owner != shard.id || range->move_attempt != 0) return;
   }
   logged_[shard.id.value].insert(HashOfVersion(entry.user_key, entry.version));
@@ -66,7 +66,7 @@ Task<Status> RepairSurvey::NoteFlushed(const TableReader& table) {
 // Whether the shard wrote all of the table, or others did before it had a log.
 bool RepairSurvey::IsItsOwn(const RepairFindings::Shard& shard, const TableInfo& table) const {
   for (const std::string& key : {table.smallest, table.largest}) {
-    const RangeDescriptor* range = found_.FindRange(key);
+    const RangeDescriptor* range = found_.catalog.FindRange(key);
     if (range == nullptr || range->owner != shard.id) return false;
   }
   const std::vector<RangeDescriptor>& ranges = found_.catalog.ranges;

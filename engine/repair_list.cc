@@ -127,7 +127,7 @@ void RepairSurvey::ListTable(const RepairFindings::Table& table) {
 Version RepairSurvey::KeptTo(const RepairFindings::Shard& shard) const {
   Version kept_to = shard.log.version_last;
   for (const FileMeta& file : shard.manifest.files) {
-    const RangeDescriptor* range = found_.FindRange(std::max(file.lower, file.info.smallest));
+    const RangeDescriptor* range = found_.catalog.FindRange(std::max(file.lower, file.info.smallest));
     const bool its_own = found_.catalog_lost || (range != nullptr && range->move_attempt == 0);
     if (its_own) kept_to = std::max(kept_to, file.info.version_max);
   }

@@ -70,10 +70,6 @@ bool RepairFindings::any_manifest_lost() const {
   return std::any_of(shards.begin(), shards.end(), [](const Shard& shard) { return shard.manifest_lost; });
 }
 
-const RangeDescriptor* RepairFindings::FindRange(std::string_view user_key) const {
-  return catalog.FindRange(user_key);
-}
-
 Task<Result<bool>> HoldsFilesOfAStore(FileSystem& files) {
   for (const char* directory : {kMetaDirectory, kObjectDirectory}) {
     const Result<std::vector<DirectoryEntry>> entries = co_await files.List(directory);
@@ -381,7 +377,8 @@ Task<Status> RepairSurvey::ReadLogs(RepairReach* reach) {
 Task<Status> RepairSurvey::FindTables() {
   for (const RepairFindings::Shard& shard : found_.shards) {
     for (const FileMeta& file : shard.named) {
-      const bool live = found_.catalog_lost || found_.FindRange(std::max(file.lower, file.info.smallest));
+      const bool live =
+          found_.catalog_lost || found_.catalog.FindRange(std::max(file.lower, file.info.smallest));
       if (!live) continue;  // Of a table that was dropped.
       RepairFindings::Table& table = found_.tables[file.info.id];
       table.id = file.info.id;

@@ -63,7 +63,6 @@ struct RepairFindings {
   RepairReport report;
 
   bool any_manifest_lost() const;
-  const RangeDescriptor* FindRange(std::string_view user_key) const;
 };
 
 // Whether there is anything by whose name a store could be found: meta files, logs, tables.

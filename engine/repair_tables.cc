@@ -54,7 +54,7 @@ Task<Result<std::shared_ptr<TableReader>>> RepairTables::Open(ObjectId id) {
 // Not what is of a table that was dropped, or of a range that has another owner now.
 bool RepairTables::Counts(const RepairFindings::Shard& shard, const BatchRecordHeader& record,
                           std::string_view user_key) const {
-  const RangeDescriptor* range = RangeOf(user_key);
+  const RangeDescriptor* range = catalog_.FindRange(user_key);
   if (range == nullptr || survey_.findings().catalog_lost) return range != nullptr;
   return range->owner == shard.id && record.CountsIn(range->move_attempt);
 }
@@ -132,7 +132,7 @@ Task<Status> RepairTables::WriteMemtable(Memtable& memtable, std::vector<FileMet
   FlushJob job(std::move(context), std::move(spec));
   PARTITA_CO_ASSIGN(JobResult written, co_await job.Run());
   for (const LevelEdit::Added& added : written.edit.added) {
-    const RangeDescriptor* range = RangeOf(added.file.info.smallest);
+    const RangeDescriptor* range = catalog_.FindRange(added.file.info.smallest);
     PARTITA_ASSERT(range != nullptr);  // Others were dropped as of dead tables.
     out->push_back({0, range->lower, range->upper, added.file.info});
   }

@@ -50,7 +50,6 @@ class RepairTables {
                      std::vector<FileMeta>* out);
   Task<Status> CopyDamaged(const TableReader& table);
   ObjectId NextId() { return ObjectId(uint64_t{incarnation_} << 32 | ++ids_); }
-  const RangeDescriptor* RangeOf(std::string_view user_key) const { return catalog_.FindRange(user_key); }
   bool Counts(const RepairFindings::Shard& shard, const BatchRecordHeader& record,
               std::string_view user_key) const;
 
