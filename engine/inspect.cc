@@ -95,9 +95,9 @@ Task<Result<std::string>> ReadWhole(FileSystem* files, std::string name) {
 // A sound value is of the kind that its name says, which is in its seal.
 Status CheckKind(const FilePlace& place, const std::string& kind) {
   const std::string path = place.directory + "/" + place.name;
-  const std::string named = place.name == kCatalogKey          ? "catalog"
-                            : place.name.starts_with("shard-") ? "manifest"
-                                                               : "mark of a backup or restore";
+  const std::string named = place.name == kCatalogKey      ? "catalog"
+                            : ParseManifestKey(place.name) ? "manifest"
+                                                           : "mark of a backup or restore";
   if (named == kind) return Status();
   return Status::InvalidArgument("'" + path + "' is sound, but a " + named + ", no " + kind);
 }
@@ -314,7 +314,8 @@ std::string DamageOfRoot(const std::string& directory) {
   if (fs::exists(root / kMetaDirectory / kUnfinishedKey, error)) {
     return directory + " holds a backup or restore that did not end (meta/unfinished); make it again";
   }
-  for (const char* name : {kMetaDirectory, kObjectDirectory, "log-1-0"}) {
+  for (const std::string& name :
+       {std::string(kMetaDirectory), std::string(kObjectDirectory), LogDirectory(1, ShardId(0))}) {
     const fs::directory_iterator files(root / name, error);
     if (!error && files != fs::directory_iterator()) {
       return path.string() + " is missing beside other files of a store (F69); see 'partita repair'";

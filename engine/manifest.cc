@@ -1,11 +1,18 @@
 #include "engine/manifest.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "engine/base/coding.h"
 
 namespace partita {
+
+namespace {
+
+constexpr std::string_view kManifestPrefix = "shard-";
+
+}  // namespace
 
 std::string EncodeManifest(const Manifest& manifest) {
   std::string out;
@@ -97,7 +104,18 @@ std::vector<ObjectId> Manifest::Objects() const {
 }
 
 std::string ManifestKey(uint32_t layout, ShardId shard) {
-  return "shard-" + std::to_string(layout) + "-" + std::to_string(shard.value);
+  return std::string(kManifestPrefix) + std::to_string(layout) + "-" + std::to_string(shard.value);
+}
+
+std::optional<ShardOfLayout> ParseManifestKey(std::string_view key) {
+  if (!key.starts_with(kManifestPrefix)) return std::nullopt;
+  ShardOfLayout out;
+  const char* end = key.data() + key.size();
+  auto layout = std::from_chars(key.data() + kManifestPrefix.size(), end, out.layout);
+  if (layout.ec != std::errc() || layout.ptr == end || *layout.ptr != '-') return std::nullopt;
+  auto shard = std::from_chars(layout.ptr + 1, end, out.shard.value);
+  if (shard.ec != std::errc() || shard.ptr != end || out.shard.value >= kShardCountMax) return std::nullopt;
+  return out;
 }
 
 Status ManifestMissing(uint32_t layout, ShardId shard) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,12 @@ std::string EncodeManifest(const Manifest& manifest);
 Result<Manifest> DecodeManifest(std::string_view bytes);
 
 std::string ManifestKey(uint32_t layout, ShardId shard);
+// Of which layout and shard a key of the meta store is the manifest; nothing for a key of another kind.
+struct ShardOfLayout {
+  uint32_t layout = 0;
+  ShardId shard;
+};
+std::optional<ShardOfLayout> ParseManifestKey(std::string_view key);
 // What is to say when a store that was formed has none.
 Status ManifestMissing(uint32_t layout, ShardId shard);
 // The directory of a shard's log. A layout has its own, so a store whose number of shards changed

@@ -1,7 +1,6 @@
 #include "engine/repair_survey.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "engine/backup.h"
 #include "engine/base/coding.h"
@@ -20,23 +19,6 @@ namespace partita {
 namespace {
 
 constexpr uint64_t kSurveyCacheBytes = 8u << 20;
-
-struct ShardKey {
-  uint32_t layout = 0;
-  uint32_t index = 0;
-};
-
-std::optional<ShardKey> ParseShardKey(std::string_view key) {
-  constexpr std::string_view kPrefix = "shard-";
-  if (!key.starts_with(kPrefix)) return std::nullopt;
-  ShardKey out;
-  const char* end = key.data() + key.size();
-  auto layout = std::from_chars(key.data() + kPrefix.size(), end, out.layout);
-  if (layout.ec != std::errc() || layout.ptr == end || *layout.ptr != '-') return std::nullopt;
-  auto index = std::from_chars(layout.ptr + 1, end, out.index);
-  if (index.ec != std::errc() || index.ptr != end || out.index >= kShardCountMax) return std::nullopt;
-  return out;
-}
 
 // What is in a directory of tables that is missing.
 class NoObjects final : public ObjectStore {
@@ -178,7 +160,7 @@ Task<Status> RepairSurvey::FindCatalog() {
   for (const DirectoryEntry& entry : entries.ok() ? *entries : std::vector<DirectoryEntry>()) {
     if (!IsMetaKey(entry.name)) continue;
     meta_keys_.insert(entry.name);
-    if (auto key = ParseShardKey(entry.name)) found_.layout_max = std::max(found_.layout_max, key->layout);
+    if (auto key = ParseManifestKey(entry.name)) found_.layout_max = std::max(found_.layout_max, key->layout);
   }
   Result<MetaRecord> record = co_await ReadMeta(kCatalogKey);
   Result<Catalog> catalog =
@@ -210,7 +192,7 @@ Task<Status> RepairSurvey::GuessLayout() {
   Catalog& catalog = found_.catalog;
   catalog.layout = 0;
   for (const std::string& name : meta_keys_) {
-    const auto key = ParseShardKey(name);
+    const auto key = ParseManifestKey(name);
     if (key && (catalog.layout == 0 || key->layout < catalog.layout)) catalog.layout = key->layout;
   }
   if (catalog.layout == 0) {
@@ -219,9 +201,9 @@ Task<Status> RepairSurvey::GuessLayout() {
   if (catalog.layout == 0) catalog.layout = 1;
   catalog.shard_count = 0;
   for (const std::string& name : meta_keys_) {
-    const auto key = ParseShardKey(name);
+    const auto key = ParseManifestKey(name);
     if (key && key->layout == catalog.layout) {
-      catalog.shard_count = std::max(catalog.shard_count, key->index + 1);
+      catalog.shard_count = std::max(catalog.shard_count, key->shard.value + 1);
     }
   }
   // Any of the logs may be missing.

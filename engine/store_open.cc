@@ -52,8 +52,6 @@ uint64_t TableFileBytes(uint64_t flush_bytes) {
   return flush_bytes <= kTableFileBytes ? kTableFileBytes : std::min(kTableFileBytes, flush_bytes / 2);
 }
 
-bool IsStoreKey(std::string_view key) { return key.starts_with("shard-") || key == kCatalogKey; }
-
 }  // namespace
 
 Task<Result<std::unique_ptr<Store>>> Store::Open(Runtime& runtime, StoreOptions options) {
@@ -427,11 +425,11 @@ Task<Status> Store::Reshard(uint32_t shards) {
 
 Task<Status> Store::RemoveOldLayouts() {
   PARTITA_CO_ASSIGN(std::vector<std::string> keys, co_await meta_->List());
-  std::string present = "shard-" + std::to_string(catalog_.layout) + "-";
   for (const std::string& key : keys) {
-    if (!IsStoreKey(key) || key == kCatalogKey || key.starts_with(present)) continue;
+    const std::optional<ShardOfLayout> old = ParseManifestKey(key);
+    if (!old || old->layout == catalog_.layout) continue;
     // Its log goes first: a manifest without a log would look like damage, were it ever read.
-    std::string directory = "log-" + key.substr(std::string_view("shard-").size());
+    const std::string directory = LogDirectory(old->layout, old->shard);
     bool there = false;
     PARTITA_CO_ASSIGN(there, co_await runtime_.files().Exists(directory));
     if (there) {
