@@ -13,6 +13,7 @@
 #include "engine/damage.h"
 #include "engine/io/local_meta_store.h"
 #include "wal/log_inspect.h"
+#include "wal/segment_pool.h"
 
 namespace partita {
 
@@ -230,7 +231,7 @@ Task<Status> RepairSurvey::FindStoreId() {
     const Result<std::vector<DirectoryEntry>> entries = co_await files_.List(directory);
     if (!entries.ok()) continue;
     for (const DirectoryEntry& entry : *entries) {
-      if (!entry.name.ends_with(".log")) continue;
+      if (!SegmentPool::NumberOf(entry.name)) continue;
       Result<InspectedSegment> segment =
           co_await InspectSegment(files_, directory + "/" + entry.name, nullptr);
       if (!segment.ok() || !segment->header_valid) continue;

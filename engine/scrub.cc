@@ -11,6 +11,7 @@
 #include "sstable/block_cache.h"
 #include "sstable/table_reader.h"
 #include "wal/log_inspect.h"
+#include "wal/segment_pool.h"
 
 // Scrubbing a store that is in use (F50): catalog and manifests, then logs, then table files.
 //
@@ -162,7 +163,7 @@ class Scrubber {
     Segments segments;
     PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> entries, co_await files_.List(directory));
     for (const DirectoryEntry& entry : entries) {
-      if (!entry.name.ends_with(".log")) continue;
+      if (!SegmentPool::NumberOf(entry.name)) continue;
       const std::string path = directory + "/" + entry.name;
       co_await DropCacheOf(files_, path);
       Result<InspectedSegment> segment = co_await InspectSegment(files_, path, nullptr);

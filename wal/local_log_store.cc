@@ -45,9 +45,9 @@ Task<Result<std::vector<std::unique_ptr<File>>>> OpenSegments(FileSystem& files,
   PARTITA_CO_ASSIGN(const std::vector<DirectoryEntry> entries, co_await files.List(directory));
   std::vector<std::unique_ptr<File>> segments;
   for (const DirectoryEntry& entry : entries) {
-    uint64_t number = 0;
-    if (!SegmentPool::IsSegmentName(entry.name, &number)) continue;
-    pool.SkipNumbers(number);
+    const std::optional<uint64_t> number = SegmentPool::NumberOf(entry.name);
+    if (!number) continue;
+    pool.SkipNumbers(*number);
     const std::string path = directory + "/" + entry.name;
     PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
                       co_await SegmentPool::OpenFile(files, path, OpenMode::kReadWrite));

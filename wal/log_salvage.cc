@@ -78,8 +78,7 @@ class LogSalvager {
     if (!exists) co_return Status();
     PARTITA_CO_ASSIGN(const std::vector<DirectoryEntry> entries, co_await files_.List(options_.directory));
     for (const DirectoryEntry& entry : entries) {
-      uint64_t number = 0;
-      if (!SegmentPool::IsSegmentName(entry.name, &number)) continue;
+      if (!SegmentPool::NumberOf(entry.name)) continue;
       const std::string path = options_.directory + "/" + entry.name;
       auto file = co_await SegmentPool::OpenFile(files_, path, OpenMode::kRead);
       if (!file.ok() && !IsDamage(file.status())) co_return file.status();

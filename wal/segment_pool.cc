@@ -31,16 +31,16 @@ SegmentPool::SegmentPool(FileSystem& files, std::string directory, const LogIden
       incarnation_(incarnation),
       segment_size_(segment_size) {}
 
-bool SegmentPool::IsSegmentName(std::string_view name, uint64_t* number) {
-  if (name.size() <= kSuffix.size() || !name.ends_with(kSuffix)) return false;
+std::optional<uint64_t> SegmentPool::NumberOf(std::string_view name) {
+  if (name.size() <= kSuffix.size() || !name.ends_with(kSuffix)) return std::nullopt;
   const std::string_view digits = name.substr(0, name.size() - kSuffix.size());
-  if (digits.size() > 18) return false;
-  *number = 0;
+  if (digits.size() > 18) return std::nullopt;
+  uint64_t number = 0;
   for (char c : digits) {
-    if (c < '0' || c > '9') return false;
-    *number = *number * 10 + static_cast<uint64_t>(c - '0');
+    if (c < '0' || c > '9') return std::nullopt;
+    number = number * 10 + static_cast<uint64_t>(c - '0');
   }
-  return true;
+  return number;
 }
 
 Task<Result<std::unique_ptr<File>>> SegmentPool::OpenFile(FileSystem& files, std::string path,

@@ -1,7 +1,9 @@
 #pragma once
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/async_mutex.h"
@@ -31,8 +33,8 @@ class SegmentPool {
   // no other way.
   static Task<Result<std::unique_ptr<File>>> OpenFile(FileSystem& files, std::string path, OpenMode mode);
 
-  // Names: the directory, then a number that means nothing, e.g. "000007.log".
-  static bool IsSegmentName(std::string_view name, uint64_t* number);
+  // Names: the directory, then a number that means nothing, e.g. "000007.log". Nothing: it names no segment.
+  static std::optional<uint64_t> NumberOf(std::string_view name);
 
   // File numbers up to here are taken. Before anything is handed out.
   void SkipNumbers(uint64_t number);
