@@ -76,20 +76,12 @@ struct MetaFile {
 };
 
 Task<Result<std::string>> ReadWhole(FileSystem* files, std::string name) {
-  std::unique_ptr<File> file;
-  PARTITA_CO_ASSIGN(file, co_await files->Open(name, OpenMode::kRead, FileIo::kBuffered));
-  uint64_t size = 0;
-  PARTITA_CO_ASSIGN(size, co_await file->Size());
-  if (size > kMetaHeaderSize + kMetaValueSizeMax) {
-    co_return Status::InvalidArgument("'" + name + "' has " + std::to_string(size) +
-                                      " bytes; a catalog or manifest has less");
-  }
-  std::string bytes(size, '\0');
-  size_t read = 0;
-  PARTITA_CO_ASSIGN(
-      read, co_await file->ReadAt(0, std::span<uint8_t>(reinterpret_cast<uint8_t*>(bytes.data()), size)));
-  bytes.resize(read);
-  co_return bytes;
+  PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
+                    co_await files->Open(name, OpenMode::kRead, FileIo::kBuffered));
+  Result<std::string> bytes = co_await ReadMetaBytes(*file);
+  // Who names a file as large as no value has named a wrong one.
+  if (bytes.code() == Code::kCorruption) co_return Status::InvalidArgument(bytes.status().message());
+  co_return std::move(bytes);
 }
 
 // A sound value is of the kind that its name says, which is in its seal.

@@ -144,14 +144,7 @@ Task<Result<MetaRecord>> RepairSurvey::ReadMetaOnce(std::string key) {
   PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
                     co_await files_.Open(path, OpenMode::kRead, FileIo::kBuffered));
   if (SiteIsOn("repair.survey.flush")) PARTITA_CO_TRY(co_await file->Flush());  // F29.
-  PARTITA_CO_ASSIGN(const uint64_t size, co_await file->Size());
-  if (size > kMetaHeaderSize + kMetaValueSizeMax) {
-    co_return Status::Corruption(path + " has " + std::to_string(size) + " bytes: too many for a value");
-  }
-  std::string bytes(size, '\0');
-  const std::span<uint8_t> buffer(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size());
-  PARTITA_CO_ASSIGN(const size_t read, co_await file->ReadAt(0, buffer));
-  bytes.resize(read);
+  PARTITA_CO_ASSIGN(const std::string bytes, co_await ReadMetaBytes(*file));
   co_return DecodeMeta(key, path, bytes);
 }
 

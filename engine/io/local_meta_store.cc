@@ -28,21 +28,6 @@ std::string Hex(StoreId store) {
   return text;
 }
 
-Task<Result<std::string>> ReadWhole(std::string_view path, File& file) {
-  PARTITA_CO_ASSIGN(const uint64_t size, co_await file.Size());
-  // Bounded before anything is allocated (F42).
-  if (size > kMetaHeaderSize + kMetaValueSizeMax) {
-    co_return Status::Corruption("\"" + std::string(path) + "\" has " + std::to_string(size) +
-                                 " bytes; a meta value has at most " +
-                                 std::to_string(kMetaHeaderSize + kMetaValueSizeMax));
-  }
-  std::string bytes(size, '\0');
-  const std::span<uint8_t> buffer(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size());
-  PARTITA_CO_ASSIGN(const size_t count, co_await file.ReadAt(0, buffer));
-  bytes.resize(count);  // A file that shrank meanwhile fails its length check.
-  co_return bytes;
-}
-
 // What stands on disk for `key`, verified; nullopt when nothing does. `flush` makes it durable
 // before it is answered (F29).
 enum class BeforeAnswer : uint8_t { kNothing, kFlush };
@@ -57,7 +42,7 @@ Task<Result<std::optional<MetaRecord>>> ReadKey(FileSystem& files, std::string_v
     if (SiteIsOn("meta.read.dirflush")) PARTITA_CO_TRY(co_await files.FlushDirectory(kMetaDirectory));
   }
   if (!present) co_return std::optional<MetaRecord>();
-  PARTITA_CO_ASSIGN(const std::string bytes, co_await ReadWhole(path, *opened.value()));
+  PARTITA_CO_ASSIGN(const std::string bytes, co_await ReadMetaBytes(*opened.value()));
   PARTITA_CO_ASSIGN(MetaRecord record, DecodeMeta(key, path, bytes));
   co_return std::optional<MetaRecord>(std::move(record));
 }
@@ -239,6 +224,20 @@ Task<Result<std::vector<std::string>>> LocalMetaStore::List() {
     if (IsMetaKey(entry.name)) keys.push_back(entry.name);
   }
   co_return keys;
+}
+
+Task<Result<std::string>> ReadMetaBytes(File& file) {
+  PARTITA_CO_ASSIGN(const uint64_t size, co_await file.Size());
+  if (size > kMetaHeaderSize + kMetaValueSizeMax) {
+    co_return Status::Corruption("\"" + file.path() + "\" has " + std::to_string(size) +
+                                 " bytes; a meta value has at most " +
+                                 std::to_string(kMetaHeaderSize + kMetaValueSizeMax));
+  }
+  std::string bytes(size, '\0');
+  const std::span<uint8_t> buffer(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size());
+  PARTITA_CO_ASSIGN(const size_t count, co_await file.ReadAt(0, buffer));
+  bytes.resize(count);  // A file that shrank meanwhile fails its length check.
+  co_return bytes;
 }
 
 Task<Result<std::optional<StoreId>>> ReadStoreId(FileSystem& files) {

@@ -84,4 +84,8 @@ class LocalMetaStore final : public MetaStore {
 // checked; nullopt when there is no catalog. For opening, when the id is not known yet.
 Task<Result<std::optional<StoreId>>> ReadStoreId(FileSystem& files);
 
+// All bytes of a value's file, for DecodeMeta. kCorruption when they are more than any value has, before
+// anything is allocated for them (F42).
+Task<Result<std::string>> ReadMetaBytes(File& file);
+
 }  // namespace partita
