@@ -151,22 +151,6 @@ std::vector<ScoredLevel> DueLevels(const LevelShape& shape, const PickerOptions&
 
 }  // namespace
 
-std::string_view ReasonName(PickReason reason) {
-  switch (reason) {
-    case PickReason::kLevel0Depth:
-      return "level 0 depth";
-    case PickReason::kLevel0Small:
-      return "small files on level 0";
-    case PickReason::kLevelSize:
-      return "level size";
-    case PickReason::kTombstones:
-      return "tombstones";
-    case PickReason::kForeignBytes:
-      return "foreign bytes";
-  }
-  return "?";
-}
-
 std::pair<size_t, size_t> OverlappingRange(const std::vector<FileShape>& sorted, const KeySpan& span) {
   const auto first = std::partition_point(sorted.begin(), sorted.end(), [&span](const FileShape& file) {
     return !file.span.upper.empty() && file.span.upper <= span.lower;

@@ -9,7 +9,7 @@
 
 namespace partita {
 
-// Why a compaction was picked; for metrics and logs.
+// Why a compaction was picked.
 enum class PickReason : uint8_t {
   kLevel0Depth,   // Level 0 is too deep or too large: merged into the base level.
   kLevel0Small,   // Many small files on level 0: merged among themselves.
@@ -17,7 +17,6 @@ enum class PickReason : uint8_t {
   kTombstones,    // Tombstones that can be dropped fill much of a file.
   kForeignBytes,  // A slice keeps more bytes on disk than it uses.
 };
-std::string_view ReasonName(PickReason reason);
 
 struct PlanInput {
   uint32_t level = 0;

@@ -33,9 +33,6 @@ class HybridClock {
   // Ticks that the clock would give now if nothing had been given before.
   uint64_t NowTicks() const { return wall_base_ + (clock_.MonotonicNanos() - mono_base_) / 100; }
 
-  // The clock runs ahead of the time it follows, e.g. after a restart within a lease.
-  bool AheadOfWall() const { return last_ > NowTicks(); }
-
   // Re-reads the wall clock, now and then: small drift is followed, a jump is not. True when a jump
   // beyond 5 minutes was refused (an alarm).
   bool FollowWall() {

@@ -240,11 +240,9 @@ class Shard {
   // No version above it was ever exposed. After Close.
   Version version_ceiling() const { return std::max(log_->durable_ceiling(), clock_->last()); }
   ShardId id() const { return id_; }
-  ManifestStore& manifest_store() { return manifest_store_; }
 
  private:
   struct DecideRequest;
-  struct StructureRequest;
   using ViewChange = std::function<void(ReadView*)>;
 
   Shard(ShardContext context, ShardId id);

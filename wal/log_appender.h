@@ -76,7 +76,6 @@ class LogAppender {
   LogPosition appended_end() const { return appended_end_; }
   LogPosition flushed_end() const { return flushed_.position; }
   Version flushed_version() const { return flushed_.version; }
-  bool all_flushed() const { return !unflushed_; }
   // The last frame is a seal whose watermark covers everything.
   bool sealed() const { return sealed_; }
   uint64_t live_bytes() const;

@@ -5,6 +5,16 @@
 namespace partita::lab {
 namespace {
 
+struct ExperimentKey {
+  std::string_view section;
+  std::string_view name;
+  // "text", "texts", "whole", "number", "numbers", "flag", "time" ("250ms", "1h"), "any"; "section X",
+  // "sections X" for a table or an array of tables of section X; "map X" for a table of them under names of
+  // one's own.
+  std::string_view type;
+  std::string_view manual;
+};
+
 constexpr ExperimentKey kKeys[] = {
     {"", "name", "text", "What the experiment is called"},
     {"", "description", "text", "What it shows"},
@@ -232,8 +242,6 @@ void WriteKeys(std::string_view section, JsonText* json) {
 }
 
 }  // namespace
-
-std::span<const ExperimentKey> ExperimentKeys() { return kKeys; }
 
 std::vector<std::string> KeysOfSection(std::string_view section) {
   std::vector<std::string> names;

@@ -60,7 +60,6 @@ class Connection : private DeadlineWheel::Entry {
   void Cut();
   // Ends it if it waits in Readable without input, or as soon as it would.
   void EndWhenIdle();
-  bool ends_when_idle() const { return ends_when_idle_; }
 
   // True once it is known that nobody reads what is sent. Any thread.
   const std::atomic<bool>& gone() const { return gone_; }

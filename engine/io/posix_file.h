@@ -29,7 +29,6 @@ class PosixFile final : public File {
  private:
   // A caller that asked for direct I/O keeps its alignment, whatever the file system granted.
   void AssertAligned(uint64_t offset, std::span<const uint8_t> bytes) const;
-  Task<Status> ReadBatchOffWorker(std::span<const FileRead> reads);
 
   const FileHandle handle_;
   const FileIo io_;

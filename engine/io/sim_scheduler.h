@@ -73,7 +73,6 @@ class SimScheduler {
   void Trace(uint64_t word) { trace_hash_ = SimRandom::Mix(trace_hash_ ^ word); }
   uint64_t trace_hash() const { return trace_hash_; }
   uint64_t steps() const { return steps_; }
-  size_t timers() const { return timed_.size(); }
 
   // One line an executor and timer, for messages about what waits.
   std::string Describe() const;

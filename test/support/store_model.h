@@ -94,8 +94,6 @@ class StoreModel {
   }
   // The rows of a restored copy, within the life that made it; judged with the life's history.
   void SeenCopy(const CopyClaim& claim, const Rows& rows);
-  // The highest version that any shard has shown: a restored store begins above (F17).
-  Version ShownMax() const;
   std::string EntityOf(const std::string& key) const;
   // Writes in doubt of the lives so far that were seen to have happened, and others.
   uint64_t doubts_happened() const { return doubts_happened_; }

@@ -12,12 +12,6 @@ std::string StoreModel::EntityOf(const std::string& key) const {
   return found == keys_.end() ? "?" : found->second.entity;
 }
 
-Version StoreModel::ShownMax() const {
-  Version all;
-  for (const auto& [shard, shown] : shown_max_) all = std::max(all, shown);
-  return all;
-}
-
 void StoreModel::SeenCopy(const CopyClaim& claim, const Rows& rows) {
   Now();
   Rows known;
