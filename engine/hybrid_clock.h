@@ -33,18 +33,14 @@ class HybridClock {
   // Ticks that the clock would give now if nothing had been given before.
   uint64_t NowTicks() const { return wall_base_ + (clock_.MonotonicNanos() - mono_base_) / 100; }
 
-  // Re-reads the wall clock, now and then: small drift is followed, a jump is not. True when a jump
-  // beyond 5 minutes was refused (an alarm).
-  bool FollowWall() {
-    uint64_t wall = clock_.WallTicks();
-    uint64_t now = NowTicks();
+  // Re-reads the wall clock, now and then: small drift is followed, a jump beyond 5 minutes is not.
+  void FollowWall() {
+    const uint64_t wall = clock_.WallTicks();
+    const uint64_t now = NowTicks();
     constexpr uint64_t kJumpMax = 300 * kTicksPerSecond;
-    if (wall > now + kJumpMax) return true;
-    if (wall > now) {
-      wall_base_ = wall;
-      mono_base_ = clock_.MonotonicNanos();
-    }
-    return false;
+    if (wall <= now || wall > now + kJumpMax) return;
+    wall_base_ = wall;
+    mono_base_ = clock_.MonotonicNanos();
   }
 
  private:
