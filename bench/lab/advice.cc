@@ -66,7 +66,7 @@ class Adviser {
     advice_.push_back({.layout = layout_, .op = op, .text = std::move(text)});
   }
   double Measured(std::optional<size_t> op, const char* metric) const {
-    return bench::Median(FiguresOf(experiment_, result_, layout_, rate_, op, metric));
+    return bench::Median(FiguresOf(result_, layout_, rate_, op, metric));
   }
 
   // Entities that an operation looks at, as often as it comes; the operation with the most.

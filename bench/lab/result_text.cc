@@ -136,7 +136,7 @@ bool AnyRun(const RunResult& result, size_t layout, size_t rate, const Is& is) {
 
 bool MissesP99(const Experiment& experiment, const RunResult& result, size_t layout, size_t rate, size_t op) {
   return experiment.goal.p99_ms &&
-         bench::Median(FiguresOf(experiment, result, layout, rate, op, "p99_ms")) > *experiment.goal.p99_ms;
+         bench::Median(FiguresOf(result, layout, rate, op, "p99_ms")) > *experiment.goal.p99_ms;
 }
 
 // Why a layout may not win: it did not do all in every run, or not as the goal wants it, or the machine was
@@ -145,7 +145,7 @@ std::string BarredBy(const Experiment& experiment, const RunResult& result, size
                      size_t op) {
   const auto any = [&](const auto& is) { return AnyRun(result, layout, rate, is); };
   const auto share = [&](const char* metric) {
-    return bench::Median(FiguresOf(experiment, result, layout, rate, op, metric));
+    return bench::Median(FiguresOf(result, layout, rate, op, metric));
   };
   const double refused_max = experiment.goal.throttled.value_or(kThrottledMax);
   if (any([&](const CellFigures& cell) { return cell.ops[op].failed > 0; })) return "operations failed";
@@ -183,7 +183,7 @@ Verdict VerdictOn(const Experiment& experiment, const RunResult& result, size_t 
     if (!why.empty()) barred += (barred.empty() ? "" : ", ") + name + " (" + why + ")";
     if (!why.empty()) continue;
     candidates.push_back(layout);
-    figures.push_back(FiguresOf(experiment, result, layout, rate, op, "p99_ms"));
+    figures.push_back(FiguresOf(result, layout, rate, op, "p99_ms"));
   }
   if (const auto best = SmallestBeyondDoubt(figures)) return {.winner = candidates[*best], .why = {}};
   if (experiment.layouts.size() == 1) return none("there is one layout only");

@@ -68,7 +68,7 @@ std::string Judge(const Experiment& experiment, const RunResult& result, const E
            nothing;
   }
   const auto median = [&](size_t layout) {
-    return bench::Median(FiguresOf(experiment, result, layout, rate, expectation.op, expectation.metric));
+    return bench::Median(FiguresOf(result, layout, rate, expectation.op, expectation.metric));
   };
   double figure = median(expectation.layout);
   std::string shown = FineFigure(figure);
@@ -248,8 +248,8 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const RunPlace
   return result;
 }
 
-std::vector<double> FiguresOf(const Experiment& experiment, const RunResult& result, size_t layout,
-                              size_t rate, std::optional<size_t> op, std::string_view metric) {
+std::vector<double> FiguresOf(const RunResult& result, size_t layout, size_t rate, std::optional<size_t> op,
+                              std::string_view metric) {
   std::vector<double> figures;
   for (const CellFigures& cell : result.cells) {
     if (cell.layout != layout || cell.rate != rate) continue;

@@ -80,8 +80,8 @@ size_t CellCountOf(const Experiment& experiment);
 
 // The figures of one layout at one rate for a metric, one for each repeat; `op` unset: of all operations
 // together.
-std::vector<double> FiguresOf(const Experiment& experiment, const RunResult& result, size_t layout,
-                              size_t rate, std::optional<size_t> op, std::string_view metric);
+std::vector<double> FiguresOf(const RunResult& result, size_t layout, size_t rate, std::optional<size_t> op,
+                              std::string_view metric);
 
 // What of the experiment's expectations did not come out, and the runs in which no operation was completed
 // though some were due, a line each; empty: all came out.

@@ -112,8 +112,7 @@ double RateOf(const auto& once) {
   return kCalls / SecondsSince(begin);
 }
 
-void ShowCost(Database& database, const Table& table, const Flags& flags, const char* what,
-              const auto& once) {
+void ShowCost(Database& database, const Flags& flags, const char* what, const auto& once) {
   const ThroughputTargets never{.partition_rate = kThroughputTargetMax, .account_rate = kThroughputTargetMax};
   std::vector<double> off, on, ratios;
   for (int round = 0; round < flags.rounds; ++round) {
@@ -153,14 +152,14 @@ int Main(int argc, char** argv) {
   for (int i = 0; i < 1'000; ++i) {
     entities.push_back(Entity("customer-" + std::to_string(i % 100), "row-" + std::to_string(i)).Set("n", i));
   }
-  ShowCost(**database, *table, flags, "upsert",
+  ShowCost(**database, flags, "upsert",
            [&](int i) { Must(table->InsertOrReplace(entities[static_cast<size_t>(i) % 1'000]).status); });
-  ShowCost(**database, *table, flags, "get", [&](int i) {
+  ShowCost(**database, flags, "get", [&](int i) {
     const Entity& entity = entities[static_cast<size_t>(i) % 1'000];
     Must(table->Get(entity.partition_key(), entity.row_key()).status());
   });
   const ScanOptions whole{.limit = 1'000};  // All rows, of 100 partitions.
-  ShowCost(**database, *table, flags, "page/1000", [&](int i) {
+  ShowCost(**database, flags, "page/1000", [&](int i) {
     if (i % 1'000 == 0) Must(table->Scan(whole).status());
   });
   Must((*database)->Close());
