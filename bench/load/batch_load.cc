@@ -11,8 +11,8 @@ template <typename WriteRows>
 void RunPartitions(const LoadContext& context, uint64_t partitions, const WriteRows& write,
                    Measurement* measurement) {
   RunThreads(
-      context.parallel, context.generation, context.config.seconds, context.config.value_size,
-      [&](uint32_t) -> Operation {
+      context,
+      [&]() -> Operation {
         return [&, rows = std::vector<Row>()](std::mt19937_64& random, Tally* tally) mutable {
           FillPartition(context, random() % partitions, context.generation + tally->operations, &rows);
           if (const Status status = write(rows); !status.ok()) {

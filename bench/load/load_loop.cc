@@ -25,22 +25,28 @@ void RunLoop(const Operation& operation, uint64_t seed, double seconds, Progress
 }  // namespace
 
 void RunThreads(uint32_t threads, uint64_t seed, double seconds, size_t value_size,
-                const std::function<Operation(uint32_t thread)>& make, Measurement* measurement) {
+                const std::function<Operation()>& make, Measurement* measurement) {
   std::vector<Tally> tallies(threads);
   Progress progress(threads);
   const uint64_t started = NowNanos();
   if (threads == 1) {
-    RunLoop(make(0), seed, seconds, progress.teller(0), &tallies[0]);
+    RunLoop(make(), seed, seconds, progress.teller(0), &tallies[0]);
   } else {
     std::vector<std::thread> running;
     for (uint32_t thread = 0; thread < threads; ++thread) {
-      running.emplace_back(RunLoop, make(thread), seed + thread, seconds, progress.teller(thread),
+      running.emplace_back(RunLoop, make(), seed + thread, seconds, progress.teller(thread),
                            &tallies[thread]);
     }
     for (std::thread& thread : running) thread.join();
   }
   measurement->seconds = static_cast<double>(NowNanos() - started) * 1e-9;
   for (const Tally& tally : tallies) tally.AddTo(measurement, value_size);
+}
+
+void RunThreads(const LoadContext& context, const std::function<Operation()>& make,
+                Measurement* measurement) {
+  RunThreads(context.parallel, context.generation, context.config.seconds, context.config.value_size, make,
+             measurement);
 }
 
 bool PutRow(const LoadContext& context, uint64_t index, DurabilityLevel level, std::string* buffer,

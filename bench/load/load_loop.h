@@ -34,10 +34,12 @@ using Operation = std::function<bool(std::mt19937_64& random, Tally* tally)>;
 
 inline constexpr double kUntilDone = 1e9;
 
-// Runs the operations of `make(thread)` on `threads` threads for `seconds` or until they end, one
-// clock reading an operation, and adds up what they saw.
+// Runs an operation of `make` on each of `threads` threads for `seconds` or until it ends, one clock reading
+// a time, and adds up what they saw.
 void RunThreads(uint32_t threads, uint64_t seed, double seconds, size_t value_size,
-                const std::function<Operation(uint32_t thread)>& make, Measurement* measurement);
+                const std::function<Operation()>& make, Measurement* measurement);
+// As the context says: with its threads and values, for the seconds of its configuration.
+void RunThreads(const LoadContext& context, const std::function<Operation()>& make, Measurement* measurement);
 
 // Single operations that most loads are made of. Each counts in `tally` what it did and checks what it
 // read; false when the engine answered an error to a write.

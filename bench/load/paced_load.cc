@@ -41,7 +41,7 @@ Status RunPaced(double fraction, const LoadContext& context, Measurement* measur
   const LoadConfig& config = context.config;
   RunThreads(
       context.parallel, context.generation, config.seconds / 3, config.value_size,
-      [&](uint32_t) -> Operation {
+      [&]() -> Operation {
         return [&, buffer = std::string()](std::mt19937_64& random, Tally* tally) mutable {
           return ReadOrWrite(context, random, &buffer, tally);
         };
@@ -90,8 +90,8 @@ Status RunReadsBesideWrites(const LoadContext& context, Measurement* measurement
         &written);
   });
   RunThreads(
-      context.parallel, context.generation, config.seconds, config.value_size,
-      [&](uint32_t) -> Operation {
+      context,
+      [&]() -> Operation {
         return [&, buffer = std::string()](std::mt19937_64& random, Tally* tally) mutable {
           GetRow(context, random() % config.keys, &buffer, tally);
           return true;

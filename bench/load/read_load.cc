@@ -16,8 +16,8 @@ void GetMissing(const LoadContext& context, const RowKeys& keys, std::string* bu
 
 Status RunReads(ReadOf of, uint64_t keys, const LoadContext& context, Measurement* measurement) {
   RunThreads(
-      context.parallel, context.generation, context.config.seconds, context.config.value_size,
-      [&](uint32_t) -> Operation {
+      context,
+      [&]() -> Operation {
         return [&, value = std::string()](std::mt19937_64& random, Tally* tally) mutable {
           const uint64_t index = random() % keys;
           if (of == ReadOf::kExisting) {
@@ -39,8 +39,8 @@ Status RunScans(uint64_t keys, const LoadContext& context, Measurement* measurem
   const uint64_t partitions = keys / kRowsPerPartition;
   if (partitions == 0) return Status::InvalidArgument("scans of a partition need at least 100 keys");
   RunThreads(
-      context.parallel, context.generation, context.config.seconds, context.config.value_size,
-      [&](uint32_t) -> Operation {
+      context,
+      [&]() -> Operation {
         return [&](std::mt19937_64& random, Tally* tally) {
           ScanRows(context, random() % partitions * kRowsPerPartition, kRowsPerPartition, tally);
           return true;
@@ -54,7 +54,7 @@ Status RunFullScans(uint64_t keys, double seconds, const LoadContext& context, M
   const uint64_t end = NowNanos() + static_cast<uint64_t>(seconds * 1e9);
   RunThreads(
       /*threads=*/1, context.generation, kUntilDone, context.config.value_size,
-      [&](uint32_t) -> Operation {
+      [&]() -> Operation {
         return [&](std::mt19937_64&, Tally* tally) {
           if (tally->operations > 0 && NowNanos() >= end) return false;
           ScanRows(context, 0, keys, tally);
@@ -67,8 +67,8 @@ Status RunFullScans(uint64_t keys, double seconds, const LoadContext& context, M
 
 Status RunOverwrites(DurabilityLevel level, const LoadContext& context, Measurement* measurement) {
   RunThreads(
-      context.parallel, context.generation, context.config.seconds, context.config.value_size,
-      [&, level](uint32_t) -> Operation {
+      context,
+      [&, level]() -> Operation {
         return [&, level, value = std::string()](std::mt19937_64& random, Tally* tally) mutable {
           return PutRow(context, random() % context.config.keys, level, &value, tally);
         };

@@ -16,6 +16,7 @@
 #include "bench/load/recovery_load.h"
 #include "bench/load/removal_load.h"
 #include "bench/load/ycsb.h"
+#include "engine/base/assert.h"
 
 namespace partita::bench {
 namespace {
@@ -284,6 +285,7 @@ Status LoadRunner::RunNamed(const WorkloadInfo& info, const LoadContext& context
   if (name == "async-read") return RunOutstanding(Kind::kRead, context, measurement);
   if (name == "async-write") return RunOutstanding(Kind::kDurableWrite, context, measurement);
   if (name == "delete-seek") return RunDeleteThenSeek(context, measurement);
+  PARTITA_ASSERT(name == "drop");
   return RunDrop(context, measurement);
 }
 
@@ -325,7 +327,7 @@ Status LoadRunner::Fill(bool in_key_order, const LoadContext& context, Measureme
   std::atomic<uint64_t> next = 0;
   RunThreads(
       context.parallel, config_.seed, kUntilDone, config_.value_size,
-      [&](uint32_t) -> Operation {
+      [&]() -> Operation {
         return [&, value = std::string()](std::mt19937_64&, Tally* tally) mutable {
           const uint64_t position = next.fetch_add(1, std::memory_order_relaxed);
           if (position >= config_.keys) return false;

@@ -117,7 +117,7 @@ void Ycsb::Run(Measurement* measurement) {
   RunThreads(
       context_.parallel, context_.generation + runs_++ * context_.parallel, context_.config.seconds,
       context_.config.value_size,
-      [&](uint32_t) -> Operation {
+      [&]() -> Operation {
         return [&, buffer = std::string()](std::mt19937_64& random, Tally* tally) mutable {
           return state_->Do(random, &buffer, tally);
         };
