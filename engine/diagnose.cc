@@ -109,8 +109,7 @@ Status DescribeMemory(const DiagnoseOptions& options, Report* report) {
 }  // namespace
 
 Result<Report> Diagnose(const DiagnoseOptions& options) {
-  const ProbeCommits commits = options.measure_commits ? ProbeCommits::kMeasure : ProbeCommits::kSkip;
-  PARTITA_ASSIGN(DeviceReport device, ProbeDevice(options.directory, commits));
+  PARTITA_ASSIGN(DeviceReport device, ProbeDevice(options.directory, ProbeCommits::kMeasure));
   Report report;
   report.title = "doctor for " + options.directory;
   DescribeKernel(device, options.uses_io_uring, &report);

@@ -59,12 +59,12 @@ struct DiagnoseOptions {
   std::string directory;  // Of a store, or where one is to be.
   uint64_t memory_bytes = uint64_t{1} << 30;
   uint32_t shards = 1;
-  bool uses_io_uring = true;    // Else it need not be there.
-  bool measure_commits = true;  // Writes a small temporary file for at most 200 ms.
+  bool uses_io_uring = true;  // Else it need not be there.
 };
 
 // Kernel, device and limits as found, and what the engine derives from them and why. What keeps the
-// engine from working stands in Report::damages, each with what to do.
+// engine from working stands in Report::damages, each with what to do. Writes a small temporary file in the
+// directory for at most 200 ms.
 Result<Report> Diagnose(const DiagnoseOptions& options);
 
 }  // namespace partita
