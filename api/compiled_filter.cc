@@ -75,9 +75,7 @@ uint32_t CompiledFilter::AddTest(const FilterNode& node, uint32_t when_true, uin
     if (test.subject != Subject::kProperty) return when_false;  // No key or Timestamp is a Boolean.
     test.bare = true;
   } else {
-    constexpr uint8_t kAccepted[] = {
-        kEqual, kLess | kGreater | kUnordered, kGreater, kGreater | kEqual, kLess, kLess | kEqual};
-    test.accepted = kAccepted[static_cast<size_t>(node.op)];
+    test.accepted = ComparisonOutcome::Accepted(node.op);
     test.only_equality = node.op == ComparisonOp::kEqual || node.op == ComparisonOp::kNotEqual;
     SetConstant(&test, node.value);
   }
@@ -86,22 +84,12 @@ uint32_t CompiledFilter::AddTest(const FilterNode& node, uint32_t when_true, uin
   return static_cast<uint32_t>(tests_.size() - 1);
 }
 
-// A constant is widened to the property's type and never the other way (spec 11.3).
 void CompiledFilter::SetConstant(Test* test, const PropertyValue& value) {
-  test->comparable = BitOf(value.type());
+  const WidenedConstant widened = Widened(value);
+  test->comparable = widened.comparable;
+  test->double_code = widened.double_code;
   if (CodeIsExact(value.type())) test->code = OrderedCode(value);
   switch (value.type()) {
-    case PropertyType::kInt32:
-      test->comparable |= BitOf(PropertyType::kInt64) | BitOf(PropertyType::kDouble);
-      test->double_code = CodeForComparison(*value.if_int32());
-      break;
-    case PropertyType::kInt64:
-      test->comparable |= BitOf(PropertyType::kDouble);
-      test->double_code = CodeForComparison(static_cast<double>(*value.if_int64()));
-      break;
-    case PropertyType::kDouble:
-      test->double_code = CodeForComparison(*value.if_double());
-      break;
     case PropertyType::kString:
       test->bytes = OrderedText(*value.if_string());
       break;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/comparison_outcome.h"
 #include "api/filter.h"
 #include "engine/base/entity_record.h"
 #include "engine/base/entry_run.h"
@@ -56,8 +57,8 @@ class CompiledFilter {
  private:
   enum class Subject : uint8_t { kProperty, kPartitionKey, kRowKey, kTimestamp, kTableName, kMissing };
 
-  // What a property is to the constant, as a bit.
-  enum Outcome : uint8_t { kLess = 1, kEqual = 2, kGreater = 4, kUnordered = 8 };
+  using Outcome = ComparisonOutcome::Bit;
+  using enum ComparisonOutcome::Bit;
 
   struct Test {
     Subject subject = Subject::kProperty;

@@ -72,41 +72,20 @@ ZoneFilter::Node ZoneFilter::NodeOf(const FilterNode& node) {
       break;
   }
   if (is_key) return made;
-  constexpr uint8_t kAccepted[] = {
-      kEqual, kLess | kGreater | kUnordered, kGreater, kGreater | kEqual, kLess, kLess | kEqual};
   made.kind = is_timestamp ? Kind::kTimestamp : Kind::kProperty;
-  made.accepted = kAccepted[static_cast<size_t>(node.op)];
+  made.accepted = ComparisonOutcome::Accepted(node.op);
   SetConstant(&made, node.value);
   if (!is_timestamp) made.property = PropertyIndex(node.name);
   return made;
 }
 
-// A constant is widened to the property's type and never the other way (spec 11.3).
 void ZoneFilter::SetConstant(Node* node, const PropertyValue& value) {
-  node->comparable = BitOf(value.type());
+  const WidenedConstant widened = Widened(value);
+  node->comparable = widened.comparable;
+  node->double_code = widened.double_code;
   node->code = OrderedCode(value);
-  std::string text;
-  switch (value.type()) {
-    case PropertyType::kInt32:
-      node->comparable |= BitOf(PropertyType::kInt64) | BitOf(PropertyType::kDouble);
-      node->double_code = CodeForComparison(*value.if_int32());
-      return;
-    case PropertyType::kInt64:
-      node->comparable |= BitOf(PropertyType::kDouble);
-      node->double_code = CodeForComparison(static_cast<double>(*value.if_int64()));
-      return;
-    case PropertyType::kDouble:
-      node->double_code = CodeForComparison(*value.if_double());
-      return;
-    case PropertyType::kString:
-      text = OrderedText(*value.if_string());
-      break;
-    case PropertyType::kBinary:
-      text = value.if_binary()->bytes;
-      break;
-    default:
-      return;
-  }
+  if (value.type() != PropertyType::kString && value.type() != PropertyType::kBinary) return;
+  const std::string text = value.if_string() ? OrderedText(*value.if_string()) : value.if_binary()->bytes;
   // Filled with zeros the head is also that of what ends in such zeros, and only that is below it.
   node->head_is_least = text.size() <= sizeof node->code && (text.empty() || text.back() != '\0');
 }

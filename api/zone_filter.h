@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "api/comparison_outcome.h"
 #include "api/filter.h"
 #include "engine/base/block_predicate.h"
 #include "engine/base/property_value.h"
@@ -30,9 +31,7 @@ class ZoneFilter final : public BlockPredicate {
   size_t cost() const override { return nodes_.size() + properties_.size(); }
 
  private:
-  // What a property may be to the constant, as bits.
-  enum Outcome : uint8_t { kLess = 1, kEqual = 2, kGreater = 4, kUnordered = 8 };
-  static constexpr uint8_t kAnyOutcome = kLess | kEqual | kGreater | kUnordered;
+  using enum ComparisonOutcome::Bit;
   // What a condition may answer, as bits.
   enum Answer : uint8_t { kNever = 0, kTrue = 1, kFalse = 2, kEither = 3 };
 
