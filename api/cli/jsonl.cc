@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "api/date_time.h"
+#include "api/json_token.h"
 #include "api/names.h"
 #include "api/value_text.h"
 
@@ -15,15 +16,11 @@ namespace {
 
 using simdjson::ondemand::json_type;
 
-constexpr std::string_view kAnnotation = "@odata.type";
-
-enum class TokenKind : uint8_t { kString, kNumber, kTrue, kFalse, kNull };
-
 // A member of the object: views into the parser's buffers, valid until its next document.
 struct Field {
   std::string_view name;
   std::string_view text;  // Of a string, unescaped; of a number, as written.
-  TokenKind kind;
+  JsonTokenKind kind;
 };
 
 // What `X@odata.type` says of X.
@@ -38,20 +35,12 @@ Status BadJson(simdjson::error_code error) {
   return InvalidLine(std::string("not a JSON object: ") + simdjson::error_message(error));
 }
 
-std::string_view TrimEnd(std::string_view token) {
-  while (!token.empty() &&
-         (token.back() == ' ' || token.back() == '\t' || token.back() == '\r' || token.back() == '\n')) {
-    token.remove_suffix(1);
-  }
-  return token;
-}
-
 // The value of a member that the entity takes: no nesting.
 Status ReadScalar(simdjson::ondemand::value value, Field* field) {
   json_type type;
   if (auto error = value.type().get(type)) return BadJson(error);
   if (type == json_type::string) {
-    field->kind = TokenKind::kString;
+    field->kind = JsonTokenKind::kString;
     if (auto error = value.get_string().get(field->text)) {
       return InvalidLine("property " + QuotedForMessage(field->name) + ": " + simdjson::error_message(error));
     }
@@ -60,13 +49,13 @@ Status ReadScalar(simdjson::ondemand::value value, Field* field) {
   if (type == json_type::array || type == json_type::object) {
     return InvalidLine("property " + QuotedForMessage(field->name) + ": arrays and objects are no values");
   }
-  field->text = TrimEnd(value.raw_json_token());
+  field->text = TrimTokenEnd(value.raw_json_token());
   if (type == json_type::number && IsJsonNumber(field->text)) {
-    field->kind = TokenKind::kNumber;
+    field->kind = JsonTokenKind::kNumber;
   } else if (field->text == "null") {
-    field->kind = TokenKind::kNull;
+    field->kind = JsonTokenKind::kNull;
   } else if (field->text == "true" || field->text == "false") {
-    field->kind = field->text == "true" ? TokenKind::kTrue : TokenKind::kFalse;
+    field->kind = field->text == "true" ? JsonTokenKind::kTrue : JsonTokenKind::kFalse;
   } else {
     return InvalidLine("property " + QuotedForMessage(field->name) + ": " + QuotedForMessage(field->text) +
                        " is no JSON value");
@@ -82,28 +71,16 @@ Status NotOfType(const Field& field, std::string_view type) {
 // The value of a member without annotation.
 Result<PropertyValue> InferValue(const Field& field) {
   switch (field.kind) {
-    case TokenKind::kString:
+    case JsonTokenKind::kString:
       return PropertyValue(field.text);
-    case TokenKind::kTrue:
-    case TokenKind::kFalse:
-      return PropertyValue(field.kind == TokenKind::kTrue);
+    case JsonTokenKind::kTrue:
+    case JsonTokenKind::kFalse:
+      return PropertyValue(field.kind == JsonTokenKind::kTrue);
     default:
       break;
   }
   if (std::optional<PropertyValue> number = InferJsonNumber(field.text)) return *std::move(number);
   return NotOfType(field, "Edm.Double");
-}
-
-// A string is accepted for every type, other tokens for the types they can be.
-bool TokenFits(TokenKind kind, PropertyType type) {
-  switch (kind) {
-    case TokenKind::kString:
-      return true;
-    case TokenKind::kNumber:
-      return type == PropertyType::kInt32 || type == PropertyType::kInt64 || type == PropertyType::kDouble;
-    default:
-      return type == PropertyType::kBoolean;
-  }
 }
 
 Result<PropertyValue> AnnotatedValue(const Field& field, std::string_view type_name) {
@@ -163,17 +140,17 @@ Status JsonEntityParser::State::ScanMember(simdjson::ondemand::field member) {
   std::string_view name;
   if (auto error = member.unescaped_key().get(name)) return BadJson(error);
   names.push_back(name);
-  if (name.ends_with(kAnnotation)) {
-    const std::string_view subject = name.substr(0, name.size() - kAnnotation.size());
-    Field field{name, {}, TokenKind::kNull};
+  if (name.ends_with(kTypeAnnotation)) {
+    const std::string_view subject = name.substr(0, name.size() - kTypeAnnotation.size());
+    Field field{name, {}, JsonTokenKind::kNull};
     PARTITA_TRY(ReadScalar(member.value(), &field));
-    if (subject.ends_with(kAnnotation) || field.kind == TokenKind::kNull) return Status();
+    if (subject.ends_with(kTypeAnnotation) || field.kind == JsonTokenKind::kNull) return Status();
     annotations.push_back({subject, field.text});
     return Status();
   }
   // Ignored members are skipped whatever their value; simdjson checks that their brackets match.
   if (name.starts_with("odata.") || name == "Timestamp") return Status();
-  Field field{name, {}, TokenKind::kNull};
+  Field field{name, {}, JsonTokenKind::kNull};
   PARTITA_TRY(ReadScalar(member.value(), &field));
   fields.push_back(field);
   return Status();
@@ -188,8 +165,8 @@ Status JsonEntityParser::State::CheckDuplicates() {
 }
 
 Status JsonEntityParser::State::TakeKey(const Field& field, std::optional<std::string>* key) {
-  if (field.kind == TokenKind::kNull) return Status();  // As if absent.
-  if (field.kind != TokenKind::kString) return InvalidLine(std::string(field.name) + " is not a string");
+  if (field.kind == JsonTokenKind::kNull) return Status();  // As if absent.
+  if (field.kind != JsonTokenKind::kString) return InvalidLine(std::string(field.name) + " is not a string");
   *key = std::string(field.text);
   return Status();
 }
@@ -206,7 +183,7 @@ Result<Entity> JsonEntityParser::State::Build() {
       PARTITA_TRY(TakeKey(field, field.name == "RowKey" ? &row_key : &partition_key));
       continue;
     }
-    if (field.kind == TokenKind::kNull) continue;
+    if (field.kind == JsonTokenKind::kNull) continue;
     const auto annotation =
         std::lower_bound(annotations.begin(), annotations.end(), field.name,
                          [](const Annotation& a, std::string_view n) { return a.name < n; });

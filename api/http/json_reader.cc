@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "api/json_token.h"
 #include "api/limits.h"
 #include "api/names.h"
 #include "api/value_text.h"
@@ -21,18 +22,15 @@ namespace {
 using simdjson::ondemand::json_type;
 using MaybeError = std::optional<ServiceError>;
 
-constexpr std::string_view kAnnotation = "@odata.type";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 // Nesting within members that are ignored; all others have none.
 constexpr int kIgnoredDepthMax = 32;
 // A parser that grew beyond this for one large body is given back after it.
 constexpr size_t kParserCapacityKept = 256 << 10;
 
-enum class TokenKind : uint8_t { kAbsent, kString, kNumber, kTrue, kFalse, kNull };
-
 // A value as it stands in the body: views into the body or the parser's buffers.
 struct Token {
-  TokenKind kind = TokenKind::kAbsent;
+  JsonTokenKind kind = JsonTokenKind::kAbsent;
   std::string_view text;  // Of a string, unescaped; of others, as written.
 };
 
@@ -53,34 +51,26 @@ bool HasSurrogate(std::string_view text) {
   return false;
 }
 
-std::string_view TrimEnd(std::string_view token) {
-  while (!token.empty() &&
-         (token.back() == ' ' || token.back() == '\t' || token.back() == '\r' || token.back() == '\n')) {
-    token.remove_suffix(1);
-  }
-  return token;
-}
-
 // A scalar. False for a nested value and for what is no JSON.
 bool ReadToken(simdjson::ondemand::value value, Token* token) {
   json_type type;
   if (value.type().get(type)) return false;
   if (type == json_type::string) {
-    token->kind = TokenKind::kString;
+    token->kind = JsonTokenKind::kString;
     return !value.get_string().get(token->text) && !HasSurrogate(token->text);
   }
   if (type == json_type::array || type == json_type::object) return false;
-  token->text = TrimEnd(value.raw_json_token());
+  token->text = TrimTokenEnd(value.raw_json_token());
   if (type == json_type::number) {
-    token->kind = TokenKind::kNumber;
+    token->kind = JsonTokenKind::kNumber;
     return IsJsonNumber(token->text);
   }
   if (token->text == "null") {
-    token->kind = TokenKind::kNull;
+    token->kind = JsonTokenKind::kNull;
   } else if (token->text == "true") {
-    token->kind = TokenKind::kTrue;
+    token->kind = JsonTokenKind::kTrue;
   } else {
-    token->kind = TokenKind::kFalse;
+    token->kind = JsonTokenKind::kFalse;
     return token->text == "false";
   }
   return true;
@@ -116,30 +106,22 @@ bool ReadIgnored(simdjson::ondemand::value value, int depth) {
 
 // The value of a member without annotation.
 MaybeError InferValue(const Token& token, PropertyValue* value) {
-  if (token.kind == TokenKind::kString) {
+  if (token.kind == JsonTokenKind::kString) {
     value->AssignText(token.text);
-  } else if (token.kind == TokenKind::kNumber) {
+  } else if (token.kind == JsonTokenKind::kNumber) {
     std::optional<PropertyValue> number = InferJsonNumber(token.text);
     if (!number) return Invalid();
     *value = *std::move(number);
   } else {
-    *value = token.kind == TokenKind::kTrue;
+    *value = token.kind == JsonTokenKind::kTrue;
   }
   return std::nullopt;
-}
-
-// A string is taken for every type, other tokens for the types they can be.
-bool TokenFits(TokenKind kind, PropertyType type) {
-  if (kind == TokenKind::kString) return true;
-  if (kind == TokenKind::kNumber)
-    return type == PropertyType::kInt32 || type == PropertyType::kInt64 || type == PropertyType::kDouble;
-  return type == PropertyType::kBoolean;
 }
 
 // The type is told by its text; Edm.String is by far the most frequent.
 MaybeError ReadAnnotatedValue(const Member& member, PropertyValue* value) {
   const std::optional<PropertyType> type = PropertyTypeFromEdmName(member.type.text);
-  if (member.type.kind != TokenKind::kString || !type || !TokenFits(member.value.kind, *type))
+  if (member.type.kind != JsonTokenKind::kString || !type || !TokenFits(member.value.kind, *type))
     return Invalid();
   if (*type == PropertyType::kString) {
     value->AssignText(member.value.text);
@@ -157,7 +139,8 @@ MaybeError ReadAnnotatedValue(const Member& member, PropertyValue* value) {
 }
 
 MaybeError ReadValue(const Member& member, PropertyValue* value) {
-  const bool annotated = member.type.kind != TokenKind::kAbsent && member.type.kind != TokenKind::kNull;
+  const bool annotated =
+      member.type.kind != JsonTokenKind::kAbsent && member.type.kind != JsonTokenKind::kNull;
   return annotated ? ReadAnnotatedValue(member, value) : InferValue(member.value, value);
 }
 
@@ -224,15 +207,15 @@ const Member* JsonBodyReader::State::Find(std::string_view name) {
 MaybeError JsonBodyReader::State::ScanField(simdjson::ondemand::field field) {
   std::string_view name;
   if (field.unescaped_key().get(name) || HasSurrogate(name)) return Invalid();
-  const bool annotates = name.ends_with(kAnnotation);
-  const std::string_view subject = annotates ? name.substr(0, name.size() - kAnnotation.size()) : name;
+  const bool annotates = name.ends_with(kTypeAnnotation);
+  const std::string_view subject = annotates ? name.substr(0, name.size() - kTypeAnnotation.size()) : name;
   Member* member = FindOrAdd(subject);
   if (member == nullptr) return ServiceError(ErrorCode::kTooManyProperties);
   Token* token = annotates ? &member->type : &member->value;
-  if (token->kind != TokenKind::kAbsent) return ServiceError(ErrorCode::kDuplicatePropertiesSpecified);
+  if (token->kind != JsonTokenKind::kAbsent) return ServiceError(ErrorCode::kDuplicatePropertiesSpecified);
   // Ignored whatever their values: control information, the Timestamp, and annotations of annotations.
-  if (subject.starts_with("odata.") || subject == "Timestamp" || subject.ends_with(kAnnotation)) {
-    token->kind = TokenKind::kNull;
+  if (subject.starts_with("odata.") || subject == "Timestamp" || subject.ends_with(kTypeAnnotation)) {
+    token->kind = JsonTokenKind::kNull;
     if (!ReadIgnored(field.value(), 0)) return Invalid();
     return std::nullopt;
   }
@@ -275,7 +258,7 @@ MaybeError JsonBodyReader::State::CheckRulesBefore(const Entity& entity, Service
   MaybeError name_error;
   for (const uint16_t index : order) {
     const Member& member = members[index];
-    if (member.value.kind == TokenKind::kNull || IsSystemPropertyName(member.name)) continue;
+    if (member.value.kind == JsonTokenKind::kNull || IsSystemPropertyName(member.name)) continue;
     ++count;
     if (name_error) continue;
     const Status name = CheckPropertyName(member.name);
@@ -296,11 +279,11 @@ MaybeError JsonBodyReader::State::CheckRulesBefore(const Entity& entity, Service
 // Nothing when absent or null.
 MaybeError JsonBodyReader::State::TakeKey(std::string_view name, std::optional<std::string_view>* key) {
   const Member* member = Find(name);
-  if (member == nullptr || member->value.kind == TokenKind::kAbsent ||
-      member->value.kind == TokenKind::kNull) {
+  if (member == nullptr || member->value.kind == JsonTokenKind::kAbsent ||
+      member->value.kind == JsonTokenKind::kNull) {
     return std::nullopt;
   }
-  if (member->value.kind != TokenKind::kString) return Invalid();
+  if (member->value.kind != JsonTokenKind::kString) return Invalid();
   *key = member->value.text;
   return std::nullopt;
 }
@@ -314,7 +297,7 @@ MaybeError JsonBodyReader::State::Build(Entity* entity) {
   size_t count = 0;
   for (const uint16_t index : order) {
     const Member& member = members[index];
-    if (member.value.kind == TokenKind::kNull) continue;
+    if (member.value.kind == JsonTokenKind::kNull) continue;
     if (member.name == "PartitionKey" || member.name == "RowKey") continue;
     if (count == properties.size()) properties.emplace_back();
     Property& property = properties[count++];

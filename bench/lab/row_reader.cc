@@ -11,12 +11,13 @@
 
 #include "api/cli/csv.h"
 #include "api/cli/nearest_name.h"
+#include "api/json_token.h"
 #include "api/names.h"
 
 namespace partita::lab {
 namespace {
 
-constexpr std::string_view kCsvTypeSuffix = "@type", kJsonTypeSuffix = "@odata.type";
+constexpr std::string_view kCsvTypeSuffix = "@type";
 
 // Reads a file that it owns.
 class OwnedFile : public FdSource {
@@ -179,9 +180,9 @@ class JsonRows : public RowReader {
   }
 
   Status Take(std::string_view name, simdjson::ondemand::value value) {
-    const bool is_type = name.ends_with(kJsonTypeSuffix);
+    const bool is_type = name.ends_with(kTypeAnnotation);
     if (!is_type && !name.starts_with("odata.")) names_.emplace_back(name);
-    const std::string_view of = is_type ? name.substr(0, name.size() - kJsonTypeSuffix.size()) : name;
+    const std::string_view of = is_type ? name.substr(0, name.size() - kTypeAnnotation.size()) : name;
     const auto found = std::find(wanted_.begin(), wanted_.end(), of);
     if (found == wanted_.end()) return Status();
     RowCell& cell = cells_[static_cast<size_t>(found - wanted_.begin())];
