@@ -13,6 +13,13 @@
 
 namespace partita {
 
+Status TooManyCalls() { return Status::Busy("too many calls are under way; try again"); }
+
+Status WaitsInCallback() {
+  return Status::InvalidArgument(
+      "a call that may wait was made from a callback, where only those may be whose names end in Async");
+}
+
 // Zones of entities; raw values, which are no records, have none.
 void ExtractZones(std::string_view content, ZoneSink& sink) {
   if (!EntityRecordView(content).IsWalkable()) return;

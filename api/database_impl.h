@@ -19,6 +19,11 @@ namespace partita {
 // Zones of entities; raw values, which are no records, have none. A ZoneExtractor.
 void ExtractZones(std::string_view content, ZoneSink& sink);
 
+// What is to say when too much is under way to begin a call.
+Status TooManyCalls();
+// kInvalidArgument: a call that waits, of a callback, which runs on a worker.
+Status WaitsInCallback();
+
 // What Database, Table and RawTable share behind the public header.
 struct Database::Impl {
   std::unique_ptr<Runtime> own_runtime;  // Null when opened on a given world.
@@ -49,12 +54,10 @@ struct Database::Impl {
   template <typename T>
   T Run(Task<T> task) {
     if (Executor::Current() == nullptr || own_runtime == nullptr) return runtime->RunToEnd(std::move(task));
-    Status refused = Status::InvalidArgument(
-        "a call that may wait was made from a callback, where only those may be whose names end in Async");
     if constexpr (std::is_same_v<T, WriteOutcome>) {
-      return WriteOutcome{std::move(refused), 0, Version()};
+      return WriteOutcome{WaitsInCallback(), 0, Version()};
     } else {
-      return refused;
+      return WaitsInCallback();
     }
   }
 

@@ -6,10 +6,7 @@
 
 namespace partita {
 
-Status CheckMayWait() {
-  if (Executor::Current() == nullptr) return Status();
-  return Status::InvalidArgument("a call that waits was made from a callback");
-}
+Status CheckMayWait() { return Executor::Current() == nullptr ? Status() : WaitsInCallback(); }
 
 Result<ScrubReport> Database::Scrub(const ScrubOptions& options) {
   PARTITA_TRY(impl_->CheckUse());

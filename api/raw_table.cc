@@ -127,8 +127,7 @@ Status RawStatusOf(const Shard::ReadAnswer& answer) {
   if (answer.state == Shard::ReadState::kFound) return Status();
   if (answer.state == Shard::ReadState::kInDoubt)
     return Status::Unknown("the last write of this key is in doubt");
-  if (answer.state == Shard::ReadState::kMoved)
-    return Status::NotFound("the table does not exist (any more)");
+  if (answer.state == Shard::ReadState::kMoved) return NoSuchTable();
   return Status::NotFound("there is no such key");
 }
 
@@ -251,7 +250,7 @@ void RawTable::ApplyAsync(std::vector<Operation> operations, WriteOptions option
   for (const WriteOp& op : batch->ops) bytes += op.user_key.size() + op.content.size() + kRawCallBytes;
   if (!impl->Start(impl->store->ExecutorFor(key), bytes,
                    ApplyThenCall(impl, std::move(batch), std::move(done)))) {
-    busy(RawRefused(Status::Busy("too many calls are under way; try again")));
+    busy(RawRefused(TooManyCalls()));
   }
 }
 
@@ -276,7 +275,7 @@ void RawTable::GetAsync(std::string partition_key, std::string row_key,
   std::function<void(Result<std::string>)> busy = done;
   if (!state_->impl->Start(state_->impl->store->ReaderFor(key), kRawCallBytes,
                            ReadRawThenCall(state_->impl->store.get(), key, std::move(done)))) {
-    busy(Status::Busy("too many calls are under way; try again"));
+    busy(TooManyCalls());
   }
 }
 

@@ -30,7 +30,7 @@ Status StatusOf(const Shard::ReadAnswer& answer) {
       return Status::Unknown(
           "the last write of this entity is in doubt; try again when the shard has recovered");
     case Shard::ReadState::kMoved:
-      return Status::NotFound("the table does not exist (any more)");
+      return NoSuchTable();
     case Shard::ReadState::kAbsent:
     case Shard::ReadState::kNeedsIo:
       break;
@@ -176,7 +176,7 @@ void Table::GetAsync(std::string partition_key, std::string row_key,
   std::function<void(Result<Entity>)> busy = done;
   Task<void> call = ReadThenCall(state_->impl->store.get(), std::string(key.key()), std::move(done));
   if (!state_->impl->Start(state_->impl->store->ReaderFor(key.key()), kReadCallBytes, std::move(call))) {
-    busy(Status::Busy("too many calls are under way; try again"));
+    busy(TooManyCalls());
   }
 }
 

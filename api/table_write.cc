@@ -115,7 +115,7 @@ void Launch(Database::Impl* impl, std::unique_ptr<EncodedBatch> batch, WriteCall
     bytes += op.user_key.size() + op.content.size() + kCallOverheadBytes;
   if (impl->Start(impl->store->ExecutorFor(key), bytes, RunAsync(impl, std::move(batch), std::move(done))))
     return;
-  busy(Refused(Status::Busy("too many calls are under way; try again"), 0));
+  busy(Refused(TooManyCalls(), 0));
 }
 
 }  // namespace

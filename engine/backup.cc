@@ -202,7 +202,7 @@ class ImageWriter {
         report_.base_damages.push_back(verified.message());
         verified = co_await Replace(paced, info);
       }
-      if (pacer_.cancelled()) co_return Status::Cancelled("stopped as it was asked to");
+      PARTITA_CO_TRY(pacer_.CheckCancelled());
       PARTITA_CO_TRY(verified);
     }
     co_return Status();

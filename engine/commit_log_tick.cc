@@ -1,3 +1,4 @@
+#include "engine/base/timed_waits.h"
 #include "engine/commit_log.h"
 
 // The tick of a shard's log: flushes what nobody asks for, seals a log that rests (F32), and watches over who
@@ -12,10 +13,7 @@ constexpr uint64_t kTickNanos = 40'000'000;
 
 }  // namespace
 
-Status CommitLog::Overdue() const {
-  return Status::DeadlineExceeded("the disk did not answer within " +
-                                  std::to_string(io_deadline_ns_ / 1'000'000) + " ms (F26)");
-}
+Status CommitLog::Overdue() const { return DiskOverdue(io_deadline_ns_); }
 
 void CommitLog::ArmTick() {
   if (tick_armed_.load(std::memory_order_seq_cst)) return;

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/status.h"
 #include "engine/catalog.h"
 #include "engine/range_search.h"
 #include "engine/snapshot_publisher.h"
@@ -13,6 +14,9 @@ namespace partita {
 // A key whose shard does not own it (any more) is routed anew at most so often, for about a second: a move is
 // over before that, and a missing table is not a move.
 inline constexpr int kRoutesMax = 1000;
+
+// What is to say of a key that no range holds.
+inline Status NoSuchTable() { return Status::NotFound("the table does not exist (any more)"); }
 
 // Which shard owns which interval of user keys: sorted, immutable (DESIGN 8).
 struct RangeMap {

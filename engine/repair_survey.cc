@@ -380,7 +380,7 @@ Task<Status> RepairSurvey::ReadTable(RepairFindings::Table* table) {
       co_await TableReader::Open(paced, cache_, found_.store, table->id);
   if (!opened.ok() && opened.code() == Code::kIoError)
     opened = co_await TableReader::Open(paced, cache_, found_.store, table->id);  // F52.
-  if (pacer_.cancelled()) co_return Status::Cancelled("stopped as it was asked to");
+  PARTITA_CO_TRY(pacer_.CheckCancelled());
   if (!opened.ok() && !IsDamage(opened.status())) co_return opened.status();
   ++found_.report.tables;
   if (!opened.ok()) {
@@ -394,7 +394,7 @@ Task<Status> RepairSurvey::ReadTable(RepairFindings::Table* table) {
   found_.version_max = std::max(found_.version_max, reader.info().version_max);
   TableVerifyReport verified;
   table->damage = co_await reader.Verify(&verified);
-  if (pacer_.cancelled()) co_return Status::Cancelled("stopped as it was asked to");
+  PARTITA_CO_TRY(pacer_.CheckCancelled());
   if (!table->damage.ok() && !IsDamage(table->damage)) co_return table->damage;
   table->entries = verified.entries;
   if (!table->damage.ok()) {

@@ -11,6 +11,7 @@
 #include "sstable/block_cache.h"
 #include "sstable/table_reader.h"
 #include "wal/log_inspect.h"
+#include "wal/log_recoverer.h"
 #include "wal/segment_pool.h"
 
 // Scrubbing a store that is in use (F50): catalog and manifests, then logs, then table files.
@@ -123,7 +124,7 @@ class Scrubber {
     } else {
       verified = table.status();
     }
-    if (pacer_.cancelled()) co_return Status::Cancelled("stopped as it was asked to");
+    PARTITA_CO_TRY(pacer_.CheckCancelled());
     if (!verified.ok() && verified.code() == Code::kNotFound && !references.Contains(due.id))
       co_return Status();
     if (!verified.ok() && !IsDamage(verified)) co_return verified;
@@ -191,9 +192,8 @@ class Scrubber {
                         std::vector<std::string>* damages) {
     const uint64_t newest = segments.empty() ? 0 : segments.rbegin()->first.value;
     if (newest < manifest.log_segment) {
-      damages->push_back(directory + ": segment " + std::to_string(manifest.log_segment) +
-                         " of the log is missing or its header is lost; the newest one found is " +
-                         std::to_string(newest) + " (F35)");
+      damages->push_back(
+          NewestSegmentLost(directory, SegmentId(manifest.log_segment), SegmentId(newest)).message());
     }
     const LogPosition from = manifest.replay_from;
     if (segments.empty() || from.value == 0) return;

@@ -141,8 +141,8 @@ Task<void> Store::WatchChange(Store* self, ChangePtr change) {
   {
     std::lock_guard lock(self->names_mutex_);
     if (change->decided || change->answer) co_return;
-    change->answer = Status::Unknown("the change of tables is in doubt: the disk did not answer within " +
-                                     std::to_string(self->options_.io_deadline_ns / 1'000'000) + " ms (F26)");
+    change->answer = Status::Unknown("the change of tables is in doubt: " +
+                                     DiskOverdue(self->options_.io_deadline_ns).message());
     self->change_in_doubt_ = change;
     self->PublishCatalogLocked();
   }

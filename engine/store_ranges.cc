@@ -53,7 +53,7 @@ Task<void> Store::PauseBeforeRoute(int tries) {
 }
 
 Status Store::NoRoute(std::string_view user_key) const {
-  if (RouteTo(user_key).shard == nullptr) return Status::NotFound("the table does not exist (any more)");
+  if (RouteTo(user_key).shard == nullptr) return NoSuchTable();
   return Status::Busy("the keys are moving to another shard; try again");
 }
 

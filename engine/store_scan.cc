@@ -36,8 +36,6 @@ bool SkipUnwanted(std::span<const ScanInterval> only, bool forward, ScanRequest*
   return true;
 }
 
-Status NoTable() { return Status::NotFound("the table does not exist (any more)"); }
-
 }  // namespace
 
 // How far a scan is.
@@ -98,7 +96,7 @@ Task<Result<ScanAnswer>> Store::Scan(const ScanRequest& request, RowSink* sink) 
   if (request.deadline_ns == 0) course.rest.deadline_ns = runtime_.clock().MonotonicNanos() + kPageNanosMax;
   bool routed = true;
   std::optional<ScanAhead::Piece> first = NextPiece(&course.rest, &routed);
-  if (!routed) co_return NoTable();
+  if (!routed) co_return NoSuchTable();
   if (!first) co_return ScanAnswer{.done = true};
   course.piece = std::move(*first);
   if (throttle_.on()) co_return co_await ScanMetered(&course, sink);
@@ -183,7 +181,7 @@ Task<Result<ScanAnswer>> Store::ScanOn(ScanCourse* course, RowSink* sink, ScanAh
     }
     bool routed = true;
     std::optional<ScanAhead::Piece> next = NextPiece(&course->rest, &routed);
-    if (!routed) co_return NoTable();
+    if (!routed) co_return NoSuchTable();
     if (!next) break;
     course->piece = std::move(*next);
   }

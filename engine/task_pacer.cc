@@ -45,7 +45,11 @@ Task<Status> TaskPacer::Spend(uint64_t bytes) {
     if (now_ns >= free_at_ns) break;
     co_await SleepFor(std::min(free_at_ns - now_ns, kWaitNanosMax));
   }
-  co_return cancelled_ ? Status::Cancelled("stopped as it was asked to") : Status();
+  co_return CheckCancelled();
+}
+
+Status TaskPacer::CheckCancelled() const {
+  return cancelled_ ? Status::Cancelled("stopped as it was asked to") : Status();
 }
 
 Task<Result<std::unique_ptr<ObjectWriter>>> PacedObjectStore::Create(ObjectId) {

@@ -21,7 +21,7 @@ class TaskPacer {
   TaskPacer(Clock& clock, const TaskPace& pace, uint64_t bytes_due)
       : clock_(clock), pace_(pace), due_(bytes_due), began_ns_(clock.MonotonicNanos()) {}
 
-  // Counts bytes moved; ends when the next ones may be. kCancelled when the watcher wants no more.
+  // Counts bytes moved; ends when the next ones may be, or as CheckCancelled does.
   Task<Status> Spend(uint64_t bytes);
 
   // From here on what is moved is that shard's work as well; null: nobody's.
@@ -37,6 +37,8 @@ class TaskPacer {
 
   uint64_t done() const { return done_; }
   bool cancelled() const { return cancelled_; }
+  // kCancelled when the watcher wants no more.
+  Status CheckCancelled() const;
 
  private:
   Clock& clock_;

@@ -16,6 +16,12 @@ std::string Number(LogPosition position) { return std::to_string(position.value)
 
 }  // namespace
 
+Status NewestSegmentLost(const std::string& directory, SegmentId reached, SegmentId newest) {
+  return Status::Corruption(directory + ": segment " + std::to_string(reached.value) +
+                            " of the log is missing or its header is lost; the newest one found is " +
+                            std::to_string(newest.value) + " (F35)");
+}
+
 Task<Result<LogRecoverer::Outcome>> LogRecoverer::Run(std::vector<std::unique_ptr<File>> segment_files,
                                                       LogPosition from, LogReplaySink sink) {
   if (SiteIsOn("wal.recovery.dirflush")) {
@@ -148,9 +154,7 @@ Status LogRecoverer::CheckNoLaterSegment() const {
                               std::to_string(head.value) + ", the last one found (F31)");
   }
   if (head.value < options_.newest_segment) {
-    return Status::Corruption(options_.directory + ": segment " + std::to_string(options_.newest_segment) +
-                              " of the log is missing or its header is lost; the newest one found is " +
-                              std::to_string(head.value) + " (F35)");
+    return NewestSegmentLost(options_.directory, SegmentId(options_.newest_segment), head);
   }
   return Status();
 }

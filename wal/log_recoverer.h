@@ -12,6 +12,9 @@
 
 namespace partita {
 
+// What is to say when a log is known to have reached a segment, and its newest one is an older one (F35).
+Status NewestSegmentLost(const std::string& directory, SegmentId reached, SegmentId newest);
+
 // Reads a log back and decides where it ends. Changes nothing on disk.
 //
 //  1. Every file, and the directory, is flushed, and its cached pages dropped: what is read then is

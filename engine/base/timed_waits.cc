@@ -160,10 +160,12 @@ bool TimedWaits::EndOverdue(Lane* lane) {
 
 // --- What is overdue ---
 
-Status TimedWaits::NotInTime() const {
+Status DiskOverdue(uint64_t deadline_ns) {
   return Status::DeadlineExceeded("the disk did not answer within " +
-                                  std::to_string(deadline_ns_ / 1'000'000) + " ms (F26)");
+                                  std::to_string(deadline_ns / 1'000'000) + " ms (F26)");
 }
+
+Status TimedWaits::NotInTime() const { return DiskOverdue(deadline_ns_); }
 
 Status TimedWaits::MayBegin(const Place& place) {
   if (overdue() == 0) return Status();

@@ -17,6 +17,9 @@
 
 namespace partita {
 
+// kDeadlineExceeded: what is to say when a deadline has passed.
+Status DiskOverdue(uint64_t deadline_ns);
+
 // Waits for reads that end at a deadline though the read goes on (F26): until that is over, it keeps what the
 // kernel writes to, and changes nothing any more. Meanwhile nobody who would have to wait begins the same
 // read again. A thread that itself got no core for so long cannot be told from a disk that did not answer.
