@@ -5,6 +5,7 @@
 
 #include "api/value_text.h"
 #include "engine/base/assert.h"
+#include "engine/base/hex.h"
 
 namespace partita {
 
@@ -94,14 +95,6 @@ void AppendQuoted(std::string* out, std::string_view text) {
     out->push_back(c);
   }
   out->push_back('\'');
-}
-
-void AppendHex(std::string* out, std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  for (const char c : bytes) {
-    out->push_back(kDigits[static_cast<uint8_t>(c) >> 4]);
-    out->push_back(kDigits[static_cast<uint8_t>(c) & 15]);
-  }
 }
 
 void AppendLiteral(std::string* out, const PropertyValue& value) {

@@ -4,6 +4,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/base/coding.h"
+#include "engine/base/hex.h"
 #include "engine/base/user_key.h"
 
 namespace partita {
@@ -124,14 +125,10 @@ Task<void> TableOutputs::Discard() {
 
 std::string DescribeKey(std::string_view user_key) {
   static constexpr size_t kShown = 48;
-  static const char kDigits[] = "0123456789abcdef";
   std::string text;
   if (user_key.size() >= kTableIdSize) text = "table " + std::to_string(LoadBe32(user_key.data())) + ", ";
   text += "key ";
-  for (char c : user_key.substr(0, kShown)) {
-    text += kDigits[static_cast<uint8_t>(c) >> 4];
-    text += kDigits[static_cast<uint8_t>(c) & 15];
-  }
+  AppendHex(&text, user_key.substr(0, kShown));
   if (user_key.size() > kShown) text += "...";
   return text;
 }

@@ -7,6 +7,7 @@
 #include "engine/backup.h"
 #include "engine/base/coding.h"
 #include "engine/base/executor.h"
+#include "engine/base/hex.h"
 #include "engine/base/text.h"
 #include "engine/base/user_key.h"
 #include "engine/catalog.h"
@@ -202,21 +203,14 @@ Result<FilePlace> PlaceOf(const std::string& path) {
   return place;
 }
 
-std::string HexText(uint64_t value) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text(16, '0');
-  for (size_t i = 0; i < 16; ++i) text[15 - i] = kDigits[(value >> (4 * i)) & 15];
-  return text;
-}
-
 std::string SafeText(std::string_view bytes) {
-  static constexpr char kDigits[] = "0123456789abcdef";
   const bool valid = IsValidUtf8(bytes);
   std::string text;
-  for (char c : bytes) {
+  for (const char& c : bytes) {
     const unsigned byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !valid)) {
-      text += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+      text += "\\x";
+      AppendHex(&text, {&c, 1});
     } else {
       text += c;
     }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/base/executor.h"
+#include "engine/base/hex.h"
 #include "engine/inspect.h"
 #include "engine/inspect_text.h"
 #include "engine/io/local_meta_store.h"

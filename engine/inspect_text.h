@@ -15,9 +15,6 @@ struct FilePlace {
 // kInvalidArgument for a path that ends in no file name or is a directory; kNotFound.
 Result<FilePlace> PlaceOf(const std::string& path);
 
-// 16 hex digits, as store ids are written.
-std::string HexText(uint64_t value);
-
 // The text, with control characters and, when it is not UTF-8, all other bytes as \xHH.
 std::string SafeText(std::string_view bytes);
 

@@ -7,18 +7,10 @@
 #include "api/date_time.h"
 #include "api/value_text.h"
 #include "bench/lab/key_span.h"
+#include "engine/base/hex.h"
 
 namespace partita::lab {
 namespace {
-
-std::string Hexadecimal(std::string_view bytes) {
-  std::string digits;
-  for (const char c : bytes) {
-    digits.push_back("0123456789abcdef"[static_cast<uint8_t>(c) >> 4]);
-    digits.push_back("0123456789abcdef"[static_cast<uint8_t>(c) & 15]);
-  }
-  return digits;
-}
 
 std::string Literal(const PropertyValue& value) {
   if (const std::string* text = value.if_string()) {
@@ -28,7 +20,11 @@ std::string Literal(const PropertyValue& value) {
   }
   if (const int64_t* number = value.if_int64()) return std::to_string(*number) + "L";
   if (const DateTime* time = value.if_date_time()) return "datetime'" + FormatDateTime(*time) + "'";
-  if (const Binary* binary = value.if_binary()) return "binary'" + Hexadecimal(binary->bytes) + "'";
+  if (const Binary* binary = value.if_binary()) {
+    std::string literal = "binary'";
+    AppendHex(&literal, binary->bytes);
+    return literal + "'";
+  }
   if (value.if_double() == nullptr) {
     std::string form;
     AppendValueText(&form, value);

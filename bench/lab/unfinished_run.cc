@@ -18,6 +18,7 @@
 #include "bench/lab/cell_file.h"
 #include "bench/lab/durable_file.h"
 #include "engine/base/checksum.h"
+#include "engine/base/hex.h"
 
 namespace partita::lab {
 namespace {
@@ -55,12 +56,6 @@ std::string DifferenceOf(const std::string& kept, const std::string& wanted, con
   return "it is damaged";
 }
 
-std::string Hex(uint64_t number) {
-  char text[24];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(number));
-  return text;
-}
-
 }  // namespace
 
 std::string BuildOfProgram() {
@@ -76,7 +71,7 @@ std::string BuildOfProgram() {
       size += static_cast<uint64_t>(program.gcount());
     } while (program);
     const bool is_whole = size > 0 && program.eof() && !program.bad();
-    return std::string(kPartitaVersion) + "-" + (is_whole ? Hex(hash.Digest()) : "unknown");
+    return std::string(kPartitaVersion) + "-" + (is_whole ? HexText(hash.Digest()) : "unknown");
   }();
   return build;
 }

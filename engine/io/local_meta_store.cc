@@ -1,6 +1,7 @@
 #include "engine/io/local_meta_store.h"
 
 #include "engine/base/assert.h"
+#include "engine/base/hex.h"
 #include "engine/base/site.h"
 #include "engine/io/meta_format.h"
 
@@ -19,13 +20,6 @@ std::string NewPath(std::string_view key, uint64_t generation) {
 
 Status BadKey(std::string_view key) {
   return Status::InvalidArgument("\"" + std::string(key) + "\" is not a meta key: [a-z0-9-]{1,64}");
-}
-
-std::string Hex(StoreId store) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text(16, '0');
-  for (int i = 0; i < 16; ++i) text[15 - i] = kDigits[(store.value >> (4 * i)) & 15];
-  return text;
 }
 
 // What stands on disk for `key`, verified; nullopt when nothing does. `flush` makes it durable
@@ -91,8 +85,8 @@ Task<Result<std::optional<MetaValue>>> LocalMetaStore::Settle(std::string_view k
   if (record.has_value()) {
     if (store_ != StoreId() && record->store != store_) {
       co_return Status::Corruption("\"" + KeyPath(key) + "\", offset 8: it belongs to store " +
-                                   Hex(record->store) + ", expected store " + Hex(store_) +
-                                   ": a foreign store's file (F66)");
+                                   HexText(record->store.value) + ", expected store " +
+                                   HexText(store_.value) + ": a foreign store's file (F66)");
     }
     value = record->value;
   }
