@@ -41,4 +41,9 @@ std::string NearestName(std::string_view typed, const std::vector<std::string>& 
   return nearest;
 }
 
+std::string DidYouMean(std::string_view typed, const std::vector<std::string>& names) {
+  const std::string nearest = NearestName(typed, names);
+  return nearest.empty() ? "" : "; did you mean " + nearest + "?";
+}
+
 }  // namespace partita

@@ -9,4 +9,7 @@ namespace partita {
 // characters would have to change).
 std::string NearestName(std::string_view typed, const std::vector<std::string>& names);
 
+// The end of a message on it: "; did you mean NAME?"; empty when none is near.
+std::string DidYouMean(std::string_view typed, const std::vector<std::string>& names);
+
 }  // namespace partita

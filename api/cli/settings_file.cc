@@ -64,9 +64,7 @@ void Reader::ReadTable(const toml::table& table, const std::vector<Key>& keys, c
       found = true;
     }
     if (found) continue;
-    const std::string nearest = NearestName(text, known);
-    Refuse(node, "unknown setting '" + text + "'" + where +
-                     (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+    Refuse(node, "unknown setting '" + text + "'" + where + DidYouMean(text, known));
   }
 }
 

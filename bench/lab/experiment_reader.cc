@@ -147,8 +147,7 @@ std::optional<size_t> ExperimentReader::FieldNamed(const TomlSection& section, c
   for (size_t i = 0; i < experiment_.fields.size(); ++i) {
     if (experiment_.fields[i].name == name) return i;
   }
-  const std::string nearest = NearestName(name, NamesOf(experiment_.fields));
-  section.Wrong(node, "no field '" + name + "'" + (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+  section.Wrong(node, "no field '" + name + "'" + DidYouMean(name, NamesOf(experiment_.fields)));
   return std::nullopt;
 }
 

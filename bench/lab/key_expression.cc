@@ -182,8 +182,7 @@ class Parser {
                         .field = i};
     }
     at_ = begin;
-    const std::string nearest = NearestName(name, names);
-    return Wrong("no field '" + name + "'" + (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+    return Wrong("no field '" + name + "'" + DidYouMean(name, names));
   }
 
   Result<Expression> ParseCall(const std::string& name, size_t begin) {
@@ -220,8 +219,7 @@ class Parser {
       return call;
     }
     at_ = begin;
-    const std::string nearest = NearestName(name, names);
-    return Wrong("no function '" + name + "'" + (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+    return Wrong("no function '" + name + "'" + DidYouMean(name, names));
   }
 
   Status CheckCall(const Expression& call, const std::string& name) {

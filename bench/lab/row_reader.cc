@@ -79,9 +79,8 @@ class CsvRows : public RowReader {
     for (const std::string& column : columns) {
       const auto found = std::find(names_.begin(), names_.end(), column);
       if (found == names_.end()) {
-        const std::string nearest = NearestName(column, columns_);
         return Status::InvalidArgument(path_ + ": has no column " + QuotedForMessage(column) +
-                                       (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+                                       DidYouMean(column, columns_));
       }
       const auto type = std::find(names_.begin(), names_.end(), column + std::string(kCsvTypeSuffix));
       places_.push_back(

@@ -142,12 +142,12 @@ Status ChooseTarget(const RunWords& words, const Experiment& experiment, RunPlac
     place->kind = TargetKind::kRocksDb;
   } else if (!words.target.empty() && is_named) {
     // What it is is not repeated, where it is not nearly one of the names: it may be a secret.
-    const std::string nearest = NearestName(words.target, {"embedded", "rocksdb"});
+    const std::string advice = DidYouMean(words.target, {"embedded", "rocksdb"});
     return Status::InvalidArgument(
-        "--target " + (nearest.empty() ? "" : QuotedForMessage(words.target) + " ") +
+        "--target " + (advice.empty() ? "" : QuotedForMessage(words.target) + " ") +
         "is none: embedded, rocksdb, a connection string (AccountName=...;AccountKey=...), or env:NAME of a "
         "variable that holds one" +
-        (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+        advice);
   } else if (!words.target.empty()) {
     place->kind = TargetKind::kHttp;
     PARTITA_ASSIGN(place->connection, ParseConnection(words.target));

@@ -26,10 +26,8 @@ TomlSection::TomlSection(const toml::table& table, std::string_view section, std
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const std::string nearest = NearestName(name, known);
-    findings_->push_back(At(key.source(), "unknown key '" + name + "'" +
-                                              (section.empty() ? "" : " of " + section_) +
-                                              (nearest.empty() ? "" : "; did you mean " + nearest + "?")));
+    const std::string of = section.empty() ? "" : " of " + section_;
+    findings_->push_back(At(key.source(), "unknown key '" + name + "'" + of + DidYouMean(name, known)));
   }
 }
 
@@ -144,8 +142,8 @@ void TomlSection::Choice(std::string_view key, const std::vector<std::string>& c
     }
     all += (i == 0 ? "" : ", ") + choices[i];
   }
-  const std::string nearest = NearestName(text, choices);
-  Wrong(key, nearest.empty() ? "is one of " + all : "'" + text + "' is none; did you mean " + nearest + "?");
+  const std::string advice = DidYouMean(text, choices);
+  Wrong(key, advice.empty() ? "is one of " + all : "'" + text + "' is none" + advice);
 }
 
 void TomlSection::Section(std::string_view key, std::string_view section,
