@@ -18,7 +18,7 @@ BackupOptions OptionsOf(const BackupFlags& flags, TaskWatcher* watcher) {
   return options;
 }
 
-void Print(const BackupReport& done, const std::string& title, bool json, Console& console) {
+void Print(const BackupReport& done, const std::string& title, const StoreFlags& store, Console& console) {
   Report report;
   report.title = title;
   report.Add("table_files", done.files);
@@ -28,7 +28,7 @@ void Print(const BackupReport& done, const std::string& title, bool json, Consol
                  ? "links to files of this file system: the same blocks; --copy makes others"
                  : "");
   report.Add("entries", done.entries, "each read back and verified");
-  json ? PrintReportJson(console.out, report) : PrintReport(console.out, report);
+  PrintAsAsked(store, report, console);
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ ExitCode RunBackup(const StoreFlags& store, const BackupFlags& flags, Console& c
   Result<BackupReport> done = (*database)->Backup(flags.directory, OptionsOf(flags, &watcher));
   watcher.Finish();
   if (!done.ok()) return CloseStore(**database, Fail(console, done.status()), console);
-  Print(*done, "backup of " + store.directory + " in " + flags.directory, store.json, console);
+  Print(*done, "backup of " + store.directory + " in " + flags.directory, store, console);
   for (const std::string& damage : done->base_damages) {
     console.err << "partita: the earlier backup '" << flags.base << "' is damaged: " << damage
                 << "; this one is complete, with the store's own\n";
@@ -56,7 +56,7 @@ ExitCode RunRestore(const StoreFlags& store, const BackupFlags& flags, Console& 
   Result<BackupReport> done = Database::Restore(flags.directory, store.directory, OptionsOf(flags, &watcher));
   watcher.Finish();
   if (!done.ok()) return FailToStart(console, done.status());
-  Print(*done, "restored " + flags.directory + " to " + store.directory, store.json, console);
+  Print(*done, "restored " + flags.directory + " to " + store.directory, store, console);
   return ExitCode::kOk;
 }
 

@@ -25,11 +25,7 @@ ExitCode RunDoctor(const StoreFlags& store, Console& console) {
     report->Add("store", std::string(of_store.has_value() ? "present" : "none"),
                 of_store.has_value() ? std::to_string(*of_store) + " shards" : "in this directory");
   }
-  if (store.json) {
-    PrintReportJson(console.out, *report);
-  } else {
-    PrintReport(console.out, *report);
-  }
+  PrintAsAsked(store, *report, console);
   return report->damages.empty() ? ExitCode::kOk : ExitCode::kFindings;
 }
 

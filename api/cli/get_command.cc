@@ -23,10 +23,8 @@ void PrintEntity(std::ostream& out, const Entity& entity) {
 }  // namespace
 
 ExitCode RunGet(const StoreFlags& store, const KeyFlags& flags, Console& console) {
-  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
-  if (!database.ok()) return FailToStart(console, database.status());
-  auto get = [&]() -> Status {
-    PARTITA_ASSIGN(Table table, OpenTableOf(**database, flags.table));
+  return WithStore(store, IfNoStore::kFail, console, [&](Database& database) -> Status {
+    PARTITA_ASSIGN(Table table, OpenTableOf(database, flags.table));
     Result<Entity> entity = table.Get(flags.partition_key, flags.row_key);
     if (!entity.ok() && entity.code() == Code::kNotFound) {
       return Status::NotFound("table '" + table.name() + "' has no entity " +
@@ -41,9 +39,7 @@ ExitCode RunGet(const StoreFlags& store, const KeyFlags& flags, Console& console
       PrintEntity(console.out, *entity);
     }
     return Status();
-  };
-  const Status got = get();
-  return CloseStore(**database, got.ok() ? ExitCode::kOk : Fail(console, got), console);
+  });
 }
 
 }  // namespace partita

@@ -98,4 +98,12 @@ ExitCode CloseStore(Database& database, ExitCode so_far, Console& console) {
   return so_far == ExitCode::kOk ? failed : so_far;
 }
 
+ExitCode WithStore(const StoreFlags& flags, IfNoStore if_no_store, Console& console,
+                   const std::function<Status(Database&)>& command) {
+  const Result<std::unique_ptr<Database>> database = OpenStore(flags, if_no_store);
+  if (!database.ok()) return FailToStart(console, database.status());
+  const Status done = command(**database);
+  return CloseStore(**database, done.ok() ? ExitCode::kOk : Fail(console, done), console);
+}
+
 }  // namespace partita

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,5 +34,9 @@ std::string_view DurabilityName(Durability durability);
 
 // Closes the store when a command is done: its failure counts when the command itself was fine.
 ExitCode CloseStore(Database& database, ExitCode so_far, Console& console);
+
+// Opens the store, runs `command` on it, and closes it; tells what failed.
+ExitCode WithStore(const StoreFlags& flags, IfNoStore if_no_store, Console& console,
+                   const std::function<Status(Database&)>& command);
 
 }  // namespace partita

@@ -47,17 +47,13 @@ ExitCode RunPut(const StoreFlags& store, const PutFlags& flags, Console& console
   }
   Result<Entity> entity = parse();
   if (!entity.ok()) return Fail(console, entity.status());
-  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
-  if (!database.ok()) return FailToStart(console, database.status());
-  auto put = [&]() -> Status {
-    PARTITA_ASSIGN(Table table, OpenTableOf(**database, flags.table));
+  return WithStore(store, IfNoStore::kFail, console, [&](Database& database) -> Status {
+    PARTITA_ASSIGN(Table table, OpenTableOf(database, flags.table));
     const WriteResult written = WriteEntity(table, flags, *action, *entity);
     if (!written.ok()) return written.status;
     console.out << written.etag << "\n";
     return Status();
-  };
-  const Status done = put();
-  return CloseStore(**database, done.ok() ? ExitCode::kOk : Fail(console, done), console);
+  });
 }
 
 }  // namespace partita

@@ -1,5 +1,3 @@
-#include <functional>
-
 #include "api/cli/commands.h"
 #include "api/cli/figures.h"
 #include "api/cli/heat_json.h"
@@ -15,23 +13,6 @@ namespace partita {
 
 namespace {
 
-void PrintIn(const StoreFlags& store, const Report& report, Console& console) {
-  if (store.json) {
-    PrintReportJson(console.out, report);
-  } else {
-    PrintReport(console.out, report);
-  }
-}
-
-// Opens the store, changes it, and closes it.
-ExitCode ChangeRanges(const StoreFlags& store, Console& console,
-                      const std::function<Status(Database&)>& change) {
-  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
-  if (!database.ok()) return FailToStart(console, database.status());
-  const Status changed = change(**database);
-  return CloseStore(**database, changed.ok() ? ExitCode::kOk : Fail(console, changed), console);
-}
-
 void PrintRanges(const StoreFlags& store, const std::string& whose,
                  const std::vector<RangeDescription>& found, Console& console) {
   Report report;
@@ -42,7 +23,7 @@ void PrintRanges(const StoreFlags& store, const std::string& whose,
                            SafeText(range.end_partition_key), uint64_t{range.shard}});
   }
   report.tables.push_back(std::move(ranges));
-  PrintIn(store, report, console);
+  PrintAsAsked(store, report, console);
 }
 
 Result<std::vector<RangeDescription>> RangesOfServer(const StoreFlags& store, const RangesFlags& flags) {
@@ -60,7 +41,7 @@ void PrintMove(const StoreFlags& store, const RangesFlags& flags, const Database
   report.Add("to_shard", uint64_t{moved.to});
   report.Add("pause_us", static_cast<uint64_t>(moved.pause_ms * 1000), "how long writes of it waited");
   report.Add("written_bytes", moved.bytes_written, "of what only memory held");
-  PrintIn(store, report, console);
+  PrintAsAsked(store, report, console);
 }
 
 Result<Database::RangeMove> ParseMove(std::string_view json) {
@@ -101,7 +82,7 @@ ExitCode RunListRanges(const StoreFlags& store, const RangesFlags& flags, Consol
     PrintRanges(store, flags.admin, *found, console);
     return ExitCode::kOk;
   }
-  return ChangeRanges(store, console, [&](Database& database) -> Status {
+  return WithStore(store, IfNoStore::kFail, console, [&](Database& database) -> Status {
     PARTITA_ASSIGN(const std::vector<RangeDescription> found, database.ListRanges(flags.table));
     PrintRanges(store, store.directory, found, console);
     return Status();
@@ -110,21 +91,20 @@ ExitCode RunListRanges(const StoreFlags& store, const RangesFlags& flags, Consol
 
 ExitCode RunSplitRange(const StoreFlags& store, const RangesFlags& flags, Console& console) {
   if (!flags.admin.empty()) return ChangeOnServer(store, flags, "split", console);
-  return ChangeRanges(store, console, [&](Database& database) {
-    return database.SplitRange(flags.table, flags.partition_key);
-  });
+  return WithStore(store, IfNoStore::kFail, console,
+                   [&](Database& database) { return database.SplitRange(flags.table, flags.partition_key); });
 }
 
 ExitCode RunMergeRanges(const StoreFlags& store, const RangesFlags& flags, Console& console) {
   if (!flags.admin.empty()) return ChangeOnServer(store, flags, "merge", console);
-  return ChangeRanges(store, console, [&](Database& database) {
+  return WithStore(store, IfNoStore::kFail, console, [&](Database& database) {
     return database.MergeRanges(flags.table, flags.partition_key);
   });
 }
 
 ExitCode RunMoveRange(const StoreFlags& store, const RangesFlags& flags, Console& console) {
   if (!flags.admin.empty()) return ChangeOnServer(store, flags, "move", console);
-  return ChangeRanges(store, console, [&](Database& database) -> Status {
+  return WithStore(store, IfNoStore::kFail, console, [&](Database& database) -> Status {
     PARTITA_ASSIGN(const Database::RangeMove moved,
                    database.MoveRange(flags.table, flags.partition_key, flags.shard));
     PrintMove(store, flags, moved, console);

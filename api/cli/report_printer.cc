@@ -150,4 +150,8 @@ void PrintReportJson(std::ostream& out, const Report& report) {
   out << text << "]}\n";
 }
 
+void PrintAsAsked(const StoreFlags& store, const Report& report, Console& console) {
+  store.json ? PrintReportJson(console.out, report) : PrintReport(console.out, report);
+}
+
 }  // namespace partita

@@ -1,6 +1,7 @@
 #pragma once
 #include <ostream>
 
+#include "api/cli/commands.h"
 #include "engine/report.h"
 
 namespace partita {
@@ -11,5 +12,8 @@ void PrintReport(std::ostream& out, const Report& report);
 // The same as one JSON object: facts under their names, tables as arrays of objects, "damages" as an array
 // of strings. A fact with a reason has it under NAME_why.
 void PrintReportJson(std::ostream& out, const Report& report);
+
+// The one or the other, as the flags say.
+void PrintAsAsked(const StoreFlags& store, const Report& report, Console& console);
 
 }  // namespace partita

@@ -47,14 +47,10 @@ ExitCode RunScan(const StoreFlags& store, const ScanFlags& flags, Console& conso
     return FailUsage(console,
                      "--partition is one partition, --from-partition and --to-partition are several");
   }
-  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
-  if (!database.ok()) return FailToStart(console, database.status());
-  auto scan = [&]() -> Status {
-    PARTITA_ASSIGN(Table table, OpenTableOf(**database, flags.table));
+  return WithStore(store, IfNoStore::kFail, console, [&](Database& database) -> Status {
+    PARTITA_ASSIGN(Table table, OpenTableOf(database, flags.table));
     return flags.count ? CountEntities(table, flags, console) : PrintEntities(table, flags, console);
-  };
-  const Status scanned = scan();
-  return CloseStore(**database, scanned.ok() ? ExitCode::kOk : Fail(console, scanned), console);
+  });
 }
 
 }  // namespace partita

@@ -32,10 +32,8 @@ ExitCode RunScrub(const StoreFlags& store, const ScrubFlags& flags, Console& con
   report.Add("read_bytes", scrubbed->bytes);
   report.Add("transient_reads", scrubbed->transient, "bad at first, good when read again");
   report.damages = std::move(scrubbed->damages);
-  if (store.json) {
-    PrintReportJson(console.out, report);
-  } else {
-    PrintReport(console.out, report);
+  PrintAsAsked(store, report, console);
+  if (!store.json) {
     console.out << (report.damages.empty()
                         ? "everything is sound\n"
                         : "there is damage; restore a backup, or see what 'partita repair' can keep\n");

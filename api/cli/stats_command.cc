@@ -10,11 +10,7 @@ ExitCode RunStats(const StoreFlags& store, Console& console) {
   if (!database.ok()) return FailToStart(console, database.status());
   Report report = DescribeStats((*database)->Stats(), store.directory);
   NoteDamagedShards((*database)->open_report().damaged_shards, &report);
-  if (store.json) {
-    PrintReportJson(console.out, report);
-  } else {
-    PrintReport(console.out, report);
-  }
+  PrintAsAsked(store, report, console);
   return CloseStore(**database, report.damages.empty() ? ExitCode::kOk : ExitCode::kFindings, console);
 }
 
