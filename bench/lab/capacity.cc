@@ -1,14 +1,12 @@
 #include "bench/lab/capacity.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 
 #include "bench/lab/json_text.h"
 #include "bench/lab/metrics.h"
 #include "bench/lab/name_column.h"
-#include "bench/lab/target.h"
 #include "bench/lab/work_directory.h"
 #include "engine/base/assert.h"
 
@@ -127,7 +125,6 @@ Result<std::vector<LayoutCapacity>> FindCapacities(const RecordGenerator& genera
   const double cell_s = arrival.warmup_s + arrival.duration_s;
   const double all_s = cell_s * kProbesTold * static_cast<double>(experiment.layouts.size());
   const double highest = *std::max_element(arrival.rates.begin(), arrival.rates.end());
-  std::atomic<bool> stop{false};
   std::vector<LayoutCapacity> capacities;
   for (const Layout& layout : experiment.layouts) {
     LayoutCapacity capacity;
@@ -136,16 +133,11 @@ Result<std::vector<LayoutCapacity>> FindCapacities(const RecordGenerator& genera
     const auto holds = [&](double rate) -> Result<bool> {
       const double done_s = cell_s * static_cast<double>(capacities.size() * kProbesTold +
                                                          std::min<size_t>(probes++, kProbesTold - 1));
-      const auto tell_of = [&](double seconds, const std::string& what) {
-        if (!progress(done_s + seconds, all_s, what)) stop.store(true);
-        return !stop.load();
+      const auto tell = [&](double seconds, const std::string& what) {
+        return progress(done_s + seconds, all_s, what);
       };
-      const auto tell = [&](double seconds) { return tell_of(seconds, layout.name); };
-      const auto loading = [&](double share) { return tell_of(0, LoadingText(layout.name, share)); };
-      PARTITA_ASSIGN(auto store, OpenStore(place, work.path() + "/store", experiment));
-      PARTITA_ASSIGN(const auto target, Target::Make(std::move(store), layout, generator, stop, loading));
-      const CellFigures cell = RunCell(*target, generator, rate, tell);
-      if (stop.load()) return Status::Cancelled("stopped");
+      PARTITA_ASSIGN(const CellFigures cell,
+                     RunOnNewStore(generator, place, work.path() + "/store", layout, rate, tell));
       capacity.generator_limited |= cell.generator_limited();
       capacity.clients_limited |= cell.clients_limited();
       const std::string missed = MissedBy(experiment, cell);

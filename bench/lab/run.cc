@@ -11,6 +11,7 @@
 #include "bench/lab/metrics.h"
 #include "bench/lab/operation_stream.h"
 #include "bench/lab/ordered_table_store.h"
+#include "bench/lab/table_store.h"
 #include "bench/lab/target.h"
 #include "bench/lab/work_directory.h"
 #include "engine/base/assert.h"
@@ -153,8 +154,7 @@ std::string NothingDone(const Experiment& experiment, const CellFigures& cell) {
   return all.first_error.empty() ? text : text + ": " + all.first_error;
 }
 
-}  // namespace
-
+// A store of its own for one run: at `directory`, or the place's service.
 Result<std::unique_ptr<TableStore>> OpenStore(const RunPlace& place, const std::string& directory,
                                               const Experiment& experiment) {
   std::unique_ptr<TableStore> store;
@@ -177,6 +177,8 @@ Result<std::unique_ptr<TableStore>> OpenStore(const RunPlace& place, const std::
   return store;
 }
 
+}  // namespace
+
 std::string RunPlace::TargetName() const {
   return connection ? connection->Endpoint() : TargetKindName(kind);
 }
@@ -184,10 +186,6 @@ std::string RunPlace::TargetName() const {
 std::string RunResult::LimitsElsewhere() const {
   return "on " + target +
          (kind == TargetKind::kHttp ? ", whose limits are its own" : ", which has no limits");
-}
-
-std::string LoadingText(const std::string& layout, double share) {
-  return layout + ", loading " + std::to_string(static_cast<int>(100 * share)) + " %";
 }
 
 size_t RateCountOf(const Arrival& arrival) {
@@ -201,6 +199,25 @@ size_t HighestRateOf(const Arrival& arrival) {
 
 size_t CellCountOf(const Experiment& experiment) {
   return experiment.repeats * RateCountOf(experiment.arrival) * experiment.layouts.size();
+}
+
+Result<CellFigures> RunOnNewStore(const RecordGenerator& generator, const RunPlace& place,
+                                  const std::string& directory, const Layout& layout, double rate,
+                                  const std::function<bool(double seconds, const std::string& cell)>& tell) {
+  std::atomic<bool> stop{false};
+  const auto tell_of = [&](double seconds, const std::string& cell) {
+    if (!tell(seconds, cell)) stop.store(true);
+    return !stop.load();
+  };
+  const auto running = [&](double seconds) { return tell_of(seconds, layout.name); };
+  const auto loading = [&](double share) {
+    return tell_of(0, layout.name + ", loading " + std::to_string(static_cast<int>(100 * share)) + " %");
+  };
+  PARTITA_ASSIGN(auto store, OpenStore(place, directory, generator.experiment()));
+  PARTITA_ASSIGN(const auto target, Target::Make(std::move(store), layout, generator, stop, loading));
+  CellFigures cell = RunCell(*target, generator, rate, running);
+  if (stop.load()) return Status::Cancelled("stopped");
+  return cell;
 }
 
 Result<RunResult> RunExperiment(const RecordGenerator& generator, const RunPlace& place,
@@ -224,21 +241,16 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const RunPlace
   PARTITA_TRY(DropTablesLeft(place, experiment));
   PARTITA_ASSIGN(const WorkDirectory work,
                  WorkDirectory::Make(place.unfinished ? place.unfinished->path() : place.directory));
-  std::atomic<bool> stop{false};
   for (size_t number = result.cells.size(); number < CellCountOf(experiment); ++number) {
     const CellPlace cell_place = PlaceOf(experiment, number);
     const Layout& layout = experiment.layouts[cell_place.layout];
     const double done_s = cell_s * static_cast<double>(number);
-    const auto tell_of = [&](double seconds, const std::string& what) {
-      if (!progress(done_s + seconds, all_s, what)) stop.store(true);
-      return !stop.load();
+    const double rate = experiment.ArrivalOf(layout).rates[cell_place.rate];
+    const auto tell = [&](double seconds, const std::string& what) {
+      return progress(done_s + seconds, all_s, what);
     };
-    const auto tell = [&](double seconds) { return tell_of(seconds, layout.name); };
-    const auto loading = [&](double share) { return tell_of(0, LoadingText(layout.name, share)); };
-    PARTITA_ASSIGN(auto store, OpenStore(place, work.path() + "/store", experiment));
-    PARTITA_ASSIGN(const auto target, Target::Make(std::move(store), layout, generator, stop, loading));
-    CellFigures cell = RunCell(*target, generator, experiment.ArrivalOf(layout).rates[cell_place.rate], tell);
-    if (stop.load()) return Status::Cancelled("stopped");
+    PARTITA_ASSIGN(CellFigures cell,
+                   RunOnNewStore(generator, place, work.path() + "/store", layout, rate, tell));
     cell.layout = cell_place.layout;
     cell.rate = cell_place.rate;
     cell.repeat = cell_place.repeat;

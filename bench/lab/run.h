@@ -11,7 +11,6 @@
 #include "bench/lab/connection_string.h"
 #include "bench/lab/experiment.h"
 #include "bench/lab/explain.h"
-#include "bench/lab/table_store.h"
 #include "bench/lab/unfinished_run.h"
 #include "engine/base/io_backend.h"
 #include "engine/base/result.h"
@@ -57,12 +56,12 @@ struct RunPlace {
   std::string TargetName() const;
 };
 
-// What a cell that is being loaded is called.
-std::string LoadingText(const std::string& layout, double share);
-
-// A store of its own for one run: at `directory`, or the place's service.
-Result<std::unique_ptr<TableStore>> OpenStore(const RunPlace& place, const std::string& directory,
-                                              const Experiment& experiment);
+// Runs one layout at one rate on a store of its own, which is at `directory`, or tables of the place's
+// service. `tell` is told how many seconds of load were run, and what is done now; false stops it:
+// kCancelled.
+Result<CellFigures> RunOnNewStore(const RecordGenerator& generator, const RunPlace& place,
+                                  const std::string& directory, const Layout& layout, double rate,
+                                  const std::function<bool(double seconds, const std::string& cell)>& tell);
 
 // Runs every layout at every rate, in turns, as often as the experiment says; each on a new store, or new
 // tables; but for the cells that the place has kept. kCancelled when `progress` says so.
