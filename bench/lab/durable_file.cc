@@ -72,4 +72,11 @@ Status CheckIsNew(const std::string& path, const std::string& otherwise) {
   return is_there ? Status::AlreadyExists(path + otherwise) : Status();
 }
 
+Status MakeNewDirectory(const std::string& path) {
+  std::error_code failed;
+  const bool is_new = std::filesystem::create_directory(path, failed);
+  if (failed) return Status::IoError(path + ": " + failed.message());
+  return is_new ? Status() : Status::AlreadyExists(path + " exists");
+}
+
 }  // namespace partita::lab

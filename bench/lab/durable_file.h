@@ -18,4 +18,7 @@ Result<std::string> ReadWholeFile(const std::string& path);
 // lead nowhere but back, a name that is too long.
 Status CheckIsNew(const std::string& path, const std::string& otherwise = " exists");
 
+// kAlreadyExists, kIoError.
+Status MakeNewDirectory(const std::string& path);
+
 }  // namespace partita::lab

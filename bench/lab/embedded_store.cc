@@ -3,16 +3,14 @@
 #include <filesystem>
 
 #include "api/limits.h"
+#include "bench/lab/durable_file.h"
 
 namespace partita::lab {
 
 Result<std::unique_ptr<EmbeddedStore>> EmbeddedStore::Open(const std::string& directory,
                                                            const Experiment& experiment,
                                                            IoBackend io_backend) {
-  std::error_code failed;
-  const bool is_new = std::filesystem::create_directory(directory, failed);
-  if (failed) return Status::IoError(directory + ": " + failed.message());
-  if (!is_new) return Status::AlreadyExists(directory + " exists");
+  PARTITA_TRY(MakeNewDirectory(directory));
   Options options;
   options.directory = directory;
   options.create_if_missing = true;

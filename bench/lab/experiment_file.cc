@@ -3,14 +3,10 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
 #include <tuple>
 
+#include "bench/lab/durable_file.h"
 #include "bench/lab/experiment_reader.h"
 #include "bench/lab/toml_section.h"
 
@@ -35,18 +31,9 @@ ExperimentFile ParseExperiment(std::string_view text, const std::string& name) {
 }
 
 Result<ExperimentFile> ReadExperimentFile(const std::string& path) {
-  std::error_code ignored;  // Opening tells what there is to it.
-  if (std::filesystem::is_directory(path, ignored)) {
-    return Status::InvalidArgument("experiment " + path + ": a directory; the path of a TOML file is wanted");
-  }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    const std::string what = "experiment " + path + ": " + std::strerror(errno);
-    return errno == ENOENT ? Status::NotFound(what) : Status::IoError(what);
-  }
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (in.bad()) return Status::IoError("experiment " + path + ": reading failed");
-  return ParseExperiment(text, path);
+  const Result<std::string> text = ReadWholeFile(path);
+  if (!text.ok()) return text.status().WithContext("experiment");
+  return ParseExperiment(*text, path);
 }
 
 std::string FindingsText(const std::string& name, const std::vector<Finding>& findings) {

@@ -11,12 +11,13 @@
 #include <thread>
 
 #include "api/date_time.h"
+#include "api/http/admin_client.h"
 #include "api/http/http_date.h"
 #include "api/http/json_text.h"
 #include "api/limits.h"
 #include "bench/lab/entity_json.h"
 #include "bench/lab/server_text.h"
-#include "engine/base/clock.h"
+#include "engine/io/system_clock.h"
 
 namespace partita::lab {
 namespace {
@@ -34,19 +35,6 @@ constexpr int kMakeTriesMax = 8;
 // In which the buckets of partita serve fill up (engine/token_bucket.h), and a little more.
 constexpr std::chrono::milliseconds kBucketsFill{2'100};
 constexpr uint64_t kLoadBytesMax = 2u << 20;  // JSON is longer than what is stored, and 4 MiB is the limit.
-
-std::string Encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    // In a query quotes are not doubled, as keys in paths want it; a filter has doubled them.
-    if (c == '\'') {
-      out += "%27";
-    } else {
-      http::AppendUrlKey(&out, std::string_view(&c, 1));
-    }
-  }
-  return out;
-}
 
 std::string EntityResource(const std::string& table, const std::string& partition_key,
                            const std::string& row_key) {
@@ -212,10 +200,7 @@ std::string HttpStore::TextOf(const Request& request) const {
   std::string text = request.method + " " + UrlOf(request) + (query.empty() ? "" : "?" + query) +
                      " HTTP/1.1\r\nHost: " + connection_.Place() + "\r\nx-ms-version: " + kVersion +
                      "\r\nDataServiceVersion: 3.0\r\nAccept: application/json;odata=nometadata\r\n";
-  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  const auto ticks =
-      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count() / 100);
-  const std::string date = http::FormatHttpDate(DateTime{ticks + kUnixEpochTicks});
+  const std::string date = http::FormatHttpDate(DateTime{SystemClock().WallTicks()});
   text += "x-ms-date: " + date + "\r\n";
   if (key_.has_value()) {
     text += "Authorization: SharedKey " + connection_.account + ":" + Signature(request, date) + "\r\n";
@@ -285,7 +270,9 @@ Result<std::vector<std::string>> HttpStore::LabTables() {
     PARTITA_TRY(StatusOf(answer.status, answer.body, WaitOf(answer), connection_.sas));
     PARTITA_ASSIGN(const std::vector<std::string> names, ReadTableNames(answer.body));
     std::copy_if(names.begin(), names.end(), std::back_inserter(tables), &IsLabTable);
-    query = answer.continuation_table.empty() ? "" : "NextTableName=" + Encoded(answer.continuation_table);
+    query = answer.continuation_table.empty()
+                ? ""
+                : "NextTableName=" + http::EncodeParameter(answer.continuation_table);
   } while (!query.empty());
   return tables;
 }
@@ -329,13 +316,13 @@ Result<Entity> HttpStore::Get(const std::string& table, const std::string& parti
 }
 
 Result<TableStore::Answer> HttpStore::Query(const std::string& table, const Question& question) {
-  std::string query = "$filter=" + Encoded(question.filter);
+  std::string query = "$filter=" + http::EncodeParameter(question.filter);
   if (question.filter.empty()) query.clear();
   const auto add = [&](const std::string& parameter) { query += (query.empty() ? "" : "&") + parameter; };
   if (question.top > 0) add("$top=" + std::to_string(std::min<uint64_t>(question.top, kPageEntitiesMax)));
   std::string select;
   for (const std::string& name : question.select) select += (select.empty() ? "" : ",") + name;
-  if (!select.empty()) add("$select=" + Encoded(select));
+  if (!select.empty()) add("$select=" + http::EncodeParameter(select));
   if (!question.continuation.empty()) add(question.continuation);
   // Ours alone knows the last header; others ignore it.
   PARTITA_ASSIGN(const HttpAnswer answer, Ask({.method = "GET",
@@ -349,9 +336,9 @@ Result<TableStore::Answer> HttpStore::Query(const std::string& table, const Ques
   found.bytes = answer.body.size();
   found.scanned = ScannedOf(answer.cost, found.entities.size());
   if (!answer.continuation_partition.empty()) {
-    found.continuation = "NextPartitionKey=" + Encoded(answer.continuation_partition);
+    found.continuation = "NextPartitionKey=" + http::EncodeParameter(answer.continuation_partition);
     if (!answer.continuation_row.empty()) {
-      found.continuation += "&NextRowKey=" + Encoded(answer.continuation_row);
+      found.continuation += "&NextRowKey=" + http::EncodeParameter(answer.continuation_row);
     }
   }
   return found;

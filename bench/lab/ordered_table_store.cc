@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <filesystem>
 #include <optional>
 
@@ -10,11 +9,12 @@
 #include "api/entity_codec.h"
 #include "api/limits.h"
 #include "api/query_plan.h"
+#include "bench/lab/durable_file.h"
 #include "bench/lab/engine_module.h"
 #include "engine/base/checksum.h"
-#include "engine/base/clock.h"
 #include "engine/base/coding.h"
 #include "engine/base/user_key.h"
+#include "engine/io/system_clock.h"
 
 namespace partita::lab {
 namespace {
@@ -26,9 +26,7 @@ Status FromEngine(const std::string& error) { return error.empty() ? Status() : 
 // Never the same twice: what a write is told apart by.
 uint64_t NextTicks() {
   static std::atomic<uint64_t> last{0};
-  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count();
-  const uint64_t now = static_cast<uint64_t>(nanos / 100) + kUnixEpochTicks;
+  const uint64_t now = SystemClock().WallTicks();
   uint64_t before = last.load(std::memory_order_relaxed), next = 0;
   do {
     next = std::max(now, before + 1);
@@ -87,10 +85,7 @@ struct OrderedTableStore::Page {
 Result<std::unique_ptr<OrderedTableStore>> OrderedTableStore::Open(const std::string& engine,
                                                                    const std::string& directory,
                                                                    const Experiment& experiment) {
-  std::error_code failed;
-  const bool is_new = std::filesystem::create_directory(directory, failed);
-  if (failed) return Status::IoError(directory + ": " + failed.message());
-  if (!is_new) return Status::AlreadyExists(directory + " exists");
+  PARTITA_TRY(MakeNewDirectory(directory));
   std::unique_ptr<OrderedTableStore> store(new OrderedTableStore(directory));
   using Level = OrderedStoreConfig::Durability;
   const auto durability = static_cast<Durability>(experiment.durability);
