@@ -3,7 +3,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/catalog.h"
@@ -19,7 +18,7 @@ namespace partita {
 // a fair share stays, and its neighbours go.
 //
 // Against oscillation: what was moved rests, twice as long each time that it is moved again (kRestNanos to
-// kRestNanosMax); moves have a budget (kMovesAtOnce, then one in kNanosPerMove); a move must better the
+// kRestNanosMax); moves have a budget (MovesAtOnce, then one in kNanosPerMove); a move must better the
 // busiest shard by kGainShare of a fair share. A range of which a step failed rests, too, twice as long each
 // time in a row (kFailedRestNanos to kFailedRestNanosMax). Bounds that it made itself and that no load asks
 // for any more it takes away, one in kNanosPerMerge; bounds that others made stay. Where it has half of what

@@ -108,7 +108,7 @@ class Scrubber {
     co_return Status();
   }
 
-  // `wanted`: whether anything refers to the file (still).
+  // `references`: of the store, by which nothing may refer to the file any more.
   Task<Status> Table(Due due, const ObjectReferences& references) {
     if (!references.Contains(due.id)) {
       pacer_.NotDue(due.bytes);

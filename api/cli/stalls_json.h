@@ -7,7 +7,7 @@
 namespace partita {
 
 // {"shards":[{"stalls":3,"own":1,"lasted_ms":..,"ran_ms":..,"longest_ms":..},...],
-//  "places":[{"place":"engine/shard.cc:12 Shard::Write","stalls":3,...},...],
+//  "places":[{"place":"engine/shard_write.cc:12 Shard::Write","stalls":3,...},...],
 //  "last":[{"shard":0,"began":"2026-11-22T19:00:00Z","from":..,"to":..,"lasted_ms":..,"ran_ms":..},...]}
 //
 // What each means: api/stalls.h.

@@ -44,7 +44,7 @@ struct KeyTemplate::Expression {
 Result<KeyTemplate::Expression> ParseKeyExpression(std::string_view text, const std::vector<Field>& fields,
                                                    size_t* stopped_at);
 
-// The text of a value within a key: digits, or the text itself; a time as KeyTimeText has it in full.
+// The text of a value within a key: digits, or the text itself; a time in full, with its fraction.
 void AppendKeyText(std::string* out, const PropertyValue& value);
 
 // `format` of % letters, as the template's manual has them. REQUIRES: it was checked by KeyTemplate::Parse.

@@ -43,8 +43,8 @@ class KeyTemplate {
     bool one_length = false;  // All of its texts have the same.
     uint64_t values = 0;      // How many texts there are, when that is known without the fields: `% n`.
     // It rises (1) or falls (-1) with the one field it is made of, when that is known from the first on; 0:
-    // not so. A time's part does within the unit above its first one: `time_units` are those it names, 0 the
-    // year to 6, from first to last.
+    // not so. A time's part does within the unit above the first of those that it names, which are
+    // `time_unit_first` to `time_unit_last`: 0 is the year, 6 the fraction of a second.
     int direction = 0;
     bool is_time = false;
     int time_unit_first = 0, time_unit_last = 6;
