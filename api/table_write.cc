@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 
 #include "api/async_database.h"
 #include "api/encoded_batch.h"

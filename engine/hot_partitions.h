@@ -5,7 +5,6 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/base/heat_metric.h"

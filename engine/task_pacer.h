@@ -1,6 +1,5 @@
 #pragma once
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 
 #include "engine/background_meter.h"

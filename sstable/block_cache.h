@@ -2,8 +2,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <span>
 #include <string_view>
 #include <vector>
 

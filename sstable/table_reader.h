@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/entry_iterator.h"
