@@ -15,10 +15,7 @@ Task<Answer> AnswerGetTableAcl(Exchange& exchange) {
       exchange.core.settings.Policies(resource.account, resource.table);
   if (!found.ok()) co_return ErrorOfStatus(found.status(), /*for_table=*/true);
   const StoredPolicies* stored = found->get();
-  HttpResponse* response = exchange.response;
-  response->status = 200;
-  AppendHeader(&response->headers, "Content-Type", "application/xml");
-  response->body = WriteAccessPolicies(stored == nullptr ? StoredPolicies() : *stored);
+  AnswerXml(WriteAccessPolicies(stored == nullptr ? StoredPolicies() : *stored), exchange.response);
   co_return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 #include "api/http/answer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "api/http/error_body.h"
 
@@ -55,14 +56,17 @@ void AppendJsonContentType(MetadataLevel level, std::string* headers) {
   AppendHeader(headers, "Content-Type", JsonContentType(level));
 }
 
+void AnswerXml(std::string body, HttpResponse* response) {
+  response->status = 200;
+  AppendHeader(&response->headers, "Content-Type", "application/xml");
+  response->body = std::move(body);
+}
+
 void AnswerError(const ServiceRequest& request, const ServiceError& error, const AnswerIdentity& identity,
                  HttpResponse* response) {
   response->Clear();
   response->status = error.status;
-  if (!error.as_xml && !request.ForXml()) {
-    response->headers.append(kNoSniffLine);
-    if (!error.early) response->headers.append(kNoCacheLine);
-  }
+  if (!error.as_xml && !request.ForXml()) response->headers.append(error.early ? kNoSniffLine : kDataLines);
   AppendHeader(&response->headers, "x-ms-error-code", ErrorCodeName(error.code));
   AppendPreferenceApplied(request, error, &response->headers);
   if (error.challenge) {

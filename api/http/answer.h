@@ -11,9 +11,10 @@ namespace partita::http {
 
 // Pieces of answers that several operations share (spec 4.2).
 
-// Of an answer from the data layer.
-inline constexpr std::string_view kNoSniffLine = "X-Content-Type-Options: nosniff\r\n";
-inline constexpr std::string_view kNoCacheLine = "Cache-Control: no-cache\r\n";
+// Of an answer from the data layer; a refusal before it has the first alone.
+inline constexpr std::string_view kDataLines =
+    "X-Content-Type-Options: nosniff\r\nCache-Control: no-cache\r\n";
+inline constexpr std::string_view kNoSniffLine = kDataLines.substr(0, kDataLines.find('\n') + 1);
 
 // `Name: value` with its line end. Values that clients sent are echoed only when they are header text, which
 // what arrived in a header is.
@@ -26,6 +27,9 @@ void AppendPreferenceApplied(const ServiceRequest& request, const ServiceError& 
 
 // The Content-Type of a JSON body at the request's level.
 void AppendJsonContentType(MetadataLevel level, std::string* headers);
+
+// 200 with this body, as the operations answer whose errors are XML too.
+void AnswerXml(std::string body, HttpResponse* response);
 
 // What tells one answer from another in the text of an error.
 struct AnswerIdentity {

@@ -185,8 +185,7 @@ void AddErrorPart(const ServiceRequest& request, const Failure& failure, const A
                   BatchWriter* writer) {
   std::string headers;
   AppendContentId(request, &headers);
-  headers.append(kNoSniffLine);
-  if (!failure.error.early) headers.append(kNoCacheLine);
+  headers.append(failure.error.early ? kNoSniffLine : kDataLines);
   AppendPreferenceApplied(request, failure.error, &headers);
   AppendHeader(&headers, "DataServiceVersion", "3.0;");
   AppendJsonContentType(request.level, &headers);
@@ -198,14 +197,14 @@ void AddErrorPart(const ServiceRequest& request, const Failure& failure, const A
 // The headers that do not differ between the parts of one head.
 void PrepareLines(Head* head) {
   AppendContentId(head->request, &head->lines);
-  head->lines.append(kNoSniffLine).append(kNoCacheLine);
+  head->lines.append(kDataLines);
   AppendPreferenceApplied(head->request, &head->lines);
   AppendHeader(&head->lines, "DataServiceVersion", head->action == WriteAction::kInsert ? "3.0;" : "1.0;");
 }
 
 void FinishBatch(const BatchWriter& writer, HttpResponse* response) {
   response->status = 202;
-  response->headers.append(kNoSniffLine).append(kNoCacheLine);
+  response->headers.append(kDataLines);
   AppendHeader(&response->headers, "Content-Type", writer.content_type());
 }
 

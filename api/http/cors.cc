@@ -50,12 +50,6 @@ const CorsRule* FindRule(const ServiceProperties* properties, std::string_view o
   return nullptr;
 }
 
-std::string Joined(const std::vector<std::string>& list) {
-  std::string text;
-  for (const std::string& item : list) text.append(text.empty() ? "" : ",").append(item);
-  return text;
-}
-
 // Calls `visit` with the name of each header line.
 template <typename Visit>
 void EachHeaderName(std::string_view lines, Visit visit) {
@@ -80,7 +74,7 @@ std::string ExposedHeaders(const CorsRule& rule, std::string_view headers) {
       if (is_meant && !Lists(names, name)) names.emplace_back(name);
     });
   }
-  return Joined(names);
+  return CommaSeparated(names);
 }
 
 // The origin that is let in: answers differ by it, unless it is everyone.
@@ -115,7 +109,7 @@ std::optional<ServiceError> AnswerPreflight(const HttpRequest& request, const Se
   }
   response->status = 200;
   AddOrigin(*rule, *origin, response);
-  response->AddHeader("Access-Control-Allow-Methods", Joined(rule->methods));
+  response->AddHeader("Access-Control-Allow-Methods", CommaSeparated(rule->methods));
   // What was asked for, which the rule allows: a prefix among its own would tell a browser nothing.
   if (!headers.empty()) response->AddHeader("Access-Control-Allow-Headers", headers);
   response->AddHeader("Access-Control-Max-Age", std::to_string(rule->max_age_seconds));

@@ -117,7 +117,7 @@ Task<Answer> AnswerEntityWrite(Exchange& exchange) {
   }
   WriteResult result = co_await table->Write(write);
   if (!result.ok()) co_return ErrorOfWrite(exchange.core, resource, *table, write, result.status);
-  exchange.response->headers.append(kNoSniffLine).append(kNoCacheLine);
+  exchange.response->headers.append(kDataLines);
   AppendPreferenceApplied(request, &exchange.response->headers);
   std::string record;
   if (AnswersEntity(request, write.action)) record = EncodeEntityContent(write.entity);
@@ -164,7 +164,7 @@ Answer AnswerFound(Exchange& exchange, const PointRead& read, const std::string&
   if (!checked.ok()) return ErrorOfStatus(checked, /*for_table=*/false);
   HttpResponse* response = exchange.response;
   response->status = 200;
-  response->headers.append(kNoSniffLine).append(kNoCacheLine);
+  response->headers.append(kDataLines);
   AppendJsonContentType(request.level, &response->headers);
   AppendHeader(&response->headers, "ETag", FormatEtag(Version(ticks)));
   const EntityFormat format(request.level, resource.base, resource.account, read.table->name(),

@@ -161,7 +161,7 @@ Task<Answer> AnswerQueryEntities(Exchange& exchange) {
   AppendListEnd(&response->body);
 
   response->status = 200;
-  response->headers.append(kNoSniffLine).append(kNoCacheLine);
+  response->headers.append(kDataLines);
   AppendJsonContentType(request.level, &response->headers);
   if (page->next) {
     AppendHeader(&response->headers, "x-ms-continuation-NextPartitionKey",

@@ -9,16 +9,6 @@
 
 namespace partita::http {
 
-namespace {
-
-void AnswerXml(std::string body, HttpResponse* response) {
-  response->status = 200;
-  AppendHeader(&response->headers, "Content-Type", "application/xml");
-  response->body = std::move(body);
-}
-
-}  // namespace
-
 Task<Answer> AnswerGetServiceProperties(Exchange& exchange) {
   std::shared_ptr<const ServiceProperties> stored =
       exchange.core.settings.Properties(exchange.request.resource.account);

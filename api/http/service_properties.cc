@@ -196,12 +196,6 @@ void AppendMetrics(std::string* out, std::string_view name, const MetricsPropert
   out->append("</").append(name).append(">");
 }
 
-void AppendList(std::string* out, std::string_view name, const std::vector<std::string>& list) {
-  std::string text;
-  for (const std::string& item : list) text.append(text.empty() ? "" : ",").append(item);
-  AppendElement(out, name, text);
-}
-
 void AppendCors(std::string* out, const std::vector<CorsRule>& rules) {
   if (rules.empty()) {
     out->append("<Cors />");
@@ -210,10 +204,10 @@ void AppendCors(std::string* out, const std::vector<CorsRule>& rules) {
   out->append("<Cors>");
   for (const CorsRule& rule : rules) {
     out->append("<CorsRule>");
-    AppendList(out, "AllowedMethods", rule.methods);
-    AppendList(out, "AllowedOrigins", rule.origins);
-    AppendList(out, "AllowedHeaders", rule.allowed_headers);
-    AppendList(out, "ExposedHeaders", rule.exposed_headers);
+    AppendElement(out, "AllowedMethods", CommaSeparated(rule.methods));
+    AppendElement(out, "AllowedOrigins", CommaSeparated(rule.origins));
+    AppendElement(out, "AllowedHeaders", CommaSeparated(rule.allowed_headers));
+    AppendElement(out, "ExposedHeaders", CommaSeparated(rule.exposed_headers));
     AppendElement(out, "MaxAgeInSeconds", std::to_string(rule.max_age_seconds));
     out->append("</CorsRule>");
   }
@@ -221,6 +215,12 @@ void AppendCors(std::string* out, const std::vector<CorsRule>& rules) {
 }
 
 }  // namespace
+
+std::string CommaSeparated(const std::vector<std::string>& list) {
+  std::string text;
+  for (const std::string& item : list) text.append(text.empty() ? "" : ",").append(item);
+  return text;
+}
 
 std::optional<ServiceError> UpdateServiceProperties(std::string_view xml, ServiceProperties* properties) {
   XmlElement root;

@@ -50,6 +50,9 @@ struct CorsRule {
   friend bool operator==(const CorsRule&, const CorsRule&) = default;
 };
 
+// "a,b": a list of a rule as headers and XML have it.
+std::string CommaSeparated(const std::vector<std::string>& list);
+
 struct ServiceProperties {
   LoggingProperties logging;
   MetricsProperties hour_metrics;

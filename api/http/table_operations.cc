@@ -34,7 +34,7 @@ Task<Answer> AnswerCreateTable(Exchange& exchange) {
   if (!created.ok()) co_return ErrorOfStatus(created, /*for_table=*/true);
 
   HttpResponse* response = exchange.response;
-  response->headers.append(kNoSniffLine).append(kNoCacheLine);
+  response->headers.append(kDataLines);
   AppendPreferenceApplied(request, &response->headers);
   std::string url;
   AppendTableUrl(&url, resource.base, name);
@@ -61,7 +61,7 @@ Task<Answer> AnswerDeleteTable(Exchange& exchange) {
   Status deleted = co_await database.DeleteTable(resource.account, resource.table);
   if (!deleted.ok()) co_return ErrorOfStatus(deleted, /*for_table=*/true);
   exchange.response->status = 204;
-  exchange.response->headers.append(kNoSniffLine).append(kNoCacheLine);
+  exchange.response->headers.append(kDataLines);
   co_return std::nullopt;
 }
 
@@ -87,7 +87,7 @@ Task<Answer> AnswerQueryTables(Exchange& exchange) {
 
   HttpResponse* response = exchange.response;
   response->status = 200;
-  response->headers.append(kNoSniffLine).append(kNoCacheLine);
+  response->headers.append(kDataLines);
   AppendJsonContentType(request.level, &response->headers);
   if (page.next) {
     AppendHeader(&response->headers, "x-ms-continuation-NextTableName", EncodeKeyToken(*page.next));
@@ -110,7 +110,7 @@ Task<Answer> AnswerGetTable(Exchange& exchange) {
   if (!table.ok()) co_return NoTableError(table.status());
   HttpResponse* response = exchange.response;
   response->status = 200;
-  response->headers.append(kNoSniffLine).append(kNoCacheLine);
+  response->headers.append(kDataLines);
   AppendJsonContentType(request.level, &response->headers);
   AppendTable(&response->body, request.level, resource.base, resource.account, table->name());
   co_return std::nullopt;
