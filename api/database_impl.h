@@ -141,6 +141,20 @@ struct MissingKey {
 // Reads them, so many at a time, neighbours together; in any order.
 Task<Status> ReadTogether(Store* store, std::vector<MissingKey> missing,
                           std::function<Task<void>(const MissingKey&)> read);
+// The same to the end, each by `read(store, user_key, &result)`; what keeps them from being read is the
+// result of all.
+template <typename T>
+void ReadMissing(Database::Impl* impl, const std::vector<MissingKey>& missing,
+                 Task<void> (*read)(Store*, std::string, Result<T>*), std::vector<Result<T>>* results) {
+  if (missing.empty()) return;
+  Store* store = impl->store.get();
+  const auto read_one = [&](const MissingKey& key) {
+    return read(store, key.user_key, &(*results)[key.index]);
+  };
+  const Status ran = impl->Run(ReadTogether(store, missing, read_one));
+  if (ran.ok()) return;
+  for (const MissingKey& key : missing) (*results)[key.index] = ran;
+}
 
 // The user key of one entity in a fixed buffer, so that a cached read allocates nothing.
 // REQUIRES: keys that passed their checks: two keys of 512 UTF-16 units take at most 3,072 bytes of

@@ -301,12 +301,7 @@ std::vector<Result<std::string>> RawTable::GetMany(std::span<const Table::Key> k
     results.emplace_back(RawStatusOf(answer));
     if (answer.state != Shard::ReadState::kAbsent) missing.push_back({i, std::string(key.key())});
   }
-  if (missing.empty()) return results;
-  const auto read = [&](const MissingKey& key) {
-    return ReadRawInto(store, key.user_key, &results[key.index]);
-  };
-  const Status ran = state_->impl->Run(ReadTogether(store, missing, read));
-  for (size_t i = 0; !ran.ok() && i < missing.size(); ++i) results[missing[i].index] = ran;
+  ReadMissing(state_->impl, missing, &ReadRawInto, &results);
   return results;
 }
 

@@ -160,10 +160,7 @@ std::vector<Result<Entity>> Table::GetMany(std::span<const Key> keys) const {
     results.emplace_back(NoSuchEntity());
     if (answer.state != Shard::ReadState::kAbsent) missing.push_back({i, std::string(key.key())});
   }
-  if (missing.empty()) return results;
-  const auto read = [&](const MissingKey& key) { return ReadInto(store, key.user_key, &results[key.index]); };
-  const Status ran = state_->impl->Run(ReadTogether(store, missing, read));
-  for (size_t i = 0; !ran.ok() && i < missing.size(); ++i) results[missing[i].index] = ran;
+  ReadMissing(state_->impl, missing, &ReadInto, &results);
   return results;
 }
 
