@@ -188,5 +188,19 @@ TEST(UserKeyTest, PrefixSuccessorIsTheFirstStringBeyondThePrefix) {
   EXPECT_EQ(PrefixSuccessor(std::string("a\0", 2)), "a\x01");
 }
 
+TEST(UserKeyTest, AnEmptyUpperEndIsBehindAllKeys) {
+  EXPECT_TRUE(IsInKeyRange("b", "b", "c"));
+  EXPECT_FALSE(IsInKeyRange("c", "b", "c"));
+  EXPECT_FALSE(IsInKeyRange("a", "b", ""));
+  EXPECT_TRUE(IsInKeyRange("\xFF", "b", ""));
+  EXPECT_EQ(NearerEnd("b", "c"), "b");
+  EXPECT_EQ(NearerEnd("c", "b"), "b");
+  EXPECT_EQ(NearerEnd("", "b"), "b");
+  EXPECT_EQ(NearerEnd("b", ""), "b");
+  EXPECT_EQ(NearerEnd("", ""), "");
+  EXPECT_TRUE(KeyRangesOverlap("a", "c", "b", ""));
+  EXPECT_FALSE(KeyRangesOverlap("a", "b", "b", ""));
+}
+
 }  // namespace
 }  // namespace partita

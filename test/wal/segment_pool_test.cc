@@ -103,5 +103,14 @@ TEST(SegmentPoolTest, WhoNeedsAFileGetsTheOneThatIsBeingMade) {
   pool.Close();
 }
 
+TEST(SegmentPoolTest, OnlyANumberNamesASegment) {
+  EXPECT_EQ(SegmentPool::NumberOf("000007.log"), 7u);
+  EXPECT_EQ(SegmentPool::NumberOf("1234567.log"), 1234567u);
+  for (const char* name :
+       {"", ".log", "000007", "000007.lo", "a7.log", "7.log.new", "1234567890123456789.log"}) {
+    EXPECT_EQ(SegmentPool::NumberOf(name), std::nullopt) << name;
+  }
+}
+
 }  // namespace
 }  // namespace partita
