@@ -106,6 +106,7 @@ RepairSurvey::RepairSurvey(const RepairWorld& world, FileSystem& files, const Re
 Task<Status> RepairSurvey::Run() {
   PARTITA_CO_TRY(co_await CheckIsNoBackup(files_, options_.apply));
   PARTITA_CO_TRY(co_await FindCatalog());
+  PARTITA_CO_TRY(co_await PassLayoutsOfLogs());
   PARTITA_CO_TRY(co_await OpenObjects());
   PARTITA_CO_TRY(co_await FindManifests());
   PARTITA_CO_TRY(co_await FindLogs());
@@ -178,6 +179,16 @@ Task<Status> RepairSurvey::FindCatalog() {
   found_.catalog_lost = true;
   PARTITA_CO_TRY(co_await GuessLayout());
   co_return co_await FindStoreId();
+}
+
+// What is repaired gets a layout of which there are no logs.
+Task<Status> RepairSurvey::PassLayoutsOfLogs() {
+  while (true) {
+    PARTITA_CO_ASSIGN(const bool exists,
+                      co_await files_.Exists(LogDirectory(found_.layout_max + 1, ShardId(0))));
+    if (!exists) co_return Status();
+    ++found_.layout_max;
+  }
 }
 
 // Where two layouts are, a change between them was interrupted, and the older one is complete, as nothing is

@@ -83,6 +83,7 @@ class RepairSurvey {
 
  private:
   Task<Status> FindCatalog();
+  Task<Status> PassLayoutsOfLogs();
   Task<Status> FindStoreId();
   Task<Status> OpenObjects();
   Task<Status> GuessLayout();

@@ -237,6 +237,7 @@ class Store {
   Task<Status> Reshard(uint32_t shards);
   Task<Status> RemoveLeftovers();
   Task<Status> RemoveOldLayouts();
+  Task<Result<bool>> RemoveLog(std::string directory);
   Task<Status> SaveCatalog(Catalog next);  // While nobody else is there.
   // The moment that a backup shows; also after an error what `image` got is to be dropped.
   Task<Status> PinAll(StoreImage* image);

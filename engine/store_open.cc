@@ -423,21 +423,33 @@ Task<Status> Store::Reshard(uint32_t shards) {
   co_return co_await OpenShards(shards, /*forming=*/false);
 }
 
+// Removes the files of a log that no shard has any more. False: there is no such log.
+Task<Result<bool>> Store::RemoveLog(std::string directory) {
+  PARTITA_CO_ASSIGN(const bool there, co_await runtime_.files().Exists(directory));
+  if (!there) co_return false;
+  PARTITA_CO_ASSIGN(const std::vector<DirectoryEntry> segments, co_await runtime_.files().List(directory));
+  for (const DirectoryEntry& segment : segments) {
+    PARTITA_CO_TRY(co_await runtime_.files().Remove(directory + "/" + segment.name));
+  }
+  co_return true;
+}
+
+// Of other layouts, and of shards beyond those of this one, which an attempt to make more of them left.
 Task<Status> Store::RemoveOldLayouts() {
+  // Not only where a manifest tells of them: it may be lost, or its removal outlive that of its log.
+  for (uint32_t layout = 1; layout < catalog_.layout; ++layout) {
+    for (uint32_t shard = 0; shard < kShardCountMax; ++shard) {
+      PARTITA_CO_ASSIGN(const bool there, co_await RemoveLog(LogDirectory(layout, ShardId(shard))));
+      if (!there) break;
+    }
+  }
   PARTITA_CO_ASSIGN(std::vector<std::string> keys, co_await meta_->List());
   for (const std::string& key : keys) {
     const std::optional<ShardOfLayout> old = ParseManifestKey(key);
-    if (!old || old->layout == catalog_.layout) continue;
+    const bool in_use = old && old->layout == catalog_.layout && old->shard.value < catalog_.shard_count;
+    if (!old || in_use) continue;
     // Its log goes first: a manifest without a log would look like damage, were it ever read.
-    const std::string directory = LogDirectory(old->layout, old->shard);
-    bool there = false;
-    PARTITA_CO_ASSIGN(there, co_await runtime_.files().Exists(directory));
-    if (there) {
-      PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> segments, co_await runtime_.files().List(directory));
-      for (const DirectoryEntry& segment : segments) {
-        PARTITA_CO_TRY(co_await runtime_.files().Remove(directory + "/" + segment.name));
-      }
-    }
+    PARTITA_CO_TRY((co_await RemoveLog(LogDirectory(old->layout, old->shard))).status());
     PARTITA_CO_TRY(co_await meta_->Remove(key));
   }
   co_return Status();

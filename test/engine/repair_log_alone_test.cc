@@ -83,5 +83,13 @@ TEST_F(RepairLivesTest, AnOpeningThatALostManifestForbidsCastsNoDoubtOnTheLog) {
   EXPECT_EQ(kept_, rows_.size());
 }
 
+// Also those whose manifest is lost: nothing else tells of them.
+TEST_F(RepairLivesTest, TheLogsOfTheLayoutBeforeAreEmptiedByTheNextOpening) {
+  (void)disk_->RemoveFile("meta/shard-1-0");
+  EXPECT_EQ(Repair().damages.size(), 1u);
+  ASSERT_FALSE(disk_->ListFiles("log-2-0/").empty());
+  for (const char* log : {"log-1-0/", "log-1-1/"}) EXPECT_TRUE(disk_->ListFiles(log).empty()) << log;
+}
+
 }  // namespace
 }  // namespace partita
