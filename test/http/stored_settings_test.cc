@@ -43,6 +43,9 @@ class StoredSettingsTest : public testing::Test {
     const auto refused = runtime_->RunToEnd(settings_->UpdateProperties("acct", xml));
     return refused ? std::string(ErrorCodeName(refused->code)) : "ok";
   }
+  std::shared_ptr<const StoredPolicies> Policies(std::string_view account, std::string_view table) {
+    return settings_->Policies(account, table).value();
+  }
   Status MakeTable(const std::string& name) {
     return runtime_->RunToEnd(AsyncDatabase(*database_).CreateTable("acct", name));
   }
@@ -63,27 +66,27 @@ constexpr const char* kAnyOrigin =
 TEST_F(StoredSettingsTest, PoliciesFollowTheirLastChangeAndARestart) {
   EXPECT_EQ(SetPolicies("Things", {}).code(), Code::kNotFound);
   ASSERT_TRUE(MakeTable("Things").ok());
-  EXPECT_EQ(settings_->Policies("acct", "things"), nullptr);
+  EXPECT_EQ(Policies("acct", "things"), nullptr);
   ASSERT_TRUE(SetPolicies("things", {{{.id = "one", .permission = "r"}}}).ok());
-  ASSERT_NE(settings_->Policies("acct", "THINGS"), nullptr);
-  EXPECT_EQ(settings_->Policies("acct", "things")->policies[0].permission, "r");
+  ASSERT_NE(Policies("acct", "THINGS"), nullptr);
+  EXPECT_EQ(Policies("acct", "things")->policies[0].permission, "r");
   ASSERT_TRUE(SetPolicies("Things", {{{.id = "one", .permission = "ra"}}}).ok());
-  EXPECT_EQ(settings_->Policies("acct", "things")->Find("one")->permission, "ra");
-  EXPECT_EQ(settings_->Policies("acct", "things"), settings_->Policies("acct", "Things"));  // Parsed once.
-  EXPECT_EQ(settings_->Policies("other", "things"), nullptr);
+  EXPECT_EQ(Policies("acct", "things")->Find("one")->permission, "ra");
+  EXPECT_EQ(Policies("acct", "things"), Policies("acct", "Things"));  // Parsed once.
+  EXPECT_EQ(Policies("other", "things"), nullptr);
   Reopen();
-  EXPECT_EQ(settings_->Policies("acct", "things")->Find("one")->permission, "ra");
+  EXPECT_EQ(Policies("acct", "things")->Find("one")->permission, "ra");
   ASSERT_TRUE(SetPolicies("Things", {}).ok());
-  EXPECT_EQ(settings_->Policies("acct", "things"), nullptr);
+  EXPECT_EQ(Policies("acct", "things"), nullptr);
 }
 
 TEST_F(StoredSettingsTest, ANewTableOfTheNameHasNoPolicies) {
   ASSERT_TRUE(MakeTable("Things").ok());
   ASSERT_TRUE(SetPolicies("Things", {{{.id = "one"}}}).ok());
   ASSERT_TRUE(runtime_->RunToEnd(AsyncDatabase(*database_).DeleteTable("acct", "Things")).ok());
-  EXPECT_EQ(settings_->Policies("acct", "Things"), nullptr);
+  EXPECT_EQ(Policies("acct", "Things"), nullptr);
   ASSERT_TRUE(MakeTable("Things").ok());
-  EXPECT_EQ(settings_->Policies("acct", "Things"), nullptr);
+  EXPECT_EQ(Policies("acct", "Things"), nullptr);
 }
 
 TEST_F(StoredSettingsTest, PropertiesAreMergedIntoWhatIsStored) {
