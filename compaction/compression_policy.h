@@ -14,7 +14,7 @@ namespace partita {
 // so what a middle level compressed enters the last level as it is. Why LZ4 and not zstd, which was here
 // before: a block of 8 KiB of bench/load's rows takes 15 us to compress and 3.3 to decompress, with zstd 1 29
 // (looking in two places of five) and 13, for 1.26 times as few bytes instead of 1.59. Cores are dearer than
-// disks: of a sustained load and of cold reads zstd was half of the CPU (bench/README.md).
+// disks: of a sustained load and of cold reads zstd was half of the CPU (bench/HISTORY.md).
 inline Codec CodecForLevel(uint32_t level) { return level == 0 ? Codec::kStored : Codec::kLz4; }
 
 inline bool IsOfClass(const TableProperties& table, Codec codec) {

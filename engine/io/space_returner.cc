@@ -19,7 +19,7 @@ namespace partita {
 
 namespace {
 
-// 0.8 ms of the disk of bench/README; smaller pieces take more of it in all.
+// 0.8 ms of the disk of bench/HISTORY.md; smaller pieces take more of it in all.
 constexpr uint64_t kPieceBytes = 2 << 20;
 constexpr uint64_t kPauseNanosMax = 10'000'000;
 constexpr uint64_t kSpreadNanos = 8'000'000'000;

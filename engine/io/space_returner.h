@@ -9,8 +9,8 @@ namespace partita {
 
 // Gives the space of removed files back to the file system little by little. Where that passes it on to the
 // device within the call (ext4 without a journal, mounted with `discard`), the device does nothing else
-// meanwhile: 0.34 ms for a MiB on the virtio disk of bench/README, so 11 ms for a table file and 0.6 s for
-// the inputs of a large merge, for which every read and flush would wait. With a journal, and on XFS, the
+// meanwhile: 0.34 ms for a MiB on the virtio disk of bench/HISTORY.md, so 11 ms for a table file and 0.6 s
+// for the inputs of a large merge, for which every read and flush would wait. With a journal, and on XFS, the
 // device is told later, at once of all that one commit freed: what this gains there was not measured.
 //
 // 1. A file comes here open, without a name. While anybody else has it open it is left as it is: readers go
