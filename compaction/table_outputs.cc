@@ -38,6 +38,7 @@ Task<Status> TableOutputs::Turn() {
   options.block_size = context_.block_size;
   options.zones = context_.zones;
   options.counts_as = context_.counts_as;
+  options.long_filters = context_.cache.MayKeepMore();
   PARTITA_CO_ASSIGN(writer_, co_await TableWriter::Create(context_.store, std::move(options)));
   co_return Status();
 }

@@ -67,7 +67,8 @@ void MemoryLender::Leave(size_t bytes) {
   is_due_.store(false);
   touching_is_due_.store(true);
   TellAbove();
-  cache_->Resize(cache_bytes_ + (memtable_bytes_ - left));
+  const size_t lent = memtable_bytes_ - left;
+  cache_->Resize(cache_bytes_ + lent - std::min<size_t>(lent, cache_->resident_bytes()));
 }
 
 // A step before what is left is used up, or what is touched; of the latter once only until more is.

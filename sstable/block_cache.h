@@ -108,6 +108,14 @@ class BlockCache {
   bool TryReservePlaces(uint64_t bytes);
   void GiveBackPlaces(uint64_t bytes) { places_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
+  // What open tables keep in memory beside the cache: top indexes and filters.
+  void CountResident(int64_t bytes) {
+    resident_bytes_.fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);
+  }
+  uint64_t resident_bytes() const { return resident_bytes_.load(std::memory_order_relaxed); }
+  // Whether that is little enough for tables to have long filters: a 16th of what the cache has at least.
+  bool MayKeepMore() const { return resident_bytes() < capacity_bytes_ / 16; }
+
   // Whether the block is there, as far as can be told without a pin. Counts as no use.
   bool Contains(BlockKey key) const;
 
@@ -197,6 +205,7 @@ class BlockCache {
   std::unique_ptr<std::atomic<uint32_t>[]> missed_;
   uint64_t missed_mask_ = 0;
   std::atomic<uint64_t> places_bytes_{0};
+  std::atomic<uint64_t> resident_bytes_{0};
   ReadFaults faults_;
   TimedWaits* waits_ = nullptr;
 };

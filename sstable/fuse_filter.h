@@ -22,6 +22,7 @@ namespace partita {
 //       20     4  width            0: fingerprints of 8 bits; 1: of 16
 //       24     m  fingerprints     m = (segment_count + 2) * segment_length, or twice as many
 //
+// Programs older than the width (2026-11-28) take a filter of 16 bits for a damaged one, which means "maybe".
 // An empty set has segment_length 0 and no fingerprints, and answers "absent".
 inline constexpr size_t kFuseFilterHeaderSize = 8 + 4 + 4 + 4 + 4;
 

@@ -56,6 +56,8 @@ Status OnlyDeadline(const Status& status) {
 TableReader::TableReader(std::shared_ptr<ObjectReader> object, BlockCache& cache, StoreId store)
     : object_(std::move(object)), cache_(cache), store_(store), places_(cache) {}
 
+TableReader::~TableReader() { cache_.CountResident(-static_cast<int64_t>(resident_bytes_)); }
+
 // --- Opening ---
 
 Task<Result<std::shared_ptr<TableReader>>> TableReader::Open(ObjectStore& store, BlockCache& cache,
@@ -74,6 +76,7 @@ Task<Result<std::shared_ptr<TableReader>>> TableReader::Open(ObjectStore& store,
   reader->asks_partition_first_ = properties.key_count / kKeysAPartitionMin >= properties.partition_count;
   reader->resident_bytes_ = sizeof(TableReader) + reader->top_index_content_.size() +
                             reader->key_filter_.memory_bytes() + reader->partition_filter_.memory_bytes();
+  cache.CountResident(static_cast<int64_t>(reader->resident_bytes_));
   co_return reader;
 }
 

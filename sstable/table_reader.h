@@ -68,6 +68,9 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // truncated, foreign, swapped or rotted files, kUnsupported for newer formats (F66).
   static Task<Result<std::shared_ptr<TableReader>>> Open(ObjectStore& store, BlockCache& cache,
                                                          StoreId store_id, ObjectId id);
+  ~TableReader();
+  TableReader(const TableReader&) = delete;
+  TableReader& operator=(const TableReader&) = delete;
 
   const TableInfo& info() const { return properties_.info; }
   const TableProperties& properties() const { return properties_; }

@@ -30,7 +30,7 @@ constexpr size_t kIndexBlockSize = 16 * 1024;
 constexpr size_t kPaddingShareMax = 8;
 // A key that is not there costs a read of the disk wherever a filter lets it through, and level 0 has many
 // files to ask. From so many bytes a row on a filter of 18 bits a key is less than a hundredth of its file.
-constexpr uint64_t kRowBytesForWideFilter = 256;
+constexpr uint64_t kRowBytesForLongFilter = 256;
 
 size_t PagesTouched(uint64_t offset, size_t size) {
   return (offset % kPageSize + size + kPageSize - 1) / kPageSize;
@@ -322,7 +322,7 @@ Status TableWriter::State::BuildTail() {
 
   properties.key_count = key_hashes.size();
   properties.partition_count = partition_hashes.size();
-  const bool few_keys = offset / kRowBytesForWideFilter >= key_hashes.size();
+  const bool few_keys = options.long_filters && offset / kRowBytesForLongFilter >= key_hashes.size();
   const std::string key_filter =
       BuildFuseFilter(&key_hashes, few_keys ? FilterWidth::k16Bits : FilterWidth::k8Bits);
   const std::string partition_filter = BuildFuseFilter(&partition_hashes, FilterWidth::k8Bits);

@@ -43,6 +43,8 @@ struct TableWriterOptions {
   // The table counts as of this version at least, though its entries may be older: on level 0 what was
   // flushed later is newer (level_set.h), also where it was written elsewhere and came along with a range.
   Version counts_as{};
+  // Filters may have 18 bits a key, where rows are large enough for that; else 9.
+  bool long_filters = true;
 };
 
 // A data block of another table, for pass-through: checked and decoded, to be written again as it

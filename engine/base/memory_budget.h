@@ -14,7 +14,8 @@ namespace partita {
 //   1/16, up to 512 MiB              connections, requests and pages under way, retired read views
 //   as much as it asks, up to 1/4    the host: what a server holds in buffers of its connections
 //   the rest, 15/32 of 128 MiB to 1 GiB with two shards and 15/16 of 16 GiB
-//                                    block cache; index blocks and filters are charged to it
+//                                    block cache, index blocks included; top indexes and filters of open
+//                                    tables are taken out of what memtables lend it (memory_lender.h)
 //
 // Memtables get much because each doubling saves a share of the merge into level 1; the cache gets
 // most because a miss costs fifty microseconds, and what memtables leave idle as well (memory_lender.h).

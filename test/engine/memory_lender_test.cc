@@ -67,6 +67,18 @@ TEST_F(MemoryLenderTest, TheCacheHasWhatMemtablesLeave) {
   EXPECT_EQ(CacheMiB(), 16u + 32 - 7);
 }
 
+TEST_F(MemoryLenderTest, WhatOpenTablesKeepIsTakenOutOfWhatIsLent) {
+  cache_.CountResident(10 * kMiB);
+  lender_.Look(100 * kNanosPerSecond);
+  EXPECT_EQ(CacheMiB(), 16u + 32 - 4 - 10);
+  cache_.CountResident(90 * kMiB);
+  lender_.Look(101 * kNanosPerSecond);
+  EXPECT_EQ(CacheMiB(), 16u);
+  cache_.CountResident(-100 * static_cast<int64_t>(kMiB));
+  lender_.Look(102 * kNanosPerSecond);
+  EXPECT_EQ(CacheMiB(), 16u + 32 - 4);
+}
+
 TEST_F(MemoryLenderTest, ItIsTakenBackAStepBeforeMemtablesNeedIt) {
   lender_.Look(100 * kNanosPerSecond);
   EXPECT_EQ(CacheMiB(), 16u + 32 - 4);

@@ -82,9 +82,10 @@ TEST(FuseFilterTest, TheFilterOfNoKeysDeniesEverything) {
 TEST(FuseFilterTest, WhatIsNoFilterIsRefusedAndMeansMaybe) {
   std::mt19937_64 random(TestSeed());
   std::vector<uint64_t> hashes{1, 2, 3};
-  const std::string good = BuildFuseFilter(&hashes, FilterWidth::k16Bits);
-  for (int round = 0; round < 5000; ++round) {
-    std::string bad = good;
+  std::string good[2];
+  for (const FilterWidth width : kWidths) good[static_cast<size_t>(width)] = BuildFuseFilter(&hashes, width);
+  for (size_t round = 0; round < 10'000; ++round) {
+    std::string bad = good[round % 2];
     bad[random() % kFuseFilterHeaderSize] = static_cast<char>(random());
     if (random() % 3 == 0) bad.resize(random() % (bad.size() + 1));
     FuseFilter filter;

@@ -154,6 +154,25 @@ TEST_F(TableTest, VersionsOfOneKeyNeverLieInTwoBlocks) {
   }
 }
 
+// A hundredth of the file at the most; and counted where the cache's memory is lent.
+TEST_F(TableTest, FiltersAreLongWhereRowsAreLarge) {
+  for (const size_t size : {100, 400}) {
+    std::vector<OwnedEntry> entries;
+    for (int i = 0; i < 2000; ++i) {
+      entries.push_back(Put(Key("p", std::to_string(100'000 + i)), 1, RandomBytes(random_, size)));
+    }
+    const ObjectId id(size);
+    ASSERT_TRUE(WriteTable(store_, id, entries).ok());
+    const auto table = MustOpen(id);
+    const double bits = table->footer().key_filter.content_size * 8.0 / 2000;
+    EXPECT_GT(bits, size == 400 ? 16.0 : 8.0);
+    EXPECT_LT(bits, size == 400 ? 24.0 : 12.0);
+    EXPECT_EQ(cache_.resident_bytes(), table->resident_bytes());
+  }
+  EXPECT_EQ(cache_.resident_bytes(), 0u);
+  EXPECT_TRUE(cache_.MayKeepMore());
+}
+
 TEST_F(TableTest, OnlyCompressedTablesArePadded) {
   // So many blocks that some of them gain by padding, whatever their sizes.
   const std::vector<OwnedEntry> entries = RandomEntries(random_, 5000, 300);
