@@ -14,6 +14,8 @@
 namespace partita {
 
 inline constexpr uint32_t kShardCountMax = 256;  // Of a store, in any layout.
+// Each change of the number of shards, and each repair, makes a layout: nobody comes to so many.
+inline constexpr uint32_t kLayoutMax = 1u << 20;
 
 // Opaque bytes that a face keeps beside a name; never changed in place. Null: none.
 using Attributes = std::shared_ptr<const std::string>;

@@ -113,6 +113,7 @@ std::optional<ShardOfLayout> ParseManifestKey(std::string_view key) {
   const char* end = key.data() + key.size();
   auto layout = std::from_chars(key.data() + kManifestPrefix.size(), end, out.layout);
   if (layout.ec != std::errc() || layout.ptr == end || *layout.ptr != '-') return std::nullopt;
+  if (out.layout == 0 || out.layout > kLayoutMax) return std::nullopt;
   auto shard = std::from_chars(layout.ptr + 1, end, out.shard.value);
   if (shard.ec != std::errc() || shard.ptr != end || out.shard.value >= kShardCountMax) return std::nullopt;
   return out;

@@ -165,6 +165,7 @@ class Repair {
       meta.push_back(ManifestKey(old.layout, shard.id));
       PARTITA_CO_TRY(co_await KeepDirectory(LogDirectory(old.layout, shard.id)));
     }
+    PARTITA_CO_TRY(co_await KeepOtherLogs());
     PARTITA_CO_TRY(co_await MakeIn(kMetaDirectory));
     for (const std::string& key : meta) {
       PARTITA_CO_TRY(co_await Keep(std::string(kMetaDirectory) + "/" + key));
@@ -190,6 +191,20 @@ class Repair {
     co_return co_await world_.files.CreateDirectory(side_);
   }
 
+  // Of layouts that nothing tells of any more: the next opening removes them.
+  Task<Status> KeepOtherLogs() {
+    for (uint32_t layout = 1; layout <= found().layout_max; ++layout) {
+      if (layout == found().catalog.layout) continue;
+      for (uint32_t shard = 0; shard < kShardCountMax; ++shard) {
+        const std::string directory = LogDirectory(layout, ShardId(shard));
+        PARTITA_CO_ASSIGN(const bool exists, co_await world_.files.Exists(directory));
+        if (!exists) break;
+        PARTITA_CO_TRY(co_await KeepDirectory(directory));
+      }
+    }
+    co_return Status();
+  }
+
   Task<Status> MakeIn(std::string directory) {
     co_return co_await world_.files.CreateDirectory(side_ + "/" + directory);
   }
@@ -197,8 +212,9 @@ class Repair {
   Task<Status> KeepDirectory(std::string directory) {
     PARTITA_CO_ASSIGN(const bool exists, co_await world_.files.Exists(directory));
     if (!exists) co_return Status();
-    PARTITA_CO_TRY(co_await MakeIn(directory));
     PARTITA_CO_ASSIGN(const std::vector<DirectoryEntry> entries, co_await world_.files.List(directory));
+    if (entries.empty()) co_return Status();
+    PARTITA_CO_TRY(co_await MakeIn(directory));
     for (const DirectoryEntry& entry : entries) {
       PARTITA_CO_TRY(co_await Keep(directory + "/" + entry.name));
     }

@@ -228,12 +228,8 @@ Task<Result<Store::VerifyResult>> Store::Verify(std::function<bool(uint64_t, uin
   for (const auto& [id, file] : files) {
     ++result.tables;
     done += file.info.file_size;
-    if (file.table == nullptr) {
-      result.damages.push_back(file.damage.ToString());
-      continue;
-    }
     TableVerifyReport report;
-    Status verified = co_await file.table->Verify(&report);
+    const Status verified = file.table == nullptr ? file.damage : co_await file.table->Verify(&report);
     if (!verified.ok()) result.damages.push_back(verified.ToString());
     result.entries += report.entries;
     result.bytes += report.bytes_read;

@@ -38,6 +38,8 @@ constexpr size_t kMergeReadsShare = 4;
 // A log's files go by the memtables whose writes they hold, so that a flush lets go of as many as a log may
 // have to spare. Larger ones take the disk many times what a store of little memory has to keep, and recovery
 // the time to read the newest to its end (F31); of smaller ones each end costs a writer two flushes.
+// How many layouts back logs are looked for that no manifest tells of: each is a few names to ask for.
+constexpr uint32_t kLayoutsSwept = 8;
 constexpr uint64_t kLogSegmentMin = 8u << 20;
 constexpr uint64_t kLogSegmentMax = 64u << 20;
 
@@ -436,13 +438,6 @@ Task<Result<bool>> Store::RemoveLog(std::string directory) {
 
 // Of other layouts, and of shards beyond those of this one, which an attempt to make more of them left.
 Task<Status> Store::RemoveOldLayouts() {
-  // Not only where a manifest tells of them: it may be lost, or its removal outlive that of its log.
-  for (uint32_t layout = 1; layout < catalog_.layout; ++layout) {
-    for (uint32_t shard = 0; shard < kShardCountMax; ++shard) {
-      PARTITA_CO_ASSIGN(const bool there, co_await RemoveLog(LogDirectory(layout, ShardId(shard))));
-      if (!there) break;
-    }
-  }
   PARTITA_CO_ASSIGN(std::vector<std::string> keys, co_await meta_->List());
   for (const std::string& key : keys) {
     const std::optional<ShardOfLayout> old = ParseManifestKey(key);
@@ -451,6 +446,15 @@ Task<Status> Store::RemoveOldLayouts() {
     // Its log goes first: a manifest without a log would look like damage, were it ever read.
     PARTITA_CO_TRY((co_await RemoveLog(LogDirectory(old->layout, old->shard))).status());
     PARTITA_CO_TRY(co_await meta_->Remove(key));
+  }
+  // Logs without a manifest: it was lost, or its removal has outlived theirs. Older ones were looked at by
+  // earlier openings.
+  uint32_t layout = catalog_.layout - std::min(catalog_.layout - 1, kLayoutsSwept);
+  for (; layout < catalog_.layout; ++layout) {
+    for (uint32_t shard = 0; shard < kShardCountMax; ++shard) {
+      PARTITA_CO_ASSIGN(const bool there, co_await RemoveLog(LogDirectory(layout, ShardId(shard))));
+      if (!there) break;
+    }
   }
   co_return Status();
 }

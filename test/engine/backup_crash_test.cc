@@ -149,26 +149,6 @@ TEST_P(BackupCrashTest, ARestoredStoreKeepsItsNameInALossOfPower) {
   ExpectFilesSurvive(disk, "again");
 }
 
-// Also one whose maker was killed before its name was flushed.
-TEST_P(BackupCrashTest, ARestoreIntoADirectoryThatIsThereKeepsItsName) {
-  SimDisk disk(22);
-  MakeClosedStore(disk);
-  {
-    World world(disk, 50);
-    world.options.sharing = GetParam();
-    world.Open();
-    ASSERT_TRUE(world.BackUp().ok());
-    ASSERT_TRUE(world.Close().ok());
-    ASSERT_TRUE(world.runtime.RunToEnd(world.runtime.files().CreateDirectory("again")).ok());
-    ASSERT_TRUE(world.runtime.RunToEnd(MakeRestoreDirectory(world.runtime.files(), "again")).ok());
-    Subdirectory again(world.runtime.files(), "again");
-    const auto restored = world.runtime.RunToEnd(
-        RestoreBackup(world.runtime.clock(), 4711, world.backup, again, world.options));
-    ASSERT_TRUE(restored.ok()) << restored.status().ToString();
-  }
-  ExpectFilesSurvive(disk, "again");
-}
-
 // The second one begins by removing what the first one left.
 TEST_P(BackupCrashTest, ARestoreThatCrashesTwiceCanBeDoneAgain) {
   SimDisk base(19);

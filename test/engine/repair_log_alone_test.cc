@@ -91,5 +91,15 @@ TEST_F(RepairLivesTest, TheLogsOfTheLayoutBeforeAreEmptiedByTheNextOpening) {
   for (const char* log : {"log-1-0/", "log-1-1/"}) EXPECT_TRUE(disk_->ListFiles(log).empty()) << log;
 }
 
+// What lies there is kept, and no shard goes on in it.
+TEST_F(RepairLivesTest, ALayoutOfWhichThereAreLogsIsPassedOver) {
+  LoseManifest();
+  disk_->WriteFile("log-2-0/000000000001.log", "of a time that the catalog does not know");
+  EXPECT_EQ(Repair().damages.size(), 1u);
+  EXPECT_TRUE(disk_->ListFiles("log-2-0/").empty());
+  EXPECT_FALSE(disk_->ListFiles("log-3-0/").empty());
+  EXPECT_EQ(kept_, rows_.size());
+}
+
 }  // namespace
 }  // namespace partita
