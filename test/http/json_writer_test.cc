@@ -217,6 +217,7 @@ TEST(SelectionTest, NamesAreSplitTrimmedAndDistinct) {
   for (int i = 1; i < 255; ++i) names += ",n" + std::to_string(i);
   EXPECT_FALSE(Selection::Parse(names, &selection).has_value());
   EXPECT_EQ(selection.names().size(), 255u);
+  EXPECT_FALSE(Selection::Parse(names + ",n1", &selection).has_value());  // There twice, it counts once.
   EXPECT_EQ(Selection::Parse(names + ",x", &selection)->status, 400);
   EXPECT_EQ(Selection::Parse("a,,b", &selection)->code, ErrorCode::kInvalidInput);
   EXPECT_EQ(Selection::Parse("a,", &selection)->code, ErrorCode::kInvalidInput);
