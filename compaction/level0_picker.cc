@@ -53,6 +53,7 @@ class Level0 {
   std::optional<CompactionPlan> BestDown() const;
   // Of files of at most `file_bytes_max`.
   std::optional<CompactionPlan> AmongItself(uint64_t file_bytes_max) const;
+  std::optional<CompactionPlan> ForReads() const;
 
  private:
   // Some files of level 0, closed: every older file that one of them overlaps is among them.
@@ -71,7 +72,16 @@ class Level0 {
   std::optional<Set> WithCheapest(const Set& set, uint64_t bytes_max) const;
   void JoinWhatIsFree(uint64_t bytes_max, Set* set) const;
   std::optional<Set> GrownFrom(size_t seed) const;
-  CompactionPlan PlanDown(const Set& set) const;
+  // The set that costs least, of equal ones that of the smallest key.
+  template <typename CostOf>
+  std::optional<Set> CheapestDown(CostOf cost_of) const;
+  CompactionPlan PlanDown(const Set& set, PickReason reason) const;
+  // The idle files from the newest on that follow each other in age, while `takes(file, files before it,
+  // their bytes)`: from the first index up to the second.
+  template <typename Takes>
+  std::pair<size_t, size_t> NewestRun(Takes takes) const;
+  // None when nothing would come of it, or it cannot be done now.
+  std::optional<CompactionPlan> PlanAmong(size_t begin, size_t end, PickReason reason) const;
   std::optional<uint64_t> BaseBytesUnder(const KeySpan& span) const;
 
   const LevelShape& shape_;
@@ -187,10 +197,10 @@ bool MutuallyDisjoint(const std::vector<const FileShape*>& files) {
   return true;
 }
 
-CompactionPlan Level0::PlanDown(const Set& set) const {
+CompactionPlan Level0::PlanDown(const Set& set, PickReason reason) const {
   CompactionPlan plan;
   plan.output_level = base_level_;
-  plan.reason = PickReason::kLevel0Depth;
+  plan.reason = reason;
   plan.span = *set.span;
   std::vector<const FileShape*> taken;
   uint64_t tombstones = 0;
@@ -212,43 +222,48 @@ CompactionPlan Level0::PlanDown(const Set& set) const {
   return plan;
 }
 
-std::optional<CompactionPlan> Level0::BestDown() const {
+template <typename CostOf>
+std::optional<Level0::Set> Level0::CheapestDown(CostOf cost_of) const {
   std::optional<Set> best;
-  double best_ratio = 0;
+  double best_cost = 0;
   const std::vector<uint32_t> sublevels = SublevelsOf(files_);
   for (size_t seed = files_.size(); seed-- > 0;) {
     if (sublevels[seed] != 1) continue;
     std::optional<Set> set = GrownFrom(seed);
     if (!set) continue;
-    const double ratio = set->base_per_byte();
-    if (best && (ratio > best_ratio || (ratio == best_ratio && set->span->lower >= best->span->lower)))
-      continue;
+    const double cost = cost_of(*set);
+    if (best && (cost > best_cost || (cost == best_cost && set->span->lower >= best->span->lower))) continue;
     best = std::move(set);
-    best_ratio = ratio;
+    best_cost = cost;
   }
-  if (!best) return std::nullopt;
-  return PlanDown(*best);
+  return best;
 }
 
-// The newest run of idle neighbours in age that is worth merging into one.
-std::optional<CompactionPlan> Level0::AmongItself(uint64_t file_bytes_max) const {
+std::optional<CompactionPlan> Level0::BestDown() const {
+  const std::optional<Set> best = CheapestDown([](const Set& set) { return set.base_per_byte(); });
+  if (!best) return std::nullopt;
+  return PlanDown(*best, PickReason::kLevel0Depth);
+}
+
+template <typename Takes>
+std::pair<size_t, size_t> Level0::NewestRun(Takes takes) const {
   size_t begin = 0;
   while (begin < files_.size() && files_[begin].busy) ++begin;
   uint64_t bytes = 0;
   size_t end = begin;
-  for (; end < files_.size() && !files_[end].busy; ++end) {
-    bool small = files_[end].size <= file_bytes_max;
-    bool grown_too_much = end - begin >= kSmallFilesMin && files_[end].size > bytes;
-    if (!small || grown_too_much) break;
+  for (; end < files_.size() && !files_[end].busy && takes(files_[end], end - begin, bytes); ++end) {
     bytes += files_[end].size;
   }
-  if (end - begin < kSmallFilesMin) return std::nullopt;
+  return {begin, end};
+}
+
+std::optional<CompactionPlan> Level0::PlanAmong(size_t begin, size_t end, PickReason reason) const {
   // Side by side they would become the same files again, and be picked again.
   std::vector<const FileShape*> run;
   for (size_t i = begin; i < end; ++i) run.push_back(&files_[i]);
   if (MutuallyDisjoint(run)) return std::nullopt;
   CompactionPlan plan;
-  plan.reason = PickReason::kLevel0Small;
+  plan.reason = reason;
   plan.span = files_[begin].span;
   for (size_t i = begin; i < end; ++i) {
     AddInput(&plan, 0, files_[i]);
@@ -256,6 +271,46 @@ std::optional<CompactionPlan> Level0::AmongItself(uint64_t file_bytes_max) const
   }
   if (CollidesWithRunning(shape_, plan)) return std::nullopt;
   return plan;
+}
+
+// The newest run of small files that is worth merging into one.
+std::optional<CompactionPlan> Level0::AmongItself(uint64_t file_bytes_max) const {
+  const auto takes = [file_bytes_max](const FileShape& file, size_t count, uint64_t bytes) {
+    const bool grown_too_much = count >= kSmallFilesMin && file.size > bytes;
+    return file.size <= file_bytes_max && !grown_too_much;
+  };
+  const auto [begin, end] = NewestRun(takes);
+  if (end - begin < kSmallFilesMin) return std::nullopt;
+  return PlanAmong(begin, end, PickReason::kLevel0Small);
+}
+
+// Down, which ends all of what is sought, or among itself, which leaves one sublevel's.
+std::optional<CompactionPlan> Level0::ForReads() const {
+  // As long as no file was read for so much as itself no merge is paid for.
+  const auto may_pay = [](const FileShape& file) { return !file.busy && file.sought_bytes >= file.size; };
+  if (std::none_of(files_.begin(), files_.end(), may_pay)) return std::nullopt;
+
+  const auto price = [this](const Set& set) {
+    uint64_t sought = 1;
+    for (size_t i = 0; i < files_.size(); ++i) sought += set.has[i] ? files_[i].sought_bytes : 0;
+    return static_cast<double>(set.bytes + set.base_bytes) / static_cast<double>(sought);
+  };
+  const std::optional<Set> down = CheapestDown(price);
+  if (down && price(*down) <= 1) return PlanDown(*down, PickReason::kLevel0Reads);
+
+  const uint64_t bytes_max = kLevel0JobFlushes * options_.flush_bytes;
+  const auto [begin, end] = NewestRun(
+      [bytes_max](const FileShape& file, size_t, uint64_t bytes) { return bytes + file.size <= bytes_max; });
+  std::optional<CompactionPlan> among = PlanAmong(begin, end, PickReason::kLevel0Reads);
+  if (!among) return std::nullopt;
+  const std::vector<FileShape> run(files_.begin() + static_cast<ptrdiff_t>(begin),
+                                   files_.begin() + static_cast<ptrdiff_t>(end));
+  const std::vector<uint32_t> sublevels = SublevelsOf(run);
+  const double depth = *std::max_element(sublevels.begin(), sublevels.end());
+  uint64_t sought = 0;
+  for (const FileShape& file : run) sought += file.sought_bytes;
+  const double saved = static_cast<double>(sought) * (1 - 1 / depth);
+  return saved >= static_cast<double>(among->input_bytes) ? std::move(among) : std::nullopt;
 }
 
 uint32_t DeepestSublevel(const LevelShape& shape) {
@@ -298,6 +353,12 @@ std::optional<CompactionPlan> PickLevel0(const LevelShape& shape, const PickerOp
   // Down is not possible now, or would rewrite much for little.
   std::optional<CompactionPlan> among = level0.AmongItself(small);
   return among ? std::move(among) : std::move(down);
+}
+
+std::optional<CompactionPlan> PickLevel0ForReads(const LevelShape& shape, const PickerOptions& options,
+                                                 const LevelTargets& targets) {
+  if (options.space_is_short) return std::nullopt;
+  return Level0(shape, options, targets.base_level).ForReads();
 }
 
 }  // namespace partita

@@ -20,6 +20,15 @@ bool Level0IsTombstoneDense(const LevelShape& shape);
 std::optional<CompactionPlan> PickLevel0(const LevelShape& shape, const PickerOptions& options,
                                          const LevelTargets& targets);
 
+// Level 0 merged because scans pay for its depth: none as long as they have not.
+//
+// Without writers it stays as deep as they left it, up to kLevel0DepthCalm, and a scan that the cache does
+// not help reads a block of each sublevel. To merge earlier would cost every load; instead what scans have
+// read to begin in each file (TableReader::sought_bytes) is rent: once it comes to the bytes that a merge
+// would take, that is bought. So nobody pays more than twice what the best would have been, had one known.
+std::optional<CompactionPlan> PickLevel0ForReads(const LevelShape& shape, const PickerOptions& options,
+                                                 const LevelTargets& targets);
+
 // The files of a level from 1 on with keys of `span`: from the first index up to the second, and themselves.
 std::pair<size_t, size_t> OverlappingRange(const std::vector<FileShape>& sorted, const KeySpan& span);
 std::vector<const FileShape*> OverlappingFiles(const std::vector<FileShape>& sorted, const KeySpan& span);

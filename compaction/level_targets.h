@@ -11,7 +11,8 @@ namespace partita {
 // of memory took 31 to 34 us of CPU a row at 8 (amplification 5.1 to 5.4), 14 at 16 (3.2) and 13 at 24 (3.1);
 // 46 at 4, when they were 3 million. On a slower machine 41 at 24 (3.7) and 30 at 48 (3.1). A read pays a
 // filter probe for each file, tens of nanoseconds; but a cold scan pays a read of the device. So it is 8
-// where writers leave time for it, and more where they do not.
+// where writers leave time for it, more where they do not, and less once scans have paid for that
+// (PickLevel0ForReads).
 inline constexpr uint32_t kLevel0DepthCalm = 8;
 inline constexpr uint32_t kLevel0DepthMax = 48;
 // Bytes that a core reads and writes anew in a second of merging, as they are stored: rows of 1 KiB on a

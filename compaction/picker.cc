@@ -16,6 +16,7 @@ bool IsTombstoneDense(const FileShape& file) { return TombstonesAreDense(file.to
 constexpr double kScoreDue = 1.0;
 constexpr double kScoreTombstones = 0.9;
 constexpr double kScoreForeign = 0.8;
+constexpr double kScoreReads = 0.7;
 
 struct Candidate {
   CompactionPlan plan;
@@ -203,7 +204,10 @@ std::optional<CompactionPlan> PickCompaction(const LevelShape& shape, const Pick
     }
   }
   if (auto plan = PickForTombstones(shape)) return plan;
-  return PickForForeignBytes(shape);
+  if (auto plan = PickForForeignBytes(shape)) return plan;
+  std::optional<CompactionPlan> plan = PickLevel0ForReads(shape, options, targets);
+  if (plan) plan->score = kScoreReads;
+  return plan;
 }
 
 std::vector<std::string> FlushCutPoints(const LevelShape& shape, const PickerOptions& options) {

@@ -322,6 +322,8 @@ class Shard {
   // Objects that a manifest saved does not name any more, or never did.
   Task<void> RemoveObjects(std::vector<ObjectId> dropped, const Install& install);
   void ScheduleCompaction();
+  // Any thread. So many bytes were read from the device by a scan.
+  void NoteScanned(uint64_t bytes);
   std::atomic<bool>& CompactionScheduled(BackgroundClass by) {
     return by == BackgroundClass::kIdle ? idle_compaction_scheduled_ : ordinary_compaction_scheduled_;
   }
@@ -351,6 +353,7 @@ class Shard {
   Task<Status> RunWork(CompactionWork* work, BackgroundClass by);
   Task<Status> MergeFor(CompactionWork* work);
   Task<Status> InstallWork(CompactionWork* work);
+  uint64_t FlushBytes() const { return std::min(context_.memtable_bytes, context_.memtable_data_bytes); }
   PickerOptions Picker(bool calm = false) const;
   LevelShape ShapeOfRange(const RangeView& range);
   JobContext MakeJobContext(const ReadView& view, ObjectStore& objects, BackgroundWork work);
@@ -446,6 +449,7 @@ class Shard {
   std::atomic<uint64_t> frozen_bytes_{0};
   std::atomic<uint64_t> base_bytes_{0};  // Of the levels that level 0 is merged into, of all ranges.
   FlushRate flush_rate_;
+  std::atomic<uint64_t> bytes_scanned_{0};       // By scans, from the device.
   std::atomic<uint64_t> debt_nanos_per_kib_{0};  // Above 0 compactions run at ordinary priority.
   std::mutex set_aside_mutex_;
   std::set<ObjectId> set_aside_;      // Inputs that could not be read: never compacted again (F46).

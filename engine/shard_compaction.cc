@@ -61,7 +61,7 @@ struct Shard::CompactionWork {
 
 PickerOptions Shard::Picker(bool calm) const {
   PickerOptions options;
-  options.flush_bytes = std::min(context_.memtable_bytes, context_.memtable_data_bytes);
+  options.flush_bytes = FlushBytes();
   options.target_file_bytes = context_.table_file_bytes;
   options.space_is_short = context_.reserve.low();
   if (!calm && !options.space_is_short) {

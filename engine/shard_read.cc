@@ -84,7 +84,17 @@ Task<Result<ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink* sink) 
   PageScan scan(request, sink, source, context_.runtime.clock());
   PARTITA_CO_TRY(co_await scan.Run());
   if (!scan.rowless_hint().empty()) rowless_.Hint(scan.rowless_hint());
-  co_return scan.answer();
+  ScanAnswer answer = scan.answer();
+  if (answer.blocks.bytes_read > 0) NoteScanned(answer.blocks.bytes_read);
+  co_return answer;
+}
+
+// Level 0 may be due for what scans have read of it (level0_picker.h): looked at once a flush's worth of
+// bytes was read from the device.
+void Shard::NoteScanned(uint64_t bytes) {
+  const uint64_t look_each = std::max<uint64_t>(FlushBytes(), 1);
+  const uint64_t before = bytes_scanned_.fetch_add(bytes, std::memory_order_relaxed);
+  if (!context_.read_only && before / look_each < (before + bytes) / look_each) ScheduleCompaction();
 }
 
 }  // namespace partita

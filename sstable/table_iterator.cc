@@ -58,6 +58,7 @@ IterState TableIterator::State::SeekTo(std::string_view key_in, bool whole) {
   const DataBlock& top = table->top_index_;
   uint32_t found = whole ? top.size() : top.LowerBound(target_key);
   has_block = false;
+  is_first_block = true;
   block_pin.Release();
   if (found == top.size()) {
     if (forward) return state = IterState::kEnd;
@@ -152,6 +153,7 @@ bool TableIterator::State::EnterBlock() {
 
 void TableIterator::State::EnteredBlock() {
   has_block = true;
+  is_first_block = false;
   has_summary = false;
   window_is_suspect = false;
   if (options.scan != nullptr) ++options.scan->counts.blocks_read;
@@ -344,6 +346,7 @@ bool TableIterator::State::StepPart() {
 }
 
 Task<Status> TableIterator::State::FetchBlock() {
+  CountSought();
   bool was_bad = window_is_suspect;
   if (!window_is_suspect) {
     Status read = co_await window.Fetch(table->object_, handle, *this);

@@ -34,6 +34,11 @@ struct TableIterator::State final : private ReadAheadRoute {
   void CountRead(uint64_t bytes) {
     if (options.scan != nullptr) options.scan->counts.bytes_read += bytes;
   }
+  // Of a data block that is about to be read.
+  void CountSought() {
+    if (std::exchange(is_first_block, false) && !bypass())
+      table->sought_bytes_.fetch_add(handle.stored_size, std::memory_order_relaxed);
+  }
   bool EnterIndex();
   bool EnterBlock();
   void EnteredBlock();
@@ -100,6 +105,7 @@ struct TableIterator::State final : private ReadAheadRoute {
   bool at_milestone = false;            // entry is one; the position is that of the next block.
 
   bool has_block = false;
+  bool is_first_block = false;          // Since the cursor was placed no block was entered or read.
   bool window_is_suspect = false;       // The block's bytes in the window were bad: read it alone.
   uint64_t suspect_index = UINT64_MAX;  // Offset of an index block that was bad in such a read.
   PartHandle handle;

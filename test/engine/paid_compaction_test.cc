@@ -1,0 +1,102 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "compaction/level_targets.h"
+#include "engine/base/clock.h"
+#include "engine/base/user_key.h"
+#include "engine/io/sim_runtime.h"
+#include "engine/store.h"
+#include "test/engine/stalled_fixture.h"
+
+namespace partita {
+namespace {
+
+// Level 0 less deep than writers may leave it, over a base that the cache holds a part of.
+class PaidCompactionTest : public testing::Test {
+ protected:
+  static constexpr int kRows = 80'000, kStep = 25;
+  static constexpr uint32_t kPasses = 3;
+  static_assert(kPasses < kLevel0DepthCalm);
+
+  void SetUp() override {
+    Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, OneShardStore()));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    store_ = std::move(opened).value();
+    table_ = runtime_.RunToEnd(MakeRawTable(store_.get(), "rows"))->id;
+    ASSERT_NO_FATAL_FAILURE(WritePass(1, 0));
+    ASSERT_TRUE(runtime_.RunToEnd(store_->CompactAll()).ok());
+    for (uint32_t pass = 1; pass <= kPasses; ++pass) ASSERT_NO_FATAL_FAILURE(WritePass(kStep, pass));
+    ASSERT_TRUE(runtime_.RunToEnd(store_->CompactAll()).ok());
+    ASSERT_GE(Shard0().levels[0].files, kPasses);
+    compactions_ = Shard0().compactions;
+  }
+  void TearDown() override { EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok()); }
+
+  std::string Key(int row) const { return EncodeUserKey(table_, "p", std::to_string(100'000 + row)); }
+  static std::string Content(int row, uint32_t pass) {
+    std::mt19937_64 random(static_cast<uint64_t>(row) * 16 + pass);
+    std::string content(1000, '\0');
+    std::generate(content.begin(), content.end(), [&random] { return static_cast<char>(random()); });
+    return content;
+  }
+  void WritePass(int step, uint32_t pass) {
+    for (int row = 0; row < kRows; row += step) {
+      const std::string key = Key(row), content = Content(row, pass);
+      const WriteOp op{.user_key = key, .content = content};
+      const WriteRequest request{
+          .table = table_, .ops = std::span<const WriteOp>(&op, 1), .durability = DurabilityLevel::kMemory};
+      ASSERT_TRUE(runtime_.RunToEnd(store_->Write(request)).status.ok());
+    }
+    ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
+  }
+
+  // The row as a scan of one finds it.
+  void ScanRow(int row) {
+    struct Sink final : RowSink {
+      std::string content;
+      Verdict Add(std::string_view, Version, std::string_view found) override {
+        content = found;
+        return Verdict::kTaken;
+      }
+    } sink;
+    const ScanRequest request{.lower = Key(row), .upper = TableUpperBound(table_), .limit = 1};
+    const Result<ScanAnswer> answer = runtime_.RunToEnd(store_->Scan(request, &sink));
+    ASSERT_TRUE(answer.ok()) << answer.status().ToString();
+    ASSERT_EQ(sink.content, Content(row, row % kStep == 0 ? kPasses : 0)) << row;
+  }
+
+  ShardStatistics Shard0() { return store_->Statistics()[0]; }
+
+  SimDisk disk_{1};
+  SimRuntime runtime_{{.seed = 1, .shards = 1}, disk_};
+  std::unique_ptr<Store> store_;
+  TableId table_;
+  uint64_t compactions_ = 0;
+};
+
+TEST_F(PaidCompactionTest, ScansThatReadManySublevelsHaveThemMerged) {
+  const uint64_t files_before = Shard0().levels[0].files;
+  const uint64_t level0_bytes = Shard0().levels[0].bytes;
+  std::mt19937 random(1);
+  int scans = 0;
+  for (; Shard0().compactions == compactions_; ++scans) {
+    ASSERT_LT(scans, 60'000);
+    ASSERT_NO_FATAL_FAILURE(ScanRow(static_cast<int>(random() % kRows)));
+  }
+  // Not before they have read as much: a block of 4 KiB and some for each sublevel at most.
+  EXPECT_GT(static_cast<uint64_t>(scans) * kPasses * 5'000, level0_bytes);
+  EXPECT_LT(Shard0().levels[0].files, files_before);
+  for (int row = 0; row < kRows; row += 7) ASSERT_NO_FATAL_FAILURE(ScanRow(row));
+}
+
+TEST_F(PaidCompactionTest, WhatTheCacheHoldsIsNotMergedForThem) {
+  for (int scan = 0; scan < 10'000; ++scan) ASSERT_NO_FATAL_FAILURE(ScanRow(scan % 1'000));
+  runtime_.AdvanceTime(10 * kNanosPerSecond);
+  EXPECT_EQ(Shard0().compactions, compactions_);
+}
+
+}  // namespace
+}  // namespace partita
