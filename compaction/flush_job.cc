@@ -22,6 +22,7 @@ Task<Result<JobResult>> FlushJob::Run() {
   JobResult result;
   OutputCutter cutter(spec_.cut_points, {}, context_.target_file_bytes);
   warm_ = std::make_unique<WarmEntries>(context_.cache, context_.cache_executor);
+  if (spec_.fills_cache) warm_->TakeSpare();
   outputs_ = std::make_unique<TableOutputs>(context_, CodecForLevel(kLevels - 1), std::move(cutter),
                                             &result.statistics, kFlushShrinkMin, warm_.get());
   Status written = co_await WriteAll(&result.statistics);

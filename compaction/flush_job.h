@@ -22,6 +22,8 @@ struct FlushSpec {
   std::unique_ptr<EntryIterator> entries;
   // Whether readers want the entry at which `entries` stands: then the cache gets it. Empty: none.
   std::function<bool()> is_wanted;
+  // The cache gets the others as well, where it has memory to spare.
+  bool fills_cache = false;
   // What the memtables counted; a flush that meets another number fails (F47). Nothing: unknown.
   std::optional<uint64_t> entries_expected;
   RetentionPolicy retention;

@@ -89,7 +89,7 @@ bool WarmEntries::Wants(uint64_t entries) {
     at_ = 0;
   }
   wants_block_ = 2 * (warm + rows_here_.size()) >= entries;
-  return wants_block_ || !rows_here_.empty();
+  return wants_block_ || !rows_here_.empty() || takes_spare_;
 }
 
 // Of a block of which less than half is wanted: whether it is to come in whole.
@@ -112,20 +112,25 @@ void WarmEntries::TakeRows(const TableIterator& at, const DataBlock& block) {
 void WarmEntries::Take(const TableIterator& at) {
   const DataBlock block(at.block_content());
   const size_t taken = pieces_.size();
-  if (wants_block_ || IsWorthTaking(block)) {
+  const bool is_worth_it = wants_block_ || IsWorthTaking(block);
+  if (is_worth_it) {
     Copy(at.block_key(), at.block_content(), CachePriority::kScan);
   } else {
     TakeRows(at, block);
   }
+  const bool is_wanted = pieces_.size() > taken;
+  if (!is_worth_it && takes_spare_)
+    Copy(at.block_key(), at.block_content(), CachePriority::kScan, /*evicts=*/false);
   const BlockKey index = at.index_key();
-  if (pieces_.size() == taken || index_taken_ == index) return;
+  if (pieces_.size() == taken || (index_taken_ == index && (index_was_wanted_ || !is_wanted))) return;
   index_taken_ = index;
-  Copy(index, at.index_content(), CachePriority::kIndex);
+  index_was_wanted_ = is_wanted;
+  Copy(index, at.index_content(), CachePriority::kIndex, /*evicts=*/is_wanted);
 }
 
-void WarmEntries::Copy(BlockKey key, std::string_view content, CachePriority priority) {
+void WarmEntries::Copy(BlockKey key, std::string_view content, CachePriority priority, bool evicts) {
   bytes_.append(content);
-  pieces_.push_back({key, content.size(), priority});
+  pieces_.push_back({key, content.size(), priority, evicts});
 }
 
 Task<void> WarmEntries::Put() {
@@ -158,7 +163,12 @@ void WarmEntries::PutHere() {
     if (IsCachedRow(piece.key)) {
       cache_.AddRow(piece.key, content);
     } else {
-      BlockFrame frame = cache_.NewFrame(piece.key, piece.size);
+      if (!piece.evicts && !takes_spare_) continue;
+      BlockFrame frame = cache_.NewFrame(piece.key, piece.size, piece.evicts);
+      if (!piece.evicts && frame.from_heap()) {
+        takes_spare_ = false;
+        continue;
+      }
       if (frame.data() == nullptr) continue;
       std::memcpy(frame.data(), content.data(), content.size());
       (void)cache_.Insert(piece.key, std::move(frame), piece.priority);

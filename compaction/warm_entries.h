@@ -25,12 +25,18 @@ namespace partita {
 // (sstable/cached_rows.h), and those of a memtable, come in as rows, unless half of their new block is
 // wanted; where rows are not worth cutting out, an eighth of it is enough.
 //
+// Blocks that nobody wants may come in, too (TakeSpare), as long as nothing is evicted for them: what was
+// written last is read without the disk where there is memory for all.
+//
 // Used by one thread at a time; everything outlives it.
 class WarmEntries final : public BlockTaker {
  public:
   // `executor`: does what takes the cache's locks, for a thread that must not (an idle one: DESIGN 7), and is
   // not that thread's. Null: whoever runs the job does.
   WarmEntries(BlockCache& cache, Executor* executor) : cache_(cache), executor_(executor) {}
+
+  // From here on blocks that are not wanted come in as well, until the cache has nothing free for one.
+  void TakeSpare() { takes_spare_ = true; }
 
   // An input block that the merge comes to: whether its entries are warm.
   bool Note(const TableIterator& at);
@@ -69,13 +75,14 @@ class WarmEntries final : public BlockTaker {
     BlockKey key;
     size_t size;
     CachePriority priority;
+    bool evicts;
   };
 
   void NoteIndex(const TableIterator& at);
   void NoteRow(const TableIterator& at, const BlockKey& row);
   bool IsWorthTaking(const DataBlock& block) const;
   void TakeRows(const TableIterator& at, const DataBlock& block);
-  void Copy(BlockKey key, std::string_view content, CachePriority priority);
+  void Copy(BlockKey key, std::string_view content, CachePriority priority, bool evicts = true);
   Task<void> Elsewhere(void (WarmEntries::*work)());
   void PutHere();
   void TakeBackHere();
@@ -89,12 +96,14 @@ class WarmEntries final : public BlockTaker {
   std::deque<uint64_t> rows_;        // Entries that are warm alone, counted alike, and not read back yet.
   std::vector<uint32_t> rows_here_;  // Of the block that Wants was asked of last.
   bool wants_block_ = false;         // All of it, whatever its rows are.
+  bool takes_spare_ = false;
   uint64_t out_ = 0;
   uint64_t read_back_ = 0;
   size_t at_ = 0;  // The first run that does not end before read_back_.
   std::string bytes_;
   std::vector<Piece> pieces_;  // In bytes_, one after the other.
   std::optional<BlockKey> index_taken_;
+  bool index_was_wanted_ = false;  // Of that: as part of what is wanted, or of what is spare.
   std::vector<BlockKey> put_;
 };
 

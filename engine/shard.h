@@ -84,7 +84,8 @@ struct ShardContext {
   uint64_t merged_per_second = kMergedPerSecond;
   uint64_t log_segment_bytes = 64u << 20;
   uint64_t log_tail_bytes = 8u << 20;
-  uint64_t io_deadline_ns = 0;  // See StoreOptions.
+  uint64_t io_deadline_ns = 0;  // See StoreOptions, as
+  bool caches_flushes = true;   // this.
   bool read_only = false;       // Nothing on disk is changed; no background work starts (F64).
   EngineDefect planted = EngineDefect::kNone;
   LogDefect planted_log = LogDefect::kNone;

@@ -391,6 +391,7 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
   FlushSpec spec;
   auto entries = std::make_unique<MemtableIterator>(memtable, Direction::kForward, kVersionMax);
   spec.is_wanted = [at = entries.get()] { return at->was_read(); };
+  spec.fills_cache = context_.caches_flushes;
   spec.entries = std::move(entries);
   spec.entries_expected = memtable.entry_count();
   spec.retention.visible = commit_log_ == nullptr ? memtable.version_max() : commit_log_->visible_version();

@@ -65,6 +65,7 @@ struct StoreOptions {
   uint64_t log_tail_bytes = 0;
   uint64_t reserve_bytes = 0;
   uint64_t io_deadline_ns = kIoDeadlineNanos;
+  bool caches_flushes = true;  // What is flushed is in the cache where that has memory to spare.
   EngineDefect planted = EngineDefect::kNone;
   LogDefect planted_log = LogDefect::kNone;
 };

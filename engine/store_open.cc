@@ -127,6 +127,7 @@ ShardContext Store::MakeShardContext() {
                        .log_segment_bytes = options_.log_segment_bytes,
                        .log_tail_bytes = options_.log_tail_bytes,
                        .io_deadline_ns = options_.io_deadline_ns,
+                       .caches_flushes = options_.caches_flushes,
                        .read_only = options_.read_only,
                        .planted = options_.planted,
                        .planted_log = options_.planted_log};

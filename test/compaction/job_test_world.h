@@ -93,6 +93,7 @@ class JobWorld {
     return context;
   }
 
+  bool fills_cache = false;  // Of flushes.
   // `is_wanted` is asked of keys.
   Result<JobResult> Flush(std::vector<ModelEntry> entries, RetentionPolicy retention,
                           std::vector<std::string> cuts = {},
@@ -106,6 +107,7 @@ class JobWorld {
       };
     }
     spec.entries = std::move(source);
+    spec.fills_cache = fills_cache;
     spec.retention = std::move(retention);
     spec.cut_points = std::move(cuts);
     FlushJob job(Context(), std::move(spec));

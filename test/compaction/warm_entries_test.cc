@@ -179,6 +179,25 @@ TEST_F(WarmFlushTest, TheCacheGetsWhatReadersWant) {
   Read(0, kRows);
 }
 
+TEST_F(WarmFlushTest, WhatNobodyWantsComesAsLongAsMemoryIsFree) {
+  world_.fills_cache = true;
+  ASSERT_TRUE(FlushWanted(501, 502).ok());
+  for (uint32_t row = 0; row < kRows; ++row) ASSERT_TRUE(IsWarm(row)) << row;
+  EXPECT_EQ(world_.cache.CountPinned(), 0u);
+  world_.cache.CheckInvariants();
+}
+
+TEST_F(WarmFlushTest, NothingIsEvictedForWhatNobodyWants) {
+  FillCache();
+  const CacheStatistics before = world_.cache.statistics();
+  world_.fills_cache = true;
+  ASSERT_TRUE(FlushWanted(0, 0).ok());
+  EXPECT_EQ(world_.cache.statistics().evictions, before.evictions);
+  EXPECT_LT(world_.cache.statistics().blocks, before.blocks + 5);  // Where a partition had a little left.
+  ASSERT_TRUE(FlushWanted(501, 700).ok());
+  for (uint32_t row = 501; row < 700; ++row) EXPECT_TRUE(IsWarm(row)) << row;
+}
+
 TEST_F(WarmFlushTest, OfABlockWithFewWantedRowsTheyComeAlone) {
   world_.block_size = 4096;
   content_size_ = 300;

@@ -235,6 +235,45 @@ TEST(StoreTest, WhatReadersWantIsAtHandAfterTheFlush) {
   EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
 }
 
+TEST(StoreTest, WhatIsFlushedIsAtHandWhereTheCacheHasMemoryToSpare) {
+  for (const uint32_t rows : {1'000u, 90'000u}) {
+    SimDisk disk(13);
+    SimRuntime runtime({.seed = 13, .shards = 1}, disk);
+    StoreOptions options = SmallStoreOptions(1, /*memtable_data_bytes=*/4u << 20);
+    options.caches_flushes = true;
+    options.reserve_bytes = 0;
+    std::unique_ptr<Store> store = OpenStore(runtime, options);
+    ASSERT_NE(store, nullptr);
+    const TableId table = MakeTable(runtime, *store, "flushed");
+    const std::string value(1000, 'v');
+    const auto key_of = [&](uint32_t row) {
+      return EncodeUserKey(table, "p", std::to_string(100'000 + row));
+    };
+    for (uint32_t first = 0; first < rows; first += 100) {
+      std::vector<std::string> keys;
+      for (uint32_t row = first; row < first + 100; ++row) keys.push_back(key_of(row));
+      std::vector<WriteOp> ops;
+      for (const std::string& key : keys) ops.push_back({.user_key = key, .content = value});
+      ASSERT_TRUE(runtime.RunToEnd(store->Write({.table = table, .ops = ops})).status.ok()) << first;
+    }
+    ASSERT_TRUE(runtime.RunToEnd(store->FlushMemtables()).ok());
+    ASSERT_TRUE(runtime.RunToEnd(store->CompactAll()).ok());
+    uint32_t at_hand = 0;
+    for (uint32_t row = 0; row < rows; ++row) {
+      std::string content;
+      at_hand += store->TryGet(key_of(row), &content).state == Shard::ReadState::kFound;
+    }
+    // All, or as much as there is memory for.
+    if (rows == 1'000) {
+      EXPECT_EQ(at_hand, rows);
+    } else {
+      EXPECT_GT(at_hand, 20'000u);
+      EXPECT_LT(at_hand, 60'000u);
+    }
+    EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+  }
+}
+
 // One table keeps one shard busy: it may fill what the other leaves unused, but for a memtable's room.
 TEST(StoreTest, AShardThatWritesAloneFreezesLargerMemtables) {
   SimDisk disk(9);

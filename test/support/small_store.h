@@ -16,6 +16,7 @@ inline StoreOptions SmallStoreOptions(uint32_t shards, uint64_t memtable_data_by
   options.log_segment_bytes = 256u << 10;
   options.log_tail_bytes = 64u << 10;
   options.reserve_bytes = 1u << 20;
+  options.caches_flushes = false;  // So that what is read comes from the disk.
   return options;
 }
 

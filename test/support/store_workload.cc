@@ -118,6 +118,7 @@ StoreOptions StoreLife::Options() {
   options.log_tail_bytes = 16u << 10;
   options.reserve_bytes = 256u << 10;
   options.io_deadline_ns = kIoDeadlineNanosOfLife;
+  options.caches_flushes = options.memtable_data_bytes == 8192;  // Else tables are read from the disk.
   options.planted = options_.planted;
   options.planted_log = options_.planted_log;
   options.open_degraded = plan_.open_degraded;
