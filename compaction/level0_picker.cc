@@ -1,6 +1,8 @@
 #include "compaction/level0_picker.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 #include "engine/base/assert.h"
 
@@ -53,7 +55,7 @@ class Level0 {
   std::optional<CompactionPlan> BestDown() const;
   // Of files of at most `file_bytes_max`.
   std::optional<CompactionPlan> AmongItself(uint64_t file_bytes_max) const;
-  std::optional<CompactionPlan> ForReads() const;
+  std::optional<CompactionPlan> ForSeeks() const;
 
  private:
   // Some files of level 0, closed: every older file that one of them overlaps is among them.
@@ -80,8 +82,14 @@ class Level0 {
   // their bytes)`: from the first index up to the second.
   template <typename Takes>
   std::pair<size_t, size_t> NewestRun(Takes takes) const;
-  // None when nothing would come of it, or it cannot be done now.
-  std::optional<CompactionPlan> PlanAmong(size_t begin, size_t end, PickReason reason) const;
+  // None when nothing would come of it, or it cannot be done now. REQUIRES: the files are idle, rise, and
+  // with two that overlap all that are between them in age and overlap both are among them.
+  std::optional<CompactionPlan> PlanAmong(const std::vector<size_t>& run, PickReason reason) const;
+  // Files of [begin, end), by index, in groups of which no two have keys in common.
+  std::vector<std::vector<size_t>> Columns(size_t begin, size_t end) const;
+  // Bytes that a merge of these files reads for each that scans would not have read for their sake, had it
+  // been done before: paid for at 1 and less.
+  double CostOfSeeks(const std::vector<size_t>& files, uint64_t merge_bytes, bool has_base) const;
   std::optional<uint64_t> BaseBytesUnder(const KeySpan& span) const;
 
   const LevelShape& shape_;
@@ -257,17 +265,17 @@ std::pair<size_t, size_t> Level0::NewestRun(Takes takes) const {
   return {begin, end};
 }
 
-std::optional<CompactionPlan> Level0::PlanAmong(size_t begin, size_t end, PickReason reason) const {
+std::optional<CompactionPlan> Level0::PlanAmong(const std::vector<size_t>& run, PickReason reason) const {
   // Side by side they would become the same files again, and be picked again.
-  std::vector<const FileShape*> run;
-  for (size_t i = begin; i < end; ++i) run.push_back(&files_[i]);
-  if (MutuallyDisjoint(run)) return std::nullopt;
+  std::vector<const FileShape*> files;
+  for (size_t i : run) files.push_back(&files_[i]);
+  if (MutuallyDisjoint(files)) return std::nullopt;
   CompactionPlan plan;
   plan.reason = reason;
-  plan.span = files_[begin].span;
-  for (size_t i = begin; i < end; ++i) {
-    AddInput(&plan, 0, files_[i]);
-    plan.span.Extend(files_[i].span);
+  plan.span = files.front()->span;
+  for (const FileShape* file : files) {
+    AddInput(&plan, 0, *file);
+    plan.span.Extend(file->span);
   }
   if (CollidesWithRunning(shape_, plan)) return std::nullopt;
   return plan;
@@ -281,36 +289,70 @@ std::optional<CompactionPlan> Level0::AmongItself(uint64_t file_bytes_max) const
   };
   const auto [begin, end] = NewestRun(takes);
   if (end - begin < kSmallFilesMin) return std::nullopt;
-  return PlanAmong(begin, end, PickReason::kLevel0Small);
+  std::vector<size_t> run(end - begin);
+  std::iota(run.begin(), run.end(), begin);
+  return PlanAmong(run, PickReason::kLevel0Small);
 }
 
-// Down, which ends all of what is sought, or among itself, which leaves one sublevel's.
-std::optional<CompactionPlan> Level0::ForReads() const {
-  // As long as no file was read for so much as itself no merge is paid for.
-  const auto may_pay = [](const FileShape& file) { return !file.busy && file.sought_bytes >= file.size; };
-  if (std::none_of(files_.begin(), files_.end(), may_pay)) return std::nullopt;
+std::vector<std::vector<size_t>> Level0::Columns(size_t begin, size_t end) const {
+  std::vector<size_t> by_key(end - begin);
+  std::iota(by_key.begin(), by_key.end(), begin);
+  std::sort(by_key.begin(), by_key.end(),
+            [this](size_t a, size_t b) { return files_[a].span.lower < files_[b].span.lower; });
+  std::vector<std::vector<size_t>> columns;
+  KeySpan span;
+  for (size_t i : by_key) {
+    if (columns.empty() || !span.Overlaps(files_[i].span)) {
+      columns.emplace_back();
+      span = files_[i].span;
+    }
+    columns.back().push_back(i);
+    span.Extend(files_[i].span);
+  }
+  for (std::vector<size_t>& column : columns) std::sort(column.begin(), column.end());
+  return columns;
+}
 
-  const auto price = [this](const Set& set) {
-    uint64_t sought = 1;
-    for (size_t i = 0; i < files_.size(); ++i) sought += set.has[i] ? files_[i].sought_bytes : 0;
-    return static_cast<double>(set.bytes + set.base_bytes) / static_cast<double>(sought);
+double Level0::CostOfSeeks(const std::vector<size_t>& files, uint64_t merge_bytes, bool has_base) const {
+  std::vector<FileShape> shapes;
+  for (size_t i : files) shapes.push_back(files_[i]);
+  const std::vector<uint32_t> sublevels = SublevelsOf(shapes);
+  std::map<uint32_t, uint64_t> read_of;
+  uint64_t read = 0, most = 0;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    read += shapes[i].seek_bytes;
+    most = std::max(most, read_of[sublevels[i]] += shapes[i].seek_bytes);
+  }
+  // A block of what they become is read still; of a base's it is read anyway.
+  const uint64_t saved = has_base ? read : read - most;
+  return static_cast<double>(merge_bytes) / static_cast<double>(std::max<uint64_t>(saved, 1));
+}
+
+std::optional<CompactionPlan> Level0::ForSeeks() const {
+  const auto cost_down = [this](const Set& set) {
+    std::vector<size_t> files;
+    for (size_t i = 0; i < files_.size(); ++i) {
+      if (set.has[i]) files.push_back(i);
+    }
+    return CostOfSeeks(files, set.bytes + set.base_bytes, /*has_base=*/set.base_bytes > 0);
   };
-  const std::optional<Set> down = CheapestDown(price);
-  if (down && price(*down) <= 1) return PlanDown(*down, PickReason::kLevel0Reads);
+  const std::optional<Set> down = CheapestDown(cost_down);
+  if (down && cost_down(*down) <= 1) return PlanDown(*down, PickReason::kLevel0Seeks);
 
   const uint64_t bytes_max = kLevel0JobFlushes * options_.flush_bytes;
   const auto [begin, end] = NewestRun(
       [bytes_max](const FileShape& file, size_t, uint64_t bytes) { return bytes + file.size <= bytes_max; });
-  std::optional<CompactionPlan> among = PlanAmong(begin, end, PickReason::kLevel0Reads);
-  if (!among) return std::nullopt;
-  const std::vector<FileShape> run(files_.begin() + static_cast<ptrdiff_t>(begin),
-                                   files_.begin() + static_cast<ptrdiff_t>(end));
-  const std::vector<uint32_t> sublevels = SublevelsOf(run);
-  const double depth = *std::max_element(sublevels.begin(), sublevels.end());
-  uint64_t sought = 0;
-  for (const FileShape& file : run) sought += file.sought_bytes;
-  const double saved = static_cast<double>(sought) * (1 - 1 / depth);
-  return saved >= static_cast<double>(among->input_bytes) ? std::move(among) : std::nullopt;
+  std::optional<CompactionPlan> best;
+  double best_cost = 1;
+  for (const std::vector<size_t>& column : Columns(begin, end)) {
+    std::optional<CompactionPlan> plan = PlanAmong(column, PickReason::kLevel0Seeks);
+    if (!plan) continue;
+    const double cost = CostOfSeeks(column, plan->input_bytes, /*has_base=*/false);
+    if (cost > best_cost || (best && cost == best_cost)) continue;
+    best = std::move(plan);
+    best_cost = cost;
+  }
+  return best;
 }
 
 uint32_t DeepestSublevel(const LevelShape& shape) {
@@ -355,10 +397,13 @@ std::optional<CompactionPlan> PickLevel0(const LevelShape& shape, const PickerOp
   return among ? std::move(among) : std::move(down);
 }
 
-std::optional<CompactionPlan> PickLevel0ForReads(const LevelShape& shape, const PickerOptions& options,
+std::optional<CompactionPlan> PickLevel0ForSeeks(const LevelShape& shape, const PickerOptions& options,
                                                  const LevelTargets& targets) {
-  if (options.space_is_short) return std::nullopt;
-  return Level0(shape, options, targets.base_level).ForReads();
+  // As long as no file was read for so much as itself no merge is paid for.
+  const auto may_pay = [](const FileShape& file) { return !file.busy && file.seek_bytes >= file.size; };
+  const std::vector<FileShape>& files = shape.levels[0];
+  if (!options.merges_for_seeks || std::none_of(files.begin(), files.end(), may_pay)) return std::nullopt;
+  return Level0(shape, options, targets.base_level).ForSeeks();
 }
 
 }  // namespace partita

@@ -20,13 +20,16 @@ bool Level0IsTombstoneDense(const LevelShape& shape);
 std::optional<CompactionPlan> PickLevel0(const LevelShape& shape, const PickerOptions& options,
                                          const LevelTargets& targets);
 
-// Level 0 merged because scans pay for its depth: none as long as they have not.
+// Level 0 merged because scans pay for its depth; none as long as they have not. (LevelDB's seek
+// compactions.)
 //
 // Without writers it stays as deep as they left it, up to kLevel0DepthCalm, and a scan that the cache does
 // not help reads a block of each sublevel. To merge earlier would cost every load; instead what scans have
-// read to begin in each file (TableReader::sought_bytes) is rent: once it comes to the bytes that a merge
-// would take, that is bought. So nobody pays more than twice what the best would have been, had one known.
-std::optional<CompactionPlan> PickLevel0ForReads(const LevelShape& shape, const PickerOptions& options,
+// read to begin in each file (FileRef::seek_bytes) is rent: once as much of it as a merge would have saved
+// comes to the bytes that the merge reads, that is bought. What it reads it writes as well, so that all this
+// costs is a few times what the best would have, had one known. Rent that was paid for files that are merged
+// is gone with them.
+std::optional<CompactionPlan> PickLevel0ForSeeks(const LevelShape& shape, const PickerOptions& options,
                                                  const LevelTargets& targets);
 
 // The files of a level from 1 on with keys of `span`: from the first index up to the second, and themselves.

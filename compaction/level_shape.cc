@@ -78,7 +78,7 @@ LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<Ru
       made.entries = file.info.entry_count;
       made.tombstones = file.info.tombstone_count;
       made.version_max = file.info.version_max;
-      made.sought_bytes = file.table != nullptr ? file.table->sought_bytes() : 0;
+      made.seek_bytes = file.seek_bytes != nullptr ? file.seek_bytes->load(std::memory_order_relaxed) : 0;
       made.foreign_bytes = condition.foreign_bytes;
       made.busy = condition.busy || file.table == nullptr;
       made.bottom_compression = file.table != nullptr && IsOfClass(file.table->properties(), bottom);

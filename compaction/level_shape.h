@@ -34,8 +34,7 @@ struct FileShape {
   uint64_t entries = 0;         // Of the whole file.
   uint64_t tombstones = 0;      // Of the whole file.
   Version version_max;
-  // TableReader::sought_bytes, of the whole file since it was opened.
-  uint64_t sought_bytes = 0;
+  uint64_t seek_bytes = 0;  // FileRef::seek_bytes.
   // Bytes outside the span that only this reference keeps on disk (the other slices are gone).
   uint64_t foreign_bytes = 0;
   // Input of a running job, or damaged and set aside (F46). Neither it nor what it overlaps on the

@@ -12,7 +12,7 @@ namespace partita {
 // 46 at 4, when they were 3 million. On a slower machine 41 at 24 (3.7) and 30 at 48 (3.1). A read pays a
 // filter probe for each file, tens of nanoseconds; but a cold scan pays a read of the device. So it is 8
 // where writers leave time for it, more where they do not, and less once scans have paid for that
-// (PickLevel0ForReads).
+// (PickLevel0ForSeeks).
 inline constexpr uint32_t kLevel0DepthCalm = 8;
 inline constexpr uint32_t kLevel0DepthMax = 48;
 // Bytes that a core reads and writes anew in a second of merging, as they are stored: rows of 1 KiB on a
@@ -27,6 +27,8 @@ struct PickerOptions {
   // Jobs are small, as each needs room for all it reads (F57), and what is mostly tombstones is merged down
   // at once, for the space that comes of it.
   bool space_is_short = false;
+  // Level 0 may be merged because scans have paid for its depth (PickLevel0ForSeeks).
+  bool merges_for_seeks = false;
 
   // What level 0 holds when it is merged down; and what that is at most where nobody writes.
   uint64_t level0_bytes() const { return level0_depth * flush_bytes; }

@@ -16,7 +16,7 @@ bool IsTombstoneDense(const FileShape& file) { return TombstonesAreDense(file.to
 constexpr double kScoreDue = 1.0;
 constexpr double kScoreTombstones = 0.9;
 constexpr double kScoreForeign = 0.8;
-constexpr double kScoreReads = 0.7;
+constexpr double kScoreSeeks = 0.7;
 
 struct Candidate {
   CompactionPlan plan;
@@ -205,8 +205,8 @@ std::optional<CompactionPlan> PickCompaction(const LevelShape& shape, const Pick
   }
   if (auto plan = PickForTombstones(shape)) return plan;
   if (auto plan = PickForForeignBytes(shape)) return plan;
-  std::optional<CompactionPlan> plan = PickLevel0ForReads(shape, options, targets);
-  if (plan) plan->score = kScoreReads;
+  std::optional<CompactionPlan> plan = PickLevel0ForSeeks(shape, options, targets);
+  if (plan) plan->score = kScoreSeeks;
   return plan;
 }
 

@@ -16,7 +16,7 @@ enum class PickReason : uint8_t {
   kLevelSize,     // A level is larger than its target.
   kTombstones,    // Tombstones that can be dropped fill much of a file.
   kForeignBytes,  // A slice keeps more bytes on disk than it uses.
-  kLevel0Reads,   // Scans have read as much of level 0, for its depth alone, as merging it takes.
+  kLevel0Seeks,   // Scans have read as much of level 0, for its depth alone, as merging it takes.
 };
 
 struct PlanInput {
@@ -49,7 +49,7 @@ struct CompactionPlan {
 //   of all. Of the other files so many join as make what is rewritten there least for each byte,
 //   each time the one that costs least.
 // - Level 0, among itself: neighbours in age only, so that nothing is between them.
-// - Level 0, for those who read it: all that is idle among itself, or downwards, once scans have paid for it.
+// - Level 0, because scans have paid for it: as downwards, or files among itself that overlap each other.
 // - Deeper: one file and those it overlaps on the next level.
 // - A plan with a busy file among them, or whose span overlaps that of a running job on any level
 //   both work on, is no plan (M21).

@@ -23,6 +23,11 @@ class ObjectReferences {
     keep_all_ = true;
   }
 
+  bool keeps_all() const {
+    std::lock_guard lock(mutex_);
+    return keep_all_;
+  }
+
   // True when that was the last reference.
   bool Drop(ObjectId id) {
     std::lock_guard lock(mutex_);

@@ -57,6 +57,8 @@ class PageScan : private SkippedSpanSink {
   };
   PageScan(const ScanRequest& request, RowSink* sink, Source source, Clock& clock);
 
+  // Of level 0, as FileRef::seek_bytes counts them.
+  uint64_t seek_bytes() const { return tables_.seek_bytes; }
   // Contract and errors: Shard::Scan. After ok, answer().
   Task<Status> Run();
   ScanAnswer answer();

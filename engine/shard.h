@@ -323,8 +323,8 @@ class Shard {
   // Objects that a manifest saved does not name any more, or never did.
   Task<void> RemoveObjects(std::vector<ObjectId> dropped, const Install& install);
   void ScheduleCompaction();
-  // Any thread. So many bytes were read from the device by a scan.
-  void NoteScanned(uint64_t bytes);
+  // Any thread. A scan read so many bytes for the depth of level 0.
+  void NoteSeeks(uint64_t bytes);
   std::atomic<bool>& CompactionScheduled(BackgroundClass by) {
     return by == BackgroundClass::kIdle ? idle_compaction_scheduled_ : ordinary_compaction_scheduled_;
   }
@@ -353,6 +353,8 @@ class Shard {
   // kCancelled: it was of idle class, and gave way; or the store is closing.
   Task<Status> RunWork(CompactionWork* work, BackgroundClass by);
   Task<Status> MergeFor(CompactionWork* work);
+  // Of a merge that nothing but speed asks for.
+  Task<bool> HasAmpleRoom(const CompactionWork& work);
   Task<Status> InstallWork(CompactionWork* work);
   uint64_t FlushBytes() const { return std::min(context_.memtable_bytes, context_.memtable_data_bytes); }
   PickerOptions Picker(bool calm = false) const;
@@ -450,7 +452,8 @@ class Shard {
   std::atomic<uint64_t> frozen_bytes_{0};
   std::atomic<uint64_t> base_bytes_{0};  // Of the levels that level 0 is merged into, of all ranges.
   FlushRate flush_rate_;
-  std::atomic<uint64_t> bytes_scanned_{0};       // By scans, from the device.
+  std::atomic<uint64_t> seek_bytes_{0};          // Of level 0, by scans.
+  std::atomic<bool> seeks_lack_room_{false};     // So nothing is merged for them until the next look.
   std::atomic<uint64_t> debt_nanos_per_kib_{0};  // Above 0 compactions run at ordinary priority.
   std::mutex set_aside_mutex_;
   std::set<ObjectId> set_aside_;      // Inputs that could not be read: never compacted again (F46).

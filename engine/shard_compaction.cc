@@ -140,7 +140,9 @@ uint64_t Shard::DelayAtWalls(DurabilityLevel level, uint64_t bytes) {
 
 std::shared_ptr<Shard::CompactionWork> Shard::PickWork(bool calm, BackgroundClass by) {
   ViewPin view = views_.Pin();
-  const PickerOptions picker = Picker(calm);
+  PickerOptions picker = Picker(calm);
+  // Where inputs are never removed (F39) each such merge would make the store larger.
+  picker.merges_for_seeks = !calm && !seeks_lack_room_.load() && !context_.references.keeps_all();
   std::shared_ptr<CompactionWork> best;
   // What certainly fits may use a reserve that is not held for writes any more, as it frees space (F55); else
   // it is no reason to give it back. Never by an idle thread: others wait behind it for the reserve's turn.
@@ -230,6 +232,12 @@ Task<Status> Shard::RunWork(CompactionWork* work, BackgroundClass by) {
   co_return done;
 }
 
+// Twice what it reads, as other shards may be at the same; the reserve is not its to use.
+Task<bool> Shard::HasAmpleRoom(const CompactionWork& work) {
+  const Result<uint64_t> room = co_await context_.runtime.files().FreeBytes();
+  co_return !context_.reserve.low() && (!room.ok() || *room >= 2 * work.plan.input_bytes);
+}
+
 Task<Status> Shard::MergeFor(CompactionWork* work) {
   // Only with room for its output (F57): one that fails at the end has meanwhile taken from flushes
   // what they need. Where the room is unknown it begins.
@@ -304,6 +312,13 @@ Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
   const std::shared_ptr<CompactionWork>& work = claimed.work;
   if (work == nullptr) {
     self->tasks_.Spawn(self->context_.runtime.background(BackgroundClass::kOrdinary), LookAgain(self));
+    co_return;
+  }
+  if (work->plan.reason == PickReason::kLevel0Seeks && !co_await self->HasAmpleRoom(*work)) {
+    self->seeks_lack_room_.store(true);
+    self->idle_began_ns_.store(0);
+    self->compaction_running_.store(false);
+    self->ScheduleCompaction();  // For what is due without it.
     co_return;
   }
   Status done = co_await self->RunWork(work.get(), background);

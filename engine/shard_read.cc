@@ -84,17 +84,19 @@ Task<Result<ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink* sink) 
   PageScan scan(request, sink, source, context_.runtime.clock());
   PARTITA_CO_TRY(co_await scan.Run());
   if (!scan.rowless_hint().empty()) rowless_.Hint(scan.rowless_hint());
-  ScanAnswer answer = scan.answer();
-  if (answer.blocks.bytes_read > 0) NoteScanned(answer.blocks.bytes_read);
-  co_return answer;
+  if (scan.seek_bytes() > 0) NoteSeeks(scan.seek_bytes());
+  co_return scan.answer();
 }
 
-// Level 0 may be due for what scans have read of it (level0_picker.h): looked at once a flush's worth of
-// bytes was read from the device.
-void Shard::NoteScanned(uint64_t bytes) {
+// Level 0 may be due for what scans have read of it (PickLevel0ForSeeks). Looked at once they have read a
+// flush's worth more; not while a merge runs, nor where one failed and waits to be tried again (F22).
+void Shard::NoteSeeks(uint64_t bytes) {
   const uint64_t look_each = std::max<uint64_t>(FlushBytes(), 1);
-  const uint64_t before = bytes_scanned_.fetch_add(bytes, std::memory_order_relaxed);
-  if (!context_.read_only && before / look_each < (before + bytes) / look_each) ScheduleCompaction();
+  const uint64_t before = seek_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  if (before / look_each == (before + bytes) / look_each || context_.read_only) return;
+  if (compaction_running_.load() || compactions_failed_.load() > 0) return;
+  seeks_lack_room_.store(false);
+  ScheduleCompaction();
 }
 
 }  // namespace partita

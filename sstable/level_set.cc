@@ -116,7 +116,8 @@ Result<std::shared_ptr<const LevelSet>> LevelSet::Apply(const LevelEdit& edit) c
       return Status::InvalidArgument("edit of level " + std::to_string(added.level));
     std::vector<FileRef>& files = next->levels_[added.level];
     const auto order = added.level == 0 ? Newer : KeyOrder;
-    files.insert(std::upper_bound(files.begin(), files.end(), added.file, order), added.file);
+    const auto at = files.insert(std::upper_bound(files.begin(), files.end(), added.file, order), added.file);
+    at->seek_bytes = added.level == 0 ? std::make_shared<std::atomic<uint64_t>>(0) : nullptr;
   }
   for (size_t level = 0; level < kLevels; ++level) {
     Status status = CheckLevel(level, next->levels_[level]);
@@ -385,8 +386,10 @@ void LevelSet::AddIterators(Direction direction, const IterOptions& options,
   };
   for (const FileRef* file : Overlapping(0, options.lower, options.upper)) {
     std::vector<const FileRef*> one{file};
-    out->push_back(std::make_unique<LevelIterator>(std::move(one), direction,
-                                                   with_share(file->info.entry_count), beneath(0, file)));
+    IterOptions own = with_share(file->info.entry_count);
+    own.seek_bytes = file->seek_bytes.get();
+    out->push_back(
+        std::make_unique<LevelIterator>(std::move(one), direction, std::move(own), beneath(0, file)));
   }
   for (size_t level = 1; level < kLevels; ++level) {
     std::vector<const FileRef*> files = Overlapping(level, options.lower, options.upper);

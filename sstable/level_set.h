@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -49,6 +50,10 @@ struct FileRef {
   std::string lower;
   std::string upper;
   Status damage;  // Why `table` is null: what every read of these keys answers (F39, F43).
+  // On level 0: bytes of the blocks that scans read from the device only to begin in this file. In a stack of
+  // n files that overlap all but one of n such blocks would not be read, were they merged. Of this reference
+  // since it was added, in all sets that have it; any thread counts. Null on other levels.
+  std::shared_ptr<std::atomic<uint64_t>> seek_bytes;
 
   // The keys that can really occur: [first, end).
   std::string_view first() const;  // max(lower, smallest)

@@ -21,6 +21,11 @@
 
 namespace partita {
 
+namespace {
+// A larger block is one row's, so more of it is what the scan is after.
+constexpr uint64_t kSeekBytesMax = 16'384;
+}  // namespace
+
 TableIterator::TableIterator(std::shared_ptr<const TableReader> table, Direction direction,
                              IterOptions options)
     : state_(std::make_unique<State>(std::move(table), direction, std::move(options))) {}
@@ -345,8 +350,16 @@ bool TableIterator::State::StepPart() {
   return true;
 }
 
+// Of a data block that is about to be read.
+void TableIterator::State::CountSeek() {
+  if (!std::exchange(is_first_block, false) || options.seek_bytes == nullptr) return;
+  const uint64_t bytes = std::min<uint64_t>(handle.stored_size, kSeekBytesMax);
+  options.seek_bytes->fetch_add(bytes, std::memory_order_relaxed);
+  if (options.scan != nullptr) options.scan->seek_bytes += bytes;
+}
+
 Task<Status> TableIterator::State::FetchBlock() {
-  CountSought();
+  CountSeek();
   bool was_bad = window_is_suspect;
   if (!window_is_suspect) {
     Status read = co_await window.Fetch(table->object_, handle, *this);

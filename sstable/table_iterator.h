@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -41,6 +42,9 @@ struct IterOptions {
   uint64_t read_in_stride = 0;
   // What the scan's cursors share; null: nothing is passed over and nothing counted. Outlives the cursor.
   TableScan* scan = nullptr;
+  // Counts the bytes of blocks that are read from the device as the first behind a seek
+  // (FileRef::seek_bytes); null: nobody counts. Outlives the cursor.
+  std::atomic<uint64_t>* seek_bytes = nullptr;
   // What lies beneath the table, which LevelIterator knows; null: that is not known, and nothing is passed
   // over. Outlives the cursor.
   FilesBeneath* beneath = nullptr;

@@ -34,11 +34,7 @@ struct TableIterator::State final : private ReadAheadRoute {
   void CountRead(uint64_t bytes) {
     if (options.scan != nullptr) options.scan->counts.bytes_read += bytes;
   }
-  // Of a data block that is about to be read.
-  void CountSought() {
-    if (std::exchange(is_first_block, false) && !bypass())
-      table->sought_bytes_.fetch_add(handle.stored_size, std::memory_order_relaxed);
-  }
+  void CountSeek();
   bool EnterIndex();
   bool EnterBlock();
   void EnteredBlock();

@@ -78,9 +78,6 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   const std::string& name() const { return object_->name(); }
   // Memory that this reader holds outside the cache.
   uint64_t resident_bytes() const { return resident_bytes_; }
-  // Bytes of the blocks that scans had to read from the device for no more than to begin here: what is one
-  // such block for each table beside others would be one for all, were they merged.
-  uint64_t sought_bytes() const { return sought_bytes_.load(std::memory_order_relaxed); }
 
   // False: surely no entry of this key, or of any key of this partition, is in the file.
   bool MayContainKey(const KeyHash& hash) const { return key_filter_.MayContain(hash.key); }
@@ -224,7 +221,6 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   FuseFilter partition_filter_;
   bool asks_partition_first_ = false;
   uint64_t resident_bytes_ = 0;
-  mutable std::atomic<uint64_t> sought_bytes_{0};  // A count: by any thread's iterator.
 };
 
 }  // namespace partita

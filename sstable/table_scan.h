@@ -42,6 +42,7 @@ struct TableScan {
   SkippedSpanSink* skipped = nullptr;
 
   BlockCounts counts;
+  uint64_t seek_bytes = 0;  // What it added to FileRef::seek_bytes.
 
   // ---- Of the cursors.
 

@@ -286,10 +286,12 @@ TEST(PickerTest, MergesTinyFilesAmongThemselvesUntilTheyWeighAsMuchAsTheirBase) 
   EXPECT_EQ(plan->output_level, 6u);
 }
 
+constexpr PickerOptions kForSeeks{.merges_for_seeks = true};
+
 // Scans have read of each file of level 0 `times` as much as it has.
 LevelShape Sought(LevelShape shape, double times) {
   for (FileShape& file : shape.levels[0])
-    file.sought_bytes = static_cast<uint64_t>(times * static_cast<double>(file.size));
+    file.seek_bytes = static_cast<uint64_t>(times * static_cast<double>(file.size));
   return shape;
 }
 
@@ -297,23 +299,37 @@ TEST(PickerTest, MergesLevel0AmongItselfOnceScansHavePaidForIt) {
   LevelShape shape;
   shape.levels[6] = {File(1, "a", "z", 2048 * kMiB)};
   for (uint64_t id = 5; id > 1; --id) shape.levels[0].push_back(File(id, "a", "z"));
-  EXPECT_FALSE(PickCompaction(shape, PickerOptions{}).has_value());
+  EXPECT_FALSE(PickCompaction(shape, kForSeeks).has_value());
   // Of four sublevels one is left.
-  EXPECT_FALSE(PickCompaction(Sought(shape, 1.32), PickerOptions{}).has_value());
-  std::optional<CompactionPlan> plan = PickCompaction(Sought(shape, 1.34), PickerOptions{});
+  EXPECT_FALSE(PickCompaction(Sought(shape, 1.32), kForSeeks).has_value());
+  std::optional<CompactionPlan> plan = PickCompaction(Sought(shape, 1.34), kForSeeks);
   ASSERT_TRUE(plan.has_value());
-  EXPECT_EQ(plan->reason, PickReason::kLevel0Reads);
+  EXPECT_EQ(plan->reason, PickReason::kLevel0Seeks);
   EXPECT_EQ(plan->output_level, 0u);
   EXPECT_THAT(Ids(*plan), ElementsAre(5, 4, 3, 2));
   EXPECT_LT(plan->score, 1);
-  EXPECT_FALSE(PickCompaction(Sought(shape, 1.34), PickerOptions{.space_is_short = true}).has_value());
+  EXPECT_FALSE(PickCompaction(Sought(shape, 1.34), PickerOptions{}).has_value());
 
   // A file that is set aside: what is newer than it, as nothing may come between.
   shape.levels[0][2].busy = true;
-  EXPECT_FALSE(PickCompaction(Sought(shape, 1.9), PickerOptions{}).has_value());
-  plan = PickCompaction(Sought(shape, 2.1), PickerOptions{});
+  EXPECT_FALSE(PickCompaction(Sought(shape, 1.9), kForSeeks).has_value());
+  plan = PickCompaction(Sought(shape, 2.1), kForSeeks);
   ASSERT_TRUE(plan.has_value());
   EXPECT_THAT(Ids(*plan), ElementsAre(5, 4));
+}
+
+// What a merge would not have saved does not pay for it.
+TEST(PickerTest, MergesOfLevel0OnlyFilesThatScansReadBesideEachOther) {
+  LevelShape shape;
+  shape.levels[6] = {File(1, "a", "z", 4096 * kMiB)};
+  shape.levels[0] = {File(4, "b", "c", 2 * kMiB), File(3, "n", "z"), File(2, "a", "m")};
+  for (FileShape& file : shape.levels[0]) file.seek_bytes = 100 * kMiB;
+  shape.levels[0][0].seek_bytes = 33 * kMiB;  // It was read less than what it stands on.
+  EXPECT_FALSE(PickCompaction(shape, kForSeeks).has_value());
+  shape.levels[0][0].seek_bytes = 35 * kMiB;
+  const std::optional<CompactionPlan> plan = PickCompaction(shape, kForSeeks);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_THAT(Ids(*plan), ElementsAre(4, 2));
 }
 
 TEST(PickerTest, MergesLevel0DownOnceScansHavePaidForItsBase) {
@@ -321,16 +337,20 @@ TEST(PickerTest, MergesLevel0DownOnceScansHavePaidForItsBase) {
   shape.levels[6] = {File(1, "a", "m", 640 * kMiB), File(2, "n", "z", 320 * kMiB)};
   // Side by side, as it is once it was merged among itself.
   shape.levels[0] = {File(4, "a", "m"), File(3, "n", "z")};
-  EXPECT_FALSE(PickCompaction(Sought(shape, 10.9), PickerOptions{}).has_value());
-  EXPECT_THAT(Ids(*PickCompaction(Sought(shape, 11.1), PickerOptions{})), ElementsAre(3, 2));
-  // The dearer one, of which alone more was read.
-  shape.levels[0][1].size /= 2;
-  shape.levels[0][0].sought_bytes = 21 * 32 * kMiB + 1;
-  std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+  EXPECT_FALSE(PickCompaction(Sought(shape, 10.9), kForSeeks).has_value());
+  std::optional<CompactionPlan> plan = PickCompaction(Sought(shape, 11.1), kForSeeks);
   ASSERT_TRUE(plan.has_value());
-  EXPECT_EQ(plan->reason, PickReason::kLevel0Reads);
+  EXPECT_THAT(Ids(*plan), ElementsAre(3, 2));
+  // The dearer one, of which alone more was read.
+  shape.levels[0][0].seek_bytes = 21 * 32 * kMiB + 1;
+  plan = PickCompaction(shape, kForSeeks);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->reason, PickReason::kLevel0Seeks);
   EXPECT_EQ(plan->output_level, 6u);
   EXPECT_THAT(Ids(*plan), ElementsAre(4, 1));
+  // Where nothing lies below it nothing would be saved.
+  shape.levels[6].clear();
+  EXPECT_FALSE(PickCompaction(Sought(shape, 100), kForSeeks).has_value());
 }
 
 LevelShape LargeShape() {
