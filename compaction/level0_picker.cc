@@ -82,8 +82,8 @@ class Level0 {
   // their bytes)`: from the first index up to the second.
   template <typename Takes>
   std::pair<size_t, size_t> NewestRun(Takes takes) const;
-  // None when nothing would come of it, or it cannot be done now. REQUIRES: the files are idle, rise, and
-  // with two that overlap all that are between them in age and overlap both are among them.
+  // None when nothing would come of it, or it cannot be done now. REQUIRES: the files are idle and rise, and
+  // every file between the newest and the oldest of them in age that overlaps one of them is among them.
   std::optional<CompactionPlan> PlanAmong(const std::vector<size_t>& run, PickReason reason) const;
   // Files of [begin, end), by index, in groups of which no two have keys in common.
   std::vector<std::vector<size_t>> Columns(size_t begin, size_t end) const;

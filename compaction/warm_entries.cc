@@ -17,7 +17,9 @@ bool WarmEntries::Note(const TableIterator& at) {
   if (!cache_.Contains(block)) return false;
   blocks_.push_back(block);
   NoteIndex(at);
-  return true;
+  if (cache_.WasUsed(block)) return true;
+  TakeSpare();
+  return false;
 }
 
 void WarmEntries::NoteIndex(const TableIterator& at) {
@@ -120,17 +122,17 @@ void WarmEntries::Take(const TableIterator& at) {
   }
   const bool is_wanted = pieces_.size() > taken;
   if (!is_worth_it && takes_spare_)
-    Copy(at.block_key(), at.block_content(), CachePriority::kScan, /*evicts=*/false);
+    Copy(at.block_key(), at.block_content(), CachePriority::kScan, /*is_spare=*/true);
   const BlockKey index = at.index_key();
   if (pieces_.size() == taken || (index_taken_ == index && (index_was_wanted_ || !is_wanted))) return;
   index_taken_ = index;
   index_was_wanted_ = is_wanted;
-  Copy(index, at.index_content(), CachePriority::kIndex, /*evicts=*/is_wanted);
+  Copy(index, at.index_content(), is_wanted ? CachePriority::kIndex : CachePriority::kPoint, !is_wanted);
 }
 
-void WarmEntries::Copy(BlockKey key, std::string_view content, CachePriority priority, bool evicts) {
+void WarmEntries::Copy(BlockKey key, std::string_view content, CachePriority priority, bool is_spare) {
   bytes_.append(content);
-  pieces_.push_back({key, content.size(), priority, evicts});
+  pieces_.push_back({key, content.size(), priority, is_spare});
 }
 
 Task<void> WarmEntries::Put() {
@@ -163,13 +165,14 @@ void WarmEntries::PutHere() {
     if (IsCachedRow(piece.key)) {
       cache_.AddRow(piece.key, content);
     } else {
-      if (!piece.evicts && !takes_spare_) continue;
-      BlockFrame frame = cache_.NewFrame(piece.key, piece.size, piece.evicts);
-      if (!piece.evicts && frame.from_heap()) {
-        takes_spare_ = false;
+      if (piece.is_spare && spare_ended_) continue;
+      BlockFrame frame = piece.is_spare ? cache_.NewSpareFrame(piece.key, piece.size)
+                                        : cache_.NewFrame(piece.key, piece.size);
+      if (frame.data() == nullptr) {
+        if (piece.is_spare) spare_ended_ = true;
+        takes_spare_ = takes_spare_ && !spare_ended_;
         continue;
       }
-      if (frame.data() == nullptr) continue;
       std::memcpy(frame.data(), content.data(), content.size());
       (void)cache_.Insert(piece.key, std::move(frame), piece.priority);
     }

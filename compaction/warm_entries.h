@@ -25,8 +25,9 @@ namespace partita {
 // (sstable/cached_rows.h), and those of a memtable, come in as rows, unless half of their new block is
 // wanted; where rows are not worth cutting out, an eighth of it is enough.
 //
-// Blocks that nobody wants may come in, too (TakeSpare), as long as nothing is evicted for them: what was
-// written last is read without the disk where there is memory for all.
+// Blocks that nobody wants may come in, too, as long as memory is free: of a flush (TakeSpare), and of a
+// merge where the cache held an input that nobody had used since it came in so. What was written last is then
+// read without the disk where there is memory for all.
 //
 // Used by one thread at a time; everything outlives it.
 class WarmEntries final : public BlockTaker {
@@ -36,9 +37,10 @@ class WarmEntries final : public BlockTaker {
   WarmEntries(BlockCache& cache, Executor* executor) : cache_(cache), executor_(executor) {}
 
   // From here on blocks that are not wanted come in as well, until the cache has nothing free for one.
-  void TakeSpare() { takes_spare_ = true; }
+  void TakeSpare() { takes_spare_ = !spare_ended_; }
 
-  // An input block that the merge comes to: whether its entries are warm.
+  // An input block that the merge comes to: whether its entries are warm, as the cache has it and it was
+  // used.
   bool Note(const TableIterator& at);
   // The next `count` entries of the outputs.
   void Out(bool warm, uint64_t count);
@@ -75,14 +77,14 @@ class WarmEntries final : public BlockTaker {
     BlockKey key;
     size_t size;
     CachePriority priority;
-    bool evicts;
+    bool is_spare;
   };
 
   void NoteIndex(const TableIterator& at);
   void NoteRow(const TableIterator& at, const BlockKey& row);
   bool IsWorthTaking(const DataBlock& block) const;
   void TakeRows(const TableIterator& at, const DataBlock& block);
-  void Copy(BlockKey key, std::string_view content, CachePriority priority, bool evicts = true);
+  void Copy(BlockKey key, std::string_view content, CachePriority priority, bool is_spare = false);
   Task<void> Elsewhere(void (WarmEntries::*work)());
   void PutHere();
   void TakeBackHere();
@@ -96,7 +98,7 @@ class WarmEntries final : public BlockTaker {
   std::deque<uint64_t> rows_;        // Entries that are warm alone, counted alike, and not read back yet.
   std::vector<uint32_t> rows_here_;  // Of the block that Wants was asked of last.
   bool wants_block_ = false;         // All of it, whatever its rows are.
-  bool takes_spare_ = false;
+  bool takes_spare_ = false, spare_ended_ = false;
   uint64_t out_ = 0;
   uint64_t read_back_ = 0;
   size_t at_ = 0;  // The first run that does not end before read_back_.

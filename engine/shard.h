@@ -84,8 +84,8 @@ struct ShardContext {
   uint64_t merged_per_second = kMergedPerSecond;
   uint64_t log_segment_bytes = 64u << 20;
   uint64_t log_tail_bytes = 8u << 20;
-  uint64_t io_deadline_ns = 0;  // See StoreOptions, as
-  bool caches_flushes = true;   // this.
+  uint64_t io_deadline_ns = 0;  // See StoreOptions.
+  bool caches_flushes = true;   // See StoreOptions.
   bool read_only = false;       // Nothing on disk is changed; no background work starts (F64).
   EngineDefect planted = EngineDefect::kNone;
   LogDefect planted_log = LogDefect::kNone;
@@ -431,6 +431,7 @@ class Shard {
   std::atomic<uint64_t> idle_began_ns_{0}, idle_began_cpu_ns_{0};
   // By any thread: it shall end at its next slice, or file, with nothing done. Set by closing, too.
   std::atomic<bool> idle_gives_way_{false};
+  std::atomic<bool> idle_is_for_seeks_{false};  // So it gives way to any that is of ordinary class.
   std::atomic<uint64_t> compactions_given_up_{0};
   static constexpr uint64_t kNever = ~uint64_t{0};
   std::atomic<uint64_t> compacts_at_ns_{kNever};  // When it is looked at again by itself.

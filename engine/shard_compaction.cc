@@ -193,7 +193,7 @@ Task<void> Shard::ClaimWorkInto(Shard* self, BackgroundClass by, bool calm, Clai
       self->idle_began_ns_.store(0);
       self->compaction_running_.store(false);
     }
-  } else if (by == BackgroundClass::kOrdinary && self->IdleStarves()) {
+  } else if (by == BackgroundClass::kOrdinary && (self->idle_is_for_seeks_.load() || self->IdleStarves())) {
     self->idle_gives_way_.store(true);
   }
   done->Set();
@@ -232,10 +232,11 @@ Task<Status> Shard::RunWork(CompactionWork* work, BackgroundClass by) {
   co_return done;
 }
 
-// Twice what it reads, as other shards may be at the same; the reserve is not its to use.
+// As all shards may be at the same; the reserve is not its to use.
 Task<bool> Shard::HasAmpleRoom(const CompactionWork& work) {
   const Result<uint64_t> room = co_await context_.runtime.files().FreeBytes();
-  co_return !context_.reserve.low() && (!room.ok() || *room >= 2 * work.plan.input_bytes);
+  co_return !context_.reserve.low() &&
+      (!room.ok() || *room / (context_.shard_count + 1) >= work.plan.input_bytes);
 }
 
 Task<Status> Shard::MergeFor(CompactionWork* work) {
@@ -314,14 +315,17 @@ Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
     self->tasks_.Spawn(self->context_.runtime.background(BackgroundClass::kOrdinary), LookAgain(self));
     co_return;
   }
-  if (work->plan.reason == PickReason::kLevel0Seeks && !co_await self->HasAmpleRoom(*work)) {
+  const bool for_seeks = work->plan.reason == PickReason::kLevel0Seeks;
+  if (for_seeks && !co_await self->HasAmpleRoom(*work)) {
     self->seeks_lack_room_.store(true);
     self->idle_began_ns_.store(0);
     self->compaction_running_.store(false);
     self->ScheduleCompaction();  // For what is due without it.
     co_return;
   }
+  self->idle_is_for_seeks_.store(for_seeks && background == BackgroundClass::kIdle);
   Status done = co_await self->RunWork(work.get(), background);
+  self->idle_is_for_seeks_.store(false);
   if (!done.ok()) {
     self->compaction_running_.store(false);
     if (done.code() == Code::kCancelled) {

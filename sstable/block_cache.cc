@@ -246,6 +246,13 @@ bool BlockCache::Contains(BlockKey key) const {
   return partition.Find(key, hash) != nullptr;
 }
 
+bool BlockCache::WasUsed(BlockKey key) const {
+  const uint64_t hash = key.HashValue();
+  const Slot* const slot = PartitionOf(key, hash).Find(key, hash);
+  const uint64_t meta = slot == nullptr ? 0 : slot->meta.load(std::memory_order_relaxed);
+  return cache_meta::UseOf(meta) > 0 || cache_meta::MarksOf(meta) > 0;
+}
+
 void BlockCache::Drop(BlockKey key) {
   const uint64_t hash = key.HashValue();
   Partition& partition = PartitionOf(key, hash);
@@ -285,24 +292,41 @@ bool BlockCache::HasRows() const {
 BlockFrame BlockCache::NewFrame(BlockKey key, size_t size, bool evicts) {
   PARTITA_ASSERT(size > 0);
   Partition& partition = PartitionOf(key, key.HashValue());
-  const uint64_t granules = (size + FrameArena::kGranule - 1) / FrameArena::kGranule;
+  const uint64_t granules = Partition::GranulesOf(size);
   {
     std::lock_guard lock(partition.mutex);
     uint32_t first = FrameArena::kNone;
-    if (granules <= partition.arena.granules() / Partition::kFrameShareMax) {
-      first = evicts ? partition.AllocateEvicting(static_cast<uint32_t>(granules))
-                     : partition.arena.Allocate(static_cast<uint32_t>(granules));
+    if (granules <= partition.GranulesMax()) {
+      if (!evicts) first = partition.arena.Allocate(static_cast<uint32_t>(granules));
+      if (first == FrameArena::kNone && (evicts || partition.spare_given > 0)) {
+        if (!evicts) --partition.spare_given;
+        first = partition.AllocateEvicting(static_cast<uint32_t>(granules));
+      }
     }
-    if (first != FrameArena::kNone) {
-      BlockFrame frame;
-      frame.data_ = partition.arena.At(first);
-      frame.size_ = size;
-      frame.partition_ = &partition;
-      return frame;
-    }
+    if (first != FrameArena::kNone) return FrameAt(partition, first, size);
     partition.refused += evicts;
   }
   return NewHeapFrame(size);
+}
+
+BlockFrame BlockCache::NewSpareFrame(BlockKey key, size_t size) {
+  PARTITA_ASSERT(size > 0);
+  Partition& partition = PartitionOf(key, key.HashValue());
+  const uint64_t granules = Partition::GranulesOf(size);
+  std::lock_guard lock(partition.mutex);
+  if (granules > partition.GranulesMax() || !partition.HasSlot()) return {};
+  const uint32_t first = partition.arena.Allocate(static_cast<uint32_t>(granules));
+  if (first == FrameArena::kNone) return {};
+  ++partition.spare_given;
+  return FrameAt(partition, first, size);
+}
+
+BlockFrame BlockCache::FrameAt(Partition& partition, uint32_t first, size_t size) {
+  BlockFrame frame;
+  frame.data_ = partition.arena.At(first);
+  frame.size_ = size;
+  frame.partition_ = &partition;
+  return frame;
 }
 
 BlockFrame BlockCache::NewHeapFrame(size_t size) {

@@ -119,6 +119,9 @@ class BlockCache {
   // Whether the block is there, as far as can be told without a pin. Counts as no use.
   bool Contains(BlockKey key) const;
 
+  // Whether it was used since it came in, too; a scan that brought it does not count.
+  bool WasUsed(BlockKey key) const;
+
   // Gives the memory of a block back that nobody will look up any more; nothing while it has a pin.
   void Drop(BlockKey key);
 
@@ -135,6 +138,9 @@ class BlockCache {
   // Memory of `size` bytes for a block about to be decoded, evicting as needed unless told not to: then it is
   // from the heap when nothing is free. Always succeeds unless the heap is exhausted too: check data().
   BlockFrame NewFrame(BlockKey key, size_t size, bool evicts = true);
+  // For a block that nobody has asked for: without data when nothing is free. For each that was given one
+  // NewFrame that shall not evict may do so: what is read finds as much room as if this had not been.
+  BlockFrame NewSpareFrame(BlockKey key, size_t size);
 
   // Like NewFrame, but from the heap: for reads that shall leave no trace in the cache.
   static BlockFrame NewHeapFrame(size_t size);
@@ -192,6 +198,7 @@ class BlockCache {
     return *partitions_[PartitionAt(key, hash)];
   }
   BlockPin PinOf(Partition& partition, Slot* slot) const;
+  static BlockFrame FrameAt(Partition& partition, uint32_t first, size_t size);
   void RememberRow(const BlockKey& key, uint64_t hash, uint32_t slot);
 
   uint64_t capacity_bytes_, capacity_max_bytes_;

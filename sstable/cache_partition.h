@@ -173,11 +173,15 @@ struct BlockCache::Partition {
   uint64_t inserts = 0;
   uint64_t evictions = 0;
   uint64_t refused = 0;
+  // Frames for what nobody asked for, less those that reads have evicted for since.
+  uint64_t spare_given = 0;
 
   static constexpr uint32_t kPrivate = 0;        // No slot owns the extent.
   static constexpr uint32_t kRows = UINT32_MAX;  // A page of rows.
   // A frame may take an eighth of its partition; larger ones are not worth what they displace.
   static constexpr uint32_t kFrameShareMax = 8;
+  uint64_t GranulesMax() const { return arena.granules() / kFrameShareMax; }
+  static uint64_t GranulesOf(size_t size) { return (size + FrameArena::kGranule - 1) / FrameArena::kGranule; }
   // Rounds of the hand after which a frame goes to the heap: use counts are worn off after three.
   static constexpr uint32_t kRoundsMax = 5;
 
@@ -211,7 +215,7 @@ struct BlockCache::Partition {
   // Rows of a page, used or not; false when some had to stay.
   bool EvictRows(uint32_t page);
   void CheckPage(uint32_t page, uint32_t* rows_found) const;
-  bool HasPages() const { return kPageGranules <= arena.granules() / kFrameShareMax; }
+  bool HasPages() const { return kPageGranules <= GranulesMax(); }
   void OpenPage(uint32_t page);
   // The next `units` of the open page, as a row's. REQUIRES: OpenHas.
   RowHeader* TakeUnits(uint32_t units);

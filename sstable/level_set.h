@@ -50,9 +50,9 @@ struct FileRef {
   std::string lower;
   std::string upper;
   Status damage;  // Why `table` is null: what every read of these keys answers (F39, F43).
-  // On level 0: bytes of the blocks that scans read from the device only to begin in this file. In a stack of
-  // n files that overlap all but one of n such blocks would not be read, were they merged. Of this reference
-  // since it was added, in all sets that have it; any thread counts. Null on other levels.
+  // On level 0: bytes of the blocks that scans read from the device only to begin in this file. Of n such
+  // blocks of n files that overlap, all but one would not be read were the files merged. Counted for this
+  // reference, since it was added and in all sets that have it, by any thread. Null on other levels.
   std::shared_ptr<std::atomic<uint64_t>> seek_bytes;
 
   // The keys that can really occur: [first, end).

@@ -20,7 +20,7 @@ class RawRowsTest : public testing::Test {
  protected:
   static constexpr int kPartitions = 5, kRows = 40;
 
-  void SetUp() override {
+  void Open() {
     Options options;
     options.directory = directory_.path() + "/store";
     options.allow_volatile_storage = true;
@@ -31,6 +31,10 @@ class RawRowsTest : public testing::Test {
     Result<std::unique_ptr<Database>> opened = Database::Open(options);
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     database_ = std::move(opened).value();
+  }
+
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(Open());
     TableOptions cut;
     cut.split_partition_keys = {"p2"};
     table_.emplace(*database_->CreateRawTable("Rows", cut));
@@ -178,6 +182,11 @@ TEST_F(RawRowsTest, WhatWasCachedIsStillCachedAfterAMerge) {
     ASSERT_TRUE(even->Put("p", key(row), value).ok());
   }
   ASSERT_TRUE(database_->CompactAll().ok());
+  even.reset();
+  table_.reset();
+  ASSERT_TRUE(database_->Close().ok());
+  ASSERT_NO_FATAL_FAILURE(Open());  // With nothing in memory.
+  even = *database_->OpenRawTable("Even");
   const auto misses_of_reading = [&] {
     const uint64_t before = database_->Stats().cache_misses;
     std::string value;

@@ -198,6 +198,25 @@ TEST_F(WarmFlushTest, NothingIsEvictedForWhatNobodyWants) {
   for (uint32_t row = 501; row < 700; ++row) EXPECT_TRUE(IsWarm(row)) << row;
 }
 
+TEST_P(WarmEntriesTest, WhatNobodyHasUsedStaysWhereMemoryIsFree) {
+  world_.fills_cache = true;
+  Flush(1, 5);
+  const uint64_t evictions = world_.cache.statistics().evictions;
+  Merge(0);
+  EXPECT_FALSE(replaced_.empty());
+  for (uint32_t row = 0; row < kRows; ++row) ASSERT_TRUE(IsWarm(row)) << row;
+  EXPECT_EQ(world_.cache.statistics().evictions, evictions);
+}
+
+TEST_P(WarmEntriesTest, NothingIsEvictedForWhatNobodyHasUsed) {
+  world_.fills_cache = true;
+  Flush(1, 5);
+  FillCache();
+  const uint64_t evictions = world_.cache.statistics().evictions;
+  Merge(0);
+  EXPECT_EQ(world_.cache.statistics().evictions, evictions);
+}
+
 TEST_F(WarmFlushTest, OfABlockWithFewWantedRowsTheyComeAlone) {
   world_.block_size = 4096;
   content_size_ = 300;

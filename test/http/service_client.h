@@ -90,18 +90,13 @@ inline std::vector<int> PartsOf(const Reply& reply) {
 // without a network. Accounts: contoso, with the key of the examples, and the development account.
 class ServiceWorld {
  public:
-  explicit ServiceWorld(TableServiceOptions options = {}) {
-    Options store;
-    store.directory = "store";
-    store.create_if_missing = true;
-    store.memory_bytes = 64 << 20;
-    store.shards = 2;
-    database_ = std::move(Database::OpenOn(runtime_, store)).value();
-    service_ = std::make_unique<TableService>(*database_, accounts_, std::move(options));
-  }
-  ~ServiceWorld() {
-    service_.reset();
-    EXPECT_TRUE(database_->Close().ok());
+  explicit ServiceWorld(TableServiceOptions options = {}) : options_(std::move(options)) { Open(); }
+  ~ServiceWorld() { Close(); }
+
+  // With nothing in memory.
+  void Reopen() {
+    Close();
+    Open();
   }
 
   SimRuntime& runtime() { return runtime_; }
@@ -173,6 +168,20 @@ class ServiceWorld {
   BufferBudget* buffers = nullptr;
 
  private:
+  void Open() {
+    Options store;
+    store.directory = "store";
+    store.create_if_missing = true;
+    store.memory_bytes = 64 << 20;
+    store.shards = 2;
+    database_ = std::move(Database::OpenOn(runtime_, store)).value();
+    service_ = std::make_unique<TableService>(*database_, accounts_, options_);
+  }
+  void Close() {
+    service_.reset();
+    EXPECT_TRUE(database_->Close().ok());
+  }
+
   static AccountSet MakeAccounts() {
     return std::move(AccountSet::Create({{"contoso", {std::string(kExampleKey)}},
                                          DevelopmentAccount(),
@@ -198,6 +207,7 @@ class ServiceWorld {
   SimDisk disk_{1};
   SimRuntime runtime_{{.seed = 1, .shards = 2}, disk_};
   AccountSet accounts_ = MakeAccounts();
+  TableServiceOptions options_;
   std::unique_ptr<Database> database_;
   std::unique_ptr<TableService> service_;
   std::vector<std::unique_ptr<std::string>> kept_;

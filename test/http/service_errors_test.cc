@@ -449,6 +449,7 @@ TEST_F(ServiceErrors, NotImplemented) {
 
 TEST_F(ServiceErrors, InternalError) {
   ASSERT_TRUE(world.database().Flush().ok());
+  world.Reopen();
   world.runtime().AddFault({.effect = SimEffect::kError, .operations = SimOps(SimOp::kRead)});
   const Reply unread = world.Get(kEntity);
   EXPECT_EQ(unread.Outcome(), "500 InternalError");

@@ -26,6 +26,33 @@ bool Intact(const BlockPin& pin, BlockKey key, size_t size) {
          pin.content()[size / 2] == expected;
 }
 
+// As many reads as frames were given that way find room, as if there had been none.
+TEST(BlockCacheTest, WhatNobodyAskedForIsNotInTheWayOfReads) {
+  constexpr size_t kSize = 2000;
+  BlockCache cache(1 << 20);
+  const auto key = [](uint64_t object, uint64_t i) { return BlockKey{ObjectId(object), i * 4096}; };
+  uint64_t given = 0;
+  for (;; ++given) {
+    BlockFrame frame = cache.NewSpareFrame(key(1, given), kSize);
+    if (frame.data() == nullptr) break;
+    (void)cache.Insert(key(1, given), std::move(frame), CachePriority::kScan);
+  }
+  EXPECT_GT(given, 300u);
+  EXPECT_EQ(cache.statistics().evictions, 0u);
+  EXPECT_FALSE(cache.WasUsed(key(1, 0)));
+  EXPECT_TRUE(cache.Lookup(key(1, 0)));
+  EXPECT_TRUE(cache.WasUsed(key(1, 0)));
+  for (uint64_t i = 0; i < given; ++i) {
+    BlockFrame frame = cache.NewFrame(key(2, i), kSize, /*evicts=*/false);
+    ASSERT_FALSE(frame.from_heap()) << i;
+    (void)cache.Insert(key(2, i), std::move(frame), CachePriority::kPoint);
+  }
+  EXPECT_TRUE(cache.NewFrame(key(3, 0), kSize, /*evicts=*/false).from_heap());
+  EXPECT_EQ(cache.NewSpareFrame(key(3, 1), kSize).data(), nullptr);
+  EXPECT_FALSE(cache.WasUsed(key(4, 0)));  // It is not there.
+  cache.CheckInvariants();
+}
+
 TEST(FrameArenaTest, RandomUseNeverOverlapsAndJoinsWhatIsFree) {
   std::mt19937_64 random(TestSeed());
   FrameArena arena(500);

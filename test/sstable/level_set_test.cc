@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <utility>
 
+#include "sstable/table_scan.h"
 #include "test/sstable/table_fixture.h"
 
 namespace partita {
@@ -109,6 +111,48 @@ TEST_F(LevelSetTest, OnlyKeysWithinTheVirtualBoundsExist) {
     EXPECT_EQ(DrainAll(*iterators[0]).size(), 60u);
   }
   EXPECT_TRUE(set->CheckInvariants().ok());
+}
+
+TEST_F(LevelSetTest, SeeksAreCountedForTheReferenceThatTheyRead) {
+  const std::vector<OwnedEntry> entries = Run(0, 1'000, 5);
+  auto set =
+      With(LevelSet(), {{0, File(1, entries, "", K(500))}, {0, Ref(1, K(500), "")}, {6, File(2, entries)}});
+  const auto seek = [&](int row) {
+    std::vector<std::unique_ptr<EntryIterator>> cursors;
+    TableScan scan;
+    set->AddIterators(Direction::kForward, {.lower = K(row), .upper = K(row + 1), .scan = &scan}, &cursors);
+    for (auto& cursor : cursors) {
+      IterState state = cursor->Seek(K(row));
+      while (state == IterState::kNeedsIo) {
+        EXPECT_TRUE(RunBlocking(cursor->Fetch()).ok());
+        state = cursor->state();
+      }
+      EXPECT_EQ(state, IterState::kEntry);
+    }
+    return scan.seek_bytes;
+  };
+  const auto counted = [&](const LevelSet& of) {
+    std::vector<uint64_t> bytes;
+    for (const FileRef& file : of.level(0)) bytes.push_back(file.lower.empty() ? file.seek_bytes->load() : 0);
+    for (const FileRef& file : of.level(0)) bytes.push_back(file.lower.empty() ? 0 : file.seek_bytes->load());
+    return std::pair(bytes[0] + bytes[1], bytes[2] + bytes[3]);
+  };
+  const uint64_t first = seek(100);
+  EXPECT_GT(first, 500u);  // One block.
+  EXPECT_LT(first, 2'000u);
+  EXPECT_EQ(counted(*set), std::pair(first, uint64_t{0}));
+  EXPECT_EQ(seek(100), 0u);  // The cache has it.
+  const uint64_t second = seek(900);
+  EXPECT_EQ(counted(*set), std::pair(first, second));
+  EXPECT_EQ(set->level(6)[0].seek_bytes, nullptr);
+
+  // It goes on with the reference, and begins anew with a new one.
+  auto next = With(*set, {{0, File(3, Run(0, 10, 9))}});
+  EXPECT_EQ(next->level(0)[0].seek_bytes->load(), 0u);
+  EXPECT_EQ(next->level(0)[1].seek_bytes->load() + next->level(0)[2].seek_bytes->load(), first + second);
+  auto joined = LevelSet::Join({set}, K(0), K(200));
+  ASSERT_TRUE(joined.ok());
+  EXPECT_EQ((*joined)->level(0)[0].seek_bytes->load(), 0u);
 }
 
 TEST_F(LevelSetTest, APartitionThatNoFileHoldsIsTold) {
