@@ -6,28 +6,10 @@
 #include <random>
 
 #include "test/compaction/lsm_simulation.h"
+#include "test/compaction/picker_shapes.h"
 
 namespace partita {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
-
-FileShape File(uint64_t id, std::string lower, std::string last, uint64_t size = 32 * kMiB) {
-  FileShape file;
-  file.id = ObjectId(id);
-  file.span = {std::move(lower), last + '\0'};
-  file.size = size;
-  file.entries = size / 1024;
-  file.version_max = Version(id);
-  file.bottom_compression = true;
-  return file;
-}
-
-std::vector<uint64_t> Ids(const CompactionPlan& plan) {
-  std::vector<uint64_t> ids;
-  for (const PlanInput& input : plan.inputs) ids.push_back(input.id.value);
-  return ids;
-}
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -36,26 +18,26 @@ using testing::IsEmpty;
 std::vector<FileShape> Stack(uint64_t newest, const std::string& lower, const std::string& last,
                              uint64_t size = 32 * kMiB) {
   std::vector<FileShape> files;
-  for (uint64_t i = 0; i < kLevel0DepthCalm; ++i) files.push_back(File(newest - i, lower, last, size));
+  for (uint64_t i = 0; i < kLevel0DepthCalm; ++i) files.push_back(ShapedFile(newest - i, lower, last, size));
   return files;
 }
 
 TEST(PickerTest, LeavesAQuietShapeAlone) {
   EXPECT_FALSE(PickCompaction(LevelShape{}, PickerOptions{}).has_value());
   LevelShape shape;
-  shape.levels[0] = {File(9, "a", "z"), File(8, "a", "z")};
-  shape.levels[6] = {File(1, "a", "m"), File(2, "n", "z")};
+  shape.levels[0] = {ShapedFile(9, "a", "z"), ShapedFile(8, "a", "z")};
+  shape.levels[6] = {ShapedFile(1, "a", "m"), ShapedFile(2, "n", "z")};
   EXPECT_FALSE(PickCompaction(shape, PickerOptions{}).has_value());
 }
 
 TEST(PickerTest, WhereWritersPressLevel0BecomesDeeperBeforeItIsMerged) {
   LevelShape shape;
   shape.levels[0] = Stack(17, "a", "z");
-  shape.levels[6] = {File(1, "a", "z", 20'000 * kMiB)};
+  shape.levels[6] = {ShapedFile(1, "a", "z", 20'000 * kMiB)};
   EXPECT_TRUE(PickCompaction(shape, PickerOptions{}).has_value());
   EXPECT_FALSE(PickCompaction(shape, PickerOptions{.level0_depth = kLevel0DepthMax}).has_value());
   std::vector<FileShape> deep;
-  for (uint64_t i = 0; i < kLevel0DepthMax; ++i) deep.push_back(File(50 - i, "a", "z", 32 * kMiB));
+  for (uint64_t i = 0; i < kLevel0DepthMax; ++i) deep.push_back(ShapedFile(50 - i, "a", "z", 32 * kMiB));
   shape.levels[0] = deep;
   EXPECT_TRUE(PickCompaction(shape, PickerOptions{.level0_depth = kLevel0DepthMax}).has_value());
 }
@@ -86,7 +68,7 @@ TEST(PickerTest, TheDepthOfLevel0FollowsTheBytesThatAreFlushed) {
 TEST(PickerTest, MergesADeepLevel0IntoTheLastLevelOfASmallStore) {
   LevelShape shape;
   shape.levels[0] = Stack(17, "a", "z");
-  shape.levels[6] = {File(1, "a", "m"), File(2, "zz", "zzz")};
+  shape.levels[6] = {ShapedFile(1, "a", "m"), ShapedFile(2, "zz", "zzz")};
   std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->output_level, 6u);
@@ -118,22 +100,22 @@ std::vector<uint64_t> LeftAbove(const LevelShape& shape, const CompactionPlan& p
 // M22
 TEST(PickerTest, TakesEveryOlderFileOfLevel0ThatAnInputOverlaps) {
   LevelShape chained;
-  chained.levels[0] = {File(9, "c", "f"), File(8, "e", "k"), File(7, "a", "d"), File(6, "j", "m"),
-                       File(5, "x", "z")};
+  chained.levels[0] = {ShapedFile(9, "c", "f"), ShapedFile(8, "e", "k"), ShapedFile(7, "a", "d"),
+                       ShapedFile(6, "j", "m"), ShapedFile(5, "x", "z")};
   std::vector<FileShape> above = Stack(18, "c", "d");
   chained.levels[0].insert(chained.levels[0].begin(), above.begin(), above.end());
   // The seed is the oldest file; what grows from it meets one that is newer than the seed, older than what
   // overlaps it, and apart from both.
   LevelShape apart;
   apart.levels[0] = Stack(18, "a", "z");
-  apart.levels[0].push_back(File(2, "p", "r"));
-  apart.levels[0].push_back(File(1, "a", "b"));
+  apart.levels[0].push_back(ShapedFile(2, "p", "r"));
+  apart.levels[0].push_back(ShapedFile(1, "a", "b"));
   // What joins the seed needs an older file that would cost more than all of them bring.
   LevelShape dear;
   dear.levels[0] = Stack(18, "a", "p");
-  dear.levels[0].push_back(File(2, "p", "z"));
-  dear.levels[0].push_back(File(1, "a", "b"));
-  dear.levels[6] = {File(1000, "a", "b"), File(1001, "q", "z", 4096 * kMiB)};
+  dear.levels[0].push_back(ShapedFile(2, "p", "z"));
+  dear.levels[0].push_back(ShapedFile(1, "a", "b"));
+  dear.levels[6] = {ShapedFile(1000, "a", "b"), ShapedFile(1001, "q", "z", 4096 * kMiB)};
   for (const LevelShape& shape : {chained, apart, dear}) {
     std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
     ASSERT_TRUE(plan.has_value());
@@ -146,7 +128,7 @@ TEST(PickerTest, TakesEveryOlderFileOfLevel0ThatAnInputOverlaps) {
 TEST(PickerTest, ABusyFileExcludesWhatItOverlaps) {
   LevelShape shape;
   shape.levels[0] = Stack(18, "a", "c");
-  shape.levels[6] = {File(1, "b", "d")};
+  shape.levels[6] = {ShapedFile(1, "b", "d")};
   shape.levels[6][0].busy = true;
   std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
   if (plan) EXPECT_EQ(plan->output_level, 0u);  // Among itself is still possible.
@@ -169,7 +151,7 @@ TEST(PickerTest, MergesSmallFilesAmongThemselvesRatherThanRewritingMuchForLittle
   LevelShape shape;
   shape.levels[0] = Stack(18, "a", "z", kMiB);
   for (char c = 'a'; c <= 'z'; ++c)
-    shape.levels[6].push_back(File(static_cast<uint64_t>(c), {c}, {c}, 64 * kMiB));
+    shape.levels[6].push_back(ShapedFile(static_cast<uint64_t>(c), {c}, {c}, 64 * kMiB));
   std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->reason, PickReason::kLevel0Small);
@@ -183,13 +165,13 @@ LevelShape DriftedColumns(uint32_t flushes) {
   LevelShape shape;
   for (uint32_t i = 0; i < 40; ++i) {
     shape.levels[6].push_back(
-        File(1 + i, LsmSimulation::KeyText(i * 100), LsmSimulation::KeyText(i * 100 + 99), 15 * kMiB));
+        ShapedFile(1 + i, LsmSimulation::KeyText(i * 100), LsmSimulation::KeyText(i * 100 + 99), 15 * kMiB));
   }
   for (uint32_t flush = 0; flush < flushes; ++flush) {
     uint32_t begin = 0;
     for (uint32_t cut : {1300 + flush * 13, 2600 + flush * 29, 4000u}) {
-      FileShape file = File(100 + shape.levels[0].size(), LsmSimulation::KeyText(begin),
-                            LsmSimulation::KeyText(cut - 1), 13 * kMiB);
+      FileShape file = ShapedFile(100 + shape.levels[0].size(), LsmSimulation::KeyText(begin),
+                                  LsmSimulation::KeyText(cut - 1), 13 * kMiB);
       shape.levels[0].insert(shape.levels[0].begin(), file);
       begin = cut;
     }
@@ -236,9 +218,9 @@ TEST(PickerTest, GoesDownBesideAFileThatIsSetAside) {
 TEST(PickerTest, LeavesAWideFileAboveANarrowStack) {
   LevelShape shape;
   for (char c = 'a'; c <= 'z'; ++c)
-    shape.levels[6].push_back(File(static_cast<uint64_t>(c), {c}, {c}, 64 * kMiB));
+    shape.levels[6].push_back(ShapedFile(static_cast<uint64_t>(c), {c}, {c}, 64 * kMiB));
   shape.levels[0] = Stack(18, "c", "d");
-  shape.levels[0].insert(shape.levels[0].begin(), File(30, "a", "z", 32 * kMiB));
+  shape.levels[0].insert(shape.levels[0].begin(), ShapedFile(30, "a", "z", 32 * kMiB));
   std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
   ASSERT_TRUE(plan.has_value());
   EXPECT_THAT(Ids(*plan), ElementsAre(18, 17, 16, 15, 14, 13, 12, 11, 'c', 'd'));
@@ -248,10 +230,10 @@ TEST(PickerTest, LeavesAWideFileAboveANarrowStack) {
 TEST(PickerTest, LeavesAWideFileBesideANarrowStack) {
   LevelShape shape;
   for (char c = 'a'; c <= 'z'; ++c)
-    shape.levels[6].push_back(File(static_cast<uint64_t>(c), {c}, {c}, 64 * kMiB));
+    shape.levels[6].push_back(ShapedFile(static_cast<uint64_t>(c), {c}, {c}, 64 * kMiB));
   shape.levels[0] = Stack(18, "a", "b");
-  shape.levels[0].push_back(File(2, "d", "z"));
-  shape.levels[0].push_back(File(1, "a", "d"));
+  shape.levels[0].push_back(ShapedFile(2, "d", "z"));
+  shape.levels[0].push_back(ShapedFile(1, "a", "d"));
   std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
   ASSERT_TRUE(plan.has_value());
   EXPECT_THAT(Ids(*plan), ElementsAre(18, 17, 16, 15, 14, 13, 12, 11, 1, 'a', 'b', 'c', 'd'));
@@ -261,18 +243,18 @@ TEST(PickerTest, LeavesAWideFileBesideANarrowStack) {
 TEST(PickerTest, MergesTinyFilesAmongThemselvesUntilTheyWeighAsMuchAsTheirBase) {
   LevelShape shape;
   shape.levels[0] = Stack(18, "a", "z", kMiB);
-  shape.levels[6] = {File(1, "a", "z", 9 * kMiB)};
+  shape.levels[6] = {ShapedFile(1, "a", "z", 9 * kMiB)};
   std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->reason, PickReason::kLevel0Small);
   EXPECT_EQ(plan->output_level, 0u);
-  shape.levels[6] = {File(1, "a", "z", 8 * kMiB)};
+  shape.levels[6] = {ShapedFile(1, "a", "z", 8 * kMiB)};
   plan = PickCompaction(shape, PickerOptions{});
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->output_level, 6u);
 
   // What is mostly tombstones frees space there.
-  shape.levels[6] = {File(1, "a", "z", 64 * kMiB)};
+  shape.levels[6] = {ShapedFile(1, "a", "z", 64 * kMiB)};
   for (FileShape& file : shape.levels[0]) file.tombstones = file.entries / 3;
   plan = PickCompaction(shape, PickerOptions{});
   ASSERT_TRUE(plan.has_value());
@@ -280,84 +262,17 @@ TEST(PickerTest, MergesTinyFilesAmongThemselvesUntilTheyWeighAsMuchAsTheirBase) 
 
   // Neither tiny nor facing a base so many times their size: down.
   shape.levels[0] = Stack(18, "a", "z", 16 * kMiB);
-  shape.levels[6] = {File(1, "a", "z", 1024 * kMiB)};
+  shape.levels[6] = {ShapedFile(1, "a", "z", 1024 * kMiB)};
   plan = PickCompaction(shape, PickerOptions{});
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->output_level, 6u);
-}
-
-constexpr PickerOptions kForSeeks{.merges_for_seeks = true};
-
-// Scans have read of each file of level 0 `times` as much as it has.
-LevelShape Sought(LevelShape shape, double times) {
-  for (FileShape& file : shape.levels[0])
-    file.seek_bytes = static_cast<uint64_t>(times * static_cast<double>(file.size));
-  return shape;
-}
-
-TEST(PickerTest, MergesLevel0AmongItselfOnceScansHavePaidForIt) {
-  LevelShape shape;
-  shape.levels[6] = {File(1, "a", "z", 2048 * kMiB)};
-  for (uint64_t id = 5; id > 1; --id) shape.levels[0].push_back(File(id, "a", "z"));
-  EXPECT_FALSE(PickCompaction(shape, kForSeeks).has_value());
-  // Of four sublevels one is left.
-  EXPECT_FALSE(PickCompaction(Sought(shape, 1.32), kForSeeks).has_value());
-  std::optional<CompactionPlan> plan = PickCompaction(Sought(shape, 1.34), kForSeeks);
-  ASSERT_TRUE(plan.has_value());
-  EXPECT_EQ(plan->reason, PickReason::kLevel0Seeks);
-  EXPECT_EQ(plan->output_level, 0u);
-  EXPECT_THAT(Ids(*plan), ElementsAre(5, 4, 3, 2));
-  EXPECT_LT(plan->score, 1);
-  EXPECT_FALSE(PickCompaction(Sought(shape, 1.34), PickerOptions{}).has_value());
-
-  // A file that is set aside: what is newer than it, as nothing may come between.
-  shape.levels[0][2].busy = true;
-  EXPECT_FALSE(PickCompaction(Sought(shape, 1.9), kForSeeks).has_value());
-  plan = PickCompaction(Sought(shape, 2.1), kForSeeks);
-  ASSERT_TRUE(plan.has_value());
-  EXPECT_THAT(Ids(*plan), ElementsAre(5, 4));
-}
-
-// What a merge would not have saved does not pay for it.
-TEST(PickerTest, MergesOfLevel0OnlyFilesThatScansReadBesideEachOther) {
-  LevelShape shape;
-  shape.levels[6] = {File(1, "a", "z", 4096 * kMiB)};
-  shape.levels[0] = {File(4, "b", "c", 2 * kMiB), File(3, "n", "z"), File(2, "a", "m")};
-  for (FileShape& file : shape.levels[0]) file.seek_bytes = 100 * kMiB;
-  shape.levels[0][0].seek_bytes = 33 * kMiB;  // It was read less than what it stands on.
-  EXPECT_FALSE(PickCompaction(shape, kForSeeks).has_value());
-  shape.levels[0][0].seek_bytes = 35 * kMiB;
-  const std::optional<CompactionPlan> plan = PickCompaction(shape, kForSeeks);
-  ASSERT_TRUE(plan.has_value());
-  EXPECT_THAT(Ids(*plan), ElementsAre(4, 2));
-}
-
-TEST(PickerTest, MergesLevel0DownOnceScansHavePaidForItsBase) {
-  LevelShape shape;
-  shape.levels[6] = {File(1, "a", "m", 640 * kMiB), File(2, "n", "z", 320 * kMiB)};
-  // Side by side, as it is once it was merged among itself.
-  shape.levels[0] = {File(4, "a", "m"), File(3, "n", "z")};
-  EXPECT_FALSE(PickCompaction(Sought(shape, 10.9), kForSeeks).has_value());
-  std::optional<CompactionPlan> plan = PickCompaction(Sought(shape, 11.1), kForSeeks);
-  ASSERT_TRUE(plan.has_value());
-  EXPECT_THAT(Ids(*plan), ElementsAre(3, 2));
-  // The dearer one, of which alone more was read.
-  shape.levels[0][0].seek_bytes = 21 * 32 * kMiB + 1;
-  plan = PickCompaction(shape, kForSeeks);
-  ASSERT_TRUE(plan.has_value());
-  EXPECT_EQ(plan->reason, PickReason::kLevel0Seeks);
-  EXPECT_EQ(plan->output_level, 6u);
-  EXPECT_THAT(Ids(*plan), ElementsAre(4, 1));
-  // Where nothing lies below it nothing would be saved.
-  shape.levels[6].clear();
-  EXPECT_FALSE(PickCompaction(Sought(shape, 100), kForSeeks).has_value());
 }
 
 LevelShape LargeShape() {
   LevelShape shape;  // 16 GiB at the bottom: level 5 holds about 2.7 GiB.
   for (int i = 0; i < 512; ++i) {
     std::string key = LsmSimulation::KeyText(static_cast<uint32_t>(i) << 8);
-    shape.levels[6].push_back(File(1000 + static_cast<uint64_t>(i), key, key + "z"));
+    shape.levels[6].push_back(ShapedFile(1000 + static_cast<uint64_t>(i), key, key + "z"));
   }
   return shape;
 }
@@ -365,14 +280,14 @@ LevelShape LargeShape() {
 TEST(PickerTest, LevelsGrowBottomUpWithTheData) {
   PickerOptions options;
   LevelShape small;
-  small.levels[6] = {File(1, "a", "b", 2048 * kMiB)};
+  small.levels[6] = {ShapedFile(1, "a", "b", 2048 * kMiB)};
   EXPECT_EQ(TargetsFor(small, options).base_level, 6u);
   LevelTargets targets = TargetsFor(LargeShape(), options);
   EXPECT_EQ(targets.base_level, 5u);
   EXPECT_GT(targets.bytes[5], 2048 * kMiB);
   EXPECT_LT(targets.bytes[5], 3400 * kMiB);
   LevelShape huge;
-  huge.levels[6] = {File(1, "a", "b", 100ull << 30)};
+  huge.levels[6] = {ShapedFile(1, "a", "b", 100ull << 30)};
   EXPECT_EQ(TargetsFor(huge, options).base_level, 4u);
   EXPECT_LE(TargetsFor(huge, options).growth, kLevelGrowth);
 }
@@ -380,8 +295,8 @@ TEST(PickerTest, LevelsGrowBottomUpWithTheData) {
 TEST(PickerTest, EmptiesLevelsAboveTheBaseBeforeLevel0PassesThem) {
   PickerOptions options;
   LevelShape shape;
-  shape.levels[3] = {File(5, "c", "d")};
-  shape.levels[6] = {File(1, "a", "b")};
+  shape.levels[3] = {ShapedFile(5, "c", "d")};
+  shape.levels[6] = {ShapedFile(1, "a", "b")};
   EXPECT_EQ(TargetsFor(shape, options).base_level, 3u);
   std::optional<CompactionPlan> plan = PickCompaction(shape, options);
   ASSERT_TRUE(plan.has_value());
@@ -394,7 +309,7 @@ TEST(PickerTest, MovesDownTheFileWithTheLeastOverlap) {
   for (uint64_t i = 0; i < 120; ++i) {
     std::string key = LsmSimulation::KeyText(static_cast<uint32_t>(i * 4) << 8);
     std::string last = i == 41 ? key + "a" : LsmSimulation::KeyText(static_cast<uint32_t>(i * 4 + 2) << 8);
-    shape.levels[5].push_back(File(100 + i, key, last));
+    shape.levels[5].push_back(ShapedFile(100 + i, key, last));
   }
   std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
   ASSERT_TRUE(plan.has_value());
@@ -407,7 +322,7 @@ TEST(PickerTest, TombstoneDenseFilesGoFirst) {
   LevelShape shape = LargeShape();
   for (uint64_t i = 0; i < 120; ++i) {
     std::string key = LsmSimulation::KeyText(static_cast<uint32_t>(i * 4) << 8);
-    shape.levels[5].push_back(File(100 + i, key, key + "a"));
+    shape.levels[5].push_back(ShapedFile(100 + i, key, key + "a"));
   }
   shape.levels[5][17].tombstones = shape.levels[5][17].entries / 2;
   std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
@@ -417,7 +332,7 @@ TEST(PickerTest, TombstoneDenseFilesGoFirst) {
 
 TEST(PickerTest, RewritesABottomFileOfTombstonesOnlyWhenTheyCanGo) {
   LevelShape shape;
-  shape.levels[6] = {File(5, "a", "b")};
+  shape.levels[6] = {ShapedFile(5, "a", "b")};
   shape.levels[6][0].tombstones = shape.levels[6][0].entries / 2;
   EXPECT_FALSE(PickCompaction(shape, PickerOptions{}).has_value());
   shape.droppable_before = Version(6);
@@ -430,7 +345,7 @@ TEST(PickerTest, RewritesABottomFileOfTombstonesOnlyWhenTheyCanGo) {
 
 TEST(PickerTest, RewritesASliceThatKeepsMoreThanItUses) {
   LevelShape shape;
-  shape.levels[6] = {File(5, "a", "b"), File(6, "c", "d")};
+  shape.levels[6] = {ShapedFile(5, "a", "b"), ShapedFile(6, "c", "d")};
   shape.levels[6][1].foreign_bytes = shape.levels[6][1].size + 1;
   std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
   ASSERT_TRUE(plan.has_value());
@@ -440,8 +355,8 @@ TEST(PickerTest, RewritesASliceThatKeepsMoreThanItUses) {
 
 TEST(PickerTest, MovesAFileOnlyWhenRewritingItWouldGainNothing) {
   LevelShape shape;
-  shape.levels[5] = {File(5, "a", "b")};  // A level to be emptied.
-  shape.levels[4] = {File(6, "x", "y")};
+  shape.levels[5] = {ShapedFile(5, "a", "b")};  // A level to be emptied.
+  shape.levels[4] = {ShapedFile(6, "x", "y")};
   std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
   ASSERT_TRUE(plan.has_value());
   EXPECT_TRUE(plan->trivial_move);
@@ -458,7 +373,8 @@ TEST(PickerTest, MovesAFileOnlyWhenRewritingItWouldGainNothing) {
 }
 
 TEST(PickerTest, SublevelsCountTheFilesAKeyMayBeIn) {
-  std::vector<FileShape> files{File(4, "a", "m"), File(3, "n", "z"), File(2, "k", "p"), File(1, "a", "c")};
+  std::vector<FileShape> files{ShapedFile(4, "a", "m"), ShapedFile(3, "n", "z"), ShapedFile(2, "k", "p"),
+                               ShapedFile(1, "a", "c")};
   EXPECT_THAT(SublevelsOf(files), ElementsAre(2, 2, 1, 1));
 }
 
@@ -470,7 +386,7 @@ TEST(PickerTest, SublevelsOfRandomFilesAreAsByLookingAtEachPair) {
     for (size_t i = 0; i < expected.size(); ++i) {
       std::string lower(1, static_cast<char>('a' + random() % 20)), last = lower;
       last[0] = static_cast<char>(last[0] + random() % 6);
-      files.push_back(File(100 - i, lower, last));
+      files.push_back(ShapedFile(100 - i, lower, last));
       if (last != lower && random() % 3 == 0) files.back().span.upper = last;  // Where others begin.
       if (random() % 10 == 0) files.back().span.upper.clear();
     }
