@@ -8,11 +8,12 @@ namespace partita {
 uint32_t Level0Depth(uint64_t base_bytes, uint64_t flush_bytes, uint64_t flushed_per_second,
                      uint64_t merged_per_second) {
   constexpr double kCoreShare = 0.25;
+  constexpr double kOfBaseMax = 2;
   // At a depth of d flushes each flushed byte takes a byte of merging and base_bytes / d / flush_bytes more.
   const double may_take = kCoreShare * static_cast<double>(merged_per_second) /
                           std::max(static_cast<double>(flushed_per_second), 1.0);
   const double base_flushes = static_cast<double>(base_bytes) / static_cast<double>(flush_bytes);
-  const double depth = base_flushes / std::max(may_take - 1, 1.0);
+  const double depth = base_flushes / std::max(may_take - 1, 1 / kOfBaseMax);
   return static_cast<uint32_t>(std::clamp<double>(depth, kLevel0DepthCalm, kLevel0DepthMax));
 }
 

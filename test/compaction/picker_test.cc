@@ -60,9 +60,9 @@ TEST(PickerTest, TheDepthOfLevel0FollowsTheBytesThatAreFlushed) {
     before = depth;
   }
   EXPECT_EQ(before, kLevel0DepthMax);
-  // A base no larger than level 0 gives no reason to wait.
+  // A base half as large as level 0 gives no reason to wait.
   EXPECT_EQ(Level0Depth(0, kFlush, 1'000'000'000), kLevel0DepthCalm);
-  EXPECT_EQ(Level0Depth(12 * kFlush, kFlush, 1'000'000'000), 12u);
+  EXPECT_EQ(Level0Depth(12 * kFlush, kFlush, 1'000'000'000), 24u);
 }
 
 TEST(PickerTest, MergesADeepLevel0IntoTheLastLevelOfASmallStore) {
