@@ -28,8 +28,8 @@ Task<Result<JobResult>> FlushJob::Run() {
   Status written = co_await WriteAll(&result.statistics);
   if (written.ok()) written = co_await outputs_->Finish();
   if (!written.ok()) {
-    co_await warm_->TakeBack();
     co_await outputs_->Discard();  // F22: the memtable stays, the next try writes new files.
+    co_await warm_->TakeBack();
     co_return written.WithContext("flush");
   }
   for (const auto& table : outputs_->tables()) {

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "engine/base/executor.h"
 #include "engine/base/ids.h"
@@ -13,6 +14,7 @@
 
 namespace partita {
 
+class Overlapped;
 class ReadAheadPool;
 
 // What flush and merge jobs have in common: the world they work in and what they report.
@@ -34,8 +36,11 @@ struct JobContext {
   Executor* cache_executor = nullptr;
   // Where the job has read what it comes to next while it works; null: it waits for each read.
   ReadAheadPool* read_ahead = nullptr;
-  // Called when a table was read back, on the job's thread, which alone knows what CPU time that took. May be
-  // empty.
+  // Begins what goes on beside the job (Overlapped::Start). It may be performed, or held unbegun, by others
+  // when the job has ended. Empty: the job does all by itself.
+  std::function<void(std::shared_ptr<Overlapped>)> start_beside{};
+  // Called when a table was read back, by who did that: its thread alone knows what CPU time that took. May
+  // be empty.
   std::function<void()> read_back{};
   // Set from any thread to end the job with kCancelled at its next slice. May be null.
   const std::atomic<bool>* cancel = nullptr;

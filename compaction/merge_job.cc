@@ -150,8 +150,8 @@ Task<Result<JobResult>> MergeJob::Run() {
   Status merged = co_await s.MergeAll();
   if (merged.ok()) merged = co_await s.outputs.Finish();
   if (!merged.ok()) {
-    co_await s.warm.TakeBack();
     co_await s.outputs.Discard();  // F22: the inputs stay, the next try writes new files.
+    co_await s.warm.TakeBack();
     co_return merged.WithContext("compaction to level " + std::to_string(s.spec.plan.output_level));
   }
   s.DescribeEdit();

@@ -1,6 +1,7 @@
 #include "compaction/table_outputs.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "engine/base/assert.h"
 #include "engine/base/coding.h"
@@ -10,7 +11,7 @@
 namespace partita {
 
 TableOutputs::TableOutputs(JobContext& context, Codec codec, OutputCutter cutter, JobStatistics* statistics,
-                           uint32_t shrink_min, BlockTaker* warm)
+                           uint32_t shrink_min, WarmEntries* warm)
     : context_(context),
       codec_(codec),
       shrink_min_(shrink_min),
@@ -29,7 +30,11 @@ bool TableOutputs::MustTurn(std::string_view key) {
 }
 
 Task<Status> TableOutputs::Turn() {
-  if (writer_ != nullptr) PARTITA_CO_TRY(co_await EndTable());
+  if (writer_ != nullptr) {
+    PARTITA_CO_TRY(co_await writer_->BeginFinish());
+    PARTITA_CO_TRY(co_await EndTable());
+    if (context_.start_beside) context_.start_beside(ended_);
+  }
   TableWriterOptions options;
   options.store = context_.store_id;
   options.id = context_.next_object_id();
@@ -64,43 +69,25 @@ Task<Status> TableOutputs::Drain() { co_return co_await writer_->Drain(); }
 
 Task<Status> TableOutputs::EndTable() {
   PARTITA_CO_TRY(co_await SettleEnded());
-  PARTITA_CO_TRY(co_await writer_->BeginFinish());
-  ended_ = std::move(writer_);
+  ended_ = std::make_shared<EndedTable>(context_, std::move(writer_),
+                                        warm_ == nullptr ? nullptr : warm_->EndOutput());
   co_return Status();
 }
 
 Task<Status> TableOutputs::SettleEnded() {
   if (ended_ == nullptr) co_return Status();
-  Result<TableInfo> info = co_await ended_->Finish();
-  if (!info.ok()) co_return info.status();  // Discard abandons it.
-  ended_.reset();
-  finished_.push_back(info->id);
-  statistics_->bytes_written += info->file_size;
-  Status read_back = co_await ReadBack(std::move(info).value());
-  if (context_.read_back) context_.read_back();
-  if (read_back.code() != Code::kCorruption) co_return read_back;
-  // Nothing of the store is damaged: the file is discarded, and its inputs are there (F22).
-  co_return Status::IoError("what was written does not read back: " + read_back.message());
-}
-
-// F47: what is on disk is read in full, past all caches, before any input is let go.
-Task<Status> TableOutputs::ReadBack(TableInfo info) {
-  PARTITA_CO_ASSIGN(std::shared_ptr<TableReader> table,
-                    co_await TableReader::Open(context_.store, context_.cache, context_.store_id, info.id));
-  TableVerifyReport report;
-  PARTITA_CO_TRY(co_await table->Verify(&report, warm_, context_.read_ahead, context_.cancel));
-  statistics_->bytes_verified += report.bytes_read;
-  if (report.entries != info.entry_count || report.tombstones != info.tombstone_count ||
-      table->info() != info) {
-    co_return Status::Corruption(table->name() + ": read back other counts than were written (F47)");
-  }
-  tables_.push_back(std::move(table));
+  const Status settled = co_await ended_->Arrive();
+  settled_.push_back(std::move(ended_));
+  PARTITA_CO_TRY(settled);
+  const EndedTable& ended = *settled_.back();
+  statistics_->bytes_written += ended.table()->info().file_size;
+  statistics_->bytes_verified += ended.bytes_verified();
+  tables_.push_back(ended.table());
   co_return Status();
 }
 
 Task<Status> TableOutputs::Finish() {
-  PARTITA_CO_TRY(co_await SettleEnded());
-  ended_ = std::move(writer_);  // Nothing goes on beside its flush.
+  if (writer_ != nullptr) PARTITA_CO_TRY(co_await EndTable());
   PARTITA_CO_TRY(co_await SettleEnded());
   uint64_t entries = 0;
   for (const auto& table : tables_) entries += table->info().entry_count;
@@ -112,16 +99,14 @@ Task<Status> TableOutputs::Finish() {
 }
 
 Task<void> TableOutputs::Discard() {
-  for (std::unique_ptr<TableWriter>* one : {&ended_, &writer_}) {
-    if (*one != nullptr) co_await (*one)->Abandon();
-    one->reset();
-  }
+  (void)co_await SettleEnded();  // Whoever performs it uses what is the job's.
+  if (writer_ != nullptr) co_await writer_->Abandon();
+  writer_.reset();
   tables_.clear();
-  for (ObjectId id : finished_) {
-    Status removed = co_await context_.store.Remove(id);
-    if (!removed.ok()) left_behind_.push_back(id);
+  for (const std::shared_ptr<EndedTable>& table : settled_) {
+    if (const std::optional<ObjectId> left = co_await table->Discard()) left_behind_.push_back(*left);
   }
-  finished_.clear();
+  settled_.clear();
 }
 
 std::string DescribeKey(std::string_view user_key) {

@@ -4,9 +4,11 @@
 #include <string_view>
 #include <vector>
 
+#include "compaction/ended_table.h"
 #include "compaction/job.h"
 #include "compaction/output_cutter.h"
 #include "compaction/retention.h"
+#include "compaction/warm_entries.h"
 #include "engine/base/result.h"
 #include "engine/base/task.h"
 #include "sstable/table_reader.h"
@@ -21,9 +23,9 @@ namespace partita {
 // after any failure Discard; one of the two before destruction.
 class TableOutputs {
  public:
-  // All arguments outlive it. `shrink_min`: see TableWriterOptions. `warm`: see TableReader::Verify.
+  // All arguments outlive it. `shrink_min`: see TableWriterOptions. `warm` is told of each entry by the job.
   TableOutputs(JobContext& context, Codec codec, OutputCutter cutter, JobStatistics* statistics,
-               uint32_t shrink_min = 1, BlockTaker* warm = nullptr);
+               uint32_t shrink_min = 1, WarmEntries* warm = nullptr);
   ~TableOutputs();
 
   // True when the file at hand ends before `key`, or none is open: Turn() must be awaited.
@@ -63,22 +65,20 @@ class TableOutputs {
  private:
   // Bytes in the writer's unfinished block.
   size_t block_fill() const { return writer_ == nullptr ? 0 : writer_->block_fill(); }
-  // What remains of the file at hand goes to the device while the next one is begun.
+  // The file at hand is complete. REQUIRES: there is one.
   Task<Status> EndTable();
-  // Awaits that, and reads back.
+  // Awaits the file before, durable and read back, if there is one.
   Task<Status> SettleEnded();
-  // kCorruption: it is not what was written, or cannot be read.
-  Task<Status> ReadBack(TableInfo info);
 
   JobContext& context_;
   Codec codec_;
   uint32_t shrink_min_;
   OutputCutter cutter_;
   JobStatistics* statistics_;
-  BlockTaker* warm_;
+  WarmEntries* warm_;
   std::unique_ptr<TableWriter> writer_;
-  std::unique_ptr<TableWriter> ended_;  // The file before: complete, not known to be durable.
-  std::vector<ObjectId> finished_;      // Durable, whether read back or not.
+  std::shared_ptr<EndedTable> ended_;  // The file before, on its way.
+  std::vector<std::shared_ptr<EndedTable>> settled_;
   std::vector<std::shared_ptr<TableReader>> tables_;
   std::vector<ObjectId> left_behind_;
 };

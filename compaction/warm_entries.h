@@ -1,17 +1,17 @@
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "compaction/warm_output.h"
 #include "engine/base/executor.h"
 #include "engine/base/task.h"
 #include "sstable/block_cache.h"
 #include "sstable/table_iterator.h"
-#include "sstable/table_reader.h"
 
 namespace partita {
 
@@ -29,84 +29,54 @@ namespace partita {
 // merge where the cache held an input that nobody had used since it came in so. What was written last is then
 // read without the disk where there is memory for all.
 //
-// Used by one thread at a time; everything outlives it.
-class WarmEntries final : public BlockTaker {
+// Used by the thread of the job; everything outlives it.
+class WarmEntries {
  public:
-  // `executor`: does what takes the cache's locks, for a thread that must not (an idle one: DESIGN 7), and is
-  // not that thread's. Null: whoever runs the job does.
+  // `executor`: see WarmOutput.
   WarmEntries(BlockCache& cache, Executor* executor) : cache_(cache), executor_(executor) {}
 
   // From here on blocks that are not wanted come in as well, until the cache has nothing free for one.
-  void TakeSpare() { takes_spare_ = !spare_ended_; }
+  void TakeSpare();
 
   // An input block that the merge comes to: whether its entries are warm, as the cache has it and it was
   // used.
   bool Note(const TableIterator& at);
-  // The next `count` entries of the outputs.
+  // The next `count` entries of the output at hand.
   void Out(bool warm, uint64_t count);
-  // The next entry of the outputs, of the block in which `at` stands, or all of that block; `warm` as Note
+  // The next entry of it, of the block in which `at` stands, or all of that block; `warm` as Note
   // said of it. Of a block that is not in the cache some rows may be.
   void OutEntry(const TableIterator& at, bool warm, std::string_view user_key);
   void OutBlock(const TableIterator& at, bool warm, const DataBlock& block);
 
-  // The next entry of the outputs, which comes from no block.
+  // The next entry of it, which comes from no block.
   void OutRow(bool warm);
 
-  bool Wants(uint64_t entries) override;
-  void Take(const TableIterator& at) override;
-  bool IsFull() const override { return bytes_.size() >= kBytesAtOnce; }
-  Task<void> Put() override;
+  // The output at hand has no more entries: for reading it back, beside the job's thread too. What comes out
+  // from here on belongs to another.
+  std::shared_ptr<WarmOutput> EndOutput();
 
-  // Gives up what was put: the outputs are discarded.
+  // Gives up what was put: the outputs are discarded. REQUIRES: none is being read back.
   Task<void> TakeBack();
 
   // The input blocks that were in the cache.
   const std::vector<BlockKey>& blocks() const { return blocks_; }
 
  private:
-  // Copies that wait for Put.
-  static constexpr size_t kBytesAtOnce = size_t{1} << 20;
-  // Runs of entries not read back yet, 16 bytes each, and as many single ones; what comes beyond counts as
-  // cold.
+  // Runs of entries of an output, 16 bytes each, and as many single ones; what comes beyond counts as cold.
   static constexpr size_t kRunsMax = 262'144;
-
-  struct Run {  // Of entries, counted from the first output's first one.
-    uint64_t begin, end;
-  };
-  struct Piece {
-    BlockKey key;
-    size_t size;
-    CachePriority priority;
-    bool is_spare;
-  };
 
   void NoteIndex(const TableIterator& at);
   void NoteRow(const TableIterator& at, const BlockKey& row);
-  bool IsWorthTaking(const DataBlock& block) const;
-  void TakeRows(const TableIterator& at, const DataBlock& block);
-  void Copy(BlockKey key, std::string_view content, CachePriority priority, bool is_spare = false);
-  Task<void> Elsewhere(void (WarmEntries::*work)());
-  void PutHere();
-  void TakeBackHere();
 
   BlockCache& cache_;
-  Executor* executor_;
+  Executor* const executor_;
   std::vector<BlockKey> blocks_;
   std::optional<BlockKey> index_noted_, row_noted_;
   bool has_rows_ = false;  // The cache had some at the last Note.
-  std::vector<Run> runs_;
-  std::deque<uint64_t> rows_;        // Entries that are warm alone, counted alike, and not read back yet.
-  std::vector<uint32_t> rows_here_;  // Of the block that Wants was asked of last.
-  bool wants_block_ = false;         // All of it, whatever its rows are.
-  bool takes_spare_ = false, spare_ended_ = false;
-  uint64_t out_ = 0;
-  uint64_t read_back_ = 0;
-  size_t at_ = 0;  // The first run that does not end before read_back_.
-  std::string bytes_;
-  std::vector<Piece> pieces_;  // In bytes_, one after the other.
-  std::optional<BlockKey> index_taken_;
-  bool index_was_wanted_ = false;  // Of that: as part of what is wanted, or of what is spare.
-  std::vector<BlockKey> put_;
+  std::atomic<SpareBlocks> spare_{SpareBlocks::kStayOut};
+  WarmRuns warm_;     // Of the output at hand.
+  uint64_t out_ = 0;  // Its entries.
+  std::vector<std::shared_ptr<WarmOutput>> ended_;
 };
 
 }  // namespace partita

@@ -225,6 +225,9 @@ Task<Status> Shard::RunWork(CompactionWork* work, BackgroundClass by) {
   work->context.cancel = &idle_gives_way_;
   work->context.cache_executor = &context_.runtime.background(BackgroundClass::kOrdinary);
   work->context.read_ahead = &context_.idle_job_reads;
+  work->context.start_beside = [this](std::shared_ptr<Overlapped> operation) {
+    Overlapped::Start(tasks_, context_.runtime.background(BackgroundClass::kIdle), std::move(operation));
+  };
   const Status done = co_await MergeFor(work);
   idle_began_ns_.store(0);
   if (done.code() == Code::kCancelled && !closing_.load())

@@ -382,6 +382,10 @@ JobContext Shard::MakeJobContext(const ReadView& view, ObjectStore& objects, Bac
   job.is_dead_table = [live = std::move(live)](TableId table) { return !live.contains(table.value); };
   job.target_file_bytes = context_.table_file_bytes;
   job.read_ahead = &context_.job_reads;
+  job.start_beside = [this](std::shared_ptr<Overlapped> operation) {
+    Executor& helpers = context_.runtime.background(BackgroundClass::kOrdinary);
+    Overlapped::Start(tasks_, helpers, std::move(operation));
+  };
   job.read_back = [this, work] { background_.Note(work, 0); };
   job.cancel = &closing_;
   return job;

@@ -13,7 +13,9 @@
 #include "compaction/level_shape.h"
 #include "compaction/merge_job.h"
 #include "engine/base/executor.h"
+#include "engine/base/overlapped.h"
 #include "engine/base/stored_value.h"
+#include "engine/base/task_group.h"
 #include "engine/base/user_key.h"
 #include "sstable/read_ahead_pool.h"
 #include "test/support/late_executor.h"
@@ -80,6 +82,7 @@ class JobWorld {
   ~JobWorld() {
     helpers.RunAll();
     RunBlocking(reads.Join());
+    RunBlocking(beside.Join());
   }
 
   JobContext Context() {
@@ -90,6 +93,10 @@ class JobWorld {
     context.block_size = block_size;
     context.cancel = &cancel;
     context.read_ahead = read_ahead;
+    context.start_beside = [this](std::shared_ptr<Overlapped> operation) {
+      Overlapped::Start(beside, beside_executor == nullptr ? helpers : *beside_executor,
+                        std::move(operation));
+    };
     return context;
   }
 
@@ -185,7 +192,9 @@ class JobWorld {
   size_t FileCount() const { return levels->file_count(); }
 
   MemoryObjectStore store;
-  LateExecutor helpers;  // They come when a job has ended: it performs its reads itself.
+  LateExecutor helpers;  // They come when a job has ended: it performs its reads itself, and all else.
+  TaskGroup beside;
+  Executor* beside_executor = nullptr;  // Of what goes on beside jobs; null: `helpers`.
   ReadAheadPool reads{helpers, 8 << 20};
   ReadAheadPool* read_ahead = &reads;
   BlockCache cache;

@@ -285,21 +285,31 @@ TEST(WarmEntriesCountTest, CountsWhatOverlapsEachBlock) {
   BlockCache cache(1u << 20);
   WarmEntries warm(cache, nullptr);
   warm.Out(true, 5);
-  warm.Out(false, 5);
-  EXPECT_TRUE(warm.Wants(10));  // Half of them.
-  warm.Out(false, 1);
+  warm.Out(false, 6);
   warm.Out(true, 4);
-  EXPECT_TRUE(warm.Wants(5));
   warm.Out(true, 3);  // The same run goes on.
   warm.Out(false, 4);
-  EXPECT_FALSE(warm.Wants(7));
-  for (int i = 0; i < 300'000; ++i) {  // What was read back leaves room for what comes.
-    warm.Out(true, 1);
-    warm.Out(false, 3);
-    warm.Out(true, 2);
-    ASSERT_FALSE(warm.Wants(4)) << i;
-    ASSERT_TRUE(warm.Wants(2)) << i;
-  }
+  const std::shared_ptr<WarmOutput> first = warm.EndOutput();
+  warm.Out(true, 3);  // Of the next.
+  warm.Out(false, 5);
+  const std::shared_ptr<WarmOutput> second = warm.EndOutput();
+  EXPECT_TRUE(first->Wants(10));  // Half of them.
+  EXPECT_TRUE(first->Wants(5));
+  EXPECT_FALSE(second->Wants(7));  // Each counts its own.
+  EXPECT_FALSE(first->Wants(7));
+  EXPECT_FALSE(second->Wants(1));
+}
+
+TEST(WarmEntriesCountTest, ARunReachesOverTheEndsOfBlocks) {
+  BlockCache cache(1u << 20);
+  WarmEntries warm(cache, nullptr);
+  warm.Out(false, 3);
+  warm.Out(true, 10);
+  warm.Out(false, 3);
+  const std::shared_ptr<WarmOutput> output = warm.EndOutput();
+  EXPECT_FALSE(output->Wants(5));
+  for (int block = 0; block < 4; ++block) EXPECT_TRUE(output->Wants(2)) << block;
+  EXPECT_FALSE(output->Wants(3));
 }
 
 INSTANTIATE_TEST_SUITE_P(Blocks, WarmEntriesTest, testing::Bool(), [](const auto& passes) {

@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "compaction/job.h"
+#include "compaction/warm_output.h"
+#include "engine/base/ids.h"
+#include "engine/base/overlapped.h"
+#include "engine/base/result.h"
+#include "engine/base/task.h"
+#include "sstable/table_reader.h"
+#include "sstable/table_writer.h"
+
+namespace partita {
+
+// A job's output that is complete: it becomes durable (F25), and is then read back in full (F47), beside the
+// job, which makes the next one meanwhile (JobContext::start_beside), or by the job when that comes to need
+// it. What writing and reading take of the disk and reading back of a core would otherwise add up.
+//
+// Arrive's codes: kIoError, kNoSpace; kIoError, too, for what does not read back. After any failure only
+// Discard is useful. REQUIRES: the context and the cache outlive Arrive, which is awaited before it goes.
+class EndedTable final : public Overlapped {
+ public:
+  EndedTable(JobContext& context, std::unique_ptr<TableWriter> writer, std::shared_ptr<WarmOutput> warm)
+      : context_(context), writer_(std::move(writer)), warm_(std::move(warm)) {}
+
+  // REQUIRES of all: Arrive has returned. Null after a failure.
+  const std::shared_ptr<TableReader>& table() const { return table_; }
+  uint64_t bytes_verified() const { return bytes_verified_; }
+  // Removes what was written: the object that could not be removed, if any.
+  Task<std::optional<ObjectId>> Discard();
+
+ private:
+  Task<Status> Perform() override;
+  // kCorruption: it is not what was written, or cannot be read.
+  Task<Status> ReadBack(const TableInfo& info);
+
+  JobContext& context_;
+  std::unique_ptr<TableWriter> writer_;  // Null once the file is durable.
+  std::shared_ptr<WarmOutput> warm_;
+  std::optional<ObjectId> durable_;
+  std::shared_ptr<TableReader> table_;
+  uint64_t bytes_verified_ = 0;
+};
+
+}  // namespace partita

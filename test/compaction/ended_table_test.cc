@@ -1,0 +1,69 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/io/task_pool.h"
+#include "test/compaction/job_test_world.h"
+
+// Outputs become durable and are read back beside their job.
+
+namespace partita {
+namespace {
+
+class EndedTableTest : public testing::Test {
+ protected:
+  static constexpr uint32_t kRows = 2'000;
+
+  void SetUp() override {
+    ASSERT_TRUE(pool_.Start("beside", 2, ThreadPriority::kOrdinary).ok());
+    world_.beside_executor = &pool_;
+    world_.read_ahead = nullptr;  // Its helpers are for one thread.
+  }
+  void TearDown() override { pool_.Close(); }
+
+  static std::vector<ModelEntry> Entries() {
+    std::vector<ModelEntry> entries;
+    for (uint32_t row = 0; row < kRows; ++row) {
+      std::string content = std::to_string(row * 7919);
+      while (content.size() < 200) content += std::to_string(content.size() * 31 + row);
+      entries.push_back(MakeEntry(EncodeUserKey(TableId(1), "p", std::to_string(100'000 + row)), 5,
+                                  EntryKind::kPut, content));
+    }
+    return entries;
+  }
+  Result<JobResult> Flush() { return world_.Flush(Entries(), {kVersionMax, {}}); }
+
+  TaskPool pool_;
+  JobWorld world_;
+};
+
+TEST_F(EndedTableTest, AllAreThereInOrderWhoeverReadsThemBack) {
+  for (int i = 0; i < 20; ++i) {
+    world_.levels = std::make_shared<const LevelSet>();
+    const Result<JobResult> flushed = Flush();
+    ASSERT_TRUE(flushed.ok()) << flushed.status().ToString();
+    ASSERT_GT(flushed->edit.added.size(), 10u);
+    EXPECT_EQ(flushed->statistics.bytes_verified, flushed->statistics.bytes_written);
+    for (size_t at = 1; at < flushed->edit.added.size(); ++at) {
+      EXPECT_LT(flushed->edit.added[at - 1].file.info.largest, flushed->edit.added[at].file.info.smallest);
+    }
+    EXPECT_EQ(world_.EntriesOf(), Entries());
+  }
+}
+
+TEST_F(EndedTableTest, OneThatDoesNotReadBackLeavesNothing) {
+  for (uint64_t bad = 1; bad <= 12; ++bad) {
+    const ObjectId id(world_.last_id + bad);
+    world_.store.faults().on_read = [id](ObjectId read, uint64_t offset, std::span<uint8_t> bytes,
+                                         ReadCaching) {
+      if (read == id && offset == 0) bytes[100] ^= 1;
+      return Status();
+    };
+    EXPECT_EQ(Flush().code(), Code::kIoError) << bad;
+    EXPECT_EQ(world_.ObjectCount(), 0u) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace partita
