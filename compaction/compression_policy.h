@@ -7,7 +7,8 @@
 namespace partita {
 
 // How tables of a level are compressed (DESIGN 6, 7):
-//   level 0      not at all, as it lives for minutes, but for what repeats itself (kFlushShrinkMin)
+//   level 0      not at all, as it lives for minutes, but for what repeats itself (kFlushShrinkMin) and what
+//                will be moved down as it is (FlushSpec::lies_on_nothing)
 //   all others   LZ4
 //
 // Why one class for all others: blocks pass from one table to another unchanged only within a class,

@@ -24,7 +24,8 @@ Task<Result<JobResult>> FlushJob::Run() {
   warm_ = std::make_unique<WarmEntries>(context_.cache, context_.cache_executor);
   if (spec_.fills_cache) warm_->TakeSpare();
   outputs_ = std::make_unique<TableOutputs>(context_, CodecForLevel(kLevels - 1), std::move(cutter),
-                                            &result.statistics, kFlushShrinkMin, warm_.get());
+                                            &result.statistics, spec_.lies_on_nothing ? 1 : kFlushShrinkMin,
+                                            warm_.get());
   Status written = co_await WriteAll(&result.statistics);
   if (written.ok()) written = co_await outputs_->Finish();
   if (!written.ok()) {

@@ -223,10 +223,13 @@ CompactionPlan Level0::PlanDown(const Set& set, PickReason reason) const {
     AddInput(&plan, base_level_, *file);
     plan.span.Extend(file->span);
   }
-  // Level 0 is not compressed, so it never moves into the last level; tombstones are merged, to be
-  // dropped as early as they can.
-  plan.trivial_move = plan.overlap_bytes == 0 && plan.inputs.size() == taken.size() &&
-                      base_level_ + 1 < kLevels && tombstones == 0 && MutuallyDisjoint(taken);
+  // What is not compressed never moves into the last level; tombstones are merged, to be dropped as early as
+  // they can.
+  const bool is_as_wanted =
+      base_level_ + 1 < kLevels ||
+      std::all_of(taken.begin(), taken.end(), [](const FileShape* file) { return file->bottom_compression; });
+  plan.trivial_move = plan.overlap_bytes == 0 && plan.inputs.size() == taken.size() && is_as_wanted &&
+                      tombstones == 0 && MutuallyDisjoint(taken);
   return plan;
 }
 

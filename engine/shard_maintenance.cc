@@ -391,11 +391,25 @@ JobContext Shard::MakeJobContext(const ReadView& view, ObjectStore& objects, Bac
   return job;
 }
 
+bool Shard::LiesOnNothing(const Memtable& memtable, const ReadView& view) {
+  MemtableIterator first(memtable, Direction::kForward, kVersionMax);
+  MemtableIterator last(memtable, Direction::kBackward, kVersionMax);
+  if (first.SeekToFirst() != IterState::kEntry || last.SeekToFirst() != IterState::kEntry) return false;
+  const std::string end = std::string(last.entry().user_key) + '\0';
+  for (const RangeView& range : view.ranges) {
+    for (size_t level = 0; level < kLevels; ++level) {
+      if (!range.levels->Overlapping(level, first.entry().user_key, end).empty()) return false;
+    }
+  }
+  return true;
+}
+
 Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable, const ReadView& view) {
   FlushSpec spec;
   auto entries = std::make_unique<MemtableIterator>(memtable, Direction::kForward, kVersionMax);
   spec.is_wanted = [at = entries.get()] { return at->was_read(); };
   spec.fills_cache = context_.caches_flushes;
+  spec.lies_on_nothing = LiesOnNothing(memtable, view);
   spec.entries = std::move(entries);
   spec.entries_expected = memtable.entry_count();
   spec.retention.visible = commit_log_ == nullptr ? memtable.version_max() : commit_log_->visible_version();

@@ -361,6 +361,15 @@ TEST_F(JobTest, WhatWasCompressedOnLevel0IsNotWrittenOutInFull) {
   EXPECT_EQ(world_.EntriesOf(0).size(), 600u);
 }
 
+TEST_F(JobTest, AFlushThatLiesOnNothingIsCompressedForTheLastLevel) {
+  world_.lies_on_nothing = true;
+  FlushOk(Puts(0, 300, 5));
+  const LevelShape shape = ShapeOf(*world_.levels, Version(0), {}, {});
+  EXPECT_FALSE(shape.levels[0].empty());
+  for (const FileShape& file : shape.levels[0]) EXPECT_TRUE(file.bottom_compression);
+  EXPECT_EQ(world_.EntriesOf(0).size(), 300u);
+}
+
 TEST_F(JobTest, AllLevelsButLevel0AreCompressedAlike) {
   FlushOk(Puts(0, 300, 5));
   EXPECT_EQ(world_.levels->level(0)[0].table->properties().codec, static_cast<uint8_t>(Codec::kStored));

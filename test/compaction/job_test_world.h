@@ -100,7 +100,7 @@ class JobWorld {
     return context;
   }
 
-  bool fills_cache = false;  // Of flushes.
+  bool fills_cache = false, lies_on_nothing = false;  // Of flushes.
   // `is_wanted` is asked of keys.
   Result<JobResult> Flush(std::vector<ModelEntry> entries, RetentionPolicy retention,
                           std::vector<std::string> cuts = {},
@@ -115,6 +115,7 @@ class JobWorld {
     }
     spec.entries = std::move(source);
     spec.fills_cache = fills_cache;
+    spec.lies_on_nothing = lies_on_nothing;
     spec.retention = std::move(retention);
     spec.cut_points = std::move(cuts);
     FlushJob job(Context(), std::move(spec));

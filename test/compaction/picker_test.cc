@@ -372,6 +372,34 @@ TEST(PickerTest, MovesAFileOnlyWhenRewritingItWouldGainNothing) {
   EXPECT_FALSE(plan->trivial_move);
 }
 
+TEST(PickerTest, WhatLiesOnNothingMovesFromLevel0AsItIs) {
+  LevelShape shape;
+  for (uint64_t i = 20; i > 0; --i) {
+    const std::string key = std::to_string(100 + i);
+    shape.levels[0].push_back(ShapedFile(i, key, key + "z"));
+  }
+  const auto moves = [&shape] {
+    const std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+    EXPECT_TRUE(plan && plan->output_level == kLevels - 1);
+    return plan && plan->trivial_move;
+  };
+  EXPECT_TRUE(moves());
+  LevelShape& now = shape;
+  const LevelShape before = shape;
+  for (FileShape& file : now.levels[0]) file.bottom_compression = false;
+  EXPECT_FALSE(moves());
+  now = before;
+  for (FileShape& file : now.levels[0]) file.tombstones = 1;
+  EXPECT_FALSE(moves());
+  now = before;
+  now.levels[kLevels - 1] = {ShapedFile(50, "100", "199", 2000 * kMiB)};
+  EXPECT_FALSE(moves());
+  now = before;
+  now.levels[0].insert(now.levels[0].begin(), ShapedFile(60, "100", "199"));  // Needs all that it lies on.
+  for (size_t i = 1; i < now.levels[0].size(); ++i) now.levels[0][i].busy = true;
+  EXPECT_FALSE(PickCompaction(shape, PickerOptions{}).has_value());
+}
+
 TEST(PickerTest, SublevelsCountTheFilesAKeyMayBeIn) {
   std::vector<FileShape> files{ShapedFile(4, "a", "m"), ShapedFile(3, "n", "z"), ShapedFile(2, "k", "p"),
                                ShapedFile(1, "a", "c")};
