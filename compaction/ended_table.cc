@@ -6,12 +6,18 @@
 namespace partita {
 
 Task<Status> EndedTable::Perform() {
+  Status settled = co_await Settle();
+  if (warm_ != nullptr) warm_->End();
+  warm_.reset();
+  co_return settled;
+}
+
+Task<Status> EndedTable::Settle() {
   Result<TableInfo> info = co_await writer_->Finish();
   if (!info.ok()) co_return info.status();  // Discard abandons it.
   writer_.reset();
   durable_ = info->id;
   Status read_back = co_await ReadBack(*info);
-  warm_.reset();
   if (context_.read_back) context_.read_back();
   if (read_back.code() != Code::kCorruption) co_return read_back;
   // Nothing of the store is damaged: the file is discarded, and its inputs are there (F22).

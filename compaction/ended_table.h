@@ -18,14 +18,15 @@ namespace partita {
 // job, which makes the next one meanwhile (JobContext::start_beside), or by the job when that comes to need
 // it. What writing and reading take of the disk and reading back of a core would otherwise add up.
 //
-// Arrive's codes: kIoError, kNoSpace; kIoError, too, for what does not read back. After any failure only
-// Discard is useful. REQUIRES: the context and the cache outlive Arrive, which is awaited before it goes.
+// Arrive's codes: kIoError, kNoSpace, kResourceExhausted, kCancelled; kIoError, too, for what does not read
+// back. After any failure only Discard is useful. REQUIRES: before the context goes Arrive is awaited, or
+// Forgo has said true.
 class EndedTable final : public Overlapped {
  public:
   EndedTable(JobContext& context, std::unique_ptr<TableWriter> writer, std::shared_ptr<WarmOutput> warm)
       : context_(context), writer_(std::move(writer)), warm_(std::move(warm)) {}
 
-  // REQUIRES of all: Arrive has returned. Null after a failure.
+  // REQUIRES of all: nobody performs it any more. Null after a failure.
   const std::shared_ptr<TableReader>& table() const { return table_; }
   uint64_t bytes_verified() const { return bytes_verified_; }
   // Removes what was written: the object that could not be removed, if any.
@@ -33,6 +34,7 @@ class EndedTable final : public Overlapped {
 
  private:
   Task<Status> Perform() override;
+  Task<Status> Settle();
   // kCorruption: it is not what was written, or cannot be read.
   Task<Status> ReadBack(const TableInfo& info);
 

@@ -25,8 +25,9 @@ struct FlushSpec {
   // The cache gets the others as well, where it has memory to spare.
   bool fills_cache = false;
   // No level holds a key between the first and the last of them, as where rows come in order: what is written
-  // is moved down as it is, so it is compressed as the last level wants it. Of a load in order that is all
-  // that is ever done with a row, instead of a merge that finds nothing to merge.
+  // is moved down as it is, so it is compressed as the last level wants it, unless it is mostly tombstones.
+  // Of a load in order that is all that is ever done with a row, instead of a merge that finds nothing to
+  // merge.
   bool lies_on_nothing = false;
   // What the memtables counted; a flush that meets another number fails (F47). Nothing: unknown.
   std::optional<uint64_t> entries_expected;

@@ -32,8 +32,8 @@ bool LargeEnough(const PassThroughBlock& block, size_t block_size) {
   return static_cast<size_t>(last.data() + last.size() - first.data()) >= block_size / 3;
 }
 
-// Among itself, level 0 is compressed when anything of what is merged was (kFlushShrinkMin): written out in
-// full, that would take many times the room it had.
+// Among itself, level 0 is compressed when anything of what is merged was (compression_policy.h): written out
+// in full, that could take many times the room it had.
 Codec CodecOfOutputs(const LevelSet& levels, const CompactionPlan& plan) {
   if (plan.output_level > 0) return CodecForLevel(plan.output_level);
   for (const PlanInput& input : plan.inputs) {
@@ -93,7 +93,7 @@ struct MergeJob::State {
                [this](const Entry& entry) { return Droppable(entry); }),
         outputs(context, output_codec,
                 OutputCutter(spec.cut_points, FilesBelow(*spec.levels, spec.plan), context.target_file_bytes),
-                &result.statistics, /*shrink_min=*/1, &warm) {
+                &result.statistics, /*shrink_min=*/0, &warm) {
     context.counts_as = OutputsCountAs(*spec.levels, spec.plan);
   }
 

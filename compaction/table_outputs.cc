@@ -87,7 +87,10 @@ Task<Status> TableOutputs::SettleEnded() {
 }
 
 Task<Status> TableOutputs::Finish() {
-  if (writer_ != nullptr) PARTITA_CO_TRY(co_await EndTable());
+  if (writer_ != nullptr) {
+    if (ended_ != nullptr) PARTITA_CO_TRY(co_await writer_->BeginFinish());  // While that is read back.
+    PARTITA_CO_TRY(co_await EndTable());
+  }
   PARTITA_CO_TRY(co_await SettleEnded());
   uint64_t entries = 0;
   for (const auto& table : tables_) entries += table->info().entry_count;
@@ -99,6 +102,7 @@ Task<Status> TableOutputs::Finish() {
 }
 
 Task<void> TableOutputs::Discard() {
+  if (ended_ != nullptr && ended_->Forgo()) settled_.push_back(std::move(ended_));
   (void)co_await SettleEnded();  // Whoever performs it uses what is the job's.
   if (writer_ != nullptr) co_await writer_->Abandon();
   writer_.reset();

@@ -25,7 +25,7 @@ class TableOutputs {
  public:
   // All arguments outlive it. `shrink_min`: see TableWriterOptions. `warm` is told of each entry by the job.
   TableOutputs(JobContext& context, Codec codec, OutputCutter cutter, JobStatistics* statistics,
-               uint32_t shrink_min = 1, WarmEntries* warm = nullptr);
+               uint32_t shrink_min = 0, WarmEntries* warm = nullptr);
   ~TableOutputs();
 
   // True when the file at hand ends before `key`, or none is open: Turn() must be awaited.

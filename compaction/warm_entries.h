@@ -62,7 +62,8 @@ class WarmEntries {
   const std::vector<BlockKey>& blocks() const { return blocks_; }
 
  private:
-  // Runs of entries of an output, 16 bytes each, and as many single ones; what comes beyond counts as cold.
+  // Runs of entries of an output, 16 bytes each, and as many single ones, held until it was read back; what
+  // comes beyond counts as cold. There are two such outputs of a job at most.
   static constexpr size_t kRunsMax = 262'144;
 
   void NoteIndex(const TableIterator& at);

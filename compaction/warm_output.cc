@@ -71,6 +71,13 @@ Task<void> WarmOutput::Put() {
   if (!pieces_.empty()) co_await Elsewhere(&WarmOutput::PutHere);
 }
 
+void WarmOutput::End() {
+  warm_ = {};
+  rows_here_ = {};
+  bytes_ = {};
+  pieces_ = {};
+}
+
 Task<void> WarmOutput::TakeBack() {
   if (!put_.empty()) co_await Elsewhere(&WarmOutput::TakeBackHere);
 }

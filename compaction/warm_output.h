@@ -31,7 +31,7 @@ struct WarmRuns {
 // Puts into the cache what it is to have of one output of a job, as that is read back (WarmEntries says what
 // that is).
 //
-// Used by one thread at a time; everything outlives it.
+// Used by one thread at a time. Everything outlives its use; who never used it may hold it for longer.
 class WarmOutput final : public BlockTaker {
  public:
   // `executor`: does what takes the cache's locks, for a thread that must not (an idle one: DESIGN 7), and is
@@ -44,6 +44,9 @@ class WarmOutput final : public BlockTaker {
   bool IsFull() const override { return bytes_.size() >= kBytesAtOnce; }
   Task<void> Put() override;
 
+  // Nothing more is read back: of what it holds only the keys of what was put are left, as a job has
+  // hundreds.
+  void End();
   // Gives up what was put: the outputs are discarded.
   Task<void> TakeBack();
 
@@ -69,7 +72,7 @@ class WarmOutput final : public BlockTaker {
   BlockCache& cache_;
   Executor* const executor_;
   std::atomic<SpareBlocks>* const spare_;
-  const WarmRuns warm_;
+  WarmRuns warm_;
   size_t run_at_ = 0, row_at_ = 0;  // The first that do not end before read_back_.
   uint64_t read_back_ = 0;
   std::vector<uint32_t> rows_here_;  // Of the block that Wants was asked of last.

@@ -19,9 +19,10 @@ Result<std::unique_ptr<Runtime>> OpenWorld(const WorldOptions& options) {
   real.shards = options.shards;
   real.backend = options.backend;
   // Compactions run on idle-class helpers, or on ordinary ones when they are far behind: one a shard.
-  // As many more for flushes and installs, so that none of them waits behind a compaction.
+  // As many more for flushes and installs, and for what goes on beside compactions (EndedTable), so that none
+  // of the former waits behind those.
   real.idle_helpers = options.shards;
-  real.ordinary_helpers = std::min(2 * options.shards, kHelpersMax);
+  real.ordinary_helpers = std::min(3 * options.shards, kHelpersMax);
   PARTITA_ASSIGN(std::unique_ptr<RealRuntime> runtime, RealRuntime::Open(real));
   return std::unique_ptr<Runtime>(std::move(runtime));
 }

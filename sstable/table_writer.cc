@@ -50,7 +50,7 @@ struct TableWriter::State {
         object(std::move(w)),
         encoder(options.codec),
         plain_encoder(Codec::kStored),
-        compression_settled(options.shrink_min == 1),
+        compression_settled(options.shrink_min == 0),
         zones(options.zones) {
     properties.info.id = options.id;
   }
@@ -169,7 +169,7 @@ Status TableWriter::AddBlock(const PassThroughBlock& passed) {
   const DataBlock& decoded = *passed.decoded;
   std::string key = decoded.Key(0);
   PARTITA_ASSERT(s.properties.info.entry_count == 0 || key > s.last_key);
-  PARTITA_ASSERT(s.options.shrink_min == 1);
+  PARTITA_ASSERT(s.options.shrink_min == 0);
   // The old seal was checked when the block was read; this finds what flipped in memory since (F51).
   if (SiteIsOn("table.pass.check") && PartContentHash(passed.stored) != passed.content_hash) {
     return Status::Corruption("a block changed in memory on its way to object " +

@@ -35,9 +35,9 @@ struct TableWriterOptions {
   StoreId store;
   ObjectId id;
   Codec codec = Codec::kStored;
-  // The file is compressed only if its first block of some size, compressed, is at least so many times
+  // Not 0: the file is compressed only if its first block of some size, compressed, is at least so many times
   // smaller, and not mostly tombstones. Not with AddBlock, whose blocks come as they are.
-  uint32_t shrink_min = 1;
+  uint32_t shrink_min = 0;
   size_t block_size = kBlockSizeDefault;  // kBlockSizeMin..kBlockSizeMax.
   ZoneExtractor zones;                    // Empty: versions only.
   // The table counts as of this version at least, though its entries may be older: on level 0 what was

@@ -33,6 +33,8 @@ class Overlapped {
   bool is_claimed() const { return claimed_.load(std::memory_order_relaxed); }
   // Ends when the operation has; performs it when nobody has begun to. Called by the owner alone.
   Task<Status> Arrive();
+  // True: nobody has begun to perform it, and nobody will. Called by the owner, who must not arrive then.
+  bool Forgo() { return Claim(); }
 
  private:
   friend class TimedWaits;  // Waits for `done_` in its own way, so it claims and performs as Arrive does.

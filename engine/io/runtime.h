@@ -36,7 +36,8 @@ class Runtime {
 
   // Helper threads for long work. A task spawned there (TaskGroup::Spawn) runs in blocking mode on
   // one of them; in the simulator on the one scheduler. Tasks must not wait for other background
-  // tasks, as there may be one thread only, but for those of kTransfer, which wait for nobody.
+  // tasks, as there may be one thread only, but for those of kTransfer, which wait for nobody, and for an
+  // operation of their own class that a thread performs already (Overlapped).
   virtual Executor& background(BackgroundClass background_class) = 0;
 
   // Runs `root` to its end: in blocking mode on this thread, or by turning the simulator's

@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "engine/base/event.h"
 #include "engine/io/task_pool.h"
 #include "test/compaction/job_test_world.h"
 
@@ -34,6 +37,9 @@ class EndedTableTest : public testing::Test {
   }
   Result<JobResult> Flush() { return world_.Flush(Entries(), {kVersionMax, {}}); }
 
+  static Task<void> Await(Event* event) { co_await event->Wait(); }
+
+  std::jthread helper_;
   TaskPool pool_;
   JobWorld world_;
 };
@@ -63,6 +69,59 @@ TEST_F(EndedTableTest, OneThatDoesNotReadBackLeavesNothing) {
     EXPECT_EQ(Flush().code(), Code::kIoError) << bad;
     EXPECT_EQ(world_.ObjectCount(), 0u) << bad;
   }
+}
+
+TEST_F(EndedTableTest, HelpersReadThemBack) {
+  const std::thread::id job = std::this_thread::get_id();
+  std::atomic<int> by_helpers{0};
+  world_.store.faults().on_read = [&](ObjectId, uint64_t, std::span<uint8_t>, ReadCaching) {
+    by_helpers += std::this_thread::get_id() != job ? 1 : 0;
+    return Status();
+  };
+  for (int i = 0; i < 1'000 && by_helpers == 0; ++i) {
+    world_.levels = std::make_shared<const LevelSet>();
+    ASSERT_TRUE(Flush().ok());
+  }
+  EXPECT_GT(by_helpers, 0);
+}
+
+// The job fails for another reason while a helper reads the file before back.
+TEST_F(EndedTableTest, AJobThatFailsWaitsForWhoReadsBack) {
+  Event is_read, may_go_on;
+  std::atomic<bool> discarded{false}, came_late{false};
+  const ObjectId first(world_.last_id + 1);
+  const std::thread::id job = std::this_thread::get_id();
+  world_.store.faults().on_read = [&](ObjectId id, uint64_t, std::span<uint8_t>, ReadCaching) {
+    if (discarded) came_late = true;
+    if (id != first || std::this_thread::get_id() == job || is_read.is_set()) return Status();
+    is_read.Set();
+    RunBlocking(Await(&may_go_on));
+    return Status();
+  };
+  JobContext context = world_.Context();
+  context.next_object_id = [&] {
+    // The second file is to begin: the first is being read back, and goes on while the job fails.
+    if (world_.last_id == first.value) {
+      RunBlocking(Await(&is_read));
+      world_.store.faults().append_fails_after = 0;
+      helper_ = std::jthread([&may_go_on] {
+        std::this_thread::yield();
+        may_go_on.Set();
+      });
+    }
+    return ObjectId(++world_.last_id);
+  };
+  FlushSpec spec;
+  spec.entries = std::make_unique<VectorSource>(Entries());
+  spec.retention = {kVersionMax, {}};
+  {
+    FlushJob flush(std::move(context), std::move(spec));
+    EXPECT_EQ(RunBlocking(flush.Run()).code(), Code::kNoSpace);
+  }
+  discarded = true;
+  EXPECT_EQ(world_.ObjectCount(), 0u);
+  pool_.Close();
+  EXPECT_FALSE(came_late);
 }
 
 }  // namespace

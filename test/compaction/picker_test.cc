@@ -395,6 +395,9 @@ TEST(PickerTest, WhatLiesOnNothingMovesFromLevel0AsItIs) {
   now.levels[kLevels - 1] = {ShapedFile(50, "100", "199", 2000 * kMiB)};
   EXPECT_FALSE(moves());
   now = before;
+  for (FileShape& file : now.levels[0]) file.span = now.levels[0].front().span;
+  EXPECT_FALSE(moves());  // They overlap each other.
+  now = before;
   now.levels[0].insert(now.levels[0].begin(), ShapedFile(60, "100", "199"));  // Needs all that it lies on.
   for (size_t i = 1; i < now.levels[0].size(); ++i) now.levels[0][i].busy = true;
   EXPECT_FALSE(PickCompaction(shape, PickerOptions{}).has_value());
