@@ -1,7 +1,6 @@
 #include "compaction/ended_table.h"
 
 #include <string>
-#include <utility>
 
 namespace partita {
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "compaction/job.h"
 #include "compaction/warm_output.h"
@@ -26,8 +27,9 @@ class EndedTable final : public Overlapped {
   EndedTable(JobContext& context, std::unique_ptr<TableWriter> writer, std::shared_ptr<WarmOutput> warm)
       : context_(context), writer_(std::move(writer)), warm_(std::move(warm)) {}
 
-  // REQUIRES of all: nobody performs it any more. Null after a failure.
-  const std::shared_ptr<TableReader>& table() const { return table_; }
+  // REQUIRES of all: nobody performs it any more. Null after a failure. It is taken, as a helper may hold
+  // this for longer than the job.
+  std::shared_ptr<TableReader> TakeTable() { return std::move(table_); }
   uint64_t bytes_verified() const { return bytes_verified_; }
   // Removes what was written: the object that could not be removed, if any.
   Task<std::optional<ObjectId>> Discard();

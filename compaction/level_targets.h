@@ -39,7 +39,7 @@ struct PickerOptions {
 // the base level: kLevel0DepthCalm, and as many more as it takes for the merges to keep at most a quarter of
 // a core busy, about, of which one merges `merged_per_second`; up to kLevel0DepthMax. No more than make level
 // 0 twice as large as its base: then there is little to gain. (As large as its base, which is compressed,
-// took 0.96 ms of CPU a transaction of `egt-100` and 20 to 34 s to settle, twice as large 0.86 and 12 to 13.)
+// took 0.96 ms of CPU a transaction of `egt-100`, twice as large 0.86: bench/HISTORY.md.)
 uint32_t Level0Depth(uint64_t base_bytes, uint64_t flush_bytes, uint64_t flushed_per_second,
                      uint64_t merged_per_second = kMergedPerSecond);
 

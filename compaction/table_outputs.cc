@@ -79,10 +79,9 @@ Task<Status> TableOutputs::SettleEnded() {
   const Status settled = co_await ended_->Arrive();
   settled_.push_back(std::move(ended_));
   PARTITA_CO_TRY(settled);
-  const EndedTable& ended = *settled_.back();
-  statistics_->bytes_written += ended.table()->info().file_size;
-  statistics_->bytes_verified += ended.bytes_verified();
-  tables_.push_back(ended.table());
+  tables_.push_back(settled_.back()->TakeTable());
+  statistics_->bytes_written += tables_.back()->info().file_size;
+  statistics_->bytes_verified += settled_.back()->bytes_verified();
   co_return Status();
 }
 

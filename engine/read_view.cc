@@ -4,6 +4,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/range_search.h"
+#include "memtable/memtable_iterator.h"
 
 namespace partita {
 
@@ -25,6 +26,19 @@ bool ReadView::MemtablesHoldAnyOf(std::string_view first, std::string_view last)
   if (active->HoldsAnyOf(first, last)) return true;
   return std::any_of(frozen.begin(), frozen.end(),
                      [&](const MemtableRef& memtable) { return memtable.table->HoldsAnyOf(first, last); });
+}
+
+bool ReadView::LiesOnNothing(const Memtable& memtable) const {
+  MemtableIterator first(memtable, Direction::kForward, kVersionMax);
+  MemtableIterator last(memtable, Direction::kBackward, kVersionMax);
+  if (first.SeekToFirst() != IterState::kEntry || last.SeekToFirst() != IterState::kEntry) return false;
+  const std::string end = std::string(last.entry().user_key) + '\0';
+  for (const RangeView& range : ranges) {
+    for (size_t level = 0; level < kLevels; ++level) {
+      if (!range.levels->Overlapping(level, first.entry().user_key, end).empty()) return false;
+    }
+  }
+  return true;
 }
 
 void ViewPin::Release() {

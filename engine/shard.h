@@ -294,8 +294,8 @@ class Shard {
   Task<LogPosition> FreezeNow();
   // Until no memtable holds any position up to `last`; an error: an attempt failed meanwhile.
   Task<Status> AwaitFlushed(LogPosition last);
-  // No file of the view has a key between the memtable's first and last.
-  static bool LiesOnNothing(const Memtable& memtable, const ReadView& view);
+  // JobContext::start_beside for jobs of that class.
+  std::function<void(std::shared_ptr<Overlapped>)> Beside(BackgroundClass helpers);
   // Writes a memtable to level-0 tables, without bounds.
   Task<Result<std::vector<FileRef>>> WriteMemtable(const Memtable& memtable, const ReadView& view);
   // One edit: saves the manifest, then publishes.

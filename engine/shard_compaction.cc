@@ -220,14 +220,18 @@ BackgroundLoad Shard::CompactionLoad() const {
   return background_.Read()[static_cast<size_t>(BackgroundWork::kCompaction)];
 }
 
+std::function<void(std::shared_ptr<Overlapped>)> Shard::Beside(BackgroundClass helpers) {
+  return [this, helpers](std::shared_ptr<Overlapped> operation) {
+    Overlapped::Start(tasks_, context_.runtime.background(helpers), std::move(operation));
+  };
+}
+
 Task<Status> Shard::RunWork(CompactionWork* work, BackgroundClass by) {
   if (by != BackgroundClass::kIdle) co_return co_await MergeFor(work);
   work->context.cancel = &idle_gives_way_;
   work->context.cache_executor = &context_.runtime.background(BackgroundClass::kOrdinary);
   work->context.read_ahead = &context_.idle_job_reads;
-  work->context.start_beside = [this](std::shared_ptr<Overlapped> operation) {
-    Overlapped::Start(tasks_, context_.runtime.background(BackgroundClass::kIdle), std::move(operation));
-  };
+  work->context.start_beside = Beside(BackgroundClass::kIdle);
   const Status done = co_await MergeFor(work);
   idle_began_ns_.store(0);
   if (done.code() == Code::kCancelled && !closing_.load())

@@ -382,26 +382,10 @@ JobContext Shard::MakeJobContext(const ReadView& view, ObjectStore& objects, Bac
   job.is_dead_table = [live = std::move(live)](TableId table) { return !live.contains(table.value); };
   job.target_file_bytes = context_.table_file_bytes;
   job.read_ahead = &context_.job_reads;
-  job.start_beside = [this](std::shared_ptr<Overlapped> operation) {
-    Executor& helpers = context_.runtime.background(BackgroundClass::kOrdinary);
-    Overlapped::Start(tasks_, helpers, std::move(operation));
-  };
+  job.start_beside = Beside(BackgroundClass::kOrdinary);
   job.read_back = [this, work] { background_.Note(work, 0); };
   job.cancel = &closing_;
   return job;
-}
-
-bool Shard::LiesOnNothing(const Memtable& memtable, const ReadView& view) {
-  MemtableIterator first(memtable, Direction::kForward, kVersionMax);
-  MemtableIterator last(memtable, Direction::kBackward, kVersionMax);
-  if (first.SeekToFirst() != IterState::kEntry || last.SeekToFirst() != IterState::kEntry) return false;
-  const std::string end = std::string(last.entry().user_key) + '\0';
-  for (const RangeView& range : view.ranges) {
-    for (size_t level = 0; level < kLevels; ++level) {
-      if (!range.levels->Overlapping(level, first.entry().user_key, end).empty()) return false;
-    }
-  }
-  return true;
 }
 
 Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable, const ReadView& view) {
@@ -409,7 +393,7 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
   auto entries = std::make_unique<MemtableIterator>(memtable, Direction::kForward, kVersionMax);
   spec.is_wanted = [at = entries.get()] { return at->was_read(); };
   spec.fills_cache = context_.caches_flushes;
-  spec.lies_on_nothing = LiesOnNothing(memtable, view);
+  spec.lies_on_nothing = view.LiesOnNothing(memtable);
   spec.entries = std::move(entries);
   spec.entries_expected = memtable.entry_count();
   spec.retention.visible = commit_log_ == nullptr ? memtable.version_max() : commit_log_->visible_version();

@@ -37,6 +37,12 @@ class EndedTableTest : public testing::Test {
   }
   Result<JobResult> Flush() { return world_.Flush(Entries(), {kVersionMax, {}}); }
 
+  static FlushSpec Spec() {
+    FlushSpec spec;
+    spec.entries = std::make_unique<VectorSource>(Entries());
+    spec.retention = {kVersionMax, {}};
+    return spec;
+  }
   static Task<void> Await(Event* event) { co_await event->Wait(); }
 
   std::jthread helper_;
@@ -85,6 +91,20 @@ TEST_F(EndedTableTest, HelpersReadThemBack) {
   EXPECT_GT(by_helpers, 0);
 }
 
+TEST_F(EndedTableTest, WhatIsDiscardedBeforeAnybodyBeganIsNotReadBack) {
+  world_.beside_executor = nullptr;
+  JobContext context = world_.Context();
+  context.next_object_id = [&] {
+    if (world_.last_id == 1) world_.store.faults().append_fails_after = 0;  // Of the second file.
+    return ObjectId(++world_.last_id);
+  };
+  FlushJob flush(std::move(context), Spec());
+  EXPECT_EQ(RunBlocking(flush.Run()).code(), Code::kNoSpace);
+  EXPECT_EQ(world_.store.reads(), 0u);
+  EXPECT_EQ(world_.ObjectCount(), 0u);
+  world_.helpers.RunAll();
+}
+
 // The job fails for another reason while a helper reads the file before back.
 TEST_F(EndedTableTest, AJobThatFailsWaitsForWhoReadsBack) {
   Event is_read, may_go_on;
@@ -111,11 +131,8 @@ TEST_F(EndedTableTest, AJobThatFailsWaitsForWhoReadsBack) {
     }
     return ObjectId(++world_.last_id);
   };
-  FlushSpec spec;
-  spec.entries = std::make_unique<VectorSource>(Entries());
-  spec.retention = {kVersionMax, {}};
   {
-    FlushJob flush(std::move(context), std::move(spec));
+    FlushJob flush(std::move(context), Spec());
     EXPECT_EQ(RunBlocking(flush.Run()).code(), Code::kNoSpace);
   }
   discarded = true;
