@@ -1,8 +1,10 @@
 #include "compaction/level0_picker.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "engine/base/assert.h"
 
@@ -38,19 +40,7 @@ constexpr uint64_t kSmallShare = 2;
 
 class Level0 {
  public:
-  Level0(const LevelShape& shape, const PickerOptions& options, uint32_t base_level)
-      : shape_(shape), files_(shape.levels[0]), options_(options), base_level_(base_level) {
-    needs_.resize(files_.size());
-    base_before_.resize(1);
-    for (size_t i = 0; i < files_.size(); ++i) {
-      for (size_t older = i + 1; older < files_.size(); ++older) {
-        if (files_[older].span.Overlaps(files_[i].span)) needs_[i].push_back(older);
-      }
-    }
-    for (const FileShape& file : shape.levels[base_level]) {
-      base_before_.push_back({base_before_.back().bytes + file.size, base_before_.back().busy + file.busy});
-    }
-  }
+  Level0(const LevelShape& shape, const PickerOptions& options, uint32_t base_level);
 
   std::optional<CompactionPlan> BestDown() const;
   // Of files of at most `file_bytes_max`.
@@ -58,21 +48,68 @@ class Level0 {
   std::optional<CompactionPlan> ForSeeks() const;
 
  private:
-  // Some files of level 0, closed: every older file that one of them overlaps is among them.
-  struct Set {
-    std::vector<bool> has;  // By index in files_, newest first.
-    std::optional<KeySpan> span;
+  // Files of level 0 by index, newest first.
+  class Files {
+   public:
+    explicit Files(size_t count) : words_((count + 63) / 64) {}
+    bool Has(size_t i) const { return (words_[i / 64] >> (i % 64) & 1) != 0; }
+    void Add(size_t i) { words_[i / 64] |= uint64_t{1} << (i % 64); }
+    void Add(const Files& other) {
+      for (size_t at = 0; at < words_.size(); ++at) words_[at] |= other.words_[at];
+    }
+    // Of each that `other` does not have.
+    template <typename Visit>
+    void ForEachBeyond(const Files& other, Visit visit) const {
+      for (size_t at = 0; at < words_.size(); ++at) {
+        uint64_t left = words_[at] & ~other.words_[at];
+        for (; left != 0; left &= left - 1) visit(at * 64 + static_cast<size_t>(std::countr_zero(left)));
+      }
+    }
+
+   private:
+    std::vector<uint64_t> words_;
+  };
+  // From which key to which files reach, as numbers, since sets are tried by the ten thousand where level 0
+  // has hundreds of files; and the base level's files from the first up to the second there.
+  struct Reach {
+    size_t lower = SIZE_MAX, upper = 0;  // Into bounds_; upper exclusive, its size where there is no bound.
+    size_t base_first = SIZE_MAX, base_end = 0;
+
+    bool Overlaps(const Reach& other) const { return lower < other.upper && other.lower < upper; }
+    void Extend(const Reach& other) {
+      lower = std::min(lower, other.lower), upper = std::max(upper, other.upper);
+      base_first = std::min(base_first, other.base_first), base_end = std::max(base_end, other.base_end);
+    }
+  };
+  // What must go down with a file, itself among it: every older one that one of them overlaps.
+  struct Closure {
+    Files files;
+    Reach reach;
+    bool busy = false;  // Something of it is.
+  };
+  // What a set comes to.
+  struct Size {
+    Reach reach;
     uint64_t bytes = 0;
-    uint64_t base_bytes = 0;  // Of the base level's files within the span.
+    uint64_t base_bytes = 0;  // Of the base level's files there.
 
     double base_per_byte() const {
       return static_cast<double>(base_bytes) / static_cast<double>(std::max<uint64_t>(bytes, 1));
     }
   };
+  // Some files of level 0, closed: every older file that one of them overlaps is among them.
+  struct Set {
+    Files has;
+    Size size;
+  };
 
-  std::optional<Set> With(size_t file, const Set& set, uint64_t bytes_max) const;
-  std::optional<Set> WithCheapest(const Set& set, uint64_t bytes_max) const;
+  std::optional<Size> SizeWith(size_t file, const Set& set, uint64_t bytes_max) const;
+  bool JoinCheapest(uint64_t bytes_max, Set* set) const;
   void JoinWhatIsFree(uint64_t bytes_max, Set* set) const;
+  void Join(size_t file, const Size& size, Set* set) const {
+    set->has.Add(closures_[file].files);
+    set->size = size;
+  }
   std::optional<Set> GrownFrom(size_t seed) const;
   // The set that costs least, of equal ones that of the smallest key.
   template <typename CostOf>
@@ -90,54 +127,87 @@ class Level0 {
   // Bytes that a merge of these files reads for each that scans would not have read for their sake, had it
   // been done before: paid for at 1 and less.
   double CostOfSeeks(const std::vector<size_t>& files, uint64_t merge_bytes, bool has_base) const;
-  std::optional<uint64_t> BaseBytesUnder(const KeySpan& span) const;
+  std::optional<uint64_t> BaseBytesUnder(const Reach& reach) const;
+  KeySpan SpanOf(const Reach& reach) const;
 
   const LevelShape& shape_;
   const std::vector<FileShape>& files_;
   const PickerOptions& options_;
   uint32_t base_level_;
-  // Sets are tried by the ten thousand where level 0 has hundreds of files.
   struct BaseBefore {
     uint64_t bytes = 0;
     uint64_t busy = 0;
   };
-  std::vector<std::vector<size_t>> needs_;  // By index in files_: the older ones that it overlaps.
-  std::vector<BaseBefore> base_before_;     // Sums of the base level's files before each.
+  std::vector<std::string_view> bounds_;  // Of level 0's files, each once, sorted.
+  std::vector<Reach> reaches_;            // Of each file alone; by index in files_.
+  std::vector<Closure> closures_;         // The same.
+  std::vector<BaseBefore> base_before_;   // Sums of the base level's files before each.
 };
 
-// The set with `file` and all that it needs. None when something of that, or of the base level under it, is
-// busy or the place of a running job (M21), or it would be more than `bytes_max`.
-std::optional<Level0::Set> Level0::With(size_t file, const Set& set, uint64_t bytes_max) const {
-  if (set.bytes > bytes_max - std::min(bytes_max, files_[file].size)) return std::nullopt;
-  Set with = set;
-  std::vector<size_t> open{file};
-  while (!open.empty()) {
-    const size_t at = open.back();
-    open.pop_back();
-    if (with.has[at]) continue;
-    with.has[at] = true;
-    with.bytes += files_[at].size;
-    if (files_[at].busy || with.bytes > bytes_max) return std::nullopt;
-    if (!with.span) with.span = files_[at].span;
-    with.span->Extend(files_[at].span);
-    for (size_t older : needs_[at]) {
-      if (!with.has[older]) open.push_back(older);
+Level0::Level0(const LevelShape& shape, const PickerOptions& options, uint32_t base_level)
+    : shape_(shape), files_(shape.levels[0]), options_(options), base_level_(base_level) {
+  for (const FileShape& file : files_) {
+    bounds_.push_back(file.span.lower);
+    if (!file.span.upper.empty()) bounds_.push_back(file.span.upper);
+  }
+  std::sort(bounds_.begin(), bounds_.end());
+  bounds_.erase(std::unique(bounds_.begin(), bounds_.end()), bounds_.end());
+  const auto place_of = [this](std::string_view bound) {
+    return static_cast<size_t>(std::lower_bound(bounds_.begin(), bounds_.end(), bound) - bounds_.begin());
+  };
+  for (const FileShape& file : files_) {
+    Reach& reach = reaches_.emplace_back();
+    reach.lower = place_of(file.span.lower);
+    reach.upper = file.span.upper.empty() ? bounds_.size() : place_of(file.span.upper);
+    std::tie(reach.base_first, reach.base_end) = OverlappingRange(shape.levels[base_level], file.span);
+  }
+  closures_.assign(files_.size(), {Files(files_.size()), {}, false});
+  for (size_t i = files_.size(); i-- > 0;) {
+    Closure& closure = closures_[i];
+    closure.files.Add(i);
+    closure.reach = reaches_[i];
+    closure.busy = files_[i].busy;
+    for (size_t older = i + 1; older < files_.size(); ++older) {
+      if (closure.files.Has(older) || !reaches_[older].Overlaps(reaches_[i])) continue;
+      closure.files.Add(closures_[older].files);
+      closure.reach.Extend(closures_[older].reach);
+      closure.busy = closure.busy || closures_[older].busy;
     }
   }
-  const std::optional<uint64_t> base_bytes = BaseBytesUnder(*with.span);
-  if (!base_bytes) return std::nullopt;
-  with.base_bytes = *base_bytes;
-  return with;
+  base_before_.resize(1);
+  for (const FileShape& file : shape.levels[base_level]) {
+    base_before_.push_back({base_before_.back().bytes + file.size, base_before_.back().busy + file.busy});
+  }
 }
 
-std::optional<uint64_t> Level0::BaseBytesUnder(const KeySpan& span) const {
+// Of the set with `file` and all that it needs. None when something of that, or of the base level under it,
+// is busy or the place of a running job (M21), or it would be more than `bytes_max`, or has no room.
+std::optional<Level0::Size> Level0::SizeWith(size_t file, const Set& set, uint64_t bytes_max) const {
+  const Closure& closure = closures_[file];
+  if (closure.busy) return std::nullopt;
+  Size size = set.size;
+  closure.files.ForEachBeyond(set.has, [&](size_t joins) { size.bytes += files_[joins].size; });
+  if (size.bytes > bytes_max) return std::nullopt;
+  size.reach.Extend(closure.reach);
+  const std::optional<uint64_t> base_bytes = BaseBytesUnder(size.reach);
+  if (!base_bytes || size.bytes + *base_bytes > options_.room_bytes) return std::nullopt;
+  size.base_bytes = *base_bytes;
+  return size;
+}
+
+KeySpan Level0::SpanOf(const Reach& reach) const {
+  return {std::string(bounds_[reach.lower]),
+          reach.upper == bounds_.size() ? std::string() : std::string(bounds_[reach.upper])};
+}
+
+std::optional<uint64_t> Level0::BaseBytesUnder(const Reach& reach) const {
   const std::vector<FileShape>& base = shape_.levels[base_level_];
-  const auto [first, end] = OverlappingRange(base, span);
+  const size_t first = reach.base_first, end = reach.base_end;
   if (base_before_[end].busy > base_before_[first].busy) return std::nullopt;
   if (!shape_.running.empty()) {
     CompactionPlan place;
     place.output_level = base_level_;
-    place.span = span;
+    place.span = SpanOf(reach);
     if (first < end) {
       place.span.Extend(base[first].span);
       place.span.Extend(base[end - 1].span);
@@ -147,32 +217,36 @@ std::optional<uint64_t> Level0::BaseBytesUnder(const KeySpan& span) const {
   return base_before_[end].bytes - base_before_[first].bytes;
 }
 
-// The set with the file, and all that it needs, that costs least of the base level for each byte it brings.
-std::optional<Level0::Set> Level0::WithCheapest(const Set& set, uint64_t bytes_max) const {
-  std::optional<Set> best;
+// Joins the file, and all that it needs, that costs least of the base level for each byte it brings. False:
+// there is none.
+bool Level0::JoinCheapest(uint64_t bytes_max, Set* set) const {
+  std::optional<Size> best;
+  size_t best_file = 0;
   double best_cost = 0;
   for (size_t i = files_.size(); i-- > 0;) {
-    if (set.has[i] || files_[i].busy || !files_[i].span.Overlaps(*set.span)) continue;
-    std::optional<Set> with = With(i, set, bytes_max);
+    if (set->has.Has(i) || files_[i].busy || !reaches_[i].Overlaps(set->size.reach)) continue;
+    const std::optional<Size> with = SizeWith(i, *set, bytes_max);
     if (!with) continue;
-    const double cost = static_cast<double>(with->base_bytes - set.base_bytes) /
-                        static_cast<double>(std::max<uint64_t>(with->bytes - set.bytes, 1));
+    const double cost = static_cast<double>(with->base_bytes - set->size.base_bytes) /
+                        static_cast<double>(std::max<uint64_t>(with->bytes - set->size.bytes, 1));
     if (best && cost >= best_cost) continue;
-    best = std::move(with);
+    best = with;
+    best_file = i;
     best_cost = cost;
   }
-  return best;
+  if (best) Join(best_file, *best, set);
+  return best.has_value();
 }
 
 // Joins, the oldest first, every file that has no more of the base level rewritten.
 void Level0::JoinWhatIsFree(uint64_t bytes_max, Set* set) const {
   for (bool joined = true; joined;) {
     joined = false;
-    for (size_t i = files_.size(); i-- > 0 && set->bytes < bytes_max;) {
-      if (set->has[i] || files_[i].busy || !files_[i].span.Overlaps(*set->span)) continue;
-      std::optional<Set> with = With(i, *set, bytes_max);
-      if (!with || with->base_bytes > set->base_bytes) continue;
-      *set = std::move(*with);
+    for (size_t i = files_.size(); i-- > 0 && set->size.bytes < bytes_max;) {
+      if (set->has.Has(i) || files_[i].busy || !reaches_[i].Overlaps(set->size.reach)) continue;
+      const std::optional<Size> with = SizeWith(i, *set, bytes_max);
+      if (!with || with->base_bytes > set->size.base_bytes) continue;
+      Join(i, *with, set);
       joined = true;
     }
   }
@@ -184,14 +258,16 @@ void Level0::JoinWhatIsFree(uint64_t bytes_max, Set* set) const {
 std::optional<Level0::Set> Level0::GrownFrom(size_t seed) const {
   const uint64_t flushes = options_.space_is_short ? kLevel0JobFlushesInShortSpace : kLevel0JobFlushes;
   const uint64_t bytes_max = flushes * options_.flush_bytes;
-  std::optional<Set> best = With(seed, Set{.has = std::vector<bool>(files_.size())}, UINT64_MAX);
-  if (!best) return std::nullopt;
-  JoinWhatIsFree(bytes_max, &*best);
+  Set set{Files(files_.size()), {}};
+  const std::optional<Size> alone = SizeWith(seed, set, UINT64_MAX);
+  if (!alone) return std::nullopt;
+  Join(seed, *alone, &set);
+  JoinWhatIsFree(bytes_max, &set);
+  Set best = set;
   // A job needs room for all that it reads, which where space is short may not be there.
-  std::optional<Set> set = options_.space_is_short ? std::nullopt : WithCheapest(*best, bytes_max);
-  for (; set; set = WithCheapest(*set, bytes_max)) {
-    JoinWhatIsFree(bytes_max, &*set);
-    if (set->base_per_byte() <= best->base_per_byte()) best = set;
+  while (!options_.space_is_short && JoinCheapest(bytes_max, &set)) {
+    JoinWhatIsFree(bytes_max, &set);
+    if (set.size.base_per_byte() <= best.size.base_per_byte()) best = set;
   }
   return best;
 }
@@ -209,11 +285,11 @@ CompactionPlan Level0::PlanDown(const Set& set, PickReason reason) const {
   CompactionPlan plan;
   plan.output_level = base_level_;
   plan.reason = reason;
-  plan.span = *set.span;
+  plan.span = SpanOf(set.size.reach);
   std::vector<const FileShape*> taken;
   uint64_t tombstones = 0;
   for (size_t i = 0; i < files_.size(); ++i) {
-    if (!set.has[i]) continue;
+    if (!set.has.Has(i)) continue;
     AddInput(&plan, 0, files_[i]);
     taken.push_back(&files_[i]);
     tombstones += files_[i].tombstones;
@@ -243,7 +319,10 @@ std::optional<Level0::Set> Level0::CheapestDown(CostOf cost_of) const {
     std::optional<Set> set = GrownFrom(seed);
     if (!set) continue;
     const double cost = cost_of(*set);
-    if (best && (cost > best_cost || (cost == best_cost && set->span->lower >= best->span->lower))) continue;
+    const auto is_dearer = [&] {
+      return cost > best_cost || (cost == best_cost && set->size.reach.lower >= best->size.reach.lower);
+    };
+    if (best && is_dearer()) continue;
     best = std::move(set);
     best_cost = cost;
   }
@@ -251,7 +330,7 @@ std::optional<Level0::Set> Level0::CheapestDown(CostOf cost_of) const {
 }
 
 std::optional<CompactionPlan> Level0::BestDown() const {
-  const std::optional<Set> best = CheapestDown([](const Set& set) { return set.base_per_byte(); });
+  const std::optional<Set> best = CheapestDown([](const Set& set) { return set.size.base_per_byte(); });
   if (!best) return std::nullopt;
   return PlanDown(*best, PickReason::kLevel0Depth);
 }
@@ -280,7 +359,7 @@ std::optional<CompactionPlan> Level0::PlanAmong(const std::vector<size_t>& run, 
     AddInput(&plan, 0, *file);
     plan.span.Extend(file->span);
   }
-  if (CollidesWithRunning(shape_, plan)) return std::nullopt;
+  if (plan.RoomNeeded() > options_.room_bytes || CollidesWithRunning(shape_, plan)) return std::nullopt;
   return plan;
 }
 
@@ -335,9 +414,10 @@ std::optional<CompactionPlan> Level0::ForSeeks() const {
   const auto cost_down = [this](const Set& set) {
     std::vector<size_t> files;
     for (size_t i = 0; i < files_.size(); ++i) {
-      if (set.has[i]) files.push_back(i);
+      if (set.has.Has(i)) files.push_back(i);
     }
-    return CostOfSeeks(files, set.bytes + set.base_bytes, /*has_base=*/set.base_bytes > 0);
+    const Size& size = set.size;
+    return CostOfSeeks(files, size.bytes + size.base_bytes, /*has_base=*/size.base_bytes > 0);
   };
   const std::optional<Set> down = CheapestDown(cost_down);
   if (down && cost_down(*down) <= 1) return PlanDown(*down, PickReason::kLevel0Seeks);

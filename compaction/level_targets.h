@@ -27,6 +27,8 @@ struct PickerOptions {
   // Jobs are small, as each needs room for all it reads (F57), and what is mostly tombstones is merged down
   // at once, for the space that comes of it.
   bool space_is_short = false;
+  // No job is picked that needs more (CompactionPlan::RoomNeeded), the best of the others instead.
+  uint64_t room_bytes = ~uint64_t{0};
   // Level 0 may be merged because scans have paid for its depth (PickLevel0ForSeeks).
   bool merges_for_seeks = false;
 

@@ -82,40 +82,51 @@ std::optional<Candidate> InPlace(const LevelShape& shape, uint32_t level, const 
   return candidate;
 }
 
-void KeepBetter(std::optional<Candidate>* best, std::optional<Candidate> candidate) {
-  if (candidate && (!*best || Better(*candidate, **best))) *best = std::move(candidate);
-}
+// The best job of those that have room.
+class Best {
+ public:
+  explicit Best(const PickerOptions& options) : room_bytes_(options.room_bytes) {}
 
-std::optional<CompactionPlan> Scored(std::optional<Candidate> candidate, double score, PickReason reason) {
-  if (!candidate) return std::nullopt;
-  candidate->plan.score = score;
-  candidate->plan.reason = reason;
-  return std::move(candidate->plan);
-}
+  void Consider(std::optional<Candidate> candidate) {
+    if (!candidate || candidate->plan.RoomNeeded() > room_bytes_) return;
+    if (!best_ || Better(*candidate, *best_)) best_ = std::move(candidate);
+  }
+  bool found() const { return best_.has_value(); }
+  std::optional<CompactionPlan> Take(double score, PickReason reason) {
+    if (!best_) return std::nullopt;
+    best_->plan.score = score;
+    best_->plan.reason = reason;
+    return std::move(best_->plan);
+  }
+
+ private:
+  const uint64_t room_bytes_;
+  std::optional<Candidate> best_;
+};
 
 // Files whose tombstones can all be dropped: at the bottom of their keys by a rewrite, else by being
 // merged down towards it.
-std::optional<CompactionPlan> PickForTombstones(const LevelShape& shape) {
-  std::optional<Candidate> best;
+std::optional<CompactionPlan> PickForTombstones(const LevelShape& shape, const PickerOptions& options) {
+  Best best(options);
   for (uint32_t level = 1; level < kLevels; ++level) {
     for (const FileShape& file : shape.levels[level]) {
       if (!IsTombstoneDense(file) || file.version_max >= shape.droppable_before) continue;
-      KeepBetter(&best, NothingBelow(shape, level, file.span) ? InPlace(shape, level, file)
-                                                              : DownFrom(shape, level, file));
+      best.Consider(NothingBelow(shape, level, file.span) ? InPlace(shape, level, file)
+                                                          : DownFrom(shape, level, file));
     }
-    if (best) break;  // Upper levels first: their tombstones meet those below on the way.
+    if (best.found()) break;  // Upper levels first: their tombstones meet those below on the way.
   }
-  return Scored(std::move(best), kScoreTombstones, PickReason::kTombstones);
+  return best.Take(kScoreTombstones, PickReason::kTombstones);
 }
 
-std::optional<CompactionPlan> PickForForeignBytes(const LevelShape& shape) {
-  std::optional<Candidate> best;
+std::optional<CompactionPlan> PickForForeignBytes(const LevelShape& shape, const PickerOptions& options) {
+  Best best(options);
   for (uint32_t level = 1; level < kLevels; ++level) {
     for (const FileShape& file : shape.levels[level]) {
-      if (KeepsTooMuch(file)) KeepBetter(&best, InPlace(shape, level, file));
+      if (KeepsTooMuch(file)) best.Consider(InPlace(shape, level, file));
     }
   }
-  return Scored(std::move(best), kScoreForeign, PickReason::kForeignBytes);
+  return best.Take(kScoreForeign, PickReason::kForeignBytes);
 }
 
 struct ScoredLevel {
@@ -192,9 +203,9 @@ std::optional<CompactionPlan> PickCompaction(const LevelShape& shape, const Pick
       plan->score = due.score;
       return plan;
     }
-    std::optional<Candidate> best;
-    for (const FileShape& file : shape.levels[due.level]) KeepBetter(&best, DownFrom(shape, due.level, file));
-    if (best) return Scored(std::move(best), due.score, PickReason::kLevelSize);
+    Best best(options);
+    for (const FileShape& file : shape.levels[due.level]) best.Consider(DownFrom(shape, due.level, file));
+    if (best.found()) return best.Take(due.score, PickReason::kLevelSize);
   }
   if (options.space_is_short && Level0IsTombstoneDense(shape)) {
     if (auto plan = PickLevel0(shape, options, targets)) {
@@ -203,8 +214,8 @@ std::optional<CompactionPlan> PickCompaction(const LevelShape& shape, const Pick
       return plan;
     }
   }
-  if (auto plan = PickForTombstones(shape)) return plan;
-  if (auto plan = PickForForeignBytes(shape)) return plan;
+  if (auto plan = PickForTombstones(shape, options)) return plan;
+  if (auto plan = PickForForeignBytes(shape, options)) return plan;
   std::optional<CompactionPlan> plan = PickLevel0ForSeeks(shape, options, targets);
   if (plan) plan->score = kScoreSeeks;
   return plan;

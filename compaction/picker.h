@@ -38,6 +38,9 @@ struct CompactionPlan {
   KeySpan span;  // Of all inputs; taken (RunningSpan) while the job runs.
   uint64_t input_bytes = 0;
   uint64_t overlap_bytes = 0;  // Of those, on the output level.
+
+  // On the disk, until the inputs are removed: an output is at most as large as they are.
+  uint64_t RoomNeeded() const { return trivial_move ? 0 : input_bytes; }
 };
 
 // The most urgent compaction that may start beside the running ones, or none. A pure function: the
@@ -51,7 +54,8 @@ struct CompactionPlan {
 // - Level 0, among itself: neighbours in age only, so that nothing is between them.
 // - Level 0, because scans have paid for it: as downwards, or files among itself that overlap each other.
 // - Deeper: one file and those it overlaps on the next level.
-// - A plan with a busy file among them, or whose span overlaps that of a running job on any level
+// - A plan that has no room, or with a busy file among them, or whose span overlaps that of a running job on
+// any level
 //   both work on, is no plan (M21).
 //
 // Which is best: greatest level score first; then tombstone-dense files before all others, then

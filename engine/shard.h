@@ -333,9 +333,13 @@ class Shard {
   static Task<void> CompactInBackground(Shard* self, BackgroundClass background);
   struct CompactionWork;
   static Task<void> InstallInBackground(Shard* self, std::shared_ptr<CompactionWork> work);
-  // What is due now; or, `calm`, what would be if nobody wrote.
-  std::shared_ptr<CompactionWork> PickWork(bool calm = false,
+  // In bytes.
+  static constexpr uint64_t kRoomUnknown = ~uint64_t{0};
+  Task<uint64_t> RoomOnDisk();
+  // What is due now, of what `room` there is on the disk; or, `calm`, what would be if nobody wrote.
+  std::shared_ptr<CompactionWork> PickWork(uint64_t room, bool calm = false,
                                            BackgroundClass by = BackgroundClass::kOrdinary);
+  std::optional<CompactionPlan> PickPlan(const RangeView& range, PickerOptions picker);
   // What is due, unless another runs a compaction; then compaction_running_ is set until it is installed or
   // has failed. Of ordinary class it has one of idle class give way that gets no core; it may ask again soon.
   struct ClaimedWork {
@@ -355,8 +359,6 @@ class Shard {
   // kCancelled: it was of idle class, and gave way; or the store is closing.
   Task<Status> RunWork(CompactionWork* work, BackgroundClass by);
   Task<Status> MergeFor(CompactionWork* work);
-  // Of a merge that nothing but speed asks for.
-  Task<bool> HasAmpleRoom(const CompactionWork& work);
   Task<Status> InstallWork(CompactionWork* work);
   uint64_t FlushBytes() const { return std::min(context_.memtable_bytes, context_.memtable_data_bytes); }
   PickerOptions Picker(bool calm = false) const;
@@ -456,7 +458,6 @@ class Shard {
   std::atomic<uint64_t> base_bytes_{0};  // Of the levels that level 0 is merged into, of all ranges.
   FlushRate flush_rate_;
   std::atomic<uint64_t> seek_bytes_{0};          // Of level 0, by scans.
-  std::atomic<bool> seeks_lack_room_{false};     // So nothing is merged for them until the next look.
   std::atomic<uint64_t> debt_nanos_per_kib_{0};  // Above 0 compactions run at ordinary priority.
   std::mutex set_aside_mutex_;
   std::set<ObjectId> set_aside_;      // Inputs that could not be read: never compacted again (F46).

@@ -54,9 +54,8 @@ struct Shard::CompactionWork {
   JobContext context;
   RetentionPolicy retention;
   JobResult result;
-  bool more = true;             // Go on with what is due next.
-  uint64_t memtable_bytes = 0;  // Of the shard, when it was picked.
-  bool uses_reserve = false;
+  bool more = true;   // Go on with what is due next.
+  uint64_t room = 0;  // That it may take, when it was picked.
 };
 
 PickerOptions Shard::Picker(bool calm) const {
@@ -138,20 +137,53 @@ uint64_t Shard::DelayAtWalls(DurabilityLevel level, uint64_t bytes) {
   return pacer_.ChargeWall(bytes, asked, context_.runtime.clock().MonotonicNanos());
 }
 
-std::shared_ptr<Shard::CompactionWork> Shard::PickWork(bool calm, BackgroundClass by) {
+// Without the reserve. Where it is not known compactions begin as if there were no end of it.
+Task<uint64_t> Shard::RoomOnDisk() {
+  const Result<uint64_t> room = co_await context_.runtime.files().FreeBytes();
+  co_return room.ok() ? *room : kRoomUnknown;
+}
+
+// A compaction begins only with room for its output (F57): one that fails at the end has meanwhile taken from
+// flushes what they need. One that has none is picked where nothing of the range has, for somebody to hear of
+// it.
+std::optional<CompactionPlan> Shard::PickPlan(const RangeView& range, PickerOptions picker) {
+  const LevelShape shape = ShapeOfRange(range);
+  std::optional<CompactionPlan> plan = PickCompaction(shape, picker);
+  if (plan && plan->reason == PickReason::kLevel0Seeks) {
+    // Nothing but speed asks for it, and all shards may be at the same.
+    if (plan->RoomNeeded() > picker.room_bytes / (context_.shard_count + 1)) return std::nullopt;
+  } else if (!plan) {
+    picker.merges_for_seeks = false;
+    picker.room_bytes = kRoomUnknown;
+    plan = PickCompaction(shape, picker);
+  }
+  return plan;
+}
+
+std::shared_ptr<Shard::CompactionWork> Shard::PickWork(uint64_t room, bool calm, BackgroundClass by) {
   ViewPin view = views_.Pin();
   PickerOptions picker = Picker(calm);
   // Where inputs are never removed (F39) each such merge would make the store larger.
-  picker.merges_for_seeks = !calm && !seeks_lack_room_.load() && !context_.references.keeps_all();
+  picker.merges_for_seeks = !calm && !picker.space_is_short && !context_.references.keeps_all();
   std::shared_ptr<CompactionWork> best;
   // What certainly fits may use a reserve that is not held for writes any more, as it frees space (F55); else
   // it is no reason to give it back. Never by an idle thread: others wait behind it for the reserve's turn.
   const bool uses_reserve = context_.reserve.low() && by != BackgroundClass::kIdle;
   ObjectStore& objects = uses_reserve ? compaction_objects_ : unreserved_objects_;
+  if (picker.space_is_short && room != kRoomUnknown) {
+    // Of a reserve that is low it leaves to flushes what they need.
+    const uint64_t of_flushes = view->active->memory_used() + frozen_bytes_.load();
+    if (uses_reserve) room += context_.reserve.bytes_held();
+    room -= std::min(room, of_flushes);
+  }
+  picker.room_bytes = room;
+  const auto rank = [room](const CompactionPlan& plan) {
+    return std::pair(plan.RoomNeeded() <= room, plan.score);
+  };
   for (const RangeView& range : view->ranges) {
     if (range.levels->empty()) continue;
-    std::optional<CompactionPlan> plan = PickCompaction(ShapeOfRange(range), picker);
-    if (!plan.has_value() || (best != nullptr && best->plan.score >= plan->score)) continue;
+    std::optional<CompactionPlan> plan = PickPlan(range, picker);
+    if (!plan.has_value() || (best != nullptr && rank(best->plan) >= rank(*plan))) continue;
     best = std::make_shared<CompactionWork>(
         CompactionWork{range.lower,
                        range.upper,
@@ -164,8 +196,7 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(bool calm, BackgroundClas
   }
   if (best != nullptr) {
     best->retention.visible = commit_log_->visible_version();
-    best->uses_reserve = uses_reserve;
-    best->memtable_bytes = view->active->memory_used() + frozen_bytes_.load();
+    best->room = room;
   }
   return best;
 }
@@ -188,7 +219,7 @@ Task<void> Shard::ClaimWorkInto(Shard* self, BackgroundClass by, bool calm, Clai
   out->is_ours = !self->compaction_running_.exchange(true);
   if (out->is_ours) {
     if (by == BackgroundClass::kIdle) self->NoteIdleBegins();
-    out->work = self->PickWork(calm, by);
+    out->work = self->PickWork(co_await self->RoomOnDisk(), calm, by);
     if (out->work == nullptr) {
       self->idle_began_ns_.store(0);
       self->compaction_running_.store(false);
@@ -197,7 +228,6 @@ Task<void> Shard::ClaimWorkInto(Shard* self, BackgroundClass by, bool calm, Clai
     self->idle_gives_way_.store(true);
   }
   done->Set();
-  co_return;
 }
 
 void Shard::NoteIdleBegins() {
@@ -239,27 +269,11 @@ Task<Status> Shard::RunWork(CompactionWork* work, BackgroundClass by) {
   co_return done;
 }
 
-// As all shards may be at the same; the reserve is not its to use.
-Task<bool> Shard::HasAmpleRoom(const CompactionWork& work) {
-  const Result<uint64_t> room = co_await context_.runtime.files().FreeBytes();
-  co_return !context_.reserve.low() &&
-      (!room.ok() || *room / (context_.shard_count + 1) >= work.plan.input_bytes);
-}
-
 Task<Status> Shard::MergeFor(CompactionWork* work) {
-  // Only with room for its output (F57): one that fails at the end has meanwhile taken from flushes
-  // what they need. Where the room is unknown it begins.
-  if (!work->plan.trivial_move) {
-    Result<uint64_t> room = co_await context_.runtime.files().FreeBytes();
-    // Of a reserve that is low it leaves to flushes what they need.
-    const bool low = context_.reserve.low();
-    const uint64_t needed = work->plan.input_bytes + (low ? work->memtable_bytes : 0);
-    if (room.ok() && work->uses_reserve) *room += context_.reserve.bytes_held();
-    if (room.ok() && *room < needed) {
-      co_return Status::NoSpace("a compaction of " + std::to_string(work->plan.input_bytes) +
-                                " bytes waits for room: " + std::to_string(*room) +
-                                " bytes of the disk are free (F57)");
-    }
+  if (work->plan.RoomNeeded() > work->room) {
+    co_return Status::NoSpace("a compaction of " + std::to_string(work->plan.input_bytes) +
+                              " bytes waits for room: " + std::to_string(work->room) +
+                              " bytes of the disk are free (F57)");
   }
   MergeSpec spec;
   spec.plan = work->plan;
@@ -323,13 +337,6 @@ Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
     co_return;
   }
   const bool for_seeks = work->plan.reason == PickReason::kLevel0Seeks;
-  if (for_seeks && !co_await self->HasAmpleRoom(*work)) {
-    self->seeks_lack_room_.store(true);
-    self->idle_began_ns_.store(0);
-    self->compaction_running_.store(false);
-    self->ScheduleCompaction();  // For what is due without it.
-    co_return;
-  }
   self->idle_is_for_seeks_.store(for_seeks && background == BackgroundClass::kIdle);
   Status done = co_await self->RunWork(work.get(), background);
   self->idle_is_for_seeks_.store(false);
@@ -352,9 +359,10 @@ Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
 Task<void> Shard::LookAgain(Shard* self) {
   constexpr uint64_t kCalmNanos = 500'000'000;
   if (self->closing_.load()) co_return;
-  if (self->PickWork() != nullptr) {
+  const uint64_t room = co_await self->RoomOnDisk();
+  if (self->PickWork(room) != nullptr) {
     self->ScheduleCompaction();  // For a flush that saw a compaction running.
-  } else if (self->PickWork(/*calm=*/true) != nullptr) {
+  } else if (self->PickWork(room, /*calm=*/true) != nullptr) {
     self->CompactIn(kCalmNanos);  // Writers let level 0 become deeper than it shall stay.
   }
 }

@@ -95,7 +95,6 @@ void Shard::NoteSeeks(uint64_t bytes) {
   const uint64_t before = seek_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   if (before / look_each == (before + bytes) / look_each || context_.read_only) return;
   if (compaction_running_.load() || compacts_at_ns_.load() != kNever) return;
-  seeks_lack_room_.store(false);
   ScheduleCompaction();
 }
 

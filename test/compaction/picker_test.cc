@@ -203,6 +203,32 @@ TEST(PickerTest, WhereSpaceIsShortAJobTakesNoMoreThanItMust) {
   EXPECT_LE(plan->input_bytes, shape.TotalBytes() / 3);
 }
 
+// Of those that have room the best one is, down to the smallest there is.
+TEST(PickerTest, PicksNoJobThatHasNoRoom) {
+  const LevelShape shape = DriftedColumns(kLevel0DepthCalm);
+  PickerOptions options{.flush_bytes = kDriftedFlush};
+  std::vector<uint64_t> needed;
+  while (std::optional<CompactionPlan> plan = PickCompaction(shape, options)) {
+    EXPECT_LE(plan->RoomNeeded(), options.room_bytes);
+    if (plan->output_level == 6) EXPECT_THAT(LeftAbove(shape, *plan), IsEmpty());
+    needed.push_back(plan->RoomNeeded());
+    options.room_bytes = plan->RoomNeeded() - 1;
+  }
+  ASSERT_GE(needed.size(), 3u);
+  EXPECT_LT(needed.back(), needed.front() / 4);
+}
+
+TEST(PickerTest, WhatIsMovedNeedsNoRoom) {
+  LevelShape shape;
+  for (char c = 'z'; c >= 'a'; --c) {
+    shape.levels[0].push_back(ShapedFile(static_cast<uint64_t>(c), {c}, {c}, 64 * kMiB));
+  }
+  const std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_TRUE(plan->trivial_move);
+  EXPECT_EQ(plan->RoomNeeded(), 0u);
+}
+
 // One damaged file of the base level is in the way of what lies above it, and of nothing else.
 TEST(PickerTest, GoesDownBesideAFileThatIsSetAside) {
   LevelShape shape = DriftedColumns(kLevel0DepthCalm);
@@ -351,6 +377,22 @@ TEST(PickerTest, RewritesASliceThatKeepsMoreThanItUses) {
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->reason, PickReason::kForeignBytes);
   EXPECT_THAT(Ids(*plan), ElementsAre(6));
+}
+
+TEST(PickerTest, RewritesAnotherFileThanTheOneThatHasNoRoom) {
+  LevelShape shape;
+  for (uint64_t i = 0; i < 2; ++i) {
+    const std::string key(1, static_cast<char>('a' + i));
+    shape.levels[6].push_back(ShapedFile(1 + i, key, key, (64 >> i) * kMiB));
+    shape.levels[6].back().foreign_bytes = 128 * kMiB;
+  }
+  const auto picked = [&shape](uint64_t room_bytes) {
+    const std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{.room_bytes = room_bytes});
+    return plan ? Ids(*plan) : std::vector<uint64_t>();
+  };
+  EXPECT_THAT(picked(64 * kMiB), ElementsAre(1));
+  EXPECT_THAT(picked(32 * kMiB), ElementsAre(2));
+  EXPECT_THAT(picked(32 * kMiB - 1), IsEmpty());
 }
 
 TEST(PickerTest, MovesAFileOnlyWhenRewritingItWouldGainNothing) {

@@ -17,8 +17,8 @@ namespace {
 
 using testing::HasSubstr;
 
-Status PutAt(SimRuntime& runtime, Store& store, TableId table, int row) {
-  std::string key = EncodeUserKey(table, "p", std::to_string(row * 7919 % 3000));
+Status PutRowOf(SimRuntime& runtime, Store& store, TableId table, int row) {
+  std::string key = EncodeUserKey(table, "p", std::to_string(row));
   std::string value(500, ' ');  // Does not compress, so that tables are as large as their rows.
   uint64_t random = static_cast<uint64_t>(row + 1) * 0x9E3779B97F4A7C15u;
   for (char& c : value) {
@@ -34,10 +34,15 @@ Status PutAt(SimRuntime& runtime, Store& store, TableId table, int row) {
   return runtime.RunToEnd(store.Write(request)).status;
 }
 
+Status PutAt(SimRuntime& runtime, Store& store, TableId table, int at) {
+  return PutRowOf(runtime, store, table, at * 7919 % 3000);
+}
+
 // A store whose disk has room for flushes and two log segments, not for rewriting all that is there.
 class CrowdedStore {
  public:
-  CrowdedStore() {
+  enum class Loaded { kShuffled, kInKeyOrder };
+  explicit CrowdedStore(Loaded loaded = Loaded::kShuffled, uint64_t room = 700u << 10) {
     Result<std::unique_ptr<Store>> opened =
         runtime.RunToEnd(Store::Open(runtime, SmallStoreOptions(/*shards=*/1)));
     EXPECT_TRUE(opened.ok()) << opened.status().ToString();
@@ -47,12 +52,16 @@ class CrowdedStore {
     spec.name = "rows";
     spec.raw = true;
     table_ = runtime.RunToEnd(store->CreateTable(std::move(spec)))->id;
-    while (rows_ < 3000) EXPECT_TRUE(Put().ok());
+    for (; rows_ < 3000; ++rows_) {
+      const int row = loaded == Loaded::kInKeyOrder ? 1000 + rows_ : rows_ * 7919 % 3000;
+      EXPECT_TRUE(PutRow(row).ok());
+    }
     EXPECT_TRUE(runtime.RunToEnd(store->CompactAll()).ok());
-    disk.set_capacity(disk.used_bytes() + (700u << 10));
+    disk.set_capacity(disk.used_bytes() + room);
   }
 
   Status Put() { return PutAt(runtime, *store, table_, rows_++); }
+  Status PutRow(int row) { return PutRowOf(runtime, *store, table_, row); }
   // Writes until compacting fails, and says why it did.
   Status WriteUntilNothingFits() {
     Status compacted;
@@ -89,6 +98,21 @@ TEST(FullDiskStoreTest, ACompactionWithoutRoomForItsOutputDoesNotBegin) {
   Result<Store::VerifyResult> verified = world.runtime.RunToEnd(world.store->Verify(nullptr));
   ASSERT_TRUE(verified.ok());
   EXPECT_THAT(verified->damages, testing::IsEmpty());
+  EXPECT_TRUE(world.runtime.RunToEnd(world.store->Close()).ok());
+}
+
+// A stack of flushes of a third of the keys, and the base level under it, has no room together; some of the
+// stack have, and as often as it grows.
+TEST(FullDiskStoreTest, WhereTheBestCompactionHasNoRoomASmallerOneIsMade) {
+  CrowdedStore world(CrowdedStore::Loaded::kInKeyOrder, /*room=*/950u << 10);
+  const uint64_t compactions = world.compactions();
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_TRUE(world.PutRow(3000 + i * 7919 % 1000).ok());
+    if (i % 50 != 49) continue;
+    const Status compacted = world.runtime.RunToEnd(world.store->CompactAll());
+    ASSERT_TRUE(compacted.ok()) << i << ": " << compacted.ToString();
+  }
+  EXPECT_GT(world.compactions(), compactions);
   EXPECT_TRUE(world.runtime.RunToEnd(world.store->Close()).ok());
 }
 
