@@ -36,27 +36,6 @@ class MeteredWriter final : public ObjectWriter {
   const BackgroundWork work_;
 };
 
-class MeteredReader final : public ObjectReader {
- public:
-  MeteredReader(std::shared_ptr<ObjectReader> reader, BackgroundMeter& meter, BackgroundWork work)
-      : reader_(std::move(reader)), meter_(meter), work_(work) {}
-
-  ObjectId id() const override { return reader_->id(); }
-  uint64_t size() const override { return reader_->size(); }
-  const std::string& name() const override { return reader_->name(); }
-  Task<Status> Read(std::span<const ObjectRead> reads, ReadCaching caching) override {
-    uint64_t bytes = 0;
-    for (const ObjectRead& read : reads) bytes += read.buffer.size();
-    meter_.Note(work_, bytes);
-    return reader_->Read(reads, caching);
-  }
-
- private:
-  const std::shared_ptr<ObjectReader> reader_;
-  BackgroundMeter& meter_;
-  const BackgroundWork work_;
-};
-
 }  // namespace
 
 uint64_t BackgroundMeter::CpuSinceLastNote(BackgroundWork work) {
@@ -111,11 +90,6 @@ BackgroundLoads BackgroundMeter::Read() const {
 Task<Result<std::unique_ptr<ObjectWriter>>> MeteredObjectStore::Create(ObjectId id) {
   PARTITA_CO_ASSIGN(std::unique_ptr<ObjectWriter> writer, co_await objects_.Create(id));
   co_return std::unique_ptr<ObjectWriter>(std::make_unique<MeteredWriter>(std::move(writer), meter_, work_));
-}
-
-Task<Result<std::shared_ptr<ObjectReader>>> MeteredObjectStore::Open(ObjectId id) {
-  PARTITA_CO_ASSIGN(std::shared_ptr<ObjectReader> reader, co_await objects_.Open(id));
-  co_return std::shared_ptr<ObjectReader>(std::make_shared<MeteredReader>(std::move(reader), meter_, work_));
 }
 
 }  // namespace partita

@@ -63,14 +63,15 @@ class BackgroundMeter {
   std::array<OfWork, kBackgroundWorks> works_;
 };
 
-// Objects whose reading and writing is metered. Everything outlives it, and what it opens.
+// Objects whose writing is metered. What a job reads back it notes itself (JobContext::note_read), as the
+// reader stays when the job has ended, and is everybody's. Everything outlives it, and what it creates.
 class MeteredObjectStore final : public ObjectStore {
  public:
   MeteredObjectStore(ObjectStore& objects, BackgroundMeter& meter, BackgroundWork work)
       : objects_(objects), meter_(meter), work_(work) {}
 
   Task<Result<std::unique_ptr<ObjectWriter>>> Create(ObjectId id) override;
-  Task<Result<std::shared_ptr<ObjectReader>>> Open(ObjectId id) override;
+  Task<Result<std::shared_ptr<ObjectReader>>> Open(ObjectId id) override { return objects_.Open(id); }
   Task<Status> Remove(ObjectId id) override { return objects_.Remove(id); }
   Task<Result<std::vector<ObjectInfo>>> List() override { return objects_.List(); }
 

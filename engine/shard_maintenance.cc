@@ -383,7 +383,7 @@ JobContext Shard::MakeJobContext(const ReadView& view, ObjectStore& objects, Bac
   job.target_file_bytes = context_.table_file_bytes;
   job.read_ahead = &context_.job_reads;
   job.start_beside = Beside(BackgroundClass::kOrdinary);
-  job.read_back = [this, work] { background_.Note(work, 0); };
+  job.note_read = [this, work](uint64_t bytes) { background_.Note(work, bytes); };
   job.cancel = &closing_;
   return job;
 }

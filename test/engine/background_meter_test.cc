@@ -120,5 +120,31 @@ TEST(StoreBackgroundTest, EachKindOfWorkIsItsShards) {
   EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
 }
 
+// Its reader stays when the job has ended, and is everybody's.
+TEST(StoreBackgroundTest, WhatIsReadOfATableIsNotWorkOfTheJobThatMadeIt) {
+  SimDisk disk(3);
+  SimRuntime runtime({.seed = 3, .shards = 1}, disk);
+  auto store = std::move(runtime.RunToEnd(Store::Open(runtime, SmallStoreOptions(1)))).value();
+  Store::TableSpec spec{.account = "default", .name = "rows", .raw = true, .split_partitions = {}};
+  const TableId table = runtime.RunToEnd(store->CreateTable(std::move(spec)))->id;
+  const std::string key = EncodeUserKey(table, "p", "r");
+  WriteOp op{.user_key = key, .content = "content"};
+  WriteRequest request;
+  request.table = table;
+  request.ops = std::span<const WriteOp>(&op, 1);
+  ASSERT_TRUE(runtime.RunToEnd(store->Write(request)).status.ok());
+  ASSERT_TRUE(runtime.RunToEnd(store->FlushMemtables()).ok());
+  const auto flush_bytes = [&] {
+    return store->Statistics()[0].background[static_cast<size_t>(BackgroundWork::kFlush)].bytes;
+  };
+  const uint64_t flushed = flush_bytes(), reads = disk.operation_count(SimOp::kRead);
+  EXPECT_GT(flushed, 0u);
+  std::string content;
+  ASSERT_TRUE(runtime.RunToEnd(store->Get(key, &content)).ok());
+  EXPECT_GT(disk.operation_count(SimOp::kRead), reads) << "it came from a cache, so nothing is shown";
+  EXPECT_EQ(flush_bytes(), flushed);
+  EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+}
+
 }  // namespace
 }  // namespace partita
