@@ -332,7 +332,9 @@ class Shard {
   }
   static Task<void> CompactInBackground(Shard* self, BackgroundClass background);
   struct CompactionWork;
+  void EndInBackground(std::shared_ptr<CompactionWork> work, Status done);
   static Task<void> InstallInBackground(Shard* self, std::shared_ptr<CompactionWork> work);
+  static Task<void> FailInBackground(Shard* self, std::shared_ptr<CompactionWork> work, Status failed);
   // In bytes.
   static constexpr uint64_t kRoomUnknown = ~uint64_t{0};
   Task<uint64_t> RoomOnDisk();
@@ -431,6 +433,7 @@ class Shard {
   // Posted to helpers of the class, not begun: nobody may wait for it.
   std::atomic<bool> idle_compaction_scheduled_{false}, ordinary_compaction_scheduled_{false};
   std::atomic<bool> compaction_running_{false};
+  std::atomic<uint32_t> compacting_all_{0};  // Calls of CompactAll: they go on with what is due next.
   // When the compaction of idle class that runs was claimed (0: none runs), and what all computed until then.
   std::atomic<uint64_t> idle_began_ns_{0}, idle_began_cpu_ns_{0};
   // By any thread: it shall end at its next slice, or file, with nothing done. Set by closing, too.

@@ -54,8 +54,8 @@ struct Shard::CompactionWork {
   JobContext context;
   RetentionPolicy retention;
   JobResult result;
-  bool more = true;   // Go on with what is due next.
-  uint64_t room = 0;  // That it may take, when it was picked.
+  std::optional<PlanInput> failed_input{};  // Which could not be read.
+  uint64_t room = 0;                        // That it may take, when it was picked.
 };
 
 PickerOptions Shard::Picker(bool calm) const {
@@ -284,11 +284,7 @@ Task<Status> Shard::MergeFor(CompactionWork* work) {
   MergeJob job(work->context, std::move(spec));
   Result<JobResult> result = co_await job.Run();
   if (!result.ok()) {
-    std::optional<PlanInput> failed = job.failed_input();
-    if (failed.has_value()) {
-      std::lock_guard lock(set_aside_mutex_);
-      set_aside_.insert(failed->id);
-    }
+    work->failed_input = job.failed_input();
     co_return result.status();
   }
   work->result = std::move(result).value();
@@ -340,20 +336,34 @@ Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
   self->idle_is_for_seeks_.store(for_seeks && background == BackgroundClass::kIdle);
   Status done = co_await self->RunWork(work.get(), background);
   self->idle_is_for_seeks_.store(false);
-  if (!done.ok()) {
+  if (done.code() == Code::kCancelled) {
     self->compaction_running_.store(false);
-    if (done.code() == Code::kCancelled) {
-      self->ScheduleCompaction();  // It gave way.
-      co_return;
-    }
-    // What could not be read is set aside (F22, F46).
-    self->NoteBackgroundError(done);
-    self->RetryCompaction(done);
+    self->ScheduleCompaction();  // It gave way.
     co_return;
   }
-  // Installing takes locks that flushes wait for: not on an idle-class thread (DESIGN 7).
-  self->tasks_.Spawn(self->context_.runtime.background(BackgroundClass::kOrdinary),
-                     InstallInBackground(self, work));
+  self->EndInBackground(work, std::move(done));
+}
+
+// This takes locks that flushes wait for: not on an idle-class thread (DESIGN 7).
+void Shard::EndInBackground(std::shared_ptr<CompactionWork> work, Status done) {
+  Executor& ordinary = context_.runtime.background(BackgroundClass::kOrdinary);
+  if (done.ok()) {
+    tasks_.Spawn(ordinary, InstallInBackground(this, std::move(work)));
+  } else {
+    tasks_.Spawn(ordinary, FailInBackground(this, std::move(work), std::move(done)));
+  }
+}
+
+// What could not be read is set aside (F22, F46).
+Task<void> Shard::FailInBackground(Shard* self, std::shared_ptr<CompactionWork> work, Status failed) {
+  if (work->failed_input) {
+    std::lock_guard lock(self->set_aside_mutex_);
+    self->set_aside_.insert(work->failed_input->id);
+  }
+  self->NoteBackgroundError(failed);
+  self->compaction_running_.store(false);
+  self->RetryCompaction(failed);
+  co_return;
 }
 
 Task<void> Shard::LookAgain(Shard* self) {
@@ -406,11 +416,21 @@ Task<void> Shard::InstallInBackground(Shard* self, std::shared_ptr<CompactionWor
     self->RetryCompaction(installed);
   } else {
     self->compactions_failed_.store(0);
-    if (work->more) self->ScheduleCompaction();
+    // With what is due next; if not, whoever compacts all goes on, or does that when he leaves.
+    if (self->compacting_all_.load() == 0) self->ScheduleCompaction();
   }
 }
 
 Task<Status> Shard::CompactAll(BackgroundClass by, const std::atomic<bool>* leave) {
+  struct Presence {
+    explicit Presence(Shard* s) : shard(s) { shard->compacting_all_.fetch_add(1); }
+    ~Presence() {
+      shard->compacting_all_.fetch_sub(1);
+      if (schedules) shard->ScheduleCompaction();  // For those who saw us running, and went away.
+    }
+    Shard* const shard;
+    bool schedules = true;
+  } presence(this);
   uint64_t failed = failed_attempts_.load();
   while (!closing_.load()) {
     if (leave != nullptr && leave->load()) co_return Status();
@@ -421,24 +441,18 @@ Task<Status> Shard::CompactAll(BackgroundClass by, const std::atomic<bool>* leav
       continue;
     }
     std::shared_ptr<CompactionWork> work = claimed.work;
-    if (work == nullptr) {
-      ScheduleCompaction();  // For a flush that saw us running.
-      co_return Status();
-    }
+    if (work == nullptr) co_return Status();
     const Status done = co_await RunWork(work.get(), by);
-    if (!done.ok()) {
+    if (done.code() == Code::kCancelled) {
       compaction_running_.store(false);
-      if (done.code() == Code::kCancelled) {
-        ScheduleCompaction();  // As in CompactInBackground.
-      } else {
-        RetryCompaction(done);
-      }
-      co_return done;
+      co_return done;  // It gave way.
     }
     // Behind us: a save of the manifest is repeated until it succeeds, and we need not wait so long.
-    work->more = false;
-    tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary),
-                 InstallInBackground(this, std::move(work)));
+    EndInBackground(std::move(work), done);
+    if (!done.ok()) {
+      presence.schedules = false;
+      co_return done;
+    }
     while (compaction_running_.load() && FailedSince(failed).ok()) co_await SleepFor(100'000);
   }
   co_return Status::Closed("the store is closing");

@@ -68,11 +68,11 @@ void TaskGroup::Finished() {
 }
 
 Task<void> TaskGroup::Join() {
-  std::shared_ptr<Event> idle;
+  std::shared_ptr<Event> idle = std::make_shared<Event>();  // Not under the lock: see Finished.
   {
     std::lock_guard lock(mutex_);
     if (running_.load(std::memory_order_acquire) == 0) co_return;
-    if (!idle_) idle_ = std::make_shared<Event>();
+    if (!idle_) idle_ = std::move(idle);
     idle = idle_;
   }
   co_await idle->Wait();
