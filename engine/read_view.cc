@@ -32,10 +32,16 @@ bool ReadView::LiesOnNothing(const Memtable& memtable) const {
   MemtableIterator first(memtable, Direction::kForward, kVersionMax);
   MemtableIterator last(memtable, Direction::kBackward, kVersionMax);
   if (first.SeekToFirst() != IterState::kEntry || last.SeekToFirst() != IterState::kEntry) return false;
-  const std::string end = std::string(last.entry().user_key) + '\0';
+  const std::string_view first_key = first.entry().user_key, last_key = last.entry().user_key;
+  const auto is_it = [&memtable](const MemtableRef& ref) { return ref.table.get() == &memtable; };
+  const auto it = std::find_if(frozen.begin(), frozen.end(), is_it);
+  for (auto older = it; older != frozen.end(); ++older) {
+    if (older != it && older->table->HoldsAnyOf(first_key, last_key)) return false;
+  }
+  const std::string end = std::string(last_key) + '\0';
   for (const RangeView& range : ranges) {
     for (size_t level = 0; level < kLevels; ++level) {
-      if (!range.levels->Overlapping(level, first.entry().user_key, end).empty()) return false;
+      if (!range.levels->Overlapping(level, first_key, end).empty()) return false;
     }
   }
   return true;

@@ -25,6 +25,7 @@
 #include "engine/catalog.h"
 #include "engine/commit_log.h"
 #include "engine/disk_reserve.h"
+#include "engine/flush_queue.h"
 #include "engine/flush_rate.h"
 #include "engine/hybrid_clock.h"
 #include "engine/io/runtime.h"
@@ -71,6 +72,7 @@ struct ShardContext {
   ObjectReferences& references;
   DiskReserve& reserve;
   LoadSampler& load;
+  FlushLanes& flush_lanes;
   StoreId store;
   uint32_t layout = 1;
   Incarnation incarnation;
@@ -280,24 +282,37 @@ class Shard {
   Status CheckSpace(const WriteRequest& request) const;
   void FreezeActive();
 
+  // shard_flush.cc
+  void ScheduleFlush();
+  static Task<void> FlushForSpace(Shard* self);
+  static Task<void> FlushLoop(Shard* self);
+  void ScheduleFlushBeside();
+  static Task<void> FlushBeside(Shard* self);
+  Task<bool> Flush(const MemtableRef& memtable);
+  // To level-0 tables, once the log is durable.
+  Task<Result<std::vector<FileRef>>> WriteFrozen(const MemtableRef& memtable);
+  // Whatever is written and next in age, one after the other.
+  Task<Status> InstallFlushed();
+  // What is logged from here on cannot be flushed yet.
+  LogPosition FlushEnd() const { return LogPosition(import_from_.load()); }
+  // Freezes what is there; the last position decided by then.
+  Task<LogPosition> FreezeNow();
+  // Until no memtable holds any position up to `last`; an error: an attempt failed meanwhile.
+  Task<Status> AwaitFlushed(LogPosition last);
+  // Writes a memtable to level-0 tables, without bounds.
+  Task<Result<std::vector<FileRef>>> WriteMemtable(const Memtable& memtable, const ReadView& view);
+  bool MayFlush(const ReadView& view) const;
+
   // shard_maintenance.cc
+  // A failed flush or manifest save is tried again after 50 ms, doubling up to 2 s (F22, F56).
+  static constexpr uint64_t kRetryNanosMin = 50'000'000, kRetryNanosMax = 2'000'000'000;
   static std::unique_ptr<ReadView> CopyView(const ReadView& view);
   // Runs `work` on the strand.
   Task<void> OnStrand(std::function<void()> work);
   // Publishes a changed copy of the view under a new structure counter.
   Task<void> ChangeStructure(ViewChange change);
-  void ScheduleFlush();
-  static Task<void> FlushForSpace(Shard* self);
-  static Task<void> FlushLoop(Shard* self);
-  Task<Status> FlushOldest();
-  // Freezes what is there; the last position decided by then.
-  Task<LogPosition> FreezeNow();
-  // Until no memtable holds any position up to `last`; an error: an attempt failed meanwhile.
-  Task<Status> AwaitFlushed(LogPosition last);
   // JobContext::start_beside for jobs of that class.
   std::function<void(std::shared_ptr<Overlapped>)> Beside(BackgroundClass helpers);
-  // Writes a memtable to level-0 tables, without bounds.
-  Task<Result<std::vector<FileRef>>> WriteMemtable(const Memtable& memtable, const ReadView& view);
   // One edit: saves the manifest, then publishes.
   struct Install {
     std::vector<FileRef> flushed_files;  // Each range gets what of them lies in it, on level 0.
@@ -395,7 +410,6 @@ class Shard {
   Task<Status> ImportNow(ImportSlice* slice);
   Status ImportOnStrand(ImportSlice* slice);  // kResourceExhausted: no memory.
   void EndImport();
-  bool MayFlush(const ReadView& view) const;
   void UpdateDebt(const ReadView& view);
   void UpdatePressure(uint64_t active_bytes);
 
@@ -405,6 +419,7 @@ class Shard {
   std::unique_ptr<CommitLog> commit_log_;
   ManifestStore manifest_store_;
   ReadViewPublisher views_{[this] { ReclaimSoon(); }};
+  FlushQueue flushes_{views_, [this] { return FlushEnd(); }};
   Strand strand_;
   Pacer pacer_;
   BackgroundMeter background_{context_.runtime.clock()};
@@ -429,7 +444,7 @@ class Shard {
   std::vector<ObjectId> referenced_;  // By the manifest on disk; sorted, each once.
 
   // Set by one thread at a time, read by any.
-  std::atomic<bool> flush_running_{false};
+  std::atomic<bool> flush_running_{false}, flush_beside_running_{false};
   // Posted to helpers of the class, not begun: nobody may wait for it.
   std::atomic<bool> idle_compaction_scheduled_{false}, ordinary_compaction_scheduled_{false};
   std::atomic<bool> compaction_running_{false};
@@ -455,7 +470,7 @@ class Shard {
   std::atomic<bool> out_of_space_{false};     // The last flush or manifest save met a full disk (F54).
   std::atomic<uint64_t> failed_attempts_{0};  // Of flushes, installs and manifest saves; each is retried.
   std::atomic<uint32_t> hold_installs_{0};    // Writers that resolved in vain twice.
-  std::atomic<uint64_t> writes_{0}, flushes_{0}, compactions_{0}, bytes_user_{0}, bytes_flushed_{0};
+  std::atomic<uint64_t> writes_{0}, flushed_{0}, compactions_{0}, bytes_user_{0}, bytes_flushed_{0};
   std::atomic<uint64_t> bytes_compaction_read_{0}, bytes_compaction_written_{0}, debt_bytes_{0};
   std::atomic<uint64_t> frozen_bytes_{0};
   std::atomic<uint64_t> base_bytes_{0};  // Of the levels that level 0 is merged into, of all ranges.

@@ -1,14 +1,12 @@
 #include <algorithm>
+#include <set>
 
-#include "compaction/flush_job.h"
 #include "engine/base/coding.h"
-#include "engine/base/site.h"
 #include "engine/base/user_key.h"
 #include "engine/shard.h"
-#include "memtable/memtable_iterator.h"
 
-// What happens behind the writers: frozen memtables become tables, and each change of the file set is
-// installed. Compactions are in shard_compaction.cc.
+// What happens behind the writers: each change of the file set is installed. Flushes are in shard_flush.cc,
+// compactions in shard_compaction.cc.
 //
 // Installing an edit (InstallEdit), under structure_mutex_:
 //  1. Work out the level sets after the edit, and the manifest that names them.
@@ -23,23 +21,8 @@ namespace partita {
 
 namespace {
 
-// A failed flush or manifest save is tried again after 50 ms, doubling up to 2 s (F22, F56).
-constexpr uint64_t kRetryNanosMin = 50'000'000;
-constexpr uint64_t kRetryNanosMax = 2'000'000'000;
-
 // How long installs wait for writers that resolved in vain twice (DESIGN 2).
 constexpr uint64_t kHoldNanosMax = 50'000'000;
-
-// The size to aim at for files, at most `file_bytes`, so that a flush of so many bytes has no rest in a file
-// of its own: flushes of about one size then stack in columns on level 0 (store_open.cc, TableFileBytes).
-// Files are cut from 3/4 of it on (output_cutter.h).
-uint64_t EvenFileBytes(uint64_t data_bytes, uint64_t file_bytes) {
-  const uint64_t cut_from = file_bytes / 4 * 3;
-  const uint64_t padded =
-      data_bytes + data_bytes / 8;  // Heads of entries, filters and indexes take room, too.
-  if (cut_from == 0 || padded < cut_from) return file_bytes;
-  return padded / (padded / cut_from + 1) / 3 * 4;
-}
 
 }  // namespace
 
@@ -81,8 +64,10 @@ void Shard::FreezeActive() {
   next->frozen.insert(next->frozen.begin(), MemtableRef{old.active, commit_log_->last_decided(), bytes});
   frozen_bytes_.fetch_add(bytes);
   UpdatePressure(next->active->memory_used());
+  const bool is_behind = next->frozen.size() > 1;
   views_.Publish(std::move(next));
   ScheduleFlush();
+  if (is_behind) ScheduleFlushBeside();
 }
 
 // A point read that has lost its core keeps a view, with all its memtables and files, that it leaves without
@@ -293,40 +278,19 @@ Task<void> Shard::RemoveObjects(std::vector<ObjectId> dropped, const Install& in
   }
 }
 
-// ---- Flushes.
+// ---- For flushes and compactions, and for the log.
 
-void Shard::ScheduleFlush() {
-  if (closing_.load() || flush_running_.exchange(true)) return;
-  tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), FlushLoop(this));
-}
-
-Task<void> Shard::FlushLoop(Shard* self) {
-  uint64_t pause = kRetryNanosMin;
-  while (!self->closing_.load()) {
-    bool any = false;
-    {
-      ViewPin view = self->views_.Pin();
-      any = self->MayFlush(*view);
-    }
-    if (!any) {
-      self->flush_running_.store(false);
-      // One frozen between the look and the store saw us running.
-      ViewPin view = self->views_.Pin();
-      if (!self->MayFlush(*view) || self->flush_running_.exchange(true)) co_return;
-      continue;
-    }
-    Status flushed = co_await self->FlushOldest();
-    self->NoteFailedAttempt(flushed);
-    if (!flushed.ok()) {
-      if (flushed.code() == Code::kNoSpace) self->out_of_space_.store(true);
-      co_await SleepFor(pause);
-      pause = std::min(pause * 2, kRetryNanosMax);
-      continue;
-    }
-    pause = kRetryNanosMin;
-    self->ScheduleCompaction();
-  }
-  self->flush_running_.store(false);
+JobContext Shard::MakeJobContext(const ReadView& view, ObjectStore& objects, BackgroundWork work) {
+  JobContext job{objects, context_.cache, context_.store, context_.next_object, nullptr, context_.zones};
+  std::set<uint32_t> live;
+  for (const RangeView& range : view.ranges) live.insert(LoadBe32(range.lower.data()));
+  job.is_dead_table = [live = std::move(live)](TableId table) { return !live.contains(table.value); };
+  job.target_file_bytes = context_.table_file_bytes;
+  job.read_ahead = &context_.job_reads;
+  job.start_beside = Beside(BackgroundClass::kOrdinary);
+  job.note_read = [this, work](uint64_t bytes) { background_.Note(work, bytes); };
+  job.cancel = &closing_;
+  return job;
 }
 
 // On the shard's worker, as it only waits for the disk: where writers press, the helpers are all in flushes
@@ -348,127 +312,15 @@ Task<void> Shard::PrepareLog(Shard* self) {
   self->prepare_running_.store(false);
 }
 
-// There is a frozen memtable, and all that it holds may become a table.
-bool Shard::MayFlush(const ReadView& view) const {
-  return !view.frozen.empty() && view.frozen.back().last.value < import_from_.load();
-}
-
-Task<Status> Shard::FlushOldest() {
-  ViewPin view = views_.Pin();
-  if (!MayFlush(*view)) co_return Status();
-  MemtableRef oldest = view->frozen.back();
-  // A memtable becomes a table only after the log is durable past its last position: else a table
-  // could hold what a crash takes back from the log (F12, M27).
-  if (SiteIsOn("flush.log.wait")) PARTITA_CO_TRY(co_await commit_log_->FlushThrough(oldest.last));
-  PARTITA_CO_ASSIGN(std::vector<FileRef> files, co_await WriteMemtable(*oldest.table, *view));
-  Install install;
-  install.flushed = oldest.table;
-  install.replay_from = LogPosition(oldest.last.value + 1);
-  uint64_t bytes = 0;
-  for (const FileRef& file : files) bytes += file.info.file_size;
-  bytes_flushed_.fetch_add(bytes, std::memory_order_relaxed);
-  flush_rate_.Add(context_.runtime.clock().MonotonicNanos(), bytes);
-  install.flushed_files = std::move(files);
-  view.Release();
-  PARTITA_CO_TRY(co_await InstallEdit(std::move(install)));
-  flushes_.fetch_add(1, std::memory_order_relaxed);
-  co_return Status();
-}
-
-JobContext Shard::MakeJobContext(const ReadView& view, ObjectStore& objects, BackgroundWork work) {
-  JobContext job{objects, context_.cache, context_.store, context_.next_object, nullptr, context_.zones};
-  std::set<uint32_t> live;
-  for (const RangeView& range : view.ranges) live.insert(LoadBe32(range.lower.data()));
-  job.is_dead_table = [live = std::move(live)](TableId table) { return !live.contains(table.value); };
-  job.target_file_bytes = context_.table_file_bytes;
-  job.read_ahead = &context_.job_reads;
-  job.start_beside = Beside(BackgroundClass::kOrdinary);
-  job.note_read = [this, work](uint64_t bytes) { background_.Note(work, bytes); };
-  job.cancel = &closing_;
-  return job;
-}
-
-Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable, const ReadView& view) {
-  FlushSpec spec;
-  auto entries = std::make_unique<MemtableIterator>(memtable, Direction::kForward, kVersionMax);
-  spec.is_wanted = [at = entries.get()] { return at->was_read(); };
-  spec.fills_cache = context_.caches_flushes;
-  spec.lies_on_nothing = view.LiesOnNothing(memtable);
-  spec.entries = std::move(entries);
-  spec.entries_expected = memtable.entry_count();
-  spec.retention.visible = commit_log_ == nullptr ? memtable.version_max() : commit_log_->visible_version();
-  for (const RangeView& range : view.ranges) {
-    for (std::string& cut : FlushCutPoints(ShapeOfRange(range), Picker()))
-      spec.cut_points.push_back(std::move(cut));
-  }
-  JobContext context = MakeJobContext(view, flush_objects_, BackgroundWork::kFlush);
-  context.counts_as = memtable.counts_as();
-  context.target_file_bytes =
-      EvenFileBytes(memtable.key_bytes() + memtable.value_bytes(), context.target_file_bytes);
-  FlushJob job(std::move(context), std::move(spec));
-  PARTITA_CO_ASSIGN(JobResult result, co_await job.Run());
-  std::vector<FileRef> files;
-  for (LevelEdit::Added& added : result.edit.added) files.push_back(std::move(added.file));
-  co_return files;
-}
-
-void Shard::FreeSpace() {
-  if (closing_.load() || frees_space_soon_.exchange(true)) return;
-  tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), FlushForSpace(this));
-}
-
-Task<void> Shard::FlushForSpace(Shard* self) {
-  self->frees_space_soon_.store(false);
-  std::function<void()> freeze = [self] { self->FreezeActive(); };
-  co_await self->OnStrand(std::move(freeze));
-  self->ScheduleCompaction();  // Also where nothing was to be flushed: of what found no room before.
-}
-
-Task<Status> Shard::FlushMemtables() {
-  // What is written meanwhile does not count, or this might never end.
-  const LogPosition last = co_await FreezeNow();
-  co_return co_await AwaitFlushed(last);
-}
-
-Task<LogPosition> Shard::FreezeNow() {
-  LogPosition last;
-  std::function<void()> freeze = [this, &last] {
-    FreezeActive();
-    last = commit_log_->last_decided();
-  };
-  co_await OnStrand(std::move(freeze));
-  co_return last;
-}
-
-Task<Status> Shard::AwaitFlushed(LogPosition last) {
-  constexpr uint64_t kPollNanos = 1'000'000;
-  uint64_t failed = failed_attempts_.load();
-  uint64_t held_back = 0;
-  while (true) {
-    bool idle = false;
-    {
-      ViewPin view = views_.Pin();
-      idle = view->frozen.empty() || view->frozen.back().last > last;
-      held_back = idle || MayFlush(*view) ? 0 : held_back + kPollNanos;
-    }
-    if (idle) co_return Status();
-    if (held_back >= context_.io_deadline_ns) {
-      co_return Status::Busy("shard " + std::to_string(id_.value) +
-                             " flushes nothing before it is known whether a range has moved to it (F26)");
-    }
-    if (closing_.load()) co_return Status::Closed("the store is closing");
-    if (commit_log_->fenced()) PARTITA_CO_TRY(commit_log_->fence_reason());  // Ok: it has ended meanwhile.
-    PARTITA_CO_TRY(FailedSince(failed));
-    ScheduleFlush();
-    co_await SleepFor(kPollNanos);
-  }
-}
-
 // ---- Close and reports.
 
 Task<Status> Shard::Close() {
   BeginClose();
   co_await tasks_.Join();
+  // Their memtables are replayed.
+  for (const FlushQueue::Written& never_installed : flushes_.TakeRest()) {
+    for (const FileRef& file : never_installed.files) (void)co_await context_.objects.Remove(file.info.id);
+  }
   Status closed = co_await commit_log_->Close();
   if (closed.ok() && !context_.read_only && log_->newest_segment() > log_segment_.load()) {
     ViewPin view = views_.Pin();

@@ -33,7 +33,7 @@ ShardStatistics Shard::Statistics() {
     }
   }
   s.writes = writes_.load();
-  s.flushes = flushes_.load();
+  s.flushes = flushed_.load();
   s.compactions = compactions_.load();
   s.compactions_given_up = compactions_given_up_.load(std::memory_order_relaxed);
   s.bytes_user = bytes_user_.load();

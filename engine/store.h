@@ -338,6 +338,7 @@ class Store {
   ScanAhead::Slots scans_ahead_{1};
   std::unique_ptr<ChunkPool> memtable_pool_;
   std::unique_ptr<MemoryLender> memory_lender_;
+  std::unique_ptr<FlushLanes> flush_lanes_;
   uint64_t opened_ns_ = 0;
   uint64_t lent_second_ = 0;  // On shard 0's worker.
   std::atomic<bool> looks_at_memory_{false};

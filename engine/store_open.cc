@@ -81,6 +81,7 @@ Status Store::DeriveSizes() {
   waits_ = std::make_unique<TimedWaits>(runtime_.shard_executor(ShardId(0)), options_.io_deadline_ns);
   cache_->set_waits(waits_.get());
   memory_lender_ = std::make_unique<MemoryLender>(plan, memtable_pool_.get(), cache_.get());
+  flush_lanes_ = std::make_unique<FlushLanes>(options_.shards);
   const size_t read_ahead_bytes = std::min(plan.request_bytes / kReadAheadShare, kReadAheadBytesMax);
   const size_t scan_ahead_bytes = std::min(plan.request_bytes / kScanAheadShare, kReadAheadBytesMax);
   scans_ahead_.free.store(static_cast<int>(std::max<size_t>(scan_ahead_bytes / ScanAhead::kBytesMax, 1)));
@@ -114,6 +115,7 @@ ShardContext Store::MakeShardContext() {
                        .references = references_,
                        .reserve = reserve_,
                        .load = load_,
+                       .flush_lanes = *flush_lanes_,
                        .store = catalog_.store,
                        .layout = catalog_.layout,
                        .incarnation = Incarnation(catalog_.incarnation),

@@ -90,5 +90,28 @@ TEST_F(ReadViewThreadsTest, NoViewIsLostAndNoneGoesUnderAReader) {
   EXPECT_EQ(views_.retired_count(), 0u);
 }
 
+// Of tables see the store's tests. An older memtable may become a table before this one does.
+TEST(ReadViewTest, AMemtableLiesOnOlderOnesThatHaveKeysOfItsSpan) {
+  ChunkPool pool(4u << 20);
+  std::vector<std::shared_ptr<Memtable>> memtables;
+  for (const char* keys : {"ad", "ef", "bc"}) {
+    memtables.push_back(std::make_shared<Memtable>(pool));
+    ASSERT_TRUE(memtables.back()->Reserve(2));
+    for (size_t i = 0; i < 2; ++i) {
+      memtables.back()->Insert({std::string_view(keys + i, 1), Version(1), EntryKind::kPut, {}});
+    }
+  }
+  const std::shared_ptr<Memtable>& wide = memtables[0];
+  const std::shared_ptr<Memtable>& apart = memtables[1];
+  const std::shared_ptr<Memtable>& within = memtables[2];
+  ReadView view;
+  view.frozen = {{wide, LogPosition(2)}, {apart, LogPosition(1)}};
+  EXPECT_TRUE(view.LiesOnNothing(*wide));
+  view.frozen = {{within, LogPosition(3)}, {wide, LogPosition(2)}, {apart, LogPosition(1)}};
+  EXPECT_FALSE(view.LiesOnNothing(*within));
+  EXPECT_TRUE(view.LiesOnNothing(*wide)) << "what is newer lies on it";
+  EXPECT_TRUE(view.LiesOnNothing(*apart));
+}
+
 }  // namespace
 }  // namespace partita

@@ -165,7 +165,9 @@ class DamageRun {
       // Which table files were never finished, and so never used, is not known without a manifest.
       const bool lacking_counts = !is_table || manifest_damaged_;
       manifest_damaged_ = manifest_damaged_ || damage.file.starts_with("meta/shard-");
-      if (Begins(disk_->struck(), damage.file) || (lacking_counts && Begins(disk_->lacking(), damage.file)))
+      const bool is_begun = is_table && manifest_damaged_ && disk_->ReadFile(damage.file)->empty();
+      if (is_begun || Begins(disk_->struck(), damage.file) ||
+          (lacking_counts && Begins(disk_->lacking(), damage.file)))
         continue;
       world_.model.Violation("a repair calls " + damage.file + " damaged, which is not: " + damage.reason);
     }

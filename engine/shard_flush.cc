@@ -1,0 +1,199 @@
+#include <algorithm>
+
+#include "compaction/flush_job.h"
+#include "engine/base/coding.h"
+#include "engine/base/site.h"
+#include "engine/shard.h"
+#include "memtable/memtable_iterator.h"
+
+// Frozen memtables become tables of level 0: who writes which is flush_queue.h's, installing an edit
+// shard_maintenance.cc's.
+
+namespace partita {
+
+namespace {
+
+// The size to aim at for files, at most `file_bytes`, so that a flush of so many bytes has no rest in a file
+// of its own: flushes of about one size then stack in columns on level 0 (store_open.cc, TableFileBytes).
+// Files are cut from 3/4 of it on (output_cutter.h).
+uint64_t EvenFileBytes(uint64_t data_bytes, uint64_t file_bytes) {
+  const uint64_t cut_from = file_bytes / 4 * 3;
+  const uint64_t padded =
+      data_bytes + data_bytes / 8;  // Heads of entries, filters and indexes take room, too.
+  if (cut_from == 0 || padded < cut_from) return file_bytes;
+  return padded / (padded / cut_from + 1) / 3 * 4;
+}
+
+}  // namespace
+
+void Shard::ScheduleFlush() {
+  if (closing_.load() || flush_running_.exchange(true)) return;
+  tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), FlushLoop(this));
+}
+
+Task<void> Shard::FlushLoop(Shard* self) {
+  self->context_.flush_lanes.Enter();
+  uint64_t pause = kRetryNanosMin;
+  bool runs = true;
+  while (runs && !self->closing_.load()) {
+    const std::optional<MemtableRef> memtable = self->flushes_.Take();
+    if (!memtable) {
+      self->flush_running_.store(false);
+      // One frozen between the look and the store saw us running.
+      runs = self->flushes_.HasUntaken() && !self->flush_running_.exchange(true);
+      continue;
+    }
+    if (co_await self->Flush(*memtable)) {
+      pause = kRetryNanosMin;
+    } else {
+      co_await SleepFor(pause);
+      pause = std::min(pause * 2, kRetryNanosMax);
+    }
+  }
+  self->context_.flush_lanes.Leave();
+  if (runs) self->flush_running_.store(false);
+}
+
+// What was frozen while the first flushes; not behind others' flushes, that is, while their cores are idle.
+void Shard::ScheduleFlushBeside() {
+  if (closing_.load() || flush_beside_running_.exchange(true)) return;
+  if (!context_.flush_lanes.TryEnterBeside()) return flush_beside_running_.store(false);
+  tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), FlushBeside(this));
+}
+
+Task<void> Shard::FlushBeside(Shard* self) {
+  bool done = true;
+  while (done && !self->closing_.load()) {
+    const std::optional<MemtableRef> memtable = self->flushes_.Take();
+    if (!memtable) break;
+    done = co_await self->Flush(*memtable);
+  }
+  self->context_.flush_lanes.Leave();
+  self->flush_beside_running_.store(false);
+  if (!done) self->ScheduleFlush();  // Which tries again.
+}
+
+// There is a frozen memtable, and all that it holds may become a table.
+bool Shard::MayFlush(const ReadView& view) const {
+  return !view.frozen.empty() && view.frozen.back().last < FlushEnd();
+}
+
+// False: it failed, and is there to be taken again.
+Task<bool> Shard::Flush(const MemtableRef& memtable) {
+  Result<std::vector<FileRef>> files = co_await WriteFrozen(memtable);
+  Status flushed = files.status();
+  if (files.ok()) {
+    flushes_.Add({memtable, std::move(files).value()});
+    flushed = co_await InstallFlushed();
+  } else {
+    flushes_.GiveBack(*memtable.table);
+  }
+  NoteFailedAttempt(flushed);
+  if (flushed.code() == Code::kNoSpace) out_of_space_.store(true);
+  if (flushed.ok()) ScheduleCompaction();
+  co_return flushed.ok();
+}
+
+Task<Result<std::vector<FileRef>>> Shard::WriteFrozen(const MemtableRef& memtable) {
+  // A memtable becomes a table only after the log is durable past its last position: else a table
+  // could hold what a crash takes back from the log (F12, M27).
+  if (SiteIsOn("flush.log.wait")) PARTITA_CO_TRY(co_await commit_log_->FlushThrough(memtable.last));
+  const ViewPin view = views_.Pin();
+  co_return co_await WriteMemtable(*memtable.table, *view);
+}
+
+Task<Status> Shard::InstallFlushed() {
+  while (std::optional<FlushQueue::Written> next = flushes_.BeginInstall()) {
+    Install install;
+    install.flushed = next->memtable.table;
+    install.replay_from = LogPosition(next->memtable.last.value + 1);
+    uint64_t bytes = 0;
+    for (const FileRef& file : next->files) bytes += file.info.file_size;
+    bytes_flushed_.fetch_add(bytes, std::memory_order_relaxed);
+    flush_rate_.Add(context_.runtime.clock().MonotonicNanos(), bytes);
+    install.flushed_files = std::move(next->files);
+    const Status installed = co_await InstallEdit(std::move(install));
+    flushes_.EndInstall();
+    PARTITA_CO_TRY(installed);
+    flushed_.fetch_add(1, std::memory_order_relaxed);
+  }
+  co_return Status();
+}
+
+Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable, const ReadView& view) {
+  FlushSpec spec;
+  auto entries = std::make_unique<MemtableIterator>(memtable, Direction::kForward, kVersionMax);
+  spec.is_wanted = [at = entries.get()] { return at->was_read(); };
+  spec.fills_cache = context_.caches_flushes;
+  spec.lies_on_nothing = view.LiesOnNothing(memtable);
+  spec.entries = std::move(entries);
+  spec.entries_expected = memtable.entry_count();
+  spec.retention.visible = commit_log_ == nullptr ? memtable.version_max() : commit_log_->visible_version();
+  for (const RangeView& range : view.ranges) {
+    for (std::string& cut : FlushCutPoints(ShapeOfRange(range), Picker()))
+      spec.cut_points.push_back(std::move(cut));
+  }
+  JobContext context = MakeJobContext(view, flush_objects_, BackgroundWork::kFlush);
+  context.counts_as = memtable.counts_as();
+  context.target_file_bytes =
+      EvenFileBytes(memtable.key_bytes() + memtable.value_bytes(), context.target_file_bytes);
+  FlushJob job(std::move(context), std::move(spec));
+  PARTITA_CO_ASSIGN(JobResult result, co_await job.Run());
+  std::vector<FileRef> files;
+  for (LevelEdit::Added& added : result.edit.added) files.push_back(std::move(added.file));
+  co_return files;
+}
+
+void Shard::FreeSpace() {
+  if (closing_.load() || frees_space_soon_.exchange(true)) return;
+  tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), FlushForSpace(this));
+}
+
+Task<void> Shard::FlushForSpace(Shard* self) {
+  self->frees_space_soon_.store(false);
+  std::function<void()> freeze = [self] { self->FreezeActive(); };
+  co_await self->OnStrand(std::move(freeze));
+  self->ScheduleCompaction();  // Also where nothing was to be flushed: of what found no room before.
+}
+
+Task<Status> Shard::FlushMemtables() {
+  // What is written meanwhile does not count, or this might never end.
+  const LogPosition last = co_await FreezeNow();
+  co_return co_await AwaitFlushed(last);
+}
+
+Task<LogPosition> Shard::FreezeNow() {
+  LogPosition last;
+  std::function<void()> freeze = [this, &last] {
+    FreezeActive();
+    last = commit_log_->last_decided();
+  };
+  co_await OnStrand(std::move(freeze));
+  co_return last;
+}
+
+Task<Status> Shard::AwaitFlushed(LogPosition last) {
+  constexpr uint64_t kPollNanos = 1'000'000;
+  uint64_t failed = failed_attempts_.load();
+  uint64_t held_back = 0;
+  while (true) {
+    bool idle = false;
+    {
+      ViewPin view = views_.Pin();
+      idle = view->frozen.empty() || view->frozen.back().last > last;
+      held_back = idle || MayFlush(*view) ? 0 : held_back + kPollNanos;
+    }
+    if (idle) co_return Status();
+    if (held_back >= context_.io_deadline_ns) {
+      co_return Status::Busy("shard " + std::to_string(id_.value) +
+                             " flushes nothing before it is known whether a range has moved to it (F26)");
+    }
+    if (closing_.load()) co_return Status::Closed("the store is closing");
+    if (commit_log_->fenced()) PARTITA_CO_TRY(commit_log_->fence_reason());  // Ok: it has ended meanwhile.
+    PARTITA_CO_TRY(FailedSince(failed));
+    ScheduleFlush();
+    co_await SleepFor(kPollNanos);
+  }
+}
+
+}  // namespace partita
