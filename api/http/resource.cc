@@ -34,6 +34,15 @@ std::string_view HostWithoutPort(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
+// Part of every URL in an answer, of which a batch has hundreds: no longer than a name can be (RFC 1035).
+bool IsUsableHost(std::string_view host) {
+  constexpr size_t kNameBytesMax = 255;
+  constexpr size_t kPortBytesMax = 6;  // `:65535`
+  const std::string_view name = HostWithoutPort(host);
+  return !name.empty() && name.size() <= kNameBytesMax && host.size() <= kNameBytesMax + kPortBytesMax &&
+         std::all_of(host.begin(), host.end(), IsHostCharacter);
+}
+
 bool IsIpAddress(std::string_view host) {
   if (host.starts_with('[')) return true;
   return std::all_of(host.begin(), host.end(), [](char c) { return IsAsciiDigit(c) || c == '.'; });
@@ -259,8 +268,7 @@ std::optional<ServiceError> ParseResource(std::string_view target, std::optional
                                           bool secure, const AddressRules& rules, Resource* resource) {
   *resource = Resource();
   if (const std::optional<std::string_view> authority = TakeAuthority(&target)) host = authority;
-  if (!host || HostWithoutPort(*host).empty() || !std::all_of(host->begin(), host->end(), IsHostCharacter))
-    return ServiceError(ErrorCode::kHostInformationNotPresent).Early();
+  if (!host || !IsUsableHost(*host)) return ServiceError(ErrorCode::kHostInformationNotPresent).Early();
   resource->base.secure = secure;
   resource->base.host = *host;
   SetPathAndQuery(target, resource);

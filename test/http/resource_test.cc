@@ -159,6 +159,17 @@ TEST(ResourceTest, AnUnusableHostIsRefused) {
   EXPECT_EQ(RefusalOf("/acct1/orders", std::nullopt), "HostInformationNotPresent");
 }
 
+TEST(ResourceTest, AHostIsNoLongerThanANameCanBe) {
+  const std::string longest(255, 'h');
+  EXPECT_EQ(RefusalOf("/acct1/orders", longest), "");
+  EXPECT_EQ(RefusalOf("/acct1/orders", longest + ":65535"), "");
+  for (const std::string& host : {longest + "h", longest + "h:1", longest + ":655350",
+                                  "h:" + longest + "65535", "[::1]" + longest + "65535"}) {
+    EXPECT_EQ(RefusalOf("/acct1/orders", host), "HostInformationNotPresent") << host;
+    EXPECT_EQ(RefusalOf("http://" + host + "/acct1/orders"), "HostInformationNotPresent") << host;
+  }
+}
+
 TEST(ResourceTest, PathsThatAreNoneAreRefused) {
   for (const std::string_view target :
        {"/", "", "//orders", "/-secondary/orders", "orders", "*", "/acct1/orders/", "/acct1/orders/x",
