@@ -15,6 +15,13 @@ namespace {
 constexpr std::string_view kHead = "\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\"utf-8\"?>";
 constexpr std::string_view kPermissions = "raud";
 
+// Each letter once at most: repeated they say no more, and would be kept and given back as they are.
+bool ArePermissions(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [text](char letter) {
+    return kPermissions.find(letter) != kPermissions.npos && text.find(letter) == text.rfind(letter);
+  });
+}
+
 // An empty element says as much as none.
 std::optional<ServiceError> ReadTime(const XmlElement* node, std::optional<DateTime>* time) {
   if (node == nullptr) return std::nullopt;
@@ -33,9 +40,7 @@ std::optional<ServiceError> ReadAccessPolicy(const XmlElement& node, StoredPolic
   if (const XmlElement* permission = node.Child("Permission")) {
     const std::optional<std::string> text = TrimmedTextOf(*permission);
     if (!text) return InvalidDocument();
-    if (text->find_first_not_of(kPermissions) != text->npos) {
-      return ServiceError(ErrorCode::kInvalidXmlNodeValue).AsXml();
-    }
+    if (!ArePermissions(*text)) return ServiceError(ErrorCode::kInvalidXmlNodeValue).AsXml();
     policy->permission = *text;
   }
   return std::nullopt;

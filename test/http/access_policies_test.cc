@@ -136,8 +136,19 @@ TEST(AccessPoliciesTest, WhatBreaksTheRulesIsRefusedAndChangesNothing) {
     EXPECT_EQ(Answer(xml, &policies), "400 InvalidXmlDocument") << xml.substr(0, 200);
     EXPECT_EQ(policies.policies.size(), 1u);
   }
-  EXPECT_EQ(Answer(Identifier("<Id>a</Id><AccessPolicy><Permission>x</Permission></AccessPolicy>")),
-            "400 InvalidXmlNodeValue");
+}
+
+TEST(AccessPoliciesTest, PermissionsAreKnownLettersEachOnce) {
+  const auto answer = [](const std::string& letters) {
+    return Answer(
+        Identifier("<Id>a</Id><AccessPolicy><Permission>" + letters + "</Permission></AccessPolicy>"));
+  };
+  for (const std::string letters : {"", "r", "raud", "dua", " rd "})
+    EXPECT_EQ(answer(letters), "ok") << letters;
+  for (const std::string letters : {"x", "rx", "rr", "raudr", "raudd"}) {
+    EXPECT_EQ(answer(letters), "400 InvalidXmlNodeValue") << letters;
+  }
+  EXPECT_EQ(answer(std::string(60'000, 'r')), "400 InvalidXmlNodeValue");
 }
 
 TEST(AccessPoliciesTest, TheFiveEntitiesOfXmlAreKnown) {
