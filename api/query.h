@@ -108,7 +108,8 @@ using TableLister = std::function<std::vector<TablePtr>(std::string_view from, s
 
 // The entity tables that match, from `from` on (a name in any case; empty: from the start), at most
 // min(`top`, 1,000). Comparisons on TableName are exact; any other name in the filter is a property that no
-// table has. A page looks at kTablesLookedMax tables at most, so it may be empty and have a `next`.
+// table has. A page looks at kTablesLookedMax tables at most, divided by the comparisons of the filter (but
+// at 1,000), so it may be empty and have a `next`.
 TablePage QueryTables(const TableLister& list, const Filter& filter, std::optional<uint32_t> top,
                       std::string_view from);
 inline constexpr size_t kTablesLookedMax = 16'000;  // Some 2 ms, of a thread that serves others too.

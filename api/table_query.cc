@@ -17,8 +17,11 @@ TablePage QueryTables(const TableLister& list, const Filter& filter, std::option
   const size_t names_max = std::min<size_t>(top.value_or(kPageEntitiesMax), kPageEntitiesMax);
   if (names_max == 0) return page;
   CompiledFilter compiled(filter, CompiledFilter::Target::kTables);
+  // Nobody else has his turn meanwhile, so the longer the filter, the fewer tables.
+  const size_t tests = std::max<size_t>(compiled.test_count(), 1);
+  const size_t looked_max = std::max(kTablesLookedMax / tests, kTablesAtOnce);
   std::string at(from);
-  for (size_t looked = 0; looked < kTablesLookedMax; looked += kTablesAtOnce) {
+  for (size_t looked = 0; looked + kTablesAtOnce <= looked_max; looked += kTablesAtOnce) {
     const std::vector<TablePtr> tables = list(at, kTablesAtOnce + 1);
     const bool more = tables.size() > kTablesAtOnce;
     for (const TablePtr& table : std::span(tables).first(tables.size() - (more ? 1 : 0))) {

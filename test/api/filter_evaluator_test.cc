@@ -305,5 +305,29 @@ TEST(TableQueryTest, APageLooksAtSoManyTablesAndGoesOn) {
   EXPECT_EQ(all, names);
 }
 
+// A page runs to its end in one go.
+TEST(TableQueryTest, TheLongerTheFilterTheFewerTablesAPageLooksAt) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < 2 * kTablesLookedMax; ++i) names.push_back("Table" + std::to_string(100'000 + i));
+  const TableLister all = ListerOf(names);
+  for (const auto& [tests, looked_max] : {std::pair<size_t, size_t>{1, kTablesLookedMax},
+                                          {4, 4'000},
+                                          {9, 1'000},
+                                          {16, 1'000},
+                                          {2'000, 1'000}}) {
+    std::string text = "TableName eq 'none'";
+    for (size_t i = 1; i < tests; ++i) text += " or TableName eq 'none'";
+    size_t looked = 0;
+    const TableLister counting = [&](std::string_view from, size_t limit) {
+      std::vector<TablePtr> tables = all(from, limit);
+      looked += tables.size() - 1;  // The last only tells that there are more.
+      return tables;
+    };
+    const TablePage page = QueryTables(counting, *ParseFilter(text), std::nullopt, "");
+    EXPECT_EQ(looked, looked_max) << tests;
+    EXPECT_EQ(page.next, names[looked_max]) << tests;
+  }
+}
+
 }  // namespace
 }  // namespace partita
