@@ -284,6 +284,8 @@ Task<Answer> RunQueryPart(Exchange& exchange, HttpRequest& part) {
     Answer denied = exchange.grant.Check(*OperationOf(request.kind), request.resource.table);
     if (denied) co_return denied;
     refused = ReadHeaders(&request);
+    // Who waits for the whole waits no longer for its part.
+    request.timeout_seconds = std::min(request.timeout_seconds, exchange.request.timeout_seconds);
   }
   HttpResponse answer;
   if (!refused) {

@@ -334,6 +334,31 @@ TEST_F(ServiceBatches, AQueryStandsAlone) {
   EXPECT_THAT(PartsOf(Send(Query("/orders()?$filter=startswith(a,'x')"))), ElementsAre(501));
 }
 
+TEST_F(ServiceBatches, AQueryTakesNoLongerThanTheWholeMay) {
+  for (int i = 0; i < 300; ++i) {
+    world.Insert("orders", "p", std::to_string(100 + i), ",\"a\":\"" + std::string(10'000, 'a') + "\"");
+  }
+  ASSERT_TRUE(world.database().Flush().ok());
+  // Rows of a page from a disk that takes its time.
+  const auto rows = [&](std::string_view outer, std::string_view inner) {
+    world.Reopen();
+    const size_t slow = world.runtime().AddFault(
+        {.effect = SimEffect::kSlow, .operations = SimOps(SimOp::kRead), .delay_ns = 1'500'000'000});
+    const Reply reply = world.Post("/$batch" + std::string(outer),
+                                   Query("/orders()?$select=RowKey" + std::string(inner)), kBatchType);
+    world.runtime().RemoveFault(slow);
+    EXPECT_THAT(PartsOf(reply), ElementsAre(200));
+    size_t count = 0;
+    for (size_t at = 0; (at = reply.body.find("\"RowKey\":", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  const size_t hurried = rows("", "&timeout=1");
+  ASSERT_LT(hurried, rows("", ""));
+  EXPECT_EQ(rows("?timeout=1", ""), hurried);
+  EXPECT_EQ(rows("?timeout=1", "&timeout=20"), hurried);
+  EXPECT_EQ(rows("?timeout=20", "&timeout=1"), hurried);
+}
+
 TEST_F(ServiceBatches, WhatRefusesTheWholeIsAPlainAnswer) {
   const std::string good = Changeset(Insert("p", "1"));
   const Reply wrong_key = Send(good, "Authorization: SharedKey contoso:AAAA\n");
