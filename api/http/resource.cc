@@ -186,6 +186,13 @@ MaybeError ParseResourcePath(std::string_view path, Resource* resource) {
   return ParseSegment(decoded, resource);
 }
 
+// Behind `/ACCOUNT-secondary`: the Python client names both (spec 2.1), with a slash behind. Without one it
+// is a table.
+void TakeRepeatedAccount(std::string_view account, std::string_view* path) {
+  std::string_view after = *path;
+  if (TakeSegment(&after) == account && !after.empty()) *path = after;
+}
+
 // Takes `/ACCOUNT`, `/ACCOUNT-secondary` or `/ACCOUNT-secondary/ACCOUNT` off the path.
 MaybeError TakeAccountPath(std::string_view* path, Resource* resource) {
   const std::string_view whole = *path;
@@ -194,11 +201,7 @@ MaybeError TakeAccountPath(std::string_view* path, Resource* resource) {
   if (account.empty()) return BadUri();
   resource->account = std::string(account);
   resource->base.account_prefix = whole.substr(0, whole.size() - path->size());
-  if (resource->secondary) {
-    std::string_view after = *path;
-    // The Python client names both (spec 2.1), with a slash behind: without one it is a table.
-    if (TakeSegment(&after) == account && !after.empty()) *path = after;
-  }
+  if (resource->secondary) TakeRepeatedAccount(account, path);
   return std::nullopt;
 }
 
@@ -319,12 +322,13 @@ std::optional<ServiceError> ParseInnerResource(std::string_view url, const Resou
   std::string_view after = path;
   std::string_view first = TakeSegment(&after).value_or(std::string_view());
   if (!after.empty()) {
-    TakeSecondarySuffix(&first);
+    const bool secondary = TakeSecondarySuffix(&first);
     if (first != outer.account) {
       // Another account's path; a slash within a key is told as such.
       return BadSyntax();
     }
     path = after;
+    if (secondary) TakeRepeatedAccount(first, &path);
   }
   return ParseResourcePath(path, resource);
 }

@@ -272,6 +272,26 @@ TEST(InnerResourceTest, EveryFormThatClientsSendMeansTheSame) {
   }
 }
 
+TEST(InnerResourceTest, TheSecondaryIsNamedAsOutside) {
+  for (const Resource& outer : {Parse("/acct1-secondary/acct1/$batch"), Parse("/acct1-secondary/$batch")}) {
+    for (const std::string_view url :
+         {"http://h.example/acct1-secondary/acct1/orders", "/acct1-secondary/acct1/orders",
+          "acct1-secondary/acct1/orders", "/acct1-secondary/orders", "/acct1/orders", "/orders"}) {
+      const Resource resource = ParseInner(url, outer);
+      EXPECT_EQ(resource.kind, ResourceKind::kEntities) << url;
+      EXPECT_EQ(resource.table, "orders") << url;
+      EXPECT_TRUE(resource.secondary) << url;
+    }
+    EXPECT_EQ(ParseInner("/acct1-secondary/acct1", outer).table, "acct1");
+    EXPECT_EQ(ParseInner("/acct1-secondary/acct1/acct1", outer).table, "acct1");
+    Resource resource;
+    for (const std::string_view url :
+         {"/acct1/acct1/orders", "/acct1-secondary/acct2/orders", "/acct1-secondary/acct1/acct1/orders"}) {
+      EXPECT_TRUE(ParseInnerResource(url, outer, &resource).has_value()) << url;
+    }
+  }
+}
+
 TEST(InnerResourceTest, AnotherAccountAndBadSyntaxAreRefused) {
   const Resource outer = Parse("/acct1/$batch");
   Resource resource;
