@@ -372,6 +372,9 @@ Task<void> HttpConnection::End(After after) {
     if (!received.ok() || *received == 0) co_return;
     total += *received;
     unwanted.clear();
+    // Idle, so that a stop does not wait for it.
+    Status readable = co_await connection_->Readable();
+    if (!readable.ok()) co_return;
     connection_->Recycle(&unwanted);  // A burst may have been large, and the next may be long in coming.
   }
 }

@@ -35,6 +35,8 @@ Status TlsStream::Failure(std::string_view what) const {
 }
 
 Task<Status> TlsStream::Handshake() {
+  // Who has said nothing yet is idle, and a stop does not wait for him.
+  PARTITA_CO_TRY(co_await connection_.Readable());
   while (true) {
     PARTITA_CO_ASSIGN(const size_t size, co_await ReceiveCipher());
     if (size == 0) {

@@ -27,7 +27,8 @@ class TlsStream {
   TlsStream& operator=(const TlsStream&) = delete;
 
   // To be awaited first. kInvalidArgument: the peer does not speak TLS, or none that both know; what the
-  // protocol has to say about it has been sent. Else as Connection.
+  // protocol has to say about it has been sent. Else as Connection: a peer that says nothing is idle
+  // (EndWhenIdle).
   Task<Status> Handshake();
 
   // As Connection::Readable. May return early, with only a part of a record there.

@@ -137,6 +137,17 @@ TEST_P(HttpServerLimitsTest, StopDoesNotWaitForWhoSentAnEmptyLine) {
   stopper.join();
 }
 
+TEST_P(HttpServerLimitsTest, StopDoesNotWaitForWhoWasRefusedAndStays) {
+  Open();
+  SocketClient refused = Connect();
+  ASSERT_TRUE(refused.Send("bad\n"));
+  EXPECT_THAT(refused.ReceiveAll(),
+              StartsWith("HTTP/1.1 400 "));  // The server waits two seconds for its end.
+  const auto start = std::chrono::steady_clock::now();
+  server_->Stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1'500));
+}
+
 TEST_P(HttpServerLimitsTest, StopCutsWhatOutlastsTheGrace) {
   options_.timeouts.stop_ms = 100;
   Open();

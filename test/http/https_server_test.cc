@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <memory>
+#include <thread>
 
 #include "test/http/http_server_fixture.h"
 #include "test/http/tls_client.h"
@@ -83,6 +84,17 @@ TEST_P(HttpsServerTest, OldVersionsAndPlainHttpAreCutOff) {
   EXPECT_EQ(server_->counters().tls_failures, 2u);
   TlsClient healthy(Connect(), TLS1_3_VERSION);
   EXPECT_TRUE(healthy.shaken());
+}
+
+TEST_P(HttpsServerTest, StopDoesNotWaitForWhoHasSaidNothing) {
+  options_.timeouts.header_ms = options_.timeouts.stop_ms = 60'000;
+  OpenTls();
+  SocketClient silent = Connect();
+  while (server_->counters().connections_open == 0) std::this_thread::yield();
+  std::thread stopper([this] { server_->Stop(); });
+  EXPECT_EQ(silent.ReceiveAll(), "");  // It waits ten seconds at most.
+  silent.Reset();
+  stopper.join();
 }
 
 TEST_P(HttpsServerTest, ReloadGivesNewConnectionsTheNewCertificate) {
