@@ -86,6 +86,7 @@ Task<HttpConnection::After> HttpConnection::ServeBurst() {
   begin_ = 0;
   head_deadline_ = false;
   body_deadline_ns_ = 0;
+  arrived_ticks_ = 0;
   HttpParser::Step step = HttpParser::Step::kNeedMore;
   while (true) {
     After after = After::kGoOn;
@@ -145,6 +146,7 @@ Task<HttpConnection::After> HttpConnection::Answer() {
   buffers.parser.Reset();
   head_deadline_ = false;
   body_deadline_ns_ = 0;
+  arrived_ticks_ = 0;
   if (after != After::kGoOn) co_return after;
   if (keep_alive && buffers.out.size() < kGatherBytes) co_return After::kGoOn;
   after = co_await Flush();
@@ -155,11 +157,11 @@ Task<HttpConnection::After> HttpConnection::Answer() {
 // Before the first wait for a body: whether its sender may send it, and memory for all of it.
 Task<HttpConnection::After> HttpConnection::AdmitBody(bool asks_first) {
   RequestBuffers& buffers = *buffers_;
+  HttpRequest& request = buffers.parser.request();
+  FillInRequest(&request);
   const size_t told = buffers.parser.told_body_bytes();
   const bool large = told > kFreeBufferBytes || buffers.parser.comes_in_chunks();
   if (!large && !asks_first) co_return After::kGoOn;
-  HttpRequest& request = buffers.parser.request();
-  FillInRequest(&request);
   buffers.response.Clear();
   if (core_.handler.RefuseBeforeBody(request, &buffers.response)) {
     lane_.requests.Add(1);
@@ -206,7 +208,9 @@ Task<bool> HttpConnection::WaitForRoom() {
 void HttpConnection::FillInRequest(HttpRequest* request) {
   request->secure = tls_.has_value();
   request->remote_address = connection_->peer_host();
-  request->arrived_ticks = core_.runtime.clock().WallTicks();
+  // Once: a token that was good for letting the body in is good for what it says.
+  if (arrived_ticks_ == 0) arrived_ticks_ = core_.runtime.clock().WallTicks();
+  request->arrived_ticks = arrived_ticks_;
   // Who ends its half before its request is looked at does so by habit, and reads the answer; later it has
   // most likely gone.
   const bool half_closes = connection_->hung_up().load(std::memory_order_relaxed);
@@ -368,13 +372,13 @@ Task<void> HttpConnection::End(After after) {
   (void)ChargeBuffers();
   std::string unwanted;
   for (uint64_t total = 0; total < kLingerBytes && !core_.stopping.load(std::memory_order_relaxed);) {
+    // Idle, so that a stop does not wait for it.
+    Status readable = co_await connection_->Readable();
+    if (!readable.ok()) co_return;
     Result<size_t> received = co_await connection_->Receive(&unwanted);
     if (!received.ok() || *received == 0) co_return;
     total += *received;
     unwanted.clear();
-    // Idle, so that a stop does not wait for it.
-    Status readable = co_await connection_->Readable();
-    if (!readable.ok()) co_return;
     connection_->Recycle(&unwanted);  // A burst may have been large, and the next may be long in coming.
   }
 }

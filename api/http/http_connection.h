@@ -77,6 +77,7 @@ class HttpConnection {
   size_t begin_ = 0;               // Of the current request in buffers_->in.
   bool head_deadline_ = false;     // Set for the request whose head is coming.
   uint64_t body_deadline_ns_ = 0;  // Of the body that is coming; 0: none is yet.
+  uint64_t arrived_ticks_ = 0;     // When the head was complete; 0: not looked at yet.
   BufferShare share_;              // Of core_.buffers, besides the answer's own.
   uint64_t received_ = 0;          // Counted so far.
   uint64_t sent_ = 0;

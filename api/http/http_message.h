@@ -40,7 +40,8 @@ struct HttpRequest {
                                      // the 413; the connection closes after whatever it answers.
   bool secure = false;               // Came over TLS.
   std::string_view remote_address;   // Numeric, without port: "127.0.0.1", "::1".
-  uint64_t arrived_ticks = 0;        // Wall clock, 100 ns since 1601-01-01 UTC.
+  uint64_t arrived_ticks = 0;        // When its head was complete: wall clock, 100 ns since 1601-01-01
+                                     // UTC. What is judged by time is, at first and at the end, by this.
 
   // Set as soon as it shows that nobody will read the answer (reset, or cut at a stop), or the peer ends
   // its half while it is answered, as a client does that drops the connection. Null when the request did not

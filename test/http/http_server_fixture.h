@@ -45,6 +45,8 @@ class TestHandler final : public RequestHandler {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     } else if (request.target == "/slow-so-far") {
       response->body = std::to_string(slow_requests.load());
+    } else if (request.target == "/arrived") {
+      response->body = std::to_string(request.arrived_ticks);
     } else if (request.target == "/none") {
       response->status = 204;
     } else if (request.target == "/wait") {
@@ -61,6 +63,7 @@ class TestHandler final : public RequestHandler {
   }
 
   bool RefuseBeforeBody(const HttpRequest& request, HttpResponse* response) override {
+    if (request.target == "/arrived") admitted_ticks.store(request.arrived_ticks);
     if (request.target != "/forbidden") return false;
     EXPECT_TRUE(request.body.empty());
     EXPECT_EQ(request.remote_address, "127.0.0.1");
@@ -79,6 +82,7 @@ class TestHandler final : public RequestHandler {
   std::latch waiting{1};
   std::latch seen_gone{1};
   std::atomic<int> slow_requests{0};
+  std::atomic<uint64_t> admitted_ticks{0};  // When the last /arrived came that was let in.
   std::atomic<bool> counted_fits{true};
   Event go_on;
 };

@@ -84,6 +84,30 @@ TEST_P(HttpServerTest, ABodyThatIsRefusedByItsHeadersIsNotReceived) {
   EXPECT_THAT(Ask(Post("/forbidden", "small")), EndsWith("/forbidden"));
 }
 
+// A token may expire while the body comes: who was let in is not turned away then.
+TEST_P(HttpServerTest, ARequestArrivesWithItsHeadAndOnlyOnce) {
+  Open();
+  Clock& clock = runtime_->clock();
+  SocketClient client = Connect();
+  const std::string large = Post("/arrived", std::string(100'000, 'x'));
+  const std::string asking = Post("/arrived", "y", "Expect: 100-continue\r\n");
+  const std::string chunked =
+      "POST /arrived HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nz\r\n0\r\n\r\n";
+  for (const std::string& request : {large, asking, chunked}) {
+    const size_t head = request.find("\r\n\r\n") + 4;
+    const uint64_t before = clock.WallTicks();
+    handler_.admitted_ticks = 0;
+    ASSERT_TRUE(client.Send(request.substr(0, head)));
+    if (request == asking) EXPECT_THAT(client.ReceiveUntil("\r\n\r\n"), StartsWith("HTTP/1.1 100 "));
+    while (handler_.admitted_ticks == 0) std::this_thread::yield();
+    const uint64_t admitted = handler_.admitted_ticks;
+    EXPECT_GE(admitted, before) << "each request has its own time";
+    while (clock.WallTicks() <= admitted) std::this_thread::yield();
+    ASSERT_TRUE(client.Send(request.substr(head)));
+    EXPECT_THAT(ReadAnswer(client), EndsWith("\r\n\r\n" + std::to_string(admitted)));
+  }
+}
+
 TEST_P(HttpServerTest, ALargeBodyWaitsUntilThereIsRoomForIt) {
   BufferBudget budget(4 << 20);
   options_.buffers = &budget;
