@@ -305,6 +305,7 @@ Task<HttpConnection::After> HttpConnection::WaitForMore() {
     if (flushed != After::kGoOn) co_return flushed;
   }
   if (begin_ > 0) buffers.in.erase(0, std::exchange(begin_, 0));
+  buffers.parser.DropJoined(&buffers.in);
   if (buffers.parser.awaits_body()) {
     if (!SetBodyDeadline()) co_return co_await RefuseSlow();
   } else if (!head_deadline_) {
@@ -395,9 +396,9 @@ uint64_t HttpConnection::LargeBytesHeld() const {
   if (buffers_ == nullptr) return 0;
   const HttpParser& parser = buffers_->parser;
   const uint64_t told = parser.told_body_bytes();
-  const uint64_t in = std::max<uint64_t>(buffers_->in.capacity(), told);
-  const uint64_t made = std::max<uint64_t>(told, buffers_->response.body.capacity());
-  uint64_t held = in + made + 2 * parser.memory() + buffers_->out.capacity();
+  const uint64_t in = std::max<uint64_t>(buffers_->in.capacity(), told) + parser.memory();
+  const uint64_t made = std::max<uint64_t>({told, parser.joined_bytes(), buffers_->response.body.capacity()});
+  uint64_t held = in + made + buffers_->out.capacity();
   if (tls_.has_value() && buffers_->response.body.size() > kGatherBytes) held += TlsStream::kSendMemory;
   const uint64_t counted = kFreeBufferBytes + buffers_->response.body_share.bytes();
   return held - std::min(held, counted);

@@ -36,6 +36,37 @@ bool AllDigits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// A body that comes in chunks.
+class JoinedBody {
+ public:
+  explicit JoinedBody(size_t bytes_max) : memory_max_(bytes_max + kJoinedPadding) {}
+
+  std::string_view text() const { return text_; }
+  size_t memory() const { return text_.capacity(); }
+
+  // kJoinedPadding readable bytes follow it always. Its memory doubles, but not beyond what the largest
+  // needs: the string by itself would double whatever it is asked for.
+  void Append(std::string_view bytes) {
+    const size_t wanted = text_.size() + bytes.size() + kJoinedPadding;
+    if (wanted > text_.capacity()) {
+      std::string larger;
+      larger.reserve(std::max(wanted, std::min(2 * text_.capacity(), memory_max_)));
+      larger.append(text_);
+      text_.swap(larger);
+    }
+    text_.append(bytes);
+  }
+
+  void Clear() {
+    if (text_.capacity() > kKeptBodyBytes) std::string().swap(text_);
+    text_.clear();
+  }
+
+ private:
+  const size_t memory_max_;
+  std::string text_;
+};
+
 // What Beast reports of one request.
 class MessageParser final : public beast::http::basic_parser<true> {
  public:
@@ -43,7 +74,7 @@ class MessageParser final : public beast::http::basic_parser<true> {
   std::string_view target;
   int version = 11;
   std::vector<HeaderField>* fields = nullptr;
-  std::string* joined_body = nullptr;
+  JoinedBody* joined_body = nullptr;
   size_t fields_max = 0;
   bool head_is_done = false;
   bool too_many_fields = false;
@@ -115,7 +146,7 @@ class MessageParser final : public beast::http::basic_parser<true> {
     }
   }
   std::size_t on_chunk_body_impl(std::uint64_t, Text body, Error&) override {
-    joined_body->append(body.data(), body.size());
+    joined_body->Append(View(body));
     return body.size();
   }
   void on_finish_impl(Error&) override {}
@@ -127,6 +158,8 @@ class HttpParser::Impl {
  public:
   enum class Body : uint8_t { kUnknown, kNone, kCounted, kChunked, kTooLarge };
 
+  explicit Impl(size_t body_bytes_max) : joined_body(body_bytes_max) {}
+
   std::optional<MessageParser> parser;
   size_t start = 0;       // Of the request line.
   size_t line_start = 0;  // Of the line that is being scanned.
@@ -137,21 +170,22 @@ class HttpParser::Impl {
   const char* base = nullptr;  // Where `in` lay when the head was parsed.
   Body body = Body::kUnknown;
   size_t body_size = 0;  // kCounted.
-  std::string joined_body;
+  size_t dropped = 0;    // Taken out of `in` behind the head.
+  JoinedBody joined_body;
   bool continue_due = false;
 
   void Reset() {
     parser.reset();
-    start = line_start = scanned = lines = head_end = consumed = 0;
+    start = line_start = scanned = lines = head_end = consumed = dropped = 0;
     body = Body::kUnknown;
     body_size = 0;
     continue_due = false;
-    if (joined_body.capacity() > kKeptBodyBytes) std::string().swap(joined_body);
-    joined_body.clear();
+    joined_body.Clear();
   }
 };
 
-HttpParser::HttpParser(const HttpLimits& limits) : limits_(limits), impl_(std::make_unique<Impl>()) {}
+HttpParser::HttpParser(const HttpLimits& limits)
+    : limits_(limits), impl_(std::make_unique<Impl>(limits.body_bytes)) {}
 
 HttpParser::~HttpParser() = default;
 
@@ -310,27 +344,38 @@ HttpParser::Step HttpParser::ParseChunks(std::string_view in) {
   } else if (error == beast::http::error::body_limit) {
     looked_at = std::min(in.find("\r\n", s.consumed + 2), in.size());
   }
-  if (looked_at - s.head_end - s.joined_body.size() > limits_.body_bytes) {
+  if (s.dropped + looked_at - s.head_end - joined_bytes() > limits_.body_bytes) {
     return Refuse(400, "The chunks are too small.");
   }
   if (error == beast::http::error::body_limit) {
     s.body = Impl::Body::kTooLarge;
     request_.body_too_large = true;
-    s.joined_body.clear();
+    s.joined_body.Clear();
     return Finish({});
   }
   if (error && error != beast::http::error::need_more) return Refuse(400, "A chunk is malformed.");
-  if (s.parser->is_done()) {
-    s.joined_body.reserve(s.joined_body.size() + kJoinedPadding);
-    return Finish(s.joined_body);
-  }
-  // What is not taken is an unfinished line, or lines: framing.
+  if (s.parser->is_done()) return Finish(s.joined_body.text());
+  // What is not taken is an unfinished line, or lines: framing. It begins with a line; what stands before it
+  // may have been dropped.
   s.scanned = std::max(s.scanned, s.consumed);
   for (size_t feed = s.scanned; (feed = in.find('\n', feed)) != in.npos; ++feed) {
-    if (in[feed - 1] != '\r') return Refuse(400, "A line feed stands alone.");
+    if (feed == s.consumed || in[feed - 1] != '\r') return Refuse(400, "A line feed stands alone.");
   }
   s.scanned = in.size();
   return Step::kNeedMore;
+}
+
+void HttpParser::DropJoined(std::string* in) {
+  Impl& s = *impl_;
+  if (s.body != Impl::Body::kChunked) return;
+  PARTITA_ASSERT(s.scanned >= s.consumed);  // All of it was looked at.
+  const size_t taken = s.consumed - s.head_end;
+  in->erase(s.head_end, taken);
+  s.consumed -= taken;
+  s.scanned -= taken;
+  s.dropped += taken;
+  // A burst may have been large, and the next may be long in coming.
+  if (in->capacity() > kKeptBodyBytes && in->size() < in->capacity() / 2) in->shrink_to_fit();
 }
 
 HttpParser::Step HttpParser::Finish(std::string_view body) {
@@ -371,6 +416,8 @@ size_t HttpParser::head_bytes() const { return impl_->head_end; }
 
 bool HttpParser::comes_in_chunks() const { return impl_->body == Impl::Body::kChunked; }
 
-size_t HttpParser::memory() const { return impl_->joined_body.capacity(); }
+size_t HttpParser::joined_bytes() const { return impl_->joined_body.text().size(); }
+
+size_t HttpParser::memory() const { return impl_->joined_body.memory(); }
 
 }  // namespace partita::http

@@ -46,10 +46,15 @@ class HttpParser {
   HttpParser(const HttpParser&) = delete;
   HttpParser& operator=(const HttpParser&) = delete;
 
-  // Looks at a request. `in` begins with its first byte and holds what has come so far, at least as much as
-  // at the last call; it may lie elsewhere now.
+  // Looks at a request. `in` begins with its first byte and holds what has come so far (but for what
+  // DropJoined took out), at least as much as at the last call; it may lie elsewhere now.
   // REQUIRES: the last answer was kNeedMore or kContinue, or Reset was called.
   Step Parse(std::string_view in);
+
+  // Takes the chunks out of *in that are in the joined body already: else the body is held twice. *in is what
+  // the last Parse looked at; the views of request() are good again after the next.
+  // REQUIRES: the last answer was kNeedMore or kContinue, or Reset was called.
+  void DropJoined(std::string* in);
 
   // Bytes of `in` that the request took. REQUIRES: kRequest.
   size_t consumed() const;
@@ -74,6 +79,8 @@ class HttpParser {
   // Of the head; 0 before it is complete. Until Reset.
   size_t head_bytes() const;
   bool comes_in_chunks() const;
+  // Of a body that comes in chunks, so far.
+  size_t joined_bytes() const;
   // Bytes held besides `in`: a body that is being joined.
   size_t memory() const;
 

@@ -37,12 +37,14 @@ void Note(HttpParser& parser, std::string_view in, Seen* seen) {
 Seen Feed(std::string_view stream, const HttpLimits& limits, size_t seed) {
   HttpParser parser(limits);
   Seen seen;
-  size_t begin = 0;
+  std::string rest;
   for (size_t end = 0; end < stream.size();) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
-    end = std::min(stream.size(), end + 1 + (seed >> 33) % 97);
-    while (begin < end) {
-      const std::vector<char> copy(stream.begin() + begin, stream.begin() + end);
+    const size_t piece = std::min(stream.size() - end, 1 + (seed >> 33) % 97);
+    rest.append(stream.substr(end, piece));
+    end += piece;
+    while (!rest.empty()) {
+      const std::vector<char> copy(rest.begin(), rest.end());
       const std::string_view in(copy.data(), copy.size());
       const HttpParser::Step step = parser.Parse(in);
       if (step == HttpParser::Step::kRefused) {
@@ -50,11 +52,14 @@ Seen Feed(std::string_view stream, const HttpLimits& limits, size_t seed) {
         seen.refused = true;
         return seen;
       }
-      if (step != HttpParser::Step::kRequest) break;
+      if (step != HttpParser::Step::kRequest) {
+        if ((seed >> 20) % 2 == 0) parser.DropJoined(&rest);
+        break;
+      }
       Note(parser, in, &seen);
       // The connection ends after it; what follows may look different in pieces.
       if (parser.request().body_too_large || seen.text.size() > 100'000) return seen;
-      begin += parser.consumed();
+      rest.erase(0, parser.consumed());
       parser.Reset();
     }
   }

@@ -27,18 +27,27 @@ std::string Describe(HttpParser& parser) {
   return text;
 }
 
+enum class Joined : uint8_t { kKept, kDropped };
+
 // Feeds `stream` so many bytes at a time, from memory that moves whenever it grows.
-std::vector<std::string> ParseInPieces(std::string_view stream, size_t piece, const HttpLimits& limits = {}) {
+std::vector<std::string> ParseInPieces(std::string_view stream, size_t piece, const HttpLimits& limits = {},
+                                       Joined joined = Joined::kKept) {
   HttpParser parser(limits);
   std::vector<std::string> seen;
-  size_t begin = 0;
+  std::string in;
   size_t end = 0;
   while (end < stream.size()) {
+    in.append(stream.substr(end, piece));
     end = std::min(end + piece, stream.size());
-    while (begin < end) {
-      std::string moved(stream.substr(begin, end - begin));
+    while (!in.empty()) {
+      std::string moved(in);
       moved.reserve(moved.size() + 64);
-      const Step step = parser.Parse(moved);
+      in.swap(moved);
+      moved.assign(moved.size(), '?');
+      const Step step = parser.Parse(in);
+      if (joined == Joined::kDropped && (step == Step::kNeedMore || step == Step::kContinue)) {
+        parser.DropJoined(&in);
+      }
       if (step == Step::kNeedMore) break;
       if (step == Step::kContinue) {
         seen.push_back("continue");
@@ -49,7 +58,7 @@ std::vector<std::string> ParseInPieces(std::string_view stream, size_t piece, co
         return seen;
       }
       seen.push_back(Describe(parser));
-      begin += parser.consumed();
+      in.erase(0, parser.consumed());
       parser.Reset();
     }
   }
@@ -59,11 +68,13 @@ std::vector<std::string> ParseInPieces(std::string_view stream, size_t piece, co
 std::vector<std::string> StepsOf(std::string_view stream, const HttpLimits& limits = {}) {
   std::vector<std::string> whole = ParseInPieces(stream, stream.size(), limits);
   for (size_t piece : {1, 2, 3, 7}) {
-    std::vector<std::string> pieces = ParseInPieces(stream, piece, limits);
-    std::erase(pieces, "continue");  // Said only when the body lets itself be waited for.
-    std::vector<std::string> expected = whole;
-    std::erase(expected, "continue");
-    EXPECT_EQ(pieces, expected) << "in pieces of " << piece << ": " << stream.substr(0, 200);
+    for (const Joined joined : {Joined::kKept, Joined::kDropped}) {
+      std::vector<std::string> pieces = ParseInPieces(stream, piece, limits, joined);
+      std::erase(pieces, "continue");  // Said only when the body lets itself be waited for.
+      std::vector<std::string> expected = whole;
+      std::erase(expected, "continue");
+      EXPECT_EQ(pieces, expected) << "in pieces of " << piece << ": " << stream.substr(0, 200);
+    }
   }
   return whole;
 }
@@ -273,6 +284,40 @@ TEST(HttpParserTest, AChunkTooLargeIsThatWhateverFollowsIt) {
     const std::string stream = head + "abc\r\n" + std::string(follows, 'x');
     EXPECT_THAT(ParseInPieces(stream, stream.size(), limits)[0], HasSubstr("too-large close"));
     EXPECT_THAT(ParseInPieces(stream, 1, limits)[0], HasSubstr("too-large close"));
+  }
+}
+
+TEST(HttpParserTest, HoldsAChunkedBodyOnceAndNoMoreThanTheLargest) {
+  HttpLimits limits;
+  limits.body_bytes = 300'000;
+  HttpParser parser(limits);
+  std::string in = WithHeaders("Transfer-Encoding: chunked\r\n");
+  const size_t head = in.size();
+  for (int i = 0; i < 3'000; ++i) {
+    in.append("64;a=b\r\n").append(std::string(100, 'c')).append("\r\n");
+    if (i % 7 != 0) continue;
+    ASSERT_EQ(parser.Parse(in), Step::kNeedMore);
+    parser.DropJoined(&in);
+    ASSERT_LE(in.size(), head + 2) << "the last line's end may be left";
+    ASSERT_EQ(parser.joined_bytes(), 100u * (i + 1));
+    ASSERT_LE(parser.memory(), limits.body_bytes + 100);
+    ASSERT_LE(parser.memory(), 2 * parser.joined_bytes() + 200);
+  }
+  in.append("0\r\n\r\n");
+  ASSERT_EQ(parser.Parse(in), Step::kRequest);
+  EXPECT_EQ(parser.consumed(), in.size());
+  EXPECT_EQ(parser.request().body, std::string(300'000, 'c'));
+  EXPECT_EQ(parser.request().target, "/t");
+}
+
+// What was dropped counts.
+TEST(HttpParserTest, ChunksThatAreTooSmallAreRefusedAlsoWhenTheyAreDropped) {
+  HttpLimits limits;
+  limits.body_bytes = 1'000;
+  std::string stream = WithHeaders("Transfer-Encoding: chunked\r\n");
+  for (int i = 0; i < 300; ++i) stream.append("1\r\nc\r\n");
+  for (const Joined joined : {Joined::kKept, Joined::kDropped}) {
+    EXPECT_EQ(ParseInPieces(stream, 10, limits, joined), std::vector<std::string>{"refused 400"});
   }
 }
 

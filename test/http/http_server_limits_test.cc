@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <thread>
 #include <vector>
 
@@ -186,6 +188,24 @@ TEST_P(HttpServerLimitsTest, LargeRequestsAndAnswersShareABoundedMemory) {
   EXPECT_THAT(ReadAnswer(client), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("X-Refused: /echo\r\n")));
   while (server_->counters().buffer_bytes > 0) std::this_thread::yield();  // Before it has closed.
   EXPECT_THAT(Ask(Post("/echo", std::string(100'000, 'y'))), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_P(HttpServerLimitsTest, AChunkedBodyFitsWhereOneOfKnownLengthDoes) {
+  options_.buffer_bytes_max = (64 << 20) / 6;  // Of a server with --memory 64M.
+  Open();
+  const std::string body(4 << 20, 'c');
+  EXPECT_THAT(Ask(Post("/echo", body)), EndsWith("\r\n\r\n" + body));
+  for (size_t chunk : {body.size(), size_t{1} << 20, size_t{5'000}, size_t{100}}) {
+    std::string request = "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (size_t at = 0; at < body.size(); at += chunk) {
+      char size[32];
+      std::snprintf(size, sizeof size, "%zx\r\n", std::min(chunk, body.size() - at));
+      request.append(size).append(body, at, chunk).append("\r\n");
+    }
+    const std::string answer = Ask(request + "0\r\n\r\n");
+    EXPECT_TRUE(answer.ends_with("\r\n\r\n" + body)) << chunk << ": " << answer.substr(0, 300);
+  }
+  while (server_->counters().buffer_bytes > 0) std::this_thread::yield();
 }
 
 TEST_P(HttpServerLimitsTest, WhatMayHaveBeenWrittenIsNeverAnsweredByARefusal) {
