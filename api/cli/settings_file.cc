@@ -7,7 +7,6 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <string_view>
 
 #include "api/cli/nearest_name.h"
@@ -203,8 +202,18 @@ Result<SettingsFile> ReadSettingsFile(const std::string& path) {
     const std::string what = "settings file " + path + ": " + std::strerror(errno);
     return errno == ENOENT ? Status::NotFound(what) : Status::IoError(what);
   }
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (in.bad()) return Status::IoError("settings file " + path + ": reading failed");
+  // By read(), which notes an error; what takes from the buffer itself is thrown one.
+  std::string text;
+  std::array<char, 4096> part{};
+  errno = 0;
+  do {
+    in.read(part.data(), part.size());
+    text.append(part.data(), static_cast<size_t>(in.gcount()));
+  } while (in);
+  if (in.bad()) {
+    const std::string why = errno == 0 ? "reading failed" : std::strerror(errno);
+    return Status::IoError("settings file " + path + ": " + why);
+  }
   return ParseSettings(text, path);
 }
 

@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 
 namespace partita::lab {
@@ -60,7 +60,13 @@ Result<std::string> ReadWholeFile(const std::string& path) {
     return errno == ENOENT ? Status::NotFound(path + ": there is no such file")
                            : Status::IoError(path + ": " + std::strerror(errno));
   }
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  // By read(), which notes an error; what takes from the buffer itself is thrown one.
+  std::string text;
+  std::array<char, 4096> part{};
+  do {
+    file.read(part.data(), part.size());
+    text.append(part.data(), static_cast<size_t>(file.gcount()));
+  } while (file);
   if (file.bad()) return Status::IoError(path + ": it cannot be read");
   return text;
 }

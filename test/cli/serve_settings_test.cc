@@ -179,6 +179,13 @@ TEST_F(ServeSettingsTest, ValuesOfTheWrongKindAreRefused) {
   EXPECT_THAT(Refusal({.settings_file = directory_ + "/missing"}), HasSubstr("No such file"));
 }
 
+TEST_F(ServeSettingsTest, AFileThatCannotBeReadIsToldAndAnEmptyOneSaysNothing) {
+  EXPECT_EQ(Refusal({.settings_file = directory_}), "settings file " + directory_ + ": Is a directory");
+  EXPECT_EQ(ResolveServeSettings(store_, {.settings_file = directory_}, "").code(), Code::kIoError);
+  EXPECT_EQ(ResolveThroughput({.settings_file = directory_}).code(), Code::kIoError) << "as a reload asks";
+  EXPECT_EQ(Refusal({.settings_file = Write("")}), "accepted");
+}
+
 TEST_F(ServeSettingsTest, TlsNeedsBothFilesAndIsSpokenWhereItIsAskedFor) {
   EXPECT_THAT(Refusal({.certificate_file = "c"}), HasSubstr("both --cert and --key-file"));
   EXPECT_THAT(Refusal({.listen = {"https://127.0.0.1:1"}}), HasSubstr("needs --cert"));

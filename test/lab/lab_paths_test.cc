@@ -94,6 +94,11 @@ TEST_F(LabPathsTest, WhatIsThereIsToldFromWhatCannotBeLookedFor) {
   EXPECT_EQ(CheckIsNew(loop_).code(), Code::kIoError);
   EXPECT_EQ(ReadWholeFile(directory_).code(), Code::kInvalidArgument);
   EXPECT_EQ(ReadWholeFile(directory_ + "/none").code(), Code::kNotFound);
+  // It opens, and its first page cannot be read.
+  const CommandOutcome unreadable = Lab({"report", "/proc/self/mem"});
+  EXPECT_EQ(unreadable.code, ExitCode::kFailed);
+  EXPECT_THAT(unreadable.err, HasSubstr("/proc/self/mem: it cannot be read"));
+  EXPECT_EQ(ReadWholeFile(Write("empty", "")).value(), "");
   const CommandOutcome none = Lab({"clean", "--out", directory_ + "/none"});
   EXPECT_THAT(none.err, HasSubstr("there is no such directory"));
 }
