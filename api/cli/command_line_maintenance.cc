@@ -8,6 +8,7 @@ namespace {
 void AddRate(CLI::App* command, Words* words) {
   command
       ->add_option("--rate", words->rate, "Bytes read and written a second at most, like 50M; default: any")
+      ->check(NotEmpty())
       ->type_name("SIZE");
 }
 
@@ -17,6 +18,7 @@ void AddScrub(CLI::App& app, Words* words) {
       "partita scrub --within 8h --data ./store\n  partita scrub --read-only --data /mnt/backups/monday",
       [words] { words->run = [words](Console& c) { return RunScrub(words->store, words->scrub, c); }; });
   scrub->add_option("--within", words->scrub.within, "Spread the reading over this time: 90m, 12h, 7d")
+      ->check(NotEmpty())
       ->type_name("TIME");
   AddRate(scrub, words);
 }
@@ -34,6 +36,7 @@ void AddBackupCommands(CLI::App& app, Words* words) {
       ->add_option("--base", words->backup.base,
                    "An earlier backup of this store: files it has are shared; exit code 1 when "
                    "some are damaged there")
+      ->check(NotEmpty())
       ->type_name("DIR");
   CLI::App* restore = AddCommand(
       app, "restore", "Make a store of a backup, and read all of it back",
@@ -83,6 +86,7 @@ void AddRanges(CLI::App& app, Words* words) {
     command
         ->add_option("--admin", words->ranges.admin,
                      "Of the server that runs with this --admin, not of --data")
+        ->check(NotEmpty())
         ->type_name("ADDRESS");
     CLI::Option* table =
         command->add_option("table", words->ranges.table, "The table; of another account: ACCOUNT/TABLE");

@@ -48,7 +48,9 @@ void AddServe(CLI::App& app, Words* words) {
                    "Its key, base64; KEY:KEY2 while one is replaced. Others see it in the list of processes: "
                    "AZURITE_ACCOUNTS and the settings file keep it from them")
       ->type_name("KEY");
-  serve->add_option("--settings", flags.settings_file, "Settings file, TOML")->type_name("FILE");
+  serve->add_option("--settings", flags.settings_file, "Settings file, TOML")
+      ->check(NotEmpty())
+      ->type_name("FILE");
   serve
       ->add_option(
           "--admin", flags.admin,
@@ -56,12 +58,17 @@ void AddServe(CLI::App& app, Words* words) {
           "nobody "
           "who he is; /heat and /ranges tell PartitionKeys, and who is on this machine may POST changes of "
           "ranges. Asked by a name other than localhost it answers if 'admin-hosts' of the settings has it")
+      ->check(NotEmpty())
       ->type_name("IP:PORT");
   serve->add_flag("--admin-public", flags.admin_public, "Allows --admin on an address that others reach");
   serve->add_option("--cert", flags.certificate_file, "TLS certificate, then its chain, PEM")
+      ->check(NotEmpty())
       ->type_name("FILE");
-  serve->add_option("--key-file", flags.key_file, "Its private key, PEM")->type_name("FILE");
+  serve->add_option("--key-file", flags.key_file, "Its private key, PEM")
+      ->check(NotEmpty())
+      ->type_name("FILE");
   serve->add_option("--access-log", flags.access_log, "A line for each request; - is standard output")
+      ->check(NotEmpty())
       ->type_name("FILE");
   serve->add_flag("--no-create", flags.no_create,
                   "Refuse to start where there is no store, rather than make an empty one");
@@ -69,6 +76,7 @@ void AddServe(CLI::App& app, Words* words) {
       ->add_option("--throughput", flags.throughput,
                    "Entities a second: off (default), storage (2,000 a partition, 20,000 an account), or "
                    "partition=N,account=N")
+      ->check(NotEmpty())
       ->type_name("TARGETS");
   serve
       ->add_option(

@@ -7,6 +7,7 @@
 #include <functional>
 #include <sstream>
 
+#include "api/cli/command_words.h"
 #include "api/cli/figures.h"
 #include "bench/lab/compare.h"
 #include "bench/lab/durable_file.h"
@@ -137,6 +138,7 @@ void AddRunOptions(CLI::App* run, RunWords* words) {
          "connection string, or env:NAME of a variable that holds it. Tables are made for the run and "
          "deleted "
          "there; limits are the service's own")
+      ->check(NotEmpty())
       ->type_name("STRING");
   CLI::Option* capacity = run->add_flag(
       "--capacity", words->capacity,

@@ -48,6 +48,30 @@ TEST_F(CommandLineTest, BadValuesAreUsageErrorsThatNameTheOption) {
   EXPECT_THAT(little.err, HasSubstr("64 MiB"));
 }
 
+// As of a script's variable that is not set: what was meant to be on would be off.
+TEST_F(CommandLineTest, AnEmptyValueIsNoChoice) {
+  const std::pair<const char*, std::vector<const char*>> options[] = {
+      {"serve", {"--settings", "--admin", "--cert", "--key-file", "--access-log", "--throughput"}},
+      {"scrub", {"--within", "--rate"}},
+      {"backup", {"--base", "--rate"}},
+      {"restore", {"--rate"}},
+      {"repair", {"--rate"}}};
+  for (const auto& [command, names] : options) {
+    for (const char* name : names) {
+      std::vector<std::string> words = {command, name, "", "--data", store_};
+      if (words[0] == "backup" || words[0] == "restore") words.push_back(directory_ + "/monday");
+      // Were one taken, it would not serve: the account of this address is missing.
+      if (words[0] == "serve") words.insert(words.end(), {"--listen", "0.0.0.0:0"});
+      const CommandOutcome outcome = RunAsGiven(words);
+      EXPECT_EQ(outcome.code, ExitCode::kUsage) << command << " " << name;
+      EXPECT_THAT(outcome.err, AllOf(HasSubstr(name), HasSubstr("is empty"))) << command;
+    }
+  }
+  const CommandOutcome list = RunAsGiven({"ranges", "list", "--admin", "", "--data", store_});
+  EXPECT_EQ(list.code, ExitCode::kUsage);
+  EXPECT_THAT(list.err, HasSubstr("--admin"));
+}
+
 TEST(NearestNameTest, FindsSwapsOmissionsAndBeginnings) {
   const std::vector<std::string> names = {"--table", "--format", "--durability"};
   EXPECT_EQ(NearestName("--tabel", names), "--table");

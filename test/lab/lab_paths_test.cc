@@ -64,6 +64,14 @@ TEST_F(LabPathsTest, LinksThatLeadNowhereButBackAreTold) {
   EXPECT_THAT(made.err, HasSubstr("symbolic links"));
 }
 
+// As of a script's variable that is not set, which was to name a service.
+TEST_F(LabPathsTest, AnEmptyTargetIsNoChoice) {
+  const CommandOutcome run = Lab({"run", sound_, "--target", "", "--out", directory_ + "/out"});
+  EXPECT_EQ(run.code, ExitCode::kUsage);
+  EXPECT_THAT(run.err, HasSubstr("--target: is empty"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/out"));
+}
+
 // As another user where this one may enter everything.
 TEST_F(LabPathsTest, ADirectoryThatMayNotBeEnteredIsTold) {
   const std::string closed = directory_ + "/closed", inside = closed + "/x.toml";
