@@ -431,9 +431,10 @@ ExitCode RunCommandLine(const std::vector<std::string>& words, Console& console,
   }
   for (const std::string& word : words) {
     if (word == "--") break;
-    // The parser would take the next word for its value.
-    if (word.starts_with("--") && word.ends_with('='))
-      return FailUsage(console, word + " has an empty value");
+    // The parser would take the next word for its value. A value may end so itself: keys in base64 do.
+    const size_t name_size = word.find('=');
+    if (word.starts_with("--") && name_size == word.size() - 1)
+      return FailUsage(console, word.substr(0, name_size) + " has an empty value");
   }
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));

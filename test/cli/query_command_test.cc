@@ -43,7 +43,7 @@ TEST_F(QueryCommandTest, AFilterBehindAListOfNamesIsAFilter) {
   // An empty one takes no next word either.
   const CommandOutcome none = Run({"query", "Things", "--select=", "N ge 148"});
   EXPECT_EQ(none.code, ExitCode::kUsage);
-  EXPECT_THAT(none.err, HasSubstr("--select= has an empty value"));
+  EXPECT_THAT(none.err, HasSubstr("--select has an empty value"));
   const CommandOutcome summed = Run({"query", "--count", "--sum", "N", "--max", "N", "Things", "N ge 148"});
   EXPECT_EQ(summed.code, ExitCode::kOk) << summed.err;
   EXPECT_THAT(summed.out, AllOf(HasSubstr("297"), HasSubstr("149")));

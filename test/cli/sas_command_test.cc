@@ -48,6 +48,19 @@ TEST_F(SasCommandTest, AnEmptyValueIsNoChoice) {
   }
 }
 
+TEST_F(SasCommandTest, AKeyMayStandBehindAnEqualsSignAndEndWithOne) {
+  const std::vector<std::string> rest = {"--account", "contoso", "--expiry", "2030-01-01T00:00:00Z"};
+  std::vector<std::string> joined = {"sas", "--key=c2VjcmV0Cg=="}, apart = {"sas", "--key", "c2VjcmV0Cg=="};
+  joined.insert(joined.end(), rest.begin(), rest.end());
+  apart.insert(apart.end(), rest.begin(), rest.end());
+  const CommandOutcome outcome = RunAsGiven(joined);
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+  EXPECT_EQ(outcome.out, RunAsGiven(apart).out);
+  const CommandOutcome empty = RunAsGiven({"sas", "--key="});
+  EXPECT_EQ(empty.code, ExitCode::kUsage);
+  EXPECT_EQ(empty.err, "partita: --key has an empty value\n");
+}
+
 TEST_F(SasCommandTest, PermissionsAreBroughtIntoOrder) {
   const CommandOutcome outcome = RunAsGiven({"sas", "--table", "orders", "--permissions", "dar"});
   EXPECT_THAT(outcome.out, HasSubstr("&sp=rad&"));
