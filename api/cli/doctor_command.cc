@@ -16,7 +16,7 @@ ExitCode RunDoctor(const StoreFlags& store, Console& console) {
   options.shards = store.shards.value_or(of_store.value_or(0));
   if (options.shards == 0) options.shards = ShardsOfMachine(options.memory_bytes);
   Result<Report> report = Diagnose(options);
-  if (!report.ok()) return Fail(console, report.status());
+  if (!report.ok()) return FailToStart(console, report.status());
   const std::string damage = DamageOfRoot(options.directory);
   if (!damage.empty()) {
     report->Add("store", std::string("damaged"), "as is listed below");

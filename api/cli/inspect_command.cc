@@ -20,7 +20,7 @@ Result<Report> Inspect(const InspectFlags& flags) {
 
 ExitCode RunInspect(const StoreFlags& store, const InspectFlags& flags, Console& console) {
   Result<Report> report = Inspect(flags);
-  if (!report.ok()) return Fail(console, report.status());
+  if (!report.ok()) return FailToStart(console, report.status());
   PrintAsAsked(store, *report, console);
   return report->damages.empty() ? ExitCode::kOk : ExitCode::kFindings;
 }

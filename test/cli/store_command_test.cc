@@ -236,7 +236,7 @@ TEST_F(StoreCommandTest, InspectOfForeignAndDamagedFilesSaysWhatIsWrong) {
     EXPECT_THAT(outcome.out, HasSubstr("shard-1-0")) << kind;
   }
   EXPECT_EQ(Inspect("table", foreign).code, ExitCode::kUsage);
-  EXPECT_EQ(Inspect("table", directory_ + "/none.sst").code, ExitCode::kFindings);
+  EXPECT_EQ(Inspect("table", directory_ + "/none.sst").code, ExitCode::kFailed);
   EXPECT_EQ(Inspect("wal", directory_).code, ExitCode::kUsage);
   FlipByte(store_ + "/meta/catalog", 50);
   EXPECT_EQ(Inspect("catalog", store_ + "/meta/catalog").code, ExitCode::kFindings);
@@ -335,6 +335,17 @@ TEST_F(StoreCommandTest, AMissingStoreIsNamed) {
   const CommandOutcome missing = Run({"tables"});
   EXPECT_EQ(missing.code, ExitCode::kFailed);
   EXPECT_THAT(missing.err, AllOf(HasSubstr(store_), HasSubstr("create-table")));
+}
+
+TEST_F(StoreCommandTest, WhatIsNotThereIsNoDamage) {
+  for (const char* kind : {"wal", "table", "manifest", "catalog"}) {
+    const CommandOutcome inspected = Inspect(kind, directory_ + "/none");
+    EXPECT_EQ(inspected.code, ExitCode::kFailed) << kind;
+    EXPECT_THAT(inspected.err, HasSubstr(directory_ + "/none")) << kind;
+  }
+  const CommandOutcome doctor = RunAsGiven({"doctor", "--data", directory_ + "/none"});
+  EXPECT_EQ(doctor.code, ExitCode::kFailed);
+  EXPECT_THAT(doctor.err, HasSubstr(directory_ + "/none"));
 }
 
 // As another user where this one may write everything.
