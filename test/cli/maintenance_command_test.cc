@@ -136,6 +136,18 @@ TEST_F(MaintenanceCommandTest, ARestoreOfWhatIsNoBackupMakesNoDirectory) {
   EXPECT_FALSE(std::filesystem::exists(store_));
 }
 
+TEST_F(MaintenanceCommandTest, ARateBelowAByteASecondIsRefused) {
+  FillStore();
+  for (const char* rate : {"0", "0.5", "0M"}) {
+    const CommandOutcome refused = Run({"scrub", "--rate", rate});
+    EXPECT_EQ(refused.code, ExitCode::kUsage) << rate;
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("--rate"), HasSubstr("such as 50M")));
+  }
+  const CommandOutcome backup = Run({"backup", directory_ + "/monday", "--rate", "0"});
+  EXPECT_EQ(backup.code, ExitCode::kUsage);
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/monday"));
+}
+
 TEST_F(MaintenanceCommandTest, AScrubFindsWhatRotsAndSaysSoInItsExitCode) {
   FillStore();
   const CommandOutcome sound = Run({"scrub", "--rate", "100M"});
