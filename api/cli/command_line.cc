@@ -262,6 +262,9 @@ void AddTableCommands(CLI::App& app, Words* words) {
   create
       ->add_option("--split", words->create_table.split_partition_keys,
                    "PartitionKeys at which the table is divided among the shards, in order")
+      // Of a list without bound the parser would take the value [de] for a list of its own, of de.
+      ->allow_extra_args(false)
+      ->expected(1, 100'000)
       ->type_name("PK...");
   CLI::App* remove = AddCommand(app, "delete-table", "Delete a table with all its entities",
                                 "partita delete-table Orders --data ./store", [words] {

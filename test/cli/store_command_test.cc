@@ -12,6 +12,7 @@ namespace partita {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -113,6 +114,26 @@ TEST_F(StoreCommandTest, TablesAreListedAndDeleted) {
                     HasSubstr(R"("name":"Bytes","kind":"raw")")));
   EXPECT_EQ(Run({"delete-table", "Things"}).code, ExitCode::kOk);
   EXPECT_THAT(Run({"tables"}).out, AllOf(Not(HasSubstr("Things")), HasSubstr("Bytes")));
+}
+
+TEST_F(StoreCommandTest, KeysAtWhichATableIsDividedAreTakenAsTheyStand) {
+  // Where the ranges of the table begin that these words make.
+  const auto bounds_of = [this](std::vector<std::string> words) {
+    words.insert(words.begin(), {"create-table", "Things"});
+    const CommandOutcome made = Run(words);
+    EXPECT_EQ(made.code, ExitCode::kOk) << made.err;
+    std::vector<std::string> bounds;
+    auto database = Database::Open(SmallOptions());
+    EXPECT_TRUE(database.ok()) << database.status().ToString();
+    for (const RangeDescription& range : *(*database)->ListRanges("Things"))
+      bounds.push_back(range.first_partition_key);
+    EXPECT_TRUE((*database)->Close().ok());
+    EXPECT_EQ(Run({"delete-table", "Things"}).code, ExitCode::kOk);
+    return bounds;
+  };
+  EXPECT_THAT(bounds_of({"--split", "[a,b]", "[de]", "m"}), ElementsAre("", "[a,b]", "[de]", "m"));
+  EXPECT_THAT(bounds_of({"--split", "[de]", "--split", "m,n"}), ElementsAre("", "[de]", "m,n"));
+  EXPECT_THAT(bounds_of({"--split=[x]"}), ElementsAre("", "[x]"));
 }
 
 TEST_F(StoreCommandTest, RangesAreListedSplitMovedAndMerged) {
