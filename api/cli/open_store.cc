@@ -8,7 +8,10 @@ namespace partita {
 
 namespace {
 
-Status WithAdvice(const Status& status, const StoreFlags& flags) {
+Status WithAdvice(const Status& status, const StoreFlags& flags, bool would_create) {
+  if (status.code() == Code::kNotFound && would_create) {
+    return Status::NotFound(status.message() + "; check --data, or make the directory above it first");
+  }
   if (status.code() == Code::kNotFound) {
     return Status::NotFound(
         status.message() +
@@ -51,7 +54,7 @@ Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore i
   options.allow_volatile_storage = flags.allow_volatile_storage;
   if (!flags.account.empty()) options.account = flags.account;
   Result<std::unique_ptr<Database>> database = Database::Open(options);
-  if (!database.ok()) return WithAdvice(database.status(), flags);
+  if (!database.ok()) return WithAdvice(database.status(), flags, options.create_if_missing);
   return database;
 }
 

@@ -358,6 +358,14 @@ TEST_F(StoreCommandTest, AMissingStoreIsNamed) {
   EXPECT_THAT(missing.err, AllOf(HasSubstr(store_), HasSubstr("create-table")));
 }
 
+TEST_F(StoreCommandTest, WhereAStoreCannotBeMadeTheDirectoryAboveIsAdvised) {
+  store_ = directory_ + "/none/store";
+  const CommandOutcome outcome = Run({"create-table", "Things"});
+  EXPECT_EQ(outcome.code, ExitCode::kFailed);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr(store_), HasSubstr("make the directory above it first"),
+                                 Not(HasSubstr("'partita create-table'"))));
+}
+
 TEST_F(StoreCommandTest, WhatIsNotThereIsNoDamage) {
   for (const char* kind : {"wal", "table", "manifest", "catalog"}) {
     const CommandOutcome inspected = Inspect(kind, directory_ + "/none");
