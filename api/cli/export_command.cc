@@ -73,6 +73,9 @@ class ExportTarget {
     return stream_ ? Status() : Failure("cannot write");
   }
 
+  // Once it is open: whether a file is written that takes its name at the end.
+  bool IsReplaced() const { return is_replaced_; }
+
   Status Write(std::string_view text) {
     std::ostream& out = file_.empty() ? console_.out : stream_;
     errno = 0;
@@ -254,12 +257,19 @@ class ExportCommand {
     options.limit = kExportPage;
     options.skip_damage = flags_.skip_damage;
     do {
-      if (console_.interrupts.Requested()) return Status::Cancelled("interrupted; nothing was exported");
+      if (console_.interrupts.Requested()) return Interrupted();
       PARTITA_ASSIGN(Page page, table.Scan(options));
       PARTITA_TRY(handle(page));
       options.continuation = page.continuation;
     } while (!options.continuation.empty());
     return Status();
+  }
+
+  // What went to a device, a pipe or the console is not taken back.
+  Status Interrupted() const {
+    if (target_.IsReplaced() || exported_ == 0) return Status::Cancelled("interrupted; nothing was exported");
+    return Status::Cancelled("interrupted; " + FormatCount(exported_) +
+                             " records were written, the rest was not");
   }
 
   Status WritePage(const Page& page, Progress& progress) {

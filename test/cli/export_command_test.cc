@@ -188,6 +188,21 @@ TEST_F(ExportCommandTest, LeavesNoFileWhenItIsInterrupted) {
   EXPECT_FALSE(std::filesystem::exists(out + ".partial"));
 }
 
+TEST_F(ExportCommandTest, HowMuchWentOutBeforeAnInterruptIsTold) {
+  std::string records;
+  for (int i = 0; i < 1500; ++i)  // More than a page.
+    records += R"({"PartitionKey":"p","RowKey":")" + std::to_string(i) + "\"}\n";
+  ASSERT_EQ(Run({"import", Write("in.jsonl", records), "--table", "Things", "--create"}).code, ExitCode::kOk);
+  const CommandOutcome shown = Run({"export", "--table", "Things"}, /*interrupt_after=*/2);
+  EXPECT_EQ(shown.code, ExitCode::kFailed);
+  EXPECT_EQ(std::count(shown.out.begin(), shown.out.end(), '\n'), 1000);
+  EXPECT_THAT(shown.err, HasSubstr("interrupted; 1,000 records were written, the rest was not"));
+  const std::string out = directory_ + "/out.jsonl";
+  const CommandOutcome file = Run({"export", "--table", "Things", "-o", out}, /*interrupt_after=*/2);
+  EXPECT_THAT(file.err, HasSubstr("interrupted; nothing was exported"));
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
 TEST_F(ExportCommandTest, SaysWhyAFileCannotBeWritten) {
   ASSERT_EQ(Run({"create-table", "Things"}).code, ExitCode::kOk);
   const CommandOutcome failed = Run({"export", "--table", "Things", "-o", directory_ + "/none/out.jsonl"});
