@@ -95,6 +95,7 @@ void ExperimentReader::ReadImport(const TomlSection& data) {
   RowFileFormat format;
   if (!ReadRowFormat(data, file, &format)) return;
   const std::string path = PathOf(file);
+  format.takes_all = !data.Has("fields");
   if (!data.Has("fields")) {
     const Result<std::unique_ptr<RowReader>> reader = RowReader::Open(path, format);
     if (!reader.ok()) return data.Wrong("import", reader.status().message());

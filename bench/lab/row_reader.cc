@@ -124,8 +124,8 @@ class CsvRows : public RowReader {
 
 class JsonRows : public RowReader {
  public:
-  JsonRows(std::string path, std::unique_ptr<ByteSource> source)
-      : RowReader(std::move(path)), lines_(std::move(source), kRecordBytesMax) {}
+  JsonRows(std::string path, std::unique_ptr<ByteSource> source, bool takes_all)
+      : RowReader(std::move(path)), lines_(std::move(source), kRecordBytesMax), takes_all_(takes_all) {}
 
   Status Want(const std::vector<std::string>& columns) override {
     wanted_ = columns;
@@ -180,10 +180,11 @@ class JsonRows : public RowReader {
 
   Status Take(std::string_view name, simdjson::ondemand::value value) {
     const bool is_type = name.ends_with(kTypeAnnotation);
-    if (!is_type && !name.starts_with("odata.")) names_.emplace_back(name);
+    const bool is_value = !is_type && !name.starts_with("odata.");
+    if (is_value) names_.emplace_back(name);
     const std::string_view of = is_type ? name.substr(0, name.size() - kTypeAnnotation.size()) : name;
     const auto found = std::find(wanted_.begin(), wanted_.end(), of);
-    if (found == wanted_.end()) return Status();
+    if (found == wanted_.end()) return takes_all_ && is_value ? CheckUnknown(name, value) : Status();
     RowCell& cell = cells_[static_cast<size_t>(found - wanted_.begin())];
     if (is_type) {
       if (value.get_string().get(cell.type_name)) return Wrong(std::string(name) + ": is no text");
@@ -208,7 +209,17 @@ class JsonRows : public RowReader {
     return Status();
   }
 
+  // Left out it would be lost without a word.
+  Status CheckUnknown(std::string_view name, simdjson::ondemand::value value) const {
+    simdjson::ondemand::json_type type;
+    if (value.type().get(type)) return Wrong("member " + QuotedForMessage(name) + ": is no JSON value");
+    if (type == simdjson::ondemand::json_type::null) return Status();
+    return Wrong("member " + QuotedForMessage(name) +
+                 " is not in the first row, whose members are the fields; list the fields in [data.fields]");
+  }
+
   LineReader lines_;
+  const bool takes_all_;
   simdjson::ondemand::parser parser_;
   std::string padded_;
   std::vector<std::string> wanted_;
@@ -225,10 +236,10 @@ Result<std::unique_ptr<RowReader>> RowReader::Open(const std::string& path, cons
     return std::unique_ptr<RowReader>(std::move(rows));
   }
   // What stands in the first object is known by reading it, which another reader then does again.
-  JsonRows first(path, std::move(source));
+  JsonRows first(path, std::move(source), /*takes_all=*/false);
   PARTITA_TRY(first.FindColumns());
   PARTITA_ASSIGN(source, OpenFile(path));
-  auto rows = std::make_unique<JsonRows>(path, std::move(source));
+  auto rows = std::make_unique<JsonRows>(path, std::move(source), format.takes_all);
   rows->columns_ = first.columns();
   return std::unique_ptr<RowReader>(std::move(rows));
 }

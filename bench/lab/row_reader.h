@@ -17,6 +17,8 @@ struct RowFileFormat {
   RowFormat format = RowFormat::kCsv;
   char separator = ',';              // CSV: between fields.
   std::vector<std::string> columns;  // CSV: their names, of a file without a header line.
+  // JSON: all columns are meant, so that a row with a member that is none of them is wrong.
+  bool takes_all = false;
 };
 
 // One value as the file has it. Views are valid until the next row.

@@ -206,6 +206,22 @@ TEST_F(ImportTest, WhatIsMissingCanBeGiven) {
   EXPECT_EQ(record.values[1], PropertyValue(int64_t{-1}));
 }
 
+TEST_F(ImportTest, AMemberThatTheFirstRowLacksIsNotDroppedInSilence) {
+  Write("rows.jsonl",
+        "{\"id\":\"a\",\"n\":1}\n{\"id\":\"b\",\"n\":2,\"odata.etag\":\"x\",\"none\":null}\n"
+        "{\"id\":\"c\",\"n\":3,\"Total@odata.type\":\"Edm.Int64\",\"Total\":\"7\"}\n");
+  const std::string keys = "pk = \"{id}\"\nrk = \"{n}\"\n";
+  WriteExperiment("import = \"rows.jsonl\"\n", keys);
+  EXPECT_THAT(Findings(), AllOf(HasSubstr("rows.jsonl:3: member \"Total\" is not in the first row"),
+                                HasSubstr("list the fields"), Not(HasSubstr("rows.jsonl:2"))));
+  // Who lists them has chosen.
+  WriteExperiment(
+      "import = \"rows.jsonl\"\n[data.fields]\nid = { column = \"id\" }\nn = { column = \"n\" }\n", keys);
+  EXPECT_EQ(Findings(), "");
+  WriteExperiment("import = \"rows.jsonl\"\nrows = 2\n", keys);
+  EXPECT_EQ(Findings(), "") << "it is in no row that is read";
+}
+
 TEST_F(ImportTest, AllRowsAreAskedForOneKeyTwiceAndInsertsForRowsOfTheirOwn) {
   std::string rows = "id,n\n";
   for (int i = 0; i < 5'000; ++i) rows += std::to_string(i == 4'321 ? 1'234 : i) + ",1\n";
