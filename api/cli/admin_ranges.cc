@@ -53,8 +53,7 @@ Status CheckSender(const http::HttpRequest& request) {
   if (request.Header("Origin")) {
     return Status::Unsupported("a web page has no business here (the request names an Origin)");
   }
-  const bool is_local = request.remote_address == "::1" || request.remote_address.starts_with("127.");
-  if (is_local) return Status();
+  if (request.remote_is_local) return Status();
   return Status::Unsupported("ranges are changed from the server's own machine only, not from " +
                              std::string(request.remote_address));
 }

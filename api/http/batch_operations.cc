@@ -63,6 +63,7 @@ struct Changeset {
 void InheritFrom(const HttpRequest& outer, HttpRequest* part) {
   part->secure = outer.secure;
   part->remote_address = outer.remote_address;
+  part->remote_is_local = outer.remote_is_local;
   part->arrived_ticks = outer.arrived_ticks;
   part->peer_gone = outer.peer_gone;
   part->buffers = outer.buffers;

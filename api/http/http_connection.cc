@@ -208,6 +208,7 @@ Task<bool> HttpConnection::WaitForRoom() {
 void HttpConnection::FillInRequest(HttpRequest* request) {
   request->secure = tls_.has_value();
   request->remote_address = connection_->peer_host();
+  request->remote_is_local = connection_->peer_is_local();
   // Once: a token that was good for letting the body in is good for what it says.
   if (arrived_ticks_ == 0) arrived_ticks_ = core_.runtime.clock().WallTicks();
   request->arrived_ticks = arrived_ticks_;

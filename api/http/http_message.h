@@ -40,6 +40,7 @@ struct HttpRequest {
                                      // the 413; the connection closes after whatever it answers.
   bool secure = false;               // Came over TLS.
   std::string_view remote_address;   // Numeric, without port: "127.0.0.1", "::1".
+  bool remote_is_local = false;      // A process of this machine sent it (Connection::peer_is_local).
   uint64_t arrived_ticks = 0;        // When its head was complete: wall clock, 100 ns since 1601-01-01
                                      // UTC. What is judged by time is, at first and at the end, by this.
 

@@ -19,8 +19,12 @@ constexpr uint64_t kMilliNanos = 1'000'000;
 
 }  // namespace
 
-Connection::Connection(WorkerSockets& sockets, int descriptor)
-    : sockets_(sockets), descriptor_(descriptor), peer_host_(SocketAddress::PeerOf(descriptor).Host()) {}
+Connection::Connection(WorkerSockets& sockets, int descriptor) : sockets_(sockets), descriptor_(descriptor) {
+  const SocketAddress peer = SocketAddress::PeerOf(descriptor);
+  peer_host_ = peer.Host();
+  const bool is_own = !peer_host_.empty() && peer_host_ == SocketAddress::LocalOf(descriptor).Host();
+  peer_is_local_ = is_own || peer.IsLoopback();
+}
 
 Connection::~Connection() { PARTITA_ASSERT(!reader_waits_ && !sending_); }
 

@@ -32,6 +32,9 @@ class Connection : private DeadlineWheel::Entry {
 
   // Who is at the other end: numeric, without port.
   const std::string& peer_host() const { return peer_host_; }
+  // Whether that is a process of this machine: it came from a loopback address, or from the very address it
+  // came to.
+  bool peer_is_local() const { return peer_is_local_; }
 
   // The operations that wait, now or later, end with kDeadlineExceeded after this time; a Send over its time
   // cuts the connection. Fires up to 100 ms late. 0: no deadline.
@@ -163,6 +166,7 @@ class Connection : private DeadlineWheel::Entry {
   bool HasInput() const { return !inbox_.empty() || input_ended_; }
 
   std::string peer_host_;
+  bool peer_is_local_ = false;
   uint64_t bytes_received_ = 0;
   uint64_t bytes_sent_ = 0;
   uint32_t deadline_ms_ = 0;

@@ -1,13 +1,17 @@
 #include "engine/io/listener.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <latch>
+#include <optional>
 #include <thread>
 
 #include "engine/io/io_worker.h"
@@ -92,6 +96,51 @@ TEST_P(ListenerTest, ListensOnIpv6AndTellsThePeersAddress) {
   ASSERT_TRUE(client.connected());
   told.wait();
   EXPECT_EQ(host, "::1");
+}
+
+// An address of this machine that others may reach; nothing where it has none.
+std::optional<std::string> OwnAddress() {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return std::nullopt;
+  std::optional<std::string> found;
+  for (const ifaddrs* at = all; at != nullptr; at = at->ifa_next) {
+    const bool is_up = (at->ifa_flags & IFF_UP) != 0;
+    if (!is_up || at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
+    char text[INET_ADDRSTRLEN] = "";
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(at->ifa_addr)->sin_addr, text, sizeof text);
+    if (!std::string_view(text).starts_with("127.")) found = text;
+  }
+  freeifaddrs(all);
+  return found;
+}
+
+TEST_P(ListenerTest, WhoComesFromTheAddressThatItAskedIsOfThisMachine) {
+  const std::optional<std::string> own = OwnAddress();
+  if (!own) GTEST_SKIP() << "this machine has only loopback addresses";
+  // Whether who binds to `from` and asks `to` is taken for a process of this machine.
+  const auto is_local = [&](const std::string& from, const std::string& to) {
+    bool told_local = false;
+    std::latch told(1);
+    Listen(
+        [&](ConnectionHandle connection) -> Task<void> {
+          told_local = connection->peer_is_local();
+          told.count_down();
+          return Echo(std::move(connection));
+        },
+        to + ":0");
+    SocketClient client;
+    client.Prepare(listener_->address());
+    const SocketAddress source = SocketAddress::Parse(from + ":0").value();
+    EXPECT_EQ(bind(client.descriptor(), source.get(), source.size()), 0);
+    client.ConnectPrepared();
+    EXPECT_TRUE(client.connected()) << from << " to " << to << ": errno " << client.connect_error();
+    if (client.connected()) told.wait();
+    listener_->Close(0);
+    return told_local;
+  };
+  EXPECT_TRUE(is_local(*own, *own));
+  EXPECT_TRUE(is_local("127.0.0.1", "127.0.0.1"));
+  EXPECT_FALSE(is_local(*own, "127.0.0.1")) << "another address, which could be another machine's";
 }
 
 TEST_P(ListenerTest, ManyConnectionsAreSpreadEvenlyAndAllAnswered) {
