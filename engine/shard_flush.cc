@@ -43,7 +43,7 @@ Task<void> Shard::FlushLoop(Shard* self) {
       runs = self->flushes_.HasUntaken() && !self->flush_running_.exchange(true);
       continue;
     }
-    if (co_await self->Flush(*memtable)) {
+    if (co_await self->FlushTaken(*memtable)) {
       pause = kRetryNanosMin;
     } else {
       co_await SleepFor(pause);
@@ -66,7 +66,7 @@ Task<void> Shard::FlushBeside(Shard* self) {
   while (done && !self->closing_.load()) {
     const std::optional<MemtableRef> memtable = self->flushes_.Take();
     if (!memtable) break;
-    done = co_await self->Flush(*memtable);
+    done = co_await self->FlushTaken(*memtable);
   }
   self->context_.flush_lanes.Leave();
   self->flush_beside_running_.store(false);
@@ -79,7 +79,7 @@ bool Shard::MayFlush(const ReadView& view) const {
 }
 
 // False: it failed, and is there to be taken again.
-Task<bool> Shard::Flush(const MemtableRef& memtable) {
+Task<bool> Shard::FlushTaken(const MemtableRef& memtable) {
   Result<std::vector<FileRef>> files = co_await WriteFrozen(memtable);
   Status flushed = files.status();
   if (files.ok()) {
