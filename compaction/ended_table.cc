@@ -16,9 +16,9 @@ Task<Status> EndedTable::Settle() {
   if (!info.ok()) co_return info.status();  // Discard abandons it.
   writer_.reset();
   durable_ = info->id;
-  if (context_.note_read) context_.note_read(0);
+  if (context_.note_work) context_.note_work(0);
   Status read_back = co_await ReadBack(*info);
-  if (context_.note_read) context_.note_read(bytes_verified_);
+  if (context_.note_work) context_.note_work(bytes_verified_);
   if (read_back.code() != Code::kCorruption) co_return read_back;
   // Nothing of the store is damaged: the file is discarded, and its inputs are there (F22).
   co_return Status::IoError("what was written does not read back: " + read_back.message());

@@ -39,9 +39,9 @@ struct JobContext {
   // Begins what goes on beside the job (Overlapped::Start). It may be performed, or held unbegun, by others
   // when the job has ended. Empty: the job does all by itself.
   std::function<void(std::shared_ptr<Overlapped>)> start_beside{};
-  // Called where the reading back of a table begins and where it ends, with the bytes read since, by who does
-  // that: its thread alone knows what CPU time it took. May be empty.
-  std::function<void(uint64_t bytes)> note_read{};
+  // Called now and then by who works for the job, as its thread alone knows what CPU time that takes; and
+  // where the reading back of a table begins and where it ends, with the bytes read since. May be empty.
+  std::function<void(uint64_t bytes)> note_work{};
   // Set from any thread to end the job with kCancelled at its next slice. May be null.
   const std::atomic<bool>* cancel = nullptr;
 };

@@ -54,9 +54,8 @@ struct CompactionPlan {
 // - Level 0, among itself: neighbours in age only, so that nothing is between them.
 // - Level 0, because scans have paid for it: as downwards, or files among itself that overlap each other.
 // - Deeper: one file and those it overlaps on the next level.
-// - A plan that has no room, or with a busy file among them, or whose span overlaps that of a running job on
-// any level
-//   both work on, is no plan (M21).
+// - A plan that has no room, or has a busy file, or whose span overlaps that of a running job on a
+//   level both work on, is no plan (M21).
 //
 // Which is best: greatest level score first; then tombstone-dense files before all others, then
 // the fewest bytes of the output level rewritten per byte moved, then the smallest key.

@@ -63,7 +63,7 @@ class BackgroundMeter {
   std::array<OfWork, kBackgroundWorks> works_;
 };
 
-// Objects whose writing is metered. What a job reads back it notes itself (JobContext::note_read), as the
+// Objects whose writing is metered. What a job reads back it notes itself (JobContext::note_work), as the
 // reader stays when the job has ended, and is everybody's. Everything outlives it, and what it creates.
 class MeteredObjectStore final : public ObjectStore {
  public:

@@ -21,8 +21,9 @@ const MemtableRef* FlushQueue::OldestUntaken(const ReadView& view) {
 }
 
 std::optional<MemtableRef> FlushQueue::Take() {
+  ViewPin view;  // Let go behind the lock, as memtables may go with it.
   std::lock_guard lock(mutex_);
-  const ViewPin view = views_.Pin();
+  view = views_.Pin();
   const MemtableRef* oldest = OldestUntaken(*view);
   if (oldest == nullptr) return std::nullopt;
   taken_.push_back({oldest->table, std::nullopt});
@@ -30,8 +31,9 @@ std::optional<MemtableRef> FlushQueue::Take() {
 }
 
 bool FlushQueue::HasUntaken() {
+  ViewPin view;  // Let go behind the lock, as memtables may go with it.
   std::lock_guard lock(mutex_);
-  const ViewPin view = views_.Pin();
+  view = views_.Pin();
   return OldestUntaken(*view) != nullptr;
 }
 
@@ -50,9 +52,10 @@ void FlushQueue::GiveBack(const Memtable& memtable) {
 }
 
 std::optional<FlushQueue::Written> FlushQueue::BeginInstall() {
+  ViewPin view;
   std::lock_guard lock(mutex_);
   if (installing_ != nullptr) return std::nullopt;
-  const ViewPin view = views_.Pin();
+  view = views_.Pin();
   if (view->frozen.empty()) return std::nullopt;
   const auto oldest = Find(view->frozen.back().table.get());
   if (oldest == taken_.end() || !oldest->written) return std::nullopt;
@@ -67,14 +70,14 @@ void FlushQueue::EndInstall() {
   taken_.erase(installed);
 }
 
-std::vector<FlushQueue::Written> FlushQueue::TakeRest() {
+std::vector<FlushQueue::Written> FlushQueue::TakeWritten() {
   std::lock_guard lock(mutex_);
-  std::vector<Written> rest;
+  std::vector<Written> written;
   for (Taken& taken : taken_) {
-    if (taken.written) rest.push_back(std::move(*taken.written));
+    if (taken.written) written.push_back(std::move(*taken.written));
   }
-  taken_.clear();
-  return rest;
+  std::erase_if(taken_, [](const Taken& taken) { return taken.written.has_value(); });
+  return written;
 }
 
 bool FlushLanes::TryEnterBeside() {

@@ -49,8 +49,9 @@ class FlushQueue {
   std::optional<Written> BeginInstall();
   void EndInstall();
 
-  // What was written and never installed, as one before it failed and the shard is closing.
-  std::vector<Written> TakeRest();
+  // What is written and waits: it is nobody's again, and the files are the caller's to remove. Where an older
+  // one found no space these have it; and when the shard is closed they come to nothing.
+  std::vector<Written> TakeWritten();
 
  private:
   struct Taken {
@@ -75,6 +76,8 @@ class FlushLanes {
   explicit FlushLanes(uint32_t shards) : shards_(shards) {}
   void Enter() { flushing_.fetch_add(1); }
   bool TryEnterBeside();
+  // Another shard has begun meanwhile: whoever is beside ends.
+  bool AreCrowded() const { return flushing_.load() > shards_; }
   void Leave() { flushing_.fetch_sub(1); }
 
  private:

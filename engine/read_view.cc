@@ -28,6 +28,17 @@ bool ReadView::MemtablesHoldAnyOf(std::string_view first, std::string_view last)
                      [&](const MemtableRef& memtable) { return memtable.table->HoldsAnyOf(first, last); });
 }
 
+namespace {
+
+bool SpansMeet(const Memtable& memtable, std::string_view first_key, std::string_view last_key) {
+  MemtableIterator first(memtable, Direction::kForward, kVersionMax);
+  MemtableIterator last(memtable, Direction::kBackward, kVersionMax);
+  return first.SeekToFirst() == IterState::kEntry && last.SeekToFirst() == IterState::kEntry &&
+         first.entry().user_key <= last_key && last.entry().user_key >= first_key;
+}
+
+}  // namespace
+
 bool ReadView::LiesOnNothing(const Memtable& memtable) const {
   MemtableIterator first(memtable, Direction::kForward, kVersionMax);
   MemtableIterator last(memtable, Direction::kBackward, kVersionMax);
@@ -36,7 +47,7 @@ bool ReadView::LiesOnNothing(const Memtable& memtable) const {
   const auto is_it = [&memtable](const MemtableRef& ref) { return ref.table.get() == &memtable; };
   const auto it = std::find_if(frozen.begin(), frozen.end(), is_it);
   for (auto older = it; older != frozen.end(); ++older) {
-    if (older != it && older->table->HoldsAnyOf(first_key, last_key)) return false;
+    if (older != it && SpansMeet(*older->table, first_key, last_key)) return false;
   }
   const std::string end = std::string(last_key) + '\0';
   for (const RangeView& range : ranges) {

@@ -288,7 +288,9 @@ class Shard {
   static Task<void> FlushLoop(Shard* self);
   void ScheduleFlushBeside();
   static Task<void> FlushBeside(Shard* self);
+  bool MayFlushBeside() const;
   Task<bool> FlushTaken(const MemtableRef& memtable);
+  Task<void> RemoveWritten();
   // To level-0 tables, once the log is durable.
   Task<Result<std::vector<FileRef>>> WriteFrozen(const MemtableRef& memtable);
   // Whatever is written and next in age, one after the other.

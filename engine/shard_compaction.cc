@@ -149,10 +149,10 @@ Task<uint64_t> Shard::RoomOnDisk() {
 std::optional<CompactionPlan> Shard::PickPlan(const RangeView& range, PickerOptions picker) {
   const LevelShape shape = ShapeOfRange(range);
   std::optional<CompactionPlan> plan = PickCompaction(shape, picker);
-  if (plan && plan->reason == PickReason::kLevel0Seeks) {
-    // Nothing but speed asks for it, and all shards may be at the same.
-    if (plan->RoomNeeded() > picker.room_bytes / (context_.shard_count + 1)) return std::nullopt;
-  } else if (!plan) {
+  // Nothing but speed asks for this one, and all shards may be at the same.
+  const bool for_seeks = plan && plan->reason == PickReason::kLevel0Seeks;
+  if (for_seeks && plan->RoomNeeded() > picker.room_bytes / (context_.shard_count + 1)) plan.reset();
+  if (!plan && picker.room_bytes < shape.TotalBytes()) {
     picker.merges_for_seeks = false;
     picker.room_bytes = kRoomUnknown;
     plan = PickCompaction(shape, picker);

@@ -56,21 +56,26 @@ Task<void> Shard::FlushLoop(Shard* self) {
 
 // What was frozen while the first flushes; not behind others' flushes, that is, while their cores are idle.
 void Shard::ScheduleFlushBeside() {
-  if (closing_.load() || flush_beside_running_.exchange(true)) return;
+  if (!MayFlushBeside() || flush_beside_running_.exchange(true)) return;
   if (!context_.flush_lanes.TryEnterBeside()) return flush_beside_running_.store(false);
   tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), FlushBeside(this));
 }
 
+// Where space is short the oldest needs all there is: only behind that is log let go.
+bool Shard::MayFlushBeside() const {
+  return !closing_.load() && !out_of_space_.load() && !context_.reserve.low();
+}
+
 Task<void> Shard::FlushBeside(Shard* self) {
   bool done = true;
-  while (done && !self->closing_.load()) {
+  while (done && self->MayFlushBeside() && !self->context_.flush_lanes.AreCrowded()) {
     const std::optional<MemtableRef> memtable = self->flushes_.Take();
     if (!memtable) break;
     done = co_await self->FlushTaken(*memtable);
   }
   self->context_.flush_lanes.Leave();
   self->flush_beside_running_.store(false);
-  if (!done) self->ScheduleFlush();  // Which tries again.
+  self->ScheduleFlush();  // For what is left.
 }
 
 // There is a frozen memtable, and all that it holds may become a table.
@@ -85,13 +90,26 @@ Task<bool> Shard::FlushTaken(const MemtableRef& memtable) {
   if (files.ok()) {
     flushes_.Add({memtable, std::move(files).value()});
     flushed = co_await InstallFlushed();
+    NoteFailedAttempt(flushed);
   } else {
-    flushes_.GiveBack(*memtable.table);
+    // Who waits for the oldest does not hear of a newer one's.
+    const bool is_oldest = views_.Pin()->frozen.back().table == memtable.table;
+    is_oldest ? NoteFailedAttempt(flushed) : NoteBackgroundError(flushed);
   }
-  NoteFailedAttempt(flushed);
-  if (flushed.code() == Code::kNoSpace) out_of_space_.store(true);
+  const bool lacks_space = flushed.code() == Code::kNoSpace;
+  if (lacks_space) out_of_space_.store(true);
+  if (!files.ok()) flushes_.GiveBack(*memtable.table);
+  if (lacks_space) co_await RemoveWritten();
   if (flushed.ok()) ScheduleCompaction();
   co_return flushed.ok();
+}
+
+// What waits for an older one that did not become a table; it is written anew.
+Task<void> Shard::RemoveWritten() {
+  for (const FlushQueue::Written& written : flushes_.TakeWritten()) {
+    for (const FileRef& file : written.files)
+      NoteBackgroundError(co_await context_.objects.Remove(file.info.id));
+  }
 }
 
 Task<Result<std::vector<FileRef>>> Shard::WriteFrozen(const MemtableRef& memtable) {

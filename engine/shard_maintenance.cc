@@ -288,7 +288,7 @@ JobContext Shard::MakeJobContext(const ReadView& view, ObjectStore& objects, Bac
   job.target_file_bytes = context_.table_file_bytes;
   job.read_ahead = &context_.job_reads;
   job.start_beside = Beside(BackgroundClass::kOrdinary);
-  job.note_read = [this, work](uint64_t bytes) { background_.Note(work, bytes); };
+  job.note_work = [this, work](uint64_t bytes) { background_.Note(work, bytes); };
   job.cancel = &closing_;
   return job;
 }
@@ -317,10 +317,7 @@ Task<void> Shard::PrepareLog(Shard* self) {
 Task<Status> Shard::Close() {
   BeginClose();
   co_await tasks_.Join();
-  // Their memtables are replayed.
-  for (const FlushQueue::Written& never_installed : flushes_.TakeRest()) {
-    for (const FileRef& file : never_installed.files) (void)co_await context_.objects.Remove(file.info.id);
-  }
+  co_await RemoveWritten();  // Their memtables are replayed.
   Status closed = co_await commit_log_->Close();
   if (closed.ok() && !context_.read_only && log_->newest_segment() > log_segment_.load()) {
     ViewPin view = views_.Pin();

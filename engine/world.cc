@@ -19,8 +19,8 @@ Result<std::unique_ptr<Runtime>> OpenWorld(const WorldOptions& options) {
   real.shards = options.shards;
   real.backend = options.backend;
   // Compactions run on idle-class helpers, or on ordinary ones when they are far behind: one a shard.
-  // As many more for flushes and installs, and for what goes on beside compactions (EndedTable), so that none
-  // of the former waits behind those.
+  // As many more for flushes (of which two may be one shard's: FlushLanes) and installs, and for what goes on
+  // beside compactions (EndedTable), so that none of the former waits behind those.
   real.idle_helpers = options.shards;
   real.ordinary_helpers = std::min(3 * options.shards, kHelpersMax);
   PARTITA_ASSIGN(std::unique_ptr<RealRuntime> runtime, RealRuntime::Open(real));

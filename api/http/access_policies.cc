@@ -15,11 +15,14 @@ namespace {
 constexpr std::string_view kHead = "\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\"utf-8\"?>";
 constexpr std::string_view kPermissions = "raud";
 
-// Each letter once at most: repeated they say no more, and would be kept and given back as they are.
-bool ArePermissions(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [text](char letter) {
-    return kPermissions.find(letter) != kPermissions.npos && text.find(letter) == text.rfind(letter);
-  });
+// Each letter once, where it stands first: repeated they say no more, and would be kept and given back by the
+// ten thousand.
+std::string EachOnce(std::string_view letters) {
+  std::string once;
+  for (const char letter : letters) {
+    if (once.find(letter) == once.npos) once += letter;
+  }
+  return once;
 }
 
 // An empty element says as much as none.
@@ -40,8 +43,10 @@ std::optional<ServiceError> ReadAccessPolicy(const XmlElement& node, StoredPolic
   if (const XmlElement* permission = node.Child("Permission")) {
     const std::optional<std::string> text = TrimmedTextOf(*permission);
     if (!text) return InvalidDocument();
-    if (!ArePermissions(*text)) return ServiceError(ErrorCode::kInvalidXmlNodeValue).AsXml();
-    policy->permission = *text;
+    if (text->find_first_not_of(kPermissions) != text->npos) {
+      return ServiceError(ErrorCode::kInvalidXmlNodeValue).AsXml();
+    }
+    policy->permission = EachOnce(*text);
   }
   return std::nullopt;
 }

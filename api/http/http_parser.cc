@@ -39,7 +39,7 @@ bool AllDigits(std::string_view text) {
 // A body that comes in chunks.
 class JoinedBody {
  public:
-  explicit JoinedBody(size_t bytes_max) : memory_max_(bytes_max + kJoinedPadding) {}
+  explicit JoinedBody(size_t bytes_max) : memory_max_(bytes_max + kJoinedPadding) { Clear(); }
 
   std::string_view text() const { return text_; }
   size_t memory() const { return text_.capacity(); }
@@ -60,6 +60,7 @@ class JoinedBody {
   void Clear() {
     if (text_.capacity() > kKeptBodyBytes) std::string().swap(text_);
     text_.clear();
+    text_.reserve(kJoinedPadding);
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
 #include "test/engine/stalled_fixture.h"
+#include "test/support/into.h"
 #include "test/support/small_store.h"
 
 // Memtables that are written two at a time, and become tables in the order of their age.
@@ -108,13 +109,14 @@ TEST_F(FlushQueueTest, WhatCouldNotBeInstalledIsWrittenAnew) {
   EXPECT_EQ(Take(), 1u);
 }
 
-TEST_F(FlushQueueTest, TellsWhatWasNeverInstalled) {
+TEST_F(FlushQueueTest, GivesWhatIsWrittenAndWaits) {
   Publish({3, 2, 1});
   Take(), Take(), Take();
   Add(2);
-  const std::vector<FlushQueue::Written> rest = queue_.TakeRest();
-  ASSERT_EQ(rest.size(), 1u);
-  EXPECT_EQ(rest[0].memtable.last.value, 2u);
+  const std::vector<FlushQueue::Written> written = queue_.TakeWritten();
+  ASSERT_EQ(written.size(), 1u);
+  EXPECT_EQ(written[0].memtable.last.value, 2u);
+  EXPECT_EQ(Take(), 2u) << "it is nobody's again";
 }
 
 TEST(FlushLanesTest, ASecondOneOnlyWhereAnotherShardHasNone) {
@@ -122,7 +124,9 @@ TEST(FlushLanesTest, ASecondOneOnlyWhereAnotherShardHasNone) {
   lanes.Enter();
   EXPECT_TRUE(lanes.TryEnterBeside());
   EXPECT_FALSE(lanes.TryEnterBeside());
+  EXPECT_FALSE(lanes.AreCrowded());
   lanes.Enter();  // The other shard's own waits for nobody.
+  EXPECT_TRUE(lanes.AreCrowded());
   lanes.Leave();
   EXPECT_FALSE(lanes.TryEnterBeside());
   lanes.Leave();
@@ -224,6 +228,42 @@ TEST_P(FlushBesideTest, AFailedOneIsWrittenAnewBeforeThose) {
   WriteUntilBehind();
   runtime_->AdvanceTime(40'000'000'000);
   EXPECT_GE(Flushes(), 3u);
+  ExpectTheLastOfEachRow();
+  ExpectNothingLeftBehind();
+}
+
+// What waits for it gives its space back. covers: F54 F56
+TEST_P(FlushBesideTest, OneThatFindsNoSpaceIsHelpedByThose) {
+  FirstFlushMeets(kStands);
+  WriteUntilBehind();
+  const std::vector<std::string> files = disk_.ListFiles("tables/");
+  ASSERT_GE(files.size(), 2u);
+  runtime_->AddFault({.operations = SimOps(SimOp::kFlush), .path_prefix = files[0], .code = Code::kNoSpace});
+  for (int i = 0; i < 400 && disk_.FileExists(files[0]); ++i) runtime_->AdvanceTime(100'000'000);
+  EXPECT_FALSE(disk_.FileExists(files[0]));
+  EXPECT_FALSE(disk_.FileExists(files[1]));
+  runtime_->AdvanceTime(40'000'000'000);
+  EXPECT_GE(Flushes(), 3u);
+  ExpectTheLastOfEachRow();
+  ExpectNothingLeftBehind();
+}
+
+// Who waits for the first flush hears of the first one. covers: F22
+TEST_P(FlushBesideTest, ANewerOneThatFailsIsNoFailureOfTheFirst) {
+  FirstFlushMeets(kStands);
+  std::optional<Status> flushed;
+  for (int row = 0; row < kRows; ++row) ASSERT_TRUE(Put(row, 1).ok());
+  runtime_->Spawn(Into(store_->FlushMemtables(), &flushed));
+  runtime_->AdvanceTime(1'000'000'000);
+  ASSERT_EQ(disk_.ListFiles("tables/").size(), 1u);
+  const size_t fault =
+      runtime_->AddFault({.operations = SimOps(SimOp::kFlush), .path_prefix = "tables/", .count = 1});
+  WriteUntilBehind();
+  ASSERT_EQ(runtime_->FaultHits(fault), 1u);
+  EXPECT_FALSE(flushed);
+  runtime_->AdvanceTime(40'000'000'000);
+  ASSERT_TRUE(flushed);
+  EXPECT_TRUE(flushed->ok()) << flushed->ToString();
   ExpectTheLastOfEachRow();
   ExpectNothingLeftBehind();
 }
