@@ -5,6 +5,28 @@ namespace partita {
 
 namespace {
 
+void AddAdminAndTls(CLI::App* serve, ServeFlags* flags) {
+  serve
+      ->add_option(
+          "--admin", flags->admin,
+          "Address of /healthz, /readyz, /metrics (Prometheus), /heat, /ranges and /stalls, which asks "
+          "nobody "
+          "who he is; /heat and /ranges tell PartitionKeys, and who is on this machine may POST changes of "
+          "ranges. Asked by a name other than localhost it answers if 'admin-hosts' of the settings has it")
+      ->check(NotEmpty())
+      ->type_name("IP:PORT");
+  serve->add_flag("--admin-public", flags->admin_public, "Allows --admin on an address that others reach");
+  serve->add_option("--cert", flags->certificate_file, "TLS certificate, then its chain, PEM")
+      ->check(NotEmpty())
+      ->type_name("FILE");
+  serve->add_option("--key-file", flags->key_file, "Its private key, PEM")
+      ->check(NotEmpty())
+      ->type_name("FILE");
+  serve->add_option("--access-log", flags->access_log, "A line for each request; - is standard output")
+      ->check(NotEmpty())
+      ->type_name("FILE");
+}
+
 void AddServe(CLI::App& app, Words* words) {
   CLI::App* serve = AddCommand(
       app, "serve", "Serve tables over HTTP to the Azure Table clients of every language",
@@ -51,25 +73,7 @@ void AddServe(CLI::App& app, Words* words) {
   serve->add_option("--settings", flags.settings_file, "Settings file, TOML")
       ->check(NotEmpty())
       ->type_name("FILE");
-  serve
-      ->add_option(
-          "--admin", flags.admin,
-          "Address of /healthz, /readyz, /metrics (Prometheus), /heat, /ranges and /stalls, which asks "
-          "nobody "
-          "who he is; /heat and /ranges tell PartitionKeys, and who is on this machine may POST changes of "
-          "ranges. Asked by a name other than localhost it answers if 'admin-hosts' of the settings has it")
-      ->check(NotEmpty())
-      ->type_name("IP:PORT");
-  serve->add_flag("--admin-public", flags.admin_public, "Allows --admin on an address that others reach");
-  serve->add_option("--cert", flags.certificate_file, "TLS certificate, then its chain, PEM")
-      ->check(NotEmpty())
-      ->type_name("FILE");
-  serve->add_option("--key-file", flags.key_file, "Its private key, PEM")
-      ->check(NotEmpty())
-      ->type_name("FILE");
-  serve->add_option("--access-log", flags.access_log, "A line for each request; - is standard output")
-      ->check(NotEmpty())
-      ->type_name("FILE");
+  AddAdminAndTls(serve, &flags);
   serve->add_flag("--no-create", flags.no_create,
                   "Refuse to start where there is no store, rather than make an empty one");
   serve
