@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "api/cli/nearest_name.h"
+#include "api/cli/whole_stream.h"
 
 namespace partita {
 
@@ -202,15 +203,9 @@ Result<SettingsFile> ReadSettingsFile(const std::string& path) {
     const std::string what = "settings file " + path + ": " + std::strerror(errno);
     return errno == ENOENT ? Status::NotFound(what) : Status::IoError(what);
   }
-  // By read(), which notes an error; what takes from the buffer itself is thrown one.
   std::string text;
-  std::array<char, 4096> part{};
   errno = 0;
-  do {
-    in.read(part.data(), part.size());
-    text.append(part.data(), static_cast<size_t>(in.gcount()));
-  } while (in);
-  if (in.bad()) {
+  if (!ReadWhole(in, &text)) {
     const std::string why = errno == 0 ? "reading failed" : std::strerror(errno);
     return Status::IoError("settings file " + path + ": " + why);
   }

@@ -4,13 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+
+#include "api/cli/whole_stream.h"
 
 namespace partita::lab {
 namespace {
@@ -60,14 +61,8 @@ Result<std::string> ReadWholeFile(const std::string& path) {
     return errno == ENOENT ? Status::NotFound(path + ": there is no such file")
                            : Status::IoError(path + ": " + std::strerror(errno));
   }
-  // By read(), which notes an error; what takes from the buffer itself is thrown one.
   std::string text;
-  std::array<char, 4096> part{};
-  do {
-    file.read(part.data(), part.size());
-    text.append(part.data(), static_cast<size_t>(file.gcount()));
-  } while (file);
-  if (file.bad()) return Status::IoError(path + ": it cannot be read");
+  if (!ReadWhole(file, &text)) return Status::IoError(path + ": it cannot be read");
   return text;
 }
 
