@@ -128,7 +128,7 @@ class Level0 {
   // been done before: paid for at 1 and less.
   double CostOfSeeks(const std::vector<size_t>& files, uint64_t merge_bytes, bool has_base) const;
   std::optional<uint64_t> BaseBytesUnder(const Reach& reach) const;
-  KeySpan SpanOf(const Reach& reach) const;
+  KeySpan KeysOf(const Reach& reach) const;
 
   const LevelShape& shape_;
   const std::vector<FileShape>& files_;
@@ -195,7 +195,7 @@ std::optional<Level0::Size> Level0::SizeWith(size_t file, const Set& set, uint64
   return size;
 }
 
-KeySpan Level0::SpanOf(const Reach& reach) const {
+KeySpan Level0::KeysOf(const Reach& reach) const {
   return {std::string(bounds_[reach.lower]),
           reach.upper == bounds_.size() ? std::string() : std::string(bounds_[reach.upper])};
 }
@@ -207,7 +207,7 @@ std::optional<uint64_t> Level0::BaseBytesUnder(const Reach& reach) const {
   if (!shape_.running.empty()) {
     CompactionPlan place;
     place.output_level = base_level_;
-    place.span = SpanOf(reach);
+    place.span = KeysOf(reach);
     if (first < end) {
       place.span.Extend(base[first].span);
       place.span.Extend(base[end - 1].span);
@@ -285,7 +285,7 @@ CompactionPlan Level0::PlanDown(const Set& set, PickReason reason) const {
   CompactionPlan plan;
   plan.output_level = base_level_;
   plan.reason = reason;
-  plan.span = SpanOf(set.size.reach);
+  plan.span = KeysOf(set.size.reach);
   std::vector<const FileShape*> taken;
   uint64_t tombstones = 0;
   for (size_t i = 0; i < files_.size(); ++i) {

@@ -1,6 +1,7 @@
 #include "engine/read_view.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "engine/base/assert.h"
 #include "engine/range_search.h"
@@ -30,29 +31,31 @@ bool ReadView::MemtablesHoldAnyOf(std::string_view first, std::string_view last)
 
 namespace {
 
-bool SpansMeet(const Memtable& memtable, std::string_view first_key, std::string_view last_key) {
+struct FirstAndLast {
+  std::string_view first, last;
+};
+
+std::optional<FirstAndLast> KeysOf(const Memtable& memtable) {
   MemtableIterator first(memtable, Direction::kForward, kVersionMax);
   MemtableIterator last(memtable, Direction::kBackward, kVersionMax);
-  return first.SeekToFirst() == IterState::kEntry && last.SeekToFirst() == IterState::kEntry &&
-         first.entry().user_key <= last_key && last.entry().user_key >= first_key;
+  if (first.SeekToFirst() != IterState::kEntry || last.SeekToFirst() != IterState::kEntry)
+    return std::nullopt;
+  return FirstAndLast{first.entry().user_key, last.entry().user_key};
 }
 
 }  // namespace
 
 bool ReadView::LiesOnNothing(const Memtable& memtable) const {
-  MemtableIterator first(memtable, Direction::kForward, kVersionMax);
-  MemtableIterator last(memtable, Direction::kBackward, kVersionMax);
-  if (first.SeekToFirst() != IterState::kEntry || last.SeekToFirst() != IterState::kEntry) return false;
-  const std::string_view first_key = first.entry().user_key, last_key = last.entry().user_key;
-  const auto is_it = [&memtable](const MemtableRef& ref) { return ref.table.get() == &memtable; };
-  const auto it = std::find_if(frozen.begin(), frozen.end(), is_it);
-  for (auto older = it; older != frozen.end(); ++older) {
-    if (older != it && SpansMeet(*older->table, first_key, last_key)) return false;
+  const std::optional<FirstAndLast> keys = KeysOf(memtable);
+  if (!keys) return false;
+  for (auto older = frozen.rbegin(); older != frozen.rend() && older->table.get() != &memtable; ++older) {
+    const std::optional<FirstAndLast> of_older = KeysOf(*older->table);
+    if (of_older && of_older->first <= keys->last && of_older->last >= keys->first) return false;
   }
-  const std::string end = std::string(last_key) + '\0';
+  const std::string end = std::string(keys->last) + '\0';
   for (const RangeView& range : ranges) {
     for (size_t level = 0; level < kLevels; ++level) {
-      if (!range.levels->Overlapping(level, first_key, end).empty()) return false;
+      if (!range.levels->Overlapping(level, keys->first, end).empty()) return false;
     }
   }
   return true;

@@ -53,8 +53,7 @@ struct ReadView {
   Lookup GetFromMemtables(std::string_view user_key, Version at_most) const;
   // False: no memtable has an entry, of whatever version, of a key in [first, last].
   bool MemtablesHoldAnyOf(std::string_view first, std::string_view last) const;
-  // No table has a key between the memtable's first and last, nor does an older memtable, which may become
-  // one.
+  // Between its first key and its last nothing lies of a table, nor of an older memtable, which becomes one.
   bool LiesOnNothing(const Memtable& memtable) const;
 
  private:
