@@ -88,21 +88,21 @@ TEST_F(BackgroundMeterTest, ThreadsTogetherLoseNothingOfTheSums) {
   EXPECT_EQ(Of(BackgroundWork::kScrub).bytes, 240'000u);
 }
 
+Status PutRow(SimRuntime& runtime, Store& store, TableId table, int row) {
+  const std::string key = EncodeUserKey(table, "p", std::to_string(row));
+  const std::string content(500, 'x');
+  const WriteOp op{.user_key = key, .content = content};
+  const WriteRequest request{.table = table, .ops = std::span<const WriteOp>(&op, 1)};
+  return runtime.RunToEnd(store.Write(request)).status;
+}
+
 TEST(StoreBackgroundTest, EachKindOfWorkIsItsShards) {
   SimDisk disk(3);
   SimRuntime runtime({.seed = 3, .shards = 2}, disk);
   auto store = std::move(runtime.RunToEnd(Store::Open(runtime, SmallStoreOptions(2)))).value();
   Store::TableSpec spec{.account = "default", .name = "rows", .raw = true, .split_partitions = {}};
   const TableId table = runtime.RunToEnd(store->CreateTable(std::move(spec)))->id;
-  const std::string content(500, 'x');
-  for (int i = 0; i < 500; ++i) {
-    const std::string key = EncodeUserKey(table, "p", std::to_string(i % 100));
-    WriteOp op{.user_key = key, .content = content};
-    WriteRequest request;
-    request.table = table;
-    request.ops = std::span<const WriteOp>(&op, 1);
-    ASSERT_TRUE(runtime.RunToEnd(store->Write(request)).status.ok());
-  }
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(PutRow(runtime, *store, table, i % 100).ok());
   ASSERT_TRUE(runtime.RunToEnd(store->FlushMemtables()).ok());
   ASSERT_TRUE(runtime.RunToEnd(store->CompactAll()).ok());
   ASSERT_TRUE(runtime.RunToEnd(store->Scrub({})).ok());
@@ -127,12 +127,7 @@ TEST(StoreBackgroundTest, WhatIsReadOfATableIsNotWorkOfTheJobThatMadeIt) {
   auto store = std::move(runtime.RunToEnd(Store::Open(runtime, SmallStoreOptions(1)))).value();
   Store::TableSpec spec{.account = "default", .name = "rows", .raw = true, .split_partitions = {}};
   const TableId table = runtime.RunToEnd(store->CreateTable(std::move(spec)))->id;
-  const std::string key = EncodeUserKey(table, "p", "r");
-  WriteOp op{.user_key = key, .content = "content"};
-  WriteRequest request;
-  request.table = table;
-  request.ops = std::span<const WriteOp>(&op, 1);
-  ASSERT_TRUE(runtime.RunToEnd(store->Write(request)).status.ok());
+  ASSERT_TRUE(PutRow(runtime, *store, table, 1).ok());
   ASSERT_TRUE(runtime.RunToEnd(store->FlushMemtables()).ok());
   const auto flush_bytes = [&] {
     return store->Statistics()[0].background[static_cast<size_t>(BackgroundWork::kFlush)].bytes;
@@ -140,7 +135,7 @@ TEST(StoreBackgroundTest, WhatIsReadOfATableIsNotWorkOfTheJobThatMadeIt) {
   const uint64_t flushed = flush_bytes(), reads = disk.operation_count(SimOp::kRead);
   EXPECT_GT(flushed, 0u);
   std::string content;
-  ASSERT_TRUE(runtime.RunToEnd(store->Get(key, &content)).ok());
+  ASSERT_TRUE(runtime.RunToEnd(store->Get(EncodeUserKey(table, "p", "1"), &content)).ok());
   EXPECT_GT(disk.operation_count(SimOp::kRead), reads) << "it came from a cache, so nothing is shown";
   EXPECT_EQ(flush_bytes(), flushed);
   EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
