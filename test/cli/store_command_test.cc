@@ -125,8 +125,9 @@ TEST_F(StoreCommandTest, KeysAtWhichATableIsDividedAreTakenAsTheyStand) {
     std::vector<std::string> bounds;
     auto database = Database::Open(SmallOptions());
     EXPECT_TRUE(database.ok()) << database.status().ToString();
-    for (const RangeDescription& range : *(*database)->ListRanges("Things"))
-      bounds.push_back(range.first_partition_key);
+    const auto ranges = (*database)->ListRanges("Things");
+    EXPECT_TRUE(ranges.ok()) << ranges.status().ToString();
+    for (const RangeDescription& range : *ranges) bounds.push_back(range.first_partition_key);
     EXPECT_TRUE((*database)->Close().ok());
     EXPECT_EQ(Run({"delete-table", "Things"}).code, ExitCode::kOk);
     return bounds;
