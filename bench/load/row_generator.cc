@@ -112,21 +112,22 @@ RowKeys KeysOfMissingPartition(uint64_t index) {
   return keys;
 }
 
-ValueGenerator::ValueGenerator(size_t value_size, uint64_t seed) : value_size_(value_size) {
+ValueGenerator::ValueGenerator(size_t value_size, uint64_t seed)
+    : value_size_(value_size), pool_(kPoolSize * value_size) {
   PARTITA_ASSERT(value_size >= 64 && value_size <= 65536);
   EntityText text(seed);
-  pool_.reserve(kPoolSize);
   hashes_.reserve(kPoolSize);
   for (size_t i = 0; i < kPoolSize; ++i) {
-    pool_.push_back(text.Make(value_size));
-    hashes_.push_back(Hash64(std::string_view(pool_[i]).substr(kStampSize)));
+    const std::string value = text.Make(value_size);
+    std::memcpy(PoolValue(i), value.data(), value_size);
+    hashes_.push_back(Hash64(std::string_view(value).substr(kStampSize)));
   }
 }
 
 void ValueGenerator::Fill(uint64_t index, uint64_t generation, std::string* value) const {
   const uint64_t fingerprint = MixedBits(index + 1);
   const auto number = static_cast<uint32_t>(MixedBits(fingerprint + generation) % kPoolSize);
-  value->assign(pool_[number]);
+  value->assign(PoolValue(number), value_size_);
   StoreLe64(value->data(), fingerprint);
   StoreLe32(value->data() + 8, number);
 }
