@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint16_t kFormatWithAttributes = 2;
 constexpr uint16_t kFormatWithMoves = 3;
+constexpr uint16_t kFormatWithMakers = 4;
 
 Attributes MakeAttributes(std::string bytes) {
   return bytes.empty() ? nullptr : std::make_shared<const std::string>(std::move(bytes));
@@ -47,6 +48,7 @@ Result<RangeDescriptor> ReadRange(ByteReader* in, uint16_t format) {
   range.owner = ShardId(in->ReadLe32());
   range.epoch = RangeEpoch(in->ReadLe64());
   if (format >= kFormatWithMoves) range.move_attempt = in->ReadLe64();
+  if (format >= kFormatWithMakers) range.made_by_load = in->ReadU8() != 0;
   if (!in->ok()) return Status::Corruption("catalog: range list is cut short");
   return range;
 }
@@ -222,13 +224,14 @@ std::vector<RangeDescriptor>::iterator Catalog::RangeAt(std::string_view lower) 
   return ranges.begin() + (found - ranges.data());
 }
 
-void Catalog::SplitRange(std::string_view at) {
+void Catalog::SplitRange(std::string_view at, bool by_load) {
   const RangeDescriptor* found = FindRange(at);
   PARTITA_ASSERT(found != nullptr && found->lower < at);
   const auto left = ranges.begin() + (found - ranges.data());
   left->epoch = RangeEpoch(++epoch);
   RangeDescriptor right = *left;
   left->upper = right.lower = at;
+  right.made_by_load = by_load;
   ranges.insert(std::next(left), std::move(right));
 }
 
@@ -281,6 +284,7 @@ std::string EncodeCatalog(const Catalog& catalog) {
     AppendLe32(&out, range.owner.value);
     AppendLe64(&out, range.epoch.value);
     AppendLe64(&out, range.move_attempt);
+    out.push_back(range.made_by_load ? 1 : 0);
   }
   AppendVarint(&out, catalog.accounts.size());
   for (const AccountDescriptor& account : catalog.accounts) {

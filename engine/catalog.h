@@ -52,6 +52,8 @@ struct RangeDescriptor {
   // The move that brought it to its owner (DESIGN 8): what that one's manifest lists as prepared by it is the
   // range's. 0: none.
   uint64_t move_attempt = 0;
+  // Its lower bound was made because the load asked for it, and goes when no load does (range_balancer.h).
+  bool made_by_load = false;
 };
 
 // Of ranges that splits make, beyond the one that each table has: every change of the catalog writes all of
@@ -65,10 +67,10 @@ inline constexpr size_t kSplitsMax = 4096;
 //   u16 format · u64 store id · u32 incarnation · u32 layout · u32 formed layout · u32 shard count · u32 next
 //   table id · u64 epoch · varint tables { u32 id, bytes account, bytes name, u8 raw, u8 durability, u64
 //   created, bytes attributes } · varint ranges { bytes lower, bytes upper, u32 owner, u64 epoch, u64 move
-//   attempt } · varint accounts { bytes name, bytes attributes }
+//   attempt, u8 made by load } · varint accounts { bytes name, bytes attributes }
 //
-// No attributes are the empty bytes. Format 1 has neither attributes nor accounts, format 2 no move attempts;
-// both are still read, and the first change writes format 3.
+// No attributes are the empty bytes. Format 1 has neither attributes nor accounts, format 2 no move attempts,
+// format 3 no bounds made by load; all are still read, and the first change writes format 4.
 struct Catalog {
   StoreId store;
   uint32_t incarnation = 0;    // Rises with every open; names logs and objects (F30).
@@ -105,7 +107,7 @@ struct Catalog {
   // How many ranges there are beyond one a table.
   size_t SplitCount() const { return ranges.size() - tables.size(); }
   // Cuts in two at `at`. REQUIRES: a range holds `at` and begins below it.
-  void SplitRange(std::string_view at);
+  void SplitRange(std::string_view at, bool by_load);
   // Joins the range that begins at `at` to the one in front. REQUIRES: both touch and have one table and
   // owner.
   void MergeRanges(std::string_view at);
@@ -121,7 +123,7 @@ struct Catalog {
 std::vector<TablePtr>::const_iterator FirstOf(const std::vector<TablePtr>& tables, std::string_view account,
                                               std::string_view name);
 
-inline constexpr uint16_t kCatalogFormat = 3;
+inline constexpr uint16_t kCatalogFormat = 4;
 
 std::string EncodeCatalog(const Catalog& catalog);
 // kCorruption, or kUnsupported for a newer format; the message says which field.

@@ -33,6 +33,7 @@ struct RangeBalancer::Piece {
   ShardId owner;
   std::span<const Partition> partitions;
   double load = 0;
+  bool made_by_load = false;
   bool was_moved = false;  // By this plan.
 
   void Sum() {
@@ -61,6 +62,7 @@ class RangeBalancer::Model {
       while (next != end && (range.upper.empty() || next->bound < range.upper)) ++next;
       Piece piece{range.lower, range.upper, range.owner, {first, next}};
       piece.Sum();
+      piece.made_by_load = range.made_by_load;
       PARTITA_ASSERT(range.owner.value < loads_.size());
       loads_[range.owner.value] += piece.load;
       total_ += piece.load;
@@ -132,14 +134,15 @@ void RangeBalancer::Refresh(const Situation& situation, const Model& model) {
   std::erase_if(rests_, [&](const Rest& rest) { return rest.until_ns + kRestNanosMax < situation.now_ns; });
   std::erase_if(failures_,
                 [&](const Rest& rest) { return rest.until_ns + kFailedRestNanosMax < situation.now_ns; });
-  // Bounds may go without being taken away here: with their table, or by hand.
+  // Bounds may go without being taken away here: with their table, or by hand. Of those that were made before
+  // the store was opened it is not known when they were warm.
   std::map<std::string, Bound> bounds;
   const std::vector<Piece>& pieces = model.pieces();
   for (size_t i = 1; i < pieces.size(); ++i) {
-    auto known = bounds_.extract(pieces[i].lower);
-    if (known.empty()) continue;
-    if (pieces[i - 1].load + pieces[i].load > model.cold()) known.mapped().warm_ns = situation.now_ns;
-    bounds.insert(std::move(known));
+    if (!pieces[i].made_by_load) continue;
+    const auto known = bounds_.find(pieces[i].lower);
+    const bool is_warm = known == bounds_.end() || pieces[i - 1].load + pieces[i].load > model.cold();
+    bounds[pieces[i].lower].warm_ns = is_warm ? situation.now_ns : known->second.warm_ns;
   }
   bounds_ = std::move(bounds);
 }
@@ -188,7 +191,6 @@ void RangeBalancer::Done(const Step& step, uint64_t now_ns) {
   std::erase_if(failures_, [&](const Rest& rest) {
     return KeyRangesOverlap(rest.lower, rest.upper, step.at, EndOf(step));
   });
-  if (step.kind == Step::Kind::kSplit) bounds_[step.at].warm_ns = now_ns;
   if (step.kind != Step::Kind::kMove) return;
   moves_left_ -= 1;
   AddRest({step.at, step.upper, 0, kRestNanos}, kRestNanosMax, now_ns, &rests_);

@@ -20,10 +20,10 @@ namespace partita {
 // Against oscillation: what was moved rests, twice as long each time that it is moved again (kRestNanos to
 // kRestNanosMax); moves have a budget (MovesAtOnce, then one in kNanosPerMove); a move must better the
 // busiest shard by kGainShare of a fair share. A range of which a step failed rests, too, twice as long each
-// time in a row (kFailedRestNanos to kFailedRestNanosMax). Bounds that it made itself and that no load asks
-// for any more it takes away, one in kNanosPerMerge; bounds that others made stay. Where it has half of what
-// it may have (BoundsMax), and a bound was cold for kColdApartNanos, it also moves one side to the other's
-// shard.
+// time in a row (kFailedRestNanos to kFailedRestNanosMax). Bounds that were made by load and that no load
+// asks for any more it takes away, one in kNanosPerMerge; bounds that others made stay. Where it has half of
+// what it may have (BoundsMax), and a bound was cold for kColdApartNanos, it also moves one side to the
+// other's shard.
 //
 // Deterministic. Not thread-safe.
 class RangeBalancer {
@@ -44,7 +44,7 @@ class RangeBalancer {
   // Looks further apart than that are not in a row.
   static constexpr uint64_t kInARowNanos = 3'000'000'000;
   static uint32_t MovesAtOnce(uint32_t shards) { return 4 + 2 * shards; }
-  // Bounds of its own that there may be.
+  // Bounds made by load that there may be.
   static size_t BoundsMax(uint32_t shards) { return size_t{32} * shards; }
 
   struct Partition {
@@ -87,7 +87,7 @@ class RangeBalancer {
     uint64_t length_ns = 0;
   };
 
-  // A bound made here.
+  // A bound made by load (RangeDescriptor::made_by_load).
   struct Bound {
     uint64_t warm_ns = 0;  // When there was last load around it.
   };

@@ -75,6 +75,7 @@ struct StoreOpenReport {
   uint64_t records_replayed = 0;
   uint64_t torn_bytes = 0;
   uint64_t leftover_objects_removed = 0;
+  std::string leftovers_kept;  // Why some of no use are still there, taking room; empty: none are.
   bool clean_shutdown = true;
   bool created = false;
   uint32_t shards_before = 0;  // Differs from the present number when ranges were re-assigned (F67).
@@ -135,9 +136,10 @@ class Store {
   // A table has one at first; a partition always lies in one. Changes as above; also kNotFound: there is no
   // range with the key. All are durable on return, and all or nothing after a crash.
 
-  // Cuts a range in two at `at`; both pieces stay with their shard. kAlreadyExists: a range begins there;
-  // kInvalidArgument: no partition begins there; kResourceExhausted: there are kSplitsMax.
-  Task<Status> SplitRange(std::string at);
+  // Cuts a range in two at `at`; both pieces stay with their shard. A bound made `by_load` is taken away
+  // again when no load asks for it. kAlreadyExists: a range begins there; kInvalidArgument: no partition
+  // begins there; kResourceExhausted: there are kSplitsMax.
+  Task<Status> SplitRange(std::string at, bool by_load = false);
   // Joins the range that begins at `at` to the one in front of it. kInvalidArgument: none begins there, or it
   // is its table's first. kPreconditionFailed: they are on different shards.
   Task<Status> MergeRanges(std::string at);
@@ -317,6 +319,7 @@ class Store {
   }
   // Passes the status on.
   Status NoteThrottled(std::string_view user_key, Status charged);
+  void NoteRefused(std::string_view user_key);
 
   // The store's files: of one that is opened for reading only they cannot be changed, else they go on with
   // the reserve where they find no space.

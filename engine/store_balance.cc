@@ -54,7 +54,7 @@ Task<bool> Store::TakeStep(const RangeBalancer::Step& step) {
   std::atomic<uint64_t>* done = nullptr;
   switch (step.kind) {
     case RangeBalancer::Step::Kind::kSplit:
-      status = co_await SplitRange(step.at);
+      status = co_await SplitRange(step.at, /*by_load=*/true);
       done = &balance_.splits;
       break;
     case RangeBalancer::Step::Kind::kMerge:

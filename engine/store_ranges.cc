@@ -59,7 +59,7 @@ Status Store::NoRoute(std::string_view user_key) const {
 
 // ---- Splits and merges.
 
-Task<Status> Store::SplitRange(std::string at) {
+Task<Status> Store::SplitRange(std::string at, bool by_load) {
   PARTITA_CO_TRY(CheckSpace());
   PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
   Catalog& next = change->next;
@@ -76,7 +76,7 @@ Task<Status> Store::SplitRange(std::string at) {
   }
   const std::string lower = range->lower;
   const ShardId owner = range->owner;
-  next.SplitRange(at);
+  next.SplitRange(at, by_load);
   change->reshaped = {*next.FindRange(lower), *next.FindRange(at)};
   co_return co_await Reshape(std::move(change), owner);
 }

@@ -63,15 +63,50 @@ std::string Bytes(const std::string& hex) {
   return bytes;
 }
 
-TEST(CatalogTest, TheBytesOfFormat3AreAsTheyWereWritten) {
+// With attributes, and a range that was moved.
+Catalog FullCatalog() {
   Catalog catalog = SmallCatalog();
   catalog.SetTableAttributes(TableId(1), "ACL");
   catalog.SetAccountAttributes("acct", "props");
   catalog.MoveRange(TableLowerBound(TableId(1)), ShardId(1), 0x0a0b);
+  return catalog;
+}
+
+// Its bytes: what stands in front of the header, and behind the range, depends on the format.
+std::string FullHex(const std::string& format, const std::string& behind_range) {
   const std::string range = std::string(kRangeHex).substr(0, 22) + "01000000" + "0400000000000000";
-  EXPECT_EQ(Hex(EncodeCatalog(catalog)), std::string("0300") + kHeaderHex + "0400000000000000" + "01" +
-                                             kTableHex + "0341434c" + range + "0b0a000000000000" + "01" +
-                                             "0461636374" + "0570726f7073");
+  return format + kHeaderHex + "0400000000000000" + "01" + kTableHex + "0341434c" + range +
+         "0b0a000000000000" + behind_range + "01" + "0461636374" + "0570726f7073";
+}
+
+TEST(CatalogTest, TheBytesOfFormat4AreAsTheyWereWritten) {
+  Catalog catalog = FullCatalog();
+  EXPECT_EQ(Hex(EncodeCatalog(catalog)), FullHex("0400", "00"));
+  catalog.ranges[0].made_by_load = true;
+  EXPECT_EQ(Hex(EncodeCatalog(catalog)), FullHex("0400", "01"));
+  EXPECT_TRUE(DecodeCatalog(EncodeCatalog(catalog))->ranges[0].made_by_load);
+}
+
+TEST(CatalogTest, Format3IsStillReadAndHasNoBoundsMadeByLoad) {
+  const std::string bytes = Bytes(FullHex("0300", ""));
+  Result<Catalog> read = DecodeCatalog(bytes);
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->ranges[0].move_attempt, 0x0a0bu);
+  EXPECT_EQ(EncodeCatalog(*read), EncodeCatalog(FullCatalog()));  // The next change writes format 4.
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_EQ(DecodeCatalog(bytes.substr(0, size)).code(), Code::kCorruption) << size;
+  }
+}
+
+TEST(CatalogTest, ASplitTellsWhoMadeItsBound) {
+  Catalog catalog = SmallCatalog();
+  const TableId table(1);
+  catalog.SplitRange(EncodeUserKey(table, "m", ""), /*by_load=*/true);
+  catalog.SplitRange(EncodeUserKey(table, "t", ""), /*by_load=*/false);
+  catalog.SplitRange(EncodeUserKey(table, "f", ""), /*by_load=*/false);
+  std::vector<bool> made_by_load;
+  for (const RangeDescriptor& range : catalog.ranges) made_by_load.push_back(range.made_by_load);
+  EXPECT_EQ(made_by_load, std::vector<bool>({false, false, true, false}));
 }
 
 TEST(CatalogTest, Format2IsStillReadAndHasNoMoves) {
@@ -83,7 +118,7 @@ TEST(CatalogTest, Format2IsStillReadAndHasNoMoves) {
   Result<Catalog> read = DecodeCatalog(bytes);
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   EXPECT_EQ(read->ranges[0].move_attempt, 0u);
-  EXPECT_EQ(EncodeCatalog(*read), EncodeCatalog(catalog));  // The next change writes format 3.
+  EXPECT_EQ(EncodeCatalog(*read), EncodeCatalog(catalog));  // The next change writes format 4.
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_EQ(DecodeCatalog(bytes.substr(0, size)).code(), Code::kCorruption) << size;
   }
@@ -98,7 +133,7 @@ TEST(CatalogTest, Format1IsStillReadAndHasNoAttributes) {
   EXPECT_EQ(catalog->tables[0]->name, "Tab");
   EXPECT_EQ(catalog->tables[0]->attributes, nullptr);
   EXPECT_TRUE(catalog->accounts.empty());
-  EXPECT_EQ(EncodeCatalog(*catalog), EncodeCatalog(SmallCatalog()));  // The next change writes format 3.
+  EXPECT_EQ(EncodeCatalog(*catalog), EncodeCatalog(SmallCatalog()));  // The next change writes format 4.
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_EQ(DecodeCatalog(bytes.substr(0, size)).code(), Code::kCorruption) << size;
   }

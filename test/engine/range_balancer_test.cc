@@ -50,6 +50,8 @@ class Cluster {
     for (int i = 0; i < seconds; ++i) Tick();
   }
 
+  void Restart() { balancer_ = RangeBalancer(); }
+
   uint32_t OwnerOf(int partition) const { return RangeOf(Bound(partition)).owner.value; }
   double LoadOf(uint32_t shard) const {
     double sum = 0;
@@ -92,6 +94,7 @@ class Cluster {
         ASSERT_NE(ranges[at].lower, step.at) << "a range begins there";
         RangeDescriptor back = ranges[at];
         ranges[at].upper = back.lower = step.at;
+        back.made_by_load = true;
         ranges.insert(ranges.begin() + static_cast<ptrdiff_t>(at) + 1, back);
         ++splits;
         break;
@@ -289,6 +292,22 @@ TEST(RangeBalancerTest, ItsOwnBoundsGoWhenTheyAreColdAndOthersStay) {
   EXPECT_EQ(std::count_if(cluster.ranges.begin(), cluster.ranges.end(),
                           [](const RangeDescriptor& range) { return range.lower == Bound(90); }),
             1);
+}
+
+// It is not known how long they were cold.
+TEST(RangeBalancerTest, BoundsMadeByLoadBeforeARestartGoToo) {
+  Cluster cluster(2, 100);
+  cluster.ranges = {{"t", Bound(30), ShardId(0), RangeEpoch(1)},
+                    {Bound(30), Bound(60), ShardId(0), RangeEpoch(1), 0, true},
+                    {Bound(60), "", ShardId(0), RangeEpoch(1)}};
+  cluster.Run(RangeBalancer::kColdNanos / kTick);
+  EXPECT_EQ(cluster.ranges.size(), 3u);
+  cluster.Restart();
+  cluster.Run(RangeBalancer::kColdNanos / kTick);
+  EXPECT_EQ(cluster.ranges.size(), 3u);
+  cluster.Run(20);
+  ASSERT_EQ(cluster.ranges.size(), 2u);
+  EXPECT_EQ(cluster.ranges[1].lower, Bound(60));
 }
 
 // A table a day, hot on its day: else those of the past would keep today's on one shard.
