@@ -86,10 +86,10 @@ void Throttle::Publish(std::unique_ptr<Policy> policy) {
   policy_number_.store(last_number.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
-void Throttle::LearnTables() {
-  Catalog catalog = catalog_();
+void Throttle::Learn(TableId table) {
   std::lock_guard lock(mutex_);
-  Publish(Compile(catalog));
+  const bool is_known = policy_.With([table](const Policy& policy) { return table < policy.known_below; });
+  if (!is_known) Publish(Compile(catalog_()));
 }
 
 // Under mutex_.
@@ -163,7 +163,7 @@ bool Throttle::LookUp(TableId table, std::string_view partition, Limits* limits)
 bool Throttle::FindLimits(std::string_view partition, Limits* limits) {
   const TableId table = TableOf(partition);
   if (!LookUp(table, partition, limits)) {
-    LearnTables();
+    Learn(table);
     LookUp(table, partition, limits);
   }
   return limits->any();

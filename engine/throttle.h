@@ -118,7 +118,8 @@ class Throttle {
   bool FindLimits(std::string_view partition, Limits* limits);
   // False: the table is not known.
   bool LookUp(TableId table, std::string_view partition, Limits* limits) const;
-  void LearnTables();
+  // So that the policy knows `table`; one thread of those that meet it at once compiles it anew.
+  void Learn(TableId table);
   std::unique_ptr<Policy> Compile(const Catalog& catalog);
   void Publish(std::unique_ptr<Policy> policy);
   uint64_t CostOf(bool raw, std::string_view user_key, std::string_view content) const;
