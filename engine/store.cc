@@ -91,12 +91,12 @@ std::vector<RangeDescriptor> Store::RangesOf(TableId table) const {
   const std::string lower = TableLowerBound(table);
   const std::string upper = TableUpperBound(table);
   return routes_.With([&](const RangeMap& map) {
-    std::vector<RangeDescriptor> ranges;
-    for (const RangeDescriptor& range : map.ranges) {
-      const bool ends_before = !range.upper.empty() && range.upper <= lower;
-      if (!ends_before && range.lower < upper) ranges.push_back(range);
-    }
-    return ranges;
+    const auto first = std::partition_point(
+        map.ranges.begin(), map.ranges.end(),
+        [&](const RangeDescriptor& range) { return !range.upper.empty() && range.upper <= lower; });
+    const auto end = std::partition_point(first, map.ranges.end(),
+                                          [&](const RangeDescriptor& range) { return range.lower < upper; });
+    return std::vector<RangeDescriptor>(first, end);
   });
 }
 
