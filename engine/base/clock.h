@@ -15,8 +15,8 @@ class Clock {
   // Boot-time clock: nanoseconds, never steps back, goes on during suspend.
   virtual uint64_t MonotonicNanos() = 0;
 
-  // A time not above MonotonicNanos(), behind it by a tick of the kernel (up to 10 ms) and by whatever the
-  // machine was suspended; never steps back. For a fraction of the cost.
+  // MonotonicNanos() of a while ago: it lies behind by a tick of the kernel (up to 10 ms), and never steps
+  // back. For a fraction of the cost.
   virtual uint64_t RecentNanos() { return MonotonicNanos(); }
 
   // CPU time of the calling thread; some 200 ns. Where time is virtual, work takes none.

@@ -3,7 +3,7 @@
 
 namespace partita {
 
-// The machine's clocks: CLOCK_REALTIME and CLOCK_BOOTTIME. Stateless, thread-safe.
+// The machine's clocks: CLOCK_REALTIME and CLOCK_BOOTTIME. Thread-safe.
 class SystemClock final : public Clock {
  public:
   uint64_t WallTicks() override;
