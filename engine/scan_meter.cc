@@ -23,12 +23,18 @@ Status ScanMeter::Admit(std::string_view lower, std::string_view upper, Directio
   Throttle::Limits limits;
   if (!throttle_.FindLimits(partition, &limits)) return Status();
   if (!is_known) limits.partition_token = 0;  // The table's alone.
-  return limits.any() ? throttle_.Check(limits, partition) : Status();
+  if (!limits.any()) return Status();
+  Status admitted = throttle_.Check(limits, partition);
+  if (is_known && !admitted.ok()) refused_partition_ = partition;
+  return admitted;
 }
 
 Status ScanMeter::AdmitRow(std::string_view user_key) {
   came_to_row_ = true;
-  return Enter(user_key) ? throttle_.Check(limits_, partition_) : Status();
+  if (!Enter(user_key)) return Status();
+  Status admitted = throttle_.Check(limits_, partition_);
+  if (!admitted.ok()) refused_partition_ = partition_;
+  return admitted;
 }
 
 bool ScanMeter::Enter(std::string_view user_key) {

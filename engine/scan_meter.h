@@ -39,6 +39,10 @@ class ScanMeter {
   // owes.
   bool Settle();
 
+  // The partition whose limits did not admit the page, with its separator; empty where they did, and
+  // where it is the table's own. Valid until the next call.
+  std::string_view refused_partition() const { return refused_partition_; }
+
  private:
   Status AdmitRow(std::string_view user_key);
   // False: it has no limits.
@@ -49,6 +53,7 @@ class ScanMeter {
   std::string partition_;  // Which the page is in; empty: none yet.
   Throttle::Limits limits_;
   uint64_t tokens_ = 0;  // Noted and not charged yet.
+  std::string refused_partition_;
 };
 
 }  // namespace partita

@@ -87,8 +87,10 @@ Task<void> Store::NoteTouched(Store* self) {
 }
 
 Status Store::NoteThrottled(std::string_view user_key, Status charged) {
-  if (charged.code() == Code::kThrottled) load_.Note(LoadKind::kThrottled, user_key, 1, 0, 0);
+  if (charged.code() == Code::kThrottled) NoteRefused(user_key);
   return charged;
 }
+
+void Store::NoteRefused(std::string_view user_key) { load_.Note(LoadKind::kThrottled, user_key, 1, 0, 0); }
 
 }  // namespace partita

@@ -120,11 +120,13 @@ Task<Result<ScanAnswer>> Store::Scan(const ScanRequest& request, RowSink* sink) 
 Task<Result<ScanAnswer>> Store::ScanMetered(ScanCourse* course, RowSink* sink) {
   ScanMeter meter(throttle_);
   const ScanRequest& first = course->piece.request;
-  const std::string& near_end = course->forward() ? first.lower : first.upper;
-  PARTITA_CO_TRY(NoteThrottled(near_end, meter.Admit(first.lower, first.upper, first.direction)));
+  Status admitted = meter.Admit(first.lower, first.upper, first.direction);
+  const bool is_known = !meter.refused_partition().empty();
+  PARTITA_CO_TRY(NoteThrottled(is_known ? meter.refused_partition() : first.lower, std::move(admitted)));
   course->piece.request.meter = course->rest.meter = &meter;
   Result<ScanAnswer> answer = co_await ScanOn(course, sink, nullptr);
   meter.Settle();
+  if (!meter.refused_partition().empty()) NoteRefused(meter.refused_partition());
   co_return answer;
 }
 

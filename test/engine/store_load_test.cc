@@ -100,6 +100,35 @@ TEST_F(StoreLoadTest, AScanIsLoadWhereItPasses) {
   }
 }
 
+// Where a page's bounds do not tell the partition that it begins in, too.
+TEST_F(StoreLoadTest, RefusedScansAreThrottledCallsOfThePartitionThatRefusedThem) {
+  ASSERT_TRUE(store_->throttle().SetTargets({.partition_rate = 1, .account_rate = 0}).ok());
+  std::string content;
+  for (const int partition : {0, 49}) {
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(runtime_.RunToEnd(store_->Get(Key(partition, i), &content)).ok());
+  }
+  const auto is_refused = [&](std::string lower, std::string upper, Direction direction) {
+    ScanRequest request;
+    request.lower = std::move(lower);
+    request.upper = std::move(upper);
+    request.direction = direction;
+    return runtime_.RunToEnd(store_->Scan(request, nullptr)).code() == Code::kThrottled;
+  };
+  const std::string first(PartitionPrefix(Key(0, 0))), last(PartitionPrefix(Key(49, 0)));
+  const std::string lower = TableLowerBound(table_), upper = TableUpperBound(table_);
+  EXPECT_TRUE(is_refused(lower, upper, Direction::kForward));
+  EXPECT_TRUE(is_refused(lower, upper, Direction::kBackward));
+  EXPECT_TRUE(is_refused(first, PrefixSuccessor(first), Direction::kForward));
+  EXPECT_TRUE(is_refused(first, PrefixSuccessor(first), Direction::kBackward));
+  NextSecond();
+  const auto throttled =
+      store_->hot_partitions().Top(HeatMetric::kThrottled, 10, runtime_.clock().RecentNanos());
+  ASSERT_EQ(throttled.size(), 2u);
+  EXPECT_EQ(throttled[0].prefix, first);
+  EXPECT_EQ(throttled[1].prefix, last);
+  EXPECT_NEAR(throttled[0].per_second, 3 * throttled[1].per_second, 1e-6);
+}
+
 TEST_F(StoreLoadTest, RefusedCallsAreNoLoad) {
   ASSERT_TRUE(store_->throttle().SetTargets({.partition_rate = 1, .account_rate = 0}).ok());
   std::string content;
