@@ -37,6 +37,8 @@ constexpr double kDearOverlap = 2 * kLevelGrowth;
 constexpr uint64_t kTinyShare = 8;
 constexpr double kDearOverlapOfTiny = 1.0;
 constexpr uint64_t kSmallShare = 2;
+// As many as nobody minds, whether they lie on each other or not.
+constexpr size_t kManyFiles = 16;
 
 class Level0 {
  public:
@@ -45,6 +47,8 @@ class Level0 {
   std::optional<CompactionPlan> BestDown() const;
   // Of files of at most `file_bytes_max`.
   std::optional<CompactionPlan> AmongItself(uint64_t file_bytes_max) const;
+  // Of so many that each takes more than it is worth, which become one file.
+  std::optional<CompactionPlan> ManyToOne() const;
   std::optional<CompactionPlan> ForSeeks() const;
 
  private:
@@ -119,6 +123,8 @@ class Level0 {
   // their bytes)`: from the first index up to the second.
   template <typename Takes>
   std::pair<size_t, size_t> NewestRun(Takes takes) const;
+  // Those that are small and, but for the first few, no larger than all newer ones together.
+  std::vector<size_t> SmallRun(uint64_t file_bytes_max, uint64_t bytes_max) const;
   // None when nothing would come of it, or it cannot be done now. REQUIRES: the files are idle and rise, and
   // every file between the newest and the oldest of them in age that overlaps one of them is among them.
   std::optional<CompactionPlan> PlanAmong(const std::vector<size_t>& run, PickReason reason) const;
@@ -351,7 +357,7 @@ std::optional<CompactionPlan> Level0::PlanAmong(const std::vector<size_t>& run, 
   // Side by side they would become the same files again, and be picked again.
   std::vector<const FileShape*> files;
   for (size_t i : run) files.push_back(&files_[i]);
-  if (MutuallyDisjoint(files)) return std::nullopt;
+  if (reason != PickReason::kSmallFiles && MutuallyDisjoint(files)) return std::nullopt;
   CompactionPlan plan;
   plan.reason = reason;
   plan.span = files.front()->span;
@@ -365,15 +371,25 @@ std::optional<CompactionPlan> Level0::PlanAmong(const std::vector<size_t>& run, 
 
 // The newest run of small files that is worth merging into one.
 std::optional<CompactionPlan> Level0::AmongItself(uint64_t file_bytes_max) const {
-  const auto takes = [file_bytes_max](const FileShape& file, size_t count, uint64_t bytes) {
+  const std::vector<size_t> run = SmallRun(file_bytes_max, UINT64_MAX);
+  return run.size() < kSmallFilesMin ? std::nullopt : PlanAmong(run, PickReason::kLevel0Small);
+}
+
+// Together they are not cut, also where they lie side by side (OutputCutter).
+std::optional<CompactionPlan> Level0::ManyToOne() const {
+  const std::vector<size_t> run = SmallRun(options_.flush_bytes / kTinyShare, options_.target_file_bytes / 2);
+  return run.size() < kManyFiles ? std::nullopt : PlanAmong(run, PickReason::kSmallFiles);
+}
+
+std::vector<size_t> Level0::SmallRun(uint64_t file_bytes_max, uint64_t bytes_max) const {
+  const auto takes = [=](const FileShape& file, size_t count, uint64_t bytes) {
     const bool grown_too_much = count >= kSmallFilesMin && file.size > bytes;
-    return file.size <= file_bytes_max && !grown_too_much;
+    return file.size <= file_bytes_max && bytes + file.size <= bytes_max && !grown_too_much;
   };
   const auto [begin, end] = NewestRun(takes);
-  if (end - begin < kSmallFilesMin) return std::nullopt;
   std::vector<size_t> run(end - begin);
   std::iota(run.begin(), run.end(), begin);
-  return PlanAmong(run, PickReason::kLevel0Small);
+  return run;
 }
 
 std::vector<std::vector<size_t>> Level0::Columns(size_t begin, size_t end) const {
@@ -478,6 +494,12 @@ std::optional<CompactionPlan> PickLevel0(const LevelShape& shape, const PickerOp
   // Down is not possible now, or would rewrite much for little.
   std::optional<CompactionPlan> among = level0.AmongItself(small);
   return among ? std::move(among) : std::move(down);
+}
+
+std::optional<CompactionPlan> PickManyOfLevel0(const LevelShape& shape, const PickerOptions& options,
+                                               const LevelTargets& targets) {
+  if (shape.levels[0].size() < kManyFiles) return std::nullopt;
+  return Level0(shape, options, targets.base_level).ManyToOne();
 }
 
 std::optional<CompactionPlan> PickLevel0ForSeeks(const LevelShape& shape, const PickerOptions& options,

@@ -32,6 +32,10 @@ std::optional<CompactionPlan> PickLevel0(const LevelShape& shape, const PickerOp
 std::optional<CompactionPlan> PickLevel0ForSeeks(const LevelShape& shape, const PickerOptions& options,
                                                  const LevelTargets& targets);
 
+// Many small files of level 0, whether they lie on each other or not, to one.
+std::optional<CompactionPlan> PickManyOfLevel0(const LevelShape& shape, const PickerOptions& options,
+                                               const LevelTargets& targets);
+
 // The files of a level from 1 on with keys of `span`: from the first index up to the second, and themselves.
 std::pair<size_t, size_t> OverlappingRange(const std::vector<FileShape>& sorted, const KeySpan& span);
 std::vector<const FileShape*> OverlappingFiles(const std::vector<FileShape>& sorted, const KeySpan& span);

@@ -31,6 +31,8 @@ struct PickerOptions {
   uint64_t room_bytes = ~uint64_t{0};
   // Level 0 may be merged because scans have paid for its depth (PickLevel0ForSeeks).
   bool merges_for_seeks = false;
+  // Many small files may become one for their number alone.
+  bool merges_small_files = false;
 
   // What level 0 holds when it is merged down; and what that is at most where nobody writes.
   uint64_t level0_bytes() const { return level0_depth * flush_bytes; }

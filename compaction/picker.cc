@@ -1,6 +1,7 @@
 #include "compaction/picker.h"
 
 #include <algorithm>
+#include <span>
 
 #include "compaction/level0_picker.h"
 #include "engine/base/assert.h"
@@ -17,6 +18,7 @@ constexpr double kScoreDue = 1.0;
 constexpr double kScoreTombstones = 0.9;
 constexpr double kScoreForeign = 0.8;
 constexpr double kScoreSeeks = 0.7;
+constexpr double kScoreSmall = 0.6;
 
 struct Candidate {
   CompactionPlan plan;
@@ -129,6 +131,44 @@ std::optional<CompactionPlan> PickForForeignBytes(const LevelShape& shape, const
   return best.Take(kScoreForeign, PickReason::kForeignBytes);
 }
 
+// The neighbours from `first` on that shall be one file, which is not cut then (OutputCutter); none: they are
+// too few, or one of them has a good part of all bytes and would be written again with each few that join.
+std::span<const FileShape> SmallNeighbours(std::span<const FileShape> files, uint64_t target_bytes) {
+  constexpr size_t kFilesMin = 8, kFilesMax = 64;
+  uint64_t bytes = 0, largest = 0;
+  size_t count = 0;
+  for (size_t i = 0; i < std::min(files.size(), kFilesMax); ++i) {
+    const FileShape& file = files[i];
+    bytes += file.size;
+    largest = std::max(largest, file.size);
+    if (file.busy || file.size > target_bytes / 16 || bytes > target_bytes / 2) break;
+    if (i + 1 >= kFilesMin && largest <= bytes / 4) count = i + 1;
+  }
+  return files.first(count);
+}
+
+// Rows in key order that are flushed often, for a backup or a move, leave a small file each, which takes a
+// descriptor and a line of every manifest (and PickManyOfLevel0).
+std::optional<CompactionPlan> PickSmallFiles(const LevelShape& shape, const PickerOptions& options) {
+  constexpr uint32_t kLast = kLevels - 1;
+  const std::span<const FileShape> files(shape.levels[kLast]);
+  for (size_t first = 0; first < files.size(); ++first) {
+    const auto small = SmallNeighbours(files.subspan(first), options.target_file_bytes);
+    if (small.empty()) continue;
+    CompactionPlan plan;
+    plan.input_level = plan.output_level = kLast;
+    plan.span = small.front().span;
+    for (const FileShape& file : small) {
+      AddInput(&plan, kLast, file);
+      plan.span.Extend(file.span);
+    }
+    if (plan.RoomNeeded() > options.room_bytes || CollidesWithRunning(shape, plan)) continue;
+    plan.reason = PickReason::kSmallFiles;
+    return plan;
+  }
+  return std::nullopt;
+}
+
 struct ScoredLevel {
   uint32_t level = 0;
   double score = 0;
@@ -216,8 +256,14 @@ std::optional<CompactionPlan> PickCompaction(const LevelShape& shape, const Pick
   }
   if (auto plan = PickForTombstones(shape, options)) return plan;
   if (auto plan = PickForForeignBytes(shape, options)) return plan;
-  std::optional<CompactionPlan> plan = PickLevel0ForSeeks(shape, options, targets);
-  if (plan) plan->score = kScoreSeeks;
+  if (auto plan = PickLevel0ForSeeks(shape, options, targets)) {
+    plan->score = kScoreSeeks;
+    return plan;
+  }
+  if (!options.merges_small_files) return std::nullopt;
+  std::optional<CompactionPlan> plan = PickManyOfLevel0(shape, options, targets);
+  if (!plan) plan = PickSmallFiles(shape, options);
+  if (plan) plan->score = kScoreSmall;
   return plan;
 }
 

@@ -17,6 +17,7 @@ enum class PickReason : uint8_t {
   kTombstones,    // Tombstones that can be dropped fill much of a file.
   kForeignBytes,  // A slice keeps more bytes on disk than it uses.
   kLevel0Seeks,   // Scans have read as much of level 0, for its depth alone, as merging it takes.
+  kSmallFiles,    // Many small files on level 0, or side by side on the last one.
 };
 
 struct PlanInput {
@@ -54,6 +55,8 @@ struct CompactionPlan {
 // - Level 0, among itself: neighbours in age only, so that nothing is between them.
 // - Level 0, because scans have paid for it: as downwards, or files among itself that overlap each other.
 // - Deeper: one file and those it overlaps on the next level.
+// - Level 0 and the last level among themselves: small files of about one size, neighbours in age or in key
+//   order, so that each row is written again a few times at most however many there come to be.
 // - A plan that has no room, or has a busy file, or whose span overlaps that of a running job on a
 //   level both work on, is no plan (M21).
 //

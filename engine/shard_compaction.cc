@@ -153,7 +153,7 @@ std::optional<CompactionPlan> Shard::PickPlan(const RangeView& range, PickerOpti
   const bool for_seeks = plan && plan->reason == PickReason::kLevel0Seeks;
   if (for_seeks && plan->RoomNeeded() > picker.room_bytes / (context_.shard_count + 1)) plan.reset();
   if (!plan && picker.room_bytes < shape.TotalBytes()) {
-    picker.merges_for_seeks = false;
+    picker.merges_for_seeks = picker.merges_small_files = false;
     picker.room_bytes = kRoomUnknown;
     plan = PickCompaction(shape, picker);
   }
@@ -164,7 +164,8 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(uint64_t room, bool calm,
   ViewPin view = views_.Pin();
   PickerOptions picker = Picker(calm);
   // Where inputs are never removed (F39) each such merge would make the store larger.
-  picker.merges_for_seeks = !calm && !picker.space_is_short && !context_.references.keeps_all();
+  picker.merges_small_files = !picker.space_is_short && !context_.references.keeps_all();
+  picker.merges_for_seeks = !calm && picker.merges_small_files;
   std::shared_ptr<CompactionWork> best;
   // What certainly fits may use a reserve that is not held for writes any more, as it frees space (F55); else
   // it is no reason to give it back. Never by an idle thread: others wait behind it for the reserve's turn.
