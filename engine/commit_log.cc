@@ -115,6 +115,7 @@ LogPosition CommitLog::Append(Decided decided) {
     records_.push_back(Record{decided.version, decided.level, decided.payload, std::move(decided.keep)});
     unlogged_bytes_.store(unlogged_bytes_.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);
     unflushed_bytes_.store(unflushed_bytes() + TailBytes(size), std::memory_order_relaxed);
+    if (power) last_power_.store(position, std::memory_order_relaxed);
     decided_.store(position, std::memory_order_release);
     if (visible_at_once) {
       visible_version_.store(decided.version.value, std::memory_order_release);
@@ -333,7 +334,8 @@ void CommitLog::CopyToTail(LogPosition position, int tries_max) {
 
 Task<Status> CommitLog::AwaitVisible(LogPosition position, DurabilityLevel level) {
   const bool blocking = Executor::Current() == nullptr;
-  if (level != DurabilityLevel::kPower && !fenced()) {
+  const bool is_power = position.value == last_power_.load(std::memory_order_relaxed);
+  if (level != DurabilityLevel::kPower && !is_power && !fenced()) {
     CopyToTail(position, blocking ? kTailTriesMax : kTailTriesOnWorker);
   }
   while (visible_position() < position) {

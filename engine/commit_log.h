@@ -177,6 +177,7 @@ class CommitLog {
   std::atomic<uint64_t> visible_{0};
   std::atomic<uint64_t> visible_version_{0};
   std::atomic<uint64_t> flush_wanted_{0};  // Flush asked for up to here.
+  std::atomic<uint64_t> last_power_{0};    // The last position at `power`, which only a flush makes visible.
   std::atomic<uint64_t> last_version_{0};
   // Written under mutex_: of the payloads of records_ behind taken_; of all records_, as in the tail.
   std::atomic<uint64_t> unlogged_bytes_{0}, unflushed_bytes_{0};
