@@ -146,8 +146,17 @@ Task<Result<bool>> LogRecoverer::InEffect(Candidate& candidate) {
 Status LogRecoverer::CheckNoLaterSegment() const {
   const SegmentId head = head_ != nullptr ? head_->header().segment : SegmentId{0};
   for (const Candidate& candidate : candidates_) {
-    if (!candidate.has_first_frame || candidate.first_frame.segment <= head) continue;
-    if (candidate.valid && candidate.header().segment == candidate.first_frame.segment) continue;
+    if (!candidate.has_first_frame || candidate.first_frame.segment < head) continue;
+    const FrameHeader& frame = candidate.first_frame;
+    if (candidate.valid && candidate.header().segment == frame.segment) {
+      if (candidate.header().incarnation == frame.incarnation) continue;
+      return Status::Corruption(At(*candidate.file, 0) + "the header is of incarnation " +
+                                std::to_string(candidate.header().incarnation.value) +
+                                ", though the frame behind it, of the same segment, is of " +
+                                std::to_string(frame.incarnation.value) +
+                                ": one process wrote over what another had written (F31, F64)");
+    }
+    if (frame.segment == head) continue;
     return Status::Corruption(At(*candidate.file, 0) +
                               "the header is bad, though the frame behind it is of segment " +
                               std::to_string(candidate.first_frame.segment.value) + ", later than " +

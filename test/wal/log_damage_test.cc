@@ -7,6 +7,7 @@
 #include "wal/frame_format.h"
 #include "wal/log_inspect.h"
 #include "wal/segment_format.h"
+#include "wal/segment_reader.h"
 
 namespace partita {
 namespace {
@@ -79,6 +80,12 @@ std::string NewestSegment(SimDisk& disk) {
     newest_id = id;
   }
   return newest;
+}
+
+SegmentHeader SegmentHeaderOf(SimDisk& disk, const std::string& path) {
+  SimRuntime runtime({.seed = 1}, disk);
+  auto file = RunBlocking(runtime.files().Open(path, OpenMode::kRead, FileIo::kBuffered)).value();
+  return RunBlocking(SegmentReader::ReadHeader(*file))->header;
 }
 
 TEST(LogDamageTest, TheLastGroupTornAtAnySectorIsCutAndReported) {
@@ -213,6 +220,31 @@ TEST(LogDamageTest, ABadHeaderOfAnySegmentInUseIsDamage) {
     EXPECT_EQ(replayed.code(), Code::kCorruption) << path;
     EXPECT_NE(replayed.status().message().find(path), std::string::npos) << replayed.status().message();
   }
+}
+
+// A write of a process that was killed, which the device did last of all: the log would end there.
+TEST(LogDamageTest, AHeaderOfAnEarlierLifeOverASegmentOfALaterOneIsDamage) {
+  SimDisk disk(6);
+  WriteGroups(disk, 4, /*seal=*/false);
+  {
+    LogProcess process(disk, Second());
+    const uint64_t next = process.Recover().payloads.size() + 1;
+    ASSERT_TRUE(process.AppendAndFlush(next, {"acknowledged"}).ok());
+  }
+  const std::string newest = NewestSegment(disk);
+  SegmentHeader header = SegmentHeaderOf(disk, newest);
+  ASSERT_EQ(header.incarnation, Incarnation{2});
+  header.incarnation = Incarnation{1};
+  AlignedBuffer page(kSegmentHeaderSize);
+  EncodeSegmentHeader({kTestStore, kTestShard}, header, page.span());
+  disk.WriteFileAt(newest, 0, std::string(reinterpret_cast<const char*>(page.data()), kSegmentHeaderSize));
+  auto options = Second();
+  options.incarnation = Incarnation{3};
+  LogProcess third(disk, options);
+  const auto replayed = third.TryRecover();
+  EXPECT_EQ(replayed.code(), Code::kCorruption);
+  EXPECT_NE(replayed.status().message().find("of incarnation 1"), std::string::npos)
+      << replayed.status().message();
 }
 
 TEST(LogDamageTest, AMissingFileIsDamageAndTheNewestOneByWhatTheManifestKnows) {
