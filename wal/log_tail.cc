@@ -58,7 +58,7 @@ class TailCopy final : public SharedMapping {
  public:
   explicit TailCopy(AlignedBuffer bytes) : bytes_(std::move(bytes)) {}
   std::span<uint8_t> bytes() override { return bytes_.span(); }
-  void Stored(uint64_t, uint64_t) override {}
+  Status Stored(uint64_t, uint64_t) override { return Status(); }
 
  private:
   AlignedBuffer bytes_;
@@ -113,7 +113,7 @@ Task<Result<std::unique_ptr<LogTail>>> LogTail::Open(FileSystem& files, std::str
       // The kernel now takes the pages for clean and may drop them, and with them the only copy of what was
       // acknowledged at level process (F3). Stored anew they are as good as they were.
       std::memcpy(mapping->bytes().data(), left.data(), actual);
-      mapping->Stored(0, actual);
+      (void)mapping->Stored(0, actual);
       co_return flushed;
     }
   }
@@ -173,11 +173,11 @@ Status LogTail::Append(std::span<const LogRecord> records, LogPosition durable_e
   if (!Fits(records, durable_end)) {
     return Status::Busy("the log's tail is full until a flush frees it");
   }
-  for (const LogRecord& record : records) Write(record);
+  for (const LogRecord& record : records) PARTITA_TRY(Write(record));
   return Status();
 }
 
-void LogTail::Write(const LogRecord& record) {
+Status LogTail::Write(const LogRecord& record) {
   PARTITA_ASSERT(record.position > end_);
   const uint64_t size = TailRecordSize(record.payload.size());
   if (halves_[current_].used + size > half_size_) {
@@ -188,9 +188,10 @@ void LogTail::Write(const LogRecord& record) {
   const uint64_t offset = current_ * half_size_ + half.used;
   const TailRecord tail_record{record.position, record.version, record.payload};
   EncodeTailRecord(owner_, incarnation_, offset, tail_record, bytes_.subspan(offset, size));
-  mapping_->Stored(offset, size);
+  PARTITA_TRY(mapping_->Stored(offset, size));
   half.used += size;
   half.last = end_ = record.position;
+  return Status();
 }
 
 }  // namespace partita

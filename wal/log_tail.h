@@ -19,7 +19,8 @@ namespace partita {
 // a busy 2-core virtual machine), and AppendTail may be a plain function. The price: a read error of
 // an evicted page would end the process by SIGBUS. Open reads the file by a call first, where that is an
 // error only; a page that is evicted later may still do it. The blocks are written once when the file is
-// made, so a full disk cannot.
+// made, so a full disk cannot; file systems that write a page elsewhere each time get it by calls
+// (io/written_mapping.h).
 //
 // Append belongs to the holder of the tail token; ReadAll to recovery, before the first Append.
 class LogTail {
@@ -40,8 +41,8 @@ class LogTail {
   // Of the records that stand first in the halves; 0: there are none.
   Incarnation NewestIncarnation() const;
 
-  // Copies all of `records` but those below end(), or none: kBusy. `durable_end`: what segments
-  // hold flushed.
+  // Copies all of `records` but those up to end(), or none: kBusy. `durable_end`: what segments hold flushed.
+  // Another error: up to end() they are copied, and the others may be tried again.
   Status Append(std::span<const LogRecord> records, LogPosition durable_end);
 
   // The last position copied since Open; 0 when none.
@@ -55,7 +56,7 @@ class LogTail {
     LogPosition last;  // Highest position in it.
   };
   bool Fits(std::span<const LogRecord> records, LogPosition durable_end) const;
-  void Write(const LogRecord& record);
+  Status Write(const LogRecord& record);
 
   const LogIdentity owner_;
   const Incarnation incarnation_;

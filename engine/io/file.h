@@ -69,8 +69,10 @@ class SharedMapping {
  public:
   virtual ~SharedMapping() = default;
   virtual std::span<uint8_t> bytes() = 0;
-  // Tells the simulator that [offset, offset+size) was stored to; nothing on a real backend.
-  virtual void Stored(uint64_t offset, uint64_t size) = 0;
+  // To be called when [offset, offset+size) was stored to: the simulator learns of it, and where the file
+  // system could end the process for want of space it is written by a call now (written_mapping.h). kNoSpace,
+  // kIoError: there alone.
+  virtual Status Stored(uint64_t offset, uint64_t size) = 0;
 };
 
 enum class OpenMode : uint8_t {

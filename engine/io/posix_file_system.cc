@@ -21,6 +21,7 @@
 #include "engine/io/posix_file.h"
 #include "engine/io/system_clock.h"
 #include "engine/io/unshared_descriptor.h"
+#include "engine/io/written_mapping.h"
 
 namespace partita {
 
@@ -63,7 +64,7 @@ class PosixMapping final : public SharedMapping {
   PosixMapping(void* start, size_t size) : bytes_(static_cast<uint8_t*>(start), size) {}
   ~PosixMapping() override { munmap(bytes_.data(), bytes_.size()); }
   std::span<uint8_t> bytes() override { return bytes_; }
-  void Stored(uint64_t, uint64_t) override {}
+  Status Stored(uint64_t, uint64_t) override { return Status(); }
 
  private:
   std::span<uint8_t> bytes_;
@@ -306,6 +307,7 @@ Result<std::unique_ptr<SharedMapping>> PosixFileSystem::Map(std::string_view pat
     return Status::InvalidArgument("map \"" + name + "\": it has " + std::to_string(information.st_size) +
                                    " bytes, " + std::to_string(size) + " are needed");
   }
+  if (StoresNeedSpace(descriptor)) return WrittenMapping::Make(descriptor, size, name);
   void* start = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   const int error = errno;
   close(descriptor);  // The mapping keeps the file.

@@ -23,11 +23,12 @@ SimMapping::~SimMapping() {
   inode_->RemoveMapping(bytes());
 }
 
-void SimMapping::Stored(uint64_t offset, uint64_t size) {
+Status SimMapping::Stored(uint64_t offset, uint64_t size) {
   PARTITA_ASSERT(offset <= size_ && size <= size_ - offset);
-  if (device_.crashed() || size == 0) return;
+  if (device_.crashed() || size == 0) return Status();
   device_.RecordStore(path_, offset, size);
   inode_->Write(offset, bytes().subspan(offset, size), device_.NextSequence());
+  return Status();
 }
 
 void SimMapping::KeepUnannounced() {

@@ -16,7 +16,7 @@ class SimMapping : public SharedMapping {
   ~SimMapping() override;
 
   std::span<uint8_t> bytes() override { return memory_.span().first(size_); }
-  void Stored(uint64_t offset, uint64_t size) override;
+  Status Stored(uint64_t offset, uint64_t size) override;
 
   // Hands the kernel all that differs from the file.
   void KeepUnannounced();

@@ -456,7 +456,7 @@ TEST(SimDiskTest, AMappingsBytesOutliveTheProcessButNotThePower) {
       auto mapping = process.files().Map("tail", 8192);
       ASSERT_TRUE(mapping.ok());
       std::fill_n((*mapping)->bytes().data() + 512, 512, 'n');
-      (*mapping)->Stored(512, 512);
+      EXPECT_TRUE((*mapping)->Stored(512, 512).ok());
       std::fill_n((*mapping)->bytes().data() + 4096, 512, 'u');  // Never announced.
       EXPECT_EQ(LettersOf(disk, "tail"), "on" + std::string(14, 'o'));
       process.runtime().CrashNow();
@@ -495,7 +495,7 @@ TEST(SimDiskTest, AMappedTailStoredManyTimesKeepsItsNewestStateReachable) {
       ASSERT_TRUE(mapping.ok());
       for (char letter = 'a'; letter <= 'z'; ++letter) {
         std::fill_n((*mapping)->bytes().data(), 512, letter);
-        (*mapping)->Stored(0, 512);
+        EXPECT_TRUE((*mapping)->Stored(0, 512).ok());
       }
     }
     disk.CrashPower();
