@@ -83,6 +83,7 @@ OpenReport ReportOf(const StoreOpenReport& report, uint32_t shards) {
   out.records_replayed = report.records_replayed;
   out.torn_bytes = report.torn_bytes;
   out.leftover_files_removed = report.leftover_objects_removed;
+  out.leftovers_kept = report.leftovers_kept;
   out.clean_shutdown = report.clean_shutdown;
   out.shards = shards;
   out.shards_before = report.shards_before;

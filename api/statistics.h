@@ -68,7 +68,9 @@ struct OpenReport {
   uint64_t records_replayed = 0, torn_bytes = 0, leftover_files_removed = 0;
   bool clean_shutdown = true;
   uint32_t shards = 0;
-  uint32_t shards_before = 0;               // It had when it was opened; another number: it was divided anew.
+  uint32_t shards_before = 0;  // It had when it was opened; another number: it was divided anew.
+  std::string
+      leftovers_kept;  // Why files of no use could not be removed, and take room; empty: none are there.
   std::vector<std::string> damaged_shards;  // Why each of them is not served (Options::open_degraded).
   std::string volatile_storage;  // Why kPower is not given (Options::allow_volatile_storage); empty: it is.
   double seconds = 0;

@@ -188,8 +188,10 @@ Task<Status> Store::OpenAll() {
   }
   if (catalog_.shard_count != options_.shards) PARTITA_CO_TRY(co_await Reshard(options_.shards));
   if (!degraded()) {
-    PARTITA_CO_TRY(co_await RemoveOldLayouts());
-    PARTITA_CO_TRY(co_await RemoveLeftovers());
+    // They take room and no more: what cannot be removed is tried again by the next opening.
+    Status removed = co_await RemoveOldLayouts();
+    if (removed.ok()) removed = co_await RemoveLeftovers();
+    report_.leftovers_kept = removed.message();
   }
   reserve_.WhileLow([this] {
     for (Shard* shard : sound_shards_) shard->FreeSpace();

@@ -165,6 +165,9 @@ void AnnounceStore(const Database& database, const StoreFlags& store, std::ostre
   out << "  recovery    " << (report.clean_shutdown ? "clean" : "after a stop that was not clean") << ", "
       << FormatCount(report.records_replayed) << " log records replayed, " << FormatSeconds(report.seconds)
       << "\n";
+  if (!report.leftovers_kept.empty()) {
+    out << "  leftovers   files of no use are still there: " << report.leftovers_kept << "\n";
+  }
   if (report.shards_before != 0 && report.shards_before != report.shards) {
     out << "              re-divided from " << report.shards_before << " shards\n";
   }

@@ -1,0 +1,36 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "engine/io/local_object_store.h"
+#include "engine/io/sim_runtime.h"
+#include "engine/store.h"
+#include "test/engine/stalled_fixture.h"
+
+namespace partita {
+namespace {
+
+// What a flush left that was killed.
+TEST(LeftoversTest, AFileOfNoUseThatCannotBeRemovedDoesNotKeepTheStoreFromOpening) {
+  SimDisk disk(11);
+  const std::string left = ObjectPath(ObjectId(uint64_t{1} << 32 | 999));
+  for (int life = 1; life <= 4; ++life) {
+    SimRuntime runtime({.seed = 11, .shards = 1}, disk);
+    if (life == 2) runtime.AddFault({.operations = SimOps(SimOp::kRemove), .path_prefix = left});
+    Result<std::unique_ptr<Store>> opened = runtime.RunToEnd(Store::Open(runtime, OneShardStore()));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    Store& store = **opened;
+    const StoreOpenReport& report = store.open_report();
+    EXPECT_EQ(report.leftovers_kept.find(left) != std::string::npos, life == 2) << report.leftovers_kept;
+    EXPECT_EQ(report.leftover_objects_removed, life == 3 ? 1u : 0u) << life;
+    EXPECT_EQ(disk.FileExists(left), life == 2) << life;
+    if (life == 1) {
+      EXPECT_TRUE(runtime.RunToEnd(MakeRawTable(&store, "rows")).ok());
+      disk.WriteFile(left, "cut short");
+    }
+    EXPECT_TRUE(runtime.RunToEnd(store.Close()).ok());
+  }
+}
+
+}  // namespace
+}  // namespace partita
