@@ -1,8 +1,8 @@
 #pragma once
 #include <simdjson.h>
 
+#include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -17,8 +17,8 @@ namespace partita {
 
 inline void AppendNumber(std::string* out, double value) {
   char text[32];
-  std::snprintf(text, sizeof(text), "%.6g", value);
-  out->append(text);
+  const auto end = std::to_chars(text, text + sizeof(text), value, std::chars_format::general, 6).ptr;
+  out->append(text, end);
 }
 
 inline void AppendLabel(std::string* out, std::string_view name) {

@@ -289,6 +289,11 @@ std::string MetricsText(const ServerMetrics& metrics) {
   out.Sample(stats.throttled_by_total, Label("by", "total"));
   out.Gauge("throttled_partitions_active", "Partitions whose entities are being counted.",
             stats.throttled_partitions_active);
+  out.Family("range_steps_total", "counter", "What was done with ranges for the load's sake, and what failed.");
+  out.Sample(stats.ranges_split, Label("step", "split"));
+  out.Sample(stats.ranges_merged, Label("step", "merge"));
+  out.Sample(stats.ranges_moved, Label("step", "move"));
+  out.Sample(stats.ranges_failed, Label("step", "failed"));
   out.Family("load_per_second", "gauge",
              "Estimated from samples, over about the last 43 s: entities, bytes, and CPU nanoseconds.");
   for (size_t i = 0; i < kHeatMetrics; ++i) out.Sample(metrics.load[i], Label("of", kHeatMetricNames[i]));

@@ -37,6 +37,10 @@ ServerMetrics SomeMetrics() {
   metrics.database.throttled_by_partition = 11;
   metrics.database.throttled_by_account = 12;
   metrics.database.throttled_partitions_active = 13;
+  metrics.database.ranges_split = 21;
+  metrics.database.ranges_merged = 22;
+  metrics.database.ranges_moved = 23;
+  metrics.database.ranges_failed = 24;
   metrics.database.load_samples_lost = 14;
   metrics.load[static_cast<size_t>(HeatMetric::kBytes)] = 2.5;
   metrics.database.shards[1].background[1] = {99, 1.5, {7, 0.25}, {3, 0.125}};
@@ -73,6 +77,10 @@ TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
   EXPECT_THAT(text, HasSubstr("partita_throttled_calls_total{by=\"partition\"} 11\n"));
   EXPECT_THAT(text, HasSubstr("partita_throttled_calls_total{by=\"account\"} 12\n"));
   EXPECT_THAT(text, HasSubstr("partita_throttled_partitions_active 13\n"));
+  EXPECT_THAT(text, HasSubstr("partita_range_steps_total{step=\"split\"} 21\n"));
+  EXPECT_THAT(text, HasSubstr("partita_range_steps_total{step=\"merge\"} 22\n"));
+  EXPECT_THAT(text, HasSubstr("partita_range_steps_total{step=\"move\"} 23\n"));
+  EXPECT_THAT(text, HasSubstr("partita_range_steps_total{step=\"failed\"} 24\n"));
   EXPECT_THAT(text, HasSubstr("partita_load_samples_lost_total 14\n"));
   EXPECT_THAT(text, HasSubstr("partita_load_per_second{of=\"bytes\"} 2.5\n"));
   EXPECT_THAT(text, HasSubstr("partita_durability_info{level=\"power\",in_force=\"process\"} 1\n"));
