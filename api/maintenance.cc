@@ -1,4 +1,5 @@
 #include "api/database_impl.h"
+#include "api/names.h"
 #include "engine/backup.h"
 #include "engine/repair.h"
 
@@ -32,6 +33,7 @@ Result<RepairReport> Database::Repair(const std::string& directory, const Repair
                                    "; a repair needs at least 160 MiB");
   }
   const std::string account = options.account.empty() ? Options().account : options.account;
+  PARTITA_TRY(CheckAccountName(account));  // Tables of another one could be opened by nobody.
   Result<RepairReport> report = RepairStoreIn(directory, account, ExtractZones, options);
   if (!report.ok()) return report.status().WithContext("repair of '" + directory + "'");
   return report;

@@ -432,7 +432,7 @@ class Database {
   // reads all of it. With options.apply it then repairs the store: everything that is not listed as lost is
   // kept, and the old bytes lie in RepairReport::kept_in, a directory within the store, until somebody
   // removes it. Killed anywhere it leaves the store as it was or repaired. kNotFound: no store; kLocked: in
-  // use; kInvalidArgument: a backup. Blocks.
+  // use; kInvalidArgument: a backup, or an option that breaks a rule. Blocks.
   static Result<RepairReport> Repair(const std::string& directory, const RepairOptions& options = {});
 
   // For tests and tools inside this project: runs on a given world (the simulator).

@@ -66,7 +66,7 @@ struct RepairOptions {
   bool apply = false;
   // For what the logs hold, which goes through memory. At least 160 MiB: a log record may have 128 MiB.
   uint64_t memory_bytes = uint64_t{256} << 20;
-  // Whose the tables are that a lost catalog named. Empty: the default account's (api/partita.h).
+  // Whose the tables are that a lost catalog named: as Options::account (api/partita.h). Empty: its default.
   std::string account{};
   // With `apply`: told of what was found before anything is changed, when there is damage. May be null.
   std::function<void(const RepairReport&)> found{};

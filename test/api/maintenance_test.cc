@@ -274,5 +274,29 @@ TEST_F(MaintenanceTest, AKilledBackupNeverHasTheNameOfACompleteOneAndTheNextOneT
   EXPECT_EQ(CountOf(*database, "Rows"), 200u);
 }
 
+// Its tables could be opened by nobody: Options::account takes no such name.
+TEST_F(MaintenanceTest, ARepairForAnAccountThatNobodyCanHaveIsRefusedBeforeAnythingIsDone) {
+  {
+    auto database = Open(SmallStore(store_));
+    Fill(*database, "Rows", 10);
+    ASSERT_TRUE(database->Close().ok());
+  }
+  fs::remove(store_ + "/meta/catalog");
+  const auto before = Fingerprint(store_);
+  RepairOptions options;
+  options.apply = true;
+  options.account = "Contoso";
+  const auto refused = Database::Repair(store_, options);
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument) << refused.status().ToString();
+  EXPECT_THAT(refused.status().message(), testing::HasSubstr("Contoso"));
+  EXPECT_TRUE(Fingerprint(store_) == before);
+  options.account = "contoso";
+  const auto repaired = Database::Repair(store_, options);
+  ASSERT_TRUE(repaired.ok()) << repaired.status().ToString();
+  Options open = SmallStore(store_);
+  open.account = options.account;
+  EXPECT_EQ(Open(open)->ListTables().size(), 1u);
+}
+
 }  // namespace
 }  // namespace partita
