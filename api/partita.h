@@ -180,8 +180,8 @@ using WriteCallback = std::function<void(WriteResult)>;
 struct BatchOptions {
   Durability durability = Durability::kTableDefault;
   uint32_t operations_max = 100;
-  // Sum of entity sizes by the service's formula; at most 64 MiB, and what is encoded at most half of the
-  // memory for memtables (5/32 of memory_bytes).
+  // Sum of entity sizes by the service's formula, of deletes those of the keys; at most 64 MiB, and what is
+  // encoded at most half of the memory for memtables (5/32 of memory_bytes).
   uint64_t bytes_max = 4u << 20;
 };
 

@@ -3,8 +3,10 @@
 #include "api/async_database.h"
 #include "api/encoded_batch.h"
 #include "api/etag.h"
+#include "api/limits.h"
 #include "api/row_keys.h"
 #include "api/table_state.h"
+#include "engine/base/text.h"
 
 // Writes of entity tables: check, encode, hand to the engine.
 
@@ -33,6 +35,18 @@ WriteResult Refused(Status status, size_t operation) {
   return result;
 }
 
+// What an operation counts for, exactly and at most. Of a delete the keys alone are used.
+uint64_t SizeOf(const Write& write) {
+  const Entity& entity = write.entity;
+  if (write.action != WriteAction::kDelete) return EntitySizeBytes(entity);
+  return kEntitySizeBase + 2 * (Utf16Units(entity.partition_key()) + Utf16Units(entity.row_key()));
+}
+uint64_t SizeBoundOf(const Write& write) {
+  const Entity& entity = write.entity;
+  if (write.action != WriteAction::kDelete) return EntitySizeBoundBytes(entity);
+  return kEntitySizeBase + 2 * (entity.partition_key().size() + entity.row_key().size());
+}
+
 // Checks and encodes; on failure the result says which operation and why.
 std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const Write> writes,
                                        const BatchOptions& options, EncodedBatch* batch) {
@@ -50,7 +64,7 @@ std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const W
     return Refused(Status::InvalidArgument("bytes_max is above 64 MiB"), 0);
   }
   uint64_t bytes_bound = 0;
-  for (const Write& write : writes) bytes_bound += EntitySizeBoundBytes(write.entity);
+  for (const Write& write : writes) bytes_bound += SizeBoundOf(write);
   batch->Reserve(writes.size(), EncodedRoom(bytes_bound, writes.size()));
   uint64_t bytes = 0;
   RowKeys rows;
@@ -69,7 +83,7 @@ std::optional<WriteResult> EncodeBatch(const TableCore& table, std::span<const W
     }
     Status added = batch->Add(writes[i]);
     if (!added.ok()) return Refused(std::move(added), i);
-    if (bytes_bound > options.bytes_max) bytes += EntitySizeBytes(entity);
+    if (bytes_bound > options.bytes_max) bytes += SizeOf(writes[i]);
     if (bytes > options.bytes_max) {
       return Refused(Status::InvalidArgument("the entities of the batch are larger than " +
                                              std::to_string(options.bytes_max) + " bytes together"),
@@ -85,7 +99,7 @@ std::optional<WriteResult> EncodeOne(const TableCore& table, const Write& write,
   if (!table.impl->is_usable()) [[unlikely]]
     return Refused(table.impl->CheckUse(), 0);
   if (Status known = CheckDurability(durability); !known.ok()) return Refused(std::move(known), 0);
-  batch->Reserve(1, EncodedRoom(EntitySizeBoundBytes(write.entity), 1));
+  batch->Reserve(1, EncodedRoom(SizeBoundOf(write), 1));
   Status added = batch->Add(write);
   if (!added.ok()) return Refused(std::move(added), 0);
   batch->Link(LevelOf(durability, table.durability));

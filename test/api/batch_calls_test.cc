@@ -68,6 +68,21 @@ TEST_P(BatchCallsTest, ABatchIsBoundedAndByOptionElsewhere) {
   EXPECT_EQ(*table.Count({}), 106u);
 }
 
+// As a client has them that deletes what it has read.
+TEST_P(BatchCallsTest, OfDeletesABatchCountsTheKeysAlone) {
+  Table table = MakeTable();
+  std::vector<Write> writes = Inserts(0, 5, 450'000);
+  ASSERT_TRUE(table.Transact(writes, {.bytes_max = 5u << 20}).ok());
+  for (Write& write : writes) write.action = WriteAction::kDelete;
+  const WriteResult deleted = table.Transact(writes);
+  EXPECT_TRUE(deleted.ok()) << deleted.status.ToString();
+  EXPECT_EQ(*table.Count({}), 0u);
+  // Keys count as they do of all entities: 4, and 2 a unit.
+  for (Write& write : writes) write.entity = Entity(std::string(300, 'p'), write.entity.row_key());
+  EXPECT_EQ(table.Transact(writes, {.bytes_max = 3'000}).status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(table.Transact(writes, {.bytes_max = 3'200}).status.code(), Code::kNotFound);
+}
+
 TEST_P(BatchCallsTest, ManyRowsComeInTheOrderAskedForWhereverTheyAre) {
   constexpr int kRows = 400;
   Table table = MakeTable();
