@@ -181,7 +181,8 @@ struct BatchOptions {
   Durability durability = Durability::kTableDefault;
   uint32_t operations_max = 100;
   // Sum of entity sizes by the service's formula, of deletes those of the keys; at most 64 MiB, and what is
-  // encoded at most half of the memory for memtables (5/32 of memory_bytes).
+  // encoded at most half of the memory for memtables (5/32 of memory_bytes); with some 120 bytes an operation
+  // beside it at most all of it.
   uint64_t bytes_max = 4u << 20;
 };
 

@@ -46,6 +46,7 @@
 namespace partita {
 
 class LoadSampler;
+struct BatchRoom;
 struct WriteBatch;
 
 // For tests that prove the tests: a defect planted in the engine must be caught by the crash oracle.
@@ -268,7 +269,7 @@ class Shard {
   };
   Task<Status> PauseBeforeRetry(const WriteBatch& batch, WriteWaits* waits);
   Task<void> AwaitFenceEnd(std::shared_ptr<Event> end, uint64_t* waited);
-  size_t BatchBytesMax() const;
+  BatchRoom RoomForBatch() const;
   void Decide(WriteBatch* batch);
   void Accept(WriteBatch* batch, const ReadView& view);
   bool IsFull(const Memtable& memtable) const;

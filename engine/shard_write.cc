@@ -175,7 +175,7 @@ Task<Status> Shard::Resolve(WriteBatch* batch) {
     co_return Status();
   }
   bool encoded_before = !batch->any_old && batch->memtable == view->active;
-  Status encoded = encoded_before ? Status() : batch->Encode(view->active, BatchBytesMax());
+  Status encoded = encoded_before ? Status() : batch->Encode(view->active, RoomForBatch());
   if (encoded.ok()) co_return Status();
   if (encoded.code() != Code::kResourceExhausted) co_return encoded;
   batch->verdict = WriteBatch::Verdict::kNoRoom;
@@ -187,9 +187,9 @@ Task<Status> Shard::Resolve(WriteBatch* batch) {
   co_return Status();
 }
 
-// What the record of one batch may take.
-size_t Shard::BatchBytesMax() const {
-  return std::min<size_t>(kBatchRecordBytesMax, context_.memtable_pool.capacity_bytes() / 2);
+BatchRoom Shard::RoomForBatch() const {
+  const size_t capacity = context_.memtable_pool.capacity_bytes();
+  return {.record_bytes = std::min<size_t>(kBatchRecordBytesMax, capacity / 2), .memory_bytes = capacity};
 }
 
 void Shard::Decide(WriteBatch* batch) {
@@ -232,7 +232,7 @@ void Shard::Decide(WriteBatch* batch) {
   }
   // The payload must lie in the memtable that its entries go to.
   if (rebuilt || batch->memtable != view.active) {
-    Status encoded = batch->Encode(view.active, BatchBytesMax());
+    Status encoded = batch->Encode(view.active, RoomForBatch());
     if (encoded.code() == Code::kResourceExhausted) {
       batch->verdict = WriteBatch::Verdict::kNoRoom;
       return;

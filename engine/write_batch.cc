@@ -172,15 +172,21 @@ bool WriteBatch::CheckOps() {
 
 // ---- The log record.
 
-Status WriteBatch::Encode(const std::shared_ptr<Memtable>& into, size_t bytes_max) {
+Status WriteBatch::Encode(const std::shared_ptr<Memtable>& into, const BatchRoom& room) {
   size_t size = kBatchRecordHeaderSize;
   for (size_t i = 0; i < request.ops.size(); ++i) {
     size += kBatchOperationOverheadMax + request.ops[i].user_key.size() + ContentOf(i).size();
   }
-  if (size > bytes_max) {
+  if (size > room.record_bytes) {
     return Status::InvalidArgument("the batch takes " + std::to_string(size) + " bytes; at most " +
-                                   std::to_string(bytes_max) +
+                                   std::to_string(room.record_bytes) +
                                    " fit (half of the memtable memory, 112 MiB at most)");
+  }
+  if (const size_t whole = size + Memtable::ReserveBytes(request.ops.size()); whole > room.memory_bytes) {
+    return Status::InvalidArgument("the batch has " + std::to_string(request.ops.size()) +
+                                   " operations, which take " + std::to_string(whole) +
+                                   " bytes of memory with their places in a memtable; there are " +
+                                   std::to_string(room.memory_bytes));
   }
   uint8_t* memory = into->arena().Allocate(size);
   if (memory == nullptr) return Status::ResourceExhausted("no memtable memory");

@@ -20,6 +20,12 @@ namespace partita {
 
 struct ReadView;
 
+// What one batch may take at most.
+struct BatchRoom {
+  size_t record_bytes = 0;  // In the log.
+  size_t memory_bytes = 0;  // The record with what a memtable sets aside for its entries.
+};
+
 // One write on its road (shard_write.cc): what is known of the entities that it must know, the log record
 // that says what it makes of them, and what became of it. The request outlives it. One thread at a time.
 struct WriteBatch {
@@ -51,8 +57,8 @@ struct WriteBatch {
 
   // ---- The log record.
   // Makes it in the memtable's memory. kResourceExhausted: there is none just now. kInvalidArgument: it would
-  // have more than `bytes_max`.
-  Status Encode(const std::shared_ptr<Memtable>& into, size_t bytes_max);
+  // take more than `room`, so there never is.
+  Status Encode(const std::shared_ptr<Memtable>& into, const BatchRoom& room);
 
   void Refuse(size_t i, Status status) {
     verdict = Verdict::kRefused;

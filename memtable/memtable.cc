@@ -72,12 +72,35 @@ Memtable::Memtable(ChunkPool& pool)
 
 Memtable::~Memtable() = default;
 
+namespace {
+
+struct TreeSize {
+  size_t leaves = 0;
+  size_t inners = 0;
+  size_t height = 0;
+};
+
+// What a tree may need beside what it has. Worst case: every leaf there is splits once, and what splits leave
+// behind splits again as soon as it is full; each split of a leaf gives a separator to the level above, and
+// so on.
+TreeSize GrowthMax(const TreeSize& now, size_t entries) {
+  TreeSize more;
+  more.leaves = std::min(entries, now.leaves) + entries / kRoomAfterSplit + 2;
+  more.inners = std::min(more.leaves, now.inners) + more.leaves / kRoomAfterSplit + now.height + 2;
+  return more;
+}
+
+}  // namespace
+
 bool Memtable::Reserve(size_t entries) {
-  // Worst case: every leaf there is splits once, and what splits leave behind splits again as soon
-  // as it is full; each split of a leaf gives a separator to the level above, and so on.
-  const size_t leaves = std::min(entries, leaf_count_) + entries / kRoomAfterSplit + 2;
-  const size_t inners = std::min(leaves, inner_count_) + leaves / kRoomAfterSplit + height_ + 2;
-  return record_stash_.Reserve(entries) && leaf_stash_.Reserve(leaves) && inner_stash_.Reserve(inners);
+  const TreeSize more = GrowthMax({leaf_count_, inner_count_, height_}, entries);
+  return record_stash_.Reserve(entries) && leaf_stash_.Reserve(more.leaves) &&
+         inner_stash_.Reserve(more.inners);
+}
+
+size_t Memtable::ReserveBytes(size_t entries) {
+  const TreeSize more = GrowthMax(TreeSize(), entries);
+  return entries * sizeof(Record) + more.leaves * sizeof(Leaf) + more.inners * sizeof(Inner);
 }
 
 void Memtable::Insert(const Entry& entry, bool was_read) {

@@ -43,6 +43,9 @@ class Memtable {
   // worst case (each insert splits another leaf) is about 3 KiB an entry at most, and is used by
   // later inserts.
   bool Reserve(size_t entries);
+  // What that takes of the pool for an empty memtable, at least: a pool with less never holds so many
+  // entries.
+  static size_t ReserveBytes(size_t entries);
 
   // Adds one version of one key; visible to reads as soon as it returns. The bytes of
   // entry.user_key and entry.value are not copied: they lie in arena(), or outlive the memtable.

@@ -384,6 +384,23 @@ TEST_P(DatabaseTest, ABatchThatMemoryCouldNeverTakeIsRefusedAtOnce) {
   EXPECT_TRUE(raw.Put("p", "small", "v").ok());
 }
 
+// Small as they are, their places in a memtable are more than all of its memory.
+TEST_P(DatabaseTest, ABatchOfMoreOperationsThanMemoryHasPlacesForIsRefusedAtOnce) {
+  const Table table = MakeTable();
+  std::vector<Write> writes;
+  for (int i = 0; i < 200'000; ++i) {
+    writes.push_back({.action = WriteAction::kInsertOrReplace, .entity = Entity("p", std::to_string(i))});
+  }
+  BatchOptions options;
+  options.operations_max = 200'000;
+  const WriteResult refused = table.Transact(writes, options);
+  EXPECT_EQ(refused.status.code(), Code::kInvalidArgument) << refused.status.ToString();
+  EXPECT_THAT(refused.status.message(), HasSubstr("200000 operations"));
+  writes.resize(50'000);
+  const WriteResult taken = table.Transact(writes, options);
+  EXPECT_TRUE(taken.ok()) << taken.status.ToString();
+}
+
 TEST_P(DatabaseTest, AForgedContinuationLeadsNowhereElse) {
   Table first = MakeTable("First");
   Table second = MakeTable("Second");

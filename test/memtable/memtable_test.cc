@@ -259,6 +259,16 @@ TEST(MemtableTest, AReserveThatThePoolCannotGiveChangesNothing) {
   memtable.CheckInvariants();
 }
 
+TEST(MemtableTest, WhatAReserveTakesIsKnownBefore) {
+  for (const size_t entries : {1u, 100u, 5'000u, 100'000u}) {
+    ChunkPool pool(64 * kMiB);
+    Memtable memtable(pool);
+    ASSERT_TRUE(memtable.Reserve(entries));
+    EXPECT_LE(Memtable::ReserveBytes(entries), memtable.memory_used()) << entries;
+    EXPECT_GT(Memtable::ReserveBytes(entries) + (64u << 10), memtable.memory_used() * 99 / 100) << entries;
+  }
+}
+
 // Whatever order keys come in, a reserve covers the inserts it was made for, even if not one byte
 // more can be had (F58).
 TEST(MemtableTest, ReservedInsertsSucceedWithThePoolExhausted) {
