@@ -154,7 +154,7 @@ Task<Result<ScanAnswer>> Store::ScanOn(ScanCourse* course, RowSink* sink, ScanAh
     const bool again = answer.code() == Code::kMoved && ++moved < kRoutesMax;
     if (!answer.ok() && !again) {
       // Rows already given stand; the continuation asks again at the damage (F44).
-      if (total.rows == 0) co_return answer.status();
+      if (total.rows == 0) co_return answer.code() == Code::kMoved ? NoRoute(request.lower) : answer.status();
       total.next_key = course->forward() ? request.lower : request.upper;
       co_return total;
     }
