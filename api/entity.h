@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/names.h"
 #include "engine/base/entity_record.h"
 #include "engine/base/property_value.h"
 #include "engine/base/result.h"

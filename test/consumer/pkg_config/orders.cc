@@ -90,6 +90,11 @@ void ReadOrders(const char* directory, const std::string& etag) {
     Fail("a stale ETag was accepted");
   }
   if (orders->Get("customer-7", "none").code() != partita::Code::kNotFound) Fail("a missing order was found");
+  changed.Set("no name", 1);
+  const partita::Status refused = orders->InsertOrReplace(changed).status;
+  if (partita::ViolationOf(refused) != partita::Violation::kPropertyNameInvalid) {
+    Fail("a property's bad name is not told as such: " + refused.ToString());
+  }
   Check(database->Close(), "close");
 }
 
