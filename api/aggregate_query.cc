@@ -4,6 +4,7 @@
 
 #include "api/aggregator.h"
 #include "api/entity_query.h"
+#include "api/page_pause.h"
 #include "api/query.h"
 #include "api/table_state.h"
 #include "engine/base/task_group.h"
@@ -29,9 +30,10 @@ struct Share {
 // What the shares of one call have in common.
 class AggregateCall {
  public:
-  AggregateCall(Clock& clock, uint64_t limit_ns, const std::atomic<bool>* cancelled,
+  AggregateCall(Clock& clock, size_t shares, uint64_t limit_ns, const std::atomic<bool>* cancelled,
                 const QueryProgress& progress)
       : clock_(clock),
+        first_pages_due_(shares),
         started_(clock.MonotonicNanos()),
         deadline_(limit_ns == 0 ? UINT64_MAX : started_ + limit_ns),
         cancelled_(cancelled),
@@ -42,9 +44,13 @@ class AggregateCall {
 
  private:
   Task<Status> RunPages(const AsyncTable& table, Share* share);
+  void NoteFirstPage(bool is_ok);
+  Task<bool> HasGotOn();
   void Tell(const QueryPage& page);
 
   Clock& clock_;
+  std::atomic<size_t> first_pages_due_;  // Of shares.
+  std::atomic<bool> got_on_{false};  // Some share's first page was admitted; set before it is counted off.
   const uint64_t started_;
   const uint64_t deadline_;
   const std::atomic<bool>* cancelled_;
@@ -81,18 +87,39 @@ Task<Status> AggregateCall::RunPages(const AsyncTable& table, Share* share) {
   query.limits = {.rows = UINT32_MAX, .bytes = UINT64_MAX};
   query.cancelled = cancelled_;
   query.scan_ahead = false;  // The shares are that already.
-  while (true) {
+  for (bool is_first = true; true; is_first = false) {
     const uint64_t now = clock_.MonotonicNanos();
     query.limits.nanos = std::min(kAggregatePageNanos, deadline_ - std::min(deadline_, now));
-    PARTITA_CO_ASSIGN(QueryPage page, co_await RunPlannedQuery(table, share->plan, query, &sink));
-    Tell(page);
-    if (!page.next) co_return Status();
+    Result<QueryPage> page = co_await RunPlannedQuery(table, share->plan, query, &sink);
+    if (is_first) NoteFirstPage(page.ok());
+    bool waits = page.code() == Code::kThrottled;
+    if (waits) waits = co_await HasGotOn();
+    if (waits) {
+      PARTITA_CO_TRY(co_await PauseBeforePage(clock_, page.status(), deadline_, cancelled_));
+    } else {
+      PARTITA_CO_TRY(page.status());
+      Tell(*page);
+      if (!page->next) co_return Status();
+      query.from = std::move(page->next);
+    }
     if (failed_.load(std::memory_order_relaxed)) co_return Status::Cancelled("another shard failed");
     if (clock_.MonotonicNanos() >= deadline_) {
       co_return Status::DeadlineExceeded("the aggregate was not done within its time limit");
     }
-    query.from = std::move(page.next);
   }
+}
+
+void AggregateCall::NoteFirstPage(bool is_ok) {
+  if (is_ok) got_on_.store(true);
+  first_pages_due_.fetch_sub(1);
+}
+
+// Whether a refused page is waited for: not where it is the call's first, which no other share has a page
+// before.
+Task<bool> AggregateCall::HasGotOn() {
+  constexpr uint64_t kPollNanos = 1'000'000;
+  while (!got_on_.load() && first_pages_due_.load() > 0) co_await SleepFor(kPollNanos);
+  co_return got_on_.load();
 }
 
 void AggregateCall::Tell(const QueryPage& page) {
@@ -168,8 +195,8 @@ Result<AggregateAnswer> RunAggregate(const std::shared_ptr<const TableCore>& cor
                                      const QueryProgress& progress) {
   const AsyncTable table(core);
   Clock& clock = core->impl->runtime->clock();
-  AggregateCall call(clock, NanosOf(options.time_limit), options.cancelled, progress);
   std::vector<Share> shares = SharesOf(plan, table.store().RangesOf(core->id), core->id, Aggregator(wanted));
+  AggregateCall call(clock, shares.size(), NanosOf(options.time_limit), options.cancelled, progress);
   PARTITA_TRY(core->impl->Run(RunShares(table, &call, &shares)));
   PARTITA_TRY(FirstFailure(shares));
   Aggregator total(wanted);

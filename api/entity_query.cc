@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/entity_codec.h"
+#include "api/page_pause.h"
 #include "api/query.h"
 #include "api/table_state.h"
 
@@ -143,26 +144,32 @@ Result<QueryCost> Table::ForEach(const QueryOptions& options,
   Clock& clock = state_->impl->runtime->clock();
   const uint64_t limit_ns = NanosOf(options.time_limit);
   const uint64_t started = clock.MonotonicNanos();
+  const uint64_t deadline = limit_ns == 0 ? UINT64_MAX : started + limit_ns;
   QueryCost cost;
-  while (true) {
+  for (bool got_on = false; true; got_on = true) {
     prepared.query.limits.rows =
         static_cast<uint32_t>(std::min<uint64_t>(options.limit, options.top - cost.returned));
-    PARTITA_ASSIGN(Page page, RunPage(state_, prepared, options.order));
-    cost += page.cost;
-    for (Entity& entity : page.entities) {
-      if (!visit(std::move(entity))) return cost;
+    Result<Page> page = RunPage(state_, prepared, options.order);
+    if (page.code() == Code::kThrottled && got_on) {
+      PARTITA_TRY(state_->impl->Run(PauseBeforePage(clock, page.status(), deadline, options.cancelled)));
+    } else {
+      PARTITA_TRY(page.status());
+      cost += page->cost;
+      for (Entity& entity : page->entities) {
+        if (!visit(std::move(entity))) return cost;
+      }
+      if (page->continuation.empty() || cost.returned >= options.top) return cost;
+      PARTITA_ASSIGN(std::string key, KeyOfContinuation(page->continuation, options.order, state_->id));
+      prepared.query.from = PositionOf(std::string_view(key).substr(kTableIdSize));
     }
-    if (page.continuation.empty() || cost.returned >= options.top) return cost;
     if (limit_ns > 0) {
-      const uint64_t elapsed = clock.MonotonicNanos() - started;
-      if (elapsed >= limit_ns) {
+      const uint64_t now = clock.MonotonicNanos();
+      if (now >= deadline) {
         return Status::DeadlineExceeded("the query was not done within its time limit; " +
                                         std::to_string(cost.returned) + " entities were given");
       }
-      prepared.query.limits.nanos = std::min(QueryLimits().nanos, limit_ns - elapsed);
+      prepared.query.limits.nanos = std::min(QueryLimits().nanos, deadline - now);
     }
-    PARTITA_ASSIGN(std::string key, KeyOfContinuation(page.continuation, options.order, state_->id));
-    prepared.query.from = PositionOf(std::string_view(key).substr(kTableIdSize));
   }
 }
 

@@ -259,7 +259,9 @@ class Table {
   //
   // Errors of all: kInvalidArgument and kUnsupported for a filter or option that breaks a rule; for a filter
   // the message says where and what. kNotFound; kCancelled; kThrottled (a page that got on ends before, and
-  // the next one answers it); kCorruption, kUnknown: at what is damaged or in doubt, never a shorter answer.
+  // the next one answers it; ForEach, Aggregate and Count answer it at their first page alone, and wait
+  // within time_limit for what later ones need); kCorruption, kUnknown: at what is damaged or in doubt, never
+  // a shorter answer.
 
   // One page, in the order of keys. Go on with its continuation while it is not empty: an entity that is
   // there throughout comes once, whatever happens to others meanwhile, also after the store was opened anew.
@@ -327,8 +329,9 @@ class RawTable {
   // thread, until it answers false. Holds `limit` rows at a time, or as many as make 256 KiB and one more,
   // where they are cached by keeping their blocks there, and takes no memory for a single row: with a `limit`
   // of what is wanted, the fastest way to read a run of rows. Those held at a time are of one point in time
-  // for each partition, as a page is; the cost counts them whether shown or not. Errors: as Scan;
-  // kInvalidArgument with skip_damage, which is for pages. Rows shown before one stand.
+  // for each partition, as a page is; the cost counts them whether shown or not. Errors: as Scan, but
+  // kThrottled before the first row alone (later it waits); kInvalidArgument with skip_damage, which is for
+  // pages. Rows shown before one stand.
   Result<QueryCost> ForEach(const ScanOptions& options,
                             const std::function<bool(const RawRowView& row)>& visit) const;
 

@@ -2,6 +2,7 @@
 
 #include "api/byte_arena.h"
 #include "api/etag.h"
+#include "api/page_pause.h"
 #include "api/query.h"
 #include "api/table_state.h"
 #include "engine/block_keeper.h"
@@ -336,16 +337,22 @@ Result<QueryCost> RawTable::ForEach(const ScanOptions& options,
   const uint64_t started = clock.MonotonicNanos();
   QueryCost cost;
   RawViewSink sink;
-  while (true) {
-    PARTITA_ASSIGN(ScanAnswer answer, state_->impl->Run(state_->impl->store->Scan(request, &sink)));
-    cost += {.scanned = answer.scanned, .returned = answer.rows, .blocks = answer.blocks};
+  for (bool got_on = false; true; got_on = true) {
+    Result<ScanAnswer> answer = state_->impl->Run(state_->impl->store->Scan(request, &sink));
+    if (answer.code() == Code::kThrottled && got_on) {
+      PARTITA_TRY(state_->impl->Run(
+          PauseBeforePage(clock, answer.status(), /*deadline_ns=*/UINT64_MAX, /*cancelled=*/nullptr)));
+      continue;
+    }
+    PARTITA_TRY(answer.status());
+    cost += {.scanned = answer->scanned, .returned = answer->rows, .blocks = answer->blocks};
     cost.nanos = clock.MonotonicNanos() - started;
     for (const RawRowView& row : sink.rows()) {
       if (!visit(row)) return cost;
     }
-    if (answer.done) return cost;
+    if (answer->done) return cost;
     sink.Clear();
-    (options.order == ScanOrder::kAscending ? request.lower : request.upper) = std::move(answer.next_key);
+    (options.order == ScanOrder::kAscending ? request.lower : request.upper) = std::move(answer->next_key);
   }
 }
 

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "api/partita.h"
@@ -130,6 +133,93 @@ TEST_F(ThroughputTest, PagesThatEndEarlyTogetherGiveEverythingOnce) {
   EXPECT_EQ(throttled, 1);
   ASSERT_EQ(rows.size(), 200u);
   for (int i = 0; i < 200; ++i) EXPECT_EQ(rows[static_cast<size_t>(i)], std::to_string(1'100 + i));
+}
+
+// Calls that go through pages by themselves. A full bucket of 400 a second gives 800 entities, and a slice
+// more: for those behind it has to be waited. Each call has a partition of its own, so none pays for another.
+TEST_F(ThroughputTest, WhatGoesThroughPagesByItselfWaitsForTheNextOne) {
+  for (const char* partition : {"counted", "summed", "walked"}) Fill(partition, 960);
+  Limit({.partition_rate = 400});
+  const Result<uint64_t> counted = table_.Count({.partition = "counted"});
+  ASSERT_TRUE(counted.ok()) << counted.status().ToString();
+  EXPECT_EQ(*counted, 960u);
+  const Result<AggregateAnswer> summed =
+      table_.Aggregate({{AggregateKind::kSum, "n"}}, {.filter = "PartitionKey eq 'summed' and n ge 10"});
+  ASSERT_TRUE(summed.ok()) << summed.status().ToString();
+  EXPECT_EQ(summed->count, 950u);
+  EXPECT_EQ(*summed->values[0].value->if_int64(), 959 * 960 / 2 - 9 * 10 / 2);
+  int next = 1'000;
+  const auto in_order = [&next](const Entity& entity) { return entity.row_key() == std::to_string(next++); };
+  const Result<QueryCost> walked = table_.ForEach({.filter = "PartitionKey eq 'walked'"}, in_order);
+  ASSERT_TRUE(walked.ok()) << walked.status().ToString();
+  EXPECT_EQ(walked->returned, 960u);
+  EXPECT_EQ(next, 1'960);
+  EXPECT_GE(database_->Stats().throttled_by_partition, 3u) << "nothing had to be waited for";
+}
+
+TEST_F(ThroughputTest, AWalkThroughRawRowsWaitsForTheNextPage) {
+  const RawTable raw = database_->CreateRawTable("Raw").value();
+  for (int i = 0; i < 960; ++i) ASSERT_TRUE(raw.Put("p", std::to_string(1'000 + i), "v").ok());
+  Limit({.partition_rate = 400});
+  int next = 1'000;
+  const auto in_order = [&next](const RawRowView& row) { return row.row_key == std::to_string(next++); };
+  const Result<QueryCost> walked = raw.ForEach({}, in_order);
+  ASSERT_TRUE(walked.ok()) << walked.status().ToString();
+  EXPECT_EQ(walked->returned, 960u);
+  EXPECT_EQ(next, 1'960);
+  EXPECT_GE(database_->Stats().throttled_by_partition, 1u) << "nothing had to be waited for";
+}
+
+// Each shard has a share of the count. Where only one of them gets on at first the others wait for it; where
+// none does the call is refused.
+TEST_F(ThroughputTest, ACountOnSeveralShardsIsRefusedOrWaitsAsAWhole) {
+  const Table split = database_->CreateTable("Split", {.split_partition_keys = {"m"}}).value();
+  for (int i = 0; i < 260; ++i) {
+    ASSERT_TRUE(split.Insert(Entity(i % 2 == 0 ? "a" : "z", std::to_string(1'000 + i))).ok());
+  }
+  const std::vector<RangeDescription> ranges = database_->ListRanges("Split").value();
+  ASSERT_EQ(ranges.size(), 2u);
+  ASSERT_NE(ranges[0].shard, ranges[1].shard);
+  Limit({.account_rate = 200});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(table_.Transact(HundredWrites("p")).ok());  // 100 are left.
+  const Result<uint64_t> counted = split.Count({});
+  ASSERT_TRUE(counted.ok()) << counted.status().ToString();
+  EXPECT_EQ(*counted, 260u);
+  EXPECT_GE(database_->Stats().throttled_by_account, 1u) << "nothing had to be waited for";
+  Limit({.account_rate = 1});
+  (void)table_.Transact(HundredWrites("p"));  // The account owes.
+  EXPECT_EQ(split.Count({}).code(), Code::kThrottled);
+}
+
+// With 1 a second the first slice leaves a debt of a minute.
+TEST_F(ThroughputTest, WhoWaitsForAPageLooksAtTheTimeLimitAndAtCancelled) {
+  for (const char* partition : {"1", "2", "3", "4"}) Fill(partition, 200);
+  Limit({.partition_rate = 1});
+  const auto all = [](const Entity&) { return true; };
+  QueryOptions options{.time_limit = std::chrono::milliseconds(50)};
+  const auto started = std::chrono::steady_clock::now();
+  options.filter = "PartitionKey eq '1'";
+  EXPECT_EQ(table_.ForEach(options, all).code(), Code::kDeadlineExceeded);
+  options.filter = "PartitionKey eq '2'";
+  EXPECT_EQ(table_.Aggregate({}, options).code(), Code::kDeadlineExceeded);
+
+  options.time_limit = {};
+  for (const bool walks : {true, false}) {
+    std::atomic<bool> cancelled = false;
+    options.cancelled = &cancelled;
+    options.filter = walks ? "PartitionKey eq '3'" : "PartitionKey eq '4'";
+    const uint64_t refused_before = database_->Stats().throttled_by_partition;
+    std::atomic<bool> ended = false;
+    std::thread canceller([&] {  // Once it waits.
+      while (database_->Stats().throttled_by_partition == refused_before && !ended) std::this_thread::yield();
+      cancelled.store(true);
+    });
+    EXPECT_EQ(walks ? table_.ForEach(options, all).code() : table_.Aggregate({}, options).code(),
+              Code::kCancelled);
+    ended.store(true);
+    canceller.join();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(20));
 }
 
 TEST_F(ThroughputTest, BadTargetsAreRefusedAtOpenAndLater) {
