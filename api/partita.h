@@ -32,7 +32,7 @@
 //   order.Set("Total", 129.5);
 //   auto written = table->Insert(order);            // durable when it returns
 //   auto read = table->Get("customer-7", "order-0001");
-//   (*database)->Close();
+//   partita::Status closed = (*database)->Close();
 //
 // Data model. A *table* holds *entities*; an entity has a PartitionKey and a RowKey, which together
 // are its key, and up to 252 typed properties. Entities of one PartitionKey form a *partition*; a
@@ -257,8 +257,8 @@ class Table {
   // ---- Queries (api/query_options.h has the options and answers). What runs through many entities runs in
   // slices beside everything else, on the worker that has them; nothing is locked, no write waits.
   //
-  // Errors of all: kInvalidArgument and kUnsupported for a filter or option that breaks a rule; for a filter
-  // the message says where and what. kNotFound; kCancelled; kThrottled (a page that got on ends before, and
+  // Errors of all: kInvalidArgument and kUnsupported for a filter or option that breaks a rule; where a
+  // filter's text cannot be parsed the message says where. kNotFound; kCancelled; kThrottled (a page that got on ends before, and
   // the next one answers it; ForEach, Aggregate and Count answer it at their first page alone, and wait
   // within time_limit for what later ones need); kCorruption, kUnknown: at what is damaged or in doubt, never
   // a shorter answer.
@@ -317,7 +317,7 @@ class RawTable {
   WriteResult Apply(std::span<const Operation> operations, WriteOptions options = {}) const;
   void ApplyAsync(std::vector<Operation> operations, WriteOptions options, WriteCallback done) const;
 
-  // kNotFound leaves `value` unchanged.
+  // After an error `value` is unspecified.
   Status Get(std::string_view partition_key, std::string_view row_key, std::string* value) const;
   void GetAsync(std::string partition_key, std::string row_key,
                 std::function<void(Result<std::string>)> done) const;
