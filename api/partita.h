@@ -209,8 +209,9 @@ class Table {
 
   // ---- Writes. Durable at their level, and visible, when they return. Refused, with nothing changed:
   // kInvalidArgument, kAlreadyExists, kNotFound, kPreconditionFailed (as WriteAction says); kThrottled; kBusy
-  // (4,096 writes wait for the shard); kNoSpace (the disk is full: only deletes are taken); kIoError,
-  // kCorruption; kUnsupported (open for reading only); kClosed. kUnknown: in doubt.
+  // (4,096 writes wait for the shard; or, after 10 s, flushes have freed no memory, or the range is still on
+  // its way to another shard: a write may block as long); kNoSpace (the disk is full: only deletes are
+  // taken); kIoError, kCorruption; kUnsupported (open for reading only); kClosed. kUnknown: in doubt.
   WriteResult Insert(const Entity& entity, WriteOptions options = {}) const;
   WriteResult Replace(const Entity& entity, std::string_view if_match = {}, WriteOptions options = {}) const;
   WriteResult Merge(const Entity& entity, std::string_view if_match = {}, WriteOptions options = {}) const;
@@ -228,14 +229,16 @@ class Table {
   std::vector<WriteResult> WriteMany(std::span<const Write> writes, WriteOptions options = {}) const;
 
   // Starts the write and returns; `done` is called once, on a worker thread: it must not block.
-  // Calls in flight together have no order. At most 65,536 of them, with 1/16 of memory_bytes, may be: beyond
-  // it `done` gets kBusy at once, on the calling thread, as it gets what breaks a rule of its own.
+  // Calls in flight together have no order. At most 65,536 of them may be, with 1/16 of memory_bytes and at
+  // most 512 MiB: beyond it `done` gets kBusy at once, on the calling thread, as it gets what breaks a rule
+  // of its own.
   void WriteAsync(Write write, WriteOptions options, WriteCallback done) const;
   void TransactAsync(std::vector<Write> writes, BatchOptions options, WriteCallback done) const;
 
   // ---- Reads.
   // kNotFound; kInvalidArgument: no key of an entity; kCorruption: the bytes that would answer are damaged;
-  // kUnknown: its last write is in doubt; kDeadlineExceeded: the disk did not answer; kThrottled; kClosed.
+  // kUnknown: its last write is in doubt; kDeadlineExceeded: the disk did not answer; kBusy: the range keeps
+  // moving; kThrottled; kIoError; kClosed.
   Result<Entity> Get(std::string_view partition_key, std::string_view row_key) const;
 
   // The same into a buffer that is reused: a cached read allocates nothing once it is large enough.
@@ -258,10 +261,10 @@ class Table {
   // slices beside everything else, on the worker that has them; nothing is locked, no write waits.
   //
   // Errors of all: kInvalidArgument and kUnsupported for a filter or option that breaks a rule; where a
-  // filter's text cannot be parsed the message says where. kNotFound; kCancelled; kThrottled (a page that got on ends before, and
-  // the next one answers it; ForEach, Aggregate and Count answer it at their first page alone, and wait
-  // within time_limit for what later ones need); kCorruption, kUnknown: at what is damaged or in doubt, never
-  // a shorter answer.
+  // filter's text cannot be parsed the message says where. kNotFound; kCancelled; kThrottled (a page that got
+  // on ends before, and the next one answers it; ForEach, Aggregate and Count answer it at their first page
+  // alone, and wait within time_limit for what later ones need); kCorruption, kUnknown: at what is damaged or
+  // in doubt, never a shorter answer.
 
   // One page, in the order of keys. Go on with its continuation while it is not empty: an entity that is
   // there throughout comes once, whatever happens to others meanwhile, also after the store was opened anew.
@@ -347,7 +350,8 @@ class Database {
   // Opens or creates the store and recovers it. kLocked names the process that holds it; kNotFound
   // when there is no store and create_if_missing is false; kInvalidArgument names the option and
   // its bounds, or says that the directory holds something else. A process that ends may hold the store for
-  // up to 5 s more, which Open waits.
+  // up to 5 s more, which Open waits. kUnsupported: a newer version wrote it, or this machine lacks something
+  // (IoBackend, allow_volatile_storage); kCorruption, kResourceExhausted, kNoSpace, kIoError.
   static Result<std::unique_ptr<Database>> Open(const Options& options);
 
   // Flushes everything accepted at kPower and kProcess, seals the logs and stops (F7). No call may
@@ -355,23 +359,26 @@ class Database {
   Status Close();
   ~Database();
 
-  // kAlreadyExists; kInvalidArgument for a bad name; kBusy while a table of that name is still
-  // being deleted; kResourceExhausted: more than 4,096 splits of all tables. Durable when it returns, as is
-  // deletion.
+  // Tables and ranges are changed one at a time, and durable when a call returns. Each may answer
+  // kDeadlineExceeded: another change took 30 s, and this one did not begin; kUnknown: this one did, and is
+  // in doubt; kIoError: it was not made; kNoSpace: the disk is full (deletions go on); kUnsupported (open for
+  // reading only).
+  //
+  // kAlreadyExists; kInvalidArgument for a bad name; kBusy while a table of that name is still being deleted;
+  // kResourceExhausted: more than 4,096 splits of all tables.
   Result<Table> CreateTable(std::string_view name, const TableOptions& options = {});
   Result<RawTable> CreateRawTable(std::string_view name, const TableOptions& options = {});
   // kNotFound; kInvalidArgument when the table is of the other kind.
   Result<Table> OpenTable(std::string_view name);
   Result<RawTable> OpenRawTable(std::string_view name);
-  // Drops all entities at once, by metadata: the cost does not depend on the size.
+  // Drops all entities at once, by metadata: the cost does not depend on the size. kNotFound.
   Status DeleteTable(std::string_view name);
   std::vector<TableDescription> ListTables() const;
 
   // ---- Ranges: how tables are divided among the shards. A table begins as one (TableOptions has more), and
-  // is as fast as one shard is. All of these run beside reads and writes, are durable when they return, and
-  // are wholly done or not at all after a crash. kNotFound: no such table. One of another account (Options)
-  // is called ACCOUNT/TABLE. In the order of keys; of one table, or of all, other accounts' too, when `table`
-  // is empty.
+  // is as fast as one shard is. All of these run beside reads and writes, and are wholly done or not at all
+  // after a crash. kNotFound: no such table. One of another account (Options) is called ACCOUNT/TABLE. In the
+  // order of keys; of one table, or of all, other accounts' too, when `table` is empty.
   Result<std::vector<RangeDescription>> ListRanges(std::string_view table = {}) const;
   // Cuts the range with this partition in two in front of it: both pieces stay with their shard, and no data
   // is touched. kAlreadyExists: one begins there; kInvalidArgument: the empty key; kResourceExhausted: 4,096
@@ -397,11 +404,13 @@ class Database {
   // kInvalidArgument names what is out of its bounds; kNotFound: no such table.
   Result<HeatPicture> Heat(const HeatWindow& window = {}) const;
 
-  // Returns when everything acknowledged before is durable at kPower (F8).
+  // Returns when everything acknowledged before is durable at kPower (F8). kUnknown: a log failed, and some
+  // of it may not be.
   Status Barrier();
-  // Writes every memtable to tables and waits for it.
+  // Writes every memtable to tables and waits for it. kBusy: for 30 s it was in doubt whether a range has
+  // moved; kUnsupported (open for reading only); kNoSpace, kIoError.
   Status Flush();
-  // Flushes, then compacts until nothing is due.
+  // Flushes, then compacts until nothing is due. As Flush; kCorruption.
   Status CompactAll();
 
   // Puts other throughput targets in force, at once and until the store is closed. kInvalidArgument.
@@ -424,11 +433,16 @@ class Database {
   // Writes a backup to the new directory `directory`, beside everything else that happens: everything
   // acknowledged before the call, of each shard a prefix of what it did, batches whole. Every block is read
   // back before the directory gets its name; until then it is called DIRECTORY.partial. kAlreadyExists;
-  // kCorruption: something in the store is damaged, so there is no backup; kCancelled by
+  // kCorruption: something in the store is damaged, so there is no backup; kBusy: another one is being made
+  // there, or for 30 s a range was on its way; kUnsupported (open for reading only); kInvalidArgument: no
+  // name of a directory, or options.base is unfinished; kNoSpace, kIoError; kCancelled by
   // options.pace.progress.
   Result<BackupReport> Backup(const std::string& directory, const BackupOptions& options = {});
   // Makes a store of a backup in a new or empty directory, or one where this was interrupted; verified when
   // it returns. It is opened with Open. No ETag that the original ever gave is given by it again.
+  // kInvalidArgument: `backup` is no complete backup, or this machine's clock is behind it; kNotFound;
+  // kAlreadyExists: something else is in the directory; kLocked: it is in use; kCorruption: the backup is
+  // damaged; kUnsupported: a newer version wrote it; kNoSpace, kIoError; kCancelled by options.pace.progress.
   static Result<BackupReport> Restore(const std::string& backup, const std::string& directory,
                                       const BackupOptions& options = {});
 
