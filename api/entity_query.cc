@@ -6,6 +6,7 @@
 #include "api/page_pause.h"
 #include "api/query.h"
 #include "api/table_state.h"
+#include "engine/base/assert.h"
 
 // Queries of entity tables by the public header: options are checked and planned here, and run as the HTTP
 // service's are (api/query.h).
@@ -136,6 +137,7 @@ Result<Page> Table::Scan(const ScanOptions& options) const {
 
 Result<QueryCost> Table::ForEach(const QueryOptions& options,
                                  const std::function<bool(Entity entity)>& visit) const {
+  PARTITA_ASSERT(visit != nullptr);
   PARTITA_TRY(state_->impl->CheckUse());
   if (options.skip_damage) {
     return Status::InvalidArgument("skip_damage is for pages, which say what they skipped: use Query");

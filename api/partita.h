@@ -44,12 +44,16 @@
 // answer kInvalidArgument where they would have to wait). Values (Entity, Page, ...) belong to the caller.
 //
 // A process that forks keeps its databases; the child's handles to them answer kClosed, as all do after Close
-// (what gives no status answers with nothing). What a callback or a progress throws ends the process.
+// (what gives no status answers with nothing).
 //
-// Errors are values (engine/base/status.h): a code for the decision, a message for the person. No
-// call throws. F and a number (F7) name rules of the fault model: test/rules.txt in the source. kUnknown
-// means in doubt: the write is wholly there or wholly not, and a later read that shows which is final.
-// kDeadlineExceeded: a limit of time, or the disk did not answer a read for 30 s; nothing was changed.
+// Callbacks. One that is called must not be empty; a progress may be. What one throws ends the process,
+// unless it is called on the calling thread by a ForEach (`visit`), or by a call that is refused at once
+// (`done`): then it leaves that call, which has done no harm.
+//
+// Errors are values (engine/base/status.h): a code for the decision, a message for the person. No call throws
+// anything of its own. F and a number (F7) name rules of the fault model: test/rules.txt in the source.
+// kUnknown means in doubt: the write is wholly there or wholly not, and a later read that shows which is
+// final. kDeadlineExceeded: a limit of time, or the disk did not answer a read for 30 s; nothing was changed.
 //
 // Durability. A write that returned ok at kPower survives loss of power; at kProcess, any death of
 // the process; kMemory promises nothing past the process. All three are atomic, ordered and
@@ -231,7 +235,7 @@ class Table {
   // Starts the write and returns; `done` is called once, on a worker thread: it must not block.
   // Calls in flight together have no order. At most 65,536 of them may be, with 1/16 of memory_bytes and at
   // most 512 MiB: beyond it `done` gets kBusy at once, on the calling thread, as it gets what breaks a rule
-  // of its own.
+  // of its own. REQUIRES: `done` is not empty.
   void WriteAsync(Write write, WriteOptions options, WriteCallback done) const;
   void TransactAsync(std::vector<Write> writes, BatchOptions options, WriteCallback done) const;
 

@@ -5,6 +5,7 @@
 #include "api/page_pause.h"
 #include "api/query.h"
 #include "api/table_state.h"
+#include "engine/base/assert.h"
 #include "engine/block_keeper.h"
 
 namespace partita {
@@ -239,6 +240,7 @@ WriteResult RawTable::Apply(std::span<const Operation> operations, WriteOptions 
 }
 
 void RawTable::ApplyAsync(std::vector<Operation> operations, WriteOptions options, WriteCallback done) const {
+  PARTITA_ASSERT(done != nullptr);
   auto batch = std::make_unique<RawBatch>();
   batch->operations = std::move(operations);
   if (std::optional<WriteResult> refused = Encode(*state_, batch->operations, options, batch.get())) {
@@ -269,6 +271,7 @@ Status RawTable::Get(std::string_view partition_key, std::string_view row_key, s
 
 void RawTable::GetAsync(std::string partition_key, std::string row_key,
                         std::function<void(Result<std::string>)> done) const {
+  PARTITA_ASSERT(done != nullptr);
   Status checked = state_->impl->CheckUse();
   if (checked.ok()) checked = CheckRawKeys(partition_key, row_key);
   if (!checked.ok()) return done(checked);
@@ -325,6 +328,7 @@ Result<RawPage> RawTable::Scan(const ScanOptions& options) const {
 
 Result<QueryCost> RawTable::ForEach(const ScanOptions& options,
                                     const std::function<bool(const RawRowView& row)>& visit) const {
+  PARTITA_ASSERT(visit != nullptr);
   PARTITA_TRY(state_->impl->CheckUse());
   // What the processor's caches hold beside the table: rows are shown while they are still there.
   constexpr uint64_t kRowsAtOnceBytes = 256u << 10;

@@ -4,6 +4,7 @@
 #include "api/entity_codec.h"
 #include "api/names.h"
 #include "api/table_state.h"
+#include "engine/base/assert.h"
 
 // Reads of entity tables. A read that memory can answer runs on the calling thread and takes no
 // coroutine; only a miss pays for one.
@@ -166,6 +167,7 @@ std::vector<Result<Entity>> Table::GetMany(std::span<const Key> keys) const {
 
 void Table::GetAsync(std::string partition_key, std::string row_key,
                      std::function<void(Result<Entity>)> done) const {
+  PARTITA_ASSERT(done != nullptr);
   Status checked = state_->impl->CheckUse();
   if (checked.ok()) checked = CheckKeys(partition_key, row_key);
   if (!checked.ok()) return done(checked);

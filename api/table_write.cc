@@ -6,6 +6,7 @@
 #include "api/limits.h"
 #include "api/row_keys.h"
 #include "api/table_state.h"
+#include "engine/base/assert.h"
 #include "engine/base/text.h"
 
 // Writes of entity tables: check, encode, hand to the engine.
@@ -214,6 +215,7 @@ std::vector<WriteResult> Table::WriteMany(std::span<const Write> writes, WriteOp
 }
 
 void Table::WriteAsync(Write write, WriteOptions options, WriteCallback done) const {
+  PARTITA_ASSERT(done != nullptr);
   auto batch = std::make_unique<EncodedBatch>(state_->id);
   if (std::optional<WriteResult> refused = EncodeOne(*state_, write, options.durability, batch.get())) {
     return done(std::move(*refused));
@@ -222,6 +224,7 @@ void Table::WriteAsync(Write write, WriteOptions options, WriteCallback done) co
 }
 
 void Table::TransactAsync(std::vector<Write> writes, BatchOptions options, WriteCallback done) const {
+  PARTITA_ASSERT(done != nullptr);
   auto batch = std::make_unique<EncodedBatch>(state_->id);
   if (std::optional<WriteResult> refused = EncodeBatch(*state_, writes, options, batch.get())) {
     return done(std::move(*refused));

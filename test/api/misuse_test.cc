@@ -113,6 +113,33 @@ TEST_P(MisuseTest, AfterCloseEveryCallSaysSo) {
   EXPECT_EQ(database_->LoadPerSecond(), HeatValues{});
 }
 
+// It would be noticed on a worker only, and by some calls only when they fail.
+TEST_P(MisuseTest, ACallbackThatIsEmptyEndsTheProcessAtTheCall) {
+  const Table table = MakeTable();
+  const RawTable raw = database_->CreateRawTable("Raw").value();
+  ASSERT_TRUE(database_->Close().ok());  // So that its threads have ended.
+  EXPECT_DEATH(table.WriteAsync({}, {}, {}), "done != nullptr");
+  EXPECT_DEATH(table.TransactAsync({}, {}, {}), "done != nullptr");
+  EXPECT_DEATH(table.GetAsync("p", "r", {}), "done != nullptr");
+  EXPECT_DEATH((void)table.ForEach({}, {}), "visit != nullptr");
+  EXPECT_DEATH(raw.ApplyAsync({}, {}, {}), "done != nullptr");
+  EXPECT_DEATH(raw.GetAsync("p", "r", {}), "done != nullptr");
+  EXPECT_DEATH((void)raw.ForEach({}, {}), "visit != nullptr");
+}
+
+// It runs on the thread that made the call, so what it throws can be caught there.
+TEST_P(MisuseTest, WhatAVisitThrowsLeavesTheCallAndDoesNoHarm) {
+  const Table table = MakeTable();
+  const RawTable raw = database_->CreateRawTable("Raw").value();
+  ASSERT_TRUE(table.Insert(Thing("p", "r", 1)).ok());
+  ASSERT_TRUE(raw.Put("p", "r", "v").ok());
+  EXPECT_THROW((void)table.ForEach({}, [](const Entity&) -> bool { throw 1; }), int);
+  EXPECT_THROW((void)raw.ForEach({}, [](const RawRowView&) -> bool { throw 1; }), int);
+  EXPECT_EQ(*table.Count({}), 1u);
+  EXPECT_TRUE(raw.Scan({}).ok());
+  Reopen();
+}
+
 // What a child found, as bits of its exit code.
 enum ChildFinding { kWriteRan = 1, kReadRan = 2, kCloseRan = 4 };
 
