@@ -53,7 +53,7 @@
 // Errors are values (engine/base/status.h): a code for the decision, a message for the person. No call throws
 // anything of its own. F and a number (F7) name rules of the fault model: test/rules.txt in the source.
 // kUnknown means in doubt: the write is wholly there or wholly not, and a later read that shows which is
-// final. kDeadlineExceeded: a limit of time, or the disk did not answer a read for 30 s; nothing was changed.
+// final. kDeadlineExceeded: a limit of time, or the disk did not answer for 30 s; nothing was changed.
 //
 // Durability. A write that returned ok at kPower survives loss of power; at kProcess, any death of
 // the process; kMemory promises nothing past the process. All three are atomic, ordered and

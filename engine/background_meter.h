@@ -42,6 +42,9 @@ class BackgroundMeter {
 
   void Note(BackgroundWork work, uint64_t bytes);
   BackgroundLoads Read() const;
+  uint64_t bytes(BackgroundWork work) const {
+    return works_[static_cast<size_t>(work)].bytes.load(std::memory_order_relaxed);
+  }
 
  private:
   static constexpr uint64_t kWindowSeconds = 60;

@@ -212,7 +212,8 @@ class Shard {
   // On a full disk: has memtables flushed and what deletes free compacted, behind the caller's back.
   void FreeSpace();
   // Freezes the active memtable and ends when everything is in table files. After a failed attempt
-  // it answers why; the attempts go on behind it.
+  // it answers why; the attempts go on behind it, also behind kDeadlineExceeded, when nothing came of them
+  // for so long (F26).
   Task<Status> FlushMemtables();
   // Compacts until nothing is due, or an attempt of its own failed, or a flush or a save of the manifest
   // beside it. What another's compaction found damaged is set aside and not due (F46).

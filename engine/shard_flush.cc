@@ -192,18 +192,25 @@ Task<LogPosition> Shard::FreezeNow() {
 
 Task<Status> Shard::AwaitFlushed(LogPosition last) {
   constexpr uint64_t kPollNanos = 1'000'000;
-  uint64_t failed = failed_attempts_.load();
-  uint64_t held_back = 0;
+  const uint64_t failed = failed_attempts_.load();
+  uint64_t written = 0;
+  uint64_t waited = 0;  // Since something was written, in turns as WatchChange counts them.
   while (true) {
-    bool idle = false;
+    bool may_flush = false;
     {
       ViewPin view = views_.Pin();
-      idle = view->frozen.empty() || view->frozen.back().last > last;
-      held_back = idle || MayFlush(*view) ? 0 : held_back + kPollNanos;
+      if (view->frozen.empty() || view->frozen.back().last > last) co_return Status();
+      may_flush = MayFlush(*view);
     }
-    if (idle) co_return Status();
-    if (held_back >= context_.io_deadline_ns) {
-      co_return Status::Busy("shard " + std::to_string(id_.value) +
+    const uint64_t written_before = std::exchange(written, background_.bytes(BackgroundWork::kFlush));
+    waited = written == written_before ? waited + kPollNanos : 0;
+    if (waited >= context_.io_deadline_ns) {
+      const std::string shard = "shard " + std::to_string(id_.value);
+      if (may_flush) {
+        co_return Status::DeadlineExceeded(shard + " has flushed nothing for " +
+                                           std::to_string(context_.io_deadline_ns / 1'000'000) + " ms (F26)");
+      }
+      co_return Status::Busy(shard +
                              " flushes nothing before it is known whether a range has moved to it (F26)");
     }
     if (closing_.load()) co_return Status::Closed("the store is closing");

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -28,11 +29,12 @@ struct Write {
   std::string row;
   Precondition precondition = Precondition::kNone;
   DurabilityLevel durability = DurabilityLevel::kPower;
+  std::string content = "content";
 };
 
 Task<Status> PutWhere(Store* store, TableId table, Write write) {
   const std::string key = EncodeUserKey(table, "p", write.row);
-  const WriteOp op{.precondition = write.precondition, .user_key = key, .content = write.row};
+  const WriteOp op{.precondition = write.precondition, .user_key = key, .content = write.content};
   WriteRequest request{
       .table = table, .ops = std::span<const WriteOp>(&op, 1), .durability = write.durability};
   WriteOutcome outcome = co_await store->Write(request);
@@ -44,10 +46,18 @@ class StalledDiskTest : public testing::TestWithParam<uint64_t> {
  protected:
   using Answer = std::optional<Status>;
 
-  void SetUp() override {
-    Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, OneShardStore()));
+  explicit StalledDiskTest(uint32_t shards = 1) : runtime_({.seed = GetParam(), .shards = shards}, disk_) {}
+
+  void Open() {
+    store_ = nullptr;
+    StoreOptions options = OneShardStore();
+    options.shards = runtime_.shard_count();
+    Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, options));
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     store_ = std::move(opened).value();
+  }
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(Open());
     table_ = runtime_.RunToEnd(MakeRawTable(store_.get(), "rows"))->id;
     ASSERT_TRUE(runtime_.RunToEnd(PutWhere(store_.get(), table_, {"old"})).ok());
   }
@@ -55,14 +65,13 @@ class StalledDiskTest : public testing::TestWithParam<uint64_t> {
     if (store_ != nullptr) EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
   }
 
-  // The next `operations` on the log take a minute, after `skip` others.
-  void Hang(SimOpSet operations, uint64_t skip = 0) {
-    runtime_.AddFault({.effect = SimEffect::kSlow,
-                       .operations = operations,
-                       .path_prefix = "log-",
-                       .skip = skip,
-                       .count = 1,
-                       .delay_ns = 60 * kNanosPerSecond});
+  // The next `operations` on the log, or on what else there is, take a minute.
+  size_t Hang(SimOpSet operations, std::string path_prefix = "log-") {
+    return runtime_.AddFault({.effect = SimEffect::kSlow,
+                              .operations = operations,
+                              .path_prefix = std::move(path_prefix),
+                              .count = 1,
+                              .delay_ns = 60 * kNanosPerSecond});
   }
   void Begin(Write write, Answer* answer) {
     runtime_.Spawn(Into(PutWhere(store_.get(), table_, std::move(write)), answer));
@@ -75,7 +84,7 @@ class StalledDiskTest : public testing::TestWithParam<uint64_t> {
   }
 
   SimDisk disk_{GetParam()};
-  SimRuntime runtime_{{.seed = GetParam(), .shards = 1}, disk_};
+  SimRuntime runtime_;
   std::unique_ptr<Store> store_;
   TableId table_;
 };
@@ -138,7 +147,7 @@ TEST_P(StalledDiskTest, GoesOnInANewFileWhenWhatHungFails) {
 // The flush fails, and the disk hangs over the way out.
 TEST_P(StalledDiskTest, AnswersThoseWhoWaitForTheNewFile) {
   runtime_.AddFault({.operations = SimOps(SimOp::kFlush), .path_prefix = "log-", .count = 1});
-  Hang(SimOps(SimOp::kFlush), /*skip=*/0);
+  Hang(SimOps(SimOp::kFlush));
   Answer first;
   Begin({"first"}, &first);
   runtime_.AdvanceTime(31 * kNanosPerSecond);
@@ -302,13 +311,100 @@ TEST_P(StalledCatalogTest, ClosingEndsTheDoubtForTheNextLife) {
   runtime_.AdvanceTime(31 * kNanosPerSecond);
   EXPECT_EQ(CodeOf(made), Code::kUnknown);
   EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
-  store_ = nullptr;
   runtime_.ClearFaults();
-  Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, OneShardStore()));
-  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
-  store_ = std::move(opened).value();
+  ASSERT_NO_FATAL_FAILURE(Open());
   EXPECT_NE(Find("new"), Code::kUnknown);
   ExpectRowsAreServed();
+}
+
+// ---- Moves of ranges.
+
+class StalledMoveTest : public StalledDiskTest {
+ protected:
+  StalledMoveTest() : StalledDiskTest(/*shards=*/2) {}
+
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(StalledDiskTest::SetUp());
+    runtime_.AdvanceTime(kNanosPerSecond);  // Until the logs rest.
+    from_ = Owner();
+    to_ = ShardId(1 - from_.value);
+  }
+  ShardId Owner() { return store_->CatalogCopy().FindRange(EncodeUserKey(table_, "p", ""))->owner; }
+  Task<Status> Move() {
+    Result<Store::MoveReport> moved = co_await store_->MoveRange(EncodeUserKey(table_, "p", ""), to_);
+    co_return moved.status();
+  }
+  // More than a move leaves to be handed over.
+  void FillMemtable() {
+    std::mt19937 random(1);  // Nothing to compress.
+    for (int i = 0; i < 24; ++i) {
+      rows_.push_back("large " + std::to_string(i));
+      Write write{.row = rows_.back(), .content = std::string(60'000, '\0')};
+      for (char& c : write.content) c = static_cast<char>(random());
+      ASSERT_TRUE(runtime_.RunToEnd(PutWhere(store_.get(), table_, write)).ok());
+    }
+  }
+  Status Put(std::string row) {
+    rows_.push_back(row);
+    return runtime_.RunToEnd(PutWhere(store_.get(), table_, {std::move(row)}));
+  }
+  void ExpectRowsOn(ShardId owner) {
+    EXPECT_EQ(Owner(), owner);
+    for (const std::string& row : rows_) EXPECT_EQ(Read(row), Shard::ReadState::kFound) << row;
+  }
+  // A move that meets the fault does not come about. Writes go on meanwhile, and another move when the disk
+  // does.
+  void ExpectNotMade(size_t fault) {
+    Answer moved;
+    runtime_.Spawn(Into(Move(), &moved));
+    runtime_.AdvanceTime(29 * kNanosPerSecond);
+    EXPECT_EQ(runtime_.FaultHits(fault), 1u);
+    EXPECT_FALSE(moved);
+    EXPECT_TRUE(Put("meanwhile").ok());
+    runtime_.AdvanceTime(2 * kNanosPerSecond);
+    EXPECT_EQ(CodeOf(moved), Code::kDeadlineExceeded);
+    EXPECT_THAT(moved.value_or(Status()).message(), HasSubstr("(F26)"));
+    EXPECT_FALSE(store_->catalog_in_doubt());
+    EXPECT_TRUE(Put("after").ok());
+    ExpectRowsOn(from_);
+
+    runtime_.AdvanceTime(60 * kNanosPerSecond);
+    EXPECT_EQ(CodeOf(moved), Code::kDeadlineExceeded);
+    ExpectRowsOn(from_);
+    ExpectItMoves();
+  }
+  void ExpectItMoves() {
+    const Status again = runtime_.RunToEnd(Move());
+    EXPECT_TRUE(again.ok()) << again.ToString();
+    ExpectRowsOn(to_);
+    EXPECT_TRUE(Put("there").ok());
+    EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
+    ASSERT_NO_FATAL_FAILURE(Open());
+    ExpectRowsOn(to_);
+  }
+
+  ShardId from_, to_;
+  std::vector<std::string> rows_{"old"};
+};
+INSTANTIATE_TEST_SUITE_P(Seeds, StalledMoveTest, testing::Range(uint64_t{1}, uint64_t{9}));
+
+TEST_P(StalledMoveTest, IsNotMadeWhereAFlushHangs) {
+  FillMemtable();
+  ExpectNotMade(Hang(SimOps(SimOp::kWrite), "tables/"));
+}
+
+// What goes on, though slowly, is waited for.
+TEST_P(StalledMoveTest, IsMadeWhereAFlushTakesLongerThanTheDeadline) {
+  FillMemtable();
+  const size_t slow = runtime_.AddFault({.effect = SimEffect::kSlow,
+                                         .operations = SimOps(SimOp::kWrite),
+                                         .path_prefix = "tables/",
+                                         .count = 2,
+                                         .delay_ns = 20 * kNanosPerSecond});
+  const uint64_t began_ns = runtime_.now_ns();
+  ExpectItMoves();
+  EXPECT_EQ(runtime_.FaultHits(slow), 2u);
+  EXPECT_GT(runtime_.now_ns() - began_ns, 40 * kNanosPerSecond);
 }
 
 // Real threads: the caller whose own transfer hangs cannot come back before the kernel lets it, and learns
