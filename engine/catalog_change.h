@@ -11,14 +11,18 @@ namespace partita {
 // Who waits for a turn looks so often.
 inline constexpr uint64_t kTurnPollNanos = 1'000'000;
 
+// How far a change is on its way. Of a move alone: until the fence, and from there to the swap.
+enum class Store::ChangeStep : uint8_t { kPreparing, kFenced, kSwapped };
+
 // A range on its way from one shard to another; fenced where it was.
 struct Store::RangeMove {
   AsyncMutex::Guard alone;  // No other move meanwhile.
   Shard* from = nullptr;
   Shard* to = nullptr;
   std::string lower;
+  LogPosition replay_from;  // The new owner's; what it had of the range before lies in front.
   Shard::HandOver hand_over;
-  uint64_t pause_ns = 0;  // Once it was made.
+  MoveReport report;
 };
 
 // A change of the catalog on its way. Shared by who asked for it, who makes it and who watches the deadline.
@@ -34,10 +38,9 @@ struct Store::CatalogChange {
   // Of a move: set once writes of the range may go on; also when that takes long, so that each of them looks
   // to its own time.
   const std::shared_ptr<Event> fence_end = std::make_shared<Event>();
-  std::atomic<bool> is_fenced{false};  // Or about to be.
 
-  bool watched = false;                 // Has a watcher. For whoever makes the change alone.
-  std::atomic<bool> is_swapped{false};  // Its swap has begun; from then on its deadline runs.
+  // Begun, or about to be; written under names_mutex_, and not any more once there is an answer.
+  std::atomic<ChangeStep> step{ChangeStep::kPreparing};
 
   // Under names_mutex_.
   bool decided = false;          // In force, or surely not.

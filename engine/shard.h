@@ -157,9 +157,9 @@ class Shard {
 
   // A move, step by step; store_ranges.cc has the course of it. A range is named by its lower bound.
   //
-  // New owner, first: sees to it that its log holds nothing that counts of keys it does not own now. What it
-  // may have had of the range in an earlier time is then behind replay_from, and dead.
-  Task<Status> PrepareToTake();
+  // New owner, first: flushes all that its log holds of keys it does not own now. Replay may begin at the
+  // position that it answers; what it may have had of the range in an earlier time lies in front.
+  Task<Result<LogPosition>> PrepareToTake();
   // Old owner: flushes until the memtables hold at most `enough` bytes of the range, or gives up once that is
   // of little use any more: then what is left is more.
   Task<Status> FlushRange(std::string lower, uint64_t enough);
@@ -191,8 +191,8 @@ class Shard {
   Task<void> DropHandOver(HandOver range);
   Task<void> LiftFence(std::string lower);
   // New owner: has its manifest name the tables, in force if the catalog ever names the attempt as the one
-  // that brought the range here.
-  Task<Status> PrepareRange(const HandOver& range, AsyncMutex::Guard structure);
+  // that brought the range here; and where replay begins, as PrepareToTake answered.
+  Task<Status> PrepareRange(const HandOver& range, LogPosition replay_from, AsyncMutex::Guard structure);
   // New owner: has its log hold the rest, durably and under the same condition, and its memtable, where
   // nobody looks for it yet; its versions go on above. Until SettleTaken or ForgetPrepared no memtable with
   // some of it is flushed.

@@ -257,7 +257,7 @@ Task<Status> Shard::InstallEdit(Install install, AsyncMutex::Guard structure) {
   if (changes) co_await ChangeStructure(std::move(change));
   UpdateDebt(*views_.Pin());
   co_await RemoveObjects(std::move(dropped), install);
-  if (install.replay_from.value > 0) co_await commit_log_->Trim(install.replay_from);
+  if (install.flushed != nullptr) co_await commit_log_->Trim(install.replay_from);
   co_return Status();
 }
 

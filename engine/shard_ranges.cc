@@ -170,17 +170,13 @@ Task<void> Shard::ReshapeRanges(std::vector<RangeDescriptor> ranges, AsyncMutex:
 
 // ---- Moves.
 
-Task<Status> Shard::PrepareToTake() {
+Task<Result<LogPosition>> Shard::PrepareToTake() {
   const LogPosition last = co_await FreezeNow();
   PARTITA_CO_TRY(co_await AwaitFlushed(last));
   // The log may yet hold what no memtable held: records of keys that were not this shard's when it was
   // opened.
   if (SiteIsOn("move.target.wait")) PARTITA_CO_TRY(co_await commit_log_->FlushThrough(last));
-  Install install;
-  install.replay_from = LogPosition(last.value + 1);
-  install.once = true;
-  PARTITA_CO_ASSIGN(AsyncMutex::Guard structure, co_await LockStructure());
-  co_return co_await InstallEdit(std::move(install), std::move(structure));
+  co_return LogPosition(last.value + 1);
 }
 
 Task<Status> Shard::FlushRange(std::string lower, uint64_t enough) {
@@ -350,8 +346,10 @@ void Shard::EndImport() {
   ScheduleFlush();
 }
 
-Task<Status> Shard::PrepareRange(const HandOver& range, AsyncMutex::Guard structure) {
+Task<Status> Shard::PrepareRange(const HandOver& range, LogPosition replay_from,
+                                 AsyncMutex::Guard structure) {
   Install install;
+  install.replay_from = replay_from;
   install.prepared = PreparedFiles{range.attempt, {}};
   for (uint32_t level = 0; level < kLevels; ++level) {
     for (const FileRef& file : range.levels->level(level)) {

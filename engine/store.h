@@ -149,7 +149,8 @@ class Store {
     uint64_t rest_bytes = 0;  // What was written meanwhile; no other data is touched.
   };
   // Moves the range that holds the key to a shard, beside reads, scans and writes. One at a time: kBusy when
-  // another takes long; also when the range was changed meanwhile.
+  // another takes long; also when the range was changed meanwhile. kDeadlineExceeded: it was not made, as the
+  // disk did not answer in time before it was decided (F26).
   Task<Result<MoveReport>> MoveRange(std::string user_key, ShardId to);
 
   // What was done so by the store itself (store_balance.cc).
@@ -255,9 +256,12 @@ class Store {
   // store_catalog.cc
   struct RangeMove;
   struct CatalogChange;
+  enum class ChangeStep : uint8_t;
   using ChangePtr = std::shared_ptr<CatalogChange>;
   Task<Result<ChangePtr>> BeginChange();
   Task<Status> MakeChange(ChangePtr change);
+  Task<Status> AwaitAnswer(ChangePtr change);
+  Status EnterStep(CatalogChange* change, ChangeStep step);
   static Task<void> SwapCatalog(Store* self, ChangePtr change);
   static Task<void> SettleChange(Store* self, ChangePtr change, Status swapped);
   void StartWatch(const ChangePtr& change);
@@ -282,7 +286,8 @@ class Store {
   Task<Status> Reshape(ChangePtr change, ShardId owner);
   Task<Result<AsyncMutex::Guard>> BeginMove();
   Task<Result<ChangePtr>> BeginFence(const RangeMove& move, RangeEpoch epoch);
-  Task<Status> PrepareMove(RangeMove* move, CatalogChange* change);
+  static Task<void> MakeMove(Store* self, ChangePtr change);
+  Task<Status> PrepareMove(CatalogChange* change);
   Task<Status> PrepareUnfenced(RangeMove* move, const Catalog& next, AsyncMutex::Guard structure);
   static Task<void> PrepareSwap(Store* self, std::string catalog, Status* prepared);
   Task<Status> HandOverRest(RangeMove* move);

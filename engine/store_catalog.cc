@@ -15,9 +15,10 @@
 //     dropped one's before that is acknowledged.
 //
 // Who asked is answered when that is done, or at the deadline, in doubt (F26, WatchChange); 2 and 3 go on
-// without him. A caller in blocking mode does the swap itself and cannot come back before the kernel does;
-// others then find that they do not get their turn. While a change is in doubt, so is its table: a look-up
-// by name and, of a deletion, every read and write answer kUnknown.
+// without him. A caller in blocking mode does the swap itself, but for a move's, and cannot come back before
+// the kernel does; others then find that they do not get their turn. While a change is in doubt, so is its
+// table: a look-up by name and, of a deletion, every read and write answer kUnknown. What a move does on disk
+// before 2 is watched in the same way; at the deadline it is then not in doubt but will not be made.
 
 namespace partita {
 
@@ -64,16 +65,28 @@ bool Store::catalog_in_doubt() const {
 }
 
 Task<Status> Store::MakeChange(ChangePtr change) {
-  if (!change->watched) StartWatch(change);
-  change->is_swapped.store(true);
+  PARTITA_CO_TRY(EnterStep(change.get(), ChangeStep::kSwapped));
+  StartWatch(change);
   if (Executor::Current() == nullptr) {
     co_await SwapCatalog(this, change);
   } else {
     tasks_.StartHere(SwapCatalog(this, change));
   }
+  co_return co_await AwaitAnswer(std::move(change));
+}
+
+Task<Status> Store::AwaitAnswer(ChangePtr change) {
   co_await change->answered.Wait();
   std::lock_guard lock(names_mutex_);
   co_return *change->answer;
+}
+
+// Not ok: whoever asked was told so at the deadline, and it goes no further.
+Status Store::EnterStep(CatalogChange* change, ChangeStep step) {
+  std::lock_guard lock(names_mutex_);
+  if (change->answer) return *change->answer;
+  change->step.store(step);
+  return Status();
 }
 
 Task<void> Store::SwapCatalog(Store* self, ChangePtr change) {
@@ -119,32 +132,37 @@ Task<void> Store::SettleChange(Store* self, ChangePtr change, Status swapped) {
   self->EndChange(change.get(), ended);
 }
 
-// May be done before the swap, by whom writes wait for; EndChange then ends the watch, however it comes out.
+// EndChange ends the watch, however the change comes out.
 void Store::StartWatch(const ChangePtr& change) {
-  change->watched = true;
   tasks_.Spawn(runtime_.shard_executor(ShardId(0)), WatchChange(this, change));
 }
 
-// Answers whoever asked for a change once it takes too long, counted in turns, so that a process that was
-// stopped for a while does not blame its disk.
+// Answers whoever asked for a change once a step of it takes too long, counted in turns, so that a process
+// that was stopped for a while does not blame its disk. Not while it is fenced: that waits for memory, which
+// has its own end, and for logs, which are watched themselves.
 Task<void> Store::WatchChange(Store* self, ChangePtr change) {
-  bool was_fenced = false;
+  ChangeStep seen = change->step.load();
   for (uint64_t waited = 0; waited < self->options_.io_deadline_ns;) {
     co_await SleepFor(kWatchNanos);
     if (change->answered.is_set() || self->closing_.load()) break;
-    if (was_fenced) change->fence_end->Set();
-    was_fenced = change->is_fenced.load();
-    if (change->is_swapped.load()) waited += kWatchNanos;
+    if (seen != ChangeStep::kPreparing) change->fence_end->Set();
+    const ChangeStep step = change->step.load();
+    waited = step == seen && step != ChangeStep::kFenced ? waited + kWatchNanos : 0;
+    seen = step;
   }
   change->fence_end->Set();
   if (change->answered.is_set() || self->closing_.load()) co_return;
   {
     std::lock_guard lock(self->names_mutex_);
     if (change->decided || change->answer) co_return;
-    change->answer = Status::Unknown("the change of tables is in doubt: " +
-                                     DiskOverdue(self->options_.io_deadline_ns).message());
-    self->change_in_doubt_ = change;
-    self->PublishCatalogLocked();
+    const Status overdue = DiskOverdue(self->options_.io_deadline_ns);
+    if (change->step.load() == ChangeStep::kSwapped) {
+      change->answer = Status::Unknown("the change of tables is in doubt: " + overdue.message());
+      self->change_in_doubt_ = change;
+      self->PublishCatalogLocked();
+    } else {
+      change->answer = Status::DeadlineExceeded("the range was not moved: " + overdue.message());
+    }
   }
   change->answered.Set();
 }
@@ -186,7 +204,7 @@ Task<void> Store::PutInForce(CatalogChange* change) {
   }
   if (change->moved) {
     RangeMove& move = *change->moved;
-    move.pause_ns = runtime_.clock().MonotonicNanos() - move.hand_over.fenced_ns;
+    move.report.pause_ns = runtime_.clock().MonotonicNanos() - move.hand_over.fenced_ns;
     change->fence_end->Set();
   }
   change->turn.Release();
@@ -195,7 +213,6 @@ Task<void> Store::PutInForce(CatalogChange* change) {
     move.to->SettleTaken();
     move.from->SettleReleased();
     co_await move.from->DropHandOver(std::move(move.hand_over));
-    move.alone.Release();
   }
   // Acknowledged only when no shard can decide a write of the old table any more (DESIGN 2).
   if (!change->dropped) co_return;
@@ -216,6 +233,7 @@ void Store::EndChange(CatalogChange* change, const Status& status) {
   }
   change->structure.Release();
   change->turn.Release();
+  if (change->moved) change->moved->alone.Release();
   change->answered.Set();
 }
 

@@ -8,11 +8,12 @@
 // (store_catalog.cc), decided by its swap. A split or merge touches no data. A move, of a range R from S to
 // T:
 //
-//  1. T flushes, until no record of R that it may have had in an earlier time can ever be replayed: from here
-//     on T's log holds nothing of R. S flushes, until its memtables hold little of R.
+//  1. T flushes all records of R that it may have had in an earlier time. S flushes, until its memtables hold
+//     little of R.
 //  2. The turn to change the catalog is taken. What R has of tables is pinned, and S's memtables let go of
-//     nothing. T's manifest names the tables as prepared by this attempt, and the catalog to be is written
-//     beside the one in force. Writes go on.
+//     nothing. T's manifest names the tables as prepared by this attempt and has replay begin behind 1, so
+//     that T's log holds nothing of R any more; the catalog to be is written beside the one in force. Writes
+//     go on.
 //  3. R is fenced on S: writes wait, reads go on. What S's memtables hold of R, the newest of each key, goes
 //     into T's log as an import of this attempt and T's memtable; T goes on with versions above. T's log
 //     is flushed, and S's up to R's last record.
@@ -25,6 +26,10 @@
 // or whole on T; no shard needs another's log. That imports before the last one are never asked for is due to
 // 1, which sees to it that they are in tables before another range comes: a merged range keeps the later
 // attempt only. When the swap is in doubt the fence stays until a read of the catalog decides (F15).
+//
+// From 2 on it goes on by itself (MakeMove). Whoever asked is answered at the deadline, though the kernel
+// keeps some of it (F26): before the swap that it is not made, and then it is given up once the kernel lets
+// go.
 
 namespace partita {
 
@@ -132,7 +137,7 @@ Task<Result<Store::MoveReport>> Store::MoveRange(std::string user_key, ShardId t
   const Catalog catalog = CatalogCopy();
   const RangeDescriptor* range = catalog.FindRange(user_key);
   if (range == nullptr) co_return Status::NotFound("there is no table with this key");
-  MoveReport report{.from = range->owner, .to = to};
+  const MoveReport report{.from = range->owner, .to = to};
   if (range->owner == to) co_return report;
   for (ShardId id : {range->owner, to}) PARTITA_CO_TRY(shard_damages_[id.value]);
 
@@ -141,19 +146,16 @@ Task<Result<Store::MoveReport>> Store::MoveRange(std::string user_key, ShardId t
   move.from = shards_[range->owner.value].get();
   move.to = shards_[to.value].get();
   move.lower = range->lower;
-  PARTITA_CO_TRY(NotMade(co_await move.to->PrepareToTake()));
+  move.report = report;
+  const Result<LogPosition> taken = co_await move.to->PrepareToTake();
+  if (!taken.ok()) co_return NotMade(taken.status());
+  move.replay_from = *taken;
   PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginFence(move, range->epoch));
-  StartWatch(change);
-  const Status prepared = co_await PrepareMove(&move, change.get());
-  if (!prepared.ok()) {
-    EndChange(change.get(), prepared);
-    co_return prepared;
-  }
-  report.rest_bytes = move.hand_over.rest_bytes;
   change->moved = std::move(move);
-  PARTITA_CO_TRY(co_await MakeChange(change));
-  report.pause_ns = change->moved->pause_ns;
-  co_return report;
+  StartWatch(change);
+  tasks_.Spawn(runtime_.shard_executor(to), MakeMove(this, change));
+  PARTITA_CO_TRY(co_await AwaitAnswer(change));
+  co_return change->moved->report;
 }
 
 // The turn, at a moment when little of the range is in memtables.
@@ -172,7 +174,14 @@ Task<Result<Store::ChangePtr>> Store::BeginFence(const RangeMove& move, RangeEpo
       "the range is written to faster than it is flushed; it can move when there is less to do");
 }
 
-Task<Status> Store::PrepareMove(RangeMove* move, CatalogChange* change) {
+Task<void> Store::MakeMove(Store* self, ChangePtr change) {
+  const Status prepared = co_await self->PrepareMove(change.get());
+  if (prepared.ok()) co_return co_await SwapCatalog(self, std::move(change));
+  self->EndChange(change.get(), prepared);
+}
+
+Task<Status> Store::PrepareMove(CatalogChange* change) {
+  RangeMove* const move = &*change->moved;
   const uint64_t attempt = uint64_t{change->next.incarnation} << 32 | ++move_attempts_;
   Result<AsyncMutex::Guard> locked = co_await move->to->LockStructure();
   if (!locked.ok()) co_return NotMade(locked.status());
@@ -186,10 +195,9 @@ Task<Status> Store::PrepareMove(RangeMove* move, CatalogChange* change) {
   if (prepared.ok() && move->from->UnflushedOfRange(move->lower, kRestBytesMax) > kRestBytesMax) {
     prepared = Status::Busy("the disk was too slow for what is written to the range; try again");
   }
-  if (prepared.ok()) {
-    change->is_fenced.store(true);
-    prepared = co_await HandOverRest(move);
-  }
+  if (prepared.ok()) prepared = EnterStep(change, ChangeStep::kFenced);
+  if (prepared.ok()) prepared = co_await HandOverRest(move);
+  if (prepared.ok()) prepared = EnterStep(change, ChangeStep::kSwapped);
   if (!prepared.ok()) co_await AbandonMove(move);
   co_return NotMade(prepared);
 }
@@ -199,7 +207,8 @@ Task<Status> Store::PrepareUnfenced(RangeMove* move, const Catalog& next, AsyncM
   TaskGroup beside;
   Status swap;
   beside.Spawn(runtime_.shard_executor(move->to->id()), PrepareSwap(this, EncodeCatalog(next), &swap));
-  const Status prepared = co_await move->to->PrepareRange(move->hand_over, std::move(structure));
+  const Status prepared =
+      co_await move->to->PrepareRange(move->hand_over, move->replay_from, std::move(structure));
   co_await beside.Join();
   co_return prepared.ok() ? swap : prepared;  // Else writes would wait for all of the swap.
 }
@@ -216,6 +225,7 @@ Task<Status> Store::HandOverRest(RangeMove* move) {
   const Status imported = co_await move->to->ImportRest(move->hand_over);
   if (!imported.ok()) co_await move->from->LiftFence(move->lower);  // Not as late as the other's log.
   co_await beside.Join();
+  move->report.rest_bytes = move->hand_over.rest_bytes;
   move->hand_over.view.Release();
   move->hand_over.rest.clear();
   co_return imported.ok() ? flushed : imported;
@@ -232,7 +242,6 @@ Task<void> Store::AbandonMove(RangeMove* move) {
   co_await move->from->LiftFence(move->lower);
   move->to->ForgetPrepared(move->hand_over.attempt);
   co_await move->from->DropHandOver(std::move(move->hand_over));
-  move->alone.Release();
 }
 
 }  // namespace partita

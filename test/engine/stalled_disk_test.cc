@@ -10,6 +10,7 @@
 #include "engine/base/user_key.h"
 #include "engine/io/runtime_over.h"
 #include "engine/io/sim_runtime.h"
+#include "engine/manifest.h"
 #include "engine/store.h"
 #include "engine/world.h"
 #include "test/engine/stalled_fixture.h"
@@ -344,6 +345,9 @@ class StalledMoveTest : public StalledDiskTest {
       ASSERT_TRUE(runtime_.RunToEnd(PutWhere(store_.get(), table_, write)).ok());
     }
   }
+  size_t HangNewOwnersManifest() {
+    return Hang(SimOps(SimOp::kFlush), "meta/" + ManifestKey(store_->CatalogCopy().layout, to_));
+  }
   Status Put(std::string row) {
     rows_.push_back(row);
     return runtime_.RunToEnd(PutWhere(store_.get(), table_, {std::move(row)}));
@@ -388,6 +392,12 @@ class StalledMoveTest : public StalledDiskTest {
 };
 INSTANTIATE_TEST_SUITE_P(Seeds, StalledMoveTest, testing::Range(uint64_t{1}, uint64_t{9}));
 
+TEST_P(StalledMoveTest, IsNotMadeWhereTheNewOwnersManifestHangs) { ExpectNotMade(HangNewOwnersManifest()); }
+
+TEST_P(StalledMoveTest, IsNotMadeWhereTheCatalogToBeHangs) {
+  ExpectNotMade(Hang(SimOps(SimOp::kWrite), "meta/catalog"));
+}
+
 TEST_P(StalledMoveTest, IsNotMadeWhereAFlushHangs) {
   FillMemtable();
   ExpectNotMade(Hang(SimOps(SimOp::kWrite), "tables/"));
@@ -405,6 +415,73 @@ TEST_P(StalledMoveTest, IsMadeWhereAFlushTakesLongerThanTheDeadline) {
   ExpectItMoves();
   EXPECT_EQ(runtime_.FaultHits(slow), 2u);
   EXPECT_GT(runtime_.now_ns() - began_ns, 40 * kNanosPerSecond);
+}
+
+// Others who change tables are answered, and go on once it is given up.
+TEST_P(StalledMoveTest, OtherChangesDoNotBeginMeanwhile) {
+  Hang(SimOps(SimOp::kWrite), "meta/catalog");
+  Answer moved, dropped, moved_too;
+  runtime_.Spawn(Into(Move(), &moved));
+  runtime_.AdvanceTime(kNanosPerSecond);
+  runtime_.Spawn(Into(store_->DeleteTable("acct", "rows"), &dropped));
+  runtime_.Spawn(Into(Move(), &moved_too));
+  runtime_.AdvanceTime(32 * kNanosPerSecond);
+  EXPECT_EQ(CodeOf(moved), Code::kDeadlineExceeded);
+  EXPECT_EQ(CodeOf(dropped), Code::kDeadlineExceeded);
+  EXPECT_EQ(CodeOf(moved_too), Code::kBusy);
+  runtime_.AdvanceTime(30 * kNanosPerSecond);
+  ExpectRowsOn(from_);
+  ExpectItMoves();
+}
+
+// The range is fenced then.
+TEST_P(StalledMoveTest, IsNotMadeWhereTheNewOwnersLogHangs) {
+  const size_t fault = Hang(SimOps(SimOp::kFlush), LogDirectory(store_->CatalogCopy().layout, to_));
+  Answer moved, waits;
+  runtime_.Spawn(Into(Move(), &moved));
+  runtime_.AdvanceTime(kNanosPerSecond);
+  EXPECT_EQ(runtime_.FaultHits(fault), 1u);
+  Begin({"waits"}, &waits);
+  runtime_.AdvanceTime(11 * kNanosPerSecond);
+  EXPECT_EQ(CodeOf(waits), Code::kBusy);
+  EXPECT_FALSE(moved);
+  runtime_.AdvanceTime(20 * kNanosPerSecond);
+  EXPECT_EQ(CodeOf(moved), Code::kIoError);
+  EXPECT_TRUE(Put("after").ok());
+  runtime_.AdvanceTime(60 * kNanosPerSecond);
+  ExpectRowsOn(from_);
+  ExpectItMoves();
+}
+
+TEST_P(StalledMoveTest, IsInDoubtWhereTheSwapHangs) {
+  const size_t fault = Hang(SimOps(SimOp::kRename), "meta/catalog");
+  Answer moved, waits;
+  runtime_.Spawn(Into(Move(), &moved));
+  runtime_.AdvanceTime(kNanosPerSecond);
+  EXPECT_EQ(runtime_.FaultHits(fault), 1u);
+  Begin({"waits"}, &waits);
+  runtime_.AdvanceTime(30 * kNanosPerSecond);
+  EXPECT_EQ(CodeOf(moved), Code::kUnknown);
+  EXPECT_EQ(CodeOf(waits), Code::kBusy);
+  EXPECT_TRUE(store_->catalog_in_doubt());
+  runtime_.AdvanceTime(60 * kNanosPerSecond);
+  EXPECT_EQ(CodeOf(moved), Code::kUnknown);
+  EXPECT_FALSE(store_->catalog_in_doubt());
+  ExpectRowsOn(to_);
+  EXPECT_TRUE(Put("there").ok());
+}
+
+// As of any change, closing waits for what the kernel has.
+TEST_P(StalledMoveTest, ClosingGivesItUp) {
+  HangNewOwnersManifest();
+  Answer moved;
+  runtime_.Spawn(Into(Move(), &moved));
+  runtime_.AdvanceTime(31 * kNanosPerSecond);
+  EXPECT_EQ(CodeOf(moved), Code::kDeadlineExceeded);
+  EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
+  ASSERT_NO_FATAL_FAILURE(Open());
+  ExpectRowsOn(from_);
+  ExpectItMoves();
 }
 
 // Real threads: the caller whose own transfer hangs cannot come back before the kernel lets it, and learns
