@@ -320,7 +320,7 @@ class Shard {
   // One edit: saves the manifest, then publishes.
   struct Install {
     std::vector<FileRef> flushed_files;  // Each range gets what of them lies in it, on level 0.
-    std::shared_ptr<Memtable> flushed;   // May be null.
+    std::shared_ptr<Memtable> flushed;   // What they were written from; null where nothing was.
     LogPosition replay_from;             // 0: as it was.
     // Of one range, named by its lower bound. When it is not the same any more (another epoch), nothing comes
     // of it, and its new files are removed.

@@ -4,6 +4,7 @@
 #include "engine/base/coding.h"
 #include "engine/base/user_key.h"
 #include "engine/shard.h"
+#include "memtable/memtable_iterator.h"
 
 // What happens behind the writers: each change of the file set is installed. Flushes are in shard_flush.cc,
 // compactions in shard_compaction.cc.
@@ -23,6 +24,12 @@ namespace {
 
 // How long installs wait for writers that resolved in vain twice (DESIGN 2).
 constexpr uint64_t kHoldNanosMax = 50'000'000;
+
+// Whether the memtable that the file was written from has a row, or a tombstone, within its bounds.
+bool HoldsRowOf(const Memtable& memtable, const FileRef& file) {
+  MemtableIterator at(memtable, Direction::kForward, kVersionMax);
+  return at.Seek(file.first()) == IterState::kEntry && at.entry().user_key < file.end();
+}
 
 }  // namespace
 
@@ -178,11 +185,13 @@ Result<Shard::ChangedLevels> Shard::ApplyInstall(const Install& install, ReadVie
     if (compacted && compacted->range_lower == range.lower && compacted->epoch == range.epoch) {
       edit = compacted->edit;
     }
-    // One file may be shared by several ranges: each gets its own virtual reference (DESIGN 6).
+    // One file may be shared by several ranges: each gets its own virtual reference (DESIGN 6). Not those
+    // that it spans without a row: they would have to merge it for nothing, and be damaged with it.
     for (const FileRef& flushed : install.flushed_files) {
       if (!flushed.OverlapsBounds(range.lower, range.upper)) continue;
       FileRef file = flushed;
-      if (CutTo(range.lower, range.upper, &file)) edit.added.push_back({0, std::move(file)});
+      if (!CutTo(range.lower, range.upper, &file) || !HoldsRowOf(*install.flushed, file)) continue;
+      edit.added.push_back({0, std::move(file)});
     }
     if (edit.added.empty() && edit.removed.empty()) continue;
     PARTITA_ASSIGN(range.levels, range.levels->Apply(edit));

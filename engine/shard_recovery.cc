@@ -302,6 +302,7 @@ Task<Status> Shard::SpillReplay(Manifest* manifest, ReadView* view, LogPosition 
   while (!view->frozen.empty()) {
     PARTITA_CO_ASSIGN(std::vector<FileRef> files, co_await WriteMemtable(*view->frozen.back().table, *view));
     Install spilled;
+    spilled.flushed = view->frozen.back().table;
     spilled.flushed_files = std::move(files);
     PARTITA_CO_TRY(ApplyInstall(spilled, view).status());
     view->frozen.pop_back();

@@ -1,0 +1,144 @@
+#include <gmock/gmock-matchers.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/user_key.h"
+#include "engine/io/meta_format.h"
+#include "engine/io/sim_runtime.h"
+#include "engine/manifest.h"
+#include "engine/store.h"
+#include "test/engine/stalled_fixture.h"
+#include "test/support/small_store.h"
+
+// Files that rows of several tables were flushed to together: which tables refer to them.
+
+namespace partita {
+namespace {
+
+using testing::ElementsAre;
+
+class SharedTablesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Open();
+    for (const char* name : {"a", "b", "c"}) {
+      Result<TableDescriptor> made = runtime_->RunToEnd(MakeRawTable(store_.get(), name));
+      ASSERT_TRUE(made.ok()) << made.status().ToString();
+      tables_.push_back(made->id);
+    }
+  }
+  void TearDown() override { EXPECT_TRUE(runtime_->RunToEnd(store_->Close()).ok()); }
+
+  void Open() {
+    runtime_ = std::make_unique<SimRuntime>(SimOptions{.seed = ++lives_, .shards = 1}, disk_);
+    Result<std::unique_ptr<Store>> opened =
+        runtime_->RunToEnd(Store::Open(*runtime_, SmallStoreOptions(/*shards=*/1)));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    store_ = std::move(opened).value();
+  }
+  void Reopen() {
+    EXPECT_TRUE(runtime_->RunToEnd(store_->Close()).ok());
+    store_.reset();
+    Open();
+  }
+
+  std::string Key(size_t table, std::string_view row) const {
+    return EncodeUserKey(tables_[table], "p", row);
+  }
+  void Write(size_t table, WriteOp op) {
+    const WriteRequest request{.table = tables_[table], .ops = std::span<const WriteOp>(&op, 1)};
+    const WriteOutcome outcome = runtime_->RunToEnd(store_->Write(request));
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status.ToString();
+  }
+  void PutKey(size_t table, const std::string& key, const std::string& content) {
+    Write(table, {.user_key = key, .content = content});
+  }
+  void Put(size_t table, std::string_view row, const std::string& content = "some") {
+    PutKey(table, Key(table, row), content);
+  }
+  void Delete(size_t table, std::string_view row) {
+    const std::string key = Key(table, row);
+    Write(table, {.kind = WriteKind::kDelete, .user_key = key});
+  }
+  void Flush() { ASSERT_TRUE(runtime_->RunToEnd(store_->FlushMemtables()).ok()); }
+  bool Has(size_t table, std::string_view row) {
+    std::string content;
+    const auto answer = runtime_->RunToEnd(store_->Get(Key(table, row), &content));
+    EXPECT_TRUE(answer.ok()) << answer.status().ToString();
+    return answer.ok() && answer->state == Shard::ReadState::kFound;
+  }
+
+  // The references on disk of the ranges of a table.
+  std::vector<FileMeta> References(size_t table) const {
+    const std::string key = ManifestKey(1, ShardId(0)), path = "meta/" + key;
+    const auto value = DecodeMeta(key, path, *disk_.ReadFile(path));
+    EXPECT_TRUE(value.ok()) << value.status().ToString();
+    const auto manifest = DecodeManifest(value->value.bytes);
+    EXPECT_TRUE(manifest.ok()) << manifest.status().ToString();
+    std::vector<FileMeta> references;
+    for (const FileMeta& file : manifest->files) {
+      if (file.lower.starts_with(TableLowerBound(tables_[table]))) references.push_back(file);
+    }
+    return references;
+  }
+  std::vector<std::string> LowersOf(size_t table) const {
+    std::vector<std::string> lowers;
+    for (const FileMeta& file : References(table)) lowers.push_back(file.lower);
+    return lowers;
+  }
+
+  SimDisk disk_{5};
+  uint64_t lives_ = 0;
+  std::unique_ptr<SimRuntime> runtime_;
+  std::unique_ptr<Store> store_;
+  std::vector<TableId> tables_;
+};
+
+TEST_F(SharedTablesTest, AFlushedFileIsReferredToWhereItHasARow) {
+  Put(0, "row");
+  Put(2, "row");
+  Flush();
+  EXPECT_EQ(References(0).size(), 1u);
+  EXPECT_TRUE(References(1).empty());
+  EXPECT_EQ(References(2).size(), 1u);
+  Reopen();
+  EXPECT_TRUE(Has(0, "row") && Has(2, "row"));
+  EXPECT_FALSE(Has(1, "row"));
+  // Nothing of the file counts any more: it goes.
+  ASSERT_TRUE(runtime_->RunToEnd(store_->DeleteTable("acct", "a")).ok());
+  ASSERT_TRUE(runtime_->RunToEnd(store_->DeleteTable("acct", "c")).ok());
+  Put(1, "row");
+  Flush();
+  EXPECT_EQ(disk_.ListFiles("tables/").size(), 1u);
+}
+
+// It hides what lies in an older file.
+TEST_F(SharedTablesTest, ADeletedRowIsOneOfAFlushedFile) {
+  Put(1, "row");
+  Flush();
+  Put(0, "row");
+  Delete(1, "row");
+  Put(2, "row");
+  Flush();
+  EXPECT_EQ(References(1).size(), 2u);
+  EXPECT_FALSE(Has(1, "row"));
+  Reopen();
+  EXPECT_FALSE(Has(1, "row"));
+}
+
+// A range ends in front of the first key of the next, which may be a row.
+TEST_F(SharedTablesTest, TheFirstRowOfARangeIsNoneOfThatInFront) {
+  const std::string first = EncodeUserKey(tables_[1], "q", "");
+  ASSERT_TRUE(runtime_->RunToEnd(store_->SplitRange(first)).ok());
+  Put(0, "row");
+  PutKey(1, first, "some");
+  Flush();
+  EXPECT_THAT(LowersOf(1), ElementsAre(first));
+}
+
+}  // namespace
+}  // namespace partita
