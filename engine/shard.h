@@ -482,7 +482,10 @@ class Shard {
   std::atomic<uint64_t> seek_bytes_{0};          // Of level 0, by scans.
   std::atomic<uint64_t> debt_nanos_per_kib_{0};  // Above 0 compactions run at ordinary priority.
   std::mutex set_aside_mutex_;
-  std::set<ObjectId> set_aside_;      // Inputs that could not be read: never compacted again (F46).
+  // Inputs that could not be read, by file and lower bound: not compacted again (F46), but once where their
+  // range was cut or joined since.
+  using Reference = std::pair<ObjectId, std::string>;
+  std::set<Reference> set_aside_;
   Status last_background_error_;      // Guarded by set_aside_mutex_.
   Version version_floor_;             // What recovery found to be exposed at most; later versions are above.
   Version replayed_version_;          // During recovery.

@@ -72,13 +72,13 @@ PickerOptions Shard::Picker(bool calm) const {
 }
 
 LevelShape Shard::ShapeOfRange(const RangeView& range) {
-  std::set<ObjectId> aside;
+  std::set<Reference> aside;
   {
     std::lock_guard lock(set_aside_mutex_);
     aside = set_aside_;
   }
   auto condition = [&aside](uint32_t, const FileRef& file) {
-    return FileCondition{aside.contains(file.info.id), 0};
+    return FileCondition{aside.contains({file.info.id, file.lower}), 0};
   };
   Version droppable = commit_log_ == nullptr ? Version() : commit_log_->visible_version();
   return ShapeOf(*range.levels, droppable, {}, condition);
@@ -355,11 +355,12 @@ void Shard::EndInBackground(std::shared_ptr<CompactionWork> work, Status done) {
   }
 }
 
-// What could not be read is set aside (F22, F46).
+// What could not be read is set aside (F22, F46): the reference, as the file's other slices may be sound
+// (F48).
 Task<void> Shard::FailInBackground(Shard* self, std::shared_ptr<CompactionWork> work, Status failed) {
   if (work->failed_input) {
     std::lock_guard lock(self->set_aside_mutex_);
-    self->set_aside_.insert(work->failed_input->id);
+    self->set_aside_.insert({work->failed_input->id, work->failed_input->reference_lower});
   }
   self->NoteBackgroundError(failed);
   self->compaction_running_.store(false);

@@ -1,11 +1,13 @@
 #include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "compaction/level_targets.h"
 #include "engine/base/user_key.h"
 #include "engine/io/meta_format.h"
 #include "engine/io/sim_runtime.h"
@@ -14,7 +16,8 @@
 #include "test/engine/stalled_fixture.h"
 #include "test/support/small_store.h"
 
-// Files that rows of several tables were flushed to together: which tables refer to them.
+// Files that rows of several tables were flushed to together: which tables refer to them, and what the
+// damage of one table's rows means for the others.
 
 namespace partita {
 namespace {
@@ -138,6 +141,32 @@ TEST_F(SharedTablesTest, TheFirstRowOfARangeIsNoneOfThatInFront) {
   PutKey(1, first, "some");
   Flush();
   EXPECT_THAT(LowersOf(1), ElementsAre(first));
+}
+
+// covers: F46 F48
+TEST_F(SharedTablesTest, ADamagedBlockStopsTheCompactionOfItsTableAlone) {
+  const std::string content(500, 'c');
+  for (uint32_t flush = 0; flush < kLevel0DepthCalm; ++flush) {
+    for (const size_t table : {0, 2}) {
+      for (int row = 0; row < 20; ++row) Put(table, std::to_string(100 + row), content);
+    }
+    Flush();
+    if (flush > 0) continue;
+    // Of the oldest, on which all others lie, the first block.
+    const std::vector<std::string> files = disk_.ListFiles("tables/");
+    ASSERT_EQ(files.size(), 1u);
+    disk_.FlipBit(files[0], 100, 3);
+  }
+  int failed = 0;
+  while (failed < 5 && !runtime_->RunToEnd(store_->CompactAll()).ok()) ++failed;
+  EXPECT_LT(failed, 5);
+  const auto on_level0 = [this](size_t table) {
+    const std::vector<FileMeta> files = References(table);
+    return std::count_if(files.begin(), files.end(), [](const FileMeta& file) { return file.level == 0; });
+  };
+  EXPECT_GT(on_level0(0), 0);
+  EXPECT_EQ(on_level0(2), 0);
+  EXPECT_TRUE(Has(2, "100"));
 }
 
 }  // namespace
