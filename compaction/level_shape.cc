@@ -23,8 +23,9 @@ double PlaceBetween(std::string_view first, std::string_view last, std::string_v
   return width > 0 ? std::clamp((number(key) - number(first)) / width, 0.0, 1.0) : 0.5;
 }
 
-// A slice's share of its file. At least a sixteenth: reading it costs something, whatever its keys.
-uint64_t SizeWithin(const FileRef& file) {
+// What can be told of a slice whose file is not open, as if its keys were spread evenly. At least a
+// sixteenth: reading it costs something, whatever its keys.
+uint64_t GuessWithin(const FileRef& file) {
   const TableInfo& info = file.info;
   double begin = PlaceBetween(info.smallest, info.largest, file.lower);
   double end = file.upper.empty() ? 1 : PlaceBetween(info.smallest, info.largest, file.upper);
@@ -59,6 +60,13 @@ uint64_t LevelShape::foreign_bytes() const {
   return bytes;
 }
 
+uint64_t BytesWithin(const FileRef& file) {
+  const TableInfo& info = file.info;
+  const bool is_whole = file.lower <= info.smallest && (file.upper.empty() || file.upper > info.largest);
+  if (is_whole) return info.file_size;
+  return file.table != nullptr ? file.table->BytesWithin(file.lower, file.upper) : GuessWithin(file);
+}
+
 KeySpan SpanOf(const FileRef& file) { return {.lower = std::string(file.first()), .upper = file.end()}; }
 
 LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<RunningSpan> running,
@@ -74,7 +82,7 @@ LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<Ru
       made.id = file.info.id;
       made.reference_lower = file.lower;
       made.span = SpanOf(file);
-      made.size = SizeWithin(file);
+      made.size = BytesWithin(file);
       made.entries = file.info.entry_count;
       made.tombstones = file.info.tombstone_count;
       made.version_max = file.info.version_max;

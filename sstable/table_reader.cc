@@ -58,6 +58,16 @@ TableReader::TableReader(std::shared_ptr<ObjectReader> object, BlockCache& cache
 
 TableReader::~TableReader() { cache_.CountResident(-static_cast<int64_t>(resident_bytes_)); }
 
+uint64_t TableReader::BytesWithin(std::string_view lower, std::string_view upper) const {
+  const uint32_t begin = top_index_.LowerBound(lower);
+  const uint32_t last = upper.empty() ? top_index_.size() : top_index_.LowerBound(upper);
+  const uint32_t end = std::min(last + 1, top_index_.size());
+  if (begin >= end) return 0;
+  const double blocks = static_cast<double>(data_blocks_before_[end] - data_blocks_before_[begin]);
+  const double all = static_cast<double>(std::max<uint64_t>(data_blocks_before_.back(), 1));
+  return static_cast<uint64_t>(blocks / all * static_cast<double>(footer_.file_size));
+}
+
 // --- Opening ---
 
 Task<Result<std::shared_ptr<TableReader>>> TableReader::Open(ObjectStore& store, BlockCache& cache,
@@ -75,6 +85,7 @@ Task<Result<std::shared_ptr<TableReader>>> TableReader::Open(ObjectStore& store,
   const TableProperties& properties = reader->properties_;
   reader->asks_partition_first_ = properties.key_count / kKeysAPartitionMin >= properties.partition_count;
   reader->resident_bytes_ = sizeof(TableReader) + reader->top_index_content_.size() +
+                            reader->data_blocks_before_.size() * sizeof(uint64_t) +
                             reader->key_filter_.memory_bytes() + reader->partition_filter_.memory_bytes();
   cache.CountResident(static_cast<int64_t>(reader->resident_bytes_));
   co_return reader;
@@ -151,6 +162,13 @@ Task<Status> TableReader::OpenTopIndex(const Tail& tail) {
   if (!status.ok()) co_return Damaged(status, footer_.top_index.offset, SealKind::kIndexBlock);
   top_index_content_ = std::move(content);
   top_index_ = DataBlock(top_index_content_);
+  data_blocks_before_.reserve(top_index_.size() + 1);
+  uint64_t data_blocks = 0;
+  for (uint32_t i = 0; i < top_index_.size(); ++i) {
+    data_blocks_before_.push_back(data_blocks);
+    data_blocks += IndexRecordEntryCount(top_index_.value(i));
+  }
+  data_blocks_before_.push_back(data_blocks);
   places_.Open(top_index_);
   co_return status;
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/entry_iterator.h"
@@ -101,6 +102,11 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   BlockPin CachedIndex(uint32_t top_at) const {
     return cache_.Lookup(KeyOf(IndexRecordHandle(top_index_.value(top_at))));
   }
+
+  // Bytes of the file that the keys in [lower, upper) have; an empty `upper` is no bound. Known without I/O
+  // to an index block's share of the file, some 100 data blocks, of which one begun at either end counts as a
+  // whole; data blocks are taken to be of one size.
+  uint64_t BytesWithin(std::string_view lower, std::string_view upper) const;
 
   std::unique_ptr<TableIterator> NewIterator(Direction direction, IterOptions options = {}) const;
 
@@ -216,6 +222,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   TableProperties properties_;
   std::string top_index_content_;
   DataBlock top_index_;
+  std::vector<uint64_t> data_blocks_before_;  // Each entry of the top index; and its end.
   BlockPlaces places_;
   FuseFilter key_filter_;
   FuseFilter partition_filter_;
