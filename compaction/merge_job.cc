@@ -169,7 +169,7 @@ void MergeJob::State::OpenRuns() {
       PARTITA_ASSERT(file != nullptr);
       PARTITA_ASSERT(file->table != nullptr);  // Damaged files are never inputs (F46).
       files.push_back(*file);
-      result.statistics.bytes_in += file->info.file_size;
+      result.statistics.bytes_in += BytesWithin(*file);
     }
     for (std::vector<FileRef>& run_files : SideBySide(std::move(files))) {
       auto run = std::make_unique<RunCursor>(std::move(run_files), context.read_ahead);

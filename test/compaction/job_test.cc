@@ -200,6 +200,21 @@ TEST_F(JobTest, VirtualBoundsAreRespected) {
   EXPECT_EQ(result.statistics.entries_in, 105u);
 }
 
+TEST_F(JobTest, OfASlicedInputOnlyTheSliceCountsAsRead) {
+  world_.target_file_bytes = 8 << 20;
+  FlushOk(Puts(0, 10'000, 5));
+  ASSERT_EQ(world_.FileCount(), 1u);
+  const FileRef whole = world_.levels->level(0)[0];
+  FileRef slice = whole;
+  slice.lower = Key(20, 0);
+  slice.upper = Key(30, 0);
+  world_.Install({.added = {{0, slice}}, .removed = {{0, whole.info.id, whole.lower}}});
+  const JobStatistics merged = MergeOk(0, 6).statistics;
+  EXPECT_EQ(merged.entries_in, 1000u);
+  EXPECT_GT(merged.bytes_in, whole.info.file_size / 10);
+  EXPECT_LT(merged.bytes_in, whole.info.file_size / 2);
+}
+
 TEST_F(JobTest, ATrivialMoveReadsAndWritesNothing) {
   FlushOk(Puts(0, 100, 5));
   MergeOk(0, 5);
