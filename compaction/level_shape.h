@@ -35,7 +35,8 @@ struct FileShape {
   uint64_t tombstones = 0;      // Of the whole file.
   Version version_max;
   uint64_t seek_bytes = 0;  // FileRef::seek_bytes.
-  // Bytes outside the span that only this reference keeps on disk (the other slices are gone).
+  // Bytes outside the span that this reference keeps on disk, of those that no reference has any more: its
+  // part of them, where other slices of the file are left.
   uint64_t foreign_bytes = 0;
   // Input of a running job, or damaged and set aside (F46). Neither it nor what it overlaps on the
   // way of a job is touched (M21).

@@ -9,8 +9,13 @@
 namespace partita {
 namespace {
 
-// A slice is worth rewriting when it keeps more than its own size on disk beside it.
-bool KeepsTooMuch(const FileShape& file) { return file.foreign_bytes > file.size; }
+// A slice is worth rewriting when it keeps more than its own size on disk beside it. On level 0 when it is
+// much more, as what is written there will be merged down for other reasons, one range's slice of a file
+// after the other's: a fifth of them, the last, is then written once more at most.
+bool KeepsTooMuch(uint32_t level, const FileShape& file) {
+  const uint64_t sizes = level == 0 ? 4 : 1;
+  return file.foreign_bytes > sizes * file.size;
+}
 bool IsTombstoneDense(const FileShape& file) { return TombstonesAreDense(file.tombstones, file.entries); }
 
 // Below its target a level is left alone; scores of other reasons stand in this order beside it.
@@ -123,9 +128,9 @@ std::optional<CompactionPlan> PickForTombstones(const LevelShape& shape, const P
 
 std::optional<CompactionPlan> PickForForeignBytes(const LevelShape& shape, const PickerOptions& options) {
   Best best(options);
-  for (uint32_t level = 1; level < kLevels; ++level) {
+  for (uint32_t level = 0; level < kLevels; ++level) {
     for (const FileShape& file : shape.levels[level]) {
-      if (KeepsTooMuch(file)) best.Consider(InPlace(shape, level, file));
+      if (KeepsTooMuch(level, file)) best.Consider(InPlace(shape, level, file));
     }
   }
   return best.Take(kScoreForeign, PickReason::kForeignBytes);

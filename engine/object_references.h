@@ -44,6 +44,13 @@ class ObjectReferences {
     return counts_.contains(id);
   }
 
+  // True when there is more than one.
+  bool IsShared(ObjectId id) const {
+    std::lock_guard lock(mutex_);
+    const auto found = counts_.find(id);
+    return found != counts_.end() && found->second > 1;
+  }
+
   void Clear() {
     std::lock_guard lock(mutex_);
     counts_.clear();

@@ -45,6 +45,7 @@
 
 namespace partita {
 
+class ForeignBytes;
 class LoadSampler;
 struct BatchRoom;
 struct WriteBatch;
@@ -360,7 +361,8 @@ class Shard {
   // What is due now, of what `room` there is on the disk; or, `calm`, what would be if nobody wrote.
   std::shared_ptr<CompactionWork> PickWork(uint64_t room, bool calm = false,
                                            BackgroundClass by = BackgroundClass::kOrdinary);
-  std::optional<CompactionPlan> PickPlan(const RangeView& range, PickerOptions picker);
+  std::optional<CompactionPlan> PickPlan(const RangeView& range, PickerOptions picker,
+                                         const ForeignBytes& foreign);
   // What is due, unless another runs a compaction; then compaction_running_ is set until it is installed or
   // has failed. Of ordinary class it has one of idle class give way that gets no core; it may ask again soon.
   struct ClaimedWork {
@@ -383,7 +385,8 @@ class Shard {
   Task<Status> InstallWork(CompactionWork* work);
   uint64_t FlushBytes() const { return std::min(context_.memtable_bytes, context_.memtable_data_bytes); }
   PickerOptions Picker(bool calm = false) const;
-  LevelShape ShapeOfRange(const RangeView& range);
+  // `foreign`: null where nothing is asked that depends on it.
+  LevelShape ShapeOfRange(const RangeView& range, const ForeignBytes* foreign = nullptr);
   JobContext MakeJobContext(const ReadView& view, ObjectStore& objects, BackgroundWork work);
   void NoteBackgroundError(const Status& status);
   // Has the manifest say in the background that the log goes on in another segment, if it does.

@@ -5,6 +5,7 @@
 #include "engine/base/coding.h"
 #include "engine/base/memory_budget.h"
 #include "engine/base/user_key.h"
+#include "engine/foreign_bytes.h"
 #include "engine/shard.h"
 
 // A shard's compactions: what is behind and how much writers are slowed for it, what to do next, doing
@@ -71,14 +72,15 @@ PickerOptions Shard::Picker(bool calm) const {
   return options;
 }
 
-LevelShape Shard::ShapeOfRange(const RangeView& range) {
+LevelShape Shard::ShapeOfRange(const RangeView& range, const ForeignBytes* foreign) {
   std::set<Reference> aside;
   {
     std::lock_guard lock(set_aside_mutex_);
     aside = set_aside_;
   }
-  auto condition = [&aside](uint32_t, const FileRef& file) {
-    return FileCondition{aside.contains({file.info.id, file.lower}), 0};
+  auto condition = [&aside, foreign](uint32_t, const FileRef& file) {
+    return FileCondition{.busy = aside.contains({file.info.id, file.lower}),
+                         .foreign_bytes = foreign != nullptr ? foreign->Of(file) : 0};
   };
   Version droppable = commit_log_ == nullptr ? Version() : commit_log_->visible_version();
   return ShapeOf(*range.levels, droppable, {}, condition);
@@ -146,8 +148,9 @@ Task<uint64_t> Shard::RoomOnDisk() {
 // A compaction begins only with room for its output (F57): one that fails at the end has meanwhile taken from
 // flushes what they need. One that has none is picked where nothing of the range has, for somebody to hear of
 // it.
-std::optional<CompactionPlan> Shard::PickPlan(const RangeView& range, PickerOptions picker) {
-  const LevelShape shape = ShapeOfRange(range);
+std::optional<CompactionPlan> Shard::PickPlan(const RangeView& range, PickerOptions picker,
+                                              const ForeignBytes& foreign) {
+  const LevelShape shape = ShapeOfRange(range, &foreign);
   std::optional<CompactionPlan> plan = PickCompaction(shape, picker);
   // Nothing but speed asks for this one, and all shards may be at the same.
   const bool for_seeks = plan && plan->reason == PickReason::kLevel0Seeks;
@@ -181,9 +184,10 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(uint64_t room, bool calm,
   const auto rank = [room](const CompactionPlan& plan) {
     return std::pair(plan.RoomNeeded() <= room, plan.score);
   };
+  const ForeignBytes foreign(*view, context_.references);
   for (const RangeView& range : view->ranges) {
     if (range.levels->empty()) continue;
-    std::optional<CompactionPlan> plan = PickPlan(range, picker);
+    std::optional<CompactionPlan> plan = PickPlan(range, picker, foreign);
     if (!plan.has_value() || (best != nullptr && rank(best->plan) >= rank(*plan))) continue;
     best = std::make_shared<CompactionWork>(
         CompactionWork{range.lower,

@@ -118,7 +118,9 @@ Task<void> Shard::DropTable(TableId table) {
     rowless_.Forget(prefix, PrefixSuccessor(prefix));  // Of no use: ids do not come again.
   };
   co_await ChangeStructure(std::move(change));
-  if (held) ScheduleCleanUp();
+  if (!held) co_return;
+  ScheduleCleanUp();
+  ScheduleCompaction();  // Of what others keep of its files.
 }
 
 Status Shard::CheckInvariants() {

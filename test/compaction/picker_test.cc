@@ -379,6 +379,20 @@ TEST(PickerTest, RewritesASliceThatKeepsMoreThanItUses) {
   EXPECT_THAT(Ids(*plan), ElementsAre(6));
 }
 
+// What is written will be merged anyway.
+TEST(PickerTest, OnLevel0ASliceIsRewrittenForMuchMoreThanItself) {
+  LevelShape shape;
+  shape.levels[0] = {ShapedFile(9, "a", "c"), ShapedFile(8, "b", "d", kMiB), ShapedFile(7, "a", "z")};
+  shape.levels[0][1].foreign_bytes = 4 * kMiB;
+  EXPECT_FALSE(PickCompaction(shape, PickerOptions{}).has_value());
+  shape.levels[0][1].foreign_bytes += 1;
+  const std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->reason, PickReason::kForeignBytes);
+  EXPECT_EQ(plan->output_level, 0u);
+  EXPECT_THAT(Ids(*plan), ElementsAre(8));
+}
+
 TEST(PickerTest, RewritesAnotherFileThanTheOneThatHasNoRoom) {
   LevelShape shape;
   for (uint64_t i = 0; i < 2; ++i) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +19,7 @@
 #include "test/support/small_store.h"
 
 // Files that rows of several tables were flushed to together: which tables refer to them, and what the
-// damage of one table's rows means for the others.
+// damage of one table's rows, or their end, means for the others.
 
 namespace partita {
 namespace {
@@ -36,17 +38,18 @@ class SharedTablesTest : public testing::Test {
   }
   void TearDown() override { EXPECT_TRUE(runtime_->RunToEnd(store_->Close()).ok()); }
 
-  void Open() {
+  void Open(uint64_t memtable_data_bytes = 32u << 10) {
+    StoreOptions options = SmallStoreOptions(/*shards=*/1, memtable_data_bytes);
+    options.memory_bytes = std::max<uint64_t>(options.memory_bytes, 8 * memtable_data_bytes);
     runtime_ = std::make_unique<SimRuntime>(SimOptions{.seed = ++lives_, .shards = 1}, disk_);
-    Result<std::unique_ptr<Store>> opened =
-        runtime_->RunToEnd(Store::Open(*runtime_, SmallStoreOptions(/*shards=*/1)));
+    Result<std::unique_ptr<Store>> opened = runtime_->RunToEnd(Store::Open(*runtime_, std::move(options)));
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     store_ = std::move(opened).value();
   }
-  void Reopen() {
+  void Reopen(uint64_t memtable_data_bytes = 32u << 10) {
     EXPECT_TRUE(runtime_->RunToEnd(store_->Close()).ok());
     store_.reset();
-    Open();
+    Open(memtable_data_bytes);
   }
 
   std::string Key(size_t table, std::string_view row) const {
@@ -68,11 +71,20 @@ class SharedTablesTest : public testing::Test {
     Write(table, {.kind = WriteKind::kDelete, .user_key = key});
   }
   void Flush() { ASSERT_TRUE(runtime_->RunToEnd(store_->FlushMemtables()).ok()); }
-  bool Has(size_t table, std::string_view row) {
+  std::optional<std::string> ContentOf(size_t table, std::string_view row) {
     std::string content;
     const auto answer = runtime_->RunToEnd(store_->Get(Key(table, row), &content));
     EXPECT_TRUE(answer.ok()) << answer.status().ToString();
-    return answer.ok() && answer->state == Shard::ReadState::kFound;
+    if (!answer.ok() || answer->state != Shard::ReadState::kFound) return std::nullopt;
+    return content;
+  }
+  bool Has(size_t table, std::string_view row) { return ContentOf(table, row).has_value(); }
+
+  uint64_t Compactions() { return store_->Statistics()[0].compactions; }
+  uint64_t TableBytes() const {
+    uint64_t bytes = 0;
+    for (const std::string& file : disk_.ListFiles("tables/")) bytes += disk_.ReadFile(file)->size();
+    return bytes;
   }
 
   // The references on disk of the ranges of a table.
@@ -167,6 +179,36 @@ TEST_F(SharedTablesTest, ADamagedBlockStopsTheCompactionOfItsTableAlone) {
   EXPECT_GT(on_level0(0), 0);
   EXPECT_EQ(on_level0(2), 0);
   EXPECT_TRUE(Has(2, "100"));
+}
+
+// Of megabytes a few rows are left, and keep the file.
+TEST_F(SharedTablesTest, WhatDroppedTablesLeftGoesAlthoughAFewRowsShareTheirFiles) {
+  Reopen(/*memtable_data_bytes=*/32u << 20);
+  std::mt19937_64 random(4);
+  std::string content(9'000, ' ');  // A block for each row.
+  for (int row = 0; row < 1500; ++row) {
+    for (char& byte : content) byte = static_cast<char>(random());
+    Put(0, std::to_string(1000 + row), content);
+  }
+  Put(2, "kept", "some");
+  Delete(2, "deleted");
+  Flush();
+  Put(2, "kept", "newer");
+  Flush();
+  ASSERT_EQ(References(2).size(), 2u);
+  ASSERT_GT(TableBytes(), 12'000'000u);
+  ASSERT_TRUE(runtime_->RunToEnd(store_->CompactAll()).ok());
+  EXPECT_EQ(Compactions(), 0u);  // As long as the other rows count.
+  ASSERT_TRUE(runtime_->RunToEnd(store_->DeleteTable("acct", "a")).ok());
+  runtime_->AdvanceTime(10'000'000'000);
+  EXPECT_LT(TableBytes(), 100'000u);
+  EXPECT_EQ(Compactions(), 1u);
+  ASSERT_TRUE(runtime_->RunToEnd(store_->CompactAll()).ok());
+  EXPECT_EQ(Compactions(), 1u);  // The newer file, and what was written anew, are nobody else's.
+  EXPECT_EQ(References(2).size(), 2u);
+  EXPECT_EQ(ContentOf(2, "kept"), "newer");
+  Reopen();
+  EXPECT_EQ(ContentOf(2, "kept"), "newer");
 }
 
 }  // namespace
