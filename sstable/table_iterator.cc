@@ -13,7 +13,7 @@
 //    no data block: take it from the cache, else decode it from the window that an earlier read
 //    brought, else stop with kNeedsIo;
 // 3. place within the block as the target says; when the target lies beyond it, go on with the next
-//    block (next index block) and its first entry.
+//    block (next index block) and its first entry, unless the fence shows that nothing wanted is there.
 // Fetch performs the read that stopped it and calls Proceed again.
 //
 // The hard case is the block of a backward Seek(K): the first block whose fence is >= K may hold only
@@ -84,7 +84,7 @@ IterState TableIterator::State::Proceed() {
     }
     if (!has_block && !EnterBlock()) return state = IterState::kNeedsIo;
     if (PlaceInBlock()) return StandAt(at, /*new_key=*/true);
-    if (!StepBlock()) return state = IterState::kEnd;
+    if (EndsBehind() || !StepBlock()) return state = IterState::kEnd;
   }
 }
 
@@ -248,7 +248,13 @@ IterState TableIterator::State::NextGroup() {
     group_begin = newest;
     return StandAt(newest, /*new_key=*/true);
   }
-  if (!StepBlock()) return state = IterState::kEnd;
+  return EnterNext();
+}
+
+// To the first wanted entry behind the block. Where the index says that there is none, what lies there is not
+// read: it may be another partition's, and damaged.
+IterState TableIterator::State::EnterNext() {
+  if (EndsBehind() || !StepBlock()) return state = IterState::kEnd;
   return Proceed();
 }
 
@@ -437,8 +443,7 @@ IterState TableIterator::SkipBlock() {
   State& s = *state_;
   PARTITA_ASSERT(s.state == IterState::kEntry);
   PARTITA_ASSERT(s.forward);
-  if (!s.StepBlock()) return s.state = IterState::kEnd;
-  return s.Proceed();
+  return s.EnterNext();
 }
 
 }  // namespace partita

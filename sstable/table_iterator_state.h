@@ -43,6 +43,7 @@ struct TableIterator::State final : private ReadAheadRoute {
   bool StepBlock();
   IterState StandAt(uint32_t where, bool new_key);
   IterState NextGroup();
+  IterState EnterNext();
   EntryRun RunForward(std::optional<std::string_view> before) const;
   EntryRun RunBackward(std::optional<std::string_view> before) const;
   Task<Status> FetchIndex();

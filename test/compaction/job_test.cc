@@ -275,6 +275,22 @@ TEST_F(JobTest, ADamagedBlockIsNeverLeftOut) {
   EXPECT_EQ(world_.failed_input->id, bad);
 }
 
+// Moves the cursor by `move` until it is at its end, or fails.
+Status WalkTo(RunCursor& run, IterState (RunCursor::*move)(), uint64_t* moves) {
+  *moves = 0;
+  for (IterState state = run.SeekToFirst(); state != IterState::kEnd;) {
+    if (state == IterState::kNeedsIo) {
+      Status fetched = RunBlocking(run.Fetch());
+      if (!fetched.ok()) return fetched;
+      state = run.state();
+    } else {
+      ++*moves;
+      state = (run.*move)();
+    }
+  }
+  return Status();
+}
+
 // covers: F47, M12
 TEST_F(JobTest, AnInputThatEndsEarlyIsCorruption) {
   FlushOk(Puts(0, 100, 5));
@@ -282,19 +298,35 @@ TEST_F(JobTest, AnInputThatEndsEarlyIsCorruption) {
   file.info.entry_count += 1;  // As if the reader had lost one.
   RunCursor run({file}, /*read_ahead=*/nullptr);
   uint64_t entries = 0;
-  Status failed;
-  for (IterState state = run.SeekToFirst(); state != IterState::kEnd && failed.ok();) {
-    if (state == IterState::kNeedsIo) {
-      failed = RunBlocking(run.Fetch());
-      state = run.state();
-    } else {
-      ++entries;
-      state = run.Next();
+  EXPECT_EQ(WalkTo(run, &RunCursor::Next, &entries).code(), Code::kCorruption);
+  EXPECT_EQ(entries, file.info.entry_count - 1);
+  ASSERT_NE(run.failed_file(), nullptr);
+}
+
+// covers: F46 F48. What lies behind a slice is another range's.
+TEST_F(JobTest, DamageBehindASliceDoesNotFailTheJobsOfTheSlice) {
+  std::vector<ModelEntry> entries;
+  for (const uint32_t partition : {3, 5}) {
+    for (const uint32_t row : {1, 2}) {  // In blocks of their own.
+      entries.push_back(
+          MakeEntry(Key(partition, row), 5, EntryKind::kPut, RandomContent(40'000, 10 * partition + row)));
     }
   }
-  EXPECT_EQ(entries, file.info.entry_count - 1);
-  EXPECT_EQ(failed.code(), Code::kCorruption);
-  ASSERT_NE(run.failed_file(), nullptr);
+  world_.target_file_bytes = 1 << 20;
+  FlushOk(entries);
+  FileRef slice = world_.levels->level(0)[0];
+  slice.upper = PrefixSuccessor(PartitionPrefix(entries[1].key));
+  std::string& bytes = world_.store.bytes(slice.info.id);
+  const size_t at = bytes.find(entries[2].value);
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 20] ^= 1;
+  for (const auto move : {&RunCursor::Next, &RunCursor::SkipBlock}) {
+    RunCursor run({slice}, /*read_ahead=*/nullptr);
+    uint64_t moves = 0;
+    const Status walked = WalkTo(run, move, &moves);
+    EXPECT_TRUE(walked.ok()) << walked.ToString();
+    EXPECT_EQ(moves, 2u);
+  }
 }
 
 // covers: F22

@@ -181,6 +181,42 @@ TEST_F(DamageTest, ADamagedBlockHarmsOnlyItsOwnKeys) {
   EXPECT_EQ(RunBlocking((*table)->Verify(&report)).code(), Code::kCorruption);
 }
 
+// The index says that nothing of the partition lies behind its last block, nor in front of its first. covers:
+// F48
+TEST_F(DamageTest, AScanDoesNotReadTheDamagedBlocksBesideItsKeys) {
+  std::mt19937_64 random(TestSeed());
+  entries_.clear();
+  for (const char* partition : {"a", "c", "e"}) {
+    for (const char* row : {"1", "2"})
+      entries_.push_back(Put(Key(partition, row), 7, RandomBytes(random, 10'000)));
+  }
+  ASSERT_TRUE(WriteTable(store_, kId, entries_).ok());
+  for (const size_t beside : {1, 4}) {  // In blocks of their own.
+    std::string& bytes = store_.bytes(kId);
+    const size_t at = bytes.find(entries_[beside].value);
+    ASSERT_NE(at, std::string::npos);
+    bytes[at + 20] ^= 1;
+  }
+  BlockCache cache(1 << 20);
+  auto table = OpenTable(store_, cache, kId);
+  ASSERT_TRUE(table.ok());
+  const std::string lower = Key("c", ""), upper = PrefixSuccessor(lower);
+  for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+    for (const IterCaching caching : {IterCaching::kLookOnly, IterCaching::kBypass}) {
+      auto it = (*table)->NewIterator(direction, {.caching = caching, .lower = lower, .upper = upper});
+      const uint64_t reads = store_.reads();
+      EXPECT_EQ(DrainAll(*it), Expected(entries_, direction, lower, upper));
+      EXPECT_EQ(store_.reads() - reads, 2u);  // Of the index, and of both blocks.
+      // No row is in front of the first, nor behind the last.
+      const std::pair<std::string, std::string> empty[] = {{lower, Key("c", "1")}, {Key("c", "3"), upper}};
+      for (const auto& [from, to] : empty) {
+        it = (*table)->NewIterator(direction, {.caching = caching, .lower = from, .upper = to});
+        EXPECT_EQ(DrainAll(*it).size(), 0u);
+      }
+    }
+  }
+}
+
 // covers: F52
 TEST_F(DamageTest, BytesThatAreGoodWhenReadAgainAreCountedAsTransient) {
   Write(Codec::kLz4);
