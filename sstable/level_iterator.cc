@@ -98,8 +98,8 @@ IterState LevelIterator::ShowMilestone() {
   return IterState::kEntry;
 }
 
-// To the first entry of the files from `index` on.
-IterState LevelIterator::EnterFrom(size_t index) {
+// To the first entry of the files from `index` on, at or behind `key`; nothing: behind the files in front.
+IterState LevelIterator::EnterFrom(size_t index, std::optional<std::string_view> key) {
   current_ = nullptr;
   table_ = nullptr;
   for (at_ = index; at_ < files_.size() && !BeyondUntil(*files_[at_]); ++at_) {
@@ -117,7 +117,7 @@ IterState LevelIterator::EnterFrom(size_t index) {
       ++at_;
       return ShowMilestone();
     }
-    const IterState state = OpenAtFirst();
+    const IterState state = OpenAt(key);
     if (state != IterState::kEnd) return state;
   }
   return IterState::kEnd;
@@ -140,11 +140,11 @@ void LevelIterator::UseTable(std::unique_ptr<TableIterator> table) {
   current_ = std::move(table);
 }
 
-IterState LevelIterator::OpenAtFirst() {
+IterState LevelIterator::OpenAt(std::optional<std::string_view> key) {
   if (next_ == nullptr || next_at_ != at_) {
     next_ = nullptr;
     Open();
-    return current_->SeekToFirst();
+    return key ? current_->Seek(*key) : current_->SeekToFirst();
   }
   UseTable(std::move(next_));
   return current_->state();
@@ -196,15 +196,11 @@ IterState LevelIterator::Seek(std::string_view user_key) {
   Jump();
   // Files wholly in front of the key are skipped unopened.
   const auto in_front = [&](const FileRef* file) {
-    return direction_ == Direction::kForward ? std::string_view(file->info.largest) < user_key
-                                             : file->first() >= user_key;
+    if (direction_ == Direction::kBackward) return file->first() >= user_key;
+    return file->info.largest < user_key || (!file->upper.empty() && file->upper <= user_key);
   };
   const auto first = std::partition_point(files_.begin(), files_.end(), in_front);
-  const size_t index = static_cast<size_t>(first - files_.begin());
-  if (first == files_.end() || PassOver(**first)) return state_ = EnterFrom(index);
-  at_ = index;
-  Open();
-  return Settle(current_->Seek(user_key));
+  return state_ = EnterFrom(static_cast<size_t>(first - files_.begin()), user_key);
 }
 
 IterState LevelIterator::Next() {

@@ -39,12 +39,12 @@ class LevelIterator : public EntryIterator {
  private:
   void Open();
   void UseTable(std::unique_ptr<TableIterator> table);
-  IterState OpenAtFirst();
+  IterState OpenAt(std::optional<std::string_view> key);
   void AnticipateNext();
   void Jump();
   bool BeyondUntil(const FileRef& file) const;
   bool PassOver(const FileRef& file);
-  IterState EnterFrom(size_t index);
+  IterState EnterFrom(size_t index, std::optional<std::string_view> key = std::nullopt);
   IterState ShowMilestone();
   // Goes on to the next files while the current one has ended.
   IterState Settle(IterState state);
