@@ -32,11 +32,8 @@ PageScan::PageScan(const ScanRequest& request, RowSink* sink, Source source, Clo
       deadline_ns_(request.deadline_ns),
       slice_left_(request.entries_per_slice - 1) {
   if (deadline_ns_ == 0) deadline_ns_ = clock.MonotonicNanos() + kPageNanosMax;
-  if (request.skip_damage) {
-    tables_.skipped = this;
-  } else {
-    tables_.predicate = request.predicate;
-  }
+  if (!request.skip_damage) tables_.predicate = request.predicate;
+  tables_.skipped = this;
   tables_.visible = source.visible;
 }
 
@@ -58,10 +55,21 @@ ScanAnswer PageScan::answer() {
 
 // The cursors come to the same part again when the page has several intervals.
 void PageScan::Skipped(SkippedSpan span) {
+  if (!request_.skip_damage) return EndWalkBefore(std::move(span));
   for (const SkippedSpan& known : answer_.skipped) {
     if (known.lower == span.lower && known.upper == span.upper) return;
   }
   answer_.skipped.push_back(std::move(span));
+}
+
+// Other sources may have much in front of the damage. The span is a cursor's, so it has both ends.
+void PageScan::EndWalkBefore(SkippedSpan span) {
+  const std::string_view until = tables_.until;
+  const bool is_met = forward_ ? KeyRangesOverlap(span.lower, span.upper, walk_from_, until)
+                               : KeyRangesOverlap(span.lower, span.upper, until, walk_from_);
+  if (!is_met) return;
+  tables_.until = std::move(forward_ ? span.lower : span.upper);
+  damage_ = std::move(span.why);
 }
 
 bool PageScan::IsWithheld(std::string_view user_key, Version version) const {
@@ -92,7 +100,9 @@ Task<Status> PageScan::Run() {
 }
 
 IterState PageScan::Seek(const std::string& lower, const std::string& upper) {
+  walk_from_ = forward_ ? lower : upper;
   tables_.until = forward_ ? upper : lower;
+  damage_ = Status();
   if (merged_ == nullptr) {
     const Direction direction = request_.direction;
     std::vector<std::unique_ptr<EntryIterator>> sources;
@@ -159,18 +169,13 @@ Task<Status> PageScan::Walk(std::string lower, std::string upper) {
   while (true) {
     while (state == IterState::kNeedsIo) {
       Status fetched = co_await merged_->Fetch();
-      if (!fetched.ok()) {
-        // The continuation asks again at the damage (F43, F44).
-        std::string next = forward_ ? lower : upper;
-        if (have_last_) next = forward_ ? last_key_ + '\0' : last_key_;
-        co_return EndAt(std::move(next), std::move(fetched));
-      }
+      if (!fetched.ok()) co_return EndAt(ResumeUndecided(), std::move(fetched));
       state = merged_->state();
     }
     if (state == IterState::kEnd) break;
     if (run_.empty()) {
       const std::string_view key = merged_->entry().user_key;
-      if (forward_ ? !upper.empty() && key >= upper : key < lower) break;
+      if (IsBeyondWalk(key)) break;
       if (merged_->entry().kind == EntryKind::kMilestone) {
         co_await YieldIfDue();
         if (MilestoneEndsPage(key)) break;
@@ -181,7 +186,7 @@ Task<Status> PageScan::Walk(std::string lower, std::string upper) {
         Status admitted = request_.meter->AdmitFirst(key);
         if (!admitted.ok()) co_return EndAt(ResumeBefore(key), std::move(admitted));
       }
-      StartRun(lower, upper);
+      StartRun();
     }
     if (SliceIsUp()) {
       co_await YieldIfDue();
@@ -200,10 +205,17 @@ Task<Status> PageScan::Walk(std::string lower, std::string upper) {
     if (!leapt) state = run_.empty() ? merged_->Next() : merged_->SkipRun(run_);
     run_ = OpenRun();
     if (!leapt) continue;
-    if (!upper.empty() && lower >= upper) break;
+    if (!upper.empty() && lower >= upper) co_return Status();
     state = Seek(lower, upper);
   }
+  // The continuation asks again at the damage (F43, F44).
+  if (!ended_ && !damage_.ok()) co_return EndAt(ResumeUndecided(), std::move(damage_));
   co_return Status();
+}
+
+bool PageScan::IsBeyondWalk(std::string_view key) const {
+  const std::string_view until = tables_.until;
+  return forward_ ? !until.empty() && key >= until : key < until;
 }
 
 bool PageScan::SliceIsUp() {
@@ -247,16 +259,16 @@ PageScan::Step PageScan::DecideEntry(const Entry& entry) {
 // ---- Runs.
 
 // Leaves run_ empty when the current entry is to be decided alone.
-void PageScan::StartRun(const std::string& lower, const std::string& upper) {
+void PageScan::StartRun() {
   if (!answer_.skipped.empty()) return;  // Each key is to be held against what was skipped.
   if (alone_ > 0) {
     --alone_;
     return;
   }
-  // The sources know the bounds of the whole page; only one interval of several ends before them.
-  const bool bounded = request_.only.empty();
+  // The sources know the bounds of the whole page; one interval of several ends before them, or at damage.
+  const bool bounded = request_.only.empty() && damage_.ok();
   std::optional<std::string_view> before;
-  if (!bounded && forward_) before = upper;
+  if (!bounded && forward_) before = tables_.until;
   static_cast<EntryRun&>(run_) = merged_->Run(before);
   if (run_.end - run_.begin < 2) {
     // Sources that take turns: runs would cost more than they save.
@@ -266,7 +278,7 @@ void PageScan::StartRun(const std::string& lower, const std::string& upper) {
   }
   if (!bounded && !forward_) {
     merged_->RunKeyTo(run_.begin, &key_);
-    if (key_ < lower) {
+    if (IsBeyondWalk(key_)) {
       run_ = OpenRun();
       return;
     }
@@ -491,6 +503,12 @@ std::string PageScan::ResumeBefore(std::string_view user_key) const {
   std::string bound(user_key);
   if (IsDecided(user_key) == forward_) bound.push_back('\0');
   return bound;
+}
+
+// The same behind all keys that the walk has decided.
+std::string PageScan::ResumeUndecided() const {
+  if (!have_last_) return std::string(walk_from_);
+  return forward_ ? last_key_ + '\0' : last_key_;
 }
 
 }  // namespace partita

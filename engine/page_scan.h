@@ -34,9 +34,10 @@ bool MeetsDoubt(bool doubt, const CommitLog& log, const ReadView& view, std::str
 // drop out, the sink is asked of the rows that are left all together, and keys are built only for those
 // that it wants. A key of a run occurs in no other source behind it, so a run need not look past its end.
 //
-// 5. With skip_damage, damaged parts are stepped over (TableScan::skipped) and noted before any key in them
-// is decided; of such keys an entry that the part may have held a newer one of is withheld, and with it all
-// older ones.
+// 5. A damaged part that a cursor meets ends the walk in front of it, once what the others have there is
+// given. With skip_damage, damaged parts are stepped over (TableScan::skipped) and noted before any key in
+// them is decided; of such keys an entry that the part may have held a newer one of is withheld, and with it
+// all older ones.
 //
 // 6. Where the page begins, and where it meets tombstones, what is known to be rowless (rowless_stretches.h)
 // is leapt over: the cursors are placed anew behind it. Many keys without a row that were not known are a
@@ -99,7 +100,7 @@ class PageScan : private SkippedSpanSink {
   // The same in the midst of a walk, where it is worth a look: the cursors are to be placed anew.
   bool LeapOn(std::string* lower, std::string* upper);
   void CountRowless(EntryKind kind);
-  void StartRun(const std::string& lower, const std::string& upper);
+  void StartRun();
   Step DecideRun();
   Step Gather();
   void StepInRun();
@@ -108,6 +109,9 @@ class PageScan : private SkippedSpanSink {
   std::string_view CurrentKey();
   bool IsUncertain(Version version) const;
   void Skipped(SkippedSpan span) override;
+  void EndWalkBefore(SkippedSpan span);
+  // Forward, at its far end or behind it; backward, below it.
+  bool IsBeyondWalk(std::string_view key) const;
   bool IsWithheld(std::string_view user_key, Version version) const;
   // Each true: the page has ended, and where it goes on is set.
   // `pin`: of the block that the entry lies in; null: it lies in none.
@@ -132,6 +136,7 @@ class PageScan : private SkippedSpanSink {
   // What was found stands, and the next page asks again at `next_key`; with nothing found, the reason.
   Status EndAt(std::string next_key, Status reason);
   std::string ResumeBefore(std::string_view user_key) const;
+  std::string ResumeUndecided() const;
   bool IsDecided(std::string_view user_key) const { return have_last_ && user_key == last_key_; }
 
   const ScanRequest& request_;
@@ -141,7 +146,9 @@ class PageScan : private SkippedSpanSink {
   const bool forward_;
   std::string upper_;  // Of the page, within the range.
   uint64_t deadline_ns_;
-  TableScan tables_;  // Of the cursors in merged_.
+  TableScan tables_;            // Of the cursors in merged_. Its `until` is the walk's far end.
+  std::string_view walk_from_;  // Its near end: one of Walk's own.
+  Status damage_;               // Not ok: the far end is where this begins.
   std::unique_ptr<EntryIterator> merged_;
   uint32_t slice_left_;  // Entries until others may get a turn.
   OpenRun run_;

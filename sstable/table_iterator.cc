@@ -331,9 +331,8 @@ void TableIterator::State::SkipDamaged(Status why) {
 
   window.Jumped();
   window_is_suspect = false;
-  const bool ended = EndsBehindPart() || !StepPart();
   if (span.lower < span.upper) options.scan->skipped->Skipped(std::move(span));
-  if (ended) {
+  if (EndsBehindPart() || !StepPart()) {
     state = IterState::kEnd;
   } else {
     Proceed();

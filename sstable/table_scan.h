@@ -36,9 +36,10 @@ struct TableScan {
   Version visible;
   // The far bound of the walk at hand: forward, keys from it on are not wanted, backward, keys below it.
   // Empty: no bound. A cursor that comes to it may say that it is at its end, so whoever moves it seeks anew.
+  // It may come nearer meanwhile.
   std::string until;
   // Null: a damaged part is an error of Fetch, and the cursor stays in front of it. Else who asked for it is
-  // told, and the cursor goes on behind (F44).
+  // told, and the cursor goes on behind (F44); not where that brings `until` to the part.
   SkippedSpanSink* skipped = nullptr;
 
   BlockCounts counts;
