@@ -158,14 +158,9 @@ BlockPin BlockCache::Lookup(BlockKey key, BlockPlace* place) {
   const uint64_t hash = key.HashValue();
   Partition& partition = PartitionOf(key, hash);
   Slot* slot = partition.Pin(key, hash);
-  Counters& counters = counters_[CounterOfThisThread()];
-  BlockPin pin;
-  if (slot == nullptr) {
-    counters.misses.fetch_add(1, std::memory_order_relaxed);
-    return pin;
-  }
-  counters.hits.fetch_add(1, std::memory_order_relaxed);
-  pin = PinOf(partition, slot);
+  if (slot == nullptr) return BlockPin();
+  counters_[CounterOfThisThread()].hits.fetch_add(1, std::memory_order_relaxed);
+  BlockPin pin = PinOf(partition, slot);
   if (place != nullptr) {
     const uint64_t at = static_cast<uint64_t>(slot - partition.slots.get());
     const uint32_t granule = slot->unit.load(std::memory_order_relaxed) / Slot::kUnitsPerGranule;
@@ -174,6 +169,10 @@ BlockPin BlockCache::Lookup(BlockKey key, BlockPlace* place) {
       place->packed_.store(packed, std::memory_order_relaxed);
   }
   return pin;
+}
+
+void BlockCache::CountMiss() {
+  counters_[CounterOfThisThread()].misses.fetch_add(1, std::memory_order_relaxed);
 }
 
 BlockPin BlockCache::PinOf(Partition& partition, Slot* slot) const {
@@ -189,9 +188,7 @@ BlockPin BlockCache::LookupRow(BlockKey key) {
   Partition& partition = PartitionOf(key, hash);
   Slot* slot = partition.Pin(key, hash);
   if (slot == nullptr) return BlockPin();
-  Counters& counters = counters_[CounterOfThisThread()];
-  counters.hits.fetch_add(1, std::memory_order_relaxed);
-  counters.misses.fetch_sub(1, std::memory_order_relaxed);  // The block's, counted by this thread just now.
+  counters_[CounterOfThisThread()].hits.fetch_add(1, std::memory_order_relaxed);
   RememberRow(key, hash, static_cast<uint32_t>(slot - partition.slots.get()));
   return PinOf(partition, slot);
 }

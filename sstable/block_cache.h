@@ -52,8 +52,8 @@ class BlockPlace {
 };
 
 struct CacheStatistics {
-  uint64_t hits = 0;
-  uint64_t misses = 0;
+  uint64_t hits = 0;    // Blocks found, and rows.
+  uint64_t misses = 0;  // Blocks read from the device, as CountMiss says.
   uint64_t inserts = 0;
   uint64_t evictions = 0;
   uint64_t refused = 0;     // Frames that should have found room and were served from the heap.
@@ -98,6 +98,10 @@ class BlockCache {
 
   // An empty pin when the block is not there. Where it was found is told to `place` (may be null).
   BlockPin Lookup(BlockKey key, BlockPlace* place = nullptr);
+
+  // To be told of each block that was read since it was not there. A look that finds nothing is none: whoever
+  // reads looks more than once, and others look without reading.
+  void CountMiss();
 
   // Asks for the memory that looking up touches, and for the first lines of the block, all at once, if the
   // block is where it was. Returns where that is; null when no place is known.
@@ -152,10 +156,10 @@ class BlockCache {
   // Keeps a copy of a row (cached_rows.h), evicting as needed. Nothing happens when it is there, is too large
   // or finds no room.
   void AddRow(BlockKey key, std::string_view content);
-  // Lookup of a row whose block Lookup has just missed: to be counted as one hit or one miss together.
+  // Lookup of a row whose block is not there.
   BlockPin LookupRow(BlockKey key);
   // A row of this object whose key has this hash, if it is where AddRow or LookupRow last had one: found
-  // without the block that it is of. To be called before Lookup; an empty pin is no miss.
+  // without the block that it is of. To be called before Lookup.
   BlockPin LookupRowByHash(ObjectId object, uint64_t key_hash);
   // Some time before: asks for the memory that says where that is.
   void PrefetchRowPlace(uint64_t key_hash) const;

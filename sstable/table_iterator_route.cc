@@ -25,6 +25,7 @@ Task<Status> TableIterator::State::FetchIndex() {
                                    .kind = SealKind::kIndexBlock,
                                    .priority = CachePriority::kIndex,
                                    .fill_cache = options.caching == IterCaching::kFill,
+                                   .is_miss = !bypass(),
                                    .waits = waits()};
   if (window.Awaits(request.handle)) {
     Status read = co_await window.Fetch(table->object_, request.handle, *this);
@@ -230,7 +231,8 @@ BlockPin TableIterator::State::IndexFromWindow(const PartHandle& where) {
   Result<BlockPin> decoded = table->DecodeBlock(bytes, {.handle = where,
                                                         .kind = SealKind::kIndexBlock,
                                                         .priority = CachePriority::kIndex,
-                                                        .fill_cache = options.caching == IterCaching::kFill});
+                                                        .fill_cache = options.caching == IterCaching::kFill,
+                                                        .is_miss = !bypass()});
   return decoded.ok() ? std::move(decoded).value() : BlockPin();
 }
 

@@ -74,6 +74,7 @@ struct TableIterator::State final : private ReadAheadRoute {
             .kind = SealKind::kDataBlock,
             .priority = CachePriority::kScan,
             .fill_cache = options.caching == IterCaching::kFill,
+            .is_miss = !bypass(),
             .waits = waits()};
   }
   bool bypass() const { return options.caching == IterCaching::kBypass; }

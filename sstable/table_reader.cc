@@ -274,6 +274,7 @@ Result<BlockPin> TableReader::DecodeBlock(std::string_view part, const LoadReque
     if (status.code() == Code::kCorruption) cache_.faults().damaged_parts.fetch_add(1);
     return Damaged(status, handle.offset, request.kind);
   }
+  if (request.is_miss) cache_.CountMiss();
   return cache_.Insert(KeyOf(handle), std::move(frame), request.priority);
 }
 

@@ -134,6 +134,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
     SealKind kind = SealKind::kDataBlock;
     CachePriority priority = CachePriority::kPoint;
     bool fill_cache = true;
+    bool is_miss = true;   // Whoever reads it would have taken it from the cache.
     bool evicts = true;    // When it fills the cache: not only where that has memory to spare.
     bool was_bad = false;  // As of ReadPart.
     TimedWaits* waits = nullptr;

@@ -9,7 +9,7 @@ server_ticks() {
   sed 's/.*) //' "/proc/$server_pid/stat" | awk '{ print $12 + $13 }'
 }
 
-# Look-ups in partita's block cache that found nothing; nothing for Azurite.
+# Blocks that partita has read since its cache did not have them; nothing for Azurite.
 server_misses() {
   [ "$TABLE_EXTRAS" != partita ] || curl -sS "http://127.0.0.1:$TABLE_ADMIN_PORT/metrics" |
     awk '/^partita_cache_misses_total / { print $2 }'

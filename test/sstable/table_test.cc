@@ -200,6 +200,28 @@ TEST_F(TableTest, LookupsOfWhatIsCachedNeedNoRead) {
   EXPECT_EQ(store_.reads(), reads);
 }
 
+TEST_F(TableTest, AMissIsABlockThatWasReadAndNoMereLook) {
+  const std::vector<OwnedEntry> entries = RandomEntries(random_, 500, 300);
+  ASSERT_TRUE(WriteTable(store_, ObjectId(1), entries).ok());
+  auto table = MustOpen(ObjectId(1));
+  const OwnedEntry& wanted = entries[250];
+  const KeyHash hash = HashKey(wanted.user_key);
+  const auto misses = [&] { return cache_.statistics().misses; };
+  BlockPin pin;
+  EXPECT_TRUE(table->TryGet(hash, wanted.user_key, kVersionMax, &pin).needs_io);
+  EXPECT_EQ(misses(), 0u);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(RunBlocking(table->Get(hash, wanted.user_key, kVersionMax, &pin)).ok());
+    EXPECT_EQ(misses(), 2u);  // An index block and a data block.
+  }
+  pin.Release();
+  DrainAll(*table->NewIterator(Direction::kForward));
+  const uint64_t blocks = table->properties().data_blocks + table->top_index().size();
+  EXPECT_EQ(misses(), blocks);
+  DrainAll(*table->NewIterator(Direction::kForward, {.caching = IterCaching::kBypass}));
+  EXPECT_EQ(misses(), blocks);
+}
+
 TEST_F(TableTest, ATableIsOpenedByOneReadAndWhatStandsAloneIsVerifiedByOne) {
   const std::vector<OwnedEntry> entries = RandomEntries(random_, 500, 300);
   ASSERT_TRUE(WriteTable(store_, ObjectId(1), entries).ok());
