@@ -289,7 +289,8 @@ std::string MetricsText(const ServerMetrics& metrics) {
   out.Sample(stats.throttled_by_total, Label("by", "total"));
   out.Gauge("throttled_partitions_active", "Partitions whose entities are being counted.",
             stats.throttled_partitions_active);
-  out.Family("range_steps_total", "counter", "What was done with ranges for the load's sake, and what failed.");
+  out.Family("range_steps_total", "counter",
+             "What was done with ranges for the load's sake, and what failed.");
   out.Sample(stats.ranges_split, Label("step", "split"));
   out.Sample(stats.ranges_merged, Label("step", "merge"));
   out.Sample(stats.ranges_moved, Label("step", "move"));
