@@ -411,6 +411,10 @@ Task<Status> PageScan::ReadPoint(const std::string& key) {
     StartWatch();
     if (SliceEndsPage(key)) co_return Status();
   }
+  if (request_.meter != nullptr) {
+    Status admitted = request_.meter->AdmitFirst(key);
+    if (!admitted.ok()) co_return EndAt(ResumeBefore(key), std::move(admitted));
+  }
   --slice_left_;
   ++answer_.scanned;
   if (MeetsDoubt(source_.doubt, source_.log, source_.view, key, source_.visible)) {

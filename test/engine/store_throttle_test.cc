@@ -167,6 +167,35 @@ TEST_F(StoreThrottleTest, APageThatBeginsInAPartitionInDebtIsRefusedWhateverItsB
   EXPECT_EQ(sieve.keys.size(), 0u);
 }
 
+// An aggregate that tries a refused page again would count what that had given twice.
+TEST_F(StoreThrottleTest, APageThatBeginsWithAPointIsRefusedBeforeItGivesAnything) {
+  Set({.partition_rate = 10});
+  const ScanInterval intervals[] = {{Key("a", 0), Key("a", 0) + '\0'}, {Key("a", 100), Key("a", 200)}};
+  ScanRequest request;
+  request.lower = intervals[0].lower;
+  request.upper = intervals[1].upper;
+  request.only = intervals;
+  request.limit = UINT32_MAX;
+  Sieve before;
+  ASSERT_TRUE(runtime_.RunToEnd(store_->Scan(request, &before)).ok());
+  ASSERT_EQ(before.keys.front(), Key("a", 0));
+  Left("a");
+  Sieve sieve;
+  EXPECT_EQ(runtime_.RunToEnd(store_->Scan(request, &sieve)).code(), Code::kThrottled);
+  EXPECT_EQ(sieve.keys.size(), 0u);
+  // From a partition that owes nothing into one that does.
+  const ScanInterval across[] = {{Key("a", 0), Key("a", 0) + '\0'}, {Key("b", 0), Key("b", 400)}};
+  Set({.partition_rate = 1'000});
+  runtime_.AdvanceTime(10 * kNanosPerSecond);
+  Left("b");
+  request.upper = across[1].upper;
+  request.only = across;
+  const Result<ScanAnswer> page = runtime_.RunToEnd(store_->Scan(request, &sieve));
+  ASSERT_TRUE(page.ok()) << page.status().ToString();
+  EXPECT_FALSE(page->done);
+  EXPECT_EQ(sieve.keys.front(), Key("a", 0));
+}
+
 TEST_F(StoreThrottleTest, LargeRowsCostByTheirKiBInScansToo) {
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(Put("large", i, 5'000).ok());
   Set({.partition_rate = 500});
