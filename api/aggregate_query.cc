@@ -118,7 +118,11 @@ void AggregateCall::NoteFirstPage(bool is_ok) {
 // before.
 Task<bool> AggregateCall::HasGotOn() {
   constexpr uint64_t kPollNanos = 1'000'000;
-  while (!got_on_.load() && first_pages_due_.load() > 0) co_await SleepFor(kPollNanos);
+  while (!got_on_.load() && first_pages_due_.load() > 0) {
+    if (cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed)) break;
+    if (clock_.MonotonicNanos() >= deadline_) break;
+    co_await SleepFor(kPollNanos);
+  }
   co_return got_on_.load();
 }
 
