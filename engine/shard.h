@@ -385,6 +385,8 @@ class Shard {
   Task<Status> InstallWork(CompactionWork* work);
   uint64_t FlushBytes() const { return std::min(context_.memtable_bytes, context_.memtable_data_bytes); }
   PickerOptions Picker(bool calm = false) const;
+  using Reference = std::pair<ObjectId, std::string>;  // A file, and the lower bound of a slice of it.
+  std::set<Reference> SetAside();
   // `foreign`: null where nothing is asked that depends on it.
   LevelShape ShapeOfRange(const RangeView& range, const ForeignBytes* foreign = nullptr);
   JobContext MakeJobContext(const ReadView& view, ObjectStore& objects, BackgroundWork work);
@@ -485,9 +487,8 @@ class Shard {
   std::atomic<uint64_t> seek_bytes_{0};          // Of level 0, by scans.
   std::atomic<uint64_t> debt_nanos_per_kib_{0};  // Above 0 compactions run at ordinary priority.
   std::mutex set_aside_mutex_;
-  // Inputs that could not be read, by file and lower bound: not compacted again (F46), but once where their
-  // range was cut or joined since.
-  using Reference = std::pair<ObjectId, std::string>;
+  // Inputs that could not be read: not compacted again (F46), but once where their range was cut or joined
+  // since.
   std::set<Reference> set_aside_;
   Status last_background_error_;      // Guarded by set_aside_mutex_.
   Version version_floor_;             // What recovery found to be exposed at most; later versions are above.

@@ -72,13 +72,13 @@ PickerOptions Shard::Picker(bool calm) const {
   return options;
 }
 
+std::set<Shard::Reference> Shard::SetAside() {
+  std::lock_guard lock(set_aside_mutex_);
+  return set_aside_;
+}
+
 LevelShape Shard::ShapeOfRange(const RangeView& range, const ForeignBytes* foreign) {
-  std::set<Reference> aside;
-  {
-    std::lock_guard lock(set_aside_mutex_);
-    aside = set_aside_;
-  }
-  auto condition = [&aside, foreign](uint32_t, const FileRef& file) {
+  auto condition = [aside = SetAside(), foreign](uint32_t, const FileRef& file) {
     return FileCondition{.busy = aside.contains({file.info.id, file.lower}),
                          .foreign_bytes = foreign != nullptr ? foreign->Of(file) : 0};
   };
@@ -159,6 +159,7 @@ std::optional<CompactionPlan> Shard::PickPlan(const RangeView& range, PickerOpti
     picker.merges_for_seeks = picker.merges_small_files = false;
     picker.room_bytes = kRoomUnknown;
     plan = PickCompaction(shape, picker);
+    if (plan && plan->reason == PickReason::kForeignBytes) plan.reset();
   }
   return plan;
 }
@@ -184,7 +185,9 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(uint64_t room, bool calm,
   const auto rank = [room](const CompactionPlan& plan) {
     return std::pair(plan.RoomNeeded() <= room, plan.score);
   };
-  const ForeignBytes foreign(*view, context_.references);
+  const ForeignBytes foreign(*view, context_.references, [aside = SetAside()](const FileRef& file) {
+    return aside.contains({file.info.id, file.lower});
+  });
   for (const RangeView& range : view->ranges) {
     if (range.levels->empty()) continue;
     std::optional<CompactionPlan> plan = PickPlan(range, picker, foreign);
@@ -360,15 +363,16 @@ void Shard::EndInBackground(std::shared_ptr<CompactionWork> work, Status done) {
 }
 
 // What could not be read is set aside (F22, F46): the reference, as the file's other slices may be sound
-// (F48).
+// (F48). What else is due does not wait for that; each time there is one reference less to fail at.
 Task<void> Shard::FailInBackground(Shard* self, std::shared_ptr<CompactionWork> work, Status failed) {
+  bool is_new = false;
   if (work->failed_input) {
     std::lock_guard lock(self->set_aside_mutex_);
-    self->set_aside_.insert({work->failed_input->id, work->failed_input->reference_lower});
+    is_new = self->set_aside_.insert({work->failed_input->id, work->failed_input->reference_lower}).second;
   }
   self->NoteBackgroundError(failed);
   self->compaction_running_.store(false);
-  self->RetryCompaction(failed);
+  is_new ? self->ScheduleCompaction() : self->RetryCompaction(failed);
   co_return;
 }
 
