@@ -195,15 +195,16 @@ Task<Status> Shard::AwaitFlushed(LogPosition last) {
   const uint64_t failed = failed_attempts_.load();
   uint64_t written = 0;
   uint64_t waited = 0;  // Since something was written, in turns as WatchChange counts them.
+  bool may_flush = false;
   while (true) {
-    bool may_flush = false;
+    const bool might_flush = may_flush;
     {
       ViewPin view = views_.Pin();
       if (view->frozen.empty() || view->frozen.back().last > last) co_return Status();
       may_flush = MayFlush(*view);
     }
     const uint64_t written_before = std::exchange(written, background_.bytes(BackgroundWork::kFlush));
-    waited = written == written_before ? waited + kPollNanos : 0;
+    waited = written == written_before && may_flush == might_flush ? waited + kPollNanos : 0;
     if (waited >= context_.io_deadline_ns) {
       const std::string shard = "shard " + std::to_string(id_.value);
       if (may_flush) {
