@@ -377,8 +377,10 @@ std::optional<CompactionPlan> Level0::AmongItself(uint64_t file_bytes_max) const
 
 // Together they are not cut, also where they lie side by side (OutputCutter).
 std::optional<CompactionPlan> Level0::ManyToOne() const {
+  const auto is_whole = [this](size_t i) { return files_[i].is_whole; };
   const std::vector<size_t> run = SmallRun(options_.flush_bytes / kTinyShare, options_.target_file_bytes / 2);
-  return run.size() < kManyFiles ? std::nullopt : PlanAmong(run, PickReason::kSmallFiles);
+  if (run.size() < kManyFiles || !std::all_of(run.begin(), run.end(), is_whole)) return std::nullopt;
+  return PlanAmong(run, PickReason::kSmallFiles);
 }
 
 std::vector<size_t> Level0::SmallRun(uint64_t file_bytes_max, uint64_t bytes_max) const {

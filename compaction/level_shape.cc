@@ -23,6 +23,10 @@ double PlaceBetween(std::string_view first, std::string_view last, std::string_v
   return width > 0 ? std::clamp((number(key) - number(first)) / width, 0.0, 1.0) : 0.5;
 }
 
+bool IsWhole(const FileRef& file) {
+  return file.lower <= file.info.smallest && (file.upper.empty() || file.upper > file.info.largest);
+}
+
 // What can be told of a slice whose file is not open, as if its keys were spread evenly. At least a
 // sixteenth: reading it costs something, whatever its keys.
 uint64_t GuessWithin(const FileRef& file) {
@@ -61,9 +65,7 @@ uint64_t LevelShape::foreign_bytes() const {
 }
 
 uint64_t BytesWithin(const FileRef& file) {
-  const TableInfo& info = file.info;
-  const bool is_whole = file.lower <= info.smallest && (file.upper.empty() || file.upper > info.largest);
-  if (is_whole) return info.file_size;
+  if (IsWhole(file)) return file.info.file_size;
   return file.table != nullptr ? file.table->BytesWithin(file.lower, file.upper) : GuessWithin(file);
 }
 
@@ -83,6 +85,7 @@ LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<Ru
       made.reference_lower = file.lower;
       made.span = SpanOf(file);
       made.size = BytesWithin(file);
+      made.is_whole = IsWhole(file);
       made.entries = file.info.entry_count;
       made.tombstones = file.info.tombstone_count;
       made.version_max = file.info.version_max;

@@ -31,6 +31,7 @@ struct FileShape {
   std::string reference_lower;  // With level and id, names the reference (LevelEdit::Removed).
   KeySpan span;                 // The keys that can really occur: bounds cut to the file's own.
   uint64_t size = 0;            // BytesWithin.
+  bool is_whole = true;         // Else a slice: others have the rest of the file, or had.
   uint64_t entries = 0;         // Of the whole file.
   uint64_t tombstones = 0;      // Of the whole file.
   Version version_max;
@@ -77,8 +78,8 @@ struct FileCondition {
 LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<RunningSpan> running,
                    const std::function<FileCondition(uint32_t level, const FileRef&)>& condition_of);
 
-// Bytes of the file within the reference's bounds; for a slice as the open table can tell, and rather more
-// than less, as room is left for them (F57).
+// Bytes of the file within the reference's bounds; for a slice as the open table can tell, which of blocks of
+// about one size is rather more than less, as room is left for them (F57).
 uint64_t BytesWithin(const FileRef& file);
 
 // The half-open span of keys that a reference can really hold.

@@ -146,14 +146,15 @@ std::span<const FileShape> SmallNeighbours(std::span<const FileShape> files, uin
     const FileShape& file = files[i];
     bytes += file.size;
     largest = std::max(largest, file.size);
-    if (file.busy || file.size > target_bytes / 16 || bytes > target_bytes / 2) break;
+    if (file.busy || !file.is_whole || file.size > target_bytes / 16 || bytes > target_bytes / 2) break;
     if (i + 1 >= kFilesMin && largest <= bytes / 4) count = i + 1;
   }
   return files.first(count);
 }
 
 // Rows in key order that are flushed often, for a backup or a move, leave a small file each, which takes a
-// descriptor and a line of every manifest (and PickManyOfLevel0).
+// descriptor and a line of every manifest (and PickManyOfLevel0). Not slices: of one file that many ranges
+// have there would come to be many.
 std::optional<CompactionPlan> PickSmallFiles(const LevelShape& shape, const PickerOptions& options) {
   constexpr uint32_t kLast = kLevels - 1;
   const std::span<const FileShape> files(shape.levels[kLast]);
