@@ -235,6 +235,8 @@ void Catalog::SplitRange(std::string_view at, bool by_load) {
   ranges.insert(std::next(left), std::move(right));
 }
 
+void Catalog::KeepBound(std::string_view at) { RangeAt(at)->made_by_load = false; }
+
 void Catalog::MergeRanges(std::string_view at) {
   const auto right = RangeAt(at);
   PARTITA_ASSERT(right != ranges.begin());

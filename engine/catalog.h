@@ -108,6 +108,8 @@ struct Catalog {
   size_t SplitCount() const { return ranges.size() - tables.size(); }
   // Cuts in two at `at`. REQUIRES: a range holds `at` and begins below it.
   void SplitRange(std::string_view at, bool by_load);
+  // The bound is not taken away any more when no load asks for it. REQUIRES: a range begins at `at`.
+  void KeepBound(std::string_view at);
   // Joins the range that begins at `at` to the one in front. REQUIRES: both touch and have one table and
   // owner.
   void MergeRanges(std::string_view at);

@@ -137,8 +137,8 @@ class Store {
   // range with the key. All are durable on return, and all or nothing after a crash.
 
   // Cuts a range in two at `at`; both pieces stay with their shard. A bound made `by_load` is taken away
-  // again when no load asks for it. kAlreadyExists: a range begins there; kInvalidArgument: no partition
-  // begins there; kResourceExhausted: there are kSplitsMax.
+  // again when no load asks for it, until somebody asks for it otherwise. kAlreadyExists: a range begins
+  // there; kInvalidArgument: no partition begins there; kResourceExhausted: there are kSplitsMax.
   Task<Status> SplitRange(std::string at, bool by_load = false);
   // Joins the range that begins at `at` to the one in front of it. kInvalidArgument: none begins there, or it
   // is its table's first. kPreconditionFailed: they are on different shards.

@@ -74,7 +74,13 @@ Task<Status> Store::SplitRange(std::string at, bool by_load) {
   if (!parts.ok() || !parts->row_key.empty()) {
     co_return Status::InvalidArgument("a range can only be split where a partition begins");
   }
-  if (range->lower == at) co_return Status::AlreadyExists("a range begins there already");
+  if (range->lower == at) {
+    if (range->made_by_load && !by_load) {
+      next.KeepBound(at);  // Somebody wants it now.
+      PARTITA_CO_TRY(co_await MakeChange(std::move(change)));
+    }
+    co_return Status::AlreadyExists("a range begins there already");
+  }
   if (next.SplitCount() >= kSplitsMax) {
     co_return Status::ResourceExhausted("there are " + std::to_string(kSplitsMax) +
                                         " ranges more than tables, which is the most; merge some");

@@ -33,6 +33,28 @@ TEST_F(RangeTest, SplitsAndMergesKeepEveryRow) {
   ASSERT_TRUE(Close().ok());
 }
 
+// As the balancer finds them when the store is opened anew.
+TEST_F(RangeTest, ABoundMadeByLoadIsSuchUntilSomebodyAsksForIt) {
+  const auto made_by_load = [this] {
+    std::vector<bool> made;
+    for (const RangeDescriptor& range : store_->RangesOf(table_)) made.push_back(range.made_by_load);
+    return made;
+  };
+  ASSERT_TRUE(Open().ok());
+  MakeTable();
+  ASSERT_TRUE(Split(1).ok());
+  ASSERT_TRUE(runtime_->RunToEnd(store_->SplitRange(Bound(3), /*by_load=*/true)).ok());
+  ASSERT_TRUE(runtime_->RunToEnd(store_->SplitRange(Bound(5), /*by_load=*/true)).ok());
+  LosePower();
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(made_by_load(), std::vector<bool>({false, false, true, true}));
+  EXPECT_EQ(Split(3).code(), Code::kAlreadyExists);
+  LosePower();
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(made_by_load(), std::vector<bool>({false, false, false, true}));
+  ASSERT_TRUE(Close().ok());
+}
+
 TEST_F(RangeTest, ChangesThatCannotBeAreRefused) {
   ASSERT_TRUE(Open().ok());
   MakeTable();
