@@ -13,10 +13,11 @@ namespace partita {
 
 bool StoresNeedSpace(int descriptor) {
   constexpr uint32_t kBtrfs = 0x9123683E, kF2fs = 0xF2F52010, kBcachefs = 0xCA451A4E, kZfs = 0x2FC12FC1;
+  constexpr uint32_t kOverlay = 0x794C7630;  // Over whatever it may be.
   struct statfs information {};
   if (fstatfs(descriptor, &information) != 0) return false;
   const uint32_t type = static_cast<uint32_t>(information.f_type);
-  return type == kBtrfs || type == kF2fs || type == kBcachefs || type == kZfs;
+  return type == kBtrfs || type == kF2fs || type == kBcachefs || type == kZfs || type == kOverlay;
 }
 
 WrittenMapping::WrittenMapping(int descriptor, uint64_t size, std::string name)
