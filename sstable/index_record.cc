@@ -33,8 +33,8 @@ std::string FenceBetween(std::string_view last, std::string_view next) {
   size_t limit = std::min(last.size(), next.size());
   size_t shared = 0;
   while (shared < limit && last[shared] == next[shared]) ++shared;
-  // `last` is a prefix of `next`, or as short as the fence would be, or the byte that differs cannot be raised
-  // without reaching `next`.
+  // `last` is a prefix of `next`, or as short as the fence would be, or the byte that differs cannot be
+  // raised without reaching `next`.
   if (shared + 1 >= last.size()) return std::string(last);
   uint8_t byte = static_cast<uint8_t>(last[shared]);
   if (byte + 1 == static_cast<uint8_t>(next[shared]) && next.size() == shared + 1) return std::string(last);
