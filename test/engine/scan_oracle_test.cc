@@ -452,6 +452,22 @@ TEST(ScanOracleTest, PagesJoinedAreTheRowsOfTheModelInBothDirections) {
   }
 }
 
+// How many rows there are in front of the damage: a page that steps over it says where it begins.
+size_t RowsBeforeDamage(OracleWorld& world, ScanRequest request, const Question& question,
+                        const Expectation& expected) {
+  request.skip_damage = true;
+  Sink around(question.choice, /*early=*/true, UINT32_MAX);
+  const Result<ScanAnswer> answer = world.Scan(request, &around, question.visible, false);
+  EXPECT_TRUE(answer.ok()) << answer.status().ToString();
+  const bool forward = question.direction == Direction::kForward;
+  const auto lies_in_front = [&](const ModelRow& row) {
+    return std::all_of(answer->skipped.begin(), answer->skipped.end(), [&](const SkippedSpan& span) {
+      return forward ? row.key < span.lower : row.key >= span.upper;
+    });
+  };
+  return static_cast<size_t>(std::count_if(expected.rows.begin(), expected.rows.end(), lies_in_front));
+}
+
 TEST(ScanOracleTest, AScanGivesWhatLiesBeforeDamageAndAsksAgainAtIt) {
   int damaged = 0, failed = 0;
   for (uint64_t round = 0; round < 200; ++round) {
@@ -479,19 +495,7 @@ TEST(ScanOracleTest, AScanGivesWhatLiesBeforeDamageAndAsksAgainAtIt) {
     std::vector<ModelRow> rows;
     Sink sink(question.choice, /*early=*/true, UINT32_MAX);
     Result<ScanAnswer> answer = world.Scan(request, &sink, question.visible, false);
-    // A page that steps over the damage says where it begins.
-    request.skip_damage = true;
-    Sink around(question.choice, true, UINT32_MAX);
-    const Result<ScanAnswer> skipping = world.Scan(request, &around, question.visible, false);
-    ASSERT_TRUE(skipping.ok()) << skipping.status().ToString();
-    request.skip_damage = false;
-    const auto lies_in_front = [&](const ModelRow& row) {
-      return std::all_of(skipping->skipped.begin(), skipping->skipped.end(), [&](const SkippedSpan& span) {
-        return forward ? row.key < span.lower : row.key >= span.upper;
-      });
-    };
-    const auto in_front =
-        static_cast<size_t>(std::count_if(expected.rows.begin(), expected.rows.end(), lies_in_front));
+    const size_t in_front = RowsBeforeDamage(world, request, question, expected);
     // It may lie where the scan leaps, and be of no concern.
     EXPECT_GE(sink.rows.size(), in_front);
     if (!answer.ok()) {
