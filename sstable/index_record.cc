@@ -33,11 +33,10 @@ std::string FenceBetween(std::string_view last, std::string_view next) {
   size_t limit = std::min(last.size(), next.size());
   size_t shared = 0;
   while (shared < limit && last[shared] == next[shared]) ++shared;
-  // `last` is a prefix of `next`, or as short as the fence would be, or the byte that differs cannot be
-  // raised without reaching `next`.
-  if (shared + 1 >= last.size()) return std::string(last);
+  // `last` is a prefix of `next`, or the byte that differs cannot be raised without reaching `next`.
+  if (shared >= last.size()) return std::string(last);
   uint8_t byte = static_cast<uint8_t>(last[shared]);
-  if (byte + 1 == static_cast<uint8_t>(next[shared]) && next.size() == shared + 1) return std::string(last);
+  if (shared + 1 >= last.size() || byte + 1 >= static_cast<uint8_t>(next[shared])) return std::string(last);
   std::string fence(last.substr(0, shared + 1));
   fence.back() = static_cast<char>(byte + 1);
   return fence;

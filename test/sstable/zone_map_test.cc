@@ -192,8 +192,6 @@ TEST(FenceTest, AFenceSeparatesItsNeighboursAndIsShort) {
   EXPECT_EQ(FenceBetween("abcdef", "abxyz"), "abd");
   EXPECT_EQ(FenceBetween("abc", "abcd"), "abc");
   EXPECT_EQ(FenceBetween("abc", "abd"), "abc");
-  EXPECT_EQ(FenceBetween("abcx", "abd"), "abcx");
-  EXPECT_EQ(FenceBetween("p1/r9", "p2/r0"), "p2");  // So a scan of the first one's sees that it is over.
   std::mt19937_64 random(TestSeed());
   for (int i = 0; i < 50'000; ++i) {
     std::string a = RandomBytes(random, random() % 6, random() % 2 ? 3 : 256);
