@@ -3,11 +3,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
+#include <utility>
 
 #include "engine/base/assert.h"
-#include "engine/io/errno_status.h"
 
 namespace partita {
 
@@ -21,37 +19,22 @@ bool StoresNeedSpace(int descriptor) {
 }
 
 WrittenMapping::WrittenMapping(int descriptor, uint64_t size, std::string name)
-    : descriptor_(descriptor), name_(std::move(name)), memory_(size) {}
+    : file_{.descriptor = descriptor, .path = std::move(name)}, memory_(size) {}
 
-WrittenMapping::~WrittenMapping() { close(descriptor_); }
+WrittenMapping::~WrittenMapping() { close(file_.descriptor); }
 
 Result<std::unique_ptr<SharedMapping>> WrittenMapping::Make(int descriptor, uint64_t size, std::string name) {
   std::unique_ptr<WrittenMapping> mapping(new WrittenMapping(descriptor, size, std::move(name)));
-  if (mapping->memory_.data() == nullptr) return Status::ResourceExhausted("no memory for " + mapping->name_);
-  PARTITA_TRY(mapping->Read());
+  const FileHandle& file = mapping->file_;
+  if (mapping->memory_.data() == nullptr) return Status::ResourceExhausted("no memory for " + file.path);
+  PARTITA_ASSIGN(const size_t read, BlockingRead(file, 0, mapping->bytes()));
+  if (read != size) return Status::IoError(file.path + ": the file became shorter while it was read");
   return std::unique_ptr<SharedMapping>(std::move(mapping));
-}
-
-Status WrittenMapping::Read() {
-  for (size_t done = 0; done < memory_.size();) {
-    const ssize_t count =
-        pread(descriptor_, memory_.data() + done, memory_.size() - done, static_cast<off_t>(done));
-    if (count == 0) return Status::IoError(name_ + ": the file became shorter while it was read");
-    if (count < 0 && errno != EINTR) return ErrnoStatusAt("read", name_, done, errno);
-    done += static_cast<size_t>(std::max<ssize_t>(count, 0));
-  }
-  return Status();
 }
 
 Status WrittenMapping::Stored(uint64_t offset, uint64_t size) {
   PARTITA_ASSERT(offset <= memory_.size() && size <= memory_.size() - offset);
-  for (const uint64_t end = offset + size; offset < end;) {
-    const ssize_t count =
-        pwrite(descriptor_, memory_.data() + offset, end - offset, static_cast<off_t>(offset));
-    if (count < 0 && errno != EINTR) return ErrnoStatusAt("write", name_, offset, errno);
-    offset += static_cast<uint64_t>(std::max<ssize_t>(count, 0));
-  }
-  return Status();
+  return BlockingWrite(file_, offset, bytes().subspan(offset, size));
 }
 
 }  // namespace partita

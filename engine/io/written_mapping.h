@@ -5,6 +5,7 @@
 
 #include "engine/base/large_memory.h"
 #include "engine/io/file.h"
+#include "engine/io/transfer.h"
 
 namespace partita {
 
@@ -25,10 +26,8 @@ class WrittenMapping final : public SharedMapping {
 
  private:
   WrittenMapping(int descriptor, uint64_t size, std::string name);
-  Status Read();
 
-  const int descriptor_;
-  const std::string name_;  // For messages.
+  const FileHandle file_;
   LargeMemory memory_;
 };
 
