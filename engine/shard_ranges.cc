@@ -224,14 +224,16 @@ Task<Result<Shard::HandOver>> Shard::PinRange(std::string lower, uint64_t attemp
 Task<void> Shard::FenceRange(std::string lower, HandOver* out) {
   PARTITA_ASSERT(out->structure.held());
   out->fenced_ns = context_.runtime.clock().MonotonicNanos();
-  ViewChange fence = [&lower, out](ReadView* view) {
+  ViewChange fence = [this, &lower, out](ReadView* view) {
     RangeView* range = RangeAt(lower, view);
     range->fenced = true;
     range->fence_end = out->fence_end;
+    // What was decided so far is all that ever will be here, though nobody may see it yet. Nor may the new
+    // owner give a version that this one may not: where the table is one made anew, and nothing was written
+    // since, that is more than what the log has (F17).
+    out->last = clock_->last();
   };
   co_await ChangeStructure(std::move(fence));
-  // What was decided so far is all that ever will be here, though nobody may see it yet.
-  out->last = commit_log_->last_version();
   out->view = views_.Pin();
   out->structure.Release();
   MergingIterator entries(UnflushedOf(*out->view, *out->view->FindRange(lower)), Direction::kForward);

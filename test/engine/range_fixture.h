@@ -31,6 +31,7 @@ class RangeTest : public testing::Test {
   Status Open(uint32_t shards = kShards, uint64_t crash_at = 0) {
     SimOptions world{.seed = ++lives_, .shards = shards};
     world.clients = 2;
+    world.wall_ticks_start += wall_ahead_ticks_;
     runtime_.emplace(world, *disk_);
     runtime_->CrashAtOperation(crash_at, SimCrashMoment::kAfter);
     auto opened = runtime_->RunToEnd(Store::Open(*runtime_, SmallStoreOptions(shards)));
@@ -170,6 +171,7 @@ class RangeTest : public testing::Test {
   std::optional<std::pair<std::string, std::optional<std::string>>>
       unanswered_;      // Key and what it should be.
   uint64_t lives_ = 0;  // Seeds of the runtimes.
+  uint64_t wall_ahead_ticks_ = 0;
 };
 
 }  // namespace partita

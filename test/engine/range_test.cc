@@ -133,6 +133,32 @@ TEST_F(RangeTest, AMoveTakesEverythingAlong) {
   ASSERT_TRUE(Close().ok());
 }
 
+// covers: F17
+// A table made anew begins above what the one before it gave. So does its range wherever it moves, though
+// nothing was written to it yet.
+TEST_F(RangeTest, WhatAnEmptyRangeGivesBeginsAboveWhatATableOfThatNameGave) {
+  wall_ahead_ticks_ = 3600 * kTicksPerSecond;
+  ASSERT_TRUE(Open().ok());
+  MakeTable();
+  Fill();
+  const Version given = versions_[Key(kPartitions - 1, kRows - 1)];
+  const ShardId first = OwnerOf(0);
+  ASSERT_TRUE(Close().ok());
+  wall_ahead_ticks_ = 0;  // The clock is put right.
+  ASSERT_TRUE(Open().ok());
+  do {
+    ASSERT_TRUE(runtime_->RunToEnd(store_->DeleteTable("default", "rows")).ok());
+    MakeTable();
+  } while (OwnerOf(0) == first);
+  const uint32_t third = kShards - first.value - OwnerOf(0).value;
+  ASSERT_TRUE(Move(0, third).ok());
+  rows_.clear();
+  ASSERT_TRUE(Put(0, 0, "anew").ok());
+  EXPECT_GT(versions_[Key(0, 0)], given);
+  ExpectRows("moved");
+  ASSERT_TRUE(Close().ok());
+}
+
 // What its log still holds of a range that was away must stay dead (F36): deleted, and older than what was
 // written elsewhere. Without the compaction, which flushes all shards, that log holds all of it.
 TEST_F(RangeTest, ARangeThatComesBackBringsNothingOldBackToLife) {
