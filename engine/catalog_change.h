@@ -34,6 +34,7 @@ struct Store::CatalogChange {
   std::vector<RangeDescriptor> reshaped;  // Ranges of one owner, with no gap, in place of what it has there.
   AsyncMutex::Guard structure;            // That owner's.
   std::optional<RangeMove> moved;
+  WriteHold::Guard hold;  // Of changes of ranges, until they are in force.
 
   // Of a move: set once writes of the range may go on; also when that takes long, so that each of them looks
   // to its own time.

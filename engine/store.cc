@@ -15,7 +15,8 @@ Store::Store(Runtime& runtime, StoreOptions options)
       runtime_over_(std::make_unique<RuntimeOver>(
           runtime, options.read_only ? *reading_files_ : static_cast<FileSystem&>(reserve_))),
       runtime_(*runtime_over_),
-      options_(std::move(options)) {
+      options_(std::move(options)),
+      write_hold_(runtime_.clock()) {
   if (options_.planted == EngineDefect::kKeepReserve) reserve_.PlantKeeping();
   load_.AddConsumer(&recent_load_);
   load_.AddConsumer(&hot_partitions_);

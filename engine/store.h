@@ -335,6 +335,7 @@ class Store {
   StoreOptions options_;
   std::unique_ptr<DirectoryLock> lock_;
   std::unique_ptr<LocalMetaStore> meta_;
+  WriteHold write_hold_;
   std::unique_ptr<LocalObjectStore> objects_;
   std::unique_ptr<LocalObjectStore> unreserved_objects_;  // The same, without a share in the reserve.
   MemoryPlan memory_plan_;

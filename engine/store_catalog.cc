@@ -207,6 +207,7 @@ Task<void> Store::PutInForce(CatalogChange* change) {
     move.report.pause_ns = runtime_.clock().MonotonicNanos() - move.hand_over.fenced_ns;
     change->fence_end->Set();
   }
+  change->hold.End();
   change->turn.Release();
   if (change->moved) {
     RangeMove& move = *change->moved;
@@ -231,6 +232,7 @@ void Store::EndChange(CatalogChange* change, const Status& status) {
     }
     if (!change->answer) change->answer = status;
   }
+  change->hold.End();
   change->structure.Release();
   change->turn.Release();
   if (change->moved) change->moved->alone.Release();

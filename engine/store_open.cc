@@ -269,9 +269,11 @@ Task<Status> Store::CheckEmptyDirectory() {
 
 Task<Status> Store::OpenObjects(IfMissing if_missing) {
   Executor* const transfers = &runtime_.background(BackgroundClass::kTransfer);
-  PARTITA_CO_ASSIGN(objects_, co_await LocalObjectStore::Open(runtime_.files(), if_missing, transfers));
+  PARTITA_CO_ASSIGN(objects_,
+                    co_await LocalObjectStore::Open(runtime_.files(), if_missing, transfers, &write_hold_));
   FileSystem& files = options_.read_only ? runtime_.files() : reserve_.files();
-  PARTITA_CO_ASSIGN(unreserved_objects_, co_await LocalObjectStore::Open(files, IfMissing::kFail, transfers));
+  PARTITA_CO_ASSIGN(unreserved_objects_,
+                    co_await LocalObjectStore::Open(files, IfMissing::kFail, transfers, &write_hold_));
   co_return Status();
 }
 

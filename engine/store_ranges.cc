@@ -96,6 +96,7 @@ Task<Status> Store::SplitRange(std::string at, bool by_load) {
 Task<Status> Store::Reshape(ChangePtr change, ShardId owner) {
   PARTITA_CO_TRY(shard_damages_[owner.value]);
   PARTITA_CO_ASSIGN(change->structure, co_await shards_[owner.value]->LockStructure());
+  change->hold = write_hold_.Begin();
   co_return co_await MakeChange(std::move(change));
 }
 
@@ -197,6 +198,7 @@ Task<Status> Store::PrepareMove(CatalogChange* change) {
   move->hand_over = std::move(pinned).value();
   move->hand_over.fence_end = change->fence_end;
   change->next.MoveRange(move->lower, move->to->id(), attempt);
+  change->hold = write_hold_.Begin();  // Until the fence the device has then done what it was given.
   Status prepared = co_await PrepareUnfenced(move, change->next, std::move(structure));
   if (prepared.ok() && move->from->UnflushedOfRange(move->lower, kRestBytesMax) > kRestBytesMax) {
     prepared = Status::Busy("the disk was too slow for what is written to the range; try again");

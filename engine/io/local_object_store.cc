@@ -57,10 +57,11 @@ class FlushPiece final : public Overlapped {
 
 class LocalObjectWriter final : public ObjectWriter {
  public:
-  LocalObjectWriter(FileSystem& files, Executor* helpers, std::string path, std::unique_ptr<File> file,
-                    AlignedBuffer buffer)
+  LocalObjectWriter(FileSystem& files, Executor* helpers, WriteHold* hold, std::string path,
+                    std::unique_ptr<File> file, AlignedBuffer buffer)
       : files_(files),
         helpers_(helpers),
+        hold_(hold),
         path_(std::move(path)),
         file_(std::move(file)),
         buffer_(std::move(buffer)) {}
@@ -116,6 +117,7 @@ class LocalObjectWriter final : public ObjectWriter {
     buffer_ = AlignedBuffer();
     spare_ = AlignedBuffer();
     finished_size_ = length;
+    if (hold_ != nullptr) co_await hold_->Pass();
     flush_ = std::make_shared<FlushPiece>(files_, *file_);
     co_return Status();
   }
@@ -125,6 +127,7 @@ class LocalObjectWriter final : public ObjectWriter {
     const size_t padded = AlignUp(buffered_, kPageSize);
     std::memset(buffer_.data() + buffered_, 0, padded - buffered_);
     PARTITA_CO_TRY(co_await EndWrite());
+    if (hold_ != nullptr) co_await hold_->Pass();
     AlignedBuffer next = std::move(spare_);
     if (next.data() == nullptr && helpers_ != nullptr) next = AlignedBuffer(kWriteBehindSize);
     writing_ = std::make_shared<WritePiece>(*file_, written_, std::move(buffer_), padded);
@@ -153,6 +156,7 @@ class LocalObjectWriter final : public ObjectWriter {
 
   FileSystem& files_;
   Executor* const helpers_;  // Null: it writes by itself.
+  WriteHold* const hold_;    // May be null.
   const std::string path_;
   std::unique_ptr<File> file_;  // Null once finished or abandoned.
   AlignedBuffer buffer_;
@@ -276,14 +280,14 @@ std::optional<ObjectId> ParseObjectName(std::string_view name) {
 
 Task<Result<std::unique_ptr<LocalObjectStore>>> LocalObjectStore::Open(FileSystem& files,
                                                                        IfMissing if_missing,
-                                                                       Executor* helpers) {
+                                                                       Executor* helpers, WriteHold* hold) {
   if (if_missing == IfMissing::kCreate) {
     PARTITA_CO_TRY(co_await files.CreateDirectory(kObjectDirectory));
     if (SiteIsOn("object.directory.dirflush")) PARTITA_CO_TRY(co_await files.FlushDirectory(""));
   } else {
     PARTITA_CO_TRY(co_await files.List(kObjectDirectory));
   }
-  co_return std::unique_ptr<LocalObjectStore>(new LocalObjectStore(files, helpers));
+  co_return std::unique_ptr<LocalObjectStore>(new LocalObjectStore(files, helpers, hold));
 }
 
 Task<Result<std::unique_ptr<ObjectWriter>>> LocalObjectStore::Create(ObjectId id) {
@@ -294,7 +298,7 @@ Task<Result<std::unique_ptr<ObjectWriter>>> LocalObjectStore::Create(ObjectId id
   PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
                     co_await files_.Open(path, OpenMode::kCreate, FileIo::kDirect));
   co_return std::unique_ptr<ObjectWriter>(std::make_unique<LocalObjectWriter>(
-      files_, helpers_, std::move(path), std::move(file), std::move(buffer)));
+      files_, helpers_, hold_, std::move(path), std::move(file), std::move(buffer)));
 }
 
 Task<Result<std::shared_ptr<ObjectReader>>> LocalObjectStore::Open(ObjectId id) {

@@ -7,6 +7,7 @@
 #include "engine/base/executor.h"
 #include "engine/base/object_store.h"
 #include "engine/io/file.h"
+#include "engine/io/write_hold.h"
 
 namespace partita {
 
@@ -36,9 +37,11 @@ std::optional<ObjectId> ParseObjectName(std::string_view name);
 class LocalObjectStore final : public ObjectStore {
  public:
   // What is full is written while who appends goes on, in blocking mode by `helpers`
-  // (BackgroundClass::kTransfer), which outlive it. Null: who appends waits for it.
+  // (BackgroundClass::kTransfer), which outlive it. Null: who appends waits for it. `hold`, which does too,
+  // may hold back what is written; null: nothing does.
   static Task<Result<std::unique_ptr<LocalObjectStore>>> Open(FileSystem& files, IfMissing if_missing,
-                                                              Executor* helpers = nullptr);
+                                                              Executor* helpers = nullptr,
+                                                              WriteHold* hold = nullptr);
 
   Task<Result<std::unique_ptr<ObjectWriter>>> Create(ObjectId id) override;
   Task<Result<std::shared_ptr<ObjectReader>>> Open(ObjectId id) override;
@@ -50,10 +53,12 @@ class LocalObjectStore final : public ObjectStore {
   Task<Result<std::vector<std::string>>> ListForeign();
 
  private:
-  LocalObjectStore(FileSystem& files, Executor* helpers) : files_(files), helpers_(helpers) {}
+  LocalObjectStore(FileSystem& files, Executor* helpers, WriteHold* hold)
+      : files_(files), helpers_(helpers), hold_(hold) {}
 
   FileSystem& files_;
   Executor* const helpers_;
+  WriteHold* const hold_;
 };
 
 }  // namespace partita

@@ -230,6 +230,44 @@ Task<void> WriteObjects(SimRuntime& runtime, uint64_t seed, WriteCourse* out) {
   }
 }
 
+// How long an object takes to write beside a hold, which `release_ns` later ends; 0: by itself.
+Task<void> WriteHeld(SimRuntime& runtime, uint64_t release_ns, uint64_t* took_ns) {
+  WriteHold hold(runtime.clock());
+  auto store = co_await LocalObjectStore::Open(runtime.files(), IfMissing::kCreate,
+                                               &runtime.background(BackgroundClass::kTransfer), &hold);
+  auto writer = co_await (*store)->Create(ObjectId(1));
+  const uint64_t begun = runtime.clock().MonotonicNanos();
+  WriteHold::Guard held = hold.Begin();
+  TaskGroup beside;
+  const auto release = [](WriteHold::Guard* guard, uint64_t after_ns) -> Task<void> {
+    co_await SleepFor(after_ns);
+    guard->End();
+  };
+  if (release_ns > 0) {
+    beside.Spawn(runtime.background(BackgroundClass::kOrdinary), release(&held, release_ns));
+  }
+  EXPECT_TRUE((co_await (*writer)->Append(RandomBytes(600'000, 1))).ok());
+  EXPECT_TRUE((co_await (*writer)->Finish()).ok());
+  *took_ns = runtime.clock().MonotonicNanos() - begun;
+  co_await beside.Join();
+  EXPECT_EQ((co_await (*store)->List()).value().size(), 1u);
+}
+
+TEST(WriteHoldTest, WhatIsWrittenWaitsForTheEndOfAHoldAndForNoneThatDoesNotEnd) {
+  const auto took = [](uint64_t release_ns) {
+    SimDisk disk(1);
+    SimRuntime runtime({.seed = 1}, disk);
+    uint64_t took_ns = 0;
+    runtime.Run(WriteHeld(runtime, release_ns, &took_ns));
+    return took_ns;
+  };
+  const uint64_t shortly = took(3'000'000), never = took(0);
+  EXPECT_GE(shortly, 3'000'000u);
+  EXPECT_LT(shortly, WriteHold::kNanosMax);
+  EXPECT_GE(never, WriteHold::kNanosMax);
+  EXPECT_LT(never, 2 * WriteHold::kNanosMax);
+}
+
 // covers: F22 F24 F25 F62
 TEST(WriteBehindTest, AnObjectIsWrittenWhileItGrowsAndAFailureIsToldBeforeItIsFinished) {
   for (SimEffect effect : {SimEffect::kSlow, SimEffect::kShort, SimEffect::kError}) {
