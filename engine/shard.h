@@ -414,6 +414,7 @@ class Shard {
   static Task<void> ReclaimLater(Shard* self);
   static Task<void> ReclaimViews(Shard* self);
   void ScheduleCleanUp();
+  static Task<void> SettleReshaped(Shard* self);
   static Task<void> ForgetBehind(Shard* self, uint64_t attempt);
   struct ImportSlice;
   Task<Status> ImportNow(ImportSlice* slice);

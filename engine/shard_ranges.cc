@@ -166,8 +166,15 @@ Task<void> Shard::ReshapeRanges(std::vector<RangeDescriptor> ranges, AsyncMutex:
     AddToView(std::move(reshaped), view);
   };
   co_await ChangeStructure(std::move(change));
-  UpdateDebt(*views_.Pin());
-  ScheduleCompaction();  // One that ran for a range that is not the same any more came to nothing.
+  if (!closing_.load()) {  // Behind the back of who asked: it goes over all ranges.
+    tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), SettleReshaped(this));
+  }
+}
+
+Task<void> Shard::SettleReshaped(Shard* self) {
+  self->UpdateDebt(*self->views_.Pin());
+  self->ScheduleCompaction();  // One that ran for a range that is not the same any more came to nothing.
+  co_return;
 }
 
 // ---- Moves.
