@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "bench/compare/html_page.h"
 #include "bench/compare/report.h"
 #include "bench/load/result_file.h"
+#include "bench/load/store_directory.h"
 
 namespace partita::bench {
 namespace {
@@ -24,7 +24,7 @@ made, in a control group that bounds its memory, page cache included. The first 
 the others; of several RocksDBs the best one counts in each row. Each round begins with probes of the
 device and the processor. Ctrl-C ends it and keeps what was measured.
 
-  partita-bench compare --small --html compare.html       # some ten minutes: beside the leveled RocksDB
+  partita-bench compare --small --html compare.html       # some ten minutes: beside RocksDB with lz4
   partita-bench compare --json all.json --html all.html   # the full one, all engines: two days, and 60 GB of disk
   partita-bench compare --engines partita,lmdb --workloads fill-random,read-hot:2 --rounds 5
 
@@ -49,7 +49,7 @@ const Size& SmallSize() {
                              .memory_mib = 128,
                              .seconds = 0.3,
                              .minutes_max = 12,
-                             .engines = {"partita", "rocksdb"}};
+                             .engines = {"partita", "rocksdb-lz4"}};
   return kSize;
 }
 
@@ -219,7 +219,7 @@ int CompareCommand::Run() const {
     std::fprintf(stderr, "partita-bench: cannot run on the cores that --cores names\n");
     return 1;
   }
-  const bool existed = std::filesystem::exists(a.directory);
+  const MadeStores made(a.directory, config.engines);
   Result<ComparisonResult> result = RunComparison(
       config, [&](const ComparisonResult& so_far) { (void)a.Write(MakeReport(config, so_far)); });
   if (!result.ok()) {
@@ -227,9 +227,7 @@ int CompareCommand::Run() const {
     return 1;
   }
   const Report report = MakeReport(config, std::move(*result));
-  // Only what this run made is removed.
-  std::error_code error;
-  if (!a.keep && !existed) std::filesystem::remove_all(a.directory, error);
+  if (!a.keep) made.Remove();
   std::printf("%s", ToText(report).c_str());
   bool good = a.Write(report);
   for (const RoundMeasurement& m : report.result.measurements) {

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "bench/load/engine.h"
 #include "bench/load/measurement.h"
 #include "bench/load/result_file.h"
+#include "bench/load/store_directory.h"
 #include "bench/load/workload.h"
 
 namespace partita::bench {
@@ -157,7 +157,7 @@ int LoadCommand::Run() const {
   const Arguments& a = *arguments_;
   if (!a.Check()) return 1;
   const std::string& directory = a.load.engine_config.directory;
-  const bool existed = std::filesystem::exists(directory);
+  const MadeStores made(directory, {a.load.engine});
   const StopScope scope;
   const Result<pid_t> child = StartChild([&] { return a.Measure(); });
   if (!child.ok()) {
@@ -172,9 +172,7 @@ int LoadCommand::Run() const {
                  strsignal(WTERMSIG(status)), directory.c_str());
     return 1;
   }
-  // Only what this run made is removed.
-  std::error_code error;
-  if (!a.keep && !existed) std::filesystem::remove_all(directory, error);
+  if (!a.keep) made.Remove();
   return stopped != 0 ? 128 + stopped : WEXITSTATUS(status);
 }
 

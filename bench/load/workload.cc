@@ -15,6 +15,7 @@
 #include "bench/load/read_load.h"
 #include "bench/load/recovery_load.h"
 #include "bench/load/removal_load.h"
+#include "bench/load/store_directory.h"
 #include "bench/load/ycsb.h"
 #include "engine/base/assert.h"
 
@@ -152,11 +153,7 @@ Status LoadRunner::Close() {
 
 Status LoadRunner::MakeEmpty() {
   PARTITA_TRY(Close());
-  std::error_code error;
-  std::filesystem::remove(MarkerPath(), error);
-  std::filesystem::remove_all(config_.engine_config.directory, error);
-  std::filesystem::create_directories(config_.engine_config.directory, error);
-  return error ? Status::IoError(config_.engine_config.directory + ": " + error.message()) : Status();
+  return MakeStoreDirectory(config_.engine_config.directory);
 }
 
 Status LoadRunner::OpenEmpty() {
@@ -168,7 +165,7 @@ Status LoadRunner::OpenEmpty() {
 
 Status LoadRunner::OpenLoaded() {
   std::string held;
-  std::getline(std::ifstream(MarkerPath()), held);
+  std::getline(std::ifstream(LoadedPath(config_.engine_config.directory)), held);
   if (held == DataSetName()) {
     if (engine_ != nullptr) return Status();
     has_opened_ = true;
@@ -212,7 +209,7 @@ Status LoadRunner::Prepare(const WorkloadInfo& info, uint32_t parallel) {
       return IsWarmedUp(info.name) ? WarmUp(info, parallel) : Status();
     case Rows::kUsesUp:
       PARTITA_TRY(OpenLoaded());
-      std::filesystem::remove(MarkerPath(), error);
+      std::filesystem::remove(LoadedPath(config_.engine_config.directory), error);
       return Status();
     case Rows::kOwnsAll:
       return has_opened_ ? Status(Code::kUnsupported, "recovery has to be the first workload of a process")
@@ -248,7 +245,8 @@ Result<Measurement> LoadRunner::Run(std::string_view workload) {
   }
   const ResourceUse after = ResourceUse::Now();
   measurement.cpu_seconds = after.cpu_seconds - measurement.begun.cpu_seconds;
-  measurement.written_bytes = after.written_bytes - measurement.begun.written_bytes;
+  measurement.written_bytes =
+      after.written_bytes - std::min(after.written_bytes, measurement.begun.written_bytes);
   measurement.resident_bytes = after.resident_bytes;
   measurement.disk_bytes = DiskBytesOf(config_.engine_config.directory);
   return measurement;
@@ -310,8 +308,8 @@ Status LoadRunner::WarmUp(const WorkloadInfo& info, uint32_t parallel) {
   } else {
     PARTITA_TRY(RunNamed(info, Context(parallel), &untimed));
   }
+  if (untimed.wrong + untimed.missing > 0) return Status::Corruption("wrong answers while warming up");
   if (untimed.failed > 0) return Status::IoError("warming up failed: " + untimed.first_error);
-  if (!untimed.IsCorrect()) return Status::Corruption("wrong answers while warming up");
   ycsb_ = std::move(ycsb);
   return Status();
 }
@@ -336,7 +334,8 @@ Status LoadRunner::Fill(bool in_key_order, const LoadContext& context, Measureme
         };
       },
       measurement);
-  if (measurement->failed == 0) std::ofstream(MarkerPath()) << DataSetName() << "\n";
+  if (measurement->failed == 0)
+    std::ofstream(LoadedPath(config_.engine_config.directory)) << DataSetName() << "\n";
   return Status();
 }
 

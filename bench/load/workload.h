@@ -64,7 +64,6 @@ class LoadRunner {
   Status Prepare(const WorkloadInfo& info, uint32_t parallel);
   Status RunNamed(const WorkloadInfo& info, const LoadContext& context, Measurement* measurement);
   LoadContext Context(uint32_t parallel) const;
-  std::string MarkerPath() const { return config_.engine_config.directory + ".loaded"; }
   std::string DataSetName() const;
 
   uint64_t HotKeys() const;

@@ -70,6 +70,21 @@ TEST_F(LoadCommandTest, StandardOutputHasTheJsonAlone) {
   EXPECT_EQ(MeasurementsIn(testing::internal::GetCapturedStdout()), 2u);
 }
 
+TEST_F(LoadCommandTest, FilesOfOthersStayWhatItMadeBesideThemGoes) {
+  const std::string stores = directory_ + "/stores";
+  std::filesystem::create_directories(stores + "/partita");
+  std::ofstream(stores + "/partita/mine") << "kept";
+  EXPECT_EQ(RunLoad("--keys 300 --workload fill-seq"), 1);
+  EXPECT_TRUE(std::filesystem::exists(stores + "/partita/mine"));
+  std::filesystem::rename(stores + "/partita", stores + "/other");
+  EXPECT_EQ(RunLoad("--keys 300 --workload fill-seq"), 0);
+  EXPECT_TRUE(std::filesystem::exists(stores + "/other/mine"));
+  EXPECT_FALSE(std::filesystem::exists(stores + "/partita"));
+  EXPECT_EQ(RunLoad("--keys 300 --workload fill-seq --keep"), 0);
+  EXPECT_EQ(RunLoad("--keys 300 --workload fill-seq"), 0);  // Over what an earlier run kept.
+  EXPECT_TRUE(std::filesystem::exists(stores + "/partita"));
+}
+
 TEST_F(LoadCommandTest, ASignalEndsItAndItsStoresGo) {
   ASSERT_EQ(mkfifo(JsonPath().c_str(), 0600), 0);
   const int results = open(JsonPath().c_str(), O_RDWR);
