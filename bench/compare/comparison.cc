@@ -36,10 +36,11 @@ void DropPageCache(const std::string& directory) {
 
 std::string Summary(const Measurement& m) {
   if (!m.IsCorrect()) return WrongAnswersText(m);
-  return Format("%8s ops/s, p50 %.1f us, p99 %.1f us, CPU %.1f us",
-                ShortNumber(m.OperationsPerSecond()).c_str(),
-                static_cast<double>(m.latency.Percentile(0.5)) * 1e-3,
-                static_cast<double>(m.latency.Percentile(0.99)) * 1e-3, m.CpuMicrosPerOperation());
+  const std::string text =
+      Format("%8s ops/s, p50 %.1f us, p99 %.1f us, CPU %.1f us", ShortNumber(m.OperationsPerSecond()).c_str(),
+             static_cast<double>(m.latency.Percentile(0.5)) * 1e-3,
+             static_cast<double>(m.latency.Percentile(0.99)) * 1e-3, m.CpuMicrosPerOperation());
+  return m.WritesDone() < kWritesDoneMin ? text + ", " + TooFewWritesText(m) : text;
 }
 
 class Comparison {
@@ -80,7 +81,7 @@ class Comparison {
     std::error_code error;
     std::filesystem::create_directories(config_.load.engine_config.directory, error);
     if (error) return Status::IoError(config_.load.engine_config.directory + ": " + error.message());
-    const uint64_t limit = MemoryLimit(config_.load.engine_config.memory_bytes);
+    const uint64_t limit = MemoryLimit(config_.load.engine_config.memory_bytes, config_.load.value_size);
     const Result<MemoryGroup> group = MemoryGroup::Create(limit);
     grouped_ = group.ok();
     result_.memory_limit =
@@ -135,7 +136,7 @@ class Comparison {
         static_cast<uint32_t>(120 + 5 * load.seconds + static_cast<double>(load.keys) / 2000);
     if (!grouped_) return RunInChild(load, workload, nullptr, seconds_max);
     PARTITA_ASSIGN(const MemoryGroup group,
-                   MemoryGroup::Create(MemoryLimit(load.engine_config.memory_bytes)));
+                   MemoryGroup::Create(MemoryLimit(load.engine_config.memory_bytes, load.value_size)));
     return RunInChild(load, workload, &group, seconds_max);
   }
 
@@ -155,8 +156,12 @@ class Comparison {
 
 }  // namespace
 
-uint64_t MemoryLimit(uint64_t budget_bytes) {
-  return budget_bytes + budget_bytes / 20 + (uint64_t{128} << 20);
+uint64_t MemoryLimit(uint64_t budget_bytes, uint64_t value_size) {
+  return budget_bytes + budget_bytes / 20 + (uint64_t{112} << 20) + ValueGenerator::kPoolSize * value_size;
+}
+
+std::string TooFewWritesText(const Measurement& m) {
+  return Format("did %.0f %% of the writes that were due beside it", m.WritesDone() * 100);
 }
 
 bool IsDurable(const std::string& workload) {

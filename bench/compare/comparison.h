@@ -50,9 +50,15 @@ using AfterRound = std::function<void(const ComparisonResult& so_far)>;
 Result<ComparisonResult> RunComparison(const ComparisonConfig& config, const AfterRound& after_round = {});
 
 // Bytes that one engine and the load around it may take of memory, page cache included: a twentieth above
-// its budget, and 128 MiB, of which the load itself takes some 40. With much less Partita is killed at
-// small budgets; with more the others would have page cache that Partita, which uses none, has not.
-uint64_t MemoryLimit(uint64_t budget_bytes);
+// its budget, 112 MiB, of which the load itself takes some 24, and the pool of values of `value_size` bytes
+// that the load draws from. With much less Partita is killed at small budgets; with more the others would
+// have page cache that Partita, which uses none, has not.
+uint64_t MemoryLimit(uint64_t budget_bytes, uint64_t value_size);
+
+// Of the writes due beside what is measured an engine must do this share: with fewer the figure is not that
+// of the workload, and does not count.
+inline constexpr double kWritesDoneMin = 0.95;
+std::string TooFewWritesText(const Measurement& m);
 
 // True for workloads whose every write must survive loss of power.
 bool IsDurable(const std::string& workload);

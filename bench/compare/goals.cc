@@ -112,20 +112,24 @@ std::vector<double> Measured(std::vector<double> rounds) {
 }
 
 // The engine whose median is best among the variants of the family, but for the subject; empty when none was
-// measured.
+// measured. Of one that some rounds lack only where no other has more.
 std::string BestOf(const ComparisonResult& result, const Goal& goal, const std::string& subject) {
   std::string best;
   double best_median = 0;
+  size_t best_rounds = 0;
   for (const RoundMeasurement& m : result.measurements) {
     if (m.workload != goal.workload || m.engine == best || m.engine == subject ||
         !IsVariantOf(m.engine, goal.against)) {
       continue;
     }
-    const double median = Median(Measured(RoundsOf(result, m.engine, goal.workload, *goal.metric)));
-    if (median == 0) continue;
-    if (best.empty() || (goal.metric->more_is_better ? median > best_median : median < best_median)) {
+    const std::vector<double> rounds = Measured(RoundsOf(result, m.engine, goal.workload, *goal.metric));
+    if (rounds.empty() || rounds.size() < best_rounds) continue;
+    const double median = Median(rounds);
+    if (rounds.size() > best_rounds ||
+        (goal.metric->more_is_better ? median > best_median : median < best_median)) {
       best = m.engine;
       best_median = median;
+      best_rounds = rounds.size();
     }
   }
   return best;
@@ -143,12 +147,16 @@ bool IsPaced(std::string_view workload) { return workload.starts_with("paced-");
 
 std::vector<double> RoundsOf(const ComparisonResult& result, const std::string& engine,
                              std::string_view workload, const Metric& metric) {
+  for (const Failure& failure : result.failures) {
+    if (failure.engine == engine && failure.workload == workload && failure.code == Code::kCorruption)
+      return {};
+  }
   std::vector<double> rounds;
   for (const RoundMeasurement& m : result.measurements) {
     if (m.engine != engine || m.workload != workload) continue;
     if (!m.IsCorrect()) return {};
     rounds.resize(std::max<size_t>(rounds.size(), m.round + 1));
-    rounds[m.round] = metric.of(m);
+    if (m.WritesDone() >= kWritesDoneMin) rounds[m.round] = metric.of(m);
   }
   return rounds;
 }

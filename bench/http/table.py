@@ -12,7 +12,7 @@ SINGLE_GOALS = {"insert": "5, rate 2.5", "point": "8"}
 def goal(kind, rows, connections):
     if connections == 1:
         return SINGLE_GOALS.get(kind, "")
-    goals = FILTER_GOALS.get(rows) if kind == "filter" else GOALS[kind]
+    goals = FILTER_GOALS.get(rows) if kind == "filter" else GOALS.get(kind)
     return "%g / %g" % goals if goals else ""
 
 

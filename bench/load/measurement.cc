@@ -27,11 +27,14 @@ ResourceUse ResourceUse::Now() {
   getrusage(RUSAGE_SELF, &usage);
   use.cpu_seconds = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
   std::ifstream io("/proc/self/io");
+  uint64_t cancelled = 0;  // Counted as written, and deleted before the kernel wrote it.
   for (std::string name; io >> name;) {
     uint64_t value = 0;
     io >> value;
     if (name == "write_bytes:") use.written_bytes = value;
+    if (name == "cancelled_write_bytes:") cancelled = value;
   }
+  use.written_bytes -= std::min(use.written_bytes, cancelled);
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmRSS:")) use.resident_bytes = std::stoull(line.substr(6)) * 1024;
@@ -124,6 +127,7 @@ std::string JsonObject(const Measurement& m) {
   json += Format("\"cpu_us_per_operation\": %.4f, \"user_bytes\": %llu, \"written_bytes\": %llu, ",
                  m.CpuMicrosPerOperation(), static_cast<unsigned long long>(m.user_bytes),
                  static_cast<unsigned long long>(m.written_bytes));
+  if (m.writes_due > 0) json += Format("\"writes_done_of_due\": %.4f, ", m.WritesDone());
   json += Format("\"write_amplification\": %.4f, \"disk_bytes\": %llu, \"resident_bytes\": %llu, ",
                  m.WriteAmplification(), static_cast<unsigned long long>(m.disk_bytes),
                  static_cast<unsigned long long>(m.resident_bytes));

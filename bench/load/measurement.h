@@ -26,6 +26,8 @@ struct Figures {
   uint64_t wrong = 0;           // Rows whose value was not what was written, or rows that must not exist.
   uint64_t missing = 0;         // Rows that should exist.
   uint64_t failed = 0;          // Operations that answered an error.
+  // Of writes at a rate of their own, beside what is measured; 0: there are none.
+  uint64_t writes_due = 0, writes_done = 0;
 
   double OperationsPerSecond() const { return seconds > 0 ? static_cast<double>(operations) / seconds : 0; }
   double CpuMicrosPerOperation() const {
@@ -34,6 +36,10 @@ struct Figures {
   // Bytes to the device for each byte of the user; 0 when nothing was written.
   double WriteAmplification() const {
     return user_bytes > 0 ? static_cast<double>(written_bytes) / static_cast<double>(user_bytes) : 0;
+  }
+  // Of the writes that were due beside what is measured; 1 where there are none.
+  double WritesDone() const {
+    return writes_due > 0 ? static_cast<double>(writes_done) / static_cast<double>(writes_due) : 1;
   }
   bool IsCorrect() const { return wrong == 0 && missing == 0 && failed == 0; }
 };

@@ -48,7 +48,8 @@ Status RunPaced(double fraction, const LoadContext& context, Measurement* measur
       },
       &at_most);
   if (!at_most.IsCorrect() || at_most.operations == 0) {
-    return Status::IoError("at full speed it did not answer right: " + at_most.first_error);
+    const std::string what = "at full speed it did not answer right: " + at_most.first_error;
+    return at_most.wrong + at_most.missing > 0 ? Status::Corruption(what) : Status::IoError(what);
   }
   const double rate = at_most.OperationsPerSecond() * fraction / context.parallel;
   const auto interval = std::max<uint64_t>(1, static_cast<uint64_t>(1e9 / rate));
@@ -99,6 +100,8 @@ Status RunReadsBesideWrites(const LoadContext& context, Measurement* measurement
       },
       measurement);
   writer.join();
+  measurement->writes_due = static_cast<uint64_t>(config.seconds * 1e9) / kWriteIntervalNs;
+  measurement->writes_done = written.operations;
   // Only what it wrote, and whether it could: its latency and count are not the reads'.
   written.latency = Histogram();
   written.operations = written.rows = 0;

@@ -42,6 +42,9 @@ RowKeys KeysOfMissingPartition(uint64_t index);
 // Immutable after construction, so any thread may use it.
 class ValueGenerator {
  public:
+  // So many values are made in advance, and kept.
+  static constexpr size_t kPoolSize = 16384;
+
   // REQUIRES: 64 <= value_size <= 64 KiB.
   ValueGenerator(size_t value_size, uint64_t seed);
 
@@ -54,8 +57,6 @@ class ValueGenerator {
   bool Check(uint64_t index, std::string_view value) const;
 
  private:
-  static constexpr size_t kPoolSize = 16384;
-
   char* PoolValue(size_t number) const { return pool_.get() + number * value_size_; }
 
   size_t value_size_;

@@ -26,12 +26,14 @@ rocksdb::BlockBasedTableOptions TableOptions(const EngineConfig& config, RocksDb
 void Vary(RocksDbVariant variant, rocksdb::Options* options) {
   switch (variant) {
     case RocksDbVariant::kLeveled:
+      return;
     case RocksDbVariant::kDirect:
+    case RocksDbVariant::kLz4:
+      options->bottommost_compression = rocksdb::kLZ4Compression;
       return;
     case RocksDbVariant::kUniversal:
+      options->bottommost_compression = rocksdb::kLZ4Compression;
       options->compaction_style = rocksdb::kCompactionStyleUniversal;
-      // Its merges are few and large: cut among the cores, or one of them holds up all.
-      options->max_subcompactions = 2;
       return;
     case RocksDbVariant::kBlob:
       options->enable_blob_files = true;
@@ -40,9 +42,6 @@ void Vary(RocksDbVariant variant, rocksdb::Options* options) {
       // A blob is compressed by itself, once: zstd finds something in one, lz4 next to nothing.
       options->blob_compression_type = rocksdb::kZSTD;
       options->enable_blob_garbage_collection = true;
-      return;
-    case RocksDbVariant::kLz4:
-      options->bottommost_compression = rocksdb::kLZ4Compression;
       return;
   }
 }
@@ -64,13 +63,18 @@ rocksdb::Options RocksDbOptions(const EngineConfig& config, RocksDbVariant varia
   options.max_bytes_for_level_base = uint64_t{256} << 20;
   options.target_file_size_base = uint64_t{64} << 20;
   options.max_background_jobs = 3;
+  options.max_subcompactions = 2;  // One merge by both cores, or a large one holds up all.
   options.enable_pipelined_write = true;
   options.allow_concurrent_memtable_write = true;
   options.bytes_per_sync = 1 << 20;
   options.compaction_readahead_size = 2 << 20;
-  // Logs are not recycled: 7.8.3 takes that back without a word unless recovery passes over what it cannot
-  // read (kSkipAnyCorruptedRecords), and then opening after a kill may never end, in the old end of such a
-  // log.
+  // Logs are recycled, as Partita's are, where it pays: each commit is flushed. 7.8.3 takes that back without
+  // a word unless recovery passes over what it cannot read, and then opening after a kill may never end, in
+  // the old end of such a log. So not for others, of which one is killed; these are closed.
+  if (config.durability == DurabilityLevel::kPower) {
+    options.recycle_log_file_num = 4;
+    options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+  }
   options.manual_wal_flush = config.durability == DurabilityLevel::kMemory;
   options.use_direct_reads = ReadsPastPageCache(config, variant);
   options.use_direct_io_for_flush_and_compaction = ReadsPastPageCache(config, variant);

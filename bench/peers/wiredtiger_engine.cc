@@ -44,6 +44,9 @@ class Session {
     if (session_ != nullptr) session_->close(session_, nullptr);  // Its cursor with it.
   }
 
+  // What was committed survives a loss of power then.
+  Status FlushLog() { return FromWiredTiger(session_->log_flush(session_, "sync=on")); }
+
   int Put(const RowKeys& keys, std::string_view value) {
     const JoinedKey joined(keys);
     WT_ITEM key = ToItem(joined.data(), joined.size()), bytes = ToItem(value.data(), value.size());
@@ -61,12 +64,12 @@ class Session {
 
   // What `act` does in one transaction. What another transaction got in the way of is begun again.
   template <typename Act>
-  Status Transact(const char* commit, const Act& act) {
+  Status Transact(const Act& act) {
     for (;;) {
       int code = session_->begin_transaction(session_, nullptr);
       if (code != 0) return FromWiredTiger(code);
       code = act(this);
-      if (code == 0) return FromWiredTiger(session_->commit_transaction(session_, commit));
+      if (code == 0) return FromWiredTiger(session_->commit_transaction(session_, nullptr));
       session_->rollback_transaction(session_, nullptr);
       if (code != WT_ROLLBACK) return FromWiredTiger(code);
     }
@@ -174,8 +177,9 @@ class WiredTigerEngine final : public Engine {
   Status Write(DurabilityLevel level, const Act& act) {
     Session* session = ThreadsSession();
     if (session == nullptr) return NoSession();
-    // The connection's own setting has the level that is usual in this run.
-    return session->Transact(level == DurabilityLevel::kPower && usual_ != level ? "sync=on" : nullptr, act);
+    PARTITA_TRY(session->Transact(act));
+    // The connection's own setting has the level that is usual in this run; a commit cannot ask for more.
+    return level == DurabilityLevel::kPower && usual_ != level ? session->FlushLog() : Status();
   }
 
   Session* ThreadsSession() {

@@ -144,6 +144,45 @@ TEST(GoalsTest, WrongAnswersInOneRoundTakeAllFiguresOfTheWorkload) {
   EXPECT_EQ(judged[0].goal->workload, "delete-seek:1");
 }
 
+TEST(GoalsTest, WrongAnswersBeforeTheMeasuredPartDoSoToo) {
+  ComparisonResult result = Rounds(6);
+  result.failures.push_back(
+      {.engine = "rocksdb-blob", .workload = "read-hot:1", .error = "", .code = Code::kCorruption});
+  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).peer, "rocksdb");
+}
+
+TEST(GoalsTest, AVariantThatLacksRoundsIsTheBestOnlyWhereAllDo) {
+  ComparisonResult result = Rounds(5);
+  std::erase_if(result.measurements,
+                [](const RoundMeasurement& m) { return m.engine == "rocksdb-blob" && m.round == 3; });
+  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).peer, "rocksdb");
+  std::erase_if(result.measurements,
+                [](const RoundMeasurement& m) { return m.engine == "rocksdb" && m.round < 2; });
+  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).peer, "rocksdb-blob");
+}
+
+TEST(GoalsTest, ReadsBesideTooFewWritesDoNotCountAndAreTold) {
+  ComparisonResult result;
+  for (uint32_t round = 0; round < 6; ++round) {
+    for (const char* engine : {"partita", "rocksdb"}) {
+      result.measurements.push_back(Measured(engine, "read-while-writing:4", round, 1000));
+      result.measurements.back().writes_due = 100'000;
+      result.measurements.back().writes_done = 100'000;
+    }
+    result.measurements.back().operations = 4000;
+    result.measurements.back().writes_done = round < 3 ? 94'000 : 96'000;
+  }
+  const std::vector<double> rounds = RoundsOf(result, "rocksdb", "read-while-writing:4", RateMetric());
+  EXPECT_EQ(std::count(rounds.begin(), rounds.end(), 0.0), 3);
+  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).verdict, Verdict::kTooFewRounds);
+  ComparisonConfig config;
+  config.engines = {"partita", "rocksdb"};
+  config.workloads = {"read-while-writing:4"};
+  const std::string text = ToText(MakeReport(config, std::move(result)));
+  EXPECT_NE(text.find("did 94 % of the writes"), std::string::npos) << text;
+  EXPECT_EQ(text.find("did 96 %"), std::string::npos) << text;
+}
+
 Report SmallReport() {
   ComparisonConfig config;
   config.engines = {"partita", "rocksdb", "rocksdb-blob", "lmdb"};
