@@ -174,7 +174,8 @@ Task<Status> Shard::Resolve(WriteBatch* batch) {
     batch->verdict = WriteBatch::Verdict::kResolveAgain;
     co_return Status();
   }
-  bool encoded_before = !batch->any_old && batch->memtable == view->active;
+  const bool encoded_before =
+      !batch->any_old && batch->memtable == view->active && batch->encoded_epoch == batch->epoch;
   Status encoded = encoded_before ? Status() : batch->Encode(view->active, RoomForBatch());
   if (encoded.ok()) co_return Status();
   if (encoded.code() != Code::kResourceExhausted) co_return encoded;

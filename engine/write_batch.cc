@@ -188,6 +188,8 @@ Status WriteBatch::Encode(const std::shared_ptr<Memtable>& into, const BatchRoom
                                    " bytes of memory with their places in a memtable; there are " +
                                    std::to_string(room.memory_bytes));
   }
+  // Kept, an earlier one would be what it waits for, where that lies in a memtable that was flushed since.
+  if (memtable != into) memtable.reset();
   uint8_t* memory = into->arena().Allocate(size);
   if (memory == nullptr) return Status::ResourceExhausted("no memtable memory");
   BatchRecordWriter writer(memory, request.table, epoch);
@@ -197,6 +199,7 @@ Status WriteBatch::Encode(const std::shared_ptr<Memtable>& into, const BatchRoom
                remove ? std::string_view() : ContentOf(i));
   }
   memtable = into;
+  encoded_epoch = epoch;
   payload = memory;
   payload_view = writer.Finish();
   return Status();

@@ -77,6 +77,7 @@ struct WriteBatch {
   std::shared_ptr<Memtable> memtable;  // Whose arena holds the payload.
   uint8_t* payload = nullptr;
   std::string_view payload_view;
+  RangeEpoch encoded_epoch;  // Which the payload names.
 
   Verdict verdict = Verdict::kResolveAgain;
   std::shared_ptr<Event> fence_end;  // Of kMoving (RangeView).
