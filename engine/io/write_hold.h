@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <utility>
@@ -13,7 +14,7 @@ namespace partita {
 // the device is writing, 1 to 3 ms of it, and all writes of a range may wait for the flush (store_ranges.cc).
 //
 // A hold is over at its end or kNanosMax after it began, whichever is first: what is held back may be what
-// its owner waits for. One at a time. Thread-safe. `clock` outlives it.
+// its owner waits for. A later one takes the place of an earlier one. Thread-safe. `clock` outlives it.
 class WriteHold {
  public:
   static constexpr uint64_t kNanosMax = 20'000'000;
@@ -22,36 +23,44 @@ class WriteHold {
   class Guard {
    public:
     Guard() = default;
-    Guard(Guard&& other) noexcept : hold_(std::exchange(other.hold_, nullptr)) {}
+    Guard(Guard&& other) noexcept : hold_(std::exchange(other.hold_, nullptr)), until_ns_(other.until_ns_) {}
     Guard& operator=(Guard&& other) noexcept {
       End();
       hold_ = std::exchange(other.hold_, nullptr);
+      until_ns_ = other.until_ns_;
       return *this;
     }
     ~Guard() { End(); }
     void End() {
-      if (hold_ != nullptr) std::exchange(hold_, nullptr)->until_ns_.store(0, std::memory_order_relaxed);
+      if (hold_ == nullptr) return;
+      uint64_t own = until_ns_;  // A later one stays.
+      std::exchange(hold_, nullptr)->until_ns_.compare_exchange_strong(own, 0, std::memory_order_relaxed);
     }
 
    private:
     friend class WriteHold;
-    explicit Guard(WriteHold* hold) : hold_(hold) {}
+    Guard(WriteHold* hold, uint64_t until_ns) : hold_(hold), until_ns_(until_ns) {}
     WriteHold* hold_ = nullptr;
+    uint64_t until_ns_ = 0;
   };
 
   explicit WriteHold(Clock& clock) : clock_(clock) {}
 
   Guard Begin() {
-    until_ns_.store(clock_.MonotonicNanos() + kNanosMax, std::memory_order_relaxed);
-    return Guard(this);
+    const uint64_t until_ns = clock_.MonotonicNanos() + kNanosMax;
+    until_ns_.store(until_ns, std::memory_order_relaxed);
+    return Guard(this, until_ns);
   }
 
-  // For who is about to write: ends when nothing holds it back.
+  // For who is about to write: ends when nothing holds it back, or kNanosMax later though one hold follows
+  // the other.
   Task<void> Pass() {
-    while (true) {
-      const uint64_t until_ns = until_ns_.load(std::memory_order_relaxed);
-      if (until_ns == 0 || clock_.MonotonicNanos() >= until_ns) co_return;
+    if (until_ns_.load(std::memory_order_relaxed) == 0) co_return;
+    uint64_t now = clock_.MonotonicNanos();
+    const uint64_t end = now + kNanosMax;
+    while (now < std::min(end, until_ns_.load(std::memory_order_relaxed))) {
       co_await SleepFor(kPollNanos);
+      now = clock_.MonotonicNanos();
     }
   }
 

@@ -268,6 +268,32 @@ TEST(WriteHoldTest, WhatIsWrittenWaitsForTheEndOfAHoldAndForNoneThatDoesNotEnd) 
   EXPECT_LT(never, 2 * WriteHold::kNanosMax);
 }
 
+Task<void> PassBesideRenewedHolds(SimRuntime& runtime, uint64_t* took_ns) {
+  WriteHold hold(runtime.clock());
+  WriteHold::Guard held = hold.Begin();
+  const auto renew = [](WriteHold* hold, WriteHold::Guard* guard) -> Task<void> {
+    for (int i = 0; i < 40; ++i) {
+      co_await SleepFor(5'000'000);
+      *guard = hold->Begin();
+    }
+  };
+  TaskGroup beside;
+  beside.Spawn(runtime.background(BackgroundClass::kOrdinary), renew(&hold, &held));
+  const uint64_t begun = runtime.clock().MonotonicNanos();
+  co_await hold.Pass();
+  *took_ns = runtime.clock().MonotonicNanos() - begun;
+  co_await beside.Join();
+}
+
+TEST(WriteHoldTest, HoldsThatFollowEachOtherKeepNobodyForLonger) {
+  SimDisk disk(1);
+  SimRuntime runtime({.seed = 1}, disk);
+  uint64_t took_ns = 0;
+  runtime.Run(PassBesideRenewedHolds(runtime, &took_ns));
+  EXPECT_GE(took_ns, WriteHold::kNanosMax);  // That a later one begins ends no hold.
+  EXPECT_LT(took_ns, WriteHold::kNanosMax + 5'000'000);
+}
+
 // covers: F22 F24 F25 F62
 TEST(WriteBehindTest, AnObjectIsWrittenWhileItGrowsAndAFailureIsToldBeforeItIsFinished) {
   for (SimEffect effect : {SimEffect::kSlow, SimEffect::kShort, SimEffect::kError}) {
