@@ -1,6 +1,8 @@
 #include "engine/catalog.h"
 
 #include <algorithm>
+#include <string>
+#include <unordered_set>
 
 #include "engine/base/assert.h"
 #include "engine/base/coding.h"
@@ -64,13 +66,12 @@ Result<AccountDescriptor> ReadAccount(ByteReader* in) {
 Status ReadAccounts(ByteReader* in, Catalog* catalog) {
   uint64_t accounts = in->ReadVarint();
   if (accounts > in->remaining()) return Status::Corruption("catalog: account count is beyond its size");
+  std::unordered_set<std::string> names;
   for (uint64_t i = 0; i < accounts; ++i) {
     PARTITA_ASSIGN(AccountDescriptor account, ReadAccount(in));
     // Without attributes there is no reason to name it: such an entry is never written.
     if (account.attributes == nullptr) return Status::Corruption("catalog: account without attributes");
-    for (const AccountDescriptor& known : catalog->accounts) {
-      if (known.name == account.name) return Status::Corruption("catalog: account listed twice");
-    }
+    if (!names.insert(account.name).second) return Status::Corruption("catalog: account listed twice");
     catalog->accounts.push_back(std::move(account));
   }
   return Status();

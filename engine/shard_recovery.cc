@@ -168,18 +168,29 @@ Task<Result<std::unique_ptr<ReadView>>> Shard::LoadView(const Catalog& catalog, 
     if (file.damage.code() == Code::kUnsupported) co_return file.damage;
     open.emplace(meta.info.id, std::move(file));
   }
+  std::vector<const RangeDescriptor*> own;
   for (const RangeDescriptor& range : catalog.ranges) {
-    if (range.owner != id_) continue;
-    LevelEdit edit;
-    for (const FileMeta& meta : manifest.files) {
-      if (!KeyRangesOverlap(meta.lower, meta.upper, range.lower, range.upper)) continue;
+    if (range.owner == id_) own.push_back(&range);
+  }
+  std::vector<LevelEdit> edits(own.size());
+  for (const FileMeta& meta : manifest.files) {
+    const auto lies_below = [&](const RangeDescriptor* range) {
+      return !range->upper.empty() && range->upper <= meta.lower;
+    };
+    const auto first = std::partition_point(own.begin(), own.end(), lies_below);
+    for (size_t i = static_cast<size_t>(first - own.begin()); i < own.size(); ++i) {
+      const RangeDescriptor& range = *own[i];
+      if (!meta.upper.empty() && range.lower >= meta.upper) break;
       FileRef file = open.at(meta.info.id);
       file.lower = std::max(meta.lower, range.lower);
       file.upper = NearerEnd(meta.upper, range.upper);
       if (!file.OverlapsBounds(range.lower, range.upper)) continue;
-      edit.added.push_back({meta.level, std::move(file)});
+      edits[i].added.push_back({meta.level, std::move(file)});
     }
-    Result<std::shared_ptr<const LevelSet>> levels = LevelSet().Apply(edit);
+  }
+  for (size_t i = 0; i < own.size(); ++i) {
+    const RangeDescriptor& range = *own[i];
+    Result<std::shared_ptr<const LevelSet>> levels = LevelSet().Apply(edits[i]);
     if (!levels.ok()) {
       co_return Status::Corruption("meta/" + ManifestKey(context_.layout, id_) + ": " +
                                    levels.status().message());

@@ -419,11 +419,8 @@ Task<Status> Store::Reshard(uint32_t shards) {
     // Above everything that any old shard exposed: ranges change hands (F17, F18).
     manifest.version_ceiling = ceiling;
     for (const FileMeta& file : files) {
-      for (const RangeDescriptor& range : next.ranges) {
-        if (range.owner.value == i && IsInKeyRange(file.lower, range.lower, range.upper)) {
-          manifest.files.push_back(file);
-        }
-      }
+      const RangeDescriptor* range = next.FindRange(file.lower);
+      if (range != nullptr && range->owner.value == i) manifest.files.push_back(file);
     }
     ManifestStore store(*meta_, next.layout, ShardId(i), ManifestStore::Existing::kMayExist);
     PARTITA_CO_TRY(co_await store.Save(manifest));
