@@ -386,7 +386,7 @@ class Shard {
   uint64_t FlushBytes() const { return std::min(context_.memtable_bytes, context_.memtable_data_bytes); }
   PickerOptions Picker(bool calm = false) const;
   using Reference = std::pair<ObjectId, std::string>;  // A file, and the lower bound of a slice of it.
-  std::set<Reference> SetAside();
+  std::shared_ptr<const std::set<Reference>> SetAside();
   // `foreign`: null where nothing is asked that depends on it.
   LevelShape ShapeOfRange(const RangeView& range, const ForeignBytes* foreign = nullptr);
   JobContext MakeJobContext(const ReadView& view, ObjectStore& objects, BackgroundWork work);
@@ -414,7 +414,8 @@ class Shard {
   static Task<void> ReclaimLater(Shard* self);
   static Task<void> ReclaimViews(Shard* self);
   void ScheduleCleanUp();
-  static Task<void> SettleReshaped(Shard* self);
+  void SettleReshaped();
+  static Task<void> SettleBehind(Shard* self);
   static Task<void> ForgetBehind(Shard* self, uint64_t attempt);
   struct ImportSlice;
   Task<Status> ImportNow(ImportSlice* slice);
@@ -468,7 +469,8 @@ class Shard {
   static constexpr uint64_t kNever = ~uint64_t{0};
   std::atomic<uint64_t> compacts_at_ns_{kNever};  // When it is looked at again by itself.
   std::atomic<uint32_t> compactions_failed_{0};   // Since the last that was installed.
-  std::atomic<bool> reclaims_soon_{false}, cleans_up_soon_{false}, frees_space_soon_{false};
+  std::atomic<bool> reclaims_soon_{false}, cleans_up_soon_{false}, frees_space_soon_{false},
+      settles_soon_{false};
   std::atomic<bool> prepare_running_{false};
   std::atomic<uint64_t> prepare_after_ns_{0};  // Not before, since it failed.
   std::atomic<bool> closing_{false};
@@ -490,7 +492,7 @@ class Shard {
   std::mutex set_aside_mutex_;
   // Inputs that could not be read: not compacted again (F46), but once where their range was cut or joined
   // since.
-  std::set<Reference> set_aside_;
+  std::shared_ptr<const std::set<Reference>> set_aside_ = std::make_shared<const std::set<Reference>>();
   Status last_background_error_;      // Guarded by set_aside_mutex_.
   Version version_floor_;             // What recovery found to be exposed at most; later versions are above.
   Version replayed_version_;          // During recovery.

@@ -72,14 +72,14 @@ PickerOptions Shard::Picker(bool calm) const {
   return options;
 }
 
-std::set<Shard::Reference> Shard::SetAside() {
+std::shared_ptr<const std::set<Shard::Reference>> Shard::SetAside() {
   std::lock_guard lock(set_aside_mutex_);
   return set_aside_;
 }
 
 LevelShape Shard::ShapeOfRange(const RangeView& range, const ForeignBytes* foreign) {
   auto condition = [aside = SetAside(), foreign](uint32_t, const FileRef& file) {
-    return FileCondition{.busy = aside.contains({file.info.id, file.lower}),
+    return FileCondition{.busy = aside->contains({file.info.id, file.lower}),
                          .foreign_bytes = foreign != nullptr ? foreign->Of(file) : 0};
   };
   Version droppable = commit_log_ == nullptr ? Version() : commit_log_->visible_version();
@@ -186,7 +186,7 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(uint64_t room, bool calm,
     return std::pair(plan.RoomNeeded() <= room, plan.score);
   };
   const ForeignBytes foreign(*view, context_.references, [aside = SetAside()](const FileRef& file) {
-    return aside.contains({file.info.id, file.lower});
+    return aside->contains({file.info.id, file.lower});
   });
   for (const RangeView& range : view->ranges) {
     if (range.levels->empty()) continue;
@@ -368,7 +368,9 @@ Task<void> Shard::FailInBackground(Shard* self, std::shared_ptr<CompactionWork> 
   bool is_new = false;
   if (work->failed_input) {
     std::lock_guard lock(self->set_aside_mutex_);
-    is_new = self->set_aside_.insert({work->failed_input->id, work->failed_input->reference_lower}).second;
+    auto next = std::make_shared<std::set<Reference>>(*self->set_aside_);
+    is_new = next->insert({work->failed_input->id, work->failed_input->reference_lower}).second;
+    self->set_aside_ = std::move(next);
   }
   self->NoteBackgroundError(failed);
   self->compaction_running_.store(false);

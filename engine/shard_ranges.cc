@@ -166,15 +166,22 @@ Task<void> Shard::ReshapeRanges(std::vector<RangeDescriptor> ranges, AsyncMutex:
     AddToView(std::move(reshaped), view);
   };
   co_await ChangeStructure(std::move(change));
-  if (!closing_.load()) {  // Behind the back of who asked: it goes over all ranges.
-    tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), SettleReshaped(this));
-  }
+  SettleReshaped();
 }
 
-Task<void> Shard::SettleReshaped(Shard* self) {
-  self->UpdateDebt(*self->views_.Pin());
+// Behind the back of who asked: the debt is that of all ranges.
+void Shard::SettleReshaped() {
+  if (closing_.load() || settles_soon_.exchange(true)) return;
+  tasks_.Spawn(context_.runtime.background(BackgroundClass::kOrdinary), SettleBehind(this));
+}
+
+Task<void> Shard::SettleBehind(Shard* self) {
+  {  // Else what comes of an older view could stand in place of what an install has worked out.
+    const AsyncMutex::Guard structure = co_await self->structure_mutex_.Lock();
+    self->settles_soon_.store(false);
+    self->UpdateDebt(*self->views_.Pin());
+  }
   self->ScheduleCompaction();  // One that ran for a range that is not the same any more came to nothing.
-  co_return;
 }
 
 // ---- Moves.
@@ -394,9 +401,8 @@ Task<void> Shard::TakeRange(RangeDescriptor range, std::shared_ptr<const LevelSe
 
 void Shard::SettleTaken() {
   EndImport();
-  UpdateDebt(*views_.Pin());
   ScheduleCleanUp();  // The manifest then names the files as the shard's own.
-  ScheduleCompaction();
+  SettleReshaped();
 }
 
 Task<void> Shard::ReleaseRange(std::string lower) {
