@@ -134,7 +134,8 @@ class EntityPlanner {
   bool IsOrdered(const KeySpan& partition, const KeySpan& row) const {
     if (!op_.order_field.has_value()) return true;
     if (!partition.exact) return false;
-    if (row.exact) return true;
+    // One entity. A list is one of many records, in the order in which they were added.
+    if (row.exact) return !entity_.list_of.has_value();
     const auto& parts = entity_.row_key.parts();
     if (row.parts_known >= parts.size()) return false;
     const KeyTemplate::Part& next = parts[row.parts_known];

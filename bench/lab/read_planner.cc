@@ -23,12 +23,13 @@ std::vector<PartEstimate> EstimateRead(const EntityModel& model, const Layout& l
   for (const QueryPart& part : plan.parts) {
     PartEstimate& of = parts.emplace_back();
     of.part = &part;
-    of.answer = model.Ask(plan, part, op, known, top);
     const bool is_list = layout.entities[part.entity].list_of.has_value();
+    // A list is read whole, however few of its records are wanted then.
+    of.answer = model.Ask(plan, part, op, known, is_list ? 0 : top);
     of.requests = is_list ? 1 : std::max(1.0, of.answer.returned / kPageEntitiesMax);
     if (plan.lookups) {
-      // Of a list no more than is wanted; what else is not in order the client looks up whole, and sorts.
-      const bool is_cut = is_list && limit > 0;
+      // What is not in order the client looks up whole, and sorts.
+      const bool is_cut = is_list && top > 0;
       of.looked_up = is_cut ? std::min(of.answer.returned, wanted - looked_up) : of.answer.returned;
       looked_up += of.looked_up;
     }

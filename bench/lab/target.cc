@@ -286,7 +286,7 @@ Status Target::Read(const Op& op, const Operation& operation, Outcome* outcome) 
     const EntityPlan& place = layout_.entities[part.entity];
     if (place.list_of) {
       const KnownFields known = WhatIsKnown(op, operation, generator_);
-      PARTITA_TRY(ReadList(place, part, known.probe, operation.LimitOf(op), outcome));
+      PARTITA_TRY(ReadList(place, part, known.probe, top, outcome));
       continue;
     }
     PARTITA_TRY(ReadPart(op, part, top, plan, outcome));
@@ -351,7 +351,7 @@ double Target::UnitsEach(const QueryPart& part) const {
   return all.entities > 0 ? all.units / all.entities : 1;
 }
 
-Status Target::ReadList(const EntityPlan& place, const QueryPart& part, Record known, uint64_t limit,
+Status Target::ReadList(const EntityPlan& place, const QueryPart& part, Record known, uint64_t top,
                         Outcome* outcome) const {
   const Result<Entity> list = Get(place.table, part.partition_lower, part.row_lower, outcome);
   ++outcome->scanned;
@@ -361,7 +361,7 @@ Status Target::ReadList(const EntityPlan& place, const QueryPart& part, Record k
   const Field& field = generator_.experiment().fields[*place.list_of];
   const std::string* listed = list->GetString(ListPropertyOf(field));
   if (listed == nullptr) return Status();
-  for (size_t at = 0; at < listed->size() && (limit == 0 || outcome->returned < limit);) {
+  for (size_t at = 0; at < listed->size() && (top == 0 || outcome->returned < top);) {
     const size_t end = std::min(listed->find('\n', at), listed->size());
     PARTITA_ASSIGN(known.values[*place.list_of],
                    ParseValueText(field.type(), std::string_view(*listed).substr(at, end - at)));

@@ -59,8 +59,9 @@ class Target {
   double UnitsEach(const QueryPart& part) const;
   // The record that an index entity leads to.
   Status LookUp(const Entity& index_entry, Outcome* outcome) const;
-  // The records that an index entity lists; `known` holds what else their keys are made of.
-  Status ReadList(const EntityPlan& place, const QueryPart& part, Record known, uint64_t limit,
+  // The records that an index entity lists, until the operation has `top` (0: all); `known` holds what else
+  // their keys are made of.
+  Status ReadList(const EntityPlan& place, const QueryPart& part, Record known, uint64_t top,
                   Outcome* outcome) const;
   Status LookUpRecord(const Record& record, Outcome* outcome) const;
   // Reads a record and notes its ETag in the write of it.

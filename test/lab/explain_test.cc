@@ -132,10 +132,13 @@ list = "ts"
   EXPECT_EQ(copied.hottest_partition, "temp");
   EXPECT_NEAR(copied.hottest_rate, 1000 * 0.7 * copied.ops[0].returned, 0.05 * copied.hottest_rate);
   EXPECT_EQ(listed.hottest_partition, "20260101") << "where all records are";
-  EXPECT_NEAR(listed.hottest_rate, 1000 * listed.ops[0].returned, 1);
+  EXPECT_TRUE(listed.ops[0].sorts) << "they are listed as they were added";
+  const double looked_up = listed.ops[0].scanned - 1;
+  EXPECT_GT(looked_up, 3 * listed.ops[0].returned) << "all of a device, for the latest ten";
+  EXPECT_NEAR(listed.hottest_rate, 1000 * looked_up, 1);
   // Each record, and the index, which is a KiB or some.
-  EXPECT_GE(listed.account_rate, 1000 * (1 + listed.ops[0].returned) - 1);
-  EXPECT_LT(listed.account_rate, 1000 * (20 + listed.ops[0].returned));
+  EXPECT_GE(listed.account_rate, 1000 * (1 + looked_up) - 1);
+  EXPECT_LT(listed.account_rate, 1000 * (20 + looked_up));
 }
 
 TEST(ExplainTest, AnEntityCountsForEachOfItsKib) {
@@ -157,12 +160,14 @@ TEST(ExplainTest, AnEntityCountsForEachOfItsKib) {
 }
 
 TEST(ExplainTest, AListCountsForEachOfItsKib) {
-  Experiment experiment = ParseSound(R"(name = "staff"
+  const std::string one_city = "dist = \"constant\", value = \"c1\"";
+  std::string text = R"(name = "staff"
 [data]
 records = 400
 [data.fields]
 id = { dist = "sequence", format = "{:06}" }
-city = { dist = "constant", value = "c1" }
+city = { )" + one_city +
+                     R"( }
 [[op]]
 name = "in-city"
 kind = "query"
@@ -172,7 +177,8 @@ name = "hire"
 kind = "insert"
 [arrival]
 rate = 10
-)" + std::string(kListedLayout));
+)" + std::string(kListedLayout);
+  Experiment experiment = ParseSound(text);
   const std::vector<Op> ops = experiment.ops;
   experiment.ops = {ops[0]};
   // The list of 5,638 bytes, and each of the records.
@@ -180,6 +186,14 @@ rate = 10
   experiment.ops = {ops[1]};
   // The record; the list is read, and written whole.
   EXPECT_NEAR(PredictionOf(experiment).layouts[0].account_rate, 10 * (1 + 2 * 6), 0.1);
+  // Some 1,500 bytes are read whole, however few of the records that they name.
+  text.replace(text.find(one_city), one_city.size(), R"(dist = "uniform", n = 4, format = "c{:01}")");
+  experiment = ParseSound(text);
+  experiment.ops.resize(1);
+  experiment.ops[0].limit = 4;
+  const LayoutPrediction few = PredictionOf(experiment).layouts[0];
+  EXPECT_NEAR(few.account_rate, 10 * (2 + 4), 0.1);
+  EXPECT_DOUBLE_EQ(few.ops[0].scanned, 1 + 4);
 }
 
 TEST(ExplainTest, AReplayIsPredictedAtItsMeanRateAndWhatItLeavesOutIsTold) {

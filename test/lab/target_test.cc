@@ -35,6 +35,40 @@ class LargeStore final : public FakeStore {
   Status Serve() override { return Status(); }
 };
 
+// Has twenty people in each city, as ListedText has them.
+class ListStore final : public FakeStore {
+ public:
+  Result<Entity> Get(const std::string& table, const std::string& partition_key,
+                     const std::string& row_key) override {
+    Entity entity(partition_key, row_key);
+    std::string ids;
+    for (int id = 0; id < 20; ++id) ids += (id == 0 ? "" : "\n") + std::to_string(id);
+    if (table == "LabCities") entity.Set("idList", ids);
+    return entity;
+  }
+
+ private:
+  Status Serve() override { return Status(); }
+};
+
+// Asks for five people of a city.
+std::string ListedText(const std::string& order) {
+  return R"(name = "five"
+[data]
+records = 400
+[data.fields]
+id = { dist = "sequence", format = "{:06}" }
+age = { dist = "uniform", n = 80 }
+city = { dist = "uniform", n = 20, format = "c{:02}" }
+[[op]]
+name = "in-city"
+kind = "query"
+where = { city = "@record" }
+limit = 5
+)" + order +
+         "[arrival]\nrate = 10\n" + kListedLayout;
+}
+
 // What an operation on large records is charged.
 double UnitsCharged(std::unique_ptr<TableStore> store, const std::string& op) {
   const Experiment experiment = ParseSound(LargeRecordsText(op));
@@ -79,6 +113,23 @@ TEST(TargetTest, AnEntityIsHeatForEachOfItsKib) {
   EXPECT_DOUBLE_EQ(units("kind = \"merge\"\nset = [\"n\"]\n"), 1) << "what is sent";
   EXPECT_DOUBLE_EQ(units("kind = \"delete\"\n"), 1);
   EXPECT_DOUBLE_EQ(units("kind = \"modify\"\nset = [\"n\"]\n"), 17);
+}
+
+TEST(TargetTest, OfAListAllAreLookedUpWhereAnOrderIsWanted) {
+  const auto outcome = [](const std::string& order) {
+    const Experiment experiment = ParseSound(ListedText(order));
+    const RecordGenerator generator(experiment);
+    const std::atomic<bool> stop{false};
+    const auto target = Target::Make(std::make_unique<ListStore>(), experiment.layouts[0], generator, stop,
+                                     [](double) { return true; });
+    EXPECT_TRUE(target.ok());
+    return (*target)->Execute({.op = 0, .record = 3, .existing = 400});
+  };
+  const Outcome sorted = outcome("order = \"age desc\"\n"), any = outcome("");
+  EXPECT_EQ(sorted.requests, 1u + 20) << "a list has the order in which they were added";
+  EXPECT_EQ(sorted.returned, 5u);
+  EXPECT_EQ(any.requests, 1u + 5);
+  EXPECT_EQ(any.returned, 5u);
 }
 
 TEST(TargetTest, WhatIsRefusedForAnotherReasonThanTheTargetsIsHeat) {
