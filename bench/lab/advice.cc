@@ -91,9 +91,15 @@ class Adviser {
     return entity < experiment_.layouts[layout_].types ? "" : " of copy \"" + EntityAt(entity).name + "\"";
   }
 
+  // Of a peak that goes over quickly it tells what was measured.
+  bool IsTooMuch(double rate, double most, const std::optional<Refusal>& refusal) const {
+    if (most == 0 || rate <= most) return false;
+    return (refusal && refusal->lasts) || Measured(std::nullopt, "throttled") > 0;
+  }
+
   void HottestPartition() {
     const auto most = static_cast<double>(experiment_.limits.partition_rate);
-    if (most == 0 || told_.hottest_rate <= most) return;
+    if (!IsTooMuch(told_.hottest_rate, most, told_.partition_refusal)) return;
     const std::string asked =
         "Partition \"" + told_.hottest_partition + "\"" + OfCopy(told_.hottest_entity) + " is asked for " +
         Figure(told_.hottest_rate) +
@@ -120,7 +126,7 @@ class Adviser {
 
   void Account() {
     const auto most = static_cast<double>(experiment_.limits.account_rate);
-    if (most == 0 || told_.account_rate <= most) return;
+    if (!IsTooMuch(told_.account_rate, most, told_.account_refusal)) return;
     const std::string asked = "All partitions together are asked for " + Figure(told_.account_rate) +
                               " units a second (a unit is a KiB of an entity); an account gives " +
                               Figure(most) + ". No spreading helps against that, only ";

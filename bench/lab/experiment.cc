@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 
 #include "engine/base/assert.h"
 
@@ -127,9 +126,9 @@ const EntityPlan& Layout::BaseOf(const Record& record) const {
   return entities[type];
 }
 
-uint64_t Arrival::TimesReplayed() const {
+uint64_t Arrival::TimesReplayedBy(double seconds) const {
   // As ArrivalSchedule has it.
-  const auto is_due = [this](double time) { return time / scale < warmup_s + duration_s; };
+  const auto is_due = [&](double time) { return time / scale < seconds; };
   return static_cast<uint64_t>(std::partition_point(times.begin(), times.end(), is_due) - times.begin());
 }
 
@@ -148,19 +147,30 @@ std::optional<double> Arrival::HighestRate() const {
   return span_s > 1 ? static_cast<double>(count - 1) / span_s : static_cast<double>(count);
 }
 
-double Arrival::OperationsExpected() const {
-  const double seconds = warmup_s + duration_s, highest = HighestOf(rates);
+double Arrival::OperationsBy(double seconds) const {
+  // The integrals of the rates that ArrivalSchedule follows.
+  const double highest = HighestOf(rates), end = warmup_s + duration_s;
   switch (model) {
     case ArrivalModel::kRamp:
-      return (highest + rate_end) / 2 * seconds;
-    case ArrivalModel::kSteps:
-      return std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size()) * seconds;
+      return (highest + (rate_end - highest) / end * seconds / 2) * seconds;
+    case ArrivalModel::kSteps: {
+      const double length = end / static_cast<double>(rates.size());
+      double sum = 0;
+      for (size_t i = 0; i < rates.size(); ++i) {
+        sum += rates[i] * std::clamp(seconds - static_cast<double>(i) * length, 0.0, length);
+      }
+      return sum;
+    }
     case ArrivalModel::kBurst: {
       const double period = on_s + off_s, whole = std::floor(seconds / period);
       return highest * (whole * on_s + std::min(seconds - whole * period, on_s));
     }
+    case ArrivalModel::kDiurnal: {
+      const double turns = 2 * std::numbers::pi * seconds / period_s;
+      return highest * (seconds + amplitude * period_s / (2 * std::numbers::pi) * (1 - std::cos(turns)));
+    }
     case ArrivalModel::kReplay:
-      return static_cast<double>(TimesReplayed());
+      return static_cast<double>(TimesReplayedBy(seconds));
     case ArrivalModel::kClosed:
       return 0;
     default:

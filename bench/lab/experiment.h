@@ -188,10 +188,14 @@ struct Arrival {
   // Operations a second at the highest of the rates, and when it is highest; of kReplay the mean from the
   // first to the last that is due. Nothing for kClosed: how fast it is will be known when it has run.
   std::optional<double> HighestRate() const;
-  // Operations of a run at the highest rate, about; 0 for kClosed.
-  double OperationsExpected() const;
-  // kReplay: so many of `times` are due before the run ends, which leaves out the others.
-  uint64_t TimesReplayed() const;
+  // Operations of a run at the highest of the rates, about: those due before so many seconds, and all. 0 for
+  // kClosed.
+  double OperationsBy(double seconds) const;
+  double OperationsExpected() const { return OperationsBy(warmup_s + duration_s); }
+  // kReplay: so many of `times` are due before so many seconds, and before the run ends, which leaves out the
+  // others.
+  uint64_t TimesReplayedBy(double seconds) const;
+  uint64_t TimesReplayed() const { return TimesReplayedBy(warmup_s + duration_s); }
 };
 
 struct Layout {

@@ -21,9 +21,6 @@ constexpr uint64_t kOperationsMin = 500, kOperationsMax = 10'000, kOfEachMin = 1
 // Records of a sample that say in which partitions the others are for which they stand.
 constexpr double kSampleTrusted = 8;
 
-// Of a target, that it lets through before it refuses.
-constexpr double kTargetAllowance_s = 2;
-
 // Table and PartitionKey.
 using Partition = std::pair<std::string, std::string>;
 
@@ -260,20 +257,22 @@ std::string ArrivalText(const Arrival& arrival, double rate) {
   return "at " + WholeFigure(rate) + " operations/s" + (is_mean ? " on average, a replay" : "");
 }
 
-std::string OfTarget(double rate, uint64_t target) {
+std::string OfTarget(double rate, uint64_t target, const std::optional<Refusal>& refusal) {
   if (target == 0) return "";
   const auto most = static_cast<double>(target);
-  return ", " + WholeFigure(100 * rate / most) + " % of its target" +
-         (rate > most ? ": WILL BE THROTTLED" : "");
+  const std::string text = ", " + WholeFigure(100 * rate / most) + " % of its target";
+  if (refusal) return text + (rate > most ? "" : ", with peaks above it") + ": WILL BE THROTTLED";
+  return text + (rate > most ? " at the peak, which it bears: it saves up two seconds' worth" : "");
 }
 
 std::string HeatText(const LayoutPrediction& told, double rate, const ThroughputTargets& limits) {
   std::string text = "  hottest partition: '" + told.hottest_partition + "', ";
   // Nothing can be said of targets, which are for a second.
   if (rate == 0) return text + WholeFigure(100 * told.hottest_share) + " % of all units\n";
-  text += WholeFigure(told.hottest_rate) + " units/s" + OfTarget(told.hottest_rate, limits.partition_rate);
+  text += WholeFigure(told.hottest_rate) + " units/s" +
+          OfTarget(told.hottest_rate, limits.partition_rate, told.partition_refusal);
   return text + "; all: " + WholeFigure(told.account_rate) + " units/s" +
-         OfTarget(told.account_rate, limits.account_rate) + "\n";
+         OfTarget(told.account_rate, limits.account_rate, told.account_refusal) + "\n";
 }
 
 }  // namespace
@@ -284,8 +283,11 @@ Prediction Predict(const RecordGenerator& generator) {
   prediction.rate = experiment.arrival.HighestRate().value_or(0);
   const OperationSample sample(generator, prediction.rate);
   for (const Layout& layout : experiment.layouts) {
-    const double rate = experiment.ArrivalOf(layout).HighestRate().value_or(0);
-    prediction.layouts.push_back(Predictor(layout, generator).Follow(sample, rate));
+    const Arrival& arrival = experiment.ArrivalOf(layout);
+    LayoutPrediction told = Predictor(layout, generator).Follow(sample, arrival.HighestRate().value_or(0));
+    told.partition_refusal = FirstRefusal(arrival, told.hottest_rate, experiment.limits.partition_rate);
+    told.account_refusal = FirstRefusal(arrival, told.account_rate, experiment.limits.account_rate);
+    prediction.layouts.push_back(std::move(told));
   }
   return prediction;
 }
@@ -301,16 +303,14 @@ std::string LeftOutText(const Arrival& arrival) {
 
 std::string AllowanceText(const Experiment& experiment, const LayoutPrediction& told) {
   std::string text;
-  const auto look = [&](const char* whose, double rate, uint64_t target) {
-    const auto most = static_cast<double>(target);
-    if (target == 0 || rate <= most) return;
-    const double refused_after_s = kTargetAllowance_s * most / (rate - most);
-    if (refused_after_s <= experiment.arrival.warmup_s) return;
-    text += (text.empty() ? "" : "; ") + std::string(whose) + " target of " + WholeFigure(most) +
-            " units/s refuses " + WholeFigure(rate) + " only after " + WholeFigure(refused_after_s) + " s";
+  const auto look = [&](const char* whose, double rate, uint64_t target,
+                        const std::optional<Refusal>& refusal) {
+    if (!refusal || !refusal->lasts || refusal->after_s <= experiment.arrival.warmup_s) return;
+    text += (text.empty() ? "" : "; ") + std::string(whose) + " target of " + std::to_string(target) +
+            " units/s refuses " + WholeFigure(rate) + " only after " + WholeFigure(refusal->after_s) + " s";
   };
-  look("a partition's", told.hottest_rate, experiment.limits.partition_rate);
-  look("the account's", told.account_rate, experiment.limits.account_rate);
+  look("a partition's", told.hottest_rate, experiment.limits.partition_rate, told.partition_refusal);
+  look("the account's", told.account_rate, experiment.limits.account_rate, told.account_refusal);
   if (text.empty()) return "";
   return text + ": it lets two seconds' worth through first, and the warm-up of " +
          WholeFigure(experiment.arrival.warmup_s) +

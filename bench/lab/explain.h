@@ -1,10 +1,12 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/lab/experiment.h"
 #include "bench/lab/record_generator.h"
+#include "bench/lab/refusal.h"
 
 namespace partita::lab {
 
@@ -34,6 +36,8 @@ struct LayoutPrediction {
   size_t hottest_entity = 0;  // That of the layout whose partition it is.
   double hottest_share = 0;
   double hottest_rate = 0, account_rate = 0;
+  // Of that partition by a partition's target, and of all by the account's.
+  std::optional<Refusal> partition_refusal, account_refusal;
 };
 
 struct Prediction {
@@ -49,7 +53,7 @@ Prediction Predict(const RecordGenerator& generator);
 std::string LeftOutText(const Arrival& arrival);
 
 // What of a layout's rates the targets refuse only after the warm-up, because they let two seconds' worth
-// through first: a sentence. Empty: nothing.
+// through first, and then for as long as it lasts: a sentence. Empty: nothing.
 std::string AllowanceText(const Experiment& experiment, const LayoutPrediction& told);
 
 // For people: a block for each layout.

@@ -75,6 +75,26 @@ TEST(ExplainTest, WhatAllPartitionsAreAskedForIsHeldAgainstTheAccountsTarget) {
               ContainsRegex("all: [0-9]+ units/s, [0-9]+ % of its target: WILL BE THROTTLED"));
 }
 
+TEST(ExplainTest, APeakIsThrottledWhereItLastsForLongerThanTheTargetBears) {
+  Experiment experiment =
+      ParseSound(ReadingsText("[[layout]]\nname = \"one\"\npk = \"all\"\nrk = \"{ticks(ts)}\"\n"
+                              "[limits]\nprofile = \"partition=1000\"\n"));
+  experiment.ops = {experiment.ops[2]};
+  const auto text = [&](const Arrival& arrival) {
+    experiment.arrival = arrival;
+    return PredictionText(experiment, PredictionOf(experiment));
+  };
+  Arrival ramp{
+      .model = ArrivalModel::kRamp, .rates = {100}, .rate_end = 1'900, .warmup_s = 0, .duration_s = 4};
+  EXPECT_THAT(text(ramp), AllOf(HasSubstr("190 % of its target at the peak"), Not(HasSubstr("THROTTLED"))));
+  ramp.rate_end = 5'900;
+  EXPECT_THAT(text(ramp), HasSubstr("590 % of its target: WILL BE THROTTLED"));
+  Arrival burst{.model = ArrivalModel::kBurst, .rates = {4'000}, .off_s = 3, .warmup_s = 0, .duration_s = 4};
+  EXPECT_THAT(text(burst), HasSubstr("400 % of its target: WILL BE THROTTLED"));
+  burst.on_s = 0.5;
+  EXPECT_THAT(text(burst), Not(HasSubstr("THROTTLED")));
+}
+
 TEST(ExplainTest, OfADayItsPeakIsPredicted) {
   Arrival arrival{.model = ArrivalModel::kDiurnal,
                   .rates = {150},

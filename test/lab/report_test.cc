@@ -129,6 +129,25 @@ TEST(AdviceTest, ARunThatMeasuresWhatATargetLetsThroughFirstIsTold) {
   EXPECT_THAT(VerdictTable(experiment, result), Not(told));
 }
 
+TEST(AdviceTest, APeakThatTheTargetBearsIsNoTrouble) {
+  // From 100 to 1,900 a second within four seconds: of the 900 too many none is refused.
+  Experiment experiment =
+      ParseSound(ReadingsText("[[layout]]\nname = \"one\"\npk = \"all\"\nrk = \"{ticks(ts)}\"\n"
+                              "[limits]\nprofile = \"partition=1000\"\n"));
+  experiment.ops = {experiment.ops[2]};
+  experiment.arrival = {
+      .model = ArrivalModel::kRamp, .rates = {100}, .rate_end = 1'900, .warmup_s = 0, .duration_s = 4};
+  const RecordGenerator generator(experiment);
+  RunResult result = Unmeasured(generator);
+  EXPECT_THAT(VerdictTable(experiment, result), Not(HasSubstr("a longer run")));
+  EXPECT_THAT(AdviceOn(experiment, result), IsEmpty());
+  for (CellFigures& cell : result.cells) cell.ops[0].operations = 4'000, cell.ops[0].throttled = 100;
+  EXPECT_THAT(AdviceOn(experiment, result),
+              Contains(Field(&Advice::text, AllOf(HasSubstr("Partition \"all\" is asked for 1900 units"),
+                                                  HasSubstr("2.5 % of all operations were refused")))))
+      << "it was less even than that";
+}
+
 TEST(AdviceTest, WhereReadingIsTheLoadSpreadingIsNotTheCure) {
   EXPECT_THAT(TextsFor(R"(
 [[layout]]
