@@ -13,6 +13,7 @@ namespace {
 // Of what is scanned, less than this is returned: worth other keys, if it is more than a few entities.
 constexpr double kDensityMin = 0.1;
 constexpr double kScannedMin = 20;
+constexpr double kDensityHigh = 0.5;  // More, and other keys spare little.
 constexpr double kLookupsMin = 5;
 constexpr double kHotRowShare = 0.5;  // Of all load, in one row of many,
 constexpr size_t kHotRowsMin = 8;     // so many at least.
@@ -69,21 +70,16 @@ class Adviser {
     return bench::Median(FiguresOf(result_, layout_, rate_, op, metric));
   }
 
-  // Entities that an operation looks at, as often as it comes; the operation with the most.
-  double Load(size_t op) const { return experiment_.ops[op].weight * told_.ops[op].scanned; }
-  size_t HeaviestReader() const {
-    size_t worst = 0;
-    for (size_t op = 1; op < experiment_.ops.size(); ++op) {
-      if (Load(op) > Load(worst)) worst = op;
-    }
-    return worst;
-  }
-  double WrittenLoad() const {
-    double load = 0;
+  // Of those that read the one that asks for most, where they together ask for more than those that write.
+  std::optional<size_t> HeaviestReader(double OpPrediction::*share) const {
+    std::optional<size_t> worst;
+    double read = 0;
     for (size_t op = 0; op < experiment_.ops.size(); ++op) {
-      load += experiment_.ops[op].weight * told_.ops[op].written;
+      if (!experiment_.ops[op].reads()) continue;
+      read += told_.ops[op].*share;
+      if (!worst || told_.ops[op].*share > told_.ops[*worst].*share) worst = op;
     }
-    return load;
+    return read > 0.5 ? worst : std::nullopt;
   }
 
   const EntityPlan& EntityAt(size_t entity) const { return experiment_.layouts[layout_].entities[entity]; }
@@ -106,11 +102,12 @@ class Adviser {
         " units a second (a unit is a KiB of an entity) at the highest rate; a partition gives " +
         Figure(most) + ", and " + Percent(Measured(std::nullopt, "throttled")) +
         " of all operations were refused at the first try. ";
-    const size_t worst = HeaviestReader();
-    if (Load(worst) > WrittenLoad()) {
+    const std::optional<size_t> worst = HeaviestReader(&OpPrediction::hottest_share);
+    if (worst && told_.ops[*worst].density() < kDensityHigh) {
+      const OpPrediction& of = told_.ops[*worst];
       Say(worst,
-          asked + "Most of that is looked at, not written: this operation scans " +
-              Figure(told_.ops[worst].scanned) +
+          asked + "Most of that is looked at, not written: this operation asks for " +
+              Percent(of.hottest_share) + " of it and scans " + Figure(of.scanned) +
               " entities each time. Give it keys that name what it asks for before spreading the load.");
       return;
     }
@@ -130,8 +127,8 @@ class Adviser {
     const std::string asked = "All partitions together are asked for " + Figure(told_.account_rate) +
                               " units a second (a unit is a KiB of an entity); an account gives " +
                               Figure(most) + ". No spreading helps against that, only ";
-    const size_t worst = HeaviestReader();
-    if (Load(worst) <= WrittenLoad()) {
+    const std::optional<size_t> worst = HeaviestReader(&OpPrediction::account_share);
+    if (!worst) {
       Say(std::nullopt, asked +
                             "fewer or smaller entities to write, as without a copy or with several records "
                             "folded into one, or several accounts: " +
@@ -140,7 +137,7 @@ class Adviser {
       return;
     }
     Say(worst, asked + "looking at fewer entities: this operation has the largest part, " +
-                   Figure(told_.ops[worst].scanned) + " each time.");
+                   Figure(told_.ops[*worst].scanned) + " each time.");
   }
 
   // What is wrong and no rule has named.

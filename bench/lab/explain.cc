@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -81,32 +83,41 @@ class Predictor {
   }
 
  private:
-  void SumHeat(const OperationSample& sample, double rate) {
+  // What each of the operations asks for, where they asked for so many units in all, by one that arrives.
+  std::vector<double> MeansOf(const std::vector<double>& units, const OperationSample& sample) const {
     const Experiment& experiment = generator_.experiment();
-    // An operation's, by the units of each.
-    const auto mean = [&](const std::vector<double>& units) {
-      double sum = 0;
-      for (size_t op = 0; op < units.size(); ++op) {
-        sum += units[op] / static_cast<double>(sample.counts[op]) * experiment.ops[op].weight;
-      }
-      return sum / experiment.weight_sum();
-    };
-    double all = mean(elsewhere_), hottest = 0;
+    std::vector<double> means;
+    for (size_t op = 0; op < units.size(); ++op) {
+      means.push_back(units[op] / static_cast<double>(sample.counts[op]) * experiment.ops[op].weight /
+                      experiment.weight_sum());
+    }
+    return means;
+  }
+  void SumHeat(const OperationSample& sample, double rate) {
+    std::vector<double> all = MeansOf(elsewhere_, sample), hottest(all.size());
     const Partition* where = nullptr;
+    double most = 0;
     for (const auto& [partition, units] : heat_) {
-      const double here = mean(units);
-      all += here;
-      if (here <= hottest) continue;
-      hottest = here;
+      std::vector<double> here = MeansOf(units, sample);
+      std::transform(all.begin(), all.end(), here.begin(), all.begin(), std::plus<>());
+      const double sum = std::accumulate(here.begin(), here.end(), 0.0);
+      if (sum <= most) continue;
+      most = sum;
+      hottest = std::move(here);
       where = &partition;
     }
     if (where != nullptr) {
       prediction_.hottest_partition = where->second;
       prediction_.hottest_entity = EntityWithMostIn(*where);
     }
-    prediction_.hottest_share = all > 0 ? hottest / all : 0;
-    prediction_.hottest_rate = hottest * rate;
-    prediction_.account_rate = all * rate;
+    const double total = std::accumulate(all.begin(), all.end(), 0.0);
+    for (size_t op = 0; op < all.size(); ++op) {
+      prediction_.ops[op].hottest_share = most > 0 ? hottest[op] / most : 0;
+      prediction_.ops[op].account_share = total > 0 ? all[op] / total : 0;
+    }
+    prediction_.hottest_share = total > 0 ? most / total : 0;
+    prediction_.hottest_rate = most * rate;
+    prediction_.account_rate = total * rate;
   }
   // The entity of the layout whose records the partition has.
   size_t EntityWithMostIn(const Partition& partition) const {

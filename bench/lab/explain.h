@@ -22,6 +22,8 @@ struct OpPrediction {
   double partitions = 0;  // Touched.
   double requests = 0;    // Transactions, as billed.
   double scanned = 0, returned = 0, written = 0;
+  // Of what the hottest partition of the layout is asked for, in units, and of what all of them are.
+  double hottest_share = 0, account_share = 0;
   double largest_transaction = 0;  // Of writes: operations of the largest one.
   bool atomic = true;              // All of an operation's writes are one transaction.
   double density() const { return scanned > 0 ? returned / scanned : 1; }

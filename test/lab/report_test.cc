@@ -160,6 +160,56 @@ profile = "storage"
               Contains(AllOf(HasSubstr("looked at, not written"), Not(HasSubstr("hash(")))));
 }
 
+// Readings by their day, of which there are 864, in 39 days and a part of today. Each operation writes one,
+// but two of a hundred read a day.
+std::vector<std::string> TextsOfDays(const std::string& profile) {
+  const Experiment experiment = ParseSound(R"(name = "days"
+[data]
+records = 33_896
+[data.fields]
+ts = { dist = "clock", start = "2026-01-01T00:00:00Z", step = "100s" }
+day = { dist = "template", text = "{ts:%Y%m%d}" }
+[[op]]
+name = "write"
+kind = "insert"
+weight = 98
+[[op]]
+name = "read-day"
+kind = "query"
+weight = 2
+where = { day = "@record" }
+[[layout]]
+name = "by-day"
+pk = "{day}"
+rk = "{ticks(ts)}"
+[arrival]
+rate = 400
+[limits]
+profile = ")" + profile + "\"\n");
+  const RecordGenerator generator(experiment);
+  std::vector<std::string> texts;
+  for (const Advice& advice : AdviceOn(experiment, Unmeasured(generator))) texts.push_back(advice.text);
+  return texts;
+}
+
+TEST(AdviceTest, WhoAsksForMostOfTheHottestPartitionIsTold) {
+  EXPECT_THAT(TextsOfDays("partition=300"),
+              Contains(AllOf(HasSubstr("Partition \"20260209\" is asked for 44"),
+                             HasSubstr("Let the load go to more partitions"))))
+      << "all days together are rather read, but today is written";
+  EXPECT_THAT(TextsOfDays("account=2000"), Contains(HasSubstr("this operation has the largest part, 8")));
+}
+
+TEST(AdviceTest, APartitionThatIsReadByItsKeysIsSpread) {
+  Experiment experiment =
+      ParseSound(ReadingsText("[[layout]]\nname = \"one\"\npk = \"all\"\nrk = \"{device}_{ticks(ts)}\"\n"
+                              "[limits]\nprofile = \"partition=800\"\n"));
+  experiment.ops = {experiment.ops[2]};
+  const RecordGenerator generator(experiment);
+  EXPECT_THAT(AdviceOn(experiment, Unmeasured(generator)),
+              Contains(Field(&Advice::text, HasSubstr("Let the load go to more partitions"))));
+}
+
 TEST(AdviceTest, OfAServicesOwnLimitsNothingIsSaid) {
   const Experiment experiment = ParseSound(ReadingsText(R"(
 [[layout]]
