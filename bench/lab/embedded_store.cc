@@ -57,6 +57,18 @@ Result<Entity> EmbeddedStore::Get(const std::string& table, const std::string& p
   return tables_.at(table).Get(partition_key, row_key);
 }
 
+Result<Entity> EmbeddedStore::GetSelected(const std::string& table, const std::string& partition_key,
+                                          const std::string& row_key,
+                                          const std::vector<std::string>& select) {
+  QueryOptions options;
+  options.where = Filter::And(Filter::Comparison("PartitionKey", ComparisonOp::kEqual, partition_key),
+                              Filter::Comparison("RowKey", ComparisonOp::kEqual, row_key));
+  options.select = select;
+  PARTITA_ASSIGN(Page page, tables_.at(table).Query(options));
+  if (page.entities.empty()) return Status::NotFound("there is no such entity");
+  return std::move(page.entities.front());
+}
+
 Result<TableStore::Answer> EmbeddedStore::Query(const std::string& table, const Question& question) {
   QueryOptions options;
   options.filter = question.filter;

@@ -22,6 +22,9 @@ class EmbeddedStore final : public TableStore {
   uint32_t pieces() const override { return database_->open_report().shards; }
   Result<Entity> Get(const std::string& table, const std::string& partition_key,
                      const std::string& row_key) override;
+  // By a query, since a get of the engine has no choice of properties.
+  Result<Entity> GetSelected(const std::string& table, const std::string& partition_key,
+                             const std::string& row_key, const std::vector<std::string>& select) override;
   Result<Answer> Query(const std::string& table, const Question& question) override;
   Status Transact(const std::string& table, const std::vector<Write>& writes) override;
 

@@ -71,7 +71,9 @@ Entity EntityFrom(simdjson::dom::element element, const std::vector<Field>& fiel
   if (time.ok()) entity.set_timestamp_ticks(time->ticks);
   for (const Field& field : fields) {
     simdjson::dom::element value;
-    if (element[field.name].get(value) == simdjson::SUCCESS) entity.Set(field.name, ValueOf(field, value));
+    // What it lacks of those that were selected is null.
+    const bool is_there = element[field.name].get(value) == simdjson::SUCCESS && !value.is_null();
+    if (is_there) entity.Set(field.name, ValueOf(field, value));
   }
   // What a layout made of several records has names of its own, and is text.
   for (const auto [name, value] : properties) {

@@ -34,6 +34,10 @@ class InstantStore final : public TableStore {
                      const std::string& row_key) override {
     return Entity(partition_key, row_key);
   }
+  Result<Entity> GetSelected(const std::string&, const std::string& partition_key, const std::string& row_key,
+                             const std::vector<std::string>&) override {
+    return Entity(partition_key, row_key);
+  }
   Result<Answer> Query(const std::string&, const Question&) override { return Answer{}; }
   Status Transact(const std::string&, const std::vector<Write>&) override { return Status(); }
 };

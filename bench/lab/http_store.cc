@@ -45,6 +45,13 @@ std::string EntityResource(const std::string& table, const std::string& partitio
   return resource + "')";
 }
 
+// Empty where all properties are wanted.
+std::string SelectParameter(const std::vector<std::string>& select) {
+  std::string names;
+  for (const std::string& name : select) names += (names.empty() ? "" : ",") + name;
+  return names.empty() ? "" : "$select=" + http::EncodeParameter(names);
+}
+
 // The wait of an answer that refuses: milliseconds where they are told, else seconds; a date, which the
 // service does not send, is a second.
 uint64_t WaitOf(const HttpAnswer& answer) {
@@ -305,10 +312,15 @@ Status HttpStore::Load(const std::string& table, std::vector<Write> writes, cons
 
 Result<Entity> HttpStore::Get(const std::string& table, const std::string& partition_key,
                               const std::string& row_key) {
+  return GetSelected(table, partition_key, row_key, {});
+}
+
+Result<Entity> HttpStore::GetSelected(const std::string& table, const std::string& partition_key,
+                                      const std::string& row_key, const std::vector<std::string>& select) {
   PARTITA_ASSIGN(const HttpAnswer answer,
                  Ask({.method = "GET",
                       .resource = EntityResource(names_.at(table), partition_key, row_key),
-                      .query = {},
+                      .query = SelectParameter(select),
                       .body = {},
                       .headers = {}}));
   PARTITA_TRY(StatusOf(answer.status, answer.body, WaitOf(answer), connection_.sas));
@@ -320,9 +332,7 @@ Result<TableStore::Answer> HttpStore::Query(const std::string& table, const Ques
   if (question.filter.empty()) query.clear();
   const auto add = [&](const std::string& parameter) { query += (query.empty() ? "" : "&") + parameter; };
   if (question.top > 0) add("$top=" + std::to_string(std::min<uint64_t>(question.top, kPageEntitiesMax)));
-  std::string select;
-  for (const std::string& name : question.select) select += (select.empty() ? "" : ",") + name;
-  if (!select.empty()) add("$select=" + http::EncodeParameter(select));
+  if (!question.select.empty()) add(SelectParameter(question.select));
   if (!question.continuation.empty()) add(question.continuation);
   // Ours alone knows the last header; others ignore it.
   PARTITA_ASSIGN(const HttpAnswer answer, Ask({.method = "GET",

@@ -44,6 +44,8 @@ class HttpStore final : public TableStore {
   uint32_t pieces() const override { return 1; }
   Result<Entity> Get(const std::string& table, const std::string& partition_key,
                      const std::string& row_key) override;
+  Result<Entity> GetSelected(const std::string& table, const std::string& partition_key,
+                             const std::string& row_key, const std::vector<std::string>& select) override;
   Result<Answer> Query(const std::string& table, const Question& question) override;
   Status Transact(const std::string& table, const std::vector<Write>& writes) override;
 

@@ -141,6 +141,20 @@ Result<Entity> OrderedTableStore::Get(const std::string& table, const std::strin
   return EntityOf(key, *value);
 }
 
+Result<Entity> OrderedTableStore::GetSelected(const std::string& table, const std::string& partition_key,
+                                              const std::string& row_key,
+                                              const std::vector<std::string>& select) {
+  const std::string partition = OrderedText(partition_key), row = OrderedText(row_key);
+  std::optional<std::string> value;
+  PARTITA_TRY(FromEngine(store_->Get(EncodeUserKey(tables_.at(table), partition, row), &value)));
+  if (!value) return Status::NotFound("there is no such entity");
+  if (value->size() < kTimeSize) return Status::Corruption("a row is shorter than its time");
+  std::vector<std::string> sorted = select;
+  std::sort(sorted.begin(), sorted.end());
+  const std::string_view stored = *value;
+  return DecodeSelected(partition, row, Version(LoadLe64(value->data())), stored.substr(kTimeSize), sorted);
+}
+
 Status OrderedTableStore::ScanInterval(const std::string& lower, const std::string& upper, Page* page) {
   PARTITA_TRY(FromEngine(store_->Scan(
       lower, upper, [&](std::string_view key, std::string_view value) { return page->Add(key, value); })));

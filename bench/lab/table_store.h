@@ -34,6 +34,9 @@ class TableStore {
   // has another.
   virtual Result<Entity> Get(const std::string& table, const std::string& partition_key,
                              const std::string& row_key) = 0;
+  // Of its properties those named, which are some; its keys and etag() may be missing then.
+  virtual Result<Entity> GetSelected(const std::string& table, const std::string& partition_key,
+                                     const std::string& row_key, const std::vector<std::string>& select) = 0;
   struct Answer {
     std::vector<Entity> entities;  // Without what was not asked for: see wants_properties.
     uint64_t bytes = 0;            // Of the answer.

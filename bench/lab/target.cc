@@ -216,6 +216,24 @@ Result<Entity> Target::Get(const std::string& table, const std::string& partitio
   return found;
 }
 
+Result<Entity> Target::GetWanted(const Op& op, size_t entity, const std::string& partition_key,
+                                 const std::string& row_key, Outcome* outcome) const {
+  const std::string& table = layout_.entities[entity].table;
+  const std::vector<std::string> select = SelectOf(op, entity);
+  if (select.empty()) return Get(table, partition_key, row_key, outcome);
+  Entity found;
+  const auto request = [&]() -> Status {
+    PARTITA_ASSIGN(found, store_->GetSelected(table, partition_key, row_key, select));
+    return Status();
+  };
+  Status status = Try(key_rows_.Of(table, partition_key), request, outcome);
+  // It costs what the whole entity does.
+  const double units = status.ok() ? UnitsEach({.entity = entity}) : 1;
+  if (IsCharged(status)) outcome->touches.back().entities = units;
+  if (!status.ok()) return status;
+  return found;
+}
+
 Status Target::ReadFirst(WriteRequestPlan* request, Outcome* outcome) const {
   partita::Write& write = request->writes[0];
   PARTITA_ASSIGN(const Entity found,
@@ -286,7 +304,7 @@ Status Target::Read(const Op& op, const Operation& operation, Outcome* outcome) 
     const EntityPlan& place = layout_.entities[part.entity];
     if (place.list_of) {
       const KnownFields known = WhatIsKnown(op, operation, generator_);
-      PARTITA_TRY(ReadList(place, part, known.probe, top, outcome));
+      PARTITA_TRY(ReadList(op, place, part, known.probe, top, outcome));
       continue;
     }
     PARTITA_TRY(ReadPart(op, part, top, plan, outcome));
@@ -303,23 +321,22 @@ Status Target::ReadPart(const Op& op, const QueryPart& part, uint64_t top, const
                         Outcome* outcome) const {
   const std::string& name = layout_.entities[part.entity].table;
   if (part.kind == PlanKind::kPoint && plan.residual.empty()) {
-    const Result<Entity> found = Get(name, part.partition_lower, part.row_lower, outcome);
+    // What leads to the record itself is needed whole.
+    const Result<Entity> found =
+        plan.lookups ? Get(name, part.partition_lower, part.row_lower, outcome)
+                     : GetWanted(op, part.entity, part.partition_lower, part.row_lower, outcome);
     ++outcome->scanned;
     if (found.code() == Code::kNotFound) return Status();
     if (!found.ok()) return found.status();
     ++outcome->returned;
     outcome->bytes += EntitySizeBytes(*found);
-    return plan.lookups ? LookUp(*found, outcome) : Status();
+    return plan.lookups ? LookUp(op, *found, outcome) : Status();
   }
   const bool is_one = part.kind <= PlanKind::kPartition;
   const KeyRows::Span rows = is_one ? key_rows_.Of(name, part.partition_lower)
                                     : key_rows_.Of(name, part.partition_lower, part.partition_upper);
   TableStore::Question question{.filter = part.filter, .wants_properties = plan.lookups};
-  // What leads to the record itself is needed whole.
-  if (!plan.lookups) {
-    for (const size_t field : op.select)
-      question.select.push_back(generator_.experiment().fields[field].name);
-  }
+  if (!plan.lookups) question.select = SelectOf(op, part.entity);
   uint64_t given = 0;
   do {
     if (top > 0) question.top = top - given;
@@ -335,11 +352,21 @@ Status Target::ReadPart(const Op& op, const QueryPart& part, uint64_t top, const
     given += answer.entities.size();
     outcome->returned += answer.entities.size();
     if (plan.lookups) {
-      for (const Entity& entry : answer.entities) PARTITA_TRY(LookUp(entry, outcome));
+      for (const Entity& entry : answer.entities) PARTITA_TRY(LookUp(op, entry, outcome));
     }
     question.continuation = std::move(answer.continuation);
   } while (!question.continuation.empty() && (top == 0 || given < top));
   return Status();
+}
+
+std::vector<std::string> Target::SelectOf(const Op& op, size_t entity) const {
+  const EntityPlan& place = layout_.entities[entity];
+  // What is folded into it has names that the records give.
+  const bool is_folded = std::find(op.select.begin(), op.select.end(), place.fold_from) != op.select.end();
+  std::vector<std::string> names;
+  if (place.fold_name && is_folded) return names;
+  for (const size_t field : op.select) names.push_back(generator_.experiment().fields[field].name);
+  return names;
 }
 
 double Target::UnitsEach(const QueryPart& part) const {
@@ -351,8 +378,8 @@ double Target::UnitsEach(const QueryPart& part) const {
   return all.entities > 0 ? all.units / all.entities : 1;
 }
 
-Status Target::ReadList(const EntityPlan& place, const QueryPart& part, Record known, uint64_t top,
-                        Outcome* outcome) const {
+Status Target::ReadList(const Op& op, const EntityPlan& place, const QueryPart& part, Record known,
+                        uint64_t top, Outcome* outcome) const {
   const Result<Entity> list = Get(place.table, part.partition_lower, part.row_lower, outcome);
   ++outcome->scanned;
   if (list.code() == Code::kNotFound) return Status();
@@ -366,26 +393,27 @@ Status Target::ReadList(const EntityPlan& place, const QueryPart& part, Record k
     PARTITA_ASSIGN(known.values[*place.list_of],
                    ParseValueText(field.type(), std::string_view(*listed).substr(at, end - at)));
     at = end + 1;
-    PARTITA_TRY(LookUpRecord(known, outcome));
+    PARTITA_TRY(LookUpRecord(op, known, outcome));
     ++outcome->returned;
   }
   return Status();
 }
 
-Status Target::LookUp(const Entity& index_entry, Outcome* outcome) const {
+Status Target::LookUp(const Op& op, const Entity& index_entry, Outcome* outcome) const {
   const std::vector<Field>& fields = generator_.experiment().fields;
   Record record;
   for (const Field& field : fields) {
     const PropertyValue* value = index_entry.Get(field.name);
     record.values.push_back(value == nullptr ? PropertyValue() : *value);
   }
-  return LookUpRecord(record, outcome);
+  return LookUpRecord(op, record, outcome);
 }
 
-Status Target::LookUpRecord(const Record& record, Outcome* outcome) const {
+Status Target::LookUpRecord(const Op& op, const Record& record, Outcome* outcome) const {
   const EntityPlan& base = layout_.BaseOf(record);
+  const auto entity = static_cast<size_t>(&base - layout_.entities.data());
   const Result<Entity> found =
-      Get(base.table, base.partition_key.Of(record), base.row_key.Of(record), outcome);
+      GetWanted(op, entity, base.partition_key.Of(record), base.row_key.Of(record), outcome);
   ++outcome->scanned;
   return found.code() == Code::kNotFound ? Status() : found.status();
 }

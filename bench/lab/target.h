@@ -52,18 +52,23 @@ class Target {
   // One entity. kNotFound, which costs as well.
   Result<Entity> Get(const std::string& table, const std::string& partition_key, const std::string& row_key,
                      Outcome* outcome) const;
+  // The same of an entity of the layout, with what the operation wants of it.
+  Result<Entity> GetWanted(const Op& op, size_t entity, const std::string& partition_key,
+                           const std::string& row_key, Outcome* outcome) const;
   Status Read(const Op& op, const Operation& operation, Outcome* outcome) const;
   Status ReadPart(const Op& op, const QueryPart& part, uint64_t top, const QueryPlan& plan,
                   Outcome* outcome) const;
+  // The names of the properties that are wanted of such an entity; empty: all.
+  std::vector<std::string> SelectOf(const Op& op, size_t entity) const;
   // What an entity that it looks at costs, on average: no store tells the sizes of what it does not return.
   double UnitsEach(const QueryPart& part) const;
   // The record that an index entity leads to.
-  Status LookUp(const Entity& index_entry, Outcome* outcome) const;
+  Status LookUp(const Op& op, const Entity& index_entry, Outcome* outcome) const;
   // The records that an index entity lists, until the operation has `top` (0: all); `known` holds what else
   // their keys are made of.
-  Status ReadList(const EntityPlan& place, const QueryPart& part, Record known, uint64_t top,
+  Status ReadList(const Op& op, const EntityPlan& place, const QueryPart& part, Record known, uint64_t top,
                   Outcome* outcome) const;
-  Status LookUpRecord(const Record& record, Outcome* outcome) const;
+  Status LookUpRecord(const Op& op, const Record& record, Outcome* outcome) const;
   // Reads a record and notes its ETag in the write of it.
   Status ReadFirst(WriteRequestPlan* request, Outcome* outcome) const;
   // A request that must not be done when somebody else came first is done again.

@@ -19,6 +19,15 @@ class FakeStore : public TableStore {
     PARTITA_TRY(Serve());
     return Entity("p", "r");
   }
+  Result<Entity> GetSelected(const std::string& table, const std::string& partition_key,
+                             const std::string& row_key, const std::vector<std::string>& select) override {
+    PARTITA_ASSIGN(const Entity whole, Get(table, partition_key, row_key));
+    Entity selected(partition_key, row_key);
+    for (const std::string& name : select) {
+      if (const PropertyValue* value = whole.Get(name)) selected.Set(name, *value);
+    }
+    return selected;
+  }
   Result<Answer> Query(const std::string&, const Question&) override {
     PARTITA_TRY(Serve());
     return Answer{.entities = {}, .scanned = 1, .continuation = {}};

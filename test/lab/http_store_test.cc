@@ -151,12 +151,17 @@ equals = 0
     ASSERT_TRUE(store.ok());
     ASSERT_TRUE((*store)->MakeTable("Hours", {}).ok());
     Entity list("hour", "07");
-    list.Set("tsList", "a\nb");
+    list.Set("tsList", "a\nb").Set("value", 2.5);
     partita::Write write{.action = WriteAction::kInsert, .entity = list, .if_match = {}};
     ASSERT_TRUE((*store)->Transact("Hours", {write}).ok());
     const Result<Entity> read = (*store)->Get("Hours", "hour", "07");
     ASSERT_TRUE(read.ok()) << read.status().ToString();
     EXPECT_EQ(*read->GetString("tsList"), "a\nb");
+    const Result<Entity> selected = (*store)->GetSelected("Hours", "hour", "07", {"value", "type"});
+    ASSERT_TRUE(selected.ok()) << selected.status().ToString();
+    EXPECT_EQ(*selected->GetDouble("value"), 2.5);
+    EXPECT_EQ(selected->property_count(), 1u) << "the other is not there, and not asked for";
+    EXPECT_EQ((*store)->GetSelected("Hours", "hour", "8", {"value"}).code(), Code::kNotFound);
     write.action = WriteAction::kReplace;
     write.if_match = read->etag();
     EXPECT_TRUE((*store)->Transact("Hours", {write}).ok());

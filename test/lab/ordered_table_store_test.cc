@@ -124,6 +124,11 @@ TEST_F(RocksDbTargetTest, AnswersEveryWriteAndQueryAsTheEngineDoes) {
                  ours = (*own)->Get("Rows", partition, row + "0");
       ASSERT_EQ(theirs.code(), ours.code()) << partition << " " << row;
       if (ours.ok()) EXPECT_TRUE(*theirs == *ours) << partition << " " << row;
+      const auto theirs_only = peer->GetSelected("Rows", partition, row + "0", {"b1", "a"}),
+                 ours_only = (*own)->GetSelected("Rows", partition, row + "0", {"b1", "a"});
+      ASSERT_EQ(theirs_only.code(), ours_only.code()) << partition << " " << row;
+      if (ours.ok()) EXPECT_TRUE(*theirs_only == *ours_only) << partition << " " << row;
+      if (ours.ok()) EXPECT_EQ(ours_only->property_count(), ours->Has("b1") ? 2u : 1u);
     }
   }
 }

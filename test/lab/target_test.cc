@@ -24,7 +24,7 @@ class LargeStore final : public FakeStore {
   Result<Entity> Get(const std::string&, const std::string& partition_key,
                      const std::string& row_key) override {
     Entity entity(partition_key, row_key);
-    entity.Set("note", std::string(8'000, 'x'));
+    entity.Set("note", std::string(8'000, 'x')).Set("n", int64_t{7});
     return entity;
   }
   Result<Answer> Query(const std::string&, const Question&) override {
@@ -69,15 +69,21 @@ limit = 5
          "[arrival]\nrate = 10\n" + kListedLayout;
 }
 
-// What an operation on large records is charged.
-double UnitsCharged(std::unique_ptr<TableStore> store, const std::string& op) {
-  const Experiment experiment = ParseSound(LargeRecordsText(op));
+// What an operation on large records does, whose layout has `more`.
+Outcome OutcomeOn(std::unique_ptr<TableStore> store, const std::string& op, const std::string& more = "") {
+  std::string text = LargeRecordsText(op);
+  const Experiment experiment = ParseSound(text.insert(text.find("[arrival]"), more));
   const RecordGenerator generator(experiment);
   const std::atomic<bool> stop{false};
   const auto target =
       Target::Make(std::move(store), experiment.layouts[0], generator, stop, [](double) { return true; });
   EXPECT_TRUE(target.ok());
-  const Outcome outcome = (*target)->Execute({.op = 0, .record = 3, .existing = 20});
+  return (*target)->Execute({.op = 0, .record = 3, .existing = 20});
+}
+
+// What it is charged.
+double UnitsCharged(std::unique_ptr<TableStore> store, const std::string& op) {
+  const Outcome outcome = OutcomeOn(std::move(store), op);
   double units = 0;
   for (const Touch& touch : outcome.touches) units += touch.entities;
   return units;
@@ -113,6 +119,21 @@ TEST(TargetTest, AnEntityIsHeatForEachOfItsKib) {
   EXPECT_DOUBLE_EQ(units("kind = \"merge\"\nset = [\"n\"]\n"), 1) << "what is sent";
   EXPECT_DOUBLE_EQ(units("kind = \"delete\"\n"), 1);
   EXPECT_DOUBLE_EQ(units("kind = \"modify\"\nset = [\"n\"]\n"), 17);
+}
+
+TEST(TargetTest, WhatIsSelectedIsWhatAPointReadGets) {
+  const auto outcome = [](const std::string& op) { return OutcomeOn(std::make_unique<LargeStore>(), op); };
+  for (const std::string op : {"kind = \"get\"\n", "kind = \"query\"\nwhere = { id = \"@record\" }\n"}) {
+    const Outcome whole = outcome(op), part = outcome(op + "select = [\"n\"]\n");
+    EXPECT_EQ(part.returned, 1u) << op;
+    EXPECT_GT(whole.bytes, 16'000u) << op;
+    EXPECT_LT(part.bytes, 100u) << op;
+    ASSERT_EQ(part.touches.size(), 1u) << op;
+    EXPECT_DOUBLE_EQ(part.touches[0].entities, 16) << "as much is read: " << op;
+  }
+  const Outcome folded = OutcomeOn(std::make_unique<LargeStore>(), "kind = \"get\"\nselect = [\"n\"]\n",
+                                   "fold = { property = \"n{id}\", from = \"n\" }\n");
+  EXPECT_GT(folded.bytes, 16'000u) << "it has another name there";
 }
 
 TEST(TargetTest, OfAListAllAreLookedUpWhereAnOrderIsWanted) {
