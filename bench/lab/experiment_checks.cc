@@ -34,10 +34,10 @@ void VisitSample(const Experiment& experiment, const RecordGenerator& generator,
   // Of one's own data all are looked at: what stands out there is no matter of chance.
   const bool is_own = experiment.imported != nullptr;
   const uint64_t count = is_own ? OwnRecords(experiment) : std::max<uint64_t>(experiment.records, 1'000);
-  const uint64_t sample = std::min(is_own ? kFollowedMax : kSample, count);
+  const uint64_t sample = std::min(is_own ? kFollowedMax : kSample, count), half = sample / 2;
   for (uint64_t k = 0; k < sample; ++k) {
-    // The first half from the beginning, where neighbours are, the rest evenly.
-    const uint64_t number = k < sample / 2 ? k : k * (count / sample);
+    // The first half from the beginning, where neighbours are, the rest evenly from what follows.
+    const uint64_t number = k < half ? k : half + (k - half) * (count - half) / (sample - half);
     generator.Make(number, &record);
     if (!visit(record)) return;
   }

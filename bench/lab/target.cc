@@ -29,7 +29,7 @@ std::vector<std::string> SplitsOf(const Layout& layout, const std::string& table
   Record record;
   const uint64_t records = std::max(generator.experiment().records, kSplitSample);
   for (uint64_t k = 0; k < kSplitSample; ++k) {
-    generator.Make(k * (records / kSplitSample), &record);
+    generator.Make(k * records / kSplitSample, &record);
     for (const EntityPlan& place : layout.entities) {
       if (place.table == table && place.Takes(record)) keys.push_back(place.partition_key.Of(record));
     }

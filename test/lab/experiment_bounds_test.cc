@@ -146,6 +146,18 @@ TEST(ExperimentBoundsTest, OfManyRecordsNoTwoHaveTheSameKeys) {
       << "some twenty of them do";
 }
 
+TEST(ExperimentBoundsTest, TheLastRecordsAreLookedAtAsWell) {
+  const std::string fields =
+      "id = { dist = \"sequence\" }\npart = { dist = \"template\", text = \"{id / 3500}\" }";
+  const auto type = [](const std::string& name, const std::string& part) {
+    return "\"\n[[layout.type]]\nname = \"" + name + "\"\nwhen = { part = \"" + part + "\" }\nrk = \"{id}";
+  };
+  EXPECT_EQ(Of({.fields = fields, .rk = "{id}" + type("a", "0") + type("b", "1"), .records = "3999"}), "");
+  EXPECT_THAT(Of({.fields = fields, .rk = "{id}" + type("a", "0") + type("b", "2"), .records = "3999"}),
+              HasSubstr("is of none of the types"))
+      << "from record 3,500 on";
+}
+
 TEST(ExperimentBoundsTest, TheNameIsTheNameOfAFile) {
   for (const char* name : {"", "..", ".x", "a/b", "../../etc", "a b"}) {
     std::string text = TextOf({});

@@ -1,17 +1,21 @@
 #include "bench/lab/target.h"
 
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "test/lab/experiments.h"
 #include "test/lab/fake_store.h"
 
 namespace partita::lab {
 namespace {
+
+using ::testing::ElementsAre;
 
 // Says of all that it is not there.
 class EmptyStore final : public FakeStore {
@@ -49,6 +53,21 @@ class ListStore final : public FakeStore {
 
  private:
   Status Serve() override { return Status(); }
+};
+
+// Has two pieces, and keeps where a table is cut.
+class CutStore final : public FakeStore {
+ public:
+  explicit CutStore(std::vector<std::string>* splits) : splits_(*splits) {}
+  Status MakeTable(const std::string&, const std::vector<std::string>& splits) override {
+    splits_ = splits;
+    return Status();
+  }
+  uint32_t pieces() const override { return 2; }
+
+ private:
+  Status Serve() override { return Status(); }
+  std::vector<std::string>& splits_;
 };
 
 // Asks for five people of a city.
@@ -119,6 +138,19 @@ TEST(TargetTest, AnEntityIsHeatForEachOfItsKib) {
   EXPECT_DOUBLE_EQ(units("kind = \"merge\"\nset = [\"n\"]\n"), 1) << "what is sent";
   EXPECT_DOUBLE_EQ(units("kind = \"delete\"\n"), 1);
   EXPECT_DOUBLE_EQ(units("kind = \"modify\"\nset = [\"n\"]\n"), 17);
+}
+
+TEST(TargetTest, SplitsCutTheTableIntoAboutAsManyRecords) {
+  std::vector<std::string> splits;
+  const Experiment experiment =
+      ParseSound(RareBatchesText("rate = 1\n").replace(RareBatchesText("").find("20_000"), 6, "1_999"));
+  const RecordGenerator generator(experiment);
+  const std::atomic<bool> stop{false};
+  ASSERT_TRUE(
+      Target::Make(std::make_unique<CutStore>(&splits), experiment.layouts[0], generator, stop, [](double) {
+        return true;
+      }).ok());
+  EXPECT_THAT(splits, ElementsAre("00000999"));
 }
 
 TEST(TargetTest, WhatIsSelectedIsWhatAPointReadGets) {
