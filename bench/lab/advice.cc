@@ -179,8 +179,8 @@ class Adviser {
     if (rows < kHotRowsMin || most <= kHotRowShare * all) return;
     const size_t hot = static_cast<size_t>(std::max_element(sums.begin(), sums.end()) - sums.begin());
     Say(std::nullopt,
-        Percent(most / all) + " of the measured load fell on one of " + std::to_string(rows) +
-            " key ranges of equal size, from \"" + result_.key_rows[layout_][hot] +
+        Percent(most / all) + " of the measured load fell on one of the " + std::to_string(rows) +
+            " rows of the heat map, from key \"" + result_.key_rows[layout_][hot] +
             "\" on. A field that is spread evenly, in front of the PartitionKey, spreads the load.");
   }
 
@@ -224,13 +224,31 @@ class Adviser {
     }
   }
 
+  bool HasCopiesElsewhere() const {
+    const Layout& layout = experiment_.layouts[layout_];
+    return std::any_of(layout.entities.begin() + static_cast<ptrdiff_t>(layout.types), layout.entities.end(),
+                       [&](const EntityPlan& copy) { return !layout.SharesPartition(copy); });
+  }
+  // Those that could be written with the record: a list cannot. Empty: none.
+  std::string CopiesToJoin() const {
+    const Layout& layout = experiment_.layouts[layout_];
+    std::string names;
+    for (size_t entity = layout.types; entity < layout.entities.size(); ++entity) {
+      const EntityPlan& copy = layout.entities[entity];
+      if (copy.atomic || copy.list_of || !layout.SharesPartition(copy)) continue;
+      names += (names.empty() ? "\"" : ", \"") + copy.name + "\"";
+    }
+    return names.empty() ? ""
+                         : " In the partition of the record itself lies " + names +
+                               ": with atomic = true it is written in the same transaction.";
+  }
   void Writing(size_t op) {
     const OpPrediction& of = told_.ops[op];
     const uint32_t batch = experiment_.ops[op].batch;
     if (!of.atomic && batch <= 1) {
-      Say(op, "Its copies lie in other partitions, so they are written one after the other, in " +
-                  Figure(of.requests) +
-                  " transactions: a client that stops between leaves them out of step.");
+      Say(op, "Its copies " + std::string(HasCopiesElsewhere() ? "lie in other partitions, so they " : "") +
+                  "are written one after the other, in " + Figure(of.requests) +
+                  " transactions: a client that stops between leaves them out of step." + CopiesToJoin());
     }
     if (batch > 1 && of.requests > 1.5) {
       Say(op, "Its " + std::to_string(batch) + " records become " + Figure(of.requests) +

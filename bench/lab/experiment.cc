@@ -120,6 +120,13 @@ bool EntityPlan::Takes(const Record& record) const {
   return std::find(values.begin(), values.end(), record.values[when->field]) != values.end();
 }
 
+bool Layout::SharesPartition(const EntityPlan& copy) const {
+  return std::all_of(
+      entities.begin(), entities.begin() + static_cast<ptrdiff_t>(types), [&](const EntityPlan& own) {
+        return copy.partition_key.text() == own.partition_key.text() && copy.table == own.table;
+      });
+}
+
 const EntityPlan& Layout::BaseOf(const Record& record) const {
   size_t type = 0;
   while (type + 1 < types && !entities[type].Takes(record)) ++type;

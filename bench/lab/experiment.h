@@ -208,6 +208,8 @@ struct Layout {
   // It is loaded in this way instead of the experiment's, for as long.
   std::optional<Arrival> arrival;
 
+  // Whether a copy is in the partition of the record itself, of whatever type that is.
+  bool SharesPartition(const EntityPlan& copy) const;
   // What the record itself becomes. REQUIRES: it is of one of the types.
   const EntityPlan& BaseOf(const Record& record) const;
 };

@@ -216,12 +216,7 @@ void CheckCopies(const Layout& layout, const TomlSection& section) {
   for (size_t i = 1; i < layout.entities.size(); ++i) {
     const EntityPlan& copy = layout.entities[i];
     if (i < layout.types) continue;
-    bool together = true;
-    for (size_t type = 0; type < layout.types; ++type) {
-      const EntityPlan& own = layout.entities[type];
-      together = together && copy.partition_key.text() == own.partition_key.text() && copy.table == own.table;
-    }
-    if (copy.atomic && !together) {
+    if (copy.atomic && !layout.SharesPartition(copy)) {
       section.Wrong("copy",
                     "'" + copy.name +
                         "' is atomic, but a transaction is of one table and one PartitionKey: give it "

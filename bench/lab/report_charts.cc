@@ -52,8 +52,8 @@ function heatFigure(l,cell,run){
  paintHeat(canvas,t,run.hot);
  const key=el('canvas',{width:160,height:12,role:'img','aria-label':'Shades from dark, little, to light, much'}),k=key.getContext('2d');
  for(let i=0;i<160;++i){k.fillStyle=shade(i/159);k.fillRect(i,0,1,12)}
- return el('figure',{},el('figcaption',{},'Where the load lay: key ranges of about as many records, down; '+num(columns*t.column_s)+
-   ' s, across. Load is units, the KiB of an entity, rounded up, and refused requests.'+ofRun(run)),
+ return el('figure',{},el('figcaption',{},'Where the load lay. Down: PartitionKeys, a row each, or where there are more than 32 ranges of about as many records. Across: '+
+   num(columns*t.column_s)+' s. Load is units, the KiB of an entity, rounded up, and refused requests.'+ofRun(run)),
   el('div',{class:'heat'},el('ol',{'aria-hidden':'true'},l.key_rows.map((r,i)=>el('li',{class:i===hottest?'hot':undefined,title:r},r||'(empty)'))),canvas),
   el('div',{class:'key'},num(run.hot/1000)+'/s',key,num(run.hot)+'/s, on one scale for all layouts; lines: some were throttled'),at,
   lazily('Key ranges as a table',()=>table(['From key','Units','Refused','Share of load'],rows)));

@@ -210,6 +210,43 @@ TEST(AdviceTest, APartitionThatIsReadByItsKeysIsSpread) {
               Contains(Field(&Advice::text, HasSubstr("Let the load go to more partitions"))));
 }
 
+TEST(AdviceTest, CopiesThatCouldBeWrittenWithTheRecordAreNamed) {
+  const auto copy = [](const std::string& name, const std::string& pk) {
+    return "[[layout.copy]]\nname = \"" + name + "\"\npk = \"" + pk + "\"\nrk = \"" + name +
+           "_{ticks(ts)}\"\n";
+  };
+  const auto texts = [&](const std::string& copies) {
+    Experiment experiment = ParseSound(ReadingsText(kDeviceLayout + copies));
+    experiment.ops.resize(1);
+    experiment.ops[0].batch = 1;
+    const RecordGenerator generator(experiment);
+    std::vector<std::string> all;
+    for (const Advice& advice : AdviceOn(experiment, Unmeasured(generator))) all.push_back(advice.text);
+    return all;
+  };
+  EXPECT_THAT(texts(copy("near", "{device}")),
+              ElementsAre(AllOf(HasSubstr("Its copies are written one after the other, in 2 transactions"),
+                                HasSubstr("lies \"near\": with atomic = true"))));
+  EXPECT_THAT(texts(copy("far", "{type}")), ElementsAre(AllOf(HasSubstr("Its copies lie in other partitions"),
+                                                              Not(HasSubstr("atomic = true")))));
+  EXPECT_THAT(texts(copy("far", "{type}") + copy("near", "{device}") + "atomic = true\n"),
+              ElementsAre(Not(HasSubstr("atomic = true"))));
+}
+
+TEST(AdviceTest, OfTheHeatMapsRowsNoSizeIsClaimed) {
+  // Eleven partitions are a row each, of different sizes.
+  Experiment experiment =
+      ParseSound(ReadingsText("[[layout]]\nname = \"l\"\npk = \"{hour}\"\nrk = \"{ticks(ts)}\"\n"));
+  const RecordGenerator generator(experiment);
+  RunResult result = Unmeasured(generator);
+  for (CellFigures& cell : result.cells) {
+    cell.timeline.Touched(0, {.rows = {.first = 3, .last = 3}, .entities = 100});
+  }
+  const std::vector<Advice> advice = AdviceOn(experiment, result);
+  EXPECT_THAT(advice, Contains(Field(&Advice::text, HasSubstr("of the 24 rows of the heat map, from key"))));
+  for (const Advice& one : advice) EXPECT_THAT(one.text, Not(HasSubstr("equal size")));
+}
+
 TEST(AdviceTest, OfAServicesOwnLimitsNothingIsSaid) {
   const Experiment experiment = ParseSound(ReadingsText(R"(
 [[layout]]
