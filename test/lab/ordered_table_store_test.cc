@@ -133,6 +133,18 @@ TEST_F(RocksDbTargetTest, AnswersEveryWriteAndQueryAsTheEngineDoes) {
   }
 }
 
+TEST_F(RocksDbTargetTest, ItsMemoryIsTheExperimentsNotThePageCache) {
+  const std::unique_ptr<OrderedTableStore> store = Open("peer");
+  if (store == nullptr) return;
+  // It writes down how it was opened.
+  std::string options;
+  for (const auto& file : std::filesystem::directory_iterator(directory_ + "/peer")) {
+    if (file.path().filename().string().starts_with("OPTIONS-")) options = Read(file.path());
+  }
+  EXPECT_THAT(options, HasSubstr("use_direct_reads=true"));
+  EXPECT_THAT(options, HasSubstr("use_direct_io_for_flush_and_compaction=true"));
+}
+
 TEST_F(RocksDbTargetTest, AWriteOnConditionOfAnEtagNeedsIt) {
   const std::unique_ptr<OrderedTableStore> store = Open("peer");
   if (store == nullptr) return;

@@ -7,7 +7,9 @@
 #include "bench/lab/ordered_store.h"
 #include "bench/peers/rocksdb_options.h"
 
-// RocksDB as a target of the lab, leveled and tuned as partita-bench tunes it. A module of its own.
+// RocksDB as a target of the lab, leveled and tuned as partita-bench tunes it outside of a control group:
+// past the page cache, which is the whole machine's and no part of the experiment's memory. A module of its
+// own.
 namespace partita::lab {
 namespace {
 
@@ -76,7 +78,7 @@ extern "C" partita::lab::OrderedStore* PartitaOpenOrderedStore(const partita::la
       {.memory_bytes = config.memory_bytes,
        .durability = config.durability == Durability::kMemory ? partita::bench::DurabilityLevel::kMemory
                                                               : partita::bench::DurabilityLevel::kProcess,
-       .page_cache = true},
+       .page_cache = false},
       partita::bench::RocksDbVariant::kLeveled);
   rocksdb::DB* database = nullptr;
   const rocksdb::Status opened = rocksdb::DB::Open(options, config.directory, &database);
