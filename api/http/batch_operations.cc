@@ -30,6 +30,9 @@ static_assert(kRequestBodyMax <= 16 << 20);
 // Of the answer to an operation that was done.
 constexpr size_t kUsualPartBytes = 512;
 
+// Around the headers and the body of a part: boundaries, a status line.
+constexpr size_t kPartFrameBytes = 512;
+
 struct Failure {
   uint32_t operation = 0;
   ServiceError error;
@@ -274,6 +277,26 @@ Task<Answer> RunChangeset(Exchange& exchange, Batch& batch) {
   co_return std::nullopt;
 }
 
+// Makes the answer to a query a part. Both are held for a moment: where they are large they are counted
+// together, and false is the answer when they find no room; then what the response holds does not matter.
+bool AddQueryPart(HttpResponse answer, const std::string& headers, BufferBudget* buffers, BatchWriter* writer,
+                  HttpResponse* response) {
+  const bool large = answer.body.size() > HttpResponse::kLargeBody;
+  const size_t whole = response->body.size() + headers.size() + answer.body.size() + kPartFrameBytes;
+  if (large) {
+    // A page has counted itself.
+    const bool counted = answer.body_share.bytes() > 0;
+    response->body_share = counted ? std::move(answer.body_share) : BufferShare(buffers);
+    if (!response->body_share.TrySet(answer.body.capacity() + whole)) return false;
+  }
+  response->body.reserve(whole);
+  writer->AddPart(answer.status, headers, answer.body);
+  if (!large) return true;
+  std::string().swap(answer.body);
+  response->body_share.Set(response->body.capacity());
+  return true;
+}
+
 // The one query of a batch without changeset.
 Task<Answer> RunQueryPart(Exchange& exchange, HttpRequest& part) {
   InheritFrom(exchange.request.http, &part);
@@ -307,7 +330,8 @@ Task<Answer> RunQueryPart(Exchange& exchange, HttpRequest& part) {
     AppendContentId(request, &headers);
     headers.append(answer.headers);
     AppendHeader(&headers, "DataServiceVersion", "3.0;");
-    writer.AddPart(answer.status, headers, answer.body);
+    const bool fits = AddQueryPart(std::move(answer), headers, part.buffers, &writer, exchange.response);
+    if (!fits) co_return TooManyLargeAnswers();
   }
   writer.End();
   FinishBatch(writer, exchange.response);

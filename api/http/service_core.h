@@ -44,6 +44,11 @@ struct Exchange {
 // The request has passed steps 1 to 7 of spec 10.9 and Grant::Check.
 using Answer = std::optional<ServiceError>;
 
+// The refusal of a large answer for which there is no room among the server's buffers.
+inline ServiceError TooManyLargeAnswers() {
+  return ServiceError(ErrorCode::kServerBusy, "The server holds too many large answers.");
+}
+
 // entity_operations.cc
 Task<Answer> AnswerGetEntity(Exchange& exchange);
 Task<Answer> AnswerEntityWrite(Exchange& exchange);

@@ -170,7 +170,7 @@ Answer CountLargeAnswer(const HttpRequest& http, HttpResponse* response) {
   response->body_share = BufferShare(http.buffers);
   if (response->body_share.Set(response->body.capacity())) return std::nullopt;
   std::string().swap(response->body);
-  return ServiceError(ErrorCode::kServerBusy, "The server holds too many large answers.");
+  return TooManyLargeAnswers();
 }
 
 // The codes that fit what the connection could not take; the status is the connection's.

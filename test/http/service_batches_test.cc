@@ -334,6 +334,31 @@ TEST_F(ServiceBatches, AQueryStandsAlone) {
   EXPECT_THAT(PartsOf(Send(Query("/orders()?$filter=startswith(a,'x')"))), ElementsAre(501));
 }
 
+// Its text is held twice while it is made a part.
+TEST_F(ServiceBatches, ALargeAnswerToAQueryIsCountedAndFindsRoomOrIsRefused) {  // 17.2
+  std::string filler;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    filler.append(",\"").append(name).append("\":\"").append(30'000, 'x').append("\"");
+  }
+  world.Insert("orders", "p", "1", filler);
+  BufferBudget budget(512 << 10);
+  BufferShare others(&budget);
+  EXPECT_TRUE(others.Set(300 << 10));
+  world.buffers = &budget;
+  for (std::string_view target : {"/orders(PartitionKey='p',RowKey='1')", "/orders()"}) {
+    EXPECT_EQ(world.Get(target).status, 200);
+    EXPECT_EQ(Send(Query(target)).Outcome(), "503 ServerBusy");
+    EXPECT_EQ(budget.held(), others.bytes());
+    others.Set(0);
+    const Reply reply = Send(Query(target));
+    EXPECT_THAT(PartsOf(reply), ElementsAre(200));
+    EXPECT_NE(reply.body.find(filler.substr(1)), std::string::npos);
+    EXPECT_EQ(budget.held(), 0u) << "given back with the answer";
+    others.Set(300 << 10);
+  }
+  world.buffers = nullptr;
+}
+
 TEST_F(ServiceBatches, AQueryTakesNoLongerThanTheWholeMay) {
   for (int i = 0; i < 300; ++i) {
     world.Insert("orders", "p", std::to_string(100 + i), ",\"a\":\"" + std::string(10'000, 'a') + "\"");
