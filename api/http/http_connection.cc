@@ -148,6 +148,11 @@ Task<HttpConnection::After> HttpConnection::Answer() {
   body_deadline_ns_ = 0;
   arrived_ticks_ = 0;
   if (after != After::kGoOn) co_return after;
+  // Sent: the next request may be long in coming.
+  if (buffers.response.body.capacity() > kGatherBytes) {
+    buffers.response.Clear();
+    (void)ChargeBuffers();
+  }
   if (keep_alive && buffers.out.size() < kGatherBytes) co_return After::kGoOn;
   after = co_await Flush();
   if (after != After::kGoOn || keep_alive) co_return after;
@@ -231,7 +236,6 @@ void HttpConnection::GatherAnswer(bool keep_alive) {
   const bool may_refuse = !counted && (method == Method::kGet || method == Method::kHead);
   if (response.body.size() > kGatherBytes && !ChargeBuffers() && may_refuse) {
     response.Clear();
-    std::string().swap(response.body);
     core_.handler.Refuse(503, "The server holds too many large answers.", buffers.parser.request(),
                          &response);
     response.omit_body = method == Method::kHead;

@@ -88,6 +88,8 @@ void HttpResponse::AddHeader(std::string_view name, std::string_view value) {
 void HttpResponse::Clear() {
   status = 500;
   headers.clear();
+  // What its share counted is not kept uncounted.
+  if (body.capacity() > kLargeBody) std::string().swap(body);
   body.clear();
   omit_body = false;
   close = false;

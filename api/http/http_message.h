@@ -78,7 +78,7 @@ struct HttpResponse {
 
   // REQUIRES: neither holds CR or LF.
   void AddHeader(std::string_view name, std::string_view value);
-  void Clear();  // Keeps the memory.
+  void Clear();  // Keeps memory, but not that of a large body.
 };
 
 // Answers requests. Handle runs on a worker's thread and never blocks it; it may suspend. Thread-safe:

@@ -169,7 +169,6 @@ Answer CountLargeAnswer(const HttpRequest& http, HttpResponse* response) {
   if (!reads || counted || response->body.size() <= HttpResponse::kLargeBody) return std::nullopt;
   response->body_share = BufferShare(http.buffers);
   if (response->body_share.Set(response->body.capacity())) return std::nullopt;
-  std::string().swap(response->body);
   return TooManyLargeAnswers();
 }
 

@@ -40,6 +40,13 @@ class TestHandler final : public RequestHandler {
       response->body_share = BufferShare(request.buffers);
       response->body.assign(3 << 20, 'C');
       counted_fits = response->body_share.Set(response->body.capacity());
+    } else if (request.target == "/refused-page") {
+      response->body_share = BufferShare(request.buffers);
+      response->body.assign(3 << 20, 'P');
+      counted_fits = response->body_share.Set(response->body.capacity());
+      response->Clear();
+      response->status = 503;
+      cleared_bytes = response->body.capacity();
     } else if (request.target == "/slow") {
       slow_requests.fetch_add(1);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -84,6 +91,7 @@ class TestHandler final : public RequestHandler {
   std::atomic<int> slow_requests{0};
   std::atomic<uint64_t> admitted_ticks{0};  // When the last /arrived came that was let in.
   std::atomic<bool> counted_fits{true};
+  std::atomic<size_t> cleared_bytes{0};  // Held of the body of /refused-page.
   Event go_on;
 };
 

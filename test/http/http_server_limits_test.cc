@@ -228,6 +228,19 @@ TEST_P(HttpServerLimitsTest, AnAnswerThatItsHandlerCountedIsSent) {
   while (server_->counters().buffer_bytes > 0) std::this_thread::yield();
 }
 
+TEST_P(HttpServerLimitsTest, AnAnswerHoldsNoMemoryOnceItIsSentOrRefused) {
+  Open();
+  for (std::string_view target : {"/large", "/counted", "/refused-page"}) {
+    SocketClient client = Connect();
+    ASSERT_TRUE(client.Send(Get(target) + "GET /nex"));  // Half a request: the connection is not idle.
+    ReadAnswer(client);
+    while (server_->counters().buffer_bytes > 0) std::this_thread::yield();
+    EXPECT_LE(handler_.cleared_bytes, HttpResponse::kLargeBody);
+    ASSERT_TRUE(client.Send("t HTTP/1.1\r\nHost: h\r\n\r\n"));
+    EXPECT_THAT(ReadAnswer(client), EndsWith("/next"));
+  }
+}
+
 TEST_P(HttpServerLimitsTest, ALongPipelineHoldsUpNobodyElse) {
   Open();
   // The first and the third share a worker.
