@@ -224,8 +224,10 @@ EntityFormat::EntityFormat(MetadataLevel level, const UrlBase& base, std::string
 }
 
 void EntityFormat::AddColumn(const std::string& name, const PropertyNames* names) {
-  // A name of an annotation, which go by the level; no property can have one.
-  if (level_ != MetadataLevel::kNone && name.starts_with("odata.")) return;
+  // A name of an annotation, which go by the level; no property can have one. As a property that nobody has
+  // it would stand there twice, null behind the right one.
+  const bool annotates = name.starts_with("odata.") || name.ends_with("@odata.type");
+  if (level_ != MetadataLevel::kNone && annotates) return;
   Column column;
   if (name == "PartitionKey") {
     column.kind = Column::Kind::kPartitionKey;

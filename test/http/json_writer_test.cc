@@ -196,6 +196,15 @@ TEST(EntityFormatTest, SelectedSystemPropertiesStandInTheOrderAsked) {
   EXPECT_THAT(full, HasSubstr(R"("Timestamp@odata.type":"Edm.DateTime","Timestamp":"2025)"));
   EXPECT_THAT(full, Not(HasSubstr(R"("PartitionKey":)")));
   EXPECT_THAT(Show(entity, {.select = "odata.etag,x", .ticks = ticks}), Not(HasSubstr("null")));
+  const Entity number = Entity("p", "r").Set("a", int64_t{1});
+  for (MetadataLevel level : {MetadataLevel::kMinimal, MetadataLevel::kFull}) {
+    const std::string both =
+        Show(number, {.level = level, .select = "a,a@odata.type,Timestamp,Timestamp@odata.type"});
+    EXPECT_THAT(both, HasSubstr(R"("a@odata.type":"Edm.Int64","a":"1",)"));
+    EXPECT_THAT(both, Not(HasSubstr("null")));
+  }
+  EXPECT_EQ(Show(number, {.level = MetadataLevel::kNone, .select = "a@odata.type"}),
+            R"({"a@odata.type":null})");
   // Names that nobody has may hold anything.
   EXPECT_EQ(Show(entity, {.level = MetadataLevel::kNone, .select = "a\"b,\x01"}),
             R"({"a\"b":null,"\u0001":null})");
