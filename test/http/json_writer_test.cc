@@ -228,6 +228,15 @@ TEST(SelectionTest, NamesAreSplitTrimmedAndDistinct) {
   EXPECT_EQ(selection.names().size(), 255u);
   EXPECT_FALSE(Selection::Parse(names + ",n1", &selection).has_value());  // There twice, it counts once.
   EXPECT_EQ(Selection::Parse(names + ",x", &selection)->status, 400);
+  std::string mixed;  // All of 254 names, in no order, again and again.
+  std::vector<std::string> once;
+  for (int i = 0; i < 2'000; ++i) {
+    const std::string name = "n" + std::to_string(i * 7 % 254);
+    mixed += (i == 0 ? "" : ",") + name;
+    if (i < 254) once.push_back(name);
+  }
+  EXPECT_FALSE(Selection::Parse(mixed, &selection).has_value());
+  EXPECT_THAT(selection.names(), testing::ElementsAreArray(once));
   EXPECT_EQ(Selection::Parse("a,,b", &selection)->code, ErrorCode::kInvalidInput);
   EXPECT_EQ(Selection::Parse("a,", &selection)->code, ErrorCode::kInvalidInput);
 }
