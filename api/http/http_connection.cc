@@ -329,8 +329,10 @@ Task<HttpConnection::After> HttpConnection::WaitForMore() {
   }
   if (*received == 0) co_return After::kDrop;  // Half a request is none.
   buffers.in.reserve(buffers.in.size() + kBodyPadding);
-  // Headers come first, and a body whose size they told has its room. Chunks are counted as they come.
-  if (!ChargeBuffers() && buffers.parser.comes_in_chunks()) {
+  // Headers come first, and a body whose size they told has its room. Chunks are counted as they come; few
+  // are refused as little as a small body whose size was told (AdmitBody).
+  const bool many_chunks = buffers.parser.joined_bytes() > kFreeBufferBytes;
+  if (!ChargeBuffers() && buffers.parser.comes_in_chunks() && many_chunks) {
     co_return co_await RefuseRequest(503, "The server holds too many large requests.");
   }
   co_return After::kGoOn;

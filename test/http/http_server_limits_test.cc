@@ -208,6 +208,27 @@ TEST_P(HttpServerLimitsTest, AChunkedBodyFitsWhereOneOfKnownLengthDoes) {
   while (server_->counters().buffer_bytes > 0) std::this_thread::yield();
 }
 
+TEST_P(HttpServerLimitsTest, ASmallChunkedBodyIsTakenWhateverOthersHold) {
+  options_.buffer_bytes_max = 1;
+  Open();
+  const std::string half(8'000, 'c');
+  EXPECT_THAT(Ask(Post("/echo", half + half)), EndsWith(half + half));
+  const std::string head = "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n";
+  const std::string chunk = "1f40\r\n" + half + "\r\n";
+  SocketClient small = Connect();
+  // Chunks come when the head has been looked at.
+  ASSERT_TRUE(small.Send(head + "Expect: 100-continue\r\n\r\n"));
+  ASSERT_THAT(small.ReceiveUntil("\r\n\r\n"), StartsWith("HTTP/1.1 100 "));
+  ASSERT_TRUE(small.Send(chunk));
+  EXPECT_TRUE(small.WaitQuietly(50));
+  ASSERT_TRUE(small.Send(chunk + "0\r\n\r\n"));
+  EXPECT_THAT(ReadAnswer(small), EndsWith(half + half));
+  SocketClient large = Connect();
+  ASSERT_TRUE(large.Send(head + "\r\n"));
+  for (int i = 0; i < 100 && large.WaitQuietly(5); ++i) ASSERT_TRUE(large.Send(chunk));
+  EXPECT_THAT(ReadAnswer(large), StartsWith("HTTP/1.1 503 "));
+}
+
 TEST_P(HttpServerLimitsTest, WhatMayHaveBeenWrittenIsNeverAnsweredByARefusal) {
   options_.buffer_bytes_max = 1 << 20;
   Open();
