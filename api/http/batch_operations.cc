@@ -11,10 +11,13 @@
 #include "api/http/service_core.h"
 #include "api/limits.h"
 #include "api/row_keys.h"
+#include "engine/base/executor.h"
 
 // Entity group transactions (spec 12). Nothing is applied before every part is known to be sound: a first
 // pass understands and permits all parts, a second one reads their bodies, in order, and the engine decides
 // the rest. What refuses one part is the answer's only part; what refuses the whole is a plain answer.
+//
+// Four MiB take milliseconds to read, and to encode. Between two parts others of the worker get their turn.
 
 namespace partita::http {
 
@@ -153,11 +156,11 @@ Answer ReadPart(Batch* batch, size_t i, Changeset* changeset, Write* write) {
 
 // Second pass, up to the failure that is known; of too many parts none is looked at. Returns a refusal of the
 // whole: a key that is not permitted.
-Answer ReadParts(Exchange& exchange, Batch* batch, Changeset* changeset) {
+Task<Answer> ReadParts(Exchange& exchange, Batch* batch, Changeset* changeset) {
   if (batch->too_many_parts) {
     // Only for the preference that its answer echoes.
     (void)ReadHeaders(&changeset->HeadOf(*batch, kTransactionOperationsMax - 1).request);
-    return std::nullopt;
+    co_return std::nullopt;
   }
   const size_t count = changeset->failure ? changeset->failure->operation : batch->parts.size();
   // Text in JSON is as long as encoded, or longer.
@@ -168,16 +171,17 @@ Answer ReadParts(Exchange& exchange, Batch* batch, Changeset* changeset) {
     if (!refused) {
       Answer denied = exchange.grant.CheckKey(*OperationOf(changeset->HeadOf(*batch, i).request.kind),
                                               write.entity.partition_key(), write.entity.row_key());
-      if (denied) return denied;
+      if (denied) co_return denied;
       refused = CheckTogether(*batch, i, write.entity, changeset);
     }
     if (refused) {
       changeset->failure = Failure{static_cast<uint32_t>(i), std::move(*refused)};
-      return std::nullopt;
+      co_return std::nullopt;
     }
     Encode(write, i, changeset);
+    co_await YieldIfDue();
   }
-  return std::nullopt;
+  co_return std::nullopt;
 }
 
 void AppendContentId(const ServiceRequest& request, std::string* headers) {
@@ -213,8 +217,8 @@ void FinishBatch(const BatchWriter& writer, HttpResponse* response) {
 }
 
 // Of a changeset that was applied whole or not at all.
-void AnswerChangeset(Exchange& exchange, const Batch& batch, Changeset& changeset,
-                     const WriteResult& result) {
+Task<void> AnswerChangeset(Exchange& exchange, const Batch& batch, Changeset& changeset,
+                           const WriteResult& result) {
   const RequestId batch_id;
   const RequestId changeset_id;
   BatchWriter writer(&exchange.response->body, batch_id.text(), changeset_id.text());
@@ -234,6 +238,7 @@ void AnswerChangeset(Exchange& exchange, const Batch& batch, Changeset& changese
                                   changeset.encoded->record(i)};
       AnswerWritten(head.request, *changeset.table, written, result, &answer);
       writer.AddPart(answer.status, answer.headers, answer.body);
+      co_await YieldIfDue();
     }
   }
   writer.End();
@@ -257,7 +262,7 @@ Task<Answer> RunChangeset(Exchange& exchange, Batch& batch) {
   if (denied) co_return denied;
   Answer no_table = FindTable(exchange.core, changeset.heads[0].request.resource, &changeset.table);
   if (!no_table) changeset.encoded.emplace(changeset.table->id());
-  denied = ReadParts(exchange, &batch, &changeset);
+  denied = co_await ReadParts(exchange, &batch, &changeset);
   if (denied) co_return denied;
   // No part's fault: a plain answer, so that a client tries the whole again.
   if (no_table && no_table->status >= 500) co_return no_table;
@@ -273,7 +278,7 @@ Task<Answer> RunChangeset(Exchange& exchange, Batch& batch) {
     if (failure.error.status >= 500) co_return std::move(failure.error);
     changeset.failure = std::move(failure);
   }
-  AnswerChangeset(exchange, batch, changeset, result);
+  co_await AnswerChangeset(exchange, batch, changeset, result);
   co_return std::nullopt;
 }
 

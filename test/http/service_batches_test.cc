@@ -398,6 +398,18 @@ TEST_F(ServiceBatches, WhatRefusesTheWholeIsAPlainAnswer) {
   EXPECT_EQ(secondary.Outcome(), "403 InsufficientAccountPermissions");
 }
 
+TEST_F(ServiceBatches, OthersGetTheirTurnBetweenTheParts) {
+  // The last part fails, so that all are read, and nothing waits for the store.
+  const auto steps_of = [&](int parts) {
+    std::string text;
+    for (int i = 0; i < parts; ++i) text += Insert("p", std::to_string(i));
+    const uint64_t before = world.runtime().steps();
+    EXPECT_EQ(Send(Changeset(text + Insert("p", "0"))).Code(), "InvalidDuplicateRow");
+    return world.runtime().steps() - before;
+  };
+  EXPECT_GT(steps_of(99), steps_of(1) + 4);  // The simulator says one time in eight that a turn is over.
+}
+
 TEST_F(ServiceBatches, TextOfFourMebibytesIsTaken) {
   std::string parts;
   for (int i = 0; i < 100; ++i) {
