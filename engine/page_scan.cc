@@ -20,6 +20,12 @@ constexpr size_t kPrefetchToDecide = 128;
 // and of those that it wants, one's lines while the one before it is given.
 constexpr size_t kPrefetchToGive = 2048;
 
+// So many bytes of a row take a sink as long as an entry does otherwise: it may make text of them.
+constexpr size_t kContentPerEntry = 4096;
+uint32_t EntriesOfContent(std::string_view content) {
+  return static_cast<uint32_t>(content.size() / kContentPerEntry);
+}
+
 }  // namespace
 
 PageScan::PageScan(const ScanRequest& request, RowSink* sink, Source source, Clock& clock)
@@ -322,10 +328,11 @@ PageScan::Step PageScan::Gather() {
   const EntryColumns& columns = *run_.columns;
   const uint32_t budget = std::min<uint32_t>(slice_left_, kRowsAtOnceMax);
   uint32_t looked = 0;
+  uint32_t for_content = 0;  // Of the slice.
   uint32_t last_decided = UINT32_MAX;
   Step step = Step::kStay;
   gathered_ = 0;
-  while (looked < budget && step == Step::kStay) {
+  while (looked + for_content < budget && step == Step::kStay) {
     const uint32_t at = run_.at;
     ++looked;
     if (!run_.is_decided) {
@@ -337,6 +344,7 @@ PageScan::Step PageScan::Gather() {
         if (columns.kind(at) == EntryKind::kPut) {
           const std::string_view content = StoredValueContent(columns.value(at));
           PrefetchLines(content, kPrefetchToDecide);
+          for_content += EntriesOfContent(content);
           rows_[gathered_] = {version, content};
           gathered_from_[gathered_++] = {at, looked};
         }
@@ -348,7 +356,7 @@ PageScan::Step PageScan::Gather() {
     StepInRun();
     if (run_.is_over) step = Step::kPast;
   }
-  slice_left_ -= looked;
+  SpendSlice(looked + for_content);
   answer_.scanned += looked;
   if (last_decided != UINT32_MAX) {
     merged_->RunKeyTo(last_decided, &last_key_);
@@ -444,6 +452,7 @@ Task<Status> PageScan::ReadPoint(const std::string& key) {
 bool PageScan::Decide(const Entry& entry, const BlockPin* pin) {
   if (entry.kind == EntryKind::kPut && !IsWithheld(entry.user_key, entry.version)) {
     const KeylessRow row{entry.version, StoredValueContent(entry.value)};
+    SpendSlice(EntriesOfContent(row.content));
     if (IsFull()) return EndBeforeRow(entry.user_key);
     const bool wanted = sink_ == nullptr || (sink_->Wanted({&row, 1}) & 1) != 0;
     if (wanted && !GiveRow(entry.user_key, row, pin)) return EndBeforeRow(entry.user_key);

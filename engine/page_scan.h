@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -129,6 +130,7 @@ class PageScan : private SkippedSpanSink {
   }
   // True: a slice is over, and the next one has begun.
   bool SliceIsUp();
+  void SpendSlice(uint32_t entries) { slice_left_ -= std::min(slice_left_, entries); }
   // What was looked at since the last call is load.
   void NoteLoad();
   // Once another slice begins, and whatever was waited for is over.

@@ -49,8 +49,8 @@ struct ScanRequest {
   // By the runtime's clock: the page ends soon after. 0: 5 s after the call, the most that a page may
   // hold its view (DESIGN 3).
   uint64_t deadline_ns = 0;
-  // After so many entries others may get a turn, and the sink is asked whether to go on. Above 0; less
-  // for a sink that takes long over a row.
+  // After so many entries others may get a turn, and the sink is asked whether to go on; each 4 KiB of a row
+  // count as one more. Above 0; less for a sink that takes long over a row.
   uint32_t entries_per_slice = kEntriesPerSlice;
   // What the sink would refuse anyway, for zone maps: blocks and files that it rules out are not read. It
   // must not rule out what the sink takes. Null: every block is read. Outlives the call.

@@ -68,22 +68,31 @@ class PageScanTest : public testing::Test {
   }
   void Write(const std::string& partition, int i, bool remove) {
     const std::string key = Key(partition, i);
-    const std::string content = "value of " + key.substr(kTableIdSize);
+    if (!remove) {
+      Put(key, "value of " + key.substr(kTableIdSize));
+      rows_.insert(key);
+      return;
+    }
     WriteOp op;
     op.user_key = key;
-    op.kind = remove ? WriteKind::kDelete : WriteKind::kPut;
-    if (!remove) op.content = content;
+    op.kind = WriteKind::kDelete;
+    (void)Send(op);  // It may not be there.
+    rows_.erase(key);
+  }
+  void Put(const std::string& key, const std::string& content) {
+    WriteOp op;
+    op.user_key = key;
+    op.kind = WriteKind::kPut;
+    op.content = content;
+    const Status put = Send(op);
+    EXPECT_TRUE(put.ok()) << put.ToString();
+  }
+  Status Send(const WriteOp& op) {
     WriteRequest request;
     request.table = table_;
     request.ops = std::span<const WriteOp>(&op, 1);
     request.durability = DurabilityLevel::kMemory;
-    const WriteOutcome outcome = runtime_.RunToEnd(store_->Write(request));
-    if (remove) {
-      rows_.erase(key);
-    } else {
-      EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
-      rows_.insert(key);
-    }
+    return runtime_.RunToEnd(store_->Write(request)).status;
   }
 
   ScanRequest Whole(Direction direction = Direction::kForward) const {
@@ -175,6 +184,37 @@ TEST_F(PageScanTest, ASinkThatDoesNotGoOnEndsThePageWithoutLosingARow) {
     }
     EXPECT_EQ(all, Expected(direction));
     EXPECT_GT(pages, 3);
+  }
+}
+
+// A row may have a MiB.
+TEST_F(PageScanTest, LargeRowsMakeSlicesShort) {
+  class CountingSink : public RowSink {
+   public:
+    int rows = 0;
+    int asked = 0;
+    Verdict Add(std::string_view, Version, std::string_view) override {
+      ++rows;
+      return Verdict::kTaken;
+    }
+    bool GoOn() override {
+      ++asked;
+      return true;
+    }
+  };
+  constexpr int kRows = 60;  // Less than a slice, were they small.
+  const std::string large(30'000, 'x');
+  for (int i = 0; i < kRows; ++i) Put(Key("large", i), large);
+  for (const bool flushed : {false, true}) {
+    if (flushed) EXPECT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
+    for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+      ScanRequest request = Whole(direction);
+      request.lower = Key("large", 0);
+      CountingSink sink;
+      Scan(request, &sink);
+      EXPECT_EQ(sink.rows, kRows);
+      EXPECT_GE(sink.asked, kRows / 10) << "8 rows to a slice";
+    }
   }
 }
 
