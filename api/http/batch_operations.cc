@@ -7,6 +7,7 @@
 #include "api/http/batch_reader.h"
 #include "api/http/batch_writer.h"
 #include "api/http/error_body.h"
+#include "api/http/json_writer.h"
 #include "api/http/request_id.h"
 #include "api/http/service_core.h"
 #include "api/limits.h"
@@ -47,7 +48,10 @@ struct Head {
 
   ServiceRequest request;
   WriteAction action = WriteAction::kInsert;
-  std::string lines;  // Of the answer to each of them that was done: the headers that do not differ.
+  // Of the answer to each of them that was done: the headers that do not differ, and how its entity looks
+  // where it has one.
+  std::string lines;
+  std::optional<EntityFormat> format;
 };
 
 struct Changeset {
@@ -202,8 +206,10 @@ void AddErrorPart(const ServiceRequest& request, const Failure& failure, const A
   writer->AddPart(failure.error.status, headers, body);
 }
 
-// The headers that do not differ between the parts of one head.
-void PrepareLines(Head* head) {
+// What does not differ between the answers to the parts of one head.
+void PrepareAnswers(const AsyncTable& table, Head* head) {
+  if (AnswersEntity(head->request, head->action))
+    head->format.emplace(FormatOfInserted(head->request, table));
   AppendContentId(head->request, &head->lines);
   head->lines.append(kDataLines);
   AppendPreferenceApplied(head->request, &head->lines);
@@ -231,11 +237,11 @@ Task<void> AnswerChangeset(Exchange& exchange, const Batch& batch, Changeset& ch
     HttpResponse answer;  // Keeps its memory from part to part.
     for (size_t i = 0; i < batch.parts.size(); ++i) {
       Head& head = changeset.HeadOf(batch, i);
-      if (batch.IsFirstOfHead(i)) PrepareLines(&head);
+      if (batch.IsFirstOfHead(i)) PrepareAnswers(*changeset.table, &head);
       answer.Clear();
       answer.headers.append(head.lines);
       const WrittenEntity written{head.action, changeset.partition_key, changeset.rows.at(i),
-                                  changeset.encoded->record(i)};
+                                  changeset.encoded->record(i), head.format ? &*head.format : nullptr};
       AnswerWritten(head.request, *changeset.table, written, result, &answer);
       writer.AddPart(answer.status, answer.headers, answer.body);
       co_await YieldIfDue();

@@ -75,6 +75,12 @@ bool AnswersEntity(const ServiceRequest& request, WriteAction action) {
   return action == WriteAction::kInsert && request.preference != Preference::kNoContent;
 }
 
+EntityFormat FormatOfInserted(const ServiceRequest& request, const AsyncTable& table) {
+  const Resource& resource = request.resource;
+  return EntityFormat(EntityFormat::Shape::kLone, request.level, resource.base, resource.account,
+                      table.name(), Selection());
+}
+
 void AnswerWritten(const ServiceRequest& request, const AsyncTable& table, const WrittenEntity& written,
                    const WriteResult& result, HttpResponse* response) {
   response->status = 204;
@@ -86,11 +92,9 @@ void AnswerWritten(const ServiceRequest& request, const AsyncTable& table, const
     if (AnswersEntity(request, written.action)) {
       response->status = 201;
       AppendJsonContentType(request.level, headers);
-      const Selection everything;
-      const EntityFormat format(request.level, request.resource.base, request.resource.account, table.name(),
-                                everything);
-      format.AppendEntity(&response->body, {written.partition_key, written.row_key, result.timestamp_ticks,
-                                            EntityRecordView(written.record)});
+      written.format->AppendEntity(
+          &response->body,
+          {written.partition_key, written.row_key, result.timestamp_ticks, EntityRecordView(written.record)});
     }
     AppendHeader(headers, "Location", url);
     if (request.preference == Preference::kNoContent) AppendHeader(headers, "DataServiceId", url);
@@ -120,8 +124,13 @@ Task<Answer> AnswerEntityWrite(Exchange& exchange) {
   exchange.response->headers.append(kDataLines);
   AppendPreferenceApplied(request, &exchange.response->headers);
   std::string record;
-  if (AnswersEntity(request, write.action)) record = EncodeEntityContent(write.entity);
-  const WrittenEntity written{write.action, write.entity.partition_key(), write.entity.row_key(), record};
+  std::optional<EntityFormat> format;
+  if (AnswersEntity(request, write.action)) {
+    record = EncodeEntityContent(write.entity);
+    format.emplace(FormatOfInserted(request, *table));
+  }
+  const WrittenEntity written{write.action, write.entity.partition_key(), write.entity.row_key(), record,
+                              format ? &*format : nullptr};
   AnswerWritten(request, *table, written, result, exchange.response);
   co_return std::nullopt;
 }
@@ -167,8 +176,8 @@ Answer AnswerFound(Exchange& exchange, const PointRead& read, const std::string&
   response->headers.append(kDataLines);
   AppendJsonContentType(request.level, &response->headers);
   AppendHeader(&response->headers, "ETag", FormatEtag(Version(ticks)));
-  const EntityFormat format(request.level, resource.base, resource.account, read.table->name(),
-                            read.selection);
+  const EntityFormat format(EntityFormat::Shape::kLone, request.level, resource.base, resource.account,
+                            read.table->name(), read.selection);
   format.AppendEntity(&response->body, {resource.partition_key, resource.row_key, ticks, view});
   return std::nullopt;
 }

@@ -203,14 +203,17 @@ void AppendEntityUrl(std::string* out, const UrlBase& base, std::string_view tab
   out->append("')");
 }
 
-EntityFormat::EntityFormat(MetadataLevel level, const UrlBase& base, std::string_view account,
+EntityFormat::EntityFormat(Shape shape, MetadataLevel level, const UrlBase& base, std::string_view account,
                            std::string_view table, const Selection& selection, const PropertyNames* names)
-    : level_(level), selects_all_(selection.selects_all()) {
+    : shape_(shape), level_(level), selects_all_(selection.selects_all()) {
   for (const std::string& name : selection.names()) AddColumn(name, names);
-  const std::string select = SelectFragment(selection);
-  const std::string fragment(table);
-  list_start_ = "{" + MetadataMember(level, base, fragment + select) + R"("value":[)";
-  lone_start_ = "{" + MetadataMember(level, base, fragment + "/@Element" + select);
+  start_ = "{";
+  if (level != MetadataLevel::kNone) {
+    std::string fragment(table);
+    if (shape == Shape::kLone) fragment.append("/@Element");
+    start_.append(MetadataMember(level, base, fragment.append(SelectFragment(selection))));
+  }
+  if (shape == Shape::kList) start_.append(R"("value":[)");
   if (level != MetadataLevel::kFull) return;
   const std::string url = UrlBaseText(base).append("/").append(table).append("(PartitionKey='");
   id_start_ = R"("odata.type":)";
@@ -219,7 +222,7 @@ EntityFormat::EntityFormat(MetadataLevel level, const UrlBase& base, std::string
   AppendJsonString(&id_start_, url);
   id_start_.pop_back();  // The keys follow within the string.
   link_start_ = R"("odata.editLink":)";
-  AppendJsonString(&link_start_, fragment + "(PartitionKey='");
+  AppendJsonString(&link_start_, std::string(table).append("(PartitionKey='"));
   link_start_.pop_back();
 }
 
@@ -303,12 +306,17 @@ void EntityFormat::AppendRow(std::string* out, std::string_view start, const Ent
 }
 
 void EntityFormat::AppendEntity(std::string* out, const EntityRow& row) const {
-  AppendRow(out, lone_start_, row);
+  PARTITA_ASSERT(shape_ == Shape::kLone);
+  AppendRow(out, start_, row);
 }
 
-void EntityFormat::AppendListStart(std::string* out) const { out->append(list_start_); }
+void EntityFormat::AppendListStart(std::string* out) const {
+  PARTITA_ASSERT(shape_ == Shape::kList);
+  out->append(start_);
+}
 
 void EntityFormat::AppendListEntity(std::string* out, const EntityRow& row) const {
+  PARTITA_ASSERT(shape_ == Shape::kList);
   AppendSeparator(out);
   AppendRow(out, "{", row);
 }

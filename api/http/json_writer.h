@@ -39,16 +39,18 @@ struct EntityRow {
 // any thread. `names` (may be null) must outlive it.
 class EntityFormat {
  public:
+  enum class Shape : uint8_t { kLone, kList };
   // `table`: the name that the answer's URLs show.
-  EntityFormat(MetadataLevel level, const UrlBase& base, std::string_view account, std::string_view table,
-               const Selection& selection, const PropertyNames* names = nullptr);
+  EntityFormat(Shape shape, MetadataLevel level, const UrlBase& base, std::string_view account,
+               std::string_view table, const Selection& selection, const PropertyNames* names = nullptr);
 
   MetadataLevel level() const { return level_; }
 
-  // An entity alone: the answer to a point get or an insert, odata.metadata first.
+  // An entity alone: the answer to a point get or an insert, odata.metadata first. REQUIRES: kLone.
   void AppendEntity(std::string* out, const EntityRow& row) const;
 
-  // A list: start, rows, end (AppendListEnd). A row that follows another is preceded by a comma.
+  // A list: start, rows, end (AppendListEnd). A row that follows another is preceded by a comma. REQUIRES:
+  // kList.
   void AppendListStart(std::string* out) const;
   void AppendListEntity(std::string* out, const EntityRow& row) const;
 
@@ -66,11 +68,12 @@ class EntityFormat {
   void WriteAll(TextSink* sink, const EntityRow& row) const;
   void AddColumn(const std::string& name, const PropertyNames* names);
 
+  Shape shape_;
   MetadataLevel level_;
   bool selects_all_;
   std::vector<Column> columns_;  // When not everything is selected.
-  std::string list_start_;
-  std::string lone_start_;  // Up to an entity's own first member; `{` and odata.metadata.
+  // `{` and odata.metadata: up to the lone entity's own first member, or to the list's first row.
+  std::string start_;
   std::string id_start_;    // Full metadata: `"odata.type":"...","odata.id":"...(PartitionKey='`.
   std::string link_start_;  // Full metadata: `"odata.editLink":"t(PartitionKey='`.
 };

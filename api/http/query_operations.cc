@@ -149,8 +149,8 @@ Task<Answer> AnswerQueryEntities(Exchange& exchange) {
 
   HttpResponse* response = exchange.response;
   const AsyncTable& table = *entity_query.table;
-  const EntityFormat format(request.level, request.resource.base, request.resource.account, table.name(),
-                            entity_query.selection);
+  const EntityFormat format(EntityFormat::Shape::kList, request.level, request.resource.base,
+                            request.resource.account, table.name(), entity_query.selection);
   format.AppendListStart(&response->body);
   JsonSink sink(format, request.http.buffers, response);
   const QueryPlan plan = PlanQuery(entity_query.query.filter, entity_query.query.range);

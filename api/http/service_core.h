@@ -15,6 +15,8 @@
 
 namespace partita::http {
 
+class EntityFormat;
+
 // What all operations work with: the inside of a TableService. Thread-safe as its parts are.
 struct ServiceCore {
   ServiceCore(Database& db, const AccountSet& accounts, TableServiceOptions service_options)
@@ -90,10 +92,13 @@ struct WrittenEntity {
   WriteAction action = WriteAction::kInsert;
   std::string_view partition_key;
   std::string_view row_key;
-  std::string_view record;  // Only where AnswersEntity.
+  // Only where AnswersEntity.
+  std::string_view record;
+  const EntityFormat* format = nullptr;  // FormatOfInserted, of this request or one like it.
 };
 // Whether the answer to a write of this kind repeats the entity.
 bool AnswersEntity(const ServiceRequest& request, WriteAction action);
+EntityFormat FormatOfInserted(const ServiceRequest& request, const AsyncTable& table);
 // Status, headers and body of a write that succeeded, but for Preference-Applied.
 void AnswerWritten(const ServiceRequest& request, const AsyncTable& table, const WrittenEntity& written,
                    const WriteResult& result, HttpResponse* response);

@@ -28,7 +28,8 @@ Entity TenProperties() {
 
 std::string Json(MetadataLevel level) {
   const std::string record = EncodeEntityRecord(TenProperties().properties());
-  const EntityFormat format(level, kBase, "devstoreaccount1", "orders", Selection());
+  const EntityFormat format(EntityFormat::Shape::kLone, level, kBase, "devstoreaccount1", "orders",
+                            Selection());
   std::string out;
   format.AppendEntity(&out,
                       {"customer-000017", "2025-01-15T10:20:30.1234567Z", kTicks, EntityRecordView(record)});
@@ -52,7 +53,8 @@ BENCHMARK(BM_ReadBody);
 void BM_WriteEntity(benchmark::State& state) {
   const auto level = static_cast<MetadataLevel>(state.range(0));
   const std::string record = EncodeEntityRecord(TenProperties().properties());
-  const EntityFormat format(level, kBase, "devstoreaccount1", "orders", Selection());
+  const EntityFormat format(EntityFormat::Shape::kLone, level, kBase, "devstoreaccount1", "orders",
+                            Selection());
   const EntityRow row{"customer-000017", "2025-01-15T10:20:30.1234567Z", kTicks, EntityRecordView(record)};
   std::string out;
   for (auto _ : state) {
@@ -66,7 +68,8 @@ BENCHMARK(BM_WriteEntity)->Arg(0)->Arg(1)->Arg(2);
 
 void BM_MakeFormat(benchmark::State& state) {
   for (auto _ : state) {
-    const EntityFormat format(MetadataLevel::kMinimal, kBase, "devstoreaccount1", "orders", Selection());
+    const EntityFormat format(EntityFormat::Shape::kLone, MetadataLevel::kMinimal, kBase, "devstoreaccount1",
+                              "orders", Selection());
     benchmark::DoNotOptimize(&format);
   }
 }

@@ -36,7 +36,7 @@ class Body {
 
 void CheckAnswer(const Entity& entity, MetadataLevel level) {
   const std::string record = EncodeEntityRecord(entity.properties());
-  const EntityFormat format(level, {.host = "h"}, "acct1", "t", Selection());
+  const EntityFormat format(EntityFormat::Shape::kLone, level, {.host = "h"}, "acct1", "t", Selection());
   const std::string partition_key = OrderedText(entity.partition_key());
   const std::string row_key = OrderedText(entity.row_key());
   std::string json;

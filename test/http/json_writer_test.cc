@@ -37,7 +37,8 @@ struct Shown {
 std::string Show(const Entity& entity, const Shown& shown = {}) {
   Selection selection;
   EXPECT_FALSE(Selection::Parse(shown.select, &selection).has_value());
-  const EntityFormat format(shown.level, kBase, "contoso", shown.table, selection);
+  const EntityFormat format(EntityFormat::Shape::kLone, shown.level, kBase, "contoso", shown.table,
+                            selection);
   const std::string record = EncodeEntityRecord(entity.properties());
   const std::string partition_key = OrderedText(entity.partition_key());
   const std::string row_key = OrderedText(entity.row_key());
@@ -82,7 +83,8 @@ TEST(WorkedExampleTest, PointGetWithFullMetadata) {  // 22.7
 }
 
 TEST(WorkedExampleTest, QueryPages) {  // 22.8
-  const EntityFormat format(MetadataLevel::kNone, kBase, "contoso", "orders", Selection());
+  const EntityFormat format(EntityFormat::Shape::kList, MetadataLevel::kNone, kBase, "contoso", "orders",
+                            Selection());
   const std::string record = EncodeEntityRecord(Order().properties());
   const EntityRow row{"cust-17", "0001", Ticks("2025-01-15T10:20:30.1234567Z"), EntityRecordView(record)};
   std::string page;
@@ -171,7 +173,8 @@ TEST(EntityFormatTest, ListsCarryTheirMetadataOnceAndATagPerEntity) {
   Selection selection;
   ASSERT_FALSE(Selection::Parse("a, b", &selection).has_value());
   const UrlBase base{.secure = false, .host = "127.0.0.1:10002", .account_prefix = "/acct1"};
-  const EntityFormat format(MetadataLevel::kMinimal, base, "acct1", "t", selection);
+  const EntityFormat format(EntityFormat::Shape::kList, MetadataLevel::kMinimal, base, "acct1", "t",
+                            selection);
   const std::string record = EncodeEntityRecord(Entity().Set("b", true).properties());
   std::string page;
   format.AppendListStart(&page);
@@ -257,10 +260,12 @@ TEST(EntityFormatTest, PropertiesAreFoundByNameAndById) {
        {EncodeEntityRecord(entity.properties()), EncodeEntityRecord(entity.properties(), &names)}) {
     const EntityRow row{"p", "r", 1, EntityRecordView(record, &names)};
     std::string out;
-    EntityFormat(MetadataLevel::kNone, kBase, "x", "t", selection, &names).AppendEntity(&out, row);
+    EntityFormat(EntityFormat::Shape::kLone, MetadataLevel::kNone, kBase, "x", "t", selection, &names)
+        .AppendEntity(&out, row);
     EXPECT_EQ(out, R"({"a":1,"b":2,"c":3})");
     out.clear();
-    EntityFormat(MetadataLevel::kNone, kBase, "x", "t", Selection(), &names).AppendEntity(&out, row);
+    EntityFormat(EntityFormat::Shape::kLone, MetadataLevel::kNone, kBase, "x", "t", Selection(), &names)
+        .AppendEntity(&out, row);
     EXPECT_THAT(out, testing::EndsWith(R"("b":2,"c":3,"a":1})"));
   }
 }
