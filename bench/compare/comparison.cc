@@ -160,10 +160,6 @@ uint64_t MemoryLimit(uint64_t budget_bytes, uint64_t value_size) {
   return budget_bytes + budget_bytes / 20 + (uint64_t{112} << 20) + ValueGenerator::kPoolSize * value_size;
 }
 
-std::string TooFewWritesText(const Measurement& m) {
-  return Format("did %.0f %% of the writes that were due beside it", m.WritesDone() * 100);
-}
-
 bool IsDurable(const std::string& workload) {
   return workload.starts_with("sync-write") || workload.starts_with("async-write") ||
          workload.starts_with("egt-if");

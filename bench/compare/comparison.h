@@ -55,11 +55,6 @@ Result<ComparisonResult> RunComparison(const ComparisonConfig& config, const Aft
 // have page cache that Partita, which uses none, has not.
 uint64_t MemoryLimit(uint64_t budget_bytes, uint64_t value_size);
 
-// Of the writes due beside what is measured an engine must do this share: with fewer the figure is not that
-// of the workload, and does not count.
-inline constexpr double kWritesDoneMin = 0.95;
-std::string TooFewWritesText(const Measurement& m);
-
 // True for workloads whose every write must survive loss of power.
 bool IsDurable(const std::string& workload);
 

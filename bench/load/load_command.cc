@@ -142,6 +142,9 @@ int LoadCommand::Arguments::Measure() const {
     if (!failure.ok()) break;
     std::fprintf(table, "%s\n", TableLine(*measured).c_str());
     std::fflush(table);
+    if (measured->WritesDone() < kWritesDoneMin) {
+      std::fprintf(stderr, "partita-bench: %s: %s\n", workload.c_str(), TooFewWritesText(*measured).c_str());
+    }
     correct = correct && measured->IsCorrect();
     measurements.push_back(std::move(*measured));
     (void)Write(measurements, When::kSoFar);

@@ -27,14 +27,12 @@ ResourceUse ResourceUse::Now() {
   getrusage(RUSAGE_SELF, &usage);
   use.cpu_seconds = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
   std::ifstream io("/proc/self/io");
-  uint64_t cancelled = 0;  // Counted as written, and deleted before the kernel wrote it.
   for (std::string name; io >> name;) {
     uint64_t value = 0;
     io >> value;
     if (name == "write_bytes:") use.written_bytes = value;
-    if (name == "cancelled_write_bytes:") cancelled = value;
+    if (name == "cancelled_write_bytes:") use.cancelled_bytes = value;
   }
-  use.written_bytes -= std::min(use.written_bytes, cancelled);
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmRSS:")) use.resident_bytes = std::stoull(line.substr(6)) * 1024;
@@ -82,6 +80,10 @@ std::string TableHeader() {
   return Format("%-9s %-16s %9s %9s %9s %9s %9s %9s %9s %7s %6s %8s %8s", "engine", "workload", "ops/s",
                 "rows/s", "p50 us", "p99 us", "p99.9 us", "max us", "cpu us/op", "settle", "w-amp", "disk MB",
                 "rss MB");
+}
+
+std::string TooFewWritesText(const Measurement& m) {
+  return Format("did %.0f %% of the writes that were due beside it", m.WritesDone() * 100);
 }
 
 std::string WrongAnswersText(const Measurement& m) {

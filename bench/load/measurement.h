@@ -48,7 +48,8 @@ static_assert(std::is_trivially_copyable_v<Figures>);
 // What the process has used since it began; two of them give a difference.
 struct ResourceUse {
   double cpu_seconds = 0;
-  uint64_t written_bytes = 0;
+  uint64_t written_bytes = 0;    // Or about to be,
+  uint64_t cancelled_bytes = 0;  // of which so many were deleted before.
   uint64_t resident_bytes = 0;
 
   static ResourceUse Now();
@@ -77,6 +78,11 @@ uint32_t UsableCores();
 
 // Bytes of all files below `directory`, as the disk holds them.
 uint64_t DiskBytesOf(const std::string& directory);
+
+// Of the writes due beside what is measured an engine must do this share: with fewer the figure is not that
+// of the workload, and does not count.
+inline constexpr double kWritesDoneMin = 0.95;
+std::string TooFewWritesText(const Measurement& m);
 
 // "WRONG ANSWERS: 3 wrong, ..." of what is not correct.
 std::string WrongAnswersText(const Measurement& measurement);

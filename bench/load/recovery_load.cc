@@ -38,8 +38,10 @@ int WriteAndDie(const LoadConfig& config, const ValueGenerator& values) {
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> RunRecovery(const LoadConfig& config, const ValueGenerator& values,
+Result<std::unique_ptr<Engine>> RunRecovery(LoadConfig config, const ValueGenerator& values,
                                             Measurement* measurement) {
+  // As its puts are. At power a peer may recycle its logs, and not bear to be killed (rocksdb_options.cc).
+  config.engine_config.durability = DurabilityLevel::kProcess;
   PARTITA_ASSIGN(const pid_t child, StartChild([&] { return WriteAndDie(config, values); }));
   if (!WIFSIGNALED(WaitForChild(child))) return Status::IoError("could not write what was to be recovered");
 

@@ -8,7 +8,7 @@ namespace partita::bench {
 // checked afterwards. `config.engine_config.directory` must be empty.
 //
 // kUnsupported when this process has had an engine open: its threads would be missing in the other.
-Result<std::unique_ptr<Engine>> RunRecovery(const LoadConfig& config, const ValueGenerator& values,
+Result<std::unique_ptr<Engine>> RunRecovery(LoadConfig config, const ValueGenerator& values,
                                             Measurement* measurement);
 
 }  // namespace partita::bench

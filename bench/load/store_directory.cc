@@ -1,11 +1,28 @@
 #include "bench/load/store_directory.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 
 namespace partita::bench {
 namespace {
+
+// Tell a directory from another of its name: "device inode".
+std::string NumbersOf(const std::string& directory) {
+  struct stat info {};
+  if (stat(directory.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return "";
+  return std::to_string(info.st_dev) + " " + std::to_string(info.st_ino);
+}
+
+bool IsOurs(const std::string& store) {
+  std::string made;
+  std::getline(std::ifstream(MadePath(store)), made);
+  const std::string numbers = NumbersOf(store);
+  std::error_code error;
+  return !numbers.empty() && (made == numbers || std::filesystem::is_empty(store, error));
+}
 
 void RemoveStore(const std::string& store) {
   std::error_code error;
@@ -22,19 +39,16 @@ std::string LoadedPath(const std::string& store) { return store + ".loaded"; }
 
 Status MakeStoreDirectory(const std::string& store) {
   std::error_code error;
-  const bool is_ours =
-      std::filesystem::exists(MadePath(store), error) || std::filesystem::exists(LoadedPath(store), error);
-  if (!is_ours && std::filesystem::exists(store, error) && !std::filesystem::is_empty(store, error)) {
-    return Status::InvalidArgument(
-        store +
-        " holds files that partita-bench did not write; remove it, or name another "
-        "directory by --directory");
+  if (std::filesystem::exists(store, error) && !IsOurs(store)) {
+    return Status::InvalidArgument(store +
+                                   " is not known to be partita-bench's own; remove it, or name another "
+                                   "directory by --directory");
   }
   RemoveStore(store);
   std::filesystem::create_directories(store, error);
   if (error) return Status::IoError(store + ": " + error.message());
   std::ofstream mark(MadePath(store));
-  mark << "by partita-bench\n";
+  mark << NumbersOf(store) << "\n";
   return mark.flush() ? Status() : Status::IoError(MadePath(store) + " cannot be written");
 }
 

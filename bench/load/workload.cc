@@ -245,8 +245,9 @@ Result<Measurement> LoadRunner::Run(std::string_view workload) {
   }
   const ResourceUse after = ResourceUse::Now();
   measurement.cpu_seconds = after.cpu_seconds - measurement.begun.cpu_seconds;
+  const uint64_t written = after.written_bytes - measurement.begun.written_bytes;
   measurement.written_bytes =
-      after.written_bytes - std::min(after.written_bytes, measurement.begun.written_bytes);
+      written - std::min(written, after.cancelled_bytes - measurement.begun.cancelled_bytes);
   measurement.resident_bytes = after.resident_bytes;
   measurement.disk_bytes = DiskBytesOf(config_.engine_config.directory);
   return measurement;

@@ -83,6 +83,12 @@ TEST_F(LoadCommandTest, FilesOfOthersStayWhatItMadeBesideThemGoes) {
   EXPECT_EQ(RunLoad("--keys 300 --workload fill-seq --keep"), 0);
   EXPECT_EQ(RunLoad("--keys 300 --workload fill-seq"), 0);  // Over what an earlier run kept.
   EXPECT_TRUE(std::filesystem::exists(stores + "/partita"));
+  std::filesystem::remove_all(stores + "/partita");
+  std::filesystem::create_directories(stores + "/before");  // So that another directory gets the number.
+  std::filesystem::create_directories(stores + "/partita");
+  std::ofstream(stores + "/partita/mine") << "put in its place";
+  EXPECT_EQ(RunLoad("--keys 300 --workload fill-seq"), 1);
+  EXPECT_TRUE(std::filesystem::exists(stores + "/partita/mine"));
 }
 
 TEST_F(LoadCommandTest, ASignalEndsItAndItsStoresGo) {
