@@ -102,6 +102,9 @@ void Shard::UpdateDebt(const ReadView& view) {
     debt_nanos = std::max(debt_nanos, delay);
     base_bytes += shape.LevelBytes(TargetsFor(shape, picker).base_level);
   }
+  const std::lock_guard lock(debt_mutex_);
+  if (view.structure_counter < debt_as_of_) return;  // A newer view's stands.
+  debt_as_of_ = view.structure_counter;
   base_bytes_.store(base_bytes, std::memory_order_relaxed);
   debt_bytes_.store(pending, std::memory_order_relaxed);
   debt_nanos_per_kib_.store(debt_nanos, std::memory_order_relaxed);

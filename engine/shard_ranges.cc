@@ -176,12 +176,10 @@ void Shard::SettleReshaped() {
 }
 
 Task<void> Shard::SettleBehind(Shard* self) {
-  {  // Else what comes of an older view could stand in place of what an install has worked out.
-    const AsyncMutex::Guard structure = co_await self->structure_mutex_.Lock();
-    self->settles_soon_.store(false);
-    self->UpdateDebt(*self->views_.Pin());
-  }
+  self->settles_soon_.store(false);
+  self->UpdateDebt(*self->views_.Pin());
   self->ScheduleCompaction();  // One that ran for a range that is not the same any more came to nothing.
+  co_return;
 }
 
 // ---- Moves.

@@ -216,6 +216,7 @@ void Shard::Decide(WriteBatch* batch) {
     return;
   }
   if (range->fenced) {
+    batch->memtable.reset();
     batch->verdict = WriteBatch::Verdict::kMoving;
     batch->fence_end = range->fence_end;
     return;

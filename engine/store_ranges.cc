@@ -203,7 +203,11 @@ Task<Status> Store::PrepareMove(CatalogChange* change) {
   if (prepared.ok() && move->from->UnflushedOfRange(move->lower, kRestBytesMax) > kRestBytesMax) {
     prepared = Status::Busy("the disk was too slow for what is written to the range; try again");
   }
-  change->hold = write_hold_.Begin();  // For the fence's time.
+  if (prepared.ok()) {
+    change->hold = write_hold_.Begin();  // For the fence's time.
+  } else {
+    change->hold.End();
+  }
   if (prepared.ok()) prepared = EnterStep(change, ChangeStep::kFenced);
   if (prepared.ok()) prepared = co_await HandOverRest(move);
   if (prepared.ok()) prepared = EnterStep(change, ChangeStep::kSwapped);

@@ -188,7 +188,7 @@ Status WriteBatch::Encode(const std::shared_ptr<Memtable>& into, const BatchRoom
                                    " bytes of memory with their places in a memtable; there are " +
                                    std::to_string(room.memory_bytes));
   }
-  // Kept, an earlier one would be what it waits for, where that lies in a memtable that was flushed since.
+  // Kept, the chunks of an earlier one would not come back with its flush, and this batch may wait for those.
   if (memtable != into) memtable.reset();
   uint8_t* memory = into->arena().Allocate(size);
   if (memory == nullptr) return Status::ResourceExhausted("no memtable memory");

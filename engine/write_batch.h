@@ -74,7 +74,7 @@ struct WriteBatch {
   uint64_t structure_counter = 0;
   RangeEpoch epoch;
 
-  std::shared_ptr<Memtable> memtable;  // Whose arena holds the payload.
+  std::shared_ptr<Memtable> memtable;  // Whose arena holds the payload; null: there is none.
   uint8_t* payload = nullptr;
   std::string_view payload_view;
   RangeEpoch encoded_epoch;  // Which the payload names.
