@@ -14,8 +14,8 @@ namespace partita {
 // the device is writing, 1 to 3 ms of it, and all writes of a range may wait for the flush (store_ranges.cc).
 //
 // A hold is over at its end or kNanosMax after it began, whichever is first: what is held back may be what
-// its owner waits for. A later one takes the place of an earlier one. The times order nothing: who sees one late
-// writes one piece more, or looks once more. Thread-safe. `clock` outlives it.
+// its owner waits for. A later one takes the place of an earlier one. The times order nothing: who sees one
+// late writes one piece more, or looks once more. Thread-safe. `clock` outlives it.
 class WriteHold {
  public:
   static constexpr uint64_t kNanosMax = 20'000'000;
@@ -56,8 +56,9 @@ class WriteHold {
     return Guard(this, until_ns);
   }
 
-  // For who is about to write: ends when nothing holds it back, or kNanosMax later though one hold follows the
-  // other. Then nothing is held back for kFreeNanos: who splits ranges in a loop must not take all writing.
+  // For who is about to write: ends when nothing holds it back, or kNanosMax later though one hold follows
+  // the other. Then nothing is held back for kFreeNanos: who splits ranges in a loop must not take all
+  // writing.
   Task<void> Pass() {
     if (until_ns_.load(std::memory_order_relaxed) == 0) co_return;
     uint64_t now = clock_.MonotonicNanos();
