@@ -488,8 +488,10 @@ class Shard {
   std::atomic<uint64_t> base_bytes_{0};  // Of the levels that level 0 is merged into, of all ranges.
   FlushRate flush_rate_;
   std::atomic<uint64_t> seek_bytes_{0};  // Of level 0, by scans.
-  std::mutex debt_mutex_;    // Held by who stores the four next, and the pacer's pressure with them.
-  uint64_t debt_as_of_ = 0;  // The structure counter of the view that they are of.
+  // Held by who stores what is behind in a view: debt_nanos_per_kib_, debt_bytes_, base_bytes_, and the
+  // pacer's pressure with them.
+  std::mutex debt_mutex_;
+  uint64_t debt_as_of_ = 0;                      // That view's structure counter.
   std::atomic<uint64_t> debt_nanos_per_kib_{0};  // Above 0 compactions run at ordinary priority.
   std::mutex set_aside_mutex_;
   // Inputs that could not be read: not compacted again (F46), but once where their range was cut or joined
