@@ -1,5 +1,6 @@
 #include "bench/load/store_directory.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -10,11 +11,17 @@
 namespace partita::bench {
 namespace {
 
-// Tell a directory from another of its name: "device inode".
+// Tell a directory from another of its name: "device inode birth", as inodes' numbers are given again. The
+// birth is 0 where the file system keeps none.
 std::string NumbersOf(const std::string& directory) {
-  struct stat info {};
-  if (stat(directory.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return "";
-  return std::to_string(info.st_dev) + " " + std::to_string(info.st_ino);
+  struct statx info {};
+  if (statx(AT_FDCWD, directory.c_str(), 0, STATX_TYPE | STATX_INO | STATX_BTIME, &info) != 0) return "";
+  if (!S_ISDIR(info.stx_mode)) return "";
+  const bool has_birth = (info.stx_mask & STATX_BTIME) != 0;
+  const std::string birth =
+      has_birth ? std::to_string(info.stx_btime.tv_sec) + "." + std::to_string(info.stx_btime.tv_nsec) : "0";
+  return std::to_string(info.stx_dev_major) + ":" + std::to_string(info.stx_dev_minor) + " " +
+         std::to_string(info.stx_ino) + " " + birth;
 }
 
 bool IsOurs(const std::string& store) {
