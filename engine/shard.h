@@ -161,11 +161,12 @@ class Shard {
   // New owner, first: flushes all that its log holds of keys it does not own now. Replay may begin at the
   // position that it answers; what it may have had of the range in an earlier time lies in front.
   Task<Result<LogPosition>> PrepareToTake();
-  // Old owner: flushes until the memtables hold at most `enough` bytes of the range, or gives up once that is
-  // of little use any more: then what is left is more.
+  // Old owner: flushes until the memtables hold at most `enough` of the range, or gives up once that is of
+  // little use any more: then what is left is more.
   Task<Status> FlushRange(std::string lower, uint64_t enough);
-  // Bytes of the range that memtables hold; no more are counted than it takes to be above `enough`.
-  uint64_t UnflushedOfRange(const std::string& lower, uint64_t enough);
+  // What memtables hold of the range; no more is counted than it takes to be above `enough`. Here and above:
+  // bytes of keys and values, and 256 for each entry, as a small one takes its time too.
+  Task<uint64_t> UnflushedOfRange(std::string lower, uint64_t enough);
   // What the new owner takes over.
   struct HandOver {
     uint64_t attempt = 0;

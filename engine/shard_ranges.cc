@@ -14,13 +14,16 @@ namespace {
 
 // How often a range is flushed before what still comes in is handed over as it is.
 constexpr int kFlushRoundsMax = 8;
-// So much of what a flush left is counted.
-constexpr uint64_t kLeftBytesMax = 8 << 20;
+// So much of what a flush left is weighed.
+constexpr uint64_t kLeftWeightMax = 8 << 20;
+
+// A walk over entries looks so often whether its slice is over.
+constexpr uint64_t kEntriesPerLook = 64;
 
 constexpr uint64_t kLockPollNanos = 100'000;
 
-// An import takes the strand for so many bytes at a time, some 50 us.
-constexpr uint64_t kImportSliceBytes = 64 << 10;
+// An import takes the strand for so much weight at a time, some 50 us.
+constexpr uint64_t kImportSliceWeight = 64 << 10;
 // How long it waits for memtable memory in all, as writes of the range wait for it meanwhile.
 constexpr uint64_t kImportWaitNanosMax = 1'000'000'000;
 constexpr uint64_t kImportPollNanos = 500'000;
@@ -83,16 +86,25 @@ std::vector<std::unique_ptr<EntryIterator>> UnflushedOf(const ReadView& view, co
   return sources;
 }
 
-// Bytes of keys and values; no more are counted than it takes to be above `enough`.
-uint64_t UnflushedBytes(const ReadView& view, const RangeView& range, uint64_t enough) {
-  uint64_t bytes = 0;
+// What an entry adds to the pause of a move, as bytes: its own, and as many as are imported in the time that
+// each takes whatever its size, 0.2 to 0.5 us.
+uint64_t WeightOf(const Entry& entry) {
+  constexpr uint64_t kFixed = 256;
+  return kFixed + entry.user_key.size() + entry.value.size();
+}
+
+// Of the range; no more is weighed than it takes to be above `enough`.
+Task<uint64_t> UnflushedWeight(const ReadView& view, const RangeView& range, uint64_t enough) {
+  uint64_t weight = 0;
+  uint64_t looked_at = 0;
   for (const std::unique_ptr<EntryIterator>& source : UnflushedOf(view, range)) {
-    for (IterState at = source->SeekToFirst(); at == IterState::kEntry && bytes <= enough;
+    for (IterState at = source->SeekToFirst(); at == IterState::kEntry && weight <= enough;
          at = source->Next()) {
-      bytes += source->entry().user_key.size() + source->entry().value.size();
+      weight += WeightOf(source->entry());
+      if (++looked_at % kEntriesPerLook == 0) co_await YieldIfDue();
     }
   }
-  return bytes;
+  co_return weight;
 }
 
 }  // namespace
@@ -200,22 +212,23 @@ Task<Status> Shard::FlushRange(std::string lower, uint64_t enough) {
       ViewPin view = views_.Pin();
       const RangeView* range = view->FindRange(lower);
       if (range == nullptr) co_return Status::Moved("shard does not own the range");
-      const uint64_t counted_max = round == 0 ? enough : std::max(enough, kLeftBytesMax);
-      const uint64_t left = UnflushedBytes(*view, *range, counted_max);
+      const uint64_t weighed_max = round == 0 ? enough : std::max(enough, kLeftWeightMax);
+      const uint64_t left = co_await UnflushedWeight(*view, *range, weighed_max);
       if (left <= enough) co_return Status();
       // As much comes in as a flush takes out: another one would gain little, and cost one more table.
       if (left > left_before / 2) co_return Status();
-      if (round > 0 && left <= counted_max) left_before = left;
+      if (round > 0 && left <= weighed_max) left_before = left;
     }
     PARTITA_CO_TRY(co_await FlushMemtables());
   }
   co_return Status();
 }
 
-uint64_t Shard::UnflushedOfRange(const std::string& lower, uint64_t enough) {
-  ViewPin view = views_.Pin();
+Task<uint64_t> Shard::UnflushedOfRange(std::string lower, uint64_t enough) {
+  const ViewPin view = views_.Pin();
   const RangeView* range = view->FindRange(lower);
-  return range == nullptr ? 0 : UnflushedBytes(*view, *range, enough);
+  if (range == nullptr) co_return 0;
+  co_return co_await UnflushedWeight(*view, *range, enough);
 }
 
 Task<Result<Shard::HandOver>> Shard::PinRange(std::string lower, uint64_t attempt) {
@@ -249,7 +262,9 @@ Task<void> Shard::FenceRange(std::string lower, HandOver* out) {
   out->view = views_.Pin();
   out->structure.Release();
   MergingIterator entries(UnflushedOf(*out->view, *out->view->FindRange(lower)), Direction::kForward);
+  uint64_t looked_at = 0;
   for (IterState at = entries.SeekToFirst(); at == IterState::kEntry; at = entries.Next()) {
+    if (++looked_at % kEntriesPerLook == 0) co_await YieldIfDue();
     const Entry& entry = entries.entry();
     if (!out->rest.empty() && out->rest.back().user_key == entry.user_key) continue;
     out->rest.push_back(entry);
@@ -302,15 +317,16 @@ Task<Status> Shard::ImportRest(const HandOver& range) {
   do {  // One without entries, too, since the versions go on above what was there.
     ImportSlice slice{.attempt = range.attempt, .above = range.last, .waited = &waited, .entries = {}};
     size_t count = 0;
-    while (count < left.size() && slice.bytes < kImportSliceBytes) {
+    for (uint64_t weight = 0; count < left.size() && weight < kImportSliceWeight; ++count) {
+      weight += WeightOf(left[count]);
       slice.bytes += kImportOperationOverheadMax + left[count].user_key.size() + left[count].value.size();
-      ++count;
     }
     slice.entries = left.first(count);
     left = left.subspan(count);
     PARTITA_CO_TRY(co_await ImportNow(&slice));
     PARTITA_ASSERT(slice.position > last);
     last = slice.position;
+    if (!left.empty()) co_await YieldIfDue();
   } while (!left.empty());
   if (!SiteIsOn("move.import.wait")) co_return Status();
   co_return co_await commit_log_->AwaitVisible(last, DurabilityLevel::kPower);

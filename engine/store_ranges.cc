@@ -35,10 +35,10 @@ namespace partita {
 
 namespace {
 
-// How much of a range may be left in memtables when it is fenced.
-constexpr uint64_t kRestBytes = 1 << 20;
+// How much of a range may be left in memtables when it is fenced, as Shard::UnflushedOfRange counts.
+constexpr uint64_t kRest = 1 << 20;
 // Where more comes in than can be flushed: at most; half of it before the preparations, which take a while.
-constexpr uint64_t kRestBytesMax = 8 << 20;
+constexpr uint64_t kRestMax = 8 << 20;
 
 // Before the swap nothing of a move is in doubt, though a log that it waited for may be.
 Status NotMade(Status status) {
@@ -169,13 +169,13 @@ Task<Result<Store::MoveReport>> Store::MoveRange(std::string user_key, ShardId t
 Task<Result<Store::ChangePtr>> Store::BeginFence(const RangeMove& move, RangeEpoch epoch) {
   constexpr int kTries = 3;
   for (int i = 0; i < kTries; ++i) {
-    PARTITA_CO_TRY(NotMade(co_await move.from->FlushRange(move.lower, kRestBytes)));
+    PARTITA_CO_TRY(NotMade(co_await move.from->FlushRange(move.lower, kRest)));
     PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
     const RangeDescriptor* now = change->next.FindRange(move.lower);
     if (now == nullptr || now->epoch != epoch) {
       co_return Status::Busy("the range was changed while its move began; try again");
     }
-    if (move.from->UnflushedOfRange(move.lower, kRestBytesMax / 2) <= kRestBytesMax / 2) co_return change;
+    if (co_await move.from->UnflushedOfRange(move.lower, kRestMax / 2) <= kRestMax / 2) co_return change;
   }
   co_return Status::Busy(
       "the range is written to faster than it is flushed; it can move when there is less to do");
@@ -200,7 +200,7 @@ Task<Status> Store::PrepareMove(CatalogChange* change) {
   change->next.MoveRange(move->lower, move->to->id(), attempt);
   change->hold = write_hold_.Begin();  // Until the fence the device has then done what it was given.
   Status prepared = co_await PrepareUnfenced(move, change->next, std::move(structure));
-  if (prepared.ok() && move->from->UnflushedOfRange(move->lower, kRestBytesMax) > kRestBytesMax) {
+  if (prepared.ok() && co_await move->from->UnflushedOfRange(move->lower, kRestMax) > kRestMax) {
     prepared = Status::Busy("the disk was too slow for what is written to the range; try again");
   }
   if (prepared.ok()) {

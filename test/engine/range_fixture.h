@@ -34,7 +34,7 @@ class RangeTest : public testing::Test {
     world.wall_ticks_start += wall_ahead_ticks_;
     runtime_.emplace(world, *disk_);
     runtime_->CrashAtOperation(crash_at, SimCrashMoment::kAfter);
-    auto opened = runtime_->RunToEnd(Store::Open(*runtime_, SmallStoreOptions(shards)));
+    auto opened = runtime_->RunToEnd(Store::Open(*runtime_, SmallStoreOptions(shards, memtable_data_bytes_)));
     if (opened.ok()) store_ = std::move(opened).value();
     return opened.status();
   }
@@ -172,6 +172,7 @@ class RangeTest : public testing::Test {
       unanswered_;      // Key and what it should be.
   uint64_t lives_ = 0;  // Seeds of the runtimes.
   uint64_t wall_ahead_ticks_ = 0;
+  uint64_t memtable_data_bytes_ = 32u << 10;
 };
 
 }  // namespace partita

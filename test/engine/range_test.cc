@@ -133,6 +133,45 @@ TEST_F(RangeTest, AMoveTakesEverythingAlong) {
   ASSERT_TRUE(Close().ok());
 }
 
+// An entry takes its time behind the fence however small it is: many tombstones are flushed before it, as
+// many bytes are.
+TEST_F(RangeTest, ManySmallEntriesAreFlushedBeforeTheFence) {
+  memtable_data_bytes_ = 1u << 20;
+  ASSERT_TRUE(Open().ok());
+  MakeTable();
+  const uint32_t home = OwnerOf(4).value, away = (home + 1) % kShards;
+  const auto write = [&](WriteKind kind, int rows) {
+    for (int first = 0; first < rows; first += 100) {
+      std::vector<std::string> keys;
+      for (int i = 0; i < 100; ++i) keys.push_back(Key(4, first + i));
+      std::vector<WriteOp> ops(keys.size());
+      for (size_t i = 0; i < ops.size(); ++i) {
+        ops[i].kind = kind;
+        ops[i].user_key = keys[i];
+      }
+      WriteRequest request;
+      request.table = table_;
+      request.ops = ops;
+      ASSERT_TRUE(runtime_->RunToEnd(store_->Write(request)).status.ok());
+    }
+  };
+  constexpr int kMany = 4500;
+  ASSERT_NO_FATAL_FAILURE(write(WriteKind::kPut, kMany));
+  ASSERT_TRUE(runtime_->RunToEnd(store_->FlushMemtables()).ok());
+  ASSERT_NO_FATAL_FAILURE(write(WriteKind::kDelete, 500));
+  const Result<Store::MoveReport> few = Move(4, away);
+  ASSERT_TRUE(few.ok()) << few.status().ToString();
+  EXPECT_GT(few->rest_bytes, 500u * 10);
+  ASSERT_NO_FATAL_FAILURE(write(WriteKind::kPut, 500));
+  ASSERT_TRUE(runtime_->RunToEnd(store_->FlushMemtables()).ok());
+  ASSERT_NO_FATAL_FAILURE(write(WriteKind::kDelete, kMany));
+  const Result<Store::MoveReport> many = Move(4, home);
+  ASSERT_TRUE(many.ok()) << many.status().ToString();
+  EXPECT_EQ(many->rest_bytes, 0u);
+  ExpectRows("all are deleted");
+  ASSERT_TRUE(Close().ok());
+}
+
 // covers: F17
 // A table made anew begins above what the one before it gave. So does its range wherever it moves, though
 // nothing was written to it yet.
