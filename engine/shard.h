@@ -230,8 +230,8 @@ class Shard {
   Task<Status> Close();
 
   ShardStatistics Statistics();
-  // Of the tables' files; one that several ranges share counts for each.
-  uint64_t TableBytes();
+  // The sizes of the tables' files.
+  void AddFileBytes(std::map<ObjectId, uint64_t>* bytes_of);
   // The level sets of this moment, as a manifest without log; each file has a reference in
   // ShardContext::references more, which the caller drops. What hinders a change of files from being saved is
   // its error.

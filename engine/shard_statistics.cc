@@ -50,15 +50,13 @@ ShardStatistics Shard::Statistics() {
   return s;
 }
 
-uint64_t Shard::TableBytes() {
+void Shard::AddFileBytes(std::map<ObjectId, uint64_t>* bytes_of) {
   ViewPin view = views_.Pin();
-  uint64_t bytes = 0;
   for (const RangeView& range : view->ranges) {
     for (size_t level = 0; level < kLevels; ++level) {
-      for (const FileRef& file : range.levels->level(level)) bytes += file.info.file_size;
+      for (const FileRef& file : range.levels->level(level)) (*bytes_of)[file.info.id] = file.info.file_size;
     }
   }
-  return bytes;
 }
 
 }  // namespace partita

@@ -1,6 +1,7 @@
-#include "engine/store.h"
+#include <map>
 
 #include "engine/base/clock.h"
+#include "engine/store.h"
 
 // What a store makes of its load: samples of calls go from the threads that made them to those who reckon
 // with them (load_sampler.h).
@@ -58,8 +59,10 @@ Task<void> Store::TakeMemoryBack(Store* self) {
 void Store::TouchMemory() {
   if (closing_.load() || touches_memory_.exchange(true)) return;
   constexpr uint64_t kDecodedShare = 3;  // Of a table's bytes: blocks, and what they leave free between them.
+  std::map<ObjectId, uint64_t> bytes_of;  // By file: ranges share them, also those of several shards.
+  for (Shard* shard : sound_shards_) shard->AddFileBytes(&bytes_of);
   uint64_t bytes = 0;
-  for (Shard* shard : sound_shards_) bytes += kDecodedShare * shard->TableBytes();
+  for (const auto& [id, file_bytes] : bytes_of) bytes += kDecodedShare * file_bytes;
   tasks_.Spawn(runtime_.background(BackgroundClass::kMemory), TouchInBackground(this, bytes));
 }
 

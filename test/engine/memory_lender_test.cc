@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -231,6 +232,40 @@ TEST(MemoryLenderStoreTest, AStoreThatIsUsedForLongerTouchesWhatMemtablesWillTak
   put();
   put();
   EXPECT_GT(ResidentSetBytes(), before + two_steps * 3 / 4);
+  EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+}
+
+// A hundred ranges that refer to one small file have no more for the cache than that.
+TEST(MemoryLenderStoreTest, AFileThatRangesShareIsTouchedForOnce) {
+  constexpr int kRanges = 100;
+  SimDisk disk(4);
+  SimRuntime runtime({.seed = 4, .shards = 1}, disk);
+  StoreOptions options = SmallStoreOptions(1, /*memtable_data_bytes=*/4 * kMiB);
+  options.memory_bytes = uint64_t{1} << 30;
+  std::unique_ptr<Store> store = std::move(runtime.RunToEnd(Store::Open(runtime, options))).value();
+  Store::TableSpec spec{.account = "acme", .name = "rows", .raw = true, .split_partitions = {}};
+  const auto partition = [](int i) { return "p" + std::to_string(kRanges + i); };
+  for (int i = 1; i < kRanges; ++i) spec.split_partitions.push_back(partition(i));
+  const TableId table = runtime.RunToEnd(store->CreateTable(spec))->id;
+  std::mt19937_64 random(4);
+  const auto put = [&](int i) {
+    const std::string key = EncodeUserKey(table, partition(i), "r");
+    std::string content(4'000, ' ');
+    for (char& byte : content) byte = static_cast<char>(random());
+    const WriteOp op{.user_key = key, .content = content};
+    const WriteRequest request{.table = table, .ops = {&op, 1}, .durability = DurabilityLevel::kPower};
+    ASSERT_TRUE(runtime.RunToEnd(store->Write(request)).status.ok());
+  };
+  for (int i = 0; i < kRanges; ++i) put(i);
+  ASSERT_TRUE(runtime.RunToEnd(store->FlushMemtables()).ok());
+  ASSERT_EQ(store->Statistics()[0].levels[0].files, 1u);
+  const uint64_t two_steps = 2 * store->memory_plan().memtable_bytes / MemoryLender::kStepShare;
+  const uint64_t before = ResidentSetBytes();
+  for (int i = 0; i < 3; ++i) {
+    runtime.AdvanceTime(kNanosPerSecond);
+    put(i);
+  }
+  EXPECT_LT(ResidentSetBytes(), before + two_steps + 32 * kMiB);
   EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
 }
 
