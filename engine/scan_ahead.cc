@@ -73,13 +73,13 @@ class ScanAhead::RangeScan final : public RowSink {
   std::vector<Row> rows_;
 };
 
-ScanAhead::ScanAhead(Runtime& runtime, Slots& slots, ScanRequest rest, RowSink* sink, Router router)
+ScanAhead::ScanAhead(Runtime& runtime, Slots& slots, const ScanRequest& rest, RowSink* sink, Router router)
     : runtime_(runtime),
       slots_(slots),
       target_(sink),
       router_(std::move(router)),
       start_at_ns_(runtime.clock().MonotonicNanos() + kStartAfterNanos),
-      rest_(std::move(rest)) {}
+      behind_turn_(rest) {}
 
 ScanAhead::~ScanAhead() {
   PARTITA_ASSERT(tasks_.running() == 0);
@@ -97,11 +97,7 @@ bool ScanAhead::Watch::GoOn() {
 }
 
 void ScanAhead::Start() {
-  has_slot_ = slots_.free.fetch_sub(1, std::memory_order_relaxed) > 0;
-  if (!has_slot_) {
-    slots_.free.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
+  rest_ = behind_turn_;
   for (uint32_t i = 0; i < runtime_.shard_count() && workers_.size() < kRangesMax; ++i) {
     Executor* worker = &runtime_.shard_executor(ShardId(i));
     if (worker != Executor::Current()) workers_.push_back(worker);
@@ -117,11 +113,19 @@ void ScanAhead::StartMore() {
     std::unique_ptr<RowSieve> sieve = target_->NewSieve();
     if (sieve == nullptr) return;
     std::optional<Piece> piece = router_(&rest_);
-    if (!piece) return;
+    if (!piece || !TakeSlot()) return;
     scans_.push_back(std::make_unique<RangeScan>(std::move(*piece), std::move(sieve),
                                                  kBytesMax / workers_.size(), worker));
     tasks_.Spawn(*worker, Run(scans_.back().get()));
   }
+}
+
+// Once there is something to do with it: there are few, and most scans want none.
+bool ScanAhead::TakeSlot() {
+  if (has_slot_) return true;
+  has_slot_ = slots_.free.fetch_sub(1, std::memory_order_relaxed) > 0;
+  if (!has_slot_) slots_.free.fetch_add(1, std::memory_order_relaxed);
+  return has_slot_;
 }
 
 Task<void> ScanAhead::Run(RangeScan* scan) {

@@ -19,9 +19,10 @@ namespace partita {
 //
 // 1. Nothing is started before the scan has lasted a millisecond and its sink says that it is worth it
 //    (RowSink::NewSieve): a page that fills up soon costs no other shard anything.
-// 2. Then each other worker scans one range, in the order in which the scan will come to them, and keeps the
-//    rows that pass, at most kBytesMax of all together. What it does not find room for is not lost: the page
-//    ends there, so that a partition is never given from two points in time (F14).
+// 2. Then, from where the scan is by that time, each other worker scans one range, in the order in which the
+//    scan will come to them, and keeps the rows that pass, at most kBytesMax of all together. What it does
+//    not find room for is not lost: the page ends there, so that a partition is never given from two points
+//    in time (F14).
 // 3. The scan comes to such a range: Take waits for it, gives its rows to the sink in key order, on the
 //    thread of the scan, and the worker that is free goes on with another range.
 //
@@ -48,8 +49,8 @@ class ScanAhead {
   // The next piece of a scan, of which its request is cut off; nothing at the end or when routing fails.
   using Router = std::function<std::optional<Piece>(ScanRequest* rest)>;
 
-  // `rest`: behind the range that is scanned first.
-  ScanAhead(Runtime& runtime, Slots& slots, ScanRequest rest, RowSink* sink, Router router);
+  // `rest`: what lies behind the range in turn, wherever the scan is.
+  ScanAhead(Runtime& runtime, Slots& slots, const ScanRequest& rest, RowSink* sink, Router router);
   ~ScanAhead();
 
   // What ranges are to be scanned with that nobody has scanned ahead: the sink, and it sees when to start.
@@ -85,6 +86,7 @@ class ScanAhead {
 
   void Start();
   void StartMore();
+  bool TakeSlot();
   static Task<void> Run(RangeScan* scan);
 
   Runtime& runtime_;
@@ -96,7 +98,8 @@ class ScanAhead {
   bool decided_ = false;  // Whether it is worth it, and there is a slot.
   bool has_slot_ = false;
   std::vector<Executor*> workers_;                   // Without the one that runs the scan.
-  ScanRequest rest_;                                 // Not yet started.
+  const ScanRequest& behind_turn_;                   // The scan's.
+  ScanRequest rest_;                                 // Once begun: what is not yet scanned ahead.
   std::deque<std::unique_ptr<RangeScan>> scans_;     // In the order of the scan.
   std::vector<std::unique_ptr<RangeScan>> dropped_;  // Stopped, perhaps not at their end.
   TaskGroup tasks_;

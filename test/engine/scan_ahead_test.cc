@@ -25,6 +25,7 @@ bool IsWanted(std::string_view content) { return content.substr(0, 1) == "y"; }
 struct Sieved {
   int made = 0;
   int rows = 0;
+  std::string first;  // The first key in order that passed.
   bool goes_on = true;
 };
 
@@ -37,7 +38,10 @@ class CountingSieve : public RowSieve {
     for (size_t i = 0; i < rows.size(); ++i) wanted |= uint64_t{IsWanted(rows[i].content)} << i;
     return wanted;
   }
-  bool Passes(std::string_view, Version, std::string_view content) override { return IsWanted(content); }
+  bool Passes(std::string_view user_key, Version, std::string_view content) override {
+    if (IsWanted(content) && (sieved_->first.empty() || user_key < sieved_->first)) sieved_->first = user_key;
+    return IsWanted(content);
+  }
   bool GoOn() override { return sieved_->goes_on; }
 
  private:
@@ -130,6 +134,26 @@ class AheadWorld {
     co_return answer;
   }
 
+  static Task<void> ScanInto(AheadWorld* world, SievedSink* taker, bool* ended) {
+    const ScanRequest request = world->Whole(Direction::kForward);
+    const Result<ScanAnswer> answer = co_await world->store_->Scan(request, taker);
+    EXPECT_TRUE(answer.ok()) << answer.status().ToString();
+    *ended = true;
+  }
+  // Whether the first, which begins earlier, still went on when the second had lasted long enough to get
+  // help.
+  static Task<bool> ScanBesideScan(AheadWorld* world, SievedSink* first, SievedSink* second) {
+    TaskGroup group;
+    bool first_ended = false, second_ended = false;
+    group.Spawn(world->runtime_->client(1), ScanInto(world, first, &first_ended));
+    co_await SleepFor(2 * ScanAhead::kStartAfterNanos);
+    group.Spawn(world->runtime_->client(0), ScanInto(world, second, &second_ended));
+    co_await SleepFor(2 * ScanAhead::kStartAfterNanos);
+    const bool was_beside = !first_ended;
+    co_await group.Join();
+    co_return was_beside;
+  }
+
   ScanRequest Whole(Direction direction) const {
     ScanRequest request;
     request.lower = TableLowerBound(table_);
@@ -216,6 +240,40 @@ TEST(ScanAheadTest, NothingIsScannedAheadWithoutASieveOrWithinOneRange) {
   ASSERT_TRUE(world.runtime_->RunToEnd(world.store_->Scan(one, &part)).ok());
   EXPECT_FALSE(part.keys.empty());
   EXPECT_EQ(sieved.made, 0);
+}
+
+// A scan may be behind many small ranges before it lasts: they are not scanned once more.
+TEST(ScanAheadTest, OthersBeginWhereTheScanIsByThen) {
+  constexpr int kCached = 6;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    Sieved sieved;
+    AheadWorld world(seed);
+    ScanRequest front = world.Whole(Direction::kForward);
+    front.upper = world.Key(kCached, kRowsOfEach - 1);
+    SievedSink first(&sieved);
+    first.sieves = false;
+    ASSERT_TRUE(world.runtime_->RunToEnd(world.store_->Scan(front, &first)).ok());
+    SievedSink all(&sieved);
+    ASSERT_TRUE(world.runtime_->RunToEnd(world.store_->Scan(world.Whole(Direction::kForward), &all)).ok());
+    EXPECT_EQ(all.keys, world.Expected(Direction::kForward));
+    EXPECT_GT(sieved.rows, 0);
+    EXPECT_GT(sieved.first, world.Key(kCached, 0)) << seed;
+  }
+}
+
+// There are few slots, and a store of this size has one.
+TEST(ScanAheadTest, AScanThatWantsNoHelpTakesNoSlot) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    Sieved sieved;
+    AheadWorld world(seed);
+    SievedSink plain(&sieved), sieving(&sieved);
+    plain.sieves = false;
+    const bool was_beside = world.runtime_->RunToEnd(AheadWorld::ScanBesideScan(&world, &plain, &sieving));
+    EXPECT_EQ(plain.keys, world.Expected(Direction::kForward));
+    EXPECT_EQ(sieving.keys, world.Expected(Direction::kForward));
+    EXPECT_TRUE(was_beside);
+    EXPECT_GT(sieved.rows, 0) << seed;
+  }
 }
 
 TEST(ScanAheadTest, AScanThatIsGivenUpStopsTheOthers) {
