@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "engine/base/assert.h"
 #include "engine/base/clock.h"
@@ -13,6 +14,13 @@ namespace {
 constexpr uint64_t kCutSeconds = 60;
 
 constexpr size_t kCpu = static_cast<size_t>(HeatMetric::kCpu);
+
+// What the bucket that has most of them has, of the weight of the keys.
+double HeaviestOf(const HeatAxis& axis, const std::vector<HeatAxis::WeightedKey>& keys) {
+  std::vector<double> loads(axis.size());
+  for (const HeatAxis::WeightedKey& key : keys) loads[axis.BucketOf(key.key)] += key.weight;
+  return *std::max_element(loads.begin(), loads.end());
+}
 
 }  // namespace
 
@@ -72,7 +80,10 @@ void HeatHistory::EndSecond() {
     Column* column = ColumnOf(&tiers_[i], second_);
     if (column != nullptr && ended != nullptr && !ended->cells.empty()) AddTo(*ended, column);
   }
-  if (!was_cut_ || second_ >= cut_second_ + kCutSeconds) CutAnew();
+  const bool is_time = !was_cut_ || second_ >= cut_second_ + kCutSeconds;
+  if (!is_time || !keys_due_.empty()) return;
+  cut_second_ = second_;
+  keys_due_.swap(keys_);
 }
 
 void HeatHistory::AddTo(const Column& from, Column* to) {
@@ -89,29 +100,36 @@ void HeatHistory::AddTo(const Column& from, Column* to) {
   }
 }
 
+bool HeatHistory::IsCutDue() const {
+  std::lock_guard lock(mutex_);
+  return !keys_due_.empty();
+}
+
 void HeatHistory::CutAnew() {
-  std::vector<double> loads(axis_->size());
-  std::vector<HeatAxis::WeightedKey> keys;
-  double whole = 0;
-  std::map<std::string, double> weights;  // Long prefixes are cut, and may be alike then.
-  for (auto& [hash, key] : keys_) weights[std::move(key.key)] += key.weight;
-  keys_.clear();
-  for (const auto& [key, weight] : weights) {
-    keys.push_back({key, weight});
-    loads[axis_->BucketOf(key)] += weight;
-    whole += weight;
+  AxisPtr axis;
+  KeysByHash sampled;
+  {
+    std::lock_guard lock(mutex_);
+    axis = axis_;
+    sampled = std::exchange(keys_due_, {});
   }
-  cut_second_ = second_;
-  const double heaviest = *std::max_element(loads.begin(), loads.end());
-  const bool is_even = heaviest <= kUnevenShares * whole / HeatAxis::kBucketsMax;
-  if (keys.empty() || is_even) return;
-  auto next = std::make_shared<HeatAxis>(HeatAxis::Cut(keys, HeatAxis::kBucketsMax));
-  was_cut_ = was_cut_ || next->size() > HeatAxis::kBucketsMax / 2;
+  if (sampled.empty()) return;
+  std::map<std::string, double> weights;  // Long prefixes are cut, and may be alike then.
+  double whole = 0;
+  for (auto& [hash, key] : sampled) {
+    weights[std::move(key.key)] += key.weight;
+    whole += key.weight;
+  }
+  std::vector<HeatAxis::WeightedKey> keys;
+  for (const auto& [key, weight] : weights) keys.push_back({key, weight});
+  const double heaviest = HeaviestOf(*axis, keys);
+  if (heaviest <= kUnevenShares * whole / HeatAxis::kBucketsMax) return;
+  auto next = std::make_shared<const HeatAxis>(HeatAxis::Cut(keys, HeatAxis::kBucketsMax));
   // One partition alone may be as heavy: then another cut is no better.
-  std::fill(loads.begin(), loads.end(), 0);
-  loads.resize(std::max(loads.size(), next->size()));
-  for (const HeatAxis::WeightedKey& key : keys) loads[next->BucketOf(key.key)] += key.weight;
-  if (*std::max_element(loads.begin(), loads.end()) < heaviest * 0.75) axis_ = std::move(next);
+  const bool is_better = HeaviestOf(*next, keys) < heaviest * 0.75;
+  std::lock_guard lock(mutex_);
+  was_cut_ = was_cut_ || next->size() > HeatAxis::kBucketsMax / 2;
+  if (is_better) axis_ = std::move(next);
 }
 
 // The finest that goes back so far.

@@ -24,7 +24,8 @@ namespace partita {
 //    its buckets are spread evenly over those that they overlap.
 // 3. When the load of the last minute is uneven over the axis (heaviest bucket above kUnevenShares of the
 //    mean), the axis is cut anew from what was sampled in it, once a minute at most; columns keep the axis
-//    they began with. At first, while there is none, it is cut every second.
+//    they began with. At first, while there is none, it is cut every second. A cut takes some ms: who gives
+//    samples only notes that one is due, and has it made elsewhere (CutAnew).
 // 4. Read brings all columns of a window to one axis, cut evenly from what they hold.
 //
 // Memory: 1.6 KiB a column that had any load, 6.5 MiB for all 4,116, and the axes, at most one a minute in
@@ -35,6 +36,10 @@ class HeatHistory : public LoadConsumer {
   static constexpr double kUnevenShares = 4;
 
   void Take(std::span<const LoadSample> samples) override;
+
+  bool IsCutDue() const;
+  // Does nothing where none is due.
+  void CutAnew();
 
   struct Picture {
     uint64_t begin_ns = 0;   // By Clock::RecentNanos; of the first column.
@@ -61,6 +66,7 @@ class HeatHistory : public LoadConsumer {
 
  private:
   using AxisPtr = std::shared_ptr<const HeatAxis>;
+  using KeysByHash = std::unordered_map<uint64_t, HeatAxis::WeightedKey>;
   using FloatValues = std::array<float, kHeatMetrics>;
   struct Column {
     uint64_t number = UINT64_MAX;  // Its time over its span.
@@ -76,7 +82,6 @@ class HeatHistory : public LoadConsumer {
   Column* ColumnOf(Tier* tier, uint64_t second);
   void CountKey(const LoadSample& sample, double weight);
   void EndSecond();
-  void CutAnew();
   static void AddTo(const Column& from, Column* to);
   const Tier& TierFor(uint64_t seconds) const;
 
@@ -93,7 +98,8 @@ class HeatHistory : public LoadConsumer {
   static constexpr uint64_t kKeysCountedWhole = 1024;
   static constexpr uint64_t kKeysSkip = 7;
   uint64_t keys_counted_ = 0;  // Of this second.
-  std::unordered_map<uint64_t, HeatAxis::WeightedKey> keys_;
+  KeysByHash keys_;
+  KeysByHash keys_due_;  // What the axis is to be cut from now.
 };
 
 }  // namespace partita

@@ -319,6 +319,8 @@ class Store {
   void TouchMemory();
   static Task<void> TouchInBackground(Store* self, uint64_t data_bytes);
   static Task<void> NoteTouched(Store* self);
+  void CutHeatIfDue();
+  static Task<void> CutHeat(Store* self);
   void NoteRead(std::string_view user_key, size_t content_bytes, uint64_t cpu_ns) {
     load_.Note(LoadKind::kRead, user_key, 1, user_key.size() + content_bytes, cpu_ns);
   }
@@ -356,6 +358,7 @@ class Store {
   RecentLoad recent_load_;
   HotPartitions hot_partitions_;
   HeatHistory heat_history_;
+  std::atomic<bool> cuts_heat_{false};
   LoadSampler load_{runtime_.clock(), [this] { WakeCollector(); }};
   std::vector<std::unique_ptr<Shard>> shards_;  // By number; null: damaged.
   std::vector<Shard*> sound_shards_;            // The others.

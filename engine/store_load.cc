@@ -21,6 +21,19 @@ Task<void> Store::CollectOnWorker(Store* self) {
   }
   self->BalanceIfDue();
   self->LendMemoryIfDue();
+  self->CutHeatIfDue();
+  co_return;
+}
+
+// It takes some ms, which is too long for a worker.
+void Store::CutHeatIfDue() {
+  if (closing_.load() || !heat_history_.IsCutDue() || cuts_heat_.exchange(true)) return;
+  tasks_.Spawn(runtime_.background(BackgroundClass::kOrdinary), CutHeat(this));
+}
+
+Task<void> Store::CutHeat(Store* self) {
+  self->heat_history_.CutAnew();
+  self->cuts_heat_.store(false);
   co_return;
 }
 

@@ -47,6 +47,7 @@ void Note(benchmark::State& state) {
     if (due) {
       due = false;
       sampler.Collect();
+      history.CutAnew();
     }
   }
   const double samples = static_cast<double>(sampler.statistics().samples);
@@ -69,7 +70,10 @@ void Sample(benchmark::State& state) {
   for (auto _ : state) {
     sampler.Note(LoadKind::kRead, keys[at], 1, 100, 300);
     if (++at == keys.size()) at = 0;
-    if (at % 16 == 0) sampler.Collect();  // So few that N stays 1.
+    if (at % 16 == 0) {  // So few that N stays 1.
+      sampler.Collect();
+      history.CutAnew();
+    }
   }
 }
 BENCHMARK(Sample)->MinTime(1);

@@ -40,6 +40,7 @@ class HeatHistoryTest : public testing::Test {
     std::vector<LoadSample> samples;
     for (uint64_t i = 0; i < count; ++i) samples.push_back(Sample(first + i, second, weight));
     history_.Take(samples);
+    history_.CutAnew();
   }
   HeatHistory::Picture Read(HeatHistory::Window window, uint64_t second) {
     return history_.Read(window, second * kNanosPerSecond);
@@ -168,6 +169,26 @@ TEST_F(HeatHistoryTest, ABusyStoreIsCutAsEvenly) {
   for (size_t bucket = 0; bucket < picture.axis.size(); ++bucket)
     most = std::max(most, picture.at(0, bucket)[0]);
   EXPECT_LT(most, 3 * Sum(picture, HeatMetric::kReads) / static_cast<double>(picture.axis.size()));
+}
+
+// The end of a second that others wait for does not cut.
+TEST_F(HeatHistoryTest, ACutThatIsDueWaitsUntilItIsAskedFor) {
+  const auto take = [&](uint64_t second) {
+    std::vector<LoadSample> samples;
+    for (uint64_t i = 0; i < 200; ++i) samples.push_back(Sample(i, second));
+    history_.Take(samples);
+  };
+  take(1'000);
+  EXPECT_FALSE(history_.IsCutDue());
+  for (uint64_t second = 1'001; second < 1'005; ++second) take(second);
+  EXPECT_TRUE(history_.IsCutDue());
+  EXPECT_EQ(Read({.seconds = 10}, 1'004).axis.size(), 1u);
+  history_.CutAnew();
+  EXPECT_FALSE(history_.IsCutDue());
+  take(1'005);
+  const auto picture = Read({.seconds = 1}, 1'005);
+  EXPECT_GT(picture.axis.size(), HeatAxis::kBucketsMax / 2);
+  EXPECT_NEAR(Sum(picture, HeatMetric::kReads), 200, 1);
 }
 
 // The first bucket reaches from the beginning of all keys: what it holds must not be spread over others.

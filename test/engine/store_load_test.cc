@@ -69,6 +69,16 @@ TEST_F(StoreLoadTest, ReadsAreLoadOfTheirPartition) {
   EXPECT_EQ(loads.size(), 2u);
 }
 
+TEST_F(StoreLoadTest, TheHistorysAxisIsCutBehindCalls) {
+  for (int second = 0; second < 4; ++second) {
+    runtime_.AdvanceTime(2 * LoadSampler::kCollectNanos);  // So that the worker is asked to collect.
+    for (int i = 0; i < 50; ++i) Put(i, 0);
+    NextSecond();
+  }
+  const auto picture = store_->heat_history().Read({.seconds = 2}, runtime_.clock().RecentNanos());
+  EXPECT_GT(picture.axis.size(), 25u);
+}
+
 TEST_F(StoreLoadTest, ReadsOfFilesAndWritesAreToo) {
   ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
   NextSecond();
