@@ -83,6 +83,8 @@ struct Catalog {
   std::vector<RangeDescriptor> ranges;      // Sorted by lower, disjoint.
   std::vector<AccountDescriptor> accounts;  // Each name once.
 
+  bool is_forming() const { return formed_layout != layout; }
+
   const TableDescriptor* FindTable(std::string_view account, std::string_view name) const;
   const TableDescriptor* FindTable(TableId id) const;
 

@@ -250,7 +250,7 @@ Task<Status> RepairSurvey::FindStoreId() {
 
 Task<Status> RepairSurvey::FindManifests() {
   const Catalog& catalog = found_.catalog;
-  const bool forming = !found_.catalog_lost && catalog.formed_layout != catalog.layout;
+  const bool forming = !found_.catalog_lost && catalog.is_forming();
   for (uint32_t i = 0; i < catalog.shard_count; ++i) {
     const std::string key = ManifestKey(catalog.layout, ShardId(i));
     RepairFindings::Shard shard;

@@ -78,7 +78,8 @@ struct ShardContext {
   StoreId store;
   uint32_t layout = 1;
   Incarnation incarnation;
-  uint32_t shard_count = 1;
+  uint32_t shard_count = 1;   // That are open beside each other.
+  bool is_resharded = false;  // Others take over: what the log holds goes to tables as it is opened (F67).
   std::function<ObjectId()> next_object;  // Thread-safe; never the same twice (F41).
   ZoneExtractor zones;
   // An active memtable is frozen at this size in memory, or with so many bytes of keys and values.

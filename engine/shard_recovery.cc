@@ -13,7 +13,7 @@
 //  2. Open its tables. A damaged one leaves its range damaged, and the shard opens (F39).
 //  3. Replay the log from the manifest's replay_from into memtables; nothing is rewritten into
 //     tables unless memory does not suffice (then what is there is flushed first, and the log is
-//     read on from there).
+//     read on from there), or the shard makes way for another number of them.
 //  4. Let go of log segments that hold little: each opening begins a new one.
 //  5. Start the clock above everything that was ever exposed (F17, F18).
 //
@@ -330,14 +330,16 @@ Task<Status> Shard::SpillReplay(Manifest* manifest, ReadView* view, LogPosition 
 }
 
 // Without writes nothing would ever trim a log, and every opening adds a segment to it: one that holds
-// nothing is begun anew, and what a long one holds in vain is written to tables.
+// nothing is begun anew, and what a long one holds in vain is written to tables. So is all of one that will
+// be read no more.
 Task<Status> Shard::EmptyLog(Manifest* manifest, ReadView* view) {
   const LogPosition last = recovered_.log.last;
   uint64_t held = view->active->empty() ? 0 : view->active->arena().reserved_bytes();
   for (const MemtableRef& frozen : view->frozen) held += frozen.table->arena().reserved_bytes();
   if (held > 0) {
     const uint64_t idle = kIdleSegmentsMax * context_.log_segment_bytes;
-    if (log_->live_bytes() > idle + 2 * held) co_return co_await SpillReplay(manifest, view, last);
+    if (context_.is_resharded || log_->live_bytes() > idle + 2 * held)
+      co_return co_await SpillReplay(manifest, view, last);
     co_return Status();
   }
   manifest->replay_from = LogPosition(last.value + 1);

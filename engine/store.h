@@ -235,10 +235,11 @@ class Store {
   Task<void> JoinReads();
   Task<Status> RefuseManifests();
   Task<Status> CheckEmptyDirectory();
-  Task<Status> OpenShards(uint32_t count, bool forming);
-  static Task<void> OpenOneShard(Store* store, ShardId id, bool forming, Result<std::unique_ptr<Shard>>* out);
+  Task<Status> OpenAllShards();
+  Task<Status> OpenShards(uint32_t first, uint32_t count);
+  static Task<void> OpenOneShard(Store* store, ShardId id, Result<std::unique_ptr<Shard>>* out);
   void NoteDamagedShard(const Status& why);
-  Task<Status> Reshard(uint32_t shards);
+  Task<Status> Reshard();
   Task<Status> RemoveLeftovers();
   Task<Status> RemoveOldLayouts();
   Task<Result<bool>> RemoveLog(std::string directory);

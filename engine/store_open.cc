@@ -11,14 +11,15 @@
 //     else is there (F69).
 //  2. Raise the incarnation durably: logs and objects of this life have names and seals of their own
 //     (F17, F30).
-//  3. Open all shards in parallel: each loads its manifest, opens its tables, replays its log.
-//  4. When another number of shards is asked for: flush everything to tables, write manifests for
-//     the new layout, and commit the change with one swap of the catalog; then open again (F67).
+//  3. When another number of shards is asked for: open those there were, no more of them at once than there
+//     will be, as the memory is divided for so many; each writes what it replays to tables and is closed
+//     again. Write manifests for the new layout, and commit the change with one swap of the catalog (F67).
 //     A crash before the swap leaves the old layout whole, one after it the new.
+//  4. Open all shards in parallel: each loads its manifest, opens its tables, replays its log.
 //  5. Remove what no manifest names (F37).
 //  6. Take the reserve of space (F55). What an earlier life left of it 1 to 5 may use up.
 //
-// A degraded open (F39) goes on without the shards that 3 refuses, and leaves out 4 and 5.
+// A degraded open (F39) goes on without the shards that 4 refuses, and leaves out 3 and 5.
 
 namespace partita {
 
@@ -119,7 +120,8 @@ ShardContext Store::MakeShardContext() {
                        .store = catalog_.store,
                        .layout = catalog_.layout,
                        .incarnation = Incarnation(catalog_.incarnation),
-                       .shard_count = catalog_.shard_count,
+                       .shard_count = std::min(catalog_.shard_count, options_.shards),
+                       .is_resharded = catalog_.shard_count != options_.shards,
                        .next_object = nullptr,
                        .zones = options_.zones,
                        .memtable_bytes = memory_plan_.memtable_freeze_bytes,
@@ -154,7 +156,7 @@ Task<Status> Store::OpenForReading() {
   PARTITA_CO_TRY(DeriveSizes());
   ++catalog_.incarnation;
   report_.shards_before = catalog_.shard_count;
-  PARTITA_CO_TRY(co_await OpenShards(catalog_.shard_count, catalog_.formed_layout != catalog_.layout));
+  PARTITA_CO_TRY(co_await OpenAllShards());
   PublishCatalog();
   opened_ = true;
   opened_ns_ = runtime_.clock().RecentNanos();
@@ -178,15 +180,14 @@ Task<Status> Store::OpenAll() {
   ++next.incarnation;
   PARTITA_CO_TRY(co_await SaveCatalog(std::move(next)));
 
-  bool forming = catalog_.formed_layout != catalog_.layout;
   report_.shards_before = catalog_.shard_count;
-  PARTITA_CO_TRY(co_await OpenShards(catalog_.shard_count, forming));
-  if (forming) {
+  if (catalog_.shard_count != options_.shards) PARTITA_CO_TRY(co_await Reshard());
+  PARTITA_CO_TRY(co_await OpenAllShards());
+  if (catalog_.is_forming()) {
     Catalog formed = catalog_;
     formed.formed_layout = formed.layout;
     PARTITA_CO_TRY(co_await SaveCatalog(std::move(formed)));
   }
-  if (catalog_.shard_count != options_.shards) PARTITA_CO_TRY(co_await Reshard(options_.shards));
   if (!degraded()) {
     // They take room and no more: what cannot be removed is tried again by the next opening.
     Status removed = co_await RemoveOldLayouts();
@@ -325,45 +326,49 @@ Task<Status> Store::FindOrCreateCatalog() {
 // Before anything is written (F66). Nor is an opening counted that a damaged manifest forbids: by the count a
 // repair tells whether such a shard's log is whole.
 Task<Status> Store::RefuseManifests() {
-  const bool forming = catalog_.formed_layout != catalog_.layout;
   for (uint32_t i = 0; i < catalog_.shard_count; ++i) {
     ManifestStore manifests(*meta_, catalog_.layout, ShardId(i));
     Result<Manifest> manifest = co_await manifests.Load();
     if (manifest.code() == Code::kUnsupported) co_return manifest.status();
     if (options_.open_degraded) continue;
     if (manifest.code() == Code::kCorruption) co_return manifest.status();
-    if (manifest.code() == Code::kNotFound && !forming)
+    if (manifest.code() == Code::kNotFound && !catalog_.is_forming())
       co_return ManifestMissing(catalog_.layout, ShardId(i));
   }
   co_return Status();
 }
 
-Task<void> Store::OpenOneShard(Store* store, ShardId id, bool forming, Result<std::unique_ptr<Shard>>* out) {
-  *out = co_await Shard::Open(store->MakeShardContext(), id, store->catalog_, forming);
+Task<void> Store::OpenOneShard(Store* store, ShardId id, Result<std::unique_ptr<Shard>>* out) {
+  *out = co_await Shard::Open(store->MakeShardContext(), id, store->catalog_, store->catalog_.is_forming());
 }
 
-Task<Status> Store::OpenShards(uint32_t count, bool forming) {
-  sound_shards_.clear();
-  shards_.clear();
-  shard_damages_.assign(count, Status());
+Task<Status> Store::OpenAllShards() {
   references_.Clear();
+  shard_damages_.assign(catalog_.shard_count, Status());
+  PARTITA_CO_TRY(co_await OpenShards(0, catalog_.shard_count));
+  if (degraded()) references_.KeepAll();
+  for (Shard* shard : sound_shards_) shard->StartBackground();
+  co_return Status();
+}
+
+Task<Status> Store::OpenShards(uint32_t first, uint32_t count) {
   std::vector<Result<std::unique_ptr<Shard>>> opened;
   for (uint32_t i = 0; i < count; ++i) opened.emplace_back(Status::Closed("not opened"));
   for (uint32_t i = 0; i < count; ++i) {
-    Executor& worker = runtime_.shard_executor(ShardId(i));
-    tasks_.Spawn(worker, OpenOneShard(this, ShardId(i), forming, &opened[i]));
+    Executor& worker = runtime_.shard_executor(ShardId(first + i));
+    tasks_.Spawn(worker, OpenOneShard(this, ShardId(first + i), &opened[i]));
   }
   co_await tasks_.Join();
-  Status first;
+  Status refused;
   for (auto& shard : opened) {
     const bool damaged = shard.code() == Code::kCorruption || shard.code() == Code::kIoError;
     // Where a store is being made there is nothing to serve yet, nor to keep.
-    if (damaged && options_.open_degraded && !forming) {
+    if (damaged && options_.open_degraded && !catalog_.is_forming()) {
       NoteDamagedShard(shard.status());
       continue;
     }
     if (!shard.ok()) {
-      if (first.ok()) first = shard.status();
+      if (refused.ok()) refused = shard.status();
       continue;
     }
     const LogRecovery& log = (*shard)->recovered().log;
@@ -373,11 +378,7 @@ Task<Status> Store::OpenShards(uint32_t count, bool forming) {
     shards_.push_back(std::move(shard).value());
     sound_shards_.push_back(shards_.back().get());
   }
-  if (first.ok()) {
-    if (degraded()) references_.KeepAll();
-    for (Shard* shard : sound_shards_) shard->StartBackground();
-  }
-  co_return first;
+  co_return refused;
 }
 
 // Its place in shards_ stays empty.
@@ -390,28 +391,30 @@ void Store::NoteDamagedShard(const Status& why) {
   shards_.push_back(nullptr);
 }
 
-Task<Status> Store::Reshard(uint32_t shards) {
+// No background work is started: it could remove files that shards not opened yet share.
+Task<Status> Store::Reshard() {
   std::vector<FileMeta> files;
   Version ceiling;
-  for (auto& shard : shards_) PARTITA_CO_TRY(co_await shard->FlushMemtables());
-  Status closed;
-  for (auto& shard : shards_) {
-    Status one = co_await shard->Close();
-    if (closed.ok()) closed = one;
-    // Only now: a compaction that ran until then may have replaced files.
-    for (FileMeta& file : shard->Files()) files.push_back(std::move(file));
-    ceiling = std::max(ceiling, shard->version_ceiling());
+  for (uint32_t first = 0; first < catalog_.shard_count; first += options_.shards) {
+    PARTITA_CO_TRY(co_await OpenShards(first, std::min(options_.shards, catalog_.shard_count - first)));
+    Status closed;
+    for (auto& shard : shards_) {
+      Status one = co_await shard->Close();
+      if (closed.ok()) closed = one;
+      for (FileMeta& file : shard->Files()) files.push_back(std::move(file));
+      ceiling = std::max(ceiling, shard->version_ceiling());
+    }
+    co_await JoinReads();
+    sound_shards_.clear();
+    shards_.clear();
+    PARTITA_CO_TRY(closed);
   }
-  co_await JoinReads();
-  sound_shards_.clear();
-  shards_.clear();
-  PARTITA_CO_TRY(closed);
 
   Catalog next = catalog_;
   ++next.layout;
   next.formed_layout = next.layout;
-  next.AssignRanges(shards);
-  for (uint32_t i = 0; i < shards; ++i) {
+  next.AssignRanges(options_.shards);
+  for (uint32_t i = 0; i < options_.shards; ++i) {
     Manifest manifest;
     manifest.shard = ShardId(i);
     manifest.layout = next.layout;
@@ -425,8 +428,7 @@ Task<Status> Store::Reshard(uint32_t shards) {
     ManifestStore store(*meta_, next.layout, ShardId(i), ManifestStore::Existing::kMayExist);
     PARTITA_CO_TRY(co_await store.Save(manifest));
   }
-  PARTITA_CO_TRY(co_await SaveCatalog(std::move(next)));  // The commit.
-  co_return co_await OpenShards(shards, /*forming=*/false);
+  co_return co_await SaveCatalog(std::move(next));  // The commit.
 }
 
 // Removes the files of a log that no shard has any more. False: there is no such log.
