@@ -57,8 +57,10 @@ class LogSalvager {
     }
     // Also where the walk broke: the tail may hold what comes next.
     if (assembler_.has_value()) PARTITA_CO_TRY(co_await ReadTail());
+    if (durable_ > delivered_to_) out_.lost = true;               // F31.
     if (head_id() < options_.newest_segment) out_.lost = true;    // F35.
     if (delivered_to_.value + 1 < from_.value) out_.lost = true;  // F31.
+    if (out_.lost && reached_ > delivered_to_) out_.lost_to = reached_;
     co_return std::move(out_);
   }
 
@@ -129,14 +131,18 @@ class LogSalvager {
     co_return made;
   }
 
+  // As LogRecoverer::InEffect, but that damage in front of the frame that says so is for the walk to meet.
   Task<bool> TakesEffect(const Segment& segment) {
     SegmentReader reader(*segment.file, segment.sealed);
     ParsedFrame frame;
     while (true) {
       Result<bool> found = co_await NextAgain(&reader, &frame);
-      if (!found.ok() || !*found) co_return false;
+      if (!found.ok() || !*found) break;
       if (frame.header.takes_effect()) co_return true;
     }
+    const Result<FramesBeyond> beyond = co_await reader.ScanBeyond();
+    if (!beyond.ok()) co_return true;  // What cannot be read may have been.
+    co_return beyond->any && beyond->durable_max >= segment.header().first_position;
   }
 
   // From the newest segment in effect back along the names of predecessors; where that name is lost or names
@@ -296,12 +302,12 @@ class LogSalvager {
       SegmentReader::FrameVisitor visit = [this](uint64_t, const ParsedFrame& frame) {
         NoteVersions(frame.header);
         const uint64_t ends = frame.header.next_position().value - 1;
-        reached_ = std::max({reached_, LogPosition(ends), frame.header.durable_position});
+        durable_ = std::max(durable_, frame.header.durable_position);
+        reached_ = std::max({reached_, LogPosition(ends), durable_});
       };
       Result<FramesBeyond> seen = co_await reader.ScanBeyond(std::move(visit));
       if (!seen.ok() && !IsDamage(seen.status())) co_return seen.status();
     }
-    if (out_.lost && reached_ > delivered_to_) out_.lost_to = reached_;
     co_return Status();
   }
 
@@ -350,7 +356,8 @@ class LogSalvager {
   std::unique_ptr<LogTail> tail_;  // Null: it cannot be read.
   std::optional<RecordAssembler> assembler_;
   LogPosition delivered_to_;
-  LogPosition reached_;
+  LogPosition durable_;  // What frames say was flushed,
+  LogPosition reached_;  // and that or what they hold.
   SalvagedLog out_;
 };
 

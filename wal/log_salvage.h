@@ -20,7 +20,8 @@ namespace partita {
 //     frame what the header said. Where a segment is missing, the next older one stands in; when `from` is 0
 //     only one that reaches to where its successor begins, for what lies further back is of no dense log.
 //  4. What follows the prefix is not delivered, only looked at: for the versions in it, above which the
-//     clock must go on, and for how far the log is known to have reached.
+//     clock must go on, and for how far the log is known to have reached. What any frame says was flushed
+//     behind the prefix is lost, however well the prefix ends.
 struct SalvagedLog {
   LogPosition first;  // Delivered; 0: none.
   LogPosition last;

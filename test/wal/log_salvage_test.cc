@@ -1,0 +1,82 @@
+#include "wal/log_salvage.h"
+
+#include <gtest/gtest.h>
+
+#include "test/wal/log_harness.h"
+#include "wal/log_inspect.h"
+
+// covers: F53 F80
+//
+// What a repair says of a log that recovery refuses. Whole stores: test/engine/repair_test.cc.
+
+namespace partita {
+namespace {
+
+constexpr size_t kCopiedBytes = 10u << 10;  // A frame holds one.
+
+SalvagedLog Salvage(SimDisk& disk, std::vector<std::string>* payloads) {
+  SimRuntime runtime({.seed = 1}, disk);
+  auto salvaged = RunBlocking(SalvageLog(runtime.files(), runtime.clock(), LogProcess::Options(),
+                                         LogPosition{1}, [payloads](const LogRecord& record) {
+                                           payloads->emplace_back(record.payload);
+                                           return Status();
+                                         }));
+  EXPECT_TRUE(salvaged.ok()) << salvaged.status().ToString();
+  return salvaged.ok() ? std::move(salvaged).value() : SalvagedLog();
+}
+
+// The one whose first frame has this position.
+InspectedFrame FrameAtPosition(SimDisk& disk, uint64_t position, std::string* path) {
+  SimRuntime runtime({.seed = 1}, disk);
+  InspectedFrame found;
+  SegmentId newest;
+  for (const std::string& file : disk.ListFiles(kTestDirectory + "/0")) {
+    InspectedFrame in_file;
+    const auto segment =
+        RunBlocking(InspectSegment(runtime.files(), file, [&in_file, position](const InspectedFrame& frame) {
+          if (in_file.size == 0 && frame.first_position.value == position) in_file = frame;
+        }));
+    if (!segment.ok() || in_file.size == 0 || segment->segment <= newest) continue;
+    newest = segment->segment;
+    found = in_file;
+    *path = file;
+  }
+  return found;
+}
+
+// A flush fails, what is not known flushed is copied to a new segment, and writes of level power go on there;
+// then a copied frame in front of the one that takes effect rots.
+TEST(LogSalvageTest, DamageAmongCopiedRecordsLosesWhatFollowedThem) {
+  constexpr uint64_t kCopied = 3, kLast = 7;
+  for (uint64_t rotten = kCopied; rotten < kCopied + 2; ++rotten) {
+    SimDisk disk(31);
+    std::vector<std::string> payloads;
+    for (uint64_t p = 1; p <= kLast; ++p) payloads.push_back(PayloadFor(p, 1, kCopiedBytes));
+    {
+      LogProcess process(disk, LogProcess::Options());
+      process.Recover();
+      ASSERT_TRUE(process.AppendAndFlush(1, {payloads[0], payloads[1]}).ok());
+      process.runtime().AddFault({.operations = SimOps(SimOp::kFlush), .count = 1});
+      ASSERT_FALSE(process.AppendAndFlush(kCopied, {payloads[2]}).ok());
+      ASSERT_TRUE(process.Move(kCopied, {payloads[2], payloads[3], payloads[4]}).ok());
+      for (uint64_t p = 6; p <= kLast; ++p) ASSERT_TRUE(process.AppendAndFlush(p, {payloads[p - 1]}).ok());
+    }
+    disk.CrashPower();
+    std::string path;
+    const InspectedFrame frame = FrameAtPosition(disk, rotten, &path);
+    ASSERT_GT(frame.size, kCopiedBytes);
+    disk.FlipBit(path, frame.offset + kCopiedBytes / 2, 1);
+    ASSERT_EQ(LogProcess(disk, LogProcess::Options(2)).TryRecover().status().code(), Code::kCorruption);
+
+    std::vector<std::string> kept;
+    const SalvagedLog salvaged = Salvage(disk, &kept);
+    EXPECT_FALSE(salvaged.damages.empty());
+    EXPECT_TRUE(salvaged.lost) << rotten;
+    EXPECT_EQ(salvaged.lost_to, LogPosition{kLast}) << rotten;
+    payloads.resize(rotten - 1);
+    EXPECT_TRUE(kept == payloads) << kept.size();
+  }
+}
+
+}  // namespace
+}  // namespace partita
