@@ -48,6 +48,21 @@ Task<void> DropCacheOf(FileSystem& files, std::string path) {
   if (file.ok()) (void)co_await (*file)->DropCache();  // Else the read below says why.
 }
 
+// What Scrubber::Logs reads: whole files, those that are prepared or free included.
+Task<Result<uint64_t>> LogFileBytes(FileSystem& files, const Catalog& catalog) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < catalog.shard_count; ++i) {
+    const std::string directory = LogDirectory(catalog.layout, ShardId(i));
+    PARTITA_CO_ASSIGN(const bool exists, co_await files.Exists(directory));
+    if (!exists) continue;
+    PARTITA_CO_ASSIGN(const std::vector<DirectoryEntry> entries, co_await files.List(directory));
+    for (const DirectoryEntry& entry : entries) {
+      if (SegmentPool::NumberOf(entry.name)) bytes += entry.size;
+    }
+  }
+  co_return bytes;
+}
+
 class Scrubber {
  public:
   // `meters`: by shard; null of those that are not open.
@@ -258,13 +273,12 @@ Task<Result<ScrubReport>> Store::Scrub(ScrubOptions options) {
       tables.emplace(file.info.id, Due{file.info.id, file.info.file_size, &shard->background()});
     }
   }
-  uint64_t bytes = 0;
+  const Catalog catalog = CatalogCopy();
+  PARTITA_CO_ASSIGN(uint64_t bytes, co_await LogFileBytes(runtime_.files(), catalog));
   for (const auto& [id, due] : tables) bytes += due.bytes;
-  for (const ShardStatistics& shard : Statistics()) bytes += shard.log_live_bytes;
   options.pace.bytes_per_second = RateOf(options, bytes);
 
   TaskPacer pacer(runtime_.clock(), options.pace, bytes);
-  const Catalog catalog = CatalogCopy();
   Scrubber scrubber(runtime_.files(), *objects_, catalog, pacer, BackgroundMeters());
   PARTITA_CO_TRY(co_await scrubber.Meta());
   PARTITA_CO_TRY(co_await scrubber.Logs());
