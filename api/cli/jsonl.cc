@@ -3,7 +3,9 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "api/date_time.h"
@@ -68,6 +70,22 @@ Status NotOfType(const Field& field, std::string_view type) {
                      " is no " + std::string(type));
 }
 
+// What a Double made of these digits, which have neither point nor exponent.
+bool HoldsExactly(double value, std::string_view digits) {
+  char exact[std::numeric_limits<double>::max_exponent10 + 3];  // A sign, and one digit more than that.
+  const auto written = std::to_chars(exact, exact + sizeof(exact), value, std::chars_format::fixed, 0);
+  return std::string_view(exact, written.ptr) == digits;
+}
+
+Status NotExact(const Field& field) {
+  const std::string annotation = QuotedForMessage(std::string(field.name) + std::string(kTypeAnnotation));
+  const bool fits_int64 = ParseValueText(PropertyType::kInt64, field.text).ok();
+  return InvalidLine("property " + QuotedForMessage(field.name) + ": " + QuotedForMessage(field.text) +
+                     " would be rounded to an Edm.Double; " + annotation +
+                     (fits_int64 ? ":\"Edm.Int64\" beside it keeps every digit"
+                                 : ":\"Edm.Double\" beside it takes it rounded"));
+}
+
 // The value of a member without annotation.
 Result<PropertyValue> InferValue(const Field& field) {
   switch (field.kind) {
@@ -79,8 +97,12 @@ Result<PropertyValue> InferValue(const Field& field) {
     default:
       break;
   }
-  if (std::optional<PropertyValue> number = InferJsonNumber(field.text)) return *std::move(number);
-  return NotOfType(field, "Edm.Double");
+  std::optional<PropertyValue> number = InferJsonNumber(field.text);
+  if (!number) return NotOfType(field, "Edm.Double");
+  const double* value = number->if_double();
+  const bool integer = field.text.find_first_of(".eE") == field.text.npos;
+  if (value != nullptr && integer && !HoldsExactly(*value, field.text)) return NotExact(field);
+  return *std::move(number);
 }
 
 Result<PropertyValue> AnnotatedValue(const Field& field, std::string_view type_name) {

@@ -17,8 +17,9 @@ namespace partita {
 //
 // Reading: `X@odata.type` annotates X wherever it stands. Without annotation a string is a String, a
 // number with neither point nor exponent that fits an Int32, any other number a Double; true and false
-// are Booleans. null means: no such property. `Timestamp`, names that begin `odata.`, annotations of
-// what is not there, of the keys and of annotations are ignored.
+// are Booleans. An integer without annotation that no Double holds exactly is refused, where the service
+// rounds it: an import tells nobody what it changed. null means: no such property. `Timestamp`, names that
+// begin `odata.`, annotations of what is not there, of the keys and of annotations are ignored.
 
 // Parses entities from JSON text; keeps its buffers between calls. Used by one thread.
 class JsonEntityParser {

@@ -302,6 +302,19 @@ TEST_F(ImportCommandTest, RefusesWithLineNumbersWhatTheTableDoesNotTake) {
   EXPECT_THAT(imported.err, AllOf(HasSubstr("line 4:"), HasSubstr("AlreadyExists")));
 }
 
+TEST_F(ImportCommandTest, AnIntegerThatWouldBeRoundedIsABadRecord) {
+  const std::string keys = R"({"PartitionKey":"p","RowKey":)";
+  const std::string file =
+      Write("in.jsonl", keys + "\"1\",\"D\":1}\n" + keys + "\"2\",\"D\":9007199254740993}\n");
+  const CommandOutcome imported = Run({"import", file, "--table", "Things", "--create"});
+  EXPECT_EQ(imported.code, ExitCode::kFindings);
+  EXPECT_THAT(imported.err, AllOf(HasSubstr("line 2:"), HasSubstr("Edm.Int64")));
+  EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "1\n");
+  const CommandOutcome put = Run({"put", "Things", keys + "\"2\",\"D\":9007199254740993}"});
+  EXPECT_EQ(put.code, ExitCode::kUsage);
+  EXPECT_THAT(put.err, HasSubstr("Edm.Int64"));
+}
+
 TEST_F(ImportCommandTest, MergeKeepsTheOtherProperties) {
   const std::string first = Write("a.csv", "PartitionKey,RowKey,A,A@type\np,r,1,Edm.Int32\n");
   const std::string second = Write("b.csv", "PartitionKey,RowKey,B\np,r,two\n");

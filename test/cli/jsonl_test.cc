@@ -80,6 +80,35 @@ TEST(JsonLinesTest, ControlInformationIsReadAndNotStored) {
   EXPECT_EQ(cases, 10);
 }
 
+TEST(JsonLinesTest, AnIntegerIsNeverRoundedUnasked) {
+  JsonEntityParser parser;
+  const auto value_of = [&](std::string_view members) {
+    const Result<Entity> entity = parser.Parse(WithKeys(members));
+    return entity.ok() ? *entity->Get("D") : PropertyValue(entity.status().message());
+  };
+  EXPECT_EQ(value_of(R"("D":9007199254740992)"), PropertyValue(9007199254740992.0));
+  EXPECT_EQ(value_of(R"("D":-2147483649)"), PropertyValue(-2147483649.0));
+  EXPECT_EQ(value_of(R"("D":18446744073709551616)"), PropertyValue(18446744073709551616.0));
+  EXPECT_EQ(value_of(R"("D":-0)"), PropertyValue(0));
+  EXPECT_EQ(value_of(R"("D":9007199254740993.0)"), PropertyValue(9007199254740992.0)) << "no integer";
+  const std::string largest = "179769313486231570814527423731704356798070" + std::string(267, '0');
+  for (const std::string& rounded : {std::string("9007199254740993"), std::string("-9007199254740993"),
+                                     std::string("9223372036854775807")}) {
+    const PropertyValue refusal = value_of("\"D\":" + rounded);
+    ASSERT_NE(refusal.if_string(), nullptr) << rounded;
+    EXPECT_THAT(*refusal.if_string(), HasSubstr(rounded)) << rounded;
+    EXPECT_THAT(*refusal.if_string(), HasSubstr(R"("D@odata.type":"Edm.Int64" beside it)")) << rounded;
+    EXPECT_EQ(value_of(R"("D@odata.type":"Edm.Int64","D":)" + rounded),
+              PropertyValue(int64_t{std::stoll(rounded)}));
+  }
+  for (const std::string& rounded : {std::string("18446744073709551617"), largest, "-" + largest}) {
+    const PropertyValue refusal = value_of("\"D\":" + rounded);
+    ASSERT_NE(refusal.if_string(), nullptr) << rounded;
+    EXPECT_THAT(*refusal.if_string(), HasSubstr(R"("D@odata.type":"Edm.Double" beside it)")) << rounded;
+    EXPECT_EQ(value_of(R"("D@odata.type":"Edm.Double","D":)" + rounded), PropertyValue(std::stod(rounded)));
+  }
+}
+
 TEST(JsonLinesTest, NullsAreDroppedBeforeCounting) {
   std::string members;
   for (int i = 0; i < 252; ++i) members += "\"p" + std::to_string(i) + "\":" + std::to_string(i) + ",";
