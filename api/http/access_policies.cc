@@ -106,6 +106,8 @@ std::optional<DateTime> ParseSasTime(std::string_view text) {
   } else if (!text.ends_with('Z')) {
     return std::nullopt;
   }
+  // In an ACL nine digits are refused (recorded), unlike in a value.
+  if (FractionDigits(whole) > kFractionDigitsKept) return std::nullopt;
   Result<DateTime> time = ParseDateTime(whole);
   if (!time.ok()) return std::nullopt;
   return *time;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "api/date_time.h"
 #include "api/limits.h"
 #include "api/names.h"
 #include "api/value_text.h"
@@ -81,6 +82,8 @@ bool MayBe(PropertyType type, const RowCell& cell, RowFormat format) {
   if (type == PropertyType::kDouble) {
     return std::isfinite(*value->if_double()) && ComesBack(*value->if_double(), cell);
   }
+  // Nanoseconds would be cut off.
+  if (type == PropertyType::kDateTime) return FractionDigits(cell.text) <= kFractionDigitsKept;
   // 007 is an identifier, and would come back as 7.
   return type != PropertyType::kInt64 || std::to_string(*value->if_int64()) == cell.text;
 }

@@ -84,9 +84,9 @@ TEST(EtagTest, OnlyTheExactSpellingIsOurs) {
   EXPECT_EQ(ParseEtag(good).form, EtagForm::kVersion);
   EXPECT_EQ(ParseEtag("\t " + good + " ").form, EtagForm::kVersion);
   for (const char* other :
-       {"W/\"datetime'2025-01-15T10%3A20%3A30.50Z'\"", "W/\"datetime'2025-01-15T10%3a20%3a30.5Z'\"",
-        "W/\"datetime'2025-01-15T10%3A20%3A30.5'\"", "W/\"datetime''\"", "W/\"datetime'\"", "W/\"\"",
-        "W/\"datetime'1600-01-15T10%3A20%3A30Z'\""}) {
+       {"W/\"datetime'2025-01-15T10%3A20%3A30.50Z'\"", "W/\"datetime'2025-01-15T10%3A20%3A30.12345678Z'\"",
+        "W/\"datetime'2025-01-15T10%3a20%3a30.5Z'\"", "W/\"datetime'2025-01-15T10%3A20%3A30.5'\"",
+        "W/\"datetime''\"", "W/\"datetime'\"", "W/\"\"", "W/\"datetime'1600-01-15T10%3A20%3A30Z'\""}) {
     EXPECT_EQ(ParseEtag(other).form, EtagForm::kForeign) << other;
   }
   for (const char* bad : {"", " ", "W/", "W/\"", "\"", "W/\"a\x01\"", "W/\"a\"b\"", "W/ \"a\"", "*,*"}) {
@@ -115,6 +115,18 @@ TEST(DateTimeTest, EveryDayOfEveryYearComesBack) {
   EXPECT_EQ(previous, "9999-12-31T00:00:00Z");
 }
 
+TEST(DateTimeTest, DigitsBehindTheSeventhAreCutOff) {
+  const DateTime time = *ParseDateTime("2024-01-02T03:04:05.1234567Z");
+  for (const char* text :
+       {"2024-01-02T03:04:05.12345678Z", "2024-01-02T03:04:05.123456799Z",
+        "2024-01-02T05:04:05.12345670000000000000000000+02:00", "2024-01-02T03:04:05.123456789"}) {
+    EXPECT_EQ(ParseDateTime(text)->ticks, time.ticks) << text;
+  }
+  EXPECT_EQ(ParseDateTime("9999-12-31T23:59:59.999999999Z")->ticks, kDateTimeTicksMax);
+  EXPECT_EQ(FractionDigits("2024-01-02T03:04:05Z"), 0u);
+  EXPECT_EQ(FractionDigits("2024-01-02T03:04:05.123456789+02:00"), 9u);
+}
+
 TEST(DateTimeTest, MalformedAndOutOfRangeAreToldApart) {
   for (const char* text : {"",
                            "tomorrow",
@@ -123,7 +135,7 @@ TEST(DateTimeTest, MalformedAndOutOfRangeAreToldApart) {
                            "2024-01-02T24:00:00Z",
                            "2024-01-02T03:60:00Z",
                            "2024-01-02T03:04:60Z",
-                           "2024-01-02T03:04:05.12345678Z",
+                           "2024-01-02T03:04:05.12345678x",
                            "2024-01-02T03:04:05.Z",
                            "2024-01-02T03:04:05ZZ",
                            "2024-01-02T03:04:05+2:00",

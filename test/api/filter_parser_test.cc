@@ -54,6 +54,8 @@ TEST(FilterParserTest, EveryLiteralKeepsItsType) {
   EXPECT_EQ(Reprinted("a eq GUID'6F9619FF-8B86-D011-B42D-00C04FC964FF'"),
             "a eq guid'6f9619ff-8b86-d011-b42d-00c04fc964ff'");
   EXPECT_EQ(Reprinted("a eq datetime'2024-05-06'"), "a eq datetime'2024-05-06T00:00:00Z'");
+  EXPECT_EQ(Reprinted("a eq datetime'2024-05-06T07:08:09.123456789Z'"),
+            "a eq datetime'2024-05-06T07:08:09.1234567Z'");
   EXPECT_EQ(Reprinted("a eq false"), "a eq false");
 }
 

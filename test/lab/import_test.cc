@@ -87,11 +87,11 @@ TEST_F(ImportTest, RowsThatInsertsWillTakeAreCheckedAsThoseThatAreLoaded) {
   EXPECT_EQ(findings("k1,c\n", kReads), "") << "which nobody takes";
 }
 
-TEST_F(ImportTest, WhatWouldLoseDigitsAsANumberIsAText) {
+TEST_F(ImportTest, WhatWouldLoseDigitsIsAText) {
   Write("ids.csv",
-        "long,form,kept,small,whole\n"
-        "12345678901234567890,12e45,12.50,1.5e-07,7\n"
-        "12345678901234567891,1e3,100000000000000000000,-2.5E+22,-3\n");
+        "long,form,kept,small,whole,at\n"
+        "12345678901234567890,12e45,12.50,1.5e-07,7,2026-01-31T12:00:00Z\n"
+        "12345678901234567891,1e3,100000000000000000000,-2.5E+22,-3,2026-01-31T12:00:00.123456789Z\n");
   WriteExperiment("import = \"ids.csv\"\n", "pk = \"{long}\"\nrk = \"{form}\"\n");
   const Experiment experiment = Sound();
   Record record;
@@ -101,6 +101,7 @@ TEST_F(ImportTest, WhatWouldLoseDigitsAsANumberIsAText) {
   EXPECT_EQ(record.values[2], PropertyValue(1e20)) << "no digit of it is lost";
   EXPECT_EQ(record.values[3], PropertyValue(-2.5e22)) << "as programs write such numbers";
   EXPECT_EQ(record.values[4], PropertyValue(int64_t{-3}));
+  EXPECT_EQ(record.values[5], PropertyValue("2026-01-31T12:00:00.123456789Z")) << "a DateTime holds 100 ns";
   Write("ids.jsonl", "{\"id\":12345678901234567890,\"n\":1e3}\n{\"id\":5,\"n\":2.5}\n");
   WriteExperiment("import = \"ids.jsonl\"\n", "pk = \"{id}\"\nrk = \"\"\n");
   const Experiment lines = Sound();
