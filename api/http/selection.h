@@ -15,8 +15,9 @@ class Selection {
   Selection() = default;  // Everything, and not asked for.
 
   // `text`: the decoded value of $select; nothing when it was not given. Names are separated by commas,
-  // spaces around them fall away, duplicates collapse; blank text or `*` alone selects everything. 400
-  // InvalidInput for more than 255 names or an empty one.
+  // spaces around them fall away, duplicates collapse. Blank text selects everything, and so does `*`, alone
+  // as the reference has it or among others: no property can have that name. 400 InvalidInput for more than
+  // 255 names or an empty one.
   static std::optional<ServiceError> Parse(std::optional<std::string_view> text, Selection* selection);
 
   bool selects_all() const { return names_.empty(); }

@@ -218,6 +218,12 @@ TEST(EntityFormatTest, ABlankSelectionShowsEverything) {
   EXPECT_THAT(Show(entity, {.select = ""}), HasSubstr(R"(#orders/@Element&$select=",)"));
   EXPECT_THAT(Show(entity, {.select = " "}), HasSubstr(R"(&$select=%20",)"));
   EXPECT_THAT(Show(entity, {.select = "*"}), HasSubstr(R"("x":1})"));
+  for (const std::string_view some : {"*,y", "PartitionKey, * ", "y,*,*"}) {
+    const std::string shown = Show(entity, {.select = some});
+    EXPECT_THAT(shown, HasSubstr(R"("x":1})")) << some;
+    EXPECT_THAT(shown, Not(HasSubstr("null"))) << some;
+  }
+  EXPECT_THAT(Show(entity, {.select = "*,y"}), HasSubstr(R"(&$select=*,y",)"));
   EXPECT_THAT(Show(entity), Not(HasSubstr("$select")));
 }
 
