@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view kHead = "\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\"utf-8\"?>";
 constexpr std::string_view kPermissions = "raud";
+constexpr size_t kDateSize = 10;  // YYYY-MM-DD
 
 // Each letter once, where it stands first: repeated they say no more, and would be kept and given back by the
 // ten thousand.
@@ -25,13 +26,27 @@ std::string EachOnce(std::string_view letters) {
   return once;
 }
 
+// A moment as an ACL gives it: as a SAS does, or with an offset in the place of `Z`, which azure-xml for Java
+// sends for who is not in UTC. The reference does not say what the service answers to that; what is meant is
+// plain.
+std::optional<DateTime> ParsePolicyTime(std::string_view text) {
+  const bool is_date = text.size() == kDateSize;
+  const bool has_zone = text.ends_with('Z') || text.find_first_of("+-", kDateSize) != text.npos;
+  if (!is_date && !has_zone) return std::nullopt;
+  // Nine digits are refused (recorded), unlike in a value.
+  if (FractionDigits(text) > kFractionDigitsKept) return std::nullopt;
+  Result<DateTime> time = ParseDateTime(is_date ? std::string(text).append("T00:00Z") : std::string(text));
+  if (!time.ok()) return std::nullopt;
+  return *time;
+}
+
 // An empty element says as much as none.
 std::optional<ServiceError> ReadTime(const XmlElement* node, std::optional<DateTime>* time) {
   if (node == nullptr) return std::nullopt;
   const std::optional<std::string> text = TrimmedTextOf(*node);
   if (!text) return InvalidDocument();
   if (text->empty()) return std::nullopt;
-  *time = ParseSasTime(*text);
+  *time = ParsePolicyTime(*text);
   if (!*time) return InvalidDocument();
   return std::nullopt;
 }
@@ -99,18 +114,8 @@ const StoredPolicy* StoredPolicies::Find(std::string_view id) const {
 }
 
 std::optional<DateTime> ParseSasTime(std::string_view text) {
-  constexpr size_t kDateSize = 10;  // YYYY-MM-DD
-  std::string whole(text);
-  if (text.size() == kDateSize) {
-    whole.append("T00:00Z");
-  } else if (!text.ends_with('Z')) {
-    return std::nullopt;
-  }
-  // In an ACL nine digits are refused (recorded), unlike in a value.
-  if (FractionDigits(whole) > kFractionDigitsKept) return std::nullopt;
-  Result<DateTime> time = ParseDateTime(whole);
-  if (!time.ok()) return std::nullopt;
-  return *time;
+  const bool has_offset = text.size() > kDateSize && !text.ends_with('Z');
+  return has_offset ? std::nullopt : ParsePolicyTime(text);
 }
 
 std::optional<ServiceError> ReadAccessPolicies(std::string_view xml, StoredPolicies* policies) {

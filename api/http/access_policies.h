@@ -30,11 +30,12 @@ struct StoredPolicies {
   const StoredPolicy* Find(std::string_view id) const;  // Null when there is none. Ids compare exactly.
 };
 
-// A moment as a SAS or a policy gives it: `YYYY-MM-DD`, `YYYY-MM-DDThh:mmZ`, `YYYY-MM-DDThh:mm:ssZ`, with up
-// to seven digits of fraction. Nothing for anything else.
+// A moment as a SAS gives it: `YYYY-MM-DD`, `YYYY-MM-DDThh:mmZ`, `YYYY-MM-DDThh:mm:ssZ`, with up to seven
+// digits of fraction. Nothing for anything else.
 std::optional<DateTime> ParseSasTime(std::string_view text);
 
-// From the body of Set Table ACL; an empty one clears. InvalidXmlDocument for anything malformed or over a
+// From the body of Set Table ACL; an empty one clears. Its moments may have an offset, and become UTC.
+// InvalidXmlDocument for anything malformed or over a
 // limit.
 std::optional<ServiceError> ReadAccessPolicies(std::string_view xml, StoredPolicies* policies);
 

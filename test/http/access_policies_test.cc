@@ -123,6 +123,10 @@ TEST(AccessPoliciesTest, WhatBreaksTheRulesIsRefusedAndChangesNothing) {
       "<!-- --> text <SignedIdentifiers />",
       "<SignedIdentifiers><a><a><a><a><a><a /></a></a></a></a></a></SignedIdentifiers>",
       Identifier("<Id>a</Id><AccessPolicy><Start>2011-10-11T00:00:00.123456789Z</Start></AccessPolicy>"),
+      Identifier("<Id>a</Id><AccessPolicy><Start>2011-10-11T00:00:00.123456789+02:00</Start></AccessPolicy>"),
+      Identifier("<Id>a</Id><AccessPolicy><Start>2011-10-11T00:00:00</Start></AccessPolicy>"),
+      Identifier("<Id>a</Id><AccessPolicy><Start>2011-10-11T00:00+2:00</Start></AccessPolicy>"),
+      Identifier("<Id>a</Id><AccessPolicy><Start>2011-10-11+02:00</Start></AccessPolicy>"),
       Identifier("<Id>a</Id><AccessPolicy><Expiry>tomorrow</Expiry></AccessPolicy>"),
       Identifier("<Id>a</Id><AccessPolicy><Other>1</Other></AccessPolicy>"),
       Identifier("<Id>a</Id></SignedIdentifier><SignedIdentifier><Id>a</Id>"),
@@ -172,6 +176,19 @@ TEST(AccessPoliciesTest, DeepDocumentsAreRefusedWithoutRecursion) {
   for (int i = 0; i < 10'000; ++i) deep += "<a>";
   for (int i = 0; i < 10'000 && deep.size() + 4 < kXmlBytesMax - 50; ++i) deep += "</a>";
   EXPECT_EQ(Answer("<SignedIdentifiers>" + deep + "</SignedIdentifiers>"), "400 InvalidXmlDocument");
+}
+
+TEST(AccessPoliciesTest, OffsetsAreTakenAndGivenBackAsUtc) {
+  StoredPolicies policies;
+  ASSERT_EQ(Answer(Identifier("<Id>a</Id><AccessPolicy><Start>2029-12-31T20:30:15.5-03:30</Start>"
+                              "<Expiry>2030-01-01T00:00+02:00</Expiry></AccessPolicy>"),
+                   &policies),
+            "ok");
+  EXPECT_EQ(WriteAccessPolicies(policies),
+            std::string(kHead) +
+                "<SignedIdentifiers><SignedIdentifier><Id>a</Id><AccessPolicy>"
+                "<Start>2030-01-01T00:00:15.5000000Z</Start><Expiry>2029-12-31T22:00:00.0000000Z</Expiry>"
+                "</AccessPolicy></SignedIdentifier></SignedIdentifiers>");
 }
 
 TEST(AccessPoliciesTest, TimesComeInTheFormsOfTokens) {
