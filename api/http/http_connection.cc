@@ -133,7 +133,13 @@ Task<HttpConnection::After> HttpConnection::Answer() {
   FillInRequest(&request);
   lane_.requests.Add(1);
   buffers.response.Clear();
-  co_await core_.handler.Handle(request, &buffers.response);
+  Task<void> handling = core_.handler.Handle(request, &buffers.response);
+  handling.Start();
+  if (!handling.done()) {
+    connection_->SetDeadline(buffers.response.due_ms);
+    const bool in_time = co_await connection_->InTime(handling);
+    if (!in_time) co_return co_await AnswerLate(std::move(handling));
+  }
 
   buffers.response.omit_body = buffers.response.omit_body || request.method == Method::kHead;
   const bool keep_alive = buffers.parser.keep_alive() && !buffers.response.close &&
@@ -157,6 +163,23 @@ Task<HttpConnection::After> HttpConnection::Answer() {
   after = co_await Flush();
   if (after != After::kGoOn || keep_alive) co_return after;
   co_return unread || begin_ < buffers.in.size() ? After::kLinger : After::kClose;
+}
+
+// The client is told that the handler takes too long, and no more comes on this connection. What was begun
+// cannot be called back: it goes on to its end, with the request and the buffers that it uses.
+Task<HttpConnection::After> HttpConnection::AnswerLate(Task<void> handling) {
+  HttpRequest& request = buffers_->parser.request();
+  request.answered = true;
+  HttpResponse late;
+  core_.handler.Refuse(500, "The operation could not be completed within the permitted time.", request,
+                       &late);
+  late.omit_body = request.method == Method::kHead;
+  AppendHead(late, /*keep_alive=*/false);
+  if (ResponseWriter::SendsBody(late)) buffers_->out.append(late.body);
+  const After flushed = co_await Flush();
+  connection_->SetDeadline(0);
+  (void)co_await connection_->InTime(handling);
+  co_return flushed == After::kGoOn ? After::kLinger : flushed;
 }
 
 // Before the first wait for a body: whether its sender may send it, and memory for all of it.
@@ -221,6 +244,7 @@ void HttpConnection::FillInRequest(HttpRequest* request) {
   // most likely gone.
   const bool half_closes = connection_->hung_up().load(std::memory_order_relaxed);
   request->peer_gone = half_closes ? &connection_->gone() : &connection_->hung_up();
+  request->answered = false;
   request->buffers = &core_.buffers;
 }
 
@@ -240,12 +264,17 @@ void HttpConnection::GatherAnswer(bool keep_alive) {
                          &response);
     response.omit_body = method == Method::kHead;
   }
+  AppendHead(response, keep_alive);
+  if (ResponseWriter::SendsBody(response) && !IsLargeAnswer()) buffers.out.append(response.body);
+}
+
+void HttpConnection::AppendHead(const HttpResponse& response, bool keep_alive) {
+  const HttpParser& parser = buffers_->parser;
   ResponseWriter::Framing framing;
   framing.keep_alive = keep_alive;
-  framing.http_1_0 = buffers.parser.awaits_body() && buffers.parser.is_http_1_0();
+  framing.http_1_0 = parser.awaits_body() && parser.is_http_1_0();
   framing.wall_ticks = core_.runtime.clock().WallTicks();
-  lane_.writer().AppendHead(response, framing, &buffers.out);
-  if (ResponseWriter::SendsBody(response) && !IsLargeAnswer()) buffers.out.append(response.body);
+  lane_.writer().AppendHead(response, framing, &buffers_->out);
 }
 
 bool HttpConnection::IsLargeAnswer() const {

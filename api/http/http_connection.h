@@ -21,6 +21,8 @@ namespace partita::http {
 //      refused when none comes in time.
 //   3. Everything answered and nothing left over but empty lines: gives them back, goes to 1.
 //
+// A handler that takes longer than it may is answered for, and the connection lasts until it has ended.
+//
 // Ends after a request that says so, a refusal, a time-out, or when the server drains. Where unread bytes of
 // the peer may be on their way, it stops sending and reads on for a while: closing at once would send a
 // reset, which can overtake the answer and destroy it.
@@ -44,6 +46,7 @@ class HttpConnection {
   [[gnu::noinline]] Task<bool> Open();
   [[gnu::noinline]] Task<After> ServeBurst();
   [[gnu::noinline]] Task<After> Answer();
+  [[gnu::noinline]] Task<After> AnswerLate(Task<void> handling);
   [[gnu::noinline]] Task<After> AdmitBody(bool asks_first);
   [[gnu::noinline]] Task<bool> WaitForRoom();
   [[gnu::noinline]] Task<After> WaitForMore();
@@ -56,6 +59,7 @@ class HttpConnection {
   [[gnu::noinline]] Task<void> End(After after);
 
   void GatherAnswer(bool keep_alive);
+  void AppendHead(const HttpResponse& response, bool keep_alive);
   bool IsLargeAnswer() const;
 
   [[gnu::noinline]] Task<Status> ReadableTls();

@@ -93,6 +93,7 @@ void HttpResponse::Clear() {
   body.clear();
   omit_body = false;
   close = false;
+  due_ms = 0;
   body_share = BufferShare();
 }
 

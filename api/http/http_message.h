@@ -50,6 +50,10 @@ struct HttpRequest {
   const std::atomic<bool>* peer_gone = nullptr;
   bool PeerIsGone() const { return peer_gone != nullptr && peer_gone->load(std::memory_order_relaxed); }
 
+  // The handler took longer than it may (HttpResponse::due_ms), and its client was told so: what it still
+  // fills in is not sent.
+  bool answered = false;
+
   // Where a handler counts an answer that may grow large while it grows (HttpResponse::body_share); null:
   // nobody counts.
   BufferBudget* buffers = nullptr;
@@ -74,6 +78,9 @@ struct HttpResponse {
   std::string body;
   bool omit_body = false;  // For HEAD: Content-Length tells of the body, which is not sent.
   bool close = false;      // Closes the connection after this answer.
+  uint32_t due_ms = 0;     // How long the handler may take from its first wait on, when it says so before
+                           // that. Then the connection has it word a refusal, which is sent in the place of
+                           // this; the handler goes on to its end. 0: as long as it takes.
   BufferShare body_share;  // What its handler has counted of the body's memory. Goes with the body.
 
   // REQUIRES: neither holds CR or LF.
@@ -95,11 +102,11 @@ class RequestHandler {
   // has to: by default false.
   virtual bool RefuseBeforeBody(const HttpRequest& request, HttpResponse* response);
 
-  // Words the answer to bytes that are no request, or to one that cannot be taken: `status` is 400, 408,
-  // 414, 417, 431, 501, 503 or 505, `reason` a sentence for a person. `request` has no target where none was
-  // understood, or its bytes have moved: then it only tells who sent it, and when. Of any other the body may
-  // be missing. `response` is empty. The connection closes after it, but for an answer that was too large. By
-  // default the sentence as plain text.
+  // Words the answer to bytes that are no request, or to one that cannot be taken, or that took too long:
+  // `status` is 400, 408, 414, 417, 431, 500 (too long), 501, 503 or 505, `reason` a sentence for a person.
+  // `request` has no target where none was understood, or its bytes have moved: then it only tells who sent
+  // it, and when. Of any other the body may be missing. `response` is empty. The connection closes after it,
+  // but for an answer that was too large. By default the sentence as plain text.
   virtual void Refuse(int status, std::string_view reason, const HttpRequest& request,
                       HttpResponse* response);
 };

@@ -70,6 +70,7 @@ void Connection::RestartDeadline() {
 void Connection::DeadlinePassed() {
   timed_out_ = true;
   WakeReader();
+  if (lasting_ != nullptr) std::exchange(lasting_, nullptr)->GiveUp();
   if (!sending_) return;
   PeerIsGone();
   shutdown(descriptor_, SHUT_RDWR);  // The kernel gives the bytes back with an error.
@@ -97,6 +98,10 @@ Connection::Receiving Connection::Receive(std::string* in, std::source_location 
 }
 Connection::Sending Connection::Send(std::string_view bytes, More more, std::source_location at) {
   return Sending(*this, bytes, more, at);
+}
+
+Connection::Lasting Connection::InTime(Task<void>& task, std::source_location at) {
+  return Lasting(*this, task, at);
 }
 
 bool Connection::Reading::await_ready() {
@@ -223,6 +228,29 @@ void Connection::FinishSend(Status status) {
   sending_ = false;
   send_status_ = std::move(status);
   if (send_suspended_) sockets_.worker().Post(&send_resume_);
+}
+
+Connection::Lasting::Lasting(Connection& connection, Task<void>& task, std::source_location at)
+    : connection_(connection), task_(task) {
+  resume_.where = at;
+}
+
+void Connection::Lasting::await_suspend(std::coroutine_handle<> handle) {
+  PARTITA_ASSERT(connection_.lasting_ == nullptr);
+  connection_.lasting_ = this;
+  resume_.handle = handle;
+  task_.EndBefore(handle);
+}
+
+// It may still end before who waits is resumed.
+void Connection::Lasting::GiveUp() {
+  task_.EndBefore(std::noop_coroutine());
+  connection_.sockets_.worker().Post(&resume_);
+}
+
+bool Connection::Lasting::await_resume() {
+  connection_.lasting_ = nullptr;
+  return task_.done();
 }
 
 }  // namespace partita

@@ -8,6 +8,7 @@
 
 #include "engine/base/executor.h"
 #include "engine/base/result.h"
+#include "engine/base/task.h"
 #include "engine/io/deadline_wheel.h"
 
 namespace partita {
@@ -56,6 +57,11 @@ class Connection : private DeadlineWheel::Entry {
   // `Status s = co_await Send(bytes);` returns when the kernel has taken all `bytes`, which must stay.
   Sending Send(std::string_view bytes, More more = More::kNo,
                std::source_location at = std::source_location::current());
+
+  class Lasting;
+  // `bool in_time = co_await InTime(task);` waits for the end of `task`, which has been started. False when
+  // the deadline passes before: the task goes on, and may be waited for again.
+  Lasting InTime(Task<void>& task, std::source_location at = std::source_location::current());
 
   // Tells the peer that nothing more will be sent. Receive goes on.
   void EndSending();
@@ -117,6 +123,21 @@ class Connection : private DeadlineWheel::Entry {
     std::source_location at_;
   };
 
+  class Lasting {
+   public:
+    bool await_ready() const { return task_.done() || connection_.timed_out_; }
+    void await_suspend(std::coroutine_handle<> handle);
+    bool await_resume();
+
+   private:
+    friend class Connection;
+    Lasting(Connection& connection, Task<void>& task, std::source_location at);
+    void GiveUp();
+    Connection& connection_;
+    Task<void>& task_;
+    ResumeRunnable resume_;
+  };
+
   // Links of the list of its Listener.
   Connection* next_of_list = nullptr;
   Connection** link_of_list = nullptr;
@@ -176,6 +197,7 @@ class Connection : private DeadlineWheel::Entry {
   bool cut_ = false;
   bool ends_when_idle_ = false;
   bool timed_out_ = false;
+  Lasting* lasting_ = nullptr;  // What is to be given up at the deadline.
 
   // The reader.
   bool reader_waits_ = false;  // From its suspension to its resumption.

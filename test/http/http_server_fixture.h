@@ -60,6 +60,12 @@ class TestHandler final : public RequestHandler {
       waiting.count_down();
       co_await go_on.Wait();
       response->body = "waited";
+    } else if (request.target == "/late" || request.target == "/in-time") {
+      response->due_ms = request.target == "/late" ? 20 : 60'000;
+      waiting.count_down();
+      co_await go_on.Wait();
+      was_answered = request.answered;
+      response->body.assign(request.body);
     } else if (request.target == "/gone") {
       waiting.count_down();
       while (!request.PeerIsGone()) co_await SleepFor(1'000'000);
@@ -91,7 +97,8 @@ class TestHandler final : public RequestHandler {
   std::atomic<int> slow_requests{0};
   std::atomic<uint64_t> admitted_ticks{0};  // When the last /arrived came that was let in.
   std::atomic<bool> counted_fits{true};
-  std::atomic<size_t> cleared_bytes{0};  // Held of the body of /refused-page.
+  std::atomic<bool> was_answered{false};  // Before /late or /in-time ended.
+  std::atomic<size_t> cleared_bytes{0};   // Held of the body of /refused-page.
   Event go_on;
 };
 

@@ -109,6 +109,48 @@ TEST_P(HttpServerLimitsTest, AnAnswerThatIsTakenInDripsRunsOutOfTime) {
   while (server_->counters().timeouts == 0) std::this_thread::yield();
 }
 
+TEST_P(HttpServerLimitsTest, AHandlerThatIsLateIsAnsweredForAndGoesOn) {
+  Open();
+  SocketClient client = Connect();
+  ASSERT_TRUE(client.Send(Get("/x") + Post("/late", "body") + Get("/never")));
+  EXPECT_THAT(ReadAnswer(client), EndsWith("/x"));
+  EXPECT_THAT(ReadAnswer(client),
+              AllOf(StartsWith("HTTP/1.1 500 "), HasSubstr("Connection: close\r\n"),
+                    HasSubstr("X-Refused: /late\r\n"), EndsWith("within the permitted time.\n")));
+  EXPECT_EQ(server_->counters().connections_open, 1u);
+  EXPECT_THAT(Ask(Get("/y")), EndsWith("/y"));
+  handler_.go_on.Set();
+  EXPECT_EQ(client.ReceiveAll(), "");
+  EXPECT_TRUE(handler_.was_answered);
+}
+
+TEST_P(HttpServerLimitsTest, AStopWaitsForAHandlerThatWasAnsweredFor) {
+  Open();
+  SocketClient client = Connect();
+  ASSERT_TRUE(client.Send(Post("/late", "body")));
+  EXPECT_THAT(ReadAnswer(client), StartsWith("HTTP/1.1 500 "));
+  client.Reset();
+  std::thread stopper([this] { server_->Stop(); });
+  while (Connect().connected()) std::this_thread::yield();
+  EXPECT_FALSE(handler_.was_answered);
+  handler_.go_on.Set();
+  stopper.join();
+  EXPECT_TRUE(handler_.was_answered);
+  EXPECT_EQ(server_->counters().connections_open, 0u);
+}
+
+TEST_P(HttpServerLimitsTest, AHandlerThatIsInTimeAnswersItself) {
+  Open();
+  SocketClient client = Connect();
+  ASSERT_TRUE(client.Send(Post("/in-time", "body")));
+  handler_.waiting.wait();
+  handler_.go_on.Set();
+  EXPECT_THAT(ReadAnswer(client), AllOf(StartsWith("HTTP/1.1 200 "), EndsWith("body")));
+  EXPECT_FALSE(handler_.was_answered);
+  ASSERT_TRUE(client.Send(Get("/x")));
+  EXPECT_THAT(ReadAnswer(client), EndsWith("/x"));
+}
+
 TEST_P(HttpServerLimitsTest, StopAnswersWhatIsInFlightAndClosesWhatIsIdle) {
   Open();
   SocketClient idle = Connect();

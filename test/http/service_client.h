@@ -30,6 +30,7 @@ struct Reply {
   std::string headers;  // Finished lines.
   std::string body;
   bool omit_body = false;
+  uint32_t due_ms = 0;
 
   // The values of the headers of this name, ignoring case.
   std::vector<std::string> All(std::string_view name) const {
@@ -117,9 +118,10 @@ class ServiceWorld {
     });
   }
 
-  // What a connection that cannot take the request has the service say.
-  Reply Refuse(int status, std::string_view reason, std::string_view text) {
+  // What a connection that cannot take the request, or waits no longer, has the service say.
+  Reply Refuse(int status, std::string_view reason, std::string_view text, uint64_t after_ns = 0) {
     return Send(text, /*complete=*/true, [&](const HttpRequest& request, HttpResponse* response) {
+      runtime_.AdvanceTime(after_ns);
       service_->Refuse(status, reason, request, response);
       return true;
     });
@@ -163,6 +165,7 @@ class ServiceWorld {
   // Changes what Send puts into requests from now on.
   bool secure = true;
   std::string remote_address = "127.0.0.1";
+  bool answered = false;
   bool body_too_large = false;
   bool withhold_length = false;  // Neither Content-Length nor chunks.
   BufferBudget* buffers = nullptr;
@@ -277,11 +280,13 @@ inline Reply ServiceWorld::Send(std::string_view text, bool complete, const Aske
   request.secure = secure;
   request.remote_address = remote_address;
   request.buffers = buffers;
+  request.answered = answered;
   request.arrived_ticks = runtime_.clock().WallTicks();
   if (complete) Complete(&request);
   HttpResponse response;
   if (!ask(request, &response)) return {};
-  return {response.status, std::move(response.headers), std::move(response.body), response.omit_body};
+  return {response.status, std::move(response.headers), std::move(response.body), response.omit_body,
+          response.due_ms};
 }
 
 }  // namespace partita::http

@@ -413,6 +413,31 @@ TEST(ServiceLog, WhatTheConnectionRefusesIsWordedByTheService) {
                                  "Batch /$batch?sig=REDACTED 503 ServerBusy"));
 }
 
+// 17.2
+TEST(ServiceLog, EveryOperationIsDueAndCountedAsTimedOutWhenItIsLate) {
+  std::vector<std::string> lines;
+  TableServiceOptions options;
+  options.access_log = [&lines](const AccessRecord& record) {
+    lines.push_back(std::string(RequestKindName(record.kind)) + " " + std::string(record.error_code) + " " +
+                    std::to_string(record.microseconds / 1'000'000));
+  };
+  ServiceWorld world(options);
+  world.MakeTable("orders");
+  EXPECT_EQ(world.Get("/Tables").due_ms, 31'000u);
+  EXPECT_EQ(world.Get("/orders()?timeout=90").due_ms, 31'000u);
+  EXPECT_EQ(world.Post("/orders?timeout=7", R"({"PartitionKey":"p","RowKey":"r"})").due_ms, 8'000u);
+  EXPECT_EQ(world.Get(std::string(kRow) + "?timeout=2").due_ms, 3'000u);
+  EXPECT_EQ(world.Delete(std::string(kRow) + "?timeout=1").due_ms, 2'000u);
+  lines.clear();
+  EXPECT_EQ(world.Refuse(500, "Too long.", "POST /orders?timeout=7 HTTP/1.1\n\n", 8'000'000'000).Outcome(),
+            "500 OperationTimedOut");
+  // What goes on behind it is not counted again.
+  world.answered = true;
+  world.Post("/orders", R"({"PartitionKey":"p","RowKey":"late"})");
+  world.answered = false;
+  EXPECT_THAT(lines, ElementsAre("InsertEntity OperationTimedOut 8"));
+}
+
 TEST(ServiceLog, WhatTheConnectionRefusesOfARequestIsAnAnswerToIt) {
   ServiceWorld world;
   ASSERT_EQ(

@@ -14,6 +14,7 @@
 #include <optional>
 #include <thread>
 
+#include "engine/base/event.h"
 #include "engine/io/io_worker.h"
 #include "engine/io/sim_runtime.h"
 #include "test/io/real_world.h"
@@ -313,6 +314,34 @@ TEST_P(ListenerTest, AReceiveOverItsTimeLeavesTheConnectionUsable) {
   outcome.done.wait();
   EXPECT_EQ(outcome.status.code(), Code::kDeadlineExceeded) << outcome.status.ToString();
   EXPECT_EQ(outcome.size, 4u);
+}
+
+Task<void> OutlastEvent(Event* go_on) { co_await go_on->Wait(); }
+
+Task<void> GiveUpAndWaitAgain(ConnectionHandle connection, Event* go_on, Outcome* outcome) {
+  Task<void> task = OutlastEvent(go_on);
+  task.Start();
+  connection->SetDeadline(20);
+  const bool in_time = co_await connection->InTime(task);
+  if (in_time) outcome->status = Status::Corruption("the event is not set yet");
+  connection->SetDeadline(30'000);
+  Status sent = co_await connection->Send("late");
+  const bool in_time_now = co_await connection->InTime(task);
+  if (!in_time_now || !task.done()) outcome->status = Status::Corruption("the task has not ended");
+  outcome->done.count_down();
+}
+
+TEST_P(ListenerTest, ATaskThatIsNotOverAtTheDeadlineGoesOn) {
+  Outcome outcome;
+  Event go_on;
+  Listen([&](ConnectionHandle connection) {
+    return GiveUpAndWaitAgain(std::move(connection), &go_on, &outcome);
+  });
+  SocketClient client = Connect();
+  EXPECT_EQ(client.Receive(4), "late");
+  go_on.Set();
+  outcome.done.wait();
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status.ToString();
 }
 
 Task<void> ReceiveUntilItFails(ConnectionHandle connection, Outcome* outcome) {
