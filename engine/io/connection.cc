@@ -46,25 +46,25 @@ void Connection::SetDeadline(uint32_t from_now_ms) {
   if (from_now_ms == 0) {
     sockets_.deadlines().Clear(this);
   } else {
-    RestartDeadline();
+    RestartDeadline(sockets_.worker().MonotonicNanos());
   }
 }
 
 void Connection::LimitSends(uint64_t from_now_ms) {
   PARTITA_ASSERT(deadline_ms_ != 0);
-  sends_end_ns_ = sockets_.worker().MonotonicNanos() + from_now_ms * kMilliNanos;
-  RestartDeadline();
+  const uint64_t now = sockets_.worker().MonotonicNanos();
+  sends_end_ns_ = now + from_now_ms * kMilliNanos;
+  RestartDeadline(now);
 }
 
-void Connection::RestartDeadline() {
+void Connection::RestartDeadline(uint64_t now_ns) {
   uint64_t left = deadline_ms_ * kMilliNanos;
   if (sends_end_ns_ != 0) {
-    const uint64_t now = sockets_.worker().MonotonicNanos();
     // The deadline that is set fires in a moment: set anew each time, it would not.
-    if (now >= sends_end_ns_) return;
-    left = std::min(left, sends_end_ns_ - now);
+    if (now_ns >= sends_end_ns_) return;
+    left = std::min(left, sends_end_ns_ - now_ns);
   }
-  sockets_.deadlines().Set(this, left);
+  sockets_.deadlines().Set(this, now_ns, left);
 }
 
 void Connection::DeadlinePassed() {
@@ -218,7 +218,7 @@ bool Connection::Sent(int64_t result) {
   send_rest_.remove_prefix(static_cast<size_t>(result));
   // Behind the last piece, too: TLS sends a large answer in several Sends. What it answers amid a request
   // gives its sender no more time for that.
-  if (sends_end_ns_ != 0 && !timed_out_) RestartDeadline();
+  if (sends_end_ns_ != 0 && !timed_out_) RestartDeadline(sockets_.worker().MonotonicNanos());
   if (!send_rest_.empty()) return true;
   FinishSend(Status());
   return false;

@@ -183,7 +183,7 @@ class Connection : private DeadlineWheel::Entry {
   void WakeReader();
   void FinishSend(Status status);
   void DeadlinePassed() override;
-  void RestartDeadline();
+  void RestartDeadline(uint64_t now_ns);
   bool HasInput() const { return !inbox_.empty() || input_ended_; }
 
   std::string peer_host_;

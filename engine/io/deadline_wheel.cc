@@ -16,14 +16,14 @@ DeadlineWheel::DeadlineWheel(Executor& executor) : executor_(executor) {
 
 DeadlineWheel::~DeadlineWheel() { PARTITA_ASSERT(linked_ == 0 && !armed_); }
 
-void DeadlineWheel::Set(Entry* entry, uint64_t from_now_ns) {
+void DeadlineWheel::Set(Entry* entry, uint64_t now_ns, uint64_t from_now_ns) {
   if (!armed_) {
-    tick_ = executor_.MonotonicNanos() / kTickNanos;
+    tick_ = now_ns / kTickNanos;
     ArmTimer();
   }
   // Of now: a worker that was held up has yet to look at the ticks since. One more for the part of the
   // current tick that has passed already.
-  const uint64_t now = std::max(tick_, executor_.MonotonicNanos() / kTickNanos);
+  const uint64_t now = std::max(tick_, now_ns / kTickNanos);
   entry->deadline_tick_ = now + from_now_ns / kTickNanos + 2;
   if (entry->slot_tick_ != 0) {
     if (entry->slot_tick_ <= entry->deadline_tick_) return;

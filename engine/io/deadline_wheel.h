@@ -9,7 +9,7 @@ namespace partita {
 
 // Coarse deadlines for very many connections of one worker, moved with each request.
 //
-// Moving a deadline costs a look at the clock and a few stores: an entry stays in the slot it is in and is
+// Moving a deadline costs a few stores: an entry stays in the slot it is in and is
 // looked at when that slot's time comes; only a deadline earlier than its slot makes it change slots.
 // Deadlines beyond the wheel's turn wait in its last slot and are put on from there. They fire up to two
 // ticks late, never early.
@@ -44,8 +44,8 @@ class DeadlineWheel {
   explicit DeadlineWheel(Executor& executor);
   ~DeadlineWheel();
 
-  // In place of an earlier one.
-  void Set(Entry* entry, uint64_t from_now_ns);
+  // In place of an earlier one. `now_ns`: by the executor's clock.
+  void Set(Entry* entry, uint64_t now_ns, uint64_t from_now_ns);
   void Clear(Entry* entry);
 
  private:
