@@ -128,16 +128,25 @@ class alignas(64) PartitionBuckets::Stripe {
   // meet at its bucket.
   bool TryTake(const Charge& charge, BucketTime now) {
     SharedTokenBucket* account = charge.account;
-    const BucketTime cost = charge.account_cost;
-    if (charge.leave > 0 && !account->Gives(cost + charge.leave, now)) return false;
+    const BucketTime cost = charge.tokens * charge.account_token;
+    const BucketTime least = charge.Least(charge.account_token);
     if (owed_ + cost <= kGatheredMax && (owed_ == 0 || owed_to_ == account)) {
-      if (!account->Gives(owed_ + cost, now)) return false;
+      if (!account->Holds(owed_ + least, now)) return false;
       owed_to_ = account;
       owed_ += cost;
       return true;
     }
     if (owed_ > 0) owed_to_->Take(std::exchange(owed_, 0), now);
-    return account->TryTake(cost, now);
+    return account->TryTake(least, cost, now);
+  }
+
+  void GiveBack(SharedTokenBucket* account, BucketTime cost) {
+    if (owed_to_ == account) {
+      const BucketTime gathered = std::min(owed_, cost);
+      owed_ -= gathered;
+      cost -= gathered;
+    }
+    account->GiveBack(cost);
   }
 
   // Once in so many calls: it is time to sweep a stripe.
@@ -211,12 +220,12 @@ PartitionBuckets::Verdict PartitionBuckets::TryTake(std::string_view partition, 
     std::lock_guard lock(stripe.lock);
     sweep = stripe.IsTimeToSweep();
     TokenBucket& bucket = stripe.FindOrAdd(hash, partition, now).bucket;
-    if (!bucket.Gives(charge.partition_cost + charge.leave, now)) [[unlikely]] {
+    if (!bucket.Holds(charge.Least(charge.partition_token), now)) [[unlikely]] {
       verdict = Verdict::kPartitionRefuses;
     } else if (charge.account != nullptr && !stripe.TryTake(charge, now)) {
       verdict = Verdict::kAccountRefuses;
     } else {
-      bucket.Take(charge.partition_cost, now);
+      bucket.Take(charge.tokens * charge.partition_token, now);
     }
   }
   if (sweep) [[unlikely]]
@@ -231,21 +240,31 @@ void PartitionBuckets::Take(std::string_view partition, BucketTime cost, BucketT
   stripe.FindOrAdd(hash, partition, now).bucket.Take(cost, now);
 }
 
-BucketTime PartitionBuckets::Promise(std::string_view partition, BucketTime cost, BucketTime now) {
+void PartitionBuckets::GiveBack(std::string_view partition, const Charge& charge) {
   const uint64_t hash = HashOf(partition);
   Stripe& stripe = StripeOf(hash);
   std::lock_guard lock(stripe.lock);
   Slot* slot = stripe.Find(hash, partition);
-  if (slot == nullptr || slot->bucket.Gives(cost, now)) return 0;
-  return slot->bucket.Promise(cost, now);
+  if (slot != nullptr) slot->bucket.GiveBack(charge.tokens * charge.partition_token);
+  if (charge.account != nullptr) stripe.GiveBack(charge.account, charge.tokens * charge.account_token);
 }
 
-bool PartitionBuckets::Gives(std::string_view partition, BucketTime cost, BucketTime now) {
+BucketTime PartitionBuckets::Promise(std::string_view partition, BucketTime token, BucketTime cost,
+                                     BucketTime now) {
+  const uint64_t hash = HashOf(partition);
+  Stripe& stripe = StripeOf(hash);
+  std::lock_guard lock(stripe.lock);
+  Slot* slot = stripe.Find(hash, partition);
+  if (slot == nullptr || slot->bucket.Holds(token, now)) return 0;
+  return slot->bucket.Promise(token, cost, now);
+}
+
+bool PartitionBuckets::Holds(std::string_view partition, BucketTime tokens, BucketTime now) {
   const uint64_t hash = HashOf(partition);
   Stripe& stripe = StripeOf(hash);
   std::lock_guard lock(stripe.lock);
   const Slot* slot = stripe.Find(hash, partition);
-  return slot == nullptr || slot->bucket.Gives(cost, now);
+  return slot == nullptr || slot->bucket.Holds(tokens, now);
 }
 
 // So that what was active once is forgotten though nobody comes back to its stripe.

@@ -31,22 +31,29 @@ class PartitionBuckets {
   PartitionBuckets& operator=(const PartitionBuckets&) = delete;
 
   struct Charge {
-    BucketTime partition_cost = 0;
+    uint64_t tokens = 0;
+    BucketTime partition_token = 0;  // What one takes to flow in; likewise below.
     // Null: it has no limit. Else it outlives this. Its tokens may be taken a little later: in each stripe up
     // to 15 us' worth of them.
     SharedTokenBucket* account = nullptr;
-    BucketTime account_cost = 0;
-    BucketTime leave = 0;  // What is then still to be in each.
+    BucketTime account_token = 0;
+    // Above 0: all tokens are to be in both, and then still so much. Else one is enough, and the rest is
+    // owed.
+    BucketTime leave = 0;
+
+    // What is to be in a bucket.
+    BucketTime Least(BucketTime token) const { return leave == 0 ? token : tokens * token + leave; }
   };
   enum class Verdict : uint8_t { kTaken, kPartitionRefuses, kAccountRefuses };
   // Takes from both buckets or from none.
   Verdict TryTake(std::string_view partition, const Charge& charge, BucketTime now);
   // Takes also what is not there, which the bucket then owes.
   void Take(std::string_view partition, BucketTime cost, BucketTime now);
+  // What TryTake took, or a part of it, comes back as if it had not been taken.
+  void GiveBack(std::string_view partition, const Charge& charge);
   // The wait to tell somebody who is refused; 0 when it would be given by now.
-  BucketTime Promise(std::string_view partition, BucketTime cost, BucketTime now);
-  // Whether it would be given.
-  bool Gives(std::string_view partition, BucketTime cost, BucketTime now);
+  BucketTime Promise(std::string_view partition, BucketTime token, BucketTime cost, BucketTime now);
+  bool Holds(std::string_view partition, BucketTime tokens, BucketTime now);
 
   // How many are not full; forgets the others. Takes some 10 us for each 1,000 of them.
   size_t CountActive(BucketTime now);

@@ -233,30 +233,43 @@ void Throttle::OweRest(std::string_view user_key, std::string_view content) {
   if (tokens > 1) Owe(limits, partition, tokens - 1);
 }
 
-// From all or from none. Who asks meanwhile for what is given back is refused though there was enough; he is
-// told a wait of nothing.
+// From all or from none. Only who meets another one between the first look and the taking gives back; who
+// asks meanwhile for what is given back is refused though it is there.
 bool Throttle::TryTake(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now) {
-  if (limits.total.token == 0) [[likely]]
+  const Total& total = limits.total;
+  if (total.token == 0) [[likely]]
     return TryTakeOfTwo(limits, partition, tokens, now);
-  const BucketTime cost = tokens * limits.total.token;
-  if (!limits.total.bucket->TryTake(cost, now)) return false;
-  if (limits.partition_token == 0 && limits.account_token == 0) return true;
-  if (TryTakeOfTwo(limits, partition, tokens, now)) return true;
-  limits.total.bucket->GiveBack(cost);
+  const bool is_total_alone = limits.partition_token == 0 && limits.account_token == 0;
+  if (is_total_alone) return total.bucket->TryTake(total.token, tokens * total.token, now);
+  if (!total.bucket->Holds(total.token, now) || !TryTakeOfTwo(limits, partition, tokens, now)) return false;
+  if (total.bucket->TryTake(total.token, tokens * total.token, now)) return true;
+  GiveBackToTwo(limits, partition, tokens);
   return false;
+}
+
+PartitionBuckets::Charge Throttle::ChargeOf(const Limits& limits, uint64_t tokens) {
+  return {.tokens = tokens,
+          .partition_token = limits.partition_token,
+          .account = limits.account_token == 0 ? nullptr : limits.account,
+          .account_token = limits.account_token};
 }
 
 bool Throttle::TryTakeOfTwo(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now,
                             BucketTime leave) {
-  PartitionBuckets::Charge charge{.partition_cost = tokens * limits.partition_token,
-                                  .account_cost = tokens * limits.account_token,
-                                  .leave = leave};
-  if (limits.account_token != 0) charge.account = limits.account;
+  PartitionBuckets::Charge charge = ChargeOf(limits, tokens);
+  charge.leave = leave;
   if (limits.partition_token == 0) {
-    return charge.account->Gives(charge.account_cost + leave, now) &&
-           charge.account->TryTake(charge.account_cost, now);
+    return charge.account->TryTake(charge.Least(limits.account_token), tokens * limits.account_token, now);
   }
   return partitions_.TryTake(partition, charge, now) == PartitionBuckets::Verdict::kTaken;
+}
+
+void Throttle::GiveBackToTwo(const Limits& limits, std::string_view partition, uint64_t tokens) {
+  if (limits.partition_token != 0) {
+    partitions_.GiveBack(partition, ChargeOf(limits, tokens));
+  } else if (limits.account_token != 0) {
+    limits.account->GiveBack(tokens * limits.account_token);
+  }
 }
 
 // Only for who comes again: of millions of partitions that come once nothing is to be leased.
@@ -295,9 +308,9 @@ void Throttle::Owe(const Limits& limits, std::string_view partition, uint64_t to
 
 bool Throttle::Gives(const Limits& limits, std::string_view partition) {
   const BucketTime now = Now();
-  return (limits.partition_token == 0 || partitions_.Gives(partition, limits.partition_token, now)) &&
-         (limits.account_token == 0 || limits.account->Gives(limits.account_token, now)) &&
-         (limits.total.token == 0 || limits.total.bucket->Gives(limits.total.token, now));
+  return (limits.partition_token == 0 || partitions_.Holds(partition, limits.partition_token, now)) &&
+         (limits.account_token == 0 || limits.account->Holds(limits.account_token, now)) &&
+         (limits.total.token == 0 || limits.total.bucket->Holds(limits.total.token, now));
 }
 
 Status Throttle::Check(const Limits& limits, std::string_view partition) {
@@ -323,15 +336,16 @@ Status Throttle::Refuse(const Limits& limits, std::string_view partition, uint64
     if (refusal.token == 0 || other.wait > refusal.wait) refusal = other;
   };
   if (const BucketTime token = limits.partition_token; token != 0) {
-    consider({ThrottledBy::kPartition, "the partition", partitions_.Promise(partition, tokens * token, now),
-              token});
+    consider({ThrottledBy::kPartition, "the partition",
+              partitions_.Promise(partition, token, tokens * token, now), token});
   }
   if (const BucketTime token = limits.account_token; token != 0) {
-    consider({ThrottledBy::kAccount, "the account", limits.account->Promise(tokens * token, now), token});
+    consider(
+        {ThrottledBy::kAccount, "the account", limits.account->Promise(token, tokens * token, now), token});
   }
   if (const BucketTime token = limits.total.token; token != 0) {
     consider({ThrottledBy::kTotal, "the table, or what begins as the partition does,",
-              limits.total.bucket->Promise(tokens * token, now), token});
+              limits.total.bucket->Promise(token, tokens * token, now), token});
   }
   std::atomic<uint64_t>& count = refusal.by == ThrottledBy::kPartition ? refused_by_partition_
                                  : refusal.by == ThrottledBy::kAccount ? refused_by_account_

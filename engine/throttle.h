@@ -130,8 +130,10 @@ class Throttle {
   bool TryTakeAhead(const Limits& limits, std::string_view partition, uint64_t tokens, ThreadLease lease,
                     BucketTime now);
   bool TryTake(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now);
+  static PartitionBuckets::Charge ChargeOf(const Limits& limits, uint64_t tokens);
   bool TryTakeOfTwo(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now,
                     BucketTime leave = 0);
+  void GiveBackToTwo(const Limits& limits, std::string_view partition, uint64_t tokens);
   Total TotalOf(const ThroughputRule& rule);
   Status Charge(const Limits& limits, std::string_view partition, uint64_t tokens, ThreadLease lease);
   void Owe(const Limits& limits, std::string_view partition, uint64_t tokens);

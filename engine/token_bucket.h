@@ -8,13 +8,19 @@ namespace partita {
 // A token bucket is one number: the time at which it will be full again. Taking tokens moves it into the
 // future, by the time in which so many flow in; an idle bucket is full, so it need not be remembered at all.
 //
-// 1. A bucket holds what flows in within kBurst. It gives `tokens` when it then owes nothing, that is when it
-//    is full again within kBurst. What costs more than a whole bucket is given by a full one, which owes the
-//    rest.
-// 2. Who is refused is told a wait that would suffice, and a promise is noted: the next one who is refused is
-//    told the time behind it. So callers who wait come back one after another, not all for the same token. A
-//    promise binds nobody, since the bucket does not know who calls: who comes early competes. Promises reach
-//    kPromiseMax into the future, so a flood of refused calls makes nobody wait for longer than that.
+// 1. A bucket holds what flows in within kBurst. It gives when it holds a token, however many are asked for:
+//    what is not there it then owes, and it gives nothing until that is paid. So its rate is exact, and in
+//    any time it gives what it held and what flows in, and at most the rest of one call, the last.
+// 2. That is fair: who asks for a hundred waits for the same token as who asks for one. (Had it to find a
+//    hundred at one moment, it never would beside those who take each token as it flows in.) So of calls that
+//    just come each has the same chance, and of callers who wait as they are told each gets as many calls
+//    through as any other, whatever the calls cost.
+// 3. Who is refused is told a wait that would suffice, and a promise is noted of all that his call will take:
+//    the next one who is refused is told the time behind it. So callers who wait come back one after another,
+//    not all for the same token. A promise binds nobody, since the bucket does not know who calls: who comes
+//    early competes.
+// 4. When promises reach further than kPromiseMax none is added: all are told the time behind them, and have
+//    the same chance then. So a flood of refused calls makes nobody wait for longer than that and one call.
 //
 // Why kBurst is two seconds: HTTP clients wait whole seconds (Retry-After). A bucket that holds less than
 // such a wait and its round trip would overflow meanwhile, and clients that obey would never reach the
@@ -34,35 +40,38 @@ constexpr BucketTime TokenTime(uint64_t tokens_per_second) {
   return tokens_per_second == 0 ? 0 : (kBucketSecond + tokens_per_second / 2) / tokens_per_second;
 }
 
-// The state of one bucket. `cost` is what the tokens take to flow in.
+static_assert(TokenTime(1) <= kBurst);
+
+// The state of one bucket. Tokens are told by what they take to flow in: `token` one, `cost` all of a call.
 struct TokenBucket {
   BucketTime full_at = 0;
   BucketTime promised_until = 0;
 
-  static bool Gives(BucketTime full_at, BucketTime cost, BucketTime now) {
-    return std::max(full_at, now) + std::min(cost, kBurst) <= now + kBurst;
+  static bool Holds(BucketTime full_at, BucketTime tokens, BucketTime now) {
+    return std::max(full_at, now) + tokens <= now + kBurst;
   }
-  bool Gives(BucketTime cost, BucketTime now) const { return Gives(full_at, cost, now); }
+  bool Holds(BucketTime tokens, BucketTime now) const { return Holds(full_at, tokens, now); }
   bool IsFull(BucketTime now) const { return full_at <= now; }
   // Also what it does not have, which it then owes.
   void Take(BucketTime cost, BucketTime now) { full_at = std::max(full_at, now) + cost; }
+  // What was taken comes back, as if it had not been.
+  void GiveBack(BucketTime cost) { full_at -= std::min(full_at, cost); }
 
-  // The wait to tell somebody who is refused. REQUIRES: !Gives(cost, now).
-  BucketTime Promise(BucketTime cost, BucketTime now) {
-    const BucketTime need = std::min(cost, kBurst);
-    const BucketTime queue = std::max(promised_until, full_at);
-    promised_until = std::min(queue, full_at + kPromiseMax) + need;
-    return promised_until - now - kBurst;
+  // The wait to tell somebody who is refused. REQUIRES: !Holds(token, now).
+  BucketTime Promise(BucketTime token, BucketTime cost, BucketTime now) {
+    const BucketTime place = std::max(promised_until, full_at);
+    promised_until = place <= full_at + kPromiseMax ? place + cost : place;
+    return place + token - now - kBurst;
   }
 };
 
 // The same for callers on many threads; lock-free.
 class SharedTokenBucket {
  public:
-  // False, and nothing is taken, when it does not give.
-  bool TryTake(BucketTime cost, BucketTime now) {
+  // False, and nothing is taken, when it does not hold `least`.
+  bool TryTake(BucketTime least, BucketTime cost, BucketTime now) {
     BucketTime full_at = full_at_.load(std::memory_order_relaxed);
-    while (TokenBucket::Gives(full_at, cost, now)) {
+    while (TokenBucket::Holds(full_at, least, now)) {
       const BucketTime next = std::max(full_at, now) + cost;
       if (full_at_.compare_exchange_weak(full_at, next, std::memory_order_relaxed)) return true;
     }
@@ -74,19 +83,23 @@ class SharedTokenBucket {
         !full_at_.compare_exchange_weak(full_at, std::max(full_at, now) + cost, std::memory_order_relaxed)) {
     }
   }
-  // What was taken comes back, as if it had not been.
+  // REQUIRES: it was taken.
   void GiveBack(BucketTime cost) { full_at_.fetch_sub(cost, std::memory_order_relaxed); }
-  bool Gives(BucketTime cost, BucketTime now) const {
-    return TokenBucket::Gives(full_at_.load(std::memory_order_relaxed), cost, now);
+  bool Holds(BucketTime tokens, BucketTime now) const {
+    return TokenBucket::Holds(full_at_.load(std::memory_order_relaxed), tokens, now);
   }
-  // As TokenBucket's; 0 when it gives by now. Promises made at the same time may be the same.
-  BucketTime Promise(BucketTime cost, BucketTime now) {
-    TokenBucket bucket{full_at_.load(std::memory_order_relaxed),
-                       promised_until_.load(std::memory_order_relaxed)};
-    if (bucket.Gives(cost, now)) return 0;
-    const BucketTime wait = bucket.Promise(cost, now);
-    promised_until_.store(bucket.promised_until, std::memory_order_relaxed);
-    return wait;
+  // As TokenBucket's; 0 when it holds a token by now.
+  BucketTime Promise(BucketTime token, BucketTime cost, BucketTime now) {
+    BucketTime promised_until = promised_until_.load(std::memory_order_relaxed);
+    while (true) {
+      TokenBucket bucket{full_at_.load(std::memory_order_relaxed), promised_until};
+      if (bucket.Holds(token, now)) return 0;
+      const BucketTime wait = bucket.Promise(token, cost, now);
+      if (promised_until_.compare_exchange_weak(promised_until, bucket.promised_until,
+                                                std::memory_order_relaxed)) {
+        return wait;
+      }
+    }
   }
 
  private:

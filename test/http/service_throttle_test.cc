@@ -77,10 +77,13 @@ TEST_F(ServiceThrottle, AThrottledBatchIsAPlainAnswerAndNothingOfItIsApplied) {
   const Reply busy = world.Post("/$batch", body, type);
   EXPECT_EQ(busy.Outcome(), "503 ServerBusy");
   EXPECT_THAT(busy.Header("Content-Type"), Not(HasSubstr("multipart")));
-  // It takes more than a bucket holds, so a whole one: two seconds, behind the one who was refused before.
-  EXPECT_EQ(busy.Header("Retry-After"), "3");
-  Pass(4'000);
+  // One token will do, behind the one who was refused before; the other 29 are then owed.
+  EXPECT_EQ(busy.Header("Retry-After"), "1");
+  Pass(std::stoull(busy.Header("x-ms-retry-after-ms")));
   EXPECT_EQ(world.Post("/$batch", body, type).status, 202);
+  const Reply owed = InsertUntilRefused("p", &passed);
+  EXPECT_EQ(passed, 0);
+  EXPECT_NEAR(std::stoi(owed.Header("x-ms-retry-after-ms")), 3'000, 200);
 }
 
 TEST_F(ServiceThrottle, AThrottledQueryEndsEarlyWithAContinuationAndThenIsBusy) {
