@@ -16,32 +16,50 @@ std::string_view PartitionAt(std::string_view bound, Direction direction) {
 
 }  // namespace
 
+// To owe may take memory, so what was noted beyond the advance is lost where an exception ends the page.
+ScanMeter::~ScanMeter() {
+  if (advance_ > tokens_) throttle_.GiveBack(limits_, partition_, advance_ - tokens_);
+}
+
 Status ScanMeter::Admit(std::string_view lower, std::string_view upper, Direction direction) {
-  std::string partition(PartitionAt(direction == Direction::kForward ? lower : upper, direction));
-  const bool is_known = !partition.empty();
-  if (!is_known) partition.assign(lower.substr(0, kTableIdSize)).push_back('\0');
+  const std::string_view begin = PartitionAt(direction == Direction::kForward ? lower : upper, direction);
+  if (!begin.empty()) {
+    Enter(begin);
+    return TakeAdvance();
+  }
+  std::string table(lower.substr(0, kTableIdSize));
+  table.push_back('\0');
   Throttle::Limits limits;
-  if (!throttle_.FindLimits(partition, &limits)) return Status();
-  if (!is_known) limits.partition_token = 0;  // The table's alone.
-  if (!limits.any()) return Status();
-  Status admitted = throttle_.Check(limits, partition);
-  if (is_known && !admitted.ok()) refused_partition_ = partition;
-  return admitted;
+  if (!throttle_.FindLimits(table, &limits)) return Status();
+  limits.partition_token = 0;  // The table's alone.
+  return limits.any() ? throttle_.Check(limits, table, Throttle::AdvanceOf(limits, rows_per_slice_))
+                      : Status();
 }
 
 Status ScanMeter::AdmitRow(std::string_view user_key) {
   came_to_row_ = true;
-  if (!Enter(user_key)) return Status();
-  Status admitted = throttle_.Check(limits_, partition_);
-  if (!admitted.ok()) refused_partition_ = partition_;
-  return admitted;
+  Enter(user_key);
+  return advance_ > 0 ? Status() : TakeAdvance();
+}
+
+Status ScanMeter::TakeAdvance() {
+  if (TryTakeAdvance()) return Status();
+  refused_partition_ = partition_;
+  return throttle_.Refuse(limits_, partition_, Throttle::AdvanceOf(limits_, rows_per_slice_));
+}
+
+bool ScanMeter::TryTakeAdvance() {
+  if (!limits_.any()) return true;
+  const uint64_t advance = Throttle::AdvanceOf(limits_, rows_per_slice_);
+  if (!throttle_.TryTakeByNow(limits_, partition_, advance, throttle_.Recent())) return false;
+  advance_ = advance;
+  return true;
 }
 
 bool ScanMeter::Enter(std::string_view user_key) {
   const std::string_view partition = PartitionPrefix(user_key);
   if (partition != partition_) {
-    if (tokens_ > 0) throttle_.Owe(limits_, partition_, tokens_);
-    tokens_ = 0;
+    Close();
     partition_ = partition;
     limits_ = {};
     throttle_.FindLimits(partition_, &limits_);
@@ -58,10 +76,14 @@ void ScanMeter::NoteSmall(std::string_view user_key, uint64_t rows) {
 }
 
 bool ScanMeter::Settle() {
-  if (partition_.empty() || !limits_.any()) return true;
-  if (tokens_ > 0) throttle_.Owe(limits_, partition_, tokens_);
-  tokens_ = 0;
-  return throttle_.Gives(limits_, partition_);
+  Close();
+  return TryTakeAdvance();
+}
+
+void ScanMeter::Close() {
+  if (tokens_ > advance_) throttle_.Owe(limits_, partition_, tokens_ - advance_);
+  if (advance_ > tokens_) throttle_.GiveBack(limits_, partition_, advance_ - tokens_);
+  tokens_ = advance_ = 0;
 }
 
 }  // namespace partita

@@ -10,9 +10,11 @@
 
 namespace partita {
 
-// Charges what one page of a scan looks at, whether it is given or not: each slice of rows once it was looked
-// at, so that a page may leave its last partition, and its account, one slice in debt. Then it ends, and the
-// next one is admitted when the debt is paid.
+// Charges what one page of a scan looks at, whether it is given or not. Of each slice of rows the worth of as
+// many small ones is taken before, as an advance, and the difference paid behind it. So pages that come at
+// once are let through one slice after another, and each leaves the partition, and its account, at most in
+// the debt that its last slice made beyond that: of rows that are large, or of a partition that it came to
+// in the midst of a slice. Then it ends, and the next one is admitted when the debt is paid.
 //
 // Belongs to one page; used by one thread at a time. The throttle outlives it.
 class ScanMeter {
@@ -21,13 +23,19 @@ class ScanMeter {
   static constexpr size_t kSmallRowBytes = 256;
   static constexpr size_t kSmallKeyBytes = 128;
 
-  explicit ScanMeter(Throttle& throttle) : throttle_(throttle) {}
+  ScanMeter(Throttle& throttle, uint32_t rows_per_slice)
+      : throttle_(throttle), rows_per_slice_(rows_per_slice) {}
+  // What is left of the advance comes back.
+  ~ScanMeter();
+  ScanMeter(const ScanMeter&) = delete;
+  ScanMeter& operator=(const ScanMeter&) = delete;
 
   // Ok when a page of [lower, upper) is admitted: it then gets on by a slice, whatever it costs. Goes by the
-  // partition that it begins in; where its bounds do not tell that, by its account and table. kThrottled.
+  // partition that it begins in; where its bounds do not tell that, by its account and table, of which
+  // nothing is taken yet. kThrottled.
   Status Admit(std::string_view lower, std::string_view upper, Direction direction);
 
-  // The same once the page comes to its first row, where its bounds do not tell the partition.
+  // The same once the page comes to its first row, where that is of another partition than the bounds tell.
   Status AdmitFirst(std::string_view user_key) { return came_to_row_ ? Status() : AdmitRow(user_key); }
 
   // Notes a row that was looked at.
@@ -35,9 +43,11 @@ class ScanMeter {
   // Notes `rows` small ones of the partition of `user_key`.
   void NoteSmall(std::string_view user_key, uint64_t rows);
 
-  // Charges what was noted. False: the page must end, since the partition that it is in, or the account,
-  // owes.
+  // Pays for what was noted, and takes the advance for the next slice. False: there is none, so the page must
+  // end.
   bool Settle();
+  // Pays for what was noted; nothing is left to come back.
+  void Close();
 
   // The partition whose limits did not admit the page, with its separator; empty where they did, and
   // where it is the table's own. Valid until the next call.
@@ -47,12 +57,18 @@ class ScanMeter {
   Status AdmitRow(std::string_view user_key);
   // False: it has no limits.
   bool Enter(std::string_view user_key);
+  // Of the partition that the page is in.
+  Status TakeAdvance();
+  // The same silently; false: it would not be given.
+  bool TryTakeAdvance();
 
   Throttle& throttle_;
+  const uint32_t rows_per_slice_;
   bool came_to_row_ = false;
   std::string partition_;  // Which the page is in; empty: none yet.
   Throttle::Limits limits_;
-  uint64_t tokens_ = 0;  // Noted and not charged yet.
+  uint64_t tokens_ = 0;   // Noted and not paid yet.
+  uint64_t advance_ = 0;  // Taken for them.
   std::string refused_partition_;
 };
 

@@ -6,6 +6,7 @@
 #include "engine/base/user_key.h"
 #include "engine/io/read_only_file_system.h"
 #include "engine/io/runtime_over.h"
+#include "engine/read_meter.h"
 
 namespace partita {
 
@@ -144,15 +145,15 @@ Shard::ReadAnswer Store::TryGet(std::string_view user_key, std::string* content)
 
 Task<Result<Shard::ReadAnswer>> Store::Get(std::string_view user_key, std::string* content) {
   const LoadSampler::Watch watch = load_.StartWatch(1);
-  Status charged = NoteThrottled(user_key, throttle_.ChargeRead(user_key));
-  if (!charged.ok()) co_return charged;
+  ReadMeter meter(throttle_, user_key);
+  PARTITA_CO_TRY(NoteThrottled(user_key, meter.Admit()));
   for (int i = 0; i < kRoutesMax; ++i) {
     const Route route = RouteTo(user_key);
     if (route.damage != nullptr) co_return *route.damage;
     if (route.shard == nullptr) break;
     Result<Shard::ReadAnswer> answer = co_await route.shard->Get(user_key, content);
     const bool is_found = answer.ok() && answer->state == Shard::ReadState::kFound;
-    if (is_found) throttle_.ChargeRestOfRead(user_key, *content);
+    if (is_found) meter.Found(*content);
     if (!answer.ok() || answer->state != Shard::ReadState::kMoved) {
       NoteRead(user_key, is_found ? content->size() : 0, watch.Nanos());
       co_return answer;

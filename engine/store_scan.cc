@@ -118,14 +118,14 @@ Task<Result<ScanAnswer>> Store::Scan(const ScanRequest& request, RowSink* sink) 
 // The same within throughput targets. Nobody works ahead: rows that the page does not come to would be
 // charged, and whoever has limits needs no second core.
 Task<Result<ScanAnswer>> Store::ScanMetered(ScanCourse* course, RowSink* sink) {
-  ScanMeter meter(throttle_);
+  ScanMeter meter(throttle_, course->whole.entries_per_slice);
   const ScanRequest& first = course->piece.request;
   Status admitted = meter.Admit(first.lower, first.upper, first.direction);
   const bool is_known = !meter.refused_partition().empty();
   PARTITA_CO_TRY(NoteThrottled(is_known ? meter.refused_partition() : first.lower, std::move(admitted)));
   course->piece.request.meter = course->rest.meter = &meter;
   Result<ScanAnswer> answer = co_await ScanOn(course, sink, nullptr);
-  meter.Settle();
+  meter.Close();
   if (!meter.refused_partition().empty()) NoteRefused(meter.refused_partition());
   co_return answer;
 }

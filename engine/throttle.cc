@@ -206,31 +206,9 @@ bool Throttle::TryChargeEntity(std::string_view user_key, std::string_view conte
   Limits limits;
   if (!FindLimits(partition, &limits)) return true;
   const uint64_t tokens = CostOf(limits.raw, user_key, content);
-  const BucketTime recent = clock_.RecentNanos() * kBucketTimePerNano;
+  const BucketTime recent = Recent();
   return TryTakeAhead(limits, partition, tokens, lease, recent) ||
-         TryTake(limits, partition, tokens, recent) || TryTake(limits, partition, tokens, Now());
-}
-
-Status Throttle::ChargeKey(std::string_view user_key) {
-  const std::string_view partition = PartitionPrefix(user_key);
-  const ThreadLease lease = FindLease(partition);
-  if (lease.is_its && lease.TryTake(1)) return Status();
-  Limits limits;
-  if (!FindLimits(partition, &limits)) return Status();
-  return Charge(limits, partition, 1, lease);
-}
-
-void Throttle::OweRest(std::string_view user_key, std::string_view content) {
-  const std::string_view partition = PartitionPrefix(user_key);
-  const ThreadLease lease = FindLease(partition);
-  if (lease.is_its) {
-    const uint64_t tokens = CostOf(lease.at->raw, user_key, content);
-    if (tokens <= 1 || lease.TryTake(tokens - 1)) return;
-  }
-  Limits limits;
-  if (!FindLimits(partition, &limits)) return;
-  const uint64_t tokens = CostOf(limits.raw, user_key, content);
-  if (tokens > 1) Owe(limits, partition, tokens - 1);
+         TryTakeByNow(limits, partition, tokens, recent);
 }
 
 // From all or from none. Only who meets another one between the first look and the taking gives back; who
@@ -287,16 +265,22 @@ bool Throttle::TryTakeAhead(const Limits& limits, std::string_view partition, ui
   return true;
 }
 
-// A time that lies a little behind is good enough to see that there is plenty, and much cheaper.
 Status Throttle::Charge(const Limits& limits, std::string_view partition, uint64_t tokens,
                         ThreadLease lease) {
-  const BucketTime recent = clock_.RecentNanos() * kBucketTimePerNano;
+  const BucketTime recent = Recent();
   if (TryTakeAhead(limits, partition, tokens, lease, recent)) return Status();
-  if (TryTake(limits, partition, tokens, recent)) [[likely]]
-    return Status();
-  const BucketTime now = Now();
-  if (TryTake(limits, partition, tokens, now)) return Status();
-  return Refuse(limits, partition, tokens, now);
+  return TryTakeByNow(limits, partition, tokens, recent) ? Status() : Refuse(limits, partition, tokens);
+}
+
+// The recent time is good enough to see that there is plenty.
+bool Throttle::TryTakeByNow(const Limits& limits, std::string_view partition, uint64_t tokens,
+                            BucketTime recent) {
+  return TryTake(limits, partition, tokens, recent) || TryTake(limits, partition, tokens, Now());
+}
+
+uint64_t Throttle::AdvanceOf(const Limits& limits, uint64_t tokens) {
+  const BucketTime slowest = std::max({limits.partition_token, limits.account_token, limits.total.token});
+  return std::min(tokens, kBurst / slowest);
 }
 
 void Throttle::Owe(const Limits& limits, std::string_view partition, uint64_t tokens) {
@@ -306,15 +290,18 @@ void Throttle::Owe(const Limits& limits, std::string_view partition, uint64_t to
   if (limits.total.token != 0) limits.total.bucket->Take(tokens * limits.total.token, now);
 }
 
-bool Throttle::Gives(const Limits& limits, std::string_view partition) {
-  const BucketTime now = Now();
-  return (limits.partition_token == 0 || partitions_.Holds(partition, limits.partition_token, now)) &&
-         (limits.account_token == 0 || limits.account->Holds(limits.account_token, now)) &&
-         (limits.total.token == 0 || limits.total.bucket->Holds(limits.total.token, now));
+void Throttle::GiveBack(const Limits& limits, std::string_view partition, uint64_t tokens) {
+  GiveBackToTwo(limits, partition, tokens);
+  if (limits.total.token != 0) limits.total.bucket->GiveBack(tokens * limits.total.token);
 }
 
-Status Throttle::Check(const Limits& limits, std::string_view partition) {
-  return Gives(limits, partition) ? Status() : Refuse(limits, partition, 1, Now());
+Status Throttle::Check(const Limits& limits, std::string_view partition, uint64_t tokens) {
+  const BucketTime now = Now();
+  const bool gives =
+      (limits.partition_token == 0 || partitions_.Holds(partition, limits.partition_token, now)) &&
+      (limits.account_token == 0 || limits.account->Holds(limits.account_token, now)) &&
+      (limits.total.token == 0 || limits.total.bucket->Holds(limits.total.token, now));
+  return gives ? Status() : Refuse(limits, partition, tokens);
 }
 
 namespace {
@@ -330,7 +317,8 @@ struct Refusal {
 }  // namespace
 
 // The one that has the longest wait is what is told of.
-Status Throttle::Refuse(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now) {
+Status Throttle::Refuse(const Limits& limits, std::string_view partition, uint64_t tokens) {
+  const BucketTime now = Now();
   Refusal refusal;
   const auto consider = [&refusal](const Refusal& other) {
     if (refusal.token == 0 || other.wait > refusal.wait) refusal = other;

@@ -33,8 +33,11 @@ using EntityCost = uint64_t (*)(std::string_view user_key, std::string_view cont
 // for him, with the wait that would suffice.
 //
 //   writes   are charged whole before they are decided, once, whatever comes of them.
-//   reads    of one entity are charged as they are answered.
-//   scans    are charged behind each slice of rows, by a ScanMeter.
+//   reads    of one entity are charged as they are answered; those that wait for a device, by a ReadMeter.
+//   scans    are charged slice of rows by slice, by a ScanMeter.
+//
+// Where it is not known before what a call will cost, it takes an advance, and what it looked at is settled
+// behind it: so it pays that, exactly, and many that come at once put a bucket no further into debt than one.
 //
 // All methods are thread-safe and wait for nobody. While there are no limits a charge is one load.
 class Throttle {
@@ -50,15 +53,10 @@ class Throttle {
 
   // kThrottled, with the wait and which target was over (ThrottledBy).
   Status ChargeWrite(const WriteRequest& request) { return on() ? ChargeOps(request) : Status(); }
-  // A read whose answer is at hand (empty when there is none). False: it was not charged; ChargeRead says why
-  // when it does not change its mind.
+  // A read whose answer is at hand (empty when there is none). False: it was not charged; ReadMeter::Admit
+  // says why when it does not change its mind.
   bool TryChargeRead(std::string_view user_key, std::string_view content) {
     return !on() || TryChargeEntity(user_key, content);
-  }
-  // A read before it is known what it will find, and then the rest. kThrottled.
-  Status ChargeRead(std::string_view user_key) { return on() ? ChargeKey(user_key) : Status(); }
-  void ChargeRestOfRead(std::string_view user_key, std::string_view content) {
-    if (on()) OweRest(user_key, content);
   }
 
   struct Statistics {
@@ -68,6 +66,7 @@ class Throttle {
   Statistics statistics();
 
  private:
+  friend class ReadMeter;
   friend class ScanMeter;
 
   // Of all that a rule names together.
@@ -112,8 +111,6 @@ class Throttle {
   ThreadLease FindLease(std::string_view partition) const;
   Status ChargeOps(const WriteRequest& request);
   bool TryChargeEntity(std::string_view user_key, std::string_view content);
-  Status ChargeKey(std::string_view user_key);
-  void OweRest(std::string_view user_key, std::string_view content);
   // False: there are none.
   bool FindLimits(std::string_view partition, Limits* limits);
   // False: the table is not known.
@@ -136,13 +133,20 @@ class Throttle {
   void GiveBackToTwo(const Limits& limits, std::string_view partition, uint64_t tokens);
   Total TotalOf(const ThroughputRule& rule);
   Status Charge(const Limits& limits, std::string_view partition, uint64_t tokens, ThreadLease lease);
+  // By a time that lies a little behind, or by now.
+  bool TryTakeByNow(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime recent);
+  // At most what a bucket holds, so that an advance makes nobody wait for longer than that flows in.
+  static uint64_t AdvanceOf(const Limits& limits, uint64_t tokens);
   void Owe(const Limits& limits, std::string_view partition, uint64_t tokens);
-  // Whether both would give a token; when not, Check says so to the caller.
-  bool Gives(const Limits& limits, std::string_view partition);
-  Status Check(const Limits& limits, std::string_view partition);
-  Status Refuse(const Limits& limits, std::string_view partition, uint64_t tokens, BucketTime now);
+  // What was taken, or a part of it.
+  void GiveBack(const Limits& limits, std::string_view partition, uint64_t tokens);
+  // Ok when all would give; nothing is taken. `tokens`: what the caller will take.
+  Status Check(const Limits& limits, std::string_view partition, uint64_t tokens);
+  Status Refuse(const Limits& limits, std::string_view partition, uint64_t tokens);
 
   BucketTime Now() { return clock_.MonotonicNanos() * kBucketTimePerNano; }
+  // A little behind; much cheaper.
+  BucketTime Recent() { return clock_.RecentNanos() * kBucketTimePerNano; }
 
   Clock& clock_;
   const EntityCost cost_;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
+#include "test/support/into.h"
 #include "test/support/small_store.h"
 
 namespace partita {
@@ -214,6 +216,34 @@ TEST_F(StoreThrottleTest, ReadsCostWhatTheyFindAndNothingFoundCostsOne) {
   // In files, where it is not known before.
   for (int i = 0; i < 200; ++i) EXPECT_TRUE(Get(Key("a", i)).ok()) << i;
   EXPECT_EQ(Get(Key("a", 200)).code(), Code::kThrottled);
+}
+
+// Each waits for the disk before it is known what it costs; pages do between their rows.
+TEST_F(StoreThrottleTest, CallsThatComeAtOnceAreNotAllAdmittedByTheSameTokens) {
+  constexpr int kCalls = 50;
+  for (const char* partition : {"read", "scanned"}) {
+    for (int i = 0; i < kCalls; ++i) ASSERT_TRUE(Put(partition, i, 9'000).ok());
+  }
+  ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
+  Set({.partition_rate = 10});
+  ScanRequest request;
+  request.lower = Key("scanned", 0);
+  request.upper = Key("scanned", kCalls);
+  request.limit = UINT32_MAX;
+  std::vector<std::optional<Result<ScanAnswer>>> pages(kCalls);
+  for (auto& page : pages) runtime_.Spawn(Into(store_->Scan(request, nullptr), &page));
+  runtime_.RunUntilIdle();
+  EXPECT_EQ(std::count_if(pages.begin(), pages.end(), [](const auto& page) { return page->ok(); }), 1);
+
+  std::vector<std::string> keys, contents(kCalls);
+  for (int i = 0; i < kCalls; ++i) keys.push_back(Key("read", i));
+  std::vector<std::optional<Result<Shard::ReadAnswer>>> reads(kCalls);
+  for (size_t i = 0; i < kCalls; ++i) {
+    runtime_.Spawn(Into(store_->Get(keys[i], &contents[i]), &reads[i]));
+  }
+  runtime_.RunUntilIdle();
+  // Of 20 tokens: two of nine each, and one that is owed.
+  EXPECT_LE(std::count_if(reads.begin(), reads.end(), [](const auto& read) { return read->ok(); }), 3);
 }
 
 TEST_F(StoreThrottleTest, RefusedWritesCostAndThrottledOnesAreNotApplied) {

@@ -46,6 +46,12 @@ class SmallThrottle : public testing::Test {
     }
     return admitted;
   }
+  // Small entities that are let through at once.
+  uint64_t Left(TableId table, const std::string& partition) {
+    uint64_t left = 0;
+    while (Write(table, partition).ok()) ++left;
+    return left;
+  }
   void Set(const ThroughputTargets& targets) { ASSERT_TRUE(throttle_.SetTargets(targets).ok()); }
 
   const TableId orders_{1}, lines_{2}, other_{3};
