@@ -82,6 +82,8 @@ OpenReport ReportOf(const StoreOpenReport& report, uint32_t shards) {
   OpenReport out;
   out.records_replayed = report.records_replayed;
   out.torn_bytes = report.torn_bytes;
+  out.records_stranded = report.records_stranded;
+  out.stranded_logs = report.stranded_logs;
   out.leftover_files_removed = report.leftover_objects_removed;
   out.leftovers_kept = report.leftovers_kept;
   out.clean_shutdown = report.clean_shutdown;

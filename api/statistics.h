@@ -66,6 +66,10 @@ struct VerifyReport {
 // What recovery did at open, for the start-up log.
 struct OpenReport {
   uint64_t records_replayed = 0, torn_bytes = 0, leftover_files_removed = 0;
+  // Writes of level kProcess that only the ends of logs held and that are lost, as others in front of them
+  // are gone: by a loss of power, or by damage.
+  uint64_t records_stranded = 0;
+  std::vector<std::string> stranded_logs;  // Of which shards, and which.
   bool clean_shutdown = true;
   uint32_t shards = 0;
   uint32_t shards_before = 0;  // It had when it was opened; another number: it was divided anew.

@@ -374,11 +374,22 @@ Task<Status> Store::OpenShards(uint32_t first, uint32_t count) {
     const LogRecovery& log = (*shard)->recovered().log;
     report_.records_replayed += log.records;
     report_.torn_bytes += log.torn_bytes;
+    NoteStranded(log, (*shard)->id());
     report_.clean_shutdown = report_.clean_shutdown && (log.clean || report_.created);
     shards_.push_back(std::move(shard).value());
     sound_shards_.push_back(shards_.back().get());
   }
   co_return refused;
+}
+
+void Store::NoteStranded(const LogRecovery& log, ShardId shard) {
+  if (log.records_stranded == 0) return;
+  report_.records_stranded += log.records_stranded;
+  report_.stranded_logs.push_back(
+      "shard " + std::to_string(shard.value) + ": " + std::to_string(log.records_stranded) +
+      " records up to position " + std::to_string(log.stranded_to.value) +
+      " of the log's tail are lost, as position " + std::to_string(log.last.value + 1) +
+      " in front of them is gone; of level power none was (F12, F80)");
 }
 
 // Its place in shards_ stays empty.

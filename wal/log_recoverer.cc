@@ -304,8 +304,8 @@ Status LogRecoverer::ReplayTail(LogPosition from, const LogReplaySink& sink) {
   if (options_.planted == LogDefect::kForgetTail) return Status();
   const auto records = tail_.ReadAll(head_->header().incarnation);
   LogRecovery& report = out_.report;
-  for (auto at = records.find(LogPosition{report.last.value + 1});
-       at != records.end() && at->first.value == report.last.value + 1; ++at) {
+  auto at = records.upper_bound(report.last);
+  for (; at != records.end() && at->first.value == report.last.value + 1; ++at) {
     const TailRecord& record = at->second;
     out_.tail_records.push_back(record);
     report.last = record.position;
@@ -315,6 +315,10 @@ Status LogRecoverer::ReplayTail(LogPosition from, const LogReplaySink& sink) {
     if (report.records++ == 0) report.first = record.position;
     PARTITA_TRY(sink(LogRecord{record.position, record.version, record.payload}));
   }
+  if (at == records.end()) return Status();
+  report.records_stranded = static_cast<uint64_t>(std::distance(at, records.end()));
+  report.stranded_to = records.rbegin()->first;
+  report.clean = false;
   return Status();
 }
 

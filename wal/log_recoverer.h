@@ -30,7 +30,8 @@ Status NewestSegmentLost(const std::string& directory, SegmentId reached, Segmen
 //       - none does: a torn tail. It may well be that later frames are valid: what was not flushed
 //         survives in any order, so validity proves nothing, only the watermark does (F31).
 //     This is the hard case; what it cannot decide is the last group before an unclean stop (F32).
-//  5. The tail of the head's incarnation goes on after E, as far as its positions are dense.
+//  5. The tail of the head's incarnation goes on after E, as far as its positions are dense. What it
+//     holds beyond is given up and counted: it may be damage, or what a loss of power has left.
 //
 // After it the caller starts a new segment at E + 1, with the records of 5 in it, which voids what
 // older files hold from there on (F33).

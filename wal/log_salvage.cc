@@ -328,19 +328,18 @@ class LogSalvager {
     PARTITA_CO_ASSIGN(const bool there, co_await files_.Exists(options_.directory + "/tail"));
     if (!there && options_.must_exist) out_.lost = true;  // Of level process, what segments do not hold.
     const auto records = tail_->ReadAll(chain_.back()->header().incarnation);
-    for (auto at = records.find(LogPosition{delivered_to_.value + 1});
-         at != records.end() && at->first.value == delivered_to_.value + 1; ++at) {
+    if (!records.empty()) reached_ = std::max(reached_, records.rbegin()->first);
+    auto at = records.upper_bound(delivered_to_);
+    for (; at != records.end() && at->first.value == delivered_to_.value + 1; ++at) {
       const TailRecord& record = at->second;
       delivered_to_ = record.position;
       out_.version_max = std::max(out_.version_max, record.version);
       if (record.position < from_) continue;
       Status taken = sink_(LogRecord{record.position, record.version, record.payload});
       if (refused_) co_return taken;
-      if (!taken.ok()) {
-        out_.lost = true;
-        break;
-      }
+      if (!taken.ok()) break;
     }
+    if (at != records.end()) out_.lost = true;  // Behind what the sink cannot read, or what is nowhere.
     co_return Status();
   }
 
@@ -391,6 +390,13 @@ Task<Result<SalvagedLog>> SalvageLog(FileSystem& files, Clock& clock, LocalLogOp
     co_return found;
   }
   found.version_max = std::max(found.version_max, sound->version_max);
+  if (sound->records_stranded > 0) {
+    found.lost = true;
+    found.lost_to = sound->stranded_to;
+    found.damages.push_back(options.directory + "/tail: position " + std::to_string(sound->last.value + 1) +
+                            " is nowhere, though " + std::to_string(sound->records_stranded) +
+                            " records behind it are there: power was lost, or the tail is damaged (F80)");
+  }
   LogReplaySink note = [&found, &sink](const LogRecord& record) {
     Status taken = sink(record);
     if (!taken.ok()) return taken;

@@ -129,15 +129,17 @@ LogTail::LogTail(const LogIdentity& owner, Incarnation incarnation, std::unique_
 
 std::map<LogPosition, TailRecord> LogTail::ReadAll(Incarnation incarnation) const {
   std::map<LogPosition, TailRecord> records;
-  for (uint64_t half = 0; half < 2; ++half) {
-    const uint64_t end = (half + 1) * half_size_;
-    uint64_t offset = half * half_size_;
+  for (const uint64_t begin : {uint64_t{0}, half_size_}) {
+    const std::string_view half(reinterpret_cast<const char*>(bytes_.data()) + begin, half_size_);
+    uint64_t offset = 0;
     TailRecord record;
-    while (offset < end) {
-      const std::string_view rest(reinterpret_cast<const char*>(bytes_.data()) + offset, end - offset);
-      if (!DecodeTailRecord(owner_, incarnation, offset, rest, &record)) break;
-      records.insert_or_assign(record.position, record);
-      offset += TailRecordSize(record.payload.size());
+    while (offset < half_size_) {
+      if (DecodeTailRecord(owner_, incarnation, begin + offset, half.substr(offset), &record)) {
+        records.insert_or_assign(record.position, record);
+        offset += TailRecordSize(record.payload.size());
+      } else {
+        offset = NextTailRecord(half, offset);
+      }
     }
   }
   return records;

@@ -35,7 +35,8 @@ class LogTail {
   static Task<Result<std::unique_ptr<LogTail>>> OpenForReading(FileSystem& files, std::string directory,
                                                                const LogIdentity& owner, bool must_exist);
 
-  // Every record of that incarnation, by position. Views into the mapping, valid until Append.
+  // Every good record of that incarnation, by position, also behind bad ones. Views into the mapping, valid
+  // until Append.
   std::map<LogPosition, TailRecord> ReadAll(Incarnation incarnation) const;
 
   // Of the records that stand first in the halves; 0: there are none.

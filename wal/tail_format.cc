@@ -55,6 +55,17 @@ bool DecodeTailRecord(const LogIdentity& owner, Incarnation incarnation, uint64_
   return true;
 }
 
+uint64_t NextTailRecord(std::string_view half, uint64_t offset) {
+  char magic[sizeof(kTailMagic)];
+  StoreLe32(magic, kTailMagic);
+  size_t at = offset + kMagic;
+  do {
+    at = half.find(std::string_view(magic, sizeof(magic)), at + 1);
+    if (at == std::string_view::npos) return half.size();
+  } while ((at - kMagic) % kTailAlignment != 0);
+  return at - kMagic;
+}
+
 std::optional<Incarnation> IncarnationOfTailRecord(const LogIdentity& owner, uint64_t offset,
                                                    std::string_view bytes) {
   if (bytes.size() < kTailRecordHeaderSize) return std::nullopt;

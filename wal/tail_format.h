@@ -9,8 +9,8 @@
 namespace partita {
 
 // The tail of a log is one file of two halves, mapped; it has no header. Each half is a run of
-// records from its first byte on, each at a multiple of 8 bytes; the run ends at the first bytes
-// that are no record of this place and incarnation. All integers are little-endian.
+// records from its first byte on, each at a multiple of 8 bytes; bytes that are no record of this
+// place and incarnation are passed over. All integers are little-endian.
 //
 //   offset  size  field
 //        0     8  seal          XXH3-64 over bytes [8, 40 + payload_size), XOR Identity(store, 0,
@@ -30,8 +30,9 @@ namespace partita {
 // half's use before: their positions are lower, and segments hold them flushed, so that reading
 // them too does no harm.
 //
-// A process killed amid the copying of a record leaves a bad seal: the run ends before it, and it
-// was not acknowledged.
+// A process killed amid the copying of a record leaves a bad seal: it was not acknowledged, and has
+// no later ones behind it. Records behind a position that neither tail nor segments have are of no
+// use (F12): a bad one of them, or a loss of power, took away what was in front of them.
 inline constexpr uint32_t kTailMagic = 0x544c'5450;  // "PTLT"
 inline constexpr size_t kTailRecordHeaderSize = 40;
 inline constexpr size_t kTailAlignment = 8;
@@ -53,6 +54,9 @@ void EncodeTailRecord(const LogIdentity& owner, Incarnation incarnation, uint64_
 // True when a record of this owner and incarnation stands at `offset`, where `bytes` begin.
 bool DecodeTailRecord(const LogIdentity& owner, Incarnation incarnation, uint64_t offset,
                       std::string_view bytes, TailRecord* out);
+
+// Where behind `offset` in a half the next record may begin; its size: nowhere.
+uint64_t NextTailRecord(std::string_view half, uint64_t offset);
 
 // Of the record of this owner that stands at `offset`, if any.
 std::optional<Incarnation> IncarnationOfTailRecord(const LogIdentity& owner, uint64_t offset,

@@ -18,6 +18,8 @@ Report Describe(const VerifyReport& verified, const OpenReport& opened, const st
   report.Add("read_bytes", verified.bytes);
   report.Add("log_records", opened.records_replayed, "replayed, and so checked, when the store was opened");
   report.Add("log_torn_bytes", opened.torn_bytes, "an unfinished write at the end of the log; not damage");
+  report.Add("log_stranded_records", opened.records_stranded,
+             "of level process, lost behind others that are gone: power was lost, or the log is damaged");
   report.damages = verified.damages;
   return report;
 }

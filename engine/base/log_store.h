@@ -29,7 +29,11 @@ struct LogRecovery {
   Version version_max;  // Highest version or leased ceiling that the log knows of (F18).
   uint64_t records = 0;
   uint64_t torn_bytes = 0;  // Cut at the end because no proof exists beyond (F33).
-  bool clean = false;       // The log ended with a seal.
+  // Of the log's tail what lies behind a position that is nowhere, and so is given up, and the last of it. A
+  // loss of power may take what was in front of it, but so may damage, which nothing tells from it.
+  uint64_t records_stranded = 0;
+  LogPosition stranded_to;
+  bool clean = false;  // The log ended with a seal.
 };
 
 // Called for each record in position order. `payload` is valid during the call only.

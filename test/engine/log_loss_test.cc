@@ -30,11 +30,13 @@ class LogLossTest : public testing::TestWithParam<End> {
   }
 
   // One life: opens, writes `rows` rows of 1 KiB into the log alone, and ends. Returns what Open said.
-  Status Live(uint64_t seed, int rows) {
+  Status Live(uint64_t seed, int rows, DurabilityLevel level = DurabilityLevel::kPower,
+              StoreOpenReport* report = nullptr) {
     SimRuntime runtime({.seed = seed, .shards = 1}, disk_);
     Result<std::unique_ptr<Store>> opened = runtime.RunToEnd(Store::Open(runtime, SmallSegments()));
     if (!opened.ok()) return opened.status();
     Store& store = **opened;
+    if (report != nullptr) *report = store.open_report();
     Result<TableDescriptor> table = store.FindTable("default", "rows");
     if (!table.ok()) {
       Store::TableSpec spec;
@@ -53,6 +55,7 @@ class LogLossTest : public testing::TestWithParam<End> {
       WriteRequest request;
       request.table = table->id;
       request.ops = std::span<const WriteOp>(&op, 1);
+      request.durability = level;
       WriteOutcome written = runtime.RunToEnd(store.Write(request));
       EXPECT_TRUE(written.status.ok()) << written.status.ToString();
     }
@@ -112,6 +115,28 @@ TEST_P(LogLossTest, AMissingTailIsMissed) {
   Status opened = Live(2, 0);
   EXPECT_EQ(opened.code(), Code::kCorruption) << opened.ToString();
   EXPECT_THAT(opened.message(), AllOf(HasSubstr("log-1-0/tail"), HasSubstr("(F35)")));
+}
+
+// Acknowledged at level process, and in the tail alone, where a record in front of it rots.
+TEST_P(LogLossTest, WhatIsLostBehindABadRecordOfTheTailIsTold) {
+  ASSERT_TRUE(Live(1, 10, DurabilityLevel::kProcess).ok());
+  const std::string path = "log-1-0/tail", tail = *disk_.ReadFile(path);
+  std::vector<size_t> records;
+  for (size_t at = tail.find("PTLT"); at != std::string::npos; at = tail.find("PTLT", at + 1))
+    records.push_back(at);
+  ASSERT_GE(records.size(), 10u);
+  disk_.FlipBit(path, records[records.size() - 4], 1);
+  StoreOpenReport report;
+  ASSERT_TRUE(Live(2, 0, DurabilityLevel::kPower, &report).ok());
+  if (GetParam() == End::kClose) {  // Segments got all of it.
+    EXPECT_TRUE(report.clean_shutdown);
+    EXPECT_EQ(report.records_stranded, 0u);
+    return;
+  }
+  EXPECT_FALSE(report.clean_shutdown);
+  EXPECT_EQ(report.records_stranded, 3u);
+  ASSERT_EQ(report.stranded_logs.size(), 1u);
+  EXPECT_THAT(report.stranded_logs[0], HasSubstr("shard 0: 3 records up to position"));
 }
 
 }  // namespace

@@ -397,8 +397,10 @@ TEST(LogDamageTest, ATornTailRecordEndsTheTailAndWhatIsBehindItStaysVoid) {
     disk->FlipBit(kTestDirectory + "/tail", torn * 240 + 60, 2);
     {
       LogProcess process(*disk, LogProcess::Options(2));
-      EXPECT_EQ(process.Recover().payloads,
-                std::vector<std::string>(payloads.begin(), payloads.begin() + torn));
+      const Replayed replayed = process.Recover();
+      EXPECT_EQ(replayed.payloads, std::vector<std::string>(payloads.begin(), payloads.begin() + torn));
+      EXPECT_EQ(replayed.report.records_stranded, 9 - torn);
+      EXPECT_EQ(replayed.report.stranded_to, LogPosition{torn < 9 ? 10u : 0u});
       ASSERT_TRUE(process.AppendAndFlush(torn + 1, {"other"}).ok());
     }
     disk->CrashProcess();
@@ -407,6 +409,42 @@ TEST(LogDamageTest, ATornTailRecordEndsTheTailAndWhatIsBehindItStaysVoid) {
     ASSERT_EQ(replayed.payloads.size(), torn + 1);
     EXPECT_EQ(replayed.payloads.back(), "other");
   }
+}
+
+// covers: F80. The bad one is in one half, and the other goes on.
+TEST(LogDamageTest, WhatStandsBehindABadTailRecordIsCountedAlsoInTheOtherHalf) {
+  SimDisk disk(15);
+  {
+    LogProcess process(disk, LogProcess::Options());
+    process.Recover();
+    for (uint64_t p = 1; p <= 12; ++p) ASSERT_TRUE(process.AppendTail(p, {PayloadFor(p, 1, 2008)}).ok());
+  }
+  disk.FlipBit(kTestDirectory + "/tail", 6 * 2048 + 100, 2);  // Of 8 that the first half holds.
+  LogProcess process(disk, LogProcess::Options(2));
+  const LogRecovery report = process.Recover().report;
+  EXPECT_EQ(report.last, LogPosition{6});
+  EXPECT_EQ(report.records_stranded, 5u);
+  EXPECT_EQ(report.stranded_to, LogPosition{12});
+  EXPECT_FALSE(report.clean);
+}
+
+TEST(LogDamageTest, ABadTailRecordThatSegmentsHoldCostsNothing) {
+  SimDisk disk(16);
+  std::vector<std::string> payloads;
+  {
+    LogProcess process(disk, LogProcess::Options());
+    process.Recover();
+    for (uint64_t p = 1; p <= 5; ++p) {
+      payloads.push_back(PayloadFor(p, 1, 200));
+      ASSERT_TRUE(process.AppendTail(p, {payloads.back()}).ok());
+    }
+    ASSERT_TRUE(process.AppendAndFlush(1, {payloads.begin(), payloads.begin() + 3}).ok());
+  }
+  disk.FlipBit(kTestDirectory + "/tail", 240 + 60, 2);
+  LogProcess process(disk, LogProcess::Options(2));
+  const Replayed replayed = process.Recover();
+  EXPECT_EQ(replayed.payloads, payloads);
+  EXPECT_EQ(replayed.report.records_stranded, 0u);
 }
 
 TEST(LogInspectTest, AForeignFileIsDescribedNotTrusted) {

@@ -78,5 +78,29 @@ TEST(LogSalvageTest, DamageAmongCopiedRecordsLosesWhatFollowedThem) {
   }
 }
 
+// Of level process, also where segments are sound.
+TEST(LogSalvageTest, WhatTheTailHoldsBehindAPositionThatIsNowhereIsLost) {
+  for (const bool segments_too : {false, true}) {
+    SimDisk disk(32);
+    {
+      LogProcess process(disk, LogProcess::Options());
+      process.Recover();
+      for (uint64_t p : {1, 2}) ASSERT_TRUE(process.AppendAndFlush(p, {PayloadFor(p, 1, 200)}).ok());
+      for (uint64_t p = 3; p <= 10; ++p) ASSERT_TRUE(process.AppendTail(p, {PayloadFor(p, 1, 200)}).ok());
+    }
+    disk.FlipBit(kTestDirectory + "/tail", 2 * 240 + 60, 2);  // The third record: position 5.
+    std::string path;
+    const InspectedFrame first = FrameAtPosition(disk, 1, &path);
+    if (segments_too) disk.FlipBit(path, first.offset + 100, 1);
+
+    std::vector<std::string> kept;
+    const SalvagedLog salvaged = Salvage(disk, &kept);
+    EXPECT_EQ(salvaged.damages.size(), 1u);
+    EXPECT_TRUE(salvaged.lost);
+    EXPECT_EQ(salvaged.lost_to, LogPosition{10});
+    EXPECT_EQ(kept.size(), segments_too ? 0u : 4u);
+  }
+}
+
 }  // namespace
 }  // namespace partita
