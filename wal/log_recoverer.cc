@@ -69,7 +69,8 @@ Task<Status> LogRecoverer::Examine(std::unique_ptr<File> file) {
   }
   // Zero-written to its full size before its header said so (F57): what is shorter was cut.
   PARTITA_CO_ASSIGN(const uint64_t size, co_await file->Size());
-  if (candidate.in_use() && size < candidate.header().segment_size) {
+  candidate.is_short = candidate.valid && size < candidate.header().segment_size;
+  if (candidate.in_use() && candidate.is_short) {
     co_return Status::Corruption(At(*file, size) + "the file ends, though its header says that it has " +
                                  std::to_string(candidate.header().segment_size) + " bytes (F35)");
   }
@@ -338,7 +339,8 @@ void LogRecoverer::Deliver() {
   }
   for (Candidate& candidate : candidates_) {
     if (candidate.in_chain) continue;
-    if (!candidate.valid || candidate.header().segment_size != options_.segment_size) {
+    const bool is_whole = candidate.valid && !candidate.is_short;
+    if (!is_whole || candidate.header().segment_size != options_.segment_size) {
       out_.leftovers.push_back(std::move(candidate.file));
     } else if (candidate.header().segment > head) {
       // Its frames carry an id above the head's: were its header torn now, it would look like a

@@ -42,7 +42,8 @@ class LogRecoverer {
     LogRecovery report;                    // Tail records included.
     std::vector<TailRecord> tail_records;  // Views into the tail's mapping; to be copied.
     // Not of the chain: spares that may be used at once; those that may only once the new segment
-    // is in effect; and files to remove then: no valid header and no sign of use, or another size.
+    // is in effect; and files to remove then: no valid header and no sign of use, another size, or
+    // cut short.
     std::vector<std::unique_ptr<File>> spares;
     std::vector<std::unique_ptr<File>> late_spares;
     std::vector<std::unique_ptr<File>> leftovers;
@@ -58,7 +59,8 @@ class LogRecoverer {
  private:
   struct Candidate {
     std::unique_ptr<File> file;
-    bool valid = false;  // The header.
+    bool valid = false;     // The header.
+    bool is_short = false;  // The file has fewer bytes than the header says.
     SealedHeader sealed;
     bool has_first_frame = false;
     FrameHeader first_frame;

@@ -447,6 +447,28 @@ TEST(LogDamageTest, ABadTailRecordThatSegmentsHoldCostsNothing) {
   EXPECT_EQ(replayed.report.records_stranded, 0u);
 }
 
+// A prepared file that was cut is not taken into use: what it would then hold could not be read.
+TEST(LogDamageTest, AShortenedSpareIsNotUsed) {
+  SimDisk disk(17);
+  {
+    LogProcess process(disk, LogProcess::Options());
+    process.Recover();
+    ASSERT_TRUE(process.AppendAndFlush(1, {"first"}).ok());
+    ASSERT_TRUE(RunBlocking(process.log().PrepareNext()).ok());
+  }
+  const std::vector<std::string> files = disk.ListFiles(kTestDirectory + "/0");
+  ASSERT_EQ(files.size(), 2u);
+  disk.WriteFile(files[1], disk.ReadFile(files[1])->substr(0, 16 << 10));
+  {
+    LogProcess process(disk, LogProcess::Options(2));
+    process.Recover();
+    ASSERT_TRUE(process.AppendAndFlush(2, {"second"}).ok());
+  }
+  disk.CrashPower();
+  LogProcess process(disk, LogProcess::Options(3));
+  EXPECT_EQ(process.Recover().payloads, (std::vector<std::string>{"first", "second"}));
+}
+
 TEST(LogInspectTest, AForeignFileIsDescribedNotTrusted) {
   SimDisk disk(15);
   disk.WriteFile("notes.txt", std::string(10'000, 'n'));
