@@ -479,8 +479,9 @@ Task<Status> Store::RemoveOldLayouts() {
 Task<Status> Store::RemoveLeftovers() {
   PARTITA_CO_ASSIGN(std::vector<ObjectInfo> objects, co_await objects_->List());
   for (const ObjectInfo& object : objects) {
-    // Objects of this incarnation are being written by jobs that recovery scheduled.
-    if (object.id.value >> 32 >= catalog_.incarnation || references_.Contains(object.id)) continue;
+    // Objects of this incarnation are being written by jobs that recovery scheduled. Those of a higher one an
+    // interrupted repair has left.
+    if (object.id.value >> 32 == catalog_.incarnation || references_.Contains(object.id)) continue;
     PARTITA_CO_TRY(co_await objects_->Remove(object.id));
     ++report_.leftover_objects_removed;
   }

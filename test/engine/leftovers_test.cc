@@ -32,5 +32,20 @@ TEST(LeftoversTest, AFileOfNoUseThatCannotBeRemovedDoesNotKeepTheStoreFromOpenin
   }
 }
 
+// Its tables are of an incarnation far above that of the store it was to mend.
+TEST(LeftoversTest, WhatAnInterruptedRepairWroteIsRemoved) {
+  SimDisk disk(12);
+  const std::string left = ObjectPath(ObjectId(uint64_t{70'000} << 32 | 1));
+  for (int life = 1; life <= 2; ++life) {
+    SimRuntime runtime({.seed = 12, .shards = 1}, disk);
+    Result<std::unique_ptr<Store>> opened = runtime.RunToEnd(Store::Open(runtime, OneShardStore()));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    EXPECT_EQ((*opened)->open_report().leftover_objects_removed, life == 2 ? 1u : 0u);
+    if (life == 1) disk.WriteFile(left, "cut short");
+    EXPECT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
+  }
+  EXPECT_FALSE(disk.FileExists(left));
+}
+
 }  // namespace
 }  // namespace partita
