@@ -499,10 +499,12 @@ class Shard {
   // Inputs that could not be read: not compacted again (F46), but once where their range was cut or joined
   // since.
   std::shared_ptr<const std::set<Reference>> set_aside_ = std::make_shared<const std::set<Reference>>();
-  Status last_background_error_;      // Guarded by set_aside_mutex_.
-  Version version_floor_;             // What recovery found to be exposed at most; later versions are above.
-  Version replayed_version_;          // During recovery.
-  bool replay_needs_memory_ = false;  // During recovery: the memtables are full, not the machine.
+  Status last_background_error_;  // Guarded by set_aside_mutex_.
+  Version version_floor_;         // What recovery found to be exposed at most; later versions are above.
+  // During recovery.
+  Version replayed_version_;
+  uint64_t replayed_frozen_bytes_ = 0;  // Reserved by the frozen memtables.
+  bool replay_needs_memory_ = false;    // The memtables are full, not the machine.
   Recovered recovered_;
   RowlessSweep rowless_{{context_.runtime, id_, views_, strand_, commit_log_, context_.read_ahead, tasks_,
                          closing_, context_.read_only}};

@@ -261,6 +261,7 @@ Status Shard::ReplayRecord(const LogRecord& record, const Catalog& catalog, Read
   if (!context_.read_only && IsFull(*memtable)) {  // Who only reads flushes none: one takes the least memory.
     view->frozen.insert(view->frozen.begin(),
                         MemtableRef{view->active, recovered_.log.last, view->active->memory_used()});
+    replayed_frozen_bytes_ += view->active->arena().reserved_bytes();
     view->active = std::make_shared<Memtable>(context_.memtable_pool);
     memtable = view->active.get();
   }
@@ -268,8 +269,7 @@ Status Shard::ReplayRecord(const LogRecord& record, const Catalog& catalog, Read
   // taken by another. Who only reads could write nothing out, and asks for no more than there was in memory
   // before.
   uint64_t share = context_.memtable_pool.capacity_bytes() / context_.shard_count;
-  uint64_t used = memtable->arena().reserved_bytes();
-  for (const MemtableRef& frozen : view->frozen) used += frozen.table->arena().reserved_bytes();
+  const uint64_t used = memtable->arena().reserved_bytes() + replayed_frozen_bytes_;
   if (!context_.read_only && used > 0 && used + record.payload.size() + 2 * ChunkPool::kChunkSize > share) {
     replay_needs_memory_ = true;
     return PoolIsFull();
@@ -318,6 +318,7 @@ Task<Status> Shard::SpillReplay(Manifest* manifest, ReadView* view, LogPosition 
     PARTITA_CO_TRY(ApplyInstall(spilled, view).status());
     view->frozen.pop_back();
   }
+  replayed_frozen_bytes_ = 0;
   Manifest next = BuildManifest(*view, LogPosition(last.value + 1));
   PARTITA_CO_TRY(co_await manifest_store_.Save(next));
   for (const FileMeta& file : next.files) {
@@ -334,8 +335,8 @@ Task<Status> Shard::SpillReplay(Manifest* manifest, ReadView* view, LogPosition 
 // be read no more.
 Task<Status> Shard::EmptyLog(Manifest* manifest, ReadView* view) {
   const LogPosition last = recovered_.log.last;
-  uint64_t held = view->active->empty() ? 0 : view->active->arena().reserved_bytes();
-  for (const MemtableRef& frozen : view->frozen) held += frozen.table->arena().reserved_bytes();
+  const uint64_t in_active = view->active->empty() ? 0 : view->active->arena().reserved_bytes();
+  const uint64_t held = in_active + replayed_frozen_bytes_;
   if (held > 0) {
     const uint64_t idle = kIdleSegmentsMax * context_.log_segment_bytes;
     if (context_.is_resharded || log_->live_bytes() > idle + 2 * held)
