@@ -71,10 +71,18 @@ Status RemoveLeftover(PosixFileSystem& files, const fs::path& path) {
   return RunBlocking(MakeRoom(files)).WithContext("'" + path.string() + "'");
 }
 
+// Made by nobody but its owner: under a name that is mistyped, or where nothing is mounted, it would be on
+// another disk than he thinks.
+Result<std::unique_ptr<PosixFileSystem>> OpenParent(const Place& place) {
+  Result<std::unique_ptr<PosixFileSystem>> parent = OpenFiles(place.parent);
+  if (parent.code() != Code::kNotFound) return parent;
+  return Status::NotFound("there is no directory '" + place.parent.string() + "'; make it first");
+}
+
 // Makes the directory, or takes over what an interrupted attempt left of it. kBusy: another backup has it.
 Result<GrowingBackup> BeginGrowing(const Place& place) {
   GrowingBackup growing;
-  PARTITA_ASSIGN(growing.parent, OpenFiles(place.parent));
+  PARTITA_ASSIGN(growing.parent, OpenParent(place));
   PARTITA_TRY(RunBlocking(growing.parent->CreateDirectory(place.name + ".partial")));
   PARTITA_TRY(CheckNothingForeign(place.partial()));
   PARTITA_ASSIGN(growing.files, OpenFiles(place.partial()));
@@ -146,12 +154,13 @@ Result<BackupReport> RestoreStore(const std::string& backup, const std::string& 
   // Before anything is made.
   const Status is_backup = RunBlocking(CheckIsBackup(*from));
   if (!is_backup.ok()) return is_backup.WithContext(context);
-  Result<std::unique_ptr<PosixFileSystem>> parent = OpenFiles(place.parent);
+  Result<std::unique_ptr<PosixFileSystem>> parent = OpenParent(place);
   std::error_code error;
   if (parent.ok()) {
     PARTITA_TRY(RunBlocking(MakeRestoreDirectory(**parent, place.name)));
   } else if (!fs::exists(place.whole(), error)) {
-    return parent.status();  // Where a folder cannot be read, somebody else makes those in it.
+    return parent.status().WithContext(
+        context);  // Where a folder cannot be read, somebody else makes those in it.
   }
   PARTITA_ASSIGN(std::unique_ptr<PosixFileSystem> to, OpenFiles(place.whole()));
   std::random_device device;

@@ -31,15 +31,21 @@ void Print(const BackupReport& done, const std::string& title, const StoreFlags&
   PrintAsAsked(store, report, console);
 }
 
+// Exit code 1 tells of a backup that was made (commands.h).
+ExitCode NotMade(Console& console, const Status& why) {
+  const ExitCode code = Fail(console, why);
+  return code == ExitCode::kFindings ? ExitCode::kFailed : code;
+}
+
 }  // namespace
 
 ExitCode RunBackup(const StoreFlags& store, const BackupFlags& flags, Console& console) {
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
-  if (!database.ok()) return FailToStart(console, database.status());
+  if (!database.ok()) return NotMade(console, database.status());
   TaskWatcher watcher(console, "backup");
   Result<BackupReport> done = (*database)->Backup(flags.directory, OptionsOf(flags, &watcher));
   watcher.Finish();
-  if (!done.ok()) return CloseStore(**database, Fail(console, done.status()), console);
+  if (!done.ok()) return CloseStore(**database, NotMade(console, done.status()), console);
   Print(*done, "backup of " + store.directory + " in " + flags.directory, store, console);
   for (const std::string& damage : done->base_damages) {
     console.err << "partita: the earlier backup '" << flags.base << "' is damaged: " << damage

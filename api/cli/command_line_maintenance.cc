@@ -26,16 +26,20 @@ void AddScrub(CLI::App& app, Words* words) {
 void AddBackupCommands(CLI::App& app, Words* words) {
   CLI::App* backup = AddCommand(
       app, "backup", "Write a backup of the store to a new directory, and read all of it back",
-      "partita backup ./backups/monday --data ./store\n"
+      "partita backup ./monday --data ./store\n"
       "  partita backup /mnt/other/tuesday --base /mnt/other/monday --data ./store\n\n"
       "On one file system the files are shared, which takes no time and no room, but is no second copy of\n"
-      "their blocks; on another one only --base shares. What is not complete is called NAME.partial",
+      "their blocks; on another one only --base shares. What is not complete is called NAME.partial.\n"
+      "Exit code 0: it is made; 1: it is made, but files of --base are damaged there; 2, 3: it is not",
       [words] { words->run = [words](Console& c) { return RunBackup(words->store, words->backup, c); }; });
-  backup->add_option("directory", words->backup.directory, "Made by this; must not exist")->required();
   backup
-      ->add_option("--base", words->backup.base,
-                   "An earlier backup of this store: files it has are shared; exit code 1 when "
-                   "some are damaged there")
+      ->add_option("directory", words->backup.directory,
+                   "Made by this in a directory that is there; must not exist")
+      ->required();
+  backup
+      ->add_option(
+          "--base", words->backup.base,
+          "An earlier backup of this store: files it has are shared, but those that are damaged there")
       ->check(NotEmpty())
       ->type_name("DIR");
   CLI::App* restore = AddCommand(

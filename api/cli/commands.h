@@ -141,7 +141,8 @@ struct ScrubFlags {
 };
 ExitCode RunScrub(const StoreFlags& store, const ScrubFlags& flags, Console& console);
 
-// backup: a verified copy of the store in a new directory. restore: a store made of one, in --data.
+// backup: a verified copy of the store in a new directory; kFindings when it was made, but its base is
+// damaged, and kFailed when it was not. restore: a store made of one, in --data.
 struct BackupFlags {
   std::string directory;  // The backup's.
   std::string base;       // An earlier backup to share files with; backup only.

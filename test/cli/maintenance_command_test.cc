@@ -15,6 +15,13 @@ using testing::HasSubstr;
 
 class MaintenanceCommandTest : public CommandTest {
  protected:
+  static void DamageTablesOf(const std::string& directory) {
+    for (const auto& table : std::filesystem::directory_iterator(directory + "/tables")) {
+      std::fstream file(table.path(), std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(100);
+      file.put('\x5a');
+    }
+  }
   void FillStore() {
     ASSERT_EQ(Run({"create-table", "Orders"}).code, ExitCode::kOk);
     for (const char* row : {"1", "2", "3"}) {
@@ -31,7 +38,7 @@ TEST_F(MaintenanceCommandTest, ABackupIsMadeAndRestoredAndReadWithoutBeingChange
   const CommandOutcome made = Run({"backup", backup, "--copy"});
   ASSERT_EQ(made.code, ExitCode::kOk) << made.err;
   EXPECT_THAT(made.out, HasSubstr("entries"));
-  EXPECT_EQ(Run({"backup", backup}).code, ExitCode::kFindings);  // It exists.
+  EXPECT_EQ(Run({"backup", backup}).code, ExitCode::kFailed);  // It exists.
 
   store_ = backup;
   const CommandOutcome refused = Run({"scan", "Orders", "--count"});
@@ -56,7 +63,7 @@ TEST_F(MaintenanceCommandTest, ABackupRemovesNoneThatBearsTheNameItGrowsUnder) {
   const std::string backup = directory_ + "/backup";
   ASSERT_EQ(Run({"backup", backup + ".partial"}).code, ExitCode::kOk);
   const CommandOutcome refused = Run({"backup", backup});
-  EXPECT_EQ(refused.code, ExitCode::kFindings);
+  EXPECT_EQ(refused.code, ExitCode::kFailed);
   EXPECT_THAT(refused.err, AllOf(HasSubstr(backup + ".partial"), HasSubstr("complete backup")));
   EXPECT_FALSE(std::filesystem::exists(backup));
   const std::string store = store_;
@@ -71,7 +78,7 @@ TEST_F(MaintenanceCommandTest, ABackupRemovesNoneThatBearsTheNameItGrowsUnder) {
   const auto before = files();
   store_ = store;
   const CommandOutcome beside = Run({"backup", directory_ + "/other"});
-  EXPECT_EQ(beside.code, ExitCode::kFindings);
+  EXPECT_EQ(beside.code, ExitCode::kFailed);
   EXPECT_THAT(beside.err, HasSubstr("other.partial"));
   EXPECT_EQ(files(), before);
 }
@@ -114,16 +121,29 @@ TEST_F(MaintenanceCommandTest, ADamagedEarlierBackupIsToldAndHarmsNoLaterOne) {
   FillStore();
   const std::string monday = directory_ + "/monday", tuesday = directory_ + "/tuesday";
   ASSERT_EQ(Run({"backup", monday, "--copy"}).code, ExitCode::kOk);
-  for (const auto& table : std::filesystem::directory_iterator(monday + "/tables")) {
-    std::fstream file(table.path(), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(100);
-    file.put('\x5a');
-  }
+  DamageTablesOf(monday);
   const CommandOutcome made = Run({"backup", tuesday, "--base", monday});
   EXPECT_EQ(made.code, ExitCode::kFindings) << made.err;
   EXPECT_THAT(made.err, AllOf(HasSubstr(monday), HasSubstr(".sst"), HasSubstr("complete")));
   store_ = directory_ + "/restored";
   EXPECT_EQ(Run({"restore", tuesday}).code, ExitCode::kOk);
+}
+
+// Exit code 1 is for backups that are there.
+TEST_F(MaintenanceCommandTest, WhateverKeepsABackupFromBeingMadeIsAFailure) {
+  FillStore();
+  const CommandOutcome no_parent = Run({"backup", directory_ + "/backups/monday"});
+  EXPECT_EQ(no_parent.code, ExitCode::kFailed);
+  EXPECT_THAT(no_parent.err, HasSubstr("there is no directory '" + directory_ + "/backups'; make it first"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/backups"));
+  EXPECT_EQ(Run({"backup", directory_ + "/b", "--base", directory_ + "/nowhere"}).code, ExitCode::kFailed);
+
+  ASSERT_EQ(Run({"backup", directory_ + "/sound"}).code, ExitCode::kOk);  // Flushes.
+  DamageTablesOf(store_);
+  EXPECT_EQ(Run({"backup", directory_ + "/damaged"}).code, ExitCode::kFailed);
+  std::filesystem::resize_file(store_ + "/meta/catalog", 10);
+  EXPECT_EQ(Run({"backup", directory_ + "/damaged"}).code, ExitCode::kFailed);
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/damaged"));
 }
 
 TEST_F(MaintenanceCommandTest, ARestoreOfWhatIsNoBackupMakesNoDirectory) {
@@ -157,11 +177,7 @@ TEST_F(MaintenanceCommandTest, AScrubFindsWhatRotsAndSaysSoInItsExitCode) {
 
   ASSERT_EQ(Run({"backup", directory_ + "/backup", "--copy"}).code, ExitCode::kOk);
   store_ = directory_ + "/backup";
-  for (const auto& table : std::filesystem::directory_iterator(store_ + "/tables")) {
-    std::fstream file(table.path(), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(100);
-    file.put('\x5a');
-  }
+  DamageTablesOf(store_);
   const CommandOutcome damaged = Run({"scrub", "--read-only"});
   EXPECT_EQ(damaged.code, ExitCode::kFindings) << damaged.out << damaged.err;
   EXPECT_THAT(damaged.out, HasSubstr(".sst"));
