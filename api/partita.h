@@ -446,7 +446,9 @@ class Database {
   // it returns. It is opened with Open. No ETag that the original ever gave is given by it again.
   // kInvalidArgument: `backup` is no complete backup, or this machine's clock is behind it; kNotFound;
   // kAlreadyExists: something else is in the directory; kLocked: it is in use; kCorruption: the backup is
-  // damaged; kUnsupported: a newer version wrote it; kNoSpace, kIoError; kCancelled by options.pace.progress.
+  // damaged, and what is sound of it can be had by opening it for reading only (Options::open_degraded,
+  // QueryOptions::skip_damage); kUnsupported: a newer version wrote it; kNoSpace, kIoError; kCancelled by
+  // options.pace.progress.
   static Result<BackupReport> Restore(const std::string& backup, const std::string& directory,
                                       const BackupOptions& options = {});
 
@@ -454,7 +456,7 @@ class Database {
   // reads all of it. With options.apply it then repairs the store: everything that is not listed as lost is
   // kept, and the old bytes lie in RepairReport::kept_in, a directory within the store, until somebody
   // removes it. Killed anywhere it leaves the store as it was or repaired. kNotFound: no store; kLocked: in
-  // use; kInvalidArgument: a backup, or an option that breaks a rule. Blocks.
+  // use; kInvalidArgument: a backup, with options.apply, or an option that breaks a rule. Blocks.
   static Result<RepairReport> Repair(const std::string& directory, const RepairOptions& options = {});
 
   // For tests and tools inside this project: runs on a given world (the simulator).

@@ -54,10 +54,10 @@ struct RepairWorld {
   ZoneExtractor zones;  // As StoreOptions::zones.
 };
 
-// Everything outlives the task. kNotFound: there is no store. kInvalidArgument: a backup, which is not
-// repaired but made again. kLocked: it is in use. kUnsupported: a newer version wrote it. kResourceExhausted,
-// kNoSpace, kIoError, kCancelled: nothing was changed, but for leftovers and an unfinished directory of
-// step 2.
+// Everything outlives the task. kNotFound: there is no store. kInvalidArgument: to be applied to a backup,
+// which is not repaired but made again. kLocked: it is in use. kUnsupported: a newer version wrote it.
+// kResourceExhausted, kNoSpace, kIoError, kCancelled: nothing was changed, but for leftovers and an
+// unfinished directory of step 2.
 Task<Result<RepairReport>> RepairStore(RepairWorld world, RepairOptions options);
 
 // The same for a real directory. Blocks.

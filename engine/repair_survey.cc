@@ -105,6 +105,7 @@ RepairSurvey::RepairSurvey(const RepairWorld& world, FileSystem& files, const Re
 
 Task<Status> RepairSurvey::Run() {
   PARTITA_CO_TRY(co_await CheckIsNoBackup(files_, options_.apply));
+  PARTITA_CO_ASSIGN(found_.report.is_backup, co_await files_.Exists(MetaPath(kBackupKey)));
   PARTITA_CO_TRY(co_await FindCatalog());
   PARTITA_CO_TRY(co_await PassLayoutsOfLogs());
   PARTITA_CO_TRY(co_await OpenObjects());

@@ -61,7 +61,12 @@ ExitCode RunRestore(const StoreFlags& store, const BackupFlags& flags, Console& 
   TaskWatcher watcher(console, "restore");
   Result<BackupReport> done = Database::Restore(flags.directory, store.directory, OptionsOf(flags, &watcher));
   watcher.Finish();
-  if (!done.ok()) return FailToStart(console, done.status());
+  if (!done.ok()) {
+    const ExitCode code = FailToStart(console, done.status());
+    if (done.code() == Code::kCorruption)
+      console.err << "partita: restore another backup; " << AdviceForDamagedBackup(flags.directory) << "\n";
+    return code;
+  }
   Print(*done, "restored " + flags.directory + " to " + store.directory, store, console);
   return ExitCode::kOk;
 }

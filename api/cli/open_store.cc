@@ -58,6 +58,11 @@ Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore i
   return database;
 }
 
+std::string AdviceForDamagedBackup(const std::string& directory) {
+  return "'partita export --skip-damage --read-only --degraded --data " + directory +
+         " --table T' writes what is sound of a table";
+}
+
 std::string TableOnServer(const StoreFlags& flags, const std::string& table) {
   return flags.account.empty() || table.empty() ? table : flags.account + "/" + table;
 }

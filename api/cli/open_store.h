@@ -23,6 +23,9 @@ Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore i
 // Opens one table; kNotFound names the tables there are.
 Result<Table> OpenTableOf(Database& database, const std::string& name);
 
+// How to get what is sound out of a backup that is damaged: it can be neither restored nor repaired.
+std::string AdviceForDamagedBackup(const std::string& directory);
+
 // What a server's admin address calls the table: it has those of several accounts.
 std::string TableOnServer(const StoreFlags& flags, const std::string& table);
 

@@ -61,6 +61,13 @@ void TellEarlierLists(const std::string& directory, Console& console) {
   }
 }
 
+// The last line of a list.
+std::string WhatToDo(const RepairReport& found, const std::string& directory) {
+  if (found.damages.empty()) return "everything is sound: there is nothing to repair";
+  if (!found.is_backup) return "nothing was changed; --apply repairs the store";
+  return "a backup is not repaired: make another one; " + AdviceForDamagedBackup(directory);
+}
+
 // Opens the repaired store and reads all of it.
 ExitCode Prove(const StoreFlags& store, Console& console) {
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
@@ -116,10 +123,7 @@ ExitCode RunRepair(const StoreFlags& store, const RepairFlags& flags, Console& c
   }
   if (found->applied) return Prove(store, console);
   if (found->damages.empty()) TellEarlierLists(store.directory, console);
-  if (!store.json) {
-    console.out << (found->damages.empty() ? "everything is sound: there is nothing to repair\n"
-                                           : "nothing was changed; --apply repairs the store\n");
-  }
+  if (!store.json) console.out << WhatToDo(*found, store.directory) << "\n";
   return found->damages.empty() ? ExitCode::kOk : ExitCode::kFindings;
 }
 

@@ -99,6 +99,7 @@ struct RepairReport {
   uint64_t tables = 0;       // Table files read, whole.
   uint64_t entries = 0;      // In them, those that are kept.
   uint64_t log_records = 0;  // Of the logs, those that are kept.
+  bool is_backup = false;    // Which is made again, not repaired: `apply` is refused.
   bool applied = false;
   std::string kept_in;  // Applied: the directory within the store that has the old bytes.
 };

@@ -146,6 +146,33 @@ TEST_F(MaintenanceCommandTest, WhateverKeepsABackupFromBeingMadeIsAFailure) {
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/damaged"));
 }
 
+// It is neither repaired nor restored.
+TEST_F(MaintenanceCommandTest, ADamagedBackupIsNoDeadEnd) {
+  FillStore();
+  const std::string store = store_, backup = directory_ + "/backup";
+  ASSERT_EQ(Run({"backup", backup, "--copy"}).code, ExitCode::kOk);
+  const auto expect_way_out = [&] {
+    const auto way_out = HasSubstr("partita export --skip-damage --read-only --degraded --data " + backup);
+    store_ = directory_ + "/restored";
+    const CommandOutcome refused = Run({"restore", backup});
+    EXPECT_EQ(refused.code, ExitCode::kFindings);
+    EXPECT_THAT(refused.err, way_out);
+    store_ = backup;
+    const CommandOutcome listed = Run({"repair"});
+    EXPECT_EQ(listed.code, ExitCode::kFindings);
+    EXPECT_THAT(listed.out, AllOf(way_out, testing::Not(HasSubstr("--apply repairs"))));
+    const CommandOutcome exported =
+        Run({"export", "--skip-damage", "--read-only", "--degraded", "--table", "Orders"});
+    EXPECT_EQ(exported.code, ExitCode::kFindings) << exported.err;
+    EXPECT_THAT(exported.err, HasSubstr("skipped"));
+  };
+  DamageTablesOf(backup);
+  expect_way_out();
+  const std::string manifest = backup + "/meta/shard-1-0";
+  std::filesystem::resize_file(manifest, std::filesystem::file_size(manifest) - 1);
+  expect_way_out();
+}
+
 TEST_F(MaintenanceCommandTest, ARestoreOfWhatIsNoBackupMakesNoDirectory) {
   FillStore();
   const std::string store = store_;
