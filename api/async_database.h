@@ -70,6 +70,10 @@ class AsyncDatabase {
   Task<Result<Database::RangeMove>> MoveRange(std::string table, std::string partition_key,
                                               uint32_t shard) const;
 
+  // As Database's; the work is done by a thread of its own.
+  Task<Result<ScrubReport>> Scrub(ScrubOptions options) const;
+  Task<Result<BackupReport>> Backup(std::string directory, BackupOptions options) const;
+
   // Opaque bytes kept beside an entity table or an account (Store::SetTableAttributes); null: none, or no
   // such table. Reading asks memory only.
   Attributes TableAttributes(std::string_view account, std::string_view name) const;

@@ -1,6 +1,8 @@
+#include "api/async_database.h"
 #include "api/database_impl.h"
 #include "api/names.h"
 #include "engine/backup.h"
+#include "engine/own_thread.h"
 #include "engine/repair.h"
 
 // What is done with a store's files as a whole: backups, stores made from them, repairs.
@@ -24,6 +26,22 @@ Result<BackupReport> Database::Restore(const std::string& backup, const std::str
                                        const BackupOptions& options) {
   PARTITA_TRY(CheckMayWait());
   return RestoreStore(backup, directory, options);
+}
+
+Task<Result<ScrubReport>> AsyncDatabase::Scrub(ScrubOptions options) const {
+  auto scrub = [&]() -> Result<ScrubReport> {
+    PARTITA_TRY(impl_->CheckUse());
+    return impl_->Run(impl_->store->Scrub(options));
+  };
+  co_return co_await OnOwnThread(scrub);
+}
+
+Task<Result<BackupReport>> AsyncDatabase::Backup(std::string directory, BackupOptions options) const {
+  auto back_up = [&]() -> Result<BackupReport> {
+    PARTITA_TRY(impl_->CheckUse());
+    return BackUpStore(*impl_->runtime, *impl_->store, directory, options);
+  };
+  co_return co_await OnOwnThread(back_up);
 }
 
 Result<RepairReport> Database::Repair(const std::string& directory, const RepairOptions& options) {

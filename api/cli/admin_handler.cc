@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/cli/admin_post.h"
 #include "api/cli/admin_ranges.h"
 #include "api/cli/heat_json.h"
 #include "api/cli/stalls_json.h"
@@ -70,7 +71,8 @@ AdminHandler::AdminHandler(Database& database, const http::TableService& service
       service_(service),
       servers_(std::move(servers)),
       version_(std::move(version)),
-      hosts_(std::move(hosts)) {}
+      hosts_(std::move(hosts)),
+      tasks_(database) {}
 
 std::string AdminHandler::Unready(const DatabaseStats& stats) const {
   if (stopping_.load(std::memory_order_relaxed)) return "stopping";
@@ -139,13 +141,13 @@ bool AdminHandler::MayAsk(const http::HttpRequest& request, std::string_view pat
     return false;
   }
   const bool reads = request.method == http::Method::kGet || request.method == http::Method::kHead;
-  const bool is_change = !RangeChangeOf(path).empty();
+  const bool is_change = !RangeChangeOf(path).empty() || AdminTasks::IsTask(path);
   if (!(is_change ? request.method == http::Method::kPost : reads)) {
     Answer(405, kPlain, is_change ? "only POST\n" : "only GET and HEAD\n", response);
     response->AddHeader("Allow", is_change ? "POST" : "GET, HEAD");
     return false;
   }
-  if (is_change && !MayChangeRanges(request, response)) return false;
+  if (is_change && !MayPost(request, response)) return false;
   if (!HasLargeBody(request)) return true;
   Answer(413, kPlain,
          "a body has a Content-Length of at most " + std::to_string(kBodyBytesMax) + " bytes here\n",
@@ -163,6 +165,10 @@ Task<void> AdminHandler::Handle(const http::HttpRequest& request, http::HttpResp
   const std::string_view query = request.target.substr(std::min(request.target.size(), path.size() + 1));
   response->omit_body = request.method == http::Method::kHead;
   if (!MayAsk(request, path, response)) co_return;
+  if (AdminTasks::IsTask(path)) {
+    co_await tasks_.Run(path, query, request, response);
+    co_return;
+  }
   if (request.method == http::Method::kPost) {
     co_await ChangeRange(AsyncDatabase(database_), RangeChangeOf(path), request, response);
     co_return;
@@ -190,7 +196,9 @@ void AdminHandler::AnswerPage(std::string_view path, std::string_view query,
   } else if (path == "/stalls") {
     AnswerJson(StallsJson(database_.Stalls()), response);
   } else {
-    Answer(404, kPlain, "there are /healthz, /readyz, /metrics, /heat, /ranges and /stalls\n", response);
+    Answer(404, kPlain,
+           "there are /healthz, /readyz, /metrics, /heat, /ranges and /stalls; to POST, /backup and /scrub\n",
+           response);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/cli/admin_tasks.h"
 #include "api/cli/metrics_text.h"
 #include "api/http/http_message.h"
 #include "api/http/http_server.h"
@@ -24,6 +25,8 @@ namespace partita {
 //   /ranges    how tables are divided among the shards, as JSON; parameter table. POST of /ranges/split,
 //              /ranges/merge and /ranges/move changes it (admin_ranges.h)
 //   /stalls    what kept the workers long, as JSON (stalls_json.h)
+//   /backup    POST makes a backup of the store (admin_tasks.h)
+//   /scrub     POST reads everything on disk, and checks it (admin_tasks.h)
 //
 // Asks nobody who he is: the address must be one that only operators reach. Asked by a name that is not its
 // own (own_host.h) it answers 403, so that no web page reads it. A body of more than 4 KiB, or in chunks, is
@@ -38,8 +41,11 @@ class AdminHandler : public http::RequestHandler {
   Task<void> Handle(const http::HttpRequest& request, http::HttpResponse* response) override;
   bool RefuseBeforeBody(const http::HttpRequest& request, http::HttpResponse* response) override;
 
-  // From here on /readyz says 503.
-  void NoteStopping() { stopping_.store(true, std::memory_order_relaxed); }
+  // From here on /readyz says 503, and what a POST began that is long ends early.
+  void NoteStopping() {
+    stopping_.store(true, std::memory_order_relaxed);
+    tasks_.Stop();
+  }
 
  private:
   ServerMetrics Collect() const;
@@ -59,6 +65,7 @@ class AdminHandler : public http::RequestHandler {
   const std::vector<std::string> hosts_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::atomic<bool> stopping_{false};
+  AdminTasks tasks_;
 };
 
 }  // namespace partita

@@ -12,19 +12,12 @@ namespace partita {
 //   POST /ranges/merge   {"table":"Orders","partition":"m"}            joins what begins there to the front
 //   POST /ranges/move    {"table":"Orders","partition":"m","shard":1}  the answer tells what it took
 //
-// The checks are those of Database::SplitRange and its like. An error is {"error":{"code","message"}}, the
-// code as CodeName has it.
-//
-// Nobody is asked who he is, so: only from this machine, whatever address is listened on; and never what a
-// web page had a browser send, which tells an Origin, and cannot send this Content-Type unasked.
+// The checks are those of Database::SplitRange and its like. Who may: admin_post.h.
 
 // What follows /ranges/ in a path of these; empty: it is none.
 std::string_view RangeChangeOf(std::string_view path);
 
-// Whether its sender may change ranges at all; looks at no body. False: it is answered.
-bool MayChangeRanges(const http::HttpRequest& request, http::HttpResponse* response);
-
-// REQUIRES: !RangeChangeOf(path).empty(), MayChangeRanges.
+// REQUIRES: !RangeChangeOf(path).empty(), MayPost.
 Task<void> ChangeRange(AsyncDatabase database, std::string_view change, const http::HttpRequest& request,
                        http::HttpResponse* response);
 

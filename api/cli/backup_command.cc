@@ -1,8 +1,12 @@
+#include <filesystem>
+
 #include "api/cli/commands.h"
 #include "api/cli/figures.h"
+#include "api/cli/maintenance_json.h"
 #include "api/cli/open_store.h"
 #include "api/cli/report_printer.h"
 #include "api/cli/task_watcher.h"
+#include "api/http/admin_client.h"
 
 // `partita backup` and `partita restore`.
 
@@ -37,22 +41,48 @@ ExitCode NotMade(Console& console, const Status& why) {
   return code == ExitCode::kFindings ? ExitCode::kFailed : code;
 }
 
+// `whose`: the store's directory, or the address of who has it.
+ExitCode TellBackup(const BackupReport& done, const std::string& whose, const StoreFlags& store,
+                    const BackupFlags& flags, Console& console) {
+  Print(done, "backup of " + whose + " in " + flags.directory, store, console);
+  for (const std::string& damage : done.base_damages) {
+    console.err << "partita: the earlier backup '" << flags.base << "' is damaged: " << damage
+                << "; this one is complete, with the store's own\n";
+  }
+  return done.base_damages.empty() ? ExitCode::kOk : ExitCode::kFindings;
+}
+
+// The server's own directory may be another one.
+std::string DirectoryParameter(const char* name, const std::string& directory) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(directory, error);
+  return std::string(name) + "=" + http::EncodeParameter(error ? directory : whole.string());
+}
+
+ExitCode BackUpOnServer(const StoreFlags& store, const BackupFlags& flags, Console& console) {
+  std::string target = "/backup?" + DirectoryParameter("to", flags.directory);
+  if (!flags.base.empty()) target += "&" + DirectoryParameter("base", flags.base);
+  if (flags.copy) target += "&copy=1";
+  if (flags.bytes_per_second > 0) target += "&rate=" + std::to_string(flags.bytes_per_second);
+  const Result<std::string> answer = http::RunOnAdmin(flags.admin, target);
+  if (!answer.ok()) return NotMade(console, answer.status());
+  const Result<BackupReport> done = ParseBackupJson(*answer);
+  if (!done.ok()) return NotMade(console, done.status());
+  return TellBackup(*done, flags.admin, store, flags, console);
+}
+
 }  // namespace
 
 ExitCode RunBackup(const StoreFlags& store, const BackupFlags& flags, Console& console) {
+  if (!flags.admin.empty()) return BackUpOnServer(store, flags, console);
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
-  if (!database.ok()) return NotMade(console, database.status());
+  if (!database.ok())
+    return NotMade(console, AdviseAdmin(database.status(), "partita backup " + flags.directory));
   TaskWatcher watcher(console, "backup");
   Result<BackupReport> done = (*database)->Backup(flags.directory, OptionsOf(flags, &watcher));
   watcher.Finish();
   if (!done.ok()) return CloseStore(**database, NotMade(console, done.status()), console);
-  Print(*done, "backup of " + store.directory + " in " + flags.directory, store, console);
-  for (const std::string& damage : done->base_damages) {
-    console.err << "partita: the earlier backup '" << flags.base << "' is damaged: " << damage
-                << "; this one is complete, with the store's own\n";
-  }
-  const bool sound = done->base_damages.empty();
-  return CloseStore(**database, sound ? ExitCode::kOk : ExitCode::kFindings, console);
+  return CloseStore(**database, TellBackup(*done, store.directory, store, flags, console), console);
 }
 
 ExitCode RunRestore(const StoreFlags& store, const BackupFlags& flags, Console& console) {

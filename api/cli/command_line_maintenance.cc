@@ -12,22 +12,33 @@ void AddRate(CLI::App* command, Words* words) {
       ->type_name("SIZE");
 }
 
+// Of commands for a store, or for the server that has it open.
+void AddAdmin(CLI::App* command, std::string* admin) {
+  command->add_option("--admin", *admin, "Of the server that runs with this --admin, not of --data")
+      ->check(NotEmpty())
+      ->type_name("ADDRESS");
+}
+
 void AddScrub(CLI::App& app, Words* words) {
   CLI::App* scrub = AddCommand(
       app, "scrub", "Read every file past the caches, at a bounded rate, and check every seal",
-      "partita scrub --within 8h --data ./store\n  partita scrub --read-only --data /mnt/backups/monday",
+      "partita scrub --within 8h --data ./store\n"
+      "  partita scrub --within 8h --admin 127.0.0.1:9090\n"
+      "  partita scrub --read-only --data /mnt/backups/monday",
       [words] { words->run = [words](Console& c) { return RunScrub(words->store, words->scrub, c); }; });
   scrub->add_option("--within", words->scrub.within, "Spread the reading over this time: 90m, 12h, 7d")
       ->check(NotEmpty())
       ->type_name("TIME");
   AddRate(scrub, words);
+  AddAdmin(scrub, &words->scrub.admin);
 }
 
 void AddBackupCommands(CLI::App& app, Words* words) {
   CLI::App* backup = AddCommand(
       app, "backup", "Write a backup of the store to a new directory, and read all of it back",
       "partita backup ./monday --data ./store\n"
-      "  partita backup /mnt/other/tuesday --base /mnt/other/monday --data ./store\n\n"
+      "  partita backup /mnt/other/tuesday --base /mnt/other/monday --data ./store\n"
+      "  partita backup /mnt/other/monday --admin 127.0.0.1:9090\n\n"
       "On one file system the files are shared, which takes no time and no room, but is no second copy of\n"
       "their blocks; on another one only --base shares. What is not complete is called NAME.partial.\n"
       "Exit code 0: it is made; 1: it is made, but files of --base are damaged there; 2, 3: it is not",
@@ -42,6 +53,7 @@ void AddBackupCommands(CLI::App& app, Words* words) {
           "An earlier backup of this store: files it has are shared, but those that are damaged there")
       ->check(NotEmpty())
       ->type_name("DIR");
+  AddAdmin(backup, &words->backup.admin);
   CLI::App* restore = AddCommand(
       app, "restore", "Make a store of a backup, and read all of it back",
       "partita restore ./backups/monday --data ./new-store",
@@ -87,11 +99,7 @@ void AddRanges(CLI::App& app, Words* words) {
     CLI::App* command = AddCommand(*ranges, name, description, example, [words, run] {
       words->run = [words, run](Console& c) { return run(words->store, words->ranges, c); };
     });
-    command
-        ->add_option("--admin", words->ranges.admin,
-                     "Of the server that runs with this --admin, not of --data")
-        ->check(NotEmpty())
-        ->type_name("ADDRESS");
+    AddAdmin(command, &words->ranges.admin);
     CLI::Option* table =
         command->add_option("table", words->ranges.table, "The table; of another account: ACCOUNT/TABLE");
     if (run == &RunListRanges) return command;

@@ -12,7 +12,8 @@ void AddAdminAndTls(CLI::App* serve, ServeFlags* flags) {
           "Address of /healthz, /readyz, /metrics (Prometheus), /heat, /ranges and /stalls, which asks "
           "nobody "
           "who he is; /heat and /ranges tell PartitionKeys, and who is on this machine may POST changes of "
-          "ranges. Asked by a name other than localhost it answers if 'admin-hosts' of the settings has it")
+          "ranges, backups and scrubs. Asked by a name other than localhost it answers if 'admin-hosts' of "
+          "the settings has it")
       ->check(NotEmpty())
       ->type_name("IP:PORT");
   serve->add_flag("--admin-public", flags->admin_public, "Allows --admin on an address that others reach");

@@ -138,6 +138,7 @@ ExitCode RunVerify(const StoreFlags& store, Console& console);
 struct ScrubFlags {
   uint64_t bytes_per_second = 0;
   std::string within;  // "90m", "12h", "7d"; empty: no period.
+  std::string admin;   // Of the server that runs with this admin address, instead of a store.
 };
 ExitCode RunScrub(const StoreFlags& store, const ScrubFlags& flags, Console& console);
 
@@ -148,6 +149,7 @@ struct BackupFlags {
   std::string base;       // An earlier backup to share files with; backup only.
   bool copy = false;
   uint64_t bytes_per_second = 0;
+  std::string admin;  // Of the store of the server that runs with this admin address; backup only.
 };
 ExitCode RunBackup(const StoreFlags& store, const BackupFlags& flags, Console& console);
 ExitCode RunRestore(const StoreFlags& store, const BackupFlags& flags, Console& console);

@@ -58,6 +58,12 @@ Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore i
   return database;
 }
 
+Status AdviseAdmin(const Status& status, const std::string& command) {
+  if (status.code() != Code::kLocked) return status;
+  return Status::Locked(status.message() + "; of a store that 'partita serve --admin ADDRESS' has open: '" +
+                        command + " --admin ADDRESS'");
+}
+
 std::string AdviceForDamagedBackup(const std::string& directory) {
   return "'partita export --skip-damage --read-only --degraded --data " + directory +
          " --table T' writes what is sound of a table";

@@ -23,6 +23,10 @@ Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore i
 // Opens one table; kNotFound names the tables there are.
 Result<Table> OpenTableOf(Database& database, const std::string& name);
 
+// Of a store that could not be opened for `command`, which knows --admin: with that as advice when somebody
+// has it open.
+Status AdviseAdmin(const Status& status, const std::string& command);
+
 // How to get what is sound out of a backup that is damaged: it can be neither restored nor repaired.
 std::string AdviceForDamagedBackup(const std::string& directory);
 

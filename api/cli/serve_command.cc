@@ -188,7 +188,7 @@ void Serving::Announce(std::ostream& out) const {
   }
   if (admin_server_ != nullptr) {
     const std::string url = WithScheme(false, admin_server_->address());
-    out << "  admin       " << url << " (/healthz /readyz /metrics /heat /ranges /stalls)\n";
+    out << "  admin       " << url << " (/healthz /readyz /metrics /heat /ranges /stalls; /backup /scrub)\n";
     ready += " admin=" + url;
   }
   for (const http::AccountSettings& account : settings_.accounts) {

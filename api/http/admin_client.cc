@@ -26,6 +26,8 @@ namespace beast = boost::beast;
 constexpr std::chrono::seconds kPageSeconds{10};
 // A move waits for flushes, and for others under way.
 constexpr std::chrono::seconds kChangeSeconds{120};
+// Of what has no limit; the client's system tells when the server, which is on this machine, dies.
+constexpr std::chrono::seconds kTaskSeconds = std::chrono::hours(24 * 365);
 constexpr uint64_t kAnswerBytesMax = 64u << 20;
 
 class Descriptor {
@@ -156,6 +158,14 @@ Result<std::string> Ask(const std::string& address, const std::string& head, std
   return std::move(parser.get().body());
 }
 
+Result<std::string> Post(const std::string& address, const std::string& target, const std::string& json,
+                         std::chrono::seconds most) {
+  return Ask(address,
+             "POST " + target + " HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: " +
+                 std::to_string(json.size()) + "\r\n",
+             json, most);
+}
+
 }  // namespace
 
 std::string EncodeParameter(std::string_view value) {
@@ -177,10 +187,11 @@ Result<std::string> AskAdmin(const std::string& address, const std::string& targ
 
 Result<std::string> TellAdmin(const std::string& address, const std::string& target,
                               const std::string& json) {
-  return Ask(address,
-             "POST " + target + " HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: " +
-                 std::to_string(json.size()) + "\r\n",
-             json, kChangeSeconds);
+  return Post(address, target, json, kChangeSeconds);
+}
+
+Result<std::string> RunOnAdmin(const std::string& address, const std::string& target) {
+  return Post(address, target, "{}", kTaskSeconds);
 }
 
 }  // namespace partita::http

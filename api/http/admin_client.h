@@ -15,6 +15,9 @@ Result<std::string> AskAdmin(const std::string& address, const std::string& targ
 // nevertheless, it then does not know. Errors: those of AskAdmin, and whatever the server's own say.
 Result<std::string> TellAdmin(const std::string& address, const std::string& target, const std::string& json);
 
+// The same for what takes as long as it takes; who ends waiting ends it.
+Result<std::string> RunOnAdmin(const std::string& address, const std::string& target);
+
 // The value of a query parameter, percent-encoded.
 std::string EncodeParameter(std::string_view value);
 

@@ -133,11 +133,48 @@ TEST_F(AdminHandlerTest, ChangesComeFromThisMachineAndFromNoWebPage) {
   other.remote_is_local = false;
   const http::HttpResponse refused = Send(other);
   EXPECT_EQ(refused.status, 403);
-  EXPECT_THAT(refused.body, HasSubstr("from the server's own machine only, not from 192.0.2.7"));
+  EXPECT_THAT(refused.body, HasSubstr("for the server's own machine only, not for 192.0.2.7"));
   EXPECT_EQ(database_->ListRanges("Orders")->size(), 1u);
   // This machine has other addresses than loopback ones.
   other.remote_is_local = true;
   EXPECT_EQ(Send(other).status, 200);
+}
+
+TEST_F(AdminHandlerTest, ABackupAndAScrubTellWhatWasDone) {
+  const std::string backup = directory_ + "/back up";
+  const http::HttpResponse made = Send(Change("/backup?to=" + directory_ + "/back%20up", "{}"));
+  EXPECT_EQ(made.status, 200) << made.body;
+  EXPECT_THAT(made.body, HasSubstr(R"("entries":0,"base_damages":[]})"));
+  EXPECT_TRUE(std::filesystem::exists(backup));
+  const http::HttpResponse again = Send(Change("/backup?to=" + directory_ + "/back%20up", "{}"));
+  EXPECT_EQ(again.status, 409);
+  EXPECT_THAT(again.body, HasSubstr("AlreadyExists"));
+  const http::HttpResponse scrubbed = Send(Change("/scrub", "{}"));
+  EXPECT_EQ(scrubbed.status, 200) << scrubbed.body;
+  EXPECT_THAT(scrubbed.body, HasSubstr(R"("meta_values":3)"));
+  handler_->NoteStopping();
+  EXPECT_EQ(Send(Change("/scrub", "{}")).status, 503);
+}
+
+TEST_F(AdminHandlerTest, ABackupThatIsAskedForWronglySaysWhy) {
+  const std::string to = "to=" + directory_ + "/backup";
+  for (const std::string& target :
+       {"/backup?" + std::string(), std::string("/backup?to=backup"), "/backup?" + to + "&base=backup",
+        "/backup?" + to + "&bas=/backup", "/backup?" + to + "&copy=0", "/backup?" + to + "&rate=0",
+        "/backup?" + to + "&rate=5M", std::string("/scrub?within=0"), std::string("/scrub?within=1d"),
+        "/scrub?" + to}) {
+    EXPECT_EQ(Send(Change(target, "{}")).status, 400) << target;
+  }
+  EXPECT_EQ(Send(Change("/backup?" + to + "&base=/nowhere", "{}")).status, 404);
+  EXPECT_EQ(Ask(http::Method::kGet, "/backup?" + to).status, 405);
+  const std::string sound = "/backup?" + to;
+  http::HttpRequest form = Change(sound, "");
+  form.headers[1].value = "text/plain";
+  EXPECT_EQ(Send(form).status, 400);
+  http::HttpRequest other = Change(sound, "");
+  other.remote_is_local = false;
+  EXPECT_EQ(Send(other).status, 403);
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/backup"));
 }
 
 // The buffers that bodies fill are those of the table service.

@@ -60,23 +60,36 @@ class ServeCommandTest : public CommandTest {
     return std::regex_search(text, found, form) ? static_cast<uint16_t>(std::stoi(found[1])) : uint16_t{0};
   }
 
-  // The whole answer to a GET, or "" when there is none.
-  static std::string Get(uint16_t port, const std::string& path) {
+  // Sends a request, and leaves the socket open.
+  static int Send(uint16_t port, const std::string& line_and_headers) {
     const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    std::string answer;
     if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) {
-      const std::string request = "GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
+      const std::string request = line_and_headers + "Host: 127.0.0.1\r\nConnection: close\r\n\r\n";
       EXPECT_EQ(::write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
-      char buffer[4096];
-      for (ssize_t size; (size = ::read(fd, buffer, sizeof buffer)) > 0;) answer.append(buffer, size);
     }
+    return fd;
+  }
+  // Closes it, too.
+  static std::string ReadToEnd(int fd) {
+    std::string answer;
+    char buffer[4096];
+    for (ssize_t size; (size = ::read(fd, buffer, sizeof buffer)) > 0;) answer.append(buffer, size);
     ::close(fd);
     return answer;
   }
+  // The whole answer to a GET, or "" when there is none.
+  static std::string Get(uint16_t port, const std::string& path) {
+    return ReadToEnd(Send(port, "GET " + path + " HTTP/1.1\r\n"));
+  }
+  static int SendPost(uint16_t port, const std::string& path) {
+    return Send(port,
+                "POST " + path + " HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 0\r\n");
+  }
+  static std::string Post(uint16_t port, const std::string& path) { return ReadToEnd(SendPost(port, path)); }
 
   std::ostringstream out_;
 };
@@ -254,6 +267,79 @@ TEST_F(ServeCommandTest, WhatIsWrongOnTheCommandLineIsToldBeforeAStoreIsMade) {
   EXPECT_THAT(refusal({"--cert", directory_ + "/none", "--key-file", directory_ + "/none"}),
               HasSubstr(directory_ + "/none"));
   EXPECT_THAT(refusal({"--lissten", "127.0.0.1:0"}), HasSubstr("did you mean --listen?"));
+}
+
+// covers: F50 F68
+TEST_F(ServeCommandTest, AServedStoreIsBackedUpAndScrubbed) {
+  const std::string backup = directory_ + "/backup", later = directory_ + "/later";
+  const CommandOutcome served = Serve(
+      {"--data", store_, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, {[&] {
+        const std::string admin = "127.0.0.1:" + std::to_string(PortBehind("admin=http://"));
+        const CommandOutcome locked = Run({"backup", backup});
+        EXPECT_EQ(locked.code, ExitCode::kFailed);
+        EXPECT_THAT(locked.err, HasSubstr("'partita backup " + backup + " --admin ADDRESS'"));
+        EXPECT_THAT(Run({"scrub"}).err, HasSubstr("'partita scrub --admin ADDRESS'"));
+
+        const CommandOutcome made = RunAsGiven({"backup", backup, "--copy", "--admin", admin});
+        EXPECT_EQ(made.code, ExitCode::kOk) << made.err;
+        EXPECT_THAT(made.out, HasSubstr("backup of " + admin + " in " + backup));
+        const CommandOutcome again = RunAsGiven({"backup", backup, "--admin", admin});
+        EXPECT_EQ(again.code, ExitCode::kFailed);
+        EXPECT_THAT(again.err, HasSubstr("exists already"));
+        // What the server is told does not depend on where it runs.
+        const CommandOutcome based =
+            RunAsGiven({"backup", std::filesystem::relative(later), "--base",
+                        std::filesystem::relative(backup), "--rate", "1G", "--admin", admin});
+        EXPECT_EQ(based.code, ExitCode::kOk) << based.err;
+        EXPECT_TRUE(std::filesystem::exists(later));
+
+        const CommandOutcome scrubbed = RunAsGiven({"scrub", "--within", "1s", "--json", "--admin", admin});
+        EXPECT_EQ(scrubbed.code, ExitCode::kOk) << scrubbed.err;
+        EXPECT_THAT(scrubbed.out, HasSubstr("\"meta_values\":2"));
+        return Wish::kStop;
+      }});
+  EXPECT_EQ(served.code, ExitCode::kOk) << served.err;
+  store_ = directory_ + "/restored";
+  EXPECT_EQ(Run({"restore", backup}).code, ExitCode::kOk);
+}
+
+// A scrub that would take a day keeps nobody from anything but another one, and the server from stopping
+// least.
+TEST_F(ServeCommandTest, ALongTaskEndsWithTheServerAndWithWhoAsked) {
+  const std::string long_scrub = "/scrub?within=86400";
+  int waiting = -1;
+  const CommandOutcome served = Serve(
+      {"--data", store_, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, {[&] {
+        const uint16_t port = PortBehind("admin=http://");
+        // Until the other one has begun.
+        const auto refusal = [&] {
+          std::string answer;
+          do {
+            answer = Post(port, "/scrub");
+          } while (answer.starts_with("HTTP/1.1 200"));
+          return answer;
+        };
+        const int leaving = SendPost(port, long_scrub);
+        EXPECT_THAT(refusal(), StartsWith("HTTP/1.1 409"));
+        ::close(leaving);
+        std::string answer;
+        do {
+          answer = Post(port, "/scrub");
+        } while (answer.starts_with("HTTP/1.1 409"));
+        EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+
+        waiting = SendPost(port, long_scrub);
+        EXPECT_THAT(refusal(), HasSubstr("a scrub is under way; there is one backup or scrub at a time"));
+        EXPECT_THAT(Post(port, "/backup?to=" + directory_ + "/backup"), StartsWith("HTTP/1.1 409"));
+        EXPECT_THAT(Get(port, "/healthz"), StartsWith("HTTP/1.1 200"));
+        EXPECT_THAT(Get(port, "/metrics"), StartsWith("HTTP/1.1 200"));
+        return Wish::kStop;
+      }});
+  EXPECT_EQ(served.code, ExitCode::kOk) << served.err;
+  const std::string answer = ReadToEnd(waiting);
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(answer, HasSubstr(R"({"error":{"code":"Cancelled","message":"the server stops: )"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/backup"));
 }
 
 }  // namespace
