@@ -22,6 +22,9 @@ class InterruptSource {
   // From here on a first interrupt is only noted; before, and for the second one, it ends the program.
   virtual void Arm() {}
   virtual bool Requested() { return false; }
+  // Becomes readable with the first interrupt that is noted, and stays so, for who waits for something else
+  // as well; -1: it cannot be waited for.
+  virtual int Descriptor() { return -1; }
 
   // For a command that runs until it is told otherwise: from here on SIGHUP is noted too, as a wish to
   // read certificates and open logs anew; else it ends the program.

@@ -52,7 +52,7 @@ class ImportCommand {
     PARTITA_ASSIGN(action_, ParseWriteMode(flags_.mode));
     PARTITA_TRY(CheckTableName(flags_.table));
     PARTITA_ASSIGN(format_, ChooseFormat(flags_.format, flags_.file));
-    PARTITA_ASSIGN(source_, RecordSource::Open(flags_.file, format_));
+    PARTITA_ASSIGN(source_, RecordSource::Open(flags_.file, format_, console_.interrupts.Descriptor()));
     if (flags_.resume && !source_->resumable()) {
       return Status::InvalidArgument("'" + flags_.file + "' cannot be resumed: it is not a regular file");
     }

@@ -1,5 +1,6 @@
 #include "api/cli/line_reader.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,8 +19,19 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
+// A signal may come before the wait as well as in it: by the descriptor it is not lost.
+Status FdSource::WaitForInput() {
+  pollfd both[] = {{.fd = fd_, .events = POLLIN, .revents = 0},
+                   {.fd = stop_fd_, .events = POLLIN, .revents = 0}};
+  while (::poll(both, 2, /*timeout=*/-1) < 0) {
+    if (errno != EINTR) return Status::IoError(std::string("waiting for input: ") + std::strerror(errno));
+  }
+  return both[1].revents == 0 ? Status() : Status::Cancelled("reading the input: interrupted");
+}
+
 Result<size_t> FdSource::Read(char* to, size_t size) {
   while (true) {
+    if (stop_fd_ >= 0) PARTITA_TRY(WaitForInput());
     const ssize_t count = ::read(fd_, to, size);
     if (count >= 0) return static_cast<size_t>(count);
     // Bounded in practice: each interruption is a signal of this process (F24).

@@ -22,12 +22,16 @@ class ByteSource {
 // A file descriptor, read from where it stands; standard input is 0. Does not close it.
 class FdSource : public ByteSource {
  public:
-  explicit FdSource(int fd) : fd_(fd) {}
+  // With a `stop_fd` a Read, also one that waits for input, ends with kCancelled once that is readable.
+  explicit FdSource(int fd, int stop_fd = -1) : fd_(fd), stop_fd_(stop_fd) {}
   Result<size_t> Read(char* to, size_t size) override;
   Result<uint64_t> Skip(uint64_t count) override;
 
  private:
+  Status WaitForInput();
+
   int fd_;
+  int stop_fd_;
 };
 
 // Bytes in memory that outlive the source.

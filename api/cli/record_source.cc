@@ -59,7 +59,8 @@ Result<RecordFormat> ChooseExportFormat(std::string_view name, const std::string
                                  "' is none of jsonl and csv, which export writes");
 }
 
-Result<std::unique_ptr<RecordSource>> RecordSource::Open(const std::string& file, RecordFormat format) {
+Result<std::unique_ptr<RecordSource>> RecordSource::Open(const std::string& file, RecordFormat format,
+                                                         int stop_fd) {
   std::unique_ptr<RecordSource> source(new RecordSource());
   const bool standard_input = file == "-";
   if (!standard_input) {
@@ -75,7 +76,7 @@ Result<std::unique_ptr<RecordSource>> RecordSource::Open(const std::string& file
     source->resumable_ = S_ISREG(info.st_mode);
     if (source->resumable_) source->size_ = static_cast<uint64_t>(info.st_size);
   }
-  auto bytes = std::make_unique<FdSource>(standard_input ? STDIN_FILENO : source->fd_);
+  auto bytes = std::make_unique<FdSource>(standard_input ? STDIN_FILENO : source->fd_, stop_fd);
   switch (format) {
     case RecordFormat::kJsonLines:
       source->reader_ = std::make_unique<JsonLinesReader>(std::move(bytes));

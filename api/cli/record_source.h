@@ -23,8 +23,9 @@ Result<RecordFormat> ChooseExportFormat(std::string_view name, const std::string
 // A file, or standard input for "-", opened to be read as records.
 class RecordSource {
  public:
-  // kNotFound, kIoError; what the reader's header check finds (CSV).
-  static Result<std::unique_ptr<RecordSource>> Open(const std::string& file, RecordFormat format);
+  // kNotFound, kIoError; what the reader's header check finds (CSV). `stop_fd`: as FdSource's.
+  static Result<std::unique_ptr<RecordSource>> Open(const std::string& file, RecordFormat format,
+                                                    int stop_fd = -1);
   ~RecordSource();
   RecordSource(const RecordSource&) = delete;
   RecordSource& operator=(const RecordSource&) = delete;

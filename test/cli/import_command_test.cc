@@ -1,3 +1,8 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sstream>
 #include <string>
 
 #include "api/cli/import_checkpoint.h"
@@ -353,6 +358,45 @@ TEST_F(ImportCommandTest, SaysWhatIsMissing) {
   const CommandOutcome no_format = Run({"import", Write("data.txt", ""), "--table", "Others"});
   EXPECT_EQ(no_format.code, ExitCode::kUsage);
   EXPECT_THAT(no_format.err, HasSubstr("--format"));
+}
+
+// Whose interrupt comes right behind the last look before a read that waits.
+class LateInterrupts final : public InterruptSource {
+ public:
+  explicit LateInterrupts(int looks) : looks_left_(looks) { EXPECT_EQ(::pipe(pipe_), 0); }
+  ~LateInterrupts() override {
+    ::close(pipe_[0]);
+    ::close(pipe_[1]);
+  }
+  bool Requested() override {
+    if (looks_left_ == 0) return true;
+    if (--looks_left_ == 0) EXPECT_EQ(::write(pipe_[1], "", 1), 1);
+    return false;
+  }
+  int Descriptor() override { return pipe_[0]; }
+
+ private:
+  int looks_left_;
+  int pipe_[2] = {-1, -1};
+};
+
+TEST_F(ImportCommandTest, AnInterruptEndsTheWaitForInput) {
+  const std::string fifo = directory_ + "/in";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const int writer = ::open(fifo.c_str(), O_RDWR | O_CLOEXEC);  // It never ends.
+  const std::string record = JsonRecord(1);
+  ASSERT_EQ(::write(writer, record.data(), record.size()), static_cast<ssize_t>(record.size()));
+  std::ostringstream out, err;
+  LateInterrupts interrupts(/*looks=*/3);  // Before and behind the first record, and before the second one.
+  Console console{.out = out, .err = err, .interrupts = interrupts};
+  const ExitCode code = RunCommandLine(
+      {"import", fifo, "--format", "jsonl", "--table", "Things", "--create", "--memory", "64M", "--shards",
+       "1", "--data", store_, "--io", backend_ == IoBackend::kUring ? "uring" : "threads"},
+      console);
+  ::close(writer);
+  EXPECT_EQ(code, ExitCode::kFailed);
+  EXPECT_EQ(err.str(), "partita: interrupted\n");
+  EXPECT_THAT(out.str(), HasSubstr("imported 1 records"));
 }
 
 }  // namespace

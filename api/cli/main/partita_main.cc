@@ -12,7 +12,7 @@ namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 volatile std::sig_atomic_t reload_wanted = 0;
-int wake_pipe[2] = {-1, -1};  // A byte for each signal: what Wait sleeps on.
+int wake_pipe[2] = {-1, -1};  // A byte for each signal: what wakes who waits.
 
 void Wake() {
   const int saved = errno;
@@ -45,6 +45,11 @@ class SignalInterrupts final : public partita::InterruptSource {
     sigaction(SIGTERM, &action, nullptr);
   }
   bool Requested() override { return interrupted != 0; }
+  // Nothing takes a byte out again but Wait, which is called by other commands.
+  int Descriptor() override {
+    OpenPipe();
+    return wake_pipe[0];
+  }
 
   void ArmReload() override {
     OpenPipe();
