@@ -173,6 +173,8 @@ class ImportCommand {
   // How to go on, when the import did not reach the end.
   std::string Advice() {
     if (!source_->resumable()) return "";
+    // There is nothing to go on from.
+    if (kept_line_ == 0 && pipeline_->position().offset == start_.offset) return "";
     if (!checkpoint_failed_) {
       const Status saved = SaveCheckpointNow();
       if (!saved.ok()) checkpoint_failed_ = true;
@@ -244,6 +246,7 @@ class ImportCommand {
 }  // namespace
 
 ExitCode RunImport(const StoreFlags& store, const ImportFlags& flags, Console& console) {
+  if (store.read_only) return RefuseReadOnly(console, "import");
   return ImportCommand(store, flags, console).Run();
 }
 

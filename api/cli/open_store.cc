@@ -69,6 +69,10 @@ std::string AdviceForDamagedBackup(const std::string& directory) {
          " --table T' writes what is sound of a table";
 }
 
+ExitCode RefuseReadOnly(Console& console, const std::string& command) {
+  return FailUsage(console, command + " changes the store, which --read-only forbids");
+}
+
 std::string TableOnServer(const StoreFlags& flags, const std::string& table) {
   return flags.account.empty() || table.empty() ? table : flags.account + "/" + table;
 }

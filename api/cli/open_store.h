@@ -20,6 +20,9 @@ uint64_t RaiseDescriptorLimit();
 // command line.
 Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore if_no_store);
 
+// For a command that writes, before it opens or reads anything: why --read-only does not go with it. kUsage.
+ExitCode RefuseReadOnly(Console& console, const std::string& command);
+
 // Opens one table; kNotFound names the tables there are.
 Result<Table> OpenTableOf(Database& database, const std::string& name);
 

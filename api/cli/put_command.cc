@@ -33,6 +33,7 @@ WriteResult WriteEntity(const Table& table, const PutFlags& flags, WriteAction a
 }  // namespace
 
 ExitCode RunPut(const StoreFlags& store, const PutFlags& flags, Console& console) {
+  if (store.read_only) return RefuseReadOnly(console, "put");
   auto parse = [&]() -> Result<Entity> {
     std::string text = flags.entity_json;
     if (text == "-") {

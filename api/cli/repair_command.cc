@@ -89,9 +89,7 @@ ExitCode RunRepair(const StoreFlags& store, const RepairFlags& flags, Console& c
   if (store.directory.empty()) {
     return FailUsage(console, "which store? Name its directory with --data DIR, or set PARTITA_DATA");
   }
-  if (flags.apply && store.read_only) {
-    return FailUsage(console, "--apply changes the store, which --read-only forbids");
-  }
+  if (flags.apply && store.read_only) return RefuseReadOnly(console, "--apply");
   RaiseDescriptorLimit();
   TaskWatcher watcher(console, "repair");
   RepairOptions options;

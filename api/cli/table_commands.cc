@@ -25,6 +25,7 @@ ExitCode RunTables(const StoreFlags& store, Console& console) {
 }
 
 ExitCode RunCreateTable(const StoreFlags& store, const CreateTableFlags& flags, Console& console) {
+  if (store.read_only) return RefuseReadOnly(console, "create-table");
   // Before a store is made for it.
   const Status checked = CheckTableName(flags.table);
   if (!checked.ok()) return Fail(console, checked);
@@ -38,6 +39,7 @@ ExitCode RunCreateTable(const StoreFlags& store, const CreateTableFlags& flags, 
 }
 
 ExitCode RunDeleteTable(const StoreFlags& store, const std::string& table, Console& console) {
+  if (store.read_only) return RefuseReadOnly(console, "delete-table");
   return WithStore(store, IfNoStore::kFail, console,
                    [&](Database& database) { return database.DeleteTable(table); });
 }
