@@ -109,6 +109,7 @@ void AddSas(CLI::App& app, Words* words) {
   sas->add_option("--permissions", words->sas.permissions,
                   "For a table some of r (query), a (add), u (update), d (delete), default r; for an account "
                   "also w, l, c, default rl")
+      ->check(NotEmpty())
       ->type_name("LETTERS");
   sas->add_option("--expiry", words->sas.expiry,
                   "Until when: 2030-01-01T00:00:00Z, or from now on: 90m, 12h, 7d; default: 1h")

@@ -21,9 +21,7 @@ using http::SasToken;
 // The protocol version that all clients in use sign for.
 constexpr std::string_view kVersion = "2019-02-02";
 constexpr std::string_view kDefaultExpiry = "1h";
-constexpr int64_t kSecondsPerDay = 86'400;
-// Of the last time that can be written, which is in the year 9999.
-constexpr int64_t kUnixSecondsMax = (kDateTimeTicksMax - kUnixEpochTicks) / kTicksPerSecond;
+constexpr uint64_t kSecondsPerDay = 86'400;
 
 // Everything but letters, digits and -_.~ as %XX.
 void AppendParameter(std::string* out, std::string_view name, std::string_view value) {
@@ -43,23 +41,35 @@ void AppendParameter(std::string* out, std::string_view name, std::string_view v
   }
 }
 
-Result<std::string> ExpiryText(const std::string& text) {
-  const std::optional<int64_t> seconds = ParseDuration(text);
-  if (!seconds) {
-    const Result<DateTime> time = ParseDateTime(text);
-    if (time.ok()) return FormatDateTime(*time);
-    return Status::InvalidArgument(
-        "--expiry takes a time, such as 2030-01-01T00:00:00Z, or how long from now: 90m, 12h, 7d; not '" +
-        text + "'");
-  }
+uint64_t NowTicks() {
   const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
   const int64_t now = std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
-  if (*seconds > kUnixSecondsMax - now) {
-    const std::string most = std::to_string((kUnixSecondsMax - now) / kSecondsPerDay) + "d";
+  return kUnixEpochTicks + static_cast<uint64_t>(now) * kTicksPerSecond;
+}
+
+// `text`: a time, or how long from `now_ticks` on.
+Result<uint64_t> ExpiryTicks(const std::string& text, uint64_t now_ticks) {
+  if (const std::optional<int64_t> seconds = ParseDuration(text)) {
+    const uint64_t left_seconds = (kDateTimeTicksMax - now_ticks) / kTicksPerSecond;
+    if (static_cast<uint64_t>(*seconds) <= left_seconds) {
+      return now_ticks + static_cast<uint64_t>(*seconds) * kTicksPerSecond;
+    }
+    const std::string most = std::to_string(left_seconds / kSecondsPerDay) + "d";
     return Status::InvalidArgument(
         "--expiry " + text + " ends after the year 9999, the last that a time can name; the most is " + most);
   }
-  return FormatDateTime({kUnixEpochTicks + static_cast<uint64_t>(now + *seconds) * kTicksPerSecond});
+  const Result<DateTime> time = ParseDateTime(text);
+  if (time.ok()) return time->ticks;
+  return Status::InvalidArgument(
+      "--expiry takes a time, such as 2030-01-01T00:00:00Z, or how long from now: 90m, 12h, 7d; not '" +
+      text + "'");
+}
+
+Result<std::string> ExpiryText(const std::string& text) {
+  const uint64_t now_ticks = NowTicks();
+  PARTITA_ASSIGN(const uint64_t expiry_ticks, ExpiryTicks(text, now_ticks));
+  if (expiry_ticks > now_ticks) return FormatDateTime(DateTime{expiry_ticks});
+  return Status::InvalidArgument("--expiry " + text + " is not in the future: the token would never work");
 }
 
 Status CheckPermissions(std::string_view given, std::string_view allowed) {
@@ -99,6 +109,7 @@ Result<std::string> TableToken(const SasFlags& flags, const std::string& expiry,
                                const http::SigningKey& key) {
   constexpr std::string_view kAllowed = "raud";
   PARTITA_TRY(CheckTableName(flags.table));
+  if (!flags.partition.empty()) PARTITA_TRY(CheckKey(KeyKind::kPartitionKey, flags.partition));
   const std::string permissions = flags.permissions.empty() ? "r" : flags.permissions;
   PARTITA_TRY(CheckPermissions(permissions, kAllowed));
   const std::string ordered = InOrder(permissions, kAllowed);

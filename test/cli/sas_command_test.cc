@@ -41,7 +41,7 @@ TEST_F(SasCommandTest, AnAccountInFrontOfTheCommandIsTheOneToo) {
 
 // A variable of a script that is not set would widen what the token is for.
 TEST_F(SasCommandTest, AnEmptyValueIsNoChoice) {
-  for (const char* option : {"--table", "--key", "--expiry", "--account", "--partition"}) {
+  for (const char* option : {"--table", "--key", "--expiry", "--account", "--partition", "--permissions"}) {
     const CommandOutcome outcome = RunAsGiven({"sas", option, ""});
     EXPECT_EQ(outcome.code, ExitCode::kUsage) << option;
     EXPECT_THAT(outcome.err, HasSubstr(option));
@@ -73,6 +73,18 @@ TEST_F(SasCommandTest, WhatMakesNoTokenIsRefused) {
   EXPECT_THAT(RunAsGiven({"sas", "--account", "contoso"}).err, HasSubstr("which key"));
   EXPECT_EQ(RunAsGiven({"sas", "--account", "contoso"}).code, ExitCode::kUsage);
   EXPECT_THAT(RunAsGiven({"sas", "--partition", "p"}).err, HasSubstr("needs --table"));
+}
+
+TEST_F(SasCommandTest, ATokenThatNobodyCouldUseIsRefused) {
+  for (const char* expiry : {"2020-01-01T00:00:00Z", "0m"}) {
+    const CommandOutcome past = RunAsGiven({"sas", "--expiry", expiry});
+    EXPECT_EQ(past.code, ExitCode::kUsage) << expiry;
+    EXPECT_THAT(past.err, HasSubstr(std::string("--expiry ") + expiry + " is not in the future"));
+    EXPECT_EQ(past.out, "");
+  }
+  const CommandOutcome key = RunAsGiven({"sas", "--table", "orders", "--partition", "a/b"});
+  EXPECT_EQ(key.code, ExitCode::kUsage);
+  EXPECT_THAT(key.err, HasSubstr("PartitionKey"));
 }
 
 TEST_F(SasCommandTest, AnExpiryBehindTheLastTimeIsRefusedWithTheMostThereIs) {
