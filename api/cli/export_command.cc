@@ -239,6 +239,10 @@ class ExportCommand {
     progress.Finish();
     console_.err << "exported " << FormatCount(exported_) << " records, " << FormatCount(bad_) << " bad, in "
                  << FormatSeconds(progress.seconds()) << "\n";
+    if (flags_.format.empty() && HasUnknownEnding(flags_.file)) {
+      console_.err << "partita: the ending of '" << flags_.file
+                   << "' tells no format: it has JSON lines; --format csv writes the other one\n";
+    }
     return Status();
   }
 

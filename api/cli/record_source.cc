@@ -6,9 +6,11 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
+#include "api/ascii.h"
 #include "api/cli/csv.h"
 #include "api/cli/debian_index.h"
 #include "api/cli/jsonl.h"
@@ -18,10 +20,14 @@ namespace partita {
 namespace {
 
 std::optional<RecordFormat> FormatOfEnding(const std::string& file) {
+  const auto ends_with = [&](std::string_view ending) {
+    return file.size() >= ending.size() &&
+           EqualIgnoringCase(std::string_view(file).substr(file.size() - ending.size()), ending);
+  };
   for (const std::string_view ending : {".jsonl", ".ndjson", ".json"}) {
-    if (file.ends_with(ending)) return RecordFormat::kJsonLines;
+    if (ends_with(ending)) return RecordFormat::kJsonLines;
   }
-  if (file.ends_with(".csv")) return RecordFormat::kCsv;
+  if (ends_with(".csv")) return RecordFormat::kCsv;
   return std::nullopt;
 }
 
@@ -57,6 +63,10 @@ Result<RecordFormat> ChooseExportFormat(std::string_view name, const std::string
   if (name.empty()) return FormatOfEnding(file).value_or(RecordFormat::kJsonLines);
   return Status::InvalidArgument("format '" + std::string(name) +
                                  "' is none of jsonl and csv, which export writes");
+}
+
+bool HasUnknownEnding(const std::string& file) {
+  return std::filesystem::path(file).has_extension() && !FormatOfEnding(file);
 }
 
 Result<std::unique_ptr<RecordSource>> RecordSource::Open(const std::string& file, RecordFormat format,

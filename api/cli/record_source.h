@@ -13,12 +13,15 @@ namespace partita {
 enum class RecordFormat : uint8_t { kJsonLines, kCsv, kDebianIndex };
 std::string_view FormatName(RecordFormat format);
 
-// `name` when given, else by the file's ending (.jsonl, .ndjson, .json; .csv). kInvalidArgument when neither
-// tells.
+// `name` when given, else by the file's ending (.jsonl, .ndjson, .json; .csv), in letters of either case.
+// kInvalidArgument when neither tells.
 Result<RecordFormat> ChooseFormat(std::string_view name, const std::string& file);
 // The same for a file to be written, which is JSON lines when neither tells. kInvalidArgument: `name` is no
 // format that is written.
 Result<RecordFormat> ChooseExportFormat(std::string_view name, const std::string& file);
+
+// Whether the file has an ending, and none that tells a format.
+bool HasUnknownEnding(const std::string& file);
 
 // A file, or standard input for "-", opened to be read as records.
 class RecordSource {

@@ -302,7 +302,17 @@ TEST_F(ExportCommandTest, AnEndingThatTellsNoFormatGivesJsonLines) {
   const CommandOutcome exported = Run({"export", "--table", "Things", "-o", out});
   EXPECT_EQ(exported.code, ExitCode::kOk) << exported.err;
   EXPECT_EQ(WithoutTimestamps(Read(out)), WithoutTimestamps(AwkwardRecords()));
+  EXPECT_THAT(exported.err, HasSubstr("the ending of '" + out + "' tells no format: it has JSON lines"));
   EXPECT_THAT(RunAsGiven({"export", "--help"}).out, HasSubstr("else jsonl"));
+  const CommandOutcome bare = Run({"export", "--table", "Things", "-o", directory_ + "/out"});
+  EXPECT_THAT(bare.err, Not(HasSubstr("tells no format")));
+}
+
+TEST_F(ExportCommandTest, EndingsTellTheFormatInLettersOfEitherCase) {
+  EXPECT_EQ(*ChooseExportFormat("", "X.CSV"), RecordFormat::kCsv);
+  EXPECT_EQ(*ChooseFormat("", "in.Csv"), RecordFormat::kCsv);
+  EXPECT_EQ(*ChooseFormat("", "in.JSONL"), RecordFormat::kJsonLines);
+  EXPECT_EQ(ChooseFormat("", "csv").code(), Code::kInvalidArgument);
 }
 
 TEST_F(ExportCommandTest, AFormatThatIsOnlyReadIsNotOffered) {
