@@ -13,7 +13,9 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "api/ascii.h"
 #include "api/http/json_text.h"
 #include "engine/io/socket_address.h"
 
@@ -124,14 +126,40 @@ Status Refused(int status, std::string text) {
   return Status::Unsupported("the server answered " + std::to_string(status) + ": " + text);
 }
 
+// What "localhost" is, in the order to try; else the address alone.
+Result<std::vector<SocketAddress>> AddressesOf(const std::string& place) {
+  constexpr std::string_view kOwnName = "localhost:";
+  std::vector<std::string> texts = {place};
+  if (EqualIgnoringCase(std::string_view(place).substr(0, kOwnName.size()), kOwnName)) {
+    const std::string port = place.substr(kOwnName.size());
+    texts = {"127.0.0.1:" + port, "[::1]:" + port};
+  }
+  std::vector<SocketAddress> addresses;
+  for (const std::string& text : texts) {
+    PARTITA_ASSIGN(const SocketAddress address, SocketAddress::Parse(text));
+    addresses.push_back(address);
+  }
+  return addresses;
+}
+
+Status ConnectToAny(const std::vector<SocketAddress>& addresses, ClientExchange* exchange) {
+  Status first;
+  for (const SocketAddress& address : addresses) {
+    const Status connected = exchange->Connect(address);
+    if (connected.ok()) return connected;
+    if (first.ok()) first = connected;
+  }
+  return first;
+}
+
 // `head`: the request line and the headers that are this request's own.
 Result<std::string> Ask(const std::string& address, const std::string& head, std::string_view body,
                         std::chrono::seconds most) {
   constexpr std::string_view kScheme = "http://";
   const std::string place = address.starts_with(kScheme) ? address.substr(kScheme.size()) : address;
-  PARTITA_ASSIGN(const SocketAddress to, SocketAddress::Parse(place));
+  PARTITA_ASSIGN(const std::vector<SocketAddress> addresses, AddressesOf(place));
   ClientExchange exchange(place, most);
-  PARTITA_TRY(exchange.Connect(to));
+  PARTITA_TRY(ConnectToAny(addresses, &exchange));
   PARTITA_TRY(exchange.Send(head + "Host: " + place + "\r\nConnection: close\r\n\r\n" + std::string(body)));
   beast::http::response_parser<beast::http::string_body> parser;
   parser.body_limit(kAnswerBytesMax);

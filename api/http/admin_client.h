@@ -6,8 +6,8 @@
 
 namespace partita::http {
 
-// Asks the admin address of a running server ("127.0.0.1:9090", or "http://..." before it) for a page.
-// Blocks, at most 10 s from connecting to the last byte. kIoError: nobody answers; kNotFound,
+// Asks the admin address of a running server ("127.0.0.1:9090", "localhost:9090", or "http://" before
+// it) for a page. Blocks, at most 10 s from connecting to the last byte. kIoError: nobody answers; kNotFound,
 // kInvalidArgument: what the server says; kUnsupported: another error of it.
 Result<std::string> AskAdmin(const std::string& address, const std::string& target);
 

@@ -233,5 +233,20 @@ TEST(HeatPictureTest, ShadesByTheLogarithmAndColoursOnTerminals) {
   EXPECT_EQ(HeatRate(HeatMetric::kReads, 12'345), "12,345/s");
 }
 
+TEST_F(HeatCommandTest, LocalhostIsThisMachineByEitherAddress) {
+  const std::string port = server_->address().substr(server_->address().rfind(':'));
+  const auto answer = [](const std::string& address) {
+    const Result<std::string> page = http::AskAdmin(address, "/healthz");
+    return page.ok() ? *page : page.status().ToString();
+  };
+  EXPECT_EQ(answer("localhost" + port), "ok\n");
+  EXPECT_EQ(answer("http://LocalHost" + port), "ok\n");
+  EXPECT_EQ(http::AskAdmin("localhost:", "/healthz").code(), Code::kInvalidArgument);
+  EXPECT_EQ(http::AskAdmin("localhost.example" + port, "/healthz").code(), Code::kInvalidArgument);
+  auto other = http::HttpServer::Open(AsyncDatabase(*database_).runtime(), {.address = "[::1]:0"}, *handler_);
+  if (!other.ok()) GTEST_SKIP() << "there is no IPv6 here: " << other.status().message();
+  EXPECT_EQ(answer("localhost:" + std::to_string((*other)->port())), "ok\n");
+}
+
 }  // namespace
 }  // namespace partita
