@@ -3,11 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <sstream>
 
 #include "api/cli/command_words.h"
 #include "api/cli/figures.h"
-#include "api/cli/nearest_name.h"
 #include "api/cli/version.h"
 
 // CLI11's exceptions end here.
@@ -366,64 +364,6 @@ Status FillStoreFlags(Words* words) {
   if (words->durability == "memory") words->store.durability = Durability::kMemory;
   words->store.io_backend = words->io == "threads" ? IoBackend::kThreads : IoBackend::kUring;
   return Status();
-}
-
-std::vector<std::string> OptionNames(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-std::vector<std::string> CommandNamesOf(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  return names;
-}
-
-// "unknown option '--tabel'; did you mean --table?" for the first word that nothing took.
-std::string UnknownWord(const CLI::App& app) {
-  const std::vector<std::string> words = app.remaining(/*recurse=*/true);
-  const auto word = std::find_if(words.begin(), words.end(), [](const std::string& w) { return w != "--"; });
-  if (word == words.end()) return "";
-  const std::vector<CLI::App*> commands = app.get_subcommands();
-  std::vector<std::string> known = OptionNames(app);
-  std::string what = "option";
-  if (!word->starts_with("-")) {
-    what = commands.empty() ? "command" : "word";
-    known = commands.empty() ? CommandNamesOf(app) : std::vector<std::string>();
-  } else if (!commands.empty()) {
-    for (std::string& name : OptionNames(*commands[0])) known.push_back(std::move(name));
-  }
-  const std::string name = word->substr(0, word->find('='));
-  const std::string nearest = NearestName(name, known);
-  std::string advice = nearest.empty() ? "" : "; did you mean " + nearest + "?";
-  if (nearest == name) advice = "; behind -- there are no options, give them before";
-  return "unknown " + what + " '" + *word + "'" + advice;
-}
-
-ExitCode Explain(CLI::App& app, const CLI::ParseError& error, Console& console) {
-  std::ostringstream out, err;
-  const int code = app.exit(error, out, err);
-  console.out << out.str();
-  if (code == 0) return ExitCode::kOk;
-  const std::vector<CLI::App*> commands = app.get_subcommands();
-  const std::string of = commands.empty() ? "partita" : "partita " + commands[0]->get_name();
-  const std::string unknown = UnknownWord(app);
-  const std::string what = !unknown.empty()   ? unknown
-                           : commands.empty() ? "which command? There are: " +
-                                                    [&app] {
-                                                      std::string names;
-                                                      for (const std::string& name : CommandNamesOf(app))
-                                                        names += " " + name;
-                                                      return names.substr(1);
-                                                    }()
-                                              : std::string(error.what());
-  console.err << of << ": " << what << "\nTry: " << of << " --help\n";
-  return ExitCode::kUsage;
 }
 
 }  // namespace

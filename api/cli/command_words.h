@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/cli/commands.h"
 
@@ -42,6 +43,11 @@ CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& 
 
 // For what would do more if it were not there: a variable of a script that is not set is no choice.
 CLI::Validator NotEmpty();
+
+// Of the commands that `app` has, chosen or not.
+std::vector<std::string> CommandNamesOf(const CLI::App& app);
+// Prints what the parser threw: help, or what is wrong with the words, with advice.
+ExitCode Explain(CLI::App& app, const CLI::ParseError& error, Console& console);
 
 // serve, sas.
 void AddServiceCommands(CLI::App& app, Words* words);

@@ -36,6 +36,22 @@ TEST_F(CommandLineTest, AnUnknownOptionOrCommandNamesTheNearest) {
   EXPECT_THAT(RunAsGiven({}).err, HasSubstr("which command?"));
 }
 
+TEST_F(CommandLineTest, HelpOnAnUnknownCommandIsNone) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"verfy", "--help"},
+                                                {"--help", "verfy"},
+                                                {"--data", store_, "verfy", "--help"}}) {
+    const CommandOutcome outcome = RunAsGiven(words);
+    EXPECT_EQ(outcome.code, ExitCode::kUsage);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr("unknown command 'verfy'; did you mean verify?"));
+  }
+  const CommandOutcome inner = RunAsGiven({"ranges", "mvoe", "--help"});
+  EXPECT_EQ(inner.code, ExitCode::kUsage);
+  EXPECT_THAT(inner.err, HasSubstr("unknown command 'mvoe'; did you mean move?"));
+  EXPECT_THAT(RunAsGiven({"drop-table", "Things"}).err, HasSubstr("did you mean delete-table?"));
+  EXPECT_EQ(RunAsGiven({"--help", "verify"}).code, ExitCode::kOk);
+}
+
 TEST_F(CommandLineTest, BadValuesAreUsageErrorsThatNameTheOption) {
   EXPECT_THAT(RunAsGiven({"tables", "--memory", "lots"}).err,
               AllOf(HasSubstr("--memory"), HasSubstr("512M")));
