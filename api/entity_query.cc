@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/entity_codec.h"
+#include "api/names.h"
 #include "api/page_pause.h"
 #include "api/query.h"
 #include "api/table_state.h"
@@ -17,6 +18,20 @@ uint64_t NanosOf(std::chrono::nanoseconds duration) {
   return static_cast<uint64_t>(std::max<int64_t>(duration.count(), 0));
 }
 
+namespace {
+
+// What the parser sees to in a text (filter.h).
+Status CheckConstants(const Filter& filter) {
+  for (const FilterNode& node : filter.nodes()) {
+    const std::string* text = node.value.if_string();
+    if (text != nullptr)
+      PARTITA_TRY(CheckUtf8("where: the constant for " + QuotedForMessage(node.name), *text));
+  }
+  return Status();
+}
+
+}  // namespace
+
 Result<Filter> FilterOf(const QueryOptions& options) {
   Result<Filter> filter = ParseFilter(options.filter);
   if (filter.code() == Code::kUnsupported) {
@@ -26,6 +41,7 @@ Result<Filter> FilterOf(const QueryOptions& options) {
         "are no functions, and properties are not compared with each other");
   }
   if (!filter.ok()) return filter.status().WithContext("filter");
+  PARTITA_TRY(CheckConstants(options.where));
   return Filter::And(std::move(filter).value(), options.where);
 }
 

@@ -44,11 +44,6 @@ std::string Subject(std::string_view what, std::string_view text) {
   return std::string(what) + " " + QuotedForMessage(text);
 }
 
-Status NotUtf8(std::string_view what, std::string_view text, size_t offset) {
-  return BrokenRule(Violation::kInvalidInput, Subject(what, text) + " is not well-formed UTF-8" +
-                                                  Where(offset) + "; a lone surrogate is not a character");
-}
-
 }  // namespace
 
 std::string_view ViolationName(Violation violation) {
@@ -153,9 +148,15 @@ bool IsForbiddenInKey(char32_t c) {
   return c <= 0x1F || (c >= 0x7F && c <= 0x9F) || c == '/' || c == '\\' || c == '#' || c == '?';
 }
 
+Status CheckUtf8(std::string_view what, std::string_view text) {
+  const size_t error = Utf8ErrorOffset(text);
+  if (error == text.size()) return Status();
+  return BrokenRule(Violation::kInvalidInput, Subject(what, text) + " is not well-formed UTF-8" +
+                                                  Where(error) + "; a lone surrogate is not a character");
+}
+
 Status CheckKey(KeyKind kind, std::string_view key) {
-  const size_t error = Utf8ErrorOffset(key);
-  if (error != key.size()) return NotUtf8(KeyKindName(kind), key, error);
+  PARTITA_TRY(CheckUtf8(KeyKindName(kind), key));
   const size_t units = Utf16Units(key);
   if (units > kKeyUnitsMax) {
     return BrokenRule(Violation::kPropertyValueTooLarge,
@@ -180,8 +181,7 @@ Status CheckKey(KeyKind kind, std::string_view key) {
 }
 
 Status CheckPropertyName(std::string_view name) {
-  const size_t error = Utf8ErrorOffset(name);
-  if (error != name.size()) return NotUtf8("property name", name, error);
+  PARTITA_TRY(CheckUtf8("property name", name));
   if (name.empty()) return BrokenRule(Violation::kPropertyNameInvalid, "property name \"\" is empty");
   const size_t units = Utf16Units(name);
   if (units > kPropertyNameUnitsMax) {

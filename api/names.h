@@ -59,6 +59,9 @@ Status CheckKey(KeyKind kind, std::string_view key);
 // True for a character that no key may hold. Also what importers replace.
 bool IsForbiddenInKey(char32_t character);
 
+// Well-formed UTF-8, as every text of an entity is (kInvalidInput). `what` names it in the message.
+Status CheckUtf8(std::string_view what, std::string_view text);
+
 // A custom property's name: at most 255 UTF-16 units, a C# identifier (a letter of any script or `_`,
 // then letters, digits, `_`, combining marks and format characters) that is a valid XML name too.
 Status CheckPropertyName(std::string_view name);

@@ -20,7 +20,8 @@ enum class ScanOrder : uint8_t { kAscending, kDescending };
 // Which entities by their keys alone, and how many at once.
 struct ScanOptions {
   // Bounds on (PartitionKey, RowKey); unset: open. Lower bounds are inclusive, upper ones
-  // exclusive. Either `partition` or bounds on partitions; row bounds only with `partition`.
+  // exclusive. Either `partition` or bounds on partitions; row bounds only with `partition`. Of an entity
+  // table `partition` is a key and bounds are UTF-8, of a raw one all are bytes without 0x00.
   std::optional<std::string> partition_lower{}, partition_upper{};
   std::optional<std::string> partition{};  // Only this one.
   std::optional<std::string> row_lower{}, row_upper{};
@@ -49,7 +50,7 @@ struct QueryOptions {
   std::string filter{};
 
   // The same built from parts (api/filter.h), for constants that come from elsewhere: nothing to quote, so
-  // nothing to get wrong. Where both are given both must hold.
+  // nothing to get wrong. Where both are given both must hold. Strings must be UTF-8.
   Filter where{};
 
   // The properties that are wanted; those not named are not decoded. Empty: all. Keys, Timestamp and ETag

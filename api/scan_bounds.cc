@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "api/continuation.h"
 #include "api/database_impl.h"
+#include "api/names.h"
 #include "engine/base/coding.h"
 
 namespace partita {
@@ -46,6 +48,19 @@ std::string StoredText(std::string_view text, bool ordered_text) {
   return ordered_text ? OrderedText(text) : std::string(text);
 }
 
+struct NamedBound {
+  std::string_view name;
+  const std::optional<std::string>* value;
+};
+
+std::array<NamedBound, 5> NamedBounds(const ScanOptions& options) {
+  return {{{"partition", &options.partition},
+           {"partition_lower", &options.partition_lower},
+           {"partition_upper", &options.partition_upper},
+           {"row_lower", &options.row_lower},
+           {"row_upper", &options.row_upper}}};
+}
+
 Status CheckScanOptions(const ScanOptions& options) {
   if (options.limit < 1 || options.limit > 100'000) {
     return Status::InvalidArgument("limit is " + std::to_string(options.limit) + "; it must be 1 to 100,000");
@@ -56,11 +71,19 @@ Status CheckScanOptions(const ScanOptions& options) {
   if (options.partition && (options.partition_lower || options.partition_upper)) {
     return Status::InvalidArgument("give either `partition` or partition bounds, not both");
   }
-  for (const auto* bound : {&options.partition, &options.partition_lower, &options.partition_upper,
-                            &options.row_lower, &options.row_upper}) {
+  for (const auto& [name, bound] : NamedBounds(options)) {
     if (*bound && (*bound)->find('\0') != std::string::npos) {
-      return Status::InvalidArgument("a scan bound holds a zero byte");
+      return Status::InvalidArgument(std::string(name) + " holds a zero byte");
     }
+  }
+  return Status();
+}
+
+// Bounds need not be keys, but text they must be: other bytes may be the stored form of another text.
+Status CheckTextBounds(const ScanOptions& options) {
+  if (options.partition) PARTITA_TRY(CheckKey(KeyKind::kPartitionKey, *options.partition));
+  for (const auto& [name, bound] : NamedBounds(options)) {
+    if (*bound) PARTITA_TRY(CheckUtf8(name, **bound));
   }
   return Status();
 }
@@ -69,6 +92,7 @@ Status CheckScanOptions(const ScanOptions& options) {
 
 Result<ScanBounds> BoundsOf(const ScanOptions& options, TableId table, bool ordered_text) {
   PARTITA_TRY(CheckScanOptions(options));
+  if (ordered_text) PARTITA_TRY(CheckTextBounds(options));
   ScanBounds bounds{TableLowerBound(table), TableUpperBound(table)};
   if (options.partition) {
     std::string partition = StoredText(*options.partition, ordered_text);

@@ -289,6 +289,40 @@ TEST_F(EntityQueryTest, ABrokenFilterOrLimitIsToldWithPlaceAndRule) {
   EXPECT_EQ(table.Query({.limit = 100'001}).code(), Code::kInvalidArgument);
 }
 
+// U+E000 is EE 80 80 in UTF-8 and F5 80 80 as it is stored: no text, so nobody may find it by that.
+TEST_F(EntityQueryTest, BytesThatAreNoTextAreNoBoundAndNoConstant) {
+  const Table table = Make();
+  const std::string key = "\xEE\x80\x80";
+  const std::string stored = "\xF5\x80\x80";
+  ASSERT_TRUE(table.Insert(Entity(key, key)).ok());
+  const auto code_of = [&](const ScanOptions& options) {
+    const Code code = table.Scan(options).code();
+    EXPECT_EQ(table.Count(options).code(), code);
+    return code;
+  };
+  EXPECT_EQ(code_of({.partition = key, .row_lower = key}), Code::kOk);
+  EXPECT_EQ(code_of({.partition_lower = key, .partition_upper = "\xF4\x8F\xBF\xBF"}), Code::kOk);
+  EXPECT_EQ(code_of({.partition = stored}), Code::kInvalidArgument);
+  EXPECT_EQ(code_of({.partition = "a/b"}), Code::kInvalidArgument);
+  EXPECT_EQ(code_of({.partition = key, .row_lower = stored}), Code::kInvalidArgument);
+  EXPECT_EQ(code_of({.partition = key, .row_upper = stored}), Code::kInvalidArgument);
+  EXPECT_EQ(code_of({.partition_lower = stored}), Code::kInvalidArgument);
+  EXPECT_EQ(code_of({.partition_upper = stored}), Code::kInvalidArgument);
+  EXPECT_THAT(table.Scan({.partition_upper = "a\xFF"}).status().message(),
+              testing::AllOf(HasSubstr("partition_upper"), HasSubstr("UTF-8 at byte 1")));
+
+  for (const char* property : {"PartitionKey", "Text"}) {
+    QueryOptions options;
+    options.where = Filter::Not(Filter::Comparison(property, ComparisonOp::kEqual, stored));
+    const Status refused = table.Query(options).status();
+    EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+    EXPECT_THAT(refused.message(),
+                testing::AllOf(HasSubstr("where"), HasSubstr(property), HasSubstr("UTF-8")));
+    EXPECT_EQ(table.Aggregate({{}}, options).code(), Code::kInvalidArgument);
+    EXPECT_EQ(table.Explain(options).code(), Code::kInvalidArgument);
+  }
+}
+
 TEST_F(EntityQueryTest, ADeletedTableIsNotFound) {
   const Table table = Make();
   Put(table, "p", 3);
