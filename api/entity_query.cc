@@ -33,7 +33,7 @@ Status CheckConstants(const Filter& filter) {
 }  // namespace
 
 Result<Filter> FilterOf(const QueryOptions& options) {
-  Result<Filter> filter = ParseFilter(options.filter);
+  Result<Filter> filter = ParseFilter(options.filter, FilterWords::kOurs);
   if (filter.code() == Code::kUnsupported) {
     return Status::Unsupported(
         "filter: only comparisons of a property with a constant (eq ne gt ge lt le), joined by and, or, not; "

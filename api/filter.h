@@ -81,6 +81,10 @@ class Filter {
 inline constexpr size_t kFilterTextMax = 65'536;
 inline constexpr size_t kFilterDepthMax = 1'000;
 
+// Whose words a refusal is in: the service's, which often gives neither reason nor place, or such as always
+// say both.
+enum class FilterWords : uint8_t { kService, kOurs };
+
 // Parses the text after URL decoding. Empty or blank text is the empty filter. A constant on the left is
 // turned round. Refusals, each with a message that is meant for the client as it stands:
 //
@@ -90,6 +94,6 @@ inline constexpr size_t kFilterDepthMax = 1'000;
 //                      properties, two constants)
 //
 // A syntax error anywhere wins over the rest, and 400 over 501.
-Result<Filter> ParseFilter(std::string_view text);
+Result<Filter> ParseFilter(std::string_view text, FilterWords words = FilterWords::kService);
 
 }  // namespace partita

@@ -88,10 +88,13 @@ std::optional<PropertyValue> DoubleValue(std::string_view text) {
 
 }  // namespace
 
+std::string FilterLexer::Place(size_t offset) const {
+  return " at position " + std::to_string(Utf16Units(text_.substr(0, offset))) + " in '" +
+         std::string(Utf16Prefix(text_, kQuotedUnitsMax)) + "'.";
+}
+
 Status FilterLexer::SyntaxError(size_t offset) const {
-  return BrokenRule(Violation::kInvalidInput,
-                    "Syntax error at position " + std::to_string(Utf16Units(text_.substr(0, offset))) +
-                        " in '" + std::string(Utf16Prefix(text_, kQuotedUnitsMax)) + "'.");
+  return BrokenRule(Violation::kInvalidInput, "Syntax error" + Place(offset));
 }
 
 void FilterLexer::SkipSpace() {

@@ -39,6 +39,9 @@ class FilterLexer {
   // Why the last token was kMalformed.
   const Status& fault() const { return fault_; }
 
+  // " at position 5 in 'a eq null'." for byte `offset`: the position is in UTF-16 units from 0.
+  std::string Place(size_t offset) const;
+
   // The refusal of spec 11.1: the parser stopped at byte `offset`.
   Status SyntaxError(size_t offset) const;
 

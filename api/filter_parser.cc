@@ -36,6 +36,7 @@ struct Operand {
   };
   Kind kind = Kind::kName;
   size_t start = 0;
+  size_t at = 0;  // Of a kConstant and a kNull: the byte where it begins.
   std::string name;
   PropertyValue value;
 };
@@ -73,20 +74,20 @@ std::optional<ComparisonOp> ComparisonOf(std::string_view word) {
 // properties may well be called `sub` or `mod`.
 bool IsReserved(std::string_view word) { return word == "and" || word == "or"; }
 
-// The refusal of `null` with this operator (spec 11.1).
-Status RefusedNull(ComparisonOp op) {
-  if (op == ComparisonOp::kEqual || op == ComparisonOp::kNotEqual) return InvalidInput(kGenericText);
+// What the service says of `null` with this operator (spec 11.1).
+std::string NullText(ComparisonOp op) {
+  if (op == ComparisonOp::kEqual || op == ComparisonOp::kNotEqual) return std::string(kGenericText);
   constexpr std::string_view kNames[] = {"Equal",    "NotEqual",       "GreaterThan", "GreaterThanOrEqual",
                                          "LessThan", "LessThanOrEqual"};
-  return InvalidInput("The operator '" + std::string(kNames[static_cast<size_t>(op)]) +
-                      "' is not supported for the 'null' literal; only equality checks are supported.");
+  return "The operator '" + std::string(kNames[static_cast<size_t>(op)]) +
+         "' is not supported for the 'null' literal; only equality checks are supported.";
 }
 
 }  // namespace
 
 class FilterParser {
  public:
-  explicit FilterParser(std::string_view text) : lexer_(text) {}
+  FilterParser(std::string_view text, FilterWords words) : lexer_(text), words_(words) {}
   Result<Filter> Parse();
 
  private:
@@ -99,6 +100,8 @@ class FilterParser {
   Status Close(const FilterToken& token);
   Status NextArgument(const FilterToken& token);
   Status Unexpected(const FilterToken& token) const;
+  // With the service's text, or with `reason` and the place of byte `at`.
+  Status Refused(std::string_view service_text, std::string_view reason, size_t at) const;
 
   Status Push(Operator kind, ComparisonOp comparison = ComparisonOp::kEqual);
   void PushOperand(Operand operand);
@@ -110,9 +113,13 @@ class FilterParser {
   // Turns an operand that stands where a condition must into one.
   Operand Condition(Operand operand);
   Operand Emit(size_t start, FilterNode node);
-  void Note(Status refusal);
+  // Keeps the first refusal for the end.
+  void Note(std::string_view service_text, std::string_view reason, size_t at);
+  void NoteNull(std::string_view service_text, const Operand& null);
 
   FilterLexer lexer_;
+  const FilterWords words_;
+  size_t at_ = 0;  // Where the token begins that is being taken.
   std::vector<PendingOperator> operators_;
   std::vector<Operand> operands_;
   size_t depth_ = 0;  // Parentheses, calls and `not` on the operator stack.
@@ -125,6 +132,7 @@ class FilterParser {
 Result<Filter> FilterParser::Parse() {
   while (true) {
     const FilterToken token = lexer_.Next();
+    at_ = token.end - token.text.size();
     if (token.kind == Kind::kMalformed) return lexer_.fault();
     if (token.kind == Kind::kEnd && wants_operand_ && operators_.empty()) return filter_;  // Blank.
     if (token.kind == Kind::kEnd && !wants_operand_) break;
@@ -140,8 +148,17 @@ Result<Filter> FilterParser::Parse() {
 
 Status FilterParser::Unexpected(const FilterToken& token) const { return lexer_.SyntaxError(token.end); }
 
-void FilterParser::Note(Status refusal) {
-  if (refusal_.ok()) refusal_ = std::move(refusal);
+Status FilterParser::Refused(std::string_view service_text, std::string_view reason, size_t at) const {
+  if (words_ == FilterWords::kService) return InvalidInput(service_text);
+  return InvalidInput(std::string(reason) + lexer_.Place(at));
+}
+
+void FilterParser::Note(std::string_view service_text, std::string_view reason, size_t at) {
+  if (refusal_.ok()) refusal_ = Refused(service_text, reason, at);
+}
+
+void FilterParser::NoteNull(std::string_view service_text, const Operand& null) {
+  Note(service_text, "A property without a value does not exist, so there is no 'null' to ask for", null.at);
 }
 
 // ---- Operands.
@@ -169,7 +186,8 @@ Status FilterParser::TakeWord(const FilterToken& token) {
   if (IsReserved(word)) return Unexpected(token);
   if (lexer_.OpensNext()) {
     if (!IsOneOf(word, kFunctions)) {
-      return InvalidInput("Unknown function '" + std::string(Utf16Prefix(word, 255)) + "'.");
+      const std::string unknown = "Unknown function '" + std::string(Utf16Prefix(word, 255)) + "'";
+      return Refused(unknown + ".", unknown, at_);
     }
     lexer_.Next();
     return Push(Operator::kCall);
@@ -187,6 +205,7 @@ Status FilterParser::TakeWord(const FilterToken& token) {
 }
 
 void FilterParser::PushOperand(Operand operand) {
+  operand.at = at_;
   operands_.push_back(std::move(operand));
   wants_operand_ = false;
 }
@@ -245,7 +264,11 @@ Status FilterParser::NextArgument(const FilterToken& token) {
 
 Status FilterParser::Push(Operator kind, ComparisonOp comparison) {
   if (kind == Operator::kOpen || kind == Operator::kCall || kind == Operator::kNot) {
-    if (++depth_ > kFilterDepthMax) return InvalidInput(kGenericText);
+    if (++depth_ > kFilterDepthMax) {
+      return Refused(kGenericText,
+                     "Parentheses and 'not' are nested too deep, beyond " + std::to_string(kFilterDepthMax),
+                     at_);
+    }
   }
   operators_.push_back({kind, comparison});
   wants_operand_ = true;
@@ -299,7 +322,7 @@ void FilterParser::ReduceComparison(ComparisonOp op, Operand left, Operand right
   const size_t start = filter_.nodes_.size();
   FilterNode node;  // Stands for a comparison that is refused.
   if (left.kind == OperandKind::kNull || right.kind == OperandKind::kNull) {
-    Note(RefusedNull(op));
+    NoteNull(NullText(op), left.kind == OperandKind::kNull ? left : right);
   } else if (left.kind == OperandKind::kConstant && right.kind == OperandKind::kName) {
     node = {.kind = FilterNodeKind::kComparison, .op = TurnedRound(op), .name = std::move(right.name)};
     node.value = std::move(left.value);
@@ -323,10 +346,10 @@ Operand FilterParser::Condition(Operand operand) {
       if (const bool* truth = operand.value.if_boolean()) {
         return Emit(start, {.kind = FilterNodeKind::kConstant, .truth = *truth});
       }
-      Note(InvalidInput(kGenericText));
+      Note(kGenericText, "A constant that is neither true nor false is no condition", operand.at);
       break;
     case Operand::Kind::kNull:
-      Note(InvalidInput(kGenericText));
+      NoteNull(kGenericText, operand);
       break;
     case Operand::Kind::kUnrun:
       unrun_ = true;
@@ -341,9 +364,16 @@ Operand FilterParser::Emit(size_t start, FilterNode node) {
   return {.kind = Operand::Kind::kCondition, .start = start};
 }
 
-Result<Filter> ParseFilter(std::string_view text) {
-  if (text.size() > kFilterTextMax || !IsValidUtf8(text)) return InvalidInput(kGenericText);
-  return FilterParser(text).Parse();
+Result<Filter> ParseFilter(std::string_view text, FilterWords words) {
+  const bool ours = words == FilterWords::kOurs;
+  if (text.size() > kFilterTextMax) {
+    if (!ours) return InvalidInput(kGenericText);
+    return InvalidInput("It has " + std::to_string(text.size()) + " bytes; allowed are " +
+                        std::to_string(kFilterTextMax) + ".");
+  }
+  const Status utf8 = CheckUtf8("text", text);
+  if (!utf8.ok()) return ours ? utf8 : InvalidInput(kGenericText);
+  return FilterParser(text, words).Parse();
 }
 
 }  // namespace partita

@@ -284,6 +284,8 @@ TEST_F(EntityQueryTest, ABrokenFilterOrLimitIsToldWithPlaceAndRule) {
   EXPECT_EQ(syntax.code(), Code::kInvalidArgument);
   EXPECT_THAT(syntax.message(), HasSubstr("filter: "));
   EXPECT_THAT(syntax.message(), HasSubstr("14"));
+  EXPECT_THAT(table.Query({.filter = "N eq null"}).status().message(),
+              HasSubstr(" at position 5 in 'N eq null'"));
   EXPECT_EQ(table.Explain({.filter = "substringof('a', Text)"}).code(), Code::kUnsupported);
   EXPECT_EQ(table.Query({.limit = 0}).code(), Code::kInvalidArgument);
   EXPECT_EQ(table.Query({.limit = 100'001}).code(), Code::kInvalidArgument);

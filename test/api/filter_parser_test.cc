@@ -9,6 +9,8 @@
 namespace partita {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -157,6 +159,28 @@ TEST(FilterParserTest, DepthIsBoundedAndLengthOfChainsIsNot) {
 }
 
 TEST(FilterParserTest, TextThatIsNoUtf8IsRefused) { EXPECT_EQ(Refusal("a eq '\xFF'"), kGeneric); }
+
+TEST(FilterParserTest, InOurWordsEveryRefusalSaysWhyAndWhere) {
+  const auto ours = [](std::string_view text) {
+    const Result<Filter> filter = ParseFilter(text, FilterWords::kOurs);
+    EXPECT_EQ(ViolationOf(filter.status()), Violation::kInvalidInput) << text;
+    return filter.status().message();
+  };
+  for (const char* text : {"D eq null", "D lt null"}) {
+    EXPECT_THAT(ours(text),
+                AllOf(HasSubstr("'null'"), EndsWith(" at position 5 in '" + std::string(text) + "'.")));
+  }
+  EXPECT_THAT(ours("a eq 'x' or null ne p"), HasSubstr(" at position 12 in "));
+  EXPECT_THAT(ours("a eq '\xC3\xA4' and 'x'"), EndsWith(" at position 13 in 'a eq '\xC3\xA4' and 'x''."));
+  EXPECT_THAT(ours("a eq 1 and not null"), HasSubstr(" at position 15 in "));
+  EXPECT_THAT(ours("a eq 1 and contains(s,'x')"),
+              StartsWith("Unknown function 'contains' at position 11 in "));
+  EXPECT_THAT(ours(std::string(kFilterDepthMax + 1, '(')),
+              HasSubstr("too deep, beyond 1000 at position 1000 in "));
+  EXPECT_THAT(ours("a eq '\xFF'"), HasSubstr("UTF-8 at byte 6"));
+  EXPECT_EQ(ours(std::string(kFilterTextMax + 1, ' ')), "It has 65537 bytes; allowed are 65536.");
+  EXPECT_EQ(ours("a eq"), "Syntax error at position 4 in 'a eq'.") << "as the service says it";
+}
 
 TEST(FilterParserTest, WhatIsPrintedParsesToTheSameTree) {
   FilterDice dice(20'240'501);
