@@ -109,7 +109,8 @@ class Entity {
 
 // The properties of one entity where they lie in a record, without making an Entity: what
 // Table::GetRecord gives. Find(name) reads one property and touches no other; inserted(k) goes through
-// them in the entity's order. See engine/base/entity_record.h.
+// them in the entity's order. A String lies there as ordered text, which is not always UTF-8: PropertyView's
+// AppendText and ToValue give UTF-8, raw() does not. See engine/base/entity_record.h.
 using EntityView = EntityRecordView;
 
 // Size as the service bills it: 4 + 2 * (PartitionKey + RowKey) + per property 8 + 2 * name + value,

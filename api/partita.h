@@ -246,8 +246,8 @@ class Table {
   Result<Entity> Get(std::string_view partition_key, std::string_view row_key) const;
 
   // The same into a buffer that is reused: a cached read allocates nothing once it is large enough.
-  // The record is read with EntityView (api/entity.h). Neither pointer may be null; after an error what they
-  // point to is unspecified.
+  // The record is read with EntityView (api/entity.h), which says how its text becomes UTF-8. Neither pointer
+  // may be null; after an error what they point to is unspecified.
   Status GetRecord(std::string_view partition_key, std::string_view row_key, std::string* record,
                    uint64_t* timestamp_ticks) const;
 

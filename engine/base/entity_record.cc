@@ -123,8 +123,8 @@ Status CheckInsertOrder(std::string_view content, size_t count) {
 PropertyValue PropertyView::ToValue() const {
   switch (type_) {
     case PropertyType::kString: {
-      std::string text(bytes_.size(), '\0');
-      CopyAsUtf8(text.data(), bytes_);
+      std::string text;
+      AppendText(&text);
       return text;
     }
     case PropertyType::kInt32:
@@ -147,6 +147,13 @@ PropertyValue PropertyView::ToValue() const {
   }
   PARTITA_ASSERT(type_ == PropertyType::kBinary);  // Check() let no other type through.
   return {};
+}
+
+void PropertyView::AppendText(std::string* utf8) const {
+  PARTITA_ASSERT(type_ == PropertyType::kString);
+  const size_t before = utf8->size();
+  utf8->resize(before + bytes_.size());
+  CopyAsUtf8(utf8->data() + before, bytes_);
 }
 
 size_t BilledValueSize(PropertyType type, size_t text_units, size_t binary_bytes) {

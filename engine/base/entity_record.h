@@ -84,13 +84,18 @@ class PropertyView {
   // Ordered code, or head code: see property_value.h.
   uint64_t code() const { return CodeIsExact(type_) ? LoadLe64(bytes_.data()) : HeadCode(bytes_); }
 
-  // String: ordered text. Binary, Guid: the bytes. Compares with memcmp in the order of the values.
-  // REQUIRES: !CodeIsExact(type()).
+  // String: ordered text (user_key.h), which AppendText turns into UTF-8. Binary, Guid: the bytes. Compares
+  // with memcmp in the order of the values. REQUIRES: !CodeIsExact(type()).
   std::string_view ordered_bytes() const { return bytes_; }
 
   PropertyValue ToValue() const;
 
-  // The value's bytes as they lie in the record, whatever the type.
+  // Appends the UTF-8 of a String: what ToValue gives, in memory of the caller's. REQUIRES: type() ==
+  // kString.
+  void AppendText(std::string* utf8) const;
+
+  // The value's bytes as they lie in the record, whatever the type. Of a String that is no UTF-8 where it has
+  // characters from U+E000 to U+FFFF: its ordered text has F5 and F6 for their lead bytes EE and EF.
   std::string_view raw() const { return bytes_; }
 
   // Size by the service's formula: 8 + 2 * name + value, in UTF-16 units (spec 8).

@@ -89,6 +89,20 @@ TEST(EntitySizeVectorTest, SizesAndVerdictsAreTheServices) {
   EXPECT_EQ(vectors["throughput_units"].items.size(), 9u);  // The token buckets' tests have these.
 }
 
+TEST(EntityViewTest, TextLiesInARecordOtherwiseAndIsGivenAsUtf8) {
+  const std::string text = "\xEE\x80\x80 \xEF\xBF\xBD \xF0\x9F\x98\x80 \xC3\xBC";
+  Entity entity("p", "r");
+  entity.Set("Text", text);
+  const std::string content = EncodeEntityContent(entity);
+  const std::optional<PropertyView> view = EntityView(content).Find("Text");
+  ASSERT_TRUE(view.has_value());
+  EXPECT_FALSE(IsValidUtf8(view->raw()));
+  std::string read = "before ";
+  view->AppendText(&read);
+  EXPECT_EQ(read, "before " + text);
+  EXPECT_EQ(view->ToValue(), PropertyValue(text));
+}
+
 TEST(EntityTest, SetKeepsThePlaceAndChangesTheType) {
   Entity entity("p", "r");
   entity.Set("a", 1).Set("b", "two").Set("a", 1.5);
