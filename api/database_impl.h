@@ -74,8 +74,10 @@ struct Database::Impl {
     return outcome;
   }
 
-  // Starts `call`, which holds `bytes` of memory, on `worker`; false when too much is under way (F58).
-  bool Start(Executor& worker, size_t bytes, Task<void> call) {
+  // Starts `call`, which holds `bytes` of memory, on `worker`, and takes `*done` for its answer; false when
+  // too much is under way (F58).
+  template <typename T>
+  bool Start(Executor& worker, size_t bytes, Task<T> call, std::function<void(T)>* done) {
     uint64_t held = call_bytes.fetch_add(bytes, std::memory_order_relaxed);
     uint32_t waiting = calls_waiting.fetch_add(1, std::memory_order_relaxed);
     // A call too large for the share goes alone.
@@ -83,7 +85,7 @@ struct Database::Impl {
       Finished(this, bytes);
       return false;
     }
-    calls.Spawn(worker, Counted(this, bytes, std::move(call)));
+    calls.Spawn(worker, RunThenCall(this, bytes, std::move(call), std::move(*done)));
     return true;
   }
 
@@ -109,9 +111,12 @@ struct Database::Impl {
     impl->calls_waiting.fetch_sub(1, std::memory_order_relaxed);
     impl->call_bytes.fetch_sub(bytes, std::memory_order_relaxed);
   }
-  static Task<void> Counted(Impl* impl, size_t bytes, Task<void> call) {
-    co_await std::move(call);
-    Finished(impl, bytes);
+  template <typename T>
+  static Task<void> RunThenCall(Impl* impl, size_t bytes, Task<T> call, std::function<void(T)> done) {
+    T answer = co_await std::move(call);
+    call = Task<T>();
+    Finished(impl, bytes);  // Before `done`, which may start the next one.
+    done(std::move(answer));
   }
 };
 
@@ -179,6 +184,10 @@ Status CheckDurability(Durability durability);
 DurabilityLevel LevelOf(Durability asked, Durability table_default);
 
 Direction DirectionOf(ScanOrder order);
+ScanOrder OrderOf(Direction direction);
+
+// What a page in flight is counted with (Database::Impl::Start): what it may hold, and its frames.
+size_t PageBytesMax(uint64_t rows_max, size_t row_bytes_max, uint64_t bytes_limit);
 
 // A table of any account, which may be called ACCOUNT/TABLE; and how one is called. kNotFound, as FindTable.
 Result<TableDescriptor> FindTableOfAny(const Database::Impl& impl, std::string_view name);

@@ -114,21 +114,43 @@ class EntitySink : public QueryRowSink {
   Status status_;
 };
 
-// One page on this thread. `next_key` in the continuation, because a client may keep it for ever.
-Result<Page> RunPage(const std::shared_ptr<const TableCore>& core, const PreparedQuery& prepared,
-                     ScanOrder order) {
+// One page. `next_key` in the continuation, because a client may keep it for ever.
+Task<Result<Page>> ReadPage(const std::shared_ptr<const TableCore>& core, const PreparedQuery& prepared) {
   const AsyncTable table(core);
   Page page;
   EntitySink sink(prepared.select, &page.entities);
-  PARTITA_ASSIGN(QueryPage ran,
-                 core->impl->Run(RunPlannedQuery(table, prepared.plan, prepared.query, &sink)));
-  PARTITA_TRY(sink.status());
+  PARTITA_CO_ASSIGN(QueryPage ran, co_await RunPlannedQuery(table, prepared.plan, prepared.query, &sink));
+  PARTITA_CO_TRY(sink.status());
   page.cost = ran.cost();
   page.skipped = std::move(ran.skipped);
   if (ran.next) {
+    const ScanOrder order = OrderOf(prepared.query.direction);
     page.continuation = ContinuationOf(order, core->id, TableLowerBound(core->id) + BoundOf(*ran.next));
   }
-  return page;
+  co_return page;
+}
+
+// The same on this thread.
+Result<Page> RunPage(const std::shared_ptr<const TableCore>& core, const PreparedQuery& prepared) {
+  return core->impl->Run(ReadPage(core, prepared));
+}
+
+// The same where nobody keeps what it needs.
+Task<Result<Page>> ReadOwnedPage(std::shared_ptr<const TableCore> core, PreparedQuery prepared) {
+  co_return co_await ReadPage(core, prepared);
+}
+
+// The worker of the key where the page begins, about: others it asks from there.
+Executor& WorkerFor(const TableCore& core, const PreparedQuery& prepared) {
+  const std::vector<PlanInterval>& intervals = prepared.plan.intervals;
+  const bool forward = prepared.query.direction == Direction::kForward;
+  std::string key = TableLowerBound(core.id);
+  if (prepared.query.from) {
+    key += BoundOf(*prepared.query.from);
+  } else if (!intervals.empty()) {
+    key += (forward ? intervals.front() : intervals.back()).lower;
+  }
+  return core.impl->store->ReaderFor(key);
 }
 
 }  // namespace
@@ -136,7 +158,21 @@ Result<Page> RunPage(const std::shared_ptr<const TableCore>& core, const Prepare
 Result<Page> Table::Query(const QueryOptions& options) const {
   PARTITA_TRY(state_->impl->CheckUse());
   PARTITA_ASSIGN(const PreparedQuery prepared, Prepare(options, state_->id));
-  return RunPage(state_, prepared, options.order);
+  return RunPage(state_, prepared);
+}
+
+void Table::QueryAsync(const QueryOptions& options, std::function<void(Result<Page>)> done) const {
+  PARTITA_ASSERT(done != nullptr);
+  const auto prepare = [&]() -> Result<PreparedQuery> {
+    PARTITA_TRY(state_->impl->CheckUse());
+    return Prepare(options, state_->id);
+  };
+  Result<PreparedQuery> prepared = prepare();
+  if (!prepared.ok()) return done(prepared.status());
+  Executor& worker = WorkerFor(*state_, *prepared);
+  const size_t bytes = PageBytesMax(prepared->query.limits.rows, kEntitySizeMax, options.bytes_limit);
+  Task<Result<Page>> call = ReadOwnedPage(state_, std::move(prepared).value());
+  if (!state_->impl->Start(worker, bytes, std::move(call), &done)) done(TooManyCalls());
 }
 
 Result<Page> Table::Scan(const ScanOptions& options) const {
@@ -148,7 +184,7 @@ Result<Page> Table::Scan(const ScanOptions& options) const {
   prepared.query.limits.rows = options.limit;
   prepared.query.limits.bytes = options.bytes_limit;
   prepared.query.skip_damage = options.skip_damage;
-  return RunPage(state_, prepared, options.order);
+  return RunPage(state_, prepared);
 }
 
 Result<QueryCost> Table::ForEach(const QueryOptions& options,
@@ -167,7 +203,7 @@ Result<QueryCost> Table::ForEach(const QueryOptions& options,
   for (bool got_on = false; true; got_on = true) {
     prepared.query.limits.rows =
         static_cast<uint32_t>(std::min<uint64_t>(options.limit, options.top - cost.returned));
-    Result<Page> page = RunPage(state_, prepared, options.order);
+    Result<Page> page = RunPage(state_, prepared);
     if (page.code() == Code::kThrottled && got_on) {
       PARTITA_TRY(state_->impl->Run(PauseBeforePage(clock, page.status(), deadline, options.cancelled)));
     } else {

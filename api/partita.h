@@ -275,6 +275,12 @@ class Table {
   // A page that has entities ends before what is damaged or in doubt; the next one says what it is.
   Result<Page> Query(const QueryOptions& options) const;
 
+  // Starts it and returns; `done` is called once, as by WriteAsync, and may ask for the next page there.
+  // `options` is copied; what its `cancelled` points to must outlive the call of `done`, this handle need
+  // not. In flight a page counts with what it may hold: its bytes_limit, or its limit in entities of 1 MiB
+  // where that is less. So tight limits let more be in flight.
+  void QueryAsync(const QueryOptions& options, std::function<void(Result<Page>)> done) const;
+
   // All pages of it: calls `visit` with each entity, in order, on this thread, until it answers false or
   // `top` is reached. Holds one page at a time. `options.continuation` says where to begin.
   Result<QueryCost> ForEach(const QueryOptions& options,
@@ -331,6 +337,8 @@ class RawTable {
   std::vector<Result<std::string>> GetMany(std::span<const Table::Key> keys) const;
 
   Result<RawPage> Scan(const ScanOptions& options) const;
+  // As Table::QueryAsync; a row may have 16 MiB.
+  void ScanAsync(const ScanOptions& options, std::function<void(Result<RawPage>)> done) const;
 
   // All rows within the bounds, from `options.continuation` on: calls `visit` with each, in order, on this
   // thread, until it answers false. Holds `limit` rows at a time, or as many as make 256 KiB and one more,

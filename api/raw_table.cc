@@ -149,19 +149,13 @@ Task<Result<std::string>> ReadRawOwned(Store* store, std::string user_key) {
   co_return value;
 }
 
-Task<void> ReadRawThenCall(Store* store, std::string user_key,
-                           std::function<void(Result<std::string>)> done) {
-  Result<std::string> value = co_await ReadRawOwned(store, std::move(user_key));
-  done(std::move(value));
-}
-
 Task<void> ReadRawInto(Store* store, std::string user_key, Result<std::string>* out) {
   *out = co_await ReadRawOwned(store, std::move(user_key));
 }
 
-Task<void> ApplyThenCall(Database::Impl* impl, std::unique_ptr<RawBatch> batch, WriteCallback done) {
+Task<WriteResult> ApplyOwned(Database::Impl* impl, std::unique_ptr<RawBatch> batch) {
   WriteOutcome outcome = co_await impl->store->Write(batch->request);
-  done(RawResult(std::move(outcome)));
+  co_return RawResult(std::move(outcome));
 }
 
 class RawSink : public RowSink {
@@ -207,6 +201,22 @@ class RawViewSink : public RowSink {
   std::vector<RawRowView> rows_;
 };
 
+Task<Result<RawPage>> ReadRawPage(Database::Impl* impl, TableId table, ScanRequest request) {
+  RawPage page;
+  RawSink sink(&page.rows);
+  Clock& clock = impl->runtime->clock();
+  const uint64_t started = clock.MonotonicNanos();
+  PARTITA_CO_ASSIGN(ScanAnswer answer, co_await impl->store->Scan(request, &sink));
+  page.cost = {.scanned = answer.scanned,
+               .returned = answer.rows,
+               .blocks = answer.blocks,
+               .nanos = clock.MonotonicNanos() - started};
+  page.skipped = SkippedKeysOf(answer.skipped);
+  if (!answer.done)
+    page.continuation = ContinuationOf(OrderOf(request.direction), table, std::move(answer.next_key));
+  co_return page;
+}
+
 Result<ScanRequest> RawScanRequest(const ScanOptions& options, TableId table) {
   PARTITA_ASSIGN(ScanBounds bounds, BoundsOf(options, table, /*ordered_text=*/false));
   ScanRequest request;
@@ -247,14 +257,12 @@ void RawTable::ApplyAsync(std::vector<Operation> operations, WriteOptions option
     return done(std::move(*refused));
   }
   std::string_view key = batch->ops[0].user_key;
-  WriteCallback busy = done;
   Database::Impl* impl = state_->impl;
   size_t bytes = 0;
   for (const WriteOp& op : batch->ops) bytes += op.user_key.size() + op.content.size() + kRawCallBytes;
-  if (!impl->Start(impl->store->ExecutorFor(key), bytes,
-                   ApplyThenCall(impl, std::move(batch), std::move(done)))) {
-    busy(RawRefused(TooManyCalls()));
-  }
+  Task<WriteResult> call = ApplyOwned(impl, std::move(batch));
+  if (!impl->Start(impl->store->ExecutorFor(key), bytes, std::move(call), &done))
+    done(RawRefused(TooManyCalls()));
 }
 
 Status RawTable::Get(std::string_view partition_key, std::string_view row_key, std::string* value) const {
@@ -276,11 +284,10 @@ void RawTable::GetAsync(std::string partition_key, std::string row_key,
   if (checked.ok()) checked = CheckRawKeys(partition_key, row_key);
   if (!checked.ok()) return done(checked);
   std::string key = EncodeUserKey(state_->id, partition_key, row_key);
-  std::function<void(Result<std::string>)> busy = done;
-  if (!state_->impl->Start(state_->impl->store->ReaderFor(key), kRawCallBytes,
-                           ReadRawThenCall(state_->impl->store.get(), key, std::move(done)))) {
-    busy(TooManyCalls());
-  }
+  Store* store = state_->impl->store.get();
+  Task<Result<std::string>> call = ReadRawOwned(store, key);
+  if (!state_->impl->Start(store->ReaderFor(key), kRawCallBytes, std::move(call), &done))
+    done(TooManyCalls());
 }
 
 std::vector<Result<std::string>> RawTable::GetMany(std::span<const Table::Key> keys) const {
@@ -311,19 +318,24 @@ std::vector<Result<std::string>> RawTable::GetMany(std::span<const Table::Key> k
 
 Result<RawPage> RawTable::Scan(const ScanOptions& options) const {
   PARTITA_TRY(state_->impl->CheckUse());
-  PARTITA_ASSIGN(const ScanRequest request, RawScanRequest(options, state_->id));
-  RawPage page;
-  RawSink sink(&page.rows);
-  Clock& clock = state_->impl->runtime->clock();
-  const uint64_t started = clock.MonotonicNanos();
-  PARTITA_ASSIGN(ScanAnswer answer, state_->impl->Run(state_->impl->store->Scan(request, &sink)));
-  page.cost = {.scanned = answer.scanned,
-               .returned = answer.rows,
-               .blocks = answer.blocks,
-               .nanos = clock.MonotonicNanos() - started};
-  page.skipped = SkippedKeysOf(answer.skipped);
-  if (!answer.done) page.continuation = ContinuationOf(options.order, state_->id, std::move(answer.next_key));
-  return page;
+  PARTITA_ASSIGN(ScanRequest request, RawScanRequest(options, state_->id));
+  return state_->impl->Run(ReadRawPage(state_->impl, state_->id, std::move(request)));
+}
+
+void RawTable::ScanAsync(const ScanOptions& options, std::function<void(Result<RawPage>)> done) const {
+  PARTITA_ASSERT(done != nullptr);
+  Database::Impl* impl = state_->impl;
+  const auto request_of = [&]() -> Result<ScanRequest> {
+    PARTITA_TRY(impl->CheckUse());
+    return RawScanRequest(options, state_->id);
+  };
+  Result<ScanRequest> request = request_of();
+  if (!request.ok()) return done(request.status());
+  const bool forward = request->direction == Direction::kForward;
+  Executor& worker = impl->store->ReaderFor(forward ? request->lower : request->upper);
+  const size_t bytes = PageBytesMax(options.limit, kRawValueSizeMax, options.bytes_limit);
+  Task<Result<RawPage>> call = ReadRawPage(impl, state_->id, std::move(request).value());
+  if (!impl->Start(worker, bytes, std::move(call), &done)) done(TooManyCalls());
 }
 
 Result<QueryCost> RawTable::ForEach(const ScanOptions& options,

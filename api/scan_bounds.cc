@@ -123,6 +123,15 @@ Direction DirectionOf(ScanOrder order) {
   return order == ScanOrder::kAscending ? Direction::kForward : Direction::kBackward;
 }
 
+ScanOrder OrderOf(Direction direction) {
+  return direction == Direction::kForward ? ScanOrder::kAscending : ScanOrder::kDescending;
+}
+
+size_t PageBytesMax(uint64_t rows_max, size_t row_bytes_max, uint64_t bytes_limit) {
+  constexpr size_t kPageCallBytes = 8192;
+  return kPageCallBytes + std::min<uint64_t>(rows_max * row_bytes_max, bytes_limit);
+}
+
 Result<std::string> KeyOfContinuation(std::string_view continuation, ScanOrder order, TableId table) {
   PARTITA_ASSIGN(Continuation from, DecodeContinuation(continuation));
   if (from.table != table || from.direction != DirectionOf(order)) {

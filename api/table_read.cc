@@ -116,11 +116,6 @@ Task<void> ReadInto(Store* store, std::string user_key, Result<Entity>* out) {
   *out = co_await ReadEntity(store, std::move(user_key));
 }
 
-Task<void> ReadThenCall(Store* store, std::string user_key, std::function<void(Result<Entity>)> done) {
-  Result<Entity> entity = co_await ReadEntity(store, std::move(user_key));
-  done(std::move(entity));
-}
-
 }  // namespace
 
 Task<Status> ReadTogether(Store* store, std::vector<MissingKey> missing,
@@ -172,10 +167,10 @@ void Table::GetAsync(std::string partition_key, std::string row_key,
   if (checked.ok()) checked = CheckKeys(partition_key, row_key);
   if (!checked.ok()) return done(checked);
   KeyBuffer key(state_->id, partition_key, row_key, /*ordered_text=*/true);
-  std::function<void(Result<Entity>)> busy = done;
-  Task<void> call = ReadThenCall(state_->impl->store.get(), std::string(key.key()), std::move(done));
-  if (!state_->impl->Start(state_->impl->store->ReaderFor(key.key()), kReadCallBytes, std::move(call))) {
-    busy(TooManyCalls());
+  Store* store = state_->impl->store.get();
+  Task<Result<Entity>> call = ReadEntity(store, std::string(key.key()));
+  if (!state_->impl->Start(store->ReaderFor(key.key()), kReadCallBytes, std::move(call), &done)) {
+    done(TooManyCalls());
   }
 }
 

@@ -114,21 +114,19 @@ WriteResult RunOne(const TableCore& table, Write write, WriteOptions options) {
   return ResultOf(table.impl->RunWrite(batch.request()));
 }
 
-Task<void> RunAsync(Database::Impl* impl, std::unique_ptr<EncodedBatch> batch, WriteCallback done) {
+Task<WriteResult> RunOwned(Database::Impl* impl, std::unique_ptr<EncodedBatch> batch) {
   WriteOutcome outcome = co_await impl->store->Write(batch->request());
-  done(ResultOf(std::move(outcome)));
+  co_return ResultOf(std::move(outcome));
 }
 
 void Launch(Database::Impl* impl, std::unique_ptr<EncodedBatch> batch, WriteCallback done) {
   std::string_view key = batch->request().ops[0].user_key;
-  // The callback is needed twice: one of the two is used.
-  WriteCallback busy = done;
   size_t bytes = 0;
   for (const WriteOp& op : batch->request().ops)
     bytes += op.user_key.size() + op.content.size() + kCallOverheadBytes;
-  if (impl->Start(impl->store->ExecutorFor(key), bytes, RunAsync(impl, std::move(batch), std::move(done))))
-    return;
-  busy(Refused(TooManyCalls(), 0));
+  Task<WriteResult> call = RunOwned(impl, std::move(batch));
+  if (!impl->Start(impl->store->ExecutorFor(key), bytes, std::move(call), &done))
+    done(Refused(TooManyCalls(), 0));
 }
 
 }  // namespace

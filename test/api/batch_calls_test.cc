@@ -173,5 +173,102 @@ TEST_P(BatchCallsTest, RawCallsAreAnsweredLaterToo) {
   EXPECT_EQ(kept, "as it was");
 }
 
+// All pages, each asked for in the callback of the one before, through a handle that is gone by then.
+template <typename AnyPage, typename Options>
+class PageChain {
+ public:
+  using Ask = std::function<void(const Options& options, std::function<void(Result<AnyPage>)> done)>;
+  explicit PageChain(Ask ask) : ask_(std::move(ask)) {}
+
+  Result<std::vector<AnyPage>> Run(Options options) {
+    Continue(std::move(options));
+    return all_.get_future().get();
+  }
+
+ private:
+  void Continue(Options options) {
+    ask_(options, [this, options](Result<AnyPage> page) mutable {
+      if (!page.ok()) return all_.set_value(page.status());
+      options.continuation = page->continuation;
+      pages_.push_back(std::move(page).value());
+      if (options.continuation.empty()) return all_.set_value(std::move(pages_));
+      Continue(std::move(options));
+    });
+  }
+
+  Ask ask_;
+  std::vector<AnyPage> pages_;
+  std::promise<Result<std::vector<AnyPage>>> all_;
+};
+
+TEST_P(BatchCallsTest, PagesAreAnsweredLaterToo) {
+  constexpr int kRows = 90;
+  Table table = *database_->CreateTable("Divided", {.split_partition_keys = {"p1", "p2"}});
+  RawTable raw = *database_->CreateRawTable("Raw", {.split_partition_keys = {"p1", "p2"}});
+  for (int i = 0; i < kRows; ++i) {
+    const std::string partition = "p" + std::to_string(i / 30);
+    const std::string row = std::to_string(100 + i);
+    ASSERT_TRUE(table.Insert(Thing(partition, row, i)).ok());
+    ASSERT_TRUE(raw.Put(partition, row, "value " + row).ok());
+  }
+  ASSERT_TRUE(database_->Flush().ok());
+  PageChain<Page, QueryOptions> query([&table](const QueryOptions& options, auto done) {
+    const Table handle = table;
+    handle.QueryAsync(options, std::move(done));
+  });
+  PageChain<RawPage, ScanOptions> scan([&raw](const ScanOptions& options, auto done) {
+    const RawTable handle = raw;
+    handle.ScanAsync(options, std::move(done));
+  });
+  const Result<std::vector<Page>> pages =
+      query.Run({.filter = "N ge 10", .order = ScanOrder::kDescending, .limit = 20});
+  ASSERT_TRUE(pages.ok()) << pages.status().ToString();
+  ASSERT_EQ(pages->size(), 4u);
+  int n = kRows;
+  for (const Page& page : *pages) {
+    for (const Entity& entity : page.entities) EXPECT_EQ(*entity.GetInt32("N"), --n);
+  }
+  EXPECT_EQ(n, 10);
+  const Result<std::vector<RawPage>> raw_pages = scan.Run({.limit = 40});
+  ASSERT_TRUE(raw_pages.ok()) << raw_pages.status().ToString();
+  ASSERT_EQ(raw_pages->size(), 3u);
+  int row = 100;
+  for (const RawPage& page : *raw_pages) {
+    for (const RawRow& read : page.rows) EXPECT_EQ(read.value, "value " + std::to_string(row++));
+  }
+  EXPECT_EQ(row, 100 + kRows);
+}
+
+TEST_P(BatchCallsTest, APageThatCannotBeginIsRefusedOnTheCallingThread) {
+  Table table = MakeTable();
+  RawTable raw = *database_->CreateRawTable("Raw");
+  std::vector<Status> refused;
+  const auto note = [&refused](const auto& page) { refused.push_back(page.status()); };
+  table.QueryAsync({.filter = "N eq"}, note);
+  table.QueryAsync({.limit = 0}, note);
+  raw.ScanAsync({.limit = 0}, note);
+  ASSERT_EQ(refused.size(), 3u);
+  for (const Status& status : refused) EXPECT_EQ(status.code(), Code::kInvalidArgument);
+
+  // What pages may hold together is bounded; one alone may be larger. It waits behind a busy callback.
+  std::promise<void> blocked;
+  std::promise<void> goes_on;
+  std::promise<Code> first;
+  table.GetAsync("p", "r", [&](const Result<Entity>&) {
+    blocked.set_value();
+    goes_on.get_future().wait();
+  });
+  blocked.get_future().wait();
+  table.QueryAsync({.limit = 100'000, .bytes_limit = UINT64_MAX},
+                   [&](const Result<Page>& page) { first.set_value(page.code()); });
+  table.QueryAsync({}, note);
+  raw.ScanAsync({}, note);
+  goes_on.set_value();
+  EXPECT_EQ(first.get_future().get(), Code::kOk);
+  ASSERT_EQ(refused.size(), 5u);
+  EXPECT_EQ(refused[3].code(), Code::kBusy);
+  EXPECT_EQ(refused[4].code(), Code::kBusy);
+}
+
 }  // namespace
 }  // namespace partita

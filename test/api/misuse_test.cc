@@ -84,6 +84,11 @@ TEST_P(MisuseTest, AfterCloseEveryCallSaysSo) {
   EXPECT_EQ(told, Code::kClosed);
   table.GetAsync("p", "r", [&](Result<Entity> entity) { told = entity.ok() ? Code::kOk : Code::kBusy; });
   EXPECT_EQ(told, Code::kBusy);
+  table.QueryAsync({}, [&](const Result<Page>& page) { told = page.code(); });
+  EXPECT_EQ(told, Code::kClosed);
+  told = Code::kOk;
+  raw->ScanAsync({}, [&](const Result<RawPage>& page) { told = page.code(); });
+  EXPECT_EQ(told, Code::kClosed);
   std::string value;
   EXPECT_EQ(raw->Get("p", "r", &value).code(), Code::kClosed);
   EXPECT_EQ(raw->Put("p", "r", "v").status.code(), Code::kClosed);
@@ -121,9 +126,11 @@ TEST_P(MisuseTest, ACallbackThatIsEmptyEndsTheProcessAtTheCall) {
   EXPECT_DEATH(table.WriteAsync({}, {}, {}), "done != nullptr");
   EXPECT_DEATH(table.TransactAsync({}, {}, {}), "done != nullptr");
   EXPECT_DEATH(table.GetAsync("p", "r", {}), "done != nullptr");
+  EXPECT_DEATH(table.QueryAsync({}, {}), "done != nullptr");
   EXPECT_DEATH((void)table.ForEach({}, {}), "visit != nullptr");
   EXPECT_DEATH(raw.ApplyAsync({}, {}, {}), "done != nullptr");
   EXPECT_DEATH(raw.GetAsync("p", "r", {}), "done != nullptr");
+  EXPECT_DEATH(raw.ScanAsync({}, {}), "done != nullptr");
   EXPECT_DEATH((void)raw.ForEach({}, {}), "visit != nullptr");
 }
 
