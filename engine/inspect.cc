@@ -206,13 +206,19 @@ Result<FilePlace> PlaceOf(const std::string& path) {
 std::string SafeText(std::string_view bytes) {
   const bool valid = IsValidUtf8(bytes);
   std::string text;
-  for (const char& c : bytes) {
-    const unsigned byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !valid)) {
-      text += "\\x";
-      AppendHex(&text, {&c, 1});
+  size_t size = 0;
+  for (size_t at = 0; at < bytes.size(); at += size) {
+    DecodedCharacter decoded{static_cast<unsigned char>(bytes[at]), 1};
+    if (valid) decoded = *DecodeUtf8(bytes, at);
+    size = decoded.size;
+    const char32_t character = decoded.character;
+    if (character < 0x20 || (character >= 0x7F && character <= 0x9F) || (character >= 0x80 && !valid)) {
+      for (const char& c : bytes.substr(at, size)) {
+        text += "\\x";
+        AppendHex(&text, {&c, 1});
+      }
     } else {
-      text += c;
+      text += bytes.substr(at, size);
     }
   }
   return text;

@@ -15,7 +15,8 @@ struct FilePlace {
 // kInvalidArgument for a path that ends in no file name or is a directory; kNotFound.
 Result<FilePlace> PlaceOf(const std::string& path);
 
-// The text, with control characters and, when it is not UTF-8, all other bytes as \xHH.
+// The text, with control characters (C0, DEL, C1) as \xHH, so that it does no more to a terminal than show;
+// when it is not UTF-8, with all bytes from 0x80 on so.
 std::string SafeText(std::string_view bytes);
 
 // "table 3 'partition' 'row'", or what a key that ends before that has; "(end)" for the empty one,

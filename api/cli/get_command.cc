@@ -4,6 +4,7 @@
 #include "api/date_time.h"
 #include "api/names.h"
 #include "api/value_text.h"
+#include "engine/inspect_text.h"
 
 namespace partita {
 
@@ -16,7 +17,7 @@ void PrintEntity(std::ostream& out, const Entity& entity) {
   for (const Property& property : entity.properties()) {
     std::string text;
     AppendValueText(&text, property.value);
-    out << property.name << "  (" << EdmTypeName(property.value.type()) << ")  " << text << "\n";
+    out << property.name << "  (" << EdmTypeName(property.value.type()) << ")  " << SafeText(text) << "\n";
   }
 }
 

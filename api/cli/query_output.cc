@@ -7,6 +7,8 @@
 #include "api/cli/jsonl.h"
 #include "api/date_time.h"
 #include "api/value_text.h"
+#include "engine/base/text.h"
+#include "engine/inspect_text.h"
 
 namespace partita {
 
@@ -86,24 +88,14 @@ size_t WidthOf(std::string_view utf8) {
 
 // One line of at most kCellWidthMax characters, without what would move the cursor.
 std::string CellOf(std::string_view text) {
-  std::string cell;
-  size_t width = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<uint8_t>(text[i]);
-    const bool continues = (byte & 0xC0) == 0x80;
-    if (!continues && ++width > kCellWidthMax) {
-      while (WidthOf(cell) >= kCellWidthMax) {
-        while ((static_cast<uint8_t>(cell.back()) & 0xC0) == 0x80) cell.pop_back();
-        cell.pop_back();
-      }
-      return cell + "…";
-    }
-    // C0 controls, DEL, and C1 controls, which are C2 80 to C2 9F.
-    const bool c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<uint8_t>(text[i + 1]) < 0xA0;
-    if (c1) ++i;
-    cell.push_back(byte < 0x20 || byte == 0x7F || c1 ? '?' : text[i]);
+  // A character has two units at most; of a long text no more is looked at than may be shown.
+  std::string cell = SafeText(Utf16Prefix(text, 2 * (kCellWidthMax + 1)));
+  if (WidthOf(cell) <= kCellWidthMax) return cell;
+  while (WidthOf(cell) >= kCellWidthMax) {
+    while ((static_cast<uint8_t>(cell.back()) & 0xC0) == 0x80) cell.pop_back();
+    cell.pop_back();
   }
-  return cell;
+  return cell + "…";
 }
 
 class TableOutput final : public TextOutput {

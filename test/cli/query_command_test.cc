@@ -90,13 +90,33 @@ TEST_F(QueryCommandTest, PrintsATableForPeople) {
   const CommandOutcome outcome =
       Run({"query", "Things", "N eq 7 or PartitionKey eq 'q'", "--select", "Name,N", "--format", "table"});
   EXPECT_EQ(outcome.out,
-            "PartitionKey  RowKey  Name     N\n"
-            "------------  ------  -------  -\n"
-            "p             1007    no 1007  7\n"
-            "q             \u00fc       one?two\n");
+            "PartitionKey  RowKey  Name        N\n"
+            "------------  ------  ----------  -\n"
+            "p             1007    no 1007     7\n"
+            "q             \u00fc       one\\x0atwo\n");
   const CommandOutcome too_many = Run({"query", "Things", "--format", "table", "--top", "0"});
   EXPECT_EQ(too_many.code, ExitCode::kUsage);
   EXPECT_THAT(too_many.err, HasSubstr("--format csv"));
+}
+
+TEST_F(QueryCommandTest, ACellIsCutBetweenCharacters) {
+  const auto cell_of = [this](const std::string& name) {
+    EXPECT_EQ(Run({"put", "Things", R"({"PartitionKey":"q","RowKey":"r","Name":")" + name + "\"}"}).code,
+              ExitCode::kOk);
+    const std::string out = Run({"query", "Things", "PartitionKey eq 'q'", "--format", "table"}).out;
+    const std::string last = out.substr(out.rfind('\n', out.size() - 2) + 1);
+    return last.substr(22, last.size() - 23);  // Behind the keys.
+  };
+  const auto repeated = [](int times, const std::string& character) {
+    std::string text;
+    for (int i = 0; i < times; ++i) text += character;
+    return text;
+  };
+  for (const char* character : {"x", "\u00fc", "\U0001F600"}) {
+    EXPECT_EQ(cell_of(repeated(40, character)), repeated(40, character));
+    EXPECT_EQ(cell_of(repeated(41, character)), repeated(39, character) + "\u2026");
+    EXPECT_EQ(cell_of(repeated(500, character)), repeated(39, character) + "\u2026");
+  }
 }
 
 TEST_F(QueryCommandTest, ExplainTellsPlanAndCostBesideTheAnswer) {

@@ -74,6 +74,16 @@ TEST_F(StoreCommandTest, PutGetScanAndDeleteOneEntity) {
   EXPECT_THAT(gone.err, HasSubstr("has no entity \"p\" \"r\""));
 }
 
+// Strangers may have written them, over HTTP.
+TEST_F(StoreCommandTest, ControlCharactersOfAValueDoNotReachATerminal) {
+  ASSERT_EQ(Run({"create-table", "Things"}).code, ExitCode::kOk);
+  const std::string entity =
+      R"({"PartitionKey":"p","RowKey":"r","Text":"a\u001b[2J\nb\u007f\u009b\u00a0\u00fc"})";
+  ASSERT_EQ(Run({"put", "Things", entity}).code, ExitCode::kOk);
+  EXPECT_THAT(Run({"get", "Things", "p", "r"}).out,
+              HasSubstr("\nText  (Edm.String)  a\\x1b[2J\\x0ab\\x7f\\xc2\\x9b\u00a0\u00fc\n"));
+}
+
 TEST_F(StoreCommandTest, ScanKeepsToItsBoundsOrderAndLimit) {
   std::string text;
   for (const char* key : {"a", "b", "c"}) {
