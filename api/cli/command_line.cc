@@ -304,7 +304,8 @@ void AddToolCommands(CLI::App& app, Words* words) {
       "partita demo --smoke --data ./new-directory",
       [words] { words->run = [words](Console& c) { return RunDemo(words->store, words->demo, c); }; });
   demo->add_option("--index", words->demo.index,
-                   "A Debian package index; - is standard input; default: what apt-cache dumpavail prints")
+                   "A Debian package index of " + FormatCount(kDemoRecordsMin) +
+                       " records or more; - is standard input; default: what apt-cache dumpavail prints")
       ->type_name("FILE");
   demo->add_flag("--smoke", words->demo.smoke, "Bounded to less than a minute");
 }

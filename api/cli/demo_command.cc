@@ -10,6 +10,7 @@
 #include "api/cli/open_store.h"
 #include "api/cli/report_printer.h"
 #include "api/cli/stats_report.h"
+#include "engine/inspect.h"
 
 // The demo's frame: its steps in order, and those that bring the data in. demo_steps.cc has the reads and
 // writes.
@@ -19,7 +20,6 @@ namespace partita {
 namespace {
 
 constexpr const char* kTableName = "Packages";
-constexpr uint64_t kRecordsMin = 10'000;
 // A smoke run imports for at most so long; what it got to by then is what is checked.
 constexpr double kSmokeImportSeconds = 20;
 
@@ -43,10 +43,27 @@ Result<std::string> ReadFromCommand(const char* command) {
   return text;
 }
 
+// How many records there are, up to as many as are needed.
+uint64_t CountRecords(const std::string& index) {
+  DebianIndexReader reader(std::make_unique<MemorySource>(index));
+  uint64_t records = 0;
+  while (records < kDemoRecordsMin) {
+    const std::optional<Result<Entity>> record = reader.Next();
+    if (!record) break;
+    if (record->ok()) ++records;
+  }
+  return records;
+}
+
 }  // namespace
 
 ExitCode RunDemo(const StoreFlags& store, const DemoFlags& flags, Console& console) {
   if (store.directory.empty()) return FailUsage(console, "where to? Name a new directory with --data DIR");
+  // Its table would stay in a store that somebody uses.
+  if (ShardCountOfStore(store.directory)) {
+    return FailUsage(console,
+                     "'" + store.directory + "' holds a store already; name a new directory with --data DIR");
+  }
   return Demo(store, flags, console).Run();
 }
 
@@ -121,15 +138,20 @@ Result<std::string> Demo::ReadIndex() {
     PARTITA_ASSIGN(index_, std::move(text));
   }
   const std::string from = flags_.index.empty() ? "apt-cache dumpavail" : "'" + flags_.index + "'";
+  const uint64_t records = CountRecords(index_);
+  if (records < kDemoRecordsMin) {
+    return Status::InvalidArgument(
+        from + " has " + FormatCount(records) + " records; " + FormatCount(kDemoRecordsMin) + " are needed" +
+        (flags_.index.empty() ? "; run apt-get update, or name a file with --index" : ""));
+  }
   return FormatBytes(index_.size()) + " from " + from;
 }
 
 Result<std::string> Demo::Open() {
   PARTITA_ASSIGN(database_, OpenStore(store_flags_, IfNoStore::kCreate));
   const TableOptions options{.durability = store_flags_.durability.value_or(Durability::kPower)};
-  Result<Table> table = database_->CreateTable(kTableName, options);
-  if (!table.ok()) return table.status().WithContext("name a new directory with --data");
-  table_.emplace(std::move(table).value());
+  PARTITA_ASSIGN(Table table, database_->CreateTable(kTableName, options));
+  table_.emplace(std::move(table));
   return "'" + store_flags_.directory + "', table '" + kTableName + "', " +
          std::to_string(database_->open_report().shards) + " shards, durability " +
          std::string(DurabilityName(options.durability));
@@ -153,10 +175,9 @@ Result<std::string> Demo::Import() {
     return Status::InvalidArgument(std::to_string(pipeline.bad() - bad_lines_.size()) +
                                    " writes were refused");
   }
-  if (pipeline.imported() < kRecordsMin) {
-    return Status::InvalidArgument("only " + FormatCount(pipeline.imported()) +
-                                   " records were imported, at least " + FormatCount(kRecordsMin) +
-                                   " are expected; run apt-get update");
+  if (pipeline.imported() < kDemoRecordsMin) {
+    return Status::InvalidArgument("only " + FormatCount(pipeline.imported()) + " records were imported; " +
+                                   FormatCount(kDemoRecordsMin) + " are needed");
   }
   const uint64_t end = pipeline.position().offset;
   const std::string bounded =

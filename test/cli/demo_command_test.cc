@@ -5,6 +5,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using DemoCommandTest = CommandTest;
 
@@ -42,17 +43,22 @@ TEST_F(DemoCommandTest, StanzasThatCannotBeReadAreToldAndLeftOut) {
   EXPECT_THAT(demo.err, HasSubstr("stanza at line 1"));
 }
 
-TEST_F(DemoCommandTest, ASmallIndexIsAFailure) {
-  const CommandOutcome demo = Run({"demo", "--smoke", "--index", Write("index", MakeIndex(500))});
+TEST_F(DemoCommandTest, ASmallIndexIsRefusedBeforeAStoreIsMade) {
+  const std::string index = Write("index", MakeIndex(500));
+  const CommandOutcome demo = Run({"demo", "--smoke", "--index", index});
   EXPECT_EQ(demo.code, ExitCode::kFailed);
-  EXPECT_THAT(demo.out, AllOf(HasSubstr("FAILED"), HasSubstr("at least 10,000"), HasSubstr("smoke: FAILED")));
+  EXPECT_THAT(demo.out, AllOf(HasSubstr("'" + index + "' has 501 records; 10,000 are needed"),
+                              HasSubstr("smoke: FAILED")));
+  EXPECT_FALSE(std::filesystem::exists(store_));
+  EXPECT_THAT(RunAsGiven({"demo", "--help"}).out, HasSubstr("10,000 records or more"));
 }
 
-TEST_F(DemoCommandTest, RefusesAStoreThatHasTheTableAlready) {
-  ASSERT_EQ(Run({"create-table", "Packages"}).code, ExitCode::kOk);
+TEST_F(DemoCommandTest, LeavesAStoreThatSomebodyHasAlone) {
+  ASSERT_EQ(Run({"create-table", "Orders"}).code, ExitCode::kOk);
   const CommandOutcome demo = Run({"demo", "--index", Write("index", MakeIndex(1))});
-  EXPECT_EQ(demo.code, ExitCode::kFailed);
-  EXPECT_THAT(demo.out, HasSubstr("name a new directory with --data"));
+  EXPECT_EQ(demo.code, ExitCode::kUsage);
+  EXPECT_THAT(demo.err, AllOf(HasSubstr("holds a store already"), HasSubstr("--data")));
+  EXPECT_THAT(Run({"tables"}).out, Not(HasSubstr("Packages")));
 }
 
 }  // namespace
