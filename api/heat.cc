@@ -15,7 +15,6 @@ namespace partita {
 
 namespace {
 
-constexpr uint32_t kSecondsMax = 14 * 86'400;
 constexpr uint32_t kColumnsMax = 2'048;
 
 // What keys are called.
@@ -56,7 +55,7 @@ Status CheckBounds(const HeatWindow& window) {
     return Status::InvalidArgument(std::string(name) + " must be 1 to " + std::to_string(most) + ", and is " +
                                    std::to_string(value));
   };
-  PARTITA_TRY(check("seconds", window.seconds, kSecondsMax));
+  PARTITA_TRY(check("seconds", window.seconds, kHeatSecondsMax));
   PARTITA_TRY(check("columns", window.columns_max, kColumnsMax));
   if (static_cast<size_t>(window.metric) >= kHeatMetrics) {
     return Status::InvalidArgument("metric is " + std::to_string(static_cast<int>(window.metric)) +

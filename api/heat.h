@@ -23,9 +23,11 @@ struct HotPartition {
   double above = 0;
 };
 
+inline constexpr uint32_t kHeatSecondsMax = 14 * 86'400;  // How far back heat is kept.
+
 // What HeatPicture is to show.
 struct HeatWindow {
-  uint32_t seconds = 300;      // Until now; 1 to 1,209,600 (two weeks).
+  uint32_t seconds = 300;      // Until now; 1 to kHeatSecondsMax.
   uint32_t columns_max = 120;  // 1 to 2,048
   uint32_t buckets_max = 64;   // 1 to 64
   // Empty: all. Else all buckets of the store that hold keys of it are shown as its own: where it shares one

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <memory>
 
 #include "api/cli/command_words.h"
@@ -27,6 +28,18 @@ CLI::Validator NotEmpty() {
 }
 
 namespace {
+
+// Of any size, and told as such: the parser's own checks speak of doubles.
+CLI::Validator WholeNumber() {
+  return {[](std::string& value) {
+            uint64_t number = 0;
+            const char* end = value.data() + value.size();
+            const auto [read, error] = std::from_chars(value.data(), end, number);
+            if (error == std::errc() && read == end) return std::string();
+            return "takes a whole number, 0 or more, not '" + value + "'";
+          },
+          ""};
+}
 
 constexpr const char* kDescription =
     "partita keeps tables of typed entities on this machine's disk.\n"
@@ -116,6 +129,7 @@ void AddTransferCommands(CLI::App& app, Words* words) {
   import->add_flag("--resume", words->import.resume,
                    "Go on where an interrupted import stopped (FILE.partita-resume)");
   import->add_option("--errors", words->import.errors_max, "Bad records listed; all are counted")
+      ->check(WholeNumber())
       ->type_name("N")
       ->capture_default_str();
 
@@ -161,7 +175,7 @@ void AddReadCommands(CLI::App& app, Words* words) {
   scan->add_option("--to-partition", options.partition_upper, "Up to, without, this PartitionKey")
       ->type_name("PK");
   scan->add_option("--limit", words->scan.limit, "Entities shown; 0: all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(WholeNumber())
       ->type_name("N")
       ->capture_default_str();
   scan->add_flag_callback(
@@ -198,7 +212,7 @@ void AddQuery(CLI::App& app, Words* words) {
       ->allow_extra_args(false)
       ->type_name("NAME,...");
   query->add_option("--top", flags.top, "Entities shown; 0: all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(WholeNumber())
       ->type_name("N")
       ->capture_default_str();
   query->add_flag("--reverse,--descending", flags.reverse, "Last key first");
@@ -294,6 +308,7 @@ void AddToolCommands(CLI::App& app, Words* words) {
       ->type_name("KIND");
   inspect->add_option("file", words->inspect.file, "The file")->required()->type_name("FILE");
   inspect->add_option("--rows", words->inspect.rows_max, "Frames or entries listed")
+      ->check(WholeNumber())
       ->type_name("N")
       ->capture_default_str();
   AddCommand(app, "doctor", "Show machine, disk and limits, what is derived from them and why",

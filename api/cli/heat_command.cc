@@ -16,6 +16,8 @@ namespace partita {
 
 namespace {
 
+static_assert(kHeatSecondsMax == 14 * 86'400, "as the message says");
+
 Status WriteFile(const std::string& path, std::string_view text) {
   errno = 0;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
@@ -26,8 +28,9 @@ Status WriteFile(const std::string& path, std::string_view text) {
 
 Result<std::string> TargetOf(const StoreFlags& store, const HeatFlags& flags) {
   const std::optional<int64_t> seconds = ParseDuration(flags.last);
-  if (!seconds || *seconds < 1) {
-    return Status::InvalidArgument("--last takes a time such as 5m, 1h or 7d, not '" + flags.last + "'");
+  if (!seconds || *seconds < 1 || *seconds > kHeatSecondsMax) {
+    return Status::InvalidArgument("--last takes a time of 1s to 14d, such as 5m or 1h, not '" + flags.last +
+                                   "'");
   }
   std::string target =
       "/heat?seconds=" + std::to_string(*seconds) + "&columns=" + std::to_string(flags.columns) +

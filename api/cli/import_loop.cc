@@ -56,7 +56,7 @@ ImportOutcome ImportRecords(RecordReader& reader, ImportPipeline& pipeline, Prog
       if (options.each_record) options.each_record(record->value(), place.line);
       pipeline.Submit(std::move(*record).value(), place);
     } else if (record->code() != Code::kInvalidArgument) {
-      outcome = {ImportEnd::kFailed, record->status().WithContext("reading the input")};
+      outcome = {ImportEnd::kFailed, record->status()};
       break;
     } else {
       bad_records.Add(record->status().message());

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include "api/names.h"
 #include "engine/inspect.h"
 
 namespace partita {
@@ -13,8 +14,9 @@ Status WithAdvice(const Status& status, const StoreFlags& flags, bool would_crea
     return Status::NotFound(status.message() + "; check --data, or make the directory above it first");
   }
   if (status.code() == Code::kNotFound) {
+    const bool has_store = ShardCountOfStore(flags.directory).has_value();
     return Status::NotFound(
-        status.message() +
+        (has_store ? status.message() : "there is no store in '" + flags.directory + "'") +
         "; check --data, or make a store with 'partita create-table' or 'import --create'");
   }
   const bool of_the_disk = status.message().find("(F5)") != std::string::npos;
@@ -79,6 +81,10 @@ std::string TableOnServer(const StoreFlags& flags, const std::string& table) {
 
 Result<Table> OpenTableOf(Database& database, const std::string& name) {
   Result<Table> table = database.OpenTable(name);
+  if (table.code() == Code::kInvalidArgument && CheckTableName(name).ok()) {
+    return Status::InvalidArgument(
+        "'" + name + "' is a raw table: only programs read and write its bytes, by the C++ API");
+  }
   if (table.ok() || table.code() != Code::kNotFound) return table;
   std::string known;
   for (const TableDescription& other : database.ListTables())

@@ -3,6 +3,7 @@
 #include "api/cli/report_printer.h"
 #include "api/date_time.h"
 #include "api/names.h"
+#include "engine/base/user_key.h"
 
 // partita tables, create-table, delete-table.
 
@@ -24,10 +25,29 @@ ExitCode RunTables(const StoreFlags& store, Console& console) {
   });
 }
 
+namespace {
+
+// That they rise as the table's partitions do, each once.
+Status CheckSplits(const CreateTableFlags& flags) {
+  const std::vector<std::string>& keys = flags.split_partition_keys;
+  const auto stored = [&flags](const std::string& key) { return flags.raw ? key : OrderedText(key); };
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!flags.raw) PARTITA_TRY(CheckKey(KeyKind::kPartitionKey, keys[i]).WithContext("--split"));
+    if (i == 0 || stored(keys[i - 1]) < stored(keys[i])) continue;
+    return Status::InvalidArgument(
+        "--split takes the keys in their order, each once: " + QuotedForMessage(keys[i]) +
+        " does not come behind " + QuotedForMessage(keys[i - 1]));
+  }
+  return Status();
+}
+
+}  // namespace
+
 ExitCode RunCreateTable(const StoreFlags& store, const CreateTableFlags& flags, Console& console) {
   if (store.read_only) return RefuseReadOnly(console, "create-table");
   // Before a store is made for it.
-  const Status checked = CheckTableName(flags.table);
+  Status checked = CheckTableName(flags.table);
+  if (checked.ok()) checked = CheckSplits(flags);
   if (!checked.ok()) return Fail(console, checked);
   return WithStore(store, IfNoStore::kCreate, console, [&](Database& database) {
     TableOptions options;

@@ -99,7 +99,7 @@ TEST_F(HeatCommandTest, ItWritesAPicture) {
 TEST_F(HeatCommandTest, WhatIsAskedForWronglyIsTold) {
   EXPECT_EQ(Heat({"--by", "weather"}).code, ExitCode::kUsage);
   EXPECT_THAT(Heat({"--last", "soon"}).err, HasSubstr("--last takes a time"));
-  EXPECT_THAT(Heat({"--last", "15d"}).err, HasSubstr("seconds must be 1 to 1209600"));
+  EXPECT_THAT(Heat({"--last", "15d"}).err, HasSubstr("--last takes a time of 1s to 14d"));
   const CommandOutcome missing = Heat({"--table", "Missing"});
   EXPECT_EQ(missing.code, ExitCode::kFindings);
   EXPECT_THAT(missing.err, HasSubstr("Missing"));

@@ -339,6 +339,19 @@ TEST_F(ImportCommandTest, CsvReportsTheLineOfABadRecord) {
   EXPECT_EQ(Run({"scan", "Things", "--count"}).out, "2\n");
 }
 
+TEST_F(ImportCommandTest, SaysOnceThatTheInputCannotBeRead) {
+  const int input = ::dup(0);
+  const int directory = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(::dup2(directory, 0), 0);
+  ::close(directory);
+  const CommandOutcome imported = Run({"import", "-", "--format", "jsonl", "--table", "Things", "--create"});
+  ASSERT_EQ(::dup2(input, 0), 0);
+  ::close(input);
+  EXPECT_EQ(imported.code, ExitCode::kFailed);
+  EXPECT_THAT(imported.err,
+              AllOf(HasSubstr("reading the input: "), Not(HasSubstr("reading the input: reading"))));
+}
+
 TEST_F(ImportCommandTest, SaysWhatIsMissing) {
   const std::string file = Write("in.jsonl", JsonRecord(1));
   const CommandOutcome no_store = Run({"import", file, "--table", "Things"});

@@ -119,6 +119,19 @@ TEST_F(QueryCommandTest, ACellIsCutBetweenCharacters) {
   }
 }
 
+TEST_F(QueryCommandTest, ANumberIsAskedForInOurWords) {
+  for (const std::string option : {"--top", "--limit"}) {
+    const std::string command = option == "--top" ? "query" : "scan";
+    for (const char* value : {"-1", "abc", "1.5", "1e3", "99999999999999999999", "0x10"}) {
+      const CommandOutcome outcome = Run({command, "Things", option + "=" + value});
+      EXPECT_EQ(outcome.code, ExitCode::kUsage);
+      EXPECT_THAT(outcome.err, HasSubstr(option + ": takes a whole number, 0 or more, not '" + value + "'"));
+    }
+  }
+  EXPECT_EQ(Run({"scan", "Things", "--limit", "-1"}).code, ExitCode::kUsage);
+  EXPECT_EQ(Run({"query", "Things", "--top", "18446744073709551615"}).code, ExitCode::kOk);
+}
+
 TEST_F(QueryCommandTest, ExplainTellsPlanAndCostBesideTheAnswer) {
   const CommandOutcome outcome =
       Run({"query", "Things", "PartitionKey eq 'p' and RowKey ge '1140' and N lt 142", "--explain"});

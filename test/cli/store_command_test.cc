@@ -84,6 +84,41 @@ TEST_F(StoreCommandTest, ControlCharactersOfAValueDoNotReachATerminal) {
               HasSubstr("\nText  (Edm.String)  a\\x1b[2J\\x0ab\\x7f\\xc2\\x9b\u00a0\u00fc\n"));
 }
 
+TEST_F(StoreCommandTest, WhatCannotBeOpenedIsToldInWordsOfTheCommandLine) {
+  const CommandOutcome no_store = Run({"tables"});
+  EXPECT_EQ(no_store.code, ExitCode::kFailed);
+  EXPECT_THAT(no_store.err, AllOf(HasSubstr("there is no store in '" + store_ + "'"), HasSubstr("--data"),
+                                  Not(HasSubstr("create_if_missing"))));
+  std::filesystem::create_directory(store_);
+  EXPECT_EQ(Run({"tables"}).err, no_store.err) << "an empty directory is no store either";
+
+  ASSERT_EQ(Run({"create-table", "Bytes", "--raw"}).code, ExitCode::kOk);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"scan", "Bytes"},
+                                                {"export", "--table", "Bytes"},
+                                                {"import", Write("in.jsonl", "{}\n"), "--table", "Bytes"}}) {
+    const CommandOutcome outcome = Run(words);
+    EXPECT_EQ(outcome.code, ExitCode::kUsage) << words[0];
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("'Bytes' is a raw table"), HasSubstr("C++"))) << words[0];
+  }
+}
+
+TEST_F(StoreCommandTest, KeysAtWhichATableIsDividedMustRise) {
+  for (const std::vector<std::string>& keys : {std::vector<std::string>{"b", "a"}, {"b", "b"}}) {
+    const CommandOutcome outcome = Run({"create-table", "Things", "--split", keys[0], "--split", keys[1]});
+    EXPECT_EQ(outcome.code, ExitCode::kUsage);
+    EXPECT_THAT(outcome.err,
+                AllOf(HasSubstr("--split"), HasSubstr("\"" + keys[1] + "\" does not come behind \"b\"")));
+  }
+  EXPECT_FALSE(std::filesystem::exists(store_)) << "no store is made for it";
+  // U+E000 comes behind the characters that take two UTF-16 units in a table of entities, before them in
+  // bytes.
+  const std::string far = "\xF0\x9F\x98\x80";
+  const std::string farther = "\xEE\x80\x80";
+  EXPECT_EQ(Run({"create-table", "Things", "--split", far, "--split", farther}).code, ExitCode::kOk);
+  EXPECT_EQ(Run({"create-table", "Bytes", "--raw", "--split", far, "--split", farther}).code,
+            ExitCode::kUsage);
+}
+
 TEST_F(StoreCommandTest, ScanKeepsToItsBoundsOrderAndLimit) {
   std::string text;
   for (const char* key : {"a", "b", "c"}) {
