@@ -14,7 +14,7 @@ enum class LoadKind : uint8_t {
   kRead,       // A point read; one row, found or not.
   kWrite,      // A write or transaction, whatever was decided of it; its operations are the rows.
   kScan,       // A slice of a scan; rows are the entries that it looked at, bytes what it gave.
-  kThrottled,  // A call that was refused as over a throughput target.
+  kThrottled,  // A call that was refused as over a throughput target; rows as above, of a page one.
 };
 inline constexpr size_t kLoadKinds = 4;
 

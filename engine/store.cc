@@ -106,7 +106,7 @@ Task<WriteOutcome> Store::Write(const WriteRequest& request) {
   WriteOutcome outcome;
   outcome.status = options_.read_only ? CheckWritable() : throttle_.ChargeWrite(request);
   if (!outcome.status.ok()) {
-    outcome.status = NoteThrottled(request.ops[0].user_key, std::move(outcome.status));
+    outcome.status = NoteThrottled(request.ops[0].user_key, request.ops.size(), std::move(outcome.status));
     co_return outcome;
   }
   for (int i = 0; i < kRoutesMax; ++i) {
@@ -146,7 +146,7 @@ Shard::ReadAnswer Store::TryGet(std::string_view user_key, std::string* content)
 Task<Result<Shard::ReadAnswer>> Store::Get(std::string_view user_key, std::string* content) {
   const LoadSampler::Watch watch = load_.StartWatch(1);
   ReadMeter meter(throttle_, user_key);
-  PARTITA_CO_TRY(NoteThrottled(user_key, meter.Admit()));
+  PARTITA_CO_TRY(NoteThrottled(user_key, 1, meter.Admit()));
   for (int i = 0; i < kRoutesMax; ++i) {
     const Route route = RouteTo(user_key);
     if (route.damage != nullptr) co_return *route.damage;

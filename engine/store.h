@@ -329,8 +329,8 @@ class Store {
     load_.Note(LoadKind::kRead, user_key, 1, user_key.size() + content_bytes, cpu_ns);
   }
   // Passes the status on.
-  Status NoteThrottled(std::string_view user_key, Status charged);
-  void NoteRefused(std::string_view user_key);
+  Status NoteThrottled(std::string_view user_key, size_t rows, Status charged);
+  void NoteRefused(std::string_view user_key, size_t rows);
 
   // The store's files: of one that is opened for reading only they cannot be changed, else they go on with
   // the reserve where they find no space.

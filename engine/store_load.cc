@@ -102,11 +102,13 @@ Task<void> Store::NoteTouched(Store* self) {
   co_return;
 }
 
-Status Store::NoteThrottled(std::string_view user_key, Status charged) {
-  if (charged.code() == Code::kThrottled) NoteRefused(user_key);
+Status Store::NoteThrottled(std::string_view user_key, size_t rows, Status charged) {
+  if (charged.code() == Code::kThrottled) NoteRefused(user_key, rows);
   return charged;
 }
 
-void Store::NoteRefused(std::string_view user_key) { load_.Note(LoadKind::kThrottled, user_key, 1, 0, 0); }
+void Store::NoteRefused(std::string_view user_key, size_t rows) {
+  load_.Note(LoadKind::kThrottled, user_key, rows, 0, 0);
+}
 
 }  // namespace partita

@@ -122,11 +122,11 @@ Task<Result<ScanAnswer>> Store::ScanMetered(ScanCourse* course, RowSink* sink) {
   const ScanRequest& first = course->piece.request;
   Status admitted = meter.Admit(first.lower, first.upper, first.direction);
   const bool is_known = !meter.refused_partition().empty();
-  PARTITA_CO_TRY(NoteThrottled(is_known ? meter.refused_partition() : first.lower, std::move(admitted)));
+  PARTITA_CO_TRY(NoteThrottled(is_known ? meter.refused_partition() : first.lower, 1, std::move(admitted)));
   course->piece.request.meter = course->rest.meter = &meter;
   Result<ScanAnswer> answer = co_await ScanOn(course, sink, nullptr);
   meter.Close();
-  if (!meter.refused_partition().empty()) NoteRefused(meter.refused_partition());
+  if (!meter.refused_partition().empty()) NoteRefused(meter.refused_partition(), 1);
   co_return answer;
 }
 

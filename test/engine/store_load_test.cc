@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "engine/base/clock.h"
 #include "engine/base/user_key.h"
@@ -137,6 +138,29 @@ TEST_F(StoreLoadTest, RefusedScansAreThrottledCallsOfThePartitionThatRefusedThem
   EXPECT_EQ(throttled[0].prefix, first);
   EXPECT_EQ(throttled[1].prefix, last);
   EXPECT_NEAR(throttled[0].per_second, 3 * throttled[1].per_second, 1e-6);
+}
+
+// As writes that were not refused do.
+TEST_F(StoreLoadTest, ARefusedTransactionCountsByItsOperations) {
+  ASSERT_TRUE(store_->throttle().SetTargets({.partition_rate = 1, .account_rate = 0}).ok());
+  std::string content;
+  for (const int partition : {7, 8}) {
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(runtime_.RunToEnd(store_->Get(Key(partition, i), &content)).ok());
+  }
+  std::vector<std::string> keys;
+  for (int row = 0; row < 20; ++row) keys.push_back(Key(7, row));
+  std::vector<WriteOp> ops;
+  for (const std::string& key : keys) ops.push_back({.user_key = key, .content = "value"});
+  const WriteOutcome refused =
+      runtime_.RunToEnd(store_->Write({.table = table_, .ops = ops, .durability = DurabilityLevel::kMemory}));
+  ASSERT_EQ(refused.status.code(), Code::kThrottled);
+  ASSERT_EQ(runtime_.RunToEnd(store_->Get(Key(8, 0), &content)).code(), Code::kThrottled);
+  NextSecond();
+  const auto throttled =
+      store_->hot_partitions().Top(HeatMetric::kThrottled, 10, runtime_.clock().RecentNanos());
+  ASSERT_EQ(throttled.size(), 2u);
+  EXPECT_EQ(throttled[0].prefix, PartitionPrefix(Key(7, 0)));
+  EXPECT_NEAR(throttled[0].per_second, 20 * throttled[1].per_second, 1e-6);
 }
 
 TEST_F(StoreLoadTest, RefusedCallsAreNoLoad) {
