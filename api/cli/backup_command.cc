@@ -55,7 +55,7 @@ ExitCode TellBackup(const BackupReport& done, const std::string& whose, const St
 // The server's own directory may be another one.
 std::string DirectoryParameter(const char* name, const std::string& directory) {
   std::error_code error;
-  const std::filesystem::path whole = std::filesystem::absolute(directory, error);
+  const std::filesystem::path whole = std::filesystem::absolute(directory, error).lexically_normal();
   return std::string(name) + "=" + http::EncodeParameter(error ? directory : whole.string());
 }
 
