@@ -13,13 +13,12 @@ namespace partita {
 // Backups and scrubs of a store that is being served, for `partita backup --admin`, `partita scrub --admin`
 // and others:
 //
-//   POST /backup?to=DIR[&base=DIR][&copy=1][&rate=BYTES]   as Database::Backup, to a directory of the
-//   server's
-//                                                          machine, which its user makes
+//   POST /backup?to=DIR[&base=DIR][&copy=1][&rate=BYTES]   as Database::Backup
 //   POST /scrub[?within=SECONDS][&rate=BYTES]              as Database::Scrub
 //
-// Directories are absolute: the server's own may be any. The answer comes when it is done, and tells what was
-// done (maintenance_json.h); damage that was found is no error. Who may: admin_post.h.
+// Directories are of the server's machine and user, and absolute: its own may be any. The answer comes when
+// it is done, and tells what was done (maintenance_json.h); damage that was found is no error. Who may:
+// admin_post.h.
 //
 // One at a time; a second one is 409. It ends early, and nothing is left of a backup, when the server stops
 // (503) and when who asked has gone. Thread-safe.

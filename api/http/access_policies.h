@@ -35,8 +35,7 @@ struct StoredPolicies {
 std::optional<DateTime> ParseSasTime(std::string_view text);
 
 // From the body of Set Table ACL; an empty one clears. Its moments may have an offset, and become UTC.
-// InvalidXmlDocument for anything malformed or over a
-// limit.
+// InvalidXmlDocument for anything malformed or over a limit.
 std::optional<ServiceError> ReadAccessPolicies(std::string_view xml, StoredPolicies* policies);
 
 // The body of Get Table ACL, from its byte order mark on. Also the form that is stored.

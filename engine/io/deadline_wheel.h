@@ -9,10 +9,9 @@ namespace partita {
 
 // Coarse deadlines for very many connections of one worker, moved with each request.
 //
-// Moving a deadline costs a few stores: an entry stays in the slot it is in and is
-// looked at when that slot's time comes; only a deadline earlier than its slot makes it change slots.
-// Deadlines beyond the wheel's turn wait in its last slot and are put on from there. They fire up to two
-// ticks late, never early.
+// Moving a deadline costs a few stores: an entry stays in the slot it is in and is looked at when that slot's
+// time comes; only a deadline earlier than its slot makes it change slots. Deadlines beyond the wheel's turn
+// wait in its last slot and are put on from there. They fire up to two ticks late, never early.
 //
 // Of one worker's thread. A timer of the worker runs while any entry has a deadline, so those must be
 // cleared before the worker can stop.
