@@ -169,10 +169,10 @@ Task<HttpConnection::After> HttpConnection::Answer() {
 // cannot be called back: it goes on to its end, with the request and the buffers that it uses.
 Task<HttpConnection::After> HttpConnection::AnswerLate(Task<void> handling) {
   HttpRequest& request = buffers_->parser.request();
-  request.answered = true;
   HttpResponse late;
   core_.handler.Refuse(500, "The operation could not be completed within the permitted time.", request,
                        &late);
+  request.answered = true;  // From here on; the refusal is logged and counted.
   late.omit_body = request.method == Method::kHead;
   AppendHead(late, /*keep_alive=*/false);
   if (ResponseWriter::SendsBody(late)) buffers_->out.append(late.body);

@@ -88,6 +88,7 @@ class TestHandler final : public RequestHandler {
   void Refuse(int status, std::string_view reason, const HttpRequest& request,
               HttpResponse* response) override {
     EXPECT_EQ(request.remote_address, "127.0.0.1");
+    EXPECT_FALSE(request.answered) << "a handler words nothing then";
     RequestHandler::Refuse(status, reason, request, response);
     response->AddHeader("X-Refused", request.target.empty() ? "nothing" : request.target);
   }
