@@ -332,12 +332,13 @@ class LogSalvager {
     auto at = records.upper_bound(delivered_to_);
     for (; at != records.end() && at->first.value == delivered_to_.value + 1; ++at) {
       const TailRecord& record = at->second;
-      delivered_to_ = record.position;
       out_.version_max = std::max(out_.version_max, record.version);
-      if (record.position < from_) continue;
-      Status taken = sink_(LogRecord{record.position, record.version, record.payload});
-      if (refused_) co_return taken;
-      if (!taken.ok()) break;
+      if (record.position >= from_) {
+        Status taken = sink_(LogRecord{record.position, record.version, record.payload});
+        if (refused_) co_return taken;
+        if (!taken.ok()) break;
+      }
+      delivered_to_ = record.position;
     }
     if (at != records.end()) out_.lost = true;  // Behind what the sink cannot read, or what is nowhere.
     co_return Status();

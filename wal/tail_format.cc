@@ -1,5 +1,6 @@
 #include "wal/tail_format.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "engine/base/assert.h"
@@ -53,6 +54,11 @@ bool DecodeTailRecord(const LogIdentity& owner, Incarnation incarnation, uint64_
   out->version = Version{LoadLe64(from + kVersion)};
   out->payload = bytes.substr(kTailRecordHeaderSize, payload_size);
   return true;
+}
+
+uint64_t TailContentAt(std::string_view bytes) {
+  if (bytes.size() < kTailRecordHeaderSize) return 0;
+  return std::min<uint64_t>(LoadLe32(bytes.data() + kPayloadSize), bytes.size());
 }
 
 uint64_t NextTailRecord(std::string_view half, uint64_t offset) {

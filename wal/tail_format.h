@@ -55,6 +55,10 @@ void EncodeTailRecord(const LogIdentity& owner, Incarnation incarnation, uint64_
 bool DecodeTailRecord(const LogIdentity& owner, Incarnation incarnation, uint64_t offset,
                       std::string_view bytes, TailRecord* out);
 
+// How large a record's content would be where `bytes` begin, at most what there is: so much may be hashed to
+// know that it is none.
+uint64_t TailContentAt(std::string_view bytes);
+
 // Where behind `offset` in a half the next record may begin; its size: nowhere.
 uint64_t NextTailRecord(std::string_view half, uint64_t offset);
 
