@@ -39,10 +39,11 @@ constexpr size_t kMergeReadsShare = 4;
 // A log's files go by the memtables whose writes they hold, so that a flush lets go of as many as a log may
 // have to spare. Larger ones take the disk many times what a store of little memory has to keep, and recovery
 // the time to read the newest to its end (F31); of smaller ones each end costs a writer two flushes.
-// How many layouts back logs are looked for that no manifest tells of: each is a few names to ask for.
-constexpr uint32_t kLayoutsSwept = 8;
 constexpr uint64_t kLogSegmentMin = 8u << 20;
 constexpr uint64_t kLogSegmentMax = 64u << 20;
+
+// How many layouts back logs are looked for that no manifest tells of: each is a few names to ask for.
+constexpr uint32_t kLayoutsSwept = 8;
 
 uint64_t LogSegmentBytes(uint64_t memtable_freeze_bytes) {
   return std::clamp(std::bit_floor(memtable_freeze_bytes), kLogSegmentMin, kLogSegmentMax);
@@ -70,6 +71,8 @@ Task<Result<std::unique_ptr<Store>>> Store::Open(Runtime& runtime, StoreOptions 
   store->sound_shards_.clear();
   store->shards_.clear();
   co_await store->reserve_.Close();
+  // It is told now or never: what was stranded is void, and the next opening finds nothing of it (F80).
+  for (const std::string& stranded : store->report_.stranded_logs) opened = opened.WithContext(stranded);
   co_return opened;
 }
 
@@ -375,7 +378,8 @@ Task<Status> Store::OpenShards(uint32_t first, uint32_t count) {
     report_.records_replayed += log.records;
     report_.torn_bytes += log.torn_bytes;
     NoteStranded(log, (*shard)->id());
-    report_.clean_shutdown = report_.clean_shutdown && (log.clean || report_.created);
+    const bool is_new_log = report_.created || report_.shards_before != catalog_.shard_count;
+    report_.clean_shutdown = report_.clean_shutdown && (log.clean || is_new_log);
     shards_.push_back(std::move(shard).value());
     sound_shards_.push_back(shards_.back().get());
   }

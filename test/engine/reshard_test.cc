@@ -40,8 +40,10 @@ class ReshardTest : public testing::Test {
     if (store_ != nullptr) EXPECT_TRUE(runtime_->RunToEnd(store_->Close()).ok());
   }
 
-  Status Open(uint32_t shards, uint64_t memory_bytes) {
-    runtime_.emplace(SimOptions{.seed = ++lives_, .shards = shards}, disk_);
+  // `crash_at`: which operation is the last one; 0: none.
+  Status Open(uint32_t shards, uint64_t memory_bytes, uint64_t crash_at = 0) {
+    runtime_.emplace(SimOptions{.seed = ++lives_, .shards = shards}, *disk_);
+    runtime_->CrashAtOperation(crash_at, SimCrashMoment::kAfter);
     runtime_->OnCompletion([this](const SimOperationRecord& done) { Note(done); });
     auto opened = runtime_->RunToEnd(Store::Open(*runtime_, ReshardOptions(shards, memory_bytes)));
     if (opened.ok()) store_ = std::move(opened).value();
@@ -49,11 +51,19 @@ class ReshardTest : public testing::Test {
   }
   void Crash() {
     runtime_->CrashNow();
-    (void)runtime_->RunToEnd(store_->Close());
+    if (store_ != nullptr) (void)runtime_->RunToEnd(store_->Close());
     store_.reset();
     runtime_.reset();
-    disk_.CrashProcess();
+    disk_->CrashProcess();
   }
+
+  Status Close() {
+    const Status closed = runtime_->RunToEnd(store_->Close());
+    store_.reset();
+    runtime_.reset();
+    return closed;
+  }
+  bool WasClean() const { return store_->open_report().clean_shutdown; }
 
   // A table with a range of each shard, and rows in all of them that no flush has written to tables.
   void FillAllShards() {
@@ -68,7 +78,7 @@ class ReshardTest : public testing::Test {
         ASSERT_TRUE(runtime_->RunToEnd(store_->Write(request)).status.ok());
       }
     }
-    ASSERT_TRUE(disk_.ListFiles("tables/").empty());
+    ASSERT_TRUE(disk_->ListFiles("tables/").empty());
   }
   int RowsFound() {
     int found = 0;
@@ -83,6 +93,7 @@ class ReshardTest : public testing::Test {
     return found;
   }
 
+  std::unique_ptr<SimDisk> disk_ = std::make_unique<SimDisk>(7);
   std::set<std::string> tables_seen_;
   std::vector<std::string> logs_in_turn_;  // Of the first layout, as the last life used them.
 
@@ -97,7 +108,6 @@ class ReshardTest : public testing::Test {
     if (is_old && (logs_in_turn_.empty() || logs_in_turn_.back() != log)) logs_in_turn_.push_back(log);
   }
 
-  SimDisk disk_{7};
   std::optional<SimRuntime> runtime_;
   std::unique_ptr<Store> store_;
   TableId table_;
@@ -115,6 +125,36 @@ TEST_F(ReshardTest, OneShardInThePlaceOfManyReplaysTheirLogsOneAfterTheOther) {
   EXPECT_EQ(tables_seen_.size(), kShardsBefore);   // Each wrote one table, not one a row,
   EXPECT_EQ(logs_in_turn_.size(), kShardsBefore);  // and had ended before the next began.
   EXPECT_EQ(RowsFound(), int{kShardsBefore} * kRowsAShard);
+}
+
+TEST_F(ReshardTest, KilledAtAnyStepItGoesOnWithYetAnotherNumber) {
+  ASSERT_TRUE(Open(kShardsBefore, uint64_t{128} << 20).ok());
+  FillAllShards();
+  Crash();
+  const std::unique_ptr<SimDisk> before = disk_->Clone();
+  bool killed = true;
+  int kills = 0;
+  for (uint64_t at = 1; killed; at += at / 4 + 1, ++kills) {
+    disk_ = before->Clone();
+    killed = !Open(3, uint64_t{64} << 20, at).ok();
+    Crash();
+    const Status opened = Open(5, uint64_t{96} << 20);
+    ASSERT_TRUE(opened.ok()) << opened.ToString() << ", killed at operation " << at;
+    ASSERT_EQ(RowsFound(), int{kShardsBefore} * kRowsAShard) << "killed at operation " << at;
+    Crash();
+  }
+  EXPECT_GT(kills, 15);
+}
+
+TEST_F(ReshardTest, WhatWasClosedWellIsNotCalledUnclean) {
+  ASSERT_TRUE(Open(kShardsBefore, uint64_t{128} << 20).ok());
+  FillAllShards();
+  ASSERT_TRUE(Close().ok());
+  ASSERT_TRUE(Open(3, uint64_t{64} << 20).ok());
+  EXPECT_TRUE(WasClean());
+  Crash();
+  ASSERT_TRUE(Open(5, uint64_t{96} << 20).ok());
+  EXPECT_FALSE(WasClean());
 }
 
 }  // namespace
