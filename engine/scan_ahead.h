@@ -95,7 +95,7 @@ class ScanAhead {
   const Router router_;
   Watch watch_{this};
   const uint64_t start_at_ns_;
-  bool decided_ = false;  // Whether it is worth it, and there is a slot.
+  bool decided_ = false;  // Whether it is worth it was asked.
   bool has_slot_ = false;
   std::vector<Executor*> workers_;                   // Without the one that runs the scan.
   const ScanRequest& behind_turn_;                   // The scan's.

@@ -16,7 +16,6 @@ std::string_view PartitionAt(std::string_view bound, Direction direction) {
 
 }  // namespace
 
-// To owe may take memory, so what was noted beyond the advance is lost where an exception ends the page.
 ScanMeter::~ScanMeter() {
   if (advance_ > tokens_) throttle_.GiveBack(limits_, partition_, advance_ - tokens_);
 }

@@ -231,8 +231,8 @@ class Shard {
   Task<Status> Close();
 
   ShardStatistics Statistics();
-  // The sizes of the tables' files.
-  void AddFileBytes(std::map<ObjectId, uint64_t>* bytes_of);
+  // The sizes of the tables' files, of each as often as ranges refer to it.
+  void AddFileBytes(std::vector<std::pair<ObjectId, uint64_t>>* files);
   // The level sets of this moment, as a manifest without log; each file has a reference in
   // ShardContext::references more, which the caller drops. What hinders a change of files from being saved is
   // its error.

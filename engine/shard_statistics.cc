@@ -50,11 +50,13 @@ ShardStatistics Shard::Statistics() {
   return s;
 }
 
-void Shard::AddFileBytes(std::map<ObjectId, uint64_t>* bytes_of) {
+void Shard::AddFileBytes(std::vector<std::pair<ObjectId, uint64_t>>* files) {
   ViewPin view = views_.Pin();
   for (const RangeView& range : view->ranges) {
     for (size_t level = 0; level < kLevels; ++level) {
-      for (const FileRef& file : range.levels->level(level)) (*bytes_of)[file.info.id] = file.info.file_size;
+      for (const FileRef& file : range.levels->level(level)) {
+        files->emplace_back(file.info.id, file.info.file_size);
+      }
     }
   }
 }

@@ -1,4 +1,6 @@
-#include <map>
+#include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "engine/base/clock.h"
 #include "engine/store.h"
@@ -72,10 +74,12 @@ Task<void> Store::TakeMemoryBack(Store* self) {
 void Store::TouchMemory() {
   if (closing_.load() || touches_memory_.exchange(true)) return;
   constexpr uint64_t kDecodedShare = 3;  // Of a table's bytes: blocks, and what they leave free between them.
-  std::map<ObjectId, uint64_t> bytes_of;  // By file: ranges share them, also those of several shards.
-  for (Shard* shard : sound_shards_) shard->AddFileBytes(&bytes_of);
+  std::vector<std::pair<ObjectId, uint64_t>> files;
+  for (Shard* shard : sound_shards_) shard->AddFileBytes(&files);
+  std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());  // Ranges of any shards share them.
   uint64_t bytes = 0;
-  for (const auto& [id, file_bytes] : bytes_of) bytes += kDecodedShare * file_bytes;
+  for (const auto& [id, file_bytes] : files) bytes += kDecodedShare * file_bytes;
   tasks_.Spawn(runtime_.background(BackgroundClass::kMemory), TouchInBackground(this, bytes));
 }
 

@@ -54,7 +54,7 @@ struct TokenBucket {
   bool IsFull(BucketTime now) const { return full_at <= now; }
   // Also what it does not have, which it then owes.
   void Take(BucketTime cost, BucketTime now) { full_at = std::max(full_at, now) + cost; }
-  // What was taken comes back, as if it had not been.
+  // What was taken comes back, also if as much has flowed in since: the bucket then holds more than a burst.
   void GiveBack(BucketTime cost) { full_at -= std::min(full_at, cost); }
 
   // The wait to tell somebody who is refused. REQUIRES: !Holds(token, now).
