@@ -75,7 +75,7 @@ Status WithAdvice(const Status& status) {
   return Status(status.code(), status.message() +
                                    ". Put the file back from a copy of the store, see what 'partita repair' "
                                    "can keep, or open the store without what is damaged (open_degraded, "
-                                   "--degraded); nothing was changed");
+                                   "--degraded); nothing of it was changed");
 }
 
 OpenReport ReportOf(const StoreOpenReport& report, uint32_t shards) {

@@ -82,7 +82,7 @@ inline constexpr size_t kFilterTextMax = 65'536;
 inline constexpr size_t kFilterDepthMax = 1'000;
 
 // Whose words a refusal is in: the service's, which often gives neither reason nor place, or such as always
-// say both.
+// give the reason, and the place where the text has one.
 enum class FilterWords : uint8_t { kService, kOurs };
 
 // Parses the text after URL decoding. Empty or blank text is the empty filter. A constant on the left is

@@ -40,13 +40,15 @@ Result<uint64_t> TakeAmount(const http::QueryParameters& parameters, const char*
 // Empty when it is not given.
 Result<std::string> TakeDirectory(const http::QueryParameters& parameters, const char* name) {
   const std::optional<std::string_view> text = parameters.Find(name);
-  if (!text || text->starts_with('/')) return std::string(text.value_or(""));
-  return Status::InvalidArgument(std::string(name) + " must be a directory that begins with /");
+  if (!text) return std::string();
+  if (text->starts_with('/') && text->find('\0') == text->npos) return std::string(*text);
+  return Status::InvalidArgument(std::string(name) + " must be a directory that begins with /, without NUL");
 }
 
 Result<Asked> ReadTask(std::string_view path, std::string_view query) {
   http::QueryParameters parameters;
-  if (parameters.Parse(query)) return Status::InvalidArgument("the query of the URL is no query");
+  if (parameters.Parse(query))
+    return Status::InvalidArgument("the query of the URL cannot be read; names must be UTF-8");
   Asked asked;
   PARTITA_ASSIGN(asked.bytes_per_second, TakeAmount(parameters, "rate"));
   if (path == "/scrub") {
@@ -94,7 +96,10 @@ Task<void> AdminTasks::Run(std::string_view path, std::string_view query, const 
     done = co_await Scrub(std::move(options));
   }
   End();
-  if (done.code() == Code::kCancelled) done = done.status().WithContext("the server stops");
+  if (done.code() == Code::kCancelled) {
+    const bool stops = stopping_.load(std::memory_order_relaxed);
+    done = done.status().WithContext(stops ? "the server stops" : "who asked has ended the connection");
+  }
   if (!done.ok()) co_return AnswerPostError(HttpStatusOf(done.code()), done.status(), response);
   AnswerPost(200, std::move(done).value(), response);
 }

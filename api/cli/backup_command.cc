@@ -82,10 +82,13 @@ ExitCode RunBackup(const StoreFlags& store, const BackupFlags& flags, Console& c
   Result<BackupReport> done = (*database)->Backup(flags.directory, OptionsOf(flags, &watcher));
   watcher.Finish();
   if (!done.ok()) return CloseStore(**database, NotMade(console, done.status()), console);
-  return CloseStore(**database, TellBackup(*done, store.directory, store, flags, console), console);
+  const ExitCode told = TellBackup(*done, store.directory, store, flags, console);
+  (void)CloseStore(**database, told, console);  // The backup is there, however its store closes.
+  return told;
 }
 
 ExitCode RunRestore(const StoreFlags& store, const BackupFlags& flags, Console& console) {
+  if (store.read_only) return RefuseReadOnly(console, "restore");
   if (store.directory.empty()) return FailUsage(console, "where to? Name a new directory with --data DIR");
   RaiseDescriptorLimit();
   TaskWatcher watcher(console, "restore");

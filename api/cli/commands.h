@@ -176,8 +176,8 @@ ExitCode RunDoctor(const StoreFlags& store, Console& console);
 // demo: the main job, on a Debian package index (see demo.h). kOk only if every step gave the right answer.
 inline constexpr uint64_t kDemoRecordsMin = 10'000;
 struct DemoFlags {
-  std::string
-      index;  // Of so many records at least; "-": standard input; empty: what `apt-cache dumpavail` prints.
+  // A file of so many records at least; "-": standard input; empty: what `apt-cache dumpavail` prints.
+  std::string index;
   bool smoke = false;
 };
 ExitCode RunDemo(const StoreFlags& store, const DemoFlags& flags, Console& console);

@@ -58,6 +58,7 @@ uint64_t CountRecords(const std::string& index) {
 }  // namespace
 
 ExitCode RunDemo(const StoreFlags& store, const DemoFlags& flags, Console& console) {
+  if (store.read_only) return RefuseReadOnly(console, "demo");
   if (store.directory.empty()) return FailUsage(console, "where to? Name a new directory with --data DIR");
   // Its table would stay in a store that somebody uses.
   if (ShardCountOfStore(store.directory)) {

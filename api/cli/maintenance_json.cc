@@ -33,7 +33,7 @@ std::vector<std::string> ReadTexts(element from, std::string_view name, JsonFiel
 }
 
 Status NoReport() {
-  return Status::InvalidArgument("the answer is not what an admin address of partita tells of what it did");
+  return Status::IoError("the answer is not what an admin address of partita tells of what it did");
 }
 
 }  // namespace

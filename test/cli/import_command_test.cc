@@ -420,7 +420,9 @@ TEST_F(ImportCommandTest, WhatWritesIsRefusedWithReadOnlyBeforeAnythingIsOpened)
         {"put", "Things", "no entity"},
         {"create-table", "Things"},
         {"delete", "Things", "p", "r"},
-        {"delete-table", "Things"}}) {
+        {"delete-table", "Things"},
+        {"restore", "backup"},
+        {"demo"}}) {
     std::vector<std::string> read_only = words;
     read_only.push_back("--read-only");
     const CommandOutcome outcome = Run(read_only);
