@@ -6,6 +6,7 @@
 #include "api/ascii.h"
 #include "api/identifier_ranges.h"
 #include "api/limits.h"
+#include "engine/base/result.h"
 #include "engine/base/text.h"
 
 namespace partita {
