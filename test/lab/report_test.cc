@@ -1,4 +1,5 @@
 #include <gmock/gmock-matchers.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "bench/lab/advice.h"
