@@ -32,8 +32,36 @@ std::vector<std::string> ReadTexts(element from, std::string_view name, JsonFiel
   return texts;
 }
 
-Status NoReport() {
-  return Status::IoError("the answer is not what an admin address of partita tells of what it did");
+// `take` reads a report from the members of `json`.
+template <typename Done>
+Result<Done> ParseReport(std::string_view json, Done (*take)(element root, JsonFields* read)) {
+  const Status none =
+      Status::IoError("the answer is not what an admin address of partita tells of what it did");
+  simdjson::dom::parser parser;
+  element root;
+  if (parser.parse(json.data(), json.size()).get(root) != simdjson::SUCCESS) return none;
+  JsonFields read;
+  Done done = take(root, &read);
+  if (!read.ok()) return none;
+  return done;
+}
+
+BackupReport TakeBackup(element root, JsonFields* read) {
+  return {.files = read->LongCount(root, "table_files"),
+          .bytes = read->LongCount(root, "bytes"),
+          .bytes_shared = read->LongCount(root, "shared_bytes"),
+          .entries = read->LongCount(root, "entries"),
+          .base_damages = ReadTexts(root, "base_damages", read)};
+}
+
+ScrubReport TakeScrub(element root, JsonFields* read) {
+  return {.tables = read->LongCount(root, "table_files"),
+          .entries = read->LongCount(root, "entries"),
+          .log_segments = read->LongCount(root, "log_segments"),
+          .meta_values = read->LongCount(root, "meta_values"),
+          .bytes = read->LongCount(root, "read_bytes"),
+          .transient = read->LongCount(root, "transient_reads"),
+          .damages = ReadTexts(root, "damages", read)};
 }
 
 }  // namespace
@@ -60,34 +88,8 @@ std::string ScrubJson(const ScrubReport& done) {
   return out + "}\n";
 }
 
-Result<BackupReport> ParseBackupJson(std::string_view json) {
-  simdjson::dom::parser parser;
-  element root;
-  if (parser.parse(json.data(), json.size()).get(root) != simdjson::SUCCESS) return NoReport();
-  JsonFields read;
-  BackupReport done{.files = read.LongCount(root, "table_files"),
-                    .bytes = read.LongCount(root, "bytes"),
-                    .bytes_shared = read.LongCount(root, "shared_bytes"),
-                    .entries = read.LongCount(root, "entries"),
-                    .base_damages = ReadTexts(root, "base_damages", &read)};
-  if (!read.ok()) return NoReport();
-  return done;
-}
+Result<BackupReport> ParseBackupJson(std::string_view json) { return ParseReport(json, TakeBackup); }
 
-Result<ScrubReport> ParseScrubJson(std::string_view json) {
-  simdjson::dom::parser parser;
-  element root;
-  if (parser.parse(json.data(), json.size()).get(root) != simdjson::SUCCESS) return NoReport();
-  JsonFields read;
-  ScrubReport done{.tables = read.LongCount(root, "table_files"),
-                   .entries = read.LongCount(root, "entries"),
-                   .log_segments = read.LongCount(root, "log_segments"),
-                   .meta_values = read.LongCount(root, "meta_values"),
-                   .bytes = read.LongCount(root, "read_bytes"),
-                   .transient = read.LongCount(root, "transient_reads"),
-                   .damages = ReadTexts(root, "damages", &read)};
-  if (!read.ok()) return NoReport();
-  return done;
-}
+Result<ScrubReport> ParseScrubJson(std::string_view json) { return ParseReport(json, TakeScrub); }
 
 }  // namespace partita
