@@ -2,15 +2,67 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <utility>
 
 #include "engine/base/coding.h"
+#include "sstable/data_block.h"
 
 namespace partita {
 
 namespace {
 
 constexpr std::string_view kManifestPrefix = "shard-";
+
+// What references name by number: their bounds and tables, each once.
+class Named {
+ public:
+  explicit Named(const Manifest& manifest) {
+    Collect(manifest.files);
+    Collect(manifest.prepared.files);
+    std::sort(bounds_.begin(), bounds_.end());
+    bounds_.erase(std::unique(bounds_.begin(), bounds_.end()), bounds_.end());
+  }
+
+  void AppendTo(std::string* out) const {
+    AppendVarint(out, bounds_.size());
+    std::string_view before;
+    for (const std::string_view bound : bounds_) {
+      const auto differs = std::mismatch(before.begin(), before.end(), bound.begin(), bound.end()).second;
+      const auto shared = static_cast<size_t>(differs - bound.begin());
+      AppendVarint(out, shared);
+      AppendBytes(out, bound.substr(shared));
+      before = bound;
+    }
+    AppendVarint(out, tables_.size());
+    for (const TableInfo* table : tables_) AppendTableInfo(out, *table);
+  }
+  void AppendReferences(const std::vector<FileMeta>& files, std::string* out) const {
+    AppendVarint(out, files.size());
+    for (const FileMeta& file : files) {
+      AppendVarint(out, file.level);
+      AppendVarint(out, numbers_.at(file.info.id));
+      AppendVarint(out, NumberOf(file.lower));
+      AppendVarint(out, NumberOf(file.upper));
+    }
+  }
+
+ private:
+  void Collect(const std::vector<FileMeta>& files) {
+    for (const FileMeta& file : files) {
+      if (numbers_.try_emplace(file.info.id, tables_.size()).second) tables_.push_back(&file.info);
+      bounds_.push_back(file.lower);
+      bounds_.push_back(file.upper);
+    }
+  }
+  uint64_t NumberOf(std::string_view bound) const {
+    return static_cast<uint64_t>(std::lower_bound(bounds_.begin(), bounds_.end(), bound) - bounds_.begin());
+  }
+
+  std::vector<std::string_view> bounds_;  // Sorted.
+  std::vector<const TableInfo*> tables_;  // As references come to them.
+  std::map<ObjectId, uint64_t> numbers_;  // In tables_.
+};
 
 }  // namespace
 
@@ -22,26 +74,79 @@ std::string EncodeManifest(const Manifest& manifest) {
   AppendLe64(&out, manifest.replay_from.value);
   AppendLe64(&out, manifest.version_ceiling.value);
   AppendLe64(&out, manifest.log_segment);
-  AppendVarint(&out, manifest.files.size());
-  for (const FileMeta& file : manifest.files) AppendFileMeta(&out, file);
+  const Named named(manifest);
+  named.AppendTo(&out);
+  named.AppendReferences(manifest.files, &out);
   AppendLe64(&out, manifest.prepared.attempt);
-  AppendVarint(&out, manifest.prepared.files.size());
-  for (const FileMeta& file : manifest.prepared.files) AppendFileMeta(&out, file);
+  named.AppendReferences(manifest.prepared.files, &out);
   return out;
 }
 
 namespace {
 
-Status ReadFiles(ByteReader* in, std::vector<FileMeta>* files) {
+// What references name by number; none before format 5.
+struct NamedParts {
+  std::vector<std::string> bounds;
+  std::vector<TableInfo> tables;
+};
+
+Status Unreadable(const std::string& kind, uint64_t index, std::string_view why) {
+  return Status::Corruption("manifest: " + kind + " " + std::to_string(index) + " " + std::string(why));
+}
+
+// How many follow. kCorruption when these bytes cannot hold so many.
+Result<uint64_t> ReadCount(ByteReader* in, const char* kind) {
   const uint64_t count = in->ReadVarint();
   if (!in->ok()) return Status::Corruption("manifest: header is cut short");
-  if (count > in->remaining()) return Status::Corruption("manifest: file count is beyond its size");
+  if (count > in->remaining())
+    return Status::Corruption(std::string("manifest: ") + kind + " count is beyond its size");
+  return count;
+}
+
+Status ReadNamed(ByteReader* in, NamedParts* named) {
+  PARTITA_ASSIGN(const uint64_t bounds, ReadCount(in, "bound"));
+  std::string bound;
+  for (uint64_t i = 0; i < bounds; ++i) {
+    const uint64_t shared = in->ReadVarint();
+    const std::string rest(in->ReadBytes());
+    if (!in->ok()) return Unreadable("bound", i, "is cut short");
+    if (shared > bound.size()) return Unreadable("bound", i, "shares more than there is");
+    bound = bound.substr(0, shared) + rest;
+    if (bound.size() > kUserKeySizeMax) return Unreadable("bound", i, "is longer than a key");
+    named->bounds.push_back(bound);
+  }
+  PARTITA_ASSIGN(const uint64_t tables, ReadCount(in, "table"));
+  for (uint64_t i = 0; i < tables; ++i) {
+    named->tables.push_back(ReadTableInfo(in));
+    if (!in->ok()) return Unreadable("table", i, "is cut short");
+  }
+  return Status();
+}
+
+// Errors of both say what is wrong, not where.
+Result<FileMeta> ReadReference(ByteReader* in, const NamedParts& named) {
+  const uint64_t level = in->ReadVarint(), table = in->ReadVarint();
+  const uint64_t lower = in->ReadVarint(), upper = in->ReadVarint();
+  if (!in->ok()) return Status::Corruption("is cut short");
+  if (level >= kLevels) return Status::Corruption("is on an unknown level");
+  if (table >= named.tables.size() || lower >= named.bounds.size() || upper >= named.bounds.size())
+    return Status::Corruption("names a table or a bound that is not there");
+  return FileMeta{static_cast<uint32_t>(level), named.bounds[lower], named.bounds[upper],
+                  named.tables[table]};
+}
+
+Result<FileMeta> ReadWholeReference(ByteReader* in) {
+  FileMeta file = ReadFileMeta(in);
+  if (!in->ok()) return Status::Corruption("is cut short");
+  return file;
+}
+
+Status ReadFiles(ByteReader* in, uint16_t format, const NamedParts& named, std::vector<FileMeta>* files) {
+  PARTITA_ASSIGN(const uint64_t count, ReadCount(in, "file"));
   for (uint64_t i = 0; i < count; ++i) {
-    files->push_back(ReadFileMeta(in));
-    if (!in->ok()) return Status::Corruption("manifest: file " + std::to_string(i) + " is cut short");
-    if (files->back().level >= static_cast<uint32_t>(LevelSet::kLevels)) {
-      return Status::Corruption("manifest: file " + std::to_string(i) + " is on an unknown level");
-    }
+    Result<FileMeta> file = format < 5 ? ReadWholeReference(in) : ReadReference(in, named);
+    if (!file.ok()) return Unreadable("file", i, file.status().message());
+    files->push_back(std::move(file).value());
   }
   return Status();
 }
@@ -62,10 +167,12 @@ Result<Manifest> DecodeManifest(std::string_view bytes) {
   manifest.replay_from = LogPosition(in.ReadLe64());
   manifest.version_ceiling = Version(in.ReadLe64());
   if (format >= 2) manifest.log_segment = in.ReadLe64();
-  PARTITA_TRY(ReadFiles(&in, &manifest.files));
+  NamedParts named;
+  if (format >= 5) PARTITA_TRY(ReadNamed(&in, &named));
+  PARTITA_TRY(ReadFiles(&in, format, named, &manifest.files));
   if (format >= 3) {
     manifest.prepared.attempt = in.ReadLe64();
-    PARTITA_TRY(ReadFiles(&in, &manifest.prepared.files));
+    PARTITA_TRY(ReadFiles(&in, format, named, &manifest.prepared.files));
   }
   if (!in.AtCleanEnd()) return Status::Corruption("manifest: bytes left over at the end");
   return manifest;

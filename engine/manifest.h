@@ -23,16 +23,20 @@ struct PreparedFiles {
 
 // What one shard has on disk: its table files, by virtual reference, and from where its log counts.
 //
-// It is replaced whole and atomically in the meta store with each flush or compaction. A file costs
-// some 150 bytes here, so at 1 TiB of data a replacement writes 2 to 3 MiB for every 64 MiB flushed;
-// in exchange there is no manifest log with a torn end to decide about, and a failed write leaves
-// the old value whole (F23, F34).
+// It is replaced whole and atomically with each flush or compaction, in the meta store: there is no manifest
+// log with a torn end to decide about, and a failed write leaves the old value whole (F23, F34). Thousands of
+// ranges refer to the files of each flush, so files and bounds are written once, with some 150 bytes and as
+// they are, and a reference is 4 to 8 bytes.
 //
 // Encoded (little-endian, inside the sealed meta value of key "shard-<layout>-<index>"):
 //   u16 format · u32 shard · u32 layout · u64 replay_from · u64 version_ceiling · u64 log_segment
-//   · varint files { file meta, see sstable/level_set.h } · u64 attempt · varint prepared { file meta }
-// Format 1 had no log_segment, which is read as 0; formats 1 and 2 had nothing prepared. Before format 4 no
-// log held an import (batch_record.h): who cannot read one refuses the manifest, before it writes (F66).
+//   · varint bounds { varint shared with the one before, bytes rest } · varint tables { table info }
+//   · varint files { reference } · u64 attempt · varint prepared { reference }
+//   reference: varint level, table, lower, upper; the last three count from 0
+// Formats before 5 have neither bounds nor tables, and in place of references file metas
+// (sstable/level_set.h). Format 1 had no log_segment, which is read as 0; formats 1 and 2 had nothing
+// prepared. Before format 4 no log held an import (batch_record.h): who cannot read one refuses the manifest,
+// before it writes (F66).
 struct Manifest {
   ShardId shard;
   uint32_t layout = 1;
@@ -53,7 +57,7 @@ struct Manifest {
   void KeepOwned(const Catalog& catalog);
 };
 
-inline constexpr uint16_t kManifestFormat = 4;
+inline constexpr uint16_t kManifestFormat = 5;
 
 std::string EncodeManifest(const Manifest& manifest);
 // kCorruption, or kUnsupported for a newer format; the message says which field.

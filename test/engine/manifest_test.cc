@@ -1,6 +1,10 @@
 #include "engine/manifest.h"
 
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
+
+#include "engine/base/coding.h"
+#include "engine/base/user_key.h"
 
 namespace partita {
 namespace {
@@ -22,6 +26,110 @@ TEST(ManifestKeyTest, OtherNamesAreNoManifests) {
                            "shard-1-256", "shard-4294967296-0", "shard-1048577-0", "shard-0-0", "log-1-0"}) {
     EXPECT_FALSE(ParseManifestKey(name).has_value()) << name;
   }
+}
+
+TableInfo InfoOf(uint64_t id, const std::string& smallest, const std::string& largest) {
+  TableInfo info;
+  info.id = ObjectId(id);
+  info.file_size = 1000 + id;
+  info.entry_count = 10 * id;
+  info.smallest = smallest;
+  info.largest = largest;
+  info.version_max = Version(id);
+  return info;
+}
+
+// So many ranges that refer to each of so many files, whose keys are as long as keys get.
+Manifest OfManyRanges(uint32_t ranges, uint32_t files) {
+  Manifest manifest;
+  manifest.shard = ShardId(3);
+  manifest.layout = 2;
+  manifest.replay_from = LogPosition(77);
+  manifest.version_ceiling = Version(88);
+  manifest.log_segment = 9;
+  for (uint32_t range = 1; range <= ranges; ++range) {
+    for (uint32_t file = 1; file <= files; ++file) {
+      manifest.files.push_back({file % 7, TableLowerBound(TableId(range)), TableUpperBound(TableId(range)),
+                                InfoOf(file, std::string(4096, 'a'), std::string(4096, 'z'))});
+    }
+  }
+  manifest.prepared.attempt = 5;
+  manifest.prepared.files.push_back({0, "m", "", InfoOf(1, std::string(4096, 'a'), std::string(4096, 'z'))});
+  manifest.prepared.files.push_back({1, "", "n", InfoOf(900, "b", "c")});
+  return manifest;
+}
+
+void ExpectSame(const Manifest& a, const Manifest& b) {
+  EXPECT_EQ(a.shard, b.shard);
+  EXPECT_EQ(a.layout, b.layout);
+  EXPECT_EQ(a.replay_from, b.replay_from);
+  EXPECT_EQ(a.version_ceiling, b.version_ceiling);
+  EXPECT_EQ(a.log_segment, b.log_segment);
+  EXPECT_EQ(a.files, b.files);
+  EXPECT_EQ(a.prepared.attempt, b.prepared.attempt);
+  EXPECT_EQ(a.prepared.files, b.prepared.files);
+}
+
+TEST(ManifestTest, FilesAndBoundsAreWrittenOnceHoweverManyRangesReferToThem) {
+  const Manifest manifest = OfManyRanges(500, 20);
+  const std::string bytes = EncodeManifest(manifest);
+  EXPECT_LT(bytes.size(), 500 * 20 * 8 + 22 * 8300u);
+  const Result<Manifest> read = DecodeManifest(bytes);
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  ExpectSame(*read, manifest);
+  ExpectSame(*DecodeManifest(EncodeManifest(Manifest())), Manifest());
+}
+
+// covers: F66
+TEST(ManifestTest, FormatsWithWholeReferencesAreStillRead) {
+  const Manifest manifest = OfManyRanges(3, 2);
+  for (uint16_t format = 1; format <= 4; ++format) {
+    Manifest expected = manifest;
+    std::string bytes;
+    AppendLe16(&bytes, format);
+    AppendLe32(&bytes, manifest.shard.value);
+    AppendLe32(&bytes, manifest.layout);
+    AppendLe64(&bytes, manifest.replay_from.value);
+    AppendLe64(&bytes, manifest.version_ceiling.value);
+    format >= 2 ? AppendLe64(&bytes, manifest.log_segment) : void(expected.log_segment = 0);
+    AppendVarint(&bytes, manifest.files.size());
+    for (const FileMeta& file : manifest.files) AppendFileMeta(&bytes, file);
+    if (format >= 3) {
+      AppendLe64(&bytes, manifest.prepared.attempt);
+      AppendVarint(&bytes, manifest.prepared.files.size());
+      for (const FileMeta& file : manifest.prepared.files) AppendFileMeta(&bytes, file);
+    } else {
+      expected.prepared = {};
+    }
+    const Result<Manifest> read = DecodeManifest(bytes);
+    ASSERT_TRUE(read.ok()) << format << ": " << read.status().ToString();
+    ExpectSame(*read, expected);
+  }
+}
+
+// covers: F77
+TEST(ManifestTest, WhatNamesWhatIsNotThereIsRefused) {
+  Manifest manifest;
+  manifest.files.push_back({6, "b", "f", InfoOf(4, "c", "d")});
+  const std::string good = EncodeManifest(manifest);
+  ASSERT_TRUE(DecodeManifest(good).ok());
+  for (size_t size = 0; size < good.size(); ++size)
+    EXPECT_EQ(DecodeManifest(good.substr(0, size)).code(), Code::kCorruption) << size;
+  // The reference: level, table, lower, upper, in front of an attempt of 8 bytes and no prepared files.
+  const size_t reference = good.size() - 9 - 4;
+  const auto message_with = [&](size_t at, char value) {
+    std::string bad = good;
+    bad[reference + at] = value;
+    return DecodeManifest(bad).status().message();
+  };
+  EXPECT_THAT(message_with(0, 7), testing::HasSubstr("file 0 is on an unknown level"));
+  EXPECT_THAT(message_with(1, 1), testing::HasSubstr("file 0 names a table or a bound that is not there"));
+  EXPECT_THAT(message_with(2, 2), testing::HasSubstr("file 0 names a table or a bound that is not there"));
+  EXPECT_THAT(message_with(3, 9), testing::HasSubstr("file 0 names a table or a bound that is not there"));
+  std::string shares_too_much = good;
+  shares_too_much[34 + 1] = 3;  // Of the first bound, behind the header and the number of bounds.
+  EXPECT_THAT(DecodeManifest(shares_too_much).status().message(),
+              testing::HasSubstr("bound 0 shares more than there is"));
 }
 
 }  // namespace
