@@ -18,14 +18,24 @@ std::unique_ptr<TableIterator> RunCursor::CursorOver(size_t file, uint64_t read_
   options.caching = IterCaching::kBypass;
   options.lower = files_[file].lower;
   options.upper = files_[file].upper;
+  options.reads_to = files_[NextTable(file) - 1].upper;
   options.read_ahead = read_ahead_;
   options.read_in_stride = read_in_stride;
   return files_[file].table->NewIterator(Direction::kForward, std::move(options));
 }
 
+// The first file behind with another table: slices of one follow each other, and are read as one.
+size_t RunCursor::NextTable(size_t file) const {
+  size_t next = file + 1;
+  while (next < files_.size() && files_[next].table == files_[file].table) ++next;
+  return next;
+}
+
 // At the first entry of the file.
 void RunCursor::OpenFile() {
-  if (next_ != nullptr) {
+  if (at_ > 0 && table_ != nullptr && files_[at_].table == files_[at_ - 1].table) {
+    table_->Rebound(files_[at_].lower, files_[at_].upper);
+  } else if (next_ != nullptr) {
     table_ = std::move(next_);
   } else {
     table_ = CursorOver(at_, 0);
@@ -37,8 +47,8 @@ void RunCursor::OpenFile() {
 
 // Has what the next file begins with read while what is left of this one is worked on.
 void RunCursor::AnticipateNext() {
-  if (read_ahead_ == nullptr || at_ + 1 == files_.size() || !table_->ReadsToEnd()) return;
-  if (next_ == nullptr) next_ = CursorOver(at_ + 1, table_->read_in_stride());
+  if (read_ahead_ == nullptr || NextTable(at_) == files_.size() || !table_->ReadsToEnd()) return;
+  if (next_ == nullptr) next_ = CursorOver(NextTable(at_), table_->read_in_stride());
   next_->Anticipate();
 }
 
@@ -46,6 +56,7 @@ IterState RunCursor::SeekToFirst() {
   at_ = 0;
   cut_short_ = failed_ = false;
   next_ = nullptr;
+  table_ = nullptr;
   OpenFile();
   return Settle();
 }

@@ -40,6 +40,7 @@ class RunCursor final : public EntryIterator {
 
  private:
   std::unique_ptr<TableIterator> CursorOver(size_t file, uint64_t read_in_stride) const;
+  size_t NextTable(size_t file) const;
   void OpenFile();
   void AnticipateNext();
   IterState Settle();

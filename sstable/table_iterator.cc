@@ -53,6 +53,17 @@ IterState TableIterator::Seek(std::string_view user_key) {
   return s.SeekTo(user_key, /*whole=*/false);
 }
 
+IterState TableIterator::Rebound(std::string lower, std::string upper) {
+  State& s = *state_;
+  PARTITA_ASSERT(s.forward && s.state == IterState::kEnd);
+  s.options.lower = std::move(lower);
+  s.options.upper = std::move(upper);
+  if (!s.has_block || s.block.CompareKey(s.block.size() - 1, s.options.lower) < 0)
+    return s.SeekTo(s.options.lower, /*whole=*/false);
+  s.CheckBound();
+  return s.StandAt(s.block.LowerBound(s.options.lower), /*new_key=*/true);
+}
+
 // `whole`: backward from the end of the table.
 IterState TableIterator::State::SeekTo(std::string_view key_in, bool whole) {
   target = whole ? Target::kEdge : Target::kKey;
@@ -109,7 +120,7 @@ std::optional<IterState> TableIterator::State::PassOver() {
 // True when no block behind the one in front can hold a key that is wanted.
 bool TableIterator::State::EndsBehind() const {
   const bool at_edge = forward ? index_at + 1 == index.size() : index_at == 0;
-  return at_edge ? RouteEndsAt(table->top_index_, top_at) : RouteEndsAt(index, index_at);
+  return at_edge ? EndsAt(table->top_index_, top_at, options.upper) : EndsAt(index, index_at, options.upper);
 }
 
 bool TableIterator::State::EnterIndex() {
@@ -163,13 +174,17 @@ void TableIterator::State::EnteredBlock() {
   window_is_suspect = false;
   if (options.scan != nullptr) ++options.scan->counts.blocks_read;
   block = DataBlock(block_pin.content());
-  // Bounds are compared entry by entry only in the one block that reaches them.
+  CheckBound();
+  if (!bypass()) PrefetchNeighbours();
+}
+
+// Bounds are compared entry by entry only in the one block that reaches them.
+void TableIterator::State::CheckBound() {
   if (forward) {
     check_bound = !options.upper.empty() && block.CompareKey(block.size() - 1, options.upper) >= 0;
   } else {
     check_bound = block.CompareKey(0, options.lower) < 0;
   }
-  if (!bypass()) PrefetchNeighbours();
 }
 
 // A scan of cached blocks would wait for memory twice a block: to find it, and for its header.
@@ -341,7 +356,7 @@ void TableIterator::State::SkipDamaged(Status why) {
 
 // True when no key behind the part in front can be within the bounds.
 bool TableIterator::State::EndsBehindPart() const {
-  return has_index ? EndsBehind() : RouteEndsAt(table->top_index_, top_at);
+  return has_index ? EndsBehind() : EndsAt(table->top_index_, top_at, options.upper);
 }
 
 // As StepBlock, also from an index block that could not be read.

@@ -29,6 +29,9 @@ struct IterOptions {
   // Only keys in [lower, upper); an empty `upper` is no bound (virtual references: DESIGN 6).
   std::string lower;
   std::string upper;
+  // Forward: how far it reads ahead, beyond `upper`, as it will be sent on there (Rebound); empty: to
+  // `upper`.
+  std::string reads_to;
   // Where a long scan has what comes next read while it works; null: it waits for each read.
   ReadAheadPool* read_ahead = nullptr;
   // About how many entries will be used, and how many bytes of keys and values; 0: unknown. Not many more are
@@ -80,6 +83,10 @@ class TableIterator : public EntryIterator {
   IterState Next() override;
   IterState state() const override;
   Task<Status> Fetch() override;
+
+  // Goes on to the first entry of [lower, upper), without reading again what it has. REQUIRES: forward; it is
+  // at its end, which lies at or below `lower`.
+  IterState Rebound(std::string lower, std::string upper);
 
   // True when all that is left of the table, within the bounds, has been read ahead or is on its way, and the
   // scan will use more.

@@ -148,8 +148,8 @@ void TableIterator::State::Restart() {
   route_asked_index = route_ended = false;
 }
 
-// True when no part behind entry `i` can hold a key within the bounds.
-bool TableIterator::State::RouteEndsAt(const DataBlock& fences, uint32_t i) const {
+// True when no part behind entry `i` can hold a key within the bounds, which forward end with `upper`.
+bool TableIterator::State::EndsAt(const DataBlock& fences, uint32_t i, std::string_view upper) const {
   const auto ends_at = [&](std::string_view bound) {
     if (bound.empty()) return false;
     // Forward: keys behind a fence are above it. Backward: those of the part in front are at or below its
@@ -157,7 +157,7 @@ bool TableIterator::State::RouteEndsAt(const DataBlock& fences, uint32_t i) cons
     return forward ? fences.CompareKey(i, bound) >= 0 : fences.CompareKey(i - 1, bound) < 0;
   };
   if (!forward && i == 0) return true;
-  return ends_at(forward ? options.upper : options.lower) ||
+  return ends_at(forward ? upper : options.lower) ||
          (options.scan != nullptr && ends_at(options.scan->until));
 }
 

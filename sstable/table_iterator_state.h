@@ -38,6 +38,7 @@ struct TableIterator::State final : private ReadAheadRoute {
   bool EnterIndex();
   bool EnterBlock();
   void EnteredBlock();
+  void CheckBound();
   void PrefetchNeighbours() const;
   bool PlaceInBlock();
   bool StepBlock();
@@ -65,7 +66,11 @@ struct TableIterator::State final : private ReadAheadRoute {
   bool CacheHas(const PartHandle& part) const override {
     return !bypass() && table->cache_.Contains(table->KeyOf(part));
   }
-  bool RouteEndsAt(const DataBlock& fences, uint32_t i) const;
+  bool EndsAt(const DataBlock& fences, uint32_t i, std::string_view upper) const;
+  // Of what is read ahead.
+  bool RouteEndsAt(const DataBlock& fences, uint32_t i) const {
+    return EndsAt(fences, i, options.reads_to.empty() ? options.upper : options.reads_to);
+  }
   std::optional<PartHandle> NextIndexOfRoute();
   bool LeavesOut(const DataBlock& records);
   BlockPin IndexFromWindow(const PartHandle& where);
@@ -83,7 +88,7 @@ struct TableIterator::State final : private ReadAheadRoute {
 
   std::shared_ptr<const TableReader> table;
   const bool forward;
-  const IterOptions options;
+  IterOptions options;
   IterState state = IterState::kEnd;
 
   enum class Target : uint8_t {
