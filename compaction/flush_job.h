@@ -32,9 +32,9 @@ struct FlushSpec {
   // What the memtables counted; a flush that meets another number fails (F47). Nothing: unknown.
   std::optional<uint64_t> entries_expected;
   RetentionPolicy retention;
-  // Sorted keys at which files are cut (range boundaries, FlushCutPoints): no file has keys on both
-  // sides of one.
+  // Sorted keys at which files are cut (FlushCuts): no file has keys on both sides of one.
   std::vector<std::string> cut_points;
+  std::vector<std::string> marks;  // As TableOutputs'.
 };
 
 // Writes frozen memtables as tables of level 0: a merge with one input.

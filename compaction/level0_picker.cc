@@ -377,9 +377,8 @@ std::optional<CompactionPlan> Level0::AmongItself(uint64_t file_bytes_max) const
 
 // Together they are not cut, also where they lie side by side (OutputCutter).
 std::optional<CompactionPlan> Level0::ManyToOne() const {
-  const auto is_whole = [this](size_t i) { return files_[i].is_whole; };
   const std::vector<size_t> run = SmallRun(options_.flush_bytes / kTinyShare, options_.target_file_bytes / 2);
-  if (run.size() < kManyFiles || !std::all_of(run.begin(), run.end(), is_whole)) return std::nullopt;
+  if (run.size() < kManyFiles) return std::nullopt;
   return PlanAmong(run, PickReason::kSmallFiles);
 }
 

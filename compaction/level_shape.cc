@@ -27,17 +27,15 @@ bool IsWhole(const FileRef& file) {
   return file.lower <= file.info.smallest && (file.upper.empty() || file.upper > file.info.largest);
 }
 
-// What can be told of a slice whose file is not open, as if its keys were spread evenly. At least a
-// sixteenth: reading it costs something, whatever its keys.
-uint64_t GuessWithin(const FileRef& file) {
+}  // namespace
+
+uint64_t GuessWithin(const FileRef& file, double share_min) {
   const TableInfo& info = file.info;
   double begin = PlaceBetween(info.smallest, info.largest, file.lower);
   double end = file.upper.empty() ? 1 : PlaceBetween(info.smallest, info.largest, file.upper);
-  double share = std::clamp(end - begin, 1.0 / 16, 1.0);
+  double share = std::clamp(end - begin, share_min, 1.0);
   return static_cast<uint64_t>(share * static_cast<double>(info.file_size));
 }
-
-}  // namespace
 
 void KeySpan::Extend(const KeySpan& other) {
   if (other.lower < lower) lower = other.lower;
@@ -66,7 +64,8 @@ uint64_t LevelShape::foreign_bytes() const {
 
 uint64_t BytesWithin(const FileRef& file) {
   if (IsWhole(file)) return file.info.file_size;
-  return file.table != nullptr ? file.table->BytesWithin(file.lower, file.upper) : GuessWithin(file);
+  if (file.table != nullptr) return file.table->BytesWithin(file.lower, file.upper);
+  return GuessWithin(file, 1.0 / 16);  // Reading it costs something, whatever its keys.
 }
 
 KeySpan SpanOf(const FileRef& file) { return {.lower = std::string(file.first()), .upper = file.end()}; }
@@ -85,7 +84,6 @@ LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<Ru
       made.reference_lower = file.lower;
       made.span = SpanOf(file);
       made.size = BytesWithin(file);
-      made.is_whole = IsWhole(file);
       made.entries = file.info.entry_count;
       made.tombstones = file.info.tombstone_count;
       made.version_max = file.info.version_max;

@@ -31,7 +31,6 @@ struct FileShape {
   std::string reference_lower;  // With level and id, names the reference (LevelEdit::Removed).
   KeySpan span;                 // The keys that can really occur: bounds cut to the file's own.
   uint64_t size = 0;            // BytesWithin.
-  bool is_whole = true;         // Else a slice: others have the rest of the file, or had.
   uint64_t entries = 0;         // Of the whole file.
   uint64_t tombstones = 0;      // Of the whole file.
   Version version_max;
@@ -81,6 +80,9 @@ LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<Ru
 // Bytes of the file within the reference's bounds; for a slice as the open table can tell, which of blocks of
 // about one size is rather more than less, as room is left for them (F57).
 uint64_t BytesWithin(const FileRef& file);
+
+// The same as if its keys were spread evenly, and at least that share of it.
+uint64_t GuessWithin(const FileRef& file, double share_min);
 
 // The half-open span of keys that a reference can really hold.
 KeySpan SpanOf(const FileRef& file);

@@ -1,6 +1,7 @@
 #include "compaction/merge_job.h"
 
 #include <algorithm>
+#include <span>
 
 #include "compaction/compression_policy.h"
 #include "compaction/older_entries.h"
@@ -27,17 +28,14 @@ namespace {
 
 // Smaller blocks are taken apart, so that what fraying there is heals (TableOutputs::AtBlockEnd).
 bool LargeEnough(const PassThroughBlock& block, size_t block_size) {
-  std::string_view first = block.decoded->value(0);
-  std::string_view last = block.decoded->value(block.decoded->size() - 1);
-  return static_cast<size_t>(last.data() + last.size() - first.data()) >= block_size / 3;
+  return ValueBytes(*block.decoded) >= block_size / 3;
 }
 
 // Among itself, level 0 is compressed when anything of what is merged was (compression_policy.h): written out
 // in full, that could take many times the room it had.
-Codec CodecOfOutputs(const LevelSet& levels, const CompactionPlan& plan) {
+Codec CodecOfOutputs(const CompactionPlan& plan, const std::vector<const FileRef*>& inputs) {
   if (plan.output_level > 0) return CodecForLevel(plan.output_level);
-  for (const PlanInput& input : plan.inputs) {
-    const FileRef* file = FindReference(levels, input);
+  for (const FileRef* file : inputs) {
     if (file != nullptr && file->table != nullptr && !IsOfClass(file->table->properties(), Codec::kStored))
       return CodecForLevel(kLevels - 1);
   }
@@ -45,10 +43,10 @@ Codec CodecOfOutputs(const LevelSet& levels, const CompactionPlan& plan) {
 }
 
 // Of level 0: the outputs keep their place among those that are not merged.
-Version OutputsCountAs(const LevelSet& levels, const CompactionPlan& plan) {
+Version OutputsCountAs(const CompactionPlan& plan, const std::vector<const FileRef*>& inputs) {
   Version newest;
-  for (const PlanInput& input : plan.inputs) {
-    const FileRef* file = plan.output_level == 0 ? FindReference(levels, input) : nullptr;
+  if (plan.output_level > 0) return newest;
+  for (const FileRef* file : inputs) {
     if (file != nullptr) newest = std::max(newest, file->info.version_max);
   }
   return newest;
@@ -86,15 +84,17 @@ struct MergeJob::State {
   State(JobContext job_context, MergeSpec merge_spec)
       : context(std::move(job_context)),
         spec(std::move(merge_spec)),
-        output_codec(CodecOfOutputs(*spec.levels, spec.plan)),
-        older(spec.levels, spec.plan),
+        inputs(FindInputs(*spec.levels, spec.plan)),
+        output_codec(CodecOfOutputs(spec.plan, inputs)),
+        older(spec.levels, spec.plan, inputs),
+
         warm(context.cache, context.cache_executor),
         filter(spec.retention, context.is_dead_table,
                [this](const Entry& entry) { return Droppable(entry); }),
         outputs(context, output_codec,
                 OutputCutter(spec.cut_points, FilesBelow(*spec.levels, spec.plan), context.target_file_bytes),
-                &result.statistics, /*shrink_min=*/0, &warm) {
-    context.counts_as = OutputsCountAs(*spec.levels, spec.plan);
+                &result.statistics, /*shrink_min=*/0, &warm, BoundsOf(spec.bounds)) {
+    context.counts_as = OutputsCountAs(spec.plan, inputs);
   }
 
   bool Droppable(const Entry& tombstone) const;
@@ -107,6 +107,7 @@ struct MergeJob::State {
 
   JobContext context;
   MergeSpec spec;
+  std::vector<const FileRef*> inputs;  // Of the plan, in its order; spec.levels keeps them.
   Codec output_codec;
   JobResult result;
   OlderEntries older;
@@ -163,9 +164,9 @@ void MergeJob::State::OpenRuns() {
   std::vector<std::unique_ptr<EntryIterator>> sources;
   for (uint32_t level = 0; level < kLevels; ++level) {
     std::vector<FileRef> files;
-    for (const PlanInput& input : spec.plan.inputs) {
-      if (input.level != level) continue;
-      const FileRef* file = FindReference(*spec.levels, input);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (spec.plan.inputs[i].level != level) continue;
+      const FileRef* file = inputs[i];
       PARTITA_ASSERT(file != nullptr);
       PARTITA_ASSERT(file->table != nullptr);  // Damaged files are never inputs (F46).
       files.push_back(*file);
@@ -270,18 +271,22 @@ void MergeJob::State::DescribeEdit() {
   for (const PlanInput& input : spec.plan.inputs) {
     result.edit.removed.push_back({input.level, input.id, input.reference_lower});
   }
-  for (const auto& table : outputs.tables()) {
-    FileRef file;
-    file.table = table;
-    file.info = table->info();
-    result.edit.added.push_back({spec.plan.output_level, std::move(file)});
+  const KeySpan everywhere;
+  for (const std::shared_ptr<TableReader>& table : outputs.tables()) {
+    for (const KeySpan& within : spec.bounds.empty() ? std::span(&everywhere, 1) : std::span(spec.bounds)) {
+      FileRef file{.table = table, .info = table->info(), .lower = within.lower, .upper = within.upper};
+      if (!file.OverlapsBounds(within.lower, within.upper)) continue;
+      if (table->BytesWithin(within.lower, within.upper) == 0) continue;  // It spans them without a row.
+      result.edit.added.push_back({spec.plan.output_level, std::move(file)});
+    }
   }
 }
 
 // The same references, one level deeper: no byte is read or written.
 void MergeJob::State::Move() {
-  for (const PlanInput& input : spec.plan.inputs) {
-    const FileRef* file = FindReference(*spec.levels, input);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const PlanInput& input = spec.plan.inputs[i];
+    const FileRef* file = inputs[i];
     PARTITA_ASSERT(file != nullptr);
     result.edit.removed.push_back({input.level, input.id, input.reference_lower});
     result.edit.added.push_back({spec.plan.output_level, *file});

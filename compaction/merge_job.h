@@ -18,6 +18,9 @@ namespace partita {
 
 struct MergeSpec {
   CompactionPlan plan;
+  // Of the references to the outputs, disjoint and by key, with every input in one of them: each output gets
+  // one for each in which it has rows. Empty: one without bounds.
+  std::vector<KeySpan> bounds;
   std::shared_ptr<const LevelSet> levels;  // That the plan was made for, or one with the same inputs.
   RetentionPolicy retention;
   // A tombstone goes only if its version is below this and no older entry of its key may exist:

@@ -1,6 +1,10 @@
 #include "compaction/older_entries.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
 
 #include "sstable/key_hash.h"
 
@@ -12,26 +16,29 @@ bool FileMayHold(const FileRef& file, std::string_view user_key, const KeyHash& 
   return file.table == nullptr || file.table->MayContainKey(hash);
 }
 
-bool IsInput(const CompactionPlan& plan, uint32_t level, const FileRef& file) {
-  return std::any_of(plan.inputs.begin(), plan.inputs.end(), [&](const PlanInput& input) {
-    return input.level == level && input.id == file.info.id && input.reference_lower == file.lower;
-  });
-}
-
 }  // namespace
 
-const FileRef* FindReference(const LevelSet& levels, const PlanInput& input) {
-  for (const FileRef& file : levels.level(input.level)) {
-    if (file.info.id == input.id && file.lower == input.reference_lower) return &file;
+std::vector<const FileRef*> FindInputs(const LevelSet& levels, const CompactionPlan& plan) {
+  using Name = std::tuple<uint32_t, ObjectId, std::string_view>;
+  std::map<Name, const FileRef*> references;
+  for (uint32_t level = 0; level < kLevels; ++level) {
+    for (const FileRef& file : levels.level(level)) references[{level, file.info.id, file.lower}] = &file;
   }
-  return nullptr;
+  std::vector<const FileRef*> found;
+  for (const PlanInput& input : plan.inputs) {
+    const auto at = references.find({input.level, input.id, input.reference_lower});
+    found.push_back(at == references.end() ? nullptr : at->second);
+  }
+  return found;
 }
 
-OlderEntries::OlderEntries(std::shared_ptr<const LevelSet> levels, const CompactionPlan& plan)
+OlderEntries::OlderEntries(std::shared_ptr<const LevelSet> levels, const CompactionPlan& plan,
+                           const std::vector<const FileRef*>& inputs)
     : levels_(std::move(levels)) {
+  const std::set<const FileRef*> is_input(inputs.begin(), inputs.end());
   for (uint32_t level = plan.input_level; level < kLevels; ++level) {
     for (const FileRef& file : levels_->level(level)) {
-      if (!SpanOf(file).Overlaps(plan.span) || IsInput(plan, level, file)) continue;
+      if (!SpanOf(file).Overlaps(plan.span) || is_input.contains(&file)) continue;
       (level == 0 ? level0_ : deeper_[level]).push_back(&file);
     }
   }

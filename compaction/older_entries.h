@@ -16,7 +16,9 @@ namespace partita {
 // help; a damaged one means "may" (F45).
 class OlderEntries {
  public:
-  OlderEntries(std::shared_ptr<const LevelSet> levels, const CompactionPlan& plan);
+  // `inputs`: the plan's, as FindInputs gives them.
+  OlderEntries(std::shared_ptr<const LevelSet> levels, const CompactionPlan& plan,
+               const std::vector<const FileRef*>& inputs);
 
   bool MayExist(std::string_view user_key, Version tombstone) const;
 
@@ -26,7 +28,7 @@ class OlderEntries {
   std::array<std::vector<const FileRef*>, kLevels> deeper_;  // By key.
 };
 
-// The reference that a plan's input names; null when the set has none.
-const FileRef* FindReference(const LevelSet& levels, const PlanInput& input);
+// The references that a plan's inputs name, in their order; null where the set has none.
+std::vector<const FileRef*> FindInputs(const LevelSet& levels, const CompactionPlan& plan);
 
 }  // namespace partita

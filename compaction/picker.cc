@@ -146,15 +146,15 @@ std::span<const FileShape> SmallNeighbours(std::span<const FileShape> files, uin
     const FileShape& file = files[i];
     bytes += file.size;
     largest = std::max(largest, file.size);
-    if (file.busy || !file.is_whole || file.size > target_bytes / 16 || bytes > target_bytes / 2) break;
+    if (file.busy || file.size > target_bytes / 16 || bytes > target_bytes / 2) break;
     if (i + 1 >= kFilesMin && largest <= bytes / 4) count = i + 1;
   }
   return files.first(count);
 }
 
 // Rows in key order that are flushed often, for a backup or a move, leave a small file each, which takes a
-// descriptor and a line of every manifest (and PickManyOfLevel0). Not slices: of one file that many ranges
-// have there would come to be many.
+// descriptor and a line of every manifest (and PickManyOfLevel0). So does a slice, but for the descriptor:
+// what many ranges have of one file becomes one file again, as they are merged together (plan_batch.h).
 std::optional<CompactionPlan> PickSmallFiles(const LevelShape& shape, const PickerOptions& options) {
   constexpr uint32_t kLast = kLevels - 1;
   const std::span<const FileShape> files(shape.levels[kLast]);
@@ -273,19 +273,23 @@ std::optional<CompactionPlan> PickCompaction(const LevelShape& shape, const Pick
   return plan;
 }
 
-std::vector<std::string> FlushCutPoints(const LevelShape& shape, const PickerOptions& options) {
-  const LevelTargets targets = TargetsFor(shape, options);
-  const std::vector<FileShape>& base = shape.levels[targets.base_level];
-  const uint64_t total = shape.LevelBytes(targets.base_level);
+void FlushCuts::Add(const LevelShape& range) {
+  const LevelTargets targets = TargetsFor(range, options_);
+  for (const FileShape& file : range.levels[targets.base_level]) {
+    base_.push_back({file.span.lower, file.size});
+    base_bytes_ += file.size;
+  }
+}
+
+std::vector<std::string> FlushCuts::Points() const {
   std::vector<std::string> cuts;
-  if (total == 0) return cuts;
-  // Flushed data is taken to be spread like the base level's.
-  const uint64_t columns = std::max<uint64_t>(options.flush_bytes / options.target_file_bytes, 1);
-  const uint64_t column_bytes = std::max<uint64_t>(total / columns, 1);
+  // Flushed data is taken to be spread like the base levels'.
+  const uint64_t columns = std::max<uint64_t>(options_.flush_bytes / options_.target_file_bytes, 1);
+  const uint64_t column_bytes = std::max<uint64_t>(base_bytes_ / columns, 1);
   uint64_t bytes = 0;
-  for (const FileShape& file : base) {
+  for (const BaseFile& file : base_) {
     if (bytes >= column_bytes) {
-      cuts.push_back(file.span.lower);
+      cuts.push_back(file.lower);
       bytes = 0;
     }
     bytes += file.size;

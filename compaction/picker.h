@@ -65,8 +65,25 @@ struct CompactionPlan {
 std::optional<CompactionPlan> PickCompaction(const LevelShape& shape, const PickerOptions& options);
 
 // Keys at which a flush should cut its files so that level 0 stacks in columns, each of which can
-// be merged down by itself: boundaries of the base level's files, about `target_file_bytes` of
-// flushed data apart. Sorted; may be empty.
-std::vector<std::string> FlushCutPoints(const LevelShape& shape, const PickerOptions& options);
+// be merged down by itself: boundaries of the base levels' files, about `target_file_bytes` of
+// flushed data apart, whichever ranges have them.
+class FlushCuts {
+ public:
+  explicit FlushCuts(const PickerOptions& options) : options_(options) {}
+
+  // REQUIRES: ranges come by key.
+  void Add(const LevelShape& range);
+  // Sorted; may be empty.
+  std::vector<std::string> Points() const;
+
+ private:
+  struct BaseFile {
+    std::string lower;
+    uint64_t size = 0;
+  };
+  const PickerOptions options_;
+  std::vector<BaseFile> base_;
+  uint64_t base_bytes_ = 0;
+};
 
 }  // namespace partita

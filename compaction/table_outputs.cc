@@ -11,13 +11,14 @@
 namespace partita {
 
 TableOutputs::TableOutputs(JobContext& context, Codec codec, OutputCutter cutter, JobStatistics* statistics,
-                           uint32_t shrink_min, WarmEntries* warm)
+                           uint32_t shrink_min, WarmEntries* warm, std::vector<std::string> marks)
     : context_(context),
       codec_(codec),
       shrink_min_(shrink_min),
       cutter_(std::move(cutter)),
       statistics_(statistics),
-      warm_(warm) {}
+      warm_(warm),
+      marks_(std::move(marks)) {}
 
 TableOutputs::~TableOutputs() { PARTITA_ASSERT(writer_ == nullptr && ended_ == nullptr); }
 
@@ -36,6 +37,7 @@ Task<Status> TableOutputs::Turn() {
     if (context_.start_beside) context_.start_beside(ended_);
   }
   TableWriterOptions options;
+  sizes_.emplace_back();
   options.store = context_.store_id;
   options.id = context_.next_object_id();
   options.codec = codec_;
@@ -48,14 +50,26 @@ Task<Status> TableOutputs::Turn() {
   co_return Status();
 }
 
+void TableOutputs::Count(std::string_view key, uint64_t bytes) {
+  if (marks_.empty()) return;
+  Sizes& sizes = sizes_.back();
+  for (; next_mark_ < marks_.size() && marks_[next_mark_] <= key; ++next_mark_) {
+    if (sizes.bytes > 0) sizes.marks.push_back({marks_[next_mark_], sizes.bytes});
+  }
+  sizes.bytes += bytes;
+}
+
 Status TableOutputs::Add(const Entry& entry) {
   ++statistics_->entries_out;
+  Count(entry.user_key, entry.user_key.size() + entry.value.size());
   Status added = writer_->Add(entry);
   return added.ok() ? added : added.WithContext(DescribeKey(entry.user_key));
 }
 
 Status TableOutputs::AddBlock(const PassThroughBlock& block, uint64_t entry_count) {
   statistics_->entries_out += entry_count;
+  const std::string first_key = block.decoded->Key(0);
+  Count(first_key, ValueBytes(*block.decoded) + entry_count * first_key.size());
   Status added = writer_->AddBlock(block);
   return added.ok() ? added : added.WithContext("block from " + DescribeKey(block.decoded->Key(0)));
 }
@@ -80,6 +94,8 @@ Task<Status> TableOutputs::SettleEnded() {
   settled_.push_back(std::move(ended_));
   PARTITA_CO_TRY(settled);
   tables_.push_back(settled_.back()->TakeTable());
+  Sizes& sizes = sizes_[tables_.size() - 1];
+  tables_.back()->SetMarks(std::move(sizes.marks), sizes.bytes);
   statistics_->bytes_written += tables_.back()->info().file_size;
   statistics_->bytes_verified += settled_.back()->bytes_verified();
   co_return Status();
@@ -110,6 +126,11 @@ Task<void> TableOutputs::Discard() {
     if (const std::optional<ObjectId> left = co_await table->Discard()) left_behind_.push_back(*left);
   }
   settled_.clear();
+}
+
+uint64_t ValueBytes(const DataBlock& block) {
+  const std::string_view first = block.value(0), last = block.value(block.size() - 1);
+  return static_cast<uint64_t>(last.data() + last.size() - first.data());
 }
 
 std::string DescribeKey(std::string_view user_key) {

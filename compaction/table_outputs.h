@@ -24,8 +24,9 @@ namespace partita {
 class TableOutputs {
  public:
   // All arguments outlive it. `shrink_min`: see TableWriterOptions. `warm` is told of each entry by the job.
+  // `marks`: keys that the tables shall know the sizes between (TableReader::SetMarks); sorted.
   TableOutputs(JobContext& context, Codec codec, OutputCutter cutter, JobStatistics* statistics,
-               uint32_t shrink_min = 0, WarmEntries* warm = nullptr);
+               uint32_t shrink_min = 0, WarmEntries* warm = nullptr, std::vector<std::string> marks = {});
   ~TableOutputs();
 
   // True when the file at hand ends before `key`, or none is open: Turn() must be awaited.
@@ -63,6 +64,12 @@ class TableOutputs {
   const std::vector<ObjectId>& left_behind() const { return left_behind_; }
 
  private:
+  struct Sizes {
+    std::vector<TableReader::SizeMark> marks;
+    uint64_t bytes = 0;
+  };
+  // `bytes` go to the table at hand, the first of them at `key`.
+  void Count(std::string_view key, uint64_t bytes);
   // Bytes in the writer's unfinished block.
   size_t block_fill() const { return writer_ == nullptr ? 0 : writer_->block_fill(); }
   // The file at hand is complete. REQUIRES: there is one.
@@ -79,12 +86,29 @@ class TableOutputs {
   std::unique_ptr<TableWriter> writer_;
   std::shared_ptr<EndedTable> ended_;  // The file before, on its way.
   std::vector<std::shared_ptr<EndedTable>> settled_;
+  std::vector<std::string> marks_;
+  size_t next_mark_ = 0;      // The first that is above the last key.
+  std::vector<Sizes> sizes_;  // Of each table begun.
   std::vector<std::shared_ptr<TableReader>> tables_;
   std::vector<ObjectId> left_behind_;
 };
 
+// Of a block's values, with what stands between them. REQUIRES: it has some.
+uint64_t ValueBytes(const DataBlock& block);
+
 // "table 7, key 00000007..." for messages about one entry.
 std::string DescribeKey(std::string_view user_key);
+
+// The bounds of ranges, as marks. REQUIRES: the ranges are disjoint and sorted.
+template <typename Ranges>
+std::vector<std::string> BoundsOf(const Ranges& ranges) {
+  std::vector<std::string> bounds;
+  for (const auto& range : ranges) {
+    if (bounds.empty() || bounds.back() != range.lower) bounds.push_back(range.lower);
+    if (!range.upper.empty()) bounds.push_back(range.upper);
+  }
+  return bounds;
+}
 
 // Counts what became of an entry (F47).
 void CountFate(Fate fate, JobStatistics* statistics);

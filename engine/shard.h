@@ -325,15 +325,15 @@ class Shard {
     std::vector<FileRef> flushed_files;  // Each range gets what of them lies in it, on level 0.
     std::shared_ptr<Memtable> flushed;   // What they were written from; null where nothing was.
     LogPosition replay_from;             // 0: as it was.
-    // Of one range, named by its lower bound. When it is not the same any more (another epoch), nothing comes
-    // of it, and its new files are removed.
+    // Of a range, named by its lower bound. When it is not the same any more (another epoch), nothing comes
+    // of it, and new files that no other has are removed.
     struct Compacted {
       std::string range_lower;
       RangeEpoch epoch;
       LevelEdit edit;
       bool new_files = true;  // Else it only moves some.
     };
-    std::optional<Compacted> compacted;
+    std::vector<Compacted> compacted;       // By key.
     std::optional<PreparedFiles> prepared;  // In place of what was prepared.
     uint64_t forgotten_attempt = 0;         // If that is what was prepared, nothing is any more.
     bool once = false;  // A manifest that cannot be saved is an error, and not saved again.
@@ -363,6 +363,7 @@ class Shard {
   // What is due now, of what `room` there is on the disk; or, `calm`, what would be if nobody wrote.
   std::shared_ptr<CompactionWork> PickWork(uint64_t room, bool calm = false,
                                            BackgroundClass by = BackgroundClass::kOrdinary);
+  uint64_t RoomForReason(PickReason reason, uint64_t room) const;
   std::optional<CompactionPlan> PickPlan(const RangeView& range, PickerOptions picker,
                                          const ForeignBytes& foreign);
   // What is due, unless another runs a compaction; then compaction_running_ is set until it is installed or

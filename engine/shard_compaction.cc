@@ -2,6 +2,8 @@
 
 #include "compaction/merge_job.h"
 #include "compaction/pacing.h"
+#include "compaction/plan_batch.h"
+#include "engine/base/assert.h"
 #include "engine/base/coding.h"
 #include "engine/base/memory_budget.h"
 #include "engine/base/user_key.h"
@@ -47,14 +49,12 @@ Task<void> DropReplaced(const ObjectReferences& references, const std::vector<Bl
 }  // namespace
 
 struct Shard::CompactionWork {
-  std::string range_lower;
-  std::string range_upper;
-  RangeEpoch epoch;
-  std::shared_ptr<const LevelSet> levels;
-  CompactionPlan plan;
+  std::vector<KeySpan> ranges{};  // By key.
+  std::vector<RangeEpoch> epochs{};
+  JoinedPlan merge;
   JobContext context;
-  RetentionPolicy retention;
-  JobResult result;
+  RetentionPolicy retention{};
+  JobResult result{};
   std::optional<PlanInput> failed_input{};  // Which could not be read.
   uint64_t room = 0;                        // That it may take, when it was picked.
 };
@@ -148,6 +148,11 @@ Task<uint64_t> Shard::RoomOnDisk() {
   co_return room.ok() ? *room : kRoomUnknown;
 }
 
+// Of what room there is. Nothing but speed asks for a merge for scans, and all shards may be at the same.
+uint64_t Shard::RoomForReason(PickReason reason, uint64_t room) const {
+  return reason == PickReason::kLevel0Seeks ? room / (context_.shard_count + 1) : room;
+}
+
 // A compaction begins only with room for its output (F57): one that fails at the end has meanwhile taken from
 // flushes what they need. One that has none is picked where nothing of the range has, for somebody to hear of
 // it.
@@ -155,9 +160,7 @@ std::optional<CompactionPlan> Shard::PickPlan(const RangeView& range, PickerOpti
                                               const ForeignBytes& foreign) {
   const LevelShape shape = ShapeOfRange(range, &foreign);
   std::optional<CompactionPlan> plan = PickCompaction(shape, picker);
-  // Nothing but speed asks for this one, and all shards may be at the same.
-  const bool for_seeks = plan && plan->reason == PickReason::kLevel0Seeks;
-  if (for_seeks && plan->RoomNeeded() > picker.room_bytes / (context_.shard_count + 1)) plan.reset();
+  if (plan && plan->RoomNeeded() > RoomForReason(plan->reason, picker.room_bytes)) plan.reset();
   if (!plan && picker.room_bytes < shape.TotalBytes()) {
     picker.merges_for_seeks = picker.merges_small_files = false;
     picker.room_bytes = kRoomUnknown;
@@ -173,7 +176,6 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(uint64_t room, bool calm,
   // Where inputs are never removed (F39) each such merge would make the store larger.
   picker.merges_small_files = !picker.space_is_short && !context_.references.keeps_all();
   picker.merges_for_seeks = !calm && picker.merges_small_files;
-  std::shared_ptr<CompactionWork> best;
   // What certainly fits may use a reserve that is not held for writes any more, as it frees space (F55); else
   // it is no reason to give it back. Never by an idle thread: others wait behind it for the reserve's turn.
   const bool uses_reserve = context_.reserve.low() && by != BackgroundClass::kIdle;
@@ -191,25 +193,27 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(uint64_t room, bool calm,
   const ForeignBytes foreign(*view, context_.references, [aside = SetAside()](const FileRef& file) {
     return aside->contains({file.info.id, file.lower});
   });
+  std::vector<RangePlan> due;
+  size_t best = 0;
   for (const RangeView& range : view->ranges) {
     if (range.levels->empty()) continue;
     std::optional<CompactionPlan> plan = PickPlan(range, picker, foreign);
-    if (!plan.has_value() || (best != nullptr && rank(best->plan) >= rank(*plan))) continue;
-    best = std::make_shared<CompactionWork>(
-        CompactionWork{range.lower,
-                       range.upper,
-                       range.epoch,
-                       range.levels,
-                       *plan,
-                       MakeJobContext(*view, objects, BackgroundWork::kCompaction),
-                       {},
-                       {}});
+    if (!plan) continue;
+    due.push_back({{range.lower, range.upper}, range.levels, *std::move(plan)});
+    if (rank(due.back().plan) > rank(due[best].plan)) best = due.size() - 1;
   }
-  if (best != nullptr) {
-    best->retention.visible = commit_log_->visible_version();
-    best->room = room;
+  if (due.empty()) return nullptr;
+  const std::vector<RangePlan> batch =
+      BatchAround(due, best, FlushBytes(), RoomForReason(due[best].plan.reason, room));
+  auto work = std::make_shared<CompactionWork>(CompactionWork{
+      .merge = JoinPlans(batch), .context = MakeJobContext(*view, objects, BackgroundWork::kCompaction)});
+  for (const RangePlan& part : batch) {
+    work->ranges.push_back(part.range);
+    work->epochs.push_back(view->FindRange(part.range.lower)->epoch);
   }
-  return best;
+  work->retention.visible = commit_log_->visible_version();
+  work->room = room;
+  return work;
 }
 
 // What is looked at keeps views and takes locks that writers wait for: not while a thread has no core.
@@ -281,14 +285,15 @@ Task<Status> Shard::RunWork(CompactionWork* work, BackgroundClass by) {
 }
 
 Task<Status> Shard::MergeFor(CompactionWork* work) {
-  if (work->plan.RoomNeeded() > work->room) {
-    co_return Status::NoSpace("a compaction of " + std::to_string(work->plan.input_bytes) +
+  if (work->merge.plan.RoomNeeded() > work->room) {
+    co_return Status::NoSpace("a compaction of " + std::to_string(work->merge.plan.input_bytes) +
                               " bytes waits for room: " + std::to_string(work->room) +
                               " bytes of the disk are free (F57)");
   }
   MergeSpec spec;
-  spec.plan = work->plan;
-  spec.levels = work->levels;
+  spec.plan = work->merge.plan;
+  spec.bounds = work->merge.bounds;
+  spec.levels = work->merge.levels;
   spec.retention = work->retention;
   // Memtables and the replayable log hold only what is newer than any table of this range.
   spec.droppable_before = Version(work->retention.visible.value);
@@ -304,13 +309,23 @@ Task<Status> Shard::MergeFor(CompactionWork* work) {
 
 Task<Status> Shard::InstallWork(CompactionWork* work) {
   Install install;
-  install.compacted =
-      Install::Compacted{work->range_lower, work->epoch, work->result.edit, !work->plan.trivial_move};
-  // The outputs serve this range alone; their references say so, as resharding goes by them.
-  for (LevelEdit::Added& added : install.compacted->edit.added) {
-    if (!added.file.lower.empty()) continue;
-    added.file.lower = work->range_lower;
-    added.file.upper = work->range_upper;
+  for (size_t i = 0; i < work->ranges.size(); ++i) {
+    install.compacted.push_back(
+        {work->ranges[i].lower, work->epochs[i], LevelEdit(), !work->merge.plan.trivial_move});
+  }
+  // Each reference lies in one range, as resharding goes by them, too.
+  const auto edit_of = [&install](const std::string& lower) -> LevelEdit& {
+    const auto above =
+        std::upper_bound(install.compacted.begin(), install.compacted.end(), lower,
+                         [](const std::string& at, const auto& one) { return at < one.range_lower; });
+    PARTITA_ASSERT(above != install.compacted.begin());
+    return std::prev(above)->edit;
+  };
+  for (const LevelEdit::Removed& removed : work->result.edit.removed)
+    edit_of(removed.lower).removed.push_back(removed);
+  for (LevelEdit::Added& added : work->result.edit.added) {
+    LevelEdit& edit = edit_of(added.file.lower);
+    edit.added.push_back(std::move(added));
   }
   PARTITA_CO_TRY(co_await InstallEdit(std::move(install)));
   co_await DropReplaced(context_.references, work->result.replaced, &context_.cache);
@@ -343,13 +358,15 @@ Task<void> Shard::CompactInBackground(Shard* self, BackgroundClass background) {
     self->tasks_.Spawn(self->context_.runtime.background(BackgroundClass::kOrdinary), LookAgain(self));
     co_return;
   }
-  const bool for_seeks = work->plan.reason == PickReason::kLevel0Seeks;
+  const bool for_seeks = work->merge.plan.reason == PickReason::kLevel0Seeks;
   self->idle_is_for_seeks_.store(for_seeks && background == BackgroundClass::kIdle);
   Status done = co_await self->RunWork(work.get(), background);
   self->idle_is_for_seeks_.store(false);
   if (done.code() == Code::kCancelled) {
     self->compaction_running_.store(false);
-    self->ScheduleCompaction();  // It gave way.
+    // It gave way; to whoever compacts all, too, if there is one: begun again at once it would be in front of
+    // him for ever.
+    if (self->compacting_all_.load() == 0) self->ScheduleCompaction();
     co_return;
   }
   self->EndInBackground(work, std::move(done));

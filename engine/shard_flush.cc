@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "compaction/flush_job.h"
+#include "compaction/table_outputs.h"
 #include "engine/base/coding.h"
 #include "engine/base/site.h"
 #include "engine/shard.h"
@@ -147,10 +148,10 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
   spec.entries = std::move(entries);
   spec.entries_expected = memtable.entry_count();
   spec.retention.visible = commit_log_ == nullptr ? memtable.version_max() : commit_log_->visible_version();
-  for (const RangeView& range : view.ranges) {
-    for (std::string& cut : FlushCutPoints(ShapeOfRange(range), Picker()))
-      spec.cut_points.push_back(std::move(cut));
-  }
+  FlushCuts cuts(Picker());
+  for (const RangeView& range : view.ranges) cuts.Add(ShapeOfRange(range));
+  spec.cut_points = cuts.Points();
+  spec.marks = BoundsOf(view.ranges);
   JobContext context = MakeJobContext(view, flush_objects_, BackgroundWork::kFlush);
   context.counts_as = memtable.counts_as();
   context.target_file_bytes =

@@ -181,8 +181,11 @@ Result<Shard::ChangedLevels> Shard::ApplyInstall(const Install& install, ReadVie
   ChangedLevels changed;
   for (RangeView& range : next->ranges) {
     LevelEdit edit;
-    const auto& compacted = install.compacted;
-    if (compacted && compacted->range_lower == range.lower && compacted->epoch == range.epoch) {
+    const auto compacted =
+        std::lower_bound(install.compacted.begin(), install.compacted.end(), range.lower,
+                         [](const auto& one, const std::string& lower) { return one.range_lower < lower; });
+    if (compacted != install.compacted.end() && compacted->range_lower == range.lower &&
+        compacted->epoch == range.epoch) {
       edit = compacted->edit;
     }
     // One file may be shared by several ranges: each gets its own virtual reference (DESIGN 6). Not those
@@ -279,9 +282,12 @@ Task<void> Shard::RemoveObjects(std::vector<ObjectId> dropped, const Install& in
   // What was written for ranges that are not here any more, or not the same.
   std::vector<ObjectId> written;
   for (const FileRef& file : install.flushed_files) written.push_back(file.info.id);
-  if (install.compacted && install.compacted->new_files) {
-    for (const LevelEdit::Added& added : install.compacted->edit.added) written.push_back(added.file.info.id);
+  for (const Install::Compacted& compacted : install.compacted) {
+    if (!compacted.new_files) continue;
+    for (const LevelEdit::Added& added : compacted.edit.added) written.push_back(added.file.info.id);
   }
+  std::sort(written.begin(), written.end());
+  written.erase(std::unique(written.begin(), written.end()), written.end());
   for (ObjectId id : written) {
     if (!context_.references.Contains(id)) NoteBackgroundError(co_await context_.objects.Remove(id));
   }

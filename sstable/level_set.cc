@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -70,6 +71,25 @@ bool EndsBefore(const FileRef& a, const FileRef& b) {
          (!a.upper.empty() && std::string_view(a.upper) <= b.first());
 }
 
+// Each to its place in the level, behind those of the same.
+void AddFiles(std::vector<const FileRef*> added, size_t level, std::vector<FileRef>* files) {
+  if (added.empty()) return;
+  const auto order = level == 0 ? Newer : KeyOrder;
+  std::sort(added.begin(), added.end(), [order](const FileRef* a, const FileRef* b) {
+    return order(*a, *b) || (!order(*b, *a) && a < b);
+  });
+  std::vector<FileRef> all;
+  all.reserve(files->size() + added.size());
+  auto kept = files->begin();
+  for (const FileRef* file : added) {
+    for (; kept != files->end() && !order(*file, *kept); ++kept) all.push_back(std::move(*kept));
+    all.push_back(*file);
+    all.back().seek_bytes = level == 0 ? std::make_shared<std::atomic<uint64_t>>(0) : nullptr;
+  }
+  std::move(kept, files->end(), std::back_inserter(all));
+  *files = std::move(all);
+}
+
 KeyFences FirstsOf(const std::vector<FileRef>& files) {
   return KeyFences(files.size(), [&](size_t i) { return files[i].first(); });
 }
@@ -111,15 +131,13 @@ Result<std::shared_ptr<const LevelSet>> LevelSet::Apply(const LevelEdit& edit) c
     }
     files.erase(at);
   }
-  for (const LevelEdit::Added& added : edit.added) {
-    if (added.level >= kLevels)
-      return Status::InvalidArgument("edit of level " + std::to_string(added.level));
-    std::vector<FileRef>& files = next->levels_[added.level];
-    const auto order = added.level == 0 ? Newer : KeyOrder;
-    const auto at = files.insert(std::upper_bound(files.begin(), files.end(), added.file, order), added.file);
-    at->seek_bytes = added.level == 0 ? std::make_shared<std::atomic<uint64_t>>(0) : nullptr;
+  std::array<std::vector<const FileRef*>, kLevels> added;
+  for (const LevelEdit::Added& one : edit.added) {
+    if (one.level >= kLevels) return Status::InvalidArgument("edit of level " + std::to_string(one.level));
+    added[one.level].push_back(&one.file);
   }
   for (size_t level = 0; level < kLevels; ++level) {
+    AddFiles(std::move(added[level]), level, &next->levels_[level]);
     Status status = CheckLevel(level, next->levels_[level]);
     if (!status.ok()) return Status::InvalidArgument("edit refused: " + status.message());
     next->entries_[level] = EntriesOf(next->levels_[level]);

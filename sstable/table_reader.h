@@ -103,10 +103,19 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
     return cache_.Lookup(KeyOf(IndexRecordHandle(top_index_.value(top_at))));
   }
 
-  // Bytes of the file that the keys in [lower, upper) have; an empty `upper` is no bound. Known without I/O
-  // to an index block's share of the file, some 100 data blocks, of which one begun at either end counts as a
+  // Bytes of the file that the keys in [lower, upper) have; an empty `upper` is no bound. Between marks: by
+  // their share of what its entries take, above 0 exactly where there are any. Else known without I/O to an
+  // index block's share of the file, some 100 data blocks, of which one begun at either end counts as a
   // whole; data blocks are taken to be of one size.
   uint64_t BytesWithin(std::string_view lower, std::string_view upper) const;
+
+  // What entries below `key` take, of what all take. Kept in memory alone, by who wrote the file.
+  struct SizeMark {
+    std::string key;
+    uint64_t before = 0;
+  };
+  // `all`: what all entries take. REQUIRES: marks rise by key; nobody else uses the reader yet.
+  void SetMarks(std::vector<SizeMark> marks, uint64_t all);
 
   std::unique_ptr<TableIterator> NewIterator(Direction direction, IterOptions options = {}) const;
 
@@ -183,6 +192,9 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   Status Damaged(const Status& cause, uint64_t offset, SealKind kind) const;
   BlockKey KeyOf(const PartHandle& handle) const { return {object_->id(), handle.offset}; }
 
+  // Of marked_bytes_, what entries below `key` take, where it is a mark or no entry is on one of its sides.
+  std::optional<uint64_t> MarkedBefore(std::string_view key) const;
+
   // True when no key like it is in the file, which a filter knows that is small enough to be at hand.
   bool LacksPartition(const KeyHash& hash) const {
     return asks_partition_first_ && !MayContainPartition(hash);
@@ -229,6 +241,8 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   FuseFilter partition_filter_;
   bool asks_partition_first_ = false;
   uint64_t resident_bytes_ = 0;
+  std::vector<SizeMark> marks_;
+  uint64_t marked_bytes_ = 0;  // Of all entries; 0: there are no marks.
 };
 
 }  // namespace partita

@@ -85,8 +85,9 @@ class RandomRun {
       return EntryBefore(a.key, a.version, b.key, b.version);
     });
     Views before = ViewsOf(all);
-    LevelShape shape = ShapeOf(*world_.levels, Version(0), {}, {});
-    Result<JobResult> result = world_.Flush(memtable, Retention(), FlushCutPoints(shape, options_));
+    FlushCuts cuts(options_);
+    cuts.Add(ShapeOf(*world_.levels, Version(0), {}, {}));
+    Result<JobResult> result = world_.Flush(memtable, Retention(), cuts.Points());
     ASSERT_TRUE(result.ok()) << result.status().ToString();
     ASSERT_TRUE(result->statistics.Accounted());
     ASSERT_EQ(ViewsOf(world_.EntriesOf()), before);

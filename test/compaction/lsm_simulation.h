@@ -35,8 +35,9 @@ class LsmSimulation {
     for (auto [key, version] : newest) truth_[key] = version;
     admitted_bytes_ += keys.size() * kEntryBytes;
     std::vector<Entry> entries(newest.begin(), newest.end());
-    std::vector<std::string> cuts = FlushCutPoints(Shape(), options_);
-    for (File& file : Cut(entries, cuts)) {
+    FlushCuts cuts(options_);
+    cuts.Add(Shape());
+    for (File& file : Cut(entries, cuts.Points())) {
       flushed_bytes_ += file.Bytes();
       levels_[0].insert(levels_[0].begin(), std::move(file));
     }
