@@ -378,7 +378,7 @@ class Database {
   // reading only).
   //
   // kAlreadyExists; kInvalidArgument for a bad name; kBusy while a table of that name is still being deleted;
-  // kResourceExhausted: more than 4,096 splits of all tables.
+  // kResourceExhausted: more than 4,096 splits of all tables, or 4,294,967,294 tables were made before.
   Result<Table> CreateTable(std::string_view name, const TableOptions& options = {});
   Result<RawTable> CreateRawTable(std::string_view name, const TableOptions& options = {});
   // kNotFound; kInvalidArgument when the table is of the other kind.

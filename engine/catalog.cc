@@ -149,6 +149,7 @@ void Catalog::InsertTable(TableDescriptor table) {
 }
 
 TableId Catalog::AddTable(TableDescriptor table, const std::vector<std::string>& splits) {
+  PARTITA_ASSERT(HasTableId());
   table.id = TableId(next_table_id++);
   TableId id = table.id;
   InsertTable(std::move(table));

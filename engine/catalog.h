@@ -90,8 +90,10 @@ struct Catalog {
 
   // At its place, without ranges. REQUIRES: none has its name.
   void InsertTable(TableDescriptor table);
+  // False: all ids were given once, and none is given again (F19).
+  bool HasTableId() const { return next_table_id < UINT32_MAX; }
   // Adds a table and its ranges: one on shard (id mod shards), or one more for each of `splits`
-  // (sorted user-key bounds inside the table). Returns its id.
+  // (sorted user-key bounds inside the table). Returns its id. REQUIRES: HasTableId().
   TableId AddTable(TableDescriptor table, const std::vector<std::string>& splits);
   void RemoveTable(TableId id);
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/base/coding.h"
 #include "engine/base/entity_record.h"
 #include "engine/base/stored_value.h"
@@ -68,9 +70,9 @@ void RepairSurvey::RebuildCatalog() {
     catalog.InsertTable(std::move(table));
     catalog.ranges.push_back({TableLowerBound(TableId(id)), TableUpperBound(TableId(id)),
                               ShardId(id % catalog.shard_count), RangeEpoch(catalog.epoch)});
-    catalog.next_table_id = id + 1;
   }
-  catalog.next_table_id += kTableIdGap;
+  const uint64_t last = met_.empty() ? 0 : met_.rbegin()->first;
+  catalog.next_table_id = static_cast<uint32_t>(std::min<uint64_t>(last + 1 + kTableIdGap, UINT32_MAX));
 }
 
 }  // namespace partita

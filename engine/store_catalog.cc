@@ -280,6 +280,11 @@ Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
       co_return Status::Busy("table '" + spec.name + "' is being deleted; try again");
     }
   }
+  if (!next.HasTableId()) {
+    co_return Status::ResourceExhausted(
+        "the store has had as many tables as there are ids for; a new one "
+        "can only be made in another store");
+  }
   const size_t splits_wanted = spec.split_partitions.size();
   if (splits_wanted > 0 && next.SplitCount() + splits_wanted > kSplitsMax) {
     co_return Status::ResourceExhausted("the store's tables have " + std::to_string(next.SplitCount()) +

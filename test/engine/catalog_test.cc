@@ -8,6 +8,7 @@
 #include "engine/base/coding.h"
 #include "engine/base/task_group.h"
 #include "engine/base/user_key.h"
+#include "engine/io/local_meta_store.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/name_index.h"
 #include "engine/store.h"
@@ -320,6 +321,32 @@ TEST(StoreAttributesTest, BytesBeyondTheLimitAndMissingTablesAreRefused) {
   EXPECT_EQ(runtime.RunToEnd(store.SetTableAttributes("other", "Things", "a")).code(), Code::kNotFound);
   EXPECT_EQ(TableText(store, "Things"), most);
   EXPECT_TRUE(runtime.RunToEnd(store.Close()).ok());
+}
+
+// ---- Ids.
+
+// F19: what was a dropped table's might be found in another's name.
+TEST(CatalogTest, OnceAllIdsWereGivenNoTableIsMade) {
+  SimDisk disk(1);
+  {
+    SimRuntime runtime({.seed = 1, .shards = 1}, disk);
+    std::unique_ptr<Store> store = std::move(runtime.RunToEnd(Store::Open(runtime, OneShard()))).value();
+    const StoreId id = store->CatalogCopy().store;
+    EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
+    auto meta =
+        std::move(runtime.RunToEnd(LocalMetaStore::Open(runtime.files(), id, IfMissing::kFail))).value();
+    const MetaValue value = *runtime.RunToEnd(meta->Get(kCatalogKey)).value();
+    Catalog catalog = DecodeCatalog(value.bytes).value();
+    catalog.next_table_id = UINT32_MAX - 1;
+    const std::string bytes = EncodeCatalog(catalog);
+    ASSERT_TRUE(runtime.RunToEnd(meta->CompareAndSwap(kCatalogKey, value.generation, bytes)).ok());
+  }
+  SimRuntime runtime({.seed = 2, .shards = 1}, disk);
+  std::unique_ptr<Store> store = std::move(runtime.RunToEnd(Store::Open(runtime, OneShard()))).value();
+  EXPECT_TRUE(runtime.RunToEnd(MakeTable(store.get(), "Last")).ok());
+  EXPECT_TRUE(runtime.RunToEnd(store->DeleteTable("acct", "Last")).ok());
+  EXPECT_EQ(runtime.RunToEnd(MakeTable(store.get(), "Further")).code(), Code::kResourceExhausted);
+  EXPECT_TRUE(runtime.RunToEnd(store->Close()).ok());
 }
 
 // ---- Crashes.
