@@ -255,6 +255,10 @@ class Shard {
 
   Shard(ShardContext context, ShardId id);
 
+  // Segments that a log may have beyond what its records need: before a recovery lets go of them, or before
+  // what they hold is flushed for their sake.
+  static constexpr uint64_t kIdleSegmentsMax = 4;
+
   // shard_recovery.cc
   Task<Status> Recover(const Catalog& catalog, bool fresh);
   Task<Result<std::unique_ptr<ReadView>>> LoadView(const Catalog& catalog, const Manifest& manifest);
@@ -277,6 +281,8 @@ class Shard {
   void Decide(WriteBatch* batch);
   void Accept(WriteBatch* batch, const ReadView& view);
   bool IsFull(const Memtable& memtable) const;
+  // Whether the log of the active memtable, which has taken so much memory, is as long as it may become.
+  bool IsLogLong(uint64_t active_bytes) const;
   // What this shard may fill of the memtables' pool, of which its active memtable has taken so much: its
   // part, or what the others leave unused, but for room for a memtable each. Of one table's load only one
   // shard may have anything to do, and each doubling of its memtables saves merging.

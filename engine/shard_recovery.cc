@@ -27,9 +27,6 @@ namespace {
 // Tells a full pool from other things that may run out (descriptors) while the log is read.
 constexpr uint16_t kPoolIsFull = 1;
 
-// Segments that a log may have beyond what its records need before a recovery lets go of them.
-constexpr uint64_t kIdleSegmentsMax = 4;
-
 Status PoolIsFull() {
   return Status::ResourceExhausted("log replay ran out of memtable memory").WithDetail(kPoolIsFull);
 }
@@ -102,6 +99,8 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
     (void)co_await log_->Trim(manifest.replay_from);  // A spare that cannot be removed: tried again.
   }
   log_segment_ = segment_asked_ = manifest.log_segment;
+  // What was replayed lies in older ones.
+  frozen_at_segment_ = manifest.log_segment - (view->active->empty() || context_.read_only ? 0 : 1);
   replay_from_ = manifest.replay_from;
 
   Version floor = std::max(recovered_.log.version_max, manifest.version_ceiling);

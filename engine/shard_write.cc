@@ -29,6 +29,12 @@ constexpr int kResolvesBeforeHold = 2;
 // What one batch may take in the log, below the log's own limit of 128 MiB for a record: a record that
 // the log could never take must not be decided.
 constexpr size_t kBatchRecordBytesMax = 112u << 20;
+// How many times the bytes at which a memtable is frozen its log may have, beside idle segments. A write on
+// its own at level `power` takes a page of the log, and an idle seal another, so that a memtable of tiny rows
+// would have forty or eighty times as much; all of it takes the disk, and is read when the store is opened
+// (F38). Rows of 100 bytes take some 210 in memory: with four writers who share a page it is five times, less
+// than this with the idle segments, and whoever writes more at a time never meets it.
+constexpr uint64_t kLogOfMemtableMax = 4;
 // How long a write waits for memtable memory before it answers busy (F58).
 constexpr uint64_t kRoomWaitNanosMax = 10'000'000'000;
 constexpr uint64_t kRoomPollNanos = 500'000;
@@ -257,8 +263,17 @@ bool Shard::IsFull(const Memtable& memtable) const {
   // takes a page of the log, and much less in memory. Once it is flushed the older ones are free.
   if (context_.reserve.low() && log_->newest_segment() > frozen_at_segment_) return true;
   const uint64_t used = memtable.memory_used();
+  if (IsLogLong(used)) return true;
   return (used >= context_.memtable_bytes && used >= FreezeBytes(MemtableShare(used))) ||
          memtable.key_bytes() + memtable.value_bytes() >= context_.memtable_data_bytes;
+}
+
+bool Shard::IsLogLong(uint64_t active_bytes) const {
+  const uint64_t segments = log_->newest_segment() - frozen_at_segment_;
+  if (segments <= kIdleSegmentsMax) return false;
+  const uint64_t freeze =
+      std::min<uint64_t>(FreezeBytes(MemtableShare(active_bytes)), context_.memtable_data_bytes);
+  return (segments - kIdleSegmentsMax) * context_.log_segment_bytes >= kLogOfMemtableMax * freeze;
 }
 
 uint64_t Shard::MemtableShare(uint64_t active_bytes) const {

@@ -38,22 +38,27 @@ class Life {
     if (opened.ok()) store_ = std::move(opened).value();
   }
 
-  void Write(int rows) {
+  void MakeTable() {
     Store::TableSpec spec{.account = "default", .name = "rows", .raw = true, .split_partitions = {}};
     Result<TableDescriptor> table = runtime_.RunToEnd(store_->CreateTable(std::move(spec)));
     ASSERT_TRUE(table.ok()) << table.status().ToString();
-    const std::string value(kValueBytes, 'v');
-    for (int i = 0; i < rows; ++i) {
-      const std::string key = EncodeUserKey(table->id, "p", std::to_string(i));
-      const WriteOp op{.user_key = key, .content = value};
-      const WriteRequest request{.table = table->id, .ops = std::span<const WriteOp>(&op, 1)};
-      const WriteOutcome written = runtime_.RunToEnd(store_->Write(request));
-      ASSERT_TRUE(written.status.ok()) << written.status.ToString();
-      live_bytes_max = std::max(live_bytes_max, store_->Statistics()[0].log_live_bytes);
-    }
+    table_ = table->id;
+  }
+  void Put(int row, const std::string& value) {
+    const std::string key = EncodeUserKey(table_, "p", std::to_string(row));
+    const WriteOp op{.user_key = key, .content = value};
+    const WriteRequest request{.table = table_, .ops = std::span<const WriteOp>(&op, 1)};
+    const WriteOutcome written = runtime_.RunToEnd(store_->Write(request));
+    ASSERT_TRUE(written.status.ok()) << written.status.ToString();
+    live_bytes_max = std::max(live_bytes_max, store_->Statistics()[0].log_live_bytes);
+  }
+  void Write(int rows) {
+    ASSERT_NO_FATAL_FAILURE(MakeTable());
+    for (int i = 0; i < rows; ++i) ASSERT_NO_FATAL_FAILURE(Put(i, std::string(kValueBytes, 'v')));
   }
 
   void Idle() { runtime_.Run(Sleep()); }
+  uint64_t flushes() const { return store_->Statistics()[0].flushes; }
   const StoreOpenReport& report() const { return store_->open_report(); }
 
   ~Life() {
@@ -69,6 +74,7 @@ class Life {
 
   SimRuntime runtime_;
   std::unique_ptr<Store> store_;
+  TableId table_{1};  // The first that is made.
 };
 
 // What the device lost; an idle seal, if there is one, comes behind it.
@@ -111,6 +117,49 @@ TEST(LogBoundsTest, RecoveryReplaysNoMoreThanMemtablesHold) {
   EXPECT_GT(next.report().records_replayed, 0u);
   constexpr uint64_t kMemtablesWaitingMax = 10;
   EXPECT_LE(next.report().records_replayed, kMemtablesWaitingMax * kMemtableBytes / kValueBytes);
+}
+
+// F38: a row of few bytes takes a page of the log, and with a pause behind it two, but next to no memory.
+TEST(LogBoundsTest, AMemtableIsFlushedForItsLogToo) {
+  constexpr int kRows = 1200;
+  // Four segments and four memtables, and the segment at hand; one is flushed while the next one is filled.
+  constexpr uint64_t kLogMax = 2 * (5 * kSegmentBytes + 4 * kMemtableBytes);
+  static_assert(kRows * 4096 > 2 * kLogMax);
+  for (const bool pauses : {false, true}) {
+    SimDisk disk(8);
+    {
+      Life life(disk, 1);
+      ASSERT_TRUE(life.status.ok()) << life.status.ToString();
+      ASSERT_NO_FATAL_FAILURE(life.MakeTable());
+      for (int i = 0; i < kRows; ++i) {
+        ASSERT_NO_FATAL_FAILURE(life.Put(0, "v"));
+        if (pauses) life.Idle();
+      }
+      EXPECT_LE(life.live_bytes_max, kLogMax) << pauses;
+      EXPECT_GT(life.flushes(), 0u) << pauses;
+    }
+    Life next(disk, 2);
+    ASSERT_TRUE(next.status.ok()) << next.status.ToString();
+    EXPECT_LE(next.report().records_replayed * 4096, kLogMax) << pauses;
+  }
+}
+
+// Rows that take some of a page are flushed by their bytes alone, also behind a replay of a long log.
+TEST(LogBoundsTest, RowsOfSomeSizeAreFlushedByTheirBytes) {
+  constexpr int kRowsAMemtable = kMemtableBytes / kValueBytes;
+  SimDisk disk(8);
+  uint64_t flushes = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Life life(disk, seed);
+    ASSERT_TRUE(life.status.ok()) << life.status.ToString();
+    if (seed == 1) ASSERT_NO_FATAL_FAILURE(life.MakeTable());
+    for (int i = 0; i < kRowsAMemtable; ++i) {
+      ASSERT_NO_FATAL_FAILURE(life.Put(i, std::string(kValueBytes, 'v')));
+    }
+    life.Idle();
+    flushes += life.flushes();
+  }
+  EXPECT_LE(flushes, 10u);
 }
 
 // The files go by the memtables, as does what a store takes on the disk and reads when it opens.
