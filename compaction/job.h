@@ -30,6 +30,9 @@ struct JobContext {
   std::function<bool(TableId)> is_dead_table;
   ZoneExtractor zones;  // Empty: versions only.
   uint64_t target_file_bytes = 32ull << 20;
+  // What an entry counts as at least in the size of an output that is cut: while the filter is built, tiny
+  // rows take more memory than on the disk. 0: what it takes there alone counts.
+  uint64_t entry_bytes_min = 0;
   size_t block_size = kBlockSizeDefault;
   Version counts_as{};  // As TableWriterOptions.
   // Puts blocks into the cache for a job whose thread must not take its locks (WarmEntries). May be null.

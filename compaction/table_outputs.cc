@@ -10,6 +10,14 @@
 
 namespace partita {
 
+namespace {
+
+// What is smaller than this share of the target size is not cut for the number of its entries: of files of
+// half as much many are merged into one (picker.cc, level0_picker.cc), over and over if it were cut again.
+constexpr uint64_t kShareCutForEntries = 8;
+
+}  // namespace
+
 TableOutputs::TableOutputs(JobContext& context, Codec codec, OutputCutter cutter, JobStatistics* statistics,
                            uint32_t shrink_min, WarmEntries* warm, std::vector<std::string> marks)
     : context_(context),
@@ -27,7 +35,13 @@ bool TableOutputs::MustTurn(std::string_view key) {
     cutter_.CutBefore(key, {}, 0);
     return true;
   }
-  return cutter_.CutBefore(key, writer_->last_key(), writer_->estimated_size());
+  return cutter_.CutBefore(key, writer_->last_key(), CountedBytes());
+}
+
+uint64_t TableOutputs::CountedBytes() const {
+  const uint64_t bytes = writer_->estimated_size();
+  if (bytes < context_.target_file_bytes / kShareCutForEntries) return bytes;
+  return std::max(bytes, writer_->entry_count() * context_.entry_bytes_min);
 }
 
 Task<Status> TableOutputs::Turn() {

@@ -70,6 +70,8 @@ class TableOutputs {
   };
   // `bytes` go to the table at hand, the first of them at `key`.
   void Count(std::string_view key, uint64_t bytes);
+  // How much of a target size the file at hand is. REQUIRES: there is one.
+  uint64_t CountedBytes() const;
   // Bytes in the writer's unfinished block.
   size_t block_fill() const { return writer_ == nullptr ? 0 : writer_->block_fill(); }
   // The file at hand is complete. REQUIRES: there is one.

@@ -86,6 +86,7 @@ struct ShardContext {
   size_t memtable_bytes = 0;
   size_t memtable_data_bytes = SIZE_MAX;
   uint64_t table_file_bytes = 32u << 20;  // Size at which flushes and compactions cut files.
+  uint64_t entry_bytes_min = 0;           // See JobContext.
   uint64_t merged_per_second = kMergedPerSecond;
   uint64_t log_segment_bytes = 64u << 20;
   uint64_t log_tail_bytes = 8u << 20;

@@ -301,6 +301,7 @@ JobContext Shard::MakeJobContext(const ReadView& view, ObjectStore& objects, Bac
   for (const RangeView& range : view.ranges) live.insert(LoadBe32(range.lower.data()));
   job.is_dead_table = [live = std::move(live)](TableId table) { return !live.contains(table.value); };
   job.target_file_bytes = context_.table_file_bytes;
+  job.entry_bytes_min = context_.entry_bytes_min;
   job.read_ahead = &context_.job_reads;
   job.start_beside = Beside(BackgroundClass::kOrdinary);
   job.note_work = [this, work](uint64_t bytes) { background_.Note(work, bytes); };

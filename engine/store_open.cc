@@ -56,6 +56,16 @@ uint64_t TableFileBytes(uint64_t flush_bytes) {
   return flush_bytes <= kTableFileBytes ? kTableFileBytes : std::min(kTableFileBytes, flush_bytes / 2);
 }
 
+// A table takes so many bytes of memory a key until it is written: the key's hash, in a vector that grows,
+// and what builds the filter (fuse_filter.h).
+constexpr uint64_t kTableMemoryAKey = 48;
+
+// So that what a table takes for its keys is what compactions have for a shard: 190,000 keys where that is 8
+// MiB, 1.4 million where it is 64.
+uint64_t EntryBytesMin(const MemoryPlan& plan, const StoreOptions& options) {
+  return options.table_file_bytes * kTableMemoryAKey * options.shards / plan.compaction_bytes;
+}
+
 }  // namespace
 
 Task<Result<std::unique_ptr<Store>>> Store::Open(Runtime& runtime, StoreOptions options) {
@@ -130,6 +140,7 @@ ShardContext Store::MakeShardContext() {
                        .memtable_bytes = memory_plan_.memtable_freeze_bytes,
                        .memtable_data_bytes = options_.memtable_data_bytes,
                        .table_file_bytes = options_.table_file_bytes,
+                       .entry_bytes_min = EntryBytesMin(memory_plan_, options_),
                        .merged_per_second = options_.merged_per_second,
                        .log_segment_bytes = options_.log_segment_bytes,
                        .log_tail_bytes = options_.log_tail_bytes,

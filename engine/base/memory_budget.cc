@@ -22,8 +22,8 @@ constexpr size_t kLogBufferMax = 8 * kMiB;
 
 // What a shard can fill with memtables of the largest size.
 constexpr size_t kMemtableBytesAShardMax = kMemtablesAShard * kMemtableFreezeMax;
-// Jobs, as many as there are shards and threads that help, have buffers of fixed sizes; a table of millions
-// of tiny rows takes more while its filter is built.
+// Jobs, as many as there are shards and threads that help, have buffers of fixed sizes, and tables end where
+// their filters would take more (store_open.cc).
 constexpr size_t kCompactionBytesAShardMax = 64 * kMiB;
 // A hundred of the largest requests, or pages of answers, at once.
 constexpr size_t kRequestBytesMax = 512 * kMiB;

@@ -130,6 +130,52 @@ TEST_F(JobTest, VersionsOfOneKeyStayInOneFile) {
   EXPECT_EQ(world_.EntriesOf(6).size(), 400u);
 }
 
+// A hundred rows a partition, each in two versions.
+std::vector<ModelEntry> SmallRows(uint32_t rows, size_t random_bytes) {
+  std::vector<ModelEntry> entries;
+  for (uint32_t row = 0; row < rows; ++row) {
+    for (const uint64_t version : {6, 5}) {
+      entries.push_back(MakeEntry(Key(row / 100, row), version, EntryKind::kPut,
+                                  RandomContent(random_bytes, 10 * row + version)));
+    }
+  }
+  return entries;
+}
+
+// Each takes memory until its file is written, however little it takes there.
+TEST_F(JobTest, FilesEndAtSoManyEntriesBetweenPartitions) {
+  constexpr uint64_t kEntriesAFile = 1000;
+  world_.target_file_bytes = 256 << 10;
+  world_.entry_bytes_min = world_.target_file_bytes / kEntriesAFile;
+  const std::vector<ModelEntry> rows = SmallRows(5'000, 40);
+  const RetentionPolicy all_versions{Version(0), {}};
+  const auto check = [&](const Result<JobResult>& result, uint32_t level) {
+    ASSERT_TRUE(result.ok()) << result.status().ToString();
+    EXPECT_EQ(world_.EntriesOf(level), rows);
+    for (size_t i = 0; i < result->edit.added.size(); ++i) {
+      const TableInfo& info = result->edit.added[i].file.info;
+      EXPECT_LE(info.entry_count, kEntriesAFile) << i;
+      const bool is_last = i + 1 == result->edit.added.size();
+      EXPECT_TRUE(is_last || info.entry_count >= kEntriesAFile * 3 / 4) << i;
+      EXPECT_TRUE(info.smallest.ends_with("00")) << i;  // The first row of a partition.
+    }
+  };
+  check(world_.Flush(rows, all_versions), 0);
+  check(world_.Merge(world_.SpecFor(world_.PlanOfLevels(0, 6), all_versions)), 6);
+}
+
+// Or they would be taken for small ones, merged and cut again without end.
+TEST_F(JobTest, NoFileEndsForItsEntriesBelowAnEighthOfTheTarget) {
+  world_.target_file_bytes = 64 << 10;
+  world_.entry_bytes_min = world_.target_file_bytes / 10;
+  Result<JobResult> flushed = world_.Flush(SmallRows(5'000, 1), {Version(0), {}});
+  ASSERT_TRUE(flushed.ok()) << flushed.status().ToString();
+  ASSERT_GT(flushed->edit.added.size(), 2u);
+  for (size_t i = 0; i + 1 < flushed->edit.added.size(); ++i) {
+    EXPECT_GT(flushed->edit.added[i].file.info.file_size, world_.target_file_bytes / 10) << i;
+  }
+}
+
 std::vector<ModelEntry> Tombstones(uint32_t from, uint32_t to, uint64_t version) {
   std::vector<ModelEntry> entries;
   for (uint32_t row = from; row < to; ++row) {

@@ -90,6 +90,7 @@ class JobWorld {
     context.next_object_id = [this] { return ObjectId(++last_id); };
     context.is_dead_table = [this](TableId table) { return table == dead_table; };
     context.target_file_bytes = target_file_bytes;
+    context.entry_bytes_min = entry_bytes_min;
     context.block_size = block_size;
     context.cancel = &cancel;
     context.read_ahead = read_ahead;
@@ -203,6 +204,7 @@ class JobWorld {
   uint64_t last_id = 0;
   TableId dead_table{999};
   uint64_t target_file_bytes = 16 * 1024;
+  uint64_t entry_bytes_min = 0;
   size_t block_size = 1024;
   std::atomic<bool> cancel{false};
   Version droppable_before;
