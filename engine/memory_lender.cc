@@ -68,7 +68,9 @@ void MemoryLender::Leave(size_t bytes) {
   touching_is_due_.store(true);
   TellAbove();
   const size_t lent = memtable_bytes_ - left;
-  cache_->Resize(cache_bytes_ + lent - std::min<size_t>(lent, cache_->resident_bytes()));
+  const size_t resident = cache_->resident_bytes();
+  cache_->Resize(cache_bytes_ + lent - std::min(lent, resident));
+  cache_->Withhold(resident - std::min(lent, resident));
 }
 
 // A step before what is left is used up, or what is touched; of the latter once only until more is.

@@ -35,8 +35,8 @@
 // Partition::displaced counts the slots whose probe walked over this slot; a search ends at zero.
 // Written under the mutex, read relaxed: too high costs a step; it is raised before the block behind
 // it becomes visible.
-// BlockPlace::packed_, RowPlaces, places_bytes_, missed_, Partition::rows: relaxed; no other memory is read
-// on their word.
+// BlockPlace::packed_, RowPlaces, places_bytes_, withheld_bytes_, missed_, Partition::rows: relaxed; no other
+// memory is read on their word.
 
 namespace partita {
 
@@ -55,6 +55,10 @@ static_assert(kPlacesShareMax * sizeof(uint64_t) * 20 <= kBlockSizeDefault);
 constexpr uint64_t kBytesPerMiss = kBlockSizeDefault;
 // Pages that are taken back before others get the partition's lock: a hundred rows or so.
 constexpr uint32_t kTakeBackStep = 16;
+// Of a frame that is withheld: of a page at either end the memory stays, three in a hundred.
+constexpr uint64_t kWithheldGranules = 256;
+// This share of a partition is never withheld: with less each read of a row would read its index block, too.
+constexpr uint64_t kWithheldRest = 8;
 // Where rows take less of the slots than this share, most of what is read lies in blocks: then looking for it
 // among rows first costs more than it saves. Whether it is so is looked at once for so many rows.
 constexpr uint64_t kRowShareMin = 16;
@@ -395,9 +399,33 @@ void BlockCache::Resize(uint64_t capacity_bytes) {
   }
 }
 
+// In frames that nobody fills. Partitions have one in turns, so that they stay of one size.
+void BlockCache::Withhold(uint64_t bytes) {
+  const Partition& any = *partitions_.front();
+  const uint64_t granules = std::min(kWithheldGranules, any.GranulesMax());
+  const uint64_t granules_left = any.arena.granules() / kWithheldRest;
+  const uint64_t frame_bytes = granules * FrameArena::kGranule;
+  uint64_t frames = 0;
+  if (granules > 0) {
+    const uint64_t most = (any.arena.granules() - granules_left) / granules * partitions_.size();
+    frames = std::min(bytes / frame_bytes, most);
+  }
+  while (withheld_.size() > frames) withheld_.pop_back();
+  while (withheld_.size() < frames) {
+    Partition& partition = *partitions_[withheld_.size() % partitions_.size()];
+    std::lock_guard lock(partition.mutex);
+    const uint32_t first = partition.AllocateEvicting(static_cast<uint32_t>(granules));
+    if (first == FrameArena::kNone) break;
+    partition.arena.GiveBack(first);
+    withheld_.push_back(FrameAt(partition, first, frame_bytes));
+  }
+  withheld_bytes_.store(withheld_.size() * frame_bytes, std::memory_order_relaxed);
+}
+
 bool BlockCache::TouchNext(uint64_t bytes) {
   if (bytes < LargeMemory::kHugePageSize) return false;
   if (row_places_->TouchNext()) return true;
+  if (withheld_bytes_.load(std::memory_order_relaxed) > 0) bytes = 0;
   const auto granules = static_cast<uint32_t>(
       std::min<uint64_t>(bytes / partitions_.size() / FrameArena::kGranule, UINT32_MAX));
   for (size_t i = 0; i < partitions_.size(); ++i) {  // In turns, as they are filled.
@@ -428,6 +456,9 @@ CacheStatistics BlockCache::statistics() const {
     out.capacity_bytes += partition->pages_lent * uint64_t{Partition::kPageGranules} * kBytesPerGranule;
     out.used_bytes += partition->used_granules() * FrameArena::kGranule;
   }
+  const uint64_t withheld = withheld_bytes_.load(std::memory_order_relaxed);
+  out.capacity_bytes -= withheld;
+  out.used_bytes -= std::min(out.used_bytes, withheld);  // It may have changed meanwhile.
   return out;
 }
 

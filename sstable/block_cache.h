@@ -90,7 +90,8 @@ struct ReadFaults {
 // Atomics: see block_cache.cc. Outlives all pins and readers. Thread-safe.
 class BlockCache {
  public:
-  // Of capacity_bytes, the least that it ever has; Resize gives it up to capacity_max_bytes. 0: no more.
+  // Of capacity_bytes, the least that it has but for what is withheld; Resize gives it up to
+  // capacity_max_bytes. 0: no more.
   explicit BlockCache(uint64_t capacity_bytes, uint64_t capacity_max_bytes = 0);
   ~BlockCache();
   BlockCache(const BlockCache&) = delete;
@@ -172,8 +173,15 @@ class BlockCache {
   // for what lies in front of a row that has a pin: to be tried again. One call at a time, beside all others.
   void Resize(uint64_t capacity_bytes);
 
+  // Makes it smaller than at its least, for what lies beside it: takes so many bytes of frames, but for an
+  // eighth of all, from itself, evicting as needed, and gives their memory back; less than before: gives
+  // itself some again. What has a pin stays, to be tried again. One call at a time, beside all others but
+  // Resize.
+  void Withhold(uint64_t bytes);
+
   // Touches a huge page of what has not been used so far (large_memory.h): of the index, or of the first
-  // `bytes` of frames. False: there is none. One call at a time, beside all others; takes no lock.
+  // `bytes` of frames; of these none while some are withheld. False: there is none. One call at a time,
+  // beside all others; takes no lock.
   bool TouchNext(uint64_t bytes);
 
   CacheStatistics statistics() const;
@@ -215,6 +223,8 @@ class BlockCache {
   // By a block's hash: 32 bits of the hash of what was missed there last. Anyone's, relaxed.
   std::unique_ptr<std::atomic<uint32_t>[]> missed_;
   uint64_t missed_mask_ = 0;
+  std::vector<BlockFrame> withheld_;  // Of who calls Withhold.
+  std::atomic<uint64_t> withheld_bytes_{0};
   std::atomic<uint64_t> places_bytes_{0};
   std::atomic<uint64_t> resident_bytes_{0};
   ReadFaults faults_;

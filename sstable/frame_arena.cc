@@ -124,6 +124,15 @@ void FrameArena::Close(uint32_t first, uint32_t granules) {
   memory_.GiveBack(begin, end - begin);
 }
 
+void FrameArena::GiveBack(uint32_t first) {
+  PARTITA_ASSERT(!IsFree(first));
+  const size_t begin = AlignUp(size_t{first} * kGranule, kPageSize);
+  const size_t end = (size_t{first} + LengthOf(first)) * kGranule / kPageSize * kPageSize;
+  if (begin >= end) return;
+  toucher_.Forget(begin);
+  memory_.GiveBack(begin, end - begin);
+}
+
 void FrameArena::CheckInvariants() const {
   uint32_t used = 0;
   bool before_free = false;

@@ -37,6 +37,9 @@ class FrameArena {
   void Open(uint32_t first, uint32_t granules);
   void Close(uint32_t first, uint32_t granules);
 
+  // Gives the memory of a used extent back to the kernel, but for pages that it has a part of.
+  void GiveBack(uint32_t first);
+
   // The next huge page of the bookkeeping, or of the memory, from its front, if it lies before this granule.
   // False: there is none. Needs no lock, but one thread at a time.
   bool TouchNext(uint32_t end) {

@@ -68,15 +68,19 @@ TEST_F(MemoryLenderTest, TheCacheHasWhatMemtablesLeave) {
   EXPECT_EQ(CacheMiB(), 16u + 32 - 7);
 }
 
-TEST_F(MemoryLenderTest, WhatOpenTablesKeepIsTakenOutOfWhatIsLent) {
+TEST_F(MemoryLenderTest, WhatOpenTablesKeepIsTakenOutOfWhatIsLentAndThenOutOfTheCache) {
   cache_.CountResident(10 * kMiB);
   lender_.Look(100 * kNanosPerSecond);
   EXPECT_EQ(CacheMiB(), 16u + 32 - 4 - 10);
-  cache_.CountResident(90 * kMiB);
+  cache_.CountResident(28 * kMiB);
   lender_.Look(101 * kNanosPerSecond);
-  EXPECT_EQ(CacheMiB(), 16u);
-  cache_.CountResident(-100 * static_cast<int64_t>(kMiB));
+  EXPECT_EQ(CacheMiB(), 16u + 32 - 4 - 38);
+  cache_.CountResident(62 * kMiB);
   lender_.Look(102 * kNanosPerSecond);
+  EXPECT_GE(CacheMiB(), 16u / 8);
+  EXPECT_LE(CacheMiB(), 16u / 4);
+  cache_.CountResident(-100 * static_cast<int64_t>(kMiB));
+  lender_.Look(103 * kNanosPerSecond);
   EXPECT_EQ(CacheMiB(), 16u + 32 - 4);
 }
 

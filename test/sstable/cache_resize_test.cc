@@ -164,6 +164,54 @@ TEST(CacheResizeTest, MemoryIsTouchedAheadAsFarAsAskedForAndAgainWhenItComesBack
   }
 }
 
+TEST(CacheResizeTest, WhatIsWithheldIsTheKernelsUntilItIsGivenAgain) {
+  BlockCache cache(16 * kMiB);
+  uint64_t next = 0;
+  const auto fill = [&] {
+    for (const uint64_t end = next + 40'000; next < end; ++next) Insert(cache, next);
+  };
+  fill();
+  const uint64_t used = cache.statistics().used_bytes, resident = ResidentBytes();
+  for (const uint64_t withheld : {12, 6, 10}) {
+    cache.Withhold(withheld * kMiB);
+    cache.CheckInvariants();
+    EXPECT_EQ(cache.statistics().capacity_bytes, (16 - withheld) * kMiB);
+    fill();
+    while (cache.TouchNext(100 * kMiB)) {
+    }
+    cache.CheckInvariants();
+    EXPECT_LE(cache.statistics().used_bytes, (16 - withheld) * kMiB);
+    EXPECT_GT(cache.statistics().used_bytes, (used - withheld * kMiB) / 10 * 8);
+    EXPECT_LT(ResidentBytes() + (withheld - 2) * kMiB, resident) << withheld;
+    EXPECT_EQ(cache.Lookup(KeyOf(next - 1)).content(), ContentOf(next - 1));
+  }
+  cache.Withhold(100 * kMiB);
+  fill();
+  EXPECT_GT(cache.statistics().used_bytes, used / 10);
+  cache.Withhold(0);
+  fill();
+  cache.CheckInvariants();
+  EXPECT_GT(cache.statistics().used_bytes, used - kMiB);
+}
+
+TEST(CacheResizeTest, WhatHasAPinIsNotWithheldUntilItIsTriedAgain) {
+  BlockCache cache(4 * kMiB);
+  std::vector<std::pair<uint64_t, BlockPin>> pins;
+  for (uint64_t i = 0; i < 6'000; ++i) {
+    Insert(cache, i);
+    if (i % 20 != 0) continue;
+    if (BlockPin pin = cache.Lookup(KeyOf(i))) pins.emplace_back(i, std::move(pin));
+  }
+  cache.Withhold(3 * kMiB);
+  cache.CheckInvariants();
+  EXPECT_GT(cache.statistics().capacity_bytes, 2 * kMiB);
+  for (const auto& [i, pin] : pins) EXPECT_EQ(pin.content(), ContentOf(i)) << i;
+  pins.clear();
+  cache.Withhold(3 * kMiB);
+  cache.CheckInvariants();
+  EXPECT_EQ(cache.statistics().capacity_bytes, kMiB);
+}
+
 // Under TSan this also proves that memory may come and go beside everyone.
 TEST(CacheResizeTest, ManyThreadsSeeOnlyWhatWasKeptWhileItGrowsAndShrinks) {
   BlockCache cache(kMiB, 3 * kMiB);
@@ -195,6 +243,7 @@ TEST(CacheResizeTest, ManyThreadsSeeOnlyWhatWasKeptWhileItGrowsAndShrinks) {
   std::mt19937_64 random(TestSeed());
   while (running.load() > 0) {
     cache.Resize(kMiB + random() % (2 * kMiB));
+    cache.Withhold(random() % 2 * (random() % (kMiB / 2)));
     std::this_thread::yield();
   }
   for (std::thread& thread : threads) thread.join();
