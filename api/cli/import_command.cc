@@ -9,7 +9,6 @@
 #include "api/cli/import_loop.h"
 #include "api/cli/open_store.h"
 #include "api/cli/record_source.h"
-#include "api/http/accounts.h"
 #include "api/names.h"
 
 // partita import: reader -> pipeline -> table, with a checkpoint now and then.
@@ -59,7 +58,7 @@ class ImportCommand {
     Result<std::optional<ImportCheckpoint>> found = std::optional<ImportCheckpoint>();
     if (source_->resumable()) {
       // As the store was left: an opening would let an earlier state pass for a later one.
-      const auto left = OriginOfTable(store_flags_.directory, Account(), flags_.table);
+      const auto left = OriginOfTable(store_flags_.directory, AccountOf(store_flags_), flags_.table);
       if (left.ok()) origin_ = *left;
       found = LoadCheckpoint(flags_.file, CheckpointAt({}));
       if (flags_.resume && !found.ok()) return found.status();
@@ -68,26 +67,23 @@ class ImportCommand {
     PARTITA_ASSIGN(database_, OpenStore(store_flags_, if_no_store));
     PARTITA_TRY(OpenTargetTable());
     if (!source_->resumable()) return Status();
-    PARTITA_ASSIGN(origin_, OriginOfTable(store_flags_.directory, Account(), flags_.table));
+    PARTITA_ASSIGN(origin_, OriginOfTable(store_flags_.directory, AccountOf(store_flags_), flags_.table));
     return FindStart(found);
   }
 
   Status OpenTargetTable() {
     Result<Table> table = OpenTableOf(*database_, flags_.table);
     if (!table.ok() && table.code() == Code::kNotFound && flags_.create) {
+      const bool is_first = database_->ListTables().empty();
       table = database_->CreateTable(
           flags_.table, {.durability = store_flags_.durability.value_or(Durability::kTableDefault)});
+      if (table.ok() && is_first) TellOfNewAccount(*database_, store_flags_, console_);
     } else if (!table.ok() && table.code() == Code::kNotFound) {
       return Status::NotFound(table.status().message() + "; --create makes it");
     }
     if (!table.ok()) return table.status();
     table_.emplace(std::move(table).value());
     return Status();
-  }
-
-  // Named or not, the development account is the same one.
-  std::string Account() const {
-    return store_flags_.account.empty() ? std::string(http::kDevelopmentAccount) : store_flags_.account;
   }
 
   ImportCheckpoint CheckpointAt(const ImportPosition& position) const {
@@ -97,7 +93,7 @@ class ImportCommand {
     return {.table = flags_.table,
             .store = store,
             .origin = origin_,
-            .account = Account(),
+            .account = AccountOf(store_flags_),
             .mode = flags_.mode,
             .format = std::string(FormatName(format_)),
             .position = position};

@@ -2,6 +2,10 @@
 
 #include <sys/resource.h>
 
+#include <map>
+#include <set>
+
+#include "api/http/accounts.h"
 #include "api/names.h"
 #include "engine/inspect.h"
 
@@ -79,18 +83,53 @@ std::string TableOnServer(const StoreFlags& flags, const std::string& table) {
   return flags.account.empty() || table.empty() ? table : flags.account + "/" + table;
 }
 
+std::string AccountOf(const StoreFlags& flags) {
+  return flags.account.empty() ? std::string(http::kDevelopmentAccount) : flags.account;
+}
+
+std::string TablesOfOthers(const Database& database) {
+  const Result<std::vector<RangeDescription>> ranges = database.ListRanges();
+  if (!ranges.ok()) return "";
+  std::map<std::string, std::set<std::string>> tables_by_account;
+  for (const RangeDescription& range : *ranges) {
+    if (const size_t slash = range.table.find('/'); slash != std::string::npos)
+      tables_by_account[range.table.substr(0, slash)].insert(range.table);
+  }
+  if (tables_by_account.empty()) return "";
+  std::string text;
+  for (const auto& [account, tables] : tables_by_account) {
+    text += text.empty() ? "" : ", ";
+    text += std::to_string(tables.size()) + (tables.size() == 1 ? " table" : " tables") + " of account " +
+            account;
+  }
+  return text + ": --account " + (tables_by_account.size() == 1 ? tables_by_account.begin()->first : "NAME");
+}
+
+Status NoSuchTable(const Database& database, const std::string& name) {
+  std::string known;
+  for (const TableDescription& other : database.ListTables())
+    known += (known.empty() ? "" : ", ") + other.name;
+  const std::string others = TablesOfOthers(database);
+  const std::string has = known.empty() ? "has none" : "has: " + known;
+  return Status::NotFound(
+      "there is no table '" + name + "'; " +
+      (others.empty() ? "the store " + has : "this account " + has + "; the store also has " + others));
+}
+
+void TellOfNewAccount(const Database& database, const StoreFlags& flags, Console& console) {
+  const std::string others = TablesOfOthers(database);
+  if (others.empty()) return;
+  console.err << "partita: this is the first table of account " << AccountOf(flags) << "; the store has "
+              << others << "\n";
+}
+
 Result<Table> OpenTableOf(Database& database, const std::string& name) {
   Result<Table> table = database.OpenTable(name);
   if (table.code() == Code::kInvalidArgument && CheckTableName(name).ok()) {
     return Status::InvalidArgument(
         "'" + name + "' is a raw table: only programs read and write its bytes, by the C++ API");
   }
-  if (table.ok() || table.code() != Code::kNotFound) return table;
-  std::string known;
-  for (const TableDescription& other : database.ListTables())
-    known += (known.empty() ? "" : ", ") + other.name;
-  return Status::NotFound("there is no table '" + name + "'; " +
-                          (known.empty() ? "the store has none" : "the store has: " + known));
+  return table.code() == Code::kNotFound ? NoSuchTable(database, name) : table;
 }
 
 Result<WriteAction> ParseWriteMode(std::string_view mode) {

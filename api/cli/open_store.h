@@ -23,7 +23,21 @@ Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore i
 // For a command that writes, before it opens or reads anything: why --read-only does not go with it. kUsage.
 ExitCode RefuseReadOnly(Console& console, const std::string& command);
 
-// Opens one table; kNotFound names the tables there are.
+// The account whose tables commands see.
+std::string AccountOf(const StoreFlags& flags);
+
+// What `database` does not show, and how to see it, as "2 tables of account contoso: --account contoso";
+// empty: all tables of the store are this account's.
+std::string TablesOfOthers(const Database& database);
+
+// kNotFound, which names the tables there are.
+Status NoSuchTable(const Database& database, const std::string& name);
+
+// After the first table of an account was made: says so where the store has those of others, since it may
+// have been meant for one of them.
+void TellOfNewAccount(const Database& database, const StoreFlags& flags, Console& console);
+
+// Opens one table; errors as NoSuchTable, and kInvalidArgument for a raw one.
 Result<Table> OpenTableOf(Database& database, const std::string& name);
 
 // Of a store that could not be opened for `command`, which knows --admin: with that as advice when somebody

@@ -19,8 +19,15 @@ ExitCode RunTables(const StoreFlags& store, Console& console) {
                              std::string(DurabilityName(table.durability)),
                              FormatDateTime({table.created_ticks})});
     }
+    const bool is_empty = tables.rows.empty();
     report.tables.push_back(std::move(tables));
     PrintAsAsked(store, report, console);
+    const std::string others = is_empty ? TablesOfOthers(database) : "";
+    if (!others.empty()) {
+      console.out.flush();
+      console.err << "partita: account " << AccountOf(store) << " has no table; the store has " << others
+                  << "\n";
+    }
     return Status();
   });
 }
@@ -49,19 +56,24 @@ ExitCode RunCreateTable(const StoreFlags& store, const CreateTableFlags& flags, 
   Status checked = CheckTableName(flags.table);
   if (checked.ok()) checked = CheckSplits(flags);
   if (!checked.ok()) return Fail(console, checked);
-  return WithStore(store, IfNoStore::kCreate, console, [&](Database& database) {
+  return WithStore(store, IfNoStore::kCreate, console, [&](Database& database) -> Status {
     TableOptions options;
     options.durability = store.durability.value_or(Durability::kTableDefault);
     options.split_partition_keys = flags.split_partition_keys;
-    return flags.raw ? database.CreateRawTable(flags.table, options).status()
-                     : database.CreateTable(flags.table, options).status();
+    const bool is_first = database.ListTables().empty();
+    PARTITA_TRY(flags.raw ? database.CreateRawTable(flags.table, options).status()
+                          : database.CreateTable(flags.table, options).status());
+    if (is_first) TellOfNewAccount(database, store, console);
+    return Status();
   });
 }
 
 ExitCode RunDeleteTable(const StoreFlags& store, const std::string& table, Console& console) {
   if (store.read_only) return RefuseReadOnly(console, "delete-table");
-  return WithStore(store, IfNoStore::kFail, console,
-                   [&](Database& database) { return database.DeleteTable(table); });
+  return WithStore(store, IfNoStore::kFail, console, [&](Database& database) {
+    const Status deleted = database.DeleteTable(table);
+    return deleted.code() == Code::kNotFound ? NoSuchTable(database, table) : deleted;
+  });
 }
 
 }  // namespace partita

@@ -223,6 +223,31 @@ TEST_F(StoreCommandTest, AccountsSeeOnlyTheirOwnTables) {
   EXPECT_EQ(Run({"tables", "--account", "No_Account"}).code, ExitCode::kUsage);
 }
 
+// A server with an account of its own made them, and the command names none.
+TEST_F(StoreCommandTest, TablesOfOtherAccountsAreToldOf) {
+  const CommandOutcome made = Run({"create-table", "Orders", "--account", "contoso"});
+  EXPECT_EQ(made.err, "") << "the store is new";
+  ASSERT_EQ(Run({"create-table", "Bills", "--account", "contoso"}).code, ExitCode::kOk);
+  const std::string told = "the store has 2 tables of account contoso: --account contoso\n";
+  EXPECT_EQ(Run({"tables"}).err, "partita: account devstoreaccount1 has no table; " + told);
+  const CommandOutcome scanned = Run({"scan", "Orders"});
+  EXPECT_EQ(scanned.code, ExitCode::kFindings);
+  EXPECT_THAT(scanned.err, HasSubstr("there is no table 'Orders'; this account has none; the store also has "
+                                     "2 tables of account contoso: --account contoso"));
+  EXPECT_EQ(Run({"delete-table", "Orders"}).err, scanned.err);
+
+  const CommandOutcome first = Run({"create-table", "Trips", "--account", "fabrikam"});
+  EXPECT_EQ(first.code, ExitCode::kOk);
+  EXPECT_EQ(first.err, "partita: this is the first table of account fabrikam; " + told);
+  EXPECT_EQ(Run({"create-table", "Cars", "--account", "fabrikam"}).err, "") << "the account is known by now";
+  EXPECT_THAT(Run({"get", "Orders", "p", "r", "--account", "fabrikam"}).err,
+              HasSubstr("this account has: Cars, Trips; the store also has 2 tables of account contoso: "));
+  EXPECT_THAT(Run({"import", Write("in.jsonl", "{}\n"), "--table", "Things", "--create"}).err,
+              HasSubstr("this is the first table of account devstoreaccount1; the store has 2 tables of "
+                        "account contoso, 2 tables of account fabrikam: --account NAME\n"));
+  EXPECT_EQ(Run({"tables"}).err, "");
+}
+
 TEST_F(StoreCommandTest, StatsShowLevelsAndAmplification) {
   MakeStoreWithTableFile();
   const CommandOutcome stats = Run({"stats"});
