@@ -62,6 +62,7 @@ Status CheckOptions(const Options& options) {
     return Status::InvalidArgument("create_if_missing and read_only exclude each other");
   }
   PARTITA_TRY(CheckThroughputTargets(options.throughput));
+  PARTITA_TRY(CheckThroughputNames(options.throughput));
   return CheckAccountName(options.account);
 }
 
@@ -312,6 +313,7 @@ Status Database::CompactAll() {
 }
 Status Database::SetThroughputTargets(const ThroughputTargets& targets) {
   PARTITA_TRY(impl_->CheckUse());
+  PARTITA_TRY(CheckThroughputNames(targets));
   return impl_->store->throttle().SetTargets(targets);
 }
 ThroughputTargets Database::throughput_targets() const {

@@ -135,6 +135,16 @@ Status CheckAccountName(std::string_view name) {
                     "account " + QuotedForMessage(name) + " is no account name: 3 to 24 of a-z and 0-9");
 }
 
+Status CheckThroughputNames(const ThroughputTargets& targets) {
+  for (size_t i = 0; i < targets.rules.size(); ++i) {
+    const ThroughputRule& rule = targets.rules[i];
+    Status checked = rule.account.empty() ? Status() : CheckAccountName(rule.account);
+    if (checked.ok() && !rule.table.empty()) checked = CheckTableName(rule.table);
+    if (!checked.ok()) return checked.WithContext("throughput rule " + std::to_string(i + 1));
+  }
+  return Status();
+}
+
 std::string FoldTableName(std::string_view name) {
   std::string folded(name);
   std::transform(folded.begin(), folded.end(), folded.begin(), AsciiLower);

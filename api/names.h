@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "engine/base/status.h"
+#include "engine/base/throughput_targets.h"
 
 namespace partita {
 
@@ -44,6 +45,10 @@ Status CheckTableName(std::string_view name);
 
 // An account's name: 3 to 24 of [a-z0-9] (kInvalidInput).
 Status CheckAccountName(std::string_view name);
+
+// That each rule names an account and a table that there can be: one that does not would be in force nowhere.
+// What else CheckThroughputTargets tests it does not.
+Status CheckThroughputNames(const ThroughputTargets& targets);
 
 // Table names are unique ignoring case; this is the form to compare. REQUIRES: a valid name.
 std::string FoldTableName(std::string_view name);

@@ -426,7 +426,8 @@ class Database {
   // Flushes, then compacts until nothing is due. As Flush; kCorruption.
   Status CompactAll();
 
-  // Puts other throughput targets in force, at once and until the store is closed. kInvalidArgument.
+  // Puts other throughput targets in force, at once and until the store is closed. kInvalidArgument
+  // names the rule, also one for an account or table that cannot be; there need not be any such one yet.
   Status SetThroughputTargets(const ThroughputTargets& targets);
   ThroughputTargets throughput_targets() const;
 

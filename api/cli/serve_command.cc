@@ -254,7 +254,7 @@ ExitCode RunServe(const StoreFlags& store, const ServeFlags& flags, Console& con
   console.interrupts.ArmReload();
   KeepHeapSmall(settings->store.memory_bytes);
   HeapTrimmer trimmer(settings->store.memory_bytes);
-  Serving serving(*settings, [&flags] { return ResolveThroughput(flags); });
+  Serving serving(*settings, [&] { return ResolveThroughput(flags, settings->accounts); });
   const Status started = serving.Start();
   if (!started.ok()) {
     serving.Stop();

@@ -7,6 +7,7 @@
 
 #include "api/cli/figures.h"
 #include "api/cli/settings_file.h"
+#include "api/names.h"
 
 namespace partita {
 
@@ -149,7 +150,24 @@ Status TakeAdmin(const ServeFlags& flags, const SettingsFile& file, ServeSetting
   return Status();
 }
 
-Result<ThroughputTargets> ThroughputOf(const ServeFlags& flags, const SettingsFile& file) {
+// A rule for an account that is not served would be in force nowhere.
+Status CheckAccountsOfRules(const ThroughputTargets& targets,
+                            const std::vector<http::AccountSettings>& accounts) {
+  std::string names;
+  for (const http::AccountSettings& account : accounts) names += (names.empty() ? "" : ", ") + account.name;
+  for (size_t i = 0; i < targets.rules.size(); ++i) {
+    const std::string& wanted = targets.rules[i].account;
+    const bool is_served = wanted.empty() || std::any_of(accounts.begin(), accounts.end(),
+                                                         [&](const auto& one) { return one.name == wanted; });
+    if (is_served) continue;
+    return Status::InvalidArgument("throughput rule " + std::to_string(i + 1) + ": account '" + wanted +
+                                   "' is none of those that are configured: " + names);
+  }
+  return Status();
+}
+
+Result<ThroughputTargets> ThroughputOf(const ServeFlags& flags, const SettingsFile& file,
+                                       const std::vector<http::AccountSettings>& accounts) {
   std::string text = flags.throughput;
   TakeIfEmpty(&text, file.throughput);
   ThroughputTargets targets;
@@ -158,17 +176,20 @@ Result<ThroughputTargets> ThroughputOf(const ServeFlags& flags, const SettingsFi
   }
   targets.rules = file.throughput_rules;
   PARTITA_TRY(CheckThroughputTargets(targets));
+  PARTITA_TRY(CheckThroughputNames(targets));
+  PARTITA_TRY(CheckAccountsOfRules(targets, accounts));
   return targets;
 }
 
 }  // namespace
 
-Result<ThroughputTargets> ResolveThroughput(const ServeFlags& flags) {
+Result<ThroughputTargets> ResolveThroughput(const ServeFlags& flags,
+                                            const std::vector<http::AccountSettings>& accounts) {
   SettingsFile file;
   if (!flags.settings_file.empty()) {
     PARTITA_ASSIGN(file, ReadSettingsFile(flags.settings_file));
   }
-  return ThroughputOf(flags, file);
+  return ThroughputOf(flags, file, accounts);
 }
 
 Result<ListenAddress> ParseListenAddress(std::string_view text, bool tls) {
@@ -232,9 +253,9 @@ Result<ServeSettings> ResolveServeSettings(const StoreFlags& store, const ServeF
     return Status::InvalidArgument("connections-max is 1 to " + std::to_string(kConnectionsMax));
   }
   if (connections) settings.connections_max = static_cast<uint32_t>(*connections);
-  PARTITA_ASSIGN(settings.throughput, ThroughputOf(flags, file));
   PARTITA_TRY(TakeListen(flags, file, &settings));
   PARTITA_TRY(TakeAccounts(flags, file, azurite_accounts, &settings));
+  PARTITA_ASSIGN(settings.throughput, ThroughputOf(flags, file, settings.accounts));
   PARTITA_TRY(TakeAdmin(flags, file, &settings));
   // Names and keys are checked here, before a store is opened.
   Result<http::AccountSet> checked = http::AccountSet::Create(settings.accounts);

@@ -48,8 +48,10 @@ struct ServeSettings {
 Result<ServeSettings> ResolveServeSettings(const StoreFlags& store, const ServeFlags& flags,
                                            std::string_view azurite_accounts);
 
-// The throughput targets alone, for a service that runs: the settings file is read anew. Errors as above.
-Result<ThroughputTargets> ResolveThroughput(const ServeFlags& flags);
+// The throughput targets alone, for a service that runs and has `accounts`: the settings file is read anew.
+// Errors as above.
+Result<ThroughputTargets> ResolveThroughput(const ServeFlags& flags,
+                                            const std::vector<http::AccountSettings>& accounts);
 
 // "127.0.0.1:10002", "[::1]:10002", "localhost:10002", each maybe behind http:// or https://; without a
 // scheme TLS is as `tls` says. kInvalidArgument.

@@ -224,6 +224,13 @@ TEST_F(ThroughputTest, WhoWaitsForAPageLooksAtTheTimeLimitAndAtCancelled) {
 
 TEST_F(ThroughputTest, BadTargetsAreRefusedAtOpenAndLater) {
   EXPECT_EQ(database_->SetThroughputTargets({.account_rate = 1'000'000'000}).code(), Code::kInvalidArgument);
+  // They would be in force nowhere.
+  for (const ThroughputRule& rule : {ThroughputRule{.account = "Contoso", .partition_rate = 1},
+                                     ThroughputRule{.table = "Ord-ers", .partition_rate = 1}}) {
+    const Status refused = database_->SetThroughputTargets({.rules = {{.account_rate = 5}, rule}});
+    EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+    EXPECT_NE(refused.message().find("throughput rule 2"), std::string::npos) << refused.ToString();
+  }
   EXPECT_TRUE(database_->throughput_targets().IsOff());
   Options options;
   options.directory = directory_.path() + "/other";
@@ -231,6 +238,10 @@ TEST_F(ThroughputTest, BadTargetsAreRefusedAtOpenAndLater) {
   Result<std::unique_ptr<Database>> opened = Database::Open(options);
   EXPECT_EQ(opened.code(), Code::kInvalidArgument);
   EXPECT_NE(opened.status().message().find("throughput rule 1"), std::string::npos);
+  options.throughput.rules = {{.table = "no name", .partition_rate = 1}};
+  EXPECT_EQ(Database::Open(options).code(), Code::kInvalidArgument);
+  // A table that is not there yet is limited when it is made.
+  EXPECT_TRUE(database_->SetThroughputTargets({.rules = {{.table = "Later", .partition_rate = 1}}}).ok());
 }
 
 }  // namespace

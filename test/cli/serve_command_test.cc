@@ -225,7 +225,7 @@ TEST_F(ServeCommandTest, ThroughputTargetsAreReadAnewWhenAsked) {
       {"--data", store_, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--settings", file},
       {[&] {
          EXPECT_THAT(printed(), HasSubstr("throughput  storage\n"));
-         write("throughput = \"partition=5\"\n[[throughput-rule]]\ntable = \"T\"\npartition-rate = 9\n");
+         write("throughput = \"partition=5\"\n[[throughput-rule]]\ntable = \"Things\"\npartition-rate = 9\n");
          return Wish::kReload;
        },
        [&] {

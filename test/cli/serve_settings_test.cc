@@ -134,7 +134,7 @@ TEST_F(ServeSettingsTest, ThroughputTargetsAreReadAndTheCommandLineWins) {
       "throughput = \"storage\"\n[[throughput-rule]]\naccount = \"contoso\"\ntable = \"Orders\"\n"
       "partition-prefix = \"eu-\"\npartition-rate = 500\n[[throughput-rule]]\naccount = \"contoso\"\n"
       "account-rate = 0\n[[throughput-rule]]\ntable = \"Lines\"\ntotal-rate = 800\n");
-  const Result<ThroughputTargets> read = ResolveThroughput({.settings_file = file});
+  const Result<ThroughputTargets> read = ResolveThroughput({.settings_file = file}, {{.name = "contoso"}});
   ASSERT_TRUE(read.ok()) << read.status().message();
   ThroughputTargets expected = ThroughputTargets::Storage();
   expected.rules = {
@@ -142,12 +142,14 @@ TEST_F(ServeSettingsTest, ThroughputTargetsAreReadAndTheCommandLineWins) {
       {.account = "contoso", .account_rate = 0},
       {.table = "Lines", .total_rate = 800}};
   EXPECT_EQ(*read, expected);
-  EXPECT_EQ(ResolveServeSettings(store_, {.settings_file = file}, "")->throughput, expected);
+  EXPECT_EQ(ResolveServeSettings(store_, {.settings_file = file}, "contoso:a2V5")->throughput, expected);
 
   expected.partition_rate = 7;
   expected.account_rate = 0;
-  EXPECT_EQ(ResolveThroughput({.settings_file = file, .throughput = "partition=7"}).value(), expected);
-  EXPECT_TRUE(ResolveThroughput({})->IsOff());
+  EXPECT_EQ(
+      ResolveThroughput({.settings_file = file, .throughput = "partition=7"}, {{.name = "contoso"}}).value(),
+      expected);
+  EXPECT_TRUE(ResolveThroughput({}, {})->IsOff());
 }
 
 TEST_F(ServeSettingsTest, BadThroughputTargetsAreRefused) {
@@ -159,6 +161,27 @@ TEST_F(ServeSettingsTest, BadThroughputTargetsAreRefused) {
   EXPECT_THAT(refusal("[[throughput-rule]]\npartition-rate = -1\n"), HasSubstr(":1: a rate is 0"));
   EXPECT_THAT(refusal("[[throughput-rule]]\npartition-rate = 20000000\n"), HasSubstr("to 10000000"));
   EXPECT_THAT(refusal("[[throughput-rule]]\npartition_rate = 1\n"), HasSubstr("mean partition-rate?"));
+  // No table and no account can be called so: it would limit nothing.
+  EXPECT_THAT(refusal("[[throughput-rule]]\ntable = \"Ord*\"\npartition-rate = 1\n"),
+              AllOf(HasSubstr("rule 1"), HasSubstr("table name \"Ord*\""), HasSubstr("at byte 3")));
+  EXPECT_THAT(refusal("[[throughput-rule]]\naccount = \"Contoso\"\npartition-rate = 1\n"),
+              HasSubstr("rule 1: account \"Contoso\" is no account name"));
+}
+
+TEST_F(ServeSettingsTest, ThroughputRulesAreForAccountsThatAreServed) {
+  const std::string file = Write(
+      "[[throughput-rule]]\npartition-rate = 5\n"
+      "[[throughput-rule]]\naccount = \"contso\"\naccount-rate = 5\n");
+  const std::string refusal =
+      "throughput rule 2: account 'contso' is none of those that are configured: contoso, fabrikam";
+  EXPECT_EQ(Refusal({.settings_file = file}, "contoso:a2V5;fabrikam:a2V5"), refusal);
+  EXPECT_EQ(ResolveThroughput({.settings_file = file}, {{.name = "contoso"}, {.name = "fabrikam"}})
+                .status()
+                .message(),
+            refusal)
+      << "as a reload asks";
+  EXPECT_EQ(Refusal({.settings_file = file}, "contso:a2V5"), "accepted");
+  EXPECT_THAT(Refusal({.settings_file = file}), HasSubstr("configured: devstoreaccount1"));
 }
 
 TEST_F(ServeSettingsTest, UnknownSettingsAreRefusedWithLineAndNearestName) {
@@ -182,7 +205,8 @@ TEST_F(ServeSettingsTest, ValuesOfTheWrongKindAreRefused) {
 TEST_F(ServeSettingsTest, AFileThatCannotBeReadIsToldAndAnEmptyOneSaysNothing) {
   EXPECT_EQ(Refusal({.settings_file = directory_}), "settings file " + directory_ + ": Is a directory");
   EXPECT_EQ(ResolveServeSettings(store_, {.settings_file = directory_}, "").code(), Code::kIoError);
-  EXPECT_EQ(ResolveThroughput({.settings_file = directory_}).code(), Code::kIoError) << "as a reload asks";
+  EXPECT_EQ(ResolveThroughput({.settings_file = directory_}, {}).code(), Code::kIoError)
+      << "as a reload asks";
   EXPECT_EQ(Refusal({.settings_file = Write("")}), "accepted");
 }
 
