@@ -29,7 +29,9 @@ class ImportCommand {
 
   ExitCode Run() {
     const Status prepared = Prepare();
-    if (!prepared.ok()) return Finish(FailToStart(console_, prepared));
+    if (!prepared.ok() && database_ == nullptr) return FailToStart(console_, prepared);
+    // That a table does not exist is an answer, unlike a store or file that is not there.
+    if (!prepared.ok()) return Finish(Fail(console_, prepared));
     const uint64_t total = source_->size();
     Progress progress(console_, "import", Progress::Unit::kBytes, total);
     progress.StartAt(start_.offset, start_.imported + start_.bad);
