@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/cli/admin_parameters.h"
 #include "api/cli/admin_post.h"
 #include "api/cli/admin_ranges.h"
 #include "api/cli/heat_json.h"
@@ -107,6 +108,7 @@ ServerMetrics AdminHandler::Collect() const {
 Result<std::string> AdminHandler::Heat(std::string_view query) const {
   http::QueryParameters parameters;
   PARTITA_TRY(Parse(query, &parameters));
+  PARTITA_TRY(CheckParameterNames(parameters, {"seconds", "columns", "buckets", "top", "table", "by"}));
   HeatWindow window;
   uint32_t top = 10;
   PARTITA_TRY(TakeNumber(parameters, "seconds", &window.seconds));
@@ -126,6 +128,7 @@ Result<std::string> AdminHandler::Heat(std::string_view query) const {
 Result<std::string> AdminHandler::Ranges(std::string_view query) const {
   http::QueryParameters parameters;
   PARTITA_TRY(Parse(query, &parameters));
+  PARTITA_TRY(CheckParameterNames(parameters, {"table"}));
   PARTITA_ASSIGN(const std::vector<RangeDescription> ranges, database_.ListRanges(parameters.Get("table")));
   return RangesJson(ranges);
 }
@@ -197,7 +200,8 @@ void AdminHandler::AnswerPage(std::string_view path, std::string_view query,
     AnswerJson(StallsJson(database_.Stalls()), response);
   } else {
     Answer(404, kPlain,
-           "there are /healthz, /readyz, /metrics, /heat, /ranges and /stalls; to POST, /backup and /scrub\n",
+           "there are /healthz, /readyz, /metrics, /heat (with seconds, columns, buckets, top, table, by), "
+           "/ranges (with table) and /stalls; to POST, /backup and /scrub\n",
            response);
   }
 }

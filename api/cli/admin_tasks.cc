@@ -1,9 +1,8 @@
 #include "api/cli/admin_tasks.h"
 
-#include <algorithm>
 #include <charconv>
-#include <initializer_list>
 
+#include "api/cli/admin_parameters.h"
 #include "api/cli/admin_post.h"
 #include "api/cli/maintenance_json.h"
 #include "api/http/query_parameters.h"
@@ -17,15 +16,6 @@ struct Asked {
   bool copy = false;
   uint64_t bytes_per_second = 0, seconds = 0;
 };
-
-// One that is misspelt must not be taken for one that is not given.
-Status CheckNames(const http::QueryParameters& parameters, std::initializer_list<std::string_view> known) {
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    if (std::find(known.begin(), known.end(), parameters.name(i)) != known.end()) continue;
-    return Status::InvalidArgument("there is no parameter '" + std::string(parameters.name(i)) + "'");
-  }
-  return Status();
-}
 
 // 0 when it is not given.
 Result<uint64_t> TakeAmount(const http::QueryParameters& parameters, const char* name) {
@@ -52,11 +42,11 @@ Result<Asked> ReadTask(std::string_view path, std::string_view query) {
   Asked asked;
   PARTITA_ASSIGN(asked.bytes_per_second, TakeAmount(parameters, "rate"));
   if (path == "/scrub") {
-    PARTITA_TRY(CheckNames(parameters, {"rate", "within"}));
+    PARTITA_TRY(CheckParameterNames(parameters, {"rate", "within"}));
     PARTITA_ASSIGN(asked.seconds, TakeAmount(parameters, "within"));
     return asked;
   }
-  PARTITA_TRY(CheckNames(parameters, {"rate", "to", "base", "copy"}));
+  PARTITA_TRY(CheckParameterNames(parameters, {"rate", "to", "base", "copy"}));
   PARTITA_ASSIGN(asked.directory, TakeDirectory(parameters, "to"));
   PARTITA_ASSIGN(asked.base, TakeDirectory(parameters, "base"));
   if (asked.directory.empty()) return Status::InvalidArgument("where to? Name a new directory: to=DIR");

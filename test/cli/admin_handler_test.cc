@@ -74,11 +74,26 @@ TEST_F(AdminHandlerTest, AServerIsReadyUntilItStopsAndAliveUntilItEnds) {
 }
 
 TEST_F(AdminHandlerTest, OnlyItsPagesAreThereAndOnlyForReading) {
-  EXPECT_EQ(Ask(http::Method::kGet, "/devstoreaccount1/Tables").status, 404);
+  const http::HttpResponse unknown = Ask(http::Method::kGet, "/devstoreaccount1/Tables");
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_THAT(unknown.body, HasSubstr("/heat (with seconds, columns, buckets, top, table, by)"));
   EXPECT_EQ(Ask(http::Method::kPost, "/healthz").status, 405);
   const http::HttpResponse head = Ask(http::Method::kHead, "/healthz");
   EXPECT_EQ(head.status, 200);
   EXPECT_TRUE(head.omit_body);
+}
+
+// The answer would be of another time or of all tables, without a word.
+TEST_F(AdminHandlerTest, AMisspeltParameterIsRefused) {
+  const http::HttpResponse ranges = Ask(http::Method::kGet, "/ranges?tabel=Orders");
+  EXPECT_EQ(ranges.status, 400);
+  EXPECT_EQ(ranges.body, "there is no parameter 'tabel'; there are: table\n");
+  const http::HttpResponse heat = Ask(http::Method::kGet, "/heat?seconds=60&bucket=3");
+  EXPECT_EQ(heat.status, 400);
+  EXPECT_THAT(heat.body, HasSubstr("no parameter 'bucket'; there are: seconds, columns, buckets"));
+  EXPECT_EQ(Ask(http::Method::kGet, "/heat?seconds=60&columns=2&buckets=3&top=1&table=Orders&by=cpu").status,
+            200);
+  EXPECT_EQ(Ask(http::Method::kGet, "/ranges?table=Orders").status, 200);
 }
 
 TEST_F(AdminHandlerTest, RangesAreSplitMovedAndMerged) {
