@@ -27,7 +27,7 @@ Result<std::string> WhyPowerIsNotGiven(const std::string& directory);
 
 // Starts the real world: files of the directory, clocks, one worker a shard, helpers. It ends its
 // threads when destroyed, after the store was closed. kUnsupported when the backend cannot be had,
-// kNotFound for a missing directory.
+// kNotFound for a missing directory, kInvalidArgument for what is none.
 Result<std::unique_ptr<Runtime>> OpenWorld(const WorldOptions& options);
 
 // Memory of this process that is in RAM, in bytes; 0 when the kernel does not say.

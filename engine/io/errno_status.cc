@@ -60,6 +60,11 @@ Status ErrnoStatus(std::string_view operation, std::string_view path, int error)
   return Status(CodeOf(error), std::move(message));
 }
 
+Status ErrnoStatusOfDirectory(std::string_view operation, std::string_view directory, int error) {
+  Status status = ErrnoStatus(operation, directory, error);
+  return error == ENOTDIR ? Status::InvalidArgument(status.message()) : status;
+}
+
 Status ErrnoStatusAt(std::string_view operation, std::string_view path, uint64_t offset, int error) {
   std::string place(operation);
   place.append(" at offset ").append(std::to_string(offset)).append(" of");

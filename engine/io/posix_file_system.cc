@@ -100,7 +100,7 @@ std::string HolderOf(int descriptor) {
 Result<std::unique_ptr<PosixFileSystem>> PosixFileSystem::Open(const std::string& directory,
                                                                BatchReads batch_reads) {
   int root = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (root < 0) return ErrnoStatus("open directory", directory, errno);
+  if (root < 0) return ErrnoStatusOfDirectory("open directory", directory, errno);
   return std::unique_ptr<PosixFileSystem>(new PosixFileSystem(directory, root, batch_reads));
 }
 

@@ -29,7 +29,7 @@ enum class BatchReads : uint8_t {
 // the medium.
 class PosixFileSystem final : public FileSystem {
  public:
-  // kNotFound when `directory` is missing.
+  // kNotFound when `directory` is missing, kInvalidArgument when it is no directory.
   static Result<std::unique_ptr<PosixFileSystem>> Open(const std::string& directory, BatchReads batch_reads);
   ~PosixFileSystem() override;
 

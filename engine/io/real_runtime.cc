@@ -52,7 +52,7 @@ Status CheckOptions(const RealRuntimeOptions& options) {
 // have been killed before its name was flushed, or told that the flush failed (F29).
 Status CreateRoot(const std::string& directory) {
   const bool made = mkdir(directory.c_str(), 0700) == 0;
-  if (!made && errno != EEXIST) return ErrnoStatus("create directory", directory, errno);
+  if (!made && errno != EEXIST) return ErrnoStatusOfDirectory("create directory", directory, errno);
   std::error_code error;
   const std::filesystem::path path =
       std::filesystem::canonical(directory, error);  // "store/" is named "store".

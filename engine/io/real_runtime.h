@@ -35,7 +35,8 @@ class RealRuntime final : public Runtime {
  public:
   // Starts all threads. Features are probed now, not at first use (F59): when io_uring is asked
   // for and cannot be set up, kUnsupported names the errno, its likely cause and what to do; the
-  // backend is never changed silently (F80). kNotFound: the directory is missing.
+  // backend is never changed silently (F80). kNotFound: the directory is missing; kInvalidArgument: it is
+  // none.
   static Result<std::unique_ptr<RealRuntime>> Open(const RealRuntimeOptions& options);
 
   // Runs what is queued on the helpers, waits for all I/O in flight (F60) and for timers, and ends

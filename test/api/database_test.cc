@@ -486,6 +486,16 @@ TEST_P(DatabaseTest, ADirectoryThatIsNotAStoreIsLeftAlone) {
   Result<std::unique_ptr<Database>> opened = Database::Open(options);
   EXPECT_EQ(opened.code(), Code::kInvalidArgument);
   EXPECT_THAT(opened.status().message(), HasSubstr("cat.jpg"));
+  // A file is no directory, nor is what is said to lie in it.
+  for (const bool create : {true, false}) {
+    for (const char* place : {"/cat.jpg", "/cat.jpg/store"}) {
+      options.directory = path + place;
+      options.create_if_missing = create;
+      opened = Database::Open(options);
+      EXPECT_EQ(opened.code(), Code::kInvalidArgument) << opened.status().ToString();
+      EXPECT_THAT(opened.status().message(), HasSubstr("Not a directory"));
+    }
+  }
   options.directory = directory_.path() + "/nowhere";
   options.create_if_missing = false;
   EXPECT_EQ(Database::Open(options).code(), Code::kNotFound);
