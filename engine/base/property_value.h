@@ -59,8 +59,10 @@ class PropertyValue {
   PropertyValue(std::string value) : value_(std::move(value)) {}         // NOLINT: implicit by intent
   PropertyValue(std::string_view value) : value_(std::string(value)) {}  // NOLINT: implicit by intent
   PropertyValue(const char* value) : value_(std::string(value)) {}       // NOLINT: implicit by intent
+  PropertyValue(char* value) : value_(std::string(value)) {}             // NOLINT: implicit by intent
   PropertyValue(int32_t value) : value_(value) {}                        // NOLINT: implicit by intent
   PropertyValue(int64_t value) : value_(value) {}                        // NOLINT: implicit by intent
+  PropertyValue(long long value) : value_(int64_t{value}) {}             // NOLINT: another type than int64_t
   PropertyValue(double value) : value_(value) {}                         // NOLINT: implicit by intent
   PropertyValue(bool value) : value_(value) {}                           // NOLINT: implicit by intent
   PropertyValue(DateTime value) : value_(value) {}                       // NOLINT: implicit by intent

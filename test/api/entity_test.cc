@@ -3,6 +3,8 @@
 #include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 #include "api/entity_codec.h"
 #include "api/limits.h"
 #include "api/names.h"
@@ -115,6 +117,15 @@ TEST(EntityTest, SetKeepsThePlaceAndChangesTheType) {
   EXPECT_TRUE(entity.Erase("a"));
   EXPECT_FALSE(entity.Erase("a"));
   EXPECT_EQ(entity.property_count(), 1u);
+}
+
+TEST(EntityTest, TakesTextOfABufferAndWholeNumbersOfTheWidestType) {
+  char name[16];
+  std::snprintf(name, sizeof(name), "device-%d", 7);
+  Entity entity("p", "r");
+  entity.Set("Name", name).Set("Ticks", 1LL << 40);
+  EXPECT_EQ(*entity.GetString("Name"), "device-7");
+  EXPECT_EQ(*entity.GetInt64("Ticks"), int64_t{1} << 40);
 }
 
 TEST(EntityTest, GetIntegerReadsBothWidthsAndNothingElse) {

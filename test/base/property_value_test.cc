@@ -15,8 +15,12 @@ namespace {
 TEST(PropertyValueTest, TheTypeFollowsFromWhatItWasMadeOf) {
   EXPECT_EQ(PropertyValue("x").type(), PropertyType::kString);
   EXPECT_EQ(PropertyValue(std::string_view("x")).type(), PropertyType::kString);
+  char buffer[8] = "x";
+  EXPECT_EQ(*PropertyValue(buffer).if_string(), "x");
   EXPECT_EQ(PropertyValue(5).type(), PropertyType::kInt32);
   EXPECT_EQ(PropertyValue(int64_t{5}).type(), PropertyType::kInt64);
+  static_assert(!std::is_same_v<int64_t, long long>);
+  EXPECT_EQ(*PropertyValue(5LL).if_int64(), 5);
   EXPECT_EQ(PropertyValue(5.0).type(), PropertyType::kDouble);
   EXPECT_EQ(PropertyValue(true).type(), PropertyType::kBoolean);
   EXPECT_EQ(PropertyValue(DateTime{5}).type(), PropertyType::kDateTime);
@@ -27,6 +31,7 @@ TEST(PropertyValueTest, TheTypeFollowsFromWhatItWasMadeOf) {
 TEST(PropertyValueTest, NoOtherTypeConvertsByAccident) {
   static_assert(!std::is_constructible_v<PropertyValue, uint64_t>);
   static_assert(!std::is_constructible_v<PropertyValue, uint32_t>);
+  static_assert(!std::is_constructible_v<PropertyValue, unsigned long long>);
   static_assert(!std::is_constructible_v<PropertyValue, char>);
   static_assert(!std::is_constructible_v<PropertyValue, float>);
   static_assert(!std::is_constructible_v<PropertyValue, void*>);
