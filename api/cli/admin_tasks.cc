@@ -4,6 +4,7 @@
 
 #include "api/cli/admin_parameters.h"
 #include "api/cli/admin_post.h"
+#include "api/cli/figures.h"
 #include "api/cli/maintenance_json.h"
 #include "api/http/query_parameters.h"
 
@@ -41,6 +42,7 @@ Result<Asked> ReadTask(std::string_view path, std::string_view query) {
     return Status::InvalidArgument("the query of the URL cannot be read; names must be UTF-8");
   Asked asked;
   PARTITA_ASSIGN(asked.bytes_per_second, TakeAmount(parameters, "rate"));
+  if (asked.bytes_per_second > 0) PARTITA_TRY(CheckTaskRate(asked.bytes_per_second).WithContext("rate"));
   if (path == "/scrub") {
     PARTITA_TRY(CheckParameterNames(parameters, {"rate", "within"}));
     PARTITA_ASSIGN(asked.seconds, TakeAmount(parameters, "within"));

@@ -367,11 +367,7 @@ Status FillStoreFlags(Words* words) {
   if (!words->rate.empty()) {
     Result<uint64_t> rate = ParseBytes(words->rate);
     if (!rate.ok()) return rate.status().WithContext("--rate");
-    // Which would be no limit.
-    if (*rate == 0) {
-      return Status::InvalidArgument("--rate takes a byte a second or more, such as 50M; not '" +
-                                     words->rate + "'");
-    }
+    PARTITA_TRY(CheckTaskRate(*rate).WithContext("--rate " + words->rate));
     words->backup.bytes_per_second = words->scrub.bytes_per_second = words->repair.bytes_per_second = *rate;
   }
   words->store.shards = words->shards;

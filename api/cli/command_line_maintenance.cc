@@ -7,7 +7,8 @@ namespace {
 
 void AddRate(CLI::App* command, Words* words) {
   command
-      ->add_option("--rate", words->rate, "Bytes read and written a second at most, like 50M; default: any")
+      ->add_option("--rate", words->rate,
+                   "Bytes read and written a second at most, 64K or more, like 50M; default: any")
       ->check(NotEmpty())
       ->type_name("SIZE");
 }

@@ -95,4 +95,12 @@ Result<uint64_t> ParseBytes(std::string_view text) {
   return static_cast<uint64_t>(bytes);
 }
 
+Status CheckTaskRate(uint64_t bytes_per_second) {
+  if (bytes_per_second >= kTaskRateMin) return Status();
+  return Status::InvalidArgument(
+      "a rate is 64K or more a second, such as 50M: at less a single log file may take a quarter of an hour, "
+      "and "
+      "nothing seems to go on");
+}
+
 }  // namespace partita

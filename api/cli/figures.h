@@ -19,6 +19,11 @@ std::string FormatRate(double count, double seconds, std::string_view unit);  //
 // kInvalidArgument.
 Result<uint64_t> ParseBytes(std::string_view text);
 
+// Of a long task, in bytes a second.
+inline constexpr uint64_t kTaskRateMin = 64 << 10;
+// kInvalidArgument, which says why, below kTaskRateMin.
+Status CheckTaskRate(uint64_t bytes_per_second);
+
 // "30s", "90m", "12h", "7d" in seconds; at most seven digits. Nothing for other texts.
 std::optional<int64_t> ParseDuration(std::string_view text);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/cli/figures.h"
+#include "engine/base/assert.h"
 
 namespace partita {
 
@@ -16,12 +17,24 @@ constexpr std::string_view kEraseLine = "\r\x1b[K";
 
 }  // namespace
 
+double SecondsLeft(const Course& course) {
+  PARTITA_ASSERT(course.done > 0);
+  const double by_rate = static_cast<double>(course.total - std::min(course.done, course.total)) *
+                         course.seconds / static_cast<double>(course.done);
+  return std::max({0.0, by_rate, course.seconds_min - course.seconds});
+}
+
 Progress::Progress(Console& console, std::string label, Unit unit, uint64_t total)
     : console_(console), label_(std::move(label)), unit_(unit), total_(total) {}
 
 void Progress::StartAt(uint64_t done, uint64_t records) {
   first_done_ = done;
   first_records_ = records;
+}
+
+void Progress::SetTotal(uint64_t total, double seconds_min) {
+  total_ = total;
+  seconds_min_ = seconds_min;
 }
 
 void Progress::Update(uint64_t done, uint64_t records) {
@@ -58,9 +71,10 @@ std::string Progress::Line(uint64_t done, uint64_t records) const {
   if (unit_ != Unit::kRecords) line += "  " + FormatBytes(done);
   if (unit_ != Unit::kBytesAlone)
     line += "  " + FormatRate(static_cast<double>(records - first_records_), seconds, "records");
-  const double rate = static_cast<double>(done - first_done_) / seconds;
-  if (total_ > done && rate > 0) {
-    line += "  " + FormatSeconds(static_cast<double>(total_ - done) / rate) + " left";
+  if (total_ > 0 && done > first_done_) {
+    const double left =
+        SecondsLeft({done - first_done_, total_ - std::min(first_done_, total_), seconds, seconds_min_});
+    if (left > 0) line += "  " + FormatSeconds(left) + " left";
   }
   return line;
 }

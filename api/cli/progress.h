@@ -8,6 +8,16 @@
 
 namespace partita {
 
+// How far a command is after so many seconds, and how long it takes at least because it is held back. A
+// large file is counted at once, and then waited for, so that the rate until now tells too little.
+struct Course {
+  uint64_t done = 0, total = 0;
+  double seconds = 0;
+  double seconds_min = 0;
+};
+// REQUIRES: course.done > 0.
+double SecondsLeft(const Course& course);
+
 // How far a long command is, on the error stream: a bar with rate and time left, drawn in place ten times a
 // second, when that is a terminal; elsewhere a line every five seconds. Used by one thread.
 //
@@ -30,6 +40,9 @@ class Progress {
 
   double seconds() const { return Elapsed(started_); }
 
+  // For a command that learns on its way how much there is to do, and is held back to take so long at least.
+  void SetTotal(uint64_t total, double seconds_min);
+
   // For a resumed command: rates and time left count from here.
   void StartAt(uint64_t done, uint64_t records);
 
@@ -43,7 +56,8 @@ class Progress {
   Console& console_;
   const std::string label_;
   const Unit unit_;
-  const uint64_t total_;
+  uint64_t total_;
+  double seconds_min_ = 0;
   const Time started_ = std::chrono::steady_clock::now();
   Time printed_ = started_;
   uint64_t first_done_ = 0, first_records_ = 0;

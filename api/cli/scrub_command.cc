@@ -58,7 +58,7 @@ ExitCode RunScrub(const StoreFlags& store, const ScrubFlags& flags, Console& con
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
   if (!database.ok()) return FailToStart(console, AdviseAdmin(database.status(), "partita scrub"));
   TaskWatcher watcher(console, "scrub");
-  options.pace = watcher.Pace(flags.bytes_per_second);
+  options.pace = watcher.Pace(flags.bytes_per_second, options.period_seconds);
   const Result<ScrubReport> scrubbed = (*database)->Scrub(options);
   watcher.Finish();
   if (!scrubbed.ok()) return CloseStore(**database, Fail(console, scrubbed.status()), console);

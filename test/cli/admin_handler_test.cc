@@ -176,8 +176,8 @@ TEST_F(AdminHandlerTest, ABackupThatIsAskedForWronglySaysWhy) {
   for (const std::string& target :
        {"/backup?" + std::string(), std::string("/backup?to=backup"), "/backup?" + to + "&base=backup",
         "/backup?" + to + "&bas=/backup", "/backup?" + to + "&copy=0", "/backup?" + to + "&rate=0",
-        "/backup?" + to + "&rate=5M", std::string("/scrub?within=0"), std::string("/scrub?within=1d"),
-        "/scrub?" + to}) {
+        "/backup?" + to + "&rate=65535", std::string("/scrub?rate=50"), "/backup?" + to + "&rate=5M",
+        std::string("/scrub?within=0"), std::string("/scrub?within=1d"), "/scrub?" + to}) {
     EXPECT_EQ(Send(Change(target, "{}")).status, 400) << target;
   }
   EXPECT_EQ(Send(Change("/backup?" + to + "&base=/nowhere", "{}")).status, 404);

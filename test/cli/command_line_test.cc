@@ -1,5 +1,6 @@
 #include "api/cli/figures.h"
 #include "api/cli/nearest_name.h"
+#include "api/cli/progress.h"
 #include "test/cli/command_fixture.h"
 
 namespace partita {
@@ -94,6 +95,16 @@ TEST(NearestNameTest, FindsSwapsOmissionsAndBeginnings) {
   EXPECT_EQ(NearestName("--fromat", names), "--format");
   EXPECT_EQ(NearestName("--dura", names), "--durability");
   EXPECT_EQ(NearestName("--zebra-crossing", names), "");
+}
+
+TEST(ProgressTest, TheTimeLeftGoesByTheRateAndByWhatHoldsItBack) {
+  EXPECT_DOUBLE_EQ(SecondsLeft({.done = 25, .total = 100, .seconds = 10}), 30);
+  // A log file is counted at once, and then waited for: by its own rate all would be done soon.
+  EXPECT_DOUBLE_EQ(SecondsLeft({.done = 60, .total = 100, .seconds = 1, .seconds_min = 100}), 99);
+  EXPECT_DOUBLE_EQ(SecondsLeft({.done = 100, .total = 100, .seconds = 80, .seconds_min = 100}), 20);
+  // The disk is slower than it may be.
+  EXPECT_DOUBLE_EQ(SecondsLeft({.done = 10, .total = 100, .seconds = 50, .seconds_min = 100}), 450);
+  EXPECT_DOUBLE_EQ(SecondsLeft({.done = 120, .total = 100, .seconds = 110, .seconds_min = 100}), 0);
 }
 
 TEST(FiguresTest, SizesAreReadInPowersOf1024) {

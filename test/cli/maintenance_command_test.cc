@@ -183,12 +183,12 @@ TEST_F(MaintenanceCommandTest, ARestoreOfWhatIsNoBackupMakesNoDirectory) {
   EXPECT_FALSE(std::filesystem::exists(store_));
 }
 
-TEST_F(MaintenanceCommandTest, ARateBelowAByteASecondIsRefused) {
+TEST_F(MaintenanceCommandTest, ARateAtWhichNothingWouldEndIsRefused) {
   FillStore();
-  for (const char* rate : {"0", "0.5", "0M"}) {
+  for (const char* rate : {"0", "0.5", "0M", "50", "63K"}) {
     const CommandOutcome refused = Run({"scrub", "--rate", rate});
     EXPECT_EQ(refused.code, ExitCode::kUsage) << rate;
-    EXPECT_THAT(refused.err, AllOf(HasSubstr("--rate"), HasSubstr("such as 50M")));
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("--rate"), HasSubstr("64K or more a second, such as 50M")));
   }
   const CommandOutcome backup = Run({"backup", directory_ + "/monday", "--rate", "0"});
   EXPECT_EQ(backup.code, ExitCode::kUsage);
