@@ -144,6 +144,7 @@ void AddTransferCommands(CLI::App& app, Words* words) {
       ->check(CLI::IsMember({"jsonl", "csv"}))
       ->type_name("FORMAT");
   export_->add_option("-o,--output", words->export_.file, "Where to; default: standard output")
+      ->check(NotEmpty())
       ->type_name("FILE");
   export_->add_flag("--skip-damage", words->export_.skip_damage, kSkipDamageHelp);
 }
@@ -272,12 +273,16 @@ void AddTableCommands(CLI::App& app, Words* words) {
   create->add_option("table", words->create_table.table, "3 to 63 letters and digits")->required();
   create->add_flag("--raw", words->create_table.raw, "Opaque bytes under two keys instead of entities");
   create
-      ->add_option("--split", words->create_table.split_partition_keys,
-                   "PartitionKeys at which the table is divided among the shards, in order")
-      // Of a list without bound the parser would take the value [de] for a list of its own, of de.
+      ->add_option(
+          "--split", words->create_table.split_partition_keys,
+          "A PartitionKey at which the table is divided among the shards; may be given several times, "
+          "in their order")
+      // One key each: what stands behind it is the table. And else the parser would take the value [de] for a
+      // list of its own, of de.
       ->allow_extra_args(false)
-      ->expected(1, 100'000)
-      ->type_name("PK...");
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("PK");
   CLI::App* remove = AddCommand(app, "delete-table", "Delete a table with all its entities",
                                 "partita delete-table Orders --data ./store", [words] {
                                   words->run = [words](Console& c) {
@@ -321,6 +326,7 @@ void AddToolCommands(CLI::App& app, Words* words) {
   demo->add_option("--index", words->demo.index,
                    "A Debian package index of " + FormatCount(kDemoRecordsMin) +
                        " records or more; - is standard input; default: what apt-cache dumpavail prints")
+      ->check(NotEmpty())
       ->type_name("FILE");
   demo->add_flag("--smoke", words->demo.smoke, "Bounded to less than a minute");
 }

@@ -69,7 +69,8 @@ std::string UnknownWord(const CLI::App& app) {
   if (std::find(known.begin(), known.end(), nearest) == known.end()) nearest = NearestName(name, known);
   std::string advice = nearest.empty() ? "" : "; did you mean " + nearest + "?";
   if (nearest == name) advice = "; behind -- there are no options, give them before";
-  return "unknown " + what + " '" + word + "'" + advice;
+  // Without what stands behind =, which may be a key.
+  return "unknown " + what + " '" + (word.starts_with("-") ? name : word) + "'" + advice;
 }
 
 // Whether a command was to be named, and another word stands there.

@@ -157,8 +157,10 @@ void AddHeat(CLI::App& app, Words* words) {
       ->capture_default_str();
   CLI::Option* html =
       heat->add_option("--html", flags.html, "Write a page with all metrics to this file instead")
+          ->check(NotEmpty())
           ->type_name("FILE");
   heat->add_option("--png", flags.png, "Write the picture to this file instead, as PNG")
+      ->check(NotEmpty())
       ->type_name("FILE")
       ->excludes(html);
 }

@@ -9,6 +9,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using CommandLineTest = CommandTest;
 
@@ -31,6 +32,9 @@ TEST_F(CommandLineTest, AnUnknownOptionOrCommandNamesTheNearest) {
   EXPECT_THAT(option.err, AllOf(HasSubstr("'--limt'"), HasSubstr("did you mean --limit?")));
   const CommandOutcome of_store = RunAsGiven({"tables", "--dta=x"});
   EXPECT_THAT(of_store.err, HasSubstr("did you mean --data?"));
+  // What was meant to be a key may be one.
+  EXPECT_THAT(RunAsGiven({"sas", "--kye=SECRET"}).err,
+              AllOf(HasSubstr("unknown option '--kye'; did you mean --key?"), Not(HasSubstr("SECRET"))));
   const CommandOutcome command = RunAsGiven({"verfy"});
   EXPECT_EQ(command.code, ExitCode::kUsage);
   EXPECT_THAT(command.err, HasSubstr("did you mean verify?"));
@@ -72,10 +76,15 @@ TEST_F(CommandLineTest, AnEmptyValueIsNoChoice) {
       {"scrub", {"--within", "--rate"}},
       {"backup", {"--base", "--rate"}},
       {"restore", {"--rate"}},
-      {"repair", {"--rate"}}};
+      {"repair", {"--rate"}},
+      {"demo", {"--index"}},
+      {"export", {"-o", "--output"}},
+      {"heat", {"--html", "--png"}}};
   for (const auto& [command, names] : options) {
     for (const char* name : names) {
       std::vector<std::string> words = {command, name, "", "--data", store_};
+      if (words[0] == "export") words.insert(words.end(), {"--table", "Things"});
+      if (words[0] == "heat") words.insert(words.end(), {"--admin", "127.0.0.1:1"});
       if (words[0] == "backup" || words[0] == "restore") words.push_back(directory_ + "/monday");
       // Were one taken, it would not serve: the account of this address is missing.
       if (words[0] == "serve") words.insert(words.end(), {"--listen", "0.0.0.0:0"});

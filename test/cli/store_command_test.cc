@@ -177,9 +177,11 @@ TEST_F(StoreCommandTest, KeysAtWhichATableIsDividedAreTakenAsTheyStand) {
     EXPECT_EQ(Run({"delete-table", "Things"}).code, ExitCode::kOk);
     return bounds;
   };
-  EXPECT_THAT(bounds_of({"--split", "[a,b]", "[de]", "m"}), ElementsAre("", "[a,b]", "[de]", "m"));
+  EXPECT_THAT(bounds_of({"--split", "[a,b]", "--split", "[de]", "--split", "m"}),
+              ElementsAre("", "[a,b]", "[de]", "m"));
   EXPECT_THAT(bounds_of({"--split", "[de]", "--split", "m,n"}), ElementsAre("", "[de]", "m,n"));
   EXPECT_THAT(bounds_of({"--split=[x]"}), ElementsAre("", "[x]"));
+  EXPECT_EQ(Run({"create-table", "--split", "m", "Things"}).code, ExitCode::kOk) << "which is the table";
 }
 
 TEST_F(StoreCommandTest, RangesAreListedSplitMovedAndMerged) {
