@@ -11,6 +11,8 @@
 
 #include <cstring>
 #include <numeric>
+#include <thread>
+#include <vector>
 
 #include "engine/base/aligned_buffer.h"
 #include "test/io/real_world.h"
@@ -173,6 +175,47 @@ TEST_P(PosixFileTest, AFailedCallNamesOperationPathAndReason) {
   Status both = Run(reader->WriteAndFlush(0, AsBytes("x")));
   EXPECT_EQ(both.code(), Code::kIoError);
   EXPECT_THAT(both.message(), HasSubstr("write at offset 0 of \"a\""));
+}
+
+// covers: F20 F61
+// The null device takes every write and refuses every flush.
+TEST_P(PosixFileTest, AFlushThatTheKernelRefusesIsAnError) {
+  std::filesystem::create_symlink("/dev/null", directory_.path() + "/null");
+  auto file = OpenFile("null", OpenMode::kReadWrite, FileIo::kBuffered);
+  ASSERT_TRUE(Run(file->WriteAt(0, AsBytes("lost"))).ok());
+
+  Status alone = Run(file->Flush());
+  Status behind_a_write = Run(file->WriteAndFlush(0, AsBytes("lost")));
+  Status behind_nothing = Run(file->WriteAndFlush(0, {}));
+
+  for (const Status& status : {alone, behind_a_write, behind_nothing}) {
+    EXPECT_EQ(status.code(), Code::kIoError) << status.ToString();
+    EXPECT_THAT(status.message(), HasSubstr("fdatasync \"null\": Invalid argument"));
+  }
+}
+
+// covers: F20 F61
+// On the ring a pipe takes of a large write what it has room for, the rest once somebody reads, and refuses
+// every flush. pwrite, which the others call, knows no pipes.
+TEST_P(PosixFileTest, AFlushThatTheKernelRefusesBehindAShortWriteIsAnError) {
+  const bool on_ring = GetParam() == Caller::kRingWorker;
+  const std::string path = directory_.path() + "/pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  auto file = OpenFile("pipe", OpenMode::kReadWrite, FileIo::kBuffered);
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(descriptor, 0);
+  std::thread reader([descriptor] {
+    std::vector<uint8_t> buffer(kPageSize);
+    while (read(descriptor, buffer.data(), buffer.size()) > 0) continue;  // Until the writer closes it.
+  });
+
+  Status refused = Run(file->WriteAndFlush(0, NumberedPages(256).span()));
+
+  file.reset();
+  reader.join();
+  close(descriptor);
+  EXPECT_EQ(refused.code(), Code::kIoError) << refused.ToString();
+  EXPECT_THAT(refused.message(), HasSubstr(on_ring ? "fdatasync \"pipe\"" : "write at offset 0 of \"pipe\""));
 }
 
 TEST_P(PosixFileTest, AFullDiskIsNoSpaceAndReadsGoOn) {
