@@ -27,18 +27,19 @@ class AuthorizationTest : public testing::Test {
                      "SharedKey " + account + ":" + world_.accounts.Find(account)->Sign(text));
   }
 
-  // `fields` as in a query, signed as contoso.
-  SentRequest Sas(const std::string& fields, const std::string& path = "/orders()") {
+  // `fields` as in a query, signed as `account`.
+  SentRequest Sas(const std::string& fields, const std::string& path = "/orders()",
+                  const std::string& account = "contoso") {
     QueryParameters query;
     EXPECT_FALSE(query.Parse(fields));
     const std::optional<SasToken> token = ReadSasToken(query);
     std::string text = "none";
-    if (token && token->kind == SasKind::kTable) text = TableSasText(*token, "contoso");
+    if (token && token->kind == SasKind::kTable) text = TableSasText(*token, account);
     if (token && token->kind == SasKind::kAccount) {
-      text = AccountSasText(*token, "contoso", EncryptionScopeLine::kByVersion);
+      text = AccountSasText(*token, account, EncryptionScopeLine::kByVersion);
     }
     SentRequest sent;
-    sent.target = path + "?" + fields + "&sig=" + Encoded(world_.accounts.Find("contoso")->Sign(text));
+    sent.target = path + "?" + fields + "&sig=" + Encoded(world_.accounts.Find(account)->Sign(text));
     return sent;
   }
   std::string SasAnswer(const std::string& fields) {
@@ -113,6 +114,17 @@ TEST_F(AuthorizationTest, ADisabledAccountSaysSoToItsOwnerAlone) {
   EXPECT_EQ(world_.Answer(sent), "403 AccountIsDisabled");
   sent.headers[1].second[30] ^= 1;
   EXPECT_EQ(world_.Answer(sent), kFailed);
+}
+
+TEST_F(AuthorizationTest, ADisabledAccountSaysSoToTheHoldersOfItsTokensAlone) {
+  for (const char* fields : {"sv=2019-02-02&se=2030-01-01&sp=r&tn=orders",         // For a table,
+                             "sv=2019-02-02&ss=t&srt=sco&sp=rl&se=2030-01-01"}) {  // for the account.
+    ASSERT_EQ(SasAnswer(fields), "ok");
+    SentRequest sent = Sas(fields, "/disabled1/orders()", "disabled1");
+    EXPECT_EQ(world_.Answer(sent), "403 AccountIsDisabled") << fields;
+    sent.target[sent.target.find("sig=") + 6] ^= 1;
+    EXPECT_EQ(world_.Answer(sent), kFailed) << fields;
+  }
 }
 
 TEST_F(AuthorizationTest, MalformedHeadersAreRefusedAsSuch) {
