@@ -17,6 +17,10 @@ namespace {
 
 using testing::HasSubstr;
 
+// What tries again ever more rarely has come to its rarest by then, and still resumes in time (F56).
+constexpr uint64_t kOutageNs = 20 * 60 * kNanosPerSecond;
+constexpr uint64_t kResumesWithinNs = 10 * kNanosPerSecond;
+
 Status PutRowOf(SimRuntime& runtime, Store& store, TableId table, int row) {
   std::string key = EncodeUserKey(table, "p", std::to_string(row));
   std::string value(500, ' ');  // Does not compress, so that tables are as large as their rows.
@@ -62,6 +66,12 @@ class CrowdedStore {
 
   Status Put() { return PutAt(runtime, *store, table_, rows_++); }
   Status PutRow(int row) { return PutRowOf(runtime, *store, table_, row); }
+  Status DeleteRow(int row) {
+    const std::string key = EncodeUserKey(table_, "p", std::to_string(row));
+    const WriteOp op{.kind = WriteKind::kDelete, .user_key = key};
+    const WriteRequest request{.table = table_, .ops = std::span<const WriteOp>(&op, 1)};
+    return runtime.RunToEnd(store->Write(request)).status;
+  }
   // Writes until compacting fails, and says why it did.
   Status WriteUntilNothingFits() {
     Status compacted;
@@ -120,12 +130,36 @@ TEST(FullDiskStoreTest, WhereTheBestCompactionHasNoRoomASmallerOneIsMade) {
 TEST(FullDiskStoreTest, ACompactionGoesOnByItselfOnceThereIsRoom) {
   CrowdedStore world;
   ASSERT_EQ(world.WriteUntilNothingFits().code(), Code::kNoSpace);
-  world.runtime.RunToEnd(Pause(20'000'000'000));  // Long enough to have given up.
+  world.runtime.RunToEnd(Pause(kOutageNs));
   const uint64_t compactions = world.compactions();
 
   world.MakeRoom();
-  world.runtime.RunToEnd(Pause(10'000'000'000));
+  world.runtime.RunToEnd(Pause(kResumesWithinNs));
   EXPECT_GT(world.compactions(), compactions);
+  EXPECT_TRUE(world.runtime.RunToEnd(world.store->Close()).ok());
+}
+
+// Deletes, as the reserve keeps puts from getting there.
+TEST(FullDiskStoreTest, ALogWithoutSpaceSaysSoAndGoesOnByItselfOnceThereIsSome) {
+  CrowdedStore world(CrowdedStore::Loaded::kShuffled, /*room=*/64u << 20);
+  world.runtime.AddFault(
+      {.operations = SimOps(SimOp::kOpen, SimOp::kWrite), .path_prefix = "log-", .code = Code::kNoSpace});
+  EXPECT_EQ(world.DeleteRow(1).code(), Code::kUnknown);
+  const auto expect_refusal = [&world] {
+    const Status refused = world.DeleteRow(2);
+    EXPECT_EQ(refused.code(), Code::kNoSpace);
+    EXPECT_THAT(refused.message(), HasSubstr("takes no writes until its log can be written again"));
+  };
+  expect_refusal();
+  world.runtime.RunToEnd(Pause(kOutageNs));
+  expect_refusal();
+
+  world.runtime.ClearFaults();
+  world.runtime.RunToEnd(Pause(kResumesWithinNs));
+  const Status deleted = world.DeleteRow(2);
+  EXPECT_TRUE(deleted.ok()) << deleted.ToString();
+  const Status put = world.PutRow(3);
+  EXPECT_TRUE(put.ok()) << put.ToString();
   EXPECT_TRUE(world.runtime.RunToEnd(world.store->Close()).ok());
 }
 
