@@ -2,12 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include "engine/base/event.h"
+#include "engine/hybrid_clock.h"
 #include "engine/io/real_runtime.h"
+#include "engine/io/sim_runtime.h"
+#include "test/support/into.h"
 #include "test/support/scratch_directory.h"
 
 namespace partita {
@@ -15,8 +21,8 @@ namespace {
 
 constexpr uint64_t kTailBytes = 8u << 20;
 
-// A log in memory, whose tail takes its time over a record until it is told to go on.
-class SlowTailLog final : public LogStore {
+// A log in memory.
+class MemoryLog : public LogStore {
  public:
   Task<Result<LogRecovery>> Recover(LogPosition, LogReplaySink) override { co_return LogRecovery{}; }
   Task<Status> Append(std::span<const LogRecord>) override { co_return Status(); }
@@ -27,13 +33,6 @@ class SlowTailLog final : public LogStore {
     co_return Status();
   }
   Status AppendTail(std::span<const LogRecord> records) override {
-    ++copies;
-    if (slow.load()) {
-      in_tail.store(true);
-      while (!go_on.load()) std::this_thread::yield();
-      // So long the token stays taken behind the one who waits for it.
-      for (int i = 0; i < 100; ++i) __builtin_ia32_pause();
-    }
     kernel_.store(records.back().position.value);
     return Status();
   }
@@ -50,11 +49,39 @@ class SlowTailLog final : public LogStore {
   Task<Status> PrepareNext() override { co_return Status(); }
   Task<Status> Close() override { co_return Status(); }
 
-  std::atomic<bool> slow{false}, in_tail{false}, go_on{false};
-  std::atomic<int> flushes{0}, copies{0};
+  std::atomic<int> flushes{0};
 
  private:
   std::atomic<uint64_t> durable_{0}, kernel_{0}, ceiling_{0};
+};
+
+// Its tail takes its time over a record until it is told to go on.
+class SlowTailLog final : public MemoryLog {
+ public:
+  Status AppendTail(std::span<const LogRecord> records) override {
+    ++copies;
+    if (slow.load()) {
+      in_tail.store(true);
+      while (!go_on.load()) std::this_thread::yield();
+      // So long the token stays taken behind the one who waits for it.
+      for (int i = 0; i < 100; ++i) __builtin_ia32_pause();
+    }
+    return MemoryLog::AppendTail(records);
+  }
+
+  std::atomic<bool> slow{false}, in_tail{false}, go_on{false};
+  std::atomic<int> copies{0};
+};
+
+// Each flush hangs until it is let go on.
+class HangingLog final : public MemoryLog {
+ public:
+  Task<Status> AppendAndFlush(std::span<const LogRecord> records) override {
+    co_await go_on.at(static_cast<size_t>(flushes.load())).Wait();
+    co_return co_await MemoryLog::AppendAndFlush(records);
+  }
+
+  std::array<Event, 2> go_on;  // Of the first flush, and of the second.
 };
 
 class CommitLogThreadsTest : public testing::Test {
@@ -125,6 +152,60 @@ TEST_F(CommitLogThreadsTest, WhoWaitsForARecordThatOnlyAFlushMakesVisibleCopiesN
   Append(DurabilityLevel::kPower);
   Await(Append(DurabilityLevel::kProcess));
   EXPECT_EQ(commits_->visible_position(), LogPosition(102));
+}
+
+// covers: F15
+TEST(CommitLogTest, DoubtEndsWhenAllThatWasAnsweredSoIsVisibleAndNotBefore) {
+  SimDisk disk(1);
+  SimRuntime runtime({.seed = 1, .shards = 1}, disk);
+  HangingLog log;
+  CommitLog commits(log, runtime.shard_executor(ShardId(0)), runtime.clock(), kIoDeadlineNanos, kTailBytes);
+  commits.Start(LogPosition(0), Version(0));
+  const auto begin = [&](uint64_t version, std::optional<Status>* answer) {
+    const LogPosition position = commits.Append({Version(version), DurabilityLevel::kPower, "p", nullptr});
+    runtime.Spawn(Into(commits.AwaitVisible(position, DurabilityLevel::kPower), answer));
+    runtime.AdvanceTime(1'000'000);
+  };
+  std::optional<Status> first, second;
+  begin(1, &first);
+  runtime.AdvanceTime(kIoDeadlineNanos + kNanosPerSecond);
+  ASSERT_TRUE(first && commits.in_doubt());
+  begin(2, &second);  // As one does who found the log without a fence just before.
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->code(), Code::kUnknown);
+
+  log.go_on[0].Set();
+  runtime.AdvanceTime(1'000'000);
+  EXPECT_FALSE(commits.fenced());
+  EXPECT_EQ(commits.visible_position(), LogPosition(1));
+  EXPECT_TRUE(commits.in_doubt());
+
+  log.go_on[1].Set();
+  runtime.AdvanceTime(1'000'000);
+  EXPECT_EQ(commits.visible_position(), LogPosition(2));
+  EXPECT_FALSE(commits.in_doubt());
+  EXPECT_TRUE(runtime.RunToEnd(commits.Close()).ok());
+}
+
+// covers: F18
+// Each life ends within its lease, and the next begins above it.
+TEST(CommitLogTest, VersionsDoNotRunAheadByALeaseMoreWithEachRestart) {
+  SimDisk disk(1);
+  SimRuntime runtime({.seed = 1, .shards = 1}, disk);
+  Version floor(0);
+  for (int life = 0; life < 50; ++life) {
+    MemoryLog log;
+    CommitLog commits(log, runtime.shard_executor(ShardId(0)), runtime.clock(), kIoDeadlineNanos, kTailBytes);
+    commits.Start(LogPosition(0), floor);
+    HybridClock versions(runtime.clock(), floor);
+    const LogPosition position = commits.Append({versions.Next(), DurabilityLevel::kProcess, "p", nullptr});
+    const Status visible = runtime.RunToEnd(commits.AwaitVisible(position, DurabilityLevel::kProcess));
+    EXPECT_TRUE(visible.ok()) << visible.ToString();
+    EXPECT_TRUE(runtime.RunToEnd(commits.Close()).ok());
+    floor = log.durable_ceiling();
+    ASSERT_LE(floor, Version(runtime.clock().WallTicks() + kLeaseTicksMax)) << life;
+    runtime.AdvanceTime(kNanosPerSecond / 10);
+  }
 }
 
 }  // namespace
