@@ -1,3 +1,4 @@
+#include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -5,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "compaction/table_outputs.h"
 #include "engine/base/event.h"
 #include "engine/io/task_pool.h"
 #include "test/compaction/job_test_world.h"
@@ -13,6 +15,20 @@
 
 namespace partita {
 namespace {
+
+// Objects are written to one store and read from another, as where the disk hands out what a lost write left.
+class OtherAtReadBack final : public ObjectStore {
+ public:
+  OtherAtReadBack(ObjectStore& written, ObjectStore& read) : written_(written), read_(read) {}
+  Task<Result<std::unique_ptr<ObjectWriter>>> Create(ObjectId id) override { return written_.Create(id); }
+  Task<Result<std::shared_ptr<ObjectReader>>> Open(ObjectId id) override { return read_.Open(id); }
+  Task<Status> Remove(ObjectId id) override { return written_.Remove(id); }
+  Task<Result<std::vector<ObjectInfo>>> List() override { return written_.List(); }
+
+ private:
+  ObjectStore& written_;
+  ObjectStore& read_;
+};
 
 class EndedTableTest : public testing::Test {
  protected:
@@ -139,6 +155,73 @@ TEST_F(EndedTableTest, AJobThatFailsWaitsForWhoReadsBack) {
   EXPECT_EQ(world_.ObjectCount(), 0u);
   pool_.Close();
   EXPECT_FALSE(came_late);
+}
+
+// covers: F47
+TEST_F(EndedTableTest, AnotherSoundTableInItsPlaceIsNotTaken) {
+  const auto flush = [](ObjectStore& store, std::vector<ModelEntry> entries) {
+    BlockCache cache(1 << 20);
+    JobContext context{.store = store, .cache = cache, .store_id = StoreId(77)};
+    context.next_object_id = [] { return ObjectId(1); };
+    FlushSpec spec;
+    spec.entries = std::make_unique<VectorSource>(std::move(entries));
+    spec.retention = {kVersionMax, {}};
+    FlushJob job(std::move(context), std::move(spec));
+    return RunBlocking(job.Run()).status();
+  };
+  const std::vector<ModelEntry> entries = Entries();
+  std::vector<ModelEntry> one_less = entries, one_deleted = entries, one_other = entries;
+  one_less.erase(one_less.begin() + 7);
+  one_deleted[7] = MakeEntry(entries[7].key, 5, EntryKind::kTombstone, "");
+  one_other.back() = MakeEntry(EncodeUserKey(TableId(1), "p", "999999"), 5, EntryKind::kPut, "other");
+  for (const std::vector<ModelEntry>& other : {one_less, one_deleted, one_other, entries}) {
+    MemoryObjectStore written, read;
+    ASSERT_TRUE(flush(read, other).ok());
+    OtherAtReadBack store(written, read);
+    const Status flushed = flush(store, entries);
+    if (other == entries) {
+      EXPECT_TRUE(flushed.ok()) << flushed.ToString();
+      continue;
+    }
+    EXPECT_EQ(flushed.code(), Code::kIoError);
+    EXPECT_THAT(flushed.message(), testing::HasSubstr("read back other counts than were written (F47)"));
+    EXPECT_TRUE(RunBlocking(written.List())->empty());
+  }
+}
+
+// covers: F47
+TEST_F(EndedTableTest, AJobEndsOnlyWithAsManyEntriesInItsTablesAsItCounted) {
+  JobContext context = world_.Context();
+  JobStatistics statistics;
+  TableOutputs outputs(context, Codec::kStored, OutputCutter({}, {}, 16 << 10), &statistics);
+  for (const ModelEntry& entry : Entries()) {
+    ++statistics.entries_in;
+    if (outputs.MustTurn(entry.key)) ASSERT_TRUE(RunBlocking(outputs.Turn()).ok());
+    ASSERT_TRUE(outputs.Add({entry.key, entry.version, entry.kind, entry.value}).ok());
+  }
+  ++statistics.entries_in;
+  ++statistics.entries_out;  // Which adds up, but for what is in the tables.
+  const Status finished = RunBlocking(outputs.Finish());
+  EXPECT_EQ(finished.code(), Code::kCorruption);
+  EXPECT_THAT(finished.message(), testing::HasSubstr("outputs hold 2000 entries, 2001 were written (F47)"));
+  RunBlocking(outputs.Discard());
+}
+
+// covers: F47
+TEST(JobAccountsTest, EachEntryIsWrittenOrDroppedForAReason) {
+  JobStatistics statistics{.entries_in = 10,
+                           .entries_out = 4,
+                           .dropped_shadowed = 3,
+                           .dropped_tombstones = 2,
+                           .dropped_dead_table = 1};
+  EXPECT_TRUE(CheckAccounts(statistics).ok());
+  for (uint64_t JobStatistics::*counted :
+       {&JobStatistics::entries_in, &JobStatistics::entries_out, &JobStatistics::dropped_shadowed,
+        &JobStatistics::dropped_tombstones, &JobStatistics::dropped_dead_table}) {
+    JobStatistics wrong = statistics;
+    ++(wrong.*counted);
+    EXPECT_EQ(CheckAccounts(wrong).code(), Code::kCorruption);
+  }
 }
 
 }  // namespace
