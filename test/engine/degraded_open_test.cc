@@ -218,6 +218,25 @@ TEST_F(RepairTest, ADegradedOpenOfASoundStoreIsAnOrdinaryOne) {
   EXPECT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
 }
 
+// Nothing is wrong with the tables: what opens all the same would call them damaged, and refuse their keys.
+TEST_F(RepairTest, WhatRunsOutOfDescriptorsDoesNotOpen) {
+  for (const bool degraded : {false, true}) {
+    SimRuntime runtime(NextLife(), *disk_);
+    const size_t fault = runtime.AddFault({.operations = SimOps(SimOp::kOpen),
+                                           .path_prefix = "tables/",
+                                           .count = 1,
+                                           .code = Code::kResourceExhausted});
+    StoreOptions options = SmallStore();
+    options.open_degraded = degraded;
+    EXPECT_EQ(runtime.RunToEnd(Store::Open(runtime, options)).code(), Code::kResourceExhausted);
+    EXPECT_EQ(runtime.FaultHits(fault), 1u);
+    auto again = runtime.RunToEnd(Store::Open(runtime, options));
+    ASSERT_TRUE(again.ok()) << again.status().ToString();
+    EXPECT_THAT(runtime.RunToEnd((*again)->Verify(nullptr))->damages, IsEmpty());
+    EXPECT_TRUE(runtime.RunToEnd((*again)->Close()).ok());
+  }
+}
+
 // What fails while a store is made is no damage: it was never whole, and the next open goes on making it.
 TEST(DegradedCreationTest, AnErrorAtAnyOperationOfACreationIsNoDamageLater) {
   const SimOptions life{.shards = kShards};
