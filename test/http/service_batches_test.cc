@@ -335,6 +335,19 @@ TEST_F(ServiceBatches, AQueryStandsAlone) {
 }
 
 // Its text is held twice while it is made a part.
+TEST_F(ServiceBatches, AQueryStopsWhenItsClientHasGone) {
+  world.Insert("orders", "p", "1");
+  const auto scanned = [this] { return world.service().counters().Sum().entities_scanned; };
+  const uint64_t before = scanned();
+  std::atomic<bool> gone{true};
+  world.peer_gone = &gone;
+  EXPECT_EQ(Send(Query("/orders()")).Outcome(), world.Get("/orders()").Outcome());
+  EXPECT_EQ(scanned(), before);
+  gone = false;
+  EXPECT_THAT(PartsOf(Send(Query("/orders()"))), ElementsAre(200));
+  EXPECT_EQ(scanned(), before + 1);
+}
+
 TEST_F(ServiceBatches, ALargeAnswerToAQueryIsCountedAndFindsRoomOrIsRefused) {  // 17.2
   std::string filler;
   for (const char* name : {"a", "b", "c", "d"}) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -169,6 +170,7 @@ class ServiceWorld {
   bool body_too_large = false;
   bool withhold_length = false;  // Neither Content-Length nor chunks.
   BufferBudget* buffers = nullptr;
+  const std::atomic<bool>* peer_gone = nullptr;
 
  private:
   void Open() {
@@ -280,6 +282,7 @@ inline Reply ServiceWorld::Send(std::string_view text, bool complete, const Aske
   request.secure = secure;
   request.remote_address = remote_address;
   request.buffers = buffers;
+  request.peer_gone = peer_gone;
   request.answered = answered;
   request.arrived_ticks = runtime_.clock().WallTicks();
   if (complete) Complete(&request);

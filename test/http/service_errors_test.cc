@@ -129,6 +129,13 @@ TEST_F(ServiceErrors, InvalidInput) {
       tag.Message(),
       "The etag value 'abc' specified in one of the request headers is not valid. Please make sure only one "
       "etag value is specified and is valid.");
+  // A second one is refused, be it the same.
+  const std::string etag = world.Get(kEntity).Etag();
+  for (const std::string& other : {etag, std::string("*")}) {
+    const std::string two = "If-Match: " + etag + "\nIf-Match: " + other + "\n";
+    EXPECT_EQ(world.Put(kEntity, "{}", two).Outcome(), "400 InvalidInput");
+    EXPECT_EQ(world.Delete(kEntity, two).Outcome(), "400 InvalidInput");
+  }
   // What is quoted stays UTF-8.
   EXPECT_TRUE(IsValidUtf8(world.Put(kEntity, "{}", "If-Match: \xFF\xC3x\n").body));
   const std::string long_tag = "If-Match: " + std::string(255, 'x') + "\xC3\xA9\xC3\xA9\n";
