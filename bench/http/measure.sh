@@ -46,18 +46,32 @@ settle_files() {
   done
 }
 
-# What wrk wrote is there: no speed is reported for refusals, which a transaction tells in its parts.
-check_writes() {
-  local partition least  # wrk throws its first request away, so the second partition is looked at.
+# Asks for what $1 says, between the path of the table and its token, and counts the entities.
+rows_of() {
+  curl -sS "$base$LOAD_PATH$1$LOAD_SAS" -H 'Accept: application/json;odata=nometadata' | grep -o '"RowKey"' | wc -l
+}
+
+# What wrk wrote is there, and one request of each kind that it read with has all that it asks for: no speed is
+# reported for refusals, which a transaction tells in its parts, or for answers that lack rows. $1 kind, $2 rows.
+check_answers() {
+  local query rows least most
   case "$1" in
-    insert) partition="w$LOAD_RUN-0-2" least=1 ;;
-    egt) partition="e$LOAD_RUN-0-2" least=100 ;;
-    *) return 0 ;;
+    # wrk throws its first request away, so the second partition is looked at: a page of it, or all.
+    insert) query="()?\$filter=PartitionKey%20eq%20'w$LOAD_RUN-0-2'&" least=1 most=1000 ;;
+    egt) query="()?\$filter=PartitionKey%20eq%20'e$LOAD_RUN-0-2'&" least=100 most=100 ;;
+    point) query="(PartitionKey='p000000',RowKey='r007')?" least=1 most=1 ;;
+    range)
+      query="()?\$filter=PartitionKey%20eq%20'p000000'%20and%20RowKey%20ge%20'r000'%20and%20RowKey%20lt%20'r100'&"
+      least=100 most=100 ;;
+    filter)
+      query="()?\$filter=PartitionKey%20eq%20'p000000'%20and%20Count%20ge%2010%20and%20Count%20lt%2020&"
+      least=10 most=10 ;;
+    # A page of a large table has part of them.
+    scan) query="()?\$filter=Count%20eq%207%20or%20RowKey%20eq%20'none'&" least=1 most=$((($2 + 999) / 1000)) ;;
   esac
-  local rows
-  rows=$(curl -sS "$base$LOAD_PATH()?\$filter=PartitionKey%20eq%20'$partition'&$LOAD_SAS" -H 'Accept: application/json;odata=nometadata' |
-    grep -o '"RowKey"' | wc -l)
-  [ "$rows" -ge "$least" ] || { echo "$0: partition $partition has $rows rows, not $least" >&2; return 1; }
+  rows=$(rows_of "$query")
+  [ "$rows" -ge "$least" ] && [ "$rows" -le "$most" ] ||
+    { echo "$0: $1: $query has $rows rows, not $least to $most" >&2; return 1; }
 }
 
 # One measurement: $1 server, $2 rows, $3 kind, $4 connections.
@@ -80,7 +94,7 @@ measure() {
     wait "$beside_pid"
     sed -n "s/^RESULT/beside it, $beside:/p" "$work/beside"
   fi
-  check_writes "$3" || return 1
+  check_answers "$3" "$2" || return 1
   [ -n "$line" ] || { echo "$0: wrk gave no result for $*" >&2; return 1; }
   awk -v server="$1" -v rows="$2" -v kind="$3" -v connections="$4" -v ticks=$((after - before)) -v misses="${misses:-0}" -v hz="$(getconf CLK_TCK)" '
     { for (i = 2; i <= NF; i++) { split($i, pair, "="); v[pair[1]] = pair[2] } }
