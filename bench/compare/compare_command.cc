@@ -136,8 +136,9 @@ CompareCommand::CompareCommand(CLI::App* app)
       "--small", a.small,
       "The comparison of some ten minutes: fewer rows, less memory, shorter runs, and RocksDB alone");
   command_
-      ->add_option("--engines", a.engines,
-                   "Which, the one to be judged first; default: all of this program, small partita,rocksdb")
+      ->add_option(
+          "--engines", a.engines,
+          "Which, the one to be judged first; default: all of this program, small partita,rocksdb-lz4")
       ->delimiter(',');
   command_
       ->add_option("--workloads", a.workloads, "Which, as name:N (see partita-bench --help); default: all")
