@@ -75,6 +75,9 @@ rocksdb::Options RocksDbOptions(const EngineConfig& config, RocksDbVariant varia
     options.recycle_log_file_num = 4;
     options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
   }
+  // What recovery reads stays in memory as far as it fits, as in Partita: written out before the first read,
+  // it would count with the opening.
+  options.avoid_flush_during_recovery = true;
   options.manual_wal_flush = config.durability == DurabilityLevel::kMemory;
   options.use_direct_reads = ReadsPastPageCache(config, variant);
   options.use_direct_io_for_flush_and_compaction = ReadsPastPageCache(config, variant);
