@@ -1,11 +1,43 @@
 #include "bench/lab/embedded_store.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <utility>
 
+#include "api/entity_codec.h"
 #include "api/limits.h"
+#include "api/query.h"
 #include "bench/lab/durable_file.h"
 
 namespace partita::lab {
+namespace {
+
+// Keeps what a page gives, with those properties that are wanted.
+class AnswerSink final : public QueryRowSink {
+ public:
+  explicit AnswerSink(std::vector<std::string> select) : select_(std::move(select)) {
+    std::sort(select_.begin(), select_.end());
+  }
+  bool Add(const QueryRow& row) override {
+    Result<Entity> entity = DecodeSelected(row.partition_key, row.row_key, row.version, row.content, select_);
+    if (!entity.ok()) {
+      status_ = entity.status();
+      return false;
+    }
+    answer_.bytes += EntitySizeBytes(*entity);
+    answer_.entities.push_back(*std::move(entity));
+    return true;
+  }
+  const Status& status() const { return status_; }
+  TableStore::Answer answer() && { return std::move(answer_); }
+
+ private:
+  std::vector<std::string> select_;
+  TableStore::Answer answer_;
+  Status status_;
+};
+
+}  // namespace
 
 Result<std::unique_ptr<EmbeddedStore>> EmbeddedStore::Open(const std::string& directory,
                                                            const Experiment& experiment,
@@ -36,6 +68,8 @@ Status EmbeddedStore::MakeTable(const std::string& name, const std::vector<std::
   options.split_partition_keys = splits;
   PARTITA_ASSIGN(Table table, database_->CreateTable(name, options));
   tables_.emplace(name, std::move(table));
+  PARTITA_ASSIGN(AsyncTable queried, AsyncDatabase(*database_).FindTable(Options().account, name));
+  queried_.emplace(name, std::move(queried));
   return Status();
 }
 
@@ -70,19 +104,21 @@ Result<Entity> EmbeddedStore::GetSelected(const std::string& table, const std::s
 }
 
 Result<TableStore::Answer> EmbeddedStore::Query(const std::string& table, const Question& question) {
-  QueryOptions options;
-  options.filter = question.filter;
-  options.limit = kPageEntitiesMax;
-  if (question.top > 0) options.top = question.top;
-  options.select = question.select;
-  options.continuation = question.continuation;
-  PARTITA_ASSIGN(Page page, tables_.at(table).Query(options));
-  uint64_t bytes = 0;
-  for (const Entity& entity : page.entities) bytes += EntitySizeBytes(entity);
-  return Answer{.entities = std::move(page.entities),
-                .bytes = bytes,
-                .scanned = page.cost.scanned,
-                .continuation = std::move(page.continuation)};
+  PARTITA_ASSIGN(const partita::QueryPlan plan, PlanAsTheServiceReads(question.filter));
+  partita::Query query;
+  query.use_zone_maps = false;  // What they spare reading counts with the service.
+  if (question.top > 0)
+    query.limits.rows = static_cast<uint32_t>(std::min<uint64_t>(question.top, kPageEntitiesMax));
+  if (!question.continuation.empty()) query.from = PositionOf(question.continuation);
+  AnswerSink sink(question.select);
+  PARTITA_ASSIGN(
+      QueryPage page,
+      AsyncDatabase(*database_).runtime().RunToEnd(RunPlannedQuery(queried_.at(table), plan, query, &sink)));
+  PARTITA_TRY(sink.status());
+  Answer answer = std::move(sink).answer();
+  answer.scanned = page.scanned;
+  if (page.next) answer.continuation = BoundOf(*page.next);
+  return answer;
 }
 
 Status EmbeddedStore::Transact(const std::string& table, const std::vector<Write>& writes) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "api/async_database.h"
 #include "bench/lab/experiment.h"
 #include "bench/lab/table_store.h"
 
@@ -25,6 +26,7 @@ class EmbeddedStore final : public TableStore {
   // By a query, since a get of the engine has no choice of properties.
   Result<Entity> GetSelected(const std::string& table, const std::string& partition_key,
                              const std::string& row_key, const std::vector<std::string>& select) override;
+  // Looks at, counts and is charged what the table service would be, whatever this engine could spare.
   Result<Answer> Query(const std::string& table, const Question& question) override;
   Status Transact(const std::string& table, const std::vector<Write>& writes) override;
 
@@ -34,6 +36,7 @@ class EmbeddedStore final : public TableStore {
   const std::string directory_;
   std::unique_ptr<Database> database_;
   std::map<std::string, Table> tables_;
+  std::map<std::string, AsyncTable> queried_;  // The same, to be queried as the service is.
 };
 
 }  // namespace partita::lab

@@ -338,7 +338,7 @@ EntityModel::Answer EntityModel::AskOne(size_t entity, const QueryPlan& plan, co
     const bool is_same = std::all_of(op.where.begin(), op.where.end(), IsSameEachTime);
     const auto look = [&](size_t sample) { return MatchesAmong(entity, begin, end, sample, op, known); };
     if (is_same) {
-      const auto [held, is_new] = shares_.try_emplace({&op, entity, part.filter});
+      const auto [held, is_new] = shares_.try_emplace({&op, entity, part.filter.whole()});
       if (is_new) held->second = look(found);
       share = held->second;
     } else {

@@ -141,7 +141,7 @@ class Predictor {
     if (!plan.ok()) return;
     if (told->plan.empty()) {
       told->plan = PlanKindName(plan->worst());
-      told->filter = plan->parts.empty() ? "" : plan->parts[0].filter;
+      told->filter = plan->parts.empty() ? "" : plan->parts[0].filter.whole();
       told->from = plan->entity < layout_.types ? "" : layout_.entities[plan->entity].name;
       told->entity = plan->entity;
       told->lookups = plan->lookups;

@@ -328,8 +328,8 @@ Result<Entity> HttpStore::GetSelected(const std::string& table, const std::strin
 }
 
 Result<TableStore::Answer> HttpStore::Query(const std::string& table, const Question& question) {
-  std::string query = "$filter=" + http::EncodeParameter(question.filter);
-  if (question.filter.empty()) query.clear();
+  const std::string filter = question.filter.whole();
+  std::string query = filter.empty() ? "" : "$filter=" + http::EncodeParameter(filter);
   const auto add = [&](const std::string& parameter) { query += (query.empty() ? "" : "&") + parameter; };
   if (question.top > 0) add("$top=" + std::to_string(std::min<uint64_t>(question.top, kPageEntitiesMax)));
   if (!question.select.empty()) add(SelectParameter(question.select));

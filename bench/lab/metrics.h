@@ -15,9 +15,9 @@ namespace partita::lab {
 //   operations (due)  throughput (completed a second that it really took)  p50_ms p90_ms p99_ms p999_ms
 //   max_ms (from the intended start) service_p99_ms (from the actual start)  throttled (share of operations
 //   refused at the first try) dropped (share never done, or given up)  failed  missing (operations that found
-//   nothing) of completed operations, for each: scanned (what the engine looked at: zone maps may spare it
-//   some of what the service would count, older versions add to it) returned transactions written bytes (that
-//   were answered: by the service's formula of sizes, on a service the length of its answers to queries);
+//   nothing) of completed operations, for each: scanned (what was looked at: on stores of this machine what
+//   the service would look at, with older versions) returned transactions written bytes (that were answered:
+//   by the service's formula of sizes, on a service the length of its answers to queries);
 //   density (returned of scanned) stored_bytes (per record, by the service's formula)  hottest_rate
 //   (predicted of one partition, in units a second as the targets count: entity_units.h; 0 for a closed loop)
 std::vector<std::string> MetricNames();

@@ -163,8 +163,7 @@ Status OrderedTableStore::ScanInterval(const std::string& lower, const std::stri
 
 Result<TableStore::Answer> OrderedTableStore::Query(const std::string& table, const Question& question) {
   const TableId id = tables_.at(table);
-  PARTITA_ASSIGN(const Filter filter, ParseFilter(question.filter));
-  const partita::QueryPlan plan = PlanQuery(filter);
+  PARTITA_ASSIGN(const partita::QueryPlan plan, PlanAsTheServiceReads(question.filter));
   Page page{.filter = CompiledFilter(plan.residual),
             .select = question.select,
             .entities_max = kPageEntitiesMax,

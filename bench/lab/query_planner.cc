@@ -170,9 +170,9 @@ class EntityPlanner {
                    .row_lower = row.lower,
                    .row_upper = row.exact ? Behind(row.lower) : row.upper,
                    .entity = index_};
-    part.filter = KeyCondition("PartitionKey", partition);
+    part.filter.keys = KeyCondition("PartitionKey", partition);
     const bool row_bound = part.kind == PlanKind::kPoint || part.kind == PlanKind::kRowRange;
-    if (row_bound) And(&part.filter, KeyCondition("RowKey", row));
+    if (row_bound) And(&part.filter.keys, KeyCondition("RowKey", row));
     plan->ordered = plan->ordered && IsOrdered(partition, row);
     plan->residual.clear();
     for (const Condition& condition : op_.where) {
@@ -180,9 +180,8 @@ class EntityPlanner {
       PARTITA_ASSIGN(const bool is_asked, IsAsked(condition));
       if (!is_asked) continue;
       plan->residual.push_back(&condition);
-      And(&part.rest, TextOf(condition, row.known));
+      And(&part.filter.rest, TextOf(condition, row.known));
     }
-    if (!part.rest.empty()) And(&part.filter, part.rest);
     plan->parts.push_back(std::move(part));
     return Status();
   }
@@ -198,7 +197,8 @@ class EntityPlanner {
       const std::string condition = KeyCondition("RowKey", row);
       any += (any.empty() ? "(" : " or ") + (row.exact ? condition : "(" + condition + ")");
     }
-    part.rest = any + ")";
+    part.filter.keys = KeyCondition("PartitionKey", partition);
+    part.filter.rest = any + ")";
     plan->ordered = plan->ordered && !op_.order_field.has_value();
     plan->residual.clear();
     for (const Condition& condition : op_.where) {
@@ -209,9 +209,8 @@ class EntityPlanner {
       if (!by_partition) plan->residual.push_back(&condition);
       if (is_in_keys) continue;
       PARTITA_ASSIGN(const bool is_asked, IsAsked(condition));
-      if (is_asked) And(&part.rest, TextOf(condition, partition.known));
+      if (is_asked) And(&part.filter.rest, TextOf(condition, partition.known));
     }
-    part.filter = KeyCondition("PartitionKey", partition) + " and " + part.rest;
     plan->parts.push_back(std::move(part));
     return Status();
   }
@@ -263,9 +262,8 @@ bool Narrow(const EntityPlan::When& when, KnownFields* known) {
 
 // Makes one request of two where that is possible: of two types in one partition, or of the same keys.
 bool Join(const Layout& layout, const QueryPart& part, QueryPart* with) {
-  if (layout.entities[part.entity].table != layout.entities[with->entity].table || part.rest != with->rest) {
-    return false;
-  }
+  if (layout.entities[part.entity].table != layout.entities[with->entity].table) return false;
+  if (part.filter.rest != with->filter.rest) return false;
   const bool same_partitions =
       part.partition_lower == with->partition_lower && part.partition_upper == with->partition_upper;
   const bool both_points = part.kind == PlanKind::kPoint && with->kind == PlanKind::kPoint;
@@ -278,9 +276,8 @@ bool Join(const Layout& layout, const QueryPart& part, QueryPart* with) {
   const KeySpan partition{.lower = part.partition_lower, .exact = true, .known = KnownFields(0)};
   const KeySpan row{.lower = with->row_lower, .upper = with->row_upper, .known = KnownFields(0)};
   with->kind = KindOf(partition, row);
-  with->filter = KeyCondition("PartitionKey", partition);
-  if (with->kind == PlanKind::kRowRange) And(&with->filter, KeyCondition("RowKey", row));
-  if (!with->rest.empty()) And(&with->filter, with->rest);
+  with->filter.keys = KeyCondition("PartitionKey", partition);
+  if (with->kind == PlanKind::kRowRange) And(&with->filter.keys, KeyCondition("RowKey", row));
   return true;
 }
 

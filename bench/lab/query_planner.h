@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bench/lab/experiment.h"
+#include "bench/lab/filter_text.h"
 #include "bench/lab/operation_stream.h"
 #include "bench/lab/record_generator.h"
 #include "engine/base/result.h"
@@ -20,8 +21,7 @@ struct QueryPart {
   // Lower bounds are inclusive, upper ones exclusive and open when empty. A key that is known whole stands in
   // `lower`, and `upper` is the text that follows it.
   std::string partition_lower, partition_upper, row_lower, row_upper;
-  std::string rest;          // $filter text of the conditions that the keys leave open,
-  std::string filter;        // and of it all.
+  FilterText filter;
   size_t entity = 0;         // Which of the layout's it asks for,
   std::vector<size_t> also;  // and further types of the record itself.
 };

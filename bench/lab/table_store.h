@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/partita.h"
+#include "bench/lab/filter_text.h"
 #include "bench/lab/sliced_wait.h"
 #include "engine/base/throughput_targets.h"
 
@@ -44,7 +45,7 @@ class TableStore {
     std::string continuation;      // Empty: nothing is left.
   };
   struct Question {
-    std::string filter;
+    FilterText filter;
     uint64_t top = 0;  // 0: as many as a page holds.
     bool wants_properties = false;
     std::vector<std::string> select;  // Empty: all properties.

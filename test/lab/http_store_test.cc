@@ -192,7 +192,7 @@ TEST_F(HttpStoreTest, PagesAreFollowedAndBatchesAreWhole) {
     }
     const Status loaded = (*store)->Load("Lab", writes, [] { return true; });
     ASSERT_TRUE(loaded.ok()) << loaded.ToString();
-    TableStore::Question question{.filter = "PartitionKey eq 'p''q &%+ä'", .wants_properties = true};
+    TableStore::Question question{.filter = {"PartitionKey eq 'p''q &%+ä'"}, .wants_properties = true};
     std::vector<Entity> found;
     size_t pages = 0;
     do {

@@ -186,7 +186,7 @@ TEST(EntityTypesTest, EachHasItsKeysAndPropertiesAndOneQueryFindsAll) {
   ASSERT_TRUE(plan.ok()) << plan.status().ToString();
   ASSERT_EQ(plan->parts.size(), 1u);
   EXPECT_EQ(plan->parts[0].kind, PlanKind::kRowRange);
-  EXPECT_THAT(plan->parts[0].filter, HasSubstr("RowKey ge 'a-boss_' and RowKey lt 'b-worker`'"));
+  EXPECT_THAT(plan->parts[0].filter.whole(), HasSubstr("RowKey ge 'a-boss_' and RowKey lt 'b-worker`'"));
   EXPECT_THAT(plan->parts[0].also, ElementsAre(1));
   std::map<std::string, size_t> properties;
   for (uint64_t number = 0; number < 50; ++number) {
@@ -210,9 +210,9 @@ TEST(EntityTypesTest, WhatOnlyOneTypeHasIsAskedOfThatOne) {
     return *PlanRead(experiment.layouts[0], experiment.ops[op], {.op = op, .record = 3, .existing = 400},
                      generator);
   };
-  EXPECT_THAT(plan_of(1).parts[0].filter, HasSubstr("RowKey ge 'b-worker_'"));
+  EXPECT_THAT(plan_of(1).parts[0].filter.whole(), HasSubstr("RowKey ge 'b-worker_'"));
   ASSERT_EQ(plan_of(2).parts.size(), 1u);
-  EXPECT_THAT(plan_of(2).parts[0].filter, HasSubstr("RowKey lt 'a-boss`'"));
+  EXPECT_THAT(plan_of(2).parts[0].filter.whole(), HasSubstr("RowKey lt 'a-boss`'"));
 }
 
 TEST(EntityTypesTest, WhatIsOfNoTypeOrOfTwoIsTold) {
@@ -337,7 +337,8 @@ TEST(OrFilterTest, OneRequestNamesAllRows) {
   const auto plan = PlanRead(experiment.layouts[0], experiment.ops[1], {.op = 1, .existing = 400}, generator);
   ASSERT_TRUE(plan.ok());
   ASSERT_EQ(plan->parts.size(), 1u);
-  EXPECT_EQ(plan->parts[0].filter, "PartitionKey eq 'all' and (RowKey eq '000001' or RowKey eq '000003')");
+  EXPECT_EQ(plan->parts[0].filter.whole(),
+            "PartitionKey eq 'all' and (RowKey eq '000001' or RowKey eq '000003')");
   const LayoutPrediction told = Predict(generator).layouts[0];
   EXPECT_EQ(told.ops[1].plan, "partition");
   EXPECT_DOUBLE_EQ(told.ops[1].scanned, 400);

@@ -50,7 +50,7 @@ partita::Write Of(WriteAction action, const std::string& partition_key, const st
 std::vector<Entity> EntitiesFor(TableStore& store, const std::string& filter, uint64_t top,
                                 uint64_t* scanned) {
   std::vector<Entity> all;
-  TableStore::Question question{.filter = filter, .top = top, .wants_properties = true};
+  TableStore::Question question{.filter = {filter}, .top = top, .wants_properties = true};
   do {
     const auto page = store.Query("Rows", question);
     EXPECT_TRUE(page.ok()) << page.status().ToString();

@@ -39,7 +39,8 @@ TEST(QueryPlannerTest, TheLatestOfADeviceIsARowRangeOnlyWhereKeysFallWithTime) {
   const Planned down("{device}", "{desc_ticks(ts)}", kLatest);
   EXPECT_EQ(down.kind(), "partition");
   EXPECT_TRUE(down.plan.ordered);
-  EXPECT_EQ(down.plan.parts[0].filter, "PartitionKey eq '" + *down.record.values[0].if_string() + "'");
+  EXPECT_EQ(down.plan.parts[0].filter.whole(),
+            "PartitionKey eq '" + *down.record.values[0].if_string() + "'");
   const Planned up("{device}", "{ticks(ts)}", kLatest);
   EXPECT_FALSE(up.plan.ordered);
 }
@@ -56,7 +57,7 @@ TEST(QueryPlannerTest, ARangeOfTimeIsCutToThePartitionsItTouches) {
   const Planned hours("{ts:%Y%m%d%H}", "{ts:%M%S.%f}_{device}", kLastHour);
   EXPECT_EQ(hours.kind(), "row-range");
   EXPECT_EQ(hours.plan.parts.size(), 2u) << "an hour that does not begin with one";
-  EXPECT_THAT(hours.plan.parts[0].filter, HasSubstr("RowKey ge '"));
+  EXPECT_THAT(hours.plan.parts[0].filter.whole(), HasSubstr("RowKey ge '"));
   const Planned whole("{ts:%Y%m%d}", "{ts:%M%S.%f}_{ts:%H}", kLastHour);
   EXPECT_EQ(whole.kind(), "partition") << "minutes do not rise within a day";
   const Planned across("{device}", "{ticks(ts)}", kLastHour);
@@ -70,7 +71,7 @@ TEST(QueryPlannerTest, TheFilterSaysWhatTheKeysLeaveOpen) {
       << "where a text of several lengths ends is not known";
   const char* const hours = "kind = \"query\"\nwhere = { hour = { from = 3, to = 12 } }\n";
   const Planned wide("all", "{hour:02}_{ticks(ts)}", hours);
-  EXPECT_THAT(wide.plan.parts[0].filter, HasSubstr("RowKey ge '03' and RowKey lt '12'"));
+  EXPECT_THAT(wide.plan.parts[0].filter.whole(), HasSubstr("RowKey ge '03' and RowKey lt '12'"));
   EXPECT_TRUE(wide.plan.residual.empty());
   for (const char* row : {"{hour:01}_{ticks(ts)}", "{pad(hour, 1)}_{ticks(ts)}"}) {
     const Planned narrow("all", row, hours);
@@ -80,7 +81,7 @@ TEST(QueryPlannerTest, TheFilterSaysWhatTheKeysLeaveOpen) {
   const char* const names = "kind = \"query\"\nwhere = { type = { from = \"a\", to = \"door\" } }\n";
   EXPECT_EQ(Planned("all", "{type}{ticks(ts)}", names).plan.residual.size(), 1u);
   const Planned last("{type}", "{ticks(ts)}", names);
-  EXPECT_EQ(last.plan.parts[0].filter, "PartitionKey ge 'a' and PartitionKey lt 'door'");
+  EXPECT_EQ(last.plan.parts[0].filter.whole(), "PartitionKey ge 'a' and PartitionKey lt 'door'");
 }
 
 TEST(QueryPlannerTest, DigitsRiseWithNumbersThatFitThemAndAreNotNegative) {
@@ -115,7 +116,7 @@ TEST(QueryPlannerTest, ACopyIsTakenWhereItCostsLess) {
   EXPECT_TRUE(index.plan.lookups);
   const Planned none("{device}", "{ticks(ts)}", alarms);
   EXPECT_EQ(none.kind(), "table-scan");
-  EXPECT_EQ(none.plan.parts[0].filter, "type eq 'alarm'");
+  EXPECT_EQ(none.plan.parts[0].filter.whole(), "type eq 'alarm'");
 }
 
 TEST(KeySpanTest, WhatIsBehindAPrefixIsTextInEveryAlphabet) {
