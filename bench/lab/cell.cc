@@ -134,6 +134,7 @@ class Recorder {
       ++figures.completed;
       figures.requests += outcome.requests;
       figures.scanned += outcome.scanned;
+      if (!outcome.tells_scanned) ++figures.untold;
       figures.returned += outcome.returned;
       figures.written += outcome.written;
       figures.bytes += outcome.bytes;
@@ -246,6 +247,7 @@ void OpFigures::Add(const OpFigures& other) {
   waited += other.waited;
   requests += other.requests;
   scanned += other.scanned;
+  untold += other.untold;
   returned += other.returned;
   written += other.written;
   bytes += other.bytes;

@@ -70,7 +70,7 @@ template <typename Archive, typename Figures>
 void VisitOp(Archive& archive, Figures& op) {
   for (auto* count : {&op.operations, &op.completed, &op.throttled, &op.throttled_by_account, &op.dropped,
                       &op.failed, &op.missing, &op.unfinished, &op.waited, &op.requests, &op.scanned,
-                      &op.returned, &op.written, &op.bytes}) {
+                      &op.returned, &op.written, &op.bytes, &op.untold}) {
     archive(*count);
   }
   const auto number = [&](auto& field) { archive(field); };
@@ -132,7 +132,7 @@ Result<CellFigures> DecodeCell(std::string_view bytes, uint64_t run) {
   }
   const std::string_view sealed = bytes.substr(0, bytes.size() - kSealSize);
   ByteReader head(sealed.substr(kMagic.size()));
-  if (head.ReadU8() > kCellFileFormat) return Status::Unsupported("a newer partita wrote them");
+  if (head.ReadU8() != kCellFileFormat) return Status::Unsupported("another partita wrote them");
   if (LoadLe64(bytes.data() + sealed.size()) != Hash64(sealed)) {
     return Status::Corruption("the figures of the cell are damaged");
   }

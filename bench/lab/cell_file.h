@@ -17,10 +17,10 @@
 //      8  seal    XXH3-64 of all before it
 namespace partita::lab {
 
-inline constexpr uint8_t kCellFileFormat = 1;
+inline constexpr uint8_t kCellFileFormat = 2;
 
 std::string EncodeCell(const CellFigures& cell, uint64_t run);
-// kCorruption: they are no such bytes, or of another run. kUnsupported: of a newer format.
+// kCorruption: they are no such bytes, or of another run. kUnsupported: of another format.
 Result<CellFigures> DecodeCell(std::string_view bytes, uint64_t run);
 
 }  // namespace partita::lab

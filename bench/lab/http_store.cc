@@ -99,13 +99,15 @@ Status StatusOf(int status, std::string_view text, uint64_t wait_us, const std::
   return Status::InvalidArgument(said);
 }
 
-uint64_t ScannedOf(const std::string& cost, uint64_t otherwise) {
+// Nothing: the service does not say, as all do but ours.
+std::optional<uint64_t> ScannedOf(const std::string& cost) {
   const std::string_view name = "scanned=";
   const size_t at = cost.find(name);
-  if (at == std::string::npos) return otherwise;
-  uint64_t scanned = otherwise;
-  std::from_chars(cost.data() + at + name.size(), cost.data() + cost.size(), scanned);
-  return scanned;
+  if (at == std::string::npos) return std::nullopt;
+  uint64_t scanned = 0;
+  const char* digits = cost.data() + at + name.size();
+  const auto read = std::from_chars(digits, cost.data() + cost.size(), scanned);
+  return read.ec == std::errc() ? std::optional(scanned) : std::nullopt;
 }
 
 std::string RandomWord() {
@@ -344,7 +346,7 @@ Result<TableStore::Answer> HttpStore::Query(const std::string& table, const Ques
   Answer found;
   PARTITA_ASSIGN(found.entities, ReadEntities(answer.body, fields_, question.wants_properties));
   found.bytes = answer.body.size();
-  found.scanned = ScannedOf(answer.cost, found.entities.size());
+  found.scanned = ScannedOf(answer.cost);
   if (!answer.continuation_partition.empty()) {
     found.continuation = "NextPartitionKey=" + http::EncodeParameter(answer.continuation_partition);
     if (!answer.continuation_row.empty()) {

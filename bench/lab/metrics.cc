@@ -36,11 +36,14 @@ MetricBasis BasisOf(std::string_view metric) {
   return MetricBasis::kCompleted;
 }
 
+bool IsUntold(std::string_view metric, const OpFigures& figures) {
+  return figures.untold > 0 && (metric == "scanned" || metric == "density");
+}
+
 bool HasFigure(std::string_view metric, const OpFigures& figures) {
   // None completed, none failed, none found missing: also that is something to know.
   if (metric == "throughput" || metric == "failed" || metric == "missing") return figures.operations > 0;
-  const bool tells_scanned = figures.scanned > 0 || figures.returned == 0;
-  if (metric == "scanned" && !tells_scanned) return false;
+  if (IsUntold(metric, figures)) return false;
   if (metric == "density" && figures.scanned == 0) return false;
   switch (BasisOf(metric)) {
     case MetricBasis::kPrediction:

@@ -36,8 +36,10 @@ enum class MetricBasis : uint8_t {
   kCompleted,   // Operations that were completed.
 };
 MetricBasis BasisOf(std::string_view metric);
+// Whether the metric hangs on what was looked at, which the store did not tell.
+bool IsUntold(std::string_view metric, const OpFigures& figures);
 // False: those figures have nothing that the metric could be told of, so that MetricOf is no more than a
-// number: no operation of its basis, or a service that does not tell what it scanned.
+// number: no operation of its basis, or it is untold.
 bool HasFigure(std::string_view metric, const OpFigures& figures);
 
 // Its figure in one cell. REQUIRES: one of MetricNames.

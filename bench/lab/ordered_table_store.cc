@@ -53,6 +53,7 @@ struct OrderedTableStore::Page {
   CompiledFilter filter;
   std::vector<std::string> select;  // Sorted.
   size_t entities_max = 0;
+  uint64_t scanned = 0;
   Answer answer;
   Status status;
 
@@ -62,7 +63,7 @@ struct OrderedTableStore::Page {
       answer.continuation = std::string(key);
       return false;
     }
-    ++answer.scanned;
+    ++scanned;
     const Result<UserKeyParts> parts = DecodeUserKey(key);
     if (!parts.ok() || value.size() < kTimeSize) {
       status = Status::Corruption("a row is no entity");
@@ -179,6 +180,7 @@ Result<TableStore::Answer> OrderedTableStore::Query(const std::string& table, co
     PARTITA_TRY(ScanInterval(lower, upper, &page));
     if (!page.answer.continuation.empty()) break;
   }
+  page.answer.scanned = page.scanned;
   return std::move(page.answer);
 }
 

@@ -16,7 +16,9 @@ const ms=v=>v>=1000?num(v/1000)+' s':num(v)+' ms',percent=v=>num(100*v)+' %';
 const median=v=>{const s=[...v].sort((a,b)=>a-b),m=s.length>>1;return s.length%2?s[m]:(s[m-1]+s[m])/2};
 const layouts=d.explain.map(l=>l.layout),ops=d.explain[0].ops.map(o=>o.op),rates=[...new Set(d.cells.map(c=>c.rate))];
 const cellsOf=(layout,rate)=>d.cells.filter(c=>c.layout===layout&&c.rate===rate);
-const figure=(layout,rate,op,metric)=>median(cellsOf(layout,rate).map(c=>c.ops[op][metric]));
+// Of the runs that have such a figure; null: none has.
+const figure=(layout,rate,op,metric)=>{const all=cellsOf(layout,rate).map(c=>c.ops[op][metric]).filter(v=>v!==null);
+ return all.length?median(all):null};
 const idOf=i=>'layout-'+i;
 const table=(head,rows,caption)=>el('div',{class:'scroll'},el('table',{},caption?el('caption',{class:'soft'},caption):[],
  el('thead',{},el('tr',{},head.map((h,i)=>el('th',{scope:'col',class:i?'n':undefined},h)))),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "api/cli/version.h"
 #include "bench/compare/statistics.h"
@@ -20,6 +21,8 @@ constexpr double kThrottledMax = 0.01;
 // Nor is one that finds nothing more often: what is not there is quickly not found.
 constexpr double kMissingMax = 0.01;
 
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();  // In JSON it is null.
+
 std::string Number(double number) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.6g", number);
@@ -27,8 +30,10 @@ std::string Number(double number) {
 }
 
 void WriteMetrics(const OpFigures& figures, double seconds, const LayoutPrediction& told, JsonText* json) {
-  for (const std::string& metric : MetricNames())
-    json->Member(metric, MetricOf(metric, figures, seconds, told));
+  for (const std::string& metric : MetricNames()) {
+    const bool is_told = !IsUntold(metric, figures);
+    json->Member(metric, is_told ? MetricOf(metric, figures, seconds, told) : kNoNumber);
+  }
   json->Member("throttled_by_account", figures.throttled_by_account);
   if (!figures.first_error.empty()) json->Member("first_error", figures.first_error);
   json->Key("latency_us_counts").BeginLine();

@@ -45,6 +45,9 @@ std::string NothingMeasured(const RunResult& result, const Expectation& expectat
     if (cell.layout != layout || cell.rate != rate) continue;
     any = true;
     const OpFigures figures = Together(cell, expectation.op);
+    if (IsUntold(expectation.metric, figures)) {
+      return "nothing was measured: " + result.target + " does not tell what it looks at";
+    }
     if (basis == MetricBasis::kDue ? figures.operations > 0 : figures.completed > 0) continue;
     return "nothing was measured: of " + std::to_string(figures.operations) +
            " operations none was completed in run " + std::to_string(cell.repeat + 1);

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,10 +40,10 @@ class TableStore {
   virtual Result<Entity> GetSelected(const std::string& table, const std::string& partition_key,
                                      const std::string& row_key, const std::vector<std::string>& select) = 0;
   struct Answer {
-    std::vector<Entity> entities;  // Without what was not asked for: see wants_properties.
-    uint64_t bytes = 0;            // Of the answer.
-    uint64_t scanned = 0;          // What the store says it looked at, else what it returned.
-    std::string continuation;      // Empty: nothing is left.
+    std::vector<Entity> entities;     // Without what was not asked for: see wants_properties.
+    uint64_t bytes = 0;               // Of the answer.
+    std::optional<uint64_t> scanned;  // What the store says it looked at; nothing: it does not say.
+    std::string continuation;         // Empty: nothing is left.
   };
   struct Question {
     FilterText filter;

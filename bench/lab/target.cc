@@ -346,8 +346,10 @@ Status Target::ReadPart(const Op& op, const QueryPart& part, uint64_t top, const
       return Status();
     };
     PARTITA_TRY(Try(rows, request, outcome));
-    outcome->touches.back().entities = static_cast<double>(answer.scanned) * UnitsEach(part);
-    outcome->scanned += answer.scanned;
+    const uint64_t scanned = answer.scanned.value_or(answer.entities.size());
+    outcome->tells_scanned = outcome->tells_scanned && answer.scanned.has_value();
+    outcome->touches.back().entities = static_cast<double>(scanned) * UnitsEach(part);
+    outcome->scanned += scanned;
     outcome->bytes += answer.bytes;
     given += answer.entities.size();
     outcome->returned += answer.entities.size();

@@ -51,7 +51,7 @@ TEST_F(EmbeddedStoreTest, LooksAtAllThatTheServiceDoes) {
     const auto answer = rows_->Query("Rows", {.filter = {keys, rest}});
     EXPECT_TRUE(answer.ok()) << answer.status().ToString();
     EXPECT_EQ(answer->entities.size(), 2u) << rest;
-    return answer.ok() ? answer->scanned : 0;
+    return answer.ok() ? answer->scanned : std::nullopt;
   };
   const std::string partition = "PartitionKey eq 'p'";
   EXPECT_EQ(scanned(partition, "n ge 7L and n lt 9L"), 3'000u) << "what zone maps rule out, too";
@@ -67,7 +67,7 @@ TEST_F(EmbeddedStoreTest, IsChargedForAllThatTheServiceLooksAt) {
   // A page ends where the bucket is empty.
   for (int page = 0; page < kRowsStored && refused.ok(); ++page) {
     const auto answer = rows_->Query("Rows", question);
-    if (answer.ok()) scanned += answer->scanned;
+    if (answer.ok()) scanned += answer->scanned.value_or(0);
     refused = answer.status();
   }
   EXPECT_EQ(refused.code(), Code::kThrottled);

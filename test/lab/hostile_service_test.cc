@@ -15,6 +15,7 @@ namespace partita::lab {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -180,6 +181,41 @@ TEST_F(HostileServiceTest, ARunThatOnlyFailsIsKeptToldAndFails) {
   for (const char* name : {"/result.json", "/report.html"}) {
     EXPECT_THAT(Read(to + name), AllOf(HasSubstr("\"first_error\""), Not(HasSubstr("aB%2Bc")))) << name;
   }
+}
+
+// As Azurite and the cloud: what a query looked at is told by no header.
+std::string AnswerWithoutCost(const std::string& request) {
+  if (Is(request, "GET") && request.find("/Lab") != std::string::npos) {
+    return ScriptedServer::Answer(200, R"({"value": [{"PartitionKey": "dev-001", "RowKey": "1"}]})");
+  }
+  const bool is_batch = request.find("$batch") != std::string::npos;
+  return is_batch ? ScriptedServer::Answer(202, "HTTP/1.1 204 No Content\r\n\r\n")
+                  : ScriptedServer::Answer(204, "");
+}
+
+TEST_F(HostileServiceTest, WhatAServiceDoesNotTellThatItLookedAtWasNotMeasured) {
+  ScriptedServer server(AnswerWithoutCost);
+  std::string text = Once(ReadingsText(std::string(kDeviceLayout) + R"(
+[[expect]]
+layout = "device"
+op = "latest"
+metric = "density"
+equals = 1
+)"));
+  text.replace(text.find("records = 2000"), 14, "records = 0");
+  text.replace(text.find("rate = 1000"), 11, "rate = 100");
+  const std::string path = Write("x.toml", text), to = directory_ + "/out";
+  std::ostringstream out, err;
+  CountdownInterrupts interrupts;
+  Console console{.out = out, .err = err, .interrupts = interrupts};
+  const ExitCode code =
+      RunLab({"run", path, "--out", to, "--target", server.ConnectionString(kSas)}, console);
+  EXPECT_EQ(code, ExitCode::kFindings) << err.str();
+  EXPECT_THAT(err.str(), ContainsRegex("operation latest: nothing was measured: http://127.0.0.1:[0-9]+ does "
+                                       "not tell what it looks at"));
+  EXPECT_THAT(out.str(), ContainsRegex("latest +device .* - +1\\.00 +-\n"));
+  EXPECT_THAT(Read(to + "/result.json"),
+              AllOf(HasSubstr("\"density\": null"), HasSubstr("\"scanned\": null")));
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ std::vector<Entity> EntitiesFor(TableStore& store, const std::string& filter, ui
     EXPECT_TRUE(page.ok()) << page.status().ToString();
     if (!page.ok()) break;
     all.insert(all.end(), page->entities.begin(), page->entities.end());
-    *scanned += page->scanned;
+    *scanned += page->scanned.value_or(0);
     question.continuation = page->continuation;
   } while (!question.continuation.empty());
   return all;

@@ -267,9 +267,9 @@ TEST(VerdictTest, WhatWasNotMeasuredIsADashAndNoZero) {
   EXPECT_THAT(table, ContainsRegex(" 100\\.0 +1\\.[0-9]+ .* 4\\.0 +0\\.00 +0\\.250"));
   const std::string csv = SummaryCsv(rivals.experiment, rivals.result);
   EXPECT_THAT(csv, HasSubstr(",,,,,")) << "p50_ms to service_p99_ms";
-  // A service that tells no cost: what it returned was scanned, nobody knows among how many.
+  // A service that tells no cost: what it returned was looked at, nobody knows among how much.
   for (CellFigures& cell : rivals.result.cells)
-    cell.ops[0] = {.operations = 1, .completed = 1, .returned = 7};
+    cell.ops[0] = {.operations = 1, .completed = 1, .scanned = 7, .returned = 7, .untold = 1};
   EXPECT_THAT(VerdictTable(rivals.experiment, rivals.result), ContainsRegex("second .* - +0\\.00 +-\n"));
 }
 
