@@ -20,6 +20,7 @@ constexpr double kShareRise = 0.01;
 using Key = std::tuple<std::string, std::string, std::string>;
 struct Figures {
   std::vector<double> p99_ms, throttled, dropped, failed, missing;  // All but the first as shares of all.
+  bool generator_limited = false, clients_limited = false;          // In any of them.
 };
 struct Run {
   std::string stream_hash;
@@ -34,6 +35,11 @@ std::string TextOf(simdjson::simdjson_result<simdjson::dom::element> element) {
 double NumberOf(simdjson::simdjson_result<simdjson::dom::element> element) {
   double number = 0;
   return element.get(number) == simdjson::SUCCESS ? number : 0;
+}
+
+bool IsTrue(simdjson::simdjson_result<simdjson::dom::element> element) {
+  bool is_true = false;
+  return element.get(is_true) == simdjson::SUCCESS && is_true;
 }
 
 Result<Run> ReadRun(std::string_view json, const char* which) {
@@ -57,6 +63,8 @@ Result<Run> ReadRun(std::string_view json, const char* which) {
       const double operations = std::max(1.0, NumberOf(op["operations"]));
       figures.failed.push_back(NumberOf(op["failed"]) / operations);
       figures.missing.push_back(NumberOf(op["missing"]) / operations);
+      figures.generator_limited |= IsTrue(cell["generator_limited"]);
+      figures.clients_limited |= IsTrue(cell["clients_limited"]);
     }
   }
   return run;
@@ -79,6 +87,23 @@ std::string LessDone(const Figures& before, const Figures& after) {
   return "";
 }
 
+// Why nobody can say that the second is no slower; empty: it can be said.
+std::string DoubtOn(const Figures& before, const Figures& after) {
+  const size_t repeats = std::min(before.p99_ms.size(), after.p99_ms.size());
+  if (repeats < kRoundsMin) return "fewer than " + std::to_string(kRoundsMin) + " repeats";
+  size_t told = 0, lost = 0;
+  for (size_t i = 0; i < repeats; ++i) {
+    if (before.p99_ms[i] > 0) ++(after.p99_ms[i] > 0 ? told : lost);
+  }
+  const auto of_all = [&](size_t some) { return std::to_string(some) + " of " + std::to_string(repeats); };
+  if (lost > 0) return "nothing completes any more in " + of_all(lost) + " repeats";
+  // Of repeats in which nothing ever completed there is nothing to tell.
+  if (told > 0 && told < kRoundsMin) return "only " + of_all(told) + " repeats completed anything before";
+  if (before.generator_limited || after.generator_limited) return "this machine was too slow for the load";
+  if (before.clients_limited || after.clients_limited) return "all clients were busy";
+  return "";
+}
+
 RunComparison::Row Compare(const Key& key, const Figures& before, const Figures& after, double threshold) {
   RunComparison::Row row;
   std::tie(row.layout, row.rate, row.op) = key;
@@ -93,11 +118,11 @@ RunComparison::Row Compare(const Key& key, const Figures& before, const Figures&
   if (row.why.empty() && row.p99_before_ms > 0 && row.p99_after_ms == 0) row.why = "none completes";
   if (row.why.empty() && sure && ratio.lower > 1 + threshold) row.why = "slower";
   row.worse = !row.why.empty();
+  if (row.worse) return row;
+  row.why = DoubtOn(before, after);
+  row.undecided = !row.why.empty();
   const bool less_throttled = row.throttled_before - row.throttled_after > kShareRise;
-  row.better = !row.worse && ((sure && ratio.upper < 1 / (1 + threshold)) || less_throttled);
-  // Of enough repeats in which nothing completes there is nothing to tell.
-  const bool too_few = std::min(before.p99_ms.size(), after.p99_ms.size()) < kRoundsMin;
-  row.undecided = too_few && !row.worse && !row.better;
+  row.better = !row.undecided && ((sure && ratio.upper < 1 / (1 + threshold)) || less_throttled);
   return row;
 }
 
@@ -160,14 +185,17 @@ std::string ComparisonText(const RunComparison& comparison) {
     std::snprintf(line, sizeof(line), "%9.3f %9.3f %17s %8.1f%% %8.1f%%", row.p99_before_ms, row.p99_after_ms,
                   interval, 100 * row.throttled_before, 100 * row.throttled_after);
     text += names(row.layout, row.rate, row.op) + line;
-    text += row.worse ? " WORSE: " + row.why : row.better ? " better" : row.undecided ? " undecided" : "";
+    text += row.worse       ? " WORSE: " + row.why
+            : row.undecided ? " undecided: " + row.why
+            : row.better    ? " better"
+                            : "";
     text += "\n";
   }
   if (!comparison.broken.empty()) text += "WORSE: " + comparison.broken + "\n";
   if (comparison.any_undecided()) {
-    text += "undecided: of fewer than " + std::to_string(kRoundsMin) +
-            " repeats nobody can say that nothing became slower; let the experiment have repeats = " +
-            std::to_string(kRoundsMin) + " or more\n";
+    text += "undecided: nobody can say that nothing became slower. That takes repeats = " +
+            std::to_string(kRoundsMin) +
+            " or more, in which something completes, on a machine and with clients enough for the load\n";
   }
   return text;
 }

@@ -16,8 +16,8 @@ struct RunComparison {
     double ratio_lower = 0, ratio_upper = 0;
     double throttled_before = 0, throttled_after = 0;
     bool worse = false, better = false;  // Beyond doubt and by more than the threshold.
-    bool undecided = false;              // Too few repeats to say that it is no slower.
-    std::string why;                     // Of what is worse.
+    bool undecided = false;              // Neither: nobody can say that it is no slower.
+    std::string why;                     // Of what is worse or undecided.
   };
   std::vector<Row> rows;  // Of the first run; what only the second has is not compared.
   std::string broken;     // Why nothing could be compared; empty: something was.
@@ -28,7 +28,9 @@ struct RunComparison {
 // `threshold` 0.1: worse is what takes 1.1 times as long, with the whole interval above that (which takes
 // three repeats), or is throttled, dropped, fails or finds nothing in 0.01 more of all operations. What fails
 // in the second run alone, or is missing in it, is worse too, and so is a run that has nothing in common with
-// the first. kInvalidArgument: a text is no result, or the two did not do the same (stream_hash).
+// the first. Undecided is what is not worse where too few repeats, or runs that this machine or the number of
+// clients limited, or in which nothing completed, tell nothing. kInvalidArgument: a text is no result, or the
+// two did not do the same (stream_hash).
 Result<RunComparison> CompareRuns(std::string_view before_json, std::string_view after_json,
                                   double threshold);
 

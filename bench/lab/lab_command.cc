@@ -220,7 +220,7 @@ void AddCommands(CLI::App& app, LabWords* words) {
   report->callback(
       [words] { words->run = [words](Console& c) { return Report(words->file, words->other_file, c); }; });
   CLI::App* compare = app.add_subcommand(
-      "compare", "Tell how a later run differs; exit code 1 where it is worse, or too few repeats tell");
+      "compare", "Tell how a later run differs; exit code 1 where it is worse, or it cannot be told");
   compare->footer("Example:\n  partita lab compare monday/result.json tuesday/result.json --threshold 0.2");
   compare->add_option("before", words->file, "result.json of a run")->required()->type_name("FILE");
   compare->add_option("after", words->other_file, "That of a later one")->required()->type_name("FILE");

@@ -58,6 +58,34 @@ TEST(LabCompareTest, OfFewerThanThreeRepeatsNothingIsSaidToBeNoSlower) {
   EXPECT_TRUE(CompareRuns(ResultOf({1}), ResultOf({1}, "0.5"), 0.1)->any_worse());
 }
 
+TEST(LabCompareTest, WhatCannotBeToldIsUndecidedAndSaysWhy) {
+  const auto text = [](const std::string& before, const std::string& after) {
+    const Result<RunComparison> comparison = CompareRuns(before, after, 0.1);
+    EXPECT_TRUE(comparison.ok()) << comparison.status().ToString();
+    EXPECT_EQ(comparison->any_undecided(),
+              ComparisonText(*comparison).find(" undecided: ") != std::string::npos);
+    return ComparisonText(*comparison);
+  };
+  const auto limited = [](const std::string& by, const std::vector<double>& p99_ms) {
+    std::string json = ResultOf(p99_ms);
+    return json.insert(json.find("\"ops\""), "\"" + by + "_limited\": true, ");
+  };
+  const std::string sound = ResultOf({1, 1, 1}), faster = ResultOf({0.5, 0.5, 0.5});
+  EXPECT_THAT(text(sound, ResultOf({0, 1, 1})),
+              HasSubstr(" undecided: nothing completes any more in 1 of 3"));
+  EXPECT_THAT(text(ResultOf({1, 1, 1, 1}), ResultOf({1, 1, 1, 0})),
+              HasSubstr(" undecided: nothing completes"));
+  EXPECT_THAT(text(ResultOf({0, 0, 1}), sound), HasSubstr(" undecided: only 1 of 3 repeats"));
+  EXPECT_THAT(text(limited("generator", {1, 1, 1}), faster),
+              HasSubstr(" undecided: this machine was too slow"));
+  EXPECT_THAT(text(sound, limited("generator", {1, 1, 1})),
+              HasSubstr(" undecided: this machine was too slow"));
+  EXPECT_THAT(text(sound, limited("clients", {1, 1, 1})), HasSubstr(" undecided: all clients were busy"));
+  EXPECT_THAT(text(sound, limited("clients", {9, 9, 9})), HasSubstr("WORSE: slower"))
+      << "that is sure all the same";
+  EXPECT_THAT(text(sound, faster), HasSubstr(" better\n"));
+}
+
 // A result of one run with more members of its one operation, such as `, "failed": 1`.
 std::string ResultWith(const std::string& members, const std::string& op = "read") {
   return R"({"format": 1, "stream_hash": "abc", "cells": [{"layout": "x", "rate": "1/s", "ops": [{"op": ")" +
