@@ -42,6 +42,7 @@ class Adviser {
     if (result_.is_embedded()) {
       HottestPartition();
       Account();
+      Oversized();
     }
     MeasuredSkew();
     for (size_t op = 0; op < experiment_.ops.size(); ++op) {
@@ -138,6 +139,14 @@ class Adviser {
     }
     Say(worst, asked + "looking at fewer entities: this operation has the largest part, " +
                    Figure(told_.ops[*worst].scanned) + " each time.");
+  }
+
+  // It would not be spread by spreading the operations.
+  void Oversized() {
+    for (const lab::Oversized& one : OversizedOf(experiment_, told_)) {
+      Say(one.op, "Make it smaller: " + one.text +
+                      ". Give it keys that name what it asks for, or let it ask for a part at a time.");
+    }
   }
 
   // What is wrong and no rule has named.

@@ -66,6 +66,8 @@ class Predictor {
     for (const Operation& operation : sample.operations) {
       const Op& op = generator_.experiment().ops[operation.op];
       followed_ = operation.op;
+      asked_.clear();
+      asked_in_all_ = 0;
       if (op.reads()) {
         FollowRead(op, operation, &prediction_.ops[operation.op]);
       } else {
@@ -130,11 +132,27 @@ class Predictor {
     }
     return most.value_or(0);
   }
-  void Heat(const Partition& partition, double units) {
+  // `last`: of a request, or of the last of several, that is charged at once, whatever it costs; 0: of a
+  // scan, which ends and goes on wherever the bucket is empty.
+  void Heat(const Partition& partition, double units, double last) {
     const auto place = heat_.try_emplace(partition, generator_.experiment().ops.size()).first;
     place->second[followed_] += units;
+    double& asked = asked_[partition];
+    asked += units;
+    NoteLargest(asked - last, partition.second, &prediction_.largest_in_partition);
+    NoteInAll(units, last);
   }
-  void HeatElsewhere(double units) { elsewhere_[followed_] += units; }
+  void HeatElsewhere(double units) {
+    elsewhere_[followed_] += units;
+    NoteInAll(units, 0);
+  }
+  void NoteInAll(double units, double last) {
+    asked_in_all_ += units;
+    NoteLargest(asked_in_all_ - last, "", &prediction_.largest_in_all);
+  }
+  void NoteLargest(double units, const std::string& partition, LargestOperation* largest) const {
+    if (units > largest->units) *largest = {.op = followed_, .units = units, .partition = partition};
+  }
 
   void FollowRead(const Op& op, const Operation& operation, OpPrediction* told) {
     const Result<QueryPlan> plan = planner_.Plan(operation);
@@ -157,11 +175,12 @@ class Predictor {
       requests += of.requests;
       if (part.kind <= PlanKind::kPartition) {
         told->partitions += 1;
-        Heat({table, part.partition_lower}, std::max(1.0, of.answer.units));
+        const double units = std::max(1.0, of.answer.units);
+        Heat({table, part.partition_lower}, units, part.kind == PlanKind::kPoint ? units : 0);
       } else {
         // Of the partitions it runs through the largest is the one that can become the hottest.
         const EntityModel::Largest& largest = model_.largest(part.entity);
-        Heat({table, largest.partition_key}, of.answer.units * largest.share);
+        Heat({table, largest.partition_key}, of.answer.units * largest.share, 0);
         HeatElsewhere(of.answer.units * (1 - largest.share));
       }
       if (plan->lookups) FollowLookups(op, part, known, of.looked_up);
@@ -186,7 +205,7 @@ class Predictor {
         there = 1 + (count - 1) * model_.ShareOf(place, partition_key);
       }
       const double units = model_.UnitsAt(base.table, partition_key, base.row_key.Of(record));
-      Heat({base.table, partition_key}, there * units);
+      Heat({base.table, partition_key}, there * units, units);
       HeatElsewhere((count - there) * units);
     });
   }
@@ -200,8 +219,8 @@ class Predictor {
       // The record is read first.
       told->requests += 1;
       const std::string& row_key = requests[0].writes[0].entity.row_key();
-      Heat({*requests[0].table, requests[0].partition_key()},
-           model_.UnitsAt(*requests[0].table, requests[0].partition_key(), row_key));
+      const double units = model_.UnitsAt(*requests[0].table, requests[0].partition_key(), row_key);
+      Heat({*requests[0].table, requests[0].partition_key()}, units, units);
     }
     for (const WriteRequestPlan& request : requests) {
       if (request.list) {
@@ -211,16 +230,18 @@ class Predictor {
         partitions.insert(partition);
         told->requests += 1;
         told->written += 1;
-        Heat(partition, 2 * model_.UnitsAt(*request.table, change.partition_key, change.row_key));
+        const double units = model_.UnitsAt(*request.table, change.partition_key, change.row_key);
+        Heat(partition, 2 * units, units);
       }
       told->largest_transaction =
           std::max(told->largest_transaction, static_cast<double>(request.writes.size()));
-      for (const Write& write : request.writes) {
-        const Partition partition(*request.table, write.entity.partition_key());
-        partitions.insert(partition);
-        told->written += 1;
-        Heat(partition, static_cast<double>(UnitsOf(write)));
-      }
+      if (request.writes.empty()) continue;
+      const Partition partition(*request.table, request.partition_key());
+      double units = 0;
+      for (const Write& write : request.writes) units += static_cast<double>(UnitsOf(write));
+      partitions.insert(partition);
+      told->written += static_cast<double>(request.writes.size());
+      Heat(partition, units, units);
     }
     told->partitions += static_cast<double>(partitions.size());
   }
@@ -233,6 +254,8 @@ class Predictor {
   size_t followed_ = 0;                            // The operation that is followed.
   std::map<Partition, std::vector<double>> heat_;  // Units by partition, of each operation,
   std::vector<double> elsewhere_;                  // and where no partition was told apart.
+  std::map<Partition, double> asked_;              // Of the operation that is followed, so far,
+  double asked_in_all_ = 0;                        // and of all partitions.
 };
 
 std::string WholeFigure(double number) {
@@ -328,6 +351,22 @@ std::string AllowanceText(const Experiment& experiment, const LayoutPrediction& 
          " s does not use that up, so a longer run is throttled more";
 }
 
+std::vector<Oversized> OversizedOf(const Experiment& experiment, const LayoutPrediction& told) {
+  std::vector<Oversized> all;
+  const auto look = [&](const LargestOperation& one, const std::string& of, uint64_t target) {
+    if (!ExceedsBucket(one.units, target)) return;
+    all.push_back({.op = one.op,
+                   .text = "one " + experiment.ops[one.op].name + " alone asks " + of + " for " +
+                           WholeFigure(one.units) + " units, more than its target of " +
+                           std::to_string(target) +
+                           " units/s saves up, two seconds' worth: it is refused however seldom it comes"});
+  };
+  look(told.largest_in_partition, "partition '" + told.largest_in_partition.partition + "'",
+       experiment.limits.partition_rate);
+  look(told.largest_in_all, "the account", experiment.limits.account_rate);
+  return all;
+}
+
 std::string PredictionText(const Experiment& experiment, const Prediction& prediction) {
   std::string text = experiment.name + ", " + ArrivalText(experiment.arrival, prediction.rate) +
                      "; a unit is a KiB of an entity, rounded up\n" + LeftOutText(experiment.arrival);
@@ -344,6 +383,9 @@ std::string PredictionText(const Experiment& experiment, const Prediction& predi
     for (size_t op = 0; op < told.ops.size(); ++op) text += OpText(experiment.ops[op], told.ops[op]);
     text += "  stored: " + WholeFigure(told.stored_bytes) + " bytes a record\n";
     text += HeatText(told, prediction.rate, experiment.limits);
+    for (const Oversized& one : OversizedOf(experiment, told)) {
+      text += "  WILL BE THROTTLED: " + one.text + "\n";
+    }
   }
   return text;
 }

@@ -29,6 +29,13 @@ struct OpPrediction {
   double density() const { return scanned > 0 ? returned / scanned : 1; }
 };
 
+// The operation that asks for most at once, and of which partition.
+struct LargestOperation {
+  size_t op = 0;
+  double units = 0;  // Until its last request, which a bucket that holds a token lets through.
+  std::string partition;
+};
+
 struct LayoutPrediction {
   std::vector<OpPrediction> ops;
   double stored_bytes = 0;  // For each record, by the service's formula.
@@ -40,6 +47,7 @@ struct LayoutPrediction {
   double hottest_rate = 0, account_rate = 0;
   // Of that partition by a partition's target, and of all by the account's.
   std::optional<Refusal> partition_refusal, account_refusal;
+  LargestOperation largest_in_partition, largest_in_all;
 };
 
 struct Prediction {
@@ -57,6 +65,14 @@ std::string LeftOutText(const Arrival& arrival);
 // What of a layout's rates the targets refuse only after the warm-up, because they let two seconds' worth
 // through first, and then for as long as it lasts: a sentence. Empty: nothing.
 std::string AllowanceText(const Experiment& experiment, const LayoutPrediction& told);
+
+// An operation that asks for more than a target saves up, so that it is refused however seldom it comes.
+struct Oversized {
+  size_t op = 0;
+  std::string text;  // A sentence.
+};
+// Of a layout the largest by each target, where it is one.
+std::vector<Oversized> OversizedOf(const Experiment& experiment, const LayoutPrediction& told);
 
 // For people: a block for each layout.
 std::string PredictionText(const Experiment& experiment, const Prediction& prediction);

@@ -47,6 +47,10 @@ std::optional<double> RefusedInRun(const Arrival& arrival, double peak_rate, dou
 
 }  // namespace
 
+bool ExceedsBucket(double units, uint64_t target) {
+  return target > 0 && units > kBucket_s * static_cast<double>(target);
+}
+
 std::optional<Refusal> FirstRefusal(const Arrival& arrival, double peak_rate, uint64_t target) {
   const auto most = static_cast<double>(target);
   const bool is_mean = arrival.model == ArrivalModel::kReplay;

@@ -21,4 +21,8 @@ struct Refusal {
 // REQUIRES: peak_rate is 0 where the arrival has no highest rate.
 std::optional<Refusal> FirstRefusal(const Arrival& arrival, double peak_rate, uint64_t target);
 
+// Whether one operation asks for more than the target's bucket holds, so that a part of it is refused however
+// seldom it comes. `units`: what it asks for until its last request, which one token lets through.
+bool ExceedsBucket(double units, uint64_t target);
+
 }  // namespace partita::lab

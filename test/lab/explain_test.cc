@@ -336,5 +336,27 @@ TEST(ExplainTest, StoredBytesFollowTheFormula) {
   EXPECT_DOUBLE_EQ(PredictionOf(experiment).layouts[0].stored_bytes, 4 + 52 + 38 + 26);
 }
 
+// Of large records, which are 16 units each: one operation in ten seconds, where 100 units a second are
+// given.
+std::string TextOfSeldom(const std::string& op) {
+  std::string text = LargeRecordsText(op);
+  text.replace(text.find("rate = 1000"), 11, "rate = 0.1");
+  text.replace(text.find("\"storage\""), 9, "\"partition=100,account=150\"");
+  const Experiment experiment = ParseSound(text);
+  return PredictionText(experiment, PredictionOf(experiment));
+}
+
+TEST(ExplainTest, AnOperationLargerThanABucketIsThrottledHoweverSeldomItComes) {
+  EXPECT_THAT(
+      TextOfSeldom("kind = \"query\"\nwhere = { n = 3 }\n"),
+      AllOf(HasSubstr("32 units/s, 32 % of its target;"),
+            HasSubstr("WILL BE THROTTLED: one op alone asks partition 'all' for 320 units, more than its "
+                      "target of 100 units/s saves up"),
+            HasSubstr("WILL BE THROTTLED: one op alone asks the account for 320 units")));
+  EXPECT_THAT(TextOfSeldom("kind = \"get\"\n"), Not(HasSubstr("THROTTLED")));
+  // One transaction, which the bucket lets through and is paid for later.
+  EXPECT_THAT(TextOfSeldom("kind = \"insert\"\nbatch = 20\n"), Not(HasSubstr("THROTTLED")));
+}
+
 }  // namespace
 }  // namespace partita::lab

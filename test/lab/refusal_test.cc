@@ -75,5 +75,11 @@ TEST(RefusalTest, OfWhatGoesOnComesSoonerOrLater) {
   EXPECT_FALSE(RefusalOf(arrival).has_value()) << "no peak is above the target";
 }
 
+TEST(RefusalTest, OneOperationMayAskForMoreThanABucketHolds) {
+  EXPECT_FALSE(ExceedsBucket(2'000, 1'000));
+  EXPECT_TRUE(ExceedsBucket(2'001, 1'000));
+  EXPECT_FALSE(ExceedsBucket(1e9, 0)) << "no target";
+}
+
 }  // namespace
 }  // namespace partita::lab

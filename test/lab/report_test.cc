@@ -149,6 +149,18 @@ TEST(AdviceTest, APeakThatTheTargetBearsIsNoTrouble) {
       << "it was less even than that";
 }
 
+TEST(AdviceTest, AnOperationLargerThanABucketIsTold) {
+  std::string text = LargeRecordsText("kind = \"query\"\nwhere = { n = 3 }\n");
+  text.replace(text.find("rate = 1000"), 11, "rate = 0.1");
+  text.replace(text.find("\"storage\""), 9, "\"partition=100\"");
+  const Experiment experiment = ParseSound(text);
+  const RecordGenerator generator(experiment);
+  EXPECT_THAT(
+      AdviceOn(experiment, Unmeasured(generator)),
+      Contains(AllOf(Field(&Advice::op, 0u),
+                     Field(&Advice::text, HasSubstr("one op alone asks partition 'all' for 320 units")))));
+}
+
 TEST(AdviceTest, WhereReadingIsTheLoadSpreadingIsNotTheCure) {
   EXPECT_THAT(TextsFor(R"(
 [[layout]]
