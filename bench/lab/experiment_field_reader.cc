@@ -58,18 +58,24 @@ Distribution ChooseDistribution(const TomlSection& section) {
   return kOrder[chosen];
 }
 
-// Whether making `from` needs `to`, by at most `steps` of what each needs.
-bool LeadsTo(const std::vector<Field>& fields, size_t from, size_t to, size_t steps) {
-  std::vector<size_t> needed;
-  const Field& field = fields[from];
-  if (field.per) needed.push_back(*field.per);
-  if (field.clock) needed.push_back(*field.clock);
-  for (const KeyTemplate::Part& part : field.text_template.parts()) {
-    needed.insert(needed.end(), part.fields.begin(), part.fields.end());
+// Whether making a field needs the field itself, however many lie between.
+bool IsMadeOfItself(const std::vector<Field>& fields, size_t index) {
+  std::vector<bool> is_needed(fields.size());
+  std::vector<size_t> pending = {index};
+  const auto need = [&](size_t next) {
+    if (!is_needed[next]) pending.push_back(next);
+    is_needed[next] = true;
+  };
+  while (!pending.empty() && !is_needed[index]) {
+    const Field& field = fields[pending.back()];
+    pending.pop_back();
+    if (field.per) need(*field.per);
+    if (field.clock) need(*field.clock);
+    for (const KeyTemplate::Part& part : field.text_template.parts()) {
+      for (const size_t used : part.fields) need(used);
+    }
   }
-  return std::any_of(needed.begin(), needed.end(), [&](size_t next) {
-    return next == to || (steps > 0 && LeadsTo(fields, next, to, steps - 1));
-  });
+  return is_needed[index];
 }
 
 }  // namespace
@@ -208,7 +214,7 @@ void ExperimentReader::ReadDerived() {
     if (section.Has("text")) ReadTextTemplate(section, &field);
   }
   for (const auto& [section, index] : derived_) {
-    if (!LeadsTo(experiment_.fields, index, index, experiment_.fields.size())) continue;
+    if (!IsMadeOfItself(experiment_.fields, index)) continue;
     section.Wrong(section.table(), experiment_.fields[index].name + " is made of itself");
     // Nobody must follow it.
     experiment_.fields[index] = {.name = experiment_.fields[index].name};

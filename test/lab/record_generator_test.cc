@@ -13,6 +13,7 @@ namespace partita::lab {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string FleetText(const std::string& fields) {
   return "name = \"fleet\"\n[data]\nrecords = 20000\n[data.fields]\n"
@@ -122,6 +123,18 @@ TEST(RecordGeneratorTest, WhatIsMadeOfItselfIsTold) {
   EXPECT_THAT(findings("a = { dist = \"normal\", mean = 1.0, swing = 2.0 }\n"),
               HasSubstr("clock: is missing"));
   EXPECT_THAT(findings("a = { dist = \"sequence\", per = \"n\" }\n"), HasSubstr("per: is for uniform"));
+}
+
+TEST(RecordGeneratorTest, TemplatesOfTemplatesAreToldHoweverManyWaysLeadThrough) {
+  // Each is made of the one before, twice: two to the power of sixty ways.
+  std::string fields = "t0 = { dist = \"template\", text = \"x\" }\n";
+  for (int i = 1; i <= 60; ++i) {
+    const std::string before = "{t" + std::to_string(i - 1) + "}";
+    fields += "t" + std::to_string(i) + " = { dist = \"template\", text = \"" + before + before + "\" }\n";
+  }
+  const std::string findings = FindingsText("x", ParseExperiment(FleetText(fields), "x").findings);
+  EXPECT_THAT(findings, HasSubstr("t59 is a template itself"));
+  EXPECT_THAT(findings, Not(HasSubstr("made of itself")));
 }
 
 }  // namespace
