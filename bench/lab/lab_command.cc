@@ -81,6 +81,14 @@ ExitCode Compare(const std::string& before, const std::string& after, double thr
   return comparison->any_worse() || comparison->any_undecided() ? ExitCode::kFindings : ExitCode::kOk;
 }
 
+// kAlreadyExists: something else than a report has that name.
+Status CheckReportMayStand(const std::string& path) {
+  if (CheckIsNew(path).code() != Code::kAlreadyExists) return Status();  // Writing tells what is wrong.
+  const Result<std::string> held = ReadWholeFile(path);
+  if (held.ok() && IsReport(*held)) return Status();
+  return Status::AlreadyExists(path + " exists and is no report of the lab, so it is left alone");
+}
+
 ExitCode Report(const std::string& path, const std::string& wanted, Console& console) {
   const Result<std::string> json = ReadWholeFile(path);
   if (!json.ok()) return FailToStart(console, json.status());
@@ -88,6 +96,7 @@ ExitCode Report(const std::string& path, const std::string& wanted, Console& con
   if (!page.ok()) return Fail(console, page.status());
   const std::string to =
       wanted.empty() ? std::filesystem::path(path).replace_filename("report.html").string() : wanted;
+  if (const Status may = CheckReportMayStand(to); !may.ok()) return Fail(console, may);
   const Status written = WriteDurably(to, *page);
   if (!written.ok()) return FailToStart(console, written);
   console.out << to << ": written\n";

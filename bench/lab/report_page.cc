@@ -10,6 +10,7 @@ constexpr const char* kHead = R"html(<!doctype html><html lang="en"><head><meta 
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>Key-layout lab</title><style>)html";
+constexpr std::string_view kTitle = "<title>Key-layout lab</title>";
 constexpr const char* kBody = R"html(</style></head><body>
 <svg width="0" height="0" aria-hidden="true" style="position:absolute"><defs>
 <pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
@@ -40,6 +41,10 @@ Status Check(std::string_view result_json) {
 }
 
 }  // namespace
+
+bool IsReport(std::string_view text) {
+  return text.substr(0, std::string_view(kHead).size()).find(kTitle) != std::string_view::npos;
+}
 
 Result<std::string> ReportHtml(std::string_view result_json) {
   PARTITA_TRY(Check(result_json));

@@ -11,6 +11,9 @@ namespace partita::lab {
 // and costs. The text goes into the page as it is. kInvalidArgument: it is no result.json with timelines.
 Result<std::string> ReportHtml(std::string_view result_json);
 
+// Whether a file is such a page, whatever it reports.
+bool IsReport(std::string_view text);
+
 // The parts of the page that are the same for all (report_style.cc, report_script.cc).
 extern const char* const kReportStyle;
 extern const char* const kReportScript;

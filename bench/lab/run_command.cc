@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "api/cli/figures.h"
 #include "api/cli/nearest_name.h"
@@ -28,6 +29,23 @@ namespace {
 
 // What tells a changed experiment: so many of its operations and records.
 constexpr uint64_t kOperationsHashed = 10'000, kRecordsHashed = 10'000;
+
+// What a run leaves in its directory.
+std::vector<std::string> NamesWritten(bool capacity) {
+  if (capacity) return {"capacity.json"};
+  return {"result.json", "report.html", "summary.csv", "timeline.csv", "heat.csv", "latency.hdr.log"};
+}
+
+// kAlreadyExists: one of the names is taken, by an earlier run or by something else.
+Status CheckNamesAreFree(const RunWords& words, const std::string& directory) {
+  for (const std::string& name : NamesWritten(words.capacity)) {
+    const bool is_whole = words.resume && name == "result.json";
+    PARTITA_TRY(CheckIsNew(directory + "/" + name,
+                           is_whole ? " is whole: there is nothing to resume; --force runs it anew"
+                                    : " exists; --force writes over it"));
+  }
+  return Status();
+}
 
 // The figures; the report is made from result.json, and can be made again.
 Status WriteFigures(const std::string& directory, const Experiment& experiment, const RunResult& result,
@@ -200,9 +218,7 @@ ExitCode RunCells(const RunWords& words, const Experiment& experiment, RunPlace 
   const size_t all = CellCountOf(experiment);
   // One that --force began, and that was killed before its first cell was done, has yet to write over it.
   if (unfinished->kept_count() == 0 && words.resume && !unfinished->was_begun()) {
-    const Status is_new = CheckIsNew(place.directory + "/result.json",
-                                     " is whole: there is nothing to resume; --force runs it anew");
-    if (!is_new.ok()) return Fail(console, is_new);
+    if (const Status free = CheckNamesAreFree(words, place.directory); !free.ok()) return Fail(console, free);
   }
   if (words.resume) {
     console.err << "lab: " << unfinished->kept_count() << " of " << all << " runs are done already\n";
@@ -289,10 +305,8 @@ ExitCode RunExperimentFile(const RunWords& words, Console& console) {
   const std::optional<Experiment> experiment = LoadExperiment(words.file, console, &code);
   if (!experiment) return code;
   const std::string directory = words.directory.empty() ? experiment->name + "-result" : words.directory;
-  const std::string written = directory + (words.capacity ? "/capacity.json" : "/result.json");
   if (!words.force && !words.resume) {
-    const Status is_new = CheckIsNew(written, " exists; --force writes over it");
-    if (!is_new.ok()) return Fail(console, is_new);
+    if (const Status free = CheckNamesAreFree(words, directory); !free.ok()) return Fail(console, free);
   }
   RunPlace place{.directory = directory,
                  .io_backend = words.io == "uring" ? IoBackend::kUring : IoBackend::kThreads,

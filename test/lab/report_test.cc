@@ -326,6 +326,16 @@ TEST(ReportTest, IsOnePageThatNamesNoOther) {
   EXPECT_THAT(text, AllOf(Not(HasSubstr("http://")), Not(HasSubstr("https://")), Not(HasSubstr("src=\""))));
 }
 
+TEST(ReportTest, OfAllFilesOnlyReportsAreReports) {
+  const Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
+  const RecordGenerator generator(experiment);
+  const std::string json = ResultJson(experiment, Unmeasured(generator));
+  EXPECT_TRUE(IsReport(*ReportHtml(json)));
+  for (const std::string& other : {std::string(), json, std::string("<!doctype html><title>Mine</title>")}) {
+    EXPECT_FALSE(IsReport(other)) << other.substr(0, 40);
+  }
+}
+
 TEST(ReportTest, NoTextOfTheResultEndsTheScript) {
   Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
   experiment.description = "</script><script>alert(1)</script>";

@@ -108,6 +108,11 @@ equals = 2
   const CommandOutcome report = Lab({"report", out + "/result.json", "--out", out + "/again.html"});
   EXPECT_EQ(report.code, ExitCode::kOk) << report.err;
   EXPECT_EQ(Read(out + "/again.html"), Read(out + "/report.html"));
+  EXPECT_EQ(Lab({"report", out + "/result.json", "--out", out + "/again.html"}).code, ExitCode::kOk);
+  const CommandOutcome over = Lab({"report", out + "/result.json", "--out", path});
+  EXPECT_EQ(over.code, ExitCode::kFindings);
+  EXPECT_THAT(over.err, HasSubstr("x.toml exists and is no report of the lab, so it is left alone"));
+  EXPECT_THAT(Read(path), HasSubstr("[data]"));
   for (const auto& left : std::filesystem::directory_iterator(out)) {
     EXPECT_TRUE(left.is_regular_file()) << left.path() << ": the stores are gone";
   }
@@ -136,12 +141,29 @@ equals = 2
   EXPECT_EQ(json["explain"].at(0)["key_rows"].get_array().size(), timeline["rows"].get_uint64().value());
 }
 
+TEST_F(LabRunTest, NothingThatBearsANameOfItsResultsIsWrittenOver) {
+  const std::string path = Write("x.toml", Once(Small(ReadingsText(kDeviceLayout))));
+  for (const char* name : {"report.html", "summary.csv", "timeline.csv", "heat.csv", "latency.hdr.log"}) {
+    const std::string out = directory_ + "/of-" + name;
+    std::filesystem::create_directories(out);
+    std::ofstream(out + "/" + name) << "mine";
+    for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--resume"}}) {
+      std::vector<std::string> words = {"run", path, "--out", out};
+      words.insert(words.end(), more.begin(), more.end());
+      const CommandOutcome run = Lab(words);
+      EXPECT_EQ(run.code, ExitCode::kFindings) << name;
+      EXPECT_THAT(run.err, HasSubstr(std::string(name) + " exists; --force writes over it"));
+    }
+    EXPECT_EQ(Read(out + "/" + name), "mine");
+  }
+}
+
 TEST_F(LabRunTest, WithoutItsReportARunIsKeptAndTold) {
   const std::string path = Write("x.toml", Once(Small(ReadingsText(kDeviceLayout))));
   const std::string out = directory_ + "/result";
   std::filesystem::create_directories(out + "/report.html");  // Where no file can be written.
-  const CommandOutcome run =
-      Lab({"run", path, "--out", out, "--io", backend_ == IoBackend::kUring ? "uring" : "threads"});
+  const CommandOutcome run = Lab(
+      {"run", path, "--force", "--out", out, "--io", backend_ == IoBackend::kUring ? "uring" : "threads"});
   EXPECT_EQ(run.code, ExitCode::kFailed);
   EXPECT_THAT(run.err, HasSubstr("report.html: it cannot be written"));
   EXPECT_THAT(run.out, HasSubstr("medians of 1 run(s)"));
