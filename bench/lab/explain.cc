@@ -13,6 +13,7 @@
 #include "bench/lab/entity_units.h"
 #include "bench/lab/operation_stream.h"
 #include "bench/lab/read_planner.h"
+#include "bench/lab/result_text.h"
 #include "bench/lab/write_planner.h"
 
 namespace partita::lab {
@@ -299,10 +300,10 @@ std::string OfTarget(double rate, uint64_t target, const std::optional<Refusal>&
   return text + (rate > most ? " at the peak, which it bears: it saves up two seconds' worth" : "");
 }
 
-std::string HeatText(const LayoutPrediction& told, double rate, const ThroughputTargets& limits) {
+std::string HeatText(const LayoutPrediction& told, const ThroughputTargets& limits) {
   std::string text = "  hottest partition: '" + told.hottest_partition + "', ";
   // Nothing can be said of targets, which are for a second.
-  if (rate == 0) return text + WholeFigure(100 * told.hottest_share) + " % of all units\n";
+  if (told.rate == 0) return text + WholeFigure(100 * told.hottest_share) + " % of all units\n";
   text += WholeFigure(told.hottest_rate) + " units/s" +
           OfTarget(told.hottest_rate, limits.partition_rate, told.partition_refusal);
   return text + "; all: " + WholeFigure(told.account_rate) + " units/s" +
@@ -318,7 +319,9 @@ Prediction Predict(const RecordGenerator& generator) {
   const OperationSample sample(generator, prediction.rate);
   for (const Layout& layout : experiment.layouts) {
     const Arrival& arrival = experiment.ArrivalOf(layout);
-    LayoutPrediction told = Predictor(layout, generator).Follow(sample, arrival.HighestRate().value_or(0));
+    const double rate = arrival.HighestRate().value_or(0);
+    LayoutPrediction told = Predictor(layout, generator).Follow(sample, rate);
+    told.rate = rate;
     told.partition_refusal = FirstRefusal(arrival, told.hottest_rate, experiment.limits.partition_rate);
     told.account_refusal = FirstRefusal(arrival, told.account_rate, experiment.limits.account_rate);
     prediction.layouts.push_back(std::move(told));
@@ -380,9 +383,13 @@ std::string PredictionText(const Experiment& experiment, const Prediction& predi
               "   rk " + base.row_key.text();
     }
     text += "\n";
+    if (layout.arrival) {
+      text += "  arrival of its own: " + OwnArrivalText(layout) + ", " +
+              ArrivalText(*layout.arrival, told.rate) + "\n";
+    }
     for (size_t op = 0; op < told.ops.size(); ++op) text += OpText(experiment.ops[op], told.ops[op]);
     text += "  stored: " + WholeFigure(told.stored_bytes) + " bytes a record\n";
-    text += HeatText(told, prediction.rate, experiment.limits);
+    text += HeatText(told, experiment.limits);
     for (const Oversized& one : OversizedOf(experiment, told)) {
       text += "  WILL BE THROTTLED: " + one.text + "\n";
     }

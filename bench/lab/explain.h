@@ -37,6 +37,7 @@ struct LargestOperation {
 };
 
 struct LayoutPrediction {
+  double rate = 0;  // Operations a second that it is for, as Prediction::rate, by the layout's arrival.
   std::vector<OpPrediction> ops;
   double stored_bytes = 0;  // For each record, by the service's formula.
   // What counts against the targets, in units (entity_units.h): of the partition with the most its share of
@@ -51,8 +52,8 @@ struct LayoutPrediction {
 };
 
 struct Prediction {
-  // Operations a second that it is for (Arrival::HighestRate). 0: that of a closed loop, which is known when
-  // it has run.
+  // Operations a second that it is for (Arrival::HighestRate) where a layout has no arrival of its own. 0:
+  // that of a closed loop, which is known when it has run.
   double rate = 0;
   std::vector<LayoutPrediction> layouts;
 };

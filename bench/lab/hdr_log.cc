@@ -80,8 +80,9 @@ std::string Base64(const std::string& bytes) {
 
 // Commas, blanks and line ends end a tag.
 std::string TagOf(const Experiment& experiment, const CellFigures& cell, size_t op) {
-  std::string tag = experiment.layouts[cell.layout].name + "/" + RateText(experiment.arrival, cell.rate) +
-                    "/" + std::to_string(cell.repeat) + "/" + experiment.ops[op].name;
+  const Layout& layout = experiment.layouts[cell.layout];
+  std::string tag = layout.name + "/" + RateText(experiment.ArrivalOf(layout), cell.rate) + "/" +
+                    std::to_string(cell.repeat) + "/" + experiment.ops[op].name;
   const auto ends = [](char c) { return c == ',' || static_cast<unsigned char>(c) <= ' '; };
   std::replace_if(tag.begin(), tag.end(), ends, '_');
   return tag;

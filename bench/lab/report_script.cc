@@ -96,6 +96,7 @@ function cost(l,rate){
 
 function layoutSection(l,i){
  const section=el('section',{id:idOf(i),'aria-labelledby':idOf(i)+'-h'},el('h2',{id:idOf(i)+'-h'},'Layout: '+l.layout),
+  l.own_arrival?el('p',{},'Loaded in its own way: '+l.own_arrival):[],
   l.entities.map(e=>el('p',{},e.copy?'Copy '+e.copy+': ':'','PartitionKey ',el('code',{},e.pk),', RowKey ',el('code',{},e.rk),
    e.table==='Lab'?'':', table '+e.table)));
  const charts=el('div',{class:'charts'}),costs=el('div',{});

@@ -21,8 +21,9 @@ std::string Csv(const std::string& text) {
 
 // What each line begins with.
 std::string CellColumns(const Experiment& experiment, const CellFigures& cell) {
-  return Csv(experiment.layouts[cell.layout].name) + "," + Csv(RateText(experiment.arrival, cell.rate)) +
-         "," + std::to_string(cell.repeat);
+  const Layout& layout = experiment.layouts[cell.layout];
+  return Csv(layout.name) + "," + Csv(RateText(experiment.ArrivalOf(layout), cell.rate)) + "," +
+         std::to_string(cell.repeat);
 }
 
 }  // namespace

@@ -109,6 +109,7 @@ void WritePrediction(const Experiment& experiment, const RunResult& result, Json
         .Member("stored_bytes", told.stored_bytes);
     json->Member("hottest_partition", told.hottest_partition).Member("hottest_rate", told.hottest_rate);
     json->Member("account_rate", told.account_rate);
+    json->Member("own_arrival", OwnArrivalText(experiment.layouts[i]));
     WriteKeys(experiment.layouts[i], result.key_rows[i], json);
     json->Key("ops").BeginArray();
     for (size_t op = 0; op < told.ops.size(); ++op) {
@@ -167,6 +168,13 @@ std::string BarredBy(const Experiment& experiment, const RunResult& result, size
   return "";
 }
 
+// Who is asked for less is no faster for it.
+bool LoadsDiffer(const Experiment& experiment) {
+  return experiment.layouts.size() > 1 &&
+         std::any_of(experiment.layouts.begin(), experiment.layouts.end(),
+                     [](const Layout& layout) { return layout.arrival.has_value(); });
+}
+
 // The layout that is best beyond doubt, or why there is none.
 struct Verdict {
   std::optional<size_t> winner;
@@ -179,6 +187,7 @@ Verdict VerdictOn(const Experiment& experiment, const RunResult& result, size_t 
     return cell.rate == rate && cell.ops[op].operations > 0;
   });
   if (!was_due) return none("nothing was due");
+  if (LoadsDiffer(experiment)) return none("loads differ: a layout has an arrival of its own");
   std::vector<size_t> candidates;
   std::vector<std::vector<double>> figures;
   std::string barred;
@@ -238,6 +247,14 @@ std::string RateText(const Arrival& arrival, size_t rate) {
     text += ", " + Number(arrival.rates[step]);
   }
   return text + "/s";
+}
+
+std::string OwnArrivalText(const Layout& layout) {
+  std::string text;
+  for (size_t rate = 0; layout.arrival && rate < RateCountOf(*layout.arrival); ++rate) {
+    text += (text.empty() ? "" : ", ") + RateText(*layout.arrival, rate);
+  }
+  return text;
 }
 
 std::string ResultJson(const Experiment& experiment, const RunResult& result) {
@@ -322,6 +339,7 @@ std::string VerdictRow(const Experiment& experiment, const RunResult& result, co
   std::string text =
       names.Of(layout == 0 ? experiment.ops[op].name : "", experiment.layouts[layout].name) + line;
   if (wins) text += " *";
+  if (const auto& own = experiment.layouts[layout].arrival) text += " under " + RateText(*own, rate);
   if (MissesP99(experiment, result, layout, rate, op)) text += " p99-above-goal";
   if (AnyRun(result, layout, rate, IsSlow)) text += " generator-limited";
   if (AnyRun(result, layout, rate, IsBusy)) text += " clients-limited";
@@ -334,6 +352,7 @@ std::string NotesText(const Experiment& experiment, const RunResult& result) {
       "* shortest p99 beyond doubt (95 % intervals), where nothing failed, all was found and the goal was "
       "met; "
       "latency counts from when an operation was due\n";
+  if (LoadsDiffer(experiment)) text += "loads differ, so no layout gets a star: see under which each was\n";
   for (size_t layout = 0; result.is_embedded() && layout < experiment.layouts.size(); ++layout) {
     const std::string allowed = AllowanceText(experiment, result.prediction.layouts[layout]);
     if (!allowed.empty()) text += experiment.layouts[layout].name + ": " + allowed + "\n";

@@ -336,6 +336,17 @@ TEST(ExplainTest, StoredBytesFollowTheFormula) {
   EXPECT_DOUBLE_EQ(PredictionOf(experiment).layouts[0].stored_bytes, 4 + 52 + 38 + 26);
 }
 
+TEST(ExplainTest, ALayoutsOwnArrivalIsToldWithWhatItAsksFor) {
+  const Experiment experiment =
+      ParseSound(RareBatchesText("rate = 10\n", "[layout.arrival]\nmodel = \"ramp\"\nrate = 10\nto = 500\n"));
+  const Prediction prediction = PredictionOf(experiment);
+  EXPECT_DOUBLE_EQ(prediction.layouts[0].rate, 500);
+  EXPECT_THAT(PredictionText(experiment, prediction),
+              HasSubstr("  arrival of its own: ramp 10 to 500/s, at 500 operations/s\n"));
+  const Experiment common = ParseSound(RareBatchesText("rate = 10\n"));
+  EXPECT_THAT(PredictionText(common, PredictionOf(common)), Not(HasSubstr("of its own")));
+}
+
 // Of large records, which are 16 units each: one operation in ten seconds, where 100 units a second are
 // given.
 std::string TextOfSeldom(const std::string& op) {

@@ -11,6 +11,7 @@
 
 #include "bench/lab/draw.h"
 #include "bench/lab/embedded_store.h"
+#include "bench/lab/hdr_log.h"
 #include "bench/lab/metrics.h"
 #include "bench/lab/result_text.h"
 #include "test/lab/experiments.h"
@@ -24,6 +25,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -374,6 +376,25 @@ TEST(VerdictTest, WhoseP99MissesTheGoalDoesNotWin) {
   rivals.experiment.goal.p99_ms = 0.5;
   EXPECT_FALSE(rivals.has_star());
   EXPECT_THAT(VerdictTable(rivals.experiment, rivals.result), HasSubstr(" p99-above-goal\n"));
+}
+
+TEST(VerdictTest, WhereLoadsDifferNoLayoutWinsAndEachTellsItsOwn) {
+  Rivals rivals;
+  rivals.experiment.ops[0].name = "op";
+  rivals.experiment.layouts[0].name = "first";
+  rivals.experiment.layouts[1].name = "second";
+  rivals.result.key_rows.resize(2);
+  for (LayoutPrediction& told : rivals.result.prediction.layouts) told.ops.resize(1);
+  rivals.experiment.layouts[0].arrival = Arrival{.model = ArrivalModel::kRamp, .rates = {1}, .rate_end = 300};
+  EXPECT_THAT(VerdictTable(rivals.experiment, rivals.result),
+              AllOf(ContainsRegex("first .* under ramp 1 to 300/s\n"), ContainsRegex("second .* -\n"),
+                    HasSubstr("\nloads differ, so no layout gets a star"), Not(HasSubstr(" *\n"))));
+  EXPECT_THAT(ResultJson(rivals.experiment, rivals.result),
+              AllOf(HasSubstr("\"own_arrival\": \"ramp 1 to 300/s\""), HasSubstr("\"own_arrival\": \"\""),
+                    HasSubstr("\"why\": \"loads differ: a layout has an arrival of its own\"")));
+  EXPECT_THAT(SummaryCsv(rivals.experiment, rivals.result),
+              AllOf(HasSubstr("\nfirst,ramp 1 to 300/s,"), HasSubstr("\nsecond,constant 1/s,")));
+  EXPECT_THAT(HdrLog(rivals.experiment, rivals.result), HasSubstr("Tag=first/ramp_1_to_300/s/0/op,"));
 }
 
 TEST(VerdictTest, OneLateStartOfAFewIsChance) {

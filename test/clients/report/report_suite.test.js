@@ -47,6 +47,18 @@ describe('report', () => {
     return {page, noticed};
   }
 
+  // The page of what `change` makes of the run's result.
+  async function openChanged(change) {
+    const result = JSON.parse(fs.readFileSync(path.join(directory, 'result.json'), 'utf8'));
+    change(result);
+    const changed = path.join(directory, 'changed.json'), html = path.join(directory, 'changed.html');
+    fs.writeFileSync(changed, JSON.stringify(result));
+    execFileSync(process.env.LAB_PROGRAM, ['lab', 'report', changed, '--out', html]);
+    const page = await (await browser.newContext()).newPage();
+    await page.goto(pathToFileURL(html).href);
+    return page;
+  }
+
   check('1', 'It asks for nothing but itself and complains of nothing', async () => {
     for (const colorScheme of ['light', 'dark']) {
       const {page, noticed} = await open({colorScheme});
@@ -197,5 +209,12 @@ describe('report', () => {
     const completed = result.cells.flatMap((cell) => cell.ops).filter((op) => op.latency_us_counts.length > 0);
     assert.ok(lines > 0);
     assert.equal(lines, completed.length);
+  });
+
+  check('10', 'A layout that is loaded in its own way says so', async () => {
+    const page = await openChanged((result) => { result.explain[1].own_arrival = 'ramp 1 to 9/s'; });
+    assert.match(await page.locator('#layout-1').innerText(), /Loaded in its own way: ramp 1 to 9\/s/);
+    assert.doesNotMatch(await page.locator('#layout-0').innerText(), /Loaded in its own way/);
+    await page.context().close();
   });
 });
