@@ -27,7 +27,10 @@ const table=(head,rows,caption)=>el('div',{class:'scroll'},el('table',{},caption
 
 function head(){
  document.title=d.name+' – key-layout lab';
- const limits=d.target!=='embedded'?'on '+d.target+(d.target==='rocksdb'?', which has no limits':', whose limits are its own'):d.partition_rate||d.account_rate?'targets '+d.partition_rate+' units/s a partition, '+d.account_rate+' in all':'no throughput targets';
+ const targets=[];
+ if(d.partition_rate)targets.push(d.partition_rate+' units/s a partition');
+ if(d.account_rate)targets.push(d.account_rate+' units/s in all');
+ const limits=d.target!=='embedded'?'on '+d.target+(d.target==='rocksdb'?', which has no limits':', whose limits are its own'):targets.length?'targets '+targets.join(', '):'no throughput targets';
  document.getElementById('head').append(el('h1',{},d.name),el('p',{},d.description||''),
   el('p',{class:'facts'},num(d.records)+' records before; '+rates.join(', ')+'; '+d.warmup_s+' s warm-up and '+d.duration_s+
    ' s measured; each layout '+d.repeats+' time(s), in turns; '+
