@@ -40,11 +40,10 @@ bool IsUntold(std::string_view metric, const OpFigures& figures) {
   return figures.untold > 0 && (metric == "scanned" || metric == "density");
 }
 
-bool HasFigure(std::string_view metric, const OpFigures& figures) {
+bool WasMeasured(std::string_view metric, const OpFigures& figures) {
   // None completed, none failed, none found missing: also that is something to know.
   if (metric == "throughput" || metric == "failed" || metric == "missing") return figures.operations > 0;
   if (IsUntold(metric, figures)) return false;
-  if (metric == "density" && figures.scanned == 0) return false;
   switch (BasisOf(metric)) {
     case MetricBasis::kPrediction:
       return true;
@@ -54,6 +53,10 @@ bool HasFigure(std::string_view metric, const OpFigures& figures) {
       return figures.completed > 0;
   }
   return true;
+}
+
+bool HasFigure(std::string_view metric, const OpFigures& figures) {
+  return WasMeasured(metric, figures) && (metric != "density" || figures.scanned > 0);
 }
 
 double MetricOf(std::string_view metric, const OpFigures& figures, double seconds,

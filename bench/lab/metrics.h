@@ -40,6 +40,8 @@ MetricBasis BasisOf(std::string_view metric);
 bool IsUntold(std::string_view metric, const OpFigures& figures);
 // False: those figures have nothing that the metric could be told of, so that MetricOf is no more than a
 // number: no operation of its basis, or it is untold.
+bool WasMeasured(std::string_view metric, const OpFigures& figures);
+// And it is worth showing: where nothing was scanned there is no density.
 bool HasFigure(std::string_view metric, const OpFigures& figures);
 
 // Its figure in one cell. REQUIRES: one of MetricNames.

@@ -16,8 +16,10 @@ const ms=v=>v>=1000?num(v/1000)+' s':num(v)+' ms',percent=v=>num(100*v)+' %';
 const median=v=>{const s=[...v].sort((a,b)=>a-b),m=s.length>>1;return s.length%2?s[m]:(s[m-1]+s[m])/2};
 const layouts=d.explain.map(l=>l.layout),ops=d.explain[0].ops.map(o=>o.op),rates=[...new Set(d.cells.map(c=>c.rate))];
 const cellsOf=(layout,rate)=>d.cells.filter(c=>c.layout===layout&&c.rate===rate);
-// Of the runs that have such a figure; null: none has.
-const figure=(layout,rate,op,metric)=>{const all=cellsOf(layout,rate).map(c=>c.ops[op][metric]).filter(v=>v!==null);
+// Of the runs that have such a figure; null: none has. Where nothing was completed there is only what was refused.
+const isDue=metric=>['throughput','throttled','dropped'].includes(metric);
+const figure=(layout,rate,op,metric)=>{const all=cellsOf(layout,rate).map(c=>c.ops[op])
+  .filter(o=>o[metric]!==null&&(o.throughput>0||isDue(metric))).map(o=>o[metric]);
  return all.length?median(all):null};
 const idOf=i=>'layout-'+i;
 const table=(head,rows,caption)=>el('div',{class:'scroll'},el('table',{},caption?el('caption',{class:'soft'},caption):[],
@@ -47,7 +49,9 @@ function verdictCell(layout,rate,op,winner){
  if(sum('missing')>0)bad.push(num(sum('missing'))+' found nothing in all runs');
  if(cells.some(c=>c.generator_limited))bad.push('machine too slow for the load');
  if(cells.some(c=>c.clients_limited))bad.push('all clients were busy: more of them ([arrival] clients) might do more');
- const time=f('throughput')>0?'p99 '+ms(f('p99_ms')):'none completed';
+ const none=cells.filter(c=>c.ops[op].operations>0&&!(c.ops[op].throughput>0)).length;
+ if(none&&none<cells.length)bad.push('none completed in '+none+' of '+cells.length+' runs');
+ const time=f('p99_ms')===null?'none completed':'p99 '+ms(f('p99_ms'));
  return el('td',{},winner===layout?el('span',{class:'best'},'★ best: '+time):time,
   el('small',{},'p50 '+ms(f('p50_ms'))+', '+num(f('throughput'))+'/s, scans '+num(f('scanned'))+' for '+num(f('returned'))),
   bad.length?el('small',{class:'bad'},'⚠ '+bad.join(', ')):[]);
@@ -88,7 +92,7 @@ function explained(l){
 
 function cost(l,rate){
  const rows=l.ops.map((o,op)=>{const t=figure(l.layout,rate,op,'transactions');
-  return [o.op,num(t),num(t*1e6),num(figure(l.layout,rate,op,'bytes')),num(figure(l.layout,rate,op,'scanned')),num(figure(l.layout,rate,op,'written'))]});
+  return [o.op,num(t),num(t===null?t:t*1e6),num(figure(l.layout,rate,op,'bytes')),num(figure(l.layout,rate,op,'scanned')),num(figure(l.layout,rate,op,'written'))]});
  return [el('h3',{},'What it costs (measured)'),
   table(['Operation','Transactions each','For a million','Bytes answered','Scanned each','Written each'],rows),
   el('p',{},'A record takes '+num(l.stored_bytes)+' stored bytes with its copies, by the service\'s formula: '+

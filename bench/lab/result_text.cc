@@ -145,6 +145,16 @@ bool MissesP99(const Experiment& experiment, const RunResult& result, size_t lay
          bench::Median(FiguresOf(result, layout, rate, op, "p99_ms")) > *experiment.goal.p99_ms;
 }
 
+// Of each run of a layout, 0 where nothing was completed: runs of one repeat are compared.
+std::vector<double> P99OfEachRun(const RunResult& result, size_t layout, size_t rate, size_t op) {
+  std::vector<double> figures;
+  for (const CellFigures& cell : result.cells) {
+    if (cell.layout != layout || cell.rate != rate) continue;
+    figures.push_back(MetricOf("p99_ms", cell.ops[op], cell.measured_s, {}));
+  }
+  return figures;
+}
+
 // Why a layout may not win: it did not do all in every run, or not as the goal wants it, or the machine was
 // too slow for the load, or there were too few clients. Empty: it may.
 std::string BarredBy(const Experiment& experiment, const RunResult& result, size_t layout, size_t rate,
@@ -160,8 +170,11 @@ std::string BarredBy(const Experiment& experiment, const RunResult& result, size
     return static_cast<double>(figures.missing) > kMissingMax * static_cast<double>(figures.operations);
   });
   if (finds_nothing) return "found nothing too often";
+  const bool completed_none = any(
+      [&](const CellFigures& cell) { return cell.ops[op].operations > 0 && cell.ops[op].completed == 0; });
   if (share("throttled") > refused_max) return "throttled";
   if (share("dropped") > refused_max) return "not all was done";
+  if (completed_none) return "none was completed in a run";
   if (MissesP99(experiment, result, layout, rate, op)) return "p99 above the goal";
   if (any(IsSlow)) return "machine too slow";
   if (any(IsBusy)) return "all clients were busy";
@@ -197,7 +210,7 @@ Verdict VerdictOn(const Experiment& experiment, const RunResult& result, size_t 
     if (!why.empty()) barred += (barred.empty() ? "" : ", ") + name + " (" + why + ")";
     if (!why.empty()) continue;
     candidates.push_back(layout);
-    figures.push_back(FiguresOf(result, layout, rate, op, "p99_ms"));
+    figures.push_back(P99OfEachRun(result, layout, rate, op));
   }
   if (const auto best = SmallestBeyondDoubt(figures)) return {.winner = candidates[*best], .why = {}};
   if (experiment.layouts.size() == 1) return none("there is one layout only");

@@ -272,8 +272,9 @@ std::vector<double> FiguresOf(const RunResult& result, size_t layout, size_t rat
       figures.push_back(cell.timeline.HotShare());
       continue;
     }
-    figures.push_back(
-        MetricOf(metric, Together(cell, op), cell.measured_s, result.prediction.layouts[layout]));
+    const OpFigures of = Together(cell, op);
+    if (!WasMeasured(metric, of)) continue;
+    figures.push_back(MetricOf(metric, of, cell.measured_s, result.prediction.layouts[layout]));
   }
   return figures;
 }

@@ -77,8 +77,8 @@ size_t HighestRateOf(const Arrival& arrival);
 // Runs of a layout at a rate that an experiment consists of.
 size_t CellCountOf(const Experiment& experiment);
 
-// The figures of one layout at one rate for a metric, one for each repeat; `op` unset: of all operations
-// together.
+// The figures of one layout at one rate for a metric, one for each repeat that has one (WasMeasured); `op`
+// unset: of all operations together.
 std::vector<double> FiguresOf(const RunResult& result, size_t layout, size_t rate, std::optional<size_t> op,
                               std::string_view metric);
 

@@ -378,6 +378,19 @@ TEST(VerdictTest, WhoseP99MissesTheGoalDoesNotWin) {
   EXPECT_THAT(VerdictTable(rivals.experiment, rivals.result), HasSubstr(" p99-above-goal\n"));
 }
 
+TEST(VerdictTest, ARunInWhichNothingCompletesTellsNoLatency) {
+  Rivals rivals;
+  rivals.experiment.layouts[0].name = "first";
+  rivals.experiment.layouts[1].name = "second";
+  // Of three runs of the first two completed nothing, though nothing failed.
+  for (const size_t cell : {0, 2}) rivals.result.cells[cell].ops[0] = {.operations = 100, .unfinished = 1};
+  EXPECT_THAT(FiguresOf(rivals.result, 0, 0, 0, "p99_ms"), ElementsAre(Gt(0.9)));
+  EXPECT_THAT(FiguresOf(rivals.result, 0, 0, 0, "throughput"), ElementsAre(0, 0, 100));
+  EXPECT_FALSE(rivals.has_star());
+  rivals.experiment.goal.p99_ms = 0.5;
+  EXPECT_THAT(VerdictTable(rivals.experiment, rivals.result), ContainsRegex("first .* p99-above-goal\n"));
+}
+
 TEST(VerdictTest, WhereLoadsDifferNoLayoutWinsAndEachTellsItsOwn) {
   Rivals rivals;
   rivals.experiment.ops[0].name = "op";

@@ -217,4 +217,17 @@ describe('report', () => {
     assert.doesNotMatch(await page.locator('#layout-0').innerText(), /Loaded in its own way/);
     await page.context().close();
   });
+
+  check('12', 'A run in which nothing was completed tells no latency, and what was not told is a dash', async () => {
+    const page = await openChanged((result) => {
+      const runs = result.cells.filter((cell) => cell.layout === 'device');
+      for (const cell of runs.slice(0, 3)) Object.assign(cell.ops[0], {operations: 5, throughput: 0, p99_ms: 0});
+      for (const cell of runs) Object.assign(cell.ops[1], {scanned: null, density: null});
+    });
+    const cells = page.locator('#verdict tbody tr td:nth-of-type(1)');
+    const [write, latest] = await cells.allInnerTexts();
+    assert.match(write, /p99 (?!0 ms)[\d.]+ ms[^]*none completed in 3 of 5 runs/);
+    assert.match(latest, /scans – for/);
+    await page.context().close();
+  });
 });
