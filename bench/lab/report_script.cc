@@ -36,7 +36,7 @@ function head(){
  document.getElementById('head').append(el('h1',{},d.name),el('p',{},d.description||''),
   el('p',{class:'facts'},num(d.records)+' records before; '+rates.join(', ')+'; '+d.warmup_s+' s warm-up and '+d.duration_s+
    ' s measured; each layout '+d.repeats+' time(s), in turns; '+
-   (d.cells_kept?'resumed: '+d.cells_kept+' of '+d.cells.length+' runs were done before an interruption; ':'')+limits+'; seed '+d.seed+', stream '+d.stream_hash+'; Partita '+d.partita),
+   (d.cells_kept?'resumed: '+d.cells_kept+' of '+d.cells.length+' runs were done before an interruption; ':'')+limits+'; seed '+(d.seed_text||d.seed)+', stream '+d.stream_hash+'; Partita '+d.partita),
   el('nav',{'aria-label':'Parts'},el('a',{href:'#verdict'},'Verdict'),el('a',{href:'#change'},'What to change'),
    layouts.map((l,i)=>el('a',{href:'#'+idOf(i)},l))));
 }

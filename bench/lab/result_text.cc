@@ -276,6 +276,7 @@ std::string ResultJson(const Experiment& experiment, const RunResult& result) {
   JsonText json;
   json.BeginObject().Member("format", 1).Member("partita", kPartitaVersion).Member("name", experiment.name);
   json.Member("seed", experiment.seed).Member("stream_hash", hash);
+  json.Member("seed_text", std::to_string(experiment.seed));
   json.Member("stream_operations", result.stream_operations).Member("repeats", experiment.repeats);
   json.Member("records", experiment.records).Member("arrival", ArrivalModelName(experiment.arrival.model));
   json.Member("warmup_s", experiment.arrival.warmup_s).Member("duration_s", experiment.arrival.duration_s);

@@ -326,6 +326,13 @@ TEST(ReportTest, IsOnePageThatNamesNoOther) {
   EXPECT_THAT(text, AllOf(Not(HasSubstr("http://")), Not(HasSubstr("https://")), Not(HasSubstr("src=\""))));
 }
 
+TEST(ReportTest, ASeedBeyondWhatADoubleHoldsIsAText) {
+  Experiment experiment = ParseSound(ReadingsText(kDeviceLayout, "9007199254740993"));
+  const RecordGenerator generator(experiment);
+  EXPECT_THAT(ResultJson(experiment, Unmeasured(generator)),
+              HasSubstr("\"seed_text\": \"9007199254740993\""));
+}
+
 TEST(ReportTest, OfAllFilesOnlyReportsAreReports) {
   const Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
   const RecordGenerator generator(experiment);

@@ -218,6 +218,12 @@ describe('report', () => {
     await page.context().close();
   });
 
+  check('11', 'The head names the targets that there are, and the seed to its last digit', async () => {
+    const page = await openChanged((result) => { result.seed_text = '9007199254740993'; });
+    assert.match(await page.locator('.facts').innerText(), /; targets 60 units\/s a partition; seed 9007199254740993,/);
+    await page.context().close();
+  });
+
   check('12', 'A run in which nothing was completed tells no latency, and what was not told is a dash', async () => {
     const page = await openChanged((result) => {
       const runs = result.cells.filter((cell) => cell.layout === 'device');
