@@ -236,4 +236,12 @@ describe('report', () => {
     assert.match(latest, /scans – for/);
     await page.context().close();
   });
+
+  check('13', 'Of what is no result of a run it says so', async () => {
+    for (const change of [(result) => delete result.explain[0].ops, (result) => { result.cells[0].timeline.due = 7; }]) {
+      const page = await openChanged(change);
+      assert.match(await page.locator('#main').innerText(), /^⚠ This result cannot be drawn/);
+      await page.context().close();
+    }
+  });
 });
