@@ -213,7 +213,7 @@ equals = 1
   EXPECT_EQ(code, ExitCode::kFindings) << err.str();
   EXPECT_THAT(err.str(), ContainsRegex("operation latest: nothing was measured: http://127.0.0.1:[0-9]+ does "
                                        "not tell what it looks at"));
-  EXPECT_THAT(out.str(), ContainsRegex("latest +device .* - +1\\.00 +-\n"));
+  EXPECT_THAT(out.str(), ContainsRegex("latest +device .* - +1\\.00 +-[ \n]"));
   EXPECT_THAT(Read(to + "/result.json"),
               AllOf(HasSubstr("\"density\": null"), HasSubstr("\"scanned\": null")));
 }
