@@ -28,7 +28,9 @@ namespace {
 
 // Smaller blocks are taken apart, so that what fraying there is heals (TableOutputs::AtBlockEnd).
 bool LargeEnough(const PassThroughBlock& block, size_t block_size) {
-  return ValueBytes(*block.decoded) >= block_size / 3;
+  std::string_view first = block.decoded->value(0);
+  std::string_view last = block.decoded->value(block.decoded->size() - 1);
+  return static_cast<size_t>(last.data() + last.size() - first.data()) >= block_size / 3;
 }
 
 // Among itself, level 0 is compressed when anything of what is merged was (compression_policy.h): written out
@@ -101,6 +103,11 @@ struct MergeJob::State {
   void OpenRuns();
   Task<Status> MergeAll();
   bool MayPass(RunCursor& run);
+  // An entry that is not what was written (F51) is its input's fault, as what cannot be read.
+  Status Blaming(const RunCursor& run, Status status) {
+    if (status.code() == Code::kCorruption) bad_input = &run.file();
+    return status;
+  }
   Task<Status> PassBlock(RunCursor& run, const PassThroughBlock& block);
   void Move();
   void DescribeEdit();
@@ -120,6 +127,7 @@ struct MergeJob::State {
   std::string key_out;  // The last key that the outputs were asked about.
   bool any_out = false;
   bool started = false;
+  const FileRef* bad_input = nullptr;  // What it gave was wrong.
 };
 
 MergeJob::MergeJob(JobContext context, MergeSpec spec)
@@ -129,12 +137,13 @@ MergeJob::~MergeJob() = default;
 const std::vector<ObjectId>& MergeJob::left_behind() const { return state_->outputs.left_behind(); }
 
 std::optional<PlanInput> MergeJob::failed_input() const {
+  const FileRef* failed = state_->bad_input;
   for (const RunCursor* run : state_->runs) {
-    const FileRef* file = run->failed_file();
-    if (file == nullptr) continue;
-    for (const PlanInput& input : state_->spec.plan.inputs) {
-      if (input.id == file->info.id && input.reference_lower == file->lower) return input;
-    }
+    if (failed == nullptr) failed = run->failed_file();
+  }
+  if (failed == nullptr) return std::nullopt;
+  for (const PlanInput& input : state_->spec.plan.inputs) {
+    if (input.id == failed->info.id && input.reference_lower == failed->lower) return input;
   }
   return std::nullopt;
 }
@@ -216,7 +225,9 @@ Task<Status> MergeJob::State::MergeAll() {
     const Entry& entry = merged->entry();
     ++result.statistics.entries_in;
     result.statistics.raw_bytes_in += entry.user_key.size() + entry.value.size();
-    PARTITA_CO_ASSIGN(Fate fate, filter.Judge(entry));
+    const Result<Fate> judged = filter.Judge(entry);
+    PARTITA_CO_TRY(Blaming(run, judged.status()));
+    const Fate fate = *judged;
     CountFate(fate, &result.statistics);
     if (fate == Fate::kKeep) {
       if (!any_out || entry.user_key != key_out) {
@@ -224,7 +235,7 @@ Task<Status> MergeJob::State::MergeAll() {
         key_out.assign(entry.user_key);
         any_out = true;
       }
-      PARTITA_CO_TRY(outputs.Add(entry));
+      PARTITA_CO_TRY(Blaming(run, outputs.Add(entry)));
       warm.OutEntry(run.table(), run_is_warm[source], entry.user_key);
       if (outputs.NeedsDrain()) PARTITA_CO_TRY(co_await outputs.Drain());
     }
@@ -259,7 +270,7 @@ Task<Status> MergeJob::State::PassBlock(RunCursor& run, const PassThroughBlock& 
   if (outputs.MustTurn(summary.first_key)) PARTITA_CO_TRY(co_await outputs.Turn());
   key_out.assign(summary.last_key);
   any_out = true;
-  PARTITA_CO_TRY(outputs.AddBlock(block, entries));
+  PARTITA_CO_TRY(Blaming(run, outputs.AddBlock(block, entries)));
   filter.Passed(key_out);
   result.statistics.entries_in += entries;
   result.statistics.blocks_passed += 1;

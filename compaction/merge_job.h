@@ -54,7 +54,8 @@ class MergeJob {
 
   Task<Result<JobResult>> Run();
 
-  // After a failed Run: the input whose bytes could not be read, if that was it.
+  // After a failed Run: the input whose bytes could not be read, or were not what was written, if that was
+  // it.
   std::optional<PlanInput> failed_input() const;
   // Outputs that a failed job could not remove from the store; leftovers for F37.
   const std::vector<ObjectId>& left_behind() const;

@@ -9,6 +9,12 @@
 namespace partita {
 namespace {
 
+uint64_t LikelyBytes(const FileRef& slice) {
+  const uint64_t most = BytesWithin(slice);
+  const bool is_known = slice.table != nullptr && slice.table->IsMarked(slice.lower, slice.upper);
+  return is_known ? most : std::min(most, GuessWithin(slice, 0));
+}
+
 // What a batch reads of each file. Of neighbours' slices the file tells more exactly what they are together
 // than of each: alone, each counts all of a block that it has only a part of (BytesWithin).
 class BatchBytes {
@@ -28,7 +34,7 @@ class BatchBytes {
       const auto read =
           with.try_emplace(input->info.id, known == files_.end() ? Read() : known->second).first;
       read->second.Add(*input);
-      likely += std::min(BytesWithin(*input), GuessWithin(*input, 0));
+      likely += LikelyBytes(*input);
     }
     for (const auto& [id, read] : with) {
       const auto known = files_.find(id);
@@ -77,7 +83,7 @@ std::vector<RangePlan> BatchAround(const std::vector<RangePlan>& due, size_t bes
   bytes.Add(due[best], UINT64_MAX, UINT64_MAX);
   // False: there is no room for it, nor for what lies behind it.
   const auto take = [&](size_t at) {
-    if (!MayJoin(due[best].plan, due[at].plan)) return true;
+    if (due[best].alone || due[at].alone || !MayJoin(due[best].plan, due[at].plan)) return true;
     if (taken.size() == kBatchRangesMax || !bytes.Add(due[at], likely_max, bytes_max)) return false;
     taken.push_back(at);
     return true;

@@ -19,6 +19,7 @@ struct RangePlan {
   KeySpan range;  // Its bounds.
   std::shared_ptr<const LevelSet> levels;
   CompactionPlan plan;  // Made for `levels`.
+  bool alone = false;   // Not with others, as it may fail.
 };
 
 // Ranges of one batch: each takes a part of what installing does on the strand.

@@ -64,26 +64,30 @@ Task<Status> TableOutputs::Turn() {
   co_return Status();
 }
 
-void TableOutputs::Count(std::string_view key, uint64_t bytes) {
+void TableOutputs::Count(std::string_view key, uint64_t entries) {
   if (marks_.empty()) return;
   Sizes& sizes = sizes_.back();
+  std::vector<TableReader::SizeMark>& marks = sizes.marks;
   for (; next_mark_ < marks_.size() && marks_[next_mark_] <= key; ++next_mark_) {
-    if (sizes.bytes > 0) sizes.marks.push_back({marks_[next_mark_], sizes.bytes});
+    if (sizes.entries == 0) continue;
+    // Of those with nothing between them the first and the last tell all.
+    const size_t count = marks.size();
+    if (count >= 2 && marks[count - 2].entries == sizes.entries) marks.pop_back();
+    marks.push_back({marks_[next_mark_], sizes.entries, writer_->estimated_size()});
   }
-  sizes.bytes += bytes;
+  sizes.entries += entries;
 }
 
 Status TableOutputs::Add(const Entry& entry) {
   ++statistics_->entries_out;
-  Count(entry.user_key, entry.user_key.size() + entry.value.size());
+  Count(entry.user_key, 1);
   Status added = writer_->Add(entry);
   return added.ok() ? added : added.WithContext(DescribeKey(entry.user_key));
 }
 
 Status TableOutputs::AddBlock(const PassThroughBlock& block, uint64_t entry_count) {
   statistics_->entries_out += entry_count;
-  const std::string first_key = block.decoded->Key(0);
-  Count(first_key, ValueBytes(*block.decoded) + entry_count * first_key.size());
+  if (!marks_.empty()) Count(block.decoded->Key(0), entry_count);
   Status added = writer_->AddBlock(block);
   return added.ok() ? added : added.WithContext("block from " + DescribeKey(block.decoded->Key(0)));
 }
@@ -108,8 +112,7 @@ Task<Status> TableOutputs::SettleEnded() {
   settled_.push_back(std::move(ended_));
   PARTITA_CO_TRY(settled);
   tables_.push_back(settled_.back()->TakeTable());
-  Sizes& sizes = sizes_[tables_.size() - 1];
-  tables_.back()->SetMarks(std::move(sizes.marks), sizes.bytes);
+  if (!marks_.empty()) tables_.back()->SetMarks(std::move(sizes_[tables_.size() - 1].marks));
   statistics_->bytes_written += tables_.back()->info().file_size;
   statistics_->bytes_verified += settled_.back()->bytes_verified();
   co_return Status();
@@ -140,11 +143,6 @@ Task<void> TableOutputs::Discard() {
     if (const std::optional<ObjectId> left = co_await table->Discard()) left_behind_.push_back(*left);
   }
   settled_.clear();
-}
-
-uint64_t ValueBytes(const DataBlock& block) {
-  const std::string_view first = block.value(0), last = block.value(block.size() - 1);
-  return static_cast<uint64_t>(last.data() + last.size() - first.data());
 }
 
 std::string DescribeKey(std::string_view user_key) {

@@ -66,10 +66,10 @@ class TableOutputs {
  private:
   struct Sizes {
     std::vector<TableReader::SizeMark> marks;
-    uint64_t bytes = 0;
+    uint64_t entries = 0;
   };
-  // `bytes` go to the table at hand, the first of them at `key`.
-  void Count(std::string_view key, uint64_t bytes);
+  // So many go to the table at hand, the first of them at `key`.
+  void Count(std::string_view key, uint64_t entries);
   // How much of a target size the file at hand is. REQUIRES: there is one.
   uint64_t CountedBytes() const;
   // Bytes in the writer's unfinished block.
@@ -94,9 +94,6 @@ class TableOutputs {
   std::vector<std::shared_ptr<TableReader>> tables_;
   std::vector<ObjectId> left_behind_;
 };
-
-// Of a block's values, with what stands between them. REQUIRES: it has some.
-uint64_t ValueBytes(const DataBlock& block);
 
 // "table 7, key 00000007..." for messages about one entry.
 std::string DescribeKey(std::string_view user_key);

@@ -14,9 +14,9 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 // Beside the keys and values of a memtable a table file has indexes, filters and the ends of its blocks. They
 // are less than what the memtable itself takes beside them; this is for the deletes that come after.
 constexpr uint64_t kTableShare = 8;
-// Of the catalog and the manifests of all shards, each written whole beside the old one: a table file is some 150
-// bytes there, a range's reference to one 8, a table of the catalog some 70. So this is for 50,000 files, or
-// 1.5 TiB, or for 20,000 tables with 30 references each.
+// Of the catalog and the manifests of all shards, each written whole beside the old one: a table file is some
+// 150 bytes there, a range's reference to one 8, a table of the catalog some 70. So this is for 50,000 files,
+// or 1.5 TiB, or for 20,000 tables with 30 references each.
 constexpr uint64_t kManifestBytes = 16 * kMiB;
 // For who takes deletes on, when all memtables were flushed at the cost of the rest: the keys of 100,000
 // rows.

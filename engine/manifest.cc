@@ -112,13 +112,18 @@ Status ReadNamed(ByteReader* in, NamedParts* named) {
     if (!in->ok()) return Unreadable("bound", i, "is cut short");
     if (shared > bound.size()) return Unreadable("bound", i, "shares more than there is");
     bound = bound.substr(0, shared) + rest;
-    if (bound.size() > kUserKeySizeMax) return Unreadable("bound", i, "is longer than a key");
+    // One may be just behind the longest key.
+    if (i > 0 && bound <= named->bounds.back()) return Unreadable("bound", i, "does not rise");
+    if (bound.size() > kUserKeySizeMax + 1) return Unreadable("bound", i, "is longer than a key");
     named->bounds.push_back(bound);
   }
   PARTITA_ASSIGN(const uint64_t tables, ReadCount(in, "table"));
   for (uint64_t i = 0; i < tables; ++i) {
     named->tables.push_back(ReadTableInfo(in));
     if (!in->ok()) return Unreadable("table", i, "is cut short");
+    const TableInfo& info = named->tables.back();
+    if (std::max(info.smallest.size(), info.largest.size()) > kUserKeySizeMax)
+      return Unreadable("table", i, "has a key that is too long");
   }
   return Status();
 }

@@ -190,16 +190,23 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(uint64_t room, bool calm,
   const auto rank = [room](const CompactionPlan& plan) {
     return std::pair(plan.RoomNeeded() <= room, plan.score);
   };
-  const ForeignBytes foreign(*view, context_.references, [aside = SetAside()](const FileRef& file) {
+  const std::shared_ptr<const std::set<Reference>> aside = SetAside();
+  const ForeignBytes foreign(*view, context_.references, [&aside](const FileRef& file) {
     return aside->contains({file.info.id, file.lower});
   });
+  // One slice of the file could not be read: nor may others, of which each would fail a whole batch.
+  const auto is_doubtful = [&aside](const PlanInput& input) {
+    const auto at = aside->lower_bound({input.id, ""});
+    return at != aside->end() && at->first == input.id;
+  };
   std::vector<RangePlan> due;
   size_t best = 0;
   for (const RangeView& range : view->ranges) {
     if (range.levels->empty()) continue;
     std::optional<CompactionPlan> plan = PickPlan(range, picker, foreign);
     if (!plan) continue;
-    due.push_back({{range.lower, range.upper}, range.levels, *std::move(plan)});
+    const bool alone = std::any_of(plan->inputs.begin(), plan->inputs.end(), is_doubtful);
+    due.push_back({{range.lower, range.upper}, range.levels, *std::move(plan), alone});
     if (rank(due.back().plan) > rank(due[best].plan)) best = due.size() - 1;
   }
   if (due.empty()) return nullptr;

@@ -411,6 +411,7 @@ void BlockCache::Withhold(uint64_t bytes) {
     frames = std::min(bytes / frame_bytes, most);
   }
   while (withheld_.size() > frames) withheld_.pop_back();
+  withheld_bytes_.store(frames * frame_bytes, std::memory_order_relaxed);  // From here on nobody touches it.
   while (withheld_.size() < frames) {
     Partition& partition = *partitions_[withheld_.size() % partitions_.size()];
     std::lock_guard lock(partition.mutex);

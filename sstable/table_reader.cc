@@ -1,7 +1,6 @@
 #include "sstable/table_reader.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -59,32 +58,38 @@ TableReader::TableReader(std::shared_ptr<ObjectReader> object, BlockCache& cache
 
 TableReader::~TableReader() { cache_.CountResident(-static_cast<int64_t>(resident_bytes_)); }
 
-void TableReader::SetMarks(std::vector<SizeMark> marks, uint64_t all) {
+void TableReader::SetMarks(std::vector<SizeMark> marks) {
   marks_ = std::move(marks);
-  marked_bytes_ = all;
+  is_marked_ = true;
   uint64_t bytes = marks_.capacity() * sizeof(SizeMark);
   for (const SizeMark& mark : marks_) bytes += mark.key.size();
   resident_bytes_ += bytes;
   cache_.CountResident(static_cast<int64_t>(bytes));
 }
 
-std::optional<uint64_t> TableReader::MarkedBefore(std::string_view key) const {
-  if (marked_bytes_ == 0) return std::nullopt;
-  if (key <= info().smallest) return 0;
-  if (key > info().largest) return marked_bytes_;
+std::optional<TableReader::SizeMark> TableReader::Marked(std::string_view key) const {
+  if (!is_marked_) return std::nullopt;
+  if (key <= info().smallest) return SizeMark();
+  if (key > info().largest) return SizeMark{"", info().entry_count, footer_.file_size};
   const auto mark = std::lower_bound(marks_.begin(), marks_.end(), key,
                                      [](const SizeMark& one, std::string_view at) { return one.key < at; });
-  if (mark == marks_.end() || mark->key != key) return std::nullopt;
-  return mark->before;
+  if (mark == marks_.end()) return std::nullopt;
+  const bool nothing_between = mark != marks_.begin() && std::prev(mark)->entries == mark->entries;
+  if (mark->key != key && !nothing_between) return std::nullopt;
+  return SizeMark{"", mark->entries, mark->bytes};
+}
+
+bool TableReader::IsMarked(std::string_view lower, std::string_view upper) const {
+  return Marked(lower).has_value() && (upper.empty() ? is_marked_ : Marked(upper).has_value());
 }
 
 uint64_t TableReader::BytesWithin(std::string_view lower, std::string_view upper) const {
-  const std::optional<uint64_t> marked_lower = MarkedBefore(lower);
-  const std::optional<uint64_t> marked_upper = upper.empty() ? marked_bytes_ : MarkedBefore(upper);
-  if (marked_lower && marked_upper) {
-    const double share =
-        static_cast<double>(*marked_upper - *marked_lower) / static_cast<double>(marked_bytes_);
-    return static_cast<uint64_t>(std::ceil(share * static_cast<double>(footer_.file_size)));
+  if (IsMarked(lower, upper)) {
+    const SizeMark begin = *Marked(lower);
+    const SizeMark end = upper.empty() ? SizeMark{"", info().entry_count, footer_.file_size} : *Marked(upper);
+    if (begin.entries >= end.entries) return 0;
+    // Of the block at hand a writer knows only what it takes uncompressed.
+    return end.bytes > begin.bytes ? end.bytes - begin.bytes : 1;
   }
   const uint32_t begin = top_index_.LowerBound(lower);
   const uint32_t last = upper.empty() ? top_index_.size() : top_index_.LowerBound(upper);

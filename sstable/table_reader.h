@@ -103,19 +103,23 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
     return cache_.Lookup(KeyOf(IndexRecordHandle(top_index_.value(top_at))));
   }
 
-  // Bytes of the file that the keys in [lower, upper) have; an empty `upper` is no bound. Between marks: by
-  // their share of what its entries take, above 0 exactly where there are any. Else known without I/O to an
-  // index block's share of the file, some 100 data blocks, of which one begun at either end counts as a
-  // whole; data blocks are taken to be of one size.
+  // Bytes of the file that the keys in [lower, upper) have; an empty `upper` is no bound. Between marks, as
+  // the writer came by: above 0 exactly where there are any. Else known without I/O to an index block's share
+  // of the file, some 100 data blocks, of which one begun at either end counts as a whole; data blocks are
+  // taken to be of one size.
   uint64_t BytesWithin(std::string_view lower, std::string_view upper) const;
 
-  // What entries below `key` take, of what all take. Kept in memory alone, by who wrote the file.
+  // Whether BytesWithin knows that by marks.
+  bool IsMarked(std::string_view lower, std::string_view upper) const;
+
+  // What lies below `key`: entries, and bytes of the file. Kept in memory alone, by who wrote the file.
   struct SizeMark {
     std::string key;
-    uint64_t before = 0;
+    uint64_t entries = 0;
+    uint64_t bytes = 0;
   };
-  // `all`: what all entries take. REQUIRES: marks rise by key; nobody else uses the reader yet.
-  void SetMarks(std::vector<SizeMark> marks, uint64_t all);
+  // REQUIRES: marks rise by key; nobody else uses the reader yet.
+  void SetMarks(std::vector<SizeMark> marks);
 
   std::unique_ptr<TableIterator> NewIterator(Direction direction, IterOptions options = {}) const;
 
@@ -192,8 +196,9 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   Status Damaged(const Status& cause, uint64_t offset, SealKind kind) const;
   BlockKey KeyOf(const PartHandle& handle) const { return {object_->id(), handle.offset}; }
 
-  // Of marked_bytes_, what entries below `key` take, where it is a mark or no entry is on one of its sides.
-  std::optional<uint64_t> MarkedBefore(std::string_view key) const;
+  // What lies below `key`, where it is a mark, or between two with no entry between them, or no entry is on
+  // one of its sides; its own key is not told.
+  std::optional<SizeMark> Marked(std::string_view key) const;
 
   // True when no key like it is in the file, which a filter knows that is small enough to be at hand.
   bool LacksPartition(const KeyHash& hash) const {
@@ -242,7 +247,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   bool asks_partition_first_ = false;
   uint64_t resident_bytes_ = 0;
   std::vector<SizeMark> marks_;
-  uint64_t marked_bytes_ = 0;  // Of all entries; 0: there are no marks.
+  bool is_marked_ = false;
 };
 
 }  // namespace partita

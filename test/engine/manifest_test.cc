@@ -5,6 +5,7 @@
 
 #include "engine/base/coding.h"
 #include "engine/base/user_key.h"
+#include "sstable/data_block.h"
 
 namespace partita {
 namespace {
@@ -78,6 +79,10 @@ TEST(ManifestTest, FilesAndBoundsAreWrittenOnceHoweverManyRangesReferToThem) {
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   ExpectSame(*read, manifest);
   ExpectSame(*DecodeManifest(EncodeManifest(Manifest())), Manifest());
+  // Just behind the longest key.
+  Manifest longest;
+  longest.files.push_back({6, "", std::string(kUserKeySizeMax, 'k') + '\0', InfoOf(1, "a", "b")});
+  ExpectSame(*DecodeManifest(EncodeManifest(longest)), longest);
 }
 
 // covers: F66
@@ -126,6 +131,10 @@ TEST(ManifestTest, WhatNamesWhatIsNotThereIsRefused) {
   EXPECT_THAT(message_with(1, 1), testing::HasSubstr("file 0 names a table or a bound that is not there"));
   EXPECT_THAT(message_with(2, 2), testing::HasSubstr("file 0 names a table or a bound that is not there"));
   EXPECT_THAT(message_with(3, 9), testing::HasSubstr("file 0 names a table or a bound that is not there"));
+  // The bounds are "b" and "f", the second behind its two lengths.
+  std::string falls = good;
+  falls[34 + 1 + 3 + 2] = 'a';
+  EXPECT_THAT(DecodeManifest(falls).status().message(), testing::HasSubstr("bound 1 does not rise"));
   std::string shares_too_much = good;
   shares_too_much[34 + 1] = 3;  // Of the first bound, behind the header and the number of bounds.
   EXPECT_THAT(DecodeManifest(shares_too_much).status().message(),
