@@ -66,8 +66,11 @@ check_answers() {
     filter)
       query="()?\$filter=PartitionKey%20eq%20'p000000'%20and%20Count%20ge%2010%20and%20Count%20lt%2020&"
       least=10 most=10 ;;
-    # A page of a large table has part of them.
-    scan) query="()?\$filter=Count%20eq%207%20or%20RowKey%20eq%20'none'&" least=1 most=$((($2 + 999) / 1000)) ;;
+    # A page of a large table has part of them. Only rows of fill.py count: what was inserted may have Count 7, too.
+    scan)
+      query="()?\$filter=PartitionKey%20ge%20'p'%20and%20PartitionKey%20lt%20'q'"
+      query="$query%20and%20(Count%20eq%207%20or%20RowKey%20eq%20'none')&"
+      least=1 most=$((($2 + 999) / 1000)) ;;
   esac
   rows=$(rows_of "$query")
   [ "$rows" -ge "$least" ] && [ "$rows" -le "$most" ] ||
