@@ -53,6 +53,7 @@ void AddServe(CLI::App& app, Words* words) {
       "SIGTERM or Ctrl-C: requests in flight end, the store is flushed, exit code 0; a second one ends it "
       "at\n"
       "once. SIGHUP: reads the certificate and the throughput settings, and opens the access log anew.\n"
+      "Accounts are read at the start only; until then a rule for a new one is in force nowhere.\n"
       "Scripts wait for the line READY",
       [words] { words->run = [words](Console& c) { return RunServe(words->store, words->serve, c); }; });
   ServeFlags& flags = words->serve;

@@ -150,18 +150,24 @@ Status TakeAdmin(const ServeFlags& flags, const SettingsFile& file, ServeSetting
   return Status();
 }
 
-// A rule for an account that is not served would be in force nowhere.
-Status CheckAccountsOfRules(const ThroughputTargets& targets,
-                            const std::vector<http::AccountSettings>& accounts) {
-  std::string names;
-  for (const http::AccountSettings& account : accounts) names += (names.empty() ? "" : ", ") + account.name;
+// A rule for an account that nothing names is a slip. One that only the file names is none: the command line
+// or the environment has others this time, or the file got it since the start.
+Status CheckAccountsOfRules(const ThroughputTargets& targets, const SettingsFile& file,
+                            const std::vector<http::AccountSettings>& served) {
+  std::vector<std::string> known;
+  for (const std::vector<http::AccountSettings>* accounts : {&served, &file.accounts}) {
+    for (const http::AccountSettings& account : *accounts) {
+      if (std::find(known.begin(), known.end(), account.name) == known.end()) known.push_back(account.name);
+    }
+  }
   for (size_t i = 0; i < targets.rules.size(); ++i) {
     const std::string& wanted = targets.rules[i].account;
-    const bool is_served = wanted.empty() || std::any_of(accounts.begin(), accounts.end(),
-                                                         [&](const auto& one) { return one.name == wanted; });
-    if (is_served) continue;
+    if (wanted.empty() || std::find(known.begin(), known.end(), wanted) != known.end()) continue;
+    std::string names;
+    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
     return Status::InvalidArgument("throughput rule " + std::to_string(i + 1) + ": account '" + wanted +
-                                   "' is none of those that are configured: " + names);
+                                   "' is none of those that are served or stand in the settings file: " +
+                                   names + ". Accounts are read at the start only");
   }
   return Status();
 }
@@ -177,7 +183,7 @@ Result<ThroughputTargets> ThroughputOf(const ServeFlags& flags, const SettingsFi
   targets.rules = file.throughput_rules;
   PARTITA_TRY(CheckThroughputTargets(targets));
   PARTITA_TRY(CheckThroughputNames(targets));
-  PARTITA_TRY(CheckAccountsOfRules(targets, accounts));
+  PARTITA_TRY(CheckAccountsOfRules(targets, file, accounts));
   return targets;
 }
 

@@ -168,12 +168,13 @@ TEST_F(ServeSettingsTest, BadThroughputTargetsAreRefused) {
               HasSubstr("rule 1: account \"Contoso\" is no account name"));
 }
 
-TEST_F(ServeSettingsTest, ThroughputRulesAreForAccountsThatAreServed) {
+TEST_F(ServeSettingsTest, ThroughputRulesAreForAccountsThatSomethingNames) {
   const std::string file = Write(
       "[[throughput-rule]]\npartition-rate = 5\n"
       "[[throughput-rule]]\naccount = \"contso\"\naccount-rate = 5\n");
   const std::string refusal =
-      "throughput rule 2: account 'contso' is none of those that are configured: contoso, fabrikam";
+      "throughput rule 2: account 'contso' is none of those that are served or stand in the settings file: "
+      "contoso, fabrikam. Accounts are read at the start only";
   EXPECT_EQ(Refusal({.settings_file = file}, "contoso:a2V5;fabrikam:a2V5"), refusal);
   EXPECT_EQ(ResolveThroughput({.settings_file = file}, {{.name = "contoso"}, {.name = "fabrikam"}})
                 .status()
@@ -181,7 +182,15 @@ TEST_F(ServeSettingsTest, ThroughputRulesAreForAccountsThatAreServed) {
             refusal)
       << "as a reload asks";
   EXPECT_EQ(Refusal({.settings_file = file}, "contso:a2V5"), "accepted");
-  EXPECT_THAT(Refusal({.settings_file = file}), HasSubstr("configured: devstoreaccount1"));
+  EXPECT_THAT(Refusal({.settings_file = file}), HasSubstr("settings file: devstoreaccount1"));
+
+  const std::string named = Write(
+      "[[account]]\nname = \"contso\"\nkeys = [\"a2V5\"]\n"
+      "[[throughput-rule]]\naccount = \"contso\"\naccount-rate = 5\n");
+  EXPECT_TRUE(ResolveServeSettings(store_, {.settings_file = named}, "contoso:a2V5").ok())
+      << "the environment has other accounts this time";
+  EXPECT_TRUE(ResolveThroughput({.settings_file = named}, {{.name = "contoso"}}).ok())
+      << "the file got it since the start";
 }
 
 TEST_F(ServeSettingsTest, UnknownSettingsAreRefusedWithLineAndNearestName) {
