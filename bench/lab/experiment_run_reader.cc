@@ -41,7 +41,6 @@ void ExperimentReader::ReadArrival(const TomlSection& section) {
                  &model);
   arrival.model = static_cast<ArrivalModel>(model);
   ReadShape(section, &arrival);
-  CheckRatesDiffer(section, arrival);
   section.OnlyWith(arrival.model == ArrivalModel::kReplay, "model replay",
                    {"times", "file", "column", "format", "separator", "columns", "unit", "scale"});
   section.OnlyWith(arrival.model == ArrivalModel::kClosed, "model closed", {"think"});
@@ -65,6 +64,7 @@ void ExperimentReader::ReadShape(const TomlSection& section, Arrival* to) {
   if (needs_rate && section.Has("rate") && arrival.rates.empty()) section.Wrong("rate", "takes at least one");
   // So that it is one cell; how fast that is Arrival::HighestRate knows.
   if (!needs_rate || arrival.rates.empty()) arrival.rates = {1};
+  CheckRatesDiffer(section, arrival);
   if (arrival.model == ArrivalModel::kRamp) section.Require("to");
   section.Number("to", 0, kRateMax, &arrival.rate_end);
   section.Seconds("on", kRunSecondsMax, &arrival.on_s);

@@ -137,6 +137,11 @@ TEST(ExperimentBoundsTest, WhatHasNoEffectIsRefusedAndToldWhatItGoesWith) {
 TEST(ExperimentBoundsTest, ARateStandsOnceButForSteps) {
   EXPECT_THAT(Of({.arrival = "rate = [20, 40, 20]"}), HasSubstr("rate: has a rate twice"));
   EXPECT_EQ(Of({.arrival = "model = \"steps\"\nrate = [20, 40, 20]"}), "");
+  const auto own = [](const std::string& rates) {
+    return Of({.rk = "{id}\"\n[layout.arrival]\nrate = " + rates + "\n#\"", .arrival = "rate = [20, 40]"});
+  };
+  EXPECT_THAT(own("[10, 10]"), HasSubstr("rate: has a rate twice"));
+  EXPECT_EQ(own("[10, 20]"), "");
 }
 
 TEST(ExperimentBoundsTest, OfManyRecordsNoTwoHaveTheSameKeys) {
