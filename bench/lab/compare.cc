@@ -20,7 +20,9 @@ constexpr double kShareRise = 0.01;
 using Key = std::tuple<std::string, std::string, std::string>;
 struct Figures {
   std::vector<double> p99_ms, throttled, dropped, failed, missing;  // All but the first as shares of all.
-  bool generator_limited = false, clients_limited = false;          // In any of them.
+  // In any of them.
+  bool generator_limited = false;
+  bool clients_limited = false;  // A closed loop never is: there clients that are busy are the load.
 };
 struct Run {
   std::string stream_hash;
@@ -51,6 +53,7 @@ Result<Run> ReadRun(std::string_view json, const char* which) {
     return Status::InvalidArgument(std::string("the ") + which +
                                    " file is no result.json of partita lab run");
   }
+  const bool is_open = TextOf(root["arrival"]) != ArrivalModelName(ArrivalModel::kClosed);
   Run run{.stream_hash = TextOf(root["stream_hash"]), .figures = {}};
   for (const simdjson::dom::element cell : cells) {
     simdjson::dom::array ops;
@@ -64,7 +67,7 @@ Result<Run> ReadRun(std::string_view json, const char* which) {
       figures.failed.push_back(NumberOf(op["failed"]) / operations);
       figures.missing.push_back(NumberOf(op["missing"]) / operations);
       figures.generator_limited |= IsTrue(cell["generator_limited"]);
-      figures.clients_limited |= IsTrue(cell["clients_limited"]);
+      figures.clients_limited |= is_open && IsTrue(cell["clients_limited"]);
     }
   }
   return run;
@@ -87,8 +90,9 @@ std::string LessDone(const Figures& before, const Figures& after) {
   return "";
 }
 
-// Why nobody can say that the second is no slower; empty: it can be said.
-std::string DoubtOn(const Figures& before, const Figures& after) {
+// Why nobody can say that the second is no slower; empty: it can be said. `is_faster`: beyond doubt, by what
+// was measured.
+std::string DoubtOn(const Figures& before, const Figures& after, bool is_faster) {
   const size_t repeats = std::min(before.p99_ms.size(), after.p99_ms.size());
   if (repeats < kRoundsMin) return "fewer than " + std::to_string(kRoundsMin) + " repeats";
   size_t told = 0, lost = 0;
@@ -100,7 +104,8 @@ std::string DoubtOn(const Figures& before, const Figures& after) {
   // Of repeats in which nothing ever completed there is nothing to tell.
   if (told > 0 && told < kRoundsMin) return "only " + of_all(told) + " repeats completed anything before";
   if (before.generator_limited || after.generator_limited) return "this machine was too slow for the load";
-  if (before.clients_limited || after.clients_limited) return "all clients were busy";
+  // Who was held back before and is faster without is all the more so.
+  if (after.clients_limited || (before.clients_limited && !is_faster)) return "all clients were busy";
   return "";
 }
 
@@ -119,10 +124,13 @@ RunComparison::Row Compare(const Key& key, const Figures& before, const Figures&
   if (row.why.empty() && sure && ratio.lower > 1 + threshold) row.why = "slower";
   row.worse = !row.why.empty();
   if (row.worse) return row;
-  row.why = DoubtOn(before, after);
+  const bool is_faster = sure && ratio.upper < 1;
+  row.why = DoubtOn(before, after, is_faster);
   row.undecided = !row.why.empty();
   const bool less_throttled = row.throttled_before - row.throttled_after > kShareRise;
-  row.better = !row.undecided && ((sure && ratio.upper < 1 / (1 + threshold)) || less_throttled);
+  const bool less_held_back = is_faster && before.clients_limited;
+  row.better =
+      !row.undecided && (less_held_back || (sure && ratio.upper < 1 / (1 + threshold)) || less_throttled);
   return row;
 }
 

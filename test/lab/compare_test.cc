@@ -81,6 +81,15 @@ TEST(LabCompareTest, WhatCannotBeToldIsUndecidedAndSaysWhy) {
   EXPECT_THAT(text(sound, limited("generator", {1, 1, 1})),
               HasSubstr(" undecided: this machine was too slow"));
   EXPECT_THAT(text(sound, limited("clients", {1, 1, 1})), HasSubstr(" undecided: all clients were busy"));
+  EXPECT_THAT(text(limited("clients", {1, 1, 1}), sound), HasSubstr(" undecided: all clients were busy"));
+  EXPECT_THAT(text(limited("clients", {1, 1, 1}), ResultOf({0.95, 0.95, 0.95})), HasSubstr(" better\n"))
+      << "the clients held back what was slower";
+  EXPECT_THAT(text(limited("clients", {1, 1, 1}), limited("clients", {0.5, 0.5, 0.5})),
+              HasSubstr(" undecided: all clients were busy"));
+  const auto closed = [&](const std::vector<double>& p99_ms) {
+    return limited("clients", p99_ms).insert(1, R"("arrival": "closed", )");
+  };
+  EXPECT_THAT(text(closed({1, 1, 1}), closed({1, 1, 1})), Not(HasSubstr("undecided")));
   EXPECT_THAT(text(sound, limited("clients", {9, 9, 9})), HasSubstr("WORSE: slower"))
       << "that is sure all the same";
   EXPECT_THAT(text(sound, faster), HasSubstr(" better\n"));
