@@ -196,6 +196,8 @@ struct Arrival {
   // others.
   uint64_t TimesReplayedBy(double seconds) const;
   uint64_t TimesReplayed() const { return TimesReplayedBy(warmup_s + duration_s); }
+
+  bool operator==(const Arrival&) const = default;
 };
 
 struct Layout {

@@ -183,9 +183,9 @@ std::string BarredBy(const Experiment& experiment, const RunResult& result, size
 
 // Who is asked for less is no faster for it.
 bool LoadsDiffer(const Experiment& experiment) {
-  return experiment.layouts.size() > 1 &&
-         std::any_of(experiment.layouts.begin(), experiment.layouts.end(),
-                     [](const Layout& layout) { return layout.arrival.has_value(); });
+  return std::any_of(experiment.layouts.begin(), experiment.layouts.end(), [&](const Layout& layout) {
+    return experiment.ArrivalOf(layout) != experiment.ArrivalOf(experiment.layouts.front());
+  });
 }
 
 // The layout that is best beyond doubt, or why there is none.
