@@ -133,6 +133,8 @@ function start(){
  requestAnimationFrame(()=>setTimeout(()=>{document.documentElement.dataset.firstDrawMs=Math.round(performance.now())}));
 }
 start();
+// What goes wrong from here on, as in a script that an extension put into the page, takes no drawn page away.
+removeEventListener('error',sayUndrawable);
 )js";
 
 }  // namespace partita::lab

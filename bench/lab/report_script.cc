@@ -5,8 +5,9 @@ namespace partita::lab {
 // Words and tables; the charts follow in report_charts.cc.
 const char* const kReportScript = R"js('use strict';
 // Of what is no result as a run writes it the page says so.
-addEventListener('error',e=>document.getElementById('main').replaceChildren(
- '⚠ This result cannot be drawn, since it is not as a run of the lab writes it: '+e.message));
+const sayUndrawable=e=>document.getElementById('main').replaceChildren(
+ '⚠ This result cannot be drawn, since it is not as a run of the lab writes it: '+e.message);
+addEventListener('error',sayUndrawable);
 const d=JSON.parse(document.getElementById('data').textContent);
 const el=(tag,attributes,...children)=>{const e=document.createElement(tag);
  for(const [k,v] of Object.entries(attributes||{}))if(v!==undefined)e.setAttribute(k,v);
