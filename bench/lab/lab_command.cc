@@ -81,11 +81,12 @@ ExitCode Compare(const std::string& before, const std::string& after, double thr
   return comparison->any_worse() || comparison->any_undecided() ? ExitCode::kFindings : ExitCode::kOk;
 }
 
-// kAlreadyExists: something else than a report has that name.
+// kAlreadyExists: something else than a report or an empty file has that name. Errors as of ReadWholeFile.
 Status CheckReportMayStand(const std::string& path) {
   if (CheckIsNew(path).code() != Code::kAlreadyExists) return Status();  // Writing tells what is wrong.
-  const Result<std::string> held = ReadWholeFile(path);
-  if (held.ok() && IsReport(*held)) return Status();
+  PARTITA_ASSIGN(const std::string held, ReadWholeFile(path));
+  std::error_code failed;  // A device reads as empty, too.
+  if (IsReport(held) || (held.empty() && std::filesystem::is_regular_file(path, failed))) return Status();
   return Status::AlreadyExists(path + " exists and is no report of the lab, so it is left alone");
 }
 

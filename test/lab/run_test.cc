@@ -115,6 +115,10 @@ equals = 2
   EXPECT_EQ(over.code, ExitCode::kFindings);
   EXPECT_THAT(over.err, HasSubstr("x.toml exists and is no report of the lab, so it is left alone"));
   EXPECT_THAT(Read(path), HasSubstr("[data]"));
+  EXPECT_EQ(Lab({"report", out + "/result.json", "--out", Write("empty.html", "")}).code, ExitCode::kOk);
+  EXPECT_THAT(Lab({"report", out + "/result.json", "--out", "/dev/null"}).err, HasSubstr("is no report"));
+  EXPECT_THAT(Lab({"report", out + "/result.json", "--out", out}).err,
+              HasSubstr("a directory; the path of a file is wanted"));
   for (const auto& left : std::filesystem::directory_iterator(out)) {
     EXPECT_TRUE(left.is_regular_file()) << left.path() << ": the stores are gone";
   }
