@@ -141,9 +141,16 @@ class Adviser {
                    Figure(told_.ops[*worst].scanned) + " each time.");
   }
 
+  bool IsEverThrottled(size_t op) const {
+    return std::any_of(result_.cells.begin(), result_.cells.end(), [&](const CellFigures& cell) {
+      return cell.layout == layout_ && cell.ops[op].throttled > 0;
+    });
+  }
+
   // It would not be spread by spreading the operations.
   void Oversized() {
     for (const lab::Oversized& one : OversizedOf(experiment_, told_)) {
+      if (!IsEverThrottled(one.op)) continue;  // The prediction alone is no reason.
       Say(one.op, "Make it smaller: " + one.text +
                       ". Give it keys that name what it asks for, or let it ask for a part at a time.");
     }

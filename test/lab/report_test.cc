@@ -155,10 +155,13 @@ TEST(AdviceTest, AnOperationLargerThanABucketIsTold) {
   text.replace(text.find("\"storage\""), 9, "\"partition=100\"");
   const Experiment experiment = ParseSound(text);
   const RecordGenerator generator(experiment);
-  EXPECT_THAT(
-      AdviceOn(experiment, Unmeasured(generator)),
+  const auto told =
       Contains(AllOf(Field(&Advice::op, 0u),
-                     Field(&Advice::text, HasSubstr("one op alone asks partition 'all' for 320 units")))));
+                     Field(&Advice::text, HasSubstr("one op alone asks partition 'all' for 320 units"))));
+  RunResult result = Unmeasured(generator);
+  EXPECT_THAT(AdviceOn(experiment, result), Not(told)) << "none was refused";
+  result.cells.back().ops[0].throttled = 1;
+  EXPECT_THAT(AdviceOn(experiment, result), told);
 }
 
 TEST(AdviceTest, WhereReadingIsTheLoadSpreadingIsNotTheCure) {
