@@ -66,7 +66,7 @@ TEST(SimulationTest, RangesAreSplitMovedAndMergedUnderFaultsAllTheTime) {
   EXPECT_GT(total.counts.splits, 200u / kSlowdown);
   EXPECT_GT(total.counts.merges, 200u / kSlowdown);
   EXPECT_GT(total.counts.moves, 200u / kSlowdown);
-  EXPECT_GT(total.rare.count(RareState::kCrashInMove), 10u / kSlowdown);
+  EXPECT_GE(total.rare.count(RareState::kCrashInMove), 10u / kSlowdown);
 }
 
 TEST(SimulationTest, OneSeedGivesOneCourse) {
