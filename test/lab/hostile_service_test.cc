@@ -40,6 +40,20 @@ class HostileServiceTest : public CommandTest {
  protected:
   const Experiment experiment_ = ParseSound(ReadingsText(kDeviceLayout));
   std::vector<std::string> warnings_;
+
+  // Runs `text` with a few operations on no records, which is to find something wrong.
+  void ExpectFindings(const ScriptedServer& server, std::string text) {
+    text.replace(text.find("records = 2000"), 14, "records = 0");
+    text.replace(text.find("rate = 1000"), 11, "rate = 100");
+    const std::string path = Write("x.toml", text);
+    CountdownInterrupts interrupts;
+    Console console{.out = out_, .err = err_, .interrupts = interrupts};
+    EXPECT_EQ(RunLab({"run", path, "--out", To(), "--target", server.ConnectionString(kSas)}, console),
+              ExitCode::kFindings)
+        << err_.str();
+  }
+  std::string To() const { return directory_ + "/out"; }
+  std::ostringstream out_, err_;
 };
 
 TEST_F(HostileServiceTest, ATableIsDeletedThoughTheServiceIsBusyAtFirst) {
@@ -164,22 +178,14 @@ TEST_F(HostileServiceTest, ARunThatOnlyFailsIsKeptToldAndFails) {
     const bool is_table = line.find("/Tables") != std::string::npos;
     return ScriptedServer::Answer(is_table ? 204 : 400, "no\xff\x1b[31m " + line);
   });
-  std::string text = Once(ReadingsText(kDeviceLayout));
-  text.replace(text.find("records = 2000"), 14, "records = 0");
-  text.replace(text.find("rate = 1000"), 11, "rate = 100");
-  const std::string path = Write("x.toml", text), to = directory_ + "/out";
-  std::ostringstream out, err;
-  CountdownInterrupts interrupts;
-  Console console{.out = out, .err = err, .interrupts = interrupts};
-  const ExitCode code =
-      RunLab({"run", path, "--out", to, "--target", server.ConnectionString(kSas)}, console);
-  EXPECT_EQ(code, ExitCode::kFindings) << err.str();
-  EXPECT_THAT(out.str(), AllOf(HasSubstr(" failed: InvalidArgument: the service answered 400: no"),
-                               Not(HasSubstr("aB")), Not(HasSubstr("\x1b"))));
-  EXPECT_THAT(err.str(), AllOf(HasSubstr("operations was completed: InvalidArgument"), Not(HasSubstr("aB")),
-                               Not(HasSubstr("\x1b"))));
+  const std::string text = Once(ReadingsText(kDeviceLayout));
+  ExpectFindings(server, text);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr(" failed: InvalidArgument: the service answered 400: no"),
+                                Not(HasSubstr("aB")), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("operations was completed: InvalidArgument"), Not(HasSubstr("aB")),
+                                Not(HasSubstr("\x1b"))));
   for (const char* name : {"/result.json", "/report.html"}) {
-    EXPECT_THAT(Read(to + name), AllOf(HasSubstr("\"first_error\""), Not(HasSubstr("aB%2Bc")))) << name;
+    EXPECT_THAT(Read(To() + name), AllOf(HasSubstr("\"first_error\""), Not(HasSubstr("aB%2Bc")))) << name;
   }
 }
 
@@ -195,26 +201,19 @@ std::string AnswerWithoutCost(const std::string& request) {
 
 TEST_F(HostileServiceTest, WhatAServiceDoesNotTellThatItLookedAtWasNotMeasured) {
   ScriptedServer server(AnswerWithoutCost);
-  std::string text = Once(ReadingsText(std::string(kDeviceLayout) + R"(
+  const std::string text = Once(ReadingsText(std::string(kDeviceLayout) + R"(
 [[expect]]
 layout = "device"
 op = "latest"
 metric = "density"
 equals = 1
 )"));
-  text.replace(text.find("records = 2000"), 14, "records = 0");
-  text.replace(text.find("rate = 1000"), 11, "rate = 100");
-  const std::string path = Write("x.toml", text), to = directory_ + "/out";
-  std::ostringstream out, err;
-  CountdownInterrupts interrupts;
-  Console console{.out = out, .err = err, .interrupts = interrupts};
-  const ExitCode code =
-      RunLab({"run", path, "--out", to, "--target", server.ConnectionString(kSas)}, console);
-  EXPECT_EQ(code, ExitCode::kFindings) << err.str();
-  EXPECT_THAT(err.str(), ContainsRegex("operation latest: nothing was measured: http://127.0.0.1:[0-9]+ does "
-                                       "not tell what it looks at"));
-  EXPECT_THAT(out.str(), ContainsRegex("latest +device .* - +1\\.00 +-[ \n]"));
-  EXPECT_THAT(Read(to + "/result.json"),
+  ExpectFindings(server, text);
+  EXPECT_THAT(err_.str(),
+              ContainsRegex("operation latest: nothing was measured: http://127.0.0.1:[0-9]+ does "
+                            "not tell what it looks at"));
+  EXPECT_THAT(out_.str(), ContainsRegex("latest +device .* - +1\\.00 +-[ \n]"));
+  EXPECT_THAT(Read(To() + "/result.json"),
               AllOf(HasSubstr("\"density\": null"), HasSubstr("\"scanned\": null")));
 }
 
