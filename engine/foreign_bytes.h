@@ -14,8 +14,9 @@ namespace partita {
 // so all slices of a file keep too much or none, and once the last is written anew the file goes.
 //
 // Of one moment. Of files that something else refers to, as another shard, and of those with a slice that
-// cannot be read, nothing is told: writing slices anew may free nothing there. Slices count whole index
-// blocks (TableReader::BytesWithin), so what many small slices keep is not seen.
+// cannot be read, nothing is told: writing slices anew may free nothing there. Slices of files that were
+// written before the store was opened count whole index blocks (TableReader::BytesWithin), so what many small
+// ones keep there is not seen.
 class ForeignBytes {
  public:
   ForeignBytes(const ReadView& view, const ObjectReferences& references,
