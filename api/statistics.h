@@ -30,6 +30,12 @@ struct ShardStats {
   bool fenced = false;   // Takes no writes: its log failed, or is stalled.
   bool stalled = false;  // The disk has not answered its log, or reads of tables, for 30 s.
   uint64_t stalls = 0;   // Of the log, how often.
+  // Why writes cannot be made tables, which is tried again (they are taken until the memory for them is
+  // full); empty: they can.
+  std::string flush_error;
+  // By how much writes get Timestamps ahead of the system's clock; below 0: behind it, when that jumped by
+  // more than 5 minutes since the store was opened: the next opening follows it.
+  double clock_seconds_ahead = 0;
 };
 struct DatabaseStats {
   std::vector<ShardStats> shards;

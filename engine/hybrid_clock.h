@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 #include "engine/base/clock.h"
@@ -12,42 +13,47 @@ namespace partita {
 // steps back while running changes nothing, and one that jumps ahead by more than 5 minutes is not
 // adopted (F65).
 //
-// On the shard's strand only.
+// On the shard's strand only, but for what says otherwise.
 class HybridClock {
  public:
+  // How far the wall clock may be ahead and be followed.
+  static constexpr uint64_t kJumpMax = 300 * kTicksPerSecond;
+
   // `floor`: every version given is above it (all that recovery saw, leased ceilings included).
   HybridClock(Clock& clock, Version floor)
-      : clock_(clock),
-        last_(floor.value),
-        wall_base_(clock.WallTicks()),
-        mono_base_(clock.MonotonicNanos()) {}
+      : clock_(clock), last_(floor.value), boot_ticks_(clock.WallTicks() - TicksSinceBoot()) {}
 
   Version Next() {
-    last_ = std::max(last_ + 1, NowTicks());
-    return Version(last_);
+    const Version next(std::max(last().value + 1, NowTicks()));
+    RaiseTo(next);
+    return next;
   }
-  Version last() const { return Version(last_); }
+  Version last() const { return Version(last_.load(std::memory_order_relaxed)); }
   // Every version given from here on is above `floor`.
-  void RaiseTo(Version floor) { last_ = std::max(last_, floor.value); }
+  void RaiseTo(Version floor) { last_.store(std::max(last(), floor).value, std::memory_order_relaxed); }
 
-  // Ticks that the clock would give now if nothing had been given before.
-  uint64_t NowTicks() const { return wall_base_ + (clock_.MonotonicNanos() - mono_base_) / 100; }
+  // Ticks that the clock would give now if nothing had been given before. Any thread.
+  uint64_t NowTicks() const { return boot_ticks_.load(std::memory_order_relaxed) + TicksSinceBoot(); }
+
+  // By how much what is written now is stamped ahead of the wall clock; below 0: behind it. Any thread.
+  int64_t TicksAhead() const {
+    return static_cast<int64_t>(std::max(last().value, NowTicks()) - clock_.WallTicks());
+  }
 
   // Re-reads the wall clock, now and then: small drift is followed, a jump beyond 5 minutes is not.
   void FollowWall() {
     const uint64_t wall = clock_.WallTicks();
     const uint64_t now = NowTicks();
-    constexpr uint64_t kJumpMax = 300 * kTicksPerSecond;
     if (wall <= now || wall > now + kJumpMax) return;
-    wall_base_ = wall;
-    mono_base_ = clock_.MonotonicNanos();
+    boot_ticks_.store(wall - TicksSinceBoot(), std::memory_order_relaxed);
   }
 
  private:
+  uint64_t TicksSinceBoot() const { return clock_.MonotonicNanos() / kNanosPerTick; }
+
   Clock& clock_;
-  uint64_t last_;
-  uint64_t wall_base_;
-  uint64_t mono_base_;
+  std::atomic<uint64_t> last_;
+  std::atomic<uint64_t> boot_ticks_;  // When the boot-time clock began.
 };
 
 }  // namespace partita

@@ -491,7 +491,8 @@ class Shard {
   std::atomic<uint64_t> segment_asked_{0};    // What it was last asked to say.
   std::atomic<bool> out_of_space_{false};     // The last flush or manifest save met a full disk (F54).
   std::atomic<uint64_t> failed_attempts_{0};  // Of flushes, installs and manifest saves; each is retried.
-  std::atomic<uint32_t> hold_installs_{0};    // Writers that resolved in vain twice.
+  std::atomic<bool> flush_fails_{false}, save_fails_{false};  // Did so the last time.
+  std::atomic<uint32_t> hold_installs_{0};                    // Writers that resolved in vain twice.
   std::atomic<uint64_t> writes_{0}, flushed_{0}, compactions_{0}, bytes_user_{0}, bytes_flushed_{0};
   std::atomic<uint64_t> bytes_compaction_read_{0}, bytes_compaction_written_{0}, debt_bytes_{0};
   std::atomic<uint64_t> frozen_bytes_{0};

@@ -97,6 +97,7 @@ Task<bool> Shard::FlushTaken(const MemtableRef& memtable) {
     const bool is_oldest = views_.Pin()->frozen.back().table == memtable.table;
     is_oldest ? NoteFailedAttempt(flushed) : NoteBackgroundError(flushed);
   }
+  flush_fails_.store(!flushed.ok());
   const bool lacks_space = flushed.code() == Code::kNoSpace;
   if (lacks_space) out_of_space_.store(true);
   if (!files.ok()) flushes_.GiveBack(*memtable.table);

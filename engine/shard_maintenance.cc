@@ -210,6 +210,7 @@ Task<Status> Shard::SaveManifest(const Manifest& manifest, bool once) {
     Status saved = co_await manifest_store_.Save(manifest);
     if (saved.ok()) break;
     NoteFailedAttempt(saved);
+    save_fails_.store(true);
     if (saved.code() == Code::kNoSpace && !once) out_of_space_.store(true);
     // Closing: what is on disk is the old manifest or the new one, and the files of both are there.
     if (once || closing_.load()) co_return saved;
@@ -218,6 +219,7 @@ Task<Status> Shard::SaveManifest(const Manifest& manifest, bool once) {
   out_of_space_.store(false);
   log_segment_.store(manifest.log_segment);
   replay_from_ = manifest.replay_from;
+  save_fails_.store(false);
   co_return Status();
 }
 

@@ -1,5 +1,6 @@
 #include "engine/shard_statistics.h"
 
+#include <mutex>
 #include <set>
 
 #include "engine/shard.h"
@@ -47,6 +48,11 @@ ShardStatistics Shard::Statistics() {
   s.fenced = commit_log_->fenced();
   s.stalled = commit_log_->stalled();
   s.stalls = commit_log_->stalls();
+  s.clock_ticks_ahead = clock_->TicksAhead();
+  if (flush_fails_.load() || save_fails_.load()) {
+    std::lock_guard lock(set_aside_mutex_);
+    s.flush_error = last_background_error_.message();
+  }
   return s;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "engine/background_meter.h"
@@ -22,6 +23,10 @@ struct ShardStatistics {
   bool fenced = false;   // Takes no writes: its log failed (F20), or does not answer.
   bool stalled = false;  // The latter; or reads of tables have no answer yet (F26).
   uint64_t stalls = 0;   // Of the log, since the store was opened.
+  // By how much what is written now is stamped ahead of the wall clock; below 0: behind it.
+  int64_t clock_ticks_ahead = 0;
+  // Why memtables cannot be flushed, or the manifest not be saved, which is tried again; empty: they can.
+  std::string flush_error;
 };
 
 }  // namespace partita

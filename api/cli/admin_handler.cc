@@ -75,17 +75,9 @@ AdminHandler::AdminHandler(Database& database, const http::TableService& service
       hosts_(std::move(hosts)),
       tasks_(database) {}
 
-std::string AdminHandler::Unready(const DatabaseStats& stats) const {
-  if (stopping_.load(std::memory_order_relaxed)) return "stopping";
-  if (stats.reads_overdue > 0)
-    return "the disk has not answered " + std::to_string(stats.reads_overdue) + " reads of tables in time";
-  for (const ShardStats& shard : stats.shards) {
-    if (shard.stalled)
-      return "shard " + std::to_string(shard.shard) + " is stalled: its disk does not answer";
-    if (shard.fenced) return "shard " + std::to_string(shard.shard) + " is fenced after a failed write";
-  }
-  if (stats.catalog_in_doubt) return "how the last change of a table ended is not known yet";
-  return "";
+Readiness AdminHandler::Ready(const DatabaseStats& stats) const {
+  if (stopping_.load(std::memory_order_relaxed)) return {false, "stopping"};
+  return ReadinessOf(stats);
 }
 
 ServerMetrics AdminHandler::Collect() const {
@@ -98,7 +90,7 @@ ServerMetrics AdminHandler::Collect() const {
   for (size_t i = 0; i < kHeatMetrics; ++i) {
     metrics.hottest[i] = database_.HotPartitions(static_cast<HeatMetric>(i), ServerMetrics::kHottest);
   }
-  metrics.accepting = Unready(metrics.database).empty();
+  metrics.accepting = Ready(metrics.database).ready;
   metrics.uptime_seconds = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - started_).count());
   metrics.version = version_;
@@ -184,12 +176,8 @@ void AdminHandler::AnswerPage(std::string_view path, std::string_view query,
   if (path == "/healthz") {
     Answer(200, kPlain, "ok\n", response);
   } else if (path == "/readyz") {
-    const DatabaseStats stats = database_.Stats();
-    const std::string unready = Unready(stats);
-    // Taken out of service it could not be told what to delete.
-    const std::string ready =
-        stats.out_of_space ? "ready, but the disk is full: only deletes are accepted" : "ready";
-    Answer(unready.empty() ? 200 : 503, kPlain, (unready.empty() ? ready : unready) + "\n", response);
+    const Readiness readiness = Ready(database_.Stats());
+    Answer(readiness.ready ? 200 : 503, kPlain, readiness.text + "\n", response);
   } else if (path == "/metrics") {
     Answer(200, "text/plain; version=0.0.4; charset=utf-8", MetricsText(Collect()), response);
   } else if (path == "/heat") {

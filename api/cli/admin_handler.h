@@ -7,6 +7,7 @@
 
 #include "api/cli/admin_tasks.h"
 #include "api/cli/metrics_text.h"
+#include "api/cli/readiness.h"
 #include "api/http/http_message.h"
 #include "api/http/http_server.h"
 #include "api/http/table_service.h"
@@ -16,9 +17,10 @@ namespace partita {
 // Answers on the admin address:
 //
 //   /healthz   200 while the process lives
-//   /readyz    200 while requests are accepted, were it only deletes as the disk is full, which it then
-//              says; 503, with the reason, while the server stops, a shard has fenced itself after a
-//              failed write or waits for its disk, or a change of tables is in doubt
+//   /readyz    200 while requests are accepted, with what an operator should know: that it is only deletes,
+//              as the disk is full, that writes cannot be made tables, that the clock is off; 503, with the
+//              reason, while the server stops, a shard has fenced itself after a failed write or waits for
+//              its disk, or a change of tables is in doubt
 //   /metrics   MetricsText
 //   /heat      where the load lies, as JSON (heat_json.h); parameters seconds, columns, buckets, table, by
 //              (a metric: what the buckets have about as much of), top
@@ -51,8 +53,7 @@ class AdminHandler : public http::RequestHandler {
   ServerMetrics Collect() const;
   Result<std::string> Heat(std::string_view query) const;
   Result<std::string> Ranges(std::string_view query) const;
-  // Why the server is not ready; empty when it is.
-  std::string Unready(const DatabaseStats& stats) const;
+  Readiness Ready(const DatabaseStats& stats) const;
 
   // False: it is answered.
   bool MayAsk(const http::HttpRequest& request, std::string_view path, http::HttpResponse* response) const;

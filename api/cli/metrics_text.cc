@@ -200,6 +200,14 @@ void WriteShards(const DatabaseStats& stats, Writer* out) {
   out->Family("shard_stalls_total", "counter", "How often that was so for the shard's log.");
   for (const ShardStats& shard : stats.shards)
     out->Sample(shard.stalls, Label("shard", std::to_string(shard.shard)));
+  out->Family("shard_flush_fails", "gauge", "1: writes cannot be made tables, which is tried again.");
+  for (const ShardStats& shard : stats.shards)
+    out->Sample(uint64_t{!shard.flush_error.empty()}, Label("shard", std::to_string(shard.shard)));
+  out->Family(
+      "shard_clock_ahead_seconds", "gauge",
+      "Timestamps of new writes, ahead of the system's clock; below 0: behind it, which is not followed.");
+  for (const ShardStats& shard : stats.shards)
+    out->Sample(shard.clock_seconds_ahead, Label("shard", std::to_string(shard.shard)));
   out->Gauge("reads_overdue", "Reads that were given up after 30 s, and that the disk has not answered yet.",
              stats.reads_overdue);
   out->Counter("reads_overdue_total", "Reads that were given up after 30 s.", stats.reads_overdue_total);

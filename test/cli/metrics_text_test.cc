@@ -24,6 +24,8 @@ ServerMetrics SomeMetrics() {
   metrics.database.shards[1].fenced = true;
   metrics.database.shards[1].stalled = true;
   metrics.database.shards[1].stalls = 3;
+  metrics.database.shards[1].flush_error = "EIO";
+  metrics.database.shards[1].clock_seconds_ahead = -3600.5;
   metrics.database.durability_in_force = Durability::kProcess;
   metrics.database.reads_overdue = 4;
   metrics.database.reads_overdue_total = 6;
@@ -64,6 +66,9 @@ TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
   EXPECT_THAT(text, HasSubstr("partita_shard_fenced{shard=\"1\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_shard_stalled{shard=\"1\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_shard_stalls_total{shard=\"1\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("partita_shard_flush_fails{shard=\"0\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("partita_shard_flush_fails{shard=\"1\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("partita_shard_clock_ahead_seconds{shard=\"1\"} -3600.5\n"));
   EXPECT_THAT(text, HasSubstr("partita_reads_overdue 4\n"));
   EXPECT_THAT(text, HasSubstr("partita_reads_overdue_total 6\n"));
   EXPECT_THAT(text, HasSubstr("partita_reads_transient_total 21\n"));

@@ -49,6 +49,16 @@ TEST_F(HybridClockTest, AStepBackChangesNothing) {
   EXPECT_EQ(clock_.Next(), Version(before.value + kTicksPerSecond));
 }
 
+TEST_F(HybridClockTest, TellsHowFarItIsAheadOfTheWallClock) {
+  EXPECT_EQ(clock_.TicksAhead(), 0);
+  Step(6 * kMinuteTicks);
+  EXPECT_EQ(clock_.TicksAhead(), -6 * kMinuteTicks);
+  Step(-8 * kMinuteTicks);
+  EXPECT_EQ(clock_.TicksAhead(), 2 * kMinuteTicks);
+  clock_.RaiseTo(Version(Wall() + 5 * kMinuteTicks));
+  EXPECT_EQ(clock_.TicksAhead(), 5 * kMinuteTicks);
+}
+
 TEST_F(HybridClockTest, EachVersionIsAboveTheOneBeforeAndTheFloor) {
   const Version floor(Wall() + kTicksPerSecond);
   HybridClock ahead(runtime_.clock(), floor);

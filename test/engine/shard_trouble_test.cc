@@ -1,0 +1,67 @@
+// What a shard tells of what it cannot do, and goes on trying.
+#include <gmock/gmock-matchers.h>
+#include <gtest/gtest.h>
+
+#include "engine/base/user_key.h"
+#include "engine/io/sim_runtime.h"
+#include "engine/store.h"
+#include "test/engine/stalled_fixture.h"
+
+#include "test/support/small_store.h"
+
+namespace partita {
+namespace {
+
+class ShardTroubleTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, SmallStoreOptions(1)));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    store_ = std::move(opened).value();
+    table_ = runtime_.RunToEnd(MakeRawTable(store_.get(), "rows"))->id;
+  }
+  void TearDown() override { EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok()); }
+
+  Status Put() {
+    const std::string key = EncodeUserKey(table_, "p", "r");
+    const WriteOp op{.user_key = key, .content = "content"};
+    const WriteRequest request{
+        .table = table_, .ops = std::span<const WriteOp>(&op, 1), .durability = DurabilityLevel::kPower};
+    return runtime_.RunToEnd(store_->Write(request)).status;
+  }
+  ShardStatistics Statistics() { return store_->Statistics().at(0); }
+
+  SimDisk disk_{1};
+  SimRuntime runtime_{{}, disk_};
+  std::unique_ptr<Store> store_;
+  TableId table_;
+};
+
+// covers: F22
+TEST_F(ShardTroubleTest, WhatCannotBeFlushedIsToldUntilItCan) {
+  for (const char* path : {"tables/", "meta/"}) {
+    ASSERT_TRUE(Put().ok());
+    EXPECT_EQ(Statistics().flush_error, "");
+    const size_t fault = runtime_.AddFault({.operations = SimOps(SimOp::kFlush), .path_prefix = path});
+    EXPECT_EQ(runtime_.RunToEnd(store_->FlushMemtables()).code(), Code::kIoError) << path;
+    EXPECT_THAT(Statistics().flush_error, testing::HasSubstr(path));
+    EXPECT_TRUE(Put().ok()) << "there is room in memory";
+    runtime_.RemoveFault(fault);
+    runtime_.AdvanceTime(10 * kNanosPerSecond);
+    EXPECT_EQ(Statistics().flush_error, "");
+  }
+}
+
+// covers: F65
+TEST_F(ShardTroubleTest, TellsHowFarItsClockIsOff) {
+  constexpr int64_t kHour = 3600 * static_cast<int64_t>(kTicksPerSecond);
+  ASSERT_TRUE(Put().ok());
+  EXPECT_EQ(Statistics().clock_ticks_ahead, 0);
+  runtime_.StepWallClock(kHour);
+  EXPECT_EQ(Statistics().clock_ticks_ahead, -kHour);
+  runtime_.StepWallClock(-2 * kHour);
+  EXPECT_EQ(Statistics().clock_ticks_ahead, kHour);
+}
+
+}  // namespace
+}  // namespace partita
