@@ -123,6 +123,15 @@ std::optional<Binary> ParseBase64(std::string_view text) {
   return binary;
 }
 
+// As the service's platform reads it, and Ruby's client writes more than 45 bytes: in lines.
+std::optional<Binary> ParseBase64Lines(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  if (text.find_first_of(kBlanks) == text.npos) return ParseBase64(text);
+  std::string joined(text);
+  std::erase_if(joined, [&](char c) { return kBlanks.find(c) != kBlanks.npos; });
+  return ParseBase64(joined);
+}
+
 bool IsPlain(double magnitude) { return magnitude == 0 || (magnitude >= 1e-5 && magnitude < 1e15); }
 
 char* WriteText(char* to, std::string_view text) { return std::copy(text.begin(), text.end(), to); }
@@ -231,7 +240,7 @@ Result<PropertyValue> ParseValueText(PropertyType type, std::string_view text) {
       if (const auto guid = ParseGuid(text)) return PropertyValue(*guid);
       break;
     case PropertyType::kBinary:
-      if (auto binary = ParseBase64(text)) return PropertyValue(std::move(*binary));
+      if (auto binary = ParseBase64Lines(text)) return PropertyValue(std::move(*binary));
       break;
   }
   return NotOfType(type, text);

@@ -14,8 +14,8 @@ namespace partita {
 
 // Int32, Int64: an optional `-` and digits. Double: a JSON number, `NaN`, `Infinity`, `-Infinity`.
 // Boolean: `true`, `false`. DateTime: date_time.h. Guid: hex 8-4-4-4-12, any case. Binary: standard
-// base64 with padding. String: any UTF-8. Everything else is kInvalidArgument with kInvalidInput, or
-// kOutOfRangeInput for a DateTime outside 1601 to 9999.
+// base64 with padding, blanks and line ends in it left out. String: any UTF-8. Everything else is
+// kInvalidArgument with kInvalidInput, or kOutOfRangeInput for a DateTime outside 1601 to 9999.
 Result<PropertyValue> ParseValueText(PropertyType type, std::string_view text);
 
 // The canonical form: what ParseValueText reads back to the same value. Doubles are the shortest text

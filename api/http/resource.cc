@@ -169,6 +169,8 @@ MaybeError ParseSegment(std::string_view text, Resource* resource) {
 
 // The path after the account's part.
 MaybeError ParseResourcePath(std::string_view path, Resource* resource) {
+  // Ruby's client puts a second slash behind the account.
+  if (path == "//$batch" && resource->path_style) path.remove_prefix(1);
   const std::string_view segment = TakeSegment(&path).value_or(std::string_view());
   if (!path.empty()) {
     // A raw slash within a key cuts its segment in two.

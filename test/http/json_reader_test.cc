@@ -197,6 +197,15 @@ TEST(JsonReaderTest, TheBodyOfTheJavaScriptClient) {
   EXPECT_FALSE(entity.Has("n"));
 }
 
+// A line of base64 has 60 digits there.
+TEST(JsonReaderTest, ABinaryInLinesAsTheRubyClientWritesIt) {
+  const Entity entity = ReadInsert(R"({"PartitionKey":"p","RowKey":"r","b@odata.type":"Edm.Binary","b":")" +
+                                   std::string(60, 'A') + R"(\nAQI="})");
+  Entity expected("p", "r");
+  expected.Set("b", Binary{std::string(45, '\0') + "\1\2"});
+  EXPECT_EQ(entity, expected);
+}
+
 TEST(JsonReaderTest, TheBodyOfTheDotNetClient) {
   const Entity entity = ReadInsert(
       R"({"odata.etag":"W/\u0022datetime\u00272025\u0027\u0022","PartitionKey":"o\u0027neil","RowKey":"","Timestamp":null,)"

@@ -83,6 +83,7 @@ TEST(ResourceTest, EachPathOfTheServiceHasItsKind) {
     EXPECT_EQ(Parse(path, kCloudHost).kind, kind) << path;
     EXPECT_EQ(Parse("/acct1" + std::string(path)).kind, kind) << path;
   }
+  EXPECT_EQ(Parse("/acct1//$batch").kind, ResourceKind::kBatch) << "as Ruby's client writes it";
   EXPECT_EQ(Parse("/acct1").kind, ResourceKind::kService);
   EXPECT_EQ(Parse("", kCloudHost).kind, ResourceKind::kService);
   EXPECT_EQ(Parse("/acct1/Tables('it%27%27s')").table, "it's");
