@@ -1,11 +1,10 @@
 #include "engine/repair.h"
 
-#include "engine/base/coding.h"
 #include "engine/io/local_meta_store.h"
 #include "engine/io/local_object_store.h"
 #include "engine/io/meta_format.h"
-#include "sstable/part_format.h"
 #include "test/engine/repair_fixture.h"
+#include "test/support/sealed_rot.h"
 
 // covers: F53 F17 F36 F46 F80. Each kind of damage is listed first, and nothing is changed by that; applied,
 // it leaves a store that opens, is sound, and holds all that was not listed as lost, and the old bytes.
@@ -329,18 +328,6 @@ TEST_F(RepairTest, ATableWithADamagedBlockKeepsItsOthers) {
   ASSERT_EQ(listed.damages[0].lost.size(), 1u);
   EXPECT_LT(kept_, rows_.size());
   EXPECT_GT(kept_, rows_.size() / 3);
-}
-
-// Changes a value of the table's first block and seals the block anew: memory that rotted before it was
-// written. Of a compressed block that leaves bytes that do not decompress.
-void RotASealedValue(SimDisk& disk, StoreId store, const std::string& path) {
-  std::string bytes = *disk.ReadFile(path);
-  const ObjectId id = *ParseObjectName(path.substr(path.find('/') + 1));
-  const uint32_t stored = LoadLe32(bytes.data() + 8);
-  bytes[stored - 1] ^= 1;
-  const uint64_t content = Hash64(std::string_view(bytes).substr(8, stored - 8));
-  StoreLe64(bytes.data(), content ^ PartIdentity(store, id, 0, SealKind::kDataBlock).Mix());
-  disk.WriteFile(path, bytes);
 }
 
 // F51: whether its table stays as it is or all are merged, as when the manifests are lost.
