@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <random>
 #include <set>
 
 #include "test/compaction/job_fixture.h"
@@ -186,6 +189,86 @@ TEST_F(PlanBatchTest, OnlyPlansOfOneKindAreDoneTogether) {
   for (RangePlan& part : due) part.plan.output_level = 0;
   due[6].plan.inputs.erase(due[6].plan.inputs.begin());
   EXPECT_EQ(BatchAround(due, 0, UINT64_MAX, UINT64_MAX).size(), kTables - 1);
+}
+
+// Flush after flush of some tables, with overwrites and deletes. Each has other files of level 0, of which a
+// batch merges some, down or among themselves; of what it leaves, and of what lies below, the newest is
+// found.
+TEST_F(PlanBatchTest, OfEachKeyTheNewestIsFoundWhateverIsMergedTogether) {
+  constexpr uint32_t kRows = 12;
+  std::mt19937_64 random(20'261'130);
+  std::map<std::string, ModelEntry> newest;
+  world_.droppable_before = kVersionMax;
+  const PickerOptions options{.flush_bytes = 64 << 10, .target_file_bytes = world_.target_file_bytes};
+  size_t down = 0, among_itself = 0;
+  // Some files that follow each other in age, if there are.
+  const auto plan_among = [&](const LevelSet& levels) {
+    const std::vector<FileRef>& files = levels.level(0);
+    const size_t begin = random() % 3, count = 2 + random() % 3;
+    if (begin + count > files.size()) return std::optional<CompactionPlan>();
+    CompactionPlan plan{.reason = PickReason::kLevel0Small, .span = SpanOf(files[begin])};
+    for (size_t i = begin; i < begin + count; ++i) {
+      plan.inputs.push_back({0, files[i].info.id, files[i].lower});
+      plan.span.Extend(SpanOf(files[i]));
+      plan.input_bytes += BytesWithin(files[i]);
+    }
+    return std::optional(std::move(plan));
+  };
+  const auto merge = [&](bool among) {
+    std::vector<RangePlan> due;
+    for (uint32_t table = 1; table <= kTables; ++table) {
+      RangePlan part{RangeOf(table), LevelsOf(table), {}};
+      std::optional<CompactionPlan> plan =
+          among ? plan_among(*part.levels)
+                : PickCompaction(ShapeOf(*part.levels, kVersionMax, {}, {}), options);
+      if (!plan) continue;
+      part.plan = *std::move(plan);
+      due.push_back(std::move(part));
+    }
+    if (due.empty()) return;
+    const std::vector<RangePlan> batch = BatchAround(due, random() % due.size(), UINT64_MAX, UINT64_MAX);
+    const Result<JobResult> merged = Run(JoinPlans(batch));
+    ASSERT_TRUE(merged.ok()) << merged.status().ToString();
+    world_.Install(merged->edit);
+    if (batch.size() > 1) ++(among ? among_itself : down);
+  };
+  for (uint64_t version = 1; version <= 120; ++version) {
+    std::vector<ModelEntry> entries;
+    for (uint32_t table = 1; table <= kTables; ++table) {
+      if (random() % 4 == 0) continue;
+      for (uint32_t row = random() % 5; row < kRows; row += 1 + random() % 6) {
+        const EntryKind kind = random() % 4 == 0 ? EntryKind::kTombstone : EntryKind::kPut;
+        entries.push_back(MakeEntry(Key(0, row, table), version, kind, Content(version)));
+        newest[entries.back().key] = entries.back();
+      }
+    }
+    const Result<JobResult> flushed = world_.Flush(std::move(entries), AllVisible());
+    ASSERT_TRUE(flushed.ok()) << flushed.status().ToString();
+    Slice(flushed->edit.added);
+    for (uint64_t left = random() % 4; left > 0; --left) {
+      merge(/*among=*/random() % 2 == 0);
+      if (HasFatalFailure()) return;
+    }
+    for (uint32_t table = 1; table <= kTables; ++table) {
+      const std::shared_ptr<const LevelSet> levels = LevelsOf(table);
+      for (uint32_t row = 0; row < kRows; ++row) {
+        const std::string key = Key(0, row, table);
+        BlockPin pin;
+        const Result<Lookup> found = RunBlocking(levels->Get(key, HashKey(key), kVersionMax, &pin));
+        ASSERT_TRUE(found.ok()) << found.status().ToString();
+        const auto expected = newest.find(key);
+        if (expected == newest.end() || expected->second.kind == EntryKind::kTombstone) {
+          ASSERT_NE(found->state, LookupState::kFound) << "table " << table << ", row " << row;
+        } else {
+          ASSERT_EQ(found->state, LookupState::kFound) << "table " << table << ", row " << row;
+          ASSERT_EQ(found->version, expected->second.version) << "table " << table << ", row " << row;
+          ASSERT_EQ(found->value, expected->second.value);
+        }
+      }
+    }
+  }
+  EXPECT_GT(down, 10u);
+  EXPECT_GT(among_itself, 10u);
 }
 
 }  // namespace
