@@ -1,6 +1,12 @@
 #include "engine/backup.h"
 
+#include <optional>
+
+#include "engine/base/checksum.h"
+#include "engine/io/local_object_store.h"
+#include "engine/io/meta_format.h"
 #include "test/engine/backup_fixture.h"
+#include "test/support/former_manifest.h"
 
 // covers: F68 F17 F10 F41. Sharing, and the directories' names: test/api/maintenance_test.cc.
 
@@ -137,6 +143,46 @@ TEST(BackupTest, RefusesToRestorePartsOfTwoBackups) {
     ++exchanged;
   }
   EXPECT_EQ(exchanged, 4u);  // Catalog, record, and a manifest of each shard.
+}
+
+// The manifests of a store, or of a backup, in place of what they are, and what the backup says of them.
+void WriteFormerManifests(SimDisk& disk, const std::string& directory, uint16_t format) {
+  std::optional<BackupRecord> record;
+  const std::string record_path = directory + MetaPath(kBackupKey);
+  if (const Result<std::string> bytes = disk.ReadFile(record_path); bytes.ok())
+    record = *DecodeBackupRecord(DecodeMeta(kBackupKey, record_path, *bytes)->value.bytes);
+  StoreId id;
+  for (uint32_t shard = 0; shard < 2; ++shard) {
+    const std::string key = ManifestKey(1, ShardId(shard)), path = directory + MetaPath(key);
+    const MetaRecord meta = *DecodeMeta(key, path, *disk.ReadFile(path));
+    const Manifest manifest = *DecodeManifest(meta.value.bytes);
+    EXPECT_FALSE(manifest.files.empty());
+    const std::string former = EncodeFormerManifest(manifest, format);
+    disk.WriteFile(path, EncodeMeta(key, meta.store, meta.value.generation, former));
+    if (record) record->manifest_hashes[shard] = Hash64(former);
+    id = meta.store;
+  }
+  if (record) disk.WriteFile(record_path, EncodeMeta(kBackupKey, id, 1, EncodeBackupRecord(*record)));
+}
+
+// covers: F66
+TEST(BackupTest, WhatAFormerVersionWroteIsBackedUpAndItsBackupsAreRestored) {
+  for (const uint16_t format : {uint16_t{3}, uint16_t{4}}) {
+    SimDisk disk(21);
+    MakeClosedStore(disk);
+    WriteFormerManifests(disk, "", format);
+    {
+      World world(disk, 51);
+      world.Open();
+      const auto report = world.BackUp();
+      ASSERT_TRUE(report.ok()) << report.status().ToString();
+      ASSERT_TRUE(world.Close().ok());
+    }
+    const std::unique_ptr<SimDisk> formerly = disk.Clone();
+    ExpectRestores(disk, 52);
+    WriteFormerManifests(*formerly, "backup/", format);
+    ExpectRestores(*formerly, 53);
+  }
 }
 
 // Of an earlier backup that has rotted nothing is taken, and it is told.

@@ -3,9 +3,10 @@
 #include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
-#include "engine/base/coding.h"
+#include "engine/base/hex.h"
 #include "engine/base/user_key.h"
 #include "sstable/data_block.h"
+#include "test/support/former_manifest.h"
 
 namespace partita {
 namespace {
@@ -85,27 +86,60 @@ TEST(ManifestTest, FilesAndBoundsAreWrittenOnceHoweverManyRangesReferToThem) {
   ExpectSame(*DecodeManifest(EncodeManifest(longest)), longest);
 }
 
+TEST(ManifestTest, TheBytesOfFormat5AreAsTheyWereWritten) {
+  Manifest manifest;
+  manifest.shard = ShardId(3);
+  manifest.layout = 2;
+  manifest.replay_from = LogPosition(0x4d);
+  manifest.version_ceiling = Version(0x0102030405060708);
+  manifest.log_segment = 9;
+  TableInfo wide = InfoOf(300, "car", "cow");
+  wide.tombstone_count = 1;
+  wide.raw_bytes = 200;
+  wide.version_min = Version(2);
+  manifest.files.push_back({0, "ca", "cat", wide});
+  manifest.files.push_back({0, "cat", "", wide});
+  manifest.files.push_back({6, "ca", "cat", InfoOf(7, "cab", "cap")});
+  manifest.prepared.attempt = 0x0a0b;
+  manifest.prepared.files.push_back({2, "d", "", InfoOf(5, "d", "e")});
+  const std::string expected =
+      "0500"
+      "03000000"          // Shard.
+      "02000000"          // Layout.
+      "4d00000000000000"  // Replay from.
+      "0807060504030201"  // Version ceiling.
+      "0900000000000000"  // Log segment.
+      "04"                // Bounds: shared with the one before, and the rest.
+      "0000"              // "".
+      "00026361"          // "ca".
+      "020174"            // "cat".
+      "000164"            // "d".
+      "03"                // Tables, as references come to them.
+      "ac02940ab81701c8010363617203636f7702ac02"
+      "07ef0746000003636162036361700007"
+      "05ed07320000016401650005"
+      "03"  // References: level, table, lower, upper.
+      "00000102"
+      "00000200"
+      "06010102"
+      "0b0a000000000000"  // Attempt.
+      "01"                // Prepared.
+      "02020300";
+  const std::string bytes = EncodeManifest(manifest);
+  std::string hex;
+  AppendHex(&hex, bytes);
+  EXPECT_EQ(hex, expected);
+  ExpectSame(*DecodeManifest(bytes), manifest);
+}
+
 // covers: F66
 TEST(ManifestTest, FormatsWithWholeReferencesAreStillRead) {
   const Manifest manifest = OfManyRanges(3, 2);
   for (uint16_t format = 1; format <= 4; ++format) {
     Manifest expected = manifest;
-    std::string bytes;
-    AppendLe16(&bytes, format);
-    AppendLe32(&bytes, manifest.shard.value);
-    AppendLe32(&bytes, manifest.layout);
-    AppendLe64(&bytes, manifest.replay_from.value);
-    AppendLe64(&bytes, manifest.version_ceiling.value);
-    format >= 2 ? AppendLe64(&bytes, manifest.log_segment) : void(expected.log_segment = 0);
-    AppendVarint(&bytes, manifest.files.size());
-    for (const FileMeta& file : manifest.files) AppendFileMeta(&bytes, file);
-    if (format >= 3) {
-      AppendLe64(&bytes, manifest.prepared.attempt);
-      AppendVarint(&bytes, manifest.prepared.files.size());
-      for (const FileMeta& file : manifest.prepared.files) AppendFileMeta(&bytes, file);
-    } else {
-      expected.prepared = {};
-    }
+    if (format < 2) expected.log_segment = 0;
+    if (format < 3) expected.prepared = {};
+    const std::string bytes = EncodeFormerManifest(manifest, format);
     const Result<Manifest> read = DecodeManifest(bytes);
     ASSERT_TRUE(read.ok()) << format << ": " << read.status().ToString();
     ExpectSame(*read, expected);
