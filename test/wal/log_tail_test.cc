@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/base/coding.h"
 #include "test/support/forwarding_files.h"
 #include "test/wal/log_harness.h"
 
@@ -92,6 +98,63 @@ TEST(LogTailTest, ARecordForWhichThereIsNoSpaceIsNotInTheTailAndMayComeAgain) {
   std::vector<LogPosition> read;
   runtime.Run(FillTail(files, &read));
   EXPECT_EQ(read, (std::vector<LogPosition>{LogPosition(1), LogPosition(2)}));
+}
+
+// ---- Behind a bad record.
+
+constexpr uint64_t kHalfSize = kTailSize / 2;
+
+// A payload of so many headers of records that are none, of a size whose content would be looked at.
+std::string LookAlikes(size_t count) {
+  std::string payload;
+  for (size_t i = 0; i < count; ++i) {
+    std::string record(kTailRecordHeaderSize, 'h');
+    EncodeTailRecord({kTestStore, kTestShard}, Incarnation{1}, 0, {LogPosition(9), Version(9), ""},
+                     std::span(reinterpret_cast<uint8_t*>(record.data()), record.size()));
+    StoreLe32(record.data() + 12, kHalfSize / 2);  // Payload size; the seal is of another.
+    payload += record;
+  }
+  return payload;
+}
+
+// In one half a record, one with the payload, and one more; then one in the other half.
+Task<void> FillBothHalves(FileSystem& files, std::string payload) {
+  const LogIdentity owner{kTestStore, kTestShard};
+  EXPECT_TRUE((co_await files.CreateDirectory("log")).ok());
+  auto tail = co_await LogTail::Open(files, "log", owner, Incarnation{1}, kTailSize, /*must_exist=*/false);
+  EXPECT_TRUE(tail.ok());
+  const std::string small(100, 'p'), large(kHalfSize / 2, 'p');
+  const std::string_view payloads[] = {small, payload, small, large};
+  for (uint64_t position = 1; position <= std::size(payloads); ++position) {
+    const LogRecord record{LogPosition(position), Version(position), payloads[position - 1]};
+    EXPECT_TRUE((*tail)->Append({&record, 1}, LogPosition(0)).ok());
+  }
+}
+
+Task<void> ReadTail(FileSystem& files, std::vector<uint64_t>* read) {
+  const LogIdentity owner{kTestStore, kTestShard};
+  auto tail = co_await LogTail::OpenForReading(files, "log", owner, /*must_exist=*/true);
+  EXPECT_TRUE(tail.ok());
+  for (const auto& [position, record] : (*tail)->ReadAll(Incarnation{1})) read->push_back(position.value);
+}
+
+// What rows hold may look like the headers of records, of which each would have all behind it hashed.
+TEST(LogTailTest, BehindABadRecordTheNextIsFoundUnlessTooMuchLooksLikeOne) {
+  const auto read_behind = [](size_t look_alikes) {
+    SimDisk disk(1);
+    SimRuntime runtime({.seed = 1}, disk);
+    // It is full as far as the last record does not find room.
+    std::string payload = LookAlikes(look_alikes);
+    payload.resize(kHalfSize / 2 + 1000, 'p');
+    runtime.Run(FillBothHalves(runtime.files(), std::move(payload)));
+    disk.FlipBit("log/tail", TailRecordSize(100) + 2, 1);  // Of the second one's seal.
+    std::vector<uint64_t> read;
+    runtime.Run(ReadTail(runtime.files(), &read));
+    return read;
+  };
+  EXPECT_EQ(read_behind(0), (std::vector<uint64_t>{1, 3, 4}));
+  EXPECT_EQ(read_behind(5), (std::vector<uint64_t>{1, 3, 4}));
+  EXPECT_EQ(read_behind(50), (std::vector<uint64_t>{1, 4}));
 }
 
 }  // namespace
