@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "engine/base/hex.h"
 #include "engine/base/stored_value.h"
 #include "engine/base/user_key.h"
 
@@ -21,6 +22,56 @@ std::string StoredValueOf(const std::string& key, EntryKind kind, const std::str
   std::string value(kStoredValueHeaderSize + content.size(), '\0');
   WriteStoredValue(key, kind, content, reinterpret_cast<uint8_t*>(value.data()));
   return value;
+}
+
+TEST(BatchRecordTest, ABatchHasExactlyTheseBytesAndComesBack) {
+  const std::string put = EncodeUserKey(TableId(7), "p", "r1"), gone = EncodeUserKey(TableId(7), "p", "r2");
+  std::string bytes(200, '?');
+  uint8_t* const memory = reinterpret_cast<uint8_t*>(bytes.data());
+  BatchRecordWriter writer(memory, TableId(7), RangeEpoch(0x0a0b));
+  writer.Add(EntryKind::kPut, put, "content");
+  writer.Add(EntryKind::kTombstone, gone, "");
+  SetBatchVersion(memory, Version(0x0102030405060708));
+  const std::string_view payload = writer.Finish();
+  const std::string put_value = StoredValueOf(put, EntryKind::kPut, "content");
+  const std::string gone_value = StoredValueOf(gone, EntryKind::kTombstone, "");
+  std::string expected =
+      "01"                  // Format.
+      "01"                  // Kind.
+      "0000"                // Zero.
+      "07000000"            // Table.
+      "0807060504030201"    // Version.
+      "0b0a000000000000"    // Epoch.
+      "02000000"            // Operations.
+      "01"                  // Put.
+      "080000000770007231"  // Key.
+      "0b";                 // Size of the stored value.
+  AppendHex(&expected, put_value);
+  expected +=
+      "02"                  // Tombstone.
+      "080000000770007232"  // Key.
+      "04";                 // Size of the stored value.
+  AppendHex(&expected, gone_value);
+  std::string hex;
+  AppendHex(&hex, payload);
+  EXPECT_EQ(hex, expected);
+
+  Result<BatchRecordReader> reader = BatchRecordReader::Open(payload);
+  ASSERT_TRUE(reader.ok()) << reader.status().ToString();
+  EXPECT_EQ(reader->header().table, TableId(7));
+  EXPECT_EQ(reader->header().version, Version(0x0102030405060708));
+  EXPECT_EQ(reader->header().epoch, RangeEpoch(0x0a0b));
+  EXPECT_EQ(reader->header().attempt, 0u);
+  Entry entry;
+  ASSERT_TRUE(reader->Next(&entry));
+  EXPECT_EQ(entry.user_key, put);
+  EXPECT_EQ(entry.value, put_value);
+  EXPECT_EQ(entry.version, Version(0x0102030405060708));
+  ASSERT_TRUE(reader->Next(&entry));
+  EXPECT_EQ(entry.user_key, gone);
+  EXPECT_EQ(entry.kind, EntryKind::kTombstone);
+  EXPECT_FALSE(reader->Next(&entry));
+  EXPECT_TRUE(reader->status().ok()) << reader->status().ToString();
 }
 
 class ImportTest : public testing::Test {

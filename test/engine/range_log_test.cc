@@ -1,8 +1,15 @@
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "engine/batch_record.h"
+#include "engine/io/local_meta_store.h"
+#include "engine/manifest.h"
 #include "test/engine/range_fixture.h"
+#include "wal/log_salvage.h"
 
 namespace partita {
 namespace {
@@ -99,6 +106,48 @@ TEST_P(RangeSeedTest, AMoveToAShardWhoseLogFailsIsNotMadeAndCostsNothing) {
   ASSERT_TRUE(Open().ok());
   ExpectRows("moved and opened again");
   ASSERT_TRUE(Close().ok());
+}
+
+// ---- What records say of ranges.
+
+using PartitionEpoch = std::pair<std::string, RangeEpoch>;
+
+// Of each record of a log that nobody has open, in order.
+std::vector<PartitionEpoch> RecordsOf(SimDisk& disk, ShardId shard) {
+  std::vector<PartitionEpoch> records;
+  SimRuntime runtime({.seed = 1}, disk);
+  LocalLogOptions options{.shard = shard, .directory = LogDirectory(1, shard)};
+  options.store = **runtime.RunToEnd(ReadStoreId(runtime.files()));
+  const auto read = runtime.RunToEnd(SalvageLog(
+      runtime.files(), runtime.clock(), options, LogPosition(0), [&records](const LogRecord& record) {
+        BatchRecordReader reader = std::move(BatchRecordReader::Open(record.payload)).value();
+        Entry entry;
+        EXPECT_TRUE(reader.Next(&entry));
+        records.emplace_back(DecodeUserKey(entry.user_key)->partition_key, reader.header().epoch);
+        return Status();
+      }));
+  EXPECT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_TRUE(read->damages.empty());
+  return records;
+}
+
+TEST_F(RangeTest, RecordsNameTheEpochOfTheRangeThatTheyWereWrittenTo) {
+  ASSERT_TRUE(Open(/*shards=*/1).ok());
+  MakeTable();
+  std::vector<PartitionEpoch> written;
+  std::set<uint64_t> epochs;
+  for (int change = 0; change < 6; ++change) {
+    for (const int partition : {1, 4}) {
+      ASSERT_TRUE(Put(partition, change, "some").ok());
+      const RangeEpoch epoch = store_->CatalogCopy().FindRange(Bound(partition))->epoch;
+      written.emplace_back("p" + std::to_string(partition), epoch);
+      epochs.insert(epoch.value);
+    }
+    ASSERT_TRUE((change % 2 == 0 ? Split(3) : Merge(3)).ok());
+  }
+  EXPECT_GT(epochs.size(), 5u);
+  Crash(/*power=*/false);
+  EXPECT_EQ(RecordsOf(*disk_, ShardId(0)), written);
 }
 
 }  // namespace
