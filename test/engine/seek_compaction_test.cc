@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 #include <string>
 
 #include "compaction/level_targets.h"
@@ -106,6 +107,30 @@ TEST_F(SeekCompactionTest, WhatTheCacheHoldsIsNotMergedForThem) {
   ASSERT_NO_FATAL_FAILURE(WriteRows(0, 1, 1, kPasses));  // One row, behind whose flush one looks what is due.
   runtime_.AdvanceTime(10 * kNanosPerSecond);
   EXPECT_EQ(Shard0().compactions, compactions_);
+}
+
+// covers: F22. Scans go on asking for it; it is tried again when its time has come.
+TEST_F(SeekCompactionTest, AMergeThatFailedIsNotBegunAgainByEachScan) {
+  std::set<std::string> outputs;
+  runtime_.OnCompletion([&outputs](const SimOperationRecord& record) {
+    if (record.op == SimOp::kWrite && record.path.starts_with("tables/")) outputs.emplace(record.path);
+  });
+  runtime_.AddFault({.operations = SimOps(SimOp::kWrite), .path_prefix = "tables/"});
+  std::mt19937 random(1);
+  const auto scan = [&] { ScanRow(static_cast<int>(random() % kRows)); };
+  for (int scans = 0; outputs.empty(); ++scans) {
+    ASSERT_LT(scans, 60'000);
+    ASSERT_NO_FATAL_FAILURE(scan());
+  }
+  const uint64_t failed_ns = runtime_.now_ns();
+  while (runtime_.now_ns() < failed_ns + 5 * kNanosPerSecond) ASSERT_NO_FATAL_FAILURE(scan());
+  EXPECT_LE(outputs.size(), 3u);  // After one second, and after two more.
+  runtime_.OnCompletion({});
+  EXPECT_EQ(Shard0().compactions, compactions_);
+  runtime_.ClearFaults();
+  runtime_.AdvanceTime(60 * kNanosPerSecond);
+  EXPECT_GT(Shard0().compactions, compactions_);
+  for (int row = 0; row < kRows; row += 7) ASSERT_NO_FATAL_FAILURE(ScanRow(row));
 }
 
 }  // namespace
