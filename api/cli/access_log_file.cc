@@ -124,11 +124,10 @@ void WriteAll(int descriptor, std::string_view text) {
 
 Result<std::unique_ptr<AccessLogFile>> AccessLogFile::Open(const std::string& path) {
   PARTITA_ASSIGN(const int descriptor, OpenForAppend(path));
-  return std::unique_ptr<AccessLogFile>(new AccessLogFile(path, descriptor));
+  return std::unique_ptr<AccessLogFile>(new AccessLogFile(descriptor));
 }
 
-AccessLogFile::AccessLogFile(std::string path, int descriptor)
-    : path_(std::move(path)), descriptor_(descriptor), writer_([this] { WriteLoop(); }) {}
+AccessLogFile::AccessLogFile(int descriptor) : descriptor_(descriptor), writer_([this] { WriteLoop(); }) {}
 
 AccessLogFile::~AccessLogFile() {
   {
@@ -153,8 +152,8 @@ void AccessLogFile::Add(const http::AccessRecord& record) {
   if (before == 0 || (before < kGatherBytes && buffer_.size() >= kGatherBytes)) wake_.notify_one();
 }
 
-Status AccessLogFile::Reopen() {
-  PARTITA_ASSIGN(const int descriptor, OpenForAppend(path_));
+Status AccessLogFile::Reopen(const std::string& path) {
+  PARTITA_ASSIGN(const int descriptor, OpenForAppend(path));
   const std::lock_guard lock(mutex_);
   if (replacement_ >= 0) CloseUnlessStandard(replacement_);
   replacement_ = descriptor;

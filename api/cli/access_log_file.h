@@ -30,17 +30,17 @@ class AccessLogFile {
 
   void Add(const http::AccessRecord& record);
 
-  // Opens the file anew, as after a rotation (SIGHUP). After a failure the old file is written on.
-  Status Reopen();
+  // Goes on in `path`, opened anew: the same, as after a rotation, or another (SIGHUP). After a failure the
+  // old file is written on.
+  Status Reopen(const std::string& path);
 
  private:
-  AccessLogFile(std::string path, int descriptor);
+  explicit AccessLogFile(int descriptor);
   void WriteLoop();
 
   static constexpr size_t kBufferBytesMax = 8u << 20;
   static constexpr size_t kGatherBytes = 256u << 10;  // So much is written at once.
 
-  const std::string path_;
   std::mutex mutex_;  // Guards all below.
   std::condition_variable wake_;
   std::string buffer_;

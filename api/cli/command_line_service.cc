@@ -52,8 +52,11 @@ void AddServe(CLI::App& app, Words* words) {
       "connection.\n\n"
       "SIGTERM or Ctrl-C: requests in flight end, the store is flushed, exit code 0; a second one ends it "
       "at\n"
-      "once. SIGHUP: reads the certificate and the throughput settings, and opens the access log anew.\n"
-      "Accounts are read at the start only; until then a rule for a new one is in force nowhere.\n"
+      "once. SIGHUP: reads the settings file anew: certificate, access log (each opened anew in any case) "
+      "and\n"
+      "throughput are in force at once, and it says what else has changed, for the next start. A rule for "
+      "an\n"
+      "account that is new is in force nowhere until then.\n"
       "Scripts wait for the line READY",
       [words] { words->run = [words](Console& c) { return RunServe(words->store, words->serve, c); }; });
   ServeFlags& flags = words->serve;

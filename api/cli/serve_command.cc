@@ -39,14 +39,15 @@ std::string WithScheme(bool tls, const std::string& address) {
 // Everything that runs while the service does, in the order it is made; undone in the reverse one.
 class Serving {
  public:
-  // `throughput` says what is to be in force from a reload on.
-  Serving(const ServeSettings& settings, std::function<Result<ThroughputTargets>()> throughput)
-      : settings_(settings), throughput_(std::move(throughput)) {}
+  // `resolve` says what the settings are now.
+  Serving(const ServeSettings& settings, std::function<Result<ServeSettings>()> resolve)
+      : settings_(settings), resolve_(std::move(resolve)) {}
 
   Status Start();
   // What to know about the running service, ending with the READY line that scripts wait for.
   void Announce(std::ostream& out) const;
-  Status Reload();
+  // What was reloaded, as a line.
+  Result<std::string> Reload();
   // Lets requests in flight end, on all addresses at once.
   void Stop();
   Database& database() { return *database_; }
@@ -56,7 +57,7 @@ class Serving {
   Status Listen();
 
   const ServeSettings& settings_;
-  const std::function<Result<ThroughputTargets>()> throughput_;
+  const std::function<Result<ServeSettings>()> resolve_;
   std::unique_ptr<Database> database_;
   std::unique_ptr<http::AccountSet> accounts_;
   std::unique_ptr<http::TlsContext> tls_;
@@ -70,6 +71,10 @@ class Serving {
   ConnectionShare share_;  // Of each address.
 };
 
+http::TlsContext::Files TlsFiles(const ServeSettings& settings) {
+  return {.certificate = settings.certificate_file, .key = settings.key_file};
+}
+
 Status Serving::OpenParts() {
   descriptors_max_ = RaiseDescriptorLimit();
   share_ = ShareDescriptors(descriptors_max_, settings_.listen.size(), settings_.connections_max);
@@ -77,8 +82,7 @@ Status Serving::OpenParts() {
   PARTITA_ASSIGN(http::AccountSet accounts, http::AccountSet::Create(settings_.accounts));
   accounts_ = std::make_unique<http::AccountSet>(std::move(accounts));
   if (!settings_.certificate_file.empty()) {
-    PARTITA_ASSIGN(
-        tls_, http::TlsContext::Open({.certificate = settings_.certificate_file, .key = settings_.key_file}));
+    PARTITA_ASSIGN(tls_, http::TlsContext::Open(TlsFiles(settings_)));
   }
   if (!settings_.access_log.empty()) {
     PARTITA_ASSIGN(access_log_, AccessLogFile::Open(settings_.access_log));
@@ -192,7 +196,9 @@ void Serving::Announce(std::ostream& out) const {
     ready += " admin=" + url;
   }
   for (const http::AccountSettings& account : settings_.accounts) {
-    out << "  account     " << account.name << ", by " << settings_.accounts_from << "\n";
+    out << "  account     " << account.name << ", by " << settings_.accounts_from
+        << (account.disabled ? ", disabled" : "") << "\n";
+    if (account.disabled) continue;
     // Only the key that is public anyway is printed: logs are read by many.
     http::AccountSettings shown = account;
     if (account.keys.front() != http::kDevelopmentKey) shown.keys = {"YOUR-KEY"};
@@ -203,20 +209,34 @@ void Serving::Announce(std::ostream& out) const {
         << FormatCount(settings_.connections_max) << " connections; " << FormatCount(share_.connections)
         << (settings_.listen.size() > 1 ? " at each address" : "") << " are taken; raise ulimit -n\n";
   }
+  if (tls_ != nullptr && !tls_->ValidityNote().empty()) {
+    out << "  note        " << tls_->ValidityNote() << "\n";
+  }
   out << ready << std::endl;  // Flushed: scripts wait for it.
 }
 
-Status Serving::Reload() {
+Result<std::string> Serving::Reload() {
   // What can fail comes first, and of that what is in force at once comes last: after a failure all is as it
   // was. The targets have been checked.
-  PARTITA_ASSIGN(const ThroughputTargets targets, throughput_());
+  PARTITA_ASSIGN(const ServeSettings wanted, resolve_());
   std::shared_ptr<ssl_ctx_st> certificate;
-  if (tls_ != nullptr) {
-    PARTITA_ASSIGN(certificate, tls_->LoadAnew());
+  if (tls_ != nullptr && !wanted.certificate_file.empty()) {
+    PARTITA_ASSIGN(certificate, http::TlsContext::Load(TlsFiles(wanted)));
   }
-  if (access_log_ != nullptr) PARTITA_TRY(access_log_->Reopen());
-  if (tls_ != nullptr) tls_->Use(std::move(certificate));
-  return database_->SetThroughputTargets(targets);
+  if (access_log_ != nullptr && !wanted.access_log.empty()) {
+    PARTITA_TRY(access_log_->Reopen(wanted.access_log));
+  }
+  if (certificate != nullptr) tls_->Use(std::move(certificate));
+  PARTITA_TRY(database_->SetThroughputTargets(wanted.throughput));
+
+  std::string line =
+      "certificates and logs are opened anew; throughput: " + ThroughputLine(database_->throughput_targets());
+  const std::vector<std::string> waiting = SettingsOfNextStart(settings_, wanted);
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    line += (i == 0 ? "; changed, and in force from the next start on: " : ", ") + waiting[i];
+  }
+  if (tls_ != nullptr && !tls_->ValidityNote().empty()) line += "; " + tls_->ValidityNote();
+  return line;
 }
 
 void Serving::Stop() {
@@ -231,10 +251,9 @@ void Serving::Stop() {
 // Until it is asked to stop.
 void ServeUntilAsked(Serving* serving, Console& console) {
   while (console.interrupts.Wait() == InterruptSource::Wish::kReload) {
-    const Status reloaded = serving->Reload();
-    console.out << (reloaded.ok() ? "certificates and logs are opened anew; throughput: " +
-                                        ThroughputLine(serving->database().throughput_targets())
-                                  : "reload failed, all stays as it was: " + reloaded.message())
+    const Result<std::string> reloaded = serving->Reload();
+    console.out << (reloaded.ok() ? *reloaded
+                                  : "reload failed, all stays as it was: " + reloaded.status().message())
                 << std::endl;
   }
 }
@@ -245,16 +264,22 @@ ExitCode RunServe(const StoreFlags& store, const ServeFlags& flags, Console& con
   if (!store.account.empty()) {
     return FailUsage(console, "--account in front of serve names nobody; behind it each has its --key");
   }
-  const char* azurite_accounts = std::getenv("AZURITE_ACCOUNTS");
-  Result<ServeSettings> settings =
-      ResolveServeSettings(store, flags, azurite_accounts == nullptr ? "" : azurite_accounts);
+  const char* variable = std::getenv("AZURITE_ACCOUNTS");
+  const std::string azurite_accounts = variable == nullptr ? "" : variable;
+  Result<ServeSettings> settings = ResolveServeSettings(store, flags, azurite_accounts);
   if (!settings.ok()) return FailToStart(console, settings.status());
 
   console.interrupts.Arm();
   console.interrupts.ArmReload();
   KeepHeapSmall(settings->store.memory_bytes);
   HeapTrimmer trimmer(settings->store.memory_bytes);
-  Serving serving(*settings, [&] { return ResolveThroughput(flags, settings->accounts); });
+  Serving serving(*settings, [&]() -> Result<ServeSettings> {
+    // Of the accounts that are served.
+    PARTITA_ASSIGN(ThroughputTargets targets, ResolveThroughput(flags, settings->accounts));
+    PARTITA_ASSIGN(ServeSettings wanted, ResolveServeSettings(store, flags, azurite_accounts));
+    wanted.throughput = std::move(targets);
+    return wanted;
+  });
   const Status started = serving.Start();
   if (!started.ok()) {
     serving.Stop();

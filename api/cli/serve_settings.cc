@@ -269,6 +269,30 @@ Result<ServeSettings> ResolveServeSettings(const StoreFlags& store, const ServeF
   return settings;
 }
 
+std::vector<std::string> SettingsOfNextStart(const ServeSettings& running, const ServeSettings& wanted) {
+  std::vector<std::string> names;
+  const auto compare = [&names](const char* name, const auto& runs, const auto& is_wanted) {
+    if (runs != is_wanted) names.emplace_back(name);
+  };
+  compare("data", running.store.directory, wanted.store.directory);
+  compare("memory", running.store.memory_bytes, wanted.store.memory_bytes);
+  compare("shards", running.store.shards, wanted.store.shards);
+  compare("durability", running.store.durability, wanted.store.durability);
+  compare("io", running.store.io_backend, wanted.store.io_backend);
+  compare("allow-volatile-storage", running.store.allow_volatile_storage,
+          wanted.store.allow_volatile_storage);
+  compare("listen", running.listen, wanted.listen);
+  compare("accounts", running.accounts, wanted.accounts);
+  compare("admin", running.admin, wanted.admin);
+  compare("admin-hosts", running.admin_hosts, wanted.admin_hosts);
+  compare("path-style-hosts", running.path_style_hosts, wanted.path_style_hosts);
+  compare("connections-max", running.connections_max, wanted.connections_max);
+  // Whether there is one at all.
+  compare("cert", running.certificate_file.empty(), wanted.certificate_file.empty());
+  compare("access-log", running.access_log.empty(), wanted.access_log.empty());
+  return names;
+}
+
 ConnectionShare ShareDescriptors(uint64_t descriptors, size_t addresses, uint32_t wanted) {
   // Tables, logs, the ring, and the admin address.
   constexpr uint64_t kOthers = 2048 + 2 * kAdminConnectionsMax;

@@ -17,12 +17,14 @@ struct ListenAddress {
   std::string address;  // "127.0.0.1:10002", "[::1]:0"
   bool tls = false;
   bool loopback = false;
+
+  bool operator==(const ListenAddress&) const = default;
 };
 
-// What `partita serve` runs with, everything decided and checked.
 // At most, of those who administer it.
 inline constexpr uint32_t kAdminConnectionsMax = 256;
 
+// What `partita serve` runs with, everything decided and checked.
 struct ServeSettings {
   StoreFlags store;
   bool create_store = true;
@@ -52,6 +54,10 @@ Result<ServeSettings> ResolveServeSettings(const StoreFlags& store, const ServeF
 // Errors as above.
 Result<ThroughputTargets> ResolveThroughput(const ServeFlags& flags,
                                             const std::vector<http::AccountSettings>& accounts);
+
+// Names of settings that differ, but for what a running service takes over: certificate and key, access log,
+// throughput.
+std::vector<std::string> SettingsOfNextStart(const ServeSettings& running, const ServeSettings& wanted);
 
 // "127.0.0.1:10002", "[::1]:10002", "localhost:10002", each maybe behind http:// or https://; without a
 // scheme TLS is as `tls` says. kInvalidArgument.

@@ -19,6 +19,8 @@ struct AccountSettings {
   std::string name;               // CheckAccountName's rules (api/names.h).
   std::vector<std::string> keys;  // One or two, base64; two so that one can be replaced at a time.
   bool disabled = false;          // Answers 403 AccountIsDisabled to whoever signs rightly.
+
+  bool operator==(const AccountSettings&) const = default;
 };
 
 AccountSettings DevelopmentAccount();

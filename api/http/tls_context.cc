@@ -1,7 +1,10 @@
 #include "api/http/tls_context.h"
 
 #include <openssl/err.h>
+#include <openssl/pemerr.h>
 #include <openssl/ssl.h>
+#include <openssl/sslerr.h>
+#include <openssl/x509err.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -11,13 +14,31 @@ namespace partita::http {
 
 namespace {
 
-// The newest reason that OpenSSL has on this thread; forgets them all.
+struct KnownReason {
+  int library, reason;
+  const char* text;
+};
+constexpr KnownReason kKnownReasons[] = {
+    {ERR_LIB_PEM, PEM_R_NO_START_LINE, "it is no PEM, or not of what is wanted: no line -----BEGIN ...-----"},
+    {ERR_LIB_PEM, PEM_R_PROBLEMS_GETTING_PASSWORD,
+     "it has a password, which nobody is there to type; without one: openssl pkey -in FILE -out NEW"},
+    {ERR_LIB_PEM, PEM_R_BAD_PASSWORD_READ,
+     "it has a password, which nobody is there to type; without one: openssl pkey -in FILE -out NEW"},
+    {ERR_LIB_X509, X509_R_KEY_VALUES_MISMATCH, "it does not belong to the certificate"},
+    {ERR_LIB_X509, X509_R_KEY_TYPE_MISMATCH, "it does not belong to the certificate"},
+    {ERR_LIB_SSL, SSL_R_NO_CERTIFICATE_ASSIGNED, "it does not belong to the certificate"},
+};
+
+// What went wrong first of what OpenSSL has on this thread, as what follows says no more than where; forgets
+// all of it.
 std::string OpensslReason() {
-  const unsigned long error = ERR_peek_last_error();
-  const char* reason = error == 0 ? nullptr : ERR_reason_error_string(error);
-  std::string text = reason == nullptr ? "unknown reason" : reason;
+  const unsigned long error = ERR_peek_error();
   ERR_clear_error();
-  return text;
+  for (const KnownReason& known : kKnownReasons) {
+    if (ERR_GET_LIB(error) == known.library && ERR_GET_REASON(error) == known.reason) return known.text;
+  }
+  const char* reason = error == 0 ? nullptr : ERR_reason_error_string(error);
+  return reason == nullptr ? "unknown reason" : reason;
 }
 
 Status Readable(const char* what, const std::string& path) {
@@ -50,7 +71,17 @@ int ChooseProtocol(SSL*, const unsigned char** out, unsigned char* out_size, con
   return SSL_TLSEXT_ERR_OK;
 }
 
-Result<std::shared_ptr<SSL_CTX>> Load(const TlsContext::Files& files) {
+std::string TextOf(const ASN1_TIME* time) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> out(BIO_new(BIO_s_mem()), BIO_free);
+  if (out == nullptr || ASN1_TIME_print(out.get(), time) != 1) return "an unknown time";
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(out.get(), &text);
+  return std::string(text, static_cast<size_t>(size));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<SSL_CTX>> TlsContext::Load(const Files& files) {
   PARTITA_TRY(Readable("certificate", files.certificate));
   PARTITA_TRY(Readable("key", files.key));
   ERR_clear_error();
@@ -74,15 +105,29 @@ Result<std::shared_ptr<SSL_CTX>> Load(const TlsContext::Files& files) {
   return context;
 }
 
-}  // namespace
-
 Result<std::unique_ptr<TlsContext>> TlsContext::Open(const Files& files) {
-  std::unique_ptr<TlsContext> context(new TlsContext(files));
-  PARTITA_ASSIGN(context->current_, context->LoadAnew());
-  return context;
+  PARTITA_ASSIGN(std::shared_ptr<SSL_CTX> loaded, Load(files));
+  return std::unique_ptr<TlsContext>(new TlsContext(std::move(loaded)));
 }
 
-Result<std::shared_ptr<SSL_CTX>> TlsContext::LoadAnew() const { return Load(files_); }
+std::string TlsContext::ValidityNote() const {
+  constexpr int kSoonDays = 14;
+  const std::shared_ptr<SSL_CTX> context = Current();
+  const X509* certificate = SSL_CTX_get0_certificate(context.get());
+  const ASN1_TIME* begin = X509_get0_notBefore(certificate);
+  const ASN1_TIME* end = X509_get0_notAfter(certificate);
+  if (X509_cmp_current_time(begin) > 0) {
+    return "the certificate is valid from " + TextOf(begin) + " on: until then clients refuse it";
+  }
+  if (X509_cmp_current_time(end) < 0) {
+    return "the certificate expired on " + TextOf(end) + ": clients refuse it";
+  }
+  int days = 0, seconds = 0;
+  if (ASN1_TIME_diff(&days, &seconds, nullptr, end) == 1 && days < kSoonDays) {
+    return "the certificate expires on " + TextOf(end);
+  }
+  return "";
+}
 
 void TlsContext::Use(std::shared_ptr<SSL_CTX> loaded) {
   std::lock_guard lock(mutex_);

@@ -22,18 +22,20 @@ class TlsContext {
   // belong to the certificate; the message names the file and what is wrong with it.
   static Result<std::unique_ptr<TlsContext>> Open(const Files& files);
 
-  // Reads the files again (SIGHUP), for Use. Errors as Open.
-  Result<std::shared_ptr<ssl_ctx_st>> LoadAnew() const;
+  // Reads files (SIGHUP), for Use. Errors as Open.
+  static Result<std::shared_ptr<ssl_ctx_st>> Load(const Files& files);
   // Connections that come from here on get what was loaded, those that exist keep theirs.
   void Use(std::shared_ptr<ssl_ctx_st> loaded);
+
+  // That the certificate has expired, will within two weeks, or is of the future; empty: it is good.
+  std::string ValidityNote() const;
 
   // What a new connection uses.
   std::shared_ptr<ssl_ctx_st> Current() const;
 
  private:
-  explicit TlsContext(Files files) : files_(std::move(files)) {}
+  explicit TlsContext(std::shared_ptr<ssl_ctx_st> loaded) : current_(std::move(loaded)) {}
 
-  const Files files_;
   mutable std::mutex mutex_;
   std::shared_ptr<ssl_ctx_st> current_;
 };

@@ -70,7 +70,7 @@ TEST_F(AccessLogFileTest, AfterReopenLinesGoToTheNewFile) {
   auto log = AccessLogFile::Open(directory_ + "/log");
   ASSERT_TRUE(log.ok());
   std::filesystem::rename(directory_ + "/log", directory_ + "/old");
-  ASSERT_TRUE((*log)->Reopen().ok());
+  ASSERT_TRUE((*log)->Reopen(directory_ + "/log").ok());
   (*log)->Add({.method = "GET", .target = "/first"});
   log->reset();
   // Whether a line that is logged while the file changes goes to the old or the new one is open; none is

@@ -247,6 +247,48 @@ TEST_F(ServeCommandTest, ThroughputTargetsAreReadAnewWhenAsked) {
   EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
 }
 
+TEST_F(ServeCommandTest, AReloadTakesOtherFilesAndSaysWhatWaitsForTheNextStart) {
+  const std::string file = directory_ + "/settings.toml";
+  std::filesystem::create_directory(directory_ + "/new");
+  const http::TestCertificate first(directory_, "first");
+  const http::TestCertificate second(directory_ + "/new", "second");
+  const auto write = [&](const http::TestCertificate& certificate, const std::string& log, int connections) {
+    std::ofstream(file) << "cert = \"" << certificate.certificate_path() << "\"\nkey-file = \""
+                        << certificate.key_path() << "\"\naccess-log = \"" << log
+                        << "\"\nconnections-max = " << connections
+                        << "\n[[account]]\nname = \"contoso\"\nkeys = [\"c2VjcmV0\"]\ndisabled = true\n";
+  };
+  const auto name = [this] {
+    const std::string address = "127.0.0.1:" + std::to_string(PortBehind("https://"));
+    return http::TlsClient(SocketClient(SocketAddress::Parse(address).value()), TLS1_3_VERSION).peer_name();
+  };
+  const std::string old_log = directory_ + "/old.log", new_log = directory_ + "/new.log";
+  write(first, old_log, 100);
+  const CommandOutcome outcome =
+      Serve({"--data", store_, "--listen", "127.0.0.1:0", "--settings", file},
+            {[&] {
+               EXPECT_EQ(name(), "first");
+               EXPECT_THAT(printed(), HasSubstr("account     contoso, by the settings file, disabled\n"));
+               EXPECT_THAT(printed(), Not(HasSubstr("connect ")));
+               write(second, new_log, 200);
+               return Wish::kReload;
+             },
+             [&] {
+               EXPECT_THAT(printed(), HasSubstr("; changed, and in force from the next start on: "
+                                                "connections-max\n"));
+               EXPECT_EQ(name(), "second");
+               EXPECT_TRUE(std::filesystem::exists(new_log));
+               std::ofstream(file) << "connections-max = 0\n";
+               return Wish::kReload;
+             },
+             [&] {
+               EXPECT_THAT(printed(), HasSubstr("reload failed, all stays as it was: connections-max is 1 to"));
+               EXPECT_EQ(name(), "second");
+               return Wish::kStop;
+             }});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+}
+
 TEST_F(ServeCommandTest, AnAccountInFrontOfItNamesNobody) {
   const CommandOutcome outcome = Run({"--account", "contoso", "serve", "--listen", "127.0.0.1:0"});
   EXPECT_EQ(outcome.code, ExitCode::kUsage);

@@ -102,7 +102,8 @@ TEST_P(HttpsServerTest, ReloadGivesNewConnectionsTheNewCertificate) {
   TlsClient before(Connect(), TLS1_3_VERSION);
   EXPECT_EQ(before.peer_name(), "first");
   TestCertificate second(directory_.path(), "second");
-  auto loaded = context_->LoadAnew();
+  const TlsContext::Files files{second.certificate_path(), second.key_path()};
+  auto loaded = TlsContext::Load(files);
   ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
   EXPECT_EQ(TlsClient(Connect(), TLS1_3_VERSION).peer_name(), "first") << "it is not in use yet";
   context_->Use(std::move(loaded).value());
@@ -112,7 +113,7 @@ TEST_P(HttpsServerTest, ReloadGivesNewConnectionsTheNewCertificate) {
   EXPECT_THAT(before.ReceiveUntilEnd("/still"), EndsWith("/still"));
 
   std::ofstream(second.key_path()) << "no key";
-  const Status refused = context_->LoadAnew().status();
+  const Status refused = TlsContext::Load(files).status();
   EXPECT_EQ(refused.code(), Code::kInvalidArgument);
   EXPECT_THAT(refused.message(), HasSubstr(second.key_path()));
   TlsClient kept(Connect(), TLS1_3_VERSION);
@@ -130,7 +131,50 @@ TEST(TlsContextTest, RefusesFilesThatDoNotServe) {
   EXPECT_EQ(TlsContext::Open({one.key_path(), one.key_path()}).code(), Code::kInvalidArgument);
   auto mixed = TlsContext::Open({one.certificate_path(), two.key_path()});
   EXPECT_EQ(mixed.code(), Code::kInvalidArgument);
-  EXPECT_THAT(mixed.status().message(), HasSubstr("mismatch"));
+  EXPECT_THAT(mixed.status().message(), HasSubstr("server.key: it does not belong to the certificate"));
+}
+
+TEST(TlsContextTest, SaysWhatIsWrongWithAFile) {
+  TempDirectory directory;
+  const TestCertificate one(directory.path(), "one");
+  const auto refusal = [&](const std::string& certificate, const std::string& key) {
+    const Status status = TlsContext::Open({certificate, key}).status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    return status.message();
+  };
+  const std::string empty = directory.path() + "/empty";
+  std::ofstream(empty).flush();
+  EXPECT_THAT(refusal(empty, one.key_path()), HasSubstr("certificate file " + empty + ": it is no PEM"));
+  EXPECT_THAT(refusal(one.certificate_path(), empty), HasSubstr("key file " + empty + ": it is no PEM"));
+
+  const std::string locked = directory.path() + "/locked", other_type = directory.path() + "/rsa";
+  EVP_PKEY* key = EVP_EC_gen("P-256");
+  EVP_PKEY* rsa = EVP_RSA_gen(2048);
+  std::FILE* file = std::fopen(locked.c_str(), "w");
+  char password[] = "secret";
+  PEM_write_PKCS8PrivateKey(file, key, EVP_aes_128_cbc(), password, 6, nullptr, nullptr);
+  std::fclose(file);
+  file = std::fopen(other_type.c_str(), "w");
+  PEM_write_PrivateKey(file, rsa, nullptr, nullptr, 0, nullptr, nullptr);
+  std::fclose(file);
+  EVP_PKEY_free(key);
+  EVP_PKEY_free(rsa);
+  EXPECT_THAT(refusal(one.certificate_path(), locked), HasSubstr("it has a password"));
+  EXPECT_THAT(refusal(one.certificate_path(), other_type),
+              HasSubstr("it does not belong to the certificate"));
+}
+
+TEST(TlsContextTest, NotesACertificateThatClientsRefuse) {
+  constexpr long kDay = 24 * 3600;
+  TempDirectory directory;
+  const auto note = [&](long from, long until) {
+    const TestCertificate one(directory.path(), "one", from, until);
+    return (*TlsContext::Open({one.certificate_path(), one.key_path()}))->ValidityNote();
+  };
+  EXPECT_EQ(note(-60, 15 * kDay), "");
+  EXPECT_THAT(note(-60, 13 * kDay), HasSubstr("the certificate expires on "));
+  EXPECT_THAT(note(-2 * kDay, -kDay), HasSubstr("the certificate expired on "));
+  EXPECT_THAT(note(kDay, 30 * kDay), HasSubstr("the certificate is valid from "));
 }
 
 }  // namespace

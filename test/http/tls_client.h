@@ -15,13 +15,15 @@ namespace partita::http {
 // A key and a certificate signed by it, as two files of a directory: server.crt, server.key.
 class TestCertificate {
  public:
-  TestCertificate(const std::string& directory, const std::string& name)
+  // Valid from `from` to `until` seconds from now.
+  TestCertificate(const std::string& directory, const std::string& name, long from = -60,
+                  long until = 30 * 24 * 3600)
       : certificate_path_(directory + "/server.crt"), key_path_(directory + "/server.key") {
     EVP_PKEY* key = EVP_EC_gen("P-256");
     X509* certificate = X509_new();
     ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-    X509_gmtime_adj(X509_getm_notBefore(certificate), -60);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
+    X509_gmtime_adj(X509_getm_notBefore(certificate), from);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), until);
     X509_set_pubkey(certificate, key);
     X509_NAME* subject = X509_get_subject_name(certificate);
     X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
