@@ -4,13 +4,16 @@
 //   bench_tables --directory=DIR [--tables=1000] [--rounds=6] [--mib=64] [--shards=2] [--memory=MIB]
 //
 // Each round writes about --mib MiB of rows, as many to each table, and flushes them; then everything is
-// merged. Printed are, of each, how long it takes, the process's CPU time, merges, and files. --directory is
-// removed first.
+// merged, and the store is opened anew. Printed are, of each, how long it takes, the process's CPU time,
+// merges, files, and what memory the process has at its end and had at most so far. --directory is removed
+// first.
 #include <sys/resource.h>
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -55,6 +58,15 @@ uint64_t MergesOf(const Database& database) {
   return merges;
 }
 
+// In MiB: of the kernel's line of that name.
+uint64_t MemoryMib(const std::string& name) {
+  std::ifstream lines("/proc/self/status");
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(name + ":")) return std::strtoull(line.c_str() + name.size() + 1, nullptr, 10) >> 10;
+  }
+  return 0;
+}
+
 void Print(const char* what, const Database& database, const std::filesystem::path& directory, Mark* since) {
   Mark now;
   now.merges = MergesOf(database);
@@ -65,10 +77,13 @@ void Print(const char* what, const Database& database, const std::filesystem::pa
   for (const ShardStats& shard : database.Stats().shards) {
     for (const ShardStats::Level& level : shard.levels) references += level.files;
   }
-  std::printf("%-12s %7.2f s  %7.2f s CPU  %6llu merges  %6llu table files  %7llu references\n", what,
-              std::chrono::duration<double>(now.when - since->when).count(), now.cpu - since->cpu,
-              static_cast<unsigned long long>(now.merges - since->merges),
-              static_cast<unsigned long long>(files), static_cast<unsigned long long>(references));
+  std::printf(
+      "%-12s %7.2f s  %7.2f s CPU  %6llu merges  %6llu table files  %7llu references  "
+      "%5llu MiB  %5llu at most\n",
+      what, std::chrono::duration<double>(now.when - since->when).count(), now.cpu - since->cpu,
+      static_cast<unsigned long long>(now.merges - since->merges), static_cast<unsigned long long>(files),
+      static_cast<unsigned long long>(references), static_cast<unsigned long long>(MemoryMib("VmRSS")),
+      static_cast<unsigned long long>(MemoryMib("VmHWM")));
   std::fflush(stdout);
   *since = now;
 }
@@ -98,7 +113,7 @@ int Main(const Settings& settings) {
   options.memory_bytes = settings.memory_mib << 20;
   options.shards = static_cast<uint32_t>(settings.shards);
   options.balance_ranges = false;
-  const std::unique_ptr<Database> database = Take(Database::Open(options));
+  std::unique_ptr<Database> database = Take(Database::Open(options));
   Mark since;
   std::vector<RawTable> tables;
   for (uint64_t i = 0; i < settings.tables; ++i) {
@@ -113,6 +128,12 @@ int Main(const Settings& settings) {
   }
   Check(database->CompactAll());
   Print("merged", *database, settings.directory, &since);
+  tables.clear();
+  Check(database->Close());
+  database.reset();
+  since = Mark();
+  database = Take(Database::Open(options));
+  Print("opened", *database, settings.directory, &since);
   Check(database->Close());
   return 0;
 }
