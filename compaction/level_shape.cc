@@ -24,13 +24,13 @@ double PlaceBetween(std::string_view first, std::string_view last, std::string_v
 }
 
 bool IsWhole(const FileRef& file) {
-  return file.lower <= file.info.smallest && (file.upper.empty() || file.upper > file.info.largest);
+  return file.lower <= file.info->smallest && (file.upper.empty() || file.upper > file.info->largest);
 }
 
 }  // namespace
 
 uint64_t GuessWithin(const FileRef& file, double share_min) {
-  const TableInfo& info = file.info;
+  const TableInfo& info = *file.info;
   double begin = PlaceBetween(info.smallest, info.largest, file.lower);
   double end = file.upper.empty() ? 1 : PlaceBetween(info.smallest, info.largest, file.upper);
   double share = std::clamp(end - begin, share_min, 1.0);
@@ -63,7 +63,7 @@ uint64_t LevelShape::foreign_bytes() const {
 }
 
 uint64_t BytesWithin(const FileRef& file) {
-  if (IsWhole(file)) return file.info.file_size;
+  if (IsWhole(file)) return file.info->file_size;
   if (file.table != nullptr) return file.table->BytesWithin(file.lower, file.upper);
   return GuessWithin(file, 1.0 / 16);  // Reading it costs something, whatever its keys.
 }
@@ -80,13 +80,13 @@ LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<Ru
     for (const FileRef& file : set.level(level)) {
       FileCondition condition = condition_of ? condition_of(level, file) : FileCondition{};
       FileShape made;
-      made.id = file.info.id;
+      made.id = file.info->id;
       made.reference_lower = file.lower;
       made.span = SpanOf(file);
       made.size = BytesWithin(file);
-      made.entries = file.info.entry_count;
-      made.tombstones = file.info.tombstone_count;
-      made.version_max = file.info.version_max;
+      made.entries = file.info->entry_count;
+      made.tombstones = file.info->tombstone_count;
+      made.version_max = file.info->version_max;
       made.seek_bytes = file.seek_bytes != nullptr ? file.seek_bytes->load(std::memory_order_relaxed) : 0;
       made.foreign_bytes = condition.foreign_bytes;
       made.busy = condition.busy || file.table == nullptr;

@@ -49,7 +49,7 @@ Version OutputsCountAs(const CompactionPlan& plan, const std::vector<const FileR
   Version newest;
   if (plan.output_level > 0) return newest;
   for (const FileRef* file : inputs) {
-    if (file != nullptr) newest = std::max(newest, file->info.version_max);
+    if (file != nullptr) newest = std::max(newest, file->info->version_max);
   }
   return newest;
 }
@@ -59,7 +59,7 @@ std::vector<BelowFile> FilesBelow(const LevelSet& levels, const CompactionPlan& 
   if (plan.output_level == 0 || plan.output_level + 1 >= kLevels) return below;
   for (const FileRef& file : levels.level(plan.output_level + 1)) {
     KeySpan span = SpanOf(file);
-    if (span.Overlaps(plan.span)) below.push_back({std::move(span), file.info.file_size});
+    if (span.Overlaps(plan.span)) below.push_back({std::move(span), file.info->file_size});
   }
   return below;
 }
@@ -143,7 +143,7 @@ std::optional<PlanInput> MergeJob::failed_input() const {
   }
   if (failed == nullptr) return std::nullopt;
   for (const PlanInput& input : state_->spec.plan.inputs) {
-    if (input.id == failed->info.id && input.reference_lower == failed->lower) return input;
+    if (input.id == failed->info->id && input.reference_lower == failed->lower) return input;
   }
   return std::nullopt;
 }

@@ -22,7 +22,7 @@ std::vector<const FileRef*> FindInputs(const LevelSet& levels, const CompactionP
   using Name = std::tuple<uint32_t, ObjectId, std::string_view>;
   std::map<Name, const FileRef*> references;
   for (uint32_t level = 0; level < kLevels; ++level) {
-    for (const FileRef& file : levels.level(level)) references[{level, file.info.id, file.lower}] = &file;
+    for (const FileRef& file : levels.level(level)) references[{level, file.info->id, file.lower}] = &file;
   }
   std::vector<const FileRef*> found;
   for (const PlanInput& input : plan.inputs) {
@@ -47,7 +47,7 @@ OlderEntries::OlderEntries(std::shared_ptr<const LevelSet> levels, const Compact
 bool OlderEntries::MayExist(std::string_view user_key, Version tombstone) const {
   const KeyHash hash = HashKey(user_key);
   for (const FileRef* file : level0_) {
-    if (file->info.version_min < tombstone && FileMayHold(*file, user_key, hash)) return true;
+    if (file->info->version_min < tombstone && FileMayHold(*file, user_key, hash)) return true;
   }
   for (const auto& files : deeper_) {
     // The last file that does not begin above the key.

@@ -30,9 +30,9 @@ class BatchBytes {
     uint64_t bytes = bytes_, likely = likely_;
     for (const FileRef* input : FindInputs(*part.levels, part.plan)) {
       PARTITA_ASSERT(input != nullptr);
-      const auto known = files_.find(input->info.id);
+      const auto known = files_.find(input->info->id);
       const auto read =
-          with.try_emplace(input->info.id, known == files_.end() ? Read() : known->second).first;
+          with.try_emplace(input->info->id, known == files_.end() ? Read() : known->second).first;
       read->second.Add(*input);
       likely += LikelyBytes(*input);
     }

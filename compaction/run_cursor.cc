@@ -87,9 +87,9 @@ IterState RunCursor::SkipBlock() {
 
 bool RunCursor::CountIsRight() const {
   const FileRef& file = files_[at_];
-  bool whole = file.lower <= file.info.smallest && (file.upper.empty() || file.upper > file.info.largest);
+  bool whole = file.lower <= file.info->smallest && (file.upper.empty() || file.upper > file.info->largest);
   if (!counted_) return true;
-  return whole ? entries_ == file.info.entry_count : entries_ <= file.info.entry_count;
+  return whole ? entries_ == file.info->entry_count : entries_ <= file.info->entry_count;
 }
 
 // Goes on to the next file at the end of one.
@@ -111,7 +111,7 @@ Task<Status> RunCursor::Fetch() {
   if (cut_short_) {
     failed_ = true;
     co_return Status::Corruption(files_[at_].table->name() + ": gave " + std::to_string(entries_) +
-                                 " entries, written with " + std::to_string(files_[at_].info.entry_count) +
+                                 " entries, written with " + std::to_string(files_[at_].info->entry_count) +
                                  " (F47)");
   }
   Status fetched = co_await table_->Fetch();

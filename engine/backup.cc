@@ -34,7 +34,7 @@ constexpr uint32_t kJumpSpan = 1u << 22;
 std::map<ObjectId, TableInfo> FilesOf(const StoreImage& image) {
   std::map<ObjectId, TableInfo> files;
   for (const Manifest& manifest : image.manifests) {
-    for (const FileMeta& file : manifest.files) files.emplace(file.info.id, file.info);
+    for (const FileMeta& file : manifest.files) files.emplace(file.info->id, *file.info);
   }
   return files;
 }
@@ -42,7 +42,7 @@ std::map<ObjectId, TableInfo> FilesOf(const StoreImage& image) {
 std::map<ObjectId, ShardId> ShardsOfFiles(const StoreImage& image) {
   std::map<ObjectId, ShardId> shards;
   for (const Manifest& manifest : image.manifests) {
-    for (const FileMeta& file : manifest.files) shards.emplace(file.info.id, manifest.shard);
+    for (const FileMeta& file : manifest.files) shards.emplace(file.info->id, manifest.shard);
   }
   return shards;
 }
@@ -338,7 +338,7 @@ Status BeginNewLife(const BackupRecord& record, uint64_t wall_ticks, uint64_t ra
   Version highest;
   for (const Manifest& manifest : image->manifests) {
     highest = std::max(highest, manifest.version_ceiling);
-    for (const FileMeta& file : manifest.files) highest = std::max(highest, file.info.version_max);
+    for (const FileMeta& file : manifest.files) highest = std::max(highest, file.info->version_max);
   }
   // The original may have gone on since. What it gives is the last version and one, or the clock's where that
   // is more, and it writes less often than the clock ticks: so it is no further ahead of the clock than it

@@ -10,8 +10,8 @@ ForeignBytes::ForeignBytes(const ReadView& view, const ObjectReferences& referen
   for (const RangeView& range : view.ranges) {
     for (size_t level = 0; level < kLevels; ++level) {
       for (const FileRef& file : range.levels->level(level)) {
-        Sliced& sliced = files_[file.info.id];
-        sliced.bytes = file.info.file_size;
+        Sliced& sliced = files_[file.info->id];
+        sliced.bytes = file.info->file_size;
         sliced.used += BytesWithin(file);
         sliced.is_stuck = sliced.is_stuck || file.table == nullptr || is_set_aside(file);
       }
@@ -24,7 +24,7 @@ ForeignBytes::ForeignBytes(const ReadView& view, const ObjectReferences& referen
 }
 
 uint64_t ForeignBytes::Of(const FileRef& slice) const {
-  const auto file = files_.find(slice.info.id);
+  const auto file = files_.find(slice.info->id);
   if (file == files_.end()) return 0;
   const Sliced& sliced = file->second;
   const double share = static_cast<double>(BytesWithin(slice)) / static_cast<double>(sliced.used);

@@ -174,11 +174,11 @@ void DescribeManifest(const Manifest& manifest, Report* report) {
   ReportTable files{
       "files", {"level", "file", "file_bytes", "entries", "tombstones", "smallest", "largest"}, {}};
   for (const FileMeta& file : manifest.files) {
-    bytes += file.info.file_size;
-    entries += file.info.entry_count;
-    files.rows.push_back({uint64_t{file.level}, ObjectPath(file.info.id), file.info.file_size,
-                          file.info.entry_count, file.info.tombstone_count, UserKeyText(file.info.smallest),
-                          UserKeyText(file.info.largest)});
+    bytes += file.info->file_size;
+    entries += file.info->entry_count;
+    files.rows.push_back({uint64_t{file.level}, ObjectPath(file.info->id), file.info->file_size,
+                          file.info->entry_count, file.info->tombstone_count,
+                          UserKeyText(file.info->smallest), UserKeyText(file.info->largest)});
   }
   report->Add("table_files", uint64_t{manifest.files.size()});
   report->Add("table_bytes", bytes);

@@ -41,7 +41,7 @@ class Named {
     AppendVarint(out, files.size());
     for (const FileMeta& file : files) {
       AppendVarint(out, file.level);
-      AppendVarint(out, numbers_.at(file.info.id));
+      AppendVarint(out, numbers_.at(file.info->id));
       AppendVarint(out, NumberOf(file.lower));
       AppendVarint(out, NumberOf(file.upper));
     }
@@ -49,8 +49,13 @@ class Named {
 
  private:
   void Collect(const std::vector<FileMeta>& files) {
+    const FileMeta* before = nullptr;
     for (const FileMeta& file : files) {
-      if (numbers_.try_emplace(file.info.id, tables_.size()).second) tables_.push_back(&file.info);
+      if (numbers_.try_emplace(file.info->id, tables_.size()).second) tables_.push_back(&*file.info);
+      const bool is_next_of_range =
+          before != nullptr && before->lower == file.lower && before->upper == file.upper;
+      before = &file;
+      if (is_next_of_range) continue;
       bounds_.push_back(file.lower);
       bounds_.push_back(file.upper);
     }
@@ -87,7 +92,7 @@ namespace {
 // What references name by number; none before format 5.
 struct NamedParts {
   std::vector<std::string> bounds;
-  std::vector<TableInfo> tables;
+  std::vector<SharedTableInfo> tables;
 };
 
 Status Unreadable(const std::string& kind, uint64_t index, std::string_view why) {
@@ -121,7 +126,7 @@ Status ReadNamed(ByteReader* in, NamedParts* named) {
   for (uint64_t i = 0; i < tables; ++i) {
     named->tables.push_back(ReadTableInfo(in));
     if (!in->ok()) return Unreadable("table", i, "is cut short");
-    const TableInfo& info = named->tables.back();
+    const TableInfo& info = *named->tables.back();
     if (std::max(info.smallest.size(), info.largest.size()) > kUserKeySizeMax)
       return Unreadable("table", i, "has a key that is too long");
   }
@@ -208,8 +213,8 @@ void Manifest::KeepOwned(const Catalog& catalog) {
 
 std::vector<ObjectId> Manifest::Objects() const {
   std::vector<ObjectId> objects;
-  for (const FileMeta& file : files) objects.push_back(file.info.id);
-  for (const FileMeta& file : prepared.files) objects.push_back(file.info.id);
+  for (const FileMeta& file : files) objects.push_back(file.info->id);
+  for (const FileMeta& file : prepared.files) objects.push_back(file.info->id);
   std::sort(objects.begin(), objects.end());
   objects.erase(std::unique(objects.begin(), objects.end()), objects.end());
   return objects;

@@ -102,7 +102,7 @@ class Repair {
       if (table.reader != nullptr) sources.push_back(table.reader);
     }
     for (const FileMeta& file : of_lost_logs) {
-      PARTITA_CO_ASSIGN(std::shared_ptr<TableReader> table, co_await tables_->Open(file.info.id));
+      PARTITA_CO_ASSIGN(std::shared_ptr<TableReader> table, co_await tables_->Open(file.info->id));
       sources.push_back(std::move(table));
     }
     for (const RangeDescriptor& range : next_.ranges) {
@@ -116,7 +116,7 @@ class Repair {
 
   // What a manifest names: as it is, or as far as it can be read.
   Task<Status> TakeOver(FileMeta file) {
-    const auto at = found().tables.find(file.info.id);
+    const auto at = found().tables.find(file.info->id);
     if (at == found().tables.end()) co_return Status();  // Of a table that was dropped.
     const RepairFindings::Table& table = at->second;
     if (table.damage.ok()) {
@@ -130,8 +130,8 @@ class Repair {
     }
     if (!written->second) co_return Status();
     file.info = *written->second;
-    const bool below = file.info.largest < file.lower;
-    const bool above = !file.upper.empty() && file.info.smallest >= file.upper;
+    const bool below = file.info->largest < file.lower;
+    const bool above = !file.upper.empty() && file.info->smallest >= file.upper;
     if (!below && !above) files_.push_back(std::move(file));
     co_return Status();
   }
@@ -225,7 +225,7 @@ class Repair {
   // Those that the old store named, or may have named, and the new one does not.
   Task<Status> KeepTables() {
     std::set<ObjectId> named;
-    for (const FileMeta& file : files_) named.insert(file.info.id);
+    for (const FileMeta& file : files_) named.insert(file.info->id);
     PARTITA_CO_TRY(co_await MakeIn(kObjectDirectory));
     for (const auto& [id, table] : found().tables) {
       if (!named.contains(id)) PARTITA_CO_TRY(co_await Keep(ObjectPath(id)));

@@ -107,9 +107,9 @@ void RepairSurvey::ListTable(const RepairFindings::Table& table) {
   damage.consequence = "lost: it does not open";
   for (const RepairFindings::Shard& shard : found_.shards) {
     for (const FileMeta& file : shard.named) {
-      if (file.info.id != table.id) continue;
+      if (file.info->id != table.id) continue;
       damage.shard = shard.id.value;
-      std::string lower = file.info.smallest, upper = file.info.largest + '\0';
+      std::string lower = file.info->smallest, upper = file.info->largest + '\0';
       // The rest of it may be, by a move or a change of layout, of a shard that does not say so any more.
       if (!found_.any_manifest_lost()) {
         lower = std::max(lower, file.lower);
@@ -127,9 +127,9 @@ void RepairSurvey::ListTable(const RepairFindings::Table& table) {
 Version RepairSurvey::KeptTo(const RepairFindings::Shard& shard) const {
   Version kept_to = shard.log.version_last;
   for (const FileMeta& file : shard.manifest.files) {
-    const RangeDescriptor* range = found_.catalog.FindRange(std::max(file.lower, file.info.smallest));
+    const RangeDescriptor* range = found_.catalog.FindRange(std::max(file.lower, file.info->smallest));
     const bool its_own = found_.catalog_lost || (range != nullptr && range->move_attempt == 0);
-    if (its_own) kept_to = std::max(kept_to, file.info.version_max);
+    if (its_own) kept_to = std::max(kept_to, file.info->version_max);
   }
   return kept_to;
 }

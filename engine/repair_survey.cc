@@ -269,7 +269,7 @@ Task<Status> RepairSurvey::FindManifests() {
       shard.manifest = std::move(manifest).value();
       found_.version_max = std::max(found_.version_max, shard.manifest.version_ceiling);
       for (const FileMeta& file : shard.manifest.files) {
-        found_.version_max = std::max(found_.version_max, file.info.version_max);
+        found_.version_max = std::max(found_.version_max, file.info->version_max);
       }
     } else {
       shard.manifest.shard = ShardId(i);
@@ -366,10 +366,10 @@ Task<Status> RepairSurvey::FindTables() {
   for (const RepairFindings::Shard& shard : found_.shards) {
     for (const FileMeta& file : shard.named) {
       const bool live =
-          found_.catalog_lost || found_.catalog.FindRange(std::max(file.lower, file.info.smallest));
+          found_.catalog_lost || found_.catalog.FindRange(std::max(file.lower, file.info->smallest));
       if (!live) continue;  // Of a table that was dropped.
-      RepairFindings::Table& table = found_.tables[file.info.id];
-      table.id = file.info.id;
+      RepairFindings::Table& table = found_.tables[file.info->id];
+      table.id = file.info->id;
       table.named = true;
     }
   }

@@ -132,7 +132,7 @@ Task<Status> RepairTables::WriteMemtable(Memtable& memtable, std::vector<FileMet
   FlushJob job(std::move(context), std::move(spec));
   PARTITA_CO_ASSIGN(JobResult written, co_await job.Run());
   for (const LevelEdit::Added& added : written.edit.added) {
-    const RangeDescriptor* range = catalog_.FindRange(added.file.info.smallest);
+    const RangeDescriptor* range = catalog_.FindRange(added.file.info->smallest);
     PARTITA_ASSERT(range != nullptr);  // Others were dropped as of dead tables.
     out->push_back({0, range->lower, range->upper, added.file.info});
   }

@@ -270,7 +270,7 @@ Task<Result<ScrubReport>> Store::Scrub(ScrubOptions options) {
   std::map<ObjectId, Due> tables;
   for (Shard* shard : sound_shards_) {
     for (const FileMeta& file : shard->Files()) {
-      tables.emplace(file.info.id, Due{file.info.id, file.info.file_size, &shard->background()});
+      tables.emplace(file.info->id, Due{file.info->id, file.info->file_size, &shard->background()});
     }
   }
   const Catalog catalog = CatalogCopy();

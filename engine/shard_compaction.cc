@@ -79,7 +79,7 @@ std::shared_ptr<const std::set<Shard::Reference>> Shard::SetAside() {
 
 LevelShape Shard::ShapeOfRange(const RangeView& range, const ForeignBytes* foreign) {
   auto condition = [aside = SetAside(), foreign](uint32_t, const FileRef& file) {
-    return FileCondition{.busy = aside->contains({file.info.id, file.lower}),
+    return FileCondition{.busy = aside->contains({file.info->id, file.lower}),
                          .foreign_bytes = foreign != nullptr ? foreign->Of(file) : 0};
   };
   Version droppable = commit_log_ == nullptr ? Version() : commit_log_->visible_version();
@@ -192,7 +192,7 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(uint64_t room, bool calm,
   };
   const std::shared_ptr<const std::set<Reference>> aside = SetAside();
   const ForeignBytes foreign(*view, context_.references, [&aside](const FileRef& file) {
-    return aside->contains({file.info.id, file.lower});
+    return aside->contains({file.info->id, file.lower});
   });
   // One slice of the file could not be read: nor may others, of which each would fail a whole batch.
   const auto is_doubtful = [&aside](const PlanInput& input) {

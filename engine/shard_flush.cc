@@ -110,7 +110,7 @@ Task<bool> Shard::FlushTaken(const MemtableRef& memtable) {
 Task<void> Shard::RemoveWritten() {
   for (const FlushQueue::Written& written : flushes_.TakeWritten()) {
     for (const FileRef& file : written.files)
-      NoteBackgroundError(co_await context_.objects.Remove(file.info.id));
+      NoteBackgroundError(co_await context_.objects.Remove(file.info->id));
   }
 }
 
@@ -128,7 +128,7 @@ Task<Status> Shard::InstallFlushed() {
     install.flushed = next->memtable.table;
     install.replay_from = LogPosition(next->memtable.last.value + 1);
     uint64_t bytes = 0;
-    for (const FileRef& file : next->files) bytes += file.info.file_size;
+    for (const FileRef& file : next->files) bytes += file.info->file_size;
     bytes_flushed_.fetch_add(bytes, std::memory_order_relaxed);
     flush_rate_.Add(context_.runtime.clock().MonotonicNanos(), bytes);
     install.flushed_files = std::move(next->files);

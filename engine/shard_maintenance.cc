@@ -153,7 +153,10 @@ void Shard::RecordLogSegment() {
 // ---- Installing.
 
 std::vector<FileMeta> Shard::FilesOf(const ReadView& view) {
+  size_t count = 0;
+  for (const RangeView& range : view.ranges) count += range.levels->file_count();
   std::vector<FileMeta> files;
+  files.reserve(count);
   for (const RangeView& range : view.ranges) {
     for (uint32_t level = 0; level < kLevels; ++level) {
       for (const FileRef& file : range.levels->level(level)) {
@@ -283,10 +286,10 @@ Task<void> Shard::RemoveObjects(std::vector<ObjectId> dropped, const Install& in
   }
   // What was written for ranges that are not here any more, or not the same.
   std::vector<ObjectId> written;
-  for (const FileRef& file : install.flushed_files) written.push_back(file.info.id);
+  for (const FileRef& file : install.flushed_files) written.push_back(file.info->id);
   for (const Install::Compacted& compacted : install.compacted) {
     if (!compacted.new_files) continue;
-    for (const LevelEdit::Added& added : compacted.edit.added) written.push_back(added.file.info.id);
+    for (const LevelEdit::Added& added : compacted.edit.added) written.push_back(added.file.info->id);
   }
   std::sort(written.begin(), written.end());
   written.erase(std::unique(written.begin(), written.end()), written.end());

@@ -114,7 +114,7 @@ Task<void> Shard::AddRanges(std::vector<RangeDescriptor> ranges, Version above) 
     clock_->RaiseTo(above);
     std::vector<RangeView> added;
     for (RangeDescriptor& range : ranges) {
-      added.push_back({range.lower, range.upper, range.epoch, std::make_shared<const LevelSet>()});
+      added.push_back({range.lower, range.upper, range.epoch, LevelSet::Empty()});
     }
     AddToView(std::move(added), view);
   };
@@ -240,7 +240,7 @@ Task<Result<Shard::HandOver>> Shard::PinRange(std::string lower, uint64_t attemp
   if (range == nullptr) co_return Status::Moved("shard does not own the range");
   out.levels = range->levels;
   for (size_t level = 0; level < kLevels; ++level) {
-    for (const FileRef& file : out.levels->level(level)) out.pinned.push_back(file.info.id);
+    for (const FileRef& file : out.levels->level(level)) out.pinned.push_back(file.info->id);
   }
   for (ObjectId id : out.pinned) context_.references.Add(id);
   co_return out;

@@ -73,7 +73,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   manifest.Settle(catalog);
   version_floor_ = manifest.version_ceiling;
   log_segment_ = manifest.log_segment;
-  for (const FileMeta& file : manifest.files) referenced_.push_back(file.info.id);
+  for (const FileMeta& file : manifest.files) referenced_.push_back(file.info->id);
   std::sort(referenced_.begin(), referenced_.end());
   referenced_.erase(std::unique(referenced_.begin(), referenced_.end()), referenced_.end());
   for (ObjectId id : referenced_) context_.references.Add(id);
@@ -104,7 +104,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   replay_from_ = manifest.replay_from;
 
   Version floor = std::max(recovered_.log.version_max, manifest.version_ceiling);
-  for (const FileMeta& file : manifest.files) floor = std::max(floor, file.info.version_max);
+  for (const FileMeta& file : manifest.files) floor = std::max(floor, file.info->version_max);
   std::unordered_set<uint32_t> own;
   for (const RangeDescriptor& range : catalog.ranges) {
     if (range.owner == id_) own.insert(LoadBe32(range.lower.data()));
@@ -140,15 +140,15 @@ Task<FileRef> Shard::OpenFile(FileMeta meta) {
   file.lower = meta.lower;
   file.upper = meta.upper;
   Result<std::shared_ptr<TableReader>> opened =
-      co_await TableReader::Open(context_.objects, context_.cache, context_.store, meta.info.id);
+      co_await TableReader::Open(context_.objects, context_.cache, context_.store, meta.info->id);
   if (opened.ok()) {
     file.table = std::move(opened).value();
   } else {
     // A file that the manifest names and the directory lacks is damage, not emptiness (F35).
-    file.damage =
-        opened.code() == Code::kNotFound
-            ? Status::Corruption(opened.status().message() + ", although the manifest names it (F35)")
-            : opened.status();
+    Status why = opened.status();
+    if (why.code() == Code::kNotFound)
+      why = Status::Corruption(why.message() + ", although the manifest names it (F35)");
+    file.damage = std::make_shared<const Status>(std::move(why));
   }
   co_return file;
 }
@@ -159,37 +159,41 @@ Task<Result<std::unique_ptr<ReadView>>> Shard::LoadView(const Catalog& catalog, 
   view->structure_counter = 1;
   std::map<ObjectId, FileRef> open;
   for (const FileMeta& meta : manifest.files) {
-    if (open.contains(meta.info.id)) continue;
+    if (open.contains(meta.info->id)) continue;
     FileRef file = co_await OpenFile(meta);
     // Out of descriptors or memory is not damage: the store does not open half.
-    if (file.damage.code() == Code::kResourceExhausted) co_return file.damage;
+    const Code code = file.damage == nullptr ? Code::kOk : file.damage->code();
+    if (code == Code::kResourceExhausted) co_return *file.damage;
     // Nor is a file that a newer version wrote: that version reads it (F66).
-    if (file.damage.code() == Code::kUnsupported) co_return file.damage;
-    open.emplace(meta.info.id, std::move(file));
+    if (code == Code::kUnsupported) co_return *file.damage;
+    open.emplace(meta.info->id, std::move(file));
   }
   std::vector<const RangeDescriptor*> own;
   for (const RangeDescriptor& range : catalog.ranges) {
     if (range.owner == id_) own.push_back(&range);
   }
-  std::vector<LevelEdit> edits(own.size());
+  std::vector<std::vector<const FileMeta*>> files_of(own.size());  // One range's references at a time.
   for (const FileMeta& meta : manifest.files) {
     const auto lies_below = [&](const RangeDescriptor* range) {
       return !range->upper.empty() && range->upper <= meta.lower;
     };
     const auto first = std::partition_point(own.begin(), own.end(), lies_below);
     for (size_t i = static_cast<size_t>(first - own.begin()); i < own.size(); ++i) {
-      const RangeDescriptor& range = *own[i];
-      if (!meta.upper.empty() && range.lower >= meta.upper) break;
-      FileRef file = open.at(meta.info.id);
-      file.lower = std::max(meta.lower, range.lower);
-      file.upper = NearerEnd(meta.upper, range.upper);
-      if (!file.OverlapsBounds(range.lower, range.upper)) continue;
-      edits[i].added.push_back({meta.level, std::move(file)});
+      if (!meta.upper.empty() && own[i]->lower >= meta.upper) break;
+      files_of[i].push_back(&meta);
     }
   }
   for (size_t i = 0; i < own.size(); ++i) {
     const RangeDescriptor& range = *own[i];
-    Result<std::shared_ptr<const LevelSet>> levels = LevelSet().Apply(edits[i]);
+    LevelEdit edit;
+    for (const FileMeta* meta : files_of[i]) {
+      FileRef file = open.at(meta->info->id);
+      file.lower = std::max(meta->lower, range.lower);
+      file.upper = NearerEnd(meta->upper, range.upper);
+      if (file.OverlapsBounds(range.lower, range.upper)) edit.added.push_back({meta->level, std::move(file)});
+    }
+    Result<std::shared_ptr<const LevelSet>> levels = LevelSet::Empty();
+    if (!edit.added.empty()) levels = LevelSet().Apply(edit);
     if (!levels.ok()) {
       co_return Status::Corruption("meta/" + ManifestKey(context_.layout, id_) + ": " +
                                    levels.status().message());
@@ -321,9 +325,10 @@ Task<Status> Shard::SpillReplay(Manifest* manifest, ReadView* view, LogPosition 
   Manifest next = BuildManifest(*view, LogPosition(last.value + 1));
   PARTITA_CO_TRY(co_await manifest_store_.Save(next));
   for (const FileMeta& file : next.files) {
-    if (std::binary_search(referenced_.begin(), referenced_.end(), file.info.id)) continue;
-    context_.references.Add(file.info.id);
-    referenced_.insert(std::upper_bound(referenced_.begin(), referenced_.end(), file.info.id), file.info.id);
+    if (std::binary_search(referenced_.begin(), referenced_.end(), file.info->id)) continue;
+    context_.references.Add(file.info->id);
+    referenced_.insert(std::upper_bound(referenced_.begin(), referenced_.end(), file.info->id),
+                       file.info->id);
   }
   *manifest = std::move(next);
   co_return Status();

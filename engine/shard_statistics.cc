@@ -24,11 +24,11 @@ ShardStatistics Shard::Statistics() {
   for (const RangeView& range : view->ranges) {
     for (size_t level = 0; level < kLevels; ++level) {
       for (const FileRef& file : range.levels->level(level)) {
-        if (!seen.insert(file.info.id).second) continue;
+        if (!seen.insert(file.info->id).second) continue;
         s.levels[level].files += 1;
-        s.levels[level].bytes += file.info.file_size;
-        s.levels[level].entries += file.info.entry_count;
-        s.levels[level].tombstones += file.info.tombstone_count;
+        s.levels[level].bytes += file.info->file_size;
+        s.levels[level].entries += file.info->entry_count;
+        s.levels[level].tombstones += file.info->tombstone_count;
         if (file.table != nullptr) s.resident_table_bytes += file.table->resident_bytes();
       }
     }
@@ -61,7 +61,7 @@ void Shard::AddFileBytes(std::vector<std::pair<ObjectId, uint64_t>>* files) {
   for (const RangeView& range : view->ranges) {
     for (size_t level = 0; level < kLevels; ++level) {
       for (const FileRef& file : range.levels->level(level)) {
-        files->emplace_back(file.info.id, file.info.file_size);
+        files->emplace_back(file.info->id, file.info->file_size);
       }
     }
   }

@@ -224,14 +224,14 @@ Task<Result<Store::VerifyResult>> Store::Verify(std::function<bool(uint64_t, uin
   std::map<ObjectId, FileRef> files;
   result.damages = report_.damaged_shards;
   for (Shard* shard : sound_shards_) {
-    for (FileRef& file : shard->FileRefs()) files.emplace(file.info.id, std::move(file));
+    for (FileRef& file : shard->FileRefs()) files.emplace(file.info->id, std::move(file));
   }
-  for (const auto& [id, file] : files) due += file.info.file_size;
+  for (const auto& [id, file] : files) due += file.info->file_size;
   for (const auto& [id, file] : files) {
     ++result.tables;
-    done += file.info.file_size;
+    done += file.info->file_size;
     TableVerifyReport report;
-    const Status verified = file.table == nullptr ? file.damage : co_await file.table->Verify(&report);
+    const Status verified = file.table == nullptr ? *file.damage : co_await file.table->Verify(&report);
     if (!verified.ok()) result.damages.push_back(verified.ToString());
     result.entries += report.entries;
     result.bytes += report.bytes_read;

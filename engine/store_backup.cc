@@ -32,7 +32,7 @@ Task<Result<Manifest>> Shard::PinFiles() {
   manifest.prepared = PreparedFiles();
   std::set<ObjectId> once;
   for (const FileMeta& file : manifest.files) {
-    if (once.insert(file.info.id).second) context_.references.Add(file.info.id);
+    if (once.insert(file.info->id).second) context_.references.Add(file.info->id);
   }
   co_return manifest;
 }
@@ -42,8 +42,8 @@ Task<Status> Store::DropPins(const StoreImage& image) {
   for (const Manifest& manifest : image.manifests) {
     std::set<ObjectId> once;
     for (const FileMeta& file : manifest.files) {
-      if (!once.insert(file.info.id).second || !references_.Drop(file.info.id)) continue;
-      Status removed = co_await objects_->Remove(file.info.id);
+      if (!once.insert(file.info->id).second || !references_.Drop(file.info->id)) continue;
+      Status removed = co_await objects_->Remove(file.info->id);
       if (first.ok()) first = removed;
     }
   }

@@ -13,7 +13,7 @@ constexpr size_t kFilesMax = 64;
 constexpr size_t kCostMax = 4096;
 
 bool Reaches(const FileRef& file, std::string_view first, std::string_view last) {
-  return file.first() <= last && file.info.largest >= first && (file.upper.empty() || file.upper > first);
+  return file.first() <= last && file.info->largest >= first && (file.upper.empty() || file.upper > first);
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ bool FilesBeneath::MayMatch(std::string_view first, std::string_view last, Versi
   if (self_ != nullptr) {
     for (Asked& asked : *older_at_zero_) {
       ++cost_;
-      if (asked.file->info.version_min >= version || !Reaches(*asked.file, first, last)) continue;
+      if (asked.file->info->version_min >= version || !Reaches(*asked.file, first, last)) continue;
       if (FileMayMatch(*asked.file, first, last, &asked)) return true;
     }
   }
@@ -48,7 +48,7 @@ void FilesBeneath::FindOlderAtZero() {
   older_at_zero_.emplace();
   for (const FileRef* file : set_.Overlapping(0, self_->first(), self_->end())) {
     ++cost_;
-    if (file == self_ || file->info.version_min >= self_->info.version_max) continue;
+    if (file == self_ || file->info->version_min >= self_->info->version_max) continue;
     older_at_zero_->push_back({.file = file});
   }
 }

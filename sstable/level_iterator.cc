@@ -14,8 +14,8 @@ namespace {
 class DamagedFileIterator : public EntryIterator {
  public:
   DamagedFileIterator(const FileRef& file, const IterOptions& options)
-      : span_{std::max({file.lower, file.info.smallest, options.lower}), file.info.largest + '\0',
-              file.info.version_max, file.damage},
+      : span_{std::max({file.lower, file.info->smallest, options.lower}), file.info->largest + '\0',
+              file.info->version_max, *file.damage},
         sink_(options.scan == nullptr ? nullptr : options.scan->skipped) {
     for (const std::string& bound : {file.upper, options.upper}) {
       if (!bound.empty() && bound < span_.upper) span_.upper = bound;
@@ -75,21 +75,21 @@ bool LevelIterator::BeyondUntil(const FileRef& file) const {
   if (options_.scan == nullptr || options_.scan->until.empty()) return false;
   const std::string_view until = options_.scan->until;
   if (direction_ == Direction::kForward) return file.first() >= until;
-  return file.info.largest < until || (!file.upper.empty() && file.upper <= until);
+  return file.info->largest < until || (!file.upper.empty() && file.upper <= until);
 }
 
 // True when nothing of the file is wanted, and nothing that it hides.
 bool LevelIterator::PassOver(const FileRef& file) {
-  if (!beneath_ || file.table == nullptr || file.info.version_max > options_.scan->visible) return false;
+  if (!beneath_ || file.table == nullptr || file.info->version_max > options_.scan->visible) return false;
   if (TableZones(*options_.scan->predicate, file.table->properties()).FileMayMatch()) return false;
-  return !beneath_->MayMatch(file.first(), file.info.largest, file.info.version_max);
+  return !beneath_->MayMatch(file.first(), file.info->largest, file.info->version_max);
 }
 
 IterState LevelIterator::ShowMilestone() {
   const FileRef& next = *files_[at_];
   milestone_key_ = next.first();
   if (direction_ == Direction::kBackward) {
-    milestone_key_ = next.info.largest;
+    milestone_key_ = next.info->largest;
     milestone_key_.push_back('\0');
     if (!next.upper.empty() && next.upper < milestone_key_) milestone_key_ = next.upper;
   }
@@ -197,7 +197,7 @@ IterState LevelIterator::Seek(std::string_view user_key) {
   // Files wholly in front of the key are skipped unopened.
   const auto in_front = [&](const FileRef* file) {
     if (direction_ == Direction::kBackward) return file->first() >= user_key;
-    return file->info.largest < user_key || (!file->upper.empty() && file->upper <= user_key);
+    return file->info->largest < user_key || (!file->upper.empty() && file->upper <= user_key);
   };
   const auto first = std::partition_point(files_.begin(), files_.end(), in_front);
   return state_ = EnterFrom(static_cast<size_t>(first - files_.begin()), user_key);

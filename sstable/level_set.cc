@@ -4,12 +4,12 @@
 #include <functional>
 #include <iterator>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
 
 #include "engine/base/assert.h"
+#include "engine/base/heap_bytes.h"
 #include "engine/base/user_key.h"
 #include "sstable/files_beneath.h"
 #include "sstable/level_iterator.h"
@@ -22,7 +22,7 @@ void AppendFileMeta(std::string* out, const FileMeta& meta) {
   AppendVarint(out, meta.level);
   AppendBytes(out, meta.lower);
   AppendBytes(out, meta.upper);
-  AppendTableInfo(out, meta.info);
+  AppendTableInfo(out, *meta.info);
 }
 
 FileMeta ReadFileMeta(ByteReader* reader) {
@@ -38,27 +38,27 @@ FileMeta ReadFileMeta(ByteReader* reader) {
 
 // --- File references ---
 
-std::string_view FileRef::first() const { return std::max<std::string_view>(lower, info.smallest); }
+std::string_view FileRef::first() const { return std::max<std::string_view>(lower, info->smallest); }
 
 std::string FileRef::end() const {
-  std::string end = info.largest + '\0';
+  std::string end = info->largest + '\0';
   return upper.empty() || end < upper ? end : upper;
 }
 
 bool FileRef::MayHold(std::string_view user_key) const {
-  return IsInKeyRange(user_key, lower, upper) && user_key >= info.smallest && user_key <= info.largest;
+  return IsInKeyRange(user_key, lower, upper) && user_key >= info->smallest && user_key <= info->largest;
 }
 
 bool FileRef::OverlapsBounds(std::string_view lower_bound, std::string_view upper_bound) const {
   if (!upper_bound.empty() && first() >= upper_bound) return false;
-  return info.largest >= lower_bound && (upper.empty() || upper > lower_bound);
+  return info->largest >= lower_bound && (upper.empty() || upper > lower_bound);
 }
 
 namespace {
 
 bool Newer(const FileRef& a, const FileRef& b) {
   const auto key = [](const FileRef& f) {
-    return std::make_tuple(f.info.version_max, f.info.version_min, f.info.id);
+    return std::make_tuple(f.info->version_max, f.info->version_min, f.info->id);
   };
   return key(a) > key(b);
 }
@@ -67,13 +67,12 @@ bool KeyOrder(const FileRef& a, const FileRef& b) { return a.first() < b.first()
 
 // True when every key of `a` is below every key of `b`. REQUIRES: a.first() <= b.first().
 bool EndsBefore(const FileRef& a, const FileRef& b) {
-  return std::string_view(a.info.largest) < b.first() ||
+  return std::string_view(a.info->largest) < b.first() ||
          (!a.upper.empty() && std::string_view(a.upper) <= b.first());
 }
 
 // Each to its place in the level, behind those of the same.
 void AddFiles(std::vector<const FileRef*> added, size_t level, std::vector<FileRef>* files) {
-  if (added.empty()) return;
   const auto order = level == 0 ? Newer : KeyOrder;
   std::sort(added.begin(), added.end(), [order](const FileRef* a, const FileRef* b) {
     return order(*a, *b) || (!order(*b, *a) && a < b);
@@ -96,7 +95,7 @@ KeyFences FirstsOf(const std::vector<FileRef>& files) {
 
 uint64_t EntriesOf(const std::vector<FileRef>& files) {
   uint64_t entries = 0;
-  for (const FileRef& file : files) entries += file.info.entry_count;
+  for (const FileRef& file : files) entries += file.info->entry_count;
   return entries;
 }
 
@@ -104,9 +103,10 @@ Status CheckLevel(size_t level, const std::vector<FileRef>& files) {
   for (size_t i = 1; i < files.size(); ++i) {
     const bool in_order = level == 0 ? !Newer(files[i], files[i - 1]) : EndsBefore(files[i - 1], files[i]);
     if (!in_order) {
-      return Status::Corruption(
-          "level " + std::to_string(level) + ": files " + std::to_string(files[i - 1].info.id.value) +
-          " and " + std::to_string(files[i].info.id.value) + (level == 0 ? " are out of order" : " overlap"));
+      return Status::Corruption("level " + std::to_string(level) + ": files " +
+                                std::to_string(files[i - 1].info->id.value) + " and " +
+                                std::to_string(files[i].info->id.value) +
+                                (level == 0 ? " are out of order" : " overlap"));
     }
   }
   return Status();
@@ -114,16 +114,63 @@ Status CheckLevel(size_t level, const std::vector<FileRef>& files) {
 
 }  // namespace
 
+// --- Levels ---
+
+LevelSet::Level::Level(std::vector<FileRef> of_level, size_t level)
+    : files(std::move(of_level)), entries(EntriesOf(files)) {
+  files.shrink_to_fit();
+  if (level > 0) {
+    firsts = FirstsOf(files);
+  } else {
+    intervals = std::make_unique<const Level0Intervals>(files);
+  }
+}
+
+const LevelSet::LevelPtr& LevelSet::NoFiles() {
+  static const LevelPtr kNone = std::make_shared<const Level>();
+  return kNone;
+}
+
+const std::shared_ptr<const LevelSet>& LevelSet::Empty() {
+  static const auto kEmpty = std::make_shared<const LevelSet>();
+  return kEmpty;
+}
+
+const Level0Intervals& LevelSet::level0_intervals() const {
+  static const Level0Intervals kNone;
+  return levels_[0]->intervals == nullptr ? kNone : *levels_[0]->intervals;
+}
+
+size_t LevelSet::memory_bytes() const {
+  constexpr size_t kCounter = HeapBytes(kSharedCounts + sizeof(std::atomic<uint64_t>));
+  size_t bytes = HeapBytes(sizeof(LevelSet) + kSharedCounts);
+  for (const LevelPtr& level : levels_) {
+    if (level->files.empty()) continue;  // That one is shared by all sets.
+    bytes +=
+        HeapBytes(sizeof(Level) + kSharedCounts) + HeapBytes(level->files) + level->firsts.memory_bytes();
+    for (const FileRef& file : level->files) {
+      bytes += HeapBytes(file.lower) + HeapBytes(file.upper) + (file.seek_bytes != nullptr ? kCounter : 0);
+    }
+    if (level->intervals == nullptr) continue;
+    bytes += HeapBytes(sizeof(Level0Intervals)) + level->intervals->memory_bytes();
+  }
+  return bytes;
+}
+
 // --- Edits ---
 
 Result<std::shared_ptr<const LevelSet>> LevelSet::Apply(const LevelEdit& edit) const {
-  auto next = std::make_shared<LevelSet>(*this);
+  std::array<std::optional<std::vector<FileRef>>, kLevels> changed;
+  const auto files_of = [&](size_t level) -> std::vector<FileRef>& {
+    if (!changed[level]) changed[level] = levels_[level]->files;
+    return *changed[level];
+  };
   for (const LevelEdit::Removed& removed : edit.removed) {
     if (removed.level >= kLevels)
       return Status::InvalidArgument("edit of level " + std::to_string(removed.level));
-    std::vector<FileRef>& files = next->levels_[removed.level];
+    std::vector<FileRef>& files = files_of(removed.level);
     const auto at = std::find_if(files.begin(), files.end(), [&](const FileRef& file) {
-      return file.info.id == removed.id && file.lower == removed.lower;
+      return file.info->id == removed.id && file.lower == removed.lower;
     });
     if (at == files.end()) {
       return Status::InvalidArgument("edit removes file " + std::to_string(removed.id.value) +
@@ -136,17 +183,14 @@ Result<std::shared_ptr<const LevelSet>> LevelSet::Apply(const LevelEdit& edit) c
     if (one.level >= kLevels) return Status::InvalidArgument("edit of level " + std::to_string(one.level));
     added[one.level].push_back(&one.file);
   }
+  auto next = std::make_shared<LevelSet>(*this);
   for (size_t level = 0; level < kLevels; ++level) {
-    AddFiles(std::move(added[level]), level, &next->levels_[level]);
-    Status status = CheckLevel(level, next->levels_[level]);
+    if (!added[level].empty()) AddFiles(std::move(added[level]), level, &files_of(level));
+    if (!changed[level]) continue;
+    Status status = CheckLevel(level, *changed[level]);
     if (!status.ok()) return Status::InvalidArgument("edit refused: " + status.message());
-    next->entries_[level] = EntriesOf(next->levels_[level]);
-    if (level > 0) next->firsts_[level] = FirstsOf(next->levels_[level]);
-  }
-  const auto of_level0 = [](const auto& change) { return change.level == 0; };
-  if (std::any_of(edit.added.begin(), edit.added.end(), of_level0) ||
-      std::any_of(edit.removed.begin(), edit.removed.end(), of_level0)) {
-    next->level0_intervals_ = Level0Intervals(next->levels_[0]);
+    const bool any = !changed[level]->empty();
+    next->levels_[level] = any ? std::make_shared<const Level>(std::move(*changed[level]), level) : NoFiles();
   }
   return std::shared_ptr<const LevelSet>(std::move(next));
 }
@@ -162,11 +206,11 @@ Result<std::shared_ptr<const LevelSet>> LevelSet::Join(
         if (!known.OverlapsBounds(lower, upper)) continue;
         FileRef file = known;
         if (!CutTo(lower, upper, &file)) continue;
-        const auto last = last_of.find(file.info.id);
+        const auto last = last_of.find(file.info->id);
         if (last != last_of.end() && edit.added[last->second].file.upper == file.lower) {
           edit.added[last->second].file.upper = std::move(file.upper);
         } else {
-          last_of[file.info.id] = edit.added.size();
+          last_of[file.info->id] = edit.added.size();
           edit.added.push_back({level, std::move(file)});
         }
       }
@@ -181,22 +225,23 @@ bool LevelSet::empty() const { return file_count() == 0; }
 
 size_t LevelSet::file_count() const {
   size_t count = 0;
-  for (const auto& files : levels_) count += files.size();
+  for (const LevelPtr& level : levels_) count += level->files.size();
   return count;
 }
 
 uint64_t LevelSet::LevelBytes(size_t level) const {
   uint64_t bytes = 0;
-  for (const FileRef& file : levels_[level]) bytes += file.info.file_size;
+  for (const FileRef& file : levels_[level]->files) bytes += file.info->file_size;
   return bytes;
 }
 
 const FileRef* LevelSet::FindFile(size_t level, std::string_view user_key) const {
-  const std::vector<FileRef>& files = levels_[level];
-  const size_t up_to = firsts_[level].CountUpTo(user_key, [&](size_t i) { return files[i].first(); });
+  const std::vector<FileRef>& files = levels_[level]->files;
+  const size_t up_to =
+      levels_[level]->firsts.CountUpTo(user_key, [&](size_t i) { return files[i].first() <= user_key; });
   if (up_to == 0) return nullptr;
   const FileRef& file = files[up_to - 1];
-  const bool is_behind = user_key > file.info.largest || (!file.upper.empty() && user_key >= file.upper);
+  const bool is_behind = user_key > file.info->largest || (!file.upper.empty() && user_key >= file.upper);
   return is_behind ? nullptr : &file;
 }
 
@@ -207,16 +252,16 @@ bool LevelSet::MayHoldPartition(std::string_view user_key, const KeyHash& hash) 
     return file.OverlapsBounds(lower, upper) &&
            (file.table == nullptr || file.table->MayContainPartition(hash));
   };
-  for (const uint32_t file : level0_intervals_.FilesIn(lower, upper)) {
-    if (may_hold(levels_[0][file])) return true;
+  for (const uint32_t file : level0_intervals().FilesIn(lower, upper)) {
+    if (may_hold(level(0)[file])) return true;
   }
   for (size_t level = 1; level < kLevels; ++level) {
-    const std::vector<FileRef>& files = levels_[level];
+    const std::vector<FileRef>& files = levels_[level]->files;
     const auto end = std::partition_point(files.begin(), files.end(), [&](const FileRef& file) {
       return upper.empty() || file.first() < upper;
     });
     // Those that end below the partition stand in front of those that do not.
-    for (auto file = end; file != files.begin() && (file - 1)->info.largest >= lower; --file) {
+    for (auto file = end; file != files.begin() && (file - 1)->info->largest >= lower; --file) {
       if (may_hold(*(file - 1))) return true;
     }
   }
@@ -226,11 +271,11 @@ bool LevelSet::MayHoldPartition(std::string_view user_key, const KeyHash& hash) 
 TableLookup LevelSet::TryGet(std::string_view user_key, const KeyHash& hash, Version at_most,
                              BlockPin* pin) const {
   TableLookup best;
-  for (const uint32_t index : level0_intervals_.FilesAt(user_key)) {
-    const FileRef& file = levels_[0][index];
+  for (const uint32_t index : level0_intervals().FilesAt(user_key)) {
+    const FileRef& file = level(0)[index];
     // All files from here on are older than what was found; without a find nothing is.
-    if (best.lookup.state != LookupState::kAbsent && file.info.version_max <= best.lookup.version) break;
-    if (file.info.version_min > at_most) continue;
+    if (best.lookup.state != LookupState::kAbsent && file.info->version_max <= best.lookup.version) break;
+    if (file.info->version_min > at_most) continue;
     if (file.table == nullptr) return {.lookup = {}, .needs_io = true};
     BlockPin own;
     TableLookup found = file.table->TryGet(hash, user_key, at_most, &own);
@@ -242,7 +287,7 @@ TableLookup LevelSet::TryGet(std::string_view user_key, const KeyHash& hash, Ver
   }
   for (size_t level = 1; level < kLevels && best.lookup.state == LookupState::kAbsent; ++level) {
     const FileRef* file = FindFile(level, user_key);
-    if (file == nullptr || file->info.version_min > at_most) continue;
+    if (file == nullptr || file->info->version_min > at_most) continue;
     if (file->table == nullptr) return {.lookup = {}, .needs_io = true};
     best = file->table->TryGet(hash, user_key, at_most, pin);
     if (best.needs_io) return best;
@@ -253,11 +298,11 @@ TableLookup LevelSet::TryGet(std::string_view user_key, const KeyHash& hash, Ver
 Task<Result<Lookup>> LevelSet::Get(std::string_view user_key, KeyHash hash, Version at_most,
                                    BlockPin* pin) const {
   Lookup best;
-  for (const uint32_t index : level0_intervals_.FilesAt(user_key)) {
-    const FileRef& file = levels_[0][index];
-    if (best.state != LookupState::kAbsent && file.info.version_max <= best.version) break;
-    if (file.info.version_min > at_most) continue;
-    if (file.table == nullptr) co_return file.damage;
+  for (const uint32_t index : level0_intervals().FilesAt(user_key)) {
+    const FileRef& file = level(0)[index];
+    if (best.state != LookupState::kAbsent && file.info->version_max <= best.version) break;
+    if (file.info->version_min > at_most) continue;
+    if (file.table == nullptr) co_return *file.damage;
     BlockPin own;
     Result<Lookup> found = co_await file.table->Get(hash, user_key, at_most, &own);
     if (!found.ok()) co_return found.status();
@@ -268,8 +313,8 @@ Task<Result<Lookup>> LevelSet::Get(std::string_view user_key, KeyHash hash, Vers
   }
   for (size_t level = 1; level < kLevels && best.state == LookupState::kAbsent; ++level) {
     const FileRef* file = FindFile(level, user_key);
-    if (file == nullptr || file->info.version_min > at_most) continue;
-    if (file->table == nullptr) co_return file->damage;
+    if (file == nullptr || file->info->version_min > at_most) continue;
+    if (file->table == nullptr) co_return *file->damage;
     PARTITA_CO_ASSIGN(best, co_await file->table->Get(hash, user_key, at_most, pin));
   }
   co_return best;
@@ -286,7 +331,7 @@ bool IsSettled(const SoughtTogether& key, Version version_max) {
 // Looks for keys, all within its bounds, in one file more.
 void LookInto(const FileRef& file, std::span<SoughtTogether* const> keys, Version at_most) {
   const TableReader* const table = file.table.get();
-  if (file.info.version_min > at_most) return;
+  if (file.info->version_min > at_most) return;
   // Between two keys of one partition there are no others.
   const KeyHash& first = keys.front()->key.hash;
   if (table != nullptr && first.partition == keys.back()->key.hash.partition &&
@@ -295,7 +340,7 @@ void LookInto(const FileRef& file, std::span<SoughtTogether* const> keys, Versio
   std::optional<RisingLookup> lookup;
   if (table != nullptr) lookup.emplace(*table);
   for (SoughtTogether* const key : keys) {
-    if (IsSettled(*key, file.info.version_max)) continue;
+    if (IsSettled(*key, file.info->version_max)) continue;
     BlockPin pin;
     const TableLookup looked = lookup.has_value() ? lookup->TryGet(key->key, at_most, &pin)
                                                   : TableLookup{.lookup = {}, .needs_io = true};
@@ -326,14 +371,17 @@ void LevelSet::TryGetTogether(std::span<SoughtTogether> keys, Version at_most) c
     open.push_back(&key);
   }
   for (size_t i = 0, end = 0; i < open.size(); i = end) {
-    const std::span<const uint32_t> files = level0_intervals_.FilesAt(open[i]->key.user_key);
-    const std::string_view bound = level0_intervals_.EndOfInterval(open[i]->key.user_key);
-    for (end = i + 1; end < open.size() && (bound.empty() || open[end]->key.user_key < bound);) ++end;
+    const std::span<const uint32_t> files = level0_intervals().FilesAt(open[i]->key.user_key);
+    const Level0Intervals::Bound* bound = level0_intervals().EndOfInterval(open[i]->key.user_key);
+    const auto is_before = [&](const SoughtTogether* key) {
+      return bound == nullptr || !bound->IsUpTo(key->key.user_key);
+    };
+    for (end = i + 1; end < open.size() && is_before(open[end]);) ++end;
     const std::span<SoughtTogether* const> of_interval(open.data() + i, end - i);
     for (const uint32_t index : files) {
-      const FileRef& file = levels_[0][index];
+      const FileRef& file = level(0)[index];
       const auto is_settled = [&](const SoughtTogether* key) {
-        return IsSettled(*key, file.info.version_max);
+        return IsSettled(*key, file.info->version_max);
       };
       if (std::all_of(of_interval.begin(), of_interval.end(), is_settled)) break;
       LookInto(file, of_interval, at_most);
@@ -373,10 +421,10 @@ Task<Status> LevelSet::ReadTogether(std::span<const SoughtTogether> keys) const 
 
 std::vector<const FileRef*> LevelSet::Overlapping(size_t level, std::string_view lower,
                                                   std::string_view upper) const {
-  const std::vector<FileRef>& of_level = levels_[level];
+  const std::vector<FileRef>& of_level = levels_[level]->files;
   std::vector<const FileRef*> files;
   if (level == 0) {
-    for (const uint32_t index : level0_intervals_.FilesIn(lower, upper)) files.push_back(&of_level[index]);
+    for (const uint32_t index : level0_intervals().FilesIn(lower, upper)) files.push_back(&of_level[index]);
     return files;
   }
   auto file = std::partition_point(of_level.begin(), of_level.end(),
@@ -396,7 +444,8 @@ void LevelSet::AddIterators(Direction direction, const IterOptions& options,
     return FilesBeneath(*this, level, self, *options.scan->predicate);
   };
   // As if all of them held keys from everywhere.
-  const uint64_t all = std::accumulate(entries_.begin(), entries_.end(), uint64_t{0});
+  uint64_t all = 0;
+  for (const LevelPtr& level : levels_) all += level->entries;
   const auto with_share = [&](uint64_t entries) {
     IterOptions own = options;
     own.expected_share = static_cast<double>(entries) / static_cast<double>(std::max<uint64_t>(all, 1));
@@ -404,7 +453,7 @@ void LevelSet::AddIterators(Direction direction, const IterOptions& options,
   };
   for (const FileRef* file : Overlapping(0, options.lower, options.upper)) {
     std::vector<const FileRef*> one{file};
-    IterOptions own = with_share(file->info.entry_count);
+    IterOptions own = with_share(file->info->entry_count);
     own.seek_bytes = file->seek_bytes.get();
     out->push_back(
         std::make_unique<LevelIterator>(std::move(one), direction, std::move(own), beneath(0, file)));
@@ -412,32 +461,33 @@ void LevelSet::AddIterators(Direction direction, const IterOptions& options,
   for (size_t level = 1; level < kLevels; ++level) {
     std::vector<const FileRef*> files = Overlapping(level, options.lower, options.upper);
     if (files.empty()) continue;
-    out->push_back(std::make_unique<LevelIterator>(std::move(files), direction, with_share(entries_[level]),
-                                                   beneath(level, nullptr)));
+    out->push_back(std::make_unique<LevelIterator>(
+        std::move(files), direction, with_share(levels_[level]->entries), beneath(level, nullptr)));
   }
 }
 
 Status LevelSet::CheckInvariants() const {
-  if (level0_intervals_ != Level0Intervals(levels_[0]))
+  if (level0_intervals() != Level0Intervals(level(0)))
     return Status::Corruption("level 0: its intervals are not those of its files");
   for (size_t level = 0; level < kLevels; ++level) {
-    PARTITA_TRY(CheckLevel(level, levels_[level]));
-    if (level > 0 && firsts_[level] != FirstsOf(levels_[level]))
+    const std::vector<FileRef>& files = levels_[level]->files;
+    PARTITA_TRY(CheckLevel(level, files));
+    if (level > 0 && levels_[level]->firsts != FirstsOf(files))
       return Status::Corruption("level " + std::to_string(level) + ": its fences are not its files' keys");
-    if (entries_[level] != EntriesOf(levels_[level]))
+    if (levels_[level]->entries != EntriesOf(files))
       return Status::Corruption("level " + std::to_string(level) +
                                 ": its entries are not those of its files");
-    for (const FileRef& file : levels_[level]) {
+    for (const FileRef& file : files) {
       const std::string which =
-          "level " + std::to_string(level) + ", file " + std::to_string(file.info.id.value);
-      if (file.table == nullptr && file.damage.ok())
+          "level " + std::to_string(level) + ", file " + std::to_string(file.info->id.value);
+      if (file.table == nullptr && file.damage == nullptr)
         return Status::Corruption(which + ": neither table nor damage");
-      if (file.table != nullptr && file.table->info() != file.info) {
+      if (file.table != nullptr && file.table->info() != *file.info) {
         return Status::Corruption(which + ": the table differs from what the manifest says of it");
       }
       if (!file.upper.empty() && file.lower >= file.upper)
         return Status::Corruption(which + ": bounds are empty");
-      if (file.info.smallest > file.info.largest) return Status::Corruption(which + ": keys are empty");
+      if (file.info->smallest > file.info->largest) return Status::Corruption(which + ": keys are empty");
     }
   }
   return Status();

@@ -34,7 +34,7 @@ struct FileMeta {
   uint32_t level = 0;
   std::string lower;
   std::string upper;
-  TableInfo info;
+  SharedTableInfo info;
 
   friend bool operator==(const FileMeta&, const FileMeta&) = default;
 };
@@ -46,10 +46,11 @@ FileMeta ReadFileMeta(ByteReader* reader);
 // empty `upper` is no bound. One file may be referred to by several level sets.
 struct FileRef {
   std::shared_ptr<TableReader> table;  // Null when the file could not be opened; see `damage`.
-  TableInfo info;
+  SharedTableInfo info;
   std::string lower;
   std::string upper;
-  Status damage;  // Why `table` is null: what every read of these keys answers (F39, F43).
+  // Why `table` is null: what every read of these keys answers (F39, F43).
+  std::shared_ptr<const Status> damage;
   // On level 0: bytes of the blocks that scans read from the device only to begin in this file. Of n such
   // blocks of n files that overlap, all but one would not be read were the files merged. Counted for this
   // reference, since it was added and in all sets that have it, by any thread. Null on other levels.
@@ -69,8 +70,8 @@ template <typename File>
 bool CutTo(std::string_view lower, std::string_view upper, File* file) {
   if (file->lower < lower) file->lower = lower;
   file->upper = NearerEnd(file->upper, upper);
-  if (file->info.largest < file->lower) return false;
-  return file->upper.empty() || std::max(file->lower, file->info.smallest) < file->upper;
+  if (file->info->largest < file->lower) return false;
+  return file->upper.empty() || std::max(file->lower, file->info->smallest) < file->upper;
 }
 
 // The difference between two level sets. Removed first, then added.
@@ -109,13 +110,16 @@ class LevelSet {
  public:
   static constexpr size_t kLevels = partita::kLevels;
 
-  LevelSet() = default;
+  LevelSet() { levels_.fill(NoFiles()); }
+
+  // One without files, that all ranges without any have in common.
+  static const std::shared_ptr<const LevelSet>& Empty();
 
   // The set after `edit`. kInvalidArgument when a removed reference is not there or an added one
   // overlaps its level: then nothing was changed.
   Result<std::shared_ptr<const LevelSet>> Apply(const LevelEdit& edit) const;
 
-  const std::vector<FileRef>& level(size_t level) const { return levels_[level]; }
+  const std::vector<FileRef>& level(size_t level) const { return levels_[level]->files; }
   bool empty() const;
   size_t file_count() const;
   uint64_t LevelBytes(size_t level) const;
@@ -155,16 +159,33 @@ class LevelSet {
       const std::vector<std::shared_ptr<const LevelSet>>& parts, std::string_view lower,
       std::string_view upper);
 
+  // What it takes of the heap; of what references to a file have in common, nothing.
+  size_t memory_bytes() const;
+
   // Every invariant above; kCorruption says which is broken. For tests, recovery and debug builds.
   Status CheckInvariants() const;
 
  private:
+  // One level's files, which stay where they are. Shared by the sets before and after an edit of other
+  // levels.
+  struct Level {
+    Level() = default;
+    Level(std::vector<FileRef> of_level, size_t level);
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+    std::vector<FileRef> files;
+    uint64_t entries = 0;                              // Of all files.
+    KeyFences firsts;                                  // Of the files, but for level 0.
+    std::unique_ptr<const Level0Intervals> intervals;  // On level 0, where there are files.
+  };
+  using LevelPtr = std::shared_ptr<const Level>;
+
+  static const LevelPtr& NoFiles();
+  const Level0Intervals& level0_intervals() const;
   const FileRef* FindFile(size_t level, std::string_view user_key) const;
 
-  std::array<std::vector<FileRef>, kLevels> levels_;
-  std::array<uint64_t, kLevels> entries_{};  // Of each level's files.
-  std::array<KeyFences, kLevels> firsts_;    // Of each level's files but those of level 0.
-  Level0Intervals level0_intervals_;
+  std::array<LevelPtr, kLevels> levels_;
 };
 
 // One file within its virtual bounds and those of `options`. REQUIRES: it is not damaged.

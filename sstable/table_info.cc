@@ -2,6 +2,11 @@
 
 namespace partita {
 
+SharedTableInfo::SharedTableInfo() {
+  static const auto kNone = std::make_shared<const TableInfo>();
+  info_ = kNone;
+}
+
 void AppendTableInfo(std::string* out, const TableInfo& info) {
   AppendVarint(out, info.id.value);
   AppendVarint(out, info.file_size);

@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "engine/base/coding.h"
 #include "engine/base/ids.h"
@@ -21,6 +23,24 @@ struct TableInfo {
   Version version_max;  // At least that of each entry (TableWriterOptions::counts_as).
 
   friend bool operator==(const TableInfo&, const TableInfo&) = default;
+};
+
+// One that all references to a file have in common: thousands of ranges may refer to it. A value: equal to
+// another with the same content, and replaced, never changed.
+class SharedTableInfo {
+ public:
+  SharedTableInfo();
+  SharedTableInfo(TableInfo info) : info_(std::make_shared<const TableInfo>(std::move(info))) {}
+
+  const TableInfo& operator*() const { return *info_; }
+  const TableInfo* operator->() const { return info_.get(); }
+
+  friend bool operator==(const SharedTableInfo& a, const SharedTableInfo& b) {
+    return a.info_ == b.info_ || *a == *b;
+  }
+
+ private:
+  std::shared_ptr<const TableInfo> info_;
 };
 
 // A table info as bytes, part of larger formats (properties of a table, manifest edits):

@@ -97,7 +97,7 @@ struct World {
     spec.plan.output_level = output;
     for (uint32_t level : {input, output}) {
       for (const FileRef& file : levels->level(level)) {
-        spec.plan.inputs.push_back({level, file.info.id, file.lower});
+        spec.plan.inputs.push_back({level, file.info->id, file.lower});
         if (spec.plan.inputs.size() == 1) spec.plan.span = SpanOf(file);
         spec.plan.span.Extend(SpanOf(file));
       }
@@ -115,7 +115,7 @@ struct World {
     if (install) {
       levels = levels->Apply(result->edit).value();
     } else {
-      for (const auto& added : result->edit.added) (void)RunBlocking(store.Remove(added.file.info.id));
+      for (const auto& added : result->edit.added) (void)RunBlocking(store.Remove(added.file.info->id));
     }
     return result->statistics;
   }

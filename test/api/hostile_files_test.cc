@@ -112,11 +112,11 @@ class TwoTables {
     Result<Manifest> manifest = DecodeManifest(ReadMeta(ManifestName()).value.bytes);
     const FileMeta* largest = &manifest->files.at(0);
     for (const FileMeta& file : manifest->files) {
-      if (file.info.entry_count > largest->info.entry_count) largest = &file;
+      if (file.info->entry_count > largest->info->entry_count) largest = &file;
     }
     return *largest;
   }
-  std::string TableName() const { return ObjectPath(TableFile().info.id); }
+  std::string TableName() const { return ObjectPath(TableFile().info->id); }
 
  private:
   ScratchDirectory directory_;
@@ -314,7 +314,7 @@ TEST_F(HostileFilesTest, ANewerLogOrTableFormatIsRefused) {
     uint64_t at = table.size() - kFooterSize;
     std::string footer = table.Read(at, kFooterSize);
     StoreLe16(footer.data() + 112, 9);
-    Identity identity{id, meta.info.id.value, at, SealKind::kFooter, 0};
+    Identity identity{id, meta.info->id.value, at, SealKind::kFooter, 0};
     StoreLe64(footer.data() + 120, Seal(std::string_view(footer).substr(0, 120), identity));
     table.Overwrite(at, footer);
     Status opened = store_->OpenStatus();
@@ -340,7 +340,7 @@ class HostileTableTest : public HostileFilesTest {
     file_ = std::make_unique<SavedFile>(store_->Path(name_));
     StoreId id = store_->ReadMeta("catalog").store;
     std::string bytes = file_->Read(file_->size() - kFooterSize, kFooterSize);
-    ASSERT_TRUE(DecodeFooter(bytes, file_->size(), id, meta_.info.id, &footer_).ok());
+    ASSERT_TRUE(DecodeFooter(bytes, file_->size(), id, meta_.info->id, &footer_).ok());
   }
 
   void Open() {

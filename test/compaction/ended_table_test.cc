@@ -74,7 +74,7 @@ TEST_F(EndedTableTest, AllAreThereInOrderWhoeverReadsThemBack) {
     ASSERT_GT(flushed->edit.added.size(), 10u);
     EXPECT_EQ(flushed->statistics.bytes_verified, flushed->statistics.bytes_written);
     for (size_t at = 1; at < flushed->edit.added.size(); ++at) {
-      EXPECT_LT(flushed->edit.added[at - 1].file.info.largest, flushed->edit.added[at].file.info.smallest);
+      EXPECT_LT(flushed->edit.added[at - 1].file.info->largest, flushed->edit.added[at].file.info->smallest);
     }
     EXPECT_EQ(world_.EntriesOf(), Entries());
   }

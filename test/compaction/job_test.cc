@@ -21,7 +21,7 @@ TEST_F(JobTest, AFlushWritesEveryEntryInFilesNearTheTargetSize) {
   EXPECT_EQ(result->statistics.entries_out, 1000u);
   EXPECT_GT(result->statistics.bytes_verified, 0u);
   ASSERT_GT(result->edit.added.size(), 4u);
-  for (const auto& added : result->edit.added) EXPECT_LT(added.file.info.file_size, 48 * 1024u);
+  for (const auto& added : result->edit.added) EXPECT_LT(added.file.info->file_size, 48 * 1024u);
 }
 
 TEST_F(JobTest, AFlushCutsAtCutPointsAndNowhereWithinThem) {
@@ -29,9 +29,9 @@ TEST_F(JobTest, AFlushCutsAtCutPointsAndNowhereWithinThem) {
   Result<JobResult> result = world_.Flush(Puts(0, 300, 5), AllVisible(), {Key(1, 150), Key(2, 201)});
   ASSERT_TRUE(result.ok());
   ASSERT_EQ(result->edit.added.size(), 3u);
-  EXPECT_EQ(result->edit.added[0].file.info.largest, Key(1, 149));
-  EXPECT_EQ(result->edit.added[1].file.info.smallest, Key(1, 150));
-  EXPECT_EQ(result->edit.added[2].file.info.smallest, Key(2, 201));
+  EXPECT_EQ(result->edit.added[0].file.info->largest, Key(1, 149));
+  EXPECT_EQ(result->edit.added[1].file.info->smallest, Key(1, 150));
+  EXPECT_EQ(result->edit.added[2].file.info->smallest, Key(2, 201));
 }
 
 TEST_F(JobTest, AFlushOfADeadTableAddsNothing) {
@@ -153,7 +153,7 @@ TEST_F(JobTest, FilesEndAtSoManyEntriesBetweenPartitions) {
     ASSERT_TRUE(result.ok()) << result.status().ToString();
     EXPECT_EQ(world_.EntriesOf(level), rows);
     for (size_t i = 0; i < result->edit.added.size(); ++i) {
-      const TableInfo& info = result->edit.added[i].file.info;
+      const TableInfo& info = *result->edit.added[i].file.info;
       EXPECT_LE(info.entry_count, kEntriesAFile) << i;
       const bool is_last = i + 1 == result->edit.added.size();
       EXPECT_TRUE(is_last || info.entry_count >= kEntriesAFile * 3 / 4) << i;
@@ -172,7 +172,7 @@ TEST_F(JobTest, NoFileEndsForItsEntriesBelowAnEighthOfTheTarget) {
   ASSERT_TRUE(flushed.ok()) << flushed.status().ToString();
   ASSERT_GT(flushed->edit.added.size(), 2u);
   for (size_t i = 0; i + 1 < flushed->edit.added.size(); ++i) {
-    EXPECT_GT(flushed->edit.added[i].file.info.file_size, world_.target_file_bytes / 10) << i;
+    EXPECT_GT(flushed->edit.added[i].file.info->file_size, world_.target_file_bytes / 10) << i;
   }
 }
 
@@ -232,7 +232,7 @@ TEST_F(JobTest, VirtualBoundsAreRespected) {
   ASSERT_EQ(world_.levels->level(6).size(), 1u);
   FileRef slice = world_.levels->level(6)[0];
   LevelEdit edit;
-  edit.removed.push_back({6, slice.info.id, ""});
+  edit.removed.push_back({6, slice.info->id, ""});
   slice.lower = Key(1, 150);
   slice.upper = Key(2, 250);
   edit.added.push_back({6, slice});
@@ -254,11 +254,11 @@ TEST_F(JobTest, OfASlicedInputOnlyTheSliceCountsAsRead) {
   FileRef slice = whole;
   slice.lower = Key(20, 0);
   slice.upper = Key(30, 0);
-  world_.Install({.added = {{0, slice}}, .removed = {{0, whole.info.id, whole.lower}}});
+  world_.Install({.added = {{0, slice}}, .removed = {{0, whole.info->id, whole.lower}}});
   const JobStatistics merged = MergeOk(0, 6).statistics;
   EXPECT_EQ(merged.entries_in, 1000u);
-  EXPECT_GT(merged.bytes_in, whole.info.file_size / 10);
-  EXPECT_LT(merged.bytes_in, whole.info.file_size / 2);
+  EXPECT_GT(merged.bytes_in, whole.info->file_size / 10);
+  EXPECT_LT(merged.bytes_in, whole.info->file_size / 2);
 }
 
 TEST_F(JobTest, ATrivialMoveReadsAndWritesNothing) {
@@ -279,7 +279,7 @@ TEST_F(JobTest, AReadErrorEndsTheMergeWithoutOutputAndNamesTheInput) {
   MergeOk(0, 6);
   FlushOk(Puts(0, 300, 6));
   for (uint32_t level : {0, 6}) {
-    const ObjectId bad = world_.levels->level(level).back().info.id;
+    const ObjectId bad = world_.levels->level(level).back().info->id;
     world_.store.faults().on_read = [&](ObjectId id, uint64_t, std::span<uint8_t>, ReadCaching) {
       return id == bad ? Status::IoError("planted") : Status();
     };
@@ -314,7 +314,7 @@ TEST_F(JobTest, ADamagedBlockIsNeverLeftOut) {
   FlushOk(Puts(0, 300, 5));
   MergeOk(0, 6);
   FlushOk(Puts(0, 10, 6));
-  const ObjectId bad = world_.levels->level(6)[0].info.id;
+  const ObjectId bad = world_.levels->level(6)[0].info->id;
   world_.store.bytes(bad)[100] ^= 0x10;
   EXPECT_EQ(MergeFails(0, 6).code(), Code::kCorruption);
   ASSERT_TRUE(world_.failed_input.has_value());
@@ -341,11 +341,13 @@ Status WalkTo(RunCursor& run, IterState (RunCursor::*move)(), uint64_t* moves) {
 TEST_F(JobTest, AnInputThatEndsEarlyIsCorruption) {
   FlushOk(Puts(0, 100, 5));
   FileRef file = world_.levels->level(0)[0];
-  file.info.entry_count += 1;  // As if the reader had lost one.
+  TableInfo info = *file.info;
+  info.entry_count += 1;  // As if the reader had lost one.
+  file.info = std::move(info);
   RunCursor run({file}, /*read_ahead=*/nullptr);
   uint64_t entries = 0;
   EXPECT_EQ(WalkTo(run, &RunCursor::Next, &entries).code(), Code::kCorruption);
-  EXPECT_EQ(entries, file.info.entry_count - 1);
+  EXPECT_EQ(entries, file.info->entry_count - 1);
   ASSERT_NE(run.failed_file(), nullptr);
 }
 
@@ -362,7 +364,7 @@ TEST_F(JobTest, DamageBehindASliceDoesNotFailTheJobsOfTheSlice) {
   FlushOk(entries);
   FileRef slice = world_.levels->level(0)[0];
   slice.upper = PrefixSuccessor(PartitionPrefix(entries[1].key));
-  std::string& bytes = world_.store.bytes(slice.info.id);
+  std::string& bytes = world_.store.bytes(slice.info->id);
   const size_t at = bytes.find(entries[2].value);
   ASSERT_NE(at, std::string::npos);
   bytes[at + 20] ^= 1;
@@ -433,7 +435,7 @@ TEST_F(JobTest, AFlushOfWhatRepeatsItselfIsCompressedAndPassesThroughLaterMerges
   flush_alike(300, 600, 6);
   for (const FileRef& file : world_.levels->level(0)) {
     EXPECT_EQ(file.table->properties().codec, static_cast<uint8_t>(Codec::kLz4));
-    EXPECT_LT(file.info.file_size * kFlushShrinkMin, file.info.raw_bytes * 2);
+    EXPECT_LT(file.info->file_size * kFlushShrinkMin, file.info->raw_bytes * 2);
   }
   const JobStatistics among = MergeOk(0, 0).statistics;  // Level 0 stays compressed, among itself, too.
   EXPECT_GT(among.blocks_passed, among.blocks_merged);
@@ -478,7 +480,7 @@ void SayZstd(JobWorld* world, uint32_t level) {
   const StoreId store = world->Context().store_id;
   LevelEdit edit;
   for (const FileRef& file : world->levels->level(level)) {
-    const ObjectId id = file.info.id;
+    const ObjectId id = file.info->id;
     const PartHandle& handle = file.table->footer().properties;
     std::string bytes = world->store.bytes(id);
     std::string part = bytes.substr(handle.offset, handle.stored_size);

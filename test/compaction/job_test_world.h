@@ -153,7 +153,7 @@ class JobWorld {
     for (uint32_t level : {input, output}) {
       if (level == output && input == output && !first) break;
       for (const FileRef& file : levels->level(level)) {
-        plan.inputs.push_back({level, file.info.id, file.lower});
+        plan.inputs.push_back({level, file.info->id, file.lower});
         KeySpan span = SpanOf(file);
         first ? plan.span = span : (plan.span.Extend(span), plan.span);
         first = false;
@@ -171,7 +171,7 @@ class JobWorld {
     for (const auto& removed : edit.removed) {
       bool still_used = false;
       for (size_t level = 0; level < kLevels; ++level) {
-        for (const FileRef& file : levels->level(level)) still_used |= file.info.id == removed.id;
+        for (const FileRef& file : levels->level(level)) still_used |= file.info->id == removed.id;
       }
       if (!still_used) ASSERT_TRUE(RunBlocking(store.Remove(removed.id)).ok());
     }

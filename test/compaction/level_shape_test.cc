@@ -31,7 +31,7 @@ class LevelShapeTest : public JobTest {
     const auto levels = LevelSet().Apply({.added = {{0, std::move(slice)}}, .removed = {}});
     EXPECT_TRUE(levels.ok());
     const uint64_t size = ShapeOf(**levels, Version(0), {}, {}).levels[0].at(0).size;
-    return static_cast<double>(size) / static_cast<double>(file_.info.file_size);
+    return static_cast<double>(size) / static_cast<double>(file_.info->file_size);
   }
   double ShareOfTable(uint32_t table, bool open = true) const {
     return ShareOf(TableLowerBound(TableId(table)), TableUpperBound(TableId(table)), open);
@@ -51,7 +51,7 @@ TEST_F(LevelShapeTest, ASliceIsAsLargeAsItsBlocksWhereverItsKeysLie) {
     EXPECT_LT(ShareOfTable(table), 2 * Step());
   }
   EXPECT_EQ(ShareOf("", ""), 1.0);
-  EXPECT_EQ(ShareOf(file_.info.smallest, file_.info.largest + '\0'), 1.0);
+  EXPECT_EQ(ShareOf(file_.info->smallest, file_.info->largest + '\0'), 1.0);
   // Of a damaged file nothing else is known.
   EXPECT_LT(ShareOfTable(2, /*open=*/false), 0.1);
 }

@@ -196,8 +196,8 @@ TEST_F(JobTest, OutputsAreCutAtCutPointsEvenBetweenPassedBlocks) {
   Result<JobResult> result = world_.Merge(std::move(spec));
   ASSERT_TRUE(result.ok());
   ASSERT_EQ(result->edit.added.size(), 3u);
-  EXPECT_EQ(result->edit.added[1].file.info.smallest, Key(3, 333));
-  EXPECT_EQ(result->edit.added[2].file.info.smallest, Key(7, 700));
+  EXPECT_EQ(result->edit.added[1].file.info->smallest, Key(3, 333));
+  EXPECT_EQ(result->edit.added[2].file.info->smallest, Key(7, 700));
   EXPECT_GT(result->statistics.blocks_passed, 0u);
   EXPECT_EQ(world_.EntriesOf(), Puts(0, 1000, 5));
 }

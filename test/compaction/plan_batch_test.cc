@@ -39,7 +39,7 @@ class PlanBatchTest : public testing::Test {
   void Slice(const std::vector<LevelEdit::Added>& files) {
     LevelEdit edit;
     for (const LevelEdit::Added& whole : files) {
-      edit.removed.push_back({whole.level, whole.file.info.id, whole.file.lower});
+      edit.removed.push_back({whole.level, whole.file.info->id, whole.file.lower});
       for (uint32_t table = 1; table <= kTables; ++table) {
         const KeySpan range = RangeOf(table);
         LevelEdit::Added slice = whole;
@@ -64,7 +64,7 @@ class PlanBatchTest : public testing::Test {
         for (const FileRef& file : part.levels->level(level)) {
           const KeySpan span = SpanOf(file);
           part.plan.inputs.empty() ? part.plan.span = span : (part.plan.span.Extend(span), part.plan.span);
-          part.plan.inputs.push_back({level, file.info.id, file.lower});
+          part.plan.inputs.push_back({level, file.info->id, file.lower});
           part.plan.input_bytes += BytesWithin(file);
         }
       }
@@ -83,7 +83,7 @@ class PlanBatchTest : public testing::Test {
   }
   static size_t FilesOf(const JobResult& result) {
     std::set<ObjectId> files;
-    for (const LevelEdit::Added& added : result.edit.added) files.insert(added.file.info.id);
+    for (const LevelEdit::Added& added : result.edit.added) files.insert(added.file.info->id);
     return files.size();
   }
 
@@ -107,10 +107,10 @@ TEST_F(PlanBatchTest, NeighboursAreMergedIntoOneFileThatEachRefersToForItsRows) 
     EXPECT_TRUE(file.MayHold(Key(0, 0, table)) && file.MayHold(Key(0, 29, table)));
     EXPECT_FALSE(file.MayHold(Key(0, 0, table + 1)));
     // Not what an index block has, of which one is the whole file.
-    EXPECT_LT(BytesWithin(file), file.info.file_size / 4);
+    EXPECT_LT(BytesWithin(file), file.info->file_size / 4);
     bytes += BytesWithin(file);
   }
-  const auto all = static_cast<double>(merged->edit.added[0].file.info.file_size);
+  const auto all = static_cast<double>(merged->edit.added[0].file.info->file_size);
   EXPECT_NEAR(static_cast<double>(bytes), all, all / 8);
 }
 
@@ -162,7 +162,7 @@ TEST_F(PlanBatchTest, ItGrowsFromTheMostUrgentUntilThereIsEnoughToDo) {
   for (uint64_t round = 1; round <= 3; ++round) Flush(0, 30, round);
   const std::vector<RangePlan> due = AllDue();
   uint64_t all = 0;
-  for (const FileRef& file : due[0].levels->level(0)) all += file.info.file_size;
+  for (const FileRef& file : due[0].levels->level(0)) all += file.info->file_size;
   const std::vector<RangePlan> quarter = BatchAround(due, 20, all / 4, UINT64_MAX);
   EXPECT_NEAR(static_cast<double>(quarter.size()), kTables / 4.0, 2);
   EXPECT_EQ(quarter.front().range, RangeOf(21));

@@ -79,6 +79,7 @@ TEST(ManifestTest, FilesAndBoundsAreWrittenOnceHoweverManyRangesReferToThem) {
   const Result<Manifest> read = DecodeManifest(bytes);
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   ExpectSame(*read, manifest);
+  EXPECT_EQ(&*read->files[0].info, &*read->files[20].info);  // Nor are they in memory.
   ExpectSame(*DecodeManifest(EncodeManifest(Manifest())), Manifest());
   // Just behind the longest key.
   Manifest longest;

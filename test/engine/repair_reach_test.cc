@@ -6,11 +6,11 @@ namespace partita {
 namespace {
 
 FileMeta FileWith(std::string first, std::string last, uint64_t version_max) {
-  FileMeta file;
-  file.info.smallest = std::move(first);
-  file.info.largest = std::move(last);
-  file.info.version_max = Version(version_max);
-  return file;
+  TableInfo info;
+  info.smallest = std::move(first);
+  info.largest = std::move(last);
+  info.version_max = Version(version_max);
+  return {.info = std::move(info)};
 }
 
 Manifest OfShard(uint32_t shard, std::vector<FileMeta> files) {

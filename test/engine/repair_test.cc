@@ -223,15 +223,15 @@ TEST_F(RepairTest, WhatARangeBroughtAlongIsFlushedAsNewerThanItsOwnersFiles) {
     const auto manifest = DecodeManifest(value->value.bytes);
     EXPECT_TRUE(manifest.ok()) << manifest.status().ToString();
     return *std::max_element(manifest->files.begin(), manifest->files.end(),
-                             [](const FileMeta& a, const FileMeta& b) { return a.info.id < b.info.id; });
+                             [](const FileMeta& a, const FileMeta& b) { return a.info->id < b.info->id; });
   };
-  const Version before = newest_of().info.version_max;
+  const Version before = newest_of().info->version_max;
   SimRuntime runtime(NextLife(), *disk_);
   auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
   ASSERT_TRUE(opened.ok()) << opened.status().ToString();
   ASSERT_TRUE(runtime.RunToEnd((*opened)->FlushMemtables()).ok());
   ASSERT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
-  EXPECT_GT(newest_of().info.version_max, before);
+  EXPECT_GT(newest_of().info->version_max, before);
 }
 
 // Both faults are listed: without the catalog manifests may not say what counts, but do say what there was.

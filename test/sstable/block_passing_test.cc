@@ -87,11 +87,13 @@ class BlockPassingTest : public testing::Test {
     LevelEdit edit;
     edit.added.push_back({.level = static_cast<uint32_t>(level), .file = {}});
     FileRef& damaged = edit.added.back().file;
-    damaged.info.id = ObjectId(++last_id_);
-    damaged.info.smallest = K(first);
-    damaged.info.largest = K(last);
+    TableInfo info;
+    info.id = ObjectId(++last_id_);
+    info.smallest = K(first);
+    info.largest = K(last);
+    damaged.info = std::move(info);
     damaged.upper = std::move(upper);
-    damaged.damage = Status::Corruption("gone");
+    damaged.damage = std::make_shared<const Status>(Status::Corruption("gone"));
     set_ = *set_->Apply(edit);
   }
   // Neighbouring keys, each with its own number.
@@ -382,7 +384,7 @@ TEST_F(BlockPassingTest, ManyFilesBesideOneCostItNothingForEachBlock) {
   const NumberIn predicate(1'000'000, 1'000'000);
   const std::vector<FileRef>& files = set_->level(0);
   const auto self = std::find_if(files.begin(), files.end(),
-                                 [](const FileRef& file) { return file.info.version_max == Version(11); });
+                                 [](const FileRef& file) { return file.info->version_max == Version(11); });
   FilesBeneath beneath(*set_, 0, &*self, predicate);
   EXPECT_FALSE(beneath.nothing());
   for (size_t block = 0; block < 10; ++block) {
@@ -524,7 +526,7 @@ TEST_F(BlockPassingPropertyTest, ScansFindWhatMatchesAndTheTestWouldSeeOneThatFo
 // clipped file still has.
 TEST_F(BlockPassingTest, MilestonesInFrontOfAClippedFileKeepToItsBounds) {
   Add(1, Rows(0, 100, 10));
-  const ObjectId wide = set_->level(1)[0].info.id;
+  const ObjectId wide = set_->level(1)[0].info->id;
   set_ = std::make_shared<LevelSet>();
   entries_.clear();
   Refer(1, wide, K(10), K(50));

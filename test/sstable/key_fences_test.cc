@@ -13,7 +13,7 @@ namespace {
 
 size_t CountUpTo(const std::vector<std::string>& keys, const std::string& key) {
   const auto key_at = [&](size_t i) -> std::string_view { return keys[i]; };
-  return KeyFences(keys.size(), key_at).CountUpTo(key, key_at);
+  return KeyFences(keys.size(), key_at).CountUpTo(key, [&](size_t i) { return keys[i] <= key; });
 }
 
 size_t Expected(const std::vector<std::string>& keys, const std::string& key) {

@@ -17,17 +17,27 @@ using ::testing::IsEmpty;
 
 FileRef FileBetween(std::string smallest, std::string largest, std::string lower = "",
                     std::string upper = "") {
+  TableInfo info;
+  info.smallest = std::move(smallest);
+  info.largest = std::move(largest);
   FileRef file;
-  file.info.smallest = std::move(smallest);
-  file.info.largest = std::move(largest);
+  file.info = std::move(info);
   file.lower = std::move(lower);
   file.upper = std::move(upper);
   return file;
 }
 
+// Empty: there is none.
+std::string EndOfInterval(const Level0Intervals& intervals, std::string_view user_key) {
+  const Level0Intervals::Bound* end = intervals.EndOfInterval(user_key);
+  if (end == nullptr) return "";
+  return end->is_behind ? std::string(end->key) + '\0' : std::string(end->key);
+}
+
 TEST(Level0IntervalsTest, FilesThatReachAKey) {
-  const Level0Intervals intervals(
-      {FileBetween("c", "jz"), FileBetween("a", "ez"), FileBetween("f", "z", "", "p")});
+  const std::vector<FileRef> files{FileBetween("c", "jz"), FileBetween("a", "ez"),
+                                   FileBetween("f", "z", "", "p")};
+  const Level0Intervals intervals(files);
   EXPECT_THAT(intervals.FilesAt(""), IsEmpty());
   EXPECT_THAT(intervals.FilesAt("a"), ElementsAre(1));
   EXPECT_THAT(intervals.FilesAt("c"), ElementsAre(0, 1));
@@ -43,19 +53,23 @@ TEST(Level0IntervalsTest, FilesThatReachAKey) {
   EXPECT_THAT(intervals.FilesIn("q", ""), IsEmpty());
   EXPECT_THAT(intervals.FilesIn("d", "d"), IsEmpty());
   EXPECT_THAT(intervals.FilesIn("l", "d"), IsEmpty());
-  EXPECT_EQ(intervals.EndOfInterval(""), "a");
-  EXPECT_EQ(intervals.EndOfInterval("d"), std::string("ez\0", 3));
-  EXPECT_EQ(intervals.EndOfInterval("f"), std::string("jz\0", 3));
-  EXPECT_EQ(intervals.EndOfInterval("k"), "p");
-  EXPECT_EQ(intervals.EndOfInterval("p"), "");
-  EXPECT_EQ(Level0Intervals().EndOfInterval("a"), "");
+  EXPECT_EQ(EndOfInterval(intervals, ""), "a");
+  EXPECT_EQ(EndOfInterval(intervals, "d"), std::string("ez\0", 3));
+  EXPECT_EQ(EndOfInterval(intervals, "f"), std::string("jz\0", 3));
+  EXPECT_EQ(EndOfInterval(intervals, "k"), "p");
+  EXPECT_EQ(EndOfInterval(intervals, "p"), "");
+  EXPECT_EQ(EndOfInterval(Level0Intervals(), "a"), "");
   EXPECT_THAT(Level0Intervals().FilesAt("a"), IsEmpty());
   EXPECT_THAT(Level0Intervals().FilesIn("", ""), IsEmpty());
 }
 
 TEST(Level0IntervalsTest, RandomFilesAreFoundAsByLookingAtEach) {
   std::mt19937_64 random(TestSeed());
-  const auto key = [&] { return std::string(1 + random() % 2, static_cast<char>('a' + random() % 12)); };
+  const auto key = [&] {
+    std::string key(1 + random() % 2, static_cast<char>('a' + random() % 12));
+    if (random() % 4 == 0) key.push_back('\0');  // Just behind another.
+    return key;
+  };
   const auto in_order = [](std::string* a, std::string* b) {
     if (*b < *a) std::swap(*a, *b);
   };
@@ -81,7 +95,7 @@ TEST(Level0IntervalsTest, RandomFilesAreFoundAsByLookingAtEach) {
         if (files[file].OverlapsBounds(at, upper)) over.push_back(file);
       }
       EXPECT_THAT(intervals.FilesAt(at), ElementsAreArray(here));
-      const std::string end(intervals.EndOfInterval(at)), next = key();
+      const std::string end = EndOfInterval(intervals, at), next = key();
       ASSERT_TRUE(end.empty() || end > at);
       if (next >= at && (end.empty() || next < end))
         EXPECT_THAT(intervals.FilesAt(next), ElementsAreArray(here));

@@ -65,7 +65,7 @@ TEST_F(LevelSetTest, LevelZeroIsDecidedByVersionsNotByFileNumbers) {
   LevelSet empty;
   auto set = With(
       empty, {{0, File(9, Run(0, 10, 100))}, {0, File(3, Run(5, 15, 200))}, {0, File(5, Run(0, 3, 150))}});
-  EXPECT_EQ(set->level(0)[0].info.id, ObjectId(3));  // Newest first, though its number is the least.
+  EXPECT_EQ(set->level(0)[0].info->id, ObjectId(3));  // Newest first, though its number is the least.
   EXPECT_EQ(VersionOf(*set, K(7)), 200u);
   EXPECT_EQ(VersionOf(*set, K(1)), 150u);
   EXPECT_EQ(VersionOf(*set, K(4)), 100u);
@@ -191,7 +191,7 @@ TEST_F(LevelSetTest, APartitionThatNoFileHoldsIsTold) {
   EXPECT_FALSE(may_hold(*bounded, "p1020"));
   FileRef damaged = Ref(2, "", "");
   damaged.table = nullptr;
-  damaged.damage = Status::Corruption("planted");
+  damaged.damage = std::make_shared<const Status>(Status::Corruption("planted"));
   auto broken = With(LevelSet(), {{2, damaged}});
   EXPECT_TRUE(may_hold(*broken, "p1001"));
   EXPECT_FALSE(may_hold(*broken, "q"));
@@ -266,7 +266,7 @@ TEST_F(LevelSetTest, ALevelOfDisjointFilesIsOneSortedSequence) {
 TEST_F(LevelSetTest, AFileThatCouldNotBeOpenedDamagesItsKeysOnly) {
   FileRef broken = File(1, Run(0, 10, 10));
   broken.table = nullptr;
-  broken.damage = Status::Corruption("tables/1.sst: bad footer");
+  broken.damage = std::make_shared<const Status>(Status::Corruption("tables/1.sst: bad footer"));
   auto set = With(LevelSet(), {{1, broken}, {1, File(2, Run(20, 30, 10))}, {2, File(3, Run(0, 30, 5))}});
   std::string key = K(5);
   BlockPin pin;
@@ -363,6 +363,35 @@ TEST_F(LevelSetTest, FileReferencesSurviveEncoding) {
   ByteReader too_deep(bytes);
   ReadFileMeta(&too_deep);
   EXPECT_FALSE(too_deep.ok());
+}
+
+TEST_F(LevelSetTest, LevelsThatAnEditLeavesAloneAreShared) {
+  const auto before = With(LevelSet(), {{0, File(1, Run(0, 10, 300))}, {6, File(2, Run(0, 50, 100))}});
+  const auto after = With(*before, {{0, File(3, Run(5, 15, 400))}});
+  EXPECT_EQ(before->level(0).size(), 1u);
+  EXPECT_EQ(after->level(0).size(), 2u);
+  EXPECT_EQ(&before->level(6), &after->level(6));
+  EXPECT_EQ(VersionOf(*after, K(7)), 400u);
+  EXPECT_EQ(VersionOf(*after, K(20)), 100u);
+  EXPECT_TRUE(after->CheckInvariants().ok());
+}
+
+// A store of many small tables has one for each.
+TEST_F(LevelSetTest, TakesLittleMemoryHoweverLongTheKeysOfItsFiles) {
+  std::vector<OwnedEntry> entries{Put(Key("p", std::string(2000, 'a')), 1, "v"),
+                                  Put(Key("p", std::string(2000, 'b')), 1, "v")};
+  FileRef file = File(1, entries);
+  EXPECT_LT(With(LevelSet(), {{6, file}})->memory_bytes(), 512u);
+  std::vector<LevelEdit::Added> six;
+  for (int i = 0; i < 6; ++i) {
+    TableInfo info = *file.info;
+    info.id = ObjectId(static_cast<uint64_t>(i + 1));
+    six.push_back({0, file});
+    six.back().file.info = std::move(info);
+  }
+  const size_t bytes = With(LevelSet(), std::move(six))->memory_bytes();
+  EXPECT_LT(bytes, 2048u);
+  EXPECT_GT(bytes, 6 * sizeof(FileRef));
 }
 
 }  // namespace

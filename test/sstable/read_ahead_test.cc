@@ -234,7 +234,7 @@ TEST(ReadAheadTest, ADamagedIndexOfAFileBegunAheadIsReportedWhereItIs) {
   auto files = RunBlocking(OpenAll(store, cache, /*tables=*/2));
   ASSERT_TRUE(files.ok());
   const PartHandle index = IndexRecordHandle((*files)[1].table->top_index().value(0));
-  store.bytes((*files)[1].info.id)[index.offset + index.stored_size / 2] ^= 1;
+  store.bytes((*files)[1].info->id)[index.offset + index.stored_size / 2] ^= 1;
   LateExecutor helpers;
   ReadAheadPool pool(helpers, kPoolBytes);
   auto it = CursorOver(*files, Direction::kForward, {.read_ahead = &pool});
@@ -252,7 +252,7 @@ TEST(ReadAheadTest, ADamagedIndexOfAFileBegunAheadIsReportedWhereItIs) {
     state = it->Next();
   }
   EXPECT_EQ(status.code(), Code::kCorruption);
-  EXPECT_EQ(got.size(), (*files)[0].info.entry_count);
+  EXPECT_EQ(got.size(), (*files)[0].info->entry_count);
   EXPECT_EQ(RunBlocking(it->Fetch()).code(), Code::kCorruption);  // It stays in front of it.
   it.reset();
   RunBlocking(pool.Join());

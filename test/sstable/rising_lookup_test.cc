@@ -56,7 +56,7 @@ class RisingLookupTest : public testing::Test {
     if (!CutTo(lower, upper, &file)) return;
     if (&cache == &cache_ && random_() % 20 == 0) {
       file.table = nullptr;
-      file.damage = Status::Corruption("planted");
+      file.damage = std::make_shared<const Status>(Status::Corruption("planted"));
     }
     edit->added.push_back({level, std::move(file)});
   }
