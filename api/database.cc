@@ -339,6 +339,8 @@ DatabaseStats Database::Stats() const {
   stats.memory_budget = impl_->options.memory_bytes;
   stats.memtable_pool_bytes = impl_->store->memory_plan().memtable_bytes;
   stats.resident_set_bytes = ResidentSetBytes();
+  stats.memory_beside_cache = impl_->store->bytes_beside_cache();
+  stats.memory_beyond_budget = impl_->store->bytes_beyond_budget();
   stats.durability = stats.durability_in_force = impl_->options.durability;
   const bool given = impl_->report.volatile_storage.empty() || stats.durability != Durability::kPower;
   if (!given) stats.durability_in_force = Durability::kProcess;

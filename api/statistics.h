@@ -46,8 +46,11 @@ struct DatabaseStats {
   // bad twice, whose keys answer kCorruption; filters that were, whose tables are asked without them.
   uint64_t reads_transient = 0, damaged_parts = 0, damaged_filters = 0;
   uint64_t memory_budget = 0, memtable_pool_bytes = 0;
-  uint64_t resident_table_bytes = 0;                    // What open table files keep in memory.
-  uint64_t resident_set_bytes = 0;                      // Of the process, from the kernel.
+  uint64_t resident_table_bytes = 0;  // What open table files keep in memory.
+  uint64_t resident_set_bytes = 0;    // Of the process, from the kernel.
+  // What ranges, names and open table files keep in memory, for which the cache is smaller; and what of it is
+  // more than the cache could give, so that the process takes as much more than the budget.
+  uint64_t memory_beside_cache = 0, memory_beyond_budget = 0;
   Durability durability = Durability::kPower;           // Of tables made without their own,
   Durability durability_in_force = Durability::kPower;  // and what it comes to on this disk.
   bool catalog_in_doubt = false;  // How the last change of a table ended is not known yet.

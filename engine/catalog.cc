@@ -6,6 +6,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/base/coding.h"
+#include "engine/base/heap_bytes.h"
 #include "engine/base/user_key.h"
 #include "engine/range_search.h"
 
@@ -199,6 +200,23 @@ size_t Catalog::AttributesSize() const {
   for (const TablePtr& table : tables) size += table->attributes ? table->attributes->size() : 0;
   for (const AccountDescriptor& account : accounts) size += account.attributes->size();
   return size;
+}
+
+size_t Catalog::RangesMemory() const {
+  size_t bytes = HeapBytes(ranges);
+  for (const RangeDescriptor& range : ranges) bytes += HeapBytes(range.lower) + HeapBytes(range.upper);
+  return bytes;
+}
+
+size_t Catalog::TablesMemory() const {
+  constexpr size_t kDescriptor = HeapBytes(kSharedCounts + sizeof(TableDescriptor));
+  constexpr size_t kAttributes = HeapBytes(kSharedCounts + sizeof(std::string));
+  size_t bytes = HeapBytes(tables);
+  for (const TablePtr& table : tables) {
+    bytes += kDescriptor + HeapBytes(table->account) + HeapBytes(table->name);
+    if (table->attributes != nullptr) bytes += kAttributes + HeapBytes(*table->attributes);
+  }
+  return bytes;
 }
 
 void Catalog::AssignRanges(uint32_t shards) {

@@ -102,6 +102,9 @@ struct Catalog {
   void SetAccountAttributes(std::string_view account, std::string bytes);
   // Bytes of all attributes.
   size_t AttributesSize() const;
+  // What the ranges take of memory, and the tables with their names and attributes.
+  size_t RangesMemory() const;
+  size_t TablesMemory() const;
 
   // Gives every range an owner below `shards` again, keeping ranges whole (F67).
   void AssignRanges(uint32_t shards);

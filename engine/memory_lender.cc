@@ -73,6 +73,11 @@ void MemoryLender::Leave(size_t bytes) {
   cache_->Withhold(resident - std::min(lent, resident));
 }
 
+size_t MemoryLender::bytes_beyond() const {
+  const size_t resident = cache_->resident_bytes();
+  return resident - std::min(resident, memtable_bytes_ - left_bytes() + cache_->WithheldMax());
+}
+
 // A step before what is left is used up, or what is touched; of the latter once only until more is.
 void MemoryLender::TellAbove() {
   const size_t ready = touching_is_due_.load() ? left_bytes() : std::min(left_bytes(), touched_bytes_);

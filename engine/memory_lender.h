@@ -18,8 +18,8 @@ namespace partita {
 // should they pass it before that was done, whoever made them pass takes it back, so that both together pass
 // the budget by no more than what is written meanwhile. What was taken back is lent again once memtables were
 // quiet for so long: bursts do not empty the cache over and over, nor touch fresh memory each time. What open
-// tables keep beside the cache is taken out of what is lent, and what is above that out of the cache's own
-// part, down to an eighth.
+// tables, ranges and names keep beside the cache is taken out of what is lent, and what is above that out of
+// the cache's own part, down to an eighth; there it ends, and what is beyond is told.
 //
 // Of what memtables are left, two steps more than they use are touched in the background as well, and of the
 // cache as much as data could fill: else whoever writes or reads would wait for the kernel to find and clear
@@ -54,6 +54,10 @@ class MemoryLender {
   void NoteTouched();
   // Look or TakeBack were called, and NoteTouched was not since.
   bool IsTouchingDue() const { return touching_is_due_.load(); }
+
+  // What is kept beside the cache (BlockCache::CountResident) and is more than could be taken out of it: the
+  // process is beyond its budget by as much.
+  size_t bytes_beyond() const;
 
   // What memtables are left.
   size_t left_bytes() const { return left_bytes_.load(std::memory_order_relaxed); }

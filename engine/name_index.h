@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/heap_bytes.h"
 #include "engine/catalog.h"
 
 namespace partita {
@@ -20,6 +21,8 @@ class NameIndex {
   TablePtr FindTable(std::string_view account, std::string_view name) const;
   bool IsInDoubt(std::string_view account, std::string_view name) const;
   Attributes AccountAttributes(std::string_view account) const;
+  // Beside the tables themselves, which the catalog has.
+  size_t memory_bytes() const { return HeapBytes(tables_) + HeapBytes(slots_); }
   // At most `limit` tables of the account, by name ignoring case, from `from` on. Also what is in doubt, as
   // it was.
   std::vector<TablePtr> ListTables(std::string_view account, std::string_view from, size_t limit) const;

@@ -499,10 +499,11 @@ class Shard {
   std::atomic<uint64_t> base_bytes_{0};  // Of the levels that level 0 is merged into, of all ranges.
   FlushRate flush_rate_;
   std::atomic<uint64_t> seek_bytes_{0};  // Of level 0, by scans.
-  // Held by who stores what is behind in a view: debt_nanos_per_kib_, debt_bytes_, base_bytes_, and the
-  // pacer's pressure with them.
+  // Held by who stores what is behind in a view: debt_nanos_per_kib_, debt_bytes_, base_bytes_, the pacer's
+  // pressure with them, and range_bytes_.
   std::mutex debt_mutex_;
   uint64_t debt_as_of_ = 0;                      // That view's structure counter.
+  ResidentBytes range_bytes_{context_.cache};    // What that view's ranges and their references take.
   std::atomic<uint64_t> debt_nanos_per_kib_{0};  // Above 0 compactions run at ordinary priority.
   std::mutex set_aside_mutex_;
   // Inputs that could not be read: not compacted again (F46), but once where their range was cut or joined

@@ -5,6 +5,7 @@
 #include "compaction/plan_batch.h"
 #include "engine/base/assert.h"
 #include "engine/base/coding.h"
+#include "engine/base/heap_bytes.h"
 #include "engine/base/memory_budget.h"
 #include "engine/base/user_key.h"
 #include "engine/foreign_bytes.h"
@@ -90,8 +91,11 @@ void Shard::UpdateDebt(const ReadView& view) {
   const PickerOptions picker = Picker();
   uint64_t debt_nanos = 0;
   uint64_t pending = 0, base_bytes = 0;
+  uint64_t range_bytes = HeapBytes(view.ranges);
   for (const RangeView& range : view.ranges) {
+    range_bytes += HeapBytes(range.lower) + HeapBytes(range.upper);
     if (range.levels->empty()) continue;
+    range_bytes += range.levels->memory_bytes();
     LevelShape shape = ShapeOfRange(range);
     CompactionDebt debt = DebtOf(shape, picker);
     pending += debt.pending_bytes;
@@ -105,6 +109,7 @@ void Shard::UpdateDebt(const ReadView& view) {
   const std::lock_guard lock(debt_mutex_);
   if (view.structure_counter < debt_as_of_) return;  // A newer view's stands.
   debt_as_of_ = view.structure_counter;
+  range_bytes_.Set(range_bytes);
   base_bytes_.store(base_bytes, std::memory_order_relaxed);
   debt_bytes_.store(pending, std::memory_order_relaxed);
   debt_nanos_per_kib_.store(debt_nanos, std::memory_order_relaxed);

@@ -211,6 +211,10 @@ class Store {
   const HeatHistory& heat_history() const { return heat_history_; }
   LoadSampler::Statistics LoadStatistics() { return load_.statistics(); }
   CacheStatistics CacheStats() const { return cache_->statistics(); }
+  // What ranges, names and open tables keep beside the cache, which is smaller for it; and what is beyond
+  // that, since there was no more to take.
+  uint64_t bytes_beside_cache() const { return cache_->resident_bytes(); }
+  uint64_t bytes_beyond_budget() const { return memory_lender_->bytes_beyond(); }
   const TimedWaits& waits() const { return *waits_; }
   const ReadFaults& read_faults() const { return cache_->faults(); }
   const MemoryPlan& memory_plan() const { return memory_plan_; }
@@ -353,6 +357,7 @@ class Store {
   ScanAhead::Slots scans_ahead_{1};
   std::unique_ptr<ChunkPool> memtable_pool_;
   std::unique_ptr<MemoryLender> memory_lender_;
+  std::unique_ptr<ResidentBytes> catalog_bytes_;  // What the catalog takes, and what is published of it.
   std::unique_ptr<FlushLanes> flush_lanes_;
   uint64_t opened_ns_ = 0;
   uint64_t lent_second_ = 0;  // On shard 0's worker.

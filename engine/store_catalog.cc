@@ -254,7 +254,11 @@ void Store::PublishCatalogLocked() {
     map->in_doubt = TableLowerBound(in_doubt->id);
   }
   routes_.Publish(std::move(map));
-  names_.Publish(std::make_unique<const NameIndex>(catalog_, in_doubt));
+  auto names = std::make_unique<const NameIndex>(catalog_, in_doubt);
+  constexpr size_t kCopiesOfRanges = 2;  // The catalog's and the map's.
+  catalog_bytes_->Set(kCopiesOfRanges * catalog_.RangesMemory() + catalog_.TablesMemory() +
+                      names->memory_bytes());
+  names_.Publish(std::move(names));
 }
 
 // A new table needs none of the shards that are not served.

@@ -91,10 +91,12 @@ Status Store::DeriveSizes() {
                  DeriveMemoryPlan(options_.memory_bytes, options_.shards, options_.host_memory_bytes));
   memory_plan_ = plan;
   memtable_pool_ = std::make_unique<ChunkPool>(plan.memtable_bytes, [this] { WakeLender(); });
+  catalog_bytes_.reset();
   cache_ = std::make_unique<BlockCache>(plan.cache_bytes, plan.cache_bytes + MemoryLender::LentMax(plan));
   waits_ = std::make_unique<TimedWaits>(runtime_.shard_executor(ShardId(0)), options_.io_deadline_ns);
   cache_->set_waits(waits_.get());
   memory_lender_ = std::make_unique<MemoryLender>(plan, memtable_pool_.get(), cache_.get());
+  catalog_bytes_ = std::make_unique<ResidentBytes>(*cache_);
   flush_lanes_ = std::make_unique<FlushLanes>(options_.shards);
   const size_t read_ahead_bytes = std::min(plan.request_bytes / kReadAheadShare, kReadAheadBytesMax);
   const size_t scan_ahead_bytes = std::min(plan.request_bytes / kScanAheadShare, kReadAheadBytesMax);

@@ -401,15 +401,9 @@ void BlockCache::Resize(uint64_t capacity_bytes) {
 
 // In frames that nobody fills. Partitions have one in turns, so that they stay of one size.
 void BlockCache::Withhold(uint64_t bytes) {
-  const Partition& any = *partitions_.front();
-  const uint64_t granules = std::min(kWithheldGranules, any.GranulesMax());
-  const uint64_t granules_left = any.arena.granules() / kWithheldRest;
+  const uint64_t granules = GranulesOfWithheld();
   const uint64_t frame_bytes = granules * FrameArena::kGranule;
-  uint64_t frames = 0;
-  if (granules > 0) {
-    const uint64_t most = (any.arena.granules() - granules_left) / granules * partitions_.size();
-    frames = std::min(bytes / frame_bytes, most);
-  }
+  const uint64_t frames = granules == 0 ? 0 : std::min(bytes, WithheldMax()) / frame_bytes;
   while (withheld_.size() > frames) withheld_.pop_back();
   withheld_bytes_.store(frames * frame_bytes, std::memory_order_relaxed);  // From here on nobody touches it.
   while (withheld_.size() < frames) {
@@ -421,6 +415,18 @@ void BlockCache::Withhold(uint64_t bytes) {
     withheld_.push_back(FrameAt(partition, first, frame_bytes));
   }
   withheld_bytes_.store(withheld_.size() * frame_bytes, std::memory_order_relaxed);
+}
+
+uint64_t BlockCache::GranulesOfWithheld() const {
+  return std::min(kWithheldGranules, partitions_.front()->GranulesMax());
+}
+
+uint64_t BlockCache::WithheldMax() const {
+  const uint64_t granules = GranulesOfWithheld();
+  if (granules == 0) return 0;
+  const uint64_t of_partition = partitions_.front()->arena.granules();
+  const uint64_t frames = (of_partition - of_partition / kWithheldRest) / granules;
+  return frames * granules * partitions_.size() * FrameArena::kGranule;
 }
 
 bool BlockCache::TouchNext(uint64_t bytes) {

@@ -113,7 +113,7 @@ class BlockCache {
   bool TryReservePlaces(uint64_t bytes);
   void GiveBackPlaces(uint64_t bytes) { places_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
-  // What open tables keep in memory beside the cache: top indexes and filters.
+  // What is kept in memory beside the cache, and taken out of it (ResidentBytes, memory_lender.h).
   void CountResident(int64_t bytes) {
     resident_bytes_.fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);
   }
@@ -178,6 +178,8 @@ class BlockCache {
   // itself some again. What has a pin stays, to be tried again. One call at a time, beside all others but
   // Resize.
   void Withhold(uint64_t bytes);
+  // The most that it withholds.
+  uint64_t WithheldMax() const;
 
   // Touches a huge page of what has not been used so far (large_memory.h): of the index, or of the first
   // `bytes` of frames; of these none while some are withheld. False: there is none. One call at a time,
@@ -204,6 +206,7 @@ class BlockCache {
   struct Partition;
   struct Counters;
 
+  uint64_t GranulesOfWithheld() const;  // Of a frame.
   // A row lies in the partition of its block, which leaves it there.
   uint32_t PartitionAt(const BlockKey& key, uint64_t hash) const;
   Partition& PartitionOf(const BlockKey& key, uint64_t hash) const {
@@ -229,6 +232,26 @@ class BlockCache {
   std::atomic<uint64_t> resident_bytes_{0};
   ReadFaults faults_;
   TimedWaits* waits_ = nullptr;
+};
+
+// What its owner keeps in memory beside a cache: the tops of an open table's indexes and its filters, a
+// shard's ranges, names. Counted by the cache, which outlives it. One call at a time.
+class ResidentBytes {
+ public:
+  explicit ResidentBytes(BlockCache& cache) : cache_(cache) {}
+  ~ResidentBytes() { Set(0); }
+  ResidentBytes(const ResidentBytes&) = delete;
+  ResidentBytes& operator=(const ResidentBytes&) = delete;
+
+  void Set(uint64_t bytes) {
+    cache_.CountResident(static_cast<int64_t>(bytes) - static_cast<int64_t>(bytes_));
+    bytes_ = bytes;
+  }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  BlockCache& cache_;
+  uint64_t bytes_ = 0;
 };
 
 class BlockFrame {

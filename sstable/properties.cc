@@ -1,5 +1,7 @@
 #include "sstable/properties.h"
 
+#include "engine/base/heap_bytes.h"
+
 namespace partita {
 
 void AppendProperties(std::string* out, const TableProperties& p) {
@@ -15,6 +17,13 @@ void AppendProperties(std::string* out, const TableProperties& p) {
   AppendVarint(out, p.zone_properties.size());
   for (const std::string& name : p.zone_properties) AppendBytes(out, name);
   AppendZoneMap(out, p.zones);
+}
+
+size_t TableProperties::memory_bytes() const {
+  size_t bytes = HeapBytes(info.smallest) + HeapBytes(info.largest) + HeapBytes(zones.zones);
+  bytes += HeapBytes(zone_properties);
+  for (const std::string& name : zone_properties) bytes += HeapBytes(name);
+  return bytes;
 }
 
 Result<TableProperties> DecodeProperties(std::string_view content) {

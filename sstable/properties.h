@@ -35,6 +35,8 @@ struct TableProperties {
   std::vector<std::string> zone_properties;
   ZoneMap zones;
 
+  size_t memory_bytes() const;  // Of the heap.
+
   friend bool operator==(const TableProperties&, const TableProperties&) = default;
 };
 

@@ -6,6 +6,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/base/checksum.h"
+#include "engine/base/heap_bytes.h"
 #include "engine/base/timed_waits.h"
 #include "sstable/cached_rows.h"
 #include "sstable/read_ahead_pool.h"
@@ -54,17 +55,15 @@ Status OnlyDeadline(const Status& status) {
 }  // namespace
 
 TableReader::TableReader(std::shared_ptr<ObjectReader> object, BlockCache& cache, StoreId store)
-    : object_(std::move(object)), cache_(cache), store_(store), places_(cache) {}
-
-TableReader::~TableReader() { cache_.CountResident(-static_cast<int64_t>(resident_bytes_)); }
+    : object_(std::move(object)), cache_(cache), store_(store), places_(cache), resident_(cache) {}
 
 void TableReader::SetMarks(std::vector<SizeMark> marks) {
   marks_ = std::move(marks);
+  marks_.shrink_to_fit();
   is_marked_ = true;
-  uint64_t bytes = marks_.capacity() * sizeof(SizeMark);
-  for (const SizeMark& mark : marks_) bytes += mark.key.size();
-  resident_bytes_ += bytes;
-  cache_.CountResident(static_cast<int64_t>(bytes));
+  uint64_t bytes = HeapBytes(marks_);
+  for (const SizeMark& mark : marks_) bytes += HeapBytes(mark.key);
+  resident_.Set(resident_.bytes() + bytes);
 }
 
 std::optional<TableReader::SizeMark> TableReader::Marked(std::string_view key) const {
@@ -116,10 +115,9 @@ Task<Result<std::shared_ptr<TableReader>>> TableReader::Open(ObjectStore& store,
   PARTITA_CO_TRY(co_await reader->OpenFilter(tail, footer.partition_filter, &reader->partition_filter_));
   const TableProperties& properties = reader->properties_;
   reader->asks_partition_first_ = properties.key_count / kKeysAPartitionMin >= properties.partition_count;
-  reader->resident_bytes_ = sizeof(TableReader) + reader->top_index_content_.size() +
-                            reader->data_blocks_before_.size() * sizeof(uint64_t) +
-                            reader->key_filter_.memory_bytes() + reader->partition_filter_.memory_bytes();
-  cache.CountResident(static_cast<int64_t>(reader->resident_bytes_));
+  reader->resident_.Set(sizeof(TableReader) + properties.memory_bytes() +
+                        HeapBytes(reader->top_index_content_) + HeapBytes(reader->data_blocks_before_) +
+                        reader->key_filter_.memory_bytes() + reader->partition_filter_.memory_bytes());
   co_return reader;
 }
 

@@ -69,7 +69,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // truncated, foreign, swapped or rotted files, kUnsupported for newer formats (F66).
   static Task<Result<std::shared_ptr<TableReader>>> Open(ObjectStore& store, BlockCache& cache,
                                                          StoreId store_id, ObjectId id);
-  ~TableReader();
+  ~TableReader() = default;
   TableReader(const TableReader&) = delete;
   TableReader& operator=(const TableReader&) = delete;
 
@@ -78,7 +78,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   const Footer& footer() const { return footer_; }
   const std::string& name() const { return object_->name(); }
   // Memory that this reader holds outside the cache.
-  uint64_t resident_bytes() const { return resident_bytes_; }
+  uint64_t resident_bytes() const { return resident_.bytes(); }
 
   // False: surely no entry of this key, or of any key of this partition, is in the file.
   bool MayContainKey(const KeyHash& hash) const { return key_filter_.MayContain(hash.key); }
@@ -245,7 +245,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   FuseFilter key_filter_;
   FuseFilter partition_filter_;
   bool asks_partition_first_ = false;
-  uint64_t resident_bytes_ = 0;
+  ResidentBytes resident_;
   std::vector<SizeMark> marks_;
   bool is_marked_ = false;
 };

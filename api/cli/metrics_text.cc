@@ -290,6 +290,11 @@ std::string MetricsText(const ServerMetrics& metrics) {
   out.Gauge("memtable_pool_bytes", "Room for memtables.", stats.memtable_pool_bytes);
   out.Gauge("table_index_bytes", "Of open tables, held outside the room for blocks.",
             stats.resident_table_bytes);
+  out.Gauge("beside_cache_bytes",
+            "Ranges, names, and the former: what the room for blocks is smaller by, as far as it can be.",
+            stats.memory_beside_cache);
+  out.Gauge("beyond_budget_bytes", "What of these found no room, and is beyond the memory budget.",
+            stats.memory_beyond_budget);
   out.Family("throttled_calls_total", "counter",
              "Calls refused, by the throughput target that was exceeded.");
   out.Sample(stats.throttled_by_partition, Label("by", "partition"));

@@ -163,6 +163,10 @@ void AnnounceStore(const Database& database, const StoreFlags& store, std::ostre
     out << "  disk full   only deletes are accepted until the store has " << FormatBytes(stats.reserve_wanted)
         << " in reserve again\n";
   }
+  if (const uint64_t beyond = database.Stats().memory_beyond_budget; beyond > 0) {
+    out << "  beyond      tables take " << FormatBytes(beyond)
+        << " more than --memory has room for, and the process will take as much more\n";
+  }
   if (const ThroughputTargets targets = database.throughput_targets(); !targets.IsOff()) {
     out << "  throughput  " << ThroughputLine(targets) << "\n";
   }

@@ -115,6 +115,11 @@ Report DescribeStats(const DatabaseStats& stats, const std::string& directory) {
   report.Add("cache_hits", stats.cache_hits);
   report.Add("cache_misses", stats.cache_misses);
   report.Add("resident_table_bytes", stats.resident_table_bytes, "top indexes and filters of open tables");
+  report.Add("beside_cache_bytes", stats.memory_beside_cache,
+             stats.memory_beyond_budget > 0
+                 ? "ranges, names, open tables: " + std::to_string(stats.memory_beyond_budget) +
+                       " more than the budget has room for; give the store more --memory"
+                 : "ranges, names, open tables: the cache is smaller for them");
   report.tables.push_back(LevelTable(stats));
   report.tables.push_back(ShardTable(stats));
   report.tables.push_back(BackgroundTable(stats));

@@ -15,14 +15,15 @@ namespace partita {
 //   as much as it asks, up to 1/4    the host: what a server holds in buffers of its connections
 //   the rest, 15/32 of 128 MiB to 1 GiB with two shards and 15/16 of 16 GiB
 //                                    block cache, index blocks included; top indexes and filters of open
-//                                    tables are taken out of what memtables lend it, and out of itself but
-//                                    for an eighth (memory_lender.h)
+//                                    tables, ranges with their references to files, and names are taken out
+//                                    of what memtables lend it, and out of itself but for an eighth
+//                                    (memory_lender.h)
 //
 // Memtables get much because each doubling saves a share of the merge into level 1; the cache gets
 // most because a miss costs fifty microseconds, and what memtables leave idle as well (memory_lender.h).
 //
 // Beside the budget stands the fixed part, which no option changes: program text, thread stacks,
-// rings, catalog, counters, the mapped ends of the logs. The resident set stays within 5 % of budget_bytes,
+// rings, counters, the mapped ends of the logs. The resident set stays within 5 % of budget_bytes,
 // plus fixed_bytes.
 struct MemoryPlan {
   size_t budget_bytes = 0;

@@ -44,6 +44,8 @@ ServerMetrics SomeMetrics() {
   metrics.database.ranges_moved = 23;
   metrics.database.ranges_failed = 24;
   metrics.database.load_samples_lost = 14;
+  metrics.database.memory_beside_cache = 31;
+  metrics.database.memory_beyond_budget = 32;
   metrics.load[static_cast<size_t>(HeatMetric::kBytes)] = 2.5;
   metrics.database.shards[1].background[1] = {99, 1.5, {7, 0.25}, {3, 0.125}};
   metrics.hottest[0] = {{.table = "Orders", .partition_key = "p", .per_second = 30}, {.per_second = 20}};
@@ -87,6 +89,8 @@ TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
   EXPECT_THAT(text, HasSubstr("partita_range_steps_total{step=\"move\"} 23\n"));
   EXPECT_THAT(text, HasSubstr("partita_range_steps_total{step=\"failed\"} 24\n"));
   EXPECT_THAT(text, HasSubstr("partita_load_samples_lost_total 14\n"));
+  EXPECT_THAT(text, HasSubstr("partita_beside_cache_bytes 31\n"));
+  EXPECT_THAT(text, HasSubstr("partita_beyond_budget_bytes 32\n"));
   EXPECT_THAT(text, HasSubstr("partita_load_per_second{of=\"bytes\"} 2.5\n"));
   EXPECT_THAT(text, HasSubstr("partita_durability_info{level=\"power\",in_force=\"process\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("partita_level_files{shard=\"1\",level=\"0\"} 5\n"));

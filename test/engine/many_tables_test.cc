@@ -105,5 +105,30 @@ TEST_F(ManyTablesTest, WhatDroppedTablesHadIsGivenBack) {
   EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
 }
 
+// So that the process keeps to its memory however many tables there are (memory_lender.h).
+TEST_F(ManyTablesTest, WhatTheyTakeIsTakenOutOfTheCache) {
+  constexpr uint64_t kOfTableMax = 800, kOfReferenceMax = 600;
+  const uint64_t made = store_->bytes_beside_cache();
+  EXPECT_GT(made, kTables * (sizeof(TableDescriptor) + 2 * sizeof(RangeDescriptor)));
+  EXPECT_LT(made, kTables * kOfTableMax);
+  constexpr int kRounds = 3;
+  for (int round = 0; round < kRounds; ++round) WriteRound(round, /*in_key_order=*/true);
+  const uint64_t written = store_->bytes_beside_cache();
+  ASSERT_EQ(References().size(), kRounds * kTables);
+  EXPECT_GT(written, made + kRounds * kTables * sizeof(FileRef));
+  EXPECT_LT(written, made + kRounds * kTables * kOfReferenceMax);
+
+  ASSERT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
+  Open();
+  EXPECT_GT(store_->bytes_beside_cache(), made + kRounds * kTables * sizeof(FileRef));
+  EXPECT_LE(store_->bytes_beside_cache(), written);
+  for (int i = 0; i < kTables; ++i)
+    ASSERT_TRUE(runtime_.RunToEnd(store_->DeleteTable("acct", "table" + std::to_string(i))).ok());
+  runtime_.AdvanceTime(60 * kNanosPerSecond);
+  EXPECT_LT(store_->bytes_beside_cache(), 10'000u);
+  EXPECT_EQ(store_->bytes_beyond_budget(), 0u);
+  EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
+}
+
 }  // namespace
 }  // namespace partita

@@ -79,7 +79,10 @@ TEST_F(MemoryLenderTest, WhatOpenTablesKeepIsTakenOutOfWhatIsLentAndThenOutOfThe
   lender_.Look(102 * kNanosPerSecond);
   EXPECT_GE(CacheMiB(), 16u / 8);
   EXPECT_LE(CacheMiB(), 16u / 4);
-  cache_.CountResident(-100 * static_cast<int64_t>(kMiB));
+  EXPECT_NEAR(static_cast<double>(lender_.bytes_beyond()) / kMiB, 100 - 28 - 14, 2);
+  cache_.CountResident(-60 * static_cast<int64_t>(kMiB));
+  EXPECT_EQ(lender_.bytes_beyond(), 0u);
+  cache_.CountResident(-40 * static_cast<int64_t>(kMiB));
   lender_.Look(103 * kNanosPerSecond);
   EXPECT_EQ(CacheMiB(), 16u + 32 - 4);
 }
