@@ -14,7 +14,7 @@ struct ShardStats {
   uint32_t shard = 0;
   uint64_t memtable_bytes = 0, memtable_entries = 0, frozen_memtables = 0;
   uint64_t log_live_bytes = 0;  // Of segments that are still needed.
-  struct Level {
+  struct Level {  // A file that several shards share, since a range moved, is of the first of them.
     uint64_t files = 0, bytes = 0, entries = 0, tombstones = 0;
   };
   std::vector<Level> levels;

@@ -231,7 +231,8 @@ class Shard {
   }
   Task<Status> Close();
 
-  ShardStatistics Statistics();
+  // Of files those that are not in `counted` yet, as shards share them; puts them in.
+  ShardStatistics Statistics(std::set<ObjectId>* counted);
   // The sizes of the tables' files, of each as often as ranges refer to it.
   void AddFileBytes(std::vector<std::pair<ObjectId, uint64_t>>* files);
   // The level sets of this moment, as a manifest without log; each file has a reference in

@@ -1,13 +1,12 @@
 #include "engine/shard_statistics.h"
 
 #include <mutex>
-#include <set>
 
 #include "engine/shard.h"
 
 namespace partita {
 
-ShardStatistics Shard::Statistics() {
+ShardStatistics Shard::Statistics(std::set<ObjectId>* counted) {
   ShardStatistics s;
   ViewPin view = views_.Pin();
   s.memtable_bytes = view->active->memory_used();
@@ -20,11 +19,10 @@ ShardStatistics Shard::Statistics() {
   s.log_live_bytes = log_->live_bytes();
   s.log_bytes = commit_log_->bytes_appended();
   s.levels.resize(kLevels);
-  std::set<ObjectId> seen;
   for (const RangeView& range : view->ranges) {
     for (size_t level = 0; level < kLevels; ++level) {
       for (const FileRef& file : range.levels->level(level)) {
-        if (!seen.insert(file.info->id).second) continue;
+        if (!counted->insert(file.info->id).second) continue;
         s.levels[level].files += 1;
         s.levels[level].bytes += file.info->file_size;
         s.levels[level].entries += file.info->entry_count;

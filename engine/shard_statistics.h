@@ -10,7 +10,7 @@ namespace partita {
 struct ShardStatistics {
   uint64_t memtable_bytes = 0, memtable_entries = 0, frozen_memtables = 0;
   uint64_t log_live_bytes = 0, log_bytes = 0;
-  struct Level {
+  struct Level {  // A file that several shards share is of the first of them.
     uint64_t files = 0, bytes = 0, entries = 0, tombstones = 0;
   };
   std::vector<Level> levels;

@@ -246,8 +246,9 @@ Task<Result<Store::VerifyResult>> Store::Verify(std::function<bool(uint64_t, uin
 
 std::vector<ShardStatistics> Store::Statistics() {
   std::vector<ShardStatistics> statistics;
+  std::set<ObjectId> counted;
   for (auto& shard : shards_) {
-    statistics.push_back(shard == nullptr ? ShardStatistics() : shard->Statistics());
+    statistics.push_back(shard == nullptr ? ShardStatistics() : shard->Statistics(&counted));
     // All of them read from the one disk.
     if (shard != nullptr && waits_->overdue() > 0) statistics.back().stalled = true;
   }

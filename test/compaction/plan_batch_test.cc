@@ -208,7 +208,7 @@ TEST_F(PlanBatchTest, OfEachKeyTheNewestIsFoundWhateverIsMergedTogether) {
     if (begin + count > files.size()) return std::optional<CompactionPlan>();
     CompactionPlan plan{.reason = PickReason::kLevel0Small, .span = SpanOf(files[begin])};
     for (size_t i = begin; i < begin + count; ++i) {
-      plan.inputs.push_back({0, files[i].info.id, files[i].lower});
+      plan.inputs.push_back({0, files[i].info->id, files[i].lower});
       plan.span.Extend(SpanOf(files[i]));
       plan.input_bytes += BytesWithin(files[i]);
     }

@@ -161,7 +161,7 @@ class BatchStore : public RangeTest {
   // to be damaged.
   void ExpectNoFileTooMuchOrTooFew(std::vector<std::string> damaged = {}) {
     std::set<std::string> named;
-    for (const FileMeta& file : References()) named.insert(ObjectPath(file.info.id));
+    for (const FileMeta& file : References()) named.insert(ObjectPath(file.info->id));
     const std::vector<std::string> there = disk_->ListFiles("tables/");
     EXPECT_EQ(std::set<std::string>(there.begin(), there.end()), named);
     const auto verified = runtime_->RunToEnd(store_->Verify({}));
@@ -252,7 +252,7 @@ TEST_P(CompactionBatchTest, WhatIsNotTheSameAnyMoreKeepsItsFilesAndTheOthersGetT
     ASSERT_TRUE(store.Open(BatchStore::kHomes).ok());
     ASSERT_TRUE(store.BeginMerge());
     std::set<ObjectId> inputs;
-    for (const FileMeta& file : store.References()) inputs.insert(file.info.id);
+    for (const FileMeta& file : store.References()) inputs.insert(file.info->id);
     ASSERT_TRUE(GetParam().make(store));
     ASSERT_TRUE(store.FinishMerge());
     std::set<ObjectId> outputs;
@@ -260,13 +260,13 @@ TEST_P(CompactionBatchTest, WhatIsNotTheSameAnyMoreKeepsItsFilesAndTheOthersGetT
       if (GetParam().partitions.contains(partition)) continue;
       for (const FileMeta& file : store.ReferencesOfRange(store.Bound(partition))) {
         EXPECT_EQ(file.level, kLevels - 1);
-        outputs.insert(file.info.id);
+        outputs.insert(file.info->id);
       }
     }
     EXPECT_EQ(outputs.size(), GetParam().partitions.size() == BatchStore::kPartitions ? 0u : 1u);
     for (const int partition : GetParam().partitions) {
       for (const FileMeta& file : store.ReferencesOfRange(store.Bound(partition)))
-        EXPECT_FALSE(outputs.contains(file.info.id));
+        EXPECT_FALSE(outputs.contains(file.info->id));
     }
     store.ExpectNoFileTooMuchOrTooFew();
     store.ExpectRows("installed");
@@ -275,7 +275,7 @@ TEST_P(CompactionBatchTest, WhatIsNotTheSameAnyMoreKeepsItsFilesAndTheOthersGetT
     store.ExpectRows("all merged");
     store.ExpectFrontRows();
     store.ExpectNoFileTooMuchOrTooFew();
-    for (const FileMeta& file : store.References()) EXPECT_FALSE(inputs.contains(file.info.id));
+    for (const FileMeta& file : store.References()) EXPECT_FALSE(inputs.contains(file.info->id));
     store.LosePower();
     ASSERT_TRUE(store.Open(BatchStore::kHomes).ok());
     store.ExpectRows("opened again");
@@ -379,8 +379,8 @@ TEST_P(DamagedBatchTest, TheOtherRangesAreMergedAndTheFileIsNamed) {
       EXPECT_EQ(std::count_if(files.begin(), files.end(), [](const FileMeta& one) { return one.level == 0; }),
                 is_damaged ? kLevel0DepthCalm : 0);
       for (const FileMeta& one : files) {
-        EXPECT_TRUE(is_damaged || one.info.id != file);
-        if (!is_damaged) outputs.insert(one.info.id);
+        EXPECT_TRUE(is_damaged || one.info->id != file);
+        if (!is_damaged) outputs.insert(one.info->id);
       }
     }
     EXPECT_EQ(outputs.size(), 3u);

@@ -97,6 +97,26 @@ TEST_F(RangeTest, ItsOneRangeATableHasWhateverTheLimitOfSplits) {
   ASSERT_TRUE(Close().ok());
 }
 
+TEST_F(RangeTest, AFileThatShardsShareIsCountedOnce) {
+  ASSERT_TRUE(Open().ok());
+  MakeTable();
+  Fill();
+  ASSERT_TRUE(runtime_->RunToEnd(store_->FlushMemtables()).ok());
+  const auto files = [this] {
+    uint64_t files = 0, entries = 0;
+    for (const ShardStatistics& shard : store_->Statistics()) {
+      for (const ShardStatistics::Level& level : shard.levels) files += level.files, entries += level.entries;
+    }
+    return std::pair(files, entries);
+  };
+  const auto before = files();
+  ASSERT_TRUE(Split(3).ok());
+  ASSERT_TRUE(Move(3, (OwnerOf(3).value + 1) % kShards).ok());
+  EXPECT_EQ(files(), before);
+  EXPECT_EQ(disk_->ListFiles("tables/").size(), before.first);
+  ASSERT_TRUE(Close().ok());
+}
+
 TEST_F(RangeTest, AMoveTakesEverythingAlong) {
   ASSERT_TRUE(Open().ok());
   MakeTable();
