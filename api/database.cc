@@ -127,7 +127,7 @@ ShardStats StatsOf(const ShardStatistics& from, uint32_t shard) {
   to.fenced = from.fenced;
   to.stalled = from.stalled;
   to.stalls = from.stalls;
-  to.flush_error = from.flush_error;
+  if (!from.flush_error.ok()) to.flush_error = from.flush_error.ToString();
   to.clock_seconds_ahead = static_cast<double>(from.clock_ticks_ahead) / kTicksPerSecond;
   return to;
 }

@@ -24,7 +24,13 @@ class HybridClock {
       : clock_(clock), last_(floor.value), boot_ticks_(clock.WallTicks() - TicksSinceBoot()) {}
 
   Version Next() {
-    const Version next(std::max(last().value + 1, NowTicks()));
+    uint64_t now = NowTicks();
+    if (now >= follow_from_) {  // Soon, so that of several small steps each is followed.
+      FollowWall();
+      now = NowTicks();
+      follow_from_ = now + kTicksPerSecond;
+    }
+    const Version next(std::max(last().value + 1, now));
     RaiseTo(next);
     return next;
   }
@@ -40,7 +46,7 @@ class HybridClock {
     return static_cast<int64_t>(std::max(last().value, NowTicks()) - clock_.WallTicks());
   }
 
-  // Re-reads the wall clock, now and then: small drift is followed, a jump beyond 5 minutes is not.
+  // Re-reads the wall clock: small drift is followed, a jump beyond 5 minutes is not.
   void FollowWall() {
     const uint64_t wall = clock_.WallTicks();
     const uint64_t now = NowTicks();
@@ -54,6 +60,7 @@ class HybridClock {
   Clock& clock_;
   std::atomic<uint64_t> last_;
   std::atomic<uint64_t> boot_ticks_;  // When the boot-time clock began.
+  uint64_t follow_from_ = 0;          // Next() looks at the wall clock then.
 };
 
 }  // namespace partita

@@ -410,6 +410,7 @@ class Shard {
   Status FlushesBehind();
   // The same, of an attempt that whoever waits for its end must hear of.
   void NoteFailedAttempt(const Status& status);
+  void Keep(const Status& status, Status* error);  // One of those that set_aside_mutex_ guards.
   // Ok as long as no attempt failed since there were `seen`.
   Status FailedSince(uint64_t seen);
   static std::vector<FileMeta> FilesOf(const ReadView& view);
@@ -454,7 +455,6 @@ class Shard {
 
   // Strand.
   std::unique_ptr<HybridClock> clock_;
-  uint64_t decisions_ = 0;
   uint64_t frozen_at_segment_ = 0;  // The log's newest segment when a memtable was frozen last.
 
   // Guarded by structure_mutex_: whoever changes what is on disk holds it from reading the view to
@@ -492,8 +492,7 @@ class Shard {
   std::atomic<uint64_t> segment_asked_{0};    // What it was last asked to say.
   std::atomic<bool> out_of_space_{false};     // The last flush or manifest save met a full disk (F54).
   std::atomic<uint64_t> failed_attempts_{0};  // Of flushes, installs and manifest saves; each is retried.
-  std::atomic<bool> flush_fails_{false}, save_fails_{false};  // Did so the last time.
-  std::atomic<uint32_t> hold_installs_{0};                    // Writers that resolved in vain twice.
+  std::atomic<uint32_t> hold_installs_{0};    // Writers that resolved in vain twice.
   std::atomic<uint64_t> writes_{0}, flushed_{0}, compactions_{0}, bytes_user_{0}, bytes_flushed_{0};
   std::atomic<uint64_t> bytes_compaction_read_{0}, bytes_compaction_written_{0}, debt_bytes_{0};
   std::atomic<uint64_t> frozen_bytes_{0};
@@ -510,8 +509,9 @@ class Shard {
   // Inputs that could not be read: not compacted again (F46), but once where their range was cut or joined
   // since.
   std::shared_ptr<const std::set<Reference>> set_aside_ = std::make_shared<const std::set<Reference>>();
-  Status last_background_error_;  // Guarded by set_aside_mutex_.
-  Version version_floor_;         // What recovery found to be exposed at most; later versions are above.
+  Status last_background_error_;     // Guarded by set_aside_mutex_.
+  Status flush_error_, save_error_;  // The same; of the last attempt, so ok once one succeeds.
+  Version version_floor_;            // What recovery found to be exposed at most; later versions are above.
   // During recovery.
   Version replayed_version_;
   uint64_t replayed_frozen_bytes_ = 0;  // Reserved by the frozen memtables.

@@ -96,8 +96,8 @@ Task<bool> Shard::FlushTaken(const MemtableRef& memtable) {
     // Who waits for the oldest does not hear of a newer one's.
     const bool is_oldest = views_.Pin()->frozen.back().table == memtable.table;
     is_oldest ? NoteFailedAttempt(flushed) : NoteBackgroundError(flushed);
+    if (is_oldest) Keep(flushed, &flush_error_);
   }
-  flush_fails_.store(!flushed.ok());
   const bool lacks_space = flushed.code() == Code::kNoSpace;
   if (lacks_space) out_of_space_.store(true);
   if (!files.ok()) flushes_.GiveBack(*memtable.table);
@@ -134,6 +134,7 @@ Task<Status> Shard::InstallFlushed() {
     install.flushed_files = std::move(next->files);
     const Status installed = co_await InstallEdit(std::move(install));
     flushes_.EndInstall();
+    Keep(installed, &flush_error_);
     PARTITA_CO_TRY(installed);
     flushed_.fetch_add(1, std::memory_order_relaxed);
   }

@@ -116,6 +116,11 @@ void Shard::NoteBackgroundError(const Status& status) {
   last_background_error_ = status;
 }
 
+void Shard::Keep(const Status& status, Status* error) {
+  std::lock_guard lock(set_aside_mutex_);
+  *error = status;
+}
+
 Status Shard::OutOfSpace() {
   std::lock_guard lock(set_aside_mutex_);
   return Status::NoSpace("shard " + std::to_string(id_.value) +
@@ -213,7 +218,7 @@ Task<Status> Shard::SaveManifest(const Manifest& manifest, bool once) {
     Status saved = co_await manifest_store_.Save(manifest);
     if (saved.ok()) break;
     NoteFailedAttempt(saved);
-    save_fails_.store(true);
+    Keep(saved, &save_error_);
     if (saved.code() == Code::kNoSpace && !once) out_of_space_.store(true);
     // Closing: what is on disk is the old manifest or the new one, and the files of both are there.
     if (once || closing_.load()) co_return saved;
@@ -222,7 +227,7 @@ Task<Status> Shard::SaveManifest(const Manifest& manifest, bool once) {
   out_of_space_.store(false);
   log_segment_.store(manifest.log_segment);
   replay_from_ = manifest.replay_from;
-  save_fails_.store(false);
+  Keep(Status(), &save_error_);
   co_return Status();
 }
 

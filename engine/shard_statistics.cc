@@ -47,10 +47,8 @@ ShardStatistics Shard::Statistics(std::set<ObjectId>* counted) {
   s.stalled = commit_log_->stalled();
   s.stalls = commit_log_->stalls();
   s.clock_ticks_ahead = clock_->TicksAhead();
-  if (flush_fails_.load() || save_fails_.load()) {
-    std::lock_guard lock(set_aside_mutex_);
-    s.flush_error = last_background_error_.message();
-  }
+  std::lock_guard lock(set_aside_mutex_);
+  s.flush_error = flush_error_.ok() ? save_error_ : flush_error_;
   return s;
 }
 

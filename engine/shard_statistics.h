@@ -1,9 +1,9 @@
 #pragma once
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "engine/background_meter.h"
+#include "engine/base/status.h"
 
 namespace partita {
 
@@ -25,8 +25,9 @@ struct ShardStatistics {
   uint64_t stalls = 0;   // Of the log, since the store was opened.
   // By how much what is written now is stamped ahead of the wall clock; below 0: behind it.
   int64_t clock_ticks_ahead = 0;
-  // Why memtables cannot be flushed, or the manifest not be saved, which is tried again; empty: they can.
-  std::string flush_error;
+  // Why the oldest memtable cannot be flushed, or the manifest not be saved, which is tried again. Ok: they
+  // can.
+  Status flush_error;
 };
 
 }  // namespace partita

@@ -297,7 +297,6 @@ void Shard::Accept(WriteBatch* batch, const ReadView& view) {
     if (!memtable.empty() && view.frozen.size() < 2) FreezeActive();
     return;
   }
-  if ((++decisions_ & 1023) == 0) clock_->FollowWall();
   Version version = clock_->Next();
   SetBatchVersion(batch->payload, version);
   Result<BatchRecordReader> reader = BatchRecordReader::Open(batch->payload_view);

@@ -52,7 +52,7 @@ void AddServe(CLI::App& app, Words* words) {
       "connection.\n\n"
       "SIGTERM or Ctrl-C: requests in flight end, the store is flushed, exit code 0; a second one ends it "
       "at\n"
-      "once. SIGHUP: reads the settings file anew: certificate, access log (each opened anew in any case) "
+      "once. SIGHUP: reads the settings file anew: certificate, access log (each read anew in any case) "
       "and\n"
       "throughput are in force at once, and it says what else has changed, for the next start. A rule for "
       "an\n"

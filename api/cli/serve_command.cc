@@ -230,11 +230,12 @@ Result<std::string> Serving::Reload() {
   if (access_log_ != nullptr && !wanted.access_log.empty()) {
     PARTITA_TRY(access_log_->Reopen(wanted.access_log));
   }
-  if (certificate != nullptr) tls_->Use(std::move(certificate));
+  if (certificate != nullptr) tls_->Use(certificate);
   PARTITA_TRY(database_->SetThroughputTargets(wanted.throughput));
 
-  std::string line =
-      "certificates and logs are opened anew; throughput: " + ThroughputLine(database_->throughput_targets());
+  std::string line = "settings are read anew; throughput: " + ThroughputLine(database_->throughput_targets());
+  if (certificate != nullptr) line += "; certificate " + wanted.certificate_file;
+  if (access_log_ != nullptr && !wanted.access_log.empty()) line += "; access log " + wanted.access_log;
   const std::vector<std::string> waiting = SettingsOfNextStart(settings_, wanted);
   for (size_t i = 0; i < waiting.size(); ++i) {
     line += (i == 0 ? "; changed, and in force from the next start on: " : ", ") + waiting[i];

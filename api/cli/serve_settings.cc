@@ -275,6 +275,7 @@ std::vector<std::string> SettingsOfNextStart(const ServeSettings& running, const
     if (runs != is_wanted) names.emplace_back(name);
   };
   compare("data", running.store.directory, wanted.store.directory);
+  compare("create", running.create_store, wanted.create_store);
   compare("memory", running.store.memory_bytes, wanted.store.memory_bytes);
   compare("shards", running.store.shards, wanted.store.shards);
   compare("durability", running.store.durability, wanted.store.durability);

@@ -261,6 +261,7 @@ TEST_P(FlushBesideTest, ANewerOneThatFailsIsNoFailureOfTheFirst) {
   WriteUntilBehind();
   ASSERT_EQ(runtime_->FaultHits(fault), 1u);
   EXPECT_FALSE(flushed);
+  for (const ShardStatistics& shard : store_->Statistics()) EXPECT_TRUE(shard.flush_error.ok());
   runtime_->AdvanceTime(40'000'000'000);
   ASSERT_TRUE(flushed);
   EXPECT_TRUE(flushed->ok()) << flushed->ToString();

@@ -49,6 +49,15 @@ TEST_F(HybridClockTest, AStepBackChangesNothing) {
   EXPECT_EQ(clock_.Next(), Version(before.value + kTicksPerSecond));
 }
 
+// As long as something is written now and then.
+TEST_F(HybridClockTest, FollowsSmallStepsOneByOne) {
+  for (int step = 0; step < 3; ++step) {
+    runtime_.StepWallClock(3 * kMinuteTicks);
+    runtime_.AdvanceTime(2 * kNanosPerSecond);
+    EXPECT_EQ(clock_.Next(), Version(Wall()));
+  }
+}
+
 TEST_F(HybridClockTest, TellsHowFarItIsAheadOfTheWallClock) {
   EXPECT_EQ(clock_.TicksAhead(), 0);
   Step(6 * kMinuteTicks);

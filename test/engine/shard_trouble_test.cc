@@ -41,14 +41,14 @@ class ShardTroubleTest : public testing::Test {
 TEST_F(ShardTroubleTest, WhatCannotBeFlushedIsToldUntilItCan) {
   for (const char* path : {"tables/", "meta/"}) {
     ASSERT_TRUE(Put().ok());
-    EXPECT_EQ(Statistics().flush_error, "");
+    EXPECT_TRUE(Statistics().flush_error.ok());
     const size_t fault = runtime_.AddFault({.operations = SimOps(SimOp::kFlush), .path_prefix = path});
     EXPECT_EQ(runtime_.RunToEnd(store_->FlushMemtables()).code(), Code::kIoError) << path;
-    EXPECT_THAT(Statistics().flush_error, testing::HasSubstr(path));
+    EXPECT_THAT(Statistics().flush_error.message(), testing::HasSubstr(path));
     EXPECT_TRUE(Put().ok()) << "there is room in memory";
     runtime_.RemoveFault(fault);
     runtime_.AdvanceTime(10 * kNanosPerSecond);
-    EXPECT_EQ(Statistics().flush_error, "");
+    EXPECT_TRUE(Statistics().flush_error.ok());
   }
 }
 
