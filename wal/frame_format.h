@@ -85,6 +85,7 @@ struct FrameHeader {
   bool continues() const { return (flags & kFrameContinues) != 0; }
   bool continued() const { return (flags & kFrameContinued) != 0; }
   bool seals() const { return (flags & kFrameSeal) != 0; }
+  bool closes() const { return (flags & kFrameClosing) != 0; }
   bool takes_effect() const { return (flags & kFrameTakesEffect) != 0; }
   // The record after the last one that ends in this frame.
   LogPosition next_position() const {

@@ -70,7 +70,9 @@ class LogSalvager {
     SealedHeader sealed;
     bool has_header = true;  // Else it is made of the first frame.
     bool in_effect = true;
+    uint64_t file_size = 0;  // 0: it cannot be told.
     const SegmentHeader& header() const { return sealed.header; }
+    bool is_short() const { return file_size < header().segment_size; }  // It was cut (F57).
   };
 
   // ---- What there is.
@@ -108,6 +110,8 @@ class LogSalvager {
     }
     out_.incarnation_max = std::max(out_.incarnation_max, segment.header().incarnation);
     out_.version_max = std::max(out_.version_max, segment.header().version_ceiling);
+    const Result<uint64_t> size = co_await file->Size();
+    segment.file_size = size.ok() ? *size : 0;
     segment.file = std::move(file);
     segment.in_effect = !segment.header().awaits_effect() || co_await TakesEffect(segment);
     segments_.emplace(segment.header().segment, std::move(segment));
@@ -141,7 +145,7 @@ class LogSalvager {
       if (frame.header.takes_effect()) co_return true;
     }
     const Result<FramesBeyond> beyond = co_await reader.ScanBeyond();
-    if (!beyond.ok()) co_return true;  // What cannot be read may have been.
+    if (!beyond.ok() || segment.is_short()) co_return true;  // What cannot be read may have been.
     co_return beyond->any && beyond->durable_max >= segment.header().first_position;
   }
 
@@ -234,12 +238,14 @@ class LogSalvager {
     const bool next_has_seal = next != nullptr && chain_[index + 1]->has_header;
     SegmentReader reader(*segment.file, segment.sealed);
     ParsedFrame frame;
+    bool closed = false;
     while (next == nullptr || !next_has_seal || reader.last_seal() != next->previous_seal) {
       if (next != nullptr && !next_has_seal && IsAtBegin(*next)) break;
       Result<bool> found = co_await NextAgain(&reader, &frame);
       if (!found.ok() && !IsDamage(found.status())) co_return found.status();
       if (found.ok() && *found) {
         NoteVersions(frame.header);
+        closed = frame.header.closes();
         Status fed = assembler_->Feed(frame, sink_);
         if (refused_) co_return fed;
         if (!fed.ok()) co_return false;
@@ -252,10 +258,19 @@ class LogSalvager {
       Result<FramesBeyond> beyond = co_await reader.ScanBeyond();
       if (!beyond.ok()) co_return false;
       if (beyond->any && beyond->durable_max >= assembler_->next()) co_return false;
+      if (!closed && MayBeCut(segment, reader.offset(), beyond->end)) co_return false;
       break;  // A torn tail, or the end.
     }
     if (next == nullptr || !next->continues()) assembler_->DropPartial();
     co_return next == nullptr || assembler_->next() == next->first_position;
+  }
+
+  // Whether frames may have been cut off behind the last good one, which ends at `offset`. How long the file
+  // was its header says. Where that is lost, only a page that no frame had got to yet shows that there were
+  // no more; `used` is where the last page ends that looks like one of a frame.
+  static bool MayBeCut(const Segment& segment, uint64_t offset, uint64_t used) {
+    if (segment.has_header) return segment.is_short();
+    return offset + kPageSize > segment.file_size || used > offset;
   }
 
   bool IsAtBegin(const SegmentHeader& next) const {

@@ -22,6 +22,8 @@ namespace partita {
 //  4. What follows the prefix is not delivered, only looked at: for the versions in it, above which the
 //     clock must go on, and for how far the log is known to have reached. What any frame says was flushed
 //     behind the prefix is lost, however well the prefix ends.
+//  5. The newest segment may have been cut: what it held behind its last good frame is lost, unless that
+//     frame closed the log.
 struct SalvagedLog {
   LogPosition first;  // Delivered; 0: none.
   LogPosition last;

@@ -290,6 +290,17 @@ class RepairTest : public testing::Test {
     return paths;
   }
 
+  // Where the last frame of a segment begins: of its present life, for those of an older one lie behind.
+  uint64_t LastFrame(const std::string& path) const {
+    const std::string content = *disk_->ReadFile(path);
+    const std::string segment = content.substr(32, 8);
+    uint64_t last = 0;
+    for (uint64_t at = kSegmentHeaderSize; at < content.size(); at += kPageSize) {
+      if (content.compare(at + 8, 4, "PTLF") == 0 && content.compare(at + 32, 8, segment) == 0) last = at;
+    }
+    return last;
+  }
+
   std::vector<std::string> TablesBySize() const {
     std::vector<std::string> tables = disk_->ListFiles("tables/");
     std::sort(tables.begin(), tables.end(), [this](const std::string& a, const std::string& b) {

@@ -49,12 +49,7 @@ TEST_F(RepairTest, OneBadReadOfAMetaValueIsNoDamage) {
 TEST_F(RepairTest, ALogDamagedInTheMiddleKeepsWhatIsInFront) {
   // Frames of what no table has: the last ones of the newest segment but for the closing seal.
   const std::string path = Segments(0).back();
-  const std::string content = *disk_->ReadFile(path);
-  uint64_t last = 0;
-  const std::string segment = content.substr(32, 8);  // Frames of an older life of the file lie behind.
-  for (uint64_t at = kSegmentHeaderSize; at < content.size(); at += kPageSize) {
-    if (content.compare(at + 8, 4, "PTLF") == 0 && content.compare(at + 32, 8, segment) == 0) last = at;
-  }
+  const uint64_t last = LastFrame(path);
   ASSERT_GT(last, kSegmentHeaderSize + 8 * kPageSize);
   disk_->FlipBit(path, last - 4 * kPageSize + 100, 3);
   const RepairReport listed = Repair();
@@ -64,6 +59,19 @@ TEST_F(RepairTest, ALogDamagedInTheMiddleKeepsWhatIsInFront) {
   EXPECT_THAT(listed.damages[0].reason, AllOf(HasSubstr(path), HasSubstr("F31")));
   EXPECT_GT(listed.log_records, 10u);
   EXPECT_GT(kept_, rows_.size() - 10);  // Only what came behind is lost.
+  EXPECT_LT(kept_, rows_.size());
+}
+
+// covers: F35 F80
+TEST_F(RepairTest, ALogWhoseNewestSegmentWasCutCostsWhatItHeldBehind) {
+  const std::string path = Segments(0).back();
+  const uint64_t last = LastFrame(path);
+  ASSERT_GT(last, kSegmentHeaderSize + 8 * kPageSize);
+  disk_->TruncateFile(path, last - 4 * kPageSize);
+  const RepairReport listed = Repair();
+  ASSERT_EQ(listed.damages.size(), 1u);
+  EXPECT_THAT(listed.damages[0].reason, AllOf(HasSubstr(path), HasSubstr("F35")));
+  EXPECT_GT(kept_, rows_.size() - 10);
   EXPECT_LT(kept_, rows_.size());
 }
 

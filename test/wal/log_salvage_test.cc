@@ -102,5 +102,80 @@ TEST(LogSalvageTest, WhatTheTailHoldsBehindAPositionThatIsNowhereIsLost) {
   }
 }
 
+// With the end of the file what proved that there was more is gone. covers: F35
+TEST(LogSalvageTest, WhatANewestSegmentThatWasCutHeldIsLost) {
+  for (const bool header_too : {false, true}) {
+    for (const uint64_t behind_frame : {0, 100, 5000}) {  // Between frames, and within the one that goes.
+      SCOPED_TRACE(testing::Message() << header_too << " " << behind_frame);
+      SimDisk disk(33);
+      {
+        LogProcess process(disk, LogProcess::Options());
+        process.Recover();
+        for (uint64_t p = 1; p <= 4; ++p) {
+          ASSERT_TRUE(process.AppendAndFlush(p, {PayloadFor(p, 1, kCopiedBytes)}).ok());
+        }
+      }
+      std::string path;
+      const InspectedFrame gone = FrameAtPosition(disk, 3, &path);
+      disk.TruncateFile(path, gone.offset + behind_frame);
+      if (header_too) disk.FlipBit(path, 100, 1);
+      ASSERT_EQ(LogProcess(disk, LogProcess::Options(2)).TryRecover().status().code(), Code::kCorruption);
+
+      std::vector<std::string> kept;
+      const SalvagedLog salvaged = Salvage(disk, &kept);
+      EXPECT_EQ(salvaged.damages.size(), 1u);
+      EXPECT_TRUE(salvaged.lost);
+      EXPECT_EQ(kept.size(), 2u);
+    }
+  }
+}
+
+TEST(LogSalvageTest, OfACutSegmentThatWasClosedNothingIsLost) {
+  for (const bool header_too : {false, true}) {
+    SCOPED_TRACE(header_too);
+    SimDisk disk(34);
+    {
+      LogProcess process(disk, LogProcess::Options());
+      process.Recover();
+      ASSERT_TRUE(process.AppendAndFlush(1, {PayloadFor(1, 1, 200), PayloadFor(2, 1, 200)}).ok());
+      ASSERT_TRUE(process.Seal(/*closing=*/true).ok());
+    }
+    std::string path;
+    const InspectedFrame seal = FrameAtPosition(disk, 3, &path);
+    disk.TruncateFile(path, seal.offset + seal.size);
+    if (header_too) disk.FlipBit(path, 100, 1);
+    ASSERT_EQ(LogProcess(disk, LogProcess::Options(2)).TryRecover().status().code(), Code::kCorruption);
+
+    std::vector<std::string> kept;
+    const SalvagedLog salvaged = Salvage(disk, &kept);
+    EXPECT_EQ(salvaged.damages.size(), 1u);
+    EXPECT_FALSE(salvaged.lost);
+    EXPECT_EQ(kept.size(), 2u);
+  }
+}
+
+// The frame that put it in effect was cut off with all that followed.
+TEST(LogSalvageTest, ACutSegmentMayHaveTakenEffect) {
+  SimDisk disk(35);
+  {
+    LogProcess process(disk, LogProcess::Options());
+    process.Recover();
+    std::vector<std::string> payloads;
+    for (uint64_t p = 1; p <= 5; ++p) payloads.push_back(PayloadFor(p, 1, kCopiedBytes));
+    ASSERT_TRUE(process.AppendAndFlush(1, {payloads[0], payloads[1]}).ok());
+    process.runtime().AddFault({.operations = SimOps(SimOp::kFlush), .count = 1});
+    ASSERT_FALSE(process.AppendAndFlush(3, {payloads[2]}).ok());
+    ASSERT_TRUE(process.Move(3, {payloads[2], payloads[3], payloads[4]}).ok());
+    ASSERT_TRUE(process.AppendAndFlush(6, {PayloadFor(6, 1, kCopiedBytes)}).ok());
+  }
+  std::string path;
+  const InspectedFrame gone = FrameAtPosition(disk, 4, &path);
+  disk.TruncateFile(path, gone.offset);
+  std::vector<std::string> kept;
+  const SalvagedLog salvaged = Salvage(disk, &kept);
+  EXPECT_TRUE(salvaged.lost);
+  EXPECT_EQ(kept.size(), 3u);
+}
+
 }  // namespace
 }  // namespace partita
