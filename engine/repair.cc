@@ -222,13 +222,13 @@ class Repair {
     co_return co_await world_.files.FlushDirectory(side_ + "/" + directory);
   }
 
-  // Those that the old store named, or may have named, and the new one does not.
+  // Whoever named them: what seems to be left over may be all that a damaged store has of some keys.
   Task<Status> KeepTables() {
     std::set<ObjectId> named;
     for (const FileMeta& file : files_) named.insert(file.info->id);
     PARTITA_CO_TRY(co_await MakeIn(kObjectDirectory));
-    for (const auto& [id, table] : found().tables) {
-      if (!named.contains(id)) PARTITA_CO_TRY(co_await Keep(ObjectPath(id)));
+    for (const ObjectInfo& object : found().objects) {
+      if (!named.contains(object.id)) PARTITA_CO_TRY(co_await Keep(ObjectPath(object.id)));
     }
     if (!SiteIsOn("repair.kept_tables.dirflush")) co_return Status();
     co_return co_await world_.files.FlushDirectory(side_ + "/" + kObjectDirectory);

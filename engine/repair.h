@@ -23,7 +23,8 @@ namespace partita {
 //                 has. Where a compaction was interrupted, another range still uses a file that this shard
 //                 had let go, or a range had moved away and back, what had been deleted may be back. Of the
 //                 log all that runs without a gap up to its end is kept; where nothing shows that it is whole
-//                 (repair_doubts.cc), what may be missing is listed as lost
+//                 (repair_doubts.cc), what may be missing is listed as lost. One that is older than its log
+//                 is as good as lost
 //   the catalog   is made anew from the manifests and the keys in tables and logs. Tables that have entities
 //                 come back under names like "recovered000007" (their id), in the account that is asked for,
 //                 without what faces kept beside them (access policies, service properties).

@@ -109,6 +109,7 @@ Task<Status> RepairSurvey::Run() {
   PARTITA_CO_TRY(co_await FindCatalog());
   PARTITA_CO_TRY(co_await PassLayoutsOfLogs());
   PARTITA_CO_TRY(co_await OpenObjects());
+  PARTITA_CO_TRY(co_await ListObjects());
   PARTITA_CO_TRY(co_await FindManifests());
   PARTITA_CO_TRY(co_await FindLogs());
   PARTITA_CO_TRY(co_await FindTables());
@@ -127,6 +128,18 @@ Task<Status> RepairSurvey::OpenObjects() {
   }
   if (objects_missing_) found = co_await LocalObjectStore::Open(files_, IfMissing::kCreate);
   PARTITA_CO_ASSIGN(objects_, std::move(found));
+  co_return Status();
+}
+
+Task<Status> RepairSurvey::ListObjects() {
+  PARTITA_CO_ASSIGN(const std::vector<ObjectInfo> objects, co_await objects_->List());
+  for (const ObjectInfo& object : objects) {
+    const uint32_t incarnation = static_cast<uint32_t>(object.id.value >> 32);
+    // Left by a repair that was interrupted: nothing but what it was made of.
+    const bool of_repair = !found_.catalog_lost && incarnation > found_.catalog.incarnation;
+    if (!of_repair) found_.objects.push_back(object);
+    found_.incarnation_max = std::max(found_.incarnation_max, incarnation);
+  }
   co_return Status();
 }
 
@@ -272,23 +285,30 @@ Task<Status> RepairSurvey::FindManifests() {
         found_.version_max = std::max(found_.version_max, file.info->version_max);
       }
     } else {
-      shard.manifest.shard = ShardId(i);
-      shard.manifest.layout = catalog.layout;
-      shard.manifest.replay_from = LogPosition(0);
       const bool fresh = forming && damage.code() == Code::kNotFound;
-      if (!fresh) manifest_damages_[i] = damage.WithContext(MetaPath(key));
+      LoseManifest(&shard, fresh ? Status() : damage);
     }
     found_.shards.push_back(std::move(shard));
   }
   if (!found_.catalog_lost) {
     for (RepairFindings::Shard& shard : found_.shards) shard.manifest.KeepOwned(catalog);
   }
-  for (RepairFindings::Shard& shard : found_.shards) {
-    shard.manifest_lost = manifest_damages_.contains(shard.id.value);
-    shard.named = shard.manifest.files;
-  }
+  for (RepairFindings::Shard& shard : found_.shards) shard.named = shard.manifest.files;
   if (found_.catalog_lost && !manifest_damages_.empty()) LoseManifests();
   co_return Status();
+}
+
+// Ok: there was none yet.
+void RepairSurvey::LoseManifest(RepairFindings::Shard* shard, Status why) {
+  shard->manifest = Manifest();
+  shard->manifest.shard = shard->id;
+  shard->manifest.layout = found_.catalog.layout;
+  shard->manifest.replay_from = LogPosition(0);
+  shard->named.clear();
+  if (why.ok()) return;
+  shard->manifest_lost = true;
+  const std::string path = MetaPath(ManifestKey(found_.catalog.layout, shard->id));
+  manifest_damages_[shard->id.value] = why.WithContext(path);
 }
 
 // Without the catalog nothing says which keys were a shard's: then all are found again alike. What is flushed
@@ -320,44 +340,63 @@ Task<Status> RepairSurvey::FindLogs() {
   if (doubted) {
     for (const RepairFindings::Shard& shard : found_.shards) reach.AddManifest(shard.manifest);
   }
-  PARTITA_CO_TRY(co_await ReadLogs(doubted ? &reach : nullptr));
+  for (RepairFindings::Shard& shard : found_.shards) {
+    PARTITA_CO_TRY(co_await ReadLog(&shard, doubted ? &reach : nullptr));
+    if (!IsOlderThanItsLog(shard)) continue;
+    LoseManifest(&shard, Status::Corruption("it is older than the log, which begins with segment " +
+                                            std::to_string(shard.log.begins_behind.value) +
+                                            ", while this had seen none behind " +
+                                            std::to_string(shard.manifest.log_segment) +
+                                            ": what it does not name would be lost (F34)"));
+    PARTITA_CO_TRY(co_await ReadLog(&shard, nullptr));
+  }
   if (doubted && reach.Contradicts()) LoseManifests();
   DoubtEnds();
   co_return Status();
 }
 
-// To `reach`, which may be null, what they hold behind the files.
-Task<Status> RepairSurvey::ReadLogs(RepairReach* reach) {
-  for (RepairFindings::Shard& shard : found_.shards) {
-    Version last;
-    LogReplaySink look = [&](const LogRecord& record) {
-      PARTITA_ASSIGN(BatchRecordReader reader, BatchRecordReader::Open(record.payload));
-      if (reader.header().version <= last) {
-        return Status::Corruption("log record " + std::to_string(record.position.value) +
-                                  " has a version that does not rise");
-      }
-      Entry entry;
-      while (reader.Next(&entry)) {
-        if (reach != nullptr) reach->AddLogged(shard.id, entry.user_key, entry.version);
-        if (LogAlone(shard) && reader.header().attempt == 0) NoteLogged(shard, entry);
-        if (!found_.catalog_lost || entry.user_key.size() < kTableIdSize) continue;
-        Met& met = met_[LoadBe32(entry.user_key.data())];
-        if (met.kind_known || entry.kind != EntryKind::kPut) continue;
-        met.is_entity = EntityRecordView(StoredValueContent(entry.value)).Check().ok();
-        met.kind_known = true;
-      }
-      last = reader.header().version;
-      return reader.status();
-    };
-    PARTITA_CO_ASSIGN(shard.log, co_await SalvageLog(files_, world_.clock, LogOptionsOf(shard),
-                                                     shard.manifest.replay_from, std::move(look)));
-    found_.version_max = std::max({found_.version_max, shard.log.version_max, shard.log.version_last});
-    found_.incarnation_max = std::max(found_.incarnation_max, shard.log.incarnation_max.value);
-    found_.report.log_records += shard.log.records;
-    if (shard.log.begins_midway.empty()) logged_.erase(shard.id.value);
-    PARTITA_CO_TRY(co_await pacer_.Spend(0));
+// Segments in front were trimmed by newer manifests, and table files have what was in them. Where there is no
+// file that is not named, it is these segments that are lost, and not a newer manifest.
+bool RepairSurvey::IsOlderThanItsLog(const RepairFindings::Shard& shard) const {
+  const uint64_t seen = shard.manifest.log_segment;
+  if (found_.catalog_lost || seen == 0 || shard.log.begins_behind.value <= seen) return false;
+  std::set<ObjectId> named;
+  for (const RepairFindings::Shard& one : found_.shards) {
+    for (const FileMeta& file : one.named) named.insert(file.info.id);
   }
-  co_return Status();
+  return std::any_of(found_.objects.begin(), found_.objects.end(),
+                     [&named](const ObjectInfo& object) { return !named.contains(object.id); });
+}
+
+// To `reach`, which may be null, what the log holds behind the files.
+Task<Status> RepairSurvey::ReadLog(RepairFindings::Shard* shard, RepairReach* reach) {
+  Version last;
+  LogReplaySink look = [&](const LogRecord& record) {
+    PARTITA_ASSIGN(BatchRecordReader reader, BatchRecordReader::Open(record.payload));
+    if (reader.header().version <= last) {
+      return Status::Corruption("log record " + std::to_string(record.position.value) +
+                                " has a version that does not rise");
+    }
+    Entry entry;
+    while (reader.Next(&entry)) {
+      if (reach != nullptr) reach->AddLogged(shard->id, entry.user_key, entry.version);
+      if (LogAlone(*shard) && reader.header().attempt == 0) NoteLogged(*shard, entry);
+      if (!found_.catalog_lost || entry.user_key.size() < kTableIdSize) continue;
+      Met& met = met_[LoadBe32(entry.user_key.data())];
+      if (met.kind_known || entry.kind != EntryKind::kPut) continue;
+      met.is_entity = EntityRecordView(StoredValueContent(entry.value)).Check().ok();
+      met.kind_known = true;
+    }
+    last = reader.header().version;
+    return reader.status();
+  };
+  PARTITA_CO_ASSIGN(shard->log, co_await SalvageLog(files_, world_.clock, LogOptionsOf(*shard),
+                                                    shard->manifest.replay_from, std::move(look)));
+  found_.version_max = std::max({found_.version_max, shard->log.version_max, shard->log.version_last});
+  found_.incarnation_max = std::max(found_.incarnation_max, shard->log.incarnation_max.value);
+  found_.report.log_records += shard->log.records;
+  if (shard->log.begins_midway.empty()) logged_.erase(shard->id.value);
+  co_return co_await pacer_.Spend(0);
 }
 
 // ---- 4. Tables.
@@ -373,13 +412,8 @@ Task<Status> RepairSurvey::FindTables() {
       table.named = true;
     }
   }
-  PARTITA_CO_ASSIGN(const std::vector<ObjectInfo> objects, co_await objects_->List());
-  for (const ObjectInfo& object : objects) {
-    const uint32_t incarnation = static_cast<uint32_t>(object.id.value >> 32);
-    // Left by a repair that was interrupted: nothing but what it was made of.
-    const bool of_repair = !found_.catalog_lost && incarnation > found_.catalog.incarnation;
-    found_.incarnation_max = std::max(found_.incarnation_max, incarnation);
-    if (found_.any_manifest_lost() && !of_repair) found_.tables[object.id].id = object.id;
+  for (const ObjectInfo& object : found_.objects) {
+    if (found_.any_manifest_lost()) found_.tables[object.id].id = object.id;
     if (found_.tables.contains(object.id)) pacer_.AlsoDue(object.size);
   }
   for (auto& [id, table] : found_.tables) PARTITA_CO_TRY(co_await ReadTable(&table));

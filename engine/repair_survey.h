@@ -27,7 +27,8 @@ namespace partita {
 // Steps: 1. The catalog; a lost one is guessed from the names of manifests. 2. The manifests. 3. The logs, as
 // far as they go; with a lost catalog manifests count as lost where they and the logs contradict each other
 // (repair_reach.h), and where a manifest is lost, what shows that the log is not whole is looked for
-// (repair_doubts.cc). 4. Every table file that a manifest names, whole; when a manifest is lost, all that lie
+// (repair_doubts.cc). A manifest that is older than its log, as one of an older copy of the store, counts as
+// lost. 4. Every table file that a manifest names, whole; when a manifest is lost, all that lie
 // there. 5. A lost catalog's tables, from the keys that 3 and 4 have met.
 struct RepairFindings {
   struct Shard {
@@ -56,6 +57,7 @@ struct RepairFindings {
   uint64_t catalog_generation = 0;
   Catalog catalog;  // Lost: made anew, in the present layout.
   std::vector<Shard> shards;
+  std::vector<ObjectInfo> objects;  // Table files there are, but for those of an interrupted repair.
   std::map<ObjectId, Table> tables;
   uint32_t layout_max = 0;       // That any name in the directory tells of.
   uint32_t incarnation_max = 0;  // Of logs, objects and catalog.
@@ -86,11 +88,14 @@ class RepairSurvey {
   Task<Status> PassLayoutsOfLogs();
   Task<Status> FindStoreId();
   Task<Status> OpenObjects();
+  Task<Status> ListObjects();
   Task<Status> GuessLayout();
   Task<Status> FindManifests();
   void LoseManifests();
   Task<Status> FindLogs();
-  Task<Status> ReadLogs(RepairReach* reach);
+  Task<Status> ReadLog(RepairFindings::Shard* shard, RepairReach* reach);
+  bool IsOlderThanItsLog(const RepairFindings::Shard& shard) const;
+  void LoseManifest(RepairFindings::Shard* shard, Status why);
   void DoubtEnds();
   bool LogAlone(const RepairFindings::Shard& shard) const {
     return manifest_damages_.contains(shard.id.value);

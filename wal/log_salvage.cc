@@ -220,7 +220,10 @@ class LogSalvager {
     }
     const SegmentHeader& begin = chain_[first]->header();
     const bool holds = begin.first_position < from_ || (begin.first_position == from_ && !begin.continues());
-    if (from_.value > 0 && !holds) co_return Status();  // A gap in front of everything.
+    if (from_.value > 0 && !holds) {  // A gap in front of everything.
+      out_.begins_behind = begin.segment;
+      co_return Status();
+    }
     assembler_.emplace(from_, begin.first_position, begin.continues());
     for (size_t i = first; i < chain_.size(); ++i) {
       PARTITA_CO_ASSIGN(const bool whole, co_await WalkSegment(i));

@@ -36,6 +36,8 @@ struct SalvagedLog {
   // Records at or above `from` are missing behind `last`, or may be.
   bool lost = false;
   LogPosition lost_to;  // The log is known to have reached it; 0: not known.
+  // All that is left of the log lies behind `from`: this is the first segment of it. 0: not so.
+  SegmentId begins_behind;
   // In words, when `from` was 0: a segment in front of all that are read is not there. It was trimmed, or it
   // is lost; only who knows what tables have can tell. Empty: nothing was in front.
   std::string begins_midway;
