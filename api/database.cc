@@ -10,6 +10,7 @@
 #include "engine/base/entity_record.h"
 #include "engine/base/text.h"
 #include "engine/base/user_key.h"
+#include "engine/inspect.h"
 
 namespace partita {
 
@@ -70,13 +71,22 @@ uint32_t ShardsOf(const Options& options) {
   return options.shards != 0 ? options.shards : ShardsOfMachine(options.memory_bytes);
 }
 
-// What to do about files that refuse the open (F39, F53).
-Status WithAdvice(const Status& status) {
+// What to do about files that refuse the open (F39, F53), or a disk that has no room for it (F54).
+Status WithAdvice(const Status& status, const Options& options) {
+  if (status.code() == Code::kNoSpace && ShardCountOfStore(options.directory).has_value()) {
+    return Status(
+        status.code(),
+        status.message() + "; until there is some it can be opened to read (read_only, --read-only)");
+  }
   if (status.code() != Code::kCorruption) return status;
-  return Status(status.code(), status.message() +
-                                   ". Put the file back from a copy of the store, see what 'partita repair' "
-                                   "can keep, or open the store without what is damaged (open_degraded, "
-                                   "--degraded); nothing of it was changed");
+  std::string advice = ". Restore a backup, or see what 'partita repair' can keep";
+  // Without the catalog no shard is found.
+  if (!options.open_degraded && DamageOfRoot(options.directory).empty())
+    advice += "; until then it can be opened without what is damaged (open_degraded, --degraded)";
+  return Status(status.code(),
+                status.message() + advice +
+                    ". Put a file back only from a copy made since the store was last open for "
+                    "writing: older ones do not fit the others. Nothing of it was changed");
 }
 
 OpenReport ReportOf(const StoreOpenReport& report, uint32_t shards) {
@@ -176,7 +186,8 @@ Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
         volatile_storage + "; allow_volatile_storage (--allow-volatile-storage) opens it nevertheless (F5)");
   }
   Result<std::unique_ptr<Database>> database = OpenOn(*runtime, options);
-  if (!database.ok()) return WithAdvice(database.status()).WithContext("opening '" + options.directory + "'");
+  if (!database.ok())
+    return WithAdvice(database.status(), options).WithContext("opening '" + options.directory + "'");
   (*database)->impl_->own_runtime = std::move(runtime);
   (*database)->impl_->report.volatile_storage = std::move(volatile_storage);
   return database;

@@ -233,10 +233,29 @@ TEST_P(FullDiskTest, AStoreThatWasClosedOnAFullDiskKeepsWhatItAcknowledged) {
     EXPECT_TRUE((*opened)->Close().ok());
   } else {
     EXPECT_EQ(opened.code(), Code::kNoSpace) << opened.status().ToString();
-    EXPECT_THAT(opened.status().message(),
-                AllOf(HasSubstr(directory_.path()), HasSubstr("No space left"), HasSubstr("free space")));
+    EXPECT_THAT(opened.status().message(), AllOf(HasSubstr(directory_.path()), HasSubstr("No space left"),
+                                                 HasSubstr("free space"), HasSubstr("read_only")));
     std::printf("%s\n", opened.status().ToString().c_str());
   }
+
+  mount_.Drain();
+  EXPECT_EQ(OpenAndCompare(StoreOptions(), ledger_), "");
+}
+
+// Another program took what the store had in reserve, once it was given back.
+TEST_P(FullDiskTest, AStoreThatDoesNotOpenForLackOfSpaceOpensToRead) {
+  for (uint32_t n = 0; n < 10; ++n) ASSERT_TRUE(ledger_.Put(*table_, n, 0, kRowSize).ok());
+  ASSERT_TRUE(database_->Close().ok());
+  ASSERT_EQ(unlink((StoreOptions().directory + "/RESERVE").c_str()), 0);
+  ASSERT_TRUE(mount_.Fill(0));
+
+  Options options = StoreOptions();
+  const Result<std::unique_ptr<Database>> refused = Database::Open(options);
+  ASSERT_EQ(refused.code(), Code::kNoSpace) << refused.status().ToString();
+  EXPECT_THAT(refused.status().message(), AllOf(HasSubstr("free space"), HasSubstr("read_only")));
+  options.read_only = true;
+  options.create_if_missing = false;
+  EXPECT_EQ(OpenAndCompare(options, ledger_), "");
 
   mount_.Drain();
   EXPECT_EQ(OpenAndCompare(StoreOptions(), ledger_), "");

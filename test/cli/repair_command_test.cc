@@ -101,13 +101,26 @@ TEST_F(RepairCommandTest, ADegradedOpenServesWhatIsSound) {
   fs::remove_all(store_ + "/log-1-0");
   const CommandOutcome refused = Run({"query", "Orders"});
   EXPECT_NE(refused.code, ExitCode::kOk);
-  EXPECT_THAT(refused.err, HasSubstr("--degraded"));
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("--degraded"), HasSubstr("Restore a backup"),
+                                 HasSubstr("since the store was last open for writing")));
   const CommandOutcome tables = Run({"tables", "--degraded"});
   EXPECT_EQ(tables.code, ExitCode::kOk) << tables.err;
   EXPECT_THAT(tables.out, HasSubstr("Orders"));
   const CommandOutcome query = Run({"query", "Orders", "--degraded"});
   EXPECT_EQ(query.code, ExitCode::kFindings);
   EXPECT_THAT(query.err, AllOf(HasSubstr("log-1-0"), HasSubstr("partita repair")));
+}
+
+// Without its catalog a store does not open in any way.
+TEST_F(RepairCommandTest, OfADamagedCatalogNoDegradedOpenIsAdvised) {
+  FillStore();
+  Flip("meta/catalog", 60);
+  for (const bool degraded : {false, true}) {
+    const CommandOutcome tables = degraded ? Run({"tables", "--degraded"}) : Run({"tables"});
+    EXPECT_EQ(tables.code, ExitCode::kFindings);
+    EXPECT_THAT(tables.err, AllOf(HasSubstr("Restore a backup"), HasSubstr("'partita repair'"),
+                                  Not(HasSubstr("degraded"))));
+  }
 }
 
 TEST_F(RepairCommandTest, StatisticsCountNoShardThatIsNotOpen) {
