@@ -57,7 +57,7 @@ Report DescribeSegment(const std::string& path, const InspectedSegment& segment)
   report.Add("version_ceiling", segment.version_ceiling.value);
   report.Add("previous_segment", segment.previous_segment.value);
   report.Add("flags", Joined(segment.flags));
-  report.Add("frames", segment.frames);
+  report.Add("frame_count", segment.frames);
   report.Add("frames_beyond_end", segment.frames_beyond);
   report.Add("records_ended", segment.records_ended);
   report.Add("end_offset", segment.end_offset, segment.end_reason);

@@ -67,7 +67,7 @@ void DescribeTable(const TableReader& table, Report* report) {
   report->Add("file", table.name());
   report->Add("object", info.id.value);
   report->Add("file_bytes", info.file_size);
-  report->Add("entries", info.entry_count);
+  report->Add("entry_count", info.entry_count);
   report->Add("tombstones", info.tombstone_count);
   report->Add("keys", properties.key_count);
   report->Add("partitions", properties.partition_count);

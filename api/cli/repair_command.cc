@@ -28,7 +28,7 @@ Report ReportOf(const RepairReport& found, const std::string& directory) {
   report.Add("table_files", found.tables);
   report.Add("entries", found.entries, "that can be read");
   report.Add("log_records", found.log_records, "that can be read, of those that no table file has");
-  report.Add("damaged", found.damages.size());
+  report.Add("damaged_files", found.damages.size());
   if (found.applied)
     report.Add("old_files", directory + "/" + found.kept_in, "remove them when nobody needs them");
   ReportTable damaged{"damaged", {"file", "shard", "becomes"}, {}};

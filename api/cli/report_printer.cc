@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <set>
 #include <string>
 
 #include "api/cli/figures.h"
 #include "api/cli/jsonl.h"
+#include "engine/base/assert.h"
 
 namespace partita {
 
@@ -98,6 +100,19 @@ void AppendJsonTable(std::string* out, const ReportTable& table) {
   *out += "]";
 }
 
+// Of the object as JSON. Who reads it keeps one value of a name that is there twice.
+bool NamesAreUnique(const Report& report) {
+  std::set<std::string> names = {"title", "damages"};
+  for (const ReportFact& fact : report.facts) {
+    if (!names.insert(fact.name).second) return false;
+    if (!fact.why.empty() && !names.insert(fact.name + "_why").second) return false;
+  }
+  return std::all_of(report.tables.begin(), report.tables.end(), [&names](const ReportTable& table) {
+    return names.insert(table.name).second &&
+           std::set<std::string>(table.columns.begin(), table.columns.end()).size() == table.columns.size();
+  });
+}
+
 }  // namespace
 
 void PrintReport(std::ostream& out, const Report& report) {
@@ -125,6 +140,7 @@ void PrintReport(std::ostream& out, const Report& report) {
 }
 
 void PrintReportJson(std::ostream& out, const Report& report) {
+  PARTITA_DEBUG_ASSERT(NamesAreUnique(report));
   std::string text = "{\"title\":";
   AppendJsonString(&text, report.title);
   for (const ReportFact& fact : report.facts) {

@@ -10,7 +10,7 @@ namespace partita {
 void PrintReport(std::ostream& out, const Report& report);
 
 // The same as one JSON object: facts under their names, tables as arrays of objects, "damages" as an array
-// of strings. A fact with a reason has it under NAME_why.
+// of strings. A fact with a reason has it under NAME_why. REQUIRES: all these names differ.
 void PrintReportJson(std::ostream& out, const Report& report);
 
 // The one or the other, as the flags say.

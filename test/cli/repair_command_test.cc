@@ -88,7 +88,8 @@ TEST_F(RepairCommandTest, AnswersAsJsonAndRefusesContradictions) {
   Flip("meta/catalog", 60);
   const CommandOutcome listed = Run({"repair", "--json"});
   EXPECT_EQ(listed.code, ExitCode::kFindings);
-  EXPECT_THAT(listed.out, AllOf(HasSubstr("\"damaged\""), HasSubstr("\"file\""), HasSubstr("meta/catalog")));
+  EXPECT_THAT(listed.out, AllOf(HasSubstr("\"damaged_files\":1,"), HasSubstr("\"damaged\":[{\"file\""),
+                                HasSubstr("meta/catalog")));
   EXPECT_EQ(Run({"repair", "--apply", "--read-only"}).code, ExitCode::kUsage);
   store_ = directory_ + "/nowhere";
   EXPECT_EQ(Run({"repair"}).code, ExitCode::kFailed);

@@ -302,12 +302,17 @@ TEST_F(StoreCommandTest, InspectShowsEachKindOfFile) {
   EXPECT_THAT(catalog.out, AllOf(HasSubstr("Things"), HasSubstr("process")));
   EXPECT_THAT(RunAsGiven({"inspect", "catalog", store_ + "/meta/catalog", "--json"}).out,
               HasSubstr(R"("name":"Things")"));
+  // Beside the list that has the name.
+  EXPECT_THAT(RunAsGiven({"inspect", "table", FirstFileIn("tables"), "--json"}).out,
+              AllOf(HasSubstr(R"("entry_count":300,)"), HasSubstr(R"("entries":[{)")));
   bool looked = false;
   for (const auto& entry : std::filesystem::directory_iterator(store_ + "/log-1-0")) {
     if (entry.path().extension() != ".log") continue;
     const CommandOutcome log = Inspect("wal", entry.path().string());
     EXPECT_EQ(log.code, ExitCode::kOk) << log.out << log.err;
     EXPECT_THAT(log.out, HasSubstr("first position"));
+    EXPECT_THAT(RunAsGiven({"inspect", "wal", entry.path().string(), "--json"}).out,
+                HasSubstr(R"("frame_count":)"));
     looked = true;
   }
   EXPECT_TRUE(looked);
