@@ -18,10 +18,10 @@ Status WithAdvice(const Status& status, const StoreFlags& flags, bool would_crea
     return Status::NotFound(status.message() + "; check --data, or make the directory above it first");
   }
   if (status.code() == Code::kNotFound) {
-    const bool has_store = ShardCountOfStore(flags.directory).has_value();
-    return Status::NotFound(
-        (has_store ? status.message() : "there is no store in '" + flags.directory + "'") +
-        "; check --data, or make a store with 'partita create-table' or 'import --create'");
+    if (ShardCountOfStore(flags.directory).has_value()) return status;  // It lacks something else.
+    return Status::NotFound("there is no store in '" + flags.directory +
+                            "'; check --data, or make a store with 'partita create-table' or "
+                            "'import --create'");
   }
   const bool of_the_disk = status.message().find("(F5)") != std::string::npos;
   if (status.code() == Code::kUnsupported && !of_the_disk && flags.io_backend == IoBackend::kUring) {

@@ -21,9 +21,9 @@ std::string WrittenAfter(uint64_t ticks) {
   return ticks == 0 || ticks > kDateTimeTicksMax ? "" : FormatDateTime(DateTime{ticks});
 }
 
-Report ReportOf(const RepairReport& found, const std::string& directory) {
+Report ReportOf(const RepairReport& found, const std::string& directory, bool apply) {
   Report report;
-  report.title = (found.applied ? "repair of " : "what a repair would find in ") + directory;
+  report.title = (apply ? "repair of " : "what a repair would find in ") + directory;
   report.Add("shards", found.shards);
   report.Add("table_files", found.tables);
   report.Add("entries", found.entries, "that can be read");
@@ -102,7 +102,7 @@ ExitCode RunRepair(const StoreFlags& store, const RepairFlags& flags, Console& c
   options.found = [&](const RepairReport& findings) {
     if (store.json) return;
     watcher.Finish();
-    PrintReport(console.out, ReportOf(findings, store.directory));
+    PrintReport(console.out, ReportOf(findings, store.directory, flags.apply));
     console.out << "repairing; interrupted before the end this leaves the store as it was, or repaired"
                 << std::endl;
     listed = true;
@@ -110,7 +110,7 @@ ExitCode RunRepair(const StoreFlags& store, const RepairFlags& flags, Console& c
   const Result<RepairReport> found = Database::Repair(store.directory, options);
   watcher.Finish();
   if (!found.ok()) return FailToStart(console, found.status());
-  const Report report = ReportOf(*found, store.directory);
+  const Report report = ReportOf(*found, store.directory, flags.apply);
   if (store.json) {
     PrintReportJson(console.out, report);
   } else if (!listed) {

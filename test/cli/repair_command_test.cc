@@ -53,7 +53,11 @@ TEST_F(RepairCommandTest, ListsFirstThenRepairsAndKeepsTheOldBytes) {
   FillStore();
   const CommandOutcome sound = Run({"repair"});
   EXPECT_EQ(sound.code, ExitCode::kOk) << sound.out << sound.err;
-  EXPECT_THAT(sound.out, HasSubstr("nothing to repair"));
+  EXPECT_THAT(sound.out, AllOf(HasSubstr("what a repair would find"), HasSubstr("nothing to repair")));
+  const CommandOutcome needless = Run({"repair", "--apply"});
+  EXPECT_EQ(needless.code, ExitCode::kOk) << needless.out << needless.err;
+  EXPECT_THAT(needless.out,
+              AllOf(HasSubstr("repair of "), Not(HasSubstr("would find")), HasSubstr("nothing to repair")));
 
   Flip("meta/shard-1-0", 60);
   EXPECT_NE(Run({"scan", "Orders"}).code, ExitCode::kOk);
@@ -66,7 +70,7 @@ TEST_F(RepairCommandTest, ListsFirstThenRepairsAndKeepsTheOldBytes) {
 
   const CommandOutcome repaired = Run({"repair", "--apply"});
   EXPECT_EQ(repaired.code, ExitCode::kOk) << repaired.out << repaired.err;
-  EXPECT_THAT(repaired.out, HasSubstr("repaired: the store opens"));
+  EXPECT_THAT(repaired.out, AllOf(HasSubstr("repaired: the store opens"), Not(HasSubstr("would find"))));
   ASSERT_NE(SideDirectory(), "");
   EXPECT_EQ(Read(SideDirectory() + "/meta/shard-1-0"), damaged_bytes);
   EXPECT_THAT(Read(SideDirectory() + "/FOUND.txt"), HasSubstr("meta/shard-1-0"));

@@ -318,6 +318,15 @@ TEST_F(StoreCommandTest, InspectShowsEachKindOfFile) {
   EXPECT_TRUE(looked);
 }
 
+// covers: F64
+TEST_F(StoreCommandTest, OfAStoreThatLacksItsLockFileOnlyThatIsSaid) {
+  MakeStoreWithTableFile();
+  ASSERT_TRUE(std::filesystem::remove(store_ + "/LOCK"));
+  const CommandOutcome refused = Run({"tables", "--read-only"});
+  EXPECT_EQ(refused.code, ExitCode::kFailed);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("no file LOCK"), Not(HasSubstr("create-table"))));
+}
+
 TEST_F(StoreCommandTest, InspectWorksWhileTheStoreIsOpen) {
   MakeStoreWithTableFile();
   auto database = Database::Open(SmallOptions());
