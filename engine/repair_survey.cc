@@ -362,7 +362,7 @@ bool RepairSurvey::IsOlderThanItsLog(const RepairFindings::Shard& shard) const {
   if (found_.catalog_lost || seen == 0 || shard.log.begins_behind.value <= seen) return false;
   std::set<ObjectId> named;
   for (const RepairFindings::Shard& one : found_.shards) {
-    for (const FileMeta& file : one.named) named.insert(file.info.id);
+    for (const FileMeta& file : one.named) named.insert(file.info->id);
   }
   return std::any_of(found_.objects.begin(), found_.objects.end(),
                      [&named](const ObjectInfo& object) { return !named.contains(object.id); });
