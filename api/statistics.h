@@ -49,7 +49,8 @@ struct DatabaseStats {
   uint64_t resident_table_bytes = 0;  // What open table files keep in memory.
   uint64_t resident_set_bytes = 0;    // Of the process, from the kernel.
   // What ranges, names and open table files keep in memory, for which the cache is smaller; and what of it is
-  // more than the cache could give, so that the process takes as much more than the budget.
+  // more than the cache can give, so that the process takes as much more than the budget once memtables are
+  // full.
   uint64_t memory_beside_cache = 0, memory_beyond_budget = 0;
   Durability durability = Durability::kPower;           // Of tables made without their own,
   Durability durability_in_force = Durability::kPower;  // and what it comes to on this disk.

@@ -75,7 +75,7 @@ void MemoryLender::Leave(size_t bytes) {
 
 size_t MemoryLender::bytes_beyond() const {
   const size_t resident = cache_->resident_bytes();
-  return resident - std::min(resident, memtable_bytes_ - left_bytes() + cache_->WithheldMax());
+  return resident - std::min(resident, cache_->WithheldMax());
 }
 
 // A step before what is left is used up, or what is touched; of the latter once only until more is.

@@ -55,8 +55,9 @@ class MemoryLender {
   // Look or TakeBack were called, and NoteTouched was not since.
   bool IsTouchingDue() const { return touching_is_due_.load(); }
 
-  // What is kept beside the cache (BlockCache::CountResident) and is more than could be taken out of it: the
-  // process is beyond its budget by as much.
+  // What is kept beside the cache (BlockCache::CountResident) and is more than can be taken out of its own
+  // part: once memtables are full, and nothing is lent, the process is beyond its budget by as much. What
+  // memtables use at present does not change it.
   size_t bytes_beyond() const;
 
   // What memtables are left.

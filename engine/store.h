@@ -211,8 +211,8 @@ class Store {
   const HeatHistory& heat_history() const { return heat_history_; }
   LoadSampler::Statistics LoadStatistics() { return load_.statistics(); }
   CacheStatistics CacheStats() const { return cache_->statistics(); }
-  // What ranges, names and open tables keep beside the cache, which is smaller for it; and what is beyond
-  // that, since there was no more to take.
+  // What ranges, names and open tables keep beside the cache, which is smaller for it; and what of that is
+  // beyond the budget once memtables are full.
   uint64_t bytes_beside_cache() const { return cache_->resident_bytes(); }
   uint64_t bytes_beyond_budget() const { return memory_lender_->bytes_beyond(); }
   const TimedWaits& waits() const { return *waits_; }

@@ -293,7 +293,7 @@ std::string MetricsText(const ServerMetrics& metrics) {
   out.Gauge("beside_cache_bytes",
             "Ranges, names, and the former: what the room for blocks is smaller by, as far as it can be.",
             stats.memory_beside_cache);
-  out.Gauge("beyond_budget_bytes", "What of these found no room, and is beyond the memory budget.",
+  out.Gauge("beyond_budget_bytes", "What of these is beyond the memory budget once memtables are full.",
             stats.memory_beyond_budget);
   out.Family("throttled_calls_total", "counter",
              "Calls refused, by the throughput target that was exceeded.");

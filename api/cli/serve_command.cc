@@ -165,7 +165,7 @@ void AnnounceStore(const Database& database, const StoreFlags& store, std::ostre
   }
   if (const uint64_t beyond = database.Stats().memory_beyond_budget; beyond > 0) {
     out << "  beyond      tables take " << FormatBytes(beyond)
-        << " more than --memory has room for, and the process will take as much more\n";
+        << " more than --memory has room for, and so will the process once memtables are full\n";
   }
   if (const ThroughputTargets targets = database.throughput_targets(); !targets.IsOff()) {
     out << "  throughput  " << ThroughputLine(targets) << "\n";

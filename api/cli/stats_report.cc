@@ -118,7 +118,7 @@ Report DescribeStats(const DatabaseStats& stats, const std::string& directory) {
   report.Add("beside_cache_bytes", stats.memory_beside_cache,
              stats.memory_beyond_budget > 0
                  ? "ranges, names, open tables: " + std::to_string(stats.memory_beyond_budget) +
-                       " more than the budget has room for; give the store more --memory"
+                       " beyond the budget once memtables are full; give the store more --memory"
                  : "ranges, names, open tables: the cache is smaller for them");
   report.tables.push_back(LevelTable(stats));
   report.tables.push_back(ShardTable(stats));
