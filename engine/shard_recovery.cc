@@ -192,8 +192,7 @@ Task<Result<std::unique_ptr<ReadView>>> Shard::LoadView(const Catalog& catalog, 
       file.upper = NearerEnd(meta->upper, range.upper);
       if (file.OverlapsBounds(range.lower, range.upper)) edit.added.push_back({meta->level, std::move(file)});
     }
-    Result<std::shared_ptr<const LevelSet>> levels = LevelSet::Empty();
-    if (!edit.added.empty()) levels = LevelSet().Apply(edit);
+    Result<std::shared_ptr<const LevelSet>> levels = LevelSet::Empty()->Apply(edit);
     if (!levels.ok()) {
       co_return Status::Corruption("meta/" + ManifestKey(context_.layout, id_) + ": " +
                                    levels.status().message());

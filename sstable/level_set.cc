@@ -116,6 +116,8 @@ Status CheckLevel(size_t level, const std::vector<FileRef>& files) {
 
 // --- Levels ---
 
+LevelSet::Level::Level() : intervals(std::make_unique<const Level0Intervals>()) {}
+
 LevelSet::Level::Level(std::vector<FileRef> of_level, size_t level)
     : files(std::move(of_level)), entries(EntriesOf(files)) {
   files.shrink_to_fit();
@@ -126,19 +128,24 @@ LevelSet::Level::Level(std::vector<FileRef> of_level, size_t level)
   }
 }
 
+namespace {
+
+// To what is never destroyed. Nobody owns it, so that copies, which all shards make of one, count nothing.
+template <typename T>
+const std::shared_ptr<const T>& Unowned(const T* object) {
+  return *new std::shared_ptr<const T>(std::shared_ptr<void>(), object);
+}
+
+}  // namespace
+
 const LevelSet::LevelPtr& LevelSet::NoFiles() {
-  static const LevelPtr kNone = std::make_shared<const Level>();
-  return kNone;
+  static const LevelPtr& none = Unowned(new Level);
+  return none;
 }
 
 const std::shared_ptr<const LevelSet>& LevelSet::Empty() {
-  static const auto kEmpty = std::make_shared<const LevelSet>();
-  return kEmpty;
-}
-
-const Level0Intervals& LevelSet::level0_intervals() const {
-  static const Level0Intervals kNone;
-  return levels_[0]->intervals == nullptr ? kNone : *levels_[0]->intervals;
+  static const std::shared_ptr<const LevelSet>& empty = Unowned(new LevelSet);
+  return empty;
 }
 
 size_t LevelSet::memory_bytes() const {
@@ -192,6 +199,7 @@ Result<std::shared_ptr<const LevelSet>> LevelSet::Apply(const LevelEdit& edit) c
     const bool any = !changed[level]->empty();
     next->levels_[level] = any ? std::make_shared<const Level>(std::move(*changed[level]), level) : NoFiles();
   }
+  if (next->empty()) return Empty();
   return std::shared_ptr<const LevelSet>(std::move(next));
 }
 
@@ -216,7 +224,7 @@ Result<std::shared_ptr<const LevelSet>> LevelSet::Join(
       }
     }
   }
-  return LevelSet().Apply(edit);
+  return Empty()->Apply(edit);
 }
 
 // --- Reading ---
@@ -237,6 +245,7 @@ uint64_t LevelSet::LevelBytes(size_t level) const {
 
 const FileRef* LevelSet::FindFile(size_t level, std::string_view user_key) const {
   const std::vector<FileRef>& files = levels_[level]->files;
+  if (files.empty()) return nullptr;  // As most levels are.
   const size_t up_to =
       levels_[level]->firsts.CountUpTo(user_key, [&](size_t i) { return files[i].first() <= user_key; });
   if (up_to == 0) return nullptr;

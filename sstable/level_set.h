@@ -112,7 +112,8 @@ class LevelSet {
 
   LevelSet() { levels_.fill(NoFiles()); }
 
-  // One without files, that all ranges without any have in common.
+  // The one without files, that all ranges without any have in common: also what an edit or Join without any
+  // comes to.
   static const std::shared_ptr<const LevelSet>& Empty();
 
   // The set after `edit`. kInvalidArgument when a removed reference is not there or an added one
@@ -169,7 +170,7 @@ class LevelSet {
   // One level's files, which stay where they are. Shared by the sets before and after an edit of other
   // levels.
   struct Level {
-    Level() = default;
+    Level();  // Without files.
     Level(std::vector<FileRef> of_level, size_t level);
     Level(const Level&) = delete;
     Level& operator=(const Level&) = delete;
@@ -177,12 +178,12 @@ class LevelSet {
     std::vector<FileRef> files;
     uint64_t entries = 0;                              // Of all files.
     KeyFences firsts;                                  // Of the files, but for level 0.
-    std::unique_ptr<const Level0Intervals> intervals;  // On level 0, where there are files.
+    std::unique_ptr<const Level0Intervals> intervals;  // On level 0, and where there are no files.
   };
   using LevelPtr = std::shared_ptr<const Level>;
 
   static const LevelPtr& NoFiles();
-  const Level0Intervals& level0_intervals() const;
+  const Level0Intervals& level0_intervals() const { return *levels_[0]->intervals; }
   const FileRef* FindFile(size_t level, std::string_view user_key) const;
 
   std::array<LevelPtr, kLevels> levels_;

@@ -376,6 +376,19 @@ TEST_F(LevelSetTest, LevelsThatAnEditLeavesAloneAreShared) {
   EXPECT_TRUE(after->CheckInvariants().ok());
 }
 
+// All shards copy it each time that they publish a view.
+TEST_F(LevelSetTest, OneWithoutFilesIsSharedByAllAndCountsNoReferences) {
+  const FileRef file = File(1, Run(0, 10, 100));
+  const auto set = With(LevelSet(), {{0, file}});
+  const auto emptied = set->Apply({.added = {}, .removed = {{0, file.info->id, file.lower}}});
+  ASSERT_TRUE(emptied.ok()) << emptied.status().ToString();
+  EXPECT_EQ(*emptied, LevelSet::Empty());
+  EXPECT_EQ(*LevelSet::Join({set}, K(20), K(30)), LevelSet::Empty());
+  EXPECT_EQ(*LevelSet::Join({LevelSet::Empty()}, K(0), K(30)), LevelSet::Empty());
+  EXPECT_EQ(LevelSet::Empty().use_count(), 0);
+  EXPECT_TRUE(LevelSet::Empty()->CheckInvariants().ok());
+}
+
 // A store of many small tables has one for each.
 TEST_F(LevelSetTest, TakesLittleMemoryHoweverLongTheKeysOfItsFiles) {
   std::vector<OwnedEntry> entries{Put(Key("p", std::string(2000, 'a')), 1, "v"),
