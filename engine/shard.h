@@ -503,7 +503,7 @@ class Shard {
   // pressure with them, and range_bytes_.
   std::mutex debt_mutex_;
   uint64_t debt_as_of_ = 0;                      // That view's structure counter.
-  ResidentBytes range_bytes_{context_.cache};    // What that view's ranges and their references take.
+  ResidentBytes range_bytes_{context_.cache};    // Of its ranges and their references; of ranges added since.
   std::atomic<uint64_t> debt_nanos_per_kib_{0};  // Above 0 compactions run at ordinary priority.
   std::mutex set_aside_mutex_;
   // Inputs that could not be read: not compacted again (F46), but once where their range was cut or joined

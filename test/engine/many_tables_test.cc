@@ -25,14 +25,17 @@ class ManyTablesTest : public testing::Test {
       tables_.push_back(runtime_.RunToEnd(MakeRawTable(store_.get(), "table" + std::to_string(i)))->id);
   }
   void Open() { store_ = std::move(runtime_.RunToEnd(Store::Open(runtime_, OneShardStore()))).value(); }
+  void WriteRow(TableId table, const std::string& row, const std::string& content) {
+    const std::string key = EncodeUserKey(table, "p", row);
+    const WriteOp op{.user_key = key, .content = content};
+    const WriteRequest write{.table = table, .ops = {&op, 1}, .durability = DurabilityLevel::kMemory};
+    ASSERT_TRUE(runtime_.RunToEnd(store_->Write(write)).status.ok());
+  }
   // A row of each table, flushed.
   void WriteRound(int round, bool in_key_order) {
     for (const TableId table : tables_) {
       const std::string row = std::to_string(in_key_order ? 10'000 + round : round % 3);
-      const std::string key = EncodeUserKey(table, "p", row), content = std::to_string(round);
-      const WriteOp op{.user_key = key, .content = content};
-      const WriteRequest write{.table = table, .ops = {&op, 1}, .durability = DurabilityLevel::kMemory};
-      ASSERT_TRUE(runtime_.RunToEnd(store_->Write(write)).status.ok());
+      ASSERT_NO_FATAL_FAILURE(WriteRow(table, row, std::to_string(round)));
     }
     ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
   }
@@ -102,6 +105,17 @@ TEST_F(ManyTablesTest, WhatDroppedTablesHadIsGivenBack) {
   ASSERT_TRUE(runtime_.RunToEnd(store_->CompactAll()).ok());
   EXPECT_LT(TableBytes(), before / 2);
   EXPECT_EQ(RowsOf(tables_[0]).size(), 30u);
+  EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
+}
+
+// Their ranges, too: not only once an install counts all of them.
+TEST_F(ManyTablesTest, ThoseThatAreOnlyMadeCountInFull) {
+  constexpr uint64_t kOfOneFile = kTables * sizeof(RangeView) / 4;
+  const uint64_t made = store_->bytes_beside_cache();
+  WriteRow(tables_[0], "row", "content");
+  ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
+  EXPECT_LT(store_->bytes_beside_cache(), made + kOfOneFile);
+  EXPECT_GE(store_->bytes_beside_cache(), made);
   EXPECT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
 }
 
