@@ -40,8 +40,9 @@
 // UTF-16 code units. *Raw* tables hold opaque bytes under two byte-string keys instead.
 //
 // Threads. Every method of Database, Table and RawTable may be called from any thread at any time
-// between Open and Close; from a callback, which runs on a worker, only the asynchronous ones (others
-// answer kInvalidArgument where they would have to wait). Values (Entity, Page, ...) belong to the caller.
+// between Open and Close, in its last destructors and those of the process, too; from a callback, which runs
+// on a worker, only the asynchronous ones (others answer kInvalidArgument where they would have to wait).
+// Values (Entity, Page, ...) belong to the caller.
 //
 // A process that forks keeps its databases; the child's handles to them answer kClosed, as all do after Close
 // (what gives no status answers with nothing).

@@ -41,7 +41,7 @@ struct LoadSampler::ThreadRings {
   std::vector<Bound> rings;
 
   ~ThreadRings() {
-    thread_ = {};
+    thread_ = {.has_ended = true};
     for (const Bound& bound : rings) bound.ring->is_over.store(true, std::memory_order_release);
   }
 };
@@ -55,7 +55,8 @@ LoadSampler::~LoadSampler() {
 
 // ---- The thread's side.
 
-void LoadSampler::BindThread() {
+bool LoadSampler::BindThread() {
+  if (thread_.has_ended) return false;
   static thread_local ThreadRings mine;
   std::erase_if(mine.rings, [this](const ThreadRings::Bound& bound) {
     return bound.sampler != number_ && bound.ring->is_over.load(std::memory_order_acquire);
@@ -63,7 +64,8 @@ void LoadSampler::BindThread() {
   auto found = std::find_if(mine.rings.begin(), mine.rings.end(),
                             [this](const ThreadRings::Bound& bound) { return bound.sampler == number_; });
   if (found == mine.rings.end()) found = mine.rings.insert(found, {number_, NewRing()});
-  thread_ = {number_, found->ring.get()};
+  thread_ = {.sampler = number_, .ring = found->ring.get()};
+  return true;
 }
 
 std::shared_ptr<LoadSampler::Ring> LoadSampler::NewRing() {

@@ -66,8 +66,8 @@ class LoadSampler {
   // of the partition; a bound of a table does as well.
   void Note(LoadKind kind, std::string_view user_key, uint64_t rows, uint64_t bytes, uint64_t cpu_ns) {
     const int64_t units = static_cast<int64_t>(UnitsOf(rows, bytes));
-    if (thread_.sampler != number_) [[unlikely]]
-      BindThread();
+    if (thread_.sampler != number_ && !BindThread()) [[unlikely]]
+      return;
     if ((thread_.ring->left -= units) <= 0) [[unlikely]]
       Leave({kind, user_key, rows, bytes, cpu_ns});
   }
@@ -131,11 +131,13 @@ class LoadSampler {
   struct ThreadRing {
     uint64_t sampler = 0;
     Ring* ring = nullptr;
+    bool has_ended = false;  // The thread has, but for what else of it ends later: that leaves no samples.
   };
   struct ThreadRings;
   static thread_local constinit ThreadRing thread_;
 
-  void BindThread();
+  // False: the thread has ended.
+  bool BindThread();
   std::shared_ptr<Ring> NewRing();
   void Leave(const Call& call);
   static void Fill(const Call& call, LoadSample* out);

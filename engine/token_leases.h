@@ -72,16 +72,19 @@ struct alignas(64) TokenLease {
 
 // Where the calling thread's lease of a partition is, or may be put, under the policy in force.
 struct ThreadLease {
-  TokenLease* at = nullptr;  // Null: the partition (as of a user key) cannot have one.
+  TokenLease* at =
+      nullptr;  // Null: the partition (as of a user key) cannot have one, or the thread has ended.
   uint64_t policy = 0;
   uint32_t tag = 0;
   bool is_its = false;
 
   static ThreadLease Find(std::string_view partition, uint64_t policy) {
     if (partition.size() > TokenLease::kKeySizeMax || partition.size() < TokenLease::kKeySizeMin) return {};
+    if (leases_ == nullptr && !Allocate()) [[unlikely]]
+      return {};
     const uint64_t hash = HashOf(partition);
     const uint32_t tag = static_cast<uint32_t>(hash);
-    TokenLease* first = Pair(hash);
+    TokenLease* first = &leases_[2 * (hash >> (64 - kPairBits))];
     // Chosen without a branch, which nobody could foretell.
     TokenLease* at = first + static_cast<size_t>(first[1].tag == tag);
     if (at->Is(policy, partition)) [[likely]]
@@ -115,33 +118,31 @@ struct ThreadLease {
     const uint64_t product = (end ^ partition.size()) * kGolden;
     return product ^ product >> 32;
   }
-  static TokenLease* Pair(uint64_t hash) {
-    // Not the array itself: that would be part of the stack of every thread of who links this.
-    static constinit thread_local TokenLease* leases = nullptr;
-    if (leases == nullptr) [[unlikely]]
-      leases = Allocate(&leases);
-    return &leases[2 * (hash >> (64 - kPairBits))];
-  }
 
-  // Until the thread ends.
-  [[gnu::noinline]] static TokenLease* Allocate(TokenLease** leases) {
+  // Until the thread ends; false: it has, but for what else of it ends later.
+  [[gnu::noinline]] static bool Allocate() {
     struct Owner {
-      TokenLease** leases = nullptr;
       void* memory = nullptr;
       ~Owner() {
-        *leases = nullptr;
+        has_ended_ = true;
+        leases_ = nullptr;
         std::free(memory);
       }
     };
     static thread_local Owner owner;
+    if (has_ended_) return false;
     constexpr size_t kBytes = (size_t{2} << kPairBits) * sizeof(TokenLease);
     size_t room = kBytes + alignof(TokenLease);
-    owner.leases = leases;
     owner.memory = std::calloc(1, room);
     PARTITA_ASSERT(owner.memory != nullptr);
     void* aligned = owner.memory;
-    return static_cast<TokenLease*>(std::align(alignof(TokenLease), kBytes, aligned, room));
+    leases_ = static_cast<TokenLease*>(std::align(alignof(TokenLease), kBytes, aligned, room));
+    return true;
   }
+
+  // Not the array itself: that would be part of the stack of every thread of who links this.
+  static constinit inline thread_local TokenLease* leases_ = nullptr;
+  static constinit inline thread_local bool has_ended_ = false;
 };
 
 }  // namespace partita

@@ -2,6 +2,7 @@
 
 #include <lz4.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <climits>
 #include <cstdio>
@@ -14,14 +15,20 @@ namespace partita {
 
 namespace {
 
+constinit thread_local bool has_ended = false;
+
+// A decompressor is some 95 KiB and costs more to make than to use. Null: there is no memory for one, or this
+// thread has ended, but for what else of it ends later.
 ZSTD_DCtx* DecompressorOfThisThread() {
-  // A decompressor is some 95 KiB and costs more to make than to use.
   struct Holder {
     ZSTD_DCtx* context = ZSTD_createDCtx();
-    ~Holder() { ZSTD_freeDCtx(context); }
+    ~Holder() {
+      ZSTD_freeDCtx(context);
+      has_ended = true;
+    }
   };
   thread_local Holder holder;
-  return holder.context;
+  return has_ended ? nullptr : holder.context;
 }
 
 }  // namespace
@@ -93,8 +100,12 @@ namespace {
 
 Status DecodeZstd(std::string_view payload, uint8_t* content, size_t content_size) {
   ZSTD_DCtx* context = DecompressorOfThisThread();
-  if (context == nullptr) return Status::ResourceExhausted("no memory for a zstd decompressor");
-  const size_t size = ZSTD_decompressDCtx(context, content, content_size, payload.data(), payload.size());
+  const size_t size =
+      context == nullptr
+          ? ZSTD_decompress(content, content_size, payload.data(), payload.size())
+          : ZSTD_decompressDCtx(context, content, content_size, payload.data(), payload.size());
+  if (ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation)
+    return Status::ResourceExhausted("no memory for a zstd decompressor");
   if (ZSTD_isError(size)) return Status::Corruption(std::string("zstd: ") + ZSTD_getErrorName(size));
   if (size != content_size) return Status::Corruption("part that decompresses to another size");
   return Status();

@@ -5,6 +5,7 @@
 #include <array>
 #include <bitset>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "engine/base/assert.h"
@@ -23,6 +24,23 @@ struct Cell {
   size_t source;  // What `write_value` knows it by.
 
   size_t size() const { return (id == 0 ? InlineNamePrefixSize(name.size()) + name.size() : 0) + value_size; }
+};
+
+// The cells of one record, on the stack: a vector would ask the heap once a record, and one that the thread
+// keeps is gone when the last of its destructors write.
+class CellList {
+ public:
+  // REQUIRES: fewer than kEntityRecordPropertiesMax so far.
+  void Add(const Cell& cell) { std::construct_at(&room_.cells[count_++], cell); }
+  std::span<const Cell> all() const { return {room_.cells, count_}; }
+
+ private:
+  union Room {
+    Room() {}  // Makes none of them, which would cost more than all else here.
+    Cell cells[kEntityRecordPropertiesMax];
+  };
+  Room room_;
+  size_t count_ = 0;
 };
 
 bool CellBefore(const Cell& a, const Cell& b) { return a.id != b.id ? a.id < b.id : a.name < b.name; }
@@ -118,18 +136,16 @@ std::string EncodeEntityRecord(std::span<const Property> properties, const Prope
 
 void AppendEntityRecord(std::string* out, std::span<const Property> properties, const PropertyNames* names) {
   PARTITA_ASSERT(properties.size() <= kEntityRecordPropertiesMax);
-  thread_local std::vector<Cell> cells;  // Keeps its memory, of 12 KiB at most.
-  cells.clear();
-  cells.reserve(properties.size());
+  CellList cells;
   for (size_t i = 0; i < properties.size(); ++i) {
     const Property& property = properties[i];
     PARTITA_ASSERT(!property.name.empty() && property.name.size() <= kInlineNameSizeMax);
     PARTITA_DEBUG_ASSERT(IsValidUtf8(property.name));
     PARTITA_DEBUG_ASSERT(property.value.if_string() == nullptr || IsValidUtf8(*property.value.if_string()));
-    cells.push_back(
+    cells.Add(
         {IdOrZero(names, property.name), property.name, property.value.type(), ValueSize(property.value), i});
   }
-  AppendRecord(out, std::span(cells.data(), properties.size()),
+  AppendRecord(out, cells.all(),
                [&](char* to, const Cell& cell) { WriteValue(to, properties[cell.source].value); });
 }
 

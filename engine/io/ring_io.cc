@@ -34,9 +34,15 @@ struct Round {
 // A blocking thread's own ring for batch reads. Opened at the first batch, closed with the thread.
 class ThreadRing {
  public:
-  // Null when this thread cannot have one; tried once.
+  ThreadRing() = default;
+  ~ThreadRing() { has_ended_ = true; }
+  ThreadRing(const ThreadRing&) = delete;
+  ThreadRing& operator=(const ThreadRing&) = delete;
+
+  // Null when this thread cannot have one, which is tried once, or not any more.
   static ThreadRing* OfThisThread() {
     static thread_local ThreadRing ring;
+    if (has_ended_) return nullptr;  // What else of the thread ends later, and reads, does without one.
     if (ring.state_ == State::kOpen && !ring.uring_.OpenedByThisProcess()) {
       ring.uring_.Close();
       ring.state_ = State::kUntried;
@@ -80,6 +86,9 @@ class ThreadRing {
     io_uring_cq_advance(uring_.get(), count);
     return count;
   }
+
+  // Not the ring's: its memory is void by then.
+  static constinit inline thread_local bool has_ended_ = false;
 
   Uring uring_;
   State state_ = State::kUntried;

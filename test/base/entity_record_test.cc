@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <random>
+#include <thread>
 
 #include "engine/base/text.h"
 #include "engine/base/user_key.h"
@@ -119,6 +120,32 @@ TEST(EntityRecordTest, GoldenBytesOfTheFormat) {
             "0161f58080"    // "a": ordered text, EE written as F5.
             "01620100000000000080"
             "0100000000000000");
+}
+
+// Made before whatever the thread may keep to write by, so it ends after that.
+struct EncodesAtItsEnd {
+  const std::vector<Property>* properties = nullptr;
+  std::string* record = nullptr;
+  ~EncodesAtItsEnd() {
+    if (properties == nullptr) return;
+    // In what was kept, if it is gone: nothing is written there.
+    const std::vector<std::string> others(8, std::string(790, 'x'));
+    *record = EncodeEntityRecord(*properties);
+    for (const std::string& other : others) EXPECT_EQ(other, std::string(790, 'x'));
+  }
+};
+
+TEST(EntityRecordTest, AThreadMayWriteAtItsVeryEnd) {
+  std::vector<Property> properties;
+  for (int i = 0; i < 20; ++i) properties.push_back({"Name" + std::to_string(i), PropertyValue(i)});
+  std::string first, last_of_thread;
+  std::thread([&] {
+    thread_local EncodesAtItsEnd last;
+    last.properties = &properties;
+    last.record = &last_of_thread;
+    first = EncodeEntityRecord(properties);
+  }).join();
+  EXPECT_EQ(last_of_thread, first);
 }
 
 TEST(EntityRecordTest, AnEmptyEntityIsTwoBytes) {

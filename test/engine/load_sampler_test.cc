@@ -237,6 +237,25 @@ TEST_F(LoadSamplerTest, AThreadMayUseSeveralStoresInTurn) {
   EXPECT_EQ(others.loads.size(), 1u);
 }
 
+// Made before the rings of its thread, so it ends after them.
+struct NotesAtItsEnd {
+  LoadSampler* sampler = nullptr;
+  ~NotesAtItsEnd() {
+    if (sampler != nullptr) sampler->Note(LoadKind::kRead, Key("late"), 1, 9, 5);
+  }
+};
+
+TEST_F(LoadSamplerTest, WhatAThreadDoesAtItsVeryEndLeavesNoSample) {
+  std::thread([&] {
+    thread_local NotesAtItsEnd last;
+    last.sampler = &sampler_;
+    sampler_.Note(LoadKind::kRead, Key("a"), 1, 9, 5);
+  }).join();
+  sampler_.Collect();
+  EXPECT_DOUBLE_EQ(sums_.loads[Prefix("a")].calls, 1);
+  EXPECT_EQ(sums_.loads.size(), 1u);
+}
+
 TEST(LoadSamplerThreads, NothingIsLostOrTakenTwice) {
   HandSetClock clock;
   LoadSampler sampler(clock, [] {});

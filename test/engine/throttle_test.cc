@@ -64,6 +64,29 @@ TEST_F(ThrottleTest, WhatIsLeasedInAdvanceIsCountedExactly) {
   }
 }
 
+// Made before the leases of its thread, so it ends after them.
+struct LeasesAtItsEnd {
+  const std::string* partition = nullptr;
+  bool* has_lease = nullptr;
+  ~LeasesAtItsEnd() {
+    if (partition != nullptr) *has_lease = ThreadLease::Find(*partition, 1).at != nullptr;
+  }
+};
+
+// Nobody would give back their memory.
+TEST_F(ThrottleTest, AThreadHasNoLeasesAtItsVeryEnd) {
+  const std::string partition(PartitionPrefix(EncodeUserKey(orders_, "p", "r")));
+  bool had = false, has = true;
+  std::thread([&] {
+    thread_local LeasesAtItsEnd last;
+    last.partition = &partition;
+    last.has_lease = &has;
+    had = ThreadLease::Find(partition, 1).at != nullptr;
+  }).join();
+  EXPECT_TRUE(had);
+  EXPECT_FALSE(has);
+}
+
 TEST_F(ThrottleTest, LeasesOfATargetThatWasChangedAreVoid) {
   Set({.partition_rate = 1'000'000});
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(Write(orders_, "p").ok());

@@ -340,6 +340,38 @@ TEST(PosixFileForkTest, AForkedChildReadsBatchesAndExits) {
   EXPECT_TRUE(RunBlocking((*file)->ReadBatch(reads)).ok());  // The parent's ring is unharmed.
 }
 
+// Made before the ring that the thread keeps, so it ends after it.
+struct ReadsAtItsEnd {
+  File* file = nullptr;
+  std::span<const FileRead> reads;
+  Status* result = nullptr;
+  ~ReadsAtItsEnd() {
+    if (file != nullptr) *result = RunBlocking(file->ReadBatch(reads));
+  }
+};
+
+TEST(PosixFileThreadEndTest, AThreadReadsBatchesAtItsVeryEnd) {
+  TempDirectory directory;
+  auto files = PosixFileSystem::Open(directory.path(), BatchReads::kRing);
+  ASSERT_TRUE(files.ok());
+  auto file = RunBlocking((*files)->Open("a", OpenMode::kCreate, FileIo::kBuffered));
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(RunBlocking((*file)->WriteAt(0, AsBytes("0123456789"))).ok());
+  uint8_t first[4] = {}, second[4] = {};
+  const FileRead reads[] = {{0, first}, {4, second}};
+  Status at_end = Status::IoError("not read");
+  std::thread([&] {
+    thread_local ReadsAtItsEnd last;
+    last.file = file->get();
+    last.reads = reads;
+    last.result = &at_end;
+    EXPECT_TRUE(RunBlocking((*file)->ReadBatch(reads)).ok());
+    second[0] = 0;
+  }).join();
+  EXPECT_TRUE(at_end.ok()) << at_end.ToString();
+  EXPECT_EQ(second[0], '4');
+}
+
 TEST(PosixFileDeathTest, AnUnalignedDirectReadIsAProgrammersError) {
   TempDirectory directory;
   auto files = PosixFileSystem::Open(directory.path(), BatchReads::kCallByCall);

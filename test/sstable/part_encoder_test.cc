@@ -3,6 +3,8 @@
 
 #include <random>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "engine/base/coding.h"
 #include "sstable/part_format.h"
@@ -53,6 +55,31 @@ std::string AsZstd(std::string_view part, std::string_view content) {
   StoreLe32(zstd.data() + 8, static_cast<uint32_t>(zstd.size()));
   zstd[22] = static_cast<char>(Codec::kZstd);
   return zstd;
+}
+
+// Made before the decompressor that the thread keeps, so it ends after it.
+struct DecodesAtItsEnd {
+  std::string part;
+  Result<std::string>* content = nullptr;
+  ~DecodesAtItsEnd() {
+    if (content == nullptr) return;
+    // In what the decompressor had, if it is gone: there it writes to nobody's memory.
+    const std::vector<std::string> others(8, std::string(90'000, 'x'));
+    *content = Decoded(part);
+    for (const std::string& other : others) EXPECT_EQ(other, std::string(90'000, 'x'));
+  }
+};
+
+TEST(PartEncoderTest, AThreadMayReadOldTablesAtItsVeryEnd) {
+  Result<std::string> content = Status::Corruption("not read");
+  std::thread([&] {
+    thread_local DecodesAtItsEnd last;
+    last.part = AsZstd(LargeProsePart(), Prose(20'000));
+    last.content = &content;
+    EXPECT_TRUE(Decoded(last.part).ok());
+  }).join();
+  ASSERT_TRUE(content.ok()) << content.status().ToString();
+  EXPECT_EQ(*content, Prose(20'000));
 }
 
 TEST(PartEncoderTest, WhatRepeatsItselfShrinksAndComesBack) {
