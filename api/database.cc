@@ -256,7 +256,7 @@ Result<TableDescriptor> CreateAny(Database::Impl* impl, std::string_view name, c
   if (!sorted || !distinct) {
     return Status::InvalidArgument("split_partition_keys must be sorted by UTF-16 code units, each once");
   }
-  return impl->Run(Create(impl, std::move(spec)));
+  return impl->RunChange(Create(impl, std::move(spec)));
 }
 
 std::shared_ptr<const TableCore> CoreOf(Database::Impl* impl, const TableDescriptor& table) {
@@ -297,7 +297,7 @@ Result<RawTable> Database::OpenRawTable(std::string_view name) {
 
 Status Database::DeleteTable(std::string_view name) {
   PARTITA_TRY(impl_->CheckUse());
-  return impl_->Run(impl_->store->DeleteTable(impl_->options.account, std::string(name)));
+  return impl_->RunChange(impl_->store->DeleteTable(impl_->options.account, std::string(name)));
 }
 
 std::vector<TableDescription> Database::ListTables() const {
@@ -318,11 +318,11 @@ Status Database::Barrier() {
 }
 Status Database::Flush() {
   PARTITA_TRY(impl_->CheckUse());
-  return impl_->Run(impl_->store->FlushMemtables());
+  return impl_->RunChange(impl_->store->FlushMemtables());
 }
 Status Database::CompactAll() {
   PARTITA_TRY(impl_->CheckUse());
-  return impl_->Run(impl_->store->CompactAll());
+  return impl_->RunChange(impl_->store->CompactAll());
 }
 Status Database::SetThroughputTargets(const ThroughputTargets& targets) {
   PARTITA_TRY(impl_->CheckUse());

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "engine/base/fork_watch.h"
 #include "engine/base/task_group.h"
 #include "engine/base/user_key.h"
+#include "engine/own_thread.h"
 #include "engine/store.h"
 #include "engine/world.h"
 
@@ -74,6 +76,27 @@ struct Database::Impl {
     return outcome;
   }
 
+  // The same for what else takes them, and the locks of those who flush, compact or move ranges: `call`,
+  // which may wait, is made by a thread of the workers' rank that is started for it. kResourceExhausted:
+  // there is none.
+  template <typename Call>
+  std::invoke_result_t<Call&> RunAtWorkersRank(Call call) {
+    const bool hops =
+        Executor::Current() == nullptr && own_runtime != nullptr && RankOfThisThread().IsBelow(workers_rank);
+    if (!hops) return call();
+    std::optional<std::invoke_result_t<Call&>> answer;
+    Waiter waiter;
+    // A worker starts it: who is started by this thread has this thread's rank.
+    calls.Spawn(runtime->shard_executor(ShardId(0)), CallInto(&call, &answer, &waiter));
+    waiter.BlockUntilWoken();
+    return std::move(*answer);
+  }
+  // Runs a task that changes more than rows.
+  template <typename T>
+  T RunChange(Task<T> task) {
+    return RunAtWorkersRank([&]() -> T { return Run(std::move(task)); });
+  }
+
   // Starts `call`, which holds `bytes` of memory, on `worker`, and takes `*done` for its answer; false when
   // too much is under way (F58).
   template <typename T>
@@ -105,6 +128,12 @@ struct Database::Impl {
   static Task<void> WriteInto(Store* store, const WriteRequest* request, WriteOutcome* outcome,
                               Waiter* waiter) {
     *outcome = co_await store->Write(*request);
+    waiter->Wake();  // The last access to any of them.
+  }
+  template <typename Call>
+  static Task<void> CallInto(Call* call, std::optional<std::invoke_result_t<Call&>>* answer, Waiter* waiter) {
+    const auto run = [call] { return (*call)(); };
+    answer->emplace(co_await OnOwnThread(run));
     waiter->Wake();  // The last access to any of them.
   }
   static void Finished(Impl* impl, size_t bytes) {

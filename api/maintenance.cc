@@ -19,7 +19,9 @@ Result<ScrubReport> Database::Scrub(const ScrubOptions& options) {
 Result<BackupReport> Database::Backup(const std::string& directory, const BackupOptions& options) {
   PARTITA_TRY(CheckMayWait());
   PARTITA_TRY(impl_->CheckUse());
-  return BackUpStore(*impl_->runtime, *impl_->store, directory, options);
+  return impl_->RunAtWorkersRank([&]() -> Result<BackupReport> {
+    return BackUpStore(*impl_->runtime, *impl_->store, directory, options);
+  });
 }
 
 Result<BackupReport> Database::Restore(const std::string& backup, const std::string& directory,

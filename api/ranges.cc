@@ -84,18 +84,19 @@ Result<std::vector<RangeDescription>> Database::ListRanges(std::string_view tabl
 
 Status Database::SplitRange(std::string_view table, std::string_view partition_key) {
   PARTITA_TRY(impl_->CheckUse());
-  return impl_->Run(AsyncDatabase(*this).SplitRange(std::string(table), std::string(partition_key)));
+  return impl_->RunChange(AsyncDatabase(*this).SplitRange(std::string(table), std::string(partition_key)));
 }
 
 Status Database::MergeRanges(std::string_view table, std::string_view partition_key) {
   PARTITA_TRY(impl_->CheckUse());
-  return impl_->Run(AsyncDatabase(*this).MergeRanges(std::string(table), std::string(partition_key)));
+  return impl_->RunChange(AsyncDatabase(*this).MergeRanges(std::string(table), std::string(partition_key)));
 }
 
 Result<Database::RangeMove> Database::MoveRange(std::string_view table, std::string_view partition_key,
                                                 uint32_t shard) {
   PARTITA_TRY(impl_->CheckUse());
-  return impl_->Run(AsyncDatabase(*this).MoveRange(std::string(table), std::string(partition_key), shard));
+  return impl_->RunChange(
+      AsyncDatabase(*this).MoveRange(std::string(table), std::string(partition_key), shard));
 }
 
 Task<Status> AsyncDatabase::SplitRange(std::string table, std::string partition_key) const {

@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <future>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -132,24 +134,106 @@ uint64_t SleepsOfWorkers() {
   return sleeps;
 }
 
+void OnThreadOfRank(int nice, const std::function<void()>& calls) {
+  std::thread([&] {
+    ASSERT_EQ(setpriority(PRIO_PROCESS, 0, nice), 0);  // Of this thread.
+    calls();
+  }).join();
+}
+
 // DESIGN 2: no token is held by who may have no core for long: a worker wakes for each of his writes.
 TEST_P(BatchCallsTest, AThreadOfLowRankHasItsWritesMadeByTheWorker) {
   constexpr int kWrites = 400;
   Table table = MakeTable();
   const auto wakes_for = [&](int nice, int first) {
     const uint64_t before = SleepsOfWorkers();
-    std::thread writer([&] {
-      ASSERT_EQ(setpriority(PRIO_PROCESS, 0, nice), 0);  // Of this thread.
+    OnThreadOfRank(nice, [&] {
       for (int i = first; i < first + kWrites; ++i)
         EXPECT_TRUE(table.Insert(Thing("p", std::to_string(i), i), {Durability::kMemory}).ok());
     });
-    writer.join();
     return SleepsOfWorkers() - before;
   };
   const int own = getpriority(PRIO_PROCESS, 0);
   EXPECT_LT(wakes_for(own, 0), uint64_t{kWrites / 2});
   EXPECT_GE(wakes_for(own + 1, kWrites), uint64_t{kWrites / 2});
   EXPECT_EQ(*table.Count({}), uint64_t{2 * kWrites});
+}
+
+// By system calls of the calling thread.
+uint64_t BytesWrittenByThisThread() {
+  std::ifstream io("/proc/thread-self/io");
+  uint64_t bytes = 0;
+  for (std::string word; io >> word;) {
+    if (word == "wchar:") io >> bytes;
+  }
+  return bytes;
+}
+
+// The same is true of what else writers may wait for: a worker starts a thread that makes the call.
+TEST_P(BatchCallsTest, AThreadOfLowRankHasItsFlushesMadeByAnother) {
+  constexpr uint64_t kCalls = 40;
+  MakeTable();
+  const std::pair<const char*, std::function<Status()>> calls[] = {
+      {"Flush", [&] { return database_->Flush(); }},
+      {"CompactAll", [&] { return database_->CompactAll(); }},
+  };
+  for (const auto& [name, call] : calls) {
+    const auto wakes_for = [&](int nice) {
+      const uint64_t before = SleepsOfWorkers();
+      OnThreadOfRank(nice, [&] {
+        for (uint64_t i = 0; i < kCalls; ++i) EXPECT_TRUE(call().ok());
+      });
+      return SleepsOfWorkers() - before;
+    };
+    const int own = getpriority(PRIO_PROCESS, 0);
+    EXPECT_LT(wakes_for(own), kCalls / 2) << name;
+    EXPECT_GE(wakes_for(own + 1), kCalls) << name;
+  }
+}
+
+TEST_P(BatchCallsTest, AThreadOfLowRankHasItsChangesOfTablesMadeByAnother) {
+  constexpr uint64_t kCatalogBytes = 200;  // It takes more; to wake another thread takes 8.
+  MakeTable();
+  int made = 0;
+  const std::pair<const char*, std::function<Status()>> calls[] = {
+      {"CreateTable", [&] { return database_->CreateTable("Table" + std::to_string(++made)).status(); }},
+      {"DeleteTable", [&] { return database_->DeleteTable("Table" + std::to_string(made--)); }},
+      {"SplitRange", [&] { return database_->SplitRange("Things", std::to_string(++made)); }},
+      {"MergeRanges", [&] { return database_->MergeRanges("Things", std::to_string(made--)); }},
+  };
+  for (const auto& [name, call] : calls) {
+    const auto written_for = [&](int nice) {
+      uint64_t written = 0;
+      OnThreadOfRank(nice, [&] {
+        const uint64_t before = BytesWrittenByThisThread();
+        for (int i = 0; i < 2; ++i) {
+          const Status status = call();
+          EXPECT_TRUE(status.ok()) << status.ToString();
+        }
+        written = BytesWrittenByThisThread() - before;
+      });
+      return written;
+    };
+    const int own = getpriority(PRIO_PROCESS, 0);
+    EXPECT_GT(written_for(own), kCatalogBytes) << name;
+    EXPECT_LT(written_for(own + 1), kCatalogBytes) << name;
+  }
+}
+
+TEST_P(BatchCallsTest, AThreadOfLowRankHasItsBackupsMadeByAnother) {
+  EXPECT_TRUE(MakeTable().Insert(Thing("p", "r", 1)).ok());
+  const int own = getpriority(PRIO_PROCESS, 0);
+  std::optional<int> nice_of_backup;
+  const auto note_nice = [&](uint64_t, uint64_t) {
+    nice_of_backup = getpriority(PRIO_PROCESS, 0);
+    return true;
+  };
+  OnThreadOfRank(own + 1, [&] {
+    const Result<BackupReport> report =
+        database_->Backup(directory_.path() + "/copy", {.pace = {.progress = note_nice}});
+    EXPECT_TRUE(report.ok()) << report.status().ToString();
+  });
+  EXPECT_EQ(nice_of_backup, own);
 }
 
 TEST_P(BatchCallsTest, RawCallsAreAnsweredLaterToo) {
