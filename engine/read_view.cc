@@ -5,6 +5,7 @@
 
 #include "engine/base/assert.h"
 #include "engine/range_search.h"
+#include "engine/strand.h"
 #include "memtable/memtable_iterator.h"
 
 namespace partita {
@@ -74,15 +75,12 @@ ReadViewPublisher::~ReadViewPublisher() {
   delete current_.load();
 }
 
-void ReadViewPublisher::Publish(std::unique_ptr<ReadView> next) {
+void ReadViewPublisher::Show(std::unique_ptr<ReadView> next) {
   const ReadView* old = current_.exchange(next.release(), std::memory_order_acq_rel);
   if (old == nullptr) return;
-  {
-    std::lock_guard lock(mutex_);
-    old->pins_.fetch_or(ReadView::kRetired, std::memory_order_acq_rel);
-    retired_.push_back({++retired_so_far_, std::unique_ptr<const ReadView>(old)});
-  }
-  Reclaim();
+  std::lock_guard lock(mutex_);
+  old->pins_.fetch_or(ReadView::kRetired, std::memory_order_acq_rel);
+  retired_.push_back({++retired_so_far_, std::unique_ptr<const ReadView>(old)});
 }
 
 ReadViewPublisher::Guard::Guard(ReadViewPublisher& publisher)
@@ -128,6 +126,7 @@ void ReadViewPublisher::Unpin(const ReadView* view) {
 // The barrier, a system call, outside the lock, which the strand takes: its caller may lose its core there.
 // Nothing leaves retired_ meanwhile, so that it keeps nobody else from reclaiming.
 void ReadViewPublisher::Reclaim() {
+  PARTITA_ASSERT(!Strand::AnyHeldByThisThread());
   uint64_t passed = 0;
   {
     std::lock_guard lock(mutex_);

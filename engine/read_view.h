@@ -99,15 +99,20 @@ class ViewPin {
 // cleared tells nobody, as that is what makes point reads fast: `on_held` is told of views that stay for one.
 class ReadViewPublisher {
  public:
-  // `on_held` has Reclaim called again soon, but not before it returns. It is called on any thread, that of
-  // the strand's holder, too, and must not wait.
+  // `on_held` has Reclaim called again soon, but not before it returns. It is called on any thread and must
+  // not wait.
   explicit ReadViewPublisher(std::function<void()> on_held) : on_held_(std::move(on_held)) {}
   ~ReadViewPublisher();  // REQUIRES: no reader left.
   ReadViewPublisher(const ReadViewPublisher&) = delete;
   ReadViewPublisher& operator=(const ReadViewPublisher&) = delete;
 
-  // Replaces the view. On the strand.
-  void Publish(std::unique_ptr<ReadView> next);
+  // Replaces the view, and frees what can be freed.
+  void Publish(std::unique_ptr<ReadView> next) {
+    Show(std::move(next));
+    Reclaim();
+  }
+  // Publish in two steps, for the strand, which others wait for: older views are there until Reclaim.
+  void Show(std::unique_ptr<ReadView> next);
 
   // The current view, while the Guard lives. No system call, wait, or second Guard on the same
   // thread meanwhile: it is one slot.
@@ -136,7 +141,8 @@ class ReadViewPublisher {
   // The view as the strand sees it. On the strand.
   const ReadView& current() const { return *current_.load(std::memory_order_relaxed); }
 
-  // Frees what can be freed. Any thread.
+  // Frees what can be freed: with a system call, and whole memtables and tables may go. Any thread that holds
+  // no strand.
   void Reclaim();
 
   size_t retired_count();

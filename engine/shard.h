@@ -293,7 +293,10 @@ class Shard {
   uint64_t FreezeBytes(uint64_t share) const;
   // Ok, or what is told to a batch that may not be taken for want of space (F55).
   Status CheckSpace(const WriteRequest& request) const;
+  // On the strand. The view before is there until Reclaim.
   void FreezeActive();
+  // The same amid a write, which goes on: the view before goes a little later, behind its back.
+  void FreezeForWrite();
 
   // shard_flush.cc
   void ScheduleFlush();

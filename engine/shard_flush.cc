@@ -172,8 +172,7 @@ void Shard::FreeSpace() {
 
 Task<void> Shard::FlushForSpace(Shard* self) {
   self->frees_space_soon_.store(false);
-  std::function<void()> freeze = [self] { self->FreezeActive(); };
-  co_await self->OnStrand(std::move(freeze));
+  (void)co_await self->FreezeNow();
   self->ScheduleCompaction();  // Also where nothing was to be flushed: of what found no room before.
 }
 
@@ -190,6 +189,7 @@ Task<LogPosition> Shard::FreezeNow() {
     last = commit_log_->last_decided();
   };
   co_await OnStrand(std::move(freeze));
+  views_.Reclaim();
   co_return last;
 }
 

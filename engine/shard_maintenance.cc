@@ -52,9 +52,10 @@ Task<void> Shard::ChangeStructure(ViewChange change) {
     std::unique_ptr<ReadView> next = CopyView(views_.current());
     ++next->structure_counter;
     change(next.get());
-    views_.Publish(std::move(next));
+    views_.Show(std::move(next));
   };
   co_await OnStrand(std::move(work));
+  views_.Reclaim();
 }
 
 void Shard::FreezeActive() {
@@ -66,15 +67,20 @@ void Shard::FreezeActive() {
   if (empty && old.active->arena().reserved_bytes() == 0) return;
   std::unique_ptr<ReadView> next = CopyView(old);
   next->active = std::make_shared<Memtable>(context_.memtable_pool);
-  if (empty) return views_.Publish(std::move(next));
+  if (empty) return views_.Show(std::move(next));
   uint64_t bytes = old.active->memory_used();
   next->frozen.insert(next->frozen.begin(), MemtableRef{old.active, commit_log_->last_decided(), bytes});
   frozen_bytes_.fetch_add(bytes);
   UpdatePressure(next->active->memory_used());
   const bool is_behind = next->frozen.size() > 1;
-  views_.Publish(std::move(next));
+  views_.Show(std::move(next));
   ScheduleFlush();
   if (is_behind) ScheduleFlushBeside();
+}
+
+void Shard::FreezeForWrite() {
+  FreezeActive();
+  ReclaimSoon();
 }
 
 // A point read that has lost its core keeps a view, with all its memtables and files, that it leaves without

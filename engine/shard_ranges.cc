@@ -360,7 +360,7 @@ Status Shard::ImportOnStrand(ImportSlice* slice) {
   const std::shared_ptr<Memtable>& memtable = views_.current().active;
   uint8_t* memory = memtable->arena().Allocate(slice->bytes);
   if (memory == nullptr || !memtable->Reserve(slice->entries.size())) {
-    if (views_.current().frozen.empty() && import_from_.load() == kNoImport) FreezeActive();
+    if (views_.current().frozen.empty() && import_from_.load() == kNoImport) FreezeForWrite();
     return Status::ResourceExhausted("shard " + std::to_string(id_.value) +
                                      " has no memtable memory for what the range brings along; try again");
   }
@@ -378,7 +378,7 @@ Status Shard::ImportOnStrand(ImportSlice* slice) {
   PARTITA_ASSERT(reader->status().ok());
   memtable->CountAs(version);
   slice->position = commit_log_->Append({version, DurabilityLevel::kPower, payload, memtable});
-  if (IsFull(*memtable)) FreezeActive();
+  if (IsFull(*memtable)) FreezeForWrite();
   return Status();
 }
 

@@ -186,11 +186,8 @@ Task<Status> Shard::Resolve(WriteBatch* batch) {
   if (encoded.ok()) co_return Status();
   if (encoded.code() != Code::kResourceExhausted) co_return encoded;
   batch->verdict = WriteBatch::Verdict::kNoRoom;
-  if (view->frozen.empty()) {
-    // The pool is taken up by actives, ours among them: make room ourselves.
-    std::function<void()> freeze = [this] { FreezeActive(); };
-    co_await OnStrand(std::move(freeze));
-  }
+  // Where nothing is frozen the pool is taken up by actives, ours among them: make room ourselves.
+  if (view->frozen.empty()) (void)co_await FreezeNow();
   co_return Status();
 }
 
@@ -235,7 +232,7 @@ void Shard::Decide(WriteBatch* batch) {
     if (batch->verdict == WriteBatch::Verdict::kResolveAgain) return;
   }
   if (batch->any_old && !batch->CheckOps()) {
-    if (IsFull(*view.active)) FreezeActive();
+    if (IsFull(*view.active)) FreezeForWrite();
     return;
   }
   // The payload must lie in the memtable that its entries go to.
@@ -294,7 +291,7 @@ void Shard::Accept(WriteBatch* batch, const ReadView& view) {
   Memtable& memtable = *view.active;
   if (!memtable.Reserve(batch->request.ops.size())) {
     batch->verdict = WriteBatch::Verdict::kNoRoom;
-    if (!memtable.empty() && view.frozen.size() < 2) FreezeActive();
+    if (!memtable.empty() && view.frozen.size() < 2) FreezeForWrite();
     return;
   }
   Version version = clock_->Next();
@@ -314,7 +311,7 @@ void Shard::Accept(WriteBatch* batch, const ReadView& view) {
   batch->position = commit_log_->Append(std::move(decided));
   batch->version = version;
   batch->verdict = WriteBatch::Verdict::kAccepted;
-  if (IsFull(memtable)) FreezeActive();
+  if (IsFull(memtable)) FreezeForWrite();
 }
 
 }  // namespace partita

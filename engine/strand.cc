@@ -8,6 +8,8 @@ thread_local const Strand* current_strand = nullptr;
 
 bool Strand::HeldByThisThread() const { return current_strand == this; }
 
+bool Strand::AnyHeldByThisThread() { return current_strand != nullptr; }
+
 bool Strand::TryAcquire() {
   // Both in the one order of Enqueue and DrainAndRelease, or what was pushed might be run by nobody.
   return !held_.load(std::memory_order_seq_cst) && !held_.exchange(true, std::memory_order_seq_cst);

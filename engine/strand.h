@@ -66,6 +66,7 @@ class Strand {
 
   // True on the thread that runs a request of this strand now.
   bool HeldByThisThread() const;
+  static bool AnyHeldByThisThread();
 
  private:
   bool TryRunInline(Request* request);

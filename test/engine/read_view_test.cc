@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
+
+#include "engine/base/executor.h"
+#include "engine/strand.h"
 
 namespace partita {
 namespace {
@@ -26,6 +30,23 @@ TEST_F(ReadViewPublisherTest, AViewThatNobodyHasGoesWithTheNext) {
   Publish();
   EXPECT_EQ(views_.retired_count(), 0u);
   EXPECT_EQ(told_, 0);
+}
+
+// Others wait for the strand: what takes a system call and frees whole memtables is done when it is left.
+TEST_F(ReadViewPublisherTest, NothingIsFreedOnTheStrand) {
+  Strand strand;
+  size_t retired_on_strand = 0;
+  std::function<void()> show = [&] {
+    views_.Show(std::make_unique<ReadView>());
+    retired_on_strand = views_.retired_count();
+  };
+  RunBlocking(OnStrand(strand, std::move(show)));
+  EXPECT_EQ(retired_on_strand, 1u);
+  views_.Reclaim();
+  EXPECT_EQ(views_.retired_count(), 0u);
+
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(RunBlocking(OnStrand(strand, [this] { Publish(); })), "AnyHeldByThisThread");
 }
 
 // A point read that clears its slot says nothing to anybody: without the word its view, with all its
