@@ -135,8 +135,10 @@ Task<Status> RepairSurvey::ListObjects() {
   PARTITA_CO_ASSIGN(const std::vector<ObjectInfo> objects, co_await objects_->List());
   for (const ObjectInfo& object : objects) {
     const uint32_t incarnation = static_cast<uint32_t>(object.id.value >> 32);
-    // Left by a repair that was interrupted: nothing but what it was made of.
-    const bool of_repair = !found_.catalog_lost && incarnation > found_.catalog.incarnation;
+    // Left by a repair that was interrupted: nothing but what it was made of. Lives that only lie behind the
+    // catalog are not so far above it: it was put back, and what they wrote is nowhere else.
+    const bool of_repair =
+        !found_.catalog_lost && incarnation >= uint64_t{found_.catalog.incarnation} + kLifeJumpMin;
     if (!of_repair) found_.objects.push_back(object);
     found_.incarnation_max = std::max(found_.incarnation_max, incarnation);
   }

@@ -413,7 +413,9 @@ class Shard {
   Status FlushesBehind();
   // The same, of an attempt that whoever waits for its end must hear of.
   void NoteFailedAttempt(const Status& status);
-  void Keep(const Status& status, Status* error);  // One of those that set_aside_mutex_ guards.
+  // How the last attempt ended, for statistics: of the oldest memtable, up to `last`; of the manifest.
+  void NoteFlush(const Status& status, LogPosition last);
+  void NoteSave(const Status& status);
   // Ok as long as no attempt failed since there were `seen`.
   Status FailedSince(uint64_t seen);
   static std::vector<FileMeta> FilesOf(const ReadView& view);
@@ -513,8 +515,9 @@ class Shard {
   // since.
   std::shared_ptr<const std::set<Reference>> set_aside_ = std::make_shared<const std::set<Reference>>();
   Status last_background_error_;     // Guarded by set_aside_mutex_.
-  Status flush_error_, save_error_;  // The same; of the last attempt, so ok once one succeeds.
-  Version version_floor_;            // What recovery found to be exposed at most; later versions are above.
+  Status flush_error_, save_error_;  // The same, and flush_noted_.
+  LogPosition flush_noted_;
+  Version version_floor_;  // What recovery found to be exposed at most; later versions are above.
   // During recovery.
   Version replayed_version_;
   uint64_t replayed_frozen_bytes_ = 0;  // Reserved by the frozen memtables.

@@ -96,7 +96,7 @@ Task<bool> Shard::FlushTaken(const MemtableRef& memtable) {
     // Who waits for the oldest does not hear of a newer one's.
     const bool is_oldest = views_.Pin()->frozen.back().table == memtable.table;
     is_oldest ? NoteFailedAttempt(flushed) : NoteBackgroundError(flushed);
-    if (is_oldest) Keep(flushed, &flush_error_);
+    if (is_oldest) NoteFlush(flushed, memtable.last);
   }
   const bool lacks_space = flushed.code() == Code::kNoSpace;
   if (lacks_space) out_of_space_.store(true);
@@ -133,8 +133,8 @@ Task<Status> Shard::InstallFlushed() {
     flush_rate_.Add(context_.runtime.clock().MonotonicNanos(), bytes);
     install.flushed_files = std::move(next->files);
     const Status installed = co_await InstallEdit(std::move(install));
+    NoteFlush(installed, next->memtable.last);  // Before another is the oldest.
     flushes_.EndInstall();
-    Keep(installed, &flush_error_);
     PARTITA_CO_TRY(installed);
     flushed_.fetch_add(1, std::memory_order_relaxed);
   }

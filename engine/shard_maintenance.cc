@@ -122,9 +122,16 @@ void Shard::NoteBackgroundError(const Status& status) {
   last_background_error_ = status;
 }
 
-void Shard::Keep(const Status& status, Status* error) {
+void Shard::NoteFlush(const Status& status, LogPosition last) {
   std::lock_guard lock(set_aside_mutex_);
-  *error = status;
+  if (last < flush_noted_) return;  // A newer one is the oldest by now.
+  flush_noted_ = last;
+  flush_error_ = status;
+}
+
+void Shard::NoteSave(const Status& status) {
+  std::lock_guard lock(set_aside_mutex_);
+  save_error_ = status;
 }
 
 Status Shard::OutOfSpace() {
@@ -224,7 +231,7 @@ Task<Status> Shard::SaveManifest(const Manifest& manifest, bool once) {
     Status saved = co_await manifest_store_.Save(manifest);
     if (saved.ok()) break;
     NoteFailedAttempt(saved);
-    Keep(saved, &save_error_);
+    NoteSave(saved);
     if (saved.code() == Code::kNoSpace && !once) out_of_space_.store(true);
     // Closing: what is on disk is the old manifest or the new one, and the files of both are there.
     if (once || closing_.load()) co_return saved;
@@ -233,7 +240,7 @@ Task<Status> Shard::SaveManifest(const Manifest& manifest, bool once) {
   out_of_space_.store(false);
   log_segment_.store(manifest.log_segment);
   replay_from_ = manifest.replay_from;
-  Keep(Status(), &save_error_);
+  NoteSave(Status());
   co_return Status();
 }
 

@@ -9,35 +9,44 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 namespace partita::http {
 
 namespace {
 
 struct KnownReason {
-  int library, reason;
+  unsigned long error;
   const char* text;
 };
+constexpr const char* kHasPassword =
+    "it has a password, which nobody is there to type; without one: openssl pkey -in FILE -out NEW";
+constexpr const char* kOfAnother = "it does not belong to the certificate";
+constexpr const char* kNoPem = "it is no PEM, or not of what is wanted: no line -----BEGIN ...-----";
+// The most telling first.
 constexpr KnownReason kKnownReasons[] = {
-    {ERR_LIB_PEM, PEM_R_NO_START_LINE, "it is no PEM, or not of what is wanted: no line -----BEGIN ...-----"},
-    {ERR_LIB_PEM, PEM_R_PROBLEMS_GETTING_PASSWORD,
-     "it has a password, which nobody is there to type; without one: openssl pkey -in FILE -out NEW"},
-    {ERR_LIB_PEM, PEM_R_BAD_PASSWORD_READ,
-     "it has a password, which nobody is there to type; without one: openssl pkey -in FILE -out NEW"},
-    {ERR_LIB_X509, X509_R_KEY_VALUES_MISMATCH, "it does not belong to the certificate"},
-    {ERR_LIB_X509, X509_R_KEY_TYPE_MISMATCH, "it does not belong to the certificate"},
-    {ERR_LIB_SSL, SSL_R_NO_CERTIFICATE_ASSIGNED, "it does not belong to the certificate"},
+    {ERR_PACK(ERR_LIB_PEM, 0, PEM_R_PROBLEMS_GETTING_PASSWORD), kHasPassword},
+    {ERR_PACK(ERR_LIB_PEM, 0, PEM_R_BAD_PASSWORD_READ), kHasPassword},
+    {ERR_PACK(ERR_LIB_CRYPTO, 0, ERR_R_INTERRUPTED_OR_CANCELLED), kHasPassword},  // So does NoPassword.
+    {ERR_PACK(ERR_LIB_X509, 0, X509_R_KEY_VALUES_MISMATCH), kOfAnother},
+    {ERR_PACK(ERR_LIB_X509, 0, X509_R_KEY_TYPE_MISMATCH), kOfAnother},
+    {ERR_PACK(ERR_LIB_SSL, 0, SSL_R_NO_CERTIFICATE_ASSIGNED), kOfAnother},
+    {ERR_PACK(ERR_LIB_PEM, 0, PEM_R_NO_START_LINE), kNoPem},
+    {ERR_PACK(ERR_LIB_OSSL_DECODER, 0, ERR_R_UNSUPPORTED), kNoPem},  // Of a key.
 };
 
-// What went wrong first of what OpenSSL has on this thread, as what follows says no more than where; forgets
-// all of it.
+// What OpenSSL has on this thread, in words where they are known; else what went wrong first, as what follows
+// says no more than where. Which of several it has also depends on what it was used for before. Forgets all
+// of it.
 std::string OpensslReason() {
-  const unsigned long error = ERR_peek_error();
-  ERR_clear_error();
+  std::vector<unsigned long> errors;
+  while (const unsigned long error = ERR_get_error()) errors.push_back(error);
   for (const KnownReason& known : kKnownReasons) {
-    if (ERR_GET_LIB(error) == known.library && ERR_GET_REASON(error) == known.reason) return known.text;
+    for (const unsigned long error : errors) {
+      if (ERR_PACK(ERR_GET_LIB(error), 0, ERR_GET_REASON(error)) == known.error) return known.text;
+    }
   }
-  const char* reason = error == 0 ? nullptr : ERR_reason_error_string(error);
+  const char* reason = errors.empty() ? nullptr : ERR_reason_error_string(errors.front());
   return reason == nullptr ? "unknown reason" : reason;
 }
 

@@ -68,6 +68,22 @@ TEST_F(RepairOldManifestTest, IsNoneWhereOnlyTheBeginningOfTheLogIsGone) {
   EXPECT_GE(LostRanges(listed), 1u);
 }
 
+TEST_F(RepairOldManifestTest, WhereTheCatalogIsAsOldNoTableFileIsLost) {
+  std::map<std::string, std::string> old;
+  for (const std::string& path : disk_->ListFiles("meta/")) old[path] = *disk_->ReadFile(path);
+  LiveOn();
+  for (const auto& [path, content] : old) disk_->WriteFile(path, content);
+  const std::vector<std::string> tables = disk_->ListFiles("tables/");
+  Repair();
+  for (const std::string& table : tables) {
+    bool is_there = disk_->FileExists(table);
+    for (const std::string& path : disk_->ListFiles("damaged-")) {
+      is_there = is_there || path.ends_with("/" + table);
+    }
+    EXPECT_TRUE(is_there) << table;
+  }
+}
+
 TEST_F(RepairOldManifestTest, ATableFileThatNothingNamesIsKept) {
   const std::string stray = ObjectPath(ObjectId(uint64_t{1} << 32 | 0xffff));
   ASSERT_FALSE(disk_->FileExists(stray));
