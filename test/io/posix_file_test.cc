@@ -320,24 +320,37 @@ TEST_P(PosixFileTest, WhereDirectIoIsRefusedFilesGoThroughTheCacheAndItIsTold) {
   EXPECT_EQ(umount2(mount_point.c_str(), MNT_DETACH), 0);
 }
 
-// Batch reads keep a ring per thread, which does not survive a fork.
-TEST(PosixFileForkTest, AForkedChildReadsBatchesAndExits) {
-  TempDirectory directory;
-  auto files = PosixFileSystem::Open(directory.path(), BatchReads::kRing);
-  ASSERT_TRUE(files.ok());
-  auto file = RunBlocking((*files)->Open("a", OpenMode::kCreate, FileIo::kBuffered));
-  ASSERT_TRUE(file.ok());
-  ASSERT_TRUE(RunBlocking((*file)->WriteAt(0, AsBytes("0123456789"))).ok());
-  uint8_t first[4], second[4];
-  const FileRead reads[] = {{0, first}, {4, second}};
-  ASSERT_TRUE(RunBlocking((*file)->ReadBatch(reads)).ok());
+// Batch reads keep a ring per thread.
+class PosixFileBatchTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto files = PosixFileSystem::Open(directory_.path(), BatchReads::kRing);
+    ASSERT_TRUE(files.ok());
+    files_ = std::move(*files);
+    auto file = RunBlocking(files_->Open("a", OpenMode::kCreate, FileIo::kBuffered));
+    ASSERT_TRUE(file.ok());
+    file_ = std::move(*file);
+    ASSERT_TRUE(RunBlocking(file_->WriteAt(0, AsBytes("0123456789"))).ok());
+  }
+
+  TempDirectory directory_;
+  std::unique_ptr<PosixFileSystem> files_;
+  std::unique_ptr<File> file_;
+  uint8_t first_[4] = {}, second_[4] = {};
+  const FileRead reads_[2] = {{0, first_}, {4, second_}};
+};
+
+// The ring does not survive a fork.
+using PosixFileForkTest = PosixFileBatchTest;
+TEST_F(PosixFileForkTest, AForkedChildReadsBatchesAndExits) {
+  ASSERT_TRUE(RunBlocking(file_->ReadBatch(reads_)).ok());
   const pid_t child = fork();
-  if (child == 0) exit(RunBlocking((*file)->ReadBatch(reads)).ok() && second[0] == '4' ? 0 : 1);
+  if (child == 0) exit(RunBlocking(file_->ReadBatch(reads_)).ok() && second_[0] == '4' ? 0 : 1);
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 0);
-  EXPECT_TRUE(RunBlocking((*file)->ReadBatch(reads)).ok());  // The parent's ring is unharmed.
+  EXPECT_TRUE(RunBlocking(file_->ReadBatch(reads_)).ok());  // The parent's ring is unharmed.
 }
 
 // Made before the ring that the thread keeps, so it ends after it.
@@ -350,26 +363,19 @@ struct ReadsAtItsEnd {
   }
 };
 
-TEST(PosixFileThreadEndTest, AThreadReadsBatchesAtItsVeryEnd) {
-  TempDirectory directory;
-  auto files = PosixFileSystem::Open(directory.path(), BatchReads::kRing);
-  ASSERT_TRUE(files.ok());
-  auto file = RunBlocking((*files)->Open("a", OpenMode::kCreate, FileIo::kBuffered));
-  ASSERT_TRUE(file.ok());
-  ASSERT_TRUE(RunBlocking((*file)->WriteAt(0, AsBytes("0123456789"))).ok());
-  uint8_t first[4] = {}, second[4] = {};
-  const FileRead reads[] = {{0, first}, {4, second}};
+using PosixFileThreadEndTest = PosixFileBatchTest;
+TEST_F(PosixFileThreadEndTest, AThreadReadsBatchesAtItsVeryEnd) {
   Status at_end = Status::IoError("not read");
   std::thread([&] {
     thread_local ReadsAtItsEnd last;
-    last.file = file->get();
-    last.reads = reads;
+    last.file = file_.get();
+    last.reads = reads_;
     last.result = &at_end;
-    EXPECT_TRUE(RunBlocking((*file)->ReadBatch(reads)).ok());
-    second[0] = 0;
+    EXPECT_TRUE(RunBlocking(file_->ReadBatch(reads_)).ok());
+    second_[0] = 0;
   }).join();
   EXPECT_TRUE(at_end.ok()) << at_end.ToString();
-  EXPECT_EQ(second[0], '4');
+  EXPECT_EQ(second_[0], '4');
 }
 
 TEST(PosixFileDeathTest, AnUnalignedDirectReadIsAProgrammersError) {
