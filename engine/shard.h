@@ -264,7 +264,6 @@ class Shard {
   // shard_recovery.cc
   Task<Status> Recover(const Catalog& catalog, bool fresh);
   Task<Result<std::unique_ptr<ReadView>>> LoadView(const Catalog& catalog, const Manifest& manifest);
-  Task<FileRef> OpenFile(FileMeta meta);
   Task<Status> ReplayLog(const Catalog& catalog, const Manifest& manifest, ReadView* view);
   Status ReplayRecord(const LogRecord& record, const Catalog& catalog, ReadView* view);
   Task<Status> SpillReplay(Manifest* manifest, ReadView* view, LogPosition last);

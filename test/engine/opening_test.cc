@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+
+#include "engine/base/user_key.h"
+#include "engine/io/sim_runtime.h"
+#include "engine/store.h"
+#include "test/engine/stalled_fixture.h"
+
+// covers: a store with many tables waits for some of them at a time when it is opened.
+
+namespace partita {
+namespace {
+
+constexpr uint32_t kRows = 96;
+constexpr size_t kFilesMin = 16;
+constexpr uint64_t kReadNanos = 1'000'000'000;
+
+StoreOptions SmallTables() {
+  StoreOptions options = OneShardStore();
+  options.table_file_bytes = 64u << 10;
+  return options;
+}
+
+// Does not compress.
+std::string ContentOf(uint32_t row) {
+  std::mt19937 random(row);
+  std::string content(16'000, '\0');
+  for (char& c : content) c = static_cast<char>(random());
+  return content;
+}
+
+Task<Status> WriteRow(Store* store, TableId table, uint32_t row) {
+  const std::string key = EncodeUserKey(table, "p", std::to_string(1000 + row));
+  const std::string content = ContentOf(row);
+  const WriteOp op{.user_key = key, .content = content};
+  const WriteRequest request{.table = table, .ops = {&op, 1}};
+  const WriteOutcome outcome = co_await store->Write(request);
+  co_return outcome.status;
+}
+
+class OpeningTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::unique_ptr<Store> store = Open();
+    ASSERT_NE(store, nullptr);
+    Result<TableDescriptor> made = runtime_.RunToEnd(MakeRawTable(store.get(), "rows"));
+    ASSERT_TRUE(made.ok()) << made.status().ToString();
+    for (uint32_t row = 0; row < kRows; ++row)
+      ASSERT_TRUE(runtime_.RunToEnd(WriteRow(store.get(), made->id, row)).ok());
+    ASSERT_TRUE(runtime_.RunToEnd(store->FlushMemtables()).ok());
+    ASSERT_TRUE(runtime_.RunToEnd(store->Close()).ok());
+    table_ = made->id;
+    files_ = disk_.ListFiles("tables/");
+    ASSERT_GE(files_.size(), kFilesMin);
+  }
+  std::unique_ptr<Store> Open() {
+    Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, SmallTables()));
+    EXPECT_TRUE(opened.ok()) << opened.status().ToString();
+    return opened.ok() ? std::move(opened).value() : nullptr;
+  }
+
+  SimDisk disk_{21};
+  SimRuntime runtime_{{.seed = 21, .shards = 1}, disk_};
+  TableId table_{0};
+  std::vector<std::string> files_;
+};
+
+TEST_F(OpeningTest, WaitsForTablesBesideEachOther) {
+  const size_t fault = runtime_.AddFault({.effect = SimEffect::kSlow,
+                                          .operations = SimOps(SimOp::kRead),
+                                          .path_prefix = "tables/",
+                                          .delay_ns = kReadNanos});
+  const uint64_t began = runtime_.clock().MonotonicNanos();
+  const std::unique_ptr<Store> store = Open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_GE(runtime_.FaultHits(fault), files_.size());
+  EXPECT_LT(runtime_.clock().MonotonicNanos() - began, files_.size() * kReadNanos / 4);
+  runtime_.RemoveFault(fault);
+  EXPECT_TRUE(runtime_.RunToEnd(store->Close()).ok());
+}
+
+// Each waits at the same time as those that can be read, and all of those have ended when the opening does.
+TEST_F(OpeningTest, OneThatLacksWhatItNeedsEndsIt) {
+  runtime_.AddFault({.operations = SimOps(SimOp::kRead),
+                     .path_prefix = files_[files_.size() / 2],
+                     .code = Code::kResourceExhausted});
+  const Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, SmallTables()));
+  EXPECT_EQ(opened.code(), Code::kResourceExhausted) << opened.status().ToString();
+}
+
+TEST_F(OpeningTest, OneThatIsDamagedLeavesTheOthers) {
+  disk_.WriteFile(files_[files_.size() / 2], "no table");
+  const std::unique_ptr<Store> store = Open();
+  ASSERT_NE(store, nullptr);
+  size_t read = 0, damaged = 0;
+  for (uint32_t row = 0; row < kRows; ++row) {
+    std::string content;
+    const std::string key = EncodeUserKey(table_, "p", std::to_string(1000 + row));
+    const Status status = runtime_.RunToEnd(store->Get(key, &content)).status();
+    if (status.ok()) {
+      EXPECT_EQ(content, ContentOf(row));
+      ++read;
+    } else {
+      EXPECT_EQ(status.code(), Code::kCorruption) << status.ToString();
+      ++damaged;
+    }
+  }
+  EXPECT_GT(damaged, 0u);
+  EXPECT_LE(damaged, 8u);
+  EXPECT_EQ(read + damaged, kRows);
+  EXPECT_TRUE(runtime_.RunToEnd(store->Close()).ok());
+}
+
+}  // namespace
+}  // namespace partita
