@@ -91,7 +91,7 @@ Status Serving::OpenParts() {
   store.account =
       settings_.accounts.front().name;  // Whose tables /heat and /ranges call by their name alone.
   store.host_memory_bytes = HttpBufferBytes(store);
-  buffers_.emplace(store.host_memory_bytes / 3 * 2);  // And a third for what waits for room.
+  buffers_.emplace(store.host_memory_bytes / 3 * 2);  // And a quarter of it twice (HttpServerCore).
   PARTITA_ASSIGN(database_, OpenStore(store, settings_.create_store ? IfNoStore::kCreate : IfNoStore::kFail));
   return database_->SetThroughputTargets(settings_.throughput);
 }

@@ -24,7 +24,11 @@ constexpr uint64_t kLingerBytes = 16 << 20;
 }  // namespace
 
 HttpConnection::HttpConnection(HttpServerCore& core, ConnectionHandle connection)
-    : core_(core), lane_(core.LaneOfThisWorker()), connection_(std::move(connection)), share_(&core.buffers) {
+    : core_(core),
+      lane_(core.LaneOfThisWorker()),
+      connection_(std::move(connection)),
+      share_(&core.buffers),
+      early_(&core.early) {
   core_.open.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -87,6 +91,7 @@ Task<HttpConnection::After> HttpConnection::ServeBurst() {
   head_deadline_ = false;
   body_deadline_ns_ = 0;
   arrived_ticks_ = 0;
+  admitted_ = false;
   HttpParser::Step step = HttpParser::Step::kNeedMore;
   while (true) {
     After after = After::kGoOn;
@@ -120,9 +125,10 @@ Task<HttpConnection::After> HttpConnection::ServeBurst() {
     // Empty lines alone, as some send behind a body, begin no request: nobody waits for an answer to them.
     if (step == HttpParser::Step::kNeedMore &&
         begin_ + buffers.parser.empty_line_bytes() == buffers.in.size()) {
-      after = co_await Flush();
       buffers.in.clear();
-      co_return after;
+      begin_ = 0;
+      DropAnswered();
+      co_return co_await Flush();
     }
   }
 }
@@ -136,6 +142,9 @@ Task<HttpConnection::After> HttpConnection::Answer() {
   Task<void> handling = core_.handler.Handle(request, &buffers.response);
   handling.Start();
   if (!handling.done()) {
+    // Whom a handler works for may be here, with all that he sent.
+    admitted_ = true;
+    (void)ChargeBuffers();
     connection_->SetDeadline(buffers.response.due_ms);
     const bool in_time = co_await connection_->InTime(handling);
     if (!in_time) co_return co_await AnswerLate(std::move(handling));
@@ -145,6 +154,7 @@ Task<HttpConnection::After> HttpConnection::Answer() {
   const bool keep_alive = buffers.parser.keep_alive() && !buffers.response.close &&
                           !core_.stopping.load(std::memory_order_relaxed);
   const bool unread = request.body_too_large;
+  admitted_ = admitted_ || buffers.response.body.size() > kGatherBytes;
   GatherAnswer(keep_alive);
   After after = After::kGoOn;
   if (IsLargeAnswer()) after = co_await SendLargeAnswer();
@@ -153,13 +163,18 @@ Task<HttpConnection::After> HttpConnection::Answer() {
   head_deadline_ = false;
   body_deadline_ns_ = 0;
   arrived_ticks_ = 0;
+  admitted_ = false;
   if (after != After::kGoOn) co_return after;
   // Sent: the next request may be long in coming.
-  if (buffers.response.body.capacity() > kGatherBytes) {
-    buffers.response.Clear();
-    (void)ChargeBuffers();
+  if (buffers.response.body.capacity() > kGatherBytes) buffers.response.Clear();
+  (void)ChargeBuffers();
+  const bool has_room = buffers.out.size() <= kFreeBufferBytes || early_.TrySet(EarlyBytesHeld());
+  if (keep_alive && has_room && buffers.out.size() < kGatherBytes) co_return After::kGoOn;
+  // The peer may take its time for these answers, and what it asks besides would be held as long.
+  if (keep_alive && begin_ < buffers.in.size()) {
+    DropAnswered();
+    if (!MayHoldEarly()) co_return co_await RefuseEarly();
   }
-  if (keep_alive && buffers.out.size() < kGatherBytes) co_return After::kGoOn;
   after = co_await Flush();
   if (after != After::kGoOn || keep_alive) co_return after;
   co_return unread || begin_ < buffers.in.size() ? After::kLinger : After::kClose;
@@ -189,17 +204,21 @@ Task<HttpConnection::After> HttpConnection::AdmitBody(bool asks_first) {
   FillInRequest(&request);
   const size_t told = buffers.parser.told_body_bytes();
   const bool large = told > kFreeBufferBytes || buffers.parser.comes_in_chunks();
-  if (!large && !asks_first) co_return After::kGoOn;
+  // Where too much of what nobody was asked about is held, its senders are asked for, too.
+  if (!large && !asks_first && MayHoldEarly()) co_return After::kGoOn;
   buffers.response.Clear();
   if (core_.handler.RefuseBeforeBody(request, &buffers.response)) {
     lane_.requests.Add(1);
     buffers.response.omit_body = buffers.response.omit_body || request.method == Method::kHead;
     buffers.parser.Reset();
     GatherAnswer(/*keep_alive=*/false);
-    const After flushed = co_await Flush();
-    co_return flushed == After::kGoOn ? After::kLinger : flushed;
+    co_return co_await FlushLast();
   }
-  if (told <= kFreeBufferBytes) co_return After::kGoOn;
+  admitted_ = true;
+  if (told <= kFreeBufferBytes) {
+    (void)ChargeBuffers();
+    co_return After::kGoOn;
+  }
   const After flushed = co_await Flush();  // What was answered before does not wait for room.
   if (flushed != After::kGoOn) co_return flushed;
   if (!co_await WaitForRoom()) {
@@ -219,6 +238,7 @@ Task<bool> HttpConnection::WaitForRoom() {
   Clock& clock = core_.runtime.clock();
   const uint64_t end = clock.MonotonicNanos() + kRoomWaitNanos;
   const uint64_t wanted = LargeBytesHeld();
+  early_.Set(0);
   if (share_.TrySet(wanted)) co_return true;
   // Were it counted with the others, those who wait could keep each other waiting.
   BufferShare waiting(&core_.waiting);
@@ -298,6 +318,14 @@ Task<HttpConnection::After> HttpConnection::SendLargeAnswer() {
   co_return sent.ok() ? After::kGoOn : After::kDrop;
 }
 
+// Before the end. Nothing more is made of what the peer sent, and it may take its time for the answer.
+Task<HttpConnection::After> HttpConnection::FlushLast() {
+  std::string().swap(buffers_->in);
+  begin_ = 0;
+  const After flushed = co_await Flush();
+  co_return flushed == After::kGoOn ? After::kLinger : flushed;
+}
+
 Task<HttpConnection::After> HttpConnection::Flush() {
   if (buffers_->out.empty()) co_return After::kGoOn;
   SetSendDeadline(buffers_->out.size());
@@ -334,12 +362,13 @@ bool HttpConnection::SetBodyDeadline() {
 // Receives more of the request at begin_.
 Task<HttpConnection::After> HttpConnection::WaitForMore() {
   RequestBuffers& buffers = *buffers_;
+  DropAnswered();
+  buffers.parser.DropJoined(&buffers.in);
+  if (!admitted_ && !MayHoldEarly()) co_return co_await RefuseEarly();
   if (!buffers.out.empty()) {
     const After flushed = co_await Flush();
     if (flushed != After::kGoOn) co_return flushed;
   }
-  if (begin_ > 0) buffers.in.erase(0, std::exchange(begin_, 0));
-  buffers.parser.DropJoined(&buffers.in);
   if (buffers.parser.awaits_body()) {
     if (!SetBodyDeadline()) co_return co_await RefuseSlow();
   } else if (!head_deadline_) {
@@ -358,13 +387,19 @@ Task<HttpConnection::After> HttpConnection::WaitForMore() {
   }
   if (*received == 0) co_return After::kDrop;  // Half a request is none.
   buffers.in.reserve(buffers.in.size() + kBodyPadding);
-  // Headers come first, and a body whose size they told has its room. Chunks are counted as they come; few
-  // are refused as little as a small body whose size was told (AdmitBody).
+  // What nobody was asked about is counted before it has to wait, when more may be known of it.
+  if (!admitted_) co_return After::kGoOn;
+  // A body whose size was told has its room. Chunks are counted as they come; few are refused as little as a
+  // small body whose size was told (AdmitBody).
   const bool many_chunks = buffers.parser.joined_bytes() > kFreeBufferBytes;
   if (!ChargeBuffers() && buffers.parser.comes_in_chunks() && many_chunks) {
     co_return co_await RefuseRequest(503, "The server holds too many large requests.");
   }
   co_return After::kGoOn;
+}
+
+Task<HttpConnection::After> HttpConnection::RefuseEarly() {
+  co_return co_await RefuseRequest(503, "The server holds too many unfinished requests.");
 }
 
 Task<HttpConnection::After> HttpConnection::RefuseUnreadable() {
@@ -391,8 +426,7 @@ Task<HttpConnection::After> HttpConnection::RefuseRequest(int status, std::strin
   buffers.response.omit_body = refused.method == Method::kHead;
   buffers.parser.Reset();
   GatherAnswer(/*keep_alive=*/false);
-  const After flushed = co_await Flush();
-  co_return flushed == After::kGoOn ? After::kLinger : flushed;
+  co_return co_await FlushLast();
 }
 
 Task<void> HttpConnection::End(After after) {
@@ -426,22 +460,52 @@ Task<Result<size_t>> HttpConnection::ReceiveTls() { co_return co_await tls_->Rec
 
 Task<Status> HttpConnection::SendTls(std::string_view bytes) { co_return co_await tls_->Send(bytes); }
 
-// What this connection holds beyond its free share, and the handler has not counted. Of a body both the
-// memory that it will fill and what the handler makes of it, which is as large, and makes way for the answer.
+// What this connection holds of core_.buffers beyond its free share, and the handler has not counted. Of a
+// body both the memory that it will fill and what the handler makes of it, which is as large, and makes way
+// for the answer. Of a request that nobody has let in, the answer alone.
 uint64_t HttpConnection::LargeBytesHeld() const {
   if (buffers_ == nullptr) return 0;
   const HttpParser& parser = buffers_->parser;
   const uint64_t told = parser.told_body_bytes();
-  const uint64_t in = std::max<uint64_t>(buffers_->in.capacity(), told) + parser.memory();
-  const uint64_t made = std::max<uint64_t>({told, parser.joined_bytes(), buffers_->response.body.capacity()});
-  uint64_t held = in + made + buffers_->out.capacity();
+  uint64_t held = buffers_->response.body.capacity();
+  if (admitted_) {
+    held = std::max<uint64_t>({told, parser.joined_bytes(), held});
+    held += std::max<uint64_t>(buffers_->in.capacity(), told) + parser.memory() + buffers_->out.capacity();
+  }
   if (tls_.has_value() && buffers_->response.body.size() > kGatherBytes) held += TlsStream::kSendMemory;
   const uint64_t counted = kFreeBufferBytes + buffers_->response.body_share.bytes();
   return held - std::min(held, counted);
 }
 
+// What it holds of core_.early beyond its free share.
+uint64_t HttpConnection::EarlyBytesHeld() const {
+  if (admitted_ || buffers_ == nullptr) return 0;
+  const uint64_t held = buffers_->in.capacity() + buffers_->parser.memory() + buffers_->out.capacity();
+  return held - std::min(held, kFreeBufferBytes);
+}
+
 // Counts what this connection's buffers hold now. False when it grew although all hold too much.
-bool HttpConnection::ChargeBuffers() { return share_.Set(LargeBytesHeld()); }
+bool HttpConnection::ChargeBuffers() {
+  if (admitted_ || buffers_ == nullptr) early_.Set(0);
+  return share_.Set(LargeBytesHeld());
+}
+
+// Whether what came before anybody was asked may be held while this waits; counts it if so. What does not go
+// beyond the free share always may.
+bool HttpConnection::MayHoldEarly() {
+  return early_.TrySet(EarlyBytesHeld()) || buffers_->in.capacity() <= kFreeBufferBytes;
+}
+
+// A burst may have been large, and what is behind the answered part of it long in coming.
+void HttpConnection::DropAnswered() {
+  std::string& in = buffers_->in;
+  if (begin_ > 0) in.erase(0, std::exchange(begin_, 0));
+  if (admitted_ || in.capacity() <= kFreeBufferBytes || in.size() >= in.capacity() / 2) return;
+  std::string rest;
+  rest.reserve(in.size() + kBodyPadding);
+  rest.assign(in);
+  in.swap(rest);
+}
 
 void HttpConnection::CountBytes() {
   lane_.bytes_received.Add(connection_->bytes_received() - received_);

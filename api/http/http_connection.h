@@ -18,7 +18,8 @@ namespace partita::http {
 //      are gathered and sent at once. Bytes of an incomplete one: sends what is gathered, waits for more.
 //      Before a large body is received, the handler may refuse it by its headers, and all of its memory is
 //      counted: it waits until there is room (a server that holds too much slows its clients), and is
-//      refused when none comes in time.
+//      refused when none comes in time. What comes before anybody was asked is counted apart
+//      (HttpServerCore::early), and refused where all hold too much of it.
 //   3. Everything answered and nothing left over but empty lines: gives them back, goes to 1.
 //
 // A handler that takes longer than it may is answered for, and the connection lasts until it has ended.
@@ -52,10 +53,12 @@ class HttpConnection {
   [[gnu::noinline]] Task<After> WaitForMore();
   [[gnu::noinline]] Task<After> RefuseRequest(int status, std::string_view reason,
                                               const HttpRequest* request = nullptr);
+  [[gnu::noinline]] Task<After> RefuseEarly();
   [[gnu::noinline]] Task<After> RefuseUnreadable();
   [[gnu::noinline]] Task<After> RefuseSlow();
   [[gnu::noinline]] Task<After> SendLargeAnswer();
   [[gnu::noinline]] Task<After> Flush();
+  [[gnu::noinline]] Task<After> FlushLast();
   [[gnu::noinline]] Task<void> End(After after);
 
   void GatherAnswer(bool keep_alive);
@@ -70,7 +73,10 @@ class HttpConnection {
   bool SetBodyDeadline();
   void SetSendDeadline(size_t bytes);
   uint64_t LargeBytesHeld() const;
+  uint64_t EarlyBytesHeld() const;
   bool ChargeBuffers();
+  bool MayHoldEarly();
+  void DropAnswered();
   void CountBytes();
 
   HttpServerCore& core_;
@@ -82,7 +88,9 @@ class HttpConnection {
   bool head_deadline_ = false;     // Set for the request whose head is coming.
   uint64_t body_deadline_ns_ = 0;  // Of the body that is coming; 0: none is yet.
   uint64_t arrived_ticks_ = 0;     // When the head was complete; 0: not looked at yet.
+  bool admitted_ = false;          // The current request: its body was let in, or its handler works.
   BufferShare share_;              // Of core_.buffers, besides the answer's own.
+  BufferShare early_;              // Of core_.early.
   uint64_t received_ = 0;          // Counted so far.
   uint64_t sent_ = 0;
 };

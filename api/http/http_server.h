@@ -41,8 +41,9 @@ struct HttpServerOptions {
   uint32_t refused_max = 1'024;         // and so are those that come while so many are being told.
   // What all connections together may hold in buffers beyond 16 KiB each: large bodies that are on their
   // way in and what becomes of them, large answers on their way out. A large body that finds no room waits a
-  // while, with what has come of it (half as much more, of all together); then, as a large answer at once, it
-  // becomes a 503.
+  // while, with what has come of it (a quarter as much more, of all together); then, as a large answer at
+  // once, it becomes a 503. So does what comes before its sender could be asked who he is (heads, small
+  // bodies, pipelines) where all together hold another quarter of that.
   uint64_t buffer_bytes_max = 256 << 20;
   // When given, it decides in place of buffer_bytes_max: several servers share it. Outlives them.
   BufferBudget* buffers = nullptr;

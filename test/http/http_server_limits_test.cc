@@ -271,6 +271,53 @@ TEST_P(HttpServerLimitsTest, ASmallChunkedBodyIsTakenWhateverOthersHold) {
   EXPECT_THAT(ReadAnswer(large), StartsWith("HTTP/1.1 503 "));
 }
 
+// Nobody has said who sends them, and none of it takes the room of who has.
+TEST_P(HttpServerLimitsTest, UnfinishedRequestsOfAnybodyAreBoundedApart) {
+  options_.buffer_bytes_max = 512 << 10;  // And 128 KiB for these.
+  Open();
+  std::vector<SocketClient> held;
+  for (size_t head : {31'000, 20'000, 17'000}) {
+    const std::string half = "GET /never HTTP/1.1\r\nHost: h\r\nX-Long: " + std::string(head, 'x');
+    do {
+      held.push_back(Connect());
+      ASSERT_TRUE(held.back().Send(half));
+    } while (held.size() < 100 && held.back().WaitQuietly(50));
+    EXPECT_THAT(ReadAnswer(held.back()),
+                AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("Connection: close\r\n")));
+  }
+  EXPECT_GT(held.size(), 2u);
+  EXPECT_LT(held.size(), 40u);
+  EXPECT_EQ(server_->counters().buffer_bytes, 0u);
+
+  const std::string large(100'000, 'l'), small(16'000, 's');
+  EXPECT_THAT(Ask(Post("/echo", large)), EndsWith(large));
+  EXPECT_THAT(Ask(Get("/small")), EndsWith("/small"));
+  const std::string long_head = "X-Long: " + std::string(8'000, 'x') + "\r\n";
+  const std::string good = Post("/echo", small, long_head), bad = Post("/forbidden", small, long_head);
+  SocketClient forbidden = Connect();
+  ASSERT_TRUE(forbidden.Send(bad.substr(0, bad.size() - 10)));
+  EXPECT_THAT(ReadAnswer(forbidden), StartsWith("HTTP/1.1 403 "));
+  SocketClient may = Connect();
+  ASSERT_TRUE(may.Send(good.substr(0, good.size() - 10)));
+  EXPECT_TRUE(may.WaitQuietly(50));
+  ASSERT_TRUE(may.Send(good.substr(good.size() - 10)));
+  EXPECT_THAT(ReadAnswer(may), EndsWith(small));
+
+  std::string pipeline;
+  for (int i = 0; i < 20; ++i) pipeline += Get("/" + std::string(15'000, 'p'));
+  SocketClient pipelining = Connect();
+  ASSERT_TRUE(pipelining.Send(pipeline));
+  const std::string answers = pipelining.ReceiveAll();
+  EXPECT_THAT(answers, StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(answers, HasSubstr("ppHTTP/1.1 503 ")) << "behind the answers";
+  pipelining.Close();
+  forbidden.Close();
+  may.Close();
+  for (SocketClient& client : held) client.Reset();
+  while (server_->counters().connections_open > 0) std::this_thread::yield();
+  EXPECT_GT(Ask(Get("/" + std::string(15'000, 'p')) + Get("/last")).size(), 15'000u);
+}
+
 TEST_P(HttpServerLimitsTest, WhatMayHaveBeenWrittenIsNeverAnsweredByARefusal) {
   options_.buffer_bytes_max = 1 << 20;
   Open();
