@@ -233,7 +233,8 @@ Task<HttpConnection::After> HttpConnection::AdmitBody(bool asks_first) {
   co_return After::kGoOn;
 }
 
-// Until the body that was told is counted; false when the others hold too much for too long.
+// Until the body, as it was told or has come in chunks, is counted; false when the others hold too much for
+// too long.
 Task<bool> HttpConnection::WaitForRoom() {
   Clock& clock = core_.runtime.clock();
   const uint64_t end = clock.MonotonicNanos() + kRoomWaitNanos;
@@ -242,7 +243,8 @@ Task<bool> HttpConnection::WaitForRoom() {
   if (share_.TrySet(wanted)) co_return true;
   // Were it counted with the others, those who wait could keep each other waiting.
   BufferShare waiting(&core_.waiting);
-  if (wanted > core_.buffers.bytes_max() || !waiting.TrySet(buffers_->in.capacity())) co_return false;
+  const uint64_t has_come = buffers_->in.capacity() + buffers_->parser.memory();
+  if (wanted > core_.buffers.bytes_max() || !waiting.TrySet(has_come)) co_return false;
   share_.Set(0);
   while (!share_.TrySet(wanted)) {
     const bool over = clock.MonotonicNanos() >= end || connection_->gone().load(std::memory_order_relaxed) ||
@@ -389,10 +391,11 @@ Task<HttpConnection::After> HttpConnection::WaitForMore() {
   buffers.in.reserve(buffers.in.size() + kBodyPadding);
   // What nobody was asked about is counted before it has to wait, when more may be known of it.
   if (!admitted_) co_return After::kGoOn;
-  // A body whose size was told has its room. Chunks are counted as they come; few are refused as little as a
-  // small body whose size was told (AdmitBody).
-  const bool many_chunks = buffers.parser.joined_bytes() > kFreeBufferBytes;
-  if (!ChargeBuffers() && buffers.parser.comes_in_chunks() && many_chunks) {
+  // A body whose size was told has its room. Chunks are counted as they come, and wait as it did; few are
+  // refused as little as a small body whose size was told (AdmitBody).
+  if (buffers.parser.joined_bytes() <= kFreeBufferBytes) {
+    (void)ChargeBuffers();
+  } else if (!co_await WaitForRoom()) {
     co_return co_await RefuseRequest(503, "The server holds too many large requests.");
   }
   co_return After::kGoOn;

@@ -77,10 +77,13 @@ class MessageParser final : public beast::http::basic_parser<true> {
   std::vector<HeaderField>* fields = nullptr;
   JoinedBody* joined_body = nullptr;
   size_t fields_max = 0;
+  size_t framing_max = 0;
+  const char* framing = nullptr;  // Where the data of the last chunk ends, in what is being put.
   bool head_is_done = false;
   bool too_many_fields = false;
   bool bad_length = false;
   bool unknown_coding = false;
+  bool long_framing = false;
   bool expects_continue = false;
   bool unknown_expectation = false;
   int host_fields = 0;
@@ -145,9 +148,14 @@ class MessageParser final : public beast::http::basic_parser<true> {
     if (std::any_of(extensions.begin(), extensions.end(), is_control)) {
       error = beast::http::error::bad_chunk_extension;
     }
+    if (static_cast<size_t>(extensions.data() + extensions.size() - framing) > framing_max) {
+      long_framing = true;
+      error = beast::http::error::bad_chunk_extension;
+    }
   }
   std::size_t on_chunk_body_impl(std::uint64_t, Text body, Error&) override {
     joined_body->Append(View(body));
+    framing = body.data() + body.size();
     return body.size();
   }
   void on_finish_impl(Error&) override {}
@@ -255,6 +263,7 @@ HttpParser::Step HttpParser::ParseHead(std::string_view in) {
   parser.fields = &request_.headers;
   parser.fields_max = limits_.fields;
   parser.joined_body = &s.joined_body;
+  parser.framing_max = limits_.head_bytes;
   parser.header_limit(UINT32_MAX);  // Ours has been checked, on the whole head.
   parser.body_limit(limits_.body_bytes);
   parser.eager(true);
@@ -337,6 +346,7 @@ HttpParser::Step HttpParser::ParseChunks(std::string_view in) {
   }
   s.continue_due = false;
   beast::error_code error;
+  s.parser->framing = in.data() + s.consumed;
   s.consumed += s.parser->put({in.data() + s.consumed, in.size() - s.consumed}, error);
   // An unfinished line is part of the framing too, and so is one that announced too large a chunk.
   size_t looked_at = s.consumed;
@@ -347,6 +357,14 @@ HttpParser::Step HttpParser::ParseChunks(std::string_view in) {
   }
   if (s.dropped + looked_at - s.head_end - joined_bytes() > limits_.body_bytes) {
     return Refuse(400, "The chunks are too small.");
+  }
+  // A line that goes on in a later piece may have its CR LF here: nothing is refused in pieces that is not as
+  // a whole. That of a chunk which is not too large was looked at when it was whole.
+  const bool is_whole = s.parser->is_done() || error == beast::http::error::body_limit;
+  const size_t framing_max = limits_.head_bytes + (is_whole ? 0 : 2);
+  const auto framing = static_cast<size_t>(in.data() + looked_at - s.parser->framing);
+  if (s.parser->long_framing || framing > framing_max) {
+    return Refuse(400, "The framing of a chunk, or behind the last, is too long.");
   }
   if (error == beast::http::error::body_limit) {
     s.body = Impl::Body::kTooLarge;

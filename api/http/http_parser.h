@@ -12,7 +12,9 @@ namespace partita::http {
 // What a request may be large. The numbers are the service's own (spec 1) or, for lines and headers, what
 // its front end (HTTP.sys) takes by default, rounded up.
 struct HttpLimits {
-  size_t head_bytes = 32 << 10;    // Request line and headers: 431.
+  // Request line and headers: 431. Also what stands between the data of two chunks, or behind the last: a
+  // chunk's line, trailers: 400. All of a line is held until its end has come, and no client sends long ones.
+  size_t head_bytes = 32 << 10;
   size_t target_bytes = 16 << 10;  // 414.
   size_t fields = 100;             // 431.
   // 4 MiB, and a little for what a client may add around a payload that is just within the limit; the

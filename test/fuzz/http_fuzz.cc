@@ -74,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   limits.head_bytes = 600;
   limits.target_bytes = 200;
   limits.fields = 8;
-  limits.body_bytes = 300;
+  limits.body_bytes = 1'000;
   HttpParser parser(limits);
   Seen whole;
   // Whole: one look a request.

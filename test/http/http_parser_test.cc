@@ -275,6 +275,46 @@ TEST(HttpParserTest, HoldsTheLimits) {
             "refused 400");
 }
 
+TEST(HttpParserTest, HoldsTheLimitOfWhatStandsBetweenChunks) {
+  HttpLimits limits;
+  limits.head_bytes = 200;
+  const auto chunked = [&](std::string_view body) {
+    const std::string stream = WithHeaders("Transfer-Encoding: chunked\r\n", body);
+    for (size_t piece = 1; piece < 20; ++piece) {
+      for (const Joined joined : {Joined::kKept, Joined::kDropped}) {
+        EXPECT_EQ(ParseInPieces(stream, piece, limits, joined),
+                  ParseInPieces(stream, stream.size(), limits, joined))
+            << body;
+      }
+    }
+    return ParseOne(stream, limits);
+  };
+  const std::string_view end = "0\r\n\r\n";
+  for (const size_t over : {0, 1, 2, 3, 100}) {
+    const std::string lines[] = {
+        "1;" + std::string(198 + over, 'e') + "\r\nx\r\n" + std::string(end),
+        "1\r\nx\r\n1;" + std::string(196 + over, 'e') + "\r\ny\r\n" + std::string(end),
+        std::string(200 + over - 1, '0') + "1\r\nx\r\n" + std::string(end),
+        "1\r\nx\r\n0\r\nA: " + std::string(200 - 12 + over, 't') + "\r\n\r\n"};
+    for (const std::string& body : lines) {
+      if (over > 0) EXPECT_EQ(chunked(body), "refused 400") << over << ": " << body;
+      if (over == 0) EXPECT_THAT(chunked(body), HasSubstr(" body length")) << body;
+    }
+  }
+  EXPECT_EQ(chunked("1;" + std::string(201, 'e')), "refused 400") << "unfinished";
+  const std::string too_large = "9999999999;" + std::string(189, 'e');
+  for (size_t piece : {1, 7, 1'000}) {
+    const std::string stream = WithHeaders("Transfer-Encoding: chunked\r\n", too_large + "\r\n");
+    EXPECT_THAT(ParseInPieces(stream, piece, limits)[0], HasSubstr("too-large close"));
+  }
+  EXPECT_EQ(chunked(too_large + "e\r\n"), "refused 400");
+  EXPECT_EQ(chunked("0\r\nA: " + std::string(201, 't')), "refused 400") << "unfinished";
+  // Many short ones are none.
+  std::string many;
+  for (int i = 0; i < 200; ++i) many += "1;a=b\r\nx\r\n";
+  EXPECT_THAT(chunked(many + std::string(end)), HasSubstr("xxx body length keep"));
+}
+
 // Found by fuzzing: what follows a chunk that is too large was taken for framing, if it came along.
 TEST(HttpParserTest, AChunkTooLargeIsThatWhateverFollowsIt) {
   HttpLimits limits;

@@ -127,6 +127,28 @@ TEST_P(HttpServerTest, ALargeBodyWaitsUntilThereIsRoomForIt) {
   while (budget.held() > 0) std::this_thread::yield();
 }
 
+TEST_P(HttpServerTest, ChunksWaitForRoomToo) {
+  BufferBudget budget(4 << 20);
+  options_.buffers = &budget;
+  Open();
+  BufferShare others(&budget);
+  ASSERT_TRUE(others.Set((4 << 20) - (100 << 10)));
+  SocketClient client = Connect();
+  const std::string half(0x30000, 'w');
+  ASSERT_TRUE(client.Send("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"));
+  EXPECT_TRUE(client.WaitQuietly(50));
+  ASSERT_TRUE(client.Send("30000\r\n" + half + "\r\n"));
+  EXPECT_TRUE(client.WaitQuietly(50));
+  ASSERT_TRUE(client.Send("30000\r\n" + half + "\r\n"));
+  EXPECT_TRUE(client.WaitQuietly(200));
+  EXPECT_EQ(budget.held(), others.bytes()) << "what waits is not counted";
+  EXPECT_THAT(Ask(Post("/echo", "small")), EndsWith("small"));
+  others.Set(0);
+  ASSERT_TRUE(client.Send("0\r\n\r\n"));
+  EXPECT_THAT(ReadAnswer(client), EndsWith("\r\n\r\n" + half + half));
+  while (budget.held() > 0) std::this_thread::yield();
+}
+
 TEST_P(HttpServerTest, TakesChunkedAndLargeBodies) {
   Open();
   EXPECT_THAT(Ask("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
