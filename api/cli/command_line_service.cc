@@ -66,9 +66,10 @@ void AddServe(CLI::App& app, Words* words) {
                    "With --cert TLS is spoken, but on http://IP:PORT")
       ->type_name("IP:PORT");
   serve
-      ->add_option("--account", flags.accounts,
-                   "An account, with its --key behind it; may be given several times. Default, on loopback "
-                   "only: the development account, devstoreaccount1")
+      ->add_option(
+          "--account", flags.accounts,
+          "An account, with its --key behind it; may be given several times. Default, on loopback "
+          "only: the development account, devstoreaccount1, for addresses, localhost and path-style-hosts")
       ->type_name("NAME");
   serve
       ->add_option("--key", flags.keys,

@@ -136,6 +136,7 @@ Status Serving::Start() {
   PARTITA_TRY(OpenParts());
   http::TableServiceOptions options;
   options.addresses.path_style_hosts = settings_.path_style_hosts;
+  options.guards_development_account = settings_.accounts_are_default;
   if (access_log_ != nullptr) {
     options.access_log = [log = access_log_.get()](const http::AccessRecord& record) { log->Add(record); };
   }

@@ -130,6 +130,7 @@ Status TakeAccounts(const ServeFlags& flags, const SettingsFile& file, std::stri
         "| tr -d '\\n'");
   }
   settings->accounts = {http::DevelopmentAccount()};
+  settings->accounts_are_default = true;
   settings->accounts_from = "the default for loopback addresses; its key is public";
   return Status();
 }

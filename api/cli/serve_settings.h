@@ -30,7 +30,8 @@ struct ServeSettings {
   bool create_store = true;
   std::vector<ListenAddress> listen;
   std::vector<http::AccountSettings> accounts;
-  std::string accounts_from;  // For the start-up lines: "the command line" and so on.
+  std::string accounts_from;          // For the start-up lines: "the command line" and so on.
+  bool accounts_are_default = false;  // Nobody configured any.
   std::optional<ListenAddress> admin;
   std::vector<std::string> admin_hosts;    // Names it may be asked by, beside addresses and localhost.
   std::string certificate_file, key_file;  // Both or none.

@@ -90,6 +90,11 @@ void AddOrigin(const CorsRule& rule, std::string_view origin, HttpResponse* resp
 
 }  // namespace
 
+bool ComesFromForeignPage(const HttpRequest& request, const ServiceProperties* properties) {
+  const std::optional<std::string_view> origin = request.Header("Origin");
+  return origin && FindRule(properties, *origin, request.method_text) == nullptr;
+}
+
 std::optional<ServiceError> AnswerPreflight(const HttpRequest& request, const ServiceProperties* properties,
                                             HttpResponse* response) {
   const std::optional<std::string_view> origin = request.Header("Origin");

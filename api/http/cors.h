@@ -19,4 +19,7 @@ std::optional<ServiceError> AnswerPreflight(const HttpRequest& request, const Se
 // matches its Origin and method, and Vary once there are rules.
 void AddCorsHeaders(const HttpRequest& request, const ServiceProperties* properties, HttpResponse* response);
 
+// Whether it comes from a web page that no rule lets ask this.
+bool ComesFromForeignPage(const HttpRequest& request, const ServiceProperties* properties);
+
 }  // namespace partita::http

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/http/cors.h"
+#include "api/http/own_host.h"
 #include "api/http/request_id.h"
 #include "api/http/service_core.h"
 
@@ -38,10 +39,33 @@ struct Visit {
   uint64_t started_nanos = 0;
 };
 
+ServiceError NotForPages(std::string why) {
+  return ServiceError(ErrorCode::kAuthorizationFailure,
+                      "Everybody knows the key of the development account, so no web page may use it: " + why)
+      .AsXml();
+}
+
+// A page can sign with a public key, and send from this machine: what it cannot do is hide that it asks.
+Answer CheckNoPage(ServiceCore& core, const ServiceRequest& request) {
+  const Resource& resource = request.resource;
+  if (!core.options.guards_development_account || resource.account != kDevelopmentAccount)
+    return std::nullopt;
+  if (!IsOwnHost(resource.base.host, core.options.addresses.path_style_hosts)) {
+    return NotForPages(
+        "it is asked for by an address, by localhost, or by a name in path-style-hosts of the settings file. "
+        "An account that has a key of its own is served by any name.");
+  }
+  if (ComesFromForeignPage(request.http, core.settings.Properties(resource.account).get())) {
+    return NotForPages("no CORS rule of the account allows the Origin of this request.");
+  }
+  return std::nullopt;
+}
+
 // The steps of spec 10.9 that look at no body: whose it is, and whether he may.
 Answer Identify(ServiceCore& core, Visit* visit) {
   ServiceRequest& request = visit->request;
   Answer refused = ReadVersion(request, &visit->version);
+  if (!refused) refused = CheckNoPage(core, request);
   if (!refused) {
     refused = core.authorizer.Authorize(request.http, request.resource, request.query, &visit->grant);
   }

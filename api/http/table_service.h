@@ -15,6 +15,10 @@ struct TableServiceOptions {
   AddressRules addresses;
   // How far the date of a Shared Key request may be from the server's clock.
   AuthorizationOptions authorization;
+  // The development account is served though everybody knows its key, as this machine alone reaches it. So do
+  // web pages that a browser of it shows: that account then answers 403 where the Host is no own one
+  // (own_host.h; AddressRules::path_style_hosts are the names), or an Origin is none of its CORS rules.
+  bool guards_development_account = false;
   // Empty: no log. Called for every answer.
   AccessLog access_log;
 };

@@ -116,6 +116,27 @@ TEST_F(ServeCommandTest, ItServesUntilItIsAskedToStopAndLeavesTheStoreInOrder) {
   EXPECT_TRUE((*database)->open_report().clean_shutdown);
 }
 
+// Nobody else than this machine reaches the default account but by a page that it shows.
+TEST_F(ServeCommandTest, ForeignNamesAreNoneOfTheDefaultAccount) {
+  const auto host_style = [this] {
+    const int fd =
+        Send(PortBehind("http://"), "GET http://devstoreaccount1.evil.example/Tables HTTP/1.1\r\n");
+    return ReadToEnd(fd).substr(0, 12);
+  };
+  std::string by_default, configured;
+  Serve({"--data", store_, "--listen", "127.0.0.1:0"}, {[&] {
+          by_default = host_style();
+          return Wish::kStop;
+        }});
+  Serve({"--data", store_, "--listen", "127.0.0.1:0", "--account", "devstoreaccount1", "--key", "c2VjcmV0"},
+        {[&] {
+          configured = host_style();
+          return Wish::kStop;
+        }});
+  EXPECT_EQ(by_default, "HTTP/1.1 403");
+  EXPECT_EQ(configured, "HTTP/1.1 401");
+}
+
 TEST_F(ServeCommandTest, ThatNobodyReadsWhatItPrintsBehindReadyIsNoFailure) {
   const CommandOutcome outcome = Serve({"--data", store_, "--listen", "127.0.0.1:0"}, {[this] {
                                          EXPECT_THAT(printed(), HasSubstr("READY"));

@@ -334,5 +334,58 @@ TEST_F(ServiceAccess, PreflightsAndActualRequestsFollowTheRules) {
   EXPECT_EQ(other.Header("Vary"), "Origin");
 }
 
+// Everybody knows its key, so the Host and the Origin alone tell a page from a client.
+TEST(ServiceAccessTest, NoWebPageUsesTheDevelopmentAccountWhereItIsGuarded) {
+  TableServiceOptions options;
+  options.addresses.path_style_hosts = {"localhost", "box.example"};
+  options.guards_development_account = true;
+  ServiceWorld world(options);
+  const auto ask = [&](std::string_view host, std::string_view path, std::string_view headers = "") {
+    return world.Get(path, "Host: " + std::string(host) + "\n" + std::string(headers)).Outcome();
+  };
+  constexpr std::string_view kPath = "/devstoreaccount1/Tables";
+  for (std::string_view host :
+       {"127.0.0.1:10002", "[::1]:10002", "10.0.0.7", "localhost", "localhost:10002"}) {
+    EXPECT_EQ(ask(host, kPath), "200") << host;
+  }
+  EXPECT_EQ(ask("devstoreaccount1.localhost:10002", "/Tables"), "200");
+  EXPECT_EQ(ask("devstoreaccount1-secondary.localhost", "/Tables"), "200");
+  for (std::string_view host : {"devstoreaccount1.evil.example:10002", "DEVSTOREACCOUNT1.evil.example",
+                                "devstoreaccount1-secondary.evil.example"}) {
+    EXPECT_EQ(ask(host, "/Tables"), "403 AuthorizationFailure") << host;
+  }
+  EXPECT_EQ(ask("evil", kPath), "403 AuthorizationFailure");
+  EXPECT_THAT(world.Get(kPath, "Host: evil\n").Message(), HasSubstr("path-style-hosts"));
+  EXPECT_EQ(world.Post("/devstoreaccount1/Tables", "{\"TableName\":\"x\"}", "Host: evil\n").Outcome(),
+            "403 AuthorizationFailure");
+  EXPECT_EQ(world.RefuseBeforeBody("POST /devstoreaccount1/$batch HTTP/1.1\nHost: evil\n\n").Outcome(),
+            "403 AuthorizationFailure");
+
+  constexpr std::string_view kFromPage = "Origin: https://page.example\n";
+  EXPECT_EQ(ask("localhost", kPath, kFromPage), "403 AuthorizationFailure");
+  EXPECT_EQ(ask("localhost", kPath, "Origin: null\n"), "403 AuthorizationFailure");
+  EXPECT_EQ(world
+                .Put("/devstoreaccount1" + std::string(kProperties),
+                     "<StorageServiceProperties><Cors><CorsRule><AllowedOrigins>https://page.example"
+                     "</AllowedOrigins><AllowedMethods>GET</AllowedMethods><MaxAgeInSeconds>5"
+                     "</MaxAgeInSeconds><ExposedHeaders></ExposedHeaders><AllowedHeaders></AllowedHeaders>"
+                     "</CorsRule></Cors></StorageServiceProperties>",
+                     "Host: localhost\n")
+                .status,
+            202);
+  EXPECT_EQ(ask("localhost", kPath, kFromPage), "200");
+  EXPECT_EQ(world
+                .Post("/devstoreaccount1/Tables", "{\"TableName\":\"x\"}",
+                      "Host: localhost\n" + std::string(kFromPage))
+                .Outcome(),
+            "403 AuthorizationFailure")
+      << "the rule is for GET";
+
+  // Nobody knows the key of others.
+  EXPECT_EQ(ask("contoso.evil.example", "/Tables", kFromPage), "200");
+  ServiceWorld unguarded;
+  EXPECT_EQ(unguarded.Get("/Tables", "Host: devstoreaccount1.table.example.net\n").Outcome(), "200");
+}
+
 }  // namespace
 }  // namespace partita::http
