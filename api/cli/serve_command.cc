@@ -136,6 +136,7 @@ Status Serving::Start() {
   PARTITA_TRY(OpenParts());
   http::TableServiceOptions options;
   options.addresses.path_style_hosts = settings_.path_style_hosts;
+  options.authorization.read_only = settings_.store.read_only;
   options.guards_development_account = settings_.accounts_are_default;
   if (access_log_ != nullptr) {
     options.access_log = [log = access_log_.get()](const http::AccessRecord& record) { log->Add(record); };
@@ -156,6 +157,7 @@ void AnnounceStore(const Database& database, const StoreFlags& store, std::ostre
       << FormatBytes(store.memory_bytes) << " of memory\n"
       << "  durability  " << DurabilityName(store.durability.value_or(Durability::kPower))
       << " for tables that are made without their own\n";
+  if (store.read_only) out << "  read only   writes are told 403 (--read-only)\n";
   if (!report.volatile_storage.empty()) {
     out << "              power is in force as process: " << report.volatile_storage
         << " (--allow-volatile-storage)\n";

@@ -222,7 +222,7 @@ bool ReadRange(const SasToken& token, KeyRange* range) {
 std::optional<ServiceError> Authorizer::Authorize(const HttpRequest& request, const Resource& resource,
                                                   const QueryParameters& query, Grant* grant) const {
   *grant = Grant();
-  grant->secondary_ = resource.secondary;
+  grant->secondary_ = resource.secondary || options_.read_only;
   // With both a header and a token the header counts (rule).
   if (const auto header = request.Header("Authorization")) {
     if (request.HeaderCount("Authorization") > 1) return Malformed();

@@ -90,7 +90,7 @@ class Grant {
   std::optional<ServiceError> CheckAccountSas(Operation operation) const;
 
   Kind kind_ = Kind::kNothing;
-  bool secondary_ = false;
+  bool secondary_ = false;       // Or of a store that is read only.
   uint32_t permissions_ = 0;     // A bit for each letter of `sp`.
   uint32_t resource_types_ = 0;  // A bit for each letter of `srt`.
   std::string table_;            // Of a table SAS, folded.
@@ -100,6 +100,8 @@ class Grant {
 struct AuthorizationOptions {
   // How far the date of a Shared Key request may be from the server's clock, either way.
   uint64_t clock_window_ticks = 15 * 60 * kTicksPerSecond;
+  // The store is opened so: who may write is told that he may not, as on a secondary.
+  bool read_only = false;
 };
 
 // Thread-safe; `accounts` must outlive it, and `policies` too, which may be null: no table has any.

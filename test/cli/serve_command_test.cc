@@ -137,6 +137,28 @@ TEST_F(ServeCommandTest, ForeignNamesAreNoneOfTheDefaultAccount) {
   EXPECT_EQ(configured, "HTTP/1.1 401");
 }
 
+// A 500 would be tried again, for minutes.
+TEST_F(ServeCommandTest, AReadOnlyStoreIsReadAndWritesAreRefused) {
+  EXPECT_EQ(Run({"create-table", "Orders"}).code, ExitCode::kOk);
+  std::string token = RunAsGiven({"sas", "--table", "Orders", "--permissions", "raud"}).out;
+  token.pop_back();
+  const CommandOutcome outcome = Serve(
+      {"--read-only", "--data", store_, "--listen", "127.0.0.1:0"}, {[&] {
+        EXPECT_THAT(printed(), HasSubstr("read only"));
+        const std::string table = "/devstoreaccount1/Orders";
+        EXPECT_THAT(Get(PortBehind("http://"), table + "()?" + token), StartsWith("HTTP/1.1 200"));
+        const std::string entity = table + "(PartitionKey='p',RowKey='r')?" + token;
+        for (const std::string& line : {"POST " + table + "?" + token, "PUT " + entity, "DELETE " + entity}) {
+          const std::string answer = ReadToEnd(
+              Send(PortBehind("http://"), line + " HTTP/1.1\r\nIf-Match: *\r\nContent-Length: 0\r\n"));
+          EXPECT_THAT(answer, StartsWith("HTTP/1.1 403")) << line;
+          EXPECT_THAT(answer, HasSubstr("InsufficientAccountPermissions")) << line;
+        }
+        return Wish::kStop;
+      }});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+}
+
 TEST_F(ServeCommandTest, ThatNobodyReadsWhatItPrintsBehindReadyIsNoFailure) {
   const CommandOutcome outcome = Serve({"--data", store_, "--listen", "127.0.0.1:0"}, {[this] {
                                          EXPECT_THAT(printed(), HasSubstr("READY"));
