@@ -170,6 +170,9 @@ void AccessLogFile::WriteLoop() {
                    [this] { return stopping_ || buffer_.size() >= kGatherBytes || replacement_ >= 0; });
     taken.clear();
     taken.swap(buffer_);
+    // What was logged before the change is in `taken`, and the last that the old file gets, however much has
+    // come when it is written.
+    const int next = std::exchange(replacement_, -1);
     if (dropped_ > 0) {
       taken += "# " + std::to_string(dropped_) + " lines were dropped: the log could not keep up\n";
       dropped_ = 0;
@@ -178,10 +181,9 @@ void AccessLogFile::WriteLoop() {
     lock.unlock();
     WriteAll(descriptor_, taken);
     lock.lock();
-    // What was logged before the change went to the old file.
-    if (replacement_ >= 0 && buffer_.empty()) {
+    if (next >= 0) {
       CloseUnlessStandard(descriptor_);
-      descriptor_ = std::exchange(replacement_, -1);
+      descriptor_ = next;
     }
     if (done && buffer_.empty()) return;
   }

@@ -30,8 +30,8 @@ class AccessLogFile {
 
   void Add(const http::AccessRecord& record);
 
-  // Goes on in `path`, opened anew: the same, as after a rotation, or another (SIGHUP). After a failure the
-  // old file is written on.
+  // Goes on in `path`, opened anew: the same, as after a rotation, or another (SIGHUP). The old file still
+  // gets what was added before. After a failure it is written on.
   Status Reopen(const std::string& path);
 
  private:
