@@ -141,14 +141,20 @@ Task<HttpConnection::After> HttpConnection::Answer() {
   buffers.response.Clear();
   Task<void> handling = core_.handler.Handle(request, &buffers.response);
   handling.Start();
+  After sent = After::kGoOn;
+  if (!handling.done() && !buffers.out.empty()) {
+    sent = co_await Flush();  // What was answered before does not wait for this one.
+  }
   if (!handling.done()) {
     // Whom a handler works for may be here, with all that he sent.
     admitted_ = true;
     (void)ChargeBuffers();
-    connection_->SetDeadline(buffers.response.due_ms);
+    // A handler goes on to its end, whether or not anybody takes its answer.
+    connection_->SetDeadline(sent == After::kGoOn ? buffers.response.due_ms : 0);
     const bool in_time = co_await connection_->InTime(handling);
     if (!in_time) co_return co_await AnswerLate(std::move(handling));
   }
+  if (sent != After::kGoOn) co_return sent;
 
   buffers.response.omit_body = buffers.response.omit_body || request.method == Method::kHead;
   const bool keep_alive = buffers.parser.keep_alive() && !buffers.response.close &&

@@ -15,11 +15,11 @@ namespace partita::http {
 //
 //   1. Idle: waits, holding next to nothing, until bytes come (or idle_ms passed: it ends silently).
 //   2. Borrows RequestBuffers and answers requests as long as whole ones are there; the answers of a pipeline
-//      are gathered and sent at once. Bytes of an incomplete one: sends what is gathered, waits for more.
-//      Before a large body is received, the handler may refuse it by its headers, and all of its memory is
-//      counted: it waits until there is room (a server that holds too much slows its clients), and is
-//      refused when none comes in time. What comes before anybody was asked is counted apart
-//      (HttpServerCore::early), and refused where all hold too much of it.
+//      are gathered and sent at once, but for those behind which a handler has to wait. Bytes of an
+//      incomplete one: sends what is gathered, waits for more. Before a large body is received, the handler
+//      may refuse it by its headers, and all of its memory is counted: it waits until there is room (a server
+//      that holds too much slows its clients), and is refused when none comes in time. What comes before
+//      anybody was asked is counted apart (HttpServerCore::early), and refused where all hold too much of it.
 //   3. Everything answered and nothing left over but empty lines: gives them back, goes to 1.
 //
 // A handler that takes longer than it may is answered for, and the connection lasts until it has ended.

@@ -124,6 +124,16 @@ TEST_P(HttpServerLimitsTest, AHandlerThatIsLateIsAnsweredForAndGoesOn) {
   EXPECT_TRUE(handler_.was_answered);
 }
 
+TEST_P(HttpServerLimitsTest, WhatIsAnsweredDoesNotWaitForTheNextOfAPipeline) {
+  Open();
+  SocketClient client = Connect();
+  ASSERT_TRUE(client.Send(Get("/x") + Get("/wait") + Get("/y")));
+  EXPECT_THAT(ReadAnswer(client), EndsWith("/x"));
+  handler_.go_on.Set();
+  EXPECT_THAT(ReadAnswer(client), EndsWith("waited"));
+  EXPECT_THAT(ReadAnswer(client), EndsWith("/y"));
+}
+
 TEST_P(HttpServerLimitsTest, AStopWaitsForAHandlerThatWasAnsweredFor) {
   Open();
   SocketClient client = Connect();
