@@ -63,7 +63,7 @@ class Serving {
   std::unique_ptr<http::TlsContext> tls_;
   std::unique_ptr<AccessLogFile> access_log_;
   std::unique_ptr<http::TableService> service_;
-  std::optional<http::BufferBudget> buffers_;  // Of all servers.
+  std::optional<http::ServerBudgets> budgets_;  // Of all servers.
   std::vector<std::unique_ptr<http::HttpServer>> servers_;
   std::unique_ptr<AdminHandler> admin_handler_;
   std::unique_ptr<http::HttpServer> admin_server_;
@@ -91,7 +91,7 @@ Status Serving::OpenParts() {
   store.account =
       settings_.accounts.front().name;  // Whose tables /heat and /ranges call by their name alone.
   store.host_memory_bytes = HttpBufferBytes(store);
-  buffers_.emplace(store.host_memory_bytes / 3 * 2);  // And a quarter of it twice (HttpServerCore).
+  budgets_.emplace(http::ServerBudgets::LargeOf(store.host_memory_bytes));
   PARTITA_ASSIGN(database_, OpenStore(store, settings_.create_store ? IfNoStore::kCreate : IfNoStore::kFail));
   return database_->SetThroughputTargets(settings_.throughput);
 }
@@ -108,7 +108,7 @@ Status Serving::Listen() {
   http::HttpServerOptions options{.connections_max = share_.connections,
                                   .refused_max = share_.refused,
                                   .server_name = std::string("Partita/") + kPartitaVersion};
-  options.buffers = &*buffers_;
+  options.budgets = &*budgets_;
   std::vector<const http::HttpServer*> servers;
   for (const ListenAddress& listen : settings_.listen) {
     options.address = listen.address;

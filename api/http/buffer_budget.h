@@ -20,6 +20,23 @@ class BufferBudget {
   std::atomic<uint64_t> held_{0};
 };
 
+// All that one server counts, or several that share it.
+struct ServerBudgets {
+  explicit ServerBudgets(uint64_t bytes_max)
+      : large(bytes_max), waiting(bytes_max / 4), early(bytes_max / 4) {}
+
+  // Of them all, to plan memory by.
+  static uint64_t LargeOf(uint64_t all_bytes) { return all_bytes / 3 * 2; }
+
+  BufferBudget large;
+  // What of large bodies came before anybody could ask whether there is room, and now waits for it.
+  BufferBudget waiting;
+  // What came before anybody could ask whether its sender may send it: unfinished heads, small bodies, what
+  // stands behind a request in a pipeline, and its answers. Apart from the others, because strangers may send
+  // all of it: they keep no signed request from its room.
+  BufferBudget early;
+};
+
 // One holder's part of a budget, given back with this object. Of one thread at a time; the budget outlives
 // it.
 class BufferShare {

@@ -28,7 +28,7 @@ HttpConnection::HttpConnection(HttpServerCore& core, ConnectionHandle connection
       lane_(core.LaneOfThisWorker()),
       connection_(std::move(connection)),
       share_(&core.buffers),
-      early_(&core.early) {
+      early_(&core.budgets.early) {
   core_.open.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -248,7 +248,7 @@ Task<bool> HttpConnection::WaitForRoom() {
   early_.Set(0);
   if (share_.TrySet(wanted)) co_return true;
   // Were it counted with the others, those who wait could keep each other waiting.
-  BufferShare waiting(&core_.waiting);
+  BufferShare waiting(&core_.budgets.waiting);
   const uint64_t has_come = buffers_->in.capacity() + buffers_->parser.memory();
   if (wanted > core_.buffers.bytes_max() || !waiting.TrySet(has_come)) co_return false;
   share_.Set(0);
@@ -486,7 +486,7 @@ uint64_t HttpConnection::LargeBytesHeld() const {
   return held - std::min(held, counted);
 }
 
-// What it holds of core_.early beyond its free share.
+// What it holds of ServerBudgets::early beyond its free share.
 uint64_t HttpConnection::EarlyBytesHeld() const {
   if (admitted_ || buffers_ == nullptr) return 0;
   const uint64_t held = buffers_->in.capacity() + buffers_->parser.memory() + buffers_->out.capacity();

@@ -19,7 +19,7 @@ namespace partita::http {
 //      incomplete one: sends what is gathered, waits for more. Before a large body is received, the handler
 //      may refuse it by its headers, and all of its memory is counted: it waits until there is room (a server
 //      that holds too much slows its clients), and is refused when none comes in time. What comes before
-//      anybody was asked is counted apart (HttpServerCore::early), and refused where all hold too much of it.
+//      anybody was asked is counted apart (ServerBudgets::early), and refused where all hold too much of it.
 //   3. Everything answered and nothing left over but empty lines: gives them back, goes to 1.
 //
 // A handler that takes longer than it may is answered for, and the connection lasts until it has ended.
@@ -90,7 +90,7 @@ class HttpConnection {
   uint64_t arrived_ticks_ = 0;     // When the head was complete; 0: not looked at yet.
   bool admitted_ = false;          // The current request: its body was let in, or its handler works.
   BufferShare share_;              // Of core_.buffers, besides the answer's own.
-  BufferShare early_;              // Of core_.early.
+  BufferShare early_;              // Of core_.budgets.early.
   uint64_t received_ = 0;          // Counted so far.
   uint64_t sent_ = 0;
 };

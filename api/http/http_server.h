@@ -45,8 +45,8 @@ struct HttpServerOptions {
   // once, it becomes a 503. So does what comes before its sender could be asked who he is (heads, small
   // bodies, pipelines) where all together hold another quarter of that.
   uint64_t buffer_bytes_max = 256 << 20;
-  // When given, it decides in place of buffer_bytes_max: several servers share it. Outlives them.
-  BufferBudget* buffers = nullptr;
+  // When given, they decide in place of buffer_bytes_max: several servers share them. Outlive them.
+  ServerBudgets* budgets = nullptr;
   std::string server_name = "Partita/0.1.0";  // The Server header.
   HttpTimeouts timeouts;
 };

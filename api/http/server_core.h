@@ -52,7 +52,7 @@ class ServerLane {
 
 // A server's state that all its connections share.
 //
-//   `open`, `buffers`, `waiting`, `early`: any worker adds and takes away. `stopping`: set once, before the
+//   `open`, `budgets`: any worker adds and takes away. `stopping`: set once, before the
 //   listener's end.
 class HttpServerCore {
  public:
@@ -64,14 +64,9 @@ class HttpServerCore {
   const HttpServerOptions options;
   RequestHandler& handler;
   std::atomic<uint64_t> open{0};
-  BufferBudget own_buffers{options.buffer_bytes_max};
-  BufferBudget& buffers = options.buffers == nullptr ? own_buffers : *options.buffers;
-  // What of large bodies came before anybody could ask whether there is room, and now waits for it.
-  BufferBudget waiting{buffers.bytes_max() / 4};
-  // What came before anybody could ask whether its sender may send it: unfinished heads, small bodies, what
-  // stands behind a request in a pipeline, and its answers. Apart from the others, because strangers may send
-  // all of it: they keep no signed request from its room.
-  BufferBudget early{buffers.bytes_max() / 4};
+  ServerBudgets own_budgets{options.buffer_bytes_max};
+  ServerBudgets& budgets = options.budgets == nullptr ? own_budgets : *options.budgets;
+  BufferBudget& buffers = budgets.large;
   std::atomic<bool> stopping{false};
   std::vector<std::unique_ptr<ServerLane>> lanes;
   std::unique_ptr<Listener> listener;

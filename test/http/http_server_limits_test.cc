@@ -328,6 +328,26 @@ TEST_P(HttpServerLimitsTest, UnfinishedRequestsOfAnybodyAreBoundedApart) {
   EXPECT_GT(Ask(Get("/" + std::string(15'000, 'p')) + Get("/last")).size(), 15'000u);
 }
 
+TEST_P(HttpServerLimitsTest, ServersThatShareBuffersShareAllOfThem) {
+  ServerBudgets budgets(512 << 10);
+  options_.budgets = &budgets;
+  Open();
+  auto other = HttpServer::Open(*runtime_, options_, handler_);
+  ASSERT_TRUE(other.ok()) << other.status().ToString();
+  const std::string half_a_head = "GET / HTTP/1.1\r\nHost: h\r\nX-Long: " + std::string(31'000, 'x');
+  std::vector<SocketClient> held;
+  do {
+    held.push_back(Connect());
+    ASSERT_TRUE(held.back().Send(half_a_head));
+  } while (held.size() < 50 && held.back().WaitQuietly(50));
+  SocketClient refused(SocketAddress::Parse((*other)->address()).value());
+  ASSERT_TRUE(refused.Send(half_a_head));
+  EXPECT_THAT(ReadAnswer(refused), StartsWith("HTTP/1.1 503 "));
+  EXPECT_LE(budgets.early.held(), budgets.early.bytes_max());
+  held.clear();
+  server_.reset();  // The budgets go before the fixture.
+}
+
 TEST_P(HttpServerLimitsTest, WhatMayHaveBeenWrittenIsNeverAnsweredByARefusal) {
   options_.buffer_bytes_max = 1 << 20;
   Open();

@@ -109,8 +109,9 @@ TEST_P(HttpServerTest, ARequestArrivesWithItsHeadAndOnlyOnce) {
 }
 
 TEST_P(HttpServerTest, ALargeBodyWaitsUntilThereIsRoomForIt) {
-  BufferBudget budget(4 << 20);
-  options_.buffers = &budget;
+  ServerBudgets budgets(4 << 20);
+  options_.budgets = &budgets;
+  BufferBudget& budget = budgets.large;
   Open();
   BufferShare others(&budget);
   ASSERT_TRUE(others.Set(3 << 20));
@@ -128,8 +129,9 @@ TEST_P(HttpServerTest, ALargeBodyWaitsUntilThereIsRoomForIt) {
 }
 
 TEST_P(HttpServerTest, ChunksWaitForRoomToo) {
-  BufferBudget budget(4 << 20);
-  options_.buffers = &budget;
+  ServerBudgets budgets(4 << 20);
+  options_.budgets = &budgets;
+  BufferBudget& budget = budgets.large;
   Open();
   BufferShare others(&budget);
   ASSERT_TRUE(others.Set((4 << 20) - (100 << 10)));
