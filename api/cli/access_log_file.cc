@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -110,14 +111,15 @@ std::string LineOf(const http::AccessRecord& record) {
   return line;
 }
 
-// A failed write loses its lines: a log has nobody to tell.
-void WriteAll(int descriptor, std::string_view text) {
+// Returns what could not be written.
+std::string_view WriteAll(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
+    if (written <= 0) break;
     text.remove_prefix(static_cast<size_t>(written));
   }
+  return text;
 }
 
 }  // namespace
@@ -163,6 +165,7 @@ Status AccessLogFile::Reopen(const std::string& path) {
 
 void AccessLogFile::WriteLoop() {
   std::string taken;
+  bool cut = false;  // What the file ends with is the begin of a line.
   std::unique_lock lock(mutex_);
   while (true) {
     wake_.wait(lock, [this] { return stopping_ || !buffer_.empty() || replacement_ >= 0; });
@@ -170,20 +173,28 @@ void AccessLogFile::WriteLoop() {
                    [this] { return stopping_ || buffer_.size() >= kGatherBytes || replacement_ >= 0; });
     taken.clear();
     taken.swap(buffer_);
+    if (cut) taken.insert(0, 1, '\n');
     // What was logged before the change is in `taken`, and the last that the old file gets, however much has
     // come when it is written.
     const int next = std::exchange(replacement_, -1);
-    if (dropped_ > 0) {
-      taken += "# " + std::to_string(dropped_) + " lines were dropped: the log could not keep up\n";
-      dropped_ = 0;
-    }
+    const uint64_t told = std::exchange(dropped_, 0);
+    const size_t lines_begin = cut ? 1 : 0, lines_end = taken.size();
+    if (told > 0) taken += "# " + std::to_string(told) + " lines were dropped: the log could not keep up\n";
     const bool done = stopping_;
     lock.unlock();
-    WriteAll(descriptor_, taken);
+    const std::string_view lost = WriteAll(descriptor_, taken);
     lock.lock();
+    if (!lost.empty()) {
+      // A disk that is full, say. Told once there is room.
+      const size_t from = std::clamp(taken.size() - lost.size(), lines_begin, lines_end);
+      const std::string_view lost_lines = std::string_view(taken).substr(from, lines_end - from);
+      dropped_ += told + static_cast<uint64_t>(std::count(lost_lines.begin(), lost_lines.end(), '\n'));
+    }
+    cut = taken.size() > lost.size() ? taken[taken.size() - lost.size() - 1] != '\n' : cut;
     if (next >= 0) {
       CloseUnlessStandard(descriptor_);
       descriptor_ = next;
+      cut = false;
     }
     if (done && buffer_.empty()) return;
   }

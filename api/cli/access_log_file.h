@@ -21,7 +21,8 @@ namespace partita {
 //
 // Thread-safe. Add never waits for the disk: lines go to a bounded buffer that a thread of its own writes
 // out, 100 ms after the first of them or when they are many, so that a request neither wakes a thread nor
-// costs a write; when it is full lines are dropped and counted, and the log says how many.
+// costs a write; when it is full lines are dropped and counted, and the log says how many. So it does with
+// those that a write loses, as on a full disk.
 class AccessLogFile {
  public:
   // Appends to `path`, or to standard output for "-". kIoError.

@@ -3,11 +3,15 @@
 #include <fcntl.h>
 #include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <thread>
 
 namespace partita {
 namespace {
@@ -116,6 +120,67 @@ TEST_F(AccessLogFileTest, AReopenedLogLeavesItsOldFileAlsoWhenItCannotKeepUp) {
   log->reset();
   EXPECT_THAT(Read("new"), HasSubstr("/three"));
   close(reader);
+}
+
+TEST_F(AccessLogFileTest, LinesThatAFullDiskLosesAreCounted) {
+  auto log = AccessLogFile::Open("/dev/full");
+  ASSERT_TRUE(log.ok());
+  size_t added = 0;
+  const auto add = [&] {
+    (*log)->Add({.method = "GET", .target = "/one"});
+    ++added;
+  };
+  for (int i = 0; i < 3; ++i) add();
+  ASSERT_TRUE((*log)->Reopen(directory_ + "/log").ok());
+  while (Read("log").empty()) add();
+  log->reset();
+  std::istringstream in(Read("log"));
+  size_t written = 0, dropped = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("# ")) {
+      dropped += std::stoul(line.substr(2));
+    } else {
+      ++written;
+    }
+  }
+  EXPECT_GE(dropped, 3u);
+  EXPECT_EQ(written + dropped, added);
+}
+
+volatile std::sig_atomic_t writes_over_the_limit = 0;
+
+TEST_F(AccessLogFileTest, ALineThatWasCutShortGetsItsEnd) {
+  auto log = AccessLogFile::Open(directory_ + "/log");
+  ASSERT_TRUE(log.ok());
+  writes_over_the_limit = 0;
+  const auto former = std::signal(SIGXFSZ, [](int) { writes_over_the_limit = 1; });
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit small{.rlim_cur = 1'000, .rlim_max = limit.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  constexpr size_t kLines = 30;
+  for (size_t i = 0; i < kLines; ++i) (*log)->Add({.method = "GET", .target = "/one"});
+  while (writes_over_the_limit == 0) std::this_thread::yield();
+  setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, former);
+  (*log)->Add({.method = "GET", .target = "/last"});
+  log->reset();
+  std::istringstream in(Read("log"));
+  size_t whole = 0, dropped = 0, cut = 0;
+  bool has_last = false;
+  for (std::string line; std::getline(in, line);) {
+    const bool is_whole = line.find("client=-") != std::string::npos;
+    if (line.starts_with("# ")) {
+      dropped += std::stoul(line.substr(2));
+    } else if (is_whole && line.find(" GET /last ") != std::string::npos) {
+      has_last = line.find("Z - - ") != std::string::npos && line.find("/one") == std::string::npos;
+    } else {
+      is_whole ? ++whole : ++cut;
+    }
+  }
+  EXPECT_TRUE(has_last);
+  EXPECT_EQ(cut, 1u);
+  EXPECT_EQ(whole + dropped, kLines) << "one that was cut is lost";
 }
 
 TEST_F(AccessLogFileTest, WhatCannotBeOpenedIsRefused) {
