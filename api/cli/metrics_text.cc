@@ -104,7 +104,8 @@ void WriteConnections(const http::HttpCounters& http, Writer* out) {
   out->Counter("http_accept_failures_total", "No descriptor or memory to accept with.", http.accept_failures);
   out->Counter("http_tls_failures_total", "TLS handshakes that failed.", http.tls_failures);
   out->Counter("http_framing_errors_total", "Bytes that are no request.", http.framing_errors);
-  out->Counter("http_timeouts_total", "Connections closed as too slow.", http.timeouts);
+  out->Counter("http_timeouts_total", "Connections closed as too slow; idle ones are none of them.",
+               http.timeouts);
   out->Counter("http_received_bytes_total", "Bytes from clients.", http.bytes_received);
   out->Counter("http_sent_bytes_total", "Bytes to clients.", http.bytes_sent);
   out->Gauge("http_buffer_bytes", "Memory of large requests and answers under way.", http.buffer_bytes);

@@ -42,6 +42,7 @@ Task<void> HttpConnection::Run() {
   connection_->SetDeadline(core_.options.timeouts.header_ms);
   if (!co_await Open()) co_return;
   After after = After::kGoOn;
+  bool is_idle = false;  // It has been answered before.
   while (after == After::kGoOn) {
     Status readable;
     if (tls_.has_value()) {
@@ -50,7 +51,8 @@ Task<void> HttpConnection::Run() {
       readable = co_await connection_->Readable();
     }
     if (!readable.ok()) {
-      if (readable.code() == Code::kDeadlineExceeded) lane_.timeouts.Add(1);
+      // Between requests it was only left alone, as pooled ones are.
+      if (readable.code() == Code::kDeadlineExceeded && !is_idle) lane_.timeouts.Add(1);
       break;
     }
     buffers_ = lane_.Borrow();
@@ -60,6 +62,7 @@ Task<void> HttpConnection::Run() {
     lane_.GiveBack(std::move(buffers_));
     (void)ChargeBuffers();
     connection_->SetDeadline(core_.options.timeouts.idle_ms);
+    is_idle = true;
   }
   co_await End(after);
 }

@@ -61,10 +61,10 @@ struct HttpCounters {
   uint64_t tls_failures = 0;         // Handshakes that failed; plain HTTP sent to a TLS port among them.
   uint64_t requests = 0;             // Given to the handler.
   uint64_t framing_errors = 0;       // Bytes that are no request.
-  uint64_t timeouts = 0;
-  uint64_t bytes_received = 0;  // Before decryption.
-  uint64_t bytes_sent = 0;      // After encryption.
-  uint64_t buffer_bytes = 0;    // Against the budget, with what other servers hold that share it.
+  uint64_t timeouts = 0;             // Of HttpTimeouts, but for idle_ms.
+  uint64_t bytes_received = 0;       // Before decryption.
+  uint64_t bytes_sent = 0;           // After encryption.
+  uint64_t buffer_bytes = 0;         // Against the budget, with what other servers hold that share it.
 };
 
 class HttpServerCore;

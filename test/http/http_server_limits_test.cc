@@ -61,7 +61,7 @@ TEST_P(HttpServerLimitsTest, SlowClientsRunOutOfTime) {
   EXPECT_THAT(ReadAnswer(slow_body), StartsWith("HTTP/1.1 408 "));
   EXPECT_EQ(silent.ReceiveAll(), "");
   EXPECT_EQ(idle.ReceiveAll(), "");
-  EXPECT_EQ(server_->counters().timeouts, 4u);
+  EXPECT_EQ(server_->counters().timeouts, 3u) << "the idle one was slow with nothing";
 }
 
 // Some clients send one behind a body.
