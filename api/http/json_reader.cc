@@ -118,6 +118,9 @@ MaybeError InferValue(const Token& token, PropertyValue* value) {
   return std::nullopt;
 }
 
+// Of a value in a message: a DateTime with any number of digits is well-formed.
+constexpr size_t kQuotedUnitsMax = 64;
+
 // The type is told by its text; Edm.String is by far the most frequent.
 MaybeError ReadAnnotatedValue(const Member& member, PropertyValue* value) {
   const std::optional<PropertyType> type = PropertyTypeFromEdmName(member.type.text);
@@ -133,9 +136,10 @@ MaybeError ReadAnnotatedValue(const Member& member, PropertyValue* value) {
     return std::nullopt;
   }
   if (ViolationOf(parsed.status()) != Violation::kOutOfRangeInput) return Invalid();
-  return ServiceError(ErrorCode::kOutOfRangeInput, "The '" + std::string(member.name) +
-                                                       "' parameter of value '" +
-                                                       std::string(member.value.text) + "' is out of range.");
+  return ServiceError(ErrorCode::kOutOfRangeInput,
+                      "The '" + std::string(member.name) + "' parameter of value '" +
+                          std::string(Utf16Prefix(member.value.text, kQuotedUnitsMax)) +
+                          "' is out of range.");
 }
 
 MaybeError ReadValue(const Member& member, PropertyValue* value) {

@@ -377,6 +377,18 @@ TEST(JsonReaderTest, ATooEarlyDateIsToldWithItsName) {
               HasSubstr("The 'when' parameter of value '1600-12-31T23:59:59Z' is out of range."));
 }
 
+TEST(JsonReaderTest, ALongDateIsToldInPart) {
+  Entity entity;
+  const std::string body = R"({"when":"1500-01-01T00:00:00.)" + std::string(100'000, '1') +
+                           R"(Z","when@odata.type":"Edm.DateTime"})";
+  const std::optional<ServiceError> error =
+      JsonBodyReader::OfThisThread().ReadUpdate(PaddedBody(body), "p", "r", &entity);
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code, ErrorCode::kOutOfRangeInput);
+  EXPECT_THAT(error->message, HasSubstr("of value '1500-01-01T00:00:00.1111"));
+  EXPECT_LT(error->message.size(), 200u);
+}
+
 TEST(JsonReaderTest, NumberAndNamesAreRefusedBeforeValues) {
   std::string many = R"("x":"y","x@odata.type":"Edm.Int32")";
   EXPECT_EQ(MembersRefusal(many), "InvalidInput");
