@@ -44,6 +44,24 @@ std::optional<T> ParseInteger(std::string_view text) {
   return value;
 }
 
+// Whether a JSON number that no long double holds is too large; else it is too small, or 0. By the power of
+// ten of its first digit that is not 0.
+bool IsHuge(std::string_view text) {
+  const size_t mantissa_end = std::min(text.find_first_of("eE"), text.size());
+  const std::string_view mantissa = text.substr(0, mantissa_end);
+  const size_t first = mantissa.find_first_of("123456789");
+  if (first == mantissa.npos) return false;
+  const auto point = static_cast<int64_t>(std::min(mantissa.find('.'), mantissa.size()));
+  int64_t exponent = 0;
+  if (mantissa_end < text.size()) {
+    std::string_view digits = text.substr(mantissa_end + 1);
+    if (digits.starts_with('+')) digits.remove_prefix(1);
+    const std::errc error = std::from_chars(digits.data(), digits.data() + digits.size(), exponent).ec;
+    if (error == std::errc::result_out_of_range) return !digits.starts_with('-');
+  }
+  return exponent > static_cast<int64_t>(first) - point;
+}
+
 // A JSON number; nothing when it is beyond the largest double. One that is too small becomes zero.
 std::optional<double> ParseJsonDouble(std::string_view text) {
   double value = 0;
@@ -56,7 +74,7 @@ std::optional<double> ParseJsonDouble(std::string_view text) {
     if (std::abs(wide) > 1) return std::nullopt;
     return static_cast<double>(wide);
   }
-  if (text.find("e-") == text.npos && text.find("E-") == text.npos) return std::nullopt;
+  if (IsHuge(text)) return std::nullopt;
   return text[0] == '-' ? -0.0 : 0.0;
 }
 

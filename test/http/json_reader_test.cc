@@ -367,6 +367,26 @@ TEST(JsonReaderTest, AnUpdateTakesItsKeysFromTheUrl) {
   EXPECT_EQ(UpdateRefusal(R"({"RowKey":5})"), "InvalidInput");
 }
 
+TEST(JsonReaderTest, ANumberBeyondAnyTypeIsJudgedByItsFirstDigit) {
+  const std::string zeros(5'000, '0');
+  for (const std::string& huge :
+       {"1" + zeros + "e-1", "-1" + zeros + "e-1", "1" + zeros, std::string("1e5000"),
+        "0." + zeros + "1e99999", std::string("1e99999999999999999999")}) {
+    EXPECT_EQ(MembersRefusal("\"d\":" + huge), "InvalidInput") << huge.substr(0, 30);
+  }
+  for (const std::string& tiny :
+       {"0." + zeros + "1", "-0." + zeros + "1", "0." + zeros + "1e+2", std::string("1e-5000"),
+        "1" + zeros + "e-99999", std::string("1e-99999999999999999999"),
+        std::string("0e99999999999999999999")}) {
+    Entity entity;
+    ASSERT_FALSE(JsonBodyReader::OfThisThread()
+                     .ReadUpdate(PaddedBody("{\"d\":" + tiny + "}"), "p", "r", &entity)
+                     .has_value())
+        << tiny.substr(0, 30);
+    EXPECT_EQ(entity, Entity("p", "r").Set("d", tiny.starts_with('-') ? -0.0 : 0.0)) << tiny.substr(0, 30);
+  }
+}
+
 TEST(JsonReaderTest, ATooEarlyDateIsToldWithItsName) {
   Entity entity;
   const std::optional<ServiceError> error = JsonBodyReader::OfThisThread().ReadUpdate(
