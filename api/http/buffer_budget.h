@@ -33,7 +33,9 @@ struct ServerBudgets {
   BufferBudget waiting;
   // What came before anybody could ask whether its sender may send it: unfinished heads, small bodies, what
   // stands behind a request in a pipeline, and its answers. Apart from the others, because strangers may send
-  // all of it: they keep no signed request from its room.
+  // all of it: they keep no signed request from its room. A quarter
+  // of it: of --memory 64M some hundred at once that go beyond the 16 KiB which each connection has free, and
+  // what clients send does so rarely before they are asked.
   BufferBudget early;
 };
 
