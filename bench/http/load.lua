@@ -10,15 +10,15 @@ local kind, path, sas = os.getenv("LOAD_KIND"), os.getenv("LOAD_PATH"), os.geten
 local rows, run = tonumber(os.getenv("LOAD_ROWS")), os.getenv("LOAD_RUN")
 local partitions = math.max(1, math.floor(rows / 1000))
 local base = os.getenv("LOAD_BASE")
-local thread_count = 0
+local threads = {}
 local headers = {["x-ms-version"] = "2019-02-02", ["Accept"] = "application/json;odata=nometadata",
                  ["Content-Type"] = "application/json"}
 -- Some 900 bytes: with keys and names an entity of 1 KiB.
 local filler = string.rep("The quick brown fox jumps over the lazy dog 0123456789 ", 16)
 
 function setup(thread)
-  thread:set("number", thread_count)
-  thread_count = thread_count + 1
+  thread:set("number", #threads)
+  threads[#threads + 1] = thread
 end
 
 local count = 0
@@ -88,10 +88,19 @@ function request()
   return make()
 end
 
--- An answer that is not a success is counted; wrk itself counts only the status of 400 and above.
+-- A transaction that was refused has the status 202 and one part, which says so. Of other kinds wrk counts the refusals,
+-- by the status of 400 and above; it looks at answers only where there is such a function.
+refused = 0
+if kind == "egt" then
+  function response(status, headers, body)
+    if status < 400 and body:match("HTTP/1.1 (%d)") ~= "2" then refused = refused + 1 end
+  end
+end
+
 function done(summary, latency)
+  local errors = summary.errors.status + summary.errors.read + summary.errors.write + summary.errors.connect
+  for _, thread in ipairs(threads) do errors = errors + thread:get("refused") end
   io.write(string.format("RESULT requests=%d seconds=%.3f errors=%d timeouts=%d p50_us=%d p99_us=%d\n",
-                         summary.requests, summary.duration / 1e6,
-                         summary.errors.status + summary.errors.read + summary.errors.write + summary.errors.connect,
-                         summary.errors.timeout, latency:percentile(50), latency:percentile(99)))
+                         summary.requests, summary.duration / 1e6, errors, summary.errors.timeout,
+                         latency:percentile(50), latency:percentile(99)))
 end

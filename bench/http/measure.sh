@@ -52,7 +52,7 @@ rows_of() {
 }
 
 # What wrk wrote is there, and one request of each kind that it read with has all that it asks for: no speed is
-# reported for refusals, which a transaction tells in its parts, or for answers that lack rows. $1 kind, $2 rows.
+# reported for answers that lack rows. $1 kind, $2 rows.
 check_answers() {
   local query rows least most
   case "$1" in
@@ -77,7 +77,8 @@ check_answers() {
     { echo "$0: $1: $query has $rows rows, not $least to $most" >&2; return 1; }
 }
 
-# One measurement: $1 server, $2 rows, $3 kind, $4 connections.
+# One measurement: $1 server, $2 rows, $3 kind, $4 connections. Where a request was refused or not answered, its figures
+# are null: refusals are quick, and their time is in that of the others.
 measure() {
   local threads=1 before after line misses
   [ "$4" -ge 16 ] && threads=2
@@ -103,8 +104,12 @@ measure() {
     { for (i = 2; i <= NF; i++) { split($i, pair, "="); v[pair[1]] = pair[2] } }
     END {
       n = v["requests"] > 0 ? v["requests"] : 1
-      printf "{\"server\":\"%s\",\"rows\":%d,\"kind\":\"%s\",\"connections\":%d,\"rate\":%.1f,\"cpu_us\":%.2f,\"p50_us\":%d,\"p99_us\":%d,\"requests\":%d,\"errors\":%d,\"misses\":%.3f}\n",
-        server, rows, kind, connections, n / v["seconds"], ticks / hz * 1e6 / n, v["p50_us"], v["p99_us"], v["requests"], v["errors"] + v["timeouts"], misses / n
+      errors = v["errors"] + v["timeouts"]
+      figures = sprintf("\"rate\":%.1f,\"cpu_us\":%.2f,\"p50_us\":%d,\"p99_us\":%d,\"misses\":%.3f",
+        n / v["seconds"], ticks / hz * 1e6 / n, v["p50_us"], v["p99_us"], misses / n)
+      if (errors > 0) gsub(/:[0-9.]+/, ":null", figures)
+      printf "{\"server\":\"%s\",\"rows\":%d,\"kind\":\"%s\",\"connections\":%d,%s,\"requests\":%d,\"errors\":%d}\n",
+        server, rows, kind, connections, figures, v["requests"], errors
     }' <<< "$line" | tee -a "$results"
 }
 

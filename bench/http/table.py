@@ -1,4 +1,5 @@
-"""Prints the measurements of bench/http/run as a table in Markdown."""
+"""Prints the measurements of bench/http/run as a table in Markdown; exit code 1 if there were refusals, of which no
+figure is told."""
 import json
 import sys
 
@@ -32,13 +33,16 @@ def main(path):
             if one is None:
                 cells += ["", "", ""]
                 continue
-            wrong = " (%d errors)" % one["errors"] if one["errors"] else ""
-            cells += ["{:,.0f}{}".format(one["rate"], wrong), "%.2f" % (one["p99_us"] / 1000), "%.1f" % one["cpu_us"]]
-        both = ours is not None and peer is not None
+            if one["errors"]:
+                cells += ["%d errors" % one["errors"], "", ""]
+                continue
+            cells += ["{:,.0f}".format(one["rate"]), "%.2f" % (one["p99_us"] / 1000), "%.1f" % one["cpu_us"]]
+        both = all(one is not None and not one["errors"] for one in (ours, peer))
         cells += ["%.1f" % (peer["cpu_us"] / ours["cpu_us"]) if both and ours["cpu_us"] else "",
                   "%.1f" % (ours["rate"] / peer["rate"]) if both else "", goal(kind, rows, connections)]
         print("| " + " | ".join(cells) + " |")
+    return 1 if any(one["errors"] for one in found.values()) else 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    sys.exit(main(sys.argv[1]))
