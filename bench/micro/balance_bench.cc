@@ -4,13 +4,13 @@
 //   bench_balance --directory=DIR [--shards=2] [--threads=4] [--seconds=15] [--memory=MIB]
 //
 // Prints writes a second, second by second: of the table split in advance, of the fresh one with
-// Options::balance_ranges and of the fresh one without.
+// Options::balance_ranges and of the fresh one without. The store is DIR/bench_balance, and is removed at the
+// end.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <numeric>
 #include <random>
 #include <string>
@@ -20,6 +20,7 @@
 #include "api/partita.h"
 #include "bench/micro/numbers.h"
 #include "bench/micro/or_die.h"
+#include "bench/micro/own_store.h"
 #include "bench/micro/wide_entity.h"
 
 namespace partita::bench {
@@ -79,9 +80,9 @@ void Write(Table& table, const std::vector<double>& shares, uint64_t seed, const
 enum class Mode { kSplitBefore, kBalanced, kLeftAlone };
 
 void Run(const Settings& settings, const std::vector<double>& shares, Mode mode, const char* name) {
-  std::filesystem::remove_all(settings.directory);
+  const OwnStore store(settings.directory, "bench_balance");
   Options options;
-  options.directory = settings.directory;
+  options.directory = store.path();
   options.create_if_missing = true;
   options.memory_bytes = settings.memory_mib << 20;
   options.shards = static_cast<uint32_t>(settings.shards);

@@ -5,14 +5,13 @@
 //
 // Printed are the pauses of the moves (from the fence until writes are routed anew), what was written
 // meanwhile, and the latencies of writes without moves and with them, in the same run. --directory lies on
-// the device; what is there is removed first.
+// the device; the store is DIR/bench_move, and is removed at the end.
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <random>
 #include <string>
 #include <thread>
@@ -22,6 +21,7 @@
 #include "bench/load/histogram.h"
 #include "bench/micro/numbers.h"
 #include "bench/micro/or_die.h"
+#include "bench/micro/own_store.h"
 #include "bench/micro/wide_entity.h"
 
 namespace partita::bench {
@@ -136,9 +136,9 @@ void MoveAll(Database& database, const Settings& settings) {
 }
 
 int Main(const Settings& settings) {
-  std::filesystem::remove_all(settings.directory);
+  const OwnStore store(settings.directory, "bench_move");
   Options options;
-  options.directory = settings.directory;
+  options.directory = store.path();
   options.create_if_missing = true;
   options.memory_bytes = settings.memory_mib << 20;
   options.shards = 2;

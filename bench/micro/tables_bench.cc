@@ -5,8 +5,8 @@
 //
 // Each round writes about --mib MiB of rows, as many to each table, and flushes them; then everything is
 // merged, and the store is opened anew. Printed are, of each, how long it takes, the process's CPU time,
-// merges, files, and what memory the process has at its end and had at most so far. --directory is removed
-// first.
+// merges, files, and what memory the process has at its end and had at most so far. The store is
+// DIR/bench_tables, and is removed at the end.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -21,6 +21,7 @@
 #include "api/partita.h"
 #include "bench/micro/numbers.h"
 #include "bench/micro/or_die.h"
+#include "bench/micro/own_store.h"
 
 namespace partita::bench {
 namespace {
@@ -106,9 +107,9 @@ void WriteRound(const std::vector<RawTable>& tables, const Settings& settings, s
 }
 
 int Main(const Settings& settings) {
-  std::filesystem::remove_all(settings.directory);
+  const OwnStore store(settings.directory, "bench_tables");
   Options options;
-  options.directory = settings.directory;
+  options.directory = store.path();
   options.create_if_missing = true;
   options.memory_bytes = settings.memory_mib << 20;
   options.shards = static_cast<uint32_t>(settings.shards);
@@ -119,21 +120,21 @@ int Main(const Settings& settings) {
   for (uint64_t i = 0; i < settings.tables; ++i) {
     tables.push_back(Take(database->CreateRawTable("Table" + std::to_string(i))));
   }
-  Print("made", *database, settings.directory, &since);
+  Print("made", *database, store.path(), &since);
   std::mt19937_64 random(1);
   for (uint64_t round = 0; round < settings.rounds; ++round) {
     WriteRound(tables, settings, &random);
     Check(database->Flush());
-    Print(("round " + std::to_string(round)).c_str(), *database, settings.directory, &since);
+    Print(("round " + std::to_string(round)).c_str(), *database, store.path(), &since);
   }
   Check(database->CompactAll());
-  Print("merged", *database, settings.directory, &since);
+  Print("merged", *database, store.path(), &since);
   tables.clear();
   Check(database->Close());
   database.reset();
   since = Mark();
   database = Take(Database::Open(options));
-  Print("opened", *database, settings.directory, &since);
+  Print("opened", *database, store.path(), &since);
   Check(database->Close());
   return 0;
 }
