@@ -40,7 +40,7 @@ std::string Summary(const Measurement& m) {
       Format("%8s ops/s, p50 %.1f us, p99 %.1f us, CPU %.1f us", ShortNumber(m.OperationsPerSecond()).c_str(),
              static_cast<double>(m.latency.Percentile(0.5)) * 1e-3,
              static_cast<double>(m.latency.Percentile(0.99)) * 1e-3, m.CpuMicrosPerOperation());
-  return m.WritesDone() < kWritesDoneMin ? text + ", " + TooFewWritesText(m) : text;
+  return m.KeptPace() ? text : text + ", " + PaceLostText(m);
 }
 
 class Comparison {

@@ -156,7 +156,7 @@ std::vector<double> RoundsOf(const ComparisonResult& result, const std::string& 
     if (m.engine != engine || m.workload != workload) continue;
     if (!m.IsCorrect()) return {};
     rounds.resize(std::max<size_t>(rounds.size(), m.round + 1));
-    if (m.WritesDone() >= kWritesDoneMin) rounds[m.round] = metric.of(m);
+    if (m.KeptPace()) rounds[m.round] = metric.of(m);
   }
   return rounds;
 }

@@ -214,8 +214,7 @@ std::vector<std::string> WhatIsMissing(const Report& report) {
   std::vector<std::string> lines;
   for (const RoundMeasurement& m : report.result.measurements) {
     if (!m.IsCorrect()) lines.push_back(m.engine + ", " + m.workload + ": " + WrongAnswersText(m));
-    if (m.WritesDone() < kWritesDoneMin)
-      lines.push_back(m.engine + ", " + m.workload + ": " + TooFewWritesText(m));
+    if (!m.KeptPace()) lines.push_back(m.engine + ", " + m.workload + ": " + PaceLostText(m));
   }
   for (const Failure& failure : report.result.failures) {
     lines.push_back(failure.engine + ", " + failure.workload + ": " + failure.error);

@@ -142,8 +142,8 @@ int LoadCommand::Arguments::Measure() const {
     if (!failure.ok()) break;
     std::fprintf(table, "%s\n", TableLine(*measured).c_str());
     std::fflush(table);
-    if (measured->WritesDone() < kWritesDoneMin) {
-      std::fprintf(stderr, "partita-bench: %s: %s\n", workload.c_str(), TooFewWritesText(*measured).c_str());
+    if (!measured->KeptPace()) {
+      std::fprintf(stderr, "partita-bench: %s: %s\n", workload.c_str(), PaceLostText(*measured).c_str());
     }
     correct = correct && measured->IsCorrect();
     measurements.push_back(std::move(*measured));

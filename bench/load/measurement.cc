@@ -82,8 +82,8 @@ std::string TableHeader() {
                 "rss MB");
 }
 
-std::string TooFewWritesText(const Measurement& m) {
-  return Format("did %.0f %% of the writes that were due beside it", m.WritesDone() * 100);
+std::string PaceLostText(const Measurement& m) {
+  return Format("did %.0f %% of what was due at a pace", m.PaceKept() * 100);
 }
 
 std::string WrongAnswersText(const Measurement& m) {
@@ -129,7 +129,7 @@ std::string JsonObject(const Measurement& m) {
   json += Format("\"cpu_us_per_operation\": %.4f, \"user_bytes\": %llu, \"written_bytes\": %llu, ",
                  m.CpuMicrosPerOperation(), static_cast<unsigned long long>(m.user_bytes),
                  static_cast<unsigned long long>(m.written_bytes));
-  if (m.writes_due > 0) json += Format("\"writes_done_of_due\": %.4f, ", m.WritesDone());
+  if (m.paced_due > 0) json += Format("\"done_of_due\": %.4f, ", m.PaceKept());
   json += Format("\"write_amplification\": %.4f, \"disk_bytes\": %llu, \"resident_bytes\": %llu, ",
                  m.WriteAmplification(), static_cast<unsigned long long>(m.disk_bytes),
                  static_cast<unsigned long long>(m.resident_bytes));

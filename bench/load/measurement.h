@@ -26,8 +26,8 @@ struct Figures {
   uint64_t wrong = 0;           // Rows whose value was not what was written, or rows that must not exist.
   uint64_t missing = 0;         // Rows that should exist.
   uint64_t failed = 0;          // Operations that answered an error.
-  // Of writes at a rate of their own, beside what is measured; 0: there are none.
-  uint64_t writes_due = 0, writes_done = 0;
+  // Of what comes at a pace: the operations that are measured, or writes beside them; 0: nothing does.
+  uint64_t paced_due = 0, paced_done = 0;
 
   double OperationsPerSecond() const { return seconds > 0 ? static_cast<double>(operations) / seconds : 0; }
   double CpuMicrosPerOperation() const {
@@ -37,10 +37,13 @@ struct Figures {
   double WriteAmplification() const {
     return user_bytes > 0 ? static_cast<double>(written_bytes) / static_cast<double>(user_bytes) : 0;
   }
-  // Of the writes that were due beside what is measured; 1 where there are none.
-  double WritesDone() const {
-    return writes_due > 0 ? static_cast<double>(writes_done) / static_cast<double>(writes_due) : 1;
+  // Of what was due at a pace; 1 where nothing was. An engine must do kPaceKeptMin of it: with less the
+  // figure is not that of the workload, and does not count.
+  double PaceKept() const {
+    return paced_due > 0 ? static_cast<double>(paced_done) / static_cast<double>(paced_due) : 1;
   }
+  static constexpr double kPaceKeptMin = 0.95;
+  bool KeptPace() const { return PaceKept() >= kPaceKeptMin; }
   bool IsCorrect() const { return wrong == 0 && missing == 0 && failed == 0; }
 };
 static_assert(std::is_trivially_copyable_v<Figures>);
@@ -79,10 +82,8 @@ uint32_t UsableCores();
 // Bytes of all files below `directory`, as the disk holds them.
 uint64_t DiskBytesOf(const std::string& directory);
 
-// Of the writes due beside what is measured an engine must do this share: with fewer the figure is not that
-// of the workload, and does not count.
-inline constexpr double kWritesDoneMin = 0.95;
-std::string TooFewWritesText(const Measurement& m);
+// Why a figure whose pace was not kept does not count.
+std::string PaceLostText(const Measurement& m);
 
 // "WRONG ANSWERS: 3 wrong, ..." of what is not correct.
 std::string WrongAnswersText(const Measurement& measurement);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -15,14 +16,23 @@ void SleepUntil(uint64_t nanos) {
 }
 
 // Runs `act` once for each due time of one thread: every `interval_ns` from `first_ns` on to `end_ns`.
+// Returns how many were due. Those that the engine did not come to have waited until the end at least, which
+// counts as their latency: else a stall that lasts until then would be that of one operation.
 template <typename Act>
-void RunSchedule(uint64_t first_ns, uint64_t interval_ns, uint64_t end_ns, const Act& act, Tally* tally) {
+uint64_t RunSchedule(uint64_t first_ns, uint64_t interval_ns, uint64_t end_ns, const Act& act, Tally* tally) {
+  uint64_t count = 0;
   for (uint64_t due = first_ns; due < end_ns; due += interval_ns) {
+    ++count;
     SleepUntil(due);
-    if (NowNanos() >= end_ns || !act()) return;  // What the engine could not keep up with is left out.
+    if (NowNanos() >= end_ns) {
+      tally->latency.Record(end_ns - due);
+      continue;
+    }
+    if (!act()) break;
     tally->latency.Record(NowNanos() - due);
     ++tally->operations;
   }
+  return count;
 }
 
 bool ReadOrWrite(const LoadContext& context, std::mt19937_64& random, std::string* buffer, Tally* tally) {
@@ -58,13 +68,14 @@ Status RunPaced(double fraction, const LoadContext& context, Measurement* measur
   const uint64_t started = NowNanos();
   const uint64_t end = started + static_cast<uint64_t>(config.seconds * 2e9 / 3);
   std::vector<Tally> tallies(context.parallel);
+  std::vector<uint64_t> due(context.parallel);
   std::vector<std::thread> running;
   for (uint32_t thread = 0; thread < context.parallel; ++thread) {
     running.emplace_back([&, thread] {
       std::mt19937_64 random(context.generation + 100 + thread);
       std::string buffer;
       Tally* tally = &tallies[thread];
-      RunSchedule(
+      due[thread] = RunSchedule(
           started + interval * thread / context.parallel, interval, end,
           [&] { return ReadOrWrite(context, random, &buffer, tally); }, tally);
     });
@@ -72,6 +83,8 @@ Status RunPaced(double fraction, const LoadContext& context, Measurement* measur
   for (std::thread& thread : running) thread.join();
   measurement->seconds = static_cast<double>(NowNanos() - started) * 1e-9;
   for (const Tally& tally : tallies) tally.AddTo(measurement, config.value_size);
+  measurement->paced_due = std::accumulate(due.begin(), due.end(), uint64_t{0});
+  measurement->paced_done = measurement->operations;
   return Status();
 }
 
@@ -83,7 +96,7 @@ Status RunReadsBesideWrites(const LoadContext& context, Measurement* measurement
   std::thread writer([&] {
     std::mt19937_64 random(context.generation + 1'000'000);
     std::string buffer;
-    RunSchedule(
+    measurement->paced_due = RunSchedule(
         started, kWriteIntervalNs, started + static_cast<uint64_t>(config.seconds * 1e9),
         [&] {
           return PutRow(context, random() % config.keys, config.engine_config.durability, &buffer, &written);
@@ -100,8 +113,7 @@ Status RunReadsBesideWrites(const LoadContext& context, Measurement* measurement
       },
       measurement);
   writer.join();
-  measurement->writes_due = static_cast<uint64_t>(config.seconds * 1e9) / kWriteIntervalNs;
-  measurement->writes_done = written.operations;
+  measurement->paced_done = written.operations;
   // Only what it wrote, and whether it could: its latency and count are not the reads'.
   written.latency = Histogram();
   written.operations = written.rows = 0;

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "bench/load/batch_load.h"
 #include "bench/load/paced_load.h"
@@ -45,7 +48,7 @@ TEST(WorkloadTest, TheSameWorkloadHasOneFullName) {
 }
 
 // Rows in a map, which remembers what was so when it was last asked to settle.
-class SettlingMapEngine final : public Engine {
+class SettlingMapEngine : public Engine {
  public:
   Status Put(const RowKeys& keys, std::string_view value, DurabilityLevel) override {
     const std::lock_guard lock(mutex_);
@@ -105,6 +108,44 @@ TEST(WorkloadTest, WhatAWorkloadPreparesSettlesAndDoesNotCount) {
     EXPECT_EQ(measurement.user_bytes, engine.puts_since_settled * (kRowKeyBytes + config.value_size));
     EXPECT_GT(measurement.user_bytes, 0u);
   }
+}
+
+// Which stands still from some operation after the last settling on.
+class StallingMapEngine final : public SettlingMapEngine {
+ public:
+  Status Settle() override {
+    operations_left_ = 100;
+    return SettlingMapEngine::Settle();
+  }
+  Status Get(const RowKeys& keys, std::string* value) override {
+    if (--operations_left_ == 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return SettlingMapEngine::Get(keys, value);
+  }
+
+ private:
+  std::atomic<int64_t> operations_left_ = INT64_MAX;
+};
+
+TEST(WorkloadTest, AStallUntilTheEndFallsOnAllThatWasDueAtAPace) {
+  LoadConfig config;
+  config.keys = 1;
+  config.value_size = 100;
+  config.seconds = 0.3;  // Of which the last 0.2 are at a pace.
+  const ValueGenerator values(config.value_size, config.seed);
+  StallingMapEngine engine;
+  const LoadContext context{.config = config, .values = values, .engine = engine};
+  std::string value;
+  values.Fill(0, 0, &value);
+  ASSERT_TRUE(engine.Put(KeysOf(0), value, DurabilityLevel::kMemory).ok());
+  Measurement measurement;
+  const Status run = RunPaced(0.5, context, &measurement);
+  ASSERT_TRUE(run.ok()) << run.ToString();
+  ASSERT_TRUE(measurement.IsCorrect()) << measurement.first_error;
+  EXPECT_LT(measurement.operations, measurement.latency.count());
+  EXPECT_EQ(measurement.latency.count(), measurement.paced_due);
+  EXPECT_EQ(measurement.operations, measurement.paced_done);
+  EXPECT_GE(measurement.latency.max(), 300'000'000u);
+  EXPECT_FALSE(measurement.KeptPace());
 }
 
 TEST(MeasurementTest, RatesComeFromTheCounts) {
