@@ -26,6 +26,7 @@ struct Figures {
 };
 struct Run {
   std::string stream_hash;
+  std::map<std::string, std::string> asked_for, ran_on;  // Conditions.
   std::map<Key, Figures> figures;
 };
 
@@ -39,9 +40,38 @@ double NumberOf(simdjson::simdjson_result<simdjson::dom::element> element) {
   return element.get(number) == simdjson::SUCCESS ? number : 0;
 }
 
+std::string NumberText(double number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.9g", number);
+  return text;
+}
+
 bool IsTrue(simdjson::simdjson_result<simdjson::dom::element> element) {
   bool is_true = false;
   return element.get(is_true) == simdjson::SUCCESS && is_true;
+}
+
+std::map<std::string, std::string> ConditionsIn(simdjson::simdjson_result<simdjson::dom::element> element) {
+  std::map<std::string, std::string> conditions;
+  simdjson::dom::object members;
+  if (element.get(members) != simdjson::SUCCESS) return conditions;
+  for (const simdjson::dom::key_value_pair member : members) {
+    std::string_view text;
+    if (member.value.get(text) == simdjson::SUCCESS) conditions.emplace(member.key, text);
+  }
+  return conditions;
+}
+
+// "memory 256 MiB, then 512 MiB" of each condition that both tell and that is not alike.
+std::vector<std::string> Differences(const std::map<std::string, std::string>& before,
+                                     const std::map<std::string, std::string>& after) {
+  std::vector<std::string> differences;
+  for (const auto& [name, text] : before) {
+    const auto found = after.find(name);
+    if (found == after.end() || found->second == text) continue;
+    differences.push_back(name + " " + text + ", then " + found->second);
+  }
+  return differences;
 }
 
 Result<Run> ReadRun(std::string_view json, const char* which) {
@@ -54,7 +84,15 @@ Result<Run> ReadRun(std::string_view json, const char* which) {
                                    " file is no result.json of partita lab run");
   }
   const bool is_open = TextOf(root["arrival"]) != ArrivalModelName(ArrivalModel::kClosed);
-  Run run{.stream_hash = TextOf(root["stream_hash"]), .figures = {}};
+  Run run{.stream_hash = TextOf(root["stream_hash"]),
+          .asked_for = ConditionsIn(root["asked_for"]),
+          .ran_on = ConditionsIn(root["ran_on"]),
+          .figures = {}};
+  // These stand in older results as well.
+  run.asked_for["limits"] = TextOf(root["limits"]);
+  run.asked_for["seconds of warm-up"] = NumberText(NumberOf(root["warmup_s"]));
+  run.asked_for["seconds"] = NumberText(NumberOf(root["duration_s"]));
+  run.ran_on["target"] = TextOf(root["target"]);
   for (const simdjson::dom::element cell : cells) {
     simdjson::dom::array ops;
     if (cell["ops"].get(ops) != simdjson::SUCCESS) continue;
@@ -152,7 +190,13 @@ Result<RunComparison> CompareRuns(std::string_view before_json, std::string_view
     return Status::InvalidArgument("the two runs did not do the same: their operation streams differ (" +
                                    before.stream_hash + ", " + after.stream_hash + ")");
   }
+  if (const auto differences = Differences(before.asked_for, after.asked_for); !differences.empty()) {
+    std::string text = "the two runs did not do the same: ";
+    for (size_t i = 0; i < differences.size(); ++i) text += (i > 0 ? "; " : "") + differences[i];
+    return Status::InvalidArgument(text);
+  }
   RunComparison comparison;
+  comparison.ran_on = Differences(before.ran_on, after.ran_on);
   size_t common = 0;
   for (const auto& [key, figures] : before.figures) {
     const auto found = after.figures.find(key);
@@ -185,7 +229,9 @@ std::string ComparisonText(const RunComparison& comparison) {
   char line[120];
   std::snprintf(line, sizeof(line), "%9s %9s %17s %19s\n", "p99 ms", "then", "times (95 %)",
                 "throttled, then");
-  std::string text = names("layout", "rate", "operation") + line;
+  std::string text;
+  for (const std::string& difference : comparison.ran_on) text += "not on the same: " + difference + "\n";
+  text += names("layout", "rate", "operation") + line;
   for (const RunComparison::Row& row : comparison.rows) {
     char interval[40] = "-";
     if (row.ratio_upper > 0)

@@ -19,8 +19,9 @@ struct RunComparison {
     bool undecided = false;              // Neither: nobody can say that it is no slower.
     std::string why;                     // Of what is worse or undecided.
   };
-  std::vector<Row> rows;  // Of the first run; what only the second has is not compared.
-  std::string broken;     // Why nothing could be compared; empty: something was.
+  std::vector<Row> rows;            // Of the first run; what only the second has is not compared.
+  std::vector<std::string> ran_on;  // In what that on which they ran differs, as its memory.
+  std::string broken;               // Why nothing could be compared; empty: something was.
   bool any_worse() const;
   bool any_undecided() const;
 };
@@ -30,7 +31,8 @@ struct RunComparison {
 // in the second run alone, or is missing in it, is worse too, and so is a run that has nothing in common with
 // the first. Undecided is what is not worse where too few repeats, or runs that this machine or the number of
 // clients limited, or in which nothing completed, tell nothing. kInvalidArgument: a text is no result, or the
-// two did not do the same (stream_hash).
+// two did not do the same: stream_hash or what was asked for (conditions.h) differs. Of that, older results
+// tell no more than the limits and how long they took.
 Result<RunComparison> CompareRuns(std::string_view before_json, std::string_view after_json,
                                   double threshold);
 

@@ -37,10 +37,12 @@ function head(){
  if(d.partition_rate)targets.push(d.partition_rate+' units/s a partition');
  if(d.account_rate)targets.push(d.account_rate+' units/s in all');
  const limits=d.target!=='embedded'?'on '+d.target+(d.target==='rocksdb'?', which has no limits':', whose limits are its own'):targets.length?'targets '+targets.join(', '):'no throughput targets';
+ // Older results do not tell.
+ const store=d.ran_on&&d.ran_on.memory?'; durability '+d.asked_for.durability+', memory '+d.ran_on.memory:'';
  document.getElementById('head').append(el('h1',{},d.name),el('p',{},d.description||''),
   el('p',{class:'facts'},num(d.records)+' records before; '+rates.join(', ')+'; '+d.warmup_s+' s warm-up and '+d.duration_s+
    ' s measured; each layout '+d.repeats+' time(s), in turns; '+
-   (d.cells_kept?'resumed: '+d.cells_kept+' of '+d.cells.length+' runs were done before an interruption; ':'')+limits+'; seed '+(d.seed_text||d.seed)+', stream '+d.stream_hash+'; Partita '+d.partita),
+   (d.cells_kept?'resumed: '+d.cells_kept+' of '+d.cells.length+' runs were done before an interruption; ':'')+limits+store+'; seed '+(d.seed_text||d.seed)+', stream '+d.stream_hash+'; Partita '+d.partita),
   el('nav',{'aria-label':'Parts'},el('a',{href:'#verdict'},'Verdict'),el('a',{href:'#change'},'What to change'),
    layouts.map((l,i)=>el('a',{href:'#'+idOf(i)},l))));
 }

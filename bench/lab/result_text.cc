@@ -8,6 +8,7 @@
 #include "api/cli/version.h"
 #include "bench/compare/statistics.h"
 #include "bench/lab/advice.h"
+#include "bench/lab/conditions.h"
 #include "bench/lab/json_text.h"
 #include "bench/lab/metrics.h"
 #include "bench/lab/name_column.h"
@@ -237,6 +238,16 @@ void WriteVerdicts(const Experiment& experiment, const RunResult& result, JsonTe
   json->EndArray();
 }
 
+void WriteConditions(const Experiment& experiment, const RunResult& result, JsonText* json) {
+  const auto write = [&](const char* name, const Conditions& conditions) {
+    json->Key(name).BeginObject();
+    for (const auto& [condition, text] : conditions) json->Member(condition, text);
+    json->EndObject();
+  };
+  write("asked_for", AskedForBy(experiment));
+  write("ran_on", RanOn(experiment, result));
+}
+
 void WriteAdvice(const Experiment& experiment, const RunResult& result, JsonText* json) {
   json->Key("advice").BeginArray();
   for (const Advice& advice : AdviceOn(experiment, result)) {
@@ -287,6 +298,7 @@ std::string ResultJson(const Experiment& experiment, const RunResult& result) {
   json.Member("build", BuildOfProgram()).Member("cells_kept", result.cells_kept);
   json.Member("partition_rate", experiment.limits.partition_rate);
   json.Member("account_rate", experiment.limits.account_rate);
+  WriteConditions(experiment, result, &json);
   WriteVerdicts(experiment, result, &json);
   WriteAdvice(experiment, result, &json);
   WritePrediction(experiment, result, &json);

@@ -232,6 +232,7 @@ Result<RunResult> RunExperiment(const RecordGenerator& generator, const RunPlace
   RunResult result{.prediction = Predict(generator),
                    .kind = place.kind,
                    .target = place.TargetName(),
+                   .io_backend = place.io_backend,
                    .key_rows = {},
                    .cells = {}};
   const double operations = result.prediction.rate * cell_s;

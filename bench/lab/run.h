@@ -21,7 +21,8 @@ namespace partita::lab {
 struct RunResult {
   Prediction prediction;
   TargetKind kind = TargetKind::kEmbedded;
-  std::string target = "embedded";  // Its name, or the endpoint of a service.
+  std::string target = "embedded";           // Its name, or the endpoint of a service.
+  IoBackend io_backend = IoBackend::kUring;  // kEmbedded.
   std::vector<std::vector<std::string>>
       key_rows;              // Of each layout, what the rows of its cells' timelines are.
   uint64_t stream_hash = 0;  // Of the first operations, as many as a cell has (HashOfStream).

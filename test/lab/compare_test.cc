@@ -3,6 +3,10 @@
 #include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "bench/lab/result_text.h"
+#include "test/lab/experiments.h"
 #include "test/lab/lab_fixture.h"
 
 namespace partita::lab {
@@ -142,6 +146,53 @@ TEST(LabCompareTest, RefusesRunsThatDidNotDoTheSame) {
               HasSubstr("operation streams differ"));
   EXPECT_THAT(CompareRuns(before, "{}", 0.1).status().message(),
               HasSubstr("the second file is no result.json"));
+}
+
+// Of a run without cells.
+std::string ResultOf(const Experiment& experiment, TargetKind kind = TargetKind::kEmbedded) {
+  RunResult result{.prediction = Predict(RecordGenerator(experiment)),
+                   .kind = kind,
+                   .target = TargetKindName(kind),
+                   .key_rows = {{}},
+                   .cells = {}};
+  return ResultJson(experiment, result);
+}
+
+TEST(LabCompareTest, RefusesRunsThatWereNotAskedForTheSame) {
+  Experiment burst = ParseSound(ReadingsText(kDeviceLayout));
+  burst.arrival.model = ArrivalModel::kBurst;
+  const auto refusal = [&](const std::function<void(Experiment*)>& change) {
+    Experiment changed = burst;
+    change(&changed);
+    return CompareRuns(ResultOf(burst), ResultOf(changed), 0.1).status().message();
+  };
+  EXPECT_EQ(refusal([](Experiment*) {}), "");
+  EXPECT_THAT(refusal([](Experiment* e) { e->arrival.off_s = 3; }),
+              HasSubstr("did not do the same: arrival burst, on 1 s, off 1 s, then burst, on 1 s, off 3 s"));
+  EXPECT_THAT(refusal([](Experiment* e) { e->durability = 3; }),
+              HasSubstr("did not do the same: durability process, then memory"));
+  EXPECT_THAT(refusal([](Experiment* e) {
+                e->limits = ThroughputTargets::Storage();
+                e->on_throttled = OnThrottled::kRetry;
+              }),
+              HasSubstr("limits off, then storage; throttled drop, then retry"));
+  EXPECT_THAT(refusal([](Experiment* e) { e->arrival.duration_s = 1; }), HasSubstr("seconds 0.4, then 1"));
+  EXPECT_THAT(refusal([&](Experiment* e) { e->layouts[0].arrival = burst.arrival; }),
+              HasSubstr("arrival of device as all, then burst 1000/s"));
+  EXPECT_EQ(refusal([](Experiment* e) { e->arrival.rates = {2000}; }), "") << "that is another row";
+}
+
+TEST(LabCompareTest, SaysWhereRunsWereNotOnTheSame) {
+  const Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
+  Experiment larger = experiment;
+  larger.memory_bytes *= 2;
+  larger.arrival.clients = 64;
+  const Result<RunComparison> comparison =
+      CompareRuns(ResultOf(experiment), ResultOf(larger, TargetKind::kRocksDb), 0.1);
+  ASSERT_TRUE(comparison.ok()) << comparison.status().ToString();
+  EXPECT_THAT(ComparisonText(*comparison), HasSubstr("not on the same: clients 8, then 64\n"
+                                                     "not on the same: memory 256 MiB, then 512 MiB\n"
+                                                     "not on the same: target embedded, then rocksdb\n"));
 }
 
 TEST_F(LabCommandTest, CompareEndsWithOneWhereItCannotTell) {
