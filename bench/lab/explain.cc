@@ -1,6 +1,8 @@
 #include "bench/lab/explain.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -26,6 +28,17 @@ constexpr double kSampleTrusted = 8;
 
 // Table and PartitionKey.
 using Partition = std::pair<std::string, std::string>;
+
+// What a partition is asked for, in units by operation of the experiment, in each half of a sample; and the
+// squares of what each operation of the sample asks it for.
+struct Asked {
+  std::array<std::vector<double>, 2> halves;
+  std::vector<double> squares;
+};
+
+// Which half an operation of the sample belongs to: not by turns and not one half behind the other, for so
+// may what they ask for go over the partitions.
+size_t HalfOf(size_t number) { return (number * 0x9e3779b97f4a7c15) >> 63; }
 
 // The operations that are looked at, and how many each of the experiment's has among them. They stand for as
 // many as its weight says: what is rare is looked at as well.
@@ -64,9 +77,11 @@ class Predictor {
 
   // `rate`: operations a second; 0: not known.
   LayoutPrediction Follow(const OperationSample& sample, double rate) {
-    for (const Operation& operation : sample.operations) {
+    for (size_t number = 0; number < sample.operations.size(); ++number) {
+      const Operation& operation = sample.operations[number];
       const Op& op = generator_.experiment().ops[operation.op];
       followed_ = operation.op;
+      half_ = HalfOf(number);
       asked_.clear();
       asked_in_all_ = 0;
       if (op.reads()) {
@@ -96,26 +111,64 @@ class Predictor {
     }
     return means;
   }
+  // A partition and what it is asked for by one operation that arrives, which is one of each kind as often as
+  // its weight says.
+  struct Hot {
+    const Partition* partition = nullptr;
+    std::vector<double> by_op;
+    std::array<double, 2> in_half = {};
+    double deviation = 0;  // How much of it, about, another sample might have more or less.
+    double sum() const { return in_half[0] + in_half[1]; }
+  };
+  Hot HeatOf(const Partition& partition, const Asked& asked, const OperationSample& sample) const {
+    Hot hot{.partition = &partition, .by_op = MeansOf(asked.halves[0], sample)};
+    const std::vector<double> second = MeansOf(asked.halves[1], sample);
+    hot.in_half = {std::accumulate(hot.by_op.begin(), hot.by_op.end(), 0.0),
+                   std::accumulate(second.begin(), second.end(), 0.0)};
+    std::transform(hot.by_op.begin(), hot.by_op.end(), second.begin(), hot.by_op.begin(), std::plus<>());
+    std::vector<double> roots;
+    for (const double square : asked.squares) roots.push_back(std::sqrt(square));
+    for (const double root : MeansOf(roots, sample)) hot.deviation += root * root;
+    hot.deviation = std::sqrt(hot.deviation);
+    return hot;
+  }
+  // Of many partitions that are asked for alike some one is asked for most by chance: of a thousand, in a
+  // thousand operations, five times as often as it is in the long run. Where the hottest one has no more than
+  // chance may add to what all have on average (the largest of n deviations is some sqrt(2 log n) of them),
+  // each half of the sample says which one is the hottest, and the other half how hot that is; but for less
+  // than a deviation. `of_half`: in both halves, what is asked of the one that is the hottest in each.
+  double MostOf(const Hot& hottest, const std::array<std::array<double, 2>, 2>& of_half,
+                double told_apart) const {
+    const auto partitions = static_cast<double>(std::max<size_t>(heat_.size(), 1));
+    const double average = told_apart / partitions;
+    const double in_the_other = of_half[0][1] + of_half[1][0];
+    const bool is_by_chance =
+        hottest.sum() - average < std::sqrt(2 * std::log(partitions)) * hottest.deviation &&
+        hottest.sum() - in_the_other > hottest.deviation;
+    return is_by_chance ? std::max(in_the_other, average) : hottest.sum();
+  }
   void SumHeat(const OperationSample& sample, double rate) {
-    std::vector<double> all = MeansOf(elsewhere_, sample), hottest(all.size());
-    const Partition* where = nullptr;
-    double most = 0;
-    for (const auto& [partition, units] : heat_) {
-      std::vector<double> here = MeansOf(units, sample);
-      std::transform(all.begin(), all.end(), here.begin(), all.begin(), std::plus<>());
-      const double sum = std::accumulate(here.begin(), here.end(), 0.0);
-      if (sum <= most) continue;
-      most = sum;
-      hottest = std::move(here);
-      where = &partition;
+    std::vector<double> all = MeansOf(elsewhere_, sample);
+    Hot hottest;
+    std::array<std::array<double, 2>, 2> of_half = {};
+    double told_apart = 0;
+    for (const auto& [partition, asked] : heat_) {
+      Hot hot = HeatOf(partition, asked, sample);
+      std::transform(all.begin(), all.end(), hot.by_op.begin(), all.begin(), std::plus<>());
+      told_apart += hot.sum();
+      for (size_t half : {0, 1}) {
+        if (hot.in_half[half] > of_half[half][half]) of_half[half] = hot.in_half;
+      }
+      if (hot.sum() > hottest.sum()) hottest = std::move(hot);
     }
-    if (where != nullptr) {
-      prediction_.hottest_partition = where->second;
-      prediction_.hottest_entity = EntityWithMostIn(*where);
+    if (hottest.partition != nullptr) {
+      prediction_.hottest_partition = hottest.partition->second;
+      prediction_.hottest_entity = EntityWithMostIn(*hottest.partition);
     }
+    const double most = MostOf(hottest, of_half, told_apart);
     const double total = std::accumulate(all.begin(), all.end(), 0.0);
     for (size_t op = 0; op < all.size(); ++op) {
-      prediction_.ops[op].hottest_share = most > 0 ? hottest[op] / most : 0;
+      prediction_.ops[op].hottest_share = hottest.sum() > 0 ? hottest.by_op[op] / hottest.sum() : 0;
       prediction_.ops[op].account_share = total > 0 ? all[op] / total : 0;
     }
     prediction_.hottest_share = total > 0 ? most / total : 0;
@@ -136,9 +189,13 @@ class Predictor {
   // `last`: of a request, or of the last of several, that is charged at once, whatever it costs; 0: of a
   // scan, which ends and goes on wherever the bucket is empty.
   void Heat(const Partition& partition, double units, double last) {
-    const auto place = heat_.try_emplace(partition, generator_.experiment().ops.size()).first;
-    place->second[followed_] += units;
+    Asked& heat = heat_[partition];
+    for (auto* of_ops : {&heat.halves[0], &heat.halves[1], &heat.squares}) {
+      of_ops->resize(generator_.experiment().ops.size());
+    }
+    heat.halves[half_][followed_] += units;
     double& asked = asked_[partition];
+    heat.squares[followed_] += (asked + units) * (asked + units) - asked * asked;
     asked += units;
     NoteLargest(asked - last, partition.second, &prediction_.largest_in_partition);
     NoteInAll(units, last);
@@ -252,11 +309,12 @@ class Predictor {
   const EntityModel model_;
   const ReadPlanner planner_;
   LayoutPrediction prediction_;
-  size_t followed_ = 0;                            // The operation that is followed.
-  std::map<Partition, std::vector<double>> heat_;  // Units by partition, of each operation,
-  std::vector<double> elsewhere_;                  // and where no partition was told apart.
-  std::map<Partition, double> asked_;              // Of the operation that is followed, so far,
-  double asked_in_all_ = 0;                        // and of all partitions.
+  size_t followed_ = 0;                // The operation that is followed,
+  size_t half_ = 0;                    // and the half of the sample that it is of.
+  std::map<Partition, Asked> heat_;    // By partition,
+  std::vector<double> elsewhere_;      // and where no partition was told apart, of each operation.
+  std::map<Partition, double> asked_;  // Of the operation that is followed, so far,
+  double asked_in_all_ = 0;            // and of all partitions.
 };
 
 std::string WholeFigure(double number) {

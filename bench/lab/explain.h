@@ -42,6 +42,8 @@ struct LayoutPrediction {
   double stored_bytes = 0;  // For each record, by the service's formula.
   // What counts against the targets, in units (entity_units.h): of the partition with the most its share of
   // all, and at the experiment's highest rate units a second of it and of all; 0 where no rate is known.
+  // Where many partitions are asked for alike, so that chance decides which has the most of a sample, it is
+  // what one of these has in the long run, about.
   std::string hottest_partition;
   size_t hottest_entity = 0;  // That of the layout whose partition it is.
   double hottest_share = 0;

@@ -46,6 +46,41 @@ atomic = true
   EXPECT_NEAR(one.hottest_rate, 1000 * (0.8 * 10 + 0.1 + 0.1 * one.ops[1].scanned), 800);
 }
 
+TEST(ExplainTest, OfPartitionsThatAreAskedForAlikeNoneIsHotByChance) {
+  const auto told = [](const std::string& dist) {
+    return PredictionOf(ParseSound(R"(name = "customers"
+[data]
+records = 100_000
+[data.fields]
+customer = { dist = )" + dist + R"(, n = 1000 }
+id = { dist = "sequence" }
+[[op]]
+name = "list"
+kind = "query"
+where = { customer = "@record" }
+[[layout]]
+name = "customer"
+pk = "{customer}"
+rk = "{id}"
+[limits]
+profile = "partition=2000"
+[arrival]
+rate = 5000
+)"))
+        .layouts[0];
+  };
+  // Each has a hundred entities and is asked five times a second, more or less; the fullest of a sample of
+  // 5,000 operations has a dozen.
+  const LayoutPrediction alike = told("\"uniform\"");
+  EXPECT_GT(alike.hottest_rate, 400);
+  EXPECT_LT(alike.hottest_rate, 900);
+  EXPECT_FALSE(alike.partition_refusal.has_value());
+  // What is hot beyond chance is told as it is in the sample. Who has most records is asked for most, too.
+  const LayoutPrediction skewed = told("\"zipf\", theta = 0.99");
+  EXPECT_EQ(skewed.hottest_partition, "0");
+  EXPECT_NEAR(skewed.hottest_share, 0.13 * 0.13 / 0.029, 0.1);
+}
+
 TEST(ExplainTest, ForeseesThrottlingAndDensity) {
   const Experiment experiment = ParseSound(ReadingsText(R"(
 [[layout]]
