@@ -119,7 +119,11 @@ Report MakeReport(const ComparisonConfig& config, ComparisonResult result) {
                 .result = std::move(result),
                 .machine = Machine::Describe(config.load.engine_config.directory),
                 .goals = {}};
-  report.goals = JudgeGoals(report.result, report.subject(), config.load.keys * RowBytes(report));
+  report.goals = JudgeGoals(report.result, report.subject(),
+                            {.data_bytes = config.load.keys * RowBytes(report),
+                             .memory_bytes = config.load.engine_config.memory_bytes,
+                             .value_bytes = config.load.value_size,
+                             .seconds = config.load.seconds});
   return report;
 }
 
@@ -206,6 +210,10 @@ std::string_view VerdictText(Verdict verdict) {
       return "too few rounds";
     case Verdict::kTooFewRows:
       return "too few rows";
+    case Verdict::kTooShort:
+      return "too short";
+    case Verdict::kOtherValues:
+      return "other values";
   }
   return "";
 }

@@ -2,6 +2,7 @@
 #include <simdjson.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "bench/compare/comparison.h"
@@ -59,7 +60,8 @@ RoundMeasurement Measured(const std::string& engine, const std::string& workload
   return m;
 }
 
-constexpr uint64_t kDataBytes = uint64_t{1} << 30;
+// Of 4 million rows.
+constexpr Scale kLarge = {.data_bytes = 4'256'000'000, .memory_bytes = uint64_t{1} << 30, .seconds = 60};
 
 ComparisonResult Rounds(uint32_t rounds) {
   ComparisonResult result;
@@ -74,7 +76,7 @@ ComparisonResult Rounds(uint32_t rounds) {
 }
 
 TEST(GoalsTest, TheBestVariantCountsAndBoundsStandAlone) {
-  const std::vector<GoalResult> judged = JudgeGoals(Rounds(5), "partita", kDataBytes);
+  const std::vector<GoalResult> judged = JudgeGoals(Rounds(5), "partita", kLarge);
   ASSERT_EQ(judged.size(), 3u);
   EXPECT_EQ(judged[0].peer, "rocksdb-blob");
   EXPECT_NEAR(judged[0].ratio.median, 2.4, 0.01);
@@ -91,13 +93,13 @@ TEST(GoalsTest, OneSlowSeekOfTwentyMissesTheGoal) {
     result.measurements.push_back(Measured("partita", "delete-seek:1", round, 20));
     for (int seek = 1; seek < 20; ++seek) result.measurements.back().latency.Record(10'000);
   }
-  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).verdict, Verdict::kFloor);
+  EXPECT_EQ(JudgeGoals(result, "partita", kLarge).at(0).verdict, Verdict::kFloor);
   for (RoundMeasurement& m : result.measurements) m.latency.Record(300'000'000);
-  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).verdict, Verdict::kMissed);
+  EXPECT_EQ(JudgeGoals(result, "partita", kLarge).at(0).verdict, Verdict::kMissed);
 }
 
 TEST(GoalsTest, FewerThanFiveRoundsAreNotJudged) {
-  for (const GoalResult& goal : JudgeGoals(Rounds(4), "partita", kDataBytes)) {
+  for (const GoalResult& goal : JudgeGoals(Rounds(4), "partita", kLarge)) {
     EXPECT_EQ(goal.verdict, Verdict::kTooFewRounds) << goal.goal->workload;
     EXPECT_GT(goal.own, 0);
   }
@@ -108,8 +110,42 @@ TEST(GoalsTest, DropIsJudgedByItsBoundOnlyOfTenGigabytes) {
   for (uint32_t round = 0; round < 5; ++round) {
     result.measurements.push_back(Measured("partita", "drop:1", round, 1));
   }
-  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).verdict, Verdict::kTooFewRows);
-  EXPECT_EQ(JudgeGoals(result, "partita", 10 * kDataBytes).at(0).verdict, Verdict::kTarget);
+  EXPECT_EQ(JudgeGoals(result, "partita", kLarge).at(0).verdict, Verdict::kTooFewRows);
+  EXPECT_EQ(JudgeGoals(result, "partita", {.data_bytes = uint64_t{10} << 30}).at(0).verdict,
+            Verdict::kTarget);
+}
+
+TEST(GoalsTest, FloorsAreOfTheirSizeTimeAndValues) {
+  ComparisonResult result;
+  for (uint32_t round = 0; round < 5; ++round) {
+    for (const char* workload : {"ycsb-a:16", "overwrite:1", "scan-hot:1"}) {
+      result.measurements.push_back(Measured("partita", workload, round, 220));
+      result.measurements.push_back(Measured("rocksdb", workload, round, 100));
+    }
+  }
+  const auto verdicts = [&](const Scale& scale) {
+    std::map<std::string, Verdict> by_name;
+    for (const GoalResult& goal : JudgeGoals(result, "partita", scale)) {
+      const auto name = std::string(goal.goal->workload) + ", " + std::string(goal.goal->metric->name);
+      EXPECT_TRUE(by_name.emplace(name, goal.verdict).second) << name << " twice";
+    }
+    return by_name;
+  };
+  const auto large = verdicts(kLarge);
+  EXPECT_EQ(large.size(), 4u);
+  EXPECT_EQ(large.at("ycsb-a:16, ops/s"), Verdict::kFloor);
+  EXPECT_EQ(large.at("overwrite:1, ops/s, settled"), Verdict::kFloor);
+  EXPECT_EQ(large.at("scan-hot:1, ops/s"), Verdict::kMissed);
+  // As --small, which fits the limit of memory once it is compressed.
+  const auto small =
+      verdicts({.data_bytes = 319'200'000, .memory_bytes = uint64_t{128} << 20, .seconds = 0.3});
+  EXPECT_EQ(small.at("ycsb-a:16, ops/s"), Verdict::kTooFewRows);
+  EXPECT_EQ(small.at("overwrite:1, ops/s"), Verdict::kTooShort);
+  EXPECT_EQ(small.at("scan-hot:1, ops/s"), Verdict::kMissed);
+  Scale of_100_bytes = kLarge;
+  of_100_bytes.value_bytes = 100;
+  EXPECT_EQ(verdicts(of_100_bytes).at("scan-hot:1, ops/s"), Verdict::kFloor);
+  EXPECT_EQ(verdicts(of_100_bytes).at("ycsb-a:16, ops/s"), Verdict::kOtherValues);
 }
 
 TEST(GoalsTest, TheSubjectIsNoPeerOfItsOwnAndAFailedRoundIsNoZero) {
@@ -127,7 +163,7 @@ TEST(GoalsTest, TheSubjectIsNoPeerOfItsOwnAndAFailedRoundIsNoZero) {
   for (RoundMeasurement& m : result.measurements) {
     if (m.engine == "rocksdb-blob") m.cpu_seconds = 1;
   }
-  const std::vector<GoalResult> judged = JudgeGoals(result, "rocksdb-lz4", kDataBytes);
+  const std::vector<GoalResult> judged = JudgeGoals(result, "rocksdb-lz4", kLarge);
   ASSERT_EQ(judged.size(), 2u);
   EXPECT_EQ(judged[0].peer, "rocksdb");
   EXPECT_EQ(judged[1].peer, "rocksdb");  // By CPU.
@@ -137,9 +173,9 @@ TEST(GoalsTest, WrongAnswersInOneRoundTakeAllFiguresOfTheWorkload) {
   ComparisonResult result = Rounds(5);
   result.measurements[2].wrong = 1;  // Of rocksdb-blob.
   EXPECT_TRUE(RoundsOf(result, "rocksdb-blob", "read-hot:1", RateMetric()).empty());
-  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).peer, "rocksdb");
+  EXPECT_EQ(JudgeGoals(result, "partita", kLarge).at(0).peer, "rocksdb");
   result.measurements[0].missing = 1;  // Of partita.
-  const std::vector<GoalResult> judged = JudgeGoals(result, "partita", kDataBytes);
+  const std::vector<GoalResult> judged = JudgeGoals(result, "partita", kLarge);
   ASSERT_EQ(judged.size(), 1u);
   EXPECT_EQ(judged[0].goal->workload, "delete-seek:1");
 }
@@ -148,17 +184,17 @@ TEST(GoalsTest, WrongAnswersBeforeTheMeasuredPartDoSoToo) {
   ComparisonResult result = Rounds(6);
   result.failures.push_back(
       {.engine = "rocksdb-blob", .workload = "read-hot:1", .error = "", .code = Code::kCorruption});
-  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).peer, "rocksdb");
+  EXPECT_EQ(JudgeGoals(result, "partita", kLarge).at(0).peer, "rocksdb");
 }
 
 TEST(GoalsTest, AVariantThatLacksRoundsIsTheBestOnlyWhereAllDo) {
   ComparisonResult result = Rounds(5);
   std::erase_if(result.measurements,
                 [](const RoundMeasurement& m) { return m.engine == "rocksdb-blob" && m.round == 3; });
-  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).peer, "rocksdb");
+  EXPECT_EQ(JudgeGoals(result, "partita", kLarge).at(0).peer, "rocksdb");
   std::erase_if(result.measurements,
                 [](const RoundMeasurement& m) { return m.engine == "rocksdb" && m.round < 2; });
-  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).peer, "rocksdb-blob");
+  EXPECT_EQ(JudgeGoals(result, "partita", kLarge).at(0).peer, "rocksdb-blob");
 }
 
 TEST(GoalsTest, WhatDidNotKeepItsPaceDoesNotCountAndIsTold) {
@@ -174,7 +210,7 @@ TEST(GoalsTest, WhatDidNotKeepItsPaceDoesNotCountAndIsTold) {
   }
   const std::vector<double> rounds = RoundsOf(result, "rocksdb", "read-while-writing:4", RateMetric());
   EXPECT_EQ(std::count(rounds.begin(), rounds.end(), 0.0), 3);
-  EXPECT_EQ(JudgeGoals(result, "partita", kDataBytes).at(0).verdict, Verdict::kTooFewRounds);
+  EXPECT_EQ(JudgeGoals(result, "partita", kLarge).at(0).verdict, Verdict::kTooFewRounds);
   ComparisonConfig config;
   config.engines = {"partita", "rocksdb"};
   config.workloads = {"read-while-writing:4"};
