@@ -180,8 +180,8 @@ constexpr ExperimentKey kKeys[] = {
     {"goal", "throttled", "number", "No operation's throttled share is above this"},
     {"expect", "metric", "text",
      "A column of summary.csv, such as p99_ms, throttled, scanned, transactions; hot_share, the share of "
-     "what "
-     "was touched in a tenth of the run that lay in the hottest row of the heat map; or plan. Where an "
+     "what was asked for in a tenth of the run that lay in the hottest row of the heat map; or plan. Where "
+     "an "
      "operation was never completed, nothing was measured, and nothing came out"},
     {"expect", "layout", "text", "Whose"},
     {"expect", "op", "text", "Of this operation; default: of all"},

@@ -23,7 +23,7 @@ namespace partita::lab {
 std::vector<std::string> MetricNames();
 // That of all operations together which [[expect]] knows besides: hot_share, the share of the units that were
 // asked for which lay where most did, of the at most 32 rows of keys that the heat map has, in each tenth of
-// the run (Timeline::HotShare).
+// the run (Timeline::HotShare); a try that was throttled is one.
 inline constexpr const char* kHotShare = "hot_share";
 
 // An interval takes so many rounds.

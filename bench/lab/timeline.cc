@@ -86,8 +86,9 @@ double Timeline::HotShare() const {
   for (size_t i = 0; i < columns_.size(); ++i) {
     if (i % length == 0) std::fill(rows.begin(), rows.end(), 0);
     for (size_t row = 0; row < rows_; ++row) {
-      rows[row] += columns_[i].entities[row];
-      all += columns_[i].entities[row];
+      const double asked = columns_[i].entities[row] + columns_[i].refused[row];
+      rows[row] += asked;
+      all += asked;
     }
     const bool ends = i % length == length - 1 || i + 1 == columns_.size();
     if (ends && rows_ > 0) hottest += *std::max_element(rows.begin(), rows.end());

@@ -51,8 +51,9 @@ class Timeline {
   // REQUIRES: made for the same time and rows.
   void Add(const Timeline& other);
 
-  // The share of the entities of a moment, a tenth of the run, that lay in the row with most of them; over
-  // all moments, each as it has entities. 0: none were touched.
+  // The share of the units that were asked for in a moment, a tenth of the run, that lay in the row with most
+  // of them; over all moments, each as it has units. A try that was throttled is one, whatever it asked for:
+  // a row that is held back is no cooler for it. 0: none were touched.
   double HotShare() const;
 
   double column_s() const { return column_s_; }

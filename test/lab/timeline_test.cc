@@ -66,6 +66,18 @@ TEST(TimelineTest, TheHotShareIsThatOfAMomentThoughTheHeatMoves) {
   EXPECT_NEAR(spread.HotShare(), 0.25, 0.001);
 }
 
+TEST(TimelineTest, WhatIsThrottledIsNoLessHot) {
+  Timeline timeline(10, 4);
+  for (int i = 0; i < 1'000; ++i) {
+    const bool is_hot = i % 10 > 0, is_let_through = !is_hot || i % 10 < 3;
+    const auto row = static_cast<uint16_t>(is_hot ? 0 : 1);
+    timeline.Touched(i * 0.01, {.rows = {.first = row, .last = row},
+                                .entities = is_let_through ? 1.0 : 0.0,
+                                .refused = is_let_through ? 0u : 1u});
+  }
+  EXPECT_NEAR(timeline.HotShare(), 0.9, 0.001);
+}
+
 TEST(KeyRowsTest, AFewKeysHaveARowEach) {
   const Experiment experiment = ParseSound(ReadingsText(R"(
 [[layout]]
