@@ -120,7 +120,7 @@ Result<Probes> RunProbes(const std::string& directory, size_t value_size, double
 }
 
 std::optional<Limit> LimitOf(std::string_view workload, const Probes& probes, uint64_t row_bytes,
-                             uint32_t cores) {
+                             uint32_t cores, double memory_times) {
   const size_t colon = workload.find(':');
   const std::string_view name = workload.substr(0, colon);
   double parallel = 1;
@@ -130,6 +130,9 @@ std::optional<Limit> LimitOf(std::string_view workload, const Probes& probes, ui
   const double all = cores, used = std::min(parallel, all), row = static_cast<double>(row_bytes);
   // Between those that were measured the next one is never too low; beyond 64 a device has no more to give.
   if (name == "read-cold" || name == "async-read") {
+    // Rows that are kept compressed fit the memory twice as well: one in eight at most is answered from it.
+    constexpr double kColdTimes = 16;
+    if (memory_times < kColdTimes) return std::nullopt;
     if (parallel <= 1) return Limit{probes.random_reads_1, "random reads, 1"};
     if (parallel <= 32) return Limit{probes.random_reads_32, "random reads, 32"};
     return Limit{probes.random_reads_64, "random reads, 64"};

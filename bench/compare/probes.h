@@ -32,13 +32,15 @@ struct ProbeInfo {
 std::span<const ProbeInfo> ProbeInfos();
 
 // The rate that no engine can exceed in this workload ("name:parallel") by what the probes say, and which
-// of them says it; nothing where none does. The rows have `row_bytes`; the processes run on `cores`. Who
-// compresses otherwise than LZ4 can exceed what that one says.
+// of them says it; nothing where none does. The rows have `row_bytes`; the processes run on `cores`, and
+// there is `memory_times` as much data as memory: of cold reads a share is answered from memory, so that the
+// device is their limit only with many times as much. Who compresses otherwise than LZ4 can exceed what that
+// one says.
 struct Limit {
   double rate = 0;
   std::string_view by;
 };
 std::optional<Limit> LimitOf(std::string_view workload, const Probes& probes, uint64_t row_bytes,
-                             uint32_t cores);
+                             uint32_t cores, double memory_times);
 
 }  // namespace partita::bench

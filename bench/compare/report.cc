@@ -51,10 +51,13 @@ std::string RatesTable(const Report& report) {
   }
   table += Format(" %8s | %-17s |\n", "of limit", "which is") + rule + "--:|---|\n";
   const Probes probes = MedianProbes(report);
+  const LoadConfig& load = report.config.load;
+  const double memory_times = static_cast<double>(load.keys * RowBytes(report)) /
+                              static_cast<double>(load.engine_config.memory_bytes);
   for (const std::string& workload : report.config.workloads) {
     table += Format("| %-25s |", workload.c_str()) + FiguresOfAll(report, workload, RateMetric());
     const std::optional<Limit> limit =
-        LimitOf(workload, probes, RowBytes(report), report.machine.usable_cores);
+        LimitOf(workload, probes, RowBytes(report), report.machine.usable_cores, memory_times);
     const double share = limit.has_value() && limit->rate > 0
                              ? MedianOf(report, report.subject(), workload, RateMetric()) / limit->rate
                              : 0;

@@ -287,19 +287,21 @@ TEST(ReportTest, ThePageNeedsNoNetworkAndEscapesWhatEnginesSay) {
 TEST(LimitTest, GrowsWithWritersAndOnlyStandsWhereThereIsOne) {
   Probes probes;
   probes.flushes = 1000;
-  EXPECT_EQ(LimitOf("sync-write:16", probes, 1064, 2)->rate, 16'000);
-  EXPECT_FALSE(LimitOf("ycsb-a:2", probes, 1064, 2).has_value());
+  EXPECT_EQ(LimitOf("sync-write:16", probes, 1064, 2, 4)->rate, 16'000);
+  EXPECT_FALSE(LimitOf("ycsb-a:2", probes, 1064, 2, 4).has_value());
 }
 
 TEST(LimitTest, CountsTheCoresThatThreadsCanUseAndTheReadsThatTheyCanHaveOutstanding) {
   const Probes probes{.random_reads_1 = 1, .random_reads_32 = 20, .random_reads_64 = 30, .copy_bytes = 1e9};
-  EXPECT_EQ(LimitOf("scan-hot:1", probes, 1000, 4)->rate, 10'000);
-  EXPECT_EQ(LimitOf("scan-hot:3", probes, 1000, 4)->rate, 30'000);
-  EXPECT_EQ(LimitOf("scan-hot:16", probes, 1000, 4)->rate, 40'000);
+  EXPECT_EQ(LimitOf("scan-hot:1", probes, 1000, 4, 4)->rate, 10'000);
+  EXPECT_EQ(LimitOf("scan-hot:3", probes, 1000, 4, 4)->rate, 30'000);
+  EXPECT_EQ(LimitOf("scan-hot:16", probes, 1000, 4, 4)->rate, 40'000);
   for (const char* name : {"read-cold", "async-read"}) {
-    EXPECT_EQ(LimitOf(std::string(name) + ":1", probes, 1000, 4)->rate, 1);
-    EXPECT_EQ(LimitOf(std::string(name) + ":16", probes, 1000, 4)->rate, 20);
-    EXPECT_EQ(LimitOf(std::string(name) + ":100", probes, 1000, 4)->rate, 30);
+    EXPECT_EQ(LimitOf(std::string(name) + ":1", probes, 1000, 4, 20)->rate, 1);
+    EXPECT_EQ(LimitOf(std::string(name) + ":16", probes, 1000, 4, 20)->rate, 20);
+    EXPECT_EQ(LimitOf(std::string(name) + ":100", probes, 1000, 4, 20)->rate, 30);
+    // A quarter and more of the reads is answered from memory.
+    EXPECT_FALSE(LimitOf(std::string(name) + ":100", probes, 1000, 4, 4).has_value());
   }
 }
 
