@@ -44,8 +44,7 @@ Status RunBatches(const LoadContext& context, Measurement* measurement) {
 }
 
 Status RunConditionalBatches(const LoadContext& context, Measurement* measurement) {
-  constexpr uint64_t kPartitionsMax = 1000;
-  const uint64_t partitions = std::min(kPartitionsMax, context.config.keys / kRowsPerPartition);
+  const uint64_t partitions = std::min(kReplacedPartitionsMax, context.config.keys / kRowsPerPartition);
   if (partitions == 0) return NeedsAPartition();
   std::vector<Row> rows;
   for (uint64_t partition = 0; partition < partitions; ++partition) {

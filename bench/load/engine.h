@@ -36,6 +36,9 @@ struct Row {
 // Receives the rows of a scan; return false to stop.
 using RowVisitor = std::function<bool(std::string_view row_key, std::string_view value)>;
 
+// Partitions that conditional overwrites are of, at most: to make them ready takes a while.
+inline constexpr uint64_t kReplacedPartitionsMax = 1000;
+
 // The operations that the load needs, as one engine offers them. Every method but Close may be
 // called from any thread. Closing is the destructor's work when Close was not called.
 class Engine {
@@ -56,7 +59,8 @@ class Engine {
   // own for the partition, a read of each row (CheckExist), then PutAtomically.
   virtual Status ReplaceAtomically(std::span<const Row> rows, DurabilityLevel level);
 
-  // Puts rows of one partition where ReplaceAtomically looks for them. Not from several threads at once.
+  // Puts rows of one partition where ReplaceAtomically looks for them. Not from several threads at once, and
+  // for no more than the first kReplacedPartitionsMax partitions.
   virtual Status InsertForReplacing(std::span<const Row> rows);
 
   // Drops all rows in the way that is meant for it; afterwards only Settle and Close are of use.

@@ -28,8 +28,10 @@ Durability ToDurability(DurabilityLevel level) {
 
 class PartitaEngine final : public Engine {
  public:
-  PartitaEngine(std::unique_ptr<Database> database, RawTable table, TableOptions options)
-      : database_(std::move(database)), table_(std::move(table)), options_(std::move(options)) {}
+  PartitaEngine(std::unique_ptr<Database> database, RawTable table, TableOptions entity_options)
+      : database_(std::move(database)),
+        table_(std::move(table)),
+        entity_options_(std::move(entity_options)) {}
 
   Status Put(const RowKeys& keys, std::string_view value, DurabilityLevel level) override {
     return table_.Put(keys.partition(), keys.row(), value, {.durability = ToDurability(level)}).status;
@@ -66,7 +68,7 @@ class PartitaEngine final : public Engine {
   Status InsertForReplacing(std::span<const Row> rows) override {
     if (!entities_.has_value()) {
       Result<Table> table = database_->OpenTable(kEntityTableName);
-      if (table.code() == Code::kNotFound) table = database_->CreateTable(kEntityTableName, options_);
+      if (table.code() == Code::kNotFound) table = database_->CreateTable(kEntityTableName, entity_options_);
       if (!table.ok()) return table.status();
       entities_.emplace(std::move(*table));
     }
@@ -142,7 +144,7 @@ class PartitaEngine final : public Engine {
 
   std::unique_ptr<Database> database_;
   RawTable table_;
-  TableOptions options_;
+  TableOptions entity_options_;
   std::optional<Table> entities_;  // From the first InsertForReplacing on.
 };
 
@@ -170,12 +172,15 @@ Result<std::unique_ptr<Engine>> OpenPartita(const EngineConfig& config) {
   // One for each core that --cores leaves, as the store would have by itself on a machine with no more.
   options.shards = std::min(UsableCores(), ShardsOfMachine(config.memory_bytes));
   PARTITA_ASSIGN(std::unique_ptr<Database> database, Database::Open(options));
-  const TableOptions table_options = CutForShards(config.partition_count, options.shards, config.durability);
+  const auto cut = [&](uint64_t partitions) {
+    return CutForShards(partitions, options.shards, config.durability);
+  };
   Result<RawTable> table = database->OpenRawTable(kTableName);
-  if (table.code() == Code::kNotFound) table = database->CreateRawTable(kTableName, table_options);
+  if (table.code() == Code::kNotFound)
+    table = database->CreateRawTable(kTableName, cut(config.partition_count));
   if (!table.ok()) return table.status();
-  return std::unique_ptr<Engine>(
-      std::make_unique<PartitaEngine>(std::move(database), std::move(*table), table_options));
+  return std::unique_ptr<Engine>(std::make_unique<PartitaEngine>(
+      std::move(database), std::move(*table), cut(std::min(config.partition_count, kReplacedPartitionsMax))));
 }
 
 }  // namespace partita::bench

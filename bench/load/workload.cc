@@ -55,7 +55,8 @@ constexpr std::array kWorkloads = {
     WorkloadInfo{"sync-write", 16, Rows::kNeeds, "overwrite random rows, each durable against power loss"},
     WorkloadInfo{"async-write", 64, Rows::kNeeds, "the same with so many outstanding and no thread for each"},
     WorkloadInfo{"egt-100", 1, Rows::kNeeds, "overwrite a random partition: an atomic batch of 100 rows"},
-    WorkloadInfo{"egt-if", 1, Rows::kNeeds, "the same where each row must exist, durable against power loss"},
+    WorkloadInfo{"egt-if", 1, Rows::kNeeds,
+                 "the same of the first 1,000 where each row must exist, durable against power loss"},
     WorkloadInfo{"delete-seek", 1, Rows::kUsesUp, "delete 100,000 rows at the front, then seek the first", 1},
     WorkloadInfo{"drop", 1, Rows::kUsesUp, "drop the table with all rows", 1},
 };
