@@ -12,8 +12,9 @@
 namespace partita::bench {
 
 // A comparison: each round runs every workload on each engine, in turn, each time in a process of its
-// own (so that none inherits another's memory or cache), in a control group of its own where that can
-// be made; who goes first changes with each round. What the machine does meanwhile falls on all alike.
+// own (so that none inherits another's memory or cache, but for the first that needs rows, in whose process
+// they are loaded), in a control group of its own where that can be made; who goes first changes with each
+// round. What the machine does meanwhile falls on all alike.
 struct ComparisonConfig {
   LoadConfig load;                   // Its engine is not used; each engine gets a folder in its directory.
   std::vector<std::string> engines;  // The first is the one that the others are held against.

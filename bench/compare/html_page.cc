@@ -118,8 +118,9 @@ std::string BarsChart(const Report& report, const std::string& workload, const M
 }
 
 std::string GoalsHtml(const Report& report) {
-  std::string table = "<table><tr><th>workload<th>figure<th>" + Escaped(report.subject()) +
-                      "<th>peer<th>its figure<th>ratio<th>95 %<th>rounds<th>floor<th>target<th>verdict</tr>";
+  std::string table =
+      "<table><tr><th>workload<th>figure<th>" + Escaped(report.subject()) +
+      "<th>peer<th>its figure<th>ratio<th>95 %<th>rounds<th>floor<th>target<th>verdict<th>durability</tr>";
   for (const GoalResult& goal : report.goals) {
     const bool bound = goal.goal->against.empty();
     const char* at_most = bound || !goal.goal->metric->more_is_better ? "&le; " : "";
@@ -131,7 +132,8 @@ std::string GoalsHtml(const Report& report) {
                     Format("<td>%.2f<td>%.2f to %.2f", goal.ratio.median, goal.ratio.lower, goal.ratio.upper);
     table += Format("<td>%zu<td>%s%.6g<td>%s%.6g<td class='%s'>", goal.ratio.rounds, at_most,
                     goal.goal->floor, at_most, goal.goal->target, ClassOf(goal.verdict)) +
-             Escaped(VerdictText(goal.verdict)) + "</tr>";
+             Escaped(VerdictText(goal.verdict)) + "<td>" + DurabilityOf(report, goal.goal->workload) +
+             "</tr>";
   }
   return table + "</table>";
 }

@@ -15,21 +15,21 @@ const char* DurabilityText(DurabilityLevel level) {
 
 std::string GoalsTable(const Report& report) {
   std::string table =
-      Format("| %-25s | %-19s | %-10s | %-17s | %10s | %6s | %-13s | %6s | %9s | %9s | %-14s |\n", "workload",
-             "figure", report.subject().c_str(), "peer", "its figure", "ratio", "95 %", "rounds", "floor",
-             "target", "verdict");
-  table += "|---|---|--:|---|--:|--:|---|--:|--:|--:|---|\n";
+      Format("| %-25s | %-19s | %-10s | %-17s | %10s | %6s | %-13s | %6s | %9s | %9s | %-14s | %-10s |\n",
+             "workload", "figure", report.subject().c_str(), "peer", "its figure", "ratio", "95 %", "rounds",
+             "floor", "target", "verdict", "durability");
+  table += "|---|---|--:|---|--:|--:|---|--:|--:|--:|---|---|\n";
   for (const GoalResult& goal : report.goals) {
     const bool bound = goal.goal->against.empty();
     const char* form = bound || !goal.goal->metric->more_is_better ? "<= %.6g" : "%.6g";
-    table += Format("| %-25s | %-19s | %10s | %-17s | %10s | %6s | %-13s | %6zu | %9s | %9s | %-14s |\n",
-                    std::string(goal.goal->workload).c_str(), std::string(goal.goal->metric->name).c_str(),
-                    ShortNumber(goal.own).c_str(), bound ? "" : goal.peer.c_str(),
-                    bound ? "" : ShortNumber(goal.peers).c_str(),
-                    bound ? "" : Format("%.2f", goal.ratio.median).c_str(),
-                    bound ? "" : Format("%.2f to %.2f", goal.ratio.lower, goal.ratio.upper).c_str(),
-                    goal.ratio.rounds, Format(form, goal.goal->floor).c_str(),
-                    Format(form, goal.goal->target).c_str(), std::string(VerdictText(goal.verdict)).c_str());
+    table += Format(
+        "| %-25s | %-19s | %10s | %-17s | %10s | %6s | %-13s | %6zu | %9s | %9s | %-14s | %-10s |\n",
+        std::string(goal.goal->workload).c_str(), std::string(goal.goal->metric->name).c_str(),
+        ShortNumber(goal.own).c_str(), bound ? "" : goal.peer.c_str(),
+        bound ? "" : ShortNumber(goal.peers).c_str(), bound ? "" : Format("%.2f", goal.ratio.median).c_str(),
+        bound ? "" : Format("%.2f to %.2f", goal.ratio.lower, goal.ratio.upper).c_str(), goal.ratio.rounds,
+        Format(form, goal.goal->floor).c_str(), Format(form, goal.goal->target).c_str(),
+        std::string(VerdictText(goal.verdict)).c_str(), DurabilityOf(report, goal.goal->workload));
   }
   return table;
 }
@@ -49,7 +49,7 @@ std::string RatesTable(const Report& report) {
     table += Format(" %10s |", engine.c_str());
     rule += "--:|";
   }
-  table += Format(" %8s | %-17s |\n", "of limit", "which is") + rule + "--:|---|\n";
+  table += Format(" %8s | %-17s | %-10s |\n", "of limit", "which is", "durability") + rule + "--:|---|---|\n";
   const Probes probes = MedianProbes(report);
   const LoadConfig& load = report.config.load;
   const double memory_times = static_cast<double>(load.keys * RowBytes(report)) /
@@ -61,11 +61,14 @@ std::string RatesTable(const Report& report) {
     const double share = limit.has_value() && limit->rate > 0
                              ? MedianOf(report, report.subject(), workload, RateMetric()) / limit->rate
                              : 0;
-    table += share > 0 ? Format(" %8.2f | %-17s |\n", share, std::string(limit->by).c_str())
-                       : Format(" %8s | %-17s |\n", "", "");
+    const char* durability = DurabilityOf(report, workload);
+    table += share > 0
+                 ? Format(" %8.2f | %-17s | %-10s |\n", share, std::string(limit->by).c_str(), durability)
+                 : Format(" %8s | %-17s | %-10s |\n", "", "", durability);
     if (!IsPaced(workload)) continue;
     table += Format("| %-25s |", (workload + ", p99 us").c_str()) +
-             FiguresOfAll(report, workload, LatencyMetric()) + Format(" %8s | %-17s |\n", "", "");
+             FiguresOfAll(report, workload, LatencyMetric()) +
+             Format(" %8s | %-17s | %-10s |\n", "", "", durability);
   }
   return table;
 }
@@ -168,12 +171,17 @@ std::string ToText(const Report& report) {
 }
 
 std::string ToJson(const Report& report) {
+  const LoadConfig& load = report.config.load;
   std::string json = "{\n  \"machine\": " + Quoted(report.machine.ToText()) + ",\n";
+  json += Format("  \"keys\": %llu, \"value_bytes\": %zu, \"memory_bytes\": %llu, \"seconds\": %.3f,\n",
+                 static_cast<unsigned long long>(load.keys), load.value_size,
+                 static_cast<unsigned long long>(load.engine_config.memory_bytes), load.seconds);
   json += JsonList("conditions", ConditionsOf(report), Quoted) + ",\n";
   json += JsonList("probes", report.result.probes, ProbesJson) + ",\n";
   json += JsonList("measurements", report.result.measurements,
-                   [](const RoundMeasurement& m) {
-                     return "{\"round\": " + std::to_string(m.round) + ", " + JsonObject(m).substr(1);
+                   [&](const RoundMeasurement& m) {
+                     return "{\"round\": " + std::to_string(m.round) + ", \"durability\": \"" +
+                            DurabilityOf(report, m.workload) + "\", " + JsonObject(m).substr(1);
                    }) +
           ",\n";
   json += JsonList("goals", report.goals, GoalJson) + ",\n";
@@ -199,6 +207,11 @@ Probes MedianProbes(const Report& report) {
     median.*info.figure = Median(std::move(values));
   }
   return median;
+}
+
+const char* DurabilityOf(const Report& report, std::string_view workload) {
+  return DurabilityText(IsDurable(std::string(workload)) ? DurabilityLevel::kPower
+                                                         : report.config.load.engine_config.durability);
 }
 
 std::string_view VerdictText(Verdict verdict) {

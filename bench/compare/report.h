@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/compare/comparison.h"
@@ -26,7 +27,8 @@ std::vector<std::string> ConditionsOf(const Report& report);
 // as Markdown.
 std::string ToText(const Report& report);
 
-// One JSON object: machine, conditions, probes, measurements, goals, failures.
+// One JSON object: machine, how many rows of what size, with what memory and for how long, conditions,
+// probes, measurements, goals, failures.
 std::string ToJson(const Report& report);
 
 // The medians that the tables and charts show.
@@ -35,6 +37,8 @@ double MedianOf(const Report& report, const std::string& engine, const std::stri
 // Of each probe over the rounds.
 Probes MedianProbes(const Report& report);
 std::string_view VerdictText(Verdict verdict);
+// What writes of the workload, and of those who made its rows, outlast: "power", "process" or "memory".
+const char* DurabilityOf(const Report& report, std::string_view workload);
 // Why there is nothing of an engine in a workload: wrong answers, and what could not be measured. A line
 // each.
 std::vector<std::string> WhatIsMissing(const Report& report);

@@ -239,6 +239,21 @@ TEST(ReportTest, TheTextHasVerdictsSharesAndWhatIsMissing) {
   EXPECT_NE(text.find("not measured: lmdb, delete-seek:1"), std::string::npos) << text;
 }
 
+TEST(ReportTest, EachRowNamesItsDurability) {
+  Report report = SmallReport();
+  report.config.workloads = {"read-hot:1", "sync-write:16"};
+  for (RoundMeasurement& m : report.result.measurements) {
+    if (m.workload == "delete-seek:1") m.workload = "sync-write:16";
+  }
+  const std::string text = ToText(report), json = ToJson(report);
+  EXPECT_NE(text.find("random copies     | process"), std::string::npos) << text;
+  EXPECT_NE(text.find("|                   | power"), std::string::npos) << text;
+  EXPECT_NE(json.find("\"durability\": \"power\", \"engine\": \"partita\", \"workload\": \"sync-write"),
+            std::string::npos);
+  EXPECT_NE(json.find("\"value_bytes\": 1024"), std::string::npos);
+  EXPECT_NE(ToHtml(report).find("<td>process</tr>"), std::string::npos);
+}
+
 TEST(ReportTest, WrongAnswersStandWhereTheirFiguresWouldBe) {
   Report report = SmallReport();
   report.result.measurements[0].wrong = 3;
