@@ -48,22 +48,31 @@ class TableVerifier {
   }
 
  private:
-  Task<Status> VerifyFooter() {
-    const uint64_t offset = table_.object_->size() - kFooterSize;
-    // Should one page of the tail be bad, the parts are read one by one, and this one alone.
-    if (!tail_.read.ok()) tail_ = co_await table_.ReadTail(kPageSize, ReadCaching::kPastCaches);
-    Status status = tail_.read;
+  Status CheckFooter() const {
+    PARTITA_TRY(tail_.read);
+    const std::string_view bytes = tail_.Bytes(FooterOffset(), kFooterSize);
     Footer footer;
-    if (status.ok()) {
-      status = DecodeFooter(tail_.Bytes(offset, kFooterSize), table_.object_->size(), table_.store_,
-                            table_.object_->id(), &footer);
-    }
-    if (status.ok() && footer != table_.footer_)
-      status = Status::Corruption("footer differs from the one opened");
-    report_.bytes_read += kPageSize;
-    if (!status.ok()) co_return table_.Damaged(status, offset, SealKind::kFooter);
-    co_return status;
+    PARTITA_TRY(DecodeFooter(bytes, table_.object_->size(), table_.store_, table_.object_->id(), &footer));
+    return footer == table_.footer_ ? Status() : Status::Corruption("footer differs from the one opened");
   }
+
+  // Where it is bad, or one page of the tail was, its page is read again, alone; what is not there then is
+  // read part by part.
+  Task<Status> VerifyFooter() {
+    const bool was_read = tail_.read.ok();
+    report_.bytes_read += kPageSize;
+    Status status = CheckFooter();
+    if (status.ok()) co_return status;
+    tail_ = co_await table_.ReadTail(kPageSize, ReadCaching::kPastCaches);
+    status = CheckFooter();
+    ReadFaults& faults = table_.cache_.faults();
+    if (status.ok() && was_read) faults.transient.fetch_add(1);
+    if (status.ok()) co_return status;
+    if (status.code() == Code::kCorruption || status.code() == Code::kIoError)
+      faults.damaged_parts.fetch_add(1);
+    co_return table_.Damaged(status, FooterOffset(), SealKind::kFooter);
+  }
+  uint64_t FooterOffset() const { return table_.object_->size() - kFooterSize; }
 
   // What was not good at first may have been transient (F52).
   Task<Result<TableReader::StoredPart>> ReadAgain(PartHandle handle, SealKind kind, Code first) {

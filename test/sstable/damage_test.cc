@@ -236,6 +236,24 @@ TEST_F(DamageTest, BytesThatAreGoodWhenReadAgainAreCountedAsTransient) {
 }
 
 // covers: F52
+TEST_F(DamageTest, VerifyReadsAFooterAgainThatWasBadOnce) {
+  Write(Codec::kLz4);
+  BlockCache cache(1 << 20);
+  auto table = OpenTable(store_, cache, kId);
+  ASSERT_TRUE(table.ok());
+  int reads = 0;
+  store_.faults().on_read = [&reads](ObjectId, uint64_t, std::span<uint8_t> bytes, ReadCaching) {
+    if (reads++ == 0) bytes[bytes.size() - 100] ^= 0x10;
+    return Status();
+  };
+  TableVerifyReport report;
+  const Status verified = RunBlocking((*table)->Verify(&report));
+  EXPECT_TRUE(verified.ok()) << verified.ToString();
+  EXPECT_EQ(cache.faults().transient.load(), 1u);
+  EXPECT_EQ(cache.faults().damaged_parts.load(), 0u);
+}
+
+// covers: F52
 TEST_F(DamageTest, WhatIsReadTogetherIsCountedToo) {
   std::vector<OwnedEntry> entries;
   for (int i = 100; i < 500; ++i)
