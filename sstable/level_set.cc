@@ -341,10 +341,11 @@ bool IsSettled(const SoughtTogether& key, Version version_max) {
 void LookInto(const FileRef& file, std::span<SoughtTogether* const> keys, Version at_most) {
   const TableReader* const table = file.table.get();
   if (file.info->version_min > at_most) return;
-  // Between two keys of one partition there are no others.
-  const KeyHash& first = keys.front()->key.hash;
-  if (table != nullptr && first.partition == keys.back()->key.hash.partition &&
-      !table->MayContainPartition(first))
+  // Between two keys of one partition there are none of another. Equal hashes do not say that it is one.
+  const SoughtKey& first = keys.front()->key;
+  if (table != nullptr &&
+      PartitionPrefixOrAll(first.user_key) == PartitionPrefixOrAll(keys.back()->key.user_key) &&
+      !table->MayContainPartition(first.hash))
     return;
   std::optional<RisingLookup> lookup;
   if (table != nullptr) lookup.emplace(*table);
