@@ -4,6 +4,7 @@
 
 #include "engine/base/site.h"
 #include "engine/base/user_key.h"
+#include "engine/damage.h"
 #include "engine/io/read_only_file_system.h"
 #include "engine/io/runtime_over.h"
 #include "engine/read_meter.h"
@@ -232,6 +233,7 @@ Task<Result<Store::VerifyResult>> Store::Verify(std::function<bool(uint64_t, uin
     done += file.info->file_size;
     TableVerifyReport report;
     const Status verified = file.table == nullptr ? *file.damage : co_await file.table->Verify(&report);
+    if (!verified.ok() && !IsDamage(verified)) co_return verified;  // Out of memory, say.
     if (!verified.ok()) result.damages.push_back(verified.ToString());
     result.entries += report.entries;
     result.bytes += report.bytes_read;
