@@ -220,7 +220,7 @@ describe('report', () => {
 
   check('11', 'The head names the targets that there are, and the seed to its last digit', async () => {
     const page = await openChanged((result) => { result.seed_text = '9007199254740993'; });
-    assert.match(await page.locator('.facts').innerText(), /; targets 60 units\/s a partition; seed 9007199254740993,/);
+    assert.match(await page.locator('.facts').innerText(), /; targets 60 units\/s a partition; durability memory, memory 64 MiB; seed 9007199254740993,/);
     await page.context().close();
   });
 
