@@ -115,7 +115,7 @@ Task<HttpConnection::After> HttpConnection::ServeBurst() {
         after = co_await WaitForMore();
         break;
       case HttpParser::Step::kNeedMore:
-        if (buffers.parser.awaits_body() && body_deadline_ns_ == 0) {
+        if (buffers.parser.awaits_body() && !admitted_) {
           after = co_await AdmitBody(/*asks_first=*/false);
           if (after != After::kGoOn) break;
         }
