@@ -4,6 +4,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -11,17 +12,26 @@ PROGRAM = os.path.join(ROOT, "build/release/bin/partita")
 sys.path.insert(0, os.path.join(ROOT, "test", "clients", "raw"))
 
 
+START_SECONDS_MAX = 300  # A store that was killed amid a load has logs to replay, on a slow disk.
+
+
 def start(program, memory_mib, directory, environment=None):
-    """The server, and the address of its figures. The endpoint is in the environment, for raw_client."""
+    """The server, and the address of its figures. The endpoint is in the environment, for raw_client. Ends the program
+    when there is no server within START_SECONDS_MAX."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         admin = "127.0.0.1:%d" % free.getsockname()[1]
     server = subprocess.Popen([program, "serve", "--data", directory + "/store", "--memory", "%dM" % memory_mib,
                                "--listen", "127.0.0.1:0", "--admin", admin],
                               stdout=subprocess.PIPE, text=True, env=environment)
-    for line in server.stdout:
-        if line.startswith("READY"):
-            os.environ["TABLE_ENDPOINT"] = line.split()[1] + "/devstoreaccount1"
-            return server, "http://" + admin
+    too_long = threading.Timer(START_SECONDS_MAX, server.kill)
+    too_long.start()
+    try:
+        for line in server.stdout:
+            if line.startswith("READY"):
+                os.environ["TABLE_ENDPOINT"] = line.split()[1] + "/devstoreaccount1"
+                return server, "http://" + admin
+    finally:
+        too_long.cancel()
     sys.exit("the server did not start")
 
 
