@@ -145,13 +145,14 @@ Task<HttpConnection::After> HttpConnection::Answer() {
   Task<void> handling = core_.handler.Handle(request, &buffers.response);
   handling.Start();
   After sent = After::kGoOn;
-  if (!handling.done() && !buffers.out.empty()) {
-    sent = co_await Flush();  // What was answered before does not wait for this one.
-  }
   if (!handling.done()) {
     // Whom a handler works for may be here, with all that he sent.
     admitted_ = true;
     (void)ChargeBuffers();
+    // What was answered before does not wait for this one.
+    if (!buffers.out.empty()) sent = co_await Flush();
+  }
+  if (!handling.done()) {
     // A handler goes on to its end, whether or not anybody takes its answer.
     connection_->SetDeadline(sent == After::kGoOn ? buffers.response.due_ms : 0);
     const bool in_time = co_await connection_->InTime(handling);
