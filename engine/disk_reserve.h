@@ -46,7 +46,7 @@ struct ReservePlan {
 //
 // Files opened for reading only are the file system's own. A flush that finds no space is never repeated
 // (F20): the reserve is given back for whoever goes on in another file. Compactions use files(), which have
-// no share in the reserve: that one of them fails costs nothing.
+// no share in the reserve, as that one of them fails costs nothing; while it is low, those that fit use it.
 //
 // Thread-safe. `runtime` outlives it. Lifecycle: Adopt, Take, use, Close; without Take it never is low.
 class DiskReserve final : public FileSystem {

@@ -18,6 +18,9 @@ namespace partita {
 
 namespace {
 
+// Of the room for a merge that may use the reserve: 1.25 times its inputs fit.
+constexpr uint64_t kGrowthShare = 5;
+
 // From where on the walls slow a write (Shard::DelayAtWalls). Flushes that keep up leave a quarter of the
 // memory free, as a memtable is a quarter of its shard's part (memory_budget.h) wherever it has some chunks.
 // Of the tail's half the log lets so much gather before it flushes (commit_log.cc).
@@ -190,6 +193,9 @@ std::shared_ptr<Shard::CompactionWork> Shard::PickWork(uint64_t room, bool calm,
     const uint64_t of_flushes = view->active->memory_used() + frozen_bytes_.load();
     if (uses_reserve) room += context_.reserve.bytes_held();
     room -= std::min(room, of_flushes);
+    // What is written may be larger than what was: blocks that do not compress get padding (an eighth), and
+    // those that were zstd's become LZ4's (a quarter).
+    if (uses_reserve) room -= room / kGrowthShare;
   }
   picker.room_bytes = room;
   const auto rank = [room](const CompactionPlan& plan) {
