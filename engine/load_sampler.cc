@@ -153,10 +153,12 @@ bool LoadSampler::CollectNextLocked() {
   if (next_ring_ == 0) collected_ns_.store(clock_.RecentNanos(), std::memory_order_relaxed);
   const size_t rings = rings_.size();
   for (size_t left = kPieceSamples; next_ring_ < rings; ++next_ring_) {
-    left -= Empty(rings_[next_ring_].get(), left);
-    if (left == 0) return true;
+    Ring* ring = rings_[next_ring_].get();
+    if (!turn_end_) turn_end_ = ring->head.load(std::memory_order_acquire);
+    left -= Empty(ring, left);
+    if (ring->tail.load(std::memory_order_relaxed) != *turn_end_) return true;
     if (ring_units_ > 0) ++busy_;
-    SetBase(rings_[next_ring_].get(), std::max({busy_, busy_before_, size_t{1}}));
+    SetBase(ring, std::max({busy_, busy_before_, size_t{1}}));
     StartRing();
   }
   next_ring_ = 0;
@@ -172,8 +174,7 @@ bool LoadSampler::CollectNextLocked() {
 size_t LoadSampler::Empty(Ring* ring, size_t most) {
   statistics_.lost += ring->lost.exchange(0, std::memory_order_relaxed);
   const uint32_t tail = ring->tail.load(std::memory_order_relaxed);
-  const uint32_t waiting = ring->head.load(std::memory_order_acquire) - tail;
-  const uint32_t end = tail + std::min(waiting, static_cast<uint32_t>(most));
+  const uint32_t end = tail + std::min(*turn_end_ - tail, static_cast<uint32_t>(most));
   batch_.clear();
   for (uint32_t at = tail; at != end; ++at) {
     const LoadSample& sample = batch_.emplace_back(ring->slots[at % kRingSamples]);
@@ -195,6 +196,7 @@ void LoadSampler::SetBase(Ring* ring, size_t busy) {
 }
 
 void LoadSampler::StartRing() {
+  turn_end_.reset();
   ring_units_ = 0;
   partition_costs_.clear();
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -24,13 +25,14 @@ namespace partita {
 //    others are taken to cost what those of their kind and partition do on the average, or else of their
 //    kind.
 // 2. N follows the load: about 100 samples of a thread, and 200 of all that are busy, in kCollectNanos. It
-// doubles with
-//    every 32 that wait in the ring, so a burst after silence does not overrun it. An idle store samples
-//    every call; a thread whose load falls off first counts to the end what it drew before.
+//    doubles with every 32 that wait in the ring, so a burst after silence does not overrun it. An idle store
+//    samples every call; a thread whose load falls off first counts to the end what it drew before.
 // 3. Collect empties the rings and gives the samples to the consumers. It is asked for, through `wake`, by a
 //    thread that leaves a sample when the last collection was long ago: an idle store does nothing. What
 //    finds its ring full is lost, and counted. A sample costs the consumers some 2 us, so who collects beside
-//    calls does it in pieces (CollectNext), with pauses between.
+//    calls does it in pieces (CollectNext), with pauses between. A ring has its turn until what waited when
+//    that began is taken: what comes meanwhile is the next collection's, or a busy thread would never let one
+//    end.
 //
 // All is deterministic where the clock and the order of calls are.
 //
@@ -143,7 +145,7 @@ class LoadSampler {
   static void Fill(const Call& call, LoadSample* out);
   void WakeIfDue(uint64_t now_ns);
   bool CollectNextLocked();
-  // Gives up to so many samples to the consumers, and returns how many.
+  // Gives up to so many samples of the ring's turn to the consumers, and returns how many.
   size_t Empty(Ring* ring, size_t most);
   // At the end of what waited in a ring.
   void SetBase(Ring* ring, size_t busy);
@@ -171,7 +173,9 @@ class LoadSampler {
   std::mutex mutex_;  // Guards what follows.
   std::vector<std::shared_ptr<Ring>> rings_;
   std::vector<LoadConsumer*> consumers_;
-  size_t next_ring_ = 0;    // Of the collection that is not at its end.
+  size_t next_ring_ = 0;  // Of the collection that is not at its end.
+  // Where that ring's turn ends, once it has begun: its head then.
+  std::optional<uint32_t> turn_end_;
   double ring_units_ = 0;   // Of that ring, so far.
   size_t busy_ = 0;         // Rings in which it found samples, so far,
   size_t busy_before_ = 0;  // and the one before it in all.

@@ -129,6 +129,22 @@ TEST_F(LoadSamplerTest, CollectsInPieces) {
   EXPECT_EQ(sums_.count, 242u);
 }
 
+// It makes more between two pieces than one takes.
+TEST_F(LoadSamplerTest, AThreadThatIsBusyAllTheTimeKeepsNoCollectionFromItsEnd) {
+  std::thread([&] {
+    for (int i = 0; i < 10; ++i) sampler_.Note(LoadKind::kRead, Key("quiet"), 1, 0, 0);
+  }).join();
+  int pieces = 0;
+  for (uint64_t ended = 0; ended < 20;) {
+    for (int i = 0; i < 300; ++i) sampler_.Note(LoadKind::kRead, Key("busy"), 1, 0, 0);
+    clock_.now_ns += kMilli;
+    ASSERT_LT(++pieces, 500);
+    if (!sampler_.CollectNext()) ++ended;
+  }
+  EXPECT_DOUBLE_EQ(sums_.loads[Prefix("quiet")].calls, 10);
+  EXPECT_NEAR(sums_.loads[Prefix("busy")].calls, 300 * pieces, 30 * pieces);
+}
+
 TEST_F(LoadSamplerTest, WhoCollectsAllGetsWhatCameBehindPieces) {
   for (int i = 0; i < 100; ++i) sampler_.Note(LoadKind::kScan, Key("a"), 1'000'000, 0, 0);
   std::thread([&] {
