@@ -172,7 +172,9 @@ TEST_F(RawRowsTest, CachedRowsAreShownWhereTheyLie) {
 }
 
 TEST_F(RawRowsTest, WhatWasCachedIsStillCachedAfterAMerge) {
-  std::optional<RawTable> even = *database_->CreateRawTable("Even");
+  TableOptions unflushed;
+  unflushed.durability = Durability::kProcess;
+  std::optional<RawTable> even = *database_->CreateRawTable("Even", unflushed);
   constexpr int kCount = 10'000;
   const auto key = [](int row) { return std::to_string(100'000 + row); };
   for (int row = 0; row < kCount; ++row) {

@@ -84,8 +84,9 @@ class CommandTest : public ::testing::Test {
     return path;
   }
   static std::string Read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    std::ostringstream whole;  // In one piece: a log file is megabytes.
+    whole << std::ifstream(path, std::ios::binary).rdbuf();
+    return std::move(whole).str();
   }
 
   std::string directory_;

@@ -11,6 +11,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -131,13 +132,14 @@ std::vector<std::string> CheckFile(const SourceFile& file) {
 }
 
 std::string ReadFile(const fs::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::ostringstream whole;
+  whole << std::ifstream(path).rdbuf();
+  return std::move(whole).str();
 }
 
 fs::path Root() { return kSourceDirectory; }
 
-std::vector<SourceFile> ReadTree() {
+std::vector<SourceFile> ReadWholeTree() {
   std::vector<SourceFile> files;
   for (const char* top : {"engine", "wal", "memtable", "sstable", "compaction", "api", "test", "bench"}) {
     for (const auto& entry : fs::recursive_directory_iterator(Root() / top)) {
@@ -150,8 +152,13 @@ std::vector<SourceFile> ReadTree() {
   return files;
 }
 
+const std::vector<SourceFile>& ReadTree() {
+  static const std::vector<SourceFile> files = ReadWholeTree();
+  return files;
+}
+
 TEST(LayeringTest, EveryIncludePointsDownwards) {
-  const std::vector<SourceFile> files = ReadTree();
+  const std::vector<SourceFile>& files = ReadTree();
   ASSERT_GT(files.size(), 20u) << "the tree was not found at " << Root();
   for (const SourceFile& file : files) EXPECT_THAT(CheckFile(file), IsEmpty());
 }
