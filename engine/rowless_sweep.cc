@@ -18,30 +18,50 @@ namespace {
 constexpr uint64_t kPauseShare = 4;
 constexpr uint64_t kPauseNanosMin = 1'000'000;
 constexpr uint64_t kPauseNanosMax = 100'000'000;
-// Pages of a sweep before others have their turn: some 65,000 entries, a tenth of a second.
-constexpr int kPagesASweep = 64;
+// Pieces of a sweep before others have their turn: some 65,000 entries.
+constexpr int kPiecesASweep = 64;
+// Of one walk, which begins with one and takes twice as many each time: only a cursor that goes on reads
+// ahead, and most sweeps find less than one. Some 8 ms, for which a view is held.
+constexpr int kPiecesAWalk = 16;
 // Places where long sweeps ended; of more the oldest is left to the next scan's hint.
 constexpr size_t kPlacesMax = 16;
 // The sweep waits a second and more for what was decided before it; longer takes a disk that does not answer.
 constexpr uint64_t kVisiblePollNanosMin = 200'000, kVisiblePollNanosMax = 12'800'000;
 constexpr int kVisiblePolls = 100;
 
-// Ends the page at the first row, or after as many entries as a stretch has.
-class RowStopper final : public RowSink {
+}  // namespace
+
+// Ends the page at the first row or after so many pieces, and notes where each of them ends.
+class RowlessSweep::PieceMarker final : public RowSink {
  public:
+  PieceMarker(int pieces_max, const std::atomic<bool>& closing)
+      : slices_left_(static_cast<uint64_t>(pieces_max) * kSlices), closing_(closing) {}
+  // Before it runs.
+  void SetScan(const PageScan* scan) { scan_ = scan; }
+
   Verdict Add(std::string_view, Version, std::string_view) override {
     met_row_ = true;
     return Verdict::kStop;
   }
-  bool GoOn() override { return ++slices_ < RowlessStretches::kEntriesMax / kEntriesPerSlice; }
+  bool GoOn() override {
+    if (--slices_left_ == 0 || closing_.load()) return false;
+    if (slices_left_ % kSlices == 0 && (marks_.empty() || marks_.back() != scan_->last_key())) {
+      marks_.push_back(scan_->last_key());  // No mark within one key's versions.
+    }
+    return true;
+  }
   bool met_row() const { return met_row_; }
+  // The last keys of all pieces but the last.
+  const std::vector<std::string>& marks() const { return marks_; }
 
  private:
+  static constexpr uint64_t kSlices = RowlessStretches::kEntriesMax / kEntriesPerSlice;
+  uint64_t slices_left_;
+  const std::atomic<bool>& closing_;
+  const PageScan* scan_ = nullptr;
+  std::vector<std::string> marks_;
   bool met_row_ = false;
-  uint64_t slices_ = 0;
 };
-
-}  // namespace
 
 void RowlessSweep::Hint(std::string_view user_key) {
   if (around_.read_only) return;
@@ -95,9 +115,9 @@ Task<bool> RowlessSweep::SweepAround(std::string hint) {
   if (around.upper.empty()) co_return false;
   std::optional<uint64_t> entries;
   if (co_await AwaitVisible(decided)) {
-    int pages = kPagesASweep;
-    entries = co_await SweepBelow({around.lower, hint}, &pages);
-    *entries += co_await SweepAbove({hint, around.upper}, &pages);
+    int pieces = kPiecesASweep;
+    entries = co_await Sweep({around.lower, hint}, Direction::kBackward, &pieces);
+    *entries += co_await Sweep({hint, around.upper}, Direction::kForward, &pieces);
   }
   std::function<void()> end = [this, entries] { stretches_.EndWatch(entries); };
   co_await OnStrand(around_.strand, std::move(end));
@@ -138,53 +158,29 @@ Task<bool> RowlessSweep::AwaitVisible(Version decided) {
   co_return true;
 }
 
-Task<uint64_t> RowlessSweep::SweepBelow(Interval keys, int* pages) {
+Task<uint64_t> RowlessSweep::Sweep(Interval keys, Direction direction, int* pieces) {
+  const bool forward = direction == Direction::kForward;
+  std::string* from = forward ? &keys.lower : &keys.upper;
   uint64_t entries = 0;
-  while (keys.lower < keys.upper) {
-    if (*pages == 0) {
-      GoOnLater(keys.upper);
+  for (int at_once = 1; keys.lower < keys.upper; at_once = std::min(2 * at_once, kPiecesAWalk)) {
+    if (*pieces == 0) {
+      GoOnLater(*from);
       break;
     }
-    --*pages;
-    const Result<Page> page = co_await Walk(keys, Direction::kBackward);
-    if (!page.ok()) break;
-    std::string lower = page->next_key;
-    if (page->at_end) {
-      // Not down to the row, but to where a scan of the partition begins: rows that come into the partition
-      // below would cut it else.
-      const std::string& lowest = page->last_key.empty() ? keys.upper : page->last_key;
-      lower = std::max({keys.lower, page->next_key, std::string(PartitionPrefix(lowest))});
-    }
-    if (lower >= keys.upper || !co_await Add({lower, keys.upper}, *page)) break;
-    entries += page->entries;
-    keys.upper = std::move(lower);
-    if (page->at_end) break;
+    const Result<Page> page = co_await Walk(keys, direction, std::min(at_once, *pieces));
+    if (!page.ok() || page->pieces.empty()) break;
+    *pieces -= static_cast<int>(std::min<size_t>(page->pieces.size(), *pieces));
+    const auto [added_entries, added] = co_await Add(*page);
+    entries += added_entries;
+    if (added < page->pieces.size() || page->at_end) break;
+    const Interval& last = page->pieces.back().keys;
+    *from = forward ? last.upper : last.lower;
   }
   co_return entries;
 }
 
-Task<uint64_t> RowlessSweep::SweepAbove(Interval keys, int* pages) {
-  uint64_t entries = 0;
-  while (keys.lower < keys.upper) {
-    if (*pages == 0) {
-      GoOnLater(keys.lower);
-      break;
-    }
-    --*pages;
-    const Result<Page> page = co_await Walk(keys, Direction::kForward);
-    // No further than what was deleted: a row that comes behind it, as to the end of a queue, cuts nothing.
-    if (!page.ok() || page->last_key.empty()) break;
-    std::string upper = page->last_key + '\0';
-    if (!page->next_key.empty()) upper = std::min(upper, page->next_key);
-    if (upper <= keys.lower || !co_await Add({keys.lower, upper}, *page)) break;
-    entries += page->entries;
-    keys.lower = std::move(upper);
-    if (page->at_end) break;
-  }
-  co_return entries;
-}
-
-Task<Result<RowlessSweep::Page>> RowlessSweep::Walk(const Interval& keys, Direction direction) {
+Task<Result<RowlessSweep::Page>> RowlessSweep::Walk(const Interval& keys, Direction direction,
+                                                    int pieces_max) {
   if (around_.closing.load()) co_return Status::Closed("the store is closing");
   Clock& clock = around_.runtime.clock();
   const uint64_t began = clock.MonotonicNanos();
@@ -208,30 +204,71 @@ Task<Result<RowlessSweep::Page>> RowlessSweep::Walk(const Interval& keys, Direct
   request.lower = keys.lower;
   request.upper = keys.upper;
   request.direction = direction;
-  request.entries_expected = RowlessStretches::kEntriesMax;
-  RowStopper stopper;
-  PageScan scan(request, &stopper, source, clock);
-  PARTITA_CO_TRY(co_await scan.Run());
-  page.last_key = scan.last_key();
+  request.entries_expected = static_cast<uint64_t>(pieces_max) * RowlessStretches::kEntriesMax;
+  PieceMarker marker(pieces_max, around_.closing);
+  PageScan scan(request, &marker, source, clock);
+  marker.SetScan(&scan);
+  const Status walked = co_await scan.Run();
+  if (!walked.ok() && marker.marks().empty()) co_return walked;
+  const std::string last_key = scan.last_key();
   const ScanAnswer answer = scan.answer();
-  page.next_key = answer.next_key;
-  page.entries = answer.scanned;
-  page.at_end = answer.done || stopper.met_row();
+  page.at_end = !walked.ok() || answer.done || marker.met_row();
+
+  Interval left = keys;
+  const bool forward = direction == Direction::kForward;
+  for (const std::string& mark : marker.marks()) {
+    Piece piece{left, RowlessStretches::kEntriesMax};
+    if (forward) {
+      piece.keys.upper = left.lower = mark + '\0';
+    } else {
+      piece.keys.lower = left.upper = mark;
+    }
+    page.pieces.push_back(std::move(piece));
+  }
+  if (walked.ok()) {  // Else it ends at damage or doubt, wherever behind the last mark that is.
+    Piece last = LastPiece(std::move(left), direction, last_key, answer, page.at_end);
+    const uint64_t marked = page.pieces.size() * RowlessStretches::kEntriesMax;
+    last.entries = answer.scanned - std::min(answer.scanned, marked);
+    if (last.keys.lower < last.keys.upper) page.pieces.push_back(std::move(last));
+  }
   page.nanos = clock.MonotonicNanos() - began;
   co_return page;
 }
 
-Task<bool> RowlessSweep::Add(Interval keys, const Page& page) {
-  bool added = false;
-  std::function<void()> add = [this, &keys, &page, &added] {
-    added = stretches_.Add(std::move(keys), page.visible, page.entries);
+RowlessSweep::Piece RowlessSweep::LastPiece(Interval left, Direction direction, const std::string& last_key,
+                                            const ScanAnswer& answer, bool at_end) {
+  if (direction == Direction::kForward) {
+    // No further than what was deleted: a row that comes behind it, as to the end of a queue, cuts nothing.
+    left.upper = last_key.empty() ? left.lower : last_key + '\0';
+    // Where a row ended the page, the key may be one behind it.
+    if (!answer.next_key.empty()) left.upper = std::min(left.upper, answer.next_key);
+  } else if (at_end) {
+    // Not down to the row, but to where a scan of the partition begins: rows that come into the partition
+    // below would cut it else.
+    const std::string& lowest = last_key.empty() ? left.upper : last_key;
+    left.lower = std::max({left.lower, answer.next_key, std::string(PartitionPrefix(lowest))});
+  } else {
+    left.lower = answer.next_key;
+  }
+  return {std::move(left)};
+}
+
+Task<std::pair<uint64_t, size_t>> RowlessSweep::Add(const Page& page) {
+  uint64_t entries = 0;
+  size_t added = 0;
+  std::function<void()> add = [this, &page, &entries, &added] {
+    for (const Piece& piece : page.pieces) {
+      if (!stretches_.Add(piece.keys, page.visible, piece.entries)) break;
+      entries += piece.entries;
+      ++added;
+    }
   };
   co_await OnStrand(around_.strand, std::move(add));
   stretches_.Reclaim();
-  if (added && !page.at_end && !around_.closing.load()) {
+  if (added == page.pieces.size() && !page.at_end && !around_.closing.load()) {
     co_await SleepFor(std::min(page.nanos / kPauseShare + 1, kPauseNanosMax));
   }
-  co_return added;
+  co_return std::pair(entries, added);
 }
 
 }  // namespace partita

@@ -11,6 +11,7 @@
 #include "engine/commit_log.h"
 #include "engine/io/runtime.h"
 #include "engine/read_view.h"
+#include "engine/row_scan.h"
 #include "engine/rowless_stretches.h"
 #include "engine/strand.h"
 #include "engine/write_request.h"
@@ -56,15 +57,19 @@ class RowlessSweep {
 
  private:
   using Interval = RowlessStretches::Interval;
-  // What a page of the sweep came to.
-  struct Page {
-    std::string last_key;  // The last key without a row; or one behind the row that ended the page.
-    std::string next_key;  // As ScanAnswer::next_key.
-    Version visible;
+  // Keys without a row that were walked, about as many as one stretch has.
+  struct Piece {
+    Interval keys;
     uint64_t entries = 0;
-    uint64_t nanos = 0;   // That it took.
-    bool at_end = false;  // At a row, or where the interval ends.
   };
+  // What a walk came to.
+  struct Page {
+    std::vector<Piece> pieces;  // In the order of the walk; each borders on the one before it.
+    Version visible;            // That of the walk.
+    uint64_t nanos = 0;         // That it took.
+    bool at_end = false;        // At a row, or where the interval ends.
+  };
+  class PieceMarker;
 
   void Schedule();
   static Task<void> SweepHints(RowlessSweep* self);
@@ -75,12 +80,15 @@ class RowlessSweep {
   Task<bool> AwaitVisible(Version decided);
   void GoOnLater(std::string place);
   std::string TakePlace();  // Empty: there is none.
-  // Down from keys.upper, up from keys.lower, while *pages last; both return how many entries of stretches
-  // were added.
-  Task<uint64_t> SweepBelow(Interval keys, int* pages);
-  Task<uint64_t> SweepAbove(Interval keys, int* pages);
-  Task<Result<Page>> Walk(const Interval& keys, Direction direction);
-  Task<bool> Add(Interval keys, const Page& page);
+  // Forward from keys.lower or backward from keys.upper, while *pieces last; returns how many entries of
+  // stretches were added.
+  Task<uint64_t> Sweep(Interval keys, Direction direction, int* pieces);
+  Task<Result<Page>> Walk(const Interval& keys, Direction direction, int pieces_max);
+  // `left`, which is what lies behind the last mark, down to what was walked of it; may be nothing.
+  static Piece LastPiece(Interval left, Direction direction, const std::string& last_key,
+                         const ScanAnswer& answer, bool at_end);
+  // The pieces in their order, up to the first that a row has cut. Returns their entries, and how many.
+  Task<std::pair<uint64_t, size_t>> Add(const Page& page);
 
   Surroundings around_;
   RowlessStretches stretches_;

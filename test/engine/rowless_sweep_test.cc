@@ -327,7 +327,8 @@ class RowlessRandomTest : public RowlessSweepTest, public testing::WithParamInte
   int Below(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
   std::string Partition() { return std::string(1, static_cast<char>('p' + Below(3))); }
   void Step() {
-    const int begin = Below(kRows), length = 1 + Below(Below(4) == 0 ? 600 : 30);
+    const int longest = Below(4) > 0 ? 30 : Below(3) > 0 ? 600 : kRows;
+    const int begin = Below(kRows), length = 1 + Below(longest);
     const int end = std::min(begin + length, kRows);
     switch (Below(14)) {
       case 0:
