@@ -97,6 +97,7 @@ class DamageRun {
     fault.effect = kEffects[random_.Below(3)];
     fault.operations = SimOps(SimOp::kRead, SimOp::kWrite);
     fault.path_prefix = kPlaces[random_.Below(4)];
+    if (!simulation_.damage_place.empty()) fault.path_prefix = simulation_.damage_place;
     fault.skip = random_.Below(random_.Chance(0.5) ? 10 : 80);
     fault.count = 1 + random_.Below(2);
     return fault;
@@ -127,7 +128,9 @@ class DamageRun {
 
   void Rot() {
     constexpr const char* kPlaces[] = {"tables/", "log-", "meta/"};
-    const std::vector<std::string> files = disk_->ListFiles(kPlaces[random_.Below(3)]);
+    const std::string place = kPlaces[random_.Below(3)];
+    const std::vector<std::string> files =
+        disk_->ListFiles(simulation_.damage_place.empty() ? place : simulation_.damage_place);
     if (files.empty()) return;
     const std::string& path = files[random_.Below(files.size())];
     const uint64_t size = disk_->ReadFile(path)->size();

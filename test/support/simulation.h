@@ -39,8 +39,9 @@ struct Simulation {
   uint32_t clients = 4;
   uint32_t keeps = 0, range_percent = 0;  // As WorkloadOptions has them.
   bool faults = true;
-  uint32_t damage_percent =
-      5;  // Of lives: a copy of the store is damaged before, which takes some four of them.
+  // Of lives: a copy of the store is damaged before, which takes some four of them.
+  uint32_t damage_percent = 5;
+  std::string damage_place{};  // How the names of files that may be damaged begin.
   // In place of drawn faults and crashes: this one, in this life, and a loss of power after each life.
   struct OnlyFault {
     uint32_t life = 0;
