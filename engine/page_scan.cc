@@ -485,7 +485,8 @@ bool PageScan::EndBeforeRow(std::string_view user_key) {
 }
 
 bool PageScan::GoesOn() {
-  return clock_.MonotonicNanos() <= deadline_ns_ && (sink_ == nullptr || sink_->GoOn()) &&
+  return clock_.MonotonicNanos() <= deadline_ns_ &&
+         (sink_ == nullptr || sink_->GoOnBehind(answer_.scanned, tables_.counts)) &&
          (request_.meter == nullptr || request_.meter->Settle());
 }
 

@@ -101,9 +101,12 @@ class RowSink {
   // Asked once a slice, whether rows come by or not (hidden entries and tombstones count). False: the page
   // ends here, once it has got past one key.
   virtual bool GoOn() { return true; }
+  // The same, for who wants to know what the scan of a range has come to by now.
+  virtual bool GoOnBehind(uint64_t scanned, const BlockCounts& blocks) { return GoOn(); }
   // Asked of a scan of several ranges that lasts: a sieve when so few rows pass that other shards should
-  // scan theirs at the same time, else null. Outlived by the sink.
-  virtual std::unique_ptr<RowSieve> NewSieve() { return nullptr; }
+  // scan theirs at the same time, else null. Of the range in turn `rows_expected` are still to come, about:
+  // where they fill the page, what others scan is thrown away. Outlived by the sink.
+  virtual std::unique_ptr<RowSieve> NewSieve(uint64_t rows_expected) { return nullptr; }
 };
 
 struct ScanAnswer {

@@ -73,12 +73,15 @@ class ScanAhead::RangeScan final : public RowSink {
   std::vector<Row> rows_;
 };
 
-ScanAhead::ScanAhead(Runtime& runtime, Slots& slots, const ScanRequest& rest, RowSink* sink, Router router)
+ScanAhead::ScanAhead(Runtime& runtime, Slots& slots, const Piece& turn, const ScanRequest& rest,
+                     RowSink* sink, Router router)
     : runtime_(runtime),
       slots_(slots),
       target_(sink),
       router_(std::move(router)),
-      start_at_ns_(runtime.clock().MonotonicNanos() + kStartAfterNanos),
+      began_ns_(runtime.clock().MonotonicNanos()),
+      ask_at_ns_(began_ns_ + kStartAfterNanos),
+      turn_(turn),
       behind_turn_(rest) {}
 
 ScanAhead::~ScanAhead() {
@@ -86,31 +89,47 @@ ScanAhead::~ScanAhead() {
   if (has_slot_) slots_.free.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool ScanAhead::Watch::GoOn() {
+bool ScanAhead::Watch::GoOnBehind(uint64_t scanned, const BlockCounts& blocks) {
   ScanAhead& owner = *owner_;
-  if (!owner.target_->GoOn()) return false;
-  if (!owner.decided_ && owner.runtime_.clock().MonotonicNanos() >= owner.start_at_ns_) {
-    owner.decided_ = true;
-    owner.Start();
-  }
+  if (!owner.target_->GoOnBehind(scanned, blocks)) return false;
+  if (owner.started_) return true;
+  const uint64_t now_ns = owner.runtime_.clock().MonotonicNanos();
+  if (now_ns < owner.ask_at_ns_) return true;
+  owner.ask_at_ns_ = owner.began_ns_ + 2 * (now_ns - owner.began_ns_);
+  owner.started_ = owner.Start(owner.RowsExpected(scanned, blocks));
   return true;
 }
 
-void ScanAhead::Start() {
+// What is in memtables is not told by range, and left out; an older version counts as a row.
+uint64_t ScanAhead::RowsExpected(uint64_t scanned, const BlockCounts& blocks) const {
+  if (turn_.shard == nullptr) return 0;
+  const double of_block = blocks.blocks_read == 0
+                              ? static_cast<double>(kEntriesPerSlice)
+                              : static_cast<double>(scanned) / static_cast<double>(blocks.blocks_read);
+  const double past = static_cast<double>(scanned) + of_block * static_cast<double>(blocks.blocks_skipped);
+  const auto all = static_cast<double>(turn_.shard->EntriesWithin(turn_.request.lower, turn_.request.upper));
+  if (past == 0 || all <= past) return 0;
+  return static_cast<uint64_t>(static_cast<double>(taken_in_turn_) * (all - past) / past);
+}
+
+// False: it is not worth it, so far.
+bool ScanAhead::Start(uint64_t rows_expected) {
   rest_ = behind_turn_;
+  workers_.clear();
   for (uint32_t i = 0; i < runtime_.shard_count() && workers_.size() < kRangesMax; ++i) {
     Executor* worker = &runtime_.shard_executor(ShardId(i));
     if (worker != Executor::Current()) workers_.push_back(worker);
   }
-  StartMore();
+  StartMore(rows_expected);
+  return !scans_.empty();
 }
 
 // Gives each worker without a range the next one.
-void ScanAhead::StartMore() {
+void ScanAhead::StartMore(uint64_t rows_expected) {
   for (Executor* worker : workers_) {
     const auto is_its = [&](const auto& scan) { return scan->worker == worker; };
     if (std::any_of(scans_.begin(), scans_.end(), is_its)) continue;
-    std::unique_ptr<RowSieve> sieve = target_->NewSieve();
+    std::unique_ptr<RowSieve> sieve = target_->NewSieve(rows_expected);
     if (sieve == nullptr) return;
     std::optional<Piece> piece = router_(&rest_);
     if (!piece || !TakeSlot()) return;
@@ -153,7 +172,7 @@ Task<Result<ScanAnswer>> ScanAhead::Take(const ScanRequest& piece) {
   co_await scan->done.Wait();
   // Waited for as long as may be: asked again, or with more begun, the scan would be answered at twice that.
   if (scan->answer->code() == Code::kDeadlineExceeded) co_return scan->answer->status();
-  if (!scan->answer->ok() || (*scan->answer)->done) StartMore();  // Else the page ends here.
+  if (!scan->answer->ok() || (*scan->answer)->done) StartMore(0);  // Else the page ends here.
   if (!scan->answer->ok()) {
     // What was met ahead of time may be gone, or the range be elsewhere: the scan asks in its turn.
     co_return co_await scan->piece.shard->Scan(piece, target_);

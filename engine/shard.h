@@ -145,6 +145,10 @@ class Shard {
   // A null sink counts only. Both arguments must outlive the call.
   Task<Result<ScanAnswer>> Scan(const ScanRequest& request, RowSink* sink);
 
+  // Of the range that holds `lower`, how many entries tables have in [lower, upper), about; 0 when none is
+  // here. Any thread.
+  uint64_t EntriesWithin(std::string_view lower, std::string_view upper);
+
   // ---- Structure (shard_ranges.cc).
   // Adds ranges of a new table; ends when every reader and writer that starts now sees them. Its
   // versions will be above `above`.

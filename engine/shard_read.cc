@@ -88,6 +88,21 @@ Task<Result<ScanAnswer>> Shard::Scan(const ScanRequest& request, RowSink* sink) 
   co_return scan.answer();
 }
 
+uint64_t Shard::EntriesWithin(std::string_view lower, std::string_view upper) {
+  ViewPin view = views_.Pin();
+  const RangeView* range = view->FindRange(lower);
+  if (range == nullptr) return 0;
+  double entries = 0;
+  for (size_t level = 0; level < LevelSet::kLevels; ++level) {
+    for (FileRef file : range->levels->level(level)) {
+      if (!CutTo(lower, upper, &file)) continue;
+      entries += static_cast<double>(file.info->entry_count) * static_cast<double>(BytesWithin(file)) /
+                 static_cast<double>(file.info->file_size);
+    }
+  }
+  return static_cast<uint64_t>(entries);
+}
+
 // Level 0 may be due for what scans have read of it (PickLevel0ForSeeks). Looked at once they have read a
 // flush's worth more; not while a merge runs, nor where one failed and waits to be tried again (F22).
 void Shard::NoteSeeks(uint64_t bytes) {

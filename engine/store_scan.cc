@@ -109,7 +109,7 @@ Task<Result<ScanAnswer>> Store::Scan(const ScanRequest& request, RowSink* sink) 
     if (piece && piece->shard == nullptr) piece.reset();  // The scan says so in its turn.
     return piece;
   };
-  ScanAhead ahead(runtime_, scans_ahead_, course.rest, sink, router);
+  ScanAhead ahead(runtime_, scans_ahead_, course.piece, course.rest, sink, router);
   Result<ScanAnswer> answer = co_await ScanOn(&course, ahead.sink(), &ahead);
   co_await ahead.Close();
   co_return answer;
@@ -149,6 +149,7 @@ Task<Result<ScanAnswer>> Store::ScanOn(ScanCourse* course, RowSink* sink, ScanAh
     } else if (ahead != nullptr && ahead->Has(request)) {
       answer = co_await ahead->Take(request);
     } else {
+      if (ahead != nullptr) ahead->BeginTurn();
       answer = co_await course->piece.shard->Scan(request, sink);
     }
     const bool again = answer.code() == Code::kMoved && ++moved < kRoutesMax;

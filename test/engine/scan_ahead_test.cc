@@ -58,12 +58,16 @@ class SievedSink : public RowSink {
     return Verdict::kTaken;
   }
   bool GoOn() override { return sieved_->goes_on; }
-  std::unique_ptr<RowSieve> NewSieve() override {
+  std::unique_ptr<RowSieve> NewSieve(uint64_t rows_expected) override {
+    ++asked;
+    if (weighs && keys.size() + rows_expected >= static_cast<size_t>(enough)) return nullptr;
     return sieves ? std::make_unique<CountingSieve>(sieved_) : nullptr;
   }
 
   std::vector<std::string> keys;
   int enough = INT32_MAX;
+  bool weighs = false;  // Wants no sieve where the range in turn has enough.
+  int asked = 0;
   bool sieves = true;
 
  private:
@@ -259,6 +263,26 @@ TEST(ScanAheadTest, OthersBeginWhereTheScanIsByThen) {
     EXPECT_GT(sieved.rows, 0);
     EXPECT_GT(sieved.first, world.Key(kCached, 0)) << seed;
   }
+}
+
+// It would be thrown away, and done again for the next page.
+TEST(ScanAheadTest, NobodyScansAheadOfAPageThatTheRangeInTurnFills) {
+  int asked = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    Sieved sieved;
+    AheadWorld world(seed);
+    SievedSink page(&sieved);
+    page.enough = 4;  // Of some 16 that the first range has.
+    page.weighs = true;
+    ScanRequest request = world.Whole(Direction::kForward);
+    request.entries_per_slice = 16;
+    const Result<ScanAnswer> answer = world.runtime_->RunToEnd(world.store_->Scan(request, &page));
+    ASSERT_TRUE(answer.ok());
+    EXPECT_EQ(page.keys.size(), 4u);
+    EXPECT_EQ(sieved.made, 0) << seed;
+    asked += page.asked;
+  }
+  EXPECT_GT(asked, 4);
 }
 
 // There are few slots, and a store of this size has one.
