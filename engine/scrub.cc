@@ -19,7 +19,7 @@
 // Table files do not change, and whatever is listed at the beginning is read, unless it was let go since.
 // A log does change: a frame may be written between the look at its place and the look behind it, and then
 // seems to be missing before one that proves it. So what looks damaged is looked at again, and counts
-// only when it always looks the same.
+// only when it is there each time, at the same place; what proves it is newer with each write.
 
 namespace partita {
 
@@ -104,21 +104,15 @@ class Scrubber {
       PARTITA_CO_ASSIGN(const bool exists, co_await files_.Exists(directory));
       if (!exists) continue;  // A backup has none; a store's shard does not open without.
       // Looked at again when it seems damaged: it may just be being written. What is damaged stays so.
-      std::vector<std::string> found;
+      LogDamages found;
       for (int look = 0; look < kLooksMax; ++look) {
-        PARTITA_CO_ASSIGN(std::vector<std::string> seen,
-                          co_await DamagesOfLog(directory, ShardId(i), look == 0));
-        if (look > 0) {
-          std::erase_if(found, [&](const std::string& damage) {
-            return std::find(seen.begin(), seen.end(), damage) == seen.end();
-          });
-        } else {
-          found = std::move(seen);
-        }
+        PARTITA_CO_ASSIGN(LogDamages seen, co_await DamagesOfLog(directory, ShardId(i), look == 0));
+        if (look > 0) std::erase_if(seen, [&](const auto& damage) { return !found.contains(damage.first); });
+        found = std::move(seen);
         if (found.empty()) break;
         co_await SleepFor(kPauseNanos);
       }
-      report_.damages.insert(report_.damages.end(), found.begin(), found.end());
+      for (auto& [place, text] : found) report_.damages.push_back(std::move(text));
     }
     co_return Status();
   }
@@ -173,9 +167,11 @@ class Scrubber {
   }
 
   using Segments = std::map<SegmentId, Segment>;
+  // What is said of each, by what of it stays while the log is written to.
+  using LogDamages = std::map<std::string, std::string>;
 
   // Every segment file of a log, those in use by their number; what cannot be read goes to `damages`.
-  Task<Result<Segments>> SegmentsOf(std::string directory, bool count, std::vector<std::string>* damages) {
+  Task<Result<Segments>> SegmentsOf(std::string directory, bool count, LogDamages* damages) {
     Segments segments;
     PARTITA_CO_ASSIGN(std::vector<DirectoryEntry> entries, co_await files_.List(directory));
     for (const DirectoryEntry& entry : entries) {
@@ -185,7 +181,7 @@ class Scrubber {
       Result<InspectedSegment> segment = co_await InspectSegment(files_, path, nullptr);
       if (segment.code() == Code::kNotFound) continue;  // Removed meanwhile.
       if (segment.code() == Code::kIoError) {
-        damages->push_back(path + ": " + segment.status().message());
+        damages->emplace(path, path + ": " + segment.status().message());
         continue;
       }
       PARTITA_CO_TRY(segment.status());
@@ -195,7 +191,7 @@ class Scrubber {
       if (!segment->header_valid || segment->segment.value == 0) continue;
       if (count) ++report_.log_segments;
       if (count) report_.bytes += segment->end_offset;
-      if (!segment->size_problem.empty()) damages->push_back(path + ": " + segment->size_problem);
+      if (!segment->size_problem.empty()) damages->emplace(path, path + ": " + segment->size_problem);
       segments[segment->segment] = {path, std::move(segment).value()};
     }
     co_return segments;
@@ -204,27 +200,29 @@ class Scrubber {
   // What is missing in front of those that are there, or behind: two of the things for which recovery refuses
   // a log (wal/log_recoverer.cc).
   static void CheckEnds(const std::string& directory, const Segments& segments, const Manifest& manifest,
-                        std::vector<std::string>* damages) {
+                        LogDamages* damages) {
     const uint64_t newest = segments.empty() ? 0 : segments.rbegin()->first.value;
     if (newest < manifest.log_segment) {
-      damages->push_back(
-          NewestSegmentLost(directory, SegmentId(manifest.log_segment), SegmentId(newest)).message());
+      const Status lost = NewestSegmentLost(directory, SegmentId(manifest.log_segment), SegmentId(newest));
+      damages->emplace(lost.message(), lost.message());
     }
     const LogPosition from = manifest.replay_from;
     if (segments.empty() || from.value == 0) return;
     const InspectedSegment& oldest = segments.begin()->second.found;
     const bool continues = std::count(oldest.flags.begin(), oldest.flags.end(), "continues") > 0;
     if (oldest.first_position < from || (oldest.first_position == from && !continues)) return;
-    damages->push_back(directory + ": the log begins at position " +
-                       std::to_string(oldest.first_position.value) + ", in " + segments.begin()->second.path +
-                       ", but records from " + std::to_string(from.value) + " on are expected (F34)");
+    const std::string text = directory + ": the log begins at position " +
+                             std::to_string(oldest.first_position.value) + ", in " +
+                             segments.begin()->second.path + ", but records from " +
+                             std::to_string(from.value) + " on are expected (F34)";
+    damages->emplace(text, text);
   }
 
   // What of a log counts: from the segment on that holds the manifest's replay_from. Each must reach to where
   // its successor begins (F34), and where it ends no later frame may prove that there was more (F31); but
   // what its successor begins with again is void in it.
-  Task<Result<std::vector<std::string>>> DamagesOfLog(std::string directory, ShardId shard, bool count) {
-    std::vector<std::string> damages;
+  Task<Result<LogDamages>> DamagesOfLog(std::string directory, ShardId shard, bool count) {
+    LogDamages damages;
     PARTITA_CO_ASSIGN(const Segments segments, co_await SegmentsOf(directory, count, &damages));
     // Read after the segments: what was trimmed and used again meanwhile lies below it.
     PARTITA_CO_ASSIGN(auto meta, co_await LocalMetaStore::Open(files_, catalog_.store, IfMissing::kFail));
@@ -250,7 +248,8 @@ class Scrubber {
         }
       }
       if (problem.empty()) continue;
-      damages.push_back(at->second.path + ", offset " + std::to_string(segment.end_offset) + ": " + problem);
+      const std::string place = at->second.path + ", offset " + std::to_string(segment.end_offset);
+      damages.emplace(place, place + ": " + problem);
     }
     co_return damages;
   }

@@ -62,6 +62,28 @@ class ScrubTest : public testing::Test {
   static Task<void> WriteBeside(Store* store) { (void)co_await Write(store, 400, 1500); }
   void Run(Task<bool> task) { EXPECT_TRUE(runtime_.RunToEnd(std::move(task))); }
 
+  void ReopenWithSegments(uint64_t segment_bytes) {
+    ASSERT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
+    StoreOptions options = SmallStore();
+    options.log_segment_bytes = segment_bytes;
+    options.memtable_data_bytes = 1u << 20;  // No flush lets go of what is damaged.
+    auto opened = runtime_.RunToEnd(Store::Open(runtime_, options));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    store_ = std::move(opened).value();
+  }
+  // By their number: those of which the file was not used again.
+  std::map<uint64_t, std::string> SegmentsInUse() {
+    std::map<uint64_t, std::string> in_use;
+    for (const std::string& file : disk_.ListFiles("log-1-0/")) {
+      if (!file.ends_with(".log")) continue;
+      const auto segment = runtime_.RunToEnd(InspectSegment(runtime_.files(), file, nullptr));
+      EXPECT_TRUE(segment.ok()) << segment.status().ToString();
+      const bool in_use_now = segment.ok() && segment->header_valid && segment->segment.value != 0;
+      if (in_use_now) in_use[segment->segment.value] = file;
+    }
+    return in_use;
+  }
+
   // Of the simulated clock.
   uint64_t SecondsOfScrub(const ScrubOptions& options) {
     const uint64_t began = runtime_.now_ns();
@@ -145,16 +167,28 @@ TEST_F(ScrubTest, FindsRottenManifestsAndCatalogsAndLogs) {
   EXPECT_THAT(Scrub().damages, testing::IsEmpty());
 }
 
+// Each group that is flushed meanwhile proves the same damage anew. Also where the log goes on in another
+// segment by then, in front of which it is missing.
+TEST_F(ScrubTest, FindsDamageInTheSegmentThatIsWrittenTo) {
+  for (const uint64_t segment_bytes : {4u << 20, 256u << 10}) {
+    SCOPED_TRACE(segment_bytes);
+    ReopenWithSegments(segment_bytes);
+    Run(Write(store_.get(), 0, 5));
+    const std::string file = SegmentsInUse().rbegin()->second;
+    disk_.FlipBit(file, 4096 + 200, 1);
+    runtime_.Spawn(WriteBeside(store_.get()));
+    const ScrubReport report = Scrub();
+    EXPECT_GT(runtime_.spawned_running(), 0u) << "it was idle in the end";
+    EXPECT_THAT(report.damages, testing::ElementsAre(testing::HasSubstr(file)));
+    runtime_.AdvanceTime(60'000'000'000);
+    disk_.FlipBit(file, 4096 + 200, 1);
+  }
+}
+
 // Recovery would refuse the shard for it, and what is only in memtables is then lost.
 TEST_F(ScrubTest, FindsThatTheNewestSegmentIsLost) {
   runtime_.AdvanceTime(5'000'000'000);
-  std::map<uint64_t, std::string> in_use;
-  for (const std::string& file : disk_.ListFiles("log-1-0/")) {
-    if (!file.ends_with(".log")) continue;
-    const auto segment = runtime_.RunToEnd(InspectSegment(runtime_.files(), file, nullptr));
-    ASSERT_TRUE(segment.ok()) << segment.status().ToString();
-    if (segment->header_valid && segment->segment.value != 0) in_use[segment->segment.value] = file;
-  }
+  const std::map<uint64_t, std::string> in_use = SegmentsInUse();
   ASSERT_FALSE(in_use.empty());
   const auto& [number, file] = *in_use.rbegin();
   disk_.FlipBit(file, 20, 3);
@@ -200,12 +234,7 @@ TEST_F(ScrubTest, SpreadsTheReadingOverItsPeriodAndTellsHowFarItIs) {
 
 // Each segment file has its whole size from the beginning, and is read whole.
 TEST_F(ScrubTest, KeepsItsPeriodWhereNearlyAllIsLogFilesThatHoldNothing) {
-  ASSERT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
-  StoreOptions large_segments = SmallStore();
-  large_segments.log_segment_bytes = 4u << 20;
-  auto opened = runtime_.RunToEnd(Store::Open(runtime_, large_segments));
-  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
-  store_ = std::move(opened).value();
+  ReopenWithSegments(4u << 20);
   Run(Write(store_.get(), 0, 1));
   ScrubOptions options;
   options.period_seconds = 100;
