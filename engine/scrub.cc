@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <optional>
 
@@ -197,24 +196,42 @@ class Scrubber {
     co_return segments;
   }
 
+  using Chain = std::vector<const Segment*>;
+
+  // As recovery finds it: the newest segment in effect, and those in front of it by the name that each has of
+  // its predecessor; oldest first. All others are spares, whatever their headers say.
+  static Chain ChainOf(const Segments& segments) {
+    Chain chain;
+    auto at = segments.end();
+    for (auto i = segments.begin(); i != segments.end(); ++i) {
+      if (i->second.found.in_effect) at = i;
+    }
+    while (at != segments.end()) {
+      chain.push_back(&at->second);
+      const SegmentId previous = at->second.found.previous_segment;
+      at = previous < at->first ? segments.find(previous) : segments.end();
+    }
+    std::reverse(chain.begin(), chain.end());
+    return chain;
+  }
+
   // What is missing in front of those that are there, or behind: two of the things for which recovery refuses
   // a log (wal/log_recoverer.cc).
-  static void CheckEnds(const std::string& directory, const Segments& segments, const Manifest& manifest,
+  static void CheckEnds(const std::string& directory, const Chain& chain, const Manifest& manifest,
                         LogDamages* damages) {
-    const uint64_t newest = segments.empty() ? 0 : segments.rbegin()->first.value;
+    const uint64_t newest = chain.empty() ? 0 : chain.back()->found.segment.value;
     if (newest < manifest.log_segment) {
       const Status lost = NewestSegmentLost(directory, SegmentId(manifest.log_segment), SegmentId(newest));
       damages->emplace(lost.message(), lost.message());
     }
     const LogPosition from = manifest.replay_from;
-    if (segments.empty() || from.value == 0) return;
-    const InspectedSegment& oldest = segments.begin()->second.found;
+    if (chain.empty() || from.value == 0) return;
+    const InspectedSegment& oldest = chain.front()->found;
     const bool continues = std::count(oldest.flags.begin(), oldest.flags.end(), "continues") > 0;
     if (oldest.first_position < from || (oldest.first_position == from && !continues)) return;
     const std::string text = directory + ": the log begins at position " +
-                             std::to_string(oldest.first_position.value) + ", in " +
-                             segments.begin()->second.path + ", but records from " +
-                             std::to_string(from.value) + " on are expected (F34)";
+                             std::to_string(oldest.first_position.value) + ", in " + chain.front()->path +
+                             ", but records from " + std::to_string(from.value) + " on are expected (F34)";
     damages->emplace(text, text);
   }
 
@@ -231,16 +248,16 @@ class Scrubber {
     const LogPosition from = manifest.ok() ? manifest->replay_from : LogPosition(UINT64_MAX);
     // Of what cannot be read it is not known where it belongs.
     if (!damages.empty()) co_return damages;
-    if (manifest.ok()) CheckEnds(directory, segments, *manifest, &damages);
-    for (auto at = segments.begin(); at != segments.end(); ++at) {
-      const InspectedSegment& segment = at->second.found;
+    const Chain chain = ChainOf(segments);
+    if (manifest.ok()) CheckEnds(directory, chain, *manifest, &damages);
+    for (size_t i = 0; i < chain.size(); ++i) {
+      const InspectedSegment& segment = chain[i]->found;
       const LogPosition next{std::max(segment.last_position.value + 1, segment.first_position.value)};
-      const auto successor = std::next(at);
       std::string problem;
-      if (successor == segments.end()) {
+      if (i + 1 == chain.size()) {
         if (segment.damaged) problem = segment.end_reason + " (F31)";
       } else {
-        const LogPosition begins = successor->second.found.first_position;
+        const LogPosition begins = chain[i + 1]->found.first_position;
         if (begins <= from) continue;
         if (next < begins) {
           problem = "position " + std::to_string(next.value) +
@@ -248,7 +265,7 @@ class Scrubber {
         }
       }
       if (problem.empty()) continue;
-      const std::string place = at->second.path + ", offset " + std::to_string(segment.end_offset);
+      const std::string place = chain[i]->path + ", offset " + std::to_string(segment.end_offset);
       damages.emplace(place, place + ": " + problem);
     }
     co_return damages;

@@ -42,6 +42,7 @@ void DescribeHeader(const SealedHeader& sealed, InspectedSegment* out) {
   out->previous_segment = header.previous_segment;
   AddFlag(header.flags, kSegmentContinues, "continues", &out->flags);
   AddFlag(header.flags, kSegmentAwaitsEffect, "awaits-effect", &out->flags);
+  out->in_effect = !header.awaits_effect();
 }
 
 void DescribeEnd(const FramesBeyond& beyond, LogPosition next, InspectedSegment* out) {
@@ -86,6 +87,7 @@ Task<Result<InspectedSegment>> InspectSegment(FileSystem& files, std::string pat
     if (!found.ok() && found.code() != Code::kCorruption) co_return found.status();
     if (!found.ok() || !found.value()) break;
     if (each_frame) each_frame(Describe(offset, frame, /*in_chain=*/true));
+    out.in_effect = out.in_effect || frame.header.takes_effect();
     out.frames++;
     out.records_ended += frame.header.next_position().value - frame.header.first_position.value;
     out.durable_position = std::max(out.durable_position, frame.header.durable_position);
@@ -100,6 +102,7 @@ Task<Result<InspectedSegment>> InspectSegment(FileSystem& files, std::string pat
   };
   PARTITA_CO_ASSIGN(const FramesBeyond beyond, co_await reader.ScanBeyond(std::move(visit)));
   DescribeEnd(beyond, next, &out);
+  out.in_effect = out.in_effect || out.damaged;  // What proves the damage was written once it was.
   co_return out;
 }
 

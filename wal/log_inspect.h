@@ -39,6 +39,8 @@ struct InspectedSegment {
   Version version_ceiling;
   SegmentId previous_segment;
   std::vector<std::string> flags;  // "continues", "awaits-effect".
+  // False: it was to take over records and never did, so what it holds is void (segment_format.h).
+  bool in_effect = false;
 
   uint64_t frames = 0;
   uint64_t frames_beyond = 0;  // Valid ones behind the first bad place.
