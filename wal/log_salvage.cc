@@ -150,7 +150,8 @@ class LogSalvager {
   }
 
   // From the newest segment in effect back along the names of predecessors; where that name is lost or names
-  // nothing, the next older segment stands in, and positions tell whether it fits.
+  // nothing, the next older segment stands in, and positions tell whether it fits. What is in front of one
+  // that stands in recovery does not read either: it counts only as far as it is whole.
   Task<Status> FindChain() {
     auto at = segments_.end();
     for (auto i = segments_.begin(); i != segments_.end(); ++i) {
@@ -162,14 +163,12 @@ class LogSalvager {
       const SegmentId previous = segment.header().previous_segment;
       if (segment.has_header && previous.value == 0) break;  // The first of the log.
       auto older = segment.has_header ? segments_.find(previous) : segments_.end();
-      if (older == segments_.end() && at != segments_.begin()) {
-        older = std::prev(at);
-        bool fits = from_.value > 0;  // Else the walk is to find out.
-        if (!fits) {
-          PARTITA_CO_ASSIGN(fits, co_await ReachesTo(older->second, segment.header()));
-        }
+      const bool stands_in = older == segments_.end() && at != segments_.begin();
+      if (stands_in) older = std::prev(at);
+      if (from_.value == 0 && (stands_in || any_stands_in_) && older != segments_.end()) {
+        PARTITA_CO_ASSIGN(const bool fits, co_await ReachesTo(older->second, segment.header()));
         if (!fits) older = segments_.end();
-        any_stands_in_ = any_stands_in_ || (fits && from_.value == 0);
+        any_stands_in_ = any_stands_in_ || fits;
       }
       if (older == segments_.end() && from_.value == 0) NoteMidway(segment);
       if (older != segments_.end() && older->first >= at->first) break;
@@ -179,14 +178,14 @@ class LogSalvager {
     co_return Status();
   }
 
-  // Whether the segment ends where `next` begins.
+  // Whether the segment holds all up to where `next` begins.
   Task<Result<bool>> ReachesTo(const Segment& segment, const SegmentHeader& next) {
     SegmentReader reader(*segment.file, segment.sealed);
     LogPosition reached = segment.header().first_position;
     bool continued = segment.header().continues();
     ParsedFrame frame;
     while (reached <= next.first_position) {
-      if (reached == next.first_position && continued == next.continues()) co_return true;
+      if (reached == next.first_position && (continued || !next.continues())) co_return true;
       const Result<bool> found = co_await NextAgain(&reader, &frame);
       if (!found.ok() && !IsDamage(found.status())) co_return found.status();
       if (!found.ok() || !*found) break;
@@ -379,6 +378,15 @@ class LogSalvager {
   SalvagedLog out_;
 };
 
+void NoteStranded(const LogRecovery& recovery, const LocalLogOptions& options, SalvagedLog* found) {
+  if (recovery.records_stranded == 0) return;
+  found->lost = true;
+  found->lost_to = recovery.stranded_to;
+  found->damages.push_back(options.directory + "/tail: position " + std::to_string(recovery.last.value + 1) +
+                           " is nowhere, though " + std::to_string(recovery.records_stranded) +
+                           " records behind it are there: power was lost, or the tail is damaged (F80)");
+}
+
 // As recovery reads it. The first of the results says what recovery said.
 Task<Result<LogRecovery>> ReadAsRecovery(FileSystem& files, Clock& clock, const LocalLogOptions& options,
                                          LogPosition from, LogReplaySink sink) {
@@ -405,17 +413,19 @@ Task<Result<SalvagedLog>> SalvageLog(FileSystem& files, Clock& clock, LocalLogOp
   if (!sound.ok() || looker.any_stands_in()) {
     LogSalvager salvager(files, options, from, std::move(sink));
     PARTITA_CO_ASSIGN(found, co_await salvager.Run());
-    if (!sound.ok()) found.damages.push_back(sound.status().ToString());
+    if (!sound.ok()) {
+      found.damages.push_back(sound.status().ToString());
+    } else {
+      NoteStranded(*sound, options, &found);
+    }
+    if (found.lost && found.damages.empty()) {
+      found.damages.push_back(options.directory + ": what follows position " +
+                              std::to_string(found.last.value) + " cannot be read (F80)");
+    }
     co_return found;
   }
   found.version_max = std::max(found.version_max, sound->version_max);
-  if (sound->records_stranded > 0) {
-    found.lost = true;
-    found.lost_to = sound->stranded_to;
-    found.damages.push_back(options.directory + "/tail: position " + std::to_string(sound->last.value + 1) +
-                            " is nowhere, though " + std::to_string(sound->records_stranded) +
-                            " records behind it are there: power was lost, or the tail is damaged (F80)");
-  }
+  NoteStranded(*sound, options, &found);
   LogReplaySink note = [&found, &sink](const LogRecord& record) {
     Status taken = sink(record);
     if (!taken.ok()) return taken;

@@ -18,7 +18,8 @@ namespace partita {
 //  3. Damage that lies wholly in front of `from` loses nothing: the walk goes on at a later frame that
 //     begins at or before `from`. A segment whose header is bad but whose first frame is good says in that
 //     frame what the header said. Where a segment is missing, the next older one stands in; when `from` is 0
-//     only one that reaches to where its successor begins, for what lies further back is of no dense log.
+//     only one that reaches to where its successor begins, for what lies further back is of no dense log; so
+//     must each in front of it.
 //  4. What follows the prefix is not delivered, only looked at: for the versions in it, above which the
 //     clock must go on, and for how far the log is known to have reached. What any frame says was flushed
 //     behind the prefix is lost, however well the prefix ends.
@@ -32,7 +33,7 @@ struct SalvagedLog {
   Version version_max;           // Of anything in the log, leased ceilings and what is lost included (F18).
   Incarnation incarnation_max;   // Of segments.
   Incarnation tail_incarnation;  // 0: the tail has no records.
-  std::vector<std::string> damages;  // File, offset, rule; empty: sound.
+  std::vector<std::string> damages;  // File, offset, rule; empty: sound, and nothing is lost.
   // Records at or above `from` are missing behind `last`, or may be.
   bool lost = false;
   LogPosition lost_to;  // The log is known to have reached it; 0: not known.

@@ -14,10 +14,14 @@ namespace {
 
 constexpr size_t kCopiedBytes = 10u << 10;  // A frame holds one.
 
-SalvagedLog Salvage(SimDisk& disk, std::vector<std::string>* payloads) {
+// `refused`: a record that cannot be read although its frame is sound.
+SalvagedLog Salvage(SimDisk& disk, std::vector<std::string>* payloads, uint64_t from = 1,
+                    uint64_t refused = 0) {
   SimRuntime runtime({.seed = 1}, disk);
   auto salvaged = RunBlocking(SalvageLog(runtime.files(), runtime.clock(), LogProcess::Options(),
-                                         LogPosition{1}, [payloads](const LogRecord& record) {
+                                         LogPosition{from}, [=](const LogRecord& record) {
+                                           if (record.position.value == refused)
+                                             return Status::Corruption("it cannot be read");
                                            payloads->emplace_back(record.payload);
                                            return Status();
                                          }));
@@ -175,6 +179,101 @@ TEST(LogSalvageTest, ACutSegmentMayHaveTakenEffect) {
   const SalvagedLog salvaged = Salvage(disk, &kept);
   EXPECT_TRUE(salvaged.lost);
   EXPECT_EQ(kept.size(), 3u);
+}
+
+// Lives that write to their first and to their last segment alone; the last one trims what is in front of it,
+// and removes the newest of that.
+constexpr uint64_t kLives = 6, kFlushedTo = 3, kWrittenTo = 6;
+
+std::vector<std::string> PayloadsOf(uint64_t first, uint64_t last) {
+  std::vector<std::string> payloads;
+  for (uint64_t p = first; p <= last; ++p) payloads.push_back(PayloadFor(p, 1, kCopiedBytes));
+  return payloads;
+}
+
+void LiveWithSpares(SimDisk& disk, uint64_t in_tail = 0) {
+  for (uint32_t life = 1; life <= kLives; ++life) {
+    LogProcess process(disk, LogProcess::Options(life));
+    process.Recover();
+    if (life == kLives) ASSERT_TRUE(process.Trim(kFlushedTo + 1).ok());
+    uint64_t first = life == 1 ? 1 : kFlushedTo + 1;
+    const uint64_t last = life == 1 ? kFlushedTo : life == kLives ? kWrittenTo : 0;
+    for (; first <= last; ++first) ASSERT_TRUE(process.AppendAndFlush(first, PayloadsOf(first, first)).ok());
+    for (uint64_t i = 1; i <= in_tail && life == kLives; ++i) {
+      ASSERT_TRUE(process.AppendTail(kWrittenTo + i, {PayloadFor(kWrittenTo + i, 1, 200)}).ok());
+    }
+  }
+}
+
+// Where nobody says from where on the log counts. Recovery reads the last segment alone, as the one it names
+// is gone.
+TEST(LogSalvageTest, DamageInASpareThatStandsInCostsNothingOfTheLog) {
+  SimDisk disk(36);
+  LiveWithSpares(disk);
+  std::vector<std::string> kept;
+  const SalvagedLog whole = Salvage(disk, &kept, /*from=*/0);
+  EXPECT_FALSE(whole.lost);
+  EXPECT_TRUE(kept == PayloadsOf(1, kWrittenTo)) << kept.size();
+
+  std::string path;
+  const InspectedFrame rotten = FrameAtPosition(disk, kFlushedTo - 1, &path);
+  disk.FlipBit(path, rotten.offset + kCopiedBytes / 2, 1);
+  kept.clear();
+  const SalvagedLog salvaged = Salvage(disk, &kept, /*from=*/0);
+  EXPECT_FALSE(salvaged.lost);
+  EXPECT_TRUE(salvaged.damages.empty());
+  EXPECT_FALSE(salvaged.begins_midway.empty());
+  EXPECT_TRUE(kept == PayloadsOf(kFlushedTo + 1, kWrittenTo)) << kept.size();
+}
+
+// Its last record had not got to its end, and was written again behind the segment that is gone.
+TEST(LogSalvageTest, ASpareThatEndsInATornRecordStandsIn) {
+  SimDisk disk(39);
+  {
+    LogProcess process(disk, LogProcess::Options());
+    process.Recover();
+    const std::string torn = PayloadFor(2, 1, 3 * kCopiedBytes);
+    ASSERT_TRUE(process.AppendAndFlush(1, {PayloadsOf(1, 1)[0], torn}).ok());
+  }
+  std::string path;
+  const InspectedFrame goes_on = FrameAtPosition(disk, 2, &path);  // It begins in the frame before.
+  disk.FlipBit(path, goes_on.offset + 200, 1);
+  std::string second;
+  for (uint32_t life = 2; life <= 3; ++life) {
+    LogProcess process(disk, LogProcess::Options(life));
+    ASSERT_EQ(process.Recover().payloads, PayloadsOf(1, 1));
+    if (life == 2) second = disk.ListFiles(kTestDirectory + "/0").back();
+    if (life == 3) ASSERT_TRUE(process.AppendAndFlush(2, PayloadsOf(2, 3)).ok());
+  }
+  ASSERT_TRUE(disk.RemoveFile(second));
+  std::vector<std::string> kept;
+  const SalvagedLog salvaged = Salvage(disk, &kept, /*from=*/0);
+  EXPECT_FALSE(salvaged.lost);
+  EXPECT_TRUE(salvaged.begins_midway.empty());
+  EXPECT_TRUE(kept == PayloadsOf(1, 3)) << kept.size();
+}
+
+// covers: F80
+TEST(LogSalvageTest, WhatIsLostBehindSparesThatStandInIsSaid) {
+  SimDisk disk(37);
+  LiveWithSpares(disk, /*in_tail=*/8);
+  disk.FlipBit(kTestDirectory + "/tail", 2 * 240 + 60, 2);  // The third record.
+  std::vector<std::string> kept;
+  const SalvagedLog stranded = Salvage(disk, &kept, /*from=*/0);
+  EXPECT_EQ(stranded.damages.size(), 1u);
+  EXPECT_TRUE(stranded.lost);
+  EXPECT_EQ(stranded.lost_to, LogPosition{kWrittenTo + 8});
+  EXPECT_EQ(kept.size(), kWrittenTo + 2);
+}
+
+TEST(LogSalvageTest, ARecordThatCannotBeReadBehindSparesThatStandInIsSaid) {
+  SimDisk disk(38);
+  LiveWithSpares(disk);
+  std::vector<std::string> kept;
+  const SalvagedLog salvaged = Salvage(disk, &kept, /*from=*/0, /*refused=*/kWrittenTo);
+  EXPECT_EQ(salvaged.damages.size(), 1u);
+  EXPECT_TRUE(salvaged.lost);
+  EXPECT_EQ(kept.size(), kWrittenTo - 1);
 }
 
 }  // namespace
