@@ -159,15 +159,12 @@ class Repair {
 
   Task<Status> KeepOldBytes() {
     PARTITA_CO_TRY(co_await MakeSideDirectory());
-    const Catalog& old = found().catalog;
-    std::vector<std::string> meta = {kCatalogKey};
     for (const RepairFindings::Shard& shard : found().shards) {
-      meta.push_back(ManifestKey(old.layout, shard.id));
-      PARTITA_CO_TRY(co_await KeepDirectory(LogDirectory(old.layout, shard.id)));
+      PARTITA_CO_TRY(co_await KeepDirectory(LogDirectory(found().catalog.layout, shard.id)));
     }
     PARTITA_CO_TRY(co_await KeepOtherLogs());
     PARTITA_CO_TRY(co_await MakeIn(kMetaDirectory));
-    for (const std::string& key : meta) {
+    for (const std::string& key : survey_.meta_keys()) {
       PARTITA_CO_TRY(co_await Keep(std::string(kMetaDirectory) + "/" + key));
     }
     if (SiteIsOn("repair.kept_meta.dirflush")) {

@@ -81,6 +81,8 @@ class RepairSurvey {
   TaskPacer& pacer() { return pacer_; }
   ObjectStore& objects() { return *objects_; }
   FileSystem& files() { return files_; }
+  // What meta/ holds: the catalog, and manifests of every layout.
+  const std::set<std::string>& meta_keys() const { return meta_keys_; }
   LocalLogOptions LogOptionsOf(const RepairFindings::Shard& shard) const;
 
  private:
