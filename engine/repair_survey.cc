@@ -37,12 +37,18 @@ class NoObjects final : public ObjectStore {
 // Layouts whose logs are looked for by name; each change of the number of shards, and each repair, makes one.
 constexpr uint32_t kLayoutsTried = 1u << 10;
 
-// 0: there are no logs. Of a layout that was left behind the directories stay, without a file.
-Task<Result<uint32_t>> OldestLayoutOfLogs(FileSystem& files) {
-  for (uint32_t layout = 1; layout <= kLayoutsTried; ++layout) {
-    const Result<std::vector<DirectoryEntry>> logs = co_await files.List(LogDirectory(layout, ShardId(0)));
-    if (!logs.ok() && logs.code() != Code::kNotFound) co_return logs.status();
-    if (logs.ok() && !logs->empty()) co_return layout;
+// Of a layout that was left behind the directory stays, without a file.
+Task<Result<bool>> HasLog(FileSystem& files, uint32_t layout, ShardId shard) {
+  const Result<std::vector<DirectoryEntry>> log = co_await files.List(LogDirectory(layout, shard));
+  if (!log.ok() && log.code() != Code::kNotFound) co_return log.status();
+  co_return log.ok() && !log->empty();
+}
+
+// 0: there are no logs.
+Task<Result<uint32_t>> NewestLayoutOfLogs(FileSystem& files) {
+  for (uint32_t layout = kLayoutsTried; layout > 0; --layout) {
+    PARTITA_CO_ASSIGN(const bool found, co_await HasLog(files, layout, ShardId(0)));
+    if (found) co_return layout;
   }
   co_return 0;
 }
@@ -61,7 +67,7 @@ Task<Result<bool>> HoldsFilesOfAStore(FileSystem& files) {
       if (IsMetaKey(entry.name) || ParseObjectName(entry.name)) co_return true;
     }
   }
-  PARTITA_CO_ASSIGN(const uint32_t layout, co_await OldestLayoutOfLogs(files));
+  PARTITA_CO_ASSIGN(const uint32_t layout, co_await NewestLayoutOfLogs(files));
   co_return layout > 0;
 }
 
@@ -207,8 +213,9 @@ Task<Status> RepairSurvey::PassLayoutsOfLogs() {
   }
 }
 
-// Where two layouts are, a change between them was interrupted, and the older one is complete, as nothing is
-// written to the newer before the older is gone.
+// Where two layouts are, a change between them was interrupted, or what it left behind could not be removed.
+// A layout gets logs once the catalog names it, and writes only then; as long as the newer one has none, the
+// older one is complete.
 Task<Status> RepairSurvey::GuessLayout() {
   Catalog& catalog = found_.catalog;
   catalog.layout = 0;
@@ -216,10 +223,14 @@ Task<Status> RepairSurvey::GuessLayout() {
     const auto key = ParseManifestKey(name);
     if (key && (catalog.layout == 0 || key->layout < catalog.layout)) catalog.layout = key->layout;
   }
-  if (catalog.layout == 0) {
-    PARTITA_CO_ASSIGN(catalog.layout, co_await OldestLayoutOfLogs(files_));
+  PARTITA_CO_ASSIGN(const uint32_t of_logs, co_await NewestLayoutOfLogs(files_));
+  catalog.layout = std::max({catalog.layout, of_logs, 1u});
+  for (const std::string& name : meta_keys_) {  // Logs of shard 0 may be missing.
+    const auto key = ParseManifestKey(name);
+    if (!key || key->layout <= catalog.layout) continue;
+    PARTITA_CO_ASSIGN(const bool has_log, co_await HasLog(files_, key->layout, key->shard));
+    if (has_log) catalog.layout = key->layout;
   }
-  if (catalog.layout == 0) catalog.layout = 1;
   catalog.shard_count = 0;
   for (const std::string& name : meta_keys_) {
     const auto key = ParseManifestKey(name);

@@ -24,12 +24,12 @@ namespace partita {
 
 // What a damaged store still holds, and what is damaged; nothing is changed.
 //
-// Steps: 1. The catalog; a lost one is guessed from the names of manifests. 2. The manifests. 3. The logs, as
-// far as they go; with a lost catalog manifests count as lost where they and the logs contradict each other
-// (repair_reach.h), and where a manifest is lost, what shows that the log is not whole is looked for
-// (repair_doubts.cc). A manifest that is older than its log, as one of an older copy of the store, counts as
-// lost. 4. Every table file that a manifest names, whole; when a manifest is lost, all that lie
-// there. 5. A lost catalog's tables, from the keys that 3 and 4 have met.
+// Steps: 1. The catalog; a lost one is guessed from the names of manifests and logs. 2. The manifests. 3. The
+// logs, as far as they go; with a lost catalog manifests count as lost where they and the logs contradict
+// each other (repair_reach.h), and where a manifest is lost, what shows that the log is not whole is looked
+// for (repair_doubts.cc). A manifest that is older than its log, as one of an older copy of the store, counts
+// as lost. 4. Every table file that a manifest names, whole; when a manifest is lost, all that lie there.
+// 5. A lost catalog's tables, from the keys that 3 and 4 have met.
 struct RepairFindings {
   struct Shard {
     ShardId id;

@@ -33,6 +33,18 @@ class RepairLayoutsTest : public RepairTest {
     disk_->CrashProcess();
     ASSERT_TRUE(disk_->FileExists(last));
   }
+
+  // The old layout's files of this name stay, and rows are written to the new one.
+  void ChangeAndLeave(const std::string& left) {
+    SimRuntime runtime(NextChangedLife(), *disk_);
+    runtime.AddFault({.operations = SimOps(SimOp::kRemove), .path_prefix = left});
+    auto opened = runtime.RunToEnd(Store::Open(runtime, ChangedStore()));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    EXPECT_THAT((*opened)->open_report().leftovers_kept, testing::HasSubstr(left));
+    for (int i = 0; i < 60; ++i) WriteRow(runtime, **opened, 50'000 + i);
+    ASSERT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
+    ASSERT_FALSE(disk_->ListFiles(left).empty());
+  }
 };
 
 // The next opening removes them.
@@ -42,6 +54,34 @@ TEST_F(RepairLayoutsTest, ManifestsOfAnotherLayoutAreKept) {
   EXPECT_EQ(Repair().damages.size(), 1u);
   EXPECT_TRUE(disk_->ListFiles("meta/shard-2-").empty());
   EXPECT_EQ(kept_, rows_.size());
+}
+
+// As long as nothing was written to the new one.
+TEST_F(RepairLayoutsTest, WithoutCatalogTheLayoutBeforeAnInterruptedChangeCounts) {
+  InterruptChange();
+  ASSERT_TRUE(disk_->RemoveFile("meta/catalog"));
+  EXPECT_EQ(RepairWithoutCatalog().shards, kShards);
+  EXPECT_EQ(kept_, rows_.size());
+}
+
+// covers: F80
+TEST_F(RepairLayoutsTest, WithoutCatalogTheLayoutThatWasWrittenToCounts) {
+  const std::unique_ptr<SimDisk> filled = disk_->Clone();
+  const RowsByKey rows = rows_;
+  for (const std::string left : {"meta/shard-1-", "log-1-"}) {
+    for (const bool manifests_too : {false, true}) {
+      SCOPED_TRACE(testing::Message() << left << " " << manifests_too);
+      disk_ = filled->Clone();
+      rows_ = rows;
+      ChangeAndLeave(left);
+      ASSERT_TRUE(disk_->RemoveFile("meta/catalog"));
+      for (const std::string& path : disk_->ListFiles("meta/shard-2-")) {
+        if (manifests_too) ASSERT_TRUE(disk_->RemoveFile(path));
+      }
+      EXPECT_EQ(RepairWithoutCatalog().shards, kShardsAfter);
+      EXPECT_EQ(kept_, rows_.size());
+    }
+  }
 }
 
 }  // namespace
