@@ -488,6 +488,7 @@ class Shard {
   static constexpr uint64_t kNever = ~uint64_t{0};
   std::atomic<uint64_t> compacts_at_ns_{kNever};  // When it is looked at again by itself.
   std::atomic<uint32_t> compactions_failed_{0};   // Since the last that was installed.
+  std::atomic<uint32_t> calm_looks_{0};           // Since the last flush (LookAgain).
   std::atomic<bool> reclaims_soon_{false}, cleans_up_soon_{false}, frees_space_soon_{false},
       settles_soon_{false};
   std::atomic<bool> prepare_running_{false};

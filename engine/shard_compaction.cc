@@ -416,14 +416,17 @@ Task<void> Shard::FailInBackground(Shard* self, std::shared_ptr<CompactionWork> 
   co_return;
 }
 
+// A look goes over all ranges; what it waits for is that writers leave off.
 Task<void> Shard::LookAgain(Shard* self) {
   constexpr uint64_t kCalmNanos = 500'000'000;
+  constexpr uint32_t kCalmDoublingsMax = 4;
   if (self->closing_.load()) co_return;
   const uint64_t room = co_await self->RoomOnDisk();
   if (self->PickWork(room) != nullptr) {
     self->ScheduleCompaction();  // For a flush that saw a compaction running.
   } else if (self->PickWork(room, /*calm=*/true) != nullptr) {
-    self->CompactIn(kCalmNanos);  // Writers let level 0 become deeper than it shall stay.
+    // Writers let level 0 become deeper than it shall stay.
+    self->CompactIn(kCalmNanos << std::min(self->calm_looks_.fetch_add(1), kCalmDoublingsMax));
   }
 }
 

@@ -131,6 +131,7 @@ Task<Status> Shard::InstallFlushed() {
     for (const FileRef& file : next->files) bytes += file.info->file_size;
     bytes_flushed_.fetch_add(bytes, std::memory_order_relaxed);
     flush_rate_.Add(context_.runtime.clock().MonotonicNanos(), bytes);
+    calm_looks_.store(0);
     install.flushed_files = std::move(next->files);
     const Status installed = co_await InstallEdit(std::move(install));
     NoteFlush(installed, next->memtable.last);  // Before another is the oldest.
