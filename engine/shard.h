@@ -429,6 +429,8 @@ class Shard {
   // Has the log's next segment made in the background, so that no write waits for it (F57).
   void PrepareLogIfDue();
   static Task<void> PrepareLog(Shard* self);
+  void WatchLogSurplus();
+  static Task<void> ReturnLogSurplus(Shard* self);
   static Task<void> CleanUp(Shard* self);
   void ReclaimSoon();
   static Task<void> ReclaimLater(Shard* self);
@@ -492,6 +494,7 @@ class Shard {
   std::atomic<bool> reclaims_soon_{false}, cleans_up_soon_{false}, frees_space_soon_{false},
       settles_soon_{false};
   std::atomic<bool> prepare_running_{false};
+  std::atomic<bool> surplus_watched_{false};
   std::atomic<uint64_t> prepare_after_ns_{0};  // Not before, since it failed.
   std::atomic<bool> closing_{false};
   // From here on the log holds what a move brings along that is not made yet; kNoImport: nothing.

@@ -292,7 +292,10 @@ Task<Status> Shard::InstallEdit(Install install, AsyncMutex::Guard structure) {
   if (changes) co_await ChangeStructure(std::move(change));
   UpdateDebt(*views_.Pin());
   co_await RemoveObjects(std::move(dropped), install);
-  if (install.flushed != nullptr) co_await commit_log_->Trim(install.replay_from);
+  if (install.flushed != nullptr) {
+    co_await commit_log_->Trim(install.replay_from);
+    WatchLogSurplus();
+  }
   co_return Status();
 }
 
@@ -349,6 +352,29 @@ Task<void> Shard::PrepareLog(Shard* self) {
     self->prepare_after_ns_.store(self->context_.runtime.clock().MonotonicNanos() + kRetryNanosMax);
   }
   self->prepare_running_.store(false);
+}
+
+// What a log of small synchronous writes lets go of at one flush it needs again until the next. When it has
+// not gone on in another file for a minute it does not, nor may it have it while space is short.
+void Shard::WatchLogSurplus() {
+  if (!log_->has_surplus() || closing_.load() || surplus_watched_.exchange(true)) return;
+  tasks_.Spawn(context_.runtime.shard_executor(id_), ReturnLogSurplus(this));
+}
+
+Task<void> Shard::ReturnLogSurplus(Shard* self) {
+  constexpr uint64_t kPollNanos = 50'000'000, kUnusedNanos = 60'000'000'000;
+  Clock& clock = self->context_.runtime.clock();
+  uint64_t segment = 0, due_ns = 0;
+  while (self->log_->has_surplus() && !self->closing_.load()) {
+    const uint64_t newest = self->log_->newest_segment();
+    if (std::exchange(segment, newest) != newest) due_ns = clock.RecentNanos() + kUnusedNanos;
+    if (clock.RecentNanos() >= due_ns || self->context_.reserve.low()) {
+      self->NoteBackgroundError(co_await self->log_->RemoveSurplus());
+    }
+    co_await SleepFor(kPollNanos);
+  }
+  self->surplus_watched_.store(false);
+  self->WatchLogSurplus();  // For a flush that saw this running.
 }
 
 // ---- Close and reports.

@@ -227,8 +227,12 @@ Version LocalLogStore::durable_ceiling() const {
 
 Task<Status> LocalLogStore::Trim(LogPosition position) {
   if (state_ == State::kOpened || state_ == State::kClosed) co_return Status::Closed("the log is closed");
+  const size_t before = pool_->spares();
   Status status = co_await appender_->Trim(position);
-  if (status.ok()) status = co_await pool_->RemoveBeyond(options_.spare_segments_max);
+  const size_t spares = pool_->spares();
+  // One less each time, as it may take several to let go of what was needed at once.
+  keep_ = std::max<size_t>({options_.spare_segments_max, spares - std::min(before, spares), keep_ - 1});
+  if (status.ok()) status = co_await pool_->RemoveBeyond(static_cast<uint32_t>(keep_));
   Publish();
   co_return status;
 }
@@ -272,6 +276,12 @@ Task<Status> LocalLogStore::PrepareNext() {
   prepare_due_.store(false, std::memory_order_relaxed);
   co_return Status();
 }
+
+bool LocalLogStore::has_surplus() const {
+  return pool_ != nullptr && pool_->spares() > options_.spare_segments_max;
+}
+
+Task<Status> LocalLogStore::RemoveSurplus() { return pool_->RemoveBeyond(options_.spare_segments_max); }
 
 LocalLogStats LocalLogStore::stats() const {
   LocalLogStats stats = appender_->stats();

@@ -32,8 +32,9 @@ struct LocalLogOptions {
   uint64_t segment_size = 64u << 20;     // Bytes; a multiple of 4 KiB, at least 12 KiB.
   uint64_t tail_size = 8u << 20;         // Bytes, both halves; a multiple of 8 KiB.
   uint32_t frame_size_max = 256u << 10;  // Bytes; 4 KiB to kFrameSizeMax, a multiple of 4 KiB.
-  uint32_t spare_segments_max = 3;       // Recycled segments kept; further ones are removed.
-  bool must_exist = false;               // An absent log is then damage, not a new one (F69).
+  // Recycled segments kept; further ones, up to as many as a Trim of late let go of, until RemoveSurplus.
+  uint32_t spare_segments_max = 3;
+  bool must_exist = false;  // An absent log is then damage, not a new one (F69).
   // Recover reads and changes nothing (F64); afterwards writes are refused, Seal does nothing. The file
   // system need not allow more than reading. A log that is absent, where it need not exist, is empty.
   bool read_only = false;
@@ -60,7 +61,8 @@ struct LocalLogStats {
 //     current segment. A page that holds acknowledged records is never written again. Each frame
 //     chains to the one before and says up to where the log was known flushed (F32).
 //  2. A full segment is flushed before the next one's header is: so only the newest segment may
-//     end in a torn frame. The next segment is a recycled file, or one zero-written ahead (F57).
+//     end in a torn frame. The next segment is a recycled file, or one zero-written ahead (F57). A shard
+//     that lets go of many segments at once will need as many until it does so again: they are kept.
 //  3. The *tail* is a mapped file for level `process`: records copied there survive the process.
 //     Two halves, used in turn; one is used again once segments hold all its records flushed.
 //  4. After a failed write or flush the segment is *poisoned*: nothing touches it again (F20).
@@ -73,7 +75,7 @@ struct LocalLogStats {
 //
 // Threads: Recover, Append, Flush, AppendAndFlush, MoveToNewSegment, LeaseCeiling, Trim, Seal and
 // Close belong to the holder of the flush token; AppendTail to the holder of the tail token.
-// PrepareNext may run beside them on any thread. Atomics, all monotonic:
+// PrepareNext and RemoveSurplus may run beside them on any thread. Atomics, all monotonic:
 //   durable_end_      written under the flush token (release); read by AppendTail, to see which
 //                     half of the tail is free, and by anyone (acquire)
 //   kernel_end_       raised under either token (compare-and-swap, release); read by anyone
@@ -122,6 +124,8 @@ class LocalLogStore final : public LogStore {
   // Without it the append that needs a segment makes it. REQUIRES: ended before Close.
   Task<Status> PrepareNext() override;
   bool needs_prepare() const override { return prepare_due_.load(std::memory_order_relaxed); }
+  bool has_surplus() const override;
+  Task<Status> RemoveSurplus() override;
 
   // The error that poisoned the current segment, or ok. Flush token.
   const Status& poison() const { return poison_; }
@@ -151,6 +155,7 @@ class LocalLogStore final : public LogStore {
   enum class State : uint8_t { kOpened, kRunning, kSealed, kClosed };
   State state_ = State::kOpened;
   Status poison_;
+  size_t keep_ = 1;  // Spares that Trim leaves; under the flush token.
 
   std::atomic<uint64_t> durable_end_{0};
   std::atomic<uint64_t> kernel_end_{0};

@@ -103,6 +103,11 @@ class LogStore {
   // Makes one ready if none is, so that no commit has to. Beside everything else, on any thread.
   virtual Task<Status> PrepareNext() = 0;
 
+  // True when it keeps files that only its busiest times need. Any thread.
+  virtual bool has_surplus() const { return false; }
+  // Removes those. Beside everything else, on any thread.
+  virtual Task<Status> RemoveSurplus() { co_return Status(); }
+
   // Waits for I/O in flight and closes the files, without a seal. Must end before destruction.
   virtual Task<Status> Close() = 0;
 };

@@ -1,7 +1,10 @@
 #include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "engine/base/executor.h"
 #include "engine/base/user_key.h"
@@ -57,7 +60,8 @@ class Life {
     for (int i = 0; i < rows; ++i) ASSERT_NO_FATAL_FAILURE(Put(i, std::string(kValueBytes, 'v')));
   }
 
-  void Idle() { runtime_.Run(Sleep()); }
+  void Idle(uint64_t nanos = kIdleNanos) { runtime_.Run(Sleep(nanos)); }
+  void Flush() { ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok()); }
   uint64_t flushes() const { return store_->Statistics()[0].flushes; }
   const StoreOpenReport& report() const { return store_->open_report(); }
 
@@ -70,7 +74,7 @@ class Life {
   uint64_t live_bytes_max = 0;
 
  private:
-  static Task<void> Sleep() { co_await SleepFor(kIdleNanos); }
+  static Task<void> Sleep(uint64_t nanos) { co_await SleepFor(nanos); }
 
   SimRuntime runtime_;
   std::unique_ptr<Store> store_;
@@ -100,6 +104,31 @@ TEST(LogBoundsTest, AfterAnIdleMomentALostLastGroupIsNoTornTail) {
     EXPECT_EQ(next.status.code(), idle ? Code::kCorruption : Code::kOk) << next.status.ToString();
     if (idle) EXPECT_THAT(next.status.message(), HasSubstr("(F31)"));
   }
+}
+
+std::vector<std::string> LogFiles(const SimDisk& disk) {
+  std::vector<std::string> files = disk.ListFiles("log-1-0/");
+  std::erase_if(files, [](const std::string& path) { return !path.ends_with(".log"); });
+  return files;
+}
+
+// F57: each of these rows takes a page, so it is the log that fills a memtable: of eight segments. They are
+// used again, and given back when they are needed no more.
+TEST(LogBoundsTest, SmallSynchronousWritesHaveNoSegmentMadeAnew) {
+  SimDisk disk(9);
+  Life life(disk, 1);
+  ASSERT_TRUE(life.status.ok()) << life.status.ToString();
+  ASSERT_NO_FATAL_FAILURE(life.MakeTable());
+  for (int i = 0; i < 2000; ++i) ASSERT_NO_FATAL_FAILURE(life.Put(i, "v"));
+  EXPECT_GT(life.flushes(), 10u);
+  // Their names count them.
+  const std::vector<std::string> files = LogFiles(disk);
+  const std::string last = *std::max_element(files.begin(), files.end());
+  EXPECT_LT(std::stoi(last.substr(last.rfind('/') + 1)), 40) << last;  // Of some 130 that were used.
+  life.Flush();
+  EXPECT_GT(LogFiles(disk).size(), 5u);
+  life.Idle(90'000'000'000);
+  EXPECT_LE(LogFiles(disk).size(), 5u);
 }
 
 // F38: a hundred memtables were written; to replay are those that may wait for their flush, and the active

@@ -195,7 +195,10 @@ void LiveWithSpares(SimDisk& disk, uint64_t in_tail = 0) {
   for (uint32_t life = 1; life <= kLives; ++life) {
     LogProcess process(disk, LogProcess::Options(life));
     process.Recover();
-    if (life == kLives) ASSERT_TRUE(process.Trim(kFlushedTo + 1).ok());
+    if (life == kLives) {
+      ASSERT_TRUE(process.Trim(kFlushedTo + 1).ok());
+      ASSERT_TRUE(RunBlocking(process.log().RemoveSurplus()).ok());
+    }
     uint64_t first = life == 1 ? 1 : kFlushedTo + 1;
     const uint64_t last = life == 1 ? kFlushedTo : life == kLives ? kWrittenTo : 0;
     for (; first <= last; ++first) ASSERT_TRUE(process.AppendAndFlush(first, PayloadsOf(first, first)).ok());
