@@ -36,75 +36,90 @@ class SpinLock {
   std::atomic<bool> held_{false};
 };
 
-constexpr size_t kInlineKeySize = 32;
 constexpr uint32_t kCallsASweep = 1024;
 
 }  // namespace
+
+// A partition's key as slots hold it: itself where it has room there, else its hash under a secret, by which
+// nobody can make two partitions into one.
+class PartitionBuckets::Key {
+ public:
+  static constexpr size_t kRoom = 64 - sizeof(uint64_t) - sizeof(TokenBucket) - sizeof(uint8_t);
+
+  Key(std::string_view partition, const Hash128& secret) : bytes_(partition) {
+    if (partition.size() > kRoom) {
+      digest_ = KeyedHash(partition, secret);
+      bytes_ = {reinterpret_cast<const char*>(&digest_), sizeof digest_};
+      form_ = kIsHash;
+      hash_ = digest_.low;
+    } else {
+      form_ = static_cast<uint8_t>(partition.size());
+      hash_ = Hash64(partition);
+    }
+    hash_ |= 1;
+  }
+  Key(const Key&) = delete;
+  Key& operator=(const Key&) = delete;
+
+  // Never 0, which says that a slot is free.
+  uint64_t hash() const { return hash_; }
+  std::string_view bytes() const { return bytes_; }
+  // Their number, or that they are a hash.
+  uint8_t form() const { return form_; }
+
+ private:
+  static constexpr uint8_t kIsHash = 255;
+  static_assert(sizeof(Hash128) <= kRoom && kRoom < kIsHash);
+
+  Hash128 digest_;
+  uint64_t hash_ = 0;
+  std::string_view bytes_;
+  uint8_t form_ = 0;
+};
 
 // One bucket; one line of the cache. Free when `hash` is 0.
 struct alignas(64) PartitionBuckets::Slot {
   uint64_t hash = 0;
   TokenBucket bucket;
-  uint32_t key_size = 0;
-  union {
-    char inline_key[kInlineKeySize];
-    char* long_key;  // Owned.
-  };
-
-  Slot() {}
-  ~Slot() { Free(); }
-  Slot(const Slot&) = delete;
-  Slot& operator=(const Slot&) = delete;
+  uint8_t key_form = 0;
+  char key_bytes[Key::kRoom] = {};
 
   bool IsFree() const { return hash == 0; }
-  std::string_view key() const { return {key_size <= kInlineKeySize ? inline_key : long_key, key_size}; }
-  bool Is(uint64_t of_hash, std::string_view of_key) const { return hash == of_hash && key() == of_key; }
-
-  void Set(uint64_t new_hash, std::string_view new_key) {
-    char* memory = new_key.size() > kInlineKeySize ? new char[new_key.size()] : nullptr;
-    Free();  // Only now: a slot that became free would cut off those behind it.
-    if (memory != nullptr) long_key = memory;
-    std::memcpy(memory != nullptr ? memory : inline_key, new_key.data(), new_key.size());
-    key_size = static_cast<uint32_t>(new_key.size());
+  bool Is(const Key& key) const {
+    return hash == key.hash() && key_form == key.form() &&
+           std::memcmp(key_bytes, key.bytes().data(), key.bytes().size()) == 0;
+  }
+  void Set(const Key& key) {
+    hash = key.hash();
     bucket = TokenBucket();
-    hash = new_hash;
-  }
-  // Leaves `from` free.
-  void MoveFrom(Slot* from) {
-    hash = std::exchange(from->hash, 0);
-    bucket = from->bucket;
-    key_size = from->key_size;
-    std::memcpy(inline_key, from->inline_key, kInlineKeySize);
-  }
-  void Free() {
-    if (hash != 0 && key_size > kInlineKeySize) delete[] long_key;
-    hash = 0;
+    key_form = key.form();
+    std::memcpy(key_bytes, key.bytes().data(), key.bytes().size());
   }
 };
 
 class alignas(64) PartitionBuckets::Stripe {
  public:
   // The bucket of the key, or null when it is full and so not remembered.
-  Slot* Find(uint64_t hash, std::string_view key) {
+  Slot* Find(const Key& key) {
     if (slots_ == nullptr) return nullptr;
-    for (size_t i = hash & mask_; !slots_[i].IsFree(); i = (i + 1) & mask_) {
-      if (slots_[i].Is(hash, key)) return &slots_[i];
+    for (size_t i = key.hash() & mask_; !slots_[i].IsFree(); i = (i + 1) & mask_) {
+      if (slots_[i].Is(key)) return &slots_[i];
     }
     return nullptr;
   }
 
   // The bucket of the key, made if need be. Valid until the next call.
-  Slot& FindOrAdd(uint64_t hash, std::string_view key, BucketTime now) {
+  Slot& FindOrAdd(const Key& key, BucketTime now) {
     if (slots_ == nullptr || taken_ * 2 > mask_) Rebuild(now);
     Slot* full = nullptr;
-    size_t i = hash & mask_;
+    size_t i = key.hash() & mask_;
     for (; !slots_[i].IsFree(); i = (i + 1) & mask_) {
-      if (slots_[i].Is(hash, key)) return slots_[i];
+      if (slots_[i].Is(key)) return slots_[i];
       if (full == nullptr && slots_[i].bucket.IsFull(now)) full = &slots_[i];
     }
     const bool is_new = full == nullptr;
     if (is_new) full = &slots_[i];
-    full->Set(hash, key);
+    full->Set(key);
     if (is_new) ++taken_;
     return *full;
   }
@@ -172,6 +187,7 @@ class alignas(64) PartitionBuckets::Stripe {
 
 // Moves the buckets that are not full into a table of which they take a quarter at most.
 void PartitionBuckets::Stripe::Rebuild(BucketTime now) {
+  static_assert(sizeof(Slot) == 64);
   std::vector<BucketTime> debts;
   for (size_t i = 0; i < slots(); ++i) {
     if (!slots_[i].IsFree() && !slots_[i].bucket.IsFull(now)) debts.push_back(slots_[i].bucket.full_at);
@@ -192,34 +208,28 @@ void PartitionBuckets::Stripe::Rebuild(BucketTime now) {
     if (old[i].IsFree() || old[i].bucket.full_at <= forget_until) continue;
     size_t to = old[i].hash & mask_;
     while (!slots_[to].IsFree()) to = (to + 1) & mask_;
-    slots_[to].MoveFrom(&old[i]);
+    slots_[to] = old[i];
     ++taken_;
   }
   PARTITA_ASSERT(taken_ * 2 <= mask_);
 }
 
-PartitionBuckets::PartitionBuckets() : stripes_(std::make_unique<Stripe[]>(kStripes)) {}
+PartitionBuckets::PartitionBuckets()
+    : secret_(SecretHashKey()), stripes_(std::make_unique<Stripe[]>(kStripes)) {}
 PartitionBuckets::~PartitionBuckets() = default;
 
-namespace {
-
-// Never 0, which says that a slot is free.
-uint64_t HashOf(std::string_view partition) { return Hash64(partition) | 1; }
-
-}  // namespace
-
-PartitionBuckets::Stripe& PartitionBuckets::StripeOf(uint64_t hash) { return stripes_[hash >> 56]; }
+PartitionBuckets::Stripe& PartitionBuckets::StripeOf(const Key& key) { return stripes_[key.hash() >> 56]; }
 
 PartitionBuckets::Verdict PartitionBuckets::TryTake(std::string_view partition, const Charge& charge,
                                                     BucketTime now) {
-  const uint64_t hash = HashOf(partition);
-  Stripe& stripe = StripeOf(hash);
+  const Key key(partition, secret_);
+  Stripe& stripe = StripeOf(key);
   bool sweep = false;
   Verdict verdict = Verdict::kTaken;
   {
     std::lock_guard lock(stripe.lock);
     sweep = stripe.IsTimeToSweep();
-    TokenBucket& bucket = stripe.FindOrAdd(hash, partition, now).bucket;
+    TokenBucket& bucket = stripe.FindOrAdd(key, now).bucket;
     if (!bucket.Holds(charge.Least(charge.partition_token), now)) [[unlikely]] {
       verdict = Verdict::kPartitionRefuses;
     } else if (charge.account != nullptr && !stripe.TryTake(charge, now)) {
@@ -234,36 +244,36 @@ PartitionBuckets::Verdict PartitionBuckets::TryTake(std::string_view partition, 
 }
 
 void PartitionBuckets::Take(std::string_view partition, BucketTime cost, BucketTime now) {
-  const uint64_t hash = HashOf(partition);
-  Stripe& stripe = StripeOf(hash);
+  const Key key(partition, secret_);
+  Stripe& stripe = StripeOf(key);
   std::lock_guard lock(stripe.lock);
-  stripe.FindOrAdd(hash, partition, now).bucket.Take(cost, now);
+  stripe.FindOrAdd(key, now).bucket.Take(cost, now);
 }
 
 void PartitionBuckets::GiveBack(std::string_view partition, const Charge& charge) {
-  const uint64_t hash = HashOf(partition);
-  Stripe& stripe = StripeOf(hash);
+  const Key key(partition, secret_);
+  Stripe& stripe = StripeOf(key);
   std::lock_guard lock(stripe.lock);
-  Slot* slot = stripe.Find(hash, partition);
+  Slot* slot = stripe.Find(key);
   if (slot != nullptr) slot->bucket.GiveBack(charge.tokens * charge.partition_token);
   if (charge.account != nullptr) stripe.GiveBack(charge.account, charge.tokens * charge.account_token);
 }
 
 BucketTime PartitionBuckets::Promise(std::string_view partition, BucketTime token, BucketTime cost,
                                      BucketTime now) {
-  const uint64_t hash = HashOf(partition);
-  Stripe& stripe = StripeOf(hash);
+  const Key key(partition, secret_);
+  Stripe& stripe = StripeOf(key);
   std::lock_guard lock(stripe.lock);
-  Slot* slot = stripe.Find(hash, partition);
+  Slot* slot = stripe.Find(key);
   if (slot == nullptr || slot->bucket.Holds(token, now)) return 0;
   return slot->bucket.Promise(token, cost, now);
 }
 
 bool PartitionBuckets::Holds(std::string_view partition, BucketTime tokens, BucketTime now) {
-  const uint64_t hash = HashOf(partition);
-  Stripe& stripe = StripeOf(hash);
+  const Key key(partition, secret_);
+  Stripe& stripe = StripeOf(key);
   std::lock_guard lock(stripe.lock);
-  const Slot* slot = stripe.Find(hash, partition);
+  const Slot* slot = stripe.Find(key);
   return slot == nullptr || slot->bucket.Holds(tokens, now);
 }
 

@@ -5,16 +5,19 @@
 #include <memory>
 #include <string_view>
 
+#include "engine/base/keyed_hash.h"
 #include "engine/token_bucket.h"
 
 namespace partita {
 
-// The token buckets of all partitions that are in use, by their exact keys.
+// The token buckets of all partitions that are in use, by their keys: by the key itself where it is short,
+// else by a hash of 128 bits, which nobody can make two keys share.
 //
 // A bucket that is full is forgotten: with a rate of 2,000 a second a partition is remembered for half a
 // millisecond after each entity, and for as long as it owes. So memory follows what is active, not how many
 // partitions there are. Beyond kActiveMax active ones (a flood of new partitions under tiny rates) those
-// that owe least are forgotten.
+// that owe least are forgotten. All are of one size, so memory is at most 64 MiB, and 256 KiB for each stripe
+// that is being rebuilt.
 //
 // Thread-safe. The buckets are dealt to stripes by the hash of their key; a stripe is an open hash table
 // under a spin lock, which is held for some 10 ns, and for some 10 us now and then when the table is rebuilt.
@@ -61,12 +64,14 @@ class PartitionBuckets {
   size_t slots();
 
  private:
+  class Key;
   struct Slot;
   class Stripe;
 
-  Stripe& StripeOf(uint64_t hash);
+  Stripe& StripeOf(const Key& key);
   void SweepNext(BucketTime now);
 
+  const Hash128 secret_;
   std::unique_ptr<Stripe[]> stripes_;
   std::atomic<size_t> sweep_next_{0};
 };

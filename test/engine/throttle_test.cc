@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <cmath>
 #include <thread>
@@ -251,6 +252,30 @@ TEST(PartitionBucketsTest, EachPartitionHasItsOwnWhateverTheLengthOfItsKey) {
     EXPECT_FALSE(buckets.Holds(key, 1, now)) << size;
     EXPECT_TRUE(buckets.Holds(key + "x", 1, now)) << size;
   }
+}
+
+// Of all partitions that are active, as many as those with short keys.
+TEST(PartitionBucketsTest, LongKeysTakeNoMemoryOfTheirOwn) {
+  constexpr int kKeys = 10'000;
+  const BucketTime now = 100 * kBucketSecond;
+  const auto key = [](int i) { return std::string(4'096, 'k') + std::to_string(i); };
+  PartitionBuckets buckets;
+  const size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < kKeys; ++i) {
+    EXPECT_EQ(buckets.TryTake(key(i), {.tokens = 1, .partition_token = kBurst}, now),
+              PartitionBuckets::Verdict::kTaken);
+  }
+  EXPECT_LE(mallinfo2().uordblks - before, buckets.slots() * 64 + (64 << 10));
+  EXPECT_LE(buckets.slots(), size_t{kKeys} * 8);
+  EXPECT_EQ(buckets.CountActive(now), size_t{kKeys});
+  for (int i = 0; i < kKeys; ++i) EXPECT_FALSE(buckets.Holds(key(i), kBurst, now)) << i;
+  EXPECT_TRUE(buckets.Holds(key(kKeys), kBurst, now));
+  // They are found to be given back to, and forgotten when they are full.
+  buckets.GiveBack(key(0), {.tokens = 1, .partition_token = kBurst});
+  EXPECT_TRUE(buckets.Holds(key(0), kBurst, now));
+  EXPECT_EQ(buckets.CountActive(now), size_t{kKeys} - 1);
+  EXPECT_EQ(buckets.CountActive(now + kBurst), 0u);
+  EXPECT_LE(buckets.slots(), PartitionBuckets::kStripes * PartitionBuckets::kSlotsMin);
 }
 
 class ThrottleThreadsTest : public ThrottleTest {};
