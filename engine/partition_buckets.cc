@@ -143,16 +143,19 @@ class alignas(64) PartitionBuckets::Stripe {
   // meet at its bucket.
   bool TryTake(const Charge& charge, BucketTime now) {
     SharedTokenBucket* account = charge.account;
-    const BucketTime cost = charge.tokens * charge.account_token;
-    const BucketTime least = charge.Least(charge.account_token);
-    if (owed_ + cost <= kGatheredMax && (owed_ == 0 || owed_to_ == account)) {
-      if (!account->Holds(owed_ + least, now)) return false;
+    const BucketTime token = charge.account_token;
+    const BucketTime cost = charge.tokens * token;
+    const BucketTime least = charge.Least(token);
+    const bool is_same = owed_to_ == account && owed_token_ == token;
+    if (owed_ + cost <= kGatheredMax && (owed_ == 0 || is_same)) {
+      if (!account->Holds(token, owed_ + least, now)) return false;
       owed_to_ = account;
+      owed_token_ = token;
       owed_ += cost;
       return true;
     }
-    if (owed_ > 0) owed_to_->Take(std::exchange(owed_, 0), now);
-    return account->TryTake(least, cost, now);
+    if (owed_ > 0) owed_to_->Take(owed_token_, std::exchange(owed_, 0), now);
+    return account->TryTake(token, least, cost, now);
   }
 
   void GiveBack(SharedTokenBucket* account, BucketTime cost) {
@@ -178,6 +181,7 @@ class alignas(64) PartitionBuckets::Stripe {
   static constexpr BucketTime kGatheredMax = kBucketSecond / 65'536;
 
   SharedTokenBucket* owed_to_ = nullptr;
+  BucketTime owed_token_ = 0;
   BucketTime owed_ = 0;
   size_t mask_ = 0;
   size_t taken_ = 0;  // Slots that are not free.
@@ -230,6 +234,7 @@ PartitionBuckets::Verdict PartitionBuckets::TryTake(std::string_view partition, 
     std::lock_guard lock(stripe.lock);
     sweep = stripe.IsTimeToSweep();
     TokenBucket& bucket = stripe.FindOrAdd(key, now).bucket;
+    bucket.GoBy(charge.partition_token, now);
     if (!bucket.Holds(charge.Least(charge.partition_token), now)) [[unlikely]] {
       verdict = Verdict::kPartitionRefuses;
     } else if (charge.account != nullptr && !stripe.TryTake(charge, now)) {
@@ -243,11 +248,13 @@ PartitionBuckets::Verdict PartitionBuckets::TryTake(std::string_view partition, 
   return verdict;
 }
 
-void PartitionBuckets::Take(std::string_view partition, BucketTime cost, BucketTime now) {
+void PartitionBuckets::Take(std::string_view partition, BucketTime token, BucketTime cost, BucketTime now) {
   const Key key(partition, secret_);
   Stripe& stripe = StripeOf(key);
   std::lock_guard lock(stripe.lock);
-  stripe.FindOrAdd(key, now).bucket.Take(cost, now);
+  TokenBucket& bucket = stripe.FindOrAdd(key, now).bucket;
+  bucket.GoBy(token, now);
+  bucket.Take(cost, now);
 }
 
 void PartitionBuckets::GiveBack(std::string_view partition, const Charge& charge) {
@@ -265,16 +272,19 @@ BucketTime PartitionBuckets::Promise(std::string_view partition, BucketTime toke
   Stripe& stripe = StripeOf(key);
   std::lock_guard lock(stripe.lock);
   Slot* slot = stripe.Find(key);
-  if (slot == nullptr || slot->bucket.Holds(token, now)) return 0;
-  return slot->bucket.Promise(token, cost, now);
+  if (slot == nullptr) return 0;
+  slot->bucket.GoBy(token, now);
+  return slot->bucket.Holds(token, now) ? 0 : slot->bucket.Promise(token, cost, now);
 }
 
-bool PartitionBuckets::Holds(std::string_view partition, BucketTime tokens, BucketTime now) {
+bool PartitionBuckets::Holds(std::string_view partition, BucketTime token, BucketTime now) {
   const Key key(partition, secret_);
   Stripe& stripe = StripeOf(key);
   std::lock_guard lock(stripe.lock);
-  const Slot* slot = stripe.Find(key);
-  return slot == nullptr || slot->bucket.Holds(tokens, now);
+  Slot* slot = stripe.Find(key);
+  if (slot == nullptr) return true;
+  slot->bucket.GoBy(token, now);
+  return slot->bucket.Holds(token, now);
 }
 
 // So that what was active once is forgotten though nobody comes back to its stripe.

@@ -50,13 +50,13 @@ class PartitionBuckets {
   enum class Verdict : uint8_t { kTaken, kPartitionRefuses, kAccountRefuses };
   // Takes from both buckets or from none.
   Verdict TryTake(std::string_view partition, const Charge& charge, BucketTime now);
-  // Takes also what is not there, which the bucket then owes.
-  void Take(std::string_view partition, BucketTime cost, BucketTime now);
+  // Takes also what is not there, which the bucket then owes. `token`: as Charge::partition_token.
+  void Take(std::string_view partition, BucketTime token, BucketTime cost, BucketTime now);
   // What TryTake took, or a part of it, comes back as if it had not been taken.
   void GiveBack(std::string_view partition, const Charge& charge);
   // The wait to tell somebody who is refused; 0 when it would be given by now.
   BucketTime Promise(std::string_view partition, BucketTime token, BucketTime cost, BucketTime now);
-  bool Holds(std::string_view partition, BucketTime tokens, BucketTime now);
+  bool Holds(std::string_view partition, BucketTime token, BucketTime now);
 
   // How many are not full; forgets the others. Takes some 10 us for each 1,000 of them.
   size_t CountActive(BucketTime now);

@@ -218,9 +218,10 @@ bool Throttle::TryTake(const Limits& limits, std::string_view partition, uint64_
   if (total.token == 0) [[likely]]
     return TryTakeOfTwo(limits, partition, tokens, now);
   const bool is_total_alone = limits.partition_token == 0 && limits.account_token == 0;
-  if (is_total_alone) return total.bucket->TryTake(total.token, tokens * total.token, now);
-  if (!total.bucket->Holds(total.token, now) || !TryTakeOfTwo(limits, partition, tokens, now)) return false;
-  if (total.bucket->TryTake(total.token, tokens * total.token, now)) return true;
+  if (is_total_alone) return total.bucket->TryTake(total.token, total.token, tokens * total.token, now);
+  if (!total.bucket->Holds(total.token, total.token, now) || !TryTakeOfTwo(limits, partition, tokens, now))
+    return false;
+  if (total.bucket->TryTake(total.token, total.token, tokens * total.token, now)) return true;
   GiveBackToTwo(limits, partition, tokens);
   return false;
 }
@@ -237,7 +238,8 @@ bool Throttle::TryTakeOfTwo(const Limits& limits, std::string_view partition, ui
   PartitionBuckets::Charge charge = ChargeOf(limits, tokens);
   charge.leave = leave;
   if (limits.partition_token == 0) {
-    return charge.account->TryTake(charge.Least(limits.account_token), tokens * limits.account_token, now);
+    const BucketTime token = limits.account_token;
+    return charge.account->TryTake(token, charge.Least(token), tokens * token, now);
   }
   return partitions_.TryTake(partition, charge, now) == PartitionBuckets::Verdict::kTaken;
 }
@@ -285,9 +287,15 @@ uint64_t Throttle::AdvanceOf(const Limits& limits, uint64_t tokens) {
 
 void Throttle::Owe(const Limits& limits, std::string_view partition, uint64_t tokens) {
   const BucketTime now = Now();
-  if (limits.partition_token != 0) partitions_.Take(partition, tokens * limits.partition_token, now);
-  if (limits.account_token != 0) limits.account->Take(tokens * limits.account_token, now);
-  if (limits.total.token != 0) limits.total.bucket->Take(tokens * limits.total.token, now);
+  if (const BucketTime token = limits.partition_token; token != 0) {
+    partitions_.Take(partition, token, tokens * token, now);
+  }
+  if (const BucketTime token = limits.account_token; token != 0) {
+    limits.account->Take(token, tokens * token, now);
+  }
+  if (const BucketTime token = limits.total.token; token != 0) {
+    limits.total.bucket->Take(token, tokens * token, now);
+  }
 }
 
 void Throttle::GiveBack(const Limits& limits, std::string_view partition, uint64_t tokens) {
@@ -299,8 +307,8 @@ Status Throttle::Check(const Limits& limits, std::string_view partition, uint64_
   const BucketTime now = Now();
   const bool gives =
       (limits.partition_token == 0 || partitions_.Holds(partition, limits.partition_token, now)) &&
-      (limits.account_token == 0 || limits.account->Holds(limits.account_token, now)) &&
-      (limits.total.token == 0 || limits.total.bucket->Holds(limits.total.token, now));
+      (limits.account_token == 0 || limits.account->Holds(limits.account_token, limits.account_token, now)) &&
+      (limits.total.token == 0 || limits.total.bucket->Holds(limits.total.token, limits.total.token, now));
   return gives ? Status() : Refuse(limits, partition, tokens);
 }
 

@@ -46,7 +46,8 @@ class Throttle {
   Throttle(Clock& clock, EntityCost cost, std::function<Catalog()> catalog);
   ~Throttle();
 
-  // In force at once, for calls that are not charged yet. What buckets owe stays. kInvalidArgument.
+  // In force at once, for calls that are not charged yet. What buckets owe stays, in tokens: it is paid as
+  // fast as they now flow in. kInvalidArgument.
   Status SetTargets(const ThroughputTargets& targets);
   ThroughputTargets targets() const;
   bool on() const { return on_.load(std::memory_order_relaxed); }

@@ -21,6 +21,10 @@ namespace partita {
 //    early competes.
 // 4. When promises reach further than kPromiseMax none is added: all are told the time behind them, and have
 //    the same chance then. So a flood of refused calls makes nobody wait for longer than that and one call.
+// 5. A bucket knows by which token it was charged last. When the next charge is by another, since its target
+//    was changed, it still owes as many tokens, each of which takes as long as the new one does; promises are
+//    void. What it holds stays the same part of a burst. (What flows in between the change and that charge
+//    does so at the old rate.)
 //
 // Why kBurst is two seconds: HTTP clients wait whole seconds (Retry-After). A bucket that holds less than
 // such a wait and its round trip would overflow meanwhile, and clients that obey would never reach the
@@ -46,6 +50,22 @@ static_assert(TokenTime(1) <= kBurst);
 struct TokenBucket {
   BucketTime full_at = 0;
   BucketTime promised_until = 0;
+  BucketTime token = 0;  // Of the last charge; 0: none yet.
+
+  // By another token, what full_at is then.
+  static BucketTime Converted(BucketTime full_at, BucketTime from, BucketTime to, BucketTime now) {
+    const BucketTime empty_at = now + kBurst;
+    if (from == 0 || full_at <= empty_at) return full_at;
+    return empty_at + static_cast<BucketTime>(static_cast<unsigned __int128>(full_at - empty_at) * to / from);
+  }
+  // To be called before all that follows.
+  void GoBy(BucketTime new_token, BucketTime now) {
+    if (token == new_token) [[likely]]
+      return;
+    full_at = Converted(full_at, token, new_token, now);
+    promised_until = 0;
+    token = new_token;
+  }
 
   static bool Holds(BucketTime full_at, BucketTime tokens, BucketTime now) {
     return std::max(full_at, now) + tokens <= now + kBurst;
@@ -65,11 +85,13 @@ struct TokenBucket {
   }
 };
 
-// The same for callers on many threads; lock-free.
+// The same for callers on many threads; lock-free. What is charged in the very moment in which another one
+// comes with another token may be counted by either.
 class SharedTokenBucket {
  public:
   // False, and nothing is taken, when it does not hold `least`.
-  bool TryTake(BucketTime least, BucketTime cost, BucketTime now) {
+  bool TryTake(BucketTime token, BucketTime least, BucketTime cost, BucketTime now) {
+    GoBy(token, now);
     BucketTime full_at = full_at_.load(std::memory_order_relaxed);
     while (TokenBucket::Holds(full_at, least, now)) {
       const BucketTime next = std::max(full_at, now) + cost;
@@ -77,19 +99,20 @@ class SharedTokenBucket {
     }
     return false;
   }
-  void Take(BucketTime cost, BucketTime now) {
-    BucketTime full_at = full_at_.load(std::memory_order_relaxed);
-    while (
-        !full_at_.compare_exchange_weak(full_at, std::max(full_at, now) + cost, std::memory_order_relaxed)) {
-    }
+  void Take(BucketTime token, BucketTime cost, BucketTime now) {
+    GoBy(token, now);
+    Change([=](BucketTime full_at) { return std::max(full_at, now) + cost; });
   }
-  // REQUIRES: it was taken.
-  void GiveBack(BucketTime cost) { full_at_.fetch_sub(cost, std::memory_order_relaxed); }
-  bool Holds(BucketTime tokens, BucketTime now) const {
-    return TokenBucket::Holds(full_at_.load(std::memory_order_relaxed), tokens, now);
+  void GiveBack(BucketTime cost) {
+    Change([=](BucketTime full_at) { return full_at - std::min(full_at, cost); });
+  }
+  bool Holds(BucketTime token, BucketTime least, BucketTime now) {
+    GoBy(token, now);
+    return TokenBucket::Holds(full_at_.load(std::memory_order_relaxed), least, now);
   }
   // As TokenBucket's; 0 when it holds a token by now.
   BucketTime Promise(BucketTime token, BucketTime cost, BucketTime now) {
+    GoBy(token, now);
     BucketTime promised_until = promised_until_.load(std::memory_order_relaxed);
     while (true) {
       TokenBucket bucket{full_at_.load(std::memory_order_relaxed), promised_until};
@@ -103,9 +126,24 @@ class SharedTokenBucket {
   }
 
  private:
+  void GoBy(BucketTime token, BucketTime now) {
+    if (token_.load(std::memory_order_relaxed) == token) [[likely]]
+      return;
+    const BucketTime from = token_.exchange(token, std::memory_order_relaxed);
+    Change([=](BucketTime full_at) { return TokenBucket::Converted(full_at, from, token, now); });
+    promised_until_.store(0, std::memory_order_relaxed);
+  }
+  template <typename NextOf>
+  void Change(NextOf next_of) {
+    BucketTime full_at = full_at_.load(std::memory_order_relaxed);
+    while (!full_at_.compare_exchange_weak(full_at, next_of(full_at), std::memory_order_relaxed)) {
+    }
+  }
+
   // Written by any thread; nothing else is ordered by them.
   std::atomic<BucketTime> full_at_{0};
   std::atomic<BucketTime> promised_until_{0};
+  std::atomic<BucketTime> token_{0};
 };
 
 }  // namespace partita

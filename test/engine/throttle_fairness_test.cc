@@ -159,7 +159,7 @@ TEST(SharedTokenBucketTest, PromisesAreThoseOfATokenBucket) {
   SharedTokenBucket shared;
   TokenBucket bucket;
   EXPECT_EQ(shared.Promise(kToken, kToken, kNow), 0u) << "it would give";
-  shared.Take(kBurst, kNow);
+  shared.Take(kToken, kBurst, kNow);
   bucket.Take(kBurst, kNow);
   for (const uint64_t tokens : {1, 100, 7, 2'000, 1, 1}) {
     EXPECT_EQ(shared.Promise(kToken, tokens * kToken, kNow), bucket.Promise(kToken, tokens * kToken, kNow));
@@ -180,7 +180,7 @@ TEST(PartitionBucketsGiveBackTest, WhatComesBackIsThereAgainInBothBuckets) {
       ASSERT_EQ(buckets.TryTake("p", charge, kNow), PartitionBuckets::Verdict::kTaken);
       buckets.GiveBack("p", charge);
       EXPECT_TRUE(buckets.Holds("p", kBurst, kNow));
-      EXPECT_TRUE(account.Holds(kBurst, kNow));
+      EXPECT_TRUE(account.Holds(token, kBurst, kNow));
     }
   }
   buckets.GiveBack("never seen", {.tokens = 1, .partition_token = 1});

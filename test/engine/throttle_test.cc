@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/scan_meter.h"
 #include "test/support/small_throttle.h"
 
 namespace partita {
@@ -198,6 +199,53 @@ TEST_F(ThrottleTest, TargetsChangeWhileRunningAndTablesMadeLaterAreLearnt) {
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(Write(later, "p").ok());
 }
 
+// Of a partition, an account, and a table taken together.
+TEST_F(ThrottleTest, WhatIsOwedIsPaidAtTheTargetThatIsInForce) {
+  const auto targets = [](int kind, uint64_t rate) {
+    if (kind == 0) return ThroughputTargets{.partition_rate = rate};
+    if (kind == 1) return ThroughputTargets{.account_rate = rate};
+    return ThroughputTargets{.rules = {{.table = "Orders", .total_rate = rate}}};
+  };
+  constexpr uint64_t kCost = 8'193;  // An entity of 8 MiB, and its keys.
+  constexpr size_t kSize = 8 << 20;
+  for (int kind = 0; kind < 3; ++kind) {
+    SCOPED_TRACE(kind);
+    // Owed at one a second, to pay at 2,000: limits that are gone meanwhile change nothing.
+    Set(targets(kind, 1));
+    ASSERT_TRUE(Write(orders_, "p", 1, kSize).ok());
+    for (int i = 0; i < 10; ++i) EXPECT_GE(Write(orders_, "p", 1, kSize).retry_after_us(), 8'000'000'000u);
+    Set(ThroughputTargets::Off());
+    Set(targets(kind, 2'000));
+    Status refused = Write(orders_, "p");
+    ASSERT_EQ(refused.code(), Code::kThrottled);
+    EXPECT_NEAR(static_cast<double>(refused.retry_after_us()), (kCost - 2 + 1) * 500.0, 2);
+    EXPECT_NEAR(Offer(orders_, "p", kNanosPerSecond / 10'000, 10), 20'000 - (kCost - 2), 2);
+    // And the other way: a burst is 4,000 of 2,000 a second.
+    clock_.now_ns += 10 * kNanosPerSecond;
+    ASSERT_TRUE(Write(orders_, "p", 1, kSize).ok());
+    Set(targets(kind, 1));
+    refused = Write(orders_, "p");
+    ASSERT_EQ(refused.code(), Code::kThrottled);
+    EXPECT_NEAR(static_cast<double>(refused.retry_after_us()), (kCost - 4'000 + 1) * 1e6, 2);
+    clock_.now_ns += 10'000 * kNanosPerSecond;
+  }
+}
+
+// A scan that began before charges the rest behind it by the target that was.
+TEST_F(ThrottleTest, WhatIsChargedByATargetThatWasIsOwedAtTheNewOne) {
+  Set({.partition_rate = 1, .account_rate = 1});
+  {
+    ScanMeter scan(throttle_, 64);
+    const std::string from = EncodeUserKey(orders_, "p", "");
+    ASSERT_TRUE(scan.Admit(from, from + "z", Direction::kForward).ok());
+    scan.Note(EncodeUserKey(orders_, "p", "row"), std::string(4 << 20, 'x'));
+    Set({.partition_rate = 2'000, .account_rate = 2'000});
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(Write(orders_, "p").code(), Code::kThrottled);
+    scan.Close();
+  }
+  EXPECT_NEAR(static_cast<double>(Write(orders_, "p").retry_after_us()), (4'097 - 2 + 1) * 500.0, 2);
+}
+
 TEST_F(ThrottleTest, BadTargetsAreRefusedAndNothingChanges) {
   Set({.partition_rate = 7});
   ThroughputTargets bad{.partition_rate = 100'000'000};
@@ -236,7 +284,8 @@ TEST(PartitionBucketsTest, AFloodUnderTinyRatesIsBounded) {
   PartitionBuckets buckets;
   const size_t now = 100 * kBucketSecond;
   for (int i = 0; i < 1'500'000; ++i) {
-    buckets.Take("flood " + std::to_string(i), kBucketSecond + static_cast<BucketTime>(i), now);
+    buckets.Take("flood " + std::to_string(i), kBucketSecond, kBucketSecond + static_cast<BucketTime>(i),
+                 now);
   }
   EXPECT_LE(buckets.slots(), PartitionBuckets::kStripes * PartitionBuckets::kSlotsMax);
   EXPECT_LE(buckets.CountActive(now), PartitionBuckets::kActiveMax);
@@ -246,7 +295,7 @@ TEST(PartitionBucketsTest, EachPartitionHasItsOwnWhateverTheLengthOfItsKey) {
   PartitionBuckets buckets;
   const size_t now = 100 * kBucketSecond;
   std::string key;
-  for (size_t size = 0; size < 100; ++size, key.push_back('k')) buckets.Take(key, kBurst, now);
+  for (size_t size = 0; size < 100; ++size, key.push_back('k')) buckets.Take(key, 1, kBurst, now);
   key.clear();
   for (size_t size = 0; size < 100; ++size, key.push_back('k')) {
     EXPECT_FALSE(buckets.Holds(key, 1, now)) << size;
