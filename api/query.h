@@ -71,7 +71,7 @@ class QueryRowSink {
 struct QueryPage {
   uint64_t rows = 0;                  // Given to the sink.
   uint64_t bytes = 0;                 // Of their keys and records.
-  uint64_t scanned = 0;               // Entries looked at: what throughput targets count (spec 17.1).
+  uint64_t scanned = 0;               // As QueryCost::scanned. Throughput targets count otherwise: ScanMeter.
   BlockCounts blocks;                 // Of table files, without those of single keys.
   uint64_t nanos = 0;                 // From the call to the end.
   std::optional<QueryPosition> next;  // Where to go on, with no match between; nothing: the end.
