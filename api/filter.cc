@@ -86,8 +86,6 @@ Filter Filter::Subtree(size_t root) const {
 
 // ---- Text.
 
-namespace {
-
 void AppendQuoted(std::string* out, std::string_view text) {
   out->push_back('\'');
   for (const char c : text) {
@@ -96,6 +94,8 @@ void AppendQuoted(std::string* out, std::string_view text) {
   }
   out->push_back('\'');
 }
+
+namespace {
 
 void AppendLiteral(std::string* out, const PropertyValue& value) {
   switch (value.type()) {

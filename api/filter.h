@@ -25,6 +25,9 @@ std::string_view ComparisonText(ComparisonOp op);
 // The operator that says the same with the sides exchanged: `5 lt s` is `s gt 5`.
 ComparisonOp TurnedRound(ComparisonOp op);
 
+// Appends a String as filters write it: between quotes, those in it doubled.
+void AppendQuoted(std::string* out, std::string_view text);
+
 enum class FilterNodeKind : uint8_t {
   kComparison,  // property op constant
   kProperty,    // A bare name: true for a Boolean property that is true.

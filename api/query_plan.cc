@@ -245,7 +245,11 @@ void AppendCut(const QueryPlan& plan, const PlanInterval& owned, QueryPlan* part
 
 namespace {
 
-std::string Quoted(std::string_view ordered) { return "'" + Utf8FromOrdered(ordered) + "'"; }
+std::string Quoted(std::string_view ordered) {
+  std::string text;
+  AppendQuoted(&text, Utf8FromOrdered(ordered));
+  return text;
+}
 
 std::string RowBounds(const PlanInterval& interval, std::string_view partition) {
   std::string text = "PartitionKey eq " + Quoted(partition.substr(0, partition.size() - 1));

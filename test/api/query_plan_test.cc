@@ -61,6 +61,14 @@ TEST(QueryPlanTest, BoundsAreExplainedAsConditions) {
               ElementsAre("PartitionKey eq 'a' and RowKey eq 'b'", "PartitionKey eq 'a' and RowKey eq 'c'"));
   EXPECT_THAT(Explained("PartitionKey ge 'a' and RowKey ge 'm'").bounds,
               ElementsAre("(PartitionKey, RowKey) ge ('a', 'm')"));
+  for (const char* filter : {
+           "PartitionKey eq 'o''neil'",
+           "PartitionKey eq 'a'' or RowKey eq ''b' and RowKey eq '''quoted'''",
+           "PartitionKey eq 'p' and RowKey gt '''b' and RowKey le 'c'''",
+           "PartitionKey gt '''a' and PartitionKey le 'd''e'",
+       }) {
+    EXPECT_THAT(Explained(filter).bounds, ElementsAre(filter));
+  }
   EXPECT_THAT(Explained("n eq 1").bounds, ElementsAre("all"));
   EXPECT_THAT(Explained("").bounds, ElementsAre("all"));
 }
