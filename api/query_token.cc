@@ -1,8 +1,5 @@
 #include "api/query_token.h"
 
-#include <algorithm>
-#include <charconv>
-
 #include "api/ascii.h"
 #include "api/names.h"
 #include "api/value_text.h"
@@ -57,17 +54,15 @@ Result<std::string> DecodeKeyToken(std::string_view text) {
   if (text.empty()) return std::string();
   std::string token(text);
   if (token.find('%') != token.npos && !Unescape(&token)) return Malformed();
-  if (!token.starts_with(kPrefix)) return Malformed();
-  const char* const end = token.data() + token.size();
-  size_t size = 0;
-  const auto [after, error] = std::from_chars(token.data() + kPrefix.size(), end, size);
-  if (error != std::errc() || after == end || *after != '!') return Malformed();
-  std::string base64(after + 1, end);
-  if (base64.size() != size || base64.find_first_of(kStandard) != base64.npos) return Malformed();
+  const size_t base64_at = token.rfind('!') + 1;
+  std::string base64 = token.substr(base64_at);
   Replace(&base64, kOurs, kStandard);
   Result<PropertyValue> value = ParseValueText(PropertyType::kBinary, base64);
   if (!value.ok() || !IsValidUtf8(value->if_binary()->bytes)) return Malformed();
-  return value->if_binary()->bytes;
+  std::string key = value->if_binary()->bytes;
+  // Base64 is read leniently above, and what stands before it not at all.
+  if (EncodeKeyToken(key) != token) return Malformed();
+  return key;
 }
 
 Result<std::optional<QueryPosition>> DecodePosition(std::optional<std::string_view> next_partition_key,

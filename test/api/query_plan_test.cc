@@ -267,6 +267,12 @@ TEST(QueryTokenTest, OtherTextIsRefused) {
         "1%zz8%21cDAwMQ--", "1!4!/w--", "1!4!_w--", "1!4!c***", "1!99999999999999999999!a"}) {
     EXPECT_EQ(DecodeKeyToken(text).code(), Code::kInvalidArgument) << text;
   }
+  // The key "p" in other words: blanks, bits that are left over, another length, another padding.
+  ASSERT_EQ(*DecodeKeyToken("1!4!cA--"), "p");
+  for (const char* text :
+       {"1!5!cA --", "1!5!c A--", "1!4!cB--", "1!04!cA--", "1!+4!cA--", "1!4!cA=-", "1!4!!cA--"}) {
+    EXPECT_EQ(DecodeKeyToken(text).code(), Code::kInvalidArgument) << text;
+  }
 }
 
 TEST(QueryTokenTest, PositionsComeFromBothTokens) {
