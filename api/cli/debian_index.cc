@@ -86,10 +86,10 @@ std::string DebianIndexCounts::ToString() const {
 DebianIndexReader::DebianIndexReader(std::unique_ptr<ByteSource> source, size_t record_bytes_max)
     : lines_(std::move(source), record_bytes_max), record_bytes_max_(record_bytes_max) {}
 
-void DebianIndexReader::Fail(std::string_view why) {
+void DebianIndexReader::Fail(std::string_view why, Violation violation) {
   if (!stanza_status_.ok()) return;
-  stanza_status_ = BrokenRule(Violation::kInvalidInput,
-                              "line " + std::to_string(lines_.line_number()) + ": " + std::string(why));
+  stanza_status_ =
+      BrokenRule(violation, "line " + std::to_string(lines_.line_number()) + ": " + std::string(why));
 }
 
 void DebianIndexReader::TakeLine(std::string_view text) {
@@ -106,6 +106,12 @@ void DebianIndexReader::TakeLine(std::string_view text) {
   }
   const size_t colon = text.find(':');
   if (colon == text.npos || colon == 0) return Fail("no field name and colon in " + QuotedForMessage(text));
+  // Each is a property at least. Here, since fields are many in a small stanza, and each name is held against
+  // all before it.
+  if (fields_.size() == kCustomPropertiesMax) {
+    return Fail("the stanza has more than " + std::to_string(kCustomPropertiesMax) + " fields",
+                Violation::kTooManyProperties);
+  }
   fields_.push_back({std::string(text.substr(0, colon)), std::string(Trim(text.substr(colon + 1)))});
 }
 

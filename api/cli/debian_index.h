@@ -10,6 +10,7 @@
 #include "api/cli/line_reader.h"
 #include "api/cli/record_reader.h"
 #include "api/entity.h"
+#include "api/names.h"
 
 namespace partita {
 
@@ -55,8 +56,9 @@ inline constexpr std::string_view kDebianNoSection = "none";
 // comes out under the same RowKey, so that with insert-or-replace the last one stays. For this the
 // reader remembers 24 bytes or so a stanza.
 //
-// Errors, one a stanza: a line without colon, a field twice, two names that become one, no Package or
-// Version, text that is not UTF-8, a stanza above the record limit, what ValidateEntity finds.
+// Errors, one a stanza: a line without colon, a field twice, two names that become one, more fields than
+// an entity has properties, no Package or Version, text that is not UTF-8, a stanza above the record limit,
+// what ValidateEntity finds.
 class DebianIndexReader : public RecordReader {
  public:
   explicit DebianIndexReader(std::unique_ptr<ByteSource> source, size_t record_bytes_max = kRecordBytesMax);
@@ -80,7 +82,7 @@ class DebianIndexReader : public RecordReader {
 
   StanzaEnd ReadStanza();
   void TakeLine(std::string_view text);
-  void Fail(std::string_view why);
+  void Fail(std::string_view why, Violation violation = Violation::kInvalidInput);
   Result<Entity> BuildEntity();
   Status AddField(Entity* entity, const Field& field);
   std::string UniqueRowKey(const std::string& partition_key, std::string row_key,

@@ -140,6 +140,25 @@ TEST(DebianIndexTest, EachBadStanzaIsToldAndTheStreamGoesOn) {
   EXPECT_EQ(reader.counts().entities, 1u);
 }
 
+// covers: F77
+TEST(DebianIndexTest, AStanzaOfManyFieldsIsRefusedBeforeTheyAreLookedAt) {
+  std::string fields;
+  for (size_t i = 0; i < kCustomPropertiesMax - 2; ++i) fields += "f" + std::to_string(i) + ":\n";
+  std::string more;
+  for (size_t i = 0; i < 20'000; ++i) more += "g" + std::to_string(i) + ":\n";
+  const std::string package = "Package: a\nVersion: 1\n";
+  const std::string input = package + fields + "\n" + package + fields + "f:\n\n" + package + more;
+  DebianIndexReader reader(std::make_unique<MemorySource>(input));
+  const std::vector<Result<Entity>> records = ReadAll(&reader);
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_TRUE(records[0].ok()) << records[0].status().ToString();
+  EXPECT_EQ(ViolationOf(records[1].status()), Violation::kTooManyProperties);
+  EXPECT_EQ(ViolationOf(records[2].status()), Violation::kTooManyProperties);
+  EXPECT_EQ(records[2].status().message(),
+            "stanza at line 508: line 760: the stanza has more than 252 fields");
+  EXPECT_EQ(reader.counts().fields, kCustomPropertiesMax);
+}
+
 TEST(DebianIndexTest, ResumingGivesTheSameRowKeys) {
   std::string input;
   for (int i = 0; i < 40; ++i) {
