@@ -108,10 +108,19 @@ std::string CsvColumns::HeaderLine() {
 
 void CsvRecordParser::Start() {
   fields_.clear();
+  has_too_many_fields_ = false;
   error_.clear();
   bytes_ = 0;
   position_ = Position::kFieldStart;
   StartField();
+}
+
+void CsvRecordParser::StartField() {
+  if (fields_.size() == kFieldsMax) {
+    has_too_many_fields_ = true;
+    fields_.clear();
+  }
+  fields_.emplace_back();
 }
 
 void CsvRecordParser::DropText() {
@@ -214,6 +223,10 @@ std::optional<Status> CsvRecords::Finish(CsvRecordParser::State state, bool too_
   if (too_large) {
     return InvalidRow(where + "the record has " + std::to_string(parser_.bytes()) + " bytes; allowed are " +
                       std::to_string(record_bytes_max_));
+  }
+  if (parser_.has_too_many_fields()) {
+    return InvalidRow(where + "the record has more than " + std::to_string(CsvRecordParser::kFieldsMax) +
+                      " fields");
   }
   return Status();
 }

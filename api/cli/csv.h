@@ -83,6 +83,10 @@ class CsvRecordParser {
     std::string text;
     bool quoted = false;
   };
+  // Of a record with more of them nothing is kept: so they take no more memory than one of the largest,
+  // however many a line of separators makes.
+  static constexpr size_t kFieldsMax = kRecordBytesMax / sizeof(Field);
+  bool has_too_many_fields() const { return has_too_many_fields_; }
   const std::vector<Field>& fields() const { return fields_; }
   const std::string& error() const { return error_; }
   // Bytes fed since Start.
@@ -93,12 +97,13 @@ class CsvRecordParser {
  private:
   // Between two characters of a record.
   enum class Position : uint8_t { kFieldStart, kPlain, kQuoted, kAfterQuote };
-  void StartField() { fields_.emplace_back(); }
+  void StartField();
   bool FeedPlain(char c, size_t column);
   bool FeedAfterQuote(char c, size_t column);
 
   const char separator_;
   std::vector<Field> fields_;
+  bool has_too_many_fields_ = false;
   std::string error_;
   size_t bytes_ = 0;
   Position position_ = Position::kFieldStart;
@@ -111,8 +116,8 @@ class CsvRecords {
                       char separator = ',');
 
   // The next record: ok, or what is wrong with it; nothing at the end. A record with a misplaced quote costs
-  // its line. One that is too large, or whose quote is never closed, is skipped to its end: what stands
-  // within quotes is never taken for a record. Blank lines are skipped.
+  // its line. One that is too large, or has too many fields, or whose quote is never closed, is skipped to
+  // its end: what stands within quotes is never taken for a record. Blank lines are skipped.
   std::optional<Status> Next();
 
   const std::vector<CsvRecordParser::Field>& fields() const { return parser_.fields(); }

@@ -104,6 +104,25 @@ TEST(CsvTest, NothingWithinQuotesIsEverARecord) {
   EXPECT_FALSE(reader->Next().has_value());
 }
 
+// covers: F77
+TEST(CsvTest, FieldsTakeNoMoreMemoryThanARecord) {
+  // Before and behind the quotes; as lines of a record, as one that is too large, and as a header.
+  const std::string separators(kRecordBytesMax / 2 - 100, ',');
+  const std::string record = separators + "\"\np,decoy,1\n\"" + separators + "\n";
+  const std::string input = "PartitionKey,RowKey,n\n" + record + separators + record + "p,after,9\n";
+  CsvRecords records(std::make_unique<MemorySource>(input));
+  ASSERT_TRUE(records.Next()->ok());
+  EXPECT_THAT(records.Next()->message(), HasSubstr("line 2: the record has more than "));
+  EXPECT_LE(records.fields().capacity() * sizeof(CsvRecordParser::Field), 2 * kRecordBytesMax);
+  EXPECT_THAT(records.Next()->message(), HasSubstr("line 5: the record has 12582"));
+  EXPECT_LE(records.fields().capacity() * sizeof(CsvRecordParser::Field), 2 * kRecordBytesMax);
+  ASSERT_TRUE(records.Next()->ok());
+  EXPECT_EQ(records.fields().size(), 3u);
+  EXPECT_FALSE(records.Next().has_value());
+  EXPECT_THAT(HeaderError("PartitionKey,RowKey" + separators + "\np,r\n"),
+              HasSubstr("header: line 1: the record has more than "));
+}
+
 TEST(CsvTest, ALongLineWithAStrayQuoteCostsOneRecord) {
   const std::string input = "PartitionKey,RowKey,n\np,r,a\"" + std::string(500, ',') + "\np,s,1\n";
   const auto reader = OpenCsv(input, 9, 100);
