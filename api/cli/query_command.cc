@@ -173,8 +173,9 @@ class QueryCommand {
       console_.out << text << "\n";
       const std::string label = "partita: " + LabelOf(value.of);
       if (value.passed_over > 0) {
+        const bool is_sum = value.of.kind == AggregateKind::kSum;
         console_.err << label << ": " << FormatCount(value.passed_over)
-                     << " values of other types were passed over\n";
+                     << (is_sum ? " values of other types" : " values that are NaN") << " were passed over\n";
       }
       if (!value.exact) console_.err << label << ": does not fit an Int64; this is the nearest Double\n";
     }

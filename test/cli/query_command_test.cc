@@ -148,6 +148,19 @@ TEST_F(QueryCommandTest, ExplainTellsPlanAndCostBesideTheAnswer) {
   EXPECT_EQ(plan.err, "");
 }
 
+TEST_F(QueryCommandTest, SaysWhichValuesWerePassedOver) {
+  const std::string nan =
+      R"({"PartitionKey":"p","RowKey":"nan","Half":"NaN","Half@odata.type":"Edm.Double"})";
+  ASSERT_EQ(Run({"import", Write("nan.jsonl", nan + "\n"), "--table", "Things"}).code, ExitCode::kOk);
+  const CommandOutcome outcome =
+      Run({"query", "Things", "--min", "Half", "--max", "Half", "--max", "Name", "--sum", "Name"});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+  EXPECT_EQ(outcome.err,
+            "partita: min(Half): 1 values that are NaN were passed over\n"
+            "partita: max(Half): 1 values that are NaN were passed over\n"
+            "partita: sum(Name): 150 values of other types were passed over\n");
+}
+
 TEST_F(QueryCommandTest, GivesSeveralValuesInOnePass) {
   const CommandOutcome outcome = Run({"query", "Things", "N ge 100", "--count", "--sum", "N", "--sum", "Half",
                                       "--min", "RowKey", "--max", "Name", "--sum", "Name"});
