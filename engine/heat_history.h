@@ -90,6 +90,7 @@ class HeatHistory : public LoadConsumer {
   uint64_t second_ = UINT64_MAX;  // The one that fills.
   uint64_t cut_second_ = 0;
   bool was_cut_ = false;
+  uint32_t early_cuts_ = 0;  // Before it was.
   std::array<Tier, 4> tiers_ = MakeTiers();
   // What the next axis is cut from: CPU time of partitions sampled in the last minute, by their hash. Of a
   // second's samples the first 1,024 count, and of the others each seventh for seven: 2,000 a second are
