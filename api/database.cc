@@ -217,6 +217,7 @@ Status Database::Close() {
 }
 
 Task<Status> WaitForCalls(Database::Impl* impl) {
+  impl->store->StopPacing();
   co_await impl->calls.Join();
   co_return Status();
 }

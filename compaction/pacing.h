@@ -37,8 +37,8 @@ inline constexpr uint64_t kDelayNanosPerKiB = 100 * 1024;
 // never merged down: to wait for that would be in vain.
 bool HoldsBusyFile(const LevelShape& shape);
 
-// How long `bytes` shall wait before they are admitted. The caller adds these waits up (one
-// admission after the other), so that they limit the rate of all writers together.
+// How long `bytes` shall wait before they are admitted. The caller has one wait behind the other
+// (engine/pacing_line.h), so that this limits the rate of all writers together.
 //
 //   ns per byte
 //    200 |                          /     pressure = debt / budget,

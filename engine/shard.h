@@ -227,11 +227,14 @@ class Shard {
   // beside it. What another's compaction found damaged is set aside and not due (F46).
   // By a thread of class `by`, which goes when `leave` (may be null) is true, after the job at hand.
   Task<Status> CompactAll(BackgroundClass by, const std::atomic<bool>* leave);
+  // Writes do not wait any more for what is behind, as the store is about to close.
+  void StopPacing() { pacer_.Stop(); }
   // Flushes the log, seals it, stops all jobs. Nothing else may run (F7), but for changes of ranges after
   // BeginClose: from there on what cannot be saved is not tried again, so that nobody waits for it.
   void BeginClose() {
     closing_.store(true);
     idle_gives_way_.store(true);
+    StopPacing();
   }
   Task<Status> Close();
 
@@ -274,6 +277,9 @@ class Shard {
   Task<Status> EmptyLog(Manifest* manifest, ReadView* view);
 
   // shard_write.cc
+  // How long a write sleeps before it looks again; 0: it is its turn.
+  uint64_t LookForTurn(const WriteRequest& request, Pacer::Turn* turn);
+  Task<void> AwaitTurn(const WriteRequest& request, Pacer::Turn turn, uint64_t nanos);
   Task<Status> Resolve(WriteBatch* batch);
   // After a verdict that is none yet; an error: it waits no longer.
   struct WriteWaits {
@@ -424,8 +430,8 @@ class Shard {
   static std::vector<FileMeta> FilesOf(const ReadView& view);
   // Under structure_mutex_, or while nothing else runs.
   Manifest BuildManifest(const ReadView& view, LogPosition replay_from) const;
-  // How long a write waits since the log's tail or the memtables' memory comes to its end.
-  uint64_t DelayAtWalls(DurabilityLevel level, uint64_t bytes);
+  // What the log's tail and the memtables' memory ask of a write as they come to their end.
+  Pacer::Walls WallsAhead(DurabilityLevel level) const;
   // Has the log's next segment made in the background, so that no write waits for it (F57).
   void PrepareLogIfDue();
   static Task<void> PrepareLog(Shard* self);

@@ -21,7 +21,7 @@ namespace {
 // Of the room for a merge that may use the reserve: 1.25 times its inputs fit.
 constexpr uint64_t kGrowthShare = 5;
 
-// From where on the walls slow a write (Shard::DelayAtWalls). Flushes that keep up leave a quarter of the
+// From where on the walls slow a write (Shard::WallsAhead). Flushes that keep up leave a quarter of the
 // memory free, as a memtable is a quarter of its shard's part (memory_budget.h) wherever it has some chunks.
 // Of the tail's half the log lets so much gather before it flushes (commit_log.cc).
 constexpr double kMemoryWallFrom = 0.85, kTailWallFrom = 0.5;
@@ -135,7 +135,7 @@ void Shard::UpdatePressure(uint64_t active_bytes) {
 // before it, 50 ms and more; those that come near to that wait a little each instead. The tail is left alone
 // by who waits for the disk and by who waits for nothing. Half of it is used again once all of that half is
 // flushed, so as long as no more than a half is unflushed nobody stands.
-uint64_t Shard::DelayAtWalls(DurabilityLevel level, uint64_t bytes) {
+Pacer::Walls Shard::WallsAhead(DurabilityLevel level) const {
   const ChunkPool& pool = context_.memtable_pool;
   const double memory = static_cast<double>(pool.used_bytes()) /
                         static_cast<double>(std::max<size_t>(pool.capacity_bytes(), 1));
@@ -143,11 +143,11 @@ uint64_t Shard::DelayAtWalls(DurabilityLevel level, uint64_t bytes) {
                           ? 0
                           : static_cast<double>(commit_log_->unflushed_bytes()) /
                                 static_cast<double>(context_.log_tail_bytes / 2);
-  const uint64_t asked =
-      std::max(Pacer::WallNanosPerKib(memory, kMemoryWallFrom), Pacer::WallNanosPerKib(tail, kTailWallFrom));
-  // What will be refused does not wait for that.
-  if (asked == 0 || commit_log_->fenced() || context_.reserve.low()) return 0;
-  return pacer_.ChargeWall(bytes, asked, context_.runtime.clock().MonotonicNanos());
+  const Pacer::Walls walls{.memory = Pacer::WallNanosPerKib(memory, kMemoryWallFrom),
+                           .tail = Pacer::WallNanosPerKib(tail, kTailWallFrom)};
+  // Where space is short puts are refused, and deletes are to free some.
+  if ((walls.memory > 0 || walls.tail > 0) && context_.reserve.low()) return {};
+  return walls;
 }
 
 // Without the reserve. Where it is not known compactions begin as if there were no end of it.

@@ -67,8 +67,9 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
     co_return outcome;
   }
   WriteBatch batch(request);
-  const uint64_t delay = std::max(pacer_.Charge(batch.bytes), DelayAtWalls(request.durability, batch.bytes));
-  if (delay > 0) co_await SleepFor(delay);
+  Pacer::Turn turn{.all = {.left = batch.bytes}};
+  if (request.durability == DurabilityLevel::kProcess) turn.tail.left = batch.bytes;
+  if (const uint64_t nanos = LookForTurn(request, &turn); nanos > 0) co_await AwaitTurn(request, turn, nanos);
   const LoadSampler::Watch watch =
       context_.load.StartWatch(LoadSampler::UnitsOf(request.ops.size(), batch.bytes));
 
@@ -119,6 +120,25 @@ Task<WriteOutcome> Shard::Write(const WriteRequest& request) {
     outcome.failed_op = batch.failed_op;
   }
   co_return outcome;
+}
+
+uint64_t Shard::LookForTurn(const WriteRequest& request, Pacer::Turn* turn) {
+  const Pacer::Walls walls = WallsAhead(request.durability);
+  if (!pacer_.presses() && walls.memory == 0 && walls.tail == 0 && !turn->stands()) return 0;
+  // What will be refused does not wait before.
+  if (commit_log_->fenced() || !CheckSpace(request).ok()) return 0;
+  return pacer_.Look(turn, walls, context_.runtime.clock().MonotonicNanos());
+}
+
+Task<void> Shard::AwaitTurn(const WriteRequest& request, Pacer::Turn turn, uint64_t nanos) {
+  Clock& clock = context_.runtime.clock();
+  const uint64_t begun = clock.MonotonicNanos();
+  uint64_t waited = 0;
+  for (; nanos > 0 && waited < Pacer::kTurnNanosMax; waited = clock.MonotonicNanos() - begun) {
+    co_await SleepFor(nanos);
+    nanos = LookForTurn(request, &turn);
+  }
+  pacer_.Waited(waited);
 }
 
 Task<Status> Shard::PauseBeforeRetry(const WriteBatch& batch, WriteWaits* waits) {

@@ -280,6 +280,10 @@ Task<void> Store::JoinReads() {
   if (waits_ != nullptr) co_await waits_->Join();
 }
 
+void Store::StopPacing() {
+  for (Shard* shard : sound_shards_) shard->StopPacing();
+}
+
 Task<Status> Store::Close() {
   PARTITA_ASSERT(!closed_);
   closing_.store(true);

@@ -99,6 +99,8 @@ class Store {
 
   // F7. Nothing else may run or start.
   Task<Status> Close();
+  // Before it, for who waits until no call runs: writes do not wait any more for what is behind.
+  void StopPacing();
 
   // ---- Tables.
   struct TableSpec {

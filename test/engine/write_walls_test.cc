@@ -1,12 +1,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "engine/base/clock.h"
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
-#include "engine/pacer.h"
+#include "engine/pacing_line.h"
 #include "engine/store.h"
+#include "test/support/into.h"
 
 // covers: F57
 //
@@ -29,6 +32,13 @@ Task<WriteOutcome> Put(Store* store, Row row, DurabilityLevel level) {
   const WriteOp op{.user_key = row.key, .content = row.value};
   const WriteRequest request{
       .table = row.table, .ops = std::span<const WriteOp>(&op, 1), .durability = level};
+  co_return co_await store->Write(request);
+}
+
+Task<WriteOutcome> PutWherePresent(Store* store, Row row) {
+  const WriteOp op{.precondition = Precondition::kPresent, .user_key = row.key, .content = row.value};
+  const WriteRequest request{
+      .table = row.table, .ops = std::span<const WriteOp>(&op, 1), .durability = DurabilityLevel::kMemory};
   co_return co_await store->Write(request);
 }
 
@@ -95,6 +105,32 @@ class WriteWallsTest : public testing::Test {
     runtime_.AdvanceTime(10'000 * kMilli);
     ASSERT_FALSE(store_->Statistics()[0].fenced);
   }
+  // To a twentieth; nothing is flushed meanwhile.
+  void FillTheMemory() {
+    runtime_.AddFault({.effect = SimEffect::kSlow,
+                       .operations = SimOps(SimOp::kWrite),
+                       .path_prefix = "tables/",
+                       .delay_ns = 10'000'000 * kMilli});
+    const uint64_t enough = store_->memory_plan().memtable_bytes / 20 * 19;
+    while (store_->Statistics()[0].memtable_bytes < enough) {
+      ASSERT_TRUE(Write(100, DurabilityLevel::kMemory).ok);
+    }
+  }
+  // They wait for their turn, and take no memory when it comes.
+  void BeginLargeWritesThatWillBeRefused(size_t count) {
+    refused_.resize(count);
+    for (std::optional<WriteOutcome>& outcome : refused_) {
+      Row row{table_, EncodeUserKey(table_, "p", "absent"), std::string(kLargeBytes, 'v')};
+      runtime_.Spawn(Into(PutWherePresent(store_.get(), std::move(row)), &outcome));
+    }
+  }
+  // All of them that have an answer.
+  int64_t Refused() {
+    return std::ranges::count_if(refused_, [](const std::optional<WriteOutcome>& outcome) {
+      if (outcome) EXPECT_EQ(outcome->status.code(), Code::kNotFound) << outcome->status.ToString();
+      return outcome.has_value();
+    });
+  }
   size_t LogFiles() {
     const std::vector<std::string> paths = disk_.ListFiles("log-1-0/");
     return static_cast<size_t>(
@@ -102,14 +138,16 @@ class WriteWallsTest : public testing::Test {
   }
 
   static constexpr uint64_t kSegmentBytes = 16u << 20;
+  static constexpr size_t kLargeBytes = 1u << 20;
   // The longest wait that a wall asks for, and what a sleep and a copy take.
-  static constexpr uint64_t kLongestNanos = Pacer::kWaitNanosMax + 5 * kMilli;
+  static constexpr uint64_t kLongestNanos = PacingLine::kWaitNanosMax + 5 * kMilli;
 
   SimDisk disk_{3};
   SimRuntime runtime_{{.seed = 3, .shards = 1}, disk_};
   std::unique_ptr<Store> store_;
   TableId table_;
   int written_ = 0;
+  std::vector<std::optional<WriteOutcome>> refused_;
 };
 
 // Else it copies half of the tail in no time and then stands until the disk has taken all of it.
@@ -157,6 +195,30 @@ TEST_F(WriteWallsTest, WhoIsRefusedDoesNotWaitBefore) {
   EXPECT_FALSE(spent.ok);
   EXPECT_EQ(spent.all_ns, 0u);
   MendTheLog();
+}
+
+// However much is before it.
+TEST_F(WriteWallsTest, NobodyWaitsForLongerThanTenSeconds) {
+  constexpr int kWriters = 400;
+  FillTheMemory();
+  BeginLargeWritesThatWillBeRefused(kWriters);
+  runtime_.AdvanceTime(9'900 * kMilli);
+  EXPECT_LT(Refused(), kWriters);
+  runtime_.AdvanceTime(150 * kMilli);
+  EXPECT_EQ(Refused(), kWriters);
+  EXPECT_GE(store_->Statistics()[0].delay_us_max, 10'000'000u);
+  EXPECT_LT(store_->Statistics()[0].delay_us_max, 10'050'000u);
+}
+
+TEST_F(WriteWallsTest, NobodyWaitsOnceTheStoreIsAboutToClose) {
+  constexpr int kWriters = 400;
+  FillTheMemory();
+  BeginLargeWritesThatWillBeRefused(kWriters);
+  runtime_.AdvanceTime(100 * kMilli);
+  EXPECT_LT(Refused(), kWriters);
+  store_->StopPacing();
+  runtime_.AdvanceTime(kLongestNanos);
+  EXPECT_EQ(Refused(), kWriters);
 }
 
 // What its new file was given is not to be written any more: else the driver of the log would go on for ever.
