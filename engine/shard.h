@@ -287,6 +287,8 @@ class Shard {
     int resolved_in_vain = 0;
   };
   Task<Status> PauseBeforeRetry(const WriteBatch& batch, WriteWaits* waits);
+  bool MayFindRoom(const WriteBatch& batch);
+  static bool MayFreeze(const ReadView& view);
   Task<void> AwaitFenceEnd(std::shared_ptr<Event> end, uint64_t* waited);
   BatchRoom RoomForBatch() const;
   void Decide(WriteBatch* batch);

@@ -37,7 +37,8 @@ constexpr size_t kBatchRecordBytesMax = 112u << 20;
 constexpr uint64_t kLogOfMemtableMax = 4;
 // How long a write waits for memtable memory before it answers busy (F58).
 constexpr uint64_t kRoomWaitNanosMax = 10'000'000'000;
-constexpr uint64_t kRoomPollNanos = 500'000;
+// How often it looks whether there may be some; seldom, once it waits for long.
+constexpr uint64_t kRoomPollNanos = 500'000, kRoomPollNanosMax = 10'000'000;
 // The same while its range moves to another shard, which takes milliseconds but where a disk does not answer.
 constexpr uint64_t kMoveWaitNanosMax = 10'000'000'000;
 // The watcher of a slow move wakes those who wait, and from then on they look so often. What one wait counts
@@ -144,11 +145,14 @@ Task<void> Shard::AwaitTurn(const WriteRequest& request, Pacer::Turn turn, uint6
 Task<Status> Shard::PauseBeforeRetry(const WriteBatch& batch, WriteWaits* waits) {
   switch (batch.verdict) {
     case WriteBatch::Verdict::kNoRoom:
-      // What it would wait for does not come before someone makes space.
-      if (out_of_space_.load()) co_return OutOfSpace();
-      if (waits->for_room_ns >= kRoomWaitNanosMax) co_return FlushesBehind();
-      co_await SleepFor(kRoomPollNanos);
-      waits->for_room_ns += kRoomPollNanos;
+      do {
+        // What it would wait for does not come before someone makes space.
+        if (out_of_space_.load()) co_return OutOfSpace();
+        if (waits->for_room_ns >= kRoomWaitNanosMax) co_return FlushesBehind();
+        const uint64_t pause = std::min(kRoomPollNanos + waits->for_room_ns / 4, kRoomPollNanosMax);
+        co_await SleepFor(pause);
+        waits->for_room_ns += pause;
+      } while (!MayFindRoom(batch));
       break;
     case WriteBatch::Verdict::kMoving:
       if (waits->for_move_ns >= kMoveWaitNanosMax) {
@@ -165,6 +169,22 @@ Task<Status> Shard::PauseBeforeRetry(const WriteBatch& batch, WriteWaits* waits)
   co_return Status();
 }
 
+// Whether anything is otherwise than when it found none: to resolve again costs lookups, and hundreds may
+// wait.
+bool Shard::MayFindRoom(const WriteBatch& batch) {
+  const ChunkPool& pool = context_.memtable_pool;
+  if (pool.releases() != batch.pool_releases || pool.free_bytes() > batch.bytes) return true;
+  if (context_.reserve.low()) return true;  // It may be refused by now.
+  const ReadViewPublisher::Guard view(views_);
+  return view->active.get() != batch.active || view->structure_counter != batch.structure_counter ||
+         MayFreeze(*view);
+}
+
+// Whether memory would come back if the active memtable were frozen; where others are, they come first.
+bool Shard::MayFreeze(const ReadView& view) {
+  return view.frozen.empty() && (!view.active->empty() || view.active->arena().reserved_bytes() > 0);
+}
+
 Task<void> Shard::AwaitFenceEnd(std::shared_ptr<Event> end, uint64_t* waited) {
   Clock& clock = context_.runtime.clock();
   const uint64_t begun = clock.MonotonicNanos();
@@ -177,7 +197,9 @@ Task<void> Shard::AwaitFenceEnd(std::shared_ptr<Event> end, uint64_t* waited) {
 }
 
 Task<Status> Shard::Resolve(WriteBatch* batch) {
+  batch->pool_releases = context_.memtable_pool.releases();
   ViewPin view = views_.Pin();
+  batch->active = view->active.get();
   const RangeView* range = view->FindRange(batch->request.ops[0].user_key);
   if (range == nullptr) co_return Status::Moved("shard does not own the key");
   if (range->fenced) {  // What is looked up and encoded now would be in vain.
@@ -206,8 +228,9 @@ Task<Status> Shard::Resolve(WriteBatch* batch) {
   if (encoded.ok()) co_return Status();
   if (encoded.code() != Code::kResourceExhausted) co_return encoded;
   batch->verdict = WriteBatch::Verdict::kNoRoom;
-  // Where nothing is frozen the pool is taken up by actives, ours among them: make room ourselves.
-  if (view->frozen.empty()) (void)co_await FreezeNow();
+  // Where nothing is frozen the pool is taken up by actives, ours among them: make room ourselves, unless
+  // another has.
+  if (MayFreeze(*view) && views_.IsCurrent(*view)) (void)co_await FreezeNow();
   co_return Status();
 }
 

@@ -73,6 +73,8 @@ struct WriteBatch {
   // As of when it was resolved.
   uint64_t structure_counter = 0;
   RangeEpoch epoch;
+  const Memtable* active = nullptr;  // Of the view; only to be compared.
+  uint64_t pool_releases = 0;        // Of the memtables' pool, before the batch asked it for memory.
 
   std::shared_ptr<Memtable> memtable;  // Whose arena holds the payload; null: there is none.
   uint8_t* payload = nullptr;

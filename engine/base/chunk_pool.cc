@@ -110,6 +110,7 @@ void ChunkPool::Release(uint8_t* first, size_t chunks) {
   // First the count, so that it is never above the capacity.
   used_chunks_.fetch_sub(chunks, std::memory_order_relaxed);
   GiveBack(offset / kChunkSize, chunks);
+  releases_.fetch_add(1, std::memory_order_release);
 }
 
 bool ChunkPool::TakeChunk(size_t chunk) {

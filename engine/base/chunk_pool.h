@@ -69,6 +69,9 @@ class ChunkPool {
   size_t free_bytes() const { return capacity_bytes() - used_bytes(); }
   // That the kernel has given.
   size_t touched_bytes() const { return CountTouched() * kChunkSize; }
+  // How often Release was called. Whoever was refused, and had looked before, finds another number once what
+  // somebody had is free.
+  uint64_t releases() const { return releases_.load(std::memory_order_acquire); }
   // How often Acquire or AcquireRun answered nullptr.
   uint64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }
 
@@ -98,6 +101,8 @@ class ChunkPool {
 
   std::function<void()> on_above_;
   std::atomic<size_t> tell_above_{SIZE_MAX};
+
+  std::atomic<uint64_t> releases_{0};  // Raised once the chunks are free.
 
   // Counters; they order nothing.
   std::atomic<size_t> used_chunks_{0};

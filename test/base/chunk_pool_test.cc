@@ -27,7 +27,9 @@ TEST(ChunkPoolTest, HandsOutDistinctWritableChunksUpToTheLimit) {
   EXPECT_EQ(chunks.size(), 5u);
   EXPECT_EQ(pool.free_bytes(), 0u);
   EXPECT_EQ(pool.refusals(), 1u);
+  EXPECT_EQ(pool.releases(), 0u) << "what a refusal gives back was nobody's";
   for (uint8_t* chunk : chunks) pool.Release(chunk);
+  EXPECT_EQ(pool.releases(), 5u);
   EXPECT_EQ(pool.used_bytes(), 0u);
   EXPECT_EQ(pool.used_bytes_max(), 5 * kChunk);
 }

@@ -42,6 +42,21 @@ Task<WriteOutcome> PutWherePresent(Store* store, Row row) {
   co_return co_await store->Write(request);
 }
 
+uint64_t merges_made = 0;
+Result<std::string> CountedMerge(std::string_view, std::string_view, std::string_view patch) {
+  ++merges_made;
+  return std::string(patch);
+}
+
+Task<WriteOutcome> MergeCounted(Store* store, Row row) {
+  const WriteOp op{.kind = WriteKind::kMerge, .user_key = row.key, .content = row.value};
+  const WriteRequest request{.table = row.table,
+                             .ops = std::span<const WriteOp>(&op, 1),
+                             .durability = DurabilityLevel::kMemory,
+                             .merge = CountedMerge};
+  co_return co_await store->Write(request);
+}
+
 // Time of the simulation.
 struct Spent {
   uint64_t all_ns = 0;
@@ -107,10 +122,7 @@ class WriteWallsTest : public testing::Test {
   }
   // To a twentieth; nothing is flushed meanwhile.
   void FillTheMemory() {
-    runtime_.AddFault({.effect = SimEffect::kSlow,
-                       .operations = SimOps(SimOp::kWrite),
-                       .path_prefix = "tables/",
-                       .delay_ns = 10'000'000 * kMilli});
+    runtime_.AddFault({.operations = SimOps(SimOp::kWrite), .path_prefix = "tables/"});
     const uint64_t enough = store_->memory_plan().memtable_bytes / 20 * 19;
     while (store_->Statistics()[0].memtable_bytes < enough) {
       ASSERT_TRUE(Write(100, DurabilityLevel::kMemory).ok);
@@ -219,6 +231,30 @@ TEST_F(WriteWallsTest, NobodyWaitsOnceTheStoreIsAboutToClose) {
   store_->StopPacing();
   runtime_.AdvanceTime(kLongestNanos);
   EXPECT_EQ(Refused(), kWriters);
+}
+
+// Each time that it is resolved it looks its rows up, and makes the merge.
+TEST_F(WriteWallsTest, WhoFindsNoMemoryIsNotResolvedAnewBeforeSomeIsFree) {
+  constexpr size_t kWriters = 100;
+  FillTheMemory();
+  while (Write(1, DurabilityLevel::kMemory).ok) {
+  }
+  merges_made = 0;
+  std::vector<std::optional<WriteOutcome>> outcomes(kWriters);
+  for (size_t i = 0; i < kWriters; ++i) {
+    const std::string key = EncodeUserKey(table_, "merged", std::to_string(i));
+    const std::string value(2 * kValueBytes, 'v');
+    runtime_.Spawn(Into(MergeCounted(store_.get(), Row{table_, key, value}), &outcomes[i]));
+  }
+  runtime_.AdvanceTime(3'000 * kMilli);
+  EXPECT_GE(merges_made, kWriters) << "not all of them have come so far";
+  EXPECT_LT(merges_made, 10 * kWriters);
+  runtime_.ClearFaults();
+  runtime_.AdvanceTime(4'000 * kMilli);
+  for (const std::optional<WriteOutcome>& outcome : outcomes) {
+    ASSERT_TRUE(outcome);
+    EXPECT_TRUE(outcome->status.ok()) << outcome->status.ToString();
+  }
 }
 
 // What its new file was given is not to be written any more: else the driver of the log would go on for ever.
