@@ -215,6 +215,13 @@ class Scrubber {
     return chain;
   }
 
+  // Whether the segment, or one in front of it, holds the beginning of that record.
+  static bool HoldsBeginOf(LogPosition position, const InspectedSegment& segment) {
+    if (segment.first_position < position) return true;
+    const bool continues = std::count(segment.flags.begin(), segment.flags.end(), "continues") > 0;
+    return segment.first_position == position && !continues;
+  }
+
   // What is missing in front of those that are there, or behind: two of the things for which recovery refuses
   // a log (wal/log_recoverer.cc).
   static void CheckEnds(const std::string& directory, const Chain& chain, const Manifest& manifest,
@@ -227,17 +234,16 @@ class Scrubber {
     const LogPosition from = manifest.replay_from;
     if (chain.empty() || from.value == 0) return;
     const InspectedSegment& oldest = chain.front()->found;
-    const bool continues = std::count(oldest.flags.begin(), oldest.flags.end(), "continues") > 0;
-    if (oldest.first_position < from || (oldest.first_position == from && !continues)) return;
+    if (HoldsBeginOf(from, oldest)) return;
     const std::string text = directory + ": the log begins at position " +
                              std::to_string(oldest.first_position.value) + ", in " + chain.front()->path +
                              ", but records from " + std::to_string(from.value) + " on are expected (F34)";
     damages->emplace(text, text);
   }
 
-  // What of a log counts: from the segment on that holds the manifest's replay_from. Each must reach to where
-  // its successor begins (F34), and where it ends no later frame may prove that there was more (F31); but
-  // what its successor begins with again is void in it.
+  // What of a log counts: from the last segment on that holds the beginning of the manifest's replay_from.
+  // Each must have all frames up to the one that its successor names; what stands behind that one is void. In
+  // the last one no later frame may prove that there was more (F31).
   Task<Result<LogDamages>> DamagesOfLog(std::string directory, ShardId shard, bool count) {
     LogDamages damages;
     PARTITA_CO_ASSIGN(const Segments segments, co_await SegmentsOf(directory, count, &damages));
@@ -250,18 +256,20 @@ class Scrubber {
     if (!damages.empty()) co_return damages;
     const Chain chain = ChainOf(segments);
     if (manifest.ok()) CheckEnds(directory, chain, *manifest, &damages);
-    for (size_t i = 0; i < chain.size(); ++i) {
+    size_t first = 0;
+    for (size_t i = 1; i < chain.size(); ++i) {
+      if (HoldsBeginOf(from, chain[i]->found)) first = i;
+    }
+    for (size_t i = first; i < chain.size(); ++i) {
       const InspectedSegment& segment = chain[i]->found;
-      const LogPosition next{std::max(segment.last_position.value + 1, segment.first_position.value)};
       std::string problem;
       if (i + 1 == chain.size()) {
         if (segment.damaged) problem = segment.end_reason + " (F31)";
       } else {
-        const LogPosition begins = chain[i + 1]->found.first_position;
-        if (begins <= from) continue;
-        if (next < begins) {
-          problem = "position " + std::to_string(next.value) +
-                    " is not here, but the next segment begins at " + std::to_string(begins.value) + " (F34)";
+        const InspectedSegment& next = chain[i + 1]->found;
+        if (std::count(segment.seals.begin(), segment.seals.end(), next.previous_seal) == 0) {
+          problem = "the frame is bad, though segment " + std::to_string(next.segment.value) +
+                    " goes on after it at position " + std::to_string(next.first_position.value) + " (F31)";
         }
       }
       if (problem.empty()) continue;

@@ -40,6 +40,8 @@ void DescribeHeader(const SealedHeader& sealed, InspectedSegment* out) {
   out->first_position = header.first_position;
   out->version_ceiling = header.version_ceiling;
   out->previous_segment = header.previous_segment;
+  out->previous_seal = header.previous_seal;
+  out->seals = {sealed.seal};
   AddFlag(header.flags, kSegmentContinues, "continues", &out->flags);
   AddFlag(header.flags, kSegmentAwaitsEffect, "awaits-effect", &out->flags);
   out->in_effect = !header.awaits_effect();
@@ -89,6 +91,7 @@ Task<Result<InspectedSegment>> InspectSegment(FileSystem& files, std::string pat
     if (each_frame) each_frame(Describe(offset, frame, /*in_chain=*/true));
     out.in_effect = out.in_effect || frame.header.takes_effect();
     out.frames++;
+    out.seals.push_back(frame.seal);
     out.records_ended += frame.header.next_position().value - frame.header.first_position.value;
     out.durable_position = std::max(out.durable_position, frame.header.durable_position);
     next = frame.header.next_position();

@@ -38,6 +38,7 @@ struct InspectedSegment {
   LogPosition first_position;
   Version version_ceiling;
   SegmentId previous_segment;
+  uint64_t previous_seal = 0;
   std::vector<std::string> flags;  // "continues", "awaits-effect".
   // False: it was to take over records and never did, so what it holds is void (segment_format.h).
   bool in_effect = false;
@@ -45,6 +46,7 @@ struct InspectedSegment {
   uint64_t frames = 0;
   uint64_t frames_beyond = 0;  // Valid ones behind the first bad place.
   uint64_t records_ended = 0;
+  std::vector<uint64_t> seals;   // Of the header and of each frame in the chain: a successor names one.
   uint64_t end_offset = 0;       // Where the unbroken chain of valid frames ends.
   LogPosition last_position;     // Last record that ends in the chain.
   LogPosition durable_position;  // Highest watermark of any valid frame, also beyond the end.

@@ -86,6 +86,13 @@ class ScrubTest : public testing::Test {
     return in_use;
   }
 
+  InspectedSegment Inspect(const std::string& file,
+                           std::function<void(const InspectedFrame&)> each = nullptr) {
+    auto segment = runtime_.RunToEnd(InspectSegment(runtime_.files(), file, std::move(each)));
+    EXPECT_TRUE(segment.ok()) << segment.status().ToString();
+    return segment.ok() ? std::move(segment).value() : InspectedSegment();
+  }
+
   // Of the simulated clock.
   uint64_t SecondsOfScrub(const ScrubOptions& options) {
     const uint64_t began = runtime_.now_ns();
@@ -185,6 +192,22 @@ TEST_F(ScrubTest, FindsDamageInTheSegmentThatIsWrittenTo) {
     runtime_.AdvanceTime(60'000'000'000);
     disk_.FlipBit(file, 4096 + 200, 1);
   }
+}
+
+// Recovery reads on up to the frame that the next segment names, also where no record ends in it.
+TEST_F(ScrubTest, FindsARottenSealOfASegmentThatEnded) {
+  ReopenWithSegments(64u << 10);
+  Run(Write(store_.get(), 0, 5));
+  const std::string file = SegmentsInUse().rbegin()->second;
+  ReopenWithSegments(64u << 10);
+  InspectedFrame last;
+  (void)Inspect(file, [&last](const InspectedFrame& frame) { last = frame; });
+  ASSERT_THAT(last.flags, testing::Contains("seal"));
+  EXPECT_THAT(Scrub().damages, testing::IsEmpty());
+  disk_.FlipBit(file, last.offset + 20, 1);
+  EXPECT_THAT(Scrub().damages,
+              testing::ElementsAre(testing::HasSubstr(file + ", offset " + std::to_string(last.offset))));
+  disk_.FlipBit(file, last.offset + 20, 1);
 }
 
 // Recovery would refuse the shard for it, and what is only in memtables is then lost.
