@@ -223,13 +223,14 @@ class Scrubber {
   }
 
   // What is missing in front of those that are there, or behind: two of the things for which recovery refuses
-  // a log (wal/log_recoverer.cc).
+  // a log (wal/log_recoverer.cc). Each by the segment next to it: what is expected of the log moves on
+  // meanwhile.
   static void CheckEnds(const std::string& directory, const Chain& chain, const Manifest& manifest,
                         LogDamages* damages) {
     const uint64_t newest = chain.empty() ? 0 : chain.back()->found.segment.value;
     if (newest < manifest.log_segment) {
       const Status lost = NewestSegmentLost(directory, SegmentId(manifest.log_segment), SegmentId(newest));
-      damages->emplace(lost.message(), lost.message());
+      damages->emplace(directory + ": newest " + std::to_string(newest), lost.message());
     }
     const LogPosition from = manifest.replay_from;
     if (chain.empty() || from.value == 0) return;
@@ -238,7 +239,7 @@ class Scrubber {
     const std::string text = directory + ": the log begins at position " +
                              std::to_string(oldest.first_position.value) + ", in " + chain.front()->path +
                              ", but records from " + std::to_string(from.value) + " on are expected (F34)";
-    damages->emplace(text, text);
+    damages->emplace(chain.front()->path + ": front", text);
   }
 
   // What of a log counts: from the last segment on that holds the beginning of the manifest's replay_from.

@@ -5,7 +5,9 @@
 #include <map>
 
 #include "engine/base/user_key.h"
+#include "engine/io/local_meta_store.h"
 #include "engine/io/sim_runtime.h"
+#include "engine/manifest.h"
 #include "engine/store.h"
 #include "wal/log_inspect.h"
 #include "wal/segment_format.h"
@@ -64,11 +66,12 @@ class ScrubTest : public testing::Test {
   static Task<void> WriteBeside(Store* store) { (void)co_await Write(store, 400, 1500); }
   void Run(Task<bool> task) { EXPECT_TRUE(runtime_.RunToEnd(std::move(task))); }
 
-  void ReopenWithSegments(uint64_t segment_bytes) {
+  // With large memtables no flush lets go of what is damaged.
+  void ReopenWithSegments(uint64_t segment_bytes, uint64_t memtable_bytes = 1u << 20) {
     ASSERT_TRUE(runtime_.RunToEnd(store_->Close()).ok());
     StoreOptions options = SmallStore();
     options.log_segment_bytes = segment_bytes;
-    options.memtable_data_bytes = 1u << 20;  // No flush lets go of what is damaged.
+    options.memtable_data_bytes = memtable_bytes;
     auto opened = runtime_.RunToEnd(Store::Open(runtime_, options));
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
     store_ = std::move(opened).value();
@@ -91,6 +94,13 @@ class ScrubTest : public testing::Test {
     auto segment = runtime_.RunToEnd(InspectSegment(runtime_.files(), file, std::move(each)));
     EXPECT_TRUE(segment.ok()) << segment.status().ToString();
     return segment.ok() ? std::move(segment).value() : InspectedSegment();
+  }
+  static Task<LogPosition> LoadReplayFrom(FileSystem* files, StoreId store) {
+    auto meta = co_await LocalMetaStore::Open(*files, store, IfMissing::kFail);
+    if (!meta.ok()) co_return LogPosition();
+    ManifestStore manifests(**meta, 1, ShardId(0));
+    const Result<Manifest> manifest = co_await manifests.Load();
+    co_return manifest.ok() ? manifest->replay_from : LogPosition();
   }
 
   // Of the simulated clock.
@@ -208,6 +218,37 @@ TEST_F(ScrubTest, FindsARottenSealOfASegmentThatEnded) {
   EXPECT_THAT(Scrub().damages,
               testing::ElementsAre(testing::HasSubstr(file + ", offset " + std::to_string(last.offset))));
   disk_.FlipBit(file, last.offset + 20, 1);
+}
+
+// What is expected of the log moves on with each flush of a memtable; what it lacks stays.
+TEST_F(ScrubTest, FindsThatASegmentIsLostWhileMemtablesAreFlushed) {
+  constexpr uint64_t kSegmentBytes = 1u << 20, kMemtableBytes = 8u << 10;
+  ReopenWithSegments(kSegmentBytes, kMemtableBytes);
+  runtime_.AdvanceTime(5'000'000'000);
+  SimFault slow{.effect = SimEffect::kSlow, .operations = SimOps(SimOp::kFlush), .path_prefix = "tables/"};
+  slow.delay_ns = 10'000'000'000;
+  const size_t stuck = runtime_.AddFault(slow);
+  const uint64_t first = SegmentsInUse().rbegin()->first;
+  for (int i = 0; SegmentsInUse().rbegin()->first < first + 2; i += 20) Run(Write(store_.get(), i, 20));
+  const std::string lost = SegmentsInUse()[first + 1];
+  const InspectedSegment segment = Inspect(lost);
+  runtime_.RemoveFault(stuck);
+  slow.delay_ns = 40'000'000;
+  runtime_.AddFault(slow);
+  const auto replay_from = [&] {
+    return runtime_.RunToEnd(LoadReplayFrom(&runtime_.files(), segment.store));
+  };
+  const LogPosition stood = replay_from();
+  while (replay_from() == stood) runtime_.AdvanceTime(10'000'000);
+
+  const LogPosition before = replay_from();
+  disk_.FlipBit(lost, 20, 3);
+  const ScrubReport report = Scrub();
+  const LogPosition after = replay_from();
+  EXPECT_GT(after, before);
+  EXPECT_LT(after, segment.first_position) << "it is not needed any more";
+  EXPECT_THAT(report.damages, testing::ElementsAre(testing::HasSubstr("the log begins at position")));
+  disk_.FlipBit(lost, 20, 3);
 }
 
 // Recovery would refuse the shard for it, and what is only in memtables is then lost.
