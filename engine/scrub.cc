@@ -17,8 +17,9 @@
 //
 // Table files do not change, and whatever is listed at the beginning is read, unless it was let go since.
 // A log does change: a frame may be written between the look at its place and the look behind it, and then
-// seems to be missing before one that proves it. So what looks damaged is looked at again, and counts
-// only when it is there each time, at the same place; what proves it is newer with each write.
+// seems to be missing before one that proves it. So what looks damaged is looked at again, without pauses
+// between files, and counts only when it is there each time, at the same place; what proves it is newer with
+// each write.
 
 namespace partita {
 
@@ -102,11 +103,13 @@ class Scrubber {
       const std::string directory = LogDirectory(catalog_.layout, ShardId(i));
       PARTITA_CO_ASSIGN(const bool exists, co_await files_.Exists(directory));
       if (!exists) continue;  // A backup has none; a store's shard does not open without.
-      // Looked at again when it seems damaged: it may just be being written. What is damaged stays so.
+      // Looked at again when it seems damaged: it may just be being written. What is damaged stays so. The
+      // first look takes as long as the pace demands, and what has passed since may be all that it tells:
+      // what counts begins with the second.
       LogDamages found;
       for (int look = 0; look < kLooksMax; ++look) {
         PARTITA_CO_ASSIGN(LogDamages seen, co_await DamagesOfLog(directory, ShardId(i), look == 0));
-        if (look > 0) std::erase_if(seen, [&](const auto& damage) { return !found.contains(damage.first); });
+        if (look > 1) std::erase_if(seen, [&](const auto& damage) { return !found.contains(damage.first); });
         found = std::move(seen);
         if (found.empty()) break;
         co_await SleepFor(kPauseNanos);

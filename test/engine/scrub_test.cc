@@ -302,6 +302,18 @@ TEST_F(ScrubTest, ALogThatCannotBeReadKeepsNobodyFromTheTables) {
   EXPECT_GT(report.tables, 0u);
 }
 
+// The first look takes long, and what it finds may all have passed.
+TEST_F(ScrubTest, WhatThePacedLookCouldNotReadHidesNoDamage) {
+  ReopenWithSegments(256u << 10);
+  Run(Write(store_.get(), 0, 5));
+  runtime_.AdvanceTime(5'000'000'000);
+  const std::string file = SegmentsInUse().rbegin()->second;
+  disk_.FlipBit(file, 4096 + 200, 1);
+  runtime_.AddFault({.operations = SimOps(SimOp::kRead), .path_prefix = "log-1-0/", .count = 1});
+  EXPECT_THAT(Scrub().damages, testing::ElementsAre(testing::HasSubstr(file + ", offset ")));
+  disk_.FlipBit(file, 4096 + 200, 1);
+}
+
 TEST_F(ScrubTest, LackOfMemoryIsNoDamage) {
   ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
   runtime_.AdvanceTime(5'000'000'000);
