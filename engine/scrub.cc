@@ -202,7 +202,8 @@ class Scrubber {
   using Chain = std::vector<const Segment*>;
 
   // As recovery finds it: the newest segment in effect, and those in front of it by the name that each has of
-  // its predecessor; oldest first. All others are spares, whatever their headers say.
+  // its predecessor; oldest first. All others are spares, whatever their headers say, or what is still being
+  // copied to.
   static Chain ChainOf(const Segments& segments) {
     Chain chain;
     auto at = segments.end();

@@ -40,7 +40,8 @@ struct InspectedSegment {
   SegmentId previous_segment;
   uint64_t previous_seal = 0;
   std::vector<std::string> flags;  // "continues", "awaits-effect".
-  // False: it was to take over records and never did, so what it holds is void (segment_format.h).
+  // False: it was to take over records, and no frame of it says that it did. Unless a later such segment says
+  // so, what it holds is void (segment_format.h).
   bool in_effect = false;
 
   uint64_t frames = 0;
