@@ -8,9 +8,9 @@ namespace partita {
 
 // How many bytes a second a shard flushes, of late. Between two flushes it is taken to have been the bytes of
 // the later one over the time between them; what is longer ago weighs the less, a third after
-// kMemorySeconds. It holds until the next flush is overdue, that is for as long as the longest of the last
-// pauses, and falls only then: a shard of few writers flushes once in 20 s, and is asked in between. Added
-// to by one thread at a time, read by any.
+// kMemorySeconds. It holds until the next flush is overdue, that is for about as long as the longest of the
+// last pauses, and falls only then: a shard of few writers flushes once in 20 s, and is asked in between.
+// Added to by one thread at a time, read by any.
 //
 //   All relaxed. A reader that sees some of them newer than others is told a little too much or too little,
 //   once.
@@ -28,7 +28,7 @@ class FlushRate {
     const double share = pause > 0 ? (1 - kept) / pause : 1 / kMemorySeconds;
     const double before = rate_.load(std::memory_order_relaxed);
     rate_.store(before * kept + share * static_cast<double>(bytes), std::memory_order_relaxed);
-    const double longest = std::max(pause, pause_.load(std::memory_order_relaxed) / 2);
+    const double longest = std::max(pause, pause_.load(std::memory_order_relaxed) * 0.9);
     pause_.store(std::min(longest, kPauseSecondsMax), std::memory_order_relaxed);
     at_ns_.store(now_ns, std::memory_order_relaxed);
   }
