@@ -77,7 +77,7 @@ class PageSink : public RowSink {
     return !full_ || clock_.MonotonicNanos() < look_ahead_deadline_ns_;
   }
 
-  std::unique_ptr<RowSieve> NewSieve(uint64_t rows_expected) override;
+  std::unique_ptr<RowSieve> NewSieve(const std::function<uint64_t()>& rows_expected) override;
 
   bool matches_none() const { return filter_.matches_none(); }
   uint64_t given() const { return given_; }
@@ -135,10 +135,10 @@ class FilterSieve : public RowSieve {
 // Rows given while one range was scanned for ScanAhead::kStartAfterNanos: with more, the page is soon full.
 constexpr uint64_t kFewRows = 128;
 
-std::unique_ptr<RowSieve> PageSink::NewSieve(uint64_t rows_expected) {
+std::unique_ptr<RowSieve> PageSink::NewSieve(const std::function<uint64_t()>& rows_expected) {
   if (!query_.scan_ahead || filter_.matches_all() || full_ || given_ >= rows_max_ / 8 + kFewRows)
     return nullptr;
-  if (given_ + rows_expected >= rows_max_) return nullptr;
+  if (given_ + rows_expected() >= rows_max_) return nullptr;
   return std::make_unique<FilterSieve>(query_, residual_);
 }
 

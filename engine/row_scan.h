@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -104,9 +105,12 @@ class RowSink {
   // The same, for who wants to know what the scan of a range has come to by now.
   virtual bool GoOnBehind(uint64_t scanned, const BlockCounts& blocks) { return GoOn(); }
   // Asked of a scan of several ranges that lasts: a sieve when so few rows pass that other shards should
-  // scan theirs at the same time, else null. Of the range in turn `rows_expected` are still to come, about:
-  // where they fill the page, what others scan is thrown away. Outlived by the sink.
-  virtual std::unique_ptr<RowSieve> NewSieve(uint64_t rows_expected) { return nullptr; }
+  // scan theirs at the same time, else null. `rows_expected` tells how many are still to come of the range in
+  // turn, about: where they fill the page, what others scan is thrown away. It looks at each file of the
+  // range. Outlived by the sink.
+  virtual std::unique_ptr<RowSieve> NewSieve(const std::function<uint64_t()>& rows_expected) {
+    return nullptr;
+  }
 };
 
 struct ScanAnswer {

@@ -95,14 +95,15 @@ bool ScanAhead::Watch::GoOnBehind(uint64_t scanned, const BlockCounts& blocks) {
   if (owner.started_) return true;
   const uint64_t now_ns = owner.runtime_.clock().MonotonicNanos();
   if (now_ns < owner.ask_at_ns_) return true;
-  owner.ask_at_ns_ = owner.began_ns_ + 2 * (now_ns - owner.began_ns_);
-  owner.started_ = owner.Start(owner.RowsExpected(scanned, blocks));
+  owner.started_ = owner.Start([&] { return owner.RowsExpected(scanned, blocks); });
+  owner.ask_at_ns_ = owner.began_ns_ + 2 * (owner.runtime_.clock().MonotonicNanos() - owner.began_ns_);
   return true;
 }
 
-// What is in memtables is not told by range, and left out; an older version counts as a row.
+// What is in memtables is not told by range, and left out; an older version counts as a row. Of several
+// intervals nothing is known: they may be small parts of the range.
 uint64_t ScanAhead::RowsExpected(uint64_t scanned, const BlockCounts& blocks) const {
-  if (turn_.shard == nullptr) return 0;
+  if (turn_.shard == nullptr || turn_.request.only.size() > 1) return 0;
   const double of_block = blocks.blocks_read == 0
                               ? static_cast<double>(kEntriesPerSlice)
                               : static_cast<double>(scanned) / static_cast<double>(blocks.blocks_read);
@@ -113,7 +114,7 @@ uint64_t ScanAhead::RowsExpected(uint64_t scanned, const BlockCounts& blocks) co
 }
 
 // False: it is not worth it, so far.
-bool ScanAhead::Start(uint64_t rows_expected) {
+bool ScanAhead::Start(const RowsExpectedFunction& rows_expected) {
   rest_ = behind_turn_;
   workers_.clear();
   for (uint32_t i = 0; i < runtime_.shard_count() && workers_.size() < kRangesMax; ++i) {
@@ -125,7 +126,7 @@ bool ScanAhead::Start(uint64_t rows_expected) {
 }
 
 // Gives each worker without a range the next one.
-void ScanAhead::StartMore(uint64_t rows_expected) {
+void ScanAhead::StartMore(const RowsExpectedFunction& rows_expected) {
   for (Executor* worker : workers_) {
     const auto is_its = [&](const auto& scan) { return scan->worker == worker; };
     if (std::any_of(scans_.begin(), scans_.end(), is_its)) continue;
@@ -172,7 +173,8 @@ Task<Result<ScanAnswer>> ScanAhead::Take(const ScanRequest& piece) {
   co_await scan->done.Wait();
   // Waited for as long as may be: asked again, or with more begun, the scan would be answered at twice that.
   if (scan->answer->code() == Code::kDeadlineExceeded) co_return scan->answer->status();
-  if (!scan->answer->ok() || (*scan->answer)->done) StartMore(0);  // Else the page ends here.
+  if (!scan->answer->ok() || (*scan->answer)->done)
+    StartMore([] { return uint64_t{0}; });  // Else the page ends here.
   if (!scan->answer->ok()) {
     // What was met ahead of time may be gone, or the range be elsewhere: the scan asks in its turn.
     co_return co_await scan->piece.shard->Scan(piece, target_);

@@ -94,8 +94,9 @@ class ScanAhead {
   };
   class RangeScan;
 
-  bool Start(uint64_t rows_expected);
-  void StartMore(uint64_t rows_expected);
+  using RowsExpectedFunction = std::function<uint64_t()>;
+  bool Start(const RowsExpectedFunction& rows_expected);
+  void StartMore(const RowsExpectedFunction& rows_expected);
   // As NewSieve takes it, when the scan of the piece in turn has come so far.
   uint64_t RowsExpected(uint64_t scanned, const BlockCounts& blocks) const;
   bool TakeSlot();

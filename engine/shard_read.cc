@@ -94,9 +94,16 @@ uint64_t Shard::EntriesWithin(std::string_view lower, std::string_view upper) {
   if (range == nullptr) return 0;
   double entries = 0;
   for (size_t level = 0; level < LevelSet::kLevels; ++level) {
-    for (FileRef file : range->levels->level(level)) {
-      if (!CutTo(lower, upper, &file)) continue;
-      entries += static_cast<double>(file.info->entry_count) * static_cast<double>(BytesWithin(file)) /
+    for (const FileRef& file : range->levels->level(level)) {
+      if (!KeyRangesOverlap(file.first(), file.end(), lower, upper)) continue;
+      uint64_t bytes = 0;
+      if (file.first() >= lower && (upper.empty() || file.end() <= upper)) {
+        bytes = BytesWithin(file);
+      } else {
+        FileRef part = file;
+        if (CutTo(lower, upper, &part)) bytes = BytesWithin(part);
+      }
+      entries += static_cast<double>(file.info->entry_count) * static_cast<double>(bytes) /
                  static_cast<double>(file.info->file_size);
     }
   }

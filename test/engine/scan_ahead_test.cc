@@ -58,9 +58,9 @@ class SievedSink : public RowSink {
     return Verdict::kTaken;
   }
   bool GoOn() override { return sieved_->goes_on; }
-  std::unique_ptr<RowSieve> NewSieve(uint64_t rows_expected) override {
+  std::unique_ptr<RowSieve> NewSieve(const std::function<uint64_t()>& rows_expected) override {
     ++asked;
-    if (weighs && keys.size() + rows_expected >= static_cast<size_t>(enough)) return nullptr;
+    if (weighs && keys.size() + rows_expected() >= static_cast<size_t>(enough)) return nullptr;
     return sieves ? std::make_unique<CountingSieve>(sieved_) : nullptr;
   }
 
