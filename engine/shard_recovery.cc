@@ -151,6 +151,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   if (!context_.read_only) {
     PARTITA_CO_TRY(co_await manifest_store_.Save(manifest));
     (void)co_await log_->Trim(manifest.replay_from);  // A spare that cannot be removed: tried again.
+    (void)co_await log_->RemoveSurplus();             // Of a life that is over.
   }
   log_segment_ = segment_asked_ = manifest.log_segment;
   // What was replayed lies in older ones.
