@@ -12,8 +12,9 @@ namespace partita {
 namespace {
 
 constexpr uint64_t kCutSeconds = 60;
-// Before, until a cut made many buckets, in each second with samples; so often. A cut takes some 4 ms, and a
-// table of few partitions, or one that is appended to, never has many.
+// Before, until a cut made many buckets, in each second with samples; so often, and again once samples are of
+// twice as many partitions. A cut takes some 4 ms, and a table of few partitions, or one that is appended to,
+// never has many.
 constexpr uint32_t kEarlyCutsMax = 60;
 
 constexpr size_t kCpu = static_cast<size_t>(HeatMetric::kCpu);
@@ -83,11 +84,12 @@ void HeatHistory::EndSecond() {
     Column* column = ColumnOf(&tiers_[i], second_);
     if (column != nullptr && ended != nullptr && !ended->cells.empty()) AddTo(*ended, column);
   }
-  const bool is_new = !was_cut_ && early_cuts_ < kEarlyCutsMax;
+  const bool is_new = !was_cut_ && (early_cuts_ < kEarlyCutsMax || keys_.size() >= 2 * keys_cut_);
   const bool is_time = is_new || second_ >= cut_second_ + kCutSeconds;
   if (!is_time || !keys_due_.empty()) return;
   early_cuts_ += is_new;
   cut_second_ = second_;
+  keys_cut_ = keys_.size();
   keys_due_.swap(keys_);
 }
 

@@ -24,8 +24,8 @@ namespace partita {
 //    its buckets are spread evenly over those that they overlap.
 // 3. When the load of the last minute is uneven over the axis (heaviest bucket above kUnevenShares of the
 //    mean), the axis is cut anew from what was sampled in it, once a minute at most; columns keep the axis
-//    they began with. At first, while there is none, it is cut every second. A cut takes some ms: who gives
-//    samples only notes that one is due, and has it made elsewhere (CutAnew).
+//    they began with. At first, while there is none, it is cut every second, sixty times. A cut takes some
+//    ms: who gives samples only notes that one is due, and has it made elsewhere (CutAnew).
 // 4. Read brings all columns of a window to one axis, cut evenly from what they hold.
 //
 // Memory: 1.6 KiB a column that had any load, 6.5 MiB for all 4,116, and the axes, at most one a minute in
@@ -91,6 +91,7 @@ class HeatHistory : public LoadConsumer {
   uint64_t cut_second_ = 0;
   bool was_cut_ = false;
   uint32_t early_cuts_ = 0;  // Before it was.
+  size_t keys_cut_ = 0;      // That the last one was made of.
   std::array<Tier, 4> tiers_ = MakeTiers();
   // What the next axis is cut from: CPU time of partitions sampled in the last minute, by their hash. Of a
   // second's samples the first 1,024 count, and of the others each seventh for seven: 2,000 a second are
