@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
+#include <thread>
 #include <vector>
 
 namespace partita {
@@ -214,6 +215,21 @@ TEST(PacerTest, AWallAsksNothingFarFromItAndMuchNearIt) {
   EXPECT_EQ(Pacer::WallNanosPerKib(0.75, 0.5), 25'000u);
   EXPECT_EQ(Pacer::WallNanosPerKib(1, 0.5), 400'000u);
   EXPECT_EQ(Pacer::WallNanosPerKib(9, 0.5), 400'000u);
+}
+
+TEST(PacerThreadsTest, EachByteEntersOnce) {
+  constexpr uint64_t kThreads = 4, kWrites = 200'000, kNanosOfAll = kThreads * kWrites * kFullBudget;
+  Pacer pacer;
+  pacer.SetPressure(0, kFullBudget);
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&pacer] {
+      for (uint64_t i = 0; i < kWrites; ++i) (void)LookOnce(&pacer, 1024, kSecond);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(LookOnce(&pacer, 1, kSecond + kNanosOfAll - 2 * PacingLine::kPieceNanos), 0u);
+  EXPECT_EQ(LookOnce(&pacer, 1, kSecond + kNanosOfAll), 0u);
 }
 
 }  // namespace
