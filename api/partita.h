@@ -217,7 +217,7 @@ class Table {
   // (4,096 writes wait for the shard; or, after 10 s, flushes have freed no memory, or the range is still on
   // its way to another shard: a write may block as long); kNoSpace (the disk is full: only deletes are
   // taken); kIoError, kCorruption; kUnsupported (open for reading only); kClosed. kUnknown: in doubt. Before
-  // any of that a write waits where flushes or compactions are behind: for milliseconds, at most for 10 s.
+  // any of that a write waits where flushes or compactions are behind: for milliseconds, at most for 2 s.
   WriteResult Insert(const Entity& entity, WriteOptions options = {}) const;
   WriteResult Replace(const Entity& entity, std::string_view if_match = {}, WriteOptions options = {}) const;
   WriteResult Merge(const Entity& entity, std::string_view if_match = {}, WriteOptions options = {}) const;

@@ -73,7 +73,7 @@ class CommitLog::WaitFor {
   std::source_location at_;
 };
 
-// Writers are slowed from a quarter of the tail on (Shard::DelayAtWalls), which must be seen to by then.
+// Writers are slowed from a quarter of the tail on (Shard::WallsAhead), which must be seen to by then.
 CommitLog::CommitLog(LogStore& log, Executor& worker, Clock& clock, uint64_t io_deadline_ns,
                      uint64_t tail_bytes)
     : log_(log),

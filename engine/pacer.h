@@ -20,11 +20,11 @@ namespace partita {
 // write 8.6 to 10 MB/s, and a KiB beside eight batches of 4 MiB waits for 14 ms.
 //
 // After kTurnNanosMax a write goes on in any case, as nobody shall wait for longer whatever is behind: where
-// writers have more at hand at a time than is merged in 10 s (here 220 MB), the debt grows beyond, until the
-// memory is full. Once the store is about to close nobody waits. Thread-safe.
+// writers have more at hand at a time than is merged in that time (here 44 MB), the debt grows beyond, until
+// the memory is full. Once the store is about to close nobody waits. Thread-safe.
 class Pacer {
  public:
-  static constexpr uint64_t kTurnNanosMax = 10'000'000'000;
+  static constexpr uint64_t kTurnNanosMax = 2'000'000'000;
 
   // Of one write: its place among all, and among those that need the log's tail.
   struct Turn {
@@ -52,6 +52,12 @@ class Pacer {
     if (stopped_.load(std::memory_order_relaxed)) return 0;
     const uint64_t of_all = std::max(nanos_per_kib_.load(std::memory_order_relaxed), walls.memory);
     return std::max(all_.Look(&turn->all, of_all, now_ns), tail_.Look(&turn->tail, walls.tail, now_ns));
+  }
+
+  // Of a write that goes on before its turn.
+  void Leave(const Turn& turn) {
+    all_.Leave(turn.all);
+    tail_.Leave(turn.tail);
   }
 
   // Who sleeps goes on at his next look, and nobody waits from here on.

@@ -11,7 +11,7 @@ namespace partita {
 //
 // A batch enters in parts, the next one once the last has passed: so nobody stands behind more than a part of
 // each other writer, and a small write beside large ones waits for milliseconds. Only who waits has bytes
-// here, but for what is not worth a sleep and the last part of who gave up. Thread-safe.
+// here, but for what is not worth a sleep. Thread-safe.
 class PacingLine {
  public:
   static constexpr uint64_t kPartBytes = 16u << 10;
@@ -32,7 +32,6 @@ class PacingLine {
     const std::lock_guard lock(mutex_);
     if (nanos_per_kib == 0) {
       passed_ = entered_;
-      place->left = 0;
       return 0;
     }
     const double nanos_per_byte = static_cast<double>(nanos_per_kib) / 1024;
@@ -49,6 +48,14 @@ class PacingLine {
       entered_ += static_cast<double>(part);
       place->end = entered_;
     }
+  }
+
+  // Of who does not wait for its turn: those behind it shall not, either.
+  void Leave(const Place& place) {
+    if (place.end == 0) return;
+    const std::lock_guard lock(mutex_);
+    const double stands = std::clamp<double>(place.end - passed_, 0, kPartBytes);
+    passed_ = std::min(entered_, passed_ + stands);
   }
 
  private:

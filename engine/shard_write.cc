@@ -139,6 +139,7 @@ Task<void> Shard::AwaitTurn(const WriteRequest& request, Pacer::Turn turn, uint6
     co_await SleepFor(nanos);
     nanos = LookForTurn(request, &turn);
   }
+  if (nanos > 0) pacer_.Leave(turn);
   pacer_.Waited(waited);
 }
 
