@@ -43,8 +43,8 @@ class LogSalvager {
     co_return std::move(out_);
   }
 
-  // Behind LookAt: recovery, which goes by names alone, has not read all segments.
-  bool any_stands_in() const { return any_stands_in_; }
+  // Behind LookAt: recovery, which goes by names in headers alone, has not read all segments.
+  bool reads_more_than_recovery() const { return reads_more_; }
 
   Task<Result<SalvagedLog>> Run() {
     PARTITA_CO_TRY(co_await FindSegments());
@@ -150,8 +150,9 @@ class LogSalvager {
   }
 
   // From the newest segment in effect back along the names of predecessors; where that name is lost or names
-  // nothing, the next older segment stands in, and positions tell whether it fits. What is in front of one
-  // that stands in recovery does not read either: it counts only as far as it is whole.
+  // nothing, the next older segment stands in, and positions tell whether it fits. When `from` is 0, recovery
+  // reads neither that one nor one without a header, nor what is in front of them: these count only as far as
+  // they are whole.
   Task<Status> FindChain() {
     auto at = segments_.end();
     for (auto i = segments_.begin(); i != segments_.end(); ++i) {
@@ -165,10 +166,12 @@ class LogSalvager {
       auto older = segment.has_header ? segments_.find(previous) : segments_.end();
       const bool stands_in = older == segments_.end() && at != segments_.begin();
       if (stands_in) older = std::prev(at);
-      if (from_.value == 0 && (stands_in || any_stands_in_) && older != segments_.end()) {
+      const bool is_more =
+          older != segments_.end() && (reads_more_ || stands_in || !older->second.has_header);
+      if (from_.value == 0 && is_more) {
         PARTITA_CO_ASSIGN(const bool fits, co_await ReachesTo(older->second, segment.header()));
         if (!fits) older = segments_.end();
-        any_stands_in_ = any_stands_in_ || fits;
+        reads_more_ = reads_more_ || fits;
       }
       if (older == segments_.end() && from_.value == 0) NoteMidway(segment);
       if (older != segments_.end() && older->first >= at->first) break;
@@ -368,8 +371,8 @@ class LogSalvager {
   LogReplaySink sink_;
   bool refused_ = false;  // The sink wants no more.
   std::map<SegmentId, Segment> segments_;
-  std::vector<Segment*> chain_;  // Oldest first.
-  bool any_stands_in_ = false;
+  std::vector<Segment*> chain_;    // Oldest first.
+  bool reads_more_ = false;        // Than recovery.
   std::unique_ptr<LogTail> tail_;  // Null: it cannot be read.
   std::optional<RecordAssembler> assembler_;
   LogPosition delivered_to_;
@@ -410,7 +413,7 @@ Task<Result<SalvagedLog>> SalvageLog(FileSystem& files, Clock& clock, LocalLogOp
 
   LogSalvager looker(files, options, from, nullptr);
   PARTITA_CO_ASSIGN(SalvagedLog found, co_await looker.LookAt());
-  if (!sound.ok() || looker.any_stands_in()) {
+  if (!sound.ok() || looker.reads_more_than_recovery()) {
     LogSalvager salvager(files, options, from, std::move(sink));
     PARTITA_CO_ASSIGN(found, co_await salvager.Run());
     if (!sound.ok()) {

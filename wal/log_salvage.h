@@ -17,9 +17,9 @@ namespace partita {
 //     later segment begins with again is void in the earlier ones. Where it ends, the tail may go on.
 //  3. Damage that lies wholly in front of `from` loses nothing: the walk goes on at a later frame that
 //     begins at or before `from`. A segment whose header is bad but whose first frame is good says in that
-//     frame what the header said. Where a segment is missing, the next older one stands in; when `from` is 0
-//     only one that reaches to where its successor begins, for what lies further back is of no dense log; so
-//     must each in front of it.
+//     frame what the header said. Where a segment is missing, the next older one stands in. When `from` is 0,
+//     either counts only if it reaches to where its successor begins, for what lies further back is of no
+//     dense log; so must each in front of it.
 //  4. What follows the prefix is not delivered, only looked at: for the versions in it, above which the
 //     clock must go on, and for how far the log is known to have reached. What any frame says was flushed
 //     behind the prefix is lost, however well the prefix ends.

@@ -256,6 +256,32 @@ TEST(LogSalvageTest, ASpareThatEndsInATornRecordStandsIn) {
   EXPECT_TRUE(kept == PayloadsOf(1, 3)) << kept.size();
 }
 
+// Recovery does not go by frames: it begins with the segment behind.
+TEST(LogSalvageTest, ASegmentOfWhichOnlyTheHeaderIsBadIsReadWhereNobodySaysFromWhere) {
+  SimDisk disk(40);
+  std::string first;
+  for (uint32_t life = 1; life <= 2; ++life) {
+    LogProcess process(disk, LogProcess::Options(life));
+    process.Recover();
+    for (uint64_t p = life * 3 - 2; p <= life * 3; ++p) {
+      ASSERT_TRUE(process.AppendAndFlush(p, PayloadsOf(p, p)).ok());
+    }
+  }
+  const InspectedFrame rotten = FrameAtPosition(disk, 2, &first);
+  disk.FlipBit(first, 100, 1);
+  std::vector<std::string> kept;
+  EXPECT_FALSE(Salvage(disk, &kept, /*from=*/0).lost);
+  EXPECT_TRUE(kept == PayloadsOf(1, 6)) << kept.size();
+
+  // What does not reach to the one behind is left out, as if the segment were gone.
+  disk.FlipBit(first, rotten.offset + kCopiedBytes / 2, 1);
+  kept.clear();
+  const SalvagedLog salvaged = Salvage(disk, &kept, /*from=*/0);
+  EXPECT_FALSE(salvaged.lost);
+  EXPECT_FALSE(salvaged.begins_midway.empty());
+  EXPECT_TRUE(kept == PayloadsOf(4, 6)) << kept.size();
+}
+
 // covers: F80
 TEST(LogSalvageTest, WhatIsLostBehindSparesThatStandInIsSaid) {
   SimDisk disk(37);
