@@ -171,6 +171,15 @@ Task<Result<MetaRecord>> RepairSurvey::ReadMetaOnce(std::string key) {
   co_return DecodeMeta(key, path, bytes);
 }
 
+// Of a shard that was opened once. False where that cannot be read.
+Task<Result<bool>> RepairSurvey::ExpectsLog(std::string manifest_key) {
+  const Result<MetaRecord> record = co_await ReadMeta(manifest_key);
+  const Result<Manifest> manifest =
+      record.ok() ? DecodeManifest(record->value.bytes) : Result<Manifest>(record.status());
+  if (!manifest.ok() && !IsDamage(manifest.status())) co_return manifest.status();
+  co_return manifest.ok() && manifest->replay_from.value > 0;
+}
+
 Task<Status> RepairSurvey::FindCatalog() {
   const Result<std::vector<DirectoryEntry>> entries = co_await files_.List(kMetaDirectory);
   if (!entries.ok() && entries.code() != Code::kNotFound) co_return entries.status();
@@ -214,8 +223,8 @@ Task<Status> RepairSurvey::PassLayoutsOfLogs() {
 }
 
 // Where two layouts are, a change between them was interrupted, or what it left behind could not be removed.
-// A layout gets logs once the catalog names it, and writes only then; as long as the newer one has none, the
-// older one is complete.
+// A layout gets logs once the catalog names it, and writes only then; as long as the newer one has none, and
+// no manifest of it expects one, the older one is complete.
 Task<Status> RepairSurvey::GuessLayout() {
   Catalog& catalog = found_.catalog;
   catalog.layout = 0;
@@ -225,11 +234,12 @@ Task<Status> RepairSurvey::GuessLayout() {
   }
   PARTITA_CO_ASSIGN(const uint32_t of_logs, co_await NewestLayoutOfLogs(files_));
   catalog.layout = std::max({catalog.layout, of_logs, 1u});
-  for (const std::string& name : meta_keys_) {  // Logs of shard 0 may be missing.
+  for (const std::string& name : meta_keys_) {  // Logs of shard 0 may be missing, or all.
     const auto key = ParseManifestKey(name);
     if (!key || key->layout <= catalog.layout) continue;
     PARTITA_CO_ASSIGN(const bool has_log, co_await HasLog(files_, key->layout, key->shard));
-    if (has_log) catalog.layout = key->layout;
+    PARTITA_CO_ASSIGN(const bool expects_log, co_await ExpectsLog(name));
+    if (has_log || expects_log) catalog.layout = key->layout;
   }
   catalog.shard_count = 0;
   for (const std::string& name : meta_keys_) {

@@ -125,6 +125,7 @@ class RepairSurvey {
   void AddLostShard(const RepairFindings::Shard& shard, Version kept_to, RepairDamage* damage) const;
   Task<Result<MetaRecord>> ReadMeta(std::string key);
   Task<Result<MetaRecord>> ReadMetaOnce(std::string key);
+  Task<Result<bool>> ExpectsLog(std::string manifest_key);
 
   const RepairWorld& world_;
   FileSystem& files_;

@@ -84,5 +84,21 @@ TEST_F(RepairLayoutsTest, WithoutCatalogTheLayoutThatWasWrittenToCounts) {
   }
 }
 
+// What was in them is lost, and is listed; the older one's are sound, and lack all that was written since.
+// covers: F80
+TEST_F(RepairLayoutsTest, WithoutCatalogAndLogsTheLayoutThatWasWrittenToCounts) {
+  ChangeAndLeave("log-1-");
+  ASSERT_TRUE(disk_->RemoveFile("meta/catalog"));
+  const std::unique_ptr<SimDisk> changed = disk_->Clone();
+  for (const std::string gone : {"log-2-0/", "log-2-"}) {
+    SCOPED_TRACE(gone);
+    disk_ = changed->Clone();
+    for (const std::string& path : disk_->ListFiles(gone)) ASSERT_TRUE(disk_->RemoveFile(path));
+    const RepairReport listed = RepairWithoutCatalog();
+    EXPECT_EQ(listed.shards, kShardsAfter);
+    EXPECT_GT(LostRanges(listed), 0u);
+  }
+}
+
 }  // namespace
 }  // namespace partita
