@@ -70,6 +70,7 @@ class LogSalvager {
     SealedHeader sealed;
     bool has_header = true;  // Else it is made of the first frame.
     bool in_effect = true;
+    bool stands_in = false;  // For the one that its successor in the chain names.
     uint64_t file_size = 0;  // 0: it cannot be told.
     const SegmentHeader& header() const { return sealed.header; }
     bool is_short() const { return file_size < header().segment_size; }  // It was cut (F57).
@@ -173,6 +174,7 @@ class LogSalvager {
         if (!fits) older = segments_.end();
         reads_more_ = reads_more_ || fits;
       }
+      if (older != segments_.end()) older->second.stands_in = stands_in;
       if (older == segments_.end() && from_.value == 0) NoteMidway(segment);
       if (older != segments_.end() && older->first >= at->first) break;
       at = older;
@@ -244,8 +246,9 @@ class LogSalvager {
     SegmentReader reader(*segment.file, segment.sealed);
     ParsedFrame frame;
     bool closed = false;
-    while (next == nullptr || !next_has_seal || reader.last_seal() != next->previous_seal) {
-      if (next != nullptr && !next_has_seal && IsAtBegin(*next)) break;
+    const bool by_seal = next_has_seal && !segment.stands_in;  // Else by position: what follows is void.
+    while (!by_seal || reader.last_seal() != next->previous_seal) {
+      if (next != nullptr && !by_seal && IsAtBegin(*next)) break;
       Result<bool> found = co_await NextAgain(&reader, &frame);
       if (!found.ok() && !IsDamage(found.status())) co_return found.status();
       if (found.ok() && *found) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "test/wal/log_harness.h"
 #include "wal/log_inspect.h"
 
@@ -254,6 +256,40 @@ TEST(LogSalvageTest, ASpareThatEndsInATornRecordStandsIn) {
   EXPECT_FALSE(salvaged.lost);
   EXPECT_TRUE(salvaged.begins_midway.empty());
   EXPECT_TRUE(kept == PayloadsOf(1, 3)) << kept.size();
+}
+
+// It was to take over records, and never took effect: others stand at the same positions.
+TEST(LogSalvageTest, ASegmentThatStandsInEndsWhereItsSuccessorBegins) {
+  SimDisk disk(41);
+  std::string first, cut_off;
+  {
+    LogProcess process(disk, LogProcess::Options());
+    process.Recover();
+    ASSERT_TRUE(process.AppendAndFlush(1, PayloadsOf(1, 2)).ok());
+    (void)FrameAtPosition(disk, 1, &first);
+    process.runtime().AddFault({.operations = SimOps(SimOp::kFlush), .count = 1});
+    ASSERT_FALSE(process.AppendAndFlush(3, PayloadsOf(3, 3)).ok());
+    ASSERT_TRUE(process.Move(3, PayloadsOf(3, 5)).ok());
+  }
+  // As if it had been killed amid the copying.
+  const InspectedFrame copied = FrameAtPosition(disk, 3, &cut_off);
+  ASSERT_NE(cut_off, first);
+  std::string half = *disk.ReadFile(cut_off);
+  std::fill(half.begin() + copied.offset + copied.size, half.end(), '\0');
+  disk.WriteFile(cut_off, half);
+  {
+    LogProcess process(disk, LogProcess::Options(2));
+    const uint64_t next = process.Recover().payloads.size() + 1;
+    ASSERT_LE(next, 4u);
+    ASSERT_TRUE(process.AppendAndFlush(next, PayloadsOf(next, 7)).ok());
+  }
+  ASSERT_TRUE(disk.RemoveFile(first));
+  std::vector<std::string> kept;
+  const SalvagedLog salvaged = Salvage(disk, &kept, /*from=*/0);
+  EXPECT_FALSE(salvaged.lost);
+  EXPECT_FALSE(salvaged.begins_midway.empty());
+  ASSERT_FALSE(kept.empty());
+  EXPECT_TRUE(kept == PayloadsOf(8 - kept.size(), 7));
 }
 
 // Recovery does not go by frames: it begins with the segment behind.
