@@ -95,7 +95,11 @@ bool ScanAhead::Watch::GoOnBehind(uint64_t scanned, const BlockCounts& blocks) {
   if (owner.started_) return true;
   const uint64_t now_ns = owner.runtime_.clock().MonotonicNanos();
   if (now_ns < owner.ask_at_ns_) return true;
-  owner.started_ = owner.Start([&] { return owner.RowsExpected(scanned, blocks); });
+  std::optional<uint64_t> expected;  // Asked for each worker, and reckoned once.
+  owner.started_ = owner.Start([&] {
+    if (!expected) expected = owner.RowsExpected(scanned, blocks);
+    return *expected;
+  });
   owner.ask_at_ns_ = owner.began_ns_ + 2 * (owner.runtime_.clock().MonotonicNanos() - owner.began_ns_);
   return true;
 }
