@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "engine/base/async_mutex.h"
+
 namespace partita::http {
 
 // What the connections of a server may hold in large buffers, all together. It counts and tells; who holds
@@ -31,6 +33,9 @@ struct ServerBudgets {
   BufferBudget large;
   // What of large bodies came before anybody could ask whether there is room, and now waits for it.
   BufferBudget waiting;
+  // Held by whose turn it is to get room for a large body: first come, first served, else a large one would
+  // wait for ever behind smaller ones.
+  AsyncMutex turn;
   // What came before anybody could ask whether its sender may send it: unfinished heads, small bodies, what
   // stands behind a request in a pipeline, and its answers. Apart from the others, because strangers may send
   // all of it: they keep no signed request from its room. A quarter

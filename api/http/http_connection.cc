@@ -244,18 +244,20 @@ Task<HttpConnection::After> HttpConnection::AdmitBody(bool asks_first) {
 }
 
 // Until the body, as it was told or has come in chunks, is counted; false when the others hold too much for
-// too long.
+// too long. Those before it wait no longer than it does, so its turn comes in time.
 Task<bool> HttpConnection::WaitForRoom() {
   Clock& clock = core_.runtime.clock();
   const uint64_t end = clock.MonotonicNanos() + kRoomWaitNanos;
   const uint64_t wanted = LargeBytesHeld();
   early_.Set(0);
-  if (share_.TrySet(wanted)) co_return true;
+  AsyncMutex& turn = core_.budgets.turn;
+  if (const AsyncMutex::Guard first = turn.TryLock(); first.held() && share_.TrySet(wanted)) co_return true;
   // Were it counted with the others, those who wait could keep each other waiting.
   BufferShare waiting(&core_.budgets.waiting);
   const uint64_t has_come = buffers_->in.capacity() + buffers_->parser.memory();
   if (wanted > core_.buffers.bytes_max() || !waiting.TrySet(has_come)) co_return false;
   share_.Set(0);
+  const AsyncMutex::Guard first = co_await turn.Lock();
   while (!share_.TrySet(wanted)) {
     const bool over = clock.MonotonicNanos() >= end || connection_->gone().load(std::memory_order_relaxed) ||
                       core_.stopping.load(std::memory_order_relaxed);

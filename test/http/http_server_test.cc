@@ -129,6 +129,32 @@ TEST_P(HttpServerTest, ALargeBodyWaitsUntilThereIsRoomForIt) {
   while (budget.held() > 0) std::this_thread::yield();
 }
 
+TEST_P(HttpServerTest, ALargeBodyIsNotOvertakenBySmallerOnes) {
+  ServerBudgets budgets(4 << 20);
+  options_.budgets = &budgets;
+  BufferBudget& budget = budgets.large;
+  Open();
+  BufferShare others(&budget);
+  ASSERT_TRUE(others.Set((4 << 20) - (200 << 10)));
+  const auto begin = [](SocketClient* client, const std::string& body) {
+    const std::string request = Post("/echo", body);
+    const size_t head = request.find("\r\n\r\n") + 4;
+    ASSERT_TRUE(client->Send(request.substr(0, head)));
+    EXPECT_TRUE(client->WaitQuietly(50));  // A body that comes with its head needs no room.
+    ASSERT_TRUE(client->Send(request.substr(head)));
+  };
+  SocketClient large = Connect();
+  const std::string large_body(256 << 10, 'w'), smaller_body(64 << 10, 's');
+  begin(&large, large_body);
+  SocketClient smaller = Connect();
+  begin(&smaller, smaller_body);
+  EXPECT_TRUE(smaller.WaitQuietly(200)) << "there is room for it, but the large one came first";
+  EXPECT_EQ(budget.held(), others.bytes());
+  others.Set(0);
+  EXPECT_THAT(ReadAnswer(large), EndsWith("\r\n\r\n" + large_body));
+  EXPECT_THAT(ReadAnswer(smaller), EndsWith("\r\n\r\n" + smaller_body));
+}
+
 TEST_P(HttpServerTest, ChunksWaitForRoomToo) {
   ServerBudgets budgets(4 << 20);
   options_.budgets = &budgets;
