@@ -22,14 +22,16 @@ MemoryLender::MemoryLender(const MemoryPlan& plan, ChunkPool* pool, BlockCache* 
       step_(StepOf(plan)),
       pool_(pool),
       cache_(cache),
-      left_bytes_(plan.memtable_bytes) {}
+      left_bytes_(plan.memtable_bytes),
+      left_at_look_(plan.memtable_bytes) {}
 
 void MemoryLender::Look(uint64_t now_ns) {
   std::lock_guard lock(mutex_);
   used_max_ = std::max(used_max_, pool_->TakeUsedMax());
   if (since_ns_ == 0) since_ns_ = now_ns;
   const size_t wanted = std::min(std::max(used_max_, used_max_before_) + 2 * step_, memtable_bytes_);
-  if (now_ns - since_ns_ >= kQuietNanos) {
+  if (std::max(wanted, left_bytes()) > left_at_look_) LearnQuietTime(now_ns);
+  if (now_ns - since_ns_ >= quiet_ns_) {
     used_max_before_ = used_max_;
     used_max_ = 0;
     since_ns_ = now_ns;
@@ -37,6 +39,17 @@ void MemoryLender::Look(uint64_t now_ns) {
   // Less than a step is not worth the while. Also when nothing changes: what could not be taken back, as it
   // had pins, is tried for again.
   Leave(wanted + step_ <= left_bytes() ? wanted : std::max(left_bytes(), wanted));
+  has_lent_ = has_lent_ || left_bytes() < left_at_look_;
+  left_at_look_ = left_bytes();
+}
+
+// Memory is being taken back, since the last look or now.
+void MemoryLender::LearnQuietTime(uint64_t now_ns) {
+  if (!has_lent_) return;  // Still the same burst.
+  const bool again = taken_back_ns_ != 0 && now_ns - taken_back_ns_ < kTooSoonTimes * quiet_ns_;
+  quiet_ns_ = again ? std::min(2 * quiet_ns_, kQuietNanosMax) : kQuietNanos;
+  taken_back_ns_ = now_ns;
+  has_lent_ = false;
 }
 
 bool MemoryLender::OnAbove() {

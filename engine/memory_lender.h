@@ -17,7 +17,8 @@ namespace partita {
 // cache has the rest. When they come within a step of that, a step at a time is taken back in the background;
 // should they pass it before that was done, whoever made them pass takes it back, so that both together pass
 // the budget by no more than what is written meanwhile. What was taken back is lent again once memtables were
-// quiet for so long: bursts do not empty the cache over and over, nor touch fresh memory each time. What open
+// quiet for so long; where that proves to be too soon again and again, as with a job each minute, for longer
+// each time. So bursts do not empty the cache over and over, nor touch fresh memory each time. What open
 // tables, ranges and names keep beside the cache is taken out of what is lent, and what is above that out of
 // the cache's own part, down to an eighth; there it ends, and what is beyond is told.
 //
@@ -31,6 +32,9 @@ class MemoryLender {
   // A sixteenth of the memtables' part: as much is written in a tenth of a second at the greatest rates.
   static constexpr size_t kStepShare = 16;
   static constexpr uint64_t kQuietNanos = 30'000'000'000;
+  // The most that it becomes; it doubles when memory is taken back once more within so many times as long.
+  static constexpr uint64_t kQuietNanosMax = 16 * kQuietNanos;
+  static constexpr uint64_t kTooSoonTimes = 16;
 
   // What the cache may get at most.
   static size_t LentMax(const MemoryPlan& plan);
@@ -67,6 +71,7 @@ class MemoryLender {
   // All under mutex_.
   void TakeBackLocked();
   void Leave(size_t bytes);
+  void LearnQuietTime(uint64_t now_ns);
   void TellAbove();
 
   const size_t memtable_bytes_, cache_bytes_, step_;
@@ -78,9 +83,13 @@ class MemoryLender {
   std::atomic<bool> is_due_{false};
   size_t touched_bytes_ = 0;  // Of memtables' part; while touching is not due.
   std::atomic<bool> touching_is_due_{true};
-  // The most that memtables used: in the present half minute and in the one before.
+  // The most that memtables used: in the present quiet time and in the one before.
   size_t used_max_ = 0, used_max_before_ = 0;
-  uint64_t since_ns_ = 0;  // When the present one began; 0: not yet.
+  uint64_t since_ns_ = 0;            // When the present one began; 0: not yet.
+  uint64_t quiet_ns_ = kQuietNanos;  // How long one lasts.
+  uint64_t taken_back_ns_ = 0;       // When what had been lent was last begun to be taken back; 0: never.
+  size_t left_at_look_;
+  bool has_lent_ = false;  // Since then.
 };
 
 }  // namespace partita

@@ -99,6 +99,29 @@ TEST_F(MemoryLenderTest, WhatIsBeyondIsTheSameWhateverMemtablesUse) {
   EXPECT_EQ(lender_.bytes_beyond(), 0u);
 }
 
+TEST_F(MemoryLenderTest, BurstsThatComeAgainAndAgainEmptyTheCacheFewTimes) {
+  uint64_t now = 100;
+  int emptied = 0;
+  // A burst at once, and then nothing.
+  const auto pass = [&](int seconds, size_t burst) {
+    const size_t before = CacheMiB();
+    Acquire(burst);
+    for (int i = 0; i < seconds; ++i, ++now) {
+      lender_.Look(now * kNanosPerSecond);
+      if (i == 0) emptied += CacheMiB() < before;
+      while (!chunks_.empty()) Release();
+    }
+  };
+  pass(90, 0);
+  ASSERT_EQ(CacheMiB(), 16u + 32 - 4);
+  for (int minute = 0; minute < 10; ++minute) pass(60, 16);
+  EXPECT_GE(emptied, 1);
+  EXPECT_LE(emptied, 3);
+  EXPECT_LT(CacheMiB(), 16u + 32 - 16) << "it is left to them";
+  pass(600, 0);
+  EXPECT_EQ(CacheMiB(), 16u + 32 - 4) << "until they are over";
+}
+
 TEST_F(MemoryLenderTest, ItIsTakenBackAStepBeforeMemtablesNeedIt) {
   lender_.Look(100 * kNanosPerSecond);
   EXPECT_EQ(CacheMiB(), 16u + 32 - 4);
