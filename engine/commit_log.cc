@@ -175,7 +175,11 @@ void CommitLog::Publish() {
       ++base_;
     }
     unflushed_bytes_.store(unflushed_bytes() - flushed_bytes, std::memory_order_relaxed);
-    for (VisibleWaiter** link = &waiters_; *link != nullptr;) {
+    // Else each of many writers who goes by the tail would look through all who wait for a flush.
+    const bool reaches_more = visible != woken_visible_ || durable != woken_durable_;
+    woken_visible_ = visible;
+    woken_durable_ = durable;
+    for (VisibleWaiter** link = &waiters_; reaches_more && *link != nullptr;) {
       VisibleWaiter* waiter = *link;
       if (waiter->position <= (waiter->until_durable ? durable : visible)) {
         *link = waiter->next;
@@ -296,12 +300,14 @@ Task<Status> CommitLog::FlushRound() {
 }
 
 void CommitLog::TailRound() {
+  const uint64_t durable = log_.durable_end().value;
+  if (durable == tail_full_at_) return;  // Nothing has been freed since, and there are more records now.
   std::vector<LogRecord> records;
   std::vector<std::shared_ptr<const void>> keep;  // A flush beside us may let records go.
   {
     std::lock_guard lock(mutex_);
     uint64_t decided = decided_.load(std::memory_order_relaxed);
-    uint64_t from = std::max({log_.kernel_end().value, log_.durable_end().value, base_ - 1}) + 1;
+    uint64_t from = std::max({log_.kernel_end().value, durable, base_ - 1}) + 1;
     for (uint64_t p = from; p <= decided; ++p) {
       const Record& record = records_[p - base_];
       records.push_back(LogRecord{LogPosition(p), record.version, record.payload});
@@ -310,7 +316,10 @@ void CommitLog::TailRound() {
   }
   if (records.empty()) return;
   // A full tail is not an error: the next flush covers these records and frees it.
-  if (!log_.AppendTail(records).ok()) return;
+  if (!log_.AppendTail(records).ok()) {
+    tail_full_at_ = durable;
+    return;
+  }
   Publish();
 }
 

@@ -170,6 +170,7 @@ class CommitLog {
   uint64_t appended_ = 0;       // Handed to the segments without error.
   uint64_t taken_ = 0;          // In a round's hands, or were.
   VisibleWaiter* waiters_ = nullptr;
+  uint64_t woken_visible_ = 0, woken_durable_ = 0;  // Whom these reach does not wait any more.
   Status fence_reason_;
   uint64_t doubt_through_ = 0;  // What was answered in doubt lies up to here.
 
@@ -196,6 +197,7 @@ class CommitLog {
   std::atomic<uint64_t> sealed_through_{UINT64_MAX};
   std::atomic<bool> trim_waits_{false};  // A trim is next to get the flush token.
   std::atomic<bool> tail_token_{false};
+  uint64_t tail_full_at_ = UINT64_MAX;  // By who has that token: durable_end() when the tail had no room.
   std::atomic<bool> driven_{false};
   std::atomic<bool> tick_armed_{false};
   std::atomic<bool> fenced_{false};

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "engine/base/event.h"
 #include "engine/hybrid_clock.h"
@@ -74,14 +75,25 @@ class SlowTailLog final : public MemoryLog {
 };
 
 // Each flush hangs until it is let go on.
-class HangingLog final : public MemoryLog {
+class HangingLog : public MemoryLog {
  public:
   Task<Status> AppendAndFlush(std::span<const LogRecord> records) override {
     co_await go_on.at(static_cast<size_t>(flushes.load())).Wait();
     co_return co_await MemoryLog::AppendAndFlush(records);
   }
 
-  std::array<Event, 2> go_on;  // Of the first flush, and of the second.
+  std::array<Event, 3> go_on;  // Of the first flush, the second and the third.
+};
+
+// Neither is there room in its tail.
+class FullTailLog final : public HangingLog {
+ public:
+  Status AppendTail(std::span<const LogRecord>) override {
+    ++copies;
+    return Status::ResourceExhausted("full");
+  }
+
+  int copies = 0;
 };
 
 class CommitLogThreadsTest : public testing::Test {
@@ -184,6 +196,33 @@ TEST(CommitLogTest, DoubtEndsWhenAllThatWasAnsweredSoIsVisibleAndNotBefore) {
   runtime.AdvanceTime(1'000'000);
   EXPECT_EQ(commits.visible_position(), LogPosition(2));
   EXPECT_FALSE(commits.in_doubt());
+  EXPECT_TRUE(runtime.RunToEnd(commits.Close()).ok());
+}
+
+// Else each of many gathers all records that wait, in vain.
+TEST(CommitLogTest, ATailThatIsFullIsNotTriedAgainBeforeTheNextFlush) {
+  SimDisk disk(1);
+  SimRuntime runtime({.seed = 1, .shards = 1}, disk);
+  FullTailLog log;
+  CommitLog commits(log, runtime.shard_executor(ShardId(0)), runtime.clock(), kIoDeadlineNanos, kTailBytes);
+  commits.Start(LogPosition(0), Version(0));
+  std::vector<std::optional<Status>> answers(22);
+  const auto begin = [&](size_t i) {
+    const LogPosition position = commits.Append({Version(i + 1), DurabilityLevel::kProcess, "p", nullptr});
+    runtime.Spawn(Into(commits.AwaitVisible(position, DurabilityLevel::kProcess), &answers[i]));
+    runtime.AdvanceTime(1'000'000);
+  };
+  for (size_t i = 0; i < 21; ++i) begin(i);
+  EXPECT_EQ(log.copies, 1);
+  log.go_on[0].Set();
+  runtime.AdvanceTime(1'000'000);
+  begin(21);
+  EXPECT_EQ(log.copies, 2);
+  for (size_t i : {1, 2}) {
+    log.go_on[i].Set();
+    runtime.AdvanceTime(1'000'000);
+  }
+  for (const std::optional<Status>& answer : answers) EXPECT_TRUE(answer && answer->ok());
   EXPECT_TRUE(runtime.RunToEnd(commits.Close()).ok());
 }
 
