@@ -21,7 +21,9 @@ Status PrintEntities(const Table& table, const ScanFlags& flags, Console& consol
   ScanOptions options = flags.options;
   uint64_t left = flags.limit == 0 ? UINT64_MAX : flags.limit;
   std::string text;
+  console.interrupts.Arm();
   do {
+    if (console.interrupts.Requested()) return Status::Cancelled("interrupted");
     options.limit = static_cast<uint32_t>(std::min(left, kScanPage));
     PARTITA_ASSIGN(Page page, table.Scan(options));
     text.clear();
@@ -29,7 +31,7 @@ Status PrintEntities(const Table& table, const ScanFlags& flags, Console& consol
     if (!(console.out << text)) return Status::IoError("cannot write to standard output");
     left -= page.entities.size();
     options.continuation = page.continuation;
-  } while (!options.continuation.empty() && left > 0 && !console.interrupts.Requested());
+  } while (!options.continuation.empty() && left > 0);
   console.out.flush();
   if (!options.continuation.empty()) {
     console.err << "partita: there is more; --limit N shows N entities, --limit 0 all\n";

@@ -15,14 +15,16 @@
 
 namespace partita {
 
-// Asks to stop when it was asked so many times.
+// Asks to stop when it was asked so many times, by a command that catches interrupts.
 class CountdownInterrupts final : public InterruptSource {
  public:
   explicit CountdownInterrupts(uint64_t asked_max = UINT64_MAX) : left_(asked_max) {}
-  bool Requested() override { return left_ == 0 || --left_ == 0; }
+  void Arm() override { armed_ = true; }
+  bool Requested() override { return armed_ && (left_ == 0 || --left_ == 0); }
 
  private:
   uint64_t left_;
+  bool armed_ = false;
 };
 
 // What a command printed and ended with.
