@@ -162,9 +162,12 @@ ExitCode CloseStore(Database& database, ExitCode so_far, Console& console) {
 }
 
 ExitCode WithStore(const StoreFlags& flags, IfNoStore if_no_store, Console& console,
-                   const std::function<Status(Database&)>& command) {
+                   const std::function<Status(Database&)>& command, const std::string& on_admin) {
   const Result<std::unique_ptr<Database>> database = OpenStore(flags, if_no_store);
-  if (!database.ok()) return FailToStart(console, database.status());
+  if (!database.ok()) {
+    return FailToStart(console,
+                       on_admin.empty() ? database.status() : AdviseAdmin(database.status(), on_admin));
+  }
   const Status done = command(**database);
   return CloseStore(**database, done.ok() ? ExitCode::kOk : Fail(console, done), console);
 }

@@ -59,8 +59,9 @@ std::string_view DurabilityName(Durability durability);
 // Closes the store when a command is done: its failure counts when the command itself was fine.
 ExitCode CloseStore(Database& database, ExitCode so_far, Console& console);
 
-// Opens the store, runs `command` on it, and closes it; tells what failed.
+// Opens the store, runs `command` on it, and closes it; tells what failed. `on_admin`: as AdviseAdmin's
+// command; empty: it knows no --admin.
 ExitCode WithStore(const StoreFlags& flags, IfNoStore if_no_store, Console& console,
-                   const std::function<Status(Database&)>& command);
+                   const std::function<Status(Database&)>& command, const std::string& on_admin = "");
 
 }  // namespace partita

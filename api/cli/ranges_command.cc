@@ -82,34 +82,42 @@ ExitCode RunListRanges(const StoreFlags& store, const RangesFlags& flags, Consol
     PrintRanges(store, flags.admin, *found, console);
     return ExitCode::kOk;
   }
-  return WithStore(store, IfNoStore::kFail, console, [&](Database& database) -> Status {
+  const auto list = [&](Database& database) -> Status {
     PARTITA_ASSIGN(const std::vector<RangeDescription> found, database.ListRanges(flags.table));
     PrintRanges(store, store.directory, found, console);
     return Status();
-  });
+  };
+  return WithStore(store, IfNoStore::kFail, console, list, "partita ranges list");
 }
 
 ExitCode RunSplitRange(const StoreFlags& store, const RangesFlags& flags, Console& console) {
+  if (store.read_only) return RefuseReadOnly(console, "ranges split");
   if (!flags.admin.empty()) return ChangeOnServer(store, flags, "split", console);
-  return WithStore(store, IfNoStore::kFail, console,
-                   [&](Database& database) { return database.SplitRange(flags.table, flags.partition_key); });
+  const auto split = [&](Database& database) {
+    return database.SplitRange(flags.table, flags.partition_key);
+  };
+  return WithStore(store, IfNoStore::kFail, console, split, "partita ranges split");
 }
 
 ExitCode RunMergeRanges(const StoreFlags& store, const RangesFlags& flags, Console& console) {
+  if (store.read_only) return RefuseReadOnly(console, "ranges merge");
   if (!flags.admin.empty()) return ChangeOnServer(store, flags, "merge", console);
-  return WithStore(store, IfNoStore::kFail, console, [&](Database& database) {
+  const auto merge = [&](Database& database) {
     return database.MergeRanges(flags.table, flags.partition_key);
-  });
+  };
+  return WithStore(store, IfNoStore::kFail, console, merge, "partita ranges merge");
 }
 
 ExitCode RunMoveRange(const StoreFlags& store, const RangesFlags& flags, Console& console) {
+  if (store.read_only) return RefuseReadOnly(console, "ranges move");
   if (!flags.admin.empty()) return ChangeOnServer(store, flags, "move", console);
-  return WithStore(store, IfNoStore::kFail, console, [&](Database& database) -> Status {
+  const auto move = [&](Database& database) -> Status {
     PARTITA_ASSIGN(const Database::RangeMove moved,
                    database.MoveRange(flags.table, flags.partition_key, flags.shard));
     PrintMove(store, flags, moved, console);
     return Status();
-  });
+  };
+  return WithStore(store, IfNoStore::kFail, console, move, "partita ranges move");
 }
 
 }  // namespace partita

@@ -422,12 +422,16 @@ TEST_F(ImportCommandTest, WhatWritesIsRefusedWithReadOnlyBeforeAnythingIsOpened)
         {"delete", "Things", "p", "r"},
         {"delete-table", "Things"},
         {"restore", "backup"},
-        {"demo"}}) {
+        {"demo"},
+        {"ranges", "split", "Things", "p"},
+        {"ranges", "merge", "Things", "p"},
+        {"ranges", "move", "Things", "p", "0", "--admin", "127.0.0.1:1"}}) {
     std::vector<std::string> read_only = words;
     read_only.push_back("--read-only");
     const CommandOutcome outcome = Run(read_only);
-    EXPECT_EQ(outcome.code, ExitCode::kUsage) << words[0];
-    EXPECT_EQ(outcome.err, "partita: " + words[0] + " changes the store, which --read-only forbids\n");
+    const std::string command = words[0] == "ranges" ? words[0] + " " + words[1] : words[0];
+    EXPECT_EQ(outcome.code, ExitCode::kUsage) << command;
+    EXPECT_EQ(outcome.err, "partita: " + command + " changes the store, which --read-only forbids\n");
   }
   EXPECT_FALSE(std::filesystem::exists(store_));
   EXPECT_FALSE(std::filesystem::exists(CheckpointPath(file)));

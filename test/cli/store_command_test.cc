@@ -135,6 +135,9 @@ TEST_F(StoreCommandTest, ScanKeepsToItsBoundsOrderAndLimit) {
   const CommandOutcome last = Run({"scan", "Things", "--descending", "--limit", "1"});
   EXPECT_THAT(last.out, HasSubstr(R"("PartitionKey":"c","RowKey":"3")"));
   EXPECT_THAT(last.err, HasSubstr("there is more"));
+  const CommandOutcome interrupted = Run({"scan", "Things", "--limit", "0"}, /*interrupt_after=*/1);
+  EXPECT_EQ(interrupted.code, ExitCode::kFailed);
+  EXPECT_EQ(interrupted.err, "partita: interrupted (Cancelled)\n");
   const CommandOutcome rows = Run({"scan", "Things", "--from-row", "2"});
   EXPECT_EQ(rows.code, ExitCode::kUsage);
   EXPECT_THAT(rows.err, HasSubstr("--partition"));
@@ -399,14 +402,15 @@ TEST_F(StoreCommandTest, ASecondProcessIsToldWhoHoldsTheStore) {
   ASSERT_TRUE(database.ok()) << database.status().ToString();
   const char* io = backend_ == IoBackend::kUring ? "uring" : "threads";
   const std::string command =
-      std::string(kCommandPath) + " tables --memory 64M --io " + io + " --data '" + store_ + "' 2>&1";
+      std::string(kCommandPath) + " ranges list --memory 64M --io " + io + " --data '" + store_ + "' 2>&1";
   std::FILE* pipe = popen(command.c_str(), "r");
   ASSERT_NE(pipe, nullptr);
   char text[1024] = {};
   const size_t size = std::fread(text, 1, sizeof(text) - 1, pipe);
   const int status = pclose(pipe);
   EXPECT_EQ(WEXITSTATUS(status), 3) << text;
-  EXPECT_THAT(std::string(text, size), AllOf(HasSubstr(std::to_string(getpid())), HasSubstr(store_)));
+  EXPECT_THAT(std::string(text, size), AllOf(HasSubstr(std::to_string(getpid())), HasSubstr(store_),
+                                             HasSubstr("'partita ranges list --admin ADDRESS'")));
 }
 
 TEST_F(StoreCommandTest, AForeignDirectoryIsLeftAlone) {
