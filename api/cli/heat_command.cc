@@ -50,11 +50,11 @@ ExitCode RunHeat(const StoreFlags& store, const HeatFlags& flags, Console& conso
   if (!answer.ok()) return Fail(console, answer.status());
   const Result<HeatReport> report = ParseHeatJson(*answer);
   if (!report.ok()) return Fail(console, report.status());
+  const auto by = static_cast<HeatMetric>(metric - kHeatMetricNames.begin());
   if (!flags.html.empty()) {
-    const Status written = WriteFile(flags.html, HeatHtml(*report));
+    const Status written = WriteFile(flags.html, HeatHtml(*report, by));
     return written.ok() ? ExitCode::kOk : Fail(console, written);
   }
-  const auto by = static_cast<HeatMetric>(metric - kHeatMetricNames.begin());
   if (!flags.png.empty()) {
     const Status written = WriteFile(flags.png, HeatImage(*report, by).Encode());
     return written.ok() ? ExitCode::kOk : Fail(console, written);

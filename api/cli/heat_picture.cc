@@ -126,16 +126,19 @@ std::string DrawHeat(const HeatReport& report, HeatMetric metric, HeatStyle styl
 namespace {
 
 constexpr std::string_view kPageStart = R"(<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>Partita heat</title><style>
 body{font:14px system-ui,sans-serif;margin:1.5em;background:#fff;color:#222}
 canvas{width:100%;height:60vh;image-rendering:pixelated;border:1px solid #888;background:#000}
 table{border-collapse:collapse;margin-top:1em}td,th{padding:.15em .8em;text-align:left}
-td.n{text-align:right;font-variant-numeric:tabular-nums}
+th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}
 @media(prefers-color-scheme:dark){body{background:#111;color:#ddd}}
 </style><h1>Where the load lies</h1>
 <p><label>Metric <select id="metric"></select></label> <span id="at" aria-live="polite"></span></p>
-<canvas id="c" role="img" aria-label="Load by time, across, and keys, down"></canvas>
+<canvas id="c" role="img" tabindex="0" aria-label="Load by time, across, and keys, down; arrow keys tell the values"></canvas>
+<noscript>The figures are in this file as JSON; drawing them takes a script.</noscript>
+<p>Black: nothing. The brighter, the hotter, over three powers of ten up to the hottest cell.</p>
 <p id="span"></p><table id="top"></table><script type="application/json" id="d">)";
 constexpr std::string_view kPageEnd = R"(</script><script>
 const d=JSON.parse(document.getElementById('d').textContent),$=i=>document.getElementById(i);
@@ -143,7 +146,7 @@ const ramp=[[0,0,0],[20,20,90],[90,20,140],[200,30,90],[250,130,30],[255,250,210
 const label=b=>(b.table||'(first)')+' '+b.from;
 const rate=(m,v)=>m=='bytes'?(v/1048576).toFixed(3)+' MiB/s':m=='cpu'?(v/1e9).toFixed(4)+' cores':v.toFixed(1)+'/s';
 for(const m in d.cells){const o=document.createElement('option');o.textContent=m;$('metric').append(o)}
-$('metric').value='cpu';
+$('metric').value=d.shown;
 const n=d.buckets.length,time=c=>new Date(Date.parse(d.begin)+c*d.column_seconds*1e3).toLocaleString();
 $('span').textContent=time(0)+' to '+time(d.columns)+', '+d.column_seconds+' s a column; keys from '+label(d.buckets[0])+' (top) to '+label(d.buckets[n-1]);
 function draw(){const m=$('metric').value,v=d.cells[m],hot=v.reduce((a,b)=>Math.max(a,b),1e-9),c=$('c');c.width=d.columns;c.height=n;
@@ -152,20 +155,25 @@ for(let i=0;i<v.length;i++){const a=v[i]>0?Math.max(.06,1+Math.log10(v[i]/hot)/3
 o=4*((i%n)*d.columns+(i/n|0));for(let j=0;j<3;j++)p.data[o+j]=ramp[k][j]+(s-k)*(ramp[k+1][j]-ramp[k][j]);p.data[o+3]=255}
 x.putImageData(p,0,0);const t=$('top');t.textContent='';
 for(const h of [['Table','Partition','Rate','Share'],...d.top[m].map(h=>[h.table,h.partition+(h.cut?'…':''),rate(m,h.per_second),(100*h.per_second/(d.total[m]||1)).toFixed(1)+' %'])]){
-const r=t.insertRow();h.forEach((w,i)=>{const e=r.insertCell();e.textContent=w;if(i>1)e.className='n'})}}
+const r=t.insertRow();h.forEach((w,i)=>{const e=document.createElement(r.rowIndex?'td':'th');if(!r.rowIndex)e.scope='col';
+e.textContent=w;if(i>1)e.className='n';r.append(e)})}}
+let column=d.columns-1,bucket=0;
+function point(c,b){column=Math.min(d.columns-1,Math.max(0,c));bucket=Math.min(n-1,Math.max(0,b));const m=$('metric').value;
+$('at').textContent=time(column)+'  from '+label(d.buckets[bucket])+'  '+rate(m,d.cells[m][column*n+bucket])}
 $('metric').onchange=draw;draw();
-$('c').onmousemove=e=>{const m=$('metric').value,c=Math.min(d.columns-1,e.offsetX/$('c').clientWidth*d.columns|0),
-b=Math.min(n-1,Math.max(0,e.offsetY/$('c').clientHeight*n|0));
-$('at').textContent=time(c)+'  from '+label(d.buckets[b])+'  '+rate(m,d.cells[m][c*n+b])};
+$('c').onmousemove=e=>point(e.offsetX/$('c').clientWidth*d.columns|0,e.offsetY/$('c').clientHeight*n|0);
+$('c').onkeydown=e=>{const step={ArrowLeft:[-1,0],ArrowRight:[1,0],ArrowUp:[0,-1],ArrowDown:[0,1]}[e.key];
+if(step){e.preventDefault();point(column+step[0],bucket+step[1])}};
 </script></html>
 )";
 
 }  // namespace
 
-std::string HeatHtml(const HeatReport& report) {
+std::string HeatHtml(const HeatReport& report, HeatMetric metric) {
   std::string html(kPageStart);
+  html += "{\"shown\":\"" + std::string(kHeatMetricNames[static_cast<size_t>(metric)]) + "\",";
   // Within a script only the beginning of a tag would end it.
-  for (const char c : HeatJson(report)) {
+  for (const char c : HeatJson(report).substr(1)) {
     if (c == '<') {
       html += "\\u003c";
     } else {

@@ -113,8 +113,9 @@ std::string BarsChart(const Report& report, const std::string& workload, const M
                    figure > 0 ? ShortNumber(figure).c_str() : "not measured");
     y += kRow;
   }
-  return Format("<svg role='img' width='440' height='%g'><text x='0' y='14' font-weight='600'>", y + 4) +
-         Escaped(workload) + ", " + Escaped(metric.name) + "</text>" + bars + "</svg>";
+  const std::string title = Escaped(workload) + ", " + Escaped(metric.name);
+  return "<svg role='img' aria-label='" + title + "' width='440' " + Format("height='%g'>", y + 4) +
+         "<text x='0' y='14' font-weight='600'>" + title + "</text>" + bars + "</svg>";
 }
 
 std::string GoalsHtml(const Report& report) {

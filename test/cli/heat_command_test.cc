@@ -78,8 +78,9 @@ TEST_F(HeatCommandTest, ItDrawsTheLoadAndNamesTheHottest) {
 
 TEST_F(HeatCommandTest, ItWritesAPageThatNeedsNothingElse) {
   const std::string file = directory_ + "/heat.html";
-  ASSERT_EQ(Heat({"--html", file}).code, ExitCode::kOk);
+  ASSERT_EQ(Heat({"--by", "reads", "--html", file}).code, ExitCode::kOk);
   const std::string page = Read(file);
+  EXPECT_THAT(page, HasSubstr("{\"shown\":\"reads\",\"begin\":"));
   EXPECT_THAT(page, HasSubstr("\"from\":"));
   EXPECT_THAT(page, HasSubstr("\\u003canna>"));
   EXPECT_THAT(page, Not(HasSubstr("<anna>")));
