@@ -13,7 +13,7 @@
 
 namespace partita {
 
-// The next two sections of help: what the command does, and an example.
+// Its help: what it does, and an example.
 CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& description,
                      const std::string& example, std::function<void()> chosen) {
   CLI::App* command = app.add_subcommand(name, description);
@@ -182,7 +182,7 @@ void AddReadCommands(CLI::App& app, Words* words) {
   scan->add_flag_callback(
       "--descending,--reverse", [words] { words->scan.options.order = ScanOrder::kDescending; },
       "Last key first");
-  scan->add_flag("--count", words->scan.count, "Only how many there are");
+  scan->add_flag("--count", words->scan.count, "Only how many there are, of all: --limit does not count");
 }
 
 void AddQuery(CLI::App& app, Words* words) {
@@ -270,7 +270,8 @@ void AddTableCommands(CLI::App& app, Words* words) {
                                     return RunCreateTable(words->store, words->create_table, c);
                                   };
                                 });
-  create->add_option("table", words->create_table.table, "3 to 63 letters and digits")->required();
+  create->add_option("table", words->create_table.table, "3 to 63 letters and digits, a letter first")
+      ->required();
   create->add_flag("--raw", words->create_table.raw, "Opaque bytes under two keys instead of entities");
   create
       ->add_option(
@@ -388,19 +389,19 @@ Status FillStoreFlags(Words* words) {
 
 ExitCode RunCommandLine(const std::vector<std::string>& words, Console& console,
                         const std::vector<OtherCommand>& others) {
-  Words flags;
-  CLI::App app(kDescription, "partita");
-  AddCommands(app, &flags);
-  for (const OtherCommand& other : others) {
-    if (!words.empty() && words[0] == other.name) return other.run({words.begin() + 1, words.end()}, console);
-    app.add_subcommand(other.name, other.description);  // For the list of --help, and near names.
-  }
   for (const std::string& word : words) {
     if (word == "--") break;
     // The parser would take the next word for its value. A value may end so itself: keys in base64 do.
     const size_t name_size = word.find('=');
     if (word.starts_with("--") && name_size == word.size() - 1)
       return FailUsage(console, word.substr(0, name_size) + " has an empty value");
+  }
+  Words flags;
+  CLI::App app(kDescription, "partita");
+  AddCommands(app, &flags);
+  for (const OtherCommand& other : others) {
+    if (!words.empty() && words[0] == other.name) return other.run({words.begin() + 1, words.end()}, console);
+    app.add_subcommand(other.name, other.description);  // For the list of --help, and near names.
   }
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));

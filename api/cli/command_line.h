@@ -18,7 +18,7 @@ struct OtherCommand {
 ExitCode RunCommandLine(const std::vector<std::string>& words, Console& console,
                         const std::vector<OtherCommand>& others = {});
 
-// The names of all commands, as `partita --help` lists them.
+// The names of this library's own commands, for tests.
 std::vector<std::string> CommandNames();
 
 }  // namespace partita

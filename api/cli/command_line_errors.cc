@@ -90,7 +90,7 @@ ExitCode Explain(CLI::App& app, const CLI::ParseError& error, Console& console) 
     return ExitCode::kOk;
   }
   const std::vector<CLI::App*> commands = app.get_subcommands();
-  const std::string of = commands.empty() ? "partita" : "partita " + commands[0]->get_name();
+  const std::string of = app.get_name() + (commands.empty() ? "" : " " + commands[0]->get_name());
   const std::string unknown = UnknownWord(app);
   const std::string what = !unknown.empty()   ? unknown
                            : commands.empty() ? "which command? There are: " +

@@ -51,7 +51,7 @@ ExitCode Explain(CLI::App& app, const CLI::ParseError& error, Console& console);
 
 // serve, sas.
 void AddServiceCommands(CLI::App& app, Words* words);
-// scrub, backup, restore, repair, ranges, heat.
+// scrub, backup, restore, repair, ranges, heat, stalls.
 void AddMaintenanceCommands(CLI::App& app, Words* words);
 
 }  // namespace partita

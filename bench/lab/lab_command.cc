@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
-#include <sstream>
 
 #include "api/cli/command_words.h"
 #include "api/cli/figures.h"
@@ -130,12 +129,16 @@ ExitCode Generator(const std::string& path, Console& console) {
   return ExitCode::kOk;
 }
 
+// `run` null: the caller says what is run.
 CLI::App* AddWithFile(CLI::App& app, LabWords* words, const char* name, const char* manual,
                       const char* example, ExitCode (*run)(const std::string&, Console&)) {
   CLI::App* command = app.add_subcommand(name, manual);
   command->footer(std::string("Example:\n  ") + example);
   command->add_option("file", words->file, "The experiment, TOML")->required()->type_name("FILE");
-  command->callback([words, run] { words->run = [words, run](Console& c) { return run(words->file, c); }; });
+  if (run != nullptr) {
+    command->callback(
+        [words, run] { words->run = [words, run](Console& c) { return run(words->file, c); }; });
+  }
   return command;
 }
 
@@ -216,7 +219,7 @@ void AddCommands(CLI::App& app, LabWords* words) {
               "Tell how many operations a second one core of this machine makes, without a store",
               "partita lab generator my.toml", &Generator);
   CLI::App* run = AddWithFile(app, words, "run", "Run the operations on every layout, in turns, and compare",
-                              "partita lab run my.toml", &Check);
+                              "partita lab run my.toml", nullptr);
   run->callback([words] {
     words->of_run.file = words->file;
     words->run = [words](Console& c) { return RunExperimentFile(words->of_run, c); };
@@ -245,6 +248,7 @@ void AddCommands(CLI::App& app, LabWords* words) {
   });
   AddClean(app, words);
   CLI::App* schema = app.add_subcommand("schema", "Print the JSON schema of experiments, for editors");
+  schema->footer("Example:\n  partita lab schema > experiment.schema.json");
   schema->callback([words] {
     words->run = [](Console& c) {
       c.out << ExperimentSchema();
@@ -275,12 +279,7 @@ ExitCode RunLab(const std::vector<std::string>& words, Console& console) {
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& error) {
-    std::ostringstream out, err;
-    const int code = app.exit(error, out, err);
-    console.out << out.str();
-    if (code == 0) return ExitCode::kOk;
-    console.err << "partita lab: " << error.what() << "\nTry: partita lab --help\n";
-    return ExitCode::kUsage;
+    return partita::Explain(app, error, console);
   }
   return flags.run(console);
 }

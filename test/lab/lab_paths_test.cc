@@ -111,6 +111,16 @@ TEST_F(LabPathsTest, WhatIsThereIsToldFromWhatCannotBeLookedFor) {
   EXPECT_THAT(none.err, HasSubstr("there is no such directory"));
 }
 
+TEST_F(LabPathsTest, AWrongWordIsAnsweredAsThoseOfOtherCommandsAre) {
+  const CommandOutcome unknown = Lab({"rnu"});
+  EXPECT_EQ(unknown.code, ExitCode::kUsage);
+  EXPECT_EQ(unknown.err, "partita lab: unknown command 'rnu'; did you mean run?\nTry: partita lab --help\n");
+  const CommandOutcome missing = Lab({"report"});
+  EXPECT_EQ(missing.code, ExitCode::kUsage);
+  EXPECT_THAT(missing.err, HasSubstr("Try: partita lab report --help"));
+  EXPECT_THAT(Lab({"schema", "--help"}).out, HasSubstr("Example:\n  partita lab schema"));
+}
+
 // Of commands that need no store, too: all of the program's output ends in one place.
 TEST_F(LabPathsTest, AnOutputThatCannotBeWrittenIsTold) {
   const std::string line = std::string(kCommandPath) + " lab schema 2>&1 > /dev/full";
