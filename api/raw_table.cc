@@ -1,7 +1,6 @@
 #include <unordered_set>
 
 #include "api/byte_arena.h"
-#include "api/etag.h"
 #include "api/page_pause.h"
 #include "api/query.h"
 #include "api/table_state.h"
@@ -46,45 +45,28 @@ struct RawBatch {
   WriteRequest request;
 };
 
-WriteResult RawResult(WriteOutcome outcome) {
-  WriteResult result;
-  result.status = std::move(outcome.status);
-  result.failed_operation = outcome.failed_op;
-  if (!result.ok()) return result;
-  result.timestamp_ticks = outcome.version.value;
-  result.etag = FormatEtag(outcome.version);
-  return result;
-}
-
-WriteResult RawRefused(Status status, size_t operation = 0) {
-  WriteResult result;
-  result.status = std::move(status);
-  result.failed_operation = static_cast<uint32_t>(operation);
-  return result;
-}
-
 std::optional<WriteResult> Encode(const TableCore& table, std::span<const RawTable::Operation> operations,
                                   WriteOptions options, RawBatch* batch) {
   if (!table.impl->is_usable()) [[unlikely]]
-    return RawRefused(table.impl->CheckUse());
-  if (Status known = CheckDurability(options.durability); !known.ok()) return RawRefused(std::move(known));
+    return Refused(table.impl->CheckUse());
+  if (Status known = CheckDurability(options.durability); !known.ok()) return Refused(std::move(known));
   if (operations.empty() || operations.size() > kRawOperationsMax) {
-    return RawRefused(Status::InvalidArgument("a batch takes 1 to 10,000 operations, not " +
-                                              std::to_string(operations.size())));
+    return Refused(Status::InvalidArgument("a batch takes 1 to 10,000 operations, not " +
+                                           std::to_string(operations.size())));
   }
   size_t bytes = 0;
   std::unordered_set<std::string_view> rows;
   for (size_t i = 0; i < operations.size(); ++i) {
     const RawTable::Operation& operation = operations[i];
     Status checked = CheckRawOperation(operation);
-    if (!checked.ok()) return RawRefused(std::move(checked), i);
+    if (!checked.ok()) return Refused(std::move(checked), i);
     bytes += operation.value.size() + operation.row_key.size();
     const char* broken = operation.partition_key != operations[0].partition_key ? "has another partition key"
                          : !rows.insert(operation.row_key).second               ? "repeats a row key"
                          : bytes > kRawBatchBytesMax ? "takes the batch beyond 64 MiB"
                                                      : nullptr;
     if (broken != nullptr) {
-      return RawRefused(Status::InvalidArgument("operation " + std::to_string(i) + " " + broken), i);
+      return Refused(Status::InvalidArgument("operation " + std::to_string(i) + " " + broken), i);
     }
     batch->keys.push_back(EncodeUserKey(table.id, operation.partition_key, operation.row_key));
   }
@@ -105,14 +87,14 @@ std::optional<WriteResult> Encode(const TableCore& table, std::span<const RawTab
 WriteResult RunSingle(const TableCore& table, WriteKind kind, std::string_view partition_key,
                       std::string_view row_key, std::string_view value, WriteOptions options) {
   if (!table.impl->is_usable()) [[unlikely]]
-    return RawRefused(table.impl->CheckUse());
+    return Refused(table.impl->CheckUse());
   Status checked = CheckRawKeys(partition_key, row_key);
   if (checked.ok()) checked = CheckDurability(options.durability);
   if (checked.ok() && value.size() > kRawValueSizeMax) {
     checked = Status::InvalidArgument("the value has " + std::to_string(value.size()) +
                                       " bytes; at most 16 MiB are allowed");
   }
-  if (!checked.ok()) return RawRefused(std::move(checked));
+  if (!checked.ok()) return Refused(std::move(checked));
   KeyBuffer key(table.id, partition_key, row_key, /*ordered_text=*/false);
   WriteOp op;
   op.kind = kind;
@@ -122,7 +104,7 @@ WriteResult RunSingle(const TableCore& table, WriteKind kind, std::string_view p
   request.table = table.id;
   request.ops = std::span<const WriteOp>(&op, 1);
   request.durability = LevelOf(options.durability, table.durability);
-  return RawResult(table.impl->RunWrite(request));
+  return ResultOf(table.impl->RunWrite(request));
 }
 
 Status RawStatusOf(const Shard::ReadAnswer& answer) {
@@ -155,7 +137,7 @@ Task<void> ReadRawInto(Store* store, std::string user_key, Result<std::string>* 
 
 Task<WriteResult> ApplyOwned(Database::Impl* impl, std::unique_ptr<RawBatch> batch) {
   WriteOutcome outcome = co_await impl->store->Write(batch->request);
-  co_return RawResult(std::move(outcome));
+  co_return ResultOf(std::move(outcome));
 }
 
 class RawSink : public RowSink {
@@ -246,7 +228,7 @@ WriteResult RawTable::Delete(std::string_view partition_key, std::string_view ro
 WriteResult RawTable::Apply(std::span<const Operation> operations, WriteOptions options) const {
   RawBatch batch;
   if (std::optional<WriteResult> refused = Encode(*state_, operations, options, &batch)) return *refused;
-  return RawResult(state_->impl->RunWrite(batch.request));
+  return ResultOf(state_->impl->RunWrite(batch.request));
 }
 
 void RawTable::ApplyAsync(std::vector<Operation> operations, WriteOptions options, WriteCallback done) const {
@@ -262,7 +244,7 @@ void RawTable::ApplyAsync(std::vector<Operation> operations, WriteOptions option
   for (const WriteOp& op : batch->ops) bytes += op.user_key.size() + op.content.size() + kRawCallBytes;
   Task<WriteResult> call = ApplyOwned(impl, std::move(batch));
   if (!impl->Start(impl->store->ExecutorFor(key), bytes, std::move(call), &done))
-    done(RawRefused(TooManyCalls()));
+    done(Refused(TooManyCalls()));
 }
 
 Status RawTable::Get(std::string_view partition_key, std::string_view row_key, std::string* value) const {

@@ -13,4 +13,8 @@ struct RawTable::State : TableCore {
 
 Task<Status> WaitForCalls(Database::Impl* impl);
 
+WriteResult ResultOf(WriteOutcome outcome);
+// Of a write that the engine was not asked for.
+WriteResult Refused(Status status, size_t operation = 0);
+
 }  // namespace partita

@@ -13,12 +13,6 @@
 
 namespace partita {
 
-namespace {
-
-// What a call in flight takes beside keys and contents, about: frames and vectors.
-constexpr size_t kCallOverheadBytes = 512;
-constexpr uint64_t kEmbeddedBatchBytesMax = 64ull << 20;  // What a log record carries in good time.
-
 WriteResult ResultOf(WriteOutcome outcome) {
   WriteResult result;
   result.status = std::move(outcome.status);
@@ -35,6 +29,12 @@ WriteResult Refused(Status status, size_t operation) {
   result.failed_operation = static_cast<uint32_t>(operation);
   return result;
 }
+
+namespace {
+
+// What a call in flight takes beside keys and contents, about: frames and vectors.
+constexpr size_t kCallOverheadBytes = 512;
+constexpr uint64_t kEmbeddedBatchBytesMax = 64ull << 20;  // What a log record carries in good time.
 
 // What an operation counts for, exactly and at most. Of a delete the keys alone are used.
 uint64_t SizeOf(const Write& write) {

@@ -1,4 +1,3 @@
-#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <optional>
@@ -7,6 +6,7 @@
 #include "api/cli/figures.h"
 #include "api/date_time.h"
 #include "api/http/accounts.h"
+#include "api/http/admin_client.h"
 #include "api/http/sas_token.h"
 #include "api/names.h"
 #include "engine/base/clock.h"
@@ -23,22 +23,10 @@ constexpr std::string_view kVersion = "2019-02-02";
 constexpr std::string_view kDefaultExpiry = "1h";
 constexpr uint64_t kSecondsPerDay = 86'400;
 
-// Everything but letters, digits and -_.~ as %XX.
 void AppendParameter(std::string* out, std::string_view name, std::string_view value) {
-  constexpr char kHex[] = "0123456789ABCDEF";
   if (value.empty()) return;
   if (!out->empty()) out->push_back('&');
-  out->append(name).push_back('=');
-  for (const char c : value) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) != 0 || std::string_view("-_.~").find(c) != std::string_view::npos) {
-      out->push_back(c);
-    } else {
-      out->push_back('%');
-      out->push_back(kHex[byte >> 4]);
-      out->push_back(kHex[byte & 15]);
-    }
-  }
+  out->append(name).append("=").append(http::EncodeParameter(value));
 }
 
 uint64_t NowTicks() {
