@@ -2,13 +2,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "api/partita.h"
+#include "bench/micro/numbers.h"
+#include "bench/micro/or_die.h"
+#include "bench/micro/own_store.h"
 
 // Throughput targets in real time, on a real store: what they let through, and what they cost.
 //
@@ -16,10 +17,10 @@
 //
 // 1. One partition that is offered 10,000 entities a second, by transactions of ten, under `storage`.
 // 2. 100 partitions at 1,000 each. Both print what got through in each window behind the burst.
-// 3. Upserts and point reads as fast as one thread can, in turns without limits and with such that are never
-//    reached: medians, and what the limits cost.
+// 3. Upserts, point reads and pages of 1,000 rows as fast as one thread can, in turns without limits and with
+//    such that are never reached: medians, and what the limits cost.
 
-namespace partita {
+namespace partita::bench {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
@@ -28,34 +29,10 @@ double SecondsSince(SteadyClock::time_point begin) {
   return std::chrono::duration<double>(SteadyClock::now() - begin).count();
 }
 
-struct Flags {
+struct Settings {
   std::string directory;
-  int seconds = 10, windows = 2, rounds = 9;
+  uint64_t seconds = 10, windows = 2, rounds = 9;
 };
-
-Flags ReadFlags(int argc, char** argv) {
-  Flags flags;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const std::string name = word.substr(0, word.find('='));
-    const std::string value = word.find('=') == word.npos ? "" : word.substr(word.find('=') + 1);
-    if (name == "--directory") flags.directory = value;
-    if (name == "--seconds") flags.seconds = std::stoi(value);
-    if (name == "--windows") flags.windows = std::stoi(value);
-    if (name == "--rounds") flags.rounds = std::stoi(value);
-  }
-  if (flags.directory.empty()) {
-    std::fprintf(stderr, "bench_admit --directory=DIR [--seconds=10] [--windows=2] [--rounds=9]\n");
-    std::exit(2);
-  }
-  return flags;
-}
-
-void Must(const Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  std::exit(1);
-}
 
 std::vector<Write> Transaction(const std::string& partition) {
   std::vector<Write> writes;
@@ -76,7 +53,7 @@ uint64_t Offer(const Table& table, const std::vector<std::vector<Write>>& partit
     *offered = std::max(*offered, due - std::min(due, rate / 10));
     for (; *offered < due; *offered += 10) {
       const WriteResult result = table.Transact(partitions[*offered / 10 % partitions.size()]);
-      if (!result.ok() && result.status.code() != Code::kThrottled) Must(result.status);
+      if (!result.ok() && result.status.code() != Code::kThrottled) Check(result.status);
       if (result.ok()) admitted += 10;
     }
     std::this_thread::sleep_for(std::chrono::microseconds(500));
@@ -84,17 +61,17 @@ uint64_t Offer(const Table& table, const std::vector<std::vector<Write>>& partit
   return admitted;
 }
 
-void ShowTarget(Database& database, const Table& table, const Flags& flags, int count, uint64_t rate,
+void ShowTarget(Database& database, const Table& table, const Settings& settings, int count, uint64_t rate,
                 uint64_t target) {
   std::vector<std::vector<Write>> partitions;
   for (int i = 0; i < count; ++i) partitions.push_back(Transaction("hot-" + std::to_string(i)));
-  Must(database.SetThroughputTargets(ThroughputTargets::Storage()));
+  Check(database.SetThroughputTargets(ThroughputTargets::Storage()));
   uint64_t offered = 0;
   Offer(table, partitions, rate, 3, &offered);  // The burst.
-  for (int window = 0; window < flags.windows; ++window) {
+  for (uint64_t window = 0; window < settings.windows; ++window) {
     offered = 0;
     const auto begin = SteadyClock::now();
-    const uint64_t admitted = Offer(table, partitions, rate, flags.seconds, &offered);
+    const uint64_t admitted = Offer(table, partitions, rate, static_cast<double>(settings.seconds), &offered);
     const double seconds = SecondsSince(begin);
     const double per_second = static_cast<double>(admitted) / seconds;
     std::printf("%3d partitions  offered %8.0f/s  admitted %8.1f/s  %+.2f %% of %llu\n", count,
@@ -112,12 +89,12 @@ double RateOf(const auto& once) {
   return kCalls / SecondsSince(begin);
 }
 
-void ShowCost(Database& database, const Flags& flags, const char* what, const auto& once) {
+void ShowCost(Database& database, const Settings& settings, const char* what, const auto& once) {
   const ThroughputTargets never{.partition_rate = kThroughputTargetMax, .account_rate = kThroughputTargetMax};
   std::vector<double> off, on, ratios;
-  for (int round = 0; round < flags.rounds; ++round) {
+  for (uint64_t round = 0; round < settings.rounds; ++round) {
     for (const bool limited : {round % 2 == 0, round % 2 != 0}) {
-      Must(database.SetThroughputTargets(limited ? never : ThroughputTargets::Off()));
+      Check(database.SetThroughputTargets(limited ? never : ThroughputTargets::Off()));
       (limited ? on : off).push_back(RateOf(once));
     }
     ratios.push_back(on.back() / off.back());
@@ -133,40 +110,45 @@ void ShowCost(Database& database, const Flags& flags, const char* what, const au
   std::fflush(stdout);
 }
 
-int Main(int argc, char** argv) {
-  const Flags flags = ReadFlags(argc, argv);
+int Main(const Settings& settings) {
+  const OwnStore store(settings.directory, "bench_admit");
   Options options;
-  options.directory = flags.directory;
+  options.directory = store.path();
   options.create_if_missing = true;
   options.durability = Durability::kMemory;
   options.allow_volatile_storage = true;
-  Result<std::unique_ptr<Database>> database = Database::Open(options);
-  Must(database.status());
-  Result<Table> table = (*database)->CreateTable("Admit");
-  Must(table.status());
-  if (flags.windows > 0) {
-    ShowTarget(**database, *table, flags, 1, 10'000, 2'000);
-    ShowTarget(**database, *table, flags, 100, 100'000, 20'000);
+  const std::unique_ptr<Database> database = Take(Database::Open(options));
+  const Table table = Take(database->CreateTable("Admit"));
+  if (settings.windows > 0) {
+    ShowTarget(*database, table, settings, 1, 10'000, 2'000);
+    ShowTarget(*database, table, settings, 100, 100'000, 20'000);
   }
   std::vector<Entity> entities;
   for (int i = 0; i < 1'000; ++i) {
     entities.push_back(Entity("customer-" + std::to_string(i % 100), "row-" + std::to_string(i)).Set("n", i));
   }
-  ShowCost(**database, flags, "upsert",
-           [&](int i) { Must(table->InsertOrReplace(entities[static_cast<size_t>(i) % 1'000]).status); });
-  ShowCost(**database, flags, "get", [&](int i) {
+  ShowCost(*database, settings, "upsert",
+           [&](int i) { Check(table.InsertOrReplace(entities[static_cast<size_t>(i) % 1'000]).status); });
+  ShowCost(*database, settings, "get", [&](int i) {
     const Entity& entity = entities[static_cast<size_t>(i) % 1'000];
-    Must(table->Get(entity.partition_key(), entity.row_key()).status());
+    Check(table.Get(entity.partition_key(), entity.row_key()).status());
   });
   const ScanOptions whole{.limit = 1'000};  // All rows, of 100 partitions.
-  ShowCost(**database, flags, "page/1000", [&](int i) {
-    if (i % 1'000 == 0) Must(table->Scan(whole).status());
+  ShowCost(*database, settings, "page/1000", [&](int i) {
+    if (i % 1'000 == 0) Check(table.Scan(whole).status());
   });
-  Must((*database)->Close());
+  Check(database->Close());
   return 0;
 }
 
 }  // namespace
-}  // namespace partita
+}  // namespace partita::bench
 
-int main(int argc, char** argv) { return partita::Main(argc, argv); }
+int main(int count, char** words) {
+  partita::bench::Settings settings;
+  partita::bench::ReadNumbers(count, words, "bench/micro/admit_bench.cc", &settings.directory,
+                              {{"--seconds", &settings.seconds},
+                               {"--windows", &settings.windows, 0},
+                               {"--rounds", &settings.rounds}});
+  return partita::bench::Main(settings);
+}

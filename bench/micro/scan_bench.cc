@@ -26,6 +26,7 @@
 #include "api/compiled_filter.h"
 #include "api/partita.h"
 #include "api/query.h"
+#include "bench/micro/or_die.h"
 #include "bench/micro/wide_entity.h"
 #include "engine/base/stored_value.h"
 #include "engine/base/user_key.h"
@@ -38,6 +39,8 @@
 namespace partita {
 namespace {
 
+using bench::Die;
+
 constexpr uint64_t kMemoryPerRow = 3 * 1024;
 
 struct Settings {
@@ -48,11 +51,6 @@ struct Settings {
   std::string only;
   bool alone = false;
 };
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "bench_scan: %s\n", what.c_str());
-  std::_Exit(1);
-}
 
 struct Outcome {
   uint64_t scanned = 0;

@@ -2,7 +2,7 @@
 // point reads that run at the same time. 1 KiB entities with 12 properties, a thousand to a partition, one
 // range a core.
 //
-//   bench_table_scan --directory=DIR [--rows=2000000] [--memory=MIB] [--io=ring|threads] [--seconds=5]
+//   bench_table_scan --directory=DIR [--rows=2000000] [--memory=MIB] [--io=uring|threads] [--seconds=5]
 //                    [--rounds=3] [--beside=3] [--readers=1] [--device=MIB_A_SECOND]
 //
 // --directory lies on the device and keeps the store: a later run with as many rows finds it filled. --memory
@@ -176,8 +176,8 @@ Settings Parse(int argc, char** argv) {
       settings.rows = std::stoull(value);
     } else if (name == "--memory") {
       settings.memory_mib = std::stoull(value);
-    } else if (name == "--io" && (value == "ring" || value == "threads")) {
-      settings.backend = value == "ring" ? IoBackend::kUring : IoBackend::kThreads;
+    } else if (name == "--io" && (value == "uring" || value == "threads")) {
+      settings.backend = value == "uring" ? IoBackend::kUring : IoBackend::kThreads;
     } else if (name == "--seconds") {
       settings.seconds = std::stoi(value);
     } else if (name == "--rounds") {

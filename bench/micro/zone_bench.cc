@@ -20,10 +20,14 @@
 
 #include "api/partita.h"
 #include "api/query.h"
+#include "bench/micro/or_die.h"
 #include "bench/micro/wide_entity.h"
 
 namespace partita {
 namespace {
+
+using bench::Check;
+using bench::Die;
 
 constexpr uint64_t kTicksFirst = 636'000'000'000'000'000;
 constexpr uint64_t kTicksPerRow = 10'000'000;  // A second.
@@ -36,14 +40,6 @@ struct Settings {
   int rounds = 5;
   std::string directory = std::filesystem::temp_directory_path();
 };
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "bench_zone: %s\n", what.c_str());
-  std::_Exit(1);
-}
-void Check(const Status& status) {
-  if (!status.ok()) Die(status.ToString());
-}
 
 double WallSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -187,7 +183,7 @@ void RunAll(const Settings& settings) {
               all.cpu / few.cpu, all.wall / few.wall);
 }
 
-bool Take(const std::string& argument, const std::string& name, std::string* value) {
+bool TakeValue(const std::string& argument, const std::string& name, std::string* value) {
   const std::string start = "--" + name + "=";
   if (!argument.starts_with(start)) return false;
   *value = argument.substr(start.size());
@@ -201,20 +197,20 @@ int main(int argc, char** argv) {
   partita::Settings settings;
   for (int i = 1; i < argc; ++i) {
     std::string value;
-    if (partita::Take(argv[i], "rows", &value)) {
+    if (partita::TakeValue(argv[i], "rows", &value)) {
       settings.rows = std::stoull(value);
-    } else if (partita::Take(argv[i], "percent", &value)) {
+    } else if (partita::TakeValue(argv[i], "percent", &value)) {
       settings.percent = std::stod(value);
-    } else if (partita::Take(argv[i], "updates", &value)) {
+    } else if (partita::TakeValue(argv[i], "updates", &value)) {
       settings.updates = std::stod(value);
-    } else if (partita::Take(argv[i], "memory", &value)) {
+    } else if (partita::TakeValue(argv[i], "memory", &value)) {
       settings.memory_mib = std::stoull(value);
-    } else if (partita::Take(argv[i], "rounds", &value)) {
+    } else if (partita::TakeValue(argv[i], "rounds", &value)) {
       settings.rounds = std::stoi(value);
-    } else if (partita::Take(argv[i], "directory", &value)) {
+    } else if (partita::TakeValue(argv[i], "directory", &value)) {
       settings.directory = value;
     } else {
-      partita::Die(std::string("what is ") + argv[i] + "?");
+      partita::bench::Die(std::string("what is ") + argv[i] + "?");
     }
   }
   partita::RunAll(settings);
