@@ -187,10 +187,12 @@ void AdminHandler::AnswerPage(std::string_view path, std::string_view query,
   } else if (path == "/stalls") {
     AnswerJson(StallsJson(database_.Stalls()), response);
   } else {
-    Answer(404, kPlain,
-           "there are /healthz, /readyz, /metrics, /heat (with seconds, columns, buckets, top, table, by), "
-           "/ranges (with table) and /stalls; to POST, /backup and /scrub\n",
-           response);
+    Answer(
+        404, kPlain,
+        "there are /healthz, /readyz, /metrics, /heat (with seconds, columns, buckets, top, table, by), "
+        "/ranges (with table) and /stalls; to POST, /ranges/split, /ranges/merge, /ranges/move, /backup and "
+        "/scrub\n",
+        response);
   }
 }
 

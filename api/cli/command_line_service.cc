@@ -113,7 +113,7 @@ void AddSas(CLI::App& app, Words* words) {
       ->type_name("T");
   sas->add_option("--permissions", words->sas.permissions,
                   "For a table some of r (query), a (add), u (update), d (delete), default r; for an account "
-                  "also w, l, c, default rl")
+                  "also w, l, c, p, default rl")
       ->check(NotEmpty())
       ->type_name("LETTERS");
   sas->add_option("--expiry", words->sas.expiry,

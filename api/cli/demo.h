@@ -50,7 +50,7 @@ class Demo {
   Result<std::string> Restart();
   Result<std::string> CompareAll();
   Result<std::string> Verify();
-  Result<std::string> Stats();
+  Result<std::string> Compact();
 
   // All entities within the bounds, page by page.
   Result<std::vector<Entity>> ScanAll(ScanOptions options) const;

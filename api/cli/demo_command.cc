@@ -89,7 +89,7 @@ ExitCode Demo::Run() {
                      RunStep("update by ETag", [this] { return UpdateByEtag(); }) &&
                      RunStep("transaction of 100", [this] { return Transact(); }) &&
                      RunStep("refused transaction", [this] { return RefuseTransaction(); }) &&
-                     (flags_.smoke || RunStep("compact", [this] { return Stats(); })) &&
+                     (flags_.smoke || RunStep("compact", [this] { return Compact(); })) &&
                      RunStep("restart", [this] { return Restart(); }) &&
                      RunStep("compare everything, both ways", [this] { return CompareAll(); }) &&
                      RunStep("verify", [this] { return Verify(); });
@@ -223,7 +223,7 @@ Result<std::string> Demo::Verify() {
          FormatBytes(report.bytes) + ", no damage";
 }
 
-Result<std::string> Demo::Stats() {
+Result<std::string> Demo::Compact() {
   PARTITA_TRY(database_->CompactAll());
   PrintReport(console_.out, DescribeStats(database_->Stats(), store_flags_.directory));
   return std::string("everything flushed and compacted");

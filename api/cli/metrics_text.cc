@@ -1,11 +1,11 @@
 #include "api/cli/metrics_text.h"
 
-#include "api/cli/open_store.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string_view>
+
+#include "api/cli/open_store.h"
 
 namespace partita {
 
@@ -274,8 +274,7 @@ std::string MetricsText(const ServerMetrics& metrics) {
   out.Family("build_info", "gauge", "Always 1; the label tells the version.");
   out.Sample(uint64_t{1}, Label("version", metrics.version));
   out.Gauge("uptime_seconds", "Since the service began to listen.", metrics.uptime_seconds);
-  out.Gauge("ready", "1: requests are accepted, no shard is fenced, and the catalog is known.",
-            metrics.accepting ? uint64_t{1} : uint64_t{0});
+  out.Gauge("ready", "1: /readyz says 200.", metrics.accepting ? uint64_t{1} : uint64_t{0});
   WriteRequests(metrics.service, &out);
   WriteConnections(metrics.http, &out);
   const DatabaseStats& stats = metrics.database;

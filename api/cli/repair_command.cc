@@ -72,7 +72,9 @@ std::string WhatToDo(const RepairReport& found, const std::string& directory) {
 ExitCode Prove(const StoreFlags& store, Console& console) {
   Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
   if (!database.ok()) return FailToStart(console, database.status().WithContext("after the repair"));
-  const Result<VerifyReport> verified = (*database)->Verify();
+  TaskWatcher watcher(console, "verify");
+  const Result<VerifyReport> verified = (*database)->Verify(watcher.Pace(/*bytes_per_second=*/0).progress);
+  watcher.Finish();
   if (!verified.ok()) return CloseStore(**database, Fail(console, verified.status()), console);
   for (const std::string& damage : verified->damages) console.err << "partita: still: " << damage << "\n";
   const bool sound = verified->damages.empty();

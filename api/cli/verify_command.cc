@@ -36,10 +36,8 @@ ExitCode RunVerify(const StoreFlags& store, Console& console) {
   if (!verified.ok()) return CloseStore(**database, Fail(console, verified.status()), console);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const Report report = Describe(*verified, (*database)->open_report(), store.directory);
-  if (store.json) {
-    PrintReportJson(console.out, report);
-  } else {
-    PrintReport(console.out, report);
+  PrintAsAsked(store, report, console);
+  if (!store.json) {
     console.out << (report.damages.empty() ? "everything is sound; read in " : "there is damage; read in ")
                 << FormatSeconds(seconds) << "\n";
   }

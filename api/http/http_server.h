@@ -47,7 +47,7 @@ struct HttpServerOptions {
   uint64_t buffer_bytes_max = 256 << 20;
   // When given, they decide in place of buffer_bytes_max: several servers share them. Outlive them.
   ServerBudgets* budgets = nullptr;
-  std::string server_name = "Partita/0.1.0";  // The Server header.
+  std::string server_name = "Partita/test";  // The Server header; `partita serve` puts its version there.
   HttpTimeouts timeouts;
 };
 

@@ -134,7 +134,7 @@ CompareCommand::CompareCommand(CLI::App* app)
   Arguments& a = *arguments_;
   command_->add_flag(
       "--small", a.small,
-      "The comparison of some ten minutes: fewer rows, less memory, shorter runs, and RocksDB alone");
+      "The comparison of some ten minutes: fewer rows, less memory, shorter runs, and rocksdb-lz4 alone");
   command_
       ->add_option(
           "--engines", a.engines,

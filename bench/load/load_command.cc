@@ -29,7 +29,7 @@ std::string WorkloadHelp() {
       "\nWorkloads (name:N gives N threads, or N outstanding for async-read and async-write):\n";
   for (const WorkloadInfo& info : Workloads()) {
     std::array<char, 256> line;
-    std::snprintf(line.data(), line.size(), "  %-14s %s (%sN = %u)\n", std::string(info.name).c_str(),
+    std::snprintf(line.data(), line.size(), "  %-22s %s (%sN = %u)\n", std::string(info.name).c_str(),
                   std::string(info.meaning).c_str(), info.parallel_max == 1 ? "always " : "",
                   info.parallel_default);
     help += line.data();
