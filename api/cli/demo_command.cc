@@ -161,7 +161,7 @@ Result<std::string> Demo::Open() {
 Result<std::string> Demo::Import() {
   DebianIndexReader reader(std::make_unique<MemorySource>(index_));
   Progress progress(console_, "import", Progress::Unit::kBytes, index_.size());
-  ImportPipeline pipeline(*table_, {}, {});
+  ImportPipeline pipeline(*database_, *table_, {}, {});
   ImportLoopOptions options;
   options.stop = [this, &progress] {
     return console_.interrupts.Requested() || (flags_.smoke && progress.seconds() > kSmokeImportSeconds);

@@ -21,6 +21,8 @@ namespace partita {
 namespace {
 
 constexpr double kCheckpointSeconds = 5;
+// Of --memory: half of what calls may hold (Table::WriteAsync), beyond which they would be told kBusy.
+constexpr uint64_t kMemoryShareInFlight = 32;
 
 class ImportCommand {
  public:
@@ -32,6 +34,11 @@ class ImportCommand {
     if (!prepared.ok() && database_ == nullptr) return FailToStart(console_, prepared);
     // That a table does not exist is an answer, unlike a store or file that is not there.
     if (!prepared.ok()) return Finish(Fail(console_, prepared));
+    return Finish(RunPipeline());
+  }
+
+ private:
+  ExitCode RunPipeline() {
     const uint64_t total = source_->size();
     Progress progress(console_, "import", Progress::Unit::kBytes, total);
     progress.StartAt(start_.offset, start_.imported + start_.bad);
@@ -41,13 +48,13 @@ class ImportCommand {
     options.strict = flags_.strict;
     options.accept_equal = flags_.resume;
     options.stop = [this] { return console_.interrupts.Requested(); };
-    ImportPipeline pipeline(*table_, options, start_);
+    options.bytes_max = std::min<size_t>(options.bytes_max, store_flags_.memory_bytes / kMemoryShareInFlight);
+    ImportPipeline pipeline(*database_, *table_, options, start_);
     pipeline_ = &pipeline;
     const ImportOutcome outcome = Import(pipeline, progress);
-    return Finish(Conclude(outcome, progress.seconds()));
+    return Conclude(outcome, progress.seconds());
   }
 
- private:
   // Opens everything; nothing is written to the table yet.
   Status Prepare() {
     PARTITA_ASSIGN(action_, ParseWriteMode(flags_.mode));
@@ -234,7 +241,7 @@ class ImportCommand {
   std::optional<Table> table_;
   TableOrigin origin_;
   ImportPosition start_;
-  ImportPipeline* pipeline_ = nullptr;  // While Run runs.
+  ImportPipeline* pipeline_ = nullptr;  // While RunPipeline runs.
   uint64_t checkpoint_offset_ = 0;
   double checkpoint_time_ = 0;
   bool checkpoint_failed_ = false;

@@ -3,16 +3,21 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <thread>
 #include <utility>
+
+#include "engine/base/executor.h"
 
 namespace partita {
 
 namespace {
 
+using SteadyClock = std::chrono::steady_clock;
+
 constexpr uint64_t kBusyWaitUs = 2'000;
 constexpr uint64_t kRetryWaitUsMax = 1'000'000;
 constexpr auto kAskToStopEvery = std::chrono::seconds(1);
+// Of records behind one that is not done, for each write that may be in flight: some 15 MB in all.
+constexpr size_t kSlotsAWrite = 64;
 
 size_t EntityKeyHash(const Entity& entity) {
   const std::hash<std::string> hash;
@@ -27,15 +32,21 @@ bool IsRefusal(Code code) {
 
 }  // namespace
 
-ImportPipeline::ImportPipeline(Table table, const Options& options, const ImportPosition& start)
-    : table_(std::move(table)),
+ImportPipeline::ImportPipeline(Database& database, Table table, const Options& options,
+                               const ImportPosition& start)
+    : database_(database),
+      table_(std::move(table)),
       options_(options),
       last_offset_(start.offset),
+      ask_at_(SteadyClock::now() + kAskToStopEvery),
       position_(start),
       imported_(start.imported),
       bad_(start.bad) {}
 
-ImportPipeline::~ImportPipeline() { Drain(); }
+ImportPipeline::~ImportPipeline() {
+  Drain();
+  database_.runtime().Run(retrier_.Join());
+}
 
 void ImportPipeline::Submit(Entity entity, const Place& place) {
   const size_t key_hash = EntityKeyHash(entity);
@@ -43,8 +54,8 @@ void ImportPipeline::Submit(Entity entity, const Place& place) {
   Write write{options_.action, std::move(entity), {}};
   {
     std::unique_lock lock(mutex_);
-    while (!HasRoom(key_hash)) WaitABit(&lock);
-    if (!failure_.ok() || stopping_) return;
+    while (!IsOver() && (IsFull() || keys_in_flight_.contains(key_hash))) WaitForCompletion(&lock);
+    if (IsOver()) return;
     Slot slot;
     slot.place = place;
     slot.write = write;
@@ -61,7 +72,8 @@ void ImportPipeline::Submit(Entity entity, const Place& place) {
 }
 
 void ImportPipeline::SkipBad(const Place& place) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  while (!IsOver() && IsFull()) WaitForCompletion(&lock);
   ++bad_;
   last_offset_ = place.next_offset;
   Slot slot;
@@ -73,7 +85,7 @@ void ImportPipeline::SkipBad(const Place& place) {
 
 void ImportPipeline::Drain() {
   std::unique_lock lock(mutex_);
-  while (in_flight_ > 0) WaitABit(&lock);
+  while (in_flight_ > 0) WaitForCompletion(&lock);
 }
 
 // Called without the lock: the answer may come before it returns, on this thread.
@@ -101,8 +113,6 @@ void ImportPipeline::Complete(uint64_t sequence, const WriteResult& result) {
   } else {
     NotDone(sequence, result.status);
   }
-  // Under the lock: once it is released, the waiting destructor may end this object.
-  completed_.notify_all();
 }
 
 // Without the lock, as Start.
@@ -128,7 +138,6 @@ void ImportPipeline::CompleteComparison(uint64_t sequence, const Result<Entity>&
   } else {
     NotDone(sequence, existing.status());
   }
-  completed_.notify_all();
 }
 
 // The write, or the look at what it met, came to `status`, which is not ok.
@@ -137,6 +146,8 @@ void ImportPipeline::NotDone(uint64_t sequence, const Status& status) {
   if (TriesAgain(status.code())) {
     TryAgain(sequence, status.retry_after_us());
   } else if (IsRefusal(status.code())) {
+    // But for what breaks a rule, which is told before the store is asked, it got through.
+    if (status.code() != Code::kInvalidArgument) busy_since_.reset();
     Refuse(&slot, status);
   } else {
     if (failure_.ok() && !stopping_) failure_ = status;
@@ -146,8 +157,10 @@ void ImportPipeline::NotDone(uint64_t sequence, const Status& status) {
 
 void ImportPipeline::TryAgain(uint64_t sequence, uint64_t wait_us) {
   SlotOf(sequence).state = SlotState::kRetry;
-  retries_.push_back(sequence);
-  retry_wait_us_ = std::max({retry_wait_us_, kBusyWaitUs, wait_us});
+  const auto wait = std::chrono::microseconds(std::clamp(wait_us, kBusyWaitUs, kRetryWaitUsMax));
+  retries_.push_back({SteadyClock::now() + wait, sequence});
+  if (std::exchange(retrier_runs_, true)) return;
+  retrier_.Spawn(database_.runtime().shard_executor(ShardId(0)), RunRetries());
 }
 
 void ImportPipeline::Refuse(Slot* slot, const Status& status) {
@@ -164,6 +177,8 @@ void ImportPipeline::Finish(Slot* slot, SlotState state) {
   bytes_in_flight_ -= slot->bytes;
   --in_flight_;
   AdvancePosition();
+  // Under the lock: once it is released, the waiting destructor may end this object.
+  completed_.notify_all();
 }
 
 void ImportPipeline::AdvancePosition() {
@@ -180,44 +195,68 @@ void ImportPipeline::AdvancePosition() {
   }
 }
 
-bool ImportPipeline::HasRoom(size_t key_hash) const {
-  if (!failure_.ok() || stopping_) return true;  // Nothing is started any more.
-  return in_flight_ < options_.writes_max && bytes_in_flight_ < options_.bytes_max &&
-         !keys_in_flight_.contains(key_hash);
+// What is done may wait as well: behind the first that is not.
+bool ImportPipeline::IsFull() const {
+  return in_flight_ > 0 && (in_flight_ >= options_.writes_max || bytes_in_flight_ >= options_.bytes_max ||
+                            slots_.size() >= kSlotsAWrite * options_.writes_max);
 }
 
-void ImportPipeline::WaitABit(std::unique_lock<std::mutex>* lock) {
-  if (retries_.empty()) {
-    if (completed_.wait_for(*lock, kAskToStopEvery) == std::cv_status::timeout) AskToStop();
-    return;
+void ImportPipeline::WaitForCompletion(std::unique_lock<std::mutex>* lock) {
+  completed_.wait_until(*lock, ask_at_);
+  if (SteadyClock::now() < ask_at_) return;
+  ask_at_ = SteadyClock::now() + kAskToStopEvery;
+  if (options_.stop && options_.stop()) stopping_ = true;
+}
+
+Task<void> ImportPipeline::RunRetries() {
+  while (true) {
+    co_await SleepFor(kBusyWaitUs * 1'000);
+    const std::vector<uint64_t> due = TakeDueRetries();
+    for (const uint64_t sequence : due) {
+      StartAgain(sequence);
+      co_await YieldIfDue();
+    }
+    const std::lock_guard lock(mutex_);
+    if (!retries_.empty()) continue;
+    retrier_runs_ = false;
+    co_return;
   }
-  std::vector<std::pair<uint64_t, Write>> writes, comparisons;
-  for (uint64_t sequence : retries_) {
-    Slot& slot = SlotOf(sequence);
-    slot.state = SlotState::kInFlight;
-    (slot.met.ok() ? writes : comparisons).emplace_back(sequence, slot.write);
-  }
-  retries_.clear();
-  const auto wait = std::chrono::microseconds(std::min(std::exchange(retry_wait_us_, 0), kRetryWaitUsMax));
-  lock->unlock();
-  std::this_thread::sleep_for(wait);
+}
+
+std::vector<uint64_t> ImportPipeline::TakeDueRetries() {
+  const std::lock_guard lock(mutex_);
+  const auto now = SteadyClock::now();
+  const auto due =
+      std::partition(retries_.begin(), retries_.end(), [now](const Retry& retry) { return retry.due > now; });
+  std::vector<uint64_t> sequences;
+  for (auto retry = due; retry != retries_.end(); ++retry) sequences.push_back(retry->sequence);
+  retries_.erase(due, retries_.end());
   // What began first ends first, where little is let through.
-  for (const auto& [sequence, write] : comparisons) StartComparison(sequence, write);
-  for (auto& [sequence, write] : writes) Start(sequence, std::move(write));
-  lock->lock();
-  AskToStop();
+  std::sort(sequences.begin(), sequences.end());
+  return sequences;
+}
+
+// Without the lock, as Start.
+void ImportPipeline::StartAgain(uint64_t sequence) {
+  std::unique_lock lock(mutex_);
+  Slot& slot = SlotOf(sequence);
+  slot.state = SlotState::kInFlight;
+  const bool compares = !slot.met.ok();
+  Write write = slot.write;
+  lock.unlock();
+  if (compares) {
+    StartComparison(sequence, write);
+  } else {
+    Start(sequence, std::move(write));
+  }
 }
 
 bool ImportPipeline::TriesAgain(Code code) {
   if (code != Code::kBusy && code != Code::kThrottled) return false;
-  if (!failure_.ok() || stopping_) return false;
-  const auto now = std::chrono::steady_clock::now();
+  if (IsOver()) return false;
+  const auto now = SteadyClock::now();
   if (!busy_since_) busy_since_ = now;
   return std::chrono::duration<double>(now - *busy_since_).count() < options_.busy_seconds_max;
-}
-
-void ImportPipeline::AskToStop() {
-  if (options_.stop && options_.stop()) stopping_ = true;
 }
 
 ImportPosition ImportPipeline::position() const {

@@ -10,7 +10,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "api/async_database.h"
 #include "api/partita.h"
+#include "engine/base/task_group.h"
 
 namespace partita {
 
@@ -27,11 +29,12 @@ struct ImportPosition {
 //
 // Order: writes in flight together have none, so a record whose key is in flight waits for that write;
 // records of one key are thus written in the order of the input. Bounds: `writes_max` writes and
-// `bytes_max` bytes of input are in flight at once. kBusy and kThrottled are tried again, until nothing
-// got through for `busy_seconds_max` (a full disk), or the user wants to stop.
+// `bytes_max` bytes of input are in flight at once, and a write that takes longer than those behind it is
+// waited for once they are very many. kBusy and kThrottled are tried again, also while nothing is submitted,
+// until nothing got through for `busy_seconds_max` (a full disk), or the user wants to stop.
 //
-// One thread submits; completions come from the workers. The table's database outlives it. The destructor
-// waits for all writes.
+// One thread submits; completions come from the workers, which also try again. The database outlives it. The
+// destructor waits for all writes.
 class ImportPipeline {
  public:
   struct Options {
@@ -46,8 +49,8 @@ class ImportPipeline {
     size_t writes_max = 1024;
     size_t bytes_max = 32u << 20;
   };
-  // `start` is where an earlier import got to.
-  ImportPipeline(Table table, const Options& options, const ImportPosition& start);
+  // Into a table of the database. `start` is where an earlier import got to.
+  ImportPipeline(Database& database, Table table, const Options& options, const ImportPosition& start);
   ~ImportPipeline();
 
   // A record: where it begins, and the input's place after it.
@@ -59,7 +62,7 @@ class ImportPipeline {
   // Starts the write; waits while the bounds are reached. Does nothing after a failure, or when the wait was
   // stopped.
   void Submit(Entity entity, const Place& place);
-  // A record that could not be read.
+  // A record that could not be read. Waits as Submit.
   void SkipBad(const Place& place);
   // Waits for all writes in flight.
   void Drain();
@@ -91,10 +94,19 @@ class ImportPipeline {
     Status met;  // Not ok: why the insert was refused, if the entity that it met is not the record's equal.
   };
 
+  struct Retry {
+    std::chrono::steady_clock::time_point due;
+    uint64_t sequence = 0;
+  };
+
   void Start(uint64_t sequence, Write write);
   void Complete(uint64_t sequence, const WriteResult& result);
   void StartComparison(uint64_t sequence, const Write& write);
   void CompleteComparison(uint64_t sequence, const Result<Entity>& existing);
+  // On a worker while something was turned away: starts it again when it is due.
+  Task<void> RunRetries();
+  std::vector<uint64_t> TakeDueRetries();
+  void StartAgain(uint64_t sequence);
   // These run with the lock held.
   Slot& SlotOf(uint64_t sequence) { return slots_[sequence - first_sequence_]; }
   void Finish(Slot* slot, SlotState state);
@@ -103,13 +115,15 @@ class ImportPipeline {
   void NotDone(uint64_t sequence, const Status& status);
   void AdvancePosition();
   bool TriesAgain(Code code);
-  void AskToStop();
-  bool HasRoom(size_t key_hash) const;
-  // Starts again what was turned away, and waits for a completion. Unlocks meanwhile.
-  void WaitABit(std::unique_lock<std::mutex>* lock);
+  bool IsOver() const { return !failure_.ok() || stopping_; }  // Nothing is started any more.
+  bool IsFull() const;
+  // For a completion, or until it is time to ask whether to stop. Unlocks meanwhile.
+  void WaitForCompletion(std::unique_lock<std::mutex>* lock);
 
+  const AsyncDatabase database_;
   const Table table_;
   const Options options_;
+  TaskGroup retrier_;
 
   mutable std::mutex mutex_;  // Guards everything below.
   std::condition_variable completed_;
@@ -119,9 +133,10 @@ class ImportPipeline {
   size_t in_flight_ = 0;
   size_t bytes_in_flight_ = 0;
   std::unordered_set<size_t> keys_in_flight_;  // Hashes.
-  std::vector<uint64_t> retries_;              // Sequences.
-  uint64_t retry_wait_us_ = 0;
+  std::vector<Retry> retries_;
+  bool retrier_runs_ = false;
   std::optional<std::chrono::steady_clock::time_point> busy_since_;  // Since then nothing got through.
+  std::chrono::steady_clock::time_point ask_at_;                     // Whether to stop.
   bool stopping_ = false;
   ImportPosition position_;
   uint64_t imported_ = 0, bad_ = 0;
