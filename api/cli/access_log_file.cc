@@ -1,11 +1,14 @@
 #include "api/cli/access_log_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstring>
 #include <ctime>
 #include <utility>
@@ -15,6 +18,7 @@ namespace partita {
 namespace {
 
 constexpr std::chrono::milliseconds kGatherTime{100};
+constexpr int kPatienceMs = 1'000;  // At the end.
 
 Result<int> OpenForAppend(const std::string& path) {
   if (path == "-") return STDOUT_FILENO;
@@ -111,15 +115,16 @@ std::string LineOf(const http::AccessRecord& record) {
   return line;
 }
 
-// Returns what could not be written.
-std::string_view WriteAll(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return text;
+// Of what a pipe takes at once: whole lines, so that what others write stands between them.
+size_t SizeOfLines(std::string_view text) {
+  if (text.size() <= PIPE_BUF) return text.size();
+  const size_t end = text.rfind('\n', PIPE_BUF - 1);
+  return end == std::string_view::npos ? PIPE_BUF : end + 1;
+}
+
+bool IsRegularFile(int descriptor) {
+  struct stat found {};
+  return ::fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode);
 }
 
 }  // namespace
@@ -163,6 +168,32 @@ Status AccessLogFile::Reopen(const std::string& path) {
   return Status();
 }
 
+// False: nobody takes anything, and the log is to end. A pipe that can be written to takes PIPE_BUF bytes at
+// once; of more a write would wait for the reader, and could not be ended.
+bool AccessLogFile::WaitUntilTaken() {
+  pollfd wanted{.fd = descriptor_, .events = POLLOUT, .revents = 0};
+  while (::poll(&wanted, 1, kPatienceMs) == 0) {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return false;
+  }
+  return true;
+}
+
+// On the writer, without the lock: no other thread changes `descriptor_`. Returns what could not be written.
+std::string_view AccessLogFile::WriteAll(std::string_view text) {
+  const bool may_hang = !IsRegularFile(descriptor_);
+  while (!text.empty()) {
+    given_up_ = may_hang && !WaitUntilTaken();
+    if (given_up_) break;
+    const size_t size = may_hang ? SizeOfLines(text) : text.size();
+    const ssize_t written = ::write(descriptor_, text.data(), size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return text;
+}
+
 void AccessLogFile::WriteLoop() {
   std::string taken;
   bool cut = false;  // What the file ends with is the begin of a line.
@@ -182,7 +213,7 @@ void AccessLogFile::WriteLoop() {
     if (told > 0) taken += "# " + std::to_string(told) + " lines were dropped: the log could not keep up\n";
     const bool done = stopping_;
     lock.unlock();
-    const std::string_view lost = WriteAll(descriptor_, taken);
+    const std::string_view lost = WriteAll(taken);
     lock.lock();
     if (!lost.empty()) {
       // A disk that is full, say. Told once there is room.
@@ -194,9 +225,9 @@ void AccessLogFile::WriteLoop() {
     if (next >= 0) {
       CloseUnlessStandard(descriptor_);
       descriptor_ = next;
-      cut = false;
+      cut = given_up_ = false;
     }
-    if (done && buffer_.empty()) return;
+    if (given_up_ || (done && buffer_.empty())) return;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "api/http/service_counters.h"
@@ -22,12 +23,13 @@ namespace partita {
 // Thread-safe. Add never waits for the disk: lines go to a bounded buffer that a thread of its own writes
 // out, 100 ms after the first of them or when they are many, so that a request neither wakes a thread nor
 // costs a write; when it is full lines are dropped and counted, and the log says how many. So it does with
-// those that a write loses, as on a full disk.
+// those that a write loses, as on a full disk. Where it writes to a pipe, whose reader may hang, its end does
+// not wait for who takes nothing for a second.
 class AccessLogFile {
  public:
   // Appends to `path`, or to standard output for "-". kIoError.
   static Result<std::unique_ptr<AccessLogFile>> Open(const std::string& path);
-  ~AccessLogFile();  // Writes what is left.
+  ~AccessLogFile();  // Writes what is left, as far as it is taken.
 
   void Add(const http::AccessRecord& record);
 
@@ -38,6 +40,8 @@ class AccessLogFile {
  private:
   explicit AccessLogFile(int descriptor);
   void WriteLoop();
+  std::string_view WriteAll(std::string_view text);
+  bool WaitUntilTaken();
 
   static constexpr size_t kBufferBytesMax = 8u << 20;
   static constexpr size_t kGatherBytes = 256u << 10;  // So much is written at once.
@@ -49,6 +53,7 @@ class AccessLogFile {
   int descriptor_;
   int replacement_ = -1;  // The writer changes to it.
   bool stopping_ = false;
+  bool given_up_ = false;  // Of the writer alone.
   std::thread writer_;
 };
 

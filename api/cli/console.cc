@@ -1,5 +1,7 @@
 #include "api/cli/console.h"
 
+#include <poll.h>
+
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -7,6 +9,13 @@
 #include "engine/base/assert.h"
 
 namespace partita {
+
+void Tell(Console& console, std::string_view line) {
+  // Nothing else is held back in the stream, and a pipe that is not full takes PIPE_BUF bytes at once.
+  pollfd wanted{.fd = console.out_descriptor, .events = POLLOUT, .revents = 0};
+  if (console.out_descriptor >= 0 && ::poll(&wanted, 1, /*timeout=*/0) == 0) return;
+  console.out << line << std::endl;
+}
 
 ExitCode Fail(Console& console, const Status& status) {
   PARTITA_ASSERT(!status.ok());

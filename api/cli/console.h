@@ -43,7 +43,12 @@ struct Console {
   InterruptSource& interrupts;
   // Set by a command whose output is news, not its result: that nobody reads on does not make it fail.
   bool out_may_be_lost = false;
+  int out_descriptor = -1;  // Where `out` writes to, if that may wait for a reader.
 };
+
+// Prints a line of news, and flushes it. Lost where what was printed before is not read, as by a logger that
+// hangs: a command that must go on does not wait for it.
+void Tell(Console& console, std::string_view line);
 
 // Prints "partita: <message>" and returns the exit code for it: kUsage for kInvalidArgument, kFindings for
 // kNotFound, kAlreadyExists, kPreconditionFailed and kCorruption, else kFailed. REQUIRES: !status.ok().

@@ -260,9 +260,8 @@ void Serving::Stop() {
 void ServeUntilAsked(Serving* serving, Console& console) {
   while (console.interrupts.Wait() == InterruptSource::Wish::kReload) {
     const Result<std::string> reloaded = serving->Reload();
-    console.out << (reloaded.ok() ? *reloaded
-                                  : "reload failed, all stays as it was: " + reloaded.status().message())
-                << std::endl;
+    Tell(console,
+         reloaded.ok() ? *reloaded : "reload failed, all stays as it was: " + reloaded.status().message());
   }
 }
 
@@ -293,14 +292,14 @@ ExitCode RunServe(const StoreFlags& store, const ServeFlags& flags, Console& con
     serving.Stop();
     return FailToStart(console, started);
   }
-  // Who waited for READY may read no further; requests are served all the same.
+  // Who waited for READY may read no further, or hang; requests are served all the same.
   console.out_may_be_lost = true;
   serving.Announce(console.out);
   ServeUntilAsked(&serving, console);
-  console.out << "stopping: requests in flight end, the store is flushed; again to stop at once" << std::endl;
+  Tell(console, "stopping: requests in flight end, the store is flushed; again to stop at once");
   serving.Stop();
   const ExitCode code = CloseStore(serving.database(), ExitCode::kOk, console);
-  if (code == ExitCode::kOk) console.out << "stopped" << std::endl;
+  if (code == ExitCode::kOk) Tell(console, "stopped");
   return code;
 }
 

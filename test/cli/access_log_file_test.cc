@@ -122,6 +122,27 @@ TEST_F(AccessLogFileTest, AReopenedLogLeavesItsOldFileAlsoWhenItCannotKeepUp) {
   close(reader);
 }
 
+// As where a logger that reads the pipe has been stopped.
+TEST_F(AccessLogFileTest, ItsEndDoesNotWaitForAReaderThatHangs) {
+  const std::string path = directory_ + "/pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  auto log = AccessLogFile::Open(path);
+  ASSERT_TRUE(log.ok());
+  const size_t room = static_cast<size_t>(fcntl(reader, F_GETPIPE_SZ));
+  const std::string target = "/" + std::string(200, 'x');
+  for (size_t added = 0; added < 2 * room; added += target.size()) {
+    (*log)->Add({.method = "GET", .target = target});
+  }
+  log->reset();
+  std::string text;
+  char piece[4096];
+  for (ssize_t size; (size = read(reader, piece, sizeof piece)) > 0;) text.append(piece, size);
+  EXPECT_GT(text.size(), room / 2) << "what the pipe had room for";
+  close(reader);
+}
+
 TEST_F(AccessLogFileTest, LinesThatAFullDiskLosesAreCounted) {
   auto log = AccessLogFile::Open("/dev/full");
   ASSERT_TRUE(log.ok());

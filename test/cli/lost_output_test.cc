@@ -1,11 +1,19 @@
+#include <fcntl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <sstream>
+#include <thread>
+#include <utility>
 
 #include "api/cli/console.h"
+#include "engine/io/socket_address.h"
 #include "test/cli/command_fixture.h"
 #include "test/support/paths.h"
+#include "test/support/socket_client.h"
 
 namespace partita {
 namespace {
@@ -74,6 +82,97 @@ TEST(FinishOutputTest, OnlyWhatHadNotFailedFailsForItsOutput) {
   EXPECT_EQ(FinishOutput(console, ExitCode::kFindings), ExitCode::kFailed) << "which of them, nobody read";
   EXPECT_EQ(FinishOutput(console, ExitCode::kOk), ExitCode::kFailed);
   EXPECT_THAT(err.str(), HasSubstr("partita: cannot write to standard output\n"));
+}
+
+// What a pipe of a reader that hangs has room for is written; its ends are closed with this object.
+class UnreadPipe {
+ public:
+  UnreadPipe() { opened_ = pipe2(ends_, O_CLOEXEC) == 0; }
+  ~UnreadPipe() {
+    CloseToWrite();
+    if (opened_) close(ends_[0]);
+  }
+  bool opened() const { return opened_; }
+  int to_read() const { return ends_[0]; }
+  int to_write() const { return ends_[1]; }
+  void CloseToWrite() {
+    if (ends_[1] >= 0) close(std::exchange(ends_[1], -1));
+  }
+
+  void Fill() const {
+    // An end of its own: whoever writes to another one waits as ever.
+    const std::string same = "/proc/self/fd/" + std::to_string(ends_[0]);
+    const int end = open(same.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    const std::string block(4096, '.');
+    while (write(end, block.data(), block.size()) > 0) continue;
+    close(end);
+  }
+  std::string ReadUpTo(char last) const {
+    std::string text;
+    for (char c; read(ends_[0], &c, 1) == 1 && c != last;) text.push_back(c);
+    return text;
+  }
+
+ private:
+  int ends_[2] = {-1, -1};
+  bool opened_ = false;
+};
+
+TEST(TellTest, NewsAreLostWhereNobodyReadsThem) {
+  const UnreadPipe pipe;
+  ASSERT_TRUE(pipe.opened());
+  std::ostringstream out, err;
+  InterruptSource interrupts;
+  Console console{.out = out, .err = err, .interrupts = interrupts, .out_descriptor = pipe.to_write()};
+  Tell(console, "first");
+  pipe.Fill();
+  Tell(console, "second");
+  char block[4096];
+  ASSERT_EQ(read(pipe.to_read(), block, sizeof block), static_cast<ssize_t>(sizeof block));
+  Tell(console, "third");
+  EXPECT_EQ(out.str(), "first\nthird\n");
+}
+
+// As one that logs to a program which hangs but lives.
+TEST_F(LostOutputTest, AServerWhoseOutputNobodyReadsStopsInOrder) {
+  UnreadPipe pipe;
+  ASSERT_TRUE(pipe.opened());
+  const char* io = backend_ == IoBackend::kUring ? "uring" : "threads";
+  const pid_t server = fork();
+  if (server == 0) {
+    dup2(pipe.to_write(), STDOUT_FILENO);
+    execl(kCommandPath, kCommandPath, "serve", "--data", store_.c_str(), "--memory", "64M", "--shards", "1",
+          "--io", io, "--listen", "127.0.0.1:0", "--access-log", "-", nullptr);
+    _exit(99);
+  }
+  ASSERT_GT(server, 0);
+  pipe.CloseToWrite();
+  const std::string ready = "READY http://";
+  std::string line;
+  do {
+    line = pipe.ReadUpTo('\n');
+  } while (!line.empty() && !line.starts_with(ready));
+  ASSERT_TRUE(line.starts_with(ready));
+  pipe.Fill();
+  SocketClient client(SocketAddress::Parse(line.substr(ready.size())).value());
+  EXPECT_TRUE(client.Send("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
+  EXPECT_NE(client.ReceiveAll(), "") << "requests are answered all the same";
+
+  kill(server, SIGTERM);
+  int status = 0;
+  pid_t ended = 0;
+  for (int i = 0; i < 3'000 && ended == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ended = waitpid(server, &status, WNOHANG);
+  }
+  if (ended == 0) {
+    kill(server, SIGKILL);
+    waitpid(server, &status, 0);
+  }
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  const auto database = Database::Open(SmallOptions());
+  ASSERT_TRUE(database.ok()) << database.status().message();
+  EXPECT_TRUE((*database)->open_report().clean_shutdown);
 }
 
 }  // namespace
