@@ -150,7 +150,7 @@ bool AdminHandler::MayAsk(const http::HttpRequest& request, std::string_view pat
   return false;
 }
 
-// The buffers are those of the table service, too: who asks here fills none of them.
+// Who may not ask fills no buffers.
 bool AdminHandler::RefuseBeforeBody(const http::HttpRequest& request, http::HttpResponse* response) {
   return !MayAsk(request, PathOf(request), response);
 }

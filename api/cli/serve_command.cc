@@ -27,6 +27,9 @@ namespace {
 constexpr uint64_t kHttpBufferShare = 8;
 constexpr uint64_t kHttpBufferBytesMin = 16u << 20;
 constexpr uint64_t kHttpBufferBytesMax = uint64_t{1} << 30;
+// Of the admin address, beside them: what tells of an overload must not be refused for it. Who asks there are
+// few, and so is what they hold.
+constexpr uint64_t kAdminBufferBytes = 16u << 20;
 
 uint64_t HttpBufferBytes(const StoreFlags& store) {
   return std::clamp(store.memory_bytes / kHttpBufferShare, kHttpBufferBytesMin, kHttpBufferBytesMax);
@@ -63,7 +66,7 @@ class Serving {
   std::unique_ptr<http::TlsContext> tls_;
   std::unique_ptr<AccessLogFile> access_log_;
   std::unique_ptr<http::TableService> service_;
-  std::optional<http::ServerBudgets> budgets_;  // Of all servers.
+  std::optional<http::ServerBudgets> budgets_;  // Of all addresses of the table service.
   std::vector<std::unique_ptr<http::HttpServer>> servers_;
   std::unique_ptr<AdminHandler> admin_handler_;
   std::unique_ptr<http::HttpServer> admin_server_;
@@ -125,6 +128,8 @@ Status Serving::Listen() {
   options.connections_max = kAdminConnectionsMax;
   options.refused_max = kAdminConnectionsMax;
   options.tls = nullptr;
+  options.budgets = nullptr;
+  options.buffer_bytes_max = kAdminBufferBytes;
   Result<std::unique_ptr<http::HttpServer>> admin = http::HttpServer::Open(runtime, options, *admin_handler_);
   if (!admin.ok())
     return WithAdvice(admin.status().WithContext("listening on " + options.address + " (--admin)"));

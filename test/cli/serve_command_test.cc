@@ -202,6 +202,41 @@ TEST_F(ServeCommandTest, APortInUseAndALockedStoreAreToldWithAdvice) {
   EXPECT_EQ(first.code, ExitCode::kOk) << first.err;
 }
 
+// It is wanted when the service is overloaded.
+TEST_F(ServeCommandTest, WhatTheAdminAddressTellsIsToldWhateverClientsHold) {
+  {
+    const auto database = Database::Open(SmallOptions());
+    ASSERT_TRUE(database.ok()) << database.status().message();
+    ASSERT_TRUE((*database)->CreateTable("Orders").ok());
+    for (int i = 0; i < 150; ++i) {
+      ASSERT_TRUE((*database)->SplitRange("Orders", std::to_string(1'000 + i) + std::string(500, 'p')).ok());
+    }
+  }
+  std::string token = RunAsGiven({"sas", "--table", "Orders", "--permissions", "raud"}).out;
+  token.pop_back();
+  constexpr uint64_t kRoom = (16u << 20) / 3 * 2, kBody = 20'000;
+  const std::string post = "POST /devstoreaccount1/Orders?" + token +
+                           " HTTP/1.1\r\nContent-Length: " + std::to_string(kBody) + "\r\n";
+  const CommandOutcome outcome =
+      Serve({"--data", store_, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, {[&] {
+              std::vector<int> held;
+              for (uint64_t told = 0; told < kRoom + kRoom / 8; told += kBody) {
+                held.push_back(Send(PortBehind("http://"), post));
+              }
+              const std::string name = "\npartita_http_buffer_bytes ";
+              for (uint64_t bytes = 0; bytes + 2 * kBody < kRoom;) {
+                const std::string metrics = Get(PortBehind("admin=http://"), "/metrics");
+                bytes = std::stoull(metrics.substr(metrics.find(name) + name.size()));
+              }
+              const std::string ranges = Get(PortBehind("admin=http://"), "/ranges");
+              EXPECT_THAT(ranges, StartsWith("HTTP/1.1 200"));
+              EXPECT_GT(ranges.size(), 64u << 10);
+              for (const int fd : held) ::close(fd);
+              return Wish::kStop;
+            }});
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+}
+
 TEST_F(ServeCommandTest, WithNoCreateAMissingStoreIsNoEmptyOne) {
   const CommandOutcome outcome = Serve({"--data", store_, "--listen", "127.0.0.1:0", "--no-create"}, {});
   EXPECT_EQ(outcome.code, ExitCode::kFailed);
