@@ -1,5 +1,6 @@
 #include "api/http/admin_client.h"
 
+#include <poll.h>
 #include <simdjson.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -51,7 +52,8 @@ Status Failed(const std::string& address, const char* what) {
                                     std::strerror(errno) + "; is 'partita serve --admin' running there?");
 }
 
-// Sends and receives until a point in time, however many calls that takes.
+// Sends and receives until a point in time, however many calls that takes. Calls with a time-out are
+// interrupted where the process is stopped and goes on (Ctrl-Z), handlers or not: they are made again.
 class ClientExchange {
  public:
   ClientExchange(const std::string& place, std::chrono::seconds most)
@@ -62,6 +64,8 @@ class ClientExchange {
     if (socket_->get() < 0) return Failed(place_, "reaching");
     PARTITA_TRY(AllowRest("reaching"));  // SO_SNDTIMEO bounds a connect as well, socket(7).
     if (connect(socket_->get(), to.get(), to.size()) == 0) return Status();
+    if (errno == EINTR) errno = AwaitConnected();
+    if (errno == 0) return Status();
     if (errno == EINPROGRESS) errno = ETIMEDOUT;  // How it says that the time is over.
     return Failed(place_, "reaching");
   }
@@ -70,6 +74,7 @@ class ClientExchange {
     while (!bytes.empty()) {
       PARTITA_TRY(AllowRest("sending to"));
       const ssize_t sent = send(socket_->get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
       if (sent < 0) return Failed(place_, "sending to");
       bytes.remove_prefix(static_cast<size_t>(sent));
     }
@@ -78,16 +83,37 @@ class ClientExchange {
 
   // 0: the end.
   Result<size_t> Receive(std::span<char> chunk) {
-    PARTITA_TRY(AllowRest("reading from"));
-    const ssize_t got = recv(socket_->get(), chunk.data(), chunk.size(), 0);
-    if (got < 0) return Failed(place_, "reading from");
-    return static_cast<size_t>(got);
+    while (true) {
+      PARTITA_TRY(AllowRest("reading from"));
+      const ssize_t got = recv(socket_->get(), chunk.data(), chunk.size(), 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return Failed(place_, "reading from");
+      return static_cast<size_t>(got);
+    }
   }
 
  private:
+  std::chrono::microseconds Rest() const {
+    return std::chrono::duration_cast<std::chrono::microseconds>(until_ - std::chrono::steady_clock::now());
+  }
+
+  // What became of a connection under way, which goes on by itself, as an errno.
+  int AwaitConnected() const {
+    pollfd writable{.fd = socket_->get(), .events = POLLOUT, .revents = 0};
+    int ready = -1;
+    while (ready < 0) {
+      if (Rest().count() <= 0) return ETIMEDOUT;
+      ready = poll(&writable, 1, static_cast<int>(Rest().count() / 1'000) + 1);
+      if (ready < 0 && errno != EINTR) return errno;
+    }
+    if (ready == 0) return ETIMEDOUT;
+    int error = 0;
+    socklen_t size = sizeof(error);
+    return getsockopt(socket_->get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+  }
+
   Status AllowRest(const char* what) {
-    const auto rest =
-        std::chrono::duration_cast<std::chrono::microseconds>(until_ - std::chrono::steady_clock::now());
+    const auto rest = Rest();
     if (rest.count() <= 0) {
       errno = ETIMEDOUT;
       return Failed(place_, what);

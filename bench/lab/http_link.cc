@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -37,6 +38,30 @@ SSL_CTX* SharedContext() {
     return made;
   }();
   return context;
+}
+
+// Calls with a time-out are interrupted where the process is stopped and goes on (Ctrl-Z), handlers or not.
+// Bounded in practice: each interruption is a signal of this process (F24).
+template <typename Call>
+auto AgainWhereInterrupted(const Call& call) {
+  while (true) {
+    errno = 0;
+    const auto result = call();
+    if (result > 0 || errno != EINTR) return result;
+  }
+}
+
+// As connect(2). An interrupted one goes on by itself; a second call would be told that it is under way.
+int ConnectTo(int socket, const addrinfo& to) {
+  if (::connect(socket, to.ai_addr, to.ai_addrlen) == 0) return 0;
+  if (errno != EINTR) return -1;
+  pollfd writable{.fd = socket, .events = POLLOUT, .revents = 0};
+  const int ready = AgainWhereInterrupted([&] { return ::poll(&writable, 1, kPatience_s * 1'000); });
+  int error = ETIMEDOUT;
+  socklen_t size = sizeof(error);
+  if (ready > 0) getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
+  errno = error;
+  return error == 0 ? 0 : -1;
 }
 
 std::string HeaderOf(const beast::http::response<beast::http::string_body>& answer, const char* name) {
@@ -81,7 +106,7 @@ struct HttpLink::State {
       const timeval patience{.tv_sec = kPatience_s, .tv_usec = 0};
       setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
       setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-      if (::connect(socket, at->ai_addr, at->ai_addrlen) == 0) break;
+      if (ConnectTo(socket, *at) == 0) break;
       reason = errno;
       close(socket);
       socket = -1;
@@ -98,15 +123,17 @@ struct HttpLink::State {
     SSL_set_tlsext_host_name(tls, connection.host.c_str());
     SSL_set1_host(tls, connection.host.c_str());
     SSL_set_fd(tls, socket);
-    if (SSL_connect(tls) == 1) return Status();
+    if (AgainWhereInterrupted([this] { return SSL_connect(tls); }) == 1) return Status();
     const long verdict = SSL_get_verify_result(tls);
     return Failed(verdict == X509_V_OK ? "no TLS is spoken there" : X509_verify_cert_error_string(verdict));
   }
 
   bool Send(std::string_view bytes) {
     while (!bytes.empty()) {
-      const ssize_t sent = tls != nullptr ? SSL_write(tls, bytes.data(), static_cast<int>(bytes.size()))
-                                          : send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const ssize_t sent = AgainWhereInterrupted([&]() -> ssize_t {
+        if (tls != nullptr) return SSL_write(tls, bytes.data(), static_cast<int>(bytes.size()));
+        return send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      });
       if (sent <= 0) return false;
       bytes.remove_prefix(static_cast<size_t>(sent));
     }
@@ -116,13 +143,15 @@ struct HttpLink::State {
   // Bytes that came, 0 at the end, below 0 where something is wrong; `late`: nothing came for kPatience_s.
   ssize_t Take(char* to, size_t size, bool* late) {
     if (tls == nullptr) {
-      const ssize_t got = recv(socket, to, size, 0);
+      const ssize_t got = AgainWhereInterrupted([&] { return recv(socket, to, size, 0); });
       *late = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
       return got;
     }
     // errno may be one of long ago: the library tells why it gave nothing, if its queue of errors was empty.
-    ERR_clear_error();
-    const int got = SSL_read(tls, to, static_cast<int>(size));
+    const int got = AgainWhereInterrupted([&] {
+      ERR_clear_error();
+      return SSL_read(tls, to, static_cast<int>(size));
+    });
     const int reason = got > 0 ? SSL_ERROR_NONE : SSL_get_error(tls, got);
     *late = reason == SSL_ERROR_WANT_READ;
     return reason == SSL_ERROR_ZERO_RETURN ? 0 : got > 0 ? got : -1;

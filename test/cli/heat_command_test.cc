@@ -14,6 +14,8 @@
 #include "engine/base/task_group.h"
 #include "engine/io/socket_address.h"
 #include "test/cli/command_fixture.h"
+#include "test/lab/scripted_server.h"
+#include "test/support/interrupted_thread.h"
 
 namespace partita {
 namespace {
@@ -163,6 +165,18 @@ TEST_F(HeatCommandTest, AnAddressThatNeverAnswersIsGivenUp) {
   EXPECT_LT(took.count(), 60.0);  // A connect alone would go on for two minutes.
   for (const int each : waiting) close(each);
   close(listening);
+}
+
+// As by Ctrl-Z and its end: the connection's end would end a backup or scrub there.
+TEST(AdminClientTest, AnInterruptedWaitForTheAnswerGoesOn) {
+  const InterruptedThread here;
+  const lab::ScriptedServer server([&here](const std::string&) {
+    here.Interrupt();
+    return lab::ScriptedServer::Answer(200, "done");
+  });
+  const Result<std::string> answer = http::RunOnAdmin(server.address(), "/scrub");
+  ASSERT_TRUE(answer.ok()) << answer.status().ToString();
+  EXPECT_EQ(*answer, "done");
 }
 
 TEST_F(HeatCommandTest, TheAdminAddressTellsOfStallsToo) {

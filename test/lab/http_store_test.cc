@@ -15,6 +15,8 @@
 #include "test/http/tls_client.h"
 #include "test/lab/experiments.h"
 #include "test/lab/lab_fixture.h"
+#include "test/lab/scripted_server.h"
+#include "test/support/interrupted_thread.h"
 #include "test/support/paths.h"
 
 namespace partita::lab {
@@ -448,6 +450,20 @@ TEST(ConnectionTest, RefusesWhatWouldShowASecretOrEndALineOfTheRequest) {
 TEST(HttpLinkTest, NobodyThereIsAnError) {
   HttpLink link({.host = "127.0.0.1", .port = "1"});
   EXPECT_EQ(link.Ask("GET / HTTP/1.1\r\n\r\n").status().code(), Code::kIoError);
+}
+
+// As by Ctrl-Z and its end. A request that were sent again would be done twice.
+TEST(HttpLinkTest, AnInterruptedWaitForTheAnswerGoesOn) {
+  const InterruptedThread here;
+  const ScriptedServer server([&here](const std::string&) {
+    here.Interrupt();
+    return ScriptedServer::Answer(200, "done");
+  });
+  HttpLink link(*ParseConnection(server.ConnectionString("sig=x")));
+  const Result<HttpAnswer> answer = link.Ask("GET / HTTP/1.1\r\n\r\n");
+  ASSERT_TRUE(answer.ok()) << answer.status().ToString();
+  EXPECT_EQ(answer->body, "done");
+  EXPECT_EQ(server.requests().size(), 1u);
 }
 
 }  // namespace

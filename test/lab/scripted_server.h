@@ -37,9 +37,10 @@ class ScriptedServer {
     close(listener_);
   }
 
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   // With this SAS.
   std::string ConnectionString(const std::string& sas) const {
-    return "TableEndpoint=http://127.0.0.1:" + std::to_string(port_) + ";SharedAccessSignature=" + sas;
+    return "TableEndpoint=http://" + address() + ";SharedAccessSignature=" + sas;
   }
   // The first lines of all requests so far.
   std::vector<std::string> requests() const {
