@@ -23,6 +23,8 @@ constexpr double kLateStart_s = 1e-3;
 // What is due and not begun so long after the end is given up and counted.
 constexpr double kOverrunMax_s = 5;
 constexpr double kMeasuredMin_s = 1e-3;
+// Of the measured time: what is due in its last part tells how far all lag behind.
+constexpr double kLastPart = 0.1;
 
 struct Due {
   Operation operation;
@@ -40,9 +42,13 @@ struct Span {
     last_due = std::max(last_due, other.last_due);
     last_end = std::max(last_end, other.last_end);
   }
-  double SecondsOf(double asked_s) const {
+  // `lags`: what those of the last part took from when they were due. Their median is taken: one that waits
+  // long, as for its second try, is no lag of the others.
+  double SecondsOf(double asked_s, const bench::Histogram& lags) const {
     if (last_end == 0) return asked_s;
-    return std::max(asked_s + (last_end - last_due) - (first_start - first_due), kMeasuredMin_s);
+    const double lag_s =
+        lags.count() == 0 ? last_end - last_due : static_cast<double>(lags.Percentile(0.5)) * 1e-9;
+    return std::max(asked_s + lag_s - (first_start - first_due), kMeasuredMin_s);
   }
 };
 
@@ -71,6 +77,11 @@ class Dispatcher {
 
   double Now() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
   double end() const { return arrival_.warmup_s + arrival_.duration_s; }
+  // From when on what is due is of the last part; never, where nothing is due before it begins.
+  double last_part() const {
+    if (arrival_.model == ArrivalModel::kClosed) return std::numeric_limits<double>::infinity();
+    return end() - arrival_.duration_s * kLastPart;
+  }
   const Arrival& arrival() const { return arrival_; }
   bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
   // Or until it is stopped: operations may be far apart.
@@ -92,9 +103,10 @@ class Dispatcher {
 // some 0.2 MB, 0.04 MB for each operation of the experiment, and 40 bytes for each second.
 class Recorder {
  public:
-  void Begin(double end_s, size_t rows, size_t ops) {
+  void Begin(const Dispatcher& dispatcher, size_t rows, size_t ops) {
+    last_part_ = dispatcher.last_part();
     figures_.ops.resize(ops);
-    figures_.timeline = Timeline(end_s, rows);
+    figures_.timeline = Timeline(dispatcher.end(), rows);
   }
 
   void WasDue(const Due& due, bool measured) {
@@ -127,6 +139,7 @@ class Recorder {
     if (!measured) return;
     OpFigures& figures = figures_.ops[due.operation.op];
     span_.Add({.first_due = due.at, .first_start = start, .last_due = due.at, .last_end = now});
+    if (due.at >= last_part_) last_lags_.Record(latency);
     if (outcome.throttled) ++figures.throttled;
     if (outcome.throttled && outcome.by_account) ++figures.throttled_by_account;
     if (outcome.missing) ++figures.missing;
@@ -151,6 +164,7 @@ class Recorder {
   // REQUIRES: nobody counts any more.
   const CellFigures& figures() const { return figures_; }
   const Span& span() const { return span_; }
+  const bench::Histogram& last_lags() const { return last_lags_; }
 
  private:
   SecondFigures& Second(double at) {
@@ -177,6 +191,8 @@ class Recorder {
   std::mutex mutex_;  // Of all that follows.
   CellFigures figures_;
   Span span_;
+  double last_part_ = 0;
+  bench::Histogram last_lags_;  // Of what was due from then on.
 };
 constexpr size_t kRecordersMax = 8;
 
@@ -275,7 +291,7 @@ CellFigures RunCell(const Target& target, const RecordGenerator& generator, doub
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch() + kLead).count();
   const size_t rows = target.key_rows().labels().size();
   std::vector<Recorder> recorders(std::min<size_t>(experiment.arrival.clients, kRecordersMax));
-  for (Recorder& recorder : recorders) recorder.Begin(dispatcher.end(), rows, experiment.ops.size());
+  for (Recorder& recorder : recorders) recorder.Begin(dispatcher, rows, experiment.ops.size());
   std::vector<Client> clients;
   for (uint32_t i = 0; i < experiment.arrival.clients; ++i) {
     clients.emplace_back(target, &dispatcher, &recorders[i % recorders.size()]);
@@ -301,12 +317,14 @@ CellFigures RunCell(const Target& target, const RecordGenerator& generator, doub
   figures.ops.resize(experiment.ops.size());
   figures.timeline = Timeline(dispatcher.end(), rows);
   Span span;
+  bench::Histogram last_lags;
   for (const Recorder& recorder : recorders) {
     AddTo(&figures, recorder.figures());
     span.Add(recorder.span());
+    last_lags.Merge(recorder.last_lags());
   }
   figures.started_unix_s = started_unix_s;
-  figures.measured_s = span.SecondsOf(experiment.arrival.duration_s);
+  figures.measured_s = span.SecondsOf(experiment.arrival.duration_s, last_lags);
   return figures;
 }
 

@@ -44,7 +44,8 @@ struct CellFigures {
   Timeline timeline;
   double started_unix_s = 0;  // When its first operation was due.
   // Seconds of load that the measured operations were: as long as was asked for, but where they lagged behind
-  // their schedule, longer by the lag of the last and shorter by that of the first.
+  // their schedule, longer by the lag of the last (half of the last tenth had lagged more when they were
+  // done; without a schedule, of the very last) and shorter by that of the first.
   double measured_s = 0;
   // Operations whose client was free before they were due and yet began more than 1 ms late: the machine was
   // too slow for the load, not the target, where these are more than 1 % and no matter of chance.
