@@ -1,5 +1,7 @@
 #include "api/cli/import_loop.h"
 
+#include <chrono>
+
 namespace partita {
 
 namespace {
@@ -30,7 +32,26 @@ bool ListRefusals(ImportPipeline& pipeline, BadRecordList* bad_records) {
   return !refusals.empty();
 }
 
+// Whichever comes first: an input may be slow, or the store.
 constexpr uint64_t kRecordsBetweenLooks = 64;
+constexpr std::chrono::milliseconds kTimeBetweenLooks{100};
+
+// When to look at how it goes.
+class Looks {
+ public:
+  // At each record.
+  bool IsDue() {
+    const auto now = std::chrono::steady_clock::now();
+    if (++records_ < kRecordsBetweenLooks && now - last_ < kTimeBetweenLooks) return false;
+    records_ = 0;
+    last_ = now;
+    return true;
+  }
+
+ private:
+  uint64_t records_ = 0;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
 
 }  // namespace
 
@@ -38,7 +59,7 @@ ImportOutcome ImportRecords(RecordReader& reader, ImportPipeline& pipeline, Prog
                             const ImportLoopOptions& options) {
   BadRecordList bad_records(progress, options.errors_max);
   ImportOutcome outcome;
-  uint64_t records = 0;
+  Looks looks;
   while (outcome.end == ImportEnd::kWhole) {
     if (options.stop && options.stop()) {
       outcome.end = ImportEnd::kStopped;
@@ -64,7 +85,7 @@ ImportOutcome ImportRecords(RecordReader& reader, ImportPipeline& pipeline, Prog
       pipeline.SkipBad(place);
       if (options.strict) outcome.end = ImportEnd::kStrict;
     }
-    if (++records % kRecordsBetweenLooks != 0) continue;
+    if (!looks.IsDue()) continue;
     if (ListRefusals(pipeline, &bad_records) && options.strict) outcome.end = ImportEnd::kStrict;
     Status state = pipeline.failure();
     if (state.ok() && options.now_and_then) state = options.now_and_then();

@@ -11,7 +11,6 @@ namespace {
 
 constexpr double kRedrawSeconds = 0.1;
 constexpr double kLineSeconds = 5;
-constexpr uint32_t kCallsBetweenLooks = 32;
 constexpr size_t kBarWidth = 20;
 constexpr std::string_view kEraseLine = "\r\x1b[K";
 
@@ -38,15 +37,6 @@ void Progress::SetTotal(uint64_t total, double seconds_min) {
 }
 
 void Progress::Update(uint64_t done, uint64_t records) {
-  if (calls_until_look_ > 0) {
-    --calls_until_look_;
-    return;
-  }
-  calls_until_look_ = kCallsBetweenLooks;
-  UpdateNow(done, records);
-}
-
-void Progress::UpdateNow(uint64_t done, uint64_t records) {
   const double interval = console_.err_is_terminal ? kRedrawSeconds : kLineSeconds;
   if (Elapsed(printed_) < interval) return;
   printed_ = std::chrono::steady_clock::now();

@@ -29,10 +29,9 @@ class Progress {
   Progress(Console& console, std::string label, Unit unit, uint64_t total);
   ~Progress() { Finish(); }
 
-  // Cheap enough for every record. `done` counts to the total, `records` is what was handled so far.
+  // `done` counts to the total, `records` is what was handled so far. Looks at the clock each time: what is
+  // called for each page or block may be long in coming again.
   void Update(uint64_t done, uint64_t records);
-  // The same for steps that take long: looks at the clock each time.
-  void UpdateNow(uint64_t done, uint64_t records);
   // Prints a line of its own, such as an error, without disturbing the bar.
   void Message(std::string_view line);
   // Removes the bar. Idempotent.
@@ -61,7 +60,6 @@ class Progress {
   const Time started_ = std::chrono::steady_clock::now();
   Time printed_ = started_;
   uint64_t first_done_ = 0, first_records_ = 0;
-  uint32_t calls_until_look_ = 0;  // The clock is not read at each call.
   bool bar_shown_ = false;
 };
 

@@ -137,7 +137,7 @@ class QueryCommand {
       if (!page.entities.empty()) progress.Finish();
       for (const Entity& entity : page.entities) PARTITA_TRY(handle(entity));
       options.continuation = page.continuation;
-      progress.UpdateNow(cost->scanned, cost->scanned);
+      progress.Update(cost->scanned, cost->scanned);
     } while (!options.continuation.empty() && cost->returned < top);
     *more = !options.continuation.empty();
     return Status();
@@ -151,7 +151,7 @@ class QueryCommand {
     options.cancelled = &cancelled;
     Progress progress(console_, "query", Progress::Unit::kRecords, 0);
     auto tell = [&](const QueryCost& so_far) {
-      progress.UpdateNow(so_far.scanned, so_far.scanned);
+      progress.Update(so_far.scanned, so_far.scanned);
       if (console_.interrupts.Requested()) cancelled.store(true);
     };
     PARTITA_ASSIGN(const AggregateAnswer answer, table.Aggregate(wanted_, options, tell));

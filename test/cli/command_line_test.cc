@@ -1,6 +1,10 @@
+#include <chrono>
+#include <thread>
+
 #include "api/cli/figures.h"
 #include "api/cli/nearest_name.h"
 #include "api/cli/progress.h"
+#include "api/cli/task_watcher.h"
 #include "test/cli/command_fixture.h"
 
 namespace partita {
@@ -114,6 +118,20 @@ TEST(ProgressTest, TheTimeLeftGoesByTheRateAndByWhatHoldsItBack) {
   // The disk is slower than it may be.
   EXPECT_DOUBLE_EQ(SecondsLeft({.done = 10, .total = 100, .seconds = 50, .seconds_min = 100}), 450);
   EXPECT_DOUBLE_EQ(SecondsLeft({.done = 120, .total = 100, .seconds = 110, .seconds_min = 100}), 0);
+}
+
+// As of a task that is held back to a rate.
+TEST(ProgressTest, FewStepsThatTakeLongAreDrawnAsWell) {
+  std::ostringstream out, err;
+  CountdownInterrupts interrupts;
+  Console console{.out = out, .err = err, .err_is_terminal = true, .interrupts = interrupts};
+  TaskWatcher watcher(console, "scrub");
+  const TaskPace pace = watcher.Pace(1'000);
+  for (uint64_t done = 0; done <= 1'000; done += 500) {
+    EXPECT_TRUE(pace.progress(done, 1'000));
+    std::this_thread::sleep_for(std::chrono::milliseconds(110));
+  }
+  EXPECT_THAT(err.str(), AllOf(HasSubstr(" 50 %"), HasSubstr(" 100 %")));
 }
 
 TEST(FiguresTest, SizesAreReadInPowersOf1024) {
