@@ -3,7 +3,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "api/async_database.h"
 #include "api/cli/access_log_file.h"
@@ -254,9 +253,7 @@ Result<std::string> Serving::Reload() {
 
 void Serving::Stop() {
   if (admin_handler_ != nullptr) admin_handler_->NoteStopping();
-  std::vector<std::thread> stopping;
-  for (const auto& server : servers_) stopping.emplace_back([&server] { server->Stop(); });
-  for (std::thread& thread : stopping) thread.join();
+  http::HttpServer::StopAll(servers_);
   // Last, so that who asks meanwhile hears that the server stops.
   if (admin_server_ != nullptr) admin_server_->Stop();
 }

@@ -1,8 +1,13 @@
 #include "api/http/http_server.h"
 
+#include <thread>
+#include <utility>
+#include <vector>
+
 #include "api/http/http_connection.h"
 #include "api/http/server_core.h"
 #include "engine/base/assert.h"
+#include "engine/io/thread_setup.h"
 
 namespace partita::http {
 
@@ -87,6 +92,19 @@ std::string HttpServer::address() const { return core_->listener->address().ToSt
 void HttpServer::Stop() {
   core_->stopping.store(true, std::memory_order_relaxed);
   core_->listener->Close(core_->options.timeouts.stop_ms);
+}
+
+void HttpServer::StopAll(std::span<const std::unique_ptr<HttpServer>> servers) {
+  std::vector<std::thread> stopping;
+  for (const auto& server : servers) {
+    Result<std::thread> thread = StartThread("partita-stop", [&server] { server->Stop(); });
+    if (thread.ok()) {
+      stopping.push_back(std::move(*thread));
+    } else {
+      server->Stop();  // Where there is no thread left, it takes longer.
+    }
+  }
+  for (std::thread& thread : stopping) thread.join();
 }
 
 HttpCounters HttpServer::counters() const {

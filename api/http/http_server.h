@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,8 @@ class HttpServer {
   // Connection: close), for at most HttpTimeouts::stop_ms; then cuts what is left. Returns when no
   // connection is left and no handler runs, however long a handler takes. Idempotent.
   void Stop();
+  // The same of several at once: one after the other each would have its own grace.
+  static void StopAll(std::span<const std::unique_ptr<HttpServer>> servers);
 
   HttpCounters counters() const;
 

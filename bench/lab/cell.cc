@@ -10,6 +10,7 @@
 
 #include "bench/lab/arrival_schedule.h"
 #include "bench/lab/sliced_wait.h"
+#include "engine/io/thread_setup.h"
 
 // One thread a client. Each takes the next operation of the one stream, sleeps until it is due, does it, and
 // records its latency from when it was due: who waits because all clients are busy has waited (no coordinated
@@ -281,8 +282,8 @@ bool CellFigures::clients_limited() const {
   return waited * 100 > operations;
 }
 
-CellFigures RunCell(const Target& target, const RecordGenerator& generator, double rate,
-                    const std::function<bool(double seconds)>& progress) {
+Result<CellFigures> RunCell(const Target& target, const RecordGenerator& generator, double rate,
+                            const std::function<bool(double seconds)>& progress) {
   const Experiment& experiment = generator.experiment();
   // The clients begin before the first operation is due.
   constexpr std::chrono::milliseconds kLead{20};
@@ -300,12 +301,21 @@ CellFigures RunCell(const Target& target, const RecordGenerator& generator, doub
   std::condition_variable all_done;
   size_t running = clients.size();  // Under the mutex.
   std::vector<std::thread> threads;
+  Status started;
   for (Client& client : clients) {
-    threads.emplace_back([&client, &mutex, &all_done, &running] {
+    Result<std::thread> thread = StartThread("partita-client", [&client, &mutex, &all_done, &running] {
       client.Run();
       const std::lock_guard lock(mutex);
       if (--running == 0) all_done.notify_one();
     });
+    if (!thread.ok()) {
+      started = thread.status();
+      dispatcher.Stop();
+      const std::lock_guard lock(mutex);
+      running -= clients.size() - threads.size();
+      break;
+    }
+    threads.push_back(std::move(*thread));
   }
   constexpr std::chrono::milliseconds kBetweenTellings{50};
   for (std::unique_lock lock(mutex);
@@ -313,6 +323,7 @@ CellFigures RunCell(const Target& target, const RecordGenerator& generator, doub
     if (!progress(std::clamp(dispatcher.Now(), 0.0, dispatcher.end()))) dispatcher.Stop();
   }
   for (std::thread& thread : threads) thread.join();
+  PARTITA_TRY(started);
   CellFigures figures;
   figures.ops.resize(experiment.ops.size());
   figures.timeline = Timeline(dispatcher.end(), rows);

@@ -59,8 +59,9 @@ struct CellFigures {
 };
 
 // Sends the experiment's operations to the target at the rate, and measures. `progress` is told the seconds
-// that passed, on this thread, some times a second; false stops. Blocks.
-CellFigures RunCell(const Target& target, const RecordGenerator& generator, double rate,
-                    const std::function<bool(double seconds)>& progress);
+// that passed, on this thread, some times a second; false stops. Blocks. kResourceExhausted: the system has
+// no threads for so many clients.
+Result<CellFigures> RunCell(const Target& target, const RecordGenerator& generator, double rate,
+                            const std::function<bool(double seconds)>& progress);
 
 }  // namespace partita::lab

@@ -104,7 +104,7 @@ Result<Rate> ClientRate(const RecordGenerator& generator, const Layout& layout) 
   PARTITA_ASSIGN(const auto target, Target::Make(std::make_unique<InstantStore>(), layout, generator, stop,
                                                  [](double) { return true; }));
   const double cpu_before_s = CpuSeconds(CLOCK_PROCESS_CPUTIME_ID);
-  const CellFigures cell = RunCell(*target, generator, 1, [](double) { return true; });
+  PARTITA_ASSIGN(const CellFigures cell, RunCell(*target, generator, 1, [](double) { return true; }));
   const double cpu_s = CpuSeconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_before_s;
   // CPU time is that of the warm-up too.
   uint64_t completed = 0, all = 0;

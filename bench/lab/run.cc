@@ -218,7 +218,7 @@ Result<CellFigures> RunOnNewStore(const RecordGenerator& generator, const RunPla
   };
   PARTITA_ASSIGN(auto store, OpenStore(place, directory, generator.experiment()));
   PARTITA_ASSIGN(const auto target, Target::Make(std::move(store), layout, generator, stop, loading));
-  CellFigures cell = RunCell(*target, generator, rate, running);
+  PARTITA_ASSIGN(CellFigures cell, RunCell(*target, generator, rate, running));
   if (stop.load()) return Status::Cancelled("stopped");
   return cell;
 }

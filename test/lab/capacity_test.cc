@@ -135,7 +135,7 @@ TEST(MissedByTest, AStoreThatNeverRefusesButCannotKeepUpDoesNotHold) {
   const auto target = Target::Make(std::make_unique<SlowStore>(), experiment.layouts[0], generator, stop,
                                    [](double) { return true; });
   ASSERT_TRUE(target.ok());
-  const CellFigures cell = RunCell(**target, generator, 150, [](double) { return true; });
+  const CellFigures cell = RunCell(**target, generator, 150, [](double) { return true; }).value();
   EXPECT_EQ(MissedBy(experiment, cell), "fell behind");
 }
 
@@ -156,7 +156,7 @@ TEST(MissedByTest, OneThatTakesLongIsNoLagOfAll) {
   const auto target = Target::Make(std::make_unique<StragglingStore>(), experiment.layouts[0], generator,
                                    stop, [](double) { return true; });
   ASSERT_TRUE(target.ok());
-  const CellFigures cell = RunCell(**target, generator, 100, [](double) { return true; });
+  const CellFigures cell = RunCell(**target, generator, 100, [](double) { return true; }).value();
   EXPECT_GE(cell.ops[0].latency.max(), 600'000'000u);
   EXPECT_EQ(MissedBy(experiment, cell), "");
   EXPECT_LT(cell.measured_s, 1.2);

@@ -49,7 +49,7 @@ CellFigures RunWithAStall(ArrivalModel model, uint32_t clients) {
   const auto target = Target::Make(std::make_unique<StallingStore>(0.3), experiment.layouts[0], generator,
                                    stop, [](double) { return true; });
   EXPECT_TRUE(target.ok());
-  return RunCell(**target, generator, 500, [](double) { return true; });
+  return RunCell(**target, generator, 500, [](double) { return true; }).value();
 }
 
 OpFigures SumOf(const CellFigures& cell) {
@@ -97,7 +97,7 @@ TEST(StallTest, AWishToStopEndsTheWaitForAnOperationFarAhead) {
                                    [](double) { return true; });
   ASSERT_TRUE(target.ok());
   // Else it would sleep for a quarter of an hour.
-  const CellFigures cell = RunCell(**target, generator, 0.001, [](double) { return false; });
+  const CellFigures cell = RunCell(**target, generator, 0.001, [](double) { return false; }).value();
   EXPECT_LE(SumOf(cell).completed, 1u);
 }
 
@@ -112,7 +112,7 @@ TEST(RetryTest, AnOperationThatIsTriedAgainEndsOnce) {
   const auto target = Target::Make(std::make_unique<RefusingStore>(), experiment.layouts[0], generator, stop,
                                    [](double) { return true; });
   ASSERT_TRUE(target.ok());
-  const CellFigures cell = RunCell(**target, generator, 100, [](double) { return true; });
+  const CellFigures cell = RunCell(**target, generator, 100, [](double) { return true; }).value();
   SecondFigures all;
   for (const SecondFigures& second : cell.seconds) {
     all.due += second.due;
