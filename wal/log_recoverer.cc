@@ -275,12 +275,12 @@ Task<Status> LogRecoverer::ReplayHead(RecordAssembler* assembler, const LogRepla
   out_.start.version_ceiling = std::max(out_.start.version_ceiling, head_->header().version_ceiling);
   SegmentReader reader(*head_->file, head_->sealed, &reads_);
   ParsedFrame frame;
-  bool sealed = false;
+  bool closed = false;
   while (true) {
     const uint64_t offset = reader.offset();
     PARTITA_CO_ASSIGN(const bool found, co_await NextAgain(&reader, &frame));
     if (!found) break;
-    sealed = frame.header.seals();
+    closed = frame.header.closes();
     PARTITA_CO_TRY(Feed(*head_, offset, frame, assembler, sink));
   }
   PARTITA_CO_ASSIGN(const FramesBeyond beyond, co_await reader.ScanBeyond());
@@ -295,7 +295,7 @@ Task<Status> LogRecoverer::ReplayHead(RecordAssembler* assembler, const LogRepla
                                  Number(beyond.durable_max) + " was flushed before it was written (F31)");
   }
   out_.report.torn_bytes = beyond.end - reader.offset();
-  out_.report.clean = sealed && out_.report.torn_bytes == 0;
+  out_.report.clean = closed && out_.report.torn_bytes == 0;
   out_.start.last_seal = reader.last_seal();
   assembler->DropPartial();
   co_return Status();

@@ -22,7 +22,7 @@ struct LogRecord {
   std::string_view payload;
 };
 
-// What Replay found at the end of the log (F31 to F33), for the start-up report.
+// What Recover found at the end of the log (F31 to F33), for the start-up report.
 struct LogRecovery {
   LogPosition first;    // First position delivered; 0 when none.
   LogPosition last;     // Last position delivered; the next record gets last + 1.
@@ -33,7 +33,7 @@ struct LogRecovery {
   // loss of power may take what was in front of it, but so may damage, which nothing tells from it.
   uint64_t records_stranded = 0;
   LogPosition stranded_to;
-  bool clean = false;  // The log ended with a seal.
+  bool clean = false;  // It was closed, by Seal(closing), and all that it then held is there.
 };
 
 // Called for each record in position order. `payload` is valid during the call only.

@@ -70,7 +70,7 @@ class CrashWorld {
     hits_forgiven_ = 0;
     in_tail_.clear();
     recovered_ = false;
-    closed_cleanly_ = false;
+    closed_cleanly_ = closing_ = false;
     if (!calm) PlanTrouble();
     if (Chance(0.5)) {
       RunBlocking(Live());
@@ -91,6 +91,7 @@ class CrashWorld {
     const bool power = Chance(0.5);
     if (recovered_) {
       clean_expected_ = closed_cleanly_;
+      clean_allowed_ = closing_;
       floor_ = power ? power_floor_ : std::max(power_floor_, process_floor_);
     } else {
       // What a dead process left in the kernel is gone with the power; and the one copy of it may be
@@ -144,6 +145,7 @@ class CrashWorld {
       if (!dead() && (calm_ || Chance(0.15)) && log_->poison().ok()) {
         const auto rest = RecordsFrom(appended_ + 1, issued());
         Status sealed = co_await log_->Append(rest);
+        closing_ = sealed.ok();
         if (sealed.ok()) sealed = co_await log_->Seal(/*closing=*/true);
         closed_cleanly_ = sealed.ok() && !runtime_->crashed();
         NoteFloors();
@@ -198,6 +200,7 @@ class CrashWorld {
       }
     }
     if (clean_expected_ && (!report.clean || report.torn_bytes > 0)) Problem("a clean close is not seen");
+    if (report.clean && !clean_allowed_) Problem("clean, though nobody closed it");
   }
 
   void Issue(uint64_t count) {
@@ -336,6 +339,8 @@ class CrashWorld {
   bool recovered_ = false;
   bool closed_cleanly_ = false;
   bool clean_expected_ = false;
+  bool closing_ = false;        // It began to close, and may have got to its end.
+  bool clean_allowed_ = false;  // The last life that recovered did.
   std::optional<size_t> fault_;
   uint64_t hits_forgiven_ = 0;
   size_t payload_max_;

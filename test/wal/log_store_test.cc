@@ -305,6 +305,23 @@ TEST(LocalLogStoreTest, ACleanCloseIsSeenAsClean) {
   EXPECT_EQ(replayed.payloads, (std::vector<std::string>{"one", "two"}));
 }
 
+// The idle seal says no more than that nobody wrote just then.
+TEST(LocalLogStoreTest, ALogThatOnlyRestedWhenItWasKilledIsNotClean) {
+  SimDisk disk(14);
+  {
+    LogProcess process(disk, LogProcess::Options());
+    process.Recover();
+    ASSERT_TRUE(process.AppendAndFlush(1, {"one", "two"}).ok());
+    ASSERT_TRUE(process.Seal(/*closing=*/false).ok());
+  }
+  disk.CrashProcess();
+  LogProcess again(disk, LogProcess::Options(2));
+  Replayed replayed = again.Recover();
+  EXPECT_FALSE(replayed.report.clean);
+  EXPECT_EQ(replayed.report.torn_bytes, 0u);
+  EXPECT_EQ(replayed.payloads, (std::vector<std::string>{"one", "two"}));
+}
+
 TEST(LocalLogStoreTest, ALeasedCeilingIsDurableWithTheNextFlushEvenWithoutRecords) {
   SimDisk disk(15);
   {
