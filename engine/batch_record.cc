@@ -4,7 +4,6 @@
 
 #include "engine/base/stored_value.h"
 #include "engine/base/user_key.h"
-#include "memtable/memtable.h"
 
 namespace partita {
 
@@ -118,7 +117,7 @@ bool BatchRecordReader::Next(Entry* entry) {
     status_ = Status::Corruption("batch record with an entry too small");
     return false;
   }
-  if (entry->user_key.size() > Memtable::kUserKeySizeMax) {
+  if (entry->user_key.size() > kUserKeySizeMax) {
     status_ =
         Status::Corruption("batch record with a key of " + std::to_string(entry->user_key.size()) + " bytes");
     return false;

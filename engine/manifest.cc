@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/base/coding.h"
-#include "sstable/data_block.h"
+#include "engine/base/user_key.h"
 
 namespace partita {
 

@@ -90,8 +90,6 @@ class Memtable {
   // writer may be active.
   void CheckInvariants() const;
 
-  static constexpr size_t kUserKeySizeMax = memtable_internal::kKeySizeMax;
-
  private:
   friend class MemtableIterator;
   using Record = memtable_internal::Record;

@@ -10,6 +10,7 @@
 #include "engine/base/coding.h"
 #include "engine/base/entry.h"
 #include "engine/base/key_head.h"
+#include "engine/base/user_key.h"
 
 // The nodes of a memtable's B+tree. Internal to memtable/.
 //
@@ -50,7 +51,8 @@ namespace partita::memtable_internal {
 inline constexpr size_t kNodeSlots = 64;
 inline constexpr size_t kHeightMax = 16;  // 32^16 leaves; never reached.
 inline constexpr size_t kCacheLine = 64;
-inline constexpr size_t kKeySizeMax = (size_t{1} << 24) - 1;
+inline constexpr size_t kKeySizeMax = (size_t{1} << 24) - 1;  // What a record has bits for.
+static_assert(kUserKeySizeMax <= kKeySizeMax);
 
 struct Record {
   Record(const Entry& entry, bool read, const Record* older_version)

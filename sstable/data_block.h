@@ -10,6 +10,7 @@
 #include "engine/base/lookup.h"
 #include "engine/base/prefetch.h"
 #include "engine/base/status.h"
+#include "engine/base/user_key.h"
 
 namespace partita {
 
@@ -38,7 +39,6 @@ namespace partita {
 // equal) compare the rest. Why `rest` beside the zero-padded head: "a" and "a\0" have equal heads.
 inline constexpr size_t kDataBlockHeaderSize = 32;
 inline constexpr size_t kSlotSize = 4 + 2;
-inline constexpr size_t kUserKeySizeMax = 32 * 1024;
 static_assert(kUserKeySizeMax <= UINT16_MAX);
 
 // Builds block contents. Reusable: Finish leaves it empty.

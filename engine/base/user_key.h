@@ -22,6 +22,7 @@ namespace partita {
 // written as F5 and F6, which sorts like UTF-16 code units under memcmp. Raw mode stores bytes as
 // they are.
 inline constexpr size_t kTableIdSize = 4;
+inline constexpr size_t kUserKeySizeMax = 32 * 1024;  // Of it all; memtables and tables take no more.
 
 // UTF-8 <-> ordered text. Both keep the length; ordered text of valid UTF-8 is never ambiguous,
 // as F5 and F6 do not occur in UTF-8. REQUIRES: valid UTF-8, or its ordered form.

@@ -74,6 +74,22 @@ TEST(BatchRecordTest, ABatchHasExactlyTheseBytesAndComesBack) {
   EXPECT_TRUE(reader->status().ok()) << reader->status().ToString();
 }
 
+// It would enter the memtable, and each flush of that then fail.
+TEST(BatchRecordTest, AKeyLongerThanATableTakesIsRefused) {
+  for (const size_t size : {kUserKeySizeMax, kUserKeySizeMax + 1}) {
+    const std::string key = EncodeUserKey(TableId(7), "p", std::string(size - kTableIdSize - 2, 'r'));
+    ASSERT_EQ(key.size(), size);
+    std::string bytes(kBatchRecordHeaderSize + kBatchOperationOverheadMax + key.size(), '\0');
+    BatchRecordWriter writer(reinterpret_cast<uint8_t*>(bytes.data()), TableId(7), RangeEpoch(1));
+    writer.Add(EntryKind::kPut, key, "");
+    Result<BatchRecordReader> reader = BatchRecordReader::Open(writer.Finish());
+    ASSERT_TRUE(reader.ok()) << reader.status().ToString();
+    Entry entry;
+    EXPECT_EQ(reader->Next(&entry), size == kUserKeySizeMax);
+    EXPECT_EQ(reader->status().code(), size == kUserKeySizeMax ? Code::kOk : Code::kCorruption);
+  }
+}
+
 class ImportTest : public testing::Test {
  protected:
   ImportTest() {
