@@ -187,7 +187,7 @@ Level0::Level0(const LevelShape& shape, const PickerOptions& options, uint32_t b
 }
 
 // Of the set with `file` and all that it needs. None when something of that, or of the base level under it,
-// is busy or the place of a running job (M21), or it would be more than `bytes_max`, or has no room.
+// is busy, or it would be more than `bytes_max`, or has no room.
 std::optional<Level0::Size> Level0::SizeWith(size_t file, const Set& set, uint64_t bytes_max) const {
   const Closure& closure = closures_[file];
   if (closure.busy) return std::nullopt;
@@ -207,19 +207,8 @@ KeySpan Level0::KeysOf(const Reach& reach) const {
 }
 
 std::optional<uint64_t> Level0::BaseBytesUnder(const Reach& reach) const {
-  const std::vector<FileShape>& base = shape_.levels[base_level_];
   const size_t first = reach.base_first, end = reach.base_end;
   if (base_before_[end].busy > base_before_[first].busy) return std::nullopt;
-  if (!shape_.running.empty()) {
-    CompactionPlan place;
-    place.output_level = base_level_;
-    place.span = KeysOf(reach);
-    if (first < end) {
-      place.span.Extend(base[first].span);
-      place.span.Extend(base[end - 1].span);
-    }
-    if (CollidesWithRunning(shape_, place)) return std::nullopt;
-  }
   return base_before_[end].bytes - base_before_[first].bytes;
 }
 
@@ -365,7 +354,7 @@ std::optional<CompactionPlan> Level0::PlanAmong(const std::vector<size_t>& run, 
     AddInput(&plan, 0, *file);
     plan.span.Extend(file->span);
   }
-  if (plan.RoomNeeded() > options_.room_bytes || CollidesWithRunning(shape_, plan)) return std::nullopt;
+  if (plan.RoomNeeded() > options_.room_bytes) return std::nullopt;
   return plan;
 }
 

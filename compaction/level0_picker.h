@@ -47,7 +47,4 @@ inline bool TombstonesAreDense(uint64_t tombstones, uint64_t entries) {
 
 void AddInput(CompactionPlan* plan, uint32_t level, const FileShape& file);
 
-// True when a running job works on a level that the plan works on too, on overlapping keys (M21).
-bool CollidesWithRunning(const LevelShape& shape, const CompactionPlan& plan);
-
 }  // namespace partita

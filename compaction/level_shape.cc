@@ -70,11 +70,10 @@ uint64_t BytesWithin(const FileRef& file) {
 
 KeySpan SpanOf(const FileRef& file) { return {.lower = std::string(file.first()), .upper = file.end()}; }
 
-LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<RunningSpan> running,
+LevelShape ShapeOf(const LevelSet& set, Version droppable_before,
                    const std::function<FileCondition(uint32_t level, const FileRef&)>& condition_of) {
   LevelShape shape;
   shape.droppable_before = droppable_before;
-  shape.running = std::move(running);
   const Codec bottom = CodecForLevel(kLevels - 1);
   for (uint32_t level = 0; level < kLevels; ++level) {
     for (const FileRef& file : set.level(level)) {

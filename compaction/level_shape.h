@@ -38,24 +38,15 @@ struct FileShape {
   // Bytes outside the span that this reference keeps on disk, of those that no reference has any more: its
   // part of them, where other slices of the file are left.
   uint64_t foreign_bytes = 0;
-  // Input of a running job, or damaged and set aside (F46). Neither it nor what it overlaps on the
-  // way of a job is touched (M21).
+  // Damaged, and set aside (F46). Neither it nor what it overlaps on the way of a job is touched.
   bool busy = false;
   // Compressed as its level wants it at the bottom: it may be moved there as it is.
   bool bottom_compression = false;
 };
 
-// A job under way: its output does not show in any level yet, but its place is taken.
-struct RunningSpan {
-  uint32_t input_level = 0;
-  uint32_t output_level = 0;
-  KeySpan span;
-};
-
 struct LevelShape {
   // Level 0: newest first. Levels 1..: by key, disjoint.
   std::array<std::vector<FileShape>, kLevels> levels;
-  std::vector<RunningSpan> running;
   // Every tombstone below this version can be dropped where no deeper level holds its key: no
   // snapshot lies below it, nor does anything that MergeSpec::may_exist_elsewhere would answer for.
   // 0: none. Higher than is true, a file would be rewritten for tombstones that stay, again and again.
@@ -74,7 +65,7 @@ struct FileCondition {
 
 // The shape of `set`. Damaged files (no table) are busy: they are never compacted (F46).
 // `condition_of` may be empty.
-LevelShape ShapeOf(const LevelSet& set, Version droppable_before, std::vector<RunningSpan> running,
+LevelShape ShapeOf(const LevelSet& set, Version droppable_before,
                    const std::function<FileCondition(uint32_t level, const FileRef&)>& condition_of);
 
 // Bytes of the file within the reference's bounds; for a slice as the open table can tell, which of blocks of

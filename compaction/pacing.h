@@ -33,8 +33,8 @@ static_assert(kLevel0SublevelsMax / 2 >= kLevel0DepthMax + kLevel0DepthMax / 3);
 // At a full budget each byte waits so long: 10 MB/s of admission.
 inline constexpr uint64_t kDelayNanosPerKiB = 100 * 1024;
 
-// Whether a file is set aside (F46), or waits for a job that is under way. What is flushed over the former is
-// never merged down: to wait for that would be in vain.
+// Whether a file is set aside (F46). What is flushed over it is never merged down: to wait for that would be
+// in vain.
 bool HoldsBusyFile(const LevelShape& shape);
 
 // How long `bytes` shall wait before they are admitted. The caller has one wait behind the other

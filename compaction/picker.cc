@@ -67,7 +67,6 @@ std::optional<Candidate> DownFrom(const LevelShape& shape, uint32_t level, const
     AddInput(&plan, level + 1, *below);
     plan.span.Extend(below->span);
   }
-  if (CollidesWithRunning(shape, plan)) return std::nullopt;
   plan.trivial_move = plan.inputs.size() == 1 && MayMove(shape, file, level + 1);
   candidate.dense = IsTombstoneDense(file);
   candidate.rewritten_per_byte =
@@ -84,7 +83,6 @@ std::optional<Candidate> InPlace(const LevelShape& shape, uint32_t level, const 
   plan.output_level = level;
   plan.span = file.span;
   AddInput(&plan, level, file);
-  if (CollidesWithRunning(shape, plan)) return std::nullopt;
   candidate.dense = IsTombstoneDense(file);
   return candidate;
 }
@@ -168,7 +166,7 @@ std::optional<CompactionPlan> PickSmallFiles(const LevelShape& shape, const Pick
       AddInput(&plan, kLast, file);
       plan.span.Extend(file.span);
     }
-    if (plan.RoomNeeded() > options.room_bytes || CollidesWithRunning(shape, plan)) continue;
+    if (plan.RoomNeeded() > options.room_bytes) continue;
     plan.reason = PickReason::kSmallFiles;
     return plan;
   }
@@ -180,7 +178,7 @@ struct ScoredLevel {
   double score = 0;
 };
 
-// What a running job takes off a level counts as gone: else one overfull level starts many jobs.
+// What is set aside counts as gone, as no job takes it off its level.
 uint64_t IdleBytes(const std::vector<FileShape>& files) {
   uint64_t bytes = 0;
   for (const FileShape& file : files) bytes += file.busy ? 0 : file.size;
@@ -230,14 +228,6 @@ void AddInput(CompactionPlan* plan, uint32_t level, const FileShape& file) {
   plan->inputs.push_back(PlanInput{level, file.id, file.reference_lower});
   plan->input_bytes += file.size;
   if (level == plan->output_level && level != plan->input_level) plan->overlap_bytes += file.size;
-}
-
-bool CollidesWithRunning(const LevelShape& shape, const CompactionPlan& plan) {
-  for (const RunningSpan& running : shape.running) {
-    bool levels_meet = running.input_level <= plan.output_level && plan.input_level <= running.output_level;
-    if (levels_meet && running.span.Overlaps(plan.span)) return true;
-  }
-  return false;
 }
 
 std::optional<CompactionPlan> PickCompaction(const LevelShape& shape, const PickerOptions& options) {

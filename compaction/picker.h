@@ -36,7 +36,7 @@ struct CompactionPlan {
   bool trivial_move = false;
   double score = 0;  // 1: due; the greatest is picked first.
   PickReason reason = PickReason::kLevelSize;
-  KeySpan span;  // Of all inputs; taken (RunningSpan) while the job runs.
+  KeySpan span;  // Of all inputs.
   uint64_t input_bytes = 0;
   uint64_t overlap_bytes = 0;  // Of those, on the output level.
 
@@ -44,8 +44,8 @@ struct CompactionPlan {
   uint64_t RoomNeeded() const { return trivial_move ? 0 : input_bytes; }
 };
 
-// The most urgent compaction that may start beside the running ones, or none. A pure function: the
-// same shape gives the same plan.
+// The most urgent compaction, or none. A pure function: the same shape gives the same plan. Whoever carries
+// out a plan shows the next pick what came of it: two jobs from one shape might share an input.
 //
 // Which inputs are right:
 // - Level 0, downwards: each file brings every *older* file of level 0 it overlaps (else an older
@@ -57,8 +57,7 @@ struct CompactionPlan {
 // - Deeper: one file and those it overlaps on the next level.
 // - Level 0 and the last level among themselves: small files of about one size, neighbours in age or in key
 //   order, so that each row is written again a few times at most however many there come to be.
-// - A plan that has no room, or has a busy file, or whose span overlaps that of a running job on a
-//   level both work on, is no plan (M21).
+// - A plan that has no room, or has a busy file, is no plan.
 //
 // Which is best: greatest level score first; then tombstone-dense files before all others, then
 // the fewest bytes of the output level rewritten per byte moved, then the smallest key.

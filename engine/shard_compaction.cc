@@ -87,7 +87,7 @@ LevelShape Shard::ShapeOfRange(const RangeView& range, const ForeignBytes* forei
                          .foreign_bytes = foreign != nullptr ? foreign->Of(file) : 0};
   };
   Version droppable = commit_log_ == nullptr ? Version() : commit_log_->visible_version();
-  return ShapeOf(*range.levels, droppable, {}, condition);
+  return ShapeOf(*range.levels, droppable, condition);
 }
 
 void Shard::UpdateDebt(const ReadView& view) {

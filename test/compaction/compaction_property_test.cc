@@ -86,7 +86,7 @@ class RandomRun {
     });
     Views before = ViewsOf(all);
     FlushCuts cuts(options_);
-    cuts.Add(ShapeOf(*world_.levels, Version(0), {}, {}));
+    cuts.Add(ShapeOf(*world_.levels, Version(0), {}));
     Result<JobResult> result = world_.Flush(memtable, Retention(), cuts.Points());
     ASSERT_TRUE(result.ok()) << result.status().ToString();
     ASSERT_TRUE(result->statistics.Accounted());
@@ -98,7 +98,7 @@ class RandomRun {
     Version oldest = Version(version_);
     for (Version snapshot : snapshots_) oldest = std::min(oldest, snapshot);
     world_.droppable_before = Version(oldest.value + 1);
-    LevelShape shape = ShapeOf(*world_.levels, world_.droppable_before, {}, {});
+    LevelShape shape = ShapeOf(*world_.levels, world_.droppable_before, {});
     std::optional<CompactionPlan> plan = PickCompaction(shape, options_);
     if (!plan) return false;
     Run(*plan);

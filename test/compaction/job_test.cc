@@ -459,7 +459,7 @@ TEST_F(JobTest, WhatWasCompressedOnLevel0IsNotWrittenOutInFull) {
 TEST_F(JobTest, AFlushThatLiesOnNothingIsCompressedForTheLastLevel) {
   world_.lies_on_nothing = true;
   FlushOk(Puts(0, 300, 5));
-  const LevelShape shape = ShapeOf(*world_.levels, Version(0), {}, {});
+  const LevelShape shape = ShapeOf(*world_.levels, Version(0), {});
   EXPECT_FALSE(shape.levels[0].empty());
   for (const FileShape& file : shape.levels[0]) EXPECT_TRUE(file.bottom_compression);
   EXPECT_EQ(world_.EntriesOf(0).size(), 300u);
@@ -472,7 +472,7 @@ TEST_F(JobTest, AllLevelsButLevel0AreCompressedAlike) {
   EXPECT_EQ(world_.levels->level(4)[0].table->properties().codec, static_cast<uint8_t>(Codec::kLz4));
   MergeOk(4, 6);
   EXPECT_EQ(world_.levels->level(6)[0].table->properties().codec, static_cast<uint8_t>(Codec::kLz4));
-  EXPECT_TRUE(ShapeOf(*world_.levels, Version(0), {}, {}).levels[6][0].bottom_compression);
+  EXPECT_TRUE(ShapeOf(*world_.levels, Version(0), {}).levels[6][0].bottom_compression);
 }
 
 // Makes tables say of themselves what those of former versions do; each of their parts names its own codec.
@@ -506,7 +506,7 @@ TEST_F(JobTest, TablesOfFormerVersionsAreCompressedAnewByAMerge) {
   FlushOk(Puts(0, 500, 5));
   MergeOk(0, 5);
   SayZstd(&world_, 5);
-  EXPECT_FALSE(ShapeOf(*world_.levels, Version(0), {}, {}).levels[5][0].bottom_compression);
+  EXPECT_FALSE(ShapeOf(*world_.levels, Version(0), {}).levels[5][0].bottom_compression);
   EXPECT_EQ(MergeOk(5, 6).statistics.blocks_passed, 0u);
   EXPECT_EQ(world_.levels->level(6)[0].table->properties().codec, static_cast<uint8_t>(Codec::kLz4));
   EXPECT_EQ(world_.EntriesOf(6), Puts(0, 500, 5));

@@ -30,7 +30,7 @@ class LevelShapeTest : public JobTest {
     if (!open) slice.table = nullptr;
     const auto levels = LevelSet().Apply({.added = {{0, std::move(slice)}}, .removed = {}});
     EXPECT_TRUE(levels.ok());
-    const uint64_t size = ShapeOf(**levels, Version(0), {}, {}).levels[0].at(0).size;
+    const uint64_t size = ShapeOf(**levels, Version(0), {}).levels[0].at(0).size;
     return static_cast<double>(size) / static_cast<double>(file_.info->file_size);
   }
   double ShareOfTable(uint32_t table, bool open = true) const {

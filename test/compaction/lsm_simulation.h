@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -15,8 +16,8 @@
 namespace partita {
 
 // Levels of made-up files (keys are numbers, entries 1 KiB), on which plans are carried out with
-// real merging, by several jobs at once if wanted. Knows what each reader must see, so a wrong plan
-// shows as a wrong answer.
+// real merging, one job at a time, while flushes go on. Knows what each reader must see, so a wrong
+// plan shows as a wrong answer.
 class LsmSimulation {
  public:
   static constexpr uint64_t kEntryBytes = 1024;
@@ -44,57 +45,46 @@ class LsmSimulation {
     SortLevel0();
   }
 
-  // Starts the next job if there is one; false when there is none.
+  // Starts the next job; false when there is none to do. REQUIRES: !job_runs().
   bool StartJob() {
-    LevelShape shape = Shape();
-    std::optional<CompactionPlan> plan = PickCompaction(shape, options_);
+    std::optional<CompactionPlan> plan = PickCompaction(Shape(), options_);
     if (!plan) return false;
     ExpectSane(*plan);
-    Job job{*plan, {}, plan->trivial_move ? 0 : plan->input_bytes};
-    for (const PlanInput& input : plan->inputs) {
-      File& file = Find(input);
-      EXPECT_FALSE(file.busy) << "M21: two jobs share an input";
-      file.busy = true;
-    }
     ++jobs_by_reason_[plan->reason];
     moves_ += plan->trivial_move;
-    jobs_.push_back(std::move(job));
+    const uint64_t work = plan->trivial_move ? 0 : plan->input_bytes;
+    job_ = {*std::move(plan), work};
     return true;
   }
 
-  // Does `work` bytes on the oldest job, and ends it when it is done. Returns the work left over.
+  // Does `work` bytes on the job, and ends it when it is done. Returns the work left over. REQUIRES:
+  // job_runs().
   uint64_t Work(uint64_t work) {
-    while (!jobs_.empty() && work >= jobs_.front().work_left) {
-      work -= jobs_.front().work_left;
-      FinishJob(0);
+    if (work < job_->work_left) {
+      job_->work_left -= work;
+      return 0;
     }
-    if (jobs_.empty()) return work;
-    jobs_.front().work_left -= work;
-    return 0;
+    work -= job_->work_left;
+    FinishJob();
+    return work;
   }
 
-  void FinishJob(size_t index) {
-    Job job = std::move(jobs_[index]);
-    jobs_.erase(jobs_.begin() + static_cast<ptrdiff_t>(index));
-    Apply(job.plan);
+  // REQUIRES: job_runs().
+  void FinishJob() {
+    Apply(job_->plan);
+    job_.reset();
   }
 
-  size_t running_jobs() const { return jobs_.size(); }
+  bool job_runs() const { return job_.has_value(); }
 
   void RunUntilQuiet() {
-    while (true) {
-      while (!jobs_.empty()) FinishJob(0);
-      if (!StartJob()) return;
-    }
+    while (job_runs() || StartJob()) FinishJob();
   }
 
   LevelShape Shape() const {
     LevelShape shape;
     for (size_t level = 0; level < kLevels; ++level) {
       for (const File& file : levels_[level]) shape.levels[level].push_back(file.Shape());
-    }
-    for (const Job& job : jobs_) {
-      shape.running.push_back({job.plan.input_level, job.plan.output_level, job.plan.span});
     }
     return shape;
   }
@@ -132,7 +122,6 @@ class LsmSimulation {
     uint64_t id = 0;
     std::vector<Entry> entries;
     uint64_t version_max = 0;
-    bool busy = false;
 
     uint64_t Bytes() const { return entries.size() * kEntryBytes; }
     FileShape Shape() const {
@@ -142,14 +131,12 @@ class LsmSimulation {
       shape.size = Bytes();
       shape.entries = entries.size();
       shape.version_max = Version(version_max);
-      shape.busy = busy;
       shape.bottom_compression = true;
       return shape;
     }
   };
   struct Job {
     CompactionPlan plan;
-    std::vector<uint64_t> ids;
     uint64_t work_left = 0;
   };
 
@@ -165,19 +152,11 @@ class LsmSimulation {
         cut = true;
         ++next_cut;
       }
-      if (cut) files.push_back(File{++last_id_, {}, 0, false});
+      if (cut) files.push_back(File{++last_id_, {}, 0});
       files.back().entries.push_back(entry);
       files.back().version_max = std::max(files.back().version_max, entry.second);
     }
     return files;
-  }
-
-  File& Find(const PlanInput& input) {
-    for (File& file : levels_[input.level]) {
-      if (file.id == input.id.value) return file;
-    }
-    ADD_FAILURE() << "the plan names a file that is not there";
-    return levels_[input.level].front();
   }
 
   void SortLevel0() {
@@ -203,7 +182,6 @@ class LsmSimulation {
           std::find_if(level.begin(), level.end(), [&](const File& f) { return f.id == input.id.value; });
       ASSERT_NE(at, level.end());
       entries.insert(entries.end(), at->entries.begin(), at->entries.end());
-      at->busy = false;
       moved.push_back(std::move(*at));
       level.erase(at);
     }
@@ -224,7 +202,7 @@ class LsmSimulation {
 
   PickerOptions options_;
   std::array<std::vector<File>, kLevels> levels_;
-  std::vector<Job> jobs_;
+  std::optional<Job> job_;
   std::map<uint32_t, uint64_t> truth_;
   std::map<PickReason, uint64_t> jobs_by_reason_;
   uint64_t last_id_ = 0;

@@ -87,8 +87,7 @@ LoadOutcome RunLoad(LsmSimulation* simulation, double merge_rate, int flushes) {
     now += 256 * (static_cast<double>(delay) + 256) * 1e-9;
     simulation->Flush(keys);
     uint64_t work = static_cast<uint64_t>((now - started) * merge_rate);
-    while (work > 0 && (simulation->running_jobs() > 0 || simulation->StartJob()))
-      work = simulation->Work(work);
+    while (work > 0 && (simulation->job_runs() || simulation->StartJob())) work = simulation->Work(work);
   }
   outcome.seconds = now;
   return outcome;

@@ -124,7 +124,6 @@ TEST(PickerTest, TakesEveryOlderFileOfLevel0ThatAnInputOverlaps) {
   }
 }
 
-// M21
 TEST(PickerTest, ABusyFileExcludesWhatItOverlaps) {
   LevelShape shape;
   shape.levels[0] = Stack(18, "a", "c");
@@ -135,16 +134,6 @@ TEST(PickerTest, ABusyFileExcludesWhatItOverlaps) {
   shape.levels[6][0].busy = false;
   shape.levels[0].back().busy = true;  // The oldest: nothing above it may go down.
   EXPECT_FALSE(PickCompaction(shape, PickerOptions{}).has_value());
-}
-
-// M21
-TEST(PickerTest, APlaceThatARunningJobWritesToIsTaken) {
-  LevelShape shape;
-  shape.levels[0] = Stack(18, "e", "f");
-  shape.running.push_back({0, 6, {"a", "z"}});
-  EXPECT_FALSE(PickCompaction(shape, PickerOptions{}).has_value());
-  shape.running[0].span = {"g", "z"};
-  EXPECT_TRUE(PickCompaction(shape, PickerOptions{}).has_value());
 }
 
 TEST(PickerTest, MergesSmallFilesAmongThemselvesRatherThanRewritingMuchForLittle) {

@@ -219,8 +219,7 @@ TEST_F(PlanBatchTest, OfEachKeyTheNewestIsFoundWhateverIsMergedTogether) {
     for (uint32_t table = 1; table <= kTables; ++table) {
       RangePlan part{RangeOf(table), LevelsOf(table), {}};
       std::optional<CompactionPlan> plan =
-          among ? plan_among(*part.levels)
-                : PickCompaction(ShapeOf(*part.levels, kVersionMax, {}, {}), options);
+          among ? plan_among(*part.levels) : PickCompaction(ShapeOf(*part.levels, kVersionMax, {}), options);
       if (!plan) continue;
       part.plan = *std::move(plan);
       due.push_back(std::move(part));

@@ -49,14 +49,14 @@ TEST(SmallFilesPickerTest, EightNeighboursBecomeOneFileOfTheirLevel) {
   EXPECT_EQ(plan->RoomNeeded(), 32 * kKiB);
 }
 
-TEST(SmallFilesPickerTest, LargeFilesAndThoseInUseStayAndNothingReachesOverThem) {
+TEST(SmallFilesPickerTest, LargeFilesAndThoseSetAsideStayAndNothingReachesOverThem) {
   std::vector<uint64_t> sizes(20, 4 * kKiB);
   sizes[6] = 32 * kMiB;
   EXPECT_THAT(Picked(LastLevel(sizes)).front(), 8u);
   LevelShape shape = LastLevel(std::vector<uint64_t>(20, 4 * kKiB));
   shape.levels[6][7].busy = true;
   EXPECT_THAT(Picked(shape).front(), 9u);
-  shape.running = {{5, 6, shape.levels[6][15].span}};
+  shape.levels[6][15].busy = true;
   EXPECT_THAT(Picked(shape), IsEmpty());
   EXPECT_THAT(Picked(LastLevel(std::vector<uint64_t>(8, 4 * kKiB)),
                      {.room_bytes = 32 * kKiB - 1, .merges_small_files = true}),
