@@ -48,7 +48,7 @@ struct LevelShape {
   // Level 0: newest first. Levels 1..: by key, disjoint.
   std::array<std::vector<FileShape>, kLevels> levels;
   // Every tombstone below this version can be dropped where no deeper level holds its key: no
-  // snapshot lies below it, nor does anything that MergeSpec::may_exist_elsewhere would answer for.
+  // snapshot lies below it, nor anything that is in no table yet (MergeSpec::droppable_before).
   // 0: none. Higher than is true, a file would be rewritten for tombstones that stay, again and again.
   Version droppable_before;
 

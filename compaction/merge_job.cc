@@ -246,7 +246,6 @@ Task<Status> MergeJob::State::MergeAll() {
 
 bool MergeJob::State::Droppable(const Entry& tombstone) const {
   if (tombstone.version >= spec.droppable_before) return false;
-  if (spec.may_exist_elsewhere && spec.may_exist_elsewhere(tombstone.user_key)) return false;
   return !older.MayExist(tombstone.user_key, tombstone.version);
 }
 

@@ -1,10 +1,8 @@
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "compaction/job.h"
@@ -23,11 +21,9 @@ struct MergeSpec {
   std::vector<KeySpan> bounds;
   std::shared_ptr<const LevelSet> levels;  // That the plan was made for, or one with the same inputs.
   RetentionPolicy retention;
-  // A tombstone goes only if its version is below this and no older entry of its key may exist:
-  // the job itself looks at the deeper levels (and older files of level 0), `may_exist_elsewhere`
-  // answers for what only the caller knows, unflushed memtables and replayable log (M47).
+  // A tombstone goes only if its version is below this: the caller says up to where memtables and the
+  // replayable log hold nothing older (M47). The job looks at deeper levels, and older files of level 0.
   Version droppable_before;
-  std::function<bool(std::string_view user_key)> may_exist_elsewhere;  // Empty: never.
   std::vector<std::string> cut_points;  // Sorted; no output has keys on both sides of one.
   bool pass_through = true;             // Off: for measuring what it is worth.
 };

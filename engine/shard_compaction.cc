@@ -314,7 +314,7 @@ Task<Status> Shard::MergeFor(CompactionWork* work) {
   spec.levels = work->merge.levels;
   spec.retention = work->retention;
   // Memtables and the replayable log hold only what is newer than any table of this range.
-  spec.droppable_before = Version(work->retention.visible.value);
+  spec.droppable_before = work->retention.visible;
   MergeJob job(work->context, std::move(spec));
   Result<JobResult> result = co_await job.Run();
   if (!result.ok()) {
