@@ -413,8 +413,8 @@ Task<Status> RepairSurvey::ReadLog(RepairFindings::Shard* shard, RepairReach* re
     last = reader.header().version;
     return reader.status();
   };
-  PARTITA_CO_ASSIGN(shard->log, co_await SalvageLog(files_, world_.clock, LogOptionsOf(*shard),
-                                                    shard->manifest.replay_from, std::move(look)));
+  PARTITA_CO_ASSIGN(shard->log, co_await SalvageLog(files_, LogOptionsOf(*shard), shard->manifest.replay_from,
+                                                    std::move(look)));
   found_.version_max = std::max({found_.version_max, shard->log.version_max, shard->log.version_last});
   found_.incarnation_max = std::max(found_.incarnation_max, shard->log.incarnation_max.value);
   found_.report.log_records += shard->log.records;

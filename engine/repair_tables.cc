@@ -94,8 +94,8 @@ Task<Result<std::vector<FileMeta>>> RepairTables::OfLog(const RepairFindings::Sh
       return reader.status();
     };
     if (shard.log.records == 0) co_return out;
-    Result<SalvagedLog> read = co_await SalvageLog(survey_.files(), world_.clock, survey_.LogOptionsOf(shard),
-                                                   from, std::move(sink));
+    Result<SalvagedLog> read =
+        co_await SalvageLog(survey_.files(), survey_.LogOptionsOf(shard), from, std::move(sink));
     again = full;
     if (!read.ok() && !(again && !memtable.empty())) co_return read.status();
     PARTITA_CO_TRY(co_await survey_.pacer().Spend(memtable.memory_used()));

@@ -250,9 +250,8 @@ Task<Status> Shard::ReplayLog(const Catalog& catalog, const Manifest& manifest, 
     Status closed = co_await log_->Close();
     (void)closed;
   }
-  PARTITA_CO_ASSIGN(
-      std::unique_ptr<LocalLogStore> log,
-      co_await LocalLogStore::Open(context_.runtime.files(), context_.runtime.clock(), options));
+  PARTITA_CO_ASSIGN(std::unique_ptr<LocalLogStore> log,
+                    co_await LocalLogStore::Open(context_.runtime.files(), options));
   log_ = std::move(log);
   LogPosition from = manifest.replay_from;
   if (context_.planted == EngineDefect::kForgetReplayFrom) from = LogPosition(0);

@@ -84,7 +84,6 @@ Result<GatheredFrames> FrameGatherer::Gather(std::span<const LogRecord> records,
     out.frames.previous_seal = SealFrame(owner_, out.frames.offset, header, {to, size});
     out.frames.offset += size;
     filled += size;
-    out.frame_count++;
   }
   PARTITA_ASSERT(filled > 0);
   out.bytes = {buffer_.data(), filled};
@@ -106,8 +105,7 @@ Result<GatheredFrames> FrameGatherer::Mark(LogPosition next_position, FrameCurso
   GatheredFrames out{.bytes = {buffer_.data(), kPageSize},
                      .records = {},
                      .frames = frames,
-                     .version_max = stamp.version_max,
-                     .frame_count = 1};
+                     .version_max = stamp.version_max};
   out.frames.previous_seal = SealFrame(owner_, frames.offset, header, {buffer_.data(), kPageSize});
   out.frames.offset += kPageSize;
   return out;

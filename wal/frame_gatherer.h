@@ -36,7 +36,6 @@ struct GatheredFrames {
   RecordCursor records;            // After them.
   FrameCursor frames;              // After them.
   Version version_max;
-  uint32_t frame_count = 0;
 };
 
 // Packs records into sealed frames in one aligned buffer, ready to be written. Belongs to the

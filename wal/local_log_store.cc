@@ -58,15 +58,14 @@ Task<Result<std::vector<std::unique_ptr<File>>>> OpenSegments(FileSystem& files,
 
 }  // namespace
 
-LocalLogStore::LocalLogStore(FileSystem& files, Clock& clock, LocalLogOptions options)
-    : files_(files), clock_(clock), options_(std::move(options)) {}
+LocalLogStore::LocalLogStore(FileSystem& files, LocalLogOptions options)
+    : files_(files), options_(std::move(options)) {}
 
 LocalLogStore::~LocalLogStore() { PARTITA_ASSERT(state_ == State::kClosed); }
 
-Task<Result<std::unique_ptr<LocalLogStore>>> LocalLogStore::Open(FileSystem& files, Clock& clock,
-                                                                 LocalLogOptions options) {
+Task<Result<std::unique_ptr<LocalLogStore>>> LocalLogStore::Open(FileSystem& files, LocalLogOptions options) {
   PARTITA_CO_TRY(CheckOptions(options));
-  std::unique_ptr<LocalLogStore> log(new LocalLogStore(files, clock, std::move(options)));
+  std::unique_ptr<LocalLogStore> log(new LocalLogStore(files, std::move(options)));
   Status opened = co_await log->OpenFiles();
   if (!opened.ok()) {
     log->state_ = State::kClosed;
@@ -95,7 +94,7 @@ Task<Status> LocalLogStore::OpenFiles() {
   const LogIdentity owner{options_.store, options_.shard};
   pool_ = std::make_unique<SegmentPool>(files_, options_.directory, owner, options_.incarnation,
                                         options_.segment_size);
-  appender_ = std::make_unique<LogAppender>(*pool_, clock_, options_);
+  appender_ = std::make_unique<LogAppender>(*pool_, options_);
   PARTITA_CO_ASSIGN(tail_, co_await LogTail::Open(files_, options_.directory, owner, options_.incarnation,
                                                   options_.tail_size, options_.must_exist));
   co_return Status();

@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include "engine/base/clock.h"
 #include "engine/base/log_store.h"
 #include "engine/io/file.h"
 
@@ -44,12 +43,7 @@ struct LocalLogOptions {
 
 // What the log did since it was opened.
 struct LocalLogStats {
-  uint64_t frames = 0;
-  uint64_t records = 0;
-  uint64_t bytes_payload = 0;  // Of records.
   uint64_t bytes_written = 0;  // Frames and headers.
-  uint64_t flushes = 0;
-  uint64_t flush_ns_max = 0;  // The longest write-and-flush or flush.
   uint64_t segments_started = 0;
   uint64_t segments_created = 0;  // Zero-written; the others were recycled.
 };
@@ -87,9 +81,8 @@ struct LocalLogStats {
 class LocalLogStore final : public LogStore {
  public:
   // Opens the files, decides and changes nothing but creating the directory and the tail file.
-  // `files` and `clock` outlive the log.
-  static Task<Result<std::unique_ptr<LocalLogStore>>> Open(FileSystem& files, Clock& clock,
-                                                           LocalLogOptions options);
+  // `files` outlives the log.
+  static Task<Result<std::unique_ptr<LocalLogStore>>> Open(FileSystem& files, LocalLogOptions options);
   ~LocalLogStore() override;
 
   // See LogStore. `from` = 0 means: whatever the log still holds. Otherwise a log that begins after
@@ -132,7 +125,7 @@ class LocalLogStore final : public LogStore {
   LocalLogStats stats() const;
 
  private:
-  LocalLogStore(FileSystem& files, Clock& clock, LocalLogOptions options);
+  LocalLogStore(FileSystem& files, LocalLogOptions options);
 
   Task<Status> OpenFiles();
   Task<Status> OpenFilesForReading();
@@ -145,7 +138,6 @@ class LocalLogStore final : public LogStore {
   void RaiseKernelEnd(LogPosition end);
 
   FileSystem& files_;
-  Clock& clock_;
   const LocalLogOptions options_;
   bool absent_ = false;  // Read-only: there is no log.
   std::unique_ptr<SegmentPool> pool_;

@@ -12,9 +12,8 @@ LogPosition After(LogPosition position) { return LogPosition{position.value + 1}
 
 }  // namespace
 
-LogAppender::LogAppender(SegmentPool& pool, Clock& clock, const LocalLogOptions& options)
+LogAppender::LogAppender(SegmentPool& pool, const LocalLogOptions& options)
     : pool_(pool),
-      clock_(clock),
       owner_{options.store, options.shard},
       incarnation_(options.incarnation),
       segment_size_(options.segment_size),
@@ -51,10 +50,6 @@ Task<Status> LogAppender::WriteFrames(std::span<const LogRecord> records, WriteE
     if (cursor_.offset + kPageSize > segment_size_) PARTITA_CO_TRY(co_await Rotate(at.byte > 0));
     const FrameStamp stamp = Stamp(last_flags);
     PARTITA_CO_ASSIGN(GatheredFrames gathered, gatherer_.Gather(records, at, cursor_, segment_size_, stamp));
-    for (size_t i = at.index; i < gathered.records.index; ++i) {
-      stats_.records++;
-      stats_.bytes_payload += records[i].payload.size();
-    }
     const LogPosition ended{appended_end_.value + (gathered.records.index - at.index)};
     at = gathered.records;
     const bool last = at.index == records.size();
@@ -69,7 +64,7 @@ Task<Status> LogAppender::WriteGathered(GatheredFrames gathered, LogPosition app
   unflushed_ = true;
   sealed_ = false;
   if (end == WriteEnd::kFlush) {
-    PARTITA_CO_TRY(co_await TimedWriteAndFlush(cursor_.offset, gathered.bytes));
+    PARTITA_CO_TRY(co_await WriteAndFlush(cursor_.offset, gathered.bytes));
   } else {
     PARTITA_CO_TRY(co_await current_file().WriteAt(cursor_.offset, gathered.bytes));
   }
@@ -78,7 +73,6 @@ Task<Status> LogAppender::WriteGathered(GatheredFrames gathered, LogPosition app
   appended_end_ = appended_end;
   version_max_ = gathered.version_max;
   ceiling_written_ = ceiling;
-  stats_.frames += gathered.frame_count;
   stats_.bytes_written += gathered.bytes.size();
   if (end == WriteEnd::kFlush) MarkFlushed();
   co_return Status();
@@ -87,7 +81,7 @@ Task<Status> LogAppender::WriteGathered(GatheredFrames gathered, LogPosition app
 Task<Status> LogAppender::Flush() {
   if (ceiling_leased_ > std::max(ceiling_written_, flushed_.version)) co_return co_await WriteMark(0);
   if (!unflushed_) co_return Status();
-  PARTITA_CO_TRY(co_await TimedFlush());
+  PARTITA_CO_TRY(co_await FlushCurrent());
   MarkFlushed();
   co_return Status();
 }
@@ -107,7 +101,7 @@ Task<Status> LogAppender::WriteMark(uint16_t flags) {
 // behind it counts (F2).
 Task<Status> LogAppender::Rotate(bool continues) {
   if (unflushed_) {
-    if (SiteIsOn("wal.rotate.flush")) PARTITA_CO_TRY(co_await TimedFlush());
+    if (SiteIsOn("wal.rotate.flush")) PARTITA_CO_TRY(co_await FlushCurrent());
     MarkFlushed();
   }
   uint16_t flags = continues ? kSegmentContinues : 0;
@@ -131,10 +125,8 @@ Task<Status> LogAppender::BeginSegment(uint16_t flags, LogPosition first_positio
   };
   next_segment_.value++;  // An id is never tried twice: what a failed attempt left is unknown.
   const uint64_t seal = EncodeSegmentHeader(owner_, header, page.span());
-  const uint64_t began_ns = clock_.MonotonicNanos();
   Status written = SiteIsOn("wal.segment.flush") ? co_await file->WriteAndFlush(0, page.span())
                                                  : co_await file->WriteAt(0, page.span());
-  NoteFlush(began_ns);
   if (!written.ok()) {
     co_await pool_.Discard(std::move(file));
     co_return written;
@@ -211,27 +203,16 @@ uint64_t LogAppender::live_bytes() const {
   return bytes;
 }
 
-Task<Status> LogAppender::TimedFlush() {
+Task<Status> LogAppender::FlushCurrent() {
   if (planted_ == LogDefect::kSkipFlush || !SiteIsOn("wal.appended.flush")) co_return Status();
-  const uint64_t began_ns = clock_.MonotonicNanos();
-  Status status = co_await current_file().Flush();
-  NoteFlush(began_ns);
-  co_return status;
+  co_return co_await current_file().Flush();
 }
 
-Task<Status> LogAppender::TimedWriteAndFlush(uint64_t offset, std::span<const uint8_t> bytes) {
+Task<Status> LogAppender::WriteAndFlush(uint64_t offset, std::span<const uint8_t> bytes) {
   if (planted_ == LogDefect::kSkipFlush || !SiteIsOn("wal.group.flush")) {
     co_return co_await current_file().WriteAt(offset, bytes);
   }
-  const uint64_t began_ns = clock_.MonotonicNanos();
-  Status status = co_await current_file().WriteAndFlush(offset, bytes);
-  NoteFlush(began_ns);
-  co_return status;
-}
-
-void LogAppender::NoteFlush(uint64_t began_ns) {
-  stats_.flushes++;
-  stats_.flush_ns_max = std::max(stats_.flush_ns_max, clock_.MonotonicNanos() - began_ns);
+  co_return co_await current_file().WriteAndFlush(offset, bytes);
 }
 
 void LogAppender::MarkFlushed() {

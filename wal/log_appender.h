@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "engine/base/clock.h"
 #include "engine/base/log_store.h"
 #include "wal/frame_gatherer.h"
 #include "wal/local_log_store.h"
@@ -40,7 +39,7 @@ struct AppenderStart {
 // calls only CopyToNewSegment until that succeeds.
 class LogAppender {
  public:
-  LogAppender(SegmentPool& pool, Clock& clock, const LocalLogOptions& options);
+  LogAppender(SegmentPool& pool, const LocalLogOptions& options);
 
   // Takes over after recovery, before anything else; then CopyToNewSegment must follow.
   void Adopt(AppenderStart start);
@@ -97,13 +96,11 @@ class LogAppender {
   Task<Status> CopyRecords(std::span<const LogRecord> records);
   Task<Status> WriteFrames(std::span<const LogRecord> records, WriteEnd end, uint16_t last_flags);
   Task<Status> WriteGathered(GatheredFrames gathered, LogPosition appended_end, WriteEnd end);
-  Task<Status> TimedFlush();
-  Task<Status> TimedWriteAndFlush(uint64_t offset, std::span<const uint8_t> bytes);
-  void NoteFlush(uint64_t began_ns);
+  Task<Status> FlushCurrent();
+  Task<Status> WriteAndFlush(uint64_t offset, std::span<const uint8_t> bytes);
   void MarkFlushed();
 
   SegmentPool& pool_;
-  Clock& clock_;
   const LogIdentity owner_;
   const Incarnation incarnation_;
   const uint64_t segment_size_;

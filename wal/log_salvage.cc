@@ -394,9 +394,9 @@ void NoteStranded(const LogRecovery& recovery, const LocalLogOptions& options, S
 }
 
 // As recovery reads it. The first of the results says what recovery said.
-Task<Result<LogRecovery>> ReadAsRecovery(FileSystem& files, Clock& clock, const LocalLogOptions& options,
-                                         LogPosition from, LogReplaySink sink) {
-  PARTITA_CO_ASSIGN(std::unique_ptr<LocalLogStore> log, co_await LocalLogStore::Open(files, clock, options));
+Task<Result<LogRecovery>> ReadAsRecovery(FileSystem& files, const LocalLogOptions& options, LogPosition from,
+                                         LogReplaySink sink) {
+  PARTITA_CO_ASSIGN(std::unique_ptr<LocalLogStore> log, co_await LocalLogStore::Open(files, options));
   Result<LogRecovery> recovered = co_await log->Recover(from, std::move(sink));
   Status closed = co_await log->Close();
   (void)closed;
@@ -405,13 +405,13 @@ Task<Result<LogRecovery>> ReadAsRecovery(FileSystem& files, Clock& clock, const 
 
 }  // namespace
 
-Task<Result<SalvagedLog>> SalvageLog(FileSystem& files, Clock& clock, LocalLogOptions options,
-                                     LogPosition from, LogReplaySink sink) {
+Task<Result<SalvagedLog>> SalvageLog(FileSystem& files, LocalLogOptions options, LogPosition from,
+                                     LogReplaySink sink) {
   options.read_only = true;
   options.incarnation = Incarnation(UINT32_MAX);
   // Whether it is sound, before anything is delivered.
   LogReplaySink check = [](const LogRecord&) { return Status(); };
-  const Result<LogRecovery> sound = co_await ReadAsRecovery(files, clock, options, from, std::move(check));
+  const Result<LogRecovery> sound = co_await ReadAsRecovery(files, options, from, std::move(check));
   if (!sound.ok() && !IsDamage(sound.status())) co_return sound.status();
 
   LogSalvager looker(files, options, from, nullptr);
@@ -440,7 +440,7 @@ Task<Result<SalvagedLog>> SalvageLog(FileSystem& files, Clock& clock, LocalLogOp
     found.version_last = record.version;
     return taken;
   };
-  const Result<LogRecovery> read = co_await ReadAsRecovery(files, clock, options, from, std::move(note));
+  const Result<LogRecovery> read = co_await ReadAsRecovery(files, options, from, std::move(note));
   if (!read.ok() && !IsDamage(read.status())) co_return read.status();
   if (!read.ok()) {
     // Sound frames with a record that the sink cannot read.

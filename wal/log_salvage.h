@@ -2,7 +2,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/base/clock.h"
 #include "engine/base/log_store.h"
 #include "engine/io/file.h"
 #include "wal/local_log_store.h"
@@ -49,7 +48,7 @@ struct SalvagedLog {
 // dense prefix; a sink that answers kCorruption ends the prefix in front of that record, another error of it
 // ends the call. `options.read_only` is taken for set and `options.incarnation` is not looked at.
 // A log that is absent is empty, and damage when it must exist.
-Task<Result<SalvagedLog>> SalvageLog(FileSystem& files, Clock& clock, LocalLogOptions options,
-                                     LogPosition from, LogReplaySink sink);
+Task<Result<SalvagedLog>> SalvageLog(FileSystem& files, LocalLogOptions options, LogPosition from,
+                                     LogReplaySink sink);
 
 }  // namespace partita

@@ -54,7 +54,7 @@ class BenchLog {
     log_options.store = StoreId{1};
     log_options.directory = "log";
     log_options.incarnation = Incarnation{1};
-    log_ = RunBlocking(LocalLogStore::Open(runtime_->files(), runtime_->clock(), log_options)).value();
+    log_ = RunBlocking(LocalLogStore::Open(runtime_->files(), log_options)).value();
     const LogReplaySink sink = [](const LogRecord&) { return Status(); };
     if (!RunBlocking(log_->Recover(LogPosition{1}, sink)).ok()) std::abort();
     Prepare();

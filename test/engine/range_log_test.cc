@@ -118,8 +118,8 @@ std::vector<PartitionEpoch> RecordsOf(SimDisk& disk, ShardId shard) {
   SimRuntime runtime({.seed = 1}, disk);
   LocalLogOptions options{.shard = shard, .directory = LogDirectory(1, shard)};
   options.store = **runtime.RunToEnd(ReadStoreId(runtime.files()));
-  const auto read = runtime.RunToEnd(SalvageLog(
-      runtime.files(), runtime.clock(), options, LogPosition(0), [&records](const LogRecord& record) {
+  const auto read = runtime.RunToEnd(
+      SalvageLog(runtime.files(), options, LogPosition(0), [&records](const LogRecord& record) {
         BatchRecordReader reader = std::move(BatchRecordReader::Open(record.payload)).value();
         Entry entry;
         EXPECT_TRUE(reader.Next(&entry));

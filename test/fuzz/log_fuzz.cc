@@ -56,7 +56,7 @@ void Check(bool ok) {
 std::unique_ptr<SimDisk> MakeLog() {
   auto disk = std::make_unique<SimDisk>(1);
   SimRuntime runtime({.seed = 1}, *disk);
-  auto log = RunBlocking(LocalLogStore::Open(runtime.files(), runtime.clock(), Options(1))).value();
+  auto log = RunBlocking(LocalLogStore::Open(runtime.files(), Options(1))).value();
   Check(RunBlocking(log->Recover(LogPosition{1}, [](const LogRecord&) { return Status(); })).ok());
   std::vector<std::string> payloads;
   for (uint64_t p = 1; p <= kInAll; ++p) payloads.push_back(Payload(p));
@@ -91,7 +91,7 @@ void Read(SimDisk& disk, bool exact) {
   for (const std::string& path : disk.ListFiles(kDirectory)) {
     (void)RunBlocking(InspectSegment(runtime.files(), path, [](const InspectedFrame&) {}));
   }
-  auto opened = RunBlocking(LocalLogStore::Open(runtime.files(), runtime.clock(), Options(2)));
+  auto opened = RunBlocking(LocalLogStore::Open(runtime.files(), Options(2)));
   if (!opened.ok()) return;
   std::unique_ptr<LocalLogStore> log = std::move(opened).value();
   uint64_t next = 1;

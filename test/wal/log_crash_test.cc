@@ -120,7 +120,7 @@ class CrashWorld {
   uint64_t hits() const { return fault_.has_value() ? runtime_->FaultHits(*fault_) : 0; }
 
   Task<void> Live() {
-    auto opened = co_await LocalLogStore::Open(runtime_->files(), runtime_->clock(), options_);
+    auto opened = co_await LocalLogStore::Open(runtime_->files(), options_);
     if (!opened.ok()) {
       CheckRefusal(opened.status());
       co_return;

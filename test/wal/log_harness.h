@@ -53,7 +53,7 @@ class LogProcess {
   }
 
   Status TryOpen() {
-    auto opened = RunBlocking(LocalLogStore::Open(runtime_.files(), runtime_.clock(), options_));
+    auto opened = RunBlocking(LocalLogStore::Open(runtime_.files(), options_));
     if (!opened.ok()) return opened.status();
     log_ = std::move(opened).value();
     return Status();

@@ -69,7 +69,7 @@ struct ReplayCourse {
 
 // On an executor, where the log reads ahead.
 Task<void> ReplayOn(SimRuntime& runtime, LocalLogOptions options, ReplayCourse* out) {
-  auto opened = co_await LocalLogStore::Open(runtime.files(), runtime.clock(), options);
+  auto opened = co_await LocalLogStore::Open(runtime.files(), options);
   if (!opened.ok()) {
     out->status = opened.status();
     co_return;

@@ -38,7 +38,7 @@ struct Found {
 
 Task<Found> OpenAndRecover(Runtime& runtime, LocalLogOptions options, LogPosition from) {
   Found found;
-  auto opened = co_await LocalLogStore::Open(runtime.files(), runtime.clock(), std::move(options));
+  auto opened = co_await LocalLogStore::Open(runtime.files(), std::move(options));
   if (!opened.ok()) {
     found.status = opened.status();
     co_return std::move(found);

@@ -20,13 +20,12 @@ constexpr size_t kCopiedBytes = 10u << 10;  // A frame holds one.
 SalvagedLog Salvage(SimDisk& disk, std::vector<std::string>* payloads, uint64_t from = 1,
                     uint64_t refused = 0) {
   SimRuntime runtime({.seed = 1}, disk);
-  auto salvaged = RunBlocking(SalvageLog(runtime.files(), runtime.clock(), LogProcess::Options(),
-                                         LogPosition{from}, [=](const LogRecord& record) {
-                                           if (record.position.value == refused)
-                                             return Status::Corruption("it cannot be read");
-                                           payloads->emplace_back(record.payload);
-                                           return Status();
-                                         }));
+  auto salvaged = RunBlocking(
+      SalvageLog(runtime.files(), LogProcess::Options(), LogPosition{from}, [=](const LogRecord& record) {
+        if (record.position.value == refused) return Status::Corruption("it cannot be read");
+        payloads->emplace_back(record.payload);
+        return Status();
+      }));
   EXPECT_TRUE(salvaged.ok()) << salvaged.status().ToString();
   return salvaged.ok() ? std::move(salvaged).value() : SalvagedLog();
 }
