@@ -98,7 +98,7 @@ class TableOutputs {
 // "table 7, key 00000007..." for messages about one entry.
 std::string DescribeKey(std::string_view user_key);
 
-// The bounds of ranges, as marks. REQUIRES: the ranges are disjoint and sorted.
+// The bounds of ranges, as marks or cut points. REQUIRES: the ranges are disjoint and sorted.
 template <typename Ranges>
 std::vector<std::string> BoundsOf(const Ranges& ranges) {
   std::vector<std::string> bounds;

@@ -6,6 +6,7 @@
 
 #include "compaction/compression_policy.h"
 #include "compaction/flush_job.h"
+#include "compaction/table_outputs.h"
 #include "engine/base/coding.h"
 #include "engine/base/executor.h"
 #include "engine/base/site.h"
@@ -114,13 +115,7 @@ Task<Status> RepairTables::WriteMemtable(Memtable& memtable, std::vector<FileMet
   spec.entries = memtable.NewIterator(Direction::kForward);
   spec.entries_expected = memtable.entry_count();
   spec.retention.visible = memtable.version_max();
-  for (const RangeDescriptor& range : catalog_.ranges) {
-    for (const std::string& bound : {range.lower, range.upper}) {
-      if (!bound.empty() && (spec.cut_points.empty() || spec.cut_points.back() < bound)) {
-        spec.cut_points.push_back(bound);
-      }
-    }
-  }
+  spec.cut_points = BoundsOf(catalog_.ranges);
   JobContext context{.store = survey_.objects(),
                      .cache = survey_.cache(),
                      .store_id = catalog_.store,

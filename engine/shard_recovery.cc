@@ -127,9 +127,7 @@ Task<Status> Shard::Recover(const Catalog& catalog, bool fresh) {
   manifest.Settle(catalog);
   version_floor_ = manifest.version_ceiling;
   log_segment_ = manifest.log_segment;
-  for (const FileMeta& file : manifest.files) referenced_.push_back(file.info->id);
-  std::sort(referenced_.begin(), referenced_.end());
-  referenced_.erase(std::unique(referenced_.begin(), referenced_.end()), referenced_.end());
+  referenced_ = manifest.Objects();
   for (ObjectId id : referenced_) context_.references.Add(id);
 
   PARTITA_CO_ASSIGN(std::unique_ptr<ReadView> view, co_await LoadView(catalog, manifest));
