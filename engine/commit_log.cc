@@ -100,25 +100,26 @@ Version CommitLog::LeaseNow() const {
 
 LogPosition CommitLog::Append(Decided decided) {
   uint64_t size = decided.payload.size();
+  const Version version = decided.version;
   bool power = decided.level == DurabilityLevel::kPower;
   if (!power) lower_levels_used_.store(true, std::memory_order_relaxed);
   uint64_t position;
   bool visible_at_once = false;
   {
     std::lock_guard lock(mutex_);
-    PARTITA_ASSERT(last_version_.load(std::memory_order_relaxed) < decided.version.value);
-    last_version_.store(decided.version.value, std::memory_order_relaxed);
+    PARTITA_ASSERT(last_version_.load(std::memory_order_relaxed) < version.value);
+    last_version_.store(version.value, std::memory_order_relaxed);
     position = decided_.load(std::memory_order_relaxed) + 1;
     visible_at_once = decided.level == DurabilityLevel::kMemory &&
                       visible_.load(std::memory_order_relaxed) + 1 == position &&
-                      decided.version <= log_.durable_ceiling();
-    records_.push_back(Record{decided.version, decided.level, decided.payload, std::move(decided.keep)});
+                      version <= log_.durable_ceiling();
+    records_.push_back(std::move(decided));
     unlogged_bytes_.store(unlogged_bytes_.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);
     unflushed_bytes_.store(unflushed_bytes() + TailBytes(size), std::memory_order_relaxed);
     if (power) last_power_.store(position, std::memory_order_relaxed);
     decided_.store(position, std::memory_order_release);
     if (visible_at_once) {
-      visible_version_.store(decided.version.value, std::memory_order_release);
+      visible_version_.store(version.value, std::memory_order_release);
       visible_.store(position, std::memory_order_release);
     }
   }
@@ -153,7 +154,7 @@ void CommitLog::Publish() {
     uint64_t version = visible_version_.load(std::memory_order_relaxed);
     PARTITA_ASSERT(durable <= decided);
     while (visible < decided) {
-      const Record& record = records_[visible + 1 - base_];
+      const Decided& record = records_[visible + 1 - base_];
       bool done = visible + 1 <= durable;
       if (!done && record.version <= ceiling) {
         done = record.level == DurabilityLevel::kMemory ||
@@ -265,7 +266,7 @@ std::vector<LogRecord> CommitLog::TakeUnappended() {
   uint64_t decided = decided_.load(std::memory_order_relaxed);
   uint64_t bytes = 0;
   for (uint64_t p = appended_ + 1; p <= decided && bytes < kRoundBytesMax; ++p) {
-    const Record& record = records_[p - base_];
+    const Decided& record = records_[p - base_];
     taken.push_back(LogRecord{LogPosition(p), record.version, record.payload});
     bytes += record.payload.size();
   }
@@ -309,7 +310,7 @@ void CommitLog::TailRound() {
     uint64_t decided = decided_.load(std::memory_order_relaxed);
     uint64_t from = std::max({log_.kernel_end().value, durable, base_ - 1}) + 1;
     for (uint64_t p = from; p <= decided; ++p) {
-      const Record& record = records_[p - base_];
+      const Decided& record = records_[p - base_];
       records.push_back(LogRecord{LogPosition(p), record.version, record.payload});
       if (keep.empty() || keep.back() != record.keep) keep.push_back(record.keep);
     }
@@ -389,7 +390,7 @@ LogPosition CommitLog::LastUpTo(Version version) const {
   std::lock_guard lock(mutex_);
   const auto above =
       std::upper_bound(records_.begin(), records_.end(), version,
-                       [](Version sought, const Record& record) { return sought < record.version; });
+                       [](Version sought, const Decided& record) { return sought < record.version; });
   return LogPosition(base_ - 1 + static_cast<uint64_t>(above - records_.begin()));
 }
 

@@ -104,12 +104,6 @@ class CommitLog {
   uint64_t bytes_appended() const { return bytes_appended_.load(std::memory_order_relaxed); }
 
  private:
-  struct Record {
-    Version version;
-    DurabilityLevel level;
-    std::string_view payload;
-    std::shared_ptr<const void> keep;
-  };
   struct VisibleWaiter {
     uint64_t position;
     bool until_durable;
@@ -165,10 +159,10 @@ class CommitLog {
   TaskGroup tasks_;
 
   mutable std::mutex mutex_;
-  std::deque<Record> records_;  // Positions base_ .. decided_, all not yet known flushed.
-  uint64_t base_ = 1;           // Position of records_.front().
-  uint64_t appended_ = 0;       // Handed to the segments without error.
-  uint64_t taken_ = 0;          // In a round's hands, or were.
+  std::deque<Decided> records_;  // Positions base_ .. decided_, all not yet known flushed.
+  uint64_t base_ = 1;            // Position of records_.front().
+  uint64_t appended_ = 0;        // Handed to the segments without error.
+  uint64_t taken_ = 0;           // In a round's hands, or were.
   VisibleWaiter* waiters_ = nullptr;
   uint64_t woken_visible_ = 0, woken_durable_ = 0;  // Whom these reach does not wait any more.
   Status fence_reason_;
