@@ -33,10 +33,9 @@ struct MemtableRef {
   uint64_t bytes = 0;  // Memory it took when it was frozen.
 };
 
-// All that a read of one shard needs, as one immutable picture: the active and frozen memtables and
-// the level sets of the shard's ranges (elsewhere called a superversion). What keeps a view keeps
-// all of it alive.
-struct ReadView {
+// All that a read of one shard needs, as one picture: the active and frozen memtables and the level
+// sets of the shard's ranges. What keeps it keeps all of that alive. To be changed it is copied.
+struct ReadPicture {
   std::shared_ptr<Memtable> active;
   std::vector<MemtableRef> frozen;  // Newest first.
   std::vector<RangeView> ranges;    // Sorted by lower, disjoint.
@@ -45,7 +44,10 @@ struct ReadView {
   uint64_t structure_counter = 0;
   // The last move that brought a range here (RangeDescriptor::move_attempt).
   uint64_t move_attempt = 0;
+};
 
+// A picture to be published, and not changed from then on (elsewhere called a superversion).
+struct ReadView : ReadPicture {
   // The range that holds the key, or null.
   const RangeView* FindRange(std::string_view user_key) const;
 

@@ -37,11 +37,7 @@ bool HoldsRowOf(const Memtable& memtable, const FileRef& file) {
 
 std::unique_ptr<ReadView> Shard::CopyView(const ReadView& view) {
   auto copy = std::make_unique<ReadView>();
-  copy->active = view.active;
-  copy->frozen = view.frozen;
-  copy->ranges = view.ranges;
-  copy->structure_counter = view.structure_counter;
-  copy->move_attempt = view.move_attempt;
+  static_cast<ReadPicture&>(*copy) = view;
   return copy;
 }
 

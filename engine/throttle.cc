@@ -107,11 +107,12 @@ std::unique_ptr<Throttle::Policy> Throttle::Compile(const Catalog& catalog) {
             [](const auto* a, const auto* b) { return Closeness(*a) < Closeness(*b); });
   for (const TablePtr& known : catalog.tables) {
     const TableDescriptor& table = *known;
-    TableLimits limits{.table = table.id,
-                       .raw = table.raw,
-                       .partition_token = TokenTime(targets_.partition_rate),
-                       .account_token = TokenTime(targets_.account_rate),
-                       .account = &accounts_[table.account]};
+    TableLimits of_table{.table = table.id,
+                         .limits = {.raw = table.raw,
+                                    .partition_token = TokenTime(targets_.partition_rate),
+                                    .account_token = TokenTime(targets_.account_rate),
+                                    .account = &accounts_[table.account]}};
+    Limits& limits = of_table.limits;
     std::map<std::string, PrefixRate> prefixes;
     for (const ThroughputRule* rule : rules) {
       if (!IsFor(*rule, table)) continue;
@@ -127,11 +128,11 @@ std::unique_ptr<Throttle::Policy> Throttle::Compile(const Catalog& catalog) {
     }
     for (auto& [prefix, rate] : prefixes) {
       rate.prefix = prefix;
-      limits.prefixes.push_back(std::move(rate));
+      of_table.prefixes.push_back(std::move(rate));
     }
-    std::sort(limits.prefixes.begin(), limits.prefixes.end(),
+    std::sort(of_table.prefixes.begin(), of_table.prefixes.end(),
               [](const auto& a, const auto& b) { return a.prefix.size() > b.prefix.size(); });
-    policy->tables.push_back(std::move(limits));
+    policy->tables.push_back(std::move(of_table));
   }
   policy->Index();
   return policy;
@@ -142,11 +143,7 @@ bool Throttle::LookUp(TableId table, std::string_view partition, Limits* limits)
   return policy_.With([&](const Policy& policy) {
     const TableLimits* found = policy.Find(table);
     if (found == nullptr) return table < policy.known_below;
-    limits->raw = found->raw;
-    limits->partition_token = found->partition_token;
-    limits->account_token = found->account_token;
-    limits->account = found->account;
-    limits->total = found->total;
+    *limits = found->limits;
     bool has_rate = false, has_total = false;  // Of a longer prefix.
     for (const PrefixRate& rate : found->prefixes) {
       if (!PartitionKeyOf(partition).starts_with(rate.prefix)) continue;

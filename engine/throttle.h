@@ -80,13 +80,19 @@ class Throttle {
     std::optional<BucketTime> partition_token;
     std::optional<Total> total;
   };
-  struct TableLimits {
-    TableId table;
+  // What is in force for one partition. A token of 0: no limit.
+  struct Limits {
     bool raw = false;
-    BucketTime partition_token = 0;  // 0: no limit, here and below.
+    BucketTime partition_token = 0;
     BucketTime account_token = 0;
     SharedTokenBucket* account = nullptr;
     Total total;
+
+    bool any() const { return partition_token != 0 || account_token != 0 || total.token != 0; }
+  };
+  struct TableLimits {
+    TableId table;
+    Limits limits;                     // Where no prefix says otherwise.
     std::vector<PrefixRate> prefixes;  // The longest first.
   };
   // Of every table that there was.
@@ -97,16 +103,6 @@ class Throttle {
 
     void Index();
     const TableLimits* Find(TableId table) const;
-  };
-  // What is in force for one partition.
-  struct Limits {
-    bool raw = false;
-    BucketTime partition_token = 0;
-    BucketTime account_token = 0;
-    SharedTokenBucket* account = nullptr;
-    Total total;
-
-    bool any() const { return partition_token != 0 || account_token != 0 || total.token != 0; }
   };
 
   ThreadLease FindLease(std::string_view partition) const;
