@@ -2,6 +2,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include "engine/base/assert.h"
+
 namespace partita {
 
 // Hazard slots: how a thread says "I am looking at this object" for the price of a plain store.
@@ -21,6 +23,21 @@ class HazardSlots {
 
   // This thread's slot, or null.
   static std::atomic<const void*>* Slot();
+
+  // Puts into this thread's slot what is published, until what it put there is published still: that is not
+  // freed before the slot is cleared. REQUIRES: the slot is empty.
+  template <typename T>
+  static const T* Protect(std::atomic<const void*>* slot, const std::atomic<const T*>& published) {
+    PARTITA_DEBUG_ASSERT(slot->load(std::memory_order_relaxed) == nullptr);
+    const T* seen = published.load(std::memory_order_acquire);
+    while (true) {
+      slot->store(seen, std::memory_order_relaxed);
+      LightBarrier();
+      const T* again = published.load(std::memory_order_acquire);
+      if (again == seen) return seen;
+      seen = again;
+    }
+  }
 
   // The reader's barrier between its store and its second load.
   static void LightBarrier();

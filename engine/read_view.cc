@@ -92,16 +92,7 @@ ReadViewPublisher::Guard::Guard(ReadViewPublisher& publisher)
     view_->pins_.fetch_add(1, std::memory_order_acq_rel);
     return;
   }
-  PARTITA_DEBUG_ASSERT(slot_->load(std::memory_order_relaxed) == nullptr);
-  const ReadView* seen = publisher.current_.load(std::memory_order_acquire);
-  while (true) {
-    slot_->store(seen, std::memory_order_relaxed);
-    HazardSlots::LightBarrier();
-    const ReadView* again = publisher.current_.load(std::memory_order_acquire);
-    if (again == seen) break;
-    seen = again;
-  }
-  view_ = seen;
+  view_ = HazardSlots::Protect(slot_, publisher.current_);
 }
 
 ReadViewPublisher::Guard::~Guard() {

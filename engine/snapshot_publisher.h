@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/assert.h"
 #include "engine/hazard.h"
 
 namespace partita {
@@ -59,16 +58,7 @@ class SnapshotPublisher {
       std::lock_guard lock(mutex_);
       return use(*current_.load(std::memory_order_acquire));
     }
-    PARTITA_DEBUG_ASSERT(slot->load(std::memory_order_relaxed) == nullptr);
-    const T* seen = current_.load(std::memory_order_acquire);
-    while (true) {
-      slot->store(seen, std::memory_order_relaxed);
-      HazardSlots::LightBarrier();
-      const T* again = current_.load(std::memory_order_acquire);
-      if (again == seen) break;
-      seen = again;
-    }
-    auto result = use(*seen);
+    auto result = use(*HazardSlots::Protect(slot, current_));
     slot->store(nullptr, std::memory_order_release);
     return result;
   }
