@@ -23,10 +23,6 @@ double PlaceBetween(std::string_view first, std::string_view last, std::string_v
   return width > 0 ? std::clamp((number(key) - number(first)) / width, 0.0, 1.0) : 0.5;
 }
 
-bool IsWhole(const FileRef& file) {
-  return file.lower <= file.info->smallest && (file.upper.empty() || file.upper > file.info->largest);
-}
-
 }  // namespace
 
 uint64_t GuessWithin(const FileRef& file, double share_min) {
@@ -63,7 +59,7 @@ uint64_t LevelShape::foreign_bytes() const {
 }
 
 uint64_t BytesWithin(const FileRef& file) {
-  if (IsWhole(file)) return file.info->file_size;
+  if (file.IsWhole()) return file.info->file_size;
   if (file.table != nullptr) return file.table->BytesWithin(file.lower, file.upper);
   return GuessWithin(file, 1.0 / 16);  // Reading it costs something, whatever its keys.
 }

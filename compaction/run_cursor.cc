@@ -86,10 +86,9 @@ IterState RunCursor::SkipBlock() {
 }
 
 bool RunCursor::CountIsRight() const {
-  const FileRef& file = files_[at_];
-  bool whole = file.lower <= file.info->smallest && (file.upper.empty() || file.upper > file.info->largest);
   if (!counted_) return true;
-  return whole ? entries_ == file.info->entry_count : entries_ <= file.info->entry_count;
+  const FileRef& file = files_[at_];
+  return file.IsWhole() ? entries_ == file.info->entry_count : entries_ <= file.info->entry_count;
 }
 
 // Goes on to the next file at the end of one.

@@ -14,7 +14,8 @@ namespace partita {
 // deeper level), walked forward within their virtual bounds, past the cache, with their blocks shown.
 //
 // A file that ends before it gave as many entries as it was written with makes Fetch return
-// kCorruption: an input that ends early must not pass for a shorter one (M12, F47).
+// kCorruption: an input that ends early must not pass for a shorter one (M12, F47). Of a slice of a file
+// nobody wrote down how many it has: it must not give more than the whole file.
 class RunCursor final : public EntryIterator {
  public:
   // `read_ahead` reads what comes next while the cursor is worked on; null: the cursor waits for each read.

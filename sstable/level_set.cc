@@ -45,6 +45,8 @@ std::string FileRef::end() const {
   return upper.empty() || end < upper ? end : upper;
 }
 
+bool FileRef::IsWhole() const { return lower <= info->smallest && (upper.empty() || upper > info->largest); }
+
 bool FileRef::MayHold(std::string_view user_key) const {
   return IsInKeyRange(user_key, lower, upper) && user_key >= info->smallest && user_key <= info->largest;
 }

@@ -59,6 +59,8 @@ struct FileRef {
   // The keys that can really occur: [first, end).
   std::string_view first() const;  // max(lower, smallest)
   std::string end() const;         // Least key behind them all: min(upper, largest and a zero).
+  // It has every key of its file.
+  bool IsWhole() const;
   // True when `user_key` is within both bounds and file.
   bool MayHold(std::string_view user_key) const;
   bool OverlapsBounds(std::string_view lower_bound, std::string_view upper_bound) const;
