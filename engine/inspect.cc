@@ -51,7 +51,7 @@ Report DescribeSegment(const std::string& path, const InspectedSegment& segment)
   report.Add("segment", segment.segment.value, segment.segment.value == 0 ? "prepared, not in use" : "");
   report.Add("incarnation", uint64_t{segment.incarnation.value});
   report.Add("segment_bytes", segment.segment_size);
-  report.Add("first_position", segment.first_position.value);
+  report.Add("first_position", segment.begin.first_position.value);
   report.Add("last_position", segment.last_position.value);
   report.Add("durable_position", segment.durable_position.value, "the highest watermark of any valid frame");
   report.Add("version_ceiling", segment.version_ceiling.value);

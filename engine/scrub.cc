@@ -219,13 +219,6 @@ class Scrubber {
     return chain;
   }
 
-  // Whether the segment, or one in front of it, holds the beginning of that record.
-  static bool HoldsBeginOf(LogPosition position, const InspectedSegment& segment) {
-    if (segment.first_position < position) return true;
-    const bool continues = std::count(segment.flags.begin(), segment.flags.end(), "continues") > 0;
-    return segment.first_position == position && !continues;
-  }
-
   // What is missing in front of those that are there, or behind: two of the things for which recovery refuses
   // a log (wal/log_recoverer.cc). Each by the segment next to it: what is expected of the log moves on
   // meanwhile.
@@ -239,10 +232,11 @@ class Scrubber {
     const LogPosition from = manifest.replay_from;
     if (chain.empty() || from.value == 0) return;
     const InspectedSegment& oldest = chain.front()->found;
-    if (HoldsBeginOf(from, oldest)) return;
+    if (oldest.begin.HoldsBeginOf(from)) return;
     const std::string text = directory + ": the log begins at position " +
-                             std::to_string(oldest.first_position.value) + ", in " + chain.front()->path +
-                             ", but records from " + std::to_string(from.value) + " on are expected (F34)";
+                             std::to_string(oldest.begin.first_position.value) + ", in " +
+                             chain.front()->path + ", but records from " + std::to_string(from.value) +
+                             " on are expected (F34)";
     damages->emplace(chain.front()->path + ": front", text);
   }
 
@@ -263,7 +257,7 @@ class Scrubber {
     if (manifest.ok()) CheckEnds(directory, chain, *manifest, &damages);
     size_t first = 0;
     for (size_t i = 1; i < chain.size(); ++i) {
-      if (HoldsBeginOf(from, chain[i]->found)) first = i;
+      if (chain[i]->found.begin.HoldsBeginOf(from)) first = i;
     }
     for (size_t i = first; i < chain.size(); ++i) {
       const InspectedSegment& segment = chain[i]->found;
@@ -274,7 +268,8 @@ class Scrubber {
         const InspectedSegment& next = chain[i + 1]->found;
         if (std::count(segment.seals.begin(), segment.seals.end(), next.previous_seal) == 0) {
           problem = "the frame is bad, though segment " + std::to_string(next.segment.value) +
-                    " goes on after it at position " + std::to_string(next.first_position.value) + " (F31)";
+                    " goes on after it at position " + std::to_string(next.begin.first_position.value) +
+                    " (F31)";
         }
       }
       if (problem.empty()) continue;

@@ -131,11 +131,8 @@ Task<Status> LogAppender::BeginSegment(uint16_t flags, LogPosition first_positio
     co_await pool_.Discard(std::move(file));
     co_return written;
   }
-  segments_.push_back({.file = std::move(file),
-                       .id = header.segment,
-                       .first_position = first_position,
-                       .continues = header.continues(),
-                       .used = kSegmentHeaderSize});
+  segments_.push_back(
+      {.file = std::move(file), .id = header.segment, .begin = header.begin(), .used = kSegmentHeaderSize});
   cursor_ = {.offset = kSegmentHeaderSize, .previous_seal = seal};
   ceiling_written_ = std::max(ceiling_written_, ceiling_leased_);
   flushed_.seal = seal;
@@ -179,10 +176,8 @@ Task<Status> LogAppender::CopyRecords(std::span<const LogRecord> records) {
 Task<Status> LogAppender::Trim(LogPosition position) {
   size_t count = 0;
   while (count + 1 < segments_.size()) {
-    const LiveSegment& next = segments_[count + 1];
     // A record that goes on in the next segment begins in this one.
-    const bool needed = next.continues ? next.first_position >= position : next.first_position > position;
-    if (needed) break;
+    if (!segments_[count + 1].begin.HoldsBeginOf(position)) break;
     count++;
   }
   for (size_t i = 0; i < count; ++i) {

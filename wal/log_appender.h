@@ -16,10 +16,9 @@ namespace partita {
 struct LiveSegment {
   std::unique_ptr<File> file;
   SegmentId id;
-  LogPosition first_position;
-  bool continues = false;  // Its first piece belongs to a record begun in the segment before.
-  bool reusable = true;    // False once poisoned (F20), and when its size is not ours.
-  uint64_t used = 0;       // Bytes that recovery would read.
+  SegmentBegin begin;
+  bool reusable = true;  // False once poisoned (F20), and when its size is not ours.
+  uint64_t used = 0;     // Bytes that recovery would read.
 };
 
 // Where recovery found the log to end.

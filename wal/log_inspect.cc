@@ -37,7 +37,7 @@ void DescribeHeader(const SealedHeader& sealed, InspectedSegment* out) {
   out->segment = header.segment;
   out->incarnation = header.incarnation;
   out->segment_size = header.segment_size;
-  out->first_position = header.first_position;
+  out->begin = header.begin();
   out->version_ceiling = header.version_ceiling;
   out->previous_segment = header.previous_segment;
   out->previous_seal = header.previous_seal;
@@ -81,7 +81,7 @@ Task<Result<InspectedSegment>> InspectSegment(FileSystem& files, std::string pat
                        std::to_string(out.segment_size) + " (F35)";
   }
   SegmentReader reader(*file, header.value());
-  LogPosition next = out.first_position;
+  LogPosition next = out.begin.first_position;
   ParsedFrame frame;
   while (out.segment.value != 0) {
     const uint64_t offset = reader.offset();
@@ -97,7 +97,7 @@ Task<Result<InspectedSegment>> InspectSegment(FileSystem& files, std::string pat
     next = frame.header.next_position();
   }
   out.end_offset = reader.offset();
-  out.last_position = LogPosition{next.value > out.first_position.value ? next.value - 1 : 0};
+  out.last_position = LogPosition{next.value > out.begin.first_position.value ? next.value - 1 : 0};
   SegmentReader::FrameVisitor visit = [&](uint64_t offset, const ParsedFrame& beyond) {
     out.frames_beyond++;
     out.durable_position = std::max(out.durable_position, beyond.header.durable_position);

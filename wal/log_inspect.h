@@ -8,6 +8,7 @@
 #include "engine/base/result.h"
 #include "engine/base/task.h"
 #include "engine/io/file.h"
+#include "wal/segment_format.h"
 
 namespace partita {
 
@@ -35,7 +36,7 @@ struct InspectedSegment {
   SegmentId segment;  // 0: prepared, not in use.
   Incarnation incarnation;
   uint64_t segment_size = 0;
-  LogPosition first_position;
+  SegmentBegin begin;
   Version version_ceiling;
   SegmentId previous_segment;
   uint64_t previous_seal = 0;

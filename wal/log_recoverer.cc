@@ -189,8 +189,7 @@ Status LogRecoverer::BuildChain(LogPosition from) {
   std::reverse(chain_.begin(), chain_.end());
   const Candidate& oldest = candidates_[chain_.front()];
   const SegmentHeader& header = oldest.header();
-  const bool holds = header.first_position < from || (header.first_position == from && !header.continues());
-  if (from.value == 0 || holds) return Status();
+  if (from.value == 0 || header.begin().HoldsBeginOf(from)) return Status();
   const SegmentId missing = header.previous_segment;
   std::string text = options_.directory + ": the log begins at position " + Number(header.first_position) +
                      ", in " + oldest.file->path() + ", but records from " + Number(from) +
@@ -212,8 +211,7 @@ Task<Status> LogRecoverer::ReplayChain(LogPosition from, const LogReplaySink& si
 Task<Status> LogRecoverer::ReplaySegments(LogPosition from, const LogReplaySink& sink) {
   size_t first = 0;  // The last segment that holds the beginning of `from`.
   for (size_t i = 1; i < chain_.size(); ++i) {
-    const SegmentHeader& header = candidates_[chain_[i]].header();
-    if (header.first_position < from || (header.first_position == from && !header.continues())) first = i;
+    if (candidates_[chain_[i]].header().begin().HoldsBeginOf(from)) first = i;
   }
   const SegmentHeader& begin = candidates_[chain_[first]].header();
   RecordAssembler assembler(from, begin.first_position, begin.continues());
@@ -332,8 +330,7 @@ void LogRecoverer::Deliver() {
     const SegmentHeader& header = candidate.header();
     out_.start.segments.push_back({.file = std::move(candidate.file),
                                    .id = header.segment,
-                                   .first_position = header.first_position,
-                                   .continues = header.continues(),
+                                   .begin = header.begin(),
                                    .reusable = header.segment_size == options_.segment_size,
                                    .used = header.segment_size});
   }

@@ -219,16 +219,14 @@ class LogSalvager {
   Task<Status> Walk() {
     size_t first = 0;
     for (size_t i = 1; i < chain_.size(); ++i) {
-      const SegmentHeader& header = chain_[i]->header();
-      if (header.first_position < from_ || (header.first_position == from_ && !header.continues())) first = i;
+      if (chain_[i]->header().begin().HoldsBeginOf(from_)) first = i;
     }
-    const SegmentHeader& begin = chain_[first]->header();
-    const bool holds = begin.first_position < from_ || (begin.first_position == from_ && !begin.continues());
-    if (from_.value > 0 && !holds) {  // A gap in front of everything.
-      out_.begins_behind = begin.segment;
+    const SegmentHeader& start = chain_[first]->header();
+    if (from_.value > 0 && !start.begin().HoldsBeginOf(from_)) {  // A gap in front of everything.
+      out_.begins_behind = start.segment;
       co_return Status();
     }
-    assembler_.emplace(from_, begin.first_position, begin.continues());
+    assembler_.emplace(from_, start.first_position, start.continues());
     for (size_t i = first; i < chain_.size(); ++i) {
       PARTITA_CO_ASSIGN(const bool whole, co_await WalkSegment(i));
       delivered_to_ = LogPosition(assembler_->next().value - 1);

@@ -55,6 +55,17 @@ inline constexpr uint16_t kSegmentContinues = 1;
 inline constexpr uint16_t kSegmentAwaitsEffect = 2;
 inline constexpr uint16_t kSegmentFlagsAll = kSegmentContinues | kSegmentAwaitsEffect;
 
+// Where in the log a segment begins.
+struct SegmentBegin {
+  LogPosition first_position;
+  bool continues = false;  // kSegmentContinues.
+
+  // The segment, or one in front of it, holds the beginning of that record (F34).
+  bool HoldsBeginOf(LogPosition record) const {
+    return first_position < record || (first_position == record && !continues);
+  }
+};
+
 struct SegmentHeader {
   uint16_t flags = 0;
   SegmentId segment;
@@ -68,6 +79,7 @@ struct SegmentHeader {
   bool in_use() const { return segment.value != 0; }
   bool continues() const { return (flags & kSegmentContinues) != 0; }
   bool awaits_effect() const { return (flags & kSegmentAwaitsEffect) != 0; }
+  SegmentBegin begin() const { return {first_position, continues()}; }
 };
 
 struct SealedHeader {

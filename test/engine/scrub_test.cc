@@ -246,7 +246,7 @@ TEST_F(ScrubTest, FindsThatASegmentIsLostWhileMemtablesAreFlushed) {
   const ScrubReport report = Scrub();
   const LogPosition after = replay_from();
   EXPECT_GT(after, before);
-  EXPECT_LT(after, segment.first_position) << "it is not needed any more";
+  EXPECT_LT(after, segment.begin.first_position) << "it is not needed any more";
   EXPECT_THAT(report.damages, testing::ElementsAre(testing::HasSubstr("the log begins at position")));
   disk_.FlipBit(lost, 20, 3);
 }
