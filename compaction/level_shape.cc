@@ -3,20 +3,15 @@
 #include <algorithm>
 
 #include "compaction/compression_policy.h"
+#include "engine/base/key_head.h"
 
 namespace partita {
 namespace {
 
 // Where `key` lies between `first` and `last`, judged by the 8 bytes behind what those two share.
 double PlaceBetween(std::string_view first, std::string_view last, std::string_view key) {
-  size_t shared = std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first - first.begin();
-  auto number = [shared](std::string_view bytes) {
-    uint64_t value = 0;
-    for (size_t i = shared; i < shared + 8; ++i) {
-      value = value << 8 | (i < bytes.size() ? static_cast<uint8_t>(bytes[i]) : 0u);
-    }
-    return static_cast<double>(value);
-  };
+  const size_t shared = CommonPrefix(first, last);
+  const auto number = [shared](std::string_view bytes) { return static_cast<double>(HeadOf(bytes, shared)); };
   if (key <= first) return 0;
   if (key >= last) return 1;
   double width = number(last) - number(first);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/base/key_head.h"
 #include "engine/base/user_key.h"
 
 namespace partita {
@@ -45,9 +46,8 @@ bool OutputCutter::CutPointWithin(std::string_view first, std::string_view last)
 }
 
 bool SamePartition(std::string_view key_a, std::string_view key_b) {
-  size_t differ = std::mismatch(key_a.begin(), key_a.end(), key_b.begin(), key_b.end()).first - key_a.begin();
   size_t separator = key_a.find('\0', kTableIdSize);
-  return separator != key_a.npos && differ > separator;
+  return separator != key_a.npos && CommonPrefix(key_a, key_b) > separator;
 }
 
 }  // namespace partita

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/assert.h"
+#include "engine/base/key_head.h"
 
 namespace partita {
 
@@ -10,8 +11,7 @@ namespace {
 
 // The shortest string above `below` and not above `key`.
 std::string Between(std::string_view below, std::string_view key) {
-  const auto [differs, unused] = std::mismatch(key.begin(), key.end(), below.begin(), below.end());
-  const size_t size = static_cast<size_t>(differs - key.begin()) + 1;
+  const size_t size = CommonPrefix(below, key) + 1;
   return std::string(key.substr(0, std::min(size, HeatAxis::kBoundBytesMax)));
 }
 

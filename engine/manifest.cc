@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/base/coding.h"
+#include "engine/base/key_head.h"
 #include "engine/base/user_key.h"
 
 namespace partita {
@@ -28,8 +29,7 @@ class Named {
     AppendVarint(out, bounds_.size());
     std::string_view before;
     for (const std::string_view bound : bounds_) {
-      const auto differs = std::mismatch(before.begin(), before.end(), bound.begin(), bound.end()).second;
-      const auto shared = static_cast<size_t>(differs - bound.begin());
+      const size_t shared = CommonPrefix(before, bound);
       AppendVarint(out, shared);
       AppendBytes(out, bound.substr(shared));
       before = bound;

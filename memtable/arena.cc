@@ -4,6 +4,7 @@
 #include <limits>
 #include <new>
 
+#include "engine/base/aligned_buffer.h"
 #include "engine/base/assert.h"
 
 namespace partita {
@@ -11,8 +12,6 @@ namespace partita {
 namespace {
 
 constexpr size_t kAlignment = 8;
-
-size_t AlignUp(size_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
 
 }  // namespace
 
@@ -32,7 +31,7 @@ Arena::~Arena() {
 uint8_t* Arena::Allocate(size_t bytes) {
   // Beyond any pool; also keeps the sums below from wrapping.
   if (bytes > std::numeric_limits<size_t>::max() / 2) return nullptr;
-  const size_t size = AlignUp(std::max<size_t>(bytes, 1));
+  const size_t size = AlignUp(std::max<size_t>(bytes, 1), kAlignment);
   Run* run = current_.load(std::memory_order_acquire);
   if (uint8_t* memory = Cut(run, size)) return memory;
   return AllocateFromNewRun(size, run);
@@ -52,7 +51,7 @@ uint8_t* Arena::AllocateFromNewRun(size_t bytes, Run* full) {
   if (current != full) {
     if (uint8_t* memory = Cut(current, bytes)) return memory;
   }
-  constexpr size_t kHeader = (sizeof(Run) + kAlignment - 1) / kAlignment * kAlignment;
+  constexpr size_t kHeader = AlignUp(sizeof(Run), kAlignment);
   const size_t chunks = (kHeader + bytes + ChunkPool::kChunkSize - 1) / ChunkPool::kChunkSize;
   uint8_t* memory = chunks == 1 ? pool_.Acquire() : pool_.AcquireRun(chunks);
   if (memory == nullptr) return nullptr;

@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "engine/base/aligned_buffer.h"
 #include "wal/log_identity.h"
 
 namespace partita {
@@ -44,7 +45,7 @@ struct TailRecord {
 };
 
 inline constexpr uint64_t TailRecordSize(uint64_t payload_size) {
-  return (kTailRecordHeaderSize + payload_size + kTailAlignment - 1) / kTailAlignment * kTailAlignment;
+  return AlignUp(kTailRecordHeaderSize + payload_size, kTailAlignment);
 }
 
 // Writes a record to `to`, the seal last. REQUIRES: to.size() >= TailRecordSize(payload size).

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "engine/base/coding.h"
+#include "engine/base/key_head.h"
 #include "engine/base/text.h"
 
 namespace partita {
@@ -74,12 +74,7 @@ uint64_t OrderedCodeOfDouble(double value) {
   return (bits & kSignBit) != 0 ? ~bits : bits ^ kSignBit;
 }
 
-uint64_t HeadCode(std::string_view bytes) {
-  if (bytes.size() >= 8) return LoadBe64(bytes.data());
-  uint8_t head[8] = {};
-  if (!bytes.empty()) std::memcpy(head, bytes.data(), bytes.size());
-  return LoadBe64(head);
-}
+uint64_t HeadCode(std::string_view bytes) { return HeadOf(bytes); }
 
 int64_t Int64FromOrderedCode(uint64_t code) { return static_cast<int64_t>(code ^ kSignBit); }
 
