@@ -69,7 +69,6 @@ uint8_t* ChunkPool::AcquireRun(size_t chunks) {
 void ChunkPool::CountUse(size_t chunks) {
   const size_t used = used_chunks_.fetch_add(chunks, std::memory_order_relaxed) + chunks;
   RaiseTo(used, &used_chunks_max_);
-  RaiseTo(used, &used_chunks_recent_);
   size_t above = tell_above_.load(std::memory_order_relaxed);
   if (used * kChunkSize <= above) return;
   if (tell_above_.compare_exchange_strong(above, SIZE_MAX, std::memory_order_relaxed) && on_above_)
@@ -78,7 +77,7 @@ void ChunkPool::CountUse(size_t chunks) {
 
 size_t ChunkPool::TakeUsedMax() {
   const size_t used = used_chunks_.load(std::memory_order_relaxed);
-  return std::max(used, used_chunks_recent_.exchange(used, std::memory_order_relaxed)) * kChunkSize;
+  return std::max(used, used_chunks_max_.exchange(used, std::memory_order_relaxed)) * kChunkSize;
 }
 
 void ChunkPool::NoteTouched(size_t first, size_t chunks) {

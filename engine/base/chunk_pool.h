@@ -24,7 +24,7 @@ namespace partita {
 class ChunkPool {
  public:
   // 1 MiB: half a huge page, so that the smallest memtable costs little, while a 64 MiB memtable
-  // takes its lock only 64 times, and the unused end of its last chunk is under 2 %.
+  // asks the pool only 64 times, and the unused end of its last chunk is under 2 %.
   static constexpr size_t kChunkSize = size_t{1} << 20;
 
   // The limit is rounded down to whole chunks. When the kernel refuses the address range the pool
@@ -63,9 +63,7 @@ class ChunkPool {
   size_t TakeUsedMax();
 
   size_t capacity_bytes() const { return chunk_count_ * kChunkSize; }
-  // In use now, and at most so far.
   size_t used_bytes() const { return used_chunks_.load(std::memory_order_relaxed) * kChunkSize; }
-  size_t used_bytes_max() const { return used_chunks_max_.load(std::memory_order_relaxed) * kChunkSize; }
   size_t free_bytes() const { return capacity_bytes() - used_bytes(); }
   // That the kernel has given.
   size_t touched_bytes() const { return CountTouched() * kChunkSize; }
@@ -106,8 +104,7 @@ class ChunkPool {
 
   // Counters; they order nothing.
   std::atomic<size_t> used_chunks_{0};
-  std::atomic<size_t> used_chunks_max_{0};
-  std::atomic<size_t> used_chunks_recent_{0};  // Of TakeUsedMax.
+  std::atomic<size_t> used_chunks_max_{0};  // Since TakeUsedMax.
   std::atomic<uint64_t> refusals_{0};
 };
 
