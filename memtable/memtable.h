@@ -80,7 +80,7 @@ class Memtable {
   uint64_t key_bytes() const { return key_bytes_.load(std::memory_order_relaxed); }
   uint64_t value_bytes() const { return value_bytes_.load(std::memory_order_relaxed); }
   // Entries of older versions come from elsewhere by a record of `version`: what is flushed of this memtable
-  // counts as of that version (TableWriterOptions::counts_as). Under the writer's lock.
+  // counts as of that version (TableWriterOptions::counts_as). Writer only.
   void CountAs(Version version) { counts_as_ = std::max(counts_as_, version); }
   Version counts_as() const { return counts_as_; }  // Zero: its entries tell. For a memtable that is frozen.
   Version version_max() const { return Version(version_max_.load(std::memory_order_relaxed)); }

@@ -227,12 +227,12 @@ Version LocalLogStore::durable_ceiling() const {
 Task<Status> LocalLogStore::Trim(LogPosition position) {
   if (state_ == State::kOpened || state_ == State::kClosed) co_return Status::Closed("the log is closed");
   const size_t before = pool_->spares();
-  Status status = co_await appender_->Trim(position);
+  co_await appender_->Trim(position);
   const size_t spares = pool_->spares();
   // One less each time, as it may take several to let go of what was needed at once.
   keep_ = std::max<size_t>(
       {options_.spare_segments_max, spares - std::min(before, spares), std::max<size_t>(keep_, 1) - 1});
-  if (status.ok()) status = co_await pool_->RemoveBeyond(static_cast<uint32_t>(keep_));
+  const Status status = co_await pool_->RemoveBeyond(static_cast<uint32_t>(keep_));
   Publish();
   co_return status;
 }

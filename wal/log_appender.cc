@@ -173,7 +173,7 @@ Task<Status> LogAppender::CopyRecords(std::span<const LogRecord> records) {
   co_return co_await WriteFrames(records, WriteEnd::kFlush, kFrameTakesEffect);
 }
 
-Task<Status> LogAppender::Trim(LogPosition position) {
+Task<void> LogAppender::Trim(LogPosition position) {
   size_t count = 0;
   while (count + 1 < segments_.size()) {
     // A record that goes on in the next segment begins in this one.
@@ -189,7 +189,6 @@ Task<Status> LogAppender::Trim(LogPosition position) {
       co_await pool_.Discard(std::move(segment.file));
     }
   }
-  co_return Status();
 }
 
 uint64_t LogAppender::live_bytes() const {

@@ -60,7 +60,7 @@ class LogAppender {
   Task<Status> CopyToNewSegment(std::span<const LogRecord> records);
 
   // Gives up segments whose records all lie below `position`.
-  Task<Status> Trim(LogPosition position);
+  Task<void> Trim(LogPosition position);
 
   // The current segment is not to be used again.
   void PoisonCurrent() { segments_.back().reusable = false; }

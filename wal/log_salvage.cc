@@ -13,7 +13,7 @@ namespace partita {
 
 namespace {
 
-bool IsDamage(const Status& status) {
+bool IsUnreadable(const Status& status) {
   return status.code() == Code::kCorruption || status.code() == Code::kIoError;
 }
 
@@ -24,7 +24,7 @@ class LogSalvager {
     sink_ = [this, sink = std::move(sink)](const LogRecord& record) {
       Status taken = sink(record);
       if (!taken.ok()) {
-        refused_ = !IsDamage(taken);
+        refused_ = !IsUnreadable(taken);
         return taken;
       }
       if (out_.records++ == 0) out_.first = record.position;
@@ -86,7 +86,7 @@ class LogSalvager {
       if (!SegmentPool::NumberOf(entry.name)) continue;
       const std::string path = options_.directory + "/" + entry.name;
       auto file = co_await SegmentPool::OpenFile(files_, path, OpenMode::kRead);
-      if (!file.ok() && !IsDamage(file.status())) co_return file.status();
+      if (!file.ok() && !IsUnreadable(file.status())) co_return file.status();
       if (!file.ok()) continue;  // The first attempt has said so.
       PARTITA_CO_TRY(co_await Examine(std::move(file).value()));
     }
@@ -96,7 +96,7 @@ class LogSalvager {
   Task<Status> Examine(std::unique_ptr<File> file) {
     Segment segment;
     auto header = co_await SegmentReader::ReadHeader(*file);
-    if (!header.ok() && !IsDamage(header.status())) co_return header.status().WithContext(file->path());
+    if (!header.ok() && !IsUnreadable(header.status())) co_return header.status().WithContext(file->path());
     if (header.ok()) {
       segment.sealed = *header;
     } else {
@@ -192,7 +192,7 @@ class LogSalvager {
     while (reached <= next.first_position) {
       if (reached == next.first_position && (continued || !next.continues())) co_return true;
       const Result<bool> found = co_await NextAgain(&reader, &frame);
-      if (!found.ok() && !IsDamage(found.status())) co_return found.status();
+      if (!found.ok() && !IsUnreadable(found.status())) co_return found.status();
       if (!found.ok() || !*found) break;
       reached = frame.header.next_position();
       continued = frame.header.continued();
@@ -248,7 +248,7 @@ class LogSalvager {
     while (!by_seal || reader.last_seal() != next->previous_seal) {
       if (next != nullptr && !by_seal && IsAtBegin(*next)) break;
       Result<bool> found = co_await NextAgain(&reader, &frame);
-      if (!found.ok() && !IsDamage(found.status())) co_return found.status();
+      if (!found.ok() && !IsUnreadable(found.status())) co_return found.status();
       if (found.ok() && *found) {
         NoteVersions(frame.header);
         closed = frame.header.closes();
@@ -296,7 +296,7 @@ class LogSalvager {
       best_at = offset;
     };
     Result<FramesBeyond> beyond = co_await reader->ScanBeyond(std::move(visit));
-    if (!beyond.ok() && !IsDamage(beyond.status())) co_return beyond.status();
+    if (!beyond.ok() && !IsUnreadable(beyond.status())) co_return beyond.status();
     if (!best) co_return false;
     reader->ResumeAt(best_at, best->previous_seal);
     assembler_.emplace(from_, best->first_position, /*headless=*/false);
@@ -305,7 +305,7 @@ class LogSalvager {
 
   Task<Result<bool>> NextAgain(SegmentReader* reader, ParsedFrame* frame) {
     auto found = co_await reader->Next(frame);
-    if (found.ok() ? *found : !IsDamage(found.status())) co_return std::move(found);
+    if (found.ok() ? *found : !IsUnreadable(found.status())) co_return std::move(found);
     (void)co_await reader->Reload();
     co_return co_await reader->Next(frame);
   }
@@ -327,14 +327,14 @@ class LogSalvager {
         reached_ = std::max({reached_, LogPosition(ends), durable_});
       };
       Result<FramesBeyond> seen = co_await reader.ScanBeyond(std::move(visit));
-      if (!seen.ok() && !IsDamage(seen.status())) co_return seen.status();
+      if (!seen.ok() && !IsUnreadable(seen.status())) co_return seen.status();
     }
     co_return Status();
   }
 
   Task<Status> OpenTail() {
     auto tail = co_await LogTail::OpenForReading(files_, options_.directory, owner_, /*must_exist=*/false);
-    if (!tail.ok() && !IsDamage(tail.status())) co_return tail.status();
+    if (!tail.ok() && !IsUnreadable(tail.status())) co_return tail.status();
     if (!tail.ok()) co_return Status();
     tail_ = std::move(tail).value();
     out_.tail_incarnation = tail_->NewestIncarnation();
@@ -391,7 +391,7 @@ void NoteStranded(const LogRecovery& recovery, const LocalLogOptions& options, S
                            " records behind it are there: power was lost, or the tail is damaged (F80)");
 }
 
-// As recovery reads it. The first of the results says what recovery said.
+// As recovery reads it.
 Task<Result<LogRecovery>> ReadAsRecovery(FileSystem& files, const LocalLogOptions& options, LogPosition from,
                                          LogReplaySink sink) {
   PARTITA_CO_ASSIGN(std::unique_ptr<LocalLogStore> log, co_await LocalLogStore::Open(files, options));
@@ -410,7 +410,7 @@ Task<Result<SalvagedLog>> SalvageLog(FileSystem& files, LocalLogOptions options,
   // Whether it is sound, before anything is delivered.
   LogReplaySink check = [](const LogRecord&) { return Status(); };
   const Result<LogRecovery> sound = co_await ReadAsRecovery(files, options, from, std::move(check));
-  if (!sound.ok() && !IsDamage(sound.status())) co_return sound.status();
+  if (!sound.ok() && !IsUnreadable(sound.status())) co_return sound.status();
 
   LogSalvager looker(files, options, from, nullptr);
   PARTITA_CO_ASSIGN(SalvagedLog found, co_await looker.LookAt());
@@ -439,7 +439,7 @@ Task<Result<SalvagedLog>> SalvageLog(FileSystem& files, LocalLogOptions options,
     return taken;
   };
   const Result<LogRecovery> read = co_await ReadAsRecovery(files, options, from, std::move(note));
-  if (!read.ok() && !IsDamage(read.status())) co_return read.status();
+  if (!read.ok() && !IsUnreadable(read.status())) co_return read.status();
   if (!read.ok()) {
     // Sound frames with a record that the sink cannot read.
     found.lost = true;

@@ -45,8 +45,8 @@ struct SalvagedLog {
 };
 
 // Reads the log `options` names, from `from` on (0: all it holds), and calls `sink` with each record of the
-// dense prefix; a sink that answers kCorruption ends the prefix in front of that record, another error of it
-// ends the call. `options.read_only` is taken for set and `options.incarnation` is not looked at.
+// dense prefix; a sink that answers kCorruption or kIoError ends the prefix in front of that record, another
+// error of it ends the call. `options.read_only` is taken for set and `options.incarnation` is not looked at.
 // A log that is absent is empty, and damage when it must exist.
 Task<Result<SalvagedLog>> SalvageLog(FileSystem& files, LocalLogOptions options, LogPosition from,
                                      LogReplaySink sink);

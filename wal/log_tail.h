@@ -20,7 +20,7 @@ namespace partita {
 // an evicted page would end the process by SIGBUS. Open reads the file by a call first, where that is an
 // error only; a page that is evicted later may still do it. The blocks are written once when the file is
 // made, so a full disk cannot; file systems that write a page elsewhere each time get it by calls
-// (io/written_mapping.h).
+// (engine/io/written_mapping.h).
 //
 // Append belongs to the holder of the tail token; ReadAll to recovery, before the first Append.
 class LogTail {
