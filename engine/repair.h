@@ -42,8 +42,7 @@ namespace partita {
 //   3. Manifests of the new layout. Their version ceilings are above everything seen, lost or not, above the
 //      wall clock, and above what a lease in the lost part may have allowed, so no ETag is given twice (F17).
 //   4. The catalog is swapped: the commit. Before it the store is the old one, byte for byte; after it the
-//   new
-//      one. The next opening removes the old layout's files, of which step 2 has kept the bytes.
+//      new one. The next opening removes the old layout's files, of which step 2 has kept the bytes.
 //
 // Killed anywhere, it can be run again. Nothing else may use the store meanwhile, but for other listings.
 

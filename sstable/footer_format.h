@@ -26,8 +26,8 @@ namespace partita {
 //      112     2  format             kTableFormat
 //      114     2  reserved           zero, checked on read
 //      116     4  magic              kTableMagic
-//      120     8  seal               XXH3-64 over bytes [0, 120), XOR Identity(store, object, offset,
-//      kFooter)
+//      120     8  seal               XXH3-64 over bytes [0, 120), XOR Identity(store, object,
+//                                    offset, kFooter)
 //
 // Why the identity: bytes that the disk put in the wrong place have a right content hash, only their
 // place is wrong (F41). The footer's offset is file_size - kFooterSize, so a truncated file fails too.

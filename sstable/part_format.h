@@ -18,8 +18,9 @@ namespace partita {
 // Each part is on disk as follows. All integers are little-endian.
 //
 //   offset  size  field
-//        0     8  seal          XXH3-64 over bytes [8, stored_size), XOR Identity(store, object, offset,
-//        kind) 8     4  stored_size   the whole part, this header included
+//        0     8  seal          XXH3-64 over bytes [8, stored_size), XOR Identity(store, object,
+//                               offset, kind)
+//        8     4  stored_size   the whole part, this header included
 //       12     4  content_size  bytes after decompression
 //       16     4  dictionary    0: none; others are refused as kUnsupported
 //       20     1  format        kPartFormat
