@@ -263,15 +263,14 @@ bool MergeJob::State::MayPass(RunCursor& run) {
 }
 
 Task<Status> MergeJob::State::PassBlock(RunCursor& run, const PassThroughBlock& block) {
-  // A copy: the block may be asked about after a wait.
+  // Stays as it is across the waits: the run does not move before SkipBlock.
   const BlockSummary& summary = run.table().CurrentBlock();
-  const uint64_t entries = summary.entry_count;
   if (outputs.MustTurn(summary.first_key)) PARTITA_CO_TRY(co_await outputs.Turn());
   key_out.assign(summary.last_key);
   any_out = true;
-  PARTITA_CO_TRY(Blaming(run, outputs.AddBlock(block, entries)));
+  PARTITA_CO_TRY(Blaming(run, outputs.AddBlock(block, summary.entry_count)));
   filter.Passed(key_out);
-  result.statistics.entries_in += entries;
+  result.statistics.entries_in += summary.entry_count;
   result.statistics.blocks_passed += 1;
   if (outputs.NeedsDrain()) PARTITA_CO_TRY(co_await outputs.Drain());
   co_return Status();
