@@ -416,14 +416,14 @@ class Shard {
   LevelShape ShapeOfRange(const RangeView& range, const ForeignBytes* foreign = nullptr);
   JobContext MakeJobContext(const ReadView& view, ObjectStore& objects, BackgroundWork work);
   void NoteBackgroundError(const Status& status);
+  // The same, of an attempt that whoever waits for its end must hear of.
+  void NoteFailedAttempt(const Status& status);
   // Has the manifest say in the background that the log goes on in another segment, if it does.
   void RecordLogSegment();
   // What a write is told that finds no memory because flushes find no space (F54).
   Status OutOfSpace();
   // The same when they are slow, or fail for another reason (F58).
   Status FlushesBehind();
-  // The same, of an attempt that whoever waits for its end must hear of.
-  void NoteFailedAttempt(const Status& status);
   // How the last attempt ended, for statistics: of the oldest memtable, up to `last`; of the manifest.
   void NoteFlush(const Status& status, LogPosition last);
   void NoteSave(const Status& status);
