@@ -88,7 +88,7 @@ struct ResumeRunnable : Runnable {
   static constinit inline thread_local std::source_location last_suspended_;
 };
 
-// `co_await Yield();` lets other work of this executor run; nothing in blocking mode.
+// `co_await Yield();` lets other work of this executor run, due or not: for tests. Nothing in blocking mode.
 class Yield {
  public:
   explicit Yield(std::source_location at = std::source_location::current()) : at_(at) {}
@@ -105,22 +105,13 @@ class Yield {
 };
 
 // `co_await YieldIfDue();` for long loops (slices of at most 200 us).
-class YieldIfDue {
+class YieldIfDue : public Yield {
  public:
-  explicit YieldIfDue(std::source_location at = std::source_location::current()) : at_(at) {}
+  explicit YieldIfDue(std::source_location at = std::source_location::current()) : Yield(at) {}
   bool await_ready() noexcept {
     Executor* executor = Executor::Current();
     return executor == nullptr || !executor->ShouldYield();
   }
-  void await_suspend(std::coroutine_handle<> handle) {
-    resume_.Suspend(handle, at_);
-    Executor::Current()->Post(&resume_);
-  }
-  void await_resume() noexcept {}
-
- private:
-  std::source_location at_;
-  ResumeRunnable resume_;
 };
 
 // `co_await SleepFor(ns);` virtual time in the simulator, a sleeping thread in blocking mode.
