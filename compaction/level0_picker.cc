@@ -361,7 +361,7 @@ std::optional<CompactionPlan> Level0::PlanAmong(const std::vector<size_t>& run, 
 // The newest run of small files that is worth merging into one.
 std::optional<CompactionPlan> Level0::AmongItself(uint64_t file_bytes_max) const {
   const std::vector<size_t> run = SmallRun(file_bytes_max, UINT64_MAX);
-  return run.size() < kSmallFilesMin ? std::nullopt : PlanAmong(run, PickReason::kLevel0Small);
+  return run.size() < kSmallFilesMin ? std::nullopt : PlanAmong(run, PickReason::kLevel0Among);
 }
 
 // Together they are not cut, also where they lie side by side (OutputCutter).

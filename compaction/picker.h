@@ -12,12 +12,13 @@ namespace partita {
 // Why a compaction was picked.
 enum class PickReason : uint8_t {
   kLevel0Depth,   // Level 0 is too deep or too large: merged into the base level.
-  kLevel0Small,   // Many small files on level 0: merged among themselves.
+  kLevel0Among,   // Level 0 is too deep, and going down would rewrite too much: its small files among
+                  // themselves.
   kLevelSize,     // A level is larger than its target.
   kTombstones,    // Tombstones that can be dropped fill much of a file.
   kForeignBytes,  // A slice keeps more bytes on disk than it uses.
   kLevel0Seeks,   // Scans have read as much of level 0, for its depth alone, as merging it takes.
-  kSmallFiles,    // Many small files on level 0, or side by side on the last one.
+  kSmallFiles,    // Many small files, on level 0 or side by side on the last one: for their number alone.
 };
 
 struct PlanInput {

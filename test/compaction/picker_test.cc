@@ -143,7 +143,7 @@ TEST(PickerTest, MergesSmallFilesAmongThemselvesRatherThanRewritingMuchForLittle
     shape.levels[6].push_back(ShapedFile(static_cast<uint64_t>(c), {c}, {c}, 64 * kMiB));
   std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
   ASSERT_TRUE(plan.has_value());
-  EXPECT_EQ(plan->reason, PickReason::kLevel0Small);
+  EXPECT_EQ(plan->reason, PickReason::kLevel0Among);
   EXPECT_EQ(plan->output_level, 0u);
   EXPECT_THAT(Ids(*plan), ElementsAre(18, 17, 16, 15, 14, 13, 12, 11));
 }
@@ -261,7 +261,7 @@ TEST(PickerTest, MergesTinyFilesAmongThemselvesUntilTheyWeighAsMuchAsTheirBase) 
   shape.levels[6] = {ShapedFile(1, "a", "z", 9 * kMiB)};
   std::optional<CompactionPlan> plan = PickCompaction(shape, PickerOptions{});
   ASSERT_TRUE(plan.has_value());
-  EXPECT_EQ(plan->reason, PickReason::kLevel0Small);
+  EXPECT_EQ(plan->reason, PickReason::kLevel0Among);
   EXPECT_EQ(plan->output_level, 0u);
   shape.levels[6] = {ShapedFile(1, "a", "z", 8 * kMiB)};
   plan = PickCompaction(shape, PickerOptions{});

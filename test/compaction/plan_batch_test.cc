@@ -185,7 +185,7 @@ TEST_F(PlanBatchTest, OnlyPlansOfOneKindAreDoneTogether) {
   EXPECT_EQ(BatchAround(due, 0, UINT64_MAX, UINT64_MAX).size(), kTables - 4);
   EXPECT_EQ(BatchAround(due, 6, UINT64_MAX, UINT64_MAX).size(), 1u);
   // Among itself, level 0 is ordered by the newest file that was merged: one file for all.
-  due = AllDue(PickReason::kLevel0Small);
+  due = AllDue(PickReason::kLevel0Among);
   for (RangePlan& part : due) part.plan.output_level = 0;
   due[6].plan.inputs.erase(due[6].plan.inputs.begin());
   EXPECT_EQ(BatchAround(due, 0, UINT64_MAX, UINT64_MAX).size(), kTables - 1);
@@ -206,7 +206,7 @@ TEST_F(PlanBatchTest, OfEachKeyTheNewestIsFoundWhateverIsMergedTogether) {
     const std::vector<FileRef>& files = levels.level(0);
     const size_t begin = random() % 3, count = 2 + random() % 3;
     if (begin + count > files.size()) return std::optional<CompactionPlan>();
-    CompactionPlan plan{.reason = PickReason::kLevel0Small, .span = SpanOf(files[begin])};
+    CompactionPlan plan{.reason = PickReason::kLevel0Among, .span = SpanOf(files[begin])};
     for (size_t i = begin; i < begin + count; ++i) {
       plan.inputs.push_back({0, files[i].info->id, files[i].lower});
       plan.span.Extend(SpanOf(files[i]));
