@@ -25,7 +25,7 @@ Task<Result<JobResult>> FlushJob::Run() {
   if (spec_.fills_cache) warm_->TakeSpare();
   outputs_ = std::make_unique<TableOutputs>(context_, CodecForLevel(kLevels - 1), std::move(cutter),
                                             &result.statistics, spec_.lies_on_nothing ? 1 : kFlushShrinkMin,
-                                            warm_.get(), std::move(spec_.marks));
+                                            *warm_, std::move(spec_.marks));
   Status written = co_await WriteAll(&result.statistics);
   if (written.ok()) written = co_await outputs_->Finish();
   if (!written.ok()) {

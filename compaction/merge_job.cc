@@ -95,7 +95,7 @@ struct MergeJob::State {
                [this](const Entry& entry) { return Droppable(entry); }),
         outputs(context, output_codec,
                 OutputCutter(spec.cut_points, FilesBelow(*spec.levels, spec.plan), context.target_file_bytes),
-                &result.statistics, /*shrink_min=*/0, &warm, BoundsOf(spec.bounds)) {
+                &result.statistics, /*shrink_min=*/0, warm, BoundsOf(spec.bounds)) {
     context.counts_as = OutputsCountAs(spec.plan, inputs);
   }
 

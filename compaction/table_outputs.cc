@@ -19,7 +19,7 @@ constexpr uint64_t kShareCutForEntries = 8;
 }  // namespace
 
 TableOutputs::TableOutputs(JobContext& context, Codec codec, OutputCutter cutter, JobStatistics* statistics,
-                           uint32_t shrink_min, WarmEntries* warm, std::vector<std::string> marks)
+                           uint32_t shrink_min, WarmEntries& warm, std::vector<std::string> marks)
     : context_(context),
       codec_(codec),
       shrink_min_(shrink_min),
@@ -101,8 +101,7 @@ Task<Status> TableOutputs::Drain() { co_return co_await writer_->Drain(); }
 
 Task<Status> TableOutputs::EndTable() {
   PARTITA_CO_TRY(co_await SettleEnded());
-  ended_ = std::make_shared<EndedTable>(context_, std::move(writer_),
-                                        warm_ == nullptr ? nullptr : warm_->EndOutput());
+  ended_ = std::make_shared<EndedTable>(context_, std::move(writer_), warm_.EndOutput());
   co_return Status();
 }
 

@@ -26,7 +26,7 @@ class TableOutputs {
   // All arguments outlive it. `shrink_min`: see TableWriterOptions. `warm` is told of each entry by the job.
   // `marks`: keys that the tables shall know the sizes between (TableReader::SetMarks); sorted.
   TableOutputs(JobContext& context, Codec codec, OutputCutter cutter, JobStatistics* statistics,
-               uint32_t shrink_min = 0, WarmEntries* warm = nullptr, std::vector<std::string> marks = {});
+               uint32_t shrink_min, WarmEntries& warm, std::vector<std::string> marks);
   ~TableOutputs();
 
   // True when the file at hand ends before `key`, or none is open: Turn() must be awaited.
@@ -84,7 +84,7 @@ class TableOutputs {
   uint32_t shrink_min_;
   OutputCutter cutter_;
   JobStatistics* statistics_;
-  WarmEntries* warm_;
+  WarmEntries& warm_;
   std::unique_ptr<TableWriter> writer_;
   std::shared_ptr<EndedTable> ended_;  // The file before, on its way.
   std::vector<std::shared_ptr<EndedTable>> settled_;

@@ -1,6 +1,7 @@
 #include "engine/load_sampler.h"
 
 #include <bit>
+#include <cstring>
 
 #include "engine/base/checksum.h"
 #include "engine/base/executor.h"

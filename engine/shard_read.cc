@@ -93,7 +93,7 @@ uint64_t Shard::EntriesWithin(std::string_view lower, std::string_view upper) {
   const RangeView* range = view->FindRange(lower);
   if (range == nullptr) return 0;
   double entries = 0;
-  for (size_t level = 0; level < LevelSet::kLevels; ++level) {
+  for (size_t level = 0; level < kLevels; ++level) {
     for (const FileRef& file : range->levels->level(level)) {
       if (!KeyRangesOverlap(file.first(), file.end(), lower, upper)) continue;
       uint64_t bytes = 0;

@@ -1,5 +1,6 @@
 #include "memtable/node.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <thread>

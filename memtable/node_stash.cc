@@ -1,6 +1,5 @@
 #include "memtable/node_stash.h"
 
-#include <algorithm>
 #include <new>
 
 #include "engine/base/assert.h"

@@ -1,7 +1,6 @@
 #include "sstable/cache_partition.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/base/assert.h"
 

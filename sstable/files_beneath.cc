@@ -22,7 +22,7 @@ FilesBeneath::FilesBeneath(const LevelSet& set, size_t level, const FileRef* sel
                            const BlockPredicate& predicate)
     : set_(set), level_(level), self_(self), predicate_(predicate) {
   if (self_ != nullptr && set_.level(0).size() > 1) nothing_ = false;
-  for (size_t deeper = level_ + 1; deeper < LevelSet::kLevels; ++deeper) {
+  for (size_t deeper = level_ + 1; deeper < kLevels; ++deeper) {
     if (!set_.level(deeper).empty()) nothing_ = false;
   }
 }
@@ -38,7 +38,7 @@ bool FilesBeneath::MayMatch(std::string_view first, std::string_view last, Versi
       if (FileMayMatch(*asked.file, first, last, &asked)) return true;
     }
   }
-  for (size_t deeper = level_ + 1; deeper < LevelSet::kLevels; ++deeper) {
+  for (size_t deeper = level_ + 1; deeper < kLevels; ++deeper) {
     if (LevelMayMatch(deeper, first, last)) return true;
   }
   return false;

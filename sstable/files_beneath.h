@@ -60,7 +60,7 @@ class FilesBeneath {
   bool nothing_ = true;
   size_t cost_ = 0;
   size_t cost_end_ = 0;                              // Of the question at hand.
-  std::array<Asked, LevelSet::kLevels> asked_;       // Last of each deeper level.
+  std::array<Asked, kLevels> asked_;                 // Last of each deeper level.
   std::optional<std::vector<Asked>> older_at_zero_;  // Files of level 0; nothing: not looked for yet.
 };
 

@@ -110,8 +110,6 @@ struct SoughtTogether {
 // than what any deeper level holds.
 class LevelSet {
  public:
-  static constexpr size_t kLevels = partita::kLevels;
-
   LevelSet() { levels_.fill(NoFiles()); }
 
   // The one without files, that all ranges without any have in common: also what an edit or Join without any

@@ -46,7 +46,6 @@ struct Zone {
   uint64_t least = 0;
   uint64_t greatest = 0;
 
-  bool single_type() const { return types != 0 && (types & (types - 1)) == 0; }
   friend bool operator==(const Zone&, const Zone&) = default;
 };
 

@@ -120,8 +120,6 @@ class LocalLogStore final : public LogStore {
   bool has_surplus() const override;
   Task<Status> RemoveSurplus() override;
 
-  // The error that poisoned the current segment, or ok. Flush token.
-  const Status& poison() const { return poison_; }
   LocalLogStats stats() const;
 
  private:

@@ -17,8 +17,8 @@ constexpr std::string_view kSuffix = ".log";
 
 std::string FilePath(const std::string& directory, uint64_t number) {
   char name[32];
-  std::snprintf(name, sizeof name, "/%06llu.log", static_cast<unsigned long long>(number));
-  return directory + name;
+  std::snprintf(name, sizeof name, "/%06llu", static_cast<unsigned long long>(number));
+  return (directory + name).append(kSuffix);
 }
 
 }  // namespace

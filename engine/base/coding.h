@@ -31,8 +31,7 @@ inline void AppendLe16(std::string* out, uint16_t v) { out->append(reinterpret_c
 inline void AppendLe32(std::string* out, uint32_t v) { out->append(reinterpret_cast<const char*>(&v), 4); }
 inline void AppendLe64(std::string* out, uint64_t v) { out->append(reinterpret_cast<const char*>(&v), 8); }
 
-// LEB128; at most kVarint64SizeMax bytes.
-inline constexpr size_t kVarint64SizeMax = 10;
+// LEB128; at most 10 bytes.
 void AppendVarint(std::string* out, uint64_t value);
 // Length as varint, then the bytes.
 void AppendBytes(std::string* out, std::string_view bytes);

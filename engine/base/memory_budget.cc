@@ -60,9 +60,8 @@ Result<MemoryPlan> DeriveMemoryPlan(size_t budget_bytes, size_t shards, size_t h
   plan.compaction_bytes = std::min(budget_bytes / 8, shards * kCompactionBytesAShardMax);
   plan.log_buffer_bytes = std::clamp(budget_bytes / 32 / shards, kLogBufferMin, kLogBufferMax);
   plan.request_bytes = std::min(budget_bytes / 16, kRequestBytesMax);
-  plan.host_bytes = host_bytes;
   const size_t given = plan.memtable_bytes + plan.compaction_bytes + plan.log_buffer_bytes * shards +
-                       plan.request_bytes + plan.host_bytes;
+                       plan.request_bytes + host_bytes;
   PARTITA_ASSERT(given < budget_bytes);
   plan.cache_bytes = budget_bytes - given;
   plan.fixed_bytes = kFixedBytes + kFixedBytesAShard * shards;

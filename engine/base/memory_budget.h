@@ -33,9 +33,8 @@ struct MemoryPlan {
   size_t memtable_freeze_bytes = 0;
   size_t cache_bytes = 0;       // Block cache of the store, without what is lent to it.
   size_t compaction_bytes = 0;  // All jobs together.
-  size_t log_buffer_bytes = 0;  // Of one shard.
+  size_t log_buffer_bytes = 0;  // Of one shard; set aside, not enforced.
   size_t request_bytes = 0;     // Of the store.
-  size_t host_bytes = 0;        // Not the store's to use.
   size_t fixed_bytes = 0;       // On top of the budget.
 
   bool operator==(const MemoryPlan&) const = default;

@@ -1,6 +1,5 @@
 #include "engine/base/property_value.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "engine/base/coding.h"

@@ -67,7 +67,6 @@ TEST(MemoryBudgetTest, WhatTheHostTakesComesFromTheCacheAlone) {
   ASSERT_TRUE(whole.ok() && shared.ok());
   MemoryPlan expected = *whole;
   expected.cache_bytes -= 32 * kMiB;
-  expected.host_bytes = 32 * kMiB;
   EXPECT_EQ(*shared, expected);
   EXPECT_TRUE(DeriveMemoryPlan(64 * kMiB, 4, 16 * kMiB).ok());
   const Result<MemoryPlan> greedy = DeriveMemoryPlan(256 * kMiB, 2, 64 * kMiB + 1);

@@ -193,7 +193,9 @@ TEST_F(EndedTableTest, AnotherSoundTableInItsPlaceIsNotTaken) {
 TEST_F(EndedTableTest, AJobEndsOnlyWithAsManyEntriesInItsTablesAsItCounted) {
   JobContext context = world_.Context();
   JobStatistics statistics;
-  TableOutputs outputs(context, Codec::kStored, OutputCutter({}, {}, 16 << 10), &statistics);
+  WarmEntries warm(context.cache, context.cache_executor);
+  TableOutputs outputs(context, Codec::kStored, OutputCutter({}, {}, 16 << 10), &statistics, /*shrink_min=*/0,
+                       warm, /*marks=*/{});
   for (const ModelEntry& entry : Entries()) {
     ++statistics.entries_in;
     if (outputs.MustTurn(entry.key)) ASSERT_TRUE(RunBlocking(outputs.Turn()).ok());

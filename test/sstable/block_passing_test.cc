@@ -120,7 +120,7 @@ class BlockPassingTest : public testing::Test {
     if (planted == Planted::kNothing) {
       set_->AddIterators(direction, options, &sources);
     } else {
-      for (size_t level = 0; level < LevelSet::kLevels; ++level) {
+      for (size_t level = 0; level < kLevels; ++level) {
         for (const FileRef* file : set_->Overlapping(level, bounds.lower, bounds.upper)) {
           std::optional<FilesBeneath> nothing(std::in_place, empty_set_, level, nullptr, *scan_.predicate);
           sources.push_back(std::make_unique<LevelIterator>(std::vector<const FileRef*>{file}, direction,
@@ -455,7 +455,7 @@ class BlockPassingPropertyTest : public BlockPassingTest {
     set_ = std::make_shared<LevelSet>();
     entries_.clear();
     uint64_t version = 1;
-    for (size_t level = LevelSet::kLevels; level-- > 1;) {
+    for (size_t level = kLevels; level-- > 1;) {
       if (random() % 2 == 0) continue;
       FillLevel(random, level, version);
       version += 2 * kKeys;

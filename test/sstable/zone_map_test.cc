@@ -68,7 +68,6 @@ TEST(ZoneMapTest, ZonesHoldRangeTypesAndAbsenceOfEachBlock) {
             (Zone{.property = 2, .absent = true, .types = 0, .least = 0, .greatest = 0}));
   EXPECT_EQ(*FindZone(out, out.blocks[1], "Name"),
             (Zone{.property = 1, .absent = false, .types = 12, .least = 1, .greatest = 8}));
-  EXPECT_FALSE(FindZone(out, out.blocks[1], "Name")->single_type());
   EXPECT_EQ(*FindZone(out, out.blocks[1], "Late"),
             (Zone{.property = 0, .absent = true, .types = 16, .least = 8, .greatest = 8}));
   EXPECT_EQ(*FindZone(out, out.file, "Size"),

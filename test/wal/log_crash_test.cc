@@ -142,7 +142,7 @@ class CrashWorld {
       leaving_ = true;
       while (tail_running_) co_await Yield();
       leaving_ = false;
-      if (!dead() && (calm_ || Chance(0.15)) && log_->poison().ok()) {
+      if (!dead() && (calm_ || Chance(0.15))) {
         const auto rest = RecordsFrom(appended_ + 1, issued());
         Status sealed = co_await log_->Append(rest);
         closing_ = sealed.ok();
