@@ -35,8 +35,8 @@ namespace partita {
 // nothing else. Why offsets only: a size beside them could disagree with them. Why the insert order:
 // answers list properties as the insert gave them (spec, order of the answer).
 //
-// Ids stand for frequent names of a table (DESIGN 4); a record written before its name had an id
-// goes on holding the name inline, and both forms are found.
+// Ids stand for frequent names of a table (DESIGN 4), but none is given yet (PropertyNames); a record
+// written before its name had an id goes on holding the name inline, and both forms are found.
 //
 // Reader: the stored value's checksum tells rotted bytes (F40, F51); Check() tells bytes that never
 // were a record (F42, F77) -> kCorruption. Newer format -> kUnsupported.
@@ -58,6 +58,9 @@ constexpr size_t InlineNamePrefixSize(size_t name_size) { return name_size < 0x8
 
 // The frequent property names of one table, id <-> name. An id once given keeps its name for ever.
 // Implementations are safe to read from any thread.
+//
+// Nobody gives ids yet: outside tests `names` is null everywhere, and every name stands inline. The format
+// has them so that a later version may.
 class PropertyNames {
  public:
   virtual ~PropertyNames() = default;
