@@ -16,7 +16,7 @@ namespace partita {
 // at or below `visible` and each snapshot. Taken when a job begins: later readers ask at or above it.
 struct RetentionPolicy {
   Version visible;
-  std::vector<Version> snapshots;
+  std::vector<Version> snapshots;  // Nobody can register one yet: empty outside tests.
 };
 
 // What became of an entry. Everything but kKeep is a counted reason (F47).
