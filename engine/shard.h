@@ -50,7 +50,8 @@ class LoadSampler;
 struct BatchRoom;
 struct WriteBatch;
 
-// For tests that prove the tests: a defect planted in the engine must be caught by the crash oracle.
+// For tests that prove the tests: a defect planted in the engine must be caught by the crash oracle. Chosen
+// for one store, as a LogDefect is for one log.
 enum class EngineDefect : uint8_t {
   kNone,
   kSkipConditionRecheck,  // Decides on what was resolved, whatever came since.

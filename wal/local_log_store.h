@@ -12,7 +12,9 @@ class LogAppender;
 class LogTail;
 class SegmentPool;
 
-// For tests that prove the tests: a defect planted in the log must be caught by them.
+// For tests that prove the tests: a defect planted in the log must be caught by them. Each is chosen for one
+// log, in any build, as simulations do; a site (engine/base/site.h) is left out by the environment, for all
+// of one process of the preset `debug`.
 enum class LogDefect : uint8_t {
   kNone,
   kSkipFlush,        // Acknowledges as flushed what only the device's cache holds.
