@@ -33,8 +33,11 @@ constexpr uint64_t kTableFileBytes = 32u << 20;
 constexpr size_t kReadAheadShare = 2;
 constexpr size_t kScanAheadShare = 4;
 constexpr size_t kReadAheadBytesMax = size_t{64} << 20;
-// Of the memory for compactions, each of the two pools; the rest is for what they write.
-constexpr size_t kMergeReadsShare = 4;
+// Of the memory for compactions, each of the two pools: a shard has one merge at a time, of one class or the
+// other, so both together seldom take more than one may, and the rest is for what they write. Each of some
+// fifty files of level 0 wants two pieces of 256 KiB; where there is no memory for the one ahead, the merge
+// itself waits for its reads.
+constexpr size_t kMergeReadsShare = 2;
 
 // A log's files go by the memtables whose writes they hold, so that a flush lets go of as many as a log may
 // have to spare. Larger ones take the disk many times what a store of little memory has to keep, and recovery

@@ -18,10 +18,10 @@ Result<std::unique_ptr<Runtime>> OpenWorld(const WorldOptions& options) {
   real.create_directory = options.create_directory;
   real.shards = options.shards;
   real.backend = options.backend;
-  // Compactions run on idle-class helpers, or on ordinary ones when they are far behind: one a shard.
-  // As many more for flushes (of which two may be one shard's: FlushLanes) and installs, and for what goes on
-  // beside compactions (EndedTable), so that none of the former waits behind those.
-  real.idle_helpers = options.shards;
+  // Compactions run on idle-class helpers, or on ordinary ones when they are far behind: one a shard. As many
+  // more of either class for what goes on beside them (EndedTable), which the merge would else have to do
+  // itself, and of the ordinary for flushes (of which two may be one shard's: FlushLanes) and installs.
+  real.idle_helpers = std::min(2 * options.shards, kHelpersMax);
   real.ordinary_helpers = std::min(3 * options.shards, kHelpersMax);
   PARTITA_ASSIGN(std::unique_ptr<RealRuntime> runtime, RealRuntime::Open(real));
   return std::unique_ptr<Runtime>(std::move(runtime));
