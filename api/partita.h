@@ -241,10 +241,12 @@ class Table {
   void WriteAsync(Write write, WriteOptions options, WriteCallback done) const;
   void TransactAsync(std::vector<Write> writes, BatchOptions options, WriteCallback done) const;
 
-  // ---- Reads.
-  // kNotFound; kInvalidArgument: no key of an entity; kCorruption: the bytes that would answer are damaged;
-  // kUnknown: its last write is in doubt; kDeadlineExceeded: the disk did not answer; kBusy: the range keeps
-  // moving; kThrottled; kIoError; kClosed.
+  // ---- Reads. Those that miss memory wait for each other, in the order they came, where all together would
+  // read more than 1/32 of memory_bytes (at most 256 MiB) at once; one that alone is larger goes alone.
+  //
+  // Errors: kNotFound; kInvalidArgument: no key of an entity; kCorruption: the bytes that would answer are
+  // damaged; kUnknown: its last write is in doubt; kDeadlineExceeded: the disk did not answer; kBusy: the
+  // range keeps moving; kThrottled; kIoError; kClosed.
   Result<Entity> Get(std::string_view partition_key, std::string_view row_key) const;
 
   // The same into a buffer that is reused: a cached read allocates nothing once it is large enough.
@@ -253,7 +255,8 @@ class Table {
   Status GetRecord(std::string_view partition_key, std::string_view row_key, std::string* record,
                    uint64_t* timestamp_ticks) const;
 
-  // Many keys at once: reads that miss memory go to the disk together. Answers in the order asked.
+  // Many keys at once: reads that miss memory go to the disk together, as far as they may. Answers in the
+  // order asked.
   struct Key {
     std::string partition_key{}, row_key{};
   };
