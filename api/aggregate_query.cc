@@ -197,10 +197,11 @@ Status CheckWanted(const std::vector<AggregateOf>& wanted) {
 Result<AggregateAnswer> RunAggregate(const std::shared_ptr<const TableCore>& core, const QueryPlan& plan,
                                      const std::vector<AggregateOf>& wanted, const QueryOptions& options,
                                      const QueryProgress& progress) {
+  PARTITA_ASSIGN(const uint64_t limit_ns, TimeLimitOf(options));
   const AsyncTable table(core);
   Clock& clock = core->impl->runtime->clock();
   std::vector<Share> shares = SharesOf(plan, table.store().RangesOf(core->id), core->id, Aggregator(wanted));
-  AggregateCall call(clock, shares.size(), NanosOf(options.time_limit), options.cancelled, progress);
+  AggregateCall call(clock, shares.size(), limit_ns, options.cancelled, progress);
   PARTITA_TRY(core->impl->Run(RunShares(table, &call, &shares)));
   PARTITA_TRY(FirstFailure(shares));
   Aggregator total(wanted);

@@ -14,8 +14,11 @@
 
 namespace partita {
 
-uint64_t NanosOf(std::chrono::nanoseconds duration) {
-  return static_cast<uint64_t>(std::max<int64_t>(duration.count(), 0));
+Result<uint64_t> TimeLimitOf(const QueryOptions& options) {
+  const int64_t nanos = options.time_limit.count();
+  if (nanos >= 0) return static_cast<uint64_t>(nanos);
+  return Status::DeadlineExceeded("time_limit is " + std::to_string(nanos) +
+                                  " ns: it was used up before the query began");
 }
 
 namespace {
@@ -66,6 +69,7 @@ Status CheckPageLimit(uint32_t limit) {
 struct PreparedQuery {
   Query query;
   QueryPlan plan;
+  uint64_t limit_ns = 0;            // Of the whole; 0: none.
   std::vector<std::string> select;  // Sorted.
 };
 
@@ -78,9 +82,8 @@ Result<PreparedQuery> Prepare(const QueryOptions& options, TableId table) {
   query.direction = DirectionOf(options.order);
   query.limits.rows = static_cast<uint32_t>(std::min<uint64_t>(options.limit, options.top));
   query.limits.bytes = options.bytes_limit;
-  if (options.time_limit.count() > 0) {
-    query.limits.nanos = std::min(query.limits.nanos, NanosOf(options.time_limit));
-  }
+  PARTITA_ASSIGN(prepared.limit_ns, TimeLimitOf(options));
+  if (prepared.limit_ns > 0) query.limits.nanos = std::min(query.limits.nanos, prepared.limit_ns);
   if (!options.continuation.empty()) {
     PARTITA_ASSIGN(std::string key, KeyOfContinuation(options.continuation, options.order, table));
     query.from = PositionOf(std::string_view(key).substr(kTableIdSize));
@@ -196,7 +199,7 @@ Result<QueryCost> Table::ForEach(const QueryOptions& options,
   }
   PARTITA_ASSIGN(PreparedQuery prepared, Prepare(options, state_->id));
   Clock& clock = state_->impl->runtime->clock();
-  const uint64_t limit_ns = NanosOf(options.time_limit);
+  const uint64_t limit_ns = prepared.limit_ns;
   const uint64_t started = clock.MonotonicNanos();
   const uint64_t deadline = limit_ns == 0 ? UINT64_MAX : started + limit_ns;
   QueryCost cost;

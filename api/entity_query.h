@@ -1,5 +1,4 @@
 #pragma once
-#include <chrono>
 #include <cstdint>
 
 #include "api/database_impl.h"
@@ -19,7 +18,7 @@ Result<Filter> FilterOf(const QueryOptions& options);
 // The plan of a scan by bounds, whose continuation is applied already.
 QueryPlan PlanOf(const ScanBounds& bounds, TableId table);
 
-// 0 where the duration is none.
-uint64_t NanosOf(std::chrono::nanoseconds duration);
+// The time limit in nanoseconds; 0: there is none. kDeadlineExceeded: it is used up.
+Result<uint64_t> TimeLimitOf(const QueryOptions& options);
 
 }  // namespace partita

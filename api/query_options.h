@@ -63,8 +63,9 @@ struct QueryOptions {
   uint64_t bytes_limit = 4u << 20;  // Of stored entities in a page; at least one is always given.
   std::string continuation{};       // From the page before; empty: from the start.
 
-  // A page ends after so long, or after 5 s where this is zero or more, with what it has, and goes on by its
-  // continuation. ForEach and Aggregate as a whole answer kDeadlineExceeded then; zero: never.
+  // A page ends after so long, at the latest after 5 s, with what it has, and goes on by its continuation.
+  // ForEach and Aggregate as a whole answer kDeadlineExceeded then. Zero: there is no limit, but for the 5 s
+  // of a page. What is left of a time until a deadline may be negative: kDeadlineExceeded at once.
   std::chrono::nanoseconds time_limit{0};
 
   // Set to true by any thread to stop the call, which then answers kCancelled within milliseconds. May be

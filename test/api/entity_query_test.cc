@@ -278,6 +278,24 @@ TEST_F(EntityQueryTest, OutOfTimeAPageGoesOnAndTheRestSaysSo) {
   EXPECT_EQ(table.Aggregate({{}}, options).code(), Code::kDeadlineExceeded);
 }
 
+// As `deadline - now` is once the deadline has passed; an hour too many for the type, too.
+TEST_F(EntityQueryTest, ATimeLimitThatIsUsedUpIsNoLackOfOne) {
+  const Table table = Make();
+  Put(table, "p", 10);
+  for (const auto used_up : {std::chrono::nanoseconds(-1), std::chrono::nanoseconds::min()}) {
+    const QueryOptions options{.time_limit = used_up};
+    uint64_t seen = 0;
+    EXPECT_EQ(table.Query(options).code(), Code::kDeadlineExceeded);
+    EXPECT_EQ(table.ForEach(options, [&](Entity) { return ++seen > 0; }).code(), Code::kDeadlineExceeded);
+    EXPECT_EQ(table.Aggregate({{}}, options).code(), Code::kDeadlineExceeded);
+    Code told = Code::kOk;
+    table.QueryAsync(options, [&](const Result<Page>& page) { told = page.code(); });
+    EXPECT_EQ(told, Code::kDeadlineExceeded);
+    EXPECT_EQ(seen, 0u);
+  }
+  EXPECT_EQ(AllPages(table, {.time_limit = std::chrono::nanoseconds(0)}).size(), 10u);
+}
+
 TEST_F(EntityQueryTest, ABrokenFilterOrLimitIsToldWithPlaceAndRule) {
   const Table table = Make();
   const Status syntax = table.Query({.filter = "N eq 5 and and"}).status();
