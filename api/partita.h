@@ -65,6 +65,11 @@ class Store;
 class Runtime;
 
 // Everything that can be set; the rest is derived or measured ("partita doctor" shows it).
+//
+// What a process must have besides: a store keeps its files open, one for every 32 MiB of tables, and more
+// where rows are tiny (10 GB of rows of 50 bytes are some 1,000); with kUring also a ring for each thread
+// that reads, until that ends. So raise RLIMIT_NOFILE to its hard limit, as our command does: the usual 1,024
+// are used up at some 30 GB, which whatever else opens files, or accepts connections, meets first.
 struct Options {
   // The store's directory. Required. One process at a time.
   std::string directory{};
@@ -216,8 +221,9 @@ class Table {
   // kInvalidArgument, kAlreadyExists, kNotFound, kPreconditionFailed (as WriteAction says); kThrottled; kBusy
   // (4,096 writes wait for the shard; or, after 10 s, flushes have freed no memory, or the range is still on
   // its way to another shard: a write may block as long); kNoSpace (the disk is full: only deletes are
-  // taken); kIoError, kCorruption; kUnsupported (open for reading only); kClosed. kUnknown: in doubt. Before
-  // any of that a write waits where flushes or compactions are behind: for milliseconds, at most for 2 s.
+  // taken); kResourceExhausted (the log found no descriptor, and ends until there is one); kIoError,
+  // kCorruption; kUnsupported (open for reading only); kClosed. kUnknown: in doubt. Before any of that a
+  // write waits where flushes or compactions are behind: for milliseconds, at most for 2 s.
   WriteResult Insert(const Entity& entity, WriteOptions options = {}) const;
   WriteResult Replace(const Entity& entity, std::string_view if_match = {}, WriteOptions options = {}) const;
   WriteResult Merge(const Entity& entity, std::string_view if_match = {}, WriteOptions options = {}) const;

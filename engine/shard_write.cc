@@ -245,8 +245,10 @@ void Shard::Decide(WriteBatch* batch) {
   // Ok: it has ended meanwhile.
   if (Status reason = commit_log_->fenced() ? commit_log_->fence_reason() : Status(); !reason.ok()) {
     batch->verdict = WriteBatch::Verdict::kFenced;
-    // The disk being full has its own status (F54); anything else is an I/O error of this shard.
-    Code code = reason.code() == Code::kNoSpace ? Code::kNoSpace : Code::kIoError;
+    // The disk being full has its own status (F54), and so has a lack of descriptors, for which the disk can
+    // do nothing; anything else is an I/O error of this shard.
+    const bool lacks = reason.code() == Code::kNoSpace || reason.code() == Code::kResourceExhausted;
+    const Code code = lacks ? reason.code() : Code::kIoError;
     batch->refusal = Status(
         code, "shard " + std::to_string(id_.value) +
                   " takes no writes until its log can be written again, then by itself: " + reason.message());

@@ -116,7 +116,8 @@ bool Demo::RunStep(const std::string& name, const Step& step) {
     // Behind the preparations what is missing or refused is a wrong answer, too; but not what the machine
     // did.
     const Code code = told.code();
-    const bool by_machine = code == Code::kCancelled || code == Code::kIoError || code == Code::kNoSpace;
+    const bool by_machine = code == Code::kCancelled || code == Code::kIoError || code == Code::kNoSpace ||
+                            code == Code::kResourceExhausted;
     is_wrong_ = code == Code::kCorruption || (step_ > kPreparations && !by_machine);
     console_.out << head << " FAILED: " << told.status().ToString() << "\n";
     return false;

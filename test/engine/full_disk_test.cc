@@ -139,15 +139,21 @@ TEST(FullDiskStoreTest, ACompactionGoesOnByItselfOnceThereIsRoom) {
   EXPECT_TRUE(world.runtime.RunToEnd(world.store->Close()).ok());
 }
 
-// Deletes, as the reserve keeps puts from getting there.
-TEST(FullDiskStoreTest, ALogWithoutSpaceSaysSoAndGoesOnByItselfOnceThereIsSome) {
+class LogThatLacksTest : public testing::TestWithParam<Code> {};
+INSTANTIATE_TEST_SUITE_P(Codes, LogThatLacksTest,
+                         testing::Values(Code::kNoSpace, Code::kResourceExhausted, Code::kIoError),
+                         [](const auto& info) { return std::string(CodeName(info.param)); });
+
+// Space, descriptors, or a disk that works: who decides what to do goes by the code. Deletes, as the reserve
+// keeps puts from getting there.
+TEST_P(LogThatLacksTest, SaysWhatAndGoesOnByItselfOnceItHasIt) {
   CrowdedStore world(CrowdedStore::Loaded::kShuffled, /*room=*/64u << 20);
   world.runtime.AddFault(
-      {.operations = SimOps(SimOp::kOpen, SimOp::kWrite), .path_prefix = "log-", .code = Code::kNoSpace});
+      {.operations = SimOps(SimOp::kOpen, SimOp::kWrite), .path_prefix = "log-", .code = GetParam()});
   EXPECT_EQ(world.DeleteRow(1).code(), Code::kUnknown);
   const auto expect_refusal = [&world] {
     const Status refused = world.DeleteRow(2);
-    EXPECT_EQ(refused.code(), Code::kNoSpace);
+    EXPECT_EQ(refused.code(), GetParam());
     EXPECT_THAT(refused.message(), HasSubstr("takes no writes until its log can be written again"));
   };
   expect_refusal();
