@@ -29,16 +29,22 @@ std::atomic<size_t> slots_end{0};
 
 int Membarrier(int command) { return static_cast<int>(syscall(SYS_membarrier, command, 0, 0)); }
 
-bool UseMembarrier() {
+// Readers need no fence: every HeavyBarrier that may still begin or go on reaches them. Set once, by the
+// first of these, not before main: a store may be open by then.
+constinit std::atomic<bool> readers_are_reached{false};
+
+bool ReachesReaders() {
 #ifdef PARTITA_HAZARD_FENCES
   return false;
 #else
-  static const bool registered = Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+  static const bool registered = [] {
+    const bool can = Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+    readers_are_reached.store(can, std::memory_order_relaxed);
+    return can;
+  }();
   return registered;
 #endif
 }
-
-const bool use_membarrier = UseMembarrier();
 
 class ThreadSlot {
  public:
@@ -75,7 +81,7 @@ std::atomic<const void*>* HazardSlots::Slot() {
 }
 
 void HazardSlots::LightBarrier() {
-  if (use_membarrier) {
+  if (readers_are_reached.load(std::memory_order_relaxed)) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
   } else if (SiteIsOn("hazard.light.fence")) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -85,7 +91,7 @@ void HazardSlots::LightBarrier() {
 void HazardSlots::HeavyBarrier() {
   if (!SiteIsOn("hazard.heavy.fence")) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (use_membarrier) PARTITA_ASSERT(Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0);
+  if (ReachesReaders()) PARTITA_ASSERT(Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0);
 }
 
 bool HazardSlots::Holds(const void* object) {

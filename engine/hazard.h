@@ -11,8 +11,8 @@ namespace partita {
 // The reading side stores the pointer, passes a compiler barrier, and loads the published pointer
 // again. The reclaiming side pays: after unpublishing an object it calls HeavyBarrier(), which makes
 // every running thread pass a full fence (membarrier), and then looks whether any slot holds the
-// object. Where membarrier is missing, and under TSan, which cannot see it, readers use a full
-// fence instead.
+// object. Where membarrier is missing, until somebody reclaims, and under TSan, which cannot see it, readers
+// use a full fence instead.
 //
 // One slot a thread, process-wide; the slot is given back when the thread ends. When all slots are
 // taken (kSlots threads read at once) Slot() is null and the reader takes the slow road of its

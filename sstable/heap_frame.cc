@@ -43,23 +43,28 @@ struct KeptFrames {
     ended = true;
   }
 };
-thread_local KeptFrames kept_frames;
+
+KeptFrames& KeptByThread() {
+  static thread_local KeptFrames kept;
+  return kept;
+}
 
 }  // namespace
 
 uint8_t* TakeHeapFrame(size_t size) {
   const size_t capacity = Capacity(size);
-  for (Kept& kept : kept_frames.frames) {
+  for (Kept& kept : KeptByThread().frames) {
     if (kept.frame != nullptr && kept.capacity == capacity) return std::exchange(kept.frame, nullptr);
   }
   return static_cast<uint8_t*>(std::malloc(capacity));
 }
 
 void LeaveHeapFrame(uint8_t* frame, size_t size) {
-  if (IsKept(size) && !kept_frames.ended) {
+  KeptFrames& kept = KeptByThread();
+  if (IsKept(size) && !kept.ended) {
     // The newest is the first. Where both are there the older one goes: sizes that are not asked for any more
     // do not stay.
-    auto& [newest, older] = kept_frames.frames;
+    auto& [newest, older] = kept.frames;
     if (newest.frame != nullptr) std::swap(newest, older);
     std::swap(frame, newest.frame);
     newest.capacity = Capacity(size);

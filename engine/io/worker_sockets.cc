@@ -8,8 +8,8 @@ namespace partita {
 
 namespace {
 
-// Below it the memory lies in the string itself.
-const size_t kInPlace = std::string().capacity();
+// Up to this the memory lies in the string itself.
+size_t InPlace() { return std::string().capacity(); }
 
 }  // namespace
 
@@ -18,13 +18,13 @@ WorkerSockets::WorkerSockets(IoWorker& worker) : worker_(worker), deadlines_(wor
 }
 
 void WorkerSockets::Supply(std::string* empty) {
-  if (empty->capacity() > kInPlace || spares_.empty()) return;
+  if (empty->capacity() > InPlace() || spares_.empty()) return;
   empty->swap(spares_.back());
   spares_.pop_back();
 }
 
 void WorkerSockets::Recycle(std::string* buffer) {
-  if (buffer->capacity() <= kInPlace) {
+  if (buffer->capacity() <= InPlace()) {
     buffer->clear();
     return;
   }

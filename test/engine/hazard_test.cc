@@ -145,7 +145,7 @@ TEST(HazardSlotsTest, WhoReadsAtTheEndOfAThreadHasNoSlotOfAnother) {
 
 TEST(HazardSlotsTest, AReaderKeepsWhatItStillSeesInUse) { EXPECT_EQ(FreedInUseInManyTries(), 0u); }
 
-// Which barrier is used is decided when a process starts, so this one starts another.
+// Which barrier is used is decided once in a process, so this one starts another.
 TEST(HazardSlotsTest, AReaderKeepsWhatItStillSeesInUseWithoutMembarrier) {
   constexpr const char* kInChild = "PARTITA_TEST_WITHOUT_MEMBARRIER";
   constexpr int kForbiddenHere = 77, kPassedThere = 78;
