@@ -187,6 +187,10 @@ Status FirstFailure(const std::vector<Share>& shares) {
 
 Status CheckWanted(const std::vector<AggregateOf>& wanted) {
   for (const AggregateOf& one : wanted) {
+    if (one.kind > AggregateKind::kSum) {
+      return Status::InvalidArgument("a kind of aggregate is " + std::to_string(static_cast<int>(one.kind)) +
+                                     "; it must be kCount, kMin, kMax or kSum");
+    }
     if (one.kind != AggregateKind::kCount && one.property.empty()) {
       return Status::InvalidArgument("min, max and sum need the name of a property");
     }
@@ -225,6 +229,7 @@ Result<uint64_t> Table::Count(const ScanOptions& options) const {
   PARTITA_TRY(state_->impl->CheckUse());
   ScanOptions all = options;
   all.continuation.clear();
+  all.order = ScanOrder::kAscending;
   all.limit = 1;
   PARTITA_ASSIGN(const ScanBounds bounds, BoundsOf(all, state_->id, /*ordered_text=*/true));
   PARTITA_ASSIGN(const AggregateAnswer answer, RunAggregate(state_, PlanOf(bounds, state_->id), {}, {}, {}));

@@ -59,6 +59,10 @@ Status CheckOptions(const Options& options) {
     return Status::InvalidArgument(
         "durability must be kPower, kProcess or kMemory: it is what tables default to");
   }
+  if (options.io_backend > IoBackend::kThreads) {
+    return Status::InvalidArgument("io_backend is " + std::to_string(static_cast<int>(options.io_backend)) +
+                                   "; it must be kUring or kThreads");
+  }
   if (options.read_only && options.create_if_missing) {
     return Status::InvalidArgument("create_if_missing and read_only exclude each other");
   }

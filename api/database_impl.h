@@ -212,6 +212,8 @@ Status CheckDurability(Durability durability);
 // REQUIRES: both passed it.
 DurabilityLevel LevelOf(Durability asked, Durability table_default);
 
+// kInvalidArgument: no order, as a cast may give.
+Status CheckScanOrder(ScanOrder order);
 Direction DirectionOf(ScanOrder order);
 ScanOrder OrderOf(Direction direction);
 

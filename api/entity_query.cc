@@ -24,8 +24,12 @@ Result<uint64_t> TimeLimitOf(const QueryOptions& options) {
 namespace {
 
 // What the parser sees to in a text (filter.h).
-Status CheckConstants(const Filter& filter) {
+Status CheckParts(const Filter& filter) {
   for (const FilterNode& node : filter.nodes()) {
+    if (node.op > ComparisonOp::kLessOrEqual) {
+      return Status::InvalidArgument("where: the comparison of " + QuotedForMessage(node.name) + " is " +
+                                     std::to_string(static_cast<int>(node.op)) + ", which is none");
+    }
     const std::string* text = node.value.if_string();
     if (text != nullptr)
       PARTITA_TRY(CheckUtf8("where: the constant for " + QuotedForMessage(node.name), *text));
@@ -44,7 +48,7 @@ Result<Filter> FilterOf(const QueryOptions& options) {
         "are no functions, and properties are not compared with each other");
   }
   if (!filter.ok()) return filter.status().WithContext("filter");
-  PARTITA_TRY(CheckConstants(options.where));
+  PARTITA_TRY(CheckParts(options.where));
   return Filter::And(std::move(filter).value(), options.where);
 }
 
@@ -75,6 +79,7 @@ struct PreparedQuery {
 
 Result<PreparedQuery> Prepare(const QueryOptions& options, TableId table) {
   PARTITA_TRY(CheckPageLimit(options.limit));
+  PARTITA_TRY(CheckScanOrder(options.order));
   PreparedQuery prepared;
   Query& query = prepared.query;
   PARTITA_ASSIGN(query.filter, FilterOf(options));

@@ -16,9 +16,20 @@ Result<ScrubReport> Database::Scrub(const ScrubOptions& options) {
   return impl_->Run(impl_->store->Scrub(options));
 }
 
+namespace {
+
+Status CheckBackupOptions(const BackupOptions& options) {
+  if (options.sharing <= FileSharing::kNever) return Status();
+  return Status::InvalidArgument("sharing is " + std::to_string(static_cast<int>(options.sharing)) +
+                                 "; it must be kWherePossible or kNever");
+}
+
+}  // namespace
+
 Result<BackupReport> Database::Backup(const std::string& directory, const BackupOptions& options) {
   PARTITA_TRY(CheckMayWait());
   PARTITA_TRY(impl_->CheckUse());
+  PARTITA_TRY(CheckBackupOptions(options));
   return impl_->RunAtWorkersRank([&]() -> Result<BackupReport> {
     return BackUpStore(*impl_->runtime, *impl_->store, directory, options);
   });
@@ -27,6 +38,7 @@ Result<BackupReport> Database::Backup(const std::string& directory, const Backup
 Result<BackupReport> Database::Restore(const std::string& backup, const std::string& directory,
                                        const BackupOptions& options) {
   PARTITA_TRY(CheckMayWait());
+  PARTITA_TRY(CheckBackupOptions(options));
   return RestoreStore(backup, directory, options);
 }
 

@@ -37,6 +37,12 @@ Status CheckDurability(Durability durability) {
                                  "; it must be kTableDefault, kPower, kProcess or kMemory");
 }
 
+Status CheckScanOrder(ScanOrder order) {
+  if (order <= ScanOrder::kDescending) return Status();
+  return Status::InvalidArgument("order is " + std::to_string(static_cast<int>(order)) +
+                                 "; it must be kAscending or kDescending");
+}
+
 DurabilityLevel LevelOf(Durability asked, Durability table_default) {
   Durability durability = asked == Durability::kTableDefault ? table_default : asked;
   return static_cast<DurabilityLevel>(durability);
@@ -65,6 +71,7 @@ Status CheckScanOptions(const ScanOptions& options) {
   if (options.limit < 1 || options.limit > 100'000) {
     return Status::InvalidArgument("limit is " + std::to_string(options.limit) + "; it must be 1 to 100,000");
   }
+  PARTITA_TRY(CheckScanOrder(options.order));
   if ((options.row_lower || options.row_upper) && !options.partition) {
     return Status::InvalidArgument("row bounds need `partition`: rows are ordered within a partition only");
   }
