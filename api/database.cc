@@ -186,8 +186,10 @@ Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
   }
   if (!volatile_storage.empty() && !options.allow_volatile_storage) {
     return Status::Unsupported(
-        "opening '" + options.directory + "': what is flushed there would not survive a loss of power: " +
-        volatile_storage + "; allow_volatile_storage (--allow-volatile-storage) opens it nevertheless (F5)");
+               "opening '" + options.directory +
+               "': what is flushed there would not survive a loss of power: " + volatile_storage +
+               "; allow_volatile_storage (--allow-volatile-storage) opens it nevertheless (F5)")
+        .WithDetail(static_cast<uint16_t>(Unmet::kStableStorage));
   }
   Result<std::unique_ptr<Database>> database = OpenOn(*runtime, options);
   if (!database.ok())

@@ -212,7 +212,7 @@ struct RawPage {
 
 // A handle to an entity table; cheap to copy; valid until the database is destroyed. After the table
 // was deleted every call that looks into it answers kNotFound, also when a table of the same name was made
-// since.
+// since: MissingOf(status) (engine/base/status.h) is then kTable, not kOther as for an entity that is absent.
 class Table {
  public:
   const std::string& name() const;
@@ -375,7 +375,8 @@ class Database {
   // when there is no store and create_if_missing is false; kInvalidArgument names the option and
   // its bounds, or says that the directory holds something else. A process that ends may hold the store for
   // up to 5 s more, which Open waits. kUnsupported: a newer version wrote it, or this machine lacks something
-  // (IoBackend, allow_volatile_storage); kCorruption, kResourceExhausted, kNoSpace, kIoError.
+  // (UnmetOf(status) says which: IoBackend, allow_volatile_storage); kCorruption, kResourceExhausted,
+  // kNoSpace, kIoError.
   static Result<std::unique_ptr<Database>> Open(const Options& options);
 
   // Flushes everything accepted at kPower and kProcess, seals the logs and stops (F7). No call may

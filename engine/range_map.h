@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/base/status.h"
@@ -16,7 +17,9 @@ namespace partita {
 inline constexpr int kRoutesMax = 1000;
 
 // What is to say of a key that no range holds.
-inline Status NoSuchTable() { return Status::NotFound("the table does not exist (any more)"); }
+inline Status NoSuchTable(std::string why = "the table does not exist (any more)") {
+  return Status::NotFound(std::move(why)).WithDetail(static_cast<uint16_t>(Missing::kTable));
+}
 
 // Which shard owns which interval of user keys: sorted, immutable (DESIGN 8).
 struct RangeMap {

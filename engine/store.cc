@@ -44,7 +44,7 @@ Result<TableDescriptor> Store::FindTable(std::string_view account, std::string_v
 
 Status Store::WhyNoTable(std::string_view account, std::string_view name) const {
   const bool in_doubt = names_.With([&](const NameIndex& names) { return names.IsInDoubt(account, name); });
-  if (!in_doubt) return Status::NotFound("there is no table named '" + std::string(name) + "'");
+  if (!in_doubt) return NoSuchTable("there is no table named '" + std::string(name) + "'");
   return Status::Unknown("whether there is a table named '" + std::string(name) +
                          "' is in doubt until the catalog can be read again, then by itself (F26)");
 }

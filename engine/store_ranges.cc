@@ -69,7 +69,7 @@ Task<Status> Store::SplitRange(std::string at, bool by_load) {
   PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
   Catalog& next = change->next;
   const RangeDescriptor* range = next.FindRange(at);
-  if (range == nullptr) co_return Status::NotFound("there is no table with this key");
+  if (range == nullptr) co_return NoSuchTable("there is no table with this key");
   const Result<UserKeyParts> parts = DecodeUserKey(at);
   if (!parts.ok() || !parts->row_key.empty()) {
     co_return Status::InvalidArgument("a range can only be split where a partition begins");
@@ -104,7 +104,7 @@ Task<Status> Store::MergeRanges(std::string at) {
   PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
   Catalog& next = change->next;
   const RangeDescriptor* right = next.FindRange(at);
-  if (right == nullptr) co_return Status::NotFound("there is no table with this key");
+  if (right == nullptr) co_return NoSuchTable("there is no table with this key");
   if (right->lower != at) co_return Status::InvalidArgument("no range begins at this key");
   if (right == next.ranges.data() || (right - 1)->upper != at ||
       (right - 1)->lower.substr(0, kTableIdSize) != at.substr(0, kTableIdSize)) {
@@ -143,7 +143,7 @@ Task<Result<Store::MoveReport>> Store::MoveRange(std::string user_key, ShardId t
   PARTITA_CO_ASSIGN(AsyncMutex::Guard alone, co_await BeginMove());
   const Catalog catalog = CatalogCopy();
   const RangeDescriptor* range = catalog.FindRange(user_key);
-  if (range == nullptr) co_return Status::NotFound("there is no table with this key");
+  if (range == nullptr) co_return NoSuchTable("there is no table with this key");
   const MoveReport report{.from = range->owner, .to = to};
   if (range->owner == to) co_return report;
   for (ShardId id : {range->owner, to}) PARTITA_CO_TRY(shard_damages_[id.value]);

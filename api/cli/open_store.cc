@@ -23,8 +23,7 @@ Status WithAdvice(const Status& status, const StoreFlags& flags, bool would_crea
                             "'; check --data, or make a store with 'partita create-table' or "
                             "'import --create'");
   }
-  const bool of_the_disk = status.message().find("(F5)") != std::string::npos;
-  if (status.code() == Code::kUnsupported && !of_the_disk && flags.io_backend == IoBackend::kUring) {
+  if (UnmetOf(status) == Unmet::kIoUring) {
     return Status::Unsupported(status.message() +
                                "; --io threads works without io_uring, 'partita doctor' tells more");
   }

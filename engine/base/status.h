@@ -65,8 +65,9 @@ class [[nodiscard]] Status {
   // The wait that would suffice, in microseconds; 0 unless kThrottled.
   uint64_t retry_after_us() const { return retry_after_us_; }
 
-  // A finer reason within the code, for a face that must tell reasons apart; 0 = none. Who sets it
-  // owns the enum behind it (api/names.h: Violation, with kInvalidArgument).
+  // A finer reason within the code, for a face that must tell reasons apart; 0 = none. Who sets it owns the
+  // enum behind it: of kInvalidArgument Violation (api/names.h, ViolationOf), of kThrottled ThrottledBy
+  // (throughput_targets.h), of kNotFound and kUnsupported those below.
   uint16_t detail() const { return detail_; }
   Status WithDetail(uint16_t detail) && {
     detail_ = detail;
@@ -85,5 +86,24 @@ class [[nodiscard]] Status {
   uint64_t retry_after_us_ = 0;
   std::string message_;
 };
+
+// What is not there, of a kNotFound.
+enum class Missing : uint16_t {
+  kOther = 0,  // A row; a file, a directory.
+  kTable = 1,  // The table: a handle to it is of no use any more, also where there is a new one of that name.
+};
+inline Missing MissingOf(const Status& status) {
+  return status.code() == Code::kNotFound ? static_cast<Missing>(status.detail()) : Missing::kOther;
+}
+
+// What a store is not opened for want of, of a kUnsupported.
+enum class Unmet : uint16_t {
+  kOther = 0,          // A version that reads this format, above all.
+  kIoUring = 1,        // IoBackend::kThreads does without.
+  kStableStorage = 2,  // Options::allow_volatile_storage does without.
+};
+inline Unmet UnmetOf(const Status& status) {
+  return status.code() == Code::kUnsupported ? static_cast<Unmet>(status.detail()) : Unmet::kOther;
+}
 
 }  // namespace partita

@@ -52,7 +52,7 @@ Status UringRefused(int error) {
   message.append(
       ". Allow io_uring, or choose the thread backend (--io threads; in code "
       "IoBackend::kThreads), which keeps every promise at some cost in speed");
-  return Status::Unsupported(std::move(message));
+  return Status::Unsupported(std::move(message)).WithDetail(static_cast<uint16_t>(Unmet::kIoUring));
 }
 
 Status Uring::Open(const Options& options) {

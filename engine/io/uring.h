@@ -50,7 +50,7 @@ class Uring {
   pid_t process_ = 0;  // That opened it.
 };
 
-// Why io_uring cannot be used here, in words.
+// Why io_uring cannot be used here, in words; Unmet::kIoUring, but where only descriptors are used up.
 Status UringRefused(int error);
 
 }  // namespace partita

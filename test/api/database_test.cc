@@ -191,6 +191,37 @@ TEST_P(DatabaseTest, AnotherNumberOfShardsServesEveryKey) {
   }
 }
 
+// Who keeps a handle would take every row of a table that was made anew for an absent one.
+TEST_P(DatabaseTest, AHandleToADroppedTableSaysSoWhateverIsAsked) {
+  const Table old = MakeTable("Orders");
+  const RawTable old_raw = *database_->CreateRawTable("Raw");
+  for (const char* name : {"Orders", "Raw"}) ASSERT_TRUE(database_->DeleteTable(name).ok());
+  const Table made = MakeTable("Orders");
+  const RawTable made_raw = *database_->CreateRawTable("Raw");
+  ASSERT_TRUE(made.Insert(Thing("p", "r", 1)).ok());
+  ASSERT_TRUE(made_raw.Put("p", "r", "v").ok());
+
+  const auto expect = [](const Table& table, const RawTable& raw, Missing missing) {
+    const Entity thing = Thing("p", "none", 1);
+    const std::vector<Table::Key> keys = {{"p", "none"}};
+    std::string value;
+    for (const Status& status :
+         {table.Get("p", "none").status(), table.GetMany(keys)[0].status(), table.Replace(thing).status,
+          table.Merge(thing).status, table.Delete("p", "none").status, raw.Get("p", "none", &value),
+          raw.GetMany(keys)[0].status()}) {
+      EXPECT_EQ(status.code(), Code::kNotFound);
+      EXPECT_EQ(MissingOf(status), missing) << status.ToString();
+    }
+  };
+  expect(made, made_raw, Missing::kOther);
+  expect(old, old_raw, Missing::kTable);
+  EXPECT_EQ(MissingOf(old.Get("p", "r").status()), Missing::kTable);
+  EXPECT_EQ(MissingOf(old.Query({}).status()), Missing::kTable);
+  EXPECT_EQ(MissingOf(old.Aggregate({{}}).status()), Missing::kTable);
+  EXPECT_EQ(MissingOf(old_raw.Scan({}).status()), Missing::kTable);
+  EXPECT_EQ(MissingOf(old_raw.Put("p", "r", "v").status), Missing::kTable);
+}
+
 TEST_P(DatabaseTest, ADroppedTableIsGoneAndItsNameIsFree) {
   Table table = MakeTable("Gone");
   ASSERT_TRUE(table.Insert(Thing("p", "r", 1)).ok());
@@ -199,6 +230,8 @@ TEST_P(DatabaseTest, ADroppedTableIsGoneAndItsNameIsFree) {
   EXPECT_EQ(database_->DeleteTable("gone").code(), Code::kNotFound);
   EXPECT_EQ(table.Get("p", "r").code(), Code::kNotFound);
   EXPECT_EQ(table.Insert(Thing("p", "r", 1)).status.code(), Code::kNotFound);
+  EXPECT_EQ(MissingOf(database_->OpenTable("gone").status()), Missing::kTable);
+  EXPECT_EQ(MissingOf(database_->DeleteTable("gone")), Missing::kTable);
   Table fresh = MakeTable("GONE");
   EXPECT_EQ(*fresh.Count({}), 0u);
   Reopen();

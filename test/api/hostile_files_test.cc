@@ -282,6 +282,7 @@ TEST_F(HostileFilesTest, ANewerFormatIsRefusedBeforeAnythingIsWritten) {
       Listing before = ListAll(store_->options().directory);
       Status opened = store_->OpenStatus();
       EXPECT_EQ(opened.code(), Code::kUnsupported) << opened.ToString();
+      EXPECT_EQ(UnmetOf(opened), Unmet::kOther);
       EXPECT_THAT(opened.message(),
                   AllOf(HasSubstr("meta/" + key), HasSubstr("format 9"), HasSubstr("newer")));
       EXPECT_TRUE(ListAll(store_->options().directory) == before) << key;

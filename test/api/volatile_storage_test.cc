@@ -28,7 +28,7 @@ TEST(VolatileStorageTest, AStoreInMemoryIsOpenedOnlyWhenThatIsAskedFor) {
   options.io_backend = IoBackend::kThreads;
 
   Result<std::unique_ptr<Database>> refused = Database::Open(options);
-  EXPECT_EQ(refused.code(), Code::kUnsupported);
+  EXPECT_EQ(UnmetOf(refused.status()), Unmet::kStableStorage);
   EXPECT_THAT(refused.status().message(),
               AllOf(HasSubstr("tmpfs"), HasSubstr("allow_volatile_storage"), HasSubstr("(F5)")));
   EXPECT_TRUE(std::filesystem::is_empty(options.directory));  // Nothing was made.
