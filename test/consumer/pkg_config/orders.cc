@@ -1,6 +1,6 @@
 // The smallest embedding: open, write, read, scan, reopen. Built with nothing but
 //
-//   g++ orders.cc -o orders $(pkg-config --cflags --libs partita)
+//   g++ -std=c++20 orders.cc -o orders $(pkg-config --cflags --libs partita)
 #include <partita/partita.h>
 
 #include <cstdio>
