@@ -379,8 +379,15 @@ class Database {
   // kNoSpace, kIoError.
   static Result<std::unique_ptr<Database>> Open(const Options& options);
 
-  // Flushes everything accepted at kPower and kProcess, seals the logs and stops (F7). No call may
-  // run or start meanwhile. The destructor closes too, and drops the status; neither is for a callback.
+  // Flushes everything accepted at kPower and kProcess, seals the logs and stops (F7). Waits for asynchronous
+  // calls that are under way, until each `done` has returned and its captures are destroyed, which is on a
+  // worker; what a `done` begins is waited for likewise, so a chain of them must end. No other call may run
+  // or start meanwhile. Neither this nor the destructor, which closes too, and drops the status, is for a
+  // callback: so nothing that one captures may be the last to hold the Database.
+  //
+  // Errors: a log could not be flushed or sealed, so what was not durable may be lost: kUnknown, kNoSpace,
+  // kResourceExhausted, kDeadlineExceeded, kIoError. The store is closed all the same, and to close it again
+  // is ok. It is not closed after kInvalidArgument (a callback asked) and kClosed (a child of fork did).
   Status Close();
   ~Database();
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -321,6 +322,28 @@ TEST_P(BatchCallsTest, PagesAreAnsweredLaterToo) {
     for (const RawRow& read : page.rows) EXPECT_EQ(read.value, "value " + std::to_string(row++));
   }
   EXPECT_EQ(row, 100 + kRows);
+}
+
+// What a server must know that stops while clients wait.
+TEST_P(BatchCallsTest, ClosingWaitsForCallsUnderWayAndForThoseThatTheyBegin) {
+  constexpr int kCalls = 300;
+  const Table table = MakeTable();
+  std::atomic<int> written{0}, read{0};
+  const auto held = std::make_shared<int>(0);
+  for (int i = 0; i < kCalls; ++i) {
+    const std::string row = std::to_string(i);
+    table.WriteAsync({.entity = Thing("p", row, i)}, {}, [&, row, held](const WriteResult& result) {
+      written += result.ok();
+      table.GetAsync("p", row, [&, held](const Result<Entity>& entity) { read += entity.ok(); });
+    });
+  }
+  EXPECT_TRUE(database_->Close().ok());
+  EXPECT_EQ(written, kCalls);
+  EXPECT_EQ(read, kCalls);
+  EXPECT_EQ(held.use_count(), 1) << "what the callbacks captured is destroyed";
+  EXPECT_TRUE(database_->Close().ok());
+  Reopen();
+  EXPECT_EQ(*database_->OpenTable("Things")->Count({}), uint64_t{kCalls});
 }
 
 TEST_P(BatchCallsTest, APageThatCannotBeginIsRefusedOnTheCallingThread) {
