@@ -222,8 +222,10 @@ class Table {
   // (4,096 writes wait for the shard; or, after 10 s, flushes have freed no memory, or the range is still on
   // its way to another shard: a write may block as long); kNoSpace (the disk is full: only deletes are
   // taken); kResourceExhausted (the log found no descriptor, and ends until there is one); kIoError,
-  // kCorruption; kUnsupported (open for reading only); kClosed. kUnknown: in doubt. Before any of that a
-  // write waits where flushes or compactions are behind: for milliseconds, at most for 2 s.
+  // kCorruption; kUnsupported (open for reading only); kClosed. Where a condition or a merge must read the
+  // entity also kDeadlineExceeded (the disk did not answer) and kResourceExhausted (no memory to read into).
+  // kUnknown: in doubt. Before any of that a write waits where flushes or compactions are behind: for
+  // milliseconds, at most for 2 s.
   WriteResult Insert(const Entity& entity, WriteOptions options = {}) const;
   WriteResult Replace(const Entity& entity, std::string_view if_match = {}, WriteOptions options = {}) const;
   WriteResult Merge(const Entity& entity, std::string_view if_match = {}, WriteOptions options = {}) const;
@@ -252,7 +254,7 @@ class Table {
   //
   // Errors: kNotFound; kInvalidArgument: no key of an entity; kCorruption: the bytes that would answer are
   // damaged; kUnknown: its last write is in doubt; kDeadlineExceeded: the disk did not answer; kBusy: the
-  // range keeps moving; kThrottled; kIoError; kClosed.
+  // range keeps moving; kThrottled; kResourceExhausted: no memory to read into; kIoError; kClosed.
   Result<Entity> Get(std::string_view partition_key, std::string_view row_key) const;
 
   // The same into a buffer that is reused: a cached read allocates nothing once it is large enough.
@@ -279,7 +281,8 @@ class Table {
   // filter's text cannot be parsed the message says where. kNotFound; kCancelled; kThrottled (a page that got
   // on ends before, and the next one answers it; ForEach, Aggregate and Count answer it at their first page
   // alone, and wait within time_limit for what later ones need); kCorruption, kUnknown: at what is damaged or
-  // in doubt, never a shorter answer.
+  // in doubt, never a shorter answer; kDeadlineExceeded: time_limit (of ForEach and Aggregate), or the disk
+  // did not answer; kBusy, kResourceExhausted, kIoError, kClosed as above.
 
   // One page, in the order of keys. Go on with its continuation while it is not empty: an entity that is
   // there throughout comes once, whatever happens to others meanwhile, also after the store was opened anew.
@@ -392,15 +395,16 @@ class Database {
   ~Database();
 
   // Tables and ranges are changed one at a time, and durable when a call returns. Each may answer
-  // kDeadlineExceeded: another change took 30 s, and this one did not begin; kUnknown: this one did, and is
-  // in doubt; kIoError: it was not made; kNoSpace: the disk is full (deletions go on); kUnsupported (open for
-  // reading only).
+  // kDeadlineExceeded: another change took 30 s, and this one did not begin; kUnknown: this one did, or one
+  // of that name, and is in doubt; kIoError: it was not made; kNoSpace: the disk is full (deletions go on);
+  // kUnsupported (open for reading only); kClosed.
   //
   // kAlreadyExists; kInvalidArgument for a bad name; kBusy while a table of that name is still being deleted;
   // kResourceExhausted: more than 4,096 splits of all tables, or 4,294,967,294 tables were made before.
   Result<Table> CreateTable(std::string_view name, const TableOptions& options = {});
   Result<RawTable> CreateRawTable(std::string_view name, const TableOptions& options = {});
-  // kNotFound; kInvalidArgument when the table is of the other kind.
+  // kNotFound; kInvalidArgument when the table is of the other kind; kUnknown: whether one of that name was
+  // made or deleted is in doubt, try again; kClosed.
   Result<Table> OpenTable(std::string_view name);
   Result<RawTable> OpenRawTable(std::string_view name);
   // Drops all entities at once, by metadata: the cost does not depend on the size. kNotFound.
@@ -440,7 +444,8 @@ class Database {
   // of it may not be.
   Status Barrier();
   // Writes every memtable to tables and waits for it. kBusy: for 30 s it was in doubt whether a range has
-  // moved; kUnsupported (open for reading only); kNoSpace, kIoError.
+  // moved; kDeadlineExceeded: nothing was flushed for 30 s, but flushes go on; kUnsupported (open for reading
+  // only); kNoSpace, kResourceExhausted, kIoError, kClosed.
   Status Flush();
   // Flushes, then compacts until nothing is due. As Flush; kCorruption.
   Status CompactAll();
