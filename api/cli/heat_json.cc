@@ -90,7 +90,7 @@ Status NoHeat() {
   return Status::InvalidArgument("the answer is not what an admin address of partita gives");
 }
 
-void ReadPicture(element root, JsonFields* read, HeatPicture* picture) {
+void ReadHeatPicture(element root, JsonFields* read, HeatPicture* picture) {
   const Result<DateTime> begin = ParseDateTime(read->Text(root, "begin"));
   read->Require(begin.ok());
   if (begin.ok()) picture->begin_ticks = begin->ticks;
@@ -126,7 +126,7 @@ Result<HeatReport> ParseHeatJson(std::string_view json) {
   if (parser.parse(json.data(), json.size()).get(root) != simdjson::SUCCESS) return NoHeat();
   JsonFields read;
   HeatReport report;
-  ReadPicture(root, &read, &report.picture);
+  ReadHeatPicture(root, &read, &report.picture);
   if (!read.ok()) return NoHeat();
   const element total = read.Member(root, "total"), top = read.Member(root, "top");
   for (size_t i = 0; i < kHeatMetrics && read.ok(); ++i) {
