@@ -217,10 +217,6 @@ Status CheckScanOrder(ScanOrder order);
 Direction DirectionOf(ScanOrder order);
 ScanOrder OrderOf(Direction direction);
 
-// What a read of one key in flight is counted with, about what its frames take. The blocks that it reads are
-// counted by the store, which lets large ones take turns.
-inline constexpr size_t kReadCallBytes = 2048;
-
 // What a page in flight is counted with (Database::Impl::Start): what it may hold, and its frames.
 size_t PageBytesMax(uint64_t rows_max, size_t row_bytes_max, uint64_t bytes_limit);
 

@@ -249,12 +249,10 @@ class Table {
   void WriteAsync(Write write, WriteOptions options, WriteCallback done) const;
   void TransactAsync(std::vector<Write> writes, BatchOptions options, WriteCallback done) const;
 
-  // ---- Reads. Those that miss memory wait for each other, in the order they came, where all together would
-  // read more than 1/32 of memory_bytes (at most 256 MiB) at once; one that alone is larger goes alone.
-  //
-  // Errors: kNotFound; kInvalidArgument: no key of an entity; kCorruption: the bytes that would answer are
-  // damaged; kUnknown: its last write is in doubt; kDeadlineExceeded: the disk did not answer; kBusy: the
-  // range keeps moving; kThrottled; kResourceExhausted: no memory to read into; kIoError; kClosed.
+  // ---- Reads. What an asynchronous one reads into is in no budget: many of large rows at once take as much.
+  // kNotFound; kInvalidArgument: no key of an entity; kCorruption: the bytes that would answer are damaged;
+  // kUnknown: its last write is in doubt; kDeadlineExceeded: the disk did not answer; kBusy: the range keeps
+  // moving; kThrottled; kResourceExhausted: no memory to read into; kIoError; kClosed.
   Result<Entity> Get(std::string_view partition_key, std::string_view row_key) const;
 
   // The same into a buffer that is reused: a cached read allocates nothing once it is large enough.
@@ -263,8 +261,7 @@ class Table {
   Status GetRecord(std::string_view partition_key, std::string_view row_key, std::string* record,
                    uint64_t* timestamp_ticks) const;
 
-  // Many keys at once: reads that miss memory go to the disk together, as far as they may. Answers in the
-  // order asked.
+  // Many keys at once: reads that miss memory go to the disk together. Answers in the order asked.
   struct Key {
     std::string partition_key{}, row_key{};
   };

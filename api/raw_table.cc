@@ -12,8 +12,8 @@ namespace partita {
 namespace {
 
 constexpr size_t kRawValueSizeMax = 16u << 20;  // DESIGN 4.
-// What an operation in flight takes beside its key and content, about: frames and vectors.
-constexpr size_t kRawOperationBytes = 512;
+// What a call in flight takes beside keys and contents, about: frames and vectors.
+constexpr size_t kRawCallBytes = 512;
 constexpr size_t kRawOperationsMax = 10'000;
 constexpr size_t kRawBatchBytesMax = 64u << 20;
 
@@ -241,7 +241,7 @@ void RawTable::ApplyAsync(std::vector<Operation> operations, WriteOptions option
   std::string_view key = batch->ops[0].user_key;
   Database::Impl* impl = state_->impl;
   size_t bytes = 0;
-  for (const WriteOp& op : batch->ops) bytes += op.user_key.size() + op.content.size() + kRawOperationBytes;
+  for (const WriteOp& op : batch->ops) bytes += op.user_key.size() + op.content.size() + kRawCallBytes;
   Task<WriteResult> call = ApplyOwned(impl, std::move(batch));
   if (!impl->Start(impl->store->ExecutorFor(key), bytes, std::move(call), &done))
     done(Refused(TooManyCalls()));
@@ -268,7 +268,7 @@ void RawTable::GetAsync(std::string partition_key, std::string row_key,
   std::string key = EncodeUserKey(state_->id, partition_key, row_key);
   Store* store = state_->impl->store.get();
   Task<Result<std::string>> call = ReadRawOwned(store, key);
-  if (!state_->impl->Start(store->ReaderFor(key), kReadCallBytes, std::move(call), &done))
+  if (!state_->impl->Start(store->ReaderFor(key), kRawCallBytes, std::move(call), &done))
     done(TooManyCalls());
 }
 

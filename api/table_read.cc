@@ -18,6 +18,9 @@ Status CheckKeys(std::string_view partition_key, std::string_view row_key) {
   return CheckKey(KeyKind::kRowKey, row_key);
 }
 
+// What a read in flight takes, about: frames, and an entity of the usual size.
+constexpr size_t kReadCallBytes = 2048;
+
 Status NoSuchEntity() { return Status::NotFound("there is no entity with these keys"); }
 
 Status StatusOf(const Shard::ReadAnswer& answer) {

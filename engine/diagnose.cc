@@ -100,7 +100,7 @@ Status DescribeMemory(const DiagnoseOptions& options, Report* report) {
   report->Add("log_buffer_bytes", uint64_t{plan.log_buffer_bytes},
               "1/32 over the shards, 2 to 8 MiB each: one filled while one is written");
   report->Add("request_bytes", uint64_t{plan.request_bytes},
-              "1/16, up to 512 MiB: requests and pages under way, blocks being read");
+              "1/16, up to 512 MiB: requests and pages under way");
   report->Add("fixed_bytes", uint64_t{plan.fixed_bytes},
               "on top of the budget: program, stacks, rings, counters, the mapped ends of the logs");
   return Status();

@@ -217,7 +217,6 @@ class Store {
   uint64_t bytes_beside_cache() const { return cache_->resident_bytes(); }
   uint64_t bytes_beyond_budget() const { return memory_lender_->bytes_beyond(); }
   const TimedWaits& waits() const { return *waits_; }
-  const ReadTurns& read_turns() const { return *read_turns_; }
   const ReadFaults& read_faults() const { return cache_->faults(); }
   const MemoryPlan& memory_plan() const { return memory_plan_; }
   const StoreOpenReport& open_report() const { return report_; }
@@ -351,7 +350,6 @@ class Store {
   std::unique_ptr<LocalObjectStore> objects_;
   std::unique_ptr<LocalObjectStore> unreserved_objects_;  // The same, without a share in the reserve.
   MemoryPlan memory_plan_;
-  std::unique_ptr<ReadTurns> read_turns_;
   std::unique_ptr<TimedWaits> waits_;  // For reads of tables.
   std::unique_ptr<BlockCache> cache_;
   std::unique_ptr<ReadAheadPool> read_ahead_;  // Of scans.

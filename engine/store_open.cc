@@ -33,9 +33,6 @@ constexpr uint64_t kTableFileBytes = 32u << 20;
 constexpr size_t kReadAheadShare = 2;
 constexpr size_t kScanAheadShare = 4;
 constexpr size_t kReadAheadBytesMax = size_t{64} << 20;
-// The same: what is read at once for those who look something up. Of 64 MiB that is some eighty blocks of
-// rows of 1 KiB with what they are decoded into, more than a device works on.
-constexpr size_t kReadsShare = 2;
 // Of the memory for compactions, each of the two pools: a shard has one merge at a time, of one class or the
 // other, so both together seldom take more than one may, and the rest is for what they write. Each of some
 // fifty files of level 0 wants two pieces of 256 KiB; where there is no memory for the one ahead, the merge
@@ -99,9 +96,7 @@ Status Store::DeriveSizes() {
   memtable_pool_ = std::make_unique<ChunkPool>(plan.memtable_bytes, [this] { WakeLender(); });
   catalog_bytes_.reset();
   cache_ = std::make_unique<BlockCache>(plan.cache_bytes, plan.cache_bytes + MemoryLender::LentMax(plan));
-  read_turns_ = std::make_unique<ReadTurns>(plan.request_bytes / kReadsShare, runtime_.clock());
-  waits_ = std::make_unique<TimedWaits>(runtime_.shard_executor(ShardId(0)), options_.io_deadline_ns,
-                                        read_turns_.get());
+  waits_ = std::make_unique<TimedWaits>(runtime_.shard_executor(ShardId(0)), options_.io_deadline_ns);
   cache_->set_waits(waits_.get());
   memory_lender_ = std::make_unique<MemoryLender>(plan, memtable_pool_.get(), cache_.get());
   catalog_bytes_ = std::make_unique<ResidentBytes>(*cache_);

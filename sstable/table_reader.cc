@@ -309,11 +309,6 @@ Result<BlockPin> TableReader::DecodeBlock(std::string_view part, const LoadReque
 }
 
 Task<Result<BlockPin>> TableReader::LoadBlock(LoadRequest request) const {
-  const PartHandle& handle = request.handle;
-  const uint64_t pages = AlignUp(handle.end(), kPageSize) - AlignDown(handle.offset, kPageSize);
-  // With the frame, which the cache may have no room for.
-  PARTITA_CO_ASSIGN(const ReadTurns::Turn turn,
-                    co_await TimedWaits::InTurn(request.waits, pages + handle.content_size));
   Result<StoredPart> part =
       co_await ReadPart(request.handle, request.kind, request.waits, nullptr, request.was_bad);
   if (!part.ok()) co_return part.status();
@@ -398,14 +393,13 @@ Task<Result<Lookup>> TableReader::Get(KeyHash hash, std::string_view user_key, V
   if (!key_filter_.MayContain(hash.key)) co_return Lookup();
   const uint32_t top = top_index_.LowerBound(user_key);
   if (top == top_index_.size()) co_return Lookup();
-  PARTITA_CO_ASSIGN(BlockPin index_pin, co_await LoadIndex(top));
+  PARTITA_CO_ASSIGN(const BlockPin index_pin, co_await LoadIndex(top));
   const DataBlock index(index_pin.content());
   const uint32_t at = index.LowerBound(user_key);
   if (at == index.size()) co_return Lookup();
   const PartHandle handle = IndexRecordHandle(index.value(at));
   BlockPin data_pin = EnterData(index, top, at);
   if (!data_pin) data_pin = EnterRow(handle, key);
-  index_pin.Release();  // Those who wait for a block keep no others.
   if (!data_pin) {
     const LoadRequest request{.handle = handle,
                               .kind = SealKind::kDataBlock,
@@ -509,7 +503,6 @@ Task<Status> TableReader::ReadBatch(std::span<const PartHandle> handles) const {
     at += end - runs.back().end;
     runs.back().end = end;
   }
-  PARTITA_CO_ASSIGN(const ReadTurns::Turn turn, co_await TimedWaits::InTurn(cache_.waits(), at));
   const std::shared_ptr<ReadAheadPiece> piece =
       ReadAheadPool::Prepare(nullptr, object_, std::move(runs), AlignedBuffer());
   if (piece == nullptr) co_return Status();

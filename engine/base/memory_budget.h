@@ -11,8 +11,7 @@ namespace partita {
 //   5/16, up to 256 MiB a shard      memtables: chunks of one pool, shared by all shards
 //   1/8, up to 64 MiB a shard        compaction: read-ahead, output buffers
 //   1/32, 2 to 8 MiB a shard         log buffers: one being filled while one is written
-//   1/16, up to 512 MiB              connections, requests and pages under way, retired read views; blocks
-//                                    that are being read
+//   1/16, up to 512 MiB              connections, requests and pages under way, retired read views
 //   as much as it asks, up to 1/4    the host: what a server holds in buffers of its connections
 //   the rest, 15/32 of 128 MiB to 1 GiB with two shards and 15/16 of 16 GiB
 //                                    block cache, index blocks included; top indexes and filters of open

@@ -11,8 +11,6 @@
 #include "engine/base/executor.h"
 #include "engine/base/ids.h"
 #include "engine/base/overlapped.h"
-#include "engine/base/read_turns.h"
-#include "engine/base/result.h"
 #include "engine/base/status.h"
 #include "engine/base/task.h"
 #include "engine/base/task_group.h"
@@ -43,23 +41,14 @@ class TimedWaits {
   };
 
   // The waits are watched on `worker`; they end up to 50 ms after `deadline_ns`. Time in which that worker
-  // did not run for a second, as of a process that was stopped, does not count. `turns` are those of InTurn;
-  // null: all go at once.
-  TimedWaits(Executor& worker, uint64_t deadline_ns, ReadTurns* turns = nullptr)
-      : worker_(worker), deadline_ns_(deadline_ns), turns_(turns) {}
+  // did not run for a second, as of a process that was stopped, does not count.
+  TimedWaits(Executor& worker, uint64_t deadline_ns) : worker_(worker), deadline_ns_(deadline_ns) {}
   ~TimedWaits();
   TimedWaits(const TimedWaits&) = delete;
   TimedWaits& operator=(const TimedWaits&) = delete;
 
-  class Turned;
   template <typename T>
   class Timed;
-
-  // `co_await TimedWaits::InTurn(...)`: a Result with the turn of a read that is begun then, and takes so
-  // much memory until the turn ends. It waits as long as the disk is busy; kDeadlineExceeded when it has
-  // waited that long and reads are overdue. `waits` may be null: then at once.
-  static Turned InTurn(TimedWaits* waits, uint64_t bytes,
-                       std::source_location at = std::source_location::current());
 
   // `co_await TimedWaits::InTime(...)`: what `task` came to, a Result or Status. It owns all that it uses,
   // and reads into `uncounted_bytes` of memory that nobody else counts. kDeadlineExceeded when it is not over
@@ -120,7 +109,6 @@ class TimedWaits {
 
   Executor& worker_;
   const uint64_t deadline_ns_;
-  ReadTurns* const turns_;
   std::array<Lane, kLanes> lanes_;
   std::atomic<uint64_t> overdue_{0};
   std::atomic<uint64_t> overdue_bytes_{0};
@@ -151,26 +139,6 @@ struct TimedWaits::Wait {
   uint64_t until_ns = 0;  // Of the time watched; 0: not seen yet.
   bool overdue = false;   // Written before it is woken for that.
 };
-
-class TimedWaits::Turned : public ReadTurns::Awaiter {
- public:
-  Turned(TimedWaits* waits, uint64_t bytes, std::source_location at)
-      : Awaiter(waits != nullptr ? waits->turns_ : nullptr, bytes, at), waits_(waits) {}
-
-  Result<ReadTurns::Turn> await_resume() {
-    ReadTurns::Turn turn = Awaiter::await_resume();
-    if (turn.waited_ns() > 0 && turn.waited_ns() >= waits_->deadline_ns_ && waits_->overdue() > 0)
-      return waits_->NotInTime();
-    return turn;
-  }
-
- private:
-  TimedWaits* const waits_;
-};
-
-inline TimedWaits::Turned TimedWaits::InTurn(TimedWaits* waits, uint64_t bytes, std::source_location at) {
-  return Turned(waits, bytes, at);
-}
 
 template <typename T>
 class TimedWaits::Timed : private Wait {
