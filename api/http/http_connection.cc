@@ -250,6 +250,8 @@ Task<bool> HttpConnection::WaitForRoom() {
   const uint64_t end = clock.MonotonicNanos() + kRoomWaitNanos;
   const uint64_t wanted = LargeBytesHeld();
   early_.Set(0);
+  // Who has room for a part goes on by itself: what it holds comes back no sooner than it ends.
+  if (share_.bytes() > 0 && share_.TrySet(wanted)) co_return true;
   AsyncMutex& turn = core_.budgets.turn;
   if (const AsyncMutex::Guard first = turn.TryLock(); first.held() && share_.TrySet(wanted)) co_return true;
   // Were it counted with the others, those who wait could keep each other waiting.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 #include "test/http/http_server_fixture.h"
@@ -136,23 +137,27 @@ TEST_P(HttpServerTest, ALargeBodyIsNotOvertakenBySmallerOnes) {
   Open();
   BufferShare others(&budget);
   ASSERT_TRUE(others.Set((4 << 20) - (200 << 10)));
-  const auto begin = [](SocketClient* client, const std::string& body) {
-    const std::string request = Post("/echo", body);
-    const size_t head = request.find("\r\n\r\n") + 4;
-    ASSERT_TRUE(client->Send(request.substr(0, head)));
-    EXPECT_TRUE(client->WaitQuietly(50));  // A body that comes with its head needs no room.
-    ASSERT_TRUE(client->Send(request.substr(head)));
+  // Asks before it sends the body: one that comes with its head needs no room.
+  const auto begin = [&](SocketClient* client, const std::string& body) {
+    const uint64_t waited = budgets.waiting.held();
+    const std::string request = Post("/echo", body, "Expect: 100-continue\r\n");
+    ASSERT_TRUE(client->Send(request.substr(0, request.size() - body.size())));
+    for (int i = 0; i < 10'000 && budgets.waiting.held() == waited; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_GT(budgets.waiting.held(), waited) << "there may be room for it, but another came first";
   };
   SocketClient large = Connect();
   const std::string large_body(256 << 10, 'w'), smaller_body(64 << 10, 's');
   begin(&large, large_body);
   SocketClient smaller = Connect();
   begin(&smaller, smaller_body);
-  EXPECT_TRUE(smaller.WaitQuietly(200)) << "there is room for it, but the large one came first";
   EXPECT_EQ(budget.held(), others.bytes());
   others.Set(0);
-  EXPECT_THAT(ReadAnswer(large), EndsWith("\r\n\r\n" + large_body));
-  EXPECT_THAT(ReadAnswer(smaller), EndsWith("\r\n\r\n" + smaller_body));
+  for (const auto& [client, body] : {std::pair{&large, &large_body}, {&smaller, &smaller_body}}) {
+    EXPECT_EQ(client->Receive(kContinue.size()), kContinue);
+    ASSERT_TRUE(client->Send(*body));
+    EXPECT_THAT(ReadAnswer(*client), EndsWith("\r\n\r\n" + *body));
+  }
 }
 
 TEST_P(HttpServerTest, ChunksWaitForRoomToo) {
