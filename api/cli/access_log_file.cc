@@ -168,15 +168,17 @@ Status AccessLogFile::Reopen(const std::string& path) {
   return Status();
 }
 
-// False: nobody takes anything, and the log is to end. A pipe that can be written to takes PIPE_BUF bytes at
-// once; of more a write would wait for the reader, and could not be ended.
+// False: nobody takes anything, and the log is to end, or goes on elsewhere. A pipe that can be written to
+// takes PIPE_BUF bytes at once; of more a write would wait for the reader, and could not be ended.
 bool AccessLogFile::WaitUntilTaken() {
   pollfd wanted{.fd = descriptor_, .events = POLLOUT, .revents = 0};
-  while (::poll(&wanted, 1, kPatienceMs) == 0) {
+  while (true) {
+    const int ready = ::poll(&wanted, 1, kPatienceMs);
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return true;  // The write will tell why.
     const std::lock_guard lock(mutex_);
-    if (stopping_) return false;
+    if (ready == 0 && (stopping_ || replacement_ >= 0)) return false;
   }
-  return true;
 }
 
 // On the writer, without the lock: no other thread changes `descriptor_`. Returns what could not be written.

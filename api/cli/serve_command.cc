@@ -28,7 +28,7 @@ constexpr uint64_t kHttpBufferBytesMin = 16u << 20;
 constexpr uint64_t kHttpBufferBytesMax = uint64_t{1} << 30;
 // Of the admin address, beside them: what tells of an overload must not be refused for it. Who asks there are
 // few, and so is what they hold.
-constexpr uint64_t kAdminBufferBytes = 16u << 20;
+constexpr uint64_t kAdminBufferBytes = 4u << 20;
 
 uint64_t HttpBufferBytes(const StoreFlags& store) {
   return std::clamp(store.memory_bytes / kHttpBufferShare, kHttpBufferBytesMin, kHttpBufferBytesMax);
