@@ -30,7 +30,8 @@ void MemoryLender::Look(uint64_t now_ns) {
   used_max_ = std::max(used_max_, pool_->TakeUsedMax());
   if (since_ns_ == 0) since_ns_ = now_ns;
   const size_t wanted = std::min(std::max(used_max_, used_max_before_) + 2 * step_, memtable_bytes_);
-  if (std::max(wanted, left_bytes()) > left_at_look_) LearnQuietTime(now_ns);
+  // What comes and goes by a step empties no cache.
+  if (std::max(wanted, left_bytes()) >= left_at_look_ + 2 * step_) LearnQuietTime(now_ns);
   if (now_ns - since_ns_ >= quiet_ns_) {
     used_max_before_ = used_max_;
     used_max_ = 0;

@@ -13,14 +13,15 @@ namespace partita {
 // Lends the cache what memtables leave idle of their part of the budget, so that a store that is mostly read
 // has more than half as much cache again.
 //
-// Memtables are left what they used at most within the last half minute to minute, and two steps more; the
-// cache has the rest. When they come within a step of that, a step at a time is taken back in the background;
-// should they pass it before that was done, whoever made them pass takes it back, so that both together pass
-// the budget by no more than what is written meanwhile. What was taken back is lent again once memtables were
-// quiet for so long; where that proves to be too soon again and again, as with a job each minute, for longer
-// each time. So bursts do not empty the cache over and over, nor touch fresh memory each time. What open
-// tables, ranges and names keep beside the cache is taken out of what is lent, and what is above that out of
-// the cache's own part, down to an eighth; there it ends, and what is beyond is told.
+// Memtables are left what they used at most within the last quiet time or two of half a minute, and two steps
+// more; the cache has the rest. When they come within a step of that, a step at a time is taken back in the
+// background; should they pass it before that was done, whoever made them pass takes it back, so that both
+// together pass the budget by no more than what is written meanwhile. What was taken back is lent again once
+// memtables were quiet for so long; where that proves to be too soon again and again, as with a job each
+// minute, for longer each time, up to eight minutes. So bursts do not empty the cache over and over, nor
+// touch fresh memory each time. What open tables, ranges and names keep beside the cache is taken out of what
+// is lent, and what is above that out of the cache's own part, down to an eighth; there it ends, and what is
+// beyond is told.
 //
 // Of what memtables are left, two steps more than they use are touched in the background as well, and of the
 // cache as much as data could fill: else whoever writes or reads would wait for the kernel to find and clear
