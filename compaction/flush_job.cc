@@ -20,7 +20,7 @@ const std::vector<ObjectId>& FlushJob::left_behind() const {
 Task<Result<JobResult>> FlushJob::Run() {
   PARTITA_ASSERT(outputs_ == nullptr);  // Used once.
   JobResult result;
-  OutputCutter cutter(spec_.cut_points, {}, context_.target_file_bytes);
+  OutputCutter cutter(spec_.cut_points, {}, context_.target_file_bytes, context_.flushed_file_bytes_max);
   warm_ = std::make_unique<WarmEntries>(context_.cache, context_.cache_executor);
   if (spec_.fills_cache) warm_->TakeSpare();
   outputs_ = std::make_unique<TableOutputs>(context_, CodecForLevel(kLevels - 1), std::move(cutter),

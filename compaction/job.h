@@ -30,6 +30,7 @@ struct JobContext {
   std::function<bool(TableId)> is_dead_table;
   ZoneExtractor zones;  // Empty: versions only.
   uint64_t target_file_bytes = 32ull << 20;
+  uint64_t flushed_file_bytes_max = 0;  // Of a flush's outputs; 0: 5/4 of the target.
   // What an entry counts as at least in the size of an output that is cut: while the filter is built, tiny
   // rows take more memory than on the disk. 0: what it takes there alone counts.
   uint64_t entry_bytes_min = 0;

@@ -8,8 +8,11 @@
 namespace partita {
 
 OutputCutter::OutputCutter(std::vector<std::string> cut_points, std::vector<BelowFile> below,
-                           uint64_t target_bytes)
-    : cut_points_(std::move(cut_points)), below_(std::move(below)), target_bytes_(target_bytes) {}
+                           uint64_t target_bytes, uint64_t bytes_max)
+    : cut_points_(std::move(cut_points)),
+      below_(std::move(below)),
+      target_bytes_(target_bytes),
+      bytes_max_(bytes_max != 0 ? bytes_max : target_bytes + target_bytes / 4) {}
 
 bool OutputCutter::CutBefore(std::string_view key, std::string_view last_key, uint64_t file_bytes) {
   bool at_cut_point = false;
@@ -28,7 +31,7 @@ bool OutputCutter::CutBefore(std::string_view key, std::string_view last_key, ui
   bool cut = false;
   if (last_key.empty()) {
     cut = false;
-  } else if (at_cut_point || file_bytes >= target_bytes_ + target_bytes_ / 4) {
+  } else if (at_cut_point || file_bytes >= bytes_max_) {
     cut = true;
   } else if (at_file_below &&
              (overlapped_bytes_ > kOverlapTargets * target_bytes_ || file_bytes >= target_bytes_ / 2)) {

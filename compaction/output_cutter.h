@@ -21,13 +21,14 @@ struct BelowFile {
 //   it overlaps kOverlapTargets target sizes of the level below cut: merging it down must stay short
 //   1/2 target size and a file boundary of the level below      cut: aligned files overlap less
 //   3/4 target size and another partition                       cut: partitions stay whole
-//   5/4 target size                                             cut
+//   5/4 target size, or `bytes_max`                             cut
 class OutputCutter {
  public:
   static constexpr uint64_t kOverlapTargets = 10;
 
-  // `cut_points` sorted; `below` by key, disjoint.
-  OutputCutter(std::vector<std::string> cut_points, std::vector<BelowFile> below, uint64_t target_bytes);
+  // `cut_points` sorted; `below` by key, disjoint. `bytes_max` 0: 5/4 of the target.
+  OutputCutter(std::vector<std::string> cut_points, std::vector<BelowFile> below, uint64_t target_bytes,
+               uint64_t bytes_max = 0);
 
   // True when the file that ends with `last_key` and has `file_bytes` must end before `key`.
   // An empty `last_key` means no file is open. REQUIRES: keys rise from call to call.
@@ -39,7 +40,7 @@ class OutputCutter {
  private:
   std::vector<std::string> cut_points_;
   std::vector<BelowFile> below_;
-  uint64_t target_bytes_;
+  uint64_t target_bytes_, bytes_max_;
   size_t next_cut_ = 0;            // First cut point above the last key asked for.
   size_t next_below_ = 0;          // First file below that ends above it.
   uint64_t overlapped_bytes_ = 0;  // Of files below passed since the current output began.

@@ -16,15 +16,14 @@ namespace {
 
 // The size to aim at for the files of a column, the part of a flush between two cut points, so that its bytes
 // leave no rest in a file of its own: flushes of about one size then stack in columns on level 0
-// (store_open.cc, TableFileBytes). Files are cut from 3/4 of it on, and may have 5/4 of `file_bytes`
-// (output_cutter.h).
-uint64_t EvenFileBytes(uint64_t column_bytes, uint64_t file_bytes) {
+// (store_open.cc, TableFileBytes). Files are cut from 3/4 of it on, behind a partition (output_cutter.h), and
+// at `most` in any case. Columns are about as large as each other, so where they have one file each that is
+// not cut before.
+uint64_t EvenFileBytes(uint64_t column_bytes, uint64_t most) {
   // Heads of entries, filters and indexes take room, too.
   const uint64_t padded = column_bytes + column_bytes / 8;
-  if (padded < file_bytes / 4 * 3) return file_bytes;
-  const uint64_t most = std::max<uint64_t>(file_bytes / 4 * 5, 1);
   const uint64_t files = (padded + most - 1) / most;
-  return padded / files / 3 * 4;
+  return (files <= 1 ? most : padded / files) / 3 * 4;
 }
 
 }  // namespace
@@ -160,8 +159,9 @@ Task<Result<std::vector<FileRef>>> Shard::WriteMemtable(const Memtable& memtable
   JobContext context = MakeJobContext(view, flush_objects_, BackgroundWork::kFlush);
   context.counts_as = memtable.counts_as();
   const uint64_t columns = spec.cut_points.size() + 1;
-  context.target_file_bytes =
-      EvenFileBytes((memtable.key_bytes() + memtable.value_bytes()) / columns, context.target_file_bytes);
+  context.flushed_file_bytes_max = std::max<uint64_t>(context.target_file_bytes / 4 * 5, 1);
+  context.target_file_bytes = EvenFileBytes((memtable.key_bytes() + memtable.value_bytes()) / columns,
+                                            context.flushed_file_bytes_max);
   FlushJob job(std::move(context), std::move(spec));
   PARTITA_CO_ASSIGN(JobResult result, co_await job.Run());
   std::vector<FileRef> files;

@@ -33,11 +33,10 @@ constexpr uint64_t kTableFileBytes = 32u << 20;
 constexpr size_t kReadAheadShare = 2;
 constexpr size_t kScanAheadShare = 4;
 constexpr size_t kReadAheadBytesMax = size_t{64} << 20;
-// Of the memory for compactions, each of the two pools: a shard has one merge at a time, of one class or the
-// other, so both together seldom take more than one may, and the rest is for what they write. Each of some
-// fifty files of level 0 wants two pieces of 256 KiB; where there is no memory for the one ahead, the merge
-// itself waits for its reads.
-constexpr size_t kMergeReadsShare = 2;
+// Of the memory for compactions what merges read ahead, in the idle class, of which nearly all are, and in
+// the ordinary; the rest is for what they write. Each of some fifty files of level 0 wants two pieces of 256
+// KiB; where there is no memory for the one ahead, the merge itself waits for its reads.
+constexpr size_t kIdleReadsShare = 2, kOrdinaryReadsShare = 4;
 
 // A log's files go by the memtables whose writes they hold, so that a flush lets go of as many as a log may
 // have to spare. Larger ones take the disk many times what a store of little memory has to keep, and recovery
@@ -106,9 +105,10 @@ Status Store::DeriveSizes() {
   scans_ahead_.free.store(static_cast<int>(std::max<size_t>(scan_ahead_bytes / ScanAhead::kBytesMax, 1)));
   read_ahead_ =
       std::make_unique<ReadAheadPool>(runtime_.background(BackgroundClass::kInput), read_ahead_bytes);
-  for (auto* reads : {&job_reads_, &idle_job_reads_}) {
+  for (const auto& [reads, share] :
+       {std::pair{&job_reads_, kOrdinaryReadsShare}, {&idle_job_reads_, kIdleReadsShare}}) {
     *reads = std::make_unique<ReadAheadPool>(runtime_.background(BackgroundClass::kTransfer),
-                                             plan.compaction_bytes / kMergeReadsShare);
+                                             plan.compaction_bytes / share);
   }
   if (options_.table_file_bytes == 0) options_.table_file_bytes = TableFileBytes(plan.memtable_freeze_bytes);
   if (options_.log_segment_bytes == 0)

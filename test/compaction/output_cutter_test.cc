@@ -38,6 +38,14 @@ TEST(OutputCutterTest, KeepsAPartitionWholeUntilAQuarterOverTheTarget) {
   EXPECT_TRUE(cutter.CutBefore(RowKey("c", "1"), RowKey("b", "1"), 750));
 }
 
+TEST(OutputCutterTest, EndsAtTheMostThatItMayHaveWhateverItsTargetIs) {
+  OutputCutter cutter({}, {}, kTarget, 800);
+  EXPECT_FALSE(cutter.CutBefore(RowKey("a", "2"), RowKey("a", "1"), 799));
+  EXPECT_TRUE(cutter.CutBefore(RowKey("a", "3"), RowKey("a", "2"), 800));
+  EXPECT_FALSE(cutter.CutBefore(RowKey("b", "1"), RowKey("a", "3"), 749));
+  EXPECT_TRUE(cutter.CutBefore(RowKey("c", "1"), RowKey("b", "1"), 750));
+}
+
 TEST(OutputCutterTest, EndsWithAFileOfTheLevelBelow) {
   std::vector<BelowFile> below{{{RowKey("a", ""), RowKey("c", "")}, 1000},
                                {{RowKey("c", ""), RowKey("e", "")}, 1000}};
