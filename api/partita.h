@@ -66,10 +66,11 @@ class Runtime;
 
 // Everything that can be set; the rest is derived or measured ("partita doctor" shows it).
 //
-// What a process must have besides: a store keeps its files open, one for every 32 MiB of tables, and more
-// where rows are tiny (10 GB of rows of 50 bytes are some 1,000); with kUring also a ring for each thread
-// that reads, until that ends. So raise RLIMIT_NOFILE to its hard limit, as our command does: the usual 1,024
-// are used up at some 30 GB, which whatever else opens files, or accepts connections, meets first.
+// What a process must have besides: a store keeps its files open, one for every 16 to 32 MiB of tables, and
+// more where rows are tiny (10 GB of rows of 50 bytes are some 1,000); with kUring also a ring for each
+// thread that reads, until that ends. So raise RLIMIT_NOFILE to its hard limit, as our command does: the
+// usual 1,024 are used up from some 16 GB on, which whatever else opens files, or accepts connections, meets
+// first.
 struct Options {
   // The store's directory. Required. One process at a time.
   std::string directory{};

@@ -1,6 +1,6 @@
 #pragma once
+#include <charconv>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -24,7 +24,10 @@ inline void ReadNumbers(int count, char** words, const char* source, std::string
       *directory = value;
       return true;
     }
-    const uint64_t number = std::strtoull(value.c_str(), nullptr, 10);
+    uint64_t number = 0;
+    const char* const value_end = value.data() + value.size();
+    const auto [end, error] = std::from_chars(value.data(), value_end, number);
+    if (error != std::errc() || end != value_end) return false;
     for (const Number& known : numbers) {
       if (name != known.name || number < known.least || number > known.most) continue;
       *known.value = number;
