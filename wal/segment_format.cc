@@ -82,8 +82,9 @@ Result<SealedHeader> DecodeSegmentHeader(std::string_view page) {
                              page.find_first_not_of('\0', kReserved) == std::string_view::npos;
   const bool sane = format == kLogFormat && (out.header.flags & ~kSegmentFlagsAll) == 0 && reserved_zero &&
                     out.header.segment_size % kPageSize == 0 &&
-                    (!out.header.in_use() || (out.header.first_position.value > 0 &&
-                                              out.header.previous_segment < out.header.segment));
+                    (!out.header.in_use() ||
+                     (out.header.segment_size > kSegmentHeaderSize && out.header.first_position.value > 0 &&
+                      out.header.previous_segment < out.header.segment));
   if (!sane) return Status::Corruption("the segment header is sealed but has a field out of bounds");
   return out;
 }

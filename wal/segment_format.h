@@ -25,7 +25,7 @@ namespace partita {
 //       32     8  segment          rising; 0: prepared (zero-written), not in use
 //       40     4  incarnation      the life of the log that writes it
 //       44     4  reserved         zero
-//       48     8  segment_size     bytes of the file
+//       48     8  segment_size     bytes of the file; in use, more than this header
 //       56     8  first_position   of the first record that begins here, or goes on here. What
 //                                  earlier segments hold from there on is void (but for the
 //                                  beginning of a record that goes on here)

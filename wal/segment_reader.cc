@@ -86,6 +86,7 @@ Task<Result<bool>> SegmentReader::ReadFirstFrame(File& file, const LogIdentity& 
 
 Task<Result<std::string_view>> SegmentReader::Load(uint64_t offset, uint64_t size) {
   size = std::min(size, end_ > offset ? end_ - offset : 0);
+  if (size == 0) co_return std::string_view();
   if (offset < window_offset_ || offset + size > window_end()) {
     PARTITA_CO_TRY(co_await MoveWindow(offset));
     size = std::min(size, window_size_);
@@ -95,6 +96,7 @@ Task<Result<std::string_view>> SegmentReader::Load(uint64_t offset, uint64_t siz
 
 // To begin at `offset`.
 Task<Status> SegmentReader::MoveWindow(uint64_t offset) {
+  PARTITA_ASSERT(offset < end_);
   PARTITA_CO_ASSIGN(const bool taken, co_await TakeAhead(offset));
   if (!taken) {
     const uint64_t carry = ahead_group_ == nullptr ? 0 : kCarryMax;

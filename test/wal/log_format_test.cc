@@ -102,6 +102,18 @@ TEST(SegmentFormatTest, AnyFlippedByteOfTheHeaderIsFound) {
   }
 }
 
+// Who reads frames counts on room for one. covers: F77
+TEST(SegmentFormatTest, ASegmentInUseIsLargerThanItsHeader) {
+  AlignedBuffer page(kSegmentHeaderSize);
+  for (const uint64_t size : {uint64_t{0}, kSegmentHeaderSize, 2 * kSegmentHeaderSize}) {
+    SegmentHeader header = SampleHeader();
+    header.segment_size = size;
+    EncodeSegmentHeader(kOwner, header, page.span());
+    const Code code = DecodeSegmentHeader(page.view(0, kSegmentHeaderSize)).code();
+    EXPECT_EQ(code, size > kSegmentHeaderSize ? Code::kOk : Code::kCorruption) << size;
+  }
+}
+
 TEST(SegmentFormatTest, ANewerFormatIsUnsupportedNotCorrupt) {
   AlignedBuffer page(kSegmentHeaderSize);
   EncodeSegmentHeader(kOwner, SampleHeader(), page.span());
