@@ -169,6 +169,7 @@ Status DataBlock::Validate(std::string_view content) {
   for (uint32_t i = 0; i < block.count_; ++i) {
     size_t begin = LoadLe32(block.slots_ + kSlotSize * i);
     size_t rest = LoadLe16(block.slots_ + kSlotSize * i + 4);
+    if (layout.prefix_size + rest > kUserKeySizeMax) return Bad("a key that is too long");
     if (rest > 8 && begin + (rest - 8) > layout.suffixes_size) return Bad("a key reaches past the suffixes");
     if (rest < 8 && (block.Head(i) << (8 * rest)) != 0) return Bad("a head is not zero-padded");
     uint32_t end = block.columns_.value_end(i);

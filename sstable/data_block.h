@@ -26,7 +26,8 @@ namespace partita {
 //       24     1      version_width w   0..8 bytes that hold every (version - version_min)
 //       25     7      reserved          zero, checked on read
 //       32   8*n      heads             key bytes [p, p+8) of each entry, zero-padded: big-endian numbers
-//      ...   6*n      slots             begin u32 in the suffixes, rest u16 = key size - p
+//      ...   6*n      slots             begin u32 in the suffixes, rest u16 = key size - p;
+//                                     a key has at most kUserKeySizeMax bytes
 //      ...     p      prefix
 //      ...     s      suffixes          key bytes from p+8 on, one after the other
 //      ...   w*n      versions

@@ -134,6 +134,33 @@ TEST(DataBlockTest, EntriesAreUserKeysWithStoredValues) {
   EXPECT_FALSE(valid({no_checksum, put(Key("p", "c"))}));
 }
 
+// A merge could not write it again, and each step over a block's keys copies what they share. covers: F77
+TEST(DataBlockTest, NoKeyIsLongerThanATableTakes) {
+  const std::string longest = Key("p", std::string(kUserKeySizeMax - Key("p", "").size(), 'r'));
+  ASSERT_EQ(longest.size(), kUserKeySizeMax);
+  for (const bool alone : {true, false}) {  // Alone, all of it is prefix.
+    std::vector<OwnedEntry> entries = {Put(longest, 5, "v")};
+    if (!alone) entries.push_back(Put(Key("q", ""), 5, "v"));
+    std::string content = Build(entries);
+    EXPECT_TRUE(DataBlock::Validate(content).ok());
+    const size_t shared = LoadLe32(content.data() + 4);
+    const size_t slot = kDataBlockHeaderSize + 8 * entries.size();
+    if (alone) {
+      ASSERT_EQ(shared, longest.size());
+      content.insert(slot + kSlotSize, "x");
+      StoreLe32(content.data() + 4, static_cast<uint32_t>(shared + 1));
+    } else {
+      const size_t end_of_suffix = slot + kSlotSize * entries.size() + shared + longest.size() - shared - 8;
+      content.insert(end_of_suffix, "x");
+      StoreLe32(content.data() + 8, LoadLe32(content.data() + 8) + 1);
+      StoreLe16(content.data() + slot + 4, static_cast<uint16_t>(longest.size() - shared + 1));
+    }
+    const Status refused = DataBlock::Validate(content);
+    EXPECT_EQ(refused.code(), Code::kCorruption);
+    EXPECT_NE(refused.message().find("too long"), std::string::npos) << refused.message();
+  }
+}
+
 TEST(DataBlockTest, TheEstimateOfItsSizeIsItsSize) {
   std::mt19937_64 random(TestSeed());
   DataBlockBuilder builder;
