@@ -105,8 +105,9 @@ struct MergeJob::State {
   bool MayPass(RunCursor& run);
   // An entry that is not what was written (F51) is its input's fault, as what cannot be read.
   Status Blaming(const RunCursor& run, Status status) {
-    if (status.code() == Code::kCorruption) bad_input = &run.file();
-    return status;
+    if (status.code() != Code::kCorruption) return status;
+    bad_input = &run.file();
+    return status.WithContext(bad_input->table->name());
   }
   Task<Status> PassBlock(RunCursor& run, const PassThroughBlock& block);
   void Move();

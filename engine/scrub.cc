@@ -163,9 +163,9 @@ class Scrubber {
   Status CheckValue(const std::string& key, const std::optional<MetaValue>& value) {
     const std::string name = std::string(kMetaDirectory) + "/" + key;
     if (!value.has_value()) return Status::Corruption(name + " is missing (F35)");
-    if (key == kCatalogKey) return DecodeCatalog(value->bytes).status();
-    const Result<Manifest> manifest = DecodeManifest(value->bytes);
-    return manifest.ok() ? Status() : manifest.status().WithContext(name);
+    const Status decoded =
+        key == kCatalogKey ? DecodeCatalog(value->bytes).status() : DecodeManifest(value->bytes).status();
+    return decoded.WithContext(name);
   }
 
   using Segments = std::map<SegmentId, Segment>;

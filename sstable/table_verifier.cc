@@ -126,6 +126,7 @@ class TableVerifier {
       if (state == IterState::kEnd) co_return Status();
       if (it->AtBlockStart()) {
         const BlockSummary& block = it->CurrentBlock();
+        place_ = table_.name() + ", offset " + std::to_string(it->block_key().offset) + ": ";
         PARTITA_CO_TRY(VerifyBlock(block));
         if (warm_ != nullptr && warm_->Wants(block.entry_count)) warm_->Take(*it);
       }
@@ -142,11 +143,10 @@ class TableVerifier {
     ++report_.data_blocks;
     const bool first = report_.data_blocks == 1;
     if (!first && block.first_key <= fence_)
-      return Status::Corruption(table_.name() + ": a block begins below the fence before it");
-    if (block.last_key > block.fence)
-      return Status::Corruption(table_.name() + ": a block reaches above its fence");
+      return Status::Corruption(place_ + "a block begins below the fence before it");
+    if (block.last_key > block.fence) return Status::Corruption(place_ + "a block reaches above its fence");
     if (first && block.first_key != table_.info().smallest)
-      return Status::Corruption(table_.name() + ": first key is not the smallest");
+      return Status::Corruption(place_ + "first key is not the smallest");
     fence_ = block.fence;
     last_key_ = block.last_key;
     return Status();
@@ -157,7 +157,7 @@ class TableVerifier {
     if (entry.kind == EntryKind::kTombstone) ++report_.tombstones;
     version_max_ = std::max(version_max_, entry.version);
     if (SiteIsOn("table.verify.value_check") && !StoredValueIntact(entry))
-      return Status::Corruption(table_.name() + ": a stored value fails its checksum (F51)");
+      return Status::Corruption(place_ + "a stored value fails its checksum (F51)");
     const std::string_view partition = PartitionPrefixOrAll(entry.user_key);
     KeyHash hash;
     hash.key = Hash64(entry.user_key);
@@ -167,8 +167,7 @@ class TableVerifier {
       hash.partition = HashPartitionPrefix(partition);
       denied = denied || !table_.MayContainPartition(hash);
     }
-    if (denied)
-      return Status::Corruption(table_.name() + ": a filter denies a key that the file holds (F45)");
+    if (denied) return Status::Corruption(place_ + "a filter denies a key that the file holds (F45)");
     return Status();
   }
 
@@ -195,6 +194,7 @@ class TableVerifier {
   std::string fence_;
   std::string last_key_;
   std::string partition_;  // Of the last entry.
+  std::string place_;      // Of the block at hand, as messages begin.
   Version version_max_;
 };
 

@@ -312,7 +312,9 @@ Status LogRecoverer::ReplayTail(LogPosition from, const LogReplaySink& sink) {
     out_.start.version_max = std::max(out_.start.version_max, record.version);
     if (record.position < from) continue;
     if (report.records++ == 0) report.first = record.position;
-    PARTITA_TRY(sink(LogRecord{record.position, record.version, record.payload}));
+    const Status taken = sink(LogRecord{record.position, record.version, record.payload});
+    if (!taken.ok())
+      return taken.WithContext(options_.directory + "/tail, record with position " + Number(record.position));
   }
   if (at == records.end()) return Status();
   report.records_stranded = static_cast<uint64_t>(std::distance(at, records.end()));

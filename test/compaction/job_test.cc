@@ -305,6 +305,25 @@ TEST_F(JobTest, AnInputThatIsNotReadForWantOfMemoryIsNotNamed) {
   EXPECT_EQ(world_.EntriesOf(), Puts(0, 300, 6));
 }
 
+// covers: F46 F51
+TEST_F(JobTest, AnInputWithAValueThatRottedBeforeItWasSealedIsNamed) {
+  FlushOk(Puts(0, 300, 5));
+  MergeOk(0, 6);
+  FlushOk(Puts(0, 10, 6));
+  const FileRef& bad = world_.levels->level(0)[0];
+  auto& bytes = world_.store.bytes(bad.info->id);
+  char* const block = reinterpret_cast<char*>(bytes.data());
+  const uint32_t stored = LoadLe32(block + 8);
+  block[stored - 1] ^= 1;
+  StoreLe64(block, Hash64(std::string_view(block, stored).substr(8)) ^
+                       PartIdentity(StoreId(77), bad.info->id, 0, SealKind::kDataBlock).Mix());
+  const Status failed = MergeFails(0, 6);
+  EXPECT_EQ(failed.code(), Code::kCorruption);
+  EXPECT_THAT(failed.message(), testing::HasSubstr(bad.table->name() + ": "));
+  ASSERT_TRUE(world_.failed_input.has_value());
+  EXPECT_EQ(world_.failed_input->id, bad.info->id);
+}
+
 // covers: F43 F46
 TEST_F(JobTest, ADamagedBlockIsNeverLeftOut) {
   FlushOk(Puts(0, 300, 5));

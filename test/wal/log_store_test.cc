@@ -160,6 +160,24 @@ TEST(LocalLogStoreTest, WhatTheTailGaveBackSurvivesThePowerCutAfterwards) {
   EXPECT_EQ(third.Recover().payloads, payloads);
 }
 
+// covers: F39
+TEST(LocalLogStoreTest, WhoRefusesARecordOfTheTailIsToldWhereItStands) {
+  SimDisk disk(9);
+  {
+    LogProcess process(disk, LogProcess::Options());
+    process.Recover();
+    ASSERT_TRUE(process.AppendTail(1, Payloads(1, 3, 300)).ok());
+  }
+  disk.CrashProcess();
+  LogProcess again(disk, LogProcess::Options(2));
+  ASSERT_TRUE(again.TryOpen().ok());
+  const auto refused = RunBlocking(again.log().Recover(LogPosition{1}, [](const LogRecord& record) {
+    return record.position == LogPosition{2} ? Status::Corruption("bad") : Status();
+  }));
+  EXPECT_EQ(refused.code(), Code::kCorruption);
+  EXPECT_EQ(refused.status().message(), kTestDirectory + "/tail, record with position 2: bad");
+}
+
 // covers: F3 F29. One flush after the other fails while the log is opened after a death: the process that
 // comes then still finds what only the tail holds.
 TEST(LocalLogStoreTest, WhatOnlyTheTailHoldsSurvivesAnOpeningWhoseFlushesFail) {
