@@ -92,6 +92,12 @@ Result<BatchRecordReader> BatchRecordReader::Open(std::string_view payload) {
   if (is_import) header.attempt = under;
   if (!is_import) header.epoch = RangeEpoch(under);
   header.operations = LoadLe32(payload.data() + 24);
+  // Memory is taken for so many.
+  const size_t room = payload.size() - kBatchRecordHeaderSize;
+  if (header.operations > room / (is_import ? kImportOperationSizeMin : kBatchOperationSizeMin)) {
+    return Status::Corruption("batch record of " + std::to_string(header.operations) + " operations in " +
+                              std::to_string(room) + " bytes");
+  }
   return BatchRecordReader(header, payload.substr(kBatchRecordHeaderSize));
 }
 

@@ -35,6 +35,10 @@ inline constexpr size_t kBatchRecordVersionOffset = 8;
 inline constexpr size_t kBatchOperationOverheadMax = 1 + 5 + 5 + 4;
 // Of an imported one, beside key and stored value.
 inline constexpr size_t kImportOperationOverheadMax = 1 + 8 + 5 + 5;
+// Of a whole one: kind, two varints, a table id with one byte more, the stored value's header. An imported
+// one has its version, too.
+inline constexpr size_t kBatchOperationSizeMin = 1 + 1 + 5 + 1 + 4;
+inline constexpr size_t kImportOperationSizeMin = kBatchOperationSizeMin + 8;
 
 struct BatchRecordHeader {
   TableId table;

@@ -90,6 +90,21 @@ TEST(BatchRecordTest, AKeyLongerThanATableTakesIsRefused) {
   }
 }
 
+// Recovery takes memory for each before it reads the first. covers: F42 F77
+TEST(BatchRecordTest, MoreOperationsThanItsBytesHoldAreRefused) {
+  const std::string key = EncodeUserKey(TableId(7), "", "");  // The smallest.
+  std::string bytes(kBatchRecordHeaderSize + 2 * (kBatchOperationOverheadMax + key.size()), '\0');
+  BatchRecordWriter writer(reinterpret_cast<uint8_t*>(bytes.data()), TableId(7), RangeEpoch(1));
+  for (int i = 0; i < 2; ++i) writer.Add(EntryKind::kTombstone, key, "");
+  bytes.resize(writer.Finish().size());
+  EXPECT_EQ(bytes.size(), kBatchRecordHeaderSize + 2 * kBatchOperationSizeMin);
+  EXPECT_TRUE(BatchRecordReader::Open(bytes).ok());
+  for (const uint32_t operations : {3u, UINT32_MAX}) {
+    StoreLe32(bytes.data() + 24, operations);
+    EXPECT_EQ(BatchRecordReader::Open(bytes).code(), Code::kCorruption);
+  }
+}
+
 class ImportTest : public testing::Test {
  protected:
   ImportTest() {

@@ -21,6 +21,7 @@ void Require(bool condition) {
 void ReadBatch(std::string_view bytes) {
   partita::Result<partita::BatchRecordReader> reader = partita::BatchRecordReader::Open(bytes);
   if (!reader.ok()) return;
+  Require(reader->header().operations <= bytes.size());
   partita::Entry entry;
   size_t total = 0;
   while (reader->Next(&entry)) total += entry.user_key.size() + entry.value.size();
