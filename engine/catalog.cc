@@ -78,6 +78,27 @@ Status ReadAccounts(ByteReader* in, Catalog* catalog) {
   return Status();
 }
 
+// Of the tables sorted by name.
+Status CheckTables(const Catalog& catalog) {
+  std::unordered_set<uint32_t> ids;
+  const TableDescriptor* before = nullptr;
+  for (const TablePtr& table : catalog.tables) {
+    if (!ids.insert(table->id.value).second) {
+      return Status::Corruption("catalog: table id " + std::to_string(table->id.value) +
+                                " is given twice (F19)");
+    }
+    if (table->id.value >= catalog.next_table_id && catalog.HasTableId()) {
+      return Status::Corruption("catalog: table id " + std::to_string(table->id.value) +
+                                " is yet to be given, from " + std::to_string(catalog.next_table_id) +
+                                " on (F19)");
+    }
+    if (before != nullptr && before->account == table->account && SameIgnoringCase(before->name, table->name))
+      return Status::Corruption("catalog: table " + table->name + " is listed twice");
+    before = table.get();
+  }
+  return Status();
+}
+
 Status CheckRanges(const Catalog& catalog) {
   for (size_t i = 0; i < catalog.ranges.size(); ++i) {
     const RangeDescriptor& range = catalog.ranges[i];
@@ -355,6 +376,7 @@ Result<Catalog> DecodeCatalog(std::string_view bytes) {
   }
   if (format >= kFormatWithAttributes) PARTITA_TRY(ReadAccounts(&in, &catalog));
   if (!in.AtCleanEnd()) return Status::Corruption("catalog: bytes left over at the end");
+  PARTITA_TRY(CheckTables(catalog));
   PARTITA_TRY(CheckRanges(catalog));
   return catalog;
 }

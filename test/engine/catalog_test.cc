@@ -158,6 +158,26 @@ TEST(CatalogTest, NewerFormatsAndCutBytesAreRefused) {
   EXPECT_EQ(DecodeCatalog(EncodeCatalog(catalog)).code(), Code::kCorruption);
 }
 
+// Else the next table got an id of one that is there, or two answered to a name. covers: F19 F77
+TEST(CatalogTest, EachTableHasAnIdAndANameOfItsOwn) {
+  const auto code_of = [](uint32_t id, const char* account, const char* name, uint32_t next_table_id) {
+    Catalog catalog = SmallCatalog();  // acct has table 1, Tab.
+    TableDescriptor table;
+    table.id = TableId(id);
+    table.account = account;
+    table.name = name;
+    catalog.tables.push_back(std::make_shared<const TableDescriptor>(std::move(table)));
+    catalog.next_table_id = next_table_id;
+    return DecodeCatalog(EncodeCatalog(catalog)).code();
+  };
+  EXPECT_EQ(code_of(2, "acct", "Other", 3), Code::kOk);
+  EXPECT_EQ(code_of(2, "another", "Tab", 3), Code::kOk);
+  EXPECT_EQ(code_of(1, "acct", "Other", 3), Code::kCorruption);
+  EXPECT_EQ(code_of(2, "acct", "tAB", 3), Code::kCorruption);
+  EXPECT_EQ(code_of(2, "acct", "Other", 2), Code::kCorruption);
+  EXPECT_EQ(code_of(UINT32_MAX, "acct", "Other", UINT32_MAX), Code::kOk) << "no id is left to be given";
+}
+
 TEST(CatalogTest, MoreShardsThanAStoreCanHaveAreNotBelieved) {
   Catalog catalog;
   catalog.shard_count = kShardCountMax;
