@@ -22,36 +22,22 @@ std::string RecoveredName(uint32_t id) {
 
 }  // namespace
 
+// One value that is no entity tells that the table is raw: of entities every query would end at it.
+void RepairSurvey::NoteTableOf(const Entry& entry) {
+  if (entry.user_key.size() < kTableIdSize) return;
+  bool& is_entity = met_.try_emplace(LoadBe32(entry.user_key.data()), true).first->second;
+  if (!is_entity || entry.kind != EntryKind::kPut) return;
+  is_entity = EntityRecordView(StoredValueContent(entry.value)).Check().ok();
+}
+
 Task<Status> RepairSurvey::NoteTablesIn(const TableReader& table) {
   std::vector<SkippedSpan> unread;
   SpanList skipped(&unread);
-  TableScan scan;
-  scan.skipped = &skipped;
-  IterOptions options;
-  options.scan = &scan;
-  std::unique_ptr<TableIterator> it = table.NewIterator(Direction::kForward, std::move(options));
-  IterState state = it->SeekToFirst();
-  while (state != IterState::kEnd) {
-    if (state == IterState::kNeedsIo) {
-      PARTITA_CO_TRY(co_await it->Fetch());
-      state = it->state();
-      continue;
-    }
-    const Entry& entry = it->entry();
-    if (entry.user_key.size() < kTableIdSize) co_return Status();
-    const uint32_t id = LoadBe32(entry.user_key.data());
-    Met& met = met_[id];
-    if (!met.kind_known && entry.kind != EntryKind::kPut) {
-      state = it->Next();  // Only what was put tells which kind it is.
-      continue;
-    }
-    if (!met.kind_known) met.is_entity = EntityRecordView(StoredValueContent(entry.value)).Check().ok();
-    met.kind_known = true;
-    const std::string next = TableUpperBound(TableId(id));
-    if (next.empty()) break;
-    state = it->Seek(next);
-  }
-  co_return Status();
+  auto note = [this](const Entry& entry) {
+    NoteTableOf(entry);
+    return Status();
+  };
+  co_return co_await ReadWhatThereIs(table, &skipped, std::move(note));
 }
 
 void RepairSurvey::RebuildCatalog() {
@@ -60,12 +46,12 @@ void RepairSurvey::RebuildCatalog() {
   catalog.incarnation = found_.incarnation_max;
   catalog.formed_layout = catalog.layout;
   catalog.epoch = 1;
-  for (const auto& [id, met] : met_) {
+  for (const auto& [id, is_entity] : met_) {
     TableDescriptor table;
     table.id = TableId(id);
     table.account = world_.account;
     table.name = RecoveredName(id);
-    table.raw = !met.is_entity;
+    table.raw = !is_entity;
     table.created_ticks = found_.version_max.value;
     catalog.InsertTable(std::move(table));
     catalog.ranges.push_back({TableLowerBound(TableId(id)), TableUpperBound(TableId(id)),

@@ -404,11 +404,7 @@ Task<Status> RepairSurvey::ReadLog(RepairFindings::Shard* shard, RepairReach* re
     while (reader.Next(&entry)) {
       if (reach != nullptr) reach->AddLogged(shard->id, entry.user_key, entry.version);
       if (LogAlone(*shard) && reader.header().attempt == 0) NoteLogged(*shard, entry);
-      if (!found_.catalog_lost || entry.user_key.size() < kTableIdSize) continue;
-      Met& met = met_[LoadBe32(entry.user_key.data())];
-      if (met.kind_known || entry.kind != EntryKind::kPut) continue;
-      met.is_entity = EntityRecordView(StoredValueContent(entry.value)).Check().ok();
-      met.kind_known = true;
+      if (found_.catalog_lost) NoteTableOf(entry);
     }
     last = reader.header().version;
     return reader.status();
@@ -437,7 +433,8 @@ Task<Status> RepairSurvey::FindTables() {
   }
   for (const ObjectInfo& object : found_.objects) {
     if (found_.any_manifest_lost()) found_.tables[object.id].id = object.id;
-    if (found_.tables.contains(object.id)) pacer_.AlsoDue(object.size);
+    // NoteTablesIn reads each once more.
+    if (found_.tables.contains(object.id)) pacer_.AlsoDue((found_.catalog_lost ? 2 : 1) * object.size);
   }
   for (auto& [id, table] : found_.tables) PARTITA_CO_TRY(co_await ReadTable(&table));
   co_return Status();

@@ -106,6 +106,7 @@ class RepairSurvey {
   Task<Status> NoteFlushed(const TableReader& table);
   Task<Status> FindTables();
   Task<Status> ReadTable(RepairFindings::Table* table);
+  void NoteTableOf(const Entry& entry);
   Task<Status> NoteTablesIn(const TableReader& table);
   void RebuildCatalog();
   void ListDamages();
@@ -137,13 +138,10 @@ class RepairSurvey {
   std::set<std::string> meta_keys_;
   std::map<uint32_t, Status> manifest_damages_;  // By shard.
   Status catalog_damage_;
-  struct Met {
-    bool is_entity = true;
-    bool kind_known = false;
-  };
   // Records of logs that may begin midway, as hashes of a key and its version; by shard.
   std::map<uint32_t, std::unordered_set<uint64_t>> logged_;
-  std::map<uint32_t, Met> met_;  // Table ids, when the catalog is lost.
+  // When the catalog is lost: table ids, and whether all that was put are entities.
+  std::map<uint32_t, bool> met_;
   RepairFindings found_;
 };
 

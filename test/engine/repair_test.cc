@@ -161,6 +161,53 @@ TEST_F(RepairTest, ALostCatalogIsMadeAnew) {
   }
 }
 
+// Of a raw table some values may look like entities.
+TEST_F(RepairTest, WithoutCatalogATableIsOneOfEntitiesWhereAllItsValuesAre) {
+  const std::string entity = {1, 0}, counter = {44, 1};
+  const std::unique_ptr<SimDisk> filled = disk_->Clone();
+  for (const bool flushed : {false, true}) {
+    disk_ = filled->Clone();
+    {
+      SimRuntime runtime(NextLife(), *disk_);
+      auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+      ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+      Store& store = **opened;
+      for (const std::string& second : {counter, entity}) {
+        Store::TableSpec spec;
+        spec.account = "default";
+        spec.name = second == entity ? "entities" : "counters";
+        spec.raw = second != entity;
+        const Result<TableDescriptor> table = runtime.RunToEnd(store.CreateTable(std::move(spec)));
+        ASSERT_TRUE(table.ok()) << table.status().ToString();
+        for (const char* row : {"1", "2"}) {
+          const std::string key = EncodeUserKey(table->id, "p", row);
+          WriteOp op;
+          op.user_key = key;
+          op.content = row == std::string("1") ? entity : second;
+          WriteRequest request;
+          request.table = table->id;
+          request.ops = std::span<const WriteOp>(&op, 1);
+          ASSERT_TRUE(runtime.RunToEnd(store.Write(request)).status.ok());
+        }
+      }
+      if (flushed) ASSERT_TRUE(runtime.RunToEnd(store.FlushMemtables()).ok());
+      ASSERT_TRUE(runtime.RunToEnd(store.Close()).ok());
+    }
+    disk_->RemoveFile("meta/catalog");
+    SimRuntime runtime(NextLife(), *disk_);
+    ASSERT_TRUE(Run(runtime, /*apply=*/true).ok());
+    auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    const Catalog catalog = (*opened)->CatalogCopy();
+    for (const uint32_t id : {3, 4}) {
+      const TableDescriptor* table = catalog.FindTable(TableId(id));
+      ASSERT_NE(table, nullptr) << id;
+      EXPECT_EQ(table->raw, id == 3);
+    }
+    EXPECT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
+  }
+}
+
 TEST_F(RepairTest, WithoutCatalogAFileNamedForAShardThatNoStoreHasCountsForNothing) {
   disk_->FlipBit("meta/catalog", 60, 2);
   disk_->WriteFile("meta/shard-1-4294967294", "stray");
