@@ -223,9 +223,7 @@ class ImageWriter {
                       co_await TableReader::Open(objects, cache, image_.catalog.store, info.id));
     TableVerifyReport found;
     PARTITA_CO_TRY(co_await table->Verify(&found));
-    if (table->info() != info) {
-      co_return Status::Corruption(ObjectPath(info.id) + ": is another file than the manifest names (F41)");
-    }
+    PARTITA_CO_TRY(table->CheckIs(info));
     report_.entries += found.entries;
     co_return Status();
   }

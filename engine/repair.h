@@ -18,7 +18,8 @@ namespace partita {
 //   a log         its dense prefix is kept, from where the tables end up to the damage (wal/log_salvage.h);
 //                 what its shard wrote behind that is lost
 //   a table file  one that opens keeps every entry that can be read; of the blocks that cannot, the keys are
-//                 lost. One that does not open is lost, with the keys that its manifest says it had
+//                 lost. One that does not open, or is another than its manifest names, is lost, with the
+//                 keys that its manifest says it had
 //   a manifest    the shard's table files are found again by what is in them, among all that no other shard
 //                 has. Where a compaction was interrupted, another range still uses a file that this shard
 //                 had let go, or a range had moved away and back, what had been deleted may be back. Of the

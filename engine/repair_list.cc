@@ -104,7 +104,7 @@ void RepairSurvey::ListTable(const RepairFindings::Table& table) {
     found_.report.damages.push_back(std::move(damage));
     return;
   }
-  damage.consequence = "lost: it does not open";
+  damage.consequence = table.replaced ? "lost: another file is in its place" : "lost: it does not open";
   for (const RepairFindings::Shard& shard : found_.shards) {
     for (const FileMeta& file : shard.named) {
       if (file.info->id != table.id) continue;

@@ -429,6 +429,7 @@ Task<Status> RepairSurvey::FindTables() {
       RepairFindings::Table& table = found_.tables[file.info->id];
       table.id = file.info->id;
       table.named = true;
+      table.info = file.info;
     }
   }
   for (const ObjectInfo& object : found_.objects) {
@@ -447,6 +448,11 @@ Task<Status> RepairSurvey::ReadTable(RepairFindings::Table* table) {
   if (!opened.ok() && opened.code() == Code::kIoError)
     opened = co_await TableReader::Open(paced, cache_, found_.store, table->id);  // F52.
   PARTITA_CO_TRY(pacer_.CheckCancelled());
+  if (opened.ok() && table->named) {
+    const Status is_it = (*opened)->CheckIs(*table->info);
+    table->replaced = !is_it.ok();
+    if (table->replaced) opened = is_it;
+  }
   if (!opened.ok() && !IsDamage(opened.status())) co_return opened.status();
   ++found_.report.tables;
   if (!opened.ok()) {

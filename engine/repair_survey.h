@@ -48,8 +48,10 @@ struct RepairFindings {
     std::shared_ptr<TableReader> reader;  // Null: it does not open.
     Status damage;                        // Ok: sound.
     std::vector<SkippedSpan> lost;
-    uint64_t entries = 0;  // That can be read.
-    bool named = false;    // By a manifest that can be read.
+    uint64_t entries = 0;   // That can be read.
+    bool named = false;     // By a manifest that can be read,
+    SharedTableInfo info;   // which says this of it.
+    bool replaced = false;  // Another file is in its place.
   };
 
   StoreId store;

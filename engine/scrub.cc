@@ -30,8 +30,7 @@ constexpr int kLooksMax = 5;
 constexpr uint64_t kPauseNanos = 20'000'000;
 
 struct Due {
-  ObjectId id;
-  uint64_t bytes = 0;
+  SharedTableInfo info;
   BackgroundMeter* meter = nullptr;  // Of a shard that has it.
 };
 
@@ -121,27 +120,28 @@ class Scrubber {
 
   // `references`: of the store, by which nothing may refer to the file any more.
   Task<Status> Table(Due due, const ObjectReferences& references) {
-    if (!references.Contains(due.id)) {
-      pacer_.NotDue(due.bytes);
+    if (!references.Contains(due.info->id)) {
+      pacer_.NotDue(due.info->file_size);
       co_return Status();
     }
     pacer_.MeterBy(due.meter, BackgroundWork::kScrub);
     TableVerifyReport found;
     Status verified;
     Result<std::shared_ptr<TableReader>> table =
-        co_await TableReader::Open(paced_, cache_, catalog_.store, due.id);
+        co_await TableReader::Open(paced_, cache_, catalog_.store, due.info->id);
     if (table.ok()) {
       verified = co_await (*table)->Verify(&found);
+      if (verified.ok()) verified = (*table)->CheckIs(*due.info);
     } else {
       verified = table.status();
     }
     PARTITA_CO_TRY(pacer_.CheckCancelled());
-    if (!verified.ok() && verified.code() == Code::kNotFound && !references.Contains(due.id))
+    if (!verified.ok() && verified.code() == Code::kNotFound && !references.Contains(due.info->id))
       co_return Status();
     if (!verified.ok() && !IsDamage(verified)) co_return verified;
     ++report_.tables;
     report_.entries += found.entries;
-    report_.bytes += due.bytes;
+    report_.bytes += due.info->file_size;
     if (!verified.ok()) report_.damages.push_back(verified.ToString());
     co_return Status();
   }
@@ -294,12 +294,12 @@ Task<Result<ScrubReport>> Store::Scrub(ScrubOptions options) {
   std::map<ObjectId, Due> tables;
   for (Shard* shard : sound_shards_) {
     for (const FileMeta& file : shard->Files()) {
-      tables.emplace(file.info->id, Due{file.info->id, file.info->file_size, &shard->background()});
+      tables.emplace(file.info->id, Due{file.info, &shard->background()});
     }
   }
   const Catalog catalog = CatalogCopy();
   PARTITA_CO_ASSIGN(uint64_t bytes, co_await LogFileBytes(runtime_.files(), catalog));
-  for (const auto& [id, due] : tables) bytes += due.bytes;
+  for (const auto& [id, due] : tables) bytes += due.info->file_size;
   options.pace.bytes_per_second = RateOf(options, bytes);
 
   TaskPacer pacer(runtime_.clock(), options.pace, bytes);

@@ -55,11 +55,11 @@ Task<FileRef> OpenFile(const ShardContext& context, const FileMeta& meta) {
   file.upper = meta.upper;
   Result<std::shared_ptr<TableReader>> opened =
       co_await TableReader::Open(context.objects, context.cache, context.store, meta.info->id);
-  if (opened.ok()) {
+  Status why = opened.ok() ? (*opened)->CheckIs(*meta.info) : opened.status();
+  if (why.ok()) {
     file.table = std::move(opened).value();
   } else {
     // A file that the manifest names and the directory lacks is damage, not emptiness (F35).
-    Status why = opened.status();
     if (why.code() == Code::kNotFound)
       why = Status::Corruption(why.message() + ", although the manifest names it (F35)");
     file.damage = std::make_shared<const Status>(std::move(why));

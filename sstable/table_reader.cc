@@ -218,6 +218,11 @@ Task<Status> TableReader::OpenFilter(const Tail& tail, PartHandle handle, FuseFi
   co_return Status();
 }
 
+Status TableReader::CheckIs(const TableInfo& named) const {
+  if (info() == named) return Status();
+  return Status::Corruption(name() + ": is another file than the manifest names (F41)");
+}
+
 // --- Parts and blocks ---
 
 Status TableReader::Damaged(const Status& cause, uint64_t offset, SealKind kind) const {

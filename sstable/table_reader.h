@@ -74,6 +74,9 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   TableReader& operator=(const TableReader&) = delete;
 
   const TableInfo& info() const { return properties_.info; }
+  // kCorruption when this is not the file that a manifest tells of so: one of the same id, say, of a copy of
+  // the store that went on by itself (F41).
+  Status CheckIs(const TableInfo& named) const;
   const TableProperties& properties() const { return properties_; }
   const Footer& footer() const { return footer_; }
   const std::string& name() const { return object_->name(); }

@@ -414,6 +414,56 @@ TEST_F(RepairTest, AValueThatRottedBeforeItWasSealedIsListedAndLeftOut) {
   EXPECT_GT(found, 2u);
 }
 
+// Every seal of it is right, and so is its name. covers: F41
+TEST_F(RepairTest, AFileOfACopyThatWentOnByItselfIsAnother) {
+  const std::unique_ptr<SimDisk> copy = disk_->Clone();
+  const RowsByKey rows = rows_;
+  const auto go_on = [&](SimDisk& disk, int first) {
+    SimRuntime runtime(NextLife(), disk);
+    auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    for (int i = first; i < first + 60; ++i) WriteRow(runtime, **opened, i);
+    ASSERT_TRUE(runtime.RunToEnd((*opened)->FlushMemtables()).ok());
+    ASSERT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
+  };
+  go_on(*copy, 20'000);
+  rows_ = rows;
+  go_on(*disk_, 30'100);
+  std::string path;
+  for (const std::string& table : disk_->ListFiles("tables/")) {
+    if (copy->FileExists(table) && *copy->ReadFile(table) != *disk_->ReadFile(table)) path = table;
+  }
+  ASSERT_FALSE(path.empty());
+  disk_->WriteFile(path, *copy->ReadFile(path));
+  {
+    SimRuntime runtime(NextLife(), *disk_);
+    auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    size_t refused = 0;
+    for (const auto& [key, row] : rows_) {
+      std::string content;
+      const auto read = runtime.RunToEnd((*opened)->Get(key, &content));
+      if (!read.ok()) {
+        ++refused;
+        EXPECT_THAT(read.status().message(), AllOf(HasSubstr(path), HasSubstr("(F41)")));
+        continue;
+      }
+      EXPECT_EQ(read->state == Shard::ReadState::kFound, row.content.has_value());
+      if (row.content) EXPECT_EQ(content, *row.content);
+    }
+    EXPECT_GT(refused, 0u);
+    const auto scrubbed = runtime.RunToEnd((*opened)->Scrub({}));
+    ASSERT_TRUE(scrubbed.ok()) << scrubbed.status().ToString();
+    EXPECT_THAT(scrubbed->damages, testing::ElementsAre(AllOf(HasSubstr(path), HasSubstr("(F41)"))));
+    EXPECT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
+  }
+  const RepairReport listed = Repair();
+  ASSERT_EQ(listed.damages.size(), 1u);
+  EXPECT_EQ(listed.damages[0].file, path);
+  EXPECT_THAT(listed.damages[0].consequence, HasSubstr("another file"));
+  EXPECT_GE(listed.damages[0].lost.size(), 1u);
+}
+
 TEST_F(RepairTest, SeveralDamagesAreRepairedTogether) {
   const std::vector<std::string> tables = TablesBySize();
   disk_->FlipBit(tables[0], 1000, 2);
