@@ -16,7 +16,7 @@ namespace partita {
 // What is found (repair_survey.h) and what becomes of it:
 //
 //   a log         its dense prefix is kept, from where the tables end up to the damage (wal/log_salvage.h);
-//                 what its shard wrote behind that is lost
+//                 what its shard wrote behind that is lost, and of the prefix what fails its checksum (F51)
 //   a table file  one that opens keeps every entry that can be read; of the blocks that cannot, the keys are
 //                 lost. One that does not open, or is another than its manifest names, is lost, with the
 //                 keys that its manifest says it had

@@ -40,6 +40,7 @@ void RepairSurvey::ListDamages() {
     const auto why = manifest_damages_.find(shard.id.value);
     if (why != manifest_damages_.end()) ListManifest(shard, why->second);
     if (!shard.log.damages.empty()) ListLog(shard);
+    if (!shard.rotted.empty()) ListRotted(shard);
   }
   if (objects_missing_) {
     report.damages.push_back({.file = kObjectDirectory,
@@ -81,6 +82,19 @@ void RepairSurvey::ListLog(const RepairFindings::Shard& shard) {
                                   Number(log.lost_to.value) + " at least"
                             : "; whatever the shard wrote after them is lost";
   AddLostShard(shard, std::max(KeptTo(shard), FlushedTo(shard)), &damage);
+  found_.report.damages.push_back(std::move(damage));
+}
+
+void RepairSurvey::ListRotted(const RepairFindings::Shard& shard) {
+  RepairDamage damage{.file = LogDirectory(found_.catalog.layout, shard.id),
+                      .shard = shard.id.value,
+                      .reason = shard.rotted.front().why.ToString()};
+  damage.consequence =
+      Number(shard.rotted.size()) + " such values are left out; what they replaced may be back";
+  for (const SkippedSpan& span : shard.rotted) {
+    AddLost(span.lower, span.upper, Version(), &damage);
+    if (found_.catalog_lost) AddLostNameless(span.lower, span.upper, &damage);
+  }
   found_.report.damages.push_back(std::move(damage));
 }
 

@@ -394,6 +394,7 @@ bool RepairSurvey::IsOlderThanItsLog(const RepairFindings::Shard& shard) const {
 // To `reach`, which may be null, what the log holds behind the files.
 Task<Status> RepairSurvey::ReadLog(RepairFindings::Shard* shard, RepairReach* reach) {
   Version last;
+  shard->rotted.clear();
   LogReplaySink look = [&](const LogRecord& record) {
     PARTITA_ASSIGN(BatchRecordReader reader, BatchRecordReader::Open(record.payload));
     if (reader.header().version <= last) {
@@ -404,7 +405,14 @@ Task<Status> RepairSurvey::ReadLog(RepairFindings::Shard* shard, RepairReach* re
     while (reader.Next(&entry)) {
       if (reach != nullptr) reach->AddLogged(shard->id, entry.user_key, entry.version);
       if (LogAlone(*shard) && reader.header().attempt == 0) NoteLogged(*shard, entry);
-      if (found_.catalog_lost) NoteTableOf(entry);
+      if (!SiteIsOn("repair.log.value_check") || StoredValueIntact(entry)) {
+        if (found_.catalog_lost) NoteTableOf(entry);
+        continue;
+      }
+      const std::string key(entry.user_key);
+      shard->rotted.push_back({key, key + '\0', entry.version,
+                               Status::Corruption("log record " + std::to_string(record.position.value) +
+                                                  ": a stored value fails its checksum (F51)")});
     }
     last = reader.header().version;
     return reader.status();

@@ -41,6 +41,8 @@ struct RepairFindings {
     SalvagedLog log;
     // Of a log that begins midway: a table has a record of it, so tables have all that came before.
     bool begin_flushed = false;
+    // In what is kept of the log: values that rotted before their frames were sealed.
+    std::vector<SkippedSpan> rotted;
     std::string end_doubt;  // Why its log may have gone on; empty: it did not.
   };
   struct Table {
@@ -113,6 +115,7 @@ class RepairSurvey {
   void RebuildCatalog();
   void ListDamages();
   void ListLog(const RepairFindings::Shard& shard);
+  void ListRotted(const RepairFindings::Shard& shard);
   void ListTable(const RepairFindings::Table& table);
   void ListManifest(const RepairFindings::Shard& shard, const Status& why);
   void ListDoubts(const RepairFindings::Shard& shard, RepairDamage* damage) const;

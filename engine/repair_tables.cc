@@ -86,7 +86,9 @@ Task<Result<std::vector<FileMeta>>> RepairTables::OfLog(const RepairFindings::Sh
       const std::string_view payload(reinterpret_cast<const char*>(memory), record.payload.size());
       PARTITA_ASSIGN(BatchRecordReader reader, BatchRecordReader::Open(payload));
       while (reader.Next(&entry)) {
-        if (!Counts(shard, check.header(), entry.user_key)) continue;
+        // What the survey could not trust it has listed.
+        const bool intact = !SiteIsOn("repair.memtable.value_check") || StoredValueIntact(entry);
+        if (!intact || !Counts(shard, check.header(), entry.user_key)) continue;
         // Without a manifest the log is read from its beginning, where what moved away and back is twice.
         const Lookup known = memtable.Get(entry.user_key, kVersionMax);
         if (known.state == LookupState::kAbsent || known.version < entry.version) memtable.Insert(entry);

@@ -5,6 +5,7 @@
 #include "engine/io/meta_format.h"
 #include "test/engine/repair_fixture.h"
 #include "test/support/sealed_rot.h"
+#include "wal/frame_format.h"
 
 // covers: F53 F17 F36 F46 F80. Each kind of damage is listed first, and nothing is changed by that; applied,
 // it leaves a store that opens, is sound, and holds all that was not listed as lost, and the old bytes.
@@ -412,6 +413,48 @@ TEST_F(RepairTest, AValueThatRottedBeforeItWasSealedIsListedAndLeftOut) {
     }
   }
   EXPECT_GT(found, 2u);
+}
+
+// The value that begins so has another byte, and the seals from there on are right.
+bool RotALoggedValue(SimDisk& disk, std::string_view begin) {
+  for (const std::string& path : disk.ListFiles("log-1-")) {
+    if (!path.ends_with(".log")) continue;
+    std::string content = *disk.ReadFile(path);
+    const auto segment = DecodeSegmentHeader(std::string_view(content).substr(0, kSegmentHeaderSize));
+    if (!segment.ok()) continue;
+    std::optional<uint64_t> previous_seal;
+    ParsedFrame frame;
+    for (uint64_t at = kSegmentHeaderSize; at < content.size(); at += frame.size) {
+      const std::string_view rest = std::string_view(content).substr(at);
+      if (ParseFrame(segment->owner, at, rest, &frame) != FrameCheck::kValid) break;
+      if (frame.header.segment != segment->header.segment) break;
+      FrameHeader header = frame.header;
+      const size_t found = frame.payload.find(begin);
+      if (!previous_seal && found == frame.payload.npos) continue;
+      if (previous_seal) {
+        header.previous_seal = *previous_seal;
+      } else {
+        content[at + kFrameHeaderSize + found + begin.size()] ^= 1;
+      }
+      const std::span<uint8_t> bytes(reinterpret_cast<uint8_t*>(content.data()) + at, frame.size);
+      previous_seal = SealFrame(segment->owner, at, header, bytes);
+    }
+    if (!previous_seal) continue;
+    disk.WriteFile(path, content);
+    return true;
+  }
+  return false;
+}
+
+// covers: F51 F53
+TEST_F(RepairTest, AValueThatRottedBeforeItsLogFrameWasSealedIsListedAndLeftOut) {
+  ASSERT_TRUE(RotALoggedValue(*disk_, "1553xx"));
+  const RepairReport listed = Repair();
+  ASSERT_EQ(listed.damages.size(), 1u);
+  EXPECT_EQ(listed.damages[0].file.substr(0, 6), "log-1-");
+  EXPECT_THAT(listed.damages[0].reason, AllOf(HasSubstr("log record"), HasSubstr("(F51)")));
+  EXPECT_EQ(LostRanges(listed), 1u);
+  EXPECT_EQ(kept_, rows_.size() - 1);
 }
 
 // Every seal of it is right, and so is its name. covers: F41
