@@ -46,7 +46,8 @@ class PolicySource {
  public:
   virtual ~PolicySource() = default;
   // Null when there is no such table, or no policy on it. `table` in any case. kUnknown: whether there is
-  // such a table is in doubt.
+  // such a table is in doubt. kCorruption: what is stored cannot be read, as a newer version may have written
+  // it.
   virtual Result<std::shared_ptr<const StoredPolicies>> Policies(std::string_view account,
                                                                  std::string_view table) = 0;
 };

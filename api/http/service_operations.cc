@@ -10,8 +10,10 @@
 namespace partita::http {
 
 Task<Answer> AnswerGetServiceProperties(Exchange& exchange) {
-  std::shared_ptr<const ServiceProperties> stored =
-      exchange.core.settings.Properties(exchange.request.resource.account);
+  const Result<std::shared_ptr<const ServiceProperties>> found =
+      exchange.core.settings.ReadProperties(exchange.request.resource.account);
+  if (!found.ok()) co_return ErrorOfStatus(found.status(), /*for_table=*/true).AsXml();
+  const ServiceProperties* stored = found->get();
   AnswerXml(WriteServiceProperties(stored == nullptr ? ServiceProperties() : *stored), exchange.response);
   co_return std::nullopt;
 }

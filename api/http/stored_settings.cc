@@ -9,6 +9,11 @@ namespace {
 // Entries beyond any number of tables with policies in use at once; then it starts anew.
 constexpr size_t kCacheEntriesMax = 4096;
 
+// To go on as if there were none would at the next change be for ever.
+Status Unreadable(const std::string& what) {
+  return Status::Corruption("the stored " + what + " cannot be read");
+}
+
 }  // namespace
 
 template <typename T>
@@ -36,9 +41,8 @@ Result<std::shared_ptr<const StoredPolicies>> StoredSettings::Policies(std::stri
   }
   if (Policies known = policies_.Find(bytes)) return known;
   auto parsed = std::make_shared<StoredPolicies>();
-  // What was written by WriteAccessPolicies reads back. Were it not so, no token that names a policy
-  // would be let in.
-  if (ReadAccessPolicies(*bytes, parsed.get())) return Policies();
+  if (ReadAccessPolicies(*bytes, parsed.get()))
+    return Unreadable("access policies of table " + std::string(table));
   policies_.Add(bytes, parsed);
   return Policies(std::move(parsed));
 }
@@ -48,21 +52,24 @@ Task<Status> StoredSettings::SetPolicies(std::string account, std::string table,
   co_return co_await database_.SetTableAttributes(std::move(account), std::move(table), std::move(bytes));
 }
 
-std::shared_ptr<const ServiceProperties> StoredSettings::Properties(std::string_view account) {
+Result<std::shared_ptr<const ServiceProperties>> StoredSettings::ReadProperties(std::string_view account) {
+  using Properties = std::shared_ptr<const ServiceProperties>;
   const Bytes bytes = database_.AccountAttributes(account);
-  if (bytes == nullptr) return nullptr;
-  if (auto known = properties_.Find(bytes)) return known;
+  if (bytes == nullptr) return Properties();
+  if (Properties known = properties_.Find(bytes)) return known;
   auto parsed = std::make_shared<ServiceProperties>();
-  if (UpdateServiceProperties(*bytes, parsed.get())) return nullptr;
+  if (UpdateServiceProperties(*bytes, parsed.get()))
+    return Unreadable("service properties of account " + std::string(account));
   properties_.Add(bytes, parsed);
-  return parsed;
+  return Properties(std::move(parsed));
 }
 
 Task<std::optional<ServiceError>> StoredSettings::UpdateProperties(std::string account,
                                                                    std::string_view xml) {
   AsyncMutex::Guard updating = co_await updating_.Lock();
-  std::shared_ptr<const ServiceProperties> present = Properties(account);
-  ServiceProperties properties = present == nullptr ? ServiceProperties() : *present;
+  const Result<std::shared_ptr<const ServiceProperties>> present = ReadProperties(account);
+  if (!present.ok()) co_return ErrorOfStatus(present.status(), /*for_table=*/true).AsXml();
+  ServiceProperties properties = *present == nullptr ? ServiceProperties() : **present;
   std::optional<ServiceError> refused = UpdateServiceProperties(xml, &properties);
   if (refused) co_return refused;
   std::string bytes = properties == ServiceProperties() ? std::string() : WriteServiceProperties(properties);

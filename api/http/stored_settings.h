@@ -29,10 +29,17 @@ class StoredSettings : public PolicySource {
   // Replaces all policies; an empty list clears. Durable on return. kNotFound: no such table.
   Task<Status> SetPolicies(std::string account, std::string table, StoredPolicies policies);
 
-  // Null while none were ever set: the defaults. Cheap then, as every answer asks for CORS.
-  std::shared_ptr<const ServiceProperties> Properties(std::string_view account);
+  // Null while none were ever set: the defaults. Cheap then, as every answer asks for CORS. kCorruption: what
+  // is stored cannot be read, as a newer version may have written it.
+  Result<std::shared_ptr<const ServiceProperties>> ReadProperties(std::string_view account);
+  // The same for CORS, which nobody is granted by what cannot be read.
+  std::shared_ptr<const ServiceProperties> Properties(std::string_view account) {
+    const Result<std::shared_ptr<const ServiceProperties>> read = ReadProperties(account);
+    return read.ok() ? *read : nullptr;
+  }
   // Merges the document into what is stored (service_properties.h). Durable on return. Nothing when all
-  // is well; a refusal of the store by ErrorOfStatus. `xml` must outlive the task.
+  // is well; a refusal of the store by ErrorOfStatus, which keeps what cannot be read. `xml` must outlive the
+  // task.
   Task<std::optional<ServiceError>> UpdateProperties(std::string account, std::string_view xml);
 
  private:

@@ -104,5 +104,19 @@ TEST_F(StoredSettingsTest, PropertiesAreMergedIntoWhatIsStored) {
   EXPECT_EQ(settings_->Properties("acct"), properties);
 }
 
+// A newer version may have written it. covers: F66 F80
+TEST_F(StoredSettingsTest, WhatCannotBeReadIsNeitherNoneNorOverwritten) {
+  ASSERT_TRUE(MakeTable("Things").ok());
+  const std::string newer = "<Newer/>";
+  AsyncDatabase database(*database_);
+  ASSERT_TRUE(runtime_->RunToEnd(database.SetAccountAttributes("acct", newer)).ok());
+  ASSERT_TRUE(runtime_->RunToEnd(database.SetTableAttributes("acct", "Things", newer)).ok());
+  EXPECT_EQ(settings_->ReadProperties("acct").code(), Code::kCorruption);
+  EXPECT_EQ(settings_->Properties("acct"), nullptr);
+  EXPECT_EQ(Update(kHourMetrics), "InternalError");
+  EXPECT_EQ(*database.AccountAttributes("acct"), newer);
+  EXPECT_EQ(settings_->Policies("acct", "Things").code(), Code::kCorruption);
+}
+
 }  // namespace
 }  // namespace partita::http
