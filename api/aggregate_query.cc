@@ -71,6 +71,7 @@ class AggregateSink : public QueryRowSink {
   void AddKeyless(std::span<const KeylessRow> rows, uint64_t wanted) override {
     aggregator_->AddKeyless(rows, wanted);
   }
+  bool met_unreadable() const override { return aggregator_->met_unreadable(); }
 
  private:
   Aggregator* aggregator_;

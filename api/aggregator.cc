@@ -182,6 +182,11 @@ void Aggregator::AddKeyless(std::span<const KeylessRow> rows, uint64_t wanted) {
   }
 }
 
+bool Aggregator::met_unreadable() const {
+  return std::any_of(slots_.begin(), slots_.end(),
+                     [](const Slot& slot) { return slot.probe.met_unreadable(); });
+}
+
 void Aggregator::Take(Slot* slot, const PropertyView& value) {
   ++slot->present;
   if (slot->sums) {

@@ -56,12 +56,15 @@ class Aggregator {
   bool needs_keys() const { return needs_keys_; }
 
   // One entity that matches: its keys in ordered text, its version and its record, which is looked at only
-  // as far as it is asked for.
+  // as far as it is asked for. Where it cannot be read as one, what comes of it all is void:
+  // met_unreadable() is true then.
   void Add(std::string_view partition_key, std::string_view row_key, Version version,
            std::string_view content);
 
   // Those of several whose bit is set in `wanted`, without keys. REQUIRES: !needs_keys().
   void AddKeyless(std::span<const KeylessRow> rows, uint64_t wanted);
+
+  bool met_unreadable() const;
 
   // REQUIRES: `other` was made for the same aggregates.
   void Merge(const Aggregator& other);

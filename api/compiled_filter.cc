@@ -155,7 +155,7 @@ bool CompiledFilter::Run(const Row& row) {
     const Test& test = tests_[at];
     at = IsTrue(test, row) ? test.when_true : test.when_false;
   }
-  return at == kAccept;
+  return at == kAccept || met_unreadable_;
 }
 
 bool CompiledFilter::IsTrue(const Test& test, const Row& row) {
@@ -182,8 +182,12 @@ bool CompiledFilter::IsTrue(const Test& test, const Row& row) {
 }
 
 bool CompiledFilter::IsTrueOfProperty(const Test& test, std::string_view content) {
-  const std::optional<PropertyView> property = probes_[test.probe].Find(content);
-  if (!property) return false;  // Whatever the operator.
+  PropertyProbe& probe = probes_[test.probe];
+  const std::optional<PropertyView> property = probe.Find(content);
+  if (!property) {
+    met_unreadable_ = met_unreadable_ || probe.met_unreadable();
+    return false;  // Whatever the operator.
+  }
   const PropertyType type = property->type();
   if (test.bare) return type == PropertyType::kBoolean && property->code() != 0;
   const Outcome outcome = CodeIsExact(type) ? CompareCode(test, type, property->code())

@@ -44,12 +44,16 @@ class CompiledFilter {
   size_t test_count() const { return tests_.size(); }
 
   // Whether the entity matches: its keys (ordered text), its version, which is its Timestamp, and its
-  // record. REQUIRES: Target::kEntities; `content` was checked where it entered the store (entity_record.h).
+  // record. Once a content was met that cannot be read as a record, that one and all behind it match, and
+  // met_unreadable() is true: whoever takes the rows finds out which it is (EntityRecordView::Check).
+  // REQUIRES: Target::kEntities.
   bool Matches(const UserKeyParts& key, Version version, std::string_view content);
 
   // The same of up to 64 rows at once, whose misses of the caches overlap: bit i is set when row i matches.
   // REQUIRES: !asks_for_keys(), Target::kEntities, and as above.
   uint64_t MatchesOf(std::span<const KeylessRow> rows);
+
+  bool met_unreadable() const { return met_unreadable_; }
 
   // Whether a table of this name, in UTF-8, matches. REQUIRES: Target::kTables.
   bool MatchesTable(std::string_view name);
@@ -91,6 +95,7 @@ class CompiledFilter {
   std::vector<Test> tests_;
   std::vector<PropertyProbe> probes_;
   bool asks_for_keys_ = false;
+  bool met_unreadable_ = false;
   uint32_t entry_ = kAccept;
 };
 

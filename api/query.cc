@@ -63,6 +63,10 @@ class PageSink : public RowSink {
     }
     if (full_) return Verdict::kStop;
     const bool wants_more = rows_->Add({key.partition_key, key.row_key, version, content});
+    if (MetUnreadable()) {
+      status_ = EntityRecordView(content).Check().WithContext(UserKeyText(user_key));
+      if (!status_.ok()) return Verdict::kStop;
+    }
     ++given_;
     bytes_ += user_key.size() + content.size();
     if (!wants_more || given_ >= rows_max_ || bytes_ >= query_.limits.bytes) {
@@ -80,6 +84,8 @@ class PageSink : public RowSink {
   std::unique_ptr<RowSieve> NewSieve(const std::function<uint64_t()>& rows_expected) override;
 
   bool matches_none() const { return filter_.matches_none(); }
+  // Of the row that the page was stopped at, when that cannot be read.
+  const Status& status() const { return status_; }
   uint64_t given() const { return given_; }
 
   // Long filters get shorter slices, so that no filter holds a worker for longer.
@@ -89,13 +95,16 @@ class PageSink : public RowSink {
   }
 
  private:
-  // For none of them Add is to follow.
+  // A filter lets a row pass that it cannot read.
+  bool MetUnreadable() const { return filter_.met_unreadable() || rows_->met_unreadable(); }
+
+  // For none of them Add is to follow, unless to find the one that cannot be read.
   uint64_t GiveKeyless(std::span<const KeylessRow> rows) {
     uint64_t wanted = filter_.matches_all() ? UINT64_MAX : filter_.MatchesOf(rows);
     if (rows.size() < 64) wanted &= (uint64_t{1} << rows.size()) - 1;
     given_ += static_cast<uint64_t>(std::popcount(wanted));
     if (wanted != 0) rows_->AddKeyless(rows, wanted);
-    return 0;
+    return MetUnreadable() ? wanted : 0;
   }
 
   // To be asked of each row that does not match.
@@ -110,6 +119,7 @@ class PageSink : public RowSink {
   uint64_t given_ = 0;
   uint64_t bytes_ = 0;
   bool full_ = false;
+  Status status_;
   uint32_t looked_ahead_ = 0;
   uint64_t look_ahead_deadline_ns_ = 0;
 };
@@ -203,6 +213,7 @@ Task<Result<QueryPage>> RunPlannedQuery(const AsyncTable& table, const QueryPlan
   const ZoneFilter zones(plan.residual);
   if (query.use_zone_maps && zones.useful()) request.predicate = &zones;
   PARTITA_CO_ASSIGN(ScanAnswer answer, co_await store.Scan(request, &rows));
+  PARTITA_CO_TRY(rows.status());
 
   if (!answer.done && IsCancelled(query)) co_return Status::Cancelled("the query was cancelled");
   page.rows = rows.given();

@@ -52,7 +52,7 @@ struct QueryRow {
   std::string_view partition_key;  // Ordered text (user_key.h): AppendUtf8 turns it into UTF-8.
   std::string_view row_key;        // Ordered text.
   Version version;                 // Timestamp and ETag.
-  std::string_view content;        // An entity record (entity_record.h).
+  std::string_view content;        // An entity record (entity_record.h), as far as nobody looked at it.
 };
 
 class QueryRowSink {
@@ -66,6 +66,10 @@ class QueryRowSink {
   virtual bool takes_keyless() const { return false; }
   // Takes those of the rows whose bit is set in `wanted`.
   virtual void AddKeyless(std::span<const KeylessRow> rows, uint64_t wanted) {}
+
+  // True once a row was given whose content cannot be read as a record: the query fails there. Of rows that
+  // were given without keys Add follows, to name it. For who reads contents without Check.
+  virtual bool met_unreadable() const { return false; }
 };
 
 struct QueryPage {
@@ -88,7 +92,8 @@ struct QueryPage {
 // that is there throughout is given once over the pages, whatever happens to others meanwhile.
 //
 // kNotFound: the table is gone. kCancelled. kCorruption, kUnknown: what stands where the page would begin is
-// damaged or in doubt; a page that has rows ends before such a place instead.
+// damaged or in doubt; a page that has rows ends before such a place instead. kCorruption, kUnsupported: a
+// row that the filter or the sink looked into is no record of a format known here; rows may have been given.
 Task<Result<QueryPage>> RunQuery(const AsyncTable& table, const Query& query, QueryRowSink* sink);
 // The same for a plan made before, whole: PlanQuery(query.filter, query.range).
 Task<Result<QueryPage>> RunPlannedQuery(const AsyncTable& table, const QueryPlan& plan, const Query& query,

@@ -231,28 +231,12 @@ Status EntityRecordView::Check() const {
 // Calls visit(name, type, value) of each property while all is as IsWalkable() says.
 template <typename Visit>
 bool EntityRecordView::Walk(Visit visit) const {
-  if (content_.size() < kEntityRecordHeaderSize) return false;
-  if (static_cast<uint8_t>(content_[0]) != kEntityRecordFormat) return false;
+  if (!HasDirectory()) return false;
   const size_t count = property_count();
-  const size_t cells = EntityRecordCellsStart(count);
-  if (content_.size() < cells) return false;
   for (size_t i = 0; i < count; ++i) {
-    const Slot slot = LoadSlot(content_, i);
-    const size_t end = CellEnd(content_, i);
-    if (slot.offset < cells || end < slot.offset || end > content_.size()) return false;
-    if (slot.type < kPropertyTypeMin || slot.type > kPropertyTypeMax) return false;
-    NameAndRest parts{{}, content_.substr(slot.offset, end - slot.offset)};
-    if (slot.id != 0) {
-      if (names_ != nullptr) parts.name = names_->NameOf(slot.id);
-      if (parts.name.empty()) return false;
-    } else {
-      const size_t name_end = InlineNameEnd(parts.rest);
-      if (name_end == 0 || name_end > parts.rest.size()) return false;
-      parts = SplitCell(parts.rest);
-    }
-    const auto type = static_cast<PropertyType>(slot.type);
-    if (CodeIsExact(type) && parts.rest.size() != kFixedValueSize) return false;
-    visit(parts.name, type, parts.rest);
+    const std::optional<PropertyView> property = StoredIfThere(i);
+    if (!property) return false;
+    visit(property->name(), property->type(), property->raw());
   }
   return true;
 }
@@ -295,6 +279,27 @@ PropertyView EntityRecordView::stored(size_t i) const {
   const auto type = static_cast<PropertyType>(slot.type);
   if (slot.id != 0) return PropertyView(names_->NameOf(slot.id), type, cell);
   const NameAndRest parts = SplitCell(cell);
+  return PropertyView(parts.name, type, parts.rest);
+}
+
+std::optional<PropertyView> EntityRecordView::StoredIfThere(size_t i) const {
+  PARTITA_DEBUG_ASSERT(i < property_count());
+  const Slot slot = LoadSlot(content_, i);
+  const size_t end = CellEnd(content_, i);
+  if (slot.offset < EntityRecordCellsStart(property_count())) return std::nullopt;
+  if (end < slot.offset || end > content_.size()) return std::nullopt;
+  if (slot.type < kPropertyTypeMin || slot.type > kPropertyTypeMax) return std::nullopt;
+  NameAndRest parts{{}, content_.substr(slot.offset, end - slot.offset)};
+  if (slot.id != 0) {
+    if (names_ != nullptr) parts.name = names_->NameOf(slot.id);
+    if (parts.name.empty()) return std::nullopt;
+  } else {
+    const size_t name_end = InlineNameEnd(parts.rest);
+    if (name_end == 0 || name_end > parts.rest.size()) return std::nullopt;
+    parts = SplitCell(parts.rest);
+  }
+  const auto type = static_cast<PropertyType>(slot.type);
+  if (!HasFormOf(type, parts.rest)) return std::nullopt;
   return PropertyView(parts.name, type, parts.rest);
 }
 

@@ -114,12 +114,20 @@ class PropertyView {
 // units) and Binary (bytes) only.
 size_t BilledValueSize(PropertyType type, size_t text_units, size_t binary_bytes);
 
+// Whether the bytes can be taken for a value of the type: what the methods of PropertyView, and who prints a
+// DateTime, rely on.
+inline bool HasFormOf(PropertyType type, std::string_view bytes) {
+  if (!CodeIsExact(type)) return type != PropertyType::kGuid || bytes.size() == kGuidValueSize;
+  if (bytes.size() != kFixedValueSize) return false;
+  return type != PropertyType::kDateTime || LoadLe64(bytes.data()) <= kDateTimeTicksMax;
+}
+
 // Reads an entity record. A view: `content` and `names` outlive it. `names` may be null when the
 // table has no ids. Cheap to make and to copy; safe to use from any thread.
 //
-// Only Check(), IsWalkable() and BilledSizeIfWalkable() may be called on bytes that nobody verified; every
-// other method REQUIRES: Check() was ok on these bytes once, here or where they entered the store; for
-// property_count and stored IsWalkable() is enough.
+// Only Check(), IsWalkable(), BilledSizeIfWalkable() and HasDirectory() may be called on bytes that nobody
+// verified; every other method REQUIRES: Check() was ok on these bytes once, here or where they entered the
+// store; for property_count and stored IsWalkable() is enough, and where it says so HasDirectory().
 class EntityRecordView {
  public:
   explicit EntityRecordView(std::string_view content, const PropertyNames* names = nullptr)
@@ -133,11 +141,21 @@ class EntityRecordView {
   // nothing of order, text or values, and costs a tenth.
   bool IsWalkable() const;
 
+  // Whether it is of the format known here and has its directory.
+  bool HasDirectory() const {
+    return content_.size() >= kEntityRecordHeaderSize &&
+           static_cast<uint8_t>(content_[0]) == kEntityRecordFormat &&
+           content_.size() >= EntityRecordCellsStart(property_count());
+  }
+
   std::string_view content() const { return content_; }
   size_t property_count() const { return static_cast<uint8_t>(content_[1]); }
 
   // The i-th property in directory order. REQUIRES: i < property_count().
   PropertyView stored(size_t i) const;
+  // The same of bytes that nobody verified: nothing when they do not hold it. REQUIRES: HasDirectory(), and
+  // i < property_count().
+  std::optional<PropertyView> StoredIfThere(size_t i) const;
   // The k-th property in the order the insert gave them. REQUIRES: k < property_count().
   PropertyView inserted(size_t k) const { return stored(insert_order(k)); }
   // Directory index of the property given k-th. REQUIRES: k < property_count().

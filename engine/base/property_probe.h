@@ -22,18 +22,20 @@ class PropertyProbe {
 
   // Asks for the memory that Find will look at, when the record is like the one before. To be called for
   // several records before Find is for the first of them, so that their misses overlap.
-  // REQUIRES: as Find.
   void Prefetch(std::string_view content) const {
-    if (place_ >= CountOf(content)) return;
+    if (content.size() < EntityRecordCellsStart(place_ + 1) || place_ >= CountOf(content)) return;
     __builtin_prefetch(content.data() + OffsetAt(content, place_));
   }
 
-  // The property; nothing when the record lacks it.
-  // REQUIRES: `content` was checked where it entered the store (EntityRecordView::Check).
+  // The property; nothing when the record lacks it. Bytes may be given that nobody verified: where they are
+  // no record (EntityRecordView::Check would say why), and that is met on the way, there is nothing, and
+  // met_unreadable() is true from then on.
   std::optional<PropertyView> Find(std::string_view content) {
+    if (!EntityRecordView(content).HasDirectory()) return Unreadable();
     if (const std::optional<PropertyView> there = AtLastPlace(content)) return there;
     return Search(content);
   }
+  bool met_unreadable() const { return met_unreadable_; }
 
  private:
   static uint32_t CountOf(std::string_view content) { return static_cast<uint8_t>(content[1]); }
@@ -44,6 +46,12 @@ class PropertyProbe {
     return LoadLe32(SlotAt(content, place) + 2) & kEntityRecordSizeMax;
   }
 
+  std::nullopt_t Unreadable() {
+    met_unreadable_ = true;
+    return std::nullopt;
+  }
+
+  // REQUIRES: HasDirectory().
   std::optional<PropertyView> AtLastPlace(std::string_view content) const {
     const uint32_t count = CountOf(content);
     if (place_ >= count) return std::nullopt;
@@ -51,6 +59,7 @@ class PropertyProbe {
     const uint32_t word = LoadLe32(slot + 2);
     const size_t begin = word & kEntityRecordSizeMax;
     const size_t end = place_ + 1 < count ? OffsetAt(content, place_ + 1) : content.size();
+    if (begin < EntityRecordCellsStart(count) || begin > end || end > content.size()) return std::nullopt;
     const uint16_t id = LoadLe16(slot);
     std::string_view cell(content.data() + begin, end - begin);
     if (id == 0) {
@@ -59,7 +68,10 @@ class PropertyProbe {
     } else if (id != id_) {
       return std::nullopt;
     }
-    return PropertyView(name_, static_cast<PropertyType>(word >> 24), cell);
+    const uint32_t type = word >> 24;
+    if (type - kPropertyTypeMin > kPropertyTypeMax - kPropertyTypeMin) return std::nullopt;
+    if (!HasFormOf(static_cast<PropertyType>(type), cell)) return std::nullopt;
+    return PropertyView(name_, static_cast<PropertyType>(type), cell);
   }
   // Whether the cell is one of this name, inline. `record_end`: up to where memory may be read.
   bool StartsWithName(std::string_view cell, const char* record_end) const {
@@ -69,7 +81,9 @@ class PropertyProbe {
     return ((LoadLe64(cell.data()) ^ head_code_) & head_mask_) == 0;
   }
   std::optional<PropertyView> Search(std::string_view content);
-  uint32_t PlaceByName(const EntityRecordView& record) const;
+  // REQUIRES: HasDirectory(), all.
+  static std::string_view NameAt(std::string_view content, uint32_t place);
+  std::optional<uint32_t> PlaceByName(std::string_view content) const;
 
   std::string name_;
   const PropertyNames* names_;
@@ -78,6 +92,7 @@ class PropertyProbe {
   std::string cell_head_;   // What a cell with the name inline begins with: the name's size, and the name.
   uint64_t head_code_ = 0;  // The same, when it has up to 8 bytes, as a number,
   uint64_t head_mask_ = 0;  // and which of its bits count.
+  bool met_unreadable_ = false;
 };
 
 }  // namespace partita

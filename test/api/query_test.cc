@@ -91,6 +91,22 @@ class QueryTest : public testing::Test {
     for (const WriteResult& written : table_->WriteMany(writes)) ASSERT_TRUE(written.ok());
   }
 
+  // Whatever the content.
+  void PutContent(const std::string& row, const std::string& content) {
+    const std::string key = EncodeUserKey(async_table_->id(), "p", row);
+    WriteOp op;
+    op.kind = WriteKind::kPut;
+    op.user_key = key;
+    op.content = content;
+    WriteRequest request;
+    request.table = async_table_->id();
+    request.ops = std::span<const WriteOp>(&op, 1);
+    request.durability = DurabilityLevel::kMemory;
+    Runtime& runtime = AsyncDatabase(*database_).runtime();
+    const Status put = runtime.RunToEnd(async_table_->store().Write(request)).status;
+    ASSERT_TRUE(put.ok()) << put.ToString();
+  }
+
   Result<QueryPage> Run(const Query& query, QueryRowSink* sink) {
     return AsyncDatabase(*database_).runtime().RunToEnd(RunQuery(*async_table_, query, sink));
   }
@@ -128,6 +144,41 @@ TEST_F(QueryTest, TheContinuationNamesTheNextRowThatMatches) {
   page = RunOk(query, &rows);
   EXPECT_FALSE(page.next.has_value());
   EXPECT_THAT(rows.keys, ElementsAre(Key("p", Row(0)), Key("p", Row(2))));
+}
+
+// As a plain read of it does. covers: F42 F66 F77
+TEST_F(QueryTest, AContentThatIsNoRecordEndsEachQueryThatLooksIntoIt) {
+  std::string newer = EncodeEntityRecord(std::vector<Property>{{"N", 1}});
+  newer[0] = 2;
+  const std::string cut = {1, 3}, counter = {44, 1};
+  const std::pair<std::string, Code> contents[] = {
+      {cut, Code::kCorruption}, {counter, Code::kUnsupported}, {newer, Code::kUnsupported}};
+  PutMany(100, 7);
+  for (const auto& [content, code] : contents) {
+    PutContent("00050", content);
+    for (const bool flushed : {false, true}) {
+      if (flushed) ASSERT_TRUE(database_->Flush().ok());
+      for (const char* filter : {"N eq 5", "not (N eq 5)", "not (M eq 5)", "RowKey gt '00010' and N eq 5",
+                                 "PartitionKey eq 'p' and RowKey eq '00050' and N eq 1"}) {
+        const Result<Page> page = table_->Query({.filter = filter});
+        EXPECT_EQ(page.code(), code) << filter;
+        EXPECT_NE(page.status().message().find("'00050'"), std::string::npos) << page.status().message();
+        const Result<AggregateAnswer> count =
+            table_->Aggregate({{AggregateKind::kCount, ""}}, {.filter = filter});
+        EXPECT_EQ(count.code(), code) << filter;
+      }
+      for (const AggregateKind kind : {AggregateKind::kSum, AggregateKind::kMin, AggregateKind::kCount}) {
+        for (const char* filter : {"", "RowKey gt '00010'"}) {
+          const Result<AggregateAnswer> answer = table_->Aggregate({{kind, "N"}}, {.filter = filter});
+          EXPECT_EQ(answer.code(), code) << filter;
+          EXPECT_NE(answer.status().message().find("'00050'"), std::string::npos)
+              << answer.status().message();
+        }
+      }
+      // What does not look into it does not mind.
+      EXPECT_EQ(table_->Count(ScanOptions()).value(), 100u);
+    }
+  }
 }
 
 TEST_F(QueryTest, TopZeroIsAnEmptyPageAndTheEnd) {

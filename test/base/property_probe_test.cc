@@ -105,5 +105,69 @@ TEST(PropertyProbeTest, AnEmptyRecordHasNoProperties) {
   EXPECT_FALSE(probe.Find(content).has_value());
 }
 
+// The content in memory of its own size, so that a look beyond it shows.
+void FindInAll(std::vector<PropertyProbe>* probes, std::string_view content) {
+  const std::vector<char> exact(content.begin(), content.end());
+  const std::string_view view(exact.data(), exact.size());
+  const bool is_record = EntityRecordView(view).Check().ok();
+  for (PropertyProbe& probe : *probes) {
+    PropertyProbe fresh = probe;
+    fresh.Prefetch(view);
+    const std::optional<PropertyView> found = fresh.Find(view);
+    if (is_record) EXPECT_FALSE(fresh.met_unreadable());
+    if (!found) continue;
+    EXPECT_EQ(found->name(), probe.name());
+    (void)found->code();
+    EXPECT_LE(found->ToValue().type(), PropertyType::kBinary);
+    ASSERT_GE(found->raw().data(), view.data());
+    ASSERT_LE(found->raw().data() + found->raw().size(), view.data() + view.size());
+  }
+}
+
+// covers: F42 F77
+TEST(PropertyProbeTest, BytesThatAreNoRecordAreNotLookedBeyond) {
+  std::mt19937_64 random(4);
+  std::vector<PropertyProbe> probes;
+  for (const std::string& name : Names()) probes.emplace_back(name, nullptr);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<Property> properties;
+    for (const std::string& name : Names()) {
+      if (random() % 3 > 0) properties.push_back({name, RandomValue(random)});
+    }
+    std::string content = EncodeEntityRecord(properties);
+    for (PropertyProbe& probe : probes) (void)probe.Find(content);  // Where to look first.
+    if (random() % 2 == 0) content.resize(random() % (content.size() + 1));
+    for (uint64_t changes = random() % 4; changes > 0 && !content.empty(); --changes) {
+      // Mostly of the directory.
+      const size_t at = random() % std::min<size_t>(content.size(), random() % 4 == 0 ? SIZE_MAX : 100);
+      content[at] = static_cast<char>(random());
+    }
+    FindInAll(&probes, content);
+  }
+}
+
+TEST(PropertyProbeTest, WhatIsNoRecordOfThisFormatIsUnreadable) {
+  const std::vector<Property> properties = {{"a", 1}, {"b", 2}};
+  const std::string sound = EncodeEntityRecord(properties);
+  std::string newer = sound;
+  newer[0] = 2;
+  std::string of_an_id = sound;  // Nobody knows its name.
+  of_an_id[kEntityRecordHeaderSize] = 7;
+  std::string of_no_type = sound;
+  of_no_type[kEntityRecordHeaderSize + 5] = 9;
+  std::string of_no_date = EncodeEntityRecord(std::vector<Property>{{"a", DateTime{kDateTimeTicksMax}}});
+  of_no_date.back() = '\xFF';
+  const std::string counter = {44, 1};  // Of a raw table, say.
+  for (const std::string& content : {std::string(), std::string("\1"), counter, std::string("\1\3"), newer,
+                                     of_an_id, of_no_type, of_no_date}) {
+    PropertyProbe probe("a", nullptr);
+    EXPECT_TRUE(probe.Find(sound).has_value());
+    EXPECT_FALSE(probe.met_unreadable());
+    probe.Prefetch(content);
+    EXPECT_FALSE(probe.Find(content).has_value());
+    EXPECT_TRUE(probe.met_unreadable());
+  }
+}
+
 }  // namespace
 }  // namespace partita

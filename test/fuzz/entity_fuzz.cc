@@ -11,6 +11,7 @@
 #include "api/entity_codec.h"
 #include "api/etag.h"
 #include "engine/base/assert.h"
+#include "engine/base/property_probe.h"
 #include "engine/base/text.h"
 
 namespace partita {
@@ -47,10 +48,24 @@ void ReadRecord(std::string_view bytes, const PropertyNames* names) {
   PARTITA_ASSERT(size == view.BilledSize() && size == *billed);
 }
 
+// As filters do, which ask before anybody has verified the bytes.
+void ProbeRecord(std::string_view bytes, const PropertyNames* names) {
+  for (const char* name : {"a", "bb", "zz"}) {
+    PropertyProbe probe(name, names);
+    for (const std::string_view content : {bytes, bytes.substr(0, bytes.size() / 2), bytes}) {
+      probe.Prefetch(content);
+      const std::optional<PropertyView> found = probe.Find(content);
+      if (found) PARTITA_ASSERT(found->ToValue().type() == found->type());
+    }
+  }
+}
+
 void FuzzRecord(std::string_view bytes) {
   static const SomeNames names;
   ReadRecord(bytes, nullptr);
   ReadRecord(bytes, &names);
+  ProbeRecord(bytes, nullptr);
+  ProbeRecord(bytes, &names);
   const std::string_view left = bytes.substr(0, bytes.size() / 2);
   const std::string_view right = bytes.substr(bytes.size() / 2);
   const Result<std::string> halves = MergeEntityRecords(left, right, &names);
