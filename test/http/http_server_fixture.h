@@ -6,6 +6,7 @@
 #include <chrono>
 #include <latch>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -108,6 +109,12 @@ class HttpServerTest : public RealRuntimeBackendTest {
   void SetUp() override { OpenRuntime({.shards = 2}); }
   void TearDown() override { server_.reset(); }
 
+  // Before Open. They outlive the server: its connections give back to them until it has ended.
+  ServerBudgets& LimitBudgets(uint64_t bytes) {
+    budgets_.emplace(bytes);
+    options_.budgets = &*budgets_;
+    return *budgets_;
+  }
   void Open() {
     auto opened = HttpServer::Open(*runtime_, options_, handler_);
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
@@ -130,6 +137,7 @@ class HttpServerTest : public RealRuntimeBackendTest {
 
   TestHandler handler_;
   HttpServerOptions options_;
+  std::optional<ServerBudgets> budgets_;
   std::unique_ptr<HttpServer> server_;
 };
 

@@ -331,8 +331,7 @@ TEST_P(HttpServerLimitsTest, UnfinishedRequestsOfAnybodyAreBoundedApart) {
 }
 
 TEST_P(HttpServerLimitsTest, ServersThatShareBuffersShareAllOfThem) {
-  ServerBudgets budgets(512 << 10);
-  options_.budgets = &budgets;
+  ServerBudgets& budgets = LimitBudgets(512 << 10);
   Open();
   auto other = HttpServer::Open(*runtime_, options_, handler_);
   ASSERT_TRUE(other.ok()) << other.status().ToString();
@@ -347,7 +346,6 @@ TEST_P(HttpServerLimitsTest, ServersThatShareBuffersShareAllOfThem) {
   EXPECT_THAT(ReadAnswer(refused), StartsWith("HTTP/1.1 503 "));
   EXPECT_LE(budgets.early.held(), budgets.early.bytes_max());
   held.clear();
-  server_.reset();  // The budgets go before the fixture.
 }
 
 TEST_P(HttpServerLimitsTest, WhatMayHaveBeenWrittenIsNeverAnsweredByARefusal) {

@@ -110,8 +110,7 @@ TEST_P(HttpServerTest, ARequestArrivesWithItsHeadAndOnlyOnce) {
 }
 
 TEST_P(HttpServerTest, ALargeBodyWaitsUntilThereIsRoomForIt) {
-  ServerBudgets budgets(4 << 20);
-  options_.budgets = &budgets;
+  ServerBudgets& budgets = LimitBudgets(4 << 20);
   BufferBudget& budget = budgets.large;
   Open();
   BufferShare others(&budget);
@@ -131,8 +130,7 @@ TEST_P(HttpServerTest, ALargeBodyWaitsUntilThereIsRoomForIt) {
 }
 
 TEST_P(HttpServerTest, ALargeBodyIsNotOvertakenBySmallerOnes) {
-  ServerBudgets budgets(4 << 20);
-  options_.budgets = &budgets;
+  ServerBudgets& budgets = LimitBudgets(4 << 20);
   BufferBudget& budget = budgets.large;
   Open();
   BufferShare others(&budget);
@@ -161,8 +159,7 @@ TEST_P(HttpServerTest, ALargeBodyIsNotOvertakenBySmallerOnes) {
 }
 
 TEST_P(HttpServerTest, ChunksWaitForRoomToo) {
-  ServerBudgets budgets(4 << 20);
-  options_.budgets = &budgets;
+  ServerBudgets& budgets = LimitBudgets(4 << 20);
   BufferBudget& budget = budgets.large;
   Open();
   BufferShare others(&budget);
