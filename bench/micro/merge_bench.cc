@@ -36,13 +36,14 @@ struct Row {
   std::string value;
 };
 
-std::vector<Row> MakeRows(uint64_t count, uint64_t step, Version version, size_t value_size) {
+std::vector<Row> MakeRows(uint64_t count, uint64_t step, Version version, size_t value_size,
+                          std::string_view partition = "device-10") {
   std::mt19937_64 random(count + version.value);
   std::vector<Row> rows;
   for (uint64_t i = 0; i < count; ++i) {
     char row[24];
     std::snprintf(row, sizeof row, "%012llu", static_cast<unsigned long long>(i * step));
-    std::string key = EncodeUserKey(TableId(1), "device-10", row);
+    std::string key = EncodeUserKey(TableId(1), partition, row);
     std::string value = MakeStoredValue(key, EntryKind::kPut, HalfCompressible(random, value_size));
     rows.push_back({std::move(key), version, std::move(value)});
   }
@@ -121,12 +122,15 @@ struct World {
   }
 };
 
-// Entries through a merging iterator of N sources: lead changes at every entry (interleaved).
+// Entries through a merging iterator of N sources: lead changes at every entry (interleaved). Of a
+// PartitionKey of so many bytes.
 void BM_MergingIterator(benchmark::State& state) {
   const size_t sources = static_cast<size_t>(state.range(0));
   std::vector<std::vector<Row>> rows(sources);
-  std::vector<Row> all = MakeRows(40'000, 1, Version(1), 16);
-  for (size_t i = 0; i < all.size(); ++i) rows[i * 7919 % sources].push_back(std::move(all[i]));
+  const std::string partition(static_cast<size_t>(state.range(1)), 'p');
+  std::vector<Row> all = MakeRows(40'000, 1, Version(1), 16, partition);
+  std::mt19937_64 random(1);
+  for (Row& row : all) rows[random() % sources].push_back(std::move(row));
   uint64_t entries = 0;
   for (auto _ : state) {
     std::vector<std::unique_ptr<EntryIterator>> cursors;
@@ -139,7 +143,7 @@ void BM_MergingIterator(benchmark::State& state) {
   }
   state.SetItemsProcessed(static_cast<int64_t>(entries));
 }
-BENCHMARK(BM_MergingIterator)->Arg(1)->Arg(2)->Arg(4)->Arg(8)->Arg(16);
+BENCHMARK(BM_MergingIterator)->ArgsProduct({{1, 2, 8, 48}, {1, 24}});
 
 // A memtable of 1 KiB entities to level 0, read back included.
 void BM_Flush(benchmark::State& state) {

@@ -16,9 +16,18 @@
 //        node 2: loser 1      node 3: loser 3    3. After it moves, only its path to the root is
 //         /      \             /       \            played again, one comparison a node.
 //       leaf 0  leaf 1      leaf 2   leaf 3      4. When the same source wins twice running, the best
-//                                                   of the losers on its path is its *challenger*:
-// every other source stands behind one of them. As long as the winner stays before the challenger
-// it is still the winner, and nothing is replayed (a run that is alone costs one comparison).
+//                                                   code of the losers on its path is its *challenger*:
+// as long as the winner's own code is less it is still the winner, and nothing is replayed (a run that is
+// alone costs one comparison).
+//
+// Keys are compared by *codes* (offset-value coding). A code says where a key first differs from one that
+// came before it in the merge, its base, and by which byte. Of two keys with one base the one that differs
+// later comes first, and where they differ at the same place the byte decides; only keys with the same code
+// are compared themselves, from that place on. Bases agree wherever a match is played:
+//   - the losers on the winner's path lost to it, so their codes are of its key; when its source moves on,
+//     the new key gets a code of the old one (shown_key_);
+//   - who loses by the code keeps it: what leaves the base earlier leaves the winner there, too;
+//   - who loses by the key gets a new code, of the winner.
 //
 // The hard case is I/O: the tree may only be played when every source shows an entry or its end.
 // So a source that needs I/O stops the merge (state kNeedsIo) before its path is replayed, and
@@ -69,9 +78,17 @@ IterState MergingIterator::LeadingSourceMoved() {
 
 std::optional<std::string_view> MergingIterator::NextKeyOfOthers() const {
   PARTITA_DEBUG_ASSERT(state_ == IterState::kEntry);
-  size_t best = challenger_ != kNone ? challenger_ : BestLoserOnPath();
-  if (best == kNone || players_[best].entry == nullptr) return std::nullopt;
-  return players_[best].entry->user_key;
+  const Player* best = nullptr;
+  for (size_t node = (winner_ + sources_.size()) / 2; node > 0; node /= 2) {
+    const Player& loser = players_[losers_[node]];
+    if (loser.entry == nullptr) continue;
+    const bool first =
+        best == nullptr || loser.code < best->code ||
+        (loser.code == best->code && (loser.entry->user_key < best->entry->user_key) != backward_);
+    if (first) best = &loser;
+  }
+  if (best == nullptr) return std::nullopt;
+  return best->entry->user_key;
 }
 
 IterState MergingIterator::AfterSeek() {
@@ -80,53 +97,99 @@ IterState MergingIterator::AfterSeek() {
     if (source->state() == IterState::kNeedsIo) return state_ = IterState::kNeedsIo;
   }
   rebuild_ = false;
-  for (size_t i = 0; i < sources_.size(); ++i) Load(i);
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    Load(i);
+    Player& player = players_[i];
+    if (player.entry != nullptr) player.code = CodeAt(player.entry->user_key, 0);
+  }
   winner_ = Play(1);
-  challenger_ = kNone;
-  return state_ = players_[winner_].entry != nullptr ? IterState::kEntry : IterState::kEnd;
+  challenger_code_ = 0;
+  return ShowWinner();
 }
 
 IterState MergingIterator::AfterMove() {
   Load(winner_);
-  if (challenger_ != kNone && players_[winner_].entry != nullptr && Before(winner_, challenger_)) {
-    return state_ = IterState::kEntry;
-  }
-  Replay();
-  return state_ = players_[winner_].entry != nullptr ? IterState::kEntry : IterState::kEnd;
+  Player& player = players_[winner_];
+  // Without others no code is wanted any more.
+  if (player.entry != nullptr && challenger_code_ == kEnded) return state_ = IterState::kEntry;
+  if (player.entry != nullptr) player.code = CodeBehind(shown_key_, player.entry->user_key);
+  if (player.code >= challenger_code_) Replay();
+  return ShowWinner();
 }
 
+IterState MergingIterator::ShowWinner() {
+  const Entry* entry = players_[winner_].entry;
+  if (entry == nullptr) return state_ = IterState::kEnd;
+  shown_key_.assign(entry->user_key);
+  return state_ = IterState::kEntry;
+}
+
+// What the source shows; its code is the caller's to find.
 void MergingIterator::Load(size_t source) {
   Player& player = players_[source];
-  if (sources_[source]->state() != IterState::kEntry) {
-    player.entry = nullptr;
-    return;
+  const bool ended = sources_[source]->state() != IterState::kEntry;
+  player.entry = ended ? nullptr : &sources_[source]->entry();
+  player.code = kEnded;
+}
+
+namespace {
+
+// The high bits of a code: how far the place is from this. The low ones: the byte there, from 1 on, or 0 at
+// the end of the key.
+constexpr uint64_t kOffsetsEnd = uint64_t{1} << 32;
+constexpr unsigned kByteBits = 9;
+constexpr uint64_t kByteMax = 256;
+constexpr uint64_t kSameKey = 0;
+
+size_t OffsetOf(uint64_t code) { return kOffsetsEnd - (code >> kByteBits); }
+
+}  // namespace
+
+// Of a key that leaves its base there.
+uint64_t MergingIterator::CodeAt(std::string_view key, size_t offset) const {
+  const uint64_t byte = offset < key.size() ? uint64_t{static_cast<uint8_t>(key[offset])} + 1 : 0;
+  return (kOffsetsEnd - offset) << kByteBits | (backward_ ? kByteMax - byte : byte);
+}
+
+uint64_t MergingIterator::CodeBehind(std::string_view base, std::string_view key) const {
+  const size_t shared = CommonPrefix(base, key);
+  return shared == base.size() && shared == key.size() ? kSameKey : CodeAt(key, shared);
+}
+
+// True when source `a` comes out before source `b`. REQUIRES: their codes are of one base. Afterwards the
+// loser's is of the winner.
+bool MergingIterator::Beats(size_t a, size_t b) {
+  const uint64_t left = players_[a].code;
+  const uint64_t right = players_[b].code;
+  if (left != right) return left < right;
+  return left == kEnded || BeatsByKey(a, b);
+}
+
+bool MergingIterator::BeatsByKey(size_t a, size_t b) {
+  Player& left = players_[a];
+  Player& right = players_[b];
+  if (left.code != kSameKey) {
+    const std::string_view left_key = left.entry->user_key;
+    const std::string_view right_key = right.entry->user_key;
+    const size_t from = OffsetOf(left.code);
+    const size_t differ = from + CommonPrefix(left_key.substr(from), right_key.substr(from));
+    const uint64_t left_code = CodeAt(left_key, differ);
+    const uint64_t right_code = CodeAt(right_key, differ);
+    if (left_code < right_code) {
+      right.code = right_code;
+      return true;
+    }
+    if (right_code < left_code) {
+      left.code = left_code;
+      return false;
+    }
   }
-  player.entry = &sources_[source]->entry();
-  std::string_view key = player.entry->user_key;
-  player.head = HeadOf(key);
-  player.second_head = HeadOf(key, 8);
-}
-
-// True when source `a` comes out before source `b`.
-bool MergingIterator::Before(size_t a, size_t b) const {
-  const Player& left = players_[a];
-  const Player& right = players_[b];
-  if (left.entry == nullptr || right.entry == nullptr) return left.entry != nullptr;
-  if (left.head != right.head) return (left.head < right.head) != backward_;
-  if (left.second_head != right.second_head) return (left.second_head < right.second_head) != backward_;
-  return BeforeByRest(a, b);
-}
-
-bool MergingIterator::BeforeByRest(size_t a, size_t b) const {
-  const Entry& left = *players_[a].entry;
-  const Entry& right = *players_[b].entry;
-  // Equal heads mean equal bytes only as far as both keys reach.
-  size_t known = std::min({kHeadsSize, left.user_key.size(), right.user_key.size()});
-  int order = left.user_key.substr(known).compare(right.user_key.substr(known));
-  if (order != 0) return (order < 0) != backward_;
-  if (left.version != right.version) return left.version > right.version;
-  PARTITA_DEBUG_ASSERT(left.version != right.version);
-  return a < b;
+  const Version left_version = left.entry->version;
+  const Version right_version = right.entry->version;
+  PARTITA_DEBUG_ASSERT(left_version != right_version);
+  const bool left_first = left_version != right_version ? left_version > right_version : a < b;
+  (left_first ? right : left).code = kSameKey;
+  return left_first;
 }
 
 // Plays the subtree under `node`, notes the losers, and returns the winner.
@@ -134,26 +197,20 @@ size_t MergingIterator::Play(size_t node) {
   if (node >= sources_.size()) return node - sources_.size();
   size_t left = Play(2 * node);
   size_t right = Play(2 * node + 1);
-  bool left_wins = Before(left, right);
+  bool left_wins = Beats(left, right);
   losers_[node] = left_wins ? right : left;
   return left_wins ? left : right;
 }
 
 // Plays the winner's path again after it moved.
 void MergingIterator::Replay() {
-  size_t previous = winner_;
+  const size_t previous = winner_;
+  uint64_t best = kEnded;
   for (size_t node = (winner_ + sources_.size()) / 2; node > 0; node /= 2) {
-    if (Before(losers_[node], winner_)) std::swap(losers_[node], winner_);
+    if (Beats(losers_[node], winner_)) std::swap(losers_[node], winner_);
+    best = std::min(best, players_[losers_[node]].code);
   }
-  challenger_ = winner_ == previous ? BestLoserOnPath() : kNone;
-}
-
-size_t MergingIterator::BestLoserOnPath() const {
-  size_t best = kNone;
-  for (size_t node = (winner_ + sources_.size()) / 2; node > 0; node /= 2) {
-    if (best == kNone || Before(losers_[node], best)) best = losers_[node];
-  }
-  return best;
+  challenger_code_ = winner_ == previous ? best : 0;
 }
 
 Task<Status> MergingIterator::Fetch() {

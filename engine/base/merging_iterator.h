@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,8 +23,8 @@ namespace partita {
 // on. A failed Fetch leaves the cursor asking; no entry is ever passed over (F43, F44, F46).
 //
 // Cost: Next() allocates nothing. One comparison an entry while one source leads, none while it is
-// the only one left, about log2(sources) when the lead changes; keys are compared by their first
-// 16 bytes, held as two integers, and only on a tie by the rest.
+// the only one left, about log2(sources) when the lead changes. All but ties are comparisons of two integers,
+// however long the prefix is that keys share; what a tie has found equal is not looked at again.
 class MergingIterator final : public EntryIterator {
  public:
   // Owns the sources. REQUIRES: !sources.empty().
@@ -52,23 +53,22 @@ class MergingIterator final : public EntryIterator {
   IterState LeadingSourceMoved();
 
  private:
-  // What a source shows, with the front of its key as integers.
   struct Player {
-    uint64_t head = 0;
-    uint64_t second_head = 0;
+    uint64_t code = kEnded;
     const Entry* entry = nullptr;  // Null at the end.
   };
-  static constexpr size_t kHeadsSize = 16;
-  static constexpr size_t kNone = SIZE_MAX;
+  static constexpr uint64_t kEnded = UINT64_MAX;
 
   IterState AfterSeek();
   IterState AfterMove();
   void Load(size_t source);
-  bool Before(size_t a, size_t b) const;
-  bool BeforeByRest(size_t a, size_t b) const;
+  IterState ShowWinner();
+  uint64_t CodeAt(std::string_view key, size_t offset) const;
+  uint64_t CodeBehind(std::string_view base, std::string_view key) const;
+  bool Beats(size_t a, size_t b);
+  bool BeatsByKey(size_t a, size_t b);
   size_t Play(size_t node);
   void Replay();
-  size_t BestLoserOnPath() const;
   Task<Status> FetchOneByOne();
   Task<Status> FetchTogether(Executor& executor);
 
@@ -77,8 +77,9 @@ class MergingIterator final : public EntryIterator {
   std::vector<Player> players_;
   std::vector<size_t> losers_;  // By node; [0] is unused.
   size_t winner_ = 0;
-  size_t challenger_ = kNone;  // Known only while the winner leads for longer than one entry.
-  bool rebuild_ = false;       // A seek waits for I/O; the tree is to be built.
+  std::string shown_key_;         // The winner's.
+  uint64_t challenger_code_ = 0;  // Known only while the winner leads for longer than one entry; else 0.
+  bool rebuild_ = false;          // A seek waits for I/O; the tree is to be built.
   IterState state_ = IterState::kEnd;
 };
 
