@@ -13,17 +13,21 @@ constexpr uint64_t kHighBits = 0x8080'8080'8080'8080;
 // Where EE and EF may stand as lead bytes, or F5 and F6 in their place.
 enum class TextForm { kUtf8, kOrdered };
 
-// ASCII takes a step of 32 bytes: most text is ASCII, and long.
-constexpr size_t kAsciiStep = 32;
-bool IsAsciiStep(const uint8_t* bytes) {
-  return ((LoadLe64(bytes) | LoadLe64(bytes + 8) | LoadLe64(bytes + 16) | LoadLe64(bytes + 24)) &
-          kHighBits) == 0;
+// Most text is ASCII, and long. One compare and branch for all of them.
+template <size_t kBytes>
+bool IsAscii(const uint8_t* bytes) {
+  uint64_t all = 0;
+  for (size_t i = 0; i < kBytes; i += 8) all |= LoadLe64(bytes + i);
+  return (all & kHighBits) == 0;
 }
+constexpr size_t kAsciiStride = 128;
+constexpr size_t kAsciiStep = 32;
 
 // Bytes at the front that are ASCII: whole steps and words, or all. The last word may overlap the one before.
 size_t AsciiPrefix(const uint8_t* bytes, size_t size) {
   size_t at = 0;
-  while (size - at >= kAsciiStep && IsAsciiStep(bytes + at)) at += kAsciiStep;
+  while (size - at >= kAsciiStride && IsAscii<kAsciiStride>(bytes + at)) at += kAsciiStride;
+  while (size - at >= kAsciiStep && IsAscii<kAsciiStep>(bytes + at)) at += kAsciiStep;
   while (size - at >= 8 && (LoadLe64(bytes + at) & kHighBits) == 0) at += 8;
   if (size - at >= 8) return at;
   if (size >= 8) return (LoadLe64(bytes + size - 8) & kHighBits) == 0 ? size : at;
@@ -90,7 +94,7 @@ size_t Utf16Units(std::string_view text) {
   size_t at = AsciiPrefix(bytes, text.size());
   size_t units = at;
   while (at < text.size()) {
-    if (text.size() - at >= kAsciiStep && IsAsciiStep(bytes + at)) {
+    if (text.size() - at >= kAsciiStep && IsAscii<kAsciiStep>(bytes + at)) {
       units += kAsciiStep;
       at += kAsciiStep;
       continue;
