@@ -23,14 +23,21 @@ namespace {
 constexpr size_t kPageTextMax = 8 << 20;
 constexpr size_t kUncountedText = 16 << 10;  // Most pages are small.
 
+// What a page is given at once when it is not small: as much as the last such page had, so that it is not
+// copied at each doubling.
+constexpr size_t kUsualTextMax = 256 << 10;
+
 // Writes each row where it lies. Queries take turns on a worker, so that many pages grow at once: what they
 // hold is counted while they do, and when all hold too much each ends where it is (spec 17.2: better than to
 // refuse).
 class JsonSink : public QueryRowSink {
  public:
-  JsonSink(const EntityFormat& format, BufferBudget* buffers, HttpResponse* response)
-      : format_(format), body_(&response->body), share_(&response->body_share) {
+  // `usual_text`: what such a page is given at once; 0: nothing.
+  JsonSink(const EntityFormat& format, BufferBudget* buffers, size_t usual_text, HttpResponse* response)
+      : format_(format), usual_text_(usual_text), body_(&response->body), share_(&response->body_share) {
     *share_ = BufferShare(buffers);
+    const bool all_hold_much = buffers != nullptr && buffers->held() > buffers->bytes_max() / 2;
+    if (all_hold_much) usual_text_ = 0;
   }
 
   bool Add(const QueryRow& row) override {
@@ -49,6 +56,13 @@ class JsonSink : public QueryRowSink {
 
   const Status& status() const { return status_; }
 
+  // Where the last page was not the like of this one, what is held in vain is not held until it is sent.
+  void GiveBackRest() {
+    if (body_->capacity() <= kUncountedText || body_->capacity() / 2 <= body_->size()) return;
+    body_->shrink_to_fit();
+    share_->Set(Counted(body_->capacity()));
+  }
+
  private:
   static size_t Counted(size_t held) { return held - std::min(held, kUncountedText); }
 
@@ -56,13 +70,19 @@ class JsonSink : public QueryRowSink {
   bool MakeRoom(size_t row_bytes) {
     const size_t wanted = body_->size() + row_bytes;
     const size_t doubled = std::min(2 * body_->size(), kPageTextMax + row_bytes);
-    const size_t room = wanted <= body_->capacity() ? body_->capacity() : std::max(wanted, doubled);
-    if (!share_->TrySet(Counted(room))) return false;
+    size_t room = wanted <= body_->capacity() ? body_->capacity() : std::max(wanted, doubled);
+    const bool like_the_last = room > kUncountedText && room > body_->capacity() && room < usual_text_;
+    if (like_the_last && share_->TrySet(Counted(usual_text_))) {
+      room = usual_text_;
+    } else if (!share_->TrySet(Counted(room))) {
+      return false;
+    }
     body_->reserve(room);
     return true;
   }
 
   const EntityFormat& format_;
+  size_t usual_text_;
   std::string* body_;
   BufferShare* share_;
   bool first_ = true;
@@ -152,13 +172,19 @@ Task<Answer> AnswerQueryEntities(Exchange& exchange) {
   const EntityFormat format(EntityFormat::Shape::kList, request.level, request.resource.base,
                             request.resource.account, table.name(), entity_query.selection);
   format.AppendListStart(&response->body);
-  JsonSink sink(format, request.http.buffers, response);
+  std::atomic<size_t>& usual_text = exchange.core.usual_page_bytes;
+  const size_t usual = usual_text.load(std::memory_order_relaxed);
+  JsonSink sink(format, request.http.buffers, usual, response);
   const QueryPlan plan = PlanQuery(entity_query.query.filter, entity_query.query.range);
   Result<QueryPage> page = co_await RunPlannedQuery(table, plan, entity_query.query, &sink);
   if (!page.ok()) co_return ErrorOfQuery(page.status());
   exchange.core.counters.CountScanned(page->scanned);
   if (!sink.status().ok()) co_return ErrorOfQuery(sink.status());
   AppendListEnd(&response->body);
+  sink.GiveBackRest();
+  const size_t size = response->body.size();
+  const size_t alike = std::min(size + size / 8, kUsualTextMax);  // With room for a last row that is larger.
+  if (size > kUncountedText && alike != usual) usual_text.store(alike, std::memory_order_relaxed);
 
   response->status = 200;
   response->headers.append(kDataLines);

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <string>
@@ -30,6 +31,8 @@ struct ServiceCore {
   StoredSettings settings;
   Authorizer authorizer;
   ServiceCounters counters;
+  // Bytes of text of the last large page (query_operations.cc). Only a hint.
+  std::atomic<size_t> usual_page_bytes{0};
 };
 
 // One request on its way through an operation. The references outlive the operation's task.
