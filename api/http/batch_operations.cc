@@ -18,7 +18,8 @@
 // pass understands and permits all parts, a second one reads their bodies, in order, and the engine decides
 // the rest. What refuses one part is the answer's only part; what refuses the whole is a plain answer.
 //
-// Four MiB take milliseconds to read, and to encode. Between two parts others of the worker get their turn.
+// Four MiB take milliseconds to read, and to encode. Between two parts others of the worker get their turn,
+// where so many bytes were read or written that it is worth a look at the clock.
 
 namespace partita::http {
 
@@ -32,7 +33,10 @@ constexpr std::string_view kTooManyText =
 static_assert(kRequestBodyMax <= 16 << 20);
 
 // Of the answer to an operation that was done.
-constexpr size_t kUsualPartBytes = 512;
+constexpr size_t kUsualPartBytes = 768;
+
+// Some 20 us of work.
+constexpr size_t kBytesBetweenLooks = 16 << 10;
 
 // Around the headers and the body of a part: boundaries, a status line.
 constexpr size_t kPartFrameBytes = 512;
@@ -51,6 +55,7 @@ struct Head {
   // Of the answer to each of them that was done: the headers that do not differ, and how its entity looks
   // where it has one.
   std::string lines;
+  std::string url_start;  // Of an insert.
   std::optional<EntityFormat> format;
 };
 
@@ -170,6 +175,7 @@ Task<Answer> ReadParts(Exchange& exchange, Batch* batch, Changeset* changeset) {
   // Text in JSON is as long as encoded, or longer.
   if (changeset->encoded) changeset->encoded->Reserve(count, exchange.request.http.body.size());
   Write write;  // Of one part after the other: its memory is filled again.
+  size_t read_bytes = 0;
   for (size_t i = 0; i < count; ++i) {
     Answer refused = ReadPart(batch, i, changeset, &write);
     if (!refused) {
@@ -183,6 +189,9 @@ Task<Answer> ReadParts(Exchange& exchange, Batch* batch, Changeset* changeset) {
       co_return std::nullopt;
     }
     Encode(write, i, changeset);
+    read_bytes += kPartFrameBytes + changeset->HeadOf(*batch, i).request.http.body.size();
+    if (read_bytes < kBytesBetweenLooks) continue;
+    read_bytes = 0;
     co_await YieldIfDue();
   }
   co_return std::nullopt;
@@ -207,13 +216,16 @@ void AddErrorPart(const ServiceRequest& request, const Failure& failure, const A
 }
 
 // What does not differ between the answers to the parts of one head.
-void PrepareAnswers(const AsyncTable& table, Head* head) {
+void PrepareAnswers(const AsyncTable& table, std::string_view partition_key, Head* head) {
   if (AnswersEntity(head->request, head->action))
     head->format.emplace(FormatOfInserted(head->request, table));
   AppendContentId(head->request, &head->lines);
   head->lines.append(kDataLines);
   AppendPreferenceApplied(head->request, &head->lines);
-  AppendHeader(&head->lines, "DataServiceVersion", head->action == WriteAction::kInsert ? "3.0;" : "1.0;");
+  const bool insert = head->action == WriteAction::kInsert;
+  AppendHeader(&head->lines, "DataServiceVersion", insert ? "3.0;" : "1.0;");
+  if (insert)
+    AppendEntityUrlStart(&head->url_start, head->request.resource.base, table.name(), partition_key);
 }
 
 void FinishBatch(const BatchWriter& writer, HttpResponse* response) {
@@ -233,17 +245,24 @@ Task<void> AnswerChangeset(Exchange& exchange, const Batch& batch, Changeset& ch
     AddErrorPart(changeset.HeadOf(batch, changeset.failure->operation).request, *changeset.failure,
                  exchange.identity, &writer);
   } else {
-    exchange.response->body.reserve(batch.parts.size() * kUsualPartBytes);
+    exchange.response->body.reserve(std::min(batch.parts.size() * kUsualPartBytes, HttpResponse::kLargeBody));
     HttpResponse answer;  // Keeps its memory from part to part.
+    size_t looked_at = 0;
     for (size_t i = 0; i < batch.parts.size(); ++i) {
       Head& head = changeset.HeadOf(batch, i);
-      if (batch.IsFirstOfHead(i)) PrepareAnswers(*changeset.table, &head);
+      if (batch.IsFirstOfHead(i)) PrepareAnswers(*changeset.table, changeset.partition_key, &head);
       answer.Clear();
       answer.headers.append(head.lines);
-      const WrittenEntity written{head.action, changeset.partition_key, changeset.rows.at(i),
-                                  changeset.encoded->record(i), head.format ? &*head.format : nullptr};
+      const WrittenEntity written{.action = head.action,
+                                  .partition_key = changeset.partition_key,
+                                  .row_key = changeset.rows.at(i),
+                                  .url_start = head.url_start,
+                                  .record = changeset.encoded->record(i),
+                                  .format = head.format ? &*head.format : nullptr};
       AnswerWritten(head.request, *changeset.table, written, result, &answer);
       writer.AddPart(answer.status, answer.headers, answer.body);
+      if (exchange.response->body.size() < looked_at + kBytesBetweenLooks) continue;
+      looked_at = exchange.response->body.size();
       co_await YieldIfDue();
     }
   }

@@ -87,8 +87,6 @@ void AnswerWritten(const ServiceRequest& request, const AsyncTable& table, const
   if (written.action == WriteAction::kDelete) return;
   std::string* headers = &response->headers;
   if (written.action == WriteAction::kInsert) {
-    std::string url;
-    AppendEntityUrl(&url, request.resource.base, table.name(), written.partition_key, written.row_key);
     if (AnswersEntity(request, written.action)) {
       response->status = 201;
       AppendJsonContentType(request.level, headers);
@@ -96,8 +94,17 @@ void AnswerWritten(const ServiceRequest& request, const AsyncTable& table, const
           &response->body,
           {written.partition_key, written.row_key, result.timestamp_ticks, EntityRecordView(written.record)});
     }
-    AppendHeader(headers, "Location", url);
-    if (request.preference == Preference::kNoContent) AppendHeader(headers, "DataServiceId", url);
+    headers->append("Location: ");
+    const size_t url = headers->size();
+    headers->append(written.url_start);
+    if (written.url_start.empty())
+      AppendEntityUrlStart(headers, request.resource.base, table.name(), written.partition_key);
+    AppendEntityUrlEnd(headers, written.row_key);
+    const size_t url_size = headers->size() - url;
+    headers->append("\r\n");
+    if (request.preference == Preference::kNoContent) {
+      headers->append("DataServiceId: ").append(*headers, url, url_size).append("\r\n");
+    }
   }
   AppendHeader(headers, "ETag", result.etag);
 }
@@ -129,8 +136,12 @@ Task<Answer> AnswerEntityWrite(Exchange& exchange) {
     record = EncodeEntityContent(write.entity);
     format.emplace(FormatOfInserted(request, *table));
   }
-  const WrittenEntity written{write.action, write.entity.partition_key(), write.entity.row_key(), record,
-                              format ? &*format : nullptr};
+  const WrittenEntity written{.action = write.action,
+                              .partition_key = write.entity.partition_key(),
+                              .row_key = write.entity.row_key(),
+                              .url_start = {},
+                              .record = record,
+                              .format = format ? &*format : nullptr};
   AnswerWritten(request, *table, written, result, exchange.response);
   co_return std::nullopt;
 }

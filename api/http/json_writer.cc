@@ -195,10 +195,19 @@ void AppendTableUrl(std::string* out, const UrlBase& base, std::string_view tabl
 
 void AppendEntityUrl(std::string* out, const UrlBase& base, std::string_view table,
                      std::string_view partition_key, std::string_view row_key) {
+  AppendEntityUrlStart(out, base, table, partition_key);
+  AppendEntityUrlEnd(out, row_key);
+}
+
+void AppendEntityUrlStart(std::string* out, const UrlBase& base, std::string_view table,
+                          std::string_view partition_key) {
   AppendUrlBase(out, base);
   out->append("/").append(table).append("(PartitionKey='");
   AppendUrlKey(out, partition_key);
   out->append("',RowKey='");
+}
+
+void AppendEntityUrlEnd(std::string* out, std::string_view row_key) {
   AppendUrlKey(out, row_key);
   out->append("')");
 }

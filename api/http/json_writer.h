@@ -24,6 +24,10 @@ void AppendTableUrl(std::string* out, const UrlBase& base, std::string_view tabl
 // Location and DataServiceId of an inserted entity.
 void AppendEntityUrl(std::string* out, const UrlBase& base, std::string_view table,
                      std::string_view partition_key, std::string_view row_key);
+// The same in two steps, of which many entities of a partition have the first in common.
+void AppendEntityUrlStart(std::string* out, const UrlBase& base, std::string_view table,
+                          std::string_view partition_key);
+void AppendEntityUrlEnd(std::string* out, std::string_view row_key);
 
 // ---- Entities.
 

@@ -95,6 +95,7 @@ struct WrittenEntity {
   WriteAction action = WriteAction::kInsert;
   std::string_view partition_key;
   std::string_view row_key;
+  std::string_view url_start;  // Of its URL (AppendEntityUrlStart); empty: it is made for it alone.
   // Only where AnswersEntity.
   std::string_view record;
   const EntityFormat* format = nullptr;  // FormatOfInserted, of this request or one like it.

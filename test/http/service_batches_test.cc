@@ -415,7 +415,11 @@ TEST_F(ServiceBatches, OthersGetTheirTurnBetweenTheParts) {
   // The last part fails, so that all are read, and nothing waits for the store.
   const auto steps_of = [&](int parts) {
     std::string text;
-    for (int i = 0; i < parts; ++i) text += Insert("p", std::to_string(i));
+    for (int i = 0; i < parts; ++i) {
+      text += PartText("POST /orders", "",
+                       "{\"PartitionKey\":\"p\",\"RowKey\":\"" + std::to_string(i) + "\",\"a\":\"" +
+                           std::string(20'000, 'a') + "\"}");
+    }
     const uint64_t before = world.runtime().steps();
     EXPECT_EQ(Send(Changeset(text + Insert("p", "0"))).Code(), "InvalidDuplicateRow");
     return world.runtime().steps() - before;
