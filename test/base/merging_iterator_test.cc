@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <random>
 #include <string>
 #include <tuple>
@@ -215,6 +216,33 @@ TEST_P(MergingIteratorTest, SeeksToTheBoundInItsDirectionAgainAndAgain) {
       Result<std::vector<Row>> rows = Run(*merged, Start::kSeek, bound);
       ASSERT_TRUE(rows.ok());
       ASSERT_EQ(*rows, expected);
+    }
+  }
+}
+
+TEST_P(MergingIteratorTest, TellsWithWhichKeyTheOtherSourcesGoOn) {
+  for (uint32_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    std::vector<std::vector<Row>> left(2 + random() % 8);
+    for (uint64_t version = 1; version < 200; ++version)
+      left[random() % left.size()].push_back(Row{RandomKey(random), version, "v"});
+    std::vector<std::unique_ptr<EntryIterator>> sources;
+    const auto before = [this](const Row& a, const Row& b) { return RowBefore(a, b, direction()); };
+    for (auto& rows : left) {
+      sources.push_back(std::make_unique<FlakySource>(rows, direction(), /*io_one_in=*/0, seed));
+      std::sort(rows.begin(), rows.end(), before);
+    }
+    MergingIterator merged(std::move(sources), direction());
+    for (IterState at = merged.SeekToFirst(); at == IterState::kEntry; at = merged.Next()) {
+      std::optional<Row> next;
+      for (size_t i = 0; i < left.size(); ++i) {
+        if (i == merged.leading_source() || left[i].empty()) continue;
+        if (!next || before(left[i].front(), *next)) next = left[i].front();
+      }
+      ASSERT_EQ(merged.NextKeyOfOthers().has_value(), next.has_value());
+      if (next) ASSERT_EQ(*merged.NextKeyOfOthers(), next->key);
+      left[merged.leading_source()].erase(left[merged.leading_source()].begin());
     }
   }
 }
