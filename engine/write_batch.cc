@@ -4,8 +4,10 @@
 #include <span>
 
 #include "engine/base/assert.h"
+#include "engine/base/site.h"
 #include "engine/base/stored_value.h"
 #include "engine/batch_record.h"
+#include "engine/inspect_text.h"
 #include "engine/read_view.h"
 
 namespace partita {
@@ -104,6 +106,13 @@ void WriteBatch::Note(size_t i, const Lookup& found) {
   if (op.kind != WriteKind::kMerge) return;
   PARTITA_ASSERT(request.merge != nullptr);
   const bool present = found.state == LookupState::kFound;
+  // The result gets a checksum of its own, by which what flipped in the old value would be valid (F51).
+  if (present && SiteIsOn("write.merge.value_check") &&
+      !StoredValueIntact({op.user_key, found.version, EntryKind::kPut, found.value})) {
+    known.merge_status =
+        Status::Corruption(UserKeyText(op.user_key) + ": the stored value fails its checksum (F51)");
+    return;
+  }
   Result<std::string> merged =
       request.merge(op.user_key, present ? StoredValueContent(found.value) : std::string_view(), op.content);
   known.merge_status = merged.ok() ? Status() : merged.status();

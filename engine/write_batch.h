@@ -47,7 +47,9 @@ struct WriteBatch {
   // is then kAccepted, or kResolveAgain when a merge's result is too large to be made again here. True: some
   // result changed.
   bool Renew(const ReadView& view);
-  // Checks every condition in the order of the operations; the first that fails refuses the batch.
+  // Checks every condition in the order of the operations; the first that fails refuses the batch. A merge
+  // with a value that is not what its writer gave, though it lies in memory, fails with kCorruption (F51):
+  // one in the block cache as long as its block stays there, as reads do not look at this checksum.
   bool CheckOps();
   // What takes the place of a row that was in memory, because it was written or read not long ago, is likely
   // to be asked for as soon: the next write with a condition is who asks for such rows most.
