@@ -365,7 +365,7 @@ DatabaseStats Database::Stats() const {
   stats.reads_overdue = impl_->store->waits().overdue();
   stats.reads_overdue_total = impl_->store->waits().overdue_total();
   const ReadFaults& faults = impl_->store->read_faults();
-  stats.reads_transient = faults.transient.load(std::memory_order_relaxed);
+  stats.reads_transient = impl_->store->reads_transient();
   stats.damaged_parts = faults.damaged_parts.load(std::memory_order_relaxed);
   stats.damaged_filters = faults.damaged_filters.load(std::memory_order_relaxed);
   stats.catalog_in_doubt = impl_->store->catalog_in_doubt();

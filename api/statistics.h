@@ -42,8 +42,9 @@ struct DatabaseStats {
   uint64_t cache_bytes = 0, cache_capacity = 0, cache_hits = 0, cache_misses = 0;
   // Reads that were given up after 30 s: those that the disk has not answered yet, and all of them.
   uint64_t reads_overdue = 0, reads_overdue_total = 0;
-  // Reads of tables since the store was opened that met what was bad once, and good when read again; what was
-  // bad twice, whose keys answer kCorruption; filters that were, whose tables are asked without them.
+  // Reads of tables, catalog and manifests since the store was opened that met what was bad once, and good
+  // when read again; of tables what was bad twice, whose keys answer kCorruption; filters that were, whose
+  // tables are asked without them.
   uint64_t reads_transient = 0, damaged_parts = 0, damaged_filters = 0;
   uint64_t memory_budget = 0, memtable_pool_bytes = 0;
   uint64_t resident_table_bytes = 0;  // What open table files keep in memory.

@@ -80,7 +80,8 @@ class Scrubber {
       keys.push_back(ManifestKey(catalog_.layout, ShardId(i)));
     }
     // A store of its own, which has nothing in memory: what it answers is on the disk.
-    PARTITA_CO_ASSIGN(auto meta, co_await LocalMetaStore::Open(files_, catalog_.store, IfMissing::kFail));
+    PARTITA_CO_ASSIGN(auto meta, co_await LocalMetaStore::Open(files_, catalog_.store, IfMissing::kFail,
+                                                               &cache_.faults().transient));
     for (const std::string& key : keys) {
       co_await DropCacheOf(files_, std::string(kMetaDirectory) + "/" + key);
       Result<std::optional<MetaValue>> value = co_await meta->Get(key);
@@ -146,7 +147,7 @@ class Scrubber {
     co_return Status();
   }
 
-  // Of parts that were bad once, since it was asked last.
+  // Of what was bad once, since it was asked last.
   uint64_t TakeTransient() {
     const uint64_t seen = cache_.faults().transient.exchange(0, std::memory_order_relaxed);
     report_.transient += seen;
@@ -247,7 +248,8 @@ class Scrubber {
     LogDamages damages;
     PARTITA_CO_ASSIGN(const Segments segments, co_await SegmentsOf(directory, count, &damages));
     // Read after the segments: what was trimmed and used again meanwhile lies below it.
-    PARTITA_CO_ASSIGN(auto meta, co_await LocalMetaStore::Open(files_, catalog_.store, IfMissing::kFail));
+    PARTITA_CO_ASSIGN(auto meta, co_await LocalMetaStore::Open(files_, catalog_.store, IfMissing::kFail,
+                                                               &cache_.faults().transient));
     ManifestStore manifests(*meta, catalog_.layout, shard);
     const Result<Manifest> manifest = co_await manifests.Load();  // If it is bad, Meta has said so.
     const LogPosition from = manifest.ok() ? manifest->replay_from : LogPosition(UINT64_MAX);
@@ -306,6 +308,7 @@ Task<Result<ScrubReport>> Store::Scrub(ScrubOptions options) {
   Scrubber scrubber(runtime_.files(), *objects_, catalog, pacer, BackgroundMeters());
   PARTITA_CO_TRY(co_await scrubber.Meta());
   PARTITA_CO_TRY(co_await scrubber.Logs());
+  cache_->faults().transient.fetch_add(scrubber.TakeTransient(), std::memory_order_relaxed);
   for (const auto& [id, due] : tables) {
     const Status checked = co_await scrubber.Table(due, references_);
     cache_->faults().transient.fetch_add(scrubber.TakeTransient(), std::memory_order_relaxed);

@@ -218,6 +218,11 @@ class Store {
   uint64_t bytes_beyond_budget() const { return memory_lender_->bytes_beyond(); }
   const TimedWaits& waits() const { return *waits_; }
   const ReadFaults& read_faults() const { return cache_->faults(); }
+  // Of tables, and of catalog and manifests: what was bad once, and good when read again (F52).
+  uint64_t reads_transient() const {
+    return cache_->faults().transient.load(std::memory_order_relaxed) +
+           meta_reads_transient_.load(std::memory_order_relaxed);
+  }
   const MemoryPlan& memory_plan() const { return memory_plan_; }
   const StoreOpenReport& open_report() const { return report_; }
   Catalog CatalogCopy() const;
@@ -345,6 +350,7 @@ class Store {
   Runtime& runtime_;
   StoreOptions options_;
   std::unique_ptr<DirectoryLock> lock_;
+  std::atomic<uint64_t> meta_reads_transient_{0};
   std::unique_ptr<LocalMetaStore> meta_;
   WriteHold write_hold_;
   std::unique_ptr<LocalObjectStore> objects_;

@@ -300,7 +300,7 @@ Task<Status> Store::OpenObjects(IfMissing if_missing) {
 Task<Status> Store::FindOrCreateCatalog() {
   PARTITA_CO_TRY(co_await CheckIsNoBackup(runtime_.files(), /*writing=*/!options_.read_only));
   std::optional<StoreId> id;
-  PARTITA_CO_ASSIGN(id, co_await ReadStoreId(runtime_.files()));
+  PARTITA_CO_ASSIGN(id, co_await ReadStoreId(runtime_.files(), &meta_reads_transient_));
   if (options_.read_only && options_.create_if_missing) {
     co_return Status::InvalidArgument("a store cannot be created by opening it for reading only");
   }
@@ -313,7 +313,8 @@ Task<Status> Store::FindOrCreateCatalog() {
   }
   IfMissing if_missing = id.has_value() ? IfMissing::kFail : IfMissing::kCreate;
   StoreId store = id.has_value() ? *id : StoreId(runtime_.RandomU64() | 1);
-  PARTITA_CO_ASSIGN(meta_, co_await LocalMetaStore::Open(runtime_.files(), store, if_missing));
+  PARTITA_CO_ASSIGN(
+      meta_, co_await LocalMetaStore::Open(runtime_.files(), store, if_missing, &meta_reads_transient_));
   if (!id.has_value()) {
     // The subdirectories first: the catalog's existence says that they are there.
     PARTITA_CO_TRY(co_await OpenObjects(IfMissing::kCreate));

@@ -212,7 +212,8 @@ void WriteShards(const DatabaseStats& stats, Writer* out) {
   out->Gauge("reads_overdue", "Reads that were given up after 30 s, and that the disk has not answered yet.",
              stats.reads_overdue);
   out->Counter("reads_overdue_total", "Reads that were given up after 30 s.", stats.reads_overdue_total);
-  out->Counter("reads_transient_total", "Reads of tables that were bad once, and good when repeated.",
+  out->Counter("reads_transient_total",
+               "Reads of tables, catalog and manifests that were bad once, and good when repeated.",
                stats.reads_transient);
   out->Counter("damaged_parts_total", "Reads of tables that were bad twice: their keys answer an error.",
                stats.damaged_parts);

@@ -22,11 +22,21 @@ Status BadKey(std::string_view key) {
   return Status::InvalidArgument("\"" + std::string(key) + "\" is not a meta key: [a-z0-9-]{1,64}");
 }
 
+Task<Result<MetaRecord>> ReadRecord(File& file, std::string_view key) {
+  PARTITA_CO_ASSIGN(const std::string bytes, co_await ReadMetaBytes(file));
+  co_return DecodeMeta(key, file.path(), bytes);
+}
+
+// What may be of the reading, rather than of what stands there. The format is looked at before the seal.
+bool MayBeTransient(Code code) {
+  return code == Code::kCorruption || code == Code::kIoError || code == Code::kUnsupported;
+}
+
 // What stands on disk for `key`, verified; nullopt when nothing does. `flush` makes it durable
 // before it is answered (F29).
 enum class BeforeAnswer : uint8_t { kNothing, kFlush };
-Task<Result<std::optional<MetaRecord>>> ReadKey(FileSystem& files, std::string_view key,
-                                                BeforeAnswer before) {
+Task<Result<std::optional<MetaRecord>>> ReadKey(FileSystem& files, std::string_view key, BeforeAnswer before,
+                                                std::atomic<uint64_t>* transient) {
   const std::string path = KeyPath(key);
   auto opened = co_await files.Open(path, OpenMode::kRead, FileIo::kBuffered);
   if (!opened.ok() && opened.code() != Code::kNotFound) co_return opened.status();
@@ -36,9 +46,15 @@ Task<Result<std::optional<MetaRecord>>> ReadKey(FileSystem& files, std::string_v
     if (SiteIsOn("meta.read.dirflush")) PARTITA_CO_TRY(co_await files.FlushDirectory(kMetaDirectory));
   }
   if (!present) co_return std::optional<MetaRecord>();
-  PARTITA_CO_ASSIGN(const std::string bytes, co_await ReadMetaBytes(*opened.value()));
-  PARTITA_CO_ASSIGN(MetaRecord record, DecodeMeta(key, path, bytes));
-  co_return std::optional<MetaRecord>(std::move(record));
+  Result<MetaRecord> record = co_await ReadRecord(*opened.value(), key);
+  if (MayBeTransient(record.code())) {
+    // Once more, past the kernel's cache (F52): a bad page there would refuse the store until it goes.
+    (void)co_await opened.value()->DropCache();
+    record = co_await ReadRecord(*opened.value(), key);
+    if (record.ok() && transient != nullptr) transient->fetch_add(1, std::memory_order_relaxed);
+  }
+  PARTITA_CO_TRY(record.status());
+  co_return std::optional<MetaRecord>(std::move(record).value());
 }
 
 }  // namespace
@@ -53,14 +69,15 @@ bool IsMetaKey(std::string_view key) {
 }
 
 Task<Result<std::unique_ptr<LocalMetaStore>>> LocalMetaStore::Open(FileSystem& files, StoreId store,
-                                                                   IfMissing if_missing) {
+                                                                   IfMissing if_missing,
+                                                                   std::atomic<uint64_t>* transient) {
   if (if_missing == IfMissing::kCreate) {
     PARTITA_CO_TRY(co_await files.CreateDirectory(kMetaDirectory));
     if (SiteIsOn("meta.directory.dirflush")) PARTITA_CO_TRY(co_await files.FlushDirectory(""));
   } else {
     PARTITA_CO_TRY(co_await files.List(kMetaDirectory));
   }
-  co_return std::unique_ptr<LocalMetaStore>(new LocalMetaStore(files, store));
+  co_return std::unique_ptr<LocalMetaStore>(new LocalMetaStore(files, store, transient));
 }
 
 LocalMetaStore::Key& LocalMetaStore::KeyState(std::string_view key) {
@@ -80,7 +97,7 @@ Task<Result<std::optional<MetaValue>>> LocalMetaStore::Get(std::string_view key)
 // Reads the value and leaves it durable: afterwards what a reader was shown stays so (F15).
 Task<Result<std::optional<MetaValue>>> LocalMetaStore::Settle(std::string_view key, Key& state) {
   const BeforeAnswer before = state.trust == Trust::kSettled ? BeforeAnswer::kNothing : BeforeAnswer::kFlush;
-  PARTITA_CO_ASSIGN(std::optional<MetaRecord> record, co_await ReadKey(files_, key, before));
+  PARTITA_CO_ASSIGN(std::optional<MetaRecord> record, co_await ReadKey(files_, key, before, transient_));
   std::optional<MetaValue> value;
   if (record.has_value()) {
     if (store_ != StoreId() && record->store != store_) {
@@ -234,9 +251,9 @@ Task<Result<std::string>> ReadMetaBytes(File& file) {
   co_return bytes;
 }
 
-Task<Result<std::optional<StoreId>>> ReadStoreId(FileSystem& files) {
+Task<Result<std::optional<StoreId>>> ReadStoreId(FileSystem& files, std::atomic<uint64_t>* transient) {
   PARTITA_CO_ASSIGN(std::optional<MetaRecord> record,
-                    co_await ReadKey(files, kCatalogKey, BeforeAnswer::kNothing));
+                    co_await ReadKey(files, kCatalogKey, BeforeAnswer::kNothing, transient));
   if (!record.has_value()) co_return std::optional<StoreId>();
   co_return std::optional<StoreId>(record->store);
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,17 +27,20 @@ bool IsMetaKey(std::string_view key);
 // time, as a dead process may have left it in the kernel's cache only (F29). After a failure that
 // leaves a swap in doubt, the next call of that key first settles it: what is found is written
 // anew under a new name, because a later success of the failed flush would prove nothing (F20).
+// What cannot be read or fails verification is read once more past the kernel's cache (F52).
 //
 // Thread-safe; calls on one key wait for each other. `files` outlives it. One store a directory
 // at a time (the directory lock sees to it, F64).
 class LocalMetaStore final : public MetaStore {
  public:
   // `store` is in every seal. StoreId(0) means not known yet: then values of any one store can be
-  // read, and nothing can be swapped.
+  // read, and nothing can be swapped. `transient` counts what was bad once, and good when read again; it
+  // outlives the store, or is null.
   static Task<Result<std::unique_ptr<LocalMetaStore>>> Open(FileSystem& files, StoreId store,
-                                                            IfMissing if_missing);
+                                                            IfMissing if_missing,
+                                                            std::atomic<uint64_t>* transient = nullptr);
 
-  // kCorruption, naming file and offset, for bytes that fail verification and for another store's
+  // kCorruption, naming file and offset, for bytes that fail verification twice and for another store's
   // value (F66); kUnsupported for a newer format.
   Task<Result<std::optional<MetaValue>>> Get(std::string_view key) override;
 
@@ -63,7 +67,8 @@ class LocalMetaStore final : public MetaStore {
     std::optional<std::string> prepared;
   };
 
-  LocalMetaStore(FileSystem& files, StoreId store) : files_(files), store_(store) {}
+  LocalMetaStore(FileSystem& files, StoreId store, std::atomic<uint64_t>* transient)
+      : files_(files), store_(store), transient_(transient) {}
 
   Key& KeyState(std::string_view key);
   // The following run under the key's mutex.
@@ -76,13 +81,16 @@ class LocalMetaStore final : public MetaStore {
 
   FileSystem& files_;
   const StoreId store_;
+  std::atomic<uint64_t>* const transient_;
   std::mutex keys_mutex_;
   std::map<std::string, std::unique_ptr<Key>, std::less<>> keys_;  // Entries are never removed.
 };
 
 // The id of the store that this directory holds, from the header of key "catalog", whose seal is
-// checked; nullopt when there is no catalog. For opening, when the id is not known yet.
-Task<Result<std::optional<StoreId>>> ReadStoreId(FileSystem& files);
+// checked; nullopt when there is no catalog. For opening, when the id is not known yet. `transient`: as of
+// LocalMetaStore.
+Task<Result<std::optional<StoreId>>> ReadStoreId(FileSystem& files,
+                                                 std::atomic<uint64_t>* transient = nullptr);
 
 // All bytes of a value's file, for DecodeMeta. kCorruption when they are more than any value has, before
 // anything is allocated for them (F42).

@@ -82,6 +82,41 @@ TEST_F(OpeningTest, WaitsForTablesBesideEachOther) {
   EXPECT_TRUE(runtime_.RunToEnd(store->Close()).ok());
 }
 
+// covers: F52. Of catalog and manifest, in each read of them.
+TEST_F(OpeningTest, OneBadReadOfAMetaValueIsNoDamage) {
+  for (const std::string path : {"meta/catalog", "meta/shard-1-0"}) {
+    for (const SimEffect effect : {SimEffect::kRotOnce, SimEffect::kError}) {
+      size_t hits = 0;
+      for (uint64_t skip = 0;; ++skip) {
+        const size_t fault = runtime_.AddFault({.effect = effect,
+                                                .operations = SimOps(SimOp::kRead),
+                                                .path_prefix = path,
+                                                .skip = skip,
+                                                .count = 1});
+        const std::unique_ptr<Store> store = Open();
+        ASSERT_NE(store, nullptr) << path << ", read " << skip;
+        const bool hit = runtime_.FaultHits(fault) == 1;
+        runtime_.RemoveFault(fault);
+        EXPECT_EQ(store->reads_transient(), hit ? 1u : 0u) << path << ", read " << skip;
+        EXPECT_TRUE(runtime_.RunToEnd(store->Close()).ok());
+        if (!hit) break;
+        ++hits;
+      }
+      EXPECT_GE(hits, 1u) << path;
+    }
+  }
+}
+
+TEST_F(OpeningTest, WhatIsBadTwiceIsDamage) {
+  for (const std::string path : {"meta/catalog", "meta/shard-1-0"}) {
+    const size_t fault = runtime_.AddFault(
+        {.effect = SimEffect::kRotOnce, .operations = SimOps(SimOp::kRead), .path_prefix = path});
+    const Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(runtime_, SmallTables()));
+    EXPECT_EQ(opened.code(), Code::kCorruption) << opened.status().ToString();
+    runtime_.RemoveFault(fault);
+  }
+}
+
 // Each waits at the same time as those that can be read, and all of those have ended when the opening does.
 TEST_F(OpeningTest, OneThatLacksWhatItNeedsEndsIt) {
   runtime_.AddFault({.operations = SimOps(SimOp::kRead),

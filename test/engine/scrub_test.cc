@@ -164,6 +164,21 @@ TEST_F(ScrubTest, CountsWhatWasBadOnceAndIsNoDamage) {
   EXPECT_EQ(store_->read_faults().transient.load(), before + transient);
 }
 
+// covers: F52
+TEST_F(ScrubTest, CountsMetaValuesThatWereBadOnce) {
+  for (const std::string file : {"meta/catalog", "meta/shard-1-0"}) {
+    const uint64_t before = store_->reads_transient();
+    const size_t fault = runtime_.AddFault(
+        {.effect = SimEffect::kRotOnce, .operations = SimOps(SimOp::kRead), .path_prefix = file, .count = 1});
+    const ScrubReport report = Scrub();
+    EXPECT_EQ(runtime_.FaultHits(fault), 1u);
+    runtime_.RemoveFault(fault);
+    EXPECT_THAT(report.damages, testing::IsEmpty());
+    EXPECT_EQ(report.transient, 1u);
+    EXPECT_EQ(store_->reads_transient(), before + 1);
+  }
+}
+
 TEST_F(ScrubTest, FindsRottenManifestsAndCatalogsAndLogs) {
   runtime_.AdvanceTime(5'000'000'000);  // Until nothing is written any more.
   for (const std::string file : {"meta/catalog", "meta/shard-1-0"}) {
