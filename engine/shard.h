@@ -253,8 +253,9 @@ class Shard {
   std::vector<FileRef> FileRefs();
   Status CheckInvariants();
   const Recovered& recovered() const { return recovered_; }
-  // Every version decided so far is at or below it.
-  Version last_version() const { return commit_log_->last_version(); }
+  // Every version decided so far is at or below it. By the shard's clock, which adopts no jump of the wall
+  // clock (F65). Any thread.
+  Version version_now() const { return std::max(commit_log_->last_version(), Version(clock_->NowTicks())); }
   // No version above it was ever exposed. After Close.
   Version version_ceiling() const { return std::max(log_->durable_ceiling(), clock_->last()); }
   ShardId id() const { return id_; }

@@ -252,6 +252,7 @@ class Store {
   static Task<void> OpenOneShard(Store* store, ShardId id, Result<std::unique_ptr<Shard>>* out);
   void NoteStranded(const LogRecovery& log, ShardId shard);
   void NoteDamagedShard(const Status& why);
+  Task<void> NoteVersionsOfDamaged();
   Task<Status> Reshard();
   Task<Status> RemoveLeftovers();
   Task<Status> RemoveOldLayouts();
@@ -284,6 +285,7 @@ class Store {
   Task<void> GiveRangesToShards(CatalogChange* change);
   void EndChange(CatalogChange* change, const Status& status);
   void KeepOffDamagedShards(TableId id, Catalog* catalog) const;
+  uint64_t TicksOfNewTable() const;
 
   void PublishCatalog();
   void PublishCatalogLocked();  // Under names_mutex_.
@@ -379,6 +381,7 @@ class Store {
   std::vector<std::unique_ptr<Shard>> shards_;  // By number; null: damaged.
   std::vector<Shard*> sound_shards_;            // The others.
   std::vector<Status> shard_damages_;           // By number; ok: sound.
+  Version version_max_of_damaged_;              // What is known to have been given by those that are not.
   TaskGroup tasks_;
   StoreOpenReport report_;
   bool closed_ = false;

@@ -271,6 +271,18 @@ void Store::KeepOffDamagedShards(TableId id, Catalog* catalog) const {
   }
 }
 
+// Above every version so far: a table of this name may have lived on another shard, whose clock may be ahead,
+// and an ETag of it must match nothing here (F17). By the shards' clocks, which are raised to it: all that is
+// written later would have what the wall clock jumped (F65).
+uint64_t Store::TicksOfNewTable() const {
+  uint64_t ticks = sound_shards_.empty() ? runtime_.clock().WallTicks() : 0;
+  for (Shard* shard : sound_shards_) ticks = std::max(ticks, shard->version_now().value);
+  if (!degraded()) return ticks;
+  // What a damaged shard gave may lie ahead of what is known of it: by a lease where the wall clock passed
+  // the rest, as it does unless it was set back since that shard wrote.
+  return std::max(ticks, version_max_of_damaged_.value) + kLeaseTicksMax;
+}
+
 Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
   PARTITA_CO_TRY(CheckSpace());
   PARTITA_CO_ASSIGN(ChangePtr change, co_await BeginChange());
@@ -300,13 +312,7 @@ Task<Result<TableDescriptor>> Store::CreateTable(TableSpec spec) {
   table.name = spec.name;
   table.raw = spec.raw;
   table.durability = spec.durability;
-  // Above every version so far: a table of this name may have lived on another shard, whose clock may
-  // be ahead, and an ETag of it must match nothing here (F17).
-  table.created_ticks = runtime_.clock().WallTicks();
-  for (Shard* shard : sound_shards_)
-    table.created_ticks = std::max(table.created_ticks, shard->last_version().value);
-  // What a damaged shard gave may lie as far ahead as a lease goes.
-  if (degraded()) table.created_ticks += kLeaseTicksMax;
+  table.created_ticks = TicksOfNewTable();
   std::vector<std::string> splits;
   for (const std::string& partition : spec.split_partitions) {
     splits.push_back(EncodeUserKey(TableId(next.next_table_id), partition, ""));

@@ -366,7 +366,10 @@ Task<Status> Store::OpenAllShards() {
   references_.Clear();
   shard_damages_.assign(catalog_.shard_count, Status());
   PARTITA_CO_TRY(co_await OpenShards(0, catalog_.shard_count));
-  if (degraded()) references_.KeepAll();
+  if (degraded()) {
+    references_.KeepAll();
+    co_await NoteVersionsOfDamaged();
+  }
   for (Shard* shard : sound_shards_) shard->StartBackground();
   co_return Status();
 }
@@ -401,6 +404,20 @@ Task<Status> Store::OpenShards(uint32_t first, uint32_t count) {
     sound_shards_.push_back(shards_.back().get());
   }
   co_return refused;
+}
+
+// By those of their manifests that can be read.
+Task<void> Store::NoteVersionsOfDamaged() {
+  for (uint32_t i = 0; i < catalog_.shard_count; ++i) {
+    if (shard_damages_[i].ok()) continue;
+    ManifestStore manifests(*meta_, catalog_.layout, ShardId(i));
+    const Result<Manifest> manifest = co_await manifests.Load();
+    if (!manifest.ok()) continue;
+    version_max_of_damaged_ = std::max(version_max_of_damaged_, manifest->version_ceiling);
+    for (const FileMeta& file : manifest->files) {
+      version_max_of_damaged_ = std::max(version_max_of_damaged_, file.info->version_max);
+    }
+  }
 }
 
 void Store::NoteStranded(const LogRecovery& log, ShardId shard) {

@@ -170,6 +170,37 @@ TEST_P(DegradedOpenTest, NewTablesKeepOffTheDamagedShard) {
   EXPECT_TRUE(runtime.RunToEnd(store.Close()).ok());
 }
 
+// covers: F17. The damaged shard was far ahead of the clock and of the other; its manifest is there.
+TEST_F(RepairTest, NewTablesOfADegradedStoreAreAboveWhatTheDamagedShardGave) {
+  Version given;
+  {
+    SimOptions life = NextLife();
+    life.wall_ticks_start += 3600 * kTicksPerSecond;
+    SimRuntime runtime(life, *disk_);
+    auto opened = runtime.RunToEnd(Store::Open(runtime, SmallStore()));
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    for (const int row : {10'001, 10'002}) {  // Of table 1, and its two partitions.
+      const std::string key = EncodeUserKey(TableId(1), "p" + std::to_string(row % 2), "");
+      if ((*opened)->CatalogCopy().FindRange(key)->owner == ShardId(1)) WriteRow(runtime, **opened, row);
+    }
+    for (const auto& [key, row] : rows_) given = std::max(given, row.version);
+    ASSERT_TRUE(runtime.RunToEnd((*opened)->FlushMemtables()).ok());
+    ASSERT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
+  }
+  for (const std::string& path : disk_->ListFiles("log-1-1/")) disk_->RemoveFile(path);
+  SimRuntime runtime(NextLife(), *disk_);
+  ASSERT_GT(given.value, runtime.clock().WallTicks() + 1800 * kTicksPerSecond);
+  StoreOptions options = SmallStore();
+  options.open_degraded = true;
+  auto opened = runtime.RunToEnd(Store::Open(runtime, options));
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  Store::TableSpec spec{.account = "default", .name = "new", .raw = true, .split_partitions = {}};
+  const Result<TableDescriptor> made = runtime.RunToEnd((*opened)->CreateTable(std::move(spec)));
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  EXPECT_GT(made->created_ticks, given.value);
+  EXPECT_TRUE(runtime.RunToEnd((*opened)->Close()).ok());
+}
+
 TEST_P(DegradedOpenTest, ReadsOnlyAsWell) {
   Damage();
   const auto before = AllFiles(*disk_);

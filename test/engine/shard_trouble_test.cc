@@ -63,5 +63,18 @@ TEST_F(ShardTroubleTest, TellsHowFarItsClockIsOff) {
   EXPECT_EQ(Statistics().clock_ticks_ahead, kHour);
 }
 
+// covers: F65. All writes of its shard would have it from then on.
+TEST_F(ShardTroubleTest, ATableThatIsMadeDoesNotAdoptAJumpOfTheClock) {
+  constexpr int64_t kYear = 365 * 86'400 * static_cast<int64_t>(kTicksPerSecond);
+  ASSERT_TRUE(Put().ok());
+  runtime_.StepWallClock(kYear);
+  const Result<TableDescriptor> made = runtime_.RunToEnd(MakeRawTable(store_.get(), "others"));
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  EXPECT_EQ(Statistics().clock_ticks_ahead, -kYear);
+  runtime_.StepWallClock(-kYear);
+  ASSERT_TRUE(Put().ok());
+  EXPECT_EQ(Statistics().clock_ticks_ahead, 0);
+}
+
 }  // namespace
 }  // namespace partita
