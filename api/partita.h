@@ -467,12 +467,13 @@ class Database {
   Result<ScrubReport> Scrub(const ScrubOptions& options = {});
 
   // Writes a backup to the new directory `directory`, beside everything else that happens: everything
-  // acknowledged before the call, of each shard a prefix of what it did, batches whole. Every block is read
-  // back before the directory gets its name; until then it is called DIRECTORY.partial. kAlreadyExists;
-  // kCorruption: something in the store is damaged, so there is no backup; kBusy: another one is being made
-  // there, or for 30 s a range was on its way; kUnsupported (open for reading only); kInvalidArgument: no
-  // name of a directory, or options.base is unfinished; kNotFound: the directory above, or options.base, is
-  // not there; kNoSpace, kIoError; kCancelled by options.pace.progress.
+  // acknowledged before the call, of each shard a prefix of what it did, batches whole. Every block, and what
+  // says which there are, is read back from the medium before the directory gets its name; until then it is
+  // called DIRECTORY.partial. kAlreadyExists; kCorruption: something in the store, or of what was written, is
+  // damaged, so there is no backup; kBusy: another one is being made there, or for 30 s a range was on its
+  // way; kUnsupported (open for reading only); kInvalidArgument: no name of a directory, or options.base is
+  // unfinished; kNotFound: the directory above, or options.base, is not there; kNoSpace, kIoError; kCancelled
+  // by options.pace.progress.
   Result<BackupReport> Backup(const std::string& directory, const BackupOptions& options = {});
   // Makes a store of a backup in a new or empty directory, or one where this was interrupted; verified when
   // it returns. It is opened with Open. No ETag that the original ever gave is given by it again.

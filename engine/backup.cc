@@ -81,10 +81,8 @@ class ImageWriter {
 
   // The last steps. `record`: that it is a backup; null: a store.
   Task<Status> Complete(const BackupRecord* record) {
-    PARTITA_CO_TRY(co_await meta_->CompareAndSwap(kCatalogKey, 0, EncodeCatalog(image_.catalog)));
-    if (record != nullptr) {
-      PARTITA_CO_TRY(co_await meta_->CompareAndSwap(kBackupKey, 0, EncodeBackupRecord(*record)));
-    }
+    PARTITA_CO_TRY(co_await WriteMeta(kCatalogKey, EncodeCatalog(image_.catalog)));
+    if (record != nullptr) PARTITA_CO_TRY(co_await WriteMeta(kBackupKey, EncodeBackupRecord(*record)));
     co_return co_await meta_->Remove(kUnfinishedKey);
   }
 
@@ -143,6 +141,21 @@ class ImageWriter {
     co_return co_await pacer_.Spend(0);
   }
 
+  Task<Status> WriteMeta(std::string key, std::string bytes) {
+    PARTITA_CO_TRY(co_await meta_->CompareAndSwap(key, 0, bytes));
+    co_return co_await ReadBack(std::move(key), std::move(bytes));
+  }
+
+  // What the medium has of a meta value, rather than the kernel's cache or `meta_`.
+  Task<Status> ReadBack(std::string key, std::string written) {
+    PARTITA_CO_ASSIGN(auto file, co_await to_.Open(MetaPath(key), OpenMode::kRead, FileIo::kBuffered));
+    PARTITA_CO_TRY(co_await file->DropCache());
+    PARTITA_CO_ASSIGN(auto again, co_await LocalMetaStore::Open(to_, image_.catalog.store, IfMissing::kFail));
+    PARTITA_CO_ASSIGN(const std::optional<MetaValue> found, co_await again->Get(key));
+    if (found.has_value() && found->bytes == written) co_return Status();
+    co_return Status::Corruption(MetaPath(key) + ": reads back differently");
+  }
+
   Task<Status> FlushTableNames() {
     if (!SiteIsOn("backup.tables.dirflush")) co_return Status();
     co_return co_await to_.FlushDirectory(kObjectDirectory);
@@ -184,14 +197,9 @@ class ImageWriter {
 
   // Reads back what was written, past all caches: manifests first, then each block of each file.
   Task<Status> Verify() {
-    PARTITA_CO_ASSIGN(auto again, co_await LocalMetaStore::Open(to_, image_.catalog.store, IfMissing::kFail));
     for (const Manifest& manifest : image_.manifests) {
-      ManifestStore store(*again, manifest.layout, manifest.shard);
-      PARTITA_CO_ASSIGN(const Manifest found, co_await store.Load());
-      if (EncodeManifest(found) != EncodeManifest(manifest)) {
-        co_return Status::Corruption(MetaPath(ManifestKey(manifest.layout, manifest.shard)) +
-                                     ": reads back differently");
-      }
+      const std::string key = ManifestKey(manifest.layout, manifest.shard);
+      PARTITA_CO_TRY(co_await ReadBack(key, EncodeManifest(manifest)));
     }
     BlockCache cache(kVerifyCacheBytes);
     PacedObjectStore paced(*objects_, pacer_);

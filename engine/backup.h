@@ -29,8 +29,8 @@ class Runtime;
 //   meta/backup       a complete backup: BackupRecord. It can be opened for reading only, or restored
 //
 // Writing one, in this order, each step durable before the next: unfinished; table files; manifests;
-// everything read back, each block's seal checked; catalog; backup; unfinished removed. A crash anywhere
-// leaves it unfinished or complete.
+// everything read back from the medium, each block's seal checked; catalog, then backup, each read back;
+// unfinished removed. A crash anywhere leaves it unfinished or complete.
 //
 // A restored store keeps its store id, which every seal contains. Its versions begin above all that the
 // backup's shards could have shown and above the wall clock, by as much as they were ahead of it and a lease,

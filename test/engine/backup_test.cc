@@ -233,6 +233,27 @@ TEST(BackupTest, IsNotCompleteWhenATableFileIsDamaged) {
   ASSERT_TRUE(world.Close().ok());
 }
 
+// covers: F68. What says that it is complete is written last, behind all that is verified.
+TEST(BackupTest, IsNotCompleteWhenAWriteOfAMetaValueIsLost) {
+  for (const std::string file : {"catalog", "backup", "shard-1-0", "shard-1-1"}) {
+    SCOPED_TRACE(file);
+    SimDisk disk(13);
+    MakeClosedStore(disk);
+    World world(disk, 59);
+    world.Open();
+    const size_t fault = world.runtime.AddFault({.effect = SimEffect::kLost,
+                                                 .operations = SimOps(SimOp::kWrite),
+                                                 .path_prefix = "backup/meta/" + file,
+                                                 .count = 1});
+    const auto report = world.BackUp();
+    EXPECT_EQ(world.runtime.FaultHits(fault), 1u);
+    EXPECT_EQ(report.code(), Code::kCorruption) << report.status().ToString();
+    EXPECT_TRUE(disk.FileExists("backup/meta/unfinished"));
+    EXPECT_EQ(world.Restore().code(), Code::kInvalidArgument);
+    ASSERT_TRUE(world.Close().ok());
+  }
+}
+
 TEST(BackupTest, RefusesToRestoreADamagedBackup) {
   SimDisk base(14);
   MakeClosedStore(base);
