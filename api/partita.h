@@ -463,7 +463,9 @@ class Database {
 
   // Reads everything on disk that can change an answer, past all caches, and checks it: to be run regularly,
   // since what rots where nobody reads is found too late. Beside everything else; options.pace bounds it.
-  // Damage is a finding in the report. kCancelled by options.pace.progress.
+  // Damage is a finding in the report, and in the text of an error that ends it: kCancelled by
+  // options.pace.progress; kResourceExhausted, where there was no memory for a table, when all others were
+  // read.
   Result<ScrubReport> Scrub(const ScrubOptions& options = {});
 
   // Writes a backup to the new directory `directory`, beside everything else that happens: everything

@@ -20,6 +20,10 @@
 // seems to be missing before one that proves it. So what looks damaged is looked at again, without pauses
 // between files, and counts only when it is there each time, at the same place; what proves it is newer with
 // each write.
+//
+// Damaged parts of tables count in the store's metrics as they are found, and all damage is in the text of an
+// error that ends the scrub: who runs it for days learns of damage although memory, or the patience of a
+// client, did not last.
 
 namespace partita {
 
@@ -28,6 +32,7 @@ namespace {
 constexpr uint64_t kScrubCacheBytes = 4u << 20;
 constexpr int kLooksMax = 5;
 constexpr uint64_t kPauseNanos = 20'000'000;
+constexpr size_t kToldInErrorMax = 20;
 
 struct Due {
   SharedTableInfo info;
@@ -64,15 +69,40 @@ Task<Result<uint64_t>> LogFileBytes(FileSystem& files, const Catalog& catalog) {
 
 class Scrubber {
  public:
-  // `meters`: by shard; null of those that are not open.
-  Scrubber(FileSystem& files, ObjectStore& objects, const Catalog& catalog, TaskPacer& pacer,
-           std::vector<BackgroundMeter*> meters)
+  // `meters`: by shard; null of those that are not open. `faults`: the store's.
+  Scrubber(FileSystem& files, ObjectStore& objects, ReadFaults& faults, const Catalog& catalog,
+           TaskPacer& pacer, std::vector<BackgroundMeter*> meters)
       : files_(files),
+        faults_(faults),
         catalog_(catalog),
         pacer_(pacer),
         meters_(std::move(meters)),
         paced_(objects, pacer),
         cache_(kScrubCacheBytes) {}
+
+  // `references`: of the store.
+  Task<Result<ScrubReport>> Run(std::map<ObjectId, Due> tables, const ObjectReferences& references) {
+    Status ended = co_await Meta();
+    HandOver();
+    if (ended.ok()) ended = co_await Logs();
+    HandOver();
+    Status unread;
+    for (auto due = tables.begin(); ended.ok() && due != tables.end(); ++due) {
+      const Status checked = co_await Table(due->second, references);
+      HandOver();
+      // There may be enough memory for the others.
+      (checked.code() == Code::kResourceExhausted ? unread : ended) = checked;
+    }
+    if (ended.ok()) ended = unread;
+    if (!ended.ok()) co_return WithDamages(ended);
+    co_return std::move(report_);
+  }
+
+ private:
+  struct Segment {
+    std::string path;
+    InspectedSegment found;
+  };
 
   Task<Status> Meta() {
     std::vector<std::string> keys = {kCatalogKey};
@@ -119,7 +149,7 @@ class Scrubber {
     co_return Status();
   }
 
-  // `references`: of the store, by which nothing may refer to the file any more.
+  // By `references` nothing may refer to the file any more.
   Task<Status> Table(Due due, const ObjectReferences& references) {
     if (!references.Contains(due.info->id)) {
       pacer_.NotDue(due.info->file_size);
@@ -147,19 +177,29 @@ class Scrubber {
     co_return Status();
   }
 
-  // Of what was bad once, since it was asked last.
-  uint64_t TakeTransient() {
-    const uint64_t seen = cache_.faults().transient.exchange(0, std::memory_order_relaxed);
-    report_.transient += seen;
-    return seen;
+  // What reading met is counted like what other readers meet (F50).
+  void HandOver() {
+    const auto move = [](std::atomic<uint64_t>& from, std::atomic<uint64_t>& to) {
+      const uint64_t seen = from.exchange(0, std::memory_order_relaxed);
+      to.fetch_add(seen, std::memory_order_relaxed);
+      return seen;
+    };
+    ReadFaults& met = cache_.faults();
+    report_.transient += move(met.transient, faults_.transient);
+    move(met.damaged_parts, faults_.damaged_parts);
+    move(met.damaged_filters, faults_.damaged_filters);
   }
-  ScrubReport& report() { return report_; }
 
- private:
-  struct Segment {
-    std::string path;
-    InspectedSegment found;
-  };
+  // It is told now or by a scrub to come (F80).
+  Status WithDamages(const Status& ended) const {
+    if (report_.damages.empty()) return ended;
+    std::string text = "the scrub ended early, and had found damage";
+    const size_t told = std::min(report_.damages.size(), kToldInErrorMax);
+    for (size_t i = 0; i < told; ++i) text += (i == 0 ? ": " : "; ") + report_.damages[i];
+    const size_t others = report_.damages.size() - told;
+    if (others > 0) text += "; and " + std::to_string(others) + " more";
+    return ended.WithContext(text);
+  }
 
   Status CheckValue(const std::string& key, const std::optional<MetaValue>& value) {
     const std::string name = std::string(kMetaDirectory) + "/" + key;
@@ -282,6 +322,7 @@ class Scrubber {
   }
 
   FileSystem& files_;
+  ReadFaults& faults_;
   const Catalog& catalog_;
   TaskPacer& pacer_;
   const std::vector<BackgroundMeter*> meters_;
@@ -305,16 +346,8 @@ Task<Result<ScrubReport>> Store::Scrub(ScrubOptions options) {
   options.pace.bytes_per_second = RateOf(options, bytes);
 
   TaskPacer pacer(runtime_.clock(), options.pace, bytes);
-  Scrubber scrubber(runtime_.files(), *objects_, catalog, pacer, BackgroundMeters());
-  PARTITA_CO_TRY(co_await scrubber.Meta());
-  PARTITA_CO_TRY(co_await scrubber.Logs());
-  cache_->faults().transient.fetch_add(scrubber.TakeTransient(), std::memory_order_relaxed);
-  for (const auto& [id, due] : tables) {
-    const Status checked = co_await scrubber.Table(due, references_);
-    cache_->faults().transient.fetch_add(scrubber.TakeTransient(), std::memory_order_relaxed);
-    PARTITA_CO_TRY(checked);
-  }
-  co_return std::move(scrubber.report());
+  Scrubber scrubber(runtime_.files(), *objects_, cache_->faults(), catalog, pacer, BackgroundMeters());
+  co_return co_await scrubber.Run(std::move(tables), references_);
 }
 
 }  // namespace partita

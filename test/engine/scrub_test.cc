@@ -142,9 +142,11 @@ TEST_F(ScrubTest, FindsTablesThatRotWhereNobodyReads) {
   const std::vector<std::string> tables = disk_.ListFiles("tables/");
   ASSERT_FALSE(tables.empty());
   disk_.FlipBit(tables.front(), 100, 2);
+  const uint64_t before = store_->read_faults().damaged_parts.load();
   const ScrubReport report = Scrub();
   ASSERT_EQ(report.damages.size(), 1u);
   EXPECT_THAT(report.damages[0], testing::HasSubstr(tables.front()));
+  EXPECT_EQ(store_->read_faults().damaged_parts.load(), before + 1);
 }
 
 // covers: F52
@@ -336,6 +338,31 @@ TEST_F(ScrubTest, LackOfMemoryIsNoDamage) {
       {.operations = SimOps(SimOp::kRead), .path_prefix = "tables/", .code = Code::kResourceExhausted});
   EXPECT_EQ(runtime_.RunToEnd(store_->Scrub({})).code(), Code::kResourceExhausted);
   runtime_.RemoveFault(fault);
+}
+
+// covers: F50 F80
+TEST_F(ScrubTest, WhatItFoundIsToldWhereItEndsEarly) {
+  ASSERT_TRUE(runtime_.RunToEnd(store_->FlushMemtables()).ok());
+  runtime_.AdvanceTime(5'000'000'000);
+  const std::vector<std::string> tables = disk_.ListFiles("tables/");
+  ASSERT_GE(tables.size(), 3u);
+  disk_.FlipBit(tables.front(), 100, 2);
+  disk_.FlipBit(tables.back(), 100, 2);
+  const size_t fault = runtime_.AddFault(
+      {.operations = SimOps(SimOp::kRead), .path_prefix = tables[1], .code = Code::kResourceExhausted});
+  Status ended = runtime_.RunToEnd(store_->Scrub({})).status();
+  runtime_.RemoveFault(fault);
+  EXPECT_EQ(ended.code(), Code::kResourceExhausted);
+  for (const std::string& damaged : {tables.front(), tables.back()})
+    EXPECT_THAT(ended.message(), testing::HasSubstr(damaged));
+
+  disk_.FlipBit("meta/catalog", 60, 2);
+  ScrubOptions options;
+  options.pace.progress = [](uint64_t, uint64_t) { return false; };
+  ended = runtime_.RunToEnd(store_->Scrub(options)).status();
+  disk_.FlipBit("meta/catalog", 60, 2);
+  EXPECT_EQ(ended.code(), Code::kCancelled);
+  EXPECT_THAT(ended.message(), testing::HasSubstr("meta/catalog"));
 }
 
 TEST_F(ScrubTest, SpreadsTheReadingOverItsPeriodAndTellsHowFarItIs) {
