@@ -296,7 +296,8 @@ Task<Status> Shard::InstallEdit(Install install, AsyncMutex::Guard structure) {
 }
 
 Task<void> Shard::RemoveObjects(std::vector<ObjectId> dropped, const Install& install) {
-  // F25: the edit that let them go is durable. Readers that still have them open go on.
+  // F25: the edit that let them go is durable. Readers that still have them open go on. A file that could not
+  // be read is let go only where all its tables were dropped: it was no input of any job (F46).
   for (ObjectId id : dropped) {
     if (!context_.references.Drop(id)) continue;
     NoteBackgroundError(co_await context_.objects.Remove(id));

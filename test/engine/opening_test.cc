@@ -149,5 +149,20 @@ TEST_F(OpeningTest, OneThatIsDamagedLeavesTheOthers) {
   EXPECT_TRUE(runtime_.RunToEnd(store->Close()).ok());
 }
 
+// covers: F46. It is no input of a compaction, and is let go by nothing else.
+TEST_F(OpeningTest, OneThatIsDamagedStaysUntilItsTablesAreDropped) {
+  const std::string damaged = files_[files_.size() / 2];
+  disk_.WriteFile(damaged, "no table");
+  const std::unique_ptr<Store> store = Open();
+  ASSERT_NE(store, nullptr);
+  (void)runtime_.RunToEnd(store->CompactAll());
+  runtime_.AdvanceTime(5'000'000'000);
+  EXPECT_TRUE(disk_.FileExists(damaged));
+  ASSERT_TRUE(runtime_.RunToEnd(store->DeleteTable("acct", "rows")).ok());
+  runtime_.AdvanceTime(5'000'000'000);
+  EXPECT_FALSE(disk_.FileExists(damaged));
+  EXPECT_TRUE(runtime_.RunToEnd(store->Close()).ok());
+}
+
 }  // namespace
 }  // namespace partita
