@@ -203,7 +203,7 @@ Task<Status> TableReader::OpenTopIndex(const Tail& tail) {
   co_return status;
 }
 
-// Only a lack of memory fails: a damaged filter is an answer, "maybe" (F45).
+// Only a lack of memory fails, and who is told to stop: a damaged filter is an answer, "maybe" (F45).
 Task<Status> TableReader::OpenFilter(const Tail& tail, PartHandle handle, FuseFilter* filter) {
   if (handle.stored_size == 0) co_return Status();  // The writer could not build it.
   Result<StoredPart> part = co_await ReadPart(handle, SealKind::kFilterBlock, nullptr, &tail);
@@ -213,7 +213,7 @@ Task<Status> TableReader::OpenFilter(const Tail& tail, PartHandle handle, FuseFi
     status = DecodePart(part->bytes, reinterpret_cast<uint8_t*>(content.data()));
     if (status.ok()) status = filter->Load(std::move(content));
   }
-  if (status.code() == Code::kResourceExhausted) co_return status;
+  if (status.code() == Code::kResourceExhausted || status.code() == Code::kCancelled) co_return status;
   if (!status.ok()) cache_.faults().damaged_filters.fetch_add(1);
   co_return Status();
 }
