@@ -16,6 +16,9 @@ namespace {
 constexpr uint64_t kSamplesPerCollection = 100;  // Of one thread.
 constexpr uint64_t kSamplesTotal = 200;          // Of all,
 constexpr uint64_t kSamplesMin = 4;              // but of each so many.
+// A thread that is slow leaves fewer: no closer than that as long as so many come.
+constexpr double kUnitsApart = 16;
+constexpr double kSamplesOfSlow = 25;
 constexpr uint32_t kSamplesPerDoubling = 32;
 constexpr uint32_t kDoublingsMax = 16;
 constexpr uint64_t kIntervalMax = uint64_t{1} << 24;
@@ -192,7 +195,9 @@ size_t LoadSampler::Empty(Ring* ring, size_t most) {
 
 void LoadSampler::SetBase(Ring* ring, size_t busy) {
   const uint64_t aim = std::clamp(kSamplesTotal / busy, kSamplesMin, kSamplesPerCollection);
-  const double interval = std::min(ring_units_ / static_cast<double>(aim), static_cast<double>(kIntervalMax));
+  const double by_time = ring_units_ / static_cast<double>(aim);
+  const double by_calls = std::min(kUnitsApart, ring_units_ / kSamplesOfSlow);
+  const double interval = std::min(std::max(by_time, by_calls), static_cast<double>(kIntervalMax));
   ring->base.store(std::max<uint64_t>(1, static_cast<uint64_t>(interval)), std::memory_order_relaxed);
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <string>
 #include <thread>
@@ -87,6 +88,22 @@ TEST_F(LoadSamplerTest, WhatIsSampledStandsForAll) {
   EXPECT_NEAR(sums_.loads[Prefix("large")].bytes, 1'600 * 6e4, 1'600 * 6e4 * 0.2);
   EXPECT_EQ(sampler_.statistics().lost, 0u);
   EXPECT_LT(sums_.count, 401u * 200);
+}
+
+// However slow its calls are: of few all leave a sample, of more a sixteenth, as long as that is enough.
+TEST_F(LoadSamplerTest, ASlowThreadLeavesNoMoreSamplesThanAreOfUse) {
+  for (const auto& [calls, least, most] :
+       {std::array{20, 20, 20}, {400, 15, 45}, {1'600, 60, 140}, {16'000, 60, 150}}) {
+    uint64_t before = 0;
+    for (int round = 0; round < 11; ++round) {
+      if (round == 1) before = sums_.count;  // From here on it knows how much comes.
+      for (int i = 0; i < calls; ++i) sampler_.Note(LoadKind::kRead, Key("a"), 1, 90, 500);
+      Pass(25 * kMilli);
+    }
+    const uint64_t a_round = (sums_.count - before) / 10;
+    EXPECT_GE(a_round, static_cast<uint64_t>(least)) << calls;
+    EXPECT_LE(a_round, static_cast<uint64_t>(most)) << calls;
+  }
 }
 
 TEST_F(LoadSamplerTest, ABurstAfterSilenceFitsInTheRing) {
