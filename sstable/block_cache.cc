@@ -272,15 +272,22 @@ bool BlockCache::MissedOften(BlockKey key) {
 }
 
 void BlockCache::AddRow(BlockKey key, std::string_view content) {
+  Partition& partition = PartitionOf(key, key.HashValue());
+  AddRowUnder(std::unique_lock(partition.mutex), &partition, key, content);
+}
+
+void BlockCache::TryAddRow(BlockKey key, std::string_view content) {
+  Partition& partition = PartitionOf(key, key.HashValue());
+  std::unique_lock lock(partition.mutex, std::try_to_lock);
+  if (lock.owns_lock()) AddRowUnder(std::move(lock), &partition, key, content);
+}
+
+void BlockCache::AddRowUnder(std::unique_lock<std::mutex> lock, Partition* partition, const BlockKey& key,
+                             std::string_view content) {
   PARTITA_ASSERT(IsCachedRow(key));
-  const uint64_t hash = key.HashValue();
-  Partition& partition = PartitionOf(key, hash);
-  uint32_t slot;
-  {
-    std::lock_guard lock(partition.mutex);
-    slot = partition.AddRow(key, content);
-  }
-  if (slot != FrameArena::kNone) RememberRow(key, hash, slot);
+  const uint32_t slot = partition->AddRow(key, content);
+  lock.unlock();
+  if (slot != FrameArena::kNone) RememberRow(key, key.HashValue(), slot);
 }
 
 bool BlockCache::HasRows() const {
@@ -294,7 +301,12 @@ BlockFrame BlockCache::NewFrame(BlockKey key, size_t size, bool evicts) {
   Partition& partition = PartitionOf(key, key.HashValue());
   const uint64_t granules = Partition::GranulesOf(size);
   {
-    std::lock_guard lock(partition.mutex);
+    std::unique_lock lock(partition.mutex, std::defer_lock);
+    if (evicts || !partition.was_full.load(std::memory_order_relaxed)) {
+      lock.lock();
+    } else if (!lock.try_lock()) {
+      return NewHeapFrame(size);  // Nobody is waited for to hear that nothing is free.
+    }
     uint32_t first = FrameArena::kNone;
     if (granules <= partition.GranulesMax()) {
       if (!evicts) first = partition.arena.Allocate(static_cast<uint32_t>(granules));
@@ -303,6 +315,7 @@ BlockFrame BlockCache::NewFrame(BlockKey key, size_t size, bool evicts) {
         first = partition.AllocateEvicting(static_cast<uint32_t>(granules));
       }
     }
+    if (!evicts) partition.was_full.store(first == FrameArena::kNone, std::memory_order_relaxed);
     if (first != FrameArena::kNone) return FrameAt(partition, first, size);
     partition.refused += evicts;
   }

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -141,7 +142,8 @@ class BlockCache {
   bool MissedOften(BlockKey key);
 
   // Memory of `size` bytes for a block about to be decoded, evicting as needed unless told not to: then it is
-  // from the heap when nothing is free. Always succeeds unless the heap is exhausted too: check data().
+  // from the heap when nothing is free, or nothing was when that was asked last and another has the lock.
+  // Always succeeds unless the heap is exhausted too: check data().
   BlockFrame NewFrame(BlockKey key, size_t size, bool evicts = true);
   // For a block that nobody has asked for: without data when nothing is free. For each that was given one
   // NewFrame that shall not evict may do so: what is read finds as much room as if this had not been.
@@ -155,8 +157,10 @@ class BlockCache {
   BlockPin Insert(BlockKey key, BlockFrame frame, CachePriority priority);
 
   // Keeps a copy of a row (cached_rows.h), evicting as needed. Nothing happens when it is there, is too large
-  // or finds no room.
+  // or finds no room. TryAddRow waits for nobody either: a reader does not stand behind another for what he
+  // need not keep.
   void AddRow(BlockKey key, std::string_view content);
+  void TryAddRow(BlockKey key, std::string_view content);
   // Lookup of a row whose block is not there.
   BlockPin LookupRow(BlockKey key);
   // A row of this object whose key has this hash, if it is where AddRow or LookupRow last had one: found
@@ -215,6 +219,8 @@ class BlockCache {
   BlockPin PinOf(Partition& partition, Slot* slot) const;
   static BlockFrame FrameAt(Partition& partition, uint32_t first, size_t size);
   void RememberRow(const BlockKey& key, uint64_t hash, uint32_t slot);
+  void AddRowUnder(std::unique_lock<std::mutex> lock, Partition* partition, const BlockKey& key,
+                   std::string_view content);
 
   uint64_t capacity_bytes_, capacity_max_bytes_;
   uint32_t pages_lent_max_ = 0;  // Of each partition.

@@ -175,6 +175,7 @@ struct BlockCache::Partition {
   uint64_t refused = 0;
   // Frames for what nobody asked for, less those that reads have evicted for since.
   uint64_t spare_given = 0;
+  std::atomic<bool> was_full{false};  // When a read asked last for what is free; read by anyone.
 
   static constexpr uint32_t kPrivate = 0;        // No slot owns the extent.
   static constexpr uint32_t kRows = UINT32_MAX;  // A page of rows.

@@ -42,16 +42,27 @@ bool IsWorthCutting(const DataBlock& block, uint32_t at) {
   return bytes <= kRowBytesMax && bytes * kShareMax <= block_bytes;
 }
 
-CachedRow CutRow(const BlockKey& key, const DataBlock& block, uint32_t at) {
+CachedRow CutRow(const BlockKey& key, uint64_t key_hash, const DataBlock& block, uint32_t at) {
   while (block.same_key_as_before(at)) --at;
+  CachedRow row{CachedRowKey(key, key_hash), {}};
+  const auto goes_on = [&block](uint32_t next) {
+    return next < block.size() && block.same_key_as_before(next);
+  };
+  if (!goes_on(at + 1)) {
+    block.AloneTo(at, &row.content);
+    return row;
+  }
   const std::string user_key = block.Key(at);
   DataBlockBuilder builder;
   do {
     builder.Add({user_key, block.version(at), block.kind(at), block.value(at)});
-  } while (++at < block.size() && block.same_key_as_before(at));
-  CachedRow row{CachedRowKey(key, Hash64(user_key)), {}};
+  } while (goes_on(++at));
   builder.Finish(&row.content);
   return row;
+}
+
+CachedRow CutRow(const BlockKey& key, const DataBlock& block, uint32_t at) {
+  return CutRow(key, Hash64(block.Key(at)), block, at);
 }
 
 // ---- Pages.
@@ -162,6 +173,10 @@ uint32_t BlockCache::Partition::PassPage(uint32_t page) {
 }
 
 bool BlockCache::Partition::WearRows(uint32_t page) {
+  // The slots lie anywhere: asked for all at once, they are waited for once.
+  for (RowHeader* row = FirstRow(page); row != nullptr; row = NextRow(page, row)) {
+    if (row->slot_plus_one != 0) __builtin_prefetch(&slots[row->slot_plus_one - 1], 1);
+  }
   uint32_t count = 0, units = 0;
   for (RowHeader* row = FirstRow(page); row != nullptr; row = NextRow(page, row)) {
     if (row->slot_plus_one == 0) continue;

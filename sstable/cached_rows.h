@@ -37,7 +37,8 @@ struct CachedRow {
   std::string content;
 };
 
-// The row that entry `at` of a block is a version of. REQUIRES: at < block.size().
+// The row that entry `at` of a block is a version of. REQUIRES: at < block.size(); `key_hash` is of its key.
+CachedRow CutRow(const BlockKey& key, uint64_t key_hash, const DataBlock& block, uint32_t at);
 CachedRow CutRow(const BlockKey& key, const DataBlock& block, uint32_t at);
 
 // Whether that row is worth keeping without its block; else the block is kept with it.

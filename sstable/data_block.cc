@@ -134,6 +134,8 @@ void DataBlockBuilder::Finish(std::string* out) {
 
 // --- Reading ---
 
+uint64_t DataBlock::ValuesBegin(std::string_view content) { return LayoutOf(content.data()).values(); }
+
 DataBlock::DataBlock(std::string_view content) {
   const char* base = content.data();
   const Layout layout = LayoutOf(base);
@@ -235,6 +237,26 @@ void DataBlock::KeyTo(uint32_t i, std::string* out) const {
   out->assign(prefix_, prefix_size_);
   out->append(heads_ + 8 * i, std::min<size_t>(rest, 8));
   if (rest > 8) out->append(suffixes_ + LoadLe32(slots_ + kSlotSize * i), rest - 8);
+}
+
+void DataBlock::AloneTo(uint32_t i, std::string* out) const {
+  const std::string_view bytes = value(i);
+  const Layout layout{
+      .count = 1, .prefix_size = key_size(i), .suffixes_size = 0, .values_size = bytes.size(), .width = 0};
+  out->resize(layout.total());
+  char* const base = out->data();
+  std::memset(base, 0, layout.prefix());  // Its key is the prefix: head and slot are empty.
+  StoreLe32(base, 1);
+  StoreLe32(base + 4, static_cast<uint32_t>(layout.prefix_size));
+  StoreLe32(base + 12, static_cast<uint32_t>(bytes.size()));
+  StoreLe64(base + 16, version(i).value);
+  const size_t rest = layout.prefix_size - prefix_size_;
+  char* key = std::copy_n(prefix_, prefix_size_, base + layout.prefix());
+  key = std::copy_n(heads_ + 8 * static_cast<size_t>(i), std::min<size_t>(rest, 8), key);
+  if (rest > 8) std::copy_n(Suffix(i).data(), rest - 8, key);
+  StoreLe32(base + layout.value_ends(), static_cast<uint32_t>(bytes.size()));
+  base[layout.kinds()] = static_cast<char>(kind(i));
+  std::copy_n(bytes.data(), bytes.size(), base + layout.values());
 }
 
 int DataBlock::CompareToPrefix(std::string_view user_key) const {

@@ -91,8 +91,12 @@ class DataBlock {
   explicit DataBlock(std::string_view content);
 
   // Checks everything that reading relies on: sizes, slots, order of keys and versions, kinds. After
-  // ok no method reads outside `content`, whatever the bytes are (F77). kCorruption says what.
+  // ok no method reads outside `content`, whatever the bytes are (F77). kCorruption says what. The values are
+  // not looked at: they need not be there yet.
   static Status Validate(std::string_view content);
+
+  // Where its values begin. REQUIRES: content.size() >= kDataBlockHeaderSize; nothing else is known of it.
+  static uint64_t ValuesBegin(std::string_view content);
 
   // Checks what is asked of all entries but those of an index (F77): that keys are user keys, with a table
   // and a zero byte behind the PartitionKey, and values stored values, with a checksum. kCorruption says
@@ -121,6 +125,9 @@ class DataBlock {
     KeyTo(i, &key);
     return key;
   }
+
+  // The content of a block of this one entry alone, as DataBlockBuilder makes it, replacing `out`.
+  void AloneTo(uint32_t i, std::string* out) const;
 
   // First entry with user key >= `user_key`; size() when there is none.
   uint32_t LowerBound(std::string_view user_key) const;

@@ -314,6 +314,7 @@ Task<Result<Lookup>> LevelSet::Get(std::string_view user_key, KeyHash hash, Vers
     if (best.state != LookupState::kAbsent && file.info->version_max <= best.version) break;
     if (file.info->version_min > at_most) continue;
     if (file.table == nullptr) co_return *file.damage;
+    if (!file.table->MayHold(hash)) continue;  // Most files of level 0, and that without a frame.
     BlockPin own;
     Result<Lookup> found = co_await file.table->Get(hash, user_key, at_most, &own);
     if (!found.ok()) co_return found.status();

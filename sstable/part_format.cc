@@ -137,4 +137,17 @@ Status DecodePart(std::string_view part, uint8_t* content) {
   return Status();
 }
 
+bool DecodeFront(std::string_view part, size_t size, uint8_t* content) {
+  const auto codec = static_cast<Codec>(part[22]);
+  const size_t content_size = LoadLe32(part.data() + 12);
+  const std::string_view payload = part.substr(kPartHeaderSize);
+  if (codec == Codec::kStored && payload.size() == content_size)
+    return payload.copy(reinterpret_cast<char*>(content), size) == size;
+  if (codec != Codec::kLz4 || payload.size() >= content_size) return false;
+  const int made = LZ4_decompress_safe_partial(payload.data(), reinterpret_cast<char*>(content),
+                                               static_cast<int>(payload.size()), static_cast<int>(size),
+                                               static_cast<int>(size));
+  return made == static_cast<int>(size);
+}
+
 }  // namespace partita

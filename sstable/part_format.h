@@ -92,4 +92,8 @@ Status CheckPart(std::string_view part, const PartHandle& handle, const Identity
 // payload does not decode to exactly that.
 Status DecodePart(std::string_view part, uint8_t* content);
 
+// Decodes the first `size` bytes of a checked part's content alone. False where that is no less work than all
+// of it (zstd), or the payload is bad: DecodePart says why. REQUIRES: size <= handle.content_size.
+bool DecodeFront(std::string_view part, size_t size, uint8_t* content);
+
 }  // namespace partita

@@ -268,7 +268,7 @@ Task<Result<TableReader::StoredPart>> TableReader::ReadPart(PartHandle handle, S
   if (part.ok() && was_bad) cache_.faults().transient.fetch_add(1);
   if (part.ok()) co_return part;
   if (!MayBeTransient(part.status())) co_return part.status().WithContext(name());
-  part = co_await ReadPartOnce(handle, kind, ReadCaching::kPastCaches, waits);
+  part = co_await ReadPartAgain(handle, kind, waits);
   if (part.ok()) {
     cache_.faults().transient.fetch_add(1);
     co_return part;
@@ -276,6 +276,12 @@ Task<Result<TableReader::StoredPart>> TableReader::ReadPart(PartHandle handle, S
   if (!MayBeTransient(part.status())) co_return part.status().WithContext(name());
   if (kind != SealKind::kFilterBlock) cache_.faults().damaged_parts.fetch_add(1);  // OpenFilter counts those.
   co_return Damaged(part.status(), handle.offset, kind);
+}
+
+// Of its own, so that the frame of nearly every read is small.
+Task<Result<TableReader::StoredPart>> TableReader::ReadPartAgain(PartHandle handle, SealKind kind,
+                                                                 TimedWaits* waits) const {
+  co_return co_await ReadPartOnce(handle, kind, ReadCaching::kPastCaches, waits);
 }
 
 Status TableReader::ValidateData(std::string_view content) {
@@ -299,6 +305,12 @@ Result<BlockPin> TableReader::DecodeBlock(std::string_view part, const LoadReque
   const PartHandle& handle = request.handle;
   BlockFrame frame = request.fill_cache ? cache_.NewFrame(KeyOf(handle), handle.content_size, request.evicts)
                                         : BlockCache::NewHeapFrame(handle.content_size);
+  return DecodeInto(std::move(frame), part, request);
+}
+
+Result<BlockPin> TableReader::DecodeInto(BlockFrame frame, std::string_view part,
+                                         const LoadRequest& request) const {
+  const PartHandle& handle = request.handle;
   if (frame.data() == nullptr) return Status::ResourceExhausted("no memory for a block of " + name());
   Status status = DecodePart(part, frame.data());
   if (status.ok()) {
@@ -311,6 +323,50 @@ Result<BlockPin> TableReader::DecodeBlock(std::string_view part, const LoadReque
   }
   if (request.is_miss) cache_.CountMiss();
   return cache_.Insert(KeyOf(handle), std::move(frame), request.priority);
+}
+
+auto TableReader::DecodeRow(std::string_view part, const PartHandle& handle, const SoughtKey& key,
+                            BlockFrame* scratch) const -> LoadedForRow {
+  using What = LoadedForRow::What;
+  constexpr size_t kFrontBytes = 512;  // What lies before the values of most blocks.
+  if (scratch->data() == nullptr || scratch->size() < 2 * kFrontBytes) return {};
+  if (!DecodeFront(part, kFrontBytes, scratch->data())) return {};
+  const std::string_view content = scratch->view();
+  const uint64_t values_begin = DataBlock::ValuesBegin(content);
+  if (values_begin > kFrontBytes || !ValidateData(content).ok()) return {};
+  const DataBlock block(content);
+  const uint32_t at = block.LowerBound(key.user_key);
+  if (at == block.size() || block.CompareKey(at, key.user_key) != 0)
+    return {.what = What::kNothing, .pin = {}};
+  if (!IsWorthCutting(block, at)) return {};
+  uint32_t last = at;
+  while (last + 1 < block.size() && block.same_key_as_before(last + 1)) ++last;
+  if (!DecodeFront(part, values_begin + block.columns().value_end(last), scratch->data())) return {};
+  const CachedRow row = CutRow(KeyOf(handle), key.hash.key, block, at);
+  cache_.TryAddRow(row.key, row.content);
+  BlockFrame alone = BlockCache::NewHeapFrame(row.content.size());
+  if (alone.data() == nullptr) return {};
+  row.content.copy(reinterpret_cast<char*>(alone.data()), alone.size());
+  return {.what = What::kRow, .pin = cache_.Insert(KeyOf(handle), std::move(alone), CachePriority::kPoint)};
+}
+
+auto TableReader::DecodeForRow(std::string_view part, const LoadRequest& request) const
+    -> Result<LoadedForRow> {
+  BlockFrame frame = cache_.NewFrame(KeyOf(request.handle), request.handle.content_size, request.evicts);
+  LoadedForRow loaded;
+  if (frame.from_heap()) loaded = DecodeRow(part, request.handle, *request.row, &frame);
+  if (loaded.what == LoadedForRow::What::kBlock) {
+    PARTITA_ASSIGN(loaded.pin, DecodeInto(std::move(frame), part, request));
+  } else {
+    cache_.CountMiss();
+  }
+  return loaded;
+}
+
+auto TableReader::LoadForRow(LoadRequest request) const -> Task<Result<LoadedForRow>> {
+  Result<StoredPart> part = co_await ReadPart(request.handle, request.kind, request.waits);
+  if (!part.ok()) co_return part.status();
+  co_return DecodeForRow(part->bytes, request);
 }
 
 Task<Result<BlockPin>> TableReader::LoadBlock(LoadRequest request) const {
@@ -382,7 +438,7 @@ TableLookup TableReader::TryGet(const KeyHash& hash, std::string_view user_key, 
     result.needs_io = true;
     return result;
   }
-  result.lookup = FindIn(&data_pin, handle, user_key, at_most);
+  result.lookup = FindIn(&data_pin, handle, key, at_most);
   if (result.lookup.state == LookupState::kFound) {
     DataBlock::Prefetch(result.lookup.value);  // Whoever asked is about to copy it.
     *pin = std::move(data_pin);
@@ -410,10 +466,15 @@ Task<Result<Lookup>> TableReader::Get(KeyHash hash, std::string_view user_key, V
                               .kind = SealKind::kDataBlock,
                               .priority = CachePriority::kPoint,
                               .evicts = cache_.MissedOften(KeyOf(handle)),
-                              .waits = cache_.waits()};
-    PARTITA_CO_ASSIGN(data_pin, co_await LoadBlock(request));
+                              .waits = cache_.waits(),
+                              .row = &key};
+    PARTITA_CO_ASSIGN(LoadedForRow loaded, co_await LoadForRow(request));
+    if (loaded.what == LoadedForRow::What::kNothing) co_return Lookup();
+    if (loaded.what == LoadedForRow::What::kRow)
+      co_return FindInRow(std::move(loaded.pin), user_key, at_most, pin);
+    data_pin = std::move(loaded.pin);
   }
-  const Lookup lookup = FindIn(&data_pin, handle, user_key, at_most);
+  const Lookup lookup = FindIn(&data_pin, handle, key, at_most);
   if (lookup.state == LookupState::kFound) *pin = std::move(data_pin);
   co_return lookup;
 }
@@ -441,26 +502,26 @@ Lookup TableReader::FindInRow(BlockPin row, std::string_view user_key, Version a
   return lookup;
 }
 
-Lookup TableReader::FindIn(BlockPin* pin, const PartHandle& handle, std::string_view user_key,
+Lookup TableReader::FindIn(BlockPin* pin, const PartHandle& handle, const SoughtKey& key,
                            Version at_most) const {
   const DataBlock block(pin->content());
   uint32_t at = block.size();
-  const Lookup lookup = block.Find(user_key, at_most, &at);
+  const Lookup lookup = block.Find(key.user_key, at_most, &at);
   if (at == block.size()) return lookup;
   if (pin->cached()) {
     pin->MarkEntry(at);
     return lookup;
   }
   if (IsWorthCutting(block, at)) {
-    const CachedRow row = CutRow(KeyOf(handle), block, at);
-    cache_.AddRow(row.key, row.content);
+    const CachedRow row = CutRow(KeyOf(handle), key.hash.key, block, at);
+    cache_.TryAddRow(row.key, row.content);
     return lookup;
   }
   BlockFrame frame = cache_.NewFrame(KeyOf(handle), pin->content().size());
   if (frame.from_heap()) return lookup;
   std::memcpy(frame.data(), pin->content().data(), frame.size());
   *pin = cache_.Insert(KeyOf(handle), std::move(frame), CachePriority::kPoint);
-  return DataBlock(pin->content()).Find(user_key, at_most);
+  return DataBlock(pin->content()).Find(key.user_key, at_most);
 }
 
 Task<Status> TableReader::ReadTogether(std::span<const std::string_view> user_keys) const {

@@ -86,6 +86,8 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // False: surely no entry of this key, or of any key of this partition, is in the file.
   bool MayContainKey(const KeyHash& hash) const { return key_filter_.MayContain(hash.key); }
   bool MayContainPartition(const KeyHash& hash) const { return partition_filter_.MayContain(hash.partition); }
+  // False: Get and TryGet find nothing.
+  bool MayHold(const KeyHash& hash) const { return !LacksPartition(hash) && MayContainKey(hash); }
 
   // The newest entry of `user_key` with version <= `at_most`, as far as memory knows. A found value
   // is kept alive by `*pin`.
@@ -154,6 +156,15 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
     bool evicts = true;    // When it fills the cache: not only where that has memory to spare.
     bool was_bad = false;  // As of ReadPart.
     TimedWaits* waits = nullptr;
+    // Not null: the row of this key is all that is wanted of the block, and may come alone (DecodeRow), if
+    // that is worth it. Outlives the request.
+    const SoughtKey* row = nullptr;
+  };
+  // What came of a block of which one row was wanted.
+  struct LoadedForRow {
+    enum class What : uint8_t { kBlock, kRow, kNothing };  // kNothing: it has no such row.
+    What what = What::kBlock;
+    BlockPin pin;
   };
 
   // The file from `begin` to its end, read at once: most of what stands alone lies there.
@@ -182,15 +193,27 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
                                     const Tail* tail = nullptr, bool was_bad = false) const;
   Task<Result<StoredPart>> ReadPartOnce(PartHandle handle, SealKind kind, ReadCaching caching,
                                         TimedWaits* waits, const Tail* tail = nullptr) const;
+  [[gnu::noinline]] Task<Result<StoredPart>> ReadPartAgain(PartHandle handle, SealKind kind,
+                                                           TimedWaits* waits) const;
   // Decodes and validates a checked block, into the cache when asked to.
   Result<BlockPin> DecodeBlock(std::string_view part, const LoadRequest& request) const;
+  Result<BlockPin> DecodeInto(BlockFrame frame, std::string_view part, const LoadRequest& request) const;
+  // Decodes a checked block as far as the row takes, keeps the row if that waits for nobody, and pins a copy.
+  // kBlock, without a pin, where the block is wanted whole, if only to say what is wrong with it. `scratch`
+  // is of the block's size.
+  LoadedForRow DecodeRow(std::string_view part, const PartHandle& handle, const SoughtKey& key,
+                         BlockFrame* scratch) const;
+  // DecodeBlock, or DecodeRow where the cache has no memory to spare for the block.
+  Result<LoadedForRow> DecodeForRow(std::string_view part, const LoadRequest& request) const;
   static Status ValidateData(std::string_view content);
   // The cache knows a block by its place alone: no part may be named both as index and as data (F77).
   static Status ValidateIndex(std::string_view content, const PartBounds& bounds);
   PartBounds DataBlocks() const { return {0, footer_.index_begin}; }
   PartBounds IndexBlocks() const { return {footer_.index_begin, footer_.index_end}; }
-  // ReadPart and DecodeBlock.
-  Task<Result<BlockPin>> LoadBlock(LoadRequest request) const;
+  // ReadPart and DecodeBlock; frames of their own, as these are larger than what malloc has at hand.
+  [[gnu::noinline]] Task<Result<BlockPin>> LoadBlock(LoadRequest request) const;
+  // The same for a row (LoadRequest::row).
+  [[gnu::noinline]] Task<Result<LoadedForRow>> LoadForRow(LoadRequest request) const;
 
   Identity IdentityOf(uint64_t offset, SealKind kind) const {
     return PartIdentity(store_, object_->id(), offset, kind);
@@ -216,7 +239,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   static Lookup FindInRow(BlockPin row, std::string_view user_key, Version at_most, BlockPin* pin);
   // Finds the row in a block, which the cache has or was to keep only if it had memory to spare: then it
   // keeps the row, or the block after all.
-  Lookup FindIn(BlockPin* block, const PartHandle& handle, std::string_view user_key, Version at_most) const;
+  Lookup FindIn(BlockPin* block, const PartHandle& handle, const SoughtKey& key, Version at_most) const;
 
   // The index block of an entry of the top index, and the data block of an entry of that, as far as memory
   // has them; the lines that a search reads first are on their way.
@@ -226,7 +249,7 @@ class TableReader : public std::enable_shared_from_this<TableReader> {
   // that is not known.
   bool PrefetchData(uint32_t top_at, uint32_t at) const;
   // Reads the index block where memory does not have it.
-  Task<Result<BlockPin>> LoadIndex(uint32_t top_at) const;
+  [[gnu::noinline]] Task<Result<BlockPin>> LoadIndex(uint32_t top_at) const;
   // Reads these data blocks in one batch. REQUIRES: they rise and are apart.
   Task<Status> ReadBatch(std::span<const PartHandle> handles) const;
 

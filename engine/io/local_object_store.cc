@@ -214,7 +214,8 @@ class LocalObjectReader final : public ObjectReader {
                            std::to_string(size_) + " bytes");
   }
 
-  Task<Status> ReadMixed(std::span<const ObjectRead> reads) {
+  // Its frame is its own: that of the common case is small.
+  [[gnu::noinline]] Task<Status> ReadMixed(std::span<const ObjectRead> reads) {
     std::vector<FileRead> batch;
     std::vector<Bounce> bounces;
     std::vector<size_t> tails;  // Bounces whose pages go past the end of the file.

@@ -3,9 +3,11 @@
 // in every way, so that a sanitizer sees any step outside.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 
+#include "engine/base/assert.h"
 #include "engine/base/coding.h"
 #include "engine/base/executor.h"
 #include "engine/base/stored_value.h"
@@ -57,7 +59,12 @@ void ReadPart(std::string part) {
   StoreLe64(part.data(), PartContentHash(part) ^ identity.Mix());
   if (!CheckPart(part, handle, identity).ok()) return;
   std::unique_ptr<uint8_t[]> content(new uint8_t[handle.content_size]);
-  if (!DecodePart(part, content.get()).ok()) return;
+  const bool whole = DecodePart(part, content.get()).ok();
+  const size_t front_size = handle.content_size / 2;
+  std::unique_ptr<uint8_t[]> front(new uint8_t[front_size]);
+  const bool in_part = DecodeFront(part, front_size, front.get());
+  PARTITA_ASSERT(!whole || !in_part || std::memcmp(front.get(), content.get(), front_size) == 0);
+  if (!whole) return;
   ReadBlock({reinterpret_cast<const char*>(content.get()), handle.content_size});
 }
 

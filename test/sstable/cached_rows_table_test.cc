@@ -1,14 +1,17 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/base/coding.h"
 #include "sstable/block_cache.h"
 #include "sstable/cached_rows.h"
 #include "sstable/data_block.h"
+#include "sstable/part_format.h"
 #include "test/sstable/table_fixture.h"
 
 namespace partita {
@@ -28,10 +31,10 @@ std::vector<OwnedEntry> Rows(std::mt19937_64& random, uint64_t count) {
 
 class CachedRowsOfATableTest : public testing::Test {
  protected:
-  void Write(const std::vector<OwnedEntry>& entries) {
-    ASSERT_TRUE(WriteTable(store_, ObjectId(1), entries,
-                           {.codec = Codec::kStored, .block_size = 12 * 1024, .zones = {}})
-                    .ok());
+  void Write(const std::vector<OwnedEntry>& entries, Codec codec = Codec::kStored) {
+    ASSERT_TRUE(
+        WriteTable(store_, ObjectId(1), entries, {.codec = codec, .block_size = 12 * 1024, .zones = {}})
+            .ok());
     auto table = OpenTable(store_, cache_, ObjectId(1));
     ASSERT_TRUE(table.ok());
     table_ = *table;
@@ -101,6 +104,81 @@ TEST_F(CachedRowsOfATableTest, WhereMemoryIsFullOneReadKeepsTheRowAndNotTheBlock
   EXPECT_FALSE(Read(entries[201]));
   EXPECT_GE(cache_.statistics().rows, 2u);
   cache_.CheckInvariants();
+}
+
+// Of a compressed block, too, which is decoded no further than to the row.
+TEST_F(CachedRowsOfATableTest, EachRowOfACompressedBlockComesAlone) {
+  std::vector<OwnedEntry> entries;
+  for (uint64_t i = 0; i < 600; ++i) {
+    const std::string key = Key("p", RowOf(i));
+    const std::string value = RandomBytes(random_, 1 + random_() % 600) + std::string(random_() % 600, 'z');
+    if (i % 7 == 3) entries.push_back(Tombstone(key, 9'000 + i));
+    entries.push_back(Put(key, 5'000 + i, value));
+    if (i % 5 == 2) entries.push_back(Put(key, 1 + i, value.substr(value.size() / 2)));
+  }
+  Write(entries, Codec::kLz4);
+  PassBlocks(8 << 20);
+  const uint64_t misses = cache_.statistics().misses;
+  uint64_t from_disk = 0;
+  for (const OwnedEntry& entry : entries) from_disk += !Read(entry, entry.version);
+  EXPECT_GE(cache_.statistics().misses - misses, from_disk);
+  EXPECT_LE(cache_.statistics().misses - misses, from_disk + 2) << "an index";
+  EXPECT_GT(from_disk, 50u);
+  EXPECT_GT(cache_.statistics().rows, 30u);
+  for (const OwnedEntry& entry : entries) Read(entry, entry.version);
+  for (uint64_t i = 0; i < 600; ++i) {  // Between the rows, and from before them.
+    for (const std::string& key : {Key("p", RowOf(i) + "0"), Key("p", RowOf(i))}) {
+      BlockPin pin;
+      Result<Lookup> got = RunBlocking(table_->Get(HashKey(key), key, Version(0), &pin));
+      ASSERT_TRUE(got.ok()) << got.status().ToString();
+      EXPECT_EQ(got->state, LookupState::kAbsent);
+      EXPECT_FALSE(pin);
+    }
+  }
+  cache_.CheckInvariants();
+}
+
+// covers: F43 F77. What stands behind a row is not decoded for it, and damage there is that of other rows.
+TEST_F(CachedRowsOfATableTest, ARowIsReadOfABlockThatDoesNotDecodeBehindIt) {
+  const std::string_view words[] = {"delivered ", "customer ", "status ", "amount ", "of "};
+  std::vector<OwnedEntry> entries;
+  for (uint64_t i = 0; i < 10; ++i) {
+    std::string value;
+    while (value.size() < 1'000) value.append(words[random_() % 5]).append(std::to_string(random_() % 100));
+    entries.push_back(Put(Key("p", RowOf(i)), 1 + i, value));
+  }
+  Write(entries, Codec::kLz4);
+  auto it = table_->NewIterator(Direction::kForward, {.caching = IterCaching::kBypass});
+  ASSERT_EQ(it->SeekToFirst(), IterState::kNeedsIo);
+  ASSERT_TRUE(RunBlocking(it->Fetch()).ok());
+  const uint64_t offset = it->block_key().offset;
+  const auto part_at = [&](std::string& file) { return file.data() + offset; };
+  std::string file = store_.bytes(ObjectId(1));
+  const uint32_t size = LoadLe32(part_at(file) + 8);
+  ASSERT_EQ(static_cast<Codec>(part_at(file)[22]), Codec::kLz4);
+  std::fill_n(part_at(file) + size - 200, 200, '\xff');  // Literals without end.
+  const Identity identity = PartIdentity(kTestStore, ObjectId(1), offset, SealKind::kDataBlock);
+  StoreLe64(part_at(file), PartContentHash({part_at(file), size}) ^ identity.Mix());
+  file[table_->footer().key_filter.offset + kPartHeaderSize] ^=
+      1;  // So that it is asked for keys it has not.
+  store_.Put(ObjectId(1), std::move(file));
+  auto opened = OpenTable(store_, cache_, ObjectId(1));
+  ASSERT_TRUE(opened.ok());
+  table_ = *opened;
+  PassBlocks(8 << 20);
+
+  EXPECT_FALSE(Read(entries[1]));
+  EXPECT_TRUE(Read(entries[1])) << "the row is kept";
+  BlockPin pin;
+  const std::string none = Key("p", RowOf(1) + "0");
+  Result<Lookup> absent = RunBlocking(table_->Get(HashKey(none), none, kVersionMax, &pin));
+  ASSERT_TRUE(absent.ok()) << absent.status().ToString();
+  EXPECT_EQ(absent->state, LookupState::kAbsent);
+  EXPECT_EQ(cache_.faults().damaged_parts.load(), 0u);
+  const std::string& last = entries.back().user_key;
+  Result<Lookup> damaged = RunBlocking(table_->Get(HashKey(last), last, kVersionMax, &pin));
+  EXPECT_EQ(damaged.code(), Code::kCorruption);
+  EXPECT_EQ(cache_.faults().damaged_parts.load(), 1u);
 }
 
 // So many rows that they are looked for before the filter and the index are asked.

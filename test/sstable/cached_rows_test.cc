@@ -181,6 +181,29 @@ TEST(CachedRowsTest, ACutRowHasAllVersionsOfItsKeyAndNoOther) {
   }
 }
 
+TEST(CachedRowsTest, ARowWithoutOtherVersionsIsWhatABuilderMakesOfIt) {
+  std::mt19937_64 random(TestSeed());
+  std::vector<OwnedEntry> entries;
+  for (uint64_t i = 0; i < 40; ++i) {
+    const std::string key = Key("p", "r" + std::to_string(100 + i) + std::string(random() % 20, 'k'));
+    entries.push_back(i % 5 == 1 ? Tombstone(key, 1'000 + i)
+                                 : Put(key, 1'000 + i, RandomBytes(random, i * 7)));
+  }
+  for (size_t count : {1, 2, 40}) {
+    DataBlockBuilder builder, alone;
+    for (size_t i = 0; i < count; ++i) builder.Add(entries[i].view());
+    std::string content;
+    builder.Finish(&content);
+    for (uint32_t i = 0; i < count; ++i) {
+      alone.Add(entries[i].view());
+      std::string expected, made = "what was there";
+      alone.Finish(&expected);
+      DataBlock(content).AloneTo(i, &made);
+      EXPECT_EQ(made, expected) << i << " of " << count;
+    }
+  }
+}
+
 TEST(CachedRowsTest, NoPageIsLost) {
   // Blocks, every second one read, up to any point of the hand's way; then the first page is taken.
   std::mt19937_64 random(TestSeed());

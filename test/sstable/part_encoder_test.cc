@@ -134,5 +134,23 @@ TEST(PartEncoderTest, WhatDoesNotDecodeToItsSizeIsCorrupt) {
   }
 }
 
+TEST(PartEncoderTest, TheFrontOfAContentIsDecodedAlone) {
+  const std::string content = Prose(20'000);
+  PartEncoder lz4(Codec::kLz4), stored(Codec::kStored);
+  for (PartEncoder* encoder : {&lz4, &stored}) {
+    const std::string part(encoder->Encode(SealKind::kDataBlock, content));
+    for (size_t size : {size_t{1}, size_t{511}, size_t{512}, size_t{12'345}, content.size()}) {
+      std::string front(size, '\0');
+      ASSERT_TRUE(DecodeFront(part, size, reinterpret_cast<uint8_t*>(front.data()))) << size;
+      EXPECT_EQ(front, content.substr(0, size));
+    }
+  }
+  std::string front(500, '\0');
+  const std::string part = LargeProsePart();
+  auto* const out = reinterpret_cast<uint8_t*>(front.data());
+  EXPECT_FALSE(DecodeFront(AsZstd(part, content), front.size(), out)) << "that takes all of it";
+  EXPECT_FALSE(DecodeFront(part.substr(0, kPartHeaderSize + 20), front.size(), out)) << "it ends before";
+}
+
 }  // namespace
 }  // namespace partita
