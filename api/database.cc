@@ -97,6 +97,7 @@ OpenReport ReportOf(const StoreOpenReport& report, uint32_t shards) {
   OpenReport out;
   out.records_replayed = report.records_replayed;
   out.torn_bytes = report.torn_bytes;
+  out.torn_logs = report.torn_logs;
   out.records_stranded = report.records_stranded;
   out.stranded_logs = report.stranded_logs;
   out.leftover_files_removed = report.leftover_objects_removed;
@@ -368,6 +369,8 @@ DatabaseStats Database::Stats() const {
   stats.reads_transient = impl_->store->reads_transient();
   stats.damaged_parts = faults.damaged_parts.load(std::memory_order_relaxed);
   stats.damaged_filters = faults.damaged_filters.load(std::memory_order_relaxed);
+  stats.log_torn_bytes = impl_->report.torn_bytes;
+  stats.log_records_stranded = impl_->report.records_stranded;
   stats.catalog_in_doubt = impl_->store->catalog_in_doubt();
   const DiskReserve& reserve = impl_->store->reserve();
   stats.reserve_bytes = reserve.bytes_held();

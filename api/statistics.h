@@ -66,7 +66,8 @@ struct DatabaseStats {
   uint64_t throttled_partitions_active = 0;
   // What Options::balance_ranges led to since the store was opened; failed ones were planned anew.
   uint64_t ranges_split = 0, ranges_merged = 0, ranges_moved = 0, ranges_failed = 0;
-  uint64_t load_samples = 0, load_samples_lost = 0;  // Of calls, for heat; lost for want of room.
+  uint64_t load_samples = 0, load_samples_lost = 0;       // Of calls, for heat; lost for want of room.
+  uint64_t log_torn_bytes = 0, log_records_stranded = 0;  // As the store was opened: see OpenReport.
 };
 
 struct VerifyReport {
@@ -76,7 +77,11 @@ struct VerifyReport {
 
 // What recovery did at open, for the start-up log.
 struct OpenReport {
-  uint64_t records_replayed = 0, torn_bytes = 0, leftover_files_removed = 0;
+  uint64_t records_replayed = 0, leftover_files_removed = 0;
+  // Cut off the ends of logs: writes that were not finished or, which nothing tells apart, the last ones,
+  // damaged since.
+  uint64_t torn_bytes = 0;
+  std::vector<std::string> torn_logs;  // Of which shards, and where.
   // Writes of level kProcess that only the ends of logs held and that are lost, as others in front of them
   // are gone: by a loss of power, or by damage.
   uint64_t records_stranded = 0;

@@ -8,6 +8,7 @@
 #include "engine/base/coding.h"
 #include "engine/base/task_group.h"
 #include "engine/base/user_key.h"
+#include "engine/log_end.h"
 #include "engine/shard.h"
 #include "wal/local_log_store.h"
 
@@ -100,6 +101,10 @@ Task<Result<std::unique_ptr<Shard>>> Shard::Open(ShardContext context, ShardId i
     if (shard->log_ != nullptr) {
       Status closed = co_await shard->log_->Close();
       (void)closed;
+    }
+    const LogRecovery& log = shard->recovered_.log;
+    for (const std::string& given_up : {TornInWords(log), StrandedInWords(log)}) {
+      if (!given_up.empty()) recovered = recovered.WithContext(given_up);
     }
     co_return recovered.WithContext("shard " + std::to_string(id.value));
   }

@@ -72,9 +72,8 @@ struct StoreOptions {
 // What recovery met, for the start-up report.
 struct StoreOpenReport {
   uint64_t records_replayed = 0;
-  uint64_t torn_bytes = 0;
-  uint64_t records_stranded = 0;           // See LogRecovery,
-  std::vector<std::string> stranded_logs;  // and in words for each of the logs.
+  uint64_t torn_bytes = 0, records_stranded = 0;      // See LogRecovery,
+  std::vector<std::string> torn_logs, stranded_logs;  // and in words for each of the logs.
   uint64_t leftover_objects_removed = 0;
   std::string leftovers_kept;  // Why some of no use are still there, taking room; empty: none are.
   bool clean_shutdown = true;
@@ -250,7 +249,7 @@ class Store {
   Task<Status> OpenAllShards();
   Task<Status> OpenShards(uint32_t first, uint32_t count);
   static Task<void> OpenOneShard(Store* store, ShardId id, Result<std::unique_ptr<Shard>>* out);
-  void NoteStranded(const LogRecovery& log, ShardId shard);
+  void NoteLogEnd(const LogRecovery& log, ShardId shard);
   void NoteDamagedShard(const Status& why);
   Task<void> NoteVersionsOfDamaged();
   Task<Status> Reshard();

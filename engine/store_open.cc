@@ -3,6 +3,7 @@
 
 #include "engine/backup.h"
 #include "engine/base/user_key.h"
+#include "engine/log_end.h"
 #include "engine/store.h"
 
 // Opening a store:
@@ -83,7 +84,7 @@ Task<Result<std::unique_ptr<Store>>> Store::Open(Runtime& runtime, StoreOptions 
   store->sound_shards_.clear();
   store->shards_.clear();
   co_await store->reserve_.Close();
-  // It is told now or never: what was stranded is void, and the next opening finds nothing of it (F80).
+  for (const std::string& torn : store->report_.torn_logs) opened = opened.WithContext(torn);
   for (const std::string& stranded : store->report_.stranded_logs) opened = opened.WithContext(stranded);
   co_return opened;
 }
@@ -396,8 +397,7 @@ Task<Status> Store::OpenShards(uint32_t first, uint32_t count) {
     }
     const LogRecovery& log = (*shard)->recovered().log;
     report_.records_replayed += log.records;
-    report_.torn_bytes += log.torn_bytes;
-    NoteStranded(log, (*shard)->id());
+    NoteLogEnd(log, (*shard)->id());
     const bool is_new_log = report_.created || report_.shards_before != catalog_.shard_count;
     report_.clean_shutdown = report_.clean_shutdown && (log.clean || is_new_log);
     shards_.push_back(std::move(shard).value());
@@ -420,14 +420,13 @@ Task<void> Store::NoteVersionsOfDamaged() {
   }
 }
 
-void Store::NoteStranded(const LogRecovery& log, ShardId shard) {
-  if (log.records_stranded == 0) return;
+void Store::NoteLogEnd(const LogRecovery& log, ShardId shard) {
+  const std::string of = "shard " + std::to_string(shard.value) + ": ";
+  const std::string torn = TornInWords(log), stranded = StrandedInWords(log);
+  report_.torn_bytes += log.torn_bytes;
   report_.records_stranded += log.records_stranded;
-  report_.stranded_logs.push_back(
-      "shard " + std::to_string(shard.value) + ": " + std::to_string(log.records_stranded) +
-      " records up to position " + std::to_string(log.stranded_to.value) +
-      " of the log's tail are lost, as position " + std::to_string(log.last.value + 1) +
-      " in front of them is gone; of level power none was (F12, F80)");
+  if (!torn.empty()) report_.torn_logs.push_back(of + torn);
+  if (!stranded.empty()) report_.stranded_logs.push_back(of + stranded);
 }
 
 // Its place in shards_ stays empty.

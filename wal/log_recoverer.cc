@@ -293,6 +293,7 @@ Task<Status> LogRecoverer::ReplayHead(RecordAssembler* assembler, const LogRepla
                                  Number(beyond.durable_max) + " was flushed before it was written (F31)");
   }
   out_.report.torn_bytes = beyond.end - reader.offset();
+  out_.report.torn_behind = LogPosition{assembler->next().value - 1};
   out_.report.clean = closed && out_.report.torn_bytes == 0;
   out_.start.last_seal = reader.last_seal();
   assembler->DropPartial();

@@ -219,6 +219,9 @@ void WriteShards(const DatabaseStats& stats, Writer* out) {
                stats.damaged_parts);
   out->Counter("damaged_filters_total", "Filters of tables that were bad twice: lookups go on without them.",
                stats.damaged_filters);
+  out->Gauge("log_torn_bytes", "Cut off the ends of the logs as the store was opened.", stats.log_torn_bytes);
+  out->Gauge("log_stranded_records", "Records that were lost behind others then, of level process.",
+             stats.log_records_stranded);
   out->Gauge("catalog_in_doubt", "1: how the last change of a table ended is not known yet.",
              uint64_t{stats.catalog_in_doubt});
   out->Gauge("out_of_space", "1: the disk is full, and only deletes and drops of tables are accepted.",

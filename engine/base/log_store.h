@@ -28,7 +28,8 @@ struct LogRecovery {
   LogPosition last;     // Last position delivered; the next record gets last + 1.
   Version version_max;  // Highest version or leased ceiling that the log knows of (F18).
   uint64_t records = 0;
-  uint64_t torn_bytes = 0;  // Cut at the end because no proof exists beyond (F33).
+  uint64_t torn_bytes = 0;  // Cut at the end because no proof exists beyond (F33),
+  LogPosition torn_behind;  // and the last position in front of them.
   // Of the log's tail what lies behind a position that is nowhere, and so is given up, and the last of it. A
   // loss of power may take what was in front of it, but so may damage, which nothing tells from it.
   uint64_t records_stranded = 0;

@@ -4,35 +4,40 @@
 #include "engine/base/user_key.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
+#include "wal/log_inspect.h"
 #include "wal/segment_format.h"
 
-// covers: F31 F35 F80: a log that lost its newest file ends well in the one before; only what the
+// covers: F31 F33 F35 F80: a log that lost its newest file ends well in the one before; only what the
 // manifest remembers of it tells. In the simulator, where segments are small and rotate often.
 
 namespace partita {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 
 enum class End { kClose, kKill };
 
 class LogLossTest : public testing::TestWithParam<End> {
  protected:
-  static StoreOptions SmallSegments() {
+  StoreOptions SmallSegments() const {
     StoreOptions options;
     options.create_if_missing = true;
     options.memory_bytes = 64u << 20;
-    options.shards = 1;
+    options.shards = shards_;
     options.log_segment_bytes = 64u << 10;
     options.log_tail_bytes = 64u << 10;
     return options;
   }
 
-  // One life: opens, writes `rows` rows of 1 KiB into the log alone, and ends. Returns what Open said.
+  // One life: opens, writes `rows` rows of 1 KiB into the log alone, of the last shard, and ends. Returns
+  // what Open said.
   Status Live(uint64_t seed, int rows, DurabilityLevel level = DurabilityLevel::kPower,
               StoreOpenReport* report = nullptr) {
-    SimRuntime runtime({.seed = seed, .shards = 1}, disk_);
+    SimRuntime runtime({.seed = seed, .shards = shards_}, disk_);
     Result<std::unique_ptr<Store>> opened = runtime.RunToEnd(Store::Open(runtime, SmallSegments()));
     if (!opened.ok()) return opened.status();
     Store& store = **opened;
@@ -65,10 +70,10 @@ class LogLossTest : public testing::TestWithParam<End> {
     return Status();
   }
 
-  std::string NewestSegment() const {
+  std::string NewestSegment(const std::string& log = "log-1-0/") const {
     std::string newest;
     uint64_t id = 0;
-    for (const std::string& path : disk_.ListFiles("log-1-0/")) {
+    for (const std::string& path : disk_.ListFiles(log)) {
       Result<std::string> content = disk_.ReadFile(path);
       if (!path.ends_with(".log") || !content.ok() || content->size() < kSegmentHeaderSize) continue;
       Result<SealedHeader> header =
@@ -80,7 +85,19 @@ class LogLossTest : public testing::TestWithParam<End> {
     return newest;
   }
 
+  // Has the last frame of a log rot, which nothing tells from one that was not written to its end.
+  void TearEnd(const std::string& log) {
+    const std::string path = NewestSegment(log);
+    uint64_t last = 0;
+    SimRuntime runtime({.seed = 1}, disk_);
+    const auto note = [&last](const InspectedFrame& frame) { last = frame.offset; };
+    ASSERT_TRUE(runtime.RunToEnd(InspectSegment(runtime.files(), path, note)).ok());
+    ASSERT_GT(last, 0u);
+    disk_.FlipBit(path, last + 64, 1);
+  }
+
   SimDisk disk_{5};
+  uint32_t shards_ = 1;
 };
 
 INSTANTIATE_TEST_SUITE_P(Ends, LogLossTest, testing::Values(End::kClose, End::kKill),
@@ -137,6 +154,51 @@ TEST_P(LogLossTest, WhatIsLostBehindABadRecordOfTheTailIsTold) {
   EXPECT_EQ(report.records_stranded, 3u);
   ASSERT_EQ(report.stranded_logs.size(), 1u);
   EXPECT_THAT(report.stranded_logs[0], HasSubstr("shard 0: 3 records up to position"));
+}
+
+TEST_P(LogLossTest, ATornEndIsToldOnceByBytesAndPosition) {
+  ASSERT_TRUE(Live(1, 10).ok());
+  TearEnd("log-1-0/");
+  StoreOpenReport report;
+  ASSERT_TRUE(Live(2, 0, DurabilityLevel::kPower, &report).ok());
+  EXPECT_FALSE(report.clean_shutdown);
+  EXPECT_EQ(report.torn_bytes, 4096u);
+  // Closed, the last frame holds no record.
+  const std::string position = GetParam() == End::kClose ? "10" : "9";
+  EXPECT_THAT(report.torn_logs,
+              ElementsAre(HasSubstr("shard 0: 4096 bytes of the log behind position " + position + " ")));
+  StoreOpenReport next;
+  ASSERT_TRUE(Live(3, 0, DurabilityLevel::kPower, &next).ok());
+  EXPECT_EQ(next.torn_bytes, 0u);
+  EXPECT_THAT(next.torn_logs, IsEmpty());
+}
+
+// The cut is made, and no opening finds it again.
+TEST_P(LogLossTest, ATornEndIsToldWhereAnotherShardRefuses) {
+  shards_ = 2;
+  ASSERT_TRUE(Live(1, 10).ok());
+  TearEnd("log-1-1/");
+  const std::string path = NewestSegment("log-1-0/"), content = *disk_.ReadFile(path);
+  disk_.RemoveFile(path);
+  const std::string torn = "shard 1: 4096 bytes of the log behind position ";
+  const Status refused = Live(2, 0);
+  EXPECT_EQ(refused.code(), Code::kCorruption);
+  EXPECT_THAT(refused.message(), AllOf(HasSubstr("log-1-0"), HasSubstr("(F35)"), HasSubstr(torn)));
+  EXPECT_THAT(Live(3, 0).message(), AllOf(HasSubstr("log-1-0"), Not(HasSubstr(torn))));
+  disk_.WriteFile(path, content);
+  EXPECT_TRUE(Live(4, 0).ok());
+}
+
+// Likewise where the shard itself does not open, for what comes behind its log.
+TEST_P(LogLossTest, ATornEndIsToldWhereItsManifestCannotBeSaved) {
+  ASSERT_TRUE(Live(1, 10).ok());
+  TearEnd("log-1-0/");
+  SimRuntime runtime({.seed = 2, .shards = 1}, disk_);
+  runtime.AddFault(
+      {.operations = SimOps(SimOp::kWrite), .path_prefix = "meta/shard-", .code = Code::kIoError});
+  const auto opened = runtime.RunToEnd(Store::Open(runtime, SmallSegments()));
+  EXPECT_EQ(opened.code(), Code::kIoError);
+  EXPECT_THAT(opened.status().message(), HasSubstr("shard 0: 4096 bytes of the log behind position "));
 }
 
 }  // namespace

@@ -105,6 +105,7 @@ TEST(LogDamageTest, TheLastGroupTornAtAnySectorIsCutAndReported) {
       EXPECT_EQ(replayed.payloads,
                 std::vector<std::string>(payloads.begin(), payloads.begin() + (last.first.value - 1)));
       EXPECT_EQ(replayed.report.torn_bytes > 0, sectors > 0);
+      EXPECT_EQ(replayed.report.torn_behind, LogPosition{last.first.value - 1});
       // What comes after the cut stands, and the torn bytes never come back (F33).
       ASSERT_TRUE(process.AppendAndFlush(last.first.value, {"new"}).ok());
     }
