@@ -143,6 +143,12 @@ ShardStats StatsOf(const ShardStatistics& from, uint32_t shard) {
   to.stalled = from.stalled;
   to.stalls = from.stalls;
   if (!from.flush_error.ok()) to.flush_error = from.flush_error.ToString();
+  if (!from.compaction_error.ok()) to.compaction_error = from.compaction_error.ToString();
+  to.references_set_aside = from.references_set_aside;
+  to.fences = from.fences;
+  to.flushes_failed = from.flushes_failed;
+  to.compactions_failed = from.compactions_failed;
+  to.saves_failed = from.saves_failed;
   to.clock_seconds_ahead = static_cast<double>(from.clock_ticks_ahead) / kTicksPerSecond;
   return to;
 }

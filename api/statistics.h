@@ -33,6 +33,12 @@ struct ShardStats {
   // Why writes cannot be made tables, which is tried again (they are taken until the memory for them is
   // full); empty: they can.
   std::string flush_error;
+  // Why tables cannot be merged, which is tried again (writes get slower as they pile up); empty: they can.
+  std::string compaction_error;
+  uint64_t references_set_aside = 0;  // Tables, or parts of them, that merges leave out as damaged.
+  // Since the store was opened, all of them tried again: logs that failed and were left for another one,
+  // memtables that did not become tables, merges that came to nothing, manifests that were not saved.
+  uint64_t fences = 0, flushes_failed = 0, compactions_failed = 0, saves_failed = 0;
   // By how much writes get Timestamps ahead of the system's clock; below 0: behind it, when that jumped by
   // more than 5 minutes since the store was opened: the next opening follows it.
   double clock_seconds_ahead = 0;

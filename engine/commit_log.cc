@@ -227,6 +227,7 @@ Status CommitLog::FenceReasonLocked() const { return stalled() ? Overdue() : fen
 void CommitLog::Fence(const Status& why) {
   std::lock_guard lock(mutex_);
   fence_reason_ = why;
+  fences_.fetch_add(1, std::memory_order_relaxed);
   fenced_.store(true, std::memory_order_release);
 }
 

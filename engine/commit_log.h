@@ -87,6 +87,7 @@ class CommitLog {
   bool fenced() const { return fenced_.load(std::memory_order_acquire) || stalled(); }
   bool stalled() const { return (flush_token_.load(std::memory_order_acquire) & kTokenOverdue) != 0; }
   uint64_t stalls() const { return stalls_.load(std::memory_order_relaxed); }
+  uint64_t fences() const { return fences_.load(std::memory_order_relaxed); }  // After failed writes.
   // Why, while fenced; ok when that has ended, as it may between a look at fenced() and this.
   Status fence_reason() const;
   // A waiter was answered kUnknown, and what it wrote is not decided yet: a reader that meets an
@@ -183,7 +184,7 @@ class CommitLog {
   static constexpr uint64_t kTokenOverdue = 2;  // Set beside kTokenHeld only, by the tick.
   static constexpr uint64_t kTokenCountOne = 4;
   std::atomic<uint64_t> flush_token_{0};
-  std::atomic<uint64_t> stalls_{0};
+  std::atomic<uint64_t> stalls_{0}, fences_{0};
   // The tick's own.
   uint64_t watched_token_ = 0;  // The holding it met last,
   uint64_t watched_ticks_ = 0;  // and how often since.

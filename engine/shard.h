@@ -426,9 +426,11 @@ class Shard {
   Status OutOfSpace();
   // The same when they are slow, or fail for another reason (F58).
   Status FlushesBehind();
-  // How the last attempt ended, for statistics: of the oldest memtable, up to `last`; of the manifest.
+  // How the last attempt ended, for statistics: of the oldest memtable, up to `last`; of the manifest; of a
+  // merge, which is ok where none is due.
   void NoteFlush(const Status& status, LogPosition last);
   void NoteSave(const Status& status);
+  void NoteCompaction(const Status& status);
   // Ok as long as no attempt failed since there were `seen`.
   Status FailedSince(uint64_t seen);
   static std::vector<FileMeta> FilesOf(const ReadView& view);
@@ -499,7 +501,7 @@ class Shard {
   std::atomic<uint64_t> compactions_given_up_{0};
   static constexpr uint64_t kNever = ~uint64_t{0};
   std::atomic<uint64_t> compacts_at_ns_{kNever};  // When it is looked at again by itself.
-  std::atomic<uint32_t> compactions_failed_{0};   // Since the last that was installed.
+  std::atomic<uint32_t> failed_in_turn_{0};       // Compactions, since the last that was installed.
   std::atomic<uint32_t> calm_looks_{0};           // Since the last flush (LookAgain).
   std::atomic<bool> reclaims_soon_{false}, cleans_up_soon_{false}, frees_space_soon_{false},
       settles_soon_{false};
@@ -515,6 +517,7 @@ class Shard {
   std::atomic<bool> out_of_space_{false};     // The last flush or manifest save met a full disk (F54).
   std::atomic<uint64_t> failed_attempts_{0};  // Of flushes, installs and manifest saves; each is retried.
   std::atomic<uint32_t> hold_installs_{0};    // Writers that resolved in vain twice.
+  std::atomic<uint64_t> flushes_failed_{0}, compactions_failed_{0}, saves_failed_{0};
   std::atomic<uint64_t> writes_{0}, flushed_{0}, compactions_{0}, bytes_user_{0}, bytes_flushed_{0};
   std::atomic<uint64_t> bytes_compaction_read_{0}, bytes_compaction_written_{0}, debt_bytes_{0};
   std::atomic<uint64_t> frozen_bytes_{0};
@@ -531,8 +534,8 @@ class Shard {
   // Inputs that could not be read: not compacted again (F46), but once where their range was cut or joined
   // since.
   std::shared_ptr<const std::set<Reference>> set_aside_ = std::make_shared<const std::set<Reference>>();
-  Status last_background_error_;     // Guarded by set_aside_mutex_.
-  Status flush_error_, save_error_;  // The same, and flush_noted_.
+  Status last_background_error_;                        // Guarded by set_aside_mutex_.
+  Status flush_error_, save_error_, compaction_error_;  // The same, and flush_noted_.
   LogPosition flush_noted_;
   Version version_floor_;  // What recovery found to be exposed at most; later versions are above.
   // During recovery.

@@ -254,6 +254,7 @@ Task<void> Shard::ClaimWorkInto(Shard* self, BackgroundClass by, bool calm, Clai
     if (by == BackgroundClass::kIdle) self->NoteIdleBegins();
     out->work = self->PickWork(co_await self->RoomOnDisk(), calm, by);
     if (out->work == nullptr) {
+      self->NoteCompaction(Status());
       self->idle_began_ns_.store(0);
       self->compaction_running_.store(false);
     }
@@ -411,6 +412,7 @@ Task<void> Shard::FailInBackground(Shard* self, std::shared_ptr<CompactionWork> 
     self->set_aside_ = std::move(next);
   }
   self->NoteBackgroundError(failed);
+  self->NoteCompaction(failed);
   self->compaction_running_.store(false);
   is_new ? self->ScheduleCompaction() : self->RetryCompaction(failed);
   co_return;
@@ -437,7 +439,7 @@ void Shard::RetryCompaction(const Status& failed) {
   // of all its work, is done again after 17 minutes.
   const bool lacks = failed.code() == Code::kNoSpace || failed.code() == Code::kResourceExhausted;
   const uint32_t doublings_max = lacks ? 3 : 10;
-  CompactIn(kFirstNanos << std::min(compactions_failed_.fetch_add(1), doublings_max));
+  CompactIn(kFirstNanos << std::min(failed_in_turn_.fetch_add(1), doublings_max));
 }
 
 // The earliest of those who ask counts.
@@ -464,11 +466,12 @@ Task<void> Shard::CompactLater(Shard* self) {
 Task<void> Shard::InstallInBackground(Shard* self, std::shared_ptr<CompactionWork> work) {
   Status installed = co_await self->InstallWork(work.get());
   self->NoteFailedAttempt(installed);
+  self->NoteCompaction(installed);
   self->compaction_running_.store(false);
   if (!installed.ok()) {
     self->RetryCompaction(installed);
   } else {
-    self->compactions_failed_.store(0);
+    self->failed_in_turn_.store(0);
     // With what is due next; if not, whoever compacts all goes on, or does that when he leaves.
     if (self->compacting_all_.load() == 0) self->ScheduleCompaction();
   }

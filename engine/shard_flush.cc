@@ -99,6 +99,7 @@ Task<bool> Shard::FlushTaken(const MemtableRef& memtable) {
     is_oldest ? NoteFailedAttempt(flushed) : NoteBackgroundError(flushed);
     if (is_oldest) NoteFlush(flushed, memtable.last);
   }
+  if (!flushed.ok()) flushes_failed_.fetch_add(1, std::memory_order_relaxed);
   const bool lacks_space = flushed.code() == Code::kNoSpace;
   if (lacks_space) out_of_space_.store(true);
   if (!files.ok()) flushes_.GiveBack(*memtable.table);

@@ -126,8 +126,15 @@ void Shard::NoteFlush(const Status& status, LogPosition last) {
 }
 
 void Shard::NoteSave(const Status& status) {
+  if (!status.ok()) saves_failed_.fetch_add(1, std::memory_order_relaxed);
   std::lock_guard lock(set_aside_mutex_);
   save_error_ = status;
+}
+
+void Shard::NoteCompaction(const Status& status) {
+  if (!status.ok()) compactions_failed_.fetch_add(1, std::memory_order_relaxed);
+  std::lock_guard lock(set_aside_mutex_);
+  compaction_error_ = status;
 }
 
 Status Shard::OutOfSpace() {

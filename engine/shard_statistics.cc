@@ -8,6 +8,7 @@ namespace partita {
 
 ShardStatistics Shard::Statistics(std::set<ObjectId>* counted) {
   ShardStatistics s;
+  const std::shared_ptr<const std::set<Reference>> aside = SetAside();
   ViewPin view = views_.Pin();
   s.memtable_bytes = view->active->memory_used();
   s.memtable_entries = view->active->entry_count();
@@ -22,6 +23,7 @@ ShardStatistics Shard::Statistics(std::set<ObjectId>* counted) {
   for (const RangeView& range : view->ranges) {
     for (size_t level = 0; level < kLevels; ++level) {
       for (const FileRef& file : range.levels->level(level)) {
+        s.references_set_aside += aside->count({file.info->id, file.lower});
         if (!counted->insert(file.info->id).second) continue;
         s.levels[level].files += 1;
         s.levels[level].bytes += file.info->file_size;
@@ -46,9 +48,14 @@ ShardStatistics Shard::Statistics(std::set<ObjectId>* counted) {
   s.fenced = commit_log_->fenced();
   s.stalled = commit_log_->stalled();
   s.stalls = commit_log_->stalls();
+  s.fences = commit_log_->fences();
+  s.flushes_failed = flushes_failed_.load(std::memory_order_relaxed);
+  s.compactions_failed = compactions_failed_.load(std::memory_order_relaxed);
+  s.saves_failed = saves_failed_.load(std::memory_order_relaxed);
   s.clock_ticks_ahead = clock_->TicksAhead();
   std::lock_guard lock(set_aside_mutex_);
   s.flush_error = flush_error_.ok() ? save_error_ : flush_error_;
+  s.compaction_error = compaction_error_;
   return s;
 }
 

@@ -116,7 +116,7 @@ struct ShardFamily {
   std::string_view name, type, help;
   ShardField field;
 };
-constexpr std::array<ShardFamily, 9> kShardFamilies = {{
+constexpr std::array<ShardFamily, 14> kShardFamilies = {{
     {"memtable_bytes", "gauge", "Writes in memory that no table holds yet.", &ShardStats::memtable_bytes},
     {"memtable_entries", "gauge", "Entries among them.", &ShardStats::memtable_entries},
     {"memtables_frozen", "gauge", "Memtables that wait to be written out.", &ShardStats::frozen_memtables},
@@ -127,6 +127,16 @@ constexpr std::array<ShardFamily, 9> kShardFamilies = {{
     {"compactions_given_up_total", "counter", "Merges that got no core, and were begun anew.",
      &ShardStats::compactions_given_up},
     {"compaction_debt_bytes", "gauge", "What merges still have to move.", &ShardStats::compaction_debt_bytes},
+    {"shard_fences_total", "counter", "Writes of the log that failed, so that it went on in another file.",
+     &ShardStats::fences},
+    {"flushes_failed_total", "counter", "Tries to write memtables out that failed.",
+     &ShardStats::flushes_failed},
+    {"compactions_failed_total", "counter", "Merges that failed, or found no room.",
+     &ShardStats::compactions_failed},
+    {"saves_failed_total", "counter", "Tries to save the list of the shard's tables that failed.",
+     &ShardStats::saves_failed},
+    {"tables_set_aside", "gauge", "Tables, or parts of them, that merges leave out as damaged.",
+     &ShardStats::references_set_aside},
 }};
 
 void WriteLevels(const DatabaseStats& stats, Writer* out) {
@@ -204,6 +214,9 @@ void WriteShards(const DatabaseStats& stats, Writer* out) {
   out->Family("shard_flush_fails", "gauge", "1: writes cannot be made tables, which is tried again.");
   for (const ShardStats& shard : stats.shards)
     out->Sample(uint64_t{!shard.flush_error.empty()}, Label("shard", std::to_string(shard.shard)));
+  out->Family("shard_compaction_fails", "gauge", "1: tables cannot be merged, which is tried again.");
+  for (const ShardStats& shard : stats.shards)
+    out->Sample(uint64_t{!shard.compaction_error.empty()}, Label("shard", std::to_string(shard.shard)));
   out->Family(
       "shard_clock_ahead_seconds", "gauge",
       "Timestamps of new writes, ahead of the system's clock; below 0: behind it, which is not followed.");

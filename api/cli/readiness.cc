@@ -33,12 +33,22 @@ std::string Trouble(const DatabaseStats& stats) {
            "for them is full: " + shard.flush_error;
   }
   for (const ShardStats& shard : stats.shards) {
+    if (shard.compaction_error.empty()) continue;
+    return NameOf(shard) + " cannot merge its tables, tries again, and slows writes down as they pile up: " +
+           shard.compaction_error;
+  }
+  for (const ShardStats& shard : stats.shards) {
     const double ahead = shard.clock_seconds_ahead;
     if (std::abs(ahead) <= kClockAlarmSeconds) continue;
     const std::string seconds = std::to_string(std::llround(std::abs(ahead))) + " s ";
     return "Timestamps of " + NameOf(shard) + " are " + seconds +
            (ahead > 0 ? "ahead of the system's clock, and go on so until it has come up to them"
                       : "behind the system's clock, which jumped: they follow it after a restart");
+  }
+  for (const ShardStats& shard : stats.shards) {
+    if (shard.references_set_aside == 0) continue;
+    return NameOf(shard) + " leaves " + std::to_string(shard.references_set_aside) +
+           " damaged tables, or parts of them, out of its merges: 'partita scrub --admin' names them";
   }
   return "";
 }

@@ -52,6 +52,23 @@ ReportTable ShardTable(const DatabaseStats& stats) {
   return table;
 }
 
+// Of shards that have any.
+ReportTable FailureTable(const DatabaseStats& stats) {
+  ReportTable table{"failures",
+                    {"shard", "fences", "stalls", "flushes", "compactions", "saves", "set_aside",
+                     "flush_error", "compaction_error"},
+                    {}};
+  for (const ShardStats& shard : stats.shards) {
+    const uint64_t any = shard.fences + shard.stalls + shard.flushes_failed + shard.compactions_failed +
+                         shard.saves_failed + shard.references_set_aside;
+    if (any == 0) continue;
+    table.rows.push_back({uint64_t{shard.shard}, shard.fences, shard.stalls, shard.flushes_failed,
+                          shard.compactions_failed, shard.saves_failed, shard.references_set_aside,
+                          shard.flush_error, shard.compaction_error});
+  }
+  return table;
+}
+
 ReportTable BackgroundTable(const DatabaseStats& stats) {
   ReportTable table{
       "background",
@@ -123,6 +140,7 @@ Report DescribeStats(const DatabaseStats& stats, const std::string& directory) {
   report.tables.push_back(LevelTable(stats));
   report.tables.push_back(ShardTable(stats));
   report.tables.push_back(BackgroundTable(stats));
+  report.tables.push_back(FailureTable(stats));
   return report;
 }
 

@@ -25,6 +25,12 @@ ServerMetrics SomeMetrics() {
   metrics.database.shards[1].stalled = true;
   metrics.database.shards[1].stalls = 3;
   metrics.database.shards[1].flush_error = "EIO";
+  metrics.database.shards[1].compaction_error = "EIO";
+  metrics.database.shards[1].fences = 41;
+  metrics.database.shards[1].flushes_failed = 42;
+  metrics.database.shards[1].compactions_failed = 43;
+  metrics.database.shards[1].saves_failed = 44;
+  metrics.database.shards[1].references_set_aside = 45;
   metrics.database.shards[1].clock_seconds_ahead = -3600.5;
   metrics.database.durability_in_force = Durability::kProcess;
   metrics.database.reads_overdue = 4;
@@ -72,6 +78,13 @@ TEST(MetricsTextTest, CountsAreToldByOperationAndClassOfStatus) {
   EXPECT_THAT(text, HasSubstr("partita_shard_stalls_total{shard=\"1\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("partita_shard_flush_fails{shard=\"0\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("partita_shard_flush_fails{shard=\"1\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("partita_shard_compaction_fails{shard=\"0\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("partita_shard_compaction_fails{shard=\"1\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("partita_shard_fences_total{shard=\"1\"} 41\n"));
+  EXPECT_THAT(text, HasSubstr("partita_flushes_failed_total{shard=\"1\"} 42\n"));
+  EXPECT_THAT(text, HasSubstr("partita_compactions_failed_total{shard=\"1\"} 43\n"));
+  EXPECT_THAT(text, HasSubstr("partita_saves_failed_total{shard=\"1\"} 44\n"));
+  EXPECT_THAT(text, HasSubstr("partita_tables_set_aside{shard=\"1\"} 45\n"));
   EXPECT_THAT(text, HasSubstr("partita_shard_clock_ahead_seconds{shard=\"1\"} -3600.5\n"));
   EXPECT_THAT(text, HasSubstr("partita_reads_overdue 4\n"));
   EXPECT_THAT(text, HasSubstr("partita_reads_overdue_total 6\n"));

@@ -42,8 +42,12 @@ TEST_F(ReadinessTest, WhoTakesNoWritesIsNotReady) {
 }
 
 TEST_F(ReadinessTest, WhoTakesThemInTroubleSaysTheGravest) {
+  stats_.shards[1].references_set_aside = 2;
+  ExpectReady("but shard 1 leaves 2 damaged tables, or parts of them, out of its merges");
   stats_.shards[0].clock_seconds_ahead = 3600;
   ExpectReady("but Timestamps of shard 0 are 3600 s ahead of the system's clock");
+  stats_.shards[1].compaction_error = "EIO";
+  ExpectReady("but shard 1 cannot merge its tables, tries again, and slows writes down as they pile up: EIO");
   stats_.shards[1].flush_error = "EIO";
   ExpectReady(
       "but shard 1 cannot make tables of its writes, tries again, and takes no more when its memory "
