@@ -105,6 +105,7 @@ OpenReport ReportOf(const StoreOpenReport& report, uint32_t shards) {
   out.clean_shutdown = report.clean_shutdown;
   out.shards = shards;
   out.shards_before = report.shards_before;
+  out.direct_io_refused = report.direct_io_refused;
   out.damaged_shards = report.damaged_shards;
   return out;
 }

@@ -98,6 +98,9 @@ struct OpenReport {
   std::string
       leftovers_kept;  // Why files of no use could not be removed, and take room; empty: none are there.
   std::vector<std::string> damaged_shards;  // Why each of them is not served (Options::open_degraded).
+  // The file system knows no O_DIRECT: what is written is as durable, but reads and writes take longer, and
+  // what is read to be checked, as by a scrub, may come from memory.
+  bool direct_io_refused = false;
   std::string volatile_storage;  // Why kPower is not given (Options::allow_volatile_storage); empty: it is.
   double seconds = 0;
 };

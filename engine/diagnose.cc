@@ -55,8 +55,11 @@ void DescribeDevice(const DeviceReport& device, Report* report) {
   report->Add("logical_block_bytes", NumberOrUnknown(device.logical_block_size));
   report->Add("physical_block_bytes", NumberOrUnknown(device.physical_block_size),
               "files are written in 4 KiB pages whatever it is");
-  report->Add("direct_io", YesNo(device.direct_io),
-              device.direct_io == false ? "files go through the page cache: as durable, but slower" : "");
+  report->Add(
+      "direct_io", YesNo(device.direct_io),
+      device.direct_io == false
+          ? "files go through the page cache: as durable, but slower, and a scrub may read from memory"
+          : "");
   report->Add("volatile_write_cache", YesNo(device.volatile_cache));
   report->Add("write_through_fua", YesNo(device.fua));
 }

@@ -104,6 +104,7 @@ class DiskReserve final : public FileSystem {
     return files_.LockShared(wait_ns);
   }
   Task<Result<uint64_t>> FreeBytes() override { return files_.FreeBytes(); }
+  bool direct_io_refused() const override { return files_.direct_io_refused(); }
 
  private:
   class SharingFile;

@@ -78,7 +78,8 @@ struct StoreOpenReport {
   std::string leftovers_kept;  // Why some of no use are still there, taking room; empty: none are.
   bool clean_shutdown = true;
   bool created = false;
-  uint32_t shards_before = 0;  // Differs from the present number when ranges were re-assigned (F67).
+  bool direct_io_refused = false;  // See FileSystem.
+  uint32_t shards_before = 0;      // Differs from the present number when ranges were re-assigned (F67).
   std::vector<std::string> damaged_shards;  // Of a degraded open: what keeps each of them from being served.
 };
 

@@ -178,6 +178,7 @@ Task<Status> Store::OpenForReading() {
   report_.shards_before = catalog_.shard_count;
   PARTITA_CO_TRY(co_await OpenAllShards());
   PublishCatalog();
+  report_.direct_io_refused = runtime_.files().direct_io_refused();
   opened_ = true;
   opened_ns_ = runtime_.clock().RecentNanos();
   co_return Status();
@@ -219,6 +220,7 @@ Task<Status> Store::OpenAll() {
   });
   co_await reserve_.Take(options_.reserve_bytes);
   PublishCatalog();
+  report_.direct_io_refused = runtime_.files().direct_io_refused();
   opened_ = true;
   opened_ns_ = runtime_.clock().RecentNanos();
   co_return Status();

@@ -166,6 +166,11 @@ void AnnounceStore(const Database& database, const StoreFlags& store, std::ostre
     out << "              power is in force as process: " << report.volatile_storage
         << " (--allow-volatile-storage)\n";
   }
+  if (report.direct_io_refused) {
+    out << "  page cache  files go through it, as the file system refuses O_DIRECT: as durable, but slower, "
+           "and a "
+           "scrub may read from memory\n";
+  }
   if (const DatabaseStats stats = database.Stats(); stats.out_of_space) {
     out << "  disk full   only deletes are accepted until the store has " << FormatBytes(stats.reserve_wanted)
         << " in reserve again\n";

@@ -127,6 +127,10 @@ class FileSystem {
   virtual Task<Result<std::unique_ptr<DirectoryLock>>> LockShared(uint64_t wait_ns) = 0;
 
   virtual Task<Result<uint64_t>> FreeBytes() = 0;
+
+  // A file that was asked for as kDirect goes through the page cache, as the file system knows nothing else:
+  // as durable, but slower, and what is read past all caches may come from memory.
+  virtual bool direct_io_refused() const { return false; }
 };
 
 inline Task<Status> FileSystem::Share(FileSystem&, std::string_view, std::string_view) {

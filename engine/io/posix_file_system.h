@@ -24,9 +24,9 @@ enum class BatchReads : uint8_t {
 //
 // Some file systems refuse O_DIRECT (tmpfs before Linux 6.6, some FUSE and overlay ones). A file
 // asked for as kDirect is then read and written through the page cache, and direct_io_refused()
-// says so from then on, for doctor and the start-up log. Durability is the same, as every promise
-// rests on fdatasync and none on O_DIRECT; lost are speed, and the certainty that kPastCaches reads
-// the medium.
+// says so from then on, for the start-up log (doctor tries a file of its own). Durability is the same,
+// as every promise rests on fdatasync and none on O_DIRECT; lost are speed, and the certainty that
+// kPastCaches reads the medium.
 class PosixFileSystem final : public FileSystem {
  public:
   // kNotFound when `directory` is missing, kInvalidArgument when it is no directory.
@@ -49,7 +49,7 @@ class PosixFileSystem final : public FileSystem {
   Task<Result<std::unique_ptr<DirectoryLock>>> LockShared(uint64_t wait_ns) override;
   Task<Result<uint64_t>> FreeBytes() override;
 
-  bool direct_io_refused() const { return direct_io_refused_.load(std::memory_order_relaxed); }
+  bool direct_io_refused() const override { return direct_io_refused_.load(std::memory_order_relaxed); }
   const std::string& directory() const { return directory_; }
 
  private:

@@ -1,6 +1,7 @@
 #include <arpa/inet.h>
 #include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -179,6 +180,21 @@ TEST_F(ServeCommandTest, ATornLogIsToldAtTheStart) {
             }});
   EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("  torn        shard 0: 4096 bytes of the log behind position "));
+}
+
+// ramfs knows no O_DIRECT. covers: F63
+TEST_F(ServeCommandTest, WhereFilesGoThroughThePageCacheThatIsToldAtTheStart) {
+  std::filesystem::create_directory(store_);
+  if (mount("ramfs", store_.c_str(), "ramfs", 0, nullptr) != 0)
+    GTEST_SKIP() << "mounting a ramfs needs CAP_SYS_ADMIN";
+  const CommandOutcome outcome = Serve({"--data", store_, "--listen", "127.0.0.1:0"}, {});
+  const CommandOutcome doctor = Run({"doctor"});
+  EXPECT_EQ(umount2(store_.c_str(), MNT_DETACH), 0);
+  EXPECT_EQ(outcome.code, ExitCode::kOk) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("  page cache  files go through it"));
+  EXPECT_THAT(doctor.out, HasSubstr("a scrub may read from memory"));
+  const CommandOutcome elsewhere = Serve({"--data", store_, "--listen", "127.0.0.1:0"}, {});
+  EXPECT_THAT(elsewhere.out, Not(HasSubstr("page cache")));
 }
 
 TEST_F(ServeCommandTest, ThatNobodyReadsWhatItPrintsBehindReadyIsNoFailure) {

@@ -5,9 +5,11 @@
 #include <string>
 
 #include "engine/base/user_key.h"
+#include "engine/io/runtime_over.h"
 #include "engine/io/sim_runtime.h"
 #include "engine/store.h"
 #include "test/engine/stalled_fixture.h"
+#include "test/support/forwarding_files.h"
 
 // covers: a store with many tables waits for some of them at a time when it is opened.
 
@@ -162,6 +164,27 @@ TEST_F(OpeningTest, OneThatIsDamagedStaysUntilItsTablesAreDropped) {
   runtime_.AdvanceTime(5'000'000'000);
   EXPECT_FALSE(disk_.FileExists(damaged));
   EXPECT_TRUE(runtime_.RunToEnd(store->Close()).ok());
+}
+
+class NoDirectIo final : public ForwardingFiles {
+ public:
+  using ForwardingFiles::ForwardingFiles;
+  bool direct_io_refused() const override { return true; }
+};
+
+TEST_F(OpeningTest, ThatDirectIoIsRefusedIsTold) {
+  NoDirectIo files(runtime_.files());
+  RuntimeOver through_cache(runtime_, files);
+  for (const bool read_only : {true, false}) {
+    StoreOptions options = SmallTables();
+    options.create_if_missing = !(options.read_only = read_only);
+    for (Runtime* runtime : {static_cast<Runtime*>(&runtime_), static_cast<Runtime*>(&through_cache)}) {
+      Result<std::unique_ptr<Store>> opened = runtime_.RunToEnd(Store::Open(*runtime, options));
+      ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+      EXPECT_EQ((*opened)->open_report().direct_io_refused, runtime == &through_cache);
+      EXPECT_TRUE(runtime_.RunToEnd((*opened)->Close()).ok());
+    }
+  }
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ class ForwardingFiles : public FileSystem {
     return files_.LockShared(wait_ns);
   }
   Task<Result<uint64_t>> FreeBytes() override { return files_.FreeBytes(); }
+  bool direct_io_refused() const override { return files_.direct_io_refused(); }
 
  private:
   FileSystem& files_;
