@@ -172,6 +172,7 @@ Result<std::unique_ptr<Database>> Database::OpenOn(Runtime& runtime, const Optio
   store.host_memory_bytes = options.host_memory_bytes;
   store.shards = ShardsOf(options);
   store.balance_ranges = options.balance_ranges;
+  store.opening = options.opening_progress;
   store.zones = ExtractZones;
   store.entity_cost = CostOfEntity;
   PARTITA_ASSIGN(impl.store, runtime.RunToEnd(Store::Open(runtime, std::move(store))));

@@ -126,6 +126,11 @@ struct Options {
   // 3 to 24 characters [a-z0-9].
   std::string account = "devstoreaccount1";
 
+  // Called while the store opens, now and then: how many bytes are done, and how many there are to do, which
+  // may rise; of the logs to be read, and of tables where what they hold does not fit into memory or is
+  // divided anew. On any thread, by one at a time; it must not wait. Null: nobody is told.
+  std::function<void(uint64_t done, uint64_t due)> opening_progress{};
+
   // io_uring needs kernel 6.1 and a machine that allows it: otherwise Open fails with kUnsupported and
   // says why; it never falls back by itself. kThreads works everywhere.
   IoBackend io_backend = IoBackend::kUring;

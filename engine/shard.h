@@ -31,6 +31,7 @@
 #include "engine/io/runtime.h"
 #include "engine/manifest.h"
 #include "engine/object_references.h"
+#include "engine/opening_progress.h"
 #include "engine/pacer.h"
 #include "engine/read_view.h"
 #include "engine/row_scan.h"
@@ -76,6 +77,7 @@ struct ShardContext {
   DiskReserve& reserve;
   LoadSampler& load;
   FlushLanes& flush_lanes;
+  OpeningProgress& opening;
   StoreId store;
   uint32_t layout = 1;
   Incarnation incarnation;

@@ -249,6 +249,8 @@ Task<Status> Shard::ReplayLog(const Catalog& catalog, const Manifest& manifest, 
   options.newest_segment = manifest.log_segment;
   options.read_only = context_.read_only;
   options.planted = context_.planted_log;
+  OpeningProgress::Part replayed(context_.opening);
+  options.replayed = [&replayed](uint64_t done, uint64_t due) { replayed.Set(done, due); };
   if (log_ != nullptr) {
     Status closed = co_await log_->Close();
     (void)closed;
@@ -346,7 +348,12 @@ Task<Status> Shard::SpillReplay(Manifest* manifest, ReadView* view, LogPosition 
     view->frozen.insert(view->frozen.begin(), MemtableRef{view->active, last, view->active->memory_used()});
     view->active = std::make_shared<Memtable>(context_.memtable_pool);
   }
+  uint64_t done = 0, due = 0;
+  for (const MemtableRef& memtable : view->frozen) due += memtable.bytes;
+  OpeningProgress::Part spilling(context_.opening);
   while (!view->frozen.empty()) {
+    spilling.Set(done, due);
+    done += view->frozen.back().bytes;
     PARTITA_CO_ASSIGN(std::vector<FileRef> files, co_await WriteMemtable(*view->frozen.back().table, *view));
     Install spilled;
     spilled.flushed = view->frozen.back().table;
@@ -354,6 +361,7 @@ Task<Status> Shard::SpillReplay(Manifest* manifest, ReadView* view, LogPosition 
     PARTITA_CO_TRY(ApplyInstall(spilled, view).status());
     view->frozen.pop_back();
   }
+  spilling.Set(done, due);
   replayed_frozen_bytes_ = 0;
   Manifest next = BuildManifest(*view, LogPosition(last.value + 1));
   PARTITA_CO_TRY(co_await manifest_store_.Save(next));

@@ -24,6 +24,7 @@
 #include "engine/memory_lender.h"
 #include "engine/name_index.h"
 #include "engine/object_references.h"
+#include "engine/opening_progress.h"
 #include "engine/range_balancer.h"
 #include "engine/range_map.h"
 #include "engine/recent_load.h"
@@ -64,7 +65,8 @@ struct StoreOptions {
   uint64_t log_tail_bytes = 0;
   uint64_t reserve_bytes = 0;
   uint64_t io_deadline_ns = kIoDeadlineNanos;
-  bool caches_flushes = true;  // What is flushed is in the cache where that has memory to spare.
+  OpeningProgress::Tell opening{};  // Of Open alone.
+  bool caches_flushes = true;       // What is flushed is in the cache where that has memory to spare.
   EngineDefect planted = EngineDefect::kNone;
   LogDefect planted_log = LogDefect::kNone;
 };
@@ -351,6 +353,7 @@ class Store {
   std::unique_ptr<Runtime> runtime_over_;
   Runtime& runtime_;
   StoreOptions options_;
+  OpeningProgress opening_{options_.opening};
   std::unique_ptr<DirectoryLock> lock_;
   std::atomic<uint64_t> meta_reads_transient_{0};
   std::unique_ptr<LocalMetaStore> meta_;

@@ -136,6 +136,7 @@ ShardContext Store::MakeShardContext() {
                        .reserve = reserve_,
                        .load = load_,
                        .flush_lanes = *flush_lanes_,
+                       .opening = opening_,
                        .store = catalog_.store,
                        .layout = catalog_.layout,
                        .incarnation = Incarnation(catalog_.incarnation),

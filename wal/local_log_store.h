@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -39,6 +40,9 @@ struct LocalLogOptions {
   // Recover reads and changes nothing (F64); afterwards writes are refused, Seal does nothing. The file
   // system need not allow more than reading. A log that is absent, where it need not exist, is empty.
   bool read_only = false;
+  // Called by Recover alone, now and then: how many bytes of segments are replayed, and how many there are to
+  // be. Null: nobody is told.
+  std::function<void(uint64_t done, uint64_t due)> replayed{};
   uint64_t newest_segment = 0;  // What LogStore::newest_segment said in an earlier life (F35).
   LogDefect planted = LogDefect::kNone;
 };

@@ -215,10 +215,14 @@ Task<Status> LogRecoverer::ReplaySegments(LogPosition from, const LogReplaySink&
   }
   const SegmentHeader& begin = candidates_[chain_[first]].header();
   RecordAssembler assembler(from, begin.first_position, begin.continues());
+  for (size_t i = first; i < chain_.size(); ++i)
+    replay_bytes_ += candidates_[chain_[i]].header().segment_size;
   for (size_t i = first; i + 1 < chain_.size(); ++i) {
     PARTITA_CO_TRY(co_await ReplayEnded(i, &assembler, sink));
+    replayed_bytes_ += candidates_[chain_[i]].header().segment_size;
   }
   PARTITA_CO_TRY(co_await ReplayHead(&assembler, sink));
+  TellReplayed(head_->header().segment_size);
   const LogPosition end{assembler.next().value - 1};
   out_.start.end = end;
   out_.report.first = assembler.first_delivered();
@@ -227,10 +231,15 @@ Task<Status> LogRecoverer::ReplaySegments(LogPosition from, const LogReplaySink&
   co_return Status();
 }
 
+void LogRecoverer::TellReplayed(uint64_t of_segment) const {
+  if (options_.replayed) options_.replayed(replayed_bytes_ + of_segment, replay_bytes_);
+}
+
 Status LogRecoverer::Feed(const Candidate& from, uint64_t offset, const ParsedFrame& frame,
                           RecordAssembler* assembler, const LogReplaySink& sink) {
   out_.start.version_max = std::max(out_.start.version_max, frame.header.version_max);
   out_.start.version_ceiling = std::max(out_.start.version_ceiling, frame.header.version_ceiling);
+  TellReplayed(offset);
   Status fed = assembler->Feed(frame, sink);
   return fed.ok() ? fed : fed.WithContext(from.file->path() + ", offset " + std::to_string(offset));
 }

@@ -80,6 +80,7 @@ class LogRecoverer {
   Task<Status> ReplaySegments(LogPosition from, const LogReplaySink& sink);
   Task<Status> ReplayEnded(size_t index, RecordAssembler* assembler, const LogReplaySink& sink);
   Task<Status> ReplayHead(RecordAssembler* assembler, const LogReplaySink& sink);
+  void TellReplayed(uint64_t of_segment) const;
   Status Feed(const Candidate& from, uint64_t offset, const ParsedFrame& frame, RecordAssembler* assembler,
               const LogReplaySink& sink);
   // After a bad frame that should be good: reads it once more past all caches (F52).
@@ -94,6 +95,7 @@ class LogRecoverer {
   std::vector<Candidate> candidates_;
   std::vector<size_t> chain_;  // Indices, oldest first; the head is the last.
   Candidate* head_ = nullptr;
+  uint64_t replayed_bytes_ = 0, replay_bytes_ = 0;  // Of segments: of those that are done, and of all.
   TaskGroup reads_;  // Ahead, in files of candidates_; running only within ReplayChain.
   Outcome out_;
 };

@@ -75,7 +75,7 @@ ExitCode BackUpOnServer(const StoreFlags& store, const BackupFlags& flags, Conso
 
 ExitCode RunBackup(const StoreFlags& store, const BackupFlags& flags, Console& console) {
   if (!flags.admin.empty()) return BackUpOnServer(store, flags, console);
-  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
+  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail, console);
   if (!database.ok())
     return NotMade(console, AdviseAdmin(database.status(), "partita backup " + flags.directory));
   TaskWatcher watcher(console, "backup");

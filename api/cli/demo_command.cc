@@ -150,7 +150,7 @@ Result<std::string> Demo::ReadIndex() {
 }
 
 Result<std::string> Demo::Open() {
-  PARTITA_ASSIGN(database_, OpenStore(store_flags_, IfNoStore::kCreate));
+  PARTITA_ASSIGN(database_, OpenStore(store_flags_, IfNoStore::kCreate, console_));
   const TableOptions options{.durability = store_flags_.durability.value_or(Durability::kPower)};
   PARTITA_ASSIGN(Table table, database_->CreateTable(kTableName, options));
   table_.emplace(std::move(table));
@@ -205,7 +205,7 @@ Result<std::string> Demo::Restart() {
   PARTITA_TRY(database_->Close());
   const double closed = std::chrono::duration<double>(std::chrono::steady_clock::now() - closing).count();
   database_.reset();
-  PARTITA_ASSIGN(database_, OpenStore(store_flags_, IfNoStore::kFail));
+  PARTITA_ASSIGN(database_, OpenStore(store_flags_, IfNoStore::kFail, console_));
   PARTITA_ASSIGN(Table table, database_->OpenTable(kTableName));
   table_.emplace(std::move(table));
   const OpenReport& report = database_->open_report();

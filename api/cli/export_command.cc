@@ -219,7 +219,7 @@ class ExportCommand {
  private:
   Status Prepare() {
     PARTITA_ASSIGN(format_, ChooseExportFormat(flags_.format, flags_.file));
-    PARTITA_ASSIGN(database_, OpenStore(store_flags_, IfNoStore::kFail));
+    PARTITA_ASSIGN(database_, OpenStore(store_flags_, IfNoStore::kFail, console_));
     return Status();
   }
 

@@ -73,7 +73,7 @@ class ImportCommand {
       if (flags_.resume && !found.ok()) return found.status();
     }
     const IfNoStore if_no_store = flags_.create ? IfNoStore::kCreate : IfNoStore::kFail;
-    PARTITA_ASSIGN(database_, OpenStore(store_flags_, if_no_store));
+    PARTITA_ASSIGN(database_, OpenStore(store_flags_, if_no_store, console_));
     PARTITA_TRY(OpenTargetTable());
     if (!source_->resumable()) return Status();
     PARTITA_ASSIGN(origin_, OriginOfTable(store_flags_.directory, AccountOf(store_flags_), flags_.table));

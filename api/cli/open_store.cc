@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "api/cli/opening_watcher.h"
 #include "api/http/accounts.h"
 #include "api/names.h"
 #include "engine/inspect.h"
@@ -40,7 +41,8 @@ uint64_t RaiseDescriptorLimit() {
   return limit.rlim_cur;
 }
 
-Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore if_no_store) {
+Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore if_no_store,
+                                            Console& console) {
   if (flags.directory.empty()) {
     return Status::InvalidArgument("which store? Name its directory with --data DIR, or set PARTITA_DATA");
   }
@@ -58,7 +60,10 @@ Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore i
   options.io_backend = flags.io_backend;
   options.allow_volatile_storage = flags.allow_volatile_storage;
   if (!flags.account.empty()) options.account = flags.account;
+  OpeningWatcher watcher(console);
+  options.opening_progress = [&watcher](uint64_t done, uint64_t due) { watcher.Watch(done, due); };
   Result<std::unique_ptr<Database>> database = Database::Open(options);
+  watcher.Finish();
   if (!database.ok()) return WithAdvice(database.status(), flags, options.create_if_missing);
   return database;
 }
@@ -162,7 +167,7 @@ ExitCode CloseStore(Database& database, ExitCode so_far, Console& console) {
 
 ExitCode WithStore(const StoreFlags& flags, IfNoStore if_no_store, Console& console,
                    const std::function<Status(Database&)>& command, const std::string& on_admin) {
-  const Result<std::unique_ptr<Database>> database = OpenStore(flags, if_no_store);
+  const Result<std::unique_ptr<Database>> database = OpenStore(flags, if_no_store, console);
   if (!database.ok()) {
     return FailToStart(console,
                        on_admin.empty() ? database.status() : AdviseAdmin(database.status(), on_admin));

@@ -16,9 +16,9 @@ enum class IfNoStore : uint8_t { kFail, kCreate };
 // is less than a store of 20 GiB has. Returns how many that are; 0 when it cannot be known.
 uint64_t RaiseDescriptorLimit();
 
-// Opens the store that the flags name, after RaiseDescriptorLimit. Errors say what to do about them on the
-// command line.
-Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore if_no_store);
+// Opens the store that the flags name, after RaiseDescriptorLimit; where that takes long, shows how far it
+// is. Errors say what to do about them on the command line.
+Result<std::unique_ptr<Database>> OpenStore(const StoreFlags& flags, IfNoStore if_no_store, Console& console);
 
 // For a command that writes, before it opens or reads anything: why --read-only does not go with it. kUsage.
 ExitCode RefuseReadOnly(Console& console, const std::string& command);

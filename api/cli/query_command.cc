@@ -42,7 +42,7 @@ class QueryCommand {
     for (const std::string& name : flags_.sum) wanted_.push_back({AggregateKind::kSum, name});
     const std::string broken = BrokenUsage();
     if (!broken.empty()) return FailUsage(console_, broken);
-    Result<std::unique_ptr<Database>> database = OpenStore(store_flags_, IfNoStore::kFail);
+    Result<std::unique_ptr<Database>> database = OpenStore(store_flags_, IfNoStore::kFail, console_);
     if (!database.ok()) return FailToStart(console_, database.status());
     const Status done = Query(**database);
     const ExitCode code = !done.ok()                               ? Fail(console_, done)

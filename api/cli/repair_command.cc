@@ -70,7 +70,7 @@ std::string WhatToDo(const RepairReport& found, const std::string& directory) {
 
 // Opens the repaired store and reads all of it.
 ExitCode Prove(const StoreFlags& store, Console& console) {
-  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
+  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail, console);
   if (!database.ok()) return FailToStart(console, database.status().WithContext("after the repair"));
   TaskWatcher watcher(console, "verify");
   const Result<VerifyReport> verified = (*database)->Verify(watcher.Pace(/*bytes_per_second=*/0).progress);

@@ -55,7 +55,7 @@ ExitCode RunScrub(const StoreFlags& store, const ScrubFlags& flags, Console& con
     options.period_seconds = static_cast<uint64_t>(*seconds);
   }
   if (!flags.admin.empty()) return ScrubOnServer(store, flags, options.period_seconds, console);
-  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
+  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail, console);
   if (!database.ok()) return FailToStart(console, AdviseAdmin(database.status(), "partita scrub"));
   TaskWatcher watcher(console, "scrub");
   options.pace = watcher.Pace(flags.bytes_per_second, options.period_seconds);

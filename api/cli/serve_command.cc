@@ -45,7 +45,7 @@ class Serving {
   Serving(const ServeSettings& settings, std::function<Result<ServeSettings>()> resolve)
       : settings_(settings), resolve_(std::move(resolve)) {}
 
-  Status Start();
+  Status Start(Console& console);
   // What to know about the running service, ending with the READY line that scripts wait for.
   void Announce(std::ostream& out) const;
   // What was reloaded, as a line.
@@ -55,7 +55,7 @@ class Serving {
   Database& database() { return *database_; }
 
  private:
-  Status OpenParts();
+  Status OpenParts(Console& console);
   Status Listen();
 
   const ServeSettings& settings_;
@@ -77,7 +77,7 @@ http::TlsContext::Files TlsFiles(const ServeSettings& settings) {
   return {.certificate = settings.certificate_file, .key = settings.key_file};
 }
 
-Status Serving::OpenParts() {
+Status Serving::OpenParts(Console& console) {
   descriptors_max_ = RaiseDescriptorLimit();
   share_ = ShareDescriptors(descriptors_max_, settings_.listen.size(), settings_.connections_max);
   // What fails for a typing error fails before the store is touched.
@@ -94,7 +94,8 @@ Status Serving::OpenParts() {
       settings_.accounts.front().name;  // Whose tables /heat and /ranges call by their name alone.
   store.host_memory_bytes = HttpBufferBytes(store);
   budgets_.emplace(http::ServerBudgets::LargeOf(store.host_memory_bytes));
-  PARTITA_ASSIGN(database_, OpenStore(store, settings_.create_store ? IfNoStore::kCreate : IfNoStore::kFail));
+  const IfNoStore if_no_store = settings_.create_store ? IfNoStore::kCreate : IfNoStore::kFail;
+  PARTITA_ASSIGN(database_, OpenStore(store, if_no_store, console));
   return database_->SetThroughputTargets(settings_.throughput);
 }
 
@@ -136,8 +137,8 @@ Status Serving::Listen() {
   return Status();
 }
 
-Status Serving::Start() {
-  PARTITA_TRY(OpenParts());
+Status Serving::Start(Console& console) {
+  PARTITA_TRY(OpenParts(console));
   http::TableServiceOptions options;
   options.addresses.path_style_hosts = settings_.path_style_hosts;
   options.authorization.read_only = settings_.store.read_only;
@@ -295,7 +296,7 @@ ExitCode RunServe(const StoreFlags& store, const ServeFlags& flags, Console& con
     wanted.throughput = std::move(targets);
     return wanted;
   });
-  const Status started = serving.Start();
+  const Status started = serving.Start(console);
   if (!started.ok()) {
     serving.Stop();
     return FailToStart(console, started);

@@ -6,7 +6,7 @@
 namespace partita {
 
 ExitCode RunStats(const StoreFlags& store, Console& console) {
-  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
+  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail, console);
   if (!database.ok()) return FailToStart(console, database.status());
   Report report = DescribeStats((*database)->Stats(), store.directory);
   NoteDamagedShards((*database)->open_report().damaged_shards, &report);

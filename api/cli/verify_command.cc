@@ -27,7 +27,7 @@ Report Describe(const VerifyReport& verified, const OpenReport& opened, const st
 }  // namespace
 
 ExitCode RunVerify(const StoreFlags& store, Console& console) {
-  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail);
+  Result<std::unique_ptr<Database>> database = OpenStore(store, IfNoStore::kFail, console);
   if (!database.ok()) return FailToStart(console, database.status());
   const auto started = std::chrono::steady_clock::now();
   TaskWatcher watcher(console, "verify");

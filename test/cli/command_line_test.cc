@@ -3,6 +3,7 @@
 
 #include "api/cli/figures.h"
 #include "api/cli/nearest_name.h"
+#include "api/cli/opening_watcher.h"
 #include "api/cli/progress.h"
 #include "api/cli/task_watcher.h"
 #include "test/cli/command_fixture.h"
@@ -132,6 +133,23 @@ TEST(ProgressTest, FewStepsThatTakeLongAreDrawnAsWell) {
     std::this_thread::sleep_for(std::chrono::milliseconds(110));
   }
   EXPECT_THAT(err.str(), AllOf(HasSubstr(" 50 %"), HasSubstr(" 100 %")));
+}
+
+TEST(ProgressTest, AnOpeningIsShownOnlyWhereItTakesLong) {
+  for (const bool is_long : {false, true}) {
+    std::ostringstream out, err;
+    CountdownInterrupts interrupts;
+    Console console{.out = out, .err = err, .err_is_terminal = true, .interrupts = interrupts};
+    OpeningWatcher watcher(console, /*long_seconds=*/is_long ? 0 : 3600);
+    for (uint64_t done = 100; done <= 500; done += 400) {
+      watcher.Watch(done, 1'000);
+      std::this_thread::sleep_for(std::chrono::milliseconds(110));
+    }
+    watcher.Watch(700, 1'400);
+    watcher.Finish();
+    EXPECT_EQ(err.str().find("opening the store [##########..........] 50 %") != std::string::npos, is_long);
+    EXPECT_EQ(err.str().empty(), !is_long);
+  }
 }
 
 TEST(FiguresTest, SizesAreReadInPowersOf1024) {

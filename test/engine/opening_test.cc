@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/base/user_key.h"
 #include "engine/io/runtime_over.h"
@@ -164,6 +167,30 @@ TEST_F(OpeningTest, OneThatIsDamagedStaysUntilItsTablesAreDropped) {
   runtime_.AdvanceTime(5'000'000'000);
   EXPECT_FALSE(disk_.FileExists(damaged));
   EXPECT_TRUE(runtime_.RunToEnd(store->Close()).ok());
+}
+
+// covers: F38
+TEST_F(OpeningTest, TellsHowMuchOfItsLogsIsRead) {
+  uint64_t written = 0;
+  {
+    const std::unique_ptr<Store> store = Open();
+    ASSERT_NE(store, nullptr);
+    for (uint32_t row = 0; row < kRows; ++row) {
+      ASSERT_TRUE(runtime_.RunToEnd(WriteRow(store.get(), table_, row)).ok());
+      written += ContentOf(row).size();
+    }
+    ASSERT_TRUE(runtime_.RunToEnd(store->Close()).ok());
+  }
+  std::vector<std::pair<uint64_t, uint64_t>> told;
+  StoreOptions options = SmallTables();
+  options.opening = [&told](uint64_t done, uint64_t due) { told.emplace_back(done, due); };
+  const auto opened = runtime_.RunToEnd(Store::Open(runtime_, std::move(options)));
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  ASSERT_GT(told.size(), kRows / 2);
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_EQ(told.back().first, told.back().second);
+  EXPECT_GT(told.back().second, written);
+  EXPECT_TRUE(runtime_.RunToEnd((*opened)->Close()).ok());
 }
 
 class NoDirectIo final : public ForwardingFiles {

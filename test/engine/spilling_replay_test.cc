@@ -44,7 +44,9 @@ class SpillingReplayTest : public testing::TestWithParam<uint64_t> {
   void Open(uint64_t memory_bytes) {
     runtime_.emplace(SimOptions{.seed = GetParam() + ++lives_, .shards = 1}, disk_);
     if (watch_) runtime_->OnCompletion(watch_);
-    auto opened = runtime_->RunToEnd(Store::Open(*runtime_, OptionsWith(memory_bytes)));
+    StoreOptions options = OptionsWith(memory_bytes);
+    options.opening = tell_;
+    auto opened = runtime_->RunToEnd(Store::Open(*runtime_, std::move(options)));
     if (opened.ok()) store_ = std::move(opened).value();
     opened_ = opened.status();
   }
@@ -89,6 +91,7 @@ class SpillingReplayTest : public testing::TestWithParam<uint64_t> {
   std::optional<SimRuntime> runtime_;
   std::unique_ptr<Store> store_;
   std::function<void(const SimOperationRecord&)> watch_;
+  OpeningProgress::Tell tell_;
   Status opened_;
   uint64_t lives_ = 0;
 };
@@ -161,6 +164,31 @@ TEST_P(SpillingReplayTest, FilesOfATableThatWasDroppedAreRemoved) {
   EXPECT_GE(disk_.ListFiles("tables/").size(), 1u);
   EXPECT_THAT(disk_.ListFiles("tables/"), Not(Contains(files[0])));
   EXPECT_TRUE(Has(table, "old" + std::to_string(kSpilledRows - 1)));
+  EXPECT_TRUE(runtime_->RunToEnd(store_->Close()).ok());
+  store_.reset();
+}
+
+// covers: F38
+TEST_P(SpillingReplayTest, ItTellsHowFarItIs) {
+  Open(uint64_t{256} << 20);
+  ASSERT_TRUE(opened_.ok()) << opened_.ToString();
+  PutMoreThanFits(MakeTable());
+  End();
+  disk_.CrashProcess();
+
+  uint64_t told = 0, last_done = 0, last_due = 0;
+  tell_ = [&](uint64_t done, uint64_t due) {
+    ++told;
+    EXPECT_LE(last_done, done);
+    EXPECT_LE(done, due);
+    last_done = done;
+    last_due = due;
+  };
+  Open(uint64_t{64} << 20);
+  ASSERT_TRUE(opened_.ok()) << opened_.ToString();
+  EXPECT_GT(told, 5u);
+  EXPECT_EQ(last_done, last_due);
+  EXPECT_GT(last_done, (uint64_t{16} << 20) + OptionsWith(0).log_segment_bytes) << "the tables count, too";
   EXPECT_TRUE(runtime_->RunToEnd(store_->Close()).ok());
   store_.reset();
 }

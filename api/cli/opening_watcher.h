@@ -1,0 +1,43 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "api/cli/console.h"
+#include "api/cli/progress.h"
+
+namespace partita {
+
+// Shows how far the opening of a store is, where it takes long. The console outlives it; Watch is called by
+// one thread at a time while the command's own waits for the opening, which calls the rest.
+class OpeningWatcher {
+ public:
+  // From so many seconds on it is shown: most openings are shorter.
+  static constexpr double kLongSeconds = 1;
+  explicit OpeningWatcher(Console& console, double long_seconds = kLongSeconds)
+      : console_(console), long_seconds_(long_seconds) {}
+
+  void Watch(uint64_t done, uint64_t due) {
+    if (!bar_.has_value()) {
+      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count() < long_seconds_)
+        return;
+      bar_.emplace(console_, "opening the store", Progress::Unit::kBytesAlone, due);
+      bar_->StartAt(done, 0);
+    }
+    bar_->SetTotal(due, /*seconds_min=*/0);
+    bar_->Update(done, 0);
+  }
+
+  // Removes the bar.
+  void Finish() {
+    if (bar_.has_value()) bar_->Finish();
+  }
+
+ private:
+  Console& console_;
+  const double long_seconds_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  std::optional<Progress> bar_;
+};
+
+}  // namespace partita
