@@ -49,7 +49,7 @@ class TestHandler final : public RequestHandler {
       response->status = 503;
       cleared_bytes = response->body.capacity();
     } else if (request.target == "/slow") {
-      slow_requests.fetch_add(1);
+      if (slow_requests.fetch_add(1) == 0) slow_go_on.wait();  // Holds up its worker.
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     } else if (request.target == "/slow-so-far") {
       response->body = std::to_string(slow_requests.load());
@@ -96,6 +96,7 @@ class TestHandler final : public RequestHandler {
 
   std::latch waiting{1};
   std::latch seen_gone{1};
+  std::latch slow_go_on{1};
   std::atomic<int> slow_requests{0};
   std::atomic<uint64_t> admitted_ticks{0};  // When the last /arrived came that was let in.
   std::atomic<bool> counted_fits{true};

@@ -20,7 +20,19 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 // What a server bounds: time, memory and connections, of clients that are slow, gone or too many.
-class HttpServerLimitsTest : public HttpServerTest {};
+class HttpServerLimitsTest : public HttpServerTest {
+ protected:
+  // One that has been answered. The time for its first head began when it was let in: where that ran out
+  // before this thread had sent it, it is tried again.
+  SocketClient ConnectIdle() {
+    for (int tries = 0; tries < 20; ++tries) {
+      SocketClient client = Connect();
+      if (client.Send(Get("/in")) && ReadAnswer(client).ends_with("/in")) return client;
+    }
+    ADD_FAILURE() << "no request was answered";
+    return Connect();
+  }
+};
 INSTANTIATE_TEST_SUITE_P(Backends, HttpServerLimitsTest,
                          testing::Values(IoBackend::kUring, IoBackend::kThreads), BackendName);
 
@@ -47,28 +59,33 @@ TEST_P(HttpServerLimitsTest, HalfRequestsAndVanishingPeersAreHarmless) {
 TEST_P(HttpServerLimitsTest, SlowClientsRunOutOfTime) {
   options_.timeouts.header_ms = 150;
   options_.timeouts.transfer_ms = 150;
-  options_.timeouts.idle_ms = 300;
   Open();
-  SocketClient slow_head = Connect();
+  SocketClient slow_head = ConnectIdle();
+  SocketClient slow_body = ConnectIdle();
+  const uint64_t before = server_->counters().timeouts;
   ASSERT_TRUE(slow_head.Send("GET / HT"));
-  SocketClient slow_body = Connect();
   ASSERT_TRUE(slow_body.Send(Post("/echo", "body").substr(0, 50)));
   SocketClient silent = Connect();
-  SocketClient idle = Connect();
-  ASSERT_TRUE(idle.Send(Get("/x")));
-  EXPECT_THAT(ReadAnswer(idle), EndsWith("/x"));
   EXPECT_THAT(ReadAnswer(slow_head), StartsWith("HTTP/1.1 408 "));
   EXPECT_THAT(ReadAnswer(slow_body), StartsWith("HTTP/1.1 408 "));
   EXPECT_EQ(silent.ReceiveAll(), "");
+  EXPECT_EQ(server_->counters().timeouts, before + 3);
+}
+
+TEST_P(HttpServerLimitsTest, WhoIsIdleForLongIsCutOffAndWasSlowWithNothing) {
+  options_.timeouts.idle_ms = 300;
+  Open();
+  SocketClient idle = ConnectIdle();
   EXPECT_EQ(idle.ReceiveAll(), "");
-  EXPECT_EQ(server_->counters().timeouts, 3u) << "the idle one was slow with nothing";
+  EXPECT_EQ(server_->counters().timeouts, 0u);
 }
 
 // Some clients send one behind a body.
 TEST_P(HttpServerLimitsTest, EmptyLinesBehindARequestLeaveTheConnectionIdle) {
   options_.timeouts.header_ms = 100;
   Open();
-  SocketClient client = Connect();
+  SocketClient client = ConnectIdle();
+  const uint64_t before = server_->counters().timeouts;
   for (std::string_view empty : {"\r\n", "\r\n\r\n"}) {
     ASSERT_TRUE(client.Send(Post("/echo", "behind the body") + std::string(empty)));
     EXPECT_THAT(ReadAnswer(client), EndsWith("behind the body"));
@@ -78,7 +95,7 @@ TEST_P(HttpServerLimitsTest, EmptyLinesBehindARequestLeaveTheConnectionIdle) {
   }
   ASSERT_TRUE(client.Send("\r\n" + Get("/after")));
   EXPECT_THAT(ReadAnswer(client), EndsWith("/after"));
-  EXPECT_EQ(server_->counters().timeouts, 0u);
+  EXPECT_EQ(server_->counters().timeouts, before);
   ASSERT_TRUE(client.Send("\r\nG"));
   EXPECT_THAT(ReadAnswer(client), StartsWith("HTTP/1.1 408 ")) << "that began a request";
 }
@@ -192,14 +209,19 @@ TEST_P(HttpServerLimitsTest, StopDoesNotWaitForWhoSentAnEmptyLine) {
 }
 
 TEST_P(HttpServerLimitsTest, StopDoesNotWaitForWhoWasRefusedAndStays) {
-  Open();
-  SocketClient refused = Connect();
-  ASSERT_TRUE(refused.Send("bad\n"));
-  EXPECT_THAT(refused.ReceiveAll(),
-              StartsWith("HTTP/1.1 400 "));  // The server waits two seconds for its end.
-  const auto start = std::chrono::steady_clock::now();
-  server_->Stop();
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1'500));
+  constexpr auto kLinger = std::chrono::milliseconds(2'000);  // So long the server waits for its end.
+  auto shortest = std::chrono::steady_clock::duration::max();
+  // A machine that loses a second and a half now and then is not the server that waits.
+  for (int tries = 0; tries < 3 && shortest >= kLinger * 3 / 4; ++tries) {
+    Open();
+    SocketClient refused = Connect();
+    ASSERT_TRUE(refused.Send("bad\n"));
+    EXPECT_THAT(refused.ReceiveAll(), StartsWith("HTTP/1.1 400 "));
+    const auto start = std::chrono::steady_clock::now();
+    server_->Stop();
+    shortest = std::min(shortest, std::chrono::steady_clock::now() - start);
+  }
+  EXPECT_LT(shortest, kLinger * 3 / 4);
 }
 
 TEST_P(HttpServerLimitsTest, StopCutsWhatOutlastsTheGrace) {
@@ -399,7 +421,8 @@ TEST_P(HttpServerLimitsTest, ALongPipelineHoldsUpNobodyElse) {
   for (int i = 0; i < kRequests; ++i) pipeline += Get("/slow");
   ASSERT_TRUE(first.Send(pipeline));
   while (handler_.slow_requests == 0) std::this_thread::yield();
-  ASSERT_TRUE(third.Send(Get("/slow-so-far")));
+  EXPECT_TRUE(third.Send(Get("/slow-so-far")));
+  handler_.slow_go_on.count_down();  // What the third asks is there before the second slow one begins.
   const std::string answer = ReadAnswer(third);
   EXPECT_LT(std::stoi(answer.substr(answer.rfind('\n') + 1)), kRequests / 2);
   for (int i = 0; i < kRequests; ++i) ASSERT_THAT(ReadAnswer(first), StartsWith("HTTP/1.1 200 "));
