@@ -1,6 +1,6 @@
 """azure.data.tables under a throughput target: its own back-off, as it comes, finds the rate and loses nothing.
 
-test/clients/run gives the table `Throttled` 200 entities a second for each partition, so a burst of 400.
+test/clients/run gives the table `Throttled` 50 entities a second for each partition, so a burst of 100.
 """
 import threading
 import time
@@ -11,7 +11,7 @@ from azure.core.exceptions import HttpResponseError, ResourceExistsError
 from python_case import PythonCase, code_of, main
 from case_report import EXTRAS
 
-RATE = 200
+RATE = 50
 BURST = 2 * RATE
 
 
@@ -40,7 +40,7 @@ class Throttle(PythonCase):
 
         def write(name):
             batch = 0
-            while time.monotonic() < begin + 12:
+            while time.monotonic() < begin + 10:
                 rows = [("upsert", {"PartitionKey": "hot", "RowKey": "%s-%d-%d" % (name, batch, i)}) for i in range(20)]
                 try:
                     self.throttled.submit_transaction(rows)
@@ -74,7 +74,7 @@ class Throttle(PythonCase):
     def test_refusal(self):
         """Without retries the refusal is 503 ServerBusy, with the wait in seconds and in milliseconds"""
         client = self.service.get_table_client("Throttled")
-        rows = [("upsert", {"PartitionKey": "refused", "RowKey": str(i)}) for i in range(100)]
+        rows = [("upsert", {"PartitionKey": "refused", "RowKey": str(i)}) for i in range(25)]
         with self.assertRaises(HttpResponseError) as caught:
             for _ in range(20):
                 client.submit_transaction(rows, retry_total=0)
