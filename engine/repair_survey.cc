@@ -153,22 +153,12 @@ Task<Status> RepairSurvey::ListObjects() {
 
 // ---- 1. The catalog.
 
-// What seems lost is read again past the kernel's cache (F52): for what is lost another takes its place.
+// What seems lost is read again (F52): for what is lost another takes its place.
 Task<Result<MetaRecord>> RepairSurvey::ReadMeta(std::string key) {
-  Result<MetaRecord> first = co_await ReadMetaOnce(key);
-  if (first.ok() || first.code() == Code::kNotFound || !IsDamage(first.status())) co_return first;
-  auto file = co_await files_.Open(MetaPath(key), OpenMode::kRead, FileIo::kBuffered);
-  if (file.ok()) (void)co_await (*file)->DropCache();
-  co_return co_await ReadMetaOnce(key);
-}
-
-Task<Result<MetaRecord>> RepairSurvey::ReadMetaOnce(std::string key) {
-  const std::string path = MetaPath(key);
   PARTITA_CO_ASSIGN(std::unique_ptr<File> file,
-                    co_await files_.Open(path, OpenMode::kRead, FileIo::kBuffered));
+                    co_await files_.Open(MetaPath(key), OpenMode::kRead, FileIo::kBuffered));
   if (SiteIsOn("repair.survey.flush")) PARTITA_CO_TRY(co_await file->Flush());  // F29.
-  PARTITA_CO_ASSIGN(const std::string bytes, co_await ReadMetaBytes(*file));
-  co_return DecodeMeta(key, path, bytes);
+  co_return co_await partita::ReadMeta(*file, key);
 }
 
 // Of a shard that was opened once. False where that cannot be read.

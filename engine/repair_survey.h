@@ -130,7 +130,6 @@ class RepairSurvey {
   // What it wrote after `kept_to`.
   void AddLostShard(const RepairFindings::Shard& shard, Version kept_to, RepairDamage* damage) const;
   Task<Result<MetaRecord>> ReadMeta(std::string key);
-  Task<Result<MetaRecord>> ReadMetaOnce(std::string key);
   Task<Result<bool>> ExpectsLog(std::string manifest_key);
 
   const RepairWorld& world_;

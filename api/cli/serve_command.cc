@@ -169,8 +169,7 @@ void AnnounceStore(const Database& database, const StoreFlags& store, std::ostre
   }
   if (report.direct_io_refused) {
     out << "  page cache  files go through it, as the file system refuses O_DIRECT: as durable, but slower, "
-           "and a "
-           "scrub may read from memory\n";
+           "and a scrub may read from memory\n";
   }
   if (const DatabaseStats stats = database.Stats(); stats.out_of_space) {
     out << "  disk full   only deletes are accepted until the store has " << FormatBytes(stats.reserve_wanted)

@@ -22,7 +22,7 @@ Status BadKey(std::string_view key) {
   return Status::InvalidArgument("\"" + std::string(key) + "\" is not a meta key: [a-z0-9-]{1,64}");
 }
 
-Task<Result<MetaRecord>> ReadRecord(File& file, std::string_view key) {
+Task<Result<MetaRecord>> ReadMetaOnce(File& file, std::string_view key) {
   PARTITA_CO_ASSIGN(const std::string bytes, co_await ReadMetaBytes(file));
   co_return DecodeMeta(key, file.path(), bytes);
 }
@@ -46,15 +46,8 @@ Task<Result<std::optional<MetaRecord>>> ReadKey(FileSystem& files, std::string_v
     if (SiteIsOn("meta.read.dirflush")) PARTITA_CO_TRY(co_await files.FlushDirectory(kMetaDirectory));
   }
   if (!present) co_return std::optional<MetaRecord>();
-  Result<MetaRecord> record = co_await ReadRecord(*opened.value(), key);
-  if (MayBeTransient(record.code())) {
-    // Once more, past the kernel's cache (F52): a bad page there would refuse the store until it goes.
-    (void)co_await opened.value()->DropCache();
-    record = co_await ReadRecord(*opened.value(), key);
-    if (record.ok() && transient != nullptr) transient->fetch_add(1, std::memory_order_relaxed);
-  }
-  PARTITA_CO_TRY(record.status());
-  co_return std::optional<MetaRecord>(std::move(record).value());
+  PARTITA_CO_ASSIGN(MetaRecord record, co_await ReadMeta(*opened.value(), key, transient));
+  co_return std::optional<MetaRecord>(std::move(record));
 }
 
 }  // namespace
@@ -235,6 +228,16 @@ Task<Result<std::vector<std::string>>> LocalMetaStore::List() {
     if (IsMetaKey(entry.name)) keys.push_back(entry.name);
   }
   co_return keys;
+}
+
+Task<Result<MetaRecord>> ReadMeta(File& file, std::string_view key, std::atomic<uint64_t>* transient) {
+  Result<MetaRecord> record = co_await ReadMetaOnce(file, key);
+  if (!MayBeTransient(record.code())) co_return record;
+  // A bad page of the kernel's cache would refuse the store until it goes.
+  (void)co_await file.DropCache();
+  record = co_await ReadMetaOnce(file, key);
+  if (record.ok() && transient != nullptr) transient->fetch_add(1, std::memory_order_relaxed);
+  co_return record;
 }
 
 Task<Result<std::string>> ReadMetaBytes(File& file) {

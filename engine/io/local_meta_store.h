@@ -10,6 +10,7 @@
 #include "engine/base/meta_store.h"
 #include "engine/io/file.h"
 #include "engine/io/local_object_store.h"
+#include "engine/io/meta_format.h"
 
 namespace partita {
 
@@ -91,6 +92,11 @@ class LocalMetaStore final : public MetaStore {
 // LocalMetaStore.
 Task<Result<std::optional<StoreId>>> ReadStoreId(FileSystem& files,
                                                  std::atomic<uint64_t>* transient = nullptr);
+
+// What a value's file holds, verified; what is bad once is read once more past the kernel's cache (F52).
+// `transient`: as of LocalMetaStore. Errors as of Get.
+Task<Result<MetaRecord>> ReadMeta(File& file, std::string_view key,
+                                  std::atomic<uint64_t>* transient = nullptr);
 
 // All bytes of a value's file, for DecodeMeta. kCorruption when they are more than any value has, before
 // anything is allocated for them (F42).
