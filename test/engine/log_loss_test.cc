@@ -1,4 +1,4 @@
-#include <gmock/gmock-matchers.h>
+#include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
 
 #include "engine/base/user_key.h"
