@@ -7,6 +7,8 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/base/kept_blocks.h"
+
 namespace partita {
 
 namespace {
@@ -71,10 +73,28 @@ KeptBuffers& Kept() {
 
 bool IsLarge(size_t size) { return size >= AlignedBuffer::kLargeMin && !kFromMalloc; }
 
+// What one block is read into, of 32 reads.
+using SmallBuffers = KeptBlocks<kPageSize, 4, 32>;
+constinit thread_local SmallBuffers small_buffers;
+
+void OpenSmallBuffers() {
+  struct Closer {
+    ~Closer() {
+      small_buffers.Close([](void* data) { std::free(data); });
+    }
+  };
+  thread_local Closer closer;
+  static_cast<void>(&closer);  // Makes it.
+  small_buffers.Open();
+}
+
 }  // namespace
 
 uint8_t* AlignedBuffer::Allocate(size_t size) {
-  if (!IsLarge(size)) return static_cast<uint8_t*>(std::aligned_alloc(kPageSize, size));
+  if (!IsLarge(size)) {
+    if (void* const kept = small_buffers.Take(size); kept != nullptr) return static_cast<uint8_t*>(kept);
+    return static_cast<uint8_t*>(std::aligned_alloc(kPageSize, size));
+  }
   const size_t mapped_size = std::bit_ceil(size);
   if (uint8_t* const kept = Kept().Take(mapped_size); kept != nullptr) return kept;
   void* const fresh = mmap(nullptr, mapped_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -83,6 +103,10 @@ uint8_t* AlignedBuffer::Allocate(size_t size) {
 
 void AlignedBuffer::Free(uint8_t* data, size_t size) {
   if (!IsLarge(size)) {
+    if (data != nullptr && !kFromMalloc) {
+      if (small_buffers.is_fresh()) OpenSmallBuffers();
+      if (small_buffers.Keep(data, size)) return;
+    }
     std::free(data);
   } else if (const size_t mapped_size = std::bit_ceil(size); !Kept().Keep(data, mapped_size)) {
     munmap(data, mapped_size);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/base/assert.h"
+#include "engine/base/task_frames.h"
 
 namespace partita {
 
@@ -25,6 +26,9 @@ namespace internal {
 
 class TaskPromiseBase {
  public:
+  static void* operator new(size_t size) { return NewTaskFrame(size); }
+  static void operator delete(void* frame, size_t size) { FreeTaskFrame(frame, size); }
+
   std::suspend_always initial_suspend() noexcept { return {}; }
 
   struct FinalAwaiter {

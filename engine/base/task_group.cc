@@ -1,5 +1,7 @@
 #include "engine/base/task_group.h"
 
+#include "engine/base/task_frames.h"
+
 namespace partita {
 
 namespace {
@@ -7,6 +9,8 @@ namespace {
 // An eager coroutine that frees itself at its end: the only one in the engine, and the group joins it.
 struct SelfOwned {
   struct promise_type {
+    static void* operator new(size_t size) { return NewTaskFrame(size); }
+    static void operator delete(void* frame, size_t size) { FreeTaskFrame(frame, size); }
     SelfOwned get_return_object() { return {}; }
     std::suspend_never initial_suspend() noexcept { return {}; }
     std::suspend_never final_suspend() noexcept { return {}; }
