@@ -20,8 +20,9 @@ constexpr unsigned kReapBatch = 64;
 // An operation of this size is worth a system call of its own: who reads ahead goes on working, for as long
 // as the device needs, before its turn ends.
 constexpr uint32_t kLargeBytes = 64 * 1024;
-// So many small ones are, too: the device has work while the turn goes on.
-constexpr unsigned kSubmissionsPerCall = 4;
+// So many small ones are, too: the device has work while the turn goes on. (Each call rings the bell of the
+// disk, an exit of the virtual machine: with four `async-read` takes a tenth more CPU.)
+constexpr unsigned kSubmissionsPerCall = 8;
 
 }  // namespace
 
