@@ -20,6 +20,7 @@ PropertyValue Below(const PropertyValue& value) {
   if (const DateTime* time = value.if_date_time())
     return DateTime{time->ticks - std::min<uint64_t>(time->ticks, 1)};
   if (const int64_t* number = value.if_int64()) return *number - (*number > INT64_MIN ? 1 : 0);
+  if (const int32_t* number = value.if_int32()) return *number - (*number > INT32_MIN ? 1 : 0);
   return value;
 }
 

@@ -139,6 +139,16 @@ TEST_F(ImportTest, TypesOfTheFileAreTaken) {
               AllOf(HasSubstr("On eq true"), HasSubstr("Id eq guid'c9da6455")));
 }
 
+TEST_F(ImportTest, ARangeOfNarrowNumbersInAKeyEndsBelowItsUpperEnd) {
+  Write("people.csv", "Id,Age,Age@type\n1,39,Edm.Int32\n2,40,Edm.Int32\n3,30,Edm.Int32\n");
+  WriteExperiment(
+      "import = \"people.csv\"\n", "pk = \"all\"\nrk = \"{Age:03}-{Id}\"\n",
+      "[[op]]\nname = \"thirties\"\nkind = \"query\"\nwhere = { Age = { from = 30, to = 40 } }\n");
+  const OpPrediction told = Predict(RecordGenerator(Sound())).layouts[0].ops[0];
+  EXPECT_EQ(told.filter, "PartitionKey eq 'all' and RowKey ge '030' and RowKey lt '03:'");
+  EXPECT_EQ(told.returned, 2);
+}
+
 TEST_F(ImportTest, JsonLinesOfOurExportAreRead) {
   Write("rows.jsonl",
         "{\"PartitionKey\":\"p\",\"Big@odata.type\":\"Edm.Int64\",\"Big\":\"12345678901\",\"N\":3,\"S\":"
