@@ -24,6 +24,11 @@ PropertyValue Below(const PropertyValue& value) {
   return value;
 }
 
+int64_t WholeOf(const PropertyValue& value) {
+  if (const int32_t* number = value.if_int32()) return *number;
+  return *value.if_int64();
+}
+
 std::string PartText(const Part& part, const KnownFields& known, size_t field, const PropertyValue& value) {
   Record record = known.probe;
   record.values[field] = value;
@@ -86,6 +91,7 @@ class Expansion {
     if (times_ == SpansOfTime::kEnumerated && FollowTimes(at, text, known, ways)) return;
     const size_t field = part.fields[0];
     const PropertyValue& upper = known.states[field].upper;
+    if (part.numbers) return EndInDigits(at, text, known);
     std::string first = text + PartText(part, known, field, known.states[field].lower);
     if (upper.if_string() != nullptr) {
       // What is less may be the beginning of `upper`, and what follows it in the key then be more.
@@ -96,6 +102,19 @@ class Expansion {
     std::string last = text + PartText(part, known, field, Below(upper));
     if (part.direction < 0) std::swap(first, last);
     End(at, std::move(first), BehindPrefix(std::move(last)), true, known);
+  }
+
+  // The bounds are cut to the numbers that the field has. Where none of these lies between, no key is asked
+  // for, which is a request all the same.
+  void EndInDigits(size_t at, const std::string& text, const KnownFields& known) {
+    const Part& part = key_.parts()[at];
+    const size_t field = part.fields[0];
+    const auto [min, max] = *part.numbers;
+    const int64_t first = std::max(WholeOf(known.states[field].lower), min);
+    const int64_t last = std::min(WholeOf(Below(known.states[field].upper)), max);
+    std::string lower = text + PartText(part, known, field, std::min(first, max));
+    std::string upper = first > last ? lower : BehindPrefix(text + PartText(part, known, field, last));
+    End(at, std::move(lower), std::move(upper), true, known);
   }
 
   void FollowChoices(size_t at, const std::string& text, const KnownFields& known, uint64_t ways,

@@ -39,8 +39,11 @@ void ClassifyDigits(const std::vector<Field>& fields, KeyTemplate::Part* part) {
   }
   const Expression& number = padded ? expression.arguments[0] : expression;
   if (number.op != Operator::kField || number.type != PropertyType::kInt64) return;
-  part->one_length = FitDigits(fields[number.field].NumberRange(), digits, base);
-  part->direction = part->one_length ? 1 : 0;
+  const std::pair<int64_t, int64_t> range = fields[number.field].NumberRange();
+  part->one_length = FitDigits(range, digits, base);
+  if (!part->one_length) return;
+  part->direction = 1;
+  part->numbers = range;
 }
 
 // What the planner needs to know of a part beside its value.

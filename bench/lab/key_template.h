@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/lab/record.h"
@@ -48,6 +49,9 @@ class KeyTemplate {
     int direction = 0;
     bool is_time = false;
     int time_unit_first = 0, time_unit_last = 6;
+    // Of digits that rise with a field: from its smallest number to its largest, which all have as many. What
+    // lies beyond has more of them, or a sign, and its text is in no order with theirs.
+    std::optional<std::pair<int64_t, int64_t>> numbers;
   };
 
   // kInvalidArgument: what is wrong, and at which character (from 1), e.g. "character 9: no field 'devce'".

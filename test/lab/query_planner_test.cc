@@ -84,6 +84,20 @@ TEST(QueryPlannerTest, TheFilterSaysWhatTheKeysLeaveOpen) {
   EXPECT_EQ(last.plan.parts[0].filter.whole(), "PartitionKey ge 'a' and PartitionKey lt 'door'");
 }
 
+TEST(QueryPlannerTest, OfARangeInDigitsNoMoreIsAskedThanTheFieldHas) {
+  const auto keys = [](const std::string& from, const std::string& to) {
+    const Planned planned("all", "{hour:02}_{ticks(ts)}",
+                          "kind = \"query\"\nwhere = { hour = { from = " + from + ", to = " + to + " } }\n");
+    EXPECT_TRUE(planned.plan.residual.empty());
+    return planned.plan.parts[0].filter.whole();
+  };
+  const std::string all = "PartitionKey eq 'all' and ";
+  EXPECT_EQ(keys("5", "150"), all + "RowKey ge '05' and RowKey lt '24'") << "'149' is before '15'";
+  EXPECT_EQ(keys("-3", "12"), all + "RowKey ge '00' and RowKey lt '12'");
+  EXPECT_EQ(keys("24", "150"), all + "RowKey ge '23' and RowKey lt '23'") << "there is no such hour";
+  EXPECT_EQ(keys("-3", "0"), all + "RowKey ge '00' and RowKey lt '00'");
+}
+
 TEST(QueryPlannerTest, DigitsRiseWithNumbersThatFitThemAndAreNotNegative) {
   const auto direction = [](int64_t start, uint64_t records, const std::string& key) {
     const Field field{
