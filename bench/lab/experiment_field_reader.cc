@@ -164,12 +164,12 @@ void ExperimentReader::ReadClock(const TomlSection& section, Field* field) {
   }
   double step = 1;
   section.Seconds("step", kClockSecondsMax, &step);
-  field->step = static_cast<int64_t>(step * 1e7);
+  field->step = TicksIn(step);
   section.Number("rhythm", 0, 0.95, &field->rhythm);
   section.Number("late", 0, 1, &field->late_share);
   double late_by = 60;
   section.Seconds("late_by", kClockSecondsMax, &late_by);
-  field->late_ticks = static_cast<int64_t>(late_by * 1e7);
+  field->late_ticks = TicksIn(late_by);
   CheckSteps(section, *field, 0, static_cast<int64_t>(kDateTimeTicksMax));
 }
 

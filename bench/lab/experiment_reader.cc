@@ -321,8 +321,8 @@ bool ExperimentReader::ReadConditionTable(const TomlSection& section, const toml
 bool ExperimentReader::ReadTicks(const TomlSection& section, const toml::node& node, std::string_view text,
                                  int64_t* ticks) {
   const auto seconds = ParseSeconds(text);
-  if (seconds && *seconds * 1e7 >= 1 && *seconds <= kClockSecondsMax) {
-    *ticks = static_cast<int64_t>(*seconds * 1e7);
+  if (seconds && *seconds <= kClockSecondsMax && TicksIn(*seconds) >= 1) {
+    *ticks = TicksIn(*seconds);
     return true;
   }
   section.Wrong(node, "takes a time above 0 of at most 36500d, such as \"1h\" or \"last 1h\"");

@@ -1,4 +1,6 @@
 #pragma once
+#include <cmath>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +9,10 @@
 #include "bench/lab/toml_section.h"
 
 namespace partita::lab {
+
+// The ticks of 100 ns in so many seconds, of which a double has most parts a little smaller or larger than
+// they were written.
+inline int64_t TicksIn(double seconds) { return std::llround(seconds * 1e7); }
 
 // Fills an experiment from the tables of its file, top to bottom; what later sections name must stand in
 // earlier ones, whatever their order in the file. Used once, by one thread.

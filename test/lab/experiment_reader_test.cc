@@ -39,5 +39,19 @@ TEST(ExperimentReaderTest, OfAClosedLoopRecordsMaxGoesByTimeNotByWhatIsThere) {
   EXPECT_EQ(with_few("clients = 4\nthink = \"1s\"\n"), 100 + 28 * 100u);
 }
 
+TEST(ExperimentReaderTest, TimesAreWholeTicks) {
+  for (const int micros : {1, 5, 10, 20, 50, 100, 150, 200, 300, 400, 800, 1'000}) {
+    const std::string time = "\"" + std::to_string(micros) + "us\"";
+    std::string text = ReadingsText(kDeviceLayout);
+    text.replace(text.find("\"10s\""), 5, time + ", late_by = " + time);
+    text.replace(text.find("device = \"@record\" }"), 20, "ts = { from_record = " + time + " } }");
+    const Experiment experiment = ParseSound(text);
+    const Field& clock = experiment.fields[2];
+    EXPECT_EQ(clock.step, micros * 10) << time;
+    EXPECT_EQ(clock.late_ticks, micros * 10) << time;
+    EXPECT_EQ(experiment.ops[1].where[0].ticks, micros * 10) << time;
+  }
+}
+
 }  // namespace
 }  // namespace partita::lab
