@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdio>
 
 #include "bench/lab/metrics.h"
@@ -6,9 +7,12 @@
 namespace partita::lab {
 namespace {
 
+// Counts have all of their digits, what was measured six.
 std::string CsvNumber(double number) {
+  constexpr double kWholeMax = 1e15;
+  const bool is_whole = number == std::trunc(number) && std::abs(number) < kWholeMax;
   char text[32];
-  std::snprintf(text, sizeof(text), "%.6g", number);
+  std::snprintf(text, sizeof(text), is_whole ? "%.0f" : "%.6g", number);
   return text;
 }
 

@@ -15,6 +15,7 @@
 namespace partita::lab {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -183,6 +184,19 @@ TEST(HeatCsvTest, TellsEachRowOfKeysOverTime) {
             "layout,rate,repeat,second,seconds,row,first_key,entities,refused\n"
             "one,constant 10/s,1,0,0.1,0,a,3,0\n"
             "one,constant 10/s,1,0.2,0.1,1,\"m, n\",0,2\n");
+}
+
+TEST(SummaryCsvTest, CountsHaveAllOfTheirDigits) {
+  Experiment experiment;
+  experiment.arrival.rates = {10};
+  experiment.layouts.resize(1);
+  experiment.ops.resize(1);
+  RunResult result;
+  result.prediction.layouts.resize(1);
+  CellFigures cell{.ops = {{.operations = 3'000'127, .failed = 1'234'567}}, .measured_s = 3};
+  result.cells.push_back(cell);
+  const std::string summary = SummaryCsv(experiment, result);
+  EXPECT_THAT(summary, AllOf(HasSubstr(",3000127,"), HasSubstr(",1234567,")));
 }
 
 }  // namespace
