@@ -28,8 +28,10 @@ std::vector<std::string> SplitsOf(const Layout& layout, const std::string& table
   std::vector<std::string> keys;
   Record record;
   const uint64_t records = std::max(generator.experiment().records, kSplitSample);
-  for (uint64_t k = 0; k < kSplitSample; ++k) {
-    generator.Make(k * records / kSplitSample, &record);
+  // An odd step, so that what repeats with the record's number is seen throughout.
+  const uint64_t step = records == kSplitSample ? 1 : (records / kSplitSample + 1) | 1;
+  for (uint64_t number = 0; number < records; number += step) {
+    generator.Make(number, &record);
     for (const EntityPlan& place : layout.entities) {
       if (place.table == table && place.Takes(record)) keys.push_back(place.partition_key.Of(record));
     }
@@ -38,7 +40,10 @@ std::vector<std::string> SplitsOf(const Layout& layout, const std::string& table
   std::vector<std::string> splits;
   if (keys.empty()) return splits;
   for (uint32_t piece = 1; piece < pieces; ++piece) {
-    const std::string& key = keys[keys.size() * piece / pieces];
+    const auto wanted = keys.begin() + static_cast<ptrdiff_t>(keys.size() * piece / pieces);
+    const auto [first, last] = std::equal_range(keys.begin(), keys.end(), *wanted);
+    // The records of one key stay together, on the side where more of them belong.
+    const std::string& key = last != keys.end() && last - wanted < wanted - first ? *last : *first;
     if (key != keys.front() && (splits.empty() || splits.back() < key)) splits.push_back(key);
   }
   return splits;

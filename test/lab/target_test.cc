@@ -55,20 +55,37 @@ class ListStore final : public FakeStore {
   Status Serve() override { return Status(); }
 };
 
-// Has two pieces, and keeps where a table is cut.
+// Has so many pieces, and keeps where a table is cut.
 class CutStore final : public FakeStore {
  public:
-  explicit CutStore(std::vector<std::string>* splits) : splits_(*splits) {}
+  CutStore(uint32_t pieces, std::vector<std::string>* splits) : pieces_(pieces), splits_(*splits) {}
   Status MakeTable(const std::string&, const std::vector<std::string>& splits) override {
     splits_ = splits;
     return Status();
   }
-  uint32_t pieces() const override { return 2; }
+  uint32_t pieces() const override { return pieces_; }
 
  private:
   Status Serve() override { return Status(); }
+  const uint32_t pieces_;
   std::vector<std::string>& splits_;
 };
+
+// Where the table of 20,000 records, or of as many as are told, is cut into so many pieces.
+std::vector<std::string> SplitsOf(uint32_t pieces, const std::string& pk,
+                                  const std::string& records = "20_000") {
+  std::string text = RareBatchesText("rate = 1\n");
+  text.replace(text.find("20_000"), 6, records);
+  text.replace(text.find("pk = \"{id:08}\"\nrk = \"\""), 22, "pk = \"" + pk + "\"\nrk = \"{id:08}\"");
+  const Experiment experiment = ParseSound(text);
+  const RecordGenerator generator(experiment);
+  const std::atomic<bool> stop{false};
+  std::vector<std::string> splits;
+  EXPECT_TRUE(Target::Make(std::make_unique<CutStore>(pieces, &splits), experiment.layouts[0], generator,
+                           stop, [](double) { return true; })
+                  .ok());
+  return splits;
+}
 
 // Asks for five people of a city.
 std::string ListedText(const std::string& order) {
@@ -141,16 +158,13 @@ TEST(TargetTest, AnEntityIsHeatForEachOfItsKib) {
 }
 
 TEST(TargetTest, SplitsCutTheTableIntoAboutAsManyRecords) {
-  std::vector<std::string> splits;
-  const Experiment experiment =
-      ParseSound(RareBatchesText("rate = 1\n").replace(RareBatchesText("").find("20_000"), 6, "1_999"));
-  const RecordGenerator generator(experiment);
-  const std::atomic<bool> stop{false};
-  ASSERT_TRUE(
-      Target::Make(std::make_unique<CutStore>(&splits), experiment.layouts[0], generator, stop, [](double) {
-        return true;
-      }).ok());
-  EXPECT_THAT(splits, ElementsAre("00000999"));
+  EXPECT_THAT(SplitsOf(2, "{id:08}", "1_999"), ElementsAre("00000999"));
+}
+
+TEST(TargetTest, SplitsKnowEachOfTheSaltsThatTakeTurns) {
+  EXPECT_THAT(SplitsOf(4, "{salt(4)}"), ElementsAre("1", "2", "3"));
+  EXPECT_THAT(SplitsOf(8, "{salt(8)}"), ElementsAre("1", "2", "3", "4", "5", "6", "7"));
+  EXPECT_THAT(SplitsOf(8, "{id % 16:02}"), ElementsAre("02", "04", "06", "08", "10", "12", "14"));
 }
 
 TEST(TargetTest, WhatIsSelectedIsWhatAPointReadGets) {
