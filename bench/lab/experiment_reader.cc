@@ -336,8 +336,11 @@ bool ExperimentReader::ReadValue(const TomlSection& section, const toml::node& n
   const auto whole = node.value_exact<int64_t>();
   std::string form = text.value_or("");
   if (type == PropertyType::kDouble && node.is_number()) {
-    *value = *node.value<double>();
-    return true;
+    const double number = *node.value<double>();
+    *value = number;
+    if (std::isfinite(number)) return true;
+    section.Wrong(node, "is no finite number: a range that is to be open ends at one beyond all values");
+    return false;
   }
   if ((type == PropertyType::kInt64 || type == PropertyType::kInt32) && whole) {
     form = std::to_string(*whole);

@@ -80,6 +80,18 @@ TEST(ExperimentBoundsTest, TimesOfConditionsLieWithinThoseThatThereAre) {
       << "held at the first time that there is";
 }
 
+TEST(ExperimentBoundsTest, NumbersOfConditionsAreFinite) {
+  const auto where = [](const std::string& condition) {
+    return Of(
+        {.fields = "id = { dist = \"sequence\" }\nx = { dist = \"normal\" }", .where = "x = " + condition});
+  };
+  EXPECT_EQ(where("{ from = 20.0, to = 1e300 }"), "");
+  for (const char* condition :
+       {"nan", "{ from = -inf, to = 3.0 }", "{ from = 20.0, to = inf }", "{ one_of = [1.0, nan] }"}) {
+    EXPECT_THAT(where(condition), HasSubstr("is no finite number")) << condition;
+  }
+}
+
 TEST(ExperimentBoundsTest, FieldsStayInTheirTypeForAllRecords) {
   const auto field = [](const std::string& text) {
     return Of({.fields = "id = { dist = \"sequence\" }\nf = { " + text + " }"});

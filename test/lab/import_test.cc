@@ -215,6 +215,11 @@ TEST_F(ImportTest, WhatIsMissingCanBeGiven) {
   Record record;
   RecordGenerator(experiment).Make(1, &record);
   EXPECT_EQ(record.values[1], PropertyValue(int64_t{-1}));
+  WriteExperiment(
+      "import = \"rows.jsonl\"\n[data.fields]\nid = { column = \"id\" }\n"
+      "n = { column = \"n\", type = \"Double\", missing = nan }\n",
+      "pk = \"{id}\"\nrk = \"\"\n");
+  EXPECT_THAT(Findings(), HasSubstr("is no finite number")) << "which no answer in JSON has";
 }
 
 TEST_F(ImportTest, AMemberThatTheFirstRowLacksIsNotDroppedInSilence) {
