@@ -17,7 +17,7 @@ function paintHeat(canvas,t,hot){
  all.forEach((v,i)=>{const c=Math.floor(i/t.rows),r=i%t.rows;
   x.fillStyle=shade(heatAt(v/t.column_s,hot));x.fillRect(c*kCellW,r*kCellH,kCellW,kCellH)});
  // Dark on light lines and light on dark ones: seen on every shade.
- t.refused.forEach((v,i)=>{if(v<.5)return;const c=Math.floor(i/t.rows)*kCellW,r=i%t.rows*kCellH;
+ t.refused.forEach((v,i)=>{if(!v)return;const c=Math.floor(i/t.rows)*kCellW,r=i%t.rows*kCellH;
   for(const [style,shift] of [['#000',0],['#fff',1]]){x.strokeStyle=style;x.lineWidth=1;x.beginPath();
    x.moveTo(c+shift,r+kCellH);x.lineTo(c+kCellW-1+shift,r);x.stroke()}});
 }

@@ -1,6 +1,7 @@
 #include <gmock/gmock-matchers.h>
 #include <gmock/gmock-more-matchers.h>
 #include <gtest/gtest.h>
+#include <simdjson.h>
 
 #include "bench/lab/advice.h"
 #include "bench/lab/report_page.h"
@@ -334,6 +335,27 @@ TEST(ReportTest, ASeedBeyondWhatADoubleHoldsIsAText) {
   const RecordGenerator generator(experiment);
   EXPECT_THAT(ResultJson(experiment, Unmeasured(generator)),
               HasSubstr("\"seed_text\": \"9007199254740993\""));
+}
+
+TEST(ReportTest, OneTryThatWasRefusedThroughoutATableIsInIt) {
+  const Experiment experiment = ParseSound(ReadingsText(kDeviceLayout));
+  const RecordGenerator generator(experiment);
+  RunResult result = Unmeasured(generator);
+  result.cells.resize(1);
+  result.cells[0].timeline = Timeline(1, KeyRows::kRowsMax);
+  result.cells[0].timeline.Touched(0, {.rows = {.first = 0, .last = 31}, .entities = 0, .refused = 1});
+  simdjson::dom::parser parser;
+  simdjson::dom::element root;
+  ASSERT_EQ(parser.parse(ResultJson(experiment, result)).get(root), simdjson::SUCCESS);
+  simdjson::dom::array parts;
+  ASSERT_EQ(root.at_pointer("/cells/0/timeline/refused").get(parts), simdjson::SUCCESS);
+  double refused = 0;
+  for (const simdjson::dom::element part : parts) {
+    double number = 0;
+    EXPECT_EQ(part.get(number), simdjson::SUCCESS);
+    refused += number;
+  }
+  EXPECT_NEAR(refused, 1, 0.01);
 }
 
 TEST(ReportTest, OfAllFilesOnlyReportsAreReports) {
