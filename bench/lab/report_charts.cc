@@ -10,7 +10,10 @@ const shade=a=>{const s=Math.min(1,Math.max(0,a))*(ramp.length-1),k=Math.min(ram
  return 'rgb('+ramp[k].map((v,j)=>Math.round(v+(s-k)*(ramp[k+1][j]-v))).join(',')+')'};
 const heatAt=(v,hot)=>v>0?Math.max(.08,1+Math.log10(v/hot)/3):0;
 const kCellW=8,kCellH=14;
-const loads=cell=>{const t=cell.timeline;return t.entities.map((v,i)=>v+t.refused[i])};
+// The last column that there can be holds all that ended later, so that it is no rate.
+const kRates=119;
+const loads=cell=>{const t=cell.timeline;return t.entities.slice(0,kRates*t.rows).map((v,i)=>v+t.refused[i])};
+const beginOf=(t,c)=>num(c*t.column_s)+' s'+(c<kRates?'':' and later');
 
 function paintHeat(canvas,t,hot){
  const x=canvas.getContext('2d'),all=t.entities.map((v,i)=>v+t.refused[i]);
@@ -42,8 +45,9 @@ function heatFigure(l,cell,run){
   ' of all. Point at a cell, or focus the picture and use the arrow keys.');
  let column=0,row=hottest;
  const tell=()=>{const i=column*t.rows+row;
-  at.textContent=num(column*t.column_s)+' s, from “'+l.key_rows[row]+'”: '+num(t.entities[i]/t.column_s)+' units/s, '+
-   num(t.refused[i]/t.column_s)+' refused/s'};
+  const [time,each]=column<kRates?[t.column_s,'/s']:[1,''];
+  at.textContent=beginOf(t,column)+', from “'+l.key_rows[row]+'”: '+num(t.entities[i]/time)+' units'+each+', '+
+   num(t.refused[i]/time)+' refused'+each};
  canvas.addEventListener('mousemove',e=>{column=Math.min(columns-1,Math.max(0,e.offsetX/canvas.clientWidth*columns|0));
   row=Math.min(t.rows-1,Math.max(0,e.offsetY/canvas.clientHeight*t.rows|0));tell()});
  canvas.addEventListener('keydown',e=>{const step={ArrowLeft:[-1,0],ArrowRight:[1,0],ArrowUp:[0,-1],ArrowDown:[0,1]}[e.key];
@@ -84,7 +88,7 @@ function timeFigure(l,cell,run){
   const points=v.map((v,c)=>t.completed[c]?[x(c+.5),y(v)]:null);
   out.append(svg('path',{class:'l '+name,d:points.map((p,c)=>p?(c&&points[c-1]?'L':'M')+p[0].toFixed(1)+' '+p[1].toFixed(1)+(points[c+1]||c&&points[c-1]?'':'h1'):'').join('')}));
   const last=points.filter(p=>p).pop();if(last){above=Math.max(last[1]+4,above+12);out.append(svg('text',{x:906,y:above},name))}}
- const most=Math.max(...t.throttled.map(v=>v/t.column_s),1),yt=v=>260-50*v/most;
+ const most=Math.max(...t.throttled.slice(0,kRates).map(v=>v/t.column_s),1),yt=v=>260-50*Math.min(v/most,1);
  panel(out,'throttled operations a second',205,50,[0,most],yt,num);
  t.throttled.forEach((v,c)=>{if(v)out.append(svg('rect',{class:'bar',x:x(c).toFixed(1),y:yt(v/t.column_s).toFixed(1),
   width:(840/n*.9).toFixed(1),height:(260-yt(v/t.column_s)).toFixed(1)}))});
@@ -93,8 +97,8 @@ function timeFigure(l,cell,run){
  out.append(svg('path',{class:'l',d:waits.map((v,c)=>(c?'L':'M')+x(c+.5).toFixed(1)+' '+yw(v).toFixed(1)).join('')}));
  for(let i=0;i<=4;++i)out.append(svg('text',{x:60+210*i,y:378,'text-anchor':'middle'},num(seconds*i/4)+' s'));
  return el('figure',{},el('figcaption',{},'Latency over time, with throttling and backlog beneath'+ofRun(run)),wide(out),
-  lazily('As a table',()=>table(['Second','Due','Completed','Throttled','p50','p99','Longest'],
-   t.due.map((v,c)=>[num(c*t.column_s),num(v),num(t.completed[c]),num(t.throttled[c]),ms(t.p50_ms[c]),ms(t.p99_ms[c]),ms(t.max_ms[c])]))));
+  lazily('As a table',()=>table(['From','Due','Completed','Throttled','p50','p99','Longest'],
+   t.due.map((v,c)=>[beginOf(t,c),num(v),num(t.completed[c]),num(t.throttled[c]),ms(t.p50_ms[c]),ms(t.p99_ms[c]),ms(t.max_ms[c])]))));
 }
 
 function histogramFigure(l,cell,op,run){

@@ -9,15 +9,18 @@
 namespace partita::lab {
 namespace {
 
-// What is due is drawn in two thirds of the columns at least and the rest is for what ends late.
+// What is due is drawn in so many columns at most; the rest is for what ends late, which is most of what does
+// within so many seconds: clients begin operations for five.
 constexpr double kDueColumnsMax = Timeline::kColumnsMax * 3.0 / 4;
+constexpr double kOverrun_s = 6;
 constexpr std::array<double, 4> kSteps = {1, 2, 5, 10};
 
 double WidthFor(double seconds) {
   double decade = 0.1;
   for (;; decade *= 10) {
     for (const double step : kSteps) {
-      if (seconds / (decade * step) <= kDueColumnsMax) return decade * step;
+      const double width = decade * step, columns_max = Timeline::kColumnsMax;
+      if (seconds / width <= kDueColumnsMax && (seconds + kOverrun_s) / width <= columns_max) return width;
     }
   }
 }

@@ -176,7 +176,7 @@ TEST(HeatCsvTest, TellsEachRowOfKeysOverTime) {
   RunResult result;
   result.key_rows = {{"a", "m, n"}};
   CellFigures cell{.repeat = 1};
-  cell.timeline = Timeline(9, 2);  // Columns of a tenth of a second.
+  cell.timeline = Timeline(5, 2);  // Columns of a tenth of a second.
   cell.timeline.Touched(0.05, {.rows = {0, 0}, .entities = 3});
   cell.timeline.Touched(0.25, {.rows = {1, 1}, .entities = 0, .refused = 2});
   result.cells.push_back(cell);

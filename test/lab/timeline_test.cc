@@ -30,6 +30,15 @@ TEST(TimelineTest, HasABoundedNumberOfColumnsHoweverLongTheRun) {
   }
 }
 
+TEST(TimelineTest, WhatIsBegunWithinFiveSecondsOfTheEndIsNotHeapedUp) {
+  for (const double seconds : {0.2, 4.0, 6.0, 7.0, 9.0, 12.0, 59.0}) {
+    Timeline timeline(seconds, 1);
+    for (int i = 0; i < 490; ++i) timeline.Ended(seconds + i * 0.01);
+    const double each = timeline.column_s() / 0.01;
+    EXPECT_LE(static_cast<double>(timeline.columns().back().ended), each + 1) << seconds;
+  }
+}
+
 TEST(TimelineTest, ToldPercentilesAreAboveTheRecordedOnesByAQuarterAtMost) {
   for (const uint64_t micros : {0u, 1u, 3u, 4u, 5u, 99u, 1'000u, 123'456u, 60'000'000u}) {
     Timeline::Latencies latencies;

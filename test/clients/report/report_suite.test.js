@@ -244,4 +244,40 @@ describe('report', () => {
       await page.context().close();
     }
   });
+
+  check('14', 'A part of one try that was refused is hatched', async () => {
+    const page = await openChanged((result) => {
+      for (const {timeline} of result.cells) {
+        timeline.entities.fill(1);
+        timeline.refused.fill(0)[0] = .0313;
+      }
+    });
+    const shades = await page.evaluate(() => [0, 3].map((column) => {
+      const context = document.querySelector('canvas[data-layout="device"]').getContext('2d');
+      const pixels = context.getImageData(8 * column, 0, 8, 14).data;
+      return new Set(Array.from({length: pixels.length / 4}, (_, i) => pixels.slice(4 * i, 4 * i + 4).join())).size;
+    }));
+    assert.ok(shades[0] > 1, `${shades}`);
+    assert.equal(shades[1], 1);
+    await page.context().close();
+  });
+
+  check('15', 'What ended behind all columns is told as that, and is no rate', async () => {
+    const page = await openChanged((result) => {
+      for (const {timeline} of result.cells) {
+        for (const [name, numbers] of Object.entries(timeline)) {
+          if (!Array.isArray(numbers)) continue;
+          const size = 120 * (name === 'entities' || name === 'refused' ? timeline.rows : 1);
+          timeline[name] = Array.from({length: size}, (_, i) => numbers[i] ?? 0);
+        }
+        timeline.entities[120 * timeline.rows - 1] = 1e9;
+      }
+    });
+    const scale = await page.locator('.key').first().innerText();
+    const hot = +scale.match(/([\d,.]+)\/s, on one scale/)[1].replaceAll(',', '');
+    assert.ok(hot < 1e6, scale);
+    await page.locator('summary', {hasText: /^As a table/}).first().click();
+    assert.match(await page.locator('details[open] tbody tr').last().innerText(), /^11\.9 s and later/);
+    await page.context().close();
+  });
 });
