@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
+#include <map>
 
 #include "bench/lab/json_text.h"
 #include "bench/lab/metrics.h"
@@ -36,6 +38,7 @@ std::string MissedByOne(const Goal& goal, const OpFigures& figures, double measu
   if (figures.failed > 0) {
     return "operations failed" + (figures.first_error.empty() ? "" : ": " + figures.first_error);
   }
+  if (FindsNothingTooOften(figures)) return "found nothing too often";
   if (metric("throttled") > refused_max) return "throttled";
   if (metric("dropped") > refused_max) return "not done";
   if (goal.p99_ms && metric("p99_ms") > *goal.p99_ms) return "p99";
@@ -130,6 +133,7 @@ Result<std::vector<LayoutCapacity>> FindCapacities(const RecordGenerator& genera
     LayoutCapacity capacity;
     size_t probes = 0;
     double broken_at = 0;
+    std::map<double, double> p99_ms;  // By rate.
     const auto holds = [&](double rate) -> Result<bool> {
       const double done_s = cell_s * static_cast<double>(capacities.size() * kProbesTold +
                                                          std::min<size_t>(probes++, kProbesTold - 1));
@@ -142,7 +146,7 @@ Result<std::vector<LayoutCapacity>> FindCapacities(const RecordGenerator& genera
       capacity.clients_limited |= cell.clients_limited();
       const std::string missed = MissedBy(experiment, cell);
       if (missed.empty()) {
-        capacity.p99_ms = LongestP99Ms(cell);
+        p99_ms[rate] = LongestP99Ms(cell);
         return true;
       }
       if (broken_at == 0 || rate < broken_at) capacity.broken = missed;
@@ -150,6 +154,7 @@ Result<std::vector<LayoutCapacity>> FindCapacities(const RecordGenerator& genera
       return false;
     };
     PARTITA_ASSIGN(capacity.search, SearchCapacity(highest / kRangeSearched, highest, holds));
+    if (capacity.search.rate > 0) capacity.p99_ms = p99_ms.at(capacity.search.rate);
     capacities.push_back(std::move(capacity));
   }
   return capacities;
@@ -176,8 +181,9 @@ std::string CapacityText(const Experiment& experiment, const std::vector<LayoutC
   std::snprintf(line, sizeof(line), "%16s %9s  %s\n", "operations/s", "p99 ms", "above it");
   text += names.Of("layout") + line;
   for (size_t i = 0; i < capacities.size(); ++i) {
-    std::snprintf(line, sizeof(line), "%16s %9.3f  ", CapacityOf(capacities[i]).c_str(),
-                  capacities[i].p99_ms);
+    char p99[32] = "-";
+    if (capacities[i].p99_ms) std::snprintf(p99, sizeof(p99), "%.3f", *capacities[i].p99_ms);
+    std::snprintf(line, sizeof(line), "%16s %9s  ", CapacityOf(capacities[i]).c_str(), p99);
     text += names.Of(experiment.layouts[i].name) + line + capacities[i].broken +
             (capacities[i].generator_limited ? " (this machine may be the limit)\n" : "\n");
     if (capacities[i].clients_limited) {
@@ -201,7 +207,8 @@ std::string CapacityJson(const Experiment& experiment, const std::vector<LayoutC
   for (size_t i = 0; i < capacities.size(); ++i) {
     const LayoutCapacity& of = capacities[i];
     json.BeginObject().Member("layout", experiment.layouts[i].name).Member("rate", of.search.rate);
-    json.Member("broken_at", of.search.broken_at).Member("broken", of.broken).Member("p99_ms", of.p99_ms);
+    json.Member("broken_at", of.search.broken_at).Member("broken", of.broken);
+    json.Member("p99_ms", of.p99_ms.value_or(std::numeric_limits<double>::quiet_NaN()));  // Null in JSON.
     json.Member("generator_limited", of.generator_limited).Member("clients_limited", of.clients_limited);
     json.Numbers("probes", of.search.probes).EndObject();
   }

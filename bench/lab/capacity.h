@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,15 +24,15 @@ Result<CapacitySearch> SearchCapacity(double lowest, double highest,
 // Of one layout.
 struct LayoutCapacity {
   CapacitySearch search;
-  double p99_ms = 0;               // When it held last, of its slowest operation,
+  std::optional<double> p99_ms;    // When it held last at that rate, of its slowest operation,
   std::string broken;              // and what the goal missed when it did not, at the lowest such rate.
   bool generator_limited = false;  // In any run: the machine, not the store, may be the limit,
   bool clients_limited = false;    // or how many clients there are.
 };
 
 // What of its experiment's goal a run missed, in a word or two, and which operation of several; empty:
-// nothing. Each must meet it. Whatever the goal names, none may fail, and in a second as many must be done or
-// refused as were due in one, but for 5 %.
+// nothing. Each must meet it. Whatever the goal names, none may fail, no more than one in a hundred find
+// nothing, and in a second as many must be done or refused as were due in one, but for 5 %.
 std::string MissedBy(const Experiment& experiment, const CellFigures& cell);
 
 // For each layout the highest rate that meets the experiment's goal, from a 64th of its highest rate up to

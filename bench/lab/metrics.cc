@@ -10,6 +10,7 @@ namespace partita::lab {
 namespace {
 
 constexpr double kRatioMin = 1.05;
+constexpr double kMissingMax = 0.01;
 
 double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -82,6 +83,10 @@ double MetricOf(std::string_view metric, const OpFigures& figures, double second
   if (metric == "stored_bytes") return told.stored_bytes;
   PARTITA_ASSERT(metric == "hottest_rate");
   return told.hottest_rate;
+}
+
+bool FindsNothingTooOften(const OpFigures& figures) {
+  return static_cast<double>(figures.missing) > kMissingMax * static_cast<double>(figures.operations);
 }
 
 std::optional<size_t> SmallestBeyondDoubt(const std::vector<std::vector<double>>& figures) {

@@ -26,6 +26,10 @@ std::vector<std::string> MetricNames();
 // the run (Timeline::HotShare); a try that was throttled is one.
 inline constexpr const char* kHotShare = "hot_share";
 
+// In more than one operation of a hundred, so that its latency is none to compare: what is not there is
+// quickly not found.
+bool FindsNothingTooOften(const OpFigures& figures);
+
 // An interval takes so many rounds.
 inline constexpr size_t kRoundsMin = 3;
 

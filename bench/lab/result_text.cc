@@ -19,8 +19,6 @@ namespace {
 
 // A layout that refuses more than this share is no candidate for the shortest latency.
 constexpr double kThrottledMax = 0.01;
-// Nor is one that finds nothing more often: what is not there is quickly not found.
-constexpr double kMissingMax = 0.01;
 
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();  // In JSON it is null.
 
@@ -166,10 +164,7 @@ std::string BarredBy(const Experiment& experiment, const RunResult& result, size
   };
   const double refused_max = experiment.goal.throttled.value_or(kThrottledMax);
   if (any([&](const CellFigures& cell) { return cell.ops[op].failed > 0; })) return "operations failed";
-  const bool finds_nothing = any([&](const CellFigures& cell) {
-    const OpFigures& figures = cell.ops[op];
-    return static_cast<double>(figures.missing) > kMissingMax * static_cast<double>(figures.operations);
-  });
+  const bool finds_nothing = any([&](const CellFigures& cell) { return FindsNothingTooOften(cell.ops[op]); });
   if (finds_nothing) return "found nothing too often";
   const bool completed_none = any(
       [&](const CellFigures& cell) { return cell.ops[op].operations > 0 && cell.ops[op].completed == 0; });

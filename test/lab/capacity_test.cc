@@ -63,7 +63,8 @@ TEST(CapacityTest, WhatBoundsItIsWritten) {
   capacity.clients_limited = true;
   EXPECT_THAT(CapacityText(experiment, {capacity}), HasSubstr("all 8 clients were busy"));
   capacity.search = {.rate = 0, .broken_at = 16, .probes = {1000, 16}};
-  EXPECT_THAT(CapacityText(experiment, {capacity}), HasSubstr("below 16"));
+  EXPECT_THAT(CapacityText(experiment, {capacity}), HasSubstr("below 16         -"));
+  EXPECT_THAT(CapacityJson(experiment, {capacity}), HasSubstr("\"p99_ms\": null"));
 }
 
 Experiment WithGoal(const Goal& goal) {
@@ -86,6 +87,11 @@ TEST(MissedByTest, EachPartOfAGoalIsMissedByItself) {
   CellFigures failed = Sound(), throttled = Sound(), refused = Sound(), slow = Sound(), late = Sound();
   failed.ops[0].failed = 1;
   EXPECT_EQ(MissedBy(experiment, failed), "operations failed");
+  CellFigures missing = Sound();
+  missing.ops[0].missing = 5;
+  EXPECT_EQ(MissedBy(experiment, missing), "");
+  missing.ops[0].missing = 6;
+  EXPECT_EQ(MissedBy(experiment, missing), "found nothing too often");
   throttled.ops[0].throttled = 101;
   EXPECT_EQ(MissedBy(experiment, throttled), "throttled");
   refused.ops[0].unfinished = 101;
