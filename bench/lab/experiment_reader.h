@@ -75,6 +75,7 @@ class ExperimentReader {
   void ReadShape(const TomlSection& section, Arrival* arrival);
   void ReadOwnArrival(const TomlSection& section, Layout* layout);
   void ReadReplay(const TomlSection& section);
+  void ReadPlainTimes(const TomlSection& section, const std::string& path);
   void ReadTraceTimes(const TomlSection& section, const std::string& path);
   void ReadTarget(const TomlSection& section);
   void ReadService(const TomlSection& section);

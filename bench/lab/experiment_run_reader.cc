@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "api/cli/figures.h"
 #include "bench/lab/experiment_reader.h"
@@ -12,6 +14,7 @@ namespace {
 constexpr double kRateMax = 10'000'000;
 constexpr uint64_t kClientsMax = 512;
 constexpr uint64_t kTimesMax = 10'000'000;
+constexpr const char* kTooManyTimes = "has more than ten million times";
 
 // The index of the thing called `name`.
 template <typename Named>
@@ -106,9 +109,7 @@ void ExperimentReader::ReadReplay(const TomlSection& section) {
     if (section.Has("column")) {
       ReadTraceTimes(section, path);
     } else {
-      std::ifstream file(PathOf(path));
-      for (double time = 0; file >> time;) arrival.times.push_back(time);
-      if (!file.eof()) section.Wrong("file", "cannot be read: a time in seconds on each line is expected");
+      ReadPlainTimes(section, path);
     }
     const auto outside = [](double time) { return !(time >= 0 && time <= kRunSecondsMax); };
     if (std::any_of(arrival.times.begin(), arrival.times.end(), outside)) {
@@ -118,6 +119,19 @@ void ExperimentReader::ReadReplay(const TomlSection& section) {
   if (arrival.times.empty()) section.Wrong("model", "replay needs times, or a file of them");
   if (!std::is_sorted(arrival.times.begin(), arrival.times.end()))
     section.Wrong("model", "replay: times must not fall");
+}
+
+void ExperimentReader::ReadPlainTimes(const TomlSection& section, const std::string& path) {
+  std::error_code error;
+  // Of a FIFO reading would wait for a writer.
+  if (!std::filesystem::is_regular_file(PathOf(path), error)) {
+    return section.Wrong("file", "cannot be read: '" + path + "' is no plain file");
+  }
+  std::ifstream file(PathOf(path));
+  std::vector<double>& times = experiment_.arrival.times;
+  for (double time = 0; times.size() <= kTimesMax && file >> time;) times.push_back(time);
+  if (times.size() > kTimesMax) return section.Wrong("file", kTooManyTimes);
+  if (!file.eof()) section.Wrong("file", "cannot be read: a time in seconds on each line is expected");
 }
 
 void ExperimentReader::ReadTraceTimes(const TomlSection& section, const std::string& path) {
@@ -135,7 +149,7 @@ void ExperimentReader::ReadTraceTimes(const TomlSection& section, const std::str
   if (!rows.ok()) return section.Wrong("file", rows.status().message());
   for (const std::string& problem : problems) section.Wrong("file", problem);
   if (!problems.empty()) return;
-  if ((*rows)->rows() > kTimesMax) return section.Wrong("file", "has more than ten million times");
+  if ((*rows)->rows() > kTimesMax) return section.Wrong("file", kTooManyTimes);
   std::vector<PropertyValue> values;
   uint64_t first = 0;
   for (uint64_t row = 0; row < (*rows)->rows(); ++row) {

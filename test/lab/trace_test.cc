@@ -1,5 +1,6 @@
 #include <gmock/gmock-matchers.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -147,6 +148,19 @@ TEST_F(TraceTest, TimesThatFallOrAreNoneAreTold) {
   EXPECT_THAT(findings("column = \"time\"\nunit = \"s\"\n"), HasSubstr("has no column \"time\""));
   Write("trace.csv", "at\n5\n4\n");
   EXPECT_THAT(findings("column = \"at\"\nunit = \"s\"\n"), HasSubstr("times must not fall"));
+}
+
+TEST_F(TraceTest, PlainTimesComeFromAPlainFile) {
+  Write("times", "0\n0.5 1e0\n");
+  EXPECT_THAT(Replay("file = \"times\"\n").experiment.arrival.times, ElementsAre(0, 0.5, 1));
+  const auto findings = [&](const std::string& name) {
+    return FindingsText("x", Replay("file = \"" + name + "\"\n").findings);
+  };
+  ASSERT_EQ(mkfifo((directory_ + "/pipe").c_str(), 0600), 0);
+  EXPECT_THAT(findings("pipe"), HasSubstr("'pipe' is no plain file"));
+  EXPECT_THAT(findings("none"), HasSubstr("'none' is no plain file"));
+  Write("soon", "0\nsoon\n");
+  EXPECT_THAT(findings("soon"), HasSubstr("a time in seconds on each line is expected"));
 }
 
 TEST_F(TraceTest, DistributionsThatAreNoneAreTold) {
