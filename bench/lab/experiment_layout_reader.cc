@@ -20,8 +20,7 @@ bool ExperimentReader::ReadTemplate(const TomlSection& section, std::string_view
 }
 
 EntityPlan ExperimentReader::ReadEntity(const TomlSection& section, std::string_view default_table) {
-  EntityPlan entity{.table = std::string(default_table)};
-  if (section.Require("name")) section.Text("name", &entity.name);
+  EntityPlan entity{.name = ReadName(section), .table = std::string(default_table)};
   section.Text("table", &entity.table);
   // Types may have keys of their own.
   const bool needs_keys = !section.Has("type");
@@ -89,8 +88,10 @@ std::optional<EntityPlan::When> ExperimentReader::ReadWhen(const TomlSection& se
 }
 
 EntityPlan ExperimentReader::ReadType(const TomlSection& section, const EntityPlan& base) {
-  EntityPlan type{.table = base.table, .partition_key = base.partition_key, .row_key = base.row_key};
-  if (section.Require("name")) section.Text("name", &type.name);
+  EntityPlan type{.name = ReadName(section),
+                  .table = base.table,
+                  .partition_key = base.partition_key,
+                  .row_key = base.row_key};
   section.Text("table", &type.table);
   bool has_keys = true;
   if (section.Has("pk") || base.partition_key.parts().empty()) {

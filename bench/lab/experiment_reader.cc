@@ -164,10 +164,17 @@ std::vector<size_t> ExperimentReader::ReadFields(const TomlSection& section, std
   return fields;
 }
 
+std::string ExperimentReader::ReadName(const TomlSection& section) {
+  std::string name;
+  if (!section.Require("name")) return name;
+  section.Text("name", &name);
+  if (name.empty() && section.Node("name")->is_string()) section.Wrong("name", "is empty");
+  return name;
+}
+
 void ExperimentReader::ReadOp(const TomlSection& section) {
-  Op op;
+  Op op{.name = ReadName(section)};
   size_t kind = 0;
-  if (section.Require("name")) section.Text("name", &op.name);
   if (section.Require("kind")) {
     section.Choice("kind", {"insert", "upsert", "merge", "replace", "delete", "get", "query", "modify"},
                    &kind);

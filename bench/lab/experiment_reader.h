@@ -49,6 +49,8 @@ class ExperimentReader {
   void ReadDerived();
   void ReadTextTemplate(const TomlSection& section, Field* field);
   void ReadChoices(const TomlSection& section, Field* field);
+  // Not empty; else noted.
+  static std::string ReadName(const TomlSection& section);
   void ReadOp(const TomlSection& section);
   void ReadPick(const TomlSection& section, Op* op);
   std::optional<Pareto> ReadPareto(const TomlSection& section, std::string_view key);

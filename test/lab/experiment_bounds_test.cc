@@ -183,6 +183,17 @@ TEST(ExperimentBoundsTest, TheNameIsTheNameOfAFile) {
   }
 }
 
+TEST(ExperimentBoundsTest, WhatReportsNameHasAName) {
+  const std::string text = TextOf({});
+  for (const char* name : {"name = \"q\"", "name = \"l\""}) {
+    std::string nameless = text;
+    nameless.replace(text.find(name), 10, "name = \"\"");
+    EXPECT_THAT(FindingsOf(nameless), HasSubstr("name: is empty")) << name;
+  }
+  EXPECT_THAT(FindingsOf(text + "[[layout.copy]]\nname = \"\"\npk = \"{id}\"\nrk = \"\"\n"),
+              HasSubstr("name: is empty"));
+}
+
 TEST(ExperimentBoundsTest, WhatIsFoldedFitsOneEntity) {
   const auto folded = [](const std::string& id, const std::string& bytes) {
     return "name = \"x\"\n[data]\nrecords = 300\n[data.fields]\nid = { dist = \"sequence\" }\n"
