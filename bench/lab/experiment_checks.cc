@@ -232,19 +232,28 @@ void CheckCopies(const Layout& layout, const TomlSection& section) {
   }
 }
 
+// Whether records of the same keys are meant to be one entity.
+bool SharesKeys(const EntityPlan& entity) { return entity.fold_name || entity.list_of; }
+
 // Rows of an imported file come again behind its last one: then with the keys they had, if nothing in those
 // is made anew.
-void CheckRowsSuffice(const Experiment& experiment, const EntityPlan& entity,
-                      const RecordGenerator& generator, const TomlSection& section) {
+void CheckRowsSuffice(const Experiment& experiment, const Layout& layout, const RecordGenerator& generator,
+                      const TomlSection& section) {
+  const bool inserts = std::any_of(experiment.ops.begin(), experiment.ops.end(),
+                                   [](const Op& op) { return op.kind == OpKind::kInsert; });
+  if (experiment.imported == nullptr || !inserts) return;
   const uint64_t rows = experiment.imported->rows();
   const double left = static_cast<double>(rows - experiment.records);
-  const double wanted = experiment.NewRecordsExpected(experiment.arrival);
+  const double wanted = experiment.NewRecordsExpected(experiment.ArrivalOf(layout));
   if (wanted <= left || rows == 0) return;
   Record first, again;
   generator.Make(0, &first);
   generator.Make(rows, &again);
-  if (entity.partition_key.Of(first) != entity.partition_key.Of(again)) return;
-  if (entity.row_key.Of(first) != entity.row_key.Of(again)) return;
+  const auto comes_again = [&](const EntityPlan& entity) {
+    return !SharesKeys(entity) && entity.partition_key.Of(first) == entity.partition_key.Of(again) &&
+           entity.row_key.Of(first) == entity.row_key.Of(again);
+  };
+  if (std::none_of(layout.entities.begin(), layout.entities.end(), comes_again)) return;
   section.Wrong("rk",
                 "inserts need " + std::to_string(static_cast<uint64_t>(wanted)) +
                     " more records, and the file has " + std::to_string(rows - experiment.records) +
@@ -268,16 +277,10 @@ void CheckEntityPlan(const Experiment& experiment, const EntityPlan& entity, con
     CheckFolds(experiment, entity, generator, section);
   }
   if (entity.list_of) CheckLists(experiment, entity, *entity.list_of, "list", generator, section);
-  const bool inserts = std::any_of(experiment.ops.begin(), experiment.ops.end(),
-                                   [](const Op& op) { return op.kind == OpKind::kInsert; });
-  const bool shares_keys = entity.fold_name || entity.list_of;
-  if (experiment.imported != nullptr && inserts && !shares_keys) {
-    CheckRowsSuffice(experiment, entity, generator, section);
-  }
   VisitSample(experiment, generator, [&](const Record& record) {
     return !entity.Takes(record) || CheckRecord(experiment, entity, record, section);
   });
-  if (!shares_keys) CheckKeysDiffer(experiment, entity, generator, section);
+  if (!SharesKeys(entity)) CheckKeysDiffer(experiment, entity, generator, section);
 }
 
 void CheckLayout(const Experiment& experiment, const Layout& layout, const TomlSection& section) {
@@ -285,6 +288,7 @@ void CheckLayout(const Experiment& experiment, const Layout& layout, const TomlS
   CheckSets(experiment, layout, section);
   const RecordGenerator generator(experiment);
   CheckTypes(experiment, layout, generator, section);
+  CheckRowsSuffice(experiment, layout, generator, section);
   CheckReads(experiment, layout, generator, section);
 }
 

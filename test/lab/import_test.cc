@@ -249,6 +249,13 @@ TEST_F(ImportTest, AllRowsAreAskedForOneKeyTwiceAndInsertsForRowsOfTheirOwn) {
   EXPECT_THAT(Findings(), Not(HasSubstr("come again")));
   WriteExperiment("import = \"rows.csv\"\nrows = 4000\n", "pk = \"all\"\nrk = \"{id}\"\n", insert);
   EXPECT_THAT(Findings(), HasSubstr("inserts need 10 more records, and the file has 0 rows behind"));
+  WriteExperiment("import = \"rows.csv\"\nrows = 4000\nrecords = 3950\n", "pk = \"all\"\nrk = \"{id}\"\n",
+                  insert);
+  EXPECT_EQ(Findings(), "");
+  WriteExperiment("import = \"rows.csv\"\nrows = 4000\nrecords = 3950\n",
+                  "pk = \"all\"\nrk = \"{id}\"\n[layout.arrival]\nrate = 500\n", insert);
+  EXPECT_THAT(Findings(), HasSubstr("inserts need 100 more records, and the file has 50 rows behind"))
+      << "the layout has ten times the rate";
 }
 
 TEST_F(ImportTest, TheStreamHashCoversWhatIsInTheFile) {
