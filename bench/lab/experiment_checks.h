@@ -5,10 +5,10 @@
 namespace partita::lab {
 
 // Notes what the service would refuse of one place of a layout: its table name, and keys, property names,
-// values and sizes of a sample of the records; two records with one key too. REQUIRES: the fields are read.
+// values and sizes of a sample of the records. REQUIRES: the fields are read.
 void CheckEntityPlan(const Experiment& experiment, const EntityPlan& entity, const TomlSection& section);
 
-// The same for the layout as a whole: transactions, copies that meet, operations it cannot do.
+// The same for the layout as a whole: transactions, two entities with one key, operations it cannot do.
 // REQUIRES: the operations are read.
 void CheckLayout(const Experiment& experiment, const Layout& layout, const TomlSection& section);
 

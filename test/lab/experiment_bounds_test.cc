@@ -163,6 +163,28 @@ TEST(ExperimentBoundsTest, OfManyRecordsNoTwoHaveTheSameKeys) {
       << "some twenty of them do";
 }
 
+TEST(ExperimentBoundsTest, NoRecordThatARunAddsHasTheKeysOfAnother) {
+  const std::string drawn = R"(id = { dist = "uniform", n = 1_000_000_000 })";
+  const auto with_inserts = [&](const std::string& arrival) {
+    return FindingsOf(TextOf({.fields = drawn, .arrival = arrival}) +
+                      "[[op]]\nname = \"add\"\nkind = \"upsert\"\n");
+  };
+  EXPECT_EQ(with_inserts("rate = 10"), "");
+  EXPECT_THAT(with_inserts("rate = 2000\nduration = \"3m\""), HasSubstr("have the same keys"))
+      << "some twenty of 180,000 do";
+  EXPECT_THAT(with_inserts("model = \"closed\""), HasSubstr("have the same keys"));
+}
+
+TEST(ExperimentBoundsTest, ACopyDiffersFromTheRecordInItsKeysNotInTheirTemplates) {
+  const auto copied = [](const std::string& rk) {
+    return FindingsOf(TextOf({.fields = "id = { dist = \"sequence\" }\nsame = { dist = \"sequence\" }"}) +
+                      "[[layout.copy]]\nname = \"twin\"\npk = \"all\"\nrk = \"" + rk + "\"\n");
+  };
+  EXPECT_EQ(copied("twin-{same:020}"), "");
+  EXPECT_THAT(copied("{same:020}"), HasSubstr("records 0 and 0 (twin) have the same keys"));
+  EXPECT_THAT(copied("{id:020}"), HasSubstr("'twin' has the keys of another entity of the layout"));
+}
+
 TEST(ExperimentBoundsTest, TheLastRecordsAreLookedAtAsWell) {
   const std::string fields =
       "id = { dist = \"sequence\" }\npart = { dist = \"template\", text = \"{id / 3500}\" }";

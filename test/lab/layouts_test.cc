@@ -19,6 +19,7 @@
 namespace partita::lab {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -222,6 +223,17 @@ TEST(EntityTypesTest, WhatIsOfNoTypeOrOfTwoIsTold) {
   std::string two = kTyped;
   two.replace(two.find("{ kind = \"worker\" }"), 19, "{ kind = [\"worker\", \"boss\"] }");
   EXPECT_THAT(Findings(StaffText(two)), HasSubstr("type 'boss' has this value too"));
+}
+
+TEST(EntityTypesTest, NoTwoTypesHaveTheKeysOfOneEntity) {
+  const auto keys = [](const std::string& worker, const std::string& more = "") {
+    std::string text = StaffText(kTyped);
+    text.replace(text.find("a-boss_{id}"), 11, "{n}");
+    return Findings(text.replace(text.find("b-worker_{id}\""), 14, worker + "\"\n" + more));
+  };
+  EXPECT_EQ(keys("worker_{n + 3}"), "");
+  EXPECT_THAT(keys("{n + 3}"), AllOf(HasSubstr(" (worker) and "), HasSubstr(" (boss) have the same keys")));
+  EXPECT_EQ(keys("{n + 3}", "table = \"Workers\"\n"), "");
 }
 
 TEST(PackTest, WholeEntitiesAreWrittenOrItIsTold) {
